@@ -1,0 +1,201 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Contract is the [contract] table: the limits that make a row acceptable.
+type Contract struct {
+	Limits []Limit `json:"limits,omitempty"`
+	Each   []Limit `json:"each,omitempty"` // per-request limits, for goodput
+}
+
+// Limit is one line of a contract.
+type Limit struct {
+	Key    string  `json:"key"`            // as written: ttft_p95, min_requests_per_s, error_rate
+	Metric string  `json:"metric"`         // ttft, tpot, …, or the whole key where it has no statistic
+	Stat   string  `json:"stat,omitempty"` // p50 … p999, mean; empty where there is none
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd
+}
+
+// Latencies are the metrics that a contract can limit by percentile or mean, in the order of DESIGN.
+var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
+
+var contractStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
+
+// single are the limits without a statistic, with their unit.
+var single = map[string]string{
+	"error_rate":                      "share",
+	"usd_per_million_output_tokens":   "usd",
+	"min_requests_per_s":              "1/s",
+	"min_prompt_tokens_per_s":         "tokens/s",
+	"min_output_tokens_per_s":         "tokens/s",
+	"min_output_tokens_per_s_per_gpu": "tokens/s",
+	"min_goodput_requests_per_s":      "1/s",
+}
+
+// NeedsStream says that the metric exists only where tokens are streamed.
+func (l Limit) NeedsStream() bool {
+	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl"}, l.Metric)
+}
+
+// P is the share that the statistic leaves below it: 0.95 for p95; ok is false for a mean.
+func (l Limit) P() (p float64, ok bool) {
+	digits, found := strings.CutPrefix(l.Stat, "p")
+	if !found {
+		return 0, false
+	}
+	p, err := strconv.ParseFloat("0."+digits, 64)
+	return p, err == nil
+}
+
+// String is the limit as people read it: "ttft_p95 ≤ 1000 ms".
+func (l Limit) String() string {
+	sign := "≤"
+	if strings.HasPrefix(l.Key, "min_") {
+		sign = "≥"
+	}
+	return fmt.Sprintf("%s %s %g %s", l.Key, sign, l.Value, l.Unit)
+}
+
+// All is every limit, those for each request included.
+func (c Contract) All() []Limit { return append(slices.Clone(c.Limits), c.Each...) }
+
+// DecodeTOML reads the table: metric → limit, and the sub-table each.
+func (c *Contract) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		bad("", fmt.Sprintf("contract is a table, not %T", v), `write [contract] and below it ttft_p95 = "1s"`)
+		return
+	}
+	for _, key := range sortedKeys(table) {
+		if key == "each" {
+			c.decodeEach(table[key], bad)
+			continue
+		}
+		if l, ok := parseLimit(key, table[key], contractStats, func(p, h string) { bad(key, p, h) }); ok {
+			c.Limits = append(c.Limits, l)
+		}
+	}
+}
+
+func (c *Contract) decodeEach(v any, bad func(key, problem, hint string)) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		bad("each", "each is a table of per-request limits", `write [contract.each] and below it ttft = "1s"`)
+		return
+	}
+	for _, key := range sortedKeys(table) {
+		l := Limit{Key: key, Metric: key, Unit: "ms"}
+		if !slices.Contains([]string{"ttft", "tpot", "e2e"}, key) {
+			bad("each."+key, fmt.Sprintf("%q is not a per-request metric", key), "use ttft, tpot or e2e")
+			continue
+		}
+		if ms, ok := milliseconds(table[key], func(p, h string) { bad("each."+key, p, h) }); ok {
+			l.Value = ms
+			c.Each = append(c.Each, l)
+		}
+	}
+}
+
+func parseLimit(key string, v any, known []string, bad func(problem, hint string)) (Limit, bool) {
+	if unit, ok := single[key]; ok {
+		x, ok := number(v)
+		if !ok || x < 0 || (unit == "share" && x > 1) {
+			bad(fmt.Sprintf("%s wants a number, not %v", key, v), "write "+key+" = "+map[bool]string{true: "0.001", false: "2.0"}[unit == "share"])
+			return Limit{}, false
+		}
+		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
+	}
+	metric, stat, ok := cutStat(key)
+	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(known, stat) {
+		bad(fmt.Sprintf("unknown limit %q", key),
+			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(known, " ")+
+				"; or one of "+strings.Join(sortedKeys(single), " "))
+		return Limit{}, false
+	}
+	ms, ok := milliseconds(v, bad)
+	return Limit{Key: key, Metric: metric, Stat: stat, Value: ms, Unit: "ms"}, ok
+}
+
+func cutStat(key string) (metric, stat string, ok bool) {
+	i := strings.LastIndexByte(key, '_')
+	if i < 0 {
+		return "", "", false
+	}
+	return key[:i], key[i+1:], true
+}
+
+func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
+	s, ok := v.(string)
+	if !ok {
+		bad(fmt.Sprintf("a latency limit is a duration in quotes, not %v", v), `write "800ms" or "1.5s"`)
+		return 0, false
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		bad(fmt.Sprintf("%q is not a positive duration", s), `write "800ms" or "1.5s"`)
+		return 0, false
+	}
+	return float64(d) / float64(time.Millisecond), true
+}
+
+func number(v any) (float64, bool) {
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	}
+	return 0, false
+}
+
+// EachRequest are the limits that a request must meet to count as goodput: [contract.each], else
+// the largest limit of each per-request metric in the contract.
+func (c Contract) EachRequest() []Limit {
+	if len(c.Each) > 0 {
+		return c.Each
+	}
+	var each []Limit
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		largest := 0.0
+		for _, l := range c.Limits {
+			if l.Metric == metric {
+				largest = max(largest, l.Value)
+			}
+		}
+		if largest > 0 {
+			each = append(each, Limit{Key: metric, Metric: metric, Value: largest, Unit: "ms"})
+		}
+	}
+	return each
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// With is the contract with the limits of own in place of those of the same key.
+func (c Contract) With(own Contract) Contract {
+	return Contract{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
+}
+
+func override(base, own []Limit) []Limit {
+	out := slices.Clone(own)
+	for _, l := range base {
+		if !slices.ContainsFunc(own, func(o Limit) bool { return o.Key == l.Key }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// finding is what came of one check.
+type finding struct {
+	possible bool   // there were data to decide it
+	problem  string // empty = passed
+	hint     string
+}
+
+func passed() finding { return finding{possible: true} }
+
+func failed(hint, problem string, args ...any) finding {
+	return finding{possible: true, problem: fmt.Sprintf(problem, args...), hint: hint}
+}
+
+// noData says that a check could not be made.
+var noData = finding{}
+
+// evidence is what the checks look at.
+type evidence struct {
+	*Row
+	records []*Record
+	vocab   *workload.Vocabulary
+	primed  int // priming requests that failed
+}
+
+// checks in the order in which they are shown. A code is stable: others match on it.
+var checks = []struct {
+	code string
+	make func(*evidence) finding
+}{
+	{"errors", checkErrors},
+	{"unfinished", checkUnfinished},
+	{"short", checkShort},
+	{"few_samples", checkSamples},
+	{"client_bound", checkLag},
+	{"stamps", checkStamps},
+	{"rate_not_achieved", checkRate},
+	{"concurrency", checkConcurrency},
+	{"warmup", checkWarmup},
+	{"prompt_length", checkPromptLength},
+	{"token_counts", checkTokenCounts},
+	{"tokens_per_event", checkTokensPerEvent},
+	{"prefix_cache", checkPrefix},
+	{"faster_than_bound", checkBound},
+}
+
+// doubt makes every check and fills the row's doubts and validity.
+func (e *evidence) doubt() {
+	e.Doubts = []Doubt{}
+	e.Validity = Validity{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
+	for _, c := range checks {
+		f := c.make(e)
+		switch {
+		case !f.possible:
+			e.Validity.NotPossible = append(e.Validity.NotPossible, c.code)
+		case f.problem == "":
+			e.Validity.Passed = append(e.Validity.Passed, c.code)
+		default:
+			e.Validity.Failed = append(e.Validity.Failed, c.code)
+			e.Doubts = append(e.Doubts, Doubt{c.code, f.problem, f.hint})
+		}
+	}
+}
+
+// tolerated is the share of requests that may go wrong before a row is doubted.
+const tolerated = 0.01
+
+func checkErrors(e *evidence) finding {
+	q := e.Summary.Requests
+	if q.Planned == 0 {
+		return failed("make duration longer or the rate higher", "no request fell into the window")
+	}
+	if e.Summary.ErrorRate <= tolerated {
+		return passed()
+	}
+	var kinds []string
+	for _, k := range sortedKeys(q.Errors) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", q.Errors[k], k))
+	}
+	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles are over the others", q.Failed, q.Planned, strings.Join(kinds, ", "))
+	if first := e.firstError(); first != "" {
+		text += "; first: " + first
+	}
+	return failed("look at the server's log, then run again", "%s", text)
+}
+
+func (e *evidence) firstError() string {
+	for _, r := range e.records {
+		if r.Phase == PhaseWindow && r.Error != "" {
+			return r.Error
+		}
+	}
+	return ""
+}
+
+func checkUnfinished(e *evidence) finding {
+	if n := e.Summary.Requests.Unfinished; n > 0 {
+		return failed("lower the load, or give grace more time",
+			"%d requests of the window were not over %g s after its end; they count as failed", n, e.Spec.GraceTime().Seconds())
+	}
+	return passed()
+}
+
+func checkShort(e *evidence) finding {
+	if !e.Spec.Forced() || e.Summary.Requests.Completed == 0 {
+		return noData
+	}
+	if n, of := e.Summary.Requests.Short, e.Summary.Requests.Completed; float64(n) > tolerated*float64(of) {
+		return failed(`the server does not obey ignore_eos or min_tokens: set what it takes in [target.extra_body], or stop = "natural"`,
+			"%d of %d answers ended before the tokens that were forced: rows of different servers can't be compared", n, of)
+	}
+	return passed()
+}
+
+func checkSamples(e *evidence) finding {
+	need := stats.MinSamples(0.9, 0.95)
+	if n := e.Summary.Requests.Completed; n < need {
+		return failed("raise requests or duration", "%d completed requests carry no percentile above the median (p90 needs %d)", n, need)
+	}
+	return passed()
+}
+
+func checkLag(e *evidence) finding {
+	if e.Summary.Lag == nil {
+		return noData
+	}
+	limit := 1.0
+	if t := e.Summary.TTFT; t != nil {
+		limit = max(limit, 0.05*t.P50)
+	}
+	if e.Summary.Lag.P99 > limit {
+		return failed("use a larger client machine, or lower the load; a server on the same machine takes the client's cores",
+			"the client itself sent late: lag p99 %.3g ms (limit %.3g ms)", e.Summary.Lag.P99, limit)
+	}
+	return passed()
+}
+
+func checkStamps(e *evidence) finding {
+	c := e.Clock
+	switch {
+	case c.KernelStamps == 0:
+		return noData // user stamps only: what they add can't be known
+	case float64(c.UserStamps) > tolerated*float64(c.KernelStamps):
+		return failed("run again; if it stays, report the kernel version",
+			"%d of %d arrivals have no kernel stamp: two clocks are mixed", c.UserStamps, c.UserStamps+c.KernelStamps)
+	}
+	return passed()
+}
+
+func checkRate(e *evidence) finding {
+	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Planned < 20 || e.Summary.DurationS <= 0 {
+		return noData
+	}
+	asked := float64(e.Summary.Requests.Planned) / e.Summary.DurationS
+	if got := e.Summary.Throughput.RequestsPerS; got < 0.9*asked {
+		return failed("take the highest rate that is achieved as the limit; above it latency only tells how long the row ran",
+			"the server did not keep up: %.3g of %.3g requests/s", got, asked)
+	}
+	return passed()
+}
+
+func checkConcurrency(e *evidence) finding {
+	if e.Spec.Concurrency == 0 {
+		return noData
+	}
+	n, c := e.Spec.Concurrency, e.Summary.Concurrency
+	if c.Max > n {
+		return failed("this is a defect of bench: report it with the request records", "%d requests were in flight, %d were asked for", c.Max, n)
+	}
+	if e.Spec.Rate == 0 && c.Mean < 0.9*float64(n) {
+		return failed("the client can't fill the slots: give it more cores, or make the answers longer",
+			"%.3g requests in flight on average, %d were asked for", c.Mean, n)
+	}
+	return passed()
+}
+
+func checkWarmup(e *evidence) finding {
+	if e.Spec.Rate.IsInf() {
+		return noData
+	}
+	if e.Summary.Requests.Warmup == 0 {
+		return failed(`write warmup = "10s"`, "no request was sent before the window: it holds the ramp-up")
+	}
+	return passed()
+}
+
+func checkPromptLength(e *evidence) finding {
+	l := e.Lengths
+	if l.PromptTokens == nil || l.PromptAsked == nil {
+		return noData
+	}
+	if off := l.PromptTokens.Mean/l.PromptAsked.Mean - 1; off > tolerated || off < -tolerated {
+		return failed("compare rows by the counted tokens, not by the asked ones",
+			"prompts had %.4g tokens on average, %.4g were asked for", l.PromptTokens.Mean, l.PromptAsked.Mean)
+	}
+	return passed()
+}
+
+func checkTokenCounts(e *evidence) finding {
+	if e.Summary.Requests.Completed == 0 {
+		return noData
+	}
+	if e.Summary.Tokens.Estimated {
+		return failed("let the server send usage (stream_options.include_usage)", "the server did not count its tokens: counts are the client's estimate")
+	}
+	return passed()
+}
+
+func checkTokensPerEvent(e *evidence) finding {
+	x := e.Summary.TokensPerEvent
+	if e.Summary.ITL == nil || x == 0 {
+		return noData
+	}
+	if x > 1.05 || x < 0.95 {
+		return failed("read tpot, which is per token", "an event carries %.3g tokens on average: itl is per event, not per token", x)
+	}
+	return passed()
+}
+
+// checkPrefix compares the cached tokens that the server told with what the row means.
+func checkPrefix(e *evidence) finding {
+	if e.primed > 0 {
+		return failed("look at the server's log", "%d requests that should have warmed the prefixes failed", e.primed)
+	}
+	told, cached, possible := 0, 0, 0
+	warm := e.Spec.HasPrefix(workload.Warm)
+	for _, r := range e.records {
+		if r.Phase != PhaseWindow || !r.OK() || r.CachedTokens == nil {
+			continue
+		}
+		told++
+		cached += *r.CachedTokens
+		possible += e.Spec.WarmTokens(r.Class)
+	}
+	if told == 0 || (!warm && e.Spec.HasPrefix(workload.Shared)) {
+		return noData
+	}
+	if warm {
+		if float64(cached) < 0.9*float64(possible) {
+			return failed("make the cache larger or the groups fewer: the prefixes do not stay resident",
+				"a warm row, but the server found %d of %d prefix tokens in its cache", cached, possible)
+		}
+		return passed()
+	}
+	if allowed := told * (e.vocab.Overhead + workload.BlockTokens); cached > allowed {
+		return failed("something shares prompts with this row: another client, or a cache from before",
+			"a cold row, but the server found %d prompt tokens in its cache", cached)
+	}
+	return passed()
+}
+
+func checkBound(e *evidence) finding {
+	if e.Bound == nil || e.Summary.TPOT == nil {
+		return noData
+	}
+	if floor := e.Bound.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
+		return failed("check model, hardware, gpus and precision in [target]; speculative decoding and caches also beat this bound",
+			"tpot p50 %.3g ms is below the bound of %.3g ms: faster than the memory allows", e.Summary.TPOT.P50, floor)
+	}
+	return passed()
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package load
+
+import (
+	"context"
+	"time"
+)
+
+func lockThread() (unlock func()) { return func() {} }
+
+func waitUntil(ctx context.Context, t time.Time) { waitTimer(ctx, t) }

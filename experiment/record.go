@@ -1,0 +1,158 @@
+package experiment
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Micros is a time as an offset from the row's start, in microseconds. The zero value means that
+// it did not happen, which is not the same as offset 0.
+type Micros struct {
+	us int64
+	ok bool
+}
+
+// At is the offset of us microseconds.
+func At(us int64) Micros { return Micros{us: us, ok: true} }
+
+// Get returns the offset in µs and whether it happened.
+func (m Micros) Get() (us int64, ok bool) { return m.us, m.ok }
+
+// IsZero says that it did not happen; encoding/json's omitzero leaves the field out then.
+func (m Micros) IsZero() bool { return !m.ok }
+
+// MarshalJSON writes the bare number; an absent time that was not omitted is null.
+func (m Micros) MarshalJSON() ([]byte, error) {
+	if !m.ok {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, m.us, 10), nil
+}
+
+// UnmarshalJSON reads a number; null is absent.
+func (m *Micros) UnmarshalJSON(b []byte) error {
+	*m = Micros{}
+	if string(b) == "null" {
+		return nil
+	}
+	us, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading a time in µs: %w", err)
+	}
+	*m = At(us)
+	return nil
+}
+
+// Phases of a row. Only requests whose intended arrival lies in the window count.
+const (
+	PhaseWarmup   = "warmup"
+	PhaseWindow   = "window"
+	PhaseCooldown = "cooldown"
+)
+
+// Record is what became of one request: one line of <row>.requests.jsonl.zst, the evidence from
+// which every figure of the row is computed. Times are µs from the row's start; an absent time
+// did not happen.
+type Record struct {
+	I        int    `json:"i"`
+	ServerID string `json:"server_id,omitempty"`
+	Class    string `json:"class,omitempty"`
+	Phase    string `json:"phase"`
+
+	At         Micros `json:"at_us,omitzero"`          // intended arrival
+	Ready      Micros `json:"ready_us,omitzero"`       // intended arrival, and a slot free under the cap
+	Sent       Micros `json:"sent_us,omitzero"`        // first byte of the request handed to the kernel
+	FirstEvent Micros `json:"first_event_us,omitzero"` // first event of any kind
+	First      Micros `json:"first_us,omitzero"`       // first token-bearing event
+	Last       Micros `json:"last_us,omitzero"`        // last token-bearing event; without streaming, the last byte
+	End        Micros `json:"end_us,omitzero"`         // the request was over for the client
+
+	Gaps           []int64 `json:"gaps_us,omitempty"`          // between successive token-bearing events; they sum to last − first
+	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // only where not all are 1
+
+	PromptAsked  int  `json:"prompt_asked"`
+	PromptTokens *int `json:"prompt_tokens,omitempty"` // as the server counted; absent = it did not say
+	CachedTokens *int `json:"cached_tokens,omitempty"` // of the prompt, as the server said; absent = it did not say
+	OutputAsked  int  `json:"output_asked"`
+	OutputTokens int  `json:"output_tokens"`
+	Estimated    bool `json:"estimated"` // output tokens were counted from events, not told by the server
+
+	Outcome string `json:"outcome"`
+	Error   string `json:"error,omitempty"`
+	Status  int    `json:"status,omitempty"`
+	Finish  string `json:"finish,omitempty"`
+}
+
+// OK says that the request ran to its end (ok or short): its latencies count.
+func (r *Record) OK() bool { return r.Outcome == "ok" || r.Outcome == "short" }
+
+// RecordWriter writes records as zstd-compressed JSON lines. What was flushed survives a kill.
+type RecordWriter struct {
+	z    *zstd.Encoder
+	hide func([]byte) []byte
+	n    int
+}
+
+// flushEvery bounds what a kill can lose, at little cost in size.
+const flushEvery = 500
+
+// NewRecordWriter writes to w, which stays the caller's to close. hide, if not nil, takes out of
+// every line what must not be stored.
+func NewRecordWriter(w io.Writer, hide func([]byte) []byte) (*RecordWriter, error) {
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("starting the record stream: %w", err)
+	}
+	return &RecordWriter{z: z, hide: hide}, nil
+}
+
+// Write appends one record.
+func (w *RecordWriter) Write(r *Record) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding a request record: %w", err)
+	}
+	if w.hide != nil {
+		line = w.hide(line)
+	}
+	if _, err := w.z.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("writing a request record: %w", err)
+	}
+	if w.n++; w.n%flushEvery == 0 {
+		return w.z.Flush()
+	}
+	return nil
+}
+
+// Close ends the stream; the file is whole only after it.
+func (w *RecordWriter) Close() error { return w.z.Close() }
+
+// ReadRecords calls each for every record of a stream, in the order in which they ended. A stream
+// cut by a kill gives the records before the cut, then an error that wraps io.ErrUnexpectedEOF.
+func ReadRecords(r io.Reader, each func(*Record) error) error {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return fmt.Errorf("opening the record stream: %w", err)
+	}
+	defer z.Close()
+	d := json.NewDecoder(bufio.NewReaderSize(z, 1<<16))
+	for line := 1; ; line++ {
+		var rec Record
+		err := d.Decode(&rec)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading request record %d: %w", line, err)
+		}
+		if err := each(&rec); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package experiment
+
+import (
+	"time"
+
+	"bench/experiment/roofline"
+	"bench/experiment/stats"
+)
+
+// Schemas of the files of a run; a reader refuses what it does not know.
+const (
+	SchemaRun = "bench/run/v1"
+	SchemaRow = "bench/row/v1"
+)
+
+// Row is one point, one repeat, measured: the contents of <row>.json. Summary, doubts and verdicts
+// are derived from the records and can be made again from them.
+type Row struct {
+	Schema     string    `json:"schema"`
+	ID         string    `json:"id"` // the file's name without .json
+	SpecHash   string    `json:"spec_hash"`
+	Spec       Spec      `json:"spec"`
+	Simulated  bool      `json:"simulated"` // measured against the embedded mock: no real server
+	StartedAt  time.Time `json:"started_at"`
+	EndedAt    time.Time `json:"ended_at"`
+	Salt       string    `json:"salt"` // of the prompts of this attempt; the plan is a function of seed and salt
+	PromptForm string    `json:"prompt_form"`
+	Clock      Clock     `json:"clock"`
+	Window     Window    `json:"window"`
+
+	Summary  Summary            `json:"summary"`
+	Classes  map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
+	Lengths  Lengths            `json:"lengths"`
+	Contract []Verdict          `json:"contract"`
+	Doubts   []Doubt            `json:"doubts"`
+	Validity Validity           `json:"validity"`
+	Bound    *RowBound          `json:"bound"` // null: no model or hardware to compute it from; see bound_missing
+	NoBound  string             `json:"bound_missing,omitempty"`
+
+	Server   ServerState    `json:"server"`             // what the server said of itself during this row
+	Sampling map[string]any `json:"sampling"`           // the constant part of every request body, as sent
+	Omitted  []string       `json:"omitted_parameters"` // request fields that the server refused, and that were left out
+}
+
+// Clock says which clock stamped the tokens, and what the other one would have added.
+type Clock struct {
+	Stamps        string  `json:"stamps"` // "kernel", "user", or "mixed"
+	KernelStamps  int     `json:"kernel_stamps"`
+	UserStamps    int     `json:"user_stamps"`
+	ReadLagMeanMs float64 `json:"read_lag_mean_ms"` // return of the read − kernel's receipt, mean over kernel stamps
+	ReadLagMaxMs  float64 `json:"read_lag_max_ms"`
+}
+
+// Window is the measured part of a row, µs from its start.
+type Window struct {
+	StartUs int64 `json:"start_us"`
+	EndUs   int64 `json:"end_us"`
+}
+
+// Seconds is the window's length.
+func (w Window) Seconds() float64 { return float64(w.EndUs-w.StartUs) / 1e6 }
+
+// Summary holds the metrics of DESIGN for the requests of the window. A nil metric has no value:
+// nothing was measured, or it does not exist for this row. Milliseconds unless the name says otherwise.
+type Summary struct {
+	TTFT         *stats.Summary `json:"ttft_ms,omitempty"`
+	TTFTFromSend *stats.Summary `json:"ttft_from_send_ms,omitempty"`
+	TTFE         *stats.Summary `json:"ttfe_ms,omitempty"`
+	TPOT         *stats.Summary `json:"tpot_ms,omitempty"`
+	ITL          *stats.Summary `json:"itl_ms,omitempty"`
+	E2E          *stats.Summary `json:"e2e_ms,omitempty"`
+	E2EFromSend  *stats.Summary `json:"e2e_from_send_ms,omitempty"`
+	CapWait      *stats.Summary `json:"cap_wait_ms,omitempty"`
+	Lag          *stats.Summary `json:"lag_ms,omitempty"`
+
+	ITLRequests    int     `json:"itl_requests,omitempty"` // requests that the pooled gaps come from
+	TokensPerEvent float64 `json:"tokens_per_event,omitempty"`
+
+	Requests    Requests    `json:"requests"`
+	ErrorRate   float64     `json:"error_rate"` // failed / requests of the window
+	Tokens      Tokens      `json:"tokens"`
+	DurationS   float64     `json:"duration_s"` // of the window
+	Throughput  Throughput  `json:"throughput"`
+	Goodput     *Goodput    `json:"goodput,omitempty"` // nil: no per-request limit is stated
+	Concurrency Concurrency `json:"concurrency"`
+}
+
+// Requests counts the requests of the window by what became of them.
+type Requests struct {
+	Planned    int            `json:"planned"` // intended arrivals in the window
+	Sent       int            `json:"sent"`
+	Completed  int            `json:"completed"` // ok + short
+	Short      int            `json:"short"`
+	Failed     int            `json:"failed"`     // all others, unfinished and cancelled included
+	Unfinished int            `json:"unfinished"` // not over at the end of the grace period
+	Warmup     int            `json:"warmup"`     // sent before the window, not counted in any other figure
+	Errors     map[string]int `json:"errors"`     // failed by class
+}
+
+// Tokens of the completed requests of the window.
+type Tokens struct {
+	Prompt    int  `json:"prompt"`
+	Output    int  `json:"output"`
+	Cached    *int `json:"cached"`    // null: the server did not say
+	Estimated bool `json:"estimated"` // at least one count is the client's own
+}
+
+// Throughput over the window: what came inside it, of any request, over its length.
+type Throughput struct {
+	RequestsPerS           float64  `json:"requests_per_s"`
+	PromptTokensPerS       float64  `json:"prompt_tokens_per_s"`
+	OutputTokensPerS       float64  `json:"output_tokens_per_s"`
+	OutputTokensPerSPerGPU *float64 `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not stated
+}
+
+// Goodput counts only requests of the window that met every per-request limit.
+type Goodput struct {
+	RequestsPerS     float64  `json:"requests_per_s"`
+	OutputTokensPerS float64  `json:"output_tokens_per_s"`
+	Share            float64  `json:"share"`  // of the window's requests
+	Limits           []string `json:"limits"` // as text, e.g. "ttft ≤ 1000 ms"
+}
+
+// Concurrency is the number of requests sent and not over, over the window.
+type Concurrency struct {
+	Mean float64 `json:"mean"`
+	Max  int     `json:"max"`
+}
+
+// Lengths compares what was asked with what the server counted, over the completed requests.
+type Lengths struct {
+	PromptAsked  *stats.Summary `json:"prompt_asked,omitempty"`
+	PromptTokens *stats.Summary `json:"prompt_tokens,omitempty"`
+	PromptOff    int            `json:"prompt_off"` // requests whose prompt count differs from the asked
+	OutputAsked  *stats.Summary `json:"output_asked,omitempty"`
+	OutputTokens *stats.Summary `json:"output_tokens,omitempty"`
+	OutputOff    int            `json:"output_off"`
+}
+
+// Verdict is one line of the contract, judged.
+type Verdict struct {
+	Metric   string   `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
+	Class    string   `json:"class,omitempty"`
+	Limit    float64  `json:"limit"`
+	Unit     string   `json:"unit"`     // ms, share, 1/s, tokens/s, usd
+	Value    *float64 `json:"value"`    // null: unbounded (failed requests rank there) or not measured
+	Verdict  string   `json:"verdict"`  // PASS, FAIL, UNDECIDED
+	Need     int      `json:"need"`     // more requests for a decision, 0 = decided or not a matter of count
+	Why      string   `json:"why"`      // one line for people
+	Observed int      `json:"observed"` // requests that the verdict rests on
+}
+
+// Doubt is a reason not to trust a row, with what to do about it.
+type Doubt struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+	Hint string `json:"hint"`
+}
+
+// Validity lists the checks by what came of them; a check that could not be made is not a passed one.
+type Validity struct {
+	Passed      []string `json:"passed"`
+	Failed      []string `json:"failed"`
+	NotPossible []string `json:"not_possible"`
+}
+
+// Valid says that no check failed.
+func (v Validity) Valid() bool { return len(v.Failed) == 0 }
+
+// RowBound is what the hardware would allow for the batch and context that were observed.
+type RowBound struct {
+	Model     string         `json:"model"`
+	Hardware  string         `json:"hardware"`
+	GPUs      int            `json:"gpus"`
+	Precision string         `json:"precision"`
+	Batch     float64        `json:"batch"`          // mean concurrency observed in the window
+	Context   float64        `json:"context_tokens"` // mean prompt tokens + half the mean output tokens
+	Input     float64        `json:"input_tokens"`   // mean prompt tokens
+	Cached    float64        `json:"cached_tokens"`  // mean cached prompt tokens, 0 where not told
+	TPOT      roofline.Bound `json:"tpot"`
+	TTFT      roofline.Bound `json:"ttft"`
+	TPOTRatio *float64       `json:"tpot_measured_over_floor"` // p50 / floor; null: no tpot
+	TTFTRatio *float64       `json:"ttft_measured_over_floor"`
+}
+
+// ServerState is what the server told in the course of one row.
+type ServerState struct {
+	Headers map[string]string `json:"headers,omitempty"` // of one answer, without cookies
+}

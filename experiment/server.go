@@ -1,0 +1,248 @@
+package experiment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"bench/experiment/openai"
+	"bench/experiment/workload"
+)
+
+// Server is a target that was reached and asked what it takes: the model, the request fields that
+// it knows, and how prompts of an exact length are made for it.
+type Server struct {
+	Target Target
+	Info   TargetInfo // what it said of itself
+	MaxLen int        // context length in tokens; 0 = not told
+
+	options openai.Options
+	apis    map[string]*dialect
+}
+
+// dialect is how one API of the server is spoken to.
+type dialect struct {
+	client *openai.Client
+	vocab  workload.Vocabulary
+	omit   map[string]bool // fields that the server refused
+	how    string          // the way prompts are sized, for people
+}
+
+// form is the prompt form of DESIGN.
+func (d *dialect) form() string {
+	if d.vocab.IDs > 0 {
+		return "token_ids"
+	}
+	return "text"
+}
+
+// Reach connects to the target and learns what Run needs. apis are those that the rows use; key is
+// sent as the bearer token, and stays in the request header. maxConns sizes the connection pool.
+func Reach(ctx context.Context, t Target, baseURL, key string, apis []string, maxConns int) (*Server, error) {
+	s := &Server{Target: t, apis: map[string]*dialect{}, options: openai.Options{
+		BaseURL: baseURL, Model: t.Model, APIKey: key, Headers: t.Headers, Timeout: t.Timeout, MaxConns: maxConns,
+	}}
+	for _, api := range apis {
+		if err := s.meet(ctx, api); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Close gives the connections back.
+func (s *Server) Close() {
+	for _, d := range s.apis {
+		d.client.Close()
+	}
+}
+
+// meet learns one API. The first one also learns what the server says of itself.
+func (s *Server) meet(ctx context.Context, api string) error {
+	first := len(s.apis) == 0
+	o := s.options
+	o.API = api
+	client, err := openai.New(o)
+	if err != nil {
+		return err
+	}
+	d := &dialect{client: client, omit: map[string]bool{}}
+	s.apis[api] = d
+	if first {
+		if err := s.introduce(ctx, client); err != nil {
+			return err
+		}
+	}
+	p := prober{ctx: ctx, d: d, api: api, model: s.Info.Model, extra: s.Target.ExtraBody}
+	if err := p.probe(); err != nil {
+		return fmt.Errorf("trying %s of %s: %w", api, s.Info.Endpoint, err)
+	}
+	if first {
+		s.Info.PromptForm, s.Info.Tokenizer = d.form(), d.how
+	}
+	return nil
+}
+
+// introduce asks the server who it is.
+func (s *Server) introduce(ctx context.Context, c *openai.Client) error {
+	t := s.Target
+	s.Info = TargetInfo{
+		Endpoint: openai.Redact(s.options.BaseURL), API: t.API, Hardware: t.Hardware, GPUs: t.GPUs,
+		Precision: t.Precision, ExtraBody: t.ExtraBody, Model: t.Model,
+	}
+	if s.Info.API == "" {
+		s.Info.API = openai.Completions
+	}
+	models, err := c.Models(ctx)
+	if err != nil && t.Model == "" {
+		return err
+	}
+	if s.Info.Model == "" {
+		if s.Info.Model, err = only(models); err != nil {
+			return err
+		}
+	}
+	s.describe(models)
+	s.Info.Version = answer(ctx, c, "/version", &s.Info.Headers)
+	s.Info.BuildInfo = buildInfo(ctx, c)
+	s.Info.Identity = s.identity()
+	return nil
+}
+
+func only(models []openai.Model) (string, error) {
+	ids := make([]string, len(models))
+	for i, m := range models {
+		ids[i] = m.ID
+	}
+	switch len(ids) {
+	case 1:
+		return ids[0], nil
+	case 0:
+		return "", errors.New("the server lists no model\nhint: name it: model = \"…\" in [target]")
+	}
+	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: model = %q in [target]", len(ids), strings.Join(ids, ", "), ids[0])
+}
+
+func (s *Server) describe(models []openai.Model) {
+	raw := make([]any, 0, len(models))
+	for _, m := range models {
+		var v any
+		if json.Unmarshal(m.Raw, &v) == nil {
+			raw = append(raw, v)
+		}
+		if m.ID == s.Info.Model {
+			s.MaxLen = m.MaxModelLen
+		}
+	}
+	s.Info.Models = raw
+}
+
+// answer is the JSON (or short text) at a path of the server's root; nil where there is none.
+func answer(ctx context.Context, c *openai.Client, path string, headers *map[string]string) any {
+	status, header, body, err := c.Get(ctx, path)
+	if err == nil && headers != nil {
+		*headers = publicHeaders(header)
+	}
+	if err != nil || status != http.StatusOK {
+		return nil
+	}
+	var v any
+	if json.Unmarshal(body, &v) == nil {
+		return v
+	}
+	return clip(strings.TrimSpace(string(body)), 200)
+}
+
+// publicHeaders keeps what tells servers apart, and nothing that could be private.
+func publicHeaders(h http.Header) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"Server", "Via", "X-Powered-By", "X-Served-By", "Openai-Version", "X-Vllm-Version"} {
+		if v := h.Get(name); v != "" {
+			out[name] = clip(v, 200)
+		}
+	}
+	return out
+}
+
+// buildInfo is the info lines of /metrics: versions and cache sizes in vLLM, SGLang and others.
+func buildInfo(ctx context.Context, c *openai.Client) []string {
+	status, _, body, err := c.Get(ctx, "/metrics")
+	if err != nil || status != http.StatusOK {
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(string(body)) {
+		name, _, ok := strings.Cut(line, "{")
+		if ok && strings.HasSuffix(name, "_info") && !strings.HasPrefix(line, "#") && len(out) < 20 {
+			out = append(out, clip(strings.TrimSpace(line), 1000))
+		}
+	}
+	return out
+}
+
+// identity is a hash of what tells this server from another.
+func (s *Server) identity() string {
+	var max []any
+	for _, m := range s.Info.Models.([]any) {
+		if t, ok := m.(map[string]any); ok {
+			max = append(max, t["id"], t["root"], t["max_model_len"], t["owned_by"])
+		}
+	}
+	b, err := json.Marshal([]any{s.Info.Model, max, s.Info.Version, s.Info.Headers["Server"], s.Info.Simulator})
+	if err != nil {
+		panic(err) // plain values that came from JSON
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Fits says whether every request of a point fits the server's context.
+func (s *Server) Fits(spec *Spec) error {
+	longest := spec.Longest()
+	if s.MaxLen == 0 || longest <= s.MaxLen {
+		return nil
+	}
+	return fmt.Errorf("%s needs up to %d tokens, the server's context holds %d\nhint: shorten input or output, or start the server with a longer context", spec.Pretty(), longest, s.MaxLen)
+}
+
+// dialect is the way the point's API is spoken.
+func (s *Server) dialect(spec *Spec) *dialect {
+	return s.apis[spec.APIOr(s.Target)]
+}
+
+// APIOr is the point's API: its own, else the target's, else completions.
+func (s *Spec) APIOr(t Target) string {
+	api := s.API
+	if api == "" {
+		api = t.API
+	}
+	if api == "" {
+		api = openai.Completions
+	}
+	return api
+}
+
+// APIs lists the APIs that a set of points uses.
+func APIs(specs []Spec, t Target) []string {
+	var out []string
+	for i := range specs {
+		if api := specs[i].APIOr(t); !slices.Contains(out, api) {
+			out = append(out, api)
+		}
+	}
+	return out
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

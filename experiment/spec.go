@@ -1,0 +1,93 @@
+package experiment
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/workload"
+)
+
+// Spec is one point of a row, expanded: everything that decides what is sent, when, and how it is
+// judged. Its canonical JSON is what a point's hash is made of.
+type Spec struct {
+	Name   string `toml:"name" json:"name"`
+	Point  []Axis `toml:"-" json:"point,omitempty"` // the axes' values, in the order of the row's keys
+	Repeat int    `toml:"-" json:"repeat"`          // counts from 1
+	Expect string `toml:"expect" json:"expect,omitempty"`
+
+	workload.Workload
+	load.Load
+
+	Stream   *bool    `toml:"stream" json:"stream"` // nil = true
+	Stop     string   `toml:"stop" json:"stop"`     // forced (default): the server is made to write every token; natural: it may stop
+	API      string   `toml:"api" json:"api"`       // empty = the target's
+	Repeats  int      `toml:"repeats" json:"-"`     // 0 = 1
+	Contract Contract `toml:"contract" json:"contract"`
+}
+
+// Axis is one value of one list of the row.
+type Axis struct {
+	Key   string `json:"key"`
+	Value string `json:"value"` // as it is written in file names
+}
+
+// Streams says whether tokens are streamed.
+func (s *Spec) Streams() bool { return s.Stream == nil || *s.Stream }
+
+// Forced says whether the server is made to write exactly the tokens asked for.
+func (s *Spec) Forced() bool { return s.Stop != "natural" }
+
+// Check reports what is wrong or impossible in the point.
+func (s *Spec) Check(bad func(key, problem, hint string)) {
+	if s.Stop != "" && s.Stop != "forced" && s.Stop != "natural" {
+		bad("stop", "unknown stop "+strconv.Quote(s.Stop), `write "forced" or "natural"`)
+	}
+	if s.API != "" && s.API != "completions" && s.API != "chat" {
+		bad("api", "unknown api "+strconv.Quote(s.API), `write "completions" or "chat"`)
+	}
+	if s.Repeats < 0 {
+		bad("repeats", "repeats is negative", "write repeats = 3")
+	}
+	s.Workload.Check(bad)
+	s.Load.Check(s.Rate > 0, s.Rate.IsInf(), bad)
+	s.checkContract(bad)
+}
+
+func (s *Spec) checkContract(bad func(key, problem, hint string)) {
+	check := func(prefix string, c Contract) {
+		for _, l := range c.All() {
+			if !s.Streams() && l.NeedsStream() {
+				bad(prefix+l.Key, fmt.Sprintf("row %q does not stream: %s can't be measured", s.Name, l.Key),
+					"set stream = true in the row, or limit e2e instead ([contract] goes for every row)")
+			}
+		}
+	}
+	check("contract.", s.Contract)
+	for i, class := range s.Mix {
+		if class.Contract == nil {
+			continue
+		}
+		at := fmt.Sprintf("mix[%d].contract.", i)
+		var c Contract
+		c.DecodeTOML(class.Contract, func(key, problem, hint string) { bad(at+key, problem, hint) })
+		check(at, c)
+	}
+}
+
+// Pretty is the point as people read it: "D-saturation concurrency=8".
+func (s *Spec) Pretty() string {
+	parts := []string{s.Name}
+	for _, a := range s.Point {
+		parts = append(parts, a.Key+"="+a.Value)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Expected is how long the point takes at best: warm-up and window by time, or by the rate for a
+// number of requests; 0 = not known before it ran (a number of requests in a closed loop).
+func (s *Spec) Expected() (d time.Duration, known bool) {
+	return s.Load.Expected(float64(s.Rate))
+}

@@ -1,0 +1,39 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Point is one operating point of a series: Cost is smaller-is-better (a latency), Gain is larger-is-better (a
+// throughput). The units are the caller's, and the same for all points of a series.
+type Point struct{ Cost, Gain float64 }
+
+// Frontier returns the indexes of the points that no other point dominates, by ascending Cost and so by ascending Gain. A point
+// dominates another if it is no worse in both and better in one; equal points do not dominate each other, so they are on
+// the frontier together, in their order in points. A point with a NaN or an infinity is never on it.
+func Frontier(points []Point) []int {
+	order := make([]int, 0, len(points))
+	for i, p := range points {
+		if isFinite(p.Cost) && isFinite(p.Gain) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := points[i], points[j]
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(b.Gain, a.Gain), cmp.Compare(i, j))
+	})
+	var frontier []int
+	for _, i := range order {
+		if len(frontier) > 0 {
+			last := points[frontier[len(frontier)-1]]
+			if points[i] != last && points[i].Gain <= last.Gain {
+				continue
+			}
+		}
+		frontier = append(frontier, i)
+	}
+	return frontier
+}
+
+func isFinite(x float64) bool { return finite(x) != nil }

@@ -1,0 +1,90 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Knee finds the point after which more load buys little more gain, on a concave, increasing curve: gain[i] is what load[i]
+// brought. It is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS
+// Workshops 2011): both axes are scaled to [0, 1], and the knee is the first local maximum of gain - load from which the difference falls
+// by sensitivity times the mean step of load before it rises to another maximum. The paper's sensitivity is 1; larger
+// is more conservative. There is no smoothing: a series has few points, and each is a measurement.
+//
+// index is a place in load and gain, which must be of the same length; they may come in any order and stay as they are. Points
+// with a NaN or an infinity are passed over. ok is false when there is no knee: fewer than four points, a
+// curve without width or height, or no such maximum (a straight line, or one that has not bent yet).
+func Knee(load, gain []float64, sensitivity float64) (index int, ok bool) {
+	order := byLoad(load, gain)
+	if len(order) < 4 {
+		return 0, false
+	}
+	difference := differences(load, gain, order)
+	if difference == nil {
+		return 0, false
+	}
+	fall := sensitivity / float64(len(order)-1) // the mean step of n points on [0, 1] is 1/(n-1)
+	for i := 1; i < len(order)-1; i++ {
+		if isPeak(difference, i) && falls(difference[i:], fall) {
+			return order[i], true
+		}
+	}
+	return 0, false
+}
+
+// byLoad is the indexes of the finite points, by ascending load.
+func byLoad(load, gain []float64) []int {
+	var order []int
+	for i := range load {
+		if isFinite(load[i]) && isFinite(gain[i]) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(load[i], load[j]) })
+	return order
+}
+
+// differences is the normalised gain less the normalised load, in the given order; nil where either has no range.
+func differences(load, gain []float64, order []int) []float64 {
+	first, last := load[order[0]], load[order[len(order)-1]]
+	low, high := gain[order[0]], gain[order[0]]
+	for _, i := range order {
+		low, high = min(low, gain[i]), max(high, gain[i])
+	}
+	if first == last || low == high {
+		return nil
+	}
+	difference := make([]float64, len(order))
+	for k, i := range order {
+		difference[k] = (gain[i]-low)/(high-low) - (load[i]-first)/(last-first)
+	}
+	return difference
+}
+
+// isPeak is true of a local maximum; of a plateau, its first point.
+func isPeak(d []float64, i int) bool { return d[i] > d[i-1] && d[i] >= d[i+1] }
+
+// falls reports whether the curve that starts at a peak drops by more than fall before the next peak.
+func falls(d []float64, fall float64) bool {
+	for j := 1; j < len(d); j++ {
+		if d[j] < d[0]-fall {
+			return true
+		}
+		if j+1 < len(d) && isPeak(d, j) {
+			return false
+		}
+	}
+	return false
+}
+
+// Saturation returns the index of the first load that the server did not keep up with: achieved[i]/offered[i] < share
+// (0.95, say), both in one unit, in the order given, by ascending load. ok is false when there is none. A load that is
+// not a positive finite number (all requests at once is infinite) and an achieved NaN say nothing, and are passed over.
+func Saturation(offered, achieved []float64, share float64) (index int, ok bool) {
+	for i, load := range offered {
+		if load > 0 && isFinite(load) && achieved[i]/load < share {
+			return i, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,60 @@
+// Package stats says what a sample of measurements is worth: exact quantiles, intervals that
+// assume no distribution, a grade that says how far a percentile can be believed, and a verdict on a limit
+// that is allowed to be "undecided". From a series of points it picks the frontier, the knee
+// and the load at which a server no longer keeps up.
+//
+// The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide for
+// a contract, and then Frontier, Knee and Saturation over the rows of a series.
+//
+// Everything is a pure function of its arguments. Nothing here estimates with a sketch or a
+// histogram, assumes a normal distribution, draws random numbers, or sorts the caller's slice. The intervals and
+// verdicts take the values as independent of each other; requests that shared a batch are not quite
+// that, so repeats of a whole row say more about its variance than any interval here.
+package stats
+
+import "math"
+
+// Quantile is the p-quantile of sorted (ascending), by linear interpolation between order statistics: type 7 of Hyndman
+// and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50(4), 1996. It equals
+// numpy.quantile to the last bit for finite values. It is NaN for an empty slice, for p outside [0, 1], and if
+// a value is NaN (slices.Sort puts those first).
+func Quantile(sorted []float64, p float64) float64 {
+	return QuantileWithMissing(sorted, 0, p)
+}
+
+// QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: the
+// failed requests under a contract, which must not improve a percentile by being absent. It is +Inf when
+// the rank falls on a missing value or between a value and a missing one.
+func QuantileWithMissing(sorted []float64, missing int, p float64) float64 {
+	n := len(sorted) + missing
+	if n == 0 || !(p >= 0 && p <= 1) || len(sorted) > 0 && math.IsNaN(sorted[0]) {
+		return math.NaN()
+	}
+	at := func(i int) float64 {
+		if i < len(sorted) {
+			return sorted[i]
+		}
+		return math.Inf(1)
+	}
+	// The conversion keeps the compiler from fusing the product into the subtraction below, which
+	// would change the last bit on some processors.
+	rank := float64(float64(n-1) * p)
+	below := math.Floor(rank)
+	i := int(below)
+	return lerp(at(i), at(min(i+1, n-1)), rank-below)
+}
+
+// lerp interpolates as numpy's _lerp does (lib/_function_base_impl.py): from the nearer end, so that
+// the result is monotone in t and exact at both ends.
+func lerp(a, b, t float64) float64 {
+	switch {
+	case t == 0 || a == b:
+		return a
+	case math.IsInf(b, 1):
+		return b
+	case t < 0.5:
+		return a + float64((b-a)*t)
+	default:
+		return b - float64((b-a)*(1-t))
+	}
+}

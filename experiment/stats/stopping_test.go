@@ -1,0 +1,145 @@
+package stats
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The rule of MLPerf LoadGen at its confidence of 0.99. 662 is the number of queries that mlperf.conf itself asks of the
+// MultiStream scenario; the rest is the same rule, computed apart from this code.
+func TestEarlyStopTotalIsMLPerfs(t *testing.T) {
+	over := []int{0, 1, 2, 3, 5, 10, 20, 50, 100}
+	for p, want := range map[float64][]int{
+		0.90:  {44, 64, 81, 97, 127, 197, 325, 681, 1_246},
+		0.95:  {90, 130, 165, 198, 259, 398, 656, 1_372, 2_504},
+		0.99:  {459, 662, 838, 1_001, 1_307, 2_010, 3_304, 6_898, 12_571},
+		0.999: {4_603, 6_636, 8_403, 10_042, 13_105, 20_140, 33_097, 69_058, 125_826},
+	} {
+		for i, over := range over {
+			if got := EarlyStopTotal(over, p, 0.99); got != want[i] {
+				t.Errorf("p=%v t=%d: %d, want %d", p, over, got, want[i])
+			}
+		}
+	}
+	for _, p := range []float64{0, 1} {
+		if got := EarlyStopTotal(3, p, 0.99); got != 0 {
+			t.Errorf("p=%v: %d, want 0: no number is right", p, got)
+		}
+	}
+}
+
+// The figures are of scipy 1.17.1: binom.cdf and binom.sf for the verdicts, and for need every larger n tried in turn.
+func TestDecide(t *testing.T) {
+	tests := []struct {
+		name          string
+		n, over       int
+		p, confidence float64
+		verdict       Verdict
+		need          int
+	}{
+		{"nothing yet", 0, 0, 0.99, 0.99, Undecided, 459},
+		{"one short", 458, 0, 0.99, 0.99, Undecided, 1},
+		{"none over", 459, 0, 0.99, 0.99, Pass, 0},
+		{"one over, one short", 661, 1, 0.99, 0.99, Undecided, 177},
+		{"one over", 662, 1, 0.99, 0.99, Pass, 0},
+		{"half the share", 1_000, 5, 0.99, 0.99, Undecided, 1_144},
+		{"a third of the share", 1_000, 3, 0.99, 0.99, Undecided, 157},
+		{"just the share", 1_000, 10, 0.99, 0.99, Undecided, 0},
+		{"just the share, p50", 2, 1, 0.5, 0.9, Undecided, 0},
+		{"half as much again", 1_000, 15, 0.99, 0.99, Undecided, 1_600},
+		{"nearly too much", 1_000, 18, 0.99, 0.99, Undecided, 112},
+		{"too much", 1_000, 19, 0.99, 0.99, Fail, 0},
+		{"three of a hundred", 100, 3, 0.99, 0.99, Undecided, 134},
+		{"four of a hundred", 100, 4, 0.99, 0.99, Undecided, 25},
+		{"five of a hundred", 100, 5, 0.99, 0.99, Fail, 0},
+		{"p90", 200, 12, 0.9, 0.99, Undecided, 100},
+		{"median", 50, 1, 0.5, 0.95, Pass, 0},
+		{"all over", 10, 10, 0.5, 0.99, Fail, 0},
+		{"all over, but few", 5, 5, 0.5, 0.99, Undecided, 2},
+		{"none is allowed, none is over", 1_000, 0, 1, 0.99, Undecided, 0},
+		{"none is allowed, one is over", 1_000, 1, 1, 0.99, Fail, 0},
+	}
+	for _, tt := range tests {
+		verdict, need := Decide(tt.n, tt.over, tt.p, tt.confidence)
+		if verdict != tt.verdict || need != tt.need {
+			t.Errorf("%s: %s need %d, want %s need %d", tt.name, verdict, need, tt.verdict, tt.need)
+		}
+	}
+}
+
+// What need promises comes true: with that many more at the same share there is a verdict, and with one fewer there is none.
+func TestDecideNeed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom([]float64{0.5, 0.9, 0.95, 0.99, 0.999}).Draw(t, "p")
+		confidence := rapid.SampledFrom([]float64{0.9, 0.95, 0.99}).Draw(t, "confidence")
+		n := rapid.IntRange(1, 20_000).Draw(t, "n")
+		over := rapid.IntRange(0, min(n, 2+int(3*(1-p)*float64(n)))).Draw(t, "over")
+
+		verdict, need := Decide(n, over, p, confidence)
+		if verdict != Undecided && need != 0 {
+			t.Fatalf("%s, and yet %d are needed", verdict, need)
+		}
+		if need == 0 {
+			return
+		}
+		want, at := Pass, func(total int) int { return (over*total + n - 1) / n }
+		if float64(over) >= (1-p)*float64(n) && over > 0 {
+			want, at = Fail, func(total int) int { return over * total / n }
+		}
+		if got, _ := Decide(n+need, at(n+need), p, confidence); got != want {
+			t.Fatalf("after the %d more that were asked for: %s, want %s", need, got, want)
+		}
+		if got, _ := Decide(n+need-1, at(n+need-1), p, confidence); got == want {
+			t.Fatalf("one fewer than the %d asked for is enough for %s", need, got)
+		}
+	})
+}
+
+// More requests over the limit never make the verdict better.
+func TestDecideIsMonotone(t *testing.T) {
+	rank := map[Verdict]int{Pass: 0, Undecided: 1, Fail: 2}
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.Float64Range(0.5, 0.999).Draw(t, "p")
+		n := rapid.IntRange(1, 300).Draw(t, "n")
+		worst := 0
+		for over := range n + 1 {
+			v, _ := Decide(n, over, p, 0.99)
+			if rank[v] < worst {
+				t.Fatalf("p=%v n=%d: %s with %d over, after worse with fewer", p, n, v, over)
+			}
+			worst = rank[v]
+		}
+	})
+}
+
+// A server that is exactly at the limit is passed or failed wrongly at most once in a hundred looks.
+func TestDecideErrs(t *testing.T) {
+	const trials, n, p = 5000, 700, 0.99
+	rng := rand.New(rand.NewPCG(7, 7))
+	seen := map[Verdict]int{}
+	known := map[int]Verdict{}
+	for range trials {
+		over := 0
+		for range n {
+			if rng.Float64() >= p {
+				over++
+			}
+		}
+		if _, ok := known[over]; !ok {
+			known[over], _ = Decide(n, over, p, 0.99)
+		}
+		seen[known[over]]++
+	}
+	// 50 are expected at the most; four standard errors above that are 78.
+	if seen[Pass] == 0 || seen[Pass] > 78 || seen[Fail] == 0 || seen[Fail] > 78 {
+		t.Errorf("of %d: %v", trials, seen)
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for b.Loop() {
+		Decide(10_000, 95, 0.99, 0.99)
+	}
+}

@@ -1,0 +1,325 @@
+package experiment
+
+import (
+	"cmp"
+	"slices"
+
+	"bench/experiment/stats"
+)
+
+// Summarize computes the metrics of a row, or of one class of it, from its records. gpus 0 = not
+// stated. Every figure comes from the stored µs, so that anybody gets the same from the records.
+func Summarize(records []*Record, w Window, stream bool, each []Limit, gpus int) Summary {
+	s := Summary{DurationS: w.Seconds()}
+	s.Requests.Errors = map[string]int{}
+	var l latencies
+	for _, r := range records {
+		switch r.Phase {
+		case PhaseWarmup:
+			s.Requests.Warmup++
+		case PhaseWindow:
+			s.count(r)
+			if r.OK() {
+				l.add(r, stream)
+			}
+		}
+	}
+	if s.Requests.Planned > 0 {
+		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
+	}
+	l.summarize(&s)
+	s.Throughput = throughput(records, w, gpus)
+	s.Concurrency = concurrency(records, w)
+	s.Goodput = goodput(records, w, stream, each)
+	return s
+}
+
+// count enters a request of the window into the counts and token sums.
+func (s *Summary) count(r *Record) {
+	q := &s.Requests
+	q.Planned++
+	if !r.Sent.IsZero() {
+		q.Sent++
+	}
+	if !r.OK() {
+		q.Failed++
+		q.Errors[r.Outcome]++
+		if r.Outcome == "unfinished" {
+			q.Unfinished++
+		}
+		return
+	}
+	q.Completed++
+	if r.Outcome == "short" {
+		q.Short++
+	}
+	s.Tokens.Output += r.OutputTokens
+	s.Tokens.Estimated = s.Tokens.Estimated || r.Estimated
+	if r.PromptTokens != nil {
+		s.Tokens.Prompt += *r.PromptTokens
+	} else {
+		s.Tokens.Prompt += r.PromptAsked
+		s.Tokens.Estimated = true
+	}
+	if r.CachedTokens != nil {
+		if s.Tokens.Cached == nil {
+			s.Tokens.Cached = new(int)
+		}
+		*s.Tokens.Cached += *r.CachedTokens
+	}
+}
+
+// latencies collects the samples of each metric, in ms.
+type latencies struct {
+	ttft, ttftSend, ttfe, tpot, itl, e2e, e2eSend, capWait, lag []float64
+
+	itlRequests    int
+	events, tokens int
+}
+
+// since appends to − from in ms where both happened.
+func since(dst []float64, from, to Micros) []float64 {
+	if !from.ok || !to.ok {
+		return dst
+	}
+	return append(dst, float64(to.us-from.us)/1e3)
+}
+
+func (l *latencies) add(r *Record, stream bool) {
+	l.e2e = since(l.e2e, r.At, r.Last)
+	l.e2eSend = since(l.e2eSend, r.Sent, r.Last)
+	l.capWait = since(l.capWait, r.At, r.Ready)
+	l.lag = since(l.lag, r.Ready, r.Sent)
+	if !stream {
+		return
+	}
+	l.ttft = since(l.ttft, r.At, r.First)
+	l.ttftSend = since(l.ttftSend, r.Sent, r.First)
+	l.ttfe = since(l.ttfe, r.Sent, r.FirstEvent)
+	if ms, ok := r.tpot(); ok {
+		l.tpot = append(l.tpot, ms)
+	}
+	for _, g := range r.Gaps {
+		l.itl = append(l.itl, float64(g)/1e3)
+	}
+	if len(r.Gaps) > 0 {
+		l.itlRequests++
+	}
+	l.events += len(r.Gaps) + 1
+	l.tokens += r.OutputTokens
+}
+
+// tpot is (last − first) / (output tokens − 1) in ms, for two tokens or more.
+func (r *Record) tpot() (ms float64, ok bool) {
+	if r.OutputTokens < 2 || !r.First.ok || !r.Last.ok {
+		return 0, false
+	}
+	return float64(r.Last.us-r.First.us) / 1e3 / float64(r.OutputTokens-1), true
+}
+
+func (l *latencies) summarize(s *Summary) {
+	s.TTFT = stats.Summarize(l.ttft)
+	s.TTFTFromSend = stats.Summarize(l.ttftSend)
+	s.TTFE = stats.Summarize(l.ttfe)
+	s.TPOT = stats.Summarize(l.tpot)
+	s.ITL = stats.Summarize(l.itl)
+	s.E2E = stats.Summarize(l.e2e)
+	s.E2EFromSend = stats.Summarize(l.e2eSend)
+	s.CapWait = stats.Summarize(l.capWait)
+	s.Lag = stats.Summarize(l.lag)
+	s.ITLRequests = l.itlRequests
+	if l.events > 0 {
+		s.TokensPerEvent = float64(l.tokens) / float64(l.events)
+	}
+}
+
+// throughput counts what came inside the window, of any request: output tokens at their own times,
+// prompt tokens at the first token of their answer (their prefill was done by then), requests at
+// their last token.
+func throughput(records []*Record, w Window, gpus int) Throughput {
+	var requests, prompt, output float64
+	for _, r := range records {
+		output += r.outputInside(w)
+		first := r.First
+		if first.IsZero() {
+			first = r.Last
+		}
+		if w.has(first) {
+			prompt += float64(r.prompt())
+		}
+		if r.OK() && w.has(r.Last) {
+			requests++
+		}
+	}
+	d := w.Seconds()
+	if d <= 0 {
+		return Throughput{}
+	}
+	t := Throughput{RequestsPerS: requests / d, PromptTokensPerS: prompt / d, OutputTokensPerS: output / d}
+	if gpus > 0 {
+		perGPU := t.OutputTokensPerS / float64(gpus)
+		t.OutputTokensPerSPerGPU = &perGPU
+	}
+	return t
+}
+
+func (w Window) has(m Micros) bool { return m.ok && m.us >= w.StartUs && m.us < w.EndUs }
+
+func (r *Record) prompt() int {
+	if r.PromptTokens != nil {
+		return *r.PromptTokens
+	}
+	return r.PromptAsked
+}
+
+// outputInside is how many output tokens came inside the window. Where an event's tokens are not
+// known one by one, each carries the request's mean.
+func (r *Record) outputInside(w Window) float64 {
+	if r.First.IsZero() { // not streamed: all at once, at the last byte
+		if w.has(r.Last) {
+			return float64(r.OutputTokens)
+		}
+		return 0
+	}
+	events := len(r.Gaps) + 1
+	each := float64(r.OutputTokens) / float64(events)
+	inside, at := 0.0, r.First
+	for i := range events {
+		if w.has(at) {
+			if i < len(r.TokensPerEvent) {
+				inside += float64(r.TokensPerEvent[i])
+			} else {
+				inside += each
+			}
+		}
+		if i < len(r.Gaps) {
+			at.us += r.Gaps[i]
+		}
+	}
+	return inside
+}
+
+// concurrency is the time-weighted mean and the maximum of requests sent and not over.
+func concurrency(records []*Record, w Window) Concurrency {
+	type edge struct {
+		at   int64
+		step int
+	}
+	var edges []edge
+	for _, r := range records {
+		if r.Sent.ok && r.End.ok && r.End.us > w.StartUs && r.Sent.us < w.EndUs {
+			edges = append(edges, edge{max(r.Sent.us, w.StartUs), 1}, edge{min(r.End.us, w.EndUs), -1})
+		}
+	}
+	// At equal times the ends come first: a slot handed over is not two requests.
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
+	var c Concurrency
+	n, area, last := 0, 0.0, w.StartUs
+	for _, e := range edges {
+		area += float64(n) * float64(e.at-last)
+		last = e.at
+		n += e.step
+		c.Max = max(c.Max, n)
+	}
+	if w.EndUs > w.StartUs {
+		c.Mean = area / float64(w.EndUs-w.StartUs)
+	}
+	return c
+}
+
+// goodput counts the requests of the window that met every per-request limit.
+func goodput(records []*Record, w Window, stream bool, each []Limit) *Goodput {
+	if len(each) == 0 || w.Seconds() <= 0 {
+		return nil
+	}
+	g := &Goodput{}
+	for _, l := range each {
+		g.Limits = append(g.Limits, l.String())
+	}
+	n, good, tokens := 0, 0, 0
+	for _, r := range records {
+		if r.Phase != PhaseWindow {
+			continue
+		}
+		n++
+		if r.meets(each, stream) {
+			good++
+			tokens += r.OutputTokens
+		}
+	}
+	if n > 0 {
+		g.Share = float64(good) / float64(n)
+	}
+	g.RequestsPerS = float64(good) / w.Seconds()
+	g.OutputTokensPerS = float64(tokens) / w.Seconds()
+	return g
+}
+
+func (r *Record) meets(each []Limit, stream bool) bool {
+	if !r.OK() {
+		return false
+	}
+	for _, l := range each {
+		ms, ok := r.latency(l.Metric, stream)
+		if ok && ms > l.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// latency is one metric of one request in ms; ok is false where it has none.
+func (r *Record) latency(metric string, stream bool) (ms float64, ok bool) {
+	var from, to Micros
+	switch metric {
+	case "tpot":
+		if !stream {
+			return 0, false
+		}
+		return r.tpot()
+	case "ttft":
+		from, to = r.At, r.First
+	case "ttft_from_send":
+		from, to = r.Sent, r.First
+	case "ttfe":
+		from, to = r.Sent, r.FirstEvent
+	case "e2e":
+		from, to = r.At, r.Last
+	case "e2e_from_send":
+		from, to = r.Sent, r.Last
+	case "cap_wait":
+		from, to = r.At, r.Ready
+	case "lag":
+		from, to = r.Ready, r.Sent
+	}
+	if !from.ok || !to.ok {
+		return 0, false
+	}
+	return float64(to.us-from.us) / 1e3, true
+}
+
+// lengths compares the asked with the counted, over the completed requests of the window.
+func lengths(records []*Record) Lengths {
+	var l Lengths
+	var pAsked, pGot, oAsked, oGot []float64
+	for _, r := range records {
+		if r.Phase != PhaseWindow || !r.OK() {
+			continue
+		}
+		pAsked = append(pAsked, float64(r.PromptAsked))
+		oAsked = append(oAsked, float64(r.OutputAsked))
+		oGot = append(oGot, float64(r.OutputTokens))
+		if r.PromptTokens != nil {
+			pGot = append(pGot, float64(*r.PromptTokens))
+			if *r.PromptTokens != r.PromptAsked {
+				l.PromptOff++
+			}
+		}
+		if r.OutputTokens != r.OutputAsked {
+			l.OutputOff++
+		}
+	}
+	l.PromptAsked, l.PromptTokens = stats.Summarize(pAsked), stats.Summarize(pGot)
+	l.OutputAsked, l.OutputTokens = stats.Summarize(oAsked), stats.Summarize(oGot)
+	return l
+}

@@ -1,0 +1,252 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment/stats"
+)
+
+// confidence is how sure a PASS or a FAIL is: MLPerf LoadGen's.
+const confidence = 0.99
+
+// Judge decides every limit of a contract for the requests of the window (of one class, where
+// class is not empty).
+func Judge(c Contract, class string, records []*Record, s *Summary, stream bool, t Target) []Verdict {
+	var window []*Record
+	cancelled := false
+	for _, r := range records {
+		if r.Phase == PhaseWindow && (class == "" || r.Class == class) {
+			window = append(window, r)
+			cancelled = cancelled || r.Outcome == "cancelled"
+		}
+	}
+	var out []Verdict
+	for _, l := range c.Limits {
+		v := Verdict{Metric: l.Key, Class: class, Limit: l.Value, Unit: l.Unit, Observed: len(window)}
+		switch {
+		case len(window) == 0:
+			v.undecided("no request in the window")
+		case cancelled:
+			v.undecided("the row was interrupted")
+		case l.Metric == "itl":
+			v.judgeGaps(l, window)
+		case l.Stat == "mean":
+			v.judgeMean(l, window, stream)
+		case l.Stat != "":
+			v.judgePercentile(l, window, stream)
+		case l.Metric == "error_rate":
+			v.judgeErrors(l, s)
+		default:
+			v.judgeFigure(l, s, t)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (v *Verdict) undecided(why string) { v.Verdict, v.Why = string(stats.Undecided), why }
+
+// judgePercentile ranks failed requests as +∞, so that time-outs can't improve a percentile.
+func (v *Verdict) judgePercentile(l Limit, window []*Record, stream bool) {
+	p, _ := l.P()
+	var values []float64
+	missing, over := 0, 0
+	for _, r := range window {
+		if !r.OK() {
+			missing++
+			continue
+		}
+		if ms, ok := r.latency(l.Metric, stream); ok {
+			values = append(values, ms)
+			if ms > l.Value {
+				over++
+			}
+		}
+	}
+	slices.Sort(values)
+	if x := stats.QuantileWithMissing(values, missing, p); !math.IsInf(x, 0) && !math.IsNaN(x) {
+		v.Value = &x
+	}
+	v.decide(len(values)+missing, over+missing, p, missing)
+}
+
+// decide fills the verdict from counts: over of n were beyond the limit, 1−p may be.
+func (v *Verdict) decide(n, over int, p float64, failed int) {
+	if n == 0 {
+		v.undecided("not measured: no request has this metric")
+		return
+	}
+	verdict, need := stats.Decide(n, over, p, confidence)
+	v.Verdict, v.Need, v.Observed = string(verdict), need, n
+	v.Why = fmt.Sprintf("%d of %d over the limit, %.3g %% allowed", over, n, (1-p)*100)
+	if failed > 0 {
+		v.Why += fmt.Sprintf(" (%d of them failed)", failed)
+	}
+	if need > 0 {
+		v.Why += fmt.Sprintf("; need %d more requests", need)
+	}
+}
+
+// judgeGaps counts in requests, not in gaps: the gaps of one request depend on each other, and
+// taking them for independent would decide too soon.
+func (v *Verdict) judgeGaps(l Limit, window []*Record) {
+	var gaps []float64
+	requests, over, failed := 0, 0, 0
+	for _, r := range window {
+		if !r.OK() {
+			failed++
+			continue
+		}
+		if len(r.Gaps) > 0 {
+			requests++
+		}
+		for _, g := range r.Gaps {
+			ms := float64(g) / 1e3
+			gaps = append(gaps, ms)
+			if ms > l.Value {
+				over++
+			}
+		}
+	}
+	if len(gaps) == 0 {
+		v.undecided("no gap between tokens was measured")
+		return
+	}
+	slices.Sort(gaps)
+	p, isPercentile := l.P()
+	if !isPercentile {
+		mean := stats.Summarize(gaps).Mean
+		v.Value = &mean
+		v.undecided("a mean of pooled gaps is not judged; limit tpot_mean or itl_p95 instead")
+		return
+	}
+	x := stats.Quantile(gaps, p)
+	v.Value = &x
+	share := float64(over) / float64(len(gaps))
+	v.decide(requests+failed, int(math.Ceil(share*float64(requests)))+failed, p, failed)
+	v.Why += "; gaps counted by request, since those of one request depend on each other"
+}
+
+// judgeMean compares with the normal interval of the mean over requests.
+func (v *Verdict) judgeMean(l Limit, window []*Record, stream bool) {
+	const few = 30 // below, the normal interval of a skewed latency is not to be trusted
+	var values []float64
+	failed := 0
+	for _, r := range window {
+		if !r.OK() {
+			failed++
+		} else if ms, ok := r.latency(l.Metric, stream); ok {
+			values = append(values, ms)
+		}
+	}
+	s := stats.Summarize(values)
+	if failed > 0 || s == nil {
+		v.Verdict = string(stats.Fail)
+		v.Why = fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", failed)
+		return
+	}
+	v.Value, v.Observed = &s.Mean, s.N
+	if s.N < few {
+		v.Need = few - s.N
+		v.undecided(fmt.Sprintf("%d requests are too few for an interval of the mean; need %d more", s.N, v.Need))
+		return
+	}
+	const z = 2.5758293035489004 // standard normal quantile of 0.995
+	half := z * s.Std / math.Sqrt(float64(s.N-1))
+	v.Why = fmt.Sprintf("mean %.4g ± %.2g ms (99 %%, n=%d)", s.Mean, half, s.N)
+	switch {
+	case s.Mean+half <= l.Value:
+		v.Verdict = string(stats.Pass)
+	case s.Mean-half > l.Value:
+		v.Verdict = string(stats.Fail)
+	default:
+		v.Verdict = string(stats.Undecided)
+		v.Need = meanNeed(s, l.Value, z)
+		v.Why += fmt.Sprintf("; need %d more requests", v.Need)
+	}
+}
+
+// meanNeed is how many more requests would move the interval off the limit, if mean and spread stay.
+func meanNeed(s *stats.Summary, limit, z float64) int {
+	d := math.Abs(s.Mean - limit)
+	if d == 0 {
+		return s.N
+	}
+	total := math.Ceil(math.Pow(z*s.Std/d, 2)) + 1
+	return max(1, int(math.Min(total, 1e9))-s.N)
+}
+
+// judgeErrors asks whether the true rate is within the limit: no failure in few requests proves little.
+func (v *Verdict) judgeErrors(l Limit, s *Summary) {
+	v.Value = &s.ErrorRate
+	if l.Value == 0 {
+		v.Verdict, v.Why = string(stats.Pass), "no request failed"
+		if s.Requests.Failed > 0 {
+			v.Verdict, v.Why = string(stats.Fail), fmt.Sprintf("%d requests failed", s.Requests.Failed)
+		}
+		return
+	}
+	verdict, need := stats.Decide(s.Requests.Planned, s.Requests.Failed, 1-l.Value, confidence)
+	v.Verdict, v.Need = string(verdict), need
+	v.Why = fmt.Sprintf("%d of %d failed", s.Requests.Failed, s.Requests.Planned)
+	if need > 0 {
+		v.Why += fmt.Sprintf("; need %d more requests", need)
+	}
+}
+
+// judgeFigure compares a figure of the whole window; it is one measurement, without an interval.
+func (v *Verdict) judgeFigure(l Limit, s *Summary, t Target) {
+	x, missing := figure(l.Metric, s, t)
+	if missing != "" {
+		v.undecided(missing)
+		return
+	}
+	v.Value = &x
+	ok := x <= l.Value
+	if strings.HasPrefix(l.Metric, "min_") {
+		ok = x >= l.Value
+	}
+	v.Verdict = string(stats.Fail)
+	if ok {
+		v.Verdict = string(stats.Pass)
+	}
+	v.Why = fmt.Sprintf("%.4g over a window of %.3g s", x, s.DurationS)
+}
+
+func figure(metric string, s *Summary, t Target) (x float64, missing string) {
+	switch metric {
+	case "min_requests_per_s":
+		return s.Throughput.RequestsPerS, ""
+	case "min_prompt_tokens_per_s":
+		return s.Throughput.PromptTokensPerS, ""
+	case "min_output_tokens_per_s":
+		return s.Throughput.OutputTokensPerS, ""
+	case "min_output_tokens_per_s_per_gpu":
+		if s.Throughput.OutputTokensPerSPerGPU == nil {
+			return 0, "the number of GPUs is not stated: write gpus = 1 in [target]"
+		}
+		return *s.Throughput.OutputTokensPerSPerGPU, ""
+	case "min_goodput_requests_per_s":
+		if s.Goodput == nil {
+			return 0, "no per-request limit is stated: write [contract.each]"
+		}
+		return s.Goodput.RequestsPerS, ""
+	}
+	usd, ok := CostPerMillion(s, t)
+	if !ok {
+		return 0, "the price, the number of GPUs or the throughput is missing: write gpus and gpu_hour_usd in [target]"
+	}
+	return usd, ""
+}
+
+// CostPerMillion is the price of a million output tokens in USD at this row's throughput; false
+// where price or GPUs are not stated, or nothing came.
+func CostPerMillion(s *Summary, t Target) (usd float64, ok bool) {
+	if t.GPUHourUSD == nil || t.GPUs == 0 || s.Throughput.OutputTokensPerS <= 0 {
+		return 0, false
+	}
+	return *t.GPUHourUSD * float64(t.GPUs) / 3600 / s.Throughput.OutputTokensPerS * 1e6, true
+}

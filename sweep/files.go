@@ -1,0 +1,159 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bench/experiment"
+)
+
+// partial marks a file that is not whole yet. Nothing reads it.
+const partial = ".partial"
+
+const (
+	manifestFile  = "run.json"
+	recordsSuffix = ".requests.jsonl.zst"
+)
+
+// directory is a run's place on disk. hide takes the secrets out of every byte that is written.
+type directory struct {
+	path string
+	hide func([]byte) []byte
+}
+
+func (d directory) file(name string) string { return filepath.Join(d.path, name) }
+
+// writeJSON writes a file so that it is there whole or not at all, also after a power cut.
+func (d directory) writeJSON(name string, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("encoding %s: %w", name, err)
+	}
+	return d.write(name, d.hide(b.Bytes()))
+}
+
+func (d directory) write(name string, data []byte) error {
+	f, err := os.Create(d.file(name + partial))
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return d.commit(name)
+}
+
+// commit gives a whole and synced file its name.
+func (d directory) commit(name string) error {
+	if err := os.Rename(d.file(name+partial), d.file(name)); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return d.sync()
+}
+
+// sync makes renames last; a file system that can't is no error.
+func (d directory) sync() error {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", d.path, err)
+	}
+	_ = f.Sync()
+	return f.Close()
+}
+
+// reserve finds out before a row runs that its results could not be kept.
+func (d directory) reserve() error {
+	const room = 4 << 20 // more than the summary; records come on top, and are found out as they come
+	name := d.file("room" + partial)
+	defer os.Remove(name)
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("trying the results directory: %w\nhint: choose another with --out DIR", err)
+	}
+	_, err = f.Write(make([]byte, room))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("trying the results directory: %w\nhint: free some space, then resume with --resume %s", err, d.path)
+	}
+	return nil
+}
+
+// readJSON reads a file of a run; a missing one is fs.ErrNotExist.
+func (d directory) readJSON(name string, v any) error {
+	b, err := os.ReadFile(d.file(name))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("reading %s: %w", d.file(name), err)
+	}
+	return nil
+}
+
+// row reads a finished row, if it is there and whole.
+func (d directory) row(id string) (*experiment.Row, bool) {
+	var row experiment.Row
+	if err := d.readJSON(id+".json", &row); err != nil || row.Schema != experiment.SchemaRow || row.ID != id {
+		return nil, false
+	}
+	if _, err := os.Stat(d.file(id + recordsSuffix)); err != nil {
+		return nil, false
+	}
+	return &row, true
+}
+
+// rowIDs lists the rows whose summaries are there.
+func (d directory) rowIDs() ([]string, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && e.Name() != manifestFile {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// recordFile is the evidence of the row in progress.
+type recordFile struct {
+	dir  directory
+	name string
+	f    *os.File
+	w    *experiment.RecordWriter
+}
+
+// createRecords begins a row's records, over what a cut attempt left.
+func (d directory) createRecords(id string) (*recordFile, error) {
+	name := id + recordsSuffix
+	f, err := os.Create(d.file(name + partial))
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", name, err)
+	}
+	w, err := experiment.NewRecordWriter(f, d.hide)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &recordFile{d, name, f, w}, nil
+}
+
+// finish makes the records whole.
+func (r *recordFile) finish() error {
+	if err := errors.Join(r.w.Close(), r.f.Sync(), r.f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", r.name, err)
+	}
+	return r.dir.commit(r.name)
+}
+
+// abandon leaves what there is as a partial file.
+func (r *recordFile) abandon() { _ = errors.Join(r.w.Close(), r.f.Close()) }

@@ -1,0 +1,29 @@
+//go:build unix
+
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock keeps two runs out of one directory. It goes with the process, however that ends.
+func (d directory) lock() (unlock func(), err error) {
+	f, err := os.OpenFile(d.file(".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the run: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, fmt.Errorf("another bench is running in %s\nhint: wait for it, or start a run of its own without --resume", d.path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking the run: %w", err)
+	}
+	return func() { f.Close() }, nil
+}

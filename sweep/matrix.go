@@ -1,0 +1,246 @@
+// Package sweep turns a matrix into rows, and rows into files: read the TOML strictly (Read), expand
+// its lists into points (the product, last key fastest), run what is not there yet (Run), and keep
+// each finished row so that a kill at any moment loses only the one in progress. It prints nothing;
+// what happens is told as events.
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/sweep/strict"
+)
+
+// Matrix is one matrix file, checked and expanded.
+type Matrix struct {
+	File, Text string
+	Name       string   `toml:"name"`
+	Hypothesis string   `toml:"hypothesis"`
+	Notes      []string `toml:"notes"`
+	Seed       uint64   `toml:"seed"`  // 0 = 1
+	Order      string   `toml:"order"` // listed (default): as in the file; blocked: shuffled within each round of repeats
+
+	Target   experiment.Target   `toml:"target"`
+	Contract experiment.Contract `toml:"contract"`
+
+	Points []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
+}
+
+// Hash is the SHA-256 of the file's text.
+func (m *Matrix) Hash() string {
+	sum := sha256.Sum256([]byte(m.Text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Extension is a top-level table whose owner sweep does not know: Read decodes it into Into, a
+// pointer to a struct, and checks it.
+type Extension struct {
+	Table string
+	Into  interface {
+		Check(bad func(key, problem, hint string))
+	}
+}
+
+// Read reads and checks a matrix file. Every mistake is in the error, a strict.Problems.
+func Read(file string, ext ...Extension) (*Matrix, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the matrix: %w", err)
+	}
+	return Parse(file, text, ext...)
+}
+
+// Parse checks and expands the text of a matrix file.
+func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
+	doc, err := strict.Parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text)}, seen: map[strict.Problem]bool{}}
+	r.read(ext)
+	if len(r.problems) > 0 {
+		slices.SortStableFunc(r.problems, func(a, b strict.Problem) int { return a.Line - b.Line })
+		return nil, r.problems
+	}
+	return r.m, nil
+}
+
+// reader collects the problems of one file.
+type reader struct {
+	doc      *strict.Document
+	root     map[string]any // what is not read yet
+	m        *Matrix
+	problems strict.Problems
+	seen     map[strict.Problem]bool
+}
+
+func (r *reader) bad(path, text, hint string) {
+	p := r.doc.Problem(path, text, hint)
+	if !r.seen[p] { // a mistake of a row is found again at each of its points
+		r.seen[p] = true
+		r.problems = append(r.problems, p)
+	}
+}
+
+// under reports problems of the table at a path.
+func (r *reader) under(table string) func(key, text, hint string) {
+	return func(key, text, hint string) { r.bad(strict.Join(table, key), text, hint) }
+}
+
+// later are keys of the design that this version does not have.
+var later = map[string]string{
+	"server":    "start the server yourself, and give its endpoint in [target]",
+	"telemetry": "remove the table: this version takes no samples of the server or the GPU",
+	"gate":      "remove the table: this version has no gate",
+}
+
+func (r *reader) read(ext []Extension) {
+	rows := r.tables("row")
+	defaults := r.table("defaults")
+	for key, hint := range later {
+		if _, ok := r.root[key]; ok {
+			r.bad(key, key+" is not in this version", hint)
+			delete(r.root, key)
+		}
+	}
+	for _, e := range ext {
+		strict.Decode(r.table(e.Table), e.Into, r.under(e.Table))
+		e.Into.Check(r.under(e.Table))
+	}
+	contract, _ := r.root["contract"].(map[string]any)
+	strict.Decode(r.root, r.m, r.bad)
+	r.checkHead()
+	r.m.Target.Check(r.under("target"))
+	if len(rows) == 0 {
+		r.bad("", "the matrix has no row", "write [[row]] with name, input, output and rate or concurrency")
+	}
+	r.checkNames(rows)
+	var points []experiment.Spec
+	for i, row := range rows {
+		x := expander{reader: r, index: i, row: row, defaults: defaults, contract: contract}
+		points = append(points, x.expand()...)
+	}
+	if len(r.problems) == 0 {
+		r.checkIDs(points)
+		r.m.Points = r.order(points)
+	}
+}
+
+// table takes a top-level table out of the root.
+func (r *reader) table(key string) map[string]any {
+	v, there := r.root[key]
+	delete(r.root, key)
+	t, ok := v.(map[string]any)
+	if there && !ok {
+		r.bad(key, key+" is a table", "write ["+key+"]")
+	}
+	return t
+}
+
+func (r *reader) tables(key string) []map[string]any {
+	v, there := r.root[key]
+	delete(r.root, key)
+	t, ok := v.([]map[string]any)
+	if there && !ok {
+		r.bad(key, key+" is a list of tables", "write [["+key+"]]")
+	}
+	return t
+}
+
+func (r *reader) checkHead() {
+	m := r.m
+	if m.Name == "" {
+		r.bad("name", "the matrix has no name", `write name = "chat": results go to results/chat`)
+	} else if why := nameProblem(m.Name); why != "" {
+		r.bad("name", "the name "+why, "use letters, digits, dots, dashes and underscores")
+	}
+	switch m.Order {
+	case "", "listed", "blocked":
+	default:
+		r.bad("order", fmt.Sprintf("unknown order %q", m.Order), `write "listed" or "blocked"`)
+	}
+	if m.Seed == 0 {
+		m.Seed = 1
+	}
+}
+
+func (r *reader) checkNames(rows []map[string]any) {
+	seen := map[string]int{}
+	for i, row := range rows {
+		at := fmt.Sprintf("row[%d]", i)
+		name, ok := row["name"].(string)
+		if !ok || name == "" {
+			r.bad(at, "the row has no name", `write name = "A-short-chat"`)
+			continue
+		}
+		if why := nameProblem(name); why != "" {
+			r.bad(at+".name", "the name "+why, "use letters, digits, dots, dashes and underscores: it names files")
+		}
+		key := strings.ToLower(name) // file systems may not tell them apart
+		if j, twice := seen[key]; twice {
+			r.bad(at+".name", fmt.Sprintf("row[%d] has the name %q already", j, name), "give each row a name of its own")
+		}
+		seen[key] = i
+	}
+}
+
+// nameProblem says why a name can't be part of a file's name.
+func nameProblem(name string) string {
+	switch {
+	case len(name) > 80:
+		return "is longer than 80 bytes"
+	case strings.HasPrefix(name, "."):
+		return "begins with a dot"
+	case strings.ContainsAny(name, `/\`):
+		return "holds a path separator: it would leave the results directory"
+	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\ufffd' }):
+		return "holds a control character"
+	}
+	return ""
+}
+
+// checkIDs guards against two points whose files would be one.
+func (r *reader) checkIDs(points []experiment.Spec) {
+	seen := map[string]bool{}
+	for i := range points {
+		id := strings.ToLower(ID(&points[i]))
+		if seen[id] {
+			r.bad("row", fmt.Sprintf("two points are named %q", id), "rename a row, or remove a value that is there twice")
+		}
+		seen[id] = true
+		if len(id) > 200 {
+			r.bad("row", fmt.Sprintf("the file name %q is too long", id), "shorten the row's name or vary fewer keys")
+		}
+	}
+}
+
+// order puts the points of all repeats in order of execution.
+func (r *reader) order(points []experiment.Spec) []experiment.Spec {
+	most := 0
+	for _, p := range points {
+		most = max(most, p.Repeats, 1)
+	}
+	shuffle := rand.New(rand.NewPCG(r.m.Seed, 0x6f72646572))
+	var out []experiment.Spec
+	for repeat := 1; repeat <= most; repeat++ {
+		var block []experiment.Spec
+		for _, p := range points {
+			if repeat <= max(p.Repeats, 1) {
+				p.Repeat = repeat
+				block = append(block, p)
+			}
+		}
+		if r.m.Order == "blocked" {
+			shuffle.Shuffle(len(block), func(i, j int) { block[i], block[j] = block[j], block[i] })
+		}
+		out = append(out, block...)
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package strict
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Decode fills into, a pointer to a struct, from a table of a [Document] or one that was put together of several. It reports
+// every mistake to bad with its path inside the table, and leaves what the table does not have as it was.
+//
+// Fields are those with a tag `toml:"name"`; a field without one, or with "-", is left alone, and the fields of an embedded
+// struct without a tag count as its holder's. Kinds are string, bool, the integers, the floats (a whole number will do; nan and
+// inf will not, but for inf with `toml:"name,inf"`), time.Duration ("10s", not negative), any and maps of string to any kind
+// (what any holds is what JSON can hold), structs, and pointers to and slices of these. Another kind panics.
+//
+// A type with a method
+//
+//	DecodeTOML(v any, bad func(key, problem, hint string))
+//
+// on its pointer decodes itself from what the parser gave, and reports keys relative to itself. Decode does not call the method of
+// into, so that such a method can hand its table on to Decode.
+func Decode(v map[string]any, into any, bad func(path, text, hint string)) {
+	rv := reflect.ValueOf(into)
+	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("strict: decoding into %T, which is no pointer to a struct", into))
+	}
+	decoder{bad}.table("", v, rv.Elem())
+}
+
+type decoder struct {
+	bad func(path, text, hint string)
+}
+
+type selfDecoder interface {
+	DecodeTOML(v any, bad func(key, problem, hint string))
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// field is one key that a struct knows.
+type field struct {
+	name  string
+	inf   bool
+	index []int
+}
+
+// fields lists the keys of a struct in its own order. Of two with one name the outer one counts, as in Go.
+func fields(t reflect.Type) []field {
+	var own, inner []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			for _, sub := range fields(f.Type) {
+				sub.index = append([]int{i}, sub.index...)
+				inner = append(inner, sub)
+			}
+		case name != "" && name != "-" && f.IsExported():
+			own = append(own, field{name, options == "inf", []int{i}})
+		}
+	}
+	for _, f := range inner {
+		if !slices.ContainsFunc(own, func(o field) bool { return o.name == f.name }) {
+			own = append(own, f)
+		}
+	}
+	return own
+}
+
+func names(fs []field) []string {
+	out := make([]string, len(fs))
+	for i, f := range fs {
+		out[i] = f.name
+	}
+	return out
+}
+
+func (d decoder) table(path string, v map[string]any, into reflect.Value) {
+	known := fields(into.Type())
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		at := slices.IndexFunc(known, func(f field) bool { return f.name == key })
+		if at < 0 {
+			d.unknown(path, key, names(known))
+			continue
+		}
+		d.value(Join(path, Quote(key)), v[key], into.FieldByIndex(known[at].index), known[at].inf)
+	}
+}
+
+func (d decoder) unknown(path, key string, known []string) {
+	text := "unknown key " + strconv.Quote(clip(key))
+	if path != "" && !strings.HasSuffix(path, "]") {
+		text += " in " + subject(path)
+	}
+	hint := "the keys here are " + strings.Join(known, ", ")
+	if len(known) == 0 {
+		hint = "remove it: this table has no keys"
+	}
+	if near, ok := Suggest(key, known); ok {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	d.bad(Join(path, Quote(key)), text, hint)
+}
+
+// value fills one value of any kind. inf allows it to be infinite.
+func (d decoder) value(path string, v any, into reflect.Value, inf bool) {
+	if own, ok := into.Addr().Interface().(selfDecoder); ok {
+		own.DecodeTOML(v, func(key, problem, hint string) { d.bad(Join(path, key), problem, hint) })
+		return
+	}
+	switch into.Kind() {
+	case reflect.Pointer:
+		p := reflect.New(into.Type().Elem())
+		d.value(path, v, p.Elem(), inf)
+		into.Set(p)
+	case reflect.Slice:
+		d.slice(path, v, into, inf)
+	case reflect.Map:
+		d.mapping(path, v, into, inf)
+	case reflect.Struct:
+		if table, ok := v.(map[string]any); ok {
+			d.table(path, table, into)
+		} else {
+			d.wrong(path, v, into.Type())
+		}
+	default:
+		d.scalar(path, v, into, inf)
+	}
+}
+
+// list returns the elements of a list of either shape, and nil and false for what is none.
+func list(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case []map[string]any:
+		out := make([]any, len(v))
+		for i, table := range v {
+			out[i] = table
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+func (d decoder) slice(path string, v any, into reflect.Value, inf bool) {
+	from, ok := list(v)
+	if !ok {
+		d.wrong(path, v, into.Type())
+		return
+	}
+	out := reflect.MakeSlice(into.Type(), len(from), len(from))
+	for i, element := range from {
+		d.value(indexed(path, i), element, out.Index(i), inf)
+	}
+	into.Set(out)
+}
+
+func (d decoder) mapping(path string, v any, into reflect.Value, inf bool) {
+	t := into.Type()
+	if t.Key().Kind() != reflect.String {
+		panic(fmt.Sprintf("strict: %s is a %s, but TOML's keys are strings", path, t))
+	}
+	from, ok := v.(map[string]any)
+	if !ok {
+		d.wrong(path, v, t)
+		return
+	}
+	out := reflect.MakeMapWithSize(t, len(from))
+	for _, key := range slices.Sorted(maps.Keys(from)) {
+		element := reflect.New(t.Elem()).Elem()
+		d.value(Join(path, Quote(key)), from[key], element, inf)
+		out.SetMapIndex(reflect.ValueOf(key).Convert(t.Key()), element)
+	}
+	into.Set(out)
+}
+
+// plain copies a value that JSON can hold, with every list a []any. It reports dates, which it keeps as text, and nan and inf,
+// for which it returns nil.
+func (d decoder) plain(path string, v any) any {
+	if from, ok := list(v); ok {
+		out := make([]any, len(from))
+		for i := range from {
+			out[i] = d.plain(indexed(path, i), from[i])
+		}
+		return out
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out[key] = d.plain(Join(path, Quote(key)), v[key])
+		}
+		return out
+	case time.Time:
+		text := dateText(v)
+		d.bad(path, fmt.Sprintf("%s is the date %s, which JSON does not have", subject(path), text), "write "+assign(path, strconv.Quote(text)))
+		return text
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			d.bad(path, fmt.Sprintf("%s is %s, which JSON does not have", subject(path), floatText(v)), "write a finite number")
+			return nil
+		}
+	}
+	return v
+}

@@ -1,0 +1,304 @@
+package strict
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// part is one part of a key as it is written.
+type part struct {
+	key      string
+	at, size int32
+}
+
+// located is what the locator found: the places, the offset where the text is nested too deep (-1: nowhere), and the first key
+// that is written again, with where it was written first (again 0: none).
+type located struct {
+	root               *node
+	deep               int
+	again, first, size int
+}
+
+// locator reads a TOML text for the places of its keys. It runs before the parser, so the text may be anything: it stops at what
+// it can't read, where the parser stops too, and accepts all that the parser accepts.
+type locator struct {
+	located
+	s string
+	i int
+}
+
+func locate(text string) located {
+	l := &locator{located: located{root: &node{}, deep: -1}, s: text}
+	for table, ok := l.root, true; ok; {
+		if l.blank(); l.i >= len(l.s) {
+			break
+		}
+		if l.s[l.i] == '[' {
+			table, ok = l.header()
+		} else {
+			ok = l.keyValue(table, 0)
+		}
+		ok = ok && l.lineEnd()
+	}
+	return l.located
+}
+
+// header reads [a.b] or [[a.b]] and returns the table that it opens.
+func (l *locator) header() (*node, bool) {
+	l.i++
+	list := l.take('[')
+	parts, ok := l.key(0)
+	if !ok || !l.take(']') || list && !l.take(']') {
+		return nil, false
+	}
+	table := l.root
+	for _, p := range parts[:len(parts)-1] {
+		table = table.kid(p, true).latest()
+	}
+	last := parts[len(parts)-1]
+	if !list {
+		l.twice(table, last)
+		return table.kid(last, false).latest(), true
+	}
+	array, item := table.kid(last, false), &node{at: last.at, size: last.size}
+	array.items = append(array.items, item)
+	return item, true
+}
+
+// twice notes a key that was written before.
+func (l *locator) twice(table *node, p part) {
+	if k := table.kids[p.key]; k != nil && !k.implicit && l.again == 0 {
+		l.again, l.first, l.size = int(p.at), int(k.at), int(p.size)
+	}
+}
+
+// keyValue reads a.b = value into a table.
+func (l *locator) keyValue(table *node, depth int) bool {
+	parts, ok := l.key(depth)
+	if !ok || !l.take('=') {
+		return false
+	}
+	for _, p := range parts[:len(parts)-1] {
+		table = table.kid(p, true)
+	}
+	last := parts[len(parts)-1]
+	l.twice(table, last)
+	l.space()
+	return l.value(table.kid(last, false), depth+len(parts))
+}
+
+// key reads a key of one part or more, and the space around it.
+func (l *locator) key(depth int) (parts []part, ok bool) {
+	for {
+		l.space()
+		p, ok := l.keyPart()
+		if !ok || !l.shallow(depth+len(parts)+1) {
+			return nil, false
+		}
+		parts = append(parts, p)
+		if l.space(); !l.take('.') {
+			return parts, true
+		}
+	}
+}
+
+func (l *locator) keyPart() (part, bool) {
+	from := l.i
+	quoted := l.i < len(l.s) && (l.s[l.i] == '"' || l.s[l.i] == '\'')
+	if quoted {
+		if !l.line() {
+			return part{}, false
+		}
+	} else {
+		for l.i < len(l.s) && isBare(l.s[l.i]) {
+			l.i++
+		}
+	}
+	p := part{key: l.s[from:l.i], at: int32(from), size: int32(l.i - from)}
+	if !quoted {
+		return p, p.size > 0
+	}
+	inner := p.key[1 : len(p.key)-1]
+	if p.key[0] == '"' {
+		inner = unescape(inner)
+	}
+	p.key = inner
+	return p, true
+}
+
+// value reads a value, and notes where the elements and keys in it stand.
+func (l *locator) value(n *node, depth int) bool {
+	if l.i >= len(l.s) || !l.shallow(depth) {
+		return false
+	}
+	switch l.s[l.i] {
+	case '"', '\'':
+		if delimiter := strings.Repeat(l.s[l.i:l.i+1], 3); strings.HasPrefix(l.s[l.i:], delimiter) {
+			return l.lines(l.s[l.i])
+		}
+		return l.line()
+	case '[':
+		return l.list(n, depth)
+	case '{':
+		return l.inline(n, depth)
+	}
+	return l.scalar()
+}
+
+// list reads [a, b].
+func (l *locator) list(n *node, depth int) bool {
+	return l.between(']', func() bool {
+		item := &node{at: int32(l.i)}
+		n.items = append(n.items, item)
+		ok := l.value(item, depth+1)
+		item.size = int32(l.i) - item.at
+		return ok
+	})
+}
+
+// inline reads { a = 1, b = 2 }.
+func (l *locator) inline(n *node, depth int) bool {
+	return l.between('}', func() bool { return l.keyValue(n, depth+1) })
+}
+
+// between reads what is between brackets, divided by commas.
+func (l *locator) between(end byte, each func() bool) bool {
+	l.i++
+	for {
+		if l.blank(); l.take(end) {
+			return true
+		}
+		if !each() {
+			return false
+		}
+		if l.blank(); !l.take(',') {
+			return l.take(end)
+		}
+	}
+}
+
+// scalar reads a number, a date, true or false. A date may have a space in it.
+func (l *locator) scalar() bool {
+	from := l.i
+	end := strings.IndexAny(l.s[from:], ",]}#\r\n")
+	if end < 0 {
+		end = len(l.s) - from
+	}
+	l.i += len(strings.TrimRight(l.s[from:from+end], " \t"))
+	return l.i > from
+}
+
+// line reads a string that ends in its line.
+func (l *locator) line() bool {
+	quote := l.s[l.i]
+	for l.i++; l.i < len(l.s) && l.s[l.i] != '\n'; l.i++ {
+		switch c := l.s[l.i]; {
+		case c == quote:
+			l.i++
+			return true
+		case c == '\\' && quote == '"':
+			l.i++
+		}
+	}
+	return false
+}
+
+// lines reads a string between three quotes. It may end in two more, which belong to it, so the run's end is the string's.
+func (l *locator) lines(quote byte) bool {
+	for l.i += 3; l.i < len(l.s); l.i++ {
+		switch c := l.s[l.i]; {
+		case c == quote:
+			run := len(l.s[l.i:]) - len(strings.TrimLeft(l.s[l.i:], string(rune(quote))))
+			if l.i += run - 1; run >= 3 {
+				l.i++
+				return true
+			}
+		case c == '\\' && quote == '"':
+			l.i++
+		}
+	}
+	return false
+}
+
+// shallow says whether a depth is allowed, and notes the place where it is not.
+func (l *locator) shallow(depth int) bool {
+	if depth > maxDepth && l.deep < 0 {
+		l.deep = l.i
+	}
+	return depth <= maxDepth
+}
+
+// blank skips space, line ends and comments.
+func (l *locator) blank() {
+	for l.i < len(l.s) {
+		switch l.s[l.i] {
+		case ' ', '\t', '\r', '\n':
+			l.i++
+		case '#':
+			l.comment()
+		default:
+			return
+		}
+	}
+}
+
+func (l *locator) comment() {
+	end := strings.IndexByte(l.s[l.i:], '\n')
+	if end < 0 {
+		end = len(l.s) - l.i
+	}
+	l.i += end
+}
+
+// lineEnd says whether the line has nothing more than a comment.
+func (l *locator) lineEnd() bool {
+	l.space()
+	return l.i >= len(l.s) || strings.IndexByte("#\r\n", l.s[l.i]) >= 0
+}
+
+func (l *locator) space() {
+	for l.i < len(l.s) && (l.s[l.i] == ' ' || l.s[l.i] == '\t') {
+		l.i++
+	}
+}
+
+func (l *locator) take(c byte) bool {
+	if l.i < len(l.s) && l.s[l.i] == c {
+		l.i++
+		return true
+	}
+	return false
+}
+
+func isBare(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// unescape reads the escapes of a basic string. What is none stays as it is.
+func unescape(s string) string {
+	var b strings.Builder
+	for {
+		plain, rest, more := strings.Cut(s, `\`)
+		b.WriteString(plain)
+		if !more || rest == "" {
+			return b.String()
+		}
+		r, size := escape(rest)
+		b.WriteRune(r)
+		s = rest[size:]
+	}
+}
+
+// escape reads what is behind a backslash.
+func escape(s string) (r rune, size int) {
+	if at := strings.IndexByte(`btnfre"\`, s[0]); at >= 0 {
+		return rune("\b\t\n\f\r\x1b\"\\"[at]), 1
+	}
+	if digits, ok := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s[0]]; ok && len(s) > digits {
+		if code, err := strconv.ParseUint(s[1:1+digits], 16, 32); err == nil {
+			return rune(code), 1 + digits
+		}
+	}
+	return utf8.DecodeRuneInString(s)
+}

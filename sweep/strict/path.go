@@ -1,0 +1,105 @@
+package strict
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Quote writes a key as a path has it: bare if it is letters, digits, _ and - alone, else in double quotes.
+func Quote(key string) string {
+	if key == "" || strings.IndexFunc(key, func(r rune) bool { return r > 127 || !isBare(byte(r)) }) >= 0 {
+		return strconv.Quote(key)
+	}
+	return key
+}
+
+// Join puts a path that is relative to base behind it: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"), Join("rate", "").
+func Join(base, rel string) string {
+	if base == "" || rel == "" || rel[0] == '[' {
+		return base + rel
+	}
+	return base + "." + rel
+}
+
+func indexed(base string, i int) string { return base + "[" + strconv.Itoa(i) + "]" }
+
+// step is one part of a path: a key, or an index where index is not negative.
+type step struct {
+	key   string
+	index int
+}
+
+// cutStep splits the first step from a path.
+func cutStep(path string) (s step, rest string, ok bool) {
+	path = strings.TrimPrefix(path, ".")
+	if inner, is := strings.CutPrefix(path, "["); is {
+		digits, rest, closed := strings.Cut(inner, "]")
+		i, err := strconv.Atoi(digits)
+		return step{index: i}, rest, closed && err == nil && i >= 0
+	}
+	if quoted, err := strconv.QuotedPrefix(path); err == nil && path[0] == '"' {
+		key, err := strconv.Unquote(quoted)
+		return step{key, -1}, path[len(quoted):], err == nil
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	return step{path[:end], -1}, path[end:], end > 0
+}
+
+// into follows a step in a tree of values; nil where it leads nowhere.
+func (s step) into(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if s.index < 0 {
+			return v[s.key]
+		}
+	case []any:
+		if s.index >= 0 && s.index < len(v) {
+			return v[s.index]
+		}
+	case []map[string]any:
+		if s.index >= 0 && s.index < len(v) {
+			return v[s.index]
+		}
+	}
+	return nil
+}
+
+// tail returns the last key of a path, and the indices behind it.
+func tail(path string) (key, indices string) {
+	for path != "" {
+		s, rest, ok := cutStep(path)
+		if !ok {
+			break
+		}
+		if path = rest; s.index < 0 {
+			key, indices = s.key, ""
+		} else {
+			indices = indexed(indices, s.index)
+		}
+	}
+	return key, indices
+}
+
+// subject is what a message about a path names: its last key, and the indices behind it.
+func subject(path string) string {
+	key, indices := tail(path)
+	return Quote(clip(key)) + indices
+}
+
+// header is the path as a table's header has it: without indices.
+func header(path string) string {
+	var head string
+	for path != "" {
+		s, rest, ok := cutStep(path)
+		if !ok {
+			break
+		}
+		if path = rest; s.index < 0 {
+			head = Join(head, Quote(s.key))
+		}
+	}
+	return head
+}
