@@ -18,6 +18,8 @@ type prober struct {
 	api   string
 	model string
 	extra map[string]any
+
+	stream bool // streams tell usage: else it takes whole answers to count
 }
 
 // optional are the request fields that a server may refuse, the likeliest first.
@@ -33,7 +35,8 @@ const (
 // probe finds the prompt form and the fields to leave out.
 func (p *prober) probe() error {
 	p.d.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: 1}
-	r, err := p.accept(openai.Prompt{Text: strings.Join(words[:16], " ")})
+	text := openai.Prompt{Text: strings.Join(words[:16], " ")}
+	r, err := p.accept(text)
 	if err != nil {
 		return err
 	}
@@ -42,9 +45,12 @@ func (p *prober) probe() error {
 		p.d.how = "token ids: exact, and without the server's tokenizing"
 		return nil
 	}
-	if !r.HasUsage {
-		p.d.how = "text, one word taken for one token: the server does not count its tokens"
-		return nil
+	p.stream = r.HasUsage
+	if !p.stream { // some servers count only in whole answers
+		if r = p.ask(text, false); r.Outcome.Failed() || !r.HasUsage {
+			p.d.how = "text, one word taken for one token: the server does not count its tokens"
+			return nil
+		}
 	}
 	return p.calibrate()
 }
@@ -129,7 +135,7 @@ func (p *prober) params(stream, forced bool) openai.Params {
 
 // count is how many tokens the server makes of a text, its overhead included.
 func (p *prober) count(text string) (int, error) {
-	r := p.ask(openai.Prompt{Text: text}, true)
+	r := p.ask(openai.Prompt{Text: text}, p.stream)
 	if err := outcome(r); err != nil {
 		return 0, err
 	}

@@ -94,34 +94,26 @@ func (r *Record) OK() bool { return r.Outcome == "ok" || r.Outcome == "short" }
 
 // RecordWriter writes records as zstd-compressed JSON lines. What was flushed survives a kill.
 type RecordWriter struct {
-	z    *zstd.Encoder
-	hide func([]byte) []byte
-	n    int
+	z *zstd.Encoder
+	e *json.Encoder
+	n int
 }
 
 // flushEvery bounds what a kill can lose, at little cost in size.
 const flushEvery = 500
 
-// NewRecordWriter writes to w, which stays the caller's to close. hide, if not nil, takes out of
-// every line what must not be stored.
-func NewRecordWriter(w io.Writer, hide func([]byte) []byte) (*RecordWriter, error) {
+// NewRecordWriter writes to w, which stays the caller's to close.
+func NewRecordWriter(w io.Writer) (*RecordWriter, error) {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("starting the record stream: %w", err)
 	}
-	return &RecordWriter{z: z, hide: hide}, nil
+	return &RecordWriter{z: z, e: json.NewEncoder(z)}, nil
 }
 
 // Write appends one record.
 func (w *RecordWriter) Write(r *Record) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encoding a request record: %w", err)
-	}
-	if w.hide != nil {
-		line = w.hide(line)
-	}
-	if _, err := w.z.Write(append(line, '\n')); err != nil {
+	if err := w.e.Encode(r); err != nil {
 		return fmt.Errorf("writing a request record: %w", err)
 	}
 	if w.n++; w.n%flushEvery == 0 {

@@ -101,6 +101,9 @@ func (p *SeriesPoint) Latency(metric string) Percentiles {
 	return nil
 }
 
+// Offered is the load as a number: slots, or requests/s; ok is false for "inf".
+func (p *SeriesPoint) Offered() (load float64, ok bool) { return p.load, !math.IsInf(p.load, 0) }
+
 // Label is the series as people read it: its name and the axes that are not the load.
 func (s *Series) Label() string {
 	return (&Spec{Name: s.Name, Point: s.Others}).Pretty()
@@ -120,6 +123,14 @@ func SeriesOf(rows []Row) []Series {
 	series := make([]Series, len(order))
 	for i, key := range order {
 		series[i] = newSeries(groups[key])
+	}
+	for i := range series { // the form of the prompts is named where a row has both
+		for j := range series {
+			if i != j && series[i].Label() == series[j].Label() {
+				series[i].Others = append(series[i].Others, Axis{"prompt_form", series[i].Prompt})
+				break
+			}
+		}
 	}
 	return series
 }
@@ -285,7 +296,9 @@ func (s *Series) contractKnee() Knee {
 		switch {
 		case p.Contract == stats.Pass && p.Valid:
 			why := "the highest load that meets the contract"
-			if i == len(s.Points)-1 {
+			if len(s.Points) == 1 {
+				why = "the only load meets the contract; a series of loads would show how far it goes"
+			} else if i == len(s.Points)-1 {
 				why = "the highest load of the series still meets the contract: the knee is here or above; go on to higher load"
 			}
 			for j := range i {
@@ -313,8 +326,8 @@ func (s *Series) contractKnee() Knee {
 func (s *Series) geometricKnee() Knee {
 	var load, gain []float64
 	for i := range s.Points {
-		if !math.IsInf(s.Points[i].load, 0) { // inf comes last, so that the indexes stay
-			load, gain = append(load, s.Points[i].load), append(gain, s.Points[i].OutputTokensPerS.Median)
+		if x, ok := s.Points[i].Offered(); ok { // inf comes last, so that the indexes stay
+			load, gain = append(load, x), append(gain, s.Points[i].OutputTokensPerS.Median)
 		}
 	}
 	if len(load) < 4 {
@@ -346,12 +359,15 @@ func (s *Series) saturation() Knee {
 		if n := float64(p.Rows[0].Summary.Requests.Planned); n > 0 && 1-got/p.OfferedPerS.Median < 2/math.Sqrt(n) {
 			got = math.NaN()
 		}
-		if math.IsInf(p.load, 0) {
+		if _, ok := p.Offered(); !ok {
 			got = math.NaN()
 		}
 		offered, achieved = append(offered, p.OfferedPerS.Median), append(achieved, got)
 	}
 	i, ok := stats.Saturation(offered, achieved, keepsUp)
+	if _, rated := s.Points[0].Offered(); !rated {
+		return Knee{Why: "no saturation: all at once is no rate to keep up with"}
+	}
 	if !ok {
 		return Knee{Why: "no saturation: the server keeps up with every rate, within chance; go on to higher load"}
 	}

@@ -64,6 +64,14 @@ func (s *Server) Close() {
 	}
 }
 
+// Hide replaces every secret that the server was reached with: the key, user info, header values.
+func (s *Server) Hide(text string) string {
+	for _, d := range s.apis {
+		text = d.client.Hide(text)
+	}
+	return text
+}
+
 // meet learns one API. The first one also learns what the server says of itself.
 func (s *Server) meet(ctx context.Context, api string) error {
 	first := len(s.apis) == 0
@@ -245,4 +253,14 @@ func clip(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// Simulated notes that the target is the embedded mock, and what that simulates; an empty text says
+// that it is a real server.
+func (s *Server) Simulated(what string) {
+	s.Info.Simulated, s.Info.Simulator = what != "", what
+	s.Info.Identity = s.identity()
+	if what != "" {
+		s.Info.Endpoint = "mock" // its port is another one each time
+	}
 }

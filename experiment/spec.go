@@ -60,7 +60,7 @@ func (s *Spec) checkContract(bad func(key, problem, hint string)) {
 	check := func(prefix string, c Contract) {
 		for _, l := range c.All() {
 			if !s.Streams() && l.NeedsStream() {
-				bad(prefix+l.Key, fmt.Sprintf("row %q does not stream: %s can't be measured", s.Name, l.Key),
+				bad(prefix+l.Key, "the row does not stream: "+l.Key+" can't be measured",
 					"set stream = true in the row, or limit e2e instead ([contract] goes for every row)")
 			}
 		}

@@ -20,11 +20,8 @@ const (
 	recordsSuffix = ".requests.jsonl.zst"
 )
 
-// directory is a run's place on disk. hide takes the secrets out of every byte that is written.
-type directory struct {
-	path string
-	hide func([]byte) []byte
-}
+// directory is a run's place on disk.
+type directory struct{ path string }
 
 func (d directory) file(name string) string { return filepath.Join(d.path, name) }
 
@@ -37,7 +34,7 @@ func (d directory) writeJSON(name string, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encoding %s: %w", name, err)
 	}
-	return d.write(name, d.hide(b.Bytes()))
+	return d.write(name, b.Bytes())
 }
 
 func (d directory) write(name string, data []byte) error {
@@ -140,7 +137,7 @@ func (d directory) createRecords(id string) (*recordFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", name, err)
 	}
-	w, err := experiment.NewRecordWriter(f, d.hide)
+	w, err := experiment.NewRecordWriter(f)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -23,13 +23,10 @@ type Options struct {
 	Resume string // the run's directory to go on with; empty = a new one
 	Only   []string
 
-	Server *experiment.Server
-	Bounds experiment.Bounds
-	Client experiment.ClientInfo
-	// Command is the command line with its secrets taken out; Hide takes them out of everything
-	// that is written.
-	Command []string
-	Hide    func([]byte) []byte
+	Server  *experiment.Server
+	Bounds  experiment.Bounds
+	Client  experiment.ClientInfo
+	Command []string // the command line, its secrets taken out
 	// AcceptServerChange redoes every row when the server is not the one of the run to resume.
 	AcceptServerChange bool
 	// Event is told what happens, from one goroutine.
@@ -91,9 +88,6 @@ type run struct {
 // Run executes the matrix's points that are not there yet. Its error is ctx's after an
 // interruption; finished rows are kept then, and the run can be resumed.
 func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
-	if o.Hide == nil {
-		o.Hide = func(b []byte) []byte { return b }
-	}
 	r := &run{Options: o, m: m}
 	if err := r.open(); err != nil {
 		return nil, err
@@ -113,7 +107,7 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 // open finds or makes the run's directory.
 func (r *run) open() error {
 	if r.Resume != "" {
-		r.dir = directory{filepath.Clean(r.Resume), r.Hide}
+		r.dir = directory{filepath.Clean(r.Resume)}
 		if err := r.dir.readJSON(manifestFile, &r.manifest); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%s holds no run: there is no %s in it\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.Resume, manifestFile)
@@ -142,7 +136,7 @@ func (r *run) open() error {
 		if err != nil {
 			return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
 		}
-		r.dir = directory{filepath.Join(root, name), r.Hide}
+		r.dir = directory{filepath.Join(root, name)}
 		return nil
 	}
 }
@@ -160,7 +154,7 @@ func (r *run) begin() error {
 	}
 	r.manifest = experiment.Manifest{
 		Schema: experiment.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
-		MatrixText: r.m.Text, MatrixHash: r.m.Hash(), Hypothesis: r.m.Hypothesis, Notes: orEmpty(r.m.Notes),
+		MatrixText: r.Server.Hide(r.m.Text), MatrixHash: r.m.Hash(), Hypothesis: r.m.Hypothesis, Notes: orEmpty(r.m.Notes),
 		Command: r.Command, StartedAt: now, State: "running", Salt: old.Salt, Seed: r.m.Seed,
 		Client: r.Client, Target: server, Facts: r.m.Target.Facts, NotStated: r.m.Target.NotStated(),
 		Attempts: append(old.Attempts, experiment.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),

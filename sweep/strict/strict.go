@@ -4,7 +4,7 @@
 // The order is: [Parse] makes a [Document], a tree of plain Go values that knows where in the text each key stands; the caller
 // may merge, copy and multiply parts of that tree; [Decode] fills structs from the outcome and reports mistakes by path, such as
 // row[2].prefix.tokens; [Document.Problem] turns a path into a [Problem] with its place; [Problems] renders them. The grammar is
-// BurntSushi/toml's. It keeps no positions of keys, so a locator of our own reads the text a second time, for places alone.
+// BurntSushi/toml's. It keeps no positions of keys, so a locator of our own reads the text too, for places alone.
 //
 // The package never prints, opens no file, and knows nothing of what the keys mean. The file is untrusted: what is shown of it
 // has its control characters made visible, and its size and nesting are bounded.

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment"
+	"bench/sweep"
+	"bench/sweep/strict"
+)
+
+// Exit codes, the same on every command.
+const (
+	codeDone        = 0
+	codeFailed      = 1
+	codeUsage       = 2
+	codeNotMet      = 3
+	codeInterrupted = 130
+)
+
+// exitError carries the exit code that an error asks for.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage is an error of the command line.
+func usage(format string, args ...any) error {
+	return &exitError{codeUsage, fmt.Errorf(format, args...)}
+}
+
+// cli is what every command may touch of the world.
+type cli struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	args           []string // the whole command line, without the program's name
+}
+
+// bench runs one command line and returns its exit code.
+func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args []string) int {
+	root := newRoot(&cli{stdin, stdout, stderr, args})
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return codeDone
+	}
+	code := codeOf(err)
+	if text := err.Error(); text != "" {
+		var problems strict.Problems
+		if errors.As(err, &problems) {
+			fmt.Fprintln(stderr, problems.Error())
+		} else {
+			fmt.Fprintln(stderr, "error: "+text)
+		}
+	}
+	return code
+}
+
+func codeOf(err error) int {
+	var exit *exitError
+	var problems strict.Problems
+	var changed *sweep.ServerChangedError
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &problems), errors.As(err, &changed):
+		return codeUsage
+	case experiment.Interrupted(err):
+		return codeInterrupted
+	}
+	return codeFailed
+}
+
+func newRoot(c *cli) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bench",
+		Short: "measure LLM serving endpoints: one matrix in, one report out",
+		Long: `bench runs a matrix of workloads against an OpenAI-compatible endpoint (vLLM, SGLang, llama.cpp, …)
+and says what the numbers mean, and how far they can be trusted.`,
+		Example: `  bench sweep matrices/chat.toml                                    the embedded simulated server: no GPU needed
+  bench sweep matrices/chat.toml --endpoint http://localhost:8000   your server
+  bench report results/chat/20260101T120000Z                        make the report again`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w\nhint: %s --help", err, cmd.CommandPath())
+	})
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(newSweep(c), newReport(c), newMock(c), newVersion(c))
+	return root
+}
+
+// args wraps a rule for positional arguments so that breaking it is a usage error with a hint.
+func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := rule(cmd, args); err != nil {
+			return usage("%w\nhint: %s --help", err, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func newVersion(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "print the version of bench and of Go",
+		Example: "  bench version",
+		Args:    positional(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			v, commit := version()
+			if commit != "" {
+				v += " (" + commit + ")"
+			}
+			_, err := fmt.Fprintf(c.stdout, "bench %s, %s\n", v, buildGo())
+			return err
+		},
+	}
+}
+
+// release is the version of this tree; CHANGELOG.md says what is in it.
+const release = "0.1.0-dev"
+
+// version is the release, and the commit that the binary was built from where Go recorded it.
+func version() (v, commit string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return release, ""
+	}
+	dirty := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if commit != "" {
+		commit += dirty
+	}
+	return release, commit
+}
+
+func buildGo() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.GoVersion
+	}
+	return "unknown Go"
+}

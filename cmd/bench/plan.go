@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/sweep"
+)
+
+// planTable is what --dry-run prints: each point with its load, its requests, its time, and the
+// highest percentile that so many requests carry.
+func planTable(m *sweep.Matrix, only []string) (string, error) {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{"row", "point", "repeat", "prompt tok", "output tok", "load", "requests", "time", "percentiles up to"})
+	var total time.Duration
+	rows, open := 0, false
+	for i := range m.Points {
+		s := &m.Points[i]
+		ok, err := sweep.Match(s, only)
+		if err != nil {
+			return "", usage("--only: %w", err)
+		}
+		if !ok {
+			continue
+		}
+		rows++
+		d, known := s.Expected()
+		total += d + perRow
+		open = open || !known
+		var point []string
+		for _, a := range s.Point {
+			point = append(point, a.Key+"="+a.Value)
+		}
+		n := plannedRequests(s)
+		input, output := shapes(s)
+		t.AppendRow(table.Row{s.Name, strings.Join(point, " "), s.Repeat, input, output, loadText(s), countText(n), timeText(d, known), reach(n)})
+	}
+	if rows == 0 {
+		return "", usage("no row matches --only %q", only)
+	}
+	sum := fmt.Sprintf("\n%d rows, %s", rows, total.Round(time.Second))
+	if open {
+		sum += " and more: rows with a number of requests in a closed loop take as long as the server needs"
+	}
+	return t.Render() + sum + "\nnothing was sent\n", nil
+}
+
+func shapes(s *experiment.Spec) (input, output string) {
+	if len(s.Mix) == 0 {
+		return s.Input.String(), s.Output.String()
+	}
+	var in, out []string
+	for _, c := range s.Mix {
+		in = append(in, c.Name+": "+c.Input.String())
+		out = append(out, c.Name+": "+c.Output.String())
+	}
+	return strings.Join(in, "\n"), strings.Join(out, "\n")
+}
+
+func loadText(s *experiment.Spec) string {
+	switch {
+	case s.Rate.IsInf() && s.Concurrency > 0:
+		return fmt.Sprintf("all at once, cap %d", s.Concurrency)
+	case s.Rate.IsInf():
+		return "all at once"
+	case s.Rate > 0 && s.Concurrency > 0:
+		return fmt.Sprintf("%g/s, cap %d", float64(s.Rate), s.Concurrency)
+	case s.Rate > 0:
+		return fmt.Sprintf("%g/s", float64(s.Rate))
+	}
+	return fmt.Sprintf("%d slots", s.Concurrency)
+}
+
+// plannedRequests of the window; 0 = it depends on how fast the server answers.
+func plannedRequests(s *experiment.Spec) int {
+	byTime := 0
+	if s.Rate > 0 && !s.Rate.IsInf() && s.Duration > 0 {
+		byTime = int(math.Round(float64(s.Rate) * time.Duration(s.Duration).Seconds()))
+	}
+	switch {
+	case s.Requests == 0:
+		return byTime
+	case byTime == 0:
+		return s.Requests
+	}
+	return min(byTime, s.Requests)
+}
+
+func countText(n int) string {
+	if n == 0 {
+		return "as answered"
+	}
+	return fmt.Sprint(n)
+}
+
+func timeText(d time.Duration, known bool) string {
+	if !known {
+		return "as answered"
+	}
+	return d.Round(time.Second / 10).String()
+}
+
+// reach is the highest percentile that n requests carry: with a finite interval, and soundly.
+func reach(n int) string {
+	if n == 0 {
+		return "depends"
+	}
+	out := "none"
+	for _, p := range []struct {
+		name string
+		p    float64
+	}{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}} {
+		switch stats.GradeOf(n, p.p) {
+		case stats.Sound:
+			out = p.name
+		case stats.Thin:
+			out = p.name + " (thin)"
+		}
+	}
+	return out
+}

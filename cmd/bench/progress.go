@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"bench/experiment"
+	"bench/sweep"
+)
+
+// isTerminal says that people look at w, not a file or a pipe.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// display shows how a run goes on: one line a row, and on a terminal a line that moves while a row runs.
+type display struct {
+	w    io.Writer
+	live bool
+	left time.Duration // of the rows that have not begun, as far as known
+
+	mu    sync.Mutex
+	row   *sweep.Begun
+	since time.Time
+	quit  chan struct{}
+	done  sync.WaitGroup
+}
+
+func newDisplay(w io.Writer, points []experiment.Spec, only []string) *display {
+	d := &display{w: w, live: isTerminal(w), quit: make(chan struct{})}
+	for i := range points {
+		if ok, err := sweep.Match(&points[i], only); ok && err == nil {
+			expected, _ := points[i].Expected()
+			d.left += expected + perRow
+		}
+	}
+	if d.live {
+		d.done.Go(d.refresh)
+	}
+	return d
+}
+
+// stop ends the moving line.
+func (d *display) stop() {
+	close(d.quit)
+	d.done.Wait()
+}
+
+func (d *display) event(e sweep.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case e.Started != nil:
+		d.line("results go to %s", e.Started.Dir)
+		if e.Started.Kept > 0 {
+			d.line("%d of %d rows are there already", e.Started.Kept, e.Started.Total)
+		}
+	case e.Begun != nil:
+		d.row, d.since = e.Begun, time.Now()
+		expected, _ := e.Begun.Spec.Expected()
+		d.left -= expected + perRow
+		if !d.live {
+			d.line("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Pretty())
+		}
+	case e.Finished != nil:
+		d.row = nil
+		d.line("[%d/%d] %s", e.Finished.Index, e.Finished.Total, finished(e.Finished))
+	}
+}
+
+// line prints over the moving line.
+func (d *display) line(format string, args ...any) {
+	if d.live {
+		fmt.Fprint(d.w, "\r\x1b[K")
+	}
+	fmt.Fprintln(d.w, plain(fmt.Sprintf(format, args...)))
+}
+
+func finished(f *sweep.Finished) string {
+	s := &f.Row.Summary
+	parts := []string{f.Row.Spec.Pretty()}
+	if f.Kept {
+		return parts[0] + "  kept"
+	}
+	if f.Row.Spec.Repeats > 1 {
+		parts[0] += fmt.Sprintf(" (repeat %d)", f.Row.Spec.Repeat)
+	}
+	parts = append(parts, fmt.Sprintf("%d requests", s.Requests.Completed))
+	if s.Requests.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d FAILED", s.Requests.Failed))
+	}
+	if s.TTFT != nil {
+		parts = append(parts, fmt.Sprintf("ttft p50 %.3g ms", s.TTFT.P50))
+	}
+	if s.TPOT != nil {
+		parts = append(parts, fmt.Sprintf("tpot p50 %.3g ms", s.TPOT.P50))
+	}
+	if s.E2E != nil && s.TTFT == nil {
+		parts = append(parts, fmt.Sprintf("e2e p50 %.3g ms", s.E2E.P50))
+	}
+	parts = append(parts, fmt.Sprintf("%.4g output tok/s", s.Throughput.OutputTokensPerS))
+	if out := experiment.Outcome(f.Row.Contract); out != "" {
+		parts = append(parts, out)
+	}
+	if n := len(f.Row.Doubts); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d doubts", n))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// refresh draws the moving line until stop.
+func (d *display) refresh() {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			d.draw()
+		case <-d.quit:
+			fmt.Fprint(d.w, "\r\x1b[K")
+			return
+		}
+	}
+}
+
+func (d *display) draw() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.row == nil {
+		return
+	}
+	p := d.row.Progress
+	elapsed := time.Since(d.since)
+	expected, known := d.row.Spec.Expected()
+	text := fmt.Sprintf("[%d/%d] %s  %s", d.row.Index, d.row.Total, d.row.Spec.Pretty(), elapsed.Round(time.Second))
+	if known {
+		text += " of " + expected.Round(time.Second).String()
+	}
+	text += fmt.Sprintf("  sent %d done %d failed %d", p.Sent.Load(), p.Done.Load(), p.Failed.Load())
+	if left := d.left + max(0, expected-elapsed); left > 0 {
+		text += fmt.Sprintf("  about %s left", left.Round(time.Second))
+	}
+	fmt.Fprint(d.w, "\r\x1b[K"+fit(plain(text), d.width()))
+}
+
+func (d *display) width() int {
+	if f, ok := d.w.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 10 {
+			return w - 1
+		}
+	}
+	return 79
+}
+
+func fit(s string, width int) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	return string(r[:width-1]) + "…"
+}
+
+// plain takes out what would move the cursor: names come from files that others may have written.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '·'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,160 @@
+package mock
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// faults is what is to go wrong with one answer. The zero value is not a healthy one: see noFaults.
+type faults struct {
+	status     int           // answer with this status
+	slow       time.Duration // hold the headers back for so long
+	instead    string        // "reset-before", "garbage", "html200": this in place of an answer
+	ending     string        // what happens once `after` tokens are out: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream"
+	after      int
+	short      int // end after so many tokens, as if naturally
+	perEvent   int // tokens in an event
+	eol        string
+	noDone     bool
+	noUsage    bool
+	comments   bool // a comment before each event
+	empty      bool // an event without data and one without text before each event
+	roleEarly  bool // chat: the role comes with the headers, not with the first token
+	reasoning  bool // chat: the first half of the tokens are reasoning
+	tools      bool // chat: the tokens are the arguments of a tool call
+	splitRunes bool // each token has a rune of two bytes, sent in two writes
+}
+
+func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, eol: "\n"} }
+
+// faultRule is one entry of Config.Faults: on every n-th request.
+type faultRule struct {
+	apply func(*faults)
+	every uint64
+}
+
+// faultKinds has what each kind of fault does; arg is what follows "=".
+var faultKinds = map[string]func(f *faults, arg string) error{
+	"status":          number(func(f *faults, n int) { f.status = n }, 400, 599),
+	"slow-headers":    slowHeaders,
+	"reset-before":    plain(func(f *faults) { f.instead = "reset-before" }),
+	"garbage":         plain(func(f *faults) { f.instead = "garbage" }),
+	"html200":         plain(func(f *faults) { f.instead = "html200" }),
+	"reset-mid":       endingAfter("reset-mid"),
+	"fin-mid":         endingAfter("fin-mid"),
+	"cut-mid":         endingAfter("cut-mid"),
+	"stall":           endingAfter("stall"),
+	"error-in-stream": endingAfter("error-in-stream"),
+	"short":           number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
+	"multi":           number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
+	"crlf":            plain(func(f *faults) { f.eol = "\r\n" }),
+	"no-done":         plain(func(f *faults) { f.noDone = true }),
+	"no-usage":        plain(func(f *faults) { f.noUsage = true }),
+	"comments":        plain(func(f *faults) { f.comments = true }),
+	"empty-events":    plain(func(f *faults) { f.empty = true }),
+	"role-early":      plain(func(f *faults) { f.roleEarly = true }),
+	"role-reasoning":  plain(func(f *faults) { f.reasoning = true }),
+	"tool-calls":      plain(func(f *faults) { f.tools = true }),
+	"split-utf8":      plain(func(f *faults) { f.splitRunes = true }),
+}
+
+func plain(set func(*faults)) func(*faults, string) error {
+	return func(f *faults, arg string) error {
+		if arg != "" {
+			return fmt.Errorf("takes no argument")
+		}
+		set(f)
+		return nil
+	}
+}
+
+func number(set func(*faults, int), low, high int) func(*faults, string) error {
+	return func(f *faults, arg string) error {
+		n, err := strconv.Atoi(arg)
+		if err != nil || n < low || n > high {
+			return fmt.Errorf("needs a number from %d to %d", low, high)
+		}
+		set(f, n)
+		return nil
+	}
+}
+
+func endingAfter(kind string) func(*faults, string) error {
+	return number(func(f *faults, n int) { f.ending, f.after = kind, n }, 0, math.MaxInt32)
+}
+
+func slowHeaders(f *faults, arg string) error {
+	d, err := time.ParseDuration(arg)
+	if err != nil || d < 0 {
+		return fmt.Errorf("needs a duration such as 100ms")
+	}
+	f.slow = d
+	return nil
+}
+
+// parseFault reads "kind[=arg][@n]". The kinds are the keys of faultKinds:
+//
+//	status=N         an HTTP error                          reset-before     a TCP reset in place of an answer
+//	slow-headers=D   headers D late                         garbage          bytes that are no events
+//	html200          a web page with status 200             reset-mid=N      a TCP reset after N tokens
+//	fin-mid=N        the connection closed after N tokens   cut-mid=N        a whole HTTP body that just ends after N tokens
+//	stall=N          silence after N tokens                 error-in-stream=N  an error object after N tokens
+//	short=N          "stop" after N tokens, although forced multi=K          K tokens in an event
+//	crlf             lines end in CR LF                     comments         a comment before each event
+//	empty-events     events without data or text            no-done          no [DONE]
+//	no-usage         no usage, although asked               split-utf8       runes torn apart between writes
+//	role-early       role-only event with the headers       role-reasoning   reasoning first
+//	tool-calls       arguments of a tool call               (the last three: chat only)
+func parseFault(text string) (faultRule, error) {
+	rule := faultRule{every: 1}
+	text, every, counted := strings.Cut(strings.TrimSpace(text), "@")
+	if counted {
+		n, err := strconv.ParseUint(every, 10, 32)
+		if err != nil || n == 0 {
+			return rule, fmt.Errorf("fault %q: %q is not a count of requests", text, every)
+		}
+		rule.every = n
+	}
+	kind, arg, _ := strings.Cut(text, "=")
+	set, ok := faultKinds[kind]
+	if !ok {
+		return rule, fmt.Errorf("no fault is called %q", kind)
+	}
+	if err := set(new(faults), arg); err != nil {
+		return rule, fmt.Errorf("fault %q %w", kind, err)
+	}
+	rule.apply = func(f *faults) { _ = set(f, arg) } // tried just above
+	return rule, nil
+}
+
+// faultsOf is what is to go wrong with the n-th request: by configuration and, where that is allowed, by its X-Mock-Fault headers.
+func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
+	f := noFaults()
+	rules := slices.Clone(s.rules)
+	if s.cfg.AllowFaults {
+		for text := range strings.SplitSeq(strings.Join(r.Header.Values("X-Mock-Fault"), ","), ",") {
+			if text == "" {
+				continue
+			}
+			rule, err := parseFault(text)
+			if err != nil {
+				return f, err
+			}
+			rules = append(rules, rule)
+		}
+	}
+	for _, rule := range rules {
+		if n%rule.every == 0 {
+			rule.apply(&f)
+		}
+	}
+	return f, nil
+}
+
+// breaks tells whether the ending comes before the answer of so many tokens is over.
+func (f *faults) breaks(tokens int) bool { return f.ending != "" && f.after <= tokens }

@@ -1,0 +1,122 @@
+package mock
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// frame makes the events of one answer by appending bytes; what is the same in all of them is encoded once.
+type frame struct {
+	head   []byte // from "data: " to the choices
+	chat   bool
+	eol    string
+	prompt int // tokens, for usage
+	cached int
+}
+
+// kind is what a token of an answer is.
+type kind int
+
+const (
+	said kind = iota
+	thought
+	argument
+)
+
+func newFrame(id, model string, created int64, shape api, eol string) frame {
+	object := "text_completion"
+	if shape == chat {
+		object = "chat.completion.chunk"
+	}
+	return frame{
+		head: fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, quoted(id), object, created, quoted(model)),
+		chat: shape == chat,
+		eol:  eol,
+	}
+}
+
+// quoted is s as a JSON string.
+func quoted(s string) []byte {
+	b, _ := json.Marshal(s) // strings always encode
+	return b
+}
+
+// open begins an event up to where the text goes.
+func (f *frame) open(b []byte, k kind) []byte {
+	b = append(b, f.head...)
+	switch {
+	case !f.chat:
+		return append(b, `{"index":0,"text":"`...)
+	case k == thought:
+		return append(b, `{"index":0,"delta":{"reasoning_content":"`...)
+	case k == argument:
+		return append(b, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"`...)
+	}
+	return append(b, `{"index":0,"delta":{"content":"`...)
+}
+
+// close ends an event after its text. An empty finish is no finish; usage stands in it where tokens are given.
+func (f *frame) close(b []byte, k kind, finish string, usage int) []byte {
+	switch {
+	case !f.chat:
+		b = append(b, '"')
+	case k == argument:
+		b = append(b, `"}}]}`...)
+	default:
+		b = append(b, `"}`...)
+	}
+	b = append(b, `,"logprobs":null,"finish_reason":`...)
+	if finish == "" {
+		b = append(b, "null"...)
+	} else {
+		b = append(append(append(b, '"'), finish...), '"')
+	}
+	if !f.chat || finish != "" {
+		b = append(b, `,"stop_reason":null`...)
+	}
+	b = append(b, "}]"...)
+	if usage >= 0 {
+		b = f.usage(append(b, ','), usage)
+	}
+	return f.end(append(b, '}'))
+}
+
+// role is the event that begins a chat answer.
+func (f *frame) role(b []byte) []byte {
+	b = append(append(b, f.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`...)
+	return f.end(b)
+}
+
+// call is the event that names the tool, before the arguments.
+func (f *frame) call(b []byte) []byte {
+	b = append(append(b, f.head...), `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,`+
+		`"function":{"name":"look","arguments":""}}]},"logprobs":null,"finish_reason":null}]}`...)
+	return f.end(b)
+}
+
+// total is the event at the end that has only the usage.
+func (f *frame) total(b []byte, tokens int) []byte {
+	b = append(append(b, f.head...), `],`...)
+	return f.end(append(f.usage(b, tokens), '}'))
+}
+
+func (f *frame) usage(b []byte, tokens int) []byte {
+	b = strconv.AppendInt(append(b, `"usage":{"prompt_tokens":`...), int64(f.prompt), 10)
+	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(f.prompt+tokens), 10)
+	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(tokens), 10)
+	b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), int64(f.cached), 10)
+	return append(b, "}}"...)
+}
+
+func (f *frame) data(b []byte, payload string) []byte {
+	return f.end(append(append(b, "data: "...), payload...))
+}
+
+func (f *frame) comment(b []byte) []byte { return f.end(append(b, ": ping"...)) }
+
+// void is an event that has data, but none in it.
+func (f *frame) void(b []byte) []byte { return f.end(append(b, "data:"...)) }
+
+// end ends the line and, with an empty one, the event.
+func (f *frame) end(b []byte) []byte { return append(append(b, f.eol...), f.eol...) }

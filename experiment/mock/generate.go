@@ -1,0 +1,120 @@
+package mock
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// generate answers POST /v1/completions and /v1/chat/completions.
+func (s *Server) generate(shape api) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		now := time.Now()
+		arrival, n := now.Sub(s.start), s.requests.Add(1)
+		f, err := s.faultsOf(r, n)
+		if err != nil {
+			refuse("X-Mock-Fault: %v", err).write(w)
+			return
+		}
+		if s.refuseByFault(w, f) {
+			return
+		}
+		var req request
+		if bad := decode(r, &req); bad != nil {
+			bad.write(w)
+			return
+		}
+		q, bad := s.sequence(&req, shape, arrival)
+		if bad != nil {
+			bad.write(w)
+			return
+		}
+		if f.short < q.want {
+			q.want, q.finish = f.short, "stop"
+		}
+		if bad := s.submit(q); bad != nil {
+			bad.write(w)
+			return
+		}
+		rec := s.record(r, shape, n)
+		rec.ArrivalUnixNS, rec.ArrivalNS = now.UnixNano(), int64(arrival)
+		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: &req, shape: shape, q: q, f: f, rec: rec}
+		p.frame = newFrame(rec.ID, s.cfg.Model, now.Unix(), shape, f.eol)
+		s.answer(r.Context(), p)
+	}
+}
+
+// answer writes p and keeps its record, which is there before the client can have seen the end.
+func (s *Server) answer(ctx context.Context, p *reply) {
+	whole := pause(ctx, p.f.slow)
+	if whole && p.req.Stream {
+		whole = p.stream(ctx)
+	} else if whole {
+		whole = p.whole(ctx)
+	}
+	s.drop(p.q)
+	s.conclude(p, whole)
+	switch {
+	case whole && p.req.Stream:
+		p.close()
+	case !whole && p.f.ending != "" && ctx.Err() == nil:
+		p.breakOff(ctx)
+	}
+}
+
+// conclude completes the record of p and keeps it.
+func (s *Server) conclude(p *reply, whole bool) {
+	p.rec.PromptTokens, p.rec.CachedTokens, p.rec.OutputTokens = len(p.q.prompt), p.q.cached, p.sent
+	p.rec.AdmittedNS, p.rec.Finish = int64(p.q.admitted), "abort"
+	if whole {
+		p.rec.Finish = p.finish()
+	}
+	s.truth.add(p.rec)
+}
+
+// record begins the record of a request. Its id has the client's own request id in it, as vLLM's have.
+func (s *Server) record(r *http.Request, shape api, n uint64) *Record {
+	rec := &Record{Model: s.cfg.Model, RequestID: r.Header.Get("X-Request-Id")}
+	own := rec.RequestID
+	if own == "" || len(own) > 128 {
+		own = fmt.Sprintf("%016x", mix(s.cfg.Seed^mix(n)))
+	}
+	rec.ID = map[api]string{completions: "cmpl-", chat: "chatcmpl-"}[shape] + own
+	return rec
+}
+
+// refuseByFault answers in place of the engine if f says so.
+func (s *Server) refuseByFault(w http.ResponseWriter, f faults) bool {
+	switch {
+	case f.status != 0:
+		(&refusal{status: f.status, message: "a fault that was asked for"}).write(w)
+	case f.instead == "reset-before":
+		sever(w, true)
+	case f.instead == "garbage":
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		fmt.Fprint(w, "\x00\xff{]garbage\n\ndata: {\"choices\": [\n\n"+strings.Repeat("\x7f?", 500)+"\n\n")
+	case f.instead == "html200":
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<!doctype html><title>gateway</title><h1>It works</h1><script>document.title='ran'</script>\n")
+	default:
+		return false
+	}
+	return true
+}
+
+// pause waits; false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,185 @@
+// Package mock is a simulated vLLM that answers HTTP: a target for a sweep where there is no GPU, and a server whose true
+// times are known, so that a client's error can be measured.
+//
+// A request is tokenized (one token a word), queued, and given to an engine. The simulated engine composes steps as vLLM's
+// scheduler does, with a prefix cache and a KV cache of blocks; the fixed engine has every token due at a given time after
+// admission. One goroutine advances the engine to each deadline in turn; the requests' own goroutines write the
+// tokens that fall due. Deadlines are absolute: a late token does not delay the next.
+//
+// What really happened to each request, to the nanosecond, is at /debug/requests. The package shares no code with the client that it is
+// held against, so that the protocol is read twice. It computes nothing: tokens are drawn from a seed and the prompt.
+package mock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server is one simulated server. Make it with New, and let it serve one listener.
+type Server struct {
+	cfg   Config // resolved
+	vocab vocab
+	rules []faultRule
+	start time.Time
+	// clock makes the waiter of the goroutine that calls it; a test in a synctest bubble, where a nanosleep would stop the
+	// virtual time, has timers here.
+	clock func() (waiter, func())
+
+	requests atomic.Uint64
+	truth    truth
+	wake     chan struct{} // room for one: the engine has something new
+
+	mu     sync.Mutex // of what follows
+	engine engine
+	books  *ledger
+	pool   *pool // nil when fixed
+}
+
+// engine decides when tokens are due. Times are durations since the server's start.
+type engine interface {
+	add(q *seq)
+	// drop forgets a sequence that is not over.
+	drop(q *seq, now time.Duration)
+	// advance emits everything due until now and returns when it wants to be called again, if it does.
+	advance(now time.Duration) (next time.Duration, pending bool)
+}
+
+// New makes a server of a valid configuration; the error lists the mistakes of another.
+func New(c Config) (*Server, error) {
+	var mistakes []error
+	c.Check(func(key, problem, hint string) {
+		mistakes = append(mistakes, fmt.Errorf("mock: %s: %s (%s)", key, problem, hint))
+	})
+	if len(mistakes) > 0 {
+		return nil, errors.Join(mistakes...)
+	}
+	c = c.resolved()
+	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), books: newLedger()}
+	for _, text := range c.Faults {
+		rule, err := parseFault(text)
+		if err != nil {
+			return nil, err
+		}
+		s.rules = append(s.rules, rule)
+	}
+	if c.fixed() {
+		s.engine = newFixed(c, s.books)
+	} else {
+		s.pool = newPool(c.KVBlocks)
+		s.engine = &simulated{cfg: c, books: s.books, pool: s.pool}
+	}
+	return s, nil
+}
+
+// Describe says in a line what s simulates.
+func (s *Server) Describe() string {
+	c := s.cfg
+	if c.fixed() {
+		slots := "no slot limit"
+		if c.MaxNumSeqs > 0 {
+			slots = fmt.Sprintf("%d slots", c.MaxNumSeqs)
+		}
+		return fmt.Sprintf("%s, simulated with fixed times: first token after %v, then one every %v, %s", c.Model, c.TTFT, c.ITL, slots)
+	}
+	return fmt.Sprintf("%s, simulated: a step takes %v + %v per decoding sequence + %v per context token + %v per prompt token; "+
+		"%d sequences, %d tokens a step, %d KV blocks", c.Model, c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken,
+		c.MaxNumSeqs, c.MaxNumBatchedTokens, c.KVBlocks)
+}
+
+// Serve answers on l until ctx ends, then closes l and every connection and returns nil once nothing of it is left running. An
+// error is one of the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var parts sync.WaitGroup // connections, handlers and the two goroutines below
+	srv := &http.Server{
+		Handler:     s.counted(&parts),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				parts.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				parts.Done()
+			}
+		},
+	}
+	parts.Go(func() { s.pace(ctx) })
+	parts.Go(func() {
+		<-ctx.Done()
+		srv.Close()
+	})
+	err := srv.Serve(l)
+	cancel()
+	parts.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serving: %w", err)
+}
+
+// counted is the handler of s, with each call in wg: a hijacked connection is no longer counted, but its handler may still run.
+func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
+	routes := s.routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wg.Add(1)
+		defer wg.Done()
+		routes.ServeHTTP(w, r)
+	})
+}
+
+// pace advances the engine, deadline by deadline, until ctx ends. With nothing due it waits on a channel and takes no time.
+func (s *Server) pace(ctx context.Context) {
+	wait, release := s.clock()
+	defer release()
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		next, pending := s.engine.advance(time.Since(s.start))
+		s.mu.Unlock()
+		if pending {
+			wait(ctx, s.wake, s.start.Add(next))
+			continue
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// submit gives q to the engine, or refuses it where the queue is full.
+func (s *Server) submit(q *seq) *refusal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.books.waiting >= s.cfg.Queue {
+		return &refusal{status: http.StatusServiceUnavailable, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
+	}
+	s.books.waiting++
+	s.engine.add(q)
+	s.nudge()
+	return nil
+}
+
+// drop tells the engine that nobody waits for q any more.
+func (s *Server) drop(q *seq) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.stage == over {
+		return
+	}
+	s.engine.drop(q, time.Since(s.start))
+	s.nudge()
+}
+
+func (s *Server) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}

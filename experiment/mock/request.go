@@ -1,0 +1,219 @@
+package mock
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// api is the shape of an answer.
+type api int
+
+const (
+	completions api = iota
+	chat
+)
+
+// maxBody bounds the bytes of a request.
+const maxBody = 256 << 20
+
+// request is the body of a completion or chat request; what else is in it is ignored, as vLLM does.
+type request struct {
+	Model               string          `json:"model"`
+	Prompt              json.RawMessage `json:"prompt"`
+	Messages            []message       `json:"messages"`
+	MaxTokens           *int            `json:"max_tokens"`
+	MaxCompletionTokens *int            `json:"max_completion_tokens"`
+	MinTokens           int             `json:"min_tokens"`
+	IgnoreEOS           bool            `json:"ignore_eos"`
+	N                   *int            `json:"n"`
+	Stream              bool            `json:"stream"`
+	StreamOptions       struct {
+		IncludeUsage         bool `json:"include_usage"`
+		ContinuousUsageStats bool `json:"continuous_usage_stats"`
+	} `json:"stream_options"`
+}
+
+type message struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+// content is the text of a message, given as a string or as a list of parts.
+type content string
+
+func (c *content) UnmarshalJSON(b []byte) error {
+	if len(b) == 0 || b[0] != '[' {
+		return json.Unmarshal(b, (*string)(c))
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	var text []string
+	for _, p := range parts {
+		text = append(text, p.Text)
+	}
+	*c = content(strings.Join(text, " "))
+	return nil
+}
+
+// refusal is an error that the client is told, in vLLM's form (vllm/entrypoints/openai/protocol.py, ErrorResponse).
+type refusal struct {
+	status  int
+	message string
+	param   string
+}
+
+func (e *refusal) Error() string { return e.message }
+
+func refuse(format string, args ...any) *refusal {
+	return &refusal{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
+}
+
+// object is the error as JSON.
+func (e *refusal) object() []byte {
+	kind := map[int]string{
+		http.StatusBadRequest: "BadRequestError", http.StatusNotFound: "NotFoundError",
+		http.StatusTooManyRequests: "RateLimitError", http.StatusServiceUnavailable: "ServiceUnavailableError",
+	}[e.status]
+	if kind == "" {
+		kind = "InternalServerError"
+	}
+	body := map[string]any{"message": e.message, "type": kind, "param": nil, "code": e.status}
+	if e.param != "" {
+		body["param"] = e.param
+	}
+	text, _ := json.Marshal(map[string]any{"error": body}) // strings and numbers always encode
+	return text
+}
+
+func (e *refusal) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(e.status)
+	w.Write(e.object())
+}
+
+// decode reads a JSON body into v.
+func decode(r *http.Request, v any) *refusal {
+	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if err != nil {
+		return refuse("reading the body: %v", err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return refuse("the body is not valid JSON for this request: %v", err)
+	}
+	return nil
+}
+
+// sequence checks req and makes a sequence of it.
+func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, *refusal) {
+	if req.Model != "" && req.Model != s.cfg.Model {
+		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}
+	}
+	if req.N != nil && *req.N != 1 {
+		return nil, refuse("n must be 1, got %d.", *req.N)
+	}
+	prompt, bad := s.prompt(req, kind)
+	if bad != nil {
+		return nil, bad
+	}
+	limit, bad := s.limit(req, kind, len(prompt))
+	if bad != nil {
+		return nil, bad
+	}
+	q := newSeq(s.cfg.Seed, s.vocab, prompt, arrival)
+	q.want, q.finish = limit, "length"
+	if !req.IgnoreEOS {
+		if n := max(q.natural(s.cfg.NaturalOutput), req.MinTokens); n < limit {
+			q.want, q.finish = n, "stop"
+		}
+	}
+	return q, nil
+}
+
+// prompt is the prompt of req in token ids.
+func (s *Server) prompt(req *request, kind api) ([]int32, *refusal) {
+	if kind == chat {
+		if len(req.Messages) == 0 {
+			return nil, &refusal{http.StatusBadRequest, "messages must not be empty.", "messages"}
+		}
+		return s.vocab.chat(req.Messages), nil
+	}
+	ids, bad := s.ids(req.Prompt)
+	if bad == nil && len(ids) == 0 {
+		bad = &refusal{http.StatusBadRequest, "The decoder prompt cannot be empty", "prompt"}
+	}
+	return ids, bad
+}
+
+// ids reads a prompt: a string, a list of token ids, or a list of exactly one of these.
+func (s *Server) ids(prompt json.RawMessage) ([]int32, *refusal) {
+	wrong := &refusal{http.StatusBadRequest, "prompt must be a string, a list of token ids, or a list with one of these.", "prompt"}
+	if len(prompt) == 0 {
+		return nil, wrong
+	}
+	if prompt[0] == '"' {
+		var text string
+		if json.Unmarshal(prompt, &text) != nil {
+			return nil, wrong
+		}
+		return s.vocab.encode(nil, text), nil
+	}
+	if inner := bytes.TrimLeft(prompt[1:], " \t\r\n"); prompt[0] == '[' && len(inner) > 0 && (inner[0] == '"' || inner[0] == '[') {
+		var one []json.RawMessage
+		if json.Unmarshal(prompt, &one) != nil || len(one) != 1 {
+			return nil, wrong
+		}
+		return s.ids(one[0])
+	}
+	var wide []int64
+	if json.Unmarshal(prompt, &wide) != nil {
+		return nil, wrong
+	}
+	ids := make([]int32, len(wide))
+	for i, id := range wide {
+		if id < 0 || id >= int64(s.cfg.Vocab) {
+			return nil, refuse("Token id %d is out of vocabulary", id)
+		}
+		ids[i] = int32(id)
+	}
+	return ids, nil
+}
+
+// limit is how many tokens req may get, in vLLM's order of defaults: what it asks for; else 16 for completions, all that the
+// context has room for with chat.
+func (s *Server) limit(req *request, kind api, prompt int) (int, *refusal) {
+	asked := req.MaxTokens
+	if req.MaxCompletionTokens != nil {
+		asked = req.MaxCompletionTokens
+	}
+	n := 16
+	switch {
+	case asked != nil:
+		n = *asked
+	case kind == chat:
+		n = max(s.cfg.MaxModelLen-prompt, 1)
+	}
+	if n < 1 {
+		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("max_tokens must be at least 1, got %d.", n), "max_tokens"}
+	}
+	if req.MinTokens < 0 || req.MinTokens > n {
+		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens), "min_tokens"}
+	}
+	if n > math.MaxInt-prompt || prompt+n > s.cfg.MaxModelLen {
+		return 0, refuse("This model's maximum context length is %d tokens. However, you requested %d tokens (%d in the messages, %d in the completion). "+
+			"Please reduce the length of the messages or completion.", s.cfg.MaxModelLen, uint64(prompt)+uint64(n), prompt, n)
+	}
+	return n, nil
+}

@@ -1,0 +1,80 @@
+package mock
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+)
+
+// version is what the server calls itself.
+const version = "bench-mock/1"
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", s.guard(s.models))
+	mux.HandleFunc("POST /v1/completions", s.guard(s.generate(completions)))
+	mux.HandleFunc("POST /v1/chat/completions", s.guard(s.generate(chat)))
+	mux.HandleFunc("POST /tokenize", s.tokenize)
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]string{"version": version}) })
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("POST /reset_prefix_cache", s.resetPrefixCache)
+	mux.HandleFunc("GET /debug/requests", s.debugRequests)
+	mux.HandleFunc("DELETE /debug/requests", s.debugForget)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Server", version)
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// guard asks for the API key, where there is one. The answer is vLLM's: here the error is a string, not an object.
+func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		given, want := r.Header.Get("Authorization"), "Bearer "+s.cfg.APIKey
+		if s.cfg.APIKey != "" && subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			w.Write([]byte(`{"error":"Unauthorized"}`))
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, map[string]any{"object": "list", "data": []any{map[string]any{
+		"id": s.cfg.Model, "object": "model", "created": s.start.Unix(), "owned_by": "bench-mock", "root": s.cfg.Model, "parent": nil,
+		"max_model_len": s.cfg.MaxModelLen,
+	}}})
+}
+
+// tokenize answers POST /tokenize of a prompt or of messages.
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
+	var req request
+	bad := decode(r, &req)
+	var ids []int32
+	if bad == nil && req.Messages != nil {
+		ids = s.vocab.chat(req.Messages)
+	} else if bad == nil {
+		ids, bad = s.ids(req.Prompt)
+	}
+	if bad != nil {
+		bad.write(w)
+		return
+	}
+	writeJSON(w, map[string]any{"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": append([]int32{}, ids...), "token_strs": nil})
+}
+
+// resetPrefixCache forgets what is cached, also of running sequences (vLLM does nothing while any block is in use).
+func (s *Server) resetPrefixCache(http.ResponseWriter, *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pool != nil {
+		s.pool.forget()
+	}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(v) // an error is a client that left
+}

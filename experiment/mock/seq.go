@@ -1,0 +1,128 @@
+package mock
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+)
+
+// seq is one request inside the engine. Times are durations since the server's start.
+type seq struct {
+	prompt  []int32
+	root    uint64 // stands for the seed and the prompt; everything random about the request comes from it
+	vocab   vocab
+	want    int    // tokens that it will get
+	finish  string // why it will end: "length" or "stop"
+	arrival time.Duration
+
+	// The engine's part, under the server's lock.
+	stage    stage
+	gone     bool // the client has left
+	admitted time.Duration
+	first    time.Duration
+	last     time.Duration
+	out      int // tokens emitted
+	cached   int // prompt tokens found in the prefix cache
+	computed int // tokens whose KV exists
+	share    int // tokens computed for it in the step that is running
+	chain    []uint64
+	held     []*block
+
+	mail mailbox
+}
+
+type stage int
+
+const (
+	waiting stage = iota
+	running
+	over
+)
+
+// newSeq makes a sequence with its randomness drawn from the seed and the prompt.
+func newSeq(seed uint64, v vocab, prompt []int32, arrival time.Duration) *seq {
+	root := mix(seed)
+	for _, id := range prompt {
+		root = mix(root ^ uint64(uint32(id)))
+	}
+	return &seq{prompt: prompt, root: root, vocab: v, arrival: arrival, mail: mailbox{ready: make(chan struct{}, 1)}}
+}
+
+// natural is the number of tokens after which the sequence would end by itself: exponential around the mean, one at the least.
+func (q *seq) natural(mean int) int {
+	u := (float64(mix(q.root^0x6c656e)>>11) + 0.5) / (1 << 53)
+	return 1 + int(-math.Log(u)*float64(mean-1))
+}
+
+// generated is the id of output token i.
+func (q *seq) generated(i int) int32 {
+	return idFirst + int32(mix(q.root+uint64(i)+1)%uint64(q.vocab-idFirst))
+}
+
+// token is the id at a position of prompt and output together.
+func (q *seq) token(i int) int32 {
+	if i < len(q.prompt) {
+		return q.prompt[i]
+	}
+	return q.generated(i - len(q.prompt))
+}
+
+// prefilling tells whether prompt tokens are still to be computed.
+func (q *seq) prefilling() bool { return q.computed < len(q.prompt) }
+
+// hashes returns the chain of hashes of the first n full blocks: each stands for its tokens and all before them.
+func (q *seq) hashes(n int) []uint64 {
+	for b := len(q.chain); b < n; b++ {
+		h := mix(uint64(b))
+		if b > 0 {
+			h = q.chain[b-1]
+		}
+		for i := b * blockTokens; i < (b+1)*blockTokens; i++ {
+			h = mix(h ^ uint64(uint32(q.token(i))))
+		}
+		q.chain = append(q.chain, h)
+	}
+	return q.chain[:n]
+}
+
+// mailbox carries the due times of tokens from the engine to the goroutine that writes them, without the engine ever waiting.
+type mailbox struct {
+	mu    sync.Mutex
+	due   []time.Duration
+	spare []time.Duration
+	ready chan struct{} // room for one: something is in due
+}
+
+func (m *mailbox) post(due time.Duration) {
+	m.mu.Lock()
+	m.due = append(m.due, due)
+	m.mu.Unlock()
+	select {
+	case m.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take waits for tokens and returns the due times of all that are there; the slice is good until the next call.
+func (m *mailbox) take(ctx context.Context) ([]time.Duration, error) {
+	for {
+		select {
+		case <-m.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		// A token that came between the last signal and the last drain has left a signal for nothing.
+		if due := m.drain(); len(due) > 0 {
+			return due, nil
+		}
+	}
+}
+
+func (m *mailbox) drain() []time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	due := m.due
+	m.due, m.spare = m.spare[:0], due
+	return due
+}

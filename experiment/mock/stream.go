@@ -1,0 +1,224 @@
+package mock
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// reply is one answer being written.
+type reply struct {
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	start time.Time // of the server
+	req   *request
+	shape api
+	q     *seq
+	f     faults
+	frame frame
+	rec   *Record
+
+	buf     []byte
+	sent    int             // tokens in events so far
+	held    int             // tokens that wait for the rest of their event
+	pending []time.Duration // due times of the events in buf
+}
+
+// headers sends the headers of an event stream, which vLLM does before there is a token.
+func (p *reply) headers() {
+	h := p.w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	p.w.WriteHeader(http.StatusOK)
+	_ = p.rc.Flush() // a connection that is gone shows at the next write
+	p.rec.HeadersNS = int64(time.Since(p.start))
+}
+
+// stream writes the answer event by event as tokens come. It returns false if it did not get to the end.
+func (p *reply) stream(ctx context.Context) bool {
+	p.headers()
+	if p.shape == chat && p.f.roleEarly && !p.plain(p.frame.role(nil)) {
+		return false
+	}
+	limit := p.q.want
+	if p.f.breaks(limit) {
+		limit = p.f.after
+	}
+	for p.sent+p.held < limit {
+		due, err := p.q.mail.take(ctx)
+		if err != nil || !p.first() {
+			return false
+		}
+		for _, at := range due[:min(len(due), limit-p.sent-p.held)] {
+			if !p.token(at, limit) {
+				return false
+			}
+		}
+		if !p.flush() {
+			return false
+		}
+	}
+	return !p.f.breaks(p.q.want)
+}
+
+// first does what is to be done once, when the first tokens are there: the prefix cache has been asked by now, and vLLM
+// sends the role before the first token, in a write of its own.
+func (p *reply) first() bool {
+	if p.sent+p.held > 0 {
+		return true
+	}
+	p.frame.prompt, p.frame.cached = len(p.q.prompt), p.q.cached
+	if p.shape != chat {
+		return true
+	}
+	var opening []byte
+	if !p.f.roleEarly {
+		opening = p.frame.role(opening)
+	}
+	if p.f.tools {
+		opening = p.frame.call(opening)
+	}
+	return len(opening) == 0 || p.plain(opening)
+}
+
+// token adds a token to the buffer, and closes its event if that is full or the last.
+func (p *reply) token(at time.Duration, limit int) bool {
+	i := p.sent + p.held
+	k := p.kind(i)
+	if p.held == 0 {
+		p.open(k)
+	}
+	if p.f.splitRunes && !p.tear() {
+		return false
+	}
+	p.buf = p.appendWord(p.buf, i)
+	p.held++
+	if p.held < p.f.perEvent && i+1 < limit && p.kind(i+1) == k {
+		return true
+	}
+	p.sent += p.held
+	if p.f.perEvent > 1 {
+		p.rec.TokensPerEvent = append(p.rec.TokensPerEvent, p.held)
+	}
+	p.held = 0
+	finish, usage := "", -1
+	if p.sent == p.q.want {
+		finish = p.finish()
+	}
+	if p.req.StreamOptions.ContinuousUsageStats && p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
+		usage = p.sent
+	}
+	p.buf = p.frame.close(p.buf, k, finish, usage)
+	p.pending = append(p.pending, at)
+	return true
+}
+
+func (p *reply) open(k kind) {
+	if p.f.comments {
+		p.buf = p.frame.comment(p.buf)
+	}
+	if p.f.empty {
+		p.buf = p.frame.void(p.buf)
+		p.buf = p.frame.close(p.frame.open(p.buf, said), said, "", -1)
+	}
+	p.buf = p.frame.open(p.buf, k)
+}
+
+// kind is what output token i is.
+func (p *reply) kind(i int) kind {
+	switch {
+	case p.shape == chat && p.f.tools:
+		return argument
+	case p.shape == chat && p.f.reasoning && i < (p.q.want+1)/2:
+		return thought
+	}
+	return said
+}
+
+func (p *reply) finish() string {
+	if p.shape == chat && p.f.tools {
+		return "tool_calls"
+	}
+	return p.q.finish
+}
+
+// appendWord appends the text of output token i.
+func (p *reply) appendWord(b []byte, i int) []byte {
+	return strconv.AppendInt(append(b, " w"...), int64(p.q.generated(i)), 10)
+}
+
+// tear sends what there is and the first byte of an "é", and leaves the second in the buffer.
+func (p *reply) tear() bool {
+	e := "é"
+	p.buf = append(p.buf, e[0])
+	done := p.flush()
+	p.buf = append(p.buf, e[1])
+	return done
+}
+
+// flush writes the buffer and notes when the events that end in it were out.
+func (p *reply) flush() bool {
+	if len(p.buf) == 0 {
+		return true
+	}
+	done := p.plain(p.buf)
+	p.buf = p.buf[:0]
+	now := int64(time.Since(p.start))
+	for _, at := range p.pending {
+		p.rec.DueNS = append(p.rec.DueNS, int64(at))
+		p.rec.WrittenNS = append(p.rec.WrittenNS, now)
+	}
+	p.pending = p.pending[:0]
+	return done
+}
+
+// plain writes bytes and flushes them.
+func (p *reply) plain(b []byte) bool {
+	if _, err := p.w.Write(b); err != nil {
+		return false
+	}
+	return p.rc.Flush() == nil
+}
+
+// close writes what follows the tokens of a whole stream.
+func (p *reply) close() {
+	var b []byte
+	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
+		b = p.frame.total(b, p.sent)
+	}
+	if !p.f.noDone {
+		b = p.frame.data(b, "[DONE]")
+	}
+	if len(b) > 0 {
+		p.plain(b)
+	}
+}
+
+// breakOff ends the answer as its fault wants it.
+func (p *reply) breakOff(ctx context.Context) {
+	switch p.f.ending {
+	case "stall":
+		<-ctx.Done()
+	case "error-in-stream":
+		lost := refusal{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}
+		p.plain(p.frame.data(p.frame.data(nil, string(lost.object())), "[DONE]"))
+	case "reset-mid":
+		sever(p.w, true)
+	case "fin-mid":
+		sever(p.w, false)
+	}
+}
+
+// sever closes the connection under an answer, by a TCP reset if wanted.
+func sever(w http.ResponseWriter, reset bool) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return // already gone
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok && reset {
+		_ = tcp.SetLinger(0) // without it a close is a FIN, which is the other fault
+	}
+	conn.Close()
+}

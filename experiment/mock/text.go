@@ -1,0 +1,59 @@
+package mock
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+// The first ids are the marks of the chat template; words have the others.
+const (
+	idStart = 0 // a message begins
+	idSep   = 1 // its role is over
+	idEnd   = 2 // the message is over
+	idFirst = 3
+)
+
+// vocab is a tokenizer with that many ids: one token for each word between white space. The word "w17" is token 17 and what
+// the server generates are such words, so that an answer that is sent back as text has the ids that it was generated with.
+// Every other word gets an id by its hash.
+type vocab int32
+
+// encode appends the ids of text to dst.
+func (v vocab) encode(dst []int32, text string) []int32 {
+	for word := range strings.FieldsSeq(text) {
+		dst = append(dst, v.id(word))
+	}
+	return dst
+}
+
+func (v vocab) id(word string) int32 {
+	if digits, ok := strings.CutPrefix(word, "w"); ok {
+		if n, err := strconv.ParseUint(digits, 10, 31); err == nil && n < uint64(v) && strconv.FormatUint(n, 10) == digits {
+			return int32(n)
+		}
+	}
+	h := fnv.New32a()
+	h.Write([]byte(word))
+	return idFirst + int32(h.Sum32()%uint32(v-idFirst))
+}
+
+// chat renders messages as a ChatML template does: start, role, separator, content, end; and after the last message start,
+// "assistant", separator, where the answer is to follow. That is 4 tokens for each message and 3 at the end.
+func (v vocab) chat(messages []message) []int32 {
+	var ids []int32
+	for _, m := range messages {
+		ids = append(ids, idStart, v.id(m.Role), idSep)
+		ids = append(v.encode(ids, string(m.Content)), idEnd)
+	}
+	return append(ids, idStart, v.id("assistant"), idSep)
+}
+
+// mix is the finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): one good
+// number from another.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,101 @@
+package mock
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// How much is remembered of finished requests: so many, and so many events of them together.
+const (
+	maxRecords = 16384
+	maxEvents  = 4 << 20
+)
+
+// Record is the truth about one request that the engine took on, one line of GET /debug/requests. Times are in nanoseconds of the
+// monotonic clock since the server's start; a time t is at ArrivalUnixNS + (t − ArrivalNS) by the wall clock.
+type Record struct {
+	N             uint64 `json:"n"`  // counts finished requests from 1; ?since=N gives those after
+	ID            string `json:"id"` // as in the answer
+	RequestID     string `json:"request_id,omitempty"`
+	Model         string `json:"model"`
+	ArrivalUnixNS int64  `json:"arrival_unix_ns"`
+	ArrivalNS     int64  `json:"arrival_ns"`            // the headers of the request had been read
+	AdmittedNS    int64  `json:"admitted_ns,omitempty"` // it left the queue
+	HeadersNS     int64  `json:"headers_ns,omitempty"`  // the headers of the answer were out
+	// Of each event with tokens: when its last token was due, and when the write of it had returned. Events that shared a
+	// write have the same time. An answer in one piece is one event.
+	DueNS          []int64 `json:"due_ns"`
+	WrittenNS      []int64 `json:"written_ns"`
+	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
+	PromptTokens   int     `json:"prompt_tokens"`
+	CachedTokens   int     `json:"cached_tokens"`
+	OutputTokens   int     `json:"output_tokens"` // written
+	Finish         string  `json:"finish"`        // "length", "stop", "tool_calls", or "abort": the client left, or a fault ended it
+}
+
+// truth is a ring of the last records.
+type truth struct {
+	mu      sync.Mutex
+	n       uint64
+	events  int
+	records []*Record
+}
+
+func (t *truth) add(r *Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n++
+	r.N = t.n
+	t.records = append(t.records, r)
+	t.events += len(r.DueNS)
+	for len(t.records) > maxRecords || (t.events > maxEvents && len(t.records) > 1) {
+		t.events -= len(t.records[0].DueNS)
+		t.records[0] = nil
+		t.records = t.records[1:]
+	}
+}
+
+func (t *truth) after(n uint64) []*Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found []*Record
+	for _, r := range t.records {
+		if r.N > n {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func (t *truth) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.records, t.events = nil, 0
+}
+
+// debugRequests answers GET /debug/requests with a line of JSON for each remembered request.
+func (s *Server) debugRequests(w http.ResponseWriter, r *http.Request) {
+	var since uint64
+	if text := r.URL.Query().Get("since"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			refuse("since=%s is not the number of a record", text).write(w)
+			return
+		}
+		since = n
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines := json.NewEncoder(w)
+	for _, record := range s.truth.after(since) {
+		if lines.Encode(record) != nil {
+			return // the reader is gone
+		}
+	}
+}
+
+func (s *Server) debugForget(w http.ResponseWriter, _ *http.Request) {
+	s.truth.clear()
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,78 @@
+package mock
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// whole writes the answer in one piece once its last token is there. It returns false if it did not get to the end.
+func (p *reply) whole(ctx context.Context) bool {
+	var last time.Duration
+	for n := 0; n < p.q.want; {
+		due, err := p.q.mail.take(ctx)
+		if err != nil {
+			return false
+		}
+		n += len(due)
+		last = due[len(due)-1]
+	}
+	body, _ := json.Marshal(p.object()) // nothing in it fails to encode
+	p.w.Header().Set("Content-Type", "application/json")
+	p.w.WriteHeader(http.StatusOK)
+	p.rec.HeadersNS = int64(time.Since(p.start))
+	if p.f.breaks(p.q.want) && p.f.ending != "error-in-stream" {
+		p.plain(body[:len(body)/2])
+		return false
+	}
+	// Flushed, so chunked: the body's end follows the record of this request, and who has read to the end finds it there.
+	done := p.plain(body)
+	p.sent = p.q.want
+	p.rec.DueNS = []int64{int64(last)}
+	p.rec.WrittenNS = []int64{int64(time.Since(p.start))}
+	p.rec.TokensPerEvent = []int{p.q.want}
+	return done
+}
+
+// object is the answer as vLLM words it.
+func (p *reply) object() map[string]any {
+	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": p.finish(), "stop_reason": nil}
+	object := "text_completion"
+	if p.shape == chat {
+		object = "chat.completion"
+		choice["message"] = p.message()
+	} else {
+		choice["text"] = p.words(0, p.q.want)
+	}
+	answer := map[string]any{"id": p.rec.ID, "object": object, "created": p.rec.ArrivalUnixNS / 1e9, "model": p.rec.Model, "choices": []any{choice}}
+	if !p.f.noUsage {
+		answer["usage"] = map[string]any{
+			"prompt_tokens": len(p.q.prompt), "completion_tokens": p.q.want, "total_tokens": len(p.q.prompt) + p.q.want,
+			"prompt_tokens_details": map[string]int{"cached_tokens": p.q.cached},
+		}
+	}
+	return answer
+}
+
+func (p *reply) message() map[string]any {
+	all := p.words(0, p.q.want)
+	switch {
+	case p.f.tools:
+		call := map[string]any{"id": "chatcmpl-tool-0", "type": "function", "function": map[string]string{"name": "look", "arguments": all}}
+		return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call}}
+	case p.f.reasoning:
+		half := (p.q.want + 1) / 2
+		return map[string]any{"role": "assistant", "content": p.words(half, p.q.want), "reasoning_content": p.words(0, half)}
+	}
+	return map[string]any{"role": "assistant", "content": all}
+}
+
+// words is the text of the output tokens from one to before another.
+func (p *reply) words(from, to int) string {
+	var b []byte
+	for i := from; i < to; i++ {
+		b = p.appendWord(b, i)
+	}
+	return string(b)
+}

@@ -1,0 +1,172 @@
+package openai
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// stream reads the events of a stream to its end.
+func (x *exchange) stream() {
+	x.scan.reset(x.resp.Body)
+	for {
+		ev, err := x.scan.next()
+		if err != nil {
+			x.ended = err == io.EOF
+			x.over(err)
+			return
+		}
+		if x.event(ev) {
+			return
+		}
+	}
+}
+
+// event takes one event; it is true when it was the last.
+func (x *exchange) event(ev event) bool {
+	a := x.conn.arrival(ev.end)
+	data := bytes.TrimSpace(ev.data)
+	if len(data) == 0 && !ev.failed { // a keep-alive
+		return false
+	}
+	if x.result.FirstEvent == Never {
+		x.result.FirstEvent = x.since(a.at)
+	}
+	if ev.failed {
+		x.fail(Protocol, "the server reports an error in the stream: "+bodyMessage(data))
+		return true
+	}
+	if last, ok := x.data(data, a); ok {
+		return last
+	}
+	for line := range bytes.SplitSeq(data, []byte("\n")) { // a server that forgets the empty lines
+		last, ok := x.data(bytes.TrimSpace(line), a)
+		if last {
+			return true
+		}
+		if !ok && !ev.cut { // a lost connection leaves such a piece, a server does not
+			x.fail(Protocol, fmt.Sprintf("an event is not the API's: %s", line[:min(len(line), maxError)]))
+			return true
+		}
+	}
+	return false
+}
+
+// data takes what an event says. It is not ok where that is no JSON object; last ends the stream.
+func (x *exchange) data(data []byte, a arrival) (last, ok bool) {
+	if string(data) == "[DONE]" {
+		x.done = true
+		x.complete()
+		return true, true
+	}
+	c, ok := x.walk.read(data)
+	if !ok {
+		var err error
+		if c, err = parse(data); err != nil {
+			return false, false
+		}
+	}
+	if c.failed {
+		x.fail(Protocol, "the server reports an error in the stream: "+c.message)
+		return true, true
+	}
+	x.note(&c)
+	if c.bears {
+		n := x.count(&c)
+		x.tokens += n
+		x.result.token(x.since(a.at), n)
+		x.result.stamped(a)
+	}
+	return false, true
+}
+
+// count is the number of tokens in a token-bearing event: those listed, else those that running usage has grown by,
+// else one. Usage that first comes later than the first token is no running usage.
+func (x *exchange) count(c *chunk) int {
+	if x.result.Events == 0 {
+		x.running = c.hasOutput
+	}
+	switch {
+	case c.ids > 0:
+		return c.ids
+	case x.running && c.hasOutput:
+		return max(1, c.output-x.tokens)
+	}
+	return 1
+}
+
+// note keeps what may come on any chunk: names, the finish reason, usage.
+func (x *exchange) note(c *chunk) {
+	r, clean := x.result, x.client.secrets.clean
+	if r.ServerID == "" && len(c.id) > 0 {
+		r.ServerID = cut(clean(string(c.id)), maxName)
+	}
+	if len(c.finish) > 0 {
+		r.Finish = cut(clean(string(c.finish)), maxName)
+	}
+	if c.hasOutput {
+		r.OutputTokens, x.counted = c.output, true
+	}
+	if c.hasPrompt && x.counted {
+		r.PromptTokens, r.HasUsage = c.prompt, true
+	}
+	if c.hasCached {
+		r.CachedTokens, r.HasCached = c.cached, true
+	}
+}
+
+// document reads an answer that is not a stream.
+func (x *exchange) document() {
+	x.scan.reset(nil)
+	body, a, err := x.whole(x.scan.buf[:0])
+	x.scan.buf = body[:cap(body)]
+	if err != nil {
+		switch {
+		case x.interrupted(err):
+		case brokenOff(err):
+			x.fail(Truncated, fmt.Sprintf("the connection was lost in the middle of the answer: %v", err))
+		default:
+			x.fail(Protocol, fmt.Sprintf("the answer broke: %v", err))
+		}
+		return
+	}
+	x.ended = true
+	c, err := parse(body)
+	switch {
+	case len(body) == 0:
+		x.fail(Truncated, "the answer is empty")
+	case err != nil || !c.failed && !c.choices:
+		x.fail(Protocol, "the answer is not the API's: "+bodyMessage(body))
+	case c.failed:
+		x.fail(Protocol, "the server reports an error: "+c.message)
+	default:
+		x.result.Last = x.since(a.at)
+		x.result.stamped(a)
+		x.note(&c)
+		if c.bears {
+			x.tokens = max(1, c.ids)
+		}
+		x.complete()
+	}
+}
+
+// whole appends the body to buf, bounded, and returns the arrival of its last byte.
+func (x *exchange) whole(buf []byte) ([]byte, arrival, error) {
+	var a arrival
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := x.resp.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		a = x.conn.arrival(int64(len(buf)))
+		switch {
+		case err == io.EOF:
+			return buf, a, nil
+		case err != nil:
+			return buf, a, err
+		case len(buf) > maxEvent:
+			return buf, a, errTooLong
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package openai
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// The events are vLLM's in shape: 254 bytes of chat, 348 of completions.
+var (
+	chatEvent = []byte(`{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
+	textEvent = []byte(`{"id":"cmpl-0123456789abcdef0123456789abcdef","object":"text_completion","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"text":" token","logprobs":null,"finish_reason":null,"stop_reason":null,"token_ids":null,"prompt_logprobs":null,"prompt_token_ids":null}],"system_fingerprint":null,"usage":null}`)
+)
+
+func sse(data []byte, n int) []byte {
+	return []byte(strings.Repeat("data: "+string(data)+"\n\n", n))
+}
+
+func perEvent(b *testing.B, n int) {
+	b.ReportAllocs()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/event")
+}
+
+func BenchmarkScan(b *testing.B) {
+	const n = 1000
+	body := sse(chatEvent, n)
+	var s scanner
+	r := bytes.NewReader(body)
+	for b.Loop() {
+		r.Reset(body)
+		s.reset(r)
+		for _, err := s.next(); err == nil; _, err = s.next() {
+		}
+	}
+	perEvent(b, n)
+}
+
+func BenchmarkWalk(b *testing.B) {
+	for name, event := range map[string][]byte{"chat": chatEvent, "completions": textEvent} {
+		b.Run(name, func(b *testing.B) {
+			var w walker
+			for b.Loop() {
+				if c, ok := w.read(event); !ok || !c.bears {
+					b.Fatal("not taken")
+				}
+			}
+			perEvent(b, 1)
+		})
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for b.Loop() {
+		if _, err := parse(chatEvent); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perEvent(b, 1)
+}
+
+func BenchmarkFraming(b *testing.B) {
+	chunk := []byte(chunked(string(sse(chatEvent, 1))))
+	frames := framing{state: inSize}
+	for b.Loop() {
+		frames.feed(chunk)
+	}
+	perEvent(b, 1)
+}
+
+// oneEach gives an event per read, noted by the connection as it would be.
+type oneEach struct {
+	c    *conn
+	body []byte
+	size int
+}
+
+func (o *oneEach) Read(p []byte) (int, error) {
+	n := copy(p[:min(len(p), o.size)], o.body)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	o.body = o.body[n:]
+	o.c.note(p[:n], o.c.clock.base)
+	return n, nil
+}
+
+func (o *oneEach) Close() error { return nil }
+
+// BenchmarkStream is all that is done with a stream in user space, from the return of a read to the judged result.
+func BenchmarkStream(b *testing.B) {
+	const n = 1000
+	c, err := New(Options{BaseURL: "http://test/v1"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	body := append(sse(chatEvent, n), finish("length")+doneEvent...)
+	x := &exchange{walk: walker{}}
+	call, r := streamCall, Result{}
+	call.Epoch = c.clock.base
+	conn := &conn{clock: c.clock, rx: &receiver{}}
+	in := &oneEach{c: conn, size: len(sse(chatEvent, 1))}
+	resp := &http.Response{Body: in}
+	for b.Loop() {
+		r.reset()
+		x.begin(c, &call, &r)
+		conn.begin()
+		conn.frames.state = inPlain
+		x.conn, x.resp, in.body = conn, resp, body
+		x.stream()
+		if r.Outcome != OK || r.Events != n {
+			b.Fatal(r.Outcome, r.Error, r.Events)
+		}
+	}
+	perEvent(b, n)
+}
+
+// BenchmarkDo is a request of one token over loopback, the server's part included.
+func BenchmarkDo(b *testing.B) {
+	c := testClient(b, listen(b, answer(stream(token("a")+finish("stop")+doneEvent))))
+	var r Result
+	b.ReportAllocs()
+	for b.Loop() {
+		if c.Do(b.Context(), &streamCall, &r); r.Outcome != OK {
+			b.Fatal(r.Error)
+		}
+	}
+}
+
+// BenchmarkReceive is the way of an event over loopback: write, wake-up, recvmsg, stamp.
+func BenchmarkReceive(b *testing.B) {
+	const n = 1000
+	event := chunked(string(sse(chatEvent, 1)))
+	c := testClient(b, listen(b, answer(func(p *peer) {
+		p.say(streamHead)
+		for range n {
+			p.say(event)
+		}
+		p.say(chunked(finish("stop")+doneEvent), lastChunk)
+	})))
+	var r Result
+	kernel, all := 0, 0
+	for b.Loop() {
+		if c.Do(b.Context(), &streamCall, &r); r.Outcome != OK {
+			b.Fatal(r.Error)
+		}
+		kernel, all = kernel+r.KernelStamps, all+r.Events
+	}
+	perEvent(b, n)
+	b.ReportMetric(100*float64(kernel)/float64(all), "%kernel")
+}
+
+func BenchmarkBody(b *testing.B) {
+	e, err := Params{Model: "m", Stream: true, Forced: true}.Encoder()
+	if err != nil {
+		b.Fatal(err)
+	}
+	ids := make([]int32, 2048)
+	for i := range ids {
+		ids[i] = int32(i * 61)
+	}
+	text := strings.Repeat("some words ", 1000)
+	for name, prompt := range map[string]Prompt{"ids": {IDs: ids}, "text": {Text: text}} {
+		b.Run(fmt.Sprintf("%s/%d", name, max(len(prompt.IDs), len(prompt.Text))), func(b *testing.B) {
+			b.ReportAllocs()
+			var dst []byte
+			for b.Loop() {
+				dst = e.Body(dst[:0], prompt, 128)
+			}
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	sdk "github.com/sashabaranov/go-openai"
+)
+
+// fail ends the exchange with a failure.
+func (x *exchange) fail(outcome Outcome, text string) {
+	x.result.Outcome = outcome
+	x.result.Error = x.client.secrets.clean(text)
+	x.settle()
+}
+
+// interrupted fails the exchange where its caller or the clock has ended it, whatever error that made.
+func (x *exchange) interrupted(err error) bool {
+	var network net.Error
+	switch cause := context.Cause(x.caller); {
+	case errors.Is(cause, ErrUnfinished):
+		x.fail(Unfinished, ErrUnfinished.Error())
+	case cause != nil && x.caller.Err() == context.DeadlineExceeded:
+		x.fail(Timeout, "no end within the caller's deadline: "+x.progress())
+	case cause != nil:
+		x.fail(Cancelled, "cancelled: "+x.progress())
+	case x.ctx.Err() != nil:
+		x.fail(Timeout, fmt.Sprintf("no end within %s: %s", x.client.timeout, x.progress()))
+	case errors.As(err, &network) && network.Timeout():
+		x.fail(Timeout, fmt.Sprintf("%v: %s", err, x.progress()))
+	default:
+		return false
+	}
+	return true
+}
+
+// progress says how far the request got.
+func (x *exchange) progress() string {
+	r := x.result
+	switch {
+	case x.conn == nil:
+		return "no connection to " + x.client.addr
+	case r.Sent == Never:
+		return "nothing was sent"
+	case r.Status == 0:
+		return "no answer"
+	case !x.call.Stream:
+		return "in the middle of the answer"
+	default:
+		return fmt.Sprintf("after %d token-bearing events", r.Events)
+	}
+}
+
+// lost judges a request that has no response.
+func (x *exchange) lost(err error) {
+	received := int64(0)
+	if x.conn != nil {
+		_, received = x.conn.marks()
+	}
+	switch {
+	case x.interrupted(err):
+	case received == 0 && x.conn == nil:
+		x.fail(Connect, fmt.Sprintf("no connection to %s: %v", x.client.addr, err))
+	case received == 0:
+		x.fail(Connect, fmt.Sprintf("the connection was lost before any byte of an answer: %v", err))
+	case brokenOff(err):
+		x.fail(Truncated, fmt.Sprintf("the connection ended in the answer's header: %v", err))
+	default:
+		x.fail(Protocol, fmt.Sprintf("no HTTP answer: %v", err))
+	}
+}
+
+// refused judges a response with another status than 2xx, by the error that go-openai made of it.
+func (x *exchange) refused(err error) {
+	var api *sdk.APIError
+	var other *sdk.RequestError
+	text := ""
+	switch {
+	case x.ctx.Err() != nil && x.interrupted(err):
+		return
+	case errors.As(err, &api):
+		text = api.Message
+	case errors.As(err, &other):
+		text = bodyMessage(other.Body)
+	case x.result.Status >= 300 && x.result.Status < 400:
+		text = "redirects are not followed: Location " + x.resp.Header.Get("Location")
+	case err != nil:
+		text = err.Error()
+	}
+	x.fail(Status, fmt.Sprintf("HTTP %s: %s", x.resp.Status, text))
+}
+
+// over judges a stream whose body ended, or broke, without [DONE].
+func (x *exchange) over(err error) {
+	stray := string(x.scan.stray)
+	switch {
+	case err != io.EOF && x.interrupted(err):
+	case err != io.EOF && !brokenOff(err):
+		x.fail(Protocol, fmt.Sprintf("the stream broke: %v %s", err, x.progress()))
+	case x.result.Finish != "":
+		x.complete()
+	case stray != "":
+		x.fail(Protocol, "the answer is no event stream: "+bodyMessage(x.scan.stray))
+	case err == io.EOF:
+		x.fail(Truncated, "the stream ended without a finish reason or [DONE] "+x.progress())
+	default:
+		x.fail(Truncated, fmt.Sprintf("the connection was lost %s: %v", x.progress(), err))
+	}
+}
+
+// complete judges an answer that came to its end.
+func (x *exchange) complete() {
+	x.settle()
+	r := x.result
+	switch {
+	case x.call.Stream && r.Events == 0 && r.OutputTokens > 0:
+		x.fail(Truncated, fmt.Sprintf("no event bore a token, though the server counts %d: their text is empty", r.OutputTokens))
+	case x.tokens == 0 && r.OutputTokens == 0:
+		x.fail(Truncated, "the answer ended before any token")
+	case r.OutputTokens < x.call.Forced && (x.call.Stream || !r.Estimated):
+		r.Outcome = Short
+	default:
+		r.Outcome = OK
+	}
+}
+
+// settle notes when it was over, and how many tokens there were.
+func (x *exchange) settle() {
+	r := x.result
+	r.End = x.now()
+	if !x.counted {
+		r.OutputTokens, r.Estimated = x.tokens, x.tokens > 0
+	}
+}
+
+// brokenOff says whether an error is that of a connection that ended, rather than of what came over it.
+func brokenOff(err error) bool {
+	var network net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+}

@@ -1,0 +1,117 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxError bounds an error text, in bytes.
+const maxError = 500
+
+// mask stands where a secret stood.
+const mask = "***"
+
+// secrets are the texts that must not leave through an error, a header or a stored answer: a server may echo them.
+type secrets []string
+
+// newSecrets gathers every form of the key, of the user info and of the extra headers' values that an echo could have.
+// Header values below four bytes are flags rather than secrets, and replacing them would ruin every text.
+func newSecrets(key string, user *url.Userinfo, headers map[string]string) secrets {
+	var s secrets
+	s.add(key)
+	if user != nil {
+		password, _ := user.Password()
+		s.add(user.String())
+		s.add(user.Username() + ":" + password)
+		s.add(password)
+		s.add(base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password)))
+		if password == "" {
+			s.add(user.Username())
+		}
+	}
+	for _, value := range headers {
+		if len(value) < 4 {
+			continue
+		}
+		s.add(value)
+		if _, bare, ok := strings.Cut(value, " "); ok && len(bare) >= 4 { // "Bearer KEY"
+			s.add(bare)
+		}
+	}
+	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) }) // a secret may hold another one
+	return slices.Compact(s)
+}
+
+func (s *secrets) add(raw string) {
+	if raw == "" {
+		return
+	}
+	quoted, _ := json.Marshal(raw) // a string always marshals
+	for _, form := range []string{raw, string(quoted[1 : len(quoted)-1]), url.QueryEscape(raw), url.PathEscape(raw)} {
+		if !slices.Contains(*s, form) {
+			*s = append(*s, form)
+		}
+	}
+}
+
+// hide replaces every secret in the text.
+func (s secrets) hide(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, mask)
+	}
+	return text
+}
+
+// clean makes a server's text fit for an error: one line of valid UTF-8 without control characters, bounded, and
+// without secrets. They are looked for last but before the cut, so that neither splits one.
+func (s secrets) clean(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.IsSpace(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
+	text = s.hide(strings.Join(strings.Fields(text), " "))
+	return cut(text, maxError)
+}
+
+// cut shortens a text to at most n bytes, at a rune's boundary.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	n -= len("…")
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}
+
+// hideHeader returns the header without secrets; the header itself where it has none.
+func (s secrets) hideHeader(h http.Header) http.Header {
+	dirty := false
+	for _, values := range h {
+		for _, value := range values {
+			dirty = dirty || s.hide(value) != value
+		}
+	}
+	if !dirty {
+		return h
+	}
+	h = h.Clone()
+	for _, values := range h {
+		for i, value := range values {
+			values[i] = s.hide(value)
+		}
+	}
+	return h
+}
+
+// Hide replaces every secret of this client in a text that is to be stored or shown.
+func (c *Client) Hide(text string) string { return c.secrets.hide(text) }

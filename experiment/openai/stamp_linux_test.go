@@ -1,0 +1,167 @@
+package openai
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+)
+
+func pair(t *testing.T) (near *receiver, far net.Conn) {
+	t.Helper()
+	far2 := make(chan net.Conn, 1)
+	addr := listen(t, func(_ int, p *peer) {
+		far2 <- p.Conn
+		<-t.Context().Done()
+	})
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	near = receive(c)
+	if near.raw == nil {
+		t.Skip("this kernel gives no receive stamps")
+	}
+	return near, <-far2
+}
+
+// TestStamp: the kernel's stamp lies between the write and the read, however late the read is.
+func TestStamp(t *testing.T) {
+	near, far := pair(t)
+	stamped := 0
+	for range 50 {
+		before := time.Now().UnixNano()
+		if _, err := far.Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		written := time.Now().UnixNano()
+		time.Sleep(2 * time.Millisecond)
+		var buf [16]byte
+		n, err := near.Read(buf[:])
+		if err != nil || string(buf[:n]) != "hello" {
+			t.Fatal(n, err)
+		}
+		if near.stamp == 0 {
+			continue // the first segments may come before the kernel has switched stamps on
+		}
+		stamped++
+		if near.stamp < before || near.stamp > time.Now().UnixNano() {
+			t.Errorf("stamp %d outside of %d..%d", near.stamp, before, written)
+		}
+	}
+	if stamped == 0 {
+		t.Skip("this kernel stamps no loopback segments")
+	}
+}
+
+func TestReceiverEnds(t *testing.T) {
+	near, far := pair(t)
+	var buf [16]byte
+	near.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+	if _, err := near.Read(buf[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a deadline gives %v", err)
+	}
+	near.SetReadDeadline(time.Time{})
+	if near.closed() {
+		t.Error("an open connection is called closed")
+	}
+	far.(*net.TCPConn).CloseWrite()
+	if n, err := near.Read(buf[:]); n != 0 || err != io.EOF {
+		t.Errorf("the end gives %d, %v", n, err)
+	}
+	if !near.closed() {
+		t.Error("a closed connection is called open")
+	}
+	near.Close()
+	if _, err := near.Read(buf[:]); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed connection gives %v", err)
+	}
+}
+
+func TestReceiverUnblocks(t *testing.T) {
+	near, _ := pair(t)
+	done := make(chan error)
+	go func() {
+		_, err := near.Read(make([]byte, 1))
+		done <- err
+	}()
+	time.Sleep(5 * time.Millisecond)
+	near.Close()
+	if err := <-done; !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestReset(t *testing.T) {
+	near, far := pair(t)
+	far.(*net.TCPConn).SetLinger(0)
+	far.Close()
+	if _, err := near.Read(make([]byte, 1)); err == nil || err == io.EOF || !brokenOff(err) {
+		t.Errorf("a reset gives %v", err)
+	}
+}
+
+// stampedStream serves a stream by Go's own server, an event each 2 ms, and fetches it.
+func stampedStream(t *testing.T, s *httptest.Server, c *Client) {
+	var r Result
+	for range 3 {
+		c.Do(t.Context(), &streamCall, &r)
+		if r.Outcome != OK || r.Events != 20 {
+			t.Fatalf("%+v", r)
+		}
+		checkTimes(t, &r)
+		if r.KernelStamps+r.UserStamps != 20 || r.ReadLag < 0 || r.ReadLagSum < r.ReadLag {
+			t.Errorf("%d kernel and %d user stamps, lag %v of %v", r.KernelStamps, r.UserStamps, r.ReadLag, r.ReadLagSum)
+		}
+	}
+	if r.KernelStamps == 0 {
+		t.Skip("this kernel gives no receive stamps")
+	}
+	if r.Last-r.First < 19*time.Millisecond {
+		t.Errorf("20 events, 2 ms apart, within %v", r.Last-r.First)
+	}
+}
+
+func ticking(w http.ResponseWriter, _ *http.Request) {
+	for i := range 20 {
+		if i > 0 {
+			time.Sleep(2 * time.Millisecond)
+		}
+		_, _ = io.WriteString(w, token("x"))
+		w.(http.Flusher).Flush()
+	}
+	_, _ = io.WriteString(w, finish("stop")+doneEvent)
+}
+
+func TestStampedStream(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(ticking))
+	defer s.Close()
+	stampedStream(t, s, testClient(t, s.Listener.Addr().String()))
+}
+
+func TestStampedStreamTLS(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(ticking))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	c := testClient(t, "", func(o *Options) { o.BaseURL = s.URL + "/v1" })
+	c.tls.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	c.tls.ServerName = "example.com"
+	if n, err := c.Prepare(t.Context(), 2); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	stampedStream(t, s, c)
+	c.tls.RootCAs = nil
+	c.Close()
+	var r Result
+	c.Do(t.Context(), &streamCall, &r)
+	if r.Outcome != Connect {
+		t.Errorf("an unknown certificate gives %q: %s", r.Outcome, r.Error)
+	}
+}

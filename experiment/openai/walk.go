@@ -1,0 +1,199 @@
+package openai
+
+// walker reads a chunk byte by byte, without allocating, and accepts only what it has fully understood: strict JSON of
+// the usual shapes. Whatever else comes (escapes in keys, doubled fields, fields of another type, deep nesting, errors)
+// it leaves to parse. What it accepts, parse accepts with the same result; a fuzz test holds it to that.
+type walker struct {
+	b []byte
+	i int
+	c chunk
+}
+
+// maxDepth bounds the nesting that the walker follows.
+const maxDepth = 32
+
+// read returns the chunk in data, and false where parse has to look.
+func (w *walker) read(data []byte) (chunk, bool) {
+	w.b, w.i, w.c = data, 0, chunk{}
+	w.space()
+	ok := w.object((*walker).topField)
+	w.space()
+	return w.c, ok && w.i == len(w.b)
+}
+
+// A field reads the value of one key. It returns the key's bit (0: an unknown key), by which doubles are seen.
+type field func(w *walker, key []byte) (bit uint, ok bool)
+
+func (w *walker) topField(key []byte) (uint, bool) {
+	switch string(key) {
+	case "choices":
+		return 1, w.array(func(w *walker) bool {
+			w.c.choices = true
+			return w.object((*walker).choiceField)
+		})
+	case "usage":
+		return 2, w.null() || w.object((*walker).usageField)
+	case "id":
+		return 4, w.null() || w.text(&w.c.id)
+	case "object":
+		var name []byte
+		return 8, w.null() || w.text(&name) && string(name) != "error"
+	case "error":
+		return 16, w.null()
+	}
+	return 0, w.skip(0)
+}
+
+func (w *walker) choiceField(key []byte) (uint, bool) {
+	switch string(key) {
+	case "delta", "message":
+		bit := uint(1)
+		if key[0] == 'm' {
+			bit = 2
+		}
+		return bit, w.null() || w.object((*walker).deltaField)
+	case "text":
+		return 4, w.content()
+	case "finish_reason":
+		var reason []byte
+		ok := w.null() || w.text(&reason)
+		if len(reason) > 0 {
+			w.c.finish = reason
+		}
+		return 8, ok
+	case "token_ids":
+		ok := w.array(func(w *walker) bool {
+			w.c.ids++
+			w.c.bears = true
+			return w.skip(0)
+		})
+		return 16, ok
+	}
+	return 0, w.skip(0)
+}
+
+func (w *walker) deltaField(key []byte) (uint, bool) {
+	switch string(key) {
+	case "content":
+		return 1, w.content()
+	case "reasoning":
+		return 2, w.content()
+	case "reasoning_content":
+		return 4, w.content()
+	case "tool_calls":
+		return 8, w.array(func(w *walker) bool { return w.object((*walker).callField) })
+	case "function_call":
+		return 16, w.null() || w.object((*walker).functionField)
+	}
+	return 0, w.skip(0)
+}
+
+func (w *walker) callField(key []byte) (uint, bool) {
+	if string(key) == "function" {
+		return 1, w.null() || w.object((*walker).functionField)
+	}
+	return 0, w.skip(0)
+}
+
+func (w *walker) functionField(key []byte) (uint, bool) {
+	switch string(key) {
+	case "name":
+		return 1, w.content()
+	case "arguments":
+		return 2, w.content()
+	}
+	return 0, w.skip(0)
+}
+
+func (w *walker) usageField(key []byte) (uint, bool) {
+	switch string(key) {
+	case "prompt_tokens":
+		return 1, w.null() || w.count(&w.c.prompt, &w.c.hasPrompt)
+	case "completion_tokens":
+		return 2, w.null() || w.count(&w.c.output, &w.c.hasOutput)
+	case "prompt_tokens_details":
+		return 4, w.null() || w.object((*walker).detailField)
+	}
+	return 0, w.skip(0)
+}
+
+func (w *walker) detailField(key []byte) (uint, bool) {
+	if string(key) == "cached_tokens" {
+		return 1, w.null() || w.count(&w.c.cached, &w.c.hasCached)
+	}
+	return 0, w.skip(0)
+}
+
+// object reads an object, field by field. A known key that comes twice is left to parse: the last one counts.
+func (w *walker) object(f field) bool {
+	if !w.eat('{') {
+		return false
+	}
+	w.space()
+	if w.eat('}') {
+		return true
+	}
+	var seen uint
+	for {
+		var key []byte
+		if !w.text(&key) {
+			return false
+		}
+		w.space()
+		if !w.eat(':') {
+			return false
+		}
+		w.space()
+		bit, ok := f(w, key)
+		if !ok || seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+		w.space()
+		if w.eat('}') {
+			return true
+		}
+		if !w.eat(',') {
+			return false
+		}
+		w.space()
+	}
+}
+
+// array reads null or an array, item by item.
+func (w *walker) array(item func(w *walker) bool) bool {
+	if w.null() {
+		return true
+	}
+	if !w.eat('[') {
+		return false
+	}
+	w.space()
+	if w.eat(']') {
+		return true
+	}
+	for {
+		if !item(w) {
+			return false
+		}
+		w.space()
+		if w.eat(']') {
+			return true
+		}
+		if !w.eat(',') {
+			return false
+		}
+		w.space()
+	}
+}
+
+// content reads null or a string; one that is not empty bears a token.
+func (w *walker) content() bool {
+	if w.null() {
+		return true
+	}
+	from := w.i
+	ok := w.str()
+	w.c.bears = w.c.bears || ok && w.i-from > 2
+	return ok
+}

@@ -1,0 +1,190 @@
+package openai
+
+import "bytes"
+
+// The walker's reading of single JSON values, by RFC 8259 as encoding/json takes it.
+
+func (w *walker) space() {
+	for w.i < len(w.b) {
+		switch w.b[w.i] {
+		case ' ', '\t', '\r', '\n':
+			w.i++
+		default:
+			return
+		}
+	}
+}
+
+func (w *walker) eat(c byte) bool {
+	if w.i < len(w.b) && w.b[w.i] == c {
+		w.i++
+		return true
+	}
+	return false
+}
+
+func (w *walker) word(text string) bool {
+	if len(w.b)-w.i >= len(text) && string(w.b[w.i:w.i+len(text)]) == text {
+		w.i += len(text)
+		return true
+	}
+	return false
+}
+
+func (w *walker) null() bool { return w.i < len(w.b) && w.b[w.i] == 'n' && w.word("null") }
+
+// plain marks the bytes that stand for themselves in a string, ASCII only: 1; other bytes of UTF-8: 2.
+var plain = func() (t [256]byte) {
+	for c := range t {
+		switch {
+		case c >= 0x80:
+			t[c] = 2
+		case c >= ' ' && c != '"' && c != '\\':
+			t[c] = 1
+		}
+	}
+	return t
+}()
+
+// text reads a string of plain ASCII, the form of keys and names.
+func (w *walker) text(into *[]byte) bool {
+	if !w.eat('"') {
+		return false
+	}
+	from := w.i
+	for w.i < len(w.b) && plain[w.b[w.i]] == 1 {
+		w.i++
+	}
+	*into = w.b[from:w.i]
+	return w.eat('"')
+}
+
+// str reads any string.
+func (w *walker) str() bool {
+	if !w.eat('"') {
+		return false
+	}
+	for {
+		for w.i < len(w.b) && plain[w.b[w.i]] != 0 {
+			w.i++
+		}
+		if w.eat('"') {
+			return true
+		}
+		if !w.eat('\\') || !w.escape() {
+			return false
+		}
+	}
+}
+
+// escape reads what follows a backslash.
+func (w *walker) escape() bool {
+	if w.i >= len(w.b) {
+		return false
+	}
+	c := w.b[w.i]
+	w.i++
+	if c != 'u' {
+		return bytes.IndexByte([]byte(`"\/bfnrt`), c) >= 0
+	}
+	for range 4 {
+		if w.i >= len(w.b) || bytes.IndexByte([]byte("0123456789abcdefABCDEF"), w.b[w.i]) < 0 {
+			return false
+		}
+		w.i++
+	}
+	return true
+}
+
+func (w *walker) digits() bool {
+	from := w.i
+	for w.i < len(w.b) && '0' <= w.b[w.i] && w.b[w.i] <= '9' {
+		w.i++
+	}
+	return w.i > from
+}
+
+// count reads a number of tokens in its usual form, 15 digits at most.
+func (w *walker) count(into *int, has *bool) bool {
+	from, n := w.i, 0
+	if !w.digits() || w.i-from > 15 || w.b[from] == '0' && w.i-from > 1 {
+		return false
+	}
+	if w.i < len(w.b) && bytes.IndexByte([]byte(".eE"), w.b[w.i]) >= 0 {
+		return false
+	}
+	for _, c := range w.b[from:w.i] {
+		n = 10*n + int(c-'0')
+	}
+	*into, *has = n, true
+	return true
+}
+
+func (w *walker) number() bool {
+	w.eat('-')
+	if !w.eat('0') && !w.digits() {
+		return false
+	}
+	if w.eat('.') && !w.digits() {
+		return false
+	}
+	if w.eat('e') || w.eat('E') {
+		_ = w.eat('+') || w.eat('-')
+		return w.digits()
+	}
+	return true
+}
+
+// skip reads any value.
+func (w *walker) skip(depth int) bool {
+	if w.i >= len(w.b) || depth > maxDepth {
+		return false
+	}
+	switch w.b[w.i] {
+	case '"':
+		return w.str()
+	case '{':
+		return w.skipItems(depth, '}')
+	case '[':
+		return w.skipItems(depth, ']')
+	case 't':
+		return w.word("true")
+	case 'f':
+		return w.word("false")
+	case 'n':
+		return w.word("null")
+	}
+	return w.number()
+}
+
+// skipItems reads an object or an array, by its closing byte.
+func (w *walker) skipItems(depth int, end byte) bool {
+	w.i++
+	w.space()
+	if w.eat(end) {
+		return true
+	}
+	for {
+		if end == '}' {
+			if !w.str() {
+				return false
+			}
+			w.space()
+			if !w.eat(':') {
+				return false
+			}
+			w.space()
+		}
+		if !w.skip(depth + 1) {
+			return false
+		}
+		w.space()
+		if w.eat(end) {
+			return true
+		}
+		if !w.eat(',') {
+			return false
+		}
+		w.space()
+	}
+}

@@ -1,0 +1,102 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// describe is a chunk in words, for comparison.
+func describe(c chunk) string {
+	return fmt.Sprintf("choices %v bears %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v failed %v %q", c.choices, c.bears, c.ids,
+		c.finish, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output, c.hasOutput, c.failed, c.message)
+}
+
+// TestChunk gives each event to parse and, where it takes it, to the walker.
+func TestChunk(t *testing.T) {
+	tests := []struct {
+		in   string
+		want chunk
+		slow bool // the walker leaves it to parse
+	}{
+		{in: `{}`},
+		{in: ` { "choices" : [ ] , "id" : "x" } `, want: chunk{id: []byte("x")}},
+		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"text":"","finish_reason":"stop"}]}`, want: chunk{choices: true, finish: []byte("stop")}},
+		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{choices: true}},
+		{in: `{"choices":[{"delta":{"content":null}}]}`, want: chunk{choices: true}},
+		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"delta":{"reasoning_content":"日"}}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{"}}]}}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}]}}]}`, want: chunk{choices: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":null,"function_call":{"name":"f"}}}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"message":{"content":"x"}},{"delta":{}}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"text":"","token_ids":[1,22,333]}]}`, want: chunk{choices: true, bears: true, ids: 3}},
+		{in: `{"choices":[{"text":"","token_ids":[]}]}`, want: chunk{choices: true}},
+		{in: `{"choices":[{"text":"","token_ids":null,"prompt_token_ids":[1]}]}`, want: chunk{choices: true}},
+		{in: `{"choices":null,"usage":{"prompt_tokens":5,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":2}}}`,
+			want: chunk{prompt: 5, hasPrompt: true, hasOutput: true, cached: 2, hasCached: true}},
+		{in: `{"usage":{"prompt_tokens":5,"prompt_tokens_details":null,"completion_tokens":null}}`, want: chunk{prompt: 5, hasPrompt: true}},
+		{in: `{"error":null,"object":"text_completion"}`},
+		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{choices: true, bears: true}},
+
+		{in: `{"choices":[{"text":"a"}],"choices":[{"text":""}]}`, want: chunk{choices: true}, slow: true},
+		{in: `{"ch\u006fices":[{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
+		{in: `{"choices":[{"delta":{"content":[{"type":"text"}]}}]}`, want: chunk{choices: true, bears: true}, slow: true},
+		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
+		{in: `{"id":"\u0041","choices":["x"]}`, want: chunk{choices: true, id: []byte("A")}, slow: true},
+		{in: `{"usage":{"completion_tokens":12.0,"prompt_tokens":1e2}}`, want: chunk{output: 12, hasOutput: true, prompt: 100, hasPrompt: true}, slow: true},
+		{in: `{"usage":{"completion_tokens":-1,"prompt_tokens":1e400}}`, slow: true},
+		{in: `{"usage":{"completion_tokens":99999999999999999999,"prompt_tokens":1.5}}`, slow: true},
+		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
+		{in: `{"error":{"message":"boom"}}`, want: chunk{failed: true, message: "boom"}, slow: true},
+		{in: `{"error":"boom"}`, want: chunk{failed: true, message: "boom"}, slow: true},
+		{in: `{"error":{}}`, want: chunk{failed: true, message: `{}`}, slow: true},
+		{in: `{"object":"error","message":"boom","code":40}`, want: chunk{failed: true, message: "boom"}, slow: true},
+		{in: `{"error":{"detail":[{"msg":"a"},{"msg":"b"}]}}`, want: chunk{failed: true, message: "a; b"}, slow: true},
+	}
+	var w walker
+	for _, tt := range tests {
+		slow, err := parse([]byte(tt.in))
+		if err != nil || describe(slow) != describe(tt.want) {
+			t.Errorf("%s\nparse %s, %v\nwant  %s", tt.in, describe(slow), err, describe(tt.want))
+		}
+		fast, ok := w.read([]byte(tt.in))
+		if ok == tt.slow || ok && describe(fast) != describe(tt.want) {
+			t.Errorf("%s\nwalker %s, %v\nwant   %s", tt.in, describe(fast), ok, describe(tt.want))
+		}
+	}
+}
+
+func TestNoChunk(t *testing.T) {
+	var w walker
+	for _, in := range []string{``, `null`, `[]`, `"x"`, `17`, `{`, `{"a"}`, `{"a":1,}`, `{"a":01}`, `{"a":1.}`, `{"a":+1}`, `{"a":.5}`, `{"a":1e}`, `{"a":-}`,
+		`{"a":"` + "\n" + `"}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, `{"a":"\`, `{"a":tru}`, `{"a":nulll}`, `{}{}`, `{} x`, `{"a":[1,]}`, `{"a":[1 2]}`, `{'a':1}`,
+		`{"usage":{"prompt_tokens":01}}`, `{"choices":[{"text":"a"}`, strings.Repeat(`{"a":`, 20000)} {
+		if _, err := parse([]byte(in)); err == nil {
+			t.Errorf("parse takes %.40q", in)
+		}
+		if _, ok := w.read([]byte(in)); ok {
+			t.Errorf("the walker takes %.40q", in)
+		}
+	}
+}
+
+// FuzzWalk: what the walker takes, parse takes too, and reads the same in it.
+func FuzzWalk(f *testing.F) {
+	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`))
+	f.Add([]byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
+	f.Add([]byte(`{"choices":[{"text":"a","text":""}],"usage":{"prompt_tokens":00}}`))
+	var w walker
+	f.Fuzz(func(t *testing.T, in []byte) {
+		fast, ok := w.read(in)
+		if !ok {
+			return
+		}
+		slow, err := parse(in)
+		if err != nil || describe(fast) != describe(slow) {
+			t.Errorf("%q\nwalker %s\nparse  %s, %v", in, describe(fast), describe(slow), err)
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package roofline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Models is the model table, model_configs.json.
+type Models []Model
+
+// Model is the shape of one model, as its config.json gives it. Zero means
+// absent.
+type Model struct {
+	ID      string   `json:"id"`
+	Aliases []string `json:"aliases,omitempty"`
+	// Match are fragments of names: a name that holds one is this model, if no
+	// ID or alias says otherwise. The shipped table has none, because a
+	// fragment would also find quantised copies with other weights; they are
+	// for a user's own served names.
+	Match []string `json:"match,omitempty"`
+
+	Layers         int  `json:"layers"`
+	Hidden         int  `json:"hidden"`
+	Heads          int  `json:"heads"`
+	KVHeads        int  `json:"kv_heads,omitempty"`     // not with MLA
+	HeadDim        int  `json:"head_dim,omitempty"`     // not with MLA
+	Intermediate   int  `json:"intermediate,omitempty"` // of the dense MLP layers
+	MLPMatrices    int  `json:"mlp_matrices,omitempty"` // 3 gated, 2 plain; 0 = 3
+	Vocab          int  `json:"vocab"`
+	TiedEmbeddings bool `json:"tied_embeddings,omitempty"`
+	MaxContext     int  `json:"max_context,omitempty"` // tokens; 0 = unknown
+	// GatedAttention doubles the query projection (Qwen3-Next and later).
+	GatedAttention bool `json:"gated_attention,omitempty"`
+
+	KVGroups []KVGroup `json:"kv_groups,omitempty"` // none = all layers full
+	MoE      MoE       `json:"moe,omitzero"`
+	MLA      MLA       `json:"mla,omitzero"`
+	Linear   Linear    `json:"linear,omitzero"`
+
+	Weights       string `json:"weights,omitempty"`        // precision as published; "" = bf16
+	ExpertWeights string `json:"expert_weights,omitempty"` // of the routed experts; "" = Weights
+	// PublishedParams and PublishedActive are what the vendor prints. The first
+	// guards the shape: the two must agree within 10 %.
+	PublishedParams int64  `json:"params,omitempty"`
+	PublishedActive int64  `json:"active_params,omitempty"`
+	Source          string `json:"source"`
+	Note            string `json:"note,omitempty"`
+}
+
+// KVGroup is a number of layers with softmax attention of one kind.
+type KVGroup struct {
+	Kind     string `json:"kind"` // full, window
+	Layers   int    `json:"layers"`
+	Window   int    `json:"window,omitempty"`    // tokens; only with kind window
+	KVHeads  int    `json:"kv_heads,omitempty"`  // 0 = the model's
+	HeadDim  int    `json:"head_dim,omitempty"`  // 0 = the model's
+	ValueDim int    `json:"value_dim,omitempty"` // 0 = HeadDim
+	SharedKV bool   `json:"shared_kv,omitempty"` // one projection makes K and V
+}
+
+// MoE is a mixture of experts in some of the layers.
+type MoE struct {
+	Layers             int `json:"layers"`
+	Experts            int `json:"experts"`
+	TopK               int `json:"top_k"`
+	ExpertIntermediate int `json:"expert_intermediate"`
+	// SharedIntermediate is the width of what every token goes through beside
+	// its experts, all shared experts together.
+	SharedIntermediate int `json:"shared_intermediate,omitempty"`
+}
+
+// MLA is multi-head latent attention, with DeepSeek's sparse attention if it
+// has an index.
+type MLA struct {
+	KVLoraRank int `json:"kv_lora_rank"`
+	QLoraRank  int `json:"q_lora_rank,omitempty"`
+	QKNopeDim  int `json:"qk_nope_dim"`
+	QKRopeDim  int `json:"qk_rope_dim"`
+	ValueDim   int `json:"value_dim"`
+	IndexDim   int `json:"index_dim,omitempty"`
+	IndexTopK  int `json:"index_top_k,omitempty"`
+}
+
+// Linear are layers of linear attention with a constant state (gated delta
+// net).
+type Linear struct {
+	Layers     int `json:"layers"`
+	KeyHeads   int `json:"key_heads"`
+	KeyDim     int `json:"key_dim"`
+	ValueHeads int `json:"value_heads"`
+	ValueDim   int `json:"value_dim"`
+	Conv       int `json:"conv"` // kernel width of the short convolution
+}
+
+// ParseModels reads a model table. It reports every mistake with the entry and
+// the field; what it returns is valid.
+func ParseModels(data []byte) (Models, error) {
+	var file struct {
+		About  string            `json:"about"`
+		Models []json.RawMessage `json:"models"`
+	}
+	if err := strict(data, &file); err != nil {
+		return nil, fmt.Errorf("model table: %w", err)
+	}
+	models := make(Models, len(file.Models))
+	var errs []error
+	names := map[string]string{}
+	for i, raw := range file.Models {
+		if err := parseModel(raw, &models[i], names); err != nil {
+			errs = append(errs, fmt.Errorf("model table: entry %d (%s): %w", i+1, or(models[i].ID, "no id"), err))
+		}
+	}
+	if len(models) == 0 {
+		errs = append(errs, errors.New("model table: models is empty"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return models, nil
+}
+
+func parseModel(raw []byte, m *Model, names map[string]string) error {
+	if err := strict(raw, m); err != nil {
+		return err
+	}
+	return errors.Join(m.check(), claim(names, m.ID, m.Aliases))
+}
+
+// strict decodes JSON in which every key is known.
+func strict(data []byte, v any) error {
+	if !json.Valid(data) { // a Decoder would accept what follows the value
+		return json.Unmarshal(data, v)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// claim enters the names of one entry, each of which must be its own.
+func claim(names map[string]string, id string, aliases []string) error {
+	var errs []error
+	for _, name := range append([]string{id}, aliases...) {
+		key := strings.ToLower(name)
+		if key == "" {
+			errs = append(errs, errors.New("id or alias is empty"))
+		} else if owner, taken := names[key]; taken {
+			errs = append(errs, fmt.Errorf("name %q is taken by %s", name, owner))
+		}
+		names[key] = id
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,102 @@
+package roofline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// kind is what the matrix units compute in.
+type kind int
+
+const (
+	inBF16 kind = iota
+	inFP8
+	inFP4
+	inINT8
+)
+
+// precision is how weights or KV are stored.
+type precision struct {
+	name  string
+	bytes float64 // per element, scales included
+	kind  kind
+	ends  bool // embeddings and output layer are stored so, too
+}
+
+// endBytes is the size of an element of the embeddings and of the output layer,
+// which most formats leave at 2 bytes.
+func (p precision) endBytes() float64 {
+	if p.ends {
+		return p.bytes
+	}
+	return 2
+}
+
+// precisions: mxfp4 has an 8-bit scale for 32 values (OCP MX 1.0), nvfp4 one for
+// 16; int4 has a 16-bit scale and a 4-bit zero in a group of 128, or 16 bits in
+// one of 32; q4_0 and what follows are the blocks of llama.cpp
+// (ggml-common.h). A Q4_K_M file holds some tensors at more bits: its bound is
+// that of q4_k, a little too fast.
+var precisions = []precision{
+	{"bf16", 2, inBF16, true}, {"fp16", 2, inBF16, true}, {"fp32", 4, inBF16, true},
+	{"fp8", 1, inFP8, false}, {"int8", 1, inINT8, false},
+	{"mxfp4", 4.25 / 8, inFP4, false}, {"nvfp4", 4.5 / 8, inFP4, false},
+	{"int4_g128", 4.125 / 8, inBF16, false}, {"int4_g32", 4.5 / 8, inBF16, false},
+	{"q8_0", 34. / 32, inBF16, true}, {"q6_k", 210. / 256, inBF16, true}, {"q5_k", 176. / 256, inBF16, true},
+	{"q4_k", 144. / 256, inBF16, true}, {"q4_0", 18. / 32, inBF16, true},
+}
+
+func lookUpPrecision(name string) (precision, bool) {
+	if name == "" {
+		name = "bf16"
+	}
+	for _, p := range precisions {
+		if strings.EqualFold(p.name, name) {
+			return p, true
+		}
+	}
+	return precision{}, false
+}
+
+// precisionOf is the precision of a checked name; "" is bf16.
+func precisionOf(name string) precision {
+	p, _ := lookUpPrecision(name)
+	return p
+}
+
+func checkPrecision(field, name string) error {
+	if _, ok := lookUpPrecision(name); ok {
+		return nil
+	}
+	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(Precisions(), ", "))
+}
+
+// Precisions are the names that Setup and the model table take.
+func Precisions() []string {
+	names := make([]string, 0, len(precisions))
+	for _, p := range precisions {
+		names = append(names, p.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Rates is one number for each kind of arithmetic; 0 = unknown or absent.
+type Rates struct {
+	BF16 float64 `json:"bf16,omitempty"`
+	FP8  float64 `json:"fp8,omitempty"`
+	FP4  float64 `json:"fp4,omitempty"`
+	INT8 float64 `json:"int8,omitempty"`
+}
+
+func (r Rates) of(k kind) float64 { return [...]float64{r.BF16, r.FP8, r.FP4, r.INT8}[k] }
+
+// kind is what the device computes in when the weights are k: weights can
+// always be widened to bf16 on the way.
+func (r Rates) kind(k kind) kind {
+	if r.of(k) > r.BF16 {
+		return k
+	}
+	return inBF16
+}

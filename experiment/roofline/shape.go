@@ -1,0 +1,207 @@
+package roofline
+
+import "math"
+
+// Params is the number of parameters: embeddings, attention, MLP, experts,
+// router and output layer. Norms, biases and the short convolutions of linear
+// layers are left out (below 0.02 %), and so are vision towers and layers that
+// only draft tokens.
+func (m Model) Params() int64 { return m.endParams() + m.everyTokenParams() + m.routedParams() }
+
+// ActiveParams are the parameters that one token uses, with the embeddings and
+// the output layer; vendors often print the number without those.
+func (m Model) ActiveParams() int64 {
+	return m.endParams() + m.everyTokenParams() + int64(m.MoE.Layers*m.MoE.TopK)*m.expertParams()
+}
+
+// headParams is the output layer, which is read in every step; the embedding
+// table is only looked up.
+func (m *Model) headParams() int64 { return int64(m.Vocab) * int64(m.Hidden) }
+
+// endParams are the embedding table and the output layer.
+func (m *Model) endParams() int64 {
+	if m.TiedEmbeddings {
+		return m.headParams()
+	}
+	return 2 * m.headParams()
+}
+
+func (m *Model) expertParams() int64 {
+	return m.mlpMatrices() * int64(m.Hidden) * int64(m.MoE.ExpertIntermediate)
+}
+
+func (m *Model) routedParams() int64 {
+	return int64(m.MoE.Layers) * int64(m.MoE.Experts) * m.expertParams()
+}
+
+// everyTokenParams are the parameters of the layers that each token goes
+// through: all but the routed experts.
+func (m *Model) everyTokenParams() int64 {
+	h := int64(m.Hidden)
+	dense := int64(m.Layers-m.MoE.Layers) * int64(m.Intermediate)
+	shared := int64(m.MoE.Layers) * int64(m.MoE.SharedIntermediate)
+	router := int64(m.MoE.Layers) * int64(m.MoE.Experts) * h
+	return m.attentionParams() + m.mlpMatrices()*h*(dense+shared) + router
+}
+
+func (m *Model) mlpMatrices() int64 {
+	if m.MLPMatrices == 0 {
+		return 3 // gate, up, down
+	}
+	return int64(m.MLPMatrices)
+}
+
+func (m *Model) attentionParams() int64 {
+	h, heads := int64(m.Hidden), int64(m.Heads)
+	if m.MLA.KVLoraRank > 0 {
+		return int64(m.Layers) * m.MLA.params(h, heads)
+	}
+	sum := m.Linear.params(h)
+	one := m.oneGroup()
+	for _, g := range m.groups(&one) {
+		query, k, v := g.headDim(m)*heads, g.headDim(m)*g.kvHeads(m), g.valueDim(m)*g.kvHeads(m)
+		out := g.valueDim(m) * heads
+		if m.GatedAttention {
+			query *= 2
+		}
+		if g.SharedKV {
+			v = 0
+		}
+		sum += int64(g.Layers) * h * (query + k + v + out)
+	}
+	return sum
+}
+
+// params: DeepSeek-V2, arXiv 2405.04434, section 2.1.
+func (a MLA) params(h, heads int64) int64 {
+	qk := int64(a.QKNopeDim + a.QKRopeDim)
+	kv, v, q := int64(a.KVLoraRank), int64(a.ValueDim), int64(a.QLoraRank)
+	query := h * heads * qk
+	if q > 0 {
+		query = h*q + q*heads*qk
+	}
+	return query + h*(kv+int64(a.QKRopeDim)) + kv*heads*(int64(a.QKNopeDim)+v) + heads*v*h
+}
+
+// params: the projections of a gated delta net (arXiv 2412.06464): q, k, v, an
+// output gate and two scalars per value head.
+func (l Linear) params(h int64) int64 {
+	k, v := int64(l.KeyHeads*l.KeyDim), int64(l.ValueHeads*l.ValueDim)
+	return int64(l.Layers) * (h*(2*k+2*v+2*int64(l.ValueHeads)) + v*h)
+}
+
+// KVBytes is what one sequence of that many tokens holds in the KV cache, over
+// all layers and once: window layers stop growing at their window, linear
+// layers hold a constant state.
+func (m Model) KVBytes(tokens, bytesPerElement float64) float64 {
+	return m.kv(tokens, bytesPerElement, 1)
+}
+
+// kv is KVBytes over all GPUs of a tensor parallel group. A GPU holds at least
+// one whole KV head of each layer, so that a wide group holds copies; the
+// latent vector of MLA is copied to every GPU.
+func (m *Model) kv(tokens, b float64, gpus int) float64 {
+	if m.MLA.KVLoraRank > 0 {
+		return tokens * float64(m.Layers*gpus) * (m.MLA.latentDim()*b + m.MLA.indexBytes())
+	}
+	sum := m.stateBytes()
+	one := m.oneGroup()
+	for _, g := range m.groups(&one) {
+		perGPU := (g.kvHeads(m) + int64(gpus) - 1) / int64(gpus)
+		elements := float64(perGPU*int64(gpus)) * float64(g.headDim(m)+g.valueDim(m))
+		sum += min(tokens, g.span()) * float64(g.Layers) * elements * b
+	}
+	return sum
+}
+
+// kvRead is what a decode step reads of it: sparse attention reads no more than
+// its top k of the latent vectors.
+func (m *Model) kvRead(tokens, b float64, gpus int) float64 {
+	all := m.kv(tokens, b, gpus)
+	if skipped := tokens - float64(m.MLA.IndexTopK); m.MLA.IndexTopK > 0 && skipped > 0 {
+		all -= skipped * float64(m.Layers*gpus) * m.MLA.latentDim() * b
+	}
+	return all
+}
+
+func (a MLA) latentDim() float64 { return float64(a.KVLoraRank + a.QKRopeDim) }
+
+// indexBytes per token and layer: the keys of the indexer are stored in fp8
+// with one 4-byte scale for 128, whatever the cache's precision is (vLLM,
+// DeepseekV32IndexerCache).
+func (a MLA) indexBytes() float64 { return float64(a.IndexDim) * (1 + 4.0/128) }
+
+// stateBytes of one sequence: for each linear layer the last inputs of the
+// convolution in bf16 and a matrix per value head in fp32.
+func (m *Model) stateBytes() float64 {
+	l := m.Linear
+	conv := 2 * l.Conv * (2*l.KeyHeads*l.KeyDim + l.ValueHeads*l.ValueDim)
+	return float64(l.Layers) * float64(conv+4*l.ValueHeads*l.KeyDim*l.ValueDim)
+}
+
+// attentionFlops are the operations of softmax attention for the tokens after
+// the cached ones: two per element of key and of value, for every head and
+// every pair of tokens that may look at each other.
+func (m *Model) attentionFlops(input, cached float64) float64 {
+	heads := float64(m.Heads)
+	if m.MLA.KVLoraRank > 0 {
+		dims := float64(m.MLA.QKNopeDim + m.MLA.QKRopeDim + m.MLA.ValueDim)
+		span := math.Inf(1)
+		if m.MLA.IndexTopK > 0 {
+			span = float64(m.MLA.IndexTopK)
+		}
+		return 2 * float64(m.Layers) * heads * dims * (pairs(input, span) - pairs(cached, span))
+	}
+	sum := 0.0
+	one := m.oneGroup()
+	for _, g := range m.groups(&one) {
+		dims := float64(g.headDim(m) + g.valueDim(m))
+		sum += 2 * float64(g.Layers) * heads * dims * (pairs(input, g.span()) - pairs(cached, g.span()))
+	}
+	return sum
+}
+
+// pairs is the area under min(n, span): how many pairs causal attention makes.
+func pairs(n, span float64) float64 {
+	if n <= span {
+		return n * n / 2
+	}
+	return span*span/2 + (n-span)*span
+}
+
+// oneGroup and groups give the KV groups with the default filled in, without
+// allocation: the caller holds the default.
+func (m *Model) oneGroup() [1]KVGroup {
+	return [1]KVGroup{{Kind: "full", Layers: m.Layers - m.Linear.Layers}}
+}
+
+func (m *Model) groups(one *[1]KVGroup) []KVGroup {
+	if m.MLA.KVLoraRank > 0 {
+		return nil
+	}
+	if len(m.KVGroups) > 0 {
+		return m.KVGroups
+	}
+	return one[:]
+}
+
+func (g KVGroup) kvHeads(m *Model) int64 { return pick(g.KVHeads, m.KVHeads) }
+func (g KVGroup) headDim(m *Model) int64 { return pick(g.HeadDim, m.HeadDim) }
+func (g KVGroup) valueDim(m *Model) int64 {
+	return pick(g.ValueDim, int(g.headDim(m)))
+}
+
+func pick(own, inherited int) int64 {
+	if own > 0 {
+		return int64(own)
+	}
+	return int64(inherited)
+}
+
+// span is the number of tokens that a layer looks back at.
+func (g KVGroup) span() float64 {
+	if g.Kind == "window" {
+		return float64(g.Window)
+	}
+	return math.Inf(1)
+}
