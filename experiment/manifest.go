@@ -62,20 +62,21 @@ type ClientInfo struct {
 
 // TargetInfo is what was declared of the thing under test and what it said of itself.
 type TargetInfo struct {
-	Endpoint   string            `json:"endpoint"` // user info removed
-	Simulated  bool              `json:"simulated"`
-	Simulator  string            `json:"simulator,omitempty"` // what the mock simulates
-	API        string            `json:"api"`
-	Model      string            `json:"model"`
-	Hardware   string            `json:"hardware,omitempty"`
-	GPUs       int               `json:"gpus,omitempty"`
-	Precision  string            `json:"precision,omitempty"`
-	ExtraBody  map[string]any    `json:"extra_body,omitempty"`
-	Models     any               `json:"models_answer,omitempty"`  // /v1/models
-	Version    any               `json:"version_answer,omitempty"` // /version
-	BuildInfo  []string          `json:"build_info,omitempty"`     // info lines of /metrics
-	Headers    map[string]string `json:"headers,omitempty"`
-	PromptForm string            `json:"prompt_form"`
-	Tokenizer  string            `json:"prompt_calibration,omitempty"` // how text prompts were sized
-	Identity   string            `json:"identity"`                     // hash of what tells this server from another
+	Endpoint    string            `json:"endpoint"` // user info removed
+	Simulated   bool              `json:"simulated"`
+	Simulator   string            `json:"simulator,omitempty"` // what the mock simulates
+	API         string            `json:"api"`
+	Model       string            `json:"model"`
+	Hardware    string            `json:"hardware,omitempty"`
+	GPUs        int               `json:"gpus,omitempty"`
+	Precision   string            `json:"precision,omitempty"`
+	ExtraBody   map[string]any    `json:"extra_body,omitempty"`
+	Models      any               `json:"models_answer,omitempty"`  // /v1/models
+	Version     any               `json:"version_answer,omitempty"` // /version
+	BuildInfo   []string          `json:"build_info,omitempty"`     // info lines of /metrics
+	Headers     map[string]string `json:"headers,omitempty"`
+	PromptForm  string            `json:"prompt_form"`
+	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how text prompts were sized
+	Connections string            `json:"connections"`                  // whether they are used again
+	Identity    string            `json:"identity"`                     // hash of what tells this server from another
 }

@@ -40,6 +40,10 @@ func (p *prober) probe() error {
 	if err != nil {
 		return err
 	}
+	if p.closes(text) {
+		p.d.client.NoReuse()
+		p.d.connections = "one for each request: the server closes them after an answer"
+	}
 	if p.api == openai.Completions && p.takesIDs() {
 		p.d.vocab = workload.Vocabulary{FirstID: firstID, IDs: idCount}
 		p.d.how = "token ids: exact, and without the server's tokenizing"
@@ -103,6 +107,18 @@ func (e *ProbeError) Error() string {
 	return text + ": " + e.Result.Error
 }
 
+// closes says whether the server closes a connection after a streamed answer. The pause gives it the
+// time to; without it, its close and the next request would cross on the way.
+func (p *prober) closes(text openai.Prompt) bool {
+	p.ask(text, true)
+	select {
+	case <-time.After(20 * time.Millisecond):
+	case <-p.ctx.Done():
+	}
+	r := p.ask(text, true)
+	return !r.Reused || r.Outcome == openai.Connect
+}
+
 // takesIDs asks with a prompt of ids from both ends of the range, which must count as they are.
 func (p *prober) takesIDs() bool {
 	ids := make([]int32, 24)
@@ -125,7 +141,7 @@ func (p *prober) ask(prompt openai.Prompt, stream bool) openai.Result {
 	if err != nil {
 		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}
 	}
-	p.d.client.Do(ctx, &openai.Call{Body: enc.Body(nil, prompt, 2), Stream: stream, Epoch: time.Now(), RequestID: "bench-probe"}, &r)
+	p.d.client.Do(ctx, &openai.Call{Body: enc.Body(nil, prompt, 2), Stream: stream, Epoch: time.Now()}, &r)
 	return r
 }
 

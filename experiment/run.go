@@ -126,7 +126,7 @@ func (s *Server) prime(ctx context.Context, d *dialect, t Try, plan *workload.Pl
 	encode := d.encode(enc)
 	for i := range requests {
 		var r openai.Result
-		d.client.Do(ctx, &openai.Call{Body: encode(&requests[i]), Stream: t.Spec.Streams(), Epoch: time.Now(), RequestID: "bench-prime"}, &r)
+		d.client.Do(ctx, &openai.Call{Body: encode(&requests[i]), Stream: t.Spec.Streams(), Epoch: time.Now()}, &r)
 		if ctx.Err() != nil {
 			return failed, ctx.Err()
 		}
@@ -152,12 +152,19 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 	m.t.Progress.Sent.Add(1)
 	call := openai.Call{
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
-		RequestID: fmt.Sprintf("%s-%d", m.t.Salt, job.Request.Index),
+		RequestID: requestID(m.t.Salt, job.Request.Index),
 	}
 	if m.t.Spec.Forced() {
 		call.Forced = job.Request.Output
 	}
 	m.d.client.Do(ctx, &call, &job.Result)
+}
+
+// requestID has the form of a UUID (version 4), since some servers refuse anything else with HTTP
+// 400; within it are the row's salt and the request's index.
+func requestID(salt string, index int) string {
+	salt = (salt + "000000000000")[:12]
+	return fmt.Sprintf("%s-%s-4000-8000-%012x", salt[:8], salt[8:], uint64(index)&(1<<48-1))
 }
 
 func (m *measurement) each(job *load.Job) error {

@@ -124,12 +124,13 @@ func SeriesOf(rows []Row) []Series {
 	for i, key := range order {
 		series[i] = newSeries(groups[key])
 	}
-	for i := range series { // the form of the prompts is named where a row has both
-		for j := range series {
-			if i != j && series[i].Label() == series[j].Label() {
-				series[i].Others = append(series[i].Others, Axis{"prompt_form", series[i].Prompt})
-				break
-			}
+	labels := map[string]int{}
+	for i := range series {
+		labels[series[i].Label()]++
+	}
+	for i := range series {
+		if labels[series[i].Label()] > 1 { // they differ in the form of their prompts
+			series[i].Others = append(series[i].Others, Axis{"prompt_form", series[i].Prompt})
 		}
 	}
 	return series

@@ -32,6 +32,8 @@ type dialect struct {
 	vocab  workload.Vocabulary
 	omit   map[string]bool // fields that the server refused
 	how    string          // the way prompts are sized, for people
+
+	connections string // how they are used, for people
 }
 
 // form is the prompt form of DESIGN.
@@ -81,7 +83,7 @@ func (s *Server) meet(ctx context.Context, api string) error {
 	if err != nil {
 		return err
 	}
-	d := &dialect{client: client, omit: map[string]bool{}}
+	d := &dialect{client: client, omit: map[string]bool{}, connections: "kept open and used again"}
 	s.apis[api] = d
 	if first {
 		if err := s.introduce(ctx, client); err != nil {
@@ -93,7 +95,7 @@ func (s *Server) meet(ctx context.Context, api string) error {
 		return fmt.Errorf("trying %s of %s: %w", api, s.Info.Endpoint, err)
 	}
 	if first {
-		s.Info.PromptForm, s.Info.Tokenizer = d.form(), d.how
+		s.Info.PromptForm, s.Info.Tokenizer, s.Info.Connections = d.form(), d.how, d.connections
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func (s *Spec) checkContract(bad func(key, problem, hint string)) {
 	check := func(prefix string, c Contract) {
 		for _, l := range c.All() {
 			if !s.Streams() && l.NeedsStream() {
-				bad(prefix+l.Key, "the row does not stream: "+l.Key+" can't be measured",
-					"set stream = true in the row, or limit e2e instead ([contract] goes for every row)")
+				bad("stream", "without streaming "+prefix+l.Key+" can't be measured",
+					"set stream = true, or limit e2e instead ([contract] goes for every row)")
 			}
 		}
 	}

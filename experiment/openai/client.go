@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/sashabaranov/go-openai"
@@ -60,6 +61,7 @@ type Client struct {
 	transport *http.Transport
 	clock     *clock
 	exchanges sync.Pool
+	fresh     atomic.Bool // every request has a connection of its own
 
 	addr string      // host:port
 	tls  *tls.Config // nil: plain
@@ -68,6 +70,10 @@ type Client struct {
 	mu      sync.Mutex
 	ready   []*conn // prepared, oldest first
 }
+
+// NoReuse makes every further request open a connection of its own, but for prepared ones. It is for servers that close a
+// connection after an answer without saying so (llama.cpp's, after a stream): the next request on it would be lost.
+func (c *Client) NoReuse() { c.fresh.Store(true) }
 
 // New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {

@@ -154,6 +154,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	if !x.call.Stream {
 		req.Header.Set("Accept", "application/json")
 	}
+	req.Close = d.c.fresh.Load()
 	req.Body, req.ContentLength = x.payload, int64(len(x.call.Body))
 	req.GetBody = func() (io.ReadCloser, error) { // net/http may use another connection only where nothing was sent
 		if sent, _ := x.conn.marks(); sent != Never {

@@ -1,0 +1,221 @@
+package experiment
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"bench/experiment/load"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// measured is a row of a series with what its curve is made from.
+func measured(name string, axes []Axis, rate float64, slots, repeat int, output, p99 float64, verdict string) Row {
+	duration := 100.0
+	r := Row{ID: name, PromptForm: "token_ids", Spec: Spec{Name: name, Point: axes, Repeat: repeat,
+		Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: load.Load{Concurrency: slots}}}
+	values := make([]float64, 2000)
+	for i := range values {
+		values[i] = p99
+	}
+	r.Summary = Summary{DurationS: duration, TTFT: stats.Summarize(values), Throughput: Throughput{OutputTokensPerS: output, RequestsPerS: output / 100}}
+	r.Summary.Requests.Planned = int(rate * duration)
+	if rate == 0 || math.IsInf(rate, 1) {
+		r.Summary.Requests.Planned = int(output)
+	}
+	if verdict != "" {
+		r.Contract = []Verdict{{Verdict: verdict, Need: map[string]int{"UNDECIDED": 640}[verdict]}}
+	}
+	return r
+}
+
+func slots(n string) []Axis { return []Axis{{"concurrency", n}} }
+
+func closedCurve() []Row {
+	return []Row{
+		measured("D", slots("32"), 0, 32, 1, 1290, 3400, "FAIL"), // out of order
+		measured("D", slots("1"), 0, 1, 1, 130, 90, "PASS"),
+		measured("D", slots("2"), 0, 2, 1, 250, 100, "PASS"),
+		measured("D", slots("4"), 0, 4, 1, 480, 140, "PASS"),
+		measured("D", slots("8"), 0, 8, 1, 900, 260, "PASS"),
+		measured("D", slots("16"), 0, 16, 1, 1240, 540, "UNDECIDED"),
+	}
+}
+
+func TestSeriesClosed(t *testing.T) {
+	series := SeriesOf(closedCurve())
+	if len(series) != 1 {
+		t.Fatalf("%d series", len(series))
+	}
+	s := series[0]
+	if s.Axis != "concurrency" || !s.Closed || s.Cost != "ttft" || len(s.Points) != 6 || s.Points[5].Load != "concurrency 32" {
+		t.Errorf("%+v", s)
+	}
+	if want := []int{0, 1, 2, 3, 4, 5}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v", s.Frontier)
+	}
+	for name, c := range map[string]struct {
+		knee Knee
+		want int
+	}{"contract": {s.ContractKnee, 3}, "geometric": {s.GeometricKnee, 4}, "saturation": {s.Saturation, 5}} {
+		if c.knee.Point == nil || *c.knee.Point != c.want {
+			t.Errorf("%s knee: %+v, want point %d", name, c.knee, c.want)
+		}
+	}
+	if want := "900 output tok/s at concurrency 8, ttft p99 260 ms (n=2,000)"; s.Sentence != want {
+		t.Errorf("%q, want %q", s.Sentence, want)
+	}
+	if _, err := json.Marshal(series); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSeriesWithoutKnees(t *testing.T) {
+	rows := closedCurve()[1:4] // 1, 2, 4 slots: still rising
+	s := SeriesOf(rows)[0]
+	for name, c := range map[string]struct {
+		knee Knee
+		why  string
+	}{
+		"geometric":  {s.GeometricKnee, "four loads"},
+		"saturation": {s.Saturation, "go on to higher load"},
+	} {
+		if c.knee.Point != nil || !strings.Contains(c.knee.Why, c.why) {
+			t.Errorf("%s: %+v", name, c.knee)
+		}
+	}
+	if k := s.ContractKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "go on to higher load") {
+		t.Errorf("contract: %+v", k)
+	}
+	for name, c := range map[string]struct{ verdict, why string }{
+		"undecided": {"UNDECIDED", "need 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no contract"},
+	} {
+		row := measured("x", nil, 1, 0, 1, 100, 50, c.verdict)
+		if k := SeriesOf([]Row{row})[0].ContractKnee; k.Point != nil || !strings.Contains(k.Why, c.why) {
+			t.Errorf("%s: %+v", name, k)
+		}
+	}
+	invalid := measured("x", nil, 1, 0, 1, 100, 50, "PASS")
+	invalid.Validity.Failed = []string{"lag"}
+	if k := SeriesOf([]Row{invalid})[0].ContractKnee; k.Point != nil {
+		t.Errorf("an invalid point is no knee: %+v", k)
+	}
+}
+
+func TestSeriesOpenSaturation(t *testing.T) {
+	rate := func(x string) []Axis { return []Axis{{"rate", x}} }
+	rows := []Row{
+		measured("F", rate("2"), 2, 0, 1, 198, 90, ""), measured("F", rate("4"), 4, 0, 1, 395, 90, ""),
+		measured("F", rate("8"), 8, 0, 1, 510, 900, ""), measured("F", rate("inf"), math.Inf(1), 0, 1, 510, 90000, ""),
+	}
+	s := SeriesOf(rows)[0]
+	if s.Axis != "rate" || s.Closed || s.Points[3].Load != "rate inf" || s.Points[0].Load != "rate 2/s" {
+		t.Errorf("%+v", s)
+	}
+	if k := s.Saturation; k.Point == nil || *k.Point != 2 || k.Why != "5.1 of 8 offered requests/s achieved" {
+		t.Errorf("%+v", k)
+	}
+	if _, err := json.Marshal(s); err != nil { // rate inf has no number in JSON
+		t.Error(err)
+	}
+	// 36 of 40 requests: within what chance does to the count of a window.
+	few := measured("F", rate("0.4"), 0.4, 0, 1, 36, 90, "")
+	if k := SeriesOf([]Row{few})[0].Saturation; k.Point != nil {
+		t.Errorf("chance taken for saturation: %+v", k)
+	}
+}
+
+func TestSeriesGrouping(t *testing.T) {
+	warm, cold := Axis{"prefix.state", "warm"}, Axis{"prefix.state", "cold"}
+	rows := []Row{
+		measured("E", []Axis{cold, {"rate", "2"}}, 2, 8, 1, 100, 50, ""), measured("E", []Axis{cold, {"rate", "4"}}, 4, 8, 1, 100, 50, ""),
+		measured("E", []Axis{warm, {"rate", "2"}}, 2, 8, 1, 100, 50, ""),
+		measured("C", []Axis{{"rate", "2"}, {"concurrency", "4"}}, 2, 4, 1, 100, 50, ""), // a cap of its own: a series of its own
+		measured("C", []Axis{{"rate", "2"}, {"concurrency", "8"}}, 2, 8, 1, 100, 50, ""),
+		measured("K", slots("4"), 2, 4, 1, 100, 50, ""), measured("K", slots("8"), 2, 8, 1, 100, 50, ""), // only the cap varies
+		measured("P", nil, 2, 0, 1, 100, 50, ""), measured("P", nil, 2, 0, 2, 100, 50, ""),
+	}
+	rows[8].PromptForm = "text"
+	var got []string
+	for _, s := range SeriesOf(rows) {
+		got = append(got, s.Label()+" by "+s.Axis)
+	}
+	want := []string{"E prefix.state=cold by rate", "E prefix.state=warm by rate", "C concurrency=4 by rate", "C concurrency=8 by rate",
+		"K by concurrency", "P prompt_form=token_ids by rate", "P prompt_form=text by rate"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+func TestSeriesRepeats(t *testing.T) {
+	rows := []Row{measured("A", nil, 1, 0, 3, 140, 70, "PASS"), measured("A", nil, 1, 0, 1, 100, 50, "PASS"), measured("A", nil, 1, 0, 2, 120, 90, "UNDECIDED")}
+	rows[2].Summary.TTFT.N = 12
+	p := SeriesOf(rows)[0].Points[0]
+	if !slices.Equal(p.OutputTokensPerS.Values, []float64{100, 120, 140}) || p.OutputTokensPerS.Median != 120 {
+		t.Errorf("%+v", p.OutputTokensPerS)
+	}
+	x, ok := p.TTFT.Get("p99")
+	if !ok || x.Median != 70 || x.N != 12 || x.Grade != stats.NoBound || x.CI95 != (stats.Interval{Lo: 50, Hi: 90}) {
+		t.Errorf("%+v", x)
+	}
+	if p.Contract != stats.Undecided || p.Need != 640 {
+		t.Errorf("%s, need %d", p.Contract, p.Need)
+	}
+}
+
+func TestSeriesNothingMeasured(t *testing.T) {
+	s := SeriesOf([]Row{{Spec: Spec{Name: "x"}}})[0]
+	if s.Sentence != "0 output tok/s at concurrency 0, no request completed" || len(s.Frontier) != 0 {
+		t.Errorf("%+v", s)
+	}
+	if SeriesOf(nil) == nil || len(SeriesOf(nil)) != 0 {
+		t.Error("no rows are no series")
+	}
+}
+
+func TestPercentileString(t *testing.T) {
+	inf := math.Inf(1)
+	for want, p := range map[string]Percentile{
+		"820 ms (n=1,200)":         {Repeats: Repeats{Median: 820}, N: 1200, Grade: stats.Sound},
+		"~1.53 s (n=400: thin)":    {Repeats: Repeats{Median: 1530}, N: 400, Grade: stats.Thin},
+		"≥610 ms (n=64: no bound)": {Repeats: Repeats{Median: 820}, N: 64, Grade: stats.NoBound, CI95: stats.Interval{Lo: 610, Hi: inf}},
+		"unknown (n=3: no bound)":  {Repeats: Repeats{Median: 820}, N: 3, Grade: stats.NoBound, CI95: stats.Interval{Lo: -inf, Hi: inf}},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for _, c := range []struct {
+		x          float64
+		unit, want string
+	}{
+		{1243, "output tok/s", "1,240 output tok/s"}, {820, "ms", "820 ms"}, {1530, "ms", "1.53 s"}, {0.456, "ms", "456 µs"}, {0, "ms", "0 ms"},
+		{0.001, "share", "0.100 %"}, {2.5, "usd", "2.50 USD"}, {9.999, "", "10.0"}, {99.96, "", "100"}, {999.6, "", "1,000"}, {999.4, "", "999"},
+		{123456, "", "123,000"}, {-1234, "", "-1,230"}, {0.0123, "", "0.0123"}, {1e-7, "", "1e-07"}, {1e20, "", "1e+20"}, {math.Inf(1), "", "+Inf"},
+	} {
+		if got := Format(c.x, c.unit); got != c.want {
+			t.Errorf("Format(%v, %q) = %q, want %q", c.x, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestDigitsKeepsThree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Float64Range(1e-4, 1e14).Draw(t, "x")
+		var back float64
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(Digits(x), ",", "")), &back); err != nil {
+			t.Fatalf("%q: %v", Digits(x), err)
+		}
+		if math.Abs(back/x-1) > 0.0051 {
+			t.Fatalf("%v became %s", x, Digits(x))
+		}
+	})
+}
