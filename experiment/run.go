@@ -33,7 +33,7 @@ type Try struct {
 	Bounds Bounds
 	// Each takes every record as its request ends; an error ends the row. The record must not be kept.
 	Each     func(*Record) error
-	Progress *Progress
+	Progress *Progress // nil = nobody looks
 }
 
 // drainAfterInterrupt is how long requests in flight may finish after Ctrl-C.
@@ -42,6 +42,9 @@ const drainAfterInterrupt = 5 * time.Second
 // Run measures one point. After ctx has ended it drains briefly and returns ctx's error: the row
 // was cut, and there is no result.
 func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
+	if t.Progress == nil {
+		t.Progress = new(Progress)
+	}
 	d := s.dialect(t.Spec)
 	enc, err := s.encoder(d, t.Spec, t.Spec.Forced())
 	if err != nil {
@@ -234,11 +237,14 @@ func (s *Spec) classContract(c workload.Class) Contract {
 	if c.Contract != nil {
 		own.DecodeTOML(c.Contract, func(_, _, _ string) {}) // checked with the matrix
 	}
-	return s.Contract.With(own)
+	return s.Contract.forClass(own)
 }
 
-// AllFailed says that not one request of the window completed.
-func (r *Row) AllFailed() bool { return r.Summary.Requests.Completed == 0 }
+// AllFailed says that requests were sent in the window and not one of them completed.
+func (r *Row) AllFailed() bool {
+	q := r.Summary.Requests
+	return q.Planned > 0 && q.Completed == 0
+}
 
 // Outcome is the contract's verdict over all its lines: FAIL if one fails, else UNDECIDED if one
 // is, else PASS; empty without a contract.

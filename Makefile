@@ -1,0 +1,28 @@
+# make test is what CI runs; everything it needs comes from go.mod.
+.PHONY: test build bench fuzz golden
+
+test:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+	go test -race ./...
+
+build:
+	CGO_ENABLED=0 go build -trimpath -o bench ./cmd/bench
+
+# Go benchmarks of the hot path; compare two runs with benchstat, and only from one machine.
+bench:
+	go test -run '^$$' -bench . -benchmem ./experiment/...
+
+# Half a minute on every fuzz target.
+fuzz:
+	@for pkg in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$pkg || exit 1; \
+	  done; \
+	done
+
+# Write the golden files anew; read the diff before committing it.
+golden:
+	go test ./report ./sweep/... -update
