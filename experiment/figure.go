@@ -1,0 +1,150 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/stats"
+)
+
+// Repeats is one figure of a point: its value in each repeat that has it, and their median.
+type Repeats struct {
+	Values []float64 `json:"values"`
+	Median float64   `json:"median"`
+}
+
+// Percentile is one percentile of one latency at a point, in ms.
+type Percentile struct {
+	Name string `json:"name"` // p50 … p999
+	Repeats
+	CI95  stats.Interval `json:"ci95"` // the hull of the repeats' own intervals
+	N     int            `json:"n"`    // requests in the repeat that has the fewest
+	Grade stats.Grade    `json:"grade"`
+}
+
+// Percentiles of one latency, in the order of PercentileNames; empty: not measured.
+type Percentiles []Percentile
+
+// PercentileNames are the percentiles that are shown.
+var PercentileNames = []string{"p50", "p90", "p95", "p99", "p999"}
+
+// Get finds a percentile by its name.
+func (ps Percentiles) Get(name string) (Percentile, bool) {
+	i := slices.IndexFunc(ps, func(p Percentile) bool { return p.Name == name })
+	if i < 0 {
+		return Percentile{}, false
+	}
+	return ps[i], true
+}
+
+func repeats(values []float64) Repeats {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 {
+		return Repeats{}
+	}
+	return Repeats{Values: values, Median: stats.Quantile(sorted, 0.5)}
+}
+
+// PercentilesOf takes each percentile's value from each repeat's sample; a nil one has none. The
+// requests are not thrown together: that would hide what differs between repeats, which is most of
+// what there is to know.
+func PercentilesOf(samples ...*stats.Summary) Percentiles {
+	samples = slices.DeleteFunc(slices.Clone(samples), func(s *stats.Summary) bool { return s == nil })
+	if len(samples) == 0 {
+		return nil
+	}
+	ps := make(Percentiles, len(PercentileNames))
+	for i, name := range PercentileNames {
+		p := Percentile{Name: name, N: math.MaxInt, CI95: stats.Interval{Lo: math.Inf(1), Hi: math.Inf(-1)}}
+		var values []float64
+		for _, s := range samples {
+			x, _ := s.Get(name)
+			values = append(values, x)
+			ci, ok := s.CI95[name]
+			if !ok {
+				ci = stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
+			}
+			p.N = min(p.N, s.N)
+			p.CI95.Lo, p.CI95.Hi = min(p.CI95.Lo, ci.Lo), max(p.CI95.Hi, ci.Hi)
+		}
+		share, _ := Limit{Stat: name}.P()
+		p.Repeats, p.Grade = repeats(values), stats.GradeOf(p.N, share)
+		ps[i] = p
+	}
+	return ps
+}
+
+// Mark is how a percentile may be quoted: as it is, as about ("~") where the sample is thin, as the
+// lower end of its interval ("≥") where the sample gives no upper one; ok is false where there is
+// not even that.
+func (p Percentile) Mark() (mark string, ms float64, ok bool) {
+	switch {
+	case p.Grade == stats.Sound:
+		return "", p.Median, true
+	case p.Grade == stats.Thin:
+		return "~", p.Median, true
+	}
+	return "≥", p.CI95.Lo, !math.IsInf(p.CI95.Lo, 0)
+}
+
+// String is the percentile with what its sample can carry: "820 ms (n=1,200)", "~820 ms (n=400:
+// thin)", "≥610 ms (n=64: no bound)".
+func (p Percentile) String() string {
+	mark, ms, ok := p.Mark()
+	switch {
+	case !ok:
+		return fmt.Sprintf("unknown (n=%s: no bound)", Count(p.N))
+	case p.Grade == stats.Sound:
+		return fmt.Sprintf("%s (n=%s)", Format(ms, "ms"), Count(p.N))
+	}
+	return fmt.Sprintf("%s%s (n=%s: %s)", mark, Format(ms, "ms"), Count(p.N), strings.ReplaceAll(string(p.Grade), "_", " "))
+}
+
+// Format writes a figure to three significant digits with its unit; milliseconds take the unit of
+// time that fits, a share becomes a percentage.
+func Format(x float64, unit string) string {
+	switch abs := math.Abs(x); {
+	case unit == "ms" && abs >= 1000:
+		x, unit = x/1000, "s"
+	case unit == "ms" && abs > 0 && abs < 1:
+		x, unit = x*1000, "µs"
+	case unit == "share":
+		x, unit = x*100, "%"
+	case unit == "usd":
+		unit = "USD"
+	}
+	return strings.TrimSpace(Digits(x) + " " + unit)
+}
+
+// Digits writes three significant digits, without an exponent where a reader can do without one.
+func Digits(x float64) string {
+	abs := math.Abs(x)
+	switch {
+	case math.IsInf(x, 0) || math.IsNaN(x) || abs >= 1e15 || (abs > 0 && abs < 1e-4):
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	case abs >= 999.5:
+		scale := math.Pow(10, math.Floor(math.Log10(abs))-2)
+		return Count(int(math.Round(x/scale) * scale))
+	case abs == 0:
+		return "0"
+	}
+	decimals := max(0, 2-int(math.Floor(math.Log10(abs))))
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'f', decimals, 64), 64)
+	if int(math.Floor(math.Log10(math.Abs(rounded)))) > int(math.Floor(math.Log10(abs))) {
+		decimals-- // 9.999 became 10.00
+	}
+	return strconv.FormatFloat(x, 'f', max(0, decimals), 64)
+}
+
+// Count writes a whole number with its thousands apart: 12,300.
+func Count(n int) string {
+	text := strconv.Itoa(n)
+	start := len(text) - 3
+	for i := start; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// browse opens the page in headless Chromium and returns the document after its script has run.
+func browse(t *testing.T, html []byte, size string) string {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium on this machine: the page is not driven")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.html")
+	if err := os.WriteFile(file, html, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+		"--disable-sync", "--disable-component-update", "--user-data-dir="+dir, "--window-size="+size, "--virtual-time-budget=4000",
+		"--enable-logging=stderr", "--dump-dom", "file://"+file)
+	var console bufferedLog
+	cmd.Stderr = &console
+	dom, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("chromium: %v\n%s", err, console.String())
+	}
+	for _, line := range console.messages() {
+		t.Errorf("the page complains: %s", line)
+	}
+	return string(dom)
+}
+
+func attribute(t *testing.T, dom, name string) int {
+	t.Helper()
+	m := regexp.MustCompile(`<html[^>]*\bdata-` + name + `="(\d+)"`).FindStringSubmatch(dom)
+	if m == nil {
+		t.Fatalf("the script did not write data-%s", name)
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestBrowser(t *testing.T) {
+	html := page1(t, fixture())
+	want := len(regexp.MustCompile(`class="chart-data"`).FindAll(html, -1))
+	for _, size := range []string{"390,844", "1280,900"} {
+		t.Run(size, func(t *testing.T) {
+			dom := browse(t, probe(html), size)
+			if got := attribute(t, dom, "ready"); got != want || want < 8 {
+				t.Errorf("%d charts stand, want %d", got, want)
+			}
+			if got := attribute(t, dom, "drawn"); got != want {
+				t.Errorf("%d of %d charts have ink on them", got, want)
+			}
+			if got := attribute(t, dom, "switched"); got != 1 {
+				t.Error("the theme does not switch")
+			}
+			if got := attribute(t, dom, "xss"); got != 0 {
+				t.Error("hostile text ran")
+			}
+			if scroll, client := attribute(t, dom, "scroll-width"), attribute(t, dom, "client-width"); scroll > client {
+				t.Errorf("the page is %d px wide on a screen of %d", scroll, client)
+			}
+		})
+	}
+}

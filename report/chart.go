@@ -1,0 +1,150 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// chart is a picture of a table: the option for ECharts, as JSON without functions, and what the
+// page's script needs to finish it.
+type chart struct {
+	ID      string         `json:"id"`
+	Title   string         `json:"-"`
+	Alt     string         `json:"-"`
+	Table   string         `json:"-"`       // id of the table with the same figures
+	Height  int            `json:"height"`  // px
+	UnitX   string         `json:"unit_x"`  // "ms": labels take the unit that fits
+	UnitY   string         `json:"unit_y"`  // likewise; empty: none
+	Option  map[string]any `json:"option"`  // described by go-echarts
+	Visible int            `json:"visible"` // how many series are on at first; 0 = all
+}
+
+// Okabe and Ito's palette, which the colour-blind can tell apart, without its yellow (too faint on
+// white) and its vermilion (kept for knees); a shape and a dash go with each colour.
+var (
+	palette = []string{"#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8A6FC9"}
+	shapes  = []string{"circle", "rect", "triangle", "diamond", "roundRect"}
+	dashes  = []string{"solid", "dashed", "dotted"}
+)
+
+const (
+	vermilion = "#D55E00"
+	neutral   = "#808080" // reads on white and on black
+)
+
+// datum is one mark: where it is, what it is called, how sure it is.
+type datum struct {
+	x, y    any // number, or the name of a category
+	tip     string
+	grade   stats.Grade
+	atLeast bool // the sample gives no upper bound: drawn at the lower one, as an arrow
+}
+
+func (d datum) value() []any { return []any{d.x, d.y, d.tip} }
+
+// shape makes uncertainty visible without colour: full, hollow, arrow.
+func (d datum) shape(full string) string {
+	switch {
+	case d.atLeast:
+		return "arrow"
+	case d.grade == stats.Thin:
+		return "empty" + string(full[0]-'a'+'A') + full[1:]
+	}
+	return full
+}
+
+func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
+	line := charts.NewLine()
+	x.NameLocation, x.NameGap, y.NameLocation, y.NameGap = "middle", 26, "end", 12
+	line.SetGlobalOptions(
+		charts.WithXAxisOpts(x), charts.WithYAxisOpts(y),
+		charts.WithLegendOpts(opts.Legend{Type: "scroll", Top: "0", Left: "center"}),
+		charts.WithTooltipOpts(opts.Tooltip{Trigger: "item"}),
+		charts.WithGridOpts(opts.Grid{Top: "64", Left: "8", Right: "24", Bottom: "32", ContainLabel: opts.Bool(true)}),
+		charts.WithAnimation(false),
+	)
+	return line
+}
+
+func addLine(line *charts.Line, i int, name string, data []datum) {
+	items := make([]opts.LineData, len(data))
+	for k, d := range data {
+		items[k] = opts.LineData{Value: d.value(), Symbol: d.shape(shapes[i%len(shapes)]), SymbolSize: 10}
+	}
+	color := palette[i%len(palette)]
+	line.AddSeries(name, items,
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
+		charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]}),
+		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: shapes[i%len(shapes)]}))
+}
+
+func addMarks(line *charts.Line, name, symbol, color string, size int, data []datum) {
+	if len(data) == 0 {
+		return
+	}
+	items := make([]opts.ScatterData, len(data))
+	for k, d := range data {
+		items[k] = opts.ScatterData{Value: d.value(), Symbol: d.shape(symbol), SymbolSize: size}
+	}
+	marks := charts.NewScatter()
+	marks.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
+		charts.WithScatterChartOpts(opts.ScatterChart{Symbol: symbol, SymbolSize: size}))
+	line.Overlap(marks)
+}
+
+// addLimits draws the contract's limits on the y axis.
+func addLimits(line *charts.Line, metric string, limits []float64) {
+	if len(limits) == 0 {
+		return
+	}
+	var items []opts.MarkLineNameYAxisItem
+	for _, ms := range limits {
+		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + exactly(ms, "ms"), YAxis: ms})
+	}
+	line.AddSeries("contract limit", nil,
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}), charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion, Type: "dashed"}),
+		charts.WithMarkLineNameYAxisItemOpts(items...),
+		charts.WithMarkLineStyleOpts(opts.MarkLineStyle{Symbol: []string{"none", "none"},
+			Label:     &opts.Label{Show: opts.Bool(true), Position: "insideStartTop", Formatter: "{b}", Color: vermilion},
+			LineStyle: &opts.LineStyle{Color: vermilion, Type: "dashed"}}))
+}
+
+// option is the plain data that ECharts takes. What go-echarts has no field for is set here: text
+// in tooltips is drawn, never parsed as HTML, and drawing them needs no inline style.
+func option(line *charts.Line) (map[string]any, error) {
+	line.Validate()
+	b, err := json.Marshal(line.JSON())
+	if err != nil {
+		return nil, fmt.Errorf("describing a chart: %w", err)
+	}
+	var o map[string]any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&o); err != nil {
+		return nil, fmt.Errorf("describing a chart: %w", err)
+	}
+	tooltip, _ := o["tooltip"].(map[string]any)
+	tooltip["renderMode"], tooltip["confine"] = "richText", true
+	for _, key := range []string{"title", "toolbox", "color"} { // the page has its own title, the series their colours
+		delete(o, key)
+	}
+	return o, nil
+}
+
+// latencyDatum places a percentile on an axis of latency; ok is false where it can't be quoted, or
+// not on a logarithmic axis.
+func latencyDatum(ps experiment.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
+	p, ok := ps.Get(name)
+	if !ok {
+		return datum{}, 0, false
+	}
+	_, ms, ok = p.Mark()
+	return datum{grade: p.Grade, atLeast: p.Grade == stats.NoBound, tip: tip + " " + p.String()}, ms, ok && ms > 0
+}

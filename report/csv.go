@@ -1,0 +1,202 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// record is one line of the CSV, column by column.
+type record struct {
+	heads, values []string
+}
+
+func (r *record) put(head, value string) {
+	r.heads, r.values = append(r.heads, head), append(r.values, value)
+}
+
+// text guards against spreadsheets that run a cell which begins like a formula.
+func (r *record) text(head, s string) {
+	if first, _ := utf8.DecodeRuneInString(s); s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		s = "'" + s
+	}
+	r.put(head, s)
+}
+
+func (r *record) float(head string, x *float64) {
+	if x == nil {
+		r.put(head, "")
+		return
+	}
+	r.put(head, strconv.FormatFloat(*x, 'g', -1, 64))
+}
+
+func (r *record) int(head string, n int) { r.put(head, strconv.Itoa(n)) }
+
+// CSV writes a line for each row of the run, one point and one repeat each: full figures, in the
+// units that the columns name; empty where there is none. Planned rows without a result come last,
+// with their state.
+func CSV(w io.Writer, run *Run) error {
+	out := csv.NewWriter(w)
+	out.Write(csvRow(run, &experiment.Row{}).heads) // its error is kept for Flush
+	for i := range run.Rows {
+		out.Write(csvRow(run, &run.Rows[i]).values)
+	}
+	for _, id := range run.Missing {
+		blank := csvRow(run, &experiment.Row{ID: id})
+		for i, head := range blank.heads {
+			if !slices.Contains([]string{"run", "row", "state"}, head) {
+				blank.values[i] = ""
+			}
+		}
+		out.Write(blank.values)
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("writing CSV: %w", err)
+	}
+	return nil
+}
+
+func csvRow(run *Run, row *experiment.Row) record {
+	var r record
+	spec, sum := row.Spec, row.Summary
+	r.text("run", run.Manifest.Run)
+	r.text("row", row.ID)
+	r.text("name", spec.Name)
+	r.text("point", strings.TrimPrefix(strings.TrimPrefix(spec.Pretty(), spec.Name), " "))
+	r.int("repeat", spec.Repeat)
+	r.text("state", run.state(row.ID))
+	r.put("simulated", strconv.FormatBool(row.Simulated))
+	r.text("model", run.Manifest.Target.Model)
+	r.text("prompt_form", row.PromptForm)
+	r.put("stream", strconv.FormatBool(spec.Streams()))
+	r.put("latency_from", map[bool]string{true: "slot", false: "schedule"}[spec.Rate == 0])
+	rate := ""
+	if spec.Rate.IsInf() {
+		rate = "inf"
+	} else if spec.Rate > 0 {
+		rate = strconv.FormatFloat(float64(spec.Rate), 'g', -1, 64)
+	}
+	r.put("rate_per_s", rate)
+	r.int("concurrency", spec.Concurrency)
+	r.counts(&sum)
+	for _, m := range []struct {
+		name string
+		s    *stats.Summary
+	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}} {
+		r.latency(m.name, m.s)
+	}
+	r.bound(row.Bound)
+	verdict, need := experiment.ContractOf(row)
+	r.put("contract", string(verdict))
+	r.int("contract_need_requests", need)
+	r.put("valid", strconv.FormatBool(row.Validity.Valid()))
+	r.int("checks_passed", len(row.Validity.Passed))
+	r.int("checks_failed", len(row.Validity.Failed))
+	r.int("checks_not_possible", len(row.Validity.NotPossible))
+	var codes []string
+	for _, d := range row.Doubts {
+		codes = append(codes, d.Code)
+	}
+	r.text("doubts", strings.Join(codes, " "))
+	return r
+}
+
+// state is the plan's word for a row.
+func (r *Run) state(id string) string {
+	for _, p := range r.Manifest.Plan {
+		if p.ID == id {
+			return p.State
+		}
+	}
+	return "removed"
+}
+
+func (r *record) counts(s *experiment.Summary) {
+	q, t := s.Requests, s.Throughput
+	r.int("requests_planned", q.Planned)
+	r.int("requests_sent", q.Sent)
+	r.int("requests_completed", q.Completed)
+	r.int("requests_short", q.Short)
+	r.int("requests_failed", q.Failed)
+	r.int("requests_unfinished", q.Unfinished)
+	var classes []string
+	for _, class := range slices.Sorted(maps.Keys(q.Errors)) {
+		classes = append(classes, fmt.Sprintf("%s=%d", class, q.Errors[class]))
+	}
+	r.text("errors", strings.Join(classes, " "))
+	r.float("error_rate", &s.ErrorRate)
+	r.float("duration_s", &s.DurationS)
+	r.float("requests_per_s", &t.RequestsPerS)
+	r.float("prompt_tokens_per_s", &t.PromptTokensPerS)
+	r.float("output_tokens_per_s", &t.OutputTokensPerS)
+	r.float("output_tokens_per_s_per_gpu", t.OutputTokensPerSPerGPU)
+	var goodRequests, goodTokens *float64
+	if g := s.Goodput; g != nil {
+		goodRequests, goodTokens = &g.RequestsPerS, &g.OutputTokensPerS
+	}
+	r.float("goodput_requests_per_s", goodRequests)
+	r.float("goodput_output_tokens_per_s", goodTokens)
+	r.float("concurrency_mean", &s.Concurrency.Mean)
+	r.int("prompt_tokens", s.Tokens.Prompt)
+	r.int("output_tokens", s.Tokens.Output)
+	cached := ""
+	if s.Tokens.Cached != nil {
+		cached = strconv.Itoa(*s.Tokens.Cached)
+	}
+	r.put("cached_tokens", cached)
+	r.put("tokens_estimated", strconv.FormatBool(s.Tokens.Estimated))
+}
+
+// latency writes one metric: each percentile with its grade, so that nobody has to take a p99 of
+// ten requests for one.
+func (r *record) latency(name string, s *stats.Summary) {
+	n := 0
+	if s != nil {
+		n = s.N
+	}
+	r.int(name+"_n", n)
+	figure := func(stat string) *float64 {
+		if x, ok := s.Get(stat); ok {
+			return &x
+		}
+		return nil
+	}
+	r.float(name+"_mean_ms", figure("mean"))
+	for _, p := range experiment.PercentilesOf(or0(s)) {
+		r.float(name+"_"+p.Name+"_ms", figure(p.Name))
+		grade := string(p.Grade)
+		if s == nil {
+			grade = ""
+		}
+		r.put(name+"_"+p.Name+"_grade", grade)
+	}
+	r.float(name+"_max_ms", figure("max"))
+}
+
+// or0 lends a sample's columns to a metric that has none.
+func or0(s *stats.Summary) *stats.Summary {
+	if s == nil {
+		return &stats.Summary{}
+	}
+	return s
+}
+
+func (r *record) bound(b *experiment.RowBound) {
+	var x [4]*float64
+	if b != nil {
+		x = [4]*float64{&b.TTFT.FloorMs, &b.TTFT.ExpectedMs, &b.TPOT.FloorMs, &b.TPOT.ExpectedMs}
+	}
+	for i, head := range []string{"ttft_floor_ms", "ttft_expected_ms", "tpot_floor_ms", "tpot_expected_ms"} {
+		r.float(head, x[i])
+	}
+}

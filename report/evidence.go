@@ -1,0 +1,276 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// contractTable is every limit of every row, judged.
+func (r *Run) contractTable() table {
+	t := table{id: "contract", caption: "The contract, judged", columns: []column{
+		{head: "row"}, {head: "limit"}, {head: "value", num: true}, {head: "verdict", help: "contract"},
+		{head: "need", unit: "requests", num: true, help: "contract"}, {head: "why"},
+	}}
+	for _, row := range r.Live() {
+		for _, v := range row.Contract {
+			need, value := absent(), cell{text: "no value", kind: faint, title: "not measured, or without a bound, as failed requests rank there"}
+			if v.Need > 0 {
+				need = count(v.Need)
+			}
+			if v.Value != nil {
+				value = text(quantity(*v.Value, v.Unit))
+			}
+			t.rows = append(t.rows, []cell{text(row.ID), text(limitText(v)), value,
+				verdictCell(stats.Verdict(v.Verdict), v.Need), need, text(v.Why)})
+		}
+	}
+	return t
+}
+
+// limitText is a limit as people read it: "ttft_p95 ≤ 1 s (class chat)".
+func limitText(v experiment.Verdict) string {
+	metric, sign := v.Metric, "≤"
+	if rest, ok := strings.CutPrefix(v.Metric, "min_"); ok {
+		metric, sign = rest, "≥"
+	}
+	s := fmt.Sprintf("%s %s %s", metric, sign, exactly(v.Limit, v.Unit))
+	if v.Class != "" {
+		s += " (class " + v.Class + ")"
+	}
+	return s
+}
+
+// quantity is a measured figure, to three significant digits.
+func quantity(x float64, unit string) string { return experiment.Format(x, unitWords(unit)) }
+
+// exactly is a figure as somebody stated it, with all its digits.
+func exactly(x float64, unit string) string {
+	switch {
+	case unit == "ms" && x >= 1000:
+		x, unit = x/1000, "s"
+	case unit == "share":
+		x, unit = x*100, "%"
+	}
+	return strconv.FormatFloat(x, 'g', 12, 64) + " " + unitWords(unit)
+}
+
+func unitWords(unit string) string {
+	switch unit {
+	case "1/s":
+		return "req/s"
+	case "tokens/s":
+		return "tok/s"
+	}
+	return unit
+}
+
+// doubtsTable is every doubt of every row; the hint says what to do about it.
+func (o *Outcome) doubtsTable() table {
+	t := table{id: "doubts", caption: "Doubts", columns: []column{{head: "doubt"}, {head: "row"}, {head: "what"}, {head: "what to do"}}}
+	for _, d := range o.Doubts {
+		for _, c := range d.Cases {
+			t.rows = append(t.rows, []cell{text(d.Code), text(c.Row), text(c.Text), text(c.Hint)})
+		}
+	}
+	return t
+}
+
+// expectTable is what was expected of each row beside what came.
+func (o *Outcome) expectTable() table {
+	t := table{id: "expectations", caption: "Expected, and what happened",
+		note: "bench does not judge prose: read both.", columns: []column{{head: "row"}, {head: "expected"}, {head: "happened"}}}
+	for i := range o.Series {
+		s := &o.Series[i]
+		if expect := s.Points[0].Rows[0].Spec.Expect; expect != "" {
+			t.rows = append(t.rows, []cell{text(s.Label()), text(expect), text(s.Sentence)})
+		}
+	}
+	return t
+}
+
+// prefixSet is the points that differ only in the state of their prefix.
+type prefixSet struct {
+	name   string
+	states []string
+	points []*experiment.SeriesPoint
+}
+
+// prefixSets finds the rows that have the prefix as an axis, each load apart.
+func (o *Outcome) prefixSets() []prefixSet {
+	var sets []prefixSet
+	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+		isPrefix := func(a experiment.Axis) bool { return a.Key == "prefix" || a.Key == "prefix.state" }
+		spec := p.Rows[0].Spec
+		if spec.Prefix == nil || !slices.ContainsFunc(s.Others, isPrefix) {
+			return
+		}
+		rest := experiment.Series{Name: s.Name, Others: slices.DeleteFunc(slices.Clone(s.Others), isPrefix)}
+		name := rest.Label() + ", " + p.Load
+		i := slices.IndexFunc(sets, func(x prefixSet) bool { return x.name == name })
+		if i < 0 {
+			i = len(sets)
+			sets = append(sets, prefixSet{name: name})
+		}
+		sets[i].states = append(sets[i].states, or(spec.Prefix.State, "shared"))
+		sets[i].points = append(sets[i].points, p)
+	})
+	return sets
+}
+
+// prefixTable sets cold and warm beside each other.
+func (o *Outcome) prefixTable(u units) table {
+	t := table{id: "prefix", caption: "Prefix cold and warm", columns: []column{
+		{head: "point"}, {head: "prefix"}, {head: "prompt tokens cached", unit: "%", num: true},
+		{head: "TTFT p50", unit: u.head(), num: true, help: "ttft"}, {head: "TTFT p99", unit: u.head(), num: true, help: "ttft"},
+		{head: "TPOT p50", unit: u.head(), num: true, help: "tpot"}, {head: "output", unit: "tok/s", num: true, help: "throughput"},
+	}}
+	for _, set := range o.prefixSets() {
+		for i, p := range set.points {
+			t.rows = append(t.rows, []cell{text(set.name), text(set.states[i]), cachedCell(p),
+				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"),
+				text(experiment.Digits(p.OutputTokensPerS.Median))})
+		}
+	}
+	return t
+}
+
+func cachedCell(p *experiment.SeriesPoint) cell {
+	cached, prompt := 0, 0
+	for _, r := range p.Rows {
+		if r.Summary.Tokens.Cached == nil {
+			return cell{text: "not told", kind: faint, title: "the server does not say how many prompt tokens it had cached"}
+		}
+		cached += *r.Summary.Tokens.Cached
+		prompt += r.Summary.Tokens.Prompt
+	}
+	if prompt == 0 {
+		return absent()
+	}
+	return text(experiment.Digits(100 * float64(cached) / float64(prompt)))
+}
+
+// missingTable is what was planned and has no result, and what has one but is no longer planned.
+func (r *Run) missingTable() table {
+	t := table{id: "missing", caption: "Rows without a result, and removed rows", columns: []column{{head: "row"}, {head: "state"}, {head: "why"}}}
+	for _, id := range r.Missing {
+		i := slices.IndexFunc(r.Manifest.Plan, func(p experiment.Planned) bool { return p.ID == id })
+		p := r.Manifest.Plan[i]
+		t.rows = append(t.rows, []cell{text(id), text(p.State), text(or(p.Error, "no result yet; go on with bench sweep --resume"))})
+	}
+	for _, row := range r.Rows {
+		if r.Removed(row.ID) {
+			t.rows = append(t.rows, []cell{text(row.ID), text("removed"), text("no longer in the matrix; counts for nothing here")})
+		}
+	}
+	return t
+}
+
+const stamp = "2006-01-02 15:04:05 UTC"
+
+// metadataTable is what somebody else needs to do the run again, and what nobody stated.
+func (r *Run) metadataTable() table {
+	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
+	t := table{id: "metadata", caption: "Metadata", columns: []column{{head: "what"}, {head: "value"}}}
+	add := func(what, value string) {
+		if value == "" {
+			value = "not stated"
+		}
+		t.rows = append(t.rows, []cell{text(what), text(value)})
+	}
+	add("run", m.Run)
+	add("matrix", fmt.Sprintf("%s (%s, sha256 %s)", m.Matrix, or(m.MatrixFile, "no file"), m.MatrixHash))
+	add("state", m.State)
+	add("started, ended", span(m.StartedAt, m.EndedAt))
+	add("command", strings.Join(m.Command, " "))
+	for i, a := range m.Attempts {
+		add(fmt.Sprintf("attempt %d", i+1), fmt.Sprintf("%s, bench %s, %s: %s", span(a.StartedAt, a.EndedAt), a.Bench,
+			or(a.Ended, "killed"), strings.Join(a.Command, " ")))
+	}
+	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
+	add("endpoint", g.Endpoint)
+	if g.Simulated {
+		add("SIMULATED", or(g.Simulator, "by the embedded mock"))
+	}
+	add("api, prompt form", g.API+", "+g.PromptForm)
+	if g.Tokenizer != "" {
+		add("text prompts were sized by", g.Tokenizer)
+	}
+	add("model", g.Model)
+	add("hardware, GPUs, precision", fmt.Sprintf("%s, %s, %s", or(g.Hardware, "not stated"), stated(g.GPUs), or(g.Precision, "not stated")))
+	if m.Priced != nil {
+		add("price of a GPU hour", experiment.Format(*m.Priced, "usd"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
+		add("fact: "+key, m.Facts[key])
+	}
+	if len(m.NotStated) > 0 {
+		add("NOT STATED", strings.Join(m.NotStated, ", "))
+	}
+	addJSON(add, "extra body", g.ExtraBody, len(g.ExtraBody) > 0)
+	addJSON(add, "version, as answered", g.Version, g.Version != nil)
+	addJSON(add, "models, as answered", g.Models, g.Models != nil)
+	addJSON(add, "server headers", g.Headers, len(g.Headers) > 0)
+	for _, line := range g.BuildInfo {
+		add("build info", line)
+	}
+	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
+	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, experiment.Digits(c.MemoryGiB)))
+	if len(r.Rows) > 0 {
+		add("token times", r.Rows[0].Clock.Stamps+" stamps (first row)")
+		addJSON(add, "sampling, as sent (first row)", r.Rows[0].Sampling, len(r.Rows[0].Sampling) > 0)
+	}
+	for _, n := range m.Notes {
+		add("note", n)
+	}
+	return t
+}
+
+func addJSON(add func(what, value string), what string, v any, has bool) {
+	if !has {
+		return
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the renderers escape, each in its way
+	if err := e.Encode(v); err != nil {
+		b.WriteString(err.Error())
+	}
+	add(what, strings.TrimSpace(b.String()))
+}
+
+func stated(n int) string {
+	if n == 0 {
+		return "not stated"
+	}
+	return plural(n, "GPU", "GPUs")
+}
+
+func span(from, to time.Time) string {
+	s := from.UTC().Format(stamp)
+	if to.IsZero() {
+		return s + " to (not ended)"
+	}
+	return fmt.Sprintf("%s to %s (%s)", s, to.UTC().Format(stamp), to.Sub(from).Round(time.Second))
+}
+
+// definitions are the metrics in the words of the manual; id is the anchor that column heads name.
+var definitions = []struct{ ID, Word, Text string }{
+	{"ttft", "TTFT", "Time to first token: intended arrival to first token-bearing event. In a closed loop the intended arrival is the moment the slot became free: figures are marked \"from slot\"."},
+	{"tpot", "TPOT", "Time per output token: (last token − first token) / (output tokens − 1), per request, for two output tokens or more."},
+	{"e2e", "e2e", "Intended arrival to last token-bearing event; without streaming, to the last byte."},
+	{"throughput", "Throughput", "Tokens and requests that came inside the measured window, of any request, over its length. Offered: intended arrivals of the window over its length."},
+	{"percentile", "Percentiles", "Exact order statistics with linear interpolation (Hyndman–Fan type 7), over the completed requests of the window; 95 % intervals from order statistics, without assuming a distribution. Plain: sound. ~: thin, few requests lie beyond it. ≥: too few requests for an upper bound; the figure is the lower end of the interval. With repeats: the median of the repeats' percentiles, and the hull of their intervals; n is that of the smallest repeat."},
+	{"failures", "n, failed", "n: completed requests (ok and short). Failed: all others of the window, unfinished ones included. Shown percentiles are over completed requests; under a contract failed requests rank as infinitely slow."},
+	{"contract", "Contract", "PASS and FAIL are certain to 99 % by the number of requests; UNDECIDED says how many more would decide, if the share over the limit stays. A point's verdict is the worst of its limits and repeats."},
+	{"validity", "Validity", "Checks of the measurement itself. A check that could not be made is not a passed one, so its count is said: VALID, 9 of 11 checked."},
+	{"bound", "Bound", "Floor: at the peak bandwidth and compute of the hardware; faster is impossible without a cache or speculation. Expected: at the usual efficiencies. Both for the batch and context that were observed."},
+	{"knee", "Knees and frontier", "Contract knee: the highest load that is valid and meets the contract. Geometric knee: the load after which throughput bends (Kneedle). Saturation: the first load that the server does not keep up with (below 95 % of the offered requests/s, beyond chance; in a closed loop, a slot that brings less than a tenth of the first ones). Frontier: points that no other point of the series beats in both throughput and latency."},
+}

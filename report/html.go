@@ -1,0 +1,217 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+
+	"bench/experiment"
+)
+
+//go:embed assets/echarts.min.js
+var echarts string
+
+//go:embed assets/NOTICE.echarts
+var notice string
+
+//go:embed page.js
+var script string
+
+//go:embed page.css
+var style string
+
+//go:embed page.html
+var pageHTML string
+
+// The template escapes for HTML; what is left to do is to show what would move other text about.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"visible": visibleLines}).Parse(pageHTML))
+
+// SchemaPage is of the JSON that the page carries under the id bench-data, for others to use.
+const SchemaPage = "bench/report/v1"
+
+// HTML writes one page that needs nothing but itself: tables, charts, and the data that is drawn
+// as JSON. Several runs follow each other. Nothing in the page can load, send or run anything but
+// its own two scripts, which a Content-Security-Policy names by their hashes.
+func HTML(w io.Writer, runs ...*Run) error {
+	v := pageView{
+		Style: template.CSS(style), ECharts: template.JS(echarts), Script: template.JS(script), Notice: notice,
+		Policy: fmt.Sprintf("default-src 'none'; script-src %s %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'",
+			hash(echarts), hash(script), hash(style)),
+	}
+	for _, d := range definitions {
+		v.Definitions = append(v.Definitions, definition(d))
+	}
+	type runData struct {
+		Run     string  `json:"run"`
+		Matrix  string  `json:"matrix"`
+		Outcome Outcome `json:"outcome"`
+	}
+	var data []runData
+	for i, run := range runs {
+		o := run.Outcome()
+		view, err := newRunView(i, run, &o)
+		if err != nil {
+			return err
+		}
+		v.Runs = append(v.Runs, view)
+		data = append(data, runData{run.Manifest.Run, run.Manifest.Matrix, o})
+	}
+	var err error
+	if v.Data, err = inline(map[string]any{"schema": SchemaPage, "runs": data}); err != nil {
+		return err
+	}
+	if err := page.Execute(w, v); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+// hash is the source that a Content-Security-Policy allows by its content.
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// inline is v as JSON for a script element: json.Marshal escapes <, >, & and the line ends of
+// JavaScript, so that no string can end the element or begin a comment.
+func inline(v any) (template.JS, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encoding the page's data: %w", err)
+	}
+	return template.JS(b), nil
+}
+
+type pageView struct {
+	Policy          string
+	Style           template.CSS
+	ECharts, Script template.JS
+	Data            template.JS
+	Notice          string
+	Runs            []runView
+	Definitions     []definition
+}
+
+type definition struct{ ID, Word, Text string }
+
+// runView is a run as the page's template takes it.
+type runView struct {
+	ID        string // prefix of the anchors: several runs share a page
+	Manifest  experiment.Manifest
+	Outcome   Outcome
+	Doubts    int
+	Started   string
+	Simulated bool
+	Figures   []figure
+	Rest      []tableView
+	Notes     string
+}
+
+// figure is charts with the table of the same figures.
+type figure struct {
+	Charts []chartView
+	Table  tableView
+	Folded bool // the table is folded under the charts
+}
+
+type chartView struct {
+	chart
+	Data template.JS
+}
+
+type tableView struct {
+	ID, Caption, Note string
+	Columns           []columnView
+	Rows              [][]cellView
+	Long              bool // folded, as it would bury what follows
+}
+
+type columnView struct {
+	Head, Unit, Help string
+	Num              bool
+}
+
+type cellView struct {
+	Text, Title, Class, Tag string
+	Num                     bool
+}
+
+func newRunView(i int, run *Run, o *Outcome) (runView, error) {
+	v := runView{ID: fmt.Sprintf("r%d", i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
+		Started: run.Manifest.StartedAt.UTC().Format(stamp)}
+	for _, d := range o.Doubts {
+		v.Doubts += len(d.Cases)
+	}
+	charts, err := o.charts()
+	if err != nil {
+		return runView{}, err
+	}
+	for _, f := range []struct {
+		t      table
+		folded bool
+	}{
+		{o.seriesTable(), false}, {o.pointsTable(inCell), false},
+		{o.percentilesTable("ttft", inCell), true}, {o.percentilesTable("tpot", inCell), true}, {o.percentilesTable("e2e", inCell), true},
+		{o.boundsTable(inCell), true}, {o.prefixTable(inCell), false},
+	} {
+		if err := v.figure(charts, f.t, f.folded); err != nil {
+			return runView{}, err
+		}
+	}
+	for _, t := range []table{run.contractTable(), o.doubtsTable(), o.classesTable(inCell), o.expectTable(), run.missingTable(), run.metadataTable()} {
+		if len(t.rows) > 0 {
+			v.Rest = append(v.Rest, newTableView(v.ID, t))
+		}
+	}
+	return v, nil
+}
+
+// figure puts the charts that name the table before it.
+func (v *runView) figure(charts []chart, t table, folded bool) error {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	f := figure{Table: newTableView(v.ID, t), Folded: folded}
+	for _, c := range charts {
+		if c.Table != t.id {
+			continue
+		}
+		c.ID = v.ID + "-" + c.ID
+		data, err := inline(c)
+		if err != nil {
+			return err
+		}
+		f.Charts = append(f.Charts, chartView{c, data})
+	}
+	v.Figures = append(v.Figures, f)
+	return nil
+}
+
+// longTable is where a table that is read for one row only is folded.
+const longTable = 40
+
+// proseLength is from where a cell is prose, which wants a width to be read in.
+const proseLength = 30
+
+func newTableView(prefix string, t table) tableView {
+	v := tableView{ID: prefix + "-" + t.id, Caption: t.caption, Note: t.note, Long: len(t.rows) > longTable}
+	for _, c := range t.columns {
+		v.Columns = append(v.Columns, columnView{c.head, c.unit, c.help, c.num})
+	}
+	for _, row := range t.rows {
+		cells := make([]cellView, len(row))
+		for i, c := range row {
+			class := string(c.kind)
+			if len(c.text) > proseLength {
+				class += " prose"
+			}
+			cells[i] = cellView{visibleLines(c.text), visibleLines(c.title), class, visibleLines(c.tag), t.columns[i].num}
+		}
+		v.Rows = append(v.Rows, cells)
+	}
+	return v
+}

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// Outcome is what a run says, in data and in words: every renderer and the exit code take it from here.
+type Outcome struct {
+	Verdict  stats.Verdict `json:"verdict"`  // over all points; empty: no contract is stated
+	Contract string        `json:"contract"` // the verdict in words
+	Need     int           `json:"need"`     // most further requests that a point needs for a decision
+	Valid    bool          `json:"valid"`    // a check passed, none failed, and no planned row is missing
+	Validity string        `json:"validity"` // in words, with the counts of checks
+	Accepted *Accepted     `json:"accepted"` // null: no point is valid and passes
+	Advice   string        `json:"accepted_why"`
+	Doubts   []Doubt       `json:"doubts"`
+
+	Series []experiment.Series `json:"series"`
+}
+
+// Accepted is the operating point of the highest throughput that is valid and meets the contract.
+type Accepted struct {
+	Series int    `json:"series"`
+	Point  int    `json:"point"`
+	Text   string `json:"text"`
+}
+
+// Doubt is one kind of doubt with the rows that have it.
+type Doubt struct {
+	Code  string    `json:"code"`
+	Cases []Doubted `json:"cases"`
+}
+
+// Doubted is one row's doubt.
+type Doubted struct {
+	Row  string `json:"row"`
+	Text string `json:"text"`
+	Hint string `json:"hint"`
+}
+
+// Outcome judges the run as a whole. Removed rows count for nothing.
+func (r *Run) Outcome() Outcome {
+	rows := r.Live()
+	o := Outcome{Series: experiment.SeriesOf(rows), Doubts: doubts(rows)}
+	o.judgeContract(len(r.Missing))
+	o.judgeValidity(rows, r.Missing)
+	o.accept()
+	return o
+}
+
+func (o *Outcome) judgeContract(missing int) {
+	count := map[stats.Verdict]int{}
+	total := 0
+	for _, s := range o.Series {
+		for _, p := range s.Points {
+			count[p.Contract]++
+			total++
+			o.Need = max(o.Need, p.Need)
+		}
+	}
+	if count[""] == total {
+		o.Contract = "no contract is stated: nothing to meet"
+		return
+	}
+	switch {
+	case count[stats.Fail] > 0:
+		o.Verdict = stats.Fail
+	case count[stats.Undecided] > 0 || missing > 0:
+		o.Verdict = stats.Undecided
+	default:
+		o.Verdict = stats.Pass
+	}
+	parts := []string{fmt.Sprintf("%d of %s", count[stats.Pass], plural(total-count[""], "point meets the contract", "points meet the contract"))}
+	if n := count[stats.Fail]; n > 0 {
+		parts = append(parts, plural(n, "fails", "fail"))
+	}
+	if n := count[stats.Undecided]; n > 0 {
+		text := plural(n, "is undecided", "are undecided")
+		if o.Need > 0 {
+			text += fmt.Sprintf(" (need up to %s more requests)", experiment.Count(o.Need))
+		}
+		parts = append(parts, text)
+	}
+	if missing > 0 {
+		parts = append(parts, plural(missing, "planned row has no result", "planned rows have no result"))
+	}
+	o.Contract = strings.Join(parts, ", ")
+}
+
+func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
+	passed, failed, impossible, invalid := 0, 0, 0, 0
+	for _, r := range rows {
+		passed += len(r.Validity.Passed)
+		failed += len(r.Validity.Failed)
+		impossible += len(r.Validity.NotPossible)
+		if !r.Validity.Valid() {
+			invalid++
+		}
+	}
+	total := passed + failed + impossible
+	switch {
+	case len(rows) == 0:
+		o.Validity = "INVALID: no row has a result"
+	case invalid > 0:
+		o.Validity = fmt.Sprintf("INVALID: %d of %s a failed check; %s of %s checks failed, %s not possible",
+			invalid, plural(len(rows), "row has", "rows have"), experiment.Count(failed), experiment.Count(total), experiment.Count(impossible))
+	case len(missing) > 0:
+		o.Validity = fmt.Sprintf("INCOMPLETE: %s no result; the others: %d of %d checked",
+			plural(len(missing), "planned row has", "planned rows have"), passed, total)
+	case passed == 0:
+		o.Validity = fmt.Sprintf("UNCHECKED: none of %d checks was possible", total)
+	default:
+		o.Valid = true
+		o.Validity = fmt.Sprintf("VALID, %d of %d checked", passed, total)
+	}
+}
+
+// accept picks the point to run at, or says what is missing for one.
+func (o *Outcome) accept() {
+	undecided := ""
+	best, need := 0.0, 0
+	for i := range o.Series {
+		s := &o.Series[i]
+		for j := range s.Points {
+			p := &s.Points[j]
+			switch {
+			case p.Contract == stats.Pass && p.Valid && (o.Accepted == nil || p.OutputTokensPerS.Median > best):
+				best = p.OutputTokensPerS.Median
+				o.Accepted = &Accepted{i, j, pointSentence(s, p)}
+			case p.Contract == stats.Undecided && p.Need > 0 && (need == 0 || p.Need < need):
+				need, undecided = p.Need, pointName(s, p)
+			}
+		}
+	}
+	switch {
+	case o.Accepted != nil:
+		o.Advice = "the highest output throughput of all points that are valid and meet the contract"
+	case o.Verdict == "":
+		o.Advice = "no contract is stated, so no point can be accepted"
+	case undecided != "":
+		o.Advice = fmt.Sprintf("no point passes yet; nearest to a decision: %s needs %s more requests", undecided, experiment.Count(need))
+	default:
+		o.Advice = "no point is valid and meets the contract"
+	}
+}
+
+// pointName is a point as people read it: "D-saturation, concurrency 8".
+func pointName(s *experiment.Series, p *experiment.SeriesPoint) string {
+	if len(s.Points) == 1 {
+		return s.Label()
+	}
+	return s.Label() + ", " + p.Load
+}
+
+func pointSentence(s *experiment.Series, p *experiment.SeriesPoint) string {
+	parts := []string{experiment.Format(p.OutputTokensPerS.Median, "output tok/s")}
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		if l, ok := p.Latency(metric).Get("p99"); ok {
+			parts = append(parts, fmt.Sprintf("%s p99 %s", metric, l))
+		}
+	}
+	return fmt.Sprintf("%s: %s", pointName(s, p), strings.Join(parts, ", "))
+}
+
+func doubts(rows []experiment.Row) []Doubt {
+	var out []Doubt
+	for _, r := range rows {
+		for _, d := range r.Doubts {
+			i := slices.IndexFunc(out, func(x Doubt) bool { return x.Code == d.Code })
+			if i < 0 {
+				i = len(out)
+				out = append(out, Doubt{Code: d.Code})
+			}
+			out[i].Cases = append(out[i].Cases, Doubted{r.ID, d.Text, d.Hint})
+		}
+	}
+	return out
+}
+
+// ValidityOf is a row's validity in words: "VALID, 9 of 11 checked".
+func ValidityOf(v experiment.Validity) string {
+	total := len(v.Passed) + len(v.Failed) + len(v.NotPossible)
+	if !v.Valid() {
+		return fmt.Sprintf("INVALID, %d of %d failed", len(v.Failed), total)
+	}
+	return fmt.Sprintf("VALID, %d of %d checked", len(v.Passed), total)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return experiment.Count(n) + " " + many
+}

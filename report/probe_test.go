@@ -1,0 +1,58 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// probe adds to the page a script that looks at it from inside: what a test can't see in the
+// document. The policy is widened by that script's hash alone.
+func probe(html []byte) []byte {
+	const look = `addEventListener('load', () => {
+  const root = document.documentElement;
+  root.dataset.xss = window.__xss ? 1 : 0;
+  const before = root.dataset.theme;
+  document.getElementById('theme').click(); // draws everything anew
+  root.dataset.switched = before === undefined && root.dataset.theme ? 1 : 0;
+  root.dataset.drawn = [...document.querySelectorAll('.chart canvas')].filter(c => {
+    const px = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+    const seen = new Set();
+    for (let i = 0; i < px.length; i += 4) if (px[i + 3]) seen.add(px[i] << 16 | px[i + 1] << 8 | px[i + 2]);
+    return seen.size > 5;
+  }).length;
+});`
+	escaped := strings.NewReplacer("'", "&#39;", "+", "&#43;")
+	html = bytes.Replace(html, []byte(escaped.Replace(hash(script))), []byte(escaped.Replace(hash(script)+" "+hash(look))), 1)
+	end := bytes.LastIndex(html, []byte("</body>")) // ECharts has one of its own, in a string
+	return slices.Concat(html[:end], []byte("<script>"+look+"</script>"), html[end:])
+}
+
+// bufferedLog keeps what Chromium writes; only what the page itself said to the console matters.
+type bufferedLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *bufferedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *bufferedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *bufferedLog) messages() []string {
+	var out []string
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, "CONSOLE") {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the goldens anew")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); -update if that is right:\n%s", name, diff)
+	}
+}
+
+func TestText(t *testing.T) {
+	var b bytes.Buffer
+	if err := Text(&b, fixture(), false); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "text.golden", b.Bytes())
+	for _, line := range strings.Split(b.String(), "\n") {
+		if n := cells(line); n > screen {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
+			t.Errorf("a control character in %q", line)
+		}
+	}
+}
+
+func TestTextColorOnlyAdds(t *testing.T) {
+	var bare, colored bytes.Buffer
+	if err := Text(&bare, fixture(), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := Text(&colored, fixture(), true); err != nil {
+		t.Fatal(err)
+	}
+	stripped := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(colored.String(), "")
+	if diff := cmp.Diff(bare.String(), stripped); diff != "" || bare.Len() == colored.Len() {
+		t.Errorf("colour changes the text, or there is none:\n%s", diff)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := Markdown(&b, fixture()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "summary.golden.md", b.Bytes())
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "    ") && strings.Contains(line, "<") { // indented: code
+			t.Errorf("HTML could come of %q", line)
+		}
+	}
+}
+
+func TestCSV(t *testing.T) {
+	run := fixture()
+	run.Rows[0].Spec.Name = "=HYPERLINK(1)"
+	var b bytes.Buffer
+	if err := CSV(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "rows.golden.csv", b.Bytes())
+	lines, err := csv.NewReader(&b).ReadAll() // refuses lines of different lengths
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1 + len(run.Rows) + len(run.Missing); len(lines) != want {
+		t.Errorf("%d lines, want %d", len(lines), want)
+	}
+	for _, line := range lines {
+		for _, field := range line {
+			if strings.IndexAny(field, "=+-@\t\r") == 0 {
+				t.Errorf("a spreadsheet would run %q", field)
+			}
+		}
+	}
+}
+
+func page1(t *testing.T, runs ...*Run) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HTML(&b, runs...); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+var dataScript = regexp.MustCompile(`(?s)<script type="application/json"[^>]*>(.*?)</script>`)
+
+func TestHTMLData(t *testing.T) {
+	html := page1(t, fixture())
+	var all bytes.Buffer
+	for _, m := range dataScript.FindAllSubmatch(html, -1) {
+		if err := json.Indent(&all, m[1], "", " "); err != nil {
+			t.Fatalf("a data block is not JSON: %v", err)
+		}
+		all.WriteByte('\n')
+	}
+	golden(t, "page-data.golden.json", all.Bytes())
+}
+
+func TestHTMLIsClosed(t *testing.T) {
+	html := page1(t, fixture())
+	own := strings.NewReplacer(echarts, "", script, "", style, "").Replace(string(html))
+	if n := strings.Count(own, "<script"); n != strings.Count(own, "</script>") || strings.Contains(own, "window.__xss=1</script>") {
+		t.Errorf("hostile text is markup")
+	}
+	for _, pattern := range []string{`(?i)\s(src|href)="?[^#"]`, `style="`, ` on[a-z]+="`, `(?i)<(link|iframe|img|base|form)\b`} {
+		if m := regexp.MustCompile(pattern).FindString(own); m != "" {
+			t.Errorf("the page has %q", m)
+		}
+	}
+	policy := regexp.MustCompile(`content="(default-src[^"]*)"`).FindStringSubmatch(own)
+	if policy == nil || strings.Contains(policy[1], "unsafe") || strings.Contains(policy[1], "http") {
+		t.Errorf("policy %q", policy)
+	}
+	for _, text := range []string{echarts, script, style} {
+		if !bytes.Contains(html, []byte(text)) {
+			t.Error("a script or the style is not in the page as it was hashed")
+		}
+	}
+}
+
+func TestSeveralRuns(t *testing.T) {
+	html := page1(t, fixture(), fixture())
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\sid="([^"]*)"`).FindAllSubmatch(html, -1) {
+		if id := string(m[1]); seen[id] {
+			t.Errorf("two elements are %q", id)
+		} else {
+			seen[id] = true
+		}
+	}
+	for _, m := range regexp.MustCompile(`href="#([^"]*)"`).FindAllSubmatch(html, -1) {
+		if !seen[string(m[1])] {
+			t.Errorf("a link leads to %q, which is not there", m[1])
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	run := fixture()
+	for i := range 50 {
+		row := run.Rows[3]
+		row.Spec.Name = "copy" + string(rune('A'+i%26)) + string(rune('a'+i/26))
+		row.ID = row.Spec.Name
+		run.Rows = append(run.Rows, row)
+		run.Manifest.Plan = append(run.Manifest.Plan, run.Manifest.Plan[0])
+		run.Manifest.Plan[len(run.Manifest.Plan)-1].ID = row.ID
+	}
+	if n := len(page1(t, run)); n > 2_500_000 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+func TestEmptyRun(t *testing.T) {
+	run := &Run{}
+	var b bytes.Buffer
+	if err := Text(&b, run, false); err != nil {
+		t.Error(err)
+	}
+	if err := Markdown(&b, run); err != nil {
+		t.Error(err)
+	}
+	if err := CSV(&b, run); err != nil {
+		t.Error(err)
+	}
+	page1(t, run)
+}

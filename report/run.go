@@ -1,0 +1,133 @@
+// Package report turns results into something to read: a run directory is loaded into a Run, a
+// Run into an Outcome and tables (verdicts are data before any renderer), and these into an HTML
+// page, Markdown, text or CSV. It measures nothing, decides nothing that is not in the data, and
+// takes every string of a result as hostile: a server chose it.
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"bench/experiment"
+)
+
+// Run is one execution of a matrix, as it lies in its directory.
+type Run struct {
+	Dir      string // as given to Load
+	Manifest experiment.Manifest
+	Rows     []experiment.Row // in plan order; then those that the plan does not know
+	Missing  []string         // ids that were planned and have no result, in plan order
+	Notes    string           // notes.md; empty: there is none
+}
+
+const (
+	manifestName = "run.json"
+	notesName    = "notes.md"
+)
+
+// Load reads a run directory: run.json, the <row>.json files and notes.md. A file of another
+// schema, or one that is not whole, is an error that names it.
+func Load(dir string) (*Run, error) {
+	run := &Run{Dir: dir}
+	manifest := filepath.Join(dir, manifestName)
+	if err := decode(manifest, experiment.SchemaRun, &run.Manifest); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s is not a run: it has no %s; name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
+		}
+		return nil, err
+	}
+	if err := run.readRows(); err != nil {
+		return nil, err
+	}
+	notes, err := os.ReadFile(filepath.Join(dir, notesName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading notes: %w", err)
+	}
+	run.Notes = strings.ToValidUTF8(string(notes), string(utf8.RuneError))
+	return run, nil
+}
+
+func (r *Run) readRows() error {
+	names, err := filepath.Glob(filepath.Join(escapeGlob(r.Dir), "*.json"))
+	if err != nil {
+		return fmt.Errorf("listing rows: %w", err)
+	}
+	found := map[string]experiment.Row{}
+	for _, name := range names {
+		if filepath.Base(name) == manifestName {
+			continue
+		}
+		var row experiment.Row
+		if err := decode(name, experiment.SchemaRow, &row); err != nil {
+			return err
+		}
+		if want := strings.TrimSuffix(filepath.Base(name), ".json"); row.ID != want {
+			return fmt.Errorf("reading %s: the row inside says that it is %q; was the file renamed?", name, row.ID)
+		}
+		found[row.ID] = row
+	}
+	for _, p := range r.Manifest.Plan {
+		row, ok := found[p.ID]
+		switch {
+		case ok:
+			r.Rows = append(r.Rows, row)
+			delete(found, p.ID)
+		case p.State != "removed":
+			r.Missing = append(r.Missing, p.ID)
+		}
+	}
+	for _, name := range names { // names are sorted: what the plan does not know comes in a stable order
+		if row, ok := found[strings.TrimSuffix(filepath.Base(name), ".json")]; ok {
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return nil
+}
+
+// escapeGlob makes a directory's name match only itself.
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+func decode(name, schema string, v any) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("reading a result: %w", err)
+	}
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return fmt.Errorf("reading %s: not whole, or not JSON: %w", name, err)
+	}
+	if head.Schema != schema {
+		return fmt.Errorf("reading %s: its schema is %q, this version reads %q; use the bench that wrote it", name, head.Schema, schema)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return nil
+}
+
+// Removed says that a row's point is no longer in the matrix: its result stays, and counts for nothing.
+func (r *Run) Removed(id string) bool {
+	i := slices.IndexFunc(r.Manifest.Plan, func(p experiment.Planned) bool { return p.ID == id })
+	return i < 0 || r.Manifest.Plan[i].State == "removed"
+}
+
+// Simulated says that at least a part of the run was measured against the embedded mock.
+func (r *Run) Simulated() bool {
+	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row experiment.Row) bool { return row.Simulated })
+}
+
+// Live are the rows of the matrix as it is now, without the removed ones.
+func (r *Run) Live() []experiment.Row {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row experiment.Row) bool { return r.Removed(row.ID) })
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"bench/experiment"
+)
+
+func TestLoad(t *testing.T) {
+	want := fixture()
+	got, err := Load(write(t, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Dir = got.Dir
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestLoadGlobCharacters(t *testing.T) {
+	from := write(t, fixture())
+	dir := filepath.Join(t.TempDir(), "odd [name]*?")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	run, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Rows) != len(fixture().Rows) {
+		t.Errorf("%d rows", len(run.Rows))
+	}
+}
+
+func TestLoadOrderAndRemoved(t *testing.T) {
+	run := fixture()
+	run.Manifest.Plan = run.Manifest.Plan[1:] // the first row is no longer known
+	got, err := Load(write(t, run))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := got.Rows[len(got.Rows)-1].ID
+	if last != "A-short-chat-r1" || !got.Removed(last) || !got.Removed("Z-removed-r1") || got.Removed("G-batch-r1") {
+		t.Errorf("the row outside the plan is not last, or not removed: %s", last)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ file, text, want string }{
+		"not whole":      {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":{`, "A-short-chat-r1.json: not whole"},
+		"not JSON":       {"A-short-chat-r1.json", "<html>", "A-short-chat-r1.json: not whole, or not JSON"},
+		"wrong type":     {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":[]}`, "A-short-chat-r1.json"},
+		"newer row":      {"A-short-chat-r1.json", `{"schema":"bench/row/v9"}`, `its schema is "bench/row/v9", this version reads "bench/row/v1"`},
+		"newer run":      {"run.json", `{"schema":"bench/run/v9"}`, `its schema is "bench/run/v9"`},
+		"run is a list":  {"run.json", `[]`, "run.json"},
+		"another's name": {"B.json", `{"schema":"bench/row/v1","id":"C"}`, "was the file renamed?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := write(t, fixture())
+			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "nothing")} {
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "is not a run: it has no run.json") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
+// FuzzRow renders whatever passes for a row: no input may panic a renderer or break the page.
+func FuzzRow(f *testing.F) {
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"</script>","rate":"inf"},"summary":{"ttft_ms":{"n":1,"p50":-1}}}`)
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","concurrency":-4},"contract":[{"verdict":"MAYBE"}],"summary":{"duration_s":1e-300,"requests":{"planned":9}}}`)
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","point":[{"key":"rate","value":"\u001b"}]},"bound":{},"classes":{"":{}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		if os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"schema":"bench/run/v1","plan":[{"id":"x"}]}`), 0o644) != nil ||
+			os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o644) != nil {
+			t.Fatal("can't write")
+		}
+		run, err := Load(dir)
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		_ = HTML(&b, run) // an error is an answer: JSON has no infinity
+		own := strings.NewReplacer(echarts, "", script, "").Replace(b.String())
+		if strings.Count(own, "<script") != strings.Count(own, "</script>") {
+			t.Error("the page's scripts don't close")
+		}
+		for _, render := range []func() error{func() error { return Markdown(&b, run) }, func() error { return Text(&b, run, true) }, func() error { return CSV(&b, run) }} {
+			if err := render(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestOutcome(t *testing.T) {
+	pass := []experiment.Verdict{{Verdict: "PASS"}}
+	row := func(name, verdict string, need int, failed ...string) experiment.Row {
+		return experiment.Row{ID: name, Spec: experiment.Spec{Name: name}, Contract: append(pass, experiment.Verdict{Verdict: verdict, Need: need}),
+			Validity: experiment.Validity{Passed: []string{"a", "b"}, Failed: failed, NotPossible: []string{"c"}}}
+	}
+	for name, c := range map[string]struct {
+		rows                                []experiment.Row
+		missing                             []string
+		verdict, contract, validity, advice string
+	}{
+		"pass":      {[]experiment.Row{row("x", "PASS", 0)}, nil, "PASS", "1 of 1 point meets the contract", "VALID, 2 of 3 checked", "the highest output throughput"},
+		"undecided": {[]experiment.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 is undecided (need up to 1,200 more requests)", "VALID", "x needs 1,200 more requests"},
+		"missing":   {[]experiment.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row has no result", "INCOMPLETE", "the highest"},
+		"invalid":   {[]experiment.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no point is valid"},
+		"fails":     {[]experiment.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "1 of 2 points meet the contract, 1 fails", "VALID, 4 of 6", "the highest"},
+		"none":      {[]experiment.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "no contract is stated", "UNCHECKED", "no contract"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &Run{Rows: c.rows, Missing: c.missing}
+			for _, r := range c.rows {
+				run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: r.ID})
+			}
+			o := run.Outcome()
+			if string(o.Verdict) != c.verdict || !strings.Contains(o.Contract, c.contract) || !strings.Contains(o.Validity, c.validity) || !strings.Contains(o.Advice, c.advice) {
+				t.Errorf("%q, %q, %q, %q", o.Verdict, o.Contract, o.Validity, o.Advice)
+			}
+		})
+	}
+}
+
+func TestVisible(t *testing.T) {
+	if got, want := visible("a\x1b[31m\n\u202eb\x00é漢"), `a\x1b[31m\n\u202eb\x00é漢`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestVisibleLines(t *testing.T) {
+	if got, want := visibleLines("a\n\tb\r\u202e"), "a\n\tb\\x0d\\u202e"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestCells(t *testing.T) {
+	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "漢字": 4, "\x1b[31mred\x1b[0m": 3} {
+		if got := cells(s); got != want {
+			t.Errorf("%q takes %d columns, want %d", s, got, want)
+		}
+	}
+}

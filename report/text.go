@@ -1,0 +1,150 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// screen is the width that Text fits.
+const screen = 100
+
+// Text writes the final table for a terminal: verdicts in words, doubts as footnotes with hints.
+// Color adds to the words and replaces none.
+func Text(w io.Writer, run *Run, color bool) error {
+	o := run.Outcome()
+	p := &printer{color: color}
+	p.head(run, &o)
+	t, doubted := o.textTable()
+	p.table(t)
+	p.legend(&o)
+	p.footnotes(&o, doubted)
+	if missing := run.missingTable(); len(missing.rows) > 0 {
+		p.line("")
+		for _, row := range missing.rows {
+			p.wrap(" ", row[0].text+" ("+row[1].text+"): "+row[2].text)
+		}
+	}
+	_, err := io.WriteString(w, p.b.String())
+	if err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
+func (p *printer) head(run *Run, o *Outcome) {
+	m := run.Manifest
+	p.wrap("", fmt.Sprintf("%s, run %s, model %s", m.Matrix, m.Run, or(m.Target.Model, "not stated")))
+	if run.Simulated() {
+		p.wrap("", "SIMULATED: measured against the embedded mock, not a real server")
+	}
+	verdict := "none"
+	if o.Verdict != "" {
+		verdict = string(o.Verdict)
+	}
+	p.wrap("contract  "+p.paint(verdictCell(o.Verdict, 0).kind, verdict)+":", o.Contract)
+	p.wrap("validity ", o.Validity)
+	accepted := o.Advice
+	if o.Accepted != nil {
+		accepted = o.Accepted.Text
+	}
+	p.wrap("accepted ", accepted)
+	p.line("")
+}
+
+// textTable keeps to the columns that a terminal has room for; doubted maps a code to its footnote.
+func (o *Outcome) textTable() (table, map[string]int) {
+	u := inHeading
+	doubted := map[string]int{}
+	for i, d := range o.Doubts {
+		doubted[d.Code] = i + 1
+	}
+	t := table{columns: []column{{head: "point"}, {head: "output", unit: "tok/s", num: true},
+		{head: "TTFT p50", unit: "ms", num: true}, {head: "TTFT p99", unit: "ms", num: true}, {head: "TPOT p50", unit: "ms", num: true},
+		{head: "e2e p99", unit: "ms", num: true}, {head: "", unit: "n", num: true}, {head: "", unit: "contract"}, {head: "", unit: "doubts"}}}
+	for i := range o.Series {
+		s := &o.Series[i]
+		if len(s.Points) > 1 { // a series has a line for its name
+			t.rows = append(t.rows, []cell{text(s.Label())})
+		}
+		for j := range s.Points {
+			p := &s.Points[j]
+			name := text(pointName(s, p))
+			if len(s.Points) > 1 {
+				name.text = "  " + p.Load
+			}
+			if s.Closed {
+				name.text += " †"
+			}
+			t.rows = append(t.rows, []cell{name, text(experiment.Digits(p.OutputTokensPerS.Median)),
+				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"), u.percentile(p.E2E, "p99"),
+				completed(p), verdictCell(p.Contract, p.Need), footnoteCell(p, doubted)})
+		}
+	}
+	return t, doubted
+}
+
+func footnoteCell(p *experiment.SeriesPoint, doubted map[string]int) cell {
+	var notes []int
+	for _, r := range p.Rows {
+		for _, d := range r.Doubts {
+			notes = append(notes, doubted[d.Code])
+		}
+	}
+	slices.Sort(notes)
+	if notes = slices.Compact(notes); len(notes) == 0 {
+		return cell{text: "none", kind: faint}
+	}
+	parts := make([]string, len(notes))
+	for i, n := range notes {
+		parts[i] = strconv.Itoa(n)
+	}
+	return cell{text: strings.Join(parts, " "), kind: failed}
+}
+
+func (p *printer) legend(o *Outcome) {
+	used := map[kind]bool{}
+	closed := false
+	o.each(func(s *experiment.Series, point *experiment.SeriesPoint) {
+		closed = closed || s.Closed
+		for _, ps := range []experiment.Percentiles{point.TTFT, point.TPOT, point.E2E} {
+			for _, x := range ps {
+				used[map[stats.Grade]kind{stats.Thin: thin, stats.NoBound: noBound}[x.Grade]] = true
+			}
+		}
+	})
+	p.line("")
+	if closed {
+		p.line("  † closed loop: latencies count from slot, the moment the slot became free")
+	}
+	if used[thin] {
+		p.line("  ~ thin: few requests lie beyond it")
+	}
+	if used[noBound] {
+		p.line("  ≥ no bound: too few requests; the lower end of the 95 % interval, or n where there is none")
+	}
+}
+
+func (p *printer) footnotes(o *Outcome, doubted map[string]int) {
+	if len(o.Doubts) == 0 {
+		return
+	}
+	p.line("")
+	p.line("doubts")
+	for _, d := range o.Doubts {
+		c := d.Cases[0]
+		s := fmt.Sprintf("%d %s: %s", doubted[d.Code], d.Code, c.Text)
+		if n := len(d.Cases) - 1; n > 0 {
+			s += fmt.Sprintf(" (%s, and %s)", c.Row, plural(n, "more row", "more rows"))
+		} else {
+			s += " (" + c.Row + ")"
+		}
+		p.wrap(" ", s)
+		p.wrap("   ", "hint: "+c.Hint)
+	}
+}
