@@ -1,0 +1,304 @@
+package bench_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is the path that our imports begin with; go.mod says the same.
+const module = "bench"
+
+// mayImport is the table of DESIGN's Layout, each of our packages with those of ours that it may
+// import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
+var mayImport = map[string][]string{
+	".":                    {}, // the model table; for cmd alone
+	"cmd/bench":            {everything},
+	"sweep":                {"sweep/strict", "experiment", "experiment/server"},
+	"sweep/strict":         {},
+	"report":               {"report/compare", "experiment", "experiment/roofline", "experiment/stats"},
+	"report/compare":       {"experiment", "experiment/stats"},
+	"report/foreign":       {"experiment", "experiment/stats"},
+	"experiment":           {"experiment/load", "experiment/server", "experiment/telemetry", "experiment/workload", "experiment/openai", "experiment/stats", "experiment/roofline"},
+	"experiment/load":      {"experiment/workload", "experiment/openai"},
+	"experiment/mock":      {"experiment/roofline"},
+	"experiment/workload":  {},
+	"experiment/openai":    {},
+	"experiment/server":    {},
+	"experiment/telemetry": {},
+	"experiment/roofline":  {},
+	"experiment/stats":     {},
+}
+
+const everything = "*"
+
+// onlyIn says where a package of others, or one name of it ("os.Exit"), may be used. Tests are
+// free of it, but for randomness: a test that can't be repeated is of no use.
+var onlyIn = []struct {
+	what  []string
+	where []string // our packages that may; nil = none
+	tests bool     // holds in tests too
+	rule  string
+}{
+	{
+		what:  []string{"flag", "github.com/spf13/cobra", "github.com/spf13/cobra/doc", "github.com/spf13/pflag", "os.Args"},
+		where: []string{"cmd/bench"}, rule: "the command line is read in cmd/bench",
+	},
+	{
+		what: []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Unsetenv", "os.Clearenv",
+			"syscall.Getenv", "syscall.Environ", "golang.org/x/sys/unix.Getenv", "golang.org/x/sys/unix.Environ"},
+		where: []string{"cmd/bench"}, rule: "the environment is read in cmd/bench",
+	},
+	{what: []string{"os/signal"}, where: []string{"cmd/bench"}, rule: "signals are caught in cmd/bench"},
+	{
+		what:  []string{"os.Exit", "syscall.Exit", "golang.org/x/sys/unix.Exit"},
+		where: []string{"cmd/bench"}, rule: "exit codes are cmd/bench's: return an error",
+	},
+	{
+		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess", "syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry"},
+		rule: "processes are started in server and telemetry",
+	},
+	{
+		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench"},
+		rule: "nothing below cmd logs: return a value or an event",
+	},
+	{
+		what: []string{"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Stdin"}, where: []string{"cmd/bench"},
+		rule: "nothing below cmd prints: take an io.Writer",
+	},
+	{what: []string{"math/rand"}, tests: true, rule: "randomness is math/rand/v2's, from a seeded *rand.Rand"},
+}
+
+// seeded are the names of math/rand/v2 that don't touch its global source.
+var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "PCG", "ChaCha8", "Zipf"}
+
+func TestArchitecture(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != "." && notOurs(name) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		files++
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, v := range violations(t, filepath.ToSlash(name), string(text)) {
+			t.Error(v)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 50 {
+		t.Errorf("only %d Go files were found: is the test still in the root of the module?", files)
+	}
+}
+
+// notOurs are folders that the go command leaves out, and other modules.
+func notOurs(dir string) bool {
+	base := filepath.Base(dir)
+	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+func TestModulePath(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(text), "module "+module+"\n") {
+		t.Errorf("go.mod is not of module %q: the table of imports would forbid nothing", module)
+	}
+}
+
+// TestArchitectureRules breaks each rule in a file of its own: a checker that can't fail checks nothing.
+func TestArchitectureRules(t *testing.T) {
+	const (
+		load = "experiment/load/x.go"
+		cmd  = "cmd/bench/x.go"
+	)
+	for _, c := range []struct {
+		name, file, text string
+		want             string // part of the one violation; empty: none
+	}{
+		{"arrow up", load, `import "bench/experiment"`, "experiment/load/x.go:2: imports bench/experiment"},
+		{"arrow sideways", "experiment/stats/x.go", `import "bench/experiment/openai"`, "experiment/stats may import none of ours"},
+		{"root below cmd", "report/x.go", `import "bench"`, "report/x.go:2: imports bench: "},
+		{"strict is a leaf", "sweep/strict/x.go", `import "bench/experiment"`, "sweep/strict may import none of ours"},
+		{"sweep skips a shelf", "sweep/x.go", `import _ "bench/experiment/openai"`, "imports bench/experiment/openai"},
+		{"mock and client are apart", "experiment/mock/x.go", `import "bench/experiment/openai"`, "imports bench/experiment/openai"},
+		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in the table"},
+		{"arrow down", "sweep/x.go", `import "bench/experiment"`, ""},
+		{"cmd wires", cmd, `import ("bench"; "bench/report"; "bench/experiment/mock")`, ""},
+		{"test of a package", "experiment/load/x_test.go", `import "bench/experiment/mock"`, ""},
+
+		{"flag", load, `import "flag"`, "experiment/load/x.go:2: flag: the command line"},
+		{"cobra", "sweep/x.go", `import c "github.com/spf13/cobra"`, "github.com/spf13/cobra: the command line"},
+		{"pflag", "report/x.go", `import "github.com/spf13/pflag"`, "github.com/spf13/pflag: the command line"},
+		{"flags in cmd", cmd, `import ("flag"; "os"); var _ = flag.Parse; var _ = os.Args`, ""},
+		{"environment", load, `import "os"; var x = os.Getenv("HOME")`, "os.Getenv: the environment"},
+		{"environment under another name", load, `import sys "os"; var x, _ = sys.LookupEnv("HOME")`, "os.LookupEnv: the environment"},
+		{"environment as a value", load, "import . \"os\"", "a dot import of os hides"},
+		{"files of os", load, `import "os"; var x, _ = os.Open("x")`, ""},
+		{"another os", load, `import "os"; type T struct{ Exit func(int) }; func f(os T) { os.Exit(1) }; var _ os.File`, ""},
+		{"signals", "sweep/x.go", `import "os/signal"`, "os/signal: signals"},
+		{"exit", "sweep/x.go", "import \"os\"\nfunc f() {\n\tos.Exit(1)\n}", "sweep/x.go:4: os.Exit: exit codes"},
+		{"exit in a test's main", "sweep/x_test.go", `import "os"; func f() { os.Exit(1) }`, ""},
+		{"processes", "sweep/x.go", `import "os/exec"`, "os/exec: processes"},
+		{"processes in cmd", cmd, `import "os/exec"`, "os/exec: processes"},
+		{"processes in server", "experiment/server/x.go", `import "os/exec"`, ""},
+		{"log", "sweep/x.go", `import "log"`, "log: nothing below cmd logs"},
+		{"slog", "experiment/x.go", `import "log/slog"`, "log/slog: nothing below cmd logs"},
+		{"print", "experiment/x.go", `import "fmt"; func f() { fmt.Println() }`, "fmt.Println: nothing below cmd prints"},
+		{"print by a builtin", "experiment/x.go", `func f() { println(1) }`, "println: nothing below cmd prints"},
+		{"standard output", "report/x.go", `import ("fmt"; "os"); func f() { fmt.Fprintln(os.Stdout) }`, "os.Stdout: nothing below cmd prints"},
+		{"print in cmd", cmd, `import "fmt"; func f() { fmt.Println() }`, ""},
+		{"print to a writer", "report/x.go", `import ("fmt"; "io"); func f(w io.Writer) { fmt.Fprintln(w) }`, ""},
+		{"old rand", cmd, `import "math/rand"`, "math/rand: randomness"},
+		{"old rand in a test", "sweep/x_test.go", `import "math/rand"`, "math/rand: randomness"},
+		{"global rand", load, `import "math/rand/v2"; var x = rand.IntN(3)`, "rand.IntN draws from the global source"},
+		{"global rand as a value", load, `import r "math/rand/v2"; var x = r.Float64`, "rand.Float64 draws from the global source"},
+		{"global rand in a test", "sweep/x_test.go", `import "math/rand/v2"; func f() { rand.Shuffle(0, nil) }`, "rand.Shuffle draws"},
+		{"seeded rand", load, `import "math/rand/v2"; func f(r *rand.Rand) int { return r.IntN(3) }; var x = rand.New(rand.NewPCG(1, 2))`, ""},
+		{"salts", "sweep/x.go", `import "crypto/rand"; var x = rand.Text()`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := violations(t, c.file, "package x\n"+c.text)
+			switch {
+			case c.want == "" && len(got) > 0:
+				t.Errorf("allowed, but found: %q", got)
+			case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
+				t.Errorf("found %q, want one with %q", got, c.want)
+			}
+		})
+	}
+}
+
+// source is one Go file.
+type source struct {
+	fset  *token.FileSet
+	file  *ast.File
+	pkg   string // its folder
+	test  bool
+	names map[string]string // the import behind a name in this file
+	found []string
+}
+
+// violations lists what a file does against the rules, as file:line: what: rule.
+func violations(t *testing.T, name, text string) []string {
+	t.Helper()
+	s := source{fset: token.NewFileSet(), pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), names: map[string]string{}}
+	var err error
+	if s.file, err = parser.ParseFile(s.fset, name, text, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := mayImport[s.pkg]; !known {
+		s.add(s.file.Package, "package %s is not in the table of DESIGN's Layout, nor in mayImport", s.pkg)
+	}
+	for _, spec := range s.file.Imports {
+		s.checkImport(spec)
+	}
+	ast.Inspect(s.file, s.checkNode)
+	return s.found
+}
+
+func (s *source) add(at token.Pos, format string, args ...any) {
+	p := s.fset.Position(at)
+	s.found = append(s.found, fmt.Sprintf("%s:%d: ", p.Filename, p.Line)+fmt.Sprintf(format, args...))
+}
+
+func (s *source) checkImport(spec *ast.ImportSpec) {
+	to, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		panic(err) // the parser has read it
+	}
+	local := lastName(to)
+	if spec.Name != nil {
+		local = spec.Name.Name
+	}
+	if local == "." {
+		s.add(spec.Pos(), "a dot import of %s hides what is used of it", to)
+	}
+	s.names[local] = to
+	s.checkOnlyIn(spec.Pos(), to)
+	if ours, ok := strings.CutPrefix(to, module+"/"); ok {
+		s.checkArrow(spec.Pos(), to, ours)
+	} else if to == module {
+		s.checkArrow(spec.Pos(), to, ".")
+	}
+}
+
+// lastName is the name that an import has in a file, by the habit that all of ours follow.
+func lastName(to string) string {
+	base := path.Base(to)
+	if len(base) > 1 && base[0] == 'v' && strings.Trim(base[1:], "0123456789") == "" {
+		base = path.Base(path.Dir(to))
+	}
+	return base
+}
+
+func (s *source) checkArrow(at token.Pos, to, ours string) {
+	allowed := mayImport[s.pkg]
+	if s.test || slices.Contains(allowed, everything) || slices.Contains(allowed, ours) {
+		return
+	}
+	may := "none of ours"
+	if len(allowed) > 0 {
+		may = "only " + strings.Join(allowed, ", ")
+	}
+	s.add(at, "imports %s: %s may import %s (DESIGN, Layout)", to, s.pkg, may)
+}
+
+func (s *source) checkOnlyIn(at token.Pos, what string) {
+	for _, r := range onlyIn {
+		if slices.Contains(r.what, what) && !slices.Contains(r.where, s.pkg) && (r.tests || !s.test) {
+			s.add(at, "%s: %s", what, r.rule)
+		}
+	}
+}
+
+func (s *source) checkNode(n ast.Node) bool {
+	switch x := n.(type) {
+	case *ast.CallExpr:
+		if id, ok := x.Fun.(*ast.Ident); ok && id.Obj == nil && (id.Name == "print" || id.Name == "println") && !s.test && s.pkg != "cmd/bench" {
+			s.add(id.Pos(), "%s: nothing below cmd prints: take an io.Writer", id.Name)
+		}
+	case *ast.SelectorExpr:
+		id, ok := x.X.(*ast.Ident)
+		if !ok || id.Obj != nil { // a variable of the file, not an import
+			return true
+		}
+		from, ok := s.names[id.Name]
+		if !ok {
+			return true
+		}
+		s.checkOnlyIn(x.Pos(), from+"."+x.Sel.Name)
+		if from == "math/rand/v2" && !slices.Contains(seeded, x.Sel.Name) {
+			s.add(x.Pos(), "rand.%s draws from the global source: take a *rand.Rand from rand.New", x.Sel.Name)
+		}
+	}
+	return true
+}

@@ -1,0 +1,270 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	reflector "github.com/invopop/jsonschema"
+	"github.com/klauspost/compress/zstd"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"bench/experiment"
+	"bench/experiment/load"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+var update = flag.Bool("update", false, "write docs/schema anew")
+
+// schemas are the kinds of documents of a run. The files are made from the Go types and their
+// comments: after a change, go test . -update, and read the diff.
+var schemas = []struct {
+	name     string // in docs/schema, without .v1.json
+	document any
+}{
+	{"run", experiment.Manifest{}},
+	{"row", experiment.Row{}},
+	{"record", experiment.Record{}},
+}
+
+// mapped are the types that write themselves to JSON in a form that reflection can't see.
+var mapped = map[reflect.Type]reflector.Schema{
+	reflect.TypeFor[experiment.Micros](): {Type: "integer"},
+	reflect.TypeFor[load.Span]():         {Type: "number"},
+	reflect.TypeFor[workload.Rate]():     {OneOf: []*reflector.Schema{{Type: "number"}, {Const: "inf"}}},
+	reflect.TypeFor[stats.Interval](): {
+		Type: "array", MinItems: new(uint64(2)), MaxItems: new(uint64(2)), Items: nullable(&reflector.Schema{Type: "number"}),
+	},
+}
+
+// closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet".
+var closed = map[string][]any{
+	"experiment.Manifest.schema":        {experiment.SchemaRun},
+	"experiment.Manifest.state":         {"running", "done", "interrupted", "failed"},
+	"experiment.Planned.state":          {"planned", "done", "failed", "removed"},
+	"experiment.Attempt.ended":          {"", "done", "interrupted", "failed"},
+	"experiment.TargetInfo.api":         {"completions", "chat"},
+	"experiment.Row.schema":             {experiment.SchemaRow},
+	"experiment.Row.prompt_form":        {"token_ids", "text"},
+	"experiment.Clock.stamps":           {"kernel", "user", "mixed"},
+	"experiment.Verdict.unit":           {"ms", "share", "1/s", "tokens/s", "usd"},
+	"experiment.Verdict.verdict":        {string(stats.Pass), string(stats.Fail), string(stats.Undecided)},
+	"experiment.Record.phase":           {experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
+	"experiment.Record.outcome":         {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},
+	"experiment.TargetInfo.prompt_form": {"token_ids", "text"},
+}
+
+// maybeNull are lists that are null where there is nothing; all other lists and maps are empty then.
+var maybeNull = []string{"experiment.Manifest.not_stated"}
+
+// nullable allows null beside s.
+func nullable(s *reflector.Schema) *reflector.Schema {
+	described := *s
+	described.Description = ""
+	return &reflector.Schema{OneOf: []*reflector.Schema{&described, {Type: "null"}}, Description: s.Description}
+}
+
+// generate makes the schema of a document.
+func generate(t *testing.T, name string, document any) []byte {
+	t.Helper()
+	types := map[string]reflect.Type{}
+	r := reflector.Reflector{
+		Anonymous: true, ExpandedStruct: true,
+		Namer: func(t reflect.Type) string {
+			if t.PkgPath() == "" || t.Kind() != reflect.Struct { // only structs get a definition of their own
+				return ""
+			}
+			name := path.Base(t.PkgPath()) + "." + t.Name()
+			types[name] = t
+			return name
+		},
+		Mapper: func(t reflect.Type) *reflector.Schema {
+			if s, ok := mapped[t]; ok {
+				return &s
+			}
+			return nil
+		},
+	}
+	if err := r.AddGoComments(module, "experiment", reflector.WithFullComment()); err != nil {
+		t.Fatal(err)
+	}
+	s := r.Reflect(document)
+	own := path.Base(reflect.TypeOf(document).PkgPath()) + "." + reflect.TypeOf(document).Name()
+	tighten(s, own, types[own])
+	for name, def := range s.Definitions {
+		tighten(def, name, types[name])
+	}
+	s.ID = reflector.ID("urn:bench:" + name + ":v1")
+	s.Title = "bench/" + name + "/v1"
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The schemas' own MarshalJSON escapes for HTML; these files are read by people.
+	plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(text))
+	return []byte(plain + "\n")
+}
+
+// tighten adds to the schema of a struct what its Go type does not say: which properties can be
+// null, and which texts have a fixed set of values.
+func tighten(s *reflector.Schema, name string, t reflect.Type) {
+	s.Description = strings.Join(strings.Fields(s.Description), " ")
+	for _, f := range reflect.VisibleFields(t) {
+		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		property, ok := s.Properties.Get(key)
+		if !ok {
+			continue
+		}
+		property.Description = strings.Join(strings.Fields(property.Description), " ")
+		at := name + "." + key
+		if values := closed[at]; len(values) == 1 {
+			property.Const = values[0]
+		} else {
+			property.Enum = values
+		}
+		if options == "" && (f.Type.Kind() == reflect.Pointer || slices.Contains(maybeNull, at)) {
+			s.Properties.Set(key, nullable(property))
+		}
+	}
+}
+
+func schemaFile(name string) string { return filepath.Join("docs", "schema", name+".v1.json") }
+
+func TestSchemas(t *testing.T) {
+	for _, s := range schemas {
+		got := generate(t, s.name, s.document)
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(schemaFile(s.name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(schemaFile(s.name), got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(schemaFile(s.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+			t.Errorf("%s is not what the types say (go test . -update writes it; a document that was valid must stay so, or the version changes):\n%s", schemaFile(s.name), diff)
+		}
+	}
+}
+
+// compile reads the committed schemas.
+func compile(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	compiled := map[string]*jsonschema.Schema{}
+	for _, s := range schemas {
+		f, err := os.Open(schemaFile(s.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		doc, err := jsonschema.UnmarshalJSON(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AddResource(schemaFile(s.name), doc); err != nil {
+			t.Fatal(err)
+		}
+		if compiled[s.name], err = c.Compile(schemaFile(s.name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return compiled
+}
+
+// documents are the JSON texts of a run, by kind.
+type documents map[string][][]byte
+
+// collect reads what lies in a run's directory, by the names of its files.
+func collect(t *testing.T, dir string) documents {
+	t.Helper()
+	found := documents{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case e.Name() == "run.json":
+			found["run"] = append(found["run"], text)
+		case strings.HasSuffix(e.Name(), ".json"):
+			found["row"] = append(found["row"], text)
+		case strings.HasSuffix(e.Name(), ".requests.jsonl.zst"):
+			found["record"] = append(found["record"], lines(t, text)...)
+		}
+	}
+	return found
+}
+
+// lines are those of compressed records.
+func lines(t *testing.T, compressed []byte) [][]byte {
+	t.Helper()
+	z, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	text, err := z.DecodeAll(compressed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+}
+
+// parse reads JSON with its numbers as they are written.
+func parse(t *testing.T, text []byte) any {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// validate holds documents against their schemas, and says where it was.
+func validate(t *testing.T, compiled map[string]*jsonschema.Schema, where string, found documents) {
+	t.Helper()
+	for kind, texts := range found {
+		for _, text := range texts {
+			if err := compiled[kind].Validate(parse(t, text)); err != nil {
+				t.Errorf("%s: %v\n%.2000s", where, err, text)
+			}
+		}
+	}
+}
+
+// TestSchemasOfTheExample holds the results that are in the repository to the schemas.
+func TestSchemasOfTheExample(t *testing.T) {
+	compiled := compile(t)
+	err := filepath.WalkDir(filepath.Join("results", "example"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "run.json" {
+			return err
+		}
+		dir := filepath.Dir(name)
+		validate(t, compiled, dir, collect(t, dir))
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
