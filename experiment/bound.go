@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 
 	"bench/experiment/roofline"
@@ -35,7 +36,7 @@ func NewBounds(models roofline.Models, model string, t Target) Bounds {
 // of is the bound for the batch and the context that were observed, not the nominal ones.
 func (b Bounds) of(s *Summary, t Target) (*RowBound, string) {
 	if b.setup == nil {
-		return nil, b.missing
+		return nil, b.why()
 	}
 	n := float64(s.Requests.Completed)
 	if n == 0 {
@@ -62,10 +63,12 @@ func (b Bounds) of(s *Summary, t Target) (*RowBound, string) {
 	return r, ""
 }
 
+func (b Bounds) why() string { return cmp.Or(b.missing, "no model and no hardware to compute it from") }
+
 // String says what the bounds are computed for, or why there are none.
 func (b Bounds) String() string {
 	if b.setup == nil {
-		return "no bounds: " + b.missing
+		return "no bounds: " + b.why()
 	}
 	return fmt.Sprintf("bounds for %s on %d × %s", b.setup.Model.ID, max(b.setup.GPUs, 1), b.setup.Device.ID)
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func (c *Contract) DecodeTOML(v any, bad func(key, problem, hint string)) {
 			c.decodeEach(table[key], bad)
 			continue
 		}
-		if l, ok := parseLimit(key, table[key], contractStats, func(p, h string) { bad(key, p, h) }); ok {
+		if l, ok := parseLimit(key, table[key], func(p, h string) { bad(key, p, h) }); ok {
 			c.Limits = append(c.Limits, l)
 		}
 	}
@@ -103,19 +104,24 @@ func (c *Contract) decodeEach(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-func parseLimit(key string, v any, known []string, bad func(problem, hint string)) (Limit, bool) {
+func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool) {
 	if unit, ok := single[key]; ok {
+		most, example := math.MaxFloat64, "2.0"
+		if unit == "share" {
+			most, example = 1, "0.001"
+		}
 		x, ok := number(v)
-		if !ok || x < 0 || (unit == "share" && x > 1) {
-			bad(fmt.Sprintf("%s wants a number, not %v", key, v), "write "+key+" = "+map[bool]string{true: "0.001", false: "2.0"}[unit == "share"])
+		if !ok || !(x >= 0 && x <= most) { // so written that it refuses TOML's nan and inf
+			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[unit == "share"]
+			bad(fmt.Sprintf("%s is %s, not %v", key, wanted, v), "write "+key+" = "+example)
 			return Limit{}, false
 		}
 		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
 	}
 	metric, stat, ok := cutStat(key)
-	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(known, stat) {
+	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(contractStats, stat) {
 		bad(fmt.Sprintf("unknown limit %q", key),
-			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(known, " ")+
+			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(contractStats, " ")+
 				"; or one of "+strings.Join(sortedKeys(single), " "))
 		return Limit{}, false
 	}
@@ -188,6 +194,18 @@ func sortedKeys[V any](m map[string]V) []string {
 // With is the contract with the limits of own in place of those of the same key.
 func (c Contract) With(own Contract) Contract {
 	return Contract{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
+}
+
+// forClass is the contract of a class with limits of its own. What the whole row owes, a throughput
+// or a price, a class does not owe alone: it has such a limit only where it states one.
+func (c Contract) forClass(own Contract) Contract {
+	inherited := Contract{Each: c.Each}
+	for _, l := range c.Limits {
+		if l.Stat != "" || l.Metric == "error_rate" {
+			inherited.Limits = append(inherited.Limits, l)
+		}
+	}
+	return inherited.With(own)
 }
 
 func override(base, own []Limit) []Limit {

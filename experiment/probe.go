@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,20 +45,26 @@ func (p *prober) probe() error {
 		p.d.client.NoReuse()
 		p.d.connections = "one for each request: the server closes them after an answer"
 	}
+	if p.stream = counts(r); !p.stream { // some servers count only in whole answers
+		whole := p.ask(text, false)
+		if whole.Outcome == openai.Connect {
+			return outcome(whole)
+		}
+		if !counts(whole) {
+			p.d.how = "text, one word taken for one token: the server does not count its tokens"
+			return nil
+		}
+	}
 	if p.api == openai.Completions && p.takesIDs() {
 		p.d.vocab = workload.Vocabulary{FirstID: firstID, IDs: idCount}
 		p.d.how = "token ids: exact, and without the server's tokenizing"
 		return nil
 	}
-	p.stream = r.HasUsage
-	if !p.stream { // some servers count only in whole answers
-		if r = p.ask(text, false); r.Outcome.Failed() || !r.HasUsage {
-			p.d.how = "text, one word taken for one token: the server does not count its tokens"
-			return nil
-		}
-	}
 	return p.calibrate()
 }
+
+// counts says that an answer tells the tokens of its prompt.
+func counts(r openai.Result) bool { return !r.Outcome.Failed() && r.HasUsage && r.PromptTokens > 0 }
 
 // accept sends one request, and finds out which optional field is in the way when it is refused.
 func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
@@ -75,7 +82,7 @@ func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
 	}
 	for _, f := range optional { // put each back that does no harm
 		delete(p.d.omit, f)
-		if back := p.ask(prompt, true); refused(back) {
+		if back := p.ask(prompt, true); back.Outcome.Failed() {
 			p.d.omit[f] = true
 		} else {
 			r = back
@@ -84,9 +91,9 @@ func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
 	return r, outcome(r)
 }
 
-// refused says that the server did not like the request itself.
+// refused says that the server may not have liked the request itself; some say so by a 500.
 func refused(r openai.Result) bool {
-	return r.Outcome == openai.Status && (r.Status == 400 || r.Status == 422)
+	return r.Outcome == openai.Status && slices.Contains([]int{400, 422, 500, 501}, r.Status)
 }
 
 func outcome(r openai.Result) error {
@@ -104,7 +111,33 @@ func (e *ProbeError) Error() string {
 	if e.Result.Status != 0 && e.Result.Status != 200 {
 		text = fmt.Sprintf("HTTP %d", e.Result.Status)
 	}
-	return text + ": " + e.Result.Error
+	text += ": " + e.Result.Error
+	if hint := e.hint(); hint != "" {
+		text += "\nhint: " + hint
+	}
+	return text
+}
+
+// hint is what can be done about the failure; empty where that is not known.
+func (e *ProbeError) hint() string {
+	r := e.Result
+	switch {
+	case r.Status == 401 || r.Status == 403:
+		return "give the key: --api-key-env VAR"
+	case r.Status == 404:
+		return `name another model or API: model = "…", api = "chat" or "completions" in [target]`
+	case r.Status == 429 || r.Status == 503:
+		return "the server is busy: try again when it is free"
+	case r.Status == 400 || r.Status == 422:
+		return "see what it says of the request: model, api and [target.extra_body] are yours"
+	case r.Status >= 500 || r.Outcome == openai.Connect || r.Outcome == openai.Truncated:
+		return "look at the server's log: it may have died"
+	case r.Outcome == openai.Timeout:
+		return `give it longer: timeout = "10m" in [target]; or look at the server's log`
+	case r.Outcome == openai.Protocol:
+		return "the endpoint does not speak the API: look at the URL"
+	}
+	return ""
 }
 
 // closes says whether the server closes a connection after a streamed answer. The pause gives it the
@@ -125,8 +158,8 @@ func (p *prober) takesIDs() bool {
 	for i := range ids {
 		ids[i] = firstID + int32(i)*(idCount-1)/23
 	}
-	r := p.ask(openai.Prompt{IDs: ids}, true)
-	return !r.Outcome.Failed() && r.HasUsage && r.PromptTokens == len(ids)
+	r := p.ask(openai.Prompt{IDs: ids}, p.stream)
+	return counts(r) && r.PromptTokens == len(ids)
 }
 
 // probeTime is long enough for a cold server, and short enough that a wrong address is soon noticed.
@@ -155,8 +188,8 @@ func (p *prober) count(text string) (int, error) {
 	if err := outcome(r); err != nil {
 		return 0, err
 	}
-	if !r.HasUsage || r.PromptTokens == 0 {
-		return 0, errors.New("the server stopped counting prompt tokens")
+	if !counts(r) {
+		return 0, errors.New("the server counts the tokens of some prompts only\nhint: run again; if it stays, look at what it answers by curl")
 	}
 	return r.PromptTokens, nil
 }
@@ -182,9 +215,13 @@ func (p *prober) calibrate() error {
 	if err != nil {
 		return err
 	}
+	if tokens <= 0 {
+		p.d.how = "text, one word taken for one token: the server's count does not grow with the prompt"
+		return nil
+	}
 	single := words
 	if tokens != len(words) {
-		if single, err = p.singles(words); err != nil {
+		if single, err = p.singles(nil, words); err != nil {
 			return err
 		}
 	}
@@ -201,23 +238,25 @@ func (p *prober) calibrate() error {
 	return p.verify()
 }
 
-// singles halves the list until a part holds only words of one token; small mixed parts are dropped.
-func (p *prober) singles(w []string) ([]string, error) {
+// singles appends to found the words of w that are one token each, until there are enough. It halves
+// the list until a part holds no other, and gives up a part of two tokens a word or more.
+func (p *prober) singles(found, w []string) ([]string, error) {
+	if len(found) >= 2*fewestWords {
+		return found, nil
+	}
 	tokens, _, err := p.cost(w)
 	switch {
 	case err != nil:
 		return nil, err
 	case tokens == len(w):
-		return w, nil
-	case len(w) <= 6:
-		return nil, nil
+		return append(found, w...), nil
+	case len(w) == 1 || tokens >= 2*len(w):
+		return found, nil
 	}
-	left, err := p.singles(w[:len(w)/2])
-	if err != nil {
+	if found, err = p.singles(found, w[:len(w)/2]); err != nil {
 		return nil, err
 	}
-	right, err := p.singles(w[len(w)/2:])
-	return append(append([]string{}, left...), right...), err
+	return p.singles(found, w[len(w)/2:])
 }
 
 // verify counts one prompt made with the vocabulary, and says how far off it is.

@@ -104,7 +104,8 @@ const flushEvery = 500
 
 // NewRecordWriter writes to w, which stays the caller's to close.
 func NewRecordWriter(w io.Writer) (*RecordWriter, error) {
-	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	// With a frame even around nothing, a stream of no record differs from a file that was never written.
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
 	if err != nil {
 		return nil, fmt.Errorf("starting the record stream: %w", err)
 	}
@@ -125,16 +126,28 @@ func (w *RecordWriter) Write(r *Record) error {
 // Close ends the stream; the file is whole only after it.
 func (w *RecordWriter) Close() error { return w.z.Close() }
 
+// Bounds on what reading a stream may take, whoever wrote it.
+const (
+	longestRecord = 16 << 20  // bytes of JSON; an answer of a million tokens has 8 MiB
+	widestWindow  = 128 << 20 // zstd --long; ours is 8 MiB at the most
+)
+
 // ReadRecords calls each for every record of a stream, in the order in which they ended. A stream
 // cut by a kill gives the records before the cut, then an error that wraps io.ErrUnexpectedEOF.
 func ReadRecords(r io.Reader, each func(*Record) error) error {
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	in := bufio.NewReader(r)
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+		return fmt.Errorf("opening the record stream: it is empty: %w", io.ErrUnexpectedEOF)
+	}
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(widestWindow))
 	if err != nil {
 		return fmt.Errorf("opening the record stream: %w", err)
 	}
 	defer z.Close()
-	d := json.NewDecoder(bufio.NewReaderSize(z, 1<<16))
+	text := &allowance{r: z}
+	d := json.NewDecoder(text)
 	for line := 1; ; line++ {
+		text.left = longestRecord
 		var rec Record
 		err := d.Decode(&rec)
 		if errors.Is(err, io.EOF) {
@@ -147,4 +160,19 @@ func ReadRecords(r io.Reader, each func(*Record) error) error {
 			return err
 		}
 	}
+}
+
+// allowance is a reader that errs beyond what it is allowed.
+type allowance struct {
+	r    io.Reader
+	left int
+}
+
+func (a *allowance) Read(p []byte) (int, error) {
+	if a.left <= 0 {
+		return 0, fmt.Errorf("it is longer than %d MiB", longestRecord>>20)
+	}
+	n, err := a.r.Read(p[:min(len(p), a.left)])
+	a.left -= n
+	return n, err
 }

@@ -119,7 +119,9 @@ func (s *Server) introduce(ctx context.Context, c *openai.Client) error {
 			return err
 		}
 	}
-	s.describe(models)
+	if err == nil {
+		s.describe(models)
+	}
 	s.Info.Version = answer(ctx, c, "/version", &s.Info.Headers)
 	s.Info.BuildInfo = buildInfo(ctx, c)
 	s.Info.Identity = s.identity()
@@ -199,13 +201,14 @@ func buildInfo(ctx context.Context, c *openai.Client) []string {
 
 // identity is a hash of what tells this server from another.
 func (s *Server) identity() string {
-	var max []any
-	for _, m := range s.Info.Models.([]any) {
+	var served []any
+	models, _ := s.Info.Models.([]any) // nil where the server lists none
+	for _, m := range models {
 		if t, ok := m.(map[string]any); ok {
-			max = append(max, t["id"], t["root"], t["max_model_len"], t["owned_by"])
+			served = append(served, t["id"], t["root"], t["max_model_len"], t["owned_by"])
 		}
 	}
-	b, err := json.Marshal([]any{s.Info.Model, max, s.Info.Version, s.Info.Headers["Server"], s.Info.Simulator})
+	b, err := json.Marshal([]any{s.Info.Model, served, s.Info.Version, s.Info.Headers["Server"], s.Info.Simulator})
 	if err != nil {
 		panic(err) // plain values that came from JSON
 	}

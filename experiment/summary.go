@@ -105,8 +105,10 @@ func (l *latencies) add(r *Record, stream bool) {
 	if len(r.Gaps) > 0 {
 		l.itlRequests++
 	}
-	l.events += len(r.Gaps) + 1
-	l.tokens += r.OutputTokens
+	if r.First.ok {
+		l.events += len(r.Gaps) + 1
+		l.tokens += r.OutputTokens
+	}
 }
 
 // tpot is (last − first) / (output tokens − 1) in ms, for two tokens or more.

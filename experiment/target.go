@@ -1,8 +1,9 @@
 package experiment
 
 import (
-	"maps"
-	"slices"
+	"fmt"
+	"math"
+	"strings"
 
 	"bench/experiment/openai"
 )
@@ -23,10 +24,13 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	if t.GPUs < 0 {
 		bad("gpus", "gpus is negative", "write gpus = 1")
 	}
-	if t.GPUHourUSD != nil && *t.GPUHourUSD < 0 {
-		bad("gpu_hour_usd", "the price is negative", "write gpu_hour_usd = 2.5")
+	if usd := t.GPUHourUSD; usd != nil && !(*usd >= 0 && *usd <= math.MaxFloat64) { // nan, too
+		bad("gpu_hour_usd", fmt.Sprintf("%v is no price", *usd), "write gpu_hour_usd = 2.5")
 	}
 }
+
+// priced says that the price of an hour is stated.
+func (t Target) priced() bool { return t.GPUHourUSD != nil && t.GPUs > 0 }
 
 // wantedFacts are what a reader of the report would ask for and bench can't see.
 var wantedFacts = []string{"driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
@@ -46,9 +50,8 @@ func (t Target) NotStated() []string {
 	if t.GPUHourUSD == nil {
 		missing = append(missing, "gpu_hour_usd")
 	}
-	stated := slices.Collect(maps.Keys(t.Facts))
 	for _, f := range wantedFacts {
-		if !slices.Contains(stated, f) {
+		if strings.TrimSpace(t.Facts[f]) == "" {
 			missing = append(missing, f)
 		}
 	}

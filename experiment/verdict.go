@@ -73,10 +73,12 @@ func (v *Verdict) judgePercentile(l Limit, window []*Record, stream bool) {
 	v.decide(len(values)+missing, over+missing, p, missing)
 }
 
+const notMeasured = "not measured: no request has this metric"
+
 // decide fills the verdict from counts: over of n were beyond the limit, 1−p may be.
 func (v *Verdict) decide(n, over int, p float64, failed int) {
 	if n == 0 {
-		v.undecided("not measured: no request has this metric")
+		v.undecided(notMeasured)
 		return
 	}
 	verdict, need := stats.Decide(n, over, p, confidence)
@@ -91,7 +93,8 @@ func (v *Verdict) decide(n, over int, p float64, failed int) {
 }
 
 // judgeGaps counts in requests, not in gaps: the gaps of one request depend on each other, and
-// taking them for independent would decide too soon.
+// taking them for independent would decide too soon. A failed request stands for as many infinite
+// gaps as the others have on average.
 func (v *Verdict) judgeGaps(l Limit, window []*Record) {
 	var gaps []float64
 	requests, over, failed := 0, 0, 0
@@ -111,22 +114,28 @@ func (v *Verdict) judgeGaps(l Limit, window []*Record) {
 			}
 		}
 	}
-	if len(gaps) == 0 {
-		v.undecided("no gap between tokens was measured")
-		return
-	}
-	slices.Sort(gaps)
 	p, isPercentile := l.P()
 	if !isPercentile {
-		mean := stats.Summarize(gaps).Mean
-		v.Value = &mean
+		if s := stats.Summarize(gaps); s != nil && failed == 0 {
+			v.Value = &s.Mean
+		}
 		v.undecided("a mean of pooled gaps is not judged; limit tpot_mean or itl_p95 instead")
 		return
 	}
-	x := stats.Quantile(gaps, p)
-	v.Value = &x
-	share := float64(over) / float64(len(gaps))
-	v.decide(requests+failed, int(math.Ceil(share*float64(requests)))+failed, p, failed)
+	overRequests := failed
+	if requests > 0 {
+		slices.Sort(gaps)
+		missing := (failed*len(gaps) + requests - 1) / requests
+		if x := stats.QuantileWithMissing(gaps, missing, p); !math.IsInf(x, 0) {
+			v.Value = &x
+		}
+		// ⌈over / len(gaps) · requests⌉, in whole numbers: a float would round up what is even.
+		overRequests += (over*requests + len(gaps) - 1) / len(gaps)
+	}
+	v.decide(requests+failed, overRequests, p, failed)
+	if requests == 0 {
+		return
+	}
 	v.Why += "; gaps counted by request, since those of one request depend on each other"
 }
 
@@ -143,9 +152,13 @@ func (v *Verdict) judgeMean(l Limit, window []*Record, stream bool) {
 		}
 	}
 	s := stats.Summarize(values)
-	if failed > 0 || s == nil {
+	switch {
+	case failed > 0:
 		v.Verdict = string(stats.Fail)
 		v.Why = fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", failed)
+		return
+	case s == nil:
+		v.undecided(notMeasured)
 		return
 	}
 	v.Value, v.Observed = &s.Mean, s.N
@@ -164,29 +177,34 @@ func (v *Verdict) judgeMean(l Limit, window []*Record, stream bool) {
 		v.Verdict = string(stats.Fail)
 	default:
 		v.Verdict = string(stats.Undecided)
-		v.Need = meanNeed(s, l.Value, z)
-		v.Why += fmt.Sprintf("; need %d more requests", v.Need)
+		if v.Need = meanNeed(s, l.Value, z); v.Need > 0 {
+			v.Why += fmt.Sprintf("; need %d more requests", v.Need)
+		}
 	}
 }
 
-// meanNeed is how many more requests would move the interval off the limit, if mean and spread stay.
+// meanNeed is how many more requests would move the interval off the limit, if mean and spread
+// stay; 0 where ten million would not, as in stats.Decide.
 func meanNeed(s *stats.Summary, limit, z float64) int {
-	d := math.Abs(s.Mean - limit)
-	if d == 0 {
-		return s.N
+	total := math.Ceil(math.Pow(z*s.Std/(s.Mean-limit), 2)) + 1 // +Inf where they are equal
+	if total > 1e7 {
+		return 0
 	}
-	total := math.Ceil(math.Pow(z*s.Std/d, 2)) + 1
-	return max(1, int(math.Min(total, 1e9))-s.N)
+	return max(1, int(total)-s.N)
 }
 
 // judgeErrors asks whether the true rate is within the limit: no failure in few requests proves little.
 func (v *Verdict) judgeErrors(l Limit, s *Summary) {
 	v.Value = &s.ErrorRate
-	if l.Value == 0 {
+	switch { // at the ends nothing is left to chance
+	case l.Value == 0 && s.Requests.Failed > 0:
+		v.Verdict, v.Why = string(stats.Fail), fmt.Sprintf("%d requests failed", s.Requests.Failed)
+		return
+	case l.Value == 0:
 		v.Verdict, v.Why = string(stats.Pass), "no request failed"
-		if s.Requests.Failed > 0 {
-			v.Verdict, v.Why = string(stats.Fail), fmt.Sprintf("%d requests failed", s.Requests.Failed)
-		}
+		return
+	case l.Value >= 1:
+		v.Verdict, v.Why = string(stats.Pass), "every request may fail"
 		return
 	}
 	verdict, need := stats.Decide(s.Requests.Planned, s.Requests.Failed, 1-l.Value, confidence)
@@ -199,6 +217,10 @@ func (v *Verdict) judgeErrors(l Limit, s *Summary) {
 
 // judgeFigure compares a figure of the whole window; it is one measurement, without an interval.
 func (v *Verdict) judgeFigure(l Limit, s *Summary, t Target) {
+	if l.Unit == "usd" && t.priced() && s.Throughput.OutputTokensPerS == 0 {
+		v.Verdict, v.Why = string(stats.Fail), "no output token came inside the window: the price has no value"
+		return
+	}
 	x, missing := figure(l.Metric, s, t)
 	if missing != "" {
 		v.undecided(missing)
@@ -237,7 +259,7 @@ func figure(metric string, s *Summary, t Target) (x float64, missing string) {
 	}
 	usd, ok := CostPerMillion(s, t)
 	if !ok {
-		return 0, "the price, the number of GPUs or the throughput is missing: write gpus and gpu_hour_usd in [target]"
+		return 0, "the price or the number of GPUs is not stated: write gpus and gpu_hour_usd in [target]"
 	}
 	return usd, ""
 }
@@ -245,7 +267,7 @@ func figure(metric string, s *Summary, t Target) (x float64, missing string) {
 // CostPerMillion is the price of a million output tokens in USD at this row's throughput; false
 // where price or GPUs are not stated, or nothing came.
 func CostPerMillion(s *Summary, t Target) (usd float64, ok bool) {
-	if t.GPUHourUSD == nil || t.GPUs == 0 || s.Throughput.OutputTokensPerS <= 0 {
+	if !t.priced() || s.Throughput.OutputTokensPerS <= 0 {
 		return 0, false
 	}
 	return *t.GPUHourUSD * float64(t.GPUs) / 3600 / s.Throughput.OutputTokensPerS * 1e6, true

@@ -54,9 +54,6 @@ type Measured struct {
 	Start, End time.Duration
 }
 
-// forever is longer than any row.
-const forever = time.Duration(1 << 62)
-
 // ahead is how many bodies are encoded before their time: enough for a burst, bounded in memory.
 const ahead = 128
 
@@ -73,48 +70,42 @@ type driver struct {
 	free   chan time.Duration // an entry for each free slot: when it became free; nil = no bound
 	done   chan *Job
 	sends  sync.WaitGroup
+	window window // of the dispatcher alone
 
-	// Of the dispatcher alone:
-	counted  int  // requests of the window so far
-	started  bool // the window's start is known
-	measured Measured
-	grace    *time.Timer
-
-	halt        context.CancelFunc // ends the dispatching
-	closed      atomic.Bool        // no further request belongs to the window
-	outstanding atomic.Int64       // requests of the window that are not over
-	lastEnd     atomic.Int64       // of the window's requests so far
-	over        chan struct{}      // closed when the window's last request, or the grace period, has ended
-	overOnce    sync.Once
+	halt        context.CancelCauseFunc // ends the dispatching; openai.ErrUnfinished: because the row is over
+	outstanding atomic.Int64            // requests of the window that are not over, and 1 for the window itself
+	lastEnd     atomic.Int64            // of the window's requests so far
 }
 
-// Run drives the load until the window's last request has ended, or its grace period, and then
-// cancels what is left in flight. It returns the window's bounds; the error is ctx's, or Each's.
+// Run drives the load until the window and its last request have ended, or its grace period, and
+// then cancels what is left in flight. It returns the window's bounds; the error is ctx's, or
+// Each's. A closed loop that counts requests has no end but its requests' own: Send must bound them.
 func Run(ctx context.Context, c Config) (Measured, error) {
 	if c.Wait == nil {
 		c.Wait = waitUntil
 	}
-	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024), over: make(chan struct{})}
+	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024)}
+	d.window = window{Load: c.Load, rate: c.Rate}
 	if c.Concurrency > 0 {
 		d.free = make(chan time.Duration, c.Concurrency)
 		for range c.Concurrency {
 			d.free <- 0
 		}
 	}
+	d.outstanding.Store(1)
 	stopCtx, stop := context.WithCancel(ctx) // ends encoding and dispatching
 	defer stop()
 	killCtx, kill := context.WithCancelCause(context.WithoutCancel(ctx)) // ends requests in flight
 	defer kill(nil)
 
+	scheduled := c.scheduledEnd()
 	var helpers sync.WaitGroup
 	full := make(chan struct{})
 	helpers.Go(func() { d.encode(stopCtx, full) })
 	<-full
 	d.epoch = time.Now()
-	d.measured.Epoch = d.epoch
 	helpers.Go(func() {
-		d.dispatch(stopCtx, killCtx)
-		d.finish(stopCtx, kill)
+		d.dispatch(stopCtx, killCtx, kill, scheduled)
 		stop()
 		close(d.done)
 	})
@@ -129,10 +120,11 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 		}
 	}
 	helpers.Wait()
+	measured := Measured{Epoch: d.epoch, Start: d.window.start, End: d.window.bound(time.Duration(d.lastEnd.Load()))}
 	if failed != nil {
-		return d.measured, failed
+		return measured, failed
 	}
-	return d.measured, ctx.Err()
+	return measured, ctx.Err()
 }
 
 // encode keeps the bodies ahead of the dispatcher, and closes full when it has got ahead once.
@@ -153,29 +145,38 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 	}
 }
 
-// dispatch sends each request at its time until the window is over.
-func (d *driver) dispatch(ctx, killCtx context.Context) {
+// dispatch sends each request at its time until the row is over, and then ends what is in flight.
+func (d *driver) dispatch(ctx, killCtx context.Context, kill context.CancelCauseFunc, scheduled time.Duration) {
+	loop, halt := context.WithCancelCause(ctx)
+	defer halt(nil)
+	d.halt = halt
+	grace := time.AfterFunc(forever, func() { halt(openai.ErrUnfinished) })
+	defer grace.Stop()
+	d.window.arm = func(end time.Duration) { grace.Reset(time.Until(d.epoch.Add(end)) + d.GraceTime()) }
+	if d.Rate > 0 && !d.Rate.IsInf() {
+		d.window.arm(scheduled)
+	}
+	d.window.open()
+	d.sendAll(loop, ctx, killCtx)
+	d.finish(loop, kill)
+}
+
+// sendAll takes the plan's requests one by one, until loop ends or the last has been sent.
+func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
 	if d.Rate > 0 { // a closed loop waits for slots, not for times: hand-over is faster unlocked
 		defer lockThread()()
 	}
-	loop, halt := context.WithCancel(ctx)
-	defer halt()
-	d.halt = halt
-	d.grace = time.AfterFunc(forever, func() {
-		d.endOver()
-		halt()
-	})
-	if d.Warmup.Requests == 0 && !d.Rate.IsInf() {
-		d.start(time.Duration(d.Warmup.Time))
-	}
 	for {
 		p, ok := d.next(loop)
+		if !ok && isOver(loop) && d.Rate > 0 {
+			p, ok = d.next(ctx) // no request of the window is forgotten, not the one at hand either
+		}
 		if !ok {
 			return
 		}
 		job := &Job{Request: p.request}
 		if !d.admit(loop, job) {
-			d.abandon(ctx, job)
+			d.abandon(loop, ctx, job)
 			return
 		}
 		d.sends.Add(1)
@@ -192,16 +193,20 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 	}
 }
 
-// admit waits for the request's arrival and for a slot; false when the load is over first.
+// admit waits until the request may go; false when the dispatching is over.
 func (d *driver) admit(ctx context.Context, job *Job) bool {
 	if d.Rate == 0 {
 		freed, ok := d.slot(ctx)
 		job.At, job.Ready = freed, freed
-		return ok && d.place(job)
+		if ok {
+			d.place(ctx, job)
+		}
+		return ok && ctx.Err() == nil
 	}
 	job.At = job.Request.At
-	if !d.place(job) {
-		return false
+	d.place(ctx, job)
+	if job.Phase == Cooldown && d.Rate.IsInf() {
+		return false // all are sent: no load goes on behind them
 	}
 	d.Wait(ctx, d.epoch.Add(job.At))
 	freed, ok := d.slot(ctx)
@@ -222,83 +227,49 @@ func (d *driver) slot(ctx context.Context) (freed time.Duration, ok bool) {
 	}
 }
 
-// place gives the request its phase, and the window its bounds as they become known; false when
-// the window is over and so is every request of it.
-func (d *driver) place(job *Job) bool {
-	if !d.started && job.Request.Index >= d.Warmup.Requests {
-		d.start(job.At)
-	}
-	switch {
-	case !d.started || job.At < d.measured.Start:
-		job.Phase = Warmup
-		return true
-	case !d.closed.Load() && !d.past(job.At):
-		job.Phase = Window
-		d.counted++
+// place gives the request its phase. The first one behind the window ends it, but not before its
+// time: what the warm-up's requests still do in it counts too.
+func (d *driver) place(ctx context.Context, job *Job) {
+	closed := d.window.closed
+	job.Phase = d.window.place(job.Request.Index, job.At)
+	if job.Phase == Window {
 		d.outstanding.Add(1)
-		if d.counted == d.Requests && (!d.Rate.IsInf() || d.Grace > 0) {
-			d.grace.Reset(max(0, time.Until(d.epoch.Add(job.At))) + d.GraceTime())
+		if d.window.complete() {
+			d.window.completed(time.Since(d.epoch))
 		}
-		return true
 	}
-	job.Phase = Cooldown
-	if d.measured.End == 0 && !d.Rate.IsInf() {
-		d.measured.End = job.At
-	}
-	d.closed.Store(true)
-	if d.outstanding.Load() == 0 {
-		d.endOver()
-		return false
-	}
-	return !d.Rate.IsInf()
-}
-
-// start fixes the window's start, and its end where that is a matter of time.
-func (d *driver) start(at time.Duration) {
-	d.started = true
-	d.measured.Start = at
-	if d.Duration > 0 && !d.Rate.IsInf() {
-		d.grace.Reset(time.Until(d.epoch.Add(at+time.Duration(d.Duration))) + d.GraceTime())
+	if d.window.closed && !closed {
+		d.Wait(ctx, d.epoch.Add(d.window.end))
+		d.release()
 	}
 }
 
-// past says that an arrival lies behind the window's end, and fixes that end.
-func (d *driver) past(at time.Duration) bool {
-	if d.Requests > 0 && d.counted >= d.Requests {
-		return true
+// release ends the dispatching when nothing of the window is left.
+func (d *driver) release() {
+	if d.outstanding.Add(-1) == 0 {
+		d.halt(openai.ErrUnfinished)
 	}
-	if end := d.measured.Start + time.Duration(d.Duration); d.Duration > 0 && at >= end {
-		d.measured.End = end
-		return true
-	}
-	return false
 }
 
 // abandon accounts for the arrivals of the window, from this one on, that were never sent when the
 // grace period ended: they are unfinished, not forgotten. After an interruption nothing is counted.
-func (d *driver) abandon(ctx context.Context, job *Job) {
-	for d.Rate > 0 && d.isOver() && job.Phase != Cooldown {
+func (d *driver) abandon(loop, ctx context.Context, job *Job) {
+	for d.Rate > 0 && isOver(loop) && job.Phase != Cooldown {
 		job.Ready = openai.Never
 		job.Result = openai.Result{Outcome: openai.Unfinished, Error: "not sent before the end of the grace period",
-			Sent: openai.Never, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never}
+			Sent: openai.Never, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never}
 		d.done <- job
 		p, ok := d.next(ctx)
 		if !ok {
 			return
 		}
 		job = &Job{Request: p.request, At: p.request.At}
-		d.place(job)
+		d.place(loop, job)
 	}
 }
 
-func (d *driver) isOver() bool {
-	select {
-	case <-d.over:
-		return true
-	default:
-		return false
-	}
-}
+// isOver says that the row came to its end, and was not interrupted.
+func isOver(loop context.Context) bool { return context.Cause(loop) == openai.ErrUnfinished }
 
 func (d *driver) send(ctx context.Context, job *Job, body []byte) {
 	defer d.sends.Done()
@@ -306,9 +277,7 @@ func (d *driver) send(ctx context.Context, job *Job, body []byte) {
 	ended := time.Since(d.epoch)
 	if job.Phase == Window {
 		raise(&d.lastEnd, int64(ended))
-		if d.outstanding.Add(-1) == 0 && d.closed.Load() {
-			d.endOver()
-		}
+		d.release()
 	}
 	if d.free != nil {
 		d.free <- ended
@@ -316,29 +285,17 @@ func (d *driver) send(ctx context.Context, job *Job, body []byte) {
 	d.done <- job
 }
 
-// endOver says that the window's last request, or its grace period, is over. It wakes a dispatcher
-// that waits for an arrival; that of a closed loop is woken by the slot that becomes free now, a
-// moment that may be the window's end.
-func (d *driver) endOver() {
-	d.overOnce.Do(func() { close(d.over) })
-	if d.Rate > 0 {
-		d.halt()
-	}
-}
-
-// finish waits for the window's requests, then ends what is left in flight, and waits for that.
-func (d *driver) finish(ctx context.Context, kill context.CancelCauseFunc) {
-	defer d.grace.Stop()
+// finish waits for the end of the row, then ends what is left in flight, and waits for that.
+func (d *driver) finish(loop context.Context, kill context.CancelCauseFunc) {
 	idle := make(chan struct{})
 	go func() {
 		d.sends.Wait()
 		close(idle)
 	}()
-	select {
-	case <-d.over:
+	<-loop.Done()
+	if isOver(loop) {
 		kill(openai.ErrUnfinished)
-	case <-idle:
-	case <-ctx.Done():
+	} else {
 		drained := time.NewTimer(d.Drain)
 		defer drained.Stop()
 		select {
@@ -348,9 +305,6 @@ func (d *driver) finish(ctx context.Context, kill context.CancelCauseFunc) {
 		kill(context.Canceled)
 	}
 	<-idle
-	if d.measured.End == 0 {
-		d.measured.End = time.Duration(d.lastEnd.Load())
-	}
 }
 
 func raise(a *atomic.Int64, v int64) {

@@ -6,6 +6,7 @@ package load
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -27,14 +28,15 @@ type Span time.Duration
 
 // DecodeTOML takes a duration in quotes.
 func (s *Span) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	const hint = `write "10s", "500ms" or "2m"`
 	text, ok := v.(string)
 	if !ok {
-		bad("", fmt.Sprintf("a duration is written in quotes with its unit, not %v", v), fmt.Sprintf(`write "%vs"`, v))
+		bad("", fmt.Sprintf("a duration is written in quotes with its unit, not %v", v), hint)
 		return
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		bad("", fmt.Sprintf("%q is not a duration", text), `write "10s", "500ms" or "2m"`)
+		bad("", fmt.Sprintf("%q is not a duration", text), hint)
 		return
 	}
 	*s = Span(d)
@@ -51,7 +53,7 @@ func (s *Span) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading a number of seconds: %w", err)
 	}
-	*s = Span(x * float64(time.Second))
+	*s = Span(math.Round(x * float64(time.Second)))
 	return nil
 }
 
@@ -69,21 +71,25 @@ func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
 			bad("", fmt.Sprintf("%d is not a number of requests", x), "write warmup = 50")
 			return
 		}
-		e.Requests = int(x)
+		*e = Extent{Requests: int(x)}
 	case string:
+		*e = Extent{}
 		e.Time.DecodeTOML(v, bad)
 	default:
 		bad("", fmt.Sprintf("a warm-up is a duration or a number of requests, not %v", v), `write warmup = "10s" or warmup = 50`)
 	}
 }
 
+// maxConcurrency is how many connections one address can have to another.
+const maxConcurrency = 1<<16 - 1
+
 // Check reports what is wrong or impossible; open says that the row has a rate, all that it is "inf".
 func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if !open && l.Concurrency == 0 {
 		bad("", "neither rate nor concurrency", "write rate = 4 (open loop) or concurrency = 8 (closed loop)")
 	}
-	if l.Concurrency < 0 {
-		bad("concurrency", "concurrency is negative", "write concurrency = 8")
+	if l.Concurrency < 0 || l.Concurrency > maxConcurrency {
+		bad("concurrency", fmt.Sprintf("concurrency %d is not between 1 and %d", l.Concurrency, maxConcurrency), "write concurrency = 8")
 	}
 	if l.Requests < 0 {
 		bad("requests", "requests is negative", "write requests = 1000")
@@ -97,9 +103,12 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if l.Requests == 0 {
 		bad("rate", `rate = "inf" sends all requests at once, and needs their number`, "write requests = 1000")
 	}
-	if l.Concurrency == 0 && l.Warmup != (Extent{}) {
+	switch {
+	case l.Concurrency == 0 && l.Warmup != (Extent{}):
 		bad("warmup", `rate = "inf" without a cap sends everything at once: there is nothing to warm up with`,
 			"write warmup = 0 in this row, or cap it with concurrency = 64")
+	case l.Warmup.Time > 0:
+		bad("warmup", `with rate = "inf" every request arrives at the start: a time divides nothing`, "write warmup = 50 (requests) in this row")
 	}
 }
 
@@ -115,8 +124,9 @@ func (l Load) GraceTime() time.Duration {
 // second, 0 = closed loop); known is false where that depends on how fast the server answers.
 func (l Load) Expected(rate float64) (d time.Duration, known bool) {
 	window := time.Duration(l.Duration)
+	unknown := rate == 0 || math.IsInf(rate, 1)
 	if l.Requests > 0 {
-		if rate == 0 || rate > 1e12 {
+		if unknown {
 			return time.Duration(l.Warmup.Time) + window, false
 		}
 		byCount := time.Duration(float64(l.Requests) / rate * float64(time.Second))
@@ -126,7 +136,7 @@ func (l Load) Expected(rate float64) (d time.Duration, known bool) {
 	}
 	warmup := time.Duration(l.Warmup.Time)
 	if l.Warmup.Requests > 0 {
-		if rate == 0 || rate > 1e12 {
+		if unknown {
 			return window, false
 		}
 		warmup = time.Duration(float64(l.Warmup.Requests) / rate * float64(time.Second))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // Length is a number of tokens: fixed, or drawn for each request. Drawn lengths are rounded to
@@ -30,8 +31,18 @@ func (l Length) set() bool { return l.Dist != "" }
 // IsZero says that no length is stated.
 func (l Length) IsZero() bool { return !l.set() }
 
+type keyList struct{ must, may []string }
+
+func (k keyList) String() string {
+	s := strings.Join(k.must, " and ")
+	if len(k.may) > 0 {
+		s += ", optionally " + strings.Join(k.may, " and ")
+	}
+	return s
+}
+
 // lengthKeys are the keys of each distribution, the ones that must be there first.
-var lengthKeys = map[string]struct{ must, may []string }{
+var lengthKeys = map[string]keyList{
 	"uniform":   {[]string{"min", "max"}, nil},
 	"normal":    {[]string{"mean", "std"}, []string{"min", "max"}},
 	"lognormal": {[]string{"p50", "p95"}, []string{"min", "max"}},
@@ -61,34 +72,37 @@ func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint strin
 		bad("dist", fmt.Sprintf("unknown distribution %q", dist), `use "uniform", "normal" or "lognormal"`)
 		return
 	}
-	values := map[string]float64{}
+	values, wrong := map[string]float64{}, false
+	report := func(key, problem, hint string) { wrong = true; bad(key, problem, hint) }
 	for _, k := range sorted(t) {
 		if k == "dist" {
 			continue
 		}
 		if !slices.Contains(keys.must, k) && !slices.Contains(keys.may, k) {
-			bad(k, fmt.Sprintf("%s has no key %q", dist, k), fmt.Sprintf("its keys are %v, and optionally %v", keys.must, keys.may))
+			report(k, fmt.Sprintf("%s has no key %q", dist, k), "its keys are "+keys.String())
 			continue
 		}
 		x, ok := toFloat(t[k])
-		if !ok || x < 0 || x > maxTokens || math.IsNaN(x) {
-			bad(k, fmt.Sprintf("%v is not a number of tokens", t[k]), "write "+k+" = 300")
+		if whole := k == "min" || k == "max"; !ok || !(x >= 0 && x <= maxTokens) || whole && x != math.Trunc(x) {
+			report(k, fmt.Sprintf("%v is not a number of tokens", t[k]), "write "+k+" = 300")
 			continue
 		}
 		values[k] = x
 	}
 	for _, k := range keys.must {
-		if _, ok := values[k]; !ok && t[k] == nil {
-			bad("", fmt.Sprintf("%s needs %s", dist, k), fmt.Sprintf("its keys are %v", keys.must))
+		if t[k] == nil {
+			report("", fmt.Sprintf("%s needs %s", dist, k), "its keys are "+keys.String())
 		}
 	}
 	*l = Length{Dist: dist, Mean: values["mean"], Std: values["std"], P50: values["p50"], P95: values["p95"],
 		Min: int(values["min"]), Max: int(values["max"])}
-	l.check(bad)
+	if !wrong {
+		l.check(bad)
+	}
 }
 
 func (l Length) check(bad func(key, problem, hint string)) {
-	if l.Max > 0 && l.Min > l.Max {
+	if l.Min > l.Max && (l.Max > 0 || l.Dist == "uniform") {
 		bad("max", fmt.Sprintf("max %d is below min %d", l.Max, l.Min), "make max at least min")
 	}
 	switch l.Dist {
@@ -183,14 +197,15 @@ func sorted(m map[string]any) []string {
 	return keys
 }
 
+// most is the largest length; without a max, one that few exceed.
 func (l Length) most() int {
 	switch {
 	case l.Max > 0:
 		return l.Max
 	case l.Dist == "normal":
-		return int(l.Mean + 2*l.Std)
+		return max(l.Min, int(l.Mean+2*l.Std))
 	case l.Dist == "lognormal":
-		return int(l.P95)
+		return max(l.Min, int(l.P95))
 	}
 	return int(l.Mean)
 }

@@ -79,6 +79,14 @@ func (p *Plan) Next() Request {
 	return r
 }
 
+// Arrivals gives the intended arrivals from the next request on, without end; the plan stays where it is.
+func (p *Plan) Arrivals(yield func(time.Duration) bool) {
+	at := p.at
+	for i := p.next + 1; yield(at); i++ {
+		at += p.gap(i)
+	}
+}
+
 // gap is the time between arrival i−1 and arrival i: exactly 1/rate on average, of the process asked for.
 func (p *Plan) gap(i int) time.Duration {
 	if p.w.Rate == 0 || p.w.Rate.IsInf() {

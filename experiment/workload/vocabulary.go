@@ -20,8 +20,10 @@ type Vocabulary struct {
 
 // TokenIDs appends the prompt of a request.
 func (v *Vocabulary) TokenIDs(dst []int32, r *Request) []int32 {
+	var pcg rand.PCG
+	src := rand.New(&pcg)
 	for _, b := range r.Blocks {
-		src := rand.New(rand.NewPCG(b.ID, streamBlock))
+		pcg.Seed(b.ID, streamBlock)
 		for range b.Tokens {
 			dst = append(dst, v.FirstID+src.Int32N(v.IDs))
 		}
@@ -30,28 +32,29 @@ func (v *Vocabulary) TokenIDs(dst []int32, r *Request) []int32 {
 }
 
 // Text is the prompt of a request as words. The overhead comes off the end, where prompts differ
-// anyway; a prompt shorter than its overhead is one word.
+// (all but those whose suffix is shorter than the overhead); a prompt shorter than its overhead is
+// one word.
 func (v *Vocabulary) Text(r *Request) string {
-	want := float64(r.Input-v.Overhead) / v.TokensPerWord
-	left := max(int(want+0.5), 1)
+	left := max(int(float64(r.Input-v.Overhead)/v.TokensPerWord+0.5), 1)
 	var s strings.Builder
-	tokens, words := 0.0, 0
-	for _, b := range r.Blocks {
-		src := rand.New(rand.NewPCG(b.ID, streamBlock))
-		// Whole words of this block: cumulative, so that fractions are not lost block by block.
-		tokens += float64(b.Tokens) / v.TokensPerWord
-		for ; words < int(tokens+1e-9) && words < left; words++ {
+	var pcg rand.PCG
+	src := rand.New(&pcg)
+	words := 0
+	upTo := func(n int) {
+		for ; words < min(n, left); words++ {
 			if words > 0 {
 				s.WriteString(v.Sep)
 			}
 			s.WriteString(v.Words[src.IntN(len(v.Words))])
 		}
 	}
-	for src := rand.New(rand.NewPCG(r.Blocks[len(r.Blocks)-1].ID, streamGroup)); words < left; words++ {
-		if words > 0 {
-			s.WriteString(v.Sep)
-		}
-		s.WriteString(v.Words[src.IntN(len(v.Words))])
+	tokens := 0
+	for _, b := range r.Blocks {
+		pcg.Seed(b.ID, streamBlock)
+		// Whole words of this block: cumulative, so that fractions are not lost block by block.
+		tokens += b.Tokens
+		upTo(int(float64(tokens)/v.TokensPerWord + 1e-9))
 	}
+	upTo(left) // the last block goes on: rounding, or an overhead below zero
 	return s.String()
 }

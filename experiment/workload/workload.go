@@ -66,8 +66,11 @@ func (r Rate) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *Rate) UnmarshalJSON(b []byte) error {
 	x, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	if err != nil {
+		return fmt.Errorf("reading a rate: %w", err)
+	}
 	*r = Rate(x)
-	return err
+	return nil
 }
 
 // DecodeTOML takes a number or "inf".
@@ -88,10 +91,13 @@ func (r *Rate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		bad("", fmt.Sprintf("rate is a number, not %T", v), hint)
 		return
 	}
-	if !(*r > 0) || (r.IsInf() && v != "inf") {
-		bad("", fmt.Sprintf("rate %v is not above 0", v), hint)
+	if v != "inf" && !(*r >= minRate && *r <= maxRate) {
+		bad("", fmt.Sprintf("rate %v is not between %v and %.0f requests per second", v, minRate, maxRate), hint)
 	}
 }
+
+// Bounds of a finite rate: far outside every use, and safe from an overflow of its arrivals.
+const minRate, maxRate = 1e-4, 1e6
 
 // Check reports what is wrong or impossible.
 func (w Workload) Check(bad func(key, problem, hint string)) {
@@ -134,10 +140,14 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	if w.Burstiness != 0 && w.Arrival != "gamma" {
 		bad("burstiness", "burstiness is a parameter of gamma arrivals", `write arrival = "gamma"`)
 	}
-	if w.Burstiness < 0 || math.IsInf(w.Burstiness, 0) || math.IsNaN(w.Burstiness) {
-		bad("burstiness", "burstiness is not above 0", "write burstiness = 0.5 (below 1 is burstier than Poisson)")
+	if w.Burstiness != 0 && !(w.Burstiness >= minBurstiness && w.Burstiness <= maxBurstiness) {
+		bad("burstiness", fmt.Sprintf("burstiness %v is not between %v and %.0f", w.Burstiness, minBurstiness, maxBurstiness),
+			"write burstiness = 0.5 (below 1 is burstier than Poisson)")
 	}
 }
+
+// Bounds of the burstiness: gaps that vary by 30 times their mean, and hardly at all.
+const minBurstiness, maxBurstiness = 1e-3, 1e6
 
 // checkShape judges one class of requests; key is the path of its table with a dot, or empty.
 func checkShape(key string, input, output Length, p *Prefix, bad func(key, problem, hint string)) {
@@ -162,8 +172,11 @@ func checkShape(key string, input, output Length, p *Prefix, bad func(key, probl
 		bad(key+"prefix.state", fmt.Sprintf("unknown prefix state %q", p.State), "use cold, shared or warm")
 	}
 	if input.set() && p.Tokens >= input.Least() {
-		bad(key+"prefix.tokens", fmt.Sprintf("the prefix of %d tokens leaves nothing of the shortest input of %d", p.Tokens, input.Least()),
-			"input includes the prefix: make input larger or the prefix shorter")
+		hint := "input includes the prefix: make input larger or the prefix shorter"
+		if input.Dist != "fixed" {
+			hint = fmt.Sprintf("input includes the prefix: write min = %d in input, or make the prefix shorter", p.Tokens+1)
+		}
+		bad(key+"prefix.tokens", fmt.Sprintf("the prefix of %d tokens leaves nothing of the shortest input of %d", p.Tokens, input.Least()), hint)
 	}
 }
 

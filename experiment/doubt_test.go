@@ -1,0 +1,201 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/roofline"
+	"bench/experiment/workload"
+)
+
+// flawless is a row without a doubt, of which nothing was left unchecked: 100 requests, a slot
+// each for 10 ms after the other.
+func flawless() *evidence {
+	e := &evidence{Row: &Row{}, vocab: &workload.Vocabulary{}}
+	e.Spec = sound()
+	e.Spec.Rate, e.Spec.Concurrency, e.Spec.Warmup = 100, 1, load.Extent{Requests: 1}
+	e.Window = Window{StartUs: 0, EndUs: 1_000_000}
+	warm := answered(-9000, -8000, -7000)
+	warm.Phase = PhaseWarmup
+	e.records = append(e.records, warm)
+	for i := range int64(100) {
+		r := answered(i*10_000, i*10_000+5000, i*10_000+9999)
+		r.CachedTokens = new(0)
+		e.records = append(e.records, r)
+	}
+	e.Clock = Clock{Stamps: "kernel", KernelStamps: 200}
+	e.Bound = &RowBound{TPOT: roofline.Bound{FloorMs: 1}}
+	return e
+}
+
+// window are the requests of the window.
+func (e *evidence) window() []*Record { return e.records[1:] }
+
+func (e *evidence) checked() *evidence {
+	e.Summary = Summarize(e.records, e.Window, e.Spec.Streams(), nil, 0)
+	e.Lengths = lengths(e.records)
+	e.doubt()
+	return e
+}
+
+func TestDoubts(t *testing.T) {
+	fail := func(n int, outcome string) func(*evidence) {
+		return func(e *evidence) {
+			for i, r := range e.window()[:n] {
+				*r = *lost(r.At.us, outcome)
+				r.I = i
+			}
+		}
+	}
+	each := func(change func(*Record)) func(*evidence) {
+		return func(e *evidence) {
+			for _, r := range e.window() {
+				change(r)
+			}
+		}
+	}
+	lagging := func(lag int64, ttft int64) func(*evidence) {
+		return each(func(r *Record) {
+			r.Ready.us -= lag
+			r.At = r.Ready
+			r.First.us = r.At.us + ttft
+			r.Gaps = []int64{r.Last.us - r.First.us}
+		})
+	}
+	keep := func(n int) func(*evidence) { return func(e *evidence) { e.records = e.records[:n+1] } }
+	prefix := func(state string, cached int) func(*evidence) {
+		return func(e *evidence) {
+			e.Spec.Prefix = &workload.Prefix{Tokens: 100, Groups: 2, State: state} // 96 tokens in whole blocks
+			each(func(r *Record) { r.CachedTokens = new(cached) })(e)
+		}
+	}
+	overhead := func(n, cached int) func(*evidence) {
+		return func(e *evidence) {
+			e.vocab.Overhead = n
+			each(func(r *Record) { r.CachedTokens = new(cached) })(e)
+		}
+	}
+	then := func(changes ...func(*evidence)) func(*evidence) {
+		return func(e *evidence) {
+			for _, c := range changes {
+				c(e)
+			}
+		}
+	}
+	const passed, failed, impossible = "passed", "failed", "not possible"
+	for _, c := range []struct {
+		code, what string
+		change     func(*evidence)
+		want       string
+		text       string // a part of the doubt
+	}{
+		{"errors", "one in a hundred", fail(1, "status"), passed, ""},
+		{"errors", "two in a hundred", fail(2, "status"), failed, "2 of 100 requests failed (2 status): percentiles are over the others; first: status it was"},
+		{"errors", "an empty window", keep(0), failed, "no request fell into the window"},
+		{"errors", "text with a percent sign", each(func(r *Record) { *r = *lost(0, "status"); r.Error = "100%d" }), failed, "first: 100%d"},
+		{"unfinished", "all finished", fail(1, "timeout"), passed, ""},
+		{"unfinished", "one is not", fail(1, "unfinished"), failed, "1 requests of the window were not over 120 s after its end"},
+		{"short", "one in a hundred", func(e *evidence) { e.window()[0].Outcome = "short" }, passed, ""},
+		{"short", "two in a hundred", func(e *evidence) { e.window()[0].Outcome, e.window()[1].Outcome = "short", "short" }, failed, "2 of 100 answers"},
+		{"short", "it may stop", func(e *evidence) { e.Spec.Stop = "natural"; e.window()[0].Outcome = "short" }, impossible, ""},
+		{"short", "nothing completed", fail(100, "status"), impossible, ""},
+		{"few_samples", "just enough", keep(36), passed, ""}, // 0.9³⁶ = 2.25 % lies above all of them, 0.9³⁵ = 2.50 % is too much
+		{"few_samples", "one fewer", keep(35), failed, "35 completed requests carry no percentile above the median (p90 needs 36)"},
+		{"client_bound", "1 ms", lagging(1000, 9000), passed, ""},
+		{"client_bound", "more than 1 ms", lagging(1001, 9000), failed, "lag p99 1 ms (limit 1 ms)"},
+		{"client_bound", "2 ms of a ttft of 40 ms", lagging(2000, 40_000), passed, ""},
+		{"client_bound", "more than that", lagging(2001, 40_000), failed, "limit 2 ms"},
+		{"client_bound", "nothing completed", fail(100, "status"), impossible, ""},
+		{"stamps", "one in two hundred", func(e *evidence) { e.Clock.UserStamps = 2 }, passed, ""},
+		{"stamps", "more than one in a hundred", func(e *evidence) { e.Clock.UserStamps = 3 }, failed, "3 of 203 arrivals"},
+		{"stamps", "no kernel stamps", func(e *evidence) { e.Clock = Clock{UserStamps: 100} }, impossible, ""},
+		{"rate_not_achieved", "nine in ten", each(func(r *Record) {
+			if r.At.us >= 900_000 {
+				r.Last.us += 1_000_000
+			}
+		}), passed, ""},
+		{"rate_not_achieved", "fewer", each(func(r *Record) {
+			if r.At.us >= 890_000 {
+				r.Last.us += 1_000_000
+			}
+		}), failed, "89 of 100 requests/s"},
+		{"rate_not_achieved", "closed loop", func(e *evidence) { e.Spec.Rate = 0 }, impossible, ""},
+		{"rate_not_achieved", "all at once", func(e *evidence) { e.Spec.Rate = workload.Rate(infinite) }, impossible, ""},
+		{"rate_not_achieved", "19 requests", keep(19), impossible, ""},
+		{"concurrency", "one more in flight", func(e *evidence) { e.window()[0].End.us += 10_000 }, failed, "2 requests were in flight, 1 were asked for"},
+		{"concurrency", "open loop", func(e *evidence) { e.Spec.Concurrency = 0 }, impossible, ""},
+		{"concurrency", "a cap that is not reached", func(e *evidence) { e.Spec.Concurrency = 9 }, passed, ""},
+		{"concurrency", "slots that stay empty", func(e *evidence) { e.Spec.Rate, e.Spec.Concurrency = 0, 2 }, failed, "1 requests in flight on average, 2 were asked for"},
+		{"concurrency", "nine in ten full", func(e *evidence) { e.Spec.Rate = 0; e.records = e.records[:92] }, passed, ""},
+		{"concurrency", "nothing completed", fail(100, "status"), impossible, ""},
+		{"warmup", "none", func(e *evidence) { e.records = e.window() }, failed, "no request was sent before the window"},
+		{"warmup", "all at once", func(e *evidence) { e.Spec.Rate = workload.Rate(infinite); e.records = e.window() }, impossible, ""},
+		{"prompt_length", "a hundredth more", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(1010) }), passed, ""},
+		{"prompt_length", "more than that", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(1011) }), failed, "1011 tokens on average, 1000"},
+		{"prompt_length", "fewer", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(989) }), failed, "989 tokens"},
+		{"prompt_length", "not counted", each(func(r *Record) { r.PromptTokens = nil }), impossible, ""},
+		{"token_counts", "one estimate", func(e *evidence) { e.window()[3].Estimated = true }, failed, "the client's estimate"},
+		{"token_counts", "nothing completed", fail(100, "connect"), impossible, ""},
+		{"tokens_per_event", "105 in 100", func(e *evidence) { // of 200 events
+			for _, r := range e.window()[:10] {
+				r.OutputTokens = 3
+			}
+		}, passed, ""},
+		{"tokens_per_event", "more", each(func(r *Record) { r.OutputTokens = 3 }), failed, "an event carries 1.5 tokens"},
+		{"tokens_per_event", "fewer", each(func(r *Record) { r.OutputTokens = 1 }), failed, "an event carries 0.5 tokens"},
+		{"tokens_per_event", "not streamed", func(e *evidence) { e.Spec.Stream = new(false) }, impossible, ""},
+		{"prefix_cache", "cold, a block for each", overhead(0, 16), passed, ""},
+		{"prefix_cache", "cold, more", overhead(0, 17), failed, "a cold row, but the server found 1700 prompt tokens"},
+		{"prefix_cache", "cold, the template is the same", overhead(5, 21), passed, ""},
+		{"prefix_cache", "warm", prefix(workload.Warm, 87), passed, ""},
+		{"prefix_cache", "warm and not resident", prefix(workload.Warm, 86), failed, "found 8600 of 9600 prefix tokens"},
+		{"prefix_cache", "shared", prefix(workload.Shared, 0), impossible, ""},
+		{"prefix_cache", "stated cold", prefix(workload.Cold, 90), failed, "a cold row"},
+		{"prefix_cache", "not told", each(func(r *Record) { r.CachedTokens = nil }), impossible, ""},
+		{"prefix_cache", "priming failed", then(prefix(workload.Warm, 96), func(e *evidence) { e.primed = 2 }), failed, "2 requests that should"},
+		{"faster_than_bound", "at the bound", func(e *evidence) { e.Bound.TPOT.FloorMs = 4.999 }, passed, ""},
+		{"faster_than_bound", "below it", func(e *evidence) { e.Bound.TPOT.FloorMs = 5 }, failed, "tpot p50 5 ms is below the bound of 5 ms"},
+		{"faster_than_bound", "no bound", func(e *evidence) { e.Bound = nil }, impossible, ""},
+		{"faster_than_bound", "no tpot", func(e *evidence) { e.Spec.Stream = new(false) }, impossible, ""},
+	} {
+		e := flawless()
+		c.change(e)
+		e.checked()
+		v := e.Validity
+		for name, codes := range map[string][]string{passed: v.Passed, failed: v.Failed, impossible: v.NotPossible} {
+			if has := slices.Contains(codes, c.code); has != (name == c.want) {
+				t.Errorf("%s, %s: want %s; %s: %t", c.code, c.what, c.want, name, has)
+			}
+		}
+		i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return d.Code == c.code })
+		if (i >= 0) != (c.want == failed) {
+			t.Errorf("%s, %s: doubts %v", c.code, c.what, e.Doubts)
+		} else if i >= 0 && (!strings.Contains(e.Doubts[i].Text, c.text) || e.Doubts[i].Hint == "") {
+			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Doubts[i], c.text)
+		}
+		if n := len(v.Passed) + len(v.Failed) + len(v.NotPossible); n != len(checks) {
+			t.Errorf("%d of %d checks are accounted for", n, len(checks))
+		}
+	}
+}
+
+func TestFlawlessRowHasNoDoubt(t *testing.T) {
+	e := flawless().checked()
+	if !e.Validity.Valid() || len(e.Doubts) > 0 || len(e.Validity.NotPossible) > 0 {
+		t.Errorf("%+v %+v", e.Doubts, e.Validity)
+	}
+}
+
+// A doubt tells the grace period that was in force.
+func TestUnfinishedTellsTheGrace(t *testing.T) {
+	e := flawless()
+	e.Spec.Grace = load.Span(1500 * time.Millisecond)
+	e.window()[0].Outcome = "unfinished"
+	e.checked()
+	if i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return strings.Contains(d.Text, "not over 1.5 s after") }); i < 0 {
+		t.Errorf("%+v", e.Doubts)
+	}
+}

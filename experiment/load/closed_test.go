@@ -1,0 +1,123 @@
+package load
+
+import (
+	"testing"
+	"time"
+
+	"bench/experiment/workload"
+)
+
+func TestClosedLoopKeepsExactlyN(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 200} {
+		// Service times differ, so that slots free at different moments.
+		service := func(j *Job) time.Duration { return time.Duration(50+j.Request.Index%7*10) * milli }
+		scene(t, Load{Concurrency: n, Duration: Span(10 * sec)}, workload.Workload{}, service, func(t *testing.T, r *rig, m Measured) {
+			wantWindow(t, m, 0, 10*sec)
+			if r.peak != n {
+				t.Errorf("concurrency %d: %d in flight", n, r.peak)
+			}
+			// Each slot is busy all the time: a request starts the moment that another ends.
+			busy := time.Duration(0)
+			ends := map[time.Duration]int{0: n}
+			for _, j := range r.jobs {
+				ends[j.Result.End]++
+				busy += min(j.Result.End, 10*sec) - min(j.Result.Sent, 10*sec)
+			}
+			if busy != time.Duration(n)*10*sec {
+				t.Errorf("concurrency %d: slots were busy for %v of %v", n, busy, time.Duration(n)*10*sec)
+			}
+			for _, j := range r.jobs {
+				if ends[j.At]--; ends[j.At] < 0 {
+					t.Fatalf("request %d arrived at %v, when no slot became free", j.Request.Index, j.At)
+				}
+				if j.Ready != j.At || j.Result.Sent != j.At {
+					t.Fatalf("request %d: at %v, ready %v, sent %v", j.Request.Index, j.At, j.Ready, j.Result.Sent)
+				}
+			}
+		})
+	}
+}
+
+func TestClosedLoopPhases(t *testing.T) {
+	tests := []struct {
+		name           string
+		load           Load
+		warmup, window int
+		start, end     time.Duration
+	}{
+		// Requests of 1 s in 2 slots.
+		{"by time", Load{Warmup: Extent{Time: Span(3 * sec)}, Duration: Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
+		{"off the beat", Load{Warmup: Extent{Time: Span(2500 * milli)}, Duration: Span(5 * sec)}, 6, 10, 2500 * milli, 7500 * milli},
+		{"by requests", Load{Warmup: Extent{Requests: 4}, Requests: 6}, 4, 6, 2 * sec, 5 * sec},
+		{"requests before duration", Load{Duration: Span(60 * sec), Requests: 6}, 0, 6, 0, 3 * sec},
+		{"duration before requests", Load{Duration: Span(3 * sec), Requests: 600}, 0, 6, 0, 3 * sec},
+		{"more slots than requests", Load{Requests: 1}, 0, 1, 0, sec}, // all at once: to the end of the last
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.load.Concurrency = 2
+			scene(t, tt.load, workload.Workload{}, always(sec), func(t *testing.T, r *rig, m Measured) {
+				wantWindow(t, m, tt.start, tt.end)
+				if got := len(r.in(Warmup)); got != tt.warmup {
+					t.Errorf("%d of the warm-up, want %d", got, tt.warmup)
+				}
+				wantOutcomes(t, r, Window, tt.window, 0)
+			})
+		})
+	}
+}
+
+// After the window other slots stay loaded until its last request has ended; then the rest is cut.
+func TestClosedLoopRunsOnAfterTheWindow(t *testing.T) {
+	service := func(j *Job) time.Duration {
+		if j.Request.Index == 0 {
+			return 9500 * milli
+		}
+		return sec
+	}
+	scene(t, Load{Concurrency: 2, Duration: Span(5 * sec)}, workload.Workload{}, service, func(t *testing.T, r *rig, m Measured) {
+		wantWindow(t, m, 0, 5*sec)
+		wantOutcomes(t, r, Window, 6, 0)
+		wantOutcomes(t, r, Cooldown, 4, 1)
+		if r.elapsed != 9500*milli {
+			t.Errorf("ended after %v", r.elapsed)
+		}
+	})
+}
+
+func TestClosedLoopAgainstAStalledServer(t *testing.T) {
+	tests := []struct {
+		name       string
+		load       Load
+		service    func(*Job) time.Duration
+		unfinished int
+		end, took  time.Duration
+	}{
+		{"from the start", Load{Duration: Span(10 * sec), Grace: Span(3 * sec)}, always(never), 4, 10 * sec, 13 * sec},
+		{"in the warm-up", Load{Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(10 * sec)}, always(never), 0, 12 * sec, 132 * sec},
+		{"after the requests", Load{Requests: 4, Grace: Span(3 * sec)}, always(never), 4, 3 * sec, 3 * sec},
+		{"after the requests, before the duration", Load{Requests: 4, Duration: Span(2 * sec), Grace: Span(3 * sec)}, always(never), 4, 2 * sec, 3 * sec},
+		{"half way", Load{Duration: Span(10 * sec), Grace: Span(3 * sec)}, func(j *Job) time.Duration {
+			if j.At >= 5*sec {
+				return never
+			}
+			return sec
+		}, 4, 10 * sec, 13 * sec},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.load.Concurrency = 4
+			scene(t, tt.load, workload.Workload{}, tt.service, func(t *testing.T, r *rig, m Measured) {
+				if m.End != tt.end {
+					t.Errorf("window ends at %v, want %v", m.End, tt.end)
+				}
+				if r.elapsed != tt.took {
+					t.Errorf("took %v, want %v", r.elapsed, tt.took)
+				}
+				if got := r.outcomes(Window)["unfinished"]; got != tt.unfinished {
+					t.Errorf("%d unfinished, want %d", got, tt.unfinished)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bench/experiment/openai"
+	"bench/experiment/workload"
+)
+
+const (
+	sec   = time.Second
+	milli = time.Millisecond
+	never = time.Duration(-1) // a service time: the server does not answer
+)
+
+// rig is a server in virtual time, and what it saw.
+type rig struct {
+	service func(*Job) time.Duration
+
+	mu       sync.Mutex
+	inFlight int
+	peak     int
+	bodies   map[int]string // by request
+	causes   map[int]error  // of those whose context ended
+	encode   func(i int)    // before a body is there; nil = nothing
+
+	jobs    []*Job // as Each got them
+	each    func(*Job) error
+	elapsed time.Duration
+}
+
+func (r *rig) send(ctx context.Context, job *Job, body []byte, epoch time.Time) {
+	r.mu.Lock()
+	r.inFlight++
+	r.peak = max(r.peak, r.inFlight)
+	r.bodies[job.Request.Index] = string(body)
+	r.mu.Unlock()
+	job.Result.Sent = time.Since(epoch)
+	job.Result.Outcome = openai.OK
+	var answer <-chan time.Time
+	if d := r.service(job); d != never {
+		answer = time.After(d)
+	}
+	select {
+	case <-answer:
+	case <-ctx.Done():
+		job.Result.Outcome = openai.Cancelled
+		if context.Cause(ctx) == openai.ErrUnfinished {
+			job.Result.Outcome = openai.Unfinished
+		}
+		r.mu.Lock()
+		r.causes[job.Request.Index] = context.Cause(ctx)
+		r.mu.Unlock()
+	}
+	job.Result.End = time.Since(epoch)
+	r.mu.Lock()
+	r.inFlight--
+	r.mu.Unlock()
+}
+
+// run drives one load against the rig; it must be called in a bubble.
+func (r *rig) run(ctx context.Context, l Load, w workload.Workload) (Measured, error) {
+	r.bodies, r.causes = map[int]string{}, map[int]error{}
+	if !w.Input.IsZero() {
+		panic("the rig's requests are of one length")
+	}
+	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
+	began := time.Now()
+	m, err := Run(ctx, Config{
+		Load: l, Rate: w.Rate, Plan: workload.NewPlan(w, 1, "rig"), Drain: 5 * sec,
+		Encode: func(q *workload.Request) []byte {
+			if r.encode != nil {
+				r.encode(q.Index)
+			}
+			return []byte{byte(q.Index)}
+		},
+		Send: r.send,
+		Each: func(j *Job) error {
+			r.jobs = append(r.jobs, j)
+			if r.each != nil {
+				return r.each(j)
+			}
+			return nil
+		},
+		Wait: func(ctx context.Context, t time.Time) { waitTimer(ctx, t) },
+	})
+	r.elapsed = time.Since(began)
+	return m, err
+}
+
+// in gives the requests of a phase in the order of the plan.
+func (r *rig) in(p Phase) []*Job {
+	var out []*Job
+	for _, j := range r.jobs {
+		if j.Phase == p {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Job) int { return a.Request.Index - b.Request.Index })
+	return out
+}
+
+func (r *rig) outcomes(p Phase) map[openai.Outcome]int {
+	n := map[openai.Outcome]int{}
+	for _, j := range r.in(p) {
+		n[j.Result.Outcome]++
+	}
+	return n
+}
+
+func always(d time.Duration) func(*Job) time.Duration {
+	return func(*Job) time.Duration { return d }
+}
+
+// constant is an open loop whose request i arrives at i/rate.
+func constant(rate float64) workload.Workload {
+	return workload.Workload{Rate: workload.Rate(rate), Arrival: "constant"}
+}
+
+// scene runs one load that must succeed, in a bubble of its own.
+func scene(t *testing.T, l Load, w workload.Workload, service func(*Job) time.Duration, check func(t *testing.T, r *rig, m Measured)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{service: service}
+		m, err := r.run(t.Context(), l, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, r, m)
+	})
+}
+
+func wantWindow(t *testing.T, m Measured, start, end time.Duration) {
+	t.Helper()
+	if m.Start != start || m.End != end {
+		t.Errorf("window %v to %v, want %v to %v", m.Start, m.End, start, end)
+	}
+}
+
+func wantOutcomes(t *testing.T, r *rig, p Phase, ok, unfinished int) {
+	t.Helper()
+	got := r.outcomes(p)
+	if got[openai.OK] != ok || got[openai.Unfinished] != unfinished || len(r.in(p)) != ok+unfinished {
+		t.Errorf("phase %d: %v, want %d ok and %d unfinished", p, got, ok, unfinished)
+	}
+}
+
+var errDisk = errors.New("disk full")

@@ -1,0 +1,86 @@
+package load
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"bench/experiment/workload"
+)
+
+// In real time: half of the waits end within 1 ms of their time, and none before it. A busy machine
+// gets three tries.
+func TestWaitUntilIsPrecise(t *testing.T) {
+	defer lockThread()()
+	var p50 time.Duration
+	for range 3 {
+		late := make([]time.Duration, 41)
+		for i := range late {
+			at := time.Now().Add(time.Duration(i%5) * 900 * time.Microsecond)
+			waitUntil(t.Context(), at)
+			if late[i] = time.Since(at); late[i] < 0 {
+				t.Fatalf("woke %v early", -late[i])
+			}
+		}
+		slices.Sort(late)
+		if p50 = late[len(late)/2]; p50 < time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("half of the waits are more than %v late", p50)
+}
+
+func TestWaitUntilObeysItsContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	waitUntil(ctx, began.Add(time.Minute))
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// In real time, with the dispatcher's own way of waiting.
+func TestRunInRealTime(t *testing.T) {
+	w := constant(200)
+	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
+	n := 0
+	m, err := Run(t.Context(), Config{
+		Load: Load{Requests: 40}, Rate: w.Rate, Plan: workload.NewPlan(w, 1, ""),
+		Encode: func(*workload.Request) []byte { return nil },
+		Send: func(_ context.Context, j *Job, _ []byte, epoch time.Time) {
+			if time.Since(epoch) < j.At {
+				t.Errorf("request %d was sent early", j.Request.Index)
+			}
+		},
+		Each: func(j *Job) error {
+			if j.Phase == Window {
+				n++
+			}
+			return nil
+		},
+	})
+	if err != nil || n != 40 || m.Start != 0 || m.End != 200*milli {
+		t.Errorf("%d requests, %+v, %v", n, m, err)
+	}
+}
+
+// BenchmarkDispatch is what a request costs the driver in a closed loop, from slot to slot.
+func BenchmarkDispatch(b *testing.B) {
+	for name, slots := range map[string]int{"1": 1, "64": 64} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			w := workload.Workload{Input: workload.Fixed(16), Output: workload.Fixed(1)}
+			_, err := Run(b.Context(), Config{
+				Load: Load{Concurrency: slots, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
+				Encode: func(*workload.Request) []byte { return nil },
+				Send:   func(context.Context, *Job, []byte, time.Time) {},
+				Each:   func(*Job) error { return nil },
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

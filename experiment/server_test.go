@@ -1,0 +1,144 @@
+package experiment
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"bench/experiment/openai"
+	"bench/experiment/workload"
+)
+
+func TestReachFindsTheModel(t *testing.T) {
+	named := Target{}
+	named.Model = "b"
+	for _, c := range []struct {
+		name   string
+		fake   *fake
+		target Target
+		model  string
+		maxLen int
+	}{
+		{"the only one", &fake{models: []string{"a"}}, Target{}, "a", 2048},
+		{"one of several", &fake{models: []string{"a", "b"}}, named, "b", 2048},
+		{"not listed", &fake{models: []string{"a"}}, named, "b", 0},
+		{"no list", &fake{noModel: true}, named, "b", 0},
+	} {
+		s, err := c.fake.reach(t, c.target, openai.Completions)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if s.Info.Model != c.model || s.MaxLen != c.maxLen {
+			t.Errorf("%s: model %q of %d tokens", c.name, s.Info.Model, s.MaxLen)
+		}
+		b, err := json.Marshal(s.Info)
+		if listed := strings.Contains(string(b), "models_answer"); err != nil || listed == c.fake.noModel {
+			t.Errorf("%s: %s, %v", c.name, b, err)
+		}
+	}
+}
+
+func TestReachSpeaksBothAPIs(t *testing.T) {
+	f := &fake{overhead: 5}
+	s, err := f.reach(t, Target{}, openai.Completions, openai.Chat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chat := &Spec{API: openai.Chat}
+	if s.dialect(chat).form() != "text" || s.dialect(&Spec{}).form() != "token_ids" || s.Info.PromptForm != "token_ids" || s.Info.API != "completions" {
+		t.Errorf("chat %s, completions %s, %+v", s.dialect(chat).form(), s.dialect(&Spec{}).form(), s.Info)
+	}
+	if s.dialect(chat).vocab.Overhead != 5 {
+		t.Errorf("the chat template has %d tokens", s.dialect(chat).vocab.Overhead)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	identity := func(f *fake, target Target) string {
+		s, err := f.reach(t, target, openai.Completions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Info.Identity
+	}
+	b := Target{}
+	b.Model = "b"
+	base := identity(&fake{version: "1.0"}, Target{})
+	if len(base) != 16 {
+		t.Errorf("identity %q", base)
+	}
+	if again := identity(&fake{version: "1.0"}, Target{}); again != base { // on another port
+		t.Error("the identity changes with the port")
+	}
+	for name, other := range map[string]string{
+		"version":    identity(&fake{version: "1.1"}, Target{}),
+		"no version": identity(&fake{}, Target{}),
+		"model":      identity(&fake{version: "1.0", models: []string{"n"}}, Target{}),
+		"choice":     identity(&fake{version: "1.0", models: []string{"m", "b"}}, b),
+		"no list":    identity(&fake{version: "1.0", noModel: true}, b),
+	} {
+		if other == base {
+			t.Errorf("the identity does not change with the %s", name)
+		}
+	}
+	s, err := (&fake{version: "1.0"}).reach(t, Target{}, openai.Completions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Simulated("7B on paper")
+	if s.Info.Identity == base || !s.Info.Simulated || s.Info.Endpoint != "mock" {
+		t.Errorf("simulated: %+v", s.Info)
+	}
+}
+
+func TestFits(t *testing.T) {
+	spec := sound() // 256 + 8
+	s := &Server{}
+	if err := s.Fits(&spec); err != nil {
+		t.Errorf("a context that is not told: %v", err)
+	}
+	s.MaxLen = 264
+	if err := s.Fits(&spec); err != nil {
+		t.Error(err)
+	}
+	s.MaxLen = 263
+	if err := s.Fits(&spec); err == nil || !strings.Contains(err.Error(), "A needs up to 264 tokens, the server's context holds 263\nhint: ") {
+		t.Errorf("error %v", err)
+	}
+	spec.Mix = []workload.Class{{Name: "a", Input: workload.Fixed(10), Output: workload.Fixed(10)}}
+	if err := s.Fits(&spec); err != nil {
+		t.Errorf("a mix of short ones: %v", err)
+	}
+}
+
+func TestPublicHeadersKeepSecretsOut(t *testing.T) {
+	h := http.Header{}
+	h.Set("Server", strings.Repeat("é", 150))
+	h.Set("Set-Cookie", "secret")
+	h.Set("Authorization", "secret")
+	h.Set("Via", "proxy")
+	got := publicHeaders(h)
+	if len(got) != 2 || got["Via"] != "proxy" || !strings.HasSuffix(got["Server"], "é…") || len(got["Server"]) > 203 {
+		t.Errorf("%q", got)
+	}
+	if got := clip("é", 1); got != "…" {
+		t.Errorf("half a rune: %q", got)
+	}
+}
+
+func TestHideKeepsTheKeyOut(t *testing.T) {
+	f := &fake{}
+	s, err := Reach(t.Context(), Target{}, f.start(t), "sk-very-secret", []string{openai.Completions}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := s.Hide("it said sk-very-secret"); strings.Contains(got, "very") {
+		t.Error(got)
+	}
+	if b, _ := json.Marshal(s.Info); strings.Contains(string(b), "very") {
+		t.Errorf("%s", b)
+	}
+}

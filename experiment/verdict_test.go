@@ -1,0 +1,284 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"bench/experiment/stats"
+)
+
+// contractOf is a contract of one line, or more.
+func contractOf(t *testing.T, text string) Contract {
+	t.Helper()
+	c, m := decode(t, text)
+	if len(m) > 0 {
+		t.Fatal(m)
+	}
+	return c
+}
+
+var second = Window{EndUs: 1_000_000}
+
+// judge summarises and judges, as a row does.
+func judge(t *testing.T, contract string, records []*Record, target Target) []Verdict {
+	t.Helper()
+	c := contractOf(t, contract)
+	s := Summarize(records, second, true, c.EachRequest(), target.GPUs)
+	return Judge(c, "", records, &s, true, target)
+}
+
+// requests are n answers of two tokens, ttft and gap given in µs.
+func requests(n int, ttft, gap int64) []*Record {
+	out := make([]*Record, n)
+	for i := range out {
+		out[i] = answered(1000, 1000+ttft, 1000+ttft+gap)
+	}
+	return out
+}
+
+func failures(n int) []*Record {
+	out := make([]*Record, n)
+	for i := range out {
+		out[i] = lost(1000, "timeout")
+	}
+	return out
+}
+
+// text is a verdict in a line; the value has no figure where it is null.
+func (v Verdict) text() string {
+	value := "-"
+	if v.Value != nil {
+		value = fmt.Sprintf("%.4g", *v.Value)
+	}
+	return fmt.Sprintf("%s %s of %d", v.Verdict, value, v.Observed)
+}
+
+func TestVerdicts(t *testing.T) {
+	usd := 3.6
+	var priced Target
+	priced.GPUs, priced.GPUHourUSD = 2, &usd
+	one := func(n int) []*Record { // requests of a single token: they have neither tpot nor gaps
+		out := make([]*Record, n)
+		for i := range out {
+			out[i] = answered(1000, 2000)
+		}
+		return out
+	}
+	cancelled := append(requests(500, 1000, 1000), lost(0, "cancelled"))
+	mixed := func(n int, slow int) []*Record {
+		return append(requests(n-slow, 1000, 1000), requests(slow, 9000, 9000)...)
+	}
+	for _, c := range []struct {
+		contract string
+		records  []*Record
+		want     string
+		why      string // a part of it
+	}{
+		// Percentiles: the figures are those of stats.Decide, which has tests of its own.
+		{`ttft_p95 = "1ms"`, requests(90, 1000, 1000), "PASS 1 of 90", "0 of 90 over the limit, 5 % allowed"},
+		{`ttft_p95 = "1ms"`, requests(89, 1000, 1000), "UNDECIDED 1 of 89", "need 1 more requests"},
+		{`ttft_p95 = "1ms"`, requests(90, 1001, 1000), "FAIL 1.001 of 90", "90 of 90 over"},
+		{`ttft_p50 = "5ms"`, append(requests(100, 1000, 1000), failures(5)...), "PASS 1 of 105", "(5 of them failed)"},
+		{`ttft_p95 = "5ms"`, append(requests(50, 1000, 1000), failures(50)...), "FAIL - of 100", "50 of 100 over"},
+		{`ttft_p50 = "5ms"`, failures(30), "FAIL - of 30", "30 of them failed"},
+		{`e2e_p99 = "5ms"`, mixed(1000, 50), "FAIL 18 of 1000", "50 of 1000 over"},
+		{`tpot_p50 = "1ms"`, one(50), "UNDECIDED - of 50", "no request has this metric"},
+		{`tpot_p50 = "1ms"`, append(one(50), failures(10)...), "FAIL - of 10", "10 of 10 over"},
+		{`ttft_p95 = "1ms"`, nil, "UNDECIDED - of 0", "no request in the window"},
+		{`ttft_p50 = "1ms"`, cancelled, "UNDECIDED - of 501", "interrupted"},
+
+		{`ttft_mean = "1ms"`, requests(30, 1000, 1000), "PASS 1 of 30", "mean 1 ± 0 ms"},
+		{`ttft_mean = "1ms"`, requests(29, 1000, 1000), "UNDECIDED 1 of 29", "need 1 more"},
+		{`ttft_mean = "1ms"`, requests(30, 1001, 1000), "FAIL 1.001 of 30", "mean"},
+		{`ttft_mean = "4ms"`, mixed(60, 20), "UNDECIDED 3.667 of 60", "need "},
+		{`ttft_mean = "60s"`, append(requests(99, 1, 1), failures(1)...), "FAIL - of 100", "1 requests failed"},
+		{`tpot_mean = "1ms"`, one(50), "UNDECIDED - of 50", "no request has this metric"},
+		{`tpot_mean = "1ms"`, failures(2), "FAIL - of 2", "2 requests failed"},
+
+		{`itl_p95 = "1ms"`, requests(90, 9, 1000), "PASS 1 of 90", "counted by request"},
+		{`itl_p95 = "1ms"`, requests(90, 9, 1001), "FAIL 1.001 of 90", "90 of 90 over"},
+		{`itl_p95 = "1ms"`, one(90), "UNDECIDED - of 90", "no request has this metric"},
+		{`itl_p95 = "1ms"`, failures(20), "FAIL - of 20", "20 of them failed"},
+		{`itl_p50 = "1ms"`, append(requests(40, 9, 1000), failures(60)...), "UNDECIDED - of 100", "60 of 100 over"},
+		{`itl_p50 = "1ms"`, append(requests(90, 9, 1000), failures(10)...), "PASS 1 of 100", "10 of 100 over"},
+		{`itl_mean = "1ms"`, requests(90, 9, 1000), "UNDECIDED 1 of 90", "limit tpot_mean or itl_p95"},
+		{`itl_mean = "1ms"`, failures(9), "UNDECIDED - of 9", "limit tpot_mean or itl_p95"},
+
+		{`error_rate = 0`, requests(1, 9, 9), "PASS 0 of 1", "no request failed"},
+		{`error_rate = 0`, append(requests(999, 9, 9), failures(1)...), "FAIL 0.001 of 1000", "1 requests failed"},
+		{`error_rate = 1`, failures(3), "PASS 1 of 3", "every request may fail"},
+		{`error_rate = 0.1`, requests(44, 9, 9), "PASS 0 of 44", "0 of 44 failed"},
+		{`error_rate = 0.1`, requests(43, 9, 9), "UNDECIDED 0 of 43", "need 1 more"},
+		{`error_rate = 0.1`, failures(3), "FAIL 1 of 3", "3 of 3 failed"},
+
+		{`min_requests_per_s = 4`, requests(4, 9, 9), "PASS 4 of 4", "4 over a window of 1 s"},
+		{`min_requests_per_s = 4`, requests(3, 9, 9), "FAIL 3 of 3", ""},
+		{`min_prompt_tokens_per_s = 40`, requests(4, 9, 9), "PASS 40 of 4", ""},
+		{`min_output_tokens_per_s = 8`, requests(4, 9, 9), "PASS 8 of 4", ""},
+		{`min_output_tokens_per_s = 1`, failures(4), "FAIL 0 of 4", ""},
+		{`min_output_tokens_per_s_per_gpu = 4`, requests(4, 9, 9), "PASS 4 of 4", ""},
+		{"min_goodput_requests_per_s = 4\n[each]\nttft = \"9µs\"", requests(4, 9, 9), "PASS 4 of 4", ""},
+		{"min_goodput_requests_per_s = 4\n[each]\nttft = \"8µs\"", requests(4, 9, 9), "FAIL 0 of 4", ""},
+		{`min_goodput_requests_per_s = 4`, requests(4, 9, 9), "UNDECIDED - of 4", "write [contract.each]"},
+		// Two GPUs at 3.6 USD an hour are 0.002 USD a second, for 8 tokens: 250 USD a million.
+		{`usd_per_million_output_tokens = 250`, requests(4, 9, 9), "PASS 250 of 4", ""},
+		{`usd_per_million_output_tokens = 249`, requests(4, 9, 9), "FAIL 250 of 4", ""},
+		{`usd_per_million_output_tokens = 249`, failures(4), "FAIL - of 4", "no output token"},
+	} {
+		v := judge(t, c.contract, c.records, priced)
+		if len(v) != 1 || v[0].text() != c.want || !strings.Contains(v[0].Why, c.why) || v[0].Why == "" {
+			t.Errorf("%s\ngot  %s: %s\nwant %s: %s", c.contract, v[0].text(), v[0].Why, c.want, c.why)
+		}
+		if v[0].Need > 0 && v[0].Verdict != string(stats.Undecided) {
+			t.Errorf("%s: %s, and yet %d more are needed", c.contract, v[0].Verdict, v[0].Need)
+		}
+	}
+}
+
+func TestVerdictsWithoutGPUsOrPrice(t *testing.T) {
+	for contract, hint := range map[string]string{
+		`min_output_tokens_per_s_per_gpu = 4`: "write gpus = 1",
+		`usd_per_million_output_tokens = 1`:   "write gpus and gpu_hour_usd",
+	} {
+		for _, records := range [][]*Record{requests(4, 9, 9), failures(4)} {
+			v := judge(t, contract, records, Target{})
+			if v[0].Verdict != "UNDECIDED" || v[0].Value != nil || !strings.Contains(v[0].Why, hint) {
+				t.Errorf("%s: %s: %s", contract, v[0].text(), v[0].Why)
+			}
+		}
+	}
+}
+
+// TestPercentileVerdictIsDecides holds the verdict against stats.Decide for counts made by hand.
+func TestPercentileVerdictIsDecides(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		within, over, failed := rapid.IntRange(0, 300).Draw(rt, "within"), rapid.IntRange(0, 40).Draw(rt, "over"), rapid.IntRange(0, 40).Draw(rt, "failed")
+		if within+over+failed == 0 {
+			return
+		}
+		records := append(append(requests(within, 5000, 1), requests(over, 5001, 1)...), failures(failed)...)
+		stat := rapid.SampledFrom([]string{"p50", "p90", "p99"}).Draw(rt, "stat")
+		v := judge(t, "ttft_"+stat+` = "5ms"`, records, Target{})[0]
+		p, _ := Limit{Stat: stat}.P()
+		want, need := stats.Decide(within+over+failed, over+failed, p, 0.99)
+		if v.Verdict != string(want) || v.Need != need {
+			rt.Fatalf("%s, need %d; Decide says %s, %d", v.Verdict, v.Need, want, need)
+		}
+		if v.Value == nil && failed == 0 {
+			rt.Fatal("no value, though nothing failed")
+		}
+		if v.Value != nil && v.Verdict == "PASS" && *v.Value > 5 {
+			rt.Fatalf("PASS at %v ms", *v.Value)
+		}
+	})
+}
+
+func TestGapsDecideByRequest(t *testing.T) {
+	// Ten requests of a hundred gaps: a thousand gaps would decide, ten requests don't.
+	var records []*Record
+	for range 10 {
+		r := answered(0, 0)
+		for range 100 {
+			r.Gaps = append(r.Gaps, 1000)
+		}
+		r.Last, r.OutputTokens = At(100_000), 101
+		records = append(records, r)
+	}
+	v := judge(t, `itl_p95 = "2ms"`, records, Target{})[0]
+	if v.Verdict != "UNDECIDED" || v.Need != 80 || v.Observed != 10 {
+		t.Errorf("%s, need %d", v.text(), v.Need)
+	}
+}
+
+func TestMeanNeedIsEnough(t *testing.T) {
+	s := &stats.Summary{N: 60, Mean: 3.5, Std: 2}
+	need := meanNeed(s, 4, 2.5758293035489004)
+	half := func(n int) float64 { return 2.5758293035489004 * 2 / math.Sqrt(float64(n-1)) }
+	if n := 60 + need; half(n) > 0.5 || half(n-1) <= 0.5 {
+		t.Errorf("%d more give ± %v", need, half(n))
+	}
+	if need := meanNeed(&stats.Summary{N: 60, Mean: 4, Std: 2}, 4, 2.6); need != 0 {
+		t.Errorf("%d more for a mean at the limit", need)
+	}
+}
+
+func TestJudgeOneClass(t *testing.T) {
+	records := append(requests(90, 1000, 1), requests(90, 8000, 1)...)
+	for i, r := range records {
+		r.Class = []string{"chat", "rag"}[i/90]
+	}
+	s := Summarize(records, second, true, nil, 0)
+	for class, want := range map[string]string{"chat": "PASS 1 of 90", "rag": "FAIL 8 of 90", "": "FAIL 8 of 180", "none": "UNDECIDED - of 0"} {
+		v := Judge(contractOf(t, `ttft_p95 = "1ms"`), class, records, &s, true, Target{})
+		if v[0].text() != want || v[0].Class != class || v[0].Unit != "ms" || v[0].Limit != 1 || v[0].Metric != "ttft_p95" {
+			t.Errorf("class %q: %s, want %s (%+v)", class, v[0].text(), want, v[0])
+		}
+	}
+	warm := requests(90, 1, 1)
+	for _, r := range warm {
+		r.Phase = PhaseCooldown
+	}
+	if v := Judge(contractOf(t, `ttft_p95 = "1ms"`), "", append(warm, failures(1)...), &s, true, Target{}); v[0].Observed != 1 {
+		t.Errorf("requests outside the window are judged: %s", v[0].text())
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	for in, want := range map[string]string{"": "", "PASS": "PASS", "PASS UNDECIDED PASS": "UNDECIDED", "UNDECIDED FAIL": "FAIL", "FAIL PASS": "FAIL", "UNDECIDED PASS": "UNDECIDED"} {
+		var v []Verdict
+		for _, s := range strings.Fields(in) {
+			v = append(v, Verdict{Verdict: s})
+		}
+		if got := Outcome(v); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestCostPerMillion(t *testing.T) {
+	usd := 2.0
+	s := &Summary{Throughput: Throughput{OutputTokensPerS: 1000}}
+	target := Target{GPUs: 4, GPUHourUSD: &usd}
+	// 8 USD an hour over 3.6 million tokens an hour.
+	if got, ok := CostPerMillion(s, target); !ok || math.Abs(got-8/3.6) > 1e-12 {
+		t.Errorf("%v, %t", got, ok)
+	}
+	for _, target := range []Target{{GPUs: 4}, {GPUHourUSD: &usd}} {
+		if _, ok := CostPerMillion(s, target); ok {
+			t.Errorf("a price from %+v", target)
+		}
+	}
+	if _, ok := CostPerMillion(&Summary{}, target); ok {
+		t.Error("a price of nothing")
+	}
+}
+
+// Where nothing failed, a verdict's value is the figure of the summary, whatever the metric.
+func TestVerdictsValueIsTheSummarys(t *testing.T) {
+	var records []*Record
+	for _, r := range fixture(t, "records.jsonl") {
+		if r.OK() {
+			records = append(records, r)
+		}
+	}
+	w := Window{StartUs: 1_000_000, EndUs: 11_000_000}
+	s := Summarize(records, w, true, nil, 0)
+	shown := map[string]*stats.Summary{"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "tpot": s.TPOT, "itl": s.ITL,
+		"e2e": s.E2E, "e2e_from_send": s.E2EFromSend, "cap_wait": s.CapWait, "lag": s.Lag}
+	for _, metric := range Latencies {
+		for _, stat := range contractStats {
+			v := Judge(contractOf(t, metric+"_"+stat+` = "100ms"`), "", records, &s, true, Target{})[0]
+			if want, ok := shown[metric].Get(stat); !ok || v.Value == nil || *v.Value != want {
+				t.Errorf("%s_%s: %s, the summary says %v", metric, stat, v.text(), want)
+			}
+		}
+	}
+	unstreamed := Judge(contractOf(t, `tpot_p95 = "100ms"`), "", records, &s, false, Target{})[0]
+	if unstreamed.Verdict != "UNDECIDED" || unstreamed.Value != nil {
+		t.Errorf("tpot of an unstreamed row: %s", unstreamed.text())
+	}
+}

@@ -1,0 +1,86 @@
+package workload
+
+import (
+	"math"
+	"testing"
+)
+
+func TestCheck(t *testing.T) {
+	plain := Workload{Input: Fixed(256), Output: Fixed(128)}
+	with := func(change func(*Workload)) Workload { w := plain; change(&w); return w }
+	pre := func(p Prefix) Workload { return with(func(w *Workload) { w.Prefix = &p }) }
+	class := func(name string, weight float64) Class {
+		return Class{Name: name, Weight: weight, Input: Fixed(10), Output: Fixed(10)}
+	}
+	drawn := pre(Prefix{Tokens: 100})
+	drawn.Input = Length{Dist: "lognormal", P50: 300, P95: 2000}
+	tests := []struct {
+		name string
+		w    Workload
+		want []string
+	}{
+		{"plain", plain, nil},
+		{"mix", mixed, nil},
+		{"prefix", prefixed(Warm), nil},
+		{"gamma", with(func(w *Workload) { w.Rate, w.Arrival, w.Burstiness = 1, "gamma", 0.5 }), nil},
+		{"nothing", Workload{}, []string{"input: no input", "output: no output"}},
+		{"later arrivals", with(func(w *Workload) { w.Rate, w.Arrival = 1, "ramp" }), []string{`arrival: arrival "ramp" is not in this version`}},
+		{"unknown arrivals", with(func(w *Workload) { w.Rate, w.Arrival = 1, "pareto" }), []string{`arrival: unknown arrival "pareto"`}},
+		{"arrivals of a closed loop", with(func(w *Workload) { w.Arrival = "poisson" }), []string{"arrival: an arrival process without a rate"}},
+		{"burstiness of Poisson", with(func(w *Workload) { w.Rate, w.Burstiness = 1, 0.5 }), []string{"burstiness: burstiness is a parameter of gamma"}},
+		{"negative burstiness", with(func(w *Workload) { w.Rate, w.Arrival, w.Burstiness = 1, "gamma", -1 }), []string{"burstiness: burstiness -1 is not between 0.001 and 1000000"}},
+		{"no burstiness", with(func(w *Workload) { w.Rate, w.Arrival, w.Burstiness = 1, "gamma", math.NaN() }), []string{"burstiness: burstiness NaN"}},
+		{"empty prefix", pre(Prefix{}), []string{"prefix.tokens: a prefix has at least one token"}},
+		{"prefix of everything", pre(Prefix{Tokens: 256}), []string{"prefix.tokens: the prefix of 256 tokens leaves nothing of the shortest input of 256"}},
+		{"prefix of a drawn input", drawn, []string{"write min = 101 in input"}},
+		{"prefix in no groups", pre(Prefix{Tokens: 1, Groups: -1}), []string{"prefix.groups: the number of groups is negative"}},
+		{"unknown state", pre(Prefix{Tokens: 1, State: "hot"}), []string{`prefix.state: unknown prefix state "hot"`}},
+		{"mix and lengths", with(func(w *Workload) { w.Mix = []Class{class("a", 1)} }), []string{"mix: a row with a mix"}},
+		{"bad classes", Workload{Mix: []Class{class("", 1), class("a", 0), class("a", math.Inf(1)), class("b", math.NaN()), {Name: "c", Weight: 1}}}, []string{
+			"mix[0].name: a class has no name", "mix[1].weight: the weight", `mix[2].name: two classes are named "a"`, "mix[2].weight: the weight",
+			"mix[3].weight: the weight", "mix[4].input: no input", "mix[4].output: no output",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got told
+			tt.w.Check(got.bad)
+			got.want(t, tt.want...)
+		})
+	}
+}
+
+func TestPrefixesOfARow(t *testing.T) {
+	for state, shared := range map[string]string{Cold: Cold, Shared: Shared, Warm: Warm, "": Shared} {
+		for _, s := range []string{Cold, Shared, Warm} {
+			if got := prefixed(state).HasPrefix(s); got != (s == shared) {
+				t.Errorf("%q has a %s prefix: %v", state, s, got)
+			}
+		}
+	}
+	if (Workload{}).HasPrefix(Shared) || !mixed.HasPrefix(Warm) || mixed.HasPrefix(Cold) {
+		t.Error("no prefix, or those of a mix")
+	}
+	for _, tt := range []struct {
+		w     Workload
+		class string
+		want  int
+	}{{prefixed(Warm), "", 48}, {prefixed(Shared), "", 0}, {mixed, "chat", 32}, {mixed, "rag", 0}, {mixed, "", 0}, {Workload{}, "", 0}} {
+		if got := tt.w.WarmTokens(tt.class); got != tt.want {
+			t.Errorf("warm tokens of %q: %d, want %d", tt.class, got, tt.want)
+		}
+	}
+}
+
+func TestLongest(t *testing.T) {
+	for want, w := range map[int]Workload{
+		384:        {Input: Fixed(256), Output: Fixed(128)},
+		6000 + 280: mixed, // rag: the uniform's max, the normal's mean and two deviations
+		900 + 50:   {Input: Length{Dist: "lognormal", P50: 300, P95: 900}, Output: Length{Dist: "normal", Mean: 5, Std: 1, Min: 50}},
+		700 + 3:    {Input: Length{Dist: "lognormal", P50: 300, P95: 900, Max: 700}, Output: Fixed(3)},
+	} {
+		if got := w.Longest(); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+}
