@@ -161,12 +161,28 @@ func checkRate(e *evidence) finding {
 	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Planned < 20 || e.Summary.DurationS <= 0 {
 		return noData
 	}
-	asked := float64(e.Summary.Requests.Planned) / e.Summary.DurationS
-	if got := e.Summary.Throughput.RequestsPerS; got < 0.9*asked {
+	if e2e := e.Summary.E2E; e2e != nil && float64(e.Window.StartUs-e.firstArrival())/1e3 < e2e.Min {
+		return noData // the window began before the first answers were due
+	}
+	n := float64(e.Summary.Requests.Planned)
+	asked := n / e.Summary.DurationS
+	chance := 2 / math.Sqrt(n) // what Poisson arrivals and departures differ by
+	if got := e.Summary.Throughput.RequestsPerS; got < (1-max(0.1, chance))*asked {
 		return failed("take the highest rate that is achieved as the limit; above it latency only tells how long the row ran",
 			"the server did not keep up: %.3g of %.3g requests/s", got, asked)
 	}
 	return passed()
+}
+
+// firstArrival is when the load began, µs; the records stand in the order of their ends.
+func (e *evidence) firstArrival() int64 {
+	first := e.Window.StartUs
+	for _, r := range e.records {
+		if r.At.ok {
+			first = min(first, r.At.us)
+		}
+	}
+	return first
 }
 
 func checkConcurrency(e *evidence) finding {

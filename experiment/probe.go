@@ -21,6 +21,7 @@ type prober struct {
 	extra map[string]any
 
 	stream bool // streams tell usage: else it takes whole answers to count
+	whole  bool // the server refuses streams
 }
 
 // optional are the request fields that a server may refuse, the likeliest first.
@@ -78,6 +79,10 @@ func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
 	}
 	if r = p.ask(prompt, true); refused(r) {
 		clear(p.d.omit)
+		p.whole = true // rows that do not stream can be measured all the same
+		if r = p.ask(prompt, true); !r.Outcome.Failed() {
+			return r, nil
+		}
 		return first, outcome(first)
 	}
 	for _, f := range optional { // put each back that does no harm
@@ -170,6 +175,7 @@ func (p *prober) ask(prompt openai.Prompt, stream bool) openai.Result {
 	ctx, cancel := context.WithTimeout(p.ctx, probeTime)
 	defer cancel()
 	var r openai.Result
+	stream = stream && !p.whole
 	enc, err := p.params(stream, true).Encoder()
 	if err != nil {
 		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}

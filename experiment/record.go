@@ -60,6 +60,8 @@ const (
 // which every figure of the row is computed. Times are µs from the row's start; an absent time
 // did not happen.
 type Record struct {
+	Schema string `json:"schema,omitempty"` // on a file's first record only
+
 	I        int    `json:"i"`
 	ServerID string `json:"server_id,omitempty"`
 	Class    string `json:"class,omitempty"`
@@ -112,8 +114,13 @@ func NewRecordWriter(w io.Writer) (*RecordWriter, error) {
 	return &RecordWriter{z: z, e: json.NewEncoder(z)}, nil
 }
 
-// Write appends one record.
+// Write appends one record. The first one carries the file's schema.
 func (w *RecordWriter) Write(r *Record) error {
+	if w.n == 0 {
+		first := *r
+		first.Schema = SchemaRecord
+		r = &first
+	}
 	if err := w.e.Encode(r); err != nil {
 		return fmt.Errorf("writing a request record: %w", err)
 	}

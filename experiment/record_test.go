@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -61,9 +62,14 @@ func stored(t testing.TB, records []*Record) []byte {
 	return file.Bytes()
 }
 
-// read gives the records of a file up to its end or its first error.
+// read gives the records of a file up to its end or its first error, without the file's schema, which
+// its first record must carry and no other.
 func read(file []byte) (out []*Record, err error) {
 	err = ReadRecords(bytes.NewReader(file), func(r *Record) error {
+		if (r.Schema == SchemaRecord) != (len(out) == 0) {
+			return fmt.Errorf("record %d has the schema %q", len(out)+1, r.Schema)
+		}
+		r.Schema = ""
 		out = append(out, r)
 		return nil
 	})

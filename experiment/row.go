@@ -11,6 +11,8 @@ import (
 const (
 	SchemaRun = "bench/run/v1"
 	SchemaRow = "bench/row/v1"
+
+	SchemaRecord = "bench/record/v1"
 )
 
 // Row is one point, one repeat, measured: the contents of <row>.json. Summary, doubts and verdicts
@@ -23,7 +25,8 @@ type Row struct {
 	Simulated  bool      `json:"simulated"` // measured against the embedded mock: no real server
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at"`
-	Salt       string    `json:"salt"` // of the prompts of this attempt; the plan is a function of seed and salt
+	Epoch      time.Time `json:"epoch"` // wall clock at offset 0 of the records
+	Salt       string    `json:"salt"`  // of the prompts of this attempt; the plan is a function of seed and salt
 	PromptForm string    `json:"prompt_form"`
 	Clock      Clock     `json:"clock"`
 	Window     Window    `json:"window"`

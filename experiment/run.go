@@ -75,7 +75,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row.EndedAt = time.Now().UTC()
+	row.EndedAt, row.Epoch = time.Now().UTC(), measured.Epoch.UTC()
 	row.Window = Window{StartUs: micros(measured.Start), EndUs: micros(measured.End)}
 	e.clock(m)
 	e.conclude(s.Target, t.Bounds)
@@ -83,7 +83,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 }
 
 // planSeed gives each repeat lengths and arrivals of its own.
-func (s *Spec) planSeed() uint64 { return s.Seed + uint64(s.Repeat)<<32 }
+func (s *Spec) planSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f4a7c15 }
 
 // connections is how many the point needs at once, as far as that is known beforehand.
 func (s *Spec) connections() int {

@@ -37,7 +37,7 @@ var wantedFacts = []string{"driver", "network", "quantization", "server_flags", 
 
 // NotStated lists what a reader would want to know of the target and nobody declared.
 func (t Target) NotStated() []string {
-	var missing []string
+	missing := []string{}
 	if t.Hardware == "" {
 		missing = append(missing, "hardware")
 	}

@@ -70,7 +70,9 @@ type driver struct {
 	free   chan time.Duration // an entry for each free slot: when it became free; nil = no bound
 	done   chan *Job
 	sends  sync.WaitGroup
-	window window // of the dispatcher alone
+	// Of the dispatcher alone:
+	window window
+	freed  time.Duration // the latest slot handed over in a closed loop
 
 	halt        context.CancelCauseFunc // ends the dispatching; openai.ErrUnfinished: because the row is over
 	outstanding atomic.Int64            // requests of the window that are not over, and 1 for the window itself
@@ -197,7 +199,8 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 func (d *driver) admit(ctx context.Context, job *Job) bool {
 	if d.Rate == 0 {
 		freed, ok := d.slot(ctx)
-		job.At, job.Ready = freed, freed
+		d.freed = max(d.freed, freed) // two slots may be handed over in the other order: arrivals never go back
+		job.At, job.Ready = d.freed, d.freed
 		if ok {
 			d.place(ctx, job)
 		}
