@@ -71,7 +71,7 @@ func (c Contract) All() []Limit { return append(slices.Clone(c.Limits), c.Each..
 func (c *Contract) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
-		bad("", fmt.Sprintf("contract is a table, not %T", v), `write [contract] and below it ttft_p95 = "1s"`)
+		bad("", "contract is a table", `write [contract] and below it ttft_p95 = "1s"`)
 		return
 	}
 	for _, key := range sortedKeys(table) {

@@ -117,7 +117,7 @@ func TestContractMistakes(t *testing.T) {
 	var c Contract
 	var m mistakes
 	c.DecodeTOML("1s", m.add)
-	if len(m) != 1 || m[0] != ": contract is a table, not string" {
+	if len(m) != 1 || m[0] != ": contract is a table" {
 		t.Error(m)
 	}
 	if _, m := decode(t, "a = 1\nb = 2\nttft_p50 = 3\n[each]\nx = 1\ny = 2"); len(m) != 5 {

@@ -105,7 +105,19 @@ func TestDoubts(t *testing.T) {
 		{"few_samples", "just enough", keep(36), passed, ""}, // 0.9³⁶ = 2.25 % lies above all of them, 0.9³⁵ = 2.50 % is too much
 		{"few_samples", "one fewer", keep(35), failed, "35 completed requests carry no percentile above the median (p90 needs 36)"},
 		{"client_bound", "1 ms", lagging(1000, 9000), passed, ""},
-		{"client_bound", "more than 1 ms", lagging(1001, 9000), failed, "lag p99 1 ms (limit 1 ms)"},
+		{"client_bound", "more than 1 ms", lagging(1001, 9000), failed, "lag p50 1 ms (limit 1 ms)"},
+		{"client_bound", "p99 alone", func(e *evidence) {
+			r := e.window()[5]
+			r.Ready.us -= 9000
+			r.At = r.Ready
+			r.First.us = r.At.us + 9000
+			r.Gaps = []int64{r.Last.us - r.First.us}
+			q := e.window()[6]
+			q.Ready.us -= 9000
+			q.At = q.Ready
+			q.First.us = q.At.us + 9000
+			q.Gaps = []int64{q.Last.us - q.First.us}
+		}, failed, "lag p99"},
 		{"client_bound", "2 ms of a ttft of 40 ms", lagging(2000, 40_000), passed, ""},
 		{"client_bound", "more than that", lagging(2001, 40_000), failed, "limit 2 ms"},
 		{"client_bound", "nothing completed", fail(100, "status"), impossible, ""},

@@ -112,11 +112,10 @@ func outcome(r openai.Result) error {
 type ProbeError struct{ Result openai.Result }
 
 func (e *ProbeError) Error() string {
-	text := string(e.Result.Outcome)
-	if e.Result.Status != 0 && e.Result.Status != 200 {
-		text = fmt.Sprintf("HTTP %d", e.Result.Status)
+	text := e.Result.Error // of a status it names the status
+	if e.Result.Outcome != openai.Status {
+		text = string(e.Result.Outcome) + ": " + text
 	}
-	text += ": " + e.Result.Error
 	if hint := e.hint(); hint != "" {
 		text += "\nhint: " + hint
 	}

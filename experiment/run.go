@@ -15,7 +15,6 @@ import (
 
 	"bench/experiment/load"
 	"bench/experiment/openai"
-	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
@@ -244,21 +243,6 @@ func (s *Spec) classContract(c workload.Class) Contract {
 func (r *Row) AllFailed() bool {
 	q := r.Summary.Requests
 	return q.Planned > 0 && q.Completed == 0
-}
-
-// Outcome is the contract's verdict over all its lines: FAIL if one fails, else UNDECIDED if one
-// is, else PASS; empty without a contract.
-func Outcome(verdicts []Verdict) string {
-	out := ""
-	for _, v := range verdicts {
-		switch {
-		case v.Verdict == string(stats.Fail):
-			return v.Verdict
-		case out == "" || v.Verdict == string(stats.Undecided):
-			out = v.Verdict
-		}
-	}
-	return out
 }
 
 // record is a job in the form that is stored: µs, and only what happened.

@@ -227,13 +227,13 @@ func TestJudgeOneClass(t *testing.T) {
 	}
 }
 
-func TestOutcome(t *testing.T) {
+func TestContractOf(t *testing.T) {
 	for in, want := range map[string]string{"": "", "PASS": "PASS", "PASS UNDECIDED PASS": "UNDECIDED", "UNDECIDED FAIL": "FAIL", "FAIL PASS": "FAIL", "UNDECIDED PASS": "UNDECIDED"} {
 		var v []Verdict
 		for _, s := range strings.Fields(in) {
 			v = append(v, Verdict{Verdict: s})
 		}
-		if got := Outcome(v); got != want {
+		if got, _ := ContractOf(&Row{Contract: v}); string(got) != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}

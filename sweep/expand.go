@@ -3,7 +3,6 @@ package sweep
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,13 @@ type expander struct {
 	row, defaults map[string]any
 	contract      map[string]any
 	axes          []axis
+	findings      findings
 }
+
+const (
+	maxValues = 1000  // of one list
+	maxPoints = 10000 // of a matrix, its repeats counted: months of measuring
+)
 
 // axis is a key of the row, or of a table in it, whose value is a list.
 type axis struct {
@@ -40,84 +45,74 @@ var laterKeys = map[string]string{
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
 
-// place is where a path of a point stands in the file: in the row, in the defaults, or in the
-// matrix's contract; an axis value is the element of its list.
-func (x *expander) place(path string, choice []int) string {
-	for i, a := range x.axes {
-		if path == a.path || strings.HasPrefix(path, a.path+".") || strings.HasPrefix(path, a.path+"[") {
-			if x.has(x.row, a.path) {
-				return fmt.Sprintf("%s.%s[%d]", x.at(), a.path, choice[i])
-			}
-			return fmt.Sprintf("defaults.%s[%d]", a.path, choice[i])
-		}
-	}
-	top, _, _ := strings.Cut(path, ".")
-	top, _, _ = strings.Cut(top, "[")
-	switch {
-	case path == "" || x.has(x.row, path):
-		return strict.Join(x.at(), path)
-	case top == "contract" && x.has(map[string]any{"contract": x.contract}, path):
-		return path
-	case x.has(x.defaults, top) && !x.has(x.row, top):
-		return strict.Join("defaults", path)
-	}
-	return strict.Join(x.at(), path)
-}
-
-// has says whether a table holds a path of table keys.
-func (x *expander) has(t map[string]any, path string) bool {
-	key, rest, more := strings.Cut(path, ".")
-	v, ok := t[key]
-	if !ok || !more {
-		return ok
-	}
-	inner, isTable := v.(map[string]any)
-	return isTable && x.has(inner, rest)
-}
-
 func (x *expander) expand() []experiment.Spec {
 	merged := x.merge()
 	for _, key := range slices.Sorted(maps.Keys(laterKeys)) {
 		if _, ok := merged[key]; ok {
-			x.bad(x.place(key, nil), key+" is not in this version", laterKeys[key])
+			x.bad(x.place(key), key+" is not in this version", laterKeys[key])
 			delete(merged, key)
 		}
 	}
 	x.findAxes(merged)
+	if !x.countable(merged) {
+		return nil
+	}
 	var points []experiment.Spec
 	x.product(nil, func(choice []int) {
 		points = append(points, x.point(merged, choice))
 	})
+	x.report()
 	return points
 }
 
-// merge lays the row over the defaults, and its contract over the matrix's, key by key.
+// countable refuses lists whose product no machine could hold, let alone run.
+func (x *expander) countable(merged map[string]any) bool {
+	n, times := int64(1), int64(1)
+	if repeats, ok := merged["repeats"].(int64); ok && repeats > 0 {
+		times = min(repeats, maxPoints+1)
+	}
+	for _, a := range x.axes {
+		n = min(n*int64(len(a.values)), maxPoints+1)
+	}
+	before := x.count
+	x.count += n * times
+	if x.count > maxPoints && before <= maxPoints {
+		x.bad(x.at(), fmt.Sprintf("with this row the matrix has more than %d points, its repeats counted", maxPoints), "write fewer values or repeats, or split the matrix")
+	}
+	return x.count <= maxPoints
+}
+
+// merge lays the row over the defaults, and its contract over theirs and the matrix's, key by key.
 func (x *expander) merge() map[string]any {
-	merged := maps.Clone(x.defaults)
-	if merged == nil {
-		merged = map[string]any{}
-	}
+	merged := map[string]any{}
+	maps.Copy(merged, x.defaults)
 	maps.Copy(merged, x.row)
-	own, isTable := merged["contract"].(map[string]any)
-	if _, there := merged["contract"]; there && !isTable {
-		return merged // the decoder will say so
-	}
 	contract := maps.Clone(x.contract)
-	if contract == nil {
-		contract = map[string]any{}
-	}
-	for k, v := range own {
-		each, both := v.(map[string]any)
-		base, ok := contract[k].(map[string]any)
-		if k == "each" && both && ok {
-			base = maps.Clone(base)
-			maps.Copy(base, each)
-			v = base
+	for _, layer := range []map[string]any{x.defaults, x.row} {
+		v, there := layer["contract"]
+		own, isTable := v.(map[string]any)
+		if there && !isTable {
+			merged["contract"] = v // the decoder will say so
+			return merged
 		}
-		contract[k] = v
+		contract = over(contract, own)
 	}
 	merged["contract"] = contract
 	return merged
+}
+
+// over lays the limits of own over those of a contract, those of each request too.
+func over(contract, own map[string]any) map[string]any {
+	out := map[string]any{}
+	maps.Copy(out, contract)
+	for k, v := range own {
+		each, isTable := v.(map[string]any)
+		if base, ok := out[k].(map[string]any); ok && isTable && k == "each" {
+			v = over(base, each)
+		}
+		out[k] = v
+	}
+	return out
 }
 
 // findAxes lists the keys with list values in the order of the file: the row's, then the defaults'.
@@ -160,21 +155,22 @@ func anys(in []map[string]any) []any {
 }
 
 func (x *expander) addAxis(path string, values []any) {
-	x.axes = append(x.axes, axis{path, values})
-	choice := make([]int, len(x.axes))
-	where := strings.TrimSuffix(x.place(path, choice), "[0]")
-	if len(values) == 0 {
+	where := x.place(path)
+	switch {
+	case len(values) == 0:
 		x.bad(where, "the list is empty: the row would have no point", "write at least one value, or a single value without brackets")
+	case len(values) > maxValues:
+		x.bad(where, fmt.Sprintf("%d values make too many points", len(values)), fmt.Sprintf("write at most %d", maxValues))
+		values = values[:1]
 	}
-	if len(values) > 1000 {
-		x.bad(where, fmt.Sprintf("%d values make too many points", len(values)), "write at most 1000")
-	}
-	for i := range values {
-		for j := range i {
-			if reflect.DeepEqual(values[i], values[j]) {
-				x.bad(fmt.Sprintf("%s[%d]", where, i), fmt.Sprintf("%s is in the list twice", valueName(values[i])), "repeats = 2 runs a point twice")
-			}
+	x.axes = append(x.axes, axis{path, values})
+	seen := map[string]bool{}
+	for i, v := range values {
+		name := valueName(v)
+		if seen[name] {
+			x.bad(fmt.Sprintf("%s[%d]", where, i), name+" is in the list twice", "remove one; repeats = 2 runs a point twice")
 		}
+		seen[name] = true
 	}
 }
 
@@ -184,8 +180,7 @@ func (x *expander) product(choice []int, f func([]int)) {
 		f(choice)
 		return
 	}
-	n := min(len(x.axes[len(choice)].values), 1000)
-	for i := range n {
+	for i := range x.axes[len(choice)].values {
 		x.product(append(slices.Clone(choice), i), f)
 	}
 }
@@ -206,11 +201,14 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 		point = append(point, experiment.Axis{Key: a.path, Value: valueName(v)})
 	}
 	var spec experiment.Spec
-	before := len(x.problems)
-	bad := func(path, text, hint string) { x.bad(x.place(path, choice), text, hint) }
-	strict.Decode(values, &spec, bad)
-	if len(x.problems) == before { // what could not be read can't be judged either
-		spec.Check(bad)
+	readable := true
+	found := x.found(choice)
+	strict.Decode(values, &spec, func(path, text, hint string) {
+		readable = false
+		found(path, text, hint)
+	})
+	if readable { // what could not be read can't be judged either
+		spec.Check(found)
 	}
 	spec.Point = point
 	if spec.Seed == 0 {
@@ -219,7 +217,7 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	return spec
 }
 
-// valueName is an axis value as it stands in names: 8, 0.5, warm, lognormal-300-2000.
+// valueName is an axis value as it stands in names: 8, 0.5, warm, lognormal-p50_300-p95_2000.
 func valueName(v any) string {
 	switch x := v.(type) {
 	case string:
@@ -233,7 +231,7 @@ func valueName(v any) string {
 		}
 		for _, k := range slices.Sorted(maps.Keys(x)) {
 			if k != "dist" {
-				parts = append(parts, k+valueName(x[k]))
+				parts = append(parts, k+"_"+valueName(x[k]))
 			}
 		}
 		return strings.Join(parts, "-")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ const partial = ".partial"
 
 const (
 	manifestFile  = "run.json"
+	lockFile      = ".lock"
 	recordsSuffix = ".requests.jsonl.zst"
 )
 
@@ -44,6 +46,7 @@ func (d directory) write(name string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return d.commit(name)
@@ -74,11 +77,11 @@ func (d directory) reserve() error {
 	defer os.Remove(name)
 	f, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("trying the results directory: %w\nhint: choose another with --out DIR", err)
+		return fmt.Errorf("trying the results directory: %w", err)
 	}
 	_, err = f.Write(make([]byte, room))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("trying the results directory: %w\nhint: free some space, then resume with --resume %s", err, d.path)
+		return fmt.Errorf("trying the results directory: %w", err)
 	}
 	return nil
 }
@@ -107,11 +110,11 @@ func (d directory) row(id string) (*experiment.Row, bool) {
 	return &row, true
 }
 
-// rowIDs lists the rows whose summaries are there.
+// rowIDs lists the rows whose summaries are there, sorted.
 func (d directory) rowIDs() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the run: %w", err)
 	}
 	var ids []string
 	for _, e := range entries {
@@ -120,6 +123,35 @@ func (d directory) rowIDs() ([]string, error) {
 		}
 	}
 	return ids, nil
+}
+
+// setAside moves every row into a directory of its own inside the run, where no report finds it.
+func (d directory) setAside(into string) error {
+	ids, err := d.rowIDs()
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if err := os.MkdirAll(d.file(into), 0o755); err != nil {
+		return fmt.Errorf("setting rows aside: %w", err)
+	}
+	for _, id := range ids {
+		// The summary goes last: as long as it is there, the row is found again.
+		for _, name := range []string{id + recordsSuffix, id + ".json"} {
+			err := os.Rename(d.file(name), filepath.Join(d.file(into), name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("setting rows aside: %w", err)
+			}
+		}
+	}
+	return d.sync()
+}
+
+// discard takes back a directory in which nothing was begun.
+func (d directory) discard() {
+	for _, name := range []string{lockFile, manifestFile + partial} {
+		_ = os.Remove(d.file(name))
+	}
+	_ = os.Remove(d.path) // fails if there is anything else in it
 }
 
 // recordFile is the evidence of the row in progress.

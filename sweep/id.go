@@ -41,9 +41,12 @@ func Match(s *experiment.Spec, globs []string) (bool, error) {
 	}
 	for _, g := range globs {
 		for _, name := range []string{s.Name, strings.TrimSuffix(ID(s), fmt.Sprintf("-r%d", s.Repeat))} {
+			if g == name { // a name may hold what a glob takes for a sign
+				return true, nil
+			}
 			ok, err := path.Match(g, name)
 			if err != nil {
-				return false, fmt.Errorf("the pattern %q: %w", g, err)
+				return false, fmt.Errorf("the pattern %q: %w\nhint: * stands for any text, ? for a character, [ab] for one of several", g, err)
 			}
 			if ok {
 				return true, nil

@@ -12,7 +12,7 @@ import (
 
 // lock keeps two runs out of one directory. It goes with the process, however that ends.
 func (d directory) lock() (unlock func(), err error) {
-	f, err := os.OpenFile(d.file(".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(d.file(lockFile), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("locking the run: %w", err)
 	}
@@ -21,7 +21,7 @@ func (d directory) lock() (unlock func(), err error) {
 		f.Close()
 		return nil, fmt.Errorf("another bench is running in %s\nhint: wait for it, or start a run of its own without --resume", d.path)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) { // some file systems have no locks
 		f.Close()
 		return nil, fmt.Errorf("locking the run: %w", err)
 	}

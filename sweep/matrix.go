@@ -7,6 +7,7 @@ package sweep
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -61,13 +62,16 @@ func Read(file string, ext ...Extension) (*Matrix, error) {
 func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
 	doc, err := strict.Parse(file, text)
 	if err != nil {
+		var problems strict.Problems
+		if errors.As(err, &problems) {
+			err = findSecrets(string(text)).mask(problems)
+		}
 		return nil, err
 	}
-	r := &reader{doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text)}, seen: map[strict.Problem]bool{}}
+	r := &reader{doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text)}, seen: map[strict.Problem]bool{}, ids: map[string]bool{}}
 	r.read(ext)
 	if len(r.problems) > 0 {
-		slices.SortStableFunc(r.problems, func(a, b strict.Problem) int { return a.Line - b.Line })
-		return nil, r.problems
+		return nil, findSecrets(string(text)).mask(r.problems)
 	}
 	return r.m, nil
 }
@@ -79,6 +83,8 @@ type reader struct {
 	m        *Matrix
 	problems strict.Problems
 	seen     map[strict.Problem]bool
+	count    int64           // points of the rows so far, their repeats counted
+	ids      map[string]bool // of the rows so far, in lower case
 }
 
 func (r *reader) bad(path, text, hint string) {
@@ -104,9 +110,9 @@ var later = map[string]string{
 func (r *reader) read(ext []Extension) {
 	rows := r.tables("row")
 	defaults := r.table("defaults")
-	for key, hint := range later {
+	for _, key := range slices.Sorted(maps.Keys(later)) {
 		if _, ok := r.root[key]; ok {
-			r.bad(key, key+" is not in this version", hint)
+			r.bad(key, key+" is not in this version", later[key])
 			delete(r.root, key)
 		}
 	}
@@ -125,10 +131,11 @@ func (r *reader) read(ext []Extension) {
 	var points []experiment.Spec
 	for i, row := range rows {
 		x := expander{reader: r, index: i, row: row, defaults: defaults, contract: contract}
-		points = append(points, x.expand()...)
+		row := x.expand()
+		r.checkIDs(x.at(), row)
+		points = append(points, row...)
 	}
 	if len(r.problems) == 0 {
-		r.checkIDs(points)
 		r.m.Points = r.order(points)
 	}
 }
@@ -172,11 +179,14 @@ func (r *reader) checkHead() {
 }
 
 func (r *reader) checkNames(rows []map[string]any) {
-	seen := map[string]int{}
+	seen := map[string]string{} // name → the row that has it
 	for i, row := range rows {
 		at := fmt.Sprintf("row[%d]", i)
-		name, ok := row["name"].(string)
-		if !ok || name == "" {
+		name, isText := row["name"].(string)
+		if _, there := row["name"]; there && !isText {
+			continue // the decoder says so
+		}
+		if name == "" {
 			r.bad(at, "the row has no name", `write name = "A-short-chat"`)
 			continue
 		}
@@ -184,10 +194,12 @@ func (r *reader) checkNames(rows []map[string]any) {
 			r.bad(at+".name", "the name "+why, "use letters, digits, dots, dashes and underscores: it names files")
 		}
 		key := strings.ToLower(name) // file systems may not tell them apart
-		if j, twice := seen[key]; twice {
-			r.bad(at+".name", fmt.Sprintf("row[%d] has the name %q already", j, name), "give each row a name of its own")
+		if first, twice := seen[key]; twice {
+			line, _, _, _ := r.doc.Place(first)
+			r.bad(at+".name", fmt.Sprintf("the name is that of the row in line %d already", line), "give each row a name of its own; upper and lower case count as the same")
+			continue
 		}
-		seen[key] = i
+		seen[key] = at
 	}
 }
 
@@ -206,18 +218,21 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// checkIDs guards against two points whose files would be one.
-func (r *reader) checkIDs(points []experiment.Spec) {
-	seen := map[string]bool{}
+// maxID leaves room for the ends of file names below the 255 bytes that file systems take.
+const maxID = 200
+
+// checkIDs guards against two points whose files would be one, and names that no file can have.
+func (r *reader) checkIDs(at string, points []experiment.Spec) {
 	for i := range points {
 		id := strings.ToLower(ID(&points[i]))
-		if seen[id] {
-			r.bad("row", fmt.Sprintf("two points are named %q", id), "rename a row, or remove a value that is there twice")
+		switch {
+		case len(id) > maxID:
+			r.bad(at, fmt.Sprintf("its files would have names of %d bytes", len(id)), "shorten the row's name, or vary fewer keys")
+			return
+		case r.ids[id] && len(r.problems) == 0: // else it is another mistake's echo
+			r.bad(at, fmt.Sprintf("two points are named %q", id), "rename the row, or remove a value that is there twice")
 		}
-		seen[id] = true
-		if len(id) > 200 {
-			r.bad("row", fmt.Sprintf("the file name %q is too long", id), "shorten the row's name or vary fewer keys")
-		}
+		r.ids[id] = true
 	}
 }
 

@@ -2,16 +2,13 @@ package sweep
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
+	"syscall"
 	"time"
 
 	"bench/experiment"
@@ -29,7 +26,7 @@ type Options struct {
 	Command []string // the command line, its secrets taken out
 	// AcceptServerChange redoes every row when the server is not the one of the run to resume.
 	AcceptServerChange bool
-	// Event is told what happens, from one goroutine.
+	// Event is told what happens, from one goroutine; nil = nobody wants to know.
 	Event func(Event)
 }
 
@@ -68,6 +65,11 @@ type Result struct {
 	AllFailed []string // rows without a single completed request
 }
 
+// ResumeError refuses a directory that can't be resumed, or not with this matrix.
+type ResumeError struct{ text string }
+
+func (e *ResumeError) Error() string { return e.text }
+
 // ServerChangedError refuses to mix two servers in one run.
 type ServerChangedError struct{ Was, Is string }
 
@@ -81,13 +83,17 @@ type run struct {
 	m        *Matrix
 	dir      directory
 	manifest experiment.Manifest
-	redo     bool // of every row
+	todo     []experiment.Planned // what this attempt reports or runs, in order
 	result   Result
 }
 
 // Run executes the matrix's points that are not there yet. Its error is ctx's after an
-// interruption; finished rows are kept then, and the run can be resumed.
+// interruption; finished rows are kept then, and the run can be resumed. A result beside an error
+// says what is there.
 func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
+	if o.Event == nil {
+		o.Event = func(Event) {}
+	}
 	r := &run{Options: o, m: m}
 	if err := r.open(); err != nil {
 		return nil, err
@@ -98,165 +104,43 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	}
 	defer unlock()
 	if err := r.begin(); err != nil {
+		if r.Resume == "" {
+			r.dir.discard()
+		}
 		return nil, err
 	}
+	r.result.Dir = r.dir.path
 	err = r.rows(ctx)
 	return &r.result, errors.Join(err, r.end(err))
 }
 
-// open finds or makes the run's directory.
-func (r *run) open() error {
-	if r.Resume != "" {
-		r.dir = directory{filepath.Clean(r.Resume)}
-		if err := r.dir.readJSON(manifestFile, &r.manifest); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%s holds no run: there is no %s in it\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.Resume, manifestFile)
-			}
-			return err
-		}
-		if r.manifest.Schema != experiment.SchemaRun {
-			return fmt.Errorf("%s: unknown schema %q", r.dir.file(manifestFile), r.manifest.Schema)
-		}
-		return nil
-	}
-	root := filepath.Join(r.Out, escape(r.m.Name))
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
-	}
-	start := time.Now().UTC().Format("20060102T150405Z")
-	for i := 1; ; i++ {
-		name := start
-		if i > 1 {
-			name = fmt.Sprintf("%s-%d", start, i)
-		}
-		err := os.Mkdir(filepath.Join(root, name), 0o755)
-		if errors.Is(err, fs.ErrExist) && i < 1000 {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
-		}
-		r.dir = directory{filepath.Join(root, name)}
-		return nil
-	}
-}
-
-// begin fills the manifest for this attempt and writes it.
-func (r *run) begin() error {
-	now := time.Now().UTC()
-	old := r.manifest
-	server := r.Server.Info
-	if was := old.Target.Identity; was != "" && was != server.Identity {
-		if !r.AcceptServerChange {
-			return &ServerChangedError{Was: was, Is: server.Identity}
-		}
-		r.redo = true
-	}
-	r.manifest = experiment.Manifest{
-		Schema: experiment.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
-		MatrixText: r.Server.Hide(r.m.Text), MatrixHash: r.m.Hash(), Hypothesis: r.m.Hypothesis, Notes: orEmpty(r.m.Notes),
-		Command: r.Command, StartedAt: now, State: "running", Salt: old.Salt, Seed: r.m.Seed,
-		Client: r.Client, Target: server, Facts: r.m.Target.Facts, NotStated: r.m.Target.NotStated(),
-		Attempts: append(old.Attempts, experiment.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
-		Priced:   r.m.Target.GPUHourUSD,
-	}
-	if old.Salt == "" {
-		r.manifest.Salt = rand.Text()[:16]
-	} else {
-		r.manifest.StartedAt = old.StartedAt
-	}
-	if err := r.plan(); err != nil {
-		return err
-	}
-	return r.dir.writeJSON(manifestFile, &r.manifest)
-}
-
-// plan lists what is to be run, what is there, and what an earlier matrix left.
-func (r *run) plan() error {
-	planned := map[string]bool{}
-	for i := range r.m.Points {
-		s := &r.m.Points[i]
-		picked, err := Match(s, r.Only)
-		if err != nil {
-			return err
-		}
-		p := experiment.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
-		_, there := r.kept(p)
-		if there {
-			p.State = "done"
-		}
-		if picked || there {
-			r.manifest.Plan = append(r.manifest.Plan, p)
-			planned[p.ID] = true
-		}
-	}
-	if len(r.manifest.Plan) == 0 {
-		return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", r.Only)
-	}
-	ids, err := r.dir.rowIDs()
-	if err != nil {
-		return fmt.Errorf("reading the run: %w", err)
-	}
-	for _, id := range ids {
-		if row, ok := r.dir.row(id); ok && !planned[id] {
-			r.manifest.Plan = append(r.manifest.Plan, experiment.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"})
-		}
-	}
-	return nil
-}
-
-// kept is a row that is there, whole, of the same spec, and with at least one answer.
-func (r *run) kept(p experiment.Planned) (*experiment.Row, bool) {
-	if r.redo {
-		return nil, false
-	}
-	row, ok := r.dir.row(p.ID)
-	return row, ok && row.SpecHash == p.SpecHash && !row.AllFailed()
-}
-
-// hash is of everything that decides what a point measures: its spec, the API, the model and the
-// fields of the body. What is only said about it (expect) is not in it.
-func (r *run) hash(s *experiment.Spec) string {
-	spec := *s
-	spec.Expect = ""
-	info := r.Server.Info
-	b, err := json.Marshal([]any{spec, spec.APIOr(r.m.Target), info.Model, info.ExtraBody})
-	if err != nil {
-		panic(err) // values that came from TOML
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:12])
-}
-
 // rows runs what is not there.
 func (r *run) rows(ctx context.Context) error {
-	r.result.Dir = r.dir.path
 	byID := map[string]*experiment.Spec{}
 	for i := range r.m.Points {
 		byID[ID(&r.m.Points[i])] = &r.m.Points[i]
 	}
-	todo := slices.Clone(r.manifest.Plan)
-	todo = slices.DeleteFunc(todo, func(p experiment.Planned) bool { return p.State == "removed" })
 	done := 0
-	for _, p := range todo {
+	for _, p := range r.todo {
 		if p.State == "done" {
 			done++
 		}
 	}
-	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(todo), Kept: done}})
-	for i, p := range todo {
+	total := len(r.todo)
+	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: total, Kept: done}})
+	for i, p := range r.todo {
 		if row, ok := r.kept(p); ok {
-			r.Event(Event{Finished: &Finished{Index: i + 1, Total: len(todo), Row: row, Kept: true}})
+			r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row, Kept: true}})
 			continue
 		}
-		row, err := r.row(ctx, byID[p.ID], p, i+1, len(todo))
+		row, err := r.row(ctx, byID[p.ID], p, i+1, total)
 		if err != nil {
 			return err
 		}
 		if err := r.mark(p.ID, row); err != nil {
 			return err
 		}
-		r.Event(Event{Finished: &Finished{Index: i + 1, Total: len(todo), Row: row}})
+		r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row}})
 		if gone(row) {
 			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: bring it up again, then go on with --resume %s", p.ID, firstError(row), r.dir.path)
 		}
@@ -285,7 +169,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 		return nil, err
 	}
 	if err := r.dir.reserve(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w\nhint: free some space, then go on with --resume %s", err, r.dir.path)
 	}
 	// What a changed spec replaces goes first: its summary must never stand beside other records.
 	if err := os.Remove(r.dir.file(p.ID + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -302,13 +186,21 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 	})
 	if err != nil {
 		records.abandon()
-		return nil, err
+		return nil, r.full(err)
 	}
 	if err := records.finish(); err != nil {
-		return nil, err
+		return nil, r.full(err)
 	}
 	row.SpecHash = p.SpecHash
-	return row, r.dir.writeJSON(p.ID+".json", row)
+	return row, r.full(r.dir.writeJSON(p.ID+".json", row))
+}
+
+// full adds what helps to the error of a disk that filled up in the course of a row.
+func (r *run) full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w\nhint: free some space, then go on with --resume %s", err, r.dir.path)
+	}
+	return err
 }
 
 // salt makes the prompts of every row, repeat, run and attempt unlike all others.
@@ -347,11 +239,4 @@ func (r *run) end(err error) error {
 	last.EndedAt, last.Ended = now, state
 	r.result.Manifest = r.manifest
 	return r.dir.writeJSON(manifestFile, &r.manifest)
-}
-
-func orEmpty(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,26 +56,33 @@ func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args 
 	if err == nil {
 		return codeDone
 	}
-	code := codeOf(err)
-	if text := err.Error(); text != "" {
-		var problems strict.Problems
-		if errors.As(err, &problems) {
-			fmt.Fprintln(stderr, problems.Error())
-		} else {
-			fmt.Fprintln(stderr, "error: "+text)
-		}
+	if text := message(err); text != "" {
+		fmt.Fprintln(stderr, withoutSecrets(text, args))
 	}
-	return code
+	return codeOf(err)
+}
+
+// message is what is said of an error: "error:" and what it is, then its hint. Nothing where all was said already.
+func message(err error) string {
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		return problems.Error()
+	}
+	if text := err.Error(); text != "" {
+		return "error: " + text
+	}
+	return ""
 }
 
 func codeOf(err error) int {
 	var exit *exitError
 	var problems strict.Problems
 	var changed *sweep.ServerChangedError
+	var resume *sweep.ResumeError
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, &problems), errors.As(err, &changed):
+	case errors.As(err, &problems), errors.As(err, &changed), errors.As(err, &resume):
 		return codeUsage
 	case experiment.Interrupted(err):
 		return codeInterrupted
@@ -91,18 +99,69 @@ and says what the numbers mean, and how far they can be trusted.`,
 		Example: `  bench sweep matrices/chat.toml                                    the embedded simulated server: no GPU needed
   bench sweep matrices/chat.toml --endpoint http://localhost:8000   your server
   bench report results/chat/20260101T120000Z                        make the report again`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2, // letters
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nhint: %s --help", err, cmd.CommandPath())
 	})
-	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newSweep(c), newReport(c), newMock(c), newVersion(c))
+	root.SetHelpCommand(newHelp())
+	root.InitDefaultCompletionCmd(c.args...)
+	for _, group := range []*cobra.Command{root, find(root, "completion")} { // they only hold commands
+		group.Args, group.RunE, group.DisableFlagsInUseLine = cobra.ArbitraryArgs, onlyCommands, true
+	}
+	for _, shell := range find(root, "completion").Commands() {
+		shell.Args = positional(cobra.NoArgs)
+		shell.Example = "  bench completion " + shell.Name() + " > bench." + shell.Name()
+	}
+	find(root, "completion").Example = "  bench completion bash > ~/.local/share/bash-completion/completions/bench"
 	return root
 }
 
-// args wraps a rule for positional arguments so that breaking it is a usage error with a hint.
+// find is the command that a path of names leads to; nil if there is none.
+func find(cmd *cobra.Command, name ...string) *cobra.Command {
+	found, rest, err := cmd.Find(name)
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	return found
+}
+
+// onlyCommands runs a command that only holds others: help without a word, an error for an unknown one.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return unknown(cmd, args[0])
+}
+
+func unknown(cmd *cobra.Command, word string) error {
+	hint := cmd.CommandPath() + " --help"
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("unknown command %q of %s\nhint: %s", word, cmd.CommandPath(), hint)
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "explain bench or one of its commands",
+		Example: "  bench help sweep",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			about := find(root, args...)
+			if about == nil {
+				return unknown(root, strings.Join(args, " "))
+			}
+			return about.Help()
+		},
+	}
+}
+
+// positional wraps a rule for positional arguments so that breaking it is a usage error with a hint.
 func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := rule(cmd, args); err != nil {

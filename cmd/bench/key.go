@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -68,36 +69,65 @@ func clean(key, from string) (string, error) {
 	return key, nil
 }
 
+// hidden stands where a secret stood.
+const hidden = "<redacted>"
+
+// looksSecret are names of flags, rightly typed or not, whose values are not to be shown.
+var looksSecret = regexp.MustCompile(`(?i)^--?[a-z_-]*(api[_-]?key|token|password|secret)$`)
+
 // redacted is the command line with its secrets taken out.
 func redacted(args []string) []string {
 	out := []string{"bench"}
-	hideNext := false
+	before := ""
 	for _, a := range args {
+		flag, value, joined := strings.Cut(a, "=")
 		switch {
-		case hideNext:
-			a, hideNext = "<redacted>", false
-		case a == "--api-key":
-			hideNext = true
-		case strings.HasPrefix(a, "--api-key="):
-			a = "--api-key=<redacted>"
+		case looksSecret.MatchString(before):
+			a = hidden
+		case !strings.HasPrefix(a, "-") || !joined:
+			a = redactURL(before, a)
+		case looksSecret.MatchString(flag):
+			a = flag + "=" + hidden
 		default:
-			a = redactURL(a)
+			a = flag + "=" + redactURL(flag, value)
 		}
+		before = a
 		out = append(out, a)
 	}
 	return out
 }
 
-// redactURL takes user info out of an argument that is a URL, or a flag with one.
-func redactURL(a string) string {
-	flag, value, isFlag := strings.Cut(a, "=")
-	if !isFlag || !strings.HasPrefix(a, "--") {
-		flag, value = "", a
-	} else {
-		flag += "="
+// redactURL takes user info and keys out of a value that is a URL: all that has a scheme, and that of --endpoint.
+func redactURL(flag, value string) string {
+	if flag == "--endpoint" || strings.Contains(value, "://") {
+		return openai.Redact(value)
 	}
-	if !strings.Contains(value, "@") {
-		return a
+	return value
+}
+
+// withoutSecrets takes the secrets of a command line out of a text that may repeat its arguments.
+func withoutSecrets(text string, args []string) string {
+	for i, shown := range redacted(args)[1:] {
+		if shown == args[i] || len(args[i]) < 4 {
+			continue
+		}
+		text = strings.ReplaceAll(text, args[i], shown)
+		flag, value, joined := strings.Cut(args[i], "=")
+		if joined && strings.HasPrefix(flag, "-") && len(value) > 3 {
+			text = strings.ReplaceAll(text, value, strings.TrimPrefix(shown, flag+"="))
+		}
 	}
-	return flag + openai.Redact(value)
+	return text
+}
+
+// curl is the header option of a curl line that sends the key, without showing it.
+func (k *keyFlags) curl() string {
+	from := "$" + k.env
+	switch {
+	case k.key != "":
+		from = "$KEY"
+	case k.file != "":
+		from = "$(cat '" + k.file + "')"
+	}
+	return ` -H "Authorization: Bearer ` + from + `"`
 }

@@ -27,7 +27,7 @@ With --ttft and --itl every token comes at exactly those times; without them a b
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var problems []string
 			config.Check(func(key, problem, hint string) {
-				problems = append(problems, fmt.Sprintf("--%s: %s\nhint: %s", strings.ReplaceAll(key, "_", "-"), problem, hint))
+				problems = append(problems, fmt.Sprintf("%s: %s\nhint: %s", flagOf(key), problem, hint))
 			})
 			if len(problems) > 0 {
 				return usage("%s", strings.Join(problems, "\nerror: "))
@@ -66,4 +66,12 @@ With --ttft and --itl every token comes at exactly those times; without them a b
 	f.BoolVar(&config.AllowFaults, "allow-faults", false, "obey the X-Mock-Fault header of requests")
 	f.StringVar(&config.APIKey, "require-api-key", "", "refuse requests without this key")
 	return cmd
+}
+
+// flagOf is the flag for a key of the [mock] table.
+func flagOf(key string) string {
+	if strings.HasPrefix(key, "faults") {
+		return "--fault"
+	}
+	return "--" + strings.ReplaceAll(key, "_", "-")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,8 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 	t.Style().Options = table.OptionsNoBordersAndSeparators
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"row", "point", "repeat", "prompt tok", "output tok", "load", "requests", "time", "percentiles up to"})
-	var total time.Duration
-	rows, open := 0, false
+	var total estimate
+	rows := 0
 	for i := range m.Points {
 		s := &m.Points[i]
 		ok, err := sweep.Match(s, only)
@@ -34,25 +35,74 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 			continue
 		}
 		rows++
-		d, known := s.Expected()
-		total += d + perRow
-		open = open || !known
+		time := timeOf(s)
+		total.add(time)
 		var point []string
 		for _, a := range s.Point {
 			point = append(point, a.Key+"="+a.Value)
 		}
 		n := plannedRequests(s)
 		input, output := shapes(s)
-		t.AppendRow(table.Row{s.Name, strings.Join(point, " "), s.Repeat, input, output, loadText(s), countText(n), timeText(d, known), reach(n)})
+		t.AppendRow(table.Row{s.Name, strings.Join(point, " "), s.Repeat, input, output, loadText(s), countText(n), time, reach(n)})
 	}
 	if rows == 0 {
-		return "", usage("no row matches --only %q", only)
+		return "", noMatch(m, only)
 	}
-	sum := fmt.Sprintf("\n%d rows, %s", rows, total.Round(time.Second))
-	if open {
-		sum += " and more: rows with a number of requests in a closed loop take as long as the server needs"
+	sum := fmt.Sprintf("\n%s, %s", count(rows, "row"), total)
+	if total.open {
+		sum += ": a number of requests takes as long as the server needs"
 	}
 	return t.Render() + sum + "\nnothing was sent\n", nil
+}
+
+// noMatch is the error of --only patterns that pick nothing.
+func noMatch(m *sweep.Matrix, only []string) error {
+	var names []string
+	for i := range m.Points {
+		if name := m.Points[i].Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return usage("no row matches --only %s\nhint: the rows are %s", strings.Join(only, " "), strings.Join(names, ", "))
+}
+
+// estimate is how long something takes.
+type estimate struct {
+	time time.Duration
+	most bool // it may be less
+	open bool // and more, as the server answers
+}
+
+// perRow is what a row costs on top of its phases: connecting, priming, the last answers.
+const perRow = time.Second
+
+func timeOf(s *experiment.Spec) estimate {
+	d, known := s.Expected()
+	e := estimate{time: d + perRow}
+	if !known {
+		e.most = s.Duration > 0
+		e.open = s.Duration == 0 || s.Warmup.Requests > 0
+	}
+	return e
+}
+
+func (e *estimate) add(o estimate) {
+	e.time += o.time
+	e.most = e.most || o.most
+	e.open = e.open || o.open
+}
+
+func (e estimate) String() string {
+	text := e.time.Round(time.Second).String()
+	switch {
+	case e.most && e.open:
+		return "about " + text
+	case e.most:
+		return "up to " + text
+	case e.open:
+		return text + " and more"
+	}
+	return text
 }
 
 func shapes(s *experiment.Spec) (input, output string) {
@@ -78,7 +128,7 @@ func loadText(s *experiment.Spec) string {
 	case s.Rate > 0:
 		return fmt.Sprintf("%g/s", float64(s.Rate))
 	}
-	return fmt.Sprintf("%d slots", s.Concurrency)
+	return count(s.Concurrency, "slot")
 }
 
 // plannedRequests of the window; 0 = it depends on how fast the server answers.
@@ -101,13 +151,6 @@ func countText(n int) string {
 		return "as answered"
 	}
 	return fmt.Sprint(n)
-}
-
-func timeText(d time.Duration, known bool) string {
-	if !known {
-		return "as answered"
-	}
-	return d.Round(time.Second / 10).String()
 }
 
 // reach is the highest percentile that n requests carry: with a finite interval, and soundly.

@@ -24,7 +24,7 @@ func isTerminal(w io.Writer) bool {
 type display struct {
 	w    io.Writer
 	live bool
-	left time.Duration // of the rows that have not begun, as far as known
+	left map[string]time.Duration // of the rows that have not begun, as far as known
 
 	mu    sync.Mutex
 	row   *sweep.Begun
@@ -34,11 +34,11 @@ type display struct {
 }
 
 func newDisplay(w io.Writer, points []experiment.Spec, only []string) *display {
-	d := &display{w: w, live: isTerminal(w), quit: make(chan struct{})}
+	d := &display{w: w, live: isTerminal(w), left: map[string]time.Duration{}, quit: make(chan struct{})}
 	for i := range points {
 		if ok, err := sweep.Match(&points[i], only); ok && err == nil {
 			expected, _ := points[i].Expected()
-			d.left += expected + perRow
+			d.left[sweep.ID(&points[i])] = expected + perRow
 		}
 	}
 	if d.live {
@@ -64,13 +64,13 @@ func (d *display) event(e sweep.Event) {
 		}
 	case e.Begun != nil:
 		d.row, d.since = e.Begun, time.Now()
-		expected, _ := e.Begun.Spec.Expected()
-		d.left -= expected + perRow
+		delete(d.left, e.Begun.ID)
 		if !d.live {
 			d.line("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Pretty())
 		}
 	case e.Finished != nil:
 		d.row = nil
+		delete(d.left, e.Finished.Row.ID)
 		d.line("[%d/%d] %s", e.Finished.Index, e.Finished.Total, finished(e.Finished))
 	}
 }
@@ -92,7 +92,7 @@ func finished(f *sweep.Finished) string {
 	if f.Row.Spec.Repeats > 1 {
 		parts[0] += fmt.Sprintf(" (repeat %d)", f.Row.Spec.Repeat)
 	}
-	parts = append(parts, fmt.Sprintf("%d requests", s.Requests.Completed))
+	parts = append(parts, count(s.Requests.Completed, "request"))
 	if s.Requests.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d FAILED", s.Requests.Failed))
 	}
@@ -106,13 +106,21 @@ func finished(f *sweep.Finished) string {
 		parts = append(parts, fmt.Sprintf("e2e p50 %.3g ms", s.E2E.P50))
 	}
 	parts = append(parts, fmt.Sprintf("%.4g output tok/s", s.Throughput.OutputTokensPerS))
-	if out := experiment.Outcome(f.Row.Contract); out != "" {
-		parts = append(parts, out)
+	if v, _ := experiment.ContractOf(f.Row); v != "" {
+		parts = append(parts, string(v))
 	}
 	if n := len(f.Row.Doubts); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d doubts", n))
+		parts = append(parts, count(n, "doubt"))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// count is a number of things: 1 doubt, 2 doubts.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // refresh draws the moving line until stop.
@@ -144,7 +152,11 @@ func (d *display) draw() {
 		text += " of " + expected.Round(time.Second).String()
 	}
 	text += fmt.Sprintf("  sent %d done %d failed %d", p.Sent.Load(), p.Done.Load(), p.Failed.Load())
-	if left := d.left + max(0, expected-elapsed); left > 0 {
+	left := max(0, expected-elapsed)
+	for _, d := range d.left {
+		left += d
+	}
+	if left > 0 {
 		text += fmt.Sprintf("  about %s left", left.Round(time.Second))
 	}
 	fmt.Fprint(d.w, "\r\x1b[K"+fit(plain(text), d.width()))

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +16,6 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/openai"
 	"bench/experiment/roofline"
-	"bench/experiment/stats"
-	"bench/report"
 	"bench/sweep"
 )
 
@@ -117,7 +112,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		AcceptServerChange: f.acceptChange, Event: d.event,
 	})
 	d.stop()
-	return c.conclude(result, err, file, f)
+	return c.conclude(result, err, f)
 }
 
 // inUsage makes a file that can't be read an error of usage; mistakes in it are one already.
@@ -131,13 +126,16 @@ func inUsage(err error) error {
 // override lays the flags over [target].
 func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	t := &m.Target
-	if f.endpoint != "" && f.endpoint != "mock" && isMock(t.Endpoint) {
-		// What the file says of the simulated machine is not true of the user's.
+	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
+		// What the file says of one machine is not true of the other.
 		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil {
-			fmt.Fprintln(stderr, "note: hardware, gpus, precision, price and facts in [target] describe the simulated server, and are not taken over;\n"+
-				"      state yours with --hardware, --gpus and --precision, or in the matrix beside its endpoint")
+			fmt.Fprintln(stderr, "note: hardware, gpus, precision, price and facts in [target] describe what endpoint there means, and are not taken over;\n"+
+				"      state those of this endpoint with --hardware, --gpus and --precision, or in the matrix beside it")
 		}
-		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Facts, t.Model = "", 0, "", nil, nil, ""
+		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Facts = "", 0, "", nil, nil
+		if isMock(t.Endpoint) {
+			t.Model = ""
+		}
 	}
 	for _, o := range []struct {
 		flag string
@@ -147,14 +145,17 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 			*o.into = o.flag
 		}
 	}
-	if f.gpus > 0 {
+	if f.gpus != 0 {
 		t.GPUs = f.gpus
 	}
-	var wrong error
+	var wrong []string
 	t.Check(func(key, problem, hint string) {
-		wrong = usage("--%s: %s\nhint: %s", key, problem, hint)
+		wrong = append(wrong, fmt.Sprintf("--%s: %s\nhint: %s", key, problem, hint))
 	})
-	return wrong
+	if len(wrong) > 0 {
+		return usage("%s", strings.Join(wrong, "\nerror: "))
+	}
+	return nil
 }
 
 func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }
@@ -211,7 +212,7 @@ func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Co
 // reach connects, and says what to try when that fails.
 func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*experiment.Server, error) {
 	var picked []experiment.Spec
-	conns := 16
+	conns := 1024
 	for _, s := range m.Points {
 		ok, err := sweep.Match(&s, f.only)
 		if err != nil {
@@ -223,19 +224,14 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 		}
 	}
 	if len(picked) == 0 {
-		return nil, usage("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", f.only)
+		return nil, noMatch(m, f.only)
 	}
-	server, err := experiment.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target), max(conns, 1024))
+	server, err := experiment.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target), conns)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
 		}
-		auth := ""
-		if key != "" {
-			auth = ` -H "Authorization: Bearer $` + f.key.env + `"`
-		}
-		shown := openai.Redact(base)
-		return nil, fmt.Errorf("the endpoint %s: %w\nhint: is the server up? try: curl -sS%s %s/models", shown, err, auth, shown)
+		return nil, unreachable(base, key, f, err)
 	}
 	var tooLong []string
 	for i := range picked {
@@ -250,81 +246,18 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	return server, nil
 }
 
-// conclude makes the report of what there is, prints the table, and finds the exit code.
-func (c *cli) conclude(result *sweep.Result, runErr error, file string, f *sweepFlags) error {
-	if result == nil || result.Dir == "" {
-		return runErr
+// unreachable says which URL was tried, and what to try by hand.
+func unreachable(base, key string, f *sweepFlags, err error) error {
+	shown := openai.Redact(base)
+	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
+	if strings.Contains(text, "\nhint:") { // it knows better
+		return errors.New(text)
 	}
-	run, err := report.Load(result.Dir)
-	if err == nil && len(run.Rows) > 0 {
-		err = c.render(run)
+	auth := ""
+	if key != "" {
+		auth = f.key.curl()
 	}
-	switch {
-	case experiment.Interrupted(runErr):
-		fmt.Fprintf(c.stderr, "interrupted: finished rows are kept in %s\nhint: go on with: bench sweep %s --resume %s\n", result.Dir, file, result.Dir)
-		return &exitError{codeInterrupted, errors.New("")}
-	case runErr != nil:
-		return runErr
-	case err != nil:
-		return fmt.Errorf("making the report: %w", err)
-	case len(result.AllFailed) > 0:
-		return fmt.Errorf("every request failed in: %s\nhint: the records say why: bench report %s", strings.Join(result.AllFailed, ", "), result.Dir)
-	case f.enforce:
-		return enforced(run)
-	}
-	return nil
-}
-
-// render writes report.html and summary.md, and prints the table.
-func (c *cli) render(run *report.Run) error {
-	html := filepath.Join(run.Dir, "report.html")
-	if err := writeWhole(html, func(w io.Writer) error { return report.HTML(w, run) }); err != nil {
-		return err
-	}
-	if err := writeWhole(filepath.Join(run.Dir, "summary.md"), func(w io.Writer) error { return report.Markdown(w, run) }); err != nil {
-		return err
-	}
-	if err := report.Text(c.stdout, run, isTerminal(c.stdout)); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(c.stdout, "\nreport: %s\n", html)
-	return err
-}
-
-// writeWhole writes a file under a temporary name and renames it when it is whole.
-func writeWhole(name string, render func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := render(&b); err != nil {
-		return err
-	}
-	tmp := name + ".partial"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b.Bytes())
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, name)
-}
-
-// enforced is the error for --enforce: a contract that is not met, or a row that is not valid.
-func enforced(run *report.Run) error {
-	var missed []string
-	for i := range run.Rows {
-		row := &run.Rows[i]
-		switch out := experiment.Outcome(row.Contract); {
-		case out != "" && out != string(stats.Pass):
-			missed = append(missed, row.ID+": contract "+out)
-		case !row.Validity.Valid():
-			missed = append(missed, row.ID+": not valid ("+strings.Join(row.Validity.Failed, ", ")+")")
-		}
-	}
-	if len(missed) == 0 {
-		return nil
-	}
-	return &exitError{codeNotMet, errors.New("contract not met:\n  " + strings.Join(missed, "\n  "))}
+	return fmt.Errorf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)
 }
 
 // dryRun prints the plan.
@@ -336,6 +269,3 @@ func (c *cli) dryRun(m *sweep.Matrix, only []string) error {
 	_, err = fmt.Fprint(c.stdout, plan)
 	return err
 }
-
-// perRow is what a row costs on top of its phases: connecting, priming, the last answers.
-const perRow = time.Second

@@ -222,7 +222,7 @@ func TestRateDecodeTOML(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`0`: "rate 0 is not between 0.0001 and 1000000", `-1`: "rate -1 is not between", `nan`: "rate NaN is not", `inf`: "rate +Inf is not", `-inf`: "rate -Inf", `1e-300`: "rate 1e-300",
-		`"fast"`: `rate "fast" is not a number`, `true`: "rate is a number, not bool", `[1]`: "rate is a number",
+		`"fast"`: `rate "fast" is not a number`, `true`: "rate is a number", `[1]`: "rate is a number",
 	} {
 		_, got, err := decodeRate("v = " + text)
 		if err != nil {

@@ -88,7 +88,7 @@ func (r *Rate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		}
 		*r = Rate(math.Inf(1))
 	default:
-		bad("", fmt.Sprintf("rate is a number, not %T", v), hint)
+		bad("", "rate is a number", hint)
 		return
 	}
 	if v != "inf" && !(*r >= minRate && *r <= maxRate) {

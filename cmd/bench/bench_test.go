@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment"
+	"bench/experiment/load"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+	"bench/report"
+	"bench/sweep"
+	"bench/sweep/strict"
+)
+
+func TestCodeOf(t *testing.T) {
+	tests := []struct {
+		err  error
+		want int
+	}{
+		{errors.New("x"), codeFailed},
+		{usage("x"), codeUsage},
+		{fmt.Errorf("wrapped: %w", usage("x")), codeUsage},
+		{strict.Problems{{Text: "x"}}, codeUsage},
+		{&sweep.ServerChangedError{}, codeUsage},
+		{&sweep.ResumeError{}, codeUsage},
+		{&exitError{codeNotMet, errors.New("x")}, codeNotMet},
+		{fmt.Errorf("cut: %w", context.Canceled), codeInterrupted},
+		{context.DeadlineExceeded, codeFailed},
+	}
+	for _, tt := range tests {
+		if got := codeOf(tt.err); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+// TestInterruptedBeforeTheFirstRow: a command that is told to stop while it still meets the server is interrupted, not failed.
+func TestInterruptedBeforeTheFirstRow(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	out := t.TempDir()
+	if got := bench(ctx, nil, &stdout, &stderr, []string{"sweep", "../../matrices/smoke.toml", "--out", out}); got != codeInterrupted {
+		t.Errorf("exit code %d", got)
+	}
+	if got := stderr.String(); got != "error: interrupted before anything was measured\n" {
+		t.Errorf("stderr: %s", got)
+	}
+}
+
+func TestEnforced(t *testing.T) {
+	row := func(id, verdict string, failed ...string) experiment.Row {
+		r := experiment.Row{ID: id, Validity: experiment.Validity{Failed: failed}}
+		if verdict != "" {
+			r.Contract = []experiment.Verdict{{Verdict: verdict}}
+		}
+		return r
+	}
+	run := &report.Run{
+		Manifest: experiment.Manifest{Plan: []experiment.Planned{{ID: "old", State: "removed"}, {ID: "good", State: "done"}}},
+		Rows:     []experiment.Row{row("good", string(stats.Pass)), row("free", ""), row("old", string(stats.Fail))},
+	}
+	if err := enforced(run); err != nil {
+		t.Errorf("all is met: %v", err)
+	}
+	run.Rows = append(run.Rows, row("bad", string(stats.Fail)), row("open", string(stats.Undecided)), row("doubted", string(stats.Pass), "client_bound", "errors"))
+	err := enforced(run)
+	if codeOf(err) != codeNotMet {
+		t.Fatalf("got %v", err)
+	}
+	want := "contract not met:\n  bad: contract FAIL\n  open: contract UNDECIDED\n  doubted: not valid (client_bound, errors)"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDisplay(t *testing.T) {
+	points := []experiment.Spec{
+		{Name: "kept", Repeat: 1, Load: load.Load{Duration: load.Span(10 * time.Second)}},
+		{Name: "a\x1b[2J", Repeat: 2, Repeats: 2, Load: load.Load{Duration: load.Span(20 * time.Second)}},
+		{Name: "other", Repeat: 1, Load: load.Load{Duration: load.Span(time.Hour)}},
+	}
+	var out bytes.Buffer
+	d := newDisplay(&out, points, []string{"kept", "a*"})
+	if len(d.left) != 2 {
+		t.Errorf("%d rows are expected", len(d.left))
+	}
+	d.event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2, Kept: 1}})
+	d.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &experiment.Row{ID: "kept-r1", Spec: points[0]}}})
+	begun := &sweep.Begun{Index: 2, Total: 2, Spec: &points[1], ID: sweep.ID(&points[1]), Progress: &experiment.Progress{}}
+	d.event(sweep.Event{Begun: begun})
+	if len(d.left) != 0 {
+		t.Errorf("after the last row began %v are left", d.left)
+	}
+	d.draw()
+	row := &experiment.Row{ID: begun.ID, Spec: points[1], Contract: []experiment.Verdict{{Verdict: string(stats.Undecided)}}, Doubts: make([]experiment.Doubt, 1)}
+	row.Summary.Requests = experiment.Requests{Completed: 1, Failed: 2}
+	row.Summary.TTFT, row.Summary.TPOT = &stats.Summary{P50: 12.345}, &stats.Summary{P50: 1.5}
+	row.Summary.Throughput.OutputTokensPerS = 123.456
+	d.event(sweep.Event{Finished: &sweep.Finished{Index: 2, Total: 2, Row: row}})
+	d.stop()
+	lines := strings.Split(out.String(), "\n")
+	want := []string{
+		"results go to results/m/1",
+		"1 of 2 rows are there already",
+		"[1/2] kept  kept",
+		"[2/2] a·[2J …",
+		"\r\x1b[K[2/2] a·[2J  0s of 20s  sent 0 done 0 failed 0  about 20s left" +
+			"[2/2] a·[2J (repeat 2)  1 request  2 FAILED  ttft p50 12.3 ms  tpot p50 1.5 ms  123.5 output tok/s  UNDECIDED  1 doubt",
+		"",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFit(t *testing.T) {
+	if got := fit("äbcdef", 4); got != "äbc…" {
+		t.Error(got)
+	}
+	if got := fit("äbcd", 4); got != "äbcd" {
+		t.Error(got)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	spec := func(rate float64, l load.Load) *experiment.Spec {
+		return &experiment.Spec{Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: l}
+	}
+	const s = load.Span(time.Second)
+	tests := []struct {
+		spec *experiment.Spec
+		want string
+	}{
+		{spec(0, load.Load{Concurrency: 1, Duration: 30 * s, Warmup: load.Extent{Time: 5 * s}}), "36s"},
+		{spec(2, load.Load{Requests: 10}), "6s"},
+		{spec(0, load.Load{Concurrency: 1, Requests: 10, Duration: 15 * s}), "up to 16s"},
+		{spec(0, load.Load{Concurrency: 1, Requests: 10, Warmup: load.Extent{Time: 5 * s}}), "6s and more"},
+		{spec(0, load.Load{Concurrency: 1, Duration: 15 * s, Warmup: load.Extent{Requests: 5}}), "about 16s"},
+	}
+	for _, tt := range tests {
+		if got := timeOf(tt.spec).String(); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.spec.Load, got, tt.want)
+		}
+	}
+}
+
+func TestAgain(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"sweep m.toml", "bench sweep m.toml --resume results/m/1"},
+		{"sweep m.toml --resume old --only D-*", "bench sweep m.toml --only 'D-*' --resume results/m/1"},
+		{"sweep --resume=old it's.toml", `bench sweep 'it'\''s.toml' --resume results/m/1`},
+		{"sweep m.toml --api-key k", "bench sweep m.toml --api-key '<redacted>' --resume results/m/1"},
+	}
+	for _, tt := range tests {
+		c := &cli{args: strings.Fields(tt.args)}
+		if got := c.again("results/m/1"); got != tt.want {
+			t.Errorf("%s: got %s", tt.args, got)
+		}
+	}
+}

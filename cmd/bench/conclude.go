@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/report"
+	"bench/sweep"
+)
+
+// conclude makes the report of what there is, prints the table, and finds the exit code.
+func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
+	if result == nil || result.Dir == "" {
+		return runErr
+	}
+	run, err := report.Load(result.Dir)
+	if err == nil && len(run.Rows) > 0 {
+		err = c.render(run)
+	}
+	switch {
+	case experiment.Interrupted(runErr):
+		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: go on with: %s", result.Dir, c.again(result.Dir))}
+	case runErr != nil:
+		return runErr
+	case err != nil:
+		return fmt.Errorf("making the report: %w", err)
+	case len(result.AllFailed) > 0:
+		return fmt.Errorf("every request failed in: %s\nhint: the records say why: bench report %s", strings.Join(result.AllFailed, ", "), result.Dir)
+	case f.enforce:
+		return enforced(run)
+	}
+	return nil
+}
+
+// again is the command line that resumes a run.
+func (c *cli) again(dir string) string {
+	var words []string
+	skip := false
+	for _, a := range redacted(c.args) {
+		switch {
+		case skip:
+			skip = false
+		case a == "--resume":
+			skip = true
+		case !strings.HasPrefix(a, "--resume="):
+			words = append(words, shellWord(a))
+		}
+	}
+	return strings.Join(append(words, "--resume", shellWord(dir)), " ")
+}
+
+// shellWord quotes what a shell would take apart.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,/:@%") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// render writes report.html and summary.md, and prints the table.
+func (c *cli) render(run *report.Run) error {
+	html := filepath.Join(run.Dir, "report.html")
+	if err := writeWhole(html, func(w io.Writer) error { return report.HTML(w, run) }); err != nil {
+		return err
+	}
+	if err := writeWhole(filepath.Join(run.Dir, "summary.md"), func(w io.Writer) error { return report.Markdown(w, run) }); err != nil {
+		return err
+	}
+	if err := report.Text(c.stdout, run, isTerminal(c.stdout)); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(c.stdout, "\nreport: %s\n", html)
+	return err
+}
+
+// writeWhole writes a file under a temporary name and renames it when it is whole.
+func writeWhole(name string, render func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := render(&b); err != nil {
+		return err
+	}
+	tmp := name + ".partial"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b.Bytes())
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+	}
+	return err
+}
+
+// enforced is the error for --enforce: a contract that is not met, or a row that is not valid.
+func enforced(run *report.Run) error {
+	var missed []string
+	removed := map[string]bool{}
+	for _, p := range run.Manifest.Plan {
+		removed[p.ID] = p.State == "removed"
+	}
+	for i := range run.Rows {
+		row := &run.Rows[i]
+		if removed[row.ID] { // of an earlier matrix
+			continue
+		}
+		switch v, _ := experiment.ContractOf(row); {
+		case v != "" && v != stats.Pass:
+			missed = append(missed, row.ID+": contract "+string(v))
+		case !row.Validity.Valid():
+			missed = append(missed, row.ID+": not valid ("+strings.Join(row.Validity.Failed, ", ")+")")
+		}
+	}
+	if len(missed) == 0 {
+		return nil
+	}
+	return &exitError{codeNotMet, errors.New("contract not met:\n  " + strings.Join(missed, "\n  "))}
+}

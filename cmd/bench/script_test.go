@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"bench/experiment/mock"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"bench": main})
+}
+
+// TestScripts runs the command as a user does. Beside testscript's own words a script has
+//
+//	code N bench …                 run it, and hold its exit code
+//	serve KIND                     start a server; $URL is its address
+//	interrupt N CODE GLOB bench …  run it, send N interrupts once a file is there, hold its exit code; its words go to out and err
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("OPENAI_API_KEY", "")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "serve": serve, "interrupt": interrupt,
+		},
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+func code(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func interrupt(ts *testscript.TestScript, _ bool, args []string) {
+	signals, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var stdout, stderr bytes.Buffer
+	path, err := exec.LookPath(args[3])
+	ts.Check(err)
+	cmd := exec.Command(path, args[4:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.Getenv("WORK"), &stdout, &stderr
+	cmd.Env = append(os.Environ(), "OPENAI_API_KEY=")
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill() })
+	start := time.Now()
+	for {
+		found, err := filepath.Glob(filepath.Join(ts.Getenv("WORK"), args[2]))
+		ts.Check(err)
+		if len(found) > 0 {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			ts.Fatalf("no %s after a minute; stderr:\n%s", args[2], &stderr)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	for range signals {
+		ts.Check(cmd.Process.Signal(syscall.SIGINT))
+		time.Sleep(100 * time.Millisecond) // two at once would count as one
+	}
+	_ = cmd.Wait()
+	if got := fmt.Sprint(cmd.ProcessState.ExitCode()); got != args[1] {
+		ts.Fatalf("exit code %s, want %s; stderr:\n%s", got, args[1], &stderr)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("out"), stdout.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("err"), stderr.Bytes(), 0o644))
+}
+
+func serve(ts *testscript.TestScript, _ bool, args []string) {
+	base, stop := startMock(mock.Config{})
+	ts.Defer(stop)
+	handler := map[string]func(pass http.Handler) http.Handler{
+		"mock":    func(pass http.Handler) http.Handler { return pass },
+		"failing": failing,
+		"stalled": func(pass http.Handler) http.Handler { return stalled(pass, ts.MkAbs("stalled")) },
+		"models": func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, `{"object":"list","data":[{"id":"llama-a"},{"id":"llama-b"}]}`)
+			})
+		},
+		"locked": func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, `{"error":{"message":"no key, no tokens"}}`, http.StatusUnauthorized)
+			})
+		},
+	}[args[0]]
+	s := httptest.NewServer(handler(proxy(base)))
+	ts.Defer(s.Close)
+	ts.Setenv("URL", s.URL)
+	ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
+}
+
+// startMock serves a quick simulated server.
+func startMock(config mock.Config) (base string, stop func()) {
+	config.TTFT, config.ITL = 2*time.Millisecond, time.Millisecond
+	server, err := mock.New(config)
+	if err != nil {
+		panic(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, l) }()
+	return "http://" + l.Addr().String(), func() {
+		cancel()
+		<-done
+	}
+}
+
+// proxy passes requests on to a server.
+func proxy(base string) http.Handler {
+	target, err := url.Parse(base)
+	if err != nil {
+		panic(err)
+	}
+	p := httputil.NewSingleHostReverseProxy(target)
+	p.Transport = &http.Transport{DisableKeepAlives: true} // a request that is cut must not cost the next its connection
+	p.ErrorLog = log.New(io.Discard, "", 0)                // requests that are cut at a row's end
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Whole, since a body that streams through httputil's proxy now and then ends the answer early.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client left
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		p.ServeHTTP(w, r)
+	})
+}
+
+// failing answers what finds out about a server, and refuses what the rows ask: they write four tokens.
+func failing(pass http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte(`"max_tokens":4`)) {
+			http.Error(w, `{"error":{"message":"out of order"}}`, http.StatusInternalServerError)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		pass.ServeHTTP(w, r)
+	})
+}
+
+// stalled never answers requests for a thousand tokens, and makes a file when one has come.
+func stalled(pass http.Handler, file string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && bytes.Contains(body, []byte(`"max_tokens":1000`)) {
+			_ = os.WriteFile(file, nil, 0o644)
+			<-r.Context().Done()
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		pass.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,178 @@
+package sweep
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"bench/experiment"
+)
+
+// open finds or makes the run's directory.
+func (r *run) open() error {
+	if r.Resume != "" {
+		r.dir = directory{filepath.Clean(r.Resume)}
+		return r.load()
+	}
+	root := filepath.Join(r.Out, escape(r.m.Name))
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
+	}
+	start := time.Now().UTC().Format("20060102T150405Z")
+	for i := 1; ; i++ {
+		name := start
+		if i > 1 {
+			name = fmt.Sprintf("%s-%d", start, i)
+		}
+		err := os.Mkdir(filepath.Join(root, name), 0o755)
+		if errors.Is(err, fs.ErrExist) && i < 1000 {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
+		}
+		r.dir = directory{filepath.Join(root, name)}
+		return nil
+	}
+}
+
+// load reads the manifest of the run to resume.
+func (r *run) load() error {
+	r.manifest = experiment.Manifest{}
+	err := r.dir.readJSON(manifestFile, &r.manifest)
+	switch was := r.manifest; {
+	case errors.Is(err, fs.ErrNotExist):
+		return &ResumeError{fmt.Sprintf("%s holds no run: there is no %s in it\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.dir.path, manifestFile)}
+	case err != nil:
+		return err
+	case was.Schema != experiment.SchemaRun:
+		return &ResumeError{fmt.Sprintf("%s: unknown schema %q\nhint: resume with the version of bench that wrote it", r.dir.file(manifestFile), was.Schema)}
+	case was.Matrix != r.m.Name:
+		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\nhint: without --resume a run of its own begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
+	}
+	return nil
+}
+
+// begin fills the manifest for this attempt and writes it.
+func (r *run) begin() error {
+	if r.Resume != "" { // again, under the lock: another process may have just ended
+		if err := r.load(); err != nil {
+			return err
+		}
+	}
+	if err := r.dir.reserve(); err != nil {
+		return fmt.Errorf("%w\nhint: free some space, or choose another place with --out DIR", err)
+	}
+	old := r.manifest
+	if was, is := old.Target.Identity, r.Server.Info.Identity; was != "" && was != is {
+		if !r.AcceptServerChange {
+			return &ServerChangedError{Was: was, Is: is}
+		}
+		if err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(old.Attempts))); err != nil {
+			return err
+		}
+	}
+	r.manifest = r.newManifest(&old)
+	if err := r.plan(old.Plan); err != nil {
+		return err
+	}
+	return r.dir.writeJSON(manifestFile, &r.manifest)
+}
+
+// newManifest is that of this attempt; old is that of the run to resume, or zero.
+func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
+	secrets := findSecrets(r.m.Text)
+	hide := func(text string) string { return r.Server.Hide(secrets.hide(text)) }
+	notes := make([]string, 0, len(r.m.Notes))
+	for _, n := range r.m.Notes {
+		notes = append(notes, hide(n))
+	}
+	facts := map[string]string{}
+	for k, v := range r.m.Target.Facts {
+		facts[k] = hide(v)
+	}
+	now := time.Now().UTC()
+	m := experiment.Manifest{
+		Schema: experiment.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
+		MatrixText: r.Server.Hide(secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
+		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed,
+		Client: r.Client, Target: r.Server.Info, Facts: facts, NotStated: r.m.Target.NotStated(),
+		Attempts: append(old.Attempts, experiment.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
+		Priced:   r.m.Target.GPUHourUSD,
+	}
+	if !old.StartedAt.IsZero() {
+		m.StartedAt = old.StartedAt
+	}
+	return m
+}
+
+// plan lists what is to be run, what is there, and what an earlier matrix left. Rows that were
+// planned before and are not picked now stay as they are.
+func (r *run) plan(before []experiment.Planned) error {
+	planned := map[string]bool{}
+	for i := range r.m.Points {
+		s := &r.m.Points[i]
+		picked, err := Match(s, r.Only)
+		if err != nil {
+			return err
+		}
+		p := experiment.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
+		_, there := r.kept(p)
+		if there {
+			p.State = "done"
+		}
+		if picked || there {
+			r.todo = append(r.todo, p)
+		} else if at := slices.IndexFunc(before, func(b experiment.Planned) bool { return b.ID == p.ID && b.SpecHash == p.SpecHash }); at >= 0 {
+			if p = before[at]; p.State == "done" {
+				p.State = "planned" // its files are gone
+			}
+		} else {
+			continue
+		}
+		r.manifest.Plan = append(r.manifest.Plan, p)
+		planned[p.ID] = true
+	}
+	if len(r.todo) == 0 {
+		return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", r.Only)
+	}
+	ids, err := r.dir.rowIDs()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if row, ok := r.dir.row(id); ok && !planned[id] {
+			r.manifest.Plan = append(r.manifest.Plan, experiment.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"})
+		}
+	}
+	return nil
+}
+
+// kept is a row that is there, whole, of the same spec, and with at least one answer.
+func (r *run) kept(p experiment.Planned) (*experiment.Row, bool) {
+	row, ok := r.dir.row(p.ID)
+	return row, ok && row.SpecHash == p.SpecHash && !row.AllFailed()
+}
+
+// hash is of everything that decides what a point measures: its spec, the API, the model and the
+// fields of the body. What is only said about it (expect) is not in it.
+func (r *run) hash(s *experiment.Spec) string {
+	spec := *s
+	spec.Expect = ""
+	info := r.Server.Info
+	b, err := json.Marshal([]any{spec, spec.APIOr(r.m.Target), info.Model, info.ExtraBody})
+	if err != nil {
+		panic(err) // values that came from TOML
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:12])
+}

@@ -1,0 +1,161 @@
+package sweep
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"bench/sweep/strict"
+)
+
+// secrets are the values of a matrix that must not be shown or stored: those of [target.headers], of
+// keys that look like a secret's, and the user info of URLs. They are found in the text, not in what
+// was parsed, since a file that can't be parsed is shown too; too much is masked rather than too little.
+type secrets struct {
+	masked string   // the text with a * for each of their characters
+	values []string // the longest first
+}
+
+var (
+	tableHeader = regexp.MustCompile(`^\s*\[{1,2}\s*([^\[\]=]+?)\s*\]{1,2}\s*(#.*)?$`)
+	keyOf       = regexp.MustCompile(`("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*[=:]`)
+	firstWord   = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+)`)
+	secretName  = regexp.MustCompile(`(?i)(^|[._"'-])((auth|token|key)["']?$|headers["']?($|\.))|api[_-]?key|authorization|passw|secret|credential|cookie|bearer`)
+	userInfo    = regexp.MustCompile(`://([^\s"']*)@`)
+	bareUser    = regexp.MustCompile(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
+	quoted      = regexp.MustCompile(`"([^"]*)|'([^']*)`)
+)
+
+// findSecrets reads a matrix line by line.
+func findSecrets(text string) secrets {
+	s := secrets{}
+	inHeaders, until := false, "" // until: what ends a secret of several lines
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if until != "" {
+			lines[i] = s.hideSpan(line, 0, len(line))
+			if strings.Contains(line, until) {
+				until = ""
+			}
+			continue
+		}
+		if m := tableHeader.FindStringSubmatch(line); m != nil {
+			inHeaders = isSecret(m[1])
+			continue
+		}
+		lines[i], until = s.hideLine(line, inHeaders)
+	}
+	s.masked = strings.Join(lines, "\n")
+	slices.SortFunc(s.values, func(a, b string) int { return len(b) - len(a) })
+	return s
+}
+
+// hideLine masks the secrets of one line; until is not empty if one goes on in the next.
+func (s *secrets) hideLine(line string, all bool) (masked, until string) {
+	for _, rule := range []*regexp.Regexp{userInfo, bareUser} {
+		if m := rule.FindStringSubmatchIndex(line); m != nil {
+			line = s.hideSpan(line, m[2], m[3])
+			break
+		}
+	}
+	from := secretFrom(line, all)
+	if from < 0 {
+		return line, ""
+	}
+	value := line[from:]
+	for _, quotes := range []string{`"""`, "'''"} {
+		if strings.Count(value, quotes)%2 == 1 {
+			until = quotes
+		}
+	}
+	if until == "" && strings.Count(value, "[") > strings.Count(value, "]") {
+		until = "]"
+	}
+	return s.hideSpan(line, from, len(line)), until
+}
+
+// isSecret says whether a key's name looks like that of a secret; a time per token does not.
+func isSecret(name string) bool {
+	return secretName.MatchString(name) && !strings.Contains(name, "per_")
+}
+
+// secretFrom finds where the secret of a line begins; -1 if there is none. All lines have one in the
+// table of headers.
+func secretFrom(line string, all bool) int {
+	for _, m := range keyOf.FindAllStringSubmatchIndex(line, -1) {
+		if all || isSecret(line[m[2]:m[3]]) {
+			return m[1]
+		}
+	}
+	if m := firstWord.FindStringSubmatchIndex(line); m != nil && (all || isSecret(line[m[2]:m[3]])) {
+		return m[1]
+	}
+	if all && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return 0
+	}
+	return -1
+}
+
+// hideSpan masks a span of a line, but for what TOML itself puts around values.
+func (s *secrets) hideSpan(line string, from, to int) string {
+	span := line[from:to]
+	s.keep(span)
+	masked := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\r\"'{}[],=", r) {
+			return r
+		}
+		return '*'
+	}, span)
+	return line[:from] + masked + line[to:]
+}
+
+// keep notes the values in a span, to find them in messages again.
+func (s *secrets) keep(span string) {
+	const least = 4 // shorter ones are words of the messages rather than secrets
+	var found []string
+	for _, m := range quoted.FindAllStringSubmatch(span, -1) {
+		found = append(found, m[1]+m[2])
+	}
+	if found == nil {
+		span, _, _ = strings.Cut(span, "#")
+		found = append(strings.FieldsFunc(span, notWord), strings.TrimSpace(span)) // the parser shows what it stops at
+	}
+	for _, v := range found {
+		if _, bare, ok := strings.Cut(v, " "); ok { // "Bearer KEY"
+			found = append(found, strings.TrimSpace(bare))
+		}
+	}
+	for _, v := range found {
+		if len(v) >= least {
+			s.values = append(s.values, v)
+		}
+	}
+}
+
+func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// mask takes the secrets out of problems.
+func (s secrets) mask(problems strict.Problems) strict.Problems {
+	lines := strings.Split(strings.TrimPrefix(s.masked, "\ufeff"), "\n")
+	for i := range problems {
+		p := &problems[i]
+		if p.Line > 0 && p.Line <= len(lines) {
+			p.Source = strings.TrimSuffix(lines[p.Line-1], "\r")
+		}
+		p.Text, p.Hint = s.hide(p.Text), s.hide(p.Hint)
+	}
+	return problems
+}
+
+// hide replaces the secrets in a message, also where it shows only the beginning of one.
+func (s secrets) hide(text string) string {
+	const shown = 39 // runes that strict shows of a long text
+	for _, v := range s.values {
+		text = strings.ReplaceAll(text, v, "***")
+		if r := []rune(v); len(r) > shown {
+			text = strings.ReplaceAll(text, string(r[:shown]), "***")
+		}
+	}
+	return text
+}

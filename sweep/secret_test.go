@@ -1,0 +1,54 @@
+package sweep
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFindSecrets(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"nothing", "name = \"chat\"\ninput = { tokens = 3 }\n# a comment\n", "name = \"chat\"\ninput = { tokens = 3 }\n# a comment\n"},
+		{"tokens are no token", "prefix = { tokens = 20 }\n[contract]\nmin_output_tokens_per_s = 20", "prefix = { tokens = 20 }\n[contract]\nmin_output_tokens_per_s = 20"},
+		{"headers", "[target.headers]\nX-Tenant = \"abcd\" # mine\n\n# why\n[defaults]\nrate = 1", "[target.headers]\nX-Tenant = \"****\" * ****\n\n# why\n[defaults]\nrate = 1"},
+		{"headers, quoted and spaced", "[ target . \"headers\" ]\nX = 'abcd'", "[ target . \"headers\" ]\nX = '****'"},
+		{"headers in one line", `target = { headers = { X = "a=b" } }`, `target = { headers = { * = "*=*" } }`},
+		{"dotted", `target.headers.X = "abcd"`, `target.headers.X = "****"`},
+		{"names", "API_KEY = 'a'\nmy-api-key = 'b'\npassword = 'c'\n\"auth\" = 'd'\nhf_token='e'", "API_KEY = '*'\nmy-api-key = '*'\npassword = '*'\n\"auth\" = '*'\nhf_token='*'"},
+		{"a comment that was a line", `# api_key = "abc"`, `# api_key = "***"`},
+		{"user info", `endpoint = "https://me:pa/ss@h:8000/v1"`, `endpoint = "https://********@h:8000/v1"`},
+		{"user info without a scheme", `endpoint = "me:pass@h:8000"`, `endpoint = "*******@h:8000"`},
+		{"several lines", "api_key = \"\"\"\nabc\ndef\"\"\"\nrate = 1", "api_key = \"\"\"\n***\n***\"\"\"\nrate = 1"},
+		{"a list over lines", "token = [\n  \"abc\",\n]\nrate = 1", "token = [\n  \"***\",\n]\nrate = 1"},
+		{"lists elsewhere", "rate = [\n  1,\n]\n", "rate = [\n  1,\n]\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, findSecrets(tt.text).masked); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// FuzzFindSecrets: a masked text has the lines and columns of the text, and never a secret's value.
+func FuzzFindSecrets(f *testing.F) {
+	f.Add("[target.headers]\nA = \"b\"", "plain")
+	f.Add("x = '''", "a\\\"b")
+	f.Fuzz(func(t *testing.T, before, value string) {
+		if strings.ContainsAny(before, "\"'[=") || strings.ContainsAny(value, "\"'\n\r{}[],= \t*") || len(value) < 4 || strings.Contains(before, value) {
+			t.Skip()
+		}
+		s := findSecrets(before + "\n[target.headers]\nk = \"" + value + "\"\n")
+		if strings.Contains(s.masked[len(before):], value) {
+			t.Errorf("%q is shown in %q", value, s.masked)
+		}
+		if strings.Contains(s.hide("say "+value), value) {
+			t.Errorf("%q is not hidden", value)
+		}
+		if got, want := strings.Count(s.masked, "\n"), strings.Count(before, "\n")+3; got != want {
+			t.Errorf("%d lines, not %d", got, want)
+		}
+	})
+}
