@@ -43,6 +43,7 @@ var checks = []struct {
 	{"short", checkShort},
 	{"few_samples", checkSamples},
 	{"client_bound", checkLag},
+	{"connections", checkConnections},
 	{"stamps", checkStamps},
 	{"rate_not_achieved", checkRate},
 	{"concurrency", checkConcurrency},
@@ -131,23 +132,59 @@ func checkSamples(e *evidence) finding {
 }
 
 // checkLag compares like with like: the client's lateness at the median with the median of TTFT, at
-// p99 with its p99 (without streaming, of e2e). Up to a millisecond is never held against a row.
+// p99 with its p99 (without streaming, of e2e). The set-up of a connection is not the client's
+// lateness; and up to a millisecond is never held against a row.
 func checkLag(e *evidence) finding {
 	latency := e.Summary.TTFT
 	if latency == nil {
 		latency = e.Summary.E2E
 	}
-	if e.Summary.Lag == nil || latency == nil {
+	var late []float64
+	for _, r := range e.records {
+		ms, ok := r.latency("lag", true)
+		if !ok || r.Phase != PhaseWindow || !r.OK() {
+			continue
+		}
+		if r.ConnectUs != nil {
+			ms -= float64(*r.ConnectUs) / 1e3
+		}
+		late = append(late, ms)
+	}
+	lag := stats.Summarize(late)
+	if lag == nil || latency == nil {
 		return noData
 	}
 	const share = 0.05
 	for _, p := range []string{"p50", "p99"} {
-		lag, _ := e.Summary.Lag.Get(p)
+		behind, _ := lag.Get(p)
 		all, _ := latency.Get(p)
-		if limit := max(1, share*all); lag > limit {
+		if limit := max(1, share*all); behind > limit {
 			return failed("use a larger client machine, or lower the load; a server on the same machine takes the client's cores",
-				"the client itself sent late: lag %s %.3g ms (limit %.3g ms)", p, lag, limit)
+				"the client itself sent late: %s %.3g ms (limit %.3g ms)", p, behind, limit)
 		}
+	}
+	return passed()
+}
+
+// checkConnections asks whether connections were open when they were needed, as an application's are.
+func checkConnections(e *evidence) finding {
+	var setup []float64
+	n := 0
+	for _, r := range e.records {
+		if r.Phase != PhaseWindow || !r.OK() {
+			continue
+		}
+		n++
+		if r.ConnectUs != nil {
+			setup = append(setup, float64(*r.ConnectUs)/1e3)
+		}
+	}
+	if n == 0 {
+		return noData
+	}
+	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
+		return failed("compare only with runs that connect as often; the server may close connections: see connections in run.json",
+			"%d of %d requests opened a connection: %.3g ms at the median, inside ttft and e2e", s.N, n, s.P50)
 	}
 	return passed()
 }

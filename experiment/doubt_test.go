@@ -105,7 +105,7 @@ func TestDoubts(t *testing.T) {
 		{"few_samples", "just enough", keep(36), passed, ""}, // 0.9³⁶ = 2.25 % lies above all of them, 0.9³⁵ = 2.50 % is too much
 		{"few_samples", "one fewer", keep(35), failed, "35 completed requests carry no percentile above the median (p90 needs 36)"},
 		{"client_bound", "1 ms", lagging(1000, 9000), passed, ""},
-		{"client_bound", "more than 1 ms", lagging(1001, 9000), failed, "lag p50 1 ms (limit 1 ms)"},
+		{"client_bound", "more than 1 ms", lagging(1001, 9000), failed, "late: p50 1 ms (limit 1 ms)"},
 		{"client_bound", "p99 alone", func(e *evidence) {
 			r := e.window()[5]
 			r.Ready.us -= 9000
@@ -117,9 +117,22 @@ func TestDoubts(t *testing.T) {
 			q.At = q.Ready
 			q.First.us = q.At.us + 9000
 			q.Gaps = []int64{q.Last.us - q.First.us}
-		}, failed, "lag p99"},
+		}, failed, "late: p99"},
 		{"client_bound", "2 ms of a ttft of 40 ms", lagging(2000, 40_000), passed, ""},
 		{"client_bound", "more than that", lagging(2001, 40_000), failed, "limit 2 ms"},
+		{"client_bound", "a connection's set-up", each(func(r *Record) {
+			r.Ready.us -= 5000
+			r.At = r.Ready
+			r.ConnectUs = new(int64(4500))
+		}), passed, ""},
+		{"connections", "two in a hundred", func(e *evidence) {
+			for _, r := range e.window()[:2] {
+				r.ConnectUs = new(int64(4000))
+			}
+		}, failed, "2 of 100 requests opened a connection: 4 ms"},
+		{"connections", "one in a hundred", func(e *evidence) { e.window()[0].ConnectUs = new(int64(4000)) }, passed, ""},
+		{"connections", "no time to speak of", each(func(r *Record) { r.ConnectUs = new(int64(50)) }), passed, ""},
+		{"connections", "nothing completed", fail(100, "connect"), impossible, ""},
 		{"client_bound", "nothing completed", fail(100, "status"), impossible, ""},
 		{"stamps", "one in two hundred", func(e *evidence) { e.Clock.UserStamps = 2 }, passed, ""},
 		{"stamps", "more than one in a hundred", func(e *evidence) { e.Clock.UserStamps = 3 }, failed, "3 of 203 arrivals"},

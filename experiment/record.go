@@ -75,6 +75,8 @@ type Record struct {
 	Last       Micros `json:"last_us,omitzero"`        // last token-bearing event; without streaming, the last byte
 	End        Micros `json:"end_us,omitzero"`         // the request was over for the client
 
+	ConnectUs *int64 `json:"connect_us,omitempty"` // set-up of the connection, part of sent − ready; absent = an open one was used
+
 	Gaps           []int64 `json:"gaps_us,omitempty"`          // between successive token-bearing events; they sum to last − first
 	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // only where not all are 1
 

@@ -262,6 +262,9 @@ func record(j *load.Job) *Record {
 	if r.HasCached {
 		rec.CachedTokens = new(r.CachedTokens)
 	}
+	if r.Connect > 0 {
+		rec.ConnectUs = new(micros(r.Connect))
+	}
 	rec.Gaps = roundGaps(r.First, r.Gaps)
 	rec.TokensPerEvent = r.TokensPerEvent
 	return rec

@@ -14,8 +14,12 @@ const prepareAtOnce = 64
 
 // Prepare opens n connections ahead of the requests that will need them, so that no request waits for one. The
 // transport takes them when it would dial. Those left from an earlier call are closed first, as are, when their turn
-// comes, those older than 4 s: a server may be about to close them. It returns how many it opened and the first error.
+// comes, those older than 4 s: a server may be about to close them. It returns how many it opened and the first error;
+// after NoReuse it opens none.
 func (c *Client) Prepare(ctx context.Context, n int) (opened int, err error) {
+	if c.fresh.Load() { // such a server may keep a thread busy for each connection that waits
+		return 0, nil
+	}
 	c.discard()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
