@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"bench/experiment"
+	"bench/experiment/stats"
 	"bench/sweep"
 )
 
@@ -83,36 +84,46 @@ func (d *display) line(format string, args ...any) {
 	fmt.Fprintln(d.w, plain(fmt.Sprintf(format, args...)))
 }
 
+// finished is a row in one line. Its percentiles carry the mark of their sample size, as everywhere.
 func finished(f *sweep.Finished) string {
 	s := &f.Row.Summary
-	parts := []string{f.Row.Spec.Pretty()}
+	name := f.Row.Spec.Pretty()
 	if f.Kept {
-		return parts[0] + "  kept"
+		return name + ": kept"
 	}
 	if f.Row.Spec.Repeats > 1 {
-		parts[0] += fmt.Sprintf(" (repeat %d)", f.Row.Spec.Repeat)
+		name += fmt.Sprintf(" (repeat %d)", f.Row.Spec.Repeat)
 	}
-	parts = append(parts, count(s.Requests.Completed, "request"))
+	parts := []string{fmt.Sprintf("n=%d", s.Requests.Completed)}
 	if s.Requests.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d FAILED", s.Requests.Failed))
 	}
-	if s.TTFT != nil {
-		parts = append(parts, fmt.Sprintf("ttft p50 %.3g ms", s.TTFT.P50))
+	parts = median(parts, "ttft", s.TTFT)
+	parts = median(parts, "tpot", s.TPOT)
+	if s.TTFT == nil {
+		parts = median(parts, "e2e", s.E2E)
 	}
-	if s.TPOT != nil {
-		parts = append(parts, fmt.Sprintf("tpot p50 %.3g ms", s.TPOT.P50))
-	}
-	if s.E2E != nil && s.TTFT == nil {
-		parts = append(parts, fmt.Sprintf("e2e p50 %.3g ms", s.E2E.P50))
-	}
-	parts = append(parts, fmt.Sprintf("%.4g output tok/s", s.Throughput.OutputTokensPerS))
+	parts = append(parts, experiment.Format(s.Throughput.OutputTokensPerS, "tok/s"))
 	if v, _ := experiment.ContractOf(f.Row); v != "" {
 		parts = append(parts, string(v))
 	}
 	if n := len(f.Row.Doubts); n > 0 {
 		parts = append(parts, count(n, "doubt"))
 	}
-	return strings.Join(parts, "  ")
+	return name + ": " + strings.Join(parts, ", ")
+}
+
+// median adds the p50 of a latency with its mark; what has no value is left out.
+func median(parts []string, metric string, s *stats.Summary) []string {
+	p, ok := experiment.PercentilesOf(s).Get("p50")
+	if !ok {
+		return parts
+	}
+	mark, ms, ok := p.Mark()
+	if !ok {
+		return append(parts, fmt.Sprintf("%s p50 n=%d", metric, p.N))
+	}
+	return append(parts, metric+" p50 "+mark+experiment.Format(ms, "ms"))
 }
 
 // count is a number of things: 1 doubt, 2 doubts.
