@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func TestDisplay(t *testing.T) {
 	d.draw()
 	row := &experiment.Row{ID: begun.ID, Spec: points[1], Contract: []experiment.Verdict{{Verdict: string(stats.Undecided)}}, Doubts: make([]experiment.Doubt, 1)}
 	row.Summary.Requests = experiment.Requests{Completed: 1, Failed: 2}
-	row.Summary.TTFT, row.Summary.TPOT = &stats.Summary{P50: 12.345}, &stats.Summary{P50: 1.5}
+	row.Summary.TTFT, row.Summary.TPOT = stats.Summarize(slices.Repeat([]float64{12.345}, 30)), stats.Summarize(slices.Repeat([]float64{1.5}, 10))
 	row.Summary.Throughput.OutputTokensPerS = 123.456
 	d.event(sweep.Event{Finished: &sweep.Finished{Index: 2, Total: 2, Row: row}})
 	d.stop()
@@ -111,10 +112,10 @@ func TestDisplay(t *testing.T) {
 	want := []string{
 		"results go to results/m/1",
 		"1 of 2 rows are there already",
-		"[1/2] kept  kept",
+		"[1/2] kept: kept",
 		"[2/2] a·[2J …",
 		"\r\x1b[K[2/2] a·[2J  0s of 20s  sent 0 done 0 failed 0  about 20s left" +
-			"[2/2] a·[2J (repeat 2)  1 request  2 FAILED  ttft p50 12.3 ms  tpot p50 1.5 ms  123.5 output tok/s  UNDECIDED  1 doubt",
+			"[2/2] a·[2J (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 doubt",
 		"",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
