@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 
 	"bench/experiment/roofline"
 )
@@ -17,6 +16,9 @@ type Bounds struct {
 func NewBounds(models roofline.Models, model string, t Target) Bounds {
 	if t.Hardware == "" {
 		return Bounds{missing: "hardware is not stated in [target]"}
+	}
+	if t.GPUs == 0 {
+		return Bounds{missing: "gpus is not stated in [target]"}
 	}
 	device, err := roofline.FindDevice(t.Hardware)
 	if err != nil {
@@ -34,17 +36,18 @@ func NewBounds(models roofline.Models, model string, t Target) Bounds {
 }
 
 // of is the bound for the batch and the context that were observed, not the nominal ones.
-func (b Bounds) of(s *Summary, t Target) (*RowBound, string) {
+// batch is the mean number of requests that were decoding.
+func (b Bounds) of(s *Summary, batch float64, t Target) (*RowBound, string) {
 	if b.setup == nil {
-		return nil, b.why()
+		return nil, b.Missing()
 	}
 	n := float64(s.Requests.Completed)
 	if n == 0 {
 		return nil, "no request completed"
 	}
 	r := &RowBound{
-		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, GPUs: max(t.GPUs, 1), Precision: t.Precision,
-		Batch: max(1, s.Concurrency.Mean), Input: float64(s.Tokens.Prompt) / n,
+		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, GPUs: t.GPUs, Precision: t.Precision,
+		Batch: max(1, batch), Input: float64(s.Tokens.Prompt) / n,
 	}
 	if s.Tokens.Cached != nil {
 		r.Cached = float64(*s.Tokens.Cached) / n
@@ -63,12 +66,10 @@ func (b Bounds) of(s *Summary, t Target) (*RowBound, string) {
 	return r, ""
 }
 
-func (b Bounds) why() string { return cmp.Or(b.missing, "no model and no hardware to compute it from") }
-
-// String says what the bounds are computed for, or why there are none.
-func (b Bounds) String() string {
-	if b.setup == nil {
-		return "no bounds: " + b.why()
+// Missing says why there are no bounds; empty: there are.
+func (b Bounds) Missing() string {
+	if b.setup != nil {
+		return ""
 	}
-	return fmt.Sprintf("bounds for %s on %d × %s", b.setup.Model.ID, max(b.setup.GPUs, 1), b.setup.Device.ID)
+	return cmp.Or(b.missing, "no model and no hardware to compute it from")
 }

@@ -125,6 +125,10 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 				"; or one of "+strings.Join(sortedKeys(single), " "))
 		return Limit{}, false
 	}
+	if key == "itl_mean" {
+		bad("a mean of pooled gaps can't be judged: those of one request depend on each other", "limit tpot_mean or itl_p95")
+		return Limit{}, false
+	}
 	ms, ok := milliseconds(v, bad)
 	return Limit{Key: key, Metric: metric, Stat: stat, Value: ms, Unit: "ms"}, ok
 }

@@ -51,6 +51,7 @@ var checks = []struct {
 	{"prompt_length", checkPromptLength},
 	{"token_counts", checkTokenCounts},
 	{"tokens_per_event", checkTokensPerEvent},
+	{"buffered", checkBuffered},
 	{"prefix_cache", checkPrefix},
 	{"faster_than_bound", checkBound},
 }
@@ -78,7 +79,11 @@ const tolerated = 0.01
 
 func checkErrors(e *evidence) finding {
 	q := e.Summary.Requests
-	if q.Planned == 0 {
+	switch {
+	case q.Planned == 0 && e.AllFailed():
+		return failed("look at the server's log; if it is only slow, make duration longer",
+			"no request fell into the window, and no token came: the %d of the warm-up had no answer", q.Warmup)
+	case q.Planned == 0:
 		return failed("make duration longer or the rate higher", "no request fell into the window")
 	}
 	if e.Summary.ErrorRate <= tolerated {
@@ -124,6 +129,9 @@ func checkShort(e *evidence) finding {
 }
 
 func checkSamples(e *evidence) finding {
+	if e.AllFailed() {
+		return noData
+	}
 	need := stats.MinSamples(0.9, 0.95)
 	if n := e.Summary.Requests.Completed; n < need {
 		return failed("raise requests or duration", "%d completed requests carry no percentile above the median (p90 needs %d)", n, need)
@@ -202,7 +210,7 @@ func checkStamps(e *evidence) finding {
 }
 
 func checkRate(e *evidence) finding {
-	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Planned < 20 || e.Summary.DurationS <= 0 {
+	if e.AllFailed() || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Planned < 20 || e.Summary.DurationS <= 0 {
 		return noData
 	}
 	if e2e := e.Summary.E2E; e2e != nil && float64(e.Window.StartUs-e.firstArrival())/1e3 < e2e.Min {
@@ -270,6 +278,20 @@ func checkTokenCounts(e *evidence) finding {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
 	}
+	impossible, n := 0, 0
+	for _, r := range e.records {
+		if r.Phase != PhaseWindow || !r.OK() {
+			continue
+		}
+		n++
+		if r.OutputTokens > r.OutputAsked || r.OutputTokens == 0 && !r.First.IsZero() {
+			impossible++
+		}
+	}
+	if impossible > 0 {
+		return failed("do not use the figures per token: the server's usage is wrong",
+			"%d of %d answers have more tokens than were allowed, or none although text came", impossible, n)
+	}
 	if e.Summary.Tokens.Estimated {
 		return failed("let the server send usage (stream_options.include_usage)", "the server did not count its tokens: counts are the client's estimate")
 	}
@@ -285,6 +307,50 @@ func checkTokensPerEvent(e *evidence) finding {
 		return failed("read tpot, which is per token", "an event carries %.3g tokens on average: itl is per event, not per token", x)
 	}
 	return passed()
+}
+
+// checkBuffered asks whether events came one by one. Something between server and client may hold them
+// back (a proxy), or an engine may send several at once; then itl is not the time between tokens, and
+// where a whole answer came at once tpot is none either.
+func checkBuffered(e *evidence) finding {
+	whole, n := buffered(e.records)
+	zero, gaps := 0, 0
+	for _, r := range e.records {
+		if r.Phase != PhaseWindow || !r.OK() {
+			continue
+		}
+		gaps += len(r.Gaps)
+		for _, g := range r.Gaps {
+			if g == 0 {
+				zero++
+			}
+		}
+	}
+	switch {
+	case gaps == 0:
+		return noData
+	case whole > 0 && float64(whole) > tolerated*float64(n):
+		return failed("turn buffering off between server and client (nginx: proxy_buffering off)",
+			"%d of %d answers came all at once: tpot and itl can't be measured", whole, n)
+	case 2*zero > gaps:
+		return failed("read tpot, not itl", "%d of %d events came together with the one before: itl is not the time between tokens", zero, gaps)
+	}
+	return passed()
+}
+
+// buffered counts the streamed answers of the window whose tokens came all at once, less than a
+// microsecond apart on average.
+func buffered(records []*Record) (whole, of int) {
+	for _, r := range records {
+		if r.Phase != PhaseWindow || !r.OK() || len(r.Gaps) < 3 {
+			continue
+		}
+		of++
+		if r.Last.us-r.First.us < int64(len(r.Gaps)) {
+			whole++
+		}
+	}
+	return whole, of
 }
 
 // checkPrefix compares the cached tokens that the server told with what the row means.

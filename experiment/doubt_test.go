@@ -164,6 +164,21 @@ func TestDoubts(t *testing.T) {
 		{"prompt_length", "fewer", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(989) }), failed, "989 tokens"},
 		{"prompt_length", "not counted", each(func(r *Record) { r.PromptTokens = nil }), impossible, ""},
 		{"token_counts", "one estimate", func(e *evidence) { e.window()[3].Estimated = true }, failed, "the client's estimate"},
+		{"token_counts", "more than were allowed", func(e *evidence) { e.window()[3].OutputTokens = e.window()[3].OutputAsked + 1 }, failed, "1 of 100 answers have more tokens"},
+		{"token_counts", "none although text came", func(e *evidence) { e.window()[3].OutputTokens = 0 }, failed, "1 of 100 answers"},
+		{"buffered", "answers all at once", each(func(r *Record) {
+			r.Gaps = []int64{0, 0, 0}
+			r.Last = r.First
+		}), failed, "100 of 100 answers came all at once"},
+		{"buffered", "three at a time", each(func(r *Record) {
+			r.Gaps = []int64{0, 0, 4000, 0, 0}
+			r.Last.us = r.First.us + 4000
+		}), failed, "400 of 500 events came together"},
+		{"buffered", "two at a time", each(func(r *Record) {
+			r.Gaps = []int64{0, 2000, 0, 2000}
+			r.Last.us = r.First.us + 4000
+		}), passed, ""},
+		{"buffered", "not streamed", each(func(r *Record) { r.First, r.Gaps = Micros{}, nil }), impossible, ""},
 		{"token_counts", "nothing completed", fail(100, "connect"), impossible, ""},
 		{"tokens_per_event", "105 in 100", func(e *evidence) { // of 200 events
 			for _, r := range e.window()[:10] {

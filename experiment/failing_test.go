@@ -33,6 +33,7 @@ func TestRunAgainstAServerThatFails(t *testing.T) {
 		{"nothing", drop, "connect"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // slots pause between failures
 			f := &fake{down: c.down}
 			s, err := f.reach(t, target, openai.Completions)
 			if err != nil {

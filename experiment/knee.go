@@ -7,20 +7,24 @@ import (
 	"bench/experiment/stats"
 )
 
+// frontier ranks points by what is drawn and quoted: a p99 without a bound by the lower end of its
+// interval. A point of which not even that is known has no rank.
 func (s *Series) frontier() []int {
 	points := make([]stats.Point, len(s.Points))
 	for i := range s.Points {
 		p := &s.Points[i]
 		points[i] = stats.Point{Cost: math.NaN(), Gain: p.OutputTokensPerS.Median}
 		if l, ok := p.Latency(s.Cost).Get("p99"); ok {
-			points[i].Cost = l.Median
+			if _, ms, ok := l.Mark(); ok {
+				points[i].Cost = ms
+			}
 		}
 	}
 	return stats.Frontier(points)
 }
 
 func (s *Series) contractKnee() Knee {
-	undecided, need, stated, below := "", 0, false, false
+	undecided, doubted, need, stated, below := "", "", 0, false, false
 	for i := len(s.Points) - 1; i >= 0; i-- {
 		p := &s.Points[i]
 		stated = stated || p.Contract != ""
@@ -39,6 +43,8 @@ func (s *Series) contractKnee() Knee {
 				why += "; but a lower load fails it, so look at the repeats"
 			}
 			return Knee{&i, why}
+		case p.Contract == stats.Pass:
+			doubted = p.Load
 		case p.Contract == stats.Undecided:
 			undecided, need = p.Load, p.Need
 		}
@@ -46,6 +52,8 @@ func (s *Series) contractKnee() Knee {
 	switch {
 	case !stated:
 		return Knee{Why: "no contract is stated"}
+	case doubted != "":
+		return Knee{Why: fmt.Sprintf("no valid point passes: %s meets the contract, but its row is doubted", doubted)}
 	case undecided != "" && need > 0:
 		return Knee{Why: fmt.Sprintf("no point passes yet: undecided at %s, need %s more requests", undecided, Count(need))}
 	case undecided != "":

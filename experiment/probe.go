@@ -70,6 +70,16 @@ func counts(r openai.Result) bool { return !r.Outcome.Failed() && r.HasUsage && 
 // accept sends one request, and finds out which optional field is in the way when it is refused.
 func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
 	r := p.ask(prompt, true)
+	for range 3 { // a server that is busy for a moment is no reason to give up
+		if r.Outcome != openai.Status || !slices.Contains([]int{429, 502, 503}, r.Status) {
+			break
+		}
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-p.ctx.Done():
+		}
+		r = p.ask(prompt, true)
+	}
 	if !refused(r) {
 		return r, outcome(r)
 	}

@@ -132,7 +132,7 @@ func TestReachErrorsSayWhatToDo(t *testing.T) {
 		want   []string
 	}{
 		{"no model listed", &fake{models: []string{}}, Target{}, []string{"lists no model", `model = "…" in [target]`}},
-		{"several", &fake{models: []string{"a", "b", "c"}}, Target{}, []string{"3 models: a, b, c", `model = "a" in [target]`}},
+		{"several", &fake{models: []string{"a", "b", "c"}}, Target{}, []string{`3 models: "a", "b", "c"`, `model = "a" in [target]`}},
 		{"no list", &fake{noModel: true}, Target{}, []string{"listing models", "404"}},
 		{"401", &fake{modelRefused: 401}, Target{}, []string{"HTTP 401", "hint: give the key"}},
 		{"404", &fake{modelRefused: 404}, Target{}, []string{"HTTP 404", "hint: name another model or API"}},

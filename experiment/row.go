@@ -30,6 +30,7 @@ type Row struct {
 	PromptForm string    `json:"prompt_form"`
 	Clock      Clock     `json:"clock"`
 	Window     Window    `json:"window"`
+	ServerLost bool      `json:"server_lost,omitempty"` // at the end no request reached the server any more: resume redoes the row
 
 	Summary  Summary            `json:"summary"`
 	Classes  map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
@@ -176,7 +177,7 @@ type RowBound struct {
 	Hardware  string         `json:"hardware"`
 	GPUs      int            `json:"gpus"`
 	Precision string         `json:"precision"`
-	Batch     float64        `json:"batch"`          // mean concurrency observed in the window
+	Batch     float64        `json:"batch"`          // mean number of requests between first and last token in the window; those queued are not in it
 	Context   float64        `json:"context_tokens"` // mean prompt tokens + half the mean output tokens
 	Input     float64        `json:"input_tokens"`   // mean prompt tokens
 	Cached    float64        `json:"cached_tokens"`  // mean cached prompt tokens, 0 where not told

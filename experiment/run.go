@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,6 +77,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	}
 	row.EndedAt, row.Epoch = time.Now().UTC(), measured.Epoch.UTC()
 	row.Window = Window{StartUs: micros(measured.Start), EndUs: micros(measured.End)}
+	row.ServerLost = m.lost >= fewestLost
 	e.clock(m)
 	e.conclude(s.Target, t.Bounds)
 	return row, nil
@@ -127,6 +129,7 @@ func (s *Server) prime(ctx context.Context, d *dialect, t Try, plan *workload.Pl
 	}
 	encode := d.encode(enc)
 	for i := range requests {
+		requests[i].Input += d.vocab.Overhead // comes off the end of a text, where the suffix is: the prefix is to be sent whole
 		var r openai.Result
 		d.client.Do(ctx, &openai.Call{Body: encode(&requests[i]), Stream: t.Spec.Streams(), Epoch: time.Now()}, &r)
 		if ctx.Err() != nil {
@@ -148,6 +151,8 @@ type measurement struct {
 	kernel, user   int
 	lagSum, lagMax time.Duration
 	header         sync.Once
+	failing        atomic.Int64 // failures since the last success
+	lost           int          // connect failures since the last request that reached the server
 }
 
 func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoch time.Time) {
@@ -160,7 +165,26 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 		call.Forced = job.Request.Output
 	}
 	m.d.client.Do(ctx, &call, &job.Result)
+	if !job.Result.Outcome.Failed() {
+		m.failing.Store(0)
+	} else if m.failing.Add(1) >= fewestFailing {
+		select {
+		case <-time.After(failingPause):
+		case <-ctx.Done():
+		}
+	}
 }
+
+// A server that only fails is not hammered: after so many failures without a success each slot pauses
+// before it is used again. An open loop keeps its schedule.
+const (
+	fewestFailing = 8
+	failingPause  = 100 * time.Millisecond
+)
+
+// fewestLost is how many lost connections at the end of a row, with no other end between them, mean
+// that the server is gone.
+const fewestLost = 3
 
 // requestID has the form of a UUID (version 4), since some servers refuse anything else with HTTP
 // 400; within it are the row's salt and the request's index.
@@ -175,6 +199,13 @@ func (m *measurement) each(job *load.Job) error {
 	m.t.Progress.Tokens.Add(int64(r.OutputTokens))
 	if !r.OK() && job.Phase != load.Cooldown {
 		m.t.Progress.Failed.Add(1)
+	}
+	switch job.Result.Outcome {
+	case openai.Connect:
+		m.lost++
+	case openai.Unfinished, openai.Cancelled: // by us: says nothing of the server
+	default:
+		m.lost = 0
 	}
 	m.kernel += job.Result.KernelStamps
 	m.user += job.Result.UserStamps
@@ -208,17 +239,12 @@ func (e *evidence) conclude(t Target, b Bounds) {
 	stream := e.Spec.Streams()
 	e.Summary = Summarize(e.records, e.Window, stream, e.Spec.Contract.EachRequest(), t.GPUs)
 	e.Lengths = lengths(e.records)
-	e.Contract = append([]Verdict{}, Judge(e.Spec.Contract, "", e.records, &e.Summary, stream, t)...)
+	e.Contract = e.judgeRow(t)
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {
 			e.Classes = map[string]Summary{}
 		}
-		var own []*Record
-		for _, r := range e.records {
-			if r.Class == c.Name {
-				own = append(own, r)
-			}
-		}
+		own := slices.DeleteFunc(slices.Clone(e.records), func(r *Record) bool { return r.Class != c.Name })
 		contract := e.Spec.classContract(c)
 		s := Summarize(own, e.Window, stream, contract.EachRequest(), t.GPUs)
 		e.Classes[c.Name] = s
@@ -226,8 +252,65 @@ func (e *evidence) conclude(t Target, b Bounds) {
 			e.Contract = append(e.Contract, Judge(contract, c.Name, own, &s, stream, t)...)
 		}
 	}
-	e.Bound, e.NoBound = b.of(&e.Summary, t)
+	e.Summary.Goodput = e.classGoodput()
+	batch := decoding(e.records, e.Window).Mean
+	e.Bound, e.NoBound = b.of(&e.Summary, batch, t)
 	e.doubt()
+}
+
+// judgeRow judges the row's own limits, each over the classes that do not have that limit themselves.
+func (e *evidence) judgeRow(t Target) []Verdict {
+	out := []Verdict{}
+	for _, l := range e.Spec.Contract.Limits {
+		own := slices.DeleteFunc(slices.Clone(e.records), func(r *Record) bool { return e.Spec.overrides(r.Class, l.Key) })
+		if len(own) == 0 && len(e.records) > 0 {
+			continue // every class has a limit of its own in place of this one
+		}
+		s := &e.Summary
+		if len(own) < len(e.records) && l.Metric == "error_rate" {
+			part := Summarize(own, e.Window, e.Spec.Streams(), nil, t.GPUs)
+			s = &part
+		}
+		out = append(out, Judge(Contract{Limits: []Limit{l}}, "", own, s, e.Spec.Streams(), t)...)
+	}
+	return out
+}
+
+// overrides says whether a class has a limit of its own for a key.
+func (s *Spec) overrides(class, key string) bool {
+	for _, c := range s.Mix {
+		if _, own := c.Contract[key]; own && c.Name == class {
+			return true
+		}
+	}
+	return false
+}
+
+// classGoodput is the row's goodput where classes have limits of their own: each request is held to
+// those of its class.
+func (e *evidence) classGoodput() *Goodput {
+	if !slices.ContainsFunc(e.Spec.Mix, func(c workload.Class) bool { return len(c.Contract) > 0 }) {
+		return e.Summary.Goodput
+	}
+	var sum *Goodput
+	for _, c := range e.Spec.Mix {
+		g := e.Classes[c.Name].Goodput
+		if g == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &Goodput{}
+		}
+		sum.RequestsPerS += g.RequestsPerS
+		sum.OutputTokensPerS += g.OutputTokensPerS
+		for _, l := range g.Limits {
+			sum.Limits = append(sum.Limits, c.Name+": "+l)
+		}
+	}
+	if n := e.Summary.Requests.Planned; sum != nil && n > 0 {
+		sum.Share = sum.RequestsPerS * e.Window.Seconds() / float64(n)
+	}
+	return sum
 }
 
 // classContract is the row's contract with the class's own limits in place of those of the same key.
@@ -239,10 +322,11 @@ func (s *Spec) classContract(c workload.Class) Contract {
 	return s.Contract.forClass(own)
 }
 
-// AllFailed says that requests were sent in the window and not one of them completed.
+// AllFailed says that not one request of the window completed; or, where none fell into it, that not
+// one token came, which is what a server that hangs looks like to a closed loop.
 func (r *Row) AllFailed() bool {
-	q := r.Summary.Requests
-	return q.Planned > 0 && q.Completed == 0
+	s := &r.Summary
+	return s.Requests.Completed == 0 && (s.Requests.Planned > 0 || s.Throughput.OutputTokensPerS == 0)
 }
 
 // record is a job in the form that is stored: µs, and only what happened.

@@ -22,7 +22,7 @@ type Series struct {
 
 	Points   []SeriesPoint `json:"points"` // by ascending load
 	Headline *int          `json:"headline"`
-	Frontier []int         `json:"frontier"` // points that no other beats in both, by ascending latency
+	Frontier []int         `json:"frontier"` // points that no other beats in both, by ascending latency; without a bound, by its lower end
 
 	ContractKnee  Knee   `json:"contract_knee"`  // the highest load that meets the contract
 	GeometricKnee Knee   `json:"geometric_knee"` // after it more load buys little more throughput

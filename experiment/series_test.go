@@ -107,6 +107,40 @@ func TestSeriesWithoutKnees(t *testing.T) {
 	}
 }
 
+// ofN is a row whose TTFTs are 1 … n ms, scaled: with few of them p99 has no upper bound.
+func ofN(slotCount string, concurrency, n int, scale, output float64) Row {
+	r := measured("D", slots(slotCount), 0, concurrency, 1, output, 1, "")
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = scale * float64(i+1)
+	}
+	r.Summary.TTFT = stats.Summarize(values)
+	return r
+}
+
+// Points are ranked by the figure that is quoted and drawn, not by a median that nobody sees.
+func TestFrontierRanksByWhatIsDrawn(t *testing.T) {
+	rows := []Row{
+		ofN("1", 1, 60, 1, 100),         // p99 59.4 ms, no bound: drawn at the lower end, 58 ms
+		ofN("2", 2, 2000, 0.02965, 200), // p99 58.7 ms, sound
+	}
+	s := SeriesOf(rows)[0]
+	few, _ := s.Points[0].TTFT.Get("p99")
+	sound, _ := s.Points[1].TTFT.Get("p99")
+	mark, ms, ok := few.Mark()
+	if mark != "≥" || !ok || !(ms < sound.Median && sound.Median < few.Median) {
+		t.Fatalf("the case needs lower end < sound p99 < median: %v, %v, %v", ms, sound.Median, few.Median)
+	}
+	if want := []int{0, 1}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v, want %v: by the median the first point would be beaten in both", s.Frontier, want)
+	}
+	// Without a lower end there is nothing to draw, and no rank.
+	delete(rows[0].Summary.TTFT.CI95, "p99")
+	if s, want := SeriesOf(rows)[0], []int{1}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v, want %v: a point that can't be drawn has no rank", s.Frontier, want)
+	}
+}
+
 func TestSeriesOpenSaturation(t *testing.T) {
 	rate := func(x string) []Axis { return []Axis{{"rate", x}} }
 	rows := []Row{

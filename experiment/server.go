@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bench/experiment/openai"
@@ -131,15 +132,15 @@ func (s *Server) introduce(ctx context.Context, c *openai.Client) error {
 func only(models []openai.Model) (string, error) {
 	ids := make([]string, len(models))
 	for i, m := range models {
-		ids[i] = m.ID
+		ids[i] = strconv.Quote(m.ID) // a server's text, on its way to a terminal
 	}
 	switch len(ids) {
 	case 1:
-		return ids[0], nil
+		return models[0].ID, nil
 	case 0:
 		return "", errors.New("the server lists no model\nhint: name it: model = \"…\" in [target]")
 	}
-	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: model = %q in [target]", len(ids), strings.Join(ids, ", "), ids[0])
+	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0])
 }
 
 func (s *Server) describe(models []openai.Model) {

@@ -40,6 +40,9 @@ func (s *Spec) Streams() bool { return s.Stream == nil || *s.Stream }
 // Forced says whether the server is made to write exactly the tokens asked for.
 func (s *Spec) Forced() bool { return s.Stop != "natural" }
 
+// mostRequests of one row: their records stay in memory until the row is summarised.
+const mostRequests = 5_000_000
+
 // Check reports what is wrong or impossible in the point.
 func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if s.Stop != "" && s.Stop != "forced" && s.Stop != "natural" {
@@ -50,6 +53,9 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	}
 	if s.Repeats < 0 {
 		bad("repeats", "repeats is negative", "write repeats = 3")
+	}
+	if n := float64(s.Rate) * time.Duration(s.Duration).Seconds(); !s.Rate.IsInf() && n > mostRequests && s.Requests == 0 {
+		bad("rate", fmt.Sprintf("%.3g requests in one window are more than can be kept", n), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
 	s.Load.Check(s.Rate > 0, s.Rate.IsInf(), bad)
@@ -66,6 +72,13 @@ func (s *Spec) checkContract(bad func(key, problem, hint string)) {
 		}
 	}
 	check("contract.", s.Contract)
+	if len(s.Mix) == 0 && len(s.Contract.EachRequest()) == 0 {
+		for _, l := range s.Contract.Limits {
+			if l.Metric == "min_goodput_requests_per_s" {
+				bad("contract."+l.Key, l.Key+" without a limit for each request", `write [contract.each] and below it ttft = "1s"`)
+			}
+		}
+	}
 	for i, class := range s.Mix {
 		if class.Contract == nil {
 			continue

@@ -203,14 +203,25 @@ func (r *Record) outputInside(w Window) float64 {
 
 // concurrency is the time-weighted mean and the maximum of requests sent and not over.
 func concurrency(records []*Record, w Window) Concurrency {
+	return atOnce(records, w, func(r *Record) (from, to Micros) { return r.Sent, r.End })
+}
+
+// decoding is the same for requests between their first and their last token: those in a batch of the
+// server, without those in its queue. It is 0 without streaming.
+func decoding(records []*Record, w Window) Concurrency {
+	return atOnce(records, w, func(r *Record) (from, to Micros) { return r.First, r.Last })
+}
+
+// atOnce counts how many of the records' spans overlap, over the window.
+func atOnce(records []*Record, w Window, span func(*Record) (from, to Micros)) Concurrency {
 	type edge struct {
 		at   int64
 		step int
 	}
 	var edges []edge
 	for _, r := range records {
-		if r.Sent.ok && r.End.ok && r.End.us > w.StartUs && r.Sent.us < w.EndUs {
-			edges = append(edges, edge{max(r.Sent.us, w.StartUs), 1}, edge{min(r.End.us, w.EndUs), -1})
+		if from, to := span(r); from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
+			edges = append(edges, edge{max(from.us, w.StartUs), 1}, edge{min(to.us, w.EndUs), -1})
 		}
 	}
 	// At equal times the ends come first: a slot handed over is not two requests.

@@ -31,6 +31,8 @@ func Judge(c Contract, class string, records []*Record, s *Summary, stream bool,
 			v.undecided("no request in the window")
 		case cancelled:
 			v.undecided("the row was interrupted")
+		case (l.Metric == "itl" || l.Metric == "tpot") && mostlyBuffered(window):
+			v.undecided("the answers came all at once: something between server and client buffers them")
 		case l.Metric == "itl":
 			v.judgeGaps(l, window)
 		case l.Stat == "mean":
@@ -45,6 +47,11 @@ func Judge(c Contract, class string, records []*Record, s *Summary, stream bool,
 		out = append(out, v)
 	}
 	return out
+}
+
+func mostlyBuffered(window []*Record) bool {
+	whole, of := buffered(window)
+	return whole > 0 && float64(whole) > tolerated*float64(of)
 }
 
 func (v *Verdict) undecided(why string) { v.Verdict, v.Why = string(stats.Undecided), why }
@@ -114,14 +121,7 @@ func (v *Verdict) judgeGaps(l Limit, window []*Record) {
 			}
 		}
 	}
-	p, isPercentile := l.P()
-	if !isPercentile {
-		if s := stats.Summarize(gaps); s != nil && failed == 0 {
-			v.Value = &s.Mean
-		}
-		v.undecided("a mean of pooled gaps is not judged; limit tpot_mean or itl_p95 instead")
-		return
-	}
+	p, _ := l.P()
 	overRequests := failed
 	if requests > 0 {
 		slices.Sort(gaps)

@@ -52,7 +52,7 @@ func (o *Outcome) charts() ([]chart, error) {
 func (o *Outcome) tradeoff(cost string) (chart, *charts.Line) {
 	name := metricName(cost) + " p99"
 	c := chart{ID: "tradeoff-" + cost, Title: "Throughput against " + name, Table: "series", Height: 420, UnitX: "tok/s", UnitY: "ms",
-		Alt: "Curves of output tokens per second against " + name + ", one for each series. The same figures are in the table of all points."}
+		Alt: "Curves of output tokens per second against " + name + ", one for each series, with the frontier ringed; points whose " + name + " has no bound are drawn and ranked by the lower end of its interval (at least). The same figures are in the table of all points."}
 	line := newPlot(opts.XAxis{Type: "value", Name: "output tok/s", Min: 0}, opts.YAxis{Type: "log", Name: name})
 	var frontier, knees []datum
 	drawn := 0

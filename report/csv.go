@@ -41,6 +41,15 @@ func (r *record) float(head string, x *float64) {
 
 func (r *record) int(head string, n int) { r.put(head, strconv.Itoa(n)) }
 
+// stated leaves a number empty that has no meaning at 0.
+func (r *record) stated(head string, n int, has bool) {
+	if !has {
+		r.put(head, "")
+		return
+	}
+	r.int(head, n)
+}
+
 // CSV writes a line for each row of the run, one point and one repeat each: full figures, in the
 // units that the columns name; empty where there is none. Planned rows without a result come last,
 // with their state.
@@ -87,7 +96,7 @@ func csvRow(run *Run, row *experiment.Row) record {
 		rate = strconv.FormatFloat(float64(spec.Rate), 'g', -1, 64)
 	}
 	r.put("rate_per_s", rate)
-	r.int("concurrency", spec.Concurrency)
+	r.stated("concurrency", spec.Concurrency, spec.Concurrency != 0) // 0: no cap
 	r.counts(&sum)
 	for _, m := range []struct {
 		name string
@@ -98,7 +107,7 @@ func csvRow(run *Run, row *experiment.Row) record {
 	r.bound(row.Bound)
 	verdict, need := experiment.ContractOf(row)
 	r.put("contract", string(verdict))
-	r.int("contract_need_requests", need)
+	r.stated("contract_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // else no count decides
 	r.put("valid", strconv.FormatBool(row.Validity.Valid()))
 	r.int("checks_passed", len(row.Validity.Passed))
 	r.int("checks_failed", len(row.Validity.Failed))
@@ -194,7 +203,11 @@ func or0(s *stats.Summary) *stats.Summary {
 func (r *record) bound(b *experiment.RowBound) {
 	var x [4]*float64
 	if b != nil {
-		x = [4]*float64{&b.TTFT.FloorMs, &b.TTFT.ExpectedMs, &b.TPOT.FloorMs, &b.TPOT.ExpectedMs}
+		for i, ms := range []*float64{&b.TTFT.FloorMs, &b.TTFT.ExpectedMs, &b.TPOT.FloorMs, &b.TPOT.ExpectedMs} {
+			if *ms > 0 { // 0: none could be computed
+				x[i] = ms
+			}
+		}
 	}
 	for i, head := range []string{"ttft_floor_ms", "ttft_expected_ms", "tpot_floor_ms", "tpot_expected_ms"} {
 		r.float(head, x[i])

@@ -1,13 +1,10 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"bench/experiment"
 	"bench/experiment/stats"
@@ -21,18 +18,37 @@ func (r *Run) contractTable() table {
 	}}
 	for _, row := range r.Live() {
 		for _, v := range row.Contract {
-			need, value := absent(), cell{text: "no value", kind: faint, title: "not measured, or without a bound, as failed requests rank there"}
+			need := absent()
 			if v.Need > 0 {
 				need = count(v.Need)
 			}
-			if v.Value != nil {
-				value = text(quantity(*v.Value, v.Unit))
-			}
-			t.rows = append(t.rows, []cell{text(row.ID), text(limitText(v)), value,
+			t.rows = append(t.rows, []cell{text(row.ID), text(limitText(v)), measuredCell(v),
 				verdictCell(stats.Verdict(v.Verdict), v.Need), need, text(v.Why)})
 		}
 	}
 	return t
+}
+
+// measuredCell is what was measured under a limit. A percentile shows whether its requests can carry
+// it; means and figures of the whole window have no such grade.
+func measuredCell(v experiment.Verdict) cell {
+	if v.Value == nil {
+		return cell{text: "no value", kind: faint, title: "not measured, or without a bound, as failed requests rank there"}
+	}
+	c := text(quantity(*v.Value, v.Unit))
+	p, ok := experiment.Limit{Stat: v.Metric[strings.LastIndexByte(v.Metric, '_')+1:]}.P()
+	if !ok {
+		return c
+	}
+	grade, n := stats.GradeOf(v.Observed, p), "n="+experiment.Count(v.Observed)
+	c.title = n + ", " + gradeWords(grade)
+	switch grade {
+	case stats.NoBound:
+		c.text, c.kind = c.text+", "+n+": no bound", noBound
+	case stats.Thin:
+		c.text, c.kind = "~"+c.text, thin
+	}
+	return c
 }
 
 // limitText is a limit as people read it: "ttft_p95 ≤ 1 s (class chat)".
@@ -173,94 +189,6 @@ func (r *Run) missingTable() table {
 	return t
 }
 
-const stamp = "2006-01-02 15:04:05 UTC"
-
-// metadataTable is what somebody else needs to do the run again, and what nobody stated.
-func (r *Run) metadataTable() table {
-	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
-	t := table{id: "metadata", caption: "Metadata", columns: []column{{head: "what"}, {head: "value"}}}
-	add := func(what, value string) {
-		if value == "" {
-			value = "not stated"
-		}
-		t.rows = append(t.rows, []cell{text(what), text(value)})
-	}
-	add("run", m.Run)
-	add("matrix", fmt.Sprintf("%s (%s, sha256 %s)", m.Matrix, or(m.MatrixFile, "no file"), m.MatrixHash))
-	add("state", m.State)
-	add("started, ended", span(m.StartedAt, m.EndedAt))
-	add("command", strings.Join(m.Command, " "))
-	for i, a := range m.Attempts {
-		add(fmt.Sprintf("attempt %d", i+1), fmt.Sprintf("%s, bench %s, %s: %s", span(a.StartedAt, a.EndedAt), a.Bench,
-			or(a.Ended, "killed"), strings.Join(a.Command, " ")))
-	}
-	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
-	add("endpoint", g.Endpoint)
-	if g.Simulated {
-		add("SIMULATED", or(g.Simulator, "by the embedded mock"))
-	}
-	add("api, prompt form", g.API+", "+g.PromptForm)
-	if g.Tokenizer != "" {
-		add("text prompts were sized by", g.Tokenizer)
-	}
-	add("model", g.Model)
-	add("hardware, GPUs, precision", fmt.Sprintf("%s, %s, %s", or(g.Hardware, "not stated"), stated(g.GPUs), or(g.Precision, "not stated")))
-	if m.Priced != nil {
-		add("price of a GPU hour", experiment.Format(*m.Priced, "usd"))
-	}
-	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
-		add("fact: "+key, m.Facts[key])
-	}
-	if len(m.NotStated) > 0 {
-		add("NOT STATED", strings.Join(m.NotStated, ", "))
-	}
-	addJSON(add, "extra body", g.ExtraBody, len(g.ExtraBody) > 0)
-	addJSON(add, "version, as answered", g.Version, g.Version != nil)
-	addJSON(add, "models, as answered", g.Models, g.Models != nil)
-	addJSON(add, "server headers", g.Headers, len(g.Headers) > 0)
-	for _, line := range g.BuildInfo {
-		add("build info", line)
-	}
-	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
-	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, experiment.Digits(c.MemoryGiB)))
-	if len(r.Rows) > 0 {
-		add("token times", r.Rows[0].Clock.Stamps+" stamps (first row)")
-		addJSON(add, "sampling, as sent (first row)", r.Rows[0].Sampling, len(r.Rows[0].Sampling) > 0)
-	}
-	for _, n := range m.Notes {
-		add("note", n)
-	}
-	return t
-}
-
-func addJSON(add func(what, value string), what string, v any, has bool) {
-	if !has {
-		return
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the renderers escape, each in its way
-	if err := e.Encode(v); err != nil {
-		b.WriteString(err.Error())
-	}
-	add(what, strings.TrimSpace(b.String()))
-}
-
-func stated(n int) string {
-	if n == 0 {
-		return "not stated"
-	}
-	return plural(n, "GPU", "GPUs")
-}
-
-func span(from, to time.Time) string {
-	s := from.UTC().Format(stamp)
-	if to.IsZero() {
-		return s + " to (not ended)"
-	}
-	return fmt.Sprintf("%s to %s (%s)", s, to.UTC().Format(stamp), to.Sub(from).Round(time.Second))
-}
-
 // definitions are the metrics in the words of the manual; id is the anchor that column heads name.
 var definitions = []struct{ ID, Word, Text string }{
 	{"ttft", "TTFT", "Time to first token: intended arrival to first token-bearing event. In a closed loop the intended arrival is the moment the slot became free: figures are marked \"from slot\"."},
@@ -272,5 +200,5 @@ var definitions = []struct{ ID, Word, Text string }{
 	{"contract", "Contract", "PASS and FAIL are certain to 99 % by the number of requests; UNDECIDED says how many more would decide, if the share over the limit stays. A point's verdict is the worst of its limits and repeats."},
 	{"validity", "Validity", "Checks of the measurement itself. A check that could not be made is not a passed one, so its count is said: VALID, 9 of 11 checked."},
 	{"bound", "Bound", "Floor: at the peak bandwidth and compute of the hardware; faster is impossible without a cache or speculation. Expected: at the usual efficiencies. Both for the batch and context that were observed."},
-	{"knee", "Knees and frontier", "Contract knee: the highest load that is valid and meets the contract. Geometric knee: the load after which throughput bends (Kneedle). Saturation: the first load that the server does not keep up with (below 95 % of the offered requests/s, beyond chance; in a closed loop, a slot that brings less than a tenth of the first ones). Frontier: points that no other point of the series beats in both throughput and latency."},
+	{"knee", "Knees and frontier", "Contract knee: the highest load that is valid and meets the contract. Geometric knee: the load after which throughput bends (Kneedle). Saturation: the first load that the server does not keep up with (below 95 % of the offered requests/s, beyond chance; in a closed loop, a slot that brings less than a tenth of the first ones). Frontier: points that no other point of the series beats in both output throughput and p99 latency, as they are drawn: a point whose p99 has no bound is ranked by the lower end of its interval (\"at least\"), so more requests can take it off."},
 }

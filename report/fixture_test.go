@@ -190,7 +190,7 @@ func fixture() *Run {
 		Client:   experiment.ClientInfo{Version: "0.1.0", Commit: "abc1234", Go: "go1.26", OS: "linux", Kernel: "6.18", Host: "client-1", CPU: "a processor", Cores: 8, MaxProcs: 8, MemoryGiB: 31.3},
 		Attempts: []experiment.Attempt{{StartedAt: began, Command: []string{"bench", "sweep", "matrices/chat.toml"}, Bench: "0.1.0", Ended: "done"}},
 		Target: experiment.TargetInfo{Endpoint: "mock", Simulated: true, Simulator: "llama-3.1-8b on 1 × h100-sxm", API: "completions", Model: hostile, Hardware: "h100-sxm", GPUs: 1,
-			PromptForm: "token_ids", Models: map[string]any{"data": []any{map[string]any{"id": hostile}}}}}
+			PromptForm: "token_ids", Connections: "used again", Models: map[string]any{"data": []any{map[string]any{"id": hostile}}}}}
 	for _, s := range shapes {
 		row := s.row()
 		state := "done"

@@ -122,7 +122,7 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 
 // accept picks the point to run at, or says what is missing for one.
 func (o *Outcome) accept() {
-	undecided := ""
+	undecided, doubted := "", ""
 	best, need := 0.0, 0
 	for i := range o.Series {
 		s := &o.Series[i]
@@ -132,6 +132,8 @@ func (o *Outcome) accept() {
 			case p.Contract == stats.Pass && p.Valid && (o.Accepted == nil || p.OutputTokensPerS.Median > best):
 				best = p.OutputTokensPerS.Median
 				o.Accepted = &Accepted{i, j, pointSentence(s, p)}
+			case p.Contract == stats.Pass && !p.Valid && doubted == "":
+				doubted = pointName(s, p)
 			case p.Contract == stats.Undecided && p.Need > 0 && (need == 0 || p.Need < need):
 				need, undecided = p.Need, pointName(s, p)
 			}
@@ -142,6 +144,8 @@ func (o *Outcome) accept() {
 		o.Advice = "the highest output throughput of all points that are valid and meet the contract"
 	case o.Verdict == "":
 		o.Advice = "no contract is stated, so no point can be accepted"
+	case doubted != "":
+		o.Advice = fmt.Sprintf("no valid point passes: %s meets the contract, but its row is doubted (see Doubts)", doubted)
 	case undecided != "":
 		o.Advice = fmt.Sprintf("no point passes yet; nearest to a decision: %s needs %s more requests", undecided, experiment.Count(need))
 	default:

@@ -32,8 +32,9 @@ const (
 	notesName    = "notes.md"
 )
 
-// Load reads a run directory: run.json, the <row>.json files and notes.md. A file of another
-// schema, or one that is not whole, is an error that names it.
+// Load reads a run directory: run.json, the <row>.json files and notes.md. A planned row's file that
+// is of another schema, or not whole, is an error that names it; so is one of ours that this version
+// can't read. What else somebody laid there is passed over.
 func Load(dir string) (*Run, error) {
 	run := &Run{Dir: dir}
 	manifest := filepath.Join(dir, manifestName)
@@ -61,7 +62,7 @@ func (r *Run) readRows() error {
 	}
 	found := map[string]experiment.Row{}
 	for _, name := range names {
-		if filepath.Base(name) == manifestName {
+		if filepath.Base(name) == manifestName || !r.ours(name) {
 			continue
 		}
 		var row experiment.Row
@@ -91,6 +92,29 @@ func (r *Run) readRows() error {
 	return nil
 }
 
+// ours tells rows from other JSON that lies in the directory: the plan knows the name, or the file
+// says itself that bench wrote it.
+func (r *Run) ours(name string) bool {
+	id := strings.TrimSuffix(filepath.Base(name), ".json")
+	if slices.ContainsFunc(r.Manifest.Plan, func(p experiment.Planned) bool { return p.ID == id }) {
+		return true
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	schema, err := schemaOf(b)
+	return err == nil && strings.HasPrefix(schema, "bench/")
+}
+
+func schemaOf(b []byte) (string, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	err := json.Unmarshal(b, &head)
+	return head.Schema, err
+}
+
 // escapeGlob makes a directory's name match only itself.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
@@ -101,14 +125,12 @@ func decode(name, schema string, v any) error {
 	if err != nil {
 		return fmt.Errorf("reading a result: %w", err)
 	}
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
+	found, err := schemaOf(b)
+	if err != nil {
 		return fmt.Errorf("reading %s: not whole, or not JSON: %w", name, err)
 	}
-	if head.Schema != schema {
-		return fmt.Errorf("reading %s: its schema is %q, this version reads %q; use the bench that wrote it", name, head.Schema, schema)
+	if found != schema {
+		return fmt.Errorf("reading %s: its schema is %q, this version reads %q; use the bench that wrote it", name, found, schema)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)

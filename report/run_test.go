@@ -54,13 +54,15 @@ func TestLoadOrderAndRemoved(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
-		"not whole":      {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":{`, "A-short-chat-r1.json: not whole"},
-		"not JSON":       {"A-short-chat-r1.json", "<html>", "A-short-chat-r1.json: not whole, or not JSON"},
-		"wrong type":     {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":[]}`, "A-short-chat-r1.json"},
-		"newer row":      {"A-short-chat-r1.json", `{"schema":"bench/row/v9"}`, `its schema is "bench/row/v9", this version reads "bench/row/v1"`},
-		"newer run":      {"run.json", `{"schema":"bench/run/v9"}`, `its schema is "bench/run/v9"`},
-		"run is a list":  {"run.json", `[]`, "run.json"},
-		"another's name": {"B.json", `{"schema":"bench/row/v1","id":"C"}`, "was the file renamed?"},
+		"not whole":       {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":{`, "A-short-chat-r1.json: not whole"},
+		"not JSON":        {"A-short-chat-r1.json", "<html>", "A-short-chat-r1.json: not whole, or not JSON"},
+		"wrong type":      {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":[]}`, "A-short-chat-r1.json"},
+		"newer row":       {"A-short-chat-r1.json", `{"schema":"bench/row/v9"}`, `its schema is "bench/row/v9", this version reads "bench/row/v1"`},
+		"foreign":         {"A-short-chat-r1.json", `{"name":"x"}`, `A-short-chat-r1.json: its schema is ""`},
+		"unplanned, ours": {"B.json", `{"schema":"bench/row/v9"}`, `B.json: its schema is "bench/row/v9"`},
+		"newer run":       {"run.json", `{"schema":"bench/run/v9"}`, `its schema is "bench/run/v9"`},
+		"run is a list":   {"run.json", `[]`, "run.json"},
+		"another's name":  {"B.json", `{"schema":"bench/row/v1","id":"C"}`, "was the file renamed?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := write(t, fixture())
@@ -76,6 +78,25 @@ func TestLoadRefuses(t *testing.T) {
 		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "is not a run: it has no run.json") {
 			t.Errorf("%s: %v", dir, err)
 		}
+	}
+}
+
+func TestLoadPassesOverStrays(t *testing.T) {
+	dir := write(t, fixture())
+	for name, text := range map[string]string{"package.json": `{"name":"x"}`, "list.json": `[1]`, "cut.json": `{"a":`, "empty.json": "", "other.json": `{"schema":"https://json-schema.org/x"}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Rows) != len(fixture().Rows) {
+		t.Errorf("%d rows", len(run.Rows))
 	}
 }
 
@@ -122,7 +143,7 @@ func TestOutcome(t *testing.T) {
 		"pass":      {[]experiment.Row{row("x", "PASS", 0)}, nil, "PASS", "1 of 1 point meets the contract", "VALID, 2 of 3 checked", "the highest output throughput"},
 		"undecided": {[]experiment.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 is undecided (need up to 1,200 more requests)", "VALID", "x needs 1,200 more requests"},
 		"missing":   {[]experiment.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row has no result", "INCOMPLETE", "the highest"},
-		"invalid":   {[]experiment.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no point is valid"},
+		"invalid":   {[]experiment.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no valid point passes: x meets the contract"},
 		"fails":     {[]experiment.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "1 of 2 points meet the contract, 1 fails", "VALID, 4 of 6", "the highest"},
 		"none":      {[]experiment.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "no contract is stated", "UNCHECKED", "no contract"},
 	} {

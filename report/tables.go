@@ -222,19 +222,38 @@ func (o *Outcome) boundsTable(u units) table {
 				u.percentile(p.TPOT, "p50"), absent(), absent(), absent(), none})
 			return
 		}
-		ratio := func(x *float64) cell {
-			if x == nil {
-				return absent()
-			}
-			return text(experiment.Digits(*x) + " ×")
-		}
 		t.rows = append(t.rows, []cell{pointCell(s, p),
-			u.percentile(p.TTFT, "p50"), text(u.ms(b.TTFT.FloorMs)), text(u.ms(b.TTFT.ExpectedMs)), ratio(b.TTFTRatio),
-			u.percentile(p.TPOT, "p50"), text(u.ms(b.TPOT.FloorMs)), text(u.ms(b.TPOT.ExpectedMs)), ratio(b.TPOTRatio),
+			u.percentile(p.TTFT, "p50"), u.bound(b.TTFT.FloorMs), u.bound(b.TTFT.ExpectedMs), ratioCell(b.TTFTRatio, p.TTFT),
+			u.percentile(p.TPOT, "p50"), u.bound(b.TPOT.FloorMs), u.bound(b.TPOT.ExpectedMs), ratioCell(b.TPOTRatio, p.TPOT),
 			text(fmt.Sprintf("%s, %d × %s, %s; batch %s, context %s tokens", b.Model, b.GPUs, b.Hardware,
 				or(b.Precision, "precision as published"), experiment.Digits(b.Batch), experiment.Digits(b.Context)))})
 	})
 	return t
+}
+
+// bound is a time that the hardware allows; 0 is none that could be computed.
+func (u units) bound(ms float64) cell {
+	if ms <= 0 {
+		return absent()
+	}
+	return text(u.ms(ms))
+}
+
+// ratioCell is a p50 over its floor, as sure as the p50 is.
+func ratioCell(x *float64, ps experiment.Percentiles) cell {
+	p, ok := ps.Get("p50")
+	if x == nil || !ok {
+		return absent()
+	}
+	n := "n=" + experiment.Count(p.N)
+	c := cell{text: experiment.Digits(*x) + " ×", title: n + ", p50 " + gradeWords(p.Grade)}
+	switch p.Grade {
+	case stats.NoBound:
+		c.text, c.kind = "– ("+n+")", noBound
+	case stats.Thin:
+		c.text, c.kind = "~"+c.text, thin
+	}
+	return c
 }
 
 func or(a, b string) string {

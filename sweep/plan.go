@@ -100,12 +100,14 @@ func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
 	for k, v := range r.m.Target.Facts {
 		facts[k] = hide(v)
 	}
+	target := r.Server.Info
+	target.ExtraBody = secrets.hideIn(target.ExtraBody)
 	now := time.Now().UTC()
 	m := experiment.Manifest{
 		Schema: experiment.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
 		MatrixText: r.Server.Hide(secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed,
-		Client: r.Client, Target: r.Server.Info, Facts: facts, NotStated: r.m.Target.NotStated(),
+		Client: r.Client, Target: target, Facts: facts, NotStated: r.m.Target.NotStated(),
 		Attempts: append(old.Attempts, experiment.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
 		Priced:   r.m.Target.GPUHourUSD,
 	}
@@ -160,7 +162,7 @@ func (r *run) plan(before []experiment.Planned) error {
 // kept is a row that is there, whole, of the same spec, and with at least one answer.
 func (r *run) kept(p experiment.Planned) (*experiment.Row, bool) {
 	row, ok := r.dir.row(p.ID)
-	return row, ok && row.SpecHash == p.SpecHash && !row.AllFailed()
+	return row, ok && row.SpecHash == p.SpecHash && !row.AllFailed() && !row.ServerLost
 }
 
 // hash is of everything that decides what a point measures: its spec, the API, the model and the
@@ -168,8 +170,11 @@ func (r *run) kept(p experiment.Planned) (*experiment.Row, bool) {
 func (r *run) hash(s *experiment.Spec) string {
 	spec := *s
 	spec.Expect = ""
-	info := r.Server.Info
-	b, err := json.Marshal([]any{spec, spec.APIOr(r.m.Target), info.Model, info.ExtraBody})
+	t, info := r.m.Target, r.Server.Info
+	b, err := json.Marshal([]any{
+		spec, spec.APIOr(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
+		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row rest on these
+	})
 	if err != nil {
 		panic(err) // values that came from TOML
 	}

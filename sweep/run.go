@@ -141,17 +141,11 @@ func (r *run) rows(ctx context.Context) error {
 			return err
 		}
 		r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row}})
-		if gone(row) {
+		if row.ServerLost { // going on would only collect more of the same
 			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: bring it up again, then go on with --resume %s", p.ID, firstError(row), r.dir.path)
 		}
 	}
 	return nil
-}
-
-// gone says that the server can't be reached: going on would only collect more of the same.
-func gone(row *experiment.Row) bool {
-	q := row.Summary.Requests
-	return q.Planned > 0 && q.Errors["connect"] == q.Planned
 }
 
 func firstError(row *experiment.Row) string {
@@ -192,6 +186,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 		return nil, r.full(err)
 	}
 	row.SpecHash = p.SpecHash
+	row.Sampling = findSecrets(r.m.Text).hideIn(row.Sampling)
 	return row, r.full(r.dir.writeJSON(p.ID+".json", row))
 }
 
@@ -215,9 +210,11 @@ func (r *run) mark(id string, row *experiment.Row) error {
 			continue
 		}
 		r.manifest.Plan[i].State = "done"
-		if row.AllFailed() {
+		if row.AllFailed() || row.ServerLost {
 			r.manifest.Plan[i].State = "failed"
 			r.manifest.Plan[i].Error = firstError(row)
+		}
+		if row.AllFailed() {
 			r.result.AllFailed = append(r.result.AllFailed, id)
 		}
 	}

@@ -159,3 +159,37 @@ func (s secrets) hide(text string) string {
 	}
 	return text
 }
+
+// hideIn is a table without the secrets in its texts, at any depth.
+func (s secrets) hideIn(table map[string]any) map[string]any {
+	if table == nil {
+		return nil
+	}
+	return s.hideAny(table).(map[string]any)
+}
+
+func (s secrets) hideAny(v any) any {
+	switch x := v.(type) {
+	case string:
+		return s.hide(x)
+	case []any:
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = s.hideAny(x[i])
+		}
+		return out
+	case []map[string]any:
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = s.hideAny(x[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k := range x {
+			out[k] = s.hideAny(x[k])
+		}
+		return out
+	}
+	return v
+}

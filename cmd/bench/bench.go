@@ -69,7 +69,11 @@ func message(err error) string {
 		return problems.Error()
 	}
 	if text := err.Error(); text != "" {
-		return "error: " + text
+		lines := strings.Split("error: "+text, "\n")
+		for i := range lines { // a server's words may be in it
+			lines[i] = plain(lines[i])
+		}
+		return strings.Join(lines, "\n")
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ func TestInterruptedBeforeTheFirstRow(t *testing.T) {
 
 func TestEnforced(t *testing.T) {
 	row := func(id, verdict string, failed ...string) experiment.Row {
-		r := experiment.Row{ID: id, Validity: experiment.Validity{Failed: failed}}
+		r := experiment.Row{ID: id, Validity: experiment.Validity{Passed: []string{"warmup"}, Failed: failed}}
 		if verdict != "" {
 			r.Contract = []experiment.Verdict{{Verdict: verdict}}
 		}

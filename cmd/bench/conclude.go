@@ -32,7 +32,7 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	case err != nil:
 		return fmt.Errorf("making the report: %w", err)
 	case len(result.AllFailed) > 0:
-		return fmt.Errorf("every request failed in: %s\nhint: the records say why: bench report %s", strings.Join(result.AllFailed, ", "), result.Dir)
+		return fmt.Errorf("every request failed in: %s\nhint: the doubts in the table say why, and each record in %s has its error", strings.Join(result.AllFailed, ", "), result.Dir)
 	case f.enforce:
 		return enforced(run)
 	}
@@ -120,7 +120,12 @@ func enforced(run *report.Run) error {
 			missed = append(missed, row.ID+": not valid ("+strings.Join(row.Validity.Failed, ", ")+")")
 		}
 	}
-	if len(missed) == 0 {
+	for _, id := range run.Missing {
+		missed = append(missed, id+": no result")
+	}
+	o := run.Outcome() // what every renderer says
+	met := o.Valid && (o.Verdict == stats.Pass || o.Verdict == "")
+	if met && len(missed) == 0 {
 		return nil
 	}
 	return &exitError{codeNotMet, errors.New("contract not met:\n  " + strings.Join(missed, "\n  "))}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -40,13 +42,19 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 		return clean(k.key, "--api-key")
 	case f.Changed("api-key-file"):
 		b, err := os.ReadFile(k.file)
-		if err != nil {
-			return "", usage("reading the API key: %w", err)
+		if err != nil { // without its path, which may be the key itself, given to the wrong flag
+			if path := new(fs.PathError); errors.As(err, &path) {
+				err = path.Err
+			}
+			return "", usage("reading the file of --api-key-file: %w", err)
 		}
 		return clean(string(b), k.file)
 	}
 	key, ok := os.LookupEnv(k.env)
 	if f.Changed("api-key-env") && !ok {
+		if !variable.MatchString(k.env) { // it may be the key itself, given to the wrong flag
+			return "", usage("--api-key-env takes the name of an environment variable\nhint: --api-key-env MY_KEY, after export MY_KEY=…")
+		}
 		return "", usage("the environment variable %s is not set\nhint: export %s=… first", k.env, k.env)
 	}
 	if key == "" {
@@ -54,6 +62,9 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	}
 	return clean(key, k.env)
 }
+
+// variable is what environment variables are usually named.
+var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 // clean refuses a key that can't be a header value, without showing it.
 func clean(key, from string) (string, error) {

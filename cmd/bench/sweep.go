@@ -104,6 +104,9 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	defer server.Close()
 	server.Simulated(simulator)
 	bounds := experiment.NewBounds(models, server.Info.Model, m.Target)
+	if m.Target.Hardware != "" && bounds.Missing() != "" {
+		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
+	}
 	v, commit := version()
 	d := newDisplay(c.stderr, m.Points, f.only)
 	result, err := sweep.Run(ctx, m, sweep.Options{
@@ -252,6 +255,9 @@ func unreachable(base, key string, f *sweepFlags, err error) error {
 	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
 	if strings.Contains(text, "\nhint:") { // it knows better
 		return errors.New(text)
+	}
+	if strings.Contains(text, "does not look like a TLS handshake") {
+		return fmt.Errorf("%s\nhint: the port speaks http, not https: --endpoint %s", text, strings.Replace(strings.TrimSuffix(shown, "/v1"), "https://", "http://", 1))
 	}
 	auth := ""
 	if key != "" {

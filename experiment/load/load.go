@@ -103,12 +103,9 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if l.Requests == 0 {
 		bad("rate", `rate = "inf" sends all requests at once, and needs their number`, "write requests = 1000")
 	}
-	switch {
-	case l.Concurrency == 0 && l.Warmup != (Extent{}):
-		bad("warmup", `rate = "inf" without a cap sends everything at once: there is nothing to warm up with`,
-			"write warmup = 0 in this row, or cap it with concurrency = 64")
-	case l.Warmup.Time > 0:
-		bad("warmup", `with rate = "inf" every request arrives at the start: a time divides nothing`, "write warmup = 50 (requests) in this row")
+	if l.Warmup != (Extent{}) {
+		bad("warmup", `with rate = "inf" every request arrives at the start: no warm-up comes before the window`,
+			`write warmup = 0 in this row; or leave out rate and write concurrency = 64, a closed loop that warms up`)
 	}
 }
 

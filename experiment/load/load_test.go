@@ -136,7 +136,7 @@ func TestCheck(t *testing.T) {
 		{"open", Load{Requests: 10}, true, false, nil},
 		{"capped", closed, true, false, nil},
 		{"all at once", Load{Requests: 10}, true, true, nil},
-		{"all at once, capped and warmed up", Load{Concurrency: 2, Requests: 10, Warmup: Extent{Requests: 4}}, true, true, nil},
+		{"all at once, capped and warmed up", Load{Concurrency: 2, Requests: 10, Warmup: Extent{Requests: 4}}, true, true, []string{"warmup: with rate"}},
 		{"nothing", Load{}, false, false, []string{": neither rate nor concurrency", ": neither duration nor requests"}},
 		{"negative", with(func(l *Load) { l.Concurrency, l.Requests = -1, -1 }), false, false, []string{"concurrency: concurrency -1 is not", "requests: requests is negative"}},
 		{"no machine has that", with(func(l *Load) { l.Concurrency = 1 << 62 }), false, false, []string{"concurrency: "}},
