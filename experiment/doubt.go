@@ -238,10 +238,13 @@ func (e *evidence) firstArrival() int64 {
 }
 
 func checkConcurrency(e *evidence) finding {
-	if e.Spec.Concurrency == 0 || e.Summary.Requests.Completed == 0 {
-		return noData // requests that fail at once fill no slot, and that is not the client's fault
+	if e.Spec.Concurrency == 0 {
+		return noData
 	}
 	n, c := e.Spec.Concurrency, e.Summary.Concurrency
+	if c.Max <= n && (e.Summary.Requests.Planned == 0 || e.Summary.ErrorRate > tolerated) {
+		return noData // requests that fail at once fill no slot, and that is not the client's fault
+	}
 	if c.Max > n {
 		return failed("this is a defect of bench: report it with the request records", "%d requests were in flight, %d were asked for", c.Max, n)
 	}

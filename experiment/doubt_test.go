@@ -156,6 +156,7 @@ func TestDoubts(t *testing.T) {
 		{"concurrency", "a cap that is not reached", func(e *evidence) { e.Spec.Concurrency = 9 }, passed, ""},
 		{"concurrency", "slots that stay empty", func(e *evidence) { e.Spec.Rate, e.Spec.Concurrency = 0, 2 }, failed, "1 requests in flight on average, 2 were asked for"},
 		{"concurrency", "nine in ten full", func(e *evidence) { e.Spec.Rate = 0; e.records = e.records[:92] }, passed, ""},
+		{"concurrency", "slots emptied by failures", func(e *evidence) { e.Spec.Rate, e.Spec.Concurrency = 0, 2; fail(2, "connect")(e) }, impossible, ""},
 		{"concurrency", "nothing completed", fail(100, "status"), impossible, ""},
 		{"warmup", "none", func(e *evidence) { e.records = e.window() }, failed, "no request was sent before the window"},
 		{"warmup", "all at once", func(e *evidence) { e.Spec.Rate = workload.Rate(infinite); e.records = e.window() }, impossible, ""},

@@ -203,9 +203,10 @@ func (m *measurement) each(job *load.Job) error {
 	switch job.Result.Outcome {
 	case openai.Connect:
 		m.lost++
-	case openai.Unfinished, openai.Cancelled: // by us: says nothing of the server
-	default:
-		m.lost = 0
+	default: // one that the row's end cut short, but that was sent, reached the server too
+		if job.Result.Sent != openai.Never {
+			m.lost = 0
+		}
 	}
 	m.kernel += job.Result.KernelStamps
 	m.user += job.Result.UserStamps

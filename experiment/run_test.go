@@ -361,3 +361,18 @@ func TestClockOfARow(t *testing.T) {
 		}
 	}
 }
+
+// TestAllFailed: what a server that hangs leaves in a closed loop is no request in the window, since
+// no slot became free, and no token.
+func TestAllFailed(t *testing.T) {
+	for _, c := range []struct {
+		planned, completed int
+		tokensPerS         float64
+		want               bool
+	}{{10, 0, 0, true}, {10, 0, 5, true}, {10, 1, 5, false}, {0, 0, 0, true}, {0, 0, 5, false}} {
+		r := Row{Summary: Summary{Requests: Requests{Planned: c.planned, Completed: c.completed}, Throughput: Throughput{OutputTokensPerS: c.tokensPerS}}}
+		if r.AllFailed() != c.want {
+			t.Errorf("%+v", c)
+		}
+	}
+}
