@@ -127,7 +127,7 @@ func decode(name, schema string, v any) error {
 	}
 	found, err := schemaOf(b)
 	if err != nil {
-		return fmt.Errorf("reading %s: not whole, or not JSON: %w", name, err)
+		return fmt.Errorf("reading %s: not whole, or not JSON: %w\nhint: remove the file; bench sweep MATRIX --resume DIR measures its row again", name, err)
 	}
 	if found != schema {
 		return fmt.Errorf("reading %s: its schema is %q, this version reads %q; use the bench that wrote it", name, found, schema)

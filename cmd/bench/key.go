@@ -22,7 +22,7 @@ type keyFlags struct {
 func (k *keyFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&k.env, "api-key-env", "OPENAI_API_KEY", "environment variable that holds the API key")
 	f.StringVar(&k.file, "api-key-file", "", "file that holds the API key")
-	f.StringVar(&k.key, "api-key", "", "the API key itself; others on this machine can see it: prefer the two above")
+	f.StringVar(&k.key, "api-key", "", "the API key itself; others on this machine can see it: prefer --api-key-env or --api-key-file")
 }
 
 // resolve gives the key; empty when none is given.

@@ -19,7 +19,12 @@ func newMock(c *cli) *cobra.Command {
 		Short: "serve the simulated vLLM, to try clients and matrices without a GPU",
 		Long: `mock answers like an OpenAI-compatible vLLM (models, completions, chat, tokenize, health, version, metrics).
 With --ttft and --itl every token comes at exactly those times; without them a batching scheduler decides.
-/debug/requests tells the true times of each request. It listens on this machine only, unless told otherwise.`,
+/debug/requests tells the true times of each request. It listens on this machine only, unless told otherwise.
+
+--fault goes wrong on purpose, "kind[=argument][@n]": on every request, or on every n-th. Kinds:
+  status=CODE, reset-before, slow-headers=TIME, html200, garbage; after N tokens: reset-mid=N, fin-mid=N, cut-mid=N, stall=N,
+  error-in-stream=N, short=N; and multi=K (tokens an event), crlf, comments, empty-events, no-done, no-usage, split-utf8,
+  role-early, role-reasoning, tool-calls (the last three: chat).`,
 		Example: `  bench mock                                     simulated: batching, queueing, a prefix cache
   bench mock --ttft 50ms --itl 10ms              exact: to check a client against known times
   bench mock --listen 127.0.0.1:9000 --max-num-seqs 8`,

@@ -72,6 +72,9 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
 }
 
 func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
+	if f.resume != "" && cmd.Flags().Changed("out") {
+		return usage("--resume goes on in its own directory: --out has no say\nhint: leave out --out")
+	}
 	key, err := f.key.resolve(cmd.Flags(), c.stderr)
 	if err != nil {
 		return err
