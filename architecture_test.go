@@ -18,7 +18,7 @@ import (
 // module is the path that our imports begin with; go.mod says the same.
 const module = "bench"
 
-// mayImport is the table of DESIGN's Layout, each of our packages with those of ours that it may
+// mayImport is the table of docs/architecture.md, each of our packages with those of ours that it may
 // import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
 var mayImport = map[string][]string{
 	".":                    {}, // the model table; for cmd alone
@@ -150,7 +150,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"strict is a leaf", "sweep/strict/x.go", `import "bench/experiment"`, "sweep/strict may import none of ours"},
 		{"sweep skips a shelf", "sweep/x.go", `import _ "bench/experiment/openai"`, "imports bench/experiment/openai"},
 		{"mock and client are apart", "experiment/mock/x.go", `import "bench/experiment/openai"`, "imports bench/experiment/openai"},
-		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in the table"},
+		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in docs/architecture.md"},
 		{"arrow down", "sweep/x.go", `import "bench/experiment"`, ""},
 		{"cmd wires", cmd, `import ("bench"; "bench/report"; "bench/experiment/mock")`, ""},
 		{"test of a package", "experiment/load/x_test.go", `import "bench/experiment/mock"`, ""},
@@ -216,7 +216,7 @@ func violations(t *testing.T, name, text string) []string {
 		t.Fatal(err)
 	}
 	if _, known := mayImport[s.pkg]; !known {
-		s.add(s.file.Package, "package %s is not in the table of DESIGN's Layout, nor in mayImport", s.pkg)
+		s.add(s.file.Package, "package %s is not in docs/architecture.md, nor in mayImport", s.pkg)
 	}
 	for _, spec := range s.file.Imports {
 		s.checkImport(spec)
@@ -269,7 +269,7 @@ func (s *source) checkArrow(at token.Pos, to, ours string) {
 	if len(allowed) > 0 {
 		may = "only " + strings.Join(allowed, ", ")
 	}
-	s.add(at, "imports %s: %s may import %s (DESIGN, Layout)", to, s.pkg, may)
+	s.add(at, "imports %s: %s may import %s (docs/architecture.md)", to, s.pkg, may)
 }
 
 func (s *source) checkOnlyIn(at token.Pos, what string) {

@@ -24,7 +24,7 @@ type Limit struct {
 	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd
 }
 
-// Latencies are the metrics that a contract can limit by percentile or mean, in the order of DESIGN.
+// Latencies are the metrics that a contract can limit by percentile or mean, in the order of docs/metrics.md.
 var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
 
 var contractStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}

@@ -64,7 +64,7 @@ type Window struct {
 // Seconds is the window's length.
 func (w Window) Seconds() float64 { return float64(w.EndUs-w.StartUs) / 1e6 }
 
-// Summary holds the metrics of DESIGN for the requests of the window. A nil metric has no value:
+// Summary holds the metrics of docs/metrics.md for the requests of the window. A nil metric has no value:
 // nothing was measured, or it does not exist for this row. Milliseconds unless the name says otherwise.
 type Summary struct {
 	TTFT         *stats.Summary `json:"ttft_ms,omitempty"`

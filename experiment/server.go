@@ -37,7 +37,7 @@ type dialect struct {
 	connections string // how they are used, for people
 }
 
-// form is the prompt form of DESIGN.
+// form is the prompt form, as results name it.
 func (d *dialect) form() string {
 	if d.vocab.IDs > 0 {
 		return "token_ids"
