@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -74,7 +75,7 @@ func (c *Contract) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		bad("", "contract is a table", `write [contract] and below it ttft_p95 = "1s"`)
 		return
 	}
-	for _, key := range sortedKeys(table) {
+	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if key == "each" {
 			c.decodeEach(table[key], bad)
 			continue
@@ -91,7 +92,7 @@ func (c *Contract) decodeEach(v any, bad func(key, problem, hint string)) {
 		bad("each", "each is a table of per-request limits", `write [contract.each] and below it ttft = "1s"`)
 		return
 	}
-	for _, key := range sortedKeys(table) {
+	for _, key := range slices.Sorted(maps.Keys(table)) {
 		l := Limit{Key: key, Metric: key, Unit: "ms"}
 		if !slices.Contains([]string{"ttft", "tpot", "e2e"}, key) {
 			bad("each."+key, fmt.Sprintf("%q is not a per-request metric", key), "use ttft, tpot or e2e")
@@ -122,7 +123,7 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(contractStats, stat) {
 		bad(fmt.Sprintf("unknown limit %q", key),
 			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(contractStats, " ")+
-				"; or one of "+strings.Join(sortedKeys(single), " "))
+				"; or one of "+strings.Join(slices.Sorted(maps.Keys(single)), " "))
 		return Limit{}, false
 	}
 	if key == "itl_mean" {
@@ -184,15 +185,6 @@ func (c Contract) EachRequest() []Limit {
 		}
 	}
 	return each
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // With is the contract with the limits of own in place of those of the same key.

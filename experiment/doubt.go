@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"bench/experiment/stats"
@@ -90,7 +92,7 @@ func checkErrors(e *evidence) finding {
 		return passed()
 	}
 	var kinds []string
-	for _, k := range sortedKeys(q.Errors) {
+	for _, k := range slices.Sorted(maps.Keys(q.Errors)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", q.Errors[k], k))
 	}
 	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles are over the others", q.Failed, q.Planned, strings.Join(kinds, ", "))
@@ -148,9 +150,9 @@ func checkLag(e *evidence) finding {
 		latency = e.Summary.E2E
 	}
 	var late []float64
-	for _, r := range e.records {
+	for r := range completed(e.records) {
 		ms, ok := r.latency("lag", true)
-		if !ok || r.Phase != PhaseWindow || !r.OK() {
+		if !ok {
 			continue
 		}
 		if r.ConnectUs != nil {
@@ -178,10 +180,7 @@ func checkLag(e *evidence) finding {
 func checkConnections(e *evidence) finding {
 	var setup []float64
 	n := 0
-	for _, r := range e.records {
-		if r.Phase != PhaseWindow || !r.OK() {
-			continue
-		}
+	for r := range completed(e.records) {
 		n++
 		if r.ConnectUs != nil {
 			setup = append(setup, float64(*r.ConnectUs)/1e3)
@@ -282,10 +281,7 @@ func checkTokenCounts(e *evidence) finding {
 		return noData
 	}
 	impossible, n := 0, 0
-	for _, r := range e.records {
-		if r.Phase != PhaseWindow || !r.OK() {
-			continue
-		}
+	for r := range completed(e.records) {
 		n++
 		if r.OutputTokens > r.OutputAsked || r.OutputTokens == 0 && !r.First.IsZero() {
 			impossible++
@@ -318,10 +314,7 @@ func checkTokensPerEvent(e *evidence) finding {
 func checkBuffered(e *evidence) finding {
 	whole, n := buffered(e.records)
 	zero, gaps := 0, 0
-	for _, r := range e.records {
-		if r.Phase != PhaseWindow || !r.OK() {
-			continue
-		}
+	for r := range completed(e.records) {
 		gaps += len(r.Gaps)
 		for _, g := range r.Gaps {
 			if g == 0 {
@@ -344,8 +337,8 @@ func checkBuffered(e *evidence) finding {
 // buffered counts the streamed answers of the window whose tokens came all at once, less than a
 // microsecond apart on average.
 func buffered(records []*Record) (whole, of int) {
-	for _, r := range records {
-		if r.Phase != PhaseWindow || !r.OK() || len(r.Gaps) < 3 {
+	for r := range completed(records) {
+		if len(r.Gaps) < 3 {
 			continue
 		}
 		of++
@@ -363,8 +356,8 @@ func checkPrefix(e *evidence) finding {
 	}
 	told, cached, possible := 0, 0, 0
 	warm := e.Spec.HasPrefix(workload.Warm)
-	for _, r := range e.records {
-		if r.Phase != PhaseWindow || !r.OK() || r.CachedTokens == nil {
+	for r := range completed(e.records) {
+		if r.CachedTokens == nil {
 			continue
 		}
 		told++

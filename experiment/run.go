@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -52,7 +53,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	}
 	row := &Row{
 		Schema: SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
-		Salt: t.Salt, PromptForm: d.form(), Sampling: enc.Sampling(), Omitted: sortedKeys(d.omit),
+		Salt: t.Salt, PromptForm: d.form(), Sampling: enc.Sampling(), Omitted: slices.Sorted(maps.Keys(d.omit)),
 	}
 	if row.Omitted == nil {
 		row.Omitted = []string{}
@@ -167,7 +168,7 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 	m.d.client.Do(ctx, &call, &job.Result)
 	if !job.Result.Outcome.Failed() {
 		m.failing.Store(0)
-	} else if m.failing.Add(1) >= fewestFailing {
+	} else if m.failing.Add(1) >= fewestFailing && m.t.Spec.Concurrency > 0 {
 		select {
 		case <-time.After(failingPause):
 		case <-ctx.Done():
@@ -263,7 +264,10 @@ func (e *evidence) conclude(t Target, b Bounds) {
 func (e *evidence) judgeRow(t Target) []Verdict {
 	out := []Verdict{}
 	for _, l := range e.Spec.Contract.Limits {
-		own := slices.DeleteFunc(slices.Clone(e.records), func(r *Record) bool { return e.Spec.overrides(r.Class, l.Key) })
+		own := e.records
+		if len(e.Spec.Mix) > 0 {
+			own = slices.DeleteFunc(slices.Clone(own), func(r *Record) bool { return e.Spec.overrides(r.Class, l.Key) })
+		}
 		if len(own) == 0 && len(e.records) > 0 {
 			continue // every class has a limit of its own in place of this one
 		}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"bench/experiment/stats"
@@ -66,6 +67,17 @@ func (s *Summary) count(r *Record) {
 			s.Tokens.Cached = new(int)
 		}
 		*s.Tokens.Cached += *r.CachedTokens
+	}
+}
+
+// completed are the ok and short requests of the window: those that latencies and lengths are over.
+func completed(records []*Record) iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		for _, r := range records {
+			if r.Phase == PhaseWindow && r.OK() && !yield(r) {
+				return
+			}
+		}
 	}
 }
 
@@ -315,10 +327,7 @@ func (r *Record) latency(metric string, stream bool) (ms float64, ok bool) {
 func lengths(records []*Record) Lengths {
 	var l Lengths
 	var pAsked, pGot, oAsked, oGot []float64
-	for _, r := range records {
-		if r.Phase != PhaseWindow || !r.OK() {
-			continue
-		}
+	for r := range completed(records) {
 		pAsked = append(pAsked, float64(r.PromptAsked))
 		oAsked = append(oAsked, float64(r.OutputAsked))
 		oGot = append(oGot, float64(r.OutputTokens))

@@ -39,17 +39,26 @@ func (d directory) writeJSON(name string, v any) error {
 	return d.write(name, b.Bytes())
 }
 
+// WriteWhole is the same for any file: what was at path stays as it was until the new one is whole.
+func WriteWhole(path string, data []byte) error {
+	return directory{filepath.Dir(path)}.write(filepath.Base(path), data)
+}
+
 func (d directory) write(name string, data []byte) error {
 	f, err := os.Create(d.file(name + partial))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("writing %s: %w", name, err)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		err = fmt.Errorf("writing %s: %w", name, err)
+	} else {
+		err = d.commit(name)
 	}
-	return d.commit(name)
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
 
 // commit gives a whole and synced file its name.

@@ -90,8 +90,7 @@ func (r *run) begin() error {
 
 // newManifest is that of this attempt; old is that of the run to resume, or zero.
 func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
-	secrets := findSecrets(r.m.Text)
-	hide := func(text string) string { return r.Server.Hide(secrets.hide(text)) }
+	hide := func(text string) string { return r.Server.Hide(r.secrets.hide(text)) }
 	notes := make([]string, 0, len(r.m.Notes))
 	for _, n := range r.m.Notes {
 		notes = append(notes, hide(n))
@@ -101,11 +100,11 @@ func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
 		facts[k] = hide(v)
 	}
 	target := r.Server.Info
-	target.ExtraBody = secrets.hideIn(target.ExtraBody)
+	target.ExtraBody = r.secrets.hideIn(target.ExtraBody)
 	now := time.Now().UTC()
 	m := experiment.Manifest{
 		Schema: experiment.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
-		MatrixText: r.Server.Hide(secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
+		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed,
 		Client: r.Client, Target: target, Facts: facts, NotStated: r.m.Target.NotStated(),
 		Attempts: append(old.Attempts, experiment.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),

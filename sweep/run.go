@@ -81,6 +81,7 @@ func (e *ServerChangedError) Error() string {
 type run struct {
 	Options
 	m        *Matrix
+	secrets  secrets // of the matrix's text
 	dir      directory
 	manifest experiment.Manifest
 	todo     []experiment.Planned // what this attempt reports or runs, in order
@@ -94,7 +95,7 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	r := &run{Options: o, m: m}
+	r := &run{Options: o, m: m, secrets: findSecrets(m.Text)}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 		return nil, r.full(err)
 	}
 	row.SpecHash = p.SpecHash
-	row.Sampling = findSecrets(r.m.Text).hideIn(row.Sampling)
+	row.Sampling = r.secrets.hideIn(row.Sampling)
 	return row, r.full(r.dir.writeJSON(p.ID+".json", row))
 }
 

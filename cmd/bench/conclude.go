@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -80,25 +79,13 @@ func (c *cli) render(run *report.Run) error {
 	return err
 }
 
-// writeWhole writes a file under a temporary name and renames it when it is whole.
+// writeWhole writes what is rendered, once it is rendered to its end.
 func writeWhole(name string, render func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := render(&b); err != nil {
 		return err
 	}
-	tmp := name + ".partial"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b.Bytes())
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(tmp, name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp)
-	}
-	return err
+	return sweep.WriteWhole(name, b.Bytes())
 }
 
 // enforced is the error for --enforce: a contract that is not met, or a row that is not valid.
@@ -127,6 +114,9 @@ func enforced(run *report.Run) error {
 	met := o.Valid && (o.Verdict == stats.Pass || o.Verdict == "")
 	if met && len(missed) == 0 {
 		return nil
+	}
+	if len(missed) == 0 {
+		missed = []string{o.Validity}
 	}
 	return &exitError{codeNotMet, errors.New("contract not met:\n  " + strings.Join(missed, "\n  "))}
 }

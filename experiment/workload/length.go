@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -74,7 +75,7 @@ func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint strin
 	}
 	values, wrong := map[string]float64{}, false
 	report := func(key, problem, hint string) { wrong = true; bad(key, problem, hint) }
-	for _, k := range sorted(t) {
+	for _, k := range slices.Sorted(maps.Keys(t)) {
 		if k == "dist" {
 			continue
 		}
@@ -186,15 +187,6 @@ func toFloat(v any) (float64, bool) {
 		return x, true
 	}
 	return 0, false
-}
-
-func sorted(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // most is the largest length; without a max, one that few exceed.
