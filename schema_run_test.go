@@ -144,7 +144,7 @@ func measure(t *testing.T, text string) string {
 			t.Error(err)
 		}
 	}()
-	server, err := experiment.Reach(ctx, m.Target, "http://"+l.Addr().String()+"/v1", "", experiment.APIs(m.Points, m.Target), 64)
+	server, err := experiment.Reach(ctx, m.Target, "http://"+l.Addr().String()+"/v1", "", experiment.APIs(m.Points, m.Target))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (f *fake) start(t testing.TB) string {
 // reach starts f and reaches it.
 func (f *fake) reach(t testing.TB, target Target, apis ...string) (*Server, error) {
 	t.Helper()
-	s, err := Reach(t.Context(), target, f.start(t), "", apis, 4)
+	s, err := Reach(t.Context(), target, f.start(t), "", apis)
 	if err == nil {
 		t.Cleanup(s.Close)
 	}

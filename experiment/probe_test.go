@@ -187,7 +187,7 @@ func TestReachAServerThatDiesUncounted(t *testing.T) {
 
 func TestReachIsInterrupted(t *testing.T) {
 	f := &fake{}
-	if _, err := Reach(dead(), Target{}, f.start(t), "", []string{openai.Completions}, 1); err == nil {
+	if _, err := Reach(dead(), Target{}, f.start(t), "", []string{openai.Completions}); err == nil {
 		t.Error("reached in no time")
 	}
 	if f.posts.Load() > 0 {

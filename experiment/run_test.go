@@ -38,7 +38,7 @@ func mocked(t *testing.T, c mock.Config, target Target, apis ...string) *Server 
 			t.Error(err)
 		}
 	})
-	s, err := Reach(t.Context(), target, "http://"+l.Addr().String()+"/v1", "", apis, 64)
+	s, err := Reach(t.Context(), target, "http://"+l.Addr().String()+"/v1", "", apis)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,10 +46,10 @@ func (d *dialect) form() string {
 }
 
 // Reach connects to the target and learns what Run needs. apis are those that the rows use; key is
-// sent as the bearer token, and stays in the request header. maxConns sizes the connection pool.
-func Reach(ctx context.Context, t Target, baseURL, key string, apis []string, maxConns int) (*Server, error) {
+// sent as the bearer token, and stays in the request header.
+func Reach(ctx context.Context, t Target, baseURL, key string, apis []string) (*Server, error) {
 	s := &Server{Target: t, apis: map[string]*dialect{}, options: openai.Options{
-		BaseURL: baseURL, Model: t.Model, APIKey: key, Headers: t.Headers, Timeout: t.Timeout, MaxConns: maxConns,
+		BaseURL: baseURL, Model: t.Model, APIKey: key, Headers: t.Headers, Timeout: t.Timeout,
 	}}
 	for _, api := range apis {
 		if err := s.meet(ctx, api); err != nil {

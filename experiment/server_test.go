@@ -130,7 +130,7 @@ func TestPublicHeadersKeepSecretsOut(t *testing.T) {
 
 func TestHideKeepsTheKeyOut(t *testing.T) {
 	f := &fake{}
-	s, err := Reach(t.Context(), Target{}, f.start(t), "sk-very-secret", []string{openai.Completions}, 1)
+	s, err := Reach(t.Context(), Target{}, f.start(t), "sk-very-secret", []string{openai.Completions})
 	if err != nil {
 		t.Fatal(err)
 	}

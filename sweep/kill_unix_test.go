@@ -38,7 +38,7 @@ func child(base, out string) error {
 		return err
 	}
 	ctx := context.Background()
-	s, err := experiment.Reach(ctx, m.Target, base, "", experiment.APIs(m.Points, m.Target), 64)
+	s, err := experiment.Reach(ctx, m.Target, base, "", experiment.APIs(m.Points, m.Target))
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func startMock(t *testing.T, config mock.Config) (base string, stop func()) {
 
 func reach(t *testing.T, base string, m *Matrix) *experiment.Server {
 	t.Helper()
-	s, err := experiment.Reach(t.Context(), m.Target, base, "", experiment.APIs(m.Points, m.Target), 64)
+	s, err := experiment.Reach(t.Context(), m.Target, base, "", experiment.APIs(m.Points, m.Target))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,6 @@ func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Co
 // reach connects, and says what to try when that fails.
 func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*experiment.Server, error) {
 	var picked []experiment.Spec
-	conns := 1024
 	for _, s := range m.Points {
 		ok, err := sweep.Match(&s, f.only)
 		if err != nil {
@@ -226,13 +225,12 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 		}
 		if ok {
 			picked = append(picked, s)
-			conns = max(conns, s.Concurrency)
 		}
 	}
 	if len(picked) == 0 {
 		return nil, noMatch(m, f.only)
 	}
-	server, err := experiment.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target), conns)
+	server, err := experiment.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target))
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}

@@ -67,12 +67,14 @@ type driver struct {
 	Config
 	epoch  time.Time
 	bodies chan prepared
-	free   chan time.Duration // an entry for each free slot: when it became free; nil = no bound
+	free   chan time.Duration // under a cap, an entry for each free slot: when it became free; nil = no bound
 	done   chan *Job
 	sends  sync.WaitGroup
-	// Of the dispatcher alone:
+
+	// Of the dispatcher alone; in a closed loop, of the slot that has the turn:
+	turn   chan struct{}
 	window window
-	freed  time.Duration // the latest slot handed over in a closed loop
+	freed  time.Duration // the latest time at which a slot became free
 
 	halt        context.CancelCauseFunc // ends the dispatching; openai.ErrUnfinished: because the row is over
 	outstanding atomic.Int64            // requests of the window that are not over, and 1 for the window itself
@@ -86,9 +88,9 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 	if c.Wait == nil {
 		c.Wait = waitUntil
 	}
-	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024)}
+	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024), turn: make(chan struct{}, 1)}
 	d.window = window{Load: c.Load, rate: c.Rate}
-	if c.Concurrency > 0 {
+	if c.Rate > 0 && c.Concurrency > 0 {
 		d.free = make(chan time.Duration, c.Concurrency)
 		for range c.Concurrency {
 			d.free <- 0
@@ -159,18 +161,52 @@ func (d *driver) dispatch(ctx, killCtx context.Context, kill context.CancelCause
 		d.window.arm(scheduled)
 	}
 	d.window.open()
-	d.sendAll(loop, ctx, killCtx)
+	if d.Rate == 0 {
+		for range d.Concurrency {
+			d.sends.Go(func() { d.slot(loop, killCtx) })
+		}
+	} else {
+		d.sendAll(loop, ctx, killCtx)
+	}
 	d.finish(loop, kill)
 }
 
-// sendAll takes the plan's requests one by one, until loop ends or the last has been sent.
-func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
-	if d.Rate > 0 { // a closed loop waits for slots, not for times: hand-over is faster unlocked
-		defer lockThread()()
+// slot is one of a closed loop: it sends a request, and when that is over the next. It does not ask the dispatcher: to
+// wake another goroutine for each request would be the client's own delay, inside of every latency.
+func (d *driver) slot(loop, killCtx context.Context) {
+	for freed := time.Duration(0); ; {
+		job, body, ok := d.take(loop, freed)
+		if !ok {
+			return
+		}
+		freed = d.send(killCtx, job, body)
 	}
+}
+
+// take gives the plan's next request to a slot that became free at freed; false when the row is over.
+func (d *driver) take(ctx context.Context, freed time.Duration) (*Job, []byte, bool) {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, false
+	}
+	defer func() { <-d.turn }()
+	p, ok := d.next(ctx)
+	if !ok || ctx.Err() != nil {
+		return nil, nil, false
+	}
+	d.freed = max(d.freed, freed) // two slots may come in the other order: arrivals never go back
+	job := &Job{Request: p.request, At: d.freed, Ready: d.freed}
+	d.place(ctx, job)
+	return job, p.body, ctx.Err() == nil
+}
+
+// sendAll takes the requests of an open loop one by one, until loop ends or the last has been sent.
+func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
+	defer lockThread()()
 	for {
 		p, ok := d.next(loop)
-		if !ok && isOver(loop) && d.Rate > 0 {
+		if !ok && isOver(loop) {
 			p, ok = d.next(ctx) // no request of the window is forgotten, not the one at hand either
 		}
 		if !ok {
@@ -181,8 +217,12 @@ func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
 			d.abandon(loop, ctx, job)
 			return
 		}
-		d.sends.Add(1)
-		go d.send(killCtx, job, p.body)
+		d.sends.Go(func() {
+			ended := d.send(killCtx, job, p.body)
+			if d.free != nil {
+				d.free <- ended
+			}
+		})
 	}
 }
 
@@ -197,37 +237,22 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 
 // admit waits until the request may go; false when the dispatching is over.
 func (d *driver) admit(ctx context.Context, job *Job) bool {
-	if d.Rate == 0 {
-		freed, ok := d.slot(ctx)
-		d.freed = max(d.freed, freed) // two slots may be handed over in the other order: arrivals never go back
-		job.At, job.Ready = d.freed, d.freed
-		if ok {
-			d.place(ctx, job)
-		}
-		return ok && ctx.Err() == nil
-	}
 	job.At = job.Request.At
 	d.place(ctx, job)
 	if job.Phase == Cooldown && d.Rate.IsInf() {
 		return false // all are sent: no load goes on behind them
 	}
 	d.Wait(ctx, d.epoch.Add(job.At))
-	freed, ok := d.slot(ctx)
-	job.Ready = max(job.At, freed)
-	return ok && ctx.Err() == nil
-}
-
-// slot waits for a free one and says since when it was free.
-func (d *driver) slot(ctx context.Context) (freed time.Duration, ok bool) {
-	if d.free == nil {
-		return 0, true
+	job.Ready = job.At
+	if d.free != nil {
+		select {
+		case freed := <-d.free:
+			job.Ready = max(job.At, freed)
+		case <-ctx.Done():
+			return false
+		}
 	}
-	select {
-	case freed := <-d.free:
-		return freed, true
-	case <-ctx.Done():
-		return 0, false
-	}
+	return ctx.Err() == nil
 }
 
 // place gives the request its phase. The first one behind the window ends it, but not before its
@@ -257,7 +282,7 @@ func (d *driver) release() {
 // abandon accounts for the arrivals of the window, from this one on, that were never sent when the
 // grace period ended: they are unfinished, not forgotten. After an interruption nothing is counted.
 func (d *driver) abandon(loop, ctx context.Context, job *Job) {
-	for d.Rate > 0 && isOver(loop) && job.Phase != Cooldown {
+	for isOver(loop) && job.Phase != Cooldown {
 		job.Ready = openai.Never
 		job.Result = openai.Result{Outcome: openai.Unfinished, Error: "not sent before the end of the grace period",
 			Sent: openai.Never, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never}
@@ -274,18 +299,16 @@ func (d *driver) abandon(loop, ctx context.Context, job *Job) {
 // isOver says that the row came to its end, and was not interrupted.
 func isOver(loop context.Context) bool { return context.Cause(loop) == openai.ErrUnfinished }
 
-func (d *driver) send(ctx context.Context, job *Job, body []byte) {
-	defer d.sends.Done()
+// send makes one request, and returns when it was over.
+func (d *driver) send(ctx context.Context, job *Job, body []byte) (ended time.Duration) {
 	d.Send(ctx, job, body, d.epoch)
-	ended := time.Since(d.epoch)
+	ended = time.Since(d.epoch)
 	if job.Phase == Window {
 		raise(&d.lastEnd, int64(ended))
 		d.release()
 	}
-	if d.free != nil {
-		d.free <- ended
-	}
 	d.done <- job
+	return ended
 }
 
 // finish waits for the end of the row, then ends what is left in flight, and waits for that.

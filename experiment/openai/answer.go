@@ -6,41 +6,41 @@ import (
 	"io"
 )
 
-// stream reads the events of a stream to its end.
-func (x *exchange) stream() {
-	x.scan.reset(x.resp.Body)
+// events takes a piece of a stream; it is true when no more are wanted.
+func (x *exchange) events(b []byte, a arrival) (enough bool) {
+	x.scan.push(b, a)
 	for {
-		ev, err := x.scan.next()
-		if err != nil {
-			x.ended = err == io.EOF
-			x.over(err)
-			return
-		}
-		if x.event(ev) {
-			return
+		ev, ok, err := x.scan.next()
+		switch {
+		case err != nil:
+			x.broken = err
+			return true
+		case !ok:
+			return false
+		case x.event(ev):
+			return !x.done
 		}
 	}
 }
 
 // event takes one event; it is true when it was the last.
 func (x *exchange) event(ev event) bool {
-	a := x.conn.arrival(ev.end)
 	data := bytes.TrimSpace(ev.data)
 	if len(data) == 0 && !ev.failed { // a keep-alive
 		return false
 	}
 	if x.result.FirstEvent == Never {
-		x.result.FirstEvent = x.since(a.at)
+		x.result.FirstEvent = x.since(ev.a.at)
 	}
 	if ev.failed {
 		x.fail(Protocol, "the server reports an error in the stream: "+bodyMessage(data))
 		return true
 	}
-	if last, ok := x.data(data, a); ok {
+	if last, ok := x.data(data, ev.a); ok {
 		return last
 	}
 	for line := range bytes.SplitSeq(data, []byte("\n")) { // a server that forgets the empty lines
-		last, ok := x.data(bytes.TrimSpace(line), a)
+		last, ok := x.data(bytes.TrimSpace(line), ev.a)
 		if last {
 			return true
 		}
@@ -115,12 +115,9 @@ func (x *exchange) note(c *chunk) {
 	}
 }
 
-// document reads an answer that is not a stream.
-func (x *exchange) document() {
-	x.scan.reset(nil)
-	body, a, err := x.whole(x.scan.buf[:0])
-	x.scan.buf = body[:cap(body)]
-	if err != nil {
+// document judges an answer in one piece; err is how its body ended.
+func (x *exchange) document(err error) {
+	if err != io.EOF {
 		switch {
 		case x.interrupted(err):
 		case brokenOff(err):
@@ -130,43 +127,21 @@ func (x *exchange) document() {
 		}
 		return
 	}
-	x.ended = true
-	c, err := parse(body)
+	c, err := parse(x.body)
 	switch {
-	case len(body) == 0:
+	case len(x.body) == 0:
 		x.fail(Truncated, "the answer is empty")
 	case err != nil || !c.failed && !c.choices:
-		x.fail(Protocol, "the answer is not the API's: "+bodyMessage(body))
+		x.fail(Protocol, "the answer is not the API's: "+bodyMessage(x.body))
 	case c.failed:
 		x.fail(Protocol, "the server reports an error: "+c.message)
 	default:
-		x.result.Last = x.since(a.at)
-		x.result.stamped(a)
+		x.result.Last = x.since(x.bodyAt.at)
+		x.result.stamped(x.bodyAt)
 		x.note(&c)
 		if c.bears {
 			x.tokens = max(1, c.ids)
 		}
 		x.complete()
-	}
-}
-
-// whole appends the body to buf, bounded, and returns the arrival of its last byte.
-func (x *exchange) whole(buf []byte) ([]byte, arrival, error) {
-	var a arrival
-	for {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := x.resp.Body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		a = x.conn.arrival(int64(len(buf)))
-		switch {
-		case err == io.EOF:
-			return buf, a, nil
-		case err != nil:
-			return buf, a, err
-		case len(buf) > maxEvent:
-			return buf, a, errTooLong
-		}
 	}
 }

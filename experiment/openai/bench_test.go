@@ -1,10 +1,7 @@
 package openai
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -26,13 +23,14 @@ func perEvent(b *testing.B, n int) {
 
 func BenchmarkScan(b *testing.B) {
 	const n = 1000
-	body := sse(chatEvent, n)
+	piece := sse(chatEvent, 1)
 	var s scanner
-	r := bytes.NewReader(body)
 	for b.Loop() {
-		r.Reset(body)
-		s.reset(r)
-		for _, err := s.next(); err == nil; _, err = s.next() {
+		s.reset()
+		for range n {
+			s.push(piece, arrival{})
+			for _, ok, _ := s.next(); ok; _, ok, _ = s.next() {
+			}
 		}
 	}
 	perEvent(b, n)
@@ -65,31 +63,15 @@ func BenchmarkFraming(b *testing.B) {
 	chunk := []byte(chunked(string(sse(chatEvent, 1))))
 	frames := framing{state: inSize}
 	for b.Loop() {
-		frames.feed(chunk)
+		for rest := chunk; len(rest) > 0; {
+			_, rest, _ = frames.next(rest)
+		}
 	}
 	perEvent(b, 1)
 }
 
-// oneEach gives an event per read, noted by the connection as it would be.
-type oneEach struct {
-	c    *conn
-	body []byte
-	size int
-}
-
-func (o *oneEach) Read(p []byte) (int, error) {
-	n := copy(p[:min(len(p), o.size)], o.body)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	o.body = o.body[n:]
-	o.c.note(p[:n], o.c.clock.base)
-	return n, nil
-}
-
-func (o *oneEach) Close() error { return nil }
-
-// BenchmarkStream is all that is done with a stream in user space, from the return of a read to the judged result.
+// BenchmarkStream is all that is done with a stream in user space, from the return of a read to the judged result; each
+// event comes in a chunk and a read of its own.
 func BenchmarkStream(b *testing.B) {
 	const n = 1000
 	c, err := New(Options{BaseURL: "http://test/v1"})
@@ -97,23 +79,23 @@ func BenchmarkStream(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer c.Close()
-	body := append(sse(chatEvent, n), finish("length")+doneEvent...)
-	x := &exchange{walk: walker{}}
 	call, r := streamCall, Result{}
 	call.Epoch = c.clock.base
-	conn := &conn{clock: c.clock, rx: &receiver{}}
-	in := &oneEach{c: conn, size: len(sse(chatEvent, 1))}
-	resp := &http.Response{Body: in}
+	head, event, end := []byte(streamHead), []byte(chunked(string(sse(chatEvent, 1)))), []byte(chunked(finish("length")+doneEvent)+lastChunk)
+	x := &exchange{}
 	for b.Loop() {
 		r.reset()
 		x.begin(c, &call, &r)
-		conn.begin()
-		conn.frames.state = inPlain
-		x.conn, x.resp, in.body = conn, resp, body
-		x.stream()
-		if r.Outcome != OK || r.Events != n {
+		x.conn = &conn{rx: &receiver{}}
+		x.take(head, c.clock.base)
+		for range n {
+			x.take(event, c.clock.base)
+		}
+		x.take(end, c.clock.base)
+		if r.Outcome != OK || r.Events != n || !x.ended {
 			b.Fatal(r.Outcome, r.Error, r.Events)
 		}
+		x.forget()
 	}
 	perEvent(b, n)
 }

@@ -1,11 +1,13 @@
 // Package openai sends one request to an OpenAI-compatible server and says what became of it, piece by piece in time.
 //
-// A request's way: its body is encoded ahead of time (Params, Encoder); go-openai makes the HTTP request around a stub
-// and decodes HTTP errors; our doer puts in the exact body and sends it over one HTTP/1.1 transport; the connection
-// notes when which bytes arrived, by the kernel's receive stamp where there is one; the scanner cuts the body into
-// events; the walker reads what each says; and the Result is judged by how it ended.
+// A request's way: its body is encoded ahead of time (Params, Encoder); the head comes from a request that go-openai
+// made once, with address, key and headers; both go out in one write over an HTTP/1.1 connection of our own; what comes
+// back is read piece by piece, each with the kernel's receive stamp where there is one; net/http reads the header; the
+// framing takes the body out of the pieces, the scanner cuts it into events, the walker reads what each says; and the
+// Result is judged by how it ended. All of that is done by the goroutine that called Do.
 //
-// It never retries, follows no redirect, uses no proxy, and parses nothing between a read and its stamp. A secret that
+// It never retries, follows no redirect, uses a proxy or HTTP/2 only where it is told to (over net/http's transport, and
+// without kernel stamps), and parses nothing between a read and its stamp. A secret that
 // it was given leaves it in request headers only: no error, header or body that it returns holds one.
 package openai
 
@@ -17,6 +19,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,18 +35,19 @@ const (
 	idleFor    = 4 * time.Second        // below the 5 s after which uvicorn closes idle connections
 	drainFor   = 250 * time.Millisecond // how long the end of a body may keep Do after [DONE]
 	drainBytes = 256 << 10
-	readBuffer = 32 << 10
+	maxRefusal = 64 << 10 // what is read of an error's body
 )
 
 // Options say what a client talks to.
 type Options struct {
-	BaseURL  string            // as BaseURL returns it; user info becomes basic authentication where there is no key
-	API      string            // Completions (also when empty) or Chat
-	Model    string            // for Tokenize; the bodies of calls name theirs
-	APIKey   string            // sent as a bearer token; empty: none
-	Headers  map[string]string // for every request; they replace those of the same name
-	Timeout  time.Duration     // of one request, all in all; 0: DefaultTimeout
-	MaxConns int               // idle connections that are kept; 0: as many as were needed at once
+	BaseURL string            // as BaseURL returns it; user info becomes basic authentication where there is no key
+	API     string            // Completions (also when empty) or Chat
+	Model   string            // for Tokenize; the bodies of calls name theirs
+	APIKey  string            // sent as a bearer token; empty: none
+	Headers map[string]string // for every request; they replace those of the same name
+	Timeout time.Duration     // of one request, all in all; 0: DefaultTimeout
+	Proxy   string            // URL of an HTTP or SOCKS5 proxy; empty: none, whatever the environment says
+	HTTP2   bool              // speak HTTP/2: requests share connections, and arrivals have no kernel stamps
 }
 
 // Client sends requests; any number at once. Make it with New and close it.
@@ -58,7 +62,9 @@ type Client struct {
 	timeout   time.Duration
 	secrets   secrets
 	sdk       *sdk.Client
-	transport *http.Transport
+	template  template
+	transport *http.Transport // for questions beside the load, and for relayed requests
+	relayed   bool
 	clock     *clock
 	exchanges sync.Pool
 	fresh     atomic.Bool // every request has a connection of its own
@@ -68,7 +74,7 @@ type Client struct {
 	// dialTCP is a seam for tests, which dial in-memory pipes.
 	dialTCP func(ctx context.Context, network, addr string) (net.Conn, error)
 	mu      sync.Mutex
-	ready   []*conn // prepared, oldest first
+	ready   []*conn // that wait for a request, the longest first
 }
 
 // NoReuse makes every further request open a connection of its own, but for prepared ones. It is for servers that close a
@@ -95,7 +101,6 @@ func New(o Options) (*Client, error) {
 	c := &Client{
 		api: o.API, model: o.Model, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout,
 		base:    strings.TrimRight(u.String(), "/"),
-		secrets: newSecrets(o.APIKey, user, o.Headers),
 		clock:   newClock(),
 		dialTCP: (&net.Dialer{}).DialContext,
 	}
@@ -104,37 +109,65 @@ func New(o Options) (*Client, error) {
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}
-	c.connectTo(u, o.MaxConns)
+	proxy, err := proxyURL(o.Proxy)
+	if err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
+	}
+	c.secrets = newSecrets(o.APIKey, o.Headers, user, proxy.User)
+	c.connectTo(u, proxy, o.HTTP2)
 	config := sdk.DefaultConfig(o.APIKey)
-	config.BaseURL, config.HTTPClient = c.base, doer{c}
+	config.BaseURL, config.HTTPClient = c.base, doer(nil)
 	c.sdk = sdk.NewClientWithConfig(config)
-	return c, nil
+	c.template, err = c.newTemplate()
+	return c, err
 }
 
-// connectTo sets up the transport for the server at u.
-func (c *Client) connectTo(u *url.URL, conns int) {
+// proxyURL reads the URL of a proxy; the empty one is none.
+func proxyURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
+		return nil, fmt.Errorf("%s is no proxy's URL: write http://host:port or socks5://host:port", Redact(text))
+	}
+	return u, nil
+}
+
+// connectTo sets up the ways to the server at u.
+func (c *Client) connectTo(u, proxy *url.URL, http2 bool) {
 	port := u.Port()
 	if u.Scheme == "https" {
-		c.tls = &tls.Config{ServerName: u.Hostname(), NextProtos: []string{"http/1.1"}}
+		c.tls = &tls.Config{ServerName: u.Hostname(), NextProtos: []string{map[bool]string{false: "http/1.1", true: "h2"}[http2]}}
 	}
 	if port == "" {
 		port = map[bool]string{true: "443", false: "80"}[c.tls != nil]
 	}
 	c.addr = net.JoinHostPort(u.Hostname(), port)
-	if conns <= 0 {
-		conns = 1 << 20
-	}
-	dial := func(ctx context.Context, network, addr string) (net.Conn, error) { return c.take(ctx) }
 	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true) // HTTP/2 shares a connection, so that stamps could belong to any stream
+	protocols.SetHTTP1(!http2)
+	protocols.SetHTTP2(http2)
+	protocols.SetUnencryptedHTTP2(http2)
+	const conns = 1 << 20 // as many as were needed at once
 	c.transport = &http.Transport{
-		DialContext: dial, DialTLSContext: dial, Protocols: protocols, DisableCompression: true,
-		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleFor,
-		ReadBufferSize: readBuffer, MaxResponseHeaderBytes: 1 << 20,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return c.dialTCP(ctx, network, addr)
+		},
+		TLSClientConfig: c.tls, Protocols: protocols, DisableCompression: true,
+		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxHeader,
 	}
+	if proxy.Host != "" {
+		c.transport.Proxy = http.ProxyURL(proxy)
+	}
+	c.relayed = http2 || proxy.Host != ""
 }
 
-// Close closes the connections that are idle or prepared.
+// connect returns a connection for one request.
+func (c *Client) connect(ctx context.Context, fresh bool) (*conn, error) {
+	if fresh {
+		return c.dial(ctx)
+	}
+	return c.take(ctx)
+}
+
+// Close closes the connections that are idle.
 func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
 	c.discard()

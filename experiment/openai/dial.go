@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http/httptrace"
 	"sync"
 	"time"
 )
@@ -12,10 +13,17 @@ import (
 // prepareAtOnce bounds the connections that are being opened at the same time.
 const prepareAtOnce = 64
 
-// Prepare opens n connections ahead of the requests that will need them, so that no request waits for one. The
-// transport takes them when it would dial. Those left from an earlier call are closed first, as are, when their turn
-// comes, those older than 4 s: a server may be about to close them. It returns how many it opened and the first error;
-// after NoReuse it opens none.
+// Setup is what the opening of a connection took, part by part.
+type Setup struct {
+	DNS, TCP, TLS time.Duration // 0: there was none
+	RTT           time.Duration // the kernel's own measure of the round trip in it; 0: not known
+}
+
+// Total is the time from the first step to a connection that can take a request.
+func (s Setup) Total() time.Duration { return s.DNS + s.TCP + s.TLS }
+
+// Prepare opens n connections ahead of the requests that will need them, so that no request waits for one. Those left
+// from before are closed first. It returns how many it opened and the first error; after NoReuse it opens none.
 func (c *Client) Prepare(ctx context.Context, n int) (opened int, err error) {
 	if c.fresh.Load() { // such a server may keep a thread busy for each connection that waits
 		return 0, nil
@@ -47,29 +55,30 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened int, err error) {
 	return opened, nil
 }
 
-// take returns a prepared connection that is still good, else a new one.
+// take returns an idle connection that is still good, else a new one.
 func (c *Client) take(ctx context.Context) (*conn, error) {
-	for {
-		conn := c.pop()
-		if conn == nil {
-			return c.dial(ctx)
-		}
-		if time.Since(conn.opened) < idleFor && !conn.rx.closed() {
+	for conn := c.pop(); conn != nil; conn = c.pop() {
+		if conn.usable() {
 			return conn, nil
 		}
 		conn.Close()
 	}
+	return c.dial(ctx)
 }
 
 // dial opens a connection, past its TLS handshake.
 func (c *Client) dial(ctx context.Context) (*conn, error) {
 	start := time.Now()
-	tcp, err := c.dialTCP(ctx, "tcp", c.addr)
+	resolved := start
+	tcp, err := c.dialTCP(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSDone: func(httptrace.DNSDoneInfo) { resolved = time.Now() },
+	}), "tcp", c.addr)
 	if err != nil {
 		return nil, err
 	}
+	connected := time.Now()
 	rx := receive(tcp)
-	conn := &conn{Conn: rx, rx: rx, clock: c.clock, sent: Never}
+	conn := &conn{Conn: rx, rx: rx, setup: Setup{DNS: resolved.Sub(start), TCP: connected.Sub(resolved), RTT: rx.roundTrip()}}
 	if c.tls != nil {
 		secure := tls.Client(rx, c.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
@@ -77,19 +86,24 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 			return nil, fmt.Errorf("TLS handshake: %w", err)
 		}
 		conn.Conn = secure
+		conn.setup.TLS = time.Since(connected)
 	}
-	conn.opened = time.Now()
-	conn.setup = conn.opened.Sub(start)
 	return conn, nil
 }
 
+// keep makes a connection wait for the next request. Those that have waited too long are closed on the way.
 func (c *Client) keep(conn *conn) {
+	conn.idle = time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for len(c.ready) > 0 && conn.idle.Sub(c.ready[0].idle) > idleFor {
+		c.ready[0].Close()
+		c.ready = c.ready[1:]
+	}
 	c.ready = append(c.ready, conn)
 }
 
-// pop takes the newest prepared connection; nil: there is none.
+// pop takes the connection that has waited for the shortest time; nil: there is none.
 func (c *Client) pop() *conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +116,7 @@ func (c *Client) pop() *conn {
 	return conn
 }
 
-// discard closes the prepared connections.
+// discard closes the connections that wait.
 func (c *Client) discard() {
 	for conn := c.pop(); conn != nil; conn = c.pop() {
 		conn.Close()

@@ -2,18 +2,12 @@ package openai
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync"
 	"time"
-
-	sdk "github.com/sashabaranov/go-openai"
 )
 
-// Do sends the request and blocks until it is over; r is filled anew, reusing its slices. It never retries a request of
-// which a byte was handed to the kernel.
+// Do sends the request and blocks until it is over; r is filled anew, reusing its slices. It never sends a request
+// again.
 func (c *Client) Do(ctx context.Context, call *Call, r *Result) {
 	r.reset()
 	x := c.exchanges.Get().(*exchange)
@@ -21,41 +15,45 @@ func (c *Client) Do(ctx context.Context, call *Call, r *Result) {
 	x.begin(c, call, r)
 	defer x.forget()
 	x.caller = ctx
-	ctx, x.cancel = context.WithTimeout(ctx, c.timeout)
-	defer x.cancel()
-	x.ctx = ctx
-	err := x.send()
-	x.facts()
-	switch {
-	case x.resp == nil:
-		x.lost(err)
-	case r.Status < 200 || r.Status > 299:
-		x.refused(err)
-	case call.Stream:
-		x.stream()
-	default:
-		x.document()
+	var cancel context.CancelFunc
+	x.ctx, cancel = context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if c.relayed {
+		x.relay()
+	} else {
+		x.converse()
 	}
-	x.close()
 }
 
 // exchange is one request under way. It is used again for later ones, with its buffers.
 type exchange struct {
-	client  *Client
-	call    *Call
-	result  *Result
-	caller  context.Context // as it was given
-	ctx     context.Context // with the request's time limit
-	cancel  context.CancelFunc
-	epoch   time.Duration // since the clock's base
-	payload *payload
-	conn    *conn
-	resp    *http.Response
-	scan    scanner
-	walk    walker
+	client *Client
+	call   *Call
+	result *Result
+	caller context.Context // as it was given
+	ctx    context.Context // with the request's time limit
+	epoch  time.Duration   // since the clock's base
+	began  time.Duration   // since the clock's base
+	conn   *conn           // nil: none yet, or the transport's
 
+	request  []byte
+	head     []byte // of the response, until it is whole
+	resp     *http.Response
+	frames   framing
+	last     time.Duration // the latest arrival, since the clock's base
+	received bool          // some byte of an answer came
+	ended    bool          // the body is whole, and nothing came behind it
+	draining bool          // what follows [DONE] has little time
+	drained  int           // bytes that came behind [DONE]
+	broken   error         // why what came is no HTTP answer
+
+	scan   scanner
+	walk   walker
+	body   []byte  // of an answer in one piece, or of a refusal
+	bodyAt arrival // of its last byte
+
+	judged  bool // the result has its outcome
 	done    bool // [DONE] came
-	ended   bool // the body is read to its end
 	tokens  int  // by events
 	counted bool // by usage
 	running bool // usage comes with the token-bearing events
@@ -66,15 +64,20 @@ func (x *exchange) begin(c *Client, call *Call, r *Result) {
 	if epoch.IsZero() {
 		epoch = time.Now()
 	}
-	*x = exchange{client: c, call: call, result: r, epoch: epoch.Sub(c.clock.base), payload: &payload{rest: call.Body},
-		scan: x.scan, walk: x.walk}
+	x.client, x.call, x.result = c, call, r
+	x.epoch, x.began = epoch.Sub(c.clock.base), time.Since(c.clock.base)
 }
 
-// forget drops what belongs to the caller; a write that net/http has not given up yet finds no body any more.
+// forget drops all but the buffers.
 func (x *exchange) forget() {
-	x.payload.drop()
-	x.scan.r = nil
-	*x = exchange{scan: x.scan, walk: x.walk}
+	x.scan.reset()
+	if cap(x.body) > keepBuffer {
+		x.body = nil
+	}
+	if cap(x.request) > keepBuffer {
+		x.request = nil
+	}
+	*x = exchange{request: x.request[:0], head: x.head[:0], scan: x.scan, body: x.body[:0]}
 }
 
 // since turns a time since the clock's base into one since the call's epoch.
@@ -82,151 +85,123 @@ func (x *exchange) since(at time.Duration) time.Duration { return at - x.epoch }
 
 func (x *exchange) now() time.Duration { return x.since(time.Since(x.client.clock.base)) }
 
-type exchangeKey struct{}
-
-// send has go-openai make the request around a stub. Its stream reader is left unused.
-func (x *exchange) send() error {
-	ctx := context.WithValue(x.ctx, exchangeKey{}, x)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: x.gotConn})
-	if x.client.api == Chat {
-		_, err := x.client.sdk.CreateChatCompletionStream(ctx, sdk.ChatCompletionRequest{})
-		return err
-	}
-	_, err := x.client.sdk.CreateCompletionStream(ctx, sdk.CompletionRequest{Prompt: ""})
-	return err
-}
-
-func (x *exchange) gotConn(info httptrace.GotConnInfo) {
-	conn, ok := info.Conn.(*conn)
-	if !ok { // the transport has no other kind
+// converse sends the request over a connection of the client's own, and reads the answer.
+func (x *exchange) converse() {
+	c, r := x.client, x.result
+	keep := !c.fresh.Load() && !x.call.Fresh
+	conn, err := c.connect(x.ctx, x.call.Fresh)
+	if err != nil {
+		x.conclude(err)
 		return
 	}
 	x.conn = conn
-	conn.begin()
-	x.result.Reused = info.Reused || conn.prepared
-	x.result.Connect = conn.setup
-	if x.result.Reused {
-		x.result.Connect = 0
+	r.Reused = conn.prepared || conn.used
+	if r.Connect = conn.setup.Total(); r.Reused {
+		r.Connect = 0
+	} else {
+		r.Setup = conn.setup
 	}
-}
-
-// facts notes what the connection and the response's head say.
-func (x *exchange) facts() {
-	if x.conn != nil {
-		if sent, _ := x.conn.marks(); sent != Never {
-			x.result.Sent = x.since(sent)
+	x.request = append(c.template.head(x.request[:0], x.call, keep), x.call.Body...)
+	uninterrupted := context.AfterFunc(x.ctx, conn.interrupt)
+	x.conclude(x.talk())
+	if uninterrupted() && keep && x.ended && !x.resp.Close {
+		if x.draining {
+			_ = conn.SetReadDeadline(time.Time{})
 		}
-	}
-	if x.resp != nil {
-		x.result.Status = x.resp.StatusCode
-		x.result.Header = x.client.secrets.hideHeader(x.resp.Header)
-	}
-}
-
-// close leaves the connection fit for the next request where that takes little: the end of a chunked body often comes
-// in a packet of its own, and a connection that is closed before it is lost.
-func (x *exchange) close() {
-	if x.resp == nil {
+		conn.used, conn.prepared = true, false
+		c.keep(conn)
 		return
 	}
-	if !x.ended && (x.done || x.result.Outcome == Status) {
-		timer := time.AfterFunc(drainFor, x.cancel)
-		_, _ = io.Copy(io.Discard, io.LimitReader(x.resp.Body, drainBytes))
-		timer.Stop()
-	}
-	x.resp.Body.Close()
+	conn.Close()
 }
 
-// doer puts the exact body into go-openai's requests and sends them.
-type doer struct{ c *Client }
+// talk writes the request and reads the answer. A server may answer, and hang up, before it has read everything.
+func (x *exchange) talk() error {
+	conn := x.conn
+	n, writeErr := conn.Write(x.request)
+	if n > 0 {
+		x.result.Sent = x.since(conn.rx.wrote.Sub(x.client.clock.base))
+	}
+	err := conn.each(x.take)
+	if writeErr != nil && !x.received {
+		return writeErr
+	}
+	return err
+}
 
-var errNoRetry = errors.New("the request was sent already")
-
-func (d doer) Do(req *http.Request) (*http.Response, error) {
-	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
-	if !ok {
-		return nil, errors.New("a request from outside Do")
-	}
-	d.c.dress(req)
-	if x.call.RequestID != "" {
-		req.Header.Set("X-Request-Id", x.call.RequestID)
-	}
-	if !x.call.Stream {
-		req.Header.Set("Accept", "application/json")
-	}
-	req.Close = d.c.fresh.Load()
-	req.Body, req.ContentLength = x.payload, int64(len(x.call.Body))
-	req.GetBody = func() (io.ReadCloser, error) { // net/http may use another connection only where nothing was sent
-		if sent, _ := x.conn.marks(); sent != Never {
-			return nil, errNoRetry
+// take looks at a piece of the response, which was read at read; it is over when nothing more is to come.
+func (x *exchange) take(b []byte, read time.Time) (over bool) {
+	x.received = true
+	a := x.arrival(read)
+	if x.resp == nil {
+		if b = x.header(b); x.resp == nil {
+			return x.broken != nil
 		}
-		x.payload.drop()
-		x.payload = &payload{rest: x.call.Body}
-		return x.payload, nil
 	}
-	resp, err := d.c.transport.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	x.resp = resp
-	if resp.StatusCode >= 400 || resp.StatusCode < 200 { // go-openai reads it whole
-		shown := *resp
-		shown.Body = io.NopCloser(io.LimitReader(untilBroken{resp.Body}, 64<<10))
-		return &shown, nil
-	}
-	return resp, nil
-}
-
-// untilBroken ends where its reader fails: half of an error's text is better than none.
-type untilBroken struct{ r io.Reader }
-
-func (u untilBroken) Read(p []byte) (int, error) {
-	n, err := u.r.Read(p)
-	if err != nil {
-		err = io.EOF
-	}
-	return n, err
-}
-
-// dress sets the headers that every request has.
-func (c *Client) dress(req *http.Request) {
-	if c.key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.key)
-	} else if c.user != nil {
-		password, _ := c.user.Password()
-		req.SetBasicAuth(c.user.Username(), password)
-	}
-	for name, value := range c.headers {
-		if http.CanonicalHeaderKey(name) == "Host" {
-			req.Host = value
-			continue
+	for {
+		piece, rest, err := x.frames.next(b)
+		if err != nil {
+			x.broken = err
+			return true
 		}
-		req.Header.Set(name, value)
+		if x.piece(piece, a) {
+			return true
+		}
+		if b = rest; len(piece) == 0 {
+			break
+		}
 	}
-}
-
-// payload is a request's body. It can be dropped while net/http still writes it: after a failure, net/http may read on
-// for a moment, when the caller uses the bytes for something else.
-type payload struct {
-	mu   sync.Mutex
-	rest []byte
-}
-
-func (p *payload) Read(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.rest) == 0 {
-		return 0, io.EOF
+	if x.frames.state == atEnd {
+		x.ended = len(b) == 0
+		return true
 	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
+	x.drain()
+	return false
 }
 
-func (p *payload) Close() error { return nil }
+// arrival is when the bytes that were read at read came: by the kernel's stamp where there is one that can be believed.
+func (x *exchange) arrival(read time.Time) arrival {
+	clock := x.client.clock
+	now := read.Sub(clock.base)
+	a := arrival{at: now}
+	if stamp := x.conn.rx.stamp; stamp != 0 {
+		if at, ok := clock.place(stamp, read, x.began); ok {
+			a = arrival{at: at, lag: now - at, kernel: true}
+		}
+	}
+	if a.at < x.last { // no byte comes before the one ahead of it
+		a.at, a.lag = x.last, now-x.last
+	}
+	x.last = a.at
+	return a
+}
 
-func (p *payload) drop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rest = nil
+// piece takes the next bytes of the body; it is true when no more are wanted.
+func (x *exchange) piece(b []byte, a arrival) (enough bool) {
+	switch {
+	case len(b) == 0:
+		return false
+	case x.judged: // behind [DONE]; a connection is worth reading a little more
+		x.drained += len(b)
+		return x.drained > drainBytes
+	case x.resp.StatusCode < 200 || x.resp.StatusCode > 299:
+		x.body = append(x.body, b[:min(len(b), maxRefusal-len(x.body))]...)
+		return len(x.body) == maxRefusal
+	case x.call.Stream:
+		return x.events(b, a)
+	}
+	x.body, x.bodyAt = append(x.body, b...), a
+	if len(x.body) > maxEvent {
+		x.broken = errTooLong
+	}
+	return x.broken != nil
+}
+
+// drain gives what follows [DONE] a little while to come: the end of a chunked body often comes in a packet of its own,
+// and a connection that is closed before it is lost.
+func (x *exchange) drain() {
+	if x.judged && !x.draining {
+		x.draining = true
+		_ = x.conn.SetReadDeadline(time.Now().Add(drainFor)) // on one that is closed, reads fail anyway
+	}
 }

@@ -2,62 +2,77 @@ package openai
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math"
+	"net/http"
 )
 
-// framing follows one HTTP/1.1 response through the bytes of its connection and counts those that belong to the body.
+// framing takes the body out of the bytes that follow a response's header (RFC 9112, §6 and §7): chunked, of a given
+// length, or all up to the end of the connection. It hands on every byte as it comes, in the middle of a chunk too, so
+// that a piece of the body has the stamp of the read that brought it.
 //
-// It is there because net/http hands body bytes on late where a chunk comes in pieces: its reader waits for the rest of
-// the chunk, and the events in the first piece would get the stamp of the last. With the count, each read of the
-// connection is known by the part of the body that it brought. What it reads is never used but for this count, and
-// net/http remains the judge of what is malformed.
-//
-// The zero framing stands before the status line.
+// The zero framing is that of a body without any bytes.
 type framing struct {
-	state   framingState
-	line    [80]byte // the start of the header or size line under way
-	n       int      // its length so far
-	lines   int      // of this header
-	interim bool     // 1xx: another header follows
-	chunked bool
-	left    int64 // bytes of the chunk still to come, with the CRLF behind it
+	state framingState
+	left  int64    // bytes still to come of the chunk, or of the whole body where its length was given
+	line  [32]byte // the start of the size or trailer line under way
+	n     int      // its length so far
 }
 
 type framingState uint8
 
 const (
-	inHeader framingState = iota
-	inSize                // the line with a chunk's size
+	atEnd framingState = iota
+	inSized
+	inSize // the line with a chunk's size
 	inChunk
-	inPlain // a body without chunks: all the rest
-	inEnd   // after the last chunk
+	behindChunk // the line end after a chunk
+	inTrailer
+	inPlain // all the rest
 )
 
-// feed takes the next bytes and returns how many of them are the body's.
-func (f *framing) feed(b []byte) (body int) {
-	for len(b) > 0 {
-		switch f.state {
-		case inPlain:
-			return body + len(b)
-		case inEnd:
-			return body
-		case inChunk:
-			n := min(int64(len(b)), f.left)
-			body += int(max(0, min(n, f.left-2)))
-			f.left -= n
-			b = b[n:]
-			if f.left == 0 {
-				f.state = inSize
-			}
-		default:
-			b = f.feedLine(b)
-		}
+var errChunk = errors.New("malformed chunked encoding")
+
+// newFraming is the framing of the body behind a header.
+func newFraming(resp *http.Response) framing {
+	switch {
+	case len(resp.TransferEncoding) > 0: // net/http knows none but chunked
+		return framing{state: inSize}
+	case resp.ContentLength < 0:
+		return framing{state: inPlain}
+	case resp.ContentLength > 0:
+		return framing{state: inSized, left: resp.ContentLength}
 	}
-	return body
+	return framing{}
 }
 
-// feedLine takes bytes up to the end of a line, and the line when it is whole.
-func (f *framing) feedLine(b []byte) []byte {
+// next takes bytes off the front of b: piece is of the body, rest is to be given to the next call. Both are empty when b
+// is used up; rest is not when the body has ended before it.
+func (f *framing) next(b []byte) (piece, rest []byte, err error) {
+	for len(b) > 0 {
+		switch f.state {
+		case atEnd:
+			return nil, b, nil
+		case inPlain:
+			return b, nil, nil
+		case inSized, inChunk:
+			n := min(int64(len(b)), f.left)
+			if f.left -= n; f.left == 0 {
+				f.state = map[framingState]framingState{inSized: atEnd, inChunk: behindChunk}[f.state]
+			}
+			return b[:n], b[n:], nil
+		default:
+			if b, err = f.takeLine(b); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// takeLine takes bytes up to the end of a line, and reads the line when it is whole.
+func (f *framing) takeLine(b []byte) (rest []byte, err error) {
 	end := bytes.IndexByte(b, '\n')
 	part := b
 	if end >= 0 {
@@ -68,45 +83,66 @@ func (f *framing) feedLine(b []byte) []byte {
 	}
 	f.n += len(part)
 	if end < 0 {
-		return nil
+		return nil, nil
 	}
-	line := bytes.TrimRight(f.line[:min(f.n, len(f.line))], "\r")
+	line, cr := bytes.CutSuffix(f.line[:min(f.n, len(f.line))], []byte("\r"))
+	cr = cr || f.n > len(f.line)
 	f.n = 0
-	if f.state == inSize {
-		f.size(line)
-	} else {
-		f.header(line)
-	}
-	return b[end+1:]
-}
-
-func (f *framing) header(line []byte) {
-	f.lines++
 	switch {
-	case f.lines == 1:
-		f.interim = len(line) > 9 && line[9] == '1' // HTTP/1.1 1xx
+	case f.state == inTrailer:
+		if len(line) == 0 {
+			f.state = atEnd
+		}
+	case !cr: // a bare LF may be the work of somebody who smuggles
+		err = errChunk
+	case f.state == inSize:
+		err = f.size(line)
 	case len(line) > 0:
-		name, value, _ := bytes.Cut(bytes.ToLower(line), []byte(":"))
-		f.chunked = f.chunked || string(name) == "transfer-encoding" && bytes.Contains(value, []byte("chunked"))
-	case f.interim:
-		*f = framing{}
-	case f.chunked:
-		f.state = inSize
+		err = errChunk
 	default:
-		f.state = inPlain
+		f.state = inSize
 	}
+	return b[end+1:], err
 }
 
-func (f *framing) size(line []byte) {
-	size := int64(0)
+// size reads a chunk's size; an extension behind it is passed over.
+func (f *framing) size(line []byte) error {
+	size, digits := int64(0), 0
 	for _, c := range line {
-		digit := bytes.IndexByte([]byte("0123456789abcdef"), c|0x20)
-		if digit < 0 || size > math.MaxInt64>>8 {
+		digit := hexDigit(c)
+		if digit < 0 {
 			break
 		}
+		if size > math.MaxInt64>>4 {
+			return errChunk
+		}
 		size = size<<4 | int64(digit)
+		digits++
 	}
-	if f.state, f.left = inChunk, size+2; size == 0 {
-		f.state = inEnd
+	behind := bytes.TrimLeft(line[digits:], " \t")
+	if digits == 0 || len(behind) > 0 && behind[0] != ';' {
+		return errChunk
 	}
+	if f.state, f.left = inChunk, size; size == 0 {
+		f.state = inTrailer
+	}
+	return nil
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// end is the error that the end of the connection means here: io.EOF where the body may end so.
+func (f *framing) end() error {
+	if f.state == atEnd || f.state == inPlain {
+		return io.EOF
+	}
+	return io.ErrUnexpectedEOF
 }

@@ -10,6 +10,29 @@ import (
 	sdk "github.com/sashabaranov/go-openai"
 )
 
+// conclude judges what has not been judged yet; err is how the exchange ended, nil or io.EOF for an orderly end.
+func (x *exchange) conclude(err error) {
+	switch {
+	case x.broken != nil:
+		err = x.broken
+	case err == nil:
+		err = io.EOF
+	case err == io.EOF && x.resp != nil:
+		err = x.frames.end()
+	}
+	switch {
+	case x.judged:
+	case x.resp == nil:
+		x.lost(err)
+	case x.resp.StatusCode < 200 || x.resp.StatusCode > 299:
+		x.refused()
+	case x.call.Stream:
+		x.over(err)
+	default:
+		x.document(err)
+	}
+}
+
 // fail ends the exchange with a failure.
 func (x *exchange) fail(outcome Outcome, text string) {
 	x.result.Outcome = outcome
@@ -41,7 +64,7 @@ func (x *exchange) interrupted(err error) bool {
 func (x *exchange) progress() string {
 	r := x.result
 	switch {
-	case x.conn == nil:
+	case r.Sent == Never && x.conn == nil:
 		return "no connection to " + x.client.addr
 	case r.Sent == Never:
 		return "nothing was sent"
@@ -56,15 +79,11 @@ func (x *exchange) progress() string {
 
 // lost judges a request that has no response.
 func (x *exchange) lost(err error) {
-	received := int64(0)
-	if x.conn != nil {
-		_, received = x.conn.marks()
-	}
 	switch {
 	case x.interrupted(err):
-	case received == 0 && x.conn == nil:
+	case !x.received && x.result.Sent == Never && x.conn == nil:
 		x.fail(Connect, fmt.Sprintf("no connection to %s: %v", x.client.addr, err))
-	case received == 0:
+	case !x.received:
 		x.fail(Connect, fmt.Sprintf("the connection was lost before any byte of an answer: %v", err))
 	case brokenOff(err):
 		x.fail(Truncated, fmt.Sprintf("the connection ended in the answer's header: %v", err))
@@ -73,8 +92,9 @@ func (x *exchange) lost(err error) {
 	}
 }
 
-// refused judges a response with another status than 2xx, by the error that go-openai made of it.
-func (x *exchange) refused(err error) {
+// refused judges a response with another status than 2xx, by the error that go-openai makes of it.
+func (x *exchange) refused() {
+	err := x.client.refusal(x.resp, x.body)
 	var api *sdk.APIError
 	var other *sdk.RequestError
 	text := ""
@@ -95,6 +115,11 @@ func (x *exchange) refused(err error) {
 
 // over judges a stream whose body ended, or broke, without [DONE].
 func (x *exchange) over(err error) {
+	if err != errTooLong {
+		if ev, ok := x.scan.finish(); ok && x.event(ev) {
+			return
+		}
+	}
 	stray := string(x.scan.stray)
 	switch {
 	case err != io.EOF && x.interrupted(err):
@@ -130,7 +155,10 @@ func (x *exchange) complete() {
 // settle notes when it was over, and how many tokens there were.
 func (x *exchange) settle() {
 	r := x.result
-	r.End = x.now()
+	x.judged = true
+	if r.End = x.now(); x.done {
+		r.End = x.since(x.last)
+	}
 	if !x.counted {
 		r.OutputTokens, r.Estimated = x.tokens, x.tokens > 0
 	}

@@ -39,6 +39,7 @@ type Call struct {
 	Stream    bool      // the body asks for a stream
 	Epoch     time.Time // the result's times count from here; zero: from the call of Do
 	RequestID string    // sent as X-Request-Id; empty: none
+	Fresh     bool      // over a connection of its own, which is closed behind it
 	Forced    int       // tokens that the server was made to write; fewer are Short. 0: it may stop when it likes
 }
 
@@ -48,7 +49,7 @@ type Call struct {
 // A time of arrival is when the kernel received the last byte of the event, or, where it gives no stamp, when the read
 // that delivered it returned. An event counts as arrived with its data; the empty line behind it may come later.
 type Result struct {
-	Sent       time.Duration // the request's first byte is handed to the kernel: before it no server can see anything; the upload comes after
+	Sent       time.Duration // the request's last byte is handed to the kernel (the moment before that system call): no server can have it whole before
 	FirstEvent time.Duration // the first event with data, token or not; streams only
 	First      time.Duration // the first token-bearing event; streams only
 	Last       time.Duration // the last token-bearing event; without streaming, the body's last byte
@@ -79,6 +80,7 @@ type Result struct {
 	Header  http.Header   // of the response, without secrets; nil: no answer
 	Reused  bool          // the connection was open already: used before, or prepared
 	Connect time.Duration // what its set-up took, TLS handshake and all; 0 when reused, Never without a connection
+	Setup   Setup         // the same part by part, as far as it is known; zero when reused
 }
 
 // maxName bounds the server's texts that are kept, in bytes.

@@ -3,12 +3,10 @@ package openai
 import (
 	"bytes"
 	"errors"
-	"io"
 )
 
 const (
-	scanBuffer = 32 << 10 // what a scanner starts with, in bytes
-	keepBuffer = 1 << 20  // a larger buffer is not kept for the next request
+	keepBuffer = 64 << 10 // a larger buffer is not kept for the next request
 	maxEvent   = 64 << 20 // a longer event is no event
 	maxStray   = 4 << 10  // what is kept of lines that are no part of an event stream
 )
@@ -17,78 +15,91 @@ var errTooLong = errors.New("an event is longer than 64 MiB")
 
 // event is one server-sent event that has data, or that says it is an error.
 type event struct {
-	data   []byte // valid until the next call of next
-	end    int64  // offset in the body just past the data's last byte
-	failed bool   // "event: error", or llama.cpp's "error:" field
-	cut    bool   // the body ended before the empty line that ends an event
+	data   []byte  // valid until the next call of next
+	a      arrival // of the data's last byte
+	failed bool    // "event: error", or llama.cpp's "error:" field
+	cut    bool    // the body ended before the empty line that ends an event
 }
 
-// scanner cuts a body into server-sent events by the rules of the HTML standard, §9.2.6: lines end in LF, CRLF or CR,
-// comments and unknown fields are skipped, several data lines are joined by LF, one leading BOM is dropped. It departs
-// from them where servers do: an unfinished event at the body's end is returned and marked cut, and lines that belong to
-// no event stream are kept, bounded, for the error's text.
+// scanner cuts a body, which is pushed into it piece by piece as it arrives, into server-sent events by the rules of the
+// HTML standard, §9.2.6: lines end in LF, CRLF or CR, comments and unknown fields are skipped, several data lines are
+// joined by LF, one leading BOM is dropped. It departs from them where servers do: an unfinished event at the body's end
+// is returned and marked cut, and lines that belong to no event stream are kept, bounded, for the error's text.
 //
-// The zero scanner needs reset.
+// The usual piece is a whole event; it is read where it lies. Only what is left of an unfinished event is copied.
+//
+// The zero scanner is ready to use.
 type scanner struct {
-	r      io.Reader
-	err    error // of the last read
-	buf    []byte
-	pos    int   // the next line starts at buf[pos]
-	lim    int   // buf[pos:lim] is unread
-	seen   int   // bytes of buf[pos:lim] that hold no line end
-	off    int64 // offset of buf[0] in the body
-	begun  bool  // the first line is past
-	skipLF bool  // the last line ended in CR: an LF next belongs to it
+	buf    []byte // what is looked at: the last piece, or own with it at its end
+	own    []byte
+	fresh  int     // the last piece begins at buf[fresh]
+	now    arrival // of the last piece
+	before arrival // of the one ahead of it
+	pos    int     // the next line starts at buf[pos]
+	seen   int     // bytes of buf[pos:] that hold no line end
+	begun  bool    // the first line is past
+	skipLF bool    // the last line ended in CR: an LF next belongs to it
 
 	// The event under construction. One data line stays in buf; with the second, all are joined.
 	has, multi, failed bool
 	from, to           int
-	end                int64
+	a                  arrival
 	joined             []byte
 	stray              []byte
 }
 
-func (s *scanner) reset(r io.Reader) {
-	if len(s.buf) == 0 || len(s.buf) > keepBuffer {
-		s.buf = make([]byte, scanBuffer)
-	}
+// reset makes the scanner ready for another body.
+func (s *scanner) reset() {
 	if cap(s.joined) > keepBuffer {
 		s.joined = nil
 	}
-	*s = scanner{r: r, buf: s.buf, joined: s.joined[:0], stray: s.stray[:0]}
+	if cap(s.own) > keepBuffer {
+		s.own = nil
+	}
+	*s = scanner{own: s.own[:0], joined: s.joined[:0], stray: s.stray[:0]}
 }
 
-// next returns the next event, and the reader's error (io.EOF at a clean end) after the last one.
-func (s *scanner) next() (event, error) {
+// push gives the next piece of the body, which must not change until next has found no more in it.
+func (s *scanner) push(piece []byte, a arrival) {
+	s.before, s.now = s.now, a
+	if len(s.buf) == 0 {
+		s.buf, s.fresh = piece, 0
+		return
+	}
+	s.fresh = len(s.buf)
+	s.own = append(s.buf, piece...)
+	s.buf = s.own
+}
+
+// next returns the next event; ok is false when the pieces so far hold no other. The error is errTooLong.
+func (s *scanner) next() (ev event, ok bool, err error) {
 	for {
-		from, to, ok := s.line()
+		from, to, found := s.line()
 		switch {
-		case ok && from == to:
+		case found && from == to:
 			if ev, ok := s.dispatch(); ok {
-				return ev, nil
+				return ev, true, nil
 			}
-		case ok:
+		case found:
 			s.field(from, to)
 			if len(s.joined) > maxEvent {
-				return event{}, errTooLong
+				return event{}, false, errTooLong
 			}
 		default:
-			if err := s.fill(); err != nil {
-				return s.finish(err)
-			}
+			return event{}, false, s.stash()
 		}
 	}
 }
 
 // line finds the next line's bounds in buf, without its end.
 func (s *scanner) line() (from, to int, ok bool) {
-	if s.skipLF && s.pos < s.lim {
+	if s.skipLF && s.pos < len(s.buf) {
 		if s.buf[s.pos] == '\n' {
 			s.pos++
 		}
 		s.skipLF = false
 	}
-	rest := s.buf[s.pos+s.seen : s.lim]
+	rest := s.buf[s.pos+s.seen:]
 	n := bytes.IndexByte(rest, '\n')
 	if n >= 0 {
 		rest = rest[:n]
@@ -97,7 +108,7 @@ func (s *scanner) line() (from, to int, ok bool) {
 		n = cr
 	}
 	if n < 0 {
-		s.seen = s.lim - s.pos
+		s.seen = len(s.buf) - s.pos
 		return 0, 0, false
 	}
 	from, to = s.pos, s.pos+s.seen+n
@@ -150,19 +161,22 @@ func (s *scanner) data(from, to int) {
 		}
 		s.joined = append(append(s.joined, '\n'), s.buf[from:to]...)
 	}
-	s.has, s.from, s.to, s.end = true, from, to, s.off+int64(to)
+	s.has, s.from, s.to, s.a = true, from, to, s.now
+	if to <= s.fresh && s.fresh > 0 { // only the line's end came with the last piece
+		s.a = s.before
+	}
 }
 
 // dispatch ends the event under construction; one that is empty is none.
 func (s *scanner) dispatch() (ev event, ok bool) {
-	ev = event{end: s.end, failed: s.failed}
+	ev = event{a: s.a, failed: s.failed}
 	switch {
 	case s.multi:
 		ev.data = s.joined
 	case s.has:
 		ev.data = s.buf[s.from:s.to]
 	default:
-		ev.end = s.off + int64(s.pos)
+		ev.a = s.now
 	}
 	ok = len(ev.data) > 0 || s.failed
 	s.has, s.multi, s.failed = false, false, false
@@ -170,56 +184,31 @@ func (s *scanner) dispatch() (ev event, ok bool) {
 	return ev, ok
 }
 
-// finish takes what the body's end left: a line without an end, an event without an empty line.
-func (s *scanner) finish(err error) (event, error) {
-	if err == errTooLong {
-		return event{}, err
-	}
-	s.err = err
-	if s.pos < s.lim {
-		from, to := s.first(s.pos, s.lim), s.lim
-		s.pos, s.seen = s.lim, 0
-		if from < to {
-			s.field(from, to)
-		}
-	}
-	if ev, ok := s.dispatch(); ok {
-		ev.cut = true
-		return ev, nil
-	}
-	return event{}, err
-}
-
-// fill reads more behind what is still needed, which it moves to the front of buf, or into a larger one.
-func (s *scanner) fill() error {
-	if s.err != nil {
-		return s.err
-	}
+// stash keeps what is still needed of the pieces so far.
+func (s *scanner) stash() error {
 	keep := s.pos
 	if s.has && !s.multi {
 		keep = s.from
 	}
-	if s.lim-keep > maxEvent {
+	if len(s.buf)-keep > maxEvent {
 		return errTooLong
 	}
-	if s.lim == keep || s.lim == len(s.buf) {
-		into := s.buf
-		if s.lim-keep > len(s.buf)/2 {
-			into = make([]byte, 2*len(s.buf))
-		}
-		s.lim = copy(into, s.buf[keep:s.lim])
-		s.pos, s.from, s.to, s.off, s.buf = s.pos-keep, s.from-keep, s.to-keep, s.off+int64(keep), into
-	}
-	for range 100 {
-		n, err := s.r.Read(s.buf[s.lim:])
-		s.lim += n
-		s.err = err
-		if n > 0 {
-			return nil
-		}
-		if err != nil {
-			return err
+	s.own = append(s.own[:0], s.buf[keep:]...)
+	s.buf, s.fresh = s.own, 0
+	s.pos, s.from, s.to = s.pos-keep, s.from-keep, s.to-keep
+	return nil
+}
+
+// finish takes what the body's end left, when next has found no more: a line without an end, an event without an empty line.
+func (s *scanner) finish() (ev event, ok bool) {
+	if s.pos < len(s.buf) {
+		from, to := s.first(s.pos, len(s.buf)), len(s.buf)
+		s.pos, s.seen = to, 0
+		if from < to {
+			s.field(from, to)
 		}
 	}
-	return io.ErrNoProgress
+	ev, ok = s.dispatch()
+	ev.cut = ok
+	return ev, ok
 }

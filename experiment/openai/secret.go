@@ -20,19 +20,14 @@ const mask = "***"
 // secrets are the texts that must not leave through an error, a header or a stored answer: a server may echo them.
 type secrets []string
 
-// newSecrets gathers every form of the key, of the user info and of the extra headers' values that an echo could have.
+// newSecrets gathers every form of the key, of user infos (nil: none) and of the extra headers' values that an echo could have.
 // Header values below four bytes are flags rather than secrets, and replacing them would ruin every text.
-func newSecrets(key string, user *url.Userinfo, headers map[string]string) secrets {
+func newSecrets(key string, headers map[string]string, users ...*url.Userinfo) secrets {
 	var s secrets
 	s.add(key)
-	if user != nil {
-		password, _ := user.Password()
-		s.add(user.String())
-		s.add(user.Username() + ":" + password)
-		s.add(password)
-		s.add(base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password)))
-		if password == "" {
-			s.add(user.Username())
+	for _, user := range users {
+		if user != nil {
+			s.addUser(user)
 		}
 	}
 	for _, value := range headers {
@@ -46,6 +41,17 @@ func newSecrets(key string, user *url.Userinfo, headers map[string]string) secre
 	}
 	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) }) // a secret may hold another one
 	return slices.Compact(s)
+}
+
+func (s *secrets) addUser(user *url.Userinfo) {
+	password, _ := user.Password()
+	s.add(user.String())
+	s.add(user.Username() + ":" + password)
+	s.add(password)
+	s.add(base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password)))
+	if password == "" {
+		s.add(user.Username())
+	}
 }
 
 func (s *secrets) add(raw string) {

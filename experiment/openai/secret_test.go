@@ -64,7 +64,7 @@ func TestSecretsStay(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
-	s := newSecrets("KEY", nil, map[string]string{"Authorization": "Bearer abcd", "X-Flag": "1"})
+	s := newSecrets("KEY", map[string]string{"Authorization": "Bearer abcd", "X-Flag": "1"})
 	for in, want := range map[string]string{
 		"a\x00b\x1b[31m\n\tc\u202e": "a b [31m c",
 		"a KEY, Bearer abcd, abcd":  "a ***, ***, ***",

@@ -1,34 +1,39 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/binary"
 	"io"
 	"net"
 	"os"
 	"syscall"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // receiver is a connection whose reads bring the kernel's receive stamp along (SO_TIMESTAMPING, Linux 5.1 and newer,
-// no privileges needed). Like any connection of net/http it has one reader at a time.
+// no privileges needed), and which knows when it last handed bytes to the kernel. Like any connection it has one reader
+// and one writer at a time.
+//
+// Its system calls never block, so that they are made without telling the scheduler of a system call: on a machine with
+// few cores it would give the processor away and get it back, for each event, and take longer than the call itself.
 type receiver struct {
 	net.Conn
-	raw   syscall.RawConn // nil: no stamps
+	raw   syscall.RawConn // nil: no socket
 	stamp int64           // of the last read's last segment, ns of the Unix epoch; 0: none
+	wrote time.Time       // when the last bytes so far were about to be handed over
 
-	// Arguments and results of one read, here so that it does not allocate.
-	p       []byte
-	n, oobn int
-	err     error
-	oob     [128]byte
-	recv    func(fd uintptr) bool
+	// Arguments of one read, here so that it does not allocate.
+	msg unix.Msghdr
+	iov unix.Iovec
+	oob [64]byte
 }
 
 // receive switches stamps on where the connection is a socket and the kernel has them.
 func receive(c net.Conn) *receiver {
 	r := &receiver{Conn: c}
-	r.recv = r.receive
 	socket, ok := c.(syscall.Conn)
 	if !ok {
 		return r
@@ -37,74 +42,174 @@ func receive(c net.Conn) *receiver {
 	if err != nil {
 		return r
 	}
-	err = raw.Control(func(fd uintptr) {
+	r.raw = raw
+	_ = raw.Control(func(fd uintptr) { // without stamps, the reads' own times are used
 		const flags = unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE
-		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags) == nil {
-			r.raw = raw
-		}
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags)
 	})
-	if err != nil {
-		r.raw = nil
-	}
 	return r
 }
 
-// receive is one attempt; it is false where there is nothing to read yet.
-func (r *receiver) receive(fd uintptr) bool {
+// each gives take what arrives, piece by piece, until it returns true; b is only good until it returns. The error is
+// io.EOF at the connection's end.
+//
+// All is done within one call of the runtime's poller: entering it anew for each read costs more, and takes a lock.
+func (r *receiver) each(take func(b []byte, read time.Time) (over bool)) error {
+	if r.raw == nil {
+		return eachRead(r.Conn, take)
+	}
+	var failed error
+	err := r.raw.Read(func(fd uintptr) (over bool) {
+		buf := readBuffers.Get().(*[32 << 10]byte) // a stream that waits holds none
+		defer readBuffers.Put(buf)
+		over, failed = r.drain(fd, buf[:], take)
+		return over
+	})
+	if err != nil { // a deadline, or closed
+		return err
+	}
+	return failed
+}
+
+// drain gives take what is there; over is false where more can be waited for.
+func (r *receiver) drain(fd uintptr, buf []byte, take func(b []byte, read time.Time) (over bool)) (over bool, err error) {
 	for {
-		r.n, r.oobn, _, _, r.err = unix.Recvmsg(int(fd), r.p, r.oob[:], unix.MSG_DONTWAIT)
-		if r.err != unix.EINTR {
-			return r.err != unix.EAGAIN
+		n, err := r.recv(fd, buf)
+		switch {
+		case err == unix.EAGAIN:
+			return false, nil
+		case err != nil:
+			return true, r.readError(err)
+		case take(buf[:n], time.Now()):
+			return true, nil
 		}
 	}
 }
 
-func (r *receiver) Read(p []byte) (int, error) {
+func (r *receiver) Read(p []byte) (n int, err error) {
 	if r.raw == nil || len(p) == 0 {
 		return r.Conn.Read(p)
 	}
-	r.p = p
-	err := r.raw.Read(r.recv)
-	r.p = nil
+	waited := r.raw.Read(func(fd uintptr) bool {
+		n, err = r.recv(fd, p)
+		return err != unix.EAGAIN
+	})
 	switch {
-	case err != nil: // a deadline, or closed
-		return 0, err
-	case r.err != nil:
-		return 0, &net.OpError{Op: "read", Net: "tcp", Addr: r.RemoteAddr(), Err: os.NewSyscallError("recvmsg", r.err)}
-	case r.n == 0:
-		return 0, io.EOF
+	case waited != nil: // a deadline, or closed
+		return 0, waited
+	case err != nil:
+		return 0, r.readError(err)
 	}
-	r.stamp = readStamp(r.oob[:r.oobn])
-	return r.n, nil
+	return n, nil
+}
+
+// readError is as the net package would have it.
+func (r *receiver) readError(err error) error {
+	if err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: "read", Net: "tcp", Addr: r.RemoteAddr(), Err: os.NewSyscallError("recvmsg", err)}
+}
+
+// recv reads what is there, with the stamp: EAGAIN where there is nothing yet, io.EOF at the end.
+func (r *receiver) recv(fd uintptr, p []byte) (int, error) {
+	for {
+		r.iov.Base = &p[0]
+		r.iov.SetLen(len(p))
+		r.msg = unix.Msghdr{Iov: &r.iov, Iovlen: 1, Control: &r.oob[0]}
+		r.msg.SetControllen(len(r.oob))
+		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.msg)), unix.MSG_DONTWAIT)
+		r.iov.Base = nil
+		switch {
+		case errno == unix.EINTR:
+		case errno != 0:
+			return 0, errno
+		case n == 0:
+			return 0, io.EOF
+		default:
+			r.stamp = readStamp(r.oob[:r.msg.Controllen])
+			return int(n), nil
+		}
+	}
+}
+
+// Write notes when each part was about to be handed to the kernel: after a whole write, wrote is the time of the last one.
+func (r *receiver) Write(p []byte) (n int, err error) {
+	if r.raw == nil {
+		r.wrote = time.Now()
+		return r.Conn.Write(p)
+	}
+	var failed error
+	err = r.raw.Write(func(fd uintptr) bool {
+		for n < len(p) {
+			r.wrote = time.Now()
+			sent, errno := send(fd, p[n:])
+			switch errno {
+			case 0:
+				n += sent
+			case unix.EAGAIN:
+				return false
+			case unix.EINTR:
+			default:
+				failed = &net.OpError{Op: "write", Net: "tcp", Addr: r.RemoteAddr(), Err: os.NewSyscallError("sendto", errno)}
+				return true
+			}
+		}
+		return true
+	})
+	return n, cmp.Or(err, failed)
+}
+
+func send(fd uintptr, p []byte) (int, syscall.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
 }
 
 // readStamp finds the software stamp among the control messages: struct scm_timestamping64, three pairs of 64-bit
 // seconds and nanoseconds, of which the first is it (Documentation/networking/timestamping.rst, §1.3.4).
 func readStamp(oob []byte) int64 {
-	for len(oob) >= unix.SizeofCmsghdr {
-		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
-		if err != nil {
+	const header = unix.SizeofCmsghdr
+	for len(oob) >= header {
+		length := int(binary.NativeEndian.Uint64(oob))
+		level, kind := binary.NativeEndian.Uint32(oob[header-8:]), binary.NativeEndian.Uint32(oob[header-4:])
+		if length < header || length > len(oob) {
 			return 0
 		}
-		if header.Level == unix.SOL_SOCKET && header.Type == unix.SO_TIMESTAMPING_NEW && len(data) >= 16 {
+		if data := oob[header:length]; level == unix.SOL_SOCKET && kind == unix.SO_TIMESTAMPING_NEW && len(data) >= 16 {
 			seconds, nanos := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
 			return int64(seconds)*1e9 + int64(nanos)
 		}
-		oob = rest
+		oob = oob[min(len(oob), (length+7)&^7):]
 	}
 	return 0
 }
 
-// closed says whether the peer has closed an idle connection already.
-func (r *receiver) closed() bool {
+// pending says what lies in the socket of an idle connection: bytes, or its end (or a failure).
+func (r *receiver) pending() (bytes, end bool) {
 	if r.raw == nil {
-		return false
+		return false, false
 	}
-	gone := false
 	err := r.raw.Control(func(fd uintptr) {
 		var one [1]byte
 		n, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		gone = n == 0 && err == nil || err != nil && err != unix.EAGAIN && err != unix.EINTR
+		bytes = n > 0
+		end = n == 0 && err == nil || err != nil && err != unix.EAGAIN && err != unix.EINTR
 	})
-	return gone || err != nil
+	return bytes, end || err != nil
+}
+
+// roundTrip is the kernel's measure of it, from the connection's set-up on; 0: not known.
+func (r *receiver) roundTrip() (rtt time.Duration) {
+	if r.raw == nil {
+		return 0
+	}
+	_ = r.raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			rtt = time.Duration(info.Rtt) * time.Microsecond
+		}
+	})
+	return rtt
 }

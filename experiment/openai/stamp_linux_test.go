@@ -68,14 +68,20 @@ func TestReceiverEnds(t *testing.T) {
 		t.Errorf("a deadline gives %v", err)
 	}
 	near.SetReadDeadline(time.Time{})
-	if near.closed() {
-		t.Error("an open connection is called closed")
+	if bytes, end := near.pending(); bytes || end {
+		t.Error("an open connection is called closed, or has bytes")
 	}
+	far.Write([]byte("x"))
+	time.Sleep(time.Millisecond)
+	if bytes, end := near.pending(); !bytes || end {
+		t.Error("bytes are not seen")
+	}
+	near.Read(buf[:])
 	far.(*net.TCPConn).CloseWrite()
 	if n, err := near.Read(buf[:]); n != 0 || err != io.EOF {
 		t.Errorf("the end gives %d, %v", n, err)
 	}
-	if !near.closed() {
+	if _, end := near.pending(); !end {
 		t.Error("a closed connection is called open")
 	}
 	near.Close()

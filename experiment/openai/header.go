@@ -1,0 +1,88 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+// maxHeader bounds a response's header, in bytes.
+const maxHeader = 1 << 20
+
+// answered notes the response's head.
+func (x *exchange) answered(resp *http.Response) {
+	x.resp = resp
+	x.result.Status = resp.StatusCode
+	x.result.Header = x.client.secrets.hideHeader(resp.Header)
+}
+
+// header takes bytes of the response's header, and returns those behind it when it is whole.
+func (x *exchange) header(b []byte) (rest []byte) {
+	before := len(x.head)
+	x.head = append(x.head, b...)
+	for {
+		n := headerLength(x.head)
+		if n == 0 {
+			x.broken = notHTTP(x.head)
+			return nil
+		}
+		resp, err := parseHead(x.head[:n])
+		if err != nil {
+			x.broken = err
+			return nil
+		}
+		if resp.StatusCode/100 != 1 {
+			x.answered(resp)
+			x.frames = newFraming(resp)
+			return b[max(0, n-before):]
+		}
+		x.head = append(x.head[:0], x.head[n:]...) // an interim answer
+		before -= n
+	}
+}
+
+// headerLength is how long the header is, with the empty line at its end; 0: it has none yet.
+func headerLength(b []byte) int {
+	for i := 0; ; {
+		n := bytes.IndexByte(b[i:], '\n')
+		if n < 0 {
+			return 0
+		}
+		i += n + 1
+		if line := b[i:]; len(line) > 0 && line[0] == '\n' {
+			return i + 1
+		} else if len(line) > 1 && line[0] == '\r' && line[1] == '\n' {
+			return i + 2
+		}
+	}
+}
+
+// notHTTP says why the start of a header can't be one; nil: it can.
+func notHTTP(head []byte) error {
+	const first = "HTTP/"
+	switch {
+	case !bytes.HasPrefix(head, []byte(first[:min(len(head), len(first))])):
+		return fmt.Errorf("malformed HTTP response %q", head[:min(len(head), 80)])
+	case len(head) > maxHeader:
+		return errors.New("a header of more than 1 MiB")
+	}
+	return nil
+}
+
+var headReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+
+// parseHead reads a whole header.
+func parseHead(head []byte) (*http.Response, error) {
+	r := headReaders.Get().(*bufio.Reader)
+	defer headReaders.Put(r)
+	r.Reset(bytes.NewReader(head))
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = nil // it would read on in r
+	return resp, nil
+}

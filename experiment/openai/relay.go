@@ -1,0 +1,74 @@
+package openai
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+)
+
+// relay sends the request over net/http's transport, which knows proxies and HTTP/2. All arrivals have the time of a
+// read's return: the kernel's stamps are of a connection that several requests may share.
+func (x *exchange) relay() {
+	ctx, cancel := context.WithCancel(x.ctx)
+	defer cancel()
+	var t relayTrace
+	resp, err := x.client.transport.RoundTrip(x.client.template.http(t.follow(ctx, x.client.clock.base), x.call))
+	x.traced(&t)
+	if err == nil {
+		err = x.relayed(resp, cancel)
+	}
+	x.conclude(err)
+}
+
+// relayed reads the answer; cancel ends it when [DONE] is some while past.
+func (x *exchange) relayed(resp *http.Response, cancel func()) error {
+	defer resp.Body.Close()
+	x.received = true
+	x.answered(resp)
+	return eachRead(resp.Body, func(b []byte, read time.Time) bool {
+		x.last = read.Sub(x.client.clock.base)
+		enough := x.piece(b, arrival{at: x.last})
+		if x.judged && !x.draining {
+			x.draining = true
+			time.AfterFunc(drainFor, cancel)
+		}
+		return enough
+	})
+}
+
+// relayTrace is what net/http tells of a request's way, by goroutines of its own. Times are since the clock's base.
+type relayTrace struct {
+	asked, got, wrote atomic.Int64
+	reused            atomic.Bool
+}
+
+func (t *relayTrace) follow(ctx context.Context, base time.Time) context.Context {
+	mark := func(to *atomic.Int64) { to.Store(int64(time.Since(base))) }
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { mark(&t.asked) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			mark(&t.got)
+			t.reused.Store(info.Reused)
+		},
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil {
+				mark(&t.wrote)
+			}
+		},
+	})
+}
+
+// traced notes what net/http has told.
+func (x *exchange) traced(t *relayTrace) {
+	r := x.result
+	if wrote := t.wrote.Load(); wrote != 0 {
+		r.Sent = x.since(time.Duration(wrote))
+	}
+	if got := t.got.Load(); got != 0 {
+		if r.Reused, r.Connect = t.reused.Load(), 0; !r.Reused {
+			r.Connect = time.Duration(got - t.asked.Load())
+		}
+	}
+}
