@@ -99,7 +99,7 @@ func TestCachedPrefillIsFree(t *testing.T) {
 		q := b.add(prompt, 1, b.now)
 		start := b.engine.(*simulated).end
 		b.settle()
-		return q.mail.due[0] - max(start, q.arrival)
+		return q.fresh[0] - max(start, q.arrival)
 	}
 	if cold := ttft(); cold != base+160*perFill {
 		t.Errorf("cold: %v", cold)

@@ -84,8 +84,8 @@ func TestSimulatedAlone(t *testing.T) {
 	first := 5*time.Millisecond + 3*base + 250*perFill
 	second := first + base + perSeq + 250*perCtx
 	third := second + base + perSeq + 251*perCtx
-	if want := []time.Duration{first, second, third}; !slices.Equal(q.mail.due, want) {
-		t.Errorf("tokens due at %v, want %v", q.mail.due, want)
+	if want := []time.Duration{first, second, third}; !slices.Equal(q.fresh, want) {
+		t.Errorf("tokens due at %v, want %v", q.fresh, want)
 	}
 }
 
@@ -102,11 +102,11 @@ func TestSimulatedInterference(t *testing.T) {
 	s2 := s1 + base + perSeq + 16*perCtx + 63*perFill // one decodes, two has the other 63 tokens
 	s3 := s2 + base + perSeq + 17*perCtx + 37*perFill
 	s4 := s3 + base + perSeq + 18*perCtx
-	if got := one.mail.due[:4]; !slices.Equal(got, []time.Duration{s1, s2, s3, s4}) {
+	if got := one.fresh[:4]; !slices.Equal(got, []time.Duration{s1, s2, s3, s4}) {
 		t.Errorf("first request: %v, want %v", got, []time.Duration{s1, s2, s3, s4})
 	}
-	if !slices.Equal(two.mail.due, []time.Duration{s3}) {
-		t.Errorf("second request: %v, want %v", two.mail.due, s3)
+	if !slices.Equal(two.fresh, []time.Duration{s3}) {
+		t.Errorf("second request: %v, want %v", two.fresh, s3)
 	}
 }
 
@@ -163,7 +163,7 @@ func checkEnd(t *rapid.T, b *bench, all []*seq) {
 		if q.gone {
 			continue
 		}
-		if q.out != q.want || len(q.mail.due) != q.want || !slices.IsSorted(q.mail.due) {
+		if q.out != q.want || len(q.fresh) != q.want || !slices.IsSorted(q.fresh) {
 			t.Fatalf("request %d has %d tokens of %d", i, q.out, q.want)
 		}
 		if q.admitted < last || q.admitted < q.arrival {
@@ -206,7 +206,7 @@ func TestDefaultProfile(t *testing.T) {
 			q = b.add(fresh(i, 1), 3, 0)
 		}
 		b.settle()
-		return q.mail.due[2] - q.mail.due[1]
+		return q.fresh[2] - q.fresh[1]
 	}
 	if one := itl(1); one < 2400*time.Microsecond || one > 2600*time.Microsecond {
 		t.Errorf("ITL alone %v", one)
@@ -217,7 +217,7 @@ func TestDefaultProfile(t *testing.T) {
 	b := newBench(t, Config{})
 	q := b.add(fresh(1, 2048), 1, 0)
 	b.settle()
-	if ttft := q.mail.due[0]; ttft < 28*time.Millisecond || ttft > 34*time.Millisecond {
+	if ttft := q.fresh[0]; ttft < 28*time.Millisecond || ttft > 34*time.Millisecond {
 		t.Errorf("2048 tokens took %v", ttft)
 	}
 }
@@ -254,10 +254,10 @@ func TestFixedTimes(t *testing.T) {
 			for i, q := range all {
 				at := time.Duration(i) * ms
 				if slots == 2 && i >= 2 {
-					at = all[i-2].mail.due[2]
+					at = all[i-2].fresh[2]
 				}
-				if want := []time.Duration{at + 50*ms, at + 60*ms, at + 70*ms}; !slices.Equal(q.mail.due, want) || q.admitted != at {
-					t.Errorf("request %d: admitted %v, due %v, want %v", i, q.admitted, q.mail.due, want)
+				if want := []time.Duration{at + 50*ms, at + 60*ms, at + 70*ms}; !slices.Equal(q.fresh, want) || q.admitted != at {
+					t.Errorf("request %d: admitted %v, due %v, want %v", i, q.admitted, q.fresh, want)
 				}
 			}
 		})
@@ -272,8 +272,8 @@ func TestFixedLeaving(t *testing.T) {
 	b.engine.drop(two, b.now)
 	b.engine.drop(one, b.now)
 	b.settle()
-	if len(one.mail.due) != 3 || len(two.mail.due) != 0 || !slices.Equal(three.mail.due, []time.Duration{125 * ms}) {
-		t.Errorf("due: %v, %v, %v", one.mail.due, two.mail.due, three.mail.due)
+	if len(one.fresh) != 3 || len(two.fresh) != 0 || !slices.Equal(three.fresh, []time.Duration{125 * ms}) {
+		t.Errorf("due: %v, %v, %v", one.fresh, two.fresh, three.fresh)
 	}
 	if b.books.running != 0 || b.books.waiting != 0 {
 		t.Errorf("%d running, %d waiting at the end", b.books.running, b.books.waiting)

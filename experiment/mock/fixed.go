@@ -1,7 +1,7 @@
 package mock
 
 import (
-	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -12,7 +12,8 @@ type fixed struct {
 	books   *ledger
 	waiting []*seq
 	slots   []time.Duration // with a limit: since when each free slot is free, the longest first
-	due     agenda
+	// Two agendas in place of one heap: as all have the same TTFT and ITL, both are filled nearly in order.
+	first, further agenda
 }
 
 func newFixed(cfg Config, books *ledger) *fixed {
@@ -32,30 +33,38 @@ func (e *fixed) drop(q *seq, now time.Duration) {
 
 func (e *fixed) advance(now time.Duration) (next time.Duration, pending bool) {
 	e.fill()
-	for len(e.due) > 0 && e.due[0].at <= now {
-		e.tick()
+	for {
+		a := e.earliest()
+		if a.empty() {
+			return 0, false
+		}
+		if a.next() > now {
+			return a.next(), true
+		}
+		e.tick(a.pop())
 		e.fill()
 	}
-	if len(e.due) == 0 {
-		return 0, false
-	}
-	return e.due[0].at, true
 }
 
-// tick emits the token that is due first.
-func (e *fixed) tick() {
-	head := &e.due[0]
-	q, at := head.q, head.at
-	if !q.gone {
-		e.books.token(q, at)
-		if q.stage != over {
-			head.at = at + e.cfg.ITL
-			heap.Fix(&e.due, 0)
-			return
-		}
-		e.leave(at)
+// earliest is the agenda with the token that is due first, an empty one if there is none.
+func (e *fixed) earliest() *agenda {
+	if e.first.empty() || (!e.further.empty() && e.further.next() <= e.first.next()) {
+		return &e.further
 	}
-	heap.Pop(&e.due)
+	return &e.first
+}
+
+// tick emits a token.
+func (e *fixed) tick(a appointment) {
+	if a.q.gone {
+		return
+	}
+	e.books.token(a.q, a.at)
+	if a.q.stage == over {
+		e.leave(a.at)
+		return
+	}
+	e.further.add(a.at+e.cfg.ITL, a.q)
 }
 
 // leave gives a slot back.
@@ -79,28 +88,43 @@ func (e *fixed) fill() {
 			e.slots = e.slots[1:]
 		}
 		e.books.admitted(q, at)
-		heap.Push(&e.due, appointment{at: at + e.cfg.TTFT, q: q})
+		e.first.add(at+e.cfg.TTFT, q)
 	}
 }
 
-// appointment is a sequence's next token.
+// agenda is a queue of sequences with the time of their next token, the earliest first.
+type agenda struct {
+	list []appointment
+	head int // of list: those before it are over
+}
+
 type appointment struct {
 	at time.Duration
 	q  *seq
 }
 
-// agenda is a heap of appointments, the earliest first.
-type agenda []appointment
+// add puts q in its place, which is the end, or near it: of those due at once it is the last.
+func (a *agenda) add(at time.Duration, q *seq) {
+	if a.head > len(a.list)/2 {
+		a.list = slices.Delete(a.list, 0, a.head)
+		a.head = 0
+	}
+	i := len(a.list)
+	a.list = append(a.list, appointment{})
+	for ; i > a.head && a.list[i-1].at > at; i-- {
+		a.list[i] = a.list[i-1]
+	}
+	a.list[i] = appointment{at, q}
+}
 
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(appointment)) }
+func (a *agenda) empty() bool { return a.head == len(a.list) }
 
-func (a *agenda) Pop() any {
-	old := *a
-	last := old[len(old)-1]
-	old[len(old)-1].q = nil
-	*a = old[:len(old)-1]
-	return last
+// next is the earliest time, of an agenda that is not empty.
+func (a *agenda) next() time.Duration { return a.list[a.head].at }
+
+func (a *agenda) pop() appointment {
+	x := a.list[a.head]
+	a.list[a.head].q = nil
+	a.head++
+	return x
 }

@@ -40,7 +40,10 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 		}
 		rec := s.record(r, shape, n)
 		rec.ArrivalUnixNS, rec.ArrivalNS = now.UnixNano(), int64(arrival)
-		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: &req, shape: shape, q: q, f: f, rec: rec}
+		if s.anchor != 0 {
+			rec.ArrivalMonotonicNS = s.anchor + int64(arrival)
+		}
+		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: &req, shape: shape, q: q, f: f, rec: rec, sock: socketOf(r)}
 		p.frame = newFrame(rec.ID, s.cfg.Model, now.Unix(), shape, f.eol)
 		s.answer(r.Context(), p)
 	}
@@ -66,6 +69,7 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 
 // conclude completes the record of p and keeps it.
 func (s *Server) conclude(p *reply, whole bool) {
+	p.note() // of a write that was not finished
 	p.rec.PromptTokens, p.rec.CachedTokens, p.rec.OutputTokens = len(p.q.prompt), p.q.cached, p.sent
 	p.rec.AdmittedNS, p.rec.Finish = int64(p.q.admitted), "abort"
 	if whole {

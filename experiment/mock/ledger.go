@@ -13,12 +13,13 @@ var (
 	lengthBuckets     = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
 )
 
-// ledger counts what the engine does, for /metrics, and passes each token on to its reader. It is used under the server's lock.
+// ledger counts what the engine does, for /metrics, and collects the tokens for their readers. It is used under the server's lock.
 type ledger struct {
 	waiting, running  int
 	queried, hit      int // prompt tokens looked up in the prefix cache, and found
 	prompt, generated int // tokens
 	finished          map[string]int
+	ready             []*seq // have fresh tokens, by the time of the first; the pacer's alone
 
 	ttft, itl, tpot, e2e, queue, prefill, decode, inference histogram
 	promptLen, outputLen                                    histogram
@@ -58,7 +59,10 @@ func (l *ledger) token(q *seq, due time.Duration) {
 	if q.out == q.want {
 		l.completed(q)
 	}
-	q.mail.post(due)
+	if len(q.fresh) == 0 {
+		l.ready = append(l.ready, q)
+	}
+	q.fresh = append(q.fresh, due)
 }
 
 func (l *ledger) completed(q *seq) {

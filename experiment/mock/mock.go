@@ -3,8 +3,9 @@
 //
 // A request is tokenized (one token a word), queued, and given to an engine. The simulated engine composes steps as vLLM's
 // scheduler does, with a prefix cache and a KV cache of blocks; the fixed engine has every token due at a given time after
-// admission. One goroutine advances the engine to each deadline in turn; the requests' own goroutines write the
-// tokens that fall due. Deadlines are absolute: a late token does not delay the next.
+// admission. One goroutine, the pacer, advances the engine to each deadline in turn and writes the tokens that fall due straight to
+// their sockets; a request's own goroutine writes what comes before and after them, and the tokens where the pacer can't
+// (a connection that isn't TCP, a socket that is full). Deadlines are absolute: a late token does not delay the next.
 //
 // What really happened to each request, to the nanosecond, is at /debug/requests. The package shares no code with the client that it is
 // held against, so that the protocol is read twice. It computes nothing: tokens are drawn from a seed and the prompt.
@@ -33,6 +34,8 @@ type Server struct {
 
 	requests atomic.Uint64
 	truth    truth
+	anchor   int64         // CLOCK_MONOTONIC at start, in nanoseconds; zero where there is none
+	turn     int           // of the pacer: who goes first among those due at once
 	wake     chan struct{} // room for one: the engine has something new
 
 	mu     sync.Mutex // of what follows
@@ -61,6 +64,7 @@ func New(c Config) (*Server, error) {
 	}
 	c = c.resolved()
 	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), books: newLedger()}
+	s.anchor = monotonicAt(s.start)
 	for _, text := range c.Faults {
 		rule, err := parseFault(text)
 		if err != nil {
@@ -101,6 +105,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:     s.counted(&parts),
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: withSocket,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
@@ -134,30 +139,11 @@ func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
 	})
 }
 
-// pace advances the engine, deadline by deadline, until ctx ends. With nothing due it waits on a channel and takes no time.
-func (s *Server) pace(ctx context.Context) {
-	wait, release := s.clock()
-	defer release()
-	for ctx.Err() == nil {
-		s.mu.Lock()
-		next, pending := s.engine.advance(time.Since(s.start))
-		s.mu.Unlock()
-		if pending {
-			wait(ctx, s.wake, s.start.Add(next))
-			continue
-		}
-		select {
-		case <-s.wake:
-		case <-ctx.Done():
-		}
-	}
-}
-
 // submit gives q to the engine, or refuses it where the queue is full.
 func (s *Server) submit(q *seq) *refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.books.waiting >= s.cfg.Queue {
+	if s.books.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit nobody waits but for the pacer to look
 		return &refusal{status: http.StatusServiceUnavailable, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
 	}
 	s.books.waiting++

@@ -1,9 +1,7 @@
 package mock
 
 import (
-	"context"
 	"math"
-	"sync"
 	"time"
 )
 
@@ -29,7 +27,8 @@ type seq struct {
 	chain    []uint64
 	held     []*block
 
-	mail mailbox
+	fresh []time.Duration // due times of tokens that advance has emitted and deliver has not passed on yet; the pacer's alone
+	mail  mailbox
 }
 
 type stage int
@@ -84,45 +83,4 @@ func (q *seq) hashes(n int) []uint64 {
 		q.chain = append(q.chain, h)
 	}
 	return q.chain[:n]
-}
-
-// mailbox carries the due times of tokens from the engine to the goroutine that writes them, without the engine ever waiting.
-type mailbox struct {
-	mu    sync.Mutex
-	due   []time.Duration
-	spare []time.Duration
-	ready chan struct{} // room for one: something is in due
-}
-
-func (m *mailbox) post(due time.Duration) {
-	m.mu.Lock()
-	m.due = append(m.due, due)
-	m.mu.Unlock()
-	select {
-	case m.ready <- struct{}{}:
-	default:
-	}
-}
-
-// take waits for tokens and returns the due times of all that are there; the slice is good until the next call.
-func (m *mailbox) take(ctx context.Context) ([]time.Duration, error) {
-	for {
-		select {
-		case <-m.ready:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		// A token that came between the last signal and the last drain has left a signal for nothing.
-		if due := m.drain(); len(due) > 0 {
-			return due, nil
-		}
-	}
-}
-
-func (m *mailbox) drain() []time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	due := m.due
-	m.due, m.spare = m.spare[:0], due
-	return due
 }

@@ -19,11 +19,18 @@ type reply struct {
 	f     faults
 	frame frame
 	rec   *Record
+	limit int     // tokens to write
+	sock  *socket // nil: net/http alone writes
 
 	buf     []byte
 	sent    int             // tokens in events so far
 	held    int             // tokens that wait for the rest of their event
-	pending []time.Duration // due times of the events in buf
+	pending []time.Duration // due times of the events in buf, and in unsent
+	writing time.Duration   // when the write of these began
+
+	pacing bool   // the pacer has the reply, and writes to the socket
+	unsent []byte // chunks that the socket has no room for
+	failed bool   // a write of the pacer
 }
 
 // headers sends the headers of an event stream, which vLLM does before there is a token.
@@ -42,25 +49,60 @@ func (p *reply) stream(ctx context.Context) bool {
 	if p.shape == chat && p.f.roleEarly && !p.plain(p.frame.role(nil)) {
 		return false
 	}
-	limit := p.q.want
-	if p.f.breaks(limit) {
-		limit = p.f.after
+	p.limit = p.q.want
+	if p.f.breaks(p.limit) {
+		p.limit = p.f.after
 	}
-	for p.sent+p.held < limit {
-		due, err := p.q.mail.take(ctx)
-		if err != nil || !p.first() {
-			return false
-		}
-		for _, at := range due[:min(len(due), limit-p.sent-p.held)] {
-			if !p.token(at, limit) {
-				return false
-			}
-		}
-		if !p.flush() {
+	p.rec.room(p.limit)
+	var sink func([]time.Duration) bool
+	if p.sock != nil {
+		sink = p.paced
+	}
+	for p.left() > 0 {
+		due, err := p.q.mail.take(ctx, sink)
+		if err != nil || !p.settle() || !p.events(due) {
 			return false
 		}
 	}
 	return !p.f.breaks(p.q.want)
+}
+
+// left is how many tokens are still to come.
+func (p *reply) left() int { return p.limit - p.sent - p.held }
+
+// paced writes tokens from the pacer. It returns false when the goroutine of the request has to do the rest.
+func (p *reply) paced(due []time.Duration) bool {
+	p.pacing = true
+	p.failed = !p.events(due)
+	p.pacing = false
+	return !p.failed && len(p.unsent) == 0 && p.left() > 0
+}
+
+// settle finishes what the pacer has left; it waits until the socket has room.
+func (p *reply) settle() bool {
+	if p.failed || len(p.unsent) == 0 {
+		return !p.failed
+	}
+	_, err := p.sock.conn.Write(p.unsent)
+	p.unsent = p.unsent[:0]
+	p.note()
+	return err == nil
+}
+
+// events writes tokens that have fallen due.
+func (p *reply) events(due []time.Duration) bool {
+	if len(due) == 0 || p.left() == 0 {
+		return true
+	}
+	if !p.first() {
+		return false
+	}
+	for _, at := range due[:min(len(due), p.left())] {
+		if !p.token(at) {
+			return false
+		}
+	}
+	return p.flush()
 }
 
 // first does what is to be done once, when the first tokens are there: the prefix cache has been asked by now, and vLLM
@@ -84,7 +126,7 @@ func (p *reply) first() bool {
 }
 
 // token adds a token to the buffer, and closes its event if that is full or the last.
-func (p *reply) token(at time.Duration, limit int) bool {
+func (p *reply) token(at time.Duration) bool {
 	i := p.sent + p.held
 	k := p.kind(i)
 	if p.held == 0 {
@@ -95,7 +137,7 @@ func (p *reply) token(at time.Duration, limit int) bool {
 	}
 	p.buf = p.appendWord(p.buf, i)
 	p.held++
-	if p.held < p.f.perEvent && i+1 < limit && p.kind(i+1) == k {
+	if p.held < p.f.perEvent && i+1 < p.limit && p.kind(i+1) == k {
 		return true
 	}
 	p.sent += p.held
@@ -163,23 +205,52 @@ func (p *reply) flush() bool {
 	if len(p.buf) == 0 {
 		return true
 	}
+	if len(p.unsent) == 0 {
+		p.writing = time.Since(p.start)
+	}
 	done := p.plain(p.buf)
 	p.buf = p.buf[:0]
+	if len(p.unsent) == 0 {
+		p.note()
+	}
+	return done
+}
+
+// note records the events whose write has just returned.
+func (p *reply) note() {
+	if len(p.pending) == 0 {
+		return
+	}
 	now := int64(time.Since(p.start))
 	for _, at := range p.pending {
 		p.rec.DueNS = append(p.rec.DueNS, int64(at))
+		p.rec.WritingNS = append(p.rec.WritingNS, int64(p.writing))
 		p.rec.WrittenNS = append(p.rec.WrittenNS, now)
 	}
 	p.pending = p.pending[:0]
-	return done
 }
 
 // plain writes bytes and flushes them.
 func (p *reply) plain(b []byte) bool {
+	if p.pacing {
+		return p.direct(b)
+	}
 	if _, err := p.w.Write(b); err != nil {
 		return false
 	}
 	return p.rc.Flush() == nil
+}
+
+// direct writes bytes as a chunk of their own, past net/http. What the socket has no room for is kept.
+func (p *reply) direct(b []byte) bool {
+	blocked := len(p.unsent) > 0
+	p.unsent = appendChunk(p.unsent, b)
+	if blocked {
+		return true
+	}
+	n, err := p.sock.try(p.unsent)
+	p.unsent = p.unsent[:copy(p.unsent, p.unsent[n:])]
+	return err == nil
 }
 
 // close writes what follows the tokens of a whole stream.

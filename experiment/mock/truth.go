@@ -7,32 +7,42 @@ import (
 	"sync"
 )
 
-// How much is remembered of finished requests: so many, and so many events of them together.
+// How much is remembered of finished requests: so many, and room for so many events of them together (24 bytes each).
 const (
-	maxRecords = 16384
+	maxRecords = 65536
 	maxEvents  = 4 << 20
 )
 
 // Record is the truth about one request that the engine took on, one line of GET /debug/requests. Times are in nanoseconds of the
-// monotonic clock since the server's start; a time t is at ArrivalUnixNS + (t − ArrivalNS) by the wall clock.
+// monotonic clock since the server's start; a time t is at ArrivalUnixNS + (t − ArrivalNS) by the wall clock, and at
+// ArrivalMonotonicNS + (t − ArrivalNS) by CLOCK_MONOTONIC, which all processes of a machine share.
 type Record struct {
-	N             uint64 `json:"n"`  // counts finished requests from 1; ?since=N gives those after
-	ID            string `json:"id"` // as in the answer
-	RequestID     string `json:"request_id,omitempty"`
-	Model         string `json:"model"`
-	ArrivalUnixNS int64  `json:"arrival_unix_ns"`
-	ArrivalNS     int64  `json:"arrival_ns"`            // the headers of the request had been read
-	AdmittedNS    int64  `json:"admitted_ns,omitempty"` // it left the queue
-	HeadersNS     int64  `json:"headers_ns,omitempty"`  // the headers of the answer were out
-	// Of each event with tokens: when its last token was due, and when the write of it had returned. Events that shared a
-	// write have the same time. An answer in one piece is one event.
+	N                  uint64 `json:"n"`  // counts finished requests from 1; ?since=N gives those after
+	ID                 string `json:"id"` // as in the answer
+	RequestID          string `json:"request_id,omitempty"`
+	Model              string `json:"model"`
+	ArrivalUnixNS      int64  `json:"arrival_unix_ns"`
+	ArrivalMonotonicNS int64  `json:"arrival_monotonic_ns,omitempty"` // Linux only
+	ArrivalNS          int64  `json:"arrival_ns"`                     // the headers of the request had been read
+	AdmittedNS         int64  `json:"admitted_ns,omitempty"`          // it left the queue
+	HeadersNS          int64  `json:"headers_ns,omitempty"`           // the headers of the answer were out
+	// Of each event with tokens: when its last token was due, just before the write that ends it, and when that had returned: on
+	// loopback it arrived in between. Events that shared a write have the same times. An answer in one piece is one event.
 	DueNS          []int64 `json:"due_ns"`
+	WritingNS      []int64 `json:"writing_ns"`
 	WrittenNS      []int64 `json:"written_ns"`
 	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
 	PromptTokens   int     `json:"prompt_tokens"`
 	CachedTokens   int     `json:"cached_tokens"`
 	OutputTokens   int     `json:"output_tokens"` // written
 	Finish         string  `json:"finish"`        // "length", "stop", "tool_calls", or "abort": the client left, or a fault ended it
+}
+
+// room makes room for so many events, so that none is made between them. An answer that is longer gets the rest as it comes.
+func (r *Record) room(events int) {
+	n := min(events, 8192)
+	all := make([]int64, 3*n)
+	r.DueNS, r.WritingNS, r.WrittenNS = all[:0:n], all[n:n:2*n], all[2*n:2*n:3*n]
 }
 
 // truth is a ring of the last records.
@@ -49,9 +59,9 @@ func (t *truth) add(r *Record) {
 	t.n++
 	r.N = t.n
 	t.records = append(t.records, r)
-	t.events += len(r.DueNS)
+	t.events += cap(r.DueNS)
 	for len(t.records) > maxRecords || (t.events > maxEvents && len(t.records) > 1) {
-		t.events -= len(t.records[0].DueNS)
+		t.events -= cap(t.records[0].DueNS)
 		t.records[0] = nil
 		t.records = t.records[1:]
 	}

@@ -26,9 +26,6 @@ func preciseClock() (waiter, func()) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	last := time.Now()
 	wait := func(ctx context.Context, wake <-chan struct{}, until time.Time) bool {
-		// A nanosleep keeps this goroutine's processor, and the writers that it has just woken with it, until the runtime's monitor
-		// notices. Giving the processor away first takes a third off their median delay, and more on a busy machine.
-		runtime.Gosched()
 		if far := until.Add(-timerReach); time.Until(far) > 0 && !timerWait(ctx, wake, far) {
 			return false
 		}

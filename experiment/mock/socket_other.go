@@ -1,0 +1,15 @@
+//go:build !linux
+
+package mock
+
+import (
+	"errors"
+	"time"
+)
+
+const canAttempt = false
+
+func writeOnce(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
+
+// monotonicAt would be a reading of a clock that other processes share.
+func monotonicAt(time.Time) int64 { return 0 }
