@@ -47,20 +47,27 @@ func TestFaults(t *testing.T) {
 			return strings.Count(s, `"function":{"arguments":" w`) == 6 && strings.Contains(s, `"name":"look"`) && strings.Contains(s, `"finish_reason":"tool_calls"`)
 		}},
 	}
-	virtual(t, quick(), func(t *testing.T, s *Server, h *http.Client) {
+	check := func(t *testing.T, h *http.Client, url string) {
 		for _, test := range tests {
-			status, text := fetch(t, h, "http://mock/v1/"+test.path+"completions", test.body, "X-Mock-Fault", test.fault)
+			status, text := fetch(t, h, url+"/v1/"+test.path+"completions", test.body, "X-Mock-Fault", test.fault)
 			if status != test.status || !test.holds(text) {
 				t.Errorf("%s: %d\n%s", test.fault, status, text)
 			}
 		}
 		// In one piece.
 		for fault, want := range map[string]string{"role-reasoning": `"reasoning_content":" w`, "tool-calls": `"arguments":" w`, "short=2": `"completion_tokens":2`} {
-			if _, text := fetch(t, h, "http://mock/v1/chat/completions", strings.Replace(chatBody, `"stream":true`, `"stream":false`, 1), "X-Mock-Fault", fault); !strings.Contains(text, want) {
+			if _, text := fetch(t, h, url+"/v1/chat/completions", strings.Replace(chatBody, `"stream":true`, `"stream":false`, 1), "X-Mock-Fault", fault); !strings.Contains(text, want) {
 				t.Errorf("%s: %s", fault, text)
 			}
 		}
-	})
+	}
+	virtual(t, quick(), func(t *testing.T, s *Server, h *http.Client) { check(t, h, "http://mock") })
+	// Over TCP the pacer writes, with some time before each token so that it is there to do so.
+	c := quick()
+	c.TTFT, c.ITL = time.Millisecond, 100*time.Microsecond
+	h := &http.Client{Transport: &http.Transport{}}
+	defer h.CloseIdleConnections()
+	check(t, h, real(t, c))
 }
 
 func TestFaultsInTime(t *testing.T) {

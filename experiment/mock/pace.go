@@ -36,8 +36,8 @@ func (s *Server) pace(ctx context.Context) {
 }
 
 // deliver passes fresh tokens on, by the time that they are due, and tells whether goroutines have been woken for them. Of those due at
-// the very same time another one is the first each time, the rest following in their order: over 64 such bursts
-// everybody has had every place. The steps are small because each shifts the gaps between a stream's tokens a little.
+// the very same time another one is the first each time, the rest following in their order: over some 64 such
+// bursts everybody has been everywhere. The steps are small because each shifts the gaps between a stream's tokens a little.
 func (s *Server) deliver(ready []*seq) (woke bool) {
 	for len(ready) > 0 {
 		n := 1
