@@ -85,7 +85,10 @@ func (s *Server) record(r *http.Request, shape api, n uint64) *Record {
 	if own == "" || len(own) > 128 {
 		own = fmt.Sprintf("%016x", mix(s.cfg.Seed^mix(n)))
 	}
-	rec.ID = map[api]string{completions: "cmpl-", chat: "chatcmpl-"}[shape] + own
+	rec.ID = "cmpl-" + own
+	if shape == chat {
+		rec.ID = "chatcmpl-" + own
+	}
 	return rec
 }
 

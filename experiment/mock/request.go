@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -106,11 +105,12 @@ func (e *refusal) write(w http.ResponseWriter) {
 
 // decode reads a JSON body into v.
 func decode(r *http.Request, v any) *refusal {
-	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
-	if err != nil {
+	var text bytes.Buffer
+	text.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead) // the room that ReadFrom wants to see the end
+	if _, err := text.ReadFrom(http.MaxBytesReader(nil, r.Body, maxBody)); err != nil {
 		return refuse("reading the body: %v", err)
 	}
-	if err := json.Unmarshal(text, v); err != nil {
+	if err := json.Unmarshal(text.Bytes(), v); err != nil {
 		return refuse("the body is not valid JSON for this request: %v", err)
 	}
 	return nil

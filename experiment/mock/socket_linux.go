@@ -23,6 +23,12 @@ func writeOnce(fd uintptr, b []byte) (int, error) {
 	return 0, errno
 }
 
+// unpaced takes a congestion control that sends at once: BBR, the default of some systems, spaces segments by timers, so that one could
+// leave after its write has returned.
+func unpaced(fd uintptr) {
+	_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") // every kernel has it
+}
+
 // monotonicAt is the reading of CLOCK_MONOTONIC at a time of this process, good to a fraction of a microsecond.
 func monotonicAt(t time.Time) int64 {
 	var at int64

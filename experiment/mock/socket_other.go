@@ -11,5 +11,7 @@ const canAttempt = false
 
 func writeOnce(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
+func unpaced(uintptr) {}
+
 // monotonicAt would be a reading of a clock that other processes share.
 func monotonicAt(time.Time) int64 { return 0 }

@@ -26,7 +26,7 @@ type reply struct {
 	sent    int             // tokens in events so far
 	held    int             // tokens that wait for the rest of their event
 	pending []time.Duration // due times of the events in buf, and in unsent
-	writing time.Duration   // when the write of these began
+	writing time.Duration   // when the last write began
 
 	pacing bool   // the pacer has the reply, and writes to the socket
 	unsent []byte // chunks that the socket has no room for
@@ -205,9 +205,6 @@ func (p *reply) flush() bool {
 	if len(p.buf) == 0 {
 		return true
 	}
-	if len(p.unsent) == 0 {
-		p.writing = time.Since(p.start)
-	}
 	done := p.plain(p.buf)
 	p.buf = p.buf[:0]
 	if len(p.unsent) == 0 {
@@ -235,6 +232,7 @@ func (p *reply) plain(b []byte) bool {
 	if p.pacing {
 		return p.direct(b)
 	}
+	p.writing = time.Since(p.start)
 	if _, err := p.w.Write(b); err != nil {
 		return false
 	}
@@ -248,6 +246,7 @@ func (p *reply) direct(b []byte) bool {
 	if blocked {
 		return true
 	}
+	p.writing = time.Since(p.start)
 	n, err := p.sock.try(p.unsent)
 	p.unsent = p.unsent[:copy(p.unsent, p.unsent[n:])]
 	return err == nil
