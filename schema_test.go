@@ -41,6 +41,7 @@ var schemas = []struct {
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
 var mapped = map[reflect.Type]reflector.Schema{
 	reflect.TypeFor[experiment.Micros](): {Type: "integer"},
+	reflect.TypeFor[experiment.Packed](): {Type: "array", Items: &reflector.Schema{Type: "integer"}},
 	reflect.TypeFor[load.Span]():         {Type: "number"},
 	reflect.TypeFor[workload.Rate]():     {OneOf: []*reflector.Schema{{Type: "number"}, {Const: "inf"}}},
 	reflect.TypeFor[stats.Interval](): {

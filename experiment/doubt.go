@@ -315,9 +315,9 @@ func checkBuffered(e *evidence) finding {
 	whole, n := buffered(e.records)
 	zero, gaps := 0, 0
 	for r := range completed(e.records) {
-		gaps += len(r.Gaps)
-		for _, g := range r.Gaps {
-			if g == 0 {
+		gaps += r.Gaps.Len()
+		for us := range r.Gaps.All() {
+			if us == 0 {
 				zero++
 			}
 		}
@@ -338,11 +338,11 @@ func checkBuffered(e *evidence) finding {
 // microsecond apart on average.
 func buffered(records []*Record) (whole, of int) {
 	for r := range completed(records) {
-		if len(r.Gaps) < 3 {
+		if r.Gaps.Len() < 3 {
 			continue
 		}
 		of++
-		if r.Last.us-r.First.us < int64(len(r.Gaps)) {
+		if r.Last.us-r.First.us < int64(r.Gaps.Len()) {
 			whole++
 		}
 	}

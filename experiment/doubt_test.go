@@ -62,7 +62,7 @@ func TestDoubts(t *testing.T) {
 			r.Ready.us -= lag
 			r.At = r.Ready
 			r.First.us = r.At.us + ttft
-			r.Gaps = []int64{r.Last.us - r.First.us}
+			r.Gaps = Pack(r.Last.us - r.First.us)
 		})
 	}
 	keep := func(n int) func(*evidence) { return func(e *evidence) { e.records = e.records[:n+1] } }
@@ -111,12 +111,12 @@ func TestDoubts(t *testing.T) {
 			r.Ready.us -= 9000
 			r.At = r.Ready
 			r.First.us = r.At.us + 9000
-			r.Gaps = []int64{r.Last.us - r.First.us}
+			r.Gaps = Pack(r.Last.us - r.First.us)
 			q := e.window()[6]
 			q.Ready.us -= 9000
 			q.At = q.Ready
 			q.First.us = q.At.us + 9000
-			q.Gaps = []int64{q.Last.us - q.First.us}
+			q.Gaps = Pack(q.Last.us - q.First.us)
 		}, failed, "late: p99"},
 		{"client_bound", "2 ms of a ttft of 40 ms", lagging(2000, 40_000), passed, ""},
 		{"client_bound", "more than that", lagging(2001, 40_000), failed, "limit 2 ms"},
@@ -168,18 +168,18 @@ func TestDoubts(t *testing.T) {
 		{"token_counts", "more than were allowed", func(e *evidence) { e.window()[3].OutputTokens = e.window()[3].OutputAsked + 1 }, failed, "1 of 100 answers have more tokens"},
 		{"token_counts", "none although text came", func(e *evidence) { e.window()[3].OutputTokens = 0 }, failed, "1 of 100 answers"},
 		{"buffered", "answers all at once", each(func(r *Record) {
-			r.Gaps = []int64{0, 0, 0}
+			r.Gaps = Pack(0, 0, 0)
 			r.Last = r.First
 		}), failed, "100 of 100 answers came all at once"},
 		{"buffered", "three at a time", each(func(r *Record) {
-			r.Gaps = []int64{0, 0, 4000, 0, 0}
+			r.Gaps = Pack(0, 0, 4000, 0, 0)
 			r.Last.us = r.First.us + 4000
 		}), failed, "400 of 500 events came together"},
 		{"buffered", "two at a time", each(func(r *Record) {
-			r.Gaps = []int64{0, 2000, 0, 2000}
+			r.Gaps = Pack(0, 2000, 0, 2000)
 			r.Last.us = r.First.us + 4000
 		}), passed, ""},
-		{"buffered", "not streamed", each(func(r *Record) { r.First, r.Gaps = Micros{}, nil }), impossible, ""},
+		{"buffered", "not streamed", each(func(r *Record) { r.First, r.Gaps = Micros{}, Packed{} }), impossible, ""},
 		{"token_counts", "nothing completed", fail(100, "connect"), impossible, ""},
 		{"tokens_per_event", "105 in 100", func(e *evidence) { // of 200 events
 			for _, r := range e.window()[:10] {

@@ -77,8 +77,8 @@ type Record struct {
 
 	ConnectUs *int64 `json:"connect_us,omitempty"` // set-up of the connection, part of sent − ready; absent = an open one was used
 
-	Gaps           []int64 `json:"gaps_us,omitempty"`          // between successive token-bearing events; they sum to last − first
-	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // only where not all are 1
+	Gaps           Packed `json:"gaps_us,omitzero"`          // between successive token-bearing events; they sum to last − first
+	TokensPerEvent Packed `json:"tokens_per_event,omitzero"` // only where not all are 1
 
 	PromptAsked  int  `json:"prompt_asked"`
 	PromptTokens *int `json:"prompt_tokens,omitempty"` // as the server counted; absent = it did not say
@@ -99,8 +99,8 @@ func (r *Record) OK() bool { return r.Outcome == "ok" || r.Outcome == "short" }
 // RecordWriter writes records as zstd-compressed JSON lines. What was flushed survives a kill.
 type RecordWriter struct {
 	z *zstd.Encoder
-	e *json.Encoder
 	n int
+	b []byte // room for a line
 }
 
 // flushEvery bounds what a kill can lose, at little cost in size.
@@ -109,11 +109,14 @@ const flushEvery = 500
 // NewRecordWriter writes to w, which stays the caller's to close.
 func NewRecordWriter(w io.Writer) (*RecordWriter, error) {
 	// With a frame even around nothing, a stream of no record differs from a file that was never written.
-	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
+	// What there is to gain is in the digits' frequencies, not in far matches: a small window at the fastest level makes gaps
+	// as small as the default level does, in half of its time, and smaller than with a window of 8 MiB.
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true),
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(128<<10))
 	if err != nil {
 		return nil, fmt.Errorf("starting the record stream: %w", err)
 	}
-	return &RecordWriter{z: z, e: json.NewEncoder(z)}, nil
+	return &RecordWriter{z: z}, nil
 }
 
 // Write appends one record. The first one carries the file's schema.
@@ -123,7 +126,8 @@ func (w *RecordWriter) Write(r *Record) error {
 		first.Schema = SchemaRecord
 		r = &first
 	}
-	if err := w.e.Encode(r); err != nil {
+	w.b = append(r.AppendJSON(w.b[:0]), '\n')
+	if _, err := w.z.Write(w.b); err != nil {
 		return fmt.Errorf("writing a request record: %w", err)
 	}
 	if w.n++; w.n%flushEvery == 0 {
@@ -138,7 +142,7 @@ func (w *RecordWriter) Close() error { return w.z.Close() }
 // Bounds on what reading a stream may take, whoever wrote it.
 const (
 	longestRecord = 16 << 20  // bytes of JSON; an answer of a million tokens has 8 MiB
-	widestWindow  = 128 << 20 // zstd --long; ours is 8 MiB at the most
+	widestWindow  = 128 << 20 // zstd --long; ours is 128 KiB
 )
 
 // ReadRecords calls each for every record of a stream, in the order in which they ended. A stream

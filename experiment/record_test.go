@@ -22,7 +22,7 @@ import (
 	"bench/experiment/workload"
 )
 
-var sameTime = cmp.AllowUnexported(Micros{})
+var sameTime = cmp.AllowUnexported(Micros{}, Packed{})
 
 // fixture reads records that are stored as plain lines.
 func fixture(t testing.TB, name string) []*Record {
@@ -278,14 +278,14 @@ func TestGapsSumToLastMinusFirst(t *testing.T) {
 		}
 		r := record(&load.Job{Ready: openai.Never, Result: openai.Result{First: first, Last: last, Gaps: gaps, Sent: openai.Never}})
 		var sum int64
-		for _, g := range r.Gaps {
+		for g := range r.Gaps.All() {
 			if g < 0 {
 				t.Fatalf("a gap of %d µs", g)
 			}
 			sum += g
 		}
-		if len(r.Gaps) != len(gaps) || sum != r.Last.us-r.First.us {
-			t.Fatalf("%d gaps sum to %d µs, last − first is %d", len(r.Gaps), sum, r.Last.us-r.First.us)
+		if r.Gaps.Len() != len(gaps) || sum != r.Last.us-r.First.us {
+			t.Fatalf("%d gaps sum to %d µs, last − first is %d", r.Gaps.Len(), sum, r.Last.us-r.First.us)
 		}
 	})
 }

@@ -355,24 +355,22 @@ func record(j *load.Job) *Record {
 		rec.ConnectUs = new(micros(r.Connect))
 	}
 	rec.Gaps = roundGaps(r.First, r.Gaps)
-	rec.TokensPerEvent = r.TokensPerEvent
+	rec.TokensPerEvent = Pack(r.TokensPerEvent...)
 	return rec
 }
 
 // roundGaps gives the differences of the rounded times, so that they sum to last − first.
-func roundGaps(first time.Duration, gaps []time.Duration) []int64 {
-	if len(gaps) == 0 {
-		return nil
-	}
-	out := make([]int64, len(gaps))
+func roundGaps(first time.Duration, gaps []time.Duration) Packed {
+	var room packing
+	out := Packed{b: room[:0]}
 	at, before := first, micros(first)
-	for i, g := range gaps {
+	for _, g := range gaps {
 		at += g
 		now := micros(at)
-		out[i] = now - before
+		out.Append(now - before)
 		before = now
 	}
-	return out
+	return out.clone()
 }
 
 func offset(d time.Duration) Micros {

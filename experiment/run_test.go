@@ -108,7 +108,7 @@ func holdToRecords(t *testing.T, row *Row, records []*Record, target Target) {
 	}
 	for _, r := range records {
 		var sum int64
-		for _, g := range r.Gaps {
+		for g := range r.Gaps.All() {
 			sum += g
 		}
 		if r.First.ok && sum != r.Last.us-r.First.us {

@@ -83,11 +83,16 @@ func completed(records []*Record) iter.Seq[*Record] {
 
 // latencies collects the samples of each metric, in ms.
 type latencies struct {
-	ttft, ttftSend, ttfe, tpot, itl, e2e, e2eSend, capWait, lag []float64
+	ttft, ttftSend, ttfe, tpot, e2e, e2eSend, capWait, lag []float64
+
+	itl stats.Counts // µs: there can be many millions of them
 
 	itlRequests    int
 	events, tokens int
 }
+
+// usPerMs makes the figures' ms of the records' µs.
+const usPerMs = 1e3
 
 // since appends to − from in ms where both happened.
 func since(dst []float64, from, to Micros) []float64 {
@@ -111,14 +116,14 @@ func (l *latencies) add(r *Record, stream bool) {
 	if ms, ok := r.tpot(); ok {
 		l.tpot = append(l.tpot, ms)
 	}
-	for _, g := range r.Gaps {
-		l.itl = append(l.itl, float64(g)/1e3)
+	for us := range r.Gaps.All() {
+		l.itl.Add(us)
 	}
-	if len(r.Gaps) > 0 {
+	if r.Gaps.Len() > 0 {
 		l.itlRequests++
 	}
 	if r.First.ok {
-		l.events += len(r.Gaps) + 1
+		l.events += r.Gaps.Len() + 1
 		l.tokens += r.OutputTokens
 	}
 }
@@ -136,7 +141,7 @@ func (l *latencies) summarize(s *Summary) {
 	s.TTFTFromSend = stats.Summarize(l.ttftSend)
 	s.TTFE = stats.Summarize(l.ttfe)
 	s.TPOT = stats.Summarize(l.tpot)
-	s.ITL = stats.Summarize(l.itl)
+	s.ITL = l.itl.Sorted(usPerMs).Summarize()
 	s.E2E = stats.Summarize(l.e2e)
 	s.E2EFromSend = stats.Summarize(l.e2eSend)
 	s.CapWait = stats.Summarize(l.capWait)
@@ -195,20 +200,22 @@ func (r *Record) outputInside(w Window) float64 {
 		}
 		return 0
 	}
-	events := len(r.Gaps) + 1
-	each := float64(r.OutputTokens) / float64(events)
+	each := float64(r.OutputTokens) / float64(r.Gaps.Len()+1)
+	tokens := r.TokensPerEvent
 	inside, at := 0.0, r.First
-	for i := range events {
+	event := func() {
+		n := each
+		if tokens.Len() > 0 {
+			n = float64(tokens.take())
+		}
 		if w.has(at) {
-			if i < len(r.TokensPerEvent) {
-				inside += float64(r.TokensPerEvent[i])
-			} else {
-				inside += each
-			}
+			inside += n
 		}
-		if i < len(r.Gaps) {
-			at.us += r.Gaps[i]
-		}
+	}
+	event()
+	for us := range r.Gaps.All() {
+		at.us += us
+		event()
 	}
 	return inside
 }

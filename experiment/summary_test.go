@@ -108,7 +108,7 @@ func answered(at int64, tokens ...int64) *Record {
 		Last: At(tokens[len(tokens)-1]), End: At(tokens[len(tokens)-1]), PromptAsked: 10, OutputAsked: len(tokens), OutputTokens: len(tokens), Outcome: "ok"}
 	r.PromptTokens = new(10)
 	for i := 1; i < len(tokens); i++ {
-		r.Gaps = append(r.Gaps, tokens[i]-tokens[i-1])
+		r.Gaps.Append(tokens[i] - tokens[i-1])
 	}
 	return r
 }
@@ -128,11 +128,11 @@ func TestThroughputEndsAtTheWindowsEdges(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	late.TokensPerEvent, late.OutputTokens = []int{5, 1}, 6
+	late.TokensPerEvent, late.OutputTokens = Pack(5, 1), 6
 	if got := throughput([]*Record{late}, w, 2); got.OutputTokensPerS != 2.5 || *got.OutputTokensPerSPerGPU != 1.25 {
 		t.Errorf("an event of five tokens: %+v", got)
 	}
-	late.TokensPerEvent = nil
+	late.TokensPerEvent = Packed{}
 	if got := throughput([]*Record{late}, w, 0); got.OutputTokensPerS != 1.5 {
 		t.Errorf("six tokens over two events: %+v", got)
 	}

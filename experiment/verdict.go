@@ -103,20 +103,19 @@ func (v *Verdict) decide(n, over int, p float64, failed int) {
 // taking them for independent would decide too soon. A failed request stands for as many infinite
 // gaps as the others have on average.
 func (v *Verdict) judgeGaps(l Limit, window []*Record) {
-	var gaps []float64
+	var gaps stats.Counts
 	requests, over, failed := 0, 0, 0
 	for _, r := range window {
 		if !r.OK() {
 			failed++
 			continue
 		}
-		if len(r.Gaps) > 0 {
+		if r.Gaps.Len() > 0 {
 			requests++
 		}
-		for _, g := range r.Gaps {
-			ms := float64(g) / 1e3
-			gaps = append(gaps, ms)
-			if ms > l.Value {
+		for us := range r.Gaps.All() {
+			gaps.Add(us)
+			if float64(us)/usPerMs > l.Value {
 				over++
 			}
 		}
@@ -124,13 +123,12 @@ func (v *Verdict) judgeGaps(l Limit, window []*Record) {
 	p, _ := l.P()
 	overRequests := failed
 	if requests > 0 {
-		slices.Sort(gaps)
-		missing := (failed*len(gaps) + requests - 1) / requests
-		if x := stats.QuantileWithMissing(gaps, missing, p); !math.IsInf(x, 0) {
+		missing := (failed*gaps.N() + requests - 1) / requests
+		if x := gaps.Sorted(usPerMs).QuantileWithMissing(missing, p); !math.IsInf(x, 0) {
 			v.Value = &x
 		}
-		// ⌈over / len(gaps) · requests⌉, in whole numbers: a float would round up what is even.
-		overRequests += (over*requests + len(gaps) - 1) / len(gaps)
+		// ⌈over / gaps · requests⌉, in whole numbers: a float would round up what is even.
+		overRequests += (over*requests + gaps.N() - 1) / gaps.N()
 	}
 	v.decide(requests+failed, overRequests, p, failed)
 	if requests == 0 {

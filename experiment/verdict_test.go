@@ -182,7 +182,7 @@ func TestGapsDecideByRequest(t *testing.T) {
 	for range 10 {
 		r := answered(0, 0)
 		for range 100 {
-			r.Gaps = append(r.Gaps, 1000)
+			r.Gaps.Append(1000)
 		}
 		r.Last, r.OutputTokens = At(100_000), 101
 		records = append(records, r)
@@ -289,7 +289,7 @@ func TestVerdictsValueIsTheSummarys(t *testing.T) {
 func TestBufferedAnswersDecideNothing(t *testing.T) {
 	records := requests(120, 0, 1000)
 	for _, r := range records {
-		r.Gaps, r.Last, r.OutputTokens = []int64{0, 0, 0, 0}, r.First, 5
+		r.Gaps, r.Last, r.OutputTokens = Pack(0, 0, 0, 0), r.First, 5
 	}
 	s := Summarize(records, Window{StartUs: 0, EndUs: 1_000_000}, true, nil, 0)
 	for _, limit := range []string{"tpot_p95", "itl_p95"} {

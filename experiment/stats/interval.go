@@ -53,17 +53,21 @@ func unbounded() Interval { return Interval{math.Inf(-1), math.Inf(1)} }
 // values the interval can lie beyond the Quantile of the same sample: the p99 of two values is most likely above both, which is
 // what the interval says, while the Quantile stays between them.
 func QuantileInterval(sorted []float64, p, confidence float64) Interval {
+	return quantileInterval(ascending(sorted), p, confidence)
+}
+
+func quantileInterval(s ranked, p, confidence float64) Interval {
 	iv := unbounded()
-	n := len(sorted)
-	if n == 0 || math.IsNaN(sorted[0]) {
+	n := s.size()
+	if n == 0 || math.IsNaN(s.at(0)) {
 		return iv
 	}
 	lower, upper := intervalRanks(n, p, confidence)
 	if lower >= 1 {
-		iv.Lo = sorted[lower-1]
+		iv.Lo = s.at(lower - 1)
 	}
 	if upper <= n {
-		iv.Hi = sorted[upper-1]
+		iv.Hi = s.at(upper - 1)
 	}
 	return iv
 }

@@ -12,27 +12,58 @@
 // that, so repeats of a whole row say more about its variance than any interval here.
 package stats
 
-import "math"
+import (
+	"iter"
+	"math"
+)
+
+// ranked is a sample in ascending order.
+type ranked interface {
+	size() int
+	at(i int) float64              // the i-th smallest, counted from 0
+	runs() iter.Seq2[float64, int] // the values in that order, each with how often it comes at this place
+}
+
+// ascending is a sorted slice as a sample.
+type ascending []float64
+
+func (a ascending) size() int        { return len(a) }
+func (a ascending) at(i int) float64 { return a[i] }
+
+func (a ascending) runs() iter.Seq2[float64, int] {
+	return func(yield func(float64, int) bool) {
+		for _, x := range a {
+			if !yield(x, 1) {
+				return
+			}
+		}
+	}
+}
 
 // Quantile is the p-quantile of sorted (ascending), by linear interpolation between order statistics: type 7 of Hyndman
 // and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50(4), 1996. It equals
 // numpy.quantile to the last bit for finite values. It is NaN for an empty slice, for p outside [0, 1], and if
 // a value is NaN (slices.Sort puts those first).
 func Quantile(sorted []float64, p float64) float64 {
-	return QuantileWithMissing(sorted, 0, p)
+	return quantile(ascending(sorted), 0, p)
 }
 
 // QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: the
 // failed requests under a contract, which must not improve a percentile by being absent. It is +Inf when
 // the rank falls on a missing value or between a value and a missing one.
 func QuantileWithMissing(sorted []float64, missing int, p float64) float64 {
-	n := len(sorted) + missing
-	if n == 0 || !(p >= 0 && p <= 1) || len(sorted) > 0 && math.IsNaN(sorted[0]) {
+	return quantile(ascending(sorted), missing, p)
+}
+
+func quantile(s ranked, missing int, p float64) float64 {
+	size := s.size()
+	n := size + missing
+	if n == 0 || !(p >= 0 && p <= 1) || size > 0 && math.IsNaN(s.at(0)) {
 		return math.NaN()
 	}
 	at := func(i int) float64 {
-		if i < len(sorted) {
-			return sorted[i]
+		if i < size {
+			return s.at(i)
 		}
 		return math.Inf(1)
 	}

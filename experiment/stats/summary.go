@@ -3,8 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Summary describes one sample, in the unit of its values. Std is the population's standard deviation (ddof 0, as
@@ -31,27 +29,20 @@ const shownConfidence = 0.95
 // gives the same for any order of it. A NaN among the values makes every figure NaN, which JSON refuses: a missing value
 // must be left out, and counted, by the caller.
 func Summarize(values []float64) *Summary {
-	if len(values) == 0 {
-		return nil
-	}
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
+	return summarize(ascending(sorted))
+}
+
+func summarize(sorted ranked) *Summary {
+	if sorted.size() == 0 {
+		return nil
+	}
+	at := func(p float64) float64 { return quantile(sorted, 0, p) }
+	within := func(p float64) Interval { return quantileInterval(sorted, p, shownConfidence) }
 	s := &Summary{
-		N:    len(sorted),
-		Min:  Quantile(sorted, 0),
-		P50:  Quantile(sorted, 0.5),
-		P90:  Quantile(sorted, 0.9),
-		P95:  Quantile(sorted, 0.95),
-		P99:  Quantile(sorted, 0.99),
-		P999: Quantile(sorted, 0.999),
-		Max:  Quantile(sorted, 1),
-		CI95: map[string]Interval{
-			"p50":  QuantileInterval(sorted, 0.5, shownConfidence),
-			"p90":  QuantileInterval(sorted, 0.9, shownConfidence),
-			"p95":  QuantileInterval(sorted, 0.95, shownConfidence),
-			"p99":  QuantileInterval(sorted, 0.99, shownConfidence),
-			"p999": QuantileInterval(sorted, 0.999, shownConfidence),
-		},
+		N: sorted.size(), Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999), Max: at(1),
+		CI95: map[string]Interval{"p50": within(0.5), "p90": within(0.9), "p95": within(0.95), "p99": within(0.99), "p999": within(0.999)},
 	}
 	s.Mean, s.Std = meanStd(sorted)
 	return s
@@ -59,16 +50,41 @@ func Summarize(values []float64) *Summary {
 
 // meanStd gives the mean and the population's standard deviation, with compensated sums in two passes. The values
 // come sorted, so that the result does not depend on the order in which they were measured.
-func meanStd(sorted []float64) (mean, std float64) {
-	n := float64(len(sorted))
-	// Rounding can carry the quotient past the ends of the sample by a bit: the mean of equal values is that value.
-	mean = min(max(floats.SumCompensated(sorted)/n, sorted[0]), sorted[len(sorted)-1])
-	squares := make([]float64, len(sorted))
-	for i, x := range sorted {
-		squares[i] = (x - mean) * (x - mean)
+func meanStd(sorted ranked) (mean, std float64) {
+	n := float64(sorted.size())
+	var sum, squares compensated
+	for x, times := range sorted.runs() {
+		sum.add(x, times)
 	}
-	return mean, math.Sqrt(floats.SumCompensated(squares) / n)
+	// Rounding can carry the quotient past the ends of the sample by a bit: the mean of equal values is that value.
+	mean = min(max(sum.value()/n, sorted.at(0)), sorted.at(sorted.size()-1))
+	for x, times := range sorted.runs() {
+		squares.add((x-mean)*(x-mean), times)
+	}
+	return mean, math.Sqrt(squares.value() / n)
 }
+
+// compensated is a sum that keeps what rounding takes from it: A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
+// Summation endlicher Summen", ZAMM 54 (1974). gonum's takes a slice, which a sample of counts does not have.
+type compensated struct{ sum, lost float64 }
+
+// add adds x so many times.
+func (c *compensated) add(x float64, times int) {
+	product := x * float64(times)
+	if times > 1 {
+		c.lost += math.FMA(x, float64(times), -product) // what the product's rounding took
+	}
+	// The conversions keep the compiler from fusing or reordering.
+	t := float64(c.sum + product)
+	if math.Abs(c.sum) >= math.Abs(product) {
+		c.lost += float64(c.sum-t) + product
+	} else {
+		c.lost += float64(product-t) + c.sum
+	}
+	c.sum = t
+}
+
+func (c *compensated) value() float64 { return c.sum + c.lost }
 
 // Get returns the figure of that name: "mean", "std", "min", "p50", "p90", "p95", "p99", "p999" or "max". It
 // reports false for any other name, and for every name of a nil Summary.

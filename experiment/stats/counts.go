@@ -1,0 +1,116 @@
+package stats
+
+import (
+	"iter"
+	"slices"
+	"sort"
+)
+
+// Counts is an exact sample of whole numbers (stored microseconds): each value with how often it came. A sample of
+// millions, most of them small and many of them equal, takes a few MiB in place of a slice of all and its sorted copy.
+// The zero value is an empty sample.
+type Counts struct {
+	table  []int   // how often the index came; grown to the largest value seen
+	beyond []int64 // the values that have no place in the table, one by one
+	n      int
+}
+
+// tableEnd is where the table of Counts ends: 8 MiB at the most, for gaps of up to a second.
+const tableEnd = 1 << 20
+
+// Add puts x into the sample.
+func (c *Counts) Add(x int64) {
+	c.n++
+	if uint64(x) < uint64(len(c.table)) {
+		c.table[x]++
+		return
+	}
+	c.addFar(x)
+}
+
+// addFar is the rare part of Add.
+func (c *Counts) addFar(x int64) {
+	if x < 0 || x >= tableEnd {
+		c.beyond = append(c.beyond, x)
+		return
+	}
+	grown := make([]int, min(max(1<<12, 2*int(x)), tableEnd))
+	copy(grown, c.table)
+	c.table = grown
+	c.table[x]++
+}
+
+// N is the size of the sample.
+func (c *Counts) N() int { return c.n }
+
+// runs gives the distinct values in ascending order, each with how often it came.
+func (c *Counts) runs() iter.Seq2[int64, int] {
+	slices.Sort(c.beyond)
+	beyond := c.beyond
+	negative, _ := slices.BinarySearch(beyond, 0)
+	return func(yield func(int64, int) bool) {
+		for _, x := range beyond[:negative] {
+			if !yield(x, 1) {
+				return
+			}
+		}
+		for x, n := range c.table {
+			if n > 0 && !yield(int64(x), n) {
+				return
+			}
+		}
+		for _, x := range beyond[negative:] {
+			if !yield(x, 1) {
+				return
+			}
+		}
+	}
+}
+
+// Sorted is the sample in ascending order, each value divided by unit: 1000 makes milliseconds of microseconds.
+func (c *Counts) Sorted(unit float64) Sorted {
+	var s Sorted
+	end := 0
+	for x, n := range c.runs() {
+		end += n
+		s.values = append(s.values, float64(x)/unit)
+		s.ends = append(s.ends, end)
+	}
+	return s
+}
+
+// Sorted is a sample in ascending order, held as runs of equal values. The zero value is an empty one.
+type Sorted struct {
+	values []float64
+	ends   []int // how many of the sample come before the end of the value's run
+}
+
+// Summarize describes the sample as the function of that name does, or returns nil when it is empty.
+func (s Sorted) Summarize() *Summary { return summarize(s) }
+
+// QuantileWithMissing is the quantile of the sample and of `missing` further values that rank as +Inf.
+func (s Sorted) QuantileWithMissing(missing int, p float64) float64 { return quantile(s, missing, p) }
+
+// size is the size of the sample.
+func (s Sorted) size() int {
+	if len(s.ends) == 0 {
+		return 0
+	}
+	return s.ends[len(s.ends)-1]
+}
+
+// at is the i-th smallest value, counted from 0.
+func (s Sorted) at(i int) float64 { return s.values[sort.SearchInts(s.ends, i+1)] }
+
+// runs gives the values, each with the number of its kind.
+func (s Sorted) runs() iter.Seq2[float64, int] {
+	return func(yield func(float64, int) bool) {
+		before := 0
+		for i, x := range s.values {
+			if !yield(x, s.ends[i]-before) {
+				return
+			}
+			before = s.ends[i]
+		}
+	}
+}
