@@ -24,7 +24,7 @@ func (m *mistakes) add(key, problem, hint string) {
 }
 
 // decode reads a contract as the matrix gives it.
-func decode(t *testing.T, text string) (Contract, mistakes) {
+func decode(t testing.TB, text string) (Contract, mistakes) {
 	t.Helper()
 	var table map[string]any
 	if _, err := toml.Decode(text, &table); err != nil {

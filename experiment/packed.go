@@ -21,7 +21,7 @@ func Pack[T int | int64](xs ...T) Packed {
 	var room packing
 	p := Packed{b: room[:0]}
 	for _, x := range xs {
-		p.Append(int64(x))
+		p = p.Append(int64(x))
 	}
 	return p.clone()
 }
@@ -29,10 +29,9 @@ func Pack[T int | int64](xs ...T) Packed {
 // packing is where a list is made, on the stack: most fit, and are then allocated once and to size.
 type packing [4 << 10]byte
 
-// Append adds an entry at the end.
-func (p *Packed) Append(x int64) {
-	p.b = binary.AppendUvarint(p.b, uint64(x))
-	p.n++
+// Append gives the list with one more entry at its end; as with the built-in append, p itself is used up.
+func (p Packed) Append(x int64) Packed {
+	return Packed{b: binary.AppendUvarint(p.b, uint64(x)), n: p.n + 1}
 }
 
 // clone is a copy without spare room.
@@ -52,7 +51,12 @@ func (p Packed) IsZero() bool { return p.n == 0 }
 // All gives the entries in their order.
 func (p Packed) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
-		for p.n > 0 && yield(p.take()) {
+		for b := p.b; len(b) > 0; {
+			x, n := binary.Uvarint(b)
+			b = b[n:]
+			if !yield(int64(x)) {
+				return
+			}
 		}
 	}
 }
@@ -100,7 +104,7 @@ func (p *Packed) UnmarshalJSON(text []byte) error {
 		if err != nil {
 			return fmt.Errorf("reading a list of numbers: entry %d: %w", q.n+1, err)
 		}
-		q.Append(x)
+		q = q.Append(x)
 	}
 	*p = q.clone()
 	return nil

@@ -290,6 +290,15 @@ func TestGapsSumToLastMinusFirst(t *testing.T) {
 	})
 }
 
+func TestMicrosRoundsAsTimeDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := time.Duration(rapid.OneOf(rapid.Int64Range(-3000, 3000), rapid.Int64Range(-1<<60, 1<<60)).Draw(t, "ns"))
+		if got, want := micros(d), int64(d.Round(time.Microsecond)/time.Microsecond); got != want {
+			t.Fatalf("%d ns are %d µs, want %d", d, got, want)
+		}
+	})
+}
+
 func TestRecordOfAJob(t *testing.T) {
 	job := load.Job{
 		Request: workload.Request{Index: 17, Class: "chat", Input: 256, Output: 4}, Phase: load.Window,

@@ -367,7 +367,7 @@ func roundGaps(first time.Duration, gaps []time.Duration) Packed {
 	for _, g := range gaps {
 		at += g
 		now := micros(at)
-		out.Append(now - before)
+		out = out.Append(now - before)
 		before = now
 	}
 	return out.clone()
@@ -381,7 +381,13 @@ func offset(d time.Duration) Micros {
 }
 
 // micros rounds to the nearest µs.
-func micros(d time.Duration) int64 { return int64(d.Round(time.Microsecond) / time.Microsecond) }
+func micros(d time.Duration) int64 {
+	const half = time.Microsecond / 2
+	if d < 0 {
+		return int64((d - half) / time.Microsecond)
+	}
+	return int64((d + half) / time.Microsecond)
+}
 
 // Interrupted says that an error of Run means that the user, not the server, ended the row.
 func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }

@@ -237,7 +237,7 @@ func atOnce(records []*Record, w Window, span func(*Record) (from, to Micros)) C
 		at   int64
 		step int
 	}
-	var edges []edge
+	edges := make([]edge, 0, 2*len(records))
 	for _, r := range records {
 		if from, to := span(r); from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
 			edges = append(edges, edge{max(from.us, w.StartUs), 1}, edge{min(to.us, w.EndUs), -1})

@@ -108,7 +108,7 @@ func answered(at int64, tokens ...int64) *Record {
 		Last: At(tokens[len(tokens)-1]), End: At(tokens[len(tokens)-1]), PromptAsked: 10, OutputAsked: len(tokens), OutputTokens: len(tokens), Outcome: "ok"}
 	r.PromptTokens = new(10)
 	for i := 1; i < len(tokens); i++ {
-		r.Gaps.Append(tokens[i] - tokens[i-1])
+		r.Gaps = r.Gaps.Append(tokens[i] - tokens[i-1])
 	}
 	return r
 }

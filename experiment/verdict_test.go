@@ -182,7 +182,7 @@ func TestGapsDecideByRequest(t *testing.T) {
 	for range 10 {
 		r := answered(0, 0)
 		for range 100 {
-			r.Gaps.Append(1000)
+			r.Gaps = r.Gaps.Append(1000)
 		}
 		r.Last, r.OutputTokens = At(100_000), 101
 		records = append(records, r)
