@@ -167,6 +167,9 @@ func measure(t *testing.T, text string) string {
 func TestSchemasOfARun(t *testing.T) {
 	compiled := compile(t)
 	full, faulty := collect(t, measure(t, stated)), collect(t, measure(t, bare))
+	if n := len(full["telemetry"]); n < 6 {
+		t.Errorf("the stated run left %d samples of its client", n)
+	}
 	if n := len(full["row"]); n != 6 || len(full["run"]) != 1 || len(full["record"]) < 40 {
 		t.Errorf("the stated run left %d rows, %d manifests and %d records", n, len(full["run"]), len(full["record"]))
 	}
@@ -216,6 +219,13 @@ func refuse(t *testing.T, compiled map[string]*jsonschema.Schema, valid document
 		{"doubts as null", "row", func(d any) { at(d)["doubts"] = nil }, "/doubts"},
 		{"no bound", "row", func(d any) { delete(at(d), "bound") }, "bound"},
 		{"no date", "row", func(d any) { at(d)["started_at"] = "yesterday" }, "/started_at"},
+
+		{"later version", "telemetry", func(d any) { at(d)["schema"] = "bench/telemetry/v2" }, "/schema"},
+		{"unknown source", "telemetry", func(d any) { at(d)["source"] = "moon" }, "/source"},
+		{"no time", "telemetry", func(d any) { delete(at(d), "t_us") }, "t_us"},
+		{"absent figure as null", "telemetry", func(d any) { at(d)["fds"] = nil }, "/fds"},
+		{"half a bucket", "telemetry", func(d any) { at(d)["sched_us"] = []any{[]any{64}} }, "/sched_us/0"},
+		{"unknown figure", "telemetry", func(d any) { at(d)["load"] = 1 }, "load"},
 
 		{"state", "run", func(d any) { at(d)["state"] = "finished" }, "/state"},
 		{"later version", "run", func(d any) { at(d)["schema"] = "bench/run/v2" }, "/schema"},

@@ -22,6 +22,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/load"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 )
 
@@ -36,6 +37,7 @@ var schemas = []struct {
 	{"run", experiment.Manifest{}},
 	{"row", experiment.Row{}},
 	{"record", experiment.Record{}},
+	{"telemetry", telemetry.Sample{}},
 }
 
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
@@ -64,6 +66,8 @@ var closed = map[string][]any{
 	"experiment.Record.phase":           {experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
 	"experiment.Record.outcome":         {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},
 	"experiment.TargetInfo.prompt_form": {"token_ids", "text"},
+	"telemetry.Sample.schema":           {telemetry.Schema},
+	"telemetry.Sample.source":           {telemetry.SourceClient},
 }
 
 // maybeNull are lists that are null where there is nothing; all other lists and maps are empty then.
@@ -212,6 +216,8 @@ func collect(t *testing.T, dir string) documents {
 			found["row"] = append(found["row"], text)
 		case strings.HasSuffix(e.Name(), ".requests.jsonl.zst"):
 			found["record"] = append(found["record"], lines(t, text)...)
+		case strings.HasSuffix(e.Name(), ".telemetry.jsonl.zst"):
+			found["telemetry"] = append(found["telemetry"], lines(t, text)...)
 		}
 	}
 	return found

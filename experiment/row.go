@@ -5,6 +5,7 @@ import (
 
 	"bench/experiment/roofline"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 )
 
 // Schemas of the files of a run; a reader refuses what it does not know.
@@ -41,9 +42,10 @@ type Row struct {
 	Bound    *RowBound          `json:"bound"` // null: no model or hardware to compute it from; see bound_missing
 	NoBound  string             `json:"bound_missing,omitempty"`
 
-	Server   ServerState    `json:"server"`             // what the server said of itself during this row
-	Sampling map[string]any `json:"sampling"`           // the constant part of every request body, as sent
-	Omitted  []string       `json:"omitted_parameters"` // request fields that the server refused, and that were left out
+	Client   *telemetry.Usage `json:"client,omitempty"`   // what this machine was seen to do in the window; absent: too short for a sample
+	Server   ServerState      `json:"server"`             // what the server said of itself during this row
+	Sampling map[string]any   `json:"sampling"`           // the constant part of every request body, as sent
+	Omitted  []string         `json:"omitted_parameters"` // request fields that the server refused, and that were left out
 }
 
 // Clock says which clock stamped the tokens, and what the other one would have added.

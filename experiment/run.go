@@ -17,6 +17,7 @@ import (
 
 	"bench/experiment/load"
 	"bench/experiment/openai"
+	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 )
 
@@ -33,7 +34,9 @@ type Try struct {
 	Salt   string // makes its prompts unlike those of every other try
 	Bounds Bounds
 	// Each takes every record as its request ends; an error ends the row. The record must not be kept.
-	Each     func(*Record) error
+	Each func(*Record) error
+	// Sample takes the samples of the client when the load is over; nil = nobody keeps them.
+	Sample   func(*telemetry.Sample) error
 	Progress *Progress // nil = nobody looks
 }
 
@@ -67,12 +70,14 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		return nil, ctx.Err() // a server that can't be reached shows in the records
 	}
 	m := &measurement{t: t, e: e, d: d}
+	stop := m.watch(ctx)
 	measured, err := load.Run(ctx, load.Config{
 		Load: t.Spec.Load, Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
 		Encode: d.encode(enc),
 		Send:   m.send,
 		Each:   m.each,
 	})
+	samples := stop()
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +85,9 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	row.Window = Window{StartUs: micros(measured.Start), EndUs: micros(measured.End)}
 	row.ServerLost = m.lost >= fewestLost
 	e.clock(m)
+	if err := e.sampled(samples, measured.Epoch, t); err != nil {
+		return nil, err
+	}
 	e.conclude(s.Target, t.Bounds)
 	return row, nil
 }
@@ -153,6 +161,7 @@ type measurement struct {
 	lagSum, lagMax time.Duration
 	header         sync.Once
 	failing        atomic.Int64 // failures since the last success
+	lag            atomic.Int64 // the largest since the last sample of the client, ns; noLag = none
 	lost           int          // connect failures since the last request that reached the server
 }
 
@@ -211,6 +220,7 @@ func (m *measurement) each(job *load.Job) error {
 	}
 	m.kernel += job.Result.KernelStamps
 	m.user += job.Result.UserStamps
+	m.late(job.Ready, job.Result.Sent)
 	m.lagSum += job.Result.ReadLagSum
 	m.lagMax = max(m.lagMax, job.Result.ReadLag)
 	if job.Result.Header != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +21,8 @@ const (
 	manifestFile  = "run.json"
 	lockFile      = ".lock"
 	recordsSuffix = ".requests.jsonl.zst"
+
+	telemetrySuffix = ".telemetry.jsonl.zst"
 )
 
 // directory is a run's place on disk.
@@ -145,7 +148,7 @@ func (d directory) setAside(into string) error {
 	}
 	for _, id := range ids {
 		// The summary goes last: as long as it is there, the row is found again.
-		for _, name := range []string{id + recordsSuffix, id + ".json"} {
+		for _, name := range []string{id + recordsSuffix, id + telemetrySuffix, id + ".json"} {
 			err := os.Rename(d.file(name), filepath.Join(d.file(into), name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("setting rows aside: %w", err)
@@ -163,35 +166,34 @@ func (d directory) discard() {
 	_ = os.Remove(d.path) // fails if there is anything else in it
 }
 
-// recordFile is the evidence of the row in progress.
-type recordFile struct {
+// stream is a file of the row in progress that is written line by line, by a W.
+type stream[W io.Closer] struct {
 	dir  directory
 	name string
 	f    *os.File
-	w    *experiment.RecordWriter
+	w    W
 }
 
-// createRecords begins a row's records, over what a cut attempt left.
-func (d directory) createRecords(id string) (*recordFile, error) {
-	name := id + recordsSuffix
+// begin starts a stream of a row, over what a cut attempt left.
+func begin[W io.Closer](d directory, name string, writer func(io.Writer) (W, error)) (*stream[W], error) {
 	f, err := os.Create(d.file(name + partial))
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", name, err)
 	}
-	w, err := experiment.NewRecordWriter(f)
+	w, err := writer(f)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &recordFile{d, name, f, w}, nil
+	return &stream[W]{d, name, f, w}, nil
 }
 
-// finish makes the records whole.
-func (r *recordFile) finish() error {
-	if err := errors.Join(r.w.Close(), r.f.Sync(), r.f.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", r.name, err)
+// finish makes the file whole.
+func (s *stream[W]) finish() error {
+	if err := errors.Join(s.w.Close(), s.f.Sync(), s.f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", s.name, err)
 	}
-	return r.dir.commit(r.name)
+	return s.dir.commit(s.name)
 }
 
 // abandon leaves what there is as a partial file.
-func (r *recordFile) abandon() { _ = errors.Join(r.w.Close(), r.f.Close()) }
+func (s *stream[W]) abandon() { _ = errors.Join(s.w.Close(), s.f.Close()) }

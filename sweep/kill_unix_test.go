@@ -86,10 +86,13 @@ func TestKillAndResume(t *testing.T) {
 		t.Error(diff)
 	}
 	after := files(t, dir)
-	for _, name := range tinyFiles[:5] {
+	for _, name := range tinyFiles[:7] {
 		if before[name] != after[name] {
 			t.Errorf("%s was touched", name)
 		}
+	}
+	if _, left := after["c-r1"+telemetrySuffix+partial]; left {
+		t.Error("the telemetry of the cut attempt is still there")
 	}
 	if _, left := after["c-r1"+recordsSuffix+partial]; left || again.Manifest.State != "done" {
 		t.Errorf("after the resume: %s", again.Manifest.State)

@@ -43,7 +43,7 @@ func TestInterruptAndResume(t *testing.T) {
 	if m.State != "interrupted" || states(m) != "a-r1 done, b-r1 done, c-r1 planned, d-r1 planned" || m.Attempts[0].Ended != "interrupted" {
 		t.Errorf("%s: %s", m.State, states(m))
 	}
-	if diff := cmp.Diff(append(slices.Clone(tinyFiles[:5]), "c-r1.requests.jsonl.zst.partial", "run.json"), names(t, result.Dir)); diff != "" {
+	if diff := cmp.Diff(append(slices.Clone(tinyFiles[:7]), "c-r1.requests.jsonl.zst.partial", "c-r1.telemetry.jsonl.zst.partial", "run.json"), names(t, result.Dir)); diff != "" {
 		t.Error(diff)
 	}
 	before := files(t, result.Dir)
@@ -53,7 +53,7 @@ func TestInterruptAndResume(t *testing.T) {
 		t.Error(diff)
 	}
 	after := files(t, again.Dir)
-	for _, name := range tinyFiles[:5] {
+	for _, name := range tinyFiles[:7] {
 		if before[name] != after[name] {
 			t.Errorf("%s was touched", name)
 		}
@@ -87,7 +87,7 @@ func TestResumeAfterEdits(t *testing.T) {
 		{"what is only said is no change", tiny + "expect = \"little\"\n",
 			"a-r1 done, b-r1 done", []string{"a-r1.json", "b-r1.json"}, []string{"started", "kept a-r1", "kept b-r1"}},
 		{"a changed row runs anew", strings.Replace(tiny, "requests = 10", "requests = 11", 1),
-			"a-r1 done, b-r1 done", []string{"a-r1.json", "a-r1.requests.jsonl.zst"}, []string{"started", "kept a-r1", "begun b-r1", "finished b-r1"}},
+			"a-r1 done, b-r1 done", []string{"a-r1.json", "a-r1.requests.jsonl.zst", "a-r1.telemetry.jsonl.zst"}, []string{"started", "kept a-r1", "begun b-r1", "finished b-r1"}},
 		{"an added point runs, a point without values is removed", strings.Replace(tiny, "rate = 200", "rate = [200, 300]", 1),
 			"a-r1 done, b,rate=200-r1 done, b,rate=300-r1 done, b-r1 removed", []string{"a-r1.json"},
 			[]string{"started", "kept a-r1", "begun b,rate=200-r1", "finished b,rate=200-r1", "begun b,rate=300-r1", "finished b,rate=300-r1"}},
@@ -165,7 +165,7 @@ func TestServerChange(t *testing.T) {
 			t.Errorf("%s set aside is not what it was", name)
 		}
 	}
-	if n := len(files(t, aside)); n != 4 {
+	if n := len(files(t, aside)); n != 6 {
 		t.Errorf("%d files set aside", n)
 	}
 }

@@ -170,20 +170,26 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 	if err := os.Remove(r.dir.file(p.ID + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("replacing %s: %w", p.ID, err)
 	}
-	records, err := r.dir.createRecords(p.ID)
+	records, err := begin(r.dir, p.ID+recordsSuffix, experiment.NewRecordWriter)
 	if err != nil {
+		return nil, err
+	}
+	samples, err := begin(r.dir, p.ID+telemetrySuffix, experiment.NewTelemetryWriter)
+	if err != nil {
+		records.abandon()
 		return nil, err
 	}
 	progress := &experiment.Progress{}
 	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
 	row, err := r.Server.Run(ctx, experiment.Try{
-		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Progress: progress,
+		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write, Progress: progress,
 	})
 	if err != nil {
 		records.abandon()
+		samples.abandon()
 		return nil, r.full(err)
 	}
-	if err := records.finish(); err != nil {
+	if err := errors.Join(samples.finish(), records.finish()); err != nil {
 		return nil, r.full(err)
 	}
 	row.SpecHash = p.SpecHash

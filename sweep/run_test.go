@@ -165,7 +165,8 @@ func log(into *[]string) func(Event) {
 	}
 }
 
-var tinyFiles = []string{".lock", "a-r1.json", "a-r1.requests.jsonl.zst", "b-r1.json", "b-r1.requests.jsonl.zst", "run.json"}
+var tinyFiles = []string{".lock", "a-r1.json", "a-r1.requests.jsonl.zst", "a-r1.telemetry.jsonl.zst",
+	"b-r1.json", "b-r1.requests.jsonl.zst", "b-r1.telemetry.jsonl.zst", "run.json"}
 
 func TestRun(t *testing.T) {
 	base, _ := startMock(t, mock.Config{})

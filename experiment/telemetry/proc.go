@@ -1,0 +1,145 @@
+package telemetry
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// core is what one core did since the start of the machine, in the kernel's ticks.
+type core struct{ busy, idle, steal float64 }
+
+// since is the difference; iowait, which is in idle, may fall (proc_stat(5)).
+func (c core) since(before core) core {
+	return core{max(0, c.busy-before.busy), max(0, c.idle-before.idle), max(0, c.steal-before.steal)}
+}
+
+// sockets are those of the network namespace; nil = not told.
+type sockets struct{ used, timeWait *int }
+
+// segments are counters of TCP in the network namespace; nil = not told.
+type segments struct{ out, in, again, timeouts, outOfOrder *int64 }
+
+// parseCores reads /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice, of
+// which guest time is in user already.
+func parseCores(into []core, text []byte) []core {
+	for line := range bytes.Lines(text) {
+		name, rest, _ := bytes.Cut(line, []byte(" "))
+		if !bytes.HasPrefix(name, []byte("cpu")) {
+			break // the first lines are the cores', and interrupts make the others long
+		}
+		if len(name) == len("cpu") {
+			continue // all together
+		}
+		var x [8]float64
+		for i, word := range bytes.Fields(rest) {
+			if i == len(x) {
+				break
+			}
+			n, err := strconv.ParseUint(string(word), 10, 64)
+			if err != nil {
+				return nil
+			}
+			x[i] = float64(n)
+		}
+		into = append(into, core{busy: x[0] + x[1] + x[2] + x[5] + x[6], idle: x[3] + x[4], steal: x[7]})
+	}
+	return into
+}
+
+// parseDelay reads /proc/<pid>/task/<tid>/schedstat: time on a core, time ready without one, slices.
+func parseDelay(text []byte) (delay time.Duration, ok bool) {
+	words := bytes.Fields(text)
+	if len(words) < 2 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(words[1]), 10, 64)
+	return time.Duration(n), err == nil && n >= 0
+}
+
+// parseSockets reads /proc/net/sockstat and sockstat6; the second has no more than the sockets in use.
+func parseSockets(v4, v6 []byte) sockets {
+	s := sockets{used: stat(v4, "TCP:", "inuse"), timeWait: stat(v4, "TCP:", "tw")}
+	if more := stat(v6, "TCP6:", "inuse"); s.used != nil && more != nil {
+		s.used = new(*s.used + *more)
+	}
+	return s
+}
+
+// stat is the number behind a word of a line.
+func stat(text []byte, line, word string) *int {
+	for l := range bytes.Lines(text) {
+		words := strings.Fields(string(l))
+		if len(words) == 0 || words[0] != line {
+			continue
+		}
+		for i := 1; i+1 < len(words); i += 2 {
+			if words[i] != word {
+				continue
+			}
+			if n, err := strconv.Atoi(words[i+1]); err == nil && n >= 0 {
+				return &n
+			}
+		}
+	}
+	return nil
+}
+
+// parseSegments reads /proc/net/snmp and /proc/net/netstat.
+func parseSegments(snmp, netstat []byte) segments {
+	var s segments
+	pick(snmp, "Tcp:", map[string]**int64{"OutSegs": &s.out, "InSegs": &s.in, "RetransSegs": &s.again})
+	pick(netstat, "TcpExt:", map[string]**int64{"TCPTimeouts": &s.timeouts, "TCPOFOQueue": &s.outOfOrder})
+	return s
+}
+
+// pick takes counters out of a pair of lines, of which the first holds the names.
+func pick(text []byte, group string, want map[string]**int64) {
+	var names []byte
+	for line := range bytes.Lines(text) {
+		rest, ok := bytes.CutPrefix(line, []byte(group))
+		switch {
+		case !ok:
+			continue
+		case names == nil:
+			names = rest
+			continue
+		}
+		for name := range bytes.FieldsSeq(names) {
+			var word []byte
+			word, rest = firstWord(rest)
+			into := want[string(name)]
+			if into == nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(string(word), 10, 64); err == nil && n >= 0 {
+				*into = &n
+			}
+		}
+		return
+	}
+}
+
+// firstWord cuts a text behind its first word.
+func firstWord(text []byte) (word, rest []byte) {
+	text = bytes.TrimLeft(text, " ")
+	if i := bytes.IndexAny(text, " \n"); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, nil
+}
+
+// parsePorts reads /proc/sys/net/ipv4/ip_local_port_range: how many ports it has; 0 = not told.
+func parsePorts(text []byte) int {
+	words := bytes.Fields(text)
+	if len(words) != 2 {
+		return 0
+	}
+	from, err1 := strconv.ParseUint(string(words[0]), 10, 16)
+	to, err2 := strconv.ParseUint(string(words[1]), 10, 16)
+	if err1 != nil || err2 != nil || to < from {
+		return 0
+	}
+	return int(to - from + 1)
+}

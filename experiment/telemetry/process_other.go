@@ -1,0 +1,9 @@
+//go:build !unix
+
+package telemetry
+
+import "time"
+
+func processTime() (user, system *time.Duration) { return nil, nil }
+
+func fileLimit() int { return 0 }

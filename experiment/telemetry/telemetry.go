@@ -1,0 +1,108 @@
+// Package telemetry says how the machines of a row fared while it ran. So far that is the client's own:
+// Watch samples it, each Sample is the difference of two readings of what the system and the Go runtime
+// count, and Summarize makes of the samples of the window what a row can be doubted for. Limits are what
+// the system allows the process; they are read before anything is sent.
+//
+// It judges nothing, and a sample never makes up a figure: what the system does not tell is absent.
+package telemetry
+
+import (
+	"context"
+	"time"
+)
+
+// Schema of the lines of <row>.telemetry.jsonl.zst.
+const Schema = "bench/telemetry/v1"
+
+// SourceClient marks the samples of the machine that measures.
+const SourceClient = "client"
+
+// Sample is what happened to the client in one interval, and how it stood at its end: one line of
+// <row>.telemetry.jsonl.zst. What the system does not tell is absent; nothing is 0 for that.
+// Figures marked "machine" are of all its processes, or of the container's network.
+type Sample struct {
+	Schema string `json:"schema,omitempty"` // on a file's first sample only
+	Source string `json:"source"`           // who is sampled
+
+	At   time.Time `json:"-"`                 // end of the interval, by the monotonic clock
+	TUs  int64     `json:"t_us"`              // end of the interval, from the row's epoch; negative = before the load began
+	Span int64     `json:"span_us"`           // length of the interval
+	Cost *float64  `json:"cost_us,omitempty"` // CPU time that this sample took
+
+	UserCores   *float64  `json:"user_cores,omitempty"`   // CPU seconds of the process per second, in user mode
+	SystemCores *float64  `json:"system_cores,omitempty"` // the same, in the kernel
+	RunDelay    *float64  `json:"run_delay,omitempty"`    // threads of the process that were ready and had no core, on average
+	Threads     *int      `json:"threads,omitempty"`      // of the process
+	CoreBusy    []float64 `json:"core_busy,omitempty"`    // machine: share of the time in which each core was not idle
+	Steal       *float64  `json:"steal,omitempty"`        // machine: share of the cores' time that the hypervisor gave to others
+
+	// Sched is how long goroutines that could run waited to run: [upper edge in µs, how many], by the
+	// runtime's buckets, which are up to 25 % wide. Percentiles are upper edges.
+	Sched     [][2]float64 `json:"sched_us,omitempty"`
+	SchedP50  *float64     `json:"sched_p50_ms,omitempty"`
+	SchedP99  *float64     `json:"sched_p99_ms,omitempty"`
+	SchedMax  *float64     `json:"sched_max_ms,omitempty"`
+	GCs       int          `json:"gcs"`         // garbage collections that ended
+	GCPauses  float64      `json:"gc_pause_ms"` // in which the world was stopped for them, sum
+	GCLongest float64      `json:"gc_pause_max_ms"`
+	HeapMiB   float64      `json:"heap_mib"` // objects, live and not yet swept
+	Routines  int          `json:"goroutines"`
+
+	Files       *int   `json:"fds,omitempty"`           // open file descriptors of the process
+	Sockets     *int   `json:"tcp_sockets,omitempty"`   // machine: TCP sockets in use
+	TimeWait    *int   `json:"tcp_time_wait,omitempty"` // machine: closed ones that still hold their port
+	SegmentsOut *int64 `json:"segments_out,omitempty"`  // machine: TCP segments sent
+	SegmentsIn  *int64 `json:"segments_in,omitempty"`   // machine: TCP segments received
+	Retransmits *int64 `json:"retransmits,omitempty"`   // machine: TCP segments sent again
+	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`  // machine: retransmission timers that ran out
+	OutOfOrder  *int64 `json:"out_of_order,omitempty"`  // machine: segments that came before one that was sent earlier: a sign of loss on the way here
+
+	InFlight *int     `json:"in_flight,omitempty"`  // requests sent and not over
+	Ended    *int     `json:"ended,omitempty"`      // requests that ended
+	LagMax   *float64 `json:"lag_max_ms,omitempty"` // of those that ended; absent: none was sent
+}
+
+// Load is what the caller knows of its requests.
+type Load struct {
+	InFlight int           // now
+	Ended    int           // since the start
+	LagMax   time.Duration // the largest since the last call; negative = none
+}
+
+const (
+	// every is short enough that a stall of a second shows, and long enough to be cheap.
+	every = 250 * time.Millisecond
+	// share is what sampling may take of a core: beyond it the interval grows. Large machines have
+	// large files to read.
+	share = 0.002
+	// rarest is the longest interval, whatever it costs.
+	rarest = 5 * time.Second
+)
+
+// Watch samples this process and its machine until ctx ends, and then once more. each takes the
+// samples, in order, from the caller's goroutine; it may keep them. load is asked for each sample; nil
+// = there is none.
+func Watch(ctx context.Context, load func() Load, each func(Sample)) {
+	s := newSystem("/proc")
+	defer s.close()
+	before, now := new(reading), new(reading)
+	s.read(before, load)
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			ended = true
+		}
+		s.read(now, load)
+		each(difference(before, now))
+		timer.Reset(pause(now.cost))
+		before, now = now, before
+	}
+}
+
+// pause is how long to wait after a sample that took so much CPU time; 0 = not known.
+func pause(cost time.Duration) time.Duration {
+	return min(max(every, time.Duration(float64(cost)/share)), rarest)
+}

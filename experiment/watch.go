@@ -1,0 +1,67 @@
+package experiment
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"bench/experiment/openai"
+	"bench/experiment/telemetry"
+)
+
+// NewTelemetryWriter writes the samples of a row to w, which stays the caller's to close.
+func NewTelemetryWriter(w io.Writer) (*telemetry.Writer, error) { return telemetry.NewWriter(w) }
+
+// watch samples the client until stop is called, which gives the samples. They are kept in memory: what
+// is written while a row runs would be load of its own.
+func (m *measurement) watch(ctx context.Context) (stop func() []telemetry.Sample) {
+	ctx, cancel := context.WithCancel(ctx)
+	var samples []telemetry.Sample
+	done := make(chan struct{})
+	m.lag.Store(noLag)
+	go func() {
+		defer close(done)
+		telemetry.Watch(ctx, m.load, func(s telemetry.Sample) { samples = append(samples, s) })
+	}()
+	return func() []telemetry.Sample {
+		cancel()
+		<-done
+		return samples
+	}
+}
+
+const noLag = -1
+
+// load is what the requests do now; for the watch.
+func (m *measurement) load() telemetry.Load {
+	done := m.t.Progress.Done.Load()
+	return telemetry.Load{
+		InFlight: int(max(0, m.t.Progress.Sent.Load()-done)), Ended: int(done),
+		LagMax: time.Duration(m.lag.Swap(noLag)),
+	}
+}
+
+// late notes the lag of a request that is over.
+func (m *measurement) late(ready, sent time.Duration) {
+	if ready == openai.Never || sent == openai.Never {
+		return
+	}
+	lag := int64(sent - ready)
+	for old := m.lag.Load(); lag > old && !m.lag.CompareAndSwap(old, lag); old = m.lag.Load() {
+	}
+}
+
+// sampled gives the samples their offsets, the row what they say of its window, and the caller the samples.
+func (e *evidence) sampled(samples []telemetry.Sample, epoch time.Time, t Try) error {
+	for i := range samples {
+		samples[i].TUs = micros(samples[i].At.Sub(epoch))
+		if t.Sample == nil {
+			continue
+		}
+		if err := t.Sample(&samples[i]); err != nil {
+			return err
+		}
+	}
+	e.Client = telemetry.Summarize(samples, e.Window.StartUs, e.Window.EndUs)
+	return nil
+}
