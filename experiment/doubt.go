@@ -45,6 +45,8 @@ var checks = []struct {
 	{"short", checkShort},
 	{"few_samples", checkSamples},
 	{"client_bound", checkLag},
+	{"client_cpu", checkClient},
+	{"network", checkNetwork},
 	{"connections", checkConnections},
 	{"stamps", checkStamps},
 	{"rate_not_achieved", checkRate},
@@ -80,6 +82,14 @@ func (e *evidence) doubt() {
 const tolerated = 0.01
 
 func checkErrors(e *evidence) finding {
+	f := e.checkOutcomes()
+	if command := e.scarce(); f.problem != "" && command != "" {
+		f.hint = "this machine's limit was reached: " + command + ", then run again"
+	}
+	return f
+}
+
+func (e *evidence) checkOutcomes() finding {
 	q := e.Summary.Requests
 	switch {
 	case q.Planned == 0 && e.AllFailed():

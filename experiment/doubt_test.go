@@ -8,6 +8,7 @@ import (
 
 	"bench/experiment/load"
 	"bench/experiment/roofline"
+	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 )
 
@@ -28,6 +29,8 @@ func flawless() *evidence {
 	}
 	e.Clock = Clock{Stamps: "kernel", KernelStamps: 200}
 	e.Bound = &RowBound{TPOT: roofline.Bound{FloorMs: 1}}
+	e.Client = &telemetry.Usage{Samples: 4, SpanS: 1, MaxProcs: 2, CPUMean: new(0.5), Steal: new(0.0), SchedP99: new(5.0),
+		SegmentsOut: new(int64(5000)), SegmentsIn: new(int64(5000)), Retransmits: new(int64(0)), OutOfOrder: new(int64(0))}
 	return e
 }
 
@@ -134,6 +137,24 @@ func TestDoubts(t *testing.T) {
 		{"connections", "no time to speak of", each(func(r *Record) { r.ConnectUs = new(int64(50)) }), passed, ""},
 		{"connections", "nothing completed", fail(100, "connect"), impossible, ""},
 		{"client_bound", "nothing completed", fail(100, "status"), impossible, ""},
+		{"client_cpu", "nine tenths of its cores", func(e *evidence) { e.Client.CPUMean = new(1.8) }, passed, ""},
+		{"client_cpu", "more", func(e *evidence) { e.Client.CPUMean = new(1.81) }, failed, "the client used 1.81 of the 2 cores that it may use"},
+		{"client_cpu", "stolen, one in twenty", func(e *evidence) { e.Client.Steal = new(0.05) }, passed, ""},
+		{"client_cpu", "more of it", func(e *evidence) { e.Client.Steal = new(0.06) }, failed, "took 6 % of the cores' time"},
+		{"client_cpu", "late readers, stamped by the kernel", func(e *evidence) { e.Client.SchedP99 = new(9.0) }, passed, ""},
+		{"client_cpu", "late readers that stamp", func(e *evidence) { e.Clock = Clock{UserStamps: 200}; e.Client.SchedP99 = new(1.01) }, failed, "waited up to 1.01 ms (p99)"},
+		{"client_cpu", "1 ms", func(e *evidence) { e.Clock = Clock{UserStamps: 200}; e.Client.SchedP99 = new(1.0) }, passed, ""},
+		{"client_cpu", "no sample", func(e *evidence) { e.Client = nil }, impossible, ""},
+		{"client_cpu", "less than a second", func(e *evidence) { e.Client.Samples = 3; e.Client.CPUMean = new(2.0) }, impossible, ""},
+		{"client_cpu", "a system that does not tell", func(e *evidence) { e.Client.CPUMean = nil }, impossible, ""},
+		{"network", "one in a thousand", func(e *evidence) { e.Client.Retransmits = new(int64(5)) }, passed, ""},
+		{"network", "more", func(e *evidence) { e.Client.Retransmits = new(int64(6)) }, failed, "6 of 5000 TCP segments were sent again"},
+		{"network", "few of very few", func(e *evidence) { e.Client.SegmentsOut, e.Client.Retransmits = new(int64(100)), new(int64(4)) }, passed, ""},
+		{"network", "out of order", func(e *evidence) { e.Client.OutOfOrder = new(int64(6)) }, failed, "6 of 5000 TCP segments came out of order"},
+		{"network", "order not told", func(e *evidence) { e.Client.OutOfOrder = nil }, passed, ""},
+		{"network", "not told", func(e *evidence) { e.Client.Retransmits = nil }, impossible, ""},
+		{"network", "nothing was sent", func(e *evidence) { e.Client.SegmentsOut = new(int64(0)) }, impossible, ""},
+		{"network", "no sample", func(e *evidence) { e.Client = nil }, impossible, ""},
 		{"stamps", "one in two hundred", func(e *evidence) { e.Clock.UserStamps = 2 }, passed, ""},
 		{"stamps", "more than one in a hundred", func(e *evidence) { e.Clock.UserStamps = 3 }, failed, "3 of 203 arrivals"},
 		{"stamps", "no kernel stamps", func(e *evidence) { e.Clock = Clock{UserStamps: 100} }, impossible, ""},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"bench/experiment"
@@ -85,6 +86,9 @@ func (r *run) begin() error {
 	if err := r.plan(old.Plan); err != nil {
 		return err
 	}
+	if err := r.affordable(); err != nil {
+		return err
+	}
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
@@ -154,6 +158,29 @@ func (r *run) plan(before []experiment.Planned) error {
 		if row, ok := r.dir.row(id); ok && !planned[id] {
 			r.manifest.Plan = append(r.manifest.Plan, experiment.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"})
 		}
+	}
+	return nil
+}
+
+// affordable says which rows to run this machine's limits would break, all at once.
+func (r *run) affordable() error {
+	todo := map[string]bool{}
+	for _, p := range r.todo {
+		todo[p.ID] = p.State != "done"
+	}
+	limits := experiment.Limits()
+	var broken []string
+	for i := range r.m.Points {
+		s := &r.m.Points[i]
+		if !todo[ID(s)] {
+			continue
+		}
+		if err := r.Server.Affords(s, limits); err != nil && !slices.Contains(broken, err.Error()) { // repeats say the same
+			broken = append(broken, err.Error())
+		}
+	}
+	if len(broken) > 0 {
+		return errors.New(strings.Join(broken, "\nerror: "))
 	}
 	return nil
 }

@@ -85,6 +85,10 @@ const (
 func Watch(ctx context.Context, load func() Load, each func(Sample)) {
 	s := newSystem("/proc")
 	defer s.close()
+	s.watch(ctx, load, each)
+}
+
+func (s *system) watch(ctx context.Context, load func() Load, each func(Sample)) {
 	before, now := new(reading), new(reading)
 	s.read(before, load)
 	timer := time.NewTimer(every)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 )
@@ -78,22 +79,28 @@ func (u *Usage) processor(in []Sample) {
 	})
 	u.RunDelay = mean(in, func(s *Sample) *float64 { return s.RunDelay })
 	u.Steal = mean(in, func(s *Sample) *float64 { return s.Steal })
-	var each []float64
-	for core := range in[0].CoreBusy {
-		share := mean(in, func(s *Sample) *float64 {
+	u.cores(in)
+}
+
+// cores says how busy the machine's cores were: all of them, and the busiest.
+func (u *Usage) cores(in []Sample) {
+	n, all := 0, 0.0
+	for i := range in {
+		n = max(n, len(in[i].CoreBusy))
+	}
+	var busiest float64
+	for core := range n {
+		share := *mean(in, func(s *Sample) *float64 {
 			if core >= len(s.CoreBusy) {
 				return nil
 			}
 			return &s.CoreBusy[core]
 		})
-		each = append(each, *share)
+		all += share
+		busiest = max(busiest, share)
 	}
-	if len(each) > 0 {
-		sum := 0.0
-		for _, x := range each {
-			sum += x
-		}
-		u.MachineBusy, u.CoreBusyMax = new(round(sum/float64(len(each)), 4)), new(slices.Max(each))
+	if n > 0 {
+		u.MachineBusy, u.CoreBusyMax = new(round(all/float64(n), 4)), &busiest
 	}
 }
 
@@ -171,11 +178,6 @@ func merge(in []Sample) [][2]float64 {
 	for edge, n := range count {
 		out = append(out, [2]float64{edge, n})
 	}
-	slices.SortFunc(out, func(a, b [2]float64) int {
-		if a[0] < b[0] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	return out
 }

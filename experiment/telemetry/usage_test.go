@@ -1,0 +1,121 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+)
+
+func TestSummarize(t *testing.T) {
+	sample := func(end, span int64, user float64, retransmits int64) Sample {
+		return Sample{TUs: end, Span: span, UserCores: &user, SystemCores: new(0.5), RunDelay: new(user / 10), CoreBusy: []float64{user, 0}, Steal: new(0.01),
+			Cost: new(float64(span) / 1000), Sched: [][2]float64{{1, 98}, {1000 * user, 1}}, GCs: 1, GCPauses: 2 * user, GCLongest: user, HeapMiB: user,
+			Routines: int(end), Files: new(int(end)), Sockets: new(3), TimeWait: new(4), SegmentsOut: new(int64(100)), SegmentsIn: new(int64(50)),
+			Retransmits: &retransmits, Timeouts: new(int64(1)), OutOfOrder: nil}
+	}
+	samples := []Sample{
+		sample(200, 250, 9, 9), // most of it lies before the window
+		sample(300, 100, 1, 2),
+		sample(600, 300, 0.5, 3),
+		sample(900, 400, 9, 9), // and of this one behind it
+	}
+	want := &Usage{Samples: 2, SpanS: 0.0004, MaxProcs: runtime.GOMAXPROCS(0),
+		CPUMean: new(1.125), CPUMax: new(1.5), Sampling: new(0.001), RunDelay: new(0.0625), MachineBusy: new(0.3125), CoreBusyMax: new(0.625), Steal: new(0.01),
+		SchedP50: new(0.001), SchedP99: new(0.5), SchedMax: new(1.0), // of 198 waits, one of 0.5 and one of 1 ms
+		GCs: 2, GCPauses: 3, GCLongest: 1, HeapMiB: 1, Routines: 600, Files: new(600), Sockets: new(3), TimeWait: new(4),
+		SegmentsOut: new(int64(200)), SegmentsIn: new(int64(100)), Retransmits: new(int64(5)), Timeouts: new(int64(2))}
+	if diff := cmp.Diff(want, Summarize(samples, 100, 700)); diff != "" {
+		t.Error(diff)
+	}
+	if u := Summarize(samples, 1000, 2000); u != nil {
+		t.Errorf("a window without a sample: %+v", u)
+	}
+	samples[1].Retransmits, samples[1].UserCores, samples[1].CoreBusy = nil, nil, nil // a part is not taken for all
+	u := Summarize(samples, 100, 700)
+	if u.Retransmits != nil || *u.CPUMean != 1 || *u.SegmentsOut != 200 || u.MachineBusy == nil || *u.CoreBusyMax != 0.5 {
+		t.Errorf("%+v", u)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	buckets := [][2]float64{{1, 50}, {2, 49}, {4, 1}}
+	for p, want := range map[float64]float64{0.5: 0.001, 0.51: 0.002, 0.99: 0.002, 0.991: 0.004, 1: 0.004} {
+		if got := quantile(buckets, p); got == nil || *got != want {
+			t.Errorf("%g: %v, want %g", p, got, want)
+		}
+	}
+	if got := quantile(nil, 0.5); got != nil {
+		t.Errorf("of nothing: %g", *got)
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	edges := []float64{math.Inf(-1), 0, 1e-6, 2e-6, math.Inf(1)}
+	a := &metrics.Float64Histogram{Counts: []uint64{0, 5, 7, 1}, Buckets: edges}
+	b := &metrics.Float64Histogram{Counts: []uint64{0, 8, 7, 3}, Buckets: edges}
+	if diff := cmp.Diff([][2]float64{{1, 3}, {2, 2}}, buckets(a, b)); diff != "" { // no upper edge: the lower one
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][2]float64{{1, 5}, {2, 7 + 1}}, merge([]Sample{{Sched: [][2]float64{{2, 7}, {1, 5}}}, {Sched: [][2]float64{{2, 1}}}})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCollections(t *testing.T) {
+	ms := time.Millisecond
+	a := &debug.GCStats{NumGC: 7, PauseTotal: 10 * ms, Pause: []time.Duration{9 * ms, 1 * ms}}
+	b := &debug.GCStats{NumGC: 9, PauseTotal: 13 * ms, Pause: []time.Duration{1 * ms, 2 * ms, 9 * ms, 1 * ms}}
+	var s Sample
+	if s.collections(a, b); s.GCs != 2 || s.GCPauses != 3 || s.GCLongest != 2 {
+		t.Errorf("%d, %g ms, longest %g ms", s.GCs, s.GCPauses, s.GCLongest)
+	}
+	s = Sample{}
+	if s.collections(b, b); s.GCs != 0 || s.GCPauses != 0 || s.GCLongest != 0 {
+		t.Errorf("none: %d, %g ms, longest %g ms", s.GCs, s.GCPauses, s.GCLongest)
+	}
+}
+
+func TestWriter(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		s := Sample{Source: SourceClient, TUs: int64(i) - 1, Span: 1}
+		if err := w.Write(&s); err != nil || s.Schema != "" {
+			t.Errorf("%v, %q", err, s.Schema)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewReader(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	var text strings.Builder
+	if _, err := z.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	for i, line := range lines {
+		var s Sample
+		if err := json.Unmarshal([]byte(line), &s); err != nil || s.TUs != int64(i)-1 || s.Source != SourceClient || (s.Schema == Schema) != (i == 0) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if len(lines) != 3 {
+		t.Errorf("%d lines", len(lines))
+	}
+}
