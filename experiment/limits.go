@@ -17,8 +17,9 @@ func Limits() telemetry.Limits { return telemetry.ReadLimits() }
 const spareFiles = 64
 
 // Affords says whether the machine's limits let a point have its connections. An open loop has as many
-// as the server is slow, so only what it surely needs is asked for. Ports of connections that are
-// closed are not counted: where each request opens one, the server closes it first and keeps the wait.
+// as the server is slow, so only what it surely needs is asked for. Ports that closed connections still
+// hold are not counted: where each request opens its own it says so in its header, most are closed by
+// the server first, and they wait there. Too many all the same is found out by checkErrors.
 func (s *Server) Affords(spec *Spec, l telemetry.Limits) error {
 	n := spec.atOnce()
 	files := l.Open + spareFiles + n + spec.connections() // those opened ahead, while the last row's are idle still

@@ -14,6 +14,7 @@ import (
 	"bench/experiment/load"
 	"bench/experiment/roofline"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 )
 
@@ -61,6 +62,7 @@ func (s shape) row() experiment.Row {
 	}
 	r := experiment.Row{Schema: experiment.SchemaRow, ID: fmt.Sprintf("%s-r%d", fileName(id), spec.Repeat), Spec: spec, Simulated: true,
 		PromptForm: "token_ids", Clock: experiment.Clock{Stamps: "kernel"}, StartedAt: began, EndedAt: began.Add(time.Minute)}
+	r.Client = &telemetry.Usage{CPUMean: new(0.62), SchedP99: new(0.3), GCs: 3, GCPauses: 1.2, Files: new(1012)}
 	r.Validity.Passed = []string{"lag", "stamps", "concurrency", "warmup", "prompt_length", "token_counts", "bound", "outcomes", "clock"}
 	r.Validity.NotPossible = []string{"prefix", "rate"}
 	for _, d := range s.doubts {

@@ -62,6 +62,9 @@ func (r *Run) metadataTable() table {
 	}
 	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
 	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, experiment.Digits(c.MemoryGiB)))
+	if use := r.clientUse(); use != "" {
+		add("client, at most in a row", use)
+	}
 	r.addByRow(add, "token times", func(row *experiment.Row) string {
 		if row.Clock.Stamps == "" {
 			return ""
@@ -78,6 +81,44 @@ func (r *Run) metadataTable() table {
 		add("note", n)
 	}
 	return t
+}
+
+// clientUse is the most that a row's window asked of the client; empty = no row was sampled. Rows differ in
+// it by nature, and each has its own in its file.
+func (r *Run) clientUse() string {
+	var cores, sched, files, pause float64
+	pauses := 0
+	for _, row := range r.Live() {
+		u := row.Client
+		if u == nil {
+			continue
+		}
+		raise(&cores, u.CPUMean)
+		raise(&sched, u.SchedP99)
+		if u.Files != nil {
+			files = max(files, float64(*u.Files))
+		}
+		if u.GCPauses >= pause {
+			pause, pauses = u.GCPauses, u.GCs
+		}
+	}
+	var said []string
+	say := func(known float64, text string) {
+		if known > 0 {
+			said = append(said, text)
+		}
+	}
+	say(cores, experiment.Digits(cores)+" cores")
+	say(sched, "sched p99 "+experiment.Format(sched, "ms"))
+	say(float64(pauses), fmt.Sprintf("GC %s in %s", experiment.Format(pause, "ms"), plural(pauses, "pause", "pauses")))
+	say(files, plural(int(files), "fd", "fds"))
+	return strings.Join(said, ", ")
+}
+
+func raise(most, x *float64) {
+	if x != nil {
+		*most = max(*most, *x)
+	}
 }
 
 // differing is how many values of one thing the metadata list where rows differ.

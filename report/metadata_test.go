@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/telemetry"
 )
 
 // metadata is the table by its first column.
@@ -55,6 +56,22 @@ func TestMetadataWhereRowsDiffer(t *testing.T) {
 	want = append(want, "sampling, as sent (rows differ): 3 further values: see the rows' files")
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The client's line is of the rows that were sampled, each figure that of the row with the most of it.
+func TestMetadataOfTheClient(t *testing.T) {
+	run := fixture()
+	for i := range run.Rows {
+		run.Rows[i].Client = nil
+	}
+	if got, there := metadata(run)["client, at most in a row"]; there {
+		t.Errorf("no row was sampled: %q", got)
+	}
+	run.Rows[0].Client = &telemetry.Usage{CPUMean: new(0.62), SchedP99: new(0.2), GCs: 3, GCPauses: 1.2, Files: new(1012)}
+	run.Rows[1].Client = &telemetry.Usage{CPUMean: new(0.5), SchedP99: new(0.3), GCs: 9, GCPauses: 0.5}
+	if got, want := metadata(run)["client, at most in a row"], "0.620 cores, sched p99 300 µs, GC 1.20 ms in 3 pauses, 1,012 fds"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

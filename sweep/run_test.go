@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -397,5 +398,26 @@ func TestWriteLeavesNothingHalf(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"x.json"}, names(t, d.path)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A row that no machine has the ports for is refused with all others of its kind, before any row is run.
+func TestLimitsAreCheckedFirst(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells its ports")
+	}
+	base, _ := startMock(t, mock.Config{})
+	out := t.TempDir()
+	text := strings.Replace(tiny, "concurrency = 2", "repeats = 2\nconcurrency = [2, 65535]", 1)
+	begun := false
+	result, err := sweepTo(t, t.Context(), base, text, Options{Out: out, Event: func(e Event) { begun = begun || e.Begun != nil }})
+	if err == nil || result != nil || begun || !strings.Contains(err.Error(), "a concurrency=65535 needs") || !strings.Contains(err.Error(), "\nhint: ") {
+		t.Errorf("%v; a row was begun: %t", err, begun)
+	}
+	if err != nil && strings.Count(err.Error(), "65535 needs") != 1 {
+		t.Errorf("repeats say it again: %v", err)
+	}
+	if left := names(t, filepath.Join(out, "tiny")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -33,7 +33,7 @@ type Sample struct {
 	SystemCores *float64  `json:"system_cores,omitempty"` // the same, in the kernel
 	RunDelay    *float64  `json:"run_delay,omitempty"`    // threads of the process that were ready and had no core, on average
 	Threads     *int      `json:"threads,omitempty"`      // of the process
-	CoreBusy    []float64 `json:"core_busy,omitempty"`    // machine: share of the time in which each core was not idle
+	CoreBusy    []float64 `json:"core_busy,omitempty"`    // machine: share of the time in which each core was neither idle nor stolen
 	Steal       *float64  `json:"steal,omitempty"`        // machine: share of the cores' time that the hypervisor gave to others
 
 	// Sched is how long goroutines that could run waited to run: [upper edge in µs, how many], by the

@@ -18,7 +18,7 @@ type Usage struct {
 	CPUMax      *float64 `json:"cpu_cores_max,omitempty"`        // in the busiest interval
 	Sampling    *float64 `json:"sampling_cores,omitempty"`       // what of it was spent on the samples
 	RunDelay    *float64 `json:"run_delay,omitempty"`            // threads of the process that were ready and had no core, on average
-	MachineBusy *float64 `json:"machine_busy,omitempty"`         // machine: share of the time in which cores were not idle, mean of all
+	MachineBusy *float64 `json:"machine_busy,omitempty"`         // machine: share of the time in which cores were neither idle nor stolen, mean of all
 	CoreBusyMax *float64 `json:"core_busy_max,omitempty"`        // machine: the same, of the busiest core
 	Steal       *float64 `json:"steal,omitempty"`                // machine: share of the cores' time that the hypervisor gave to others
 	SchedP50    *float64 `json:"sched_latency_p50_ms,omitempty"` // ready goroutines' wait to run, upper edge of the runtime's bucket
