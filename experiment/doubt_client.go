@@ -53,9 +53,13 @@ func checkNetwork(e *evidence) finding {
 		return noData
 	}
 	const hint = "look for the connection that loses them: ss -tin (retrans, reord_seen); measure on a quiet network, or on the server's host"
-	if losing(*u.Retransmits, *u.SegmentsOut) {
-		return failed(hint, "%d of %d TCP segments were sent again in the window, by all of this machine's connections: their streams stood still meanwhile",
-			*u.Retransmits, *u.SegmentsOut)
+	again := *u.Retransmits
+	if u.Needless != nil { // probes of a sender whose peer was slow to answer: two busy ends on one machine send many
+		again -= *u.Needless
+	}
+	if losing(again, *u.SegmentsOut) {
+		return failed(hint, "%d of %d TCP segments were lost and sent again in the window, over all of this machine's connections: their streams stood still meanwhile",
+			again, *u.SegmentsOut)
 	}
 	if u.OutOfOrder != nil && u.SegmentsIn != nil && losing(*u.OutOfOrder, *u.SegmentsIn) {
 		return failed(hint, "%d of %d TCP segments came out of order in the window, over all of this machine's connections: others were lost or overtaken",

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"io"
+	"sync"
 	"time"
 
 	"bench/experiment/openai"
@@ -17,12 +18,18 @@ func NewTelemetryWriter(w io.Writer) (*telemetry.Writer, error) { return telemet
 func (m *measurement) watch(ctx context.Context) (stop func() []telemetry.Sample) {
 	ctx, cancel := context.WithCancel(ctx)
 	var samples []telemetry.Sample
-	done := make(chan struct{})
+	begun, done := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
 	m.lag.Store(noLag)
 	go func() {
 		defer close(done)
-		telemetry.Watch(ctx, m.load, func(s telemetry.Sample) { samples = append(samples, s) })
+		load := func() telemetry.Load {
+			begin()
+			return m.load()
+		}
+		telemetry.Watch(ctx, load, func(s telemetry.Sample) { samples = append(samples, s) })
 	}()
+	<-begun // the first interval begins before the load
 	return func() []telemetry.Sample {
 		cancel()
 		<-done

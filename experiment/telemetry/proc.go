@@ -19,7 +19,7 @@ func (c core) since(before core) core {
 type sockets struct{ used, timeWait *int }
 
 // segments are counters of TCP in the network namespace; nil = not told.
-type segments struct{ out, in, again, timeouts, outOfOrder *int64 }
+type segments struct{ out, in, again, needless, timeouts, outOfOrder, closed *int64 }
 
 // parseCores reads /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice, of
 // which guest time is in user already.
@@ -90,7 +90,9 @@ func stat(text []byte, line, word string) *int {
 func parseSegments(snmp, netstat []byte) segments {
 	var s segments
 	pick(snmp, "Tcp:", map[string]**int64{"OutSegs": &s.out, "InSegs": &s.in, "RetransSegs": &s.again})
-	pick(netstat, "TcpExt:", map[string]**int64{"TCPTimeouts": &s.timeouts, "TCPOFOQueue": &s.outOfOrder})
+	pick(netstat, "TcpExt:", map[string]**int64{
+		"TCPTimeouts": &s.timeouts, "TCPOFOQueue": &s.outOfOrder, "TCPDSACKRecv": &s.needless, "TCPToZeroWindowAdv": &s.closed,
+	})
 	return s
 }
 

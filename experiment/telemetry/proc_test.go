@@ -21,8 +21,8 @@ Tcp: 1 200 120000 -1 6958 92281 89245 15 0
 Udp: InDatagrams
 Udp: 3
 `
-	netstatText = `TcpExt: SyncookiesSent TCPOFOQueue TCPTimeouts
-TcpExt: 0 7 19
+	netstatText = `TcpExt: SyncookiesSent TCPOFOQueue TCPTimeouts TCPDSACKRecv TCPToZeroWindowAdv
+TcpExt: 0 7 19 4 2
 IpExt: InNoRoutes
 IpExt: 0
 `
@@ -50,7 +50,8 @@ func TestParseCores(t *testing.T) {
 
 func TestParseSegments(t *testing.T) {
 	got := parseSegments([]byte(snmpText), []byte(netstatText))
-	want := segments{out: new(int64(89245)), in: new(int64(92281)), again: new(int64(15)), timeouts: new(int64(19)), outOfOrder: new(int64(7))}
+	want := segments{out: new(int64(89245)), in: new(int64(92281)), again: new(int64(15)), timeouts: new(int64(19)), outOfOrder: new(int64(7)),
+		needless: new(int64(4)), closed: new(int64(2))}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(segments{})); diff != "" {
 		t.Error(diff)
 	}
@@ -109,7 +110,7 @@ func FuzzProc(f *testing.F) {
 			}
 		}
 		s := parseSegments(text, text)
-		for _, n := range []*int64{s.out, s.in, s.again, s.timeouts, s.outOfOrder} {
+		for _, n := range []*int64{s.out, s.in, s.again, s.timeouts, s.outOfOrder, s.needless, s.closed} {
 			if n != nil && *n < 0 {
 				t.Errorf("%d segments", *n)
 			}

@@ -44,7 +44,8 @@ func difference(a, b *reading) Sample {
 	s.collections(&a.gc, &b.gc)
 	s.SegmentsOut, s.SegmentsIn = increase(a.segments.out, b.segments.out), increase(a.segments.in, b.segments.in)
 	s.Retransmits, s.Timeouts = increase(a.segments.again, b.segments.again), increase(a.segments.timeouts, b.segments.timeouts)
-	s.OutOfOrder = increase(a.segments.outOfOrder, b.segments.outOfOrder)
+	s.OutOfOrder, s.Needless = increase(a.segments.outOfOrder, b.segments.outOfOrder), increase(a.segments.needless, b.segments.needless)
+	s.Closed = increase(a.segments.closed, b.segments.closed)
 	if a.load != nil && b.load != nil {
 		s.InFlight, s.Ended = new(b.load.InFlight), new(b.load.Ended-a.load.Ended)
 		if b.load.LagMax >= 0 {

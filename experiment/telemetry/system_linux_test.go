@@ -42,9 +42,9 @@ func TestReadProc(t *testing.T) {
 
 	write("stat", "cpu 0\ncpu0 115 0 0 105 0 0 0 5\ncpu1 100 0 0 125 0 0 0 0\nintr 1\n") // 15 of 25 and 0 of 25 ticks, 5 stolen
 	write("net/snmp", strings.Replace(snmpText, "92281 89245 15", "92381 89345 18", 1))
-	write("net/netstat", strings.Replace(netstatText, "0 7 19", "0 3 20", 1)) // a counter that was reset
-	write("self/task/10/schedstat", "5 26000000 1\n")                         // 25 ms
-	if err := os.RemoveAll(filepath.Join(root, "self/task/11")); err != nil { // a thread ended
+	write("net/netstat", strings.Replace(netstatText, "0 7 19 4 2", "0 3 20 5 8", 1)) // a counter that was reset
+	write("self/task/10/schedstat", "5 26000000 1\n")                                 // 25 ms
+	if err := os.RemoveAll(filepath.Join(root, "self/task/11")); err != nil {         // a thread ended
 		t.Fatal(err)
 	}
 	write("self/task/12/schedstat", "5 5000000 1\n") // and one began
@@ -57,7 +57,7 @@ func TestReadProc(t *testing.T) {
 	if *x.RunDelay != 0.3 || *x.Threads != 2 {
 		t.Errorf("%g threads of %d waited, want 30 ms in 100", *x.RunDelay, *x.Threads)
 	}
-	if *x.SegmentsIn != 100 || *x.SegmentsOut != 100 || *x.Retransmits != 3 || *x.Timeouts != 1 || x.OutOfOrder != nil {
+	if *x.SegmentsIn != 100 || *x.SegmentsOut != 100 || *x.Retransmits != 3 || *x.Timeouts != 1 || *x.Needless != 1 || *x.Closed != 6 || x.OutOfOrder != nil {
 		t.Errorf("%d in, %d out, %d again, %d timeouts, %v out of order", *x.SegmentsIn, *x.SegmentsOut, *x.Retransmits, *x.Timeouts, x.OutOfOrder)
 	}
 	if *x.Sockets != 104 || *x.TimeWait != 6253 || *x.Files < 2 {

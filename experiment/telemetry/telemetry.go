@@ -48,14 +48,16 @@ type Sample struct {
 	HeapMiB   float64      `json:"heap_mib"` // objects, live and not yet swept
 	Routines  int          `json:"goroutines"`
 
-	Files       *int   `json:"fds,omitempty"`           // open file descriptors of the process
-	Sockets     *int   `json:"tcp_sockets,omitempty"`   // machine: TCP sockets in use
-	TimeWait    *int   `json:"tcp_time_wait,omitempty"` // machine: closed ones that still hold their port
-	SegmentsOut *int64 `json:"segments_out,omitempty"`  // machine: TCP segments sent
-	SegmentsIn  *int64 `json:"segments_in,omitempty"`   // machine: TCP segments received
-	Retransmits *int64 `json:"retransmits,omitempty"`   // machine: TCP segments sent again
-	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`  // machine: retransmission timers that ran out
-	OutOfOrder  *int64 `json:"out_of_order,omitempty"`  // machine: segments that came before one that was sent earlier: a sign of loss on the way here
+	Files       *int   `json:"fds,omitempty"`                  // open file descriptors of the process
+	Sockets     *int   `json:"tcp_sockets,omitempty"`          // machine: TCP sockets in use
+	TimeWait    *int   `json:"tcp_time_wait,omitempty"`        // machine: closed ones that still hold their port
+	SegmentsOut *int64 `json:"segments_out,omitempty"`         // machine: TCP segments sent
+	SegmentsIn  *int64 `json:"segments_in,omitempty"`          // machine: TCP segments received
+	Retransmits *int64 `json:"retransmits,omitempty"`          // machine: TCP segments sent again
+	Needless    *int64 `json:"retransmits_needless,omitempty"` // machine: of them, those that the other end had already: it was only slow to say so
+	Closed      *int64 `json:"zero_windows,omitempty"`         // machine: times that a reader here was so late that its sender was told to stop
+	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`         // machine: retransmission timers that ran out
+	OutOfOrder  *int64 `json:"out_of_order,omitempty"`         // machine: segments that came before one that was sent earlier: a sign of loss on the way here
 
 	InFlight *int     `json:"in_flight,omitempty"`  // requests sent and not over
 	Ended    *int     `json:"ended,omitempty"`      // requests that ended

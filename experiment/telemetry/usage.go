@@ -31,14 +31,16 @@ type Usage struct {
 	HeapMiB   float64 `json:"heap_max_mib"`      // objects, live and not yet swept
 	Routines  int     `json:"goroutines_max"`
 
-	Files       *int   `json:"fds_max,omitempty"`           // open file descriptors of the process
-	Sockets     *int   `json:"tcp_sockets_max,omitempty"`   // machine: TCP sockets in use
-	TimeWait    *int   `json:"tcp_time_wait_max,omitempty"` // machine: closed ones that still hold their port
-	SegmentsOut *int64 `json:"segments_out,omitempty"`      // machine: TCP segments sent
-	SegmentsIn  *int64 `json:"segments_in,omitempty"`       // machine: TCP segments received
-	Retransmits *int64 `json:"retransmits,omitempty"`       // machine: TCP segments sent again
-	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`      // machine: retransmission timers that ran out
-	OutOfOrder  *int64 `json:"out_of_order,omitempty"`      // machine: segments that came before one that was sent earlier
+	Files       *int   `json:"fds_max,omitempty"`              // open file descriptors of the process
+	Sockets     *int   `json:"tcp_sockets_max,omitempty"`      // machine: TCP sockets in use
+	TimeWait    *int   `json:"tcp_time_wait_max,omitempty"`    // machine: closed ones that still hold their port
+	SegmentsOut *int64 `json:"segments_out,omitempty"`         // machine: TCP segments sent
+	SegmentsIn  *int64 `json:"segments_in,omitempty"`          // machine: TCP segments received
+	Retransmits *int64 `json:"retransmits,omitempty"`          // machine: TCP segments sent again
+	Needless    *int64 `json:"retransmits_needless,omitempty"` // machine: of them, those that the other end had already: it was only slow to say so
+	Closed      *int64 `json:"zero_windows,omitempty"`         // machine: times that a reader here was so late that its sender was told to stop
+	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`         // machine: retransmission timers that ran out
+	OutOfOrder  *int64 `json:"out_of_order,omitempty"`         // machine: segments that came before one that was sent earlier
 }
 
 // Summarize is over the samples of a window, µs from the same epoch as theirs; nil = there is none.
@@ -124,6 +126,8 @@ func (u *Usage) network(in []Sample) {
 	u.SegmentsOut = sum(in, func(s *Sample) *int64 { return s.SegmentsOut })
 	u.SegmentsIn = sum(in, func(s *Sample) *int64 { return s.SegmentsIn })
 	u.Retransmits = sum(in, func(s *Sample) *int64 { return s.Retransmits })
+	u.Needless = sum(in, func(s *Sample) *int64 { return s.Needless })
+	u.Closed = sum(in, func(s *Sample) *int64 { return s.Closed })
 	u.Timeouts = sum(in, func(s *Sample) *int64 { return s.Timeouts })
 	u.OutOfOrder = sum(in, func(s *Sample) *int64 { return s.OutOfOrder })
 }

@@ -20,7 +20,7 @@ func TestSummarize(t *testing.T) {
 		return Sample{TUs: end, Span: span, UserCores: &user, SystemCores: new(0.5), RunDelay: new(user / 10), CoreBusy: []float64{user, 0}, Steal: new(0.01),
 			Cost: new(float64(span) / 1000), Sched: [][2]float64{{1, 98}, {1000 * user, 1}}, GCs: 1, GCPauses: 2 * user, GCLongest: user, HeapMiB: user,
 			Routines: int(end), Files: new(int(end)), Sockets: new(3), TimeWait: new(4), SegmentsOut: new(int64(100)), SegmentsIn: new(int64(50)),
-			Retransmits: &retransmits, Timeouts: new(int64(1)), OutOfOrder: nil}
+			Retransmits: &retransmits, Timeouts: new(int64(1)), Needless: new(int64(1)), Closed: new(int64(7)), OutOfOrder: nil}
 	}
 	samples := []Sample{
 		sample(200, 250, 9, 9), // most of it lies before the window
@@ -32,7 +32,7 @@ func TestSummarize(t *testing.T) {
 		CPUMean: new(1.125), CPUMax: new(1.5), Sampling: new(0.001), RunDelay: new(0.0625), MachineBusy: new(0.3125), CoreBusyMax: new(0.625), Steal: new(0.01),
 		SchedP50: new(0.001), SchedP99: new(0.5), SchedMax: new(1.0), // of 198 waits, one of 0.5 and one of 1 ms
 		GCs: 2, GCPauses: 3, GCLongest: 1, HeapMiB: 1, Routines: 600, Files: new(600), Sockets: new(3), TimeWait: new(4),
-		SegmentsOut: new(int64(200)), SegmentsIn: new(int64(100)), Retransmits: new(int64(5)), Timeouts: new(int64(2))}
+		SegmentsOut: new(int64(200)), SegmentsIn: new(int64(100)), Retransmits: new(int64(5)), Timeouts: new(int64(2)), Needless: new(int64(2)), Closed: new(int64(14))}
 	if diff := cmp.Diff(want, Summarize(samples, 100, 700)); diff != "" {
 		t.Error(diff)
 	}

@@ -58,7 +58,7 @@ func TestWatchWhereNothingIsTold(t *testing.T) {
 		s.watch(ctx, nil, func(x Sample) {
 			n++
 			if x.CoreBusy != nil || x.Steal != nil || x.RunDelay != nil || x.Threads != nil || x.Files != nil || x.Sockets != nil || x.TimeWait != nil ||
-				x.SegmentsOut != nil || x.SegmentsIn != nil || x.Retransmits != nil || x.Timeouts != nil || x.OutOfOrder != nil ||
+				x.SegmentsOut != nil || x.SegmentsIn != nil || x.Retransmits != nil || x.Timeouts != nil || x.Needless != nil || x.Closed != nil || x.OutOfOrder != nil ||
 				x.InFlight != nil || x.Ended != nil || x.LagMax != nil {
 				t.Errorf("%+v", x)
 			}

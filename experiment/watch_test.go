@@ -1,0 +1,70 @@
+package experiment
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/mock"
+	"bench/experiment/openai"
+	"bench/experiment/telemetry"
+)
+
+// TestRunSamplesTheClient: the samples count from the row's epoch, cover the window, and count every
+// request that ended.
+func TestRunSamplesTheClient(t *testing.T) {
+	s := mocked(t, mock.Config{TTFT: time.Millisecond}, Target{}, openai.Completions)
+	spec := point()
+	spec.Concurrency, spec.Warmup, spec.Requests, spec.Duration = 2, load.Extent{Requests: 2}, 0, load.Span(700*time.Millisecond)
+	var samples []telemetry.Sample
+	records := 0
+	row, err := s.Run(t.Context(), Try{Spec: &spec,
+		Each:   func(*Record) error { records++; return nil },
+		Sample: func(s *telemetry.Sample) error { samples = append(samples, *s); return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row.Client == nil || row.Client.Samples < 1 || len(samples) < 2 {
+		t.Fatalf("%d samples, %+v", len(samples), row.Client)
+	}
+	ended, at := 0, samples[0].TUs-samples[0].Span
+	if at > 0 {
+		t.Errorf("the first sample begins %d µs behind the load", at)
+	}
+	for i, x := range samples {
+		if d := x.TUs - x.Span - at; d < -2 || d > 2 { // rounded
+			t.Errorf("sample %d begins %d µs off the end of the one before", i, d)
+		}
+		at = x.TUs
+		ended += *x.Ended
+		if *x.InFlight < 0 || *x.InFlight > 3 || *x.Ended > 0 && (x.LagMax == nil || *x.LagMax < 0) {
+			t.Errorf("sample %d: %+v", i, x)
+		}
+	}
+	if at < row.Window.EndUs || ended != records {
+		t.Errorf("the last sample is of %d µs, the window ends at %d; %d of %d requests ended", at, row.Window.EndUs, ended, records)
+	}
+	if _, err := s.Run(t.Context(), Try{Spec: &spec, Each: func(*Record) error { return nil }, Sample: func(*telemetry.Sample) error { return errFull }}); !errors.Is(err, errFull) {
+		t.Errorf("an error of Sample is lost: %v", err)
+	}
+}
+
+func TestLate(t *testing.T) {
+	m := &measurement{t: Try{Progress: new(Progress)}}
+	m.lag.Store(noLag)
+	if l := m.load(); l.LagMax >= 0 {
+		t.Errorf("a lag of %s before any request", l.LagMax)
+	}
+	m.late(5, 25)
+	m.late(5, 10)
+	m.late(5, openai.Never)
+	m.late(openai.Never, openai.Never)
+	if l := m.load(); l.LagMax != 20 {
+		t.Errorf("the largest is %d ns, want 20", l.LagMax)
+	}
+	if l := m.load(); l.LagMax >= 0 {
+		t.Errorf("it is told twice: %s", l.LagMax)
+	}
+}
