@@ -1,0 +1,67 @@
+package server
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// What is kept of a server's output.
+const (
+	lastLines = 20
+	lineBytes = 400
+)
+
+// output takes what a server says: it keeps the last lines, and finds the URL that one of them announces.
+type output struct {
+	announce string
+	url      chan string // holds the first URL that was announced
+
+	mu    sync.Mutex
+	line  []byte // the one that has no end yet, as far as it is kept
+	lines []string
+}
+
+func newOutput(announce string) *output {
+	return &output{announce: announce, url: make(chan string, 1)}
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(p)
+	for {
+		line, rest, whole := bytes.Cut(p, []byte("\n"))
+		o.line = append(o.line, line[:min(len(line), lineBytes-len(o.line))]...)
+		if !whole {
+			return n, nil
+		}
+		o.keep(strings.TrimRight(string(o.line), "\r"))
+		o.line, p = o.line[:0], rest
+	}
+}
+
+func (o *output) keep(line string) {
+	if len(o.lines) == lastLines {
+		o.lines = append(o.lines[:0], o.lines[1:]...)
+	}
+	o.lines = append(o.lines, line)
+	if _, after, found := strings.Cut(line, o.announce); found && o.announce != "" {
+		url, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+		select {
+		case o.url <- url:
+		default: // announced before
+		}
+	}
+}
+
+// last is the end of what was said.
+func (o *output) last() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lines := o.lines
+	if len(o.line) > 0 {
+		lines = append(lines[:len(lines):len(lines)], string(o.line))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,203 @@
+//go:build unix
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain is also the server that the tests start, by the environment.
+func TestMain(m *testing.M) {
+	switch os.Getenv("SERVER_TEST") {
+	case "":
+		os.Exit(m.Run())
+	case "serve":
+		serve()
+	case "stubborn": // with a child that is as stubborn, and whose process id is in a file
+		signal.Ignore(syscall.SIGTERM)
+		child := exec.Command("sleep", "600")
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		note("child", child.Process.Pid)
+		serve()
+	case "parent": // runs a server, and is killed
+		err := Run(context.Background(), Config{Command: this(), Announce: "at "}, func(context.Context, string) error { select {} })
+		panic(err)
+	}
+}
+
+func serve() {
+	note("pid", os.Getpid())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("some words\nserving at http://%s for now\n", l.Addr())
+	began := time.Now()
+	http.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) {
+		if time.Since(began) < 50*time.Millisecond {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	http.HandleFunc("/die", func(http.ResponseWriter, *http.Request) {
+		fmt.Fprintln(os.Stderr, "out of memory")
+		os.Exit(3)
+	})
+	panic(http.Serve(l, nil))
+}
+
+// note leaves a process id for the test.
+func note(name string, pid int) {
+	if err := os.WriteFile(filepath.Join(os.Getenv("SERVER_TEST_DIR"), name), []byte(strconv.Itoa(pid)), 0o644); err != nil {
+		panic(err)
+	}
+}
+
+// this starts the test's own program as a server.
+func this() []string { return []string{"env", "SERVER_TEST=serve", os.Args[0]} }
+
+// as has the test's program be a kind of server; it returns where that leaves its process ids.
+func as(t *testing.T, kind string) (Config, string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("SERVER_TEST_DIR", dir)
+	return Config{Command: []string{"env", "SERVER_TEST=" + kind, os.Args[0]}, Announce: "serving at "}, dir
+}
+
+func noted(t *testing.T, dir, name string) int {
+	t.Helper()
+	for range 500 {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && len(text) > 0 {
+			pid, err := strconv.Atoi(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("no process id in %s", name)
+	return 0
+}
+
+// gone waits until a process has ended; one that nobody has reaped yet has ended, too.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for range 500 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d is still there", pid)
+}
+
+func TestRun(t *testing.T) {
+	c, dir := as(t, "serve")
+	called := false
+	err := Run(t.Context(), c, func(ctx context.Context, url string) error {
+		called = true
+		if !strings.HasPrefix(url, "http://127.0.0.1:") || strings.Contains(url, " ") {
+			t.Errorf("it is at %q", url)
+		}
+		if !answers(ctx, url+"/health") {
+			t.Error("it does not answer")
+		}
+		return errors.New("mine")
+	})
+	if !called || err == nil || err.Error() != "mine" {
+		t.Errorf("called %t, %v", called, err)
+	}
+	gone(t, noted(t, dir, "pid"))
+}
+
+// A server and a child that ignore being asked are killed when the grace period is over.
+func TestChildrenEndToo(t *testing.T) {
+	c, dir := as(t, "stubborn")
+	c.Grace = 100 * time.Millisecond
+	if err := Run(t.Context(), c, func(context.Context, string) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, noted(t, dir, "pid"))
+	gone(t, noted(t, dir, "child"))
+}
+
+func TestServerDies(t *testing.T) {
+	c, _ := as(t, "serve")
+	err := Run(t.Context(), c, func(ctx context.Context, url string) error {
+		answers(ctx, url+"/die")
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	var died *DiedError
+	if !errors.As(err, &died) || died.Status != "exit status 3" || !strings.HasSuffix(died.Output, "\nout of memory") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServerNeverAnswers(t *testing.T) {
+	unused := func(context.Context, string) error { t.Error("used"); return nil }
+	for name, tt := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"ends":           {Config{Command: []string{"sh", "-c", "echo no such model >&2; exit 2"}, Announce: "at "}, "the server ended by itself (exit status 2); its last words:\nno such model"},
+		"ends in peace":  {Config{Command: []string{"true"}, Announce: "at "}, "the server ended by itself (exit status 0) and said nothing"},
+		"says nothing":   {Config{Command: []string{"sleep", "60"}, Announce: "at ", Start: 50 * time.Millisecond}, "the server did not answer within 50ms"},
+		"answers nobody": {Config{Command: []string{"sleep", "60"}, URL: "http://127.0.0.1:1", Start: 50 * time.Millisecond}, "the server did not answer within 50ms"},
+		"is not there":   {Config{Command: []string{"/no/such/program"}}, "starting /no/such/program: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := Run(t.Context(), tt.config, unused); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRunObeysItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	err := Run(ctx, Config{Command: []string{"sleep", "60"}, Announce: "at "}, func(context.Context, string) error { return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	o := newOutput("at ")
+	long := strings.Repeat("x", 3*lineBytes)
+	for _, part := range []string{"one\r\ntwo at ht", "tp://a:1 and more\nthree at http://b:2\n" + long + "\n", "unfin", "ished"} {
+		if n, err := o.Write([]byte(part)); n != len(part) || err != nil {
+			t.Errorf("wrote %d, %v", n, err)
+		}
+	}
+	if url := <-o.url; url != "http://a:1" {
+		t.Errorf("announced %q", url)
+	}
+	want := "one\ntwo at http://a:1 and more\nthree at http://b:2\n" + long[:lineBytes] + "\nunfinished"
+	if got := o.last(); got != want {
+		t.Errorf("kept %q", got)
+	}
+	for i := range 100 {
+		fmt.Fprintf(o, "\n%d", i)
+	}
+	if got := strings.Split(o.last(), "\n"); len(got) != lastLines+1 || got[lastLines] != "99" {
+		t.Errorf("kept %q", got)
+	}
+}
