@@ -25,4 +25,4 @@ fuzz:
 
 # Write the golden files anew; read the diff before committing it.
 golden:
-	go test . ./report ./sweep/... -update
+	go test . ./report ./sweep/... ./experiment/selftest -update

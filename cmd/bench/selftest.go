@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bench/experiment/selftest"
+	"bench/sweep"
+)
+
+// selftestFlags are the flags of `bench selftest`.
+type selftestFlags struct {
+	quick  bool
+	ladder selftest.Ladder
+	format string
+	save   string // empty: not saved; defaultPlace: where a sweep finds it
+}
+
+// defaultPlace is what --save without a file stands for.
+const defaultPlace = "default"
+
+func newSelftest(c *cli) *cobra.Command {
+	f := &selftestFlags{}
+	cmd := &cobra.Command{
+		Use:   "selftest",
+		Short: "measure the client's own error on this machine, and up to which load it can be believed",
+		Long: `selftest drives an exactly timed server, in a process of its own on this machine, up a ladder of loads, and holds every stamp
+of the client against the times that the server noted. It prints the error of the first token and of the gaps, how late
+requests are sent, what the client costs in CPU, and the load up to which its figures can be believed. About a minute.
+With --save, a sweep on this machine compares its own load with that and doubts rows above it.`,
+		Example: `  bench selftest --save                          test this machine, and let sweeps know
+  bench selftest --quick                         a quarter of the time, fewer steps
+  bench selftest --streams 4000,8000             steps of your own: only these streams
+  bench selftest --rates 2000 --window 10s       only this rate, for longer
+  bench selftest --format json > selftest.json`,
+		Args: positional(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
+	}
+	d := selftest.Default()
+	fl := cmd.Flags()
+	fl.BoolVar(&f.quick, "quick", false, "fewer and shorter steps")
+	fl.IntSliceVar(&f.ladder.Streams, "streams", d.Streams, "streams at once: a step each, in bursts, and from 100 on spread too; without --rates only these")
+	fl.Float64SliceVar(&f.ladder.Rates, "rates", d.Rates, "requests per second with short answers, a step each; without --streams only these")
+	fl.IntVar(&f.ladder.Tokens, "tokens", d.Tokens, "tokens of an answer of a step of streams")
+	fl.DurationVar(&f.ladder.TTFT, "ttft", d.TTFT, "when the server has its first token due")
+	fl.DurationVar(&f.ladder.ITL, "itl", d.ITL, "and each further one")
+	fl.DurationVar(&f.ladder.Window, "window", d.Window, "how long each step measures, about")
+	fl.StringVar(&f.format, "format", "text", "text or json")
+	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to a file of yours")
+	fl.Lookup("save").NoOptDefVal = defaultPlace
+	return cmd
+}
+
+// steps is the ladder in force: the flags that were given over the default or the quick one.
+func (f *selftestFlags) steps(fl *pflag.FlagSet) (selftest.Ladder, error) {
+	l := f.ladder
+	if quick := selftest.Quick(); f.quick {
+		if !fl.Changed("streams") {
+			l.Streams = quick.Streams
+		}
+		if !fl.Changed("rates") {
+			l.Rates = quick.Rates
+		}
+		if !fl.Changed("tokens") {
+			l.Tokens = quick.Tokens
+		}
+		if !fl.Changed("window") {
+			l.Window = quick.Window
+		}
+	}
+	switch streams, rates := fl.Changed("streams"), fl.Changed("rates"); {
+	case streams && !rates:
+		l.Rates = nil
+	case rates && !streams:
+		l.Streams = nil
+	}
+	var problems []string
+	l.Check(func(flag, problem, hint string) {
+		problems = append(problems, fmt.Sprintf("--%s: %s\nhint: %s", flag, problem, hint))
+	})
+	if len(problems) > 0 {
+		return l, usage("%s", strings.Join(problems, "\nerror: "))
+	}
+	return l, nil
+}
+
+func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
+	ladder, err := f.steps(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if f.format != "text" && f.format != "json" {
+		return usage("unknown format %q\nhint: use text or json", f.format)
+	}
+	if f.save == defaultPlace {
+		if f.save, err = selftestFile(); err != nil {
+			return usage("%w\nhint: name a file: --save=selftest.json", err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program, which is the server too: %w", err)
+	}
+	fmt.Fprintf(c.stderr, "%s, about %v; other work on this machine disturbs it\n", count(len(ladder.Steps()), "step"), ladder.Expected().Round(time.Second))
+	result, err := selftest.Run(cmd.Context(), selftest.Config{
+		Ladder: ladder, Machine: machine(),
+		Command: []string{self, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000", "--ttft", ladder.TTFT.String(), "--itl", ladder.ITL.String()},
+		Begun:   func(i, n int, s selftest.Step) { fmt.Fprintf(c.stderr, "[%d/%d] %s … ", i, n, s.Name()) },
+		Done:    func(m selftest.Measured) { fmt.Fprintln(c.stderr, plain(m.Line())) },
+	})
+	switch {
+	case cmd.Context().Err() != nil:
+		return &exitError{codeInterrupted, errors.New("interrupted: a ladder that is not whole has no verdict")}
+	case err != nil:
+		return fmt.Errorf("the self-test: %w", err)
+	}
+	return c.concludeSelftest(result, f)
+}
+
+// concludeSelftest shows the result and saves it.
+func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
+	render := func(w io.Writer) error { return selftest.Text(w, r) }
+	asJSON := func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	if f.format == "json" {
+		render = asJSON
+	}
+	if err := render(c.stdout); err != nil {
+		return err
+	}
+	if !r.Measured() {
+		return errors.New("nothing could be measured: see why at each step\nhint: bench selftest --streams 1 is the smallest load")
+	}
+	if f.save == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(f.save), 0o755); err != nil {
+		return fmt.Errorf("saving the self-test: %w", err)
+	}
+	if err := writeWhole(f.save, asJSON); err != nil {
+		return fmt.Errorf("saving the self-test: %w", err)
+	}
+	fmt.Fprintln(c.stderr, "saved: "+f.save)
+	return nil
+}
+
+// machine is what a self-test is true of.
+func machine() selftest.Machine {
+	v, commit := version()
+	if commit != "" {
+		v += " (" + commit + ")"
+	}
+	m := sweep.Client(v, commit)
+	return selftest.Machine{CPU: m.CPU, Cores: m.Cores, OS: m.OS, Kernel: m.Kernel, MaxProcs: m.MaxProcs, Bench: v}
+}
+
+// selftestFile is where a saved self-test lies for sweeps to find.
+func selftestFile() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the place for the self-test: %w", err)
+	}
+	return filepath.Join(dir, "bench", "selftest.json"), nil
+}
+
+// savedSelftest is the one of this machine; nil: there is none. One that is there and can't be used is said.
+func savedSelftest(stderr io.Writer) *selftest.Result {
+	file, err := selftestFile()
+	if err != nil {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil // most never made one
+	}
+	r, err := selftest.Read(text)
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "note: %v\n", err)
+	case r.Machine != machine():
+		fmt.Fprintln(stderr, "note: the saved self-test is of another machine or another bench")
+	default:
+		return r
+	}
+	fmt.Fprintln(stderr, "hint: bench selftest --save")
+	return nil
+}

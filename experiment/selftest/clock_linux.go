@@ -1,0 +1,25 @@
+package selftest
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// monotonic gives t by CLOCK_MONOTONIC, from the narrowest of some brackets by Go's own reading of it.
+func monotonic(t time.Time) int64 {
+	var narrowest, at int64
+	for i := range 10 {
+		var ts unix.Timespec
+		before := time.Since(t)
+		err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+		after := time.Since(t)
+		if err != nil {
+			return 0
+		}
+		if width := int64(after - before); i == 0 || width < narrowest {
+			narrowest, at = width, ts.Nano()-int64(before+after)/2
+		}
+	}
+	return at
+}

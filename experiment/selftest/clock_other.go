@@ -1,0 +1,7 @@
+//go:build !linux
+
+package selftest
+
+import "time"
+
+func monotonic(time.Time) int64 { return 0 }

@@ -1,0 +1,109 @@
+package selftest
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/openai"
+)
+
+// sample is what the client saw of one request; times count from the epoch.
+type sample struct {
+	id                      string
+	window                  bool // it belongs to the step's window
+	ready, sent, first, end time.Duration
+	gaps                    []time.Duration
+	outcome                 openai.Outcome
+	err                     string
+}
+
+// observed is what the client saw of one step.
+type observed struct {
+	epoch      moment
+	start, end time.Duration // of the window
+	samples    []sample      // of all phases
+	took, cpu  time.Duration // of the driving, all phases; cpu 0: not told
+
+	kernel, user   int // events of the window by the clock that stamped them
+	lagSum, lagMax time.Duration
+}
+
+// add copies what is needed of a request that has ended; a job may be used again.
+func (o *observed) add(try int, job *load.Job) {
+	r := &job.Result
+	o.samples = append(o.samples, sample{
+		id: requestID(try, job.Request.Index), window: job.Phase == load.Window,
+		ready: job.Ready, sent: r.Sent, first: r.First, end: r.End, gaps: slices.Clone(r.Gaps), outcome: r.Outcome, err: r.Error,
+	})
+	if job.Phase == load.Window {
+		o.kernel += r.KernelStamps
+		o.user += r.UserStamps
+		o.lagSum += r.ReadLagSum
+		o.lagMax = max(o.lagMax, r.ReadLag)
+	}
+}
+
+// events counts those of all phases, and those that came inside the window.
+func (o *observed) events() (all, inside int) {
+	for i := range o.samples {
+		s := &o.samples[i]
+		if s.first == openai.Never {
+			continue
+		}
+		at := s.first
+		for k := 0; ; k++ {
+			all++
+			if at >= o.start && at < o.end {
+				inside++
+			}
+			if k == len(s.gaps) {
+				break
+			}
+			at += s.gaps[k]
+		}
+	}
+	return all, inside
+}
+
+// load is what the step put on the client inside its window.
+func (o *observed) load() Load {
+	seconds := (o.end - o.start).Seconds()
+	if seconds <= 0 {
+		return Load{}
+	}
+	_, events := o.events()
+	sent := 0
+	for i := range o.samples {
+		if s := &o.samples[i]; s.sent >= o.start && s.sent < o.end {
+			sent++
+		}
+	}
+	return Load{Streams: o.streams(), EventsPerS: float64(events) / seconds, RequestsPerS: float64(sent) / seconds}
+}
+
+// streams is how many requests were in flight at once, at most, inside the window.
+func (o *observed) streams() int {
+	type change struct {
+		at time.Duration
+		by int
+	}
+	var changes []change
+	for i := range o.samples {
+		s := &o.samples[i]
+		if s.sent == openai.Never || s.sent >= o.end || s.end <= o.start {
+			continue
+		}
+		changes = append(changes, change{s.sent, 1}, change{s.end, -1})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.by-b.by) })
+	now, most := 0, 0
+	for _, c := range changes {
+		now += c.by
+		if c.at < o.end {
+			most = max(most, now)
+		}
+	}
+	return most
+}

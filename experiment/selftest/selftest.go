@@ -1,0 +1,164 @@
+// Package selftest measures the client's own error on this machine. An exactly timed server runs in a process of its own;
+// the client drives it up a ladder of loads with the same code that measures rows; then each request's
+// stamps are held against the times that the server noted for that very request, on one clock. What comes of it is the load up
+// to which the client's figures can be believed.
+//
+// The order is: a Ladder gives Steps; Run makes them and returns a Result, of which every figure is a function of the two sides'
+// times (join, measure) and every verdict one of those figures (judge); Text shows it.
+//
+// Nothing here reads the environment or writes a file, and the server's time is never counted as the client's.
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/openai"
+	"bench/experiment/server"
+	"bench/experiment/workload"
+)
+
+// Schema of a saved result; a reader refuses what it does not know.
+const Schema = "bench/selftest/v1"
+
+// Config is what Run needs.
+type Config struct {
+	Ladder  Ladder
+	Machine Machine // this one, as the caller knows it
+	// Command starts the server: it writes "listening on URL", has its first token due after Ladder.TTFT and the further ones after
+	// Ladder.ITL each, puts no request off, and tells its times at /debug/requests.
+	Command []string
+	// Begun and Done are told of each step; nil = nobody wants to know.
+	Begun func(index, total int, s Step)
+	Done  func(Measured)
+}
+
+// Run makes the steps of the ladder. A step that could not be made says why; the error is ctx's, or the server's that
+// could not be started or ended. A step that is not believed is made once more, and the better try counts: a busy moment of
+// the machine is no limit of the client. Above the first one that stays so, of streams and of rates each, steps have one try.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	r := &Result{
+		Schema: Schema, StartedAt: time.Now().UTC(), Machine: c.Machine,
+		TTFTMs: ms(c.Ladder.TTFT), ITLMs: ms(c.Ladder.ITL), LimitUs: limitUs, Steps: []Measured{},
+	}
+	err := server.Run(ctx, server.Config{Command: c.Command, Announce: "listening on "}, func(ctx context.Context, url string) error {
+		return c.climb(ctx, url, r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.EndedAt = time.Now().UTC()
+	r.Verdict = judge(r.Steps)
+	return r, nil
+}
+
+func (c Config) climb(ctx context.Context, url string, r *Result) error {
+	steps := c.Ladder.Steps()
+	tries := 0
+	try := func(s Step) Measured {
+		tries++
+		return c.try(ctx, url, s, tries)
+	}
+	for i, s := range steps {
+		if c.Begun != nil {
+			c.Begun(i+1, len(steps), s)
+		}
+		m := try(s)
+		if above := firstUnbelieved(r.Steps, s.Kind == Rate); !m.Believed && (above == nil || s.Size < above.Size) && ctx.Err() == nil {
+			m = better(m, try(s))
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if r.Steps = append(r.Steps, m); c.Done != nil {
+			c.Done(m)
+		}
+	}
+	return nil
+}
+
+// better is the try that counts, of two.
+func better(a, b Measured) Measured {
+	if b.Problem == "" && (b.Believed || a.Problem != "" || b.worst() < a.worst()) {
+		a = b
+	}
+	a.Tries = 2
+	return a
+}
+
+// try makes one step; n is its number among all tries.
+func (c Config) try(ctx context.Context, url string, s Step, n int) Measured {
+	m := Measured{Step: s, Tries: 1}
+	seen, err := c.drive(ctx, url, s, n)
+	if err == nil && len(seen.samples) == 0 {
+		err = errors.New("no request was sent")
+	}
+	var truth map[string]*record
+	if err == nil {
+		truth, err = fetch(ctx, url)
+	}
+	if err != nil {
+		m.Problem = err.Error()
+		m.Why = m.Problem
+		return m
+	}
+	m.measure(seen, truth)
+	m.believe()
+	return m
+}
+
+// drive sends the step's load and returns what the client saw.
+func (c Config) drive(ctx context.Context, url string, s Step, n int) (*observed, error) {
+	if err := forget(ctx, url); err != nil {
+		return nil, err
+	}
+	client, err := openai.New(openai.Options{BaseURL: url + "/v1", Timeout: timeout})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	if _, err := client.Prepare(ctx, c.Ladder.connections(s)); err != nil {
+		return nil, fmt.Errorf("%w\nhint: ulimit -n tells how many files may be open; every stream is one", err)
+	}
+	enc, err := openai.Params{Model: model, Stream: true, Forced: true}.Encoder()
+	if err != nil {
+		return nil, err
+	}
+	w, l := c.Ladder.load(s)
+	vocab := workload.Vocabulary{IDs: 1000}
+	var ids []int32
+	seen := &observed{}
+	began, before := time.Now(), cpuTime()
+	measured, err := load.Run(ctx, load.Config{
+		Load: l, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
+		Encode: func(r *workload.Request) []byte {
+			ids = vocab.TokenIDs(ids[:0], r)
+			return enc.Body(nil, openai.Prompt{IDs: ids}, r.Output)
+		},
+		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) {
+			client.Do(ctx, &openai.Call{
+				Body: body, Stream: true, Epoch: epoch, RequestID: requestID(n, job.Request.Index), Forced: job.Request.Output,
+			}, &job.Result)
+		},
+		Each: func(job *load.Job) error {
+			seen.add(n, job)
+			return nil
+		},
+	})
+	seen.took, seen.cpu = time.Since(began), cpuTime()-before
+	seen.epoch, seen.start, seen.end = placed(measured.Epoch), measured.Start, measured.End
+	return seen, err
+}
+
+const (
+	timeout = 30 * time.Second // of one request
+	model   = "bench-mock"
+)
+
+// requestID joins a request with the server's record of it.
+func requestID(try, index int) string { return fmt.Sprintf("selftest-%d-%d", try, index) }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

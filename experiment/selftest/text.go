@@ -1,0 +1,212 @@
+package selftest
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text writes the result for people, in tables of at most 100 columns, and its verdict.
+func Text(w io.Writer, r *Result) error {
+	m := r.Machine
+	var b strings.Builder
+	fmt.Fprintf(&b, "bench %s on %s, %d cores (GOMAXPROCS %d), %s, kernel %s\n", m.Bench, cmp.Or(m.CPU, "unknown CPU"), m.Cores, m.MaxProcs, m.OS, cmp.Or(m.Kernel, "unknown"))
+	fmt.Fprintf(&b, "server: a process of its own on this machine, first token after %g ms, then one every %g ms\n", r.TTFTMs, r.ITLMs)
+	for _, t := range []table{receiving(r.Steps), sending(r.Steps), truthTable(r.Steps)} {
+		fmt.Fprintf(&b, "\n%s\n", t.title)
+		t.write(&b)
+	}
+	b.WriteString("\n")
+	for i := range r.Steps {
+		if m := &r.Steps[i]; m.Why != "" {
+			fmt.Fprintf(&b, "%s is not believed: %s\n", m.Name(), m.Why)
+		}
+	}
+	b.WriteString(r.Conclusion())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Conclusion is the verdict in words, of receiving and of sending.
+func (r *Result) Conclusion() string {
+	v := r.Verdict
+	limit := fmt.Sprintf("%g ms", r.LimitUs/1e3)
+	received := "believed up to " + v.Load.String()
+	if v.Load == (Load{}) {
+		received = "no load of this ladder is believed"
+	}
+	sent := "no step of this ladder is sent on time"
+	if apart, together := whole(v.OnTimePerS)+" requests/s", whole(float64(v.OnTimeTogether))+" at once"; v.OnTimePerS > 0 || v.OnTimeTogether > 0 {
+		sent = "sent on time up to " + apart + ", " + together
+	}
+	return fmt.Sprintf("%s (p99 error below %s)\n  %s\n", received, limit, stops("streams", v.Unbelieved, "rates", v.UnbelievedRate)) +
+		fmt.Sprintf("%s (p99 lag below %s)\n  %s\n", sent, limit, stops("arrivals apart", v.LatePerS, "those at once", v.LateTogether))
+}
+
+// stops names the first steps that are beyond the machine.
+func stops(a, stepA, b, stepB string) string {
+	return fmt.Sprintf("first step that is not: of %s %s, of %s %s", a, cmp.Or(stepA, "none"), b, cmp.Or(stepB, "none"))
+}
+
+func (l Load) String() string {
+	return fmt.Sprintf("%s streams, %s events/s, %s requests/s", whole(float64(l.Streams)), whole(l.EventsPerS), whole(l.RequestsPerS))
+}
+
+// table is rows of text under headings, which may be of two lines.
+type table struct {
+	title string
+	heads []string
+	rows  [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write aligns the first column left and the others right.
+func (t *table) write(b *strings.Builder) {
+	var above, below []string
+	for _, h := range t.heads {
+		a, under, two := strings.Cut(h, "\n")
+		if !two {
+			a, under = "", h
+		}
+		above, below = append(above, a), append(below, under)
+	}
+	lines := append([][]string{above, below}, t.rows...)
+	widths := make([]int, len(t.heads))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, line := range lines {
+		var text strings.Builder
+		for i, cell := range line {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				text.WriteString(cell + pad)
+			} else {
+				text.WriteString("  " + pad + cell)
+			}
+		}
+		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+	}
+}
+
+func receiving(steps []Measured) table {
+	t := table{
+		title: "receiving: the stamps' error against the server's own times, µs",
+		heads: []string{"step", "streams", "events/s", "first\np50", "\np99", "\nmin", "\nmax", "gap\np50", "\np99", "\nmin", "\nmax"},
+	}
+	for i := range steps {
+		m := &steps[i]
+		cells := []string{m.Name(), whole(float64(m.Load.Streams)), whole(m.Load.EventsPerS)}
+		for _, e := range []*Error{m.First, m.Gap} {
+			if e == nil {
+				cells = append(cells, "-", "-", "-", "-")
+				continue
+			}
+			cells = append(cells, micros(e.P50Us), micros(e.P99Us), micros(e.MinUs), micros(e.MaxUs))
+		}
+		t.add(cells...)
+	}
+	return t
+}
+
+func sending(steps []Measured) table {
+	t := table{
+		title: "sending, and what it costs: µs but for requests/s and cores",
+		heads: []string{"step", "requests/s", "lag\np50", "\np99", "\nmax", "arrival\np50", "\np99", "read lag\nmean", "\nmax", "CPU\nper event", "\ncores"},
+	}
+	for i := range steps {
+		m := &steps[i]
+		t.add(m.Name(), whole(m.Load.RequestsPerS), p50(m.Lag), p99(m.Lag), longest(m.Lag), p50(m.Arrival), p99(m.Arrival),
+			maybe(m.ReadLagMeanUs, micros), maybe(m.ReadLagMaxUs, micros), maybe(m.CPUUsPerEvent, micros), maybe(m.CPUCores, cores))
+	}
+	return t
+}
+
+func truthTable(steps []Measured) table {
+	t := table{
+		title: "what it rests on; the server's lateness is in no error (its times in µs)",
+		heads: []string{"step", "requests", "failed", "missing", "tries", "stamps", "late\np50", "\np99", "write\np50", "\np99", "believed", "on time"},
+	}
+	for i := range steps {
+		m := &steps[i]
+		t.add(m.Name(), whole(float64(m.Requests)), whole(float64(m.Failed)), whole(float64(m.Missing)), strconv.Itoa(m.Tries), cmp.Or(m.Stamps(), "-"),
+			p50(m.ServerLate), p99(m.ServerLate), p50(m.TruthWidth), p99(m.TruthWidth), yes(m.Believed), yes(m.OnTime))
+	}
+	return t
+}
+
+func p50(d *Delay) string { return delay(d, func(d *Delay) float64 { return d.P50Us }) }
+
+func p99(d *Delay) string { return delay(d, func(d *Delay) float64 { return d.P99Us }) }
+
+func longest(d *Delay) string { return delay(d, func(d *Delay) float64 { return d.MaxUs }) }
+
+func delay(d *Delay, figure func(*Delay) float64) string {
+	if d == nil {
+		return "-"
+	}
+	return micros(figure(d))
+}
+
+func maybe(x *float64, show func(float64) string) string {
+	if x == nil {
+		return "-"
+	}
+	return show(*x)
+}
+
+func cores(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// micros shows µs in six characters at most: 9.4, 412, 8,125, 12.5k, 350k.
+func micros(us float64) string {
+	switch size := math.Abs(us); {
+	case size < 9.95:
+		return strconv.FormatFloat(us, 'f', 1, 64)
+	case size < 9999.5:
+		return whole(us)
+	case size < 99_950:
+		return strconv.FormatFloat(us/1e3, 'f', 1, 64) + "k"
+	}
+	return strconv.FormatFloat(us/1e3, 'f', 0, 64) + "k"
+}
+
+// whole shows a number without decimals, its thousands apart.
+func whole(x float64) string {
+	text := strconv.FormatFloat(math.Abs(x), 'f', 0, 64)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	if x < 0 && text != "0" {
+		text = "-" + text
+	}
+	return text
+}
+
+// Line is a step in one line, while the ladder is climbed.
+func (m *Measured) Line() string {
+	if m.Problem != "" {
+		return m.Problem
+	}
+	text := "first token p50 " + micros(m.First.P50Us) + " p99 " + micros(m.First.P99Us)
+	if m.Gap != nil {
+		text += ", gap p50 " + micros(m.Gap.P50Us) + " p99 " + micros(m.Gap.P99Us)
+	}
+	if text += " µs"; m.Tries > 1 {
+		text += " (second try)"
+	}
+	return text
+}
