@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
@@ -33,6 +34,8 @@ type evidence struct {
 	records []*Record
 	vocab   *workload.Vocabulary
 	primed  int // priming requests that failed
+
+	selftest *selftest.Result // of this machine; nil: none
 }
 
 // checks in the order in which they are shown. A code is stable: others match on it.
@@ -153,7 +156,8 @@ func checkSamples(e *evidence) finding {
 
 // checkLag compares like with like: the client's lateness at the median with the median of TTFT, at
 // p99 with its p99 (without streaming, of e2e). The set-up of a connection is not the client's
-// lateness; and up to a millisecond is never held against a row.
+// lateness; and up to a millisecond is never held against a row. A row that was sent in time is held
+// against the self-test of this machine.
 func checkLag(e *evidence) finding {
 	latency := e.Summary.TTFT
 	if latency == nil {
@@ -179,11 +183,11 @@ func checkLag(e *evidence) finding {
 		behind, _ := lag.Get(p)
 		all, _ := latency.Get(p)
 		if limit := max(1, share*all); behind > limit {
-			return failed("use a larger client machine, or lower the load; a server on the same machine takes the client's cores",
+			return failed("use a larger client machine, or lower the load (bench selftest --save tells how much this one takes); a server on the same machine takes the client's cores",
 				"the client itself sent late: %s %.3g ms (limit %.3g ms)", p, behind, limit)
 		}
 	}
-	return passed()
+	return e.withinSelftest()
 }
 
 // checkConnections asks whether connections were open when they were needed, as an application's are.

@@ -62,7 +62,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		row.Omitted = []string{}
 	}
 	plan := workload.NewPlan(t.Spec.Workload, t.Spec.planSeed(), t.Salt)
-	e := &evidence{Row: row, vocab: &d.vocab}
+	e := &evidence{Row: row, vocab: &d.vocab, selftest: s.Selftest}
 	if e.primed, err = s.prime(ctx, d, t, plan); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"bench/experiment/openai"
+	"bench/experiment/selftest"
 	"bench/experiment/workload"
 )
 
@@ -22,6 +23,8 @@ type Server struct {
 	Target Target
 	Info   TargetInfo // what it said of itself
 	MaxLen int        // context length in tokens; 0 = not told
+
+	Selftest *selftest.Result // what this client was found to be capable of on this machine; nil: not known
 
 	options openai.Options
 	apis    map[string]*dialect
