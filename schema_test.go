@@ -21,6 +21,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/load"
+	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
@@ -28,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/schema anew")
 
-// schemas are the kinds of documents of a run. The files are made from the Go types and their
+// schemas are the kinds of documents of a run, and what a self-test saves. The files are made from the Go types and their
 // comments: after a change, go test . -update, and read the diff.
 var schemas = []struct {
 	name     string // in docs/schema, without .v1.json
@@ -38,6 +39,7 @@ var schemas = []struct {
 	{"row", experiment.Row{}},
 	{"record", experiment.Record{}},
 	{"telemetry", telemetry.Sample{}},
+	{"selftest", selftest.Result{}},
 }
 
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
@@ -68,6 +70,8 @@ var closed = map[string][]any{
 	"experiment.TargetInfo.prompt_form": {"token_ids", "text"},
 	"telemetry.Sample.schema":           {telemetry.Schema},
 	"telemetry.Sample.source":           {telemetry.SourceClient},
+	"selftest.Result.schema":            {selftest.Schema},
+	"selftest.Measured.kind":            {selftest.Burst, selftest.Spread, selftest.Rate},
 }
 
 // maybeNull are lists that are null where there is nothing; all other lists and maps are empty then.

@@ -111,12 +111,22 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 		return fmt.Errorf("finding this program, which is the server too: %w", err)
 	}
 	fmt.Fprintf(c.stderr, "%s, about %v; other work on this machine disturbs it\n", count(len(ladder.Steps()), "step"), ladder.Expected().Round(time.Second))
+	open := false // a line of progress has no end yet
 	result, err := selftest.Run(cmd.Context(), selftest.Config{
 		Ladder: ladder, Machine: machine(),
 		Command: []string{self, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000", "--ttft", ladder.TTFT.String(), "--itl", ladder.ITL.String()},
-		Begun:   func(i, n int, s selftest.Step) { fmt.Fprintf(c.stderr, "[%d/%d] %s … ", i, n, s.Name()) },
-		Done:    func(m selftest.Measured) { fmt.Fprintln(c.stderr, plain(m.Line())) },
+		Begun: func(i, n int, s selftest.Step) {
+			open = true
+			fmt.Fprintf(c.stderr, "[%d/%d] %s … ", i, n, s.Name())
+		},
+		Done: func(m selftest.Measured) {
+			open = false
+			fmt.Fprintln(c.stderr, plain(m.Line()))
+		},
 	})
+	if open {
+		fmt.Fprintln(c.stderr)
+	}
 	switch {
 	case cmd.Context().Err() != nil:
 		return &exitError{codeInterrupted, errors.New("interrupted: a ladder that is not whole has no verdict")}

@@ -106,6 +106,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	}
 	defer server.Close()
 	server.Simulated(simulator)
+	server.Selftest = savedSelftest(c.stderr)
 	bounds := experiment.NewBounds(models, server.Info.Model, m.Target)
 	if m.Target.Hardware != "" && bounds.Missing() != "" {
 		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
