@@ -149,5 +149,5 @@ func (l Ladder) connections(s Step) int {
 
 const (
 	promptTokens = 32
-	grace        = load.Span(10 * time.Second)
+	grace        = load.Span(5 * time.Second) // longer than any answer is late on a machine of which something could be believed
 )

@@ -117,8 +117,11 @@ func (m *Measured) measure(o *observed, truth map[string]*record) {
 	if o.kernel > 0 {
 		m.ReadLagMeanUs, m.ReadLagMaxUs = new(us(o.lagSum)/float64(o.kernel)), new(us(o.lagMax))
 	}
-	all, _ := o.events()
-	if o.cpu > 0 && o.took > 0 && all > 0 {
-		m.CPUUsPerEvent, m.CPUCores = new(us(o.cpu)/float64(all)), new(o.cpu.Seconds()/o.took.Seconds())
+	seconds := o.cores.at.Seconds()
+	if all, _ := o.events(); o.cores.client > 0 && seconds > 0 && all > 0 {
+		m.CPUUsPerEvent, m.CPUCores = new(us(o.cores.client)/float64(all)), new(o.cores.client.Seconds()/seconds)
+	}
+	if o.cores.machine > 0 && o.cores.server > 0 && seconds > 0 {
+		m.ServerCores, m.OtherCores = new(o.cores.server.Seconds()/seconds), new(o.cores.others().Seconds()/seconds)
 	}
 }

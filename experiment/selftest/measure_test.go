@@ -146,7 +146,7 @@ func TestLoad(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	o := &observed{
-		epoch: epoch, start: 0, end: second, took: 2 * second, cpu: 500 * milli, kernel: 4, user: 1, lagSum: 40 * micro, lagMax: 30 * micro,
+		epoch: epoch, start: 0, end: second, cores: usage{at: 2 * second, client: 500 * milli, server: 800 * milli, machine: 1500 * milli}, kernel: 4, user: 1, lagSum: 40 * micro, lagMax: 30 * micro,
 		samples: []sample{answered("a", milli, 51*milli, 61*milli)},
 	}
 	m := Measured{Step: Step{Kind: Burst, Size: 1}}
@@ -155,7 +155,7 @@ func TestMeasure(t *testing.T) {
 		Step: Step{Kind: Burst, Size: 1}, Load: Load{1, 2, 1}, Requests: 1,
 		First: &Error{N: 1}, Gap: &Error{N: 1}, Lag: &Delay{N: 1}, Arrival: &Delay{1, 1000, 1000, 1000},
 		ServerLate: &Delay{2, 3, 3, 3}, TruthWidth: &Delay{2, 2, 2, 2}, KernelStamps: 4, UserStamps: 1,
-		ReadLagMeanUs: new(10.0), ReadLagMaxUs: new(30.0), CPUUsPerEvent: new(250_000.0), CPUCores: new(0.25),
+		ReadLagMeanUs: new(10.0), ReadLagMaxUs: new(30.0), CPUUsPerEvent: new(250_000.0), CPUCores: new(0.25), ServerCores: new(0.4), OtherCores: new(0.1),
 	}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Error(diff)

@@ -24,7 +24,7 @@ type observed struct {
 	epoch      moment
 	start, end time.Duration // of the window
 	samples    []sample      // of all phases
-	took, cpu  time.Duration // of the driving, all phases; cpu 0: not told
+	cores      usage         // of the driving, all phases
 
 	kernel, user   int // events of the window by the clock that stamped them
 	lagSum, lagMax time.Duration

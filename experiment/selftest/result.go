@@ -64,6 +64,8 @@ type Measured struct {
 	ReadLagMaxUs  *float64 `json:"read_lag_max_us"`
 	CPUUsPerEvent *float64 `json:"cpu_us_per_event"` // of this process, warm-up and sending included
 	CPUCores      *float64 `json:"cpu_cores"`
+	ServerCores   *float64 `json:"server_cores"`
+	OtherCores    *float64 `json:"other_cores"` // of all other processes of the machine, and what a hypervisor took
 }
 
 // Stamps says which clock stamped the events: kernel, user or mixed; empty: there were none.

@@ -44,8 +44,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		Schema: Schema, StartedAt: time.Now().UTC(), Machine: c.Machine,
 		TTFTMs: ms(c.Ladder.TTFT), ITLMs: ms(c.Ladder.ITL), LimitUs: limitUs, Steps: []Measured{},
 	}
-	err := server.Run(ctx, server.Config{Command: c.Command, Announce: "listening on "}, func(ctx context.Context, url string) error {
-		return c.climb(ctx, url, r)
+	err := server.Run(ctx, server.Config{Command: c.Command, Announce: "listening on "}, func(ctx context.Context, s server.Running) error {
+		return c.climb(ctx, s, r)
 	})
 	if err != nil {
 		return nil, err
@@ -55,12 +55,12 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return r, nil
 }
 
-func (c Config) climb(ctx context.Context, url string, r *Result) error {
+func (c Config) climb(ctx context.Context, srv server.Running, r *Result) error {
 	steps := c.Ladder.Steps()
 	tries := 0
 	try := func(s Step) Measured {
 		tries++
-		return c.try(ctx, url, s, tries)
+		return c.try(ctx, srv, s, tries)
 	}
 	for i, s := range steps {
 		if c.Begun != nil {
@@ -90,15 +90,15 @@ func better(a, b Measured) Measured {
 }
 
 // try makes one step; n is its number among all tries.
-func (c Config) try(ctx context.Context, url string, s Step, n int) Measured {
+func (c Config) try(ctx context.Context, srv server.Running, s Step, n int) Measured {
 	m := Measured{Step: s, Tries: 1}
-	seen, err := c.drive(ctx, url, s, n)
+	seen, err := c.drive(ctx, srv, s, n)
 	if err == nil && len(seen.samples) == 0 {
 		err = errors.New("no request was sent")
 	}
 	var truth map[string]*record
 	if err == nil {
-		truth, err = fetch(ctx, url)
+		truth, err = fetch(ctx, srv.URL)
 	}
 	if err != nil {
 		m.Problem = err.Error()
@@ -111,17 +111,17 @@ func (c Config) try(ctx context.Context, url string, s Step, n int) Measured {
 }
 
 // drive sends the step's load and returns what the client saw.
-func (c Config) drive(ctx context.Context, url string, s Step, n int) (*observed, error) {
-	if err := forget(ctx, url); err != nil {
+func (c Config) drive(ctx context.Context, srv server.Running, s Step, n int) (*observed, error) {
+	if err := forget(ctx, srv.URL); err != nil {
 		return nil, err
 	}
-	client, err := openai.New(openai.Options{BaseURL: url + "/v1", Timeout: timeout})
+	client, err := openai.New(openai.Options{BaseURL: srv.URL + "/v1", Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
 	if _, err := client.Prepare(ctx, c.Ladder.connections(s)); err != nil {
-		return nil, fmt.Errorf("%w\nhint: ulimit -n tells how many files may be open; every stream is one", err)
+		return nil, fmt.Errorf("%w (ulimit -n tells how many files may be open: a stream is one here and one at the server)", err)
 	}
 	enc, err := openai.Params{Model: model, Stream: true, Forced: true}.Encoder()
 	if err != nil {
@@ -131,7 +131,7 @@ func (c Config) drive(ctx context.Context, url string, s Step, n int) (*observed
 	vocab := workload.Vocabulary{IDs: 1000}
 	var ids []int32
 	seen := &observed{}
-	began, before := time.Now(), cpuTime()
+	before := used(srv.PID)
 	measured, err := load.Run(ctx, load.Config{
 		Load: l, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
 		Encode: func(r *workload.Request) []byte {
@@ -148,7 +148,7 @@ func (c Config) drive(ctx context.Context, url string, s Step, n int) (*observed
 			return nil
 		},
 	})
-	seen.took, seen.cpu = time.Since(began), cpuTime()-before
+	seen.cores = used(srv.PID).since(before)
 	seen.epoch, seen.start, seen.end = placed(measured.Epoch), measured.Start, measured.End
 	return seen, err
 }

@@ -16,7 +16,7 @@ func Text(w io.Writer, r *Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bench %s on %s, %d cores (GOMAXPROCS %d), %s, kernel %s\n", m.Bench, cmp.Or(m.CPU, "unknown CPU"), m.Cores, m.MaxProcs, m.OS, cmp.Or(m.Kernel, "unknown"))
 	fmt.Fprintf(&b, "server: a process of its own on this machine, first token after %g ms, then one every %g ms\n", r.TTFTMs, r.ITLMs)
-	for _, t := range []table{receiving(r.Steps), sending(r.Steps), truthTable(r.Steps)} {
+	for _, t := range []table{receiving(r.Steps), sending(r.Steps), cost(r.Steps), basis(r.Steps)} {
 		fmt.Fprintf(&b, "\n%s\n", t.title)
 		t.write(&b)
 	}
@@ -27,8 +27,25 @@ func Text(w io.Writer, r *Result) error {
 		}
 	}
 	b.WriteString(r.Conclusion())
+	if others := r.others(); others > loud*float64(m.Cores) {
+		fmt.Fprintf(&b, "note: other work took up to %s of the %d cores meanwhile: the verdict is of the machine as it was\nhint: run it again when the machine is quiet\n", cores(others), m.Cores)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// loud is the share of the cores from which on other work is worth a note.
+const loud = 0.1
+
+// others is the most that other work took of the cores, in any step.
+func (r *Result) others() float64 {
+	most := 0.0
+	for i := range r.Steps {
+		if c := r.Steps[i].OtherCores; c != nil {
+			most = max(most, *c)
+		}
+	}
+	return most
 }
 
 // Conclusion is the verdict in words, of receiving and of sending.
@@ -39,9 +56,16 @@ func (r *Result) Conclusion() string {
 	if v.Load == (Load{}) {
 		received = "no load of this ladder is believed"
 	}
+	var onTime []string
+	if v.OnTimePerS > 0 {
+		onTime = append(onTime, whole(v.OnTimePerS)+" requests/s")
+	}
+	if v.OnTimeTogether > 0 {
+		onTime = append(onTime, whole(float64(v.OnTimeTogether))+" at once")
+	}
 	sent := "no step of this ladder is sent on time"
-	if apart, together := whole(v.OnTimePerS)+" requests/s", whole(float64(v.OnTimeTogether))+" at once"; v.OnTimePerS > 0 || v.OnTimeTogether > 0 {
-		sent = "sent on time up to " + apart + ", " + together
+	if len(onTime) > 0 {
+		sent = "sent on time up to " + strings.Join(onTime, ", ")
 	}
 	return fmt.Sprintf("%s (p99 error below %s)\n  %s\n", received, limit, stops("streams", v.Unbelieved, "rates", v.UnbelievedRate)) +
 		fmt.Sprintf("%s (p99 lag below %s)\n  %s\n", sent, limit, stops("arrivals apart", v.LatePerS, "those at once", v.LateTogether))
@@ -118,26 +142,39 @@ func receiving(steps []Measured) table {
 
 func sending(steps []Measured) table {
 	t := table{
-		title: "sending, and what it costs: µs but for requests/s and cores",
-		heads: []string{"step", "requests/s", "lag\np50", "\np99", "\nmax", "arrival\np50", "\np99", "read lag\nmean", "\nmax", "CPU\nper event", "\ncores"},
+		title: "sending, and reading: µs",
+		heads: []string{"step", "requests/s", "lag\np50", "\np99", "\nmax", "arrival\np50", "\np99", "read lag\nmean", "\nmax", "on time"},
 	}
 	for i := range steps {
 		m := &steps[i]
 		t.add(m.Name(), whole(m.Load.RequestsPerS), p50(m.Lag), p99(m.Lag), longest(m.Lag), p50(m.Arrival), p99(m.Arrival),
-			maybe(m.ReadLagMeanUs, micros), maybe(m.ReadLagMaxUs, micros), maybe(m.CPUUsPerEvent, micros), maybe(m.CPUCores, cores))
+			maybe(m.ReadLagMeanUs, micros), maybe(m.ReadLagMaxUs, micros), yes(m.OnTime))
 	}
 	return t
 }
 
-func truthTable(steps []Measured) table {
+func cost(steps []Measured) table {
+	t := table{
+		title: "what it costs: CPU time of the client, and the cores in use",
+		heads: []string{"step", "µs\nper event", "cores\nclient", "\nserver", "\nothers"},
+	}
+	for i := range steps {
+		m := &steps[i]
+		t.add(m.Name(), maybe(m.CPUUsPerEvent, micros), maybe(m.CPUCores, cores), maybe(m.ServerCores, cores), maybe(m.OtherCores, cores))
+	}
+	return t
+}
+
+// basis is what the figures rest on.
+func basis(steps []Measured) table {
 	t := table{
 		title: "what it rests on; the server's lateness is in no error (its times in µs)",
-		heads: []string{"step", "requests", "failed", "missing", "tries", "stamps", "late\np50", "\np99", "write\np50", "\np99", "believed", "on time"},
+		heads: []string{"step", "requests", "failed", "missing", "tries", "stamps", "late\np50", "\np99", "write\np50", "\np99", "believed"},
 	}
 	for i := range steps {
 		m := &steps[i]
 		t.add(m.Name(), whole(float64(m.Requests)), whole(float64(m.Failed)), whole(float64(m.Missing)), strconv.Itoa(m.Tries), cmp.Or(m.Stamps(), "-"),
-			p50(m.ServerLate), p99(m.ServerLate), p50(m.TruthWidth), p99(m.TruthWidth), yes(m.Believed), yes(m.OnTime))
+			p50(m.ServerLate), p99(m.ServerLate), p50(m.TruthWidth), p99(m.TruthWidth), yes(m.Believed))
 	}
 	return t
 }

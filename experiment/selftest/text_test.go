@@ -27,6 +27,7 @@ func shown() *Result {
 		m.Arrival, m.ServerLate, m.TruthWidth = &Delay{2, 110, 92_000, 1e6}, &Delay{2, 30, 412, 900}, &Delay{2, 8, 44, 120}
 		m.KernelStamps = 20_000
 		m.ReadLagMeanUs, m.ReadLagMaxUs, m.CPUUsPerEvent, m.CPUCores = new(123.4), new(99_960.0), new(6.66), new(0.625)
+		m.ServerCores, m.OtherCores = new(1.1), new(0.05*float64(i))
 	}
 	r.Steps[2].Tries = 2
 	r.Steps = append(r.Steps, Measured{Step: Step{Kind: Spread, Size: 12_000}, Tries: 1, Problem: "too many open files", Why: "too many open files"})

@@ -31,6 +31,12 @@ const (
 	DefaultGrace = 5 * time.Second
 )
 
+// Running is a server that answers.
+type Running struct {
+	URL string
+	PID int // of the process that was started, not of its children
+}
+
 // DiedError says that the server ended before it was told to.
 type DiedError struct {
 	Status string // as the system tells it: "exit status 1", "signal: killed"
@@ -44,9 +50,9 @@ func (e *DiedError) Error() string {
 	return "the server ended by itself (" + e.Status + "); its last words:\n" + e.Output
 }
 
-// Run starts the server, calls use with its URL once it answers, and ends it. The context of use ends with a DiedError as
+// Run starts the server, calls use once it answers, and ends it. The context of use ends with a DiedError as
 // its cause when the server does; that is then Run's error too.
-func Run(ctx context.Context, c Config, use func(ctx context.Context, url string) error) error {
+func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running) error) error {
 	p, err := start(c)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", c.Command[0], err)
@@ -65,7 +71,7 @@ func Run(ctx context.Context, c Config, use func(ctx context.Context, url string
 	}()
 	url, err := p.meet(ctx, c)
 	if err == nil {
-		err = use(ctx, url)
+		err = use(ctx, Running{URL: url, PID: p.cmd.Process.Pid})
 	}
 	if died := new(DiedError); errors.As(context.Cause(ctx), &died) {
 		return died

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		note("child", child.Process.Pid)
 		serve()
 	case "parent": // runs a server, and is killed
-		err := Run(context.Background(), Config{Command: this(), Announce: "at "}, func(context.Context, string) error { select {} })
+		err := Run(context.Background(), Config{Command: this(), Announce: "at "}, func(context.Context, Running) error { select {} })
 		panic(err)
 	}
 }
@@ -110,12 +110,15 @@ func gone(t *testing.T, pid int) {
 func TestRun(t *testing.T) {
 	c, dir := as(t, "serve")
 	called := false
-	err := Run(t.Context(), c, func(ctx context.Context, url string) error {
+	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
 		called = true
-		if !strings.HasPrefix(url, "http://127.0.0.1:") || strings.Contains(url, " ") {
-			t.Errorf("it is at %q", url)
+		if !strings.HasPrefix(s.URL, "http://127.0.0.1:") || strings.Contains(s.URL, " ") {
+			t.Errorf("it is at %q", s.URL)
 		}
-		if !answers(ctx, url+"/health") {
+		if pid := noted(t, dir, "pid"); s.PID != pid {
+			t.Errorf("it is process %d, not %d", pid, s.PID)
+		}
+		if !answers(ctx, s.URL+"/health") {
 			t.Error("it does not answer")
 		}
 		return errors.New("mine")
@@ -130,7 +133,7 @@ func TestRun(t *testing.T) {
 func TestChildrenEndToo(t *testing.T) {
 	c, dir := as(t, "stubborn")
 	c.Grace = 100 * time.Millisecond
-	if err := Run(t.Context(), c, func(context.Context, string) error { return nil }); err != nil {
+	if err := Run(t.Context(), c, func(context.Context, Running) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	gone(t, noted(t, dir, "pid"))
@@ -139,8 +142,8 @@ func TestChildrenEndToo(t *testing.T) {
 
 func TestServerDies(t *testing.T) {
 	c, _ := as(t, "serve")
-	err := Run(t.Context(), c, func(ctx context.Context, url string) error {
-		answers(ctx, url+"/die")
+	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
+		answers(ctx, s.URL+"/die")
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -151,7 +154,7 @@ func TestServerDies(t *testing.T) {
 }
 
 func TestServerNeverAnswers(t *testing.T) {
-	unused := func(context.Context, string) error { t.Error("used"); return nil }
+	unused := func(context.Context, Running) error { t.Error("used"); return nil }
 	for name, tt := range map[string]struct {
 		config Config
 		want   string
@@ -173,7 +176,7 @@ func TestServerNeverAnswers(t *testing.T) {
 func TestRunObeysItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	err := Run(ctx, Config{Command: []string{"sleep", "60"}, Announce: "at "}, func(context.Context, string) error { return nil })
+	err := Run(ctx, Config{Command: []string{"sleep", "60"}, Announce: "at "}, func(context.Context, Running) error { return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
