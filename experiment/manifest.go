@@ -1,6 +1,10 @@
 package experiment
 
-import "time"
+import (
+	"time"
+
+	"bench/experiment/stats"
+)
 
 // Manifest is run.json: what somebody else needs to do the run again, and how far it got.
 type Manifest struct {
@@ -78,5 +82,14 @@ type TargetInfo struct {
 	PromptForm  string            `json:"prompt_form"`
 	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how text prompts were sized
 	Connections string            `json:"connections"`                  // whether they are used again
-	Identity    string            `json:"identity"`                     // hash of what tells this server from another
+	Proxy       string            `json:"proxy,omitempty"`              // user info removed
+	HTTP2       bool              `json:"http2,omitempty"`
+	Vantage     Vantage           `json:"vantage,omitzero"` // absent in runs of versions that did not measure it
+	Identity    string            `json:"identity"`         // hash of what tells this server from another
+}
+
+// Vantage is where the client stood. Latencies from two places can't be compared without it: the network is in them.
+type Vantage struct {
+	Place string         `json:"place"`            // same host, lan, remote, behind a proxy
+	RTT   *stats.Summary `json:"rtt_ms,omitempty"` // round trips of TCP handshakes, made before the first row; by the kernel where it tells; absent behind a proxy
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"time"
 
+	"bench/experiment/openai"
 	"bench/experiment/roofline"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
@@ -30,8 +31,10 @@ type Row struct {
 	Salt       string    `json:"salt"`  // of the prompts of this attempt; the plan is a function of seed and salt
 	PromptForm string    `json:"prompt_form"`
 	Clock      Clock     `json:"clock"`
-	Window     Window    `json:"window"`
-	ServerLost bool      `json:"server_lost,omitempty"` // at the end no request reached the server any more: resume redoes the row
+
+	Connections Connections `json:"connections,omitzero"`
+	Window      Window      `json:"window"`
+	ServerLost  bool        `json:"server_lost,omitempty"` // at the end no request reached the server any more: resume redoes the row
 
 	Summary  Summary            `json:"summary"`
 	Classes  map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
@@ -46,6 +49,33 @@ type Row struct {
 	Server   ServerState      `json:"server"`             // what the server said of itself during this row
 	Sampling map[string]any   `json:"sampling"`           // the constant part of every request body, as sent
 	Omitted  []string         `json:"omitted_parameters"` // request fields that the server refused, and that were left out
+}
+
+// Connections says what was opened for the row, and what that took; the set-up of one that was opened during the row is
+// inside of its request's latencies (connect_us of the record).
+type Connections struct {
+	Ahead  int            `json:"opened_ahead"`  // before the first request
+	During int            `json:"opened_during"` // by requests; those over a proxy or HTTP/2 are not counted
+	DNS    *stats.Summary `json:"dns_ms,omitempty"`
+	TCP    *stats.Summary `json:"tcp_ms,omitempty"`
+	TLS    *stats.Summary `json:"tls_ms,omitempty"`
+}
+
+// describe summarises the parts of all set-ups, those ahead first.
+func (c *Connections) describe(setups []openai.Setup) {
+	c.During = len(setups) - c.Ahead
+	part := func(of func(openai.Setup) time.Duration) *stats.Summary {
+		var took []float64
+		for _, s := range setups {
+			if d := of(s); d > 0 {
+				took = append(took, ms(d))
+			}
+		}
+		return stats.Summarize(took)
+	}
+	c.DNS = part(func(s openai.Setup) time.Duration { return s.DNS })
+	c.TCP = part(func(s openai.Setup) time.Duration { return s.TCP })
+	c.TLS = part(func(s openai.Setup) time.Duration { return s.TLS })
 }
 
 // Clock says which clock stamped the tokens, and what the other one would have added.

@@ -66,10 +66,11 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	if e.primed, err = s.prime(ctx, d, t, plan); err != nil {
 		return nil, err
 	}
-	if _, err := d.client.Prepare(ctx, t.Spec.connections()); err != nil && ctx.Err() != nil {
+	m := &measurement{t: t, e: e, d: d}
+	if m.setups, err = d.client.Prepare(ctx, t.Spec.connections()); err != nil && ctx.Err() != nil {
 		return nil, ctx.Err() // a server that can't be reached shows in the records
 	}
-	m := &measurement{t: t, e: e, d: d}
+	row.Connections.Ahead = len(m.setups)
 	stop := m.watch(ctx)
 	measured, err := load.Run(ctx, load.Config{
 		Load: t.Spec.Load, Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
@@ -85,6 +86,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	row.Window = Window{StartUs: micros(measured.Start), EndUs: micros(measured.End)}
 	row.ServerLost = m.lost >= fewestLost
 	e.clock(m)
+	row.Connections.describe(m.setups)
 	if err := e.sampled(samples, measured.Epoch, t); err != nil {
 		return nil, err
 	}
@@ -99,6 +101,8 @@ func (s *Spec) planSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f
 func (s *Spec) connections() int {
 	const most = 1024
 	switch {
+	case s.Connections == "new":
+		return 0
 	case s.Concurrency > 0:
 		return min(s.Concurrency, most)
 	case s.Rate.IsInf():
@@ -157,6 +161,7 @@ type measurement struct {
 	e *evidence
 	d *dialect
 
+	setups         []openai.Setup
 	kernel, user   int
 	lagSum, lagMax time.Duration
 	header         sync.Once
@@ -169,6 +174,7 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 	m.t.Progress.Sent.Add(1)
 	call := openai.Call{
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
+		Fresh:     m.t.Spec.Connections == "new",
 		RequestID: requestID(m.t.Salt, job.Request.Index),
 	}
 	if m.t.Spec.Forced() {
@@ -223,6 +229,9 @@ func (m *measurement) each(job *load.Job) error {
 	m.late(job.Ready, job.Result.Sent)
 	m.lagSum += job.Result.ReadLagSum
 	m.lagMax = max(m.lagMax, job.Result.ReadLag)
+	if job.Result.Setup != (openai.Setup{}) {
+		m.setups = append(m.setups, job.Result.Setup)
+	}
 	if job.Result.Header != nil {
 		m.header.Do(func() { m.e.Server.Headers = publicHeaders(job.Result.Header) })
 	}

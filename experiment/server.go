@@ -14,6 +14,7 @@ import (
 
 	"bench/experiment/openai"
 	"bench/experiment/selftest"
+	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
@@ -53,6 +54,7 @@ func (d *dialect) form() string {
 func Reach(ctx context.Context, t Target, baseURL, key string, apis []string) (*Server, error) {
 	s := &Server{Target: t, apis: map[string]*dialect{}, options: openai.Options{
 		BaseURL: baseURL, Model: t.Model, APIKey: key, Headers: t.Headers, Timeout: t.Timeout,
+		Proxy: t.Proxy, HTTP2: t.HTTP2,
 	}}
 	for _, api := range apis {
 		if err := s.meet(ctx, api); err != nil {
@@ -98,9 +100,29 @@ func (s *Server) meet(ctx context.Context, api string) error {
 	if err := p.probe(); err != nil {
 		return fmt.Errorf("trying %s of %s: %w", api, s.Info.Endpoint, err)
 	}
-	if first {
-		s.Info.PromptForm, s.Info.Tokenizer, s.Info.Connections = d.form(), d.how, d.connections
+	if !first {
+		return nil
 	}
+	s.Info.PromptForm, s.Info.Tokenizer, s.Info.Connections = d.form(), d.how, d.connections
+	s.Info.HTTP2, s.Info.Proxy = s.Target.HTTP2, openai.Redact(s.Target.Proxy)
+	return s.locate(ctx, client)
+}
+
+// handshakes is how many connections are opened to measure the round trip to the server.
+const handshakes = 20
+
+// locate finds where the client stands.
+func (s *Server) locate(ctx context.Context, c *openai.Client) error {
+	v, err := c.Vantage(ctx, handshakes)
+	if err != nil {
+		return err
+	}
+	s.Info.Vantage = Vantage{Place: v.Place}
+	var rtt []float64
+	for _, d := range v.RTT {
+		rtt = append(rtt, ms(d))
+	}
+	s.Info.Vantage.RTT = stats.Summarize(rtt)
 	return nil
 }
 

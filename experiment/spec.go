@@ -21,10 +21,14 @@ type Spec struct {
 	workload.Workload
 	load.Load
 
-	Stream   *bool    `toml:"stream" json:"stream"` // nil = true
-	Stop     string   `toml:"stop" json:"stop"`     // forced (default): the server is made to write every token; natural: it may stop
-	API      string   `toml:"api" json:"api"`       // empty = the target's
-	Repeats  int      `toml:"repeats" json:"-"`     // 0 = 1
+	Stream *bool `toml:"stream" json:"stream"` // nil = true
+	// Connections is "reuse" (also when empty): connections stay open from request to request, and are opened before the
+	// row; or "new": one for each request, its set-up inside of the request's latency.
+	Connections string `toml:"connections" json:"connections,omitempty"`
+
+	Stop     string   `toml:"stop" json:"stop"` // forced (default): the server is made to write every token; natural: it may stop
+	API      string   `toml:"api" json:"api"`   // empty = the target's
+	Repeats  int      `toml:"repeats" json:"-"` // 0 = 1
 	Contract Contract `toml:"contract" json:"contract"`
 }
 
@@ -47,6 +51,9 @@ const mostRequests = 5_000_000
 func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if s.Stop != "" && s.Stop != "forced" && s.Stop != "natural" {
 		bad("stop", "unknown stop "+strconv.Quote(s.Stop), `write "forced" or "natural"`)
+	}
+	if s.Connections != "" && s.Connections != "reuse" && s.Connections != "new" {
+		bad("connections", "unknown connections "+strconv.Quote(s.Connections), `write "reuse" or "new"`)
 	}
 	if s.API != "" && s.API != "completions" && s.API != "chat" {
 		bad("api", "unknown api "+strconv.Quote(s.API), `write "completions" or "chat"`)

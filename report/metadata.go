@@ -42,6 +42,13 @@ func (r *Run) metadataTable() table {
 		add("text prompts were sized by", g.Tokenizer)
 	}
 	add("connections", g.Connections)
+	if g.HTTP2 {
+		add("protocol", "HTTP/2: requests share connections, token times are those of the reads")
+	}
+	if g.Proxy != "" {
+		add("proxy", g.Proxy)
+	}
+	add("vantage", vantage(g.Vantage))
 	add("model", g.Model)
 	add("hardware, GPUs, precision", fmt.Sprintf("%s, %s, %s", or(g.Hardware, "not stated"), stated(g.GPUs), or(g.Precision, "not stated")))
 	if m.Priced != nil {
@@ -180,4 +187,12 @@ func span(from, to time.Time) string {
 		return s + " to (not ended)"
 	}
 	return fmt.Sprintf("%s to %s (%s)", s, to.UTC().Format(stamp), to.Sub(from).Round(time.Second))
+}
+
+// vantage is where the client stood, in a line.
+func vantage(v experiment.Vantage) string {
+	if v.RTT == nil {
+		return v.Place
+	}
+	return fmt.Sprintf("%s, TCP round trip p50 %s, p99 %s ms (n=%d)", v.Place, experiment.Digits(v.RTT.P50), experiment.Digits(v.RTT.P99), v.RTT.N)
 }

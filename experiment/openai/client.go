@@ -65,6 +65,7 @@ type Client struct {
 	template  template
 	transport *http.Transport // for questions beside the load, and for relayed requests
 	relayed   bool
+	proxied   bool
 	clock     *clock
 	exchanges sync.Pool
 	fresh     atomic.Bool // every request has a connection of its own
@@ -153,10 +154,10 @@ func (c *Client) connectTo(u, proxy *url.URL, http2 bool) {
 		TLSClientConfig: c.tls, Protocols: protocols, DisableCompression: true,
 		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxHeader,
 	}
-	if proxy.Host != "" {
+	if c.proxied = proxy.Host != ""; c.proxied {
 		c.transport.Proxy = http.ProxyURL(proxy)
 	}
-	c.relayed = http2 || proxy.Host != ""
+	c.relayed = http2 || c.proxied
 }
 
 // connect returns a connection for one request.

@@ -23,10 +23,11 @@ type Setup struct {
 func (s Setup) Total() time.Duration { return s.DNS + s.TCP + s.TLS }
 
 // Prepare opens n connections ahead of the requests that will need them, so that no request waits for one. Those left
-// from before are closed first. It returns how many it opened and the first error; after NoReuse it opens none.
-func (c *Client) Prepare(ctx context.Context, n int) (opened int, err error) {
-	if c.fresh.Load() { // such a server may keep a thread busy for each connection that waits
-		return 0, nil
+// from before are closed first. It returns what the opening of each took, and the first error; after NoReuse, and where net/http
+// opens the connections (a proxy, HTTP/2), it opens none.
+func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error) {
+	if c.relayed || c.fresh.Load() { // the latter kind of server may keep a thread busy for each connection that waits
+		return nil, nil
 	}
 	c.discard()
 	var wg sync.WaitGroup
@@ -44,7 +45,7 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened int, err error) {
 				return
 			}
 			conn.prepared = true
-			opened++
+			opened = append(opened, conn.setup)
 			c.keep(conn)
 		})
 	}

@@ -310,7 +310,7 @@ func TestPrepare(t *testing.T) {
 		answer(stream(token("a"), finish("stop"), doneEvent))(n, p)
 	})
 	c := testClient(t, addr)
-	if n, err := c.Prepare(t.Context(), 100); n != 100 || err != nil {
+	if n, err := c.Prepare(t.Context(), 100); len(n) != 100 || err != nil {
 		t.Fatal(n, err)
 	}
 	var r Result

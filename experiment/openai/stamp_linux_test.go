@@ -159,7 +159,7 @@ func TestStampedStreamTLS(t *testing.T) {
 	c := testClient(t, "", func(o *Options) { o.BaseURL = s.URL + "/v1" })
 	c.tls.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	c.tls.ServerName = "example.com"
-	if n, err := c.Prepare(t.Context(), 2); n != 2 || err != nil {
+	if n, err := c.Prepare(t.Context(), 2); len(n) != 2 || err != nil {
 		t.Fatal(n, err)
 	}
 	stampedStream(t, s, c)

@@ -25,6 +25,8 @@ type Target struct {
 	Timeout   time.Duration     `toml:"timeout" json:"timeout_ns,omitempty"`    // of one request, from its start to its last byte; 0: DefaultTimeout
 	ExtraBody map[string]any    `toml:"extra_body" json:"extra_body,omitempty"` // fields for every body, as Params.Extra
 	Headers   map[string]string `toml:"headers" json:"-"`                       // for every request
+	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, which may hold a password; empty: none, whatever the environment says
+	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // speak HTTP/2; token times are then those of the reads
 }
 
 // Check reports every mistake in the table; key is the path inside [target].
@@ -36,6 +38,9 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	}
 	if !slices.Contains([]string{"", Completions, Chat}, t.API) {
 		bad("api", fmt.Sprintf("%q is no API", t.API), `choose "completions" or "chat"`)
+	}
+	if _, err := proxyURL(t.Proxy); err != nil {
+		bad("proxy", err.Error(), `write proxy = "http://host:3128", or leave it out`)
 	}
 	if t.Timeout < 0 {
 		bad("timeout", "is negative", `write a duration such as "10m"; without it a request may take 10 minutes`)

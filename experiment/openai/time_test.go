@@ -138,7 +138,7 @@ func TestDial(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if n, err := c.Prepare(ctx, 200); n != 0 || err == nil {
+		if n, err := c.Prepare(ctx, 200); len(n) != 0 || err == nil {
 			t.Error(n, err)
 		}
 	})
@@ -187,16 +187,16 @@ func TestIdle(t *testing.T) {
 				t.Errorf("%q %q, reused %v, %d dialled, want %d", r.Outcome, r.Error, r.Reused, dialled.Load(), want)
 			}
 		}
-		if n, err := c.Prepare(t.Context(), 2); n != 2 || err != nil {
+		if n, err := c.Prepare(t.Context(), 2); len(n) != 2 || err != nil {
 			t.Fatal(n, err)
 		}
 		use(3900*ms, true, 2)
 		use(3900*ms, true, 2)
 		use(4100*ms, false, 3)
-		if n, err := c.Prepare(t.Context(), 2); n != 2 || err != nil {
+		if n, err := c.Prepare(t.Context(), 2); len(n) != 2 || err != nil {
 			t.Fatal(n, err)
 		}
-		if n, err := c.Prepare(t.Context(), 1); n != 1 || err != nil || len(c.ready) != 1 {
+		if n, err := c.Prepare(t.Context(), 1); len(n) != 1 || err != nil || len(c.ready) != 1 {
 			t.Fatal(n, err, len(c.ready))
 		}
 	})
