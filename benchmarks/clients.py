@@ -7,11 +7,19 @@ import subprocess
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
+from math import ceil
 from pathlib import Path
+
+from server import ITL_MS, TTFT_MS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 MODEL = "bench-mock"
+
+
+def answer_s(tokens):
+    """How long the server takes for an answer."""
+    return (TTFT_MS + (tokens - 1) * ITL_MS) / 1000
 
 
 @dataclass
@@ -26,6 +34,10 @@ class Load:
     @property
     def name(self):
         return f"{self.streams:,} streams, {'spread' if self.rate else 'bursts'}"
+
+    def seconds(self):
+        """About how long it takes, in whole s: one answer after the other in each slot."""
+        return ceil(self.requests / self.streams * answer_s(self.tokens))
 
 
 @dataclass
