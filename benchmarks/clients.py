@@ -69,6 +69,7 @@ class Client:
         raise NotImplementedError
 
     def environment(self):
+        """Changes to the environment; None takes a variable out."""
         return {}
 
     def seen(self, load, folder):

@@ -65,7 +65,7 @@ class Aiperf(Peer):
     note = "workers and processes on ZeroMQ, aiohttp; telemetry off"
 
     def environment(self):
-        return super().environment() | {"HF_HUB_OFFLINE": "0"}  # else it does not take a folder
+        return super().environment() | {"HF_HUB_OFFLINE": None}  # else it does not take a folder
 
     def command(self, load, server, folder):
         at = ["--request-rate", str(load.rate), "--arrival-pattern", "constant"] if load.rate else ["--concurrency", str(load.streams)]
@@ -88,7 +88,7 @@ class Aiperf(Peer):
 
 class Guidellm(Peer):
     name = program = package = "guidellm"
-    note = "two worker processes (its default of ten takes minutes to start on two cores), httpx"
+    note = "as many worker processes as cores, at most ten (its default of ten takes minutes to start on two), httpx"
     per_request = True
 
     def environment(self):

@@ -77,12 +77,14 @@ class Tree:
 
 
 def run(command, env, cwd, log, apart, limit_s):
-    """Runs a command to its end, its output in the file log; apart are pids (the server) that are none of its own."""
+    """Runs a command to its end, its output in the file log. env changes the environment, None takes out; apart are pids (the
+    server) that are none of its own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start, code = time.monotonic(), None
     tree = Tree(apart)
+    env = {k: v for k, v in (os.environ | env).items() if v is not None}
     with open(log, "wb") as out:
-        child = subprocess.Popen(command, env=os.environ | env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        child = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         try:
             while code is None and time.monotonic() - start < limit_s:
                 tree.look()
