@@ -80,6 +80,10 @@ class Client:
         """CPU s of its load alone, where it tells that itself."""
         return None
 
+    def details(self, folder):
+        """What else it says of the run, for figures.json."""
+        return {}
+
 
 class Reader(Client):
     name = "C reader"
@@ -110,8 +114,10 @@ class Reader(Client):
         ]
 
     def own_cpu_s(self, folder):
-        run = self._lines(folder)[0]
-        return run["cpu_s"]
+        return self.details(folder)["cpu_s"]
+
+    def details(self, folder):
+        return self._lines(folder)[0]
 
     def _lines(self, folder):
         with open(folder / "log", encoding="utf-8") as f:
@@ -123,13 +129,15 @@ class Bench(Client):
     install = "Go: it is built from this repository"
     note = "kernel stamps where the row says so"
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, built):
+        self.path, self.built = path, built  # built: from this repository, as it is now
 
     def version(self):
-        text = subprocess.run([self.path, "version"], check=True, capture_output=True, text=True).stdout.strip()
+        text = subprocess.run([self.path, "version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+        if not self.built:
+            return text
         commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
-        return f"{text.splitlines()[0]} {commit}".strip()
+        return f"{text} {commit}".strip()
 
     def command(self, load, server, folder):
         shape = f'rate = {load.rate}\narrival = "constant"' if load.rate else f"concurrency = {load.streams}"
@@ -152,6 +160,10 @@ class Bench(Client):
             f"{salt[:8]}-{salt[8:]}-4000-8000-{r['i']:012x}",  # experiment/run.go, requestID
             (r["first_us"] - r["sent_us"]) * 1000, [g * 1000 for g in r.get("gaps_us", [])], [epoch + t * 1000 for t in times],
         )
+
+    def details(self, folder):
+        row, _ = self.row(folder)
+        return {"clock": row["clock"], "lag_ms": row["summary"].get("lag_ms"), "doubts": [d["code"] for d in row["doubts"]]}
 
     def row(self, folder):
         """The row's JSON and its records."""

@@ -59,7 +59,8 @@ def server(runs):
 def server_row(r):
     s = r["server"]
     cost = r["server_cpu_s"] / s["events"] * 1e6
-    return [r["load"], r["client"], f"{s['events']:,}", three(s["late_us"]), three(s["width_us"]), f"{cost:.1f}", f"{r['clock_step_us']:.0f}"]
+    width = three(s["width_us"]) if r["writing"] else "not told"
+    return [r["load"], r["client"], f"{s['events']:,}", three(s["late_us"]), width, f"{cost:.1f}", f"{r['clock_step_us']:.0f}"]
 
 
 def versions(clients):
