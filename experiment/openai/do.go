@@ -77,7 +77,8 @@ func (x *exchange) forget() {
 	if cap(x.request) > keepBuffer {
 		x.request = nil
 	}
-	*x = exchange{request: x.request[:0], head: x.head[:0], scan: x.scan, body: x.body[:0]}
+	x.walk.forget()
+	*x = exchange{request: x.request[:0], head: x.head[:0], scan: x.scan, walk: x.walk, body: x.body[:0]}
 }
 
 // since turns a time since the clock's base into one since the call's epoch.

@@ -58,8 +58,10 @@ func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 			return b, nil, nil
 		case inSized, inChunk:
 			n := min(int64(len(b)), f.left)
-			if f.left -= n; f.left == 0 {
-				f.state = map[framingState]framingState{inSized: atEnd, inChunk: behindChunk}[f.state]
+			if f.left -= n; f.left == 0 && f.state == inChunk {
+				f.state = behindChunk
+			} else if f.left == 0 {
+				f.state = atEnd
 			}
 			return b[:n], b[n:], nil
 		default:

@@ -7,6 +7,10 @@ type walker struct {
 	b []byte
 	i int
 	c chunk
+
+	texts              int // strings of content so far
+	textFrom, textUpTo int // the last one's bytes, without its quotes
+	shape              shape
 }
 
 // maxDepth bounds the nesting that the walker follows.
@@ -14,15 +18,27 @@ const maxDepth = 32
 
 // read returns the chunk in data, and false where parse has to look.
 func (w *walker) read(data []byte) (chunk, bool) {
-	w.b, w.i, w.c = data, 0, chunk{}
+	if c, ok := w.shape.of(w, data); ok {
+		return c, true
+	}
+	w.b, w.i, w.c, w.texts = data, 0, chunk{}, 0
 	w.space()
 	ok := w.object((*walker).topField)
 	w.space()
-	return w.c, ok && w.i == len(w.b)
+	if ok = ok && w.i == len(w.b); ok {
+		w.shape.learn(w)
+	}
+	return w.c, ok
 }
 
 // A field reads the value of one key. It returns the key's bit (0: an unknown key), by which doubles are seen.
 type field func(w *walker, key []byte) (bit uint, ok bool)
+
+// forget drops all that is of the stream before.
+func (w *walker) forget() {
+	w.shape.forget()
+	w.b, w.c = nil, chunk{}
+}
 
 func (w *walker) topField(key []byte) (uint, bool) {
 	switch string(key) {
@@ -195,5 +211,7 @@ func (w *walker) content() bool {
 	from := w.i
 	ok := w.str()
 	w.c.bears = w.c.bears || ok && w.i-from > 2
+	w.texts++
+	w.textFrom, w.textUpTo = from+1, w.i-1
 	return ok
 }

@@ -83,13 +83,19 @@ func TestNoChunk(t *testing.T) {
 	}
 }
 
-// FuzzWalk: what the walker takes, parse takes too, and reads the same in it.
+// FuzzWalk: what the walker takes, parse takes too, and reads the same in it, whatever event it has read before.
 func FuzzWalk(f *testing.F) {
-	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`))
-	f.Add([]byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
-	f.Add([]byte(`{"choices":[{"text":"a","text":""}],"usage":{"prompt_tokens":00}}`))
+	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
+	f.Add([]byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
+	f.Add([]byte(`{"choices":[{"text":"a","text":""}],"usage":{"prompt_tokens":00}}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
+	f.Add([]byte(`{"id":"a","choices":[{"text":"b"}]}`), []byte(`{"id":"a","choices":[{"text":"\u00e9é"}]}`))
+	f.Add([]byte(`{"choices":[{"text":"b","finish_reason":null}],"id":"a"}`), []byte(`{"choices":[{"text":"","finish_reason":null}],"id":"a"}`))
+	f.Add([]byte(`{"choices":[{"text":"b"}],"usage":{"prompt_tokens":1}}`), []byte(`{"choices":[{"text":""}],"usage":{"prompt_tokens":1}}`))
+	f.Add([]byte(`{"choices":[{"text":"b"},{"text":"c"}]}`), []byte(`{"choices":[{"text":""},{"text":""}]}`))
 	var w walker
-	f.Fuzz(func(t *testing.T, in []byte) {
+	f.Fuzz(func(t *testing.T, before, in []byte) {
+		w.shape.forget()
+		w.read(before)
 		fast, ok := w.read(in)
 		if !ok {
 			return

@@ -1,0 +1,48 @@
+package openai
+
+import "bytes"
+
+// shape is what the events of one stream have in common: nearly all of them differ only in the text of the token. It is
+// learnt from an event that the walker has read, and stands for all whose bytes before and behind the text are the same.
+type shape struct {
+	head, tail     []byte // the event up to the text's opening quote, and from its closing quote on; empty: none learnt
+	idFrom, idUpTo int    // where the server's name for the request lies in head; both 0: behind the text, or nowhere
+}
+
+// of reads an event of this shape: what it says but for its text is known.
+func (s *shape) of(w *walker, data []byte) (chunk, bool) {
+	if len(s.head) == 0 || len(data) < len(s.head)+len(s.tail) || !bytes.Equal(data[:len(s.head)], s.head) {
+		return chunk{}, false
+	}
+	w.b, w.i = data, len(s.head)-1
+	if !w.str() || !bytes.Equal(data[w.i-1:], s.tail) {
+		return chunk{}, false
+	}
+	c := chunk{choices: true, bears: w.i-1 > len(s.head)}
+	if s.idUpTo > 0 {
+		c.id = data[s.idFrom:s.idUpTo]
+	}
+	return c, true
+}
+
+// learn takes the shape of the event that the walker has just read, if it has one text and says nothing else that may
+// change: what it says of the request's name must lie ahead of the text.
+func (s *shape) learn(w *walker) {
+	c := &w.c
+	if w.texts != 1 || c.ids > 0 || len(c.finish) > 0 || c.hasPrompt || c.hasOutput || c.hasCached {
+		return
+	}
+	s.idFrom, s.idUpTo = 0, 0
+	if len(c.id) > 0 {
+		from := cap(w.b) - cap(c.id) // both end where the event's array does
+		if from >= w.textFrom {
+			return
+		}
+		s.idFrom, s.idUpTo = from, from+len(c.id)
+	}
+	s.head = append(s.head[:0], w.b[:w.textFrom]...)
+	s.tail = append(s.tail[:0], w.b[w.textUpTo:]...)
+}
+
+// forget makes the shape that of nothing, and keeps its room.
+func (s *shape) forget() { s.head = s.head[:0] }
