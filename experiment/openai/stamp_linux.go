@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"io"
@@ -24,11 +25,13 @@ type receiver struct {
 	raw   syscall.RawConn // nil: no socket
 	stamp int64           // of the last read's last segment, ns of the Unix epoch; 0: none
 	wrote time.Time       // when the last bytes so far were about to be handed over
+	usual int             // bytes of the last read that brought one event
 
 	// Arguments of one read, here so that it does not allocate.
 	msg unix.Msghdr
 	iov unix.Iovec
 	oob [64]byte
+	inq int32
 }
 
 // receive switches stamps on where the connection is a socket and the kernel has them.
@@ -72,18 +75,71 @@ func (r *receiver) each(take func(b []byte, read time.Time) (over bool)) error {
 }
 
 // drain gives take what is there; over is false where more can be waited for.
+//
+// A read has the stamp of its last segment. Where more than one event seems to wait, because we are late, they are read
+// one by one, so that each has its own: as far as the kernel has not merged the segments meanwhile, which it does not
+// on loopback before they are acknowledged.
 func (r *receiver) drain(fd uintptr, buf []byte, take func(b []byte, read time.Time) (over bool)) (over bool, err error) {
+	rest := buf[:0] // looked at, but not yet read
+	if r.waiting(fd) > r.usual+r.usual/2 {
+		n, err := r.recv(fd, buf, unix.MSG_PEEK)
+		if err == nil {
+			rest = buf[:n]
+		}
+	}
 	for {
-		n, err := r.recv(fd, buf)
+		part := buf
+		if len(rest) > 0 {
+			part = rest[:firstEvent(rest)]
+		}
+		n, err := r.recv(fd, part, 0)
 		switch {
 		case err == unix.EAGAIN:
 			return false, nil
 		case err != nil:
 			return true, r.readError(err)
-		case take(buf[:n], time.Now()):
+		}
+		rest = rest[min(n, len(rest)):]
+		if n != r.usual && (len(rest) > 0 || firstEvent(part[:n]) == n) {
+			r.usual = n
+		}
+		if take(part[:n], time.Now()) {
 			return true, nil
 		}
 	}
+}
+
+// firstEvent is how many bytes of b belong to its first event, up to the empty line that ends it; all of them where there
+// is none, or no more than a chunk's line end behind it.
+func firstEvent(b []byte) int {
+	for i := 0; ; {
+		n := bytes.IndexByte(b[i:], '\n')
+		if n < 0 {
+			return len(b)
+		}
+		i += n + 1
+		end := 0
+		switch {
+		case i < len(b) && b[i] == '\n':
+			end = i + 1
+		case i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n':
+			end = i + 2
+		default:
+			continue
+		}
+		if len(b)-end <= len("\r\n") {
+			return len(b)
+		}
+		return end
+	}
+}
+
+// waiting is how many bytes can be read.
+func (r *receiver) waiting(fd uintptr) int {
+	if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, fd, unix.SIOCINQ, uintptr(unsafe.Pointer(&r.inq))); errno != 0 {
+		return 0
+	}
+	return int(r.inq)
 }
 
 func (r *receiver) Read(p []byte) (n int, err error) {
@@ -91,7 +147,7 @@ func (r *receiver) Read(p []byte) (n int, err error) {
 		return r.Conn.Read(p)
 	}
 	waited := r.raw.Read(func(fd uintptr) bool {
-		n, err = r.recv(fd, p)
+		n, err = r.recv(fd, p, 0)
 		return err != unix.EAGAIN
 	})
 	switch {
@@ -112,13 +168,13 @@ func (r *receiver) readError(err error) error {
 }
 
 // recv reads what is there, with the stamp: EAGAIN where there is nothing yet, io.EOF at the end.
-func (r *receiver) recv(fd uintptr, p []byte) (int, error) {
+func (r *receiver) recv(fd uintptr, p []byte, flags uintptr) (int, error) {
 	for {
 		r.iov.Base = &p[0]
 		r.iov.SetLen(len(p))
 		r.msg = unix.Msghdr{Iov: &r.iov, Iovlen: 1, Control: &r.oob[0]}
 		r.msg.SetControllen(len(r.oob))
-		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.msg)), unix.MSG_DONTWAIT)
+		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.msg)), unix.MSG_DONTWAIT|flags)
 		r.iov.Base = nil
 		switch {
 		case errno == unix.EINTR:

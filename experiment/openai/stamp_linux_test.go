@@ -4,12 +4,16 @@ import (
 	"errors"
 	"io"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func pair(t *testing.T) (near *receiver, far net.Conn) {
@@ -169,5 +173,79 @@ func TestStampedStreamTLS(t *testing.T) {
 	c.Do(t.Context(), &streamCall, &r)
 	if r.Outcome != Connect {
 		t.Errorf("an unknown certificate gives %q: %s", r.Outcome, r.Error)
+	}
+}
+
+// TestStampEach: events that wait together, because the client is late, have stamps of their own. The kernel may
+// merge what it has acknowledged before, at moments of its own, so that one of several attempts must do.
+func TestStampEach(t *testing.T) {
+	worst := time.Duration(math.MaxInt64)
+	for range 10 {
+		worst = min(worst, stampEach(t))
+		if worst < 2*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("a stamp %v behind its write, at best, for writes that are 3 ms apart", worst)
+}
+
+// stampEach reads five events late, in one go, and is how far the worst stamp lies behind its write.
+func stampEach(t *testing.T) (worst time.Duration) {
+	near, far := pair(t)
+	const n = 5
+	err := near.raw.Control(func(fd uintptr) { // a connection that is new acknowledges at once
+		if err := unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := chunked("data: a short one\n\n")
+	var written []int64
+	for range n {
+		written = append(written, time.Now().UnixNano())
+		if _, err := io.WriteString(far, event); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Millisecond)
+	}
+	var stamps []int64
+	got := ""
+	err = near.each(func(b []byte, _ time.Time) bool {
+		got += string(b)
+		stamps = append(stamps, near.stamp)
+		return len(got) == n*len(event)
+	})
+	if err != nil || got != strings.Repeat(event, n) || len(stamps) != n {
+		t.Fatalf("%v: %d pieces: %q", err, len(stamps), got)
+	}
+	for i, stamp := range stamps {
+		if i < 2 && stamp == 0 { // may come before the kernel has switched stamps on
+			continue
+		}
+		late := time.Duration(stamp - written[i])
+		if late < 0 {
+			t.Errorf("event %d: stamp %v before its write", i, -late)
+		}
+		worst = max(worst, late)
+	}
+	return worst
+}
+
+func TestFirstEvent(t *testing.T) {
+	for _, tt := range []struct{ first, rest string }{
+		{"data: a\n\n", "data: b\n\n"},
+		{"5\r\ndata: a\n\n", "\r\n5\r\ndata: b\n\n\r\n"},
+		{"5\r\ndata: a\n\n\r\n", ""},
+		{"data: a\r\n\r\n", "data: b\r\n"},
+		{"data: a", ""},
+		{"data: a\n", ""},
+		{"\r\n\n", "abc"},
+		{"", ""},
+	} {
+		if got := firstEvent([]byte(tt.first + tt.rest)); got != len(tt.first) {
+			t.Errorf("%q: %d, want %d", tt.first+tt.rest, got, len(tt.first))
+		}
 	}
 }
