@@ -170,7 +170,7 @@ type measurement struct {
 	lost           int          // connect failures since the last request that reached the server
 }
 
-func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoch time.Time) {
+func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoch time.Time) (finish func()) {
 	m.t.Progress.Sent.Add(1)
 	call := openai.Call{
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
@@ -180,7 +180,15 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 	if m.t.Spec.Forced() {
 		call.Forced = job.Request.Output
 	}
-	m.d.client.Do(ctx, &call, &job.Result)
+	rest := m.d.client.Start(ctx, &call, &job.Result)
+	return func() {
+		rest()
+		m.pause(ctx, job)
+	}
+}
+
+// pause holds back a slot whose server only fails.
+func (m *measurement) pause(ctx context.Context, job *load.Job) {
 	if !job.Result.Outcome.Failed() {
 		m.failing.Store(0)
 	} else if m.failing.Add(1) >= fewestFailing && m.t.Spec.Concurrency > 0 {

@@ -36,9 +36,9 @@ type Config struct {
 	Plan *workload.Plan // endless; used from one goroutine
 	// Encode makes the request's body. It is called from one goroutine, ahead of the request's time.
 	Encode func(*workload.Request) []byte
-	// Send makes the request and fills job.Result, its times counted from epoch. A context cancelled
-	// with openai.ErrUnfinished as its cause says that the row is over.
-	Send func(ctx context.Context, job *Job, body []byte, epoch time.Time)
+	// Send makes the request, as far as that goes without waiting, and returns what does the rest and fills job.Result, its
+	// times counted from epoch. A context cancelled with openai.ErrUnfinished as its cause says that the row is over.
+	Send func(ctx context.Context, job *Job, body []byte, epoch time.Time) (finish func())
 	// Each takes what became of a request, in the order of their ends, from one goroutine. Its error
 	// ends the run.
 	Each func(*Job) error
@@ -179,7 +179,7 @@ func (d *driver) slot(loop, killCtx context.Context) {
 		if !ok {
 			return
 		}
-		freed = d.send(killCtx, job, body)
+		freed = d.end(job, d.Send(killCtx, job, body, d.epoch))
 	}
 }
 
@@ -217,8 +217,9 @@ func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
 			d.abandon(loop, ctx, job)
 			return
 		}
+		finish := d.Send(killCtx, job, p.body, d.epoch) // here, and not by a goroutine that has to be woken first
 		d.sends.Go(func() {
-			ended := d.send(killCtx, job, p.body)
+			ended := d.end(job, finish)
 			if d.free != nil {
 				d.free <- ended
 			}
@@ -299,9 +300,9 @@ func (d *driver) abandon(loop, ctx context.Context, job *Job) {
 // isOver says that the row came to its end, and was not interrupted.
 func isOver(loop context.Context) bool { return context.Cause(loop) == openai.ErrUnfinished }
 
-// send makes one request, and returns when it was over.
-func (d *driver) send(ctx context.Context, job *Job, body []byte) (ended time.Duration) {
-	d.Send(ctx, job, body, d.epoch)
+// end waits for the end of a request, and returns when it was over.
+func (d *driver) end(job *Job, finish func()) (ended time.Duration) {
+	finish()
 	ended = time.Since(d.epoch)
 	if job.Phase == Window {
 		raise(&d.lastEnd, int64(ended))

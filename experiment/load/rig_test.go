@@ -80,7 +80,9 @@ func (r *rig) run(ctx context.Context, l Load, w workload.Workload) (Measured, e
 			}
 			return []byte{byte(q.Index)}
 		},
-		Send: r.send,
+		Send: func(ctx context.Context, job *Job, body []byte, epoch time.Time) func() {
+			return func() { r.send(ctx, job, body, epoch) }
+		},
 		Each: func(j *Job) error {
 			r.jobs = append(r.jobs, j)
 			if r.each != nil {

@@ -49,10 +49,11 @@ func TestRunInRealTime(t *testing.T) {
 	m, err := Run(t.Context(), Config{
 		Load: Load{Requests: 40}, Rate: w.Rate, Plan: workload.NewPlan(w, 1, ""),
 		Encode: func(*workload.Request) []byte { return nil },
-		Send: func(_ context.Context, j *Job, _ []byte, epoch time.Time) {
+		Send: func(_ context.Context, j *Job, _ []byte, epoch time.Time) func() {
 			if time.Since(epoch) < j.At {
 				t.Errorf("request %d was sent early", j.Request.Index)
 			}
+			return func() {}
 		},
 		Each: func(j *Job) error {
 			if j.Phase == Window {
@@ -75,7 +76,7 @@ func BenchmarkDispatch(b *testing.B) {
 			_, err := Run(b.Context(), Config{
 				Load: Load{Concurrency: slots, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
 				Encode: func(*workload.Request) []byte { return nil },
-				Send:   func(context.Context, *Job, []byte, time.Time) {},
+				Send:   func(context.Context, *Job, []byte, time.Time) func() { return func() {} },
 				Each:   func(*Job) error { return nil },
 			})
 			if err != nil {

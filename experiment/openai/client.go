@@ -162,10 +162,12 @@ func (c *Client) connectTo(u, proxy *url.URL, http2 bool) {
 
 // connect returns a connection for one request.
 func (c *Client) connect(ctx context.Context, fresh bool) (*conn, error) {
-	if fresh {
-		return c.dial(ctx)
+	if !fresh {
+		if conn := c.idle(); conn != nil {
+			return conn, nil
+		}
 	}
-	return c.take(ctx)
+	return c.dial(ctx)
 }
 
 // Close closes the connections that are idle.

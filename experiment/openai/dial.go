@@ -56,15 +56,15 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 	return opened, nil
 }
 
-// take returns an idle connection that is still good, else a new one.
-func (c *Client) take(ctx context.Context) (*conn, error) {
+// idle returns an idle connection that is still good; nil: there is none.
+func (c *Client) idle() *conn {
 	for conn := c.pop(); conn != nil; conn = c.pop() {
 		if conn.usable() {
-			return conn, nil
+			return conn
 		}
 		conn.Close()
 	}
-	return c.dial(ctx)
+	return nil
 }
 
 // dial opens a connection, past its TLS handshake.

@@ -8,17 +8,31 @@ import (
 
 // Do sends the request and blocks until it is over; r is filled anew, reusing its slices. It never sends a request
 // again.
-func (c *Client) Do(ctx context.Context, call *Call, r *Result) {
+func (c *Client) Do(ctx context.Context, call *Call, r *Result) { c.Start(ctx, call, r)() }
+
+// Start does what can be done of Do without waiting: where a connection is ready, it writes as much of the request as the kernel
+// takes. The function that it returns does the rest, on any goroutine, and has to be called. So who has to be on time can
+// write a request itself, and leave the answer to another.
+func (c *Client) Start(ctx context.Context, call *Call, r *Result) (finish func()) {
 	r.reset()
 	x := c.exchanges.Get().(*exchange)
-	defer c.exchanges.Put(x)
 	x.begin(c, call, r)
-	defer x.forget()
 	x.caller = ctx
-	var cancel context.CancelFunc
-	x.ctx, cancel = context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	if c.relayed {
+	x.ctx, x.cancel = context.WithTimeout(ctx, c.timeout)
+	if !c.relayed && c.tls == nil && x.keeps() {
+		x.early()
+	}
+	return x.finish
+}
+
+// finish does what is left of the exchange.
+func (x *exchange) finish() {
+	defer func(c *Client, cancel context.CancelFunc) {
+		cancel()
+		x.forget()
+		c.exchanges.Put(x)
+	}(x.client, x.cancel)
+	if x.client.relayed {
 		x.relay()
 	} else {
 		x.converse()
@@ -32,11 +46,13 @@ type exchange struct {
 	result *Result
 	caller context.Context // as it was given
 	ctx    context.Context // with the request's time limit
-	epoch  time.Duration   // since the clock's base
-	began  time.Duration   // since the clock's base
-	conn   *conn           // nil: none yet, or the transport's
+	cancel context.CancelFunc
+	epoch  time.Duration // since the clock's base
+	began  time.Duration // since the clock's base
+	conn   *conn         // nil: none yet, or the transport's
 
 	request  []byte
+	written  int    // bytes of it that the kernel has
 	head     []byte // of the response, until it is whole
 	resp     *http.Response
 	frames   framing
@@ -86,42 +102,70 @@ func (x *exchange) since(at time.Duration) time.Duration { return at - x.epoch }
 
 func (x *exchange) now() time.Duration { return x.since(time.Since(x.client.clock.base)) }
 
-// converse sends the request over a connection of the client's own, and reads the answer.
-func (x *exchange) converse() {
-	c, r := x.client, x.result
-	keep := !c.fresh.Load() && !x.call.Fresh
-	conn, err := c.connect(x.ctx, x.call.Fresh)
-	if err != nil {
-		x.conclude(err)
-		return
+// keeps says that the exchange uses a connection that others have used, and leaves it to others.
+func (x *exchange) keeps() bool { return !x.client.fresh.Load() && !x.call.Fresh }
+
+// early writes as much of the request as goes at once, if a connection is ready.
+func (x *exchange) early() {
+	if conn := x.client.idle(); conn != nil {
+		x.use(conn)
+		x.sent(conn.rx.start(x.request))
 	}
+}
+
+// use makes conn the exchange's.
+func (x *exchange) use(conn *conn) {
 	x.conn = conn
+	r := x.result
 	r.Reused = conn.prepared || conn.used
 	if r.Connect = conn.setup.Total(); r.Reused {
 		r.Connect = 0
 	} else {
 		r.Setup = conn.setup
 	}
-	x.request = append(c.template.head(x.request[:0], x.call, keep), x.call.Body...)
+	x.request = append(x.client.template.head(x.request[:0], x.call, x.keeps()), x.call.Body...)
+}
+
+// converse sends the request over a connection of the client's own, and reads the answer.
+func (x *exchange) converse() {
+	if x.conn == nil {
+		conn, err := x.client.connect(x.ctx, x.call.Fresh)
+		if err != nil {
+			x.conclude(err)
+			return
+		}
+		x.use(conn)
+	}
+	conn := x.conn
 	uninterrupted := context.AfterFunc(x.ctx, conn.interrupt)
 	x.conclude(x.talk())
-	if uninterrupted() && keep && x.ended && !x.resp.Close {
+	if uninterrupted() && x.keeps() && x.ended && !x.resp.Close {
 		if x.draining {
 			_ = conn.SetReadDeadline(time.Time{})
 		}
 		conn.used, conn.prepared = true, false
-		c.keep(conn)
+		x.client.keep(conn)
 		return
 	}
 	conn.Close()
 }
 
-// talk writes the request and reads the answer. A server may answer, and hang up, before it has read everything.
+// sent notes that n more bytes of the request have been handed over.
+func (x *exchange) sent(n int) {
+	if n > 0 {
+		x.written += n
+		x.result.Sent = x.since(x.conn.rx.wrote.Sub(x.client.clock.base))
+	}
+}
+
+// talk writes what is left of the request and reads the answer. A server may answer, and hang up, before it has read everything.
 func (x *exchange) talk() error {
 	conn := x.conn
-	n, writeErr := conn.Write(x.request)
-	if n > 0 {
-		x.result.Sent = x.since(conn.rx.wrote.Sub(x.client.clock.base))
+	var writeErr error
+	if x.written < len(x.request) {
+		var n int
+		n, writeErr = conn.Write(x.request[x.written:])
+		x.sent(n)
 	}
 	err := conn.each(x.take)
 	if writeErr != nil && !x.received {

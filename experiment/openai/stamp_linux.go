@@ -216,6 +216,19 @@ func (r *receiver) Write(p []byte) (n int, err error) {
 	return n, cmp.Or(err, failed)
 }
 
+// start hands over what the kernel takes at once, and says how much that was; a failure is left for Write to find.
+func (r *receiver) start(p []byte) (n int) {
+	if r.raw == nil {
+		return 0
+	}
+	_ = r.raw.Write(func(fd uintptr) bool {
+		r.wrote = time.Now()
+		n, _ = send(fd, p)
+		return true
+	})
+	return n
+}
+
 func send(fd uintptr, p []byte) (int, syscall.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {

@@ -138,8 +138,8 @@ func (c Config) drive(ctx context.Context, srv server.Running, s Step, n int) (*
 			ids = vocab.TokenIDs(ids[:0], r)
 			return enc.Body(nil, openai.Prompt{IDs: ids}, r.Output)
 		},
-		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) {
-			client.Do(ctx, &openai.Call{
+		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) func() {
+			return client.Start(ctx, &openai.Call{
 				Body: body, Stream: true, Epoch: epoch, RequestID: requestID(n, job.Request.Index), Forced: job.Request.Output,
 			}, &job.Result)
 		},
