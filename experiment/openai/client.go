@@ -4,7 +4,8 @@
 // made once, with address, key and headers; both go out in one write over an HTTP/1.1 connection of our own; what comes
 // back is read piece by piece, each with the kernel's receive stamp where there is one; net/http reads the header; the
 // framing takes the body out of the pieces, the scanner cuts it into events, the walker reads what each says; and the
-// Result is judged by how it ended. All of that is done by the goroutine that called Do.
+// Result is judged by how it ended. All of that is done by the goroutine that called Do; or the writing by the one that called
+// Start, and the rest by the one that calls what it returned.
 //
 // It never retries, follows no redirect, uses a proxy or HTTP/2 only where it is told to (over net/http's transport, and
 // without kernel stamps), and parses nothing between a read and its stamp. A secret that

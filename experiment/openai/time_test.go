@@ -3,7 +3,11 @@ package openai
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -200,4 +204,38 @@ func TestIdle(t *testing.T) {
 			t.Fatal(n, err, len(c.ready))
 		}
 	})
+}
+
+// TestStart: where a connection is ready the whole request is with the kernel when Start returns, and nothing has been waited for.
+func TestStart(t *testing.T) {
+	got := make(chan string, 1)
+	answer := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- string(body)
+		<-answer
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, token("x")+finish("length")+doneEvent)
+	}))
+	defer srv.Close()
+	c, err := New(Options{BaseURL: srv.URL + "/v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Prepare(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	var r Result
+	rest := c.Start(t.Context(), &Call{Body: []byte(`{"n":1}`), Stream: true, Epoch: time.Now()}, &r)
+	if runtime.GOOS == "linux" { // elsewhere the rest sends it
+		if body := <-got; body != `{"n":1}` || r.Sent == Never {
+			t.Errorf("the server read %q, sent %v", body, r.Sent)
+		}
+	}
+	close(answer)
+	rest()
+	if r.Outcome != OK || r.Events != 1 || !r.Reused || r.Sent > r.First {
+		t.Errorf("%+v", r)
+	}
 }
