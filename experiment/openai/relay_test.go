@@ -14,13 +14,18 @@ import (
 // forward is a plain HTTP proxy that counts what it passes on.
 func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 	t.Helper()
-	s := httptest.NewServer(&httputil.ReverseProxy{
+	pass := &httputil.ReverseProxy{
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			seen.Add(1)
 			r.Out.URL = r.In.URL
 		},
-	})
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Else an answer that begins before the request was read to its end closes the request's body, and with it the way to the server.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		pass.ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }
