@@ -39,8 +39,8 @@ var notAxes = []string{"mix", "contract", "name", "expect", "repeats"}
 var laterKeys = map[string]string{
 	"until": "write requests or duration", "max_duration": "write duration",
 	"workload": "remove it: rows are synthetic", "kind": "remove it: rows are of kind load",
-	"isolate": "run each class as a row of its own", "session": "remove it: conversations come later",
-	"trace": "remove it: traces come later", "tile": "remove it: tiling comes later",
+	"isolate": "run each class as a row of its own",
+	"trace":   "remove it: traces come later", "tile": "remove it: tiling comes later",
 }
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }

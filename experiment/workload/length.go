@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 )
 
 // Length is a number of tokens: fixed, or drawn for each request. Drawn lengths are rounded to
@@ -31,16 +30,6 @@ func (l Length) set() bool { return l.Dist != "" }
 
 // IsZero says that no length is stated.
 func (l Length) IsZero() bool { return !l.set() }
-
-type keyList struct{ must, may []string }
-
-func (k keyList) String() string {
-	s := strings.Join(k.must, " and ")
-	if len(k.may) > 0 {
-		s += ", optionally " + strings.Join(k.may, " and ")
-	}
-	return s
-}
 
 // lengthKeys are the keys of each distribution, the ones that must be there first.
 var lengthKeys = map[string]keyList{
@@ -177,16 +166,6 @@ func (l Length) String() string {
 		return fmt.Sprintf("normal %g±%g", l.Mean, l.Std)
 	}
 	return fmt.Sprintf("lognormal p50 %g p95 %g", l.P50, l.P95)
-}
-
-func toFloat(v any) (float64, bool) {
-	switch x := v.(type) {
-	case int64:
-		return float64(x), true
-	case float64:
-		return x, true
-	}
-	return 0, false
 }
 
 // most is the largest length; without a max, one that few exceed.

@@ -23,12 +23,19 @@ type Block struct {
 
 // Request is one request of a plan.
 type Request struct {
-	Index  int
+	Index  int           // its place in the plan, the later turns of conversations counted
 	Class  string        // name of its class; empty without a mix
-	At     time.Duration // intended arrival from the start of the load; 0 in a closed loop
+	At     time.Duration // intended arrival from the start of the load; 0 in a closed loop, and of a later turn
 	Input  int           // prompt tokens
 	Output int           // tokens to write
 	Blocks []Block       // the prompt
+
+	// Of a request in a conversation:
+	Session int           // its number, which is that of its arrival
+	Turn    int           // of this request; 0 = the first
+	Turns   int           // of the whole conversation; 0 = the request is in none
+	Think   time.Duration // from the end of the turn before to this one's intended arrival
+	Context int           // prompt tokens that the conversation had before: earlier prompts and answers
 }
 
 // Plan is the whole schedule and every prompt, as a function of (seed, salt, index): the same on any
@@ -41,8 +48,9 @@ type Plan struct {
 	seed   uint64
 	salt   uint64
 
-	next int           // the arrivals are a running sum: the index that at belongs to
-	at   time.Duration // of request next
+	next  int           // the arrivals are a running sum: the arrival that at belongs to
+	at    time.Duration // of arrival next
+	index int           // of the next request: the turns of all conversations before it are counted
 }
 
 // NewPlan makes the plan of a workload that has passed its Check. The salt makes the prompts of a
@@ -63,6 +71,9 @@ const (
 	streamGroup
 	streamArrival
 	streamBlock
+	streamTurns
+	streamUser
+	streamThink
 )
 
 // rand is the stream of one dimension at one index.
@@ -70,11 +81,13 @@ func (p *Plan) rand(stream, index uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(p.seed, stream), index))
 }
 
-// Next gives the requests in their order; it is not safe for use by several goroutines.
+// Next gives the requests in their order; of a conversation it gives the first turn, and Following
+// the others. It is not safe for use by several goroutines.
 func (p *Plan) Next() Request {
 	r := p.request(p.next)
-	r.At = p.at
+	r.At, r.Index = p.at, p.index
 	p.next++
+	p.index += max(r.Turns, 1)
 	p.at += p.gap(p.next)
 	return r
 }
@@ -110,8 +123,11 @@ func (p *Plan) request(i int) Request {
 	s := p.shapes[class]
 	input := s.input.Draw(p.rand(streamInput, uint64(i)))
 	r := Request{
-		Index: i, Class: s.name, Input: input,
+		Class: s.name, Input: input,
 		Output: s.output.Draw(p.rand(streamOutput, uint64(i))),
+	}
+	if s.session != nil {
+		r.Session, r.Turns = i, s.session.Turns.Draw(p.rand(streamTurns, uint64(i)))
 	}
 	r.Blocks = p.blocks(class, uint64(i), input, p.group(s.prefix, i))
 	return r
@@ -143,6 +159,8 @@ const (
 	blockFresh = iota + 1
 	blockPrefix
 	blockPrime
+	blockAnswer
+	blockUser
 )
 
 // blocks is the prompt of a request: the prefix of its group (or of its own), then fresh blocks.

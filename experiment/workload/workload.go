@@ -19,6 +19,8 @@ type Workload struct {
 	Prefix *Prefix `toml:"prefix" json:"prefix,omitempty"`
 	Mix    []Class `toml:"mix" json:"mix,omitempty"`
 
+	Session *Session `toml:"session" json:"session,omitempty"` // nil = each arrival is one request
+
 	Rate       Rate    `toml:"rate" json:"rate,omitzero"`              // requests per second of the open loop; 0 = closed loop
 	Arrival    string  `toml:"arrival" json:"arrival,omitempty"`       // poisson (default), constant, gamma
 	Burstiness float64 `toml:"burstiness" json:"burstiness,omitempty"` // shape of gamma arrivals as in vLLM: 1 = Poisson, below 1 burstier; 0 = 1
@@ -32,7 +34,11 @@ type Class struct {
 	Input    Length         `toml:"input" json:"input"`
 	Output   Length         `toml:"output" json:"output"`
 	Prefix   *Prefix        `toml:"prefix" json:"prefix,omitempty"`
-	Contract map[string]any `toml:"contract" json:"contract,omitempty"` // limits of this class, in the form of [contract]; read by its owner
+	Session  *Session       `toml:"session" json:"session,omitempty"`       // nil = each arrival is one request
+	API      string         `toml:"api" json:"api,omitempty"`               // completions or chat; empty = the row's
+	Stop     string         `toml:"stop" json:"stop,omitempty"`             // forced or natural; empty = the row's
+	Extra    map[string]any `toml:"extra_body" json:"extra_body,omitempty"` // fields of the request body over those of the target: tools, response_format, …
+	Contract map[string]any `toml:"contract" json:"contract,omitempty"`     // limits of this class, in the form of [contract]; read by its owner
 }
 
 // States of a prefix.
@@ -103,13 +109,14 @@ const minRate, maxRate = 1e-4, 1e6
 func (w Workload) Check(bad func(key, problem, hint string)) {
 	w.checkArrival(bad)
 	if len(w.Mix) == 0 {
-		checkShape("", w.Input, w.Output, w.Prefix, bad)
+		w.shapes()[0].check("", bad)
 		return
 	}
-	if w.Input.set() || w.Output.set() || w.Prefix != nil {
-		bad("mix", "a row with a mix has its lengths and prefixes in the classes",
-			"move input, output and prefix of the row into its [[row.mix]] tables")
+	if w.Input.set() || w.Output.set() || w.Prefix != nil || w.Session != nil {
+		bad("mix", "a row with a mix has its lengths, prefixes and conversations in the classes",
+			"move input, output, prefix and session of the row into its [[row.mix]] tables")
 	}
+	shapes := w.shapes()
 	seen := map[string]bool{}
 	for i, c := range w.Mix {
 		key := fmt.Sprintf("mix[%d].", i)
@@ -122,7 +129,18 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 		if !(c.Weight > 0) || math.IsInf(c.Weight, 0) {
 			bad(key+"weight", "the weight of a class is not above 0", "write weight = 0.5")
 		}
-		checkShape(key, c.Input, c.Output, c.Prefix, bad)
+		shapes[i].check(key, bad)
+		c.checkRequest(key, bad)
+	}
+}
+
+// checkRequest judges how the requests of a class are made.
+func (c *Class) checkRequest(key string, bad func(key, problem, hint string)) {
+	if c.API != "" && c.API != "completions" && c.API != "chat" {
+		bad(key+"api", fmt.Sprintf("unknown api %q", c.API), `write "completions" or "chat"`)
+	}
+	if c.Stop != "" && c.Stop != "forced" && c.Stop != "natural" {
+		bad(key+"stop", fmt.Sprintf("unknown stop %q", c.Stop), `write "forced" or "natural"`)
 	}
 }
 
@@ -149,17 +167,23 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 // Bounds of the burstiness: gaps that vary by 30 times their mean, and hardly at all.
 const minBurstiness, maxBurstiness = 1e-3, 1e6
 
-// checkShape judges one class of requests; key is the path of its table with a dot, or empty.
-func checkShape(key string, input, output Length, p *Prefix, bad func(key, problem, hint string)) {
-	if !input.set() {
+// check judges one class of requests; key is the path of its table with a dot, or empty.
+func (s *shape) check(key string, bad func(key, problem, hint string)) {
+	if !s.input.set() {
 		bad(key+"input", "no input length", "write input = 256 (prompt tokens)")
 	}
-	if !output.set() {
+	if !s.output.set() {
 		bad(key+"output", "no output length", "write output = 128 (tokens to write)")
 	}
-	if p == nil {
-		return
+	if s.session != nil {
+		s.session.check(key, bad)
 	}
+	if s.prefix != nil {
+		s.prefix.check(key, s.input, bad)
+	}
+}
+
+func (p *Prefix) check(key string, input Length, bad func(key, problem, hint string)) {
 	if p.Tokens <= 0 {
 		bad(key+"prefix.tokens", "a prefix has at least one token", "write prefix = { tokens = 1024, groups = 4 }")
 	}
@@ -215,15 +239,16 @@ type shape struct {
 	weight        float64
 	input, output Length
 	prefix        *Prefix
+	session       *Session
 }
 
 func (w Workload) shapes() []shape {
 	if len(w.Mix) == 0 {
-		return []shape{{weight: 1, input: w.Input, output: w.Output, prefix: w.Prefix}}
+		return []shape{{weight: 1, input: w.Input, output: w.Output, prefix: w.Prefix, session: w.Session}}
 	}
 	shapes := make([]shape, len(w.Mix))
 	for i, c := range w.Mix {
-		shapes[i] = shape{c.Name, c.Weight, c.Input, c.Output, c.Prefix}
+		shapes[i] = shape{c.Name, c.Weight, c.Input, c.Output, c.Prefix, c.Session}
 	}
 	return shapes
 }
@@ -233,7 +258,11 @@ func (w Workload) shapes() []shape {
 func (w Workload) Longest() int {
 	longest := 0
 	for _, s := range w.shapes() {
-		longest = max(longest, s.input.most()+s.output.most())
+		most := s.input.most() + s.output.most()
+		if s.session != nil {
+			most = s.session.longest(s.input, s.output)
+		}
+		longest = max(longest, most)
 	}
 	return longest
 }

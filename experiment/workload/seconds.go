@@ -1,0 +1,43 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Seconds is a length of time: "1m30s" in a matrix, seconds in JSON.
+type Seconds float64
+
+// maxSeconds bounds any stated time: a century of a century's runs, and safe from overflow.
+const maxSeconds Seconds = 1e8
+
+// DecodeTOML takes a duration in quotes.
+func (s *Seconds) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	const hint = `write "10s", "500ms" or "2m"`
+	text, ok := v.(string)
+	if !ok {
+		bad("", fmt.Sprintf("a duration is written in quotes with its unit, not %v", v), hint)
+		return
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || Seconds(d.Seconds()) > maxSeconds {
+		bad("", fmt.Sprintf("%q is not a duration", text), hint)
+		return
+	}
+	*s = Seconds(d.Seconds())
+}
+
+// Duration is the same length of time, to the nanosecond.
+func (s Seconds) Duration() time.Duration {
+	return time.Duration(math.Round(float64(s) * float64(time.Second)))
+}
+
+// String is the length as it is written in a matrix.
+func (s Seconds) String() string {
+	if s < 60 {
+		return strconv.FormatFloat(float64(s), 'g', -1, 64) + "s"
+	}
+	return s.Duration().String()
+}

@@ -1,0 +1,120 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// keyList is the keys of a table that is written in place of a plain value, those that must be
+// there first.
+type keyList struct{ must, may []string }
+
+func (k keyList) String() string {
+	s := strings.Join(k.must, " and ")
+	if len(k.may) == 0 {
+		return s
+	}
+	if s != "" {
+		s += ", optionally "
+	}
+	return s + strings.Join(k.may, " and ")
+}
+
+func (k keyList) has(key string) bool {
+	return slices.Contains(k.must, key) || slices.Contains(k.may, key)
+}
+
+// fields reads the values of such a table. A key that is not in its list is left alone: done
+// reports those, and the ones that are missing.
+type fields struct {
+	t     map[string]any
+	of    string // what the table describes, for messages
+	keys  keyList
+	bad   func(key, problem, hint string)
+	wrong bool
+}
+
+func (f *fields) report(key, problem, hint string) {
+	f.wrong = true
+	f.bad(key, problem, hint)
+}
+
+func (f *fields) get(key string) (any, bool) {
+	v, ok := f.t[key]
+	return v, ok && f.keys.has(key)
+}
+
+// seconds reads a duration.
+func (f *fields) seconds(key string, into *Seconds) {
+	if v, ok := f.get(key); ok {
+		into.DecodeTOML(v, func(_, problem, hint string) { f.report(key, problem, hint) })
+	}
+}
+
+// number reads a number from least to most.
+func (f *fields) number(key string, into *float64, least, most float64, hint string) {
+	v, ok := f.get(key)
+	if !ok {
+		return
+	}
+	x, ok := toFloat(v)
+	if !ok || !(x >= least && x <= most) {
+		f.report(key, fmt.Sprintf("%s is a number between %v and %v, not %v", key, least, most, v), hint)
+		return
+	}
+	*into = x
+}
+
+// whole reads a whole number from least to most.
+func (f *fields) whole(key string, into *int, least, most int, hint string) {
+	x := float64(*into)
+	f.number(key, &x, float64(least), float64(most), hint)
+	if x != math.Trunc(x) {
+		f.report(key, fmt.Sprintf("%s is a whole number, not %v", key, x), hint)
+		return
+	}
+	*into = int(x)
+}
+
+// text reads one of a few words.
+func (f *fields) text(key string, into *string, words ...string) {
+	v, ok := f.get(key)
+	if !ok {
+		return
+	}
+	s, _ := v.(string)
+	if !slices.Contains(words, s) {
+		f.report(key, fmt.Sprintf("unknown %s %q", key, fmt.Sprint(v)), "use "+strings.Join(words, " or "))
+		return
+	}
+	*into = s
+}
+
+// done reports the keys that are unknown or missing, and says whether the whole table was right.
+// The key that names the kind of the table is known.
+func (f *fields) done(kind string) bool {
+	for _, k := range slices.Sorted(maps.Keys(f.t)) {
+		if k != kind && !f.keys.has(k) {
+			f.report(k, fmt.Sprintf("%s has no key %q", f.of, k), "its keys are "+f.keys.String())
+		}
+	}
+	for _, k := range f.keys.must {
+		if _, ok := f.t[k]; !ok {
+			f.report("", fmt.Sprintf("%s needs %s", f.of, k), "its keys are "+f.keys.String())
+		}
+	}
+	return !f.wrong
+}
+
+func toFloat(v any) (float64, bool) {
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	}
+	return 0, false
+}
