@@ -61,7 +61,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if s.Repeats < 0 {
 		bad("repeats", "repeats is negative", "write repeats = 3")
 	}
-	if n := float64(s.Rate) * time.Duration(s.Duration).Seconds(); !s.Rate.IsInf() && n > mostRequests && s.Requests == 0 {
+	if n := s.InWindow(); n > mostRequests && s.Requests == 0 {
 		bad("rate", fmt.Sprintf("%.3g requests in one window are more than can be kept", n), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
@@ -95,6 +95,12 @@ func (s *Spec) checkContract(bad func(key, problem, hint string)) {
 		c.DecodeTOML(class.Contract, func(key, problem, hint string) { bad(at+key, problem, hint) })
 		check(at, c)
 	}
+}
+
+// InWindow is how many requests should arrive in a window of the stated duration; 0 where that is no matter of time.
+func (s *Spec) InWindow() float64 {
+	start := time.Duration(s.Warmup.Time)
+	return s.Arriving(start, start+time.Duration(s.Duration))
 }
 
 // Pretty is the point as people read it: "D-saturation concurrency=8".

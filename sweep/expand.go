@@ -32,8 +32,9 @@ type axis struct {
 	values []any
 }
 
-// notAxes are row keys whose value is a list anyway.
-var notAxes = []string{"mix", "contract", "name", "expect", "repeats"}
+// notAxes are keys of a row, or of a table in it, whose value is a list anyway.
+var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "pairs", "arrival.steps",
+	"input.buckets", "input.values", "output.buckets", "output.values"}
 
 // laterKeys are row keys of the design that this version does not have.
 var laterKeys = map[string]string{
@@ -138,7 +139,7 @@ func (x *expander) findAxes(merged map[string]any) {
 				table = "defaults." + key
 			}
 			for _, k := range x.doc.Keys(table) {
-				if list, ok := v[k].([]any); ok {
+				if list, ok := v[k].([]any); ok && !slices.Contains(notAxes, key+"."+k) {
 					x.addAxis(key+"."+k, list)
 				}
 			}
@@ -207,6 +208,9 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 		readable = false
 		found(path, text, hint)
 	})
+	if spec.Rate == 0 {
+		spec.Rate = spec.Arrival.Rate() // of a process that states rates of its own
+	}
 	if readable { // what could not be read can't be judged either
 		spec.Check(found)
 	}
@@ -217,6 +221,9 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	return spec
 }
 
+// kindKeys name the kind of a table; in a name it stands first.
+var kindKeys = []string{"dist", "process"}
+
 // valueName is an axis value as it stands in names: 8, 0.5, warm, lognormal-p50_300-p95_2000.
 func valueName(v any) string {
 	switch x := v.(type) {
@@ -226,15 +233,25 @@ func valueName(v any) string {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	case map[string]any:
 		parts := []string{}
-		if dist, ok := x["dist"].(string); ok {
-			parts = append(parts, dist)
+		for _, k := range kindKeys {
+			if kind, ok := x[k].(string); ok {
+				parts = append(parts, kind)
+			}
 		}
 		for _, k := range slices.Sorted(maps.Keys(x)) {
-			if k != "dist" {
+			if !slices.Contains(kindKeys, k) {
 				parts = append(parts, k+"_"+valueName(x[k]))
 			}
 		}
 		return strings.Join(parts, "-")
+	case []map[string]any:
+		return valueName(anys(x))
+	case []any:
+		parts := []string{}
+		for _, v := range x {
+			parts = append(parts, valueName(v))
+		}
+		return strings.Join(parts, "+")
 	}
 	return fmt.Sprint(v)
 }

@@ -124,19 +124,27 @@ func loadText(s *experiment.Spec) string {
 	case s.Rate.IsInf():
 		return "all at once"
 	case s.Rate > 0 && s.Concurrency > 0:
-		return fmt.Sprintf("%g/s, cap %d", float64(s.Rate), s.Concurrency)
+		return fmt.Sprintf("%s, cap %d", rateText(s), s.Concurrency)
 	case s.Rate > 0:
-		return fmt.Sprintf("%g/s", float64(s.Rate))
+		return rateText(s)
 	}
 	return count(s.Concurrency, "slot")
 }
 
+// rateText is the rate, and the process where that says more.
+func rateText(s *experiment.Spec) string {
+	switch s.Arrival.Process {
+	case "", "poisson":
+		return fmt.Sprintf("%.4g/s", float64(s.Rate))
+	case "ramp", "step":
+		return s.Arrival.String()
+	}
+	return fmt.Sprintf("%.4g/s, %s", float64(s.Rate), &s.Arrival)
+}
+
 // plannedRequests of the window; 0 = it depends on how fast the server answers.
 func plannedRequests(s *experiment.Spec) int {
-	byTime := 0
-	if s.Rate > 0 && !s.Rate.IsInf() && s.Duration > 0 {
-		byTime = int(math.Round(float64(s.Rate) * time.Duration(s.Duration).Seconds()))
-	}
+	byTime := int(math.Round(s.InWindow()))
 	switch {
 	case s.Requests == 0:
 		return byTime

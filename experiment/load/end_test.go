@@ -187,7 +187,7 @@ func drawLoad(rt *rapid.T) (l Load, w workload.Workload, stalls bool) {
 	switch kind {
 	case "open", "capped":
 		w.Rate = workload.Rate(rapid.SampledFrom([]float64{0.05, 1, 7, 100}).Draw(rt, "rate"))
-		w.Arrival = rapid.SampledFrom([]string{"poisson", "constant", "gamma"}).Draw(rt, "arrival")
+		w.Arrival.Process = rapid.SampledFrom([]string{"poisson", "constant", "gamma"}).Draw(rt, "arrival")
 	case "inf", "inf capped":
 		w.Rate = inf.Rate
 	}

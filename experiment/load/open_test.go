@@ -23,7 +23,7 @@ func TestOpenLoopKeepsItsSchedule(t *testing.T) {
 	for name, service := range services {
 		for _, arrival := range []string{"constant", "poisson", "gamma"} {
 			t.Run(name+" "+arrival, func(t *testing.T) {
-				w := workload.Workload{Rate: 20, Arrival: arrival}
+				w := workload.Workload{Rate: 20, Arrival: workload.Arrival{Process: arrival}}
 				l := Load{Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(10 * sec), Grace: Span(20 * sec)}
 				scene(t, l, w, service, func(t *testing.T, r *rig, m Measured) {
 					wantWindow(t, m, 2*sec, 12*sec)

@@ -122,7 +122,7 @@ func always(d time.Duration) func(*Job) time.Duration {
 
 // constant is an open loop whose request i arrives at i/rate.
 func constant(rate float64) workload.Workload {
-	return workload.Workload{Rate: workload.Rate(rate), Arrival: "constant"}
+	return workload.Workload{Rate: workload.Rate(rate), Arrival: workload.Arrival{Process: "constant"}}
 }
 
 // scene runs one load that must succeed, in a bubble of its own.

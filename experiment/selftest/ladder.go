@@ -129,9 +129,9 @@ func (l Ladder) load(s Step) (workload.Workload, load.Load) {
 	}
 	rate, warmup := s.Size, answer+500*time.Millisecond
 	if s.Kind == Rate {
-		w.Arrival = "poisson"
+		w.Arrival.Process = "poisson"
 	} else {
-		w.Arrival, rate = "constant", s.Size/answer.Seconds()
+		w.Arrival.Process, rate = "constant", s.Size/answer.Seconds()
 	}
 	w.Rate = workload.Rate(rate)
 	most := min(mostRequests/rate, mostEvents/(rate*float64(s.Tokens)))

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,17 +10,31 @@ import (
 // Length is a number of tokens: fixed, or drawn for each request. Drawn lengths are rounded to
 // whole tokens and kept within Min and Max.
 type Length struct {
-	Dist string  `json:"dist"`           // fixed, uniform, normal, lognormal
+	Dist string  `json:"dist"`           // fixed, uniform, normal, lognormal, histogram, empirical
 	Mean float64 `json:"mean,omitempty"` // fixed: the value; normal
 	Std  float64 `json:"std,omitempty"`  // normal
 	P50  float64 `json:"p50,omitempty"`  // lognormal
 	P95  float64 `json:"p95,omitempty"`  // lognormal
-	Min  int     `json:"min,omitempty"`  // uniform: the least; else a bound; 0 = 1
-	Max  int     `json:"max,omitempty"`  // uniform: the most; else a bound; 0 = none
+	Min  int     `json:"min,omitempty"`  // uniform: the least; normal, lognormal: a bound; 0 = 1
+	Max  int     `json:"max,omitempty"`  // uniform: the most; normal, lognormal: a bound; 0 = none
+
+	Buckets []Bucket `json:"buckets,omitempty"` // histogram
+	Values  []int    `json:"values,omitempty"`  // empirical: one of them, each as likely; nil where they come from a file
+	File    *File    `json:"file,omitempty"`    // empirical: where they come from; nil = from the matrix
+}
+
+// Bucket is a part of a histogram: whole numbers from Min to Max, each as likely.
+type Bucket struct {
+	Min    int     `json:"min"`
+	Max    int     `json:"max"`
+	Weight float64 `json:"weight"` // relative to the sum of weights
 }
 
 // maxTokens bounds any length: far above every context, far below an overflow.
 const maxTokens = 1 << 24
+
+// maxBuckets bounds a histogram: every draw looks through it.
+const maxBuckets = 1000
 
 // Fixed is always n tokens.
 func Fixed(n int) Length { return Length{Dist: "fixed", Mean: float64(n)} }
@@ -36,22 +49,25 @@ var lengthKeys = map[string]keyList{
 	"uniform":   {[]string{"min", "max"}, nil},
 	"normal":    {[]string{"mean", "std"}, []string{"min", "max"}},
 	"lognormal": {[]string{"p50", "p95"}, []string{"min", "max"}},
+	"histogram": {[]string{"buckets"}, nil},
+	"empirical": {nil, []string{"values", "file", "column"}},
 }
+
+const lengthHint = `write 256, or { dist = "lognormal", p50 = 300, p95 = 2000 }`
 
 // DecodeTOML takes a whole number, or a table { dist = "lognormal", p50 = 300, p95 = 2000 }.
 func (l *Length) DecodeTOML(v any, bad func(key, problem, hint string)) {
-	const hint = `write 256, or { dist = "lognormal", p50 = 300, p95 = 2000 }`
 	switch x := v.(type) {
 	case int64:
 		if x < 1 || x > maxTokens {
-			bad("", fmt.Sprintf("%d tokens are not between 1 and %d", x, maxTokens), hint)
+			bad("", fmt.Sprintf("%d tokens are not between 1 and %d", x, maxTokens), lengthHint)
 			return
 		}
 		*l = Fixed(int(x))
 	case map[string]any:
 		l.decodeTable(x, bad)
 	default:
-		bad("", fmt.Sprintf("a length is a whole number of tokens or a table, not %v", v), hint)
+		bad("", fmt.Sprintf("a length is a whole number of tokens or a table, not %v", v), lengthHint)
 	}
 }
 
@@ -59,36 +75,109 @@ func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint strin
 	dist, _ := t["dist"].(string)
 	keys, ok := lengthKeys[dist]
 	if !ok {
-		bad("dist", fmt.Sprintf("unknown distribution %q", dist), `use "uniform", "normal" or "lognormal"`)
+		bad("dist", fmt.Sprintf("unknown distribution %q", dist), `use "uniform", "normal", "lognormal", "histogram" or "empirical"`)
 		return
 	}
-	values, wrong := map[string]float64{}, false
-	report := func(key, problem, hint string) { wrong = true; bad(key, problem, hint) }
-	for _, k := range slices.Sorted(maps.Keys(t)) {
-		if k == "dist" {
-			continue
-		}
-		if !slices.Contains(keys.must, k) && !slices.Contains(keys.may, k) {
-			report(k, fmt.Sprintf("%s has no key %q", dist, k), "its keys are "+keys.String())
-			continue
-		}
-		x, ok := toFloat(t[k])
-		if whole := k == "min" || k == "max"; !ok || !(x >= 0 && x <= maxTokens) || whole && x != math.Trunc(x) {
-			report(k, fmt.Sprintf("%v is not a number of tokens", t[k]), "write "+k+" = 300")
-			continue
-		}
-		values[k] = x
+	*l = Length{Dist: dist}
+	f := fields{t: t, of: dist, keys: keys, bad: bad}
+	f.tokens("mean", &l.Mean)
+	f.tokens("std", &l.Std)
+	f.tokens("p50", &l.P50)
+	f.tokens("p95", &l.P95)
+	f.wholeTokens("min", &l.Min)
+	f.wholeTokens("max", &l.Max)
+	if dist == "histogram" {
+		l.decodeBuckets(&f)
 	}
-	for _, k := range keys.must {
-		if t[k] == nil {
-			report("", fmt.Sprintf("%s needs %s", dist, k), "its keys are "+keys.String())
-		}
+	if dist == "empirical" {
+		l.decodeEmpirical(&f)
 	}
-	*l = Length{Dist: dist, Mean: values["mean"], Std: values["std"], P50: values["p50"], P95: values["p95"],
-		Min: int(values["min"]), Max: int(values["max"])}
-	if !wrong {
+	if f.done("dist") {
 		l.check(bad)
 	}
+}
+
+// tokens reads a number of tokens that may have a fraction.
+func (f *fields) tokens(key string, into *float64) {
+	v, ok := f.get(key)
+	if !ok {
+		return
+	}
+	x, ok := toFloat(v)
+	if !ok || !(x >= 0 && x <= maxTokens) {
+		f.report(key, fmt.Sprintf("%v is not a number of tokens", v), "write "+key+" = 300")
+		return
+	}
+	*into = x
+}
+
+func (f *fields) wholeTokens(key string, into *int) {
+	var x float64
+	f.tokens(key, &x)
+	if x != math.Trunc(x) {
+		f.report(key, fmt.Sprintf("%v is not a number of tokens", x), "write "+key+" = 300")
+		return
+	}
+	*into = int(x)
+}
+
+func (l *Length) decodeBuckets(f *fields) {
+	const hint = `write buckets = [{ min = 1, max = 128, weight = 0.7 }, { min = 129, max = 1024, weight = 0.3 }]`
+	v, there := f.get("buckets")
+	tables, ok := tablesOf(v)
+	if there && (!ok || len(tables) == 0 || len(tables) > maxBuckets) {
+		f.report("buckets", fmt.Sprintf("buckets is a list of 1 to %d tables", maxBuckets), hint)
+		return
+	}
+	for i, t := range tables {
+		b := f.inner(fmt.Sprintf("buckets[%d]", i), "a bucket", t, keyList{must: []string{"min", "max", "weight"}})
+		var bucket Bucket
+		b.wholeTokens("min", &bucket.Min)
+		b.wholeTokens("max", &bucket.Max)
+		b.number("weight", &bucket.Weight, 0, math.MaxFloat32, "write weight = 0.5")
+		if b.done("") && (bucket.Min < 1 || bucket.Max < bucket.Min) {
+			b.report("max", fmt.Sprintf("a bucket from %d to %d holds no length", bucket.Min, bucket.Max), "write min = 1, max = 128")
+		}
+		l.Buckets = append(l.Buckets, bucket)
+	}
+	if !f.wrong && l.weights() <= 0 {
+		f.report("buckets", "no bucket has a weight", hint)
+	}
+}
+
+func (l *Length) decodeEmpirical(f *fields) {
+	v, inline := f.get("values")
+	_, file := f.get("file")
+	switch {
+	case inline == file:
+		f.report("", "empirical needs either values or file", `write values = [120, 300, 2400], or file = "lengths.txt" with one number a line`)
+	case inline:
+		l.Values = f.lengths("values", v)
+		if _, ok := f.get("column"); ok {
+			f.report("column", "a column is one of a file", `remove column, or write file = "log.csv" in place of values`)
+		}
+	default:
+		l.File = f.file("column")
+	}
+}
+
+// lengths reads a list of whole numbers of tokens.
+func (f *fields) lengths(key string, v any) []int {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		f.report(key, key+" is a list of numbers of tokens", "write "+key+" = [120, 300, 2400]")
+		return nil
+	}
+	var out []int
+	for i, e := range list {
+		n, ok := e.(int64)
+		if !ok || n < 1 || n > maxTokens {
+			f.report(fmt.Sprintf("%s[%d]", key, i), fmt.Sprintf("%v is not a number of tokens from 1 to %d", e, maxTokens), "write "+key+" = [120, 300, 2400]")
+			return nil
+		}
+		out = append(out, int(n))
+	}
+	return out
 }
 
 func (l Length) check(bad func(key, problem, hint string)) {
@@ -120,6 +209,11 @@ func (l Length) Draw(r *rand.Rand) int {
 	switch l.Dist {
 	case "uniform":
 		return l.Min + r.IntN(l.Max-l.Min+1)
+	case "histogram":
+		b := l.bucket(r.Float64() * l.weights())
+		return b.Min + r.IntN(b.Max-b.Min+1)
+	case "empirical":
+		return l.samples()[r.IntN(len(l.samples()))]
 	case "normal":
 		x = l.Mean + l.Std*r.NormFloat64()
 	case "lognormal":
@@ -132,28 +226,90 @@ func (l Length) Draw(r *rand.Rand) int {
 	return int(math.Min(math.Max(x, float64(max(l.Min, 1))), maxTokens))
 }
 
+// samples are the values of an empirical length, wherever they come from.
+func (l *Length) samples() []int {
+	switch {
+	case l.File == nil:
+		return l.Values
+	case len(l.File.Read) == 0: // the spec of a stored result: its file is not read again
+		return nil
+	}
+	return l.File.Read[0]
+}
+
+func (l *Length) weights() (sum float64) {
+	for _, b := range l.Buckets {
+		sum += b.Weight
+	}
+	return sum
+}
+
+// bucket is the one that holds x of the sum of weights.
+func (l *Length) bucket(x float64) Bucket {
+	last := 0
+	for i, b := range l.Buckets {
+		if b.Weight == 0 {
+			continue
+		}
+		if last = i; x < b.Weight {
+			break
+		}
+		x -= b.Weight
+	}
+	return l.Buckets[last]
+}
+
 // Least is the smallest length that can be drawn.
 func (l Length) Least() int {
-	if l.Dist == "fixed" {
+	switch l.Dist {
+	case "fixed":
 		return int(l.Mean)
+	case "histogram":
+		return l.edge(-1)
+	case "empirical":
+		if len(l.samples()) > 0 {
+			return slices.Min(l.samples())
+		}
 	}
 	return max(l.Min, 1)
 }
 
-// Typical is the mean of a fixed, uniform or normal length, and the mean of the unbounded
-// lognormal; for planning and display.
+// edge is the least (sign −1) or the largest (sign 1) length of the buckets that have a weight.
+func (l *Length) edge(sign int) int {
+	var edges []int
+	for _, b := range l.Buckets {
+		if b.Weight > 0 {
+			edges = append(edges, sign*b.Min, sign*b.Max)
+		}
+	}
+	return sign * slices.Max(append(edges, sign))
+}
+
+// Typical is the mean of a length that is not clamped, for planning and display; of a lognormal one, that
+// of the unbounded distribution.
 func (l Length) Typical() float64 {
+	sum := 0.0
 	switch l.Dist {
 	case "uniform":
 		return float64(l.Min+l.Max) / 2
 	case "lognormal":
 		sigma := math.Log(l.P95/l.P50) / z95
 		return l.P50 * math.Exp(sigma*sigma/2)
+	case "histogram":
+		for _, b := range l.Buckets {
+			sum += float64(b.Min+b.Max) / 2 * b.Weight
+		}
+		return sum / l.weights()
+	case "empirical":
+		for _, n := range l.samples() {
+			sum += float64(n)
+		}
+		return sum / float64(max(len(l.samples()), 1))
 	}
 	return l.Mean
 }
 
-// String is the length as it is written in a matrix.
+// String is the length as people read it.
 func (l Length) String() string {
 	switch l.Dist {
 	case "":
@@ -164,6 +320,13 @@ func (l Length) String() string {
 		return fmt.Sprintf("uniform %d–%d", l.Min, l.Max)
 	case "normal":
 		return fmt.Sprintf("normal %g±%g", l.Mean, l.Std)
+	case "histogram":
+		return fmt.Sprintf("histogram %d–%d", l.Least(), l.most())
+	case "empirical":
+		if l.File != nil {
+			return l.File.String()
+		}
+		return fmt.Sprintf("one of %d values", len(l.Values))
 	}
 	return fmt.Sprintf("lognormal p50 %g p95 %g", l.P50, l.P95)
 }
@@ -177,6 +340,10 @@ func (l Length) most() int {
 		return max(l.Min, int(l.Mean+2*l.Std))
 	case l.Dist == "lognormal":
 		return max(l.Min, int(l.P95))
+	case l.Dist == "histogram":
+		return l.edge(1)
+	case l.Dist == "empirical":
+		return slices.Max(append([]int{1}, l.samples()...))
 	}
 	return int(l.Mean)
 }

@@ -147,7 +147,7 @@ func TestLengthDecodeTOML(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l != tt.want {
+			if !reflect.DeepEqual(l, tt.want) {
 				t.Errorf("%+v, want %+v", l, tt.want)
 			}
 			got.want(t, tt.bad...)
@@ -171,7 +171,7 @@ func FuzzLengthDecodeTOML(f *testing.F) {
 			}
 		}
 		var back Length
-		if b, err := json.Marshal(l); err != nil || json.Unmarshal(b, &back) != nil || back != l {
+		if b, err := json.Marshal(l); err != nil || json.Unmarshal(b, &back) != nil || !reflect.DeepEqual(back, l) {
 			t.Fatalf("%+v is stored as %s, %v", l, b, err)
 		}
 		if l.IsZero() || l.String() == "" {
@@ -194,7 +194,7 @@ func FuzzRateDecodeTOML(f *testing.F) {
 			t.Fatalf("%v is stored as %s, %v", r, b, err)
 		}
 		last := -1
-		for _, q := range take(Workload{Input: Fixed(1), Output: Fixed(1), Rate: r, Arrival: "gamma", Burstiness: minBurstiness}, 1, "", 130) {
+		for _, q := range take(Workload{Input: Fixed(1), Output: Fixed(1), Rate: r, Arrival: Arrival{Process: "gamma"}, Burstiness: minBurstiness}, 1, "", 130) {
 			if q.At < 0 || q.Index <= last {
 				t.Fatalf("rate %v: request %d at %v", r, q.Index, q.At)
 			}

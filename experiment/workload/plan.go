@@ -3,11 +3,8 @@ package workload
 import (
 	"encoding/binary"
 	"hash/fnv"
-	"math"
 	"math/rand/v2"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // BlockTokens is how many tokens a block of a prompt holds: vLLM's default KV block, so that
@@ -42,24 +39,27 @@ type Request struct {
 // machine and any number of cores. Each dimension draws from a stream of its own, so that changing
 // one leaves the others as they were.
 type Plan struct {
-	w      Workload
-	shapes []shape
-	total  float64 // of the weights
-	seed   uint64
-	salt   uint64
+	w       Workload
+	classes []Class
+	popular [][]float64 // by class: the running sum of its groups' weights; nil = all alike
+	total   float64     // of the classes' weights
+	seed    uint64
+	salt    uint64
 
-	next  int           // the arrivals are a running sum: the arrival that at belongs to
-	at    time.Duration // of arrival next
-	index int           // of the next request: the turns of all conversations before it are counted
+	next    moment
+	stretch float64 // of a rescaled schedule; else 1
+	index   int     // of the next request: the turns of all conversations before it are counted
 }
 
 // NewPlan makes the plan of a workload that has passed its Check. The salt makes the prompts of a
 // run unlike those of every other run; equal salts give equal prompts.
 func NewPlan(w Workload, seed uint64, salt string) *Plan {
-	p := &Plan{w: w, shapes: w.shapes(), seed: seed, salt: hash64(salt)}
-	for _, s := range p.shapes {
-		p.total += s.weight
+	p := &Plan{w: w, classes: w.Classes(), seed: seed, salt: hash64(salt)}
+	for _, c := range p.classes {
+		p.total += c.Weight
+		p.popular = append(p.popular, c.Prefix.popularity())
 	}
+	p.begin()
 	return p
 }
 
@@ -84,74 +84,45 @@ func (p *Plan) rand(stream, index uint64) *rand.Rand {
 // Next gives the requests in their order; of a conversation it gives the first turn, and Following
 // the others. It is not safe for use by several goroutines.
 func (p *Plan) Next() Request {
-	r := p.request(p.next)
-	r.At, r.Index = p.at, p.index
-	p.next++
+	r := p.request(p.next.arrival)
+	r.At, r.Index = p.next.at, p.index
+	p.next = p.after(p.next)
 	p.index += max(r.Turns, 1)
-	p.at += p.gap(p.next)
 	return r
-}
-
-// Arrivals gives the intended arrivals from the next request on, without end; the plan stays where it is.
-func (p *Plan) Arrivals(yield func(time.Duration) bool) {
-	at := p.at
-	for i := p.next + 1; yield(at); i++ {
-		at += p.gap(i)
-	}
-}
-
-// gap is the time between arrival i−1 and arrival i: exactly 1/rate on average, of the process asked for.
-func (p *Plan) gap(i int) time.Duration {
-	if p.w.Rate == 0 || p.w.Rate.IsInf() {
-		return 0
-	}
-	mean := float64(time.Second) / float64(p.w.Rate)
-	src := p.rand(streamArrival, uint64(i))
-	switch {
-	case p.w.Arrival == "constant":
-		// From the index, not by adding up: a sum of rounded gaps would drift from the rate.
-		return time.Duration(math.Round(mean*float64(i))) - time.Duration(math.Round(mean*float64(i-1)))
-	case p.w.Arrival == "gamma" && p.w.Burstiness > 0:
-		g := distuv.Gamma{Alpha: p.w.Burstiness, Beta: p.w.Burstiness, Src: src}
-		return time.Duration(mean * g.Rand())
-	}
-	return time.Duration(mean * src.ExpFloat64())
 }
 
 func (p *Plan) request(i int) Request {
 	class := p.class(i)
-	s := p.shapes[class]
-	input := s.input.Draw(p.rand(streamInput, uint64(i)))
-	r := Request{
-		Class: s.name, Input: input,
-		Output: s.output.Draw(p.rand(streamOutput, uint64(i))),
+	c := &p.classes[class]
+	r := Request{Class: c.Name}
+	r.Input, r.Output = p.lengths(c, i)
+	if c.Session != nil {
+		r.Session, r.Turns = i, c.Session.Turns.Draw(p.rand(streamTurns, uint64(i)))
 	}
-	if s.session != nil {
-		r.Session, r.Turns = i, s.session.Turns.Draw(p.rand(streamTurns, uint64(i)))
-	}
-	r.Blocks = p.blocks(class, uint64(i), input, p.group(s.prefix, i))
+	r.Blocks = p.blocks(class, uint64(i), r.Input, p.group(class, i))
 	return r
 }
 
+// lengths are those of request i: a pair, or each by itself.
+func (p *Plan) lengths(c *Class, i int) (input, output int) {
+	if c.Pairs != nil {
+		k := p.rand(streamInput, uint64(i)).IntN(len(c.Input.samples()))
+		return c.Input.samples()[k], c.Output.samples()[k]
+	}
+	return c.Input.Draw(p.rand(streamInput, uint64(i))), c.Output.Draw(p.rand(streamOutput, uint64(i)))
+}
+
 func (p *Plan) class(i int) int {
-	if len(p.shapes) == 1 {
+	if len(p.classes) == 1 {
 		return 0
 	}
 	x := p.rand(streamClass, uint64(i)).Float64() * p.total
-	for c, s := range p.shapes {
-		if x -= s.weight; x < 0 {
-			return c
+	for i := range p.classes {
+		if x -= p.classes[i].Weight; x < 0 {
+			return i
 		}
 	}
-	return len(p.shapes) - 1
-}
-
-// group is the prefix that request i starts with; −1 = a prefix of its own.
-func (p *Plan) group(pre *Prefix, i int) int {
-	if pre == nil || pre.state() == Cold {
-		return -1
-	}
-	return p.rand(streamGroup, uint64(i)).IntN(max(pre.Groups, 1))
+	return len(p.classes) - 1
 }
 
 // Kinds of blocks, which keep the numbers of different things apart.
@@ -168,12 +139,12 @@ const (
 func (p *Plan) blocks(class int, index uint64, input, group int) []Block {
 	out := make([]Block, 0, input/BlockTokens+2)
 	rest := input
-	if pre := p.shapes[class].prefix; pre != nil {
+	if pre := p.classes[class].Prefix; pre != nil {
 		kind, owner := uint64(blockPrefix), uint64(group)
 		if group < 0 {
 			kind, owner = blockFresh, index
 		}
-		n := min(pre.Tokens, input)
+		n := pre.of(input)
 		out = p.fill(out, n, kind, uint64(class), owner, 0)
 		rest -= n
 	}
@@ -190,23 +161,6 @@ func (p *Plan) fill(out []Block, n int, parts ...uint64) []Block {
 		t := min(n, BlockTokens)
 		out = append(out, Block{ID: mix(base, i), Tokens: t})
 		n -= t
-	}
-	return out
-}
-
-// Priming gives one request for each group of each warm prefix: the prefix and a suffix that no
-// other request has, one token to write. Sent before the warm-up, they leave the prefix resident.
-func (p *Plan) Priming() []Request {
-	var out []Request
-	for c, s := range p.shapes {
-		if s.prefix == nil || s.prefix.state() != Warm {
-			continue
-		}
-		for g := range max(s.prefix.Groups, 1) {
-			blocks := p.fill(nil, s.prefix.Tokens, blockPrefix, uint64(c), uint64(g), 0)
-			blocks = p.fill(blocks, BlockTokens, blockPrime, uint64(c), uint64(g))
-			out = append(out, Request{Index: -1 - len(out), Class: s.name, Input: s.prefix.Tokens + BlockTokens, Output: 1, Blocks: blocks})
-		}
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func prefixed(state string) Workload {
 	}
 }
 
-var mixed = Workload{Rate: 4, Arrival: "gamma", Burstiness: 0.5, Mix: []Class{
+var mixed = Workload{Rate: 4, Arrival: Arrival{Process: "gamma"}, Burstiness: 0.5, Mix: []Class{
 	{Name: "chat", Weight: 8, Input: Length{Dist: "lognormal", P50: 300, P95: 2000, Min: 40}, Output: Fixed(150), Prefix: &Prefix{Tokens: 32, Groups: 2, State: Warm}},
 	{Name: "rag", Weight: 2, Input: Length{Dist: "uniform", Min: 3000, Max: 6000}, Output: Length{Dist: "normal", Mean: 200, Std: 40}},
 }}
@@ -82,7 +82,7 @@ func TestOneDimensionLeavesTheOthers(t *testing.T) {
 		"input":   func(w *Workload) { w.Input = Fixed(333) },
 		"output":  func(w *Workload) { w.Output = Fixed(5) },
 		"rate":    func(w *Workload) { w.Rate = 3 },
-		"arrival": func(w *Workload) { w.Arrival = "gamma"; w.Burstiness = 0.3 },
+		"arrival": func(w *Workload) { w.Arrival.Process = "gamma"; w.Burstiness = 0.3 },
 		"groups":  func(w *Workload) { w.Prefix.Groups = 9 },
 		"state":   func(w *Workload) { w.Prefix.State = Cold },
 	}
@@ -144,7 +144,7 @@ func moments(x []float64) (mean, cv, lag1 float64) {
 
 func TestConstantArrivalsDoNotDrift(t *testing.T) {
 	for _, rate := range []float64{3, 7, 1000.0 / 3, 0.3} {
-		w := Workload{Input: Fixed(1), Output: Fixed(1), Rate: Rate(rate), Arrival: "constant"}
+		w := Workload{Input: Fixed(1), Output: Fixed(1), Rate: Rate(rate), Arrival: Arrival{Process: "constant"}}
 		i := 0
 		for at := range NewPlan(w, 1, "").Arrivals {
 			if want := time.Duration(math.Round(float64(i) * 1e9 / rate)); (at - want).Abs() > 1 {
@@ -206,12 +206,12 @@ func TestPoissonArrivals(t *testing.T) {
 
 func TestGammaArrivals(t *testing.T) {
 	for _, shape := range []float64{0.25, 1, 4} {
-		mean, cv, lag1 := moments(gaps(Workload{Rate: 5, Arrival: "gamma", Burstiness: shape}, 40000))
+		mean, cv, lag1 := moments(gaps(Workload{Rate: 5, Arrival: Arrival{Process: "gamma"}, Burstiness: shape}, 40000))
 		if math.Abs(mean*5-1) > 0.04 || math.Abs(cv*math.Sqrt(shape)-1) > 0.04 || math.Abs(lag1) > 0.02 {
 			t.Errorf("burstiness %v: mean %v, cv %v, lag-1 correlation %v", shape, mean, cv, lag1)
 		}
 	}
-	if _, cv, _ := moments(gaps(Workload{Rate: 5, Arrival: "gamma"}, 20000)); math.Abs(cv-1) > 0.04 {
+	if _, cv, _ := moments(gaps(Workload{Rate: 5, Arrival: Arrival{Process: "gamma"}}, 20000)); math.Abs(cv-1) > 0.04 {
 		t.Errorf("gamma without burstiness: cv %v", cv)
 	}
 }

@@ -12,9 +12,9 @@ import (
 // question. In an open loop the rate is that of conversations; in a closed loop the slots are the
 // users, each with one conversation at a time.
 type Session struct {
-	Turns Length `toml:"turns" json:"turns"` // of a conversation, drawn once for each
-	User  Length `toml:"user" json:"user"`   // prompt tokens that each later turn adds
-	Think Think  `toml:"think" json:"think"` // before each later turn; none = at once
+	Turns Length `toml:"turns" json:"turns"`          // of a conversation, drawn once for each
+	User  Length `toml:"user" json:"user"`            // prompt tokens that each later turn adds
+	Think Think  `toml:"think" json:"think,omitzero"` // before each later turn; none = at once
 }
 
 // Think is the time from the end of one turn to the next: fixed, or drawn for each turn.
@@ -87,11 +87,6 @@ func (s *Session) check(key string, bad func(key, problem, hint string)) {
 	}
 }
 
-// longest is the most tokens that the last turn of a conversation may have, its answer included.
-func (s *Session) longest(input, output Length) int {
-	return input.most() + output.most() + (s.Turns.most()-1)*(s.User.most()+output.most())
-}
-
 // Following gives the turn after r in its conversation, false after the last one. The turn is a
 // function of the plan's seeds, the conversation and the number of the turn: its prompt is r's, an
 // answer of the length that r asks for, and new blocks. What the server really answered takes that
@@ -101,14 +96,14 @@ func (p *Plan) Following(r *Request) (Request, bool) {
 		return Request{}, false
 	}
 	class, turn := p.class(r.Session), r.Turn+1
-	s := p.shapes[class]
+	c := &p.classes[class]
 	next := Request{
 		Index: r.Index + 1, Class: r.Class,
 		Session: r.Session, Turn: turn, Turns: r.Turns, Context: r.Input + r.Output,
-		Output: s.output.Draw(p.turn(streamOutput, r.Session, turn)),
-		Think:  s.session.Think.draw(p.turn(streamThink, r.Session, turn)),
+		Output: c.Output.Draw(p.turn(streamOutput, r.Session, turn)),
+		Think:  c.Session.Think.draw(p.turn(streamThink, r.Session, turn)),
 	}
-	added := s.session.User.Draw(p.turn(streamUser, r.Session, turn))
+	added := c.Session.User.Draw(p.turn(streamUser, r.Session, turn))
 	next.Input = next.Context + added
 	next.Blocks = append(make([]Block, 0, len(r.Blocks)+(r.Output+added)/BlockTokens+2), r.Blocks...)
 	next.Blocks = p.fill(next.Blocks, r.Output, blockAnswer, uint64(class), uint64(r.Session), uint64(r.Turn))

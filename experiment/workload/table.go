@@ -93,6 +93,24 @@ func (f *fields) text(key string, into *string, words ...string) {
 	*into = s
 }
 
+// inner reads a table in a list of this one; at is its path, and of what it describes.
+func (f *fields) inner(at, of string, t map[string]any, keys keyList) *fields {
+	return &fields{t: t, of: of, keys: keys, bad: func(key, problem, hint string) {
+		f.report(strings.TrimSuffix(at+"."+key, "."), problem, hint)
+	}}
+}
+
+// flag reads true or false.
+func (f *fields) flag(key string, into *bool) {
+	v, ok := f.get(key)
+	if !ok {
+		return
+	}
+	if *into, ok = v.(bool); !ok {
+		f.report(key, fmt.Sprintf("%s is true or false, not %v", key, v), "write "+key+" = true")
+	}
+}
+
 // done reports the keys that are unknown or missing, and says whether the whole table was right.
 // The key that names the kind of the table is known.
 func (f *fields) done(kind string) bool {
@@ -107,6 +125,21 @@ func (f *fields) done(kind string) bool {
 		}
 	}
 	return !f.wrong
+}
+
+// tablesOf gives the tables of a list of tables, in either form that the parser gives them.
+func tablesOf(v any) ([]map[string]any, bool) {
+	if tables, ok := v.([]map[string]any); ok {
+		return tables, true
+	}
+	list, ok := v.([]any)
+	var out []map[string]any
+	for _, e := range list {
+		t, isTable := e.(map[string]any)
+		out = append(out, t)
+		ok = ok && isTable
+	}
+	return out, ok
 }
 
 func toFloat(v any) (float64, bool) {

@@ -22,19 +22,33 @@ func TestCheck(t *testing.T) {
 		{"plain", plain, nil},
 		{"mix", mixed, nil},
 		{"prefix", prefixed(Warm), nil},
-		{"gamma", with(func(w *Workload) { w.Rate, w.Arrival, w.Burstiness = 1, "gamma", 0.5 }), nil},
+		{"gamma", with(func(w *Workload) { w.Rate, w.Arrival.Process, w.Burstiness = 1, "gamma", 0.5 }), nil},
 		{"nothing", Workload{}, []string{"input: no input", "output: no output"}},
-		{"later arrivals", with(func(w *Workload) { w.Rate, w.Arrival = 1, "ramp" }), []string{`arrival: arrival "ramp" is not in this version`}},
-		{"unknown arrivals", with(func(w *Workload) { w.Rate, w.Arrival = 1, "pareto" }), []string{`arrival: unknown arrival "pareto"`}},
-		{"arrivals of a closed loop", with(func(w *Workload) { w.Arrival = "poisson" }), []string{"arrival: an arrival process without a rate"}},
+		{"later arrivals", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "trace" }), []string{`arrival: arrival "trace" is not in this version`}},
+		{"unknown arrivals", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "pareto" }), []string{`arrival: unknown arrival "pareto"`}},
+		{"arrivals of a closed loop", with(func(w *Workload) { w.Arrival.Process = "poisson" }), []string{"arrival: an arrival process without a rate"}},
 		{"burstiness of Poisson", with(func(w *Workload) { w.Rate, w.Burstiness = 1, 0.5 }), []string{"burstiness: burstiness is a parameter of gamma"}},
-		{"negative burstiness", with(func(w *Workload) { w.Rate, w.Arrival, w.Burstiness = 1, "gamma", -1 }), []string{"burstiness: burstiness -1 is not between 0.001 and 1000000"}},
-		{"no burstiness", with(func(w *Workload) { w.Rate, w.Arrival, w.Burstiness = 1, "gamma", math.NaN() }), []string{"burstiness: burstiness NaN"}},
+		{"negative burstiness", with(func(w *Workload) { w.Rate, w.Arrival.Process, w.Burstiness = 1, "gamma", -1 }), []string{"burstiness: burstiness -1 is not between 0.001 and 1000000"}},
+		{"no burstiness", with(func(w *Workload) { w.Rate, w.Arrival.Process, w.Burstiness = 1, "gamma", math.NaN() }), []string{"burstiness: burstiness NaN"}},
 		{"empty prefix", pre(Prefix{}), []string{"prefix.tokens: a prefix has at least one token"}},
 		{"prefix of everything", pre(Prefix{Tokens: 256}), []string{"prefix.tokens: the prefix of 256 tokens leaves nothing of the shortest input of 256"}},
 		{"prefix of a drawn input", drawn, []string{"write min = 101 in input"}},
 		{"prefix in no groups", pre(Prefix{Tokens: 1, Groups: -1}), []string{"prefix.groups: the number of groups is negative"}},
 		{"unknown state", pre(Prefix{Tokens: 1, State: "hot"}), []string{`prefix.state: unknown prefix state "hot"`}},
+		{"conversations", talking, nil},
+		{"empty conversations", with(func(w *Workload) { w.Session = &Session{} }), []string{"session.turns: a conversation has no number", "session.user: no length"}},
+		{"endless conversations", with(func(w *Workload) { w.Session = &Session{Turns: Fixed(10_001), User: Fixed(1)} }), []string{"session.turns: a conversation may have 10001"}},
+		{"a class of its own kind", Workload{Mix: []Class{{Name: "a", Weight: 1, Input: Fixed(1), Output: Fixed(1), API: "grpc", Stop: "never", Session: &Session{User: Fixed(1)}}}},
+			[]string{"mix[0].session.turns: a conv", `mix[0].api: unknown api "grpc"`, `mix[0].stop: unknown stop "never"`}},
+		{"ramp", arriving(linear, 0), nil},
+		{"ramp without keys", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "ramp" }), []string{"arrival: a ramp needs from and to and over"}},
+		{"two rates", with(func(w *Workload) { w.Rate, w.Arrival = 4, linear }), []string{"rate: the ramp has rates of its own, 10/s on average"}},
+		{"no rate", with(func(w *Workload) {
+			w.Arrival = Arrival{Process: "step", Steps: []Step{{1e-9, 1}, {1e-9, 1}}}
+			w.Rate = w.Arrival.Rate()
+		}), []string{"arrival: the mean rate 1e-09 is not"}},
+		{"a sinusoid of all at once", with(func(w *Workload) { w.Rate, w.Arrival = Rate(math.Inf(1)), day }), []string{`rate: rate = "inf"`}},
+		{"gamma on a ramp", with(func(w *Workload) { w.Arrival, w.Rate, w.Burstiness = linear, 10, 0.5; w.Arrival.Gaps = "gamma" }), nil},
 		{"mix and lengths", with(func(w *Workload) { w.Mix = []Class{class("a", 1)} }), []string{"mix: a row with a mix"}},
 		{"bad classes", Workload{Mix: []Class{class("", 1), class("a", 0), class("a", math.Inf(1)), class("b", math.NaN()), {Name: "c", Weight: 1}}}, []string{
 			"mix[0].name: a class has no name", "mix[1].weight: the weight", `mix[2].name: two classes are named "a"`, "mix[2].weight: the weight",
@@ -77,7 +91,9 @@ func TestLongest(t *testing.T) {
 		384:        {Input: Fixed(256), Output: Fixed(128)},
 		6000 + 280: mixed, // rag: the uniform's max, the normal's mean and two deviations
 		900 + 50:   {Input: Length{Dist: "lognormal", P50: 300, P95: 900}, Output: Length{Dist: "normal", Mean: 5, Std: 1, Min: 50}},
-		700 + 3:    {Input: Length{Dist: "lognormal", P50: 300, P95: 900, Max: 700}, Output: Fixed(3)},
+		// At most six turns: 90, and five times 200 answered and 1,000 asked, and the last answer.
+		90 + 5*(200+1000) + 200: talking,
+		700 + 3:                 {Input: Length{Dist: "lognormal", P50: 300, P95: 900, Max: 700}, Output: Fixed(3)},
 	} {
 		if got := w.Longest(); got != want {
 			t.Errorf("%d, want %d", got, want)

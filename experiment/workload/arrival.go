@@ -1,0 +1,262 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Arrival is the process by which requests arrive: a rate over time, and how the gaps vary around
+// it. The schedule is absolute: it is what the process gave, never stretched to fit a number of
+// requests, unless Rescaled says so.
+type Arrival struct {
+	Process string `json:"process"`        // poisson (also when empty), constant, gamma, ramp, step, sinusoid, bursts
+	Gaps    string `json:"gaps,omitempty"` // of the last four: poisson, constant or gamma; empty = poisson, of bursts constant
+
+	From  float64 `json:"from,omitempty"`   // ramp: requests per second at the row's start …
+	To    float64 `json:"to,omitempty"`     // … and from Over on
+	Over  Seconds `json:"over_s,omitempty"` // ramp
+	Shape string  `json:"shape,omitempty"`  // ramp: linear (also when empty), exponential
+
+	Steps  []Step `json:"steps,omitempty"`  // step: from the row's start on
+	Repeat bool   `json:"repeat,omitempty"` // step: begin again after the last one; false = its rate stays
+
+	Amplitude float64 `json:"amplitude,omitempty"` // sinusoid: of the rate's swing, as a share of the rate; it begins at its lowest
+	Period    Seconds `json:"period_s,omitempty"`  // sinusoid
+
+	Size  int     `json:"size,omitempty"`    // bursts: requests that arrive at once
+	Every Seconds `json:"every_s,omitempty"` // bursts: from one to the next, on average; 0 = as the row's rate says
+
+	// Rescaled stretches a schedule so that this many arrivals take exactly that number over the rate, as vLLM's
+	// benchmark does: for comparison with it. Their rate no longer varies from run to run, as that of the process would. 0 = never.
+	Rescaled int `json:"rescaled,omitempty"`
+}
+
+// Step is a rate that holds for a time.
+type Step struct {
+	Rate float64 `json:"rate"` // requests per second; 0 = none arrives
+	For  Seconds `json:"for_s"`
+}
+
+// Processes of which an arrival takes its gaps, and that are a process themselves.
+const (
+	poisson  = "poisson"
+	constant = "constant"
+	gamma    = "gamma"
+)
+
+// arrivalKeys are the keys of each process in a table.
+var arrivalKeys = map[string]keyList{
+	poisson:    {nil, []string{"rescaled"}},
+	constant:   {nil, []string{"rescaled"}},
+	gamma:      {nil, []string{"rescaled"}},
+	"ramp":     {[]string{"from", "to", "over"}, []string{"shape", "gaps"}},
+	"step":     {[]string{"steps"}, []string{"repeat", "gaps"}},
+	"sinusoid": {[]string{"amplitude", "period"}, []string{"gaps"}},
+	"bursts":   {[]string{"size"}, []string{"every", "gaps"}},
+}
+
+// arrivalForms are how the processes that have keys of their own are written.
+var arrivalForms = map[string]string{
+	"ramp":     `arrival = { process = "ramp", from = 1, to = 20, over = "60s" }`,
+	"step":     `arrival = { process = "step", steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }] }`,
+	"sinusoid": `arrival = { process = "sinusoid", amplitude = 0.8, period = "60s" }`,
+	"bursts":   `arrival = { process = "bursts", size = 20 }`,
+}
+
+const processes = "use poisson, constant, gamma, ramp, step, sinusoid or bursts"
+
+// maxSteps bounds a list of steps: every arrival looks through it.
+const maxSteps = 1000
+
+// DecodeTOML takes the name of a process, or a table { process = "ramp", from = 1, to = 20, over = "60s" }.
+func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	switch x := v.(type) {
+	case string:
+		*a = Arrival{Process: x}
+	case map[string]any:
+		a.decodeTable(x, bad)
+	default:
+		bad("", fmt.Sprintf("an arrival is the name of a process or a table, not %v", v), `write arrival = "constant", or `+arrivalForms["bursts"])
+	}
+}
+
+func (a *Arrival) decodeTable(t map[string]any, bad func(key, problem, hint string)) {
+	process, _ := t["process"].(string)
+	keys, ok := arrivalKeys[process]
+	if !ok {
+		bad("process", fmt.Sprintf("unknown process %q", process), processes)
+		return
+	}
+	*a = Arrival{Process: process}
+	f := fields{t: t, of: "the process " + process, keys: keys, bad: bad}
+	f.text("gaps", &a.Gaps, poisson, constant, gamma)
+	f.number("from", &a.From, 0, maxRate, "write from = 1 (requests per second)")
+	f.number("to", &a.To, minRate, maxRate, "write to = 20 (requests per second)")
+	f.seconds("over", &a.Over)
+	f.text("shape", &a.Shape, "linear", "exponential")
+	f.flag("repeat", &a.Repeat)
+	f.number("amplitude", &a.Amplitude, 0, 1, "write amplitude = 0.8: the rate swings by 80 % up and down")
+	f.seconds("period", &a.Period)
+	f.whole("size", &a.Size, 1, 1<<20, "write size = 20 (requests at once)")
+	f.seconds("every", &a.Every)
+	f.whole("rescaled", &a.Rescaled, 1, 1<<30, "write rescaled = 1000 (requests)")
+	if v, ok := f.get("steps"); ok {
+		a.decodeSteps(v, &f)
+	}
+	if f.done("process") {
+		a.check(bad)
+	}
+}
+
+func (a *Arrival) decodeSteps(v any, f *fields) {
+	tables, ok := tablesOf(v)
+	if !ok || len(tables) == 0 || len(tables) > maxSteps {
+		f.report("steps", fmt.Sprintf("steps is a list of 1 to %d tables", maxSteps), `write steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }]`)
+		return
+	}
+	for i, t := range tables {
+		s := f.inner(fmt.Sprintf("steps[%d]", i), "a step", t, keyList{must: []string{"rate", "for"}})
+		var step Step
+		s.number("rate", &step.Rate, 0, maxRate, "write rate = 2 (requests per second)")
+		s.seconds("for", &step.For)
+		if s.done("") && step.For == 0 {
+			s.report("for", "a step takes no time", `write for = "30s"`)
+		}
+		a.Steps = append(a.Steps, step)
+	}
+}
+
+// check judges what the values are together.
+func (a *Arrival) check(bad func(key, problem, hint string)) {
+	switch a.Process {
+	case "ramp":
+		if a.Over == 0 {
+			bad("over", "a ramp takes no time", `write over = "60s"`)
+		}
+		if a.Shape == "exponential" && a.From < minRate {
+			bad("from", "an exponential ramp can't begin at 0", "write from = 0.1")
+		}
+	case "step":
+		some := slices.ContainsFunc(a.Steps, func(s Step) bool { return s.Rate > 0 })
+		if last := a.Steps[len(a.Steps)-1]; !some || !a.Repeat && last.Rate < minRate {
+			bad("steps", "nothing arrives after the last step", "let the last step have a rate, or write repeat = true")
+		}
+	case "sinusoid":
+		if a.Period == 0 {
+			bad("period", "a period takes no time", `write period = "60s"`)
+		}
+	}
+}
+
+// Rate is the mean rate of a process that states rates of its own, requests per second; 0 = the row
+// has to say it.
+func (a *Arrival) Rate() Rate {
+	switch {
+	case a.Process == "ramp" && a.Over > 0:
+		return Rate(a.cumulative(0, float64(a.Over)) / float64(a.Over))
+	case a.Process == "step" && len(a.Steps) > 0:
+		n, span := a.cycle()
+		return Rate(n / span)
+	case a.Process == "bursts" && a.Every > 0:
+		return Rate(float64(a.Size) / float64(a.Every))
+	}
+	return 0
+}
+
+// gaps is the process of the gaps in force.
+func (a *Arrival) gaps() string {
+	switch a.Process {
+	case "", poisson, constant, gamma:
+		return orElse(a.Process, poisson)
+	case "bursts":
+		return orElse(a.Gaps, constant)
+	}
+	return orElse(a.Gaps, poisson)
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// batch is how many requests arrive at once.
+func (a *Arrival) batch() int { return max(a.Size, 1) }
+
+// IsZero says that no process is stated.
+func (a Arrival) IsZero() bool { return a.Process == "" }
+
+// String is the process as people read it; empty for none.
+func (a *Arrival) String() string {
+	switch a.Process {
+	case "ramp":
+		return fmt.Sprintf("%s ramp from %g to %g/s over %v", orElse(a.Shape, "linear"), a.From, a.To, a.Over)
+	case "step":
+		var rates []string
+		for _, s := range a.Steps {
+			rates = append(rates, fmt.Sprintf("%g", s.Rate))
+		}
+		return "steps of " + strings.Join(rates, ", ") + "/s"
+	case "sinusoid":
+		return fmt.Sprintf("sinusoid ±%g %% every %v", math.Round(1e4*a.Amplitude)/100, a.Period)
+	case "bursts":
+		return fmt.Sprintf("bursts of %d", a.Size)
+	}
+	return a.Process
+}
+
+// UnmarshalJSON reads the object that is written, and the bare name that results had before
+// processes had keys of their own.
+func (a *Arrival) UnmarshalJSON(b []byte) error {
+	*a = Arrival{}
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &a.Process)
+	}
+	type plain Arrival
+	if err := json.Unmarshal(b, (*plain)(a)); err != nil {
+		return fmt.Errorf("reading an arrival process: %w", err)
+	}
+	return nil
+}
+
+func (w Workload) checkArrival(bad func(key, problem, hint string)) {
+	a := &w.Arrival
+	own, known := a.Rate(), arrivalKeys[a.Process].String() != ""
+	switch {
+	case a.Process == "trace":
+		bad("arrival", `arrival "trace" is not in this version`, processes)
+	case a.Process != "" && !known:
+		bad("arrival", fmt.Sprintf("unknown arrival %q", a.Process), processes)
+	case arrivalForms[a.Process] != "" && a.bare():
+		bad("arrival", "a "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+arrivalForms[a.Process])
+	case a.Process != "" && w.Rate == 0:
+		bad("arrival", "an arrival process without a rate", "write rate = 4, or remove arrival: a closed loop has none")
+	case own > 0 && own != w.Rate:
+		bad("rate", fmt.Sprintf("the %s has rates of its own, %.4g/s on average", a.Process, float64(own)), "remove rate, or let it be that of another process")
+	case own > 0 && !(own >= minRate && own <= maxRate):
+		bad("arrival", fmt.Sprintf("the mean rate %v is not between %v and %.0f requests per second", float64(own), minRate, maxRate), "write higher rates or shorter times")
+	case w.Rate.IsInf() && arrivalForms[a.Process] != "":
+		bad("rate", `rate = "inf" sends all at once, which is no `+a.Process, "write rate = 4")
+	}
+	w.checkBurstiness(bad)
+}
+
+// bare says that a process that needs keys has none.
+func (a *Arrival) bare() bool { return a.Over+a.Period == 0 && a.Size+len(a.Steps) == 0 }
+
+func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {
+	if w.Burstiness != 0 && w.Arrival.gaps() != gamma {
+		bad("burstiness", "burstiness is a parameter of gamma arrivals", `write arrival = "gamma"`)
+	}
+	if w.Burstiness != 0 && !(w.Burstiness >= minBurstiness && w.Burstiness <= maxBurstiness) {
+		bad("burstiness", fmt.Sprintf("burstiness %v is not between %v and %.0f", w.Burstiness, minBurstiness, maxBurstiness),
+			"write burstiness = 0.5 (below 1 is burstier than Poisson)")
+	}
+}
+
+// Bounds of the burstiness: gaps that vary by 30 times their mean, and hardly at all.
+const minBurstiness, maxBurstiness = 1e-3, 1e6

@@ -1,0 +1,166 @@
+package workload
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// File is a file of lengths. Its hash is part of a point's spec: another content makes another point.
+type File struct {
+	Name    string   `json:"name"`              // relative to the working directory
+	Columns []string `json:"columns,omitempty"` // of a CSV file with a header; none = one number a line
+	Count   int      `json:"count"`             // lengths, or pairs of them
+	SHA256  string   `json:"sha256"`
+
+	Read [][]int `json:"-"` // the lengths, column by column; nil in the spec of a stored result
+}
+
+// maxFile bounds a file of lengths, which is held in memory: some ten million of them.
+const maxFile = 64 << 20
+
+// file reads the key file, those of its columns, and the file.
+func (f *fields) file(columns ...string) *File {
+	out := &File{}
+	out.Name, _ = f.t["file"].(string)
+	if out.Name == "" {
+		f.report("file", fmt.Sprintf("%v is not the name of a file", f.t["file"]), `write file = "lengths.txt"`)
+	}
+	for _, key := range columns {
+		v, there := f.get(key)
+		name, ok := v.(string)
+		if there && (!ok || name == "") {
+			f.report(key, fmt.Sprintf("%v is not the name of a column", v), "write "+key+` = "ContextTokens"`)
+		}
+		if there {
+			out.Columns = append(out.Columns, name)
+		}
+	}
+	if f.wrong {
+		return out
+	}
+	if err := out.load(); err != nil {
+		f.report("file", err.Error(), "the name is relative to the working directory; the file has one number of tokens a line, or is a CSV file whose column you name")
+	}
+	return out
+}
+
+// load reads the lengths of the columns, or of the lines where none is named.
+func (l *File) load() error {
+	text, err := readRegular(l.Name)
+	if err != nil {
+		return err
+	}
+	if len(l.Columns) > 0 {
+		l.Read, err = columnsOf(text, l.Columns)
+	} else {
+		l.Read, err = linesOf(text)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", l.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	l.SHA256, l.Count = hex.EncodeToString(sum[:]), len(l.Read[0])
+	return nil
+}
+
+// String is the file as people read it.
+func (l *File) String() string {
+	return strings.Join(append([]string{filepath.Base(l.Name)}, l.Columns...), " ")
+}
+
+// readRegular reads a file, but not a pipe or a device, which may never end.
+func readRegular(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the lengths: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("reading the lengths: %s is not a file", name)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("reading the lengths: %s is larger than %d MiB", name, maxFile>>20)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the lengths: %w", err)
+	}
+	return text, nil
+}
+
+// linesOf reads one number a line; empty lines and those that begin with # are left out.
+func linesOf(text []byte) ([][]int, error) {
+	var out []int
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		word := strings.TrimSpace(string(line))
+		if word == "" || word[0] == '#' {
+			continue
+		}
+		n, err := tokenCount(word, number)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("the file holds no length")
+	}
+	return [][]int{out}, nil
+}
+
+// columnsOf reads columns of a CSV file by their names in its header.
+func columnsOf(text []byte, columns []string) ([][]int, error) {
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
+	header, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("reading the header: %w", err)
+	}
+	var at []int
+	for _, c := range columns {
+		i := slices.Index(header, c)
+		if i < 0 {
+			return nil, fmt.Errorf("no column is named %q: there are %s", c, strings.Join(header, ", "))
+		}
+		at = append(at, i)
+	}
+	out := make([][]int, len(columns))
+	for {
+		row, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err // has its line
+		}
+		line, _ := r.FieldPos(0)
+		for c, i := range at {
+			n, err := tokenCount(strings.TrimSpace(row[i]), line)
+			if err != nil {
+				return nil, err
+			}
+			out[c] = append(out[c], n)
+		}
+	}
+	if len(out[0]) == 0 {
+		return nil, errors.New("the file holds no length")
+	}
+	return out, nil
+}
+
+func tokenCount(word string, line int) (int, error) {
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 1 || n > maxTokens {
+		return 0, fmt.Errorf("line %d: %.40q is not a number of tokens from 1 to %d", line, word, maxTokens)
+	}
+	return n, nil
+}

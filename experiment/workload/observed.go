@@ -1,0 +1,165 @@
+package workload
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Observed is what a sequence of arrivals looks like, asked or sent, beside what its process has.
+// But for the rates, all is measured on the process's own time, in which it has one arrival a
+// second on average at every moment: a ramp as it was asked for looks as regular as no ramp.
+type Observed struct {
+	Arrivals   int          `json:"arrivals"`
+	RatePerS   float64      `json:"rate_per_s"`
+	AskedPerS  float64      `json:"asked_per_s"` // what the process should have had in the same time
+	GapCV      float64      `json:"gap_cv"`      // standard deviation of the gaps over their mean; 0 for fewer than two gaps
+	GapCVAsked float64      `json:"gap_cv_asked"`
+	Gaps       *Fit         `json:"gaps,omitempty"`       // nil: the gaps have no continuous distribution, or are fewer than 20
+	Dispersion []Dispersion `json:"dispersion,omitempty"` // for windows of 1 s and 30 s, where the time holds at least two
+}
+
+// Fit is the Kolmogorov–Smirnov distance of the gaps to their process's.
+type Fit struct {
+	Distance float64 `json:"ks_distance"`
+	Limit    float64 `json:"ks_limit"` // larger in 1 of 100 true samples of this size
+}
+
+// Dispersion is the variance of the number of arrivals in windows of one length, over its mean. It
+// is 1 for Poisson arrivals in every window; regular arrivals have less, bursts more.
+type Dispersion struct {
+	WindowS  float64  `json:"window_s"` // on average, where the rate is not the same all the time
+	Windows  int      `json:"windows"`
+	Index    float64  `json:"index"`
+	Expected *float64 `json:"expected"`  // nil: not known in a closed form (gamma)
+	StdError float64  `json:"std_error"` // of the index of Poisson arrivals, for this number of windows
+}
+
+// dispersionWindows are long enough for a queue to fill and for a trend to show.
+var dispersionWindows = []time.Duration{time.Second, 30 * time.Second}
+
+const fewestGaps = 20 // for a distance that says something
+
+// Observe describes the arrivals from one moment of the row to another. The times may stand in any
+// order, and others may be among them. The workload has a finite rate.
+func (w *Workload) Observe(times []time.Duration, from, to time.Duration) Observed {
+	units := w.unitTimes(times, from, to)
+	o := Observed{Arrivals: len(units), GapCVAsked: w.gapCV()}
+	if to <= from {
+		return o
+	}
+	span := (to - from).Seconds()
+	o.RatePerS, o.AskedPerS = float64(len(units))/span, w.Arriving(from, to)/span
+	gaps := differences(units)
+	if mean, std := stat.MeanStdDev(gaps, nil); len(gaps) >= 2 && mean > 0 {
+		o.GapCV = std / mean
+	}
+	if distribution := w.gapDistribution(); distribution != nil && len(gaps) >= fewestGaps {
+		o.Gaps = &Fit{Distance: ksDistance(gaps, distribution), Limit: 1.63 / math.Sqrt(float64(len(gaps)))} // Smirnov 1948
+	}
+	start := w.Arrival.cumulative(float64(w.Rate), from.Seconds())
+	for _, window := range dispersionWindows {
+		if n := int(span / window.Seconds()); n >= 2 && o.AskedPerS > 0 {
+			o.Dispersion = append(o.Dispersion, w.dispersion(units, start, o.AskedPerS, window.Seconds(), n))
+		}
+	}
+	return o
+}
+
+// unitTimes gives the times of a window on the process's own time, in order.
+func (w *Workload) unitTimes(times []time.Duration, from, to time.Duration) []float64 {
+	var units []float64
+	for _, at := range times {
+		if at >= from && at < to {
+			units = append(units, w.Arrival.cumulative(float64(w.Rate), at.Seconds()))
+		}
+	}
+	slices.Sort(units)
+	return units
+}
+
+func differences(sorted []float64) []float64 {
+	var out []float64
+	for i := 1; i < len(sorted); i++ {
+		out = append(out, sorted[i]-sorted[i-1])
+	}
+	return out
+}
+
+// dispersion counts the arrivals of n windows that hold rate·seconds of them each on average.
+func (w *Workload) dispersion(units []float64, start, rate, seconds float64, n int) Dispersion {
+	d := Dispersion{WindowS: seconds, Windows: n, StdError: math.Sqrt(2 / float64(n-1)), Expected: w.expectedIndex(rate * seconds)}
+	counts := make([]float64, n)
+	for _, u := range units {
+		if i := int((u - start) / (rate * seconds)); i < n {
+			counts[i]++
+		}
+	}
+	if mean, variance := stat.MeanVariance(counts, nil); mean > 0 {
+		d.Index = variance / mean
+	}
+	return d
+}
+
+// expectedIndex is the index of dispersion of windows that hold so many arrivals on average.
+func (w *Workload) expectedIndex(mean float64) *float64 {
+	batch := float64(w.Arrival.batch())
+	switch w.gapsOf() {
+	case poisson:
+		return &batch
+	case constant:
+		_, part := math.Modf(mean / batch) // as many batches as fit, and one more in this part of the windows
+		return new(batch * batch * part * (1 - part) / mean)
+	}
+	return nil
+}
+
+// gapCV is the coefficient of variation that the gaps should have. In batches one gap of many holds
+// all the time.
+func (w *Workload) gapCV() float64 {
+	square := 1.0
+	switch w.gapsOf() {
+	case constant:
+		square = 0
+	case gamma:
+		square = 1 / w.Burstiness
+	}
+	batch := float64(w.Arrival.batch())
+	return math.Sqrt(batch*(1+square) - 1)
+}
+
+// gapDistribution is that of the gaps on the process's own time; nil where it is not continuous.
+func (w *Workload) gapDistribution() func(float64) float64 {
+	if w.Arrival.batch() > 1 || w.Arrival.Rescaled > 0 {
+		return nil
+	}
+	switch w.gapsOf() {
+	case poisson:
+		return distuv.Exponential{Rate: 1}.CDF
+	case gamma:
+		return distuv.Gamma{Alpha: w.Burstiness, Beta: w.Burstiness}.CDF
+	}
+	return nil
+}
+
+// gapsOf is the process of the gaps; gamma of burstiness 1 is Poisson.
+func (w *Workload) gapsOf() string {
+	if gaps := w.Arrival.gaps(); gaps != gamma || w.Burstiness != 0 && w.Burstiness != 1 {
+		return gaps
+	}
+	return poisson
+}
+
+// ksDistance is the largest distance between the samples' distribution and another.
+func ksDistance(samples []float64, cdf func(float64) float64) float64 {
+	sorted := slices.Sorted(slices.Values(samples))
+	n, d := float64(len(sorted)), 0.0
+	for i, x := range sorted {
+		f := cdf(x)
+		d = max(d, f-float64(i)/n, float64(i+1)/n-f)
+	}
+	return d
+}

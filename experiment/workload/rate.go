@@ -1,0 +1,58 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Rate is requests per second; +Inf sends all at once ("inf" in the file).
+type Rate float64
+
+// IsInf says that all requests are sent at once.
+func (r Rate) IsInf() bool { return math.IsInf(float64(r), 1) }
+
+// MarshalJSON writes "inf" for +Inf, which JSON has no number for.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	if r.IsInf() {
+		return []byte(`"inf"`), nil
+	}
+	return strconv.AppendFloat(nil, float64(r), 'g', -1, 64), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Rate) UnmarshalJSON(b []byte) error {
+	x, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	if err != nil {
+		return fmt.Errorf("reading a rate: %w", err)
+	}
+	*r = Rate(x)
+	return nil
+}
+
+// DecodeTOML takes a number or "inf".
+func (r *Rate) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	const hint = `write rate = 4 (requests per second) or rate = "inf"`
+	switch x := v.(type) {
+	case int64:
+		*r = Rate(x)
+	case float64:
+		*r = Rate(x)
+	case string:
+		if x != "inf" {
+			bad("", fmt.Sprintf("rate %q is not a number", x), hint)
+			return
+		}
+		*r = Rate(math.Inf(1))
+	default:
+		bad("", "rate is a number", hint)
+		return
+	}
+	if v != "inf" && !(*r >= minRate && *r <= maxRate) {
+		bad("", fmt.Sprintf("rate %v is not between %v and %.0f requests per second", v, minRate, maxRate), hint)
+	}
+}
+
+// Bounds of a finite rate: far outside every use, and safe from an overflow of its arrivals.
+const minRate, maxRate = 1e-4, 1e6

@@ -1,0 +1,78 @@
+package workload
+
+import (
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// moment is an arrival of a plan, and when it comes. Arrivals are a running sum: each is found from
+// the one before.
+type moment struct {
+	arrival int
+	unit    float64       // when it would come in a process of one arrival a second
+	at      time.Duration // intended arrival
+}
+
+// timed says that the arrivals have times: not in a closed loop, and not when all come at once.
+func (p *Plan) timed() bool { return p.w.Rate > 0 && !p.w.Rate.IsInf() }
+
+// begin sets the plan to its first arrival: at 0; in a rescaled schedule after the first gap, as
+// vLLM has it.
+func (p *Plan) begin() {
+	p.stretch = 1
+	if !p.timed() {
+		return
+	}
+	if n := p.w.Arrival.Rescaled; n > 0 {
+		sum := 0.0
+		for i := range n {
+			sum += p.gap(i)
+		}
+		p.stretch = float64(n) / sum
+		p.next.unit = p.gap(0)
+	}
+	p.next.at = p.time(p.next.unit)
+}
+
+// Arrivals gives the intended arrivals from the next one on, without end; the plan stays where it is.
+func (p *Plan) Arrivals(yield func(time.Duration) bool) {
+	for m := p.next; yield(m.at); {
+		m = p.after(m)
+	}
+}
+
+// after is the arrival behind m.
+func (p *Plan) after(m moment) moment {
+	m.arrival++
+	if !p.timed() {
+		return m
+	}
+	if batch := p.w.Arrival.batch(); m.arrival%batch == 0 {
+		m.unit += float64(batch) * p.gap(m.arrival/batch)
+	}
+	m.at = max(m.at, p.time(m.unit)) // rounding must not turn two arrivals round
+	return m
+}
+
+// time is when an arrival comes that a process of one arrival a second has at unit.
+func (p *Plan) time(unit float64) time.Duration {
+	s := p.w.Arrival.inverse(float64(p.w.Rate), unit*p.stretch)
+	return time.Duration(math.Min(math.Round(s*float64(time.Second)), 1<<62))
+}
+
+// gap is the time between arrival i−1 and arrival i (of the bursts, where arrivals come in such) of a
+// process of one a second: a sample of exactly mean 1. It is rounded to a float64 of its own, so that
+// no machine adds it with more digits than another.
+func (p *Plan) gap(i int) float64 {
+	switch b := p.w.Burstiness; p.w.Arrival.gaps() {
+	case constant:
+		return 1
+	case gamma:
+		if b > 0 {
+			return float64(distuv.Gamma{Alpha: b, Beta: b, Src: p.rand(streamArrival, uint64(i))}.Rand())
+		}
+	}
+	return float64(p.rand(streamArrival, uint64(i)).ExpFloat64())
+}
