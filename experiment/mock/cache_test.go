@@ -6,82 +6,147 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"bench/experiment/mock/kv"
 )
 
-// naiveCache is a prefix cache by brute force: one entry for each block, in the order in which they would be taken, with the
-// whole prefix that ends in it, or nothing.
-type naiveCache [][]int32
+// naiveCache is both tiers of a cache by brute force: lists of whole prefixes, each ending with the block that it stands for.
+type naiveCache struct {
+	free   []naiveBlock // in the order in which they will be taken
+	second [][]int32    // the latest last
+	room   int          // of second
+	born   int
+}
 
-// run is what one request, alone on the server, finds and leaves behind.
-func (c *naiveCache) run(prompt, computed []int32, blocks int) (hit int) {
-	for (hit+1)*blockTokens < len(prompt) && c.find(prompt[:(hit+1)*blockTokens]) >= 0 {
+type naiveBlock struct {
+	prefix []int32 // nil: it stands for nothing
+	born   int     // when it got its name: of twins the older one is found
+}
+
+// run is what one request, alone on the server, finds in the two tiers and leaves behind.
+func (c *naiveCache) run(prompt, computed []int32, chunk int) (hit, loads int) {
+	at := func(b int) []int32 { return prompt[:b*kv.BlockTokens] }
+	var held []naiveBlock
+	for (hit+1)*kv.BlockTokens < len(prompt) && c.find(at(hit+1)) >= 0 {
+		i := c.find(at(hit + 1))
+		held = append(held, c.free[i])
+		c.free = slices.Delete(c.free, i, i+1)
 		hit++
 	}
-	held := make([][]int32, blocks)
-	for b := range hit {
-		held[b] = prompt[:(b+1)*blockTokens]
-		i := c.find(held[b])
-		*c = slices.Delete(*c, i, i+1)
+	for n := hit + 1; n*kv.BlockTokens < len(prompt) && c.stored(at(n)) >= 0; n++ {
+		loads++
 	}
-	*c = slices.Delete(*c, 0, blocks-hit)
-	for b := hit; (b+1)*blockTokens <= len(computed); b++ {
-		if p := computed[:(b+1)*blockTokens]; c.find(p) < 0 {
-			held[b] = p
-		}
+	for n := hit + loads; n > hit; n-- {
+		c.store(at(n)) // again: it is the latest now
+	}
+	held = c.grow(held, loads, len(prompt))
+	c.name(held, computed, hit, hit+loads)
+	for done := (hit + loads) * kv.BlockTokens; done < len(computed); {
+		next := done + min(chunk, max(1, len(prompt)-done))
+		held = c.grow(held, 1, next)
+		c.name(held, computed, done/kv.BlockTokens, next/kv.BlockTokens)
+		done = next
 	}
 	slices.Reverse(held) // its last block is the next to be taken
-	*c = append(*c, held...)
-	return hit
+	c.free = append(c.free, held...)
+	return hit, loads
 }
 
+// grow takes blocks for so many tokens, if at all.
+func (c *naiveCache) grow(held []naiveBlock, all, tokens int) []naiveBlock {
+	for all > 0 && len(held)*kv.BlockTokens < tokens {
+		c.evict(c.free[0], held)
+		c.free = c.free[1:]
+		held = append(held, naiveBlock{})
+	}
+	return held
+}
+
+// name has blocks stand for what is in them.
+func (c *naiveCache) name(held []naiveBlock, computed []int32, from, to int) {
+	for b := from; b < to; b++ {
+		c.born++
+		held[b] = naiveBlock{computed[:(b+1)*kv.BlockTokens], c.born}
+	}
+}
+
+// find is the oldest block of a name, -1 if there is none.
 func (c *naiveCache) find(prefix []int32) int {
-	return slices.IndexFunc(*c, func(p []int32) bool { return slices.Equal(p, prefix) })
+	found := -1
+	for i, b := range c.free {
+		if b.prefix != nil && slices.Equal(b.prefix, prefix) && (found < 0 || b.born < c.free[found].born) {
+			found = i
+		}
+	}
+	return found
 }
 
-// With each request alone, the hits are those of a search through whole prefixes in a plain list, evictions and all.
+// evict loses a block, to the second tier if it was the last of its name.
+func (c *naiveCache) evict(b naiveBlock, held []naiveBlock) {
+	same := func(o naiveBlock) bool { return o.born != b.born && slices.Equal(o.prefix, b.prefix) }
+	if b.prefix != nil && !slices.ContainsFunc(c.free, same) && !slices.ContainsFunc(held, same) {
+		c.store(b.prefix)
+	}
+}
+
+func (c *naiveCache) stored(prefix []int32) int {
+	return slices.IndexFunc(c.second, func(p []int32) bool { return slices.Equal(p, prefix) })
+}
+
+func (c *naiveCache) store(prefix []int32) {
+	if i := c.stored(prefix); i >= 0 {
+		c.second = slices.Delete(c.second, i, i+1)
+	}
+	c.second = append(c.second, prefix)
+	c.second = c.second[max(0, len(c.second)-c.room):]
+}
+
+// With each request alone, the hits are those of a search through whole prefixes in plain lists, evictions and all.
 func TestPrefixHitsEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := stepped()
 		c.MaxNumBatchedTokens = 64 // prompts come in chunks
 		c.KVBlocks, c.MaxModelLen = rapid.IntRange(10, 60).Draw(t, "capacity"), 160
+		room := rapid.IntRange(0, 30).Draw(t, "second")
+		c.KVBytesPerToken, c.KVOffloadingGB = 1e6, float64(room)*kv.BlockTokens*1.0001e-3
 		b := newBench(t, c)
-		naive := make(naiveCache, c.KVBlocks)
-		queried, hit := 0, 0
+		naive := naiveCache{free: make([]naiveBlock, c.KVBlocks), room: room}
 		for range rapid.IntRange(1, 25).Draw(t, "requests") {
 			// Few different blocks, so that prefixes repeat.
 			var prompt []int32
 			for range rapid.IntRange(0, 6).Draw(t, "blocks") {
-				prompt = append(prompt, fresh(rapid.IntRange(0, 1).Draw(t, "block"), blockTokens)...)
+				prompt = append(prompt, fresh(rapid.IntRange(0, 1).Draw(t, "block"), kv.BlockTokens)...)
 			}
 			prompt = append(prompt, fresh(9, rapid.IntRange(1, 20).Draw(t, "tail"))...)
 			q := b.add(prompt, rapid.IntRange(1, 40).Draw(t, "output"), b.now)
+			before := *b.books
 			b.settle()
 			computed := slices.Clone(prompt)
 			for i := range q.want - 1 { // the last token's KV is never computed
 				computed = append(computed, q.generated(i))
 			}
-			want := naive.run(prompt, computed, blocksFor(len(prompt)+q.want)) * blockTokens
-			if q.cached != want {
-				t.Fatalf("%d tokens hit of %d, by brute force %d", q.cached, len(prompt), want)
+			hit, loads := naive.run(prompt, computed, c.MaxNumBatchedTokens)
+			hits, twos := (b.books.hit-before.hit)/kv.BlockTokens, (b.books.hitTwo-before.hitTwo)/kv.BlockTokens
+			if hits != hit || twos != loads || q.cached != (hit+loads)*kv.BlockTokens {
+				t.Fatalf("%d blocks hit and %d loaded of %d tokens (%d cached), by brute force %d and %d", hits, twos, len(prompt), q.cached, hit, loads)
 			}
-			queried, hit = queried+len(prompt), hit+want
-		}
-		if b.books.queried != queried || b.books.hit != hit {
-			t.Fatalf("counted %d of %d, want %d of %d", b.books.hit, b.books.queried, hit, queried)
+			if b.books.queried-before.queried != len(prompt) || room > 0 && b.books.queriedTwo-before.queriedTwo != len(prompt)-hit*kv.BlockTokens {
+				t.Fatalf("%d and %d tokens were looked up, of %d", b.books.queried-before.queried, b.books.queriedTwo-before.queriedTwo, len(prompt))
+			}
 		}
 	})
 }
 
-// Tiling: prompts in a cycle hit always if they all fit, and never if one block is missing.
+// Tiling: prompts in a cycle hit always if they all fit, and never if one whole prompt is too many.
 func TestCyclicPromptsAndCapacity(t *testing.T) {
 	const prompts, blocks = 4, 5 // each prompt: 4 full blocks and one more for the rest of it
-	for _, test := range []struct{ capacity, hits int }{{prompts * blocks, 4 * blockTokens}, {blocks * (prompts - 1), 0}} {
+	for _, test := range []struct{ capacity, hits int }{{prompts * blocks, 4 * kv.BlockTokens}, {blocks * (prompts - 1), 0}} {
 		c := stepped()
-		c.KVBlocks, c.MaxModelLen = test.capacity, blocks*blockTokens
+		c.KVBlocks, c.MaxModelLen = test.capacity, blocks*kv.BlockTokens
 		b := newBench(t, c)
 		for round := range 3 {
 			for i := range prompts {
-				q := b.add(fresh(i, 4*blockTokens+1), 2, b.now)
+				q := b.add(fresh(i, 4*kv.BlockTokens+1), 2, b.now)
 				b.settle()
 				if round > 0 && q.cached != test.hits {
 					t.Errorf("%d blocks, round %d: %d tokens hit, want %d", test.capacity, round, q.cached, test.hits)
@@ -91,13 +156,43 @@ func TestCyclicPromptsAndCapacity(t *testing.T) {
 	}
 }
 
+// What the first tier has lost comes back from the second, in the time that its bandwidth takes; meanwhile others go on.
+func TestSecondTier(t *testing.T) {
+	c := stepped()
+	c.KVBlocks, c.MaxModelLen = 10, 160
+	c.KVBytesPerToken, c.KVOffloadingGB, c.KVOffloadingGBs = 1e6, 1, 2 // a block: 16 MB, 8 ms
+	b := newBench(t, c)
+	one, two := fresh(1, 129), fresh(2, 129) // 9 blocks each: one evicts the other
+	for _, prompt := range [][]int32{one, two} {
+		b.add(prompt, 1, b.now)
+		b.settle()
+	}
+	b.now = time.Second
+	q := b.add(one, 1, b.now)
+	b.settle()
+	if q.cached != 128 || q.admitted != time.Second+7*8*time.Millisecond || q.fresh[0] != q.admitted+base+perFill {
+		t.Errorf("%d tokens found, admitted at %v, first token at %v", q.cached, q.admitted, q.fresh)
+	}
+	if s := b.sim.second; s.loads != 7 || s.tier.Stored() != 14 || b.books.hitTwo != 7*kv.BlockTokens { // the head of its prefix was the last to go
+
+		t.Errorf("%d blocks loaded, %d stored, %d tokens hit", s.loads, s.tier.Stored(), b.books.hitTwo)
+	}
+	b.now = 2 * time.Second
+	loads := b.add(two[:97], 1, b.now) // 7 blocks, 5 of them to load
+	short := b.add(fresh(3, 8), 1, b.now)
+	b.settle()
+	if short.fresh[0] != 2*time.Second+base+8*perFill || loads.admitted != 2*time.Second+5*8*time.Millisecond {
+		t.Errorf("a request beside a load: token at %v; the load was over at %v", short.fresh[0], loads.admitted)
+	}
+}
+
 // Cached tokens take no time; after a reset they do again. A whole prompt is never a hit.
 func TestCachedPrefillIsFree(t *testing.T) {
 	b := newBench(t, stepped())
-	prompt := fresh(1, 10*blockTokens)
+	prompt := fresh(1, 10*kv.BlockTokens)
 	ttft := func() time.Duration {
 		q := b.add(prompt, 1, b.now)
-		start := b.engine.(*simulated).end
+		start := b.sim.end
 		b.settle()
 		return q.fresh[0] - max(start, q.arrival)
 	}
@@ -107,9 +202,28 @@ func TestCachedPrefillIsFree(t *testing.T) {
 	if warm := ttft(); warm != base+16*perFill {
 		t.Errorf("warm: %v", warm)
 	}
-	b.pool.forget()
+	if !b.sim.forget(false, false) {
+		t.Error("an idle cache could not be reset")
+	}
 	if cold := ttft(); cold != base+160*perFill {
 		t.Errorf("after a reset: %v", cold)
+	}
+}
+
+// A cache in use is not reset, unless those who use it are preempted for it; they start again then.
+func TestResetWhileRunning(t *testing.T) {
+	b := newBench(t, stepped())
+	q := b.add(fresh(1, 64), 20, 0)
+	b.until(10 * time.Millisecond)
+	if b.sim.forget(false, false) {
+		t.Error("a cache in use was reset")
+	}
+	if !b.sim.forget(true, false) || b.sim.pool.Used() != 0 {
+		t.Error("it was not, although that was asked for")
+	}
+	b.settle()
+	if q.preemptions != 1 || q.out != 20 || len(q.fresh) != 20 || q.cached != 0 {
+		t.Errorf("%d preemptions, %d tokens", q.preemptions, q.out)
 	}
 }
 
@@ -124,10 +238,10 @@ func TestNextTurnHits(t *testing.T) {
 	for i := range q.want {
 		answer = p.appendWord(answer, i)
 	}
-	messages = append(messages, message{"assistant", content(answer)}, message{"user", "and then"})
+	messages = append(messages, message{Role: "assistant", Content: content(answer)}, message{Role: "user", Content: "and then"})
 	next := b.add(b.vocab.chat(messages), 1, b.now)
 	b.settle()
-	if want := (len(q.prompt) + q.want - 1) / blockTokens * blockTokens; next.cached != want {
+	if want := (len(q.prompt) + q.want - 1) / kv.BlockTokens * kv.BlockTokens; next.cached != want {
 		t.Errorf("%d tokens hit, want %d", next.cached, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 // after the one before, by absolute times. Requests meet only in the queue for a slot, where there is a limit.
 type fixed struct {
 	cfg     Config
+	drift   drift
 	books   *ledger
 	waiting []*seq
 	slots   []time.Duration // with a limit: since when each free slot is free, the longest first
@@ -16,8 +17,8 @@ type fixed struct {
 	first, further agenda
 }
 
-func newFixed(cfg Config, books *ledger) *fixed {
-	return &fixed{cfg: cfg, books: books, slots: make([]time.Duration, cfg.MaxNumSeqs)}
+func newFixed(cfg Config, moves drift, books *ledger) *fixed {
+	return &fixed{cfg: cfg, drift: moves, books: books, slots: make([]time.Duration, cfg.MaxNumSeqs)}
 }
 
 func (e *fixed) add(q *seq) { e.waiting = append(e.waiting, q) }
@@ -64,7 +65,7 @@ func (e *fixed) tick(a appointment) {
 		e.leave(a.at)
 		return
 	}
-	e.further.add(a.at+e.cfg.ITL, a.q)
+	e.further.add(a.at+e.later(e.cfg.ITL, a.at), a.q)
 }
 
 // leave gives a slot back.
@@ -88,8 +89,16 @@ func (e *fixed) fill() {
 			e.slots = e.slots[1:]
 		}
 		e.books.admitted(q, at)
-		e.first.add(at+e.cfg.TTFT, q)
+		e.first.add(at+e.later(e.cfg.TTFT, at), q)
 	}
+}
+
+// later is what drift has made of a time by then.
+func (e *fixed) later(d, by time.Duration) time.Duration {
+	if e.drift.none() {
+		return d
+	}
+	return time.Duration(float64(d) * e.drift.at(by))
 }
 
 // agenda is a queue of sequences with the time of their next token, the earliest first.

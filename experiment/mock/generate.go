@@ -71,6 +71,7 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 func (s *Server) conclude(p *reply, whole bool) {
 	p.note() // of a write that was not finished
 	p.rec.PromptTokens, p.rec.CachedTokens, p.rec.OutputTokens = len(p.q.prompt), p.q.cached, p.sent
+	p.rec.Preemptions = p.q.preemptions
 	p.rec.AdmittedNS, p.rec.Finish = int64(p.q.admitted), "abort"
 	if whole {
 		p.rec.Finish = p.finish()

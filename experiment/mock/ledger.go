@@ -3,6 +3,8 @@ package mock
 import (
 	"sort"
 	"time"
+
+	"bench/experiment/mock/kv"
 )
 
 // Buckets of vLLM's histograms, in seconds and in tokens (vllm/v1/metrics/loggers.py).
@@ -10,19 +12,22 @@ var (
 	firstTokenBuckets = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	tokenBuckets      = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	requestBuckets    = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	stepBuckets       = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 	lengthBuckets     = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
 )
 
 // ledger counts what the engine does, for /metrics, and collects the tokens for their readers. It is used under the server's lock.
 type ledger struct {
-	waiting, running  int
-	queried, hit      int // prompt tokens looked up in the prefix cache, and found
-	prompt, generated int // tokens
-	finished          map[string]int
-	ready             []*seq // have fresh tokens, by the time of the first; the pacer's alone
+	waiting, running   int
+	queried, hit       int // prompt tokens looked up in the prefix cache, and found
+	queriedTwo, hitTwo int // those that were not, looked up in the second tier, and found there
+	preemptions        int
+	prompt, generated  int // tokens
+	finished           map[string]int
+	ready              []*seq // have fresh tokens, by the time of the first; the pacer's alone
 
 	ttft, itl, tpot, e2e, queue, prefill, decode, inference histogram
-	promptLen, outputLen                                    histogram
+	promptLen, outputLen, stepTokens                        histogram
 }
 
 func newLedger() *ledger {
@@ -31,17 +36,47 @@ func newLedger() *ledger {
 		ttft:     newHistogram(firstTokenBuckets), itl: newHistogram(tokenBuckets), tpot: newHistogram(tokenBuckets),
 		e2e: newHistogram(requestBuckets), queue: newHistogram(requestBuckets), prefill: newHistogram(requestBuckets),
 		decode: newHistogram(requestBuckets), inference: newHistogram(requestBuckets),
-		promptLen: newHistogram(lengthBuckets), outputLen: newHistogram(lengthBuckets),
+		promptLen: newHistogram(lengthBuckets), outputLen: newHistogram(lengthBuckets), stepTokens: newHistogram(stepBuckets),
+	}
+}
+
+// lookedUp notes what q has found in the cache. As in vLLM, one that comes back from a preemption does not count again.
+func (l *ledger) lookedUp(q *seq, two bool) {
+	if q.preemptions > 0 {
+		return
+	}
+	local, loads := q.computed, q.loads*kv.BlockTokens
+	q.cached = local + loads
+	l.queried += len(q.prompt)
+	l.hit += local
+	if two {
+		l.queriedTwo += len(q.prompt) - local
+		l.hitTwo += loads
 	}
 }
 
 // admitted notes that q has left the queue.
 func (l *ledger) admitted(q *seq, at time.Duration) {
-	q.stage, q.admitted = running, at
+	q.stage = running
 	l.waiting--
 	l.running++
-	l.queue.observe((at - q.arrival).Seconds())
+	if q.preemptions == 0 {
+		q.admitted = at
+		l.queue.observe((at - q.arrival).Seconds())
+	}
 }
+
+// preempted notes that q is back in the queue.
+func (l *ledger) preempted(q *seq) {
+	q.stage = waiting
+	q.preemptions++
+	l.preemptions++
+	l.running--
+	l.waiting++
+}
+
+// stepped notes that a step computes so many tokens.
+func (l *ledger) stepped(tokens int) { l.stepTokens.observe(float64(tokens)) }
 
 // token gives q its next token.
 func (l *ledger) token(q *seq, due time.Duration) {

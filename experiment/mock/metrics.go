@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+
+	"bench/experiment/mock/kv"
 )
 
 // metrics answers GET /metrics in Prometheus' text format with vLLM's names.
@@ -25,15 +27,13 @@ func (s *Server) exposition() []byte {
 	e.single("gauge", "num_requests_waiting", "Requests in the queue.", float64(l.waiting))
 	e.single("gauge", "kv_cache_usage_perc", "KV cache in use; 1 is all of it.", s.kvUsage())
 	e.family("gauge", "cache_config_info", "The KV cache, in labels.")
-	blocks := 0
-	if s.pool != nil {
-		blocks = s.pool.capacity
-	}
-	fmt.Fprintf(&e, "vllm:cache_config_info{block_size=\"%d\",enable_prefix_caching=\"%s\",engine=\"0\",num_gpu_blocks=\"%d\"} 1\n",
-		blockTokens, map[bool]string{true: "True", false: "False"}[s.pool != nil], blocks)
+	fmt.Fprintf(&e, "vllm:cache_config_info{%s} 1\n", s.cacheLabels())
 	e.single("counter", "prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", float64(l.queried))
 	e.single("counter", "prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", float64(l.hit))
-	e.single("counter", "num_preemptions_total", "Requests preempted; never here.", 0)
+	if s.sim != nil && s.sim.second != nil {
+		s.exposeSecond(&e)
+	}
+	e.single("counter", "num_preemptions_total", "How often a request lost its place and its blocks.", float64(l.preemptions))
 	e.single("counter", "prompt_tokens_total", "Prompt tokens processed.", float64(l.prompt))
 	e.single("counter", "generation_tokens_total", "Tokens generated.", float64(l.generated))
 	e.family("counter", "request_success_total", "Finished requests.")
@@ -48,17 +48,41 @@ func (s *Server) exposition() []byte {
 	e.histogram("request_prefill_time_seconds", "Admission to first token.", &l.prefill)
 	e.histogram("request_decode_time_seconds", "First token to last token.", &l.decode)
 	e.histogram("request_inference_time_seconds", "Admission to last token.", &l.inference)
+	e.histogram("iteration_tokens_total", "Tokens computed in a step.", &l.stepTokens)
 	e.histogram("request_prompt_tokens", "Prompt tokens of a request.", &l.promptLen)
 	e.histogram("request_generation_tokens", "Output tokens of a request.", &l.outputLen)
 	return e.text
 }
 
-// kvUsage is the share of the KV cache that running sequences hold.
+// cacheLabels are those of cache_config_info. With fixed times there is no cache.
+func (s *Server) cacheLabels() string {
+	caching, blocks := "False", 0
+	if s.sim != nil {
+		caching, blocks = "True", s.sim.pool.Capacity()
+	}
+	labels := fmt.Sprintf("block_size=\"%d\",enable_prefix_caching=\"%s\",engine=\"0\",num_gpu_blocks=\"%d\"", kv.BlockTokens, caching, blocks)
+	if s.sim != nil && s.sim.second != nil {
+		labels += fmt.Sprintf(",kv_offloading_size=\"%g\",num_cpu_blocks=\"%d\"", s.cfg.KVOffloadingGB, s.sim.second.tier.Capacity())
+	}
+	return labels
+}
+
+// exposeSecond is the second tier under the names of vLLM's offloading connector.
+func (s *Server) exposeSecond(e *exposer) {
+	l, two := s.books, s.sim.second
+	e.single("counter", "external_prefix_cache_queries_total", "Prompt tokens looked up in the second tier.", float64(l.queriedTwo))
+	e.single("counter", "external_prefix_cache_hits_total", "Prompt tokens found in the second tier.", float64(l.hitTwo))
+	e.single("gauge", "kv_offload_cpu_cache_usage_perc", "Second tier in use; 1 is all of it.", float64(two.tier.Len())/float64(two.tier.Capacity()))
+	e.single("counter", "kv_offload_load_bytes_total", "Bytes loaded from the second tier.", float64(two.loads)*two.bytes)
+	e.single("counter", "kv_offload_store_bytes_total", "Bytes stored in the second tier.", float64(two.tier.Stored())*two.bytes)
+}
+
+// kvUsage is the share of the KV cache that requests hold.
 func (s *Server) kvUsage() float64 {
-	if s.pool == nil {
+	if s.sim == nil {
 		return 0
 	}
-	return float64(s.pool.used) / float64(s.pool.capacity)
+	return float64(s.sim.pool.Used()) / float64(s.sim.pool.Capacity())
 }
 
 // exposer collects metric families.

@@ -41,7 +41,7 @@ type Server struct {
 	mu     sync.Mutex // of what follows
 	engine engine
 	books  *ledger
-	pool   *pool // nil when fixed
+	sim    *simulated // the engine, unless it is fixed
 }
 
 // engine decides when tokens are due. Times are durations since the server's start.
@@ -72,28 +72,19 @@ func New(c Config) (*Server, error) {
 		}
 		s.rules = append(s.rules, rule)
 	}
-	if c.fixed() {
-		s.engine = newFixed(c, s.books)
-	} else {
-		s.pool = newPool(c.KVBlocks)
-		s.engine = &simulated{cfg: c, books: s.books, pool: s.pool}
+	moves, err := parseDrift(c.Drift)
+	if err != nil {
+		return nil, err
 	}
+	if c.fixed() {
+		s.engine = newFixed(c, moves, s.books)
+		return s, nil
+	}
+	if s.sim, err = newSimulated(c, moves, s.books); err != nil {
+		return nil, err
+	}
+	s.engine = s.sim
 	return s, nil
-}
-
-// Describe says in a line what s simulates.
-func (s *Server) Describe() string {
-	c := s.cfg
-	if c.fixed() {
-		slots := "no slot limit"
-		if c.MaxNumSeqs > 0 {
-			slots = fmt.Sprintf("%d slots", c.MaxNumSeqs)
-		}
-		return fmt.Sprintf("%s, simulated with fixed times: first token after %v, then one every %v, %s", c.Model, c.TTFT, c.ITL, slots)
-	}
-	return fmt.Sprintf("%s, simulated: a step takes %v + %v per decoding sequence + %v per context token + %v per prompt token; "+
-		"%d sequences, %d tokens a step, %d KV blocks", c.Model, c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken,
-		c.MaxNumSeqs, c.MaxNumBatchedTokens, c.KVBlocks)
 }
 
 // Serve answers on l until ctx ends, then closes l and every connection and returns nil once nothing of it is left running. An
@@ -120,7 +111,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-ctx.Done()
 		srv.Close()
 	})
-	err := srv.Serve(l)
+	err := srv.Serve(patient{l, ctx})
 	cancel()
 	parts.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -144,7 +135,7 @@ func (s *Server) submit(q *seq) *refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.books.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit nobody waits but for the pacer to look
-		return &refusal{status: http.StatusServiceUnavailable, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
+		return &refusal{status: s.cfg.QueueStatus, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
 	}
 	s.books.waiting++
 	s.engine.add(q)

@@ -19,6 +19,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]string{"version": version}) })
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("POST /reset_prefix_cache", s.resetPrefixCache)
+	mux.HandleFunc("GET /debug", s.debug)
 	mux.HandleFunc("GET /debug/requests", s.debugRequests)
 	mux.HandleFunc("DELETE /debug/requests", s.debugForget)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,13 +66,15 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": append([]int32{}, ids...), "token_strs": nil})
 }
 
-// resetPrefixCache forgets what is cached, also of running sequences (vLLM does nothing while any block is in use).
-func (s *Server) resetPrefixCache(http.ResponseWriter, *http.Request) {
+// resetPrefixCache answers POST /reset_prefix_cache as vLLM does: nothing is forgotten while a request uses the cache, unless
+// ?reset_running_requests=true takes it from them; ?reset_external=true empties the second tier as well.
+func (s *Server) resetPrefixCache(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pool != nil {
-		s.pool.forget()
-	}
+	ask := r.URL.Query()
+	done := s.sim == nil || s.sim.forget(ask.Get("reset_running_requests") == "true", ask.Get("reset_external") == "true")
+	s.nudge()
+	writeJSON(w, map[string]bool{"success": done})
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

@@ -3,6 +3,8 @@ package mock
 import (
 	"math"
 	"time"
+
+	"bench/experiment/mock/kv"
 )
 
 // seq is one request inside the engine. Times are durations since the server's start.
@@ -15,17 +17,20 @@ type seq struct {
 	arrival time.Duration
 
 	// The engine's part, under the server's lock.
-	stage    stage
-	gone     bool // the client has left
-	admitted time.Duration
-	first    time.Duration
-	last     time.Duration
-	out      int // tokens emitted
-	cached   int // prompt tokens found in the prefix cache
-	computed int // tokens whose KV exists
-	share    int // tokens computed for it in the step that is running
-	chain    []uint64
-	held     []*block
+	stage       stage
+	gone        bool // the client has left
+	admitted    time.Duration
+	first       time.Duration
+	last        time.Duration
+	out         int           // tokens emitted
+	cached      int           // prompt tokens that were found when it was first admitted, in either tier
+	preemptions int           // how often its blocks were taken from it
+	computed    int           // tokens whose KV exists
+	share       int           // tokens computed for it in the step that is running
+	loads       int           // blocks on their way from the second tier
+	loaded      time.Duration // when they are there
+	chain       []uint64
+	held        []*kv.Block
 
 	fresh []time.Duration // due times of tokens that advance has emitted and deliver has not passed on yet; the pacer's alone
 	mail  mailbox
@@ -67,8 +72,11 @@ func (q *seq) token(i int) int32 {
 	return q.generated(i - len(q.prompt))
 }
 
-// prefilling tells whether prompt tokens are still to be computed.
-func (q *seq) prefilling() bool { return q.computed < len(q.prompt) }
+// total is how many tokens there are by now; when all are computed there is one more.
+func (q *seq) total() int { return len(q.prompt) + q.out }
+
+// decoding tells whether only the token that came last is still to be computed.
+func (q *seq) decoding() bool { return q.out > 0 && q.computed == q.total()-1 }
 
 // hashes returns the chain of hashes of the first n full blocks: each stands for its tokens and all before them.
 func (q *seq) hashes(n int) []uint64 {
@@ -77,7 +85,7 @@ func (q *seq) hashes(n int) []uint64 {
 		if b > 0 {
 			h = q.chain[b-1]
 		}
-		for i := b * blockTokens; i < (b+1)*blockTokens; i++ {
+		for i := b * kv.BlockTokens; i < (b+1)*kv.BlockTokens; i++ {
 			h = mix(h ^ uint64(uint32(q.token(i))))
 		}
 		q.chain = append(q.chain, h)

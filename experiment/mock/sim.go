@@ -3,36 +3,77 @@ package mock
 import (
 	"slices"
 	"time"
+
+	"bench/experiment/mock/kv"
 )
 
 // simulated is an engine that works in steps as vLLM v1 does (v1/core/sched/scheduler.py): each step decodes one token for every running
-// sequence, prefills prompts in chunks with what is left of the token budget, and takes as long as its contents say. Saturation,
-// queueing and the slowing of decodes by prefills follow from that. Two things are simpler: blocks for the whole of a
-// sequence, output included, are taken when it is admitted, so that nothing is ever preempted; and there is no speculation.
+// sequence, prefills prompts in chunks with what is left of the token budget, and takes as long as its contents say. Blocks are taken
+// as sequences grow; when there are none left, the sequence that came last gives up its own, goes back to the head of the queue, and
+// is computed anew when it is admitted again. Saturation, queueing, the slowing of decodes by prefills and the thrashing of a cache that is
+// too small follow from that. There is no speculation.
 type simulated struct {
 	cfg     Config
+	cost    func(*batch) time.Duration
+	drift   drift
 	books   *ledger
-	pool    *pool
-	waiting []*seq
-	running []*seq // in order of admission; only the last can be in the middle of its prefill
-	busy    bool   // a step is running, until end
+	pool    *kv.Pool
+	second  *second // nil: there is no second tier
+	waiting []*seq  // by arrival
+	loading []*seq  // hold their blocks, and wait for the second tier; by the time at which that is done
+	running []*seq  // by admission; only the last can be in the middle of its prefill
+	left    bool    // somebody among them is gone
+	batch   batch
+	busy    bool // a step is running, until end
 	end     time.Duration
+	idle    time.Duration // with nothing running: when a step was tried in vain, or before all
 }
 
-func (e *simulated) add(q *seq) { e.waiting = append(e.waiting, q) }
+// batch is what a step computes.
+type batch struct {
+	decodes int    // sequences that get their next token
+	context int    // tokens in their caches
+	chunks  []fill // of prompts, or of what was preempted
+	tokens  int    // computed, of both kinds
+}
+
+type fill struct{ tokens, before int }
+
+const never time.Duration = -1
+
+// newSimulated makes the engine of a resolved configuration.
+func newSimulated(c Config, moves drift, books *ledger) (*simulated, error) {
+	e := &simulated{cfg: c, drift: moves, books: books, second: newSecond(c), cost: affine(c), idle: never}
+	var below *kv.Tier
+	if e.second != nil {
+		below = e.second.tier
+	}
+	e.pool = kv.New(c.KVBlocks, below)
+	if c.Hardware != "" {
+		setup, err := c.setup()
+		if err != nil {
+			return nil, err
+		}
+		e.cost = onHardware(setup)
+	}
+	return e, nil
+}
+
+func (e *simulated) add(q *seq) { e.waiting, e.idle = append(e.waiting, q), never }
 
 // drop marks q; its slot and its blocks are free at the next step.
-func (e *simulated) drop(q *seq, _ time.Duration) { q.gone = true }
+func (e *simulated) drop(q *seq, _ time.Duration) { q.gone, e.left = true, true }
 
 func (e *simulated) advance(now time.Duration) (next time.Duration, pending bool) {
 	for {
 		if !e.busy {
 			e.prune()
 			start, ok := e.begin()
-			if !ok {
-				return 0, false
+			if !ok || start > now {
+				return start, ok
 			}
 			e.compose(start)
+			continue
 		}
 		if e.end > now {
 			return e.end, true
@@ -41,101 +82,204 @@ func (e *simulated) advance(now time.Duration) (next time.Duration, pending bool
 	}
 }
 
-// begin is when the next step starts: at the end of the last one, or with the arrival that ends an idle time. It is never
-// "now": a server that was woken late catches up.
-func (e *simulated) begin() (time.Duration, bool) {
-	switch {
-	case len(e.running) > 0:
+// begin is when the next step starts: at the end of the last one, or with the arrival or the loaded blocks that end an idle
+// time. It is never "now": a server that was woken late catches up.
+func (e *simulated) begin() (start time.Duration, ok bool) {
+	if len(e.running) > 0 {
 		return e.end, true
-	case len(e.waiting) > 0:
-		return max(e.end, e.waiting[0].arrival), true
 	}
-	return 0, false
+	try := func(at time.Duration) {
+		if at > e.idle && (!ok || at < start) {
+			start, ok = at, true
+		}
+	}
+	for _, q := range e.waiting {
+		try(max(q.arrival, e.end))
+	}
+	for _, q := range e.loading {
+		try(max(q.loaded, e.end))
+	}
+	return start, ok
 }
 
 // prune forgets the sequences whose clients have left.
 func (e *simulated) prune() {
+	if !e.left {
+		return
+	}
 	gone := func(q *seq) bool {
 		if !q.gone {
 			return false
 		}
-		e.pool.release(q.held)
+		e.pool.Release(q.held)
 		q.held = nil
 		e.books.abandoned(q)
 		return true
 	}
 	e.waiting = slices.DeleteFunc(e.waiting, gone)
+	e.loading = slices.DeleteFunc(e.loading, gone)
 	e.running = slices.DeleteFunc(e.running, gone)
+	e.left, e.idle = false, never
 }
 
-// compose decides what the step from start on computes, and how long that takes.
+// compose decides what the step from start on computes, and how long that takes. With nothing to compute there is no step.
 func (e *simulated) compose(start time.Duration) {
-	budget, took := e.cfg.MaxNumBatchedTokens, e.cfg.StepBase
-	for _, q := range e.running {
-		took += e.schedule(q, &budget)
+	e.batch = batch{chunks: e.batch.chunks[:0]}
+	budget := e.cfg.MaxNumBatchedTokens
+	if preempted := e.carryOn(&budget); !preempted || len(e.running) == 0 { // whoever lost its blocks is not to lose its turn, too
+		e.admit(start, &budget)
 	}
-	for budget > 0 && len(e.running) < e.cfg.MaxNumSeqs && len(e.waiting) > 0 && e.admit(e.waiting[0], start) {
-		q := e.waiting[0]
-		e.waiting = slices.Delete(e.waiting, 0, 1)
-		e.running = append(e.running, q)
-		took += e.schedule(q, &budget)
+	if e.batch.tokens == 0 {
+		e.idle = start
+		return
 	}
-	e.busy, e.end = true, start+took
+	e.books.stepped(e.batch.tokens)
+	took := time.Duration(float64(e.cost(&e.batch)) * e.drift.at(start))
+	e.busy, e.end, e.idle = true, start+max(took, 1), never
 }
 
-// admit gives q its blocks, those of a known prefix among them; false if it is not here yet or has no room.
-func (e *simulated) admit(q *seq, start time.Duration) bool {
-	if q.arrival > start {
+// carryOn schedules the running sequences, in their order, and tells whether blocks had to be taken from one.
+func (e *simulated) carryOn(budget *int) (preempted bool) {
+	for i := 0; i < len(e.running) && *budget > 0; i++ {
+		q := e.running[i]
+		share := min(q.total()-q.computed, *budget)
+		for !e.grow(q, q.computed+share) {
+			last := e.running[len(e.running)-1]
+			e.preempt(last)
+			preempted = true
+			if last == q {
+				return true
+			}
+		}
+		e.schedule(q, budget)
+	}
+	return preempted
+}
+
+// grow gives q blocks for so many tokens.
+func (e *simulated) grow(q *seq, tokens int) (ok bool) {
+	q.held, ok = e.pool.Grow(q.held, kv.Blocks(tokens))
+	return ok
+}
+
+// preempt takes everything from the last of the running. What it has computed may still be found in the cache when it comes back.
+func (e *simulated) preempt(q *seq) {
+	e.running = e.running[:len(e.running)-1]
+	e.pool.Release(q.held)
+	q.held, q.computed, q.share = nil, 0, 0
+	e.books.preempted(q)
+	e.waiting = slices.Insert(e.waiting, 0, q)
+}
+
+// admit starts those whose blocks have been loaded, and then as many of the queue, first come first served, as slots, budget and
+// blocks allow.
+func (e *simulated) admit(start time.Duration, budget *int) {
+	room := func() bool { return *budget > 0 && len(e.running) < e.cfg.MaxNumSeqs }
+	for len(e.loading) > 0 && e.loading[0].loaded <= start && room() {
+		q := e.loading[0]
+		e.loading = slices.Delete(e.loading, 0, 1)
+		e.second.arrived(q, e.pool)
+		e.run(q, start, budget)
+	}
+	for len(e.waiting) > 0 && e.waiting[0].arrival <= start && room() {
+		q := e.waiting[0]
+		if !e.place(q, start, *budget) {
+			return
+		}
+		e.waiting = slices.Delete(e.waiting, 0, 1)
+		if q.loaded > start {
+			e.loading = append(e.loading, q)
+			continue
+		}
+		e.run(q, start, budget)
+	}
+}
+
+// place gives q its blocks: those of a known prefix, and new ones for what it computes first or loads from the second tier. There must
+// be room for all that it has to compute (vLLM's scheduler_reserve_full_isl) and, while others run, the watermark.
+func (e *simulated) place(q *seq, start time.Duration, budget int) bool {
+	total := q.total()
+	// The last token is always computed: its logits are the next one.
+	chain := q.hashes((total - 1) / kv.BlockTokens)
+	hits := e.pool.Match(chain)
+	need := e.pool.Needs(hits, kv.Blocks(total))
+	if e.batch.tokens > 0 {
+		need += int(e.cfg.Watermark * float64(e.pool.Capacity()))
+	}
+	if need > e.pool.Free() {
 		return false
 	}
-	// The last prompt token is always computed: its logits are the first output token.
-	hits := e.pool.match(q.hashes((len(q.prompt) - 1) / blockTokens))
-	held, ok := e.pool.hold(hits, blocksFor(len(q.prompt)+q.want))
-	if !ok {
-		return false
+	e.pool.Hold(hits)
+	q.held, q.computed = hits, len(hits)*kv.BlockTokens
+	q.loads = 0
+	if e.second != nil {
+		q.loads = e.second.find(chain[len(hits):])
 	}
-	q.held = held
-	q.cached = len(hits) * blockTokens
-	q.computed = q.cached
-	e.books.queried += len(q.prompt)
-	e.books.hit += q.cached
-	e.books.admitted(q, start)
+	first := min(total, q.computed+budget)
+	if q.loads > 0 { // all at once, so that nobody waits with blocks for blocks
+		first = total
+		q.loaded = e.second.load(start, chain[len(hits):len(hits)+q.loads])
+	}
+	e.grow(q, first) // the room was seen to
+	e.books.lookedUp(q, e.second != nil)
 	return true
 }
 
-// schedule gives q its share of the step and returns the time that it costs. Blocks that get full are named at once, as in vLLM:
-// whoever is scheduled after may count on them.
-func (e *simulated) schedule(q *seq, budget *int) time.Duration {
-	var cost time.Duration
-	if q.prefilling() {
-		q.share = min(len(q.prompt)-q.computed, *budget)
-		cost = time.Duration(q.share) * e.cfg.StepPerPrefillToken
-	} else {
-		q.share = 1
-		cost = e.cfg.StepPerSeq + time.Duration(q.computed)*e.cfg.StepPerContextToken
-	}
-	*budget -= q.share
-	full := (q.computed + q.share) / blockTokens
-	for b, hash := range q.hashes(full)[q.computed/blockTokens:] {
-		e.pool.name(q.held[q.computed/blockTokens+b], hash)
-	}
-	return cost
+// run puts q among the running.
+func (e *simulated) run(q *seq, start time.Duration, budget *int) {
+	e.running = append(e.running, q)
+	e.books.admitted(q, start)
+	e.schedule(q, budget)
 }
 
-// complete ends the step: each sequence whose prompt is computed gets a token, and those that have all of theirs leave.
+// schedule gives q its share of the step. Blocks that get full are named at once, as in vLLM: whoever is scheduled after may count on
+// them.
+func (e *simulated) schedule(q *seq, budget *int) {
+	q.share = min(q.total()-q.computed, *budget)
+	*budget -= q.share
+	e.batch.tokens += q.share
+	if q.decoding() {
+		e.batch.decodes++
+		e.batch.context += q.computed
+	} else {
+		e.batch.chunks = append(e.batch.chunks, fill{q.share, q.computed})
+	}
+	named := q.computed / kv.BlockTokens
+	for i, hash := range q.hashes((q.computed + q.share) / kv.BlockTokens)[named:] {
+		e.pool.Name(q.held[named+i], hash)
+	}
+}
+
+// complete ends the step: each sequence of which everything is computed gets a token, and those that have all of theirs leave.
 func (e *simulated) complete() {
 	e.busy = false
 	e.running = slices.DeleteFunc(e.running, func(q *seq) bool {
+		scheduled := q.share > 0
 		q.computed += q.share
-		if q.gone || q.prefilling() {
+		q.share = 0
+		if q.gone || !scheduled || q.computed < q.total() {
 			return false
 		}
 		e.books.token(q, e.end)
 		if q.stage != over {
 			return false
 		}
-		e.pool.release(q.held)
+		e.pool.Release(q.held)
 		q.held = nil
 		return true
 	})
+}
+
+// forget empties the prefix cache, as vLLM's reset does: not while a block is in use, unless the running are preempted for it (what the
+// step computes is lost); and the second tier only if that is asked for.
+func (e *simulated) forget(running, secondToo bool) bool {
+	if running {
+		for len(e.running) > 0 {
+			e.preempt(e.running[len(e.running)-1])
+		}
+	}
+	if secondToo && e.second != nil {
+		e.second.tier.Forget()
+	}
+	return e.pool.Forget()
 }

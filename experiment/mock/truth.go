@@ -34,8 +34,9 @@ type Record struct {
 	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
 	PromptTokens   int     `json:"prompt_tokens"`
 	CachedTokens   int     `json:"cached_tokens"`
-	OutputTokens   int     `json:"output_tokens"` // written
-	Finish         string  `json:"finish"`        // "length", "stop", "tool_calls", or "abort": the client left, or a fault ended it
+	OutputTokens   int     `json:"output_tokens"`         // written
+	Preemptions    int     `json:"preemptions,omitempty"` // how often it lost its blocks
+	Finish         string  `json:"finish"`                // "length", "stop", "tool_calls", or "abort": the client left, or a fault ended it
 }
 
 // room makes room for so many events, so that none is made between them. An answer that is longer gets the rest as it comes.

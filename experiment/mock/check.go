@@ -1,0 +1,135 @@
+package mock
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"bench/experiment/mock/kv"
+	"bench/experiment/roofline"
+)
+
+// Check reports every mistake in c. The keys are those of the [mock] table.
+func (c Config) Check(bad func(key, problem, hint string)) {
+	c.checkSigns(bad)
+	c.checkTimes(bad)
+	c.checkHardware(bad)
+	r := c.resolved()
+	if r.Vocab > 0 && r.Vocab < 16 {
+		bad("vocab", "too few token ids", "vocab = 32000")
+	}
+	if r.QueueStatus != 503 && r.QueueStatus != 429 {
+		bad("queue_status", fmt.Sprintf("%d is not what a full queue is answered with", r.QueueStatus), "queue_status = 429, or 503")
+	}
+	if !c.fixed() {
+		r.checkRoom(bad)
+	}
+	if _, err := parseDrift(c.Drift); err != nil {
+		bad("drift", err.Error(), `drift = "5%/h", or "20%@10m" for a step after ten minutes`)
+	}
+	for i, text := range c.Faults {
+		if _, err := parseFault(text); err != nil {
+			bad(fmt.Sprintf("faults[%d]", i), err.Error(), `for example "status=500@10": every tenth request`)
+		}
+	}
+}
+
+// checkTimes holds to that there is one source of times.
+func (c Config) checkTimes(bad func(key, problem, hint string)) {
+	if c.fixed() && c.stepped() {
+		bad("ttft", "fixed times and step times exclude each other", "leave out ttft and itl, or every step_… key")
+	}
+	if c.stepped() && c.StepBase == 0 {
+		bad("step_base", "a step needs a base time when other step times are given", `step_base = "2ms"`)
+	}
+	if c.Hardware != "" && (c.fixed() || c.stepped()) {
+		bad("hardware", "the hardware says what a step takes, and so do other keys", "leave out hardware, or ttft, itl and every step_… key")
+	}
+}
+
+// checkHardware holds model and hardware to their tables.
+func (c Config) checkHardware(bad func(key, problem, hint string)) {
+	if c.Hardware == "" {
+		for _, k := range []struct {
+			key   string
+			given bool
+		}{{"gpus", c.GPUs != 0}, {"precision", c.Precision != ""}, {"kv_precision", c.KVPrecision != ""}} {
+			if k.given {
+				bad(k.key, "without hardware it means nothing", `hardware = "h100-sxm"`)
+			}
+		}
+		return
+	}
+	if c.Model == "" {
+		bad("model", "hardware needs to know the model that runs on it", `model = "llama-3.1-8b"`)
+		return
+	}
+	s, err := c.setup()
+	if unknown := (*roofline.UnknownError)(nil); errors.As(err, &unknown) {
+		key, hint := "model", `model = "llama-3.1-8b"`
+		if unknown.What == "device" {
+			key, hint = "hardware", `hardware = "h100-sxm"`
+		}
+		bad(key, err.Error(), hint)
+		return
+	}
+	if err := s.Check(); err != nil {
+		bad("precision", strings.ReplaceAll(err.Error(), "\n", "; "), `precision = "fp8"`)
+		return
+	}
+	if c.KVBlocks == 0 && s.CapacityTokens() < kv.BlockTokens {
+		bad("hardware", fmt.Sprintf("there is no room for a KV cache beside %.4g GB of weights in %d × %.4g GB", s.WeightBytes()/1e9, max(c.GPUs, 1), s.Device.MemoryGB),
+			"more gpus, a smaller precision, or kv_blocks of your own")
+	}
+}
+
+// checkRoom holds the limits of a resolved c to each other.
+func (c Config) checkRoom(bad func(key, problem, hint string)) {
+	if c.MaxNumSeqs > c.MaxNumBatchedTokens {
+		bad("max_num_seqs", fmt.Sprintf("%d sequences do not fit a step of %d tokens", c.MaxNumSeqs, c.MaxNumBatchedTokens),
+			fmt.Sprintf("max_num_batched_tokens = %d or more", c.MaxNumSeqs))
+	}
+	if kv.Blocks(c.MaxModelLen) > c.KVBlocks {
+		bad("kv_blocks", fmt.Sprintf("a request of max_model_len = %d tokens does not fit %d blocks of %d", c.MaxModelLen, c.KVBlocks, kv.BlockTokens),
+			fmt.Sprintf("kv_blocks = %d or more, or a smaller max_model_len", kv.Blocks(c.MaxModelLen)))
+	}
+	if c.KVOffloadingGB > 0 && c.KVOffloadingGB*1e9 < float64(c.KVBytesPerToken)*kv.BlockTokens {
+		bad("kv_offloading_gb", fmt.Sprintf("it holds not one block of %d tokens of %d bytes", kv.BlockTokens, c.KVBytesPerToken), "kv_offloading_gb = 64")
+	}
+}
+
+func (c Config) checkSigns(bad func(key, problem, hint string)) {
+	for _, d := range []struct {
+		key string
+		v   time.Duration
+	}{
+		{"ttft", c.TTFT}, {"itl", c.ITL}, {"step_base", c.StepBase}, {"step_per_seq", c.StepPerSeq},
+		{"step_per_context_token", c.StepPerContextToken}, {"step_per_prefill_token", c.StepPerPrefillToken},
+	} {
+		if d.v < 0 {
+			bad(d.key, "a negative time", d.key+` = "10ms"`)
+		}
+	}
+	for _, n := range []struct {
+		key string
+		v   int
+	}{
+		{"gpus", c.GPUs}, {"max_num_seqs", c.MaxNumSeqs}, {"max_num_batched_tokens", c.MaxNumBatchedTokens}, {"max_model_len", c.MaxModelLen},
+		{"vocab", c.Vocab}, {"kv_blocks", c.KVBlocks}, {"kv_bytes_per_token", c.KVBytesPerToken}, {"queue", c.Queue}, {"natural_output", c.NaturalOutput},
+	} {
+		if n.v < 0 {
+			bad(n.key, "a negative number", "leave it out for the default")
+		}
+	}
+	for _, f := range []struct {
+		key  string
+		v    float64
+		most float64
+	}{{"kv_offloading_gb", c.KVOffloadingGB, 1e6}, {"kv_offloading_gb_s", c.KVOffloadingGBs, 1e6}, {"watermark", c.Watermark, 0.5}} {
+		if !(f.v >= 0 && f.v <= f.most) || math.IsNaN(f.v) || (f.v > 0 && f.v < 1e-6) {
+			bad(f.key, fmt.Sprintf("%g is neither 0 nor within 1e-06 to %g", f.v, f.most), "leave it out for the default")
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package mock
+
+import (
+	"time"
+
+	"bench/experiment/roofline"
+)
+
+// affine is the cost of a step by the Step fields of c.
+func affine(c Config) func(*batch) time.Duration {
+	return func(b *batch) time.Duration {
+		return c.StepBase + time.Duration(b.decodes)*c.StepPerSeq + time.Duration(b.context)*c.StepPerContextToken +
+			time.Duration(b.tokens-b.decodes)*c.StepPerPrefillToken
+	}
+}
+
+// onHardware is the cost of a step by the arithmetic of roofline, for the batch that was composed. Decodes alone, and a chunk of one
+// prompt alone, are what it says of them. In a mixed step all tokens go through the layers together, so that the weights are read
+// once, and the caches of the decoding sequences are read on top of it; several chunks attend as one with as many pairs of tokens.
+func onHardware(s roofline.Setup) func(*batch) time.Duration {
+	return func(b *batch) time.Duration {
+		decodes, tokens := float64(b.decodes), float64(b.tokens)
+		if len(b.chunks) == 0 {
+			return millis(s.DecodeMs(decodes, float64(b.context)/decodes))
+		}
+		pairs := 0.0
+		for _, c := range b.chunks {
+			pairs += float64(c.tokens) * (float64(c.before) + float64(c.tokens)/2)
+		}
+		before := max(0, pairs/tokens-tokens/2)
+		took := s.PrefillMs(before+tokens, before)
+		if decodes > 0 {
+			took += s.DecodeMs(decodes, float64(b.context)/decodes) - s.DecodeMs(decodes, 0)
+		}
+		return millis(took)
+	}
+}
+
+func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
