@@ -15,27 +15,31 @@ type faults struct {
 	status     int           // answer with this status
 	slow       time.Duration // hold the headers back for so long
 	instead    string        // "reset-before", "garbage", "html200": this in place of an answer
-	ending     string        // what happens once `after` tokens are out: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream"
+	ending     string        // what happens once `after` tokens are out: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
 	after      int
+	rest       time.Duration // nothing is written for so long once `restAfter` tokens are out
+	restAfter  int
 	short      int // end after so many tokens, as if naturally
 	perEvent   int // tokens in an event
 	eol        string
 	noDone     bool
 	noUsage    bool
-	comments   bool // a comment before each event
-	empty      bool // an event without data and one without text before each event
-	roleEarly  bool // chat: the role comes with the headers, not with the first token
-	reasoning  bool // chat: the first half of the tokens are reasoning
-	tools      bool // chat: the tokens are the arguments of a tool call
-	splitRunes bool // each token has a rune of two bytes, sent in two writes
+	comments   bool   // a comment before each event
+	empty      bool   // an event without data and one without text before each event
+	roleEarly  bool   // chat: the role comes with the headers, not with the first token
+	reasoning  bool   // chat: the first half of the tokens are reasoning
+	tools      bool   // chat: the tokens are the arguments of a tool call
+	tool       string // its name
+	splitRunes bool   // each token has a rune of two bytes, sent in two writes
 }
 
-func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, eol: "\n"} }
+func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, eol: "\n", tool: "look"} }
 
-// faultRule is one entry of Config.Faults: on every n-th request.
+// faultRule is one entry of Config.Faults.
 type faultRule struct {
 	apply func(*faults)
-	every uint64
+	every uint64  // on every n-th request
+	share float64 // unless it is 0: on so much of them, at random
 }
 
 // faultKinds has what each kind of fault does; arg is what follows "=".
@@ -50,6 +54,8 @@ var faultKinds = map[string]func(f *faults, arg string) error{
 	"cut-mid":         endingAfter("cut-mid"),
 	"stall":           endingAfter("stall"),
 	"error-in-stream": endingAfter("error-in-stream"),
+	"garbage-mid":     endingAfter("garbage-mid"),
+	"pause":           restAfter,
 	"short":           number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
 	"multi":           number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
 	"crlf":            plain(func(f *faults) { f.eol = "\r\n" }),
@@ -97,13 +103,25 @@ func slowHeaders(f *faults, arg string) error {
 	return nil
 }
 
-// parseFault reads "kind[=arg][@n]". The kinds are the keys of faultKinds:
+func restAfter(f *faults, arg string) error {
+	tokens, text, _ := strings.Cut(arg, ":")
+	n, err := strconv.Atoi(tokens)
+	d, wrong := time.ParseDuration(text)
+	if err != nil || wrong != nil || n < 0 || d < 0 {
+		return fmt.Errorf("needs a number of tokens and a duration, such as 3:500ms")
+	}
+	f.restAfter, f.rest = n, d
+	return nil
+}
+
+// parseFault reads "kind[=arg]", and "@n" or "@p%" after it for every n-th request or p percent of them. The kinds are the keys of faultKinds:
 //
 //	status=N         an HTTP error                          reset-before     a TCP reset in place of an answer
 //	slow-headers=D   headers D late                         garbage          bytes that are no events
 //	html200          a web page with status 200             reset-mid=N      a TCP reset after N tokens
 //	fin-mid=N        the connection closed after N tokens   cut-mid=N        a whole HTTP body that just ends after N tokens
 //	stall=N          silence after N tokens                 error-in-stream=N  an error object after N tokens
+//	garbage-mid=N    half an event after N tokens           pause=N:T        nothing for the time T after N tokens, then on
 //	short=N          "stop" after N tokens, although forced multi=K          K tokens in an event
 //	crlf             lines end in CR LF                     comments         a comment before each event
 //	empty-events     events without data or text            no-done          no [DONE]
@@ -112,13 +130,9 @@ func slowHeaders(f *faults, arg string) error {
 //	tool-calls       arguments of a tool call               (the last three: chat only)
 func parseFault(text string) (faultRule, error) {
 	rule := faultRule{every: 1}
-	text, every, counted := strings.Cut(strings.TrimSpace(text), "@")
-	if counted {
-		n, err := strconv.ParseUint(every, 10, 32)
-		if err != nil || n == 0 {
-			return rule, fmt.Errorf("fault %q: %q is not a count of requests", text, every)
-		}
-		rule.every = n
+	text, which, counted := strings.Cut(strings.TrimSpace(text), "@")
+	if counted && !rule.meet(which) {
+		return rule, fmt.Errorf("fault %q: %q is neither a count of requests nor a percentage of them", text, which)
 	}
 	kind, arg, _ := strings.Cut(text, "=")
 	set, ok := faultKinds[kind]
@@ -130,6 +144,26 @@ func parseFault(text string) (faultRule, error) {
 	}
 	rule.apply = func(f *faults) { _ = set(f, arg) } // tried just above
 	return rule, nil
+}
+
+// meet takes what says which requests are meant: "10" or "5%".
+func (r *faultRule) meet(which string) bool {
+	if share, ok := strings.CutSuffix(which, "%"); ok {
+		p, err := strconv.ParseFloat(share, 64)
+		r.share = p / 100
+		return err == nil && p > 0 && p <= 100
+	}
+	n, err := strconv.ParseUint(which, 10, 32)
+	r.every = n
+	return err == nil && n > 0
+}
+
+// hits tells whether the n-th request is meant; dice are its random numbers, which depend on nothing but seed, n and the rule.
+func (r *faultRule) hits(n, dice uint64) bool {
+	if r.share > 0 {
+		return float64(mix(dice)>>11)/(1<<53) < r.share
+	}
+	return n%r.every == 0
 }
 
 // faultsOf is what is to go wrong with the n-th request: by configuration and, where that is allowed, by its X-Mock-Fault headers.
@@ -148,8 +182,8 @@ func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
 			rules = append(rules, rule)
 		}
 	}
-	for _, rule := range rules {
-		if n%rule.every == 0 {
+	for i, rule := range rules {
+		if rule.hits(n, mix(s.cfg.Seed^mix(n))+uint64(i)) {
 			rule.apply(&f)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,11 @@ func TestFaults(t *testing.T) {
 		{"garbage", "", body, 200, func(s string) bool { return !utf8.ValidString(s) }},
 		{"cut-mid=3", "", body, 200, func(s string) bool { return events(3)(s) && !strings.Contains(s, "[DONE]") }},
 		{"error-in-stream=3", "", body, 200, func(s string) bool { return events(3)(s) && strings.Contains(s, `data: {"error":{"code":500`) }},
+		{"garbage-mid=3", "", body, 200, func(s string) bool { return events(4)(s) && !utf8.ValidString(s) && !strings.Contains(s, "[DONE]") }},
+		{"pause=3:1ms", "", body, 200, events(7)},
+		{"pause=0:1ms,multi=4", "", body, 200, events(3)},
+		{"pause=6:1ms", "", body, 200, events(7)},
+		{"pause=7:1h", "", body, 200, events(7)},
 		{"error-in-stream=7", "", body, 200, func(s string) bool { return events(7)(s) && !strings.Contains(s, `error`) }},
 		{"no-done", "", body, 200, func(s string) bool { return events(7)(s) && !strings.Contains(s, "[DONE]") }},
 		{"no-usage", "", body, 200, func(s string) bool { return events(6)(s) && !strings.Contains(s, "usage") }},
@@ -44,7 +50,8 @@ func TestFaults(t *testing.T) {
 			return strings.Count(s, `"delta":{"reasoning_content":" w`) == 3 && strings.Count(s, `"delta":{"content":" w`) == 3
 		}},
 		{"tool-calls", "chat/", chatBody, 200, func(s string) bool {
-			return strings.Count(s, `"function":{"arguments":" w`) == 6 && strings.Contains(s, `"name":"look"`) && strings.Contains(s, `"finish_reason":"tool_calls"`)
+			return strings.Count(s, `"function":{"arguments":" w`) == 5 && strings.Contains(s, `{"arguments":"{\"words\":\" w`) && strings.Contains(s, `\"}"}}]}`) &&
+				strings.Contains(s, `"name":"look"`) && strings.Contains(s, `"finish_reason":"tool_calls"`)
 		}},
 	}
 	check := func(t *testing.T, h *http.Client, url string) {
@@ -55,7 +62,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		// In one piece.
-		for fault, want := range map[string]string{"role-reasoning": `"reasoning_content":" w`, "tool-calls": `"arguments":" w`, "short=2": `"completion_tokens":2`} {
+		for fault, want := range map[string]string{"role-reasoning": `"reasoning_content":" w`, "tool-calls": `"arguments":"{\"words\":\" w`, "short=2": `"completion_tokens":2`} {
 			if _, text := fetch(t, h, url+"/v1/chat/completions", strings.Replace(chatBody, `"stream":true`, `"stream":false`, 1), "X-Mock-Fault", fault); !strings.Contains(text, want) {
 				t.Errorf("%s: %s", fault, text)
 			}
@@ -84,6 +91,85 @@ func TestFaultsInTime(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		if err == nil || strings.Count(string(text), "data:") != 2 || time.Since(start) != time.Minute {
 			t.Errorf("stalled: %v after %v: %s", err, time.Since(start), text)
+		}
+	})
+}
+
+// A pause holds back the tokens after it, of which all come at once then.
+func TestPause(t *testing.T) {
+	c := quick()
+	c.ITL = 10 * time.Millisecond
+	virtual(t, c, func(t *testing.T, s *Server, h *http.Client) {
+		fetch(t, h, "http://mock/v1/completions", idBody(1, 4, 6), "X-Mock-Fault", "pause=3:1s")
+		r := truths(t, h, "http://mock")[0]
+		for i, due := range r.DueNS {
+			want := due
+			if i >= 3 {
+				want = r.DueNS[2] + int64(time.Second)
+			}
+			if r.WrittenNS[i] != want {
+				t.Errorf("token %d was due at %d and written at %d, want %d", i, due, r.WrittenNS[i], want)
+			}
+		}
+	})
+}
+
+// A share of the requests, the same ones for the same seed.
+func TestFaultsByShare(t *testing.T) {
+	hit := func(seed uint64) (all []bool) {
+		s, err := New(Config{Seed: seed, Faults: []string{"status=500@25%", "no-done@1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _ := http.NewRequest("POST", "/", nil)
+		for n := range 2000 {
+			f, err := s.faultsOf(r, uint64(n+1))
+			if err != nil || !f.noDone {
+				t.Fatal(f, err)
+			}
+			all = append(all, f.status != 0)
+		}
+		return all
+	}
+	one, again, other := hit(1), hit(1), hit(2)
+	count := 0
+	for _, h := range one {
+		if h {
+			count++
+		}
+	}
+	if count < 430 || count > 570 { // 3.6 standard deviations
+		t.Errorf("%d of 2000 failed, want about 500", count)
+	}
+	if !slices.Equal(one, again) || slices.Equal(one, other) {
+		t.Error("the seed does not say which")
+	}
+	for _, wrong := range []string{"no-done@0%", "no-done@101%", "no-done@x%", "no-done@%", "no-done@NaN%", "pause=3", "pause=x:1s", "pause=3:-1s"} {
+		if _, err := parseFault(wrong); err == nil {
+			t.Errorf("%q was taken", wrong)
+		}
+	}
+}
+
+// What a chat request asks for: a tool call where it is forced, and reasoning where the template thinks.
+func TestToolsAndThinking(t *testing.T) {
+	const head = `{"messages":[{"role":"user","content":"a"}],"max_tokens":4,"ignore_eos":true,"stream":true,`
+	const tools = `"tools":[{"type":"function","function":{"name":"one","parameters":{}}},{"type":"function","function":{"name":"two"}}]`
+	virtual(t, quick(), func(t *testing.T, s *Server, h *http.Client) {
+		for body, want := range map[string]string{
+			tools + `,"tool_choice":"required"`:                                    `"name":"one"`,
+			tools + `,"tool_choice":{"type":"function","function":{"name":"two"}}`: `"name":"two"`,
+			tools + `,"tool_choice":"auto"`:                                        `"delta":{"content":" w`,
+			tools:                                                                  `"delta":{"content":" w`,
+			`"tool_choice":"required"`:                                             `"delta":{"content":" w`,
+			`"chat_template_kwargs":{"enable_thinking":true}`:                      `"delta":{"reasoning_content":" w`,
+			`"chat_template_kwargs":{"enable_thinking":false}`:                     `"delta":{"content":" w`,
+		} {
+			status, text := fetch(t, h, "http://mock/v1/chat/completions", head+body+"}")
+			called := strings.Contains(text, `"tool_calls"`)
+			if status != 200 || !strings.Contains(text, want) || called != strings.Contains(want, "name") {
+				t.Errorf("%s: %d %s", body, status, text)
+			}
 		}
 	})
 }

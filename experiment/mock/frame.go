@@ -89,9 +89,9 @@ func (f *frame) role(b []byte) []byte {
 }
 
 // call is the event that names the tool, before the arguments.
-func (f *frame) call(b []byte) []byte {
-	b = append(append(b, f.head...), `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,`+
-		`"function":{"name":"look","arguments":""}}]},"logprobs":null,"finish_reason":null}]}`...)
+func (f *frame) call(b []byte, tool string) []byte {
+	b = append(append(b, f.head...), `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
+	b = append(append(b, quoted(tool)...), `,"arguments":""}}]},"logprobs":null,"finish_reason":null}]}`...)
 	return f.end(b)
 }
 

@@ -26,6 +26,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 			bad.write(w)
 			return
 		}
+		req.form(&f)
 		q, bad := s.sequence(&req, shape, arrival)
 		if bad != nil {
 			bad.write(w)

@@ -138,7 +138,8 @@ func TestRefusals(t *testing.T) {
 		{"completions", `{"prompt":"a"}`, []string{"Authorization", "Bearer other"}, 401, "Unauthorized"},
 		{"completions", `{"prompt":`, key, 400, "not valid JSON"},
 		{"completions", `{"prompt":"a","model":"other"}`, key, 404, "The model `other` does not exist."},
-		{"completions", `{"prompt":"a b c","max_tokens":98}`, key, 400, "This model's maximum context length is 100 tokens. However, you requested 101 tokens (3 in the messages, 98 in the completion)."},
+		{"completions", `{"prompt":"a b c","max_tokens":98}`, key, 400, "This model's maximum context length is 100 tokens. However, you requested 98 output tokens and your prompt contains 3 input tokens, for a total of 101 tokens (3 + 98 = 101 > 100)."},
+		{"completions", `{"prompt":"` + strings.Repeat("a ", 100) + `","max_tokens":1}`, key, 400, "However, your request has 100 input tokens. Please reduce the length of the input messages."},
 		{"completions", `{"prompt":"a","max_tokens":9223372036854775807}`, key, 400, "maximum context length"},
 		{"completions", `{"prompt":[1,32000]}`, key, 400, "Token id 32000 is out of vocabulary"},
 		{"completions", `{"prompt":[-1]}`, key, 400, "Token id -1 is out of vocabulary"},
@@ -155,7 +156,7 @@ func TestRefusals(t *testing.T) {
 	virtual(t, c, func(t *testing.T, s *Server, h *http.Client) {
 		for _, test := range tests {
 			status, text := fetch(t, h, "http://mock/v1/"+test.path, test.body, test.head...)
-			plain := strings.ReplaceAll(text, `\u0026`, "&")
+			plain := strings.NewReplacer(`\u0026`, "&", `\u003e`, ">").Replace(text)
 			if status != test.status || !strings.Contains(plain, test.message) {
 				t.Errorf("%s %s: %d %s", test.path, test.body, status, text)
 			}

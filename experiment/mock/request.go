@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -31,37 +29,17 @@ type request struct {
 	MinTokens           int             `json:"min_tokens"`
 	IgnoreEOS           bool            `json:"ignore_eos"`
 	N                   *int            `json:"n"`
+	Tools               json.RawMessage `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
 	Stream              bool            `json:"stream"`
 	StreamOptions       struct {
 		IncludeUsage         bool `json:"include_usage"`
 		ContinuousUsageStats bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
-}
-
-type message struct {
-	Role    string  `json:"role"`
-	Content content `json:"content"`
-}
-
-// content is the text of a message, given as a string or as a list of parts.
-type content string
-
-func (c *content) UnmarshalJSON(b []byte) error {
-	if len(b) == 0 || b[0] != '[' {
-		return json.Unmarshal(b, (*string)(c))
-	}
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return err
-	}
-	var text []string
-	for _, p := range parts {
-		text = append(text, p.Text)
-	}
-	*c = content(strings.Join(text, " "))
-	return nil
+	ChatTemplate struct {
+		Thinking       bool `json:"thinking"`
+		EnableThinking bool `json:"enable_thinking"`
+	} `json:"chat_template_kwargs"`
 }
 
 // refusal is an error that the client is told, in vLLM's form (vllm/entrypoints/openai/protocol.py, ErrorResponse).
@@ -148,7 +126,7 @@ func (s *Server) prompt(req *request, kind api) ([]int32, *refusal) {
 		if len(req.Messages) == 0 {
 			return nil, &refusal{http.StatusBadRequest, "messages must not be empty.", "messages"}
 		}
-		return s.vocab.chat(req.Messages), nil
+		return append(s.vocab.encode(nil, string(req.Tools)), s.vocab.chat(req.Messages)...), nil
 	}
 	ids, bad := s.ids(req.Prompt)
 	if bad == nil && len(ids) == 0 {
@@ -211,9 +189,15 @@ func (s *Server) limit(req *request, kind api, prompt int) (int, *refusal) {
 	if req.MinTokens < 0 || req.MinTokens > n {
 		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens), "min_tokens"}
 	}
-	if n > math.MaxInt-prompt || prompt+n > s.cfg.MaxModelLen {
-		return 0, refuse("This model's maximum context length is %d tokens. However, you requested %d tokens (%d in the messages, %d in the completion). "+
-			"Please reduce the length of the messages or completion.", s.cfg.MaxModelLen, uint64(prompt)+uint64(n), prompt, n)
+	if prompt >= s.cfg.MaxModelLen {
+		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, your request has %d input tokens. "+
+			"Please reduce the length of the input messages.", s.cfg.MaxModelLen, prompt), "input_tokens"}
+	}
+	if n > s.cfg.MaxModelLen-prompt {
+		all := uint64(prompt) + uint64(n) // two ints always fit
+		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt "+
+			"contains %d input tokens, for a total of %d tokens (%d + %d = %d > %d). Please reduce the length of the input prompt or the number of requested output tokens.",
+			s.cfg.MaxModelLen, n, prompt, all, prompt, n, all, s.cfg.MaxModelLen), "input_tokens"}
 	}
 	return n, nil
 }

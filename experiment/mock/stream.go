@@ -55,16 +55,27 @@ func (p *reply) stream(ctx context.Context) bool {
 	}
 	p.rec.room(p.limit)
 	var sink func([]time.Duration) bool
-	if p.sock != nil {
+	if p.sock != nil && p.f.rest == 0 {
 		sink = p.paced
 	}
 	for p.left() > 0 {
 		due, err := p.q.mail.take(ctx, sink)
-		if err != nil || !p.settle() || !p.events(due) {
+		if err != nil || !p.settle() || !p.rest(ctx, &due) || !p.events(due) {
 			return false
 		}
 	}
 	return !p.f.breaks(p.q.want)
+}
+
+// rest writes the tokens up to the one after which nothing is to come for some time, waits, and leaves the others in due.
+func (p *reply) rest(ctx context.Context, due *[]time.Duration) bool {
+	n := p.f.restAfter - p.sent - p.held
+	if p.f.rest == 0 || n > len(*due) {
+		return true
+	}
+	done := p.events((*due)[:n]) && pause(ctx, p.f.rest)
+	*due, p.f.rest = (*due)[n:], 0
+	return done
 }
 
 // left is how many tokens are still to come.
@@ -76,17 +87,6 @@ func (p *reply) paced(due []time.Duration) bool {
 	p.failed = !p.events(due)
 	p.pacing = false
 	return !p.failed && len(p.unsent) == 0 && p.left() > 0
-}
-
-// settle finishes what the pacer has left; it waits until the socket has room.
-func (p *reply) settle() bool {
-	if p.failed || len(p.unsent) == 0 {
-		return !p.failed
-	}
-	_, err := p.sock.conn.Write(p.unsent)
-	p.unsent = p.unsent[:0]
-	p.note()
-	return err == nil
 }
 
 // events writes tokens that have fallen due.
@@ -120,7 +120,7 @@ func (p *reply) first() bool {
 		opening = p.frame.role(opening)
 	}
 	if p.f.tools {
-		opening = p.frame.call(opening)
+		opening = p.frame.call(opening, p.f.tool)
 	}
 	return len(opening) == 0 || p.plain(opening)
 }
@@ -135,7 +135,7 @@ func (p *reply) token(at time.Duration) bool {
 	if p.f.splitRunes && !p.tear() {
 		return false
 	}
-	p.buf = p.appendWord(p.buf, i)
+	p.buf = p.appendPiece(p.buf, i)
 	p.held++
 	if p.held < p.f.perEvent && i+1 < p.limit && p.kind(i+1) == k {
 		return true
@@ -191,6 +191,20 @@ func (p *reply) appendWord(b []byte, i int) []byte {
 	return strconv.AppendInt(append(b, " w"...), int64(p.q.generated(i)), 10)
 }
 
+// appendPiece is appendWord inside an event: the arguments of a tool call are an object, in JSON that stands in a JSON string.
+func (p *reply) appendPiece(b []byte, i int) []byte {
+	if p.kind(i) != argument {
+		return p.appendWord(b, i)
+	}
+	if i == 0 {
+		b = append(b, `{\"words\":\"`...)
+	}
+	if b = p.appendWord(b, i); i == p.q.want-1 {
+		b = append(b, `\"}`...)
+	}
+	return b
+}
+
 // tear sends what there is and the first byte of an "é", and leaves the second in the buffer.
 func (p *reply) tear() bool {
 	e := "é"
@@ -198,58 +212,6 @@ func (p *reply) tear() bool {
 	done := p.flush()
 	p.buf = append(p.buf, e[1])
 	return done
-}
-
-// flush writes the buffer and notes when the events that end in it were out.
-func (p *reply) flush() bool {
-	if len(p.buf) == 0 {
-		return true
-	}
-	done := p.plain(p.buf)
-	p.buf = p.buf[:0]
-	if len(p.unsent) == 0 {
-		p.note()
-	}
-	return done
-}
-
-// note records the events whose write has just returned.
-func (p *reply) note() {
-	if len(p.pending) == 0 {
-		return
-	}
-	now := int64(time.Since(p.start))
-	for _, at := range p.pending {
-		p.rec.DueNS = append(p.rec.DueNS, int64(at))
-		p.rec.WritingNS = append(p.rec.WritingNS, int64(p.writing))
-		p.rec.WrittenNS = append(p.rec.WrittenNS, now)
-	}
-	p.pending = p.pending[:0]
-}
-
-// plain writes bytes and flushes them.
-func (p *reply) plain(b []byte) bool {
-	if p.pacing {
-		return p.direct(b)
-	}
-	p.writing = time.Since(p.start)
-	if _, err := p.w.Write(b); err != nil {
-		return false
-	}
-	return p.rc.Flush() == nil
-}
-
-// direct writes bytes as a chunk of their own, past net/http. What the socket has no room for is kept.
-func (p *reply) direct(b []byte) bool {
-	blocked := len(p.unsent) > 0
-	p.unsent = appendChunk(p.unsent, b)
-	if blocked {
-		return true
-	}
-	p.writing = time.Since(p.start)
-	n, err := p.sock.try(p.unsent)
-	p.unsent = p.unsent[:copy(p.unsent, p.unsent[n:])]
-	return err == nil
 }
 
 // close writes what follows the tokens of a whole stream.
@@ -271,6 +233,8 @@ func (p *reply) breakOff(ctx context.Context) {
 	switch p.f.ending {
 	case "stall":
 		<-ctx.Done()
+	case "garbage-mid":
+		p.plain([]byte("data: {\"id\":\"half an event\n\ndata: \xff\x00}\n\n"))
 	case "error-in-stream":
 		lost := refusal{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}
 		p.plain(p.frame.data(p.frame.data(nil, string(lost.object())), "[DONE]"))

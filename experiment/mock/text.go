@@ -44,7 +44,11 @@ func (v vocab) chat(messages []message) []int32 {
 	var ids []int32
 	for _, m := range messages {
 		ids = append(ids, idStart, v.id(m.Role), idSep)
-		ids = append(v.encode(ids, string(m.Content)), idEnd)
+		ids = v.encode(ids, string(m.Content))
+		for _, call := range m.ToolCalls {
+			ids = v.encode(ids, call.Function.Name+" "+call.Function.Arguments)
+		}
+		ids = append(ids, idEnd)
 	}
 	return append(ids, idStart, v.id("assistant"), idSep)
 }

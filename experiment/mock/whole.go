@@ -63,7 +63,7 @@ func (p *reply) message() map[string]any {
 	all := p.words(0, p.q.want)
 	switch {
 	case p.f.tools:
-		call := map[string]any{"id": "chatcmpl-tool-0", "type": "function", "function": map[string]string{"name": "look", "arguments": all}}
+		call := map[string]any{"id": "chatcmpl-tool-0", "type": "function", "function": map[string]string{"name": p.f.tool, "arguments": `{"words":"` + all + `"}`}}
 		return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call}}
 	case p.f.reasoning:
 		half := (p.q.want + 1) / 2

@@ -1,0 +1,66 @@
+package mock
+
+import "time"
+
+// settle finishes what the pacer has left; it waits until the socket has room.
+func (p *reply) settle() bool {
+	if p.failed || len(p.unsent) == 0 {
+		return !p.failed
+	}
+	_, err := p.sock.conn.Write(p.unsent)
+	p.unsent = p.unsent[:0]
+	p.note()
+	return err == nil
+}
+
+// flush writes the buffer and notes when the events that end in it were out.
+func (p *reply) flush() bool {
+	if len(p.buf) == 0 {
+		return true
+	}
+	done := p.plain(p.buf)
+	p.buf = p.buf[:0]
+	if len(p.unsent) == 0 {
+		p.note()
+	}
+	return done
+}
+
+// note records the events whose write has just returned.
+func (p *reply) note() {
+	if len(p.pending) == 0 {
+		return
+	}
+	now := int64(time.Since(p.start))
+	for _, at := range p.pending {
+		p.rec.DueNS = append(p.rec.DueNS, int64(at))
+		p.rec.WritingNS = append(p.rec.WritingNS, int64(p.writing))
+		p.rec.WrittenNS = append(p.rec.WrittenNS, now)
+	}
+	p.pending = p.pending[:0]
+}
+
+// plain writes bytes and flushes them.
+func (p *reply) plain(b []byte) bool {
+	if p.pacing {
+		return p.direct(b)
+	}
+	p.writing = time.Since(p.start)
+	if _, err := p.w.Write(b); err != nil {
+		return false
+	}
+	return p.rc.Flush() == nil
+}
+
+// direct writes bytes as a chunk of their own, past net/http. What the socket has no room for is kept.
+func (p *reply) direct(b []byte) bool {
+	blocked := len(p.unsent) > 0
+	p.unsent = appendChunk(p.unsent, b)
+	if blocked {
+		return true
+	}
+	p.writing = time.Since(p.start)
+	n, err := p.sock.try(p.unsent)
+	p.unsent = p.unsent[:copy(p.unsent, p.unsent[n:])]
+	return err == nil
+}
