@@ -79,7 +79,11 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	var simulated mock.Config
+	models, err := f.modelConfigs()
+	if err != nil {
+		return err
+	}
+	simulated := mock.Config{Models: models}
 	m, err := sweep.Read(file, sweep.Extension{Table: "mock", Into: &simulated})
 	if err != nil {
 		return inUsage(err)
@@ -89,10 +93,6 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	}
 	if f.dryRun {
 		return c.dryRun(m, f.only)
-	}
-	models, err := f.modelConfigs()
-	if err != nil {
-		return err
 	}
 	ctx := cmd.Context()
 	base, simulator, stop, err := f.target(ctx, m, simulated)
