@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 			return strings.Count(s, `"delta":{"reasoning_content":" w`) == 3 && strings.Count(s, `"delta":{"content":" w`) == 3
 		}},
 		{"tool-calls", "chat/", chatBody, 200, func(s string) bool {
-			return strings.Count(s, `"function":{"arguments":" w`) == 5 && strings.Contains(s, `{"arguments":"{\"words\":\" w`) && strings.Contains(s, `\"}"}}]}`) &&
+			return strings.Count(s, `"function":{"arguments":" w`) == 4 && strings.Count(s, "data: ") == 8 && strings.Contains(s, `{"arguments":"{\"words\":\" w`) && strings.Contains(s, `\"}"}}]}`) &&
 				strings.Contains(s, `"name":"look"`) && strings.Contains(s, `"finish_reason":"tool_calls"`)
 		}},
 	}

@@ -11,7 +11,8 @@ type frame struct {
 	head   []byte // from "data: " to the choices
 	chat   bool
 	eol    string
-	prompt int // tokens, for usage
+	tool   []byte // its name, quoted
+	prompt int    // tokens, for usage
 	cached int
 }
 
@@ -21,10 +22,11 @@ type kind int
 const (
 	said kind = iota
 	thought
+	called // the name of a tool
 	argument
 )
 
-func newFrame(id, model string, created int64, shape api, eol string) frame {
+func newFrame(id, model string, created int64, shape api, f faults) frame {
 	object := "text_completion"
 	if shape == chat {
 		object = "chat.completion.chunk"
@@ -32,7 +34,8 @@ func newFrame(id, model string, created int64, shape api, eol string) frame {
 	return frame{
 		head: fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, quoted(id), object, created, quoted(model)),
 		chat: shape == chat,
-		eol:  eol,
+		eol:  f.eol,
+		tool: quoted(f.tool),
 	}
 }
 
@@ -50,6 +53,9 @@ func (f *frame) open(b []byte, k kind) []byte {
 		return append(b, `{"index":0,"text":"`...)
 	case k == thought:
 		return append(b, `{"index":0,"delta":{"reasoning_content":"`...)
+	case k == called:
+		b = append(b, `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
+		return append(append(b, f.tool...), `,"arguments":"`...)
 	case k == argument:
 		return append(b, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"`...)
 	}
@@ -61,7 +67,7 @@ func (f *frame) close(b []byte, k kind, finish string, usage int) []byte {
 	switch {
 	case !f.chat:
 		b = append(b, '"')
-	case k == argument:
+	case k == called, k == argument:
 		b = append(b, `"}}]}`...)
 	default:
 		b = append(b, `"}`...)
@@ -85,13 +91,6 @@ func (f *frame) close(b []byte, k kind, finish string, usage int) []byte {
 // role is the event that begins a chat answer.
 func (f *frame) role(b []byte) []byte {
 	b = append(append(b, f.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`...)
-	return f.end(b)
-}
-
-// call is the event that names the tool, before the arguments.
-func (f *frame) call(b []byte, tool string) []byte {
-	b = append(append(b, f.head...), `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
-	b = append(append(b, quoted(tool)...), `,"arguments":""}}]},"logprobs":null,"finish_reason":null}]}`...)
 	return f.end(b)
 }
 

@@ -115,14 +115,7 @@ func (p *reply) first() bool {
 	if p.shape != chat {
 		return true
 	}
-	var opening []byte
-	if !p.f.roleEarly {
-		opening = p.frame.role(opening)
-	}
-	if p.f.tools {
-		opening = p.frame.call(opening, p.f.tool)
-	}
-	return len(opening) == 0 || p.plain(opening)
+	return p.f.roleEarly || p.plain(p.frame.role(nil))
 }
 
 // token adds a token to the buffer, and closes its event if that is full or the last.
@@ -135,7 +128,7 @@ func (p *reply) token(at time.Duration) bool {
 	if p.f.splitRunes && !p.tear() {
 		return false
 	}
-	p.buf = p.appendPiece(p.buf, i)
+	p.buf = p.appendPiece(p.buf, k, i)
 	p.held++
 	if p.held < p.f.perEvent && i+1 < p.limit && p.kind(i+1) == k {
 		return true
@@ -171,6 +164,8 @@ func (p *reply) open(k kind) {
 // kind is what output token i is.
 func (p *reply) kind(i int) kind {
 	switch {
+	case p.shape == chat && p.f.tools && i == 0:
+		return called
 	case p.shape == chat && p.f.tools:
 		return argument
 	case p.shape == chat && p.f.reasoning && i < (p.q.want+1)/2:
@@ -191,15 +186,17 @@ func (p *reply) appendWord(b []byte, i int) []byte {
 	return strconv.AppendInt(append(b, " w"...), int64(p.q.generated(i)), 10)
 }
 
-// appendPiece is appendWord inside an event: the arguments of a tool call are an object, in JSON that stands in a JSON string.
-func (p *reply) appendPiece(b []byte, i int) []byte {
-	if p.kind(i) != argument {
-		return p.appendWord(b, i)
-	}
-	if i == 0 {
+// appendPiece is appendWord inside an event. The first token of a tool call is its name; the arguments are an object, in JSON that
+// stands in a JSON string.
+func (p *reply) appendPiece(b []byte, k kind, i int) []byte {
+	switch {
+	case k == called:
+		return b
+	case k == argument && i == 1:
 		b = append(b, `{\"words\":\"`...)
 	}
-	if b = p.appendWord(b, i); i == p.q.want-1 {
+	b = p.appendWord(b, i)
+	if k == argument && i == p.q.want-1 {
 		b = append(b, `\"}`...)
 	}
 	return b

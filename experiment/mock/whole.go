@@ -63,7 +63,7 @@ func (p *reply) message() map[string]any {
 	all := p.words(0, p.q.want)
 	switch {
 	case p.f.tools:
-		call := map[string]any{"id": "chatcmpl-tool-0", "type": "function", "function": map[string]string{"name": p.f.tool, "arguments": `{"words":"` + all + `"}`}}
+		call := map[string]any{"id": "chatcmpl-tool-0", "type": "function", "function": map[string]string{"name": p.f.tool, "arguments": `{"words":"` + p.words(1, p.q.want) + `"}`}}
 		return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call}}
 	case p.f.reasoning:
 		half := (p.q.want + 1) / 2

@@ -1,0 +1,97 @@
+package mock
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment/openai"
+)
+
+// What the client has to make of each kind of fault. The two read the protocol on their own.
+func TestClientClassifiesEveryFault(t *testing.T) {
+	ok := func(r *openai.Result) bool { return r.Outcome == openai.OK && r.OutputTokens == 6 && r.HasUsage && !r.Estimated }
+	is := func(o openai.Outcome, events int) func(*openai.Result) bool {
+		return func(r *openai.Result) bool { return r.Outcome == o && r.Events == events && r.Error != "" }
+	}
+	tests := map[string]struct {
+		fault string
+		chat  bool
+		holds func(*openai.Result) bool
+	}{
+		"status":          {fault: "status=429", holds: func(r *openai.Result) bool { return is(openai.Status, 0)(r) && r.Status == 429 }},
+		"slow-headers":    {fault: "slow-headers=30ms", holds: func(r *openai.Result) bool { return ok(r) && r.FirstEvent-r.Sent >= 30*time.Millisecond }},
+		"reset-before":    {fault: "reset-before", holds: is(openai.Connect, 0)},
+		"garbage":         {fault: "garbage", holds: is(openai.Protocol, 0)},
+		"html200":         {fault: "html200", holds: is(openai.Protocol, 0)},
+		"reset-mid":       {fault: "reset-mid=3", holds: is(openai.Truncated, 3)},
+		"fin-mid":         {fault: "fin-mid=3", holds: is(openai.Truncated, 3)},
+		"cut-mid":         {fault: "cut-mid=3", holds: is(openai.Truncated, 3)},
+		"stall":           {fault: "stall=3", holds: is(openai.Timeout, 3)},
+		"error-in-stream": {fault: "error-in-stream=3", holds: is(openai.Protocol, 3)},
+		"garbage-mid":     {fault: "garbage-mid=3", holds: is(openai.Protocol, 3)},
+		"pause":           {fault: "pause=3:50ms", holds: func(r *openai.Result) bool { return ok(r) && r.Gaps[2] >= 45*time.Millisecond }},
+		"short":           {fault: "short=2", holds: func(r *openai.Result) bool { return r.Outcome == openai.Short && r.OutputTokens == 2 }},
+		"multi":           {fault: "multi=4", holds: func(r *openai.Result) bool { return r.Outcome == openai.OK && r.Events == 2 && r.OutputTokens == 6 }},
+		"crlf":            {fault: "crlf", holds: ok},
+		"comments":        {fault: "comments", holds: ok},
+		"empty-events":    {fault: "empty-events", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"no-done":         {fault: "no-done", holds: ok}, // the finish reason came
+		"no-usage":        {fault: "no-usage", holds: func(r *openai.Result) bool { return r.Outcome == openai.OK && r.Estimated && r.OutputTokens == 6 }},
+		"split-utf8":      {fault: "split-utf8", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"role-early":      {fault: "role-early", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.FirstEvent < r.First }},
+		"role-reasoning":  {fault: "role-reasoning", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"tool-calls":      {fault: "tool-calls", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.Finish == "tool_calls" }},
+	}
+	if kinds := slices.Sorted(maps.Keys(faultKinds)); !slices.Equal(kinds, slices.Sorted(maps.Keys(tests))) {
+		t.Errorf("faults %v, tested %v", kinds, slices.Sorted(maps.Keys(tests)))
+	}
+	url := real(t, Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond, Model: "m", AllowFaults: true})
+	for kind, test := range tests {
+		t.Run(kind, func(t *testing.T) {
+			if r := ask(t, url, test.fault, test.chat); !test.holds(r) {
+				t.Errorf("%s: %s after %d events, %d tokens, first event %v, first token %v, gaps %v: %s", test.fault, r.Outcome, r.Events, r.OutputTokens, r.FirstEvent, r.First, r.Gaps, r.Error)
+			}
+		})
+	}
+}
+
+// ask sends one request with a fault, for six tokens.
+func ask(t *testing.T, url, fault string, chat bool) *openai.Result {
+	t.Helper()
+	o := openai.Options{BaseURL: url + "/v1", Headers: map[string]string{"X-Mock-Fault": fault}, Timeout: 5 * time.Second}
+	if strings.HasPrefix(fault, "stall") {
+		o.Timeout = 200 * time.Millisecond
+	}
+	if chat {
+		o.API = openai.Chat
+	}
+	client, err := openai.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	enc, err := openai.Params{API: o.API, Model: "m", Stream: true, Forced: true}.Encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(openai.Result)
+	client.Do(t.Context(), &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: "one two three"}, 6), Stream: true, Forced: 6}, r)
+	return r
+}
+
+// A queue that is full says so with the status that it was given.
+func TestQueueStatus(t *testing.T) {
+	url := real(t, Config{TTFT: time.Second, MaxNumSeqs: 1, Queue: 1, QueueStatus: 429, Model: "m"})
+	h := &http.Client{Transport: &http.Transport{}}
+	defer h.CloseIdleConnections()
+	for i := range 2 {
+		post(t, h, url+"/v1/completions", idBody(i, 4, 1)) // its headers come once it is in the queue
+	}
+	if r := ask(t, url, "", false); r.Outcome != openai.Status || r.Status != 429 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("%s, status %d, headers %v", r.Outcome, r.Status, r.Header)
+	}
+}
