@@ -40,6 +40,7 @@ var schemas = []struct {
 	{"record", experiment.Record{}},
 	{"telemetry", telemetry.Sample{}},
 	{"selftest", selftest.Result{}},
+	{"gateway", selftest.Comparison{}},
 }
 
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
@@ -72,6 +73,8 @@ var closed = map[string][]any{
 	"telemetry.Sample.source":           {telemetry.SourceClient},
 	"selftest.Result.schema":            {selftest.Schema},
 	"selftest.Measured.kind":            {selftest.Burst, selftest.Spread, selftest.Rate},
+	"selftest.Comparison.schema":        {selftest.SchemaGateway},
+	"selftest.Pair.kind":                {selftest.Burst, selftest.Spread, selftest.Rate},
 }
 
 // maybeNull are lists that are null where there is nothing; all other lists and maps are empty then.

@@ -23,6 +23,8 @@ type selftestFlags struct {
 	ladder selftest.Ladder
 	format string
 	save   string // empty: not saved; defaultPlace: where a sweep finds it
+
+	gateway gatewayFlags
 }
 
 // defaultPlace is what --save without a file stands for.
@@ -36,12 +38,17 @@ func newSelftest(c *cli) *cobra.Command {
 		Long: `selftest drives an exactly timed server, in a process of its own on this machine, up a ladder of loads, and holds every stamp
 of the client against the times that the server noted. It prints the error of the first token and of the gaps, how late
 requests are sent, what the client costs in CPU, and the load up to which its figures can be believed. About a minute.
-With --save, a sweep on this machine compares its own load with that and doubts rows above it.`,
+With --save, a sweep on this machine compares its own load with that and doubts rows above it.
+
+With --gateway, it judges a gateway, router or proxy instead: each step goes straight to the server of --server, and then through the
+gateway before it. What a request took outside the server is what the connection and the gateway added, request by request.`,
 		Example: `  bench selftest --save                          test this machine, and let sweeps know
   bench selftest --quick                         a quarter of the time, fewer steps
   bench selftest --streams 4000,8000             steps of your own: only these streams
   bench selftest --rates 2000 --window 10s       only this rate, for longer
-  bench selftest --format json > selftest.json`,
+  bench selftest --format json > selftest.json
+  bench selftest --gateway http://127.0.0.1:4000 --server http://127.0.0.1:8000
+                                                 what a gateway adds to bench mock --ttft 50ms --itl 10ms`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
@@ -57,6 +64,7 @@ With --save, a sweep on this machine compares its own load with that and doubts 
 	fl.StringVar(&f.format, "format", "text", "text or json")
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to a file of yours")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
+	f.gateway.register(fl)
 	return cmd
 }
 
@@ -77,6 +85,9 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (selftest.Ladder, error) {
 			l.Window = quick.Window
 		}
 	}
+	if f.gateway.gateway != "" {
+		f.gateway.milder(&l, fl)
+	}
 	switch streams, rates := fl.Changed("streams"), fl.Changed("rates"); {
 	case streams && !rates:
 		l.Rates = nil
@@ -94,12 +105,18 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (selftest.Ladder, error) {
 }
 
 func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
+	if err := f.gateway.check(cmd.Flags()); err != nil {
+		return err
+	}
 	ladder, err := f.steps(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	if f.format != "text" && f.format != "json" {
 		return usage("unknown format %q\nhint: use text or json", f.format)
+	}
+	if f.gateway.gateway != "" {
+		return c.gateway(cmd, f, ladder)
 	}
 	if f.save == defaultPlace {
 		if f.save, err = selftestFile(); err != nil {

@@ -12,6 +12,7 @@ import (
 // sample is what the client saw of one request; times count from the epoch.
 type sample struct {
 	id                      string
+	serverID                string // what the answer is called
 	window                  bool // it belongs to the step's window
 	ready, sent, first, end time.Duration
 	gaps                    []time.Duration
@@ -34,7 +35,7 @@ type observed struct {
 func (o *observed) add(try int, job *load.Job) {
 	r := &job.Result
 	o.samples = append(o.samples, sample{
-		id: requestID(try, job.Request.Index), window: job.Phase == load.Window,
+		id: requestID(try, job.Request.Index), serverID: r.ServerID, window: job.Phase == load.Window,
 		ready: job.Ready, sent: r.Sent, first: r.First, end: r.End, gaps: slices.Clone(r.Gaps), outcome: r.Outcome, err: r.Error,
 	})
 	if job.Phase == load.Window {

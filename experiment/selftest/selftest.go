@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"bench/experiment/load"
@@ -92,14 +93,7 @@ func better(a, b Measured) Measured {
 // try makes one step; n is its number among all tries.
 func (c Config) try(ctx context.Context, srv server.Running, s Step, n int) Measured {
 	m := Measured{Step: s, Tries: 1}
-	seen, err := c.drive(ctx, srv, s, n)
-	if err == nil && len(seen.samples) == 0 {
-		err = errors.New("no request was sent")
-	}
-	var truth map[string]*record
-	if err == nil {
-		truth, err = fetch(ctx, srv.URL)
-	}
+	seen, truth, err := c.Ladder.drive(ctx, route{url: srv.URL + "/v1", truth: srv.URL, pid: srv.PID, model: model}, s, n)
 	if err != nil {
 		m.Problem = err.Error()
 		m.Why = m.Problem
@@ -110,33 +104,58 @@ func (c Config) try(ctx context.Context, srv server.Running, s Step, n int) Meas
 	return m
 }
 
-// drive sends the step's load and returns what the client saw.
-func (c Config) drive(ctx context.Context, srv server.Running, s Step, n int) (*observed, error) {
-	if err := forget(ctx, srv.URL); err != nil {
-		return nil, err
+// route is the way of a step's requests.
+type route struct {
+	url   string // base URL of the server, or of what stands before it
+	truth string // URL of the server that notes its times
+	pid   int    // of that server; 0: its CPU is not counted
+	api   string // as openai.Options
+	model string
+	key   string // API key; empty: none
+	words bool   // prompts are text; else token ids
+}
+
+// drive sends the step's load and returns what the client saw and what the server noted.
+func (l Ladder) drive(ctx context.Context, r route, s Step, n int) (*observed, map[string]*record, error) {
+	if err := forget(ctx, r.truth); err != nil {
+		return nil, nil, err
 	}
-	client, err := openai.New(openai.Options{BaseURL: srv.URL + "/v1", Timeout: timeout})
+	seen, err := l.send(ctx, r, s, n)
+	if err == nil && len(seen.samples) == 0 {
+		err = errors.New("no request was sent")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	truth, err := fetch(ctx, r.truth)
+	return seen, truth, err
+}
+
+func (l Ladder) send(ctx context.Context, r route, s Step, n int) (*observed, error) {
+	client, err := openai.New(openai.Options{BaseURL: r.url, API: r.api, APIKey: r.key, Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	if _, err := client.Prepare(ctx, c.Ladder.connections(s)); err != nil {
+	if _, err := client.Prepare(ctx, l.connections(s)); err != nil {
 		return nil, fmt.Errorf("%w (ulimit -n tells how many files may be open: a stream is one here and one at the server)", err)
 	}
-	enc, err := openai.Params{Model: model, Stream: true, Forced: true}.Encoder()
+	enc, err := openai.Params{API: r.api, Model: r.model, Stream: true, Forced: true}.Encoder()
 	if err != nil {
 		return nil, err
 	}
-	w, l := c.Ladder.load(s)
-	vocab := workload.Vocabulary{IDs: 1000}
+	w, asked := l.load(s)
 	var ids []int32
 	seen := &observed{}
-	before := used(srv.PID)
+	before := used(r.pid)
 	measured, err := load.Run(ctx, load.Config{
-		Load: l, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
-		Encode: func(r *workload.Request) []byte {
-			ids = vocab.TokenIDs(ids[:0], r)
-			return enc.Body(nil, openai.Prompt{IDs: ids}, r.Output)
+		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
+		Encode: func(q *workload.Request) []byte {
+			ids = vocab.TokenIDs(ids[:0], q)
+			if r.words {
+				return enc.Body(nil, openai.Prompt{Text: words(ids)}, q.Output)
+			}
+			return enc.Body(nil, openai.Prompt{IDs: ids}, q.Output)
 		},
 		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) func() {
 			return client.Start(ctx, &openai.Call{
@@ -148,9 +167,20 @@ func (c Config) drive(ctx context.Context, srv server.Running, s Step, n int) (*
 			return nil
 		},
 	})
-	seen.cores = used(srv.PID).since(before)
+	seen.cores = used(r.pid).since(before)
 	seen.epoch, seen.start, seen.end = placed(measured.Epoch), measured.Start, measured.End
 	return seen, err
+}
+
+var vocab = workload.Vocabulary{IDs: 1000}
+
+// words is a prompt that the server reads as these token ids.
+func words(ids []int32) string {
+	var b []byte
+	for _, id := range ids {
+		b = strconv.AppendInt(append(b, " w"...), int64(id), 10)
+	}
+	return string(b[1:])
 }
 
 const (

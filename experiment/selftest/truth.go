@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 // also given by the clocks that we share with it.
 type record struct {
 	RequestID          string  `json:"request_id"`
+	ID                 string  `json:"id"` // of its answer
 	ArrivalUnixNS      int64   `json:"arrival_unix_ns"`
 	ArrivalMonotonicNS int64   `json:"arrival_monotonic_ns"` // 0: not told
 	ArrivalNS          int64   `json:"arrival_ns"`           // the request's header had been read
@@ -30,7 +32,7 @@ func (r *record) sinceEpoch(at int64, epoch moment) int64 {
 	return at + r.ArrivalUnixNS - epoch.wall // as good, unless the clock was set in between
 }
 
-// readTruth reads JSON lines, by request id.
+// readTruth reads JSON lines, by request id; one without is there by the name of its answer.
 func readTruth(r io.Reader) (map[string]*record, error) {
 	truth := map[string]*record{}
 	lines := json.NewDecoder(r)
@@ -45,13 +47,13 @@ func readTruth(r io.Reader) (map[string]*record, error) {
 		if n := len(one.DueNS); len(one.WritingNS) != n || len(one.WrittenNS) != n {
 			return nil, fmt.Errorf("reading the server's times: request %s has %d due, %d writing and %d written", one.RequestID, n, len(one.WritingNS), len(one.WrittenNS))
 		}
-		truth[one.RequestID] = one
+		truth[cmp.Or(one.RequestID, one.ID)] = one
 	}
 }
 
 // fetch asks the server for its times since forget.
 func fetch(ctx context.Context, url string) (map[string]*record, error) {
-	body, err := ask(ctx, http.MethodGet, url)
+	body, err := ask(ctx, http.MethodGet, url+"/debug/requests")
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ func fetch(ctx context.Context, url string) (map[string]*record, error) {
 
 // forget has the server forget the requests so far.
 func forget(ctx context.Context, url string) error {
-	body, err := ask(ctx, http.MethodDelete, url)
+	body, err := ask(ctx, http.MethodDelete, url+"/debug/requests")
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func forget(ctx context.Context, url string) error {
 var questions = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func ask(ctx context.Context, method, url string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url+"/debug/requests", nil)
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("asking the server for its times: %w", err)
 	}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bench/experiment/openai"
+	"bench/experiment/selftest"
+)
+
+// gatewayFlags are those of `bench selftest --gateway`.
+type gatewayFlags struct {
+	gateway, server, api, model string
+	key                         keyFlags
+}
+
+func (g *gatewayFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&g.gateway, "gateway", "", "judge this gateway by what it adds to --server, instead of the client")
+	f.StringVar(&g.server, "server", "", "the bench mock --ttft … --itl … that the gateway passes requests on to")
+	f.StringVar(&g.api, "api", "", "with --gateway: completions (default) or chat")
+	f.StringVar(&g.model, "model", "", "with --gateway: what it calls the model (as the server does)")
+	g.key.register(f)
+}
+
+// milder makes the default ladder one for gateways: less than the client can bear, and short answers, so that there are many first
+// tokens. Flags that were given stay.
+func (g *gatewayFlags) milder(l *selftest.Ladder, f *pflag.FlagSet) {
+	if !f.Changed("streams") && !f.Changed("rates") {
+		l.Streams, l.Rates = []int{1, 10, 100}, nil
+	}
+	if !f.Changed("tokens") {
+		l.Tokens = 20
+	}
+	if !f.Changed("window") {
+		l.Window = 5 * time.Second
+	}
+}
+
+// check reports flags that do not go together.
+func (g *gatewayFlags) check(f *pflag.FlagSet) error {
+	if g.gateway == "" {
+		for _, name := range []string{"server", "api", "model", "api-key", "api-key-file", "api-key-env"} {
+			if f.Changed(name) {
+				return usage("--%s says nothing without --gateway\nhint: bench selftest --gateway http://127.0.0.1:4000 --server http://127.0.0.1:8000", name)
+			}
+		}
+		return nil
+	}
+	for _, name := range []string{"save", "ttft", "itl"} {
+		if f.Changed(name) {
+			return usage("--%s has no say with --gateway: the times are the server's, and nothing is saved\nhint: leave it out; --format json > gateway.json keeps the result", name)
+		}
+	}
+	switch {
+	case g.server == "":
+		return usage("--gateway needs the server behind it\nhint: start bench mock --ttft 50ms --itl 10ms, have the gateway pass requests on to it, and name it with --server")
+	case g.api != "" && g.api != openai.Completions && g.api != openai.Chat:
+		return usage("unknown API %q\nhint: use completions or chat", g.api)
+	}
+	return nil
+}
+
+// gateway compares the way through a gateway with the one past it.
+func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder selftest.Ladder) error {
+	g := &f.gateway
+	key, err := g.key.resolve(cmd.Flags(), c.stderr)
+	if err != nil {
+		return err
+	}
+	open := false
+	result, err := selftest.Gateway{
+		URL: g.gateway, Server: g.server, API: g.api, Model: g.model, Key: key, Ladder: ladder,
+		Begun: func(i, n int, s selftest.Step) {
+			if open {
+				fmt.Fprintln(c.stderr)
+			}
+			open = true
+			fmt.Fprintf(c.stderr, "[%d/%d] %s, straight and through the gateway …", i, n, s.Name())
+		},
+	}.Compare(cmd.Context(), machine())
+	if open {
+		fmt.Fprintln(c.stderr)
+	}
+	switch {
+	case cmd.Context().Err() != nil:
+		return &exitError{codeInterrupted, errors.New("interrupted: nothing is shown of a comparison that is not whole")}
+	case err != nil:
+		return err
+	}
+	if err := showComparison(c.stdout, result, f.format); err != nil {
+		return err
+	}
+	if !result.Measured() {
+		return errors.New("nothing could be compared: see why at each step\nhint: try the gateway by hand: curl -sS " + openai.Redact(g.gateway) + "/v1/models")
+	}
+	return nil
+}
+
+func showComparison(w io.Writer, r *selftest.Comparison, format string) error {
+	if format != "json" {
+		return selftest.GatewayText(w, r)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}

@@ -1,0 +1,89 @@
+package selftest
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// GatewayText writes a comparison for people, in tables of at most 100 columns.
+func GatewayText(w io.Writer, c *Comparison) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gateway %s before %s\nserver: %s\n", c.Gateway, c.Server, c.Simulates)
+	for _, t := range []table{addedFirst(c.Steps), addedGap(c.Steps)} {
+		fmt.Fprintf(&b, "\n%s\n", t.title)
+		t.write(&b)
+	}
+	b.WriteString("\n")
+	for i := range c.Steps {
+		c.Steps[i].remark(&b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func addedFirst(steps []Pair) table {
+	t := table{
+		title: "to the first token, outside the server: µs, request by request",
+		heads: []string{"step", "requests", "direct\np50", "\np99", "through\np50", "\np99", "\nmax", "added\np50", "failed", "missing"},
+	}
+	for i := range steps {
+		p := &steps[i]
+		cells := []string{p.Name(), fmt.Sprint(p.Through.Requests)}
+		if p.Direct.TTFT == nil || p.Through.TTFT == nil {
+			t.add(append(cells, "-", "-", "-", "-", "-", "-", fmt.Sprint(p.Through.Failed), fmt.Sprint(p.Through.Missing))...)
+			continue
+		}
+		d, g := p.Direct.TTFT, p.Through.TTFT
+		t.add(append(cells, micros(d.P50Us), micros(d.P99Us), micros(g.P50Us), micros(g.P99Us), micros(g.MaxUs), micros(g.P50Us-d.P50Us),
+			fmt.Sprint(p.Through.Failed), fmt.Sprint(p.Through.Missing))...)
+	}
+	return t
+}
+
+func addedGap(steps []Pair) table {
+	t := table{
+		title: "gaps: µs that they differ from the server's, either way; the extremes have their sign",
+		heads: []string{"step", "direct\np50", "\np99", "through\np50", "\np99", "\nmin", "\nmax", "regrouped"},
+	}
+	for i := range steps {
+		p := &steps[i]
+		cells := []string{p.Name()}
+		for _, e := range []*Error{p.Direct.Gap, p.Through.Gap} {
+			if e == nil {
+				cells = append(cells, "-", "-")
+			} else {
+				cells = append(cells, micros(e.P50Us), micros(e.P99Us))
+			}
+		}
+		if e := p.Through.Gap; e != nil {
+			cells = append(cells, micros(e.MinUs), micros(e.MaxUs))
+		} else {
+			cells = append(cells, "-", "-")
+		}
+		t.add(append(cells, fmt.Sprint(p.Through.Regrouped))...)
+	}
+	return t
+}
+
+// remark says what is not in the tables.
+func (p *Pair) remark(b *strings.Builder) {
+	switch {
+	case p.Problem != "":
+		fmt.Fprintf(b, "%s could not be made: %s\n", p.Name(), p.Problem)
+	case p.Through.Failed > 0:
+		fmt.Fprintf(b, "%s: %d of %d requests failed through the gateway: %s\n", p.Name(), p.Through.Failed, p.Through.Failed+p.Through.Requests+p.Through.Missing, p.Through.FirstFailure)
+	case p.Through.Regrouped > 0:
+		fmt.Fprintf(b, "%s: %d answers came in other events than the server wrote: the gateway joins or splits them, and their gaps are left out\n", p.Name(), p.Through.Regrouped)
+	}
+}
+
+// Measured says whether anything could be compared.
+func (c *Comparison) Measured() bool {
+	for i := range c.Steps {
+		if c.Steps[i].Problem == "" {
+			return true
+		}
+	}
+	return false
+}
