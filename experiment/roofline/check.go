@@ -123,10 +123,10 @@ func (m *Model) checkGroups() (errs []error) {
 		windowLeast, windowMost := 0, 0
 		switch g.Kind {
 		case "full":
-		case "window":
+		case "window", "chunked":
 			windowLeast, windowMost = 1, math.MaxInt32
 		default:
-			errs = append(errs, fmt.Errorf("%skind is %q, neither full nor window", name, g.Kind))
+			errs = append(errs, fmt.Errorf("%skind is %q, not one of full, window, chunked", name, g.Kind))
 		}
 		errs = append(errs, checkFields([]field{
 			{name + "layers", g.Layers, 1, m.Layers}, {name + "window", g.Window, windowLeast, windowMost},

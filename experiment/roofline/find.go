@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// The files that hold the tables, as a user of the repository names them.
+// The files that hold the tables, as a user names a copy with entries of his own.
 const (
 	ModelFile    = "model_configs.json"
-	HardwareFile = "experiment/roofline/gpus.json"
+	HardwareFile = "gpus.json"
 )
 
 // UnknownError says that a table has no entry, or more than one, of a name.
@@ -32,6 +32,14 @@ func (e *UnknownError) Error() string {
 		near = " (near: " + strings.Join(e.Near, ", ") + ")"
 	}
 	return fmt.Sprintf("unknown %s %q%s: add an entry to %s", e.What, e.Name, near, e.File)
+}
+
+// Entry is the file to write for the name, with numbers to replace.
+func (e *UnknownError) Entry() string {
+	if e.What == "device" {
+		return fmt.Sprintf(`{"devices": [{"id": %q, "memory_gb": 80, "bandwidth_gb_s": 3350, "dense_tflops": {"bf16": 989}, "link_gb_s": 450, "source": "datasheet"}]}`, e.Name)
+	}
+	return fmt.Sprintf(`{"models": [{"id": %q, "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "intermediate": 14336, "vocab": 128256, "source": "its config.json"}]}`, e.Name)
 }
 
 // entry is what finding needs of a model or device.

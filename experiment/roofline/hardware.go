@@ -31,26 +31,6 @@ type Device struct {
 	Note         string   `json:"note,omitempty"`
 }
 
-// Efficiency is what of the peaks is reached; gpus.json says what measured it.
-type Efficiency struct {
-	ByGPUs []ByGPUs `json:"by_gpus"` // ascending; a width between two takes the smaller
-	// SmallBelowParams parts the models: the smaller ones have small matrices,
-	// which use less of the bandwidth once they are cut for many GPUs.
-	SmallBelowParams float64 `json:"small_below_params"`
-	Compute          Rates   `json:"compute"`          // share of the compute peak, end to end
-	Link             float64 `json:"link"`             // share of the link's bandwidth
-	StepOverheadMs   float64 `json:"step_overhead_ms"` // scheduling, sampling and launching
-	Source           string  `json:"source"`
-}
-
-// ByGPUs is what depends on the tensor parallel width.
-type ByGPUs struct {
-	GPUs        int     `json:"gpus"`
-	MemorySmall float64 `json:"memory_small"` // share of the memory bandwidth, small models
-	MemoryLarge float64 `json:"memory_large"`
-	AllReduceUs float64 `json:"all_reduce_us"` // least time of one all-reduce
-}
-
 //go:embed gpus.json
 var builtin []byte
 
@@ -73,20 +53,24 @@ func Devices() []Device { return slices.Clone(BuiltinHardware().Devices) }
 func FindDevice(name string) (Device, error) { return BuiltinHardware().Find(name) }
 
 // ParseHardware reads a hardware table. It reports every mistake with the entry
-// and the field; what it returns is valid.
+// and the field; what it returns is valid. A table without efficiency leaves
+// that to the one it is laid over (Hardware.With).
 func ParseHardware(data []byte) (Hardware, error) {
 	var file struct {
 		About      string            `json:"about"`
-		Efficiency Efficiency        `json:"efficiency"`
+		Efficiency *Efficiency       `json:"efficiency"`
 		Devices    []json.RawMessage `json:"devices"`
 	}
 	if err := strict(data, &file); err != nil {
 		return Hardware{}, fmt.Errorf("hardware table: %w", err)
 	}
-	h := Hardware{Efficiency: file.Efficiency, Devices: make([]Device, len(file.Devices))}
+	h := Hardware{Devices: make([]Device, len(file.Devices))}
 	var errs []error
-	if err := h.Efficiency.check(); err != nil {
-		errs = append(errs, fmt.Errorf("hardware table: efficiency: %w", err))
+	if file.Efficiency != nil {
+		h.Efficiency = *file.Efficiency
+		if err := h.Efficiency.check(); err != nil {
+			errs = append(errs, fmt.Errorf("hardware table: efficiency: %w", err))
+		}
 	}
 	names := map[string]string{}
 	for i, raw := range file.Devices {
@@ -139,51 +123,6 @@ func checkNumbers(most float64, numbers []number) (errs []error) {
 		}
 	}
 	return errs
-}
-
-func (e Efficiency) check() error {
-	c := e.Compute
-	shares := []number{{"compute.bf16", c.BF16}, {"compute.fp8", c.FP8}, {"compute.fp4", c.FP4}, {"compute.int8", c.INT8}, {"link", e.Link}}
-	times := []number{{"small_below_params", e.SmallBelowParams}, {"step_overhead_ms", e.StepOverheadMs}}
-	last := 0
-	var errs []error
-	for i, n := range e.ByGPUs {
-		name := fmt.Sprintf("by_gpus[%d].", i)
-		shares = append(shares, number{name + "memory_small", n.MemorySmall}, number{name + "memory_large", n.MemoryLarge})
-		times = append(times, number{name + "all_reduce_us", n.AllReduceUs})
-		if n.GPUs <= last || (i == 0 && n.GPUs != 1) {
-			errs = append(errs, fmt.Errorf("%sgpus is %d: the widths start at 1 and ascend", name, n.GPUs))
-		}
-		last = n.GPUs
-	}
-	if len(e.ByGPUs) == 0 {
-		errs = append(errs, errors.New("by_gpus is empty"))
-	}
-	for _, s := range shares {
-		if s.value == 0 {
-			errs = append(errs, fmt.Errorf("%s is missing", s.name))
-		}
-	}
-	errs = append(errs, checkNumbers(1, shares)...)
-	return errors.Join(append(errs, checkNumbers(1e18, times)...)...)
-}
-
-// at is the entry of the widest group that is not wider than gpus.
-func (e *Efficiency) at(gpus int) ByGPUs {
-	found := e.ByGPUs[0]
-	for _, n := range e.ByGPUs {
-		if n.GPUs <= gpus {
-			found = n
-		}
-	}
-	return found
-}
-
-func (s *Setup) efficiency() *Efficiency {
-	if s.Efficiency != nil {
-		return s.Efficiency
-	}
-	return &defaults().Efficiency
 }
 
 var defaults = sync.OnceValue(func() *Hardware { h := parseBuiltin(); return &h })

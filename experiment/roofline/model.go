@@ -52,9 +52,9 @@ type Model struct {
 
 // KVGroup is a number of layers with softmax attention of one kind.
 type KVGroup struct {
-	Kind     string `json:"kind"` // full, window
+	Kind     string `json:"kind"` // full, window, chunked
 	Layers   int    `json:"layers"`
-	Window   int    `json:"window,omitempty"`    // tokens; only with kind window
+	Window   int    `json:"window,omitempty"`    // tokens; not with kind full
 	KVHeads  int    `json:"kv_heads,omitempty"`  // 0 = the model's
 	HeadDim  int    `json:"head_dim,omitempty"`  // 0 = the model's
 	ValueDim int    `json:"value_dim,omitempty"` // 0 = HeadDim

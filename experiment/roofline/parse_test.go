@@ -118,7 +118,9 @@ func TestParseHardwareSaysEntryAndField(t *testing.T) {
 		"no devices":   {`{` + eff + `}`, "devices is empty"},
 		"same name":    {`{` + eff + `, "devices": [{"id": "x", "bandwidth_gb_s": 1}, {"id": "y", "aliases": ["X"], "bandwidth_gb_s": 1}]}`, `entry 2 (y): name "X" is taken by x`},
 		"share":        {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 80`, 1) + `, "devices": []}`, "efficiency: link is 80"},
-		"no share":     {`{"devices": []}`, "by_gpus is empty\ncompute.bf16 is missing"},
+		"no share":     {`{"efficiency": {}, "devices": []}`, "by_gpus is empty\ncompute.bf16 is missing"},
+		"low end":      {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 0.8, "low": {"memory": 0.5}`, 1) + `, "devices": []}`, "low.memory is 0.5, not within 1 to 100"},
+		"high end":     {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 0.8, "high": {"overhead": 0.5}`, 1) + `, "devices": []}`, "high.overhead is 0.5, not within 1 to 100"},
 		"order":        {`{` + strings.Replace(eff, `"gpus": 1`, `"gpus": 2`, 1) + `, "devices": []}`, "by_gpus[0].gpus is 2"},
 	} {
 		t.Run(name, func(t *testing.T) {

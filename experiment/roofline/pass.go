@@ -1,43 +1,58 @@
 package roofline
 
-import (
-	"fmt"
-	"math"
-	"strings"
-)
+import "math"
 
-// pass counts what one forward pass reads, does and sends, over all GPUs and
-// before any efficiency.
+// pass counts what one step of an engine reads, does and sends, over all GPUs
+// and before any efficiency: some prompt tokens, and a token for each of some
+// decoding sequences.
 type pass struct {
-	weights      float64 // bytes of weights, the experts of evenly spread tokens among them
-	leastWeights float64 // the same, if all tokens choose the same experts
+	dense        float64 // bytes of weights that every token goes through, and of the output layer
+	experts      float64 // bytes of routed experts that evenly spread tokens choose
+	leastExperts float64 // the same, if all tokens choose the same experts
 	kv           float64 // bytes of KV read, with the copies of tensor parallelism
 	leastKV      float64 // the same, each once
 	flops        float64 // operations at the precision of the weights
 	expertFlops  float64 // operations at the precision of the experts
+	attention    float64 // operations of the prompt's attention, beside the weights'
+	scan         float64 // operations of the decoding sequences' attention, while their KV is read
 	message      float64 // bytes of one all-reduce
+
+	tokens, sequences, context float64 // what it was counted for
 }
 
 func (s *Setup) decode(batch, context float64) pass {
-	batch, context = atLeast(1, batch), atLeast(0, context)
-	p := s.read(batch)
-	p.kv = batch * s.Model.kvRead(context, s.kvBytes(), s.width())
-	p.leastKV = batch * s.Model.kvRead(context, s.kvBytes(), 1)
-	p.flops += 2 * batch * float64(s.Model.headParams())
-	return p
+	return s.step(0, 0, atLeast(1, batch), atLeast(0, context))
 }
 
-// prefill attends causally, and computes the output layer for the last token
-// only.
 func (s *Setup) prefill(input, cached float64) pass {
 	input = atLeast(1, input)
 	cached = min(atLeast(0, cached), input-1)
-	p := s.read(input - cached)
-	if cached > 0 {
+	return s.step(input-cached, cached, 0, 0)
+}
+
+// step computes new tokens of a prompt behind those in the cache, causally and
+// with the output layer for the last one only, and decodes batch sequences.
+func (s *Setup) step(fresh, cached, batch, context float64) pass {
+	p := s.read(fresh + batch)
+	outputs := batch
+	if fresh > 0 {
+		outputs++
+		p.attention = s.Model.attentionFlops(cached+fresh, cached)
+	}
+	if fresh > 0 && cached > 0 {
 		p.kv = s.Model.kvRead(cached, s.kvBytes(), s.width())
 		p.leastKV = s.Model.kvRead(cached, s.kvBytes(), 1)
 	}
-	p.flops += 2*float64(s.Model.headParams()) + s.Model.attentionFlops(input, cached)
+	if batch > 0 {
+		p.kv += batch * s.Model.kvRead(context, s.kvBytes(), s.width())
+		p.leastKV += batch * s.Model.kvRead(context, s.kvBytes(), 1)
+		p.scan = batch * s.Model.scanFlops(context)
+	}
+	p.flops += 2 * outputs * float64(s.Model.headParams())
+	p.sequences, p.context = batch, context
+	if batch == 0 {
+		p.sequences, p.context = 1, cached
+	}
 	return p
 }
 
@@ -57,11 +72,13 @@ func (s *Setup) read(tokens float64) pass {
 	expert := float64(m.MoE.Layers) * float64(m.expertParams())
 	topK := float64(m.MoE.TopK)
 	return pass{
-		weights:      layers*w.bytes + head + m.MoE.distinct(tokens)*expert*e.bytes,
-		leastWeights: layers*w.bytes + head + topK*expert*e.bytes,
+		dense:        layers*w.bytes + head,
+		experts:      m.MoE.distinct(tokens) * expert * e.bytes,
+		leastExperts: topK * expert * e.bytes,
 		flops:        2 * tokens * layers,
 		expertFlops:  2 * tokens * topK * expert,
 		message:      tokens * float64(m.Hidden) * 2,
+		tokens:       tokens,
 	}
 }
 
@@ -75,10 +92,9 @@ func (m MoE) distinct(tokens float64) float64 {
 	return e * (1 - math.Pow(1-k/e, tokens))
 }
 
-// expected holds the parts of the expected time in ms, and the rates behind
-// them.
+// expected holds the parts of a step's time in ms, and the rates behind them.
 type expected struct {
-	weights, compute, kv, reduce, overhead float64
+	dense, experts, linear, attention, kv, scan, reduce, overhead float64
 
 	bytesPerS    float64
 	reduces      float64 // all-reduces in a pass
@@ -87,36 +103,36 @@ type expected struct {
 	latencyBound bool // the all-reduces take their least time
 }
 
-func (x expected) ms() float64 { return max(x.weights, x.compute) + x.kv + x.reduce + x.overhead }
+func (x expected) weights() float64 { return x.dense + x.experts }
+func (x expected) compute() float64 { return x.linear + x.attention }
 
-func (s *Setup) expect(p pass) expected {
-	e := s.efficiency()
-	n := e.at(s.width())
-	x := expected{overhead: e.StepOverheadMs}
-	share := n.MemoryLarge
-	if float64(s.Model.Params()) < e.SmallBelowParams {
-		share = n.MemorySmall
-	}
-	x.bytesPerS = s.gpus() * s.Device.BandwidthGBs * 1e9 * share
-	x.weights = 1e3 * p.weights / x.bytesPerS
+func (x expected) ms() float64 {
+	return max(x.weights(), x.compute()) + max(x.kv, x.scan) + x.reduce + x.overhead
+}
+
+func (s *Setup) expect(p pass, r reached) expected {
+	x := expected{overhead: r.overheadMs}
+	x.bytesPerS = s.gpus() * s.Device.BandwidthGBs * 1e9 * r.memory
+	x.dense = 1e3 * p.dense / x.bytesPerS
+	x.experts = 1e3 * p.experts / x.bytesPerS
 	x.kv = 1e3 * p.kv / x.bytesPerS
-	x.compute = s.computeMs(p, e.Compute)
-	s.allReduce(&x, p, n, e.Link)
+	x.linear, x.attention, x.scan = s.computeMs(p, r.compute)
+	s.allReduce(&x, p, r)
 	return x
 }
 
 // allReduce adds two all-reduces in each layer, after attention and after the
 // MLP (Megatron-LM, arXiv 1909.08053), in a ring: 2·(g−1)/g of the message
 // through each link, but never in less than the latency floor.
-func (s *Setup) allReduce(x *expected, p pass, n ByGPUs, link float64) {
+func (s *Setup) allReduce(x *expected, p pass, r reached) {
 	g := s.gpus()
 	if g < 2 {
 		return
 	}
 	x.reduces = 2 * float64(s.Model.Layers)
-	floor := x.reduces * n.AllReduceUs / 1e3
+	floor := x.reduces * r.allReduceUs / 1e3
 	x.reduceBytes = x.reduces * 2 * (g - 1) / g * p.message
-	x.linkPerS = s.Device.LinkGBs * 1e9 * link
+	x.linkPerS = s.Device.LinkGBs * 1e9 * r.link
 	if x.linkPerS > 0 {
 		x.reduce = 1e3 * x.reduceBytes / x.linkPerS
 	}
@@ -125,10 +141,16 @@ func (s *Setup) allReduce(x *expected, p pass, n ByGPUs, link float64) {
 	}
 }
 
-// computeMs is 0 where the device's peak is unknown.
-func (s *Setup) computeMs(p pass, share Rates) float64 {
-	kw, ke := s.Device.DenseTFLOPS.kind(s.weights().kind), s.Device.DenseTFLOPS.kind(s.experts().kind)
-	return s.flopsMs(p.flops, kw, share) + s.flopsMs(p.expertFlops, ke, share)
+// computeMs is 0 where the device's peak is unknown. Attention computes in fp8
+// only where the KV cache is stored so, whatever the weights are.
+func (s *Setup) computeMs(p pass, share Rates) (linear, attention, scan float64) {
+	peak := s.Device.DenseTFLOPS
+	kw, ke, ka := peak.kind(s.weights().kind), peak.kind(s.experts().kind), inBF16
+	if precisionOf(s.KVPrecision).kind == inFP8 {
+		ka = peak.kind(inFP8)
+	}
+	linear = s.flopsMs(p.flops, kw, share) + s.flopsMs(p.expertFlops, ke, share)
+	return linear, s.flopsMs(p.attention, ka, share), s.flopsMs(p.scan, ka, share)
 }
 
 func (s *Setup) flopsMs(flops float64, k kind, share Rates) float64 {
@@ -141,55 +163,7 @@ func (s *Setup) flopsMs(flops float64, k kind, share Rates) float64 {
 
 // floorMs overlaps reading with computing.
 func (s *Setup) floorMs(p pass) float64 {
-	read := 1e3 * (p.leastWeights + p.leastKV) / (s.gpus() * s.Device.BandwidthGBs * 1e9)
-	return max(read, s.computeMs(p, Rates{1, 1, 1, 1}))
-}
-
-func (s *Setup) bound(p pass) Bound {
-	if err := s.Check(); err != nil {
-		return Bound{Note: "no bound: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
-	}
-	x := s.expect(p)
-	return Bound{FloorMs: s.floorMs(p), ExpectedMs: x.ms(), Terms: s.terms(p, x), Note: s.note(p)}
-}
-
-func (s *Setup) terms(p pass, x expected) []Term {
-	gbs := x.bytesPerS / 1e9
-	t := []Term{{Name: "weights", Amount: p.weights / 1e9, Unit: "GB", Rate: gbs, RateUnit: "GB/s", Ms: x.weights, Hidden: x.weights < x.compute}}
-	if x.compute > 0 {
-		tflop := (p.flops + p.expertFlops) / 1e12
-		t = append(t, Term{Name: "compute", Amount: tflop, Unit: "TFLOP", Rate: 1e3 * tflop / x.compute, RateUnit: "TFLOP/s", Ms: x.compute, Hidden: x.compute <= x.weights})
-	}
-	if x.kv > 0 {
-		t = append(t, Term{Name: "KV cache", Amount: p.kv / 1e9, Unit: "GB", Rate: gbs, RateUnit: "GB/s", Ms: x.kv})
-	}
-	switch {
-	case x.reduce > 0 && x.latencyBound:
-		t = append(t, Term{Name: "all-reduce", Amount: x.reduces, Unit: "calls", Rate: 1e3 * x.reduces / x.reduce, RateUnit: "calls/s", Ms: x.reduce})
-	case x.reduce > 0:
-		t = append(t, Term{Name: "all-reduce", Amount: x.reduceBytes / 1e9, Unit: "GB", Rate: x.linkPerS / 1e9, RateUnit: "GB/s", Ms: x.reduce})
-	}
-	if x.overhead > 0 {
-		t = append(t, Term{Name: "overhead", Amount: 1, Unit: "steps", Rate: 1e3 / x.overhead, RateUnit: "steps/s", Ms: x.overhead})
-	}
-	return t
-}
-
-// note says what the tables don't know, and whether the weights fit at all.
-func (s *Setup) note(p pass) string {
-	var notes []string
-	if s.Device.DenseTFLOPS.BF16 == 0 {
-		notes = append(notes, "the device's compute peak is unknown: memory only")
-	}
-	if s.width() > 1 && s.Device.LinkGBs == 0 {
-		notes = append(notes, "the device's link is unknown: the all-reduces take their least time")
-	}
-	have := s.gpus() * s.Device.MemoryGB
-	if need := s.WeightBytes() / 1e9; have > 0 && need > have {
-		notes = append(notes, fmt.Sprintf("the weights don't fit: %.4g GB into %.4g GB", need, have))
-	}
-	if p.weights > 1.001*p.leastWeights { // more than rounding
-		notes = append(notes, "experts: expected for even routing, floor for tokens that all choose the same")
-	}
-	return strings.Join(notes, "; ")
+	read := 1e3 * (p.dense + p.leastExperts + p.leastKV) / (s.gpus() * s.Device.BandwidthGBs * 1e9)
+	linear, attention, scan := s.computeMs(p, Rates{1, 1, 1, 1})
+	return max(read, linear+attention+scan)
 }

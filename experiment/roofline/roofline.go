@@ -3,24 +3,30 @@
 // model must read and the operations it must do, over what a device can read
 // and do in a second.
 //
-// The order of its steps: a Model and a Device are looked up in two tables; a
-// Setup joins them with a number of GPUs and two precisions; a pass (pass.go)
-// counts bytes and operations; Setup.Decode and Setup.Prefill divide them by
-// rates. Every Bound has two times. The floor takes the peak rates, overlaps all
-// that can overlap, lets all tokens choose the same experts, and leaves out
-// communication and overheads: a measurement below it is an error, a cache hit,
-// speculative decoding, or a wrong precision. The expected time takes the
-// default efficiencies of gpus.json, evenly spread experts, tensor parallelism
-// with its all-reduces, and a constant per step.
+// The order of its steps: a Model and a Device are looked up in two tables
+// (find.go), or a Model is read from a config.json (hf.go); a Setup joins them
+// with a number of GPUs and two precisions; a pass (pass.go) counts bytes and
+// operations; Setup.Decode and Setup.Prefill divide them by rates. Setup.Predict
+// puts these together for a workload; Calibrate finds the rates that a server
+// was seen to reach.
+//
+// Every Bound has a floor, an expected time, and a band around that. The floor
+// takes the peak rates, overlaps all that can overlap, lets all tokens choose the
+// same experts, and leaves out communication and overheads: a measurement below
+// it is an error, a cache hit, speculative decoding, or a wrong precision. The
+// expected time takes the usual efficiencies of gpus.json, evenly spread experts,
+// tensor parallelism with its all-reduces, and a constant per step; the band
+// takes the efficiencies that good and poor engines have.
 //
 // Units: GB and GB/s are decimal (10⁹), as is TFLOP (10¹²). memory_gb is what the
 // vendor prints and is taken as decimal too; what is printed as 80 GB often
 // holds up to 7 % more (80 GiB), which roughly pays for the activations and
 // graphs that CapacityTokens leaves out.
 //
-// Left out: queueing, chunked prefill, the operations of attention over the
-// context in decode, and those of linear layers and of sparse-attention
-// indexers. It never measures anything and never looks at a server.
+// Left out: queueing, the operations of linear layers and of sparse-attention
+// indexers, and layouts other than tensor parallelism (no expert or
+// data-parallel attention). It never measures anything and never looks at a
+// server.
 //
 // Equations: Pope et al., Efficiently Scaling Transformer Inference,
 // arXiv 2211.05102; jax-ml/scaling-book, inference.md; the all-reduce as in
@@ -47,6 +53,7 @@ type Setup struct {
 // Term is one line of the arithmetic: Ms = 1000 · Amount / Rate.
 type Term struct {
 	Name     string  `json:"name"`
+	Of       string  `json:"of,omitempty"` // what the amount is made of
 	Amount   float64 `json:"amount"`
 	Unit     string  `json:"unit"`
 	Rate     float64 `json:"rate"`
@@ -57,10 +64,13 @@ type Term struct {
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// Bound is what the hardware allows for one time, in milliseconds.
+// Bound is what the hardware allows for one time, in milliseconds: FloorMs ≤
+// LowMs ≤ ExpectedMs ≤ HighMs.
 type Bound struct {
 	FloorMs    float64 `json:"floor_ms"`       // at the peak rates: faster is impossible
-	ExpectedMs float64 `json:"expected_ms"`    // at the default efficiencies
+	LowMs      float64 `json:"low_ms"`         // what good engines reach; from there to HighMs is the band
+	ExpectedMs float64 `json:"expected_ms"`    // at the usual efficiencies
+	HighMs     float64 `json:"high_ms"`        // slower needs a reason
 	Terms      []Term  `json:"terms"`          // of the expected time: those not hidden add up to it
 	Note       string  `json:"note,omitempty"` // what the bound does not know
 }
@@ -96,14 +106,16 @@ const maxGPUs = 4096
 // Decode is the bound on TPOT: one decode step for batch sequences that hold
 // context tokens each on average. A batch below 1 counts as 1. It is
 //
-//	max(weights, compute) + KV + all-reduce + overhead
+//	max(weights, compute) + max(KV, attention) + all-reduce + overhead
 func (s Setup) Decode(batch, context float64) Bound {
 	return s.bound(s.decode(batch, context))
 }
 
 // Prefill is the bound on TTFT: one request of input tokens, of which cached
 // ones lie in the KV cache already, alone on the machine and in one piece. At
-// least one token is always computed. The sum is that of Decode.
+// least one token is always computed. Its attention is part of the compute:
+//
+//	max(weights, compute + attention) + KV + all-reduce + overhead
 func (s Setup) Prefill(input, cached float64) Bound {
 	return s.bound(s.prefill(input, cached))
 }
@@ -111,12 +123,12 @@ func (s Setup) Prefill(input, cached float64) Bound {
 // DecodeMs is Decode's ExpectedMs, without the arithmetic and without
 // allocation.
 func (s Setup) DecodeMs(batch, context float64) float64 {
-	return s.expect(s.decode(batch, context)).ms()
+	return s.expect(s.decode(batch, context), s.usual(s.efficiency())).ms()
 }
 
 // PrefillMs is Prefill's ExpectedMs, likewise.
 func (s Setup) PrefillMs(input, cached float64) float64 {
-	return s.expect(s.prefill(input, cached)).ms()
+	return s.expect(s.prefill(input, cached), s.usual(s.efficiency())).ms()
 }
 
 // WeightBytes is the size of all weights, over all GPUs. Embeddings and the
@@ -136,12 +148,15 @@ func (s Setup) KVBytesPerToken() float64 {
 	return s.Model.kv(1, s.kvBytes(), 1) - s.Model.stateBytes()
 }
 
+// usableMemory is the share of a GPU's memory that engines take by default.
+const usableMemory = 0.9
+
 // CapacityTokens is the number of KV tokens that fit beside the weights in 90 %
 // of the memory, at KVBytesPerToken and with the copies of tensor parallelism:
 // an engine that frees what a window has left behind holds more. 0 means that
 // the memory is unknown or that the weights don't fit.
 func (s Setup) CapacityTokens() int {
-	free := 0.9*s.gpus()*s.Device.MemoryGB*1e9 - s.WeightBytes()
+	free := usableMemory*s.gpus()*s.Device.MemoryGB*1e9 - s.WeightBytes()
 	perToken := s.Model.kv(1, s.kvBytes(), s.width()) - s.Model.stateBytes()
 	if free <= 0 || perToken <= 0 {
 		return 0

@@ -156,9 +156,39 @@ func (m *Model) attentionFlops(input, cached float64) float64 {
 	one := m.oneGroup()
 	for _, g := range m.groups(&one) {
 		dims := float64(g.headDim(m) + g.valueDim(m))
-		sum += 2 * float64(g.Layers) * heads * dims * (pairs(input, g.span()) - pairs(cached, g.span()))
+		sum += 2 * float64(g.Layers) * heads * dims * (g.pairs(input) - g.pairs(cached))
 	}
 	return sum
+}
+
+// scanFlops are the operations of attention for one token that looks back at a
+// context. In MLA each head works on the latent vectors themselves ("absorbed"),
+// as engines decode.
+func (m *Model) scanFlops(context float64) float64 {
+	heads := float64(m.Heads)
+	if m.MLA.KVLoraRank > 0 {
+		if m.MLA.IndexTopK > 0 {
+			context = min(context, float64(m.MLA.IndexTopK))
+		}
+		return 2 * float64(m.Layers) * heads * (m.MLA.latentDim() + float64(m.MLA.KVLoraRank)) * context
+	}
+	sum := 0.0
+	one := m.oneGroup()
+	for _, g := range m.groups(&one) {
+		sum += 2 * float64(g.Layers) * heads * float64(g.headDim(m)+g.valueDim(m)) * min(context, g.span())
+	}
+	return sum
+}
+
+// pairs is how many pairs causal attention makes in one of the group's layers.
+// A chunked layer looks back to the start of its chunk only.
+func (g KVGroup) pairs(n float64) float64 {
+	if g.Kind == "chunked" {
+		c := g.span()
+		whole := math.Floor(n / c)
+		return whole*pairs(c, c) + pairs(n-whole*c, c)
+	}
+	return pairs(n, g.span())
 }
 
 // pairs is the area under min(n, span): how many pairs causal attention makes.
@@ -198,9 +228,10 @@ func pick(own, inherited int) int64 {
 	return int64(inherited)
 }
 
-// span is the number of tokens that a layer looks back at.
+// span is the number of tokens that a layer looks back at, at most: in a chunked
+// one it is half of that on average, but the cache holds the whole chunk.
 func (g KVGroup) span() float64 {
-	if g.Kind == "window" {
+	if g.Kind != "full" {
 		return float64(g.Window)
 	}
 	return math.Inf(1)

@@ -1,0 +1,156 @@
+package roofline
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Efficiency is what of the peaks is reached; gpus.json says what measured it.
+type Efficiency struct {
+	ByGPUs []ByGPUs `json:"by_gpus"` // ascending; a width between two takes the smaller
+	// SmallBelowParams parts the models: the smaller ones have small matrices,
+	// which use less of the bandwidth once they are cut for many GPUs.
+	SmallBelowParams float64 `json:"small_below_params"`
+	Compute          Rates   `json:"compute"`          // share of the compute peak, end to end
+	Link             float64 `json:"link"`             // share of the link's bandwidth
+	StepOverheadMs   float64 `json:"step_overhead_ms"` // scheduling, sampling and launching
+	// Low and High are the ends of the band around these: what good engines
+	// reach, and what one should at least. Zero = no band.
+	Low    Scale  `json:"low,omitzero"`
+	High   Scale  `json:"high,omitzero"`
+	Source string `json:"source"`
+}
+
+// ByGPUs is what depends on the tensor parallel width.
+type ByGPUs struct {
+	GPUs        int     `json:"gpus"`
+	MemorySmall float64 `json:"memory_small"` // share of the memory bandwidth, small models
+	MemoryLarge float64 `json:"memory_large"`
+	AllReduceUs float64 `json:"all_reduce_us"` // least time of one all-reduce
+}
+
+// Scale is one end of the band, as factors on an Efficiency. 0 = 1; a share
+// stays within the peak.
+type Scale struct {
+	Memory    float64 `json:"memory,omitempty"`
+	Compute   float64 `json:"compute,omitempty"`
+	Link      float64 `json:"link,omitempty"`
+	AllReduce float64 `json:"all_reduce,omitempty"` // on its least time
+	Overhead  float64 `json:"overhead,omitempty"`
+	// MoELayerUs is added for each layer with experts: routing and the launches
+	// of small matrices.
+	MoELayerUs float64 `json:"moe_layer_us,omitempty"`
+}
+
+// reached is what a setup reaches of its device: an Efficiency for one model at
+// one width.
+type reached struct {
+	memory, link, allReduceUs, overheadMs float64
+
+	compute Rates
+}
+
+// rates are those of the low end of the band, the usual ones, and those of the
+// high end.
+func (s *Setup) rates() (low, usual, high reached) {
+	e := s.efficiency()
+	usual = s.usual(e)
+	return s.scale(usual, e.Low), usual, s.scale(usual, e.High)
+}
+
+func (s *Setup) usual(e *Efficiency) reached {
+	n := e.at(s.width())
+	r := reached{memory: n.MemoryLarge, link: e.Link, allReduceUs: n.AllReduceUs, overheadMs: e.StepOverheadMs, compute: e.Compute}
+	if float64(s.Model.Params()) < e.SmallBelowParams {
+		r.memory = n.MemorySmall
+	}
+	return r
+}
+
+func (s *Setup) scale(r reached, by Scale) reached {
+	r.memory = min(1, r.memory*factor(by.Memory))
+	r.link = min(1, r.link*factor(by.Link))
+	r.allReduceUs *= factor(by.AllReduce)
+	r.overheadMs = r.overheadMs*factor(by.Overhead) + float64(s.Model.MoE.Layers)*by.MoELayerUs/1e3
+	r.compute = r.compute.times(factor(by.Compute))
+	return r
+}
+
+func factor(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return x
+}
+
+// times scales shares of a peak.
+func (r Rates) times(x float64) Rates {
+	return Rates{min(1, r.BF16*x), min(1, r.FP8*x), min(1, r.FP4*x), min(1, r.INT8*x)}
+}
+
+// at is the entry of the widest group that is not wider than gpus.
+func (e *Efficiency) at(gpus int) ByGPUs {
+	found := e.ByGPUs[0]
+	for _, n := range e.ByGPUs {
+		if n.GPUs <= gpus {
+			found = n
+		}
+	}
+	return found
+}
+
+func (s *Setup) efficiency() *Efficiency {
+	if s.Efficiency != nil {
+		return s.Efficiency
+	}
+	return &defaults().Efficiency
+}
+
+func (e Efficiency) check() error {
+	c := e.Compute
+	shares := []number{{"compute.bf16", c.BF16}, {"compute.fp8", c.FP8}, {"compute.fp4", c.FP4}, {"compute.int8", c.INT8}, {"link", e.Link}}
+	times := []number{{"small_below_params", e.SmallBelowParams}, {"step_overhead_ms", e.StepOverheadMs}}
+	last := 0
+	var errs []error
+	for i, n := range e.ByGPUs {
+		name := fmt.Sprintf("by_gpus[%d].", i)
+		shares = append(shares, number{name + "memory_small", n.MemorySmall}, number{name + "memory_large", n.MemoryLarge})
+		times = append(times, number{name + "all_reduce_us", n.AllReduceUs})
+		if n.GPUs <= last || (i == 0 && n.GPUs != 1) {
+			errs = append(errs, fmt.Errorf("%sgpus is %d: the widths start at 1 and ascend", name, n.GPUs))
+		}
+		last = n.GPUs
+	}
+	if len(e.ByGPUs) == 0 {
+		errs = append(errs, errors.New("by_gpus is empty"))
+	}
+	for _, s := range shares {
+		if s.value == 0 {
+			errs = append(errs, fmt.Errorf("%s is missing", s.name))
+		}
+	}
+	errs = append(errs, checkNumbers(1, shares)...)
+	errs = append(errs, checkNumbers(1e18, times)...)
+	errs = append(errs, e.Low.check("low", 1, 100, 0.01, 1)...)
+	return errors.Join(append(errs, e.High.check("high", 0.01, 1, 1, 100)...)...)
+}
+
+// check holds an end of the band to its side: shares and times lie apart.
+func (s Scale) check(end string, leastShare, mostShare, leastTime, mostTime float64) (errs []error) {
+	within := func(name string, x, least, most float64) {
+		if x != 0 && !(x >= least && x <= most) {
+			errs = append(errs, fmt.Errorf("%s.%s is %g, not within %g to %g", end, name, x, least, most))
+		}
+	}
+	within("memory", s.Memory, leastShare, mostShare)
+	within("compute", s.Compute, leastShare, mostShare)
+	within("link", s.Link, leastShare, mostShare)
+	within("all_reduce", s.AllReduce, leastTime, mostTime)
+	within("overhead", s.Overhead, leastTime, mostTime)
+	if mostTime <= 1 {
+		within("moe_layer_us", s.MoELayerUs, 0, 0)
+	} else {
+		within("moe_layer_us", s.MoELayerUs, 0, 1e4)
+	}
+	return errs
+}
