@@ -1,0 +1,78 @@
+package roofline
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Chunked is the bound on TTFT where the prompt is cut into pieces (chunked
+// prefill): each step of at most budget tokens decodes batch sequences of
+// context tokens and fills the rest with the prompt. It is the sum of those
+// steps; the second bound is their mean, which is what the decoding sequences
+// wait between two tokens meanwhile. A budget that leaves no room counts as one
+// token of prompt a step.
+func (s Setup) Chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound) {
+	input, batch, context = atLeast(1, input), atLeast(0, batch), atLeast(0, context)
+	cached = min(atLeast(0, cached), input-1)
+	room := atLeast(1, float64(budget)-batch)
+	steps := 0.0
+	for at := cached; at < input; at += room {
+		b := s.bound(s.step(min(room, input-at), at, batch, context))
+		if b.ExpectedMs == 0 {
+			return b, b
+		}
+		ttft = ttft.plus(b)
+		steps++
+	}
+	ttft.Note = joinNotes(fmt.Sprintf("%.0f steps of at most %d tokens", steps, budget), ttft.Note)
+	step = ttft.over(steps)
+	return ttft, step
+}
+
+// plus is one bound after the other.
+func (b Bound) plus(more Bound) Bound {
+	b.FloorMs += more.FloorMs
+	b.LowMs += more.LowMs
+	b.ExpectedMs += more.ExpectedMs
+	b.HighMs += more.HighMs
+	b.Note = more.Note
+	b.Terms = slices.Clone(b.Terms)
+	for _, t := range more.Terms {
+		i := slices.IndexFunc(b.Terms, func(own Term) bool {
+			return own.Name == t.Name && own.Hidden == t.Hidden && own.Unit == t.Unit && (own.Of == t.Of || t.Name != "attention")
+		})
+		if i < 0 {
+			b.Terms = append(b.Terms, t)
+			continue
+		}
+		own := &b.Terms[i]
+		if own.Of != t.Of {
+			own.Of = "all steps"
+		}
+		own.Amount += t.Amount
+		own.Ms += t.Ms
+		own.Rate = 1e3 * own.Amount / own.Ms
+	}
+	return b
+}
+
+// over is the mean of n.
+func (b Bound) over(n float64) Bound {
+	b.FloorMs /= n
+	b.LowMs /= n
+	b.ExpectedMs /= n
+	b.HighMs /= n
+	b.Terms = slices.Clone(b.Terms)
+	for i := range b.Terms {
+		b.Terms[i].Amount /= n
+		b.Terms[i].Ms /= n
+	}
+	return b
+}
+
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}

@@ -1,0 +1,267 @@
+package roofline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Workload is what Predict is asked about. Input and Output are needed.
+type Workload struct {
+	Input, Cached, Output float64 // tokens of a request; Cached of Input lie in the KV cache already
+	Batches               []int   // sequences that decode at once; none = 1
+	// Budget is the most tokens of one step, where prompts are cut into chunks
+	// (vLLM's max_num_batched_tokens); 0 = a prompt in one piece, alone.
+	Budget      int
+	MaxSeqs     int          // the engine's limit of sequences at once; 0 = what the KV cache holds
+	Speculation *Speculation // nil = none
+}
+
+// SchemaPredict names the format of a Prediction.
+const SchemaPredict = "bench/predict/v1"
+
+// Prediction is what the hardware allows for a workload.
+type Prediction struct {
+	Schema      string `json:"schema"`
+	Model       string `json:"model"`
+	Hardware    string `json:"hardware"`
+	GPUs        int    `json:"gpus"`
+	Precision   string `json:"precision"`    // of the weights
+	KVPrecision string `json:"kv_precision"` // of the KV cache
+
+	Params       int64   `json:"params"`
+	ActiveParams int64   `json:"active_params"`
+	KVBytes      float64 `json:"kv_bytes_per_token"` // over all layers, once
+
+	Input  float64 `json:"input_tokens"`
+	Cached float64 `json:"cached_tokens"`
+	Output float64 `json:"output_tokens"`
+
+	Rule     Rule      `json:"rule_of_thumb"`
+	Capacity Capacity  `json:"capacity"`
+	TTFT     Bound     `json:"ttft"`
+	Decode   []Decoded `json:"decode"`
+	Critical float64   `json:"critical_batch"` // where computing takes as long as reading the weights; 0 = none, or unknown
+	Ceiling  Ceiling   `json:"ceiling"`
+}
+
+// Rule is the rule of thumb of the field: all weights are read once for a token
+// (of a mixture of experts, those that the token uses), at the peak.
+type Rule struct {
+	WeightsGB float64 `json:"weights_gb"`
+	GBs       float64 `json:"bandwidth_gb_s"`
+	Ms        float64 `json:"ms_per_token"`
+	PerS      float64 `json:"tokens_per_s"`
+}
+
+// Capacity is what fits beside the weights in 90 % of the memory. Zero tokens:
+// the weights don't fit, or the memory is unknown.
+type Capacity struct {
+	MemoryGB  float64 `json:"memory_gb"` // of all GPUs; 0 = unknown
+	WeightsGB float64 `json:"weights_gb"`
+	KVGB      float64 `json:"kv_gb"`          // room for the KV cache
+	Tokens    int     `json:"tokens"`         // in an engine that keeps the whole context in every layer
+	Context   float64 `json:"context_tokens"` // of one sequence
+	// Sequences of Context tokens that fit, in an engine that frees what windows
+	// have left behind.
+	Sequences int `json:"sequences"`
+}
+
+// Decoded is decoding at one batch.
+type Decoded struct {
+	Batch   int     `json:"batch"`
+	Context float64 `json:"context_tokens"` // mean over the answer: the input and half of the output
+	TPOT    Bound   `json:"tpot"`
+	PerS    float64 `json:"output_tokens_per_s"` // of the batch, while no prompt is computed
+	MBU     float64 `json:"mbu"`                 // share of the memory bandwidth that the expected time uses
+	Fits    bool    `json:"fits"`                // the KV cache holds so many sequences; true where the memory is unknown
+
+	// With a budget: how long the prompt takes beside the decoding of this batch,
+	// and what the batch waits for a token meanwhile.
+	ChunkedTTFT *Bound `json:"chunked_ttft,omitempty"`
+	ChunkedTPOT *Bound `json:"chunked_tpot,omitempty"`
+
+	Speculated *Speculated `json:"speculative,omitempty"`
+}
+
+// Ceiling is the highest throughput that the setup allows: as many sequences as
+// fit, and in each step as much of new prompts as answers end.
+type Ceiling struct {
+	Batch     int     `json:"batch"`
+	Why       string  `json:"why"`  // what limits the batch
+	Step      Bound   `json:"step"` // the TPOT there
+	OutputPer float64 `json:"output_tokens_per_s"`
+	PerGPU    float64 `json:"output_tokens_per_s_per_gpu"`
+	RequestsS float64 `json:"requests_per_s"`
+	// BestPerS and WorstPerS are the output tokens/s at the ends of the band.
+	BestPerS  float64 `json:"output_tokens_per_s_best"`
+	WorstPerS float64 `json:"output_tokens_per_s_worst"`
+}
+
+// mostTokens bounds what Predict sums up step by step.
+const mostTokens = 10_000_000
+
+// Check reports every mistake in w.
+func (w Workload) Check() error {
+	var errs []error
+	within := func(name string, x, least, most float64) {
+		if !(x >= least && x <= most) {
+			errs = append(errs, fmt.Errorf("%s is %g, not within %g to %g", name, x, least, most))
+		}
+	}
+	within("input", w.Input, 1, mostTokens)
+	within("output", w.Output, 1, mostTokens)
+	within("cached", w.Cached, 0, math.Max(0, w.Input-1))
+	within("budget", float64(w.Budget), 0, mostTokens)
+	within("max seqs", float64(w.MaxSeqs), 0, mostTokens)
+	for _, b := range w.Batches {
+		within("batch", float64(b), 1, mostTokens)
+		if w.Budget > 0 && b >= w.Budget {
+			errs = append(errs, fmt.Errorf("batch is %d: a budget of %d tokens a step leaves no room for a prompt", b, w.Budget))
+		}
+	}
+	if w.Speculation != nil {
+		errs = append(errs, w.Speculation.Check())
+	}
+	return errors.Join(errs...)
+}
+
+// Predict puts all bounds of a workload together. The setup and the workload
+// have been checked.
+func (s Setup) Predict(w Workload) Prediction {
+	p := Prediction{
+		Schema: SchemaPredict, Model: s.Model.ID, Hardware: s.Device.ID, GPUs: s.width(),
+		Precision: s.precisionName(), KVPrecision: cmp.Or(s.KVPrecision, "bf16"),
+		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(),
+		Input: w.Input, Cached: w.Cached, Output: w.Output,
+		Rule: s.Rule(), Capacity: s.Capacity(w.Input + w.Output), TTFT: s.Prefill(w.Input, w.Cached),
+		Critical: s.CriticalBatch(), Ceiling: s.Ceiling(w),
+	}
+	batches := w.Batches
+	if len(batches) == 0 {
+		batches = []int{1}
+	}
+	for _, b := range batches {
+		p.Decode = append(p.Decode, s.decoded(b, w, p.Capacity))
+	}
+	return p
+}
+
+func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
+	n, context := float64(batch), w.Input+w.Output/2
+	d := Decoded{Batch: batch, Context: context, TPOT: s.Decode(n, context), Fits: c.MemoryGB == 0 || batch <= c.Sequences}
+	d.PerS = 1e3 * n / d.TPOT.ExpectedMs
+	d.MBU = s.MBU(n, context, d.TPOT.ExpectedMs)
+	if w.Budget > 0 {
+		ttft, step := s.Chunked(w.Input, w.Cached, w.Budget, n, context)
+		d.ChunkedTTFT, d.ChunkedTPOT = &ttft, &step
+	}
+	if w.Speculation != nil {
+		x := s.Speculative(n, context, *w.Speculation)
+		d.Speculated = &x
+	}
+	return d
+}
+
+// precisionName says what the weights are stored in: "bf16, experts mxfp4".
+func (s *Setup) precisionName() string {
+	if s.Model.MoE.Experts > 0 && s.weights() != s.experts() {
+		return s.weights().name + ", experts " + s.experts().name
+	}
+	return s.weights().name
+}
+
+// Rule is the rule of thumb for this setup.
+func (s Setup) Rule() Rule {
+	bytes := s.WeightBytes()
+	if m := &s.Model; m.MoE.Experts > 0 {
+		p := s.read(1)
+		bytes = p.dense + p.experts
+	}
+	r := Rule{WeightsGB: bytes / 1e9, GBs: s.gpus() * s.Device.BandwidthGBs}
+	r.Ms = 1e3 * r.WeightsGB / r.GBs
+	r.PerS = 1e3 / r.Ms
+	return r
+}
+
+// Capacity is what fits, for sequences of so many tokens.
+func (s Setup) Capacity(context float64) Capacity {
+	c := Capacity{MemoryGB: s.gpus() * s.Device.MemoryGB, WeightsGB: s.WeightBytes() / 1e9, Tokens: s.CapacityTokens(), Context: context}
+	c.KVGB = max(0, usableMemory*c.MemoryGB-c.WeightsGB)
+	if one := s.Model.kv(context, s.kvBytes(), s.width()); one > 0 {
+		c.Sequences = int(min(c.KVGB*1e9/one, math.MaxInt32))
+	}
+	return c
+}
+
+// CriticalBatch is the batch at which computing a decode step takes as long as
+// reading its weights, at the usual efficiencies: below it a larger batch is
+// almost free. 0 = there is none below a million, or the compute peak is
+// unknown.
+func (s Setup) CriticalBatch() float64 {
+	const most = 1e6
+	usual := s.usual(s.efficiency())
+	computes := func(batch float64) bool {
+		x := s.expect(s.decode(batch, 0), usual)
+		return x.compute() >= x.weights()
+	}
+	if !computes(most) {
+		return 0
+	}
+	low, high := 1.0, most
+	for high/low > 1.0001 {
+		if mid := math.Sqrt(low * high); computes(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
+
+// Ceiling is the highest throughput for a workload. Every step decodes one token
+// of each sequence, and computes the prompts of those that take the place of the
+// sequences that end in it: input/output tokens of prompt for each of output.
+func (s Setup) Ceiling(w Workload) Ceiling {
+	held := s.Capacity(w.Input + w.Output)
+	c := Ceiling{Batch: held.Sequences, Why: "as many sequences as the KV cache holds"}
+	switch {
+	case w.MaxSeqs > 0 && (w.MaxSeqs < c.Batch || held.MemoryGB == 0):
+		c.Batch, c.Why = w.MaxSeqs, "the engine's limit of sequences"
+	case held.MemoryGB == 0:
+		c.Why = "the device's memory is unknown: state the engine's limit of sequences"
+	case c.Batch == 0:
+		c.Why = "the weights leave no room for one sequence"
+	}
+	if c.Batch == 0 {
+		return c
+	}
+	n := float64(c.Batch)
+	p := s.decode(n+n*(w.Input-w.Cached)/w.Output, w.Input+w.Output/2)
+	d := s.decode(n, w.Input+w.Output/2)
+	p.kv, p.leastKV, p.scan, p.sequences = d.kv, d.leastKV, d.scan, n
+	p.flops -= 2 * n * (w.Input - w.Cached) / w.Output * float64(s.Model.headParams())
+	p.attention = n / w.Output * s.Model.attentionFlops(w.Input, w.Cached)
+	c.Step = s.bound(p)
+	c.OutputPer, c.BestPerS, c.WorstPerS = 1e3*n/c.Step.ExpectedMs, 1e3*n/c.Step.LowMs, 1e3*n/c.Step.HighMs
+	c.PerGPU, c.RequestsS = c.OutputPer/s.gpus(), c.OutputPer/w.Output
+	return c
+}
+
+// MBU is the share of the peak memory bandwidth that a decode step of this
+// length uses: weights, evenly chosen experts, and KV with its copies.
+func (s Setup) MBU(batch, context, stepMs float64) float64 {
+	p := s.decode(batch, context)
+	return 1e3 * (p.dense + p.experts + p.kv) / stepMs / (s.gpus() * s.Device.BandwidthGBs * 1e9)
+}
+
+// MFU is the share of the peak compute that so many tokens per second use, by
+// the operations of the weights alone; ok is false where the peak is unknown.
+// Each output token passes the output layer, a prompt only with its last one.
+func (s Setup) MFU(promptPerS, outputPerS float64) (mfu float64, ok bool) {
+	p := s.read(promptPerS + outputPerS)
+	p.flops += 2 * outputPerS * float64(s.Model.headParams())
+	linear, _, _ := s.computeMs(p, Rates{1, 1, 1, 1})
+	return linear / 1e3, s.Device.DenseTFLOPS.BF16 > 0
+}

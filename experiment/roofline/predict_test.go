@@ -1,0 +1,235 @@
+package roofline
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// simple reads 8 GB of weights at 1000 GB/s with all of the peak, and does 100
+// TFLOP/s: 799 layers of 4,999,000 parameters (3·1000·933 + 2·1000·1000 +
+// 2·1000·100), an output layer of 5,000,000.
+// Each token holds 799 · 2 · 10 · 10 · 2 bytes of KV.
+func simple() Setup {
+	e := Efficiency{ByGPUs: []ByGPUs{{1, 1, 1, 0}}, Compute: Rates{1, 1, 1, 1}, Link: 1}
+	m := Model{ID: "simple", Layers: 799, Hidden: 1000, Heads: 100, KVHeads: 10, HeadDim: 10, Intermediate: 933, Vocab: 5000, TiedEmbeddings: true}
+	return Setup{Model: m, Device: Device{ID: "simple", MemoryGB: 100, BandwidthGBs: 1000, DenseTFLOPS: Rates{BF16: 100}}, Efficiency: &e}
+}
+
+// The rule of thumb as people quote it: an 8B model in bf16 is 16 GB, an A10 has
+// 600 GB/s, so 37 tokens/s.
+func TestRuleOfThumbByName(t *testing.T) {
+	r := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "a10")}.Rule()
+	within(t, "GB", r.WeightsGB, 16, 0.01)
+	within(t, "ms", r.Ms, 27, 0.01)
+	within(t, "tokens/s", r.PerS, 37.4, 0.01)
+	// Of a mixture of experts only what one token uses is read: 5.0 GB.
+	within(t, "gpt-oss-120b", Setup{Model: model(t, "gpt-oss-120b"), Device: device(t, "h100-sxm")}.Rule().WeightsGB, 5.0, 0.02)
+}
+
+func TestCriticalBatch(t *testing.T) {
+	s := simple()
+	// 2 bytes a parameter at 1 TB/s beside 2 operations at 100 TFLOP/s: 100.
+	within(t, "dense", s.CriticalBatch(), 100, 0.001)
+	s.Precision = "int4_g128" // half a byte, bf16 arithmetic
+	if b := s.CriticalBatch(); math.Abs(b/25.8-1) > 0.02 {
+		t.Errorf("4 bits: %g, want about 25.8", b)
+	}
+	s.Device.DenseTFLOPS = Rates{}
+	if b := s.CriticalBatch(); b != 0 {
+		t.Errorf("no peak: %g", b)
+	}
+	// A sparse model turns over later, about E/k times: here 128/8.
+	dense, sparse := Setup{Model: model(t, "qwen3-8b"), Device: device(t, "h100-sxm")}, Setup{Model: model(t, "qwen3-30b-a3b"), Device: device(t, "h100-sxm")}
+	if r := sparse.CriticalBatch() / dense.CriticalBatch(); r < 8 || r > 16 {
+		t.Errorf("sparse over dense: %g", r)
+	}
+}
+
+// max sequences of 2,304 tokens (L4: 1,280), as printed by a program that leaves
+// 1.9 GB a GPU for the runtime; here nothing is left out, so a little more fits.
+func TestCapacitySequences(t *testing.T) {
+	for _, c := range []struct {
+		model, device, precision string
+		gpus                     int
+		context                  float64
+		want                     int
+	}{
+		{"llama-3.1-8b", "h100-sxm", "", 1, 2304, 179}, {"llama-3.1-8b", "h200-sxm", "", 1, 2304, 360},
+		{"llama-3.1-70b", "h100-sxm", "", 8, 2304, 555}, {"llama-3.1-70b", "h100-sxm", "fp8", 4, 2304, 275},
+		{"mixtral-8x7b", "h100-sxm", "", 2, 2304, 154}, {"deepseek-r1", "h200-sxm", "", 8, 2304, 252},
+		{"gpt-oss-120b", "h100-sxm", "", 1, 2304, 54}, {"qwen3-30b-a3b", "h100-sxm", "", 1, 2304, 39},
+	} {
+		s := Setup{Model: model(t, c.model), Device: device(t, c.device), Precision: c.precision, GPUs: c.gpus}
+		got := s.Capacity(c.context)
+		runtime := 1.9 * s.gpus() * 1e9 / s.Model.kv(c.context, 2, s.width())
+		if want := float64(c.want) + runtime; math.Abs(float64(got.Sequences)-want) > 0.01*want+1 {
+			t.Errorf("%s on %s: %d sequences, want about %.0f", c.model, c.device, got.Sequences, want)
+		}
+		if got.Tokens != s.CapacityTokens() {
+			t.Errorf("tokens: %d, %d", got.Tokens, s.CapacityTokens())
+		}
+	}
+}
+
+// By hand: 4 steps of 300 prompt tokens beside 100 decoding sequences.
+func TestChunkedPrefill(t *testing.T) {
+	s := simple()
+	s.Efficiency.StepOverheadMs = 1
+	ttft, step := s.Chunked(1200, 0, 400, 100, 50)
+	if !strings.HasPrefix(ttft.Note, "4 steps of at most 400 tokens") {
+		t.Errorf("note %q", ttft.Note)
+	}
+	within(t, "mean step", 4*step.ExpectedMs, ttft.ExpectedMs, 1e-9)
+	// 400 tokens compute for 4·8 ms against 8 ms of reading; the prompt's own attention adds
+	// 2·799·100·20 operations a pair of tokens.
+	linear := 4 * 400 * 2 * 799 * 4.999e6 / 100e12 * 1e3
+	attention := 2 * 799 * 100 * 20 * 1200. * 1200 / 2 / 100e12 * 1e3
+	heads := 4 * 101 * 2 * 5e6 / 100e12 * 1e3
+	kv := 799 * 2 * 10 * 10 * 2 / 1e12 * 1e3 * (4*100*50 + 300 + 600 + 900)
+	within(t, "TTFT", ttft.ExpectedMs, linear+attention+heads+kv+4, 1e-3)
+	alone, _ := s.Chunked(1200, 0, 5000, 0, 0)
+	within(t, "in one piece", alone.ExpectedMs, s.PrefillMs(1200, 0), 1e-9)
+	if two, _ := s.Chunked(1200, 600, 600, 0, 0); math.Abs(two.ExpectedMs-s.PrefillMs(1200, 600)) > 1e-9 {
+		t.Errorf("the cached half: %g, want %g", two.ExpectedMs, s.PrefillMs(1200, 600))
+	}
+}
+
+// Chunking costs: every step reads the weights and the prefix again. And it never
+// brings the floor above the expected time.
+func TestChunkedProperties(t *testing.T) {
+	gen := setups(t)
+	rapid.Check(t, func(t *rapid.T) {
+		s := gen.Draw(t, "setup")
+		input, cached := rapid.Float64Range(1, 20_000).Draw(t, "input"), rapid.Float64Range(0, 20_000).Draw(t, "cached")
+		budget := rapid.IntRange(64, 8192).Draw(t, "budget")
+		chunked, step := s.Chunked(input, cached, budget, 0, 0)
+		checkArithmetic(t, chunked, chunked.ExpectedMs)
+		checkArithmetic(t, step, step.ExpectedMs)
+		if whole := s.PrefillMs(input, cached); chunked.ExpectedMs < whole*(1-1e-9) {
+			t.Errorf("in chunks of %d %g ms, in one piece %g", budget, chunked.ExpectedMs, whole)
+		}
+		if beside, _ := s.Chunked(input, cached, budget, 32, 1000); beside.ExpectedMs < chunked.ExpectedMs*(1-1e-9) {
+			t.Errorf("beside a batch %g ms, alone %g", beside.ExpectedMs, chunked.ExpectedMs)
+		}
+	})
+}
+
+// At a batch of 50 a step of simple takes 8 ms of reading; prompts of 100 tokens
+// for answers of 100 double its tokens to the 100 that compute for as long.
+func TestCeiling(t *testing.T) {
+	s := simple()
+	c := s.Ceiling(Workload{Input: 100, Output: 100, MaxSeqs: 50})
+	if c.Batch != 50 || c.Why != "the engine's limit of sequences" {
+		t.Errorf("%+v", c)
+	}
+	kv := 50 * 150 * 799 * 2 * 10 * 10 * 2 / 1e12 * 1e3
+	within(t, "step", c.Step.ExpectedMs, 8+kv, 0.01)
+	within(t, "tokens/s", c.OutputPer, 1e3*50/c.Step.ExpectedMs, 1e-9)
+	within(t, "requests/s", c.RequestsS, c.OutputPer/100, 1e-9)
+	free := s.Ceiling(Workload{Input: 100, Output: 100})
+	if held := s.Capacity(200).Sequences; free.Batch != held || free.OutputPer < c.OutputPer {
+		t.Errorf("%d sequences fit, batch %d, %g tok/s", held, free.Batch, free.OutputPer)
+	}
+	s.Device.MemoryGB = 0
+	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "memory is unknown") {
+		t.Errorf("%+v", c)
+	}
+	s.Device.MemoryGB = 8.8
+	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "no room") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// E[tokens a step] = (1−α^(γ+1)) / (1−α): 2.7731 for 0.7 and 4 (Leviathan et al.,
+// equation 1); the verifying step of a dense model in memory's regime costs as
+// much as a plain one.
+func TestSpeculative(t *testing.T) {
+	s := simple()
+	x := s.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7})
+	within(t, "tokens per step", x.TokensPerStep, 2.7731, 1e-6)
+	within(t, "speedup", x.Speedup, 2.7731, 1e-6)
+	within(t, "step", x.Step.ExpectedMs, s.DecodeMs(1, 100), 1e-9)
+	within(t, "all accepted", s.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 1}).TokensPerStep, 5, 1e-9)
+	within(t, "none accepted", s.Speculative(1, 100, Speculation{Tokens: 4}).Speedup, 1, 1e-6)
+	within(t, "at the critical batch", s.Speculative(100, 0, Speculation{Tokens: 4, Acceptance: 0.7}).Speedup, 2.7731/5, 1e-3)
+	draft := s
+	draft.Model.Layers /= 8
+	slow := s.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7, Draft: &draft})
+	within(t, "with a draft of an eighth", slow.Speedup, 2.7731/(1+4*99./799), 0.01)
+	moe := Setup{Model: model(t, "qwen3-30b-a3b"), Device: device(t, "h100-sxm")}
+	if x := moe.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7}); x.Speedup > 2 {
+		t.Errorf("each drafted token touches experts of its own: %g", x.Speedup)
+	}
+}
+
+func TestUtilisations(t *testing.T) {
+	s := simple()
+	within(t, "MBU at the floor", s.MBU(1, 0, s.Decode(1, 0).FloorMs), 1, 1e-9)
+	within(t, "MBU at half of it", s.MBU(1, 0, 2*s.Decode(1, 0).FloorMs), 0.5, 1e-9)
+	mfu, ok := s.MFU(1000, 0)
+	within(t, "MFU", mfu, 1000*2*799*4.999e6/100e12, 1e-6)
+	if more, _ := s.MFU(1000, 10); !ok || more <= mfu {
+		t.Errorf("%g, %g, %v", mfu, more, ok)
+	}
+	s.Device.DenseTFLOPS = Rates{}
+	if _, ok := s.MFU(1, 1); ok {
+		t.Error("no peak has an MFU")
+	}
+}
+
+func TestPlace(t *testing.T) {
+	b := Bound{FloorMs: 1, LowMs: 2, ExpectedMs: 3, HighMs: 4}
+	for ms, want := range map[float64]Place{0.9: Impossible, 1: Fast, 2: Inside, 4: Inside, 4.1: Slow} {
+		if got := b.Place(ms); got != want {
+			t.Errorf("%g: %s, want %s", ms, got, want)
+		}
+	}
+}
+
+func TestPredictPutsItTogether(t *testing.T) {
+	s := Setup{Model: model(t, "gpt-oss-120b"), Device: device(t, "h100-sxm")}
+	w := Workload{Input: 2048, Output: 256, Batches: []int{1, 128}, Budget: 2048, Speculation: &Speculation{Tokens: 2, Acceptance: 0.5}}
+	if err := w.Check(); err != nil {
+		t.Fatal(err)
+	}
+	p := s.Predict(w)
+	if p.Precision != "bf16, experts mxfp4" || p.KVPrecision != "bf16" || p.GPUs != 1 || len(p.Decode) != 2 {
+		t.Errorf("%+v", p)
+	}
+	if d := p.Decode[1]; d.Fits || d.ChunkedTTFT == nil || d.Speculated == nil || d.Context != 2176 {
+		t.Errorf("batch 128 of 2,304 tokens: %+v", d)
+	}
+	err := Workload{Input: 10, Cached: 10, Batches: []int{0, 99}, Budget: 50, Speculation: &Speculation{Acceptance: 2}}.Check()
+	for _, want := range []string{"output is 0", "cached is 10", "batch is 0", "a budget of 50 tokens a step leaves no room", "drafted tokens are 0", "acceptance is 2"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %v", want, err)
+		}
+	}
+}
+
+// In MLA 128 heads share one latent vector: at long contexts the arithmetic of
+// attention takes longer than reading, on one GPU with a low ridge.
+func TestScanOfLatentAttention(t *testing.T) {
+	s := Setup{Model: model(t, "deepseek-r1"), Device: Device{ID: "x", BandwidthGBs: 4800, DenseTFLOPS: Rates{BF16: 100}}}
+	hidden := map[string]bool{}
+	for _, x := range s.Decode(64, 10_000).Terms {
+		hidden[x.Name] = x.Hidden
+	}
+	if !hidden["KV cache"] || hidden["attention"] {
+		t.Errorf("%v", hidden)
+	}
+	// 61 layers · 128 heads · (576 + 512) · 2 operations a token of context.
+	within(t, "operations", s.Model.scanFlops(1), 61*128*1088*2, 1e-12)
+}
+
+// A chunked layer looks at less than a window of the same size: at 16,384 tokens
+// in chunks of 8,192 two triangles.
+func TestChunkedAttention(t *testing.T) {
+	g := KVGroup{Kind: "chunked", Window: 8192}
+	within(t, "two chunks", g.pairs(16384), 2*8192.*8192/2, 1e-12)
+	within(t, "within the first", g.pairs(100), 5000, 1e-12)
+	within(t, "and a bit", g.pairs(8192+100), 8192.*8192/2+5000, 1e-12)
+}
