@@ -1,0 +1,346 @@
+package roofline
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// family is what a model_type's config.json leaves unsaid: the defaults of its
+// class in the transformers library, and how its layers alternate.
+type family struct {
+	tied        bool // embeddings and output layer are one table, unless the file says otherwise
+	gated       bool // the query projection is doubled
+	wideExperts bool // the experts' width is intermediate_size
+	sparse      bool // has an indexer
+	window      layering
+}
+
+// layering is which layers have sliding_window, where the file has no
+// layer_types.
+type layering int
+
+const (
+	noWindow   layering = iota
+	allLayers           // every one
+	ifUsed              // those from max_window_layers on, where use_sliding_window is true
+	everyOther          // every second one is full
+	fiveOfSix           // every sixth one is full, or every sliding_window_pattern-th
+	chunkedOf4          // chunked; every fourth one is full
+)
+
+var families = map[string]family{
+	"llama": {}, "mistral": {window: allLayers}, "phi3": {window: allLayers},
+	"qwen2": {window: ifUsed}, "qwen3": {window: ifUsed},
+	"gemma": {tied: true}, "gemma2": {tied: true, window: everyOther}, "gemma3": {tied: true, window: fiveOfSix},
+	"mixtral": {wideExperts: true, window: allLayers}, "qwen2_moe": {window: ifUsed}, "qwen3_moe": {window: ifUsed},
+	"gpt_oss": {wideExperts: true, window: everyOther}, "minimax_m2": {wideExperts: true}, "glm4_moe": {},
+	"llama4":     {wideExperts: true, window: chunkedOf4},
+	"qwen3_next": {gated: true, window: ifUsed}, "qwen3_5": {gated: true}, "qwen3_5_moe": {gated: true},
+	"deepseek_v2": {}, "deepseek_v3": {}, "kimi_k2": {}, "deepseek_v32": {sparse: true}, "glm_moe_dsa": {sparse: true},
+}
+
+// Families are the values of model_type that ParseHF can read.
+func Families() []string { return slices.Sorted(maps.Keys(families)) }
+
+// ParseHF reads a model's shape from a Hugging Face config.json. It reports
+// every mistake; a key that sounds like shape and that it can't read is one,
+// since to pass over it would give a wrong number of bytes. The notes say what
+// was left out or taken for granted.
+func ParseHF(data []byte, id string) (Model, []string, error) {
+	c := &hfConfig{read: map[string]bool{}}
+	if err := json.Unmarshal(data, &c.keys); err != nil {
+		return Model{}, nil, fmt.Errorf("config.json: %w", err)
+	}
+	c.descend()
+	kind := strings.TrimSuffix(c.text("model_type"), "_text")
+	f, ok := families[kind]
+	if !ok {
+		return Model{}, nil, fmt.Errorf("config.json: model_type is %q, not one of %s: write the entry by hand", kind, strings.Join(Families(), ", "))
+	}
+	m := Model{ID: cmp.Or(id, c.text("_name_or_path")), Source: "its Hugging Face config.json"}
+	c.shape(&m, f)
+	c.mixture(&m, f)
+	c.latent(&m, f)
+	c.layers(&m, f)
+	c.precision(&m)
+	c.unread()
+	if err := errors.Join(c.errs...); err != nil {
+		return Model{}, nil, fmt.Errorf("config.json: %w", err)
+	}
+	if err := m.check(); err != nil {
+		return Model{}, nil, fmt.Errorf("config.json: the shape that it gives: %w", err)
+	}
+	return m, c.notes, nil
+}
+
+// hfConfig is a config.json on its way into a Model.
+type hfConfig struct {
+	keys  map[string]json.RawMessage
+	read  map[string]bool
+	errs  []error
+	notes []string
+}
+
+// descend goes to the text model of one that also sees or hears.
+func (c *hfConfig) descend() {
+	var inner map[string]json.RawMessage
+	if c.decode("text_config", &inner); inner == nil {
+		return
+	}
+	for _, key := range []string{"quantization_config", "tie_word_embeddings", "torch_dtype", "dtype"} {
+		if _, own := inner[key]; !own && c.keys[key] != nil {
+			inner[key] = c.keys[key]
+		}
+	}
+	if inner["model_type"] == nil {
+		inner["model_type"] = c.keys["model_type"]
+	}
+	c.keys = inner
+	c.notes = append(c.notes, "only text_config was read: towers for images or sound are left out")
+}
+
+// decode reads a key if it is there and not null.
+func (c *hfConfig) decode(key string, into any) bool {
+	raw, ok := c.keys[key]
+	c.read[key] = true
+	if !ok || string(raw) == "null" {
+		return false
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		c.errs = append(c.errs, fmt.Errorf("%s: %w", key, err))
+		return false
+	}
+	return true
+}
+
+func (c *hfConfig) text(key string) (s string) {
+	c.decode(key, &s)
+	return s
+}
+
+func (c *hfConfig) is(key string, otherwise bool) bool {
+	c.decode(key, &otherwise)
+	return otherwise
+}
+
+// number is the first of the keys that is there, else 0.
+func (c *hfConfig) number(keys ...string) int {
+	found := 0
+	for _, key := range keys {
+		var n int
+		if c.decode(key, &n) && found == 0 {
+			found = n
+		}
+	}
+	return found
+}
+
+// need is number, and a mistake where there is none.
+func (c *hfConfig) need(keys ...string) int {
+	n := c.number(keys...)
+	if n == 0 {
+		c.bad("%s is missing", strings.Join(keys, " or "))
+	}
+	return n
+}
+
+func (c *hfConfig) bad(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
+}
+
+func (c *hfConfig) shape(m *Model, f family) {
+	m.Layers, m.Hidden, m.Heads = c.need("num_hidden_layers"), c.need("hidden_size"), c.need("num_attention_heads")
+	m.Vocab, m.MaxContext = c.need("vocab_size"), c.number("max_position_embeddings")
+	m.TiedEmbeddings = c.is("tie_word_embeddings", f.tied)
+	m.GatedAttention = c.is("attn_output_gate", f.gated)
+	kv, dim := c.number("num_key_value_heads"), c.number("head_dim")
+	if c.number("kv_lora_rank") > 0 { // its heads share the latent vector
+		return
+	}
+	m.KVHeads, m.HeadDim = cmp.Or(kv, m.Heads), dim
+	if dim == 0 && m.Heads > 0 {
+		if m.Hidden%m.Heads != 0 {
+			c.bad("head_dim is missing, and hidden_size %d is no multiple of %d heads", m.Hidden, m.Heads)
+		}
+		m.HeadDim = m.Hidden / m.Heads
+	}
+}
+
+// mixture reads the experts, and the dense MLP of the other layers.
+func (c *hfConfig) mixture(m *Model, f family) {
+	m.Intermediate = c.number("intermediate_size")
+	experts := c.number("num_local_experts", "num_experts", "n_routed_experts")
+	if experts == 0 {
+		if m.Intermediate == 0 {
+			c.bad("intermediate_size is missing")
+		}
+		return
+	}
+	m.MoE = MoE{Experts: experts, TopK: c.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token")}
+	if f.wideExperts {
+		m.MoE.ExpertIntermediate = m.Intermediate
+		m.Intermediate = c.number("intermediate_size_mlp")
+	} else {
+		m.MoE.ExpertIntermediate = c.need("moe_intermediate_size")
+	}
+	m.MoE.SharedIntermediate = cmp.Or(c.number("shared_expert_intermediate_size"), c.number("n_shared_experts", "num_shared_experts")*m.MoE.ExpertIntermediate)
+	if f.window == chunkedOf4 { // Llama 4: one shared expert, which the file does not name
+		m.MoE.SharedIntermediate = m.MoE.ExpertIntermediate
+	}
+	m.MoE.Layers = c.moeLayers(m.Layers)
+	if m.MoE.Layers == m.Layers {
+		m.Intermediate = 0
+	}
+}
+
+// moeLayers counts the layers with experts.
+func (c *hfConfig) moeLayers(layers int) int {
+	first := c.number("first_k_dense_replace")
+	step := max(1, c.number("decoder_sparse_step", "interleave_moe_layer_step"))
+	if f := c.number("moe_layer_freq"); f > 1 {
+		c.bad("moe_layer_freq is %d: write the entry by hand", f)
+	}
+	var dense []int
+	c.decode("mlp_only_layers", &dense)
+	var listed []int
+	if c.decode("moe_layers", &listed) {
+		return len(listed)
+	}
+	n := 0
+	for i := range layers {
+		if i >= first && (i+1)%step == 0 && !slices.Contains(dense, i) {
+			n++
+		}
+	}
+	return n
+}
+
+// latent reads multi-head latent attention.
+func (c *hfConfig) latent(m *Model, f family) {
+	rank := c.number("kv_lora_rank")
+	if rank == 0 {
+		return
+	}
+	m.MLA = MLA{
+		KVLoraRank: rank, QLoraRank: c.number("q_lora_rank"),
+		QKNopeDim: c.need("qk_nope_head_dim"), QKRopeDim: c.need("qk_rope_head_dim"), ValueDim: c.need("v_head_dim"),
+	}
+	if f.sparse {
+		m.MLA.IndexDim, m.MLA.IndexTopK = c.need("index_head_dim"), c.need("index_topk")
+		c.read["index_n_heads"] = true // its projections are below 1 % of a layer
+	}
+}
+
+// layers reads which layers look how far back.
+func (c *hfConfig) layers(m *Model, f family) {
+	window := c.window(m, f)
+	full, slid, chunked, linear := c.alternation(m.Layers, f, window > 0)
+	if linear > 0 {
+		m.Linear = Linear{
+			Layers: linear, KeyHeads: c.need("linear_num_key_heads"), KeyDim: c.need("linear_key_head_dim"),
+			ValueHeads: c.need("linear_num_value_heads"), ValueDim: c.need("linear_value_head_dim"), Conv: c.need("linear_conv_kernel_dim"),
+		}
+	}
+	if slid+chunked == 0 {
+		return
+	}
+	for _, g := range []KVGroup{{Kind: "full", Layers: full}, {Kind: "window", Layers: slid, Window: window}, {Kind: "chunked", Layers: chunked, Window: window}} {
+		if g.Layers > 0 {
+			m.KVGroups = append(m.KVGroups, g)
+		}
+	}
+}
+
+// window is the tokens that some layers are limited to; 0 = none.
+func (c *hfConfig) window(m *Model, f family) int {
+	window := c.number("sliding_window")
+	if chunk := c.number("attention_chunk_size"); f.window == chunkedOf4 {
+		window = chunk
+	}
+	used := c.is("use_sliding_window", true)
+	if f.window == noWindow || !used || (m.MaxContext > 0 && window >= m.MaxContext) {
+		return 0
+	}
+	return window
+}
+
+// alternation counts the layers of each kind.
+func (c *hfConfig) alternation(layers int, f family, window bool) (full, slid, chunked, linear int) {
+	var types []string
+	if !c.decode("layer_types", &types) {
+		types = c.rule(layers, f)
+	}
+	if len(types) != layers {
+		c.bad("layer_types has %d entries, num_hidden_layers is %d", len(types), layers)
+	}
+	for _, t := range types {
+		switch {
+		case t == "linear_attention":
+			linear++
+		case t == "full_attention", (t == "sliding_attention" || t == "chunked_attention") && !window:
+			full++
+		case t == "sliding_attention":
+			slid++
+		case t == "chunked_attention":
+			chunked++
+		default:
+			c.bad("layer_types has %q, not one of full_attention, sliding_attention, chunked_attention, linear_attention", t)
+			return 0, 0, 0, 0
+		}
+	}
+	return full, slid, chunked, linear
+}
+
+// rule is the layer types of a file that does not list them.
+func (c *hfConfig) rule(layers int, f family) []string {
+	interval, pattern := c.number("full_attention_interval"), max(1, cmp.Or(c.number("sliding_window_pattern"), 6))
+	from := c.number("max_window_layers")
+	types := make([]string, layers)
+	for i := range types {
+		slid := "sliding_attention"
+		switch {
+		case interval > 0:
+			slid = "linear_attention"
+			if (i+1)%interval == 0 {
+				slid = ""
+			}
+		case f.window == noWindow, f.window == ifUsed && i < from, f.window == everyOther && i%2 == 1,
+			f.window == fiveOfSix && (i+1)%pattern == 0, f.window == chunkedOf4 && (i+1)%4 == 0:
+			slid = ""
+		case f.window == chunkedOf4:
+			slid = "chunked_attention"
+		}
+		types[i] = cmp.Or(slid, "full_attention")
+	}
+	return types
+}
+
+// shapely are words of keys that change how many bytes or operations there are.
+var shapely = regexp.MustCompile(`layer|head|expert|dim|size|rank|window|chunk|interleave|intermediate|width|depth|conv|ssm|mamba|state|block|shared`)
+
+// harmless are keys that sound so and don't, or that are left out on purpose.
+var harmless = []string{
+	"num_nextn_predict_layers", "mtp_num_hidden_layers", "qk_head_dim", "rotary_dim", "layer_norm_eps", "layernorm_epsilon",
+	"num_expert_group", "ep_size", "chunk_size_feed_forward",
+	"max_window_layers", "sliding_window_pattern", "full_attention_interval",
+	"no_rope_layers", "no_rope_layer_interval", "attention_chunk_size",
+}
+
+// unread reports the keys that would have changed the shape.
+func (c *hfConfig) unread() {
+	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
+		if c.read[key] || slices.Contains(harmless, key) || !shapely.MatchString(key) {
+			continue
+		}
+		if v := string(c.keys[key]); slices.Contains([]string{"null", "false", "0", "0.0", "[]", "{}", `""`}, v) {
+			continue
+		}
+		c.bad("%s is not understood, and sounds like shape: write the entry by hand", key)
+	}
+}
