@@ -155,7 +155,7 @@ func measure(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	result, err := sweep.Run(ctx, m, sweep.Options{
-		Out: t.TempDir(), Server: server, Bounds: experiment.NewBounds(models, server.Info.Model, m.Target),
+		Out: t.TempDir(), Server: server, Bounds: experiment.NewBounds(models, roofline.BuiltinHardware(), server.Info.Model, m.Target),
 		Client: sweep.Client("test", "none"), Command: []string{"bench", "sweep", "matrix.toml"},
 	})
 	if err != nil {

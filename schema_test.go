@@ -21,6 +21,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/load"
+	"bench/experiment/roofline"
 	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
@@ -63,6 +64,8 @@ var closed = map[string][]any{
 	"experiment.TargetInfo.api":         {"completions", "chat"},
 	"experiment.Row.schema":             {experiment.SchemaRow},
 	"experiment.Row.prompt_form":        {"token_ids", "text"},
+	"experiment.RowBound.tpot_place":    places,
+	"experiment.RowBound.ttft_place":    places,
 	"experiment.Clock.stamps":           {"kernel", "user", "mixed"},
 	"experiment.Verdict.unit":           {"ms", "share", "1/s", "tokens/s", "usd"},
 	"experiment.Verdict.verdict":        {string(stats.Pass), string(stats.Fail), string(stats.Undecided)},
@@ -76,6 +79,9 @@ var closed = map[string][]any{
 	"selftest.Comparison.schema":        {selftest.SchemaGateway},
 	"selftest.Pair.kind":                {selftest.Burst, selftest.Spread, selftest.Rate},
 }
+
+// places are where a measured time can lie beside its bound.
+var places = []any{string(roofline.Impossible), string(roofline.Fast), string(roofline.Inside), string(roofline.Slow)}
 
 // maybeNull are lists that are null where there is nothing; all other lists and maps are empty then.
 var maybeNull = []string{"experiment.Manifest.not_stated"}

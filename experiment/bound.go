@@ -2,9 +2,34 @@ package experiment
 
 import (
 	"cmp"
+	"math"
+	"slices"
 
 	"bench/experiment/roofline"
 )
+
+// RowBound is what the hardware would allow for the batch and context that were observed.
+type RowBound struct {
+	Model     string         `json:"model"`
+	Hardware  string         `json:"hardware"`
+	GPUs      int            `json:"gpus"`
+	Precision string         `json:"precision"`
+	Batch     float64        `json:"batch"`          // mean number of requests between first and last token, over the time of the window with any; those queued are not in it
+	Context   float64        `json:"context_tokens"` // of these: mean of their prompt tokens and half of their output tokens, by the time that they took
+	Input     float64        `json:"input_tokens"`   // mean prompt tokens
+	Cached    float64        `json:"cached_tokens"`  // mean cached prompt tokens, 0 where not told
+	TPOT      roofline.Bound `json:"tpot"`
+	TTFT      roofline.Bound `json:"ttft"`
+
+	TPOTRatio *float64 `json:"tpot_measured_over_floor"` // p50 / floor; null: no tpot
+	TTFTRatio *float64 `json:"ttft_measured_over_floor"`
+	// TPOTPlace is where the measured p50 lies; absent: there is none.
+	TPOTPlace roofline.Place `json:"tpot_place,omitempty"`
+	TTFTPlace roofline.Place `json:"ttft_place,omitempty"`
+
+	MBU *float64 `json:"mbu,omitempty"` // share of the peak memory bandwidth that decode steps of tpot's p50 use; absent: no tpot
+	MFU *float64 `json:"mfu,omitempty"` // share of the peak compute that the window's tokens need, those of cached prompts not; absent: the peak is unknown
+}
 
 // Bounds computes what the hardware would allow for a row; the zero value can't, and says why.
 type Bounds struct {
@@ -13,14 +38,14 @@ type Bounds struct {
 }
 
 // NewBounds looks up the model and the hardware of the target.
-func NewBounds(models roofline.Models, model string, t Target) Bounds {
+func NewBounds(models roofline.Models, hardware roofline.Hardware, model string, t Target) Bounds {
 	if t.Hardware == "" {
 		return Bounds{missing: "hardware is not stated in [target]"}
 	}
 	if t.GPUs == 0 {
 		return Bounds{missing: "gpus is not stated in [target]"}
 	}
-	device, err := roofline.FindDevice(t.Hardware)
+	device, err := hardware.Find(t.Hardware)
 	if err != nil {
 		return Bounds{missing: err.Error()}
 	}
@@ -28,16 +53,15 @@ func NewBounds(models roofline.Models, model string, t Target) Bounds {
 	if err != nil {
 		return Bounds{missing: err.Error()}
 	}
-	s := &roofline.Setup{Model: m, Device: device, GPUs: t.GPUs, Precision: t.Precision}
+	s := &roofline.Setup{Model: m, Device: device, GPUs: t.GPUs, Precision: t.Precision, Efficiency: &hardware.Efficiency}
 	if err := s.Check(); err != nil {
 		return Bounds{missing: err.Error()}
 	}
 	return Bounds{setup: s}
 }
 
-// of is the bound for the batch and the context that were observed, not the nominal ones.
-// batch is the mean number of requests that were decoding.
-func (b Bounds) of(s *Summary, batch float64, t Target) (*RowBound, string) {
+// of is the bound for what was observed, not for what was asked.
+func (b Bounds) of(s *Summary, seen decoding, t Target) (*RowBound, string) {
 	if b.setup == nil {
 		return nil, b.Missing()
 	}
@@ -47,23 +71,41 @@ func (b Bounds) of(s *Summary, batch float64, t Target) (*RowBound, string) {
 	}
 	r := &RowBound{
 		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, GPUs: t.GPUs, Precision: t.Precision,
-		Batch: max(1, batch), Input: float64(s.Tokens.Prompt) / n,
+		Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
 	}
 	if s.Tokens.Cached != nil {
 		r.Cached = float64(*s.Tokens.Cached) / n
 	}
-	r.Context = r.Input + float64(s.Tokens.Output)/n/2
+	if seen.batch == 0 { // no two tokens came apart
+		r.Context = r.Input + float64(s.Tokens.Output)/n/2
+	}
 	r.TPOT = b.setup.Decode(r.Batch, r.Context)
 	r.TTFT = b.setup.Prefill(r.Input, r.Cached)
-	if s.TPOT != nil && r.TPOT.FloorMs > 0 {
-		x := s.TPOT.P50 / r.TPOT.FloorMs
-		r.TPOTRatio = &x
+	if s.TPOT != nil {
+		r.TPOTRatio, r.TPOTPlace = beside(r.TPOT, s.TPOT.P50)
+		r.MBU = new(b.setup.MBU(r.Batch, r.Context, s.TPOT.P50))
 	}
-	if s.TTFT != nil && r.TTFT.FloorMs > 0 {
-		x := s.TTFT.P50 / r.TTFT.FloorMs
-		r.TTFTRatio = &x
+	if s.TTFT != nil {
+		r.TTFTRatio, r.TTFTPlace = beside(r.TTFT, s.TTFT.P50)
+	}
+	if mfu, ok := b.setup.MFU(s.Throughput.PromptTokensPerS*(1-share(r.Cached, r.Input)), s.Throughput.OutputTokensPerS); ok {
+		r.MFU = &mfu
 	}
 	return r, ""
+}
+
+func share(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return part / whole
+}
+
+func beside(b roofline.Bound, ms float64) (ratio *float64, place roofline.Place) {
+	if b.FloorMs <= 0 {
+		return nil, ""
+	}
+	return new(ms / b.FloorMs), b.Place(ms)
 }
 
 // Missing says why there are no bounds; empty: there are.
@@ -72,4 +114,77 @@ func (b Bounds) Missing() string {
 		return ""
 	}
 	return cmp.Or(b.missing, "no model and no hardware to compute it from")
+}
+
+// decoding is what the server's batch was, as far as the client can see it: the requests between
+// their first and their last token.
+type decoding struct {
+	batch   float64 // mean over the time with at least one; 0 = there was none, as without streaming
+	context float64 // mean tokens of theirs
+}
+
+func observe(records []*Record, w Window) decoding {
+	type span struct{ from, to int64 }
+	var spans []span
+	var sum, context float64
+	for _, r := range records {
+		if !r.First.ok || !r.Last.ok {
+			continue
+		}
+		s := span{max(r.First.us, w.StartUs), min(r.Last.us, w.EndUs)}
+		if s.to <= s.from {
+			continue
+		}
+		spans = append(spans, s)
+		took := float64(s.to - s.from)
+		sum += took
+		context += took * (float64(r.prompt()) + float64(r.OutputTokens)/2)
+	}
+	if len(spans) == 0 {
+		return decoding{}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var busy, until int64
+	for _, s := range spans {
+		busy += max(0, s.to-max(s.from, until))
+		until = max(until, s.to)
+	}
+	return decoding{batch: sum / float64(busy), context: context / sum}
+}
+
+// Little is Little's law on the row itself: as many requests are in the server as arrive in the time
+// that one stays. It holds for any row whose load is steady, whatever the server does; where it
+// doesn't, the row's figures are of a queue that grows or drains, or of records that are not whole.
+type Little struct {
+	InFlight   float64 `json:"in_flight"`            // N: mean number of requests sent and not over
+	RequestsS  float64 `json:"ended_requests_per_s"` // λ: those that ended in the window, of any phase and outcome
+	MeanMs     float64 `json:"mean_stay_ms"`         // W: mean of these, from sent to over
+	Off        float64 `json:"off"`                  // λ·W / N − 1
+	Tolerance  float64 `json:"tolerance"`            // of a steady row: what is cut at the ends of the window, at most one stay
+	Consistent bool    `json:"consistent"`
+}
+
+// littlesLaw is nil where no request ended in the window.
+func littlesLaw(records []*Record, w Window) *Little {
+	const least = 0.02
+	ended, stay, inside := 0, 0.0, 0.0
+	for _, r := range records {
+		if !r.Sent.ok || !r.End.ok {
+			continue
+		}
+		inside += float64(max(0, min(r.End.us, w.EndUs)-max(r.Sent.us, w.StartUs)))
+		if w.has(r.End) {
+			ended++
+			stay += float64(r.End.us - r.Sent.us)
+		}
+	}
+	length := float64(w.EndUs - w.StartUs)
+	if ended == 0 || inside == 0 || length <= 0 {
+		return nil
+	}
+	l := &Little{InFlight: inside / length, RequestsS: float64(ended) / length * 1e6, MeanMs: stay / float64(ended) / 1e3}
+	l.Off = stay/inside - 1
+	l.Tolerance = max(least, l.MeanMs*1e3/length)
+	l.Consistent = math.Abs(l.Off) <= l.Tolerance
+	return l
 }

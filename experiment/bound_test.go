@@ -27,11 +27,12 @@ func tiny(t *testing.T) roofline.Models {
 
 func TestBoundIsForWhatWasObserved(t *testing.T) {
 	target := Target{Hardware: "h100-sxm", GPUs: 2, Precision: "fp8"}
-	b := NewBounds(tiny(t), "org/tiny", target)
+	b := NewBounds(tiny(t), roofline.BuiltinHardware(), "org/tiny", target)
 	cached := 40
 	s := &Summary{TPOT: &stats.Summary{P50: 3}, TTFT: &stats.Summary{P50: 50}, Concurrency: Concurrency{Mean: 99, Max: 200}, // most of them queued
 		Requests: Requests{Completed: 10}, Tokens: Tokens{Prompt: 1000, Output: 400, Cached: &cached}}
-	r, missing := b.of(s, 7.5, target)
+	s.Throughput = Throughput{PromptTokensPerS: 1000, OutputTokensPerS: 400}
+	r, missing := b.of(s, decoding{batch: 7.5, context: 120}, target)
 	if missing != "" {
 		t.Fatal(missing)
 	}
@@ -40,17 +41,68 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 	want := &RowBound{Model: "tiny", Hardware: "h100-sxm", GPUs: 2, Precision: "fp8", Batch: 7.5, Context: 120, Input: 100, Cached: 4,
 		TPOT: setup.Decode(7.5, 120), TTFT: setup.Prefill(100, 4)}
 	want.TPOTRatio, want.TTFTRatio = new(3/want.TPOT.FloorMs), new(50/want.TTFT.FloorMs)
+	want.TPOTPlace, want.TTFTPlace = roofline.Inside, roofline.Slow
+	want.MBU = new(setup.MBU(7.5, 120, 3))
+	mfu, _ := setup.MFU(1000*(1-4./100), 400) // cached prompt tokens are not computed
+	want.MFU = &mfu
 	if d := cmp.Diff(want, r); d != "" {
 		t.Error(d)
 	}
 
 	s.TPOT, s.TTFT, s.Tokens.Cached = nil, nil, nil
-	if r, _ := b.of(s, 0.2, target); r.TPOTRatio != nil || r.TTFTRatio != nil || r.Cached != 0 || r.Batch != 1 {
+	if r, _ := b.of(s, decoding{}, target); r.TPOTRatio != nil || r.TTFTRatio != nil || r.Cached != 0 || r.Batch != 1 || r.Context != 120 || r.MBU != nil || r.TPOTPlace != "" {
 		t.Errorf("%+v", r)
 	}
 	s.Requests.Completed = 0
-	if r, missing := b.of(s, 1, target); r != nil || missing != "no request completed" {
+	if r, missing := b.of(s, decoding{}, target); r != nil || missing != "no request completed" {
 		t.Errorf("%+v, %q", r, missing)
+	}
+}
+
+// Two requests decode for 4 s of a window of 10 s, the first for 3 s of it beside the second.
+func TestObserveCountsWhoDecodes(t *testing.T) {
+	w := Window{StartUs: 0, EndUs: 10e6}
+	records := []*Record{
+		{First: At(2e6), Last: At(5e6), PromptAsked: 100, OutputTokens: 20},
+		{First: At(2e6), Last: At(6e6), PromptAsked: 300, OutputTokens: 40},
+		{First: At(8e6), Last: At(12e6), PromptAsked: 10, OutputTokens: 20}, // 2 s of it inside
+		{First: At(11e6), Last: At(12e6), PromptAsked: 9999, OutputTokens: 1},
+		{Last: At(5e6), PromptAsked: 9999}, // not streamed
+	}
+	got := observe(records, w)
+	want := decoding{batch: 9. / 6, context: (3*110 + 4*320 + 2*20) / 9.}
+	if math.Abs(got.batch-want.batch) > 1e-9 || math.Abs(got.context-want.context) > 1e-9 {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := observe(records[3:], w); got != (decoding{}) {
+		t.Errorf("nobody decodes: %+v", got)
+	}
+}
+
+func TestLittlesLaw(t *testing.T) {
+	w := Window{StartUs: 10e6, EndUs: 70e6}
+	steady := func() (records []*Record) { // 10 arrivals a second, each stays 2 s
+		for us := int64(0); us < 80e6; us += 100_000 {
+			records = append(records, &Record{Sent: At(us), End: At(us + 2e6)})
+		}
+		return records
+	}
+	l := littlesLaw(steady(), w)
+	if math.Abs(l.InFlight-20) > 0.01 || math.Abs(l.RequestsS-10) > 0.02 || math.Abs(l.MeanMs-2000) > 1e-6 || !l.Consistent || math.Abs(l.Off) > 0.01 {
+		t.Errorf("steady: %+v", l)
+	}
+	var growing []*Record // served at half the rate of the arrivals
+	for i := range int64(800) {
+		growing = append(growing, &Record{Sent: At(i * 100_000), End: At((i + 1) * 200_000)})
+	}
+	if l := littlesLaw(growing, w); l.Consistent || l.Off > -0.3 {
+		t.Errorf("a queue that grows: %+v", l)
+	}
+	if l := littlesLaw(nil, w); l != nil {
+		t.Errorf("nothing: %+v", l)
+	}
+	if l := littlesLaw(steady()[:1], w); l != nil {
+		t.Errorf("nothing in the window: %+v", l)
 	}
 }
 
@@ -66,16 +118,16 @@ func TestNoBoundSaysWhy(t *testing.T) {
 		{"unheard-of", Target{Hardware: "h100-sxm", GPUs: 1}, "unheard-of"},
 		{"tiny", Target{Hardware: "h100-sxm", GPUs: 1, Precision: "int3"}, "int3"},
 	} {
-		b := NewBounds(tiny(t), c.model, c.t)
-		r, missing := b.of(&Summary{Requests: Requests{Completed: 1}}, 1, c.t)
+		b := NewBounds(tiny(t), roofline.BuiltinHardware(), c.model, c.t)
+		r, missing := b.of(&Summary{Requests: Requests{Completed: 1}}, decoding{}, c.t)
 		if r != nil || !strings.Contains(missing, c.want) || b.Missing() != missing {
 			t.Errorf("%+v: %+v, %q, %q", c.t, r, missing, b.Missing())
 		}
 	}
-	if r, missing := (Bounds{}).of(&Summary{}, 1, Target{}); r != nil || missing == "" {
+	if r, missing := (Bounds{}).of(&Summary{}, decoding{}, Target{}); r != nil || missing == "" {
 		t.Errorf("the zero value: %+v, %q", r, missing)
 	}
-	if b := NewBounds(tiny(t), "tiny", Target{Hardware: "h100-sxm", GPUs: 1}); b.Missing() != "" {
+	if b := NewBounds(tiny(t), roofline.BuiltinHardware(), "tiny", Target{Hardware: "h100-sxm", GPUs: 1}); b.Missing() != "" {
 		t.Error(b.Missing())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"bench/experiment/openai"
-	"bench/experiment/roofline"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 )
@@ -44,6 +43,9 @@ type Row struct {
 	Validity Validity           `json:"validity"`
 	Bound    *RowBound          `json:"bound"` // null: no model or hardware to compute it from; see bound_missing
 	NoBound  string             `json:"bound_missing,omitempty"`
+	Little   *Little            `json:"little,omitempty"` // absent: no request ended in the window
+	Cost     *Cost              `json:"cost,omitempty"`   // absent: not priced, or the contract is not met; see cost_missing
+	NoCost   string             `json:"cost_missing,omitempty"`
 
 	Client   *telemetry.Usage `json:"client,omitempty"`   // what this machine was seen to do in the window; absent: too short for a sample
 	Server   ServerState      `json:"server"`             // what the server said of itself during this row
@@ -202,22 +204,6 @@ type Validity struct {
 
 // Valid says that no check failed.
 func (v Validity) Valid() bool { return len(v.Failed) == 0 }
-
-// RowBound is what the hardware would allow for the batch and context that were observed.
-type RowBound struct {
-	Model     string         `json:"model"`
-	Hardware  string         `json:"hardware"`
-	GPUs      int            `json:"gpus"`
-	Precision string         `json:"precision"`
-	Batch     float64        `json:"batch"`          // mean number of requests between first and last token in the window; those queued are not in it
-	Context   float64        `json:"context_tokens"` // mean prompt tokens + half the mean output tokens
-	Input     float64        `json:"input_tokens"`   // mean prompt tokens
-	Cached    float64        `json:"cached_tokens"`  // mean cached prompt tokens, 0 where not told
-	TPOT      roofline.Bound `json:"tpot"`
-	TTFT      roofline.Bound `json:"ttft"`
-	TPOTRatio *float64       `json:"tpot_measured_over_floor"` // p50 / floor; null: no tpot
-	TTFTRatio *float64       `json:"ttft_measured_over_floor"`
-}
 
 // ServerState is what the server told in the course of one row.
 type ServerState struct {

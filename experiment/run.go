@@ -282,8 +282,9 @@ func (e *evidence) conclude(t Target, b Bounds) {
 		}
 	}
 	e.Summary.Goodput = e.classGoodput()
-	batch := decoding(e.records, e.Window).Mean
-	e.Bound, e.NoBound = b.of(&e.Summary, batch, t)
+	e.Bound, e.NoBound = b.of(&e.Summary, observe(e.records, e.Window), t)
+	e.Little = littlesLaw(e.records, e.Window)
+	e.Cost, e.NoCost = CostOf(e.Row, t)
 	e.doubt()
 }
 

@@ -225,12 +225,6 @@ func concurrency(records []*Record, w Window) Concurrency {
 	return atOnce(records, w, func(r *Record) (from, to Micros) { return r.Sent, r.End })
 }
 
-// decoding is the same for requests between their first and their last token: those in a batch of the
-// server, without those in its queue. It is 0 without streaming.
-func decoding(records []*Record, w Window) Concurrency {
-	return atOnce(records, w, func(r *Record) (from, to Micros) { return r.First, r.Last })
-}
-
 // atOnce counts how many of the records' spans overlap, over the window.
 func atOnce(records []*Record, w Window, span func(*Record) (from, to Micros)) Concurrency {
 	type edge struct {

@@ -257,16 +257,7 @@ func figure(metric string, s *Summary, t Target) (x float64, missing string) {
 	}
 	usd, ok := CostPerMillion(s, t)
 	if !ok {
-		return 0, "the price or the number of GPUs is not stated: write gpus and gpu_hour_usd in [target]"
+		return 0, noPrice
 	}
 	return usd, ""
-}
-
-// CostPerMillion is the price of a million output tokens in USD at this row's throughput; false
-// where price or GPUs are not stated, or nothing came.
-func CostPerMillion(s *Summary, t Target) (usd float64, ok bool) {
-	if !t.priced() || s.Throughput.OutputTokensPerS <= 0 {
-		return 0, false
-	}
-	return *t.GPUHourUSD * float64(t.GPUs) / 3600 / s.Throughput.OutputTokensPerS * 1e6, true
 }

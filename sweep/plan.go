@@ -197,10 +197,14 @@ func (r *run) hash(s *experiment.Spec) string {
 	spec := *s
 	spec.Expect = ""
 	t, info := r.m.Target, r.Server.Info
-	b, err := json.Marshal([]any{
+	decides := []any{
 		spec, spec.APIOr(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
 		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row rest on these
-	})
+	}
+	if t.Owned != (experiment.Owned{}) { // the hashes of those that state none of it stay as they were
+		decides = append(decides, t.Owned)
+	}
+	b, err := json.Marshal(decides)
 	if err != nil {
 		panic(err) // values that came from TOML
 	}

@@ -37,16 +37,15 @@ cache, prefix hits, preemption and a queue. A step takes what model and hardware
   bench mock --fault status=500@1% --fault stall=5@100 --drift 5%/h`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			table, err := (&sweepFlags{models: models}).modelConfigs()
-			if err != nil {
+			var err error
+			if config.Models, _, err = (&tableFlags{models: models}).read(c.stderr); err != nil {
 				return err
 			}
-			config.Models = table
 			return c.mock(cmd.Context(), config, listen)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on")
-	cmd.Flags().StringVar(&models, "model-configs", "", "file with model shapes, instead of the built-in model_configs.json")
+	cmd.Flags().StringVar(&models, "model-configs", "", "file with models of yours, before the built-in ones")
 	mockFlags(cmd.Flags(), &config)
 	return cmd
 }

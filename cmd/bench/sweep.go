@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	root "bench"
 	"bench/experiment"
 	"bench/experiment/mock"
 	"bench/experiment/openai"
-	"bench/experiment/roofline"
 	"bench/sweep"
 )
 
@@ -23,9 +21,10 @@ import (
 type sweepFlags struct {
 	key keyFlags
 
-	endpoint, api, model        string
-	hardware, precision, models string
-	gpus                        int
+	endpoint, api, model string
+	hardware, precision  string
+	gpus                 int
+	tables               tableFlags
 
 	out, resume     string
 	only            []string
@@ -61,7 +60,7 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
 	fl.StringVar(&f.hardware, "hardware", "", "GPU under test for bounds, e.g. h100-sxm, instead of [target] hardware")
 	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs, instead of [target] gpus")
 	fl.StringVar(&f.precision, "precision", "", "of the weights, e.g. bf16, fp8, instead of [target] precision")
-	fl.StringVar(&f.models, "model-configs", "", "file with model shapes, instead of the built-in model_configs.json")
+	f.tables.register(fl)
 	fl.StringVar(&f.out, "out", "results", "directory for results")
 	fl.StringVar(&f.resume, "resume", "", "directory of the run to go on with")
 	fl.StringArrayVar(&f.only, "only", nil, "run only the rows that match this name or glob (repeatable)")
@@ -79,7 +78,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	models, err := f.modelConfigs()
+	models, hardware, err := f.tables.read(c.stderr)
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	defer server.Close()
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
-	bounds := experiment.NewBounds(models, server.Info.Model, m.Target)
+	bounds := experiment.NewBounds(models, hardware, server.Info.Model, m.Target)
 	if m.Target.Hardware != "" && bounds.Missing() != "" {
 		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
 	}
@@ -135,11 +134,11 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	t := &m.Target
 	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
 		// What the file says of one machine is not true of the other.
-		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil {
+		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil || t.Owned != (experiment.Owned{}) {
 			fmt.Fprintln(stderr, "note: hardware, gpus, precision, price and facts in [target] describe what endpoint there means, and are not taken over;\n"+
 				"      state those of this endpoint with --hardware, --gpus and --precision, or in the matrix beside it")
 		}
-		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Facts = "", 0, "", nil, nil
+		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Owned, t.Facts = "", 0, "", nil, experiment.Owned{}, nil
 		if isMock(t.Endpoint) {
 			t.Model = ""
 		}
@@ -166,21 +165,6 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 }
 
 func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }
-
-func (f *sweepFlags) modelConfigs() (roofline.Models, error) {
-	data := root.ModelConfigs
-	if f.models != "" {
-		var err error
-		if data, err = os.ReadFile(f.models); err != nil {
-			return nil, usage("reading the model shapes: %w", err)
-		}
-	}
-	models, err := roofline.ParseModels(data)
-	if err != nil {
-		return nil, usage("reading the model shapes: %w", err)
-	}
-	return models, nil
-}
 
 // target gives the base URL of the endpoint; for "mock" it starts the simulated server and says what that simulates.
 func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Config) (base, simulator string, stop func(), err error) {

@@ -67,12 +67,12 @@ type Term struct {
 // Bound is what the hardware allows for one time, in milliseconds: FloorMs ≤
 // LowMs ≤ ExpectedMs ≤ HighMs.
 type Bound struct {
-	FloorMs    float64 `json:"floor_ms"`       // at the peak rates: faster is impossible
-	LowMs      float64 `json:"low_ms"`         // what good engines reach; from there to HighMs is the band
-	ExpectedMs float64 `json:"expected_ms"`    // at the usual efficiencies
-	HighMs     float64 `json:"high_ms"`        // slower needs a reason
-	Terms      []Term  `json:"terms"`          // of the expected time: those not hidden add up to it
-	Note       string  `json:"note,omitempty"` // what the bound does not know
+	FloorMs    float64 `json:"floor_ms"`          // at the peak rates: faster is impossible
+	LowMs      float64 `json:"low_ms,omitempty"`  // what good engines reach; from there to HighMs is the band
+	ExpectedMs float64 `json:"expected_ms"`       // at the usual efficiencies
+	HighMs     float64 `json:"high_ms,omitempty"` // slower needs a reason
+	Terms      []Term  `json:"terms"`             // of the expected time: those not hidden add up to it
+	Note       string  `json:"note,omitempty"`    // what the bound does not know
 }
 
 // Check reports every mistake in s.

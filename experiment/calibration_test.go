@@ -1,0 +1,38 @@
+package experiment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment/roofline"
+	"bench/experiment/stats"
+)
+
+func TestCalibrationPoints(t *testing.T) {
+	row := func(id string, slots int, model string) Row {
+		r := Row{ID: id, Bound: &RowBound{Model: model, Hardware: "h", GPUs: 1, Batch: float64(slots), Context: 100, Input: 80, Cached: 5}}
+		r.Spec.Concurrency = slots
+		r.Summary = Summary{TPOT: &stats.Summary{P50: 12}, ITL: &stats.Summary{P50: 10}, TTFT: &stats.Summary{P50: 50}, TokensPerEvent: 1}
+		return r
+	}
+	doubted, bare, several, rated := row("doubted", 4, "m"), row("bare", 4, "m"), row("several", 2, "m"), row("rated", 1, "m")
+	doubted.Validity.Failed = []string{"errors"}
+	bare.Bound = nil
+	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
+	rated.Spec.Rate = 3
+	points, of := CalibrationPoints([]Row{doubted, bare, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
+	want := []roofline.Point{
+		{Name: "one, TPOT", Batch: 1, Context: 100, Ms: 10}, {Name: "one, TTFT", Input: 80, Cached: 5, Ms: 50},
+		{Name: "several, TPOT", Batch: 2, Context: 100, Ms: 12}, {Name: "rated, TPOT", Batch: 1, Context: 100, Ms: 10},
+	}
+	if d := cmp.Diff(want, points); d != "" {
+		t.Error(d)
+	}
+	if of == nil || of.Model != "m" {
+		t.Errorf("%+v", of)
+	}
+	if points, of := CalibrationPoints([]Row{bare}); points != nil || of != nil {
+		t.Errorf("%v, %v", points, of)
+	}
+}
