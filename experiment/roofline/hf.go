@@ -36,7 +36,7 @@ const (
 
 var families = map[string]family{
 	"llama": {}, "mistral": {window: allLayers}, "phi3": {window: allLayers},
-	"qwen2": {window: ifUsed}, "qwen3": {window: ifUsed},
+	"qwen2": {window: ifUsed}, "qwen3": {window: ifUsed}, "qwen3_vl": {}, "qwen3_vl_moe": {}, "mimo": {window: ifUsed},
 	"gemma": {tied: true}, "gemma2": {tied: true, window: everyOther}, "gemma3": {tied: true, window: fiveOfSix},
 	"mixtral": {wideExperts: true, window: allLayers}, "qwen2_moe": {window: ifUsed}, "qwen3_moe": {window: ifUsed},
 	"gpt_oss": {wideExperts: true, window: everyOther}, "minimax_m2": {wideExperts: true}, "glm4_moe": {},
@@ -208,13 +208,22 @@ func (c *hfConfig) moeLayers(layers int) int {
 	}
 	var dense []int
 	c.decode("mlp_only_layers", &dense)
-	var listed []int
-	if c.decode("moe_layers", &listed) {
-		return len(listed)
+	var kinds []string
+	if c.decode("mlp_layer_types", &kinds) {
+		return len(kinds) - count(kinds, "dense")
 	}
 	n := 0
 	for i := range layers {
 		if i >= first && (i+1)%step == 0 && !slices.Contains(dense, i) {
+			n++
+		}
+	}
+	return n
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
 			n++
 		}
 	}
@@ -326,7 +335,7 @@ var shapely = regexp.MustCompile(`layer|head|expert|dim|size|rank|window|chunk|i
 
 // harmless are keys that sound so and don't, or that are left out on purpose.
 var harmless = []string{
-	"num_nextn_predict_layers", "mtp_num_hidden_layers", "qk_head_dim", "rotary_dim", "layer_norm_eps", "layernorm_epsilon",
+	"num_nextn_predict_layers", "mamba_ssm_dtype", "rope_interleave", "indexer_rope_interleave", "qk_head_dim", "rotary_dim", "layer_norm_eps", "layernorm_epsilon",
 	"num_expert_group", "ep_size", "chunk_size_feed_forward",
 	"max_window_layers", "sliding_window_pattern", "full_attention_interval",
 	"no_rope_layers", "no_rope_layer_interval", "attention_chunk_size",
@@ -335,8 +344,8 @@ var harmless = []string{
 // unread reports the keys that would have changed the shape.
 func (c *hfConfig) unread() {
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
-		if c.read[key] || slices.Contains(harmless, key) || !shapely.MatchString(key) {
-			continue
+		if c.read[key] || slices.Contains(harmless, key) || !shapely.MatchString(key) || strings.HasPrefix(key, "mtp_") {
+			continue // multi-token prediction only drafts
 		}
 		if v := string(c.keys[key]); slices.Contains([]string{"null", "false", "0", "0.0", "[]", "{}", `""`}, v) {
 			continue

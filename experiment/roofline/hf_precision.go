@@ -50,6 +50,7 @@ func (c *hfConfig) precision(m *Model) {
 		m.ExpertWeights = stored
 	default:
 		m.Weights = stored
+		c.notes = append(c.notes, "all weights but embeddings and output layer are taken as "+stored+": layers that the quantization leaves out are not read")
 	}
 }
 
@@ -61,7 +62,7 @@ func (q quantization) precision() (string, error) {
 		return "mxfp4", nil
 	case "awq", "gptq":
 		return storedAs{Bits: q.Bits, Type: "int", GroupSize: q.GroupSize}.precision()
-	case "modelopt":
+	case "modelopt", "":
 		if name, ok := map[string]string{"FP8": "fp8", "NVFP4": "nvfp4"}[q.Algorithm]; ok {
 			return name, nil
 		}
