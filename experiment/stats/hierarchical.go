@@ -1,0 +1,239 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Repeat is one figure of one repeat, on the scale on which it is compared, and what chance inside of the repeat does to it.
+type Repeat struct {
+	Value  float64
+	Within float64 // variance of Value over redrawn blocks of its requests; 0 = not known
+}
+
+// Contrast is the difference between two sets of repeats.
+type Contrast struct {
+	Difference float64 // mean of the second − mean of the first
+	SE         float64
+	DF         int     // degrees of freedom, from the repeats; 0: neither side was repeated
+	Spread     float64 // standard deviation of a repeat
+	P          float64 // two-sided; NaN where DF is 0
+}
+
+// Compare judges a difference by the structure of the data: repeats first, then what is inside of them. The unit is the repeat,
+// as requests of one repeat share its machine, its caches and its luck; taking them as independent finds differences that the
+// next repeat does not have. The spread of repeats is pooled over both sides (under the question asked, no difference, it is
+// one), and is held to be no smaller than what chance inside of a repeat makes, which two repeats that lie close by accident
+// would hide. The test is Student's with the repeats' degrees of freedom: a bootstrap that redraws so few repeats gives
+// intervals that are too short (T. Hesterberg, The American Statistician 69(4), 2015), and one that redraws requests inside of
+// redrawn repeats counts their chance twice (A. Davison and D. Hinkley, "Bootstrap Methods and their Application", 1997,
+// section 3.8).
+//
+// Where neither side was repeated SE is what chance inside of the repeats makes, which is less than the truth, and P is NaN.
+func Compare(base, changed []Repeat) Contrast {
+	if len(base) == 0 || len(changed) == 0 {
+		return Contrast{P: math.NaN(), SE: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
+	}
+	a, squaresA, withinA := describeRepeats(base)
+	b, squaresB, withinB := describeRepeats(changed)
+	c := Contrast{Difference: b - a, DF: len(base) + len(changed) - 2, P: math.NaN()}
+	n, m := float64(len(base)), float64(len(changed))
+	between := 0.0
+	if c.DF > 0 {
+		between = (squaresA + squaresB) / float64(c.DF)
+	}
+	varianceA, varianceB := max(between, withinA), max(between, withinB)
+	c.SE = math.Sqrt(varianceA/n + varianceB/m)
+	c.Spread = math.Sqrt((varianceA*n + varianceB*m) / (n + m))
+	if c.DF > 0 {
+		c.P = c.p()
+	}
+	return c
+}
+
+func describeRepeats(rs []Repeat) (mean, squares, within float64) {
+	for _, r := range rs {
+		mean += r.Value / float64(len(rs))
+		within += r.Within / float64(len(rs))
+	}
+	for _, r := range rs {
+		squares += (r.Value - mean) * (r.Value - mean)
+	}
+	return mean, squares, within
+}
+
+// RepeatsInterval is the mean of repeats with its interval, by their spread as Compare takes it: of a single one, by chance inside
+// of it alone, and unbounded where that is not known.
+func RepeatsInterval(repeats []Repeat, confidence float64) (mean float64, within Interval) {
+	mean, squares, inside := describeRepeats(repeats)
+	c := Contrast{Difference: mean, DF: len(repeats) - 1}
+	variance := inside
+	if c.DF > 0 {
+		variance = max(variance, squares/float64(c.DF))
+	} else if inside == 0 {
+		return mean, unbounded()
+	}
+	c.SE = math.Sqrt(variance / float64(len(repeats)))
+	return mean, c.Interval(confidence)
+}
+
+func (c Contrast) p() float64 {
+	switch {
+	case c.Difference == 0:
+		return 1
+	case c.SE == 0:
+		return 0
+	}
+	return min(1, 2*student(c.DF).Survival(math.Abs(c.Difference)/c.SE))
+}
+
+func student(df int) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: float64(df)} }
+
+// Interval covers the difference with the given confidence. Without repeats it is by chance inside of them alone.
+func (c Contrast) Interval(confidence float64) Interval {
+	half := c.SE * quantileOfT(1-(1-confidence)/2, c.DF)
+	if math.IsNaN(half) {
+		return unbounded()
+	}
+	return Interval{c.Difference - half, c.Difference + half}
+}
+
+// quantileOfT is Student's, or the normal one for 0 degrees of freedom.
+func quantileOfT(p float64, df int) float64 {
+	if df <= 0 {
+		return distuv.UnitNormal.Quantile(p)
+	}
+	return student(df).Quantile(p)
+}
+
+// Detectable is the smallest difference that data like these would have shown, at this level, in `power` of the cases; +Inf where
+// there are no repeats to show anything.
+func (c Contrast) Detectable(level, power float64) float64 {
+	if c.DF <= 0 {
+		return math.Inf(1)
+	}
+	return (quantileOfT(1-level/2, c.DF) + quantileOfT(power, c.DF)) * c.SE
+}
+
+// mostRepeats is where RepeatsFor gives up.
+const mostRepeats = 1000
+
+// RepeatsFor is how many repeats each side needs for a difference to show, at this level, in `power` of the cases, when repeats
+// have this standard deviation; 0 where a thousand would not do.
+func RepeatsFor(difference, spread, level, power float64) int {
+	for n := 2; n <= mostRepeats; n++ {
+		c := Contrast{DF: 2*n - 2, SE: spread * math.Sqrt(2/float64(n))}
+		if c.Detectable(level, power) <= difference {
+			return n
+		}
+	}
+	return 0
+}
+
+// redraws is how often BlockVariance redraws: a standard error is within 5 % then, four times out of five.
+const redraws = 300
+
+// leastBlocks are what a redraw needs to mean anything.
+const leastBlocks = 5
+
+// BlockVariance is the variance of a statistic of one repeat over redrawn samples. values are in the order in which they were
+// measured, and blocks of successive ones are redrawn whole, since requests that met in a batch are slow together: H. Künsch,
+// Annals of Statistics 17, 1989; the blocks do not overlap, and have the cube root of the sample's size. of gets the values in
+// ascending order with how often each was drawn. It is 0, not known, for fewer than five blocks.
+func BlockVariance(values []float64, of func(Weighted) float64, r *rand.Rand) float64 {
+	length := int(math.Ceil(math.Cbrt(float64(len(values)))))
+	blocks := 0
+	if length > 0 {
+		blocks = len(values) / length
+	}
+	if blocks < leastBlocks {
+		return 0
+	}
+	w := newWeighted(values, length, blocks)
+	drawn := make([]float64, 0, redraws)
+	for range redraws {
+		w.redraw(r)
+		if x := of(*w); !math.IsNaN(x) && !math.IsInf(x, 0) {
+			drawn = append(drawn, x)
+		}
+	}
+	if len(drawn) < redraws/2 {
+		return 0
+	}
+	slices.Sort(drawn)
+	_, std := meanStd(ascending(drawn))
+	return std * std
+}
+
+// Weighted is a sample in which values come several times, or not at all.
+type Weighted struct {
+	sorted []float64
+	block  []int // of each value
+	drawn  []int // how often each block was
+	n      int   // values, with how often each was drawn
+	sizes  []int
+}
+
+func newWeighted(values []float64, length, blocks int) *Weighted {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case values[a] < values[b]:
+			return -1
+		case values[a] > values[b]:
+			return 1
+		}
+		return 0
+	})
+	w := &Weighted{drawn: make([]int, blocks), sizes: make([]int, blocks)}
+	for _, i := range order {
+		b := min(i/length, blocks-1) // the last one takes the rest
+		w.sorted, w.block = append(w.sorted, values[i]), append(w.block, b)
+		w.sizes[b]++
+	}
+	return w
+}
+
+func (w *Weighted) redraw(r *rand.Rand) {
+	clear(w.drawn)
+	w.n = 0
+	for range w.drawn {
+		b := r.IntN(len(w.drawn))
+		w.drawn[b]++
+		w.n += w.sizes[b]
+	}
+}
+
+// Quantile is that of type 7.
+func (w Weighted) Quantile(p float64) float64 {
+	rank := float64(w.n-1) * p
+	below := int(rank)
+	seen, lower := 0, math.NaN()
+	for i, x := range w.sorted {
+		if seen += w.drawn[w.block[i]]; seen <= below {
+			continue
+		}
+		if math.IsNaN(lower) {
+			lower = x
+		}
+		if seen > below+1 || rank == float64(below) {
+			return lerp(lower, x, rank-float64(below))
+		}
+	}
+	return lower
+}
+
+// Mean of the sample.
+func (w Weighted) Mean() float64 {
+	sum := 0.0
+	for i, x := range w.sorted {
+		sum += x * float64(w.drawn[w.block[i]])
+	}
+	return sum / float64(w.n)
+}

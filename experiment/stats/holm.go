@@ -1,0 +1,27 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Holm adjusts the p-values of a family of tests, so that the chance of even one false alarm among all of them stays below the
+// level that each is then held to: S. Holm, Scandinavian Journal of Statistics 6, 1979. A NaN is a test that could not be made; it
+// stays NaN and is not of the family. The order is that of p.
+func Holm(p []float64) []float64 {
+	adjusted := slices.Clone(p)
+	var order []int
+	for i, x := range p {
+		if !math.IsNaN(x) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	least := 0.0
+	for k, i := range order {
+		least = max(least, min(1, float64(len(order)-k)*p[i]))
+		adjusted[i] = least
+	}
+	return adjusted
+}
