@@ -30,6 +30,7 @@ type Matrix struct {
 
 	Target   experiment.Target   `toml:"target"`
 	Contract experiment.Contract `toml:"contract"`
+	Gate     experiment.Gate     `toml:"gate"` // for bench compare, which reads it from the text
 
 	Points []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
 }
@@ -104,7 +105,6 @@ func (r *reader) under(table string) func(key, text, hint string) {
 var later = map[string]string{
 	"server":    "start the server yourself, and give its endpoint in [target]",
 	"telemetry": "remove the table: this version takes no samples of the server or the GPU",
-	"gate":      "remove the table: this version has no gate",
 }
 
 func (r *reader) read(ext []Extension) {
