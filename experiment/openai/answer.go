@@ -71,6 +71,7 @@ func (x *exchange) data(data []byte, a arrival) (last, ok bool) {
 		return true, true
 	}
 	x.note(&c)
+	x.keep(&c)
 	if c.bears {
 		n := x.count(&c)
 		x.tokens += n
@@ -115,6 +116,14 @@ func (x *exchange) note(c *chunk) {
 	}
 }
 
+// keep adds to the answer, where it is wanted.
+func (x *exchange) keep(c *chunk) {
+	if a := &x.result.Answer; x.call.Keep {
+		a.Text = append(a.Text, c.said...)
+		a.IDs = append(a.IDs, c.listed...)
+	}
+}
+
 // document judges an answer in one piece; err is how its body ended.
 func (x *exchange) document(err error) {
 	if err != io.EOF {
@@ -139,6 +148,7 @@ func (x *exchange) document(err error) {
 		x.result.Last = x.since(x.bodyAt.at)
 		x.result.stamped(x.bodyAt)
 		x.note(&c)
+		x.keep(&c)
 		if c.bears {
 			x.tokens = max(1, c.ids)
 		}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Prompt is what a request asks: exactly one of the two is set.
@@ -94,7 +93,27 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	if chat && prompt.IDs != nil {
 		return nil
 	}
-	dst = append(slices.Grow(dst, len(e.head)+len(prompt.Text)+7*len(prompt.IDs)+80), e.head...)
+	dst = e.begin(slices.Grow(dst, len(e.head)+len(prompt.Text)+7*len(prompt.IDs)+80), output)
+	switch {
+	case chat:
+		dst = append(append(dst, keyMessages...), '[')
+		return append(appendMessage(dst, prompt.Text), "]}"...)
+	case prompt.IDs != nil:
+		dst = append(append(dst, keyPrompt...), '[')
+		return append(appendIDs(dst, prompt.IDs), "]}"...)
+	}
+	return append(appendString(append(dst, keyPrompt...), prompt.Text), '}')
+}
+
+// The keys of the prompt, which is a body's last field.
+const (
+	keyMessages = `,"messages":`
+	keyPrompt   = `,"prompt":`
+)
+
+// begin appends a body up to its prompt.
+func (e *Encoder) begin(dst []byte, output int) []byte {
+	dst = append(dst, e.head...)
 	if output <= 0 {
 		output = e.params.Output
 	}
@@ -104,59 +123,16 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 			dst = strconv.AppendInt(dst, int64(output), 10)
 		}
 	}
-	switch {
-	case chat:
-		dst = appendString(append(dst, `,"messages":[{"role":"user","content":`...), prompt.Text)
-		dst = append(dst, "}]"...)
-	case prompt.IDs != nil:
-		dst = appendIDs(append(dst, `,"prompt":`...), prompt.IDs)
-	default:
-		dst = appendString(append(dst, `,"prompt":`...), prompt.Text)
-	}
-	return append(dst, '}')
+	return dst
 }
 
+// appendIDs appends the items of a list.
 func appendIDs(dst []byte, ids []int32) []byte {
-	dst = append(dst, '[')
-	for i, id := range ids {
-		if i > 0 {
+	for _, id := range ids {
+		if c := dst[len(dst)-1]; c != '[' {
 			dst = append(dst, ',')
 		}
 		dst = strconv.AppendInt(dst, int64(id), 10)
 	}
-	return append(dst, ']')
-}
-
-// appendString appends a JSON string; bytes that are no UTF-8 become U+FFFD, as encoding/json does it.
-func appendString(dst []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		size := 1
-		if c >= utf8.RuneSelf {
-			var r rune
-			if r, size = utf8.DecodeRuneInString(text[i:]); r != utf8.RuneError || size > 1 {
-				i += size
-				continue
-			}
-		}
-		dst = append(dst, text[from:i]...)
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			dst = append(dst, "\uFFFD"...)
-		}
-		i += size
-		from = i
-	}
-	return append(append(dst, text[from:]...), '"')
+	return dst
 }

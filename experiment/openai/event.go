@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 )
 
 // chunk is what one event, or the document of an answer without streaming, says. Its byte slices may lie in the event.
 type chunk struct {
-	choices bool   // there is at least one choice
-	bears   bool   // text, reasoning, a tool call or token ids
-	ids     int    // token ids listed; 0: not listed
+	choices bool // there is at least one choice
+	bears   bool // text, reasoning, a tool call or token ids
+	ids     int  // token ids listed; 0: not listed
+	listed  []int32
+	said    []byte // the answer's text without the reasoning, tool calls included; as it stands inside of a JSON string
 	finish  []byte // the finish reason
 	id      []byte // the server's name for the request
 
@@ -61,27 +65,55 @@ func (c *chunk) choice(m map[string]any) {
 	if reason := str(m["finish_reason"]); reason != "" {
 		c.finish = []byte(reason)
 	}
-	c.ids += len(list(m["token_ids"]))
+	for _, id := range list(m["token_ids"]) {
+		c.ids++
+		if n, ok := count(id); ok && n <= maxID {
+			c.listed = append(c.listed, int32(n))
+		}
+	}
 	c.bears = c.bears || c.ids > 0 || str(m["text"]) != ""
+	c.say(inside(str(m["text"])))
 	for _, name := range []string{"delta", "message"} {
 		delta := object(m[name])
 		for _, key := range []string{"content", "reasoning", "reasoning_content"} {
 			c.bears = c.bears || str(delta[key]) != "" || len(list(delta[key])) > 0
 		}
+		c.say(inside(str(delta["content"])))
 		calls := []any{map[string]any{"function": delta["function_call"]}}
 		for _, call := range append(calls, list(delta["tool_calls"])...) {
 			function := object(object(call)["function"])
 			c.bears = c.bears || str(function["name"]) != "" || str(function["arguments"]) != ""
+			c.say(inside(str(function["name"])))
+			c.say(inside(str(function["arguments"])))
 		}
 	}
+}
+
+// say adds a text to what is said; nearly always there is but one.
+func (c *chunk) say(text []byte) {
+	switch {
+	case len(text) == 0:
+	case len(c.said) == 0:
+		c.said = text
+	default:
+		c.said = slices.Concat(c.said, text)
+	}
+}
+
+// inside is a text as it stands between the quotes of a JSON string.
+func inside(text string) []byte {
+	quoted := appendString(nil, text)
+	return quoted[1 : len(quoted)-1]
 }
 
 func str(v any) string            { s, _ := v.(string); return s }
 func list(v any) []any            { l, _ := v.([]any); return l }
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
-// maxCount bounds a token count that is believed.
-const maxCount = 1e15
+const (
+	maxCount = 1e15          // of tokens that is believed
+	maxID    = math.MaxInt32 // of a token
+)
 
 // count reads a number of tokens; 12.0 is one, a fraction or a negative number is not.
 func count(v any) (int, bool) {

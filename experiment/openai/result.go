@@ -41,6 +41,7 @@ type Call struct {
 	RequestID string    // sent as X-Request-Id; empty: none
 	Fresh     bool      // over a connection of its own, which is closed behind it
 	Forced    int       // tokens that the server was made to write; fewer are Short. 0: it may stop when it likes
+	Keep      bool      // the result is to have the answer
 }
 
 // Result is what became of one request. All times count from Call.Epoch and are Never where the thing did not happen;
@@ -70,6 +71,7 @@ type Result struct {
 	Error    string // why it failed: one line of at most 500 bytes, without secrets; empty for OK and Short
 	Status   int    // HTTP status; 0: no answer
 	Finish   string // the finish reason; empty: none came
+	Answer   Answer // what the server said; empty without Call.Keep
 	ServerID string // the server's name for the request
 
 	KernelStamps int           // arrivals (token-bearing events, or a document's end) stamped by the kernel
@@ -83,12 +85,19 @@ type Result struct {
 	Setup   Setup         // the same part by part, as far as it is known; zero when reused
 }
 
+// Answer is what the server said, without its reasoning, in the form in which it is sent back as part of a conversation.
+type Answer struct {
+	Text []byte  // text, content and tool calls in their order, as they stand inside of a JSON string
+	IDs  []int32 // the tokens, where the server lists them
+}
+
 // maxName bounds the server's texts that are kept, in bytes.
 const maxName = 200
 
 // reset makes the result that of a request of which nothing is known, and keeps the room of its gaps.
 func (r *Result) reset() {
-	*r = Result{Sent: Never, FirstEvent: Never, First: Never, Last: Never, End: Never, Connect: Never, Gaps: r.Gaps[:0]}
+	*r = Result{Sent: Never, FirstEvent: Never, First: Never, Last: Never, End: Never, Connect: Never, Gaps: r.Gaps[:0],
+		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0]}}
 }
 
 // token notes a token-bearing event of n tokens.

@@ -7,6 +7,7 @@ import "bytes"
 type shape struct {
 	head, tail     []byte // the event up to the text's opening quote, and from its closing quote on; empty: none learnt
 	idFrom, idUpTo int    // where the server's name for the request lies in head; both 0: behind the text, or nowhere
+	said           bool   // the text is part of what is said
 }
 
 // of reads an event of this shape: what it says but for its text is known.
@@ -19,6 +20,9 @@ func (s *shape) of(w *walker, data []byte) (chunk, bool) {
 		return chunk{}, false
 	}
 	c := chunk{choices: true, bears: w.i-1 > len(s.head)}
+	if s.said {
+		c.said = data[len(s.head) : w.i-1]
+	}
 	if s.idUpTo > 0 {
 		c.id = data[s.idFrom:s.idUpTo]
 	}
@@ -32,7 +36,7 @@ func (s *shape) learn(w *walker) {
 	if w.texts != 1 || c.ids > 0 || len(c.finish) > 0 || c.hasPrompt || c.hasOutput || c.hasCached {
 		return
 	}
-	s.idFrom, s.idUpTo = 0, 0
+	s.idFrom, s.idUpTo, s.said = 0, 0, w.said
 	if len(c.id) > 0 {
 		from := cap(w.b) - cap(c.id) // both end where the event's array does
 		if from >= w.textFrom {

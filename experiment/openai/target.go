@@ -46,8 +46,8 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 		bad("timeout", "is negative", `write a duration such as "10m"; without it a request may take 10 minutes`)
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.ExtraBody)) {
-		if slices.Contains(ownFields, key) {
-			bad("extra_body."+key, "is set by bench itself", "remove it; the model is target.model, streaming is a row's stream")
+		if problem := OwnField(key); problem != "" {
+			bad("extra_body."+key, problem, "remove it; the model is target.model, streaming is a row's stream")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
@@ -59,6 +59,14 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 
 // ownFields are the body's fields that no extra field may replace.
 var ownFields = []string{"prompt", "messages", "model", "stream"}
+
+// OwnField says why an extra field can't have that name; empty: it can.
+func OwnField(name string) string {
+	if slices.Contains(ownFields, name) {
+		return "is set by bench itself"
+	}
+	return ""
+}
 
 // headerProblem says why a request header can't be sent, without its value.
 func headerProblem(name, value string) string {

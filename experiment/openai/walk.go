@@ -8,8 +8,10 @@ type walker struct {
 	i int
 	c chunk
 
-	texts              int // strings of content so far
-	textFrom, textUpTo int // the last one's bytes, without its quotes
+	texts              int  // strings of content so far
+	textFrom, textUpTo int  // the last one's bytes, without its quotes
+	said               bool // and whether it is part of what is said
+	listed             []int32
 	shape              shape
 }
 
@@ -21,7 +23,7 @@ func (w *walker) read(data []byte) (chunk, bool) {
 	if c, ok := w.shape.of(w, data); ok {
 		return c, true
 	}
-	w.b, w.i, w.c, w.texts = data, 0, chunk{}, 0
+	w.b, w.i, w.c, w.texts, w.listed = data, 0, chunk{}, 0, w.listed[:0]
 	w.space()
 	ok := w.object((*walker).topField)
 	w.space()
@@ -69,7 +71,7 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 		}
 		return bit, w.null() || w.object((*walker).deltaField)
 	case "text":
-		return 4, w.content()
+		return 4, w.content(true)
 	case "finish_reason":
 		var reason []byte
 		ok := w.null() || w.text(&reason)
@@ -78,11 +80,8 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 		}
 		return 8, ok
 	case "token_ids":
-		ok := w.array(func(w *walker) bool {
-			w.c.ids++
-			w.c.bears = true
-			return w.skip(0)
-		})
+		ok := w.array((*walker).tokenID)
+		w.c.listed = w.listed
 		return 16, ok
 	}
 	return 0, w.skip(0)
@@ -91,11 +90,11 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 func (w *walker) deltaField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "content":
-		return 1, w.content()
+		return 1, w.content(true)
 	case "reasoning":
-		return 2, w.content()
+		return 2, w.content(false)
 	case "reasoning_content":
-		return 4, w.content()
+		return 4, w.content(false)
 	case "tool_calls":
 		return 8, w.array(func(w *walker) bool { return w.object((*walker).callField) })
 	case "function_call":
@@ -114,9 +113,9 @@ func (w *walker) callField(key []byte) (uint, bool) {
 func (w *walker) functionField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "name":
-		return 1, w.content()
+		return 1, w.content(true)
 	case "arguments":
-		return 2, w.content()
+		return 2, w.content(true)
 	}
 	return 0, w.skip(0)
 }
@@ -203,15 +202,32 @@ func (w *walker) array(item func(w *walker) bool) bool {
 	}
 }
 
-// content reads null or a string; one that is not empty bears a token.
-func (w *walker) content() bool {
+// content reads null or a string; one that is not empty bears a token. What is said is the answer, without the reasoning.
+func (w *walker) content(said bool) bool {
 	if w.null() {
 		return true
 	}
 	from := w.i
 	ok := w.str()
-	w.c.bears = w.c.bears || ok && w.i-from > 2
 	w.texts++
-	w.textFrom, w.textUpTo = from+1, w.i-1
+	w.textFrom, w.textUpTo, w.said = from+1, w.i-1, said
+	if ok && w.textFrom < w.textUpTo {
+		w.c.bears = true
+		if said {
+			w.c.say(w.b[w.textFrom:w.textUpTo])
+		}
+	}
 	return ok
+}
+
+// tokenID reads an item of a list of token ids.
+func (w *walker) tokenID() bool {
+	id, ok := 0, false
+	if !w.count(&id, &ok) || id > maxID {
+		return false
+	}
+	w.c.ids++
+	w.c.bears = true
+	w.listed = append(w.listed, int32(id))
+	return true
 }

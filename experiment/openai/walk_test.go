@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -83,6 +84,43 @@ func TestNoChunk(t *testing.T) {
 	}
 }
 
+// spoken is what a chunk says, as text, and the ids that it lists.
+func spoken(t *testing.T, c chunk) string {
+	t.Helper()
+	var text string
+	if err := json.Unmarshal([]byte(`"`+string(c.said)+`"`), &text); err != nil {
+		t.Fatalf("%q is not the inside of a string: %v", c.said, err)
+	}
+	return fmt.Sprint(text, c.listed)
+}
+
+// TestSaid: the answer of an event, without the reasoning, by both readers.
+func TestSaid(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"choices":[{"text":"a\u00e9\n\"b\""}]}`, "aé\n\"b\"[]"},
+		{`{"choices":[{"text":" a","token_ids":[17,2147483647]}]}`, " a[17 2147483647]"},
+		{`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, "[]"},
+		{`{"choices":[{"delta":{"content":"a","reasoning":"why"}}]}`, "a[]"},
+		{`{"choices":[{"delta":{"reasoning_content":"why"}}]}`, "[]"},
+		{`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"look","arguments":"{\"x\":"}}]}}]}`, `look{"x":[]`},
+		{`{"choices":[{"message":{"content":"a","function_call":{"name":"f","arguments":"1"}}}]}`, "af1[]"},
+		{`{"choices":[{"delta":{"content":[{"text":"part"}]}}]}`, "[]"},
+		{`{"choices":[{"token_ids":[4294967296,12.0,"x"]}]}`, "[12]"},
+		{`{"choices":[{"text":"a"}],"usage":{"completion_tokens":1.0}}`, "a[]"},
+	} {
+		slow, err := parse([]byte(c.in))
+		if err != nil || spoken(t, slow) != c.want {
+			t.Errorf("%s\nparse says %q, %v, want %q", c.in, spoken(t, slow), err, c.want)
+		}
+		var w walker
+		for range 2 { // the second time by its shape
+			if fast, ok := w.read([]byte(c.in)); ok && spoken(t, fast) != c.want {
+				t.Errorf("%s\nwalker says %q, want %q", c.in, spoken(t, fast), c.want)
+			}
+		}
+	}
+}
+
 // FuzzWalk: what the walker takes, parse takes too, and reads the same in it, whatever event it has read before.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
@@ -103,6 +141,9 @@ func FuzzWalk(f *testing.F) {
 		slow, err := parse(in)
 		if err != nil || describe(fast) != describe(slow) {
 			t.Errorf("%q\nwalker %s\nparse  %s, %v", in, describe(fast), describe(slow), err)
+		}
+		if w.texts < 2 && spoken(t, fast) != spoken(t, slow) { // of several, parse does not know the order
+			t.Errorf("%q\nwalker %q\nparse  %q", in, fast.said, slow.said)
 		}
 	})
 }
