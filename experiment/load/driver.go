@@ -24,21 +24,26 @@ const (
 type Job struct {
 	Request workload.Request
 	Phase   Phase
-	At      time.Duration // intended arrival: the schedule; in a closed loop, the moment the slot became free
+	At      time.Duration // intended arrival: the schedule; in a closed loop, the moment the slot became free; of a later turn, the end of the turn before and the think time
 	Ready   time.Duration // At, and a slot free under the cap
+	Input   int           // prompt tokens of a later turn, as the answers before it really were; 0 = the request's
 	Result  openai.Result
 }
 
 // Config is one row's load.
 type Config struct {
 	Load
-	Rate workload.Rate  // 0 = closed loop
+	Rate workload.Rate  // of arrivals: requests, or conversations; 0 = closed loop
 	Plan *workload.Plan // endless; used from one goroutine
 	// Encode makes the request's body. It is called from one goroutine, ahead of the request's time.
 	Encode func(*workload.Request) []byte
 	// Send makes the request, as far as that goes without waiting, and returns what does the rest and fills job.Result, its
 	// times counted from epoch. A context cancelled with openai.ErrUnfinished as its cause says that the row is over.
 	Send func(ctx context.Context, job *Job, body []byte, epoch time.Time) (finish func())
+	// Follow makes the next turn of a conversation (Request and Input) and its body, from a turn that ended well and was not
+	// the last, and from that one's body. It is called as soon as the turn has ended, on any number of goroutines. nil = there
+	// are no conversations.
+	Follow func(job *Job, body []byte) (next *Job, nextBody []byte)
 	// Each takes what became of a request, in the order of their ends, from one goroutine. Its error
 	// ends the run.
 	Each func(*Job) error
@@ -52,6 +57,7 @@ type Config struct {
 type Measured struct {
 	Epoch      time.Time
 	Start, End time.Duration
+	Cut        bool // the row's longest duration ended it
 }
 
 // ahead is how many bodies are encoded before their time: enough for a burst, bounded in memory.
@@ -71,25 +77,31 @@ type driver struct {
 	done   chan *Job
 	sends  sync.WaitGroup
 
-	// Of the dispatcher alone; in a closed loop, of the slot that has the turn:
-	turn   chan struct{}
+	mu     sync.Mutex // is never held by one who waits
 	window window
-	freed  time.Duration // the latest time at which a slot became free
+	cut    bool
+	queue  []waiting // conversations of an open loop that wait for a slot, the first to arrive first
 
+	turn  chan struct{} // of a closed loop's slots, to take a request
+	freed time.Duration // of the slot that has the turn: the latest time at which one became free
+
+	open        context.Context // ends when the window is closed, and with the dispatching
+	shut        context.CancelFunc
 	halt        context.CancelCauseFunc // ends the dispatching; openai.ErrUnfinished: because the row is over
-	outstanding atomic.Int64            // requests of the window that are not over, and 1 for the window itself
+	outstanding atomic.Int64            // requests that hold the row open and are not over, and 1 for the window itself
 	lastEnd     atomic.Int64            // of the window's requests so far
+	failing     atomic.Int64            // failures since the last success
 }
 
 // Run drives the load until the window and its last request have ended, or its grace period, and
 // then cancels what is left in flight. It returns the window's bounds; the error is ctx's, or
-// Each's. A closed loop that counts requests has no end but its requests' own: Send must bound them.
+// Each's. A closed loop that counts requests has no end but its requests' own, and MaxDuration.
 func Run(ctx context.Context, c Config) (Measured, error) {
 	if c.Wait == nil {
 		c.Wait = waitUntil
 	}
 	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024), turn: make(chan struct{}, 1)}
-	d.window = window{Load: c.Load, rate: c.Rate}
+	d.window = window{Load: c.Load, rate: c.Rate, follows: c.Follow != nil}
 	if c.Rate > 0 && c.Concurrency > 0 {
 		d.free = make(chan time.Duration, c.Concurrency)
 		for range c.Concurrency {
@@ -124,11 +136,18 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 		}
 	}
 	helpers.Wait()
-	measured := Measured{Epoch: d.epoch, Start: d.window.start, End: d.window.bound(time.Duration(d.lastEnd.Load()))}
 	if failed != nil {
-		return measured, failed
+		return d.measured(), failed
 	}
-	return measured, ctx.Err()
+	return d.measured(), ctx.Err()
+}
+
+func (d *driver) measured() Measured {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := Measured{Epoch: d.epoch, Cut: d.cut}
+	m.Start, m.End = d.window.bounds(time.Duration(d.lastEnd.Load()))
+	return m
 }
 
 // encode keeps the bodies ahead of the dispatcher, and closes full when it has got ahead once.
@@ -149,84 +168,6 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 	}
 }
 
-// dispatch sends each request at its time until the row is over, and then ends what is in flight.
-func (d *driver) dispatch(ctx, killCtx context.Context, kill context.CancelCauseFunc, scheduled time.Duration) {
-	loop, halt := context.WithCancelCause(ctx)
-	defer halt(nil)
-	d.halt = halt
-	grace := time.AfterFunc(forever, func() { halt(openai.ErrUnfinished) })
-	defer grace.Stop()
-	d.window.arm = func(end time.Duration) { grace.Reset(time.Until(d.epoch.Add(end)) + d.GraceTime()) }
-	if d.Rate > 0 && !d.Rate.IsInf() {
-		d.window.arm(scheduled)
-	}
-	d.window.open()
-	if d.Rate == 0 {
-		for range d.Concurrency {
-			d.sends.Go(func() { d.slot(loop, killCtx) })
-		}
-	} else {
-		d.sendAll(loop, ctx, killCtx)
-	}
-	d.finish(loop, kill)
-}
-
-// slot is one of a closed loop: it sends a request, and when that is over the next. It does not ask the dispatcher: to
-// wake another goroutine for each request would be the client's own delay, inside of every latency.
-func (d *driver) slot(loop, killCtx context.Context) {
-	for freed := time.Duration(0); ; {
-		job, body, ok := d.take(loop, freed)
-		if !ok {
-			return
-		}
-		freed = d.end(job, d.Send(killCtx, job, body, d.epoch))
-	}
-}
-
-// take gives the plan's next request to a slot that became free at freed; false when the row is over.
-func (d *driver) take(ctx context.Context, freed time.Duration) (*Job, []byte, bool) {
-	select {
-	case d.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, false
-	}
-	defer func() { <-d.turn }()
-	p, ok := d.next(ctx)
-	if !ok || ctx.Err() != nil {
-		return nil, nil, false
-	}
-	d.freed = max(d.freed, freed) // two slots may come in the other order: arrivals never go back
-	job := &Job{Request: p.request, At: d.freed, Ready: d.freed}
-	d.place(ctx, job)
-	return job, p.body, ctx.Err() == nil
-}
-
-// sendAll takes the requests of an open loop one by one, until loop ends or the last has been sent.
-func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
-	defer lockThread()()
-	for {
-		p, ok := d.next(loop)
-		if !ok && isOver(loop) {
-			p, ok = d.next(ctx) // no request of the window is forgotten, not the one at hand either
-		}
-		if !ok {
-			return
-		}
-		job := &Job{Request: p.request}
-		if !d.admit(loop, job) {
-			d.abandon(loop, ctx, job)
-			return
-		}
-		finish := d.Send(killCtx, job, p.body, d.epoch) // here, and not by a goroutine that has to be woken first
-		d.sends.Go(func() {
-			ended := d.end(job, finish)
-			if d.free != nil {
-				d.free <- ended
-			}
-		})
-	}
-}
-
 func (d *driver) next(ctx context.Context) (prepared, bool) {
 	select {
 	case p := <-d.bodies:
@@ -236,80 +177,133 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 	}
 }
 
-// admit waits until the request may go; false when the dispatching is over.
-func (d *driver) admit(ctx context.Context, job *Job) bool {
-	job.At = job.Request.At
-	d.place(ctx, job)
-	if job.Phase == Cooldown && d.Rate.IsInf() {
-		return false // all are sent: no load goes on behind them
-	}
-	d.Wait(ctx, d.epoch.Add(job.At))
-	job.Ready = job.At
-	if d.free != nil {
-		select {
-		case freed := <-d.free:
-			job.Ready = max(job.At, freed)
-		case <-ctx.Done():
-			return false
+// dispatch sends each request at its time until the row is over, and then ends what is in flight.
+func (d *driver) dispatch(ctx, killCtx context.Context, kill context.CancelCauseFunc, scheduled time.Duration) {
+	loop, halt := context.WithCancelCause(ctx)
+	defer halt(nil)
+	d.halt = halt
+	d.open, d.shut = context.WithCancel(loop)
+	defer d.shut()
+	defer d.timers(scheduled)()
+	switch {
+	case d.Rate == 0:
+		for range d.Concurrency {
+			d.sends.Go(func() { d.slot(loop, killCtx) })
 		}
+	case d.Follow == nil:
+		d.sendAll(loop, ctx, killCtx)
+	default:
+		d.receive(loop, ctx, killCtx)
 	}
-	return ctx.Err() == nil
+	d.finish(loop, kill)
+}
+
+// timers begins the row: from here on its end is a matter of time, where it is one. The returned
+// function stops them.
+func (d *driver) timers(scheduled time.Duration) (stop func()) {
+	grace := time.AfterFunc(forever, func() { d.halt(openai.ErrUnfinished) })
+	latch := time.AfterFunc(forever, d.latch)
+	cut := time.AfterFunc(forever, d.cutOff)
+	until := func(end time.Duration) time.Duration { return time.Until(d.epoch.Add(end)) }
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.window.arm = func(end time.Duration) { grace.Reset(until(end) + d.GraceTime()) }
+	d.window.latch = func(end time.Duration) { latch.Reset(until(end)) }
+	if scheduled < forever {
+		d.window.arm(scheduled)
+	}
+	if d.MaxDuration > 0 {
+		cut.Reset(until(time.Duration(d.MaxDuration)))
+	}
+	d.window.open()
+	return func() {
+		grace.Stop()
+		latch.Stop()
+		cut.Stop()
+	}
+}
+
+// latch closes a window whose time is over, if no request behind it has.
+func (d *driver) latch() {
+	d.mu.Lock()
+	closes := !d.window.closed
+	if closes {
+		d.window.close(forever)
+	}
+	d.mu.Unlock()
+	if closes {
+		d.closed()
+	}
+}
+
+// cutOff ends a row that has taken as long as it may.
+func (d *driver) cutOff() {
+	d.mu.Lock()
+	d.cut = true
+	d.mu.Unlock()
+	d.halt(openai.ErrUnfinished)
 }
 
 // place gives the request its phase. The first one behind the window ends it, but not before its
 // time: what the warm-up's requests still do in it counts too.
 func (d *driver) place(ctx context.Context, job *Job) {
-	closed := d.window.closed
-	job.Phase = d.window.place(job.Request.Index, job.At)
-	if job.Phase == Window {
+	d.mu.Lock()
+	open := !d.window.closed
+	job.Phase = d.window.place(job.At)
+	if d.holds(job) {
 		d.outstanding.Add(1)
-		if d.window.complete() {
-			d.window.completed(time.Since(d.epoch))
-		}
 	}
-	if d.window.closed && !closed {
-		d.Wait(ctx, d.epoch.Add(d.window.end))
-		d.release()
+	if job.Phase == Window && d.window.complete() {
+		d.window.completed(time.Since(d.epoch))
+	}
+	closes, end := open && d.window.closed, d.window.end
+	d.mu.Unlock()
+	if closes {
+		d.Wait(ctx, d.epoch.Add(end))
+		d.closed()
 	}
 }
 
-// release ends the dispatching when nothing of the window is left.
+// closed tells that the window's end has come.
+func (d *driver) closed() {
+	d.shut()
+	d.release()
+}
+
+// holds says that the row is not over before the request is: one of the window or, since its
+// conversation may have a turn in the window, one of the warm-up.
+func (d *driver) holds(job *Job) bool {
+	return job.Phase == Window || job.Phase == Warmup && d.Follow != nil
+}
+
+// release ends the dispatching when nothing is left that holds the row open.
 func (d *driver) release() {
 	if d.outstanding.Add(-1) == 0 {
 		d.halt(openai.ErrUnfinished)
 	}
 }
 
-// abandon accounts for the arrivals of the window, from this one on, that were never sent when the
-// grace period ended: they are unfinished, not forgotten. After an interruption nothing is counted.
-func (d *driver) abandon(loop, ctx context.Context, job *Job) {
-	for isOver(loop) && job.Phase != Cooldown {
-		job.Ready = openai.Never
-		job.Result = openai.Result{Outcome: openai.Unfinished, Error: "not sent before the end of the grace period",
-			Sent: openai.Never, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never}
-		d.done <- job
-		p, ok := d.next(ctx)
-		if !ok {
-			return
-		}
-		job = &Job{Request: p.request, At: p.request.At}
-		d.place(loop, job)
-	}
-}
-
 // isOver says that the row came to its end, and was not interrupted.
 func isOver(loop context.Context) bool { return context.Cause(loop) == openai.ErrUnfinished }
 
-// end waits for the end of a request, and returns when it was over.
-func (d *driver) end(job *Job, finish func()) (ended time.Duration) {
-	finish()
-	ended = time.Since(d.epoch)
-	if job.Phase == Window {
-		raise(&d.lastEnd, int64(ended))
-		d.release()
+// goes says that the row is not over. A request of the window that was to be sent just when its row
+// came to its end is not forgotten.
+func (d *driver) goes(loop context.Context, job *Job) bool {
+	if loop.Err() == nil {
+		return true
 	}
+	if isOver(loop) && job.Phase == Window {
+		d.unsent(job)
+	}
+	return false
+}
+
+// unsent accounts for a request of the window that was never sent.
+func (d *driver) unsent(job *Job) {
+	job.Ready = openai.Never
+	job.Result = openai.Result{Outcome: openai.Unfinished, Error: "not sent before the end of the row",
+		Sent: openai.Never, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never}
 	d.done <- job
-	return ended
 }
 
 // finish waits for the end of the row, then ends what is left in flight, and waits for that.
@@ -332,9 +326,4 @@ func (d *driver) finish(loop context.Context, kill context.CancelCauseFunc) {
 		kill(context.Canceled)
 	}
 	<-idle
-}
-
-func raise(a *atomic.Int64, v int64) {
-	for old := a.Load(); v > old && !a.CompareAndSwap(old, v); old = a.Load() {
-	}
 }

@@ -13,11 +13,13 @@ import (
 
 // Load is what a row says of its phases and slots.
 type Load struct {
-	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"` // slots: of the closed loop, or the cap of an open one; 0 = no cap
-	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`            // never counted; zero = none
-	Duration    Span   `toml:"duration" json:"duration_s,omitempty"`     // of the window; 0 = until requests
-	Requests    int    `toml:"requests" json:"requests,omitempty"`       // of the window; 0 = until duration; both: whichever comes first
-	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`           // how long the window's last requests may take after its end; 0 = DefaultGrace
+	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`     // slots: of the closed loop, or the cap of an open one; 0 = no cap
+	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`                // never counted; zero = none
+	Duration    Span   `toml:"duration" json:"duration_s,omitempty"`         // of the window; 0 = until requests
+	Requests    int    `toml:"requests" json:"requests,omitempty"`           // of the window; 0 = until duration; both: whichever comes first
+	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // how long the window's last requests may take after its end; 0 = DefaultGrace
+	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row: then the window closes, and what is in flight is unfinished; 0 = no bound
+	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // how long a slot leaves the server alone before each request; 0 = not at all
 }
 
 // DefaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
@@ -97,6 +99,10 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if l.Duration == 0 && l.Requests == 0 {
 		bad("", "neither duration nor requests", `write duration = "60s" or requests = 1000`)
 	}
+	if least := l.Warmup.Time + l.Duration; l.MaxDuration > 0 && l.MaxDuration < least {
+		bad("max_duration", fmt.Sprintf("max_duration %v ends the row before its warm-up and window of %v", time.Duration(l.MaxDuration), time.Duration(least)),
+			fmt.Sprintf("write max_duration = %q, or leave it out", time.Duration(2*least)))
+	}
 	if !all {
 		return
 	}
@@ -120,6 +126,17 @@ func (l Load) GraceTime() time.Duration {
 // Expected is how long warm-up and window take, from what is stated and the rate (requests per
 // second, 0 = closed loop); known is false where that depends on how fast the server answers.
 func (l Load) Expected(rate float64) (d time.Duration, known bool) {
+	d, known = l.expected(rate)
+	if l.MaxDuration > 0 {
+		d = min(d, time.Duration(l.MaxDuration))
+	}
+	return d, known
+}
+
+func (l Load) expected(rate float64) (d time.Duration, known bool) {
+	if l.Idle > 0 {
+		return time.Duration(l.Warmup.Requests+l.Requests) * time.Duration(l.Idle), l.Requests > 0
+	}
 	window := time.Duration(l.Duration)
 	unknown := rate == 0 || math.IsInf(rate, 1)
 	if l.Requests > 0 {

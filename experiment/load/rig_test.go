@@ -22,6 +22,7 @@ const (
 // rig is a server in virtual time, and what it saw.
 type rig struct {
 	service func(*Job) time.Duration
+	fails   func(*Job) bool // nil = none
 
 	mu       sync.Mutex
 	inFlight int
@@ -43,6 +44,9 @@ func (r *rig) send(ctx context.Context, job *Job, body []byte, epoch time.Time) 
 	r.mu.Unlock()
 	job.Result.Sent = time.Since(epoch)
 	job.Result.Outcome = openai.OK
+	if r.fails != nil && r.fails(job) {
+		job.Result.Outcome = openai.Status
+	}
 	var answer <-chan time.Time
 	if d := r.service(job); d != never {
 		answer = time.After(d)
@@ -71,9 +75,23 @@ func (r *rig) run(ctx context.Context, l Load, w workload.Workload) (Measured, e
 		panic("the rig's requests are of one length")
 	}
 	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
+	plan := workload.NewPlan(w, 1, "rig")
+	var follow func(job *Job, body []byte) (*Job, []byte)
+	if w.Session != nil {
+		follow = func(job *Job, body []byte) (*Job, []byte) {
+			if string(body) != string([]byte{byte(job.Request.Index)}) {
+				panic("the body is another turn's")
+			}
+			next, ok := plan.Following(&job.Request)
+			if !ok {
+				panic("there is no further turn")
+			}
+			return &Job{Request: next}, []byte{byte(next.Index)}
+		}
+	}
 	began := time.Now()
 	m, err := Run(ctx, Config{
-		Load: l, Rate: w.Rate, Plan: workload.NewPlan(w, 1, "rig"), Drain: 5 * sec,
+		Load: l, Rate: w.Rate, Plan: plan, Drain: 5 * sec, Follow: follow,
 		Encode: func(q *workload.Request) []byte {
 			if r.encode != nil {
 				r.encode(q.Index)

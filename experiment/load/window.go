@@ -13,11 +13,15 @@ const forever = time.Duration(1 << 62)
 type window struct {
 	Load
 	rate       workload.Rate
+	follows    bool                    // there are conversations: when their turns arrive, the answers decide
 	arm        func(end time.Duration) // sets the grace period to follow that moment
+	latch      func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
 	started    bool                    // start is known
-	closed     bool                    // no further request belongs to it
+	closed     bool                    // end is known: the window ends there at the latest
 	start, end time.Duration
-	counted    int // its requests so far
+	placed     int           // requests so far, of every phase
+	counted    int           // its requests so far
+	last       time.Duration // the latest intended arrival of them
 }
 
 // open begins the row.
@@ -27,38 +31,56 @@ func (w *window) open() {
 	}
 }
 
-// begin fixes the window's start, and the grace period where its end is a matter of time.
+// begin fixes the window's start and, where its end is a matter of time that no schedule tells, what
+// follows from that.
 func (w *window) begin(at time.Duration) {
 	w.started, w.start = true, at
-	if w.rate == 0 && w.Duration > 0 {
+	if w.Duration == 0 {
+		return
+	}
+	if w.rate == 0 || w.follows {
 		w.arm(w.latest())
 	}
-}
-
-// latest is the end that the duration sets.
-func (w *window) latest() time.Duration {
-	if w.Duration == 0 || w.rate.IsInf() {
-		return forever
+	if w.follows {
+		w.latch(w.latest())
 	}
-	return w.start + time.Duration(w.Duration)
 }
 
-// place gives the phase of the next request, and closes the window when it lies behind it.
-func (w *window) place(index int, at time.Duration) Phase {
-	if !w.started && index >= w.Warmup.Requests {
+// latest is the last moment at which the window can end: by its duration, or with the row's.
+func (w *window) latest() time.Duration {
+	end := forever
+	if w.Duration > 0 && !w.rate.IsInf() {
+		end = w.start + time.Duration(w.Duration)
+	}
+	if w.MaxDuration > 0 {
+		end = min(end, time.Duration(w.MaxDuration))
+	}
+	return end
+}
+
+// place gives the phase of the next request, and closes the window when it lies behind it. Without
+// conversations requests come in the order of their intended arrivals; turns of conversations that are
+// due at nearly the same moment may come in another.
+func (w *window) place(at time.Duration) Phase {
+	if !w.started && w.placed >= w.Warmup.Requests {
 		w.begin(at)
 	}
+	w.placed++
 	switch {
 	case !w.started || at < w.start:
 		return Warmup
-	case !w.closed && !w.complete() && at < w.latest():
+	case !w.complete() && at < w.latest():
 		w.counted++
+		w.last = max(w.last, at)
 		return Window
 	case !w.closed:
-		w.closed, w.end = true, min(at, w.latest())
+		w.close(max(at, w.last))
 	}
 	return Cooldown
 }
+
+// close ends the window, at the given moment or at its latest.
+func (w *window) close(at time.Duration) { w.closed, w.end = true, min(at, w.latest()) }
 
 // complete says that the window has the requests that it should have.
 func (w *window) complete() bool { return w.Requests > 0 && w.counted >= w.Requests }
@@ -66,40 +88,44 @@ func (w *window) complete() bool { return w.Requests > 0 && w.counted >= w.Reque
 // completed sets the grace period where the requests end the window, and not the schedule. When all
 // are sent at once, how long they take is what is measured: only a stated grace period bounds that.
 func (w *window) completed(now time.Duration) {
-	if w.rate == 0 || w.rate.IsInf() && w.Grace > 0 {
+	if w.rate == 0 || w.follows || w.rate.IsInf() && w.Grace > 0 {
 		w.arm(now)
 	}
 }
 
-// bound is the window's end: the arrival behind it or its duration; failing both (all arrived at
-// once, or the grace period was over before another slot was free) the end of its last request.
-func (w *window) bound(lastEnd time.Duration) time.Duration {
+// bounds are the window's start and end. It ends at the arrival behind it or by its duration; failing
+// both (all arrived at once, or the grace period was over before another slot was free) at the end of
+// its last request. A window that never began is empty.
+func (w *window) bounds(lastEnd time.Duration) (start, end time.Duration) {
 	switch {
+	case !w.started:
+		return time.Duration(w.MaxDuration), time.Duration(w.MaxDuration)
 	case w.closed && w.end > w.start:
-		return w.end
+		return w.start, w.end
 	case w.complete():
-		return min(lastEnd, w.latest())
+		return w.start, min(lastEnd, w.latest())
 	}
-	return w.latest()
+	return w.start, w.latest()
 }
 
 // scheduledEnd is the last moment of an open loop's window by its schedule, whatever the server
 // does; it walks the plan's arrivals only as far as requests are counted.
 func (c *Config) scheduledEnd() time.Duration {
-	if c.Rate == 0 || c.Rate.IsInf() || c.Duration == 0 && c.Requests == 0 {
+	if !c.scheduled() || c.Duration == 0 && c.Requests == 0 {
 		return forever
 	}
 	w := window{Load: c.Load, rate: c.Rate}
 	w.open()
-	i := 0
 	for at := range c.Plan.Arrivals {
-		if phase := w.place(i, at); phase == Cooldown || phase == Window && w.Requests == 0 {
+		if phase := w.place(at); phase == Cooldown || phase == Window && w.Requests == 0 {
 			break
 		}
-		i++
 	}
 	if w.closed {
 		return w.end
 	}
 	return w.latest()
 }
+
+// scheduled says that every arrival is known before the row begins.
+func (c *Config) scheduled() bool { return c.Rate > 0 && !c.Rate.IsInf() && c.Follow == nil }

@@ -1,0 +1,145 @@
+package load
+
+import "context"
+
+// sendAll takes the requests of an open loop one by one, until loop ends or the last has been sent.
+func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
+	defer lockThread()()
+	for {
+		p, ok := d.next(loop)
+		if !ok && isOver(loop) {
+			p, ok = d.next(ctx) // no request of the window is forgotten, not the one at hand either
+		}
+		if !ok {
+			return
+		}
+		job := &Job{Request: p.request}
+		if !d.admit(loop, job) {
+			d.abandon(loop, ctx, job)
+			return
+		}
+		finish := d.Send(killCtx, job, p.body, d.epoch) // here, and not by a goroutine that has to be woken first
+		d.sends.Go(func() {
+			freed := d.converse(loop, killCtx, job, p.body, finish)
+			if d.free != nil {
+				d.free <- freed
+			}
+		})
+	}
+}
+
+// admit waits until the request may go; false when the dispatching is over.
+func (d *driver) admit(ctx context.Context, job *Job) bool {
+	job.At = job.Request.At
+	d.place(ctx, job)
+	if job.Phase == Cooldown && d.Rate.IsInf() {
+		return false // all are sent: no load goes on behind them
+	}
+	d.Wait(ctx, d.epoch.Add(job.At))
+	job.Ready = job.At
+	if d.free != nil {
+		select {
+		case freed := <-d.free:
+			job.Ready = max(job.At, freed)
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// abandon accounts for the arrivals of the window, from this one on, that were never sent when the
+// row came to its end: they are unfinished, not forgotten. After an interruption nothing is counted.
+func (d *driver) abandon(loop, ctx context.Context, job *Job) {
+	for isOver(loop) && job.Phase != Cooldown {
+		d.unsent(job)
+		p, ok := d.next(ctx)
+		if !ok {
+			return
+		}
+		job = &Job{Request: p.request, At: p.request.At}
+		d.place(loop, job)
+	}
+}
+
+// waiting is a conversation that has arrived and has no slot.
+type waiting struct {
+	job  *Job
+	body []byte
+}
+
+// receive takes the conversations of an open loop as they arrive, until the row is over. Their phase is
+// a matter of the moment, since later turns arrive in between: none is looked at ahead of its time, and
+// one that has to wait for a slot does not keep the next.
+func (d *driver) receive(loop, ctx, killCtx context.Context) {
+	defer lockThread()()
+	for {
+		p, ok := d.next(loop)
+		if !ok && isOver(loop) {
+			p, ok = d.next(ctx)
+		}
+		if !ok {
+			break
+		}
+		job := &Job{Request: p.request, At: p.request.At, Ready: p.request.At}
+		d.Wait(loop, d.epoch.Add(job.At))
+		d.place(loop, job)
+		if loop.Err() != nil {
+			d.abandon(loop, ctx, job)
+			break
+		}
+		if d.enter(job, p.body) {
+			finish := d.Send(killCtx, job, p.body, d.epoch)
+			d.sends.Go(func() { d.serve(loop, killCtx, job, p.body, finish) })
+		}
+	}
+	d.mu.Lock()
+	left := d.queue
+	d.queue = nil
+	d.mu.Unlock()
+	for _, w := range left {
+		d.goes(loop, w.job)
+	}
+}
+
+// enter gives a slot to a conversation; under a cap it may have to queue for one.
+func (d *driver) enter(job *Job, body []byte) bool {
+	if d.free == nil {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case freed := <-d.free:
+		job.Ready = max(job.At, freed)
+		return true
+	default:
+		d.queue = append(d.queue, waiting{job, body})
+		return false
+	}
+}
+
+// serve holds a conversation that has been sent, and then in the same slot those that queue for one, first come first
+// served.
+func (d *driver) serve(loop, killCtx context.Context, job *Job, body []byte, finish func()) {
+	for {
+		freed := d.converse(loop, killCtx, job, body, finish)
+		if d.free == nil {
+			return
+		}
+		d.mu.Lock()
+		if len(d.queue) == 0 {
+			d.free <- freed // there is room: it is this slot's
+			d.mu.Unlock()
+			return
+		}
+		job, body = d.queue[0].job, d.queue[0].body
+		d.queue = d.queue[1:]
+		d.mu.Unlock()
+		job.Ready = max(job.At, freed)
+		if !d.goes(loop, job) {
+			return
+		}
+		finish = d.Send(killCtx, job, body, d.epoch)
+	}
+}
