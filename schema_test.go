@@ -63,7 +63,7 @@ var closed = map[string][]any{
 	"experiment.Attempt.ended":          {"", "done", "interrupted", "failed"},
 	"experiment.TargetInfo.api":         {"completions", "chat"},
 	"experiment.Row.schema":             {experiment.SchemaRow},
-	"experiment.Row.prompt_form":        {"token_ids", "text"},
+	"experiment.Row.prompt_form":        {"token_ids", "text", "mixed"},
 	"experiment.RowBound.tpot_place":    places,
 	"experiment.RowBound.ttft_place":    places,
 	"experiment.Clock.stamps":           {"kernel", "user", "mixed"},

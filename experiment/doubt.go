@@ -32,8 +32,8 @@ var noData = finding{}
 type evidence struct {
 	*Row
 	records []*Record
-	vocab   *workload.Vocabulary
-	primed  int // priming requests that failed
+	vocab   *workload.Vocabulary // of prompts; of several, the one with the largest overhead
+	primed  int                  // priming requests that failed
 
 	selftest *selftest.Result // of this machine; nil: none
 }
@@ -69,6 +69,9 @@ func (e *evidence) doubt() {
 	e.Validity = Validity{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {
 		f := c.make(e)
+		if e.Spec.Cold() && slices.Contains(needsLoad, c.code) {
+			f = noData
+		}
 		switch {
 		case !f.possible:
 			e.Validity.NotPossible = append(e.Validity.NotPossible, c.code)
@@ -95,6 +98,8 @@ func checkErrors(e *evidence) finding {
 func (e *evidence) checkOutcomes() finding {
 	q := e.Summary.Requests
 	switch {
+	case q.Planned == 0 && e.Window.Cut:
+		return failed("make max_duration longer, or the warm-up shorter", "no request fell into the window: max_duration ended the row")
 	case q.Planned == 0 && e.AllFailed():
 		return failed("look at the server's log; if it is only slow, make duration longer",
 			"no request fell into the window, and no token came: the %d of the warm-up had no answer", q.Warmup)
@@ -125,7 +130,9 @@ func (e *evidence) firstError() string {
 }
 
 func checkUnfinished(e *evidence) finding {
-	if n := e.Summary.Requests.Unfinished; n > 0 {
+	if n := e.Summary.Requests.Unfinished; n > 0 && e.Window.Cut {
+		return failed("make max_duration longer, or lower the load", "%d requests of the window were not over when max_duration ended the row; they count as failed", n)
+	} else if n > 0 {
 		return failed("lower the load, or give grace more time",
 			"%d requests of the window were not over %g s after its end; they count as failed", n, e.Spec.GraceTime().Seconds())
 	}
@@ -203,7 +210,7 @@ func checkConnections(e *evidence) finding {
 	if n == 0 {
 		return noData
 	}
-	if e.Spec.Connections == "new" { // that is what is measured
+	if e.Spec.Fresh() { // that is what is measured
 		return passed()
 	}
 	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
@@ -264,7 +271,7 @@ func checkConcurrency(e *evidence) finding {
 	if c.Max > n {
 		return failed("this is a defect of bench: report it with the request records", "%d requests were in flight, %d were asked for", c.Max, n)
 	}
-	if e.Spec.Rate == 0 && c.Mean < 0.9*float64(n) {
+	if e.Spec.Rate == 0 && !e.Spec.Converses() && c.Mean < 0.9*float64(n) { // users think between their turns
 		return failed("the client can't fill the slots: give it more cores, or make the answers longer",
 			"%.3g requests in flight on average, %d were asked for", c.Mean, n)
 	}
@@ -374,7 +381,7 @@ func checkPrefix(e *evidence) finding {
 	told, cached, possible := 0, 0, 0
 	warm := e.Spec.HasPrefix(workload.Warm)
 	for r := range completed(e.records) {
-		if r.CachedTokens == nil {
+		if r.CachedTokens == nil || r.later() { // a later turn is to find its conversation
 			continue
 		}
 		told++

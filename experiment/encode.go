@@ -14,6 +14,8 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	o.number("i", int64(r.I))
 	o.textIf("server_id", r.ServerID)
 	o.textIf("class", r.Class)
+	o.count("session", r.Session)
+	o.count("turn", r.Turn)
 	o.text("phase", r.Phase)
 	o.time("at_us", r.At)
 	o.time("ready_us", r.Ready)
@@ -40,6 +42,9 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 		o.number("status", int64(r.Status))
 	}
 	o.textIf("finish", r.Finish)
+	if r.TurnsLost != 0 {
+		o.number("turns_lost", int64(r.TurnsLost))
+	}
 	return append(o.dst, '}')
 }
 

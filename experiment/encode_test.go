@@ -33,6 +33,7 @@ func anyRecord() *rapid.Generator[*Record] {
 		text := serverText()
 		return &Record{
 			Schema: text.Draw(t, "schema"), I: whole.Draw(t, "i"), ServerID: text.Draw(t, "id"), Class: text.Draw(t, "class"), Phase: text.Draw(t, "phase"),
+			Session: rapid.Ptr(whole, true).Draw(t, "session"), Turn: rapid.Ptr(whole, true).Draw(t, "turn"), TurnsLost: whole.Draw(t, "turns lost"),
 			At: at.Draw(t, "at"), Ready: at.Draw(t, "ready"), Sent: at.Draw(t, "sent"), FirstEvent: at.Draw(t, "event"),
 			First: at.Draw(t, "first"), Last: at.Draw(t, "last"), End: at.Draw(t, "end"),
 			ConnectUs: rapid.Ptr(number, true).Draw(t, "connect"),
@@ -62,7 +63,7 @@ func TestAppendJSONHasEveryField(t *testing.T) {
 	n, us := 1, int64(1)
 	full := Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Phase: "s", At: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), Last: At(1), End: At(1),
 		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptAsked: 1, PromptTokens: &n, CachedTokens: &n, OutputAsked: 1, OutputTokens: 1, Estimated: true,
-		Outcome: "s", Error: "s", Status: 1, Finish: "s"}
+		Outcome: "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, TurnsLost: 1}
 	v := reflect.ValueOf(full)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {

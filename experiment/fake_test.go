@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,7 @@ type fake struct {
 	down          func(http.ResponseWriter) // how
 	modelRefused  int                       // status of every post
 	closesStreams bool                      // it closes the connection after a stream, and does not say so
+	lists         bool                      // it lists the token ids of its answers where it is asked for them: 7, 7, …
 }
 
 func (f *fake) start(t testing.TB) string {
@@ -120,7 +122,11 @@ func (f *fake) post(w http.ResponseWriter, r *http.Request) {
 	chat := strings.HasSuffix(r.URL.Path, "/chat/completions")
 	prompt := body["prompt"]
 	if chat {
-		prompt = body["messages"].([]any)[0].(map[string]any)["content"]
+		var said []string
+		for _, m := range body["messages"].([]any) {
+			said = append(said, m.(map[string]any)["content"].(string))
+		}
+		prompt = strings.Join(said, " ")
 	}
 	if ids, ok := prompt.([]any); ok && f.ids != 0 {
 		refusal(w, f.ids, fmt.Sprintf("a prompt is a string, not %d numbers", len(ids)))
@@ -158,6 +164,9 @@ func (f *fake) answer(w http.ResponseWriter, body map[string]any, chat bool, pro
 	usage := map[string]any{"prompt_tokens": prompt, "completion_tokens": n, "total_tokens": prompt + n}
 	choice := func(text string, finish any, delta string) map[string]any {
 		c := map[string]any{"index": 0, "text": text, "finish_reason": finish}
+		if f.lists && body["return_token_ids"] == true {
+			c["token_ids"] = slices.Repeat([]int{7}, len(strings.Fields(text)))
+		}
 		if chat {
 			c = map[string]any{"index": 0, delta: map[string]any{"role": "assistant", "content": text}, "finish_reason": finish}
 		}

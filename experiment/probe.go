@@ -22,6 +22,7 @@ type prober struct {
 
 	stream bool // streams tell usage: else it takes whole answers to count
 	whole  bool // the server refuses streams
+	silent bool // the server does not count the tokens of prompts
 }
 
 // optional are the request fields that a server may refuse, the likeliest first.
@@ -52,6 +53,7 @@ func (p *prober) probe() error {
 			return outcome(whole)
 		}
 		if !counts(whole) {
+			p.silent = true
 			p.d.how = "text, one word taken for one token: the server does not count its tokens"
 			return nil
 		}
@@ -181,6 +183,11 @@ const probeTime = 2 * time.Minute
 
 // ask sends one request for two tokens.
 func (p *prober) ask(prompt openai.Prompt, stream bool) openai.Result {
+	return p.send(stream, func(e *openai.Encoder) []byte { return e.Body(nil, prompt, 2) })
+}
+
+// send sends one request, and keeps its answer.
+func (p *prober) send(stream bool, body func(*openai.Encoder) []byte) openai.Result {
 	ctx, cancel := context.WithTimeout(p.ctx, probeTime)
 	defer cancel()
 	var r openai.Result
@@ -189,7 +196,7 @@ func (p *prober) ask(prompt openai.Prompt, stream bool) openai.Result {
 	if err != nil {
 		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}
 	}
-	p.d.client.Do(ctx, &openai.Call{Body: enc.Body(nil, prompt, 2), Stream: stream, Epoch: time.Now()}, &r)
+	p.d.client.Do(ctx, &openai.Call{Body: body(enc), Stream: stream, Keep: true, Epoch: time.Now()}, &r)
 	return r
 }
 
@@ -231,6 +238,7 @@ func (p *prober) calibrate() error {
 		return err
 	}
 	if tokens <= 0 {
+		p.silent = true
 		p.d.how = "text, one word taken for one token: the server's count does not grow with the prompt"
 		return nil
 	}

@@ -65,6 +65,8 @@ type Record struct {
 	I        int    `json:"i"`
 	ServerID string `json:"server_id,omitempty"`
 	Class    string `json:"class,omitempty"`
+	Session  *int   `json:"session,omitempty"` // number of the conversation; absent = the request is in none
+	Turn     *int   `json:"turn,omitempty"`    // of the conversation, from 0; its at_us is the end of the turn before and the think time
 	Phase    string `json:"phase"`
 
 	At         Micros `json:"at_us,omitzero"`          // intended arrival
@@ -91,7 +93,12 @@ type Record struct {
 	Error   string `json:"error,omitempty"`
 	Status  int    `json:"status,omitempty"`
 	Finish  string `json:"finish,omitempty"`
+
+	TurnsLost int `json:"turns_lost,omitempty"` // further turns of the conversation, which were never asked since this one failed
 }
+
+// later says that the request is a later turn of a conversation.
+func (r *Record) later() bool { return r.Turn != nil && *r.Turn > 0 }
 
 // OK says that the request ran to its end (ok or short): its latencies count.
 func (r *Record) OK() bool { return r.Outcome == "ok" || r.Outcome == "short" }

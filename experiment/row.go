@@ -33,6 +33,7 @@ type Row struct {
 
 	Connections Connections `json:"connections,omitzero"`
 	Window      Window      `json:"window"`
+	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // of a row of that kind: its figures are those of no load
 	ServerLost  bool        `json:"server_lost,omitempty"` // at the end no request reached the server any more: resume redoes the row
 
 	Summary  Summary            `json:"summary"`
@@ -47,10 +48,12 @@ type Row struct {
 	Cost     *Cost              `json:"cost,omitempty"`   // absent: not priced, or the contract is not met; see cost_missing
 	NoCost   string             `json:"cost_missing,omitempty"`
 
-	Client   *telemetry.Usage `json:"client,omitempty"`   // what this machine was seen to do in the window; absent: too short for a sample
-	Server   ServerState      `json:"server"`             // what the server said of itself during this row
-	Sampling map[string]any   `json:"sampling"`           // the constant part of every request body, as sent
-	Omitted  []string         `json:"omitted_parameters"` // request fields that the server refused, and that were left out
+	Client   *telemetry.Usage `json:"client,omitempty"` // what this machine was seen to do in the window; absent: too short for a sample
+	Server   ServerState      `json:"server"`           // what the server said of itself during this row
+	Sampling map[string]any   `json:"sampling"`         // the constant part of every request body, as sent
+	// ClassSampling is what the bodies of a class have beside it, where classes differ.
+	ClassSampling map[string]map[string]any `json:"class_sampling,omitempty"`
+	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refused, and that were left out
 }
 
 // Connections says what was opened for the row, and what that took; the set-up of one that was opened during the row is
@@ -93,6 +96,7 @@ type Clock struct {
 type Window struct {
 	StartUs int64 `json:"start_us"`
 	EndUs   int64 `json:"end_us"`
+	Cut     bool  `json:"cut,omitempty"` // max_duration ended the row: what was in flight is unfinished
 }
 
 // Seconds is the window's length.
@@ -130,9 +134,12 @@ type Requests struct {
 	Completed  int            `json:"completed"` // ok + short
 	Short      int            `json:"short"`
 	Failed     int            `json:"failed"`     // all others, unfinished and cancelled included
-	Unfinished int            `json:"unfinished"` // not over at the end of the grace period
+	Unfinished int            `json:"unfinished"` // not over at the end of the grace period, or of max_duration
 	Warmup     int            `json:"warmup"`     // sent before the window, not counted in any other figure
 	Errors     map[string]int `json:"errors"`     // failed by class
+
+	Finish    map[string]int `json:"finish,omitempty"`     // completed by the server's finish reason: length (all tokens that were allowed), stop, tool_calls, …
+	TurnsLost int            `json:"turns_lost,omitempty"` // turns that were never asked, since an earlier one of their conversation failed; in no other count
 }
 
 // Tokens of the completed requests of the window.

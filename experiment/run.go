@@ -5,10 +5,10 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -38,6 +38,7 @@ type Try struct {
 	// Sample takes the samples of the client when the load is over; nil = nobody keeps them.
 	Sample   func(*telemetry.Sample) error
 	Progress *Progress // nil = nobody looks
+	Startup  *Startup  // of a cold start whose server bench started; nil = it ran already
 }
 
 // drainAfterInterrupt is how long requests in flight may finish after Ctrl-C.
@@ -49,33 +50,30 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	if t.Progress == nil {
 		t.Progress = new(Progress)
 	}
-	d := s.dialect(t.Spec)
-	enc, err := s.encoder(d, t.Spec, t.Spec.Forced())
+	voices, err := s.voices(ctx, t.Spec)
 	if err != nil {
 		return nil, err
 	}
 	row := &Row{
 		Schema: SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
-		Salt: t.Salt, PromptForm: d.form(), Sampling: enc.Sampling(), Omitted: slices.Sorted(maps.Keys(d.omit)),
+		Salt: t.Salt, PromptForm: form(voices), Omitted: omitted(voices),
 	}
-	if row.Omitted == nil {
-		row.Omitted = []string{}
-	}
+	row.Sampling, row.ClassSampling = sampling(voices)
 	plan := workload.NewPlan(t.Spec.Workload, t.Spec.planSeed(), t.Salt)
-	e := &evidence{Row: row, vocab: &d.vocab, selftest: s.Selftest}
-	if e.primed, err = s.prime(ctx, d, t, plan); err != nil {
+	e := &evidence{Row: row, vocab: widest(voices), selftest: s.Selftest}
+	if e.primed, err = prime(ctx, voices, t, plan); err != nil {
 		return nil, err
 	}
-	m := &measurement{t: t, e: e, d: d}
-	if m.setups, err = d.client.Prepare(ctx, t.Spec.connections()); err != nil && ctx.Err() != nil {
-		return nil, ctx.Err() // a server that can't be reached shows in the records
+	m := &measurement{t: t, e: e, voices: voices, plan: plan}
+	if err := m.connect(ctx); err != nil {
+		return nil, err
 	}
-	row.Connections.Ahead = len(m.setups)
 	stop := m.watch(ctx)
 	measured, err := load.Run(ctx, load.Config{
-		Load: t.Spec.Load, Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
-		Encode: d.encode(enc),
+		Load: t.Spec.load(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
+		Encode: encoder(voices),
 		Send:   m.send,
+		Follow: m.following(),
 		Each:   m.each,
 	})
 	samples := stop()
@@ -83,7 +81,10 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		return nil, err
 	}
 	row.EndedAt, row.Epoch = time.Now().UTC(), measured.Epoch.UTC()
-	row.Window = Window{StartUs: micros(measured.Start), EndUs: micros(measured.End)}
+	row.Window = Window{StartUs: micros(measured.Start), EndUs: micros(measured.End), Cut: measured.Cut}
+	if t.Spec.Cold() {
+		row.ColdStart = &ColdStart{IdleS: t.Spec.load().Idle, Server: t.Startup}
+	}
 	row.ServerLost = m.lost >= fewestLost
 	e.clock(m)
 	row.Connections.describe(m.setups)
@@ -101,7 +102,7 @@ func (s *Spec) planSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f
 func (s *Spec) connections() int {
 	const most = 1024
 	switch {
-	case s.Connections == "new":
+	case s.Fresh():
 		return 0
 	case s.Concurrency > 0:
 		return min(s.Concurrency, most)
@@ -111,40 +112,14 @@ func (s *Spec) connections() int {
 	return min(int(math.Ceil(2*float64(s.Rate)))+8, 256) // two seconds' worth of arrivals
 }
 
-func (s *Server) encoder(d *dialect, spec *Spec, forced bool) (*openai.Encoder, error) {
-	return openai.Params{
-		API: spec.APIOr(s.Target), Model: s.Info.Model, Stream: spec.Streams(), Forced: forced,
-		Omit: d.omit, Extra: s.Target.ExtraBody,
-	}.Encoder()
-}
-
-// encode makes the function that encodes bodies; it is used from one goroutine.
-func (d *dialect) encode(enc *openai.Encoder) func(*workload.Request) []byte {
-	var ids []int32
-	return func(r *workload.Request) []byte {
-		if d.vocab.IDs == 0 {
-			return enc.Body(nil, openai.Prompt{Text: d.vocab.Text(r)}, r.Output)
-		}
-		ids = d.vocab.TokenIDs(ids[:0], r)
-		return enc.Body(nil, openai.Prompt{IDs: ids}, r.Output)
-	}
-}
-
 // prime makes the prefixes of a warm row resident; failed counts the requests that did not succeed.
-func (s *Server) prime(ctx context.Context, d *dialect, t Try, plan *workload.Plan) (failed int, err error) {
-	requests := plan.Priming()
-	if len(requests) == 0 {
-		return 0, nil
-	}
-	enc, err := s.encoder(d, t.Spec, false)
-	if err != nil {
-		return 0, err
-	}
-	encode := d.encode(enc)
-	for i := range requests {
-		requests[i].Input += d.vocab.Overhead // comes off the end of a text, where the suffix is: the prefix is to be sent whole
+func prime(ctx context.Context, voices map[string]*voice, t Try, plan *workload.Plan) (failed int, err error) {
+	encode := encoder(voices)
+	for _, q := range plan.Priming() {
+		v := voices[q.Class]
+		q.Input += v.first.Overhead // comes off the end of a text, where the suffix is: the prefix is to be sent whole
 		var r openai.Result
-		d.client.Do(ctx, &openai.Call{Body: encode(&requests[i]), Stream: t.Spec.Streams(), Epoch: time.Now()}, &r)
+		v.dialect.client.Do(ctx, &openai.Call{Body: encode(&q), Stream: t.Spec.Streams(), Epoch: time.Now()}, &r)
 		if ctx.Err() != nil {
 			return failed, ctx.Err()
 		}
@@ -157,54 +132,54 @@ func (s *Server) prime(ctx context.Context, d *dialect, t Try, plan *workload.Pl
 
 // measurement collects what a running row leaves behind.
 type measurement struct {
-	t Try
-	e *evidence
-	d *dialect
+	t      Try
+	e      *evidence
+	voices map[string]*voice
+	plan   *workload.Plan
 
 	setups         []openai.Setup
 	kernel, user   int
 	lagSum, lagMax time.Duration
 	header         sync.Once
-	failing        atomic.Int64 // failures since the last success
 	lag            atomic.Int64 // the largest since the last sample of the client, ns; noLag = none
 	lost           int          // connect failures since the last request that reached the server
 }
 
+// connect opens connections ahead of the row: of several APIs each has its own, and as many as if all requests were its.
+func (m *measurement) connect(ctx context.Context) error {
+	for _, d := range dialects(m.voices) {
+		setups, err := d.client.Prepare(ctx, m.t.Spec.connections())
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err() // a server that can't be reached shows in the records
+		}
+		m.setups = append(m.setups, setups...)
+	}
+	m.e.Connections.Ahead = len(m.setups)
+	return nil
+}
+
 func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoch time.Time) (finish func()) {
 	m.t.Progress.Sent.Add(1)
+	v := m.voices[job.Request.Class]
 	call := openai.Call{
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
-		Fresh:     m.t.Spec.Connections == "new",
+		Fresh:     m.t.Spec.Fresh(),
 		RequestID: requestID(m.t.Salt, job.Request.Index),
+		Keep:      job.Request.Turn+1 < job.Request.Turns,
 	}
-	if m.t.Spec.Forced() {
+	if v.forced {
 		call.Forced = job.Request.Output
 	}
-	rest := m.d.client.Start(ctx, &call, &job.Result)
-	return func() {
-		rest()
-		m.pause(ctx, job)
-	}
+	return v.dialect.client.Start(ctx, &call, &job.Result)
 }
 
-// pause holds back a slot whose server only fails.
-func (m *measurement) pause(ctx context.Context, job *load.Job) {
-	if !job.Result.Outcome.Failed() {
-		m.failing.Store(0)
-	} else if m.failing.Add(1) >= fewestFailing && m.t.Spec.Concurrency > 0 {
-		select {
-		case <-time.After(failingPause):
-		case <-ctx.Done():
-		}
+// following makes the function that makes the next turns of conversations; nil where there are none.
+func (m *measurement) following() func(*load.Job, []byte) (*load.Job, []byte) {
+	if !m.t.Spec.Converses() {
+		return nil
 	}
+	return func(job *load.Job, body []byte) (*load.Job, []byte) { return follow(m.voices, m.plan, job, body) }
 }
-
-// A server that only fails is not hammered: after so many failures without a success each slot pauses
-// before it is used again. An open loop keeps its schedule.
-const (
-	fewestFailing = 8
-	failingPause  = 100 * time.Millisecond
-)
 
 // fewestLost is how many lost connections at the end of a row, with no other end between them, mean
 // that the server is gone.
@@ -370,8 +345,14 @@ func record(j *load.Job) *Record {
 		Phase: [...]string{PhaseWarmup, PhaseWindow, PhaseCooldown}[j.Phase],
 		At:    offset(j.At), Ready: offset(j.Ready), Sent: offset(r.Sent), FirstEvent: offset(r.FirstEvent),
 		First: offset(r.First), Last: offset(r.Last), End: offset(r.End),
-		PromptAsked: j.Request.Input, OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
+		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
 		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
+	}
+	if j.Request.Turns > 0 {
+		rec.Session, rec.Turn = new(j.Request.Session), new(j.Request.Turn)
+		if r.Outcome.Failed() && r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
+			rec.TurnsLost = j.Request.Turns - j.Request.Turn - 1
+		}
 	}
 	if r.HasUsage {
 		rec.PromptTokens = new(r.PromptTokens)

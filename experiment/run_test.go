@@ -151,7 +151,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 		}},
-		{"capped", func(s *Spec) { s.Rate, s.Concurrency = 1000, 2 }, func(t *testing.T, row *Row, _ []*Record) {
+		{"capped", func(s *Spec) { s.Rate, s.Concurrency = 150, 2 }, func(t *testing.T, row *Row, _ []*Record) {
 			if row.Summary.Concurrency.Max > 2 || row.Summary.CapWait.Max <= 0 {
 				t.Errorf("concurrency %+v, cap wait %+v", row.Summary.Concurrency, row.Summary.CapWait)
 			}

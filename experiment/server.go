@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,17 +32,21 @@ type Server struct {
 
 // dialect is how one API of the server is spoken to.
 type dialect struct {
+	api    string
 	client *openai.Client
 	vocab  workload.Vocabulary
 	omit   map[string]bool // fields that the server refused
 	how    string          // the way prompts are sized, for people
 
 	connections string // how they are used, for people
+
+	asked prober  // what was learnt
+	turns *manner // of conversations; nil: nobody has asked yet
 }
 
-// form is the prompt form, as results name it.
-func (d *dialect) form() string {
-	if d.vocab.IDs > 0 {
+// formOf is the form of a vocabulary's prompts, as results name it.
+func formOf(v *workload.Vocabulary) string {
+	if v.IDs > 0 {
 		return "token_ids"
 	}
 	return "text"
@@ -89,7 +92,7 @@ func (s *Server) meet(ctx context.Context, api string) error {
 	if err != nil {
 		return err
 	}
-	d := &dialect{client: client, omit: map[string]bool{}, connections: "kept open and used again"}
+	d := &dialect{api: api, client: client, omit: map[string]bool{}, connections: "kept open and used again"}
 	s.apis[api] = d
 	if first {
 		if err := s.introduce(ctx, client); err != nil {
@@ -100,10 +103,11 @@ func (s *Server) meet(ctx context.Context, api string) error {
 	if err := p.probe(); err != nil {
 		return fmt.Errorf("trying %s of %s: %w", api, s.Info.Endpoint, err)
 	}
+	d.asked = p
 	if !first {
 		return nil
 	}
-	s.Info.PromptForm, s.Info.Tokenizer, s.Info.Connections = d.form(), d.how, d.connections
+	s.Info.PromptForm, s.Info.Tokenizer, s.Info.Connections = formOf(&d.vocab), d.how, d.connections
 	s.Info.HTTP2, s.Info.Proxy = s.Target.HTTP2, openai.Redact(s.Target.Proxy)
 	return s.locate(ctx, client)
 }
@@ -249,34 +253,6 @@ func (s *Server) Fits(spec *Spec) error {
 		return nil
 	}
 	return fmt.Errorf("%s needs up to %d tokens, the server's context holds %d\nhint: shorten input or output, or start the server with a longer context", spec.Pretty(), longest, s.MaxLen)
-}
-
-// dialect is the way the point's API is spoken.
-func (s *Server) dialect(spec *Spec) *dialect {
-	return s.apis[spec.APIOr(s.Target)]
-}
-
-// APIOr is the point's API: its own, else the target's, else completions.
-func (s *Spec) APIOr(t Target) string {
-	api := s.API
-	if api == "" {
-		api = t.API
-	}
-	if api == "" {
-		api = openai.Completions
-	}
-	return api
-}
-
-// APIs lists the APIs that a set of points uses.
-func APIs(specs []Spec, t Target) []string {
-	var out []string
-	for i := range specs {
-		if api := specs[i].APIOr(t); !slices.Contains(out, api) {
-			out = append(out, api)
-		}
-	}
-	return out
 }
 
 func clip(s string, n int) string {

@@ -46,12 +46,11 @@ func TestReachSpeaksBothAPIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chat := &Spec{API: openai.Chat}
-	if s.dialect(chat).form() != "text" || s.dialect(&Spec{}).form() != "token_ids" || s.Info.PromptForm != "token_ids" || s.Info.API != "completions" {
-		t.Errorf("chat %s, completions %s, %+v", s.dialect(chat).form(), s.dialect(&Spec{}).form(), s.Info)
+	if formOf(&s.apis["chat"].vocab) != "text" || formOf(&s.apis["completions"].vocab) != "token_ids" || s.Info.PromptForm != "token_ids" || s.Info.API != "completions" {
+		t.Errorf("chat %s, completions %s, %+v", formOf(&s.apis["chat"].vocab), formOf(&s.apis["completions"].vocab), s.Info)
 	}
-	if s.dialect(chat).vocab.Overhead != 5 {
-		t.Errorf("the chat template has %d tokens", s.dialect(chat).vocab.Overhead)
+	if s.apis["chat"].vocab.Overhead != 5 {
+		t.Errorf("the chat template has %d tokens", s.apis["chat"].vocab.Overhead)
 	}
 }
 

@@ -17,13 +17,14 @@ type Spec struct {
 	Point  []Axis `toml:"-" json:"point,omitempty"` // the axes' values, in the order of the row's keys
 	Repeat int    `toml:"-" json:"repeat"`          // counts from 1
 	Expect string `toml:"expect" json:"expect,omitempty"`
+	Kind   string `toml:"kind" json:"kind,omitempty"` // load (also when empty), or cold_start: from an idle server to the first token, one request at a time
 
 	workload.Workload
 	load.Load
 
 	Stream *bool `toml:"stream" json:"stream"` // nil = true
-	// Connections is "reuse" (also when empty): connections stay open from request to request, and are opened before the
-	// row; or "new": one for each request, its set-up inside of the request's latency.
+	// Connections is "reuse" (also when empty, but for cold starts): connections stay open from request to request, and are
+	// opened before the row; or "new": one for each request, its set-up inside of the request's latency.
 	Connections string `toml:"connections" json:"connections,omitempty"`
 
 	Stop     string   `toml:"stop" json:"stop"` // forced (default): the server is made to write every token; natural: it may stop
@@ -40,9 +41,6 @@ type Axis struct {
 
 // Streams says whether tokens are streamed.
 func (s *Spec) Streams() bool { return s.Stream == nil || *s.Stream }
-
-// Forced says whether the server is made to write exactly the tokens asked for.
-func (s *Spec) Forced() bool { return s.Stop != "natural" }
 
 // mostRequests of one row: their records stay in memory until the row is summarised.
 const mostRequests = 5_000_000
@@ -65,7 +63,9 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 		bad("rate", fmt.Sprintf("%.3g requests in one window are more than can be kept", n), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
-	s.Load.Check(s.Rate > 0, s.Rate.IsInf(), bad)
+	s.load().Check(s.Rate > 0, s.Rate.IsInf(), bad)
+	s.checkCold(bad)
+	s.checkClasses(bad)
 	s.checkContract(bad)
 }
 
@@ -115,5 +115,9 @@ func (s *Spec) Pretty() string {
 // Expected is how long the point takes at best: warm-up and window by time, or by the rate for a
 // number of requests; 0 = not known before it ran (a number of requests in a closed loop).
 func (s *Spec) Expected() (d time.Duration, known bool) {
-	return s.Load.Expected(float64(s.Rate))
+	rate := float64(s.Rate)
+	if s.Converses() {
+		rate = 0 // when turns arrive, the answers decide
+	}
+	return s.load().Expected(rate)
 }

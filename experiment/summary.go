@@ -39,6 +39,7 @@ func Summarize(records []*Record, w Window, stream bool, each []Limit, gpus int)
 func (s *Summary) count(r *Record) {
 	q := &s.Requests
 	q.Planned++
+	q.TurnsLost += r.TurnsLost
 	if !r.Sent.IsZero() {
 		q.Sent++
 	}
@@ -51,6 +52,12 @@ func (s *Summary) count(r *Record) {
 		return
 	}
 	q.Completed++
+	if r.Finish != "" {
+		if q.Finish == nil {
+			q.Finish = map[string]int{}
+		}
+		q.Finish[r.Finish]++
+	}
 	if r.Outcome == "short" {
 		q.Short++
 	}

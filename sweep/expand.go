@@ -33,13 +33,12 @@ type axis struct {
 }
 
 // notAxes are keys of a row, or of a table in it, whose value is a list anyway.
-var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "pairs", "arrival.steps",
+var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "kind", "pairs", "arrival.steps",
 	"input.buckets", "input.values", "output.buckets", "output.values"}
 
 // laterKeys are row keys of the design that this version does not have.
 var laterKeys = map[string]string{
-	"until": "write requests or duration", "max_duration": "write duration",
-	"workload": "remove it: rows are synthetic", "kind": "remove it: rows are of kind load",
+	"until": "write requests or duration", "workload": "remove it: rows are synthetic",
 	"isolate": "run each class as a row of its own",
 	"trace":   "remove it: traces come later", "tile": "remove it: tiling comes later",
 }
@@ -83,13 +82,17 @@ func (x *expander) countable(merged map[string]any) bool {
 	return x.count <= maxPoints
 }
 
-// merge lays the row over the defaults, and its contract over theirs and the matrix's, key by key.
+// merge lays the row over the defaults, and its contract over theirs and the matrix's, key by key. A cold
+// start has a contract of its own only: the others are those of a load.
 func (x *expander) merge() map[string]any {
 	merged := map[string]any{}
 	maps.Copy(merged, x.defaults)
 	maps.Copy(merged, x.row)
-	contract := maps.Clone(x.contract)
-	for _, layer := range []map[string]any{x.defaults, x.row} {
+	contract, layers := maps.Clone(x.contract), []map[string]any{x.defaults, x.row}
+	if merged["kind"] == "cold_start" {
+		contract, layers = map[string]any{}, layers[1:]
+	}
+	for _, layer := range layers {
 		v, there := layer["contract"]
 		own, isTable := v.(map[string]any)
 		if there && !isTable {

@@ -194,6 +194,9 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 	}
 	row.SpecHash = p.SpecHash
 	row.Sampling = r.secrets.hideIn(row.Sampling)
+	for class, own := range row.ClassSampling {
+		row.ClassSampling[class] = r.secrets.hideIn(own)
+	}
 	return row, r.full(r.dir.writeJSON(p.ID+".json", row))
 }
 

@@ -13,7 +13,9 @@ import (
 
 // What the client has to make of each kind of fault. The two read the protocol on their own.
 func TestClientClassifiesEveryFault(t *testing.T) {
-	ok := func(r *openai.Result) bool { return r.Outcome == openai.OK && r.OutputTokens == 6 && r.HasUsage && !r.Estimated }
+	ok := func(r *openai.Result) bool {
+		return r.Outcome == openai.OK && r.OutputTokens == 6 && r.HasUsage && !r.Estimated
+	}
 	is := func(o openai.Outcome, events int) func(*openai.Result) bool {
 		return func(r *openai.Result) bool { return r.Outcome == o && r.Events == events && r.Error != "" }
 	}

@@ -13,7 +13,7 @@ import (
 type sample struct {
 	id                      string
 	serverID                string // what the answer is called
-	window                  bool // it belongs to the step's window
+	window                  bool   // it belongs to the step's window
 	ready, sent, first, end time.Duration
 	gaps                    []time.Duration
 	outcome                 openai.Outcome

@@ -1,0 +1,85 @@
+package experiment
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment/load"
+)
+
+const (
+	coldStart   = "cold_start"
+	defaultIdle = load.Span(10 * time.Second)
+)
+
+// ColdStart is what a row of that kind says beside its figures: they are of single requests to a server that had nothing to
+// do, each over a connection of its own, and no load.
+type ColdStart struct {
+	IdleS load.Span `json:"idle_s"` // before each request
+	// Server is the way of the server itself, where bench started it; null: it ran already.
+	Server *Startup `json:"server_start"`
+}
+
+// Startup is the way of a server that bench started, ms from the start of its command.
+type Startup struct {
+	ReadyMs      float64  `json:"ready_ms"`       // it said that it was ready
+	FirstTokenMs *float64 `json:"first_token_ms"` // of the first request to it; null: none came
+}
+
+// Cold says that the point measures cold starts, not a load.
+func (s *Spec) Cold() bool { return s.Kind == coldStart }
+
+// Fresh says that each request opens a connection of its own.
+func (s *Spec) Fresh() bool { return s.Connections == "new" || s.Cold() }
+
+// load is who sends when: as stated; of a cold start, one request at a time.
+func (s *Spec) load() load.Load {
+	l := s.Load
+	if s.Cold() {
+		l.Concurrency = 1
+		if l.Idle == 0 {
+			l.Idle = defaultIdle
+		}
+	}
+	return l
+}
+
+// checkCold reports what a cold start can't have, and what a load can't.
+func (s *Spec) checkCold(bad func(key, problem, hint string)) {
+	switch s.Kind {
+	case coldStart:
+	case "", "load":
+		if s.Idle > 0 {
+			bad("idle", "a load leaves no server idle", `write kind = "cold_start", or leave out idle`)
+		}
+		return
+	default:
+		bad("kind", "unknown kind "+strconv.Quote(s.Kind), `write kind = "load" or "cold_start"`)
+		return
+	}
+	const alone = "a cold start is measured by one request at a time"
+	if s.Rate > 0 {
+		bad("rate", alone, "leave out rate")
+	}
+	if s.Concurrency > 1 {
+		bad("concurrency", alone, "leave out concurrency")
+	}
+	if s.Requests == 0 {
+		bad("", "a cold start without a number of requests", "write requests = 5")
+	}
+	if s.Converses() {
+		bad("session", alone, "leave out session")
+	}
+	if s.Connections == "reuse" {
+		bad("connections", "a cold start opens a connection for each request", "leave out connections")
+	}
+	for _, l := range s.Contract.Limits {
+		if strings.HasPrefix(l.Key, "min_") || l.Unit == "usd" {
+			bad("contract."+l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
+		}
+	}
+}
+
+// needsLoad are the checks that ask something of a load, which a cold start is not.
+var needsLoad = []string{"few_samples", "warmup", "rate_not_achieved", "concurrency"}

@@ -1,0 +1,153 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"bench/experiment/load"
+	"bench/experiment/openai"
+	"bench/experiment/workload"
+)
+
+// voice is how the requests of one class are made.
+type voice struct {
+	dialect *dialect
+	enc     *openai.Encoder
+	manner
+	converses, forced bool
+}
+
+// voices are those of all classes of a point, by the class's name.
+func (s *Server) voices(ctx context.Context, spec *Spec) (map[string]*voice, error) {
+	out := map[string]*voice{}
+	for _, c := range spec.Classes() {
+		v := &voice{dialect: s.apis[cmp.Or(c.API, spec.APIOr(s.Target))], converses: c.Session != nil, forced: spec.forced(c.Name)}
+		v.manner = manner{first: v.dialect.vocab}
+		if v.converses {
+			m, err := v.dialect.conversation(ctx)
+			if err != nil {
+				return nil, err
+			}
+			v.manner = *m
+		}
+		extra := map[string]any{}
+		maps.Copy(extra, v.extra)
+		maps.Copy(extra, s.Target.ExtraBody)
+		maps.Copy(extra, c.Extra)
+		var err error
+		v.enc, err = openai.Params{
+			API: cmp.Or(c.API, spec.APIOr(s.Target)), Model: s.Info.Model, Stream: spec.Streams(), Forced: v.forced,
+			Omit: v.dialect.omit, Extra: extra,
+		}.Encoder()
+		if err != nil {
+			return nil, err
+		}
+		out[c.Name] = v
+	}
+	return out, nil
+}
+
+// prompt is what a vocabulary makes of a request; ids is room that it may use.
+func prompt(vocab *workload.Vocabulary, ids []int32, r *workload.Request) openai.Prompt {
+	if vocab.IDs == 0 {
+		return openai.Prompt{Text: vocab.Text(r)}
+	}
+	return openai.Prompt{IDs: vocab.TokenIDs(ids, r)}
+}
+
+// encoder makes the function that encodes bodies; it is used from one goroutine.
+func encoder(voices map[string]*voice) func(*workload.Request) []byte {
+	var ids []int32
+	return func(r *workload.Request) []byte {
+		v := voices[r.Class]
+		p := prompt(&v.first, ids[:0], r)
+		ids = p.IDs
+		return v.enc.Body(nil, p, r.Output)
+	}
+}
+
+// follow makes the next turn of a conversation from the one that has ended: what the server said takes the place of the
+// answer that was planned.
+func follow(voices map[string]*voice, plan *workload.Plan, job *load.Job, body []byte) (*load.Job, []byte) {
+	v := voices[job.Request.Class]
+	next, _ := plan.Following(&job.Request)
+	added := next.Added()
+	p := prompt(&v.later, nil, &added)
+	if p.IDs == nil && v.dialect.api != openai.Chat {
+		p.Text = v.later.Sep + p.Text
+	}
+	asked := cmp.Or(job.Input, job.Request.Input) + job.Result.OutputTokens + added.Input
+	return &load.Job{Request: next, Input: asked}, v.enc.Extend(nil, body, &job.Result.Answer, p, next.Output)
+}
+
+// form is how the point's prompts are sent, as results name it.
+func form(voices map[string]*voice) string {
+	forms := map[string]bool{}
+	for _, v := range voices {
+		forms[formOf(&v.first)] = true
+	}
+	if len(forms) > 1 {
+		return "mixed"
+	}
+	return slices.Collect(maps.Keys(forms))[0]
+}
+
+// sampling is the constant part of every body, and what that of each class has beside it.
+func sampling(voices map[string]*voice) (common map[string]any, own map[string]map[string]any) {
+	for _, v := range voices {
+		said := v.enc.Sampling()
+		if common == nil {
+			common = maps.Clone(said)
+		}
+		maps.DeleteFunc(common, func(key string, value any) bool {
+			other, there := said[key]
+			return !there || !reflect.DeepEqual(other, value)
+		})
+	}
+	for class, v := range voices {
+		said := v.enc.Sampling()
+		maps.DeleteFunc(said, func(key string, _ any) bool { _, all := common[key]; return all })
+		if len(said) == 0 {
+			continue
+		}
+		if own == nil {
+			own = map[string]map[string]any{}
+		}
+		own[class] = said
+	}
+	return common, own
+}
+
+// dialects are those that the voices speak, in a fixed order.
+func dialects(voices map[string]*voice) []*dialect {
+	var out []*dialect
+	for _, class := range slices.Sorted(maps.Keys(voices)) {
+		if d := voices[class].dialect; !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// omitted are the request fields that the server refused, in whatever API.
+func omitted(voices map[string]*voice) []string {
+	all := map[string]bool{}
+	for _, d := range dialects(voices) {
+		maps.Copy(all, d.omit)
+	}
+	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(all))))
+}
+
+// widest is the vocabulary whose prompts have the most tokens around them.
+func widest(voices map[string]*voice) *workload.Vocabulary {
+	var most *workload.Vocabulary
+	for _, v := range voices {
+		if most == nil || v.first.Overhead > most.Overhead {
+			most = &v.first
+		}
+	}
+	return most
+}
