@@ -102,6 +102,9 @@ func (c *chunk) say(text []byte) {
 
 // inside is a text as it stands between the quotes of a JSON string.
 func inside(text string) []byte {
+	if text == "" {
+		return nil
+	}
 	quoted := appendString(nil, text)
 	return quoted[1 : len(quoted)-1]
 }
