@@ -21,24 +21,25 @@ const module = "bench"
 // mayImport is the table of docs/architecture.md, each of our packages with those of ours that it may
 // import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
 var mayImport = map[string][]string{
-	".":                    {}, // the model table; for cmd alone
-	"cmd/bench":            {everything},
-	"sweep":                {"sweep/strict", "experiment", "experiment/server"},
-	"sweep/strict":         {},
-	"report":               {"report/compare", "experiment", "experiment/roofline", "experiment/stats"},
-	"report/compare":       {"experiment", "experiment/stats"},
-	"report/foreign":       {"experiment", "experiment/stats"},
-	"experiment":           {"experiment/selftest", "experiment/load", "experiment/server", "experiment/telemetry", "experiment/workload", "experiment/openai", "experiment/stats", "experiment/roofline"},
-	"experiment/selftest":  {"experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
-	"experiment/load":      {"experiment/workload", "experiment/openai"},
-	"experiment/mock":      {"experiment/mock/kv", "experiment/roofline"},
-	"experiment/mock/kv":   {},
-	"experiment/workload":  {},
-	"experiment/openai":    {},
-	"experiment/server":    {},
-	"experiment/telemetry": {},
-	"experiment/roofline":  {},
-	"experiment/stats":     {},
+	".":                         {}, // the model table; for cmd alone
+	"cmd/bench":                 {everything},
+	"sweep":                     {"sweep/strict", "experiment", "experiment/server"},
+	"sweep/strict":              {},
+	"report":                    {"report/compare", "experiment", "experiment/roofline", "experiment/stats"},
+	"report/compare":            {"experiment", "experiment/stats"},
+	"report/foreign":            {"experiment", "experiment/stats"},
+	"experiment":                {"experiment/selftest", "experiment/load", "experiment/server", "experiment/telemetry", "experiment/workload", "experiment/openai", "experiment/stats", "experiment/roofline"},
+	"experiment/selftest":       {"experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
+	"experiment/load":           {"experiment/workload", "experiment/openai"},
+	"experiment/mock":           {"experiment/mock/kv", "experiment/roofline"},
+	"experiment/mock/kv":        {},
+	"experiment/workload":       {"experiment/workload/trace"},
+	"experiment/workload/trace": {},
+	"experiment/openai":         {},
+	"experiment/server":         {},
+	"experiment/telemetry":      {},
+	"experiment/roofline":       {},
+	"experiment/stats":          {},
 }
 
 const everything = "*"

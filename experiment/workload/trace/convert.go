@@ -1,0 +1,162 @@
+package trace
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Conversion is what became of a trace that was written anew.
+type Conversion struct {
+	Info
+	Counts
+	Requests  int      // written
+	Different int      // blocks
+	HitRate   float64  // share of prompt tokens that a cache without an end hits
+	Lost      []string // what the new file does not say any more, a sentence each
+}
+
+// Convert writes the requests of r in our own format. There is never text in it. Anonymized, it has lengths, times since the first
+// request, and dense numbers of blocks and sessions in the order of their first appearance: nothing else.
+func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
+	c := &converter{blocks: map[uint64]uint64{}, sessions: map[int]int{}, classes: map[string]bool{}, anonymize: anonymize}
+	c.Info = r.Info
+	b := bufio.NewWriterSize(w, 1<<16)
+	out := json.NewEncoder(b)
+	h := header{Schema: Schema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated}
+	if r.Info.Timed {
+		h.TimeUnit = "ms"
+	}
+	if err := out.Encode(h); err != nil {
+		return nil, err
+	}
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := out.Encode(c.line(e)); err != nil {
+			return nil, err
+		}
+	}
+	c.Counts = r.Counts
+	if c.Different = len(c.blocks); c.tokens > 0 {
+		c.HitRate = 1 - float64(c.fresh)/float64(c.tokens)
+	}
+	c.lost(r)
+	return &c.Conversion, b.Flush()
+}
+
+// line is one request in our own format.
+type line struct {
+	Timestamp json.Number `json:"timestamp,omitempty"`
+	Input     int         `json:"input_length"`
+	Output    int         `json:"output_length"`
+	HashIDs   []uint64    `json:"hash_ids,omitempty"`
+	Session   int         `json:"session,omitempty"`
+	Turn      int         `json:"turn,omitempty"`
+	Class     string      `json:"class,omitempty"`
+}
+
+type converter struct {
+	Conversion
+	anonymize bool
+	first     time.Duration
+	blocks    map[uint64]uint64 // the new number of each
+	sessions  map[int]int
+	classes   map[string]bool
+
+	tokens, fresh int // of all blocks, and of those that none before was equal to
+}
+
+func (c *converter) line(e Entry) line {
+	if c.Requests == 0 && c.anonymize {
+		c.first = e.At
+	}
+	c.Requests++
+	l := line{Input: e.Input, Output: e.Output, HashIDs: e.Blocks, Session: e.Session, Turn: e.Turn, Class: e.Class}
+	if c.Timed {
+		l.Timestamp = milliseconds(e.At - c.first)
+	}
+	for i, id := range e.Blocks {
+		n := inBlock(i, e.Input, c.BlockTokens)
+		c.tokens += n
+		next := uint64(len(c.blocks))
+		dense := renumber(c.blocks, id, next)
+		if dense == next {
+			c.fresh += n
+		}
+		if c.anonymize {
+			e.Blocks[i] = dense
+		}
+	}
+	if !c.anonymize {
+		return l
+	}
+	if e.Session > 0 {
+		l.Session = renumber(c.sessions, e.Session, len(c.sessions)+1)
+	}
+	if l.Class = ""; e.Class != "" {
+		c.classes[e.Class] = true
+	}
+	return l
+}
+
+// renumber is the new number of a thing, which is next where it had none.
+func renumber[N comparable](numbers map[N]N, old, next N) N {
+	n, ok := numbers[old]
+	if !ok {
+		n = next
+		numbers[old] = n
+	}
+	return n
+}
+
+// milliseconds as a decimal number, exact.
+func milliseconds(d time.Duration) json.Number {
+	text := strconv.FormatInt(int64(d/time.Millisecond), 10)
+	if frac := d % time.Millisecond; frac > 0 {
+		text += strings.TrimRight(fmt.Sprintf(".%06d", frac), "0")
+	}
+	return json.Number(text)
+}
+
+// lost lists what is not in the new file.
+func (c *converter) lost(r *Reader) {
+	add := func(format string, args ...any) { c.Lost = append(c.Lost, fmt.Sprintf(format, args...)) }
+	if c.Empty > 0 {
+		add("%d rows without a prompt or an answer", c.Empty)
+	}
+	if c.Filtered > 0 {
+		add("%d rows outside of the window or the filters", c.Filtered)
+	}
+	if prints := r.src.info(); prints.Estimated && prints.Format != Native {
+		add("the text: what is left of it is which blocks of about %d tokens are equal from the start of a prompt on; two prompts that part inside of a block share nothing of it", prints.BlockTokens)
+		add("exact numbers of tokens: they are estimated from bytes")
+	}
+	if g, ok := r.src.(*logfile); ok && len(g.dropped) > 0 {
+		add("the keys %s", strings.Join(g.droppedKeys(), ", "))
+	}
+	if !c.anonymize {
+		return
+	}
+	if c.Timed {
+		add("the date and time of day: the first request is at 0")
+	}
+	if len(c.blocks) > 0 {
+		add("the numbers of %d blocks: they are counted from 0 in the order of their first appearance", len(c.blocks))
+	}
+	if len(c.sessions) > 0 {
+		add("the numbers of %d sessions: they are counted from 1", len(c.sessions))
+	}
+	if len(c.classes) > 0 {
+		add("the names of %d classes or models, and which request was of which", len(c.classes))
+	}
+}

@@ -1,0 +1,111 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// newSource makes the reader of the format that is stated or that the first line shows.
+func newSource(l *lines, o Options) (source, error) {
+	open, err := skipSpace(l)
+	if err != nil {
+		return nil, err
+	}
+	if open == '[' && (o.Format == "" || o.Format == ShareGPT) {
+		return newShareGPT(l.r, true, l.line+1, o), nil // all of it may be one line
+	}
+	first, err := l.next()
+	if err != nil {
+		return nil, err
+	}
+	format := o.Format
+	if format == "" {
+		if format, err = detect(first); err != nil {
+			return nil, err
+		}
+	}
+	switch format {
+	case Native:
+		return newNative(l, first, o)
+	case Mooncake, Bailian:
+		return newJSONL(l, bytes.Clone(first), format, o), nil
+	case Log:
+		return newLog(l, bytes.Clone(first), o)
+	case ShareGPT:
+		whole := io.MultiReader(bytes.NewReader(append(bytes.Clone(first), '\n')), l.r)
+		return newShareGPT(whole, false, l.line, o), nil
+	case Azure:
+		return newAzure(l, first, o)
+	case BurstGPT:
+		return newBurstGPT(l, first, o)
+	}
+	return nil, fmt.Errorf("unknown trace format %q", format)
+}
+
+// skipSpace drops a byte order mark and what is blank, and peeks at the first byte.
+func skipSpace(l *lines) (byte, error) {
+	if mark, _ := l.r.Peek(3); string(mark) == "\ufeff" {
+		_, _ = l.r.Discard(3)
+	}
+	for {
+		b, err := l.r.ReadByte()
+		switch {
+		case err == io.EOF:
+			return 0, errors.New("the file is empty")
+		case err != nil:
+			return 0, err
+		case b == '\n':
+			l.line++
+		case b != ' ' && b != '\t' && b != '\r':
+			return b, l.r.UnreadByte()
+		}
+	}
+}
+
+// detect tells the format by the first line.
+func detect(first []byte) (string, error) {
+	if first[0] != '{' {
+		return detectCSV(string(first))
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(first, &keys); err != nil {
+		return "", fmt.Errorf("the first line is no JSON object: %w\nhint: a trace has each request on one line", err)
+	}
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if keys[name] == nil {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case has("schema"):
+		return Native, nil
+	case has("conversations"):
+		return ShareGPT, nil
+	case has("prompt"), has("messages"), has("text_input"):
+		return Log, nil
+	case has("chat_id", "input_length"):
+		return Bailian, nil
+	case has("timestamp", "input_length"):
+		return Mooncake, nil
+	}
+	return "", errUnknown
+}
+
+var errUnknown = fmt.Errorf("the format can't be told from the first line\nhint: state it: %s", strings.Join(Formats, ", "))
+
+func detectCSV(header string) (string, error) {
+	switch {
+	case strings.Contains(header, azureColumns[1]):
+		return Azure, nil
+	case strings.Contains(header, burstColumns[1]):
+		return BurstGPT, nil
+	}
+	return "", errUnknown
+}

@@ -1,0 +1,67 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A compressed trace may grow by so much: logs of numbers shrink to a tenth, and a bomb grows a thousandfold.
+const (
+	maxExpansion  = 256
+	freeExpansion = 64 << 20 // bytes, that any file may have
+)
+
+// expanded reads r through gzip or zstd where its first bytes say so; closing it frees the decoder.
+func expanded(r io.Reader) (io.ReadCloser, error) {
+	packed := &counter{r: r}
+	br := bufio.NewReader(packed)
+	magic, _ := br.Peek(4) // an error comes again
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(br)
+		if err != nil {
+			return nil, fmt.Errorf("reading gzip: %w", err)
+		}
+		return &bounded{ReadCloser: z, packed: packed}, nil
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return nil, fmt.Errorf("reading zstd: %w", err)
+		}
+		return &bounded{ReadCloser: z.IOReadCloser(), packed: packed}, nil
+	}
+	return io.NopCloser(br), nil
+}
+
+// counter counts the bytes that come through it.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// bounded ends a file that grows beyond reason.
+type bounded struct {
+	io.ReadCloser
+	packed *counter
+	n      int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.n > freeExpansion && b.n > maxExpansion*b.packed.n {
+		return 0, fmt.Errorf("it expands to more than %d times its size\nhint: if it is a trace, expand it and take the expanded file", maxExpansion)
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,141 @@
+package trace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// row is one line of a Mooncake, Bailian or native trace.
+type row struct {
+	Timestamp json.Number `json:"timestamp"`
+	Input     *int        `json:"input_length"`
+	Output    *int        `json:"output_length"`
+	HashIDs   []uint64    `json:"hash_ids"`
+
+	// Bailian: each turn is a chat of its own, whose parent is the turn before; −1 = none.
+	ChatID *int64 `json:"chat_id"`
+	Parent *int64 `json:"parent_chat_id"`
+	Type   string `json:"type"`
+
+	Session int    `json:"session"`
+	Turn    int    `json:"turn"`
+	Class   string `json:"class"`
+}
+
+// jsonl reads the formats of one JSON object a line.
+type jsonl struct {
+	lines *lines
+	what  Info
+	clock clock
+	chats map[int64]int // Bailian: the conversation of each chat
+	count int           // conversations so far
+}
+
+// formatUnits and formatBlocks are what a format's files have unless something is stated.
+var (
+	formatUnits  = map[string]time.Duration{Mooncake: time.Millisecond, Bailian: time.Second}
+	formatBlocks = map[string]int{Mooncake: 512, Bailian: 16}
+)
+
+func newJSONL(l *lines, first []byte, format string, o Options) *jsonl {
+	l.unread(first)
+	j := &jsonl{lines: l, clock: o.clock(formatUnits[format]), chats: map[int64]int{}}
+	j.what = Info{Format: format, Timed: true, BlockTokens: formatBlocks[format]}
+	if o.BlockTokens > 0 {
+		j.what.BlockTokens = o.BlockTokens
+	}
+	return j
+}
+
+// header is the first line of our own format.
+type header struct {
+	Schema      string `json:"schema"`
+	TimeUnit    string `json:"time_unit,omitempty"`    // s, ms, us, ns; absent: rows without times
+	BlockTokens int    `json:"block_tokens,omitempty"` // absent: rows without hash ids
+	Estimated   bool   `json:"estimated,omitempty"`    // lengths were estimated from text
+}
+
+func newNative(l *lines, first []byte, o Options) (*jsonl, error) {
+	var h header
+	if err := json.Unmarshal(first, &h); err != nil {
+		return nil, fmt.Errorf("reading the header: %w", err)
+	}
+	unit, known := units[h.TimeUnit]
+	switch {
+	case h.Schema != Schema:
+		return nil, fmt.Errorf("unknown schema %q\nhint: this bench reads %q", h.Schema, Schema)
+	case h.TimeUnit != "" && !known:
+		return nil, fmt.Errorf("unknown time_unit %q\nhint: it is s, ms, us or ns", h.TimeUnit)
+	case h.BlockTokens < 0 || h.BlockTokens > maxBlockTokens:
+		return nil, fmt.Errorf("block_tokens %d is not between 1 and %d", h.BlockTokens, maxBlockTokens)
+	case o.TimeUnit != "" || o.BlockTokens > 0:
+		return nil, errors.New("the header says time_unit and block_tokens\nhint: remove them from the options")
+	}
+	return &jsonl{lines: l, clock: clock{unit: unit, stated: true},
+		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated}}, nil
+}
+
+func (j *jsonl) info() Info { return j.what }
+func (j *jsonl) at() int    { return j.lines.line }
+
+func (j *jsonl) next(e *Entry) error {
+	line, err := j.lines.next()
+	if err != nil {
+		return err
+	}
+	var r row
+	if err := json.Unmarshal(line, &r); err != nil {
+		return fmt.Errorf("no row of a %s trace: %w", j.what.Format, err)
+	}
+	if r.Input == nil || r.Output == nil {
+		return fmt.Errorf("no row of a %s trace: input_length or output_length is missing", j.what.Format)
+	}
+	if r.Session < 0 || r.Turn < 0 {
+		return errors.New("session and turn count from 1")
+	}
+	*e = Entry{Line: j.lines.line, Input: *r.Input, Output: *r.Output, Blocks: r.HashIDs, Session: r.Session, Turn: r.Turn, Class: r.Class}
+	switch {
+	case j.what.Format == Bailian:
+		j.chat(e, &r)
+	case r.HashIDs != nil && j.what.BlockTokens == 0:
+		return errors.New("hash_ids in a trace whose header has no block_tokens")
+	}
+	e.At, err = j.time(string(r.Timestamp))
+	return err
+}
+
+// chat gives a Bailian row the conversation that its parent belongs to. A parent before the start of the file begins one.
+func (j *jsonl) chat(e *Entry, r *row) {
+	e.Class, e.Session = r.Type, 0
+	if r.ChatID == nil {
+		return
+	}
+	parent := int64(-1)
+	if r.Parent != nil {
+		parent = *r.Parent
+	}
+	session := j.chats[parent]
+	if session == 0 {
+		j.count++
+		session = j.count
+	}
+	if parent >= 0 {
+		j.chats[parent] = session // its other children are of it too
+	}
+	j.chats[*r.ChatID] = session
+	e.Session = session
+}
+
+func (j *jsonl) time(text string) (time.Duration, error) {
+	switch {
+	case !j.what.Timed && text != "":
+		return 0, errors.New("a timestamp in a trace whose header has no time_unit")
+	case !j.what.Timed:
+		return 0, nil
+	case text == "":
+		return 0, errors.New("no timestamp")
+	}
+	return j.clock.parse(text)
+}

@@ -1,0 +1,120 @@
+package trace
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say which file is read and what is made of it: the keys of [row.trace].
+type Options struct {
+	File   string `toml:"file" json:"file"`
+	Format string `toml:"format" json:"format,omitempty"` // empty = found from the data
+
+	// What the file can't say of itself.
+	TimeUnit      string  `toml:"time_unit" json:"time_unit,omitempty"`             // of numeric times: s, ms, us, ns; empty = the format's
+	BlockTokens   int     `toml:"block_tokens" json:"block_tokens,omitempty"`       // tokens of a block; 0 = the format's
+	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"` // of text, to estimate lengths; 0 = 4
+
+	// Which rows are kept.
+	Start     time.Duration `toml:"start" json:"start_ns,omitempty"` // since the first row
+	End       time.Duration `toml:"end" json:"end_ns,omitempty"`     // since the first row; 0 = the file's
+	MinInput  int           `toml:"min_input" json:"min_input,omitempty"`
+	MaxInput  int           `toml:"max_input" json:"max_input,omitempty"` // 0 = any
+	MinOutput int           `toml:"min_output" json:"min_output,omitempty"`
+	MaxOutput int           `toml:"max_output" json:"max_output,omitempty"` // 0 = any
+	Class     string        `toml:"class" json:"class,omitempty"`           // only this model or kind of request; empty = all
+
+	// How they are changed.
+	CapInput  int           `toml:"cap_input" json:"cap_input,omitempty"`   // longer prompts are cut to it; 0 = none
+	CapOutput int           `toml:"cap_output" json:"cap_output,omitempty"` // longer answers are cut to it; 0 = none
+	Speed     float64       `toml:"speed" json:"speed,omitempty"`           // 2 = twice as fast; 0 = 1
+	Jitter    time.Duration `toml:"jitter" json:"jitter_ns,omitempty"`      // the step of the file's times: rows of one moment are spread over it at random, their order kept; 0 = not
+}
+
+// Bounds of the numbers: far outside every use.
+const (
+	maxBlockTokens = 1 << 16
+	maxSpeed       = 1e6
+	minTextBytes   = 1 // so that a block of one token has a byte
+	maxTextBytes   = 64
+)
+
+// Check reports what is wrong or impossible in the options alone; the rest shows when the file is opened.
+func (o Options) Check(bad func(key, problem, hint string)) {
+	if o.File == "" {
+		bad("file", "no trace file", `write file = "conversation_trace.jsonl"`)
+	}
+	if o.Format != "" && !slices.Contains(Formats, o.Format) {
+		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(Formats, ", ")+"; without format it is found from the data")
+	}
+	if _, ok := units[o.TimeUnit]; o.TimeUnit != "" && !ok {
+		bad("time_unit", fmt.Sprintf("unknown unit %q", o.TimeUnit), `write "s", "ms", "us" or "ns"`)
+	}
+	if o.BlockTokens < 0 || o.BlockTokens > maxBlockTokens {
+		bad("block_tokens", fmt.Sprintf("%d tokens are not between 1 and %d", o.BlockTokens, maxBlockTokens), "write block_tokens = 512")
+	}
+	if b := o.BytesPerToken; b != 0 && !(b >= minTextBytes && b <= maxTextBytes) {
+		bad("bytes_per_token", fmt.Sprintf("%v bytes are not between %v and %v", b, minTextBytes, maxTextBytes), "write bytes_per_token = 4")
+	}
+	if o.Speed != 0 && !(o.Speed >= 1/maxSpeed && o.Speed <= maxSpeed) {
+		bad("speed", fmt.Sprintf("speed %v is not between %g and %g", o.Speed, 1/maxSpeed, maxSpeed), "write speed = 2 (twice as fast)")
+	}
+	if o.End != 0 && o.End <= o.Start {
+		bad("end", fmt.Sprintf("end %v is not after start %v", o.End, o.Start), `write start = "10m" and end = "20m"`)
+	}
+	for _, d := range []struct {
+		key string
+		v   time.Duration
+	}{{"start", o.Start}, {"end", o.End}, {"jitter", o.Jitter}} {
+		if d.v < 0 {
+			bad(d.key, fmt.Sprintf("%s %v is negative", d.key, d.v), "write "+d.key+` = "10s"`)
+		}
+	}
+	o.checkLengths(bad)
+}
+
+func (o Options) checkLengths(bad func(key, problem, hint string)) {
+	for _, l := range []struct {
+		key string
+		n   int
+	}{
+		{"min_input", o.MinInput}, {"max_input", o.MaxInput}, {"min_output", o.MinOutput}, {"max_output", o.MaxOutput},
+		{"cap_input", o.CapInput}, {"cap_output", o.CapOutput},
+	} {
+		if l.n < 0 || l.n > maxTokens {
+			bad(l.key, fmt.Sprintf("%d tokens are not between 1 and %d", l.n, maxTokens), "write "+l.key+" = 4096")
+		}
+	}
+	if o.MaxInput > 0 && o.MaxInput < o.MinInput {
+		bad("max_input", fmt.Sprintf("max_input %d is below min_input %d", o.MaxInput, o.MinInput), "make max_input at least min_input")
+	}
+	if o.MaxOutput > 0 && o.MaxOutput < o.MinOutput {
+		bad("max_output", fmt.Sprintf("max_output %d is below min_output %d", o.MaxOutput, o.MinOutput), "make max_output at least min_output")
+	}
+}
+
+// speed in force.
+func (o Options) speed() float64 {
+	if o.Speed == 0 {
+		return 1
+	}
+	return o.Speed
+}
+
+// scaled is a time of the trace at the speed asked for.
+func (o Options) scaled(at time.Duration) time.Duration {
+	if s := o.speed(); s != 1 {
+		return time.Duration(math.Round(float64(at) / s))
+	}
+	return at
+}
+
+// keeps says whether the filters let a request through.
+func (o Options) keeps(e *Entry) bool {
+	return e.Input >= o.MinInput && (o.MaxInput == 0 || e.Input <= o.MaxInput) &&
+		e.Output >= o.MinOutput && (o.MaxOutput == 0 || e.Output <= o.MaxOutput) &&
+		(o.Class == "" || e.Class == o.Class)
+}

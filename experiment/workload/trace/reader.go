@@ -1,0 +1,268 @@
+package trace
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+)
+
+// Reader gives the requests of a trace in their order. It is not safe for use by several goroutines.
+type Reader struct {
+	Info   Info
+	Counts Counts // of what was read so far
+
+	name  string
+	o     Options
+	rand  *rand.Rand
+	src   source
+	close []io.Closer
+
+	first, last time.Duration // times of the file: of its first row, and of the one read last
+	started     bool
+	group       []Entry // under jitter, requests of one moment, the next of them first
+	ahead       *Entry  // and the first of the moment after
+	err         error   // why nothing comes any more
+}
+
+// source reads the rows of one format.
+type source interface {
+	info() Info
+	// next fills e, its At as it stands in the file and its Line where it was found; io.EOF at the end.
+	next(e *Entry) error
+	// at is the line that the source has come to.
+	at() int
+}
+
+// Open opens the file of options that pass their Check. The jitter draws from r; without a jitter r is unused.
+func Open(o Options, r *rand.Rand) (*Reader, error) {
+	f, err := os.Open(o.File)
+	if err != nil {
+		return nil, fmt.Errorf("opening the trace: %w", err)
+	}
+	t, err := New(f, o, r)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	t.close = append(t.close, f)
+	return t, nil
+}
+
+// New reads a trace from f; o.File is only its name in errors.
+func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
+	t := &Reader{name: o.File, o: o, rand: r}
+	plain, err := expanded(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
+	l := &lines{r: bufio.NewReaderSize(plain, 1<<16)}
+	if t.src, err = newSource(l, o); err != nil {
+		_ = plain.Close()
+		return nil, fmt.Errorf("%s:%d: %w", t.name, max(l.line, 1), err)
+	}
+	t.close = append(t.close, plain)
+	t.Info = t.src.info()
+	if err := o.fits(t.Info); err != nil {
+		_ = t.Close()
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
+	return t, nil
+}
+
+// fits says which option makes no sense for what the file is.
+func (o Options) fits(i Info) error {
+	timing := o.Start > 0 || o.End > 0 || o.Jitter > 0 || o.Speed != 0
+	switch {
+	case !i.Timed && timing:
+		return fmt.Errorf("a %s trace without times has no window, speed or jitter\nhint: remove start, end, speed and jitter", i.Format)
+	case o.BlockTokens > 0 && i.BlockTokens == 0:
+		return fmt.Errorf("a %s trace has no blocks\nhint: remove block_tokens", i.Format)
+	case o.BytesPerToken > 0 && !i.Estimated:
+		return fmt.Errorf("a %s trace has counted tokens, no text\nhint: remove bytes_per_token", i.Format)
+	}
+	return nil
+}
+
+// Close ends the reading.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, c := range r.close {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Next is the next request that is kept, and io.EOF at the end. Any other error names the file and the line, and stays. The
+// blocks are the caller's.
+func (r *Reader) Next() (Entry, error) {
+	if r.o.Jitter > 0 {
+		return r.spread()
+	}
+	return r.kept()
+}
+
+// kept is the next request that is kept, at the time the trace gives it.
+func (r *Reader) kept() (Entry, error) {
+	for r.err == nil {
+		var e Entry
+		if r.err = r.src.next(&e); r.err == nil {
+			r.err = r.check(&e)
+		}
+		if r.err != nil {
+			if r.err != io.EOF {
+				r.err = fmt.Errorf("%s:%d: %w", r.name, r.src.at(), r.err)
+			}
+			break
+		}
+		if r.o.End > 0 && e.At >= r.o.End {
+			r.err = io.EOF // what is behind the window is not read
+			break
+		}
+		r.Counts.Read++
+		if r.keep(&e) {
+			return e, nil
+		}
+	}
+	return Entry{}, r.err
+}
+
+// check judges a row, and makes its time relative to the first row.
+func (r *Reader) check(e *Entry) error {
+	switch {
+	case e.Input < 0 || e.Output < 0:
+		return fmt.Errorf("a negative length: %d tokens in, %d out", e.Input, e.Output)
+	case e.Input > maxTokens || e.Output > maxTokens:
+		return fmt.Errorf("%d tokens in and %d out are more than any context (%d)", e.Input, e.Output, maxTokens)
+	}
+	if !r.started {
+		r.started, r.first, r.last = true, e.At, e.At
+	}
+	if e.At < r.last {
+		return fmt.Errorf("the time goes back: %v after the first row, the row before it is at %v\nhint: sort the file by time", e.At-r.first, r.last-r.first)
+	}
+	r.last = e.At
+	e.At -= r.first
+	return checkBlocks(e, r.Info.BlockTokens)
+}
+
+// checkBlocks holds the number of hash ids against the prompt's tokens: a block size that is not the file's shows at once.
+func checkBlocks(e *Entry, size int) error {
+	n := len(e.Blocks)
+	if e.Blocks == nil || n == (e.Input+size-1)/size {
+		return nil
+	}
+	text := fmt.Sprintf("%d hash ids for a prompt of %d tokens: in blocks of %d tokens it has %d", n, e.Input, size, (e.Input+size-1)/size)
+	if n == 0 || n > e.Input {
+		return fmt.Errorf("%s\nhint: no block size fits: input_length or hash_ids is of another unit", text)
+	}
+	least, most := (e.Input+n-1)/n, maxBlockTokens // the sizes s with ceil(input/s) == n
+	if n > 1 {
+		most = (e.Input - 1) / (n - 1)
+	}
+	if least > most {
+		return fmt.Errorf("%s, and no block size gives %d\nhint: input_length or hash_ids is of another unit", text, n)
+	}
+	likely := least
+	for p := 1; p <= most; p *= 2 {
+		if p >= least {
+			likely = p
+			break
+		}
+	}
+	return fmt.Errorf("%s\nhint: %s fits this row: write block_tokens = %d", text, sizes(least, most), likely)
+}
+
+func sizes(least, most int) string {
+	switch {
+	case least == most:
+		return fmt.Sprintf("a block size of %d", least)
+	case most == maxBlockTokens:
+		return fmt.Sprintf("a block size of %d or more", least)
+	}
+	return fmt.Sprintf("a block size of %d to %d", least, most)
+}
+
+// keep filters a request, and cuts and re-times one that is kept.
+func (r *Reader) keep(e *Entry) bool {
+	switch {
+	case e.Input == 0 || e.Output == 0:
+		r.Counts.Empty++
+		return false
+	case e.At < r.o.Start || !r.o.keeps(e):
+		r.Counts.Filtered++
+		return false
+	}
+	if limit := r.o.CapInput; limit > 0 && e.Input > limit {
+		r.Counts.CutInput++
+		e.Input = limit
+		if e.Blocks != nil {
+			e.Blocks = e.Blocks[:(limit+r.Info.BlockTokens-1)/r.Info.BlockTokens]
+		}
+	}
+	if limit := r.o.CapOutput; limit > 0 && e.Output > limit {
+		r.Counts.CutOutput++
+		e.Output = limit
+	}
+	if r.Info.Timed {
+		e.At = r.o.scaled(e.At - r.o.Start)
+	}
+	return true
+}
+
+// maxGroup is how many requests of one moment a jitter can spread: they are held in memory.
+const maxGroup = 1 << 16
+
+// spread is the next request under a jitter: those of one moment are spread over the step of the file's times, uniformly and
+// in their order, but never beyond the next moment, as the steps of real files are not all equal.
+func (r *Reader) spread() (Entry, error) {
+	if len(r.group) == 0 {
+		if err := r.gather(); err != nil {
+			return Entry{}, err
+		}
+	}
+	e := r.group[0]
+	r.group = r.group[1:]
+	return e, nil
+}
+
+// gather reads the requests of the next moment and spreads them.
+func (r *Reader) gather() error {
+	r.group = r.group[:0]
+	if r.ahead != nil {
+		r.group = append(r.group, *r.ahead)
+		r.ahead = nil
+	}
+	step := r.o.scaled(r.o.Jitter)
+	for {
+		e, err := r.kept()
+		if err != nil && (err != io.EOF || len(r.group) == 0) {
+			return err
+		}
+		if err == io.EOF {
+			break
+		}
+		if len(r.group) > 0 && e.At != r.group[0].At {
+			r.ahead = &e
+			step = min(step, e.At-r.group[0].At)
+			break
+		}
+		if r.group = append(r.group, e); len(r.group) > maxGroup {
+			r.err = fmt.Errorf("%s:%d: more than %d requests of one moment\nhint: remove jitter", r.name, e.Line, maxGroup)
+			return r.err
+		}
+	}
+	offsets := make([]time.Duration, len(r.group))
+	for i := range offsets {
+		offsets[i] = time.Duration(r.rand.Float64() * float64(step))
+	}
+	slices.Sort(offsets)
+	for i := range r.group {
+		r.group[i].At += offsets[i]
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package trace
+
+// sessions numbers conversations in the order of their first appearance, from 1, and counts their turns.
+type sessions struct {
+	ids   map[string]int
+	turns []int // so far, of each
+}
+
+// next is the number of the conversation of that name, and of its next turn.
+func (s *sessions) next(name string) (session, turn int) {
+	if s.ids == nil {
+		s.ids = map[string]int{}
+	}
+	id, ok := s.ids[name]
+	if !ok {
+		s.turns = append(s.turns, 0)
+		id = len(s.turns)
+		s.ids[name] = id
+	}
+	s.turns[id-1]++
+	return id, s.turns[id-1]
+}

@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+)
+
+// stack is all blocks in the order of their last use, for stack distances (Mattson et al. 1970): an LRU cache of C blocks holds
+// exactly the C blocks used last, so that one pass gives the hits of every size. Ranks come from a Fenwick tree over the times
+// of last use, renumbered whenever it is full, so that memory goes with the number of different blocks.
+type stack struct {
+	last map[uint64]int // when a block was used last, from 1
+	tree []int          // Fenwick tree over those times: 1 where a block was used last
+	now  int
+}
+
+func newStack() *stack { return &stack{last: map[uint64]int{}, tree: make([]int, 1<<10)} }
+
+// rank is how many different blocks were used since this one was, itself included: the size of the smallest cache that holds it;
+// 0 = it was never used.
+func (s *stack) rank(id uint64) int {
+	at, ok := s.last[id]
+	if !ok {
+		return 0
+	}
+	return len(s.last) - s.sum(at-1)
+}
+
+// use makes a block the one used last.
+func (s *stack) use(id uint64) {
+	if s.now+1 >= len(s.tree) {
+		s.renumber()
+	}
+	if at, ok := s.last[id]; ok {
+		s.add(at, -1)
+	}
+	s.now++
+	s.last[id] = s.now
+	s.add(s.now, 1)
+}
+
+func (s *stack) add(at, n int) {
+	for ; at < len(s.tree); at += at & -at {
+		s.tree[at] += n
+	}
+}
+
+// sum counts the blocks whose last use was at a time up to at.
+func (s *stack) sum(at int) (n int) {
+	for ; at > 0; at -= at & -at {
+		n += s.tree[at]
+	}
+	return n
+}
+
+// renumber gives the blocks the times 1, 2, … in their order, and makes room for more.
+func (s *stack) renumber() {
+	type use struct {
+		id uint64
+		at int
+	}
+	uses := make([]use, 0, len(s.last))
+	for id, at := range s.last {
+		uses = append(uses, use{id, at})
+	}
+	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.at, b.at) })
+	s.tree = make([]int, max(len(s.tree), 4*len(uses)))
+	s.now = len(uses)
+	for i, u := range uses {
+		s.last[u.id] = i + 1
+		s.add(i+1, 1)
+	}
+}
+
+// curve counts hit tokens by the size of the cache.
+type curve struct {
+	tokens int   // that were looked up
+	hits   []int // by the smallest cache that has them
+}
+
+// look counts a block of so many tokens that caches from that size on have; 0 = none has.
+func (c *curve) look(size, tokens int) {
+	c.tokens += tokens
+	if size == 0 {
+		return
+	}
+	for len(c.hits) <= size {
+		c.hits = append(c.hits, 0)
+	}
+	c.hits[size] += tokens
+}
+
+// rate is the share of tokens that a cache of that size hits; 0 = one without an end.
+func (c *curve) rate(size int) float64 {
+	if c.tokens == 0 {
+		return 0
+	}
+	upTo := c.hits
+	if size > 0 {
+		upTo = c.hits[:min(size+1, len(c.hits))]
+	}
+	hits := 0
+	for _, n := range upTo {
+		hits += n
+	}
+	return float64(hits) / float64(c.tokens)
+}

@@ -1,0 +1,132 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// Text writes a report for people.
+func Text(w io.Writer, r *Report) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %d requests", shown(r.File), r.Format, r.Requests)
+	if r.Arrivals != nil {
+		fmt.Fprintf(&b, " in %v", time.Duration(r.SpanS*float64(time.Second)).Round(time.Millisecond))
+	}
+	b.WriteString("\n")
+	r.counts(&b)
+	if r.Arrivals != nil {
+		r.Arrivals.text(&b)
+	}
+	if s := r.Sessions; s != nil {
+		fmt.Fprintf(&b, "sessions  %d, of %.1f requests on average and %d at most\n", s.Count, s.MeanTurns, s.MaxTurns)
+	}
+	r.classes(&b)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "\ntokens\tmean\tmin\tp50\tp90\tp95\tp99\tmax\t\n")
+	for _, l := range []struct {
+		name string
+		Lengths
+	}{{"input", r.Input}, {"output", r.Output}} {
+		fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", l.name, l.Mean, l.Min, l.P50, l.P90, l.P95, l.P99, l.Max)
+	}
+	_ = t.Flush() // into memory
+	if r.Cache != nil {
+		r.Cache.text(&b, r.BlockTokens)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\nnote: %s\nhint: %s\n", n.Text, n.Hint)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// counts says what of the file is not in the figures.
+func (r *Report) counts(b *strings.Builder) {
+	var said []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{r.Empty, "without a prompt or an answer, left out"}, {r.Filtered, "filtered out"},
+		{r.CutInput, "with the prompt cut"}, {r.CutOutput, "with the answer cut"},
+	} {
+		if c.n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	if len(said) > 0 {
+		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(said, ", "))
+	}
+}
+
+func (a *Arrivals) text(b *strings.Builder) {
+	fmt.Fprintf(b, "arrivals  %.4g/s on average, %d in the busiest second\n", a.PerS, a.PeakPerS)
+	if a.GapCV != nil {
+		fmt.Fprintf(b, "          coefficient of variation of the gaps %.3g", *a.GapCV)
+		if a.Dispersion1s != nil {
+			fmt.Fprintf(b, "; index of dispersion %.3g at 1 s", *a.Dispersion1s)
+		}
+		if a.Dispersion30s != nil {
+			fmt.Fprintf(b, ", %.3g at 30 s", *a.Dispersion30s)
+		}
+		b.WriteString(" (Poisson: 1)\n")
+	}
+	if a.StepS > 0 {
+		fmt.Fprintf(b, "times     in steps of %.4g s; %.1f %% of the requests have the time of the one before\n", a.StepS, 100*a.SameTime)
+	}
+}
+
+// mostClasses is how many are listed.
+const mostClasses = 10
+
+func (r *Report) classes(b *strings.Builder) {
+	if len(r.Classes) == 0 {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(r.Classes), func(x, y string) int {
+		if d := r.Classes[y] - r.Classes[x]; d != 0 {
+			return d
+		}
+		return strings.Compare(x, y)
+	})
+	said := make([]string, 0, mostClasses)
+	for _, name := range names[:min(len(names), mostClasses)] {
+		said = append(said, fmt.Sprintf("%s %d", shown(name), r.Classes[name]))
+	}
+	if more := len(names) - mostClasses; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	fmt.Fprintf(b, "classes   %s\n", strings.Join(said, ", "))
+}
+
+// shown is a name out of a file, safe for a terminal.
+func shown(name string) string {
+	runes := 0
+	return strings.Map(func(r rune) rune {
+		switch runes++; {
+		case runes > 80:
+			return -1
+		case !unicode.IsPrint(r):
+			return '·'
+		}
+		return r
+	}, name)
+}
+
+func (c *Cache) text(b *strings.Builder, blockTokens int) {
+	fmt.Fprintf(b, "\nblocks    %d of %d tokens in all prompts, %d of them different; the largest prompt has %d\n", c.Blocks, blockTokens, c.Different, c.Largest)
+	b.WriteString("\nshare of prompt tokens that a prefix cache can hit, one request after the other\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "blocks\ttokens\tLRU\ttail first (vLLM)\t\n")
+	for _, s := range c.Sizes {
+		fmt.Fprintf(t, "%d\t%d\t%.1f %%\t%.1f %%\t\n", s.Blocks, s.Tokens, 100*s.LRU, 100*s.TailFirst)
+	}
+	fmt.Fprintf(t, "no limit\t\t%.1f %%\t%.1f %%\t\n", 100*c.HitRate, 100*c.HitRate)
+	_ = t.Flush() // into memory
+}
