@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bench/experiment/workload/trace"
+)
+
+const traceFormats = "mooncake, azure, burstgpt, bailian, sharegpt, log, bench"
+
+func newTrace(c *cli) *cobra.Command {
+	var o trace.Options
+	var format string
+	var sizes []int
+	cmd := &cobra.Command{
+		Use:   "trace FILE",
+		Short: "inspect a trace of requests: its load, its lengths, the cache hits it allows",
+		Long: `trace reads a log of requests in one pass and says how many there are, how they come (rate, burstiness, steps of the clock), how
+long they are, and which share of their prompts a prefix cache of which size can hit.
+
+Formats: ` + traceFormats + `; told from the data unless --from states it.
+gzip and zstd are read as they are. docs/traces.md has the formats and the figures.`,
+		Example: `  bench trace conversation_trace.jsonl
+  bench trace conversation_trace.jsonl --cache-blocks 1000,10000,100000
+  bench trace AzureLLMInferenceTrace_code.csv --start 10m --end 20m
+  bench trace BurstGPT_1.csv --class GPT-4 --format json > gpt4.json
+  bench trace convert requests.jsonl --anonymize -o private.jsonl`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.File = args[0]
+			return c.inspect(o, format, sizes)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", "text", "text or json")
+	f.IntSliceVar(&sizes, "cache-blocks", nil, "cache sizes, in blocks of the trace (round ones up to the trace's own)")
+	traceFlags(f, &o)
+	cmd.AddCommand(newTraceConvert(c))
+	return cmd
+}
+
+func newTraceConvert(c *cli) *cobra.Command {
+	var o trace.Options
+	var output string
+	var anonymize bool
+	cmd := &cobra.Command{
+		Use:   "convert FILE -o OUT",
+		Short: "write a trace in bench's own format, without text, on request anonymous",
+		Long: `convert writes a trace, or a log of requests with their text, as lines that are a superset of Mooncake's, and says what was lost.
+There is no text in the outcome: prompts become numbers of blocks, the same number for the same beginning, by hashes under a
+key that is forgotten at the end. With --anonymize it has lengths, times since the first request, and numbers of blocks and sessions
+counted from the start: nothing else of the log.`,
+		Example: `  bench trace convert requests.jsonl --anonymize -o private.jsonl
+  bench trace convert conversation_trace.jsonl --end 10m -o ten_minutes.jsonl
+  bench trace convert ShareGPT_V3.json --bytes-per-token 3.8 -o sharegpt.jsonl`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.File = args[0]
+			return c.convert(o, output, anonymize)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&output, "output", "o", "", "file to write")
+	f.BoolVar(&anonymize, "anonymize", false, "keep lengths, relative times and counted numbers alone")
+	traceFlags(f, &o)
+	return cmd
+}
+
+// traceFlags are the keys of [row.trace] that make sense for a file at hand.
+func traceFlags(f *pflag.FlagSet, o *trace.Options) {
+	f.StringVar(&o.Format, "from", "", "format of the file (told from the data): "+traceFormats)
+	f.StringVar(&o.TimeUnit, "time-unit", "", "of numeric times: s, ms, us, ns (the format's)")
+	f.IntVar(&o.BlockTokens, "block-tokens", 0, "tokens of a block (the format's)")
+	f.Float64Var(&o.BytesPerToken, "bytes-per-token", 0, "of text, to estimate lengths (4)")
+	f.DurationVar(&o.Start, "start", 0, "leave out what comes before, since the first row")
+	f.DurationVar(&o.End, "end", 0, "leave out what comes after, since the first row")
+	f.StringVar(&o.Class, "class", "", "keep this model or kind of request alone")
+	f.IntVar(&o.MinInput, "min-input", 0, "keep prompts of so many tokens and more")
+	f.IntVar(&o.MaxInput, "max-input", 0, "keep prompts of so many tokens and less")
+	f.IntVar(&o.MinOutput, "min-output", 0, "keep answers of so many tokens and more")
+	f.IntVar(&o.MaxOutput, "max-output", 0, "keep answers of so many tokens and less")
+	f.IntVar(&o.CapInput, "cap-input", 0, "cut longer prompts to so many tokens")
+	f.IntVar(&o.CapOutput, "cap-output", 0, "cut longer answers to so many tokens")
+}
+
+// openTrace opens what the command line asks for.
+func openTrace(o trace.Options) (*trace.Reader, error) {
+	var problems []string
+	o.Check(func(key, problem, hint string) {
+		flag := map[string]string{"format": "--from", "file": "FILE"}[key]
+		if flag == "" {
+			flag = flagOf(key)
+		}
+		problems = append(problems, fmt.Sprintf("%s: %s\nhint: %s", flag, problem, strings.ReplaceAll(hint, key+" = ", flag+" ")))
+	})
+	if len(problems) > 0 {
+		return nil, usage("%s", strings.Join(problems, "\nerror: "))
+	}
+	r, err := trace.Open(o, nil)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usage("%w\nhint: bench trace takes the path of a file", err)
+	}
+	return r, err
+}
+
+func (c *cli) inspect(o trace.Options, format string, sizes []int) error {
+	if format != "text" && format != "json" {
+		return usage("unknown format %q\nhint: use text or json; --from states the format of the file", format)
+	}
+	for _, n := range sizes {
+		if n < 1 {
+			return usage("--cache-blocks: a cache of %d blocks\nhint: write --cache-blocks 1000,10000", n)
+		}
+	}
+	r, err := openTrace(o)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	report, err := trace.Inspect(r, sizes)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		e := json.NewEncoder(c.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
+	}
+	return trace.Text(c.stdout, report)
+}
+
+func (c *cli) convert(o trace.Options, output string, anonymize bool) error {
+	if output == "" {
+		return usage("no file to write\nhint: bench trace convert %s -o converted.jsonl", o.File)
+	}
+	if in, err := os.Stat(o.File); err == nil {
+		if out, err := os.Stat(output); err == nil && os.SameFile(in, out) {
+			return usage("-o %s is the file that is read\nhint: write another one", output)
+		}
+	}
+	r, err := openTrace(o)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	done, err := writeTrace(output, r, anonymize)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%s: %s\n", output, count(done.Requests, "request"))
+	if done.Different > 0 {
+		fmt.Fprintf(c.stdout, "%d different blocks of %d tokens: an unlimited cache hits %.1f %% of the prompt tokens\n",
+			done.Different, done.BlockTokens, 100*done.HitRate)
+	}
+	for _, lost := range done.Lost {
+		fmt.Fprintln(c.stdout, plain("lost: "+lost))
+	}
+	return nil
+}
+
+// writeTrace writes the file as it reads: under another name, until it is whole.
+func writeTrace(output string, r *trace.Reader, anonymize bool) (*trace.Conversion, error) {
+	f, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("writing the trace: %w", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	done, err := trace.Convert(f, r, anonymize)
+	if err != nil {
+		return nil, err
+	}
+	if err = errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), output)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing the trace: %w", err)
+	}
+	return done, nil
+}
