@@ -24,14 +24,13 @@ type Arrivals struct {
 
 // arrivals collects them in one pass.
 type arrivals struct {
-	n         int
-	last      time.Duration
-	gaps      moments
-	second    windows
-	half      windows // of a minute
-	same      int
-	positive  []time.Duration // the first gaps above zero
-	positives int
+	n        int
+	last     time.Duration
+	gaps     moments
+	second   windows
+	half     windows // of a minute
+	same     int
+	positive []time.Duration // the first gaps above zero
 }
 
 // maxPositive is how many gaps are looked at for a step.
