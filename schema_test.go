@@ -73,7 +73,7 @@ var closed = map[string][]any{
 	"experiment.Record.outcome":         {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},
 	"experiment.TargetInfo.prompt_form": {"token_ids", "text"},
 	"telemetry.Sample.schema":           {telemetry.Schema},
-	"telemetry.Sample.source":           {telemetry.SourceClient},
+	"telemetry.Sample.source":           {telemetry.SourceClient, telemetry.SourceServer, telemetry.SourceGPU},
 	"selftest.Result.schema":            {selftest.Schema},
 	"selftest.Measured.kind":            {selftest.Burst, selftest.Spread, selftest.Rate},
 	"selftest.Comparison.schema":        {selftest.SchemaGateway},

@@ -28,8 +28,8 @@ type reading struct {
 // difference is the sample between two readings.
 func difference(a, b *reading) Sample {
 	span := b.at.Sub(a.at)
-	s := Sample{Source: SourceClient, At: b.at, Span: span.Microseconds(), Routines: b.routines,
-		HeapMiB: round(float64(b.heap)/(1<<20), 2), Files: b.files, Sockets: b.sockets.used, TimeWait: b.sockets.timeWait}
+	s := Sample{Source: SourceClient, At: b.at, Span: span.Microseconds(), Routines: new(b.routines),
+		HeapMiB: new(round(float64(b.heap)/(1<<20), 2)), Files: b.files, Sockets: b.sockets.used, TimeWait: b.sockets.timeWait}
 	if b.cost > 0 {
 		s.Cost = new(round(float64(b.cost)/1e3, 1))
 	}
@@ -57,11 +57,12 @@ func difference(a, b *reading) Sample {
 
 // collections adds the garbage collections that ended between two readings.
 func (s *Sample) collections(a, b *debug.GCStats) {
-	s.GCs = int(b.NumGC - a.NumGC)
-	s.GCPauses = round((b.PauseTotal-a.PauseTotal).Seconds()*1e3, 3)
-	for _, p := range b.Pause[:min(s.GCs, len(b.Pause))] { // the latest first
-		s.GCLongest = max(s.GCLongest, round(p.Seconds()*1e3, 3))
+	n, longest := int(b.NumGC-a.NumGC), 0.0
+	for _, p := range b.Pause[:min(n, len(b.Pause))] { // the latest first
+		longest = max(longest, round(p.Seconds()*1e3, 3))
 	}
+	s.GCs, s.GCLongest = &n, &longest
+	s.GCPauses = new(round((b.PauseTotal-a.PauseTotal).Seconds()*1e3, 3))
 }
 
 // waited is how long threads waited between two readings. One that ended since the first takes its last

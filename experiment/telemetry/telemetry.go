@@ -1,9 +1,11 @@
-// Package telemetry says how the machines of a row fared while it ran. So far that is the client's own:
-// Watch samples it, each Sample is the difference of two readings of what the system and the Go runtime
-// count, and Summarize makes of the samples of the window what a row can be doubted for. Limits are what
-// the system allows the process; they are read before anything is sent.
+// Package telemetry owns the [telemetry] table: it says how the machines of a row fared while it ran.
 //
-// It judges nothing, and a sample never makes up a figure: what the system does not tell is absent.
+// Watch samples the client: each Sample is the difference of two readings of what the system and the Go runtime
+// count, and Summarize makes of the samples of the window what a row can be doubted for. Sources (Open) are the
+// server's metrics page and its GPUs: Sources.Watch samples them, and Observe makes the same of their samples. Limits are
+// what the system allows the process; they are read before anything is sent.
+//
+// It judges nothing, and a sample never makes up a figure: what nobody tells is absent, and why is said.
 package telemetry
 
 import (
@@ -14,20 +16,30 @@ import (
 // Schema of the lines of <row>.telemetry.jsonl.zst.
 const Schema = "bench/telemetry/v1"
 
-// SourceClient marks the samples of the machine that measures.
-const SourceClient = "client"
+// Who is sampled.
+const (
+	SourceClient = "client" // the machine that measures
+	SourceServer = "server" // the metrics page of the thing under test
+	SourceGPU    = "gpu"    // the GPUs, by their own tools
+)
 
-// Sample is what happened to the client in one interval, and how it stood at its end: one line of
-// <row>.telemetry.jsonl.zst. What the system does not tell is absent; nothing is 0 for that.
-// Figures marked "machine" are of all its processes, or of the container's network.
+// Sample is one line of <row>.telemetry.jsonl.zst. Of the client it is what happened in one interval, and how it stood at its
+// end; of a server and its GPUs how they stood at one moment, under server and gpus. What is not told is absent; nothing is 0
+// for that. Figures marked "machine" are of all its processes, or of the container's network.
 type Sample struct {
 	Schema string `json:"schema,omitempty"` // on a file's first sample only
 	Source string `json:"source"`           // who is sampled
 
 	At   time.Time `json:"-"`                 // end of the interval, by the monotonic clock
 	TUs  int64     `json:"t_us"`              // end of the interval, from the row's epoch; negative = before the load began
-	Span int64     `json:"span_us"`           // length of the interval
+	Span int64     `json:"span_us"`           // length of the interval; of a server and its GPUs how long the answer took, of which t_us is the middle
 	Cost *float64  `json:"cost_us,omitempty"` // CPU time that this sample took
+
+	Server *ServerReading `json:"server,omitempty"`
+	GPUs   []GPUReading   `json:"gpus,omitempty"`
+	// Processes are those on the GPUs, before and after the load; absent: not told, or not asked.
+	Processes []GPUProcess `json:"gpu_processes,omitzero"`
+	Error     string       `json:"error,omitempty"` // why the server or the GPUs told nothing
 
 	UserCores   *float64  `json:"user_cores,omitempty"`   // CPU seconds of the process per second, in user mode
 	SystemCores *float64  `json:"system_cores,omitempty"` // the same, in the kernel
@@ -42,11 +54,11 @@ type Sample struct {
 	SchedP50  *float64     `json:"sched_p50_ms,omitempty"`
 	SchedP99  *float64     `json:"sched_p99_ms,omitempty"`
 	SchedMax  *float64     `json:"sched_max_ms,omitempty"`
-	GCs       int          `json:"gcs"`         // garbage collections that ended
-	GCPauses  float64      `json:"gc_pause_ms"` // in which the world was stopped for them, sum
-	GCLongest float64      `json:"gc_pause_max_ms"`
-	HeapMiB   float64      `json:"heap_mib"` // objects, live and not yet swept
-	Routines  int          `json:"goroutines"`
+	GCs       *int         `json:"gcs,omitempty"`         // garbage collections that ended
+	GCPauses  *float64     `json:"gc_pause_ms,omitempty"` // in which the world was stopped for them, sum
+	GCLongest *float64     `json:"gc_pause_max_ms,omitempty"`
+	HeapMiB   *float64     `json:"heap_mib,omitempty"` // objects, live and not yet swept
+	Routines  *int         `json:"goroutines,omitempty"`
 
 	Files       *int   `json:"fds,omitempty"`                  // open file descriptors of the process
 	Sockets     *int   `json:"tcp_sockets,omitempty"`          // machine: TCP sockets in use

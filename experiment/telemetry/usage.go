@@ -43,11 +43,11 @@ type Usage struct {
 	OutOfOrder  *int64 `json:"out_of_order,omitempty"`         // machine: segments that came before one that was sent earlier
 }
 
-// Summarize is over the samples of a window, µs from the same epoch as theirs; nil = there is none.
+// Summarize is over the client's samples of a window, µs from the same epoch as theirs; nil = there is none.
 func Summarize(samples []Sample, startUs, endUs int64) *Usage {
 	var in []Sample
 	for _, s := range samples {
-		if middle := s.TUs - s.Span/2; middle >= startUs && middle < endUs && s.Span > 0 {
+		if middle := s.TUs - s.Span/2; middle >= startUs && middle < endUs && s.Span > 0 && s.Source == SourceClient {
 			in = append(in, s)
 		}
 	}
@@ -110,12 +110,12 @@ func (u *Usage) goruntime(in []Sample) {
 	waits := merge(in)
 	u.SchedP50, u.SchedP99, u.SchedMax = quantile(waits, 0.5), quantile(waits, 0.99), quantile(waits, 1)
 	for i := range in {
-		s := &in[i]
-		u.GCs += s.GCs
-		u.GCPauses = round(u.GCPauses+s.GCPauses, 3)
-		u.GCLongest = max(u.GCLongest, s.GCLongest)
-		u.HeapMiB = max(u.HeapMiB, s.HeapMiB)
-		u.Routines = max(u.Routines, s.Routines)
+		s := &in[i] // the Go runtime tells all of these, always
+		u.GCs += *s.GCs
+		u.GCPauses = round(u.GCPauses+*s.GCPauses, 3)
+		u.GCLongest = max(u.GCLongest, *s.GCLongest)
+		u.HeapMiB = max(u.HeapMiB, *s.HeapMiB)
+		u.Routines = max(u.Routines, *s.Routines)
 	}
 }
 

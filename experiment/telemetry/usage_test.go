@@ -17,9 +17,9 @@ import (
 
 func TestSummarize(t *testing.T) {
 	sample := func(end, span int64, user float64, retransmits int64) Sample {
-		return Sample{TUs: end, Span: span, UserCores: &user, SystemCores: new(0.5), RunDelay: new(user / 10), CoreBusy: []float64{user, 0}, Steal: new(0.01),
-			Cost: new(float64(span) / 1000), Sched: [][2]float64{{1, 98}, {1000 * user, 1}}, GCs: 1, GCPauses: 2 * user, GCLongest: user, HeapMiB: user,
-			Routines: int(end), Files: new(int(end)), Sockets: new(3), TimeWait: new(4), SegmentsOut: new(int64(100)), SegmentsIn: new(int64(50)),
+		return Sample{Source: SourceClient, TUs: end, Span: span, UserCores: &user, SystemCores: new(0.5), RunDelay: new(user / 10), CoreBusy: []float64{user, 0}, Steal: new(0.01),
+			Cost: new(float64(span) / 1000), Sched: [][2]float64{{1, 98}, {1000 * user, 1}}, GCs: new(1), GCPauses: new(2 * user), GCLongest: &user, HeapMiB: &user,
+			Routines: new(int(end)), Files: new(int(end)), Sockets: new(3), TimeWait: new(4), SegmentsOut: new(int64(100)), SegmentsIn: new(int64(50)),
 			Retransmits: &retransmits, Timeouts: new(int64(1)), Needless: new(int64(1)), Closed: new(int64(7)), OutOfOrder: nil}
 	}
 	samples := []Sample{
@@ -75,12 +75,12 @@ func TestCollections(t *testing.T) {
 	a := &debug.GCStats{NumGC: 7, PauseTotal: 10 * ms, Pause: []time.Duration{9 * ms, 1 * ms}}
 	b := &debug.GCStats{NumGC: 9, PauseTotal: 13 * ms, Pause: []time.Duration{1 * ms, 2 * ms, 9 * ms, 1 * ms}}
 	var s Sample
-	if s.collections(a, b); s.GCs != 2 || s.GCPauses != 3 || s.GCLongest != 2 {
-		t.Errorf("%d, %g ms, longest %g ms", s.GCs, s.GCPauses, s.GCLongest)
+	if s.collections(a, b); *s.GCs != 2 || *s.GCPauses != 3 || *s.GCLongest != 2 {
+		t.Errorf("%d, %g ms, longest %g ms", *s.GCs, *s.GCPauses, *s.GCLongest)
 	}
 	s = Sample{}
-	if s.collections(b, b); s.GCs != 0 || s.GCPauses != 0 || s.GCLongest != 0 {
-		t.Errorf("none: %d, %g ms, longest %g ms", s.GCs, s.GCPauses, s.GCLongest)
+	if s.collections(b, b); *s.GCs != 0 || *s.GCPauses != 0 || *s.GCLongest != 0 {
+		t.Errorf("none: %d, %g ms, longest %g ms", *s.GCs, *s.GCPauses, *s.GCLongest)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestWatchWhereNothingIsTold(t *testing.T) {
 				x.InFlight != nil || x.Ended != nil || x.LagMax != nil {
 				t.Errorf("%+v", x)
 			}
-			if x.Routines == 0 || x.HeapMiB == 0 { // the Go runtime tells its own everywhere
+			if *x.Routines == 0 || *x.HeapMiB == 0 { // the Go runtime tells its own everywhere
 				t.Errorf("%+v", x)
 			}
 		})
@@ -94,8 +94,8 @@ func TestWatchSeesThisProcess(t *testing.T) {
 	runtime.GC()
 	s.read(now, nil)
 	x := difference(before, now)
-	if x.GCs < 1 || x.GCPauses <= 0 || x.GCLongest <= 0 || x.GCLongest > x.GCPauses {
-		t.Errorf("after a collection: %d, %g ms, longest %g ms", x.GCs, x.GCPauses, x.GCLongest)
+	if *x.GCs < 1 || *x.GCPauses <= 0 || *x.GCLongest <= 0 || *x.GCLongest > *x.GCPauses {
+		t.Errorf("after a collection: %d, %g ms, longest %g ms", *x.GCs, *x.GCPauses, *x.GCLongest)
 	}
 	if x.SchedP50 == nil || *x.SchedP50 > *x.SchedP99 || *x.SchedP99 > *x.SchedMax || !slices.IsSortedFunc(x.Sched, func(a, b [2]float64) int { return int(a[0] - b[0]) }) {
 		t.Errorf("scheduler latencies: %v", x.Sched)
