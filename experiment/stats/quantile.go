@@ -6,10 +6,11 @@
 // The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide for
 // a contract, and then Frontier, Knee and Saturation over the rows of a series.
 //
-// Everything is a pure function of its arguments. Nothing here estimates with a sketch or a
-// histogram, assumes a normal distribution, draws random numbers, or sorts the caller's slice. The intervals and
-// verdicts take the values as independent of each other; requests that shared a batch are not quite
-// that, so repeats of a whole row say more about its variance than any interval here.
+// Everything is a pure function of its arguments, the generator of random numbers included. Nothing here estimates with a
+// sketch or a histogram, assumes a normal distribution of what was measured, or sorts the caller's slice. The intervals
+// of percentiles and the verdicts of one look take the values as independent of each other; requests that shared a
+// batch are not quite that. Means and pooled gaps have intervals from a bootstrap in blocks, which does not assume it, and
+// DependenceOf says how far it is from true; repeats of a whole row say more about its variance than any interval here.
 package stats
 
 import (

@@ -2,14 +2,22 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
 // Summary describes one sample, in the unit of its values. Std is the population's standard deviation (ddof 0, as
 // numpy.std gives by default), not the n-1 estimate. Percentiles are Quantiles; CI95 has the 95 % QuantileInterval of each
-// of them, under "p50", "p90", "p95", "p99" and "p999". Whether a percentile deserves to be shown is GradeOf's matter.
+// of them, under "p50", "p90", "p95", "p99" and "p999", and, where the order of the values in time is known, the MeanInterval
+// under "mean". Whether a percentile deserves to be shown is GradeOf's matter.
 type Summary struct {
-	N    int                 `json:"n"`
+	N int `json:"n"`
+	// ESS is the EffectiveSize: how many independent values would tell the mean as well; 0 = the order in time is not known.
+	ESS float64 `json:"ess,omitempty"`
+	// Needed is, for each percentile that is not Sound, the number of values (of pooled gaps: of requests) that makes it so, or
+	// that gives it a bound where it has none; nil = the order in time is not known.
+	Needed map[string]int `json:"n_needed,omitempty"`
+
 	Mean float64             `json:"mean"`
 	Std  float64             `json:"std"`
 	Min  float64             `json:"min"`
@@ -21,6 +29,12 @@ type Summary struct {
 	Max  float64             `json:"max"`
 	CI95 map[string]Interval `json:"ci95"`
 }
+
+// shown are the percentiles of a Summary.
+var shown = [...]struct {
+	name string
+	p    float64
+}{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}}
 
 // shownConfidence is the confidence of the intervals of a Summary and of the lower limit of a Grade.
 const shownConfidence = 0.95
@@ -34,15 +48,46 @@ func Summarize(values []float64) *Summary {
 	return summarize(ascending(sorted))
 }
 
+// SummarizeInOrder is Summarize for values in the order of their time, with what that order tells: the effective size, and
+// an interval of the mean.
+func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
+	s := Summarize(values)
+	if s == nil {
+		return nil
+	}
+	d := DependenceOf(values)
+	s.ESS = max(1, float64(s.N)/d.Time)
+	s.CI95["mean"] = newBlocks(values, nil, d.Block).interval(shownConfidence, rng)
+	s.Needed = needed(s.N)
+	return s
+}
+
+// needed is the size that each percentile of n values lacks for its next grade; without those that lack nothing.
+func needed(n int) map[string]int {
+	out := map[string]int{}
+	for _, q := range shown {
+		switch GradeOf(n, q.p) {
+		case NoBound:
+			out[q.name] = MinSamples(q.p, shownConfidence)
+		case Thin:
+			out[q.name] = SoundSamples(q.p)
+		}
+	}
+	return out
+}
+
 func summarize(sorted ranked) *Summary {
-	if sorted.size() == 0 {
+	n := sorted.size()
+	if n == 0 {
 		return nil
 	}
 	at := func(p float64) float64 { return quantile(sorted, 0, p) }
-	within := func(p float64) Interval { return quantileInterval(sorted, p, shownConfidence) }
 	s := &Summary{
-		N: sorted.size(), Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999), Max: at(1),
-		CI95: map[string]Interval{"p50": within(0.5), "p90": within(0.9), "p95": within(0.95), "p99": within(0.99), "p999": within(0.999)},
+		N: n, Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999), Max: at(1),
+		CI95: map[string]Interval{},
+	}
+	for _, q := range shown {
+		s.CI95[q.name] = quantileInterval(sorted, q.p, shownConfidence)
 	}
 	s.Mean, s.Std = meanStd(sorted)
 	return s

@@ -71,6 +71,27 @@ func TestSummaryJSON(t *testing.T) {
 	}
 }
 
+func TestSummarizeInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	values := autoregressive(2000, 0.8, rng)
+	s := SummarizeInOrder(values, rng)
+	if s.ESS < 100 || s.ESS > 400 { // 2000/9 is 222
+		t.Errorf("2000 values with a memory of 0.8 are worth %v", s.ESS)
+	}
+	if iv := s.CI95["mean"]; !(iv.Lo < s.Mean && s.Mean < iv.Hi) || iv.Hi-iv.Lo < 4*s.Std/math.Sqrt(2000) {
+		t.Errorf("mean %v in %v", s.Mean, iv)
+	}
+	if diff := cmp.Diff(map[string]int{"p999": 3688}, s.Needed); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int{"p90": 100, "p95": 200, "p99": 368, "p999": 3688}, SummarizeInOrder(values[:99], rng).Needed); diff != "" {
+		t.Error(diff)
+	}
+	if SummarizeInOrder(nil, rng) != nil {
+		t.Error("a summary of nothing")
+	}
+}
+
 func TestGet(t *testing.T) {
 	s := &Summary{Mean: 1, Std: 2, Min: 3, P50: 4, P90: 5, P95: 6, P99: 7, P999: 8, Max: 9}
 	for i, name := range []string{"mean", "std", "min", "p50", "p90", "p95", "p99", "p999", "max"} {

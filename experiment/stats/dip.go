@@ -1,0 +1,123 @@
+package stats
+
+import "math"
+
+// Dip is the largest distance between the distribution of sorted (ascending) values and the nearest one that has a single
+// mode: Hartigan and Hartigan, "The Dip Test of Unimodality", Annals of Statistics 13(1), 1985. It is 1/(2n) at the least,
+// 0.25 at the most, for two values far apart, and about 0.06 for a group of a fifth far from the others. It is 0 for no values.
+func Dip(sorted []float64) float64 {
+	s := newSteps(sorted)
+	if len(s.x) == 0 {
+		return 0
+	}
+	dip := 1.0 // in values; the smallest step of the distribution
+	for lo, hi := 0, len(s.x)-1; ; {
+		below, above := s.hull(lo, hi, s.before, -1), s.hull(lo, hi, s.through, 1)
+		gap, left, right := widest(below, above)
+		if gap <= dip {
+			return dip / 2 / float64(len(sorted))
+		}
+		for k := range left { // what lies on the ends of the modal interval may be the mode itself
+			dip = max(dip, s.through[lo+k]-below.at[k])
+		}
+		for k := right + 1; k <= hi-lo; k++ {
+			dip = max(dip, above.at[k]-s.before[lo+k])
+		}
+		if left == 0 && lo+right == hi { // nothing left to narrow
+			return dip / 2 / float64(len(sorted))
+		}
+		lo, hi = lo+left, lo+right
+	}
+}
+
+// steps is a distribution function, in values: the distinct values, how many lie before each, and how many up to it.
+type steps struct{ x, before, through []float64 }
+
+func newSteps(sorted []float64) steps {
+	var s steps
+	for i, x := range sorted {
+		if i == 0 || x != sorted[i-1] {
+			s.x, s.before, s.through = append(s.x, x), append(s.before, float64(i)), append(s.through, float64(i))
+		}
+		s.through[len(s.through)-1]++
+	}
+	return s
+}
+
+// hull is a line around the steps from one end to the other: what it is at each of them, and where it touches them.
+type hull struct {
+	at      []float64
+	touches []bool
+}
+
+// hull is the greatest convex line below y (side -1) or the least concave one above it (side 1) between lo and hi.
+func (s steps) hull(lo, hi int, y []float64, side float64) hull {
+	var corners []int
+	for k := lo; k <= hi; k++ {
+		for len(corners) > 1 {
+			a, b := corners[len(corners)-2], corners[len(corners)-1]
+			if side*((y[b]-y[a])*(s.x[k]-s.x[a])-(y[k]-y[a])*(s.x[b]-s.x[a])) > 0 {
+				break // b lies outside the line from a to k
+			}
+			corners = corners[:len(corners)-1]
+		}
+		corners = append(corners, k)
+	}
+	h := hull{at: make([]float64, hi-lo+1), touches: make([]bool, hi-lo+1)}
+	for i, c := range corners {
+		h.at[c-lo], h.touches[c-lo] = y[c], true
+		if i == 0 {
+			continue
+		}
+		a := corners[i-1]
+		slope := (y[c] - y[a]) / (s.x[c] - s.x[a])
+		for k := a + 1; k < c; k++ {
+			h.at[k-lo] = y[a] + slope*(s.x[k]-s.x[a])
+		}
+	}
+	return h
+}
+
+// widest is where the two lines are furthest apart, among the places where one of them touches, and the modal interval that
+// follows from it: from a touch of the lower line to the next one of the upper line.
+func widest(below, above hull) (gap float64, left, right int) {
+	at := -1
+	for k := range below.at {
+		if (below.touches[k] || above.touches[k]) && (at < 0 || above.at[k]-below.at[k] > gap) {
+			gap, at = above.at[k]-below.at[k], k
+		}
+	}
+	for left = at; !below.touches[left]; left-- {
+	}
+	for right = at; !above.touches[right]; right++ {
+	}
+	return gap, left, right
+}
+
+// Unimodal reports whether a dip can be chance: whether one as large comes in more than one of a hundred samples of n
+// values from a uniform distribution, which of all with a single mode has the largest dips. ok is false for fewer than
+// 50 values.
+func Unimodal(dip float64, n int) (unimodal, ok bool) {
+	return dip*math.Sqrt(float64(n)) <= dipLimit, n >= 50
+}
+
+// dipLimit is the dip times √n that at most one uniform sample in a hundred exceeds: by simulation 0.57 for 50 values, 0.60 for
+// 200, 0.62 for 2,000.
+const dipLimit = 0.65
+
+// Split cuts sorted (ascending) values into the two groups that differ least within: it is the size of the lower one, for
+// which the squared deviations from the groups' means are smallest (Fisher, "On Grouping for Maximum Homogeneity", Journal of the
+// American Statistical Association 53, 1958). Two values or more have one.
+func Split(sorted []float64) int {
+	n := len(sorted)
+	run := running(sorted)
+	best, at := math.Inf(-1), 0
+	for k := 1; k < n; k++ {
+		// Apart from what does not depend on k, the deviations are less by the squared sums over the sizes.
+		low, high := run[k], run[n]-run[k]
+		if x := low*low/float64(k) + high*high/float64(n-k); x > best {
+			best, at = x, k
+		}
+	}
+	return at
+}
