@@ -186,8 +186,8 @@ func TestClassesOfTheirOwn(t *testing.T) {
 		if r.Class == "agent" && r.OutputTokens < 12 {
 			short++
 		}
-		// The deltas of a tool call are tokens: the name comes in an event of its own, and each argument's token in one.
-		if events := r.Gaps.Len() + 1; r.Class == "agent" && events != r.OutputTokens+1 {
+		// The deltas of a tool call are tokens: the name comes in an event of its own, and each of the arguments in one.
+		if events := r.Gaps.Len() + 1; r.Class == "agent" && events != r.OutputTokens {
 			t.Errorf("%d events of %d tokens", events, r.OutputTokens)
 		}
 	}
