@@ -26,6 +26,7 @@ type Request struct {
 	Input  int           // prompt tokens
 	Output int           // tokens to write
 	Blocks []Block       // the prompt
+	Own    int           // tokens at the prompt's end that no other request of the plan has; 0 = not known
 
 	// Of a request in a conversation:
 	Session int           // its number, which is that of its arrival
@@ -99,7 +100,14 @@ func (p *Plan) request(i int) Request {
 	if c.Session != nil {
 		r.Session, r.Turns = i, c.Session.Turns.Draw(p.rand(streamTurns, uint64(i)))
 	}
-	r.Blocks = p.blocks(class, uint64(i), r.Input, p.group(class, i))
+	group := p.group(class, i)
+	r.Blocks = p.blocks(class, uint64(i), r.Input, group)
+	if r.Turns <= 1 {
+		r.Own = r.Input
+		if group >= 0 {
+			r.Own -= c.Prefix.of(r.Input)
+		}
+	}
 	return r
 }
 

@@ -105,8 +105,11 @@ func (p *Plan) Following(r *Request) (Request, bool) {
 	}
 	added := c.Session.User.Draw(p.turn(streamUser, r.Session, turn))
 	next.Input = next.Context + added
+	if turn == r.Turns-1 {
+		next.Own = added
+	}
 	next.Blocks = append(make([]Block, 0, len(r.Blocks)+(r.Output+added)/BlockTokens+2), r.Blocks...)
-	next.Blocks = p.fill(next.Blocks, r.Output, blockAnswer, uint64(class), uint64(r.Session), uint64(r.Turn))
+	next.Blocks = append(next.Blocks, p.Answer(r)...)
 	next.Blocks = p.fill(next.Blocks, added, blockUser, uint64(class), uint64(r.Session), uint64(turn))
 	return next, true
 }
