@@ -54,6 +54,18 @@ func TestExpansion(t *testing.T) {
 		{"a list of one is a series of one", "[[row]]\nname=\"a\"\ninput=[8]\noutput=4\nrate=1", []string{"a,input=8-r1"}},
 		{"a mix is no series", "[[row]]\nname=\"a\"\nrate=[1,2]\n[[row.mix]]\nname=\"x\"\nweight=1\ninput=8\noutput=4\n[[row.mix]]\nname=\"y\"\nweight=2\ninput=8\noutput=4", []string{
 			"a,rate=1-r1", "a,rate=2-r1"}},
+		{"lists that are one value", "[[row]]\nname=\"a\"\ninput={dist=\"empirical\",values=[8,9]}\noutput={dist=\"histogram\",buckets=[{min=1,max=2,weight=1}]}\narrival={process=\"step\",steps=[{rate=1,for=\"1s\"},{rate=2,for=\"1s\"}]}", []string{"a-r1"}},
+		{"pairs are one value", "[[row]]\nname=\"a\"\npairs=[[8,4],[9,5]]\nrate=1", []string{"a-r1"}},
+		{"a list of arrivals", "[[row]]\nname=\"a\"\ninput=8\noutput=4\nrate=1\narrival=[\"poisson\",{process=\"bursts\",size=3}]", []string{
+			"a,arrival=poisson-r1", "a,arrival=bursts-size_3-r1"}},
+		{"a list of steps", "[[row]]\nname=\"a\"\ninput=8\noutput=4\narrival=[{process=\"step\",steps=[{rate=1,for=\"1s\"}]},{process=\"step\",steps=[{rate=2,for=\"1s\"}]}]", []string{
+			"a,arrival=step-steps_for_1s-rate_1-r1", "a,arrival=step-steps_for_1s-rate_2-r1"}},
+		{"an axis in a process", "[[row]]\nname=\"a\"\ninput=8\noutput=4\narrival={process=\"ramp\",from=1,to=[2,4],over=\"1s\"}", []string{
+			"a,arrival.to=2-r1", "a,arrival.to=4-r1"}},
+		{"a state for every class of a mix", "[[row]]\nname=\"a\"\nrate=1\nprefix.state=[\"cold\",\"warm\"]\n[[row.mix]]\nname=\"x\"\nweight=1\ninput=80\noutput=4\nprefix={tokens=32}", []string{
+			"a,prefix.state=cold-r1", "a,prefix.state=warm-r1"}},
+		{"conversations", "[[row]]\nname=\"a\"\ninput=8\noutput=4\nrate=1\nsession={turns=[2,3],user=5,think=\"1s\"}", []string{
+			"a,session.turns=2-r1", "a,session.turns=3-r1"}},
 		{"dotted keys", "[[row]]\nname=\"a\"\ninput=8\noutput=4\nrate=1\nprefix.tokens=[2,4]", []string{"a,prefix.tokens=2-r1", "a,prefix.tokens=4-r1"}},
 	}
 	for _, tt := range tests {
@@ -63,6 +75,14 @@ func TestExpansion(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A process that states its rates needs none of the row, which then has their mean.
+func TestRateOfAProcess(t *testing.T) {
+	m := mustParse(t, head+"[[row]]\nname=\"a\"\ninput=8\noutput=4\narrival={process=\"ramp\",from=1,to=[3,5],over=\"10s\"}\n[[row]]\nname=\"b\"\ninput=8\noutput=4\nconcurrency=2")
+	if a, b, c := m.Points[0].Rate, m.Points[1].Rate, m.Points[2].Rate; a != 2 || b != 3 || c != 0 {
+		t.Errorf("rates %v, %v, %v", a, b, c)
 	}
 }
 

@@ -232,7 +232,7 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	case a.Process != "" && !known:
 		bad("arrival", fmt.Sprintf("unknown arrival %q", a.Process), processes)
 	case arrivalForms[a.Process] != "" && a.bare():
-		bad("arrival", "a "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+arrivalForms[a.Process])
+		bad("arrival", "the process "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+arrivalForms[a.Process])
 	case a.Process != "" && w.Rate == 0:
 		bad("arrival", "an arrival process without a rate", "write rate = 4, or remove arrival: a closed loop has none")
 	case own > 0 && own != w.Rate:

@@ -124,8 +124,11 @@ func (f *fields) wholeTokens(key string, into *int) {
 func (l *Length) decodeBuckets(f *fields) {
 	const hint = `write buckets = [{ min = 1, max = 128, weight = 0.7 }, { min = 129, max = 1024, weight = 0.3 }]`
 	v, there := f.get("buckets")
+	if !there {
+		return
+	}
 	tables, ok := tablesOf(v)
-	if there && (!ok || len(tables) == 0 || len(tables) > maxBuckets) {
+	if !ok || len(tables) == 0 || len(tables) > maxBuckets {
 		f.report("buckets", fmt.Sprintf("buckets is a list of 1 to %d tables", maxBuckets), hint)
 		return
 	}
@@ -134,7 +137,7 @@ func (l *Length) decodeBuckets(f *fields) {
 		var bucket Bucket
 		b.wholeTokens("min", &bucket.Min)
 		b.wholeTokens("max", &bucket.Max)
-		b.number("weight", &bucket.Weight, 0, math.MaxFloat32, "write weight = 0.5")
+		b.number("weight", &bucket.Weight, 0, 1e9, "write weight = 0.5")
 		if b.done("") && (bucket.Min < 1 || bucket.Max < bucket.Min) {
 			b.report("max", fmt.Sprintf("a bucket from %d to %d holds no length", bucket.Min, bucket.Max), "write min = 1, max = 128")
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -62,7 +63,7 @@ func (f *fields) number(key string, into *float64, least, most float64, hint str
 	}
 	x, ok := toFloat(v)
 	if !ok || !(x >= least && x <= most) {
-		f.report(key, fmt.Sprintf("%s is a number between %v and %v, not %v", key, least, most, v), hint)
+		f.report(key, fmt.Sprintf("%s is a number between %s and %s, not %v", key, plain(least), plain(most), v), hint)
 		return
 	}
 	*into = x
@@ -141,6 +142,9 @@ func tablesOf(v any) ([]map[string]any, bool) {
 	}
 	return out, ok
 }
+
+// plain is a number without an exponent.
+func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func toFloat(v any) (float64, bool) {
 	switch x := v.(type) {

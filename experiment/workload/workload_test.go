@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		{"a class of its own kind", Workload{Mix: []Class{{Name: "a", Weight: 1, Input: Fixed(1), Output: Fixed(1), API: "grpc", Stop: "never", Session: &Session{User: Fixed(1)}}}},
 			[]string{"mix[0].session.turns: a conv", `mix[0].api: unknown api "grpc"`, `mix[0].stop: unknown stop "never"`}},
 		{"ramp", arriving(linear, 0), nil},
-		{"ramp without keys", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "ramp" }), []string{"arrival: a ramp needs from and to and over"}},
+		{"ramp without keys", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "ramp" }), []string{"arrival: the process ramp needs from and to and over"}},
 		{"two rates", with(func(w *Workload) { w.Rate, w.Arrival = 4, linear }), []string{"rate: the ramp has rates of its own, 10/s on average"}},
 		{"no rate", with(func(w *Workload) {
 			w.Arrival = Arrival{Process: "step", Steps: []Step{{1e-9, 1}, {1e-9, 1}}}
