@@ -106,11 +106,12 @@ func (e estimate) String() string {
 }
 
 func shapes(s *experiment.Spec) (input, output string) {
+	classes := s.Classes()
 	if len(s.Mix) == 0 {
-		return s.Input.String(), s.Output.String()
+		return classes[0].Input.String(), classes[0].Output.String()
 	}
 	var in, out []string
-	for _, c := range s.Mix {
+	for _, c := range classes {
 		in = append(in, c.Name+": "+c.Input.String())
 		out = append(out, c.Name+": "+c.Output.String())
 	}
