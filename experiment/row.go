@@ -39,6 +39,7 @@ type Row struct {
 	Summary  Summary            `json:"summary"`
 	Classes  map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
 	Lengths  Lengths            `json:"lengths"`
+	Reuse    *Reuse             `json:"reuse,omitempty"` // absent: no prefix and no conversation in the row, or the server does not tell its cached tokens
 	Contract []Verdict          `json:"contract"`
 	Doubts   []Doubt            `json:"doubts"`
 	Validity Validity           `json:"validity"`

@@ -56,6 +56,9 @@ func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
 	return p, nil
 }
 
+// Unbounded is an empty pool without a bound, of blocks of BlockTokens.
+func Unbounded() *Pool { return &Pool{size: BlockTokens, seen: map[uint64]struct{}{}} }
+
 // Serve lets a request through, and returns how many tokens of its prompt were found: whole blocks,
 // but never the last token, whose output has to be computed. The answer's tokens are cached behind
 // the prompt's, all but the last, which no step has read; nil = the answer leaves nothing.
