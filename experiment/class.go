@@ -15,6 +15,20 @@ func (s *Spec) Converses() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Session != nil })
 }
 
+// turns is how many requests an arrival is, on average.
+func (s *Spec) turns() float64 {
+	sum, weights := 0.0, 0.0
+	for _, c := range s.Classes() {
+		n := 1.0
+		if c.Session != nil {
+			n = c.Session.Turns.Typical()
+		}
+		sum += c.Weight * n
+		weights += c.Weight
+	}
+	return sum / weights
+}
+
 // forced says whether the server is made to write exactly the tokens that a class asks for.
 func (s *Spec) forced(class string) bool {
 	for _, c := range s.Classes() {

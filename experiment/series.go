@@ -13,12 +13,13 @@ import (
 // Series is the rows of one name that differ only in their load (rate or concurrency): a curve.
 // It is what a run says, as data, before any renderer.
 type Series struct {
-	Name   string `json:"name"`             // the row's
-	Others []Axis `json:"axes,omitempty"`   // the values of the axes that are not the load
-	Axis   string `json:"axis"`             // rate, concurrency
-	Closed bool   `json:"closed_loop"`      // latencies count from the slot, not from a schedule
-	Prompt string `json:"prompt_form"`      // forms are never compared in silence
-	Cost   string `json:"frontier_latency"` // what the frontier trades for output tokens/s, at p99: ttft; e2e without streaming
+	Name   string   `json:"name"`             // the row's
+	Others []Axis   `json:"axes,omitempty"`   // the values of the axes that are not the load
+	Axis   string   `json:"axis"`             // rate, concurrency
+	Closed bool     `json:"closed_loop"`      // latencies count from the slot, not from a schedule
+	Prompt string   `json:"prompt_form"`      // forms are never compared in silence
+	Marks  []string `json:"marks,omitempty"`  // what sets the figures apart: cold starts, conversations, natural stop
+	Cost   string   `json:"frontier_latency"` // what the frontier trades for output tokens/s, at p99: ttft; e2e without streaming
 
 	Points   []SeriesPoint `json:"points"` // by ascending load
 	Headline *int          `json:"headline"`
@@ -125,7 +126,7 @@ func loadAxis(s *Spec) (axis string, others []Axis) {
 
 func newSeries(rows []*Row) Series {
 	spec := &rows[0].Spec
-	s := Series{Name: spec.Name, Closed: spec.Rate == 0, Prompt: rows[0].PromptForm, Cost: "e2e"}
+	s := Series{Name: spec.Name, Closed: spec.Rate == 0, Prompt: rows[0].PromptForm, Cost: "e2e", Marks: rows[0].marks()}
 	s.Axis, s.Others = loadAxis(spec)
 	if spec.Streams() {
 		s.Cost = "ttft"
@@ -157,6 +158,8 @@ func (s *Series) point(rows []*Row) SeriesPoint {
 	p := SeriesPoint{Rows: rows, load: s.load(rows[0]), Valid: true}
 	p.Load = s.Axis + " " + strconv.FormatFloat(p.load, 'g', -1, 64)
 	switch {
+	case rows[0].Spec.Cold():
+		p.Load = "cold starts"
 	case math.IsInf(p.load, 1):
 		p.Load = s.Axis + " inf"
 	case s.Axis == "rate":

@@ -100,7 +100,7 @@ func (s *Spec) checkContract(bad func(key, problem, hint string)) {
 // InWindow is how many requests should arrive in a window of the stated duration; 0 where that is no matter of time.
 func (s *Spec) InWindow() float64 {
 	start := time.Duration(s.Warmup.Time)
-	return s.Arriving(start, start+time.Duration(s.Duration))
+	return s.Arriving(start, start+time.Duration(s.Duration)) * s.turns()
 }
 
 // Pretty is the point as people read it: "D-saturation concurrency=8".

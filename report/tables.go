@@ -17,6 +17,9 @@ func pointCell(s *experiment.Series, p *experiment.SeriesPoint) cell {
 	if s.Closed {
 		c.tag = fromSlot
 	}
+	for _, mark := range s.Marks {
+		c.tag = strings.TrimPrefix(c.tag+"; "+mark, "; ")
+	}
 	if n := len(p.Rows); n > 1 {
 		c.title = fmt.Sprintf("%d repeats", n)
 	}

@@ -122,6 +122,11 @@ func (p *printer) legend(o *Outcome) {
 	if closed {
 		p.line("  † closed loop: latencies count from slot, the moment the slot became free")
 	}
+	for _, s := range o.Series {
+		for _, mark := range s.Marks {
+			p.wrap(" ", s.Label()+": "+mark)
+		}
+	}
 	if used[thin] {
 		p.line("  ~ thin: few requests lie beyond it")
 	}

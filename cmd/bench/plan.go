@@ -120,6 +120,8 @@ func shapes(s *experiment.Spec) (input, output string) {
 
 func loadText(s *experiment.Spec) string {
 	switch {
+	case s.Cold():
+		return "cold starts"
 	case s.Rate.IsInf() && s.Concurrency > 0:
 		return fmt.Sprintf("all at once, cap %d", s.Concurrency)
 	case s.Rate.IsInf():
@@ -128,6 +130,9 @@ func loadText(s *experiment.Spec) string {
 		return fmt.Sprintf("%s, cap %d", rateText(s), s.Concurrency)
 	case s.Rate > 0:
 		return rateText(s)
+	}
+	if s.Converses() {
+		return count(s.Concurrency, "user")
 	}
 	return count(s.Concurrency, "slot")
 }
