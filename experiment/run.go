@@ -5,7 +5,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -336,67 +335,6 @@ func (s *Spec) classContract(c workload.Class) Contract {
 func (r *Row) AllFailed() bool {
 	s := &r.Summary
 	return s.Requests.Completed == 0 && (s.Requests.Planned > 0 || s.Throughput.OutputTokensPerS == 0)
-}
-
-// record is a job in the form that is stored: µs, and only what happened.
-func record(j *load.Job) *Record {
-	r := &j.Result
-	rec := &Record{
-		I: j.Request.Index, ServerID: r.ServerID, Class: j.Request.Class,
-		Phase: [...]string{PhaseWarmup, PhaseWindow, PhaseCooldown}[j.Phase],
-		At:    offset(j.At), Ready: offset(j.Ready), Sent: offset(r.Sent), FirstEvent: offset(r.FirstEvent),
-		First: offset(r.First), Last: offset(r.Last), End: offset(r.End),
-		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
-		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
-	}
-	if j.Request.Turns > 0 {
-		rec.Session, rec.Turn = new(j.Request.Session), new(j.Request.Turn)
-		if r.Outcome.Failed() && r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
-			rec.TurnsLost = j.Request.Turns - j.Request.Turn - 1
-		}
-	}
-	if r.HasUsage {
-		rec.PromptTokens = new(r.PromptTokens)
-	}
-	if r.HasCached {
-		rec.CachedTokens = new(r.CachedTokens)
-	}
-	if r.Connect > 0 {
-		rec.ConnectUs = new(micros(r.Connect))
-	}
-	rec.Gaps = roundGaps(r.First, r.Gaps)
-	rec.TokensPerEvent = Pack(r.TokensPerEvent...)
-	return rec
-}
-
-// roundGaps gives the differences of the rounded times, so that they sum to last − first.
-func roundGaps(first time.Duration, gaps []time.Duration) Packed {
-	var room packing
-	out := Packed{b: room[:0]}
-	at, before := first, micros(first)
-	for _, g := range gaps {
-		at += g
-		now := micros(at)
-		out = out.Append(now - before)
-		before = now
-	}
-	return out.clone()
-}
-
-func offset(d time.Duration) Micros {
-	if d == openai.Never {
-		return Micros{}
-	}
-	return At(micros(d))
-}
-
-// micros rounds to the nearest µs.
-func micros(d time.Duration) int64 {
-	const half = time.Microsecond / 2
-	if d < 0 {
-		return int64((d - half) / time.Microsecond)
-	}
-	return int64((d + half) / time.Microsecond)
 }
 
 // Interrupted says that an error of Run means that the user, not the server, ended the row.
