@@ -36,7 +36,10 @@ func TestAffords(t *testing.T) {
 		{"all at once", open(workload.Rate(infinite), 0, 30_000), telemetry.Limits{Ports: 28_232}, false, []string{"30,000 connections"}},
 		{"all at once under a cap", open(workload.Rate(infinite), 100, 30_000), telemetry.Limits{Ports: 28_232}, false, nil},
 	} {
-		s := &Server{Info: TargetInfo{Simulated: c.simulated}}
+		s := &Server{}
+		if c.simulated {
+			s.Simulated("in this process")
+		}
 		err := s.Affords(c.spec, c.limits)
 		if (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v", c.what, err)

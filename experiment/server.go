@@ -154,6 +154,9 @@ func (s *Server) introduce(ctx context.Context, c *openai.Client) error {
 	}
 	s.Info.Version = answer(ctx, c, "/version", &s.Info.Headers)
 	s.Info.BuildInfo = buildInfo(ctx, c)
+	if ownedBySimulator(models) {
+		s.Info.Simulated, s.Info.Simulator = true, simulates(ctx, c)
+	}
 	s.Info.Identity = s.identity()
 	return nil
 }
@@ -229,6 +232,25 @@ func buildInfo(ctx context.Context, c *openai.Client) []string {
 	return out
 }
 
+// ownedBySimulator tells whether the models are those of `bench mock`, whatever address it is reached at.
+func ownedBySimulator(models []openai.Model) bool {
+	for _, m := range models {
+		if m.OwnedBy == "bench-mock" {
+			return true
+		}
+	}
+	return false
+}
+
+// simulates is what such a server says of itself.
+func simulates(ctx context.Context, c *openai.Client) string {
+	said, _ := answer(ctx, c, "/debug", nil).(map[string]any)
+	if text, ok := said["simulates"].(string); ok {
+		return clip(text, 1000)
+	}
+	return "bench mock"
+}
+
 // identity is a hash of what tells this server from another.
 func (s *Server) identity() string {
 	var served []any
@@ -262,12 +284,12 @@ func clip(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// Simulated notes that the target is the embedded mock, and what that simulates; an empty text says
-// that it is a real server.
+// Simulated notes that the target is the mock in this process, and what that simulates; an empty text says that it is not.
 func (s *Server) Simulated(what string) {
-	s.Info.Simulated, s.Info.Simulator = what != "", what
-	s.Info.Identity = s.identity()
-	if what != "" {
-		s.Info.Endpoint = "mock" // its port is another one each time
+	if what == "" {
+		return
 	}
+	s.Info.Simulated, s.Info.Simulator = true, what
+	s.Info.Identity = s.identity()
+	s.Info.Endpoint = "mock" // its port is another one each time
 }

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"bench/experiment/mock"
 	"bench/experiment/openai"
 	"bench/experiment/workload"
 )
@@ -139,5 +141,21 @@ func TestHideKeepsTheKeyOut(t *testing.T) {
 	}
 	if b, _ := json.Marshal(s.Info); strings.Contains(string(b), "very") {
 		t.Errorf("%s", b)
+	}
+}
+
+// A simulated server says so at whatever address it is reached.
+func TestSimulatedAtAnAddress(t *testing.T) {
+	s := mocked(t, mock.Config{TTFT: time.Millisecond, ITL: 2 * time.Millisecond}, Target{}, openai.Completions)
+	if i := s.Info; !i.Simulated || !strings.Contains(i.Simulator, "first token after 1ms, then one every 2ms") || i.Endpoint == "mock" {
+		t.Errorf("%+v", i)
+	}
+	identity := s.Info.Identity
+	if s.Simulated(""); !s.Info.Simulated || s.Info.Identity != identity {
+		t.Errorf("not in this process, so no longer simulated: %+v", s.Info)
+	}
+	real, err := (&fake{version: "1.0"}).reach(t, Target{}, openai.Completions)
+	if err != nil || real.Info.Simulated || real.Info.Simulator != "" {
+		t.Errorf("%v, %+v", err, real.Info)
 	}
 }
