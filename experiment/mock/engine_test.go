@@ -280,3 +280,28 @@ func TestFixedLeaving(t *testing.T) {
 		t.Errorf("%d running, %d waiting at the end", b.books.running, b.books.waiting)
 	}
 }
+
+// The cost of a token in the engine alone, where nobody waits for it: 1,000 sequences that decode in one batch.
+func BenchmarkEngineToken(b *testing.B) {
+	const seqs = 1000
+	s, err := New(Config{MaxNumSeqs: seqs, KVBlocks: 1 << 20, MaxModelLen: 1 << 20, Queue: seqs})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range seqs {
+		q := newSeq(0, s.vocab, fresh(i, 16), 0)
+		q.want, q.finish = 1<<20-16, "length"
+		if bad := s.submit(q); bad != nil {
+			b.Fatal(bad)
+		}
+	}
+	now := time.Duration(0)
+	for i := 0; i < b.N; i += seqs {
+		now, _ = s.engine.advance(now)
+		for _, q := range s.books.ready {
+			q.fresh = q.fresh[:0]
+		}
+		s.books.ready = s.books.ready[:0]
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
+}
