@@ -17,12 +17,18 @@ type finding struct {
 	possible bool   // there were data to decide it
 	problem  string // empty = passed
 	hint     string
+	silent   bool // what the row rests on can't be checked, since the server does not tell: neither passed nor failed
 }
 
 func passed() finding { return finding{possible: true} }
 
 func failed(hint, problem string, args ...any) finding {
 	return finding{possible: true, problem: fmt.Sprintf(problem, args...), hint: hint}
+}
+
+// unverified says that the row rests on what nobody could check.
+func unverified(hint, problem string) finding {
+	return finding{silent: true, problem: problem, hint: hint}
 }
 
 // noData says that a check could not be made.
@@ -55,7 +61,10 @@ var checks = []struct {
 	{"rate_not_achieved", checkRate},
 	{"concurrency", checkConcurrency},
 	{"warmup", checkWarmup},
+	{"unsteady", checkSteady},
+	{"heterogeneous", checkHeterogeneous},
 	{"prompt_length", checkPromptLength},
+	{"output_length", checkOutputLength},
 	{"token_counts", checkTokenCounts},
 	{"tokens_per_event", checkTokensPerEvent},
 	{"buffered", checkBuffered},
@@ -63,8 +72,9 @@ var checks = []struct {
 	{"faster_than_bound", checkBound},
 }
 
-// doubt makes every check and fills the row's doubts and validity.
+// doubt makes every check and fills the row's doubts, notes and validity.
 func (e *evidence) doubt() {
+	e.Steady, e.Notes = e.steadiness(), e.notes()
 	e.Doubts = []Doubt{}
 	e.Validity = Validity{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {
@@ -73,6 +83,9 @@ func (e *evidence) doubt() {
 			f = noData
 		}
 		switch {
+		case f.silent:
+			e.Validity.Unverified = append(e.Validity.Unverified, c.code)
+			e.Doubts = append(e.Doubts, Doubt{c.code, f.problem, f.hint})
 		case !f.possible:
 			e.Validity.NotPossible = append(e.Validity.NotPossible, c.code)
 		case f.problem == "":
@@ -300,6 +313,19 @@ func checkPromptLength(e *evidence) finding {
 	return passed()
 }
 
+// checkOutputLength asks the counts themselves: a server can say that it wrote all and count otherwise.
+func checkOutputLength(e *evidence) finding {
+	l := e.Lengths
+	if l.OutputTokens == nil || l.OutputAsked == nil || !e.Spec.Forced() {
+		return noData
+	}
+	if math.Abs(l.OutputTokens.Mean-l.OutputAsked.Mean) > tolerated*l.OutputAsked.Mean {
+		return failed(`compare rows by the counted tokens; or let the answers end where they like, with stop = "natural"`,
+			"answers had %.4g tokens on average, %.4g were forced", l.OutputTokens.Mean, l.OutputAsked.Mean)
+	}
+	return passed()
+}
+
 func checkTokenCounts(e *evidence) finding {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
@@ -387,6 +413,10 @@ func checkPrefix(e *evidence) finding {
 		told++
 		cached += *r.CachedTokens
 		possible += e.Spec.WarmTokens(r.Class)
+	}
+	if warm && told == 0 && e.Summary.Requests.Completed > 0 {
+		return unverified("let the server tell: vLLM has --enable-prompt-tokens-details, SGLang --enable-cache-report; or compare ttft with a cold row",
+			"a warm row, but the server does not say how many prompt tokens it found in its cache")
 	}
 	if told == 0 || (!warm && e.Spec.HasPrefix(workload.Shared)) {
 		return noData

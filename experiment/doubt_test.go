@@ -88,7 +88,7 @@ func TestDoubts(t *testing.T) {
 			}
 		}
 	}
-	const passed, failed, impossible = "passed", "failed", "not possible"
+	const passed, failed, impossible, silent = "passed", "failed", "not possible", "unverified"
 	for _, c := range []struct {
 		code, what string
 		change     func(*evidence)
@@ -220,6 +220,14 @@ func TestDoubts(t *testing.T) {
 		{"prefix_cache", "shared", prefix(workload.Shared, 0), impossible, ""},
 		{"prefix_cache", "stated cold", prefix(workload.Cold, 90), failed, "a cold row"},
 		{"prefix_cache", "not told", each(func(r *Record) { r.CachedTokens = nil }), impossible, ""},
+		{"prefix_cache", "warm, and the server is silent", then(prefix(workload.Warm, 96), each(func(r *Record) { r.CachedTokens = nil })), silent, "the server does not say"},
+		{"prefix_cache", "warm, and nothing completed", then(prefix(workload.Warm, 96), fail(100, "status")), impossible, ""},
+		{"output_length", "a hundredth fewer", each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 990 }), passed, ""},
+		{"output_length", "fewer than that", each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 989 }), failed, "989 tokens on average, 1000 were forced"},
+		{"output_length", "it may stop", func(e *evidence) {
+			e.Spec.Stop = "natural"
+			each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 500 })(e)
+		}, impossible, ""},
 		{"prefix_cache", "priming failed", then(prefix(workload.Warm, 96), func(e *evidence) { e.primed = 2 }), failed, "2 requests that should"},
 		{"faster_than_bound", "at the bound", func(e *evidence) { e.Bound.TPOT.FloorMs = 4.999 }, passed, ""},
 		{"faster_than_bound", "below it", func(e *evidence) { e.Bound.TPOT.FloorMs = 5 }, failed, "tpot p50 5 ms is below the bound of 5 ms"},
@@ -230,18 +238,18 @@ func TestDoubts(t *testing.T) {
 		c.change(e)
 		e.checked()
 		v := e.Validity
-		for name, codes := range map[string][]string{passed: v.Passed, failed: v.Failed, impossible: v.NotPossible} {
+		for name, codes := range map[string][]string{passed: v.Passed, failed: v.Failed, impossible: v.NotPossible, silent: v.Unverified} {
 			if has := slices.Contains(codes, c.code); has != (name == c.want) {
 				t.Errorf("%s, %s: want %s; %s: %t", c.code, c.what, c.want, name, has)
 			}
 		}
 		i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return d.Code == c.code })
-		if (i >= 0) != (c.want == failed) {
+		if (i >= 0) != (c.want == failed || c.want == silent) {
 			t.Errorf("%s, %s: doubts %v", c.code, c.what, e.Doubts)
 		} else if i >= 0 && (!strings.Contains(e.Doubts[i].Text, c.text) || e.Doubts[i].Hint == "") {
 			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Doubts[i], c.text)
 		}
-		if n := len(v.Passed) + len(v.Failed) + len(v.NotPossible); n != len(checks) {
+		if n := v.Total(); n != len(checks) {
 			t.Errorf("%d of %d checks are accounted for", n, len(checks))
 		}
 	}

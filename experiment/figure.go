@@ -10,10 +10,11 @@ import (
 	"bench/experiment/stats"
 )
 
-// Repeats is one figure of a point: its value in each repeat that has it, and their median.
+// Repeats is one figure of a point: its value in each repeat that has it, their median, and how far they are apart.
 type Repeats struct {
-	Values []float64 `json:"values"`
-	Median float64   `json:"median"`
+	Values []float64     `json:"values"`
+	Median float64       `json:"median"`
+	Spread *stats.Spread `json:"spread,omitempty"` // absent: one repeat
 }
 
 // Percentile is one percentile of one latency at a point, in ms.
@@ -45,7 +46,7 @@ func repeats(values []float64) Repeats {
 	if len(sorted) == 0 {
 		return Repeats{}
 	}
-	return Repeats{Values: values, Median: stats.Quantile(sorted, 0.5)}
+	return Repeats{Values: values, Median: stats.Quantile(sorted, 0.5), Spread: stats.SpreadOf(values)}
 }
 
 // PercentilesOf takes each percentile's value from each repeat's sample; a nil one has none. The
@@ -101,6 +102,29 @@ func (p Percentile) String() string {
 		return fmt.Sprintf("%s (n=%s)", Format(ms, "ms"), Count(p.N))
 	}
 	return fmt.Sprintf("%s%s (n=%s: %s)", mark, Format(ms, "ms"), Count(p.N), strings.ReplaceAll(string(p.Grade), "_", " "))
+}
+
+// Within is the 95 % interval in the unit that Format gives the percentile itself: "[760, 910]", with a dash for an end that the
+// sample does not give; empty where it gives none.
+func (p Percentile) Within() string {
+	lo, hi := p.CI95.Lo, p.CI95.Hi
+	if math.IsInf(lo, 0) && math.IsInf(hi, 0) {
+		return ""
+	}
+	scale := 1.0
+	switch abs := math.Abs(p.Median); {
+	case abs >= 1000:
+		scale = 1e-3
+	case abs > 0 && abs < 1:
+		scale = 1e3
+	}
+	end := func(x float64) string {
+		if math.IsInf(x, 0) {
+			return "–"
+		}
+		return Digits(x * scale)
+	}
+	return "[" + end(lo) + ", " + end(hi) + "]"
 }
 
 // Format writes a figure to three significant digits with its unit; milliseconds take the unit of

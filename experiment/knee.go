@@ -3,80 +3,152 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"bench/experiment/stats"
 )
 
-// frontier ranks points by what is drawn and quoted: a p99 without a bound by the lower end of its
-// interval. A point of which not even that is known has no rank.
-func (s *Series) frontier() []int {
-	points := make([]stats.Point, len(s.Points))
-	for i := range s.Points {
-		p := &s.Points[i]
-		points[i] = stats.Point{Cost: math.NaN(), Gain: p.OutputTokensPerS.Median}
-		if l, ok := p.Latency(s.Cost).Get("p99"); ok {
-			if _, ms, ok := l.Mark(); ok {
-				points[i].Cost = ms
-			}
-		}
-	}
-	return stats.Frontier(points)
+// Knee is one of the points of a series, or the reason why there is none.
+type Knee struct {
+	Point *int   `json:"point"` // index in Points; null = none
+	Why   string `json:"why"`
+
+	Beyond      *int    `json:"beyond,omitempty"`      // contract knee: the next higher load, which does not pass
+	Sensitivity float64 `json:"sensitivity,omitempty"` // geometric knee: up to which Kneedle finds the same one; it looks with 1
+
+	// What the repeats leave open; absent where no point has two.
+	Resampled *Resampled `json:"resampled,omitempty"`
 }
 
+// none says why a series has no such knee.
+func none(format string, args ...any) Knee { return Knee{Why: fmt.Sprintf(format, args...)} }
+
+// further is the load to go on to when a series ends too soon: twice its highest.
+func (s *Series) further() string {
+	highest := 0.0
+	for i := range s.Points {
+		if x, ok := s.Points[i].Offered(); ok {
+			highest = max(highest, x)
+		}
+	}
+	return s.loadName(2 * highest)
+}
+
+// contractKnee is the highest load whose point passes and is valid.
 func (s *Series) contractKnee() Knee {
-	undecided, doubted, need, stated, below := "", "", 0, false, false
 	for i := len(s.Points) - 1; i >= 0; i-- {
+		if p := &s.Points[i]; p.Contract == stats.Pass && p.Valid {
+			return s.passing(i)
+		}
+	}
+	undecided, doubted, need, stated := "", "", 0, false
+	for i := range s.Points {
 		p := &s.Points[i]
 		stated = stated || p.Contract != ""
 		switch {
-		case p.Contract == stats.Pass && p.Valid:
-			why := "the highest load that meets the contract"
-			if len(s.Points) == 1 {
-				why = "the only load meets the contract; a series of loads would show how far it goes"
-			} else if i == len(s.Points)-1 {
-				why = "the highest load of the series still meets the contract: the knee is here or above; go on to higher load"
-			}
-			for j := range i {
-				below = below || s.Points[j].Contract == stats.Fail
-			}
-			if below {
-				why += "; but a lower load fails it, so look at the repeats"
-			}
-			return Knee{&i, why}
-		case p.Contract == stats.Pass:
+		case p.Contract == stats.Pass && doubted == "":
 			doubted = p.Load
-		case p.Contract == stats.Undecided:
+		case p.Contract == stats.Undecided && undecided == "":
 			undecided, need = p.Load, p.Need
 		}
 	}
 	switch {
 	case !stated:
-		return Knee{Why: "no contract is stated"}
+		return none("no contract is stated")
 	case doubted != "":
-		return Knee{Why: fmt.Sprintf("no valid point passes: %s meets the contract, but its row is doubted", doubted)}
+		return none("no valid point passes: %s meets the contract, but its row is doubted", doubted)
 	case undecided != "" && need > 0:
-		return Knee{Why: fmt.Sprintf("no point passes yet: undecided at %s, need %s more requests", undecided, Count(need))}
+		return none("no point passes yet: undecided at %s, need %s more requests", undecided, Count(need))
 	case undecided != "":
-		return Knee{Why: "no point passes: undecided at " + undecided}
+		return none("no point passes: undecided at %s", undecided)
 	}
-	return Knee{Why: "no valid point passes; go on to lower load"}
+	return none("no valid point passes; go on to lower load")
 }
 
-func (s *Series) geometricKnee() Knee {
-	var load, gain []float64
+// passing explains the contract knee at a point by the next higher one.
+func (s *Series) passing(i int) Knee {
+	k := Knee{Point: &i, Why: "the highest load that meets the contract"}
+	switch {
+	case len(s.Points) == 1:
+		k.Why = "the only load meets the contract; a series of loads would show how far it goes"
+	case i == len(s.Points)-1:
+		k.Why = "the highest load of the series still meets the contract: the knee is here or above; go on to " + s.further()
+	default:
+		next := i + 1
+		k.Beyond = &next
+		k.Why += "; " + s.Points[next].short()
+	}
+	for j := range i {
+		if s.Points[j].Contract == stats.Fail {
+			k.Why += "; but a lower load fails it, so look at the repeats"
+			break
+		}
+	}
+	return k
+}
+
+// short says why a point does not count as passing: "concurrency 16 fails ttft_p99".
+func (p *SeriesPoint) short() string {
+	limits := func(verdict stats.Verdict) string {
+		var keys []string
+		for _, r := range p.Rows {
+			for _, v := range r.Contract {
+				key := v.Metric
+				if v.Class != "" {
+					key = v.Class + " " + key
+				}
+				if v.Verdict == string(verdict) && !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+		}
+		return strings.Join(keys, ", ")
+	}
+	switch {
+	case p.Contract == stats.Fail:
+		return strings.TrimSpace(p.Load + " fails " + limits(stats.Fail))
+	case p.Contract == stats.Undecided && p.Need > 0:
+		return fmt.Sprintf("%s is undecided (%s), and needs %s more requests", p.Load, limits(stats.Undecided), Count(p.Need))
+	case p.Contract == stats.Undecided:
+		return fmt.Sprintf("%s is undecided (%s)", p.Load, limits(stats.Undecided))
+	case p.Contract == stats.Pass:
+		return p.Load + " meets it, but its row is doubted"
+	}
+	return p.Load + " has no contract"
+}
+
+// curve is the finite loads of a series and what they bring. "inf" comes last, so that indexes stay.
+func (s *Series) curve() (load, gain []float64) {
 	for i := range s.Points {
-		if x, ok := s.Points[i].Offered(); ok { // inf comes last, so that the indexes stay
+		if x, ok := s.Points[i].Offered(); ok {
 			load, gain = append(load, x), append(gain, s.Points[i].OutputTokensPerS.Median)
 		}
 	}
+	return load, gain
+}
+
+// sensitivities that Kneedle is tried with; the paper's is 1, and a larger one asks for a clearer bend.
+var sensitivities = []float64{1, 1.5, 2, 3, 5, 10}
+
+func (s *Series) geometricKnee() Knee {
+	load, gain := s.curve()
 	if len(load) < 4 {
-		return Knee{Why: "no knee: a curve needs four loads or more"}
+		return none("no knee: a curve needs four loads or more")
 	}
-	i, ok := stats.Knee(load, gain, 1)
+	i, ok := stats.Knee(load, gain, sensitivities[0])
 	if !ok {
-		return Knee{Why: "no knee: the curve has not bent; go on to higher load"}
+		return none("no knee: the curve has not bent; go on to %s", s.further())
 	}
-	return Knee{&i, "more load buys little more throughput (Kneedle)"}
+	k := Knee{Point: &i}
+	for _, x := range sensitivities {
+		if j, ok := stats.Knee(load, gain, x); !ok || j != i {
+			break
+		}
+		k.Sensitivity = x
+	}
+	k.Why = fmt.Sprintf("more load buys little more throughput (Kneedle, found up to a sensitivity of %g)", k.Sensitivity)
+	return k
 }
 
 // keepsUp is the share of the offered requests/s that a server which keeps up answers; worthASlot
@@ -86,31 +158,44 @@ const (
 	worthASlot = 0.1
 )
 
+// saturation is the first load that the server does not keep up with: it answers less than is offered, or its queue grows
+// through the window.
 func (s *Series) saturation() Knee {
 	if s.Closed {
 		return s.closedSaturation()
 	}
-	var offered, achieved []float64
+	if _, rated := s.Points[0].Offered(); !rated {
+		return none("no saturation: all at once is no rate to keep up with")
+	}
 	for i := range s.Points {
 		p := &s.Points[i]
-		got := p.RequestsPerS.Median
-		// Chance alone moves the count of a window by its root: a shortfall within two of them says nothing.
-		if n := float64(p.Rows[0].Summary.Requests.Planned); n > 0 && 1-got/p.OfferedPerS.Median < 2/math.Sqrt(n) {
-			got = math.NaN()
-		}
 		if _, ok := p.Offered(); !ok {
-			got = math.NaN()
+			continue
 		}
-		offered, achieved = append(offered, p.OfferedPerS.Median), append(achieved, got)
+		got, offered := p.RequestsPerS.Median, p.OfferedPerS.Median
+		// Chance alone moves the count of a window by its root: a shortfall within two of them says nothing.
+		n := float64(p.Rows[0].Summary.Requests.Planned)
+		if _, behind := stats.Saturation([]float64{offered}, []float64{got}, keepsUp); behind && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
+			return Knee{Point: &i, Why: fmt.Sprintf("%.3g of %.3g offered requests/s achieved", got, offered)}
+		}
+		if t, grows := p.queue(); grows {
+			return Knee{Point: &i, Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change)}
+		}
 	}
-	i, ok := stats.Saturation(offered, achieved, keepsUp)
-	if _, rated := s.Points[0].Offered(); !rated {
-		return Knee{Why: "no saturation: all at once is no rate to keep up with"}
+	return none("no saturation: the server keeps up with every rate, within chance; go on to %s", s.further())
+}
+
+// queue is the first repeat's trend of requests in flight that grows.
+func (p *SeriesPoint) queue() (stats.Trend, bool) {
+	for _, r := range p.Rows {
+		if r.Steady == nil {
+			continue
+		}
+		if t, ok := r.Steady.Trends["in_flight"]; ok && moves(t) && t.Change > 0 {
+			return t, true
+		}
 	}
-	if !ok {
-		return Knee{Why: "no saturation: the server keeps up with every rate, within chance; go on to higher load"}
-	}
-	return Knee{&i, fmt.Sprintf("%.3g of %.3g offered requests/s achieved", achieved[i], offered[i])}
+	return stats.Trend{}, false
 }
 
 func (s *Series) closedSaturation() Knee {
@@ -119,11 +204,11 @@ func (s *Series) closedSaturation() Knee {
 		first := s.Points[0].OutputTokensPerS.Median / s.Points[0].load
 		more := (b.OutputTokensPerS.Median - a.OutputTokensPerS.Median) / (b.load - a.load)
 		if first > 0 && more < worthASlot*first {
-			return Knee{&i, fmt.Sprintf("a slot beyond %s brings %.3g output tok/s, the first ones %.3g", a.Load, more, first)}
+			return Knee{Point: &i, Why: fmt.Sprintf("a slot beyond %s brings %.3g output tok/s, the first ones %.3g", a.Load, more, first)}
 		}
 	}
 	if len(s.Points) < 2 {
-		return Knee{Why: "no saturation: one load is no series"}
+		return none("no saturation: one load is no series")
 	}
-	return Knee{Why: "no saturation: further slots still bring throughput; go on to higher load"}
+	return none("no saturation: further slots still bring throughput; go on to %s", s.further())
 }

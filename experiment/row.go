@@ -43,7 +43,9 @@ type Row struct {
 	Contract []Verdict          `json:"contract"`
 	Doubts   []Doubt            `json:"doubts"`
 	Validity Validity           `json:"validity"`
-	Bound    *RowBound          `json:"bound"` // null: no model or hardware to compute it from; see bound_missing
+	Notes    []Doubt            `json:"notes,omitempty"`      // how to read the row: no reason to doubt it
+	Steady   *Steadiness        `json:"steadiness,omitempty"` // absent: all requests came at once, or none completed
+	Bound    *RowBound          `json:"bound"`                // null: no model or hardware to compute it from; see bound_missing
 	NoBound  string             `json:"bound_missing,omitempty"`
 	Little   *Little            `json:"little,omitempty"` // absent: no request ended in the window
 	Cost     *Cost              `json:"cost,omitempty"`   // absent: not priced, or the contract is not met; see cost_missing
@@ -208,10 +210,25 @@ type Validity struct {
 	Passed      []string `json:"passed"`
 	Failed      []string `json:"failed"`
 	NotPossible []string `json:"not_possible"`
+	Unverified  []string `json:"unverified,omitempty"` // the row rests on it, and the server does not tell
 }
 
-// Valid says that no check failed.
-func (v Validity) Valid() bool { return len(v.Failed) == 0 }
+// Valid says that no check failed, and that none is missing on which the row rests.
+func (v Validity) Valid() bool { return len(v.Failed) == 0 && len(v.Unverified) == 0 }
+
+// Total is the number of checks.
+func (v Validity) Total() int {
+	return len(v.Passed) + len(v.Failed) + len(v.NotPossible) + len(v.Unverified)
+}
+
+// Steadiness says how a row moved while it was measured.
+type Steadiness struct {
+	Metric string `json:"metric"` // ttft, or e2e without streaming: what Cut is of
+	// Cut is how many requests at the window's start MSER-5 would leave out; null: too few to tell. By itself it is no doubt: it
+	// matters as far as these requests differ from the others.
+	Cut    *int                   `json:"mser5_cut"`
+	Trends map[string]stats.Trend `json:"trends,omitempty"` // of ttft, tpot, e2e and in_flight through the window
+}
 
 // ServerState is what the server told in the course of one row.
 type ServerState struct {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"bench/experiment/stats"
 )
@@ -25,16 +26,12 @@ type Series struct {
 	Headline *int          `json:"headline"`
 	Frontier []int         `json:"frontier"` // points that no other beats in both, by ascending latency; without a bound, by its lower end
 
+	Frontiers []Frontier `json:"frontiers"` // of every pair of figures that is traded; those that dominate no other stay in Points
+
 	ContractKnee  Knee   `json:"contract_knee"`  // the highest load that meets the contract
 	GeometricKnee Knee   `json:"geometric_knee"` // after it more load buys little more throughput
 	Saturation    Knee   `json:"saturation"`     // the first load that the server does not keep up with
 	Sentence      string `json:"sentence"`
-}
-
-// Knee is one of the points of a series, or the reason why there is none.
-type Knee struct {
-	Point *int   `json:"point"` // index in Points; null = none
-	Why   string `json:"why"`
 }
 
 // SeriesPoint is one load of a series, its repeats together. Figures are medians over the repeats.
@@ -46,14 +43,16 @@ type SeriesPoint struct {
 	OutputTokensPerSPerGPU *Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not stated
 	RequestsPerS           Repeats  `json:"requests_per_s"`
 	OfferedPerS            Repeats  `json:"offered_requests_per_s"` // arrivals of the window over its length
+	PerUserTokensPerS      Repeats  `json:"per_user_tokens_per_s"`  // 1 / tpot p50: what one of them sees
 
 	TTFT Percentiles `json:"ttft_ms,omitempty"`
 	TPOT Percentiles `json:"tpot_ms,omitempty"`
 	E2E  Percentiles `json:"e2e_ms,omitempty"`
 
-	Valid    bool          `json:"valid"`    // no check of any repeat failed
-	Contract stats.Verdict `json:"contract"` // the worst of the repeats; empty: no contract
-	Need     int           `json:"need"`     // more requests for a decision; 0 = not a matter of count
+	Valid    bool          `json:"valid"`            // no check of any repeat failed, nor one of them together
+	Doubts   []Doubt       `json:"doubts,omitempty"` // of the repeats together
+	Contract stats.Verdict `json:"contract"`         // the worst of the repeats; empty: no contract
+	Need     int           `json:"need"`             // more requests for a decision; 0 = not a matter of count
 
 	load float64
 }
@@ -139,8 +138,9 @@ func newSeries(rows []*Row) Series {
 		s.Points = append(s.Points, s.point(repeats))
 	}
 	slices.SortFunc(s.Points, func(a, b SeriesPoint) int { return cmp.Compare(a.load, b.load) })
-	s.Frontier = s.frontier()
+	s.Frontier, s.Frontiers = s.frontier(), s.frontiers()
 	s.ContractKnee, s.GeometricKnee, s.Saturation = s.contractKnee(), s.geometricKnee(), s.saturation()
+	s.resample()
 	s.Headline = s.headline()
 	s.Sentence = s.sentence()
 	return s
@@ -156,16 +156,11 @@ func (s *Series) load(r *Row) float64 {
 func (s *Series) point(rows []*Row) SeriesPoint {
 	slices.SortFunc(rows, func(a, b *Row) int { return cmp.Compare(a.Spec.Repeat, b.Spec.Repeat) })
 	p := SeriesPoint{Rows: rows, load: s.load(rows[0]), Valid: true}
-	p.Load = s.Axis + " " + strconv.FormatFloat(p.load, 'g', -1, 64)
-	switch {
-	case rows[0].Spec.Cold():
+	p.Load = s.loadName(p.load)
+	if rows[0].Spec.Cold() {
 		p.Load = "cold starts"
-	case math.IsInf(p.load, 1):
-		p.Load = s.Axis + " inf"
-	case s.Axis == "rate":
-		p.Load += "/s"
 	}
-	var output, perGPU, requests, offered []float64
+	var output, perGPU, requests, offered, perUser []float64
 	var ttft, tpot, e2e []*stats.Summary
 	for _, r := range rows {
 		t := r.Summary.Throughput
@@ -177,16 +172,34 @@ func (s *Series) point(rows []*Row) SeriesPoint {
 		if d := r.Summary.DurationS; d > 0 {
 			offered = append(offered, float64(r.Summary.Requests.Planned)/d)
 		}
+		if t := r.Summary.TPOT; t != nil && t.P50 > 0 {
+			perUser = append(perUser, 1e3/t.P50)
+		}
 		p.Valid = p.Valid && r.Validity.Valid()
 	}
 	p.OutputTokensPerS, p.RequestsPerS, p.OfferedPerS = repeats(output), repeats(requests), repeats(offered)
+	p.PerUserTokensPerS = repeats(perUser)
 	if len(perGPU) > 0 {
 		g := repeats(perGPU)
 		p.OutputTokensPerSPerGPU = &g
 	}
 	p.TTFT, p.TPOT, p.E2E = PercentilesOf(ttft...), PercentilesOf(tpot...), PercentilesOf(e2e...)
 	p.Contract, p.Need = ContractOf(rows...)
+	if d, ok := betweenRuns(rows); ok {
+		p.Doubts, p.Valid = append(p.Doubts, d), false
+	}
 	return p
+}
+
+// loadName is a load as people read it: "rate 2/s".
+func (s *Series) loadName(load float64) string {
+	switch {
+	case math.IsInf(load, 1):
+		return s.Axis + " inf"
+	case s.Axis == "rate":
+		return s.Axis + " " + strconv.FormatFloat(load, 'g', 4, 64) + "/s"
+	}
+	return s.Axis + " " + strconv.FormatFloat(load, 'g', -1, 64)
 }
 
 // ContractOf is the contract's outcome over rows: FAIL if any limit of any row failed, else
@@ -229,13 +242,45 @@ func (s *Series) headline() *int {
 	return best
 }
 
+// sentence is the series in one: throughput, load, and the latency that it costs beside its limit.
 func (s *Series) sentence() string {
 	p := &s.Points[*s.Headline]
-	text := fmt.Sprintf("%s at %s", Format(p.OutputTokensPerS.Median, "output tok/s"), p.Load)
-	if l, ok := p.Latency(s.Cost).Get("p99"); ok {
-		text += fmt.Sprintf(", %s p99 %s", s.Cost, l)
-	} else {
-		text += ", no request completed"
+	text := Format(p.OutputTokensPerS.Median, "output tok/s")
+	if p.OutputTokensPerSPerGPU != nil {
+		text += fmt.Sprintf(" (%s per GPU)", Digits(p.OutputTokensPerSPerGPU.Median))
 	}
-	return text
+	text += " at " + p.Load
+	name, limit := s.limit(p)
+	l, ok := p.Latency(s.Cost).Get(name)
+	if !ok {
+		return text + ", no request completed"
+	}
+	value := l.String()
+	if within := l.Within(); within != "" && l.Grade != stats.NoBound { // ≥ says it already
+		value = strings.Replace(value, " (n=", " "+within+" (n=", 1)
+	}
+	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, value, limit)
+}
+
+// limit is the percentile to quote and its limit in the contract, with what came of it: p99, unless another one alone is
+// limited.
+func (s *Series) limit(p *SeriesPoint) (name, text string) {
+	name = "p99"
+	for i := len(PercentileNames) - 1; i >= 0; i-- {
+		q := PercentileNames[i]
+		for _, v := range p.Rows[0].Contract {
+			if v.Class != "" || v.Metric != s.Cost+"_"+q || text != "" && q != "p99" {
+				continue
+			}
+			sign := map[string]string{string(stats.Pass): "<", string(stats.Fail): ">"}[v.Verdict]
+			limit := fmt.Sprintf("%g ms", v.Limit) // as it was written, not rounded
+			if v.Limit >= 1000 {
+				limit = fmt.Sprintf("%g s", v.Limit/1000)
+			}
+			if name, text = q, " "+sign+" "+limit; sign == "" {
+				text = ", undecided against " + limit
+			}
+		}
+	}
+	return name, text
 }

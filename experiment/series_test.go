@@ -67,7 +67,7 @@ func TestSeriesClosed(t *testing.T) {
 			t.Errorf("%s knee: %+v, want point %d", name, c.knee, c.want)
 		}
 	}
-	if want := "900 output tok/s at concurrency 8, ttft p99 260 ms (n=2,000)"; s.Sentence != want {
+	if want := "900 output tok/s at concurrency 8, ttft p99 260 ms [260, 260] (n=2,000)"; s.Sentence != want {
 		t.Errorf("%q, want %q", s.Sentence, want)
 	}
 	if _, err := json.Marshal(series); err != nil {
@@ -83,13 +83,13 @@ func TestSeriesWithoutKnees(t *testing.T) {
 		why  string
 	}{
 		"geometric":  {s.GeometricKnee, "four loads"},
-		"saturation": {s.Saturation, "go on to higher load"},
+		"saturation": {s.Saturation, "go on to concurrency 8"},
 	} {
 		if c.knee.Point != nil || !strings.Contains(c.knee.Why, c.why) {
 			t.Errorf("%s: %+v", name, c.knee)
 		}
 	}
-	if k := s.ContractKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "go on to higher load") {
+	if k := s.ContractKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "go on to concurrency 8") {
 		t.Errorf("contract: %+v", k)
 	}
 	for name, c := range map[string]struct{ verdict, why string }{
@@ -104,6 +104,84 @@ func TestSeriesWithoutKnees(t *testing.T) {
 	invalid.Validity.Failed = []string{"lag"}
 	if k := SeriesOf([]Row{invalid})[0].ContractKnee; k.Point != nil {
 		t.Errorf("an invalid point is no knee: %+v", k)
+	}
+}
+
+// The knee of the contract is explained by its neighbour, the bend by how clear it is.
+func TestKneesAreExplained(t *testing.T) {
+	rows := closedCurve()
+	for i := range rows {
+		for j := range rows[i].Contract {
+			rows[i].Contract[j].Metric = "ttft_p99"
+		}
+	}
+	s := SeriesOf(rows)[0]
+	if k := s.ContractKnee; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99), and needs 640 more requests") {
+		t.Errorf("%+v", k)
+	}
+	rows[5].Contract[0].Verdict = "FAIL"
+	if k := SeriesOf(rows)[0].ContractKnee; !strings.HasSuffix(k.Why, "; concurrency 16 fails ttft_p99") {
+		t.Errorf("%+v", k)
+	}
+	if k := s.GeometricKnee; k.Sensitivity < 1 || !strings.Contains(k.Why, "sensitivity") {
+		t.Errorf("%+v", k)
+	}
+}
+
+// The sentence has its limit beside it: of p99 where that is limited, else of the percentile that is.
+func TestSentence(t *testing.T) {
+	for _, c := range []struct{ limits, want string }{
+		{`PASS ttft_p99`, "900 output tok/s (225 per GPU) at concurrency 8, ttft p99 820 ms [820, 820] (n=2,000) < 1 s"},
+		{`FAIL ttft_p99`, "ttft p99 820 ms [820, 820] (n=2,000) > 1 s"},
+		{`UNDECIDED ttft_p95`, "ttft p95 820 ms [820, 820] (n=2,000), undecided against 1 s"},
+		{`PASS ttft_p99 ttft_p50`, "ttft p99 820 ms [820, 820] (n=2,000) < 1 s"},
+		{`PASS e2e_p99`, "ttft p99 820 ms [820, 820] (n=2,000)"},
+	} {
+		row := measured("D", slots("8"), 0, 8, 1, 900, 820, "")
+		row.Summary.Throughput.OutputTokensPerSPerGPU = new(225.0)
+		words := strings.Fields(c.limits)
+		for _, key := range words[1:] {
+			row.Contract = append(row.Contract, Verdict{Metric: key, Verdict: words[0], Limit: 1000, Unit: "ms"})
+		}
+		if got := SeriesOf([]Row{row})[0].Sentence; !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.limits, got, c.want)
+		}
+	}
+}
+
+// An open loop whose queue grows is past its saturation, even where the count of its window does not show it yet.
+func TestSaturationByTheQueue(t *testing.T) {
+	rows := []Row{measured("F", nil, 2, 0, 1, 200, 90, ""), measured("F", []Axis{{"rate", "4"}}, 4, 0, 1, 400, 90, "")}
+	rows[0].Spec.Point = []Axis{{"rate", "2"}}
+	if k := SeriesOf(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "go on to rate 8/s") {
+		t.Errorf("%+v", k)
+	}
+	rows[1].Steady = &Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-5}}}
+	if k := SeriesOf(rows)[0].Saturation; k.Point == nil || *k.Point != 1 || !strings.Contains(k.Why, "rose by 50 %") {
+		t.Errorf("%+v", k)
+	}
+	rows[1].Steady.Trends["in_flight"] = stats.Trend{Change: 0.5, P: 0.01}
+	if k := SeriesOf(rows)[0].Saturation; k.Point != nil {
+		t.Errorf("a trend that can be chance: %+v", k)
+	}
+}
+
+func TestFrontiers(t *testing.T) {
+	rows := closedCurve()
+	for i := range rows {
+		n := float64(rows[i].Spec.Concurrency)
+		rows[i].Summary.TPOT = stats.Summarize([]float64{10 + n})
+	}
+	rows[5].Summary.TPOT = stats.Summarize([]float64{60}) // 16 slots: slower for the user than 32, and no more throughput
+	s := SeriesOf(rows)[0]
+	if len(s.Frontiers) != 2 || s.Frontiers[0].Cost != "ttft_p99" || s.Frontiers[1].Cost != "per_user_tokens_per_s" || s.Frontiers[1].Gain != "output_tokens_per_s" {
+		t.Fatalf("%+v", s.Frontiers)
+	}
+	if want := []int{0, 1, 2, 3, 5}; !slices.Equal(s.Frontiers[1].Points, want) {
+		t.Errorf("per user %v, want %v", s.Frontiers[1].Points, want)
+	}
+	if got := s.Points[0].PerUserTokensPerS.Median; math.Abs(got-1000.0/11) > 1e-9 {
+		t.Errorf("%v tokens/s for a user at 11 ms a token", got)
 	}
 }
 

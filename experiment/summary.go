@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"iter"
+	"math/rand/v2"
 	"slices"
 
 	"bench/experiment/stats"
@@ -13,20 +14,20 @@ import (
 func Summarize(records []*Record, w Window, stream bool, each []Limit, gpus int) Summary {
 	s := Summary{DurationS: w.Seconds()}
 	s.Requests.Errors = map[string]int{}
-	var l latencies
 	for _, r := range records {
 		switch r.Phase {
 		case PhaseWarmup:
 			s.Requests.Warmup++
 		case PhaseWindow:
 			s.count(r)
-			if r.OK() {
-				l.add(r, stream)
-			}
 		}
 	}
 	if s.Requests.Planned > 0 {
 		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
+	}
+	var l latencies
+	for _, r := range inOrder(records) {
+		l.add(r, stream)
 	}
 	l.summarize(&s)
 	s.Throughput = throughput(records, w, gpus)
@@ -88,13 +89,25 @@ func completed(records []*Record) iter.Seq[*Record] {
 	}
 }
 
-// latencies collects the samples of each metric, in ms.
+// inOrder are the completed requests by their intended arrival: records stand in the order of their ends, and what neighbours
+// have in common shows in the order of time.
+func inOrder(records []*Record) []*Record {
+	out := slices.Collect(completed(records))
+	byArrival(out)
+	return out
+}
+
+func byArrival(records []*Record) {
+	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Or(cmp.Compare(a.At.us, b.At.us), cmp.Compare(a.I, b.I)) })
+}
+
+// latencies collects the samples of each metric, in ms, in the order of the arrivals.
 type latencies struct {
 	ttft, ttftSend, ttfe, tpot, e2e, e2eSend, capWait, lag []float64
 
-	itl stats.Counts // µs: there can be many millions of them
+	itl     stats.Counts // µs: there can be many millions of them
+	streams []*Record    // that have gaps
 
-	itlRequests    int
 	events, tokens int
 }
 
@@ -127,7 +140,7 @@ func (l *latencies) add(r *Record, stream bool) {
 		l.itl.Add(us)
 	}
 	if r.Gaps.Len() > 0 {
-		l.itlRequests++
+		l.streams = append(l.streams, r)
 	}
 	if r.First.ok {
 		l.events += r.Gaps.Len() + 1
@@ -143,20 +156,37 @@ func (r *Record) tpot() (ms float64, ok bool) {
 	return float64(r.Last.us-r.First.us) / 1e3 / float64(r.OutputTokens-1), true
 }
 
+// seed of the resampling behind intervals: always the same, so that anybody gets the same from the records.
+const seed = 0x62656e6368
+
 func (l *latencies) summarize(s *Summary) {
-	s.TTFT = stats.Summarize(l.ttft)
-	s.TTFTFromSend = stats.Summarize(l.ttftSend)
-	s.TTFE = stats.Summarize(l.ttfe)
-	s.TPOT = stats.Summarize(l.tpot)
-	s.ITL = l.itl.Sorted(usPerMs).Summarize()
-	s.E2E = stats.Summarize(l.e2e)
-	s.E2EFromSend = stats.Summarize(l.e2eSend)
-	s.CapWait = stats.Summarize(l.capWait)
-	s.Lag = stats.Summarize(l.lag)
-	s.ITLRequests = l.itlRequests
+	rng := rand.New(rand.NewPCG(seed, 0))
+	s.TTFT = stats.SummarizeInOrder(l.ttft, rng)
+	s.TTFTFromSend = stats.SummarizeInOrder(l.ttftSend, rng)
+	s.TTFE = stats.SummarizeInOrder(l.ttfe, rng)
+	s.TPOT = stats.SummarizeInOrder(l.tpot, rng)
+	s.ITL = l.gaps(rng)
+	s.E2E = stats.SummarizeInOrder(l.e2e, rng)
+	s.E2EFromSend = stats.SummarizeInOrder(l.e2eSend, rng)
+	s.CapWait = stats.SummarizeInOrder(l.capWait, rng)
+	s.Lag = stats.SummarizeInOrder(l.lag, rng)
+	s.ITLRequests = len(l.streams)
 	if l.events > 0 {
 		s.TokensPerEvent = float64(l.tokens) / float64(l.events)
 	}
+}
+
+// gaps describes the pooled gaps, with intervals that resample requests.
+func (l *latencies) gaps(rng *rand.Rand) *stats.Summary {
+	pooled := stats.Pooled{Unit: usPerMs}
+	pooled.Begin(l.itl.Sorted(usPerMs))
+	for _, r := range l.streams {
+		pooled.Request()
+		for us := range r.Gaps.All() {
+			pooled.Gap(us)
+		}
+	}
+	return pooled.Summarize(rng)
 }
 
 // throughput counts what came inside the window, of any request: output tokens at their own times,

@@ -3,8 +3,11 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"bench/experiment/stats"
 )
@@ -23,6 +26,7 @@ func Judge(c Contract, class string, records []*Record, s *Summary, stream bool,
 			cancelled = cancelled || r.Outcome == "cancelled"
 		}
 	}
+	byArrival(window)
 	var out []Verdict
 	for _, l := range c.Limits {
 		v := Verdict{Metric: l.Key, Class: class, Limit: l.Value, Unit: l.Unit, Observed: len(window)}
@@ -59,25 +63,27 @@ func (v *Verdict) undecided(why string) { v.Verdict, v.Why = string(stats.Undeci
 // judgePercentile ranks failed requests as +∞, so that time-outs can't improve a percentile.
 func (v *Verdict) judgePercentile(l Limit, window []*Record, stream bool) {
 	p, _ := l.P()
-	var values []float64
-	missing, over := 0, 0
-	for _, r := range window {
-		if !r.OK() {
-			missing++
-			continue
-		}
-		if ms, ok := r.latency(l.Metric, stream); ok {
-			values = append(values, ms)
-			if ms > l.Value {
-				over++
-			}
-		}
-	}
-	slices.Sort(values)
-	if x := stats.QuantileWithMissing(values, missing, p); !math.IsInf(x, 0) && !math.IsNaN(x) {
+	values, failed := ranked(l.Metric, window, stream)
+	v.quote(values, failed, p)
+	v.decide(len(values), overLimit(values, l.Value), p, failed)
+}
+
+// quote sets the value of a percentile, where it is finite.
+func (v *Verdict) quote(values []float64, failed int, p float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	if x := stats.QuantileWithMissing(sorted[:len(sorted)-failed], failed, p); !math.IsInf(x, 0) && !math.IsNaN(x) {
 		v.Value = &x
 	}
-	v.decide(len(values)+missing, over+missing, p, missing)
+}
+
+func overLimit(values []float64, limit float64) int {
+	over := 0
+	for _, x := range values {
+		if x > limit {
+			over++
+		}
+	}
+	return over
 }
 
 const notMeasured = "not measured: no request has this metric"
@@ -137,45 +143,42 @@ func (v *Verdict) judgeGaps(l Limit, window []*Record) {
 	v.Why += "; gaps counted by request, since those of one request depend on each other"
 }
 
-// judgeMean compares with the normal interval of the mean over requests.
+// judgeMean compares with the bootstrap interval of the mean over requests, in the order of their arrivals.
 func (v *Verdict) judgeMean(l Limit, window []*Record, stream bool) {
-	const few = 30 // below, the normal interval of a skewed latency is not to be trusted
-	var values []float64
-	failed := 0
-	for _, r := range window {
-		if !r.OK() {
-			failed++
-		} else if ms, ok := r.latency(l.Metric, stream); ok {
-			values = append(values, ms)
-		}
-	}
-	s := stats.Summarize(values)
+	values, failed := ranked(l.Metric, window, stream)
 	switch {
 	case failed > 0:
 		v.Verdict = string(stats.Fail)
 		v.Why = fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", failed)
 		return
-	case s == nil:
+	case len(values) == 0:
 		v.undecided(notMeasured)
 		return
 	}
-	v.Value, v.Observed = &s.Mean, s.N
-	if s.N < few {
-		v.Need = few - s.N
-		v.undecided(fmt.Sprintf("%d requests are too few for an interval of the mean; need %d more", s.N, v.Need))
-		return
-	}
-	const z = 2.5758293035489004 // standard normal quantile of 0.995
-	half := z * s.Std / math.Sqrt(float64(s.N-1))
-	v.Why = fmt.Sprintf("mean %.4g ± %.2g ms (99 %%, n=%d)", s.Mean, half, s.N)
+	v.decideMean(values, l.Value, confidence)
+}
+
+// decideMean fills the verdict from the interval of the mean.
+func (v *Verdict) decideMean(values []float64, limit, confidence float64) {
+	const few = 30 // below, the bootstrap says nothing
+	n, mean := len(values), stat.Mean(values, nil)
+	iv := stats.MeanInterval(values, confidence, rand.New(rand.NewPCG(seed, 2)))
+	v.Value, v.Observed = &mean, n
+	v.Why = fmt.Sprintf("mean %.4g ms [%.4g, %.4g] (%.4g %%, n=%d)", mean, iv.Lo, iv.Hi, 100*confidence, n)
 	switch {
-	case s.Mean+half <= l.Value:
+	case n < few:
+		v.Need = few - n
+		v.undecided(fmt.Sprintf("%d requests are too few for an interval of the mean; need %d more", n, v.Need))
+	case math.IsInf(iv.Hi, 1):
+		v.Need = n
+		v.undecided(fmt.Sprintf("%d requests depend on each other so much that they give no interval of the mean; need %d more", n, v.Need))
+	case iv.Hi <= limit:
 		v.Verdict = string(stats.Pass)
-	case s.Mean-half > l.Value:
+	case iv.Lo > limit:
 		v.Verdict = string(stats.Fail)
 	default:
 		v.Verdict = string(stats.Undecided)
-		if v.Need = meanNeed(s, l.Value, z); v.Need > 0 {
+		if v.Need = meanNeed(n, mean, limit, iv); v.Need > 0 {
 			v.Why += fmt.Sprintf("; need %d more requests", v.Need)
 		}
 	}
@@ -183,12 +186,29 @@ func (v *Verdict) judgeMean(l Limit, window []*Record, stream bool) {
 
 // meanNeed is how many more requests would move the interval off the limit, if mean and spread
 // stay; 0 where ten million would not, as in stats.Decide.
-func meanNeed(s *stats.Summary, limit, z float64) int {
-	total := math.Ceil(math.Pow(z*s.Std/(s.Mean-limit), 2)) + 1 // +Inf where they are equal
+func meanNeed(n int, mean, limit float64, iv stats.Interval) int {
+	reach := iv.Hi - mean
+	if mean > limit {
+		reach = mean - iv.Lo
+	}
+	total := math.Ceil(float64(n) * math.Pow(reach/(mean-limit), 2)) // +Inf where they are equal
 	if total > 1e7 {
 		return 0
 	}
-	return max(1, int(total)-s.N)
+	return max(1, int(total)-n)
+}
+
+// ranked is a latency of each request of the window that has it, in ms; a failed request is +∞, and counted.
+func ranked(metric string, window []*Record, stream bool) (values []float64, failed int) {
+	for _, r := range window {
+		if !r.OK() {
+			failed++
+			values = append(values, math.Inf(1))
+		} else if ms, ok := r.latency(metric, stream); ok {
+			values = append(values, ms)
+		}
+	}
+	return values, failed
 }
 
 // judgeErrors asks whether the true rate is within the limit: no failure in few requests proves little.

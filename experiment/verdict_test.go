@@ -71,7 +71,11 @@ func TestVerdicts(t *testing.T) {
 	}
 	cancelled := append(requests(500, 1000, 1000), lost(0, "cancelled"))
 	mixed := func(n int, slow int) []*Record {
-		return append(requests(n-slow, 1000, 1000), requests(slow, 9000, 9000)...)
+		out := append(requests(n-slow, 1000, 1000), requests(slow, 9000, 9000)...)
+		for i, r := range out {
+			r.I = i * 7 % n // the slow ones are not all neighbours
+		}
+		return out
 	}
 	for _, c := range []struct {
 		contract string
@@ -92,7 +96,7 @@ func TestVerdicts(t *testing.T) {
 		{`ttft_p95 = "1ms"`, nil, "UNDECIDED - of 0", "no request in the window"},
 		{`ttft_p50 = "1ms"`, cancelled, "UNDECIDED - of 501", "interrupted"},
 
-		{`ttft_mean = "1ms"`, requests(30, 1000, 1000), "PASS 1 of 30", "mean 1 ± 0 ms"},
+		{`ttft_mean = "1ms"`, requests(30, 1000, 1000), "PASS 1 of 30", "mean 1 ms [1, 1] (99 %, n=30)"},
 		{`ttft_mean = "1ms"`, requests(29, 1000, 1000), "UNDECIDED 1 of 29", "need 1 more"},
 		{`ttft_mean = "1ms"`, requests(30, 1001, 1000), "FAIL 1.001 of 30", "mean"},
 		{`ttft_mean = "4ms"`, mixed(60, 20), "UNDECIDED 3.667 of 60", "need "},
@@ -194,13 +198,15 @@ func TestGapsDecideByRequest(t *testing.T) {
 }
 
 func TestMeanNeedIsEnough(t *testing.T) {
-	s := &stats.Summary{N: 60, Mean: 3.5, Std: 2}
-	need := meanNeed(s, 4, 2.5758293035489004)
-	half := func(n int) float64 { return 2.5758293035489004 * 2 / math.Sqrt(float64(n-1)) }
-	if n := 60 + need; half(n) > 0.5 || half(n-1) <= 0.5 {
-		t.Errorf("%d more give ± %v", need, half(n))
+	// Half the interval falls as the root: from 1 to the distance of 0.5 takes four times as many.
+	around := func(mean float64) stats.Interval { return stats.Interval{Lo: mean - 1, Hi: mean + 1} }
+	if need := meanNeed(60, 3.5, 4, around(3.5)); need != 180 {
+		t.Errorf("below the limit: %d more", need)
 	}
-	if need := meanNeed(&stats.Summary{N: 60, Mean: 4, Std: 2}, 4, 2.6); need != 0 {
+	if need := meanNeed(60, 4.5, 4, around(4.5)); need != 180 {
+		t.Errorf("above the limit: %d more", need)
+	}
+	if need := meanNeed(60, 4, 4, around(4)); need != 0 {
 		t.Errorf("%d more for a mean at the limit", need)
 	}
 }

@@ -46,7 +46,8 @@ type Doubted struct {
 // Outcome judges the run as a whole. Removed rows count for nothing.
 func (r *Run) Outcome() Outcome {
 	rows := r.Live()
-	o := Outcome{Series: experiment.SeriesOf(rows), Doubts: doubts(rows)}
+	o := Outcome{Series: experiment.SeriesOf(rows)}
+	o.collectDoubts(rows)
 	o.judgeContract(len(r.Missing))
 	o.judgeValidity(rows, r.Missing)
 	o.accept()
@@ -93,16 +94,23 @@ func (o *Outcome) judgeContract(missing int) {
 }
 
 func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
-	passed, failed, impossible, invalid := 0, 0, 0, 0
+	passed, failed, impossible, invalid, unverified := 0, 0, 0, 0, 0
 	for _, r := range rows {
 		passed += len(r.Validity.Passed)
 		failed += len(r.Validity.Failed)
 		impossible += len(r.Validity.NotPossible)
-		if !r.Validity.Valid() {
+		unverified += len(r.Validity.Unverified)
+		if len(r.Validity.Failed) > 0 {
 			invalid++
 		}
 	}
-	total := passed + failed + impossible
+	apart := 0
+	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+		if len(p.Doubts) > 0 {
+			apart++
+		}
+	})
+	total := passed + failed + impossible + unverified
 	switch {
 	case len(rows) == 0:
 		o.Validity = "INVALID: no row has a result"
@@ -112,6 +120,10 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 	case len(missing) > 0:
 		o.Validity = fmt.Sprintf("INCOMPLETE: %s no result; the others: %d of %d checked",
 			plural(len(missing), "planned row has", "planned rows have"), passed, total)
+	case apart > 0:
+		o.Validity = fmt.Sprintf("INVALID: the repeats of %s differ by more than each explains; %d of %d checked", plural(apart, "point", "points"), passed, total)
+	case unverified > 0:
+		o.Validity = fmt.Sprintf("UNVERIFIED: the server does not tell what %s on; %d of %d checked", plural(unverified, "row rests", "rows rest"), passed, total)
 	case passed == 0:
 		o.Validity = fmt.Sprintf("UNCHECKED: none of %d checks was possible", total)
 	default:
@@ -171,28 +183,33 @@ func pointSentence(s *experiment.Series, p *experiment.SeriesPoint) string {
 	return fmt.Sprintf("%s: %s", pointName(s, p), strings.Join(parts, ", "))
 }
 
-func doubts(rows []experiment.Row) []Doubt {
-	var out []Doubt
-	for _, r := range rows {
-		for _, d := range r.Doubts {
-			i := slices.IndexFunc(out, func(x Doubt) bool { return x.Code == d.Code })
+// collectDoubts groups the doubts of the rows, and of their repeats together, by code.
+func (o *Outcome) collectDoubts(rows []experiment.Row) {
+	add := func(row string, doubts []experiment.Doubt) {
+		for _, d := range doubts {
+			i := slices.IndexFunc(o.Doubts, func(x Doubt) bool { return x.Code == d.Code })
 			if i < 0 {
-				i = len(out)
-				out = append(out, Doubt{Code: d.Code})
+				i = len(o.Doubts)
+				o.Doubts = append(o.Doubts, Doubt{Code: d.Code})
 			}
-			out[i].Cases = append(out[i].Cases, Doubted{r.ID, d.Text, d.Hint})
+			o.Doubts[i].Cases = append(o.Doubts[i].Cases, Doubted{row, d.Text, d.Hint})
 		}
 	}
-	return out
+	for _, r := range rows {
+		add(r.ID, r.Doubts)
+	}
+	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) { add(pointName(s, p), p.Doubts) })
 }
 
 // ValidityOf is a row's validity in words: "VALID, 9 of 11 checked".
 func ValidityOf(v experiment.Validity) string {
-	total := len(v.Passed) + len(v.Failed) + len(v.NotPossible)
-	if !v.Valid() {
-		return fmt.Sprintf("INVALID, %d of %d failed", len(v.Failed), total)
+	switch {
+	case len(v.Failed) > 0:
+		return fmt.Sprintf("INVALID, %d of %d failed", len(v.Failed), v.Total())
+	case !v.Valid():
+		return "UNVERIFIED: " + strings.Join(v.Unverified, ", ")
 	}
-	return fmt.Sprintf("VALID, %d of %d checked", len(v.Passed), total)
+	return fmt.Sprintf("VALID, %d of %d checked", len(v.Passed), v.Total())
 }
 
 func plural(n int, one, many string) string {

@@ -106,13 +106,16 @@ func failures(p *experiment.SeriesPoint) cell {
 func validityCell(p *experiment.SeriesPoint) cell {
 	worst := p.Rows[0].Validity
 	for _, r := range p.Rows {
-		if len(r.Validity.Failed) > len(worst.Failed) {
-			worst = r.Validity
+		v := r.Validity
+		if len(v.Failed) > len(worst.Failed) || worst.Valid() && !v.Valid() {
+			worst = v
 		}
 	}
 	c := cell{text: ValidityOf(worst), kind: passed}
-	if !p.Valid {
-		c.kind, c.title = failed, "failed: "+strings.Join(worst.Failed, ", ")
+	if worst.Valid() && !p.Valid {
+		c.text, c.kind, c.title = "INVALID, repeats differ", failed, p.Doubts[0].Text
+	} else if !p.Valid {
+		c.kind, c.title = failed, "failed: "+strings.Join(append(worst.Failed, worst.Unverified...), ", ")
 	} else if len(worst.NotPossible) > 0 {
 		c.title = "not possible here: " + strings.Join(worst.NotPossible, ", ")
 	}

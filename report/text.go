@@ -91,6 +91,9 @@ func (o *Outcome) textTable() (table, map[string]int) {
 
 func footnoteCell(p *experiment.SeriesPoint, doubted map[string]int) cell {
 	var notes []int
+	for _, d := range p.Doubts {
+		notes = append(notes, doubted[d.Code])
+	}
 	for _, r := range p.Rows {
 		for _, d := range r.Doubts {
 			notes = append(notes, doubted[d.Code])

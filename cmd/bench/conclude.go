@@ -104,7 +104,7 @@ func enforced(run *report.Run) error {
 		case v != "" && v != stats.Pass:
 			missed = append(missed, row.ID+": contract "+string(v))
 		case !row.Validity.Valid():
-			missed = append(missed, row.ID+": not valid ("+strings.Join(row.Validity.Failed, ", ")+")")
+			missed = append(missed, row.ID+": not valid ("+strings.Join(append(row.Validity.Failed, row.Validity.Unverified...), ", ")+")")
 		}
 	}
 	for _, id := range run.Missing {
