@@ -6,28 +6,36 @@ import (
 	"bench/experiment/roofline"
 )
 
-// CalibrationPoints are the rows as roofline.Calibrate takes them, of the first row's model and hardware; of is that row's
-// bound, nil where none has one. TPOT is the p50 of the gaps between tokens where each event has one token: it is a decode
-// step, while tpot also holds the prompts of others that were computed in between. TTFT counts of rows with one slot only,
-// where nothing queues. Rows with a failed check are left out.
-func CalibrationPoints(rows []Row) (points []roofline.Point, of *RowBound) {
+// Calibration is what of some rows roofline.Calibrate can use.
+type Calibration struct {
+	Points  []roofline.Point
+	Of      *RowBound // of the first row that is used: model and hardware of all; nil: none is
+	LeftOut []string  // rows without a bound, with a failed check, or of another model or hardware
+}
+
+// CalibrationOf takes a decode step from each row: the p50 of the gaps between tokens where each event has one token, since
+// tpot also holds the prompts of others that were computed in between. A row with one slot, where nothing queues, gives its
+// TTFT too.
+func CalibrationOf(rows []Row) Calibration {
+	var c Calibration
 	for i := range rows {
 		r := &rows[i]
 		b := r.Bound
-		if b == nil || !r.Validity.Valid() || (of != nil && !sameSetup(b, of)) {
+		if b == nil || !r.Validity.Valid() || (c.Of != nil && !sameSetup(b, c.Of)) {
+			c.LeftOut = append(c.LeftOut, r.ID)
 			continue
 		}
-		if of == nil {
-			of = b
+		if c.Of == nil {
+			c.Of = b
 		}
 		if ms, ok := r.stepMs(); ok {
-			points = append(points, roofline.Point{Name: r.ID + ", TPOT", Batch: b.Batch, Context: b.Context, Ms: ms})
+			c.Points = append(c.Points, roofline.Point{Name: r.ID + ", decode", Batch: b.Batch, Context: b.Context, Ms: ms})
 		}
-		if r.Spec.Concurrency == 1 && r.Spec.Rate == 0 && r.Summary.TTFT != nil {
-			points = append(points, roofline.Point{Name: r.ID + ", TTFT", Input: b.Input, Cached: b.Cached, Ms: r.Summary.TTFT.P50})
+		if r.Spec.Concurrency == 1 && r.Spec.Rate == 0 && r.Summary.TTFT != nil && b.Input > 0 {
+			c.Points = append(c.Points, roofline.Point{Name: r.ID + ", TTFT", Input: b.Input, Cached: b.Cached, Ms: r.Summary.TTFT.P50})
 		}
 	}
-	return points, of
+	return c
 }
 
 // stepMs is how long a decode step took at the median.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,7 @@ import (
 	"bench/experiment/stats"
 )
 
-func TestCalibrationPoints(t *testing.T) {
+func TestCalibrationOf(t *testing.T) {
 	row := func(id string, slots int, model string) Row {
 		r := Row{ID: id, Bound: &RowBound{Model: model, Hardware: "h", GPUs: 1, Batch: float64(slots), Context: 100, Input: 80, Cached: 5}}
 		r.Spec.Concurrency = slots
@@ -21,18 +22,18 @@ func TestCalibrationPoints(t *testing.T) {
 	bare.Bound = nil
 	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
 	rated.Spec.Rate = 3
-	points, of := CalibrationPoints([]Row{doubted, bare, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
+	c := CalibrationOf([]Row{doubted, bare, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
 	want := []roofline.Point{
-		{Name: "one, TPOT", Batch: 1, Context: 100, Ms: 10}, {Name: "one, TTFT", Input: 80, Cached: 5, Ms: 50},
-		{Name: "several, TPOT", Batch: 2, Context: 100, Ms: 12}, {Name: "rated, TPOT", Batch: 1, Context: 100, Ms: 10},
+		{Name: "one, decode", Batch: 1, Context: 100, Ms: 10}, {Name: "one, TTFT", Input: 80, Cached: 5, Ms: 50},
+		{Name: "several, decode", Batch: 2, Context: 100, Ms: 12}, {Name: "rated, decode", Batch: 1, Context: 100, Ms: 10},
 	}
-	if d := cmp.Diff(want, points); d != "" {
+	if d := cmp.Diff(want, c.Points); d != "" {
 		t.Error(d)
 	}
-	if of == nil || of.Model != "m" {
-		t.Errorf("%+v", of)
+	if c.Of == nil || c.Of.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted", "bare", "other"}) {
+		t.Errorf("%+v", c)
 	}
-	if points, of := CalibrationPoints([]Row{bare}); points != nil || of != nil {
-		t.Errorf("%v, %v", points, of)
+	if c := CalibrationOf([]Row{bare}); c.Points != nil || c.Of != nil {
+		t.Errorf("%+v", c)
 	}
 }

@@ -221,8 +221,12 @@ func (f *fit) efficiency(out *Fit, shares Rates, band float64) Efficiency {
 		e.StepOverheadMs = 0
 	}
 	up := min(1+band, 100)
-	e.Low = Scale{Memory: up, Compute: up, Link: up, Overhead: 1 / up}
-	e.High = Scale{Memory: 1 / up, Compute: 1 / up, Link: 1 / up, Overhead: up}
+	low := Scale{Memory: up, Compute: up, Link: up, Overhead: 1 / up}
+	high := Scale{Memory: 1 / up, Compute: 1 / up, Link: 1 / up, Overhead: up}
+	if !f.free[compute] { // as uncertain as it was
+		low.Compute, high.Compute = e.Low.Compute, e.High.Compute
+	}
+	e.Low, e.High = low, high
 	e.Source = fmt.Sprintf("fitted to %d measured points", len(out.Points))
 	return e
 }

@@ -88,8 +88,8 @@ func TestCalibrateTwoRows(t *testing.T) {
 	if fit.Compute != nil || fit.Spread != nil || len(fit.Notes) != 2 {
 		t.Errorf("%+v", fit)
 	}
-	if fit.Efficiency.Compute != s.efficiency().Compute {
-		t.Errorf("compute %v", fit.Efficiency.Compute)
+	if e := s.efficiency(); fit.Efficiency.Compute != e.Compute || fit.Efficiency.Low.Compute != e.Low.Compute || fit.Efficiency.High.Compute != e.High.Compute {
+		t.Errorf("compute %v, and its band", fit.Efficiency.Compute)
 	}
 }
 

@@ -1,9 +1,6 @@
 package roofline
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Chunked is the bound on TTFT where the prompt is cut into pieces (chunked
 // prefill): each step of at most budget tokens decodes batch sequences of
@@ -11,22 +8,19 @@ import (
 // steps; the second bound is their mean, which is what the decoding sequences
 // wait between two tokens meanwhile. A budget that leaves no room counts as one
 // token of prompt a step.
-func (s Setup) Chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound) {
+func (s Setup) Chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound, steps int) {
 	input, batch, context = atLeast(1, input), atLeast(0, batch), atLeast(0, context)
 	cached = min(atLeast(0, cached), input-1)
 	room := atLeast(1, float64(budget)-batch)
-	steps := 0.0
 	for at := cached; at < input; at += room {
 		b := s.bound(s.step(min(room, input-at), at, batch, context))
 		if b.ExpectedMs == 0 {
-			return b, b
+			return b, b, 0
 		}
 		ttft = ttft.plus(b)
 		steps++
 	}
-	ttft.Note = joinNotes(fmt.Sprintf("%.0f steps of at most %d tokens", steps, budget), ttft.Note)
-	step = ttft.over(steps)
-	return ttft, step
+	return ttft, ttft.over(float64(steps)), steps
 }
 
 // plus is one bound after the other.
@@ -68,11 +62,4 @@ func (b Bound) over(n float64) Bound {
 		b.Terms[i].Ms /= n
 	}
 	return b
-}
-
-func joinNotes(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
 }

@@ -79,8 +79,9 @@ type Decoded struct {
 
 	// With a budget: how long the prompt takes beside the decoding of this batch,
 	// and what the batch waits for a token meanwhile.
-	ChunkedTTFT *Bound `json:"chunked_ttft,omitempty"`
-	ChunkedTPOT *Bound `json:"chunked_tpot,omitempty"`
+	ChunkedTTFT  *Bound `json:"chunked_ttft,omitempty"`
+	ChunkedTPOT  *Bound `json:"chunked_tpot,omitempty"`
+	ChunkedSteps int    `json:"chunked_steps,omitempty"`
 
 	Speculated *Speculated `json:"speculative,omitempty"`
 }
@@ -154,8 +155,8 @@ func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
 	d.PerS = 1e3 * n / d.TPOT.ExpectedMs
 	d.MBU = s.MBU(n, context, d.TPOT.ExpectedMs)
 	if w.Budget > 0 {
-		ttft, step := s.Chunked(w.Input, w.Cached, w.Budget, n, context)
-		d.ChunkedTTFT, d.ChunkedTPOT = &ttft, &step
+		ttft, step, steps := s.Chunked(w.Input, w.Cached, w.Budget, n, context)
+		d.ChunkedTTFT, d.ChunkedTPOT, d.ChunkedSteps = &ttft, &step, steps
 	}
 	if w.Speculation != nil {
 		x := s.Speculative(n, context, *w.Speculation)

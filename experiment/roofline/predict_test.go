@@ -78,9 +78,9 @@ func TestCapacitySequences(t *testing.T) {
 func TestChunkedPrefill(t *testing.T) {
 	s := simple()
 	s.Efficiency.StepOverheadMs = 1
-	ttft, step := s.Chunked(1200, 0, 400, 100, 50)
-	if !strings.HasPrefix(ttft.Note, "4 steps of at most 400 tokens") {
-		t.Errorf("note %q", ttft.Note)
+	ttft, step, steps := s.Chunked(1200, 0, 400, 100, 50)
+	if steps != 4 {
+		t.Errorf("%d steps", steps)
 	}
 	within(t, "mean step", 4*step.ExpectedMs, ttft.ExpectedMs, 1e-9)
 	// 400 tokens compute for 4·8 ms against 8 ms of reading; the prompt's own attention adds
@@ -90,9 +90,9 @@ func TestChunkedPrefill(t *testing.T) {
 	heads := 4 * 101 * 2 * 5e6 / 100e12 * 1e3
 	kv := 799 * 2 * 10 * 10 * 2 / 1e12 * 1e3 * (4*100*50 + 300 + 600 + 900)
 	within(t, "TTFT", ttft.ExpectedMs, linear+attention+heads+kv+4, 1e-3)
-	alone, _ := s.Chunked(1200, 0, 5000, 0, 0)
+	alone, _, _ := s.Chunked(1200, 0, 5000, 0, 0)
 	within(t, "in one piece", alone.ExpectedMs, s.PrefillMs(1200, 0), 1e-9)
-	if two, _ := s.Chunked(1200, 600, 600, 0, 0); math.Abs(two.ExpectedMs-s.PrefillMs(1200, 600)) > 1e-9 {
+	if two, _, _ := s.Chunked(1200, 600, 600, 0, 0); math.Abs(two.ExpectedMs-s.PrefillMs(1200, 600)) > 1e-9 {
 		t.Errorf("the cached half: %g, want %g", two.ExpectedMs, s.PrefillMs(1200, 600))
 	}
 }
@@ -105,13 +105,13 @@ func TestChunkedProperties(t *testing.T) {
 		s := gen.Draw(t, "setup")
 		input, cached := rapid.Float64Range(1, 20_000).Draw(t, "input"), rapid.Float64Range(0, 20_000).Draw(t, "cached")
 		budget := rapid.IntRange(64, 8192).Draw(t, "budget")
-		chunked, step := s.Chunked(input, cached, budget, 0, 0)
+		chunked, step, _ := s.Chunked(input, cached, budget, 0, 0)
 		checkArithmetic(t, chunked, chunked.ExpectedMs)
 		checkArithmetic(t, step, step.ExpectedMs)
 		if whole := s.PrefillMs(input, cached); chunked.ExpectedMs < whole*(1-1e-9) {
 			t.Errorf("in chunks of %d %g ms, in one piece %g", budget, chunked.ExpectedMs, whole)
 		}
-		if beside, _ := s.Chunked(input, cached, budget, 32, 1000); beside.ExpectedMs < chunked.ExpectedMs*(1-1e-9) {
+		if beside, _, _ := s.Chunked(input, cached, budget, 32, 1000); beside.ExpectedMs < chunked.ExpectedMs*(1-1e-9) {
 			t.Errorf("beside a batch %g ms, alone %g", beside.ExpectedMs, chunked.ExpectedMs)
 		}
 	})

@@ -27,7 +27,7 @@ func (s *Setup) terms(p pass, x expected) []Term {
 		of := fmt.Sprintf("%.4g of %d experts in %d layers", moe.distinct(p.tokens), moe.Experts, moe.Layers)
 		t = append(t, Term{Name: "experts", Of: of, Amount: p.experts / 1e9, Unit: "GB", Rate: gbs, RateUnit: "GB/s", Ms: x.experts, Hidden: byCompute})
 	}
-	t = appendCompute(t, "compute", fmt.Sprintf("%.4g tokens", p.tokens), p.flops+p.expertFlops, x.linear, !byCompute)
+	t = appendCompute(t, "compute", fmt.Sprintf("tokens: %.4g", p.tokens), p.flops+p.expertFlops, x.linear, !byCompute)
 	t = appendCompute(t, "attention", "over the prompt", p.attention, x.attention, !byCompute)
 	if x.kv > 0 {
 		of := fmt.Sprintf("%.4g × %.5g tokens", p.sequences, p.context)
