@@ -36,7 +36,7 @@ func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware,
 	if text != nil {
 		own, err := roofline.ParseModels(text)
 		if err != nil {
-			return nil, roofline.Hardware{}, usage("reading the model shapes: %w", err)
+			return nil, roofline.Hardware{}, usage("reading entries for %s: %w", roofline.ModelFile, err)
 		}
 		builtin = builtin.With(own)
 	}
@@ -47,7 +47,7 @@ func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware,
 	if text != nil {
 		own, err := roofline.ParseHardware(text)
 		if err != nil {
-			return nil, roofline.Hardware{}, usage("reading the hardware: %w", err)
+			return nil, roofline.Hardware{}, usage("reading entries for %s: %w", roofline.HardwareFile, err)
 		}
 		hardware = hardware.With(own)
 	}
@@ -60,7 +60,7 @@ func ownTable(named, name string, known []byte, stderr io.Writer) ([]byte, error
 	if named != "" {
 		text, err := os.ReadFile(named)
 		if err != nil {
-			return nil, usage("reading the table: %w", err)
+			return nil, usage("reading entries for %s: %w", name, err)
 		}
 		return text, nil
 	}
@@ -74,7 +74,7 @@ func ownTable(named, name string, known []byte, stderr io.Writer) ([]byte, error
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return nil, usage("reading the table: %w", err)
+			return nil, usage("reading entries for %s: %w", name, err)
 		case bytes.Equal(text, known):
 			return nil, nil
 		}
@@ -92,7 +92,7 @@ func unknownEntry(err error) error {
 	}
 	hint := fmt.Sprintf("write ./%s with your own numbers: %s", unknown.File, unknown.Entry())
 	if unknown.What == "model" {
-		hint = "bench predict --hf-config config.json > " + unknown.File + ", or " + hint
+		hint = "bench predict --hf-config config.json > my-models.json, and then --model-configs my-models.json; or " + hint
 	}
 	return usage("%w\nhint: %s", err, hint)
 }
