@@ -63,7 +63,7 @@ func (e *evidence) inFlight() []float64 {
 	out := make([]float64, flightParts)
 	length := e.Window.EndUs - e.Window.StartUs
 	for i := range out {
-		part := Window{e.Window.StartUs + int64(i)*length/flightParts, e.Window.StartUs + int64(i+1)*length/flightParts}
+		part := Window{StartUs: e.Window.StartUs + int64(i)*length/flightParts, EndUs: e.Window.StartUs + int64(i+1)*length/flightParts}
 		out[i] = concurrency(e.records, part).Mean
 	}
 	return out
