@@ -79,7 +79,7 @@ func (c *cli) predict(f *predictFlags) error {
 		return usage("unknown format %q\nhint: use text or json", f.format)
 	}
 	if f.hfConfig != "" && f.hardware == "" {
-		return c.convert(f)
+		return c.modelEntry(f)
 	}
 	models, hardware, err := f.tables.read(c.stderr)
 	if err != nil {
@@ -207,8 +207,8 @@ func (f *predictFlags) measured(stderr io.Writer) ([]roofline.Point, error) {
 	return c.Points, nil
 }
 
-// convert prints the entry of a config.json.
-func (c *cli) convert(f *predictFlags) error {
+// modelEntry prints the entry of a config.json.
+func (c *cli) modelEntry(f *predictFlags) error {
 	m, err := f.readHF(c)
 	if err != nil {
 		return err

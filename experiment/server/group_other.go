@@ -9,6 +9,8 @@ import (
 
 func attributes() *syscall.SysProcAttr { return nil }
 
+func apart() *syscall.SysProcAttr { return nil }
+
 // There is no way to ask here.
 func terminate(p *os.Process) { kill(p) }
 

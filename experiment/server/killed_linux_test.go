@@ -1,13 +1,22 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
 	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // A server does not outlive the process that started it, not even one that is killed.
 func TestParentIsKilled(t *testing.T) {
-	c, dir := as(t, "parent")
+	c, dir := being(t, "parent")
 	parent := exec.Command(c.Command[0], c.Command[1:]...)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
@@ -18,4 +27,84 @@ func TestParentIsKilled(t *testing.T) {
 	}
 	_ = parent.Wait()
 	gone(t, pid)
+}
+
+// With a guard not even one that forked twice, left the group and ignores being asked outlives a bench that is killed.
+func TestGuardedParentIsKilled(t *testing.T) {
+	c, dir := being(t, "guarded parent")
+	parent := exec.Command(c.Command[0], c.Command[1:]...)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pids := []int{noted(t, dir, "ready"), noted(t, dir, "pid"), noted(t, dir, "deaf"), noted(t, dir, "guard")}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	for _, pid := range pids {
+		gone(t, pid)
+	}
+}
+
+// A guard that is asked to end by a signal does the same.
+func TestGuardIsAsked(t *testing.T) {
+	c, dir := guarded(t, "forks")
+	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
+		if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	var died *DiedError
+	if !errors.As(err, &died) {
+		t.Errorf("got %v", err)
+	}
+	for _, name := range []string{"pid", "deaf", "guard"} {
+		gone(t, noted(t, dir, name))
+	}
+}
+
+func TestDescendants(t *testing.T) {
+	if got := descendants(os.Getpid()); slices.Contains(got, os.Getpid()) {
+		t.Errorf("a process is below itself: %v", got)
+	}
+	child := exec.Command("sh", "-c", "sleep 60 & wait")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		for _, pid := range append(descendants(child.Process.Pid), child.Process.Pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		_ = child.Wait()
+	}()
+	for range 500 {
+		if got := descendants(os.Getpid()); slices.Contains(got, child.Process.Pid) && len(descendants(child.Process.Pid)) == 1 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("not below: %d and its child, in %v", child.Process.Pid, descendants(os.Getpid()))
+}
+
+// A server that somebody else starts while ours does is found out by who listens.
+func TestNotOwned(t *testing.T) {
+	c, _ := guarded(t, "serve")
+	c.Command = []string{"sleep", "60"}
+	address := strings.TrimPrefix(c.URL, "http://")
+	time.AfterFunc(50*time.Millisecond, func() {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		context.AfterFunc(t.Context(), func() { l.Close() })
+		_ = http.Serve(l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	})
+	err := Run(t.Context(), c, func(context.Context, Running) error { t.Error("used"); return nil })
+	var stale *StaleError
+	if !errors.As(err, &stale) || !strings.Contains(err.Error(), "proxied = true") {
+		t.Errorf("got %v", err)
+	}
 }

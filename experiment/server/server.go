@@ -1,14 +1,17 @@
-// Package server starts the thing under test as a process of its own, waits until it answers, and ends it with all its
-// children. Whatever happens to the caller, nothing is left running: the processes are a group, which is asked to end and
-// then killed; on Linux the server is killed too when this process is. A server that ends by itself is an
-// error with the last of what it said.
+// Package server owns the [server] table: it starts the thing under test as a process of its own, waits until it answers, and
+// ends it with all its children. Whatever happens to the caller, nothing is left running: the processes are a group, which is
+// asked to end and then killed; on Linux the server is killed too when this process is, and with a guard (Guard) all its
+// descendants are. A server that ends by itself is an error with the last of what it said, and one that was there before is
+// refused.
 package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -18,11 +21,21 @@ import (
 // Config says what is started and how it is met.
 type Config struct {
 	Command  []string      // the program and its arguments; it has this process's environment
+	Env      []string      // NAME=value, added to the environment
+	Dir      string        // working directory; empty: this process's
 	URL      string        // where it answers; empty: it announces that
 	Announce string        // what stands before the URL in a line of its output, e.g. "listening on "
 	Health   string        // path that is asked until it answers 200; empty: "/health"
 	Start    time.Duration // how long it may take to answer; 0: DefaultStart
 	Grace    time.Duration // how long it and its children may take to end before they are killed; 0: DefaultGrace
+
+	Before, After []string // commands that are run before the start and behind the end; empty: none
+	// Own refuses a server at the URL that is not of the process that was started, or its descendants.
+	Own bool
+	// Guard is the command that calls Guard in a process of its own, to which the grace period and the command are added; empty: the
+	// server is this process's child.
+	Guard []string
+	Log   *os.File // takes all output, also that of the hooks; nil: the last lines are kept
 }
 
 // The times in force where none are given.
@@ -33,8 +46,10 @@ const (
 
 // Running is a server that answers.
 type Running struct {
-	URL string
-	PID int // of the process that was started, not of its children
+	URL   string
+	PID   int           // of the process that was started, not of its children; with a guard, the guard's
+	Ready time.Duration // from the start of the command to the first answer
+	Lines func() int    // written to the log so far; nil without one. From one goroutine
 }
 
 // DiedError says that the server ended before it was told to.
@@ -53,6 +68,19 @@ func (e *DiedError) Error() string {
 // Run starts the server, calls use once it answers, and ends it. The context of use ends with a DiedError as
 // its cause when the server does; that is then Run's error too.
 func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running) error) error {
+	if err := c.vacant(ctx); err != nil {
+		return err
+	}
+	if err := c.hook(ctx, "before", c.Before); err != nil {
+		return err
+	}
+	err := c.run(ctx, use)
+	// What was set before is set back, also after an interruption.
+	return errors.Join(err, c.hook(context.WithoutCancel(ctx), "after", c.After))
+}
+
+func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running) error) error {
+	began := time.Now()
 	p, err := start(c)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", c.Command[0], err)
@@ -71,7 +99,11 @@ func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running)
 	}()
 	url, err := p.meet(ctx, c)
 	if err == nil {
-		err = use(ctx, Running{URL: url, PID: p.cmd.Process.Pid})
+		s := Running{URL: url, PID: p.cmd.Process.Pid, Ready: time.Since(began)}
+		if p.log != nil {
+			s.Lines = p.log.count
+		}
+		err = use(ctx, s)
 	}
 	if died := new(DiedError); errors.As(context.Cause(ctx), &died) {
 		return died
@@ -86,18 +118,64 @@ func (c Config) grace() time.Duration {
 	return DefaultGrace
 }
 
+// mostHook is how long a hook may take.
+const mostHook = 5 * time.Minute
+
+// hook runs a command to its end.
+func (c Config) hook(ctx context.Context, name string, command []string) error {
+	if len(command) == 0 {
+		return nil
+	}
+	h := c
+	h.Command = command
+	p, err := start(h)
+	if err != nil {
+		return fmt.Errorf("starting the %s hook %s: %w", name, command[0], err)
+	}
+	defer p.end(c.grace())
+	late := time.NewTimer(mostHook)
+	defer late.Stop()
+	select {
+	case <-p.ended:
+	case <-late.C:
+		return fmt.Errorf("the %s hook did not end within %v; its last words:\n%s", name, mostHook, p.last())
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if !p.cmd.ProcessState.Success() {
+		return fmt.Errorf("the %s hook: %s; its last words:\n%s", name, p.cmd.ProcessState, p.last())
+	}
+	return nil
+}
+
 // process is a server that was started.
 type process struct {
 	cmd    *exec.Cmd
 	output *output
+	log    *logFile      // nil: the output is kept
+	life   io.Closer     // what its guard holds on to; nil: it has none
 	ended  chan struct{} // closed when the process is over
 }
 
 func start(c Config) (*process, error) {
-	p := &process{cmd: exec.Command(c.Command[0], c.Command[1:]...), output: newOutput(c.Announce), ended: make(chan struct{})}
+	command := c.Command
+	if len(c.Guard) > 0 {
+		command = append(append(append([]string{}, c.Guard...), c.grace().String()), c.Command...)
+	}
+	p := &process{cmd: exec.Command(command[0], command[1:]...), output: newOutput(c.Announce), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	if c.Log != nil {
+		p.log = &logFile{f: c.Log}
+		p.cmd.Stdout, p.cmd.Stderr = c.Log, c.Log
+	}
 	p.cmd.WaitDelay = time.Second // a child of it may hold its output open
-	p.cmd.SysProcAttr = attributes()
+	p.cmd.Dir = c.Dir
+	if len(c.Env) > 0 {
+		p.cmd.Env = append(p.cmd.Environ(), c.Env...)
+	}
+	if err := p.attach(len(c.Guard) > 0); err != nil {
+		return nil, err
+	}
 	started := make(chan error)
 	go func() {
 		// The system kills the server when the thread that started it ends: this one stays until then.
@@ -113,13 +191,37 @@ func start(c Config) (*process, error) {
 	return p, <-started
 }
 
+// attach ties the process to this one: a guard by a pipe, a bare server by the system's own means.
+func (p *process) attach(guarded bool) error {
+	if !guarded {
+		p.cmd.SysProcAttr = attributes()
+		return nil
+	}
+	p.cmd.SysProcAttr = apart()
+	life, err := p.cmd.StdinPipe()
+	p.life = life
+	return err
+}
+
 // died is the error of a server that is over.
 func (p *process) died() error {
-	return &DiedError{Status: p.cmd.ProcessState.String(), Output: p.output.last()}
+	return &DiedError{Status: p.cmd.ProcessState.String(), Output: p.last()}
+}
+
+// last is the end of what the process said.
+func (p *process) last() string {
+	if p.log != nil {
+		return p.log.last()
+	}
+	return p.output.last()
 }
 
 // end asks the process and its children to end, and kills what is left of them after the grace period.
 func (p *process) end(grace time.Duration) {
+	if p.life != nil {
+		p.letGo(grace)
+		return
+	}
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
 	terminate(p.cmd.Process)
@@ -140,6 +242,20 @@ func (p *process) end(grace time.Duration) {
 		}
 	}
 }
+
+// letGo has the guard do it, which knows all of them.
+func (p *process) letGo(grace time.Duration) {
+	_ = p.life.Close()
+	select {
+	case <-p.ended:
+	case <-time.After(grace + guardPatience):
+		kill(p.cmd.Process)
+		<-p.ended
+	}
+}
+
+// guardPatience is how much longer than the grace period a guard may take: it kills what it can for a while.
+const guardPatience = 35 * time.Second
 
 // meet waits until the server answers, and returns its URL.
 func (p *process) meet(ctx context.Context, c Config) (string, error) {
@@ -168,7 +284,7 @@ func (p *process) meet(ctx context.Context, c Config) (string, error) {
 			return "", p.silent(ctx, patience)
 		}
 	}
-	return url, nil
+	return url, c.owned(p.cmd.Process.Pid)
 }
 
 // silent is the error of a server that was not met before ctx ended.
@@ -176,10 +292,10 @@ func (p *process) silent(ctx context.Context, patience time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("the server did not answer within %v; its last words:\n%s", patience, p.output.last())
+	return fmt.Errorf("the server did not answer within %v; its last words:\n%s", patience, p.last())
 }
 
-// answers asks once.
+// answers asks once. A server that wants a key answers, too.
 func answers(ctx context.Context, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -192,5 +308,5 @@ func answers(ctx context.Context, url string) bool {
 		return false
 	}
 	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 }

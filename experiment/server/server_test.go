@@ -34,15 +34,50 @@ func TestMain(m *testing.M) {
 		}
 		note("child", child.Process.Pid)
 		serve()
+	case "forks": // with one far below it that has left the group and the session, and whose parents have ended
+		middle := exec.Command("env", "SERVER_TEST=middle", os.Args[0])
+		middle.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := middle.Run(); err != nil {
+			panic(err)
+		}
+		fmt.Println("a line")
+		serve()
+	case "middle":
+		last := exec.Command("env", "SERVER_TEST=deaf", os.Args[0])
+		last.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := last.Start(); err != nil {
+			panic(err)
+		}
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM)
+		note("deaf", os.Getpid())
+		time.Sleep(10 * time.Minute)
+	case "guard":
+		grace, err := time.ParseDuration(os.Args[1])
+		if err != nil {
+			panic(err)
+		}
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		note("guard", os.Getpid())
+		status, err := Guard(os.Args[2:], grace, os.Stdin, asked, os.Stdout)
+		if err != nil {
+			panic(err)
+		}
+		os.Exit(status)
+	case "guarded parent": // runs a server under a guard, and is killed
+		c := Config{Command: as("forks"), Announce: "at ", Guard: as("guard"), Grace: 100 * time.Millisecond}
+		err := Run(context.Background(), c, func(context.Context, Running) error { note("ready", os.Getpid()); select {} })
+		panic(err)
 	case "parent": // runs a server, and is killed
-		err := Run(context.Background(), Config{Command: this(), Announce: "at "}, func(context.Context, Running) error { select {} })
+		err := Run(context.Background(), Config{Command: as("serve"), Announce: "at "}, func(context.Context, Running) error { select {} })
 		panic(err)
 	}
 }
 
 func serve() {
 	note("pid", os.Getpid())
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("SERVER_TEST_PORT"))
 	if err != nil {
 		panic(err)
 	}
@@ -67,15 +102,15 @@ func note(name string, pid int) {
 	}
 }
 
-// this starts the test's own program as a server.
-func this() []string { return []string{"env", "SERVER_TEST=serve", os.Args[0]} }
+// as starts the test's own program as something else.
+func as(kind string) []string { return []string{"env", "SERVER_TEST=" + kind, os.Args[0]} }
 
-// as has the test's program be a kind of server; it returns where that leaves its process ids.
-func as(t *testing.T, kind string) (Config, string) {
+// being has the test's program be a kind of server; it returns where that leaves its process ids.
+func being(t *testing.T, kind string) (Config, string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("SERVER_TEST_DIR", dir)
-	return Config{Command: []string{"env", "SERVER_TEST=" + kind, os.Args[0]}, Announce: "serving at "}, dir
+	return Config{Command: as(kind), Announce: "serving at "}, dir
 }
 
 func noted(t *testing.T, dir, name string) int {
@@ -108,7 +143,7 @@ func gone(t *testing.T, pid int) {
 }
 
 func TestRun(t *testing.T) {
-	c, dir := as(t, "serve")
+	c, dir := being(t, "serve")
 	called := false
 	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
 		called = true
@@ -131,7 +166,7 @@ func TestRun(t *testing.T) {
 
 // A server and a child that ignore being asked are killed when the grace period is over.
 func TestChildrenEndToo(t *testing.T) {
-	c, dir := as(t, "stubborn")
+	c, dir := being(t, "stubborn")
 	c.Grace = 100 * time.Millisecond
 	if err := Run(t.Context(), c, func(context.Context, Running) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -141,7 +176,7 @@ func TestChildrenEndToo(t *testing.T) {
 }
 
 func TestServerDies(t *testing.T) {
-	c, _ := as(t, "serve")
+	c, _ := being(t, "serve")
 	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
 		answers(ctx, s.URL+"/die")
 		<-ctx.Done()

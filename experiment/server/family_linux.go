@@ -1,0 +1,100 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopt makes this process the parent of its descendants' orphans: one that forks twice and leaves its group and its session
+// can still be found.
+func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// descendants are the processes below one, in no order.
+func descendants(root int) []int {
+	children := map[int][]int{}
+	for _, pid := range pids() {
+		if parent, ok := parentOf(pid); ok {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	var out []int
+	for next := children[root]; len(next) > 0; {
+		out = append(out, next...)
+		var deeper []int
+		for _, pid := range next {
+			deeper = append(deeper, children[pid]...)
+		}
+		next = deeper
+	}
+	return out
+}
+
+func pids() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var out []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// parentOf reads /proc/<pid>/stat: the name in it may hold anything, and stands in brackets.
+func parentOf(pid int) (parent int, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(words) < 2 {
+		return 0, false
+	}
+	parent, err = strconv.Atoi(string(words[1]))
+	return parent, err == nil
+}
+
+// holders says who listens on a TCP port of this machine: whether one of the family (a process and its descendants) does, and
+// whether anybody does, as far as this process may see.
+func holders(port, family int) (ours, somebody bool) {
+	sockets := listening(port)
+	for _, pid := range append(descendants(family), family) {
+		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, link := range links {
+			if to, err := os.Readlink(link); err == nil && sockets[to] {
+				return true, true
+			}
+		}
+	}
+	return false, len(sockets) > 0
+}
+
+// listening are the sockets that listen on a port, as links in /proc/<pid>/fd name them.
+func listening(port int) map[string]bool {
+	const listen = "0A" // TCP_LISTEN
+	out := map[string]bool{}
+	for _, name := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) > 9 && f[3] == listen && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				out["socket:["+f[9]+"]"] = true
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"bytes"
+	"os"
+	"strings"
+)
+
+// logFile is the file that a server writes its output to, by itself: reading it along would be work of the client's.
+type logFile struct {
+	f     *os.File
+	lines int
+	at    int64 // up to where lines were counted
+}
+
+// last is the end of what was said.
+func (l *logFile) last() string {
+	const most = lastLines * lineBytes
+	info, err := l.f.Stat()
+	if err != nil {
+		return ""
+	}
+	text := make([]byte, min(info.Size(), most))
+	n, _ := l.f.ReadAt(text, info.Size()-int64(len(text)))
+	lines := strings.Split(strings.TrimRight(string(text[:n]), "\r\n"), "\n")
+	lines = lines[max(0, len(lines)-lastLines):]
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line[:min(len(line), lineBytes)], "\r")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// count is the number of lines so far.
+func (l *logFile) count() int {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := l.f.ReadAt(buf, l.at)
+		l.lines += bytes.Count(buf[:n], []byte("\n"))
+		l.at += int64(n)
+		if err != nil { // io.EOF, as a rule
+			return l.lines
+		}
+	}
+}
