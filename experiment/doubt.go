@@ -70,6 +70,12 @@ var checks = []struct {
 	{"buffered", checkBuffered},
 	{"prefix_cache", checkPrefix},
 	{"faster_than_bound", checkBound},
+	{"server_restarted", checkRestarted},
+	{"shared_server", checkShared},
+	{"server_logs", checkLogs},
+	{"gpu_throttled", checkThrottled},
+	{"gpu_processes", checkGPUProcesses},
+	{"host_load", checkHost},
 }
 
 // doubt makes every check and fills the row's doubts, notes and validity.

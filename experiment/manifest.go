@@ -30,6 +30,22 @@ type Manifest struct {
 	NotStated []string          `json:"not_stated"` // facts that a reader would want, and that nobody stated
 	Attempts  []Attempt         `json:"attempts"`   // one for the start, one for each resume
 	Priced    *float64          `json:"gpu_hour_usd"`
+
+	Servers []ServerStart `json:"servers,omitempty"` // in order, where servers are started or several are measured
+}
+
+// ServerStart is one start of the server under test by bench, or one of several endpoints.
+type ServerStart struct {
+	N            int       `json:"n"`                 // counts from 1, over all attempts
+	Variant      string    `json:"variant"`           // the knobs, or the endpoint
+	Command      []string  `json:"command,omitempty"` // with the knobs in their places; absent for an endpoint
+	Log          string    `json:"log,omitempty"`     // file beside the rows
+	StartedAt    time.Time `json:"started_at"`
+	EndedAt      time.Time `json:"ended_at,omitzero"`
+	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of the models endpoint; absent: it never answered, or was there already
+	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from then to the end of the first answer with tokens
+	Identity     string    `json:"identity,omitempty"`       // as in target
+	Error        string    `json:"error,omitempty"`          // why it could not be used, or how it ended
 }
 
 // Planned is one row of the plan.

@@ -43,6 +43,7 @@ func (p *prober) probe() error {
 	if err != nil {
 		return err
 	}
+	p.d.answered = time.Now()
 	if p.closes(text) {
 		p.d.client.NoReuse()
 		p.d.connections = "one for each request: the server closes them after an answer"

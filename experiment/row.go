@@ -51,9 +51,11 @@ type Row struct {
 	Cost     *Cost              `json:"cost,omitempty"`   // absent: not priced, or the contract is not met; see cost_missing
 	NoCost   string             `json:"cost_missing,omitempty"`
 
-	Client   *telemetry.Usage `json:"client,omitempty"` // what this machine was seen to do in the window; absent: too short for a sample
-	Server   ServerState      `json:"server"`           // what the server said of itself during this row
-	Sampling map[string]any   `json:"sampling"`         // the constant part of every request body, as sent
+	Client   *telemetry.Usage    `json:"client,omitempty"` // what this machine was seen to do in the window; absent: too short for a sample
+	Host     telemetry.Host      `json:"host,omitzero"`    // how busy this machine was before and after the load
+	Server   ServerState         `json:"server"`           // what the server said of itself during this row
+	GPU      *telemetry.GPUUsage `json:"gpu,omitempty"`    // how the GPUs fared in the window; absent: nobody looked
+	Sampling map[string]any      `json:"sampling"`         // the constant part of every request body, as sent
 	// ClassSampling is what the bodies of a class have beside it, where classes differ.
 	ClassSampling map[string]map[string]any `json:"class_sampling,omitempty"`
 	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refused, and that were left out
@@ -233,4 +235,8 @@ type Steadiness struct {
 // ServerState is what the server told in the course of one row.
 type ServerState struct {
 	Headers map[string]string `json:"headers,omitempty"` // of one answer, without cookies
+
+	Start    int                    `json:"start,omitempty"`     // which of the run's servers it was (servers in run.json)
+	Metrics  *telemetry.ServerUsage `json:"metrics,omitempty"`   // of its metrics page, over the window; absent: nobody looked
+	LogLines *int                   `json:"log_lines,omitempty"` // that it wrote in the course of the row, where bench started it
 }

@@ -67,7 +67,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	if err := m.connect(ctx); err != nil {
 		return nil, err
 	}
-	stop := m.watch(ctx)
+	stop := m.watch(ctx, s)
 	measured, err := load.Run(ctx, load.Config{
 		Load: t.Spec.load(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
 		Encode: encoder(voices),
@@ -87,7 +87,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	row.ServerLost = m.lost >= fewestLost
 	e.clock(m)
 	row.Connections.describe(m.setups)
-	if err := e.sampled(samples, measured.Epoch, t); err != nil {
+	if err := e.sampled(samples, measured.Epoch, t, s.sources); err != nil {
 		return nil, err
 	}
 	e.conclude(s.Target, t.Bounds)

@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"bench/experiment/openai"
 	"bench/experiment/selftest"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 )
 
@@ -26,8 +28,12 @@ type Server struct {
 
 	Selftest *selftest.Result // what this client was found to be capable of on this machine; nil: not known
 
+	FirstAnswer time.Time  // when the first request with tokens was answered
+	LogLines    func() int // lines that the server has logged so far, where its log is ours; nil: not known
+
 	options openai.Options
 	apis    map[string]*dialect
+	sources *telemetry.Sources // nil: the server is not observed
 }
 
 // dialect is how one API of the server is spoken to.
@@ -40,8 +46,9 @@ type dialect struct {
 
 	connections string // how they are used, for people
 
-	asked prober  // what was learnt
-	turns *manner // of conversations; nil: nobody has asked yet
+	asked    prober  // what was learnt
+	turns    *manner // of conversations; nil: nobody has asked yet
+	answered time.Time
 }
 
 // formOf is the form of a vocabulary's prompts, as results name it.
@@ -70,6 +77,9 @@ func Reach(ctx context.Context, t Target, baseURL, key string, apis []string) (*
 
 // Close gives the connections back.
 func (s *Server) Close() {
+	if s.sources != nil {
+		s.sources.Close()
+	}
 	for _, d := range s.apis {
 		d.client.Close()
 	}
@@ -107,6 +117,7 @@ func (s *Server) meet(ctx context.Context, api string) error {
 	if !first {
 		return nil
 	}
+	s.FirstAnswer = d.answered
 	s.Info.PromptForm, s.Info.Tokenizer, s.Info.Connections = formOf(&d.vocab), d.how, d.connections
 	s.Info.HTTP2, s.Info.Proxy = s.Target.HTTP2, openai.Redact(s.Target.Proxy)
 	return s.locate(ctx, client)

@@ -19,6 +19,8 @@ type Spec struct {
 	Expect string `toml:"expect" json:"expect,omitempty"`
 	Kind   string `toml:"kind" json:"kind,omitempty"` // load (also when empty), or cold_start: from an idle server to the first token, one request at a time
 
+	Variant string `toml:"-" json:"variant,omitempty"` // the server's knobs, or its endpoint; empty: there is one server
+
 	workload.Workload
 	load.Load
 

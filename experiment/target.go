@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"strings"
 
 	"bench/experiment/openai"
@@ -16,12 +18,14 @@ type Target struct {
 	Precision  string   `toml:"precision" json:"precision,omitempty"`       // of the weights; empty = the model's own
 	GPUHourUSD *float64 `toml:"gpu_hour_usd" json:"gpu_hour_usd,omitempty"` // price of one GPU for an hour; nil = not stated
 	Owned
-	Facts map[string]string `toml:"facts" json:"facts,omitempty"` // what bench can't see
+	Facts     map[string]string `toml:"facts" json:"facts,omitempty"`         // what bench can't see
+	Endpoints []string          `toml:"endpoints" json:"endpoints,omitempty"` // several servers, each measured by all rows; in place of endpoint
 }
 
 // Check reports what is wrong in the table.
 func (t Target) Check(bad func(key, problem, hint string)) {
 	t.Target.Check(bad)
+	t.checkEndpoints(bad)
 	if t.GPUs < 0 {
 		bad("gpus", "gpus is negative", "write gpus = 1")
 	}
@@ -32,6 +36,44 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	if t.GPUHourUSD != nil && t.GPUPriceUSD > 0 {
 		bad("gpu_price_usd", "the price of a GPU is stated twice, by the hour and to buy", "leave out gpu_hour_usd or gpu_price_usd")
 	}
+}
+
+func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
+	if len(t.Endpoints) > 0 && t.Endpoint != "" {
+		bad("endpoints", "endpoint and endpoints are both there", "remove one: endpoints are several servers, each measured by all rows")
+	}
+	seen := map[string]bool{}
+	for i, e := range t.Endpoints {
+		at := fmt.Sprintf("endpoints[%d]", i)
+		_, err := openai.BaseURL(e)
+		if e == "mock" {
+			err = errors.New("the simulated server has no address of its own: start it with bench mock")
+		}
+		switch name := EndpointName(e); {
+		case err != nil:
+			bad(at, err.Error(), `write it as "http://host:port"`)
+		case seen[name]:
+			bad(at, name+" is in the list twice", "remove one; repeats = 2 runs a point twice")
+		default:
+			seen[name] = true
+		}
+	}
+}
+
+// BaseURL is the base of the API at an endpoint as people type it.
+func BaseURL(endpoint string) (string, error) { return openai.BaseURL(endpoint) }
+
+// EndpointName is an endpoint as it stands in names: without what is the same for most, and without user info.
+func EndpointName(endpoint string) string {
+	base, err := openai.BaseURL(endpoint)
+	if err != nil {
+		return openai.Redact(endpoint)
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return openai.Redact(endpoint)
+	}
+	return u.Host + strings.TrimSuffix(u.Path, "/v1")
 }
 
 // wantedFacts are what a reader of the report would ask for and bench can't see.

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,10 +14,12 @@ import (
 // NewTelemetryWriter writes the samples of a row to w, which stays the caller's to close.
 func NewTelemetryWriter(w io.Writer) (*telemetry.Writer, error) { return telemetry.NewWriter(w) }
 
-// watch samples the client until stop is called, which gives the samples. They are kept in memory: what
-// is written while a row runs would be load of its own.
-func (m *measurement) watch(ctx context.Context) (stop func() []telemetry.Sample) {
+// watch samples the client, and the server and its GPUs where there is a source, until stop is called, which gives the
+// samples. They are kept in memory: what is written while a row runs would be load of its own.
+func (m *measurement) watch(ctx context.Context, s *Server) (stop func() []telemetry.Sample) {
 	ctx, cancel := context.WithCancel(ctx)
+	after := m.e.around(s)
+	others := observed(ctx, s.sources)
 	var samples []telemetry.Sample
 	begun, done := make(chan struct{}), make(chan struct{})
 	begin := sync.OnceFunc(func() { close(begun) })
@@ -32,6 +35,28 @@ func (m *measurement) watch(ctx context.Context) (stop func() []telemetry.Sample
 	<-begun // the first interval begins before the load
 	return func() []telemetry.Sample {
 		cancel()
+		<-done
+		samples = append(samples, others()...)
+		after()
+		slices.SortStableFunc(samples, func(a, b telemetry.Sample) int { return a.At.Compare(b.At) })
+		return samples
+	}
+}
+
+// observed samples the sources until ctx ends. It returns when each has been asked once: what they count is then known from
+// before the load.
+func observed(ctx context.Context, sources *telemetry.Sources) (rest func() []telemetry.Sample) {
+	if sources == nil {
+		return func() []telemetry.Sample { return nil }
+	}
+	var samples []telemetry.Sample
+	begun, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		sources.Watch(ctx, func() { close(begun) }, func(s telemetry.Sample) { samples = append(samples, s) })
+	}()
+	<-begun
+	return func() []telemetry.Sample {
 		<-done
 		return samples
 	}
@@ -59,7 +84,7 @@ func (m *measurement) late(ready, sent time.Duration) {
 }
 
 // sampled gives the samples their offsets, the row what they say of its window, and the caller the samples.
-func (e *evidence) sampled(samples []telemetry.Sample, epoch time.Time, t Try) error {
+func (e *evidence) sampled(samples []telemetry.Sample, epoch time.Time, t Try, sources *telemetry.Sources) error {
 	for i := range samples {
 		samples[i].TUs = micros(samples[i].At.Sub(epoch))
 		if t.Sample == nil {
@@ -70,5 +95,8 @@ func (e *evidence) sampled(samples []telemetry.Sample, epoch time.Time, t Try) e
 		}
 	}
 	e.Client = telemetry.Summarize(samples, e.Window.StartUs, e.Window.EndUs)
+	if sources != nil {
+		e.Server.Metrics, e.GPU = sources.Observe(samples, e.Window.StartUs, e.Window.EndUs)
+	}
 	return nil
 }

@@ -137,8 +137,8 @@ func (d directory) rowIDs() ([]string, error) {
 	return ids, nil
 }
 
-// setAside moves every row into a directory of its own inside the run, where no report finds it.
-func (d directory) setAside(into string) error {
+// setAside moves rows into a directory of its own inside the run, where no report finds it.
+func (d directory) setAside(into string, which func(id string) bool) error {
 	ids, err := d.rowIDs()
 	if err != nil || len(ids) == 0 {
 		return err
@@ -147,6 +147,9 @@ func (d directory) setAside(into string) error {
 		return fmt.Errorf("setting rows aside: %w", err)
 	}
 	for _, id := range ids {
+		if !which(id) {
+			continue
+		}
 		// The summary goes last: as long as it is there, the row is found again.
 		for _, name := range []string{id + recordsSuffix, id + telemetrySuffix, id + ".json"} {
 			err := os.Rename(d.file(name), filepath.Join(d.file(into), name))

@@ -12,10 +12,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/server"
 	"bench/sweep/strict"
 )
 
@@ -28,11 +28,14 @@ type Matrix struct {
 	Seed       uint64   `toml:"seed"`  // 0 = 1
 	Order      string   `toml:"order"` // listed (default): as in the file; blocked: shuffled within each round of repeats
 
-	Target   experiment.Target   `toml:"target"`
-	Contract experiment.Contract `toml:"contract"`
-	Gate     experiment.Gate     `toml:"gate"` // for bench compare, which reads it from the text
+	Target    experiment.Target    `toml:"target"`
+	Server    server.Table         `toml:"server"`
+	Telemetry experiment.Telemetry `toml:"telemetry"`
+	Contract  experiment.Contract  `toml:"contract"`
+	Gate      experiment.Gate      `toml:"gate"` // for bench compare, which reads it from the text
 
-	Points []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
+	Variants []Variant         `toml:"-"` // the servers that are measured; none: the one at the endpoint
+	Points   []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
 }
 
 // Hash is the SHA-256 of the file's text.
@@ -101,29 +104,20 @@ func (r *reader) under(table string) func(key, text, hint string) {
 	return func(key, text, hint string) { r.bad(strict.Join(table, key), text, hint) }
 }
 
-// later are keys of the design that this version does not have.
-var later = map[string]string{
-	"server":    "start the server yourself, and give its endpoint in [target]",
-	"telemetry": "remove the table: this version takes no samples of the server or the GPU",
-}
-
 func (r *reader) read(ext []Extension) {
 	rows := r.tables("row")
 	defaults := r.table("defaults")
-	for _, key := range slices.Sorted(maps.Keys(later)) {
-		if _, ok := r.root[key]; ok {
-			r.bad(key, key+" is not in this version", later[key])
-			delete(r.root, key)
-		}
-	}
 	for _, e := range ext {
 		strict.Decode(r.table(e.Table), e.Into, r.under(e.Table))
 		e.Into.Check(r.under(e.Table))
 	}
 	contract, _ := r.root["contract"].(map[string]any)
+	_, server := r.root["server"]
 	strict.Decode(r.root, r.m, r.bad)
 	r.checkHead()
 	r.m.Target.Check(r.under("target"))
+	r.m.Telemetry.Check(r.under("telemetry"))
+	r.readVariants(server)
 	if len(rows) == 0 {
 		r.bad("", "the matrix has no row", "write [[row]] with name, input, output and rate or concurrency")
 	}
@@ -131,12 +125,12 @@ func (r *reader) read(ext []Extension) {
 	var points []experiment.Spec
 	for i, row := range rows {
 		x := expander{reader: r, index: i, row: row, defaults: defaults, contract: contract}
-		row := x.expand()
+		row := r.m.vary(x.expand())
 		r.checkIDs(x.at(), row)
 		points = append(points, row...)
 	}
 	if len(r.problems) == 0 {
-		r.m.Points = r.order(points)
+		r.m.Points = r.m.grouped(r.order(points))
 	}
 }
 

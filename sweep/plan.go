@@ -50,6 +50,9 @@ func (r *run) open() error {
 func (r *run) load() error {
 	r.manifest = experiment.Manifest{}
 	err := r.dir.readJSON(manifestFile, &r.manifest)
+	if r.serving == nil {
+		r.servers = slices.Clone(r.manifest.Servers)
+	}
 	switch was := r.manifest; {
 	case errors.Is(err, fs.ErrNotExist):
 		return &ResumeError{fmt.Sprintf("%s holds no run: there is no %s in it\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.dir.path, manifestFile)}
@@ -74,11 +77,16 @@ func (r *run) begin() error {
 		return fmt.Errorf("%w\nhint: free some space, or choose another place with --out DIR", err)
 	}
 	old := r.manifest
-	if was, is := old.Target.Identity, r.Server.Info.Identity; was != "" && was != is {
+	r.before = &old
+	variant := ""
+	if r.serving != nil {
+		variant = r.serving.Variant
+	}
+	if was, is := r.identity(&old, variant), r.Server.Info.Identity; was != "" && was != is {
 		if !r.AcceptServerChange {
 			return &ServerChangedError{Was: was, Is: is}
 		}
-		if err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(old.Attempts))); err != nil {
+		if err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(old.Attempts)), func(string) bool { return true }); err != nil {
 			return err
 		}
 	}
@@ -89,15 +97,23 @@ func (r *run) begin() error {
 	if err := r.affordable(); err != nil {
 		return err
 	}
-	return r.dir.writeJSON(manifestFile, &r.manifest)
+	if err := r.dir.writeJSON(manifestFile, &r.manifest); err != nil {
+		return err
+	}
+	r.begun = true
+	r.announce()
+	return nil
 }
 
 // newManifest is that of this attempt; old is that of the run to resume, or zero.
 func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
-	hide := func(text string) string { return r.Server.Hide(r.secrets.hide(text)) }
+	hide := r.hide
 	notes := make([]string, 0, len(r.m.Notes))
 	for _, n := range r.m.Notes {
 		notes = append(notes, hide(n))
+	}
+	if note := r.m.attribution(); note != "" {
+		notes = append(notes, note)
 	}
 	facts := map[string]string{}
 	for k, v := range r.m.Target.Facts {
@@ -112,7 +128,7 @@ func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed,
 		Client: r.Client, Target: target, Facts: facts, NotStated: r.m.Target.NotStated(),
 		Attempts: append(old.Attempts, experiment.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
-		Priced:   r.m.Target.GPUHourUSD,
+		Priced:   r.m.Target.GPUHourUSD, Servers: r.servers,
 	}
 	if !old.StartedAt.IsZero() {
 		m.StartedAt = old.StartedAt
@@ -148,7 +164,7 @@ func (r *run) plan(before []experiment.Planned) error {
 		planned[p.ID] = true
 	}
 	if len(r.todo) == 0 {
-		return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", r.Only)
+		return r.noRow()
 	}
 	ids, err := r.dir.rowIDs()
 	if err != nil {
@@ -160,6 +176,10 @@ func (r *run) plan(before []experiment.Planned) error {
 		}
 	}
 	return nil
+}
+
+func (r *run) noRow() error {
+	return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", r.Only)
 }
 
 // affordable says which rows to run this machine's limits would break, all at once.
@@ -197,14 +217,21 @@ func (r *run) hash(s *experiment.Spec) string {
 	spec := *s
 	spec.Expect = ""
 	t, info := r.m.Target, r.Server.Info
-	decides := []any{
+	key := []any{
 		spec, spec.APIOr(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
 		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row rest on these
 	}
 	if t.Owned != (experiment.Owned{}) { // the hashes of those that state none of it stay as they were
-		decides = append(decides, t.Owned)
+		key = append(key, t.Owned)
 	}
-	b, err := json.Marshal(decides)
+	if r.m.Varies() { // the model may be one of each variant; how it is started is its name
+		key[2] = t.Model
+		if v := r.m.variant(s.Variant); v.Settings != nil {
+			c := r.m.Server.Config(v.Settings)
+			key = append(key, c.Command, c.Env, c.Dir, c.Before)
+		}
+	}
+	b, err := json.Marshal(key)
 	if err != nil {
 		panic(err) // values that came from TOML
 	}

@@ -20,8 +20,13 @@ type Options struct {
 	Resume string // the run's directory to go on with; empty = a new one
 	Only   []string
 
-	Server  *experiment.Server
-	Bounds  experiment.Bounds
+	Server *experiment.Server // reached; nil where the matrix varies it
+	Bounds experiment.Bounds
+	// Reach meets the server at an endpoint of the matrix, each time that it varies; and Guard is the command that servers are
+	// started by (server.Config).
+	Reach func(ctx context.Context, endpoint string) (*experiment.Server, experiment.Bounds, error)
+	Guard []string
+
 	Client  experiment.ClientInfo
 	Command []string // the command line, its secrets taken out
 	// AcceptServerChange redoes every row when the server is not the one of the run to resume.
@@ -32,9 +37,17 @@ type Options struct {
 
 // Event is a step of a run: exactly one of the pointers is set.
 type Event struct {
+	Starting *Starting
 	Started  *Started
 	Begun    *Begun
 	Finished *Finished
+}
+
+// Starting is a server that is being started.
+type Starting struct {
+	N       int // counts from 1
+	Variant string
+	Log     string // its file
 }
 
 // Started opens a run.
@@ -85,7 +98,14 @@ type run struct {
 	dir      directory
 	manifest experiment.Manifest
 	todo     []experiment.Planned // what this attempt reports or runs, in order
+	next     int                  // of todo
+	begun    bool                 // the manifest is written
+	specs    map[string]*experiment.Spec
 	result   Result
+
+	servers []experiment.ServerStart // of all attempts
+	serving *experiment.ServerStart  // the one that is there now; nil: the matrix does not vary it
+	before  *experiment.Manifest     // of the run to resume, or zero
 }
 
 // Run executes the matrix's points that are not there yet. Its error is ctx's after an
@@ -95,7 +115,10 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	r := &run{Options: o, m: m, secrets: findSecrets(m.Text)}
+	r := &run{Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{}}
+	for i := range m.Points {
+		r.specs[ID(&m.Points[i])] = &m.Points[i]
+	}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -104,37 +127,54 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := r.begin(); err != nil {
+	err = r.all(ctx)
+	if !r.begun {
 		if r.Resume == "" {
 			r.dir.discard()
 		}
 		return nil, err
 	}
 	r.result.Dir = r.dir.path
-	err = r.rows(ctx)
 	return &r.result, errors.Join(err, r.end(err))
 }
 
-// rows runs what is not there.
-func (r *run) rows(ctx context.Context) error {
-	byID := map[string]*experiment.Spec{}
-	for i := range r.m.Points {
-		byID[ID(&r.m.Points[i])] = &r.m.Points[i]
+// all runs what is not there, on the one server or on each of several.
+func (r *run) all(ctx context.Context) error {
+	if r.m.Varies() {
+		return r.variants(ctx)
 	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	r.Server.Observe(ctx, r.m.Telemetry)
+	return r.rows(ctx)
+}
+
+// announce says what is to be done.
+func (r *run) announce() {
 	done := 0
 	for _, p := range r.todo {
 		if p.State == "done" {
 			done++
 		}
 	}
+	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done}})
+}
+
+// rows runs what is not there, up to a row that wants another server.
+func (r *run) rows(ctx context.Context) error {
 	total := len(r.todo)
-	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: total, Kept: done}})
-	for i, p := range r.todo {
+	for ; r.next < total; r.next++ {
+		i, p := r.next, r.todo[r.next]
 		if row, ok := r.kept(p); ok {
 			r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row, Kept: true}})
 			continue
 		}
-		row, err := r.row(ctx, byID[p.ID], p, i+1, total)
+		s := r.specs[p.ID]
+		if r.serving != nil && s.Variant != r.serving.Variant {
+			return nil
+		}
+		row, err := r.row(ctx, s, p, i+1, total)
 		if err != nil {
 			return err
 		}
@@ -193,6 +233,9 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 		return nil, r.full(err)
 	}
 	row.SpecHash = p.SpecHash
+	if r.serving != nil {
+		row.Server.Start = r.serving.N
+	}
 	row.Sampling = r.secrets.hideIn(row.Sampling)
 	for class, own := range row.ClassSampling {
 		row.ClassSampling[class] = r.secrets.hideIn(own)

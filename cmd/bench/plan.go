@@ -49,6 +49,9 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 		return "", noMatch(m, only)
 	}
 	sum := fmt.Sprintf("\n%s, %s", count(rows, "row"), total)
+	if n := m.Starts(); n > 0 {
+		sum += ", and " + count(n, "start") + " of the server"
+	}
 	if total.open {
 		sum += ": a number of requests takes as long as the server needs"
 	}

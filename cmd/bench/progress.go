@@ -58,6 +58,8 @@ func (d *display) event(e sweep.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
+	case e.Starting != nil:
+		d.line("starting server %d %s (log: %s)", e.Starting.N, e.Starting.Variant, e.Starting.Log)
 	case e.Started != nil:
 		d.line("results go to %s", e.Started.Dir)
 		if e.Started.Kept > 0 {

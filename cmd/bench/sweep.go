@@ -14,6 +14,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/mock"
 	"bench/experiment/openai"
+	"bench/experiment/roofline"
 	"bench/sweep"
 )
 
@@ -93,32 +94,72 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	if f.dryRun {
 		return c.dryRun(m, f.only)
 	}
+	v, commit := version()
+	o := sweep.Options{
+		Out: f.out, Resume: f.resume, Only: f.only,
+		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
+	}
 	ctx := cmd.Context()
-	base, simulator, stop, err := f.target(ctx, m, simulated)
+	meet := func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
+		return c.meet(ctx, m, f, models, hardware, base, key, simulator)
+	}
+	stop, err := f.servers(ctx, m, simulated, &o, meet)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	d := newDisplay(c.stderr, m.Points, f.only)
+	o.Event = d.event
+	result, err := sweep.Run(ctx, m, o)
+	d.stop()
+	return c.conclude(result, err, f)
+}
+
+// meet reaches a server and finds its bounds.
+func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*experiment.Server, experiment.Bounds, error) {
 	server, err := c.reach(ctx, m, f, base, key)
 	if err != nil {
-		return err
+		return nil, experiment.Bounds{}, err
 	}
-	defer server.Close()
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
 	bounds := experiment.NewBounds(models, hardware, server.Info.Model, m.Target)
 	if m.Target.Hardware != "" && bounds.Missing() != "" {
 		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
 	}
-	v, commit := version()
-	d := newDisplay(c.stderr, m.Points, f.only)
-	result, err := sweep.Run(ctx, m, sweep.Options{
-		Out: f.out, Resume: f.resume, Only: f.only, Server: server, Bounds: bounds,
-		Client: sweep.Client(v, commit), Command: redacted(c.args),
-		AcceptServerChange: f.acceptChange, Event: d.event,
-	})
-	d.stop()
-	return c.conclude(result, err, f)
+	return server, bounds, nil
+}
+
+// servers gives the run the one server that it measures, or the means to have several.
+func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated mock.Config, o *sweep.Options,
+	meet func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error)) (stop func(), err error) {
+	if m.Varies() {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("finding this program, which guards servers too: %w", err)
+		}
+		o.Guard = []string{self, "guard"}
+		o.Reach = func(ctx context.Context, endpoint string) (*experiment.Server, experiment.Bounds, error) {
+			base, err := openai.BaseURL(endpoint)
+			if err != nil {
+				return nil, experiment.Bounds{}, usage("the endpoint: %w", err)
+			}
+			return meet(ctx, base, "")
+		}
+		return func() {}, nil
+	}
+	base, simulator, end, err := f.target(ctx, m, simulated)
+	if err != nil {
+		return nil, err
+	}
+	if o.Server, o.Bounds, err = meet(ctx, base, simulator); err != nil {
+		end()
+		return nil, err
+	}
+	return func() {
+		o.Server.Close()
+		end()
+	}, nil
 }
 
 // inUsage makes a file that can't be read an error of usage; mistakes in it are one already.

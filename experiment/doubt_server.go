@@ -1,0 +1,119 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Limits of what may be seen of the server, its GPUs and this machine.
+const (
+	fewestReadings = 5    // of a page: fewer say little of a window
+	strangers      = 0.1  // share of the requests in the server that may be nobody's of ours
+	slowed         = 0.01 // share of the readings in which a GPU may be held down by heat or by its supply
+	chatty         = 0.5  // lines of a server's log for each request
+	otherWork      = 0.25 // share of this machine's cores by which its load may change, its own left out
+	leastWindow    = 10.0 // seconds; the load average follows slowly
+)
+
+// checkRestarted asks whether the server began anew: its caches are then cold, whatever the row means.
+func checkRestarted(e *evidence) finding {
+	m := e.Server.Metrics
+	if m == nil || m.GenerationTokens == nil && m.PromptTokens == nil {
+		return noData
+	}
+	if m.Resets > 0 {
+		return failed("look at the server's log for its end, then run again", "the server's counters fell back %d times in the window: it began anew", m.Resets)
+	}
+	return passed()
+}
+
+// checkShared compares the requests in the server with those of this client. One that the client gave up may run on there.
+func checkShared(e *evidence) finding {
+	m := e.Server.Metrics
+	if m == nil || m.Running == nil || m.Samples < fewestReadings || e.Summary.ErrorRate > tolerated {
+		return noData
+	}
+	inside := m.Running.Mean
+	if m.Waiting != nil {
+		inside += m.Waiting.Mean
+	}
+	if ours := e.Summary.Concurrency.Mean; inside > (1+strangers)*ours+1 {
+		return failed("find who else uses the server, or start one for this run alone ([server])",
+			"the server had %.3g requests on average, %.3g of them from here: somebody else uses it", inside, ours)
+	}
+	return passed()
+}
+
+// checkLogs asks whether the server logs every request, which takes its time.
+func checkLogs(e *evidence) finding {
+	if e.Server.LogLines == nil || e.Summary.Requests.Sent == 0 {
+		return noData
+	}
+	n := e.Summary.Requests.Sent + e.Summary.Requests.Warmup
+	if lines := *e.Server.LogLines; lines > fewestReadings && float64(lines) > chatty*float64(n) {
+		return failed("turn its request log off (vLLM: --disable-log-requests and --uvicorn-log-level warning; SGLang: --log-level warning), or compare only with runs that log as much",
+			"the server wrote %d lines to its log for %d requests", lines, n)
+	}
+	return passed()
+}
+
+// slowing are the reasons that slow a GPU against everybody's will. A power cap is a setting like any other.
+var slowing = []string{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
+
+func checkThrottled(e *evidence) finding {
+	if e.GPU == nil {
+		return noData
+	}
+	known := false
+	var held []string
+	for _, d := range e.GPU.Devices {
+		known = known || d.Known
+		for _, reason := range slices.Sorted(maps.Keys(d.Throttled)) {
+			if share := d.Throttled[reason]; share > slowed && slices.Contains(slowing, reason) {
+				held = append(held, fmt.Sprintf("GPU %s by %s in %.3g %% of the readings", d.GPU, reason, 100*share))
+			}
+		}
+	}
+	switch {
+	case !known:
+		return noData
+	case len(held) > 0:
+		return failed("look at its cooling and power supply (nvidia-smi -q -d PERFORMANCE,TEMPERATURE), then run again", "clocks were held down: %s", strings.Join(held, ", "))
+	}
+	return passed()
+}
+
+func checkGPUProcesses(e *evidence) finding {
+	if e.GPU == nil || e.GPU.Before == nil || e.GPU.After == nil {
+		return noData
+	}
+	came, gone := e.GPU.Changed()
+	var parts []string
+	if len(came) > 0 {
+		parts = append(parts, strings.Join(came, ", ")+" came")
+	}
+	if len(gone) > 0 {
+		parts = append(parts, strings.Join(gone, ", ")+" went")
+	}
+	if len(parts) > 0 {
+		return failed("keep others off the GPUs (nvidia-smi shows them), then run again", "the processes on the GPUs changed in the course of the row: %s", strings.Join(parts, "; "))
+	}
+	return passed()
+}
+
+// checkHost asks whether other work came to this machine or went. Where the server runs here too, its work can't be told from
+// that of others.
+func checkHost(e *evidence) finding {
+	h, c := e.Host, e.Client
+	if h.Before == nil || h.After == nil || h.Server || c == nil || c.CPUMean == nil || e.Window.Seconds() < leastWindow {
+		return noData
+	}
+	if change := math.Abs(*h.After - *h.Before); change-*c.CPUMean > otherWork*float64(c.MaxProcs) {
+		return failed("find what else runs on this machine (top), then run again",
+			"the load of this machine went from %.3g to %.3g, of which %.3g are this client's", *h.Before, *h.After, *c.CPUMean)
+	}
+	return passed()
+}

@@ -1,0 +1,174 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/server"
+)
+
+// variants starts or reaches one server after the other, each for the rows that follow each other on it.
+func (r *run) variants(ctx context.Context) error {
+	name, err := r.firstVariant()
+	for err == nil {
+		err = r.with(ctx, r.m.variant(name), func(ctx context.Context) error {
+			if err := r.welcome(); err != nil {
+				return err
+			}
+			return r.rows(ctx)
+		})
+		if err != nil || r.next == len(r.todo) {
+			return err
+		}
+		name = r.specs[r.todo[r.next].ID].Variant
+	}
+	return err
+}
+
+// firstVariant is that of the first row without a result. Which results count is known only once a server has been reached.
+func (r *run) firstVariant() (string, error) {
+	first, found := "", false
+	for i := range r.m.Points {
+		s := &r.m.Points[i]
+		picked, err := Match(s, r.Only)
+		switch {
+		case err != nil:
+			return "", err
+		case !picked:
+			continue
+		}
+		if _, there := r.dir.row(ID(s)); !there {
+			return s.Variant, nil
+		}
+		if !found {
+			first, found = s.Variant, true
+		}
+	}
+	if !found {
+		return "", r.noRow()
+	}
+	return first, nil
+}
+
+// welcome begins the run with its first server; of each later one it asks whether it is the one that earlier rows of its
+// variant were measured on.
+func (r *run) welcome() error {
+	if !r.begun {
+		return r.begin()
+	}
+	r.manifest.Servers = r.servers
+	was, is := r.identity(r.before, r.serving.Variant), r.Server.Info.Identity
+	if was != "" && was != is {
+		if !r.AcceptServerChange {
+			return &ServerChangedError{Was: was, Is: is}
+		}
+		err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(r.manifest.Attempts)-1), func(id string) bool {
+			s := r.specs[id]
+			return s != nil && s.Variant == r.serving.Variant
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.dir.writeJSON(manifestFile, &r.manifest)
+}
+
+// identity is that of the server which the rows of a variant were measured on, by an earlier attempt; empty: there is none.
+func (r *run) identity(old *experiment.Manifest, variant string) string {
+	if !r.m.Varies() {
+		return old.Target.Identity
+	}
+	for _, s := range slices.Backward(old.Servers) {
+		if s.Variant == variant && s.Identity != "" {
+			return s.Identity
+		}
+	}
+	return ""
+}
+
+// with has the server of a variant for a time.
+func (r *run) with(ctx context.Context, v *Variant, use func(context.Context) error) error {
+	r.servers = append(r.servers, experiment.ServerStart{N: len(r.servers) + 1, Variant: v.Name, StartedAt: time.Now().UTC()})
+	r.serving = &r.servers[len(r.servers)-1]
+	defer func() {
+		r.serving.EndedAt = time.Now().UTC()
+		r.manifest.Servers = r.servers
+		if r.Server != nil {
+			r.Server.Close()
+			r.Server = nil
+		}
+	}()
+	if v.Settings == nil {
+		return r.reach(ctx, v.Endpoint, nil, use)
+	}
+	return r.start(ctx, v, use)
+}
+
+// start runs the server of a variant as a process.
+func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) error) error {
+	endpoint := r.m.Target.Endpoint
+	base, err := experiment.BaseURL(endpoint)
+	if err != nil {
+		return err
+	}
+	r.serving.Log = fmt.Sprintf("server-%d.log", r.serving.N)
+	log, err := os.OpenFile(r.dir.file(r.serving.Log), os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("making the server's log: %w", err)
+	}
+	defer log.Close()
+	c := r.m.Server.Config(v.Settings)
+	c.URL, c.Guard, c.Log = base, r.Guard, log
+	for _, w := range c.Command {
+		r.serving.Command = append(r.serving.Command, r.secrets.hide(w))
+	}
+	r.Event(Event{Starting: &Starting{N: r.serving.N, Variant: v.Name, Log: log.Name()}})
+	used := false
+	err = server.Run(ctx, c, func(ctx context.Context, s server.Running) error {
+		r.serving.ReadyS = s.Ready.Seconds()
+		return r.reach(ctx, endpoint, &s, func(ctx context.Context) error {
+			used = true
+			return use(ctx)
+		})
+	})
+	died := new(server.DiedError)
+	if err == nil || ctx.Err() != nil || used && !errors.As(err, &died) {
+		return err
+	}
+	r.serving.Error = r.hide(err.Error())
+	name := fmt.Sprintf("server %d", r.serving.N)
+	if v.Name != "" {
+		name += " (" + v.Name + ")"
+	}
+	return fmt.Errorf("%s: %w\nits log: %s", name, err, log.Name())
+}
+
+// hide takes the secrets out of a text.
+func (r *run) hide(text string) string {
+	if r.Server != nil {
+		text = r.Server.Hide(text)
+	}
+	return r.secrets.hide(text)
+}
+
+// reach meets the server that answers; started is what is known of one that was just started, nil: it was there.
+func (r *run) reach(ctx context.Context, endpoint string, started *server.Running, use func(context.Context) error) error {
+	answers := time.Now()
+	s, bounds, err := r.Reach(ctx, endpoint)
+	if err != nil {
+		return err
+	}
+	r.Server, r.Bounds = s, bounds
+	if started != nil && !s.FirstAnswer.IsZero() {
+		s.LogLines = started.Lines
+		r.serving.FirstAnswerS = new(s.FirstAnswer.Sub(answers).Seconds())
+	}
+	r.serving.Identity = s.Info.Identity
+	s.Observe(ctx, r.m.Telemetry)
+	return use(ctx)
+}
