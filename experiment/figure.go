@@ -57,12 +57,15 @@ func PercentilesOf(samples ...*stats.Summary) Percentiles {
 	if len(samples) == 0 {
 		return nil
 	}
-	ps := make(Percentiles, len(PercentileNames))
-	for i, name := range PercentileNames {
+	var ps Percentiles
+	for _, name := range PercentileNames {
 		p := Percentile{Name: name, N: math.MaxInt, CI95: stats.Interval{Lo: math.Inf(1), Hi: math.Inf(-1)}}
 		var values []float64
 		for _, s := range samples {
 			x, _ := s.Get(name)
+			if math.IsNaN(x) { // a summary of another tool need not have every percentile
+				continue
+			}
 			values = append(values, x)
 			ci, ok := s.CI95[name]
 			if !ok {
@@ -73,7 +76,9 @@ func PercentilesOf(samples ...*stats.Summary) Percentiles {
 		}
 		share, _ := Limit{Stat: name}.P()
 		p.Repeats, p.Grade = repeats(values), stats.GradeOf(p.N, share)
-		ps[i] = p
+		if len(values) > 0 {
+			ps = append(ps, p)
+		}
 	}
 	return ps
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func (r *record) text(head, s string) {
 }
 
 func (r *record) float(head string, x *float64) {
-	if x == nil {
+	if x == nil || math.IsNaN(*x) {
 		r.put(head, "")
 		return
 	}
@@ -181,13 +182,15 @@ func (r *record) latency(name string, s *stats.Summary) {
 		return nil
 	}
 	r.float(name+"_mean_ms", figure("mean"))
-	for _, p := range experiment.PercentilesOf(or0(s)) {
-		r.float(name+"_"+p.Name+"_ms", figure(p.Name))
+	known := experiment.PercentilesOf(or0(s))
+	for _, percentile := range experiment.PercentileNames {
+		p, _ := known.Get(percentile)
+		r.float(name+"_"+percentile+"_ms", figure(percentile))
 		grade := string(p.Grade)
 		if s == nil {
 			grade = ""
 		}
-		r.put(name+"_"+p.Name+"_grade", grade)
+		r.put(name+"_"+percentile+"_grade", grade)
 	}
 	r.float(name+"_max_ms", figure("max"))
 }

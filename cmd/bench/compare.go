@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment"
+	"bench/report"
+	"bench/report/compare"
+	"bench/sweep/strict"
+)
+
+// compareFlags are the flags of `bench compare`.
+type compareFlags struct {
+	format, output, junit, onUndecided, same string
+	gate                                     bool
+	thresholds, allow                        []string
+}
+
+func newCompare(c *cli) *cobra.Command {
+	f := &compareFlags{}
+	cmd := &cobra.Command{
+		Use:   "compare BASE NEW",
+		Short: "say whether two results differ, by how much, and whether it is a regression",
+		Long: `compare matches the points of two results and judges each figure: better, worse, same, or can't tell, with what it would
+take. BASE and NEW are each a run's directory, the file of one row, a result file of another tool (vllm bench serve, SGLang,
+guidellm, aiperf), or a quoted glob of several, whose rows of the same point count as repeats. What makes figures incomparable
+(another model, hardware, vantage, workload, …) is refused unless --allow says that it is meant.
+
+With --gate the exit code is 3 for a regression that is both significant and larger than its threshold, and, unless
+--on-undecided pass, where the data can't tell. Thresholds are in [gate] of NEW's matrix; --threshold adds to them or replaces them.`,
+		Example: `  bench compare results/chat/20260101T020000Z results/chat/20260102T020000Z
+  bench compare 'results/chat/202601*' results/chat/20260201T020000Z --gate --junit gate.xml
+  bench compare base new --gate --threshold ttft_p99=+5% --threshold output_tokens_per_s=-3%
+  bench compare base new --format md -o comparison.md        for a pull request
+  bench compare a100 h100 --allow hardware                   what the other GPU brings
+  bench compare vllm-old.json vllm-new.json                  files of vllm bench serve`,
+		Args: positional(cobra.ExactArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error { return c.compare(f, args[0], args[1]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.format, "format", "text", "text, md, json or html")
+	fl.StringVarP(&f.output, "output", "o", "", "file to write; - for the terminal; html: comparison.html")
+	fl.BoolVar(&f.gate, "gate", false, "exit 3 on a regression, and where the data can't tell")
+	fl.StringArrayVar(&f.thresholds, "threshold", nil, "how much worse a figure may be, e.g. ttft_p99=+5% (repeatable)")
+	fl.StringVar(&f.junit, "junit", "", "file for the gate's cases as JUnit XML")
+	fl.StringVar(&f.onUndecided, "on-undecided", "fail", "pass or fail: what the gate does where the data can't tell")
+	fl.StringVar(&f.same, "same", "5%", "figures without a threshold are the same if they differ by no more")
+	fl.StringSliceVar(&f.allow, "allow", nil, "differences that are meant: "+strings.Join(compare.Refusable, ", "))
+	return cmd
+}
+
+func (c *cli) compare(f *compareFlags, baseArg, newArg string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	base, err := loadSide(baseArg)
+	if err != nil {
+		return err
+	}
+	changed, err := loadSide(newArg)
+	if err != nil {
+		return err
+	}
+	if o.Gate, err = f.thresholdsOf(changed, o.Gate); err != nil {
+		return err
+	}
+	result, err := compare.Compare(base, changed, o)
+	if err != nil {
+		return err
+	}
+	if err := c.writeComparison(f, result); err != nil {
+		return err
+	}
+	return f.verdict(result)
+}
+
+// options checks the flags, all at once.
+func (f *compareFlags) options() (compare.Options, error) {
+	var o compare.Options
+	var wrong []string
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if !slices.Contains([]string{"text", "md", "json", "html"}, f.format) {
+		bad("unknown format %q\nhint: use text, md, json or html", f.format)
+	}
+	switch f.onUndecided {
+	case "pass", "fail":
+		o.UndecidedPasses = f.onUndecided == "pass"
+	default:
+		bad("--on-undecided %q is neither pass nor fail\nhint: --on-undecided pass", f.onUndecided)
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(f.same, "%"), 64)
+	if err != nil || !strings.HasSuffix(f.same, "%") || !(percent > 0 && percent < 100) {
+		bad("--same %q is no percentage\nhint: --same 5%%", f.same)
+	}
+	o.Same = percent / 100
+	for _, key := range f.allow {
+		if !slices.Contains(compare.Refusable, key) {
+			bad("--allow %q: no such difference is refused\nhint: use %s", key, strings.Join(compare.Refusable, ", "))
+		}
+	}
+	o.Allow = f.allow
+	for _, t := range f.thresholds {
+		metric, change, _ := strings.Cut(t, "=")
+		parsed, problem, hint := experiment.ParseThreshold(strings.TrimSpace(metric), strings.Trim(strings.TrimSpace(change), `"`))
+		if problem != "" {
+			bad("--threshold %s: %s\nhint: %s", t, problem, hint)
+			continue
+		}
+		o.Gate.Thresholds = append(o.Gate.Thresholds, parsed)
+	}
+	if f.junit != "" && !f.gate {
+		bad("--junit writes the gate's cases, and there is no gate\nhint: add --gate")
+	}
+	if len(wrong) > 0 {
+		return o, usage("%s", strings.Join(wrong, "\nerror: "))
+	}
+	return o, nil
+}
+
+// thresholdsOf lays the thresholds of the command line over those of the matrix that new was run with.
+func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate) (experiment.Gate, error) {
+	var g experiment.Gate
+	for _, run := range changed.Runs {
+		stated, err := gateOf(run.Manifest.MatrixFile, run.Manifest.MatrixText)
+		if err != nil {
+			return g, err
+		}
+		if len(stated.Thresholds) > 0 {
+			g = stated // of the last run
+		}
+	}
+	for _, t := range given.Thresholds {
+		g.Thresholds = slices.DeleteFunc(g.Thresholds, func(x experiment.Threshold) bool { return x.Metric == t.Metric })
+		g.Thresholds = append(g.Thresholds, t)
+	}
+	if f.gate && len(g.Thresholds) == 0 {
+		return g, usage("the gate has no threshold\nhint: write [gate] and below it ttft_p99 = \"+5%%\" in the matrix, or add --threshold ttft_p99=+5%%")
+	}
+	if !f.gate && len(given.Thresholds) == 0 {
+		return experiment.Gate{}, nil
+	}
+	return g, nil
+}
+
+// gateOf reads the [gate] of a matrix, and nothing else of it: the rest may be of another version.
+func gateOf(file, text string) (experiment.Gate, error) {
+	var g experiment.Gate
+	doc, err := strict.Parse(file, []byte(text))
+	if err != nil {
+		return g, usage("reading the gate of the matrix: %w", err)
+	}
+	table, there := doc.Root["gate"]
+	if !there {
+		return g, nil
+	}
+	var problems strict.Problems
+	g.DecodeTOML(table, func(key, problem, hint string) {
+		problems = append(problems, doc.Problem(strict.Join("gate", key), problem, hint))
+	})
+	if len(problems) > 0 {
+		return g, problems
+	}
+	return g, nil
+}
+
+func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error {
+	if f.junit != "" {
+		if err := writeWhole(f.junit, func(w io.Writer) error { return report.JUnit(w, result) }); err != nil {
+			return fmt.Errorf("writing %s: %w", f.junit, err)
+		}
+	}
+	output := f.output
+	if f.format == "html" && output == "" {
+		output = "comparison.html"
+	}
+	render := map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return report.ComparisonText(w, result, output == "" && isTerminal(c.stdout)) },
+		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, result) },
+		"json": func(w io.Writer) error { return report.ComparisonJSON(w, result) },
+		"html": func(w io.Writer) error { return report.ComparisonHTML(w, result) },
+	}[f.format]
+	return c.deliver(output, "comparison", render)
+}
+
+// deliver writes what is rendered to a file, or to the terminal.
+func (c *cli) deliver(output, what string, render func(io.Writer) error) error {
+	if output == "" || output == "-" {
+		var b bytes.Buffer
+		if err := render(&b); err != nil {
+			return err
+		}
+		_, err := b.WriteTo(c.stdout)
+		return err
+	}
+	if err := writeWhole(output, render); err != nil {
+		return fmt.Errorf("writing the %s: %w", what, err)
+	}
+	_, err := fmt.Fprintln(c.stdout, what+": "+output)
+	return err
+}
+
+// verdict is the exit code, with the reason in a line for each figure.
+func (f *compareFlags) verdict(result *compare.Comparison) error {
+	if f.gate && !result.Gate.Passes {
+		var missed []string
+		for _, x := range result.Gate.Cases {
+			if x.Verdict != "PASS" {
+				missed = append(missed, strings.TrimSpace(fmt.Sprintf("%s %s: %s: %s", x.Point, x.Metric, x.Verdict, x.Why)))
+			}
+		}
+		return &exitError{codeNotMet, errors.New("gate not met:\n  " + strings.Join(missed, "\n  "))}
+	}
+	if !result.Refused {
+		return nil
+	}
+	var keys []string
+	for _, d := range result.Differences {
+		if d.Key != "" && !d.Allowed {
+			keys = append(keys, d.Key)
+		}
+	}
+	return usage("not compared: %s\nhint: if that is what you compare: --allow %s", strings.Join(keys, ", ")+" differ", strings.Join(keys, ","))
+}

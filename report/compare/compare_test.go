@@ -1,0 +1,196 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// process is a simulated server: what it does to requests of a minute, and how its repeats differ.
+type process struct {
+	ttft, tpot float64 // ms, medians
+	between    float64 // standard deviation of a repeat's level, in logs
+	wander     float64 // of what neighbours share
+	rate       float64 // requests/s
+}
+
+// quiet is a well-behaved server whose repeats differ by 1 %.
+var quiet = process{ttft: 80, tpot: 12, between: 0.01, wander: 0.03, rate: 12}
+
+// run measures `repeats` repeats of 60 s of virtual time.
+func (p process) run(name string, repeats int, r *rand.Rand) Run {
+	run := Run{Name: name, Manifest: manifest()}
+	records := map[string][]*experiment.Record{}
+	for i := range repeats {
+		level := math.Exp(p.between * r.NormFloat64())
+		row, rs := p.repeat("A", i+1, level, r)
+		records[row.ID] = rs
+		run.Rows = append(run.Rows, row)
+	}
+	run.Records = func(row *experiment.Row) ([]*experiment.Record, error) { return records[row.ID], nil }
+	return run
+}
+
+// repeat draws a minute of requests whose latencies wander together, as those in a batch do.
+func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (experiment.Row, []*experiment.Record) {
+	const window = 60_000_000
+	var records []*experiment.Record
+	wander := 0.0
+	for at := 0.0; ; {
+		at += r.ExpFloat64() / p.rate * 1e6
+		if at >= window {
+			break
+		}
+		wander = 0.8*wander + p.wander*r.NormFloat64()
+		ttft := p.ttft * level * math.Exp(wander+0.2*r.NormFloat64())
+		tpot := p.tpot * level * math.Exp(wander/2+0.05*r.NormFloat64())
+		const tokens = 33
+		first := int64(at + ttft*1e3)
+		gaps := make([]int64, tokens-1)
+		last := first
+		for i := range gaps {
+			gaps[i] = int64(tpot * 1e3)
+			last += gaps[i]
+		}
+		t := experiment.At(int64(at))
+		records = append(records, &experiment.Record{I: len(records), Phase: experiment.PhaseWindow, At: t, Ready: t, Sent: t, FirstEvent: experiment.At(first),
+			First: experiment.At(first), Last: experiment.At(last), End: experiment.At(last), Gaps: experiment.Pack(gaps...), PromptAsked: 256,
+			OutputAsked: tokens, OutputTokens: tokens, Outcome: "ok"})
+	}
+	row := experiment.Row{ID: fmt.Sprintf("%s-r%d", name, repeat), PromptForm: "text", Spec: experiment.Spec{Name: name, Repeat: repeat},
+		Validity: experiment.Validity{Passed: []string{"lag"}}}
+	row.Spec.Concurrency = 4
+	row.Salt = fmt.Sprint(r.Uint64())
+	row.Summary = summary(records)
+	return row, records
+}
+
+// summary has what these tests look at; all of it would take most of their time.
+func summary(records []*experiment.Record) experiment.Summary {
+	values := map[string][]float64{}
+	for _, r := range records {
+		for _, metric := range []string{"ttft", "tpot", "e2e"} {
+			ms, _ := r.Latency(metric, true)
+			values[metric] = append(values[metric], ms)
+		}
+	}
+	n := len(records)
+	return experiment.Summary{TTFT: stats.Summarize(values["ttft"]), TPOT: stats.Summarize(values["tpot"]), E2E: stats.Summarize(values["e2e"]),
+		Requests: experiment.Requests{Planned: n, Sent: n, Completed: n}, Throughput: experiment.Throughput{RequestsPerS: float64(n) / 60}}
+}
+
+func manifest() experiment.Manifest {
+	m := experiment.Manifest{Matrix: "m", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)}
+	m.Target = experiment.TargetInfo{Model: "llama", API: "completions", Hardware: "h100-sxm", GPUs: 1}
+	m.Client = experiment.ClientInfo{Version: "1.0", Host: "loader", Cores: 8}
+	return m
+}
+
+func side(runs ...Run) Side { return Side{Name: runs[0].Name, Runs: runs} }
+
+func compared(t *testing.T, base, changed Side, o Options) *Comparison {
+	t.Helper()
+	c, err := Compare(base, changed, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func gate(lines ...string) (g experiment.Gate) {
+	for _, line := range lines {
+		metric, change, _ := strings.Cut(line, " ")
+		t, problem, _ := experiment.ParseThreshold(metric, change)
+		if problem != "" {
+			panic(problem)
+		}
+		g.Thresholds = append(g.Thresholds, t)
+	}
+	return g
+}
+
+func (c *Comparison) find(name string) *Metric {
+	var found *Metric
+	c.each(func(m *Metric) {
+		if m.Name == name {
+			found = m
+		}
+	})
+	return found
+}
+
+// long asks for the trials that take minutes.
+func long() bool { return os.Getenv("BENCH_LONG") != "" }
+
+// Two results of the same noisy process differ seldom: of 200 pairs at most 18 are called different, a bound that a test at 5 %
+// passes 99 times in 100. Gated figures share that risk.
+func TestSameProcessSeldomDiffers(t *testing.T) {
+	noisy := process{ttft: 80, tpot: 12, between: 0.05, wander: 0.06, rate: 3}
+	thresholds := gate("ttft_p50 +1%", "ttft_p90 +1%", "tpot_p50 +1%", "e2e_p50 +1%")
+	repeats := []int{3}
+	if long() {
+		repeats, noisy.rate = []int{2, 3, 5}, 8
+	}
+	for _, n := range repeats {
+		r := rand.New(rand.NewPCG(11, uint64(n)))
+		plain, gated := 0, 0
+		for range 200 {
+			a, b := noisy.run("a", n, r), noisy.run("b", n, r)
+			if !long() {
+				a.Records, b.Records = nil, nil
+			}
+			c := compared(t, side(a), side(b), Options{Gate: thresholds})
+			called := false
+			c.each(func(m *Metric) {
+				differs := m.Verdict == Better || m.Verdict == Worse
+				called = called || m.Threshold != nil && differs
+				if m.Name == "ttft_p95" && differs {
+					plain++
+				}
+			})
+			if called {
+				gated++
+			}
+		}
+		t.Logf("%d repeats: called different: %d of 200 by ttft_p95 alone, %d by any of four gated figures", n, plain, gated)
+		if plain > 18 || gated > 18 {
+			t.Error("at most 18 each")
+		}
+	}
+}
+
+// A server that is 5 % slower is found with five repeats of a minute, and fails a gate of 2 %.
+func TestSlowdownIsFound(t *testing.T) {
+	slow := quiet
+	slow.ttft, slow.tpot = quiet.ttft*1.05, quiet.tpot*1.05
+	r := rand.New(rand.NewPCG(11, 20))
+	trials := 40
+	if long() {
+		trials = 400
+	}
+	found, failed := map[string]int{}, 0
+	for range trials {
+		base, changed := quiet.run("base", 5, r), slow.run("new", 5, r)
+		base.Records, changed.Records = nil, nil
+		c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +2%", "ttft_p50 +2%")})
+		for _, name := range []string{"tpot_p50", "ttft_p50", "e2e_p50"} {
+			if c.find(name).Verdict == Worse {
+				found[name]++
+			}
+		}
+		if c.Gate.Verdict == stats.Fail && !c.Gate.Passes {
+			failed++
+		}
+	}
+	t.Logf("found in %v, the gate failed in %d, of %d trials", found, failed, trials)
+	if min(found["tpot_p50"], found["ttft_p50"], found["e2e_p50"], failed) < trials*9/10 {
+		t.Error("want nine of ten at least, for each")
+	}
+}

@@ -1,0 +1,164 @@
+package compare
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// figure is one figure of a row that is compared.
+type figure struct {
+	name       string // ttft_p99, output_tokens_per_s, error_rate
+	metric     string // ttft; empty for figures of the whole window
+	stat       string // p99
+	unit       string
+	threshold  *experiment.Threshold
+	definition string // the metric whose definition it goes by
+}
+
+// described are the figures that are always compared: throughput beside latency, and per GPU beside the total, as one can hide
+// the other.
+var described = []string{"ttft_p50", "ttft_p95", "ttft_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
+	"e2e_p50", "e2e_p95", "e2e_p99", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "prompt_tokens_per_s",
+	"goodput_requests_per_s", experiment.ErrorRate}
+
+// figures are those of the gate, then the described ones.
+func figures(g experiment.Gate) []figure {
+	var out []figure
+	for i := range g.Thresholds {
+		f := newFigure(g.Thresholds[i].Metric)
+		f.threshold = &g.Thresholds[i]
+		out = append(out, f)
+	}
+	for _, name := range described {
+		if !slices.ContainsFunc(out, func(f figure) bool { return f.name == name }) {
+			out = append(out, newFigure(name))
+		}
+	}
+	return out
+}
+
+func newFigure(name string) figure {
+	f := figure{name: name, unit: "ms", definition: name}
+	switch {
+	case name == experiment.ErrorRate:
+		f.unit = "share"
+	case experiment.MoreIsBetter(name):
+		f.unit = "tokens/s"
+		if strings.Contains(name, "requests") {
+			f.unit = "1/s"
+		}
+	default:
+		i := strings.LastIndexByte(name, '_')
+		f.metric, f.stat = name[:i], name[i+1:]
+		f.definition = f.metric
+	}
+	return f
+}
+
+// absolute figures are compared as they are; all others by their ratio.
+func (f figure) absolute() bool { return f.name == experiment.ErrorRate }
+
+func (f figure) scale(x float64) float64 {
+	if f.absolute() {
+		return x
+	}
+	return math.Log(x)
+}
+
+// change is a difference on the scale of comparison as people read it: 0.05 is 5 % more, or of a share 0.05 more.
+func (f figure) change(difference float64) float64 {
+	if f.absolute() {
+		return difference
+	}
+	return math.Expm1(difference)
+}
+
+// of is the figure of a row; false where the row has none.
+func (f figure) of(row *experiment.Row) (float64, bool) {
+	s := &row.Summary
+	if f.metric != "" {
+		x, ok := s.Latency(f.metric).Get(f.stat)
+		return x, ok && !math.IsNaN(x) // another tool's summary need not have it
+	}
+	switch f.name {
+	case experiment.ErrorRate:
+		return s.ErrorRate, s.Requests.Planned > 0
+	case "requests_per_s":
+		return s.Throughput.RequestsPerS, true
+	case "prompt_tokens_per_s":
+		return s.Throughput.PromptTokensPerS, true
+	case "output_tokens_per_s":
+		return s.Throughput.OutputTokensPerS, true
+	case "output_tokens_per_s_per_gpu":
+		return deref(s.Throughput.OutputTokensPerSPerGPU)
+	case "goodput_requests_per_s":
+		if s.Goodput != nil {
+			return s.Goodput.RequestsPerS, true
+		}
+	}
+	return 0, false
+}
+
+func deref(x *float64) (float64, bool) {
+	if x == nil {
+		return 0, false
+	}
+	return *x, true
+}
+
+// within is the variance that chance inside of a row gives the figure, on the scale of comparison: over redrawn blocks of its
+// requests where these are at hand, else by the interval of its summary; 0 = not known.
+func (f figure) within(row *experiment.Row, window []*experiment.Record) float64 {
+	n := float64(row.Summary.Requests.Planned)
+	switch {
+	case n == 0:
+		return 0
+	case f.absolute(): // with half a failure more, as none in n is not never
+		share := (row.Summary.ErrorRate*n + 0.5) / (n + 1)
+		return share * (1 - share) / n
+	case f.metric == "": // one request more or less at the window's edge
+		return 1 / (n * n)
+	}
+	var values []float64
+	for _, r := range window {
+		if ms, ok := r.Latency(f.metric, row.Spec.Streams()); ok {
+			values = append(values, ms)
+		}
+	}
+	if len(values) > 0 {
+		return stats.BlockVariance(values, func(w stats.Weighted) float64 { return math.Log(f.redrawn(w)) }, f.random(row))
+	}
+	return f.fromInterval(row)
+}
+
+func (f figure) redrawn(w stats.Weighted) float64 {
+	if p, ok := (experiment.Limit{Stat: f.stat}).P(); ok {
+		return w.Quantile(p)
+	}
+	return w.Mean()
+}
+
+// random is a source for redrawing, the same for the same row and figure.
+func (f figure) random(row *experiment.Row) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprint(h, row.ID, row.Salt, row.Spec.Repeat)
+	return rand.New(rand.NewPCG(h.Sum64(), uint64(len(f.name))))
+}
+
+// fromInterval takes a 95 % interval for four standard errors, near enough for a floor.
+func (f figure) fromInterval(row *experiment.Row) float64 {
+	s := row.Summary.Latency(f.metric)
+	ci, ok := s.CI95[f.stat]
+	if !ok || !(ci.Lo > 0) || math.IsInf(ci.Hi, 1) {
+		return 0
+	}
+	se := math.Log(ci.Hi/ci.Lo) / (2 * 1.96)
+	return se * se
+}

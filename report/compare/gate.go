@@ -1,0 +1,127 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// Outcome is what the gate says of the whole comparison.
+type Outcome struct {
+	Verdict stats.Verdict `json:"verdict"` // FAIL: a regression; else UNDECIDED where one could not be told; else PASS
+	Passes  bool          `json:"passes"`  // PASS, or UNDECIDED where that was asked to pass
+	Cases   []Case        `json:"cases"`
+
+	UndecidedPasses bool `json:"undecided_passes"` // as it was asked for
+}
+
+// Case is one gated figure of one point.
+type Case struct {
+	Point   string        `json:"point"` // empty: of the whole comparison
+	Metric  string        `json:"metric"`
+	Verdict stats.Verdict `json:"verdict"`
+	Why     string        `json:"why"`
+}
+
+// outcome judges every gated figure: a regression is both significant and larger than its threshold. What was not compared is
+// undecided, never passed.
+func (c *Comparison) outcome(o Options) *Outcome {
+	out := &Outcome{Verdict: stats.Pass, Cases: []Case{}, UndecidedPasses: o.UndecidedPasses}
+	add := func(x Case) {
+		out.Cases = append(out.Cases, x)
+		if x.Verdict == stats.Fail || out.Verdict == stats.Pass {
+			out.Verdict = x.Verdict
+		}
+	}
+	undecided := func(point, metric, why string) { add(Case{point, metric, stats.Undecided, why}) }
+	if c.Refused {
+		undecided("", "", "the sides differ in what makes figures incomparable")
+	}
+	for i := range c.Points {
+		p := &c.Points[i]
+		if p.Refused {
+			undecided(p.Name, "", "its workloads differ")
+		}
+		for j := range p.Metrics {
+			if m := &p.Metrics[j]; m.Threshold != nil {
+				verdict, why := m.gate(p)
+				m.Gate = verdict
+				add(Case{p.Name, m.Name, verdict, why})
+			}
+		}
+	}
+	for _, name := range c.Missing {
+		undecided(name, "", "new has no such point")
+	}
+	c.unmeasured(o.Gate, undecided)
+	out.Passes = out.Verdict == stats.Pass || out.Verdict == stats.Undecided && o.UndecidedPasses
+	return out
+}
+
+// unmeasured finds gated figures that no point has: a threshold that nothing is held to is a mistake, not a pass.
+func (c *Comparison) unmeasured(g experiment.Gate, undecided func(point, metric, why string)) {
+	if c.Refused {
+		return
+	}
+	measured := map[string]bool{}
+	c.each(func(m *Metric) { measured[m.Name] = true })
+	for _, t := range g.Thresholds {
+		if !measured[t.Metric] {
+			undecided("", t.Metric, "no point has this figure")
+		}
+	}
+}
+
+// gate is the verdict on one figure, and why.
+func (m *Metric) gate(p *Point) (stats.Verdict, string) {
+	limit := m.Threshold.String()
+	switch {
+	case len(p.Invalid) > 0:
+		return stats.Undecided, fmt.Sprintf("the row %s of %s is not valid: %s", p.Invalid[0].Row, p.Invalid[0].Run, strings.Join(p.Invalid[0].Failed, ", "))
+	case m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse:
+		return stats.Fail, fmt.Sprintf("worse by more than %s: %s", limit, m.Describe())
+	case m.Verdict != CantTell:
+		return stats.Pass, m.Describe()
+	case m.P != nil && max(worse(m.Name, m.CI95.Lo), worse(m.Name, m.CI95.Hi)) < m.Threshold.Worse:
+		return stats.Pass, "no worse than " + limit + ": " + m.Describe()
+	}
+	return stats.Undecided, m.Describe()
+}
+
+// Describe is a figure's verdict in words: "worse by 6.2 % (3.9 to 8.5 %, p=0.008)".
+func (m *Metric) Describe() string {
+	switch {
+	case m.Verdict == CantTell && m.Change == nil:
+		return "can't tell: " + m.Why
+	case m.Verdict == CantTell:
+		s := fmt.Sprintf("can't tell: %s (%s)", m.percent(), m.interval())
+		if m.Need > 0 {
+			s += fmt.Sprintf(", need %s repeats a side", experiment.Count(m.Need))
+		}
+		return s
+	case m.Verdict == Same:
+		return fmt.Sprintf("same within %s (%s)", Percent(m.Within, false), m.interval())
+	}
+	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), experiment.Digits(*m.Adjusted))
+}
+
+func (m *Metric) percent() string { return Percent(*m.Change, true) }
+
+func (m *Metric) interval() string {
+	return Percent(m.CI95.Lo, true) + " to " + Percent(m.CI95.Hi, true)
+}
+
+// Percent writes a share in percent, with its sign if asked; an interval's open end in words.
+func Percent(share float64, signed bool) string {
+	if math.IsInf(share, 0) {
+		return "no end"
+	}
+	s := experiment.Digits(100*share) + " %"
+	if signed && share > 0 {
+		s = "+" + s
+	}
+	return s
+}

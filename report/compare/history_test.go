@@ -1,0 +1,172 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// night is a run of one point whose TTFT has this mean.
+func night(i int, ttft float64, version string) Night {
+	return Night{Dir: fmt.Sprint(i), Run: fmt.Sprint(i), StartedAt: time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC).AddDate(0, 0, i),
+		Group: GroupKey{Matrix: "m", Model: "llama", Hardware: "h100-sxm"}, Facts: []Fact{{"server version", version}, {"fact: driver", "580"}},
+		Points: []NightPoint{{Name: "A", Sent: "1", Valid: true, Figures: map[string]Value{"ttft_p99": {X: ttft, Repeats: 3}}}}}
+}
+
+// nights are 2 % apart from each other; from `step` on, five of these standard deviations slower.
+func nights(n, step int, r *rand.Rand) []Night {
+	var out []Night
+	for i := range n {
+		x, version := 100*(1+0.02*r.NormFloat64()), "0.11"
+		if step > 0 && i >= step {
+			x, version = x*1.1, "0.12"
+		}
+		out = append(out, night(i, x, version))
+	}
+	return out
+}
+
+// A step of five between-night standard deviations raises an alarm within two nights, and is a change-point within five, at its
+// place, with what else changed.
+func TestStepIsSeen(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 1))
+	trials := 20
+	if long() {
+		trials = 300
+	}
+	const step = 70
+	alarmed, confirmed := 0, 0
+	for range trials {
+		all := nights(100, step, r)
+		seen := func(upTo int) *Trend { return &NewHistory(all[:upTo]).Groups[0].Trends[0] }
+		if seen(step+1).Alarm != nil || seen(step+2).Alarm != nil {
+			alarmed++
+		}
+		trend := seen(step + 5)
+		if n := len(trend.Changes); n > 0 && trend.Changes[n-1].At >= step-1 && trend.Changes[n-1].At <= step+1 {
+			confirmed++
+			if c := trend.Changes[n-1]; !c.Worse || len(c.Suspects) != 1 || c.Suspects[0].What != "server version" || c.Suspects[0].Was != "0.11" {
+				t.Errorf("the change is %+v, want a worse one with the server's version", c)
+			}
+		}
+	}
+	t.Logf("alarm within two nights in %d, change-point within five in %d, of %d trials", alarmed, confirmed, trials)
+	if alarmed < trials-trials/50 || confirmed < trials-trials/50 {
+		t.Error("want it in all, but for one in fifty")
+	}
+}
+
+// A thousand quiet nights, looked at night by night, raise one false alarm at most, and no change-point is in them at their end.
+func TestQuietNights(t *testing.T) {
+	seeds := []uint64{1}
+	if long() {
+		seeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
+	}
+	for _, seed := range seeds {
+		r := rand.New(rand.NewPCG(13, seed))
+		var values []float64
+		for range 1000 {
+			values = append(values, 0.02*r.NormFloat64())
+		}
+		alarms, looks := 0, 0
+		for n := 1; n <= len(values); n++ {
+			if _, ok := watch(values[:n], alarmRisk); ok {
+				alarms++
+			}
+			if long() && len(stats.ChangePoints(values[max(0, n-mostNights):n], changes, r)) > 0 {
+				looks++
+			}
+		}
+		found := stats.ChangePoints(values[len(values)-mostNights:], changes, r)
+		t.Logf("seed %d: %d alarms, %d change-points; %d of a thousand looks show one", seed, alarms, len(found), looks)
+		if alarms > 1 || len(found) > 0 {
+			t.Errorf("seed %d: %d alarms, %d change-points in a thousand quiet nights", seed, alarms, len(found))
+		}
+	}
+}
+
+// Nights that are not valid are shown and not judged by; another model is another history.
+func TestHistoryGroups(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 30))
+	all := nights(30, 0, r)
+	all[29].Points[0].Figures["ttft_p99"] = Value{X: 900}
+	all[29].Points[0].Valid = false
+	other := night(31, 50, "0.11")
+	other.Group.Model = "qwen"
+	broken := Night{Dir: "x", Error: "not whole"}
+	h := NewHistory(append(all, other, broken))
+	if len(h.Groups) != 2 || len(h.Unread) != 1 {
+		t.Fatalf("%d groups, %d unread", len(h.Groups), len(h.Unread))
+	}
+	if tr := h.Groups[0].Trends[0]; tr.Alarm != nil || len(tr.Changes) > 0 || len(tr.Nights) != 30 {
+		t.Errorf("a night that is not valid counts: %+v", tr.Alarm)
+	}
+	all[29].Points[0].Valid = true
+	if tr := NewHistory(all).Groups[0].Trends[0]; tr.Alarm == nil || !tr.Alarm.Worse {
+		t.Error("a valid night nine times as slow raises no alarm")
+	}
+}
+
+// A changed workload is another trend, not a regression.
+func TestHistoryTellsWorkloadsApart(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 40))
+	all := nights(40, 20, r)
+	for i := range all[20:] {
+		all[20+i].Points[0].Sent = "2"
+	}
+	trends := NewHistory(all).Groups[0].Trends
+	if len(trends) != 2 || len(trends[0].Changes)+len(trends[1].Changes) > 0 || trends[1].Point != "A (workload 2)" {
+		t.Errorf("%d trends", len(trends))
+	}
+}
+
+// A thousand runs are read once, then taken from the index; only what changed is read again.
+func TestReadNightsKeepsAnIndex(t *testing.T) {
+	root := t.TempDir()
+	for i := range 1000 {
+		dir := filepath.Join(root, fmt.Sprintf("2026%04d", i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := rand.New(rand.NewPCG(13, 50))
+	row, _ := quiet.repeat("A", 1, 1, r)
+	read := func(dir string) (Run, error) {
+		if strings.HasSuffix(dir, "20260007") {
+			return Run{}, fmt.Errorf("not whole")
+		}
+		run := Run{Name: dir, Manifest: manifest(), Rows: []experiment.Row{row}}
+		run.Manifest.Run = filepath.Base(dir)
+		return run, nil
+	}
+	all, fresh, err := ReadNights(root, nil, read)
+	if err != nil || fresh != 1000 || len(all) != 1000 {
+		t.Fatalf("%d of %d nights are fresh, %v", fresh, len(all), err)
+	}
+	start := time.Now()
+	again, fresh, err := ReadNights(root, all, read)
+	if err != nil || fresh != 0 || len(again) != 1000 {
+		t.Errorf("%d of %d nights are read again, %v", fresh, len(again), err)
+	}
+	h := NewHistory(again)
+	t.Logf("from the index: %v", time.Since(start))
+	if len(h.Unread) != 1 || len(h.Groups) != 1 || len(h.Groups[0].Nights) != 999 {
+		t.Errorf("%d unread, %d groups", len(h.Unread), len(h.Groups))
+	}
+	if err := os.WriteFile(filepath.Join(root, "20260003", "A-r1.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, fresh, _ = ReadNights(root, all, read); fresh != 1 {
+		t.Errorf("%d nights are read again after one changed", fresh)
+	}
+}

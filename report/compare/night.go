@@ -1,0 +1,220 @@
+package compare
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// SchemaIndex is of an Index as JSON.
+const SchemaIndex = "bench/history/v1"
+
+// Index is what History needs of many runs, so that a thousand need not be read again. It says nothing that is not in them: it
+// can be deleted at any time.
+type Index struct {
+	Schema string  `json:"schema"`
+	Nights []Night `json:"nights"`
+}
+
+// Night is one run of a history.
+type Night struct {
+	Dir       string       `json:"dir"`   // below the history's own
+	Stamp     string       `json:"stamp"` // of its files' names, sizes and times
+	Error     string       `json:"error,omitempty"`
+	Run       string       `json:"run"`
+	StartedAt time.Time    `json:"started_at"`
+	Group     GroupKey     `json:"group"`
+	Facts     []Fact       `json:"facts"`
+	Points    []NightPoint `json:"points"`
+}
+
+// GroupKey is what runs must have in common to be one history.
+type GroupKey struct {
+	Matrix    string `json:"matrix"`
+	Model     string `json:"model"`
+	Hardware  string `json:"hardware"`
+	GPUs      int    `json:"gpus"`
+	Precision string `json:"precision"`
+	Vantage   string `json:"vantage"`
+	Simulated bool   `json:"simulated"`
+}
+
+// Fact is one thing that a run says of itself.
+type Fact struct {
+	What  string `json:"what"`
+	Value string `json:"value"`
+}
+
+// NightPoint is one point of one night, its repeats together.
+type NightPoint struct {
+	Name    string           `json:"point"`
+	Sent    string           `json:"sent"` // hash of what is sent: a changed workload is another history
+	Valid   bool             `json:"valid"`
+	Figures map[string]Value `json:"figures"`
+}
+
+// Value is one figure of one night: the mean of its repeats (of ratios, the geometric one).
+type Value struct {
+	X       float64        `json:"x"`
+	CI95    stats.Interval `json:"ci95"` // by the repeats' spread; of a single one, by chance inside of it
+	Repeats int            `json:"n"`
+}
+
+// trended are the figures that a history follows.
+var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate}
+
+// ReadNights finds the runs below a directory and reads those that old does not have as they are now. read loads one of them; one
+// that can't be read is a night with an error.
+func ReadNights(root string, old []Night, read func(dir string) (Run, error)) (nights []Night, fresh int, err error) {
+	dirs, err := runsBelow(root)
+	if err != nil {
+		return nil, 0, err
+	}
+	known := map[string]Night{}
+	for _, n := range old {
+		known[n.Dir] = n
+	}
+	nights = make([]Night, len(dirs))
+	var todo []int
+	for i, dir := range dirs {
+		stamp, err := stampOf(filepath.Join(root, dir))
+		if err != nil {
+			return nil, 0, err
+		}
+		if n, ok := known[dir]; ok && n.Stamp == stamp {
+			nights[i] = n
+			continue
+		}
+		nights[i] = Night{Dir: dir, Stamp: stamp}
+		todo = append(todo, i)
+	}
+	each(todo, func(i int) {
+		n := &nights[i]
+		run, err := read(filepath.Join(root, n.Dir))
+		if err != nil {
+			n.Error = err.Error()
+			return
+		}
+		n.take(&run)
+	})
+	slices.SortStableFunc(nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
+	return nights, len(todo), nil
+}
+
+// each calls f for every index, on as many goroutines as there are cores; it returns when all are done.
+func each(todo []int, f func(int)) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(todo)) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for _, i := range todo {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// runsBelow lists the directories with a run.json, those inside of others too.
+func runsBelow(root string) ([]string, error) {
+	var dirs []string
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == "run.json" && !d.IsDir() {
+			dir, err := filepath.Rel(root, filepath.Dir(name))
+			if err != nil {
+				return err
+			}
+			dirs = append(dirs, dir)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for runs: %w", err)
+	}
+	return dirs, nil
+}
+
+// stampOf is other when a result of the run is.
+func stampOf(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("looking at a run: %w", err)
+	}
+	h := fnv.New64a()
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return "", fmt.Errorf("looking at a run: %w", err)
+		}
+		fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
+	}
+	return fmt.Sprintf("%016x", h.Sum64()), nil
+}
+
+// take fills a night from its run.
+func (n *Night) take(r *Run) {
+	t := r.Manifest.Target
+	n.Run, n.StartedAt = r.Manifest.Run, r.Manifest.StartedAt
+	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
+		Vantage: t.Vantage.Place, Simulated: t.Simulated}
+	for _, f := range r.facts() {
+		if f.value != "" {
+			n.Facts = append(n.Facts, Fact{f.what, f.value})
+		}
+	}
+	found, order := points(Side{Runs: []Run{*r}})
+	for _, name := range order {
+		n.Points = append(n.Points, nightPoint(name, found[name]))
+	}
+}
+
+func nightPoint(name string, samples []sample) NightPoint {
+	h := fnv.New64a()
+	fmt.Fprint(h, sent(&samples[0].row.Spec), samples[0].row.PromptForm)
+	p := NightPoint{Name: name, Sent: fmt.Sprintf("%06x", h.Sum64()>>40), Valid: true, Figures: map[string]Value{}}
+	for _, s := range samples {
+		p.Valid = p.Valid && s.row.Validity.Valid()
+	}
+	for _, name := range trended {
+		f := newFigure(name)
+		values, scaled := f.repeats(samples)
+		if len(values) > 0 && f.unfit([2][]float64{values}) == "" {
+			p.Figures[name] = f.value(scaled)
+		}
+	}
+	return p
+}
+
+// value is the mean of repeats with its interval, on the scale of the figure again.
+func (f figure) value(repeats []stats.Repeat) Value {
+	mean, within := stats.RepeatsInterval(repeats, confidence)
+	return Value{X: f.unscale(mean), Repeats: len(repeats), CI95: stats.Interval{Lo: f.unscale(within.Lo), Hi: f.unscale(within.Hi)}}
+}
+
+func (f figure) unscale(x float64) float64 {
+	if f.absolute() {
+		return x
+	}
+	return math.Exp(x)
+}

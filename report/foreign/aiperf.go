@@ -1,0 +1,104 @@
+package foreign
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// aiperf is profile_export_aiperf.json.
+var aiperf = tool{
+	name: "aiperf",
+	is: func(o object) bool {
+		return o.has("aiperf_version") || o.object("request_throughput").has("avg") || o.object("records").object("request_throughput").has("avg")
+	},
+	read: readAIPerf,
+	definitions: map[string]string{
+		"ttft":           "send to the first response with content",
+		"tpot":           "what aiperf calls inter_token_latency: (request latency − TTFT) / (output tokens − 1), one value for a request",
+		"itl":            "what aiperf calls inter_chunk_latency",
+		"e2e":            "send to the last response",
+		"ttft_from_send": "send to the first response with content",
+		"e2e_from_send":  "send to the last response",
+
+		"requests_per_s":      "valid requests over the whole time measured",
+		"output_tokens_per_s": "over the whole time measured; tokens counted by a tokenizer on the client, unless it was told otherwise",
+		"prompt_tokens_per_s": "not written",
+		"error_rate":          "error_request_count / all requests",
+	},
+}
+
+func readAIPerf(o object) ([]measurement, error) {
+	if records := o.object("records"); records != nil { // older files
+		for key, value := range records {
+			if !o.has(key) {
+				o[key] = value
+			}
+		}
+	}
+	m := measurement{name: "aiperf"}
+	average := func(metric string) float64 { return o.object(metric).or0("avg") }
+	s := &m.summary
+	s.Requests = experiment.Requests{Completed: int(average("request_count")), Failed: int(average("error_request_count")), Errors: map[string]int{}}
+	s.Requests.Planned = s.Requests.Completed + s.Requests.Failed
+	s.Requests.Sent = s.Requests.Planned
+	if s.Requests.Failed > 0 {
+		s.Requests.Errors["unknown"] = s.Requests.Failed
+		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
+	}
+	n := s.Requests.Completed
+	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"), n)
+	s.ITL, s.E2E = aiperfSummary(o.object("inter_chunk_latency"), n), aiperfSummary(o.object("request_latency"), n)
+	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
+	s.DurationS = average("benchmark_duration")
+	s.Throughput = experiment.Throughput{RequestsPerS: average("request_throughput"), OutputTokensPerS: average("output_token_throughput")}
+	s.Tokens = experiment.Tokens{Prompt: int(average("input_sequence_length") * float64(n)), Output: int(average("output_sequence_length") * float64(n)), Estimated: true}
+	if s.DurationS > 0 {
+		s.Throughput.PromptTokensPerS = float64(s.Tokens.Prompt) / s.DurationS
+	}
+	m.aiperfLoad(o)
+	m.lengths = lengths(s)
+	m.axes = axes(m.rate, m.slots, m.lengths)
+	return []measurement{m}, nil
+}
+
+// aiperfLoad is what was asked for, from the recorded command line's settings.
+func (m *measurement) aiperfLoad(o object) {
+	input := o.object("input_config")
+	load := input.object("loadgen")
+	m.slots = load.count("concurrency")
+	if x, ok := load.number("request_rate"); ok && x > 0 {
+		m.rate = strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	if names, err := list[string](input.object("endpoint"), "model_names"); err == nil {
+		m.model = strings.Join(names, ", ")
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999"} {
+		if t, err := time.Parse(layout, o.text("start_time")); err == nil {
+			m.started = t
+		}
+	}
+}
+
+// aiperfSummary reads one of aiperf's metrics, in ms: its latencies are in ms, or say that they are not.
+func aiperfSummary(o object, n int) *stats.Summary {
+	scale, known := map[string]float64{"": 1, "ms": 1, "sec": 1000, "s": 1000, "us": 1e-3, "ns": 1e-6}[o.text("unit")]
+	if !known {
+		return nil
+	}
+	if x, ok := o.number("count"); ok {
+		n = int(x)
+	}
+	return totals(n, func(stat string) (float64, bool) {
+		names := map[string]string{"mean": "avg", "p999": "p99.9"}
+		name, ok := names[stat]
+		if !ok {
+			name = stat
+		}
+		x, ok := o.number(name)
+		return x * scale, ok
+	})
+}

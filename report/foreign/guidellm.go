@@ -1,0 +1,123 @@
+package foreign
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// guidellm is the JSON of `guidellm benchmark`: a row for each of its benchmarks.
+var guidellm = tool{
+	name: "guidellm",
+	is:   func(o object) bool { return o.has("benchmarks") },
+	read: readGuideLLM,
+	definitions: map[string]string{
+		"ttft":           "send to the first token, by the wall clock; percentiles by nearest rank",
+		"tpot":           "what guidellm calls inter_token_latency: (last − first token) / (output tokens − 1), weighted by tokens; its time_per_output_token has the TTFT in it, and is left out here",
+		"e2e":            "send to the end of the request, by the wall clock; percentiles by nearest rank",
+		"ttft_from_send": "send to the first token, by the wall clock; percentiles by nearest rank",
+		"e2e_from_send":  "send to the end of the request, by the wall clock; percentiles by nearest rank",
+
+		"requests_per_s":      "successful requests over the time measured by guidellm",
+		"output_tokens_per_s": "rebuilt by guidellm from tokens spaced evenly between the first and the last",
+		"prompt_tokens_per_s": "rebuilt by guidellm from tokens spaced evenly",
+		"error_rate":          "errored / (successful + errored); those cut off at the end are left out",
+	},
+}
+
+func readGuideLLM(o object) ([]measurement, error) {
+	benchmarks, err := list[object](o, "benchmarks")
+	if err != nil {
+		return nil, err
+	}
+	var out []measurement
+	for i, b := range benchmarks {
+		if !b.has("metrics") {
+			return nil, fmt.Errorf("benchmark %d has no metrics", i+1)
+		}
+		out = append(out, b.guideBenchmark())
+	}
+	return out, nil
+}
+
+func (b object) guideBenchmark() measurement {
+	metrics := b.object("metrics")
+	m := measurement{name: "guidellm"}
+	m.guideStrategy(b)
+	totalsOf := metrics.object("request_totals")
+	s := &m.summary
+	s.Requests = experiment.Requests{Completed: totalsOf.count("successful"), Failed: totalsOf.count("errored"), Errors: map[string]int{}}
+	s.Requests.Planned = s.Requests.Completed + s.Requests.Failed
+	s.Requests.Sent = s.Requests.Planned
+	if s.Requests.Failed > 0 {
+		s.Requests.Errors["unknown"] = s.Requests.Failed
+		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
+	}
+	successful := func(metric string) object { return metrics.object(metric).object("successful") }
+	s.TTFT = guideSummary(successful("time_to_first_token_ms"), 1)
+	s.TPOT = guideSummary(successful("inter_token_latency_ms"), 1)
+	s.E2E = guideSummary(successful("request_latency"), 1000)
+	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
+	s.DurationS = b.or0("duration")
+	s.Throughput = experiment.Throughput{RequestsPerS: successful("requests_per_second").or0("mean"),
+		OutputTokensPerS: successful("output_tokens_per_second").or0("mean"), PromptTokensPerS: successful("prompt_tokens_per_second").or0("mean")}
+	s.Concurrency.Mean = successful("request_concurrency").or0("mean")
+	s.Tokens = experiment.Tokens{Prompt: int(successful("prompt_token_count").or0("total_sum")), Output: int(successful("output_token_count").or0("total_sum"))}
+	if seconds := b.or0("start_time"); seconds > 0 {
+		m.started = time.UnixMicro(int64(seconds * 1e6)).UTC()
+	}
+	m.lengths = lengths(s)
+	m.axes = axes(m.rate, m.slots, m.lengths)
+	return m
+}
+
+// guideStrategy is the load: versions of the file have it in different places.
+func (m *measurement) guideStrategy(b object) {
+	strategy := b.object("config").object("strategy")
+	if strategy == nil {
+		strategy = b.object("args").object("strategy")
+	}
+	if x, ok := strategy.number("rate"); ok && x > 0 {
+		m.rate = strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	m.slots = strategy.count("streams")
+	switch strategy.text("type_") {
+	case "synchronous":
+		m.slots = 1
+	case "throughput":
+		m.rate, m.slots = `"inf"`, strategy.count("max_concurrency")
+	}
+	backend := b.object("config").object("backend")
+	if backend == nil {
+		backend = b.object("worker")
+	}
+	for _, key := range []string{"model", "backend_model"} {
+		if m.model == "" {
+			m.model = backend.text(key)
+		}
+	}
+}
+
+// guideSummary reads one of guidellm's distributions.
+func guideSummary(o object, scale float64) *stats.Summary {
+	inner := o.object("percentiles")
+	return totals(o.count("count"), func(stat string) (float64, bool) {
+		var x float64
+		var ok bool
+		switch stat {
+		case "std":
+			x, ok = o.number("std_dev")
+		case "mean", "min", "max":
+			x, ok = o.number(stat)
+		default:
+			if x, ok = inner.number(stat); !ok && stat == "p50" {
+				x, ok = o.number("median")
+			}
+		}
+		return x * scale, ok && !math.IsNaN(x)
+	})
+}

@@ -1,0 +1,227 @@
+package foreign
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment"
+)
+
+// vllm is the JSON of `vllm bench serve --save-result`, with and without --save-detailed.
+var vllm = tool{
+	name: "vllm bench serve",
+	is: func(o object) bool {
+		return o.has("completed", "request_throughput") && o.has("total_token_throughput")
+	},
+	read: readVLLM,
+	definitions: map[string]string{
+		"ttft":          "send to the first event with choices, even an empty one (here also under ttfe, which means that)",
+		"itl":           "gaps between events with choices, empty ones too",
+		"tpot":          "(last event − first event with choices) / (output tokens − 1)",
+		"e2e":           "send to the last event with choices; by some versions, to the one with the usage",
+		"e2e_from_send": "send to the last event with choices; by some versions, to the one with the usage",
+
+		"requests_per_s":      "over the whole run, its beginning and its end included",
+		"output_tokens_per_s": "over the whole run, its beginning and its end included",
+		"prompt_tokens_per_s": "over the whole run, its beginning and its end included",
+		"error_rate":          "an error that comes inside of a stream is none",
+	},
+}
+
+func readVLLM(o object) ([]measurement, error) {
+	m := measurement{name: "vllm", model: o.text("model_id"), slots: o.count("max_concurrency")}
+	m.started, _ = time.ParseInLocation("20060102-150405", o.text("date"), time.UTC) // the file does not say in which zone
+	m.rate = rate(o)
+	m.summary = counts(o, o.count("failed"))
+	prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
+	records, err := detailed(o, "start_times")
+	if err != nil {
+		return nil, err
+	}
+	if records != nil {
+		m.records = records
+		fromRecords(&m, records)
+	} else {
+		fromTotals(&m.summary, func(metric, stat string) (float64, bool) {
+			return o.statistic(stat, "_"+prefixes[metric]+"_ms")
+		})
+		m.summary.TTFE = m.summary.TTFT
+	}
+	m.summary.E2EFromSend = m.summary.E2E
+	m.lengths = lengths(&m.summary)
+	m.axes = axes(m.rate, m.slots, m.lengths)
+	return []measurement{m}, nil
+}
+
+// rate is the request rate as our specs write it; empty for none, or for one that bench does not know ("trace"). A rate of "inf"
+// with a cap is a closed loop.
+func rate(o object) string {
+	x, ok := o.number("request_rate")
+	switch {
+	case ok && x > 0:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	case o.text("request_rate") == "inf" && o.count("max_concurrency") == 0:
+		return `"inf"`
+	}
+	return ""
+}
+
+// counts is what a summary takes from the totals of vLLM and SGLang, which share their names.
+func counts(o object, failed int) experiment.Summary {
+	s := experiment.Summary{DurationS: o.or0("duration")}
+	s.Requests = experiment.Requests{Completed: o.count("completed"), Failed: failed, Errors: map[string]int{}}
+	s.Requests.Planned = s.Requests.Completed + failed
+	s.Requests.Sent = s.Requests.Planned
+	if failed > 0 {
+		s.Requests.Errors["unknown"] = failed
+		s.ErrorRate = float64(failed) / float64(s.Requests.Planned)
+	}
+	s.Tokens = experiment.Tokens{Prompt: o.count("total_input_tokens"), Output: o.count("total_output_tokens")}
+	s.Throughput = experiment.Throughput{RequestsPerS: o.or0("request_throughput"), OutputTokensPerS: o.or0("output_throughput")}
+	s.Concurrency.Max = o.count("max_concurrent_requests")
+	if s.DurationS > 0 {
+		s.Throughput.PromptTokensPerS = float64(s.Tokens.Prompt) / s.DurationS
+	}
+	return s
+}
+
+// fromTotals takes the latencies of a file without requests.
+func fromTotals(s *experiment.Summary, get func(metric, stat string) (float64, bool)) {
+	of := func(metric string) func(string) (float64, bool) {
+		return func(stat string) (float64, bool) { return get(metric, stat) }
+	}
+	n := s.Requests.Completed
+	s.TTFT, s.TPOT, s.ITL, s.E2E = totals(n, of("ttft")), totals(n, of("tpot")), totals(n, of("itl")), totals(n, of("e2e"))
+}
+
+// statistic finds a statistic under the names that Python's tools give it: mean_ttft_ms, median_ttft_ms, p99.9_ttft_ms.
+func (o object) statistic(stat, end string) (float64, bool) {
+	names := map[string][]string{"p50": {"p50", "median"}, "p999": {"p99.9", "p999"}}[stat]
+	if names == nil {
+		names = []string{stat}
+	}
+	for _, name := range names {
+		if x, ok := o.number(name + end); ok {
+			return x, true
+		}
+	}
+	return 0, false
+}
+
+// lengths of requests are known by their means only.
+func lengths(s *experiment.Summary) experiment.Lengths {
+	n := s.Requests.Completed
+	if n == 0 {
+		return experiment.Lengths{}
+	}
+	return experiment.Lengths{PromptTokens: perRequest(float64(s.Tokens.Prompt), n), OutputTokens: perRequest(float64(s.Tokens.Output), n)}
+}
+
+// axes tell measurements of one file apart.
+func axes(rate string, slots int, l experiment.Lengths) []experiment.Axis {
+	var out []experiment.Axis
+	add := func(key, value string) { out = append(out, experiment.Axis{Key: key, Value: value}) }
+	if l.PromptTokens != nil {
+		add("input", strconv.Itoa(int(math.Round(l.PromptTokens.Mean))))
+		add("output", strconv.Itoa(int(math.Round(l.OutputTokens.Mean))))
+	}
+	if rate != "" {
+		add("rate", strings.Trim(rate, `"`))
+	}
+	if slots > 0 {
+		add("concurrency", strconv.Itoa(slots))
+	}
+	return out
+}
+
+// detailed makes records of the arrays of a detailed file; nil where it has none. The seconds of Python's clock count from
+// anywhere; those of the records from the first request. Without times of sending every request is taken as sent at 0: latencies
+// are right, and nothing else is taken from such records.
+func detailed(o object, starts string) ([]*experiment.Record, error) {
+	outputs, err := list[int](o, "output_lens")
+	if err != nil || len(outputs) == 0 {
+		return nil, err
+	}
+	inputs, err := list[int](o, "input_lens")
+	if err != nil {
+		return nil, err
+	}
+	ttfts, err := list[*float64](o, "ttfts")
+	if err != nil {
+		return nil, err
+	}
+	itls, err := list[[]float64](o, "itls")
+	if err != nil {
+		return nil, err
+	}
+	failures, err := list[string](o, "errors")
+	if err != nil {
+		return nil, err
+	}
+	at, err := list[float64](o, starts)
+	if err != nil {
+		return nil, err
+	}
+	for name, n := range map[string]int{"input_lens": len(inputs), "ttfts": len(ttfts), "itls": len(itls), "errors": len(failures), starts: len(at)} {
+		if n != len(outputs) && (n != 0 || name == "ttfts" || name == "itls") {
+			return nil, fmt.Errorf("output_lens has %d requests, %s %d", len(outputs), name, n)
+		}
+	}
+	first := math.Inf(1)
+	for _, s := range at {
+		first = min(first, s)
+	}
+	records := make([]*experiment.Record, len(outputs))
+	for i := range outputs {
+		r := &experiment.Record{I: i, Phase: experiment.PhaseWindow, OutputTokens: outputs[i], OutputAsked: outputs[i], Outcome: "ok"}
+		if len(inputs) > 0 {
+			r.PromptTokens, r.PromptAsked = &inputs[i], inputs[i]
+		}
+		sent := int64(0)
+		if len(at) > 0 {
+			sent = micros(at[i] - first)
+		}
+		r.At, r.Ready, r.Sent = experiment.At(sent), experiment.At(sent), experiment.At(sent)
+		if len(failures) > 0 {
+			r.Error = failures[i]
+		}
+		if r.Error != "" || outputs[i] == 0 || ttfts[i] == nil {
+			r.Outcome = "unknown" // the file says that it failed, not how
+		} else {
+			stamp(r, sent, *ttfts[i], itls[i])
+		}
+		records[i] = r
+	}
+	return records, nil
+}
+
+// stamp gives a record its tokens' times. Each is rounded by itself, so that the rounding does not add up.
+func stamp(r *experiment.Record, sent int64, ttft float64, itls []float64) {
+	first := sent + micros(ttft)
+	last, exact := first, ttft
+	gaps := make([]int64, len(itls))
+	for i, gap := range itls {
+		exact += gap
+		next := sent + micros(exact)
+		gaps[i], last = next-last, next
+	}
+	r.FirstEvent, r.First, r.Last, r.End = experiment.At(first), experiment.At(first), experiment.At(last), experiment.At(last)
+	r.Gaps = experiment.Pack(gaps...)
+}
+
+func micros(seconds float64) int64 { return int64(math.Round(seconds * 1e6)) }
+
+// fromRecords takes the latencies of the requests one by one, and leaves the totals as the tool has them.
+func fromRecords(m *measurement, records []*experiment.Record) {
+	s := experiment.Summarize(records, experiment.Window{EndUs: micros(m.summary.DurationS)}, true, nil, 0)
+	to := &m.summary
+	to.TTFT, to.TTFE, to.TPOT, to.ITL, to.E2E = s.TTFT, s.TTFE, s.TPOT, s.ITL, s.E2E
+	to.ITLRequests, to.TokensPerEvent = s.ITLRequests, s.TokensPerEvent
+	to.Requests.Errors = s.Requests.Errors
+	to.Requests.Failed = s.Requests.Failed
+	to.Requests.Planned, to.Requests.Sent, to.Requests.Completed = s.Requests.Planned, s.Requests.Planned, s.Requests.Completed
+	to.ErrorRate = s.ErrorRate
+}
