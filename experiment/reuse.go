@@ -25,7 +25,7 @@ func (e *evidence) reuse() *Reuse {
 			told[r.I] = *r.CachedTokens
 		}
 	}
-	if len(told) == 0 || !e.Spec.reuses() {
+	if len(told) == 0 || !e.Spec.Reuses() {
 		return nil
 	}
 	var out Reuse
@@ -47,8 +47,8 @@ func (e *evidence) reuse() *Reuse {
 	return &out
 }
 
-// reuses says whether a request of the point has a prefix, even a cold one, or is part of a conversation.
-func (s *Spec) reuses() bool {
+// Reuses says whether a request of the point has a prefix, even a cold one, or is part of a conversation.
+func (s *Spec) Reuses() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Prefix != nil || c.Session != nil })
 }
 

@@ -24,7 +24,7 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"row", "point", "repeat", "prompt tok", "output tok", "load", "requests", "time", "percentiles up to"})
 	var total estimate
-	rows := 0
+	var points []*experiment.Spec
 	for i := range m.Points {
 		s := &m.Points[i]
 		ok, err := sweep.Match(s, only)
@@ -34,7 +34,7 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 		if !ok {
 			continue
 		}
-		rows++
+		points = append(points, s)
 		time := timeOf(s)
 		total.add(time)
 		var point []string
@@ -45,17 +45,17 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 		input, output := shapes(s)
 		t.AppendRow(table.Row{s.Name, strings.Join(point, " "), s.Repeat, input, output, loadText(s), countText(n), time, reach(n)})
 	}
-	if rows == 0 {
+	if len(points) == 0 {
 		return "", noMatch(m, only)
 	}
-	sum := fmt.Sprintf("\n%s, %s", count(rows, "row"), total)
+	sum := fmt.Sprintf("\n%s, %s", count(len(points), "row"), total)
 	if n := m.Starts(); n > 0 {
 		sum += ", and " + count(n, "start") + " of the server"
 	}
 	if total.open {
 		sum += ": a number of requests takes as long as the server needs"
 	}
-	return t.Render() + sum + "\nnothing was sent\n", nil
+	return t.Render() + hitsText(points) + sum + "\nnothing was sent\n", nil
 }
 
 // noMatch is the error of --only patterns that pick nothing.

@@ -32,19 +32,26 @@ var mixed = Workload{Rate: 4, Arrival: Arrival{Process: "gamma"}, Burstiness: 0.
 }}
 
 func TestPlanIsAFunctionOfItsSeeds(t *testing.T) {
+	swinging := talking
+	swinging.Arrival, swinging.Prefix = day, &Prefix{HitRate: 0.5, Groups: 9, Zipf: 1}
+	paired := arriving(exponential, 0)
+	paired.Input, paired.Output, paired.Pairs = Length{}, Length{}, &Pairs{List: [][2]int{{30, 4}, {500, 6}}}
 	want := take(mixed, 7, "a", 300)
-	for _, procs := range []int{1, 2, 8} {
-		before := runtime.GOMAXPROCS(procs)
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				if got := take(mixed, 7, "a", 300); !reflect.DeepEqual(got, want) {
-					t.Error("another plan of the same seeds differs")
-				}
-			})
+	for _, w := range []Workload{mixed, talking, swinging, paired} {
+		want := take(w, 7, "a", 300)
+		for _, procs := range []int{1, 2, 8} {
+			before := runtime.GOMAXPROCS(procs)
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					if got := take(w, 7, "a", 300); !reflect.DeepEqual(got, want) {
+						t.Error("another plan of the same seeds differs")
+					}
+				})
+			}
+			wg.Wait()
+			runtime.GOMAXPROCS(before)
 		}
-		wg.Wait()
-		runtime.GOMAXPROCS(before)
 	}
 	if reflect.DeepEqual(take(mixed, 8, "a", 300), want) {
 		t.Error("the seed changes nothing")

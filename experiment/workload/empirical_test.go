@@ -4,13 +4,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/BurntSushi/toml"
-	"pgregory.net/rapid"
 )
 
 // written is a file of a test's own folder, as a matrix names it.
@@ -184,104 +182,4 @@ func FuzzLengthFile(f *testing.F) {
 			t.Fatalf("%q: %v %v, %v %v", s, lines, err, columns, wrong)
 		}
 	})
-}
-
-func TestPopularityOfGroups(t *testing.T) {
-	const n = 30_000
-	for _, zipf := range []float64{0, 0.8, 1.5} {
-		w := Workload{Input: Fixed(64), Output: Fixed(1), Prefix: &Prefix{Tokens: 32, Groups: 5, Zipf: zipf}}
-		plan := NewPlan(w, 1, "")
-		group := map[Block]int{}
-		for g := range 5 {
-			group[plan.fill(nil, 32, blockPrefix, 0, uint64(g), 0)[0]] = g
-		}
-		var counts [5]float64
-		for _, r := range take(w, 1, "", n) {
-			counts[group[r.Blocks[0]]]++
-		}
-		sum := 0.0
-		for k := range counts {
-			sum += math.Pow(float64(k+1), -zipf)
-		}
-		for k, got := range counts {
-			want := n * math.Pow(float64(k+1), -zipf) / sum
-			if math.Abs(got-want) > 4*math.Sqrt(want) {
-				t.Errorf("zipf %v: group %d came %v times, want %v", zipf, k, got, want)
-			}
-		}
-	}
-}
-
-// A target hit rate is what a plan hits, once its prefixes are there: to half a block of each prompt.
-func TestTargetHitRate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rate := rapid.Float64Range(0.05, 0.95).Draw(t, "rate")
-		input := rapid.SampledFrom([]Length{
-			Fixed(1000), Fixed(37), {Dist: "uniform", Min: 1, Max: 5000}, {Dist: "lognormal", P50: 300, P95: 2000, Max: 4000}, {Dist: "empirical", Values: []int{100, 3000}},
-		}).Draw(t, "input")
-		w := Workload{Input: input, Output: Fixed(1), Prefix: &Prefix{HitRate: rate, Groups: 3, State: Warm}}
-		var got told
-		if w.Check(got.bad); len(got) > 0 {
-			t.Fatal(got)
-		}
-		pool, err := NewPool(LRU, 0, BlockTokens)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all Hits
-		for r, hit := range NewPlan(w, rapid.Uint64().Draw(t, "seed"), "").Serve(pool, 1, 0) {
-			most := float64((r.Input - 1) / BlockTokens * BlockTokens)
-			if want := min(rate*float64(r.Input), most); math.Abs(float64(hit)-want) > BlockTokens/2+1e-9 {
-				t.Fatalf("%d of %d tokens hit, want %v", hit, r.Input, want)
-			}
-			if all.Add(&r, hit); all.Requests == 200 {
-				break
-			}
-		}
-		if input.Least() >= 1000 && math.Abs(all.Rate()-rate) > 0.008 {
-			t.Fatalf("hit rate %v, want %v", all.Rate(), rate)
-		}
-	})
-}
-
-func TestPrefixMistakes(t *testing.T) {
-	for _, tt := range []struct {
-		p     Prefix
-		input Length
-		want  []string
-	}{
-		{Prefix{HitRate: 0.5, Tokens: 4}, Fixed(100), []string{"prefix.hit_rate: the hit rate chooses"}},
-		{Prefix{HitRate: 1}, Fixed(100), []string{"prefix.hit_rate: hit_rate 1 is not between 0 and 1"}},
-		{Prefix{HitRate: -0.5}, Fixed(100), []string{"prefix.hit_rate: hit_rate -0.5"}},
-		{Prefix{HitRate: 0.5}, Length{Dist: "lognormal", P50: 3, P95: 9}, []string{"prefix.hit_rate: the longest input"}},
-		{Prefix{Tokens: 4, Zipf: -1}, Fixed(100), []string{"prefix.zipf: zipf -1 is not"}},
-		{Prefix{Tokens: 4, Zipf: 1, Groups: 1<<20 + 1}, Fixed(100), []string{"prefix.groups: 1048577 groups"}},
-		{Prefix{Tokens: -4}, Fixed(100), []string{"prefix.tokens: a prefix has at least one"}},
-	} {
-		var got told
-		Workload{Input: tt.input, Output: Fixed(1), Prefix: &tt.p}.Check(got.bad)
-		got.want(t, tt.want...)
-	}
-}
-
-// The state on a row with a mix goes for every class that states none.
-func TestStateOfAMix(t *testing.T) {
-	w := Workload{Rate: 1, Prefix: &Prefix{State: Warm}, Mix: []Class{
-		{Name: "a", Weight: 1, Input: Fixed(64), Output: Fixed(1), Prefix: &Prefix{Tokens: 32, Groups: 2}},
-		{Name: "b", Weight: 1, Input: Fixed(64), Output: Fixed(1), Prefix: &Prefix{Tokens: 48, State: Cold}},
-		{Name: "c", Weight: 1, Input: Fixed(64), Output: Fixed(1)},
-	}}
-	var got told
-	if w.Check(got.bad); len(got) > 0 {
-		t.Fatal(got)
-	}
-	if n := len(NewPlan(w, 1, "").Priming()); n != 2 || w.WarmTokens("a") != 32 || w.WarmTokens("b") != 0 || w.WarmTokens("c") != 0 {
-		t.Errorf("%d priming requests", n)
-	}
-	if !reflect.DeepEqual(*w.Mix[0].Prefix, Prefix{Tokens: 32, Groups: 2}) {
-		t.Error("the row's own class was changed")
-	}
-	w.Prefix.Tokens = 16
-	w.Check(got.bad)
-	got.want(t, "prefix: a row with a mix has its prefixes in the classes")
 }
