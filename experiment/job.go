@@ -19,9 +19,9 @@ func record(j *load.Job) *Record {
 		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
 		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
 	}
-	if j.Request.Turns > 0 {
-		rec.Session, rec.Turn = new(j.Request.Session), new(j.Request.Turn)
-		if r.Outcome.Failed() && r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
+	if q := &j.Request; q.Turns > 0 || q.Session > 0 { // a conversation, or what a trace says of one
+		rec.Session, rec.Turn = new(q.Session), new(q.Turn)
+		if q.Turns > 0 && r.Outcome.Failed() && r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
 			rec.TurnsLost = j.Request.Turns - j.Request.Turn - 1
 		}
 	}

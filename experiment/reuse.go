@@ -47,8 +47,12 @@ func (e *evidence) reuse() *Reuse {
 	return &out
 }
 
-// Reuses says whether a request of the point has a prefix, even a cold one, or is part of a conversation.
+// Reuses says whether a request of the point has a prefix, even a cold one, or is part of a conversation, or of a trace
+// that says what its prompts have in common.
 func (s *Spec) Reuses() bool {
+	if s.Trace != nil {
+		return s.Trace.Head.Blocks
+	}
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Prefix != nil || c.Session != nil })
 }
 

@@ -59,6 +59,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	}
 	row.Sampling, row.ClassSampling = sampling(voices)
 	plan := workload.NewPlan(t.Spec.Workload, t.Spec.planSeed(), t.Salt)
+	defer plan.Close()
 	e := &evidence{Row: row, vocab: widest(voices), selftest: s.Selftest}
 	if e.primed, err = prime(ctx, voices, t, plan); err != nil {
 		return nil, err
@@ -76,6 +77,9 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		Each:   m.each,
 	})
 	samples := stop()
+	if err == nil {
+		err = plan.Err()
+	}
 	if err != nil {
 		return nil, err
 	}

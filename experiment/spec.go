@@ -121,5 +121,9 @@ func (s *Spec) Expected() (d time.Duration, known bool) {
 	if s.Converses() {
 		rate = 0 // when turns arrive, the answers decide
 	}
-	return s.load().Expected(rate)
+	d, known = s.load().Expected(rate)
+	if _, span, ends := s.AtMost(); ends {
+		d = min(d, span)
+	}
+	return d, known
 }

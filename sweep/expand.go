@@ -40,7 +40,7 @@ var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "kind", "
 var laterKeys = map[string]string{
 	"until": "write requests or duration", "workload": "remove it: rows are synthetic",
 	"isolate": "run each class as a row of its own",
-	"trace":   "remove it: traces come later", "tile": "remove it: tiling comes later",
+	"tile":    "remove it: tiling comes later",
 }
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
@@ -211,8 +211,14 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 		readable = false
 		found(path, text, hint)
 	})
+	if readable && spec.Trace != nil {
+		spec.Trace.Look(func(key, problem, hint string) {
+			readable = false
+			found(key, problem, hint)
+		})
+	}
 	if spec.Rate == 0 {
-		spec.Rate = spec.Arrival.Rate() // of a process that states rates of its own
+		spec.Rate = spec.OwnRate()
 	}
 	if readable { // what could not be read can't be judged either
 		spec.Check(found)

@@ -111,6 +111,9 @@ func (e estimate) String() string {
 func shapes(s *experiment.Spec) (input, output string) {
 	classes := s.Classes()
 	if len(s.Mix) == 0 {
+		if t := s.Trace; t != nil {
+			return fmt.Sprintf("%s p50 %.0f", t, t.Head.InputP50), fmt.Sprintf("trace p50 %.0f", t.Head.OutputP50)
+		}
 		return classes[0].Input.String(), classes[0].Output.String()
 	}
 	var in, out []string
@@ -154,6 +157,9 @@ func rateText(s *experiment.Spec) string {
 // plannedRequests of the window; 0 = it depends on how fast the server answers.
 func plannedRequests(s *experiment.Spec) int {
 	byTime := int(math.Round(s.InWindow()))
+	if most, _, ends := s.AtMost(); ends && (byTime == 0 || most < byTime) {
+		byTime = most
+	}
 	switch {
 	case s.Requests == 0:
 		return byTime

@@ -34,7 +34,7 @@ type Job struct {
 type Config struct {
 	Load
 	Rate workload.Rate  // of arrivals: requests, or conversations; 0 = closed loop
-	Plan *workload.Plan // endless; used from one goroutine
+	Plan *workload.Plan // used from one goroutine; its end, if it has one, ends the window
 	// Encode makes the request's body. It is called from one goroutine, ahead of the request's time.
 	Encode func(*workload.Request) []byte
 	// Send makes the request, as far as that goes without waiting, and returns what does the rest and fills job.Result, its
@@ -150,12 +150,13 @@ func (d *driver) measured() Measured {
 	return m
 }
 
-// encode keeps the bodies ahead of the dispatcher, and closes full when it has got ahead once.
+// encode keeps the bodies ahead of the dispatcher, and closes full when it has got ahead once; and
+// bodies, when the plan is at its end.
 func (d *driver) encode(ctx context.Context, full chan struct{}) {
 	var once sync.Once
 	isFull := func() { once.Do(func() { close(full) }) }
 	defer isFull()
-	for n := 1; ; n++ {
+	for n := 1; d.Plan.More(); n++ {
 		r := d.Plan.Next()
 		select {
 		case d.bodies <- prepared{r, d.Encode(&r)}:
@@ -166,12 +167,17 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 			isFull()
 		}
 	}
+	close(d.bodies)
 }
 
+// next is the plan's next request; false when the row is over, or the plan.
 func (d *driver) next(ctx context.Context) (prepared, bool) {
 	select {
-	case p := <-d.bodies:
-		return p, true
+	case p, ok := <-d.bodies:
+		if !ok {
+			d.exhausted()
+		}
+		return p, ok
 	case <-ctx.Done():
 		return prepared{}, false
 	}

@@ -45,6 +45,24 @@ func (d *driver) latch() {
 	}
 }
 
+// exhausted ends the window with the last request that the plan has.
+func (d *driver) exhausted() {
+	d.mu.Lock()
+	closes := !d.window.closed
+	if closes {
+		d.window.close(d.window.last)
+		if d.scheduled() {
+			d.window.arm(d.window.last)
+		} else {
+			d.window.completed(time.Since(d.epoch))
+		}
+	}
+	d.mu.Unlock()
+	if closes {
+		d.closed()
+	}
+}
+
 // cutOff ends a row that has taken as long as it may.
 func (d *driver) cutOff() {
 	d.mu.Lock()

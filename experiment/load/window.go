@@ -102,7 +102,7 @@ func (w *window) bounds(lastEnd time.Duration) (start, end time.Duration) {
 		return time.Duration(w.MaxDuration), time.Duration(w.MaxDuration)
 	case w.closed && w.end > w.start:
 		return w.start, w.end
-	case w.complete():
+	case w.complete() || w.closed:
 		return w.start, min(lastEnd, w.latest())
 	}
 	return w.start, w.latest()
@@ -116,13 +116,18 @@ func (c *Config) scheduledEnd() time.Duration {
 	}
 	w := window{Load: c.Load, rate: c.Rate}
 	w.open()
+	ends := true
 	for at := range c.Plan.Arrivals {
 		if phase := w.place(at); phase == Cooldown || phase == Window && w.Requests == 0 {
+			ends = false
 			break
 		}
 	}
-	if w.closed {
+	switch {
+	case w.closed:
 		return w.end
+	case ends: // with the plan
+		return w.last
 	}
 	return w.latest()
 }

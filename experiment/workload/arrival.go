@@ -12,7 +12,7 @@ import (
 // it. The schedule is absolute: it is what the process gave, never stretched to fit a number of
 // requests, unless Rescaled says so.
 type Arrival struct {
-	Process string `json:"process"`        // poisson (also when empty), constant, gamma, ramp, step, sinusoid, bursts
+	Process string `json:"process"`        // poisson (also when empty), constant, gamma, ramp, step, sinusoid, bursts, trace
 	Gaps    string `json:"gaps,omitempty"` // of the last four: poisson, constant or gamma; empty = poisson, of bursts constant
 
 	From  float64 `json:"from,omitempty"`   // ramp: requests per second at the row's start …
@@ -66,7 +66,7 @@ var arrivalForms = map[string]string{
 	"bursts":   `arrival = { process = "bursts", size = 20 }`,
 }
 
-const processes = "use poisson, constant, gamma, ramp, step, sinusoid or bursts"
+const processes = "use poisson, constant, gamma, ramp, step, sinusoid, bursts or trace"
 
 // maxSteps bounds a list of steps: every arrival looks through it.
 const maxSteps = 1000
@@ -227,8 +227,8 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	a := &w.Arrival
 	own, known := a.Rate(), arrivalKeys[a.Process].String() != ""
 	switch {
-	case a.Process == "trace":
-		bad("arrival", `arrival "trace" is not in this version`, processes)
+	case a.Process == traced:
+		w.checkTraced(bad)
 	case a.Process != "" && !known:
 		bad("arrival", fmt.Sprintf("unknown arrival %q", a.Process), processes)
 	case arrivalForms[a.Process] != "" && a.bare():

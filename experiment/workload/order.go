@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// All gives every request from the next one on, later turns too, without end, in the order in which
+// All gives every request from the next one on, later turns too, to the end if there is one, in the order in which
 // they would be sent if each took as long as stated: an open loop by its arrivals, a closed one (and
 // all at once) from that many slots, each of which keeps its conversation. The plan stays where it is.
 func (p *Plan) All(slots int, takes time.Duration) iter.Seq[Request] {
+	if p.replay != nil {
+		return p.allReplayed
+	}
 	return func(yield func(Request) bool) {
 		walk := *p
 		var due coming

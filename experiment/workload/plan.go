@@ -50,6 +50,7 @@ type Plan struct {
 	next    moment
 	stretch float64 // of a rescaled schedule; else 1
 	index   int     // of the next request: the turns of all conversations before it are counted
+	replay  *replay // nil = the plan has no trace
 }
 
 // NewPlan makes the plan of a workload that has passed its Check. The salt makes the prompts of a
@@ -59,6 +60,9 @@ func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	for _, c := range p.classes {
 		p.total += c.Weight
 		p.popular = append(p.popular, c.Prefix.popularity())
+	}
+	if w.Trace != nil {
+		p.replay = &replay{}
 	}
 	p.begin()
 	return p
@@ -75,6 +79,7 @@ const (
 	streamTurns
 	streamUser
 	streamThink
+	streamJitter
 )
 
 // rand is the stream of one dimension at one index.
@@ -85,6 +90,9 @@ func (p *Plan) rand(stream, index uint64) *rand.Rand {
 // Next gives the requests in their order; of a conversation it gives the first turn, and Following
 // the others. It is not safe for use by several goroutines.
 func (p *Plan) Next() Request {
+	if p.replay != nil {
+		return p.replayed()
+	}
 	r := p.request(p.next.arrival)
 	r.At, r.Index = p.next.at, p.index
 	p.next = p.after(p.next)
@@ -140,6 +148,7 @@ const (
 	blockPrime
 	blockAnswer
 	blockUser
+	blockTrace
 )
 
 // blocks is the prompt of a request: the prefix of its group (or of its own), then fresh blocks.

@@ -134,8 +134,12 @@ func (p *Plan) Priming() []Request {
 	return out
 }
 
-// HasPrefix says whether the row, or any class of it, has a prefix of that state.
+// HasPrefix says whether the row, or any class of it, has a prefix of that state. Prompts of a trace
+// share what they share.
 func (w Workload) HasPrefix(state string) bool {
+	if w.Trace != nil {
+		return state == Shared
+	}
 	for _, c := range w.Classes() {
 		if c.Prefix != nil && c.Prefix.state() == state {
 			return true

@@ -36,8 +36,13 @@ func (p *Plan) begin() {
 	p.next.at = p.time(p.next.unit)
 }
 
-// Arrivals gives the intended arrivals from the next one on, without end; the plan stays where it is.
+// Arrivals gives the intended arrivals from the next one on, without end but for a trace's; the plan
+// stays where it is.
 func (p *Plan) Arrivals(yield func(time.Duration) bool) {
+	if p.w.Arrival.Process == traced {
+		p.traceArrivals(yield)
+		return
+	}
 	for m := p.next; yield(m.at); {
 		m = p.after(m)
 	}

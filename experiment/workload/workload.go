@@ -14,6 +14,7 @@ type Workload struct {
 	Mix    []Class `toml:"mix" json:"mix,omitempty"`
 
 	Session *Session `toml:"session" json:"session,omitempty"` // nil = each arrival is one request
+	Trace   *Trace   `toml:"trace" json:"trace,omitempty"`     // instead of all of these
 
 	Rate       Rate    `toml:"rate" json:"rate,omitzero"`              // requests per second of the open loop (conversations, where arrivals are such), on average; 0 = closed loop
 	Arrival    Arrival `toml:"arrival" json:"arrival,omitzero"`        // of the open loop; zero = Poisson
@@ -24,6 +25,10 @@ type Workload struct {
 // Check reports what is wrong or impossible.
 func (w Workload) Check(bad func(key, problem, hint string)) {
 	w.checkArrival(bad)
+	if w.Trace != nil {
+		w.checkTrace(bad)
+		return
+	}
 	if len(w.Mix) > 0 {
 		w.checkMix(bad)
 		return
@@ -35,6 +40,9 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 // Longest is the most tokens, prompt and output together, that a request may have. A drawn length
 // without a max has none: it counts as its 95th percentile, or its mean and two deviations.
 func (w Workload) Longest() int {
+	if t := w.Trace; t != nil { // as far as it was looked at
+		return int(t.Head.InputMax + t.Head.OutputMax)
+	}
 	longest := 0
 	for _, c := range w.Classes() {
 		longest = max(longest, c.longest())

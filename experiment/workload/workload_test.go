@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		{"prefix", prefixed(Warm), nil},
 		{"gamma", with(func(w *Workload) { w.Rate, w.Arrival.Process, w.Burstiness = 1, "gamma", 0.5 }), nil},
 		{"nothing", Workload{}, []string{"input: no input", "output: no output"}},
-		{"later arrivals", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "trace" }), []string{`arrival: arrival "trace" is not in this version`}},
+		{"trace of nothing", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "trace" }), []string{`arrival: arrival "trace" without a trace`}},
 		{"unknown arrivals", with(func(w *Workload) { w.Rate, w.Arrival.Process = 1, "pareto" }), []string{`arrival: unknown arrival "pareto"`}},
 		{"arrivals of a closed loop", with(func(w *Workload) { w.Arrival.Process = "poisson" }), []string{"arrival: an arrival process without a rate"}},
 		{"burstiness of Poisson", with(func(w *Workload) { w.Rate, w.Burstiness = 1, 0.5 }), []string{"burstiness: burstiness is a parameter of gamma"}},

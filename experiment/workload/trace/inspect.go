@@ -43,7 +43,12 @@ type Note struct {
 
 // Inspect reads a trace to its end. Memory goes with the number of different lengths, blocks, sessions and classes, not with the number of
 // requests. The hits are given for caches of these sizes, in blocks; none = round ones.
-func Inspect(r *Reader, sizes []int) (*Report, error) {
+func Inspect(r *Reader, sizes []int) (*Report, error) { return inspect(r, math.MaxInt, sizes) }
+
+// InspectFirst reads the first n requests of a trace, or all where it has fewer.
+func InspectFirst(r *Reader, n int) (*Report, error) { return inspect(r, n, nil) }
+
+func inspect(r *Reader, most int, sizes []int) (*Report, error) {
 	var (
 		out      = &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}}
 		arrive   = newArrivals()
@@ -52,7 +57,7 @@ func Inspect(r *Reader, sizes []int) (*Report, error) {
 		sessions = map[int]int{}
 		reuse    = newReuse()
 	)
-	for {
+	for out.Requests < most {
 		e, err := r.Next()
 		if err == io.EOF {
 			break

@@ -1,0 +1,103 @@
+package load
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"bench/experiment/workload"
+	"bench/experiment/workload/trace"
+)
+
+// ending is a plan of n requests, one every 100 ms.
+func ending(t *testing.T, n int, rate workload.Rate) workload.Workload {
+	t.Helper()
+	text := ""
+	for i := range n {
+		text += fmt.Sprintf(`{"timestamp":%d,"input_length":16,"output_length":1}`+"\n", 100*i)
+	}
+	file := filepath.Join(t.TempDir(), "trace.jsonl")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := workload.Workload{Rate: rate, Trace: &workload.Trace{Options: trace.Options{File: file}}}
+	if rate > 0 && !rate.IsInf() {
+		w.Arrival.Process = "trace"
+	}
+	return w
+}
+
+// TestPlanEnds: the last request that a plan has ends the window and the row, whatever they still asked for; nothing
+// is cut, and nothing is left out.
+func TestPlanEnds(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		load       Load
+		rate       workload.Rate
+		n          int
+		start, end time.Duration
+		warm       int // requests of the warm-up
+		elapsed    time.Duration
+	}{
+		{"by time", Load{Duration: Span(time.Hour)}, 10, 300, 0, 29900 * milli, 0, 31900 * milli},
+		{"by number", Load{Requests: 1000}, 10, 300, 0, 29900 * milli, 0, 31900 * milli},
+		{"with a warm-up", Load{Warmup: Extent{Time: Span(10 * sec)}, Duration: Span(time.Hour)}, 10, 300, 10 * sec, 29900 * milli, 100, 31900 * milli},
+		{"under a cap", Load{Concurrency: 100, Requests: 1000}, 10, 30, 0, 2900 * milli, 0, 4900 * milli},
+		{"a cap that is too low", Load{Concurrency: 5, Requests: 1000}, 10, 30, 0, 2900 * milli, 0, 12400 * milli},
+		{"fewer than are encoded ahead", Load{Duration: Span(time.Hour)}, 10, 3, 0, 200 * milli, 0, 2200 * milli},
+		{"one", Load{Duration: Span(time.Hour)}, 10, 1, 0, 2 * sec, 0, 2 * sec},
+		{"the row first", Load{Duration: Span(10 * sec)}, 10, 300, 0, 10 * sec, 0, 11900 * milli},
+		{"closed loop", Load{Concurrency: 5, Duration: Span(time.Hour)}, 0, 30, 0, 10 * sec, 0, 12 * sec},
+		{"all at once", Load{Requests: 1000}, inf.Rate, 300, 0, 2 * sec, 0, 2 * sec},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			scene(t, c.load, ending(t, c.n, c.rate), always(2*sec), func(t *testing.T, r *rig, m Measured) {
+				if m.Start != c.start || m.End != c.end || r.elapsed != c.elapsed {
+					t.Errorf("window %v to %v in %v, want %v to %v in %v", m.Start, m.End, r.elapsed, c.start, c.end, c.elapsed)
+				}
+				window := c.n - c.warm
+				if c.name == "the row first" {
+					window = 100
+				}
+				if got := r.in(Window); len(got) != window || len(r.in(Warmup)) != c.warm {
+					t.Errorf("%d requests in the window, %d in the warm-up", len(got), len(r.in(Warmup)))
+				}
+				if n := r.outcomes(Window)["ok"]; n != window {
+					t.Errorf("outcomes %v", r.outcomes(Window))
+				}
+			})
+		})
+	}
+}
+
+// TestPlanEndsInWarmup: there is no window, and the row is over.
+func TestPlanEndsInWarmup(t *testing.T) {
+	scene(t, Load{Warmup: Extent{Time: Span(time.Minute)}, Duration: Span(time.Hour)}, ending(t, 10, 10), always(sec), func(t *testing.T, r *rig, m Measured) {
+		if len(r.in(Window)) != 0 || m.End > m.Start {
+			t.Errorf("window %v to %v with %d requests", m.Start, m.End, len(r.in(Window)))
+		}
+	})
+}
+
+// TestPlanEndsStalled: a server that answers nothing any more holds the row for the grace period alone.
+func TestPlanEndsStalled(t *testing.T) {
+	for name, c := range map[string]struct {
+		load Load
+		rate workload.Rate
+		want time.Duration
+	}{
+		"open":   {Load{Duration: Span(time.Hour), Grace: Span(7 * sec)}, 10, 9900 * milli},
+		"closed": {Load{Concurrency: 50, Requests: 1000, Grace: Span(7 * sec)}, 0, 7 * sec},
+		"inf":    {Load{Requests: 1000, Grace: Span(7 * sec)}, inf.Rate, 7 * sec},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene(t, c.load, ending(t, 30, c.rate), always(never), func(t *testing.T, r *rig, m Measured) {
+				if r.elapsed != c.want || r.outcomes(Window)["unfinished"] != 30 {
+					t.Errorf("took %v, want %v: %v", r.elapsed, c.want, r.outcomes(Window))
+				}
+			})
+		})
+	}
+}
