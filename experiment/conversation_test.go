@@ -102,7 +102,8 @@ func TestConversationsByTokenIDs(t *testing.T) {
 func TestConversationsAgainstAServerThatFailsNowAndThen(t *testing.T) {
 	s := mocked(t, mock.Config{TTFT: time.Millisecond, Faults: []string{"status=500@31"}}, Target{}, openai.Completions)
 	spec := talk(openai.Completions)
-	spec.Requests, spec.Session.Think = 60, workload.Think{}
+	// One user: the 31st request behind a failure is a conversation's third.
+	spec.Concurrency, spec.Requests, spec.Session.Think = 1, 100, workload.Think{}
 	row, records := measure(t, s, spec)
 	holdToRecords(t, row, records, Target{})
 	lost, failed := 0, 0
@@ -124,7 +125,7 @@ func TestConversationsAgainstAServerThatFailsNowAndThen(t *testing.T) {
 		}
 	}
 	q := row.Summary.Requests
-	if lost == 0 || q.TurnsLost != lost || q.Planned != 60 || q.Failed != failed {
+	if lost == 0 || q.TurnsLost != lost || q.Planned != 100 || q.Failed != failed {
 		t.Errorf("%d turns lost, %d failed: %+v", lost, failed, q)
 	}
 }
@@ -193,6 +194,34 @@ func TestClassesOfTheirOwn(t *testing.T) {
 	}
 	if short == 0 {
 		t.Error("no answer of the natural class ended by itself")
+	}
+}
+
+// A tool's definition stands in the prompt: the words of its class are as many fewer.
+func TestToolsAreInThePrompt(t *testing.T) {
+	f := &fake{overhead: 5, tools: 9}
+	s, err := f.reach(t, Target{}, openai.Chat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := point()
+	spec.API, spec.Input, spec.Output, spec.Concurrency = openai.Chat, workload.Length{}, workload.Length{}, 2
+	class := workload.Class{Name: "plain", Weight: 1, Input: workload.Fixed(64), Output: workload.Fixed(4)}
+	tools := class
+	tools.Name, tools.Extra = "tools", map[string]any{"tools": []any{map[string]any{"type": "function"}}}
+	spec.Mix = []workload.Class{class, tools}
+	row, records := measure(t, s, spec)
+	if row.Lengths.PromptOff > 0 || row.Classes["tools"].Requests.Completed == 0 || row.Classes["plain"].Requests.Completed == 0 {
+		t.Errorf("%d prompts of another length of %d; %+v", row.Lengths.PromptOff, len(records), row.Lengths.PromptTokens)
+	}
+}
+
+// An interruption while the server is asked how it holds conversations is one.
+func TestInterruptionBeforeTheConversations(t *testing.T) {
+	s := mocked(t, mock.Config{TTFT: time.Millisecond}, Target{}, openai.Completions)
+	spec := talk(openai.Completions)
+	if row, err := s.Run(dead(), Try{Spec: &spec, Each: func(*Record) error { return nil }}); row != nil || !Interrupted(err) {
+		t.Errorf("%v, %v", row, err)
 	}
 }
 

@@ -26,6 +26,7 @@ type fake struct {
 	silent        bool                      // no usage in streams
 	mute          bool                      // no usage at all
 	overhead      int                       // tokens around a text prompt
+	tools         int                       // and those of tools
 	cost          func(word string) int     // nil: one token a word
 	constant      bool                      // every prompt counts as 7
 	dies          int64                     // after so many posts every connection is dropped; 0: it lives
@@ -132,7 +133,11 @@ func (f *fake) post(w http.ResponseWriter, r *http.Request) {
 		refusal(w, f.ids, fmt.Sprintf("a prompt is a string, not %d numbers", len(ids)))
 		return
 	}
-	f.answer(w, body, chat, f.count(prompt))
+	n := f.count(prompt)
+	if body["tools"] != nil {
+		n += f.tools
+	}
+	f.answer(w, body, chat, n)
 }
 
 // count is the tokens of a prompt by this server's reckoning.

@@ -33,6 +33,19 @@ func (d *dialect) conversation(ctx context.Context) (*manner, error) {
 	return m, nil
 }
 
+// surround corrects the overhead of chat prompts for the fields of a class: tools stand in the prompt, by most templates. A
+// server that refuses them is not asked further, since it will refuse the class's requests too, and say so in the records.
+func (d *dialect) surround(ctx context.Context, m *manner, extra map[string]any) {
+	p := d.asked
+	if d.api != openai.Chat || len(extra) == 0 || p.silent {
+		return
+	}
+	p.ctx, p.extra = ctx, with(p.extra, extra)
+	if _, overhead, err := p.cost(m.first.Words); err == nil {
+		m.first.Overhead = overhead
+	}
+}
+
 // converse finds out how conversations are held. Token ids take a server that gives back those of its answers; else a
 // conversation is text, and one whose words are sized by the server's count.
 func (p *prober) converse() (*manner, error) {

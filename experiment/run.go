@@ -5,6 +5,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		t.Progress = new(Progress)
 	}
 	voices, err := s.voices(ctx, t.Spec)
-	if err != nil {
+	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return nil, err
 	}
 	row := &Row{

@@ -33,6 +33,7 @@ func (s *Server) voices(ctx context.Context, spec *Spec) (map[string]*voice, err
 			}
 			v.manner = *m
 		}
+		v.dialect.surround(ctx, &v.manner, c.Extra)
 		extra := map[string]any{}
 		maps.Copy(extra, v.extra)
 		maps.Copy(extra, s.Target.ExtraBody)
