@@ -15,7 +15,8 @@ import (
 
 func newMock(c *cli) *cobra.Command {
 	var config mock.Config
-	var listen, models string
+	var listen string
+	var tables tableFlags
 	cmd := &cobra.Command{
 		Use:   "mock",
 		Short: "serve the simulated vLLM, to try clients and matrices without a GPU",
@@ -38,14 +39,14 @@ cache, prefix hits, preemption and a queue. A step takes what model and hardware
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if config.Models, _, err = (&tableFlags{models: models}).read(c.stderr); err != nil {
+			if config.Models, config.Devices, err = tables.read(c.stderr); err != nil {
 				return err
 			}
 			return c.mock(cmd.Context(), config, listen)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on")
-	cmd.Flags().StringVar(&models, "model-configs", "", "file with models of yours, before the built-in ones")
+	tables.register(cmd.Flags())
 	mockFlags(cmd.Flags(), &config)
 	return cmd
 }
@@ -70,6 +71,9 @@ func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error
 	fmt.Fprintf(c.stdout, "%s\nlistening on http://%s\n", server.Describe(), l.Addr())
 	if err := server.Serve(ctx, l); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serving: %w", err)
+	}
+	if late := server.Lateness(); late.Events > 0 {
+		fmt.Fprintln(c.stdout, late)
 	}
 	return &exitError{codeInterrupted, errors.New("")}
 }

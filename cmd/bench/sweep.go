@@ -83,7 +83,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	simulated := mock.Config{Models: models}
+	simulated := mock.Config{Models: models, Devices: hardware}
 	m, err := sweep.Read(file, sweep.Extension{Table: "mock", Into: &simulated})
 	if err != nil {
 		return inUsage(err)

@@ -53,7 +53,8 @@ type Config struct {
 	AllowFaults bool     `toml:"allow_faults" json:"allow_faults,omitempty"` // obey the X-Mock-Fault header of a request
 	APIKey      string   `toml:"-" json:"-"`                                 // asked of requests under /v1; empty: none
 
-	Models roofline.Models `toml:"-" json:"-"` // where Model is looked up for Hardware
+	Models  roofline.Models   `toml:"-" json:"-"` // where Model is looked up for Hardware
+	Devices roofline.Hardware `toml:"-" json:"-"` // and where that is, with what of its peaks is reached; zero: the built-in table
 }
 
 // fixed tells whether c asks for fixed times.
@@ -70,11 +71,17 @@ func (c Config) setup() (roofline.Setup, error) {
 	if err != nil {
 		return roofline.Setup{}, err
 	}
-	device, err := roofline.FindDevice(c.Hardware)
+	table := c.Devices
+	if len(table.Devices) == 0 {
+		table = roofline.BuiltinHardware()
+	}
+	device, err := table.Find(c.Hardware)
 	if err != nil {
 		return roofline.Setup{}, err
 	}
-	return roofline.Setup{Model: model, Device: device, GPUs: c.GPUs, Precision: c.Precision, KVPrecision: c.KVPrecision}, nil
+	return roofline.Setup{
+		Model: model, Device: device, GPUs: c.GPUs, Precision: c.Precision, KVPrecision: c.KVPrecision, Efficiency: &table.Efficiency,
+	}, nil
 }
 
 // resolved returns c with the defaults in place of zeros.

@@ -75,6 +75,27 @@ func TestOnHardware(t *testing.T) {
 	}
 }
 
+// A table of one's own has its devices and its efficiencies in the steps.
+func TestOwnHardware(t *testing.T) {
+	c := onH100(t, "llama-3.1-8b")
+	step := func() time.Duration {
+		b := newBench(t, c)
+		q := b.add(fresh(1, 100), 2, 0)
+		b.settle()
+		return q.fresh[1] - q.fresh[0]
+	}
+	usual := step()
+	c.Devices = roofline.BuiltinHardware()
+	c.Devices.Efficiency.StepOverheadMs += 10
+	if d := step() - usual; d.Round(time.Microsecond) != 10*time.Millisecond {
+		t.Errorf("10 ms more of overhead made a step longer by %v", d)
+	}
+	c.Devices.Devices = c.Devices.Devices[:1]
+	if _, err := New(c); err == nil {
+		t.Error("a device that is in no table was found")
+	}
+}
+
 func TestCheckHardware(t *testing.T) {
 	good := onH100(t, "llama-3.1-8b")
 	with := func(change func(*Config)) Config {

@@ -52,7 +52,7 @@ func (c Config) source() string {
 
 // debug answers GET /debug: what is simulated, in words and as the configuration with its defaults filled in.
 func (s *Server) debug(w http.ResponseWriter, _ *http.Request) {
-	answer := map[string]any{"simulates": s.Describe(), "config": s.cfg}
+	answer := map[string]any{"simulates": s.Describe(), "config": s.cfg, "lateness": s.Lateness()}
 	if !s.cfg.fixed() {
 		answer["kv_cache_tokens"] = s.cfg.KVBlocks * kv.BlockTokens
 	}

@@ -111,6 +111,9 @@ func TestPause(t *testing.T) {
 				t.Errorf("token %d was due at %d and written at %d, want %d", i, due, r.WrittenNS[i], want)
 			}
 		}
+		if l := s.Lateness(); l.Events != 6 || l.P50 != 970*time.Millisecond || l.Max != 990*time.Millisecond || !strings.Contains(l.String(), "990ms at most, of the last 6") {
+			t.Errorf("%+v", l)
+		}
 	})
 }
 

@@ -1,0 +1,39 @@
+package mock
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Lateness is the server's own error: how long after its time an event was written, over the last ones that are remembered.
+type Lateness struct {
+	Events int           `json:"events"`
+	P50    time.Duration `json:"p50_ns"`
+	P99    time.Duration `json:"p99_ns"`
+	Max    time.Duration `json:"max_ns"`
+}
+
+// lastEvents is how many are looked at, of whole requests.
+const lastEvents = 200_000
+
+func (l Lateness) String() string {
+	return fmt.Sprintf("events were written late by %v (p50), %v (p99), %v at most, of the last %d", l.P50, l.P99, l.Max, l.Events)
+}
+
+// Lateness is measured from due to written, of requests that have ended. What a fault has held back is in it.
+func (s *Server) Lateness() Lateness {
+	var late []time.Duration
+	all := s.truth.after(0)
+	for i := len(all) - 1; i >= 0 && len(late) < lastEvents; i-- {
+		for k, due := range all[i].DueNS {
+			late = append(late, time.Duration(all[i].WrittenNS[k]-due))
+		}
+	}
+	if len(late) == 0 {
+		return Lateness{}
+	}
+	slices.Sort(late)
+	n := len(late)
+	return Lateness{Events: n, P50: late[n/2].Round(time.Microsecond), P99: late[n*99/100].Round(time.Microsecond), Max: late[n-1].Round(time.Microsecond)}
+}
