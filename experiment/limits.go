@@ -23,7 +23,7 @@ const spareFiles = 64
 func (s *Server) Affords(spec *Spec, l telemetry.Limits) error {
 	n := spec.atOnce()
 	files := l.Open + spareFiles + n + spec.connections() // those opened ahead, while the last row's are idle still
-	if s.Info.Endpoint == "mock" {
+	if s.inProcess() {
 		files += n // the other ends are in this process too
 	}
 	switch {

@@ -27,7 +27,7 @@ func (s *Server) Observe(ctx context.Context, c Telemetry) {
 
 // around notes what is known only before and after the load.
 func (e *evidence) around(s *Server) (after func()) {
-	e.Host.Server = s.Info.Vantage.Place == "same host" && !s.Info.Simulated
+	e.Host.Server = s.Info.Vantage.Place == "same host" && !s.inProcess()
 	e.Host.Before = telemetry.HostLoad()
 	lines := 0
 	if s.LogLines != nil {

@@ -304,3 +304,6 @@ func (s *Server) Simulated(what string) {
 	s.Info.Identity = s.identity()
 	s.Info.Endpoint = "mock" // its port is another one each time
 }
+
+// inProcess tells whether the server is the mock of this process; one at an address of its own is simulated, too.
+func (s *Server) inProcess() bool { return s.Info.Endpoint == "mock" }
