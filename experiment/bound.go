@@ -14,16 +14,19 @@ type RowBound struct {
 	Hardware  string         `json:"hardware"`
 	GPUs      int            `json:"gpus"`
 	Precision string         `json:"precision"`
-	Batch     float64        `json:"batch"`          // mean number of requests between first and last token, over the time of the window with any; those queued are not in it
-	Context   float64        `json:"context_tokens"` // of these: mean of their prompt tokens and half of their output tokens, by the time that they took
+	Batch     float64        `json:"batch"`          // mean number of requests between first and last token, as a token of the window meets them; those queued are not in it
+	Context   float64        `json:"context_tokens"` // mean tokens of prompt and answer so far, of the tokens of the window
 	Input     float64        `json:"input_tokens"`   // mean prompt tokens
 	Cached    float64        `json:"cached_tokens"`  // mean cached prompt tokens, 0 where not told
 	TPOT      roofline.Bound `json:"tpot"`
 	TTFT      roofline.Bound `json:"ttft"`
+	// Loaded is tpot where the prompts of other requests are computed in between, as in a steady load of the lengths that
+	// were observed. A server that computes prompts on other devices can be faster.
+	Loaded *roofline.Bound `json:"tpot_beside_prompts,omitempty"`
 
 	TPOTRatio *float64 `json:"tpot_measured_over_floor"` // p50 / floor; null: no tpot
 	TTFTRatio *float64 `json:"ttft_measured_over_floor"`
-	// TPOTPlace is where the measured p50 lies; absent: there is none.
+	// TPOTPlace is where the measured p50 lies; absent: there is none. It is slow only above the band of tpot_beside_prompts.
 	TPOTPlace roofline.Place `json:"tpot_place,omitempty"`
 	TTFTPlace roofline.Place `json:"ttft_place,omitempty"`
 
@@ -81,8 +84,13 @@ func (b Bounds) of(s *Summary, seen decoding, t Target) (*RowBound, string) {
 	}
 	r.TPOT = b.setup.Decode(r.Batch, r.Context)
 	r.TTFT = b.setup.Prefill(r.Input, r.Cached)
+	loaded := b.setup.Loaded(r.Batch, r.Context, r.Input, r.Cached, float64(s.Tokens.Output)/n)
+	r.Loaded = &loaded
 	if s.TPOT != nil {
 		r.TPOTRatio, r.TPOTPlace = beside(r.TPOT, s.TPOT.P50)
+		if r.TPOTPlace == roofline.Slow && s.TPOT.P50 <= loaded.HighMs {
+			r.TPOTPlace = roofline.Inside
+		}
 		r.MBU = new(b.setup.MBU(r.Batch, r.Context, s.TPOT.P50))
 	}
 	if s.TTFT != nil {
@@ -119,37 +127,69 @@ func (b Bounds) Missing() string {
 // decoding is what the server's batch was, as far as the client can see it: the requests between
 // their first and their last token.
 type decoding struct {
-	batch   float64 // mean over the time with at least one; 0 = there was none, as without streaming
-	context float64 // mean tokens of theirs
+	batch   float64 // mean that a token meets, itself among them; 0 = there was none, as without streaming
+	context float64 // mean prompt and answer so far
 }
 
+// observe counts by token, not by time: a step that computes a long prompt takes as long as ten that
+// only decode, and fewer requests are decoding in it; that is not the batch of a step.
 func observe(records []*Record, w Window) decoding {
-	type span struct{ from, to int64 }
-	var spans []span
-	var sum, context float64
+	busy := changes(records)
+	var tokens, batch, context float64
 	for _, r := range records {
-		if !r.First.ok || !r.Last.ok {
+		if !r.decoded() {
 			continue
 		}
-		s := span{max(r.First.us, w.StartUs), min(r.Last.us, w.EndUs)}
-		if s.to <= s.from {
-			continue
+		i, _ := slices.BinarySearchFunc(busy, r.First.us, func(c change, us int64) int { return cmp.Compare(c.us, us) })
+		at, each, n := r.First, float64(r.OutputTokens)/float64(r.Gaps.Len()+1), 1.0
+		for us := range r.Gaps.All() {
+			at.us += us
+			n++
+			for i+1 < len(busy) && busy[i+1].us < at.us {
+				i++
+			}
+			if w.has(at) {
+				tokens++
+				batch += float64(busy[i].n)
+				context += float64(r.prompt()) + n*each
+			}
 		}
-		spans = append(spans, s)
-		took := float64(s.to - s.from)
-		sum += took
-		context += took * (float64(r.prompt()) + float64(r.OutputTokens)/2)
 	}
-	if len(spans) == 0 {
+	if tokens == 0 {
 		return decoding{}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	var busy, until int64
-	for _, s := range spans {
-		busy += max(0, s.to-max(s.from, until))
-		until = max(until, s.to)
+	return decoding{batch: batch / tokens, context: context / tokens}
+}
+
+// decoded says that tokens came one after the other.
+func (r *Record) decoded() bool { return r.First.ok && r.Last.ok && r.Last.us > r.First.us }
+
+// change is how many requests decode from a moment on.
+type change struct {
+	us int64
+	n  int
+}
+
+// changes are in the order of time, one for each moment.
+func changes(records []*Record) []change {
+	var all []change
+	for _, r := range records {
+		if r.decoded() {
+			all = append(all, change{r.First.us, 1}, change{r.Last.us, -1})
+		}
 	}
-	return decoding{batch: sum / float64(busy), context: context / sum}
+	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.us, b.us) })
+	out := all[:0]
+	n := 0
+	for _, c := range all {
+		n += c.n
+		if len(out) > 0 && out[len(out)-1].us == c.us {
+			out[len(out)-1].n = n
+		} else {
+			out = append(out, change{c.us, n})
+		}
+	}
+	return out
 }
 
 // Little is Little's law on the row itself: as many requests are in the server as arrive in the time

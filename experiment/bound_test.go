@@ -42,6 +42,8 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 		TPOT: setup.Decode(7.5, 120), TTFT: setup.Prefill(100, 4)}
 	want.TPOTRatio, want.TTFTRatio = new(3/want.TPOT.FloorMs), new(50/want.TTFT.FloorMs)
 	want.TPOTPlace, want.TTFTPlace = roofline.Inside, roofline.Slow
+	loaded := setup.Loaded(7.5, 120, 100, 4, 40)
+	want.Loaded = &loaded
 	want.MBU = new(setup.MBU(7.5, 120, 3))
 	mfu, _ := setup.MFU(1000*(1-4./100), 400) // cached prompt tokens are not computed
 	want.MFU = &mfu
@@ -59,18 +61,22 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 	}
 }
 
-// Two requests decode for 4 s of a window of 10 s, the first for 3 s of it beside the second.
-func TestObserveCountsWhoDecodes(t *testing.T) {
-	w := Window{StartUs: 0, EndUs: 10e6}
+// Two requests decode beside each other from 2 s on, the first until 5 s, the second until 6 s, with
+// a token each second; a third one decodes alone, half of it behind the window.
+func TestObserveCountsWhatATokenMeets(t *testing.T) {
+	const s = 1_000_000
+	w := Window{StartUs: 0, EndUs: 10 * s}
 	records := []*Record{
-		{First: At(2e6), Last: At(5e6), PromptAsked: 100, OutputTokens: 20},
-		{First: At(2e6), Last: At(6e6), PromptAsked: 300, OutputTokens: 40},
-		{First: At(8e6), Last: At(12e6), PromptAsked: 10, OutputTokens: 20}, // 2 s of it inside
-		{First: At(11e6), Last: At(12e6), PromptAsked: 9999, OutputTokens: 1},
-		{Last: At(5e6), PromptAsked: 9999}, // not streamed
+		{First: At(2 * s), Last: At(5 * s), Gaps: Pack(s, s, s), PromptAsked: 100, OutputTokens: 4},
+		{First: At(2 * s), Last: At(6 * s), Gaps: Pack(s, s, s, s), PromptAsked: 300, OutputTokens: 5},
+		{First: At(8 * s), Last: At(12 * s), Gaps: Pack(s, s, s, s), PromptAsked: 10, OutputTokens: 5},
+		{First: At(11 * s), Last: At(12 * s), Gaps: Pack(s), PromptAsked: 9999, OutputTokens: 2},
+		{Last: At(5 * s), PromptAsked: 9999},                                                      // not streamed
+		{First: At(4 * s), Last: At(4 * s), Gaps: Pack(0, 0), PromptAsked: 9999, OutputTokens: 3}, // all at once
 	}
 	got := observe(records, w)
-	want := decoding{batch: 9. / 6, context: (3*110 + 4*320 + 2*20) / 9.}
+	// The tokens at 3, 4, 5 s meet two, twice; that at 6 s and that at 9 s one.
+	want := decoding{batch: (6*2 + 1 + 1) / 8., context: (102 + 103 + 104 + 302 + 303 + 304 + 305 + 12) / 8.}
 	if math.Abs(got.batch-want.batch) > 1e-9 || math.Abs(got.context-want.context) > 1e-9 {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

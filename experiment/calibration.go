@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"slices"
 
 	"bench/experiment/roofline"
 )
@@ -21,7 +22,7 @@ func CalibrationOf(rows []Row) Calibration {
 	for i := range rows {
 		r := &rows[i]
 		b := r.Bound
-		if b == nil || !r.Validity.Valid() || (c.Of != nil && !sameSetup(b, c.Of)) {
+		if b == nil || !timed(r) || (c.Of != nil && !sameSetup(b, c.Of)) {
 			c.LeftOut = append(c.LeftOut, r.ID)
 			continue
 		}
@@ -36,6 +37,18 @@ func CalibrationOf(rows []Row) Calibration {
 		}
 	}
 	return c
+}
+
+// timed says that the row's times can be believed: no check failed but those of what was asked, or of how many
+// requests there were, of which a p50 needs few.
+func timed(r *Row) bool {
+	const fewest = 6 // stats gives a p50 no interval below
+	for _, code := range r.Validity.Failed {
+		if !slices.Contains([]string{"few_samples", "rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}, code) {
+			return false
+		}
+	}
+	return r.Summary.Requests.Completed >= fewest
 }
 
 // stepMs is how long a decode step took at the median.

@@ -30,6 +30,22 @@ func (s *Setup) prefill(input, cached float64) pass {
 	return s.step(input-cached, cached, 0, 0)
 }
 
+// loaded is a decode step in which the prompts of those are computed, too, that
+// take the place of the sequences that end in it: input over output tokens of
+// prompt for each of output, as in a steady load.
+func (s *Setup) loaded(batch, context, input, cached, output float64) pass {
+	batch, output = atLeast(1, batch), atLeast(1, output)
+	input = atLeast(0, input)
+	cached = min(atLeast(0, cached), input)
+	ended := batch / output
+	p, decode := s.read(batch+ended*(input-cached)), s.decode(batch, context)
+	p.kv, p.leastKV, p.scan = decode.kv, decode.leastKV, decode.scan
+	p.flops += 2 * (batch + ended) * float64(s.Model.headParams())
+	p.attention = ended * s.Model.attentionFlops(input, cached)
+	p.sequences, p.context = batch, decode.context
+	return p
+}
+
 // step computes new tokens of a prompt behind those in the cache, causally and
 // with the output layer for the last one only, and decodes batch sequences.
 func (s *Setup) step(fresh, cached, batch, context float64) pass {

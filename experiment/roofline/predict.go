@@ -239,12 +239,7 @@ func (s Setup) Ceiling(w Workload) Ceiling {
 		return c
 	}
 	n := float64(c.Batch)
-	p := s.decode(n+n*(w.Input-w.Cached)/w.Output, w.Input+w.Output/2)
-	d := s.decode(n, w.Input+w.Output/2)
-	p.kv, p.leastKV, p.scan, p.sequences = d.kv, d.leastKV, d.scan, n
-	p.flops -= 2 * n * (w.Input - w.Cached) / w.Output * float64(s.Model.headParams())
-	p.attention = n / w.Output * s.Model.attentionFlops(w.Input, w.Cached)
-	c.Step = s.bound(p)
+	c.Step = s.Loaded(n, w.Input+w.Output/2, w.Input, w.Cached, w.Output)
 	c.OutputPer, c.BestPerS, c.WorstPerS = 1e3*n/c.Step.ExpectedMs, 1e3*n/c.Step.LowMs, 1e3*n/c.Step.HighMs
 	c.PerGPU, c.RequestsS = c.OutputPer/s.gpus(), c.OutputPer/w.Output
 	return c

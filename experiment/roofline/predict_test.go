@@ -143,6 +143,24 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
+// Prompts that are cached whole leave a decode step, but for the output layer's last
+// tokens; more prompt never takes less time.
+func TestLoaded(t *testing.T) {
+	s := simple()
+	within(t, "all cached", s.Loaded(50, 1000, 500, 500, 100).ExpectedMs, s.DecodeMs(50, 1000), 1e-9)
+	gen := setups(t)
+	rapid.Check(t, func(t *rapid.T) {
+		s := gen.Draw(t, "setup")
+		batch, input := rapid.Float64Range(1, 500).Draw(t, "batch"), rapid.Float64Range(1, 30_000).Draw(t, "input")
+		output, cached := rapid.Float64Range(1, 2000).Draw(t, "output"), rapid.Float64Range(0, 1).Draw(t, "cached share")*input
+		b := s.Loaded(batch, input+output/2, input, cached, output)
+		checkArithmetic(t, b, b.ExpectedMs)
+		if plain := s.Decode(batch, input+output/2); b.ExpectedMs < plain.ExpectedMs || b.FloorMs < plain.FloorMs {
+			t.Errorf("with prompts %g ms, without %g", b.ExpectedMs, plain.ExpectedMs)
+		}
+	})
+}
+
 // E[tokens a step] = (1−α^(γ+1)) / (1−α): 2.7731 for 0.7 and 4 (Leviathan et al.,
 // equation 1); the verifying step of a dense model in memory's regime costs as
 // much as a plain one.

@@ -120,6 +120,14 @@ func (s Setup) Prefill(input, cached float64) Bound {
 	return s.bound(s.prefill(input, cached))
 }
 
+// Loaded is the bound on TPOT in a steady load, where the prompts of new requests
+// are computed in the steps that decode: requests of input tokens, cached of
+// them in the KV cache, and of output tokens. It is not a bound where prompts
+// are computed elsewhere (disaggregation).
+func (s Setup) Loaded(batch, context, input, cached, output float64) Bound {
+	return s.bound(s.loaded(batch, context, input, cached, output))
+}
+
 // DecodeMs is Decode's ExpectedMs, without the arithmetic and without
 // allocation.
 func (s Setup) DecodeMs(batch, context float64) float64 {
