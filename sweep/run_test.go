@@ -47,12 +47,17 @@ requests = 10
 // startMock serves a simulated server with exact times until the test or stop ends it.
 func startMock(t *testing.T, config mock.Config) (base string, stop func()) {
 	t.Helper()
+	return startMockAt(t, "127.0.0.1:0", config)
+}
+
+func startMockAt(t *testing.T, address string, config mock.Config) (base string, stop func()) {
+	t.Helper()
 	config.TTFT, config.ITL = 2*time.Millisecond, time.Millisecond
 	server, err := mock.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

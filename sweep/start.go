@@ -12,22 +12,47 @@ import (
 	"bench/experiment/server"
 )
 
-// variants starts or reaches one server after the other, each for the rows that follow each other on it.
+// variants starts or reaches one server after the other, each for the rows that follow each other on it. One that does not
+// start is a result too: its rows have failed, and the others go on.
 func (r *run) variants(ctx context.Context) error {
 	name, err := r.firstVariant()
-	for err == nil {
-		err = r.with(ctx, r.m.variant(name), func(ctx context.Context) error {
+	if err != nil {
+		return err
+	}
+	var without []error
+	for {
+		err := r.with(ctx, r.m.variant(name), func(ctx context.Context) error {
 			if err := r.welcome(); err != nil {
 				return err
 			}
 			return r.rows(ctx)
 		})
+		if failed := new(startError); errors.As(err, &failed) && r.begun {
+			without = append(without, err)
+			err = r.pass(name, failed)
+		}
 		if err != nil || r.next == len(r.todo) {
-			return err
+			return errors.Join(append(without, err)...)
 		}
 		name = r.specs[r.todo[r.next].ID].Variant
 	}
-	return err
+}
+
+// startError is a server that could not be started with its knobs.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// pass goes by the rows of a server that did not start.
+func (r *run) pass(variant string, why *startError) error {
+	for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
+		at := slices.IndexFunc(r.manifest.Plan, func(p experiment.Planned) bool { return p.ID == r.todo[r.next].ID })
+		if p := &r.manifest.Plan[at]; p.State != "done" {
+			p.State, p.Error = "failed", r.hide(why.Error())
+		}
+	}
+	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
 // firstVariant is that of the first row without a result. Which results count is known only once a server has been reached.
@@ -145,7 +170,14 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	if v.Name != "" {
 		name += " (" + v.Name + ")"
 	}
-	return fmt.Errorf("%s: %w\nits log: %s", name, err, log.Name())
+	err = fmt.Errorf("%s: %w\nits log: %s", name, err, log.Name())
+	if used {
+		return fmt.Errorf("%w\nhint: finished rows are kept; go on with --resume %s", err, r.dir.path)
+	}
+	if stale := new(server.StaleError); errors.As(err, &stale) { // the next one would fare no better
+		return err
+	}
+	return &startError{err}
 }
 
 // hide takes the secrets out of a text.

@@ -1,0 +1,156 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment"
+	"bench/experiment/mock"
+)
+
+// knobby has two knobs of two values; its server is not started by these tests.
+const knobby = `name = "k"
+%s
+[target]
+endpoint = "http://127.0.0.1:1"
+[server]
+command = ["x", "{a}", "{b}"]
+[server.knobs]
+%s
+b = [1, 2]
+a = ["x", "y"]
+[[row]]
+name = "r"
+input = 16
+output = 4
+concurrency = [1, 2]
+requests = 5
+repeats = 2
+`
+
+func order(m *Matrix) string {
+	var out []string
+	for i := range m.Points {
+		out = append(out, ID(&m.Points[i]))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestVariantOrder(t *testing.T) {
+	m := mustParse(t, fmt.Sprintf(knobby, "", ""))
+	want := "r,concurrency=1,b=1,a=x-r1 r,concurrency=2,b=1,a=x-r1 r,concurrency=1,b=1,a=x-r2 r,concurrency=2,b=1,a=x-r2 " +
+		"r,concurrency=1,b=2,a=x-r1 r,concurrency=2,b=2,a=x-r1 r,concurrency=1,b=2,a=x-r2 r,concurrency=2,b=2,a=x-r2 " +
+		"r,concurrency=1,b=1,a=y-r1 r,concurrency=2,b=1,a=y-r1 r,concurrency=1,b=1,a=y-r2 r,concurrency=2,b=1,a=y-r2"
+	if diff := cmp.Diff(want, order(m)); diff != "" {
+		t.Error(diff)
+	}
+	if n := m.Starts(); n != 3 {
+		t.Errorf("%d starts", n)
+	}
+	if note := m.attribution(); !strings.HasSuffix(note, ": b=2 a=x and b=1 a=y") {
+		t.Errorf("note %q", note)
+	}
+	blocked := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, "product = true"))
+	if n := blocked.Starts(); len(blocked.Points) != 16 || n < 7 || n > 8 { // once in each round; the last of one may be the first of the next
+		t.Errorf("%d points, %d starts: %s", len(blocked.Points), n, order(blocked))
+	}
+	for i := range blocked.Points {
+		if p := blocked.Points[i]; p.Repeat != 1+i/8 {
+			t.Errorf("point %d is of round %d", i, p.Repeat)
+		}
+	}
+	if again := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, "product = true")); order(again) != order(blocked) {
+		t.Error("the order is another one each time")
+	}
+	if note := mustParse(t, tiny).attribution(); note != "" {
+		t.Errorf("one server: %q", note)
+	}
+}
+
+// endpoints is tiny on several servers.
+func endpoints(bases ...string) string {
+	return strings.Replace(tiny, "[defaults]", fmt.Sprintf("[target]\nendpoints = [\"%s\"]\n[defaults]", strings.Join(bases, `", "`)), 1)
+}
+
+// sweepVariants runs a matrix that reaches its servers itself.
+func sweepVariants(t *testing.T, text string, o Options) (*Result, error) {
+	t.Helper()
+	m := mustParse(t, text)
+	o.Reach = func(ctx context.Context, endpoint string) (*experiment.Server, experiment.Bounds, error) {
+		s, err := experiment.Reach(ctx, m.Target, endpoint, "", experiment.APIs(m.Points, m.Target))
+		return s, experiment.Bounds{}, err
+	}
+	return Run(t.Context(), m, o)
+}
+
+func TestSeveralEndpoints(t *testing.T) {
+	a, _ := startMock(t, mock.Config{Model: "a"})
+	b, _ := startMock(t, mock.Config{Model: "b"})
+	text := endpoints(a, b)
+	var events []string
+	result, err := sweepVariants(t, text, Options{Out: t.TempDir(), Event: log(&events)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := result.Manifest
+	if len(m.Servers) != 2 || m.Servers[0].Identity == m.Servers[1].Identity || m.Servers[1].ReadyS != 0 || m.Servers[1].EndedAt.IsZero() || m.State != "done" {
+		t.Errorf("%+v", m.Servers)
+	}
+	if len(events) != 1+2*4 { // started, and each row's two
+		t.Errorf("%q", events)
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1")
+	row, ok := directory{result.Dir}.row("b,endpoint=" + escape(name) + "-r1")
+	if !ok || row.Server.Start != 2 || row.Spec.Variant != "endpoint="+name || row.Server.Metrics == nil || row.Server.Metrics.Engine != "vllm" {
+		t.Fatalf("%+v", row)
+	}
+	if m := row.Server.Metrics; m.Source != strings.TrimSuffix(b, "/v1")+"/metrics" || m.GenerationTokens == nil {
+		t.Errorf("%+v", m)
+	}
+
+	// Each endpoint has an identity of its own: a resume begins with whichever lacks a row, and takes no offence.
+	again, err := sweepVariants(t, text, Options{Resume: result.Dir})
+	if err != nil || len(again.Manifest.Servers) != 3 {
+		t.Fatalf("%v, %+v", err, again)
+	}
+	d := directory{result.Dir}
+	if err := d.setAside("away", func(id string) bool { return id == row.ID }); err != nil {
+		t.Fatal(err)
+	}
+	events = nil
+	again, err = sweepVariants(t, text, Options{Resume: result.Dir, Event: log(&events)})
+	if err != nil || len(again.Manifest.Servers) != 4 || again.Manifest.Servers[3].Variant != row.Spec.Variant || len(events) != 1+3+2 {
+		t.Errorf("%v, %+v, %q", err, again.Manifest.Servers, events)
+	}
+}
+
+// An endpoint that another server has taken is refused at a resume, and with leave only its own rows are measured again.
+func TestEndpointChanges(t *testing.T) {
+	a, _ := startMock(t, mock.Config{Model: "a"})
+	b, stop := startMock(t, mock.Config{Model: "b"})
+	text := endpoints(a, b)
+	result, err := sweepVariants(t, text, Options{Out: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	startMockAt(t, strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"), mock.Config{Model: "c"})
+	d := directory{result.Dir}
+	name := escape(strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"))
+	missing := func(id string) bool { return id == "a,endpoint="+name+"-r1" }
+	if err := d.setAside("away", missing); err != nil {
+		t.Fatal(err)
+	}
+	var changed *ServerChangedError
+	if _, err = sweepVariants(t, text, Options{Resume: result.Dir}); !errors.As(err, &changed) {
+		t.Errorf("got %v", err)
+	}
+	if again, err := sweepVariants(t, text, Options{Resume: result.Dir, AcceptServerChange: true}); err != nil || again.Manifest.State != "done" {
+		t.Errorf("got %v", err)
+	}
+}
