@@ -165,8 +165,8 @@ func (p *poller) sample(ctx context.Context) Sample {
 	return s
 }
 
-// Watch samples all sources before it calls begun, until ctx ends, and then once more. each is called by one at a time,
-// for each source in order; it may keep the samples.
+// Watch samples all sources before it calls begun, until ctx ends, and then once more. each and begun are called one at
+// a time, each for every source in order; it may keep the samples.
 func (s *Sources) Watch(ctx context.Context, begun func(), each func(Sample)) {
 	var mu sync.Mutex
 	alone := func(x Sample) {
@@ -186,7 +186,9 @@ func (s *Sources) Watch(ctx context.Context, begun func(), each func(Sample)) {
 		watch(func(begun func()) { s.watchSMI(ctx, begun, alone) })
 	}
 	first.Wait()
+	mu.Lock()
 	begun()
+	mu.Unlock()
 	all.Wait()
 }
 
