@@ -82,7 +82,7 @@ type Alarm struct {
 // How a history is watched. With these an alarm in a quiet series comes less than once in a thousand nights, and a step of five
 // standard deviations raises one within two nights and is a change-point within five.
 const (
-	alarmRisk   = 1e-4 // of a night's false alarm, over all figures of a group together
+	alarmRisk   = 2e-4 // of a night's false alarm, over all figures of a group together
 	baseline    = 60   // nights that an alarm is measured against, at most
 	leastNights = 8    // and at least
 	leastSpread = 1e-3 // between nights: who has seen only equal nights has not seen much

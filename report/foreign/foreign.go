@@ -78,7 +78,11 @@ func Read(name string, text []byte) (*Result, error) {
 		}
 		all = append(all, ms...)
 	}
-	return t.result(filepath.Base(name), all)
+	r, err := t.result(filepath.Base(name), all)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return r, nil
 }
 
 // result makes rows of measurements; those of one name are repeats.

@@ -1,0 +1,343 @@
+package foreign
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// read takes a made-up file in the format of a tool.
+func read(t *testing.T, name string) *Result {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-9*math.Max(1, math.Abs(want))) {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func absent(t *testing.T, what string, s *stats.Summary, stat string) {
+	t.Helper()
+	if x, ok := s.Get(stat); ok && !math.IsNaN(x) {
+		t.Errorf("%s %s is %v: the file does not have it", what, stat, x)
+	}
+}
+
+func TestVLLMTotals(t *testing.T) {
+	r := read(t, "vllm.json")
+	row := r.Rows[0]
+	s := row.Summary
+	if r.Tool != "vllm bench serve" || r.Manifest.Target.Model != "llama" || row.Spec.Pretty() != "vllm input=256 output=32 rate=4" {
+		t.Errorf("%s, model %s, %s", r.Tool, r.Manifest.Target.Model, row.Spec.Pretty())
+	}
+	near(t, "ttft p50", s.TTFT.P50, 81.5)
+	near(t, "ttft p99", s.TTFT.P99, 190.25)
+	absent(t, "ttft", s.TTFT, "p95")
+	near(t, "ttfe, which means what vLLM's TTFT does,", s.TTFE.P50, 81.5)
+	if s.E2E != nil || s.TTFTFromSend != nil {
+		t.Error("a latency that the file does not have")
+	}
+	near(t, "requests/s", s.Throughput.RequestsPerS, 3.92)
+	near(t, "error rate", s.ErrorRate, 0.02)
+	if d := r.Definitions; d["ttft"] == "" || d["ttfe"] != "" {
+		t.Errorf("definitions %v", d)
+	}
+	if len(r.Rows) != 2 || !r.Rows[1].Spec.Rate.IsInf() || r.Rows[1].Spec.Concurrency != 0 {
+		t.Errorf("%d rows; the second of an appended file is %+v", len(r.Rows), r.Rows[1].Spec)
+	}
+	if text := fmt.Sprint(row.Doubts, r.Manifest.Notes); !strings.Contains(text, "vllm bench serve") || !strings.Contains(text, "even an empty one") {
+		t.Errorf("not marked as another tool's: %s", text)
+	}
+}
+
+func TestSGLang(t *testing.T) {
+	r := read(t, "sglang.jsonl")
+	if len(r.Rows) != 2 {
+		t.Fatalf("%d rows", len(r.Rows))
+	}
+	plain, detailed := r.Rows[0], r.Rows[1]
+	if !plain.Spec.Rate.IsInf() {
+		t.Errorf("a rate of Infinity is %v", plain.Spec.Rate)
+	}
+	near(t, "e2e p90", plain.Summary.E2E.P90, 912.5)
+	if detailed.Summary.Requests.Failed != 2 || detailed.Summary.TTFT.N != 2 {
+		t.Errorf("a failed request and one with a TTFT of 0 leave %+v, %d TTFTs", detailed.Summary.Requests, detailed.Summary.TTFT.N)
+	}
+	if text := fmt.Sprint(detailed.Doubts); !strings.Contains(text, "TTFT of 0") {
+		t.Errorf("doubts %s", text)
+	}
+	if text := fmt.Sprint(plain.Doubts); !strings.Contains(text, "how many requests failed") {
+		t.Errorf("doubts %s", text)
+	}
+}
+
+func TestGuideLLM(t *testing.T) {
+	r := read(t, "guidellm.json")
+	if len(r.Rows) != 2 || r.Rows[0].Spec.Concurrency != 8 || r.Rows[1].Spec.Rate != 2.5 {
+		t.Fatalf("%d rows", len(r.Rows))
+	}
+	s := r.Rows[0].Summary
+	near(t, "ttft p50", s.TTFT.P50, 90)
+	near(t, "e2e p99, from seconds,", s.E2E.P99, 1500)
+	near(t, "tpot, from what guidellm calls ITL,", s.TPOT.P50, 11)
+	near(t, "p99.9", s.TTFT.P999, 240)
+	near(t, "output tok/s", s.Throughput.OutputTokensPerS, 512)
+	near(t, "error rate", s.ErrorRate, 0.2)
+	if s.ITL != nil || r.Definitions["tpot"] == "" {
+		t.Error("guidellm has no gaps between events, and its TPOT is no TPOT")
+	}
+}
+
+func TestAIPerf(t *testing.T) {
+	for _, name := range []string{"aiperf.json", "aiperf-old.json"} {
+		s := read(t, name).Rows[0].Summary
+		near(t, "ttft p99", s.TTFT.P99, 120)
+		near(t, "e2e mean, from seconds,", s.E2E.Mean, 1800)
+		near(t, "tpot", s.TPOT.P50, 12.5)
+		near(t, "requests/s", s.Throughput.RequestsPerS, 42.5)
+		absent(t, "ttft", s.TTFT, "p999")
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing": "", "not JSON": "x", "an array": "[1]", "another JSON": `{"a": 1}`, "cut": `{"completed": 1, "request_thr`,
+		"arrays of different lengths": `{"completed": 2, "request_throughput": 1, "total_token_throughput": 1, "output_lens": [1, 2], "ttfts": [0.1], "itls": [[], []]}`,
+		"two models":                  `{"completed": 2, "request_throughput": 1, "total_token_throughput": 1, "model_id": "a"} {"completed": 2, "request_throughput": 1, "total_token_throughput": 1, "model_id": "b"}`,
+	} {
+		if r, err := Read("x.json", []byte(text)); err == nil || !strings.Contains(err.Error(), "reading x.json") {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	if _, err := Read("x.json", []byte(`{"a": 1}`)); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.json*")
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`{"completed": -1, "request_throughput": NaN, "total_token_throughput": Infinity, "request_rate": -Infinity, "output_lens": [1], "ttfts": [null], "itls": [[1e300]]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := Read("x", text)
+		if err == nil && len(r.Rows) == 0 && !bytes.Contains(text, []byte("benchmarks")) {
+			t.Error("read without an error, and without a row")
+		}
+	})
+}
+
+// ours is a run of ours with requests, a failed one and one with an empty first event among them.
+func ours() (Source, []*experiment.Record) {
+	r := rand.New(rand.NewPCG(3, 1))
+	var records []*experiment.Record
+	for i := range 50 {
+		at := int64(i) * 250_000
+		first := at + 80_000 + r.Int64N(20_000)
+		rec := &experiment.Record{I: i, Phase: experiment.PhaseWindow, At: experiment.At(at), Ready: experiment.At(at), Sent: experiment.At(at + 40),
+			FirstEvent: experiment.At(first), First: experiment.At(first), PromptAsked: 256, PromptTokens: new(256), OutputAsked: 9, OutputTokens: 9, Outcome: "ok"}
+		if i%5 == 0 {
+			rec.FirstEvent = experiment.At(first - 700)
+		}
+		last := first
+		for range 8 {
+			gap := 11_000 + r.Int64N(900)
+			rec.Gaps = rec.Gaps.Append(gap)
+			last += gap
+		}
+		rec.Last, rec.End = experiment.At(last), experiment.At(last+50)
+		if i == 7 {
+			*rec = experiment.Record{I: i, Phase: experiment.PhaseWindow, At: rec.At, Sent: rec.Sent, PromptAsked: 256, OutputAsked: 9, Outcome: "status", Error: "overloaded", Status: 503}
+		}
+		records = append(records, rec)
+	}
+	warm := *records[0]
+	warm.Phase = experiment.PhaseWarmup
+	all := append([]*experiment.Record{&warm}, records...)
+	row := experiment.Row{ID: "A,rate=4-r1", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), Spec: experiment.Spec{Name: "A", Repeat: 1}}
+	row.Spec.Rate = 4
+	row.Spec.Point = []experiment.Axis{{Key: "rate", Value: "4"}}
+	row.Summary = experiment.Summarize(all, experiment.Window{EndUs: 12_500_000}, true, nil, 2)
+	m := experiment.Manifest{Matrix: "m", Run: "20261101T020000Z", Target: experiment.TargetInfo{Model: "llama \"8b\"\n", API: "chat"}}
+	return Source{Manifest: m, Rows: []experiment.Row{row}, Records: func(*experiment.Row) ([]*experiment.Record, error) { return all, nil }}, records
+}
+
+// What is written as vLLM's format and read again has the same requests, by vLLM's definitions.
+func TestVLLMRoundTrip(t *testing.T) {
+	s, records := ours()
+	var b bytes.Buffer
+	if err := VLLM(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read("x.json", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := back.Records[back.Rows[0].ID]
+	if len(got) != len(records) {
+		t.Fatalf("%d requests, want %d", len(got), len(records))
+	}
+	for i, want := range records {
+		if got[i].OK() != want.OK() {
+			t.Errorf("request %d is %s, was %s", i, got[i].Outcome, want.Outcome)
+			continue
+		}
+		if !want.OK() {
+			continue
+		}
+		first, gaps := vllmGaps(want)
+		sent, _ := want.Sent.Get()
+		gotSent, _ := got[i].Sent.Get()
+		gotFirst, _ := got[i].First.Get()
+		gotLast, _ := got[i].Last.Get()
+		last, _ := want.Last.Get()
+		if gotFirst-gotSent != first-sent || gotLast-gotSent != last-sent || !cmp.Equal(listed(got[i].Gaps), gaps) || gotSent != sent-40 {
+			t.Errorf("request %d: first %d, last %d, gaps %v; want %d, %d, %v", i, gotFirst-gotSent, gotLast-gotSent, listed(got[i].Gaps), first-sent, last-sent, gaps)
+		}
+	}
+	was, is := s.Rows[0].Summary, back.Rows[0].Summary
+	if diff := cmp.Diff(was.TTFE, is.TTFE); diff != "" {
+		t.Errorf("ttfe, which means the same in both:\n%s", diff)
+	}
+	if was.Throughput.RequestsPerS != is.Throughput.RequestsPerS || was.Requests.Failed != is.Requests.Failed || back.Rows[0].Spec.Rate != 4 {
+		t.Errorf("%+v became %+v", was.Throughput, is.Throughput)
+	}
+	// The statistics in the file are those of its arrays.
+	var o map[string]any
+	if err := json.Unmarshal(b.Bytes(), &o); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean_ttft_ms", o["mean_ttft_ms"].(float64), is.TTFT.Mean)
+	near(t, "p99_itl_ms", o["p99_itl_ms"].(float64), is.ITL.P99)
+}
+
+func listed(p experiment.Packed) (out []int64) {
+	for x := range p.All() {
+		out = append(out, x)
+	}
+	return out
+}
+
+// A row without records has vLLM's totals and no arrays.
+func TestVLLMWithoutRecords(t *testing.T) {
+	s, _ := ours()
+	s.Records = nil
+	var b bytes.Buffer
+	if err := VLLM(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "ttfts") {
+		t.Error("arrays that nobody measured")
+	}
+	back, err := Read("x.json", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "ttfe p99", back.Rows[0].Summary.TTFE.P99, s.Rows[0].Summary.TTFE.P99)
+}
+
+func TestParquetRoundTrip(t *testing.T) {
+	s, records := ours()
+	var b bytes.Buffer
+	if err := Parquet(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := parquet.Read[Request](bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(records)+1 || got[0].Phase != "warmup" {
+		t.Fatalf("%d lines", len(got))
+	}
+	for i, r := range records {
+		want := s.request(&s.Rows[0], r)
+		if len(got[i+1].GapsUs) == 0 {
+			got[i+1].GapsUs = nil
+		}
+		if diff := cmp.Diff(want, got[i+1]); diff != "" {
+			t.Errorf("request %d:\n%s", i, diff)
+		}
+	}
+}
+
+// The lines are of the form that golang.org/design/14313-benchmark-format gives: a name, a count, and pairs of a value and a unit.
+func TestGoBenchmark(t *testing.T) {
+	s, _ := ours()
+	s.Rows[0].Spec.Name = "prefill heavy/8"
+	var b bytes.Buffer
+	if err := GoBenchmark(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`^(Benchmark[^a-z\s]\S* \d+( \S+ \S+)+|[a-z][^\sA-Z:]*: .*|Unit \S+ better=(lower|higher))\n$`)
+	var result []string
+	for line := range strings.Lines(b.String()) {
+		if !form.MatchString(line) {
+			t.Errorf("no line of the format: %q", line)
+		}
+		if strings.HasPrefix(line, "Benchmark") {
+			result = strings.Fields(line)
+		}
+	}
+	if len(result) == 0 || result[0] != "BenchmarkPrefill_heavy_8/rate=4" || result[1] != "49" {
+		t.Fatalf("the result is %q", result)
+	}
+	for unit, want := range map[string]float64{"ttft-p50-ms": s.Rows[0].Summary.TTFT.P50, "output-tokens/s/gpu": *s.Rows[0].Summary.Throughput.OutputTokensPerSPerGPU} {
+		i := slices.Index(result, unit)
+		if i < 1 || result[i-1] != strconv.FormatFloat(want, 'g', -1, 64) {
+			t.Errorf("%s is not %v in %q", unit, want, result)
+		}
+	}
+}
+
+func TestOpenMetrics(t *testing.T) {
+	s, _ := ours()
+	s.Rows[0].Validity.Failed = []string{"lag"}
+	var b bytes.Buffer
+	if err := OpenMetrics(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{`model="llama \"8b\"\n"`, "# TYPE bench_ttft_p99_seconds gauge\n", "bench_valid{", "} 0\n", "# EOF\n", "bench_error_rate{", `bench_run_start_seconds{matrix="m",row="A",point="A rate=4",repeat="1"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "bench_") {
+			t.Errorf("a line of its own: %q", line)
+		}
+	}
+}
