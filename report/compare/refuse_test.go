@@ -1,0 +1,194 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// pairOf is two results of the quiet server, with three repeats each.
+func pairOf(seed uint64) (base, changed Run) {
+	r := rand.New(rand.NewPCG(17, seed))
+	return quiet.run("base", 3, r), quiet.run("new", 3, r)
+}
+
+func has(ds []Difference, what, was, is string, refused bool) bool {
+	for _, d := range ds {
+		if d.What == what && d.Base == was && d.New == is && d.refuses() == refused {
+			return true
+		}
+	}
+	return false
+}
+
+// What makes figures incomparable is refused, line by line, unless it is allowed by its name.
+func TestSidesThatDiffer(t *testing.T) {
+	base, changed := pairOf(1)
+	changed.Manifest.Target.Model, changed.Manifest.Target.Hardware, changed.Manifest.Client.Version = "qwen", "", "1.1"
+	c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
+	if !c.Refused || len(c.Points) > 0 || !has(c.Differences, "model", "llama", "qwen", true) {
+		t.Errorf("another model is compared: %+v", c.Differences)
+	}
+	if !has(c.Differences, "hardware", "h100-sxm", "not stated", false) || !has(c.Differences, "client version", "1.0", "1.1", false) {
+		t.Errorf("not told: %+v", c.Differences)
+	}
+	if c.Gate.Verdict != stats.Undecided || c.Gate.Passes {
+		t.Errorf("the gate says %+v of what was not compared", c.Gate)
+	}
+	c = compared(t, side(base), side(changed), Options{Allow: []string{"model"}})
+	if c.Refused || len(c.Points) != 1 || !has(c.Differences, "model", "llama", "qwen", false) {
+		t.Errorf("what is allowed is refused, or not told: %+v", c.Differences)
+	}
+	if _, err := Compare(side(base), side(changed), Options{Allow: []string{"modle"}}); err == nil {
+		t.Error("anything can be allowed")
+	}
+}
+
+// Runs of one side that differ among themselves are told, too.
+func TestSideThatDiffersInItself(t *testing.T) {
+	a, b := pairOf(2)
+	other, _ := pairOf(3)
+	other.Manifest.Target.Version = map[string]any{"version": "0.12"}
+	c := compared(t, side(a, other), side(b), Options{})
+	if !has(c.Differences, "server version", `not stated | {"version":"0.12"}`, "not stated", false) {
+		t.Errorf("not told: %+v", c.Differences)
+	}
+	if c.Points[0].BaseRepeats != 6 {
+		t.Errorf("%d repeats in two runs of three", c.Points[0].BaseRepeats)
+	}
+}
+
+func TestWorkloadsThatDiffer(t *testing.T) {
+	base, changed := pairOf(4)
+	for i := range changed.Rows {
+		changed.Rows[i].Spec.Concurrency = 8
+		changed.Rows[i].Spec.Requests = 100
+	}
+	c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
+	p := c.Points[0]
+	if !p.Refused || len(p.Metrics) > 0 || !has(p.Differences, "concurrency", "4", "8", true) || !has(p.Differences, "requests", "none", "100", false) {
+		t.Errorf("%+v", p)
+	}
+	if c.Gate.Verdict != stats.Undecided {
+		t.Errorf("the gate says %v", c.Gate.Verdict)
+	}
+	changed.Rows[0].PromptForm = "token_ids"
+	if d := compared(t, side(base), side(changed), Options{Allow: []string{"workload"}}).Points[0].Differences; !has(d, "prompt form", "text", "token_ids", true) {
+		t.Errorf("another form of the prompts is not refused: %+v", d)
+	}
+}
+
+func TestPointsAreMatched(t *testing.T) {
+	base, changed := pairOf(5)
+	r := rand.New(rand.NewPCG(17, 6))
+	named := func(name string, slots int) experiment.Row {
+		row, _ := quiet.repeat(name, 1, 1, r)
+		row.Spec.Concurrency = slots
+		return row
+	}
+	base.Records, changed.Records = nil, nil
+	base.Rows = append(base.Rows, named("old", 9), named("gone", 10))
+	changed.Rows = append(changed.Rows, named("renamed", 9), named("more", 11))
+	c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
+	if len(c.Points) != 2 || c.Points[1].Name != "renamed (was old)" || strings.Join(c.Missing, " ") != "gone" || strings.Join(c.Added, " ") != "more" {
+		t.Errorf("%d points, missing %v, added %v", len(c.Points), c.Missing, c.Added)
+	}
+	if last := c.Gate.Cases[len(c.Gate.Cases)-1]; last.Point != "gone" || last.Verdict != stats.Undecided {
+		t.Errorf("a point that is gone passes: %+v", last)
+	}
+}
+
+// One repeat says nothing of how repeats differ: no verdict, but how many it would take.
+func TestOneRepeatCantTell(t *testing.T) {
+	base, changed := pairOf(7)
+	base.Rows, changed.Rows = base.Rows[:1], changed.Rows[:1]
+	m := compared(t, side(base), side(changed), Options{}).find("tpot_p50")
+	if m.Verdict != CantTell || m.Need < leastRepeats || m.P != nil || m.CI95.Lo > *m.Change {
+		t.Errorf("%+v", m)
+	}
+	// One repeat beside several is judged by the spread of the several.
+	base, _ = pairOf(8)
+	if m := compared(t, side(base), side(changed), Options{}).find("tpot_p50"); m.P == nil {
+		t.Errorf("%+v", m)
+	}
+}
+
+// The same figures on both sides are the same, within what the spread allows.
+func TestSameIsSame(t *testing.T) {
+	base, _ := pairOf(9)
+	m := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}).find("tpot_p50")
+	if m.Verdict != Same || m.Within > 0.1 || *m.Change != 0 || m.Gate != stats.Pass {
+		t.Errorf("%+v", m)
+	}
+	if m.Detectable == nil || *m.Detectable <= 0 || *m.Detectable > 0.2 {
+		t.Errorf("detectable %v", m.Detectable)
+	}
+}
+
+func TestGateOutcomes(t *testing.T) {
+	base, _ := pairOf(10)
+	r := rand.New(rand.NewPCG(17, 11))
+	slow := quiet
+	slow.tpot *= 1.2
+	changed := slow.run("new", 3, r)
+	fails := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
+	if fails.Gate.Verdict != stats.Fail || fails.find("tpot_p50").Gate != stats.Fail {
+		t.Errorf("20 %% slower: %+v", fails.Gate)
+	}
+	// Significant, and smaller than the threshold.
+	if c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +50%")}); c.Gate.Verdict != stats.Pass {
+		t.Errorf("20 %% slower where 50 %% may be: %+v", c.Gate)
+	}
+	// Twice as much throughput is no regression, half of it is.
+	for i := range changed.Rows {
+		changed.Rows[i].Summary.Throughput.RequestsPerS *= 0.5
+	}
+	if c := compared(t, side(base), side(changed), Options{Gate: gate("requests_per_s -5%")}); c.Gate.Verdict != stats.Fail {
+		t.Errorf("half of the throughput: %+v", c.Gate)
+	}
+	if c := compared(t, side(changed), side(base), Options{Gate: gate("requests_per_s -5%")}); c.Gate.Verdict != stats.Pass || c.find("requests_per_s").Verdict != Better {
+		t.Errorf("twice the throughput: %+v", c.Gate)
+	}
+	// A threshold that no point has a figure for is no pass, and neither is a row that is not valid.
+	if c := compared(t, side(base), side(base), Options{Gate: gate("goodput_requests_per_s -5%")}); c.Gate.Verdict != stats.Undecided || c.Gate.Passes {
+		t.Errorf("no goodput at all: %+v", c.Gate)
+	}
+	if c := compared(t, side(base), side(base), Options{Gate: gate("goodput_requests_per_s -5%"), UndecidedPasses: true}); !c.Gate.Passes {
+		t.Errorf("asked to pass: %+v", c.Gate)
+	}
+	base.Rows[0].Validity.Failed = []string{"client_lag"}
+	if c := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}); c.Gate.Verdict != stats.Undecided || !strings.Contains(c.Gate.Cases[0].Why, "client_lag") {
+		t.Errorf("a row that is not valid: %+v", c.Gate)
+	}
+}
+
+// More failures are a regression of their own, whatever the latencies of the others are.
+func TestErrorRate(t *testing.T) {
+	base, changed := pairOf(12)
+	for i := range changed.Rows {
+		changed.Rows[i].Summary.ErrorRate = 0.1 + 0.002*float64(i)
+	}
+	m := compared(t, side(base), side(changed), Options{Gate: gate("error_rate +0.01")}).find("error_rate")
+	if m.Verdict != Worse || m.Gate != stats.Fail || *m.Change < 0.09 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Another tool's reading of a metric is not held against ours, but the one that means the same is.
+func TestDefinitionsThatDiffer(t *testing.T) {
+	base, changed := pairOf(13)
+	changed.Definitions = map[string]string{"ttft": "send to the first event"}
+	c := compared(t, side(base), side(changed), Options{})
+	if m := c.find("ttft_p50"); m.Verdict != CantTell || m.Change != nil || !strings.Contains(m.Why, "send to the first event") {
+		t.Errorf("%+v", m)
+	}
+	if m := c.find("tpot_p50"); m.Change == nil {
+		t.Errorf("%+v", m)
+	}
+	if m := compared(t, side(base), side(changed), Options{Allow: []string{"definitions"}}).find("ttft_p50"); m.Change == nil {
+		t.Errorf("%+v", m)
+	}
+}
