@@ -149,16 +149,23 @@ func pointTable(id string, p *compare.Point, wide bool) table {
 	if wide {
 		t.columns = append(t.columns, column{head: "95 % interval"}, column{head: "p", num: true}, column{head: "test"}, column{head: "detectable", num: true}, column{head: "why"})
 	}
+	names, whys := map[string][]string{}, []string{} // of figures that a narrow table has no room to explain
 	for i := range p.Metrics {
 		m := &p.Metrics[i]
 		row := []cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
 		if !wide && m.Verdict == compare.CantTell && m.Need == 0 {
-			t.note += m.Name + ": " + m.Why + ". "
+			if len(names[m.Why]) == 0 {
+				whys = append(whys, m.Why)
+			}
+			names[m.Why] = append(names[m.Why], m.Name)
 		}
 		if wide {
 			row = append(row, intervalCell(m), pCell(m), text(m.Test), detectableCell(m), text(m.Why))
 		}
 		t.rows = append(t.rows, row)
+	}
+	for _, why := range whys {
+		t.note += strings.Join(names[why], ", ") + ": " + why + ". "
 	}
 	return t
 }

@@ -138,5 +138,5 @@ func severalRuns(path string, err error) error {
 	if len(inner) == 0 {
 		return err
 	}
-	return usage("%w\nhint: it holds %d runs: name one, like %s, or all of them as repeats: '%s'", err, len(inner), filepath.Dir(inner[len(inner)-1]), filepath.Join(path, "*"))
+	return usage("%w\nhint: runs lie in it: name one, like %s, or all of them as repeats: '%s'", err, filepath.Dir(inner[len(inner)-1]), filepath.Join(path, "*"))
 }
