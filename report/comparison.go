@@ -22,8 +22,12 @@ func ComparisonText(w io.Writer, c *compare.Comparison, color bool) error {
 			continue
 		}
 		p.line("")
-		p.line(t.caption)
-		p.table(t)
+		p.wrap("", t.caption)
+		if strings.HasPrefix(t.id, figuresID) && !strings.HasSuffix(t.id, besideID) {
+			p.table(t)
+		} else {
+			p.list(t)
+		}
 		if t.note != "" {
 			p.wrap("  ", t.note)
 		}
@@ -34,6 +38,17 @@ func ComparisonText(w io.Writer, c *compare.Comparison, color bool) error {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	return nil
+}
+
+// list writes a table of prose line by line, as no screen is wide enough for it.
+func (p *printer) list(t table) {
+	for _, row := range t.rows {
+		texts := make([]string, len(row))
+		for i, c := range row {
+			texts[i] = c.text
+		}
+		p.wrap(" ", strings.Join(texts, " · "))
+	}
 }
 
 // ComparisonMarkdown writes a comparison for a pull request.
@@ -105,13 +120,19 @@ func comparisonLead(c *compare.Comparison) []string {
 	return lead
 }
 
+// Names of tables: those of a point's figures, and what stands beside them.
+const (
+	figuresID = "point-"
+	besideID  = "-beside"
+)
+
 // comparisonTables are what every renderer draws; wide ones have the intervals and the tests in columns of their own.
 func comparisonTables(c *compare.Comparison, wide bool) []table {
 	tables := []table{gateTable(c), differencesTable("differences", "What else differs", c.Differences)}
 	for i := range c.Points {
 		p := &c.Points[i]
-		id := fmt.Sprintf("point-%d", i)
-		tables = append(tables, pointTable(id, p, wide), differencesTable(id+"-differences", p.Name+": what else differs", p.Differences), invalidTable(id, p))
+		id := figuresID + fmt.Sprint(i)
+		tables = append(tables, pointTable(id, p, wide), differencesTable(id+"-differences"+besideID, p.Name+": what else differs", p.Differences), invalidTable(id, p))
 	}
 	return append(tables, unmatchedTable(c))
 }
@@ -229,7 +250,7 @@ func detectableCell(m *compare.Metric) cell {
 }
 
 func invalidTable(id string, p *compare.Point) table {
-	t := table{id: id + "-invalid", caption: p.Name + ": rows that are not valid", columns: []column{{head: "failed checks"}, {head: "row"}}}
+	t := table{id: id + "-invalid" + besideID, caption: p.Name + ": rows that are not valid", columns: []column{{head: "failed checks"}, {head: "row"}}}
 	for _, x := range p.Invalid {
 		t.rows = append(t.rows, []cell{{text: strings.Join(x.Failed, ", "), kind: failed}, text(x.Run + " " + x.Row)})
 	}

@@ -72,7 +72,7 @@ func (m *markdown) table(t table) {
 	if len(t.rows) == 0 {
 		return
 	}
-	m.line("## " + t.caption)
+	m.line("## " + escapeMarkdown(t.caption))
 	if t.note != "" {
 		m.line(t.note)
 	}

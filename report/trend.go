@@ -31,7 +31,7 @@ func HistoryText(w io.Writer, h *compare.History, color bool) error {
 			if len(t.rows) > 0 {
 				p.line("")
 				p.line(t.caption)
-				p.table(t)
+				p.list(t)
 			}
 		}
 	}
