@@ -58,6 +58,7 @@ var checks = []struct {
 	{"network", checkNetwork},
 	{"connections", checkConnections},
 	{"stamps", checkStamps},
+	{"arrivals", checkArrivals},
 	{"rate_not_achieved", checkRate},
 	{"concurrency", checkConcurrency},
 	{"warmup", checkWarmup},
@@ -80,7 +81,7 @@ var checks = []struct {
 
 // doubt makes every check and fills the row's doubts, notes and validity.
 func (e *evidence) doubt() {
-	e.Steady, e.Notes = e.steadiness(), e.notes()
+	e.Steady, e.Arrivals, e.Notes = e.steadiness(), e.observe(), e.notes()
 	e.Doubts = []Doubt{}
 	e.Validity = Validity{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {

@@ -26,7 +26,12 @@ const (
 // steadiness looks at the window's requests in the order of their arrivals, and at the load; nil where an unsteady load was asked
 // for, or nothing completed.
 func (e *evidence) steadiness() *Steadiness {
-	if e.Spec.Rate.IsInf() || e.Summary.Requests.Completed == 0 {
+	if e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Summary.Requests.Completed == 0 {
+		return nil
+	}
+	switch e.Spec.Arrival.Process {
+	case "", "poisson", "constant", "gamma":
+	default: // a rate that changes was asked for
 		return nil
 	}
 	s := &Steadiness{Metric: "e2e", Trends: map[string]stats.Trend{}}

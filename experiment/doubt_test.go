@@ -18,6 +18,7 @@ func flawless() *evidence {
 	e := &evidence{Row: &Row{}, vocab: &workload.Vocabulary{}}
 	e.Spec = sound()
 	e.Spec.Rate, e.Spec.Concurrency, e.Spec.Warmup = 100, 1, load.Extent{Requests: 1}
+	e.Spec.Arrival.Process = "constant"
 	e.Window = Window{StartUs: 0, EndUs: 1_000_000}
 	warm := answered(-19000, -18000, -17000)
 	warm.Phase = PhaseWarmup

@@ -6,6 +6,7 @@ import (
 	"bench/experiment/openai"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
+	"bench/experiment/workload"
 )
 
 // Schemas of the files of a run; a reader refuses what it does not know.
@@ -45,6 +46,7 @@ type Row struct {
 	Validity Validity           `json:"validity"`
 	Notes    []Doubt            `json:"notes,omitempty"`      // how to read the row: no reason to doubt it
 	Steady   *Steadiness        `json:"steadiness,omitempty"` // absent: all requests came at once, or none completed
+	Arrivals *workload.Observed `json:"arrivals,omitempty"`   // what was sent as an arrival process (under a cap, what was to be); absent: no rate
 	Bound    *RowBound          `json:"bound"`                // null: no model or hardware to compute it from; see bound_missing
 	NoBound  string             `json:"bound_missing,omitempty"`
 	Little   *Little            `json:"little,omitempty"` // absent: no request ended in the window

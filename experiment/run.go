@@ -76,6 +76,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		Send:   m.send,
 		Follow: m.following(),
 		Each:   m.each,
+		Enough: m.enough(),
 	})
 	samples := stop()
 	if err == nil {
@@ -147,6 +148,9 @@ type measurement struct {
 	header         sync.Once
 	lag            atomic.Int64 // the largest since the last sample of the client, ns; noLag = none
 	lost           int          // connect failures since the last request that reached the server
+
+	looking *looking    // nil = the row runs to its end
+	decided atomic.Bool // its contract is
 }
 
 // connect opens connections ahead of the row: of several APIs each has its own, and as many as if all requests were its.
@@ -196,8 +200,20 @@ func requestID(salt string, index int) string {
 	return fmt.Sprintf("%s-%s-4000-8000-%012x", salt[:8], salt[8:], uint64(index)&(1<<48-1))
 }
 
+// enough is the end of a row that runs until its contract is decided; nil for any other.
+func (m *measurement) enough() func() bool {
+	if m.t.Spec.Until != untilDecided {
+		return nil
+	}
+	m.looking = &looking{spec: m.t.Spec, ended: map[int]*Record{}, next: 1}
+	return m.decided.Load
+}
+
 func (m *measurement) each(job *load.Job) error {
 	r := record(job)
+	if m.looking != nil && !m.decided.Load() && m.looking.over(r) {
+		m.decided.Store(true)
+	}
 	m.t.Progress.Done.Add(1)
 	m.t.Progress.Tokens.Add(int64(r.OutputTokens))
 	if !r.OK() && job.Phase != load.Cooldown {
@@ -261,6 +277,7 @@ func (e *evidence) conclude(t Target, b Bounds) {
 			e.Contract = append(e.Contract, Judge(contract, c.Name, own, &s, stream, t)...)
 		}
 	}
+	e.lookAgain()
 	e.Summary.Goodput = e.classGoodput()
 	e.Bound, e.NoBound = b.of(&e.Summary, observe(e.records, e.Window), t)
 	e.Little = littlesLaw(e.records, e.Window)

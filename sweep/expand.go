@@ -38,9 +38,9 @@ var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "kind", "
 
 // laterKeys are row keys of the design that this version does not have.
 var laterKeys = map[string]string{
-	"until": "write requests or duration", "workload": "remove it: rows are synthetic",
-	"isolate": "run each class as a row of its own",
-	"tile":    "remove it: tiling comes later",
+	"workload": "remove it: rows are synthetic",
+	"isolate":  "run each class as a row of its own",
+	"tile":     "remove it: tiling comes later",
 }
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }

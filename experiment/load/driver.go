@@ -47,6 +47,9 @@ type Config struct {
 	// Each takes what became of a request, in the order of their ends, from one goroutine. Its error
 	// ends the run.
 	Each func(*Job) error
+	// Enough says that the window needs no further request: the next one lies behind it. It is asked at each, on any
+	// goroutine; nil = the load itself knows its end.
+	Enough func() bool
 	// Drain is how long requests in flight may go on after ctx has ended.
 	Drain time.Duration
 	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
@@ -101,7 +104,7 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 		c.Wait = waitUntil
 	}
 	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024), turn: make(chan struct{}, 1)}
-	d.window = window{Load: c.Load, rate: c.Rate, follows: c.Follow != nil}
+	d.window = window{Load: c.Load, rate: c.Rate, follows: c.Follow != nil, enough: c.Enough}
 	if c.Rate > 0 && c.Concurrency > 0 {
 		d.free = make(chan time.Duration, c.Concurrency)
 		for range c.Concurrency {

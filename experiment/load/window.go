@@ -15,6 +15,7 @@ type window struct {
 	rate       workload.Rate
 	follows    bool                    // there are conversations: when their turns arrive, the answers decide
 	arm        func(end time.Duration) // sets the grace period to follow that moment
+	enough     func() bool             // no further request is needed; nil = never so
 	latch      func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
 	started    bool                    // start is known
 	closed     bool                    // end is known: the window ends there at the latest
@@ -83,7 +84,9 @@ func (w *window) place(at time.Duration) Phase {
 func (w *window) close(at time.Duration) { w.closed, w.end = true, min(at, w.latest()) }
 
 // complete says that the window has the requests that it should have.
-func (w *window) complete() bool { return w.Requests > 0 && w.counted >= w.Requests }
+func (w *window) complete() bool {
+	return w.Requests > 0 && w.counted >= w.Requests || w.enough != nil && w.enough()
+}
 
 // completed sets the grace period where the requests end the window, and not the schedule. When all
 // are sent at once, how long they take is what is measured: only a stated grace period bounds that.

@@ -1,0 +1,76 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"bench/experiment/workload"
+)
+
+// Limits of what the sending may differ from the process that was asked for. Each is looked at on its own, so each leaves a
+// row of the true process alone but for one in many thousand.
+const (
+	// fewestArrivals carry a judgement of their process.
+	fewestArrivals = 50
+	// farRate is in standard errors of the number of arrivals, and beyond a per cent of it.
+	farRate = 4.5
+	// farGaps is how many times the distance of one true sample in a hundred the gaps may have.
+	farGaps = 1.5
+	// farIndex is in standard errors of the index of dispersion, whose distribution leans to the right.
+	farIndex = 6
+	// evenGaps is how much the gaps of constant arrivals may vary, as a share of their mean.
+	evenGaps = 0.1
+)
+
+// observe describes the sending as an arrival process; nil where the row has none. Under a cap requests wait, as the row asked,
+// and in a conversation for the answer before: there it is of the intended arrivals of what begins one.
+func (e *evidence) observe() *workload.Observed {
+	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.Cold() {
+		return nil
+	}
+	var times []time.Duration
+	for _, r := range e.records {
+		at := r.Sent
+		if e.Spec.Concurrency > 0 {
+			at = r.At
+		}
+		if us, ok := at.Get(); ok && !r.later() {
+			times = append(times, time.Duration(us)*time.Microsecond)
+		}
+	}
+	o := e.Spec.Observe(times, time.Duration(e.Window.StartUs)*time.Microsecond, time.Duration(e.Window.EndUs)*time.Microsecond)
+	return &o
+}
+
+// checkArrivals holds what was sent against the process that was asked for.
+func checkArrivals(e *evidence) finding {
+	o := e.Arrivals
+	if o == nil || o.Arrivals < fewestArrivals || o.AskedPerS == 0 {
+		return noData
+	}
+	if text := strange(o, e.Spec.Arrival.Rescaled > 0); text != "" {
+		return failed("use a larger client machine; a short window can hold an odd stretch of a random process: make duration longer, or change seed", "%s", text)
+	}
+	return passed()
+}
+
+// strange says in what the arrivals are not those of their process; empty = in nothing.
+func strange(o *workload.Observed, rescaled bool) string {
+	// A count of arrivals varies by the CV of the gaps times its root, where each gap begins anew.
+	off, chance := math.Abs(o.RatePerS/o.AskedPerS-1), max(o.GapCVAsked, 0.05)/math.Sqrt(float64(o.Arrivals))
+	switch {
+	case o.GapCVAsked == 0 && o.GapCV > evenGaps:
+		return fmt.Sprintf("constant arrivals were asked for, and the gaps vary by %.0f %% of their mean", 100*o.GapCV)
+	case off > max(0.01, farRate*chance) && !rescaled:
+		return fmt.Sprintf("%.4g requests/s were sent, %.4g were asked for", o.RatePerS, o.AskedPerS)
+	case o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit:
+		return fmt.Sprintf("the gaps are not those of the process: their distribution is off by %.2g, where chance makes %.2g once in a hundred", o.Gaps.Distance, o.Gaps.Limit)
+	}
+	for _, d := range o.Dispersion {
+		if d.Expected != nil && o.GapCVAsked > 0 && math.Abs(d.Index-*d.Expected) > farIndex*d.StdError*max(1, *d.Expected) {
+			return fmt.Sprintf("in windows of %.3g s the number of arrivals has an index of dispersion of %.3g, the process %.3g", d.WindowS, d.Index, *d.Expected)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package experiment
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"bench/experiment/workload"
+)
+
+// sentRow is an open loop at 20 requests/s for 100 s; gap draws the time to the next one as a share of the mean.
+func sentRow(gap func(i int) float64) *evidence {
+	e := flawless()
+	e.Spec.Rate, e.Spec.Concurrency, e.Spec.Arrival.Process = 20, 0, ""
+	e.Window = Window{EndUs: 100_000_000}
+	e.records = e.records[:1]
+	for i, at := 0, 0.0; at < 100e6; i++ {
+		r := answered(int64(at), int64(at)+5000, int64(at)+9000)
+		r.I = i
+		e.records = append(e.records, r)
+		at += gap(i) * 50_000
+	}
+	return e
+}
+
+func TestArrivalsNotAsAsked(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	poisson := func(int) float64 { return rng.ExpFloat64() }
+	bursts := func(i int) float64 { // ten at once
+		if i%10 > 0 {
+			return 0.001
+		}
+		return 9.99
+	}
+	for _, c := range []struct {
+		name    string
+		process string
+		gap     func(int) float64
+		want    string
+	}{
+		{"poisson", "", poisson, ""},
+		{"poisson that is constant", "", func(int) float64 { return 1 }, "the gaps are not those of the process"},
+		{"poisson that comes in bursts", "", bursts, "the gaps are not those of the process"},
+		{"constant", "constant", func(int) float64 { return 1 + 0.02*rng.NormFloat64() }, ""},
+		{"constant that is poisson", "constant", poisson, "the gaps vary by "},
+		{"a fifth too slow", "", func(int) float64 { return 1.25 * rng.ExpFloat64() }, "requests/s were sent, 20 were asked for"},
+	} {
+		e := sentRow(c.gap)
+		e.Spec.Arrival = workload.Arrival{Process: c.process}
+		got := e.checked().doubtOf("arrivals")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q (%+v)", c.name, got, c.want, e.Arrivals)
+		}
+	}
+	// Under a cap requests wait, as they should; what was to be sent is looked at.
+	capped := sentRow(poisson)
+	capped.Spec.Concurrency = 1000
+	for i, r := range capped.records {
+		r.Sent.us += int64(i) * 5000
+	}
+	if got := capped.checked().doubtOf("arrivals"); got != "" {
+		t.Errorf("capped: %q", got)
+	}
+	closed := sentRow(poisson)
+	closed.Spec.Rate, closed.Spec.Concurrency = 0, 3
+	if closed.checked(); !slices.Contains(closed.Validity.NotPossible, "arrivals") {
+		t.Errorf("closed loop: %+v", closed.Validity)
+	}
+}
+
+// True Poisson arrivals are hardly ever taken for something else.
+func TestArrivalsErr(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	doubted := 0
+	for range 150 {
+		e := sentRow(func(int) float64 { return rng.ExpFloat64() })
+		if e.Arrivals = e.observe(); checkArrivals(e).problem != "" {
+			doubted++
+		}
+	}
+	if doubted > 1 {
+		t.Errorf("%d of 150 are doubted", doubted)
+	}
+}
