@@ -80,7 +80,7 @@ func TestCacheAgainstBruteForce(t *testing.T) {
 		if r.unchained != 0 || r.largest != largest {
 			t.Fatalf("%d unchained, largest %d of %d", r.unchained, r.largest, largest)
 		}
-		for size := 1; size < blocks+2; size++ {
+		for size := 1; size < blocks+2; size += 1 + size/4 {
 			if got, want := r.lru.rate(size), float64(lruHits(all, size))/float64(blocks); got != want {
 				t.Fatalf("LRU of %d: %v, want %v\n%v", size, got, want, all)
 			}
