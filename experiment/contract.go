@@ -80,6 +80,10 @@ func (c *Contract) DecodeTOML(v any, bad func(key, problem, hint string)) {
 			c.decodeEach(table[key], bad)
 			continue
 		}
+		if key == "mlperf" {
+			c.decodePreset(table[key], table, bad)
+			continue
+		}
 		if l, ok := parseLimit(key, table[key], func(p, h string) { bad(key, p, h) }); ok {
 			c.Limits = append(c.Limits, l)
 		}

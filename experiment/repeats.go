@@ -87,14 +87,7 @@ const (
 // from run to run, and the interval of one run says too little.
 func betweenRuns(rows []*Row) (Doubt, bool) {
 	var parts []string
-	for _, m := range []struct {
-		name string
-		of   func(*Summary) *stats.Summary
-	}{
-		{"ttft", func(s *Summary) *stats.Summary { return s.TTFT }},
-		{"tpot", func(s *Summary) *stats.Summary { return s.TPOT }},
-		{"e2e", func(s *Summary) *stats.Summary { return s.E2E }},
-	} {
+	for _, m := range headlines {
 		var means, errors []float64
 		for _, r := range rows {
 			if s := m.of(&r.Summary); s != nil {

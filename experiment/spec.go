@@ -29,10 +29,13 @@ type Spec struct {
 	// opened before the row; or "new": one for each request, its set-up inside of the request's latency.
 	Connections string `toml:"connections" json:"connections,omitempty"`
 
-	Stop     string   `toml:"stop" json:"stop"`             // forced (default): the server is made to write every token; natural: it may stop
-	API      string   `toml:"api" json:"api"`               // empty = the target's
-	Until    string   `toml:"until" json:"until,omitempty"` // decided: the row ends when its contract is; empty = at its end
-	Repeats  int      `toml:"repeats" json:"-"`             // 0 = 1
+	Stop     string   `toml:"stop" json:"stop"`                   // forced (default): the server is made to write every token; natural: it may stop
+	API      string   `toml:"api" json:"api"`                     // empty = the target's
+	Scenario string   `toml:"scenario" json:"scenario,omitempty"` // of MLPerf: SingleStream, Server, Offline; empty = as the load says
+	Isolate  bool     `toml:"isolate" json:"isolate,omitempty"`   // run each class alone too, at its share of the rate
+	Alone    string   `toml:"-" json:"alone,omitempty"`           // the class that runs alone here
+	Until    string   `toml:"until" json:"until,omitempty"`       // decided: the row ends when its contract is; empty = at its end
+	Repeats  int      `toml:"repeats" json:"-"`                   // 0 = 1
 	Contract Contract `toml:"contract" json:"contract"`
 }
 
@@ -71,6 +74,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	s.checkClasses(bad)
 	s.checkContract(bad)
 	s.checkUntil(bad)
+	s.checkIsolate(bad)
 }
 
 func (s *Spec) checkContract(bad func(key, problem, hint string)) {

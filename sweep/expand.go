@@ -39,7 +39,6 @@ var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "kind", "
 // laterKeys are row keys of the design that this version does not have.
 var laterKeys = map[string]string{
 	"workload": "remove it: rows are synthetic",
-	"isolate":  "run each class as a row of its own",
 	"tile":     "remove it: tiling comes later",
 }
 
@@ -59,7 +58,8 @@ func (x *expander) expand() []experiment.Spec {
 	}
 	var points []experiment.Spec
 	x.product(nil, func(choice []int) {
-		points = append(points, x.point(merged, choice))
+		p := x.point(merged, choice)
+		points = append(append(points, p), p.Isolated()...)
 	})
 	x.report()
 	return points
@@ -221,6 +221,7 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 		spec.Rate = spec.OwnRate()
 	}
 	if readable { // what could not be read can't be judged either
+		spec.Preset(found)
 		spec.Check(found)
 	}
 	spec.Point = point

@@ -55,6 +55,10 @@ func TestExpansion(t *testing.T) {
 		{"a mix is no series", "[[row]]\nname=\"a\"\nrate=[1,2]\n[[row.mix]]\nname=\"x\"\nweight=1\ninput=8\noutput=4\n[[row.mix]]\nname=\"y\"\nweight=2\ninput=8\noutput=4", []string{
 			"a,rate=1-r1", "a,rate=2-r1"}},
 		{"lists that are one value", "[[row]]\nname=\"a\"\ninput={dist=\"empirical\",values=[8,9]}\noutput={dist=\"histogram\",buckets=[{min=1,max=2,weight=1}]}\narrival={process=\"step\",steps=[{rate=1,for=\"1s\"},{rate=2,for=\"1s\"}]}", []string{"a-r1"}},
+		{"classes alone beside their mix", "[[row]]\nname=\"a\"\nrate=[4,8]\nisolate=true\n[[row.mix]]\nname=\"x\"\nweight=3\ninput=8\noutput=4\n[[row.mix]]\nname=\"y\"\nweight=1\ninput=8\noutput=4", []string{
+			"a,rate=4-r1", "a,rate=4,alone=x-r1", "a,rate=4,alone=y-r1", "a,rate=8-r1", "a,rate=8,alone=x-r1", "a,rate=8,alone=y-r1"}},
+		{"forced and natural ends are a pair", "[[row]]\nname=\"a\"\ninput=8\noutput=4\nrate=1\nstop=[\"forced\",\"natural\"]", []string{"a,stop=forced-r1", "a,stop=natural-r1"}},
+		{"a scenario is a load", "[[row]]\nname=\"a\"\ninput=8\noutput=4\nscenario=\"SingleStream\"", []string{"a-r1"}},
 		{"pairs are one value", "[[row]]\nname=\"a\"\npairs=[[8,4],[9,5]]\nrate=1", []string{"a-r1"}},
 		{"a list of arrivals", "[[row]]\nname=\"a\"\ninput=8\noutput=4\nrate=1\narrival=[\"poisson\",{process=\"bursts\",size=3}]", []string{
 			"a,arrival=poisson-r1", "a,arrival=bursts-size_3-r1"}},
