@@ -17,6 +17,9 @@ import (
 // conclude makes the report of what there is, prints the table, and finds the exit code.
 func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
 	if result == nil || result.Dir == "" {
+		if experiment.Interrupted(runErr) {
+			return &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
+		}
 		return runErr
 	}
 	run, err := report.Load(result.Dir)

@@ -59,7 +59,7 @@ func (d *display) event(e sweep.Event) {
 	defer d.mu.Unlock()
 	switch {
 	case e.Starting != nil:
-		d.line("starting server %d %s (log: %s)", e.Starting.N, e.Starting.Variant, e.Starting.Log)
+		d.line("%s (log: %s)", strings.TrimSpace(fmt.Sprintf("starting server %d %s", e.Starting.N, e.Starting.Variant)), e.Starting.Log)
 	case e.Started != nil:
 		d.line("results go to %s", e.Started.Dir)
 		if e.Started.Kept > 0 {

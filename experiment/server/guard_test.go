@@ -81,9 +81,9 @@ func TestGuardedServerIsKilled(t *testing.T) {
 
 func TestNeverReady(t *testing.T) {
 	c, _ := guarded(t, "serve")
-	c.Command, c.Start = []string{"sh", "-c", "echo loading; sleep 60"}, 300*time.Millisecond
+	c.Command, c.Start = []string{"sh", "-c", "echo loading; sleep 60"}, 2*time.Second
 	err := Run(t.Context(), c, func(context.Context, Running) error { t.Error("used"); return nil })
-	if err == nil || err.Error() != "the server did not answer within 300ms; its last words:\nloading" {
+	if err == nil || err.Error() != "the server did not answer within 2s; its last words:\nloading" {
 		t.Errorf("got %v", err)
 	}
 }

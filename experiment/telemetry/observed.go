@@ -104,10 +104,12 @@ func of(samples []Sample, source string, start, end int64, has func(*Sample) boo
 }
 
 // absent says why there is nothing, where there is a source.
-func absent(told int, why string) string {
+func absent(told, inside int, why string) string {
 	switch {
-	case told > 0:
+	case inside > 0:
 		return ""
+	case told > 0 && why == "":
+		return "no reading in the window: it is too short for one"
 	case why != "":
 		return why
 	}
@@ -120,8 +122,13 @@ func (s source) observe(samples []Sample, start, end int64) *ServerUsage {
 		return u
 	}
 	told, inside, failed, why := of(samples, SourceServer, start, end, func(s *Sample) bool { return s.Server != nil })
-	u.Samples, u.Failed, u.Missing = inside, failed, absent(len(told), why)
+	u.Samples, u.Failed, u.Missing = inside, failed, absent(len(told), inside, why)
 	if len(told) == 0 {
+		return u
+	}
+	last := told[len(told)-1].Server
+	u.Engine, u.KVCapacity, u.PrefixUnit = last.Engine, last.KVCapacity, last.PrefixUnit
+	if inside == 0 { // what was counted around a window is not what was counted in it
 		return u
 	}
 	line := func(get func(*ServerReading) *float64) []point {
@@ -133,8 +140,6 @@ func (s source) observe(samples []Sample, start, end int64) *ServerUsage {
 		u.Resets = max(u.Resets, resets)
 		return by
 	}
-	last := told[len(told)-1].Server
-	u.Engine, u.KVCapacity, u.PrefixUnit = last.Engine, last.KVCapacity, last.PrefixUnit
 	u.AnswerMs = gauge(pointsOf(told, func(s *Sample) *float64 { return new(float64(s.Span) / 1e3) }), start, end)
 	u.Running = level(func(r *ServerReading) *float64 { return r.Running })
 	u.Waiting = level(func(r *ServerReading) *float64 { return r.Waiting })
@@ -185,9 +190,12 @@ func (s source) observeGPUs(samples []Sample, start, end int64) *GPUUsage {
 	told, inside, failed, why := of(samples, SourceGPU, start, end, func(s *Sample) bool { return s.GPUs != nil })
 	u.Samples, u.Failed = inside, failed
 	if s.missing == "" {
-		u.Missing = absent(len(told), why)
+		u.Missing = absent(len(told), inside, why)
 	}
 	u.processes(samples)
+	if inside == 0 {
+		return u
+	}
 	byGPU := map[string][]*Sample{}
 	var order []string
 	for _, s := range told {

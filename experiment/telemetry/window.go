@@ -1,5 +1,7 @@
 package telemetry
 
+import "slices"
+
 // point is a figure at one moment, µs from the row's epoch.
 type point struct {
 	us int64
@@ -13,12 +15,13 @@ type Gauge struct {
 	Last float64 `json:"last"` // at the window's end
 }
 
-// gauge is over the window, as far as there are readings on both sides; nil = there are none.
+// gauge is over the window, as far as there are readings on both sides; nil = there is none inside: those before and behind
+// the load say nothing of it.
 func gauge(points []point, start, end int64) *Gauge {
-	in := within(points, start, end)
-	if len(in) == 0 {
+	if !slices.ContainsFunc(points, func(p point) bool { return p.us >= start && p.us <= end }) {
 		return nil
 	}
+	in := within(points, start, end)
 	g := Gauge{Mean: in[0].v, Max: in[0].v, Last: in[len(in)-1].v}
 	var area float64
 	for i, p := range in[1:] {

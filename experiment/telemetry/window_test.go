@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +19,8 @@ func TestGauge(t *testing.T) {
 	}{
 		{"all of it", points, 0, 30, &Gauge{Mean: 6.666667, Max: 10, Last: 0}},
 		{"from the middle of one interval to that of another", points, 5, 25, &Gauge{Mean: 8.75, Max: 10, Last: 5}},
-		{"inside one interval", points, 2, 4, &Gauge{Mean: 3, Max: 4, Last: 4}},
+		{"inside one interval: what lies around it is no reading of it", points, 2, 4, nil},
+		{"a reading at its end", points, 5, 10, &Gauge{Mean: 7.5, Max: 10, Last: 10}},
 		{"longer than the readings: as far as they go", []point{{10, 2}, {20, 4}}, 0, 100, &Gauge{Mean: 3, Max: 4, Last: 4}},
 		{"one reading", []point{{10, 2}}, 0, 100, &Gauge{Mean: 2, Max: 2, Last: 2}},
 		{"none inside", []point{{10, 2}}, 20, 100, nil},
@@ -69,7 +71,8 @@ func TestWindowProperties(t *testing.T) {
 		}
 		start := rapid.Int64Range(level[0].us, at).Draw(t, "start")
 		end := rapid.Int64Range(start, at).Draw(t, "end")
-		if g := gauge(level, start, end); g == nil || g.Mean < low-1e-6 || g.Mean > high+1e-6 || g.Max < g.Mean-1e-6 || g.Max > high+1e-6 {
+		inside := slices.ContainsFunc(level, func(p point) bool { return p.us >= start && p.us <= end })
+		if g := gauge(level, start, end); (g == nil) == inside || inside && (g.Mean < low-1e-6 || g.Mean > high+1e-6 || g.Max < g.Mean-1e-6 || g.Max > high+1e-6) {
 			t.Fatalf("%+v of %v", g, level)
 		}
 		all, resets := growth(counter, counter[0].us, at)
