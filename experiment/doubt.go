@@ -425,8 +425,11 @@ func checkPrefix(e *evidence) finding {
 		return unverified("let the server tell: vLLM has --enable-prompt-tokens-details, SGLang --enable-cache-report; or compare ttft with a cold row",
 			"a warm row, but the server does not say how many prompt tokens it found in its cache")
 	}
-	if told == 0 || (!warm && e.Spec.HasPrefix(workload.Shared)) {
+	if told == 0 {
 		return noData
+	}
+	if !warm && e.Spec.HasPrefix(workload.Shared) {
+		return e.checkShared()
 	}
 	if warm {
 		if float64(cached) < 0.9*float64(possible) {
@@ -438,6 +441,20 @@ func checkPrefix(e *evidence) finding {
 	if allowed := told * (e.vocab.Overhead + workload.BlockTokens); cached > allowed {
 		return failed("something shares prompts with this row: another client, or a cache from before",
 			"a cold row, but the server found %d prompt tokens in its cache", cached)
+	}
+	return passed()
+}
+
+// checkShared asks whether a cache found more than the row's own requests could have left in it. That it found less is the
+// server's own matter: its pool may be small.
+func (e *evidence) checkShared() finding {
+	u := e.Reuse
+	if u == nil {
+		return noData
+	}
+	if allowed := u.PossibleTokens + u.Requests*(e.vocab.Overhead+workload.BlockTokens); u.CachedTokens > allowed {
+		return failed("something shares prompts with this row: another client, or a cache from before",
+			"the server found %d prompt tokens in its cache, and the row's own requests leave %d at the most", u.CachedTokens, u.PossibleTokens)
 	}
 	return passed()
 }

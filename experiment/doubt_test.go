@@ -220,6 +220,12 @@ func TestDoubts(t *testing.T) {
 		{"prefix_cache", "warm", prefix(workload.Warm, 87), passed, ""},
 		{"prefix_cache", "warm and not resident", prefix(workload.Warm, 86), failed, "found 8600 of 9600 prefix tokens"},
 		{"prefix_cache", "shared", prefix(workload.Shared, 0), impossible, ""},
+		{"prefix_cache", "shared, as much as can be", then(prefix(workload.Shared, 80), func(e *evidence) {
+			e.Reuse = &Reuse{Requests: 100, PossibleTokens: 6400, CachedTokens: 8000}
+		}), passed, ""},
+		{"prefix_cache", "shared, more than that", then(prefix(workload.Shared, 80), func(e *evidence) {
+			e.Reuse = &Reuse{Requests: 100, PossibleTokens: 6400, CachedTokens: 8001}
+		}), failed, "found 8001 prompt tokens in its cache, and the row's own requests leave 6400"},
 		{"prefix_cache", "stated cold", prefix(workload.Cold, 90), failed, "a cold row"},
 		{"prefix_cache", "not told", each(func(r *Record) { r.CachedTokens = nil }), impossible, ""},
 		{"prefix_cache", "warm, and the server is silent", then(prefix(workload.Warm, 96), each(func(r *Record) { r.CachedTokens = nil })), silent, "the server does not say"},
