@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"bench/experiment/mock"
+	"bench/experiment/openai"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
@@ -142,5 +145,21 @@ func TestCheckUntil(t *testing.T) {
 	}
 	if (stats.Looks{}).At(1) != 64 {
 		t.Error("the figures above are for a first look after 64")
+	}
+}
+
+// Through the whole of a run: the load stops when the contract is decided, long before its most requests.
+func TestRunUntilDecided(t *testing.T) {
+	s := mocked(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond}, Target{}, openai.Completions)
+	spec := point()
+	spec.Rate, spec.Concurrency, spec.Requests, spec.Duration = 0, 8, 4000, 0
+	spec.Until, spec.Contract = untilDecided, contractOf(t, `ttft_p90 = "10s"`)
+	row, records := measure(t, s, spec)
+	v := row.Contract[0]
+	if looks := []int{128, 256, 512, 1024, 2048}; v.Verdict != "PASS" || !slices.Contains(looks, v.Observed) { // neighbours on a busy machine are alike
+		t.Errorf("%s: %s", v.text(), v.Why)
+	}
+	if n := row.Summary.Requests.Planned; n < v.Observed || n > v.Observed+200 || row.Summary.Requests.Unfinished > 0 {
+		t.Errorf("decided after %d, %d requests in the window, %d records", v.Observed, n, len(records))
 	}
 }
