@@ -22,7 +22,8 @@ type Manifest struct {
 	State      string    `json:"state"` // running, done, interrupted, failed
 	Salt       string    `json:"salt"`
 	Seed       uint64    `json:"seed"`
-	Plan       []Planned `json:"plan"` // every point and repeat, in order of execution
+	Order      string    `json:"order,omitempty"` // listed, or blocked: shuffled by the seed within each round of repeats
+	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
 
 	Client    ClientInfo        `json:"client"`
 	Target    TargetInfo        `json:"target"`
