@@ -30,17 +30,27 @@ func checkRestarted(e *evidence) finding {
 	return passed()
 }
 
-// checkShared compares the requests in the server with those of this client. One that the client gave up may run on there.
+// checkShared compares what the server had and wrote with what this client had of it. Readings are a second apart: bursts of our
+// own can fall on them, so that too many requests are no proof where the tokens written are ours; and where they are not
+// counted, only more requests than we ever had at once are. One that the client gave up may run on in the server.
 func checkShared(e *evidence) finding {
 	m := e.Server.Metrics
 	if m == nil || m.Running == nil || m.Samples < fewestReadings || e.Summary.ErrorRate > tolerated {
 		return noData
 	}
-	inside := m.Running.Mean
+	inside, ours := m.Running.Mean, e.Summary.Concurrency.Mean
 	if m.Waiting != nil {
 		inside += m.Waiting.Mean
 	}
-	if ours := e.Summary.Concurrency.Mean; inside > (1+strangers)*ours+1 {
+	most := (1+strangers)*ours + 1
+	if m.GenerationTokens != nil {
+		if written := e.Summary.Throughput.OutputTokensPerS * e.Summary.DurationS; *m.GenerationTokens <= (1+strangers)*written {
+			return passed()
+		}
+	} else {
+		most = float64(e.Summary.Concurrency.Max)
+	}
+	if inside > most {
 		return failed("find who else uses the server, or start one for this run alone ([server])",
 			"the server had %.3g requests on average, %.3g of them from here: somebody else uses it", inside, ours)
 	}

@@ -34,7 +34,18 @@ func TestDoubtsOfTheServer(t *testing.T) {
 		{"server_restarted", "no metrics", func(e *evidence) { e.Server.Metrics = nil }, impossible, ""},
 		{"server_restarted", "no counter", func(e *evidence) { e.Server.Metrics.GenerationTokens = nil }, impossible, ""},
 		{"shared_server", "one more, in flight", running(2, 0), passed, ""},
-		{"shared_server", "another's", running(2, 1), failed, "the server had 3 requests on average, 1 of them from here"},
+		{"shared_server", "another's, whose tokens are not told", func(e *evidence) {
+			running(2, 1)(e)
+			e.Server.Metrics.GenerationTokens = nil
+		}, failed, "the server had 3 requests on average, 1 of them from here"},
+		{"shared_server", "bursts that fell on the readings: the tokens are ours", func(e *evidence) {
+			running(9, 9)(e)
+			e.Server.Metrics.GenerationTokens = new(1.0)
+		}, passed, ""},
+		{"shared_server", "another's, with its tokens", func(e *evidence) {
+			running(9, 9)(e)
+			e.Server.Metrics.GenerationTokens = new(1e9)
+		}, failed, "the server had 18 requests on average"},
 		{"shared_server", "few readings", func(e *evidence) { running(9, 9)(e); e.Server.Metrics.Samples = 4 }, impossible, ""},
 		{"shared_server", "not told", func(e *evidence) { e.Server.Metrics.Running = nil }, impossible, ""},
 		{"shared_server", "the queue is not told", func(e *evidence) { e.Server.Metrics.Waiting = nil }, passed, ""},
