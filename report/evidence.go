@@ -147,15 +147,37 @@ func (o *Outcome) prefixTable(u units) table {
 		{head: "point"}, {head: "prefix"}, {head: "prompt tokens cached", unit: "%", num: true},
 		{head: "TTFT p50", unit: u.head(), num: true, help: "ttft"}, {head: "TTFT p99", unit: u.head(), num: true, help: "ttft"},
 		{head: "TPOT p50", unit: u.head(), num: true, help: "tpot"}, {head: "output", unit: "tok/s", num: true, help: "throughput"},
+		{head: "TTFT p50 saved [95 %]", num: true, help: "percentile"},
 	}}
 	for _, set := range o.prefixSets() {
 		for i, p := range set.points {
 			t.rows = append(t.rows, []cell{text(set.name), text(set.states[i]), cachedCell(p),
 				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"),
-				text(experiment.Digits(p.OutputTokensPerS.Median))})
+				text(experiment.Digits(p.OutputTokensPerS.Median)), gainCell(set.points, set.states[i])})
 		}
 	}
 	return t
+}
+
+// gainCell is what a prefix of that state saves of the time to the first token, beside the cold one among the points.
+func gainCell(points []*experiment.SeriesPoint, state string) cell {
+	var rows []experiment.Row
+	for _, p := range points {
+		for _, r := range p.Rows {
+			rows = append(rows, *r)
+		}
+	}
+	for _, g := range experiment.PrefixGains(rows) {
+		if g.State != state || g.Metric != "ttft" {
+			continue
+		}
+		c := text(inCell.ms(g.SavedMs) + " [" + interval(g.CI95) + "]")
+		if !g.Certain() {
+			c.tag = "can't tell"
+		}
+		return c
+	}
+	return absent()
 }
 
 func cachedCell(p *experiment.SeriesPoint) cell {
