@@ -79,7 +79,7 @@ func sequential(values []float64, p float64) (Verdict, int) {
 //
 //	LOOKS=1 go test -run LooksErr -v ./experiment/stats
 func TestLooksErr(t *testing.T) {
-	trials := 200
+	trials := 100
 	if os.Getenv("LOOKS") != "" {
 		trials = 10_000
 	}

@@ -42,7 +42,7 @@ func streams(n, gaps int, rho float64, rng *rand.Rand) [][]int64 {
 }
 
 func TestPooledIntervalsCover(t *testing.T) {
-	const trials = 120
+	const trials = 80
 	sigma := math.Hypot(0.3, 0.2)
 	for _, c := range []struct {
 		n, gaps int
