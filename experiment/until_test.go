@@ -153,10 +153,10 @@ func TestRunUntilDecided(t *testing.T) {
 	s := mocked(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond}, Target{}, openai.Completions)
 	spec := point()
 	spec.Rate, spec.Concurrency, spec.Requests, spec.Duration = 0, 8, 4000, 0
-	spec.Until, spec.Contract = untilDecided, contractOf(t, `ttft_p90 = "10s"`)
+	spec.Until, spec.Contract = untilDecided, contractOf(t, `error_rate = 0.1`) // a latency of a busy machine depends on itself, and would take longer
 	row, records := measure(t, s, spec)
 	v := row.Contract[0]
-	if looks := []int{128, 256, 512, 1024, 2048}; v.Verdict != "PASS" || !slices.Contains(looks, v.Observed) { // neighbours on a busy machine are alike
+	if v.Verdict != "PASS" || v.Observed != 128 {
 		t.Errorf("%s: %s", v.text(), v.Why)
 	}
 	if n := row.Summary.Requests.Planned; n < v.Observed || n > v.Observed+200 || row.Summary.Requests.Unfinished > 0 {
