@@ -52,6 +52,9 @@ func processes() []process {
 }
 
 func TestMeanIntervalCovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation; make test runs it without the race detector")
+	}
 	const trials = 150
 	for _, p := range processes() {
 		rng := rand.New(rand.NewPCG(5, uint64(p.n)))
@@ -75,6 +78,9 @@ func TestMeanIntervalCovers(t *testing.T) {
 
 // What resampling the values one by one would say of values with a memory: the test above can fail.
 func TestBlocksAreNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation; make test runs it without the race detector")
+	}
 	const trials = 150
 	rng := rand.New(rand.NewPCG(6, 7))
 	covered := 0

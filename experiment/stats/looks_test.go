@@ -79,6 +79,9 @@ func sequential(values []float64, p float64) (Verdict, int) {
 //
 //	LOOKS=1 go test -run LooksErr -v ./experiment/stats
 func TestLooksErr(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation; make test runs it without the race detector")
+	}
 	trials := 100
 	if os.Getenv("LOOKS") != "" {
 		trials = 10_000

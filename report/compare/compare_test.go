@@ -132,6 +132,9 @@ func long() bool { return os.Getenv("BENCH_LONG") != "" }
 // Two results of the same noisy process differ seldom: of 200 pairs at most 18 are called different, a bound that a test at 5 %
 // passes 99 times in 100. Gated figures share that risk.
 func TestSameProcessSeldomDiffers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation; make test runs it without the race detector")
+	}
 	noisy := process{ttft: 80, tpot: 12, between: 0.05, wander: 0.06, rate: 3}
 	thresholds := gate("ttft_p50 +1%", "ttft_p90 +1%", "tpot_p50 +1%", "e2e_p50 +1%")
 	repeats := []int{3}
