@@ -165,7 +165,7 @@ func longRow(t testing.TB, requests, gaps int) int64 {
 		t.Fatal(m)
 	}
 	e := &evidence{Row: &Row{Spec: Spec{Contract: contract}, Window: Window{EndUs: int64(requests)*1000 + 1}}, vocab: &workload.Vocabulary{}}
-	collect := measurement{t: Try{Each: w.Write, Progress: new(Progress)}, e: e}
+	collect := measurement{t: Try{Spec: &e.Spec, Each: w.Write, Progress: new(Progress)}, e: e}
 	for jobs := newStreamed(gaps, 0.1); jobs.made < requests; {
 		if err := collect.each(jobs.next()); err != nil {
 			t.Fatal(err)

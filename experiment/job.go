@@ -13,7 +13,7 @@ func record(j *load.Job) *Record {
 	r := &j.Result
 	rec := &Record{
 		I: j.Request.Index, ServerID: r.ServerID, Class: j.Request.Class,
-		Phase: [...]string{PhaseWarmup, PhaseWindow, PhaseCooldown}[j.Phase],
+		Phase: phases[j.Phase],
 		At:    offset(j.At), Ready: offset(j.Ready), Sent: offset(r.Sent), FirstEvent: offset(r.FirstEvent),
 		First: offset(r.First), Last: offset(r.Last), End: offset(r.End),
 		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/klauspost/compress/zstd"
+
+	"bench/experiment/load"
 )
 
 // Micros is a time as an offset from the row's start, in microseconds. The zero value means that
@@ -55,6 +57,9 @@ const (
 	PhaseWindow   = "window"
 	PhaseCooldown = "cooldown"
 )
+
+// phases are the words for load's.
+var phases = [...]string{load.Warmup: PhaseWarmup, load.Window: PhaseWindow, load.Cooldown: PhaseCooldown}
 
 // Record is what became of one request: one line of <row>.requests.jsonl.zst, the evidence from
 // which every figure of the row is computed. Times are µs from the row's start; an absent time

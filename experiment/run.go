@@ -21,12 +21,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Progress is what a row is doing, for a display; read it at any time.
-type Progress struct {
-	Sent, Done, Failed atomic.Int64
-	Tokens             atomic.Int64 // output tokens of the requests that are done
-}
-
 // Try is one try at a point.
 type Try struct {
 	Spec   *Spec
@@ -70,6 +64,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		return nil, err
 	}
 	stop := m.watch(ctx, s)
+	t.Progress.loads()
 	measured, err := load.Run(ctx, load.Config{
 		Load: t.Spec.load(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
 		Encode: encoder(voices),
@@ -167,7 +162,7 @@ func (m *measurement) connect(ctx context.Context) error {
 }
 
 func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoch time.Time) (finish func()) {
-	m.t.Progress.Sent.Add(1)
+	m.t.Progress.sends(job)
 	v := m.voices[job.Request.Class]
 	call := openai.Call{
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
@@ -214,11 +209,7 @@ func (m *measurement) each(job *load.Job) error {
 	if m.looking != nil && !m.decided.Load() && m.looking.over(r) {
 		m.decided.Store(true)
 	}
-	m.t.Progress.Done.Add(1)
-	m.t.Progress.Tokens.Add(int64(r.OutputTokens))
-	if !r.OK() && job.Phase != load.Cooldown {
-		m.t.Progress.Failed.Add(1)
-	}
+	m.t.Progress.over(job, r, m.t.Spec.Streams())
 	switch job.Result.Outcome {
 	case openai.Connect:
 		m.lost++
