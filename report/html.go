@@ -103,8 +103,9 @@ type runView struct {
 	ID        string // prefix of the anchors: several runs share a page
 	Manifest  experiment.Manifest
 	Outcome   Outcome
-	Doubts    int
-	Started   string
+	Tested    string // what was tested, in a line
+	Happened  string // what came of it, in a sentence
+	Front     []fact
 	Simulated bool
 	Figures   []figure
 	Rest      []tableView
@@ -142,10 +143,7 @@ type cellView struct {
 
 func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 	v := runView{ID: fmt.Sprintf("r%d", i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
-		Started: run.Manifest.StartedAt.UTC().Format(stamp)}
-	for _, d := range o.Doubts {
-		v.Doubts += len(d.Cases)
-	}
+		Tested: run.tested(o), Happened: o.happened(), Front: run.front(o)}
 	charts, err := o.charts()
 	if err != nil {
 		return runView{}, err
@@ -162,7 +160,9 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 			return runView{}, err
 		}
 	}
-	for _, t := range []table{run.contractTable(), o.doubtsTable(), o.classesTable(inCell), o.expectTable(), run.missingTable(), run.metadataTable()} {
+	for _, t := range []table{run.contractTable(), o.doubtsTable(), run.readingTable(), o.costsTable(), run.serversTable(o), o.classesTable(inCell),
+		run.reuseTable(), run.coldTable(), run.loadTable(), run.serverTable(), run.gpuTable(), run.clientTable(),
+		o.expectTable(), run.missingTable(), run.metadataTable()} {
 		if len(t.rows) > 0 {
 			v.Rest = append(v.Rest, newTableView(v.ID, t))
 		}

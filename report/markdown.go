@@ -3,9 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-
-	"bench/experiment"
 )
 
 // Markdown writes the decision record: what was asked, what came out, what may be doubted.
@@ -21,7 +20,12 @@ func Markdown(w io.Writer, run *Run) error {
 	m.table(run.contractTable())
 	m.table(o.boundsTable(inHeading))
 	m.table(o.prefixTable(inHeading))
+	m.table(o.costsTable())
+	m.table(run.serversTable(&o))
+	m.table(run.reuseTable())
+	m.table(run.coldTable())
 	m.table(o.doubtsTable())
+	m.table(run.readingTable())
 	m.table(run.missingTable())
 	m.table(run.metadataTable())
 	if run.Notes != "" {
@@ -50,20 +54,16 @@ func (m *markdown) head(run *Run, o *Outcome) {
 	if f.Hypothesis != "" {
 		m.line("Hypothesis: " + escapeMarkdown(f.Hypothesis))
 	}
-	accepted := o.Advice
-	if o.Accepted != nil {
-		accepted = o.Accepted.Text + " (" + o.Advice + ")"
+	if happened := o.happened(); happened != "" {
+		m.line("Outcome: " + escapeMarkdown(happened))
 	}
-	doubts := 0
-	for _, d := range o.Doubts {
-		doubts += len(d.Cases)
-	}
-	for _, x := range [][2]string{
-		{"Contract", strings.TrimPrefix(string(o.Verdict)+": "+o.Contract, ": ")}, {"Accepted point", accepted},
-		{"Validity", o.Validity}, {"Doubts", experiment.Count(doubts)},
-		{"Model", or(f.Target.Model, "not stated")}, {"Hardware", or(f.Target.Hardware, "not stated")},
-	} {
-		m.b.WriteString("- **" + x[0] + "**: " + escapeMarkdown(x[1]) + "\n")
+	m.line(escapeMarkdown(run.tested(o)))
+	for _, x := range run.front(o) {
+		lines := slices.Concat([]string{x.Lead}, x.Lines)
+		for i := range lines {
+			lines[i] = escapeMarkdown(lines[i])
+		}
+		m.b.WriteString("- **" + escapeMarkdown(x.Head) + "**: " + strings.Join(lines, "  \n  ") + "\n")
 	}
 	m.b.WriteString("\n")
 }

@@ -141,7 +141,7 @@ func (o *Outcome) accept() {
 		for j := range s.Points {
 			p := &s.Points[j]
 			switch {
-			case p.Contract == stats.Pass && p.Valid && (o.Accepted == nil || p.OutputTokensPerS.Median > best):
+			case acceptable(p) && (o.Accepted == nil || p.OutputTokensPerS.Median > best):
 				best = p.OutputTokensPerS.Median
 				o.Accepted = &Accepted{i, j, pointSentence(s, p)}
 			case p.Contract == stats.Pass && !p.Valid && doubted == "":
@@ -164,6 +164,9 @@ func (o *Outcome) accept() {
 		o.Advice = "no point is valid and meets the contract"
 	}
 }
+
+// acceptable says that a point meets its contract and is valid.
+func acceptable(p *experiment.SeriesPoint) bool { return p.Contract == stats.Pass && p.Valid }
 
 // pointName is a point as people read it: "D-saturation, concurrency 8".
 func pointName(s *experiment.Series, p *experiment.SeriesPoint) string {

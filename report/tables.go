@@ -134,7 +134,7 @@ func (o *Outcome) seriesTable() table {
 			if k.Point == nil {
 				return cell{text: k.Why, kind: faint}
 			}
-			return text(s.Points[*k.Point].Load + ": " + k.Why)
+			return text(kneeText(s, k))
 		}
 		name := text(s.Label())
 		if s.Closed {
@@ -218,19 +218,20 @@ func (o *Outcome) boundsTable(u units) table {
 			column{head: m + " expected", unit: u.head(), num: true, help: "bound"},
 			column{head: m + " p50 over floor", num: true, help: "bound"})
 	}
-	t.columns = append(t.columns, column{head: "computed for"})
+	t.columns = append(t.columns, column{head: "TPOT is", help: "bound"}, column{head: "of the peaks", help: "bound"}, column{head: "computed for"})
 	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
 		r := p.Rows[0]
 		b := r.Bound
 		if b == nil {
 			none := cell{text: "no bound: " + r.NoBound, kind: faint}
 			t.rows = append(t.rows, []cell{pointCell(s, p), u.percentile(p.TTFT, "p50"), absent(), absent(), absent(),
-				u.percentile(p.TPOT, "p50"), absent(), absent(), absent(), none})
+				u.percentile(p.TPOT, "p50"), absent(), absent(), absent(), absent(), absent(), none})
 			return
 		}
 		t.rows = append(t.rows, []cell{pointCell(s, p),
 			u.percentile(p.TTFT, "p50"), u.bound(b.TTFT.FloorMs), u.bound(b.TTFT.ExpectedMs), ratioCell(b.TTFTRatio, p.TTFT),
 			u.percentile(p.TPOT, "p50"), u.bound(b.TPOT.FloorMs), u.bound(b.TPOT.ExpectedMs), ratioCell(b.TPOTRatio, p.TPOT),
+			text(or(placeWords[b.TPOTPlace], "–")), text(or(peaks(b), "–")),
 			text(fmt.Sprintf("%s, %d × %s, %s; batch %s, context %s tokens", b.Model, b.GPUs, b.Hardware,
 				or(b.Precision, "precision as published"), experiment.Digits(b.Batch), experiment.Digits(b.Context)))})
 	})

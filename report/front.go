@@ -1,0 +1,302 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/roofline"
+	"bench/experiment/stats"
+)
+
+// fact is one thing that the first screen says: a word or a figure, and what it rests on.
+type fact struct {
+	Head  string
+	Lead  string
+	Lines []string
+	Kind  kind
+	Table string // id of the table with the rest; empty: none
+}
+
+// front is the first screen: did it meet the contract, at which point, where does it bend, what limits it,
+// what does it cost, can it be trusted.
+func (r *Run) front(o *Outcome) []fact {
+	facts := []fact{o.contractFact(), o.acceptedFact()}
+	if s, p := o.focus(); p != nil {
+		facts = append(facts, kneeFact(s), limitFact(p), costFact(s, p))
+	}
+	return append(facts, o.validityFact(r.Manifest.NotStated))
+}
+
+// focus is the point that a reader asks about: the accepted one, else the one to quote of the series with the
+// highest throughput, valid ones first; nil: the run has none.
+func (o *Outcome) focus() (*experiment.Series, *experiment.SeriesPoint) {
+	if a := o.Accepted; a != nil {
+		return &o.Series[a.Series], &o.Series[a.Series].Points[a.Point]
+	}
+	var series *experiment.Series
+	var best *experiment.SeriesPoint
+	for i := range o.Series {
+		s := &o.Series[i]
+		p := &s.Points[*s.Headline]
+		if best == nil || p.Valid && !best.Valid || p.Valid == best.Valid && p.OutputTokensPerS.Median > best.OutputTokensPerS.Median {
+			series, best = s, p
+		}
+	}
+	return series, best
+}
+
+func (o *Outcome) contractFact() fact {
+	f := fact{Head: "Contract", Lead: or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).kind, Table: "contract"}
+	if o.Verdict == "" {
+		f.Table = ""
+	}
+	f.Lines = []string{o.Contract}
+	return f
+}
+
+func (o *Outcome) acceptedFact() fact {
+	f := fact{Head: "Accepted operating point", Lead: "none", Table: "points"}
+	s, p := o.focus()
+	if o.Accepted == nil {
+		f.Lines = append(f.Lines, o.Advice)
+	}
+	if p == nil {
+		f.Table = ""
+		return f
+	}
+	if o.Accepted == nil {
+		f.Lines = append(f.Lines, "The point to quote is "+pointName(s, p)+":")
+	} else {
+		f.Lead = pointName(s, p)
+	}
+	f.Lines = append(f.Lines, headlines(s, p)...)
+	if o.Accepted != nil {
+		f.Lines = append(f.Lines, "It has "+o.Advice+".")
+	}
+	return f
+}
+
+// headlines are the figures of a point to quote, each with its interval.
+func headlines(s *experiment.Series, p *experiment.SeriesPoint) []string {
+	output := experiment.Format(p.OutputTokensPerS.Median, "output tok/s") + spread(p.OutputTokensPerS)
+	if g := p.OutputTokensPerSPerGPU; g != nil {
+		output += fmt.Sprintf(", %s per GPU", experiment.Digits(g.Median))
+	}
+	lines := []string{output + ", " + experiment.Format(p.RequestsPerS.Median, "requests/s")}
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		var said []string
+		for _, name := range []string{"p50", "p99"} {
+			if l, ok := p.Latency(metric).Get(name); ok {
+				said = append(said, quoted(l))
+			}
+		}
+		if len(said) > 0 {
+			lines = append(lines, metricName(metric)+" "+strings.Join(said, ", "))
+		}
+	}
+	sample := "n=" + completed(p).text
+	if n := len(p.Rows); n > 1 {
+		sample += fmt.Sprintf(" in each of %d repeats, or more", n)
+	}
+	if s.Closed {
+		sample += "; latencies count " + fromSlot
+	}
+	return append(lines, sample+"; in brackets 95 % intervals")
+}
+
+// quoted is a percentile with its interval, in the words of its grade where it has none.
+func quoted(p experiment.Percentile) string {
+	mark, ms, ok := p.Mark()
+	if !ok {
+		return p.Name + " unknown"
+	}
+	text := p.Name + " " + mark + experiment.Format(ms, "ms")
+	if within := p.Within(); within != "" && p.Grade != stats.NoBound {
+		text += " " + within
+	}
+	return text
+}
+
+// spread is how far the repeats of a figure are apart; empty: there is one.
+func spread(r experiment.Repeats) string {
+	if r.Spread == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%d repeats: %s to %s)", len(r.Values), experiment.Digits(r.Spread.Min), experiment.Digits(r.Spread.Max))
+}
+
+func kneeFact(s *experiment.Series) fact {
+	f := fact{Head: "Knee of " + s.Label(), Lead: "none", Table: "series"}
+	if k := s.ContractKnee.Point; k != nil {
+		f.Lead = s.Points[*k].Load
+	}
+	for _, x := range []struct {
+		name string
+		knee experiment.Knee
+	}{{"contract", s.ContractKnee}, {"geometric", s.GeometricKnee}, {"saturation", s.Saturation}} {
+		f.Lines = append(f.Lines, x.name+": "+kneeText(s, x.knee))
+	}
+	return f
+}
+
+// kneeText is a knee with its reason, and how sure the repeats make it.
+func kneeText(s *experiment.Series, k experiment.Knee) string {
+	text := k.Why
+	if k.Point != nil {
+		text = s.Points[*k.Point].Load + ": " + text
+	}
+	if r := k.Resampled; r != nil {
+		text += fmt.Sprintf(" (the same in %s of the draws of the repeats)", experiment.Format(r.Share, "share"))
+	}
+	return text
+}
+
+var placeWords = map[roofline.Place]string{
+	roofline.Impossible: "below the floor",
+	roofline.Fast:       "faster than the band",
+	roofline.Inside:     "inside the band",
+	roofline.Slow:       "slower than the hardware explains",
+}
+
+func limitFact(p *experiment.SeriesPoint) fact {
+	f := fact{Head: "Beside the hardware's bound", Lead: "no bound", Table: "bounds"}
+	b := p.Rows[0].Bound
+	if b == nil {
+		f.Lines = []string{p.Rows[0].NoBound}
+		return f
+	}
+	if b.TPOTPlace != "" {
+		f.Lead = "decode is " + placeWords[b.TPOTPlace]
+	}
+	for _, x := range []struct {
+		metric string
+		bound  roofline.Bound
+		ratio  *float64
+		place  roofline.Place
+	}{{"ttft", b.TTFT, b.TTFTRatio, b.TTFTPlace}, {"tpot", b.TPOT, b.TPOTRatio, b.TPOTPlace}} {
+		if ratio := ratioCell(x.ratio, p.Latency(x.metric)); ratio.kind != faint {
+			line := fmt.Sprintf("%s p50: %s the floor of %s", metricName(x.metric), ratio.text, experiment.Format(x.bound.FloorMs, "ms"))
+			if x.place != "" {
+				line += ", " + placeWords[x.place]
+			}
+			f.Lines = append(f.Lines, line)
+		}
+	}
+	if use := peaks(b); use != "" {
+		f.Lines = append(f.Lines, use)
+	}
+	return f
+}
+
+// peaks is how much of the hardware's peaks is in use; empty: not known.
+func peaks(b *experiment.RowBound) string {
+	var said []string
+	if b.MBU != nil {
+		said = append(said, experiment.Format(*b.MBU, "share")+" of the peak memory bandwidth (MBU)")
+	}
+	if b.MFU != nil {
+		said = append(said, experiment.Format(*b.MFU, "share")+" of the peak compute (MFU)")
+	}
+	return strings.Join(said, ", ")
+}
+
+func costFact(s *experiment.Series, p *experiment.SeriesPoint) fact {
+	f := fact{Head: "Cost", Lead: "not known", Table: "costs"}
+	costs := s.Costs()
+	i := slices.IndexFunc(costs, func(c experiment.PointCost) bool { return &s.Points[c.Point] == p })
+	if i < 0 {
+		f.Table = ""
+		f.Lines = []string{or(p.Rows[0].NoCost, "the point is not valid, or a repeat has no price")}
+		return f
+	}
+	c := costs[i].Cost
+	f.Lead = experiment.Format(c.USDPerMillion, "usd") + " per million output tokens"
+	f.Lines = []string{fmt.Sprintf("%s an hour for all GPUs, as stated; all of it is put on the output tokens", experiment.Format(c.HourUSD, "usd"))}
+	if c.USDPerMillionUsed != nil {
+		f.Lines = append(f.Lines, fmt.Sprintf("%s at a utilisation of %s", experiment.Format(*c.USDPerMillionUsed, "usd"), experiment.Format(*c.Utilisation, "share")))
+	}
+	if c.Joules != nil {
+		f.Lines = append(f.Lines, experiment.Format(*c.Joules, "J per output token"))
+	}
+	return f
+}
+
+// shownDoubts is how many kinds of doubts the first screen has room for.
+const shownDoubts = 3
+
+// validityFact has the doubts of the point that is quoted first: they matter most.
+func (o *Outcome) validityFact(notStated []string) fact {
+	lead, rest := o.Validity, ""
+	if i := strings.IndexAny(lead, ":,"); i > 0 {
+		lead, rest = lead[:i], strings.TrimSpace(lead[i+1:])
+	}
+	f := fact{Head: "Validity", Lead: lead, Kind: failed}
+	if o.Valid {
+		f.Kind = passed
+	}
+	if rest != "" {
+		f.Lines = []string{rest}
+	}
+	doubts := o.doubtsThatMatter()
+	if len(doubts) > 0 {
+		f.Table = "doubts"
+	}
+	for i, d := range doubts {
+		if i == shownDoubts {
+			f.Lines = append(f.Lines, plural(len(doubts)-i, "more kind of doubt", "more kinds of doubts"))
+			break
+		}
+		f.Lines = append(f.Lines, fmt.Sprintf("%s (%s): %s", d.Code, plural(len(d.Cases), "row", "rows"), d.Cases[0].Text))
+	}
+	if len(notStated) > 0 {
+		f.Lines = append(f.Lines, "not stated: "+strings.Join(notStated, ", "))
+	}
+	return f
+}
+
+// doubtsThatMatter are all kinds of doubts, those of the quoted point before the others, with its case first.
+func (o *Outcome) doubtsThatMatter() []Doubt {
+	s, p := o.focus()
+	mine := func(c Doubted) bool {
+		return p != nil && (c.Row == pointName(s, p) || slices.ContainsFunc(p.Rows, func(r *experiment.Row) bool { return r.ID == c.Row }))
+	}
+	var first, others []Doubt
+	for _, d := range o.Doubts {
+		i := slices.IndexFunc(d.Cases, mine)
+		if i < 0 {
+			others = append(others, d)
+			continue
+		}
+		d.Cases = slices.Concat(d.Cases[i:i+1], d.Cases[:i], d.Cases[i+1:])
+		first = append(first, d)
+	}
+	return append(first, others...)
+}
+
+// tested says what was measured, and against what.
+func (r *Run) tested(o *Outcome) string {
+	m, g := r.Manifest, r.Manifest.Target
+	on := or(g.Hardware, "hardware not stated")
+	if g.GPUs > 0 {
+		on += fmt.Sprintf(" × %d", g.GPUs)
+	}
+	points := 0
+	o.each(func(*experiment.Series, *experiment.SeriesPoint) { points++ })
+	parts := []string{"model " + or(g.Model, "not stated"), on, or(g.Precision, "precision not stated"), or(g.API, "api not stated"),
+		fmt.Sprintf("%s in %s, %s", plural(points, "point", "points"), plural(len(o.Series), "series", "series"), plural(len(r.Live()), "row", "rows"))}
+	if g.Vantage.Place != "" {
+		parts = append(parts, "client: "+g.Vantage.Place)
+	}
+	return strings.Join(append(parts, "run "+m.Run, m.StartedAt.UTC().Format(stamp), m.State), " · ")
+}
+
+// happened is the sentence of the series that is quoted, beside the hypothesis; empty: nothing was measured.
+func (o *Outcome) happened() string {
+	s, p := o.focus()
+	if p == nil {
+		return ""
+	}
+	return s.Label() + ": " + s.Sentence
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+)
+
+// known is a figure that need not be there.
+func known(x *float64, unit string) cell {
+	if x == nil {
+		return absent()
+	}
+	return text(experiment.Format(*x, unit))
+}
+
+// level is a gauge over the window: its mean, and its maximum behind it.
+func level(g *experiment.Gauge, unit string) cell {
+	if g == nil {
+		return absent()
+	}
+	return cell{text: experiment.Format(g.Mean, unit), tag: "max " + experiment.Format(g.Max, unit)}
+}
+
+// serverTable is what the server said of itself while rows ran.
+func (r *Run) serverTable() table {
+	t := table{id: "server", caption: "The server, by its own account", note: "Means over the window; the maximum beside them.", columns: []column{
+		{head: "row"}, {head: "running", num: true}, {head: "waiting", num: true}, {head: "KV cache in use", num: true},
+		{head: "preemptions", num: true}, {head: "prefix hits", num: true}, {head: "accepted guesses", num: true}, {head: "tokens a step", num: true}, {head: "source"},
+	}}
+	for _, row := range r.Live() {
+		m := row.Server.Metrics
+		if m == nil {
+			continue
+		}
+		source := text(strings.TrimPrefix(m.Engine+", ", ", ") + m.Source)
+		if m.Missing != "" {
+			source = cell{text: m.Missing, kind: faint}
+		}
+		t.rows = append(t.rows, []cell{text(row.ID), level(m.Running, ""), level(m.Waiting, ""), level(m.KVUsage, "share"), known(m.Preemptions, ""),
+			known(m.PrefixHitRate, "share"), known(m.AcceptanceRate, "share"), known(m.AcceptanceLength, ""), source})
+	}
+	return t
+}
+
+// gpuTable is how the GPUs fared; those of a row without figures say why.
+func (r *Run) gpuTable() table {
+	t := table{id: "gpus", caption: "The GPUs", note: "Means over the window; the maximum beside them.", columns: []column{
+		{head: "row"}, {head: "GPU"}, {head: "memory active", num: true}, {head: "tensor cores active", num: true}, {head: "SMs active", num: true}, {head: "busy", num: true},
+		{head: "power", num: true}, {head: "energy", num: true}, {head: "SM clock", num: true}, {head: "memory used", num: true}, {head: "held down by"},
+	}}
+	for _, row := range r.Live() {
+		if row.GPU == nil {
+			continue
+		}
+		for _, d := range row.GPU.Devices {
+			t.rows = append(t.rows, []cell{text(row.ID), text(strings.TrimSpace(d.GPU + " " + d.Name)), level(d.DRAMActive, "share"), level(d.TensorActive, "share"),
+				level(d.SMActive, "share"), level(d.Busy, "share"), level(d.PowerW, "W"), known(d.EnergyJ, "J"), level(d.SMClock, "MHz"), level(d.UsedMiB, "MiB"), throttled(&d)})
+		}
+	}
+	return t
+}
+
+func throttled(d *experiment.GPUDevice) cell {
+	if !d.Known {
+		return cell{text: "not told", kind: faint}
+	}
+	var said []string
+	for _, why := range slices.Sorted(maps.Keys(d.Throttled)) {
+		said = append(said, why+" "+experiment.Format(d.Throttled[why], "share"))
+	}
+	return text(or(strings.Join(said, ", "), "nothing"))
+}
+
+// clientTable is what the rows asked of the machine that measured.
+func (r *Run) clientTable() table {
+	t := table{id: "client", caption: "The client", note: "Its own lateness is in the latencies: a row whose client was late is doubted.", columns: []column{
+		{head: "row"}, {head: "lag p50", num: true, help: "lag"}, {head: "lag p99", num: true, help: "lag"}, {head: "read late by", num: true, help: "lag"}, {head: "cores used", num: true},
+		{head: "machine busy", num: true}, {head: "wait for a core p99", num: true}, {head: "GC pauses", num: true}, {head: "retransmits", num: true},
+		{head: "connections", num: true}, {head: "token times"},
+	}}
+	for _, row := range r.Live() {
+		cells := []cell{text(row.ID), lagCell(&row, "p50"), lagCell(&row, "p99"), text(experiment.Format(row.Clock.ReadLagMeanMs, "ms"))}
+		if u := row.Client; u != nil {
+			again := absent()
+			if u.Retransmits != nil {
+				again = count(int(*u.Retransmits))
+			}
+			cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), text(experiment.Format(u.GCPauses, "ms")), again)
+		} else {
+			cells = append(cells, absent(), absent(), absent(), absent(), absent())
+		}
+		opened := row.Connections
+		t.rows = append(t.rows, append(cells, text(fmt.Sprintf("%s ahead, %s during", experiment.Count(opened.Ahead), experiment.Count(opened.During))),
+			text(or(row.Clock.Stamps, "not stated"))))
+	}
+	return t
+}
+
+func lagCell(row *experiment.Row, percentile string) cell {
+	return inCell.percentile(experiment.PercentilesOf(row.Summary.Lag), percentile)
+}
