@@ -1,9 +1,6 @@
 package experiment
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -76,7 +73,7 @@ type Record struct {
 
 	At         Micros `json:"at_us,omitzero"`          // intended arrival
 	Ready      Micros `json:"ready_us,omitzero"`       // intended arrival, and a slot free under the cap
-	Sent       Micros `json:"sent_us,omitzero"`        // first byte of the request handed to the kernel
+	Sent       Micros `json:"sent_us,omitzero"`        // its last byte was about to be handed to the kernel
 	FirstEvent Micros `json:"first_event_us,omitzero"` // first event of any kind
 	First      Micros `json:"first_us,omitzero"`       // first token-bearing event
 	Last       Micros `json:"last_us,omitzero"`        // last token-bearing event; without streaming, the last byte
@@ -150,54 +147,3 @@ func (w *RecordWriter) Write(r *Record) error {
 
 // Close ends the stream; the file is whole only after it.
 func (w *RecordWriter) Close() error { return w.z.Close() }
-
-// Bounds on what reading a stream may take, whoever wrote it.
-const (
-	longestRecord = 16 << 20  // bytes of JSON; an answer of a million tokens has 8 MiB
-	widestWindow  = 128 << 20 // zstd --long; ours is 128 KiB
-)
-
-// ReadRecords calls each for every record of a stream, in the order in which they ended. A stream
-// cut by a kill gives the records before the cut, then an error that wraps io.ErrUnexpectedEOF.
-func ReadRecords(r io.Reader, each func(*Record) error) error {
-	in := bufio.NewReader(r)
-	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
-		return fmt.Errorf("opening the record stream: it is empty: %w", io.ErrUnexpectedEOF)
-	}
-	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(widestWindow))
-	if err != nil {
-		return fmt.Errorf("opening the record stream: %w", err)
-	}
-	defer z.Close()
-	text := &allowance{r: z}
-	d := json.NewDecoder(text)
-	for line := 1; ; line++ {
-		text.left = longestRecord
-		var rec Record
-		err := d.Decode(&rec)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading request record %d: %w", line, err)
-		}
-		if err := each(&rec); err != nil {
-			return err
-		}
-	}
-}
-
-// allowance is a reader that errs beyond what it is allowed.
-type allowance struct {
-	r    io.Reader
-	left int
-}
-
-func (a *allowance) Read(p []byte) (int, error) {
-	if a.left <= 0 {
-		return 0, fmt.Errorf("it is longer than %d MiB", longestRecord>>20)
-	}
-	n, err := a.r.Read(p[:min(len(p), a.left)])
-	a.left -= n
-	return n, err
-}

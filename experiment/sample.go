@@ -2,12 +2,8 @@ package experiment
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-
-	"github.com/klauspost/compress/zstd"
 
 	"bench/experiment/telemetry"
 )
@@ -22,22 +18,22 @@ type (
 // ReadSamples calls each for every sample of a row's telemetry, in the order of the file. A stream cut by a kill gives the
 // samples before the cut, then an error that wraps io.ErrUnexpectedEOF.
 func ReadSamples(r io.Reader, each func(*Sample) error) error {
-	z, err := zstd.NewReader(bufio.NewReader(r), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(widestWindow))
+	lines, err := openLines(bufio.NewReader(r))
 	if err != nil {
 		return fmt.Errorf("opening the telemetry stream: %w", err)
 	}
-	defer z.Close()
-	text := &allowance{r: z}
-	d := json.NewDecoder(text)
-	for line := 1; ; line++ {
-		text.left = longestRecord
-		var s Sample
-		err := d.Decode(&s)
-		if errors.Is(err, io.EOF) {
+	defer lines.close()
+	for n := 1; ; n++ {
+		line, err := lines.next()
+		if err == io.EOF {
 			return nil
 		}
+		var s Sample
+		if err == nil {
+			err = decodeLine(line, &s)
+		}
 		if err != nil {
-			return fmt.Errorf("reading telemetry sample %d: %w", line, err)
+			return fmt.Errorf("reading telemetry sample %d: %w", n, err)
 		}
 		if err := each(&s); err != nil {
 			return err
