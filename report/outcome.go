@@ -20,7 +20,9 @@ type Outcome struct {
 	Advice   string        `json:"accepted_why"`
 	Doubts   []Doubt       `json:"doubts"`
 
-	Series []experiment.Series `json:"series"`
+	Series    []experiment.Series    `json:"series"`
+	Diagnoses []experiment.Diagnosis `json:"diagnoses"` // of every point, those to act on first
+	Decision  experiment.Decision    `json:"decision"`
 }
 
 // Accepted is the operating point of the highest throughput that is valid and meets the contract.
@@ -51,6 +53,8 @@ func (r *Run) Outcome() Outcome {
 	o.judgeContract(len(r.Missing))
 	o.judgeValidity(rows, r.Missing)
 	o.accept()
+	o.Diagnoses = experiment.Diagnose(o.Series)
+	o.Decision = experiment.Decide(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
 	return o
 }
 
@@ -135,15 +139,15 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 // accept picks the point to run at, or says what is missing for one.
 func (o *Outcome) accept() {
 	undecided, doubted := "", ""
-	best, need := 0.0, 0
+	need := 0
+	if s, p, ok := experiment.Accept(o.Series); ok {
+		o.Accepted = &Accepted{s, p, pointSentence(&o.Series[s], &o.Series[s].Points[p])}
+	}
 	for i := range o.Series {
 		s := &o.Series[i]
 		for j := range s.Points {
 			p := &s.Points[j]
 			switch {
-			case acceptable(p) && (o.Accepted == nil || p.OutputTokensPerS.Median > best):
-				best = p.OutputTokensPerS.Median
-				o.Accepted = &Accepted{i, j, pointSentence(s, p)}
 			case p.Contract == stats.Pass && !p.Valid && doubted == "":
 				doubted = pointName(s, p)
 			case p.Contract == stats.Undecided && p.Need > 0 && (need == 0 || p.Need < need):
@@ -170,10 +174,7 @@ func acceptable(p *experiment.SeriesPoint) bool { return p.Contract == stats.Pas
 
 // pointName is a point as people read it: "D-saturation, concurrency 8".
 func pointName(s *experiment.Series, p *experiment.SeriesPoint) string {
-	if len(s.Points) == 1 {
-		return s.Label()
-	}
-	return s.Label() + ", " + p.Load
+	return s.PointName(p)
 }
 
 func pointSentence(s *experiment.Series, p *experiment.SeriesPoint) string {
