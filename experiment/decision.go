@@ -1,6 +1,12 @@
 package experiment
 
-import "bench/experiment/stats"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/stats"
+)
 
 // Decision is the decision record of a run: what was tested, which point is accepted and why the others are not, and what to
 // measure next. It holds no figure that is not in the rows.
@@ -11,9 +17,9 @@ type Decision struct {
 	Accepted *Operating `json:"accepted"` // null: no point is valid and meets its contract
 	Rejected []Rejected `json:"rejected"`
 
-	Walk   []Step     `json:"walk"`   // TTFT, TPOT, throughput, cost; it ends at the first that fails
+	Walk   []Step     `json:"walk"`   // validity, TTFT, TPOT, throughput, cost; it ends at the first that fails
 	Advice string     `json:"advice"` // what to do now, in one sentence
-	Next   *NextSweep `json:"next"`   // null: stop, keep this baseline
+	Next   *NextSweep `json:"next"`   // null: there is nothing to sweep, as advice says
 
 	Expected    []Expectation `json:"expected"`     // of the hypothesis and of each row that says what it expects
 	NotMeasured []string      `json:"not_measured"` // what a reader could take for measured, and is not
@@ -35,7 +41,7 @@ type Operating struct {
 	Figures []Stated `json:"figures"` // throughputs, and percentiles with their intervals
 	Cost    *Cost    `json:"cost"`    // null: see no_cost
 	NoCost  string   `json:"no_cost,omitempty"`
-	Doubts  []Doubt  `json:"doubts"` // none, or the point were not accepted; notes on how to read it
+	Notes   []Doubt  `json:"notes"` // on how to read it; a doubted point is not accepted
 }
 
 // Rejected is a point that is not run at.
@@ -70,4 +76,175 @@ type Expectation struct {
 	Expected string   `json:"expected"`
 	Happened string   `json:"happened"`
 	Regimes  []string `json:"regimes"` // of its points, by ascending load
+}
+
+// Decide makes the record of a run from its series and what was found at their points. missing are the planned rows without a
+// result.
+func Decide(m *Manifest, series []Series, found []Diagnosis, missing []string) Decision {
+	d := Decision{Target: m.stated(), Contract: []string{}, Rejected: []Rejected{}, Walk: []Step{}, Expected: expectations(m, series, found), NotMeasured: unmeasured(m, series, missing)}
+	for i := range series {
+		for _, l := range series[i].Points[0].Rows[0].Spec.Contract.Limits {
+			if text := l.String(); !slices.Contains(d.Contract, text) {
+				d.Contract = append(d.Contract, text)
+			}
+		}
+	}
+	s, p, ok := Accept(series)
+	if ok {
+		d.Accepted = operating(m, series, s, p)
+	}
+	for i := range series {
+		for j := range series[i].Points {
+			if !ok || i != s || j != p {
+				d.Rejected = append(d.Rejected, rejected(series, i, j, found))
+			}
+		}
+	}
+	d.walk(m, series, found, missing)
+	return d
+}
+
+// Accept is the point of the highest output throughput of all that are valid and meet their contract; ok is false where there is
+// none.
+func Accept(series []Series) (s, p int, ok bool) {
+	best := 0.0
+	for i := range series {
+		for j := range series[i].Points {
+			x := &series[i].Points[j]
+			if x.Contract == stats.Pass && x.Valid && (!ok || x.OutputTokensPerS.Median > best) {
+				s, p, ok, best = i, j, true, x.OutputTokensPerS.Median
+			}
+		}
+	}
+	return s, p, ok
+}
+
+// stated is what was tested.
+func (m *Manifest) stated() []Stated {
+	t := m.Target
+	out := []Stated{}
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, Stated{name, value})
+		}
+	}
+	add("model", t.Model)
+	add("endpoint", t.Endpoint)
+	add("simulated", t.Simulator)
+	if t.Hardware != "" && t.GPUs > 0 {
+		add("hardware", fmt.Sprintf("%d × %s", t.GPUs, t.Hardware))
+	}
+	add("precision", t.Precision)
+	if t.Version != nil {
+		add("version", clip(fmt.Sprint(t.Version), 200))
+	}
+	for _, name := range wantedFacts {
+		add(name, m.Facts[name])
+	}
+	return out
+}
+
+func operating(m *Manifest, series []Series, i, j int) *Operating {
+	s := &series[i]
+	p := &s.Points[j]
+	spec := &p.Rows[0].Spec
+	o := &Operating{Series: i, Point: j, Name: s.PointName(p), Flags: m.flags(s, p), Notes: append([]Doubt{}, p.Rows[0].Notes...), NoCost: p.Rows[0].NoCost}
+	if o.Cost = middle(p.Rows); o.Cost != nil {
+		o.NoCost = ""
+	}
+	o.Figures = append(o.Figures, Stated{"output", p.OutputTokensPerS.of("output tok/s")}, Stated{"requests", p.RequestsPerS.of("requests/s")})
+	if p.OutputTokensPerSPerGPU != nil {
+		o.Figures = append(o.Figures, Stated{"output per GPU", p.OutputTokensPerSPerGPU.of("tok/s")})
+	}
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		for _, name := range []string{"p50", "p95", "p99"} {
+			if l, ok := p.Latency(metric).Get(name); ok {
+				o.Figures = append(o.Figures, Stated{metric + " " + name, l.Quoted()})
+			}
+		}
+	}
+	if spec.Rate == 0 {
+		o.Notes = append(o.Notes, Doubt{"from_slot", "a closed loop: latencies count from the slot", "judge users' latency in a row with a rate"})
+	}
+	return o
+}
+
+// of is a figure of repeats with their spread: "1,250 tok/s (1,240 to 1,260 in 3 repeats)".
+func (r Repeats) of(unit string) string {
+	text := Format(r.Median, unit)
+	if r.Spread != nil {
+		text += fmt.Sprintf(" (%s to %s in %d repeats)", Digits(r.Spread.Min), Digits(r.Spread.Max), len(r.Values))
+	}
+	return text
+}
+
+// Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
+func (p Percentile) Quoted() string {
+	text := p.String()
+	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ says it already
+		text = strings.Replace(text, " (n=", " "+within+" (n=", 1)
+	}
+	return text
+}
+
+// flags are the settings at which the point was measured.
+func (m *Manifest) flags(s *Series, p *SeriesPoint) []Stated {
+	out := []Stated{{"load", p.Load}}
+	spec := &p.Rows[0].Spec
+	for _, a := range s.Others {
+		out = append(out, Stated{a.Key, a.Value})
+	}
+	for _, start := range slices.Backward(m.Servers) {
+		if start.Variant == spec.Variant && start.Command != nil && start.ReadyS > 0 {
+			return append(out, Stated{"server", strings.Join(start.Command, " ")})
+		}
+	}
+	if text := m.Facts["server_flags"]; text != "" {
+		out = append(out, Stated{"server_flags, as stated", text})
+	}
+	return out
+}
+
+func rejected(series []Series, i, j int, found []Diagnosis) Rejected {
+	s := &series[i]
+	p := &s.Points[j]
+	r := Rejected{Series: i, Point: j, Name: s.PointName(p), Why: strings.TrimPrefix(p.short(), p.Load+" ")}
+	if d := firstAt(found, i, j); d != nil {
+		r.Regime = d.Regime
+	}
+	switch codes := p.doubts(); {
+	case len(codes) > 0 && p.Contract == stats.Pass:
+		r.Why = "meets the contract, but is doubted: " + strings.Join(codes, ", ")
+	case len(codes) > 0:
+		r.Why += "; doubted: " + strings.Join(codes, ", ")
+	case p.Contract == stats.Pass:
+		r.Why = "meets the contract, with less output than the accepted point"
+	}
+	return r
+}
+
+// doubts are the codes of what is held against the point or one of its repeats.
+func (p *SeriesPoint) doubts() []string {
+	var codes []string
+	add := func(doubts []Doubt) {
+		for _, d := range doubts {
+			if !slices.Contains(codes, d.Code) {
+				codes = append(codes, d.Code)
+			}
+		}
+	}
+	for _, r := range p.Rows {
+		add(r.Doubts)
+	}
+	add(p.Doubts)
+	return codes
+}
+
+// firstAt is the diagnosis to act on at a point; nil: there is none.
+func firstAt(found []Diagnosis, s, p int) *Diagnosis {
+	at := slices.IndexFunc(found, func(d Diagnosis) bool { return d.Series == s && d.Point == p })
+	if at < 0 {
+		return nil
+	}
+	return &found[at]
 }

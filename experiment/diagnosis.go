@@ -1,6 +1,9 @@
 package experiment
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Regime is what decides a point's latency, as far as its evidence goes.
 type Regime string
@@ -22,6 +25,12 @@ const (
 
 // Regimes are all of them, in their order.
 var Regimes = []Regime{ClientBound, PowerLimited, KVPressure, CacheMiss, Queueing, HostBound, Inefficient, PrefillCost, Batching, MemoryBound, UnknownRegime}
+
+// Words is the regime for people: "memory-bound decode".
+func (r Regime) Words() string {
+	return strings.NewReplacer("client_", "client-", "cpu_", "CPU-", "memory_", "memory-", "kv_", "KV ", "thermal_or_power", "thermal or power limit",
+		"tradeoff", "trade-off", "prefix_", "prefix-", "_", " ").Replace(string(r))
+}
 
 // Diagnosis is what one point's figures point to, and what to do next. It is a reading of the evidence, not a proof: Confirm says
 // which measurement would settle it.

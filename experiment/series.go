@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"bench/experiment/stats"
 )
@@ -255,11 +254,7 @@ func (s *Series) sentence() string {
 	if !ok {
 		return text + ", no request completed"
 	}
-	value := l.String()
-	if within := l.Within(); within != "" && l.Grade != stats.NoBound { // ≥ says it already
-		value = strings.Replace(value, " (n=", " "+within+" (n=", 1)
-	}
-	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, value, limit)
+	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, l.Quoted(), limit)
 }
 
 // limit is the percentile to quote and its limit in the contract, with what came of it: p99, unless another one alone is
