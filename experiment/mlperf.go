@@ -58,8 +58,9 @@ const (
 	serverSeconds  = 600
 )
 
-// Preset fills in what the row's scenario says and the row does not, and refuses what contradicts it.
+// Preset fills in what the row's workload or scenario says and the row does not, and refuses what contradicts it.
 func (s *Spec) Preset(bad func(key, problem, hint string)) {
+	s.presetTile(bad)
 	unstated := s.Requests == 0 && s.Duration == 0
 	switch s.Scenario {
 	case "":

@@ -47,9 +47,12 @@ func (e *evidence) reuse() *Reuse {
 	return &out
 }
 
-// Reuses says whether a request of the point has a prefix, even a cold one, or is part of a conversation, or of a trace
+// Reuses says whether a request of the point has a prefix, even a cold one, or is part of a conversation, of a tiling, or of a trace
 // that says what its prompts have in common.
 func (s *Spec) Reuses() bool {
+	if s.Tile != nil {
+		return true
+	}
 	if s.Trace != nil {
 		return s.Trace.Head.Blocks
 	}

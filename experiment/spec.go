@@ -69,7 +69,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 		bad("rate", fmt.Sprintf("%.3g requests in one window are more than can be kept", n), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
-	s.load().Check(s.Rate > 0, s.Rate.IsInf(), bad)
+	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)
 	s.checkCold(bad)
 	s.checkClasses(bad)
 	s.checkContract(bad)

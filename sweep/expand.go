@@ -36,22 +36,10 @@ type axis struct {
 var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "kind", "pairs", "arrival.steps",
 	"input.buckets", "input.values", "output.buckets", "output.values"}
 
-// laterKeys are row keys of the design that this version does not have.
-var laterKeys = map[string]string{
-	"workload": "remove it: rows are synthetic",
-	"tile":     "remove it: tiling comes later",
-}
-
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
 
 func (x *expander) expand() []experiment.Spec {
 	merged := x.merge()
-	for _, key := range slices.Sorted(maps.Keys(laterKeys)) {
-		if _, ok := merged[key]; ok {
-			x.bad(x.place(key), key+" is not in this version", laterKeys[key])
-			delete(merged, key)
-		}
-	}
 	x.findAxes(merged)
 	if !x.countable(merged) {
 		return nil

@@ -92,3 +92,38 @@ func (s speaker) tokens(blocks []workload.Block) (ids []int32) {
 	}
 	return ids
 }
+
+// Contexts in a circle, one request at a time: a whole context more than the first tier holds, and it finds nothing; a second tier
+// that has room for all of them finds every context from the second round on; one that has not, nothing.
+func TestTilingOverTwoTiers(t *testing.T) {
+	const contexts, blocks, rounds = 6, 20, 4
+	w := workload.Workload{Generator: workload.Tiling, Input: workload.Fixed(blocks * kv.BlockTokens), Output: workload.Fixed(5),
+		Tile: &workload.Tile{Contexts: contexts, QuestionTokens: 2 * kv.BlockTokens}}
+	const whole = (blocks - 2) * kv.BlockTokens
+	for _, tt := range []struct {
+		name      string
+		hbm, tier int // blocks
+		from      int // tokens of a prompt that are found after the first round, at least
+		upTo      int
+	}{
+		{"both tiers too small", (contexts - 1) * blocks / 2, (contexts - 1) * blocks / 2, 0, 0},
+		{"a whole context over the first, no second", (contexts - 1) * blocks, 0, 0, 0},
+		{"a whole context over the first, under the second", (contexts - 1) * blocks, 3 * contexts * blocks, whole, whole + kv.BlockTokens},
+		{"under the first", 3 * contexts * blocks, 0, whole, whole + kv.BlockTokens},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := stepped()
+			c.KVBlocks, c.MaxModelLen = tt.hbm, 512
+			c.KVBytesPerToken, c.KVOffloadingGB = 1e6, float64(tt.tier)*kv.BlockTokens*1.0001e-3
+			s := speaker{bench: newBench(t, c), said: map[uint64][]int32{}}
+			plan := workload.NewPlan(w, 3, "salt")
+			for i := range rounds * contexts {
+				r := plan.Next()
+				q := s.ask(plan, &r)
+				if from, upTo := tt.from, tt.upTo; i >= contexts && (q.cached < from || q.cached > upTo) || i < contexts && q.cached > 0 {
+					t.Errorf("request %d found %d tokens of %d, not %d to %d", i, q.cached, r.Input, from, upTo)
+				}
+			}
+		})
+	}
+}

@@ -90,7 +90,7 @@ func (s Setup) Check() error {
 	if err := checkPrecision("precision", s.Precision); err != nil {
 		errs = append(errs, err)
 	}
-	if err := checkPrecision("KV precision", s.KVPrecision); err != nil {
+	if err := s.CheckKV(); err != nil {
 		errs = append(errs, err)
 	}
 	if s.Efficiency != nil {
@@ -155,6 +155,13 @@ func (s Setup) WeightBytes() float64 {
 func (s Setup) KVBytesPerToken() float64 {
 	return s.Model.kv(1, s.kvBytes(), 1) - s.Model.stateBytes()
 }
+
+// CheckKV says what is wrong with the precision of the KV cache; nil: nothing.
+func (s Setup) CheckKV() error { return checkPrecision("KV precision", s.KVPrecision) }
+
+// KVBytes is what one sequence of that many tokens holds in the KV cache, over all layers and once, as
+// Model.KVBytes, at the precision of the cache.
+func (s Setup) KVBytes(tokens float64) float64 { return s.Model.KVBytes(tokens, s.kvBytes()) }
 
 // usableMemory is the share of a GPU's memory that engines take by default.
 const usableMemory = 0.9

@@ -80,6 +80,7 @@ const (
 	streamUser
 	streamThink
 	streamJitter
+	streamQuestion
 )
 
 // rand is the stream of one dimension at one index.
@@ -105,6 +106,10 @@ func (p *Plan) request(i int) Request {
 	c := &p.classes[class]
 	r := Request{Class: c.Name}
 	r.Input, r.Output = p.lengths(c, i)
+	if p.w.Tile != nil {
+		r.Blocks = p.tiles(i, r.Input)
+		return r
+	}
 	if c.Session != nil {
 		r.Session, r.Turns = i, c.Session.Turns.Draw(p.rand(streamTurns, uint64(i)))
 	}
@@ -149,6 +154,8 @@ const (
 	blockAnswer
 	blockUser
 	blockTrace
+	blockContext
+	blockQuestion
 )
 
 // blocks is the prompt of a request: the prefix of its group (or of its own), then fresh blocks.

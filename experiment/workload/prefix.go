@@ -135,9 +135,9 @@ func (p *Plan) Priming() []Request {
 }
 
 // HasPrefix says whether the row, or any class of it, has a prefix of that state. Prompts of a trace
-// share what they share.
+// share what they share, and those of a tiling row their contexts.
 func (w Workload) HasPrefix(state string) bool {
-	if w.Trace != nil {
+	if w.Trace != nil || w.Tile != nil {
 		return state == Shared
 	}
 	for _, c := range w.Classes() {

@@ -13,6 +13,9 @@ type Workload struct {
 	Prefix *Prefix `toml:"prefix" json:"prefix,omitempty"`
 	Mix    []Class `toml:"mix" json:"mix,omitempty"`
 
+	Generator string `toml:"workload" json:"workload,omitempty"` // synthetic, trace or tiling; empty = trace where there is one, else synthetic
+	Tile      *Tile  `toml:"tile" json:"tile,omitempty"`         // with the workload tiling: in place of pairs, prefix, mix and session
+
 	Session *Session `toml:"session" json:"session,omitempty"` // nil = each arrival is one request
 	Trace   *Trace   `toml:"trace" json:"trace,omitempty"`     // instead of all of these
 
@@ -25,8 +28,13 @@ type Workload struct {
 // Check reports what is wrong or impossible.
 func (w Workload) Check(bad func(key, problem, hint string)) {
 	w.checkArrival(bad)
+	w.checkGenerator(bad)
 	if w.Trace != nil {
 		w.checkTrace(bad)
+		return
+	}
+	if w.Tile != nil {
+		w.checkTile(bad)
 		return
 	}
 	if len(w.Mix) > 0 {

@@ -1,0 +1,113 @@
+package experiment
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"bench/experiment/load"
+	"bench/experiment/roofline"
+	"bench/experiment/workload"
+)
+
+// builtin is the table of models that comes with the program.
+func builtin(t *testing.T) roofline.Models {
+	t.Helper()
+	text, err := os.ReadFile("../model_configs.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := roofline.ParseModels(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models
+}
+
+// tiled is a tiling row without anything stated.
+func tiled(t workload.Tile) Spec {
+	s := Spec{Name: "tile", Repeat: 1, Workload: workload.Workload{Generator: workload.Tiling, Tile: &t}, Load: load.Load{Requests: 1}}
+	s.Preset(func(key, problem, hint string) { panic(key + ": " + problem) })
+	return s
+}
+
+// The sizes of 100 GiB that are published for tmesh-cli benchmark, and those that follow from its formula: GiB, not GB, and
+// rounded down. Its 96,256 bytes a token for Qwen3-235B are those of a cache of one byte an element.
+func TestSizing(t *testing.T) {
+	models := builtin(t)
+	for _, tt := range []struct {
+		model              string
+		tile               workload.Tile
+		gpus               int
+		bytes              float64
+		contexts, inFlight int
+	}{
+		{"openai/gpt-oss-20b", workload.Tile{}, 0, 49_152, 61, 20},
+		{"openai/gpt-oss-120b", workload.Tile{}, 0, 73_728, 40, 13},
+		{"Qwen/Qwen3-30B-A3B-Instruct-2507", workload.Tile{}, 0, 98_304, 30, 10},
+		{"Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8", workload.Tile{}, 0, 253_952, 11, 3},
+		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{KVPrecision: "fp8"}, 0, 96_256, 31, 10},
+		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{}, 0, 192_512, 15, 5},
+		{"Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8", workload.Tile{OffloadPerGPUGiB: 100}, 8, 253_952, 95, 31},
+		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{OffloadGiB: 800, KVPrecision: "fp8"}, 0, 96_256, 250, 83},
+		{"openai/gpt-oss-20b", workload.Tile{Accounting: workload.Resident}, 0, 24_674.304, 122, 40}, // 12 of 24 layers keep 128 tokens
+		{"a model of nobody", workload.Tile{BytesPerToken: 1 << 20}, 0, 1 << 20, 2, 1},
+		{"openai/gpt-oss-20b", workload.Tile{Ratio: 0.01}, 0, 0, 0, 0},
+	} {
+		s := tiled(tt.tile)
+		stated := s.Tile.Contexts > 0 // by the bytes
+		z, err := s.Size(models, tt.model, tt.gpus)
+		if tt.contexts == 0 {
+			if err == nil || !strings.Contains(err.Error(), "no context fits: 0.01 × 100 GiB to fill, and a context of 32000 tokens of 49152 bytes takes 1.465 GiB\nhint: a larger tier") {
+				t.Errorf("%s: %v", tt.model, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !stated && z.BytesPerToken != tt.bytes {
+			t.Errorf("%s: %v bytes a token, want %v", tt.model, z.BytesPerToken, tt.bytes)
+		}
+		if s.Tile.Contexts != tt.contexts || s.Concurrency != tt.inFlight || s.Warmup.Requests != tt.contexts {
+			t.Errorf("%s %+v: %d contexts, %d in flight, warm-up of %d, want %d and %d", tt.model, tt.tile, s.Tile.Contexts, s.Concurrency, s.Warmup.Requests, tt.contexts, tt.inFlight)
+		}
+	}
+}
+
+func TestSizingRefuses(t *testing.T) {
+	models := builtin(t)
+	for _, tt := range []struct {
+		tile  workload.Tile
+		model string
+		want  string
+	}{
+		{workload.Tile{}, "", "the model is not known"},
+		{workload.Tile{}, "gpt-oss-21b", "near: openai/gpt-oss-20b"},
+		{workload.Tile{OffloadPerGPUGiB: 10}, "gpt-oss-20b", "--gpus 8"},
+	} {
+		s := tiled(tt.tile)
+		if _, err := s.Size(models, tt.model, 0); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q", tt.tile, err, tt.want)
+		}
+	}
+}
+
+// What is stated is not sized: contexts, slots, warm-up; rounds are requests of the window.
+func TestSizingLeavesWhatIsStated(t *testing.T) {
+	s := tiled(workload.Tile{Contexts: 7, Rounds: 3})
+	if s.Tile.Contexts != 7 || s.Concurrency != 2 || s.Requests != 21 || s.Warmup.Requests != 7 {
+		t.Errorf("%+v", s)
+	}
+	own := Spec{Name: "tile", Workload: workload.Workload{Generator: workload.Tiling, Tile: &workload.Tile{Contexts: 7}, Rate: 4},
+		Load: load.Load{Requests: 5, Concurrency: 9, Warmup: load.Extent{Requests: 1}}}
+	own.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
+	if own.Concurrency != 9 || own.Requests != 5 || own.Warmup.Requests != 1 {
+		t.Errorf("%+v", own)
+	}
+	open := own
+	open.Concurrency = 0
+	if _, err := open.Size(nil, "", 0); err != nil || open.Concurrency != 0 {
+		t.Errorf("%v, %+v", err, open)
+	}
+}
