@@ -32,7 +32,8 @@ type Manifest struct {
 	Attempts  []Attempt         `json:"attempts"`   // one for the start, one for each resume
 	Priced    *float64          `json:"gpu_hour_usd"`
 
-	Servers []ServerStart `json:"servers,omitempty"` // in order, where servers are started or several are measured
+	Servers  []ServerStart `json:"servers,omitempty"`  // in order, where servers are started or several are measured
+	Searches []Found       `json:"searches,omitempty"` // what rows with a search found, as far as they got
 }
 
 // ServerStart is one start of the server under test by bench, or one of several endpoints.

@@ -35,6 +35,7 @@ type Spec struct {
 	Isolate  bool     `toml:"isolate" json:"isolate,omitempty"`   // run each class alone too, at its share of the rate
 	Alone    string   `toml:"-" json:"alone,omitempty"`           // the class that runs alone here
 	Until    string   `toml:"until" json:"until,omitempty"`       // decided: the row ends when its contract is; empty = at its end
+	Search   *Search  `toml:"-" json:"search,omitempty"`          // the point is a probe of it; absent: its load is stated
 	Repeats  int      `toml:"repeats" json:"-"`                   // 0 = 1
 	Contract Contract `toml:"contract" json:"contract"`
 }
@@ -75,6 +76,9 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	s.checkContract(bad)
 	s.checkUntil(bad)
 	s.checkIsolate(bad)
+	if s.Search != nil {
+		s.Search.Check(s, func(key, problem, hint string) { bad(s.Search.Axis+"."+key, problem, hint) })
+	}
 }
 
 func (s *Spec) checkContract(bad func(key, problem, hint string)) {

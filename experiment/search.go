@@ -1,0 +1,239 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// Search is a rate or a concurrency that is to be found: rate = { search = "contract", min = 1, max = 64 } in a row. Every
+// probe is a point of its own, with the load that was tried; what it says is taken from its row alone.
+type Search struct {
+	Axis string `toml:"-" json:"axis"`        // rate, concurrency
+	For  string `toml:"search" json:"search"` // contract: the highest load that meets it; saturation: the highest rate that the server keeps up with; knee: where more load begins to buy little throughput
+
+	Min       float64   `toml:"min" json:"min"`
+	Max       float64   `toml:"max" json:"max"`
+	Tolerance Share     `toml:"tolerance" json:"tolerance"`       // how far the ends of the answer may be apart
+	Confirm   int       `toml:"-" json:"confirm"`                 // runs that must agree at each end: the row's repeats, at least 2
+	Budget    load.Span `toml:"budget" json:"budget_s,omitempty"` // no probe begins when the probes took so long; 0 = no bound
+	Probes    int       `toml:"probes" json:"probes,omitempty"`   // at most so many; 0 = DefaultProbes
+}
+
+// DefaultProbes are more than a search takes unless its answers contradict each other; DefaultTolerance is that of a search that
+// states none.
+const (
+	DefaultProbes          = 40
+	DefaultTolerance Share = 0.05
+)
+
+// Share is a part of a whole: "5%" or 0.05 in a matrix.
+type Share float64
+
+// DecodeTOML takes a percentage in quotes, or a number.
+func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	x, ok := number(v)
+	if text, isText := v.(string); isText {
+		var err error
+		digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+		x, err = strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		ok = err == nil && percent
+		x /= 100
+	}
+	if !ok || math.IsNaN(x) {
+		bad("", fmt.Sprintf("%v is not a share", v), `write "5%" or 0.05`)
+		return
+	}
+	*s = Share(x)
+}
+
+// String is the share as a percentage.
+func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g', 4, 64) + " %" }
+
+const (
+	forContract   = "contract"
+	forSaturation = "saturation"
+	forKnee       = "knee"
+)
+
+// Bounds of a search. A tolerance below a per cent would ask for loads that their names don't tell apart.
+const (
+	leastTolerance, mostTolerance Share = 0.01, 1
+
+	mostProbes = 1000
+)
+
+// Check reports what is wrong or impossible in the search of a row; s is the row at the search's lowest load.
+func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
+	k.checkWhat(s, bad)
+	k.checkRange(bad)
+	if k.Tolerance < leastTolerance || k.Tolerance > mostTolerance {
+		bad("tolerance", fmt.Sprintf("a tolerance of %s is not between %s and %s", k.Tolerance, leastTolerance, mostTolerance), `write tolerance = "5%"`)
+	}
+	if k.Probes < 0 || k.Probes > mostProbes {
+		bad("probes", fmt.Sprintf("%d is not a number of probes from 1 to %d", k.Probes, mostProbes), fmt.Sprintf("write probes = %d", DefaultProbes))
+	}
+}
+
+func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
+	switch k.For {
+	case forContract:
+		if len(s.Contract.Limits) == 0 && !slices.ContainsFunc(s.classNames(), func(c string) bool { return c != "" }) {
+			bad("search", "there is no contract to meet", `write [contract] and below it ttft_p95 = "1s"; or search = "saturation"`)
+		}
+	case forSaturation:
+		if k.Axis != "rate" {
+			bad("search", "in a closed loop every server keeps up: its users wait for it", `write rate = { search = "saturation", … }, or search = "knee"`)
+		}
+	case forKnee:
+	case "":
+		bad("search", "the table does not say what to look for", `write search = "contract", "saturation" or "knee"`)
+	default:
+		bad("search", "unknown search "+strconv.Quote(k.For), `write "contract", "saturation" or "knee"`)
+	}
+	if s.Isolate {
+		bad("search", "isolate runs each class at its share of a rate, and here the rate is looked for", "leave out isolate; run it at the rate that is found")
+	}
+	if s.Cold() {
+		bad("search", "a cold start has no load to look for", `write kind = "load", or leave the search out`)
+	}
+}
+
+func (k *Search) checkRange(bad func(key, problem, hint string)) {
+	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, forContract)
+	least, most := 1e-4, 1e6
+	if k.Axis == "concurrency" {
+		least, most = 1, 1<<16-1
+	}
+	inRange := true
+	for _, end := range []struct {
+		key   string
+		value float64
+	}{{"min", k.Min}, {"max", k.Max}} {
+		switch x := end.value; {
+		case !(x >= least && x <= most):
+			inRange = false
+			bad(end.key, fmt.Sprintf("%s is %v, not between %v and %.0f", end.key, x, least, most), example)
+		case k.Axis == "concurrency" && x != math.Round(x):
+			bad(end.key, fmt.Sprintf("%s is %v, and slots are whole", end.key, x), example)
+		}
+	}
+	if inRange && k.Max <= k.Min {
+		bad("max", fmt.Sprintf("max %v is not above min %v: there is nothing to search", k.Max, k.Min), example)
+	}
+}
+
+// classNames are those of the mix that have a contract of their own.
+func (s *Spec) classNames() []string {
+	var out []string
+	for _, c := range s.Mix {
+		if len(c.Contract) > 0 {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// Probe is the point of a search at one of its loads.
+func (s *Spec) Probe(load float64, repeat int) Spec {
+	p := *s
+	p.Repeat = repeat
+	value := strconv.FormatFloat(load, 'g', -1, 64)
+	at := slices.IndexFunc(s.Point, func(a Axis) bool { return a.Key == s.Search.Axis })
+	p.Point = slices.Clone(s.Point)
+	p.Point[at].Value = value
+	if s.Search.Axis == "rate" {
+		p.Rate = workload.Rate(load)
+	} else {
+		p.Concurrency = int(load)
+	}
+	return p
+}
+
+func (k *Search) stats() stats.Search {
+	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency", Confirm: k.Confirm}
+}
+
+func (k *Search) most() int {
+	if k.Probes > 0 {
+		return k.Probes
+	}
+	return DefaultProbes
+}
+
+// Next is the load of the next probe; more is false when the search is over. rows are its probes so far, in any order.
+func (k *Search) Next(rows []*Row) (load float64, more bool) {
+	load, more = k.ask(rows)
+	return load, more && !k.spent(rows)
+}
+
+// ask is Next without a thought of the budget.
+func (k *Search) ask(rows []*Row) (load float64, more bool) {
+	if k.For == forKnee {
+		return k.stats().NextOfKnee(k.gains(rows))
+	}
+	return k.stats().Next(k.answers(rows))
+}
+
+// spent says that the budget is used up.
+func (k *Search) spent(rows []*Row) bool {
+	return len(rows) >= k.most() || k.Budget > 0 && took(rows) >= time.Duration(k.Budget)
+}
+
+func took(rows []*Row) time.Duration {
+	var sum time.Duration
+	for _, r := range rows {
+		sum += r.EndedAt.Sub(r.StartedAt)
+	}
+	return sum
+}
+
+// Load is that of a probe.
+func (k *Search) Load(s *Spec) float64 {
+	if k.Axis == "rate" {
+		return float64(s.Rate)
+	}
+	return float64(s.Concurrency)
+}
+
+func (k *Search) answers(rows []*Row) []stats.Answer {
+	out := make([]stats.Answer, len(rows))
+	for i, r := range rows {
+		v, _ := k.Ask(r)
+		out[i] = stats.Answer{Load: k.Load(&r.Spec), Verdict: v}
+	}
+	return out
+}
+
+func (k *Search) gains(rows []*Row) []stats.Gain {
+	out := make([]stats.Gain, len(rows))
+	for i, r := range rows {
+		out[i] = stats.Gain{Load: k.Load(&r.Spec), Gain: r.Summary.Throughput.OutputTokensPerS}
+	}
+	return out
+}
+
+// Runs says about how many probes the search takes when none of its answers is wrong or undecided.
+func (k *Search) Runs() int {
+	n := k.stats().Most()
+	if k.For == forKnee {
+		n += 8 // the grid, beyond the doublings
+	}
+	return min(n, k.most())
+}
+
+// String is what the search asks, in short: "contract, 1 to 64/s within 5 %".
+func (k *Search) String() string {
+	unit := "/s"
+	if k.Axis == "concurrency" {
+		unit = " slots"
+	}
+	return fmt.Sprintf("%s, %.4g to %.4g%s within %s", k.For, k.Min, k.Max, unit, k.Tolerance)
+}

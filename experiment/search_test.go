@@ -1,0 +1,219 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// probed is a probe of a search at a load.
+func probed(k *Search, load float64, repeat int, verdict stats.Verdict, doubts ...string) *Row {
+	s := Spec{Name: "A", Point: []Axis{{"input", "256"}, {k.Axis, ""}}, Search: k}
+	r := &Row{Spec: s.Probe(load, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
+	r.Contract = []Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
+	for _, code := range doubts {
+		r.Doubts = append(r.Doubts, Doubt{Code: code, Text: "because of " + code})
+	}
+	return r
+}
+
+func contractSearch(axis string) *Search {
+	return &Search{Axis: axis, For: "contract", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
+}
+
+// search runs a search on answers by load.
+func search(t *testing.T, k *Search, answer func(load float64) *Row) (*Spec, []*Row) {
+	t.Helper()
+	runs := map[float64]int{}
+	var rows []*Row
+	for {
+		x, more := k.Next(rows)
+		if !more {
+			return &Spec{Name: "A", Point: []Axis{{"input", "256"}, {k.Axis, "1"}}, Search: k}, rows
+		}
+		runs[x]++
+		rows = append(rows, answer(x))
+		if len(rows) > 200 {
+			t.Fatal("the search does not end")
+		}
+	}
+}
+
+func TestSearchFinds(t *testing.T) {
+	k := contractSearch("rate")
+	s, rows := search(t, k, func(x float64) *Row {
+		if x <= 10 {
+			return probed(k, x, 1, stats.Pass)
+		}
+		return probed(k, x, 1, stats.Fail)
+	})
+	f := k.Found(s, rows)
+	want := "A input=256: the highest rate that meets the contract lies between 9.512/s and 10.37/s (2 runs agree at each) (10 probes, 10m0s)"
+	if f.Text != want || f.State != "found" || !f.Met() || *f.Low != 9.512 || f.Probes != 10 || f.TookS != 600 || len(f.Others) != 1 {
+		t.Errorf("%+v\n%s", f, f.Text)
+	}
+	if part := k.Found(s, rows[:6]); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "so far it lies between 8/s and 11.31/s (1 run at each, not confirmed)") {
+		t.Errorf("%s", part.Text)
+	}
+	if none := k.Found(s, nil); none.State != "searching" || none.Probes != 0 {
+		t.Errorf("%+v", none)
+	}
+	if n := k.Runs(); n < 10 || n > 15 {
+		t.Errorf("expects %d probes", n)
+	}
+}
+
+func TestSearchEndsOutside(t *testing.T) {
+	for _, tt := range []struct {
+		verdict stats.Verdict
+		doubt   string
+		state   string
+		want    string
+	}{
+		{stats.Pass, "few_samples", "above", "is 64 slots or above, where the search ends (2 runs agree); raise max"},
+		{stats.Fail, "unsteady", "below", "is below 1 slot, where the search begins (2 runs agree); lower min"},
+		{stats.Undecided, "", "none", "is decided: more requests are needed for a verdict"},
+		{stats.Pass, "server_restarted", "none", "is decided: because of server_restarted"},
+		{stats.Fail, "client_bound", "none", "is decided: because of client_bound"},
+	} {
+		k := contractSearch("concurrency")
+		s, rows := search(t, k, func(x float64) *Row { return probed(k, x, 1, tt.verdict, tt.doubt) })
+		if f := k.Found(s, rows); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
+			t.Errorf("%s, %s: %+v\n%s", tt.verdict, tt.doubt, f, f.Text)
+		}
+	}
+}
+
+// TestSearchBudget holds that no probe begins when the budget is used up, and that the answer says so.
+func TestSearchBudget(t *testing.T) {
+	for _, k := range []*Search{
+		{Axis: "rate", For: "contract", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Probes: 7},
+		{Axis: "rate", For: "contract", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Budget: load.Span(7 * time.Minute)},
+	} {
+		s, rows := search(t, k, func(x float64) *Row {
+			if x <= 10 {
+				return probed(k, x, 1, stats.Pass)
+			}
+			return probed(k, x, 1, stats.Fail)
+		})
+		f := k.Found(s, rows)
+		if len(rows) != 7 || f.State != "budget" || f.Met() || !strings.Contains(f.Text, "so far it lies between 9.512/s") || !strings.Contains(f.Text, "allow more") {
+			t.Errorf("%d probes: %s", len(rows), f.Text)
+		}
+	}
+}
+
+func TestSearchSaturation(t *testing.T) {
+	k := &Search{Axis: "rate", For: "saturation", Min: 1, Max: 64, Tolerance: 0.05, Confirm: 2}
+	row := func(x float64) *Row {
+		r := probed(k, x, 1, stats.Fail) // a contract has no say in it
+		r.Summary.DurationS, r.Summary.Requests.Planned = 100, int(100*x)
+		r.Summary.Throughput.RequestsPerS = min(x, 20)
+		return r
+	}
+	s, rows := search(t, k, row)
+	f := k.Found(s, rows)
+	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with lies between") {
+		t.Errorf("%s", f.Text)
+	}
+	for _, tt := range []struct {
+		n, got float64
+		grows  bool
+		want   stats.Verdict
+	}{{1000, 960, false, stats.Pass}, {1000, 940, false, stats.Undecided}, {1000, 900, false, stats.Fail}, {1000, 990, true, stats.Fail}, {0, 0, false, stats.Undecided}} {
+		r := row(1)
+		r.Summary.Requests.Planned, r.Summary.Throughput.RequestsPerS = int(tt.n), tt.got/100
+		if tt.grows {
+			r.Steady = &Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
+		}
+		if v, why := k.Ask(r); v != tt.want {
+			t.Errorf("%+v: %s %s", tt, v, why)
+		}
+	}
+}
+
+// A queue that grows will break the contract later: such a probe does not pass.
+func TestSearchQueueGrows(t *testing.T) {
+	k := contractSearch("rate")
+	r := probed(k, 1, 1, stats.Pass)
+	r.Steady = &Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
+	if v, why := k.Ask(r); v != stats.Undecided || why != "the queue grows, by 50 % through the window" {
+		t.Errorf("%s: %s", v, why)
+	}
+}
+
+func TestSearchKnee(t *testing.T) {
+	k := &Search{Axis: "concurrency", For: "knee", Min: 1, Max: 128, Tolerance: 0.1, Confirm: 2}
+	curve := func(at float64) func(float64) *Row {
+		return func(x float64) *Row {
+			r := probed(k, x, 1, "")
+			r.Summary.Throughput.OutputTokensPerS = 40 * min(x, at)
+			return r
+		}
+	}
+	s, rows := search(t, k, curve(24))
+	if f := k.Found(s, rows); f.State != "found" || *f.Low > 24 || *f.High < 24 || !strings.Contains(f.Text, "the knee lies between") {
+		t.Errorf("%s", f.Text)
+	}
+	s, rows = search(t, k, curve(1000))
+	if f := k.Found(s, rows); f.State != "none" || f.Met() || !strings.Contains(f.Text, "no knee from 1 slot to 128 slots") {
+		t.Errorf("%s", f.Text)
+	}
+}
+
+func TestSearchCheck(t *testing.T) {
+	ok := Spec{Name: "A", Workload: workload.Workload{Rate: 1}, Contract: Contract{Limits: []Limit{{Key: "ttft_p95"}}}}
+	for _, tt := range []struct {
+		change func(*Search, *Spec)
+		want   string
+	}{
+		{func(*Search, *Spec) {}, ""},
+		{func(k *Search, _ *Spec) { k.For = "" }, "search: the table does not say what to look for"},
+		{func(k *Search, _ *Spec) { k.For = "max" }, `search: unknown search "max"`},
+		{func(_ *Search, s *Spec) { s.Contract.Limits = nil }, "search: there is no contract to meet"},
+		{func(k *Search, _ *Spec) { k.Axis, k.For = "concurrency", "saturation" }, "search: in a closed loop every server keeps up"},
+		{func(_ *Search, s *Spec) { s.Isolate = true }, "search: isolate runs"},
+		{func(_ *Search, s *Spec) { s.Kind = coldStart }, "search: a cold start"},
+		{func(k *Search, _ *Spec) { k.Min = 0 }, "min: min is 0, not between"},
+		{func(k *Search, _ *Spec) { k.Max = 1 }, "max: max 1 is not above min 1"},
+		{func(k *Search, _ *Spec) { k.Max = 2e6 }, "max: max is 2e+06, not between"},
+		{func(k *Search, _ *Spec) { k.Axis, k.Max = "concurrency", 2.5 }, "max: max is 2.5, and slots are whole"},
+		{func(k *Search, _ *Spec) { k.Tolerance = 0.001 }, "tolerance: a tolerance of 0.1 % is not between 1 % and 100 %"},
+		{func(k *Search, _ *Spec) { k.Probes = -1 }, "probes: -1 is not a number"},
+	} {
+		k, s := *contractSearch("rate"), ok
+		tt.change(&k, &s)
+		var got []string
+		k.Check(&s, func(key, problem, hint string) {
+			got = append(got, key+": "+problem)
+			if hint == "" {
+				t.Errorf("%s has no hint", problem)
+			}
+		})
+		if text := strings.Join(got, "; "); !strings.HasPrefix(text, tt.want) || (tt.want == "") != (text == "") || len(got) > 1 {
+			t.Errorf("got %q, want %q", text, tt.want)
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	for _, tt := range []struct {
+		v    any
+		want string
+	}{{"5%", "5 %"}, {" 12.5 % ", "12.5 %"}, {0.05, "5 %"}, {int64(1), "100 %"}, {"5", "bad"}, {"x%", "bad"}, {true, "bad"}, {"NaN%", "bad"}} {
+		var s Share
+		got := ""
+		s.DecodeTOML(tt.v, func(_, problem, _ string) { got = "bad" })
+		if got == "" {
+			got = s.String()
+		}
+		if got != tt.want {
+			t.Errorf("%v: %s, want %s", fmt.Sprint(tt.v), got, tt.want)
+		}
+	}
+}
