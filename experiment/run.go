@@ -31,8 +31,12 @@ type Try struct {
 	Each func(*Record) error
 	// Sample takes the samples of the client when the load is over; nil = nobody keeps them.
 	Sample   func(*telemetry.Sample) error
-	Progress *Progress // nil = nobody looks
-	Startup  *Startup  // of a cold start whose server bench started; nil = it ran already
+	Progress *Progress       // nil = nobody looks
+	Ends     context.Context // ends a row that has until = "stopped", or any closed loop before its time; nil = the row knows its end
+	// Reread gives all records again that Each has taken, in that order, when the load is over: then they are not kept in
+	// memory while it runs. nil = they are.
+	Reread  func(each func(*Record) error) error
+	Startup *Startup // of a cold start whose server bench started; nil = it ran already
 }
 
 // drainAfterInterrupt is how long requests in flight may finish after Ctrl-C.
@@ -72,10 +76,11 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		Follow: m.following(),
 		Each:   m.each,
 		Enough: m.enough(),
+		Ends:   t.Ends,
 	})
 	samples := stop()
 	if err == nil {
-		err = plan.Err()
+		err = cmp.Or(plan.Err(), m.reread())
 	}
 	if err != nil {
 		return nil, err
@@ -169,6 +174,8 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 		Fresh:     m.t.Spec.Fresh(),
 		RequestID: requestID(m.t.Salt, job.Request.Index),
 		Keep:      job.Request.Turn+1 < job.Request.Turns,
+		Meter:     m.t.Progress.Meter,
+		Prompt:    cmp.Or(job.Input, job.Request.Input),
 	}
 	if v.forced {
 		call.Forced = job.Request.Output
@@ -229,8 +236,25 @@ func (m *measurement) each(job *load.Job) error {
 	if job.Result.Header != nil {
 		m.header.Do(func() { m.e.Server.Headers = publicHeaders(job.Result.Header) })
 	}
-	m.e.records = append(m.e.records, r)
+	if m.t.Reread == nil {
+		m.e.records = append(m.e.records, r)
+	}
+	if look := m.t.Progress.Each; look != nil {
+		look(r)
+	}
 	return m.t.Each(r)
+}
+
+// reread takes the records of a row that did not keep them.
+func (m *measurement) reread() error {
+	if m.t.Reread == nil {
+		return nil
+	}
+	return m.t.Reread(func(r *Record) error {
+		r.Schema, r.ServerID = "", "" // the one is the file's, the other no figure needs
+		m.e.records = append(m.e.records, r)
+		return nil
+	})
 }
 
 // clock says which clock stamped the row.

@@ -34,7 +34,7 @@ type Spec struct {
 	Scenario string   `toml:"scenario" json:"scenario,omitempty"` // of MLPerf: SingleStream, Server, Offline; empty = as the load says
 	Isolate  bool     `toml:"isolate" json:"isolate,omitempty"`   // run each class alone too, at its share of the rate
 	Alone    string   `toml:"-" json:"alone,omitempty"`           // the class that runs alone here
-	Until    string   `toml:"until" json:"until,omitempty"`       // decided: the row ends when its contract is; empty = at its end
+	Until    string   `toml:"until" json:"until,omitempty"`       // decided: the row ends when its contract is; stopped: when it is told to (bench tile); empty = at its end
 	Search   *Search  `toml:"-" json:"search,omitempty"`          // the point is a probe of it; absent: its load is stated
 	Repeats  int      `toml:"repeats" json:"-"`                   // 0 = 1
 	Contract Contract `toml:"contract" json:"contract"`

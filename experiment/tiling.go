@@ -163,9 +163,12 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	}
 }
 
-// sizedLoad is the load to be checked: what the sizing will fill in counts as stated.
+// sizedLoad is the load to be checked: what the sizing will fill in counts as stated, and the end of a row without one.
 func (s *Spec) sizedLoad() load.Load {
 	l := s.load()
+	if s.Endless() && l.Duration == 0 && l.Requests == 0 {
+		l.Requests = 1
+	}
 	if s.Tile == nil {
 		return l
 	}

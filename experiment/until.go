@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 
+	"bench/experiment/load"
 	"bench/experiment/stats"
 )
 
@@ -14,21 +16,42 @@ import (
 // doubling numbers of requests, of which each look spends a part of the risk of one (stats.Looks), and always at the first n
 // by arrival, when all of these are over: the fast ones alone would be a better server than there is.
 
-// untilDecided is the value of the key until.
-const untilDecided = "decided"
+// Values of the key until.
+const (
+	untilDecided = "decided"
+	untilStopped = "stopped" // the row has no end of its own
+)
+
+// Endless says that the row ends when it is told to, and not before.
+func (s *Spec) Endless() bool { return s.Until == untilStopped }
+
+// spoolsFrom is how long a window is whose records are not kept in memory while it runs.
+const spoolsFrom = load.Span(30 * time.Minute)
+
+// Spools says that the records are read again from where they were written, at the end, since there may be very many of them.
+func (s *Spec) Spools() bool { return s.Endless() || s.Duration >= spoolsFrom }
 
 // checkUntil refuses what could never be decided, or not while it runs.
 func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	switch {
 	case s.Until == "":
+	case s.Endless():
+		s.checkEndless(bad)
 	case s.Until != untilDecided:
-		bad("until", fmt.Sprintf("unknown until %q", s.Until), `write until = "decided", or leave it out`)
+		bad("until", fmt.Sprintf("unknown until %q", s.Until), `write until = "decided" or "stopped", or leave it out`)
 	case len(s.questions()) == 0:
 		bad("until", "there is no limit that more requests could decide", `write [contract] and below it ttft_p95 = "1s"; a throughput or a price is judged at the end`)
 	case s.Rate.IsInf():
 		bad("until", "all requests are sent at once: none is left to save", "write a finite rate, or leave until out")
 	case s.Session != nil || s.Cold():
 		bad("until", "until looks at the first requests by arrival, and here the answers decide who comes first", "leave it out; requests or duration end the row")
+	}
+}
+
+// checkEndless refuses what such a row can't have.
+func (s *Spec) checkEndless(bad func(key, problem, hint string)) {
+	if s.Rate > 0 || s.Session != nil || s.Cold() {
+		bad("until", `until = "stopped" is for closed loops of single requests`, "write concurrency = 8, and remove rate, session and kind")
 	}
 }
 

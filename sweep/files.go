@@ -175,6 +175,7 @@ type stream[W io.Closer] struct {
 	name string
 	f    *os.File
 	w    W
+	over bool // nothing more is written
 }
 
 // begin starts a stream of a row, over what a cut attempt left.
@@ -187,16 +188,28 @@ func begin[W io.Closer](d directory, name string, writer func(io.Writer) (W, err
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &stream[W]{d, name, f, w}, nil
+	return &stream[W]{dir: d, name: name, f: f, w: w}, nil
+}
+
+// end writes what is left of the lines; the file stays open.
+func (s *stream[W]) end() error {
+	if s.over {
+		return nil
+	}
+	s.over = true
+	if err := s.w.Close(); err != nil {
+		return fmt.Errorf("writing %s: %w", s.name, err)
+	}
+	return nil
 }
 
 // finish makes the file whole.
 func (s *stream[W]) finish() error {
-	if err := errors.Join(s.w.Close(), s.f.Sync(), s.f.Close()); err != nil {
+	if err := errors.Join(s.end(), s.f.Sync(), s.f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", s.name, err)
 	}
 	return s.dir.commit(s.name)
 }
 
 // abandon leaves what there is as a partial file.
-func (s *stream[W]) abandon() { _ = errors.Join(s.w.Close(), s.f.Close()) }
+func (s *stream[W]) abandon() { _ = errors.Join(s.end(), s.f.Close()) }

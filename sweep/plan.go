@@ -195,6 +195,9 @@ func (r *run) affordable() error {
 		if !todo[ID(s)] {
 			continue
 		}
+		if s.Endless() && r.Ends == nil {
+			broken = append(broken, s.Pretty()+": until = \"stopped\" has no end in a sweep\nhint: write duration = \"60s\", or run it by bench tile")
+		}
 		if err := r.Server.Affords(s, limits); err != nil && !slices.Contains(broken, err.Error()) { // repeats say the same
 			broken = append(broken, err.Error())
 		}

@@ -29,6 +29,8 @@ type Options struct {
 
 	Client  experiment.ClientInfo
 	Command []string // the command line, its secrets taken out
+	// Ends ends the row in progress in order: its result is whole, and the rows after it run. Rows with until = "stopped" need it.
+	Ends context.Context
 	// AcceptServerChange redoes every row when the server is not the one of the run to resume.
 	AcceptServerChange bool
 	// Event is told what happens, from one goroutine; nil = nobody wants to know.
@@ -221,9 +223,13 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 	}
 	progress := &experiment.Progress{}
 	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
-	row, err := r.Server.Run(ctx, experiment.Try{
-		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write, Progress: progress,
-	})
+	try := experiment.Try{
+		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write, Progress: progress, Ends: r.Ends,
+	}
+	if s.Spools() {
+		try.Reread = func(each func(*experiment.Record) error) error { return reread(records, each) }
+	}
+	row, err := r.Server.Run(ctx, try)
 	if err != nil {
 		records.abandon()
 		samples.abandon()
@@ -241,6 +247,19 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 		row.ClassSampling[class] = r.secrets.hideIn(own)
 	}
 	return row, r.full(r.dir.writeJSON(p.ID+".json", row))
+}
+
+// reread gives the records of the row in progress again; no more can be written after it.
+func reread(records *stream[*experiment.RecordWriter], each func(*experiment.Record) error) error {
+	if err := records.end(); err != nil {
+		return err
+	}
+	f, err := os.Open(records.f.Name())
+	if err != nil {
+		return fmt.Errorf("reading %s again: %w", records.name, err)
+	}
+	defer f.Close()
+	return experiment.ReadRecords(f, each)
 }
 
 // full adds what helps to the error of a disk that filled up in the course of a row.

@@ -50,6 +50,9 @@ type Config struct {
 	// Enough says that the window needs no further request: the next one lies behind it. It is asked at each, on any
 	// goroutine; nil = the load itself knows its end.
 	Enough func() bool
+	// Ends closes the window of a closed loop at the moment at which it ends, as if its duration were over then: the requests
+	// of the window go on to their ends, for the grace period at most. nil = the load itself knows its end.
+	Ends context.Context
 	// Drain is how long requests in flight may go on after ctx has ended.
 	Drain time.Duration
 	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
@@ -194,6 +197,9 @@ func (d *driver) dispatch(ctx, killCtx context.Context, kill context.CancelCause
 	d.open, d.shut = context.WithCancel(loop)
 	defer d.shut()
 	defer d.timers(scheduled)()
+	if d.Ends != nil {
+		defer context.AfterFunc(d.Ends, d.endNow)()
+	}
 	switch {
 	case d.Rate == 0:
 		for range d.Concurrency {

@@ -1,10 +1,12 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bench/experiment/workload"
@@ -96,6 +98,43 @@ func TestPlanEndsStalled(t *testing.T) {
 			scene(t, c.load, ending(t, 30, c.rate), always(never), func(t *testing.T, r *rig, m Measured) {
 				if r.elapsed != c.want || r.outcomes(Window)["unfinished"] != 30 {
 					t.Errorf("took %v, want %v: %v", r.elapsed, c.want, r.outcomes(Window))
+				}
+			})
+		})
+	}
+}
+
+// A closed loop without an end of its own ends when it is told to: the window there and then, its requests in their time, a
+// server that does not answer after the grace period. Load goes on until then.
+func TestEndsWhenTold(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		load           Load
+		service, after time.Duration
+		start, end     time.Duration
+		elapsed        time.Duration
+		warm, ok, cut  int
+	}{
+		{"in its window", Load{Concurrency: 3}, 2 * sec, 9 * sec, 0, 9 * sec, 10 * sec, 0, 15, 0},
+		{"with its first request's end", Load{Concurrency: 1, Warmup: Extent{Requests: 2}}, 2 * sec, 9 * sec, 4 * sec, 9 * sec, 10 * sec, 2, 3, 0},
+		{"before its window", Load{Concurrency: 3, Warmup: Extent{Requests: 30}}, 2 * sec, 9 * sec, 9 * sec, 9 * sec, 9 * sec, 15, 0, 0},
+		{"behind a duration", Load{Concurrency: 3, Duration: Span(4 * sec)}, 2 * sec, 9 * sec, 0, 4 * sec, 4 * sec, 0, 6, 0},
+		{"before a duration", Load{Concurrency: 3, Duration: Span(40 * sec)}, 2 * sec, 9 * sec, 0, 9 * sec, 10 * sec, 0, 15, 0},
+		{"of a server that stalls", Load{Concurrency: 3, Grace: Span(30 * sec)}, never, 9 * sec, 0, 9 * sec, 39 * sec, 0, 0, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ends, cancel := context.WithTimeout(t.Context(), c.after)
+				defer cancel()
+				r := &rig{service: always(c.service), ends: ends}
+				m, err := r.run(t.Context(), c.load, workload.Workload{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantWindow(t, m, c.start, c.end)
+				wantOutcomes(t, r, Window, c.ok, c.cut)
+				if got := len(r.in(Warmup)); got != c.warm || r.elapsed != c.elapsed || r.peak > c.load.Concurrency {
+					t.Errorf("%d requests warmed up in %v, %d at once; want %d in %v", got, r.elapsed, r.peak, c.warm, c.elapsed)
 				}
 			})
 		})

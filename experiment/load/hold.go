@@ -45,6 +45,19 @@ func (d *driver) latch() {
 	}
 }
 
+// endNow closes the window at this moment; one that has not begun is empty.
+func (d *driver) endNow() {
+	d.mu.Lock()
+	closes := !d.window.closed
+	if closes {
+		d.window.stop(time.Since(d.epoch))
+	}
+	d.mu.Unlock()
+	if closes {
+		d.closed()
+	}
+}
+
 // exhausted ends the window with the last request that the plan has.
 func (d *driver) exhausted() {
 	d.mu.Lock()

@@ -29,7 +29,8 @@ type rig struct {
 	peak     int
 	bodies   map[int]string // by request
 	causes   map[int]error  // of those whose context ended
-	encode   func(i int)    // before a body is there; nil = nothing
+	ends     context.Context
+	encode   func(i int) // before a body is there; nil = nothing
 
 	jobs    []*Job // as Each got them
 	each    func(*Job) error
@@ -109,6 +110,7 @@ func (r *rig) run(ctx context.Context, l Load, w workload.Workload) (Measured, e
 			return nil
 		},
 		Wait: func(ctx context.Context, t time.Time) { waitTimer(ctx, t) },
+		Ends: r.ends,
 	})
 	r.elapsed = time.Since(began)
 	return m, err

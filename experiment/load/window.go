@@ -20,6 +20,7 @@ type window struct {
 	started    bool                    // start is known
 	closed     bool                    // end is known: the window ends there at the latest
 	start, end time.Duration
+	stopped    bool          // at end, by the caller
 	placed     int           // requests so far, of every phase
 	counted    int           // its requests so far
 	last       time.Duration // the latest intended arrival of them
@@ -56,7 +57,20 @@ func (w *window) latest() time.Duration {
 	if w.MaxDuration > 0 {
 		end = min(end, time.Duration(w.MaxDuration))
 	}
+	if w.stopped {
+		end = min(end, w.end)
+	}
 	return end
+}
+
+// stop closes the window now, and has its requests end within the grace period.
+func (w *window) stop(now time.Duration) {
+	if !w.started {
+		w.started, w.start = true, now
+	}
+	w.close(now)
+	w.stopped = true
+	w.arm(now)
 }
 
 // place gives the phase of the next request, and closes the window when it lies behind it. Without
@@ -103,7 +117,7 @@ func (w *window) bounds(lastEnd time.Duration) (start, end time.Duration) {
 	switch {
 	case !w.started:
 		return time.Duration(w.MaxDuration), time.Duration(w.MaxDuration)
-	case w.closed && w.end > w.start:
+	case w.closed && (w.end > w.start || w.stopped):
 		return w.start, w.end
 	case w.complete() || w.closed:
 		return w.start, min(lastEnd, w.latest())

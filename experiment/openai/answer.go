@@ -75,6 +75,7 @@ func (x *exchange) data(data []byte, a arrival) (last, ok bool) {
 	if c.bears {
 		n := x.count(&c)
 		x.tokens += n
+		x.call.Meter.came(x.result.Events == 0, x.call.Prompt, n)
 		x.result.token(x.since(a.at), n)
 		x.result.stamped(a)
 	}
@@ -151,6 +152,7 @@ func (x *exchange) document(err error) {
 		x.keep(&c)
 		if c.bears {
 			x.tokens = max(1, c.ids)
+			x.call.Meter.came(true, x.call.Prompt, max(x.tokens, x.result.OutputTokens))
 		}
 		x.complete()
 	}

@@ -41,6 +41,8 @@ type Call struct {
 	RequestID string    // sent as X-Request-Id; empty: none
 	Fresh     bool      // over a connection of its own, which is closed behind it
 	Forced    int       // tokens that the server was made to write; fewer are Short. 0: it may stop when it likes
+	Meter     *Meter    // counts the tokens as they come; nil: nobody counts
+	Prompt    int       // tokens of the prompt, for the meter
 	Keep      bool      // the result is to have the answer
 }
 
