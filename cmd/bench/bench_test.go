@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,55 +79,6 @@ func TestEnforced(t *testing.T) {
 	want := "contract not met:\n  bad: contract FAIL\n  open: contract UNDECIDED\n  doubted: not valid (client_bound, errors)"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestDisplay(t *testing.T) {
-	points := []experiment.Spec{
-		{Name: "kept", Repeat: 1, Load: load.Load{Duration: load.Span(10 * time.Second)}},
-		{Name: "a\x1b[2J", Repeat: 2, Repeats: 2, Load: load.Load{Duration: load.Span(20 * time.Second)}},
-		{Name: "other", Repeat: 1, Load: load.Load{Duration: load.Span(time.Hour)}},
-	}
-	var out bytes.Buffer
-	d := newDisplay(&out, points, []string{"kept", "a*"})
-	if len(d.left) != 2 {
-		t.Errorf("%d rows are expected", len(d.left))
-	}
-	d.event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2, Kept: 1}})
-	d.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &experiment.Row{ID: "kept-r1", Spec: points[0]}}})
-	begun := &sweep.Begun{Index: 2, Total: 2, Spec: &points[1], ID: sweep.ID(&points[1]), Progress: &experiment.Progress{}}
-	d.event(sweep.Event{Begun: begun})
-	if len(d.left) != 0 {
-		t.Errorf("after the last row began %v are left", d.left)
-	}
-	d.draw()
-	row := &experiment.Row{ID: begun.ID, Spec: points[1], Contract: []experiment.Verdict{{Verdict: string(stats.Undecided)}}, Doubts: make([]experiment.Doubt, 1)}
-	row.Summary.Requests = experiment.Requests{Completed: 1, Failed: 2}
-	row.Summary.TTFT, row.Summary.TPOT = stats.Summarize(slices.Repeat([]float64{12.345}, 30)), stats.Summarize(slices.Repeat([]float64{1.5}, 10))
-	row.Summary.Throughput.OutputTokensPerS = 123.456
-	d.event(sweep.Event{Finished: &sweep.Finished{Index: 2, Total: 2, Row: row}})
-	d.stop()
-	lines := strings.Split(out.String(), "\n")
-	want := []string{
-		"results go to results/m/1",
-		"1 of 2 rows are there already",
-		"[1/2] kept: kept",
-		"[2/2] a·[2J …",
-		"\r\x1b[K[2/2] a·[2J  0s of 20s  sent 0 done 0 failed 0  about 20s left" +
-			"[2/2] a·[2J (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 doubt",
-		"",
-	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestFit(t *testing.T) {
-	if got := fit("äbcdef", 4); got != "äbc…" {
-		t.Error(got)
-	}
-	if got := fit("äbcd", 4); got != "äbcd" {
-		t.Error(got)
 	}
 }
 

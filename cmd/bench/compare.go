@@ -183,7 +183,7 @@ func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error
 		output = "comparison.html"
 	}
 	render := map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.ComparisonText(w, result, output == "" && isTerminal(c.stdout)) },
+		"text": func(w io.Writer) error { return report.ComparisonText(w, result, output == "" && colors(c.stdout)) },
 		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, result) },
 		"json": func(w io.Writer) error { return report.ComparisonJSON(w, result) },
 		"html": func(w io.Writer) error { return report.ComparisonHTML(w, result) },

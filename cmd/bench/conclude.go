@@ -24,7 +24,7 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	}
 	run, err := report.Load(result.Dir)
 	if err == nil && len(run.Rows) > 0 {
-		err = c.render(run)
+		err = c.render(run, f.watch.json)
 	}
 	switch {
 	case experiment.Interrupted(runErr):
@@ -66,8 +66,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// render writes report.html and summary.md, and prints the table.
-func (c *cli) render(run *report.Run) error {
+// render writes report.html and summary.md, and prints the table, unless standard output is for programs.
+func (c *cli) render(run *report.Run, quiet bool) error {
 	html := filepath.Join(run.Dir, "report.html")
 	if err := writeWhole(html, func(w io.Writer) error { return report.HTML(w, run) }); err != nil {
 		return err
@@ -75,7 +75,10 @@ func (c *cli) render(run *report.Run) error {
 	if err := writeWhole(filepath.Join(run.Dir, "summary.md"), func(w io.Writer) error { return report.Markdown(w, run) }); err != nil {
 		return err
 	}
-	if err := report.Text(c.stdout, run, isTerminal(c.stdout)); err != nil {
+	if quiet {
+		return nil
+	}
+	if err := report.Text(c.stdout, run, colors(c.stdout)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(c.stdout, "\nreport: %s\n", html)

@@ -56,7 +56,7 @@ func (c *cli) history(format, output, dir string) error {
 		output = filepath.Join(dir, "history.html")
 	}
 	return c.deliver(output, "history", map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.HistoryText(w, h, output == "" && isTerminal(c.stdout)) },
+		"text": func(w io.Writer) error { return report.HistoryText(w, h, output == "" && colors(c.stdout)) },
 		"html": func(w io.Writer) error { return report.HistoryHTML(w, h) },
 		"md":   func(w io.Writer) error { return report.HistoryMarkdown(w, h) },
 		"json": func(w io.Writer) error { return report.HistoryJSON(w, h) },

@@ -76,9 +76,6 @@ type estimate struct {
 	open bool // and more, as the server answers
 }
 
-// perRow is what a row costs on top of its phases: connecting, priming, the last answers.
-const perRow = time.Second
-
 func timeOf(s *experiment.Spec) estimate {
 	d, known := s.Expected()
 	e := estimate{time: d + perRow}

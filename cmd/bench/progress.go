@@ -5,9 +5,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
-	"time"
+	"unicode"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"bench/experiment"
@@ -21,69 +21,61 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// display shows how a run goes on: one line a row, and on a terminal a line that moves while a row runs.
-type display struct {
-	w    io.Writer
-	live bool
-	left map[string]time.Duration // of the rows that have not begun, as far as known
-
-	mu    sync.Mutex
-	row   *sweep.Begun
-	since time.Time
-	quit  chan struct{}
-	done  sync.WaitGroup
+// colors says whether w is a terminal whose user has nothing against colours (https://no-color.org).
+func colors(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-func newDisplay(w io.Writer, points []experiment.Spec, only []string) *display {
-	d := &display{w: w, live: isTerminal(w), left: map[string]time.Duration{}, quit: make(chan struct{})}
-	for i := range points {
-		if ok, err := sweep.Match(&points[i], only); ok && err == nil {
-			expected, _ := points[i].Expected()
-			d.left[sweep.ID(&points[i])] = expected + perRow
-		}
+// watchFlags say how a sweep tells what it does.
+type watchFlags struct{ plain, json bool }
+
+func (f *watchFlags) register(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.plain, "plain", false, "one line for each event instead of the live view; so it is wherever standard error is no terminal")
+	fl.BoolVar(&f.json, "json", false, "events as JSON lines on standard output, instead of the live view and the final table (docs/results.md)")
+}
+
+// watcher shows what a sweep does. Its notes is where others write to while it does, line by line.
+type watcher struct {
+	event func(sweep.Event)
+	notes io.Writer
+	stop  func()
+	ended func(*sweep.Result) // after stop, when the report is made
+}
+
+// watch makes the watcher that the flags and the terminal ask for.
+func (c *cli) watch(f watchFlags, m *sweep.Matrix, only []string, interrupted func() bool) watcher {
+	a := newAgenda(m, only)
+	switch {
+	case f.json:
+		e := newEvents(c.stdout, a)
+		return watcher{e.event, c.stderr, e.stop, e.ended}
+	case f.plain || !isTerminal(c.stderr) || os.Getenv("TERM") == "dumb":
+		return watcher{func(e sweep.Event) { printEvent(c.stderr, e) }, c.stderr, func() {}, func(*sweep.Result) {}}
 	}
-	if d.live {
-		d.done.Go(d.refresh)
-	}
-	return d
+	l := newLive(c.stderr.(*os.File), m.Name, a, interrupted)
+	return watcher{l.event, l, l.stop, func(*sweep.Result) {}}
 }
 
-// stop ends the moving line.
-func (d *display) stop() {
-	close(d.quit)
-	d.done.Wait()
-}
-
-func (d *display) event(e sweep.Event) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// printEvent writes an event in a line that reads well in a log.
+func printEvent(w io.Writer, e sweep.Event) {
+	line := func(format string, args ...any) { fmt.Fprintln(w, plain(fmt.Sprintf(format, args...))) }
 	switch {
 	case e.Starting != nil:
-		d.line("%s (log: %s)", strings.TrimSpace(fmt.Sprintf("starting server %d %s", e.Starting.N, e.Starting.Variant)), e.Starting.Log)
+		line("%s", starting(e.Starting))
 	case e.Started != nil:
-		d.line("results go to %s", e.Started.Dir)
+		line("results go to %s", e.Started.Dir)
 		if e.Started.Kept > 0 {
-			d.line("%d of %d rows are there already", e.Started.Kept, e.Started.Total)
+			line("%d of %d rows are there already", e.Started.Kept, e.Started.Total)
 		}
 	case e.Begun != nil:
-		d.row, d.since = e.Begun, time.Now()
-		delete(d.left, e.Begun.ID)
-		if !d.live {
-			d.line("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Pretty())
-		}
+		line("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Pretty())
 	case e.Finished != nil:
-		d.row = nil
-		delete(d.left, e.Finished.Row.ID)
-		d.line("[%d/%d] %s", e.Finished.Index, e.Finished.Total, finished(e.Finished))
+		line("[%d/%d] %s", e.Finished.Index, e.Finished.Total, finished(e.Finished))
 	}
 }
 
-// line prints over the moving line.
-func (d *display) line(format string, args ...any) {
-	if d.live {
-		fmt.Fprint(d.w, "\r\x1b[K")
-	}
-	fmt.Fprintln(d.w, plain(fmt.Sprintf(format, args...)))
+func starting(s *sweep.Starting) string {
+	return fmt.Sprintf("starting server %d %s (log: %s)", s.N, s.Variant, s.Log)
 }
 
 // finished is a row in one line. Its percentiles carry the mark of their sample size, as everywhere.
@@ -117,15 +109,23 @@ func finished(f *sweep.Finished) string {
 
 // median adds the p50 of a latency with its mark; what has no value is left out.
 func median(parts []string, metric string, s *stats.Summary) []string {
-	p, ok := experiment.PercentilesOf(s).Get("p50")
+	if text := percentile(s, "p50"); text != "" {
+		return append(parts, metric+" p50 "+text)
+	}
+	return parts
+}
+
+// percentile is one of a latency with the mark of its sample size; empty: it was not measured.
+func percentile(s *stats.Summary, name string) string {
+	p, ok := experiment.PercentilesOf(s).Get(name)
 	if !ok {
-		return parts
+		return ""
 	}
 	mark, ms, ok := p.Mark()
 	if !ok {
-		return append(parts, fmt.Sprintf("%s p50 n=%d", metric, p.N))
+		return fmt.Sprintf("n=%d", p.N)
 	}
-	return append(parts, metric+" p50 "+mark+experiment.Format(ms, "ms"))
+	return mark + experiment.Format(ms, "ms")
 }
 
 // count is a number of things: 1 doubt, 2 doubts.
@@ -136,66 +136,10 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// refresh draws the moving line until stop.
-func (d *display) refresh() {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			d.draw()
-		case <-d.quit:
-			fmt.Fprint(d.w, "\r\x1b[K")
-			return
-		}
-	}
-}
-
-func (d *display) draw() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.row == nil {
-		return
-	}
-	p := d.row.Progress
-	elapsed := time.Since(d.since)
-	expected, known := d.row.Spec.Expected()
-	text := fmt.Sprintf("[%d/%d] %s  %s", d.row.Index, d.row.Total, d.row.Spec.Pretty(), elapsed.Round(time.Second))
-	if known {
-		text += " of " + expected.Round(time.Second).String()
-	}
-	text += fmt.Sprintf("  sent %d done %d failed %d", p.Sent.Load(), p.Done.Load(), p.Failed.Load())
-	left := max(0, expected-elapsed)
-	for _, d := range d.left {
-		left += d
-	}
-	if left > 0 {
-		text += fmt.Sprintf("  about %s left", left.Round(time.Second))
-	}
-	fmt.Fprint(d.w, "\r\x1b[K"+fit(plain(text), d.width()))
-}
-
-func (d *display) width() int {
-	if f, ok := d.w.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 10 {
-			return w - 1
-		}
-	}
-	return 79
-}
-
-func fit(s string, width int) string {
-	r := []rune(s)
-	if len(r) <= width {
-		return s
-	}
-	return string(r[:width-1]) + "…"
-}
-
-// plain takes out what would move the cursor: names come from files that others may have written.
+// plain takes out what would move the cursor or turn the direction of text: names come from files that others may have written.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return '·'
 		}
 		return r

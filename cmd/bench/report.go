@@ -58,7 +58,7 @@ func (c *cli) report(format, output string, paths []string) error {
 		return usage("--format %s takes one run\nhint: several go into --format html", format)
 	}
 	first := results[0]
-	color := output == "" && isTerminal(c.stdout)
+	color := output == "" && colors(c.stdout)
 	if format == "html" && output == "" {
 		output = besides(first.Dir)
 	}

@@ -31,6 +31,7 @@ type sweepFlags struct {
 	only            []string
 	dryRun, enforce bool
 	acceptChange    bool
+	watch           watchFlags
 }
 
 func newSweep(c *cli) *cobra.Command {
@@ -47,7 +48,8 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
   bench sweep matrices/chat.toml --dry-run                            what would be run, and how long
   bench sweep matrices/chat.toml --only 'D-*' --only F-production     some rows
   bench sweep matrices/chat.toml --resume results/chat/20260101T120000Z
-  bench sweep matrices/full.toml --enforce                            exit 3 unless every contract is met`,
+  bench sweep matrices/full.toml --enforce                            exit 3 unless every contract is met
+  bench sweep matrices/chat.toml --json | jq 'select(.event == "row_finished").result'`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.sweep(cmd, f, args[0])
@@ -68,6 +70,7 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points, their requests and times, and send nothing")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every contract is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: redo everything when the server is another one")
+	f.watch.register(fl)
 	return cmd
 }
 
@@ -108,11 +111,23 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		return err
 	}
 	defer stop()
-	d := newDisplay(c.stderr, m.Points, f.only)
-	o.Event = d.event
-	result, err := sweep.Run(ctx, m, o)
-	d.stop()
-	return c.conclude(result, err, f)
+	w := c.watch(f.watch, m, f.only, func() bool { return ctx.Err() != nil })
+	result, err := c.watched(ctx, m, o, w)
+	err = c.conclude(result, err, f)
+	w.ended(result)
+	return err
+}
+
+// watched runs the sweep and shows how it goes on.
+func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {
+	stderr := c.stderr
+	c.stderr = w.notes
+	defer func() { // on a panic too
+		w.stop()
+		c.stderr = stderr
+	}()
+	o.Event = w.event
+	return sweep.Run(ctx, m, o)
 }
 
 // meet reaches a server and finds its bounds.

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"pgregory.net/rapid"
+
+	"bench/experiment"
+	"bench/experiment/load"
+	"bench/experiment/stats"
+	"bench/sweep"
+)
+
+var update = flag.Bool("update", false, "write the frames in testdata/live anew")
+
+// busy is a scene in the middle of a sweep, and what its row says.
+func busy(now time.Time, width int) (*scene, experiment.Reading, []string) {
+	var points []experiment.Spec
+	point := func(repeats int, l load.Load, name string, axis ...experiment.Axis) {
+		for i := range repeats {
+			points = append(points, experiment.Spec{Name: name, Point: axis, Repeat: i + 1, Repeats: repeats, Load: l})
+		}
+	}
+	timed := load.Load{Concurrency: 1, Warmup: load.Extent{Time: 10 * second}, Duration: 60 * second}
+	point(1, timed, "A-short-chat")
+	point(1, timed, "E-warm-prefix", experiment.Axis{Key: "prefix.state", Value: "warm"})
+	point(3, timed, "D-saturation", experiment.Axis{Key: "concurrency", Value: "8"})
+	point(1, load.Load{Concurrency: 4, Requests: 100, MaxDuration: 300 * second}, "counted")
+	point(2, timed, "名前の長い行-a-row-whose-name-is-far-too-long-for-any-terminal-to-show", experiment.Axis{Key: "concurrency", Value: "16"})
+	for range 12 {
+		point(1, timed, fmt.Sprintf("later-%d", len(points)))
+	}
+	s := newScene("chat", newAgenda(matrixOf(points...), nil), false)
+	total := len(points)
+	at := now.Add(-10 * time.Minute)
+	tell := func(e sweep.Event, after time.Duration) []string {
+		at = at.Add(after)
+		return s.event(e, at, width)
+	}
+	stay := tell(sweep.Event{Started: &sweep.Started{Dir: "results/chat/20260101T120000Z", Total: total, Kept: 1}}, 0)
+	stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: total, Kept: true, Row: rowOf(points[0], 5, "", 0)}}, 0)...)
+	for i, f := range []*experiment.Row{rowOf(points[1], 1200, stats.Pass, 0), rowOf(points[2], 40, stats.Undecided, 12), rowOf(points[3], 3, stats.Fail, 1)} {
+		f.Summary.Requests.Failed = i * 1000
+		tell(sweep.Event{Begun: &sweep.Begun{Index: i + 2, Total: total, Spec: &points[i+1], ID: f.ID}}, time.Second)
+		stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: i + 2, Total: total, Row: f}}, 73*time.Second)...)
+	}
+	at = now.Add(-45 * time.Second)
+	s.event(sweep.Event{Begun: &sweep.Begun{Index: 5, Total: total, Spec: &points[4], ID: sweep.ID(&points[4])}}, at, width)
+	r := experiment.Reading{
+		Begun: now.Add(-42 * time.Second), Phase: experiment.PhaseWindow, Sent: 1320, Done: 1312, Failed: 2, InFlight: 8, Tokens: 51_660,
+		First: experiment.Glance{N: 288, P50: 52.13, P99: math.NaN(), Max: 1288.3}, Lag: experiment.Glance{N: 1312, P50: 0.0212, P99: 0.0514, Max: 0.42},
+	}
+	return &s, r, stay
+}
+
+func TestFrames(t *testing.T) {
+	now := time.Now()
+	for _, size := range []struct{ width, height int }{{80, 24}, {160, 50}, {40, 9}} {
+		s, r, stay := busy(now, size.width-1)
+		frame := s.frame(r, now, size.width-1, size.height)
+		got := strings.Join(stay, "\n") + "\n" + strings.Join(frame, "\n") + "\n"
+		file := filepath.Join("testdata", "live", fmt.Sprintf("%dx%d.txt", size.width, size.height))
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (go test ./cmd/bench -run Frames -update writes it):\n%s", file, diff)
+		}
+	}
+}
+
+// Whatever its size, a frame fits the terminal, and so does a finished row from 80 columns on.
+func TestFrameFits(t *testing.T) {
+	now := time.Now()
+	rapid.Check(t, func(t *rapid.T) {
+		width, height := rapid.IntRange(1, 300).Draw(t, "width"), rapid.IntRange(1, 80).Draw(t, "height")
+		s, r, stay := busy(now, width-1)
+		switch rapid.IntRange(0, 3).Draw(t, "state") {
+		case 0:
+			r = experiment.Reading{}
+		case 1:
+			s.row, s.server = nil, &sweep.Starting{N: 2, Variant: "max_num_seqs=8"}
+		case 2:
+			s.row = nil
+		}
+		frame := s.frame(r, now, width-1, height)
+		if len(frame) > height-1 {
+			t.Fatalf("%d lines of %d", len(frame), height)
+		}
+		if width >= 80 {
+			frame = append(frame, stay...)
+		}
+		for _, line := range frame {
+			if n := text.StringWidthWithoutEscSequences(line); n > max(0, width-1) {
+				t.Fatalf("%d columns of %d: %s", n, width, line)
+			}
+		}
+	})
+}
+
+func TestSceneWords(t *testing.T) {
+	now := time.Now()
+	counted := experiment.Spec{Name: "counted", Load: load.Load{Concurrency: 2, Requests: 100}}
+	whole := experiment.Spec{Name: "whole", Stream: new(false), Load: load.Load{Concurrency: 1, Duration: 10 * second}}
+	m := matrixOf(counted, whole)
+	s := newScene("m", newAgenda(m, nil), true)
+	frame := func(r experiment.Reading) string { return strings.Join(s.frame(r, now, 120, 30), "\n") }
+	holds := func(text string, parts ...string) {
+		t.Helper()
+		for _, p := range parts {
+			if !strings.Contains(text, p) {
+				t.Errorf("no %q in\n%s", p, text)
+			}
+		}
+	}
+	s.event(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=4"}}, now.Add(-3*time.Second), 100)
+	holds(frame(experiment.Reading{}), "starting server 1 n=4: 3s", "at least 11s left")
+	s.event(sweep.Event{Begun: &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "counted-r1"}}, now.Add(-2*time.Second), 100)
+	holds(frame(experiment.Reading{}), "preparing  connections and prefixes: 2s", "at least 11s left")
+	r := experiment.Reading{Begun: now.Add(-40 * time.Second), Phase: experiment.PhaseWarmup, Done: 50}
+	holds(frame(r), "warm-up    40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "about 51s left")
+	s.cut = true
+	holds(frame(r), "interrupted: requests in flight may end")
+	s.cut = false
+	failed := rowOf(m.Points[0], 3, stats.Fail, 0)
+	failed.Summary.Requests.Failed = 2
+	line := s.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 120)
+	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "\x1b[31m2 failed\x1b[0m", "TTFT p50 n=3")
+	s.event(sweep.Event{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &m.Points[1], ID: "whole-r1"}}, now, 100)
+	r = experiment.Reading{Begun: now.Add(-11 * time.Second), Phase: experiment.PhaseCooldown, Done: 1, Tokens: 300, First: experiment.Glance{N: 1, P50: math.NaN(), P99: math.NaN(), Max: 10}}
+	holds(frame(r), "cool-down  11s of 10s: the last answers are awaited", "e2e        p50 –   p99 –   max 10.0 ms   n=1", "output     27.3 tok/s of the requests that ended in the last 11s")
+}
+
+func TestShorten(t *testing.T) {
+	for _, tt := range []struct {
+		s     string
+		width int
+		want  string
+	}{
+		{"äbcdefgh", 8, "äbcdefgh"}, {"äbcdefgh", 6, "äb…fgh"}, {"名前前前前前", 7, "名…前前"}, {"abcdef", 3, "a…f"},
+	} {
+		if got := shorten(tt.s, tt.width); got != tt.want {
+			t.Errorf("%s in %d: %s, want %s", tt.s, tt.width, got, tt.want)
+		}
+	}
+}
+
+// grid is a terminal as far as the live view uses one. Anything else is an error.
+type grid struct {
+	t     *testing.T
+	lines []string
+	x, y  int // a line is written at once, from its beginning
+	rest  string
+}
+
+func (g *grid) Write(p []byte) (int, error) {
+	s := g.rest + string(p)
+	for g.rest = ""; s != ""; {
+		switch {
+		case s[0] == '\r':
+			g.x, s = 0, s[1:]
+		case s[0] == '\n':
+			g.y++
+			s = s[1:]
+		case strings.HasPrefix(s, "\x1b[K"):
+			if g.at(g.y); g.x == 0 {
+				g.lines[g.y] = ""
+			}
+			s = s[3:]
+		case strings.HasPrefix(s, "\x1b["):
+			end := strings.IndexAny(s, "AJhlm")
+			if end < 0 {
+				g.rest = s
+				return len(p), nil
+			}
+			g.escape(s[2:end], s[end])
+			s = s[end+1:]
+		default:
+			end := strings.IndexAny(s, "\r\n\x1b")
+			if end < 0 {
+				end = len(s)
+			}
+			g.at(g.y)
+			g.lines[g.y], g.x = s[:end], end
+			s = s[end:]
+		}
+	}
+	return len(p), nil
+}
+
+func (g *grid) at(y int) {
+	for len(g.lines) <= y {
+		g.lines = append(g.lines, "")
+	}
+}
+
+func (g *grid) escape(args string, do byte) {
+	switch {
+	case do == 'A':
+		up, err := strconv.Atoi(args)
+		if g.y -= up; err != nil || g.y < 0 {
+			g.t.Errorf("up %s leaves the screen", args)
+			g.y = 0
+		}
+	case do == 'J' && args == "":
+		if len(g.lines) > g.y {
+			g.lines = g.lines[:g.y]
+		}
+	case args == "?2026" && (do == 'h' || do == 'l'), do == 'm':
+	default:
+		g.t.Errorf("an escape that would have to be undone: %q", args+string(do))
+	}
+}
+
+func (g *grid) String() string { return strings.TrimRight(strings.Join(g.lines, "\n"), "\n") }
+
+// The frame is replaced by the next one, lines that stay are above it, and nothing of it is left in the end.
+func TestLiveOnAScreen(t *testing.T) {
+	g := &grid{t: t}
+	width := 60
+	var writes int
+	l := &live{
+		w:    writerFunc(func(p []byte) (int, error) { writes++; return g.Write(p) }),
+		size: func() (int, int) { return width, 20 }, interrupted: func() bool { return false }, quit: make(chan struct{}),
+		scene: newScene("m", newAgenda(matrixOf(experiment.Spec{Name: "a"}, experiment.Spec{Name: "b"}), nil), false),
+	}
+	l.event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
+	for range 3 {
+		l.draw(nil)
+	}
+	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\n\nm  0 of 2 rows done") || strings.Count(got, "rows done") != 1 || writes != 4 {
+		t.Errorf("%d writes:\n%s", writes, got)
+	}
+	fmt.Fprint(l, "note: one\nnote: tw")
+	fmt.Fprint(l, "o\n")
+	l.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &experiment.Row{ID: "a-r1", Spec: experiment.Spec{Name: "a"}}}})
+	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\nnote: one\nnote: two\n1/2  a  kept\n\nm  1 of 2 rows done") {
+		t.Errorf("lines above the frame:\n%s", got)
+	}
+	fmt.Fprint(l, "the last words")
+	l.stop()
+	if got, want := g.String(), "results go to results/m/1\nnote: one\nnote: two\n1/2  a  kept\nthe last words"; got != want {
+		t.Errorf("at the end:\n%s", got)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+var _ io.Writer = &live{}
+
+// A frame drawn on a wide screen is folded on a narrow one, and takes more of its lines.
+func TestRows(t *testing.T) {
+	frame := []string{"", strings.Repeat("x", 80), "\x1b[32m" + strings.Repeat("名", 20) + "\x1b[0m"}
+	for width, want := range map[int]int{160: 3, 80: 3, 79: 4, 40: 4, 39: 6, 20: 7} {
+		if got := rows(frame, width); got != want {
+			t.Errorf("at %d columns %d, want %d", width, got, want)
+		}
+	}
+}

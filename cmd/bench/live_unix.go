@@ -1,0 +1,16 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// continued tells when the program goes on after a stop (Ctrl-Z and fg), until forget.
+func continued() (back <-chan os.Signal, forget func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGCONT)
+	return c, func() { signal.Stop(c) }
+}
