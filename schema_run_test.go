@@ -3,9 +3,11 @@ package bench_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -119,8 +121,8 @@ requests    = 30
 `
 )
 
-// measure runs a matrix against the simulated server, and gives the run's directory.
-func measure(t *testing.T, text string) string {
+// measure runs a matrix against the simulated server, and gives what it left in its directory and told while it ran.
+func measure(t *testing.T, text string) documents {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var config mock.Config
@@ -154,24 +156,38 @@ func measure(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var events [][]byte
+	tell := func(e sweep.Event) {
+		text, err := json.Marshal(e.Message(time.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, text)
+	}
 	result, err := sweep.Run(ctx, m, sweep.Options{
 		Out: t.TempDir(), Server: server, Bounds: experiment.NewBounds(models, roofline.BuiltinHardware(), server.Info.Model, m.Target),
 		Client: sweep.Client("test", "none"), Command: []string{"bench", "sweep", "matrix.toml"},
+		Event: tell,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.Dir
+	found := collect(t, result.Dir)
+	found["event"] = events
+	return found
 }
 
 func TestSchemasOfARun(t *testing.T) {
 	compiled := compile(t)
-	full, faulty := collect(t, measure(t, stated)), collect(t, measure(t, bare))
+	full, faulty := measure(t, stated), measure(t, bare)
 	if n := len(full["telemetry"]); n < 6 {
 		t.Errorf("the stated run left %d samples of its client", n)
 	}
 	if n := len(full["row"]); n != 6 || len(full["run"]) != 1 || len(full["record"]) < 40 {
 		t.Errorf("the stated run left %d rows, %d manifests and %d records", n, len(full["run"]), len(full["record"]))
+	}
+	if n := len(full["event"]); n != 1+2*6 {
+		t.Errorf("%d events of six rows", n)
 	}
 	validate(t, compiled, "stated", full)
 	validate(t, compiled, "bare", faulty)

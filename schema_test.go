@@ -26,11 +26,12 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	"bench/sweep"
 )
 
 var update = flag.Bool("update", false, "write docs/schema anew")
 
-// schemas are the kinds of documents of a run, and what a self-test saves. The files are made from the Go types and their
+// schemas are the kinds of documents of a run, what a self-test saves, and what a sweep tells while it runs. The files are made from the Go types and their
 // comments: after a change, go test . -update, and read the diff.
 var schemas = []struct {
 	name     string // in docs/schema, without .v1.json
@@ -42,6 +43,7 @@ var schemas = []struct {
 	{"telemetry", telemetry.Sample{}},
 	{"selftest", selftest.Result{}},
 	{"gateway", selftest.Comparison{}},
+	{"event", sweep.Message{}},
 }
 
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
@@ -81,6 +83,11 @@ var closed = map[string][]any{
 	"selftest.Measured.kind":            {selftest.Burst, selftest.Spread, selftest.Rate},
 	"selftest.Comparison.schema":        {selftest.SchemaGateway},
 	"selftest.Pair.kind":                {selftest.Burst, selftest.Spread, selftest.Rate},
+	"sweep.Message.schema":              {sweep.SchemaEvent},
+	"sweep.Message.event":               {sweep.EventServerStarting, sweep.EventRunStarted, sweep.EventRowStarted, sweep.EventRowProgress, sweep.EventRowFinished, sweep.EventRunEnded},
+	"sweep.MessageRun.state":            {"done", "interrupted", "failed"},
+	"sweep.MessageProgress.phase":       {"preparing", experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
+	"sweep.MessageResult.contract":      {string(stats.Pass), string(stats.Fail), string(stats.Undecided)},
 }
 
 // places are where a measured time can lie beside its bound.
@@ -117,8 +124,10 @@ func generate(t *testing.T, name string, document any) []byte {
 			return nil
 		},
 	}
-	if err := r.AddGoComments(module, "experiment", reflector.WithFullComment()); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"experiment", "sweep"} {
+		if err := r.AddGoComments(module, folder, reflector.WithFullComment()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := r.Reflect(document)
 	own := path.Base(reflect.TypeOf(document).PkgPath()) + "." + reflect.TypeOf(document).Name()

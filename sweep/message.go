@@ -1,0 +1,132 @@
+package sweep
+
+import (
+	"time"
+
+	"bench/experiment"
+)
+
+// SchemaEvent names the form of a Message.
+const SchemaEvent = "bench/event/v1"
+
+// The words of Message.Event.
+const (
+	EventServerStarting = "server_starting"
+	EventRunStarted     = "run_started"
+	EventRowStarted     = "row_started"
+	EventRowProgress    = "row_progress" // every few seconds while a row runs
+	EventRowFinished    = "row_finished"
+	EventRunEnded       = "run_ended" // the last one
+)
+
+// Message is what happens in a sweep as one line of JSON, for programs that watch it.
+type Message struct {
+	Schema string    `json:"schema"`
+	At     time.Time `json:"at"`
+	Event  string    `json:"event"`
+
+	Server   *MessageServer   `json:"server,omitempty"`   // of server_starting
+	Run      *MessageRun      `json:"run,omitempty"`      // of run_started and run_ended
+	Row      *MessageRow      `json:"row,omitempty"`      // of the events of a row
+	Progress *MessageProgress `json:"progress,omitempty"` // of row_progress
+	Result   *MessageResult   `json:"result,omitempty"`   // of row_finished
+}
+
+// MessageServer is a server that is being started.
+type MessageServer struct {
+	N       int    `json:"n"`       // counts from 1
+	Variant string `json:"variant"` // its knobs; empty: it has none
+	Log     string `json:"log"`     // file that its words go to
+}
+
+// MessageRun is the run as a whole.
+type MessageRun struct {
+	Dir   string `json:"dir"`
+	Rows  int    `json:"rows"`            // of the plan
+	Kept  int    `json:"rows_kept"`       // there already when it was resumed
+	State string `json:"state,omitempty"` // how it ended: done, interrupted or failed; absent = it has not
+}
+
+// MessageRow says which row an event is about.
+type MessageRow struct {
+	ID      string            `json:"id"`
+	Index   int               `json:"index"` // counts from 1
+	Rows    int               `json:"rows"`
+	Name    string            `json:"name"`
+	Point   []experiment.Axis `json:"point,omitempty"`
+	Repeat  int               `json:"repeat"`            // counts from 1
+	Repeats int               `json:"repeats,omitempty"` // absent = one, or a row that was kept: it does not tell
+}
+
+// MessageProgress is how far a row is.
+type MessageProgress struct {
+	Phase    string   `json:"phase"` // of the latest request sent; preparing: the load has not begun
+	ElapsedS float64  `json:"elapsed_s"`
+	Sent     int      `json:"sent"`
+	Done     int      `json:"done"`
+	Failed   int      `json:"failed"`
+	InFlight int      `json:"in_flight"`
+	Tokens   int      `json:"output_tokens"`         // of the requests that are done
+	TTFTP50  *float64 `json:"ttft_p50_ms,omitempty"` // so far, within half a percent; absent = too few requests, or no streaming
+	TTFTP99  *float64 `json:"ttft_p99_ms,omitempty"`
+	LagP99   *float64 `json:"lag_p99_ms,omitempty"`
+	LeastS   float64  `json:"left_at_least_s"`          // of the whole sweep
+	MostS    *float64 `json:"left_at_most_s,omitempty"` // absent = nothing bounds it
+}
+
+// MessageResult is what a finished row says; all of it is in its <row>.json.
+type MessageResult struct {
+	Kept      bool     `json:"kept"` // it was there already
+	Completed int      `json:"completed"`
+	Failed    int      `json:"failed"`
+	TTFTP50   *float64 `json:"ttft_p50_ms,omitempty"` // absent = not measured
+	TPOTP50   *float64 `json:"tpot_p50_ms,omitempty"`
+	E2EP50    *float64 `json:"e2e_p50_ms,omitempty"`
+	TokensPS  float64  `json:"output_tokens_per_s"`
+	Contract  string   `json:"contract,omitempty"` // absent = none is stated
+	Doubts    []string `json:"doubts"`             // their codes
+}
+
+// Message is an event as data.
+func (e Event) Message(at time.Time) Message {
+	m := Message{Schema: SchemaEvent, At: at.UTC()}
+	switch {
+	case e.Starting != nil:
+		m.Event, m.Server = EventServerStarting, &MessageServer{N: e.Starting.N, Variant: e.Starting.Variant, Log: e.Starting.Log}
+	case e.Started != nil:
+		m.Event, m.Run = EventRunStarted, &MessageRun{Dir: e.Started.Dir, Rows: e.Started.Total, Kept: e.Started.Kept}
+	case e.Begun != nil:
+		m.Event, m.Row = EventRowStarted, messageRow(e.Begun.ID, e.Begun.Spec, e.Begun.Index, e.Begun.Total)
+	case e.Finished != nil:
+		f := e.Finished
+		m.Event, m.Row, m.Result = EventRowFinished, messageRow(f.Row.ID, &f.Row.Spec, f.Index, f.Total), f.result()
+	}
+	return m
+}
+
+func messageRow(id string, s *experiment.Spec, index, total int) *MessageRow {
+	return &MessageRow{ID: id, Index: index, Rows: total, Name: s.Name, Point: s.Point, Repeat: s.Repeat, Repeats: s.Repeats}
+}
+
+func (f *Finished) result() *MessageResult {
+	s := &f.Row.Summary
+	r := &MessageResult{
+		Kept: f.Kept, Completed: s.Requests.Completed, Failed: s.Requests.Failed,
+		TokensPS: s.Throughput.OutputTokensPerS, Doubts: []string{},
+	}
+	if s.TTFT != nil {
+		r.TTFTP50 = &s.TTFT.P50
+	}
+	if s.TPOT != nil {
+		r.TPOTP50 = &s.TPOT.P50
+	}
+	if s.E2E != nil {
+		r.E2EP50 = &s.E2E.P50
+	}
+	verdict, _ := experiment.ContractOf(f.Row)
+	r.Contract = string(verdict)
+	for _, d := range f.Row.Doubts {
+		r.Doubts = append(r.Doubts, d.Code)
+	}
+	return r
+}
