@@ -75,7 +75,7 @@ func printEvent(w io.Writer, e sweep.Event) {
 }
 
 func starting(s *sweep.Starting) string {
-	return fmt.Sprintf("starting server %d %s (log: %s)", s.N, s.Variant, s.Log)
+	return fmt.Sprintf("%s (log: %s)", strings.TrimSpace(fmt.Sprintf("starting server %d %s", s.N, s.Variant)), s.Log)
 }
 
 // finished is a row in one line. Its percentiles carry the mark of their sample size, as everywhere.
