@@ -321,14 +321,20 @@ func checkPromptLength(e *evidence) finding {
 }
 
 // checkOutputLength asks the counts themselves: a server can say that it wrote all and count otherwise.
+// checkOutputLength looks at the answers that were forced; classes that end by themselves have the length they like.
 func checkOutputLength(e *evidence) finding {
-	l := e.Lengths
-	if l.OutputTokens == nil || l.OutputAsked == nil || !e.Spec.Forced() {
+	wrote, forced, n := 0, 0, 0
+	for r := range completed(e.records) {
+		if e.Spec.forced(r.Class) {
+			wrote, forced, n = wrote+r.OutputTokens, forced+r.OutputAsked, n+1
+		}
+	}
+	if n == 0 {
 		return noData
 	}
-	if math.Abs(l.OutputTokens.Mean-l.OutputAsked.Mean) > tolerated*l.OutputAsked.Mean {
+	if off := math.Abs(float64(wrote - forced)); off > tolerated*float64(forced) {
 		return failed(`compare rows by the counted tokens; or let the answers end where they like, with stop = "natural"`,
-			"answers had %.4g tokens on average, %.4g were forced", l.OutputTokens.Mean, l.OutputAsked.Mean)
+			"answers had %.4g tokens on average, %.4g were forced", float64(wrote)/float64(n), float64(forced)/float64(n))
 	}
 	return passed()
 }
@@ -414,7 +420,7 @@ func checkPrefix(e *evidence) finding {
 	told, cached, possible := 0, 0, 0
 	warm := e.Spec.HasPrefix(workload.Warm)
 	for r := range completed(e.records) {
-		if r.CachedTokens == nil || r.later() { // a later turn is to find its conversation
+		if r.CachedTokens == nil || e.follows(r) { // a later turn is to find its conversation
 			continue
 		}
 		told++
@@ -429,7 +435,7 @@ func checkPrefix(e *evidence) finding {
 		return noData
 	}
 	if !warm && e.Spec.HasPrefix(workload.Shared) {
-		return e.checkShared()
+		return e.checkSharedPrefix()
 	}
 	if warm {
 		if float64(cached) < 0.9*float64(possible) {
@@ -445,9 +451,9 @@ func checkPrefix(e *evidence) finding {
 	return passed()
 }
 
-// checkShared asks whether a cache found more than the row's own requests could have left in it. That it found less is the
+// checkSharedPrefix asks whether a cache found more than the row's own requests could have left in it. That it found less is the
 // server's own matter: its pool may be small.
-func (e *evidence) checkShared() finding {
+func (e *evidence) checkSharedPrefix() finding {
 	u := e.Reuse
 	if u == nil {
 		return noData

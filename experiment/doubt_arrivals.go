@@ -24,9 +24,10 @@ const (
 )
 
 // observe describes the sending as an arrival process; nil where the row has none. Under a cap requests wait, as the row asked,
-// and in a conversation for the answer before: there it is of the intended arrivals of what begins one.
+// and in a conversation for the answer before: there it is of the intended arrivals of what begins one. The times of a trace are
+// of no process.
 func (e *evidence) observe() *workload.Observed {
-	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.Cold() {
+	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Spec.Replays() {
 		return nil
 	}
 	var times []time.Duration
@@ -35,7 +36,7 @@ func (e *evidence) observe() *workload.Observed {
 		if e.Spec.Concurrency > 0 {
 			at = r.At
 		}
-		if us, ok := at.Get(); ok && !r.later() {
+		if us, ok := at.Get(); ok && !e.follows(r) {
 			times = append(times, time.Duration(us)*time.Microsecond)
 		}
 	}
@@ -43,8 +44,32 @@ func (e *evidence) observe() *workload.Observed {
 	return &o
 }
 
+// follows says that a request is a later turn of a conversation; the turns of a trace arrive when it says.
+func (e *evidence) follows(r *Record) bool {
+	return r.Turn != nil && *r.Turn > 0 && e.Spec.Trace == nil
+}
+
+// Replays says that the requests arrive at the times of a trace.
+func (s *Spec) Replays() bool { return s.Trace != nil && s.Arrival.Process == "trace" }
+
+// fewTogether is the share of a trace's requests that may have the time of the one before: more, and the clock of the log has
+// put them together.
+const fewTogether = 0.05
+
+// checkSteps asks whether the times of a trace were rounded, so that a replay sends in bursts what came apart.
+func checkSteps(h workload.Head) finding {
+	if step := time.Duration(h.StepS * float64(time.Second)); step > 0 && h.SameTime > fewTogether {
+		return failed(fmt.Sprintf("jitter = %q spreads them over the step", step),
+			"the trace's times are in steps of %v: %.3g %% of the requests arrive together with the one before", step, 100*h.SameTime)
+	}
+	return passed()
+}
+
 // checkArrivals holds what was sent against the process that was asked for.
 func checkArrivals(e *evidence) finding {
+	if e.Spec.Replays() {
+		return checkSteps(e.Spec.Trace.Head)
+	}
 	o := e.Arrivals
 	if o == nil || o.Arrivals < fewestArrivals || o.AskedPerS == 0 {
 		return noData

@@ -62,6 +62,25 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 	if got := capped.checked().doubtOf("arrivals"); got != "" {
 		t.Errorf("capped: %q", got)
 	}
+	// A trace has its own times; what can be wrong with them is that they were rounded.
+	replay := sentRow(func(int) float64 { return 1 })
+	replay.Spec.Arrival.Process, replay.Spec.Trace = "trace", &workload.Trace{Head: workload.Head{StepS: 3, SameTime: 0.05}}
+	if got := replay.checked().doubtOf("arrivals"); got != "" || replay.Arrivals != nil {
+		t.Errorf("replay: %q, %+v", got, replay.Arrivals)
+	}
+	replay.Spec.Trace.Head.SameTime = 0.9
+	if got := replay.checked().doubtOf("arrivals"); got != "the trace's times are in steps of 3s: 90 % of the requests arrive together with the one before" {
+		t.Errorf("rounded times: %q", got)
+	}
+	// The turns of a trace arrive when it says, by a process too.
+	turns := sentRow(poisson)
+	turns.Spec.Trace = &workload.Trace{}
+	for _, r := range turns.records {
+		r.Turn = new(1)
+	}
+	if got := turns.checked().doubtOf("arrivals"); got != "" {
+		t.Errorf("turns of a trace: %q", got)
+	}
 	closed := sentRow(poisson)
 	closed.Spec.Rate, closed.Spec.Concurrency = 0, 3
 	if closed.checked(); !slices.Contains(closed.Validity.NotPossible, "arrivals") {

@@ -236,6 +236,11 @@ func TestDoubts(t *testing.T) {
 			e.Spec.Stop = "natural"
 			each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 500 })(e)
 		}, impossible, ""},
+		{"output_length", "only a class that may stop does", func(e *evidence) {
+			e.Spec.Mix = []workload.Class{{Name: "agent", Stop: "natural"}, {Name: "batch"}}
+			each(func(r *Record) { r.Class, r.OutputAsked, r.OutputTokens = "agent", 1000, 500 })(e)
+			e.records[50].Class, e.records[50].OutputTokens = "batch", 1000
+		}, passed, ""},
 		{"prefix_cache", "priming failed", then(prefix(workload.Warm, 96), func(e *evidence) { e.primed = 2 }), failed, "2 requests that should"},
 		{"faster_than_bound", "at the bound", func(e *evidence) { e.Bound.TPOT.FloorMs = 4.999 }, passed, ""},
 		{"faster_than_bound", "below it", func(e *evidence) { e.Bound.TPOT.FloorMs = 5 }, failed, "tpot p50 5 ms is below the bound of 5 ms"},

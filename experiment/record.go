@@ -99,9 +99,6 @@ type Record struct {
 	TurnsLost int `json:"turns_lost,omitempty"` // further turns of the conversation, which were never asked since this one failed
 }
 
-// later says that the request is a later turn of a conversation.
-func (r *Record) later() bool { return r.Turn != nil && *r.Turn > 0 }
-
 // OK says that the request ran to its end (ok or short): its latencies count.
 func (r *Record) OK() bool { return r.Outcome == "ok" || r.Outcome == "short" }
 

@@ -112,6 +112,18 @@ func TestInverseOfCumulative(t *testing.T) {
 	})
 }
 
+// What is due in a pause that begins a cycle comes behind it, whatever rounding has left.
+func TestArrivalsBehindAPause(t *testing.T) {
+	for _, steps := range [][]Step{{{0, 2}, {3.5, 0.4}}, {{0, 9}, {0.2, 8.5}}} {
+		at := times(arriving(Arrival{Process: "step", Steps: steps, Repeat: true, Gaps: "constant"}, 0), 1, 20_000)
+		for i := 1; i < len(at); i++ {
+			if at[i] == at[i-1] {
+				t.Fatalf("%v: arrivals %d and %d are both at %v", steps, i-1, i, at[i])
+			}
+		}
+	}
+}
+
 func TestArrivalsNeverGoBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, rate := drawArrival(t)

@@ -108,6 +108,9 @@ func (c *Class) checkLengths(key string, bad func(key, problem, hint string)) {
 // longest is the most tokens, prompt and output together, that a request of the class may have.
 func (c *Class) longest() int {
 	most := c.Input.most() + c.Output.most()
+	if c.Pairs != nil {
+		most = c.Pairs.longest()
+	}
 	if s := c.Session; s != nil { // its last turn has all the others as context
 		most += (s.Turns.most() - 1) * (s.User.most() + c.Output.most())
 	}

@@ -51,6 +51,19 @@ func pairOf(v any) (pair [2]int, ok bool) {
 	return pair, true
 }
 
+// longest is the most tokens, prompt and output of one pair together; of a file that has not been read, 0.
+func (p *Pairs) longest() (most int) {
+	for _, pair := range p.List {
+		most = max(most, pair[0]+pair[1])
+	}
+	if p.File != nil && len(p.File.Read) == 2 {
+		for i, input := range p.File.Read[0] {
+			most = max(most, input+p.File.Read[1][i])
+		}
+	}
+	return most
+}
+
 // lengths are the two sides of the pairs, each as a length of its own, in the same order.
 func (p *Pairs) lengths() (input, output Length) {
 	input, output = Length{Dist: "empirical"}, Length{Dist: "empirical"}
@@ -61,6 +74,9 @@ func (p *Pairs) lengths() (input, output Length) {
 		return input, output
 	}
 	for i, side := range []*Length{&input, &output} {
+		if len(p.File.Columns) != 2 { // of a stored row that somebody has edited
+			break
+		}
 		one := *p.File
 		one.Columns = p.File.Columns[i : i+1]
 		if one.Read != nil {

@@ -60,11 +60,15 @@ func (p *Prefix) check(key string, input Length, bad func(key, problem, hint str
 }
 
 func (p *Prefix) checkHitRate(key string, input Length, bad func(key, problem, hint string)) {
-	if !(p.HitRate > 0 && p.HitRate < 1) {
+	unbounded := (input.Dist == "normal" || input.Dist == "lognormal") && input.Max == 0
+	switch {
+	case !(p.HitRate > 0 && p.HitRate < 1):
 		bad(key+"hit_rate", fmt.Sprintf("hit_rate %v is not between 0 and 1", p.HitRate), "write hit_rate = 0.6")
-	}
-	if unbounded := input.Dist == "normal" || input.Dist == "lognormal"; unbounded && input.Max == 0 {
+	case unbounded:
 		bad(key+"hit_rate", "the longest input, and so the longest prefix, is not known", "write max = 8192 in input")
+	case input.set() && p.of(input.most()) == 0:
+		bad(key+"hit_rate", fmt.Sprintf("of the longest input of %d tokens, hit_rate %v is not one block of %d", input.most(), p.HitRate, BlockTokens),
+			"make input longer, or hit_rate larger")
 	}
 }
 

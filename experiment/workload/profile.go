@@ -102,7 +102,7 @@ func (a *Arrival) unstepped(n float64) (t float64) {
 	all, span := a.cycle()
 	if a.Repeat {
 		cycles := math.Floor(n / all)
-		t, n = cycles*span, n-cycles*all
+		t, n = cycles*span, max(0, n-cycles*all) // the product is rounded too
 	}
 	for i, s := range a.Steps {
 		if part := s.Rate * float64(s.For); n >= part && (a.Repeat || i < len(a.Steps)-1) {

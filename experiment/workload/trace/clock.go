@@ -55,7 +55,7 @@ func (c *clock) begin(text string) (err error) {
 // parseTime reads a decimal number of units, exactly to the nanosecond: a float64 would lose digits of a time of the calendar.
 func parseTime(text string, unit time.Duration) (time.Duration, error) {
 	if strings.HasPrefix(text, "-") {
-		return 0, fmt.Errorf("the time %s is negative", text)
+		return 0, fmt.Errorf("the time %.40q is negative", text)
 	}
 	if strings.ContainsAny(text, "eE") {
 		return parseScientific(text, unit)

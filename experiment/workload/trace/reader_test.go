@@ -169,7 +169,7 @@ func TestRefused(t *testing.T) {
 		{"fraction later", moon + strings.Replace(moon, "1,", "61.114,", 1), Options{}, []string{"x:2: the time 61.114 has a fraction"}},
 		{"epoch in s", strings.Replace(moon, "1,", "1700000000,", 1), Options{}, []string{"x:1: the first time is 1700000000", "in s it is 2023-11-14", `time_unit = "s", or "ms"`}},
 		{"epoch in ms", `{"chat_id":1,"timestamp":1700000000000,"input_length":1,"output_length":2}`, Options{}, []string{"x:1: ", `time_unit = "ms", or "s"`}},
-		{"negative time", strings.Replace(moon, "1,", "-1,", 1), Options{}, []string{"x:1: the time -1 is negative"}},
+		{"negative time", strings.Replace(moon, "1,", "-1,", 1), Options{}, []string{"x:1: the time \"-1\" is negative"}},
 		{"beyond", strings.Replace(moon, "1,", "99999999999999999999,", 1), Options{}, []string{"x:1: ", "is not a time"}},
 		{"beyond by its unit", strings.Replace(moon, "1,", "9999999999,", 1), Options{TimeUnit: "s"}, []string{"x:1: ", "beyond every calendar"}},
 		{"beyond by exponent", strings.Replace(moon, "1,", "1e300,", 1), Options{}, []string{"x:1: ", "beyond every calendar"}},
