@@ -16,9 +16,10 @@ type Frontier struct {
 
 // frontier ranks points by what is drawn and quoted: a p99 without a bound by the lower end of its
 // interval. A point of which not even that is known has no rank.
-func (s *Series) frontier() []int { return s.against(s.Cost, "p99") }
+func (s *Series) frontier() []int { return s.Against(s.Cost, "p99") }
 
-func (s *Series) against(metric, percentile string) []int {
+// Against is the points that no other beats in output tokens/s and in a percentile of ttft, tpot or e2e, by ascending latency.
+func (s *Series) Against(metric, percentile string) []int {
 	return s.trade(func(p *SeriesPoint) float64 {
 		if l, ok := p.Latency(metric).Get(percentile); ok {
 			if _, ms, ok := l.Mark(); ok {
@@ -49,9 +50,9 @@ func (s *Series) frontiers() []Frontier {
 			out = append(out, Frontier{gain, cost, points})
 		}
 	}
-	add("ttft_p99", s.against("ttft", "p99"))
-	add("tpot_p95", s.against("tpot", "p95"))
-	add("e2e_p99", s.against("e2e", "p99"))
+	add("ttft_p99", s.Against("ttft", "p99"))
+	add("tpot_p95", s.Against("tpot", "p95"))
+	add("e2e_p99", s.Against("e2e", "p99"))
 	add("per_user_tokens_per_s", s.trade(func(p *SeriesPoint) float64 {
 		if len(p.PerUserTokensPerS.Values) == 0 {
 			return math.NaN()

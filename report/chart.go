@@ -24,6 +24,49 @@ type chart struct {
 	UnitY   string         `json:"unit_y"`  // likewise; empty: none
 	Option  map[string]any `json:"option"`  // described by go-echarts
 	Visible int            `json:"visible"` // how many series are on at first; 0 = all
+
+	Choices []choice `json:"choices,omitempty"`  // what the reader chooses between: series are of one view, or of all
+	Logs    bool     `json:"logs,omitempty"`     // the reader may take logarithms of either axis
+	AxisTip bool     `json:"axis_tip,omitempty"` // a tip is of all lines at one x
+	UnitsY  []string `json:"units_y,omitempty"`  // of each y axis, where there are several
+	PerGPU  int      `json:"per_gpu,omitempty"`  // the reader may divide x by so many GPUs; 0: there is nothing to divide
+}
+
+// choice is a list to choose from. A series' view is the chosen values, one of each list, with spaces between.
+type choice struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+	First  string   `json:"first"` // what is chosen at first
+}
+
+// view adds the series of a further picture on the same axes, shown when its view is chosen.
+func (c *chart) view(name string, line *charts.Line, more ...map[string]any) error {
+	o, err := option(line)
+	if err != nil {
+		return err
+	}
+	series, _ := o["series"].([]any)
+	for _, m := range more {
+		series = append(series, m)
+	}
+	for _, s := range series {
+		s.(map[string]any)["view"] = name
+	}
+	if c.Option == nil {
+		c.Option, o["series"] = o, []any{}
+	}
+	c.Option["series"] = append(c.Option["series"].([]any), series...)
+	return nil
+}
+
+// whiskers are intervals, as lines behind the marks; go-echarts has no such series on plain axes.
+func whiskers(color string, ends [][2][2]float64) map[string]any {
+	data := make([]any, len(ends))
+	for i, e := range ends {
+		data[i] = map[string]any{"coords": e}
+	}
+	return map[string]any{"type": "lines", "coordinateSystem": "cartesian2d", "name": "95 % interval", "silent": true, "z": 1, "data": data,
+		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": color, "width": 1.5, "opacity": 0.7}}
 }
 
 // Okabe and Ito's palette, which the colour-blind can tell apart, without its yellow (too faint on

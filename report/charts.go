@@ -22,9 +22,13 @@ func (o *Outcome) charts() ([]chart, error) {
 		out = append(out, c)
 		return err
 	}
-	for _, cost := range []string{"ttft", "e2e"} {
-		if err := add(o.tradeoff(cost)); err != nil {
+	for _, whole := range []func() (chart, error){o.tradeoff, o.interactivity} {
+		c, err := whole()
+		if err != nil {
 			return nil, err
+		}
+		if c.Option != nil {
+			out = append(out, c)
 		}
 	}
 	for _, axis := range []string{"concurrency", "rate"} {
@@ -46,53 +50,6 @@ func (o *Outcome) charts() ([]chart, error) {
 		return nil, err
 	}
 	return out, nil
-}
-
-// tradeoff is throughput against p99 latency for each series, the frontier and the knee marked.
-func (o *Outcome) tradeoff(cost string) (chart, *charts.Line) {
-	name := metricName(cost) + " p99"
-	c := chart{ID: "tradeoff-" + cost, Title: "Throughput against " + name, Table: "series", Height: 420, UnitX: "tok/s", UnitY: "ms",
-		Alt: "Curves of output tokens per second against " + name + ", one for each series, with the frontier ringed; points whose " + name + " has no bound are drawn and ranked by the lower end of its interval (at least). The same figures are in the table of all points."}
-	line := newPlot(opts.XAxis{Type: "value", Name: "output tok/s", Min: 0}, opts.YAxis{Type: "log", Name: name})
-	var frontier, knees []datum
-	drawn := 0
-	for i := range o.Series {
-		s := &o.Series[i]
-		if s.Cost != cost {
-			continue
-		}
-		at := make([]*datum, len(s.Points))
-		var data []datum
-		for j := range s.Points {
-			p := &s.Points[j]
-			tip := fmt.Sprintf("%s\n%s\n%s", pointName(s, p), experiment.Format(p.OutputTokensPerS.Median, "output tok/s"), name)
-			if d, ms, ok := latencyDatum(p.Latency(cost), "p99", tip); ok {
-				d.x, d.y = p.OutputTokensPerS.Median, ms
-				data, at[j] = append(data, d), &d
-			}
-		}
-		if len(data) == 0 {
-			continue
-		}
-		addLine(line, drawn, s.Label(), data)
-		drawn++
-		if len(s.Points) < 2 {
-			continue // one point is its own frontier and knee
-		}
-		for _, j := range s.Frontier {
-			frontier = appendMark(frontier, at[j], "on the frontier")
-		}
-		if j := s.ContractKnee.Point; j != nil {
-			knees = appendMark(knees, at[*j], "contract knee: "+s.ContractKnee.Why)
-		}
-	}
-	if drawn == 0 {
-		return c, nil
-	}
-	addLimits(line, cost+"_p99", o.limits(cost+"_p99"))
-	addMarks(line, "frontier", "emptyCircle", neutral, 18, frontier)
-	addMarks(line, "contract knee", "pin", vermilion, 30, knees)
-	return c, line
 }
 
 // limits are the different limits that rows set on a metric, without those of classes.

@@ -107,8 +107,8 @@ func TestFrontierStandsWhereItIsRanked(t *testing.T) {
 		t.Fatalf("frontier %v: by what is drawn neither point beats the other in both", s.Frontier)
 	}
 	o := Outcome{Series: []experiment.Series{s}}
-	c, line := o.tradeoff("ttft")
-	if line == nil || !strings.Contains(c.Alt, "ranked by the lower end") {
+	c, err := o.tradeoff()
+	if err != nil || c.Option == nil || !strings.Contains(c.Alt, "drawn and ranked by the lower end") {
 		t.Errorf("the caption does not say how points without a bound are ranked: %q", c.Alt)
 	}
 	last := -1.0

@@ -47,13 +47,46 @@ func (o *Outcome) focus() (*experiment.Series, *experiment.SeriesPoint) {
 	return series, best
 }
 
+// quotedRow is the first row of the point to quote; empty: there is none.
+func (o *Outcome) quotedRow() string {
+	if _, p := o.focus(); p != nil {
+		return p.Rows[0].ID
+	}
+	return ""
+}
+
 func (o *Outcome) contractFact() fact {
 	f := fact{Head: "Contract", Lead: or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).kind, Table: "contract"}
 	if o.Verdict == "" {
 		f.Table = ""
 	}
-	f.Lines = []string{o.Contract}
+	f.Lines = append([]string{o.Contract}, o.failing()...)
 	return f
+}
+
+// failing is the limits that points fail, with how many.
+func (o *Outcome) failing() []string {
+	var limits []string
+	points := map[string]int{}
+	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+		seen := map[string]bool{}
+		for _, r := range p.Rows {
+			for _, v := range r.Contract {
+				name := limitText(v)
+				if v.Verdict != string(stats.Fail) || seen[name] {
+					continue
+				}
+				seen[name] = true
+				if points[name]++; points[name] == 1 {
+					limits = append(limits, name)
+				}
+			}
+		}
+	})
+	for i, name := range limits {
+		limits[i] = fmt.Sprintf("%s fails at %s", name, plural(points[name], "point", "points"))
+	}
+	return limits
 }
 
 func (o *Outcome) acceptedFact() fact {
@@ -147,7 +180,7 @@ func kneeText(s *experiment.Series, k experiment.Knee) string {
 	if k.Point != nil {
 		text = s.Points[*k.Point].Load + ": " + text
 	}
-	if r := k.Resampled; r != nil {
+	if r := k.Resampled; r != nil && r.Share < 1 {
 		text += fmt.Sprintf(" (the same in %s of the draws of the repeats)", experiment.Format(r.Share, "share"))
 	}
 	return text

@@ -148,21 +148,27 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 	if err != nil {
 		return runView{}, err
 	}
+	seen := run.observe(o)
+	more, err := o.evidenceCharts(seen)
+	if err != nil {
+		return runView{}, err
+	}
+	charts = append(charts, more...)
 	for _, f := range []struct {
 		t      table
 		folded bool
 	}{
 		{o.seriesTable(), false}, {o.pointsTable(inCell), false},
 		{o.percentilesTable("ttft", inCell), true}, {o.percentilesTable("tpot", inCell), true}, {o.percentilesTable("e2e", inCell), true},
-		{o.boundsTable(inCell), true}, {o.prefixTable(inCell), false},
+		{o.boundsTable(inCell), true}, {o.prefixTable(inCell), false}, {run.loadTable(), true},
 	} {
 		if err := v.figure(charts, f.t, f.folded); err != nil {
 			return runView{}, err
 		}
 	}
 	for _, t := range []table{run.contractTable(), o.doubtsTable(), run.readingTable(), o.costsTable(), run.serversTable(o), o.classesTable(inCell),
-		run.reuseTable(), run.coldTable(), run.loadTable(), run.serverTable(), run.gpuTable(), run.clientTable(),
-		o.expectTable(), run.missingTable(), run.metadataTable()} {
+		run.reuseTable(), run.coldTable(), run.serverTable(), run.gpuTable(), run.clientTable(),
+		o.expectTable(), run.missingTable(), seen.unread, run.metadataTable()} {
 		if len(t.rows) > 0 {
 			v.Rest = append(v.Rest, newTableView(v.ID, t))
 		}

@@ -10,6 +10,8 @@
 
   const digits = x => Number(x.toPrecision(3)).toLocaleString('en-US', {maximumFractionDigits: 9});
   function figure(x, unit) {
+    if (unit === 's') return digits(x) + ' s';
+    if (unit === 'share') return digits(x * 100) + ' %';
     if (unit !== 'ms') return digits(x);
     const size = Math.abs(x);
     if (size >= 1000) return digits(x / 1000) + ' s';
@@ -18,28 +20,67 @@
 
   const dark = () => !printing && (root.dataset.theme ? root.dataset.theme === 'dark' : system.matches);
 
+  // What the reader chose of a chart: a value of each of its lists, logarithms, figures of one GPU.
+  const chosen = new Map(specs.map(spec => [spec.id, {
+    of: Object.fromEntries((spec.choices || []).map(c => [c.name, c.first])), x: null, y: null, gpu: false,
+  }]));
+
+  // The series of the view that is chosen; those without a view are in all.
+  function choose(spec, o) {
+    const state = chosen.get(spec.id);
+    const view = (spec.choices || []).map(c => state.of[c.name]).join(' ');
+    if (spec.choices) o.series = o.series.filter(s => !s.view || s.view === view);
+    for (const s of o.series) if (s.ys) s.data = s.ys.map((y, i) => [s.x0 + s.dx * (i + 0.5), y]);
+    if (spec.choices && (spec.choices.length > 1 || spec.id.endsWith('ecdf'))) (spec.choices.length > 1 ? o.yAxis : o.xAxis)[0].name = view;
+    if (state.x !== null) set(o.xAxis[0], state.x);
+    if (state.y !== null) set(o.yAxis[0], state.y);
+    if (!state.gpu) return;
+    o.xAxis[0].name += ' per GPU';
+    for (const s of o.series) for (const d of s.data || []) {
+      if (d.coords) d.coords = d.coords.map(([x, y]) => [x / spec.per_gpu, y]);
+      else d.value[0] /= spec.per_gpu;
+    }
+  }
+
+  function set(axis, log) {
+    axis.type = log ? 'log' : 'value';
+    delete axis.min;
+    if (!log) axis.min = 0;
+  }
+
+  function tip(p, spec, o) {
+    if (Array.isArray(p)) return p.length ? figure(p[0].value[0], 's') + '\n' + p.map(one => one.seriesName + ': ' + figure(one.value[1], spec.units_y[o.series[one.seriesIndex].yAxisIndex])).join('\n') : '';
+    if (!Array.isArray(p.value)) return p.name;
+    if (typeof p.value[2] === 'string') return p.value[2];
+    return p.seriesName + '\n' + figure(p.value[0], spec.unit_x) + ', ' + figure(p.value[1], spec.unit_y);
+  }
+
   // What JSON can't say: functions, and what depends on the theme and on the width.
   function finish(spec, width) {
     const o = structuredClone(spec.option);
+    choose(spec, o);
     const line = dark() ? '#333a43' : '#d9dde2', ink = dark() ? '#c9d1d9' : '#3a424c';
     o.backgroundColor = 'transparent';
-    o.tooltip.formatter = p => Array.isArray(p.value) ? p.value[2] : p.name;
+    o.tooltip.formatter = p => tip(p, spec, o);
     o.legend.textStyle = {color: ink};
     o.legend.pageTextStyle = {color: ink};
     for (const [axes, unit] of [[o.xAxis, spec.unit_x], [o.yAxis, spec.unit_y]]) {
-      for (const a of axes) {
+      for (const [i, a] of axes.entries()) {
         a.nameTextStyle = {color: ink, align: axes === o.yAxis ? 'left' : 'center'};
         a.axisLine = {lineStyle: {color: ink}};
         a.splitLine = {show: a.type !== 'category', lineStyle: {color: line}};
-        a.axisLabel = {color: ink, hideOverlap: true};
+        const bare = a.axisLabel && a.axisLabel.show === false;
+        a.axisLabel = {color: ink, hideOverlap: true, show: !bare};
+        if (a.min === 'dataMin') Object.assign(a.axisLabel, {showMinLabel: false, showMaxLabel: false});
         if (a.type === 'category') Object.assign(a.axisLabel, {width: Math.min(240, width * 0.34), overflow: 'truncate', interval: 0});
-        else a.axisLabel.formatter = x => figure(x, unit);
+        else a.axisLabel.formatter = x => figure(x, axes === o.yAxis && spec.units_y ? spec.units_y[i] : unit);
         if (a.type === 'log') logarithmic(a, o, axes === o.xAxis ? 0 : 1);
       }
     }
     for (const s of o.series) for (const d of [s, ...(s.data || [])]) hollow(d, s);
+    const names = [...new Set(o.series.map(s => s.name).filter(name => name))];
+    o.legend.data = names;
     if (spec.visible) {
-      const names = [...new Set(o.series.map(s => s.name))];
       o.legend.selected = Object.fromEntries(names.map((name, i) => [name, i < spec.visible]));
     }
     return o;
@@ -56,7 +97,7 @@
   // A logarithmic axis is labelled at 1, 2 and 5 of each decade, at 1 only where there are many: by
   // itself ECharts would label powers of ten, of which a latency may span not even one.
   function logarithmic(axis, o, dim) {
-    const all = o.series.flatMap(s => s.data || []).map(d => Number(d.value[dim])).filter(x => x > 0);
+    const all = o.series.flatMap(s => s.data || []).filter(d => !d.coords).map(d => Number((d.value || d)[dim])).filter(x => x > 0);
     if (!all.length) return;
     const low = Math.min(...all), high = Math.max(...all);
     const steps = high / low > 2000 ? [1] : [1, 2, 5];
@@ -72,15 +113,54 @@
 
   function draw() {
     for (const c of drawn) c.dispose();
-    drawn = specs.map(spec => {
-      const el = document.getElementById(spec.id);
-      el.style.height = spec.height + 'px';
-      const width = printing ? paper : el.clientWidth;
-      const c = echarts.init(el, dark() ? 'dark' : null, {width});
-      c.setOption(finish(spec, width));
-      return c;
-    });
+    drawn = specs.map(drawOne);
     measure();
+  }
+
+  function drawOne(spec) {
+    const el = document.getElementById(spec.id);
+    el.style.height = spec.height + 'px';
+    const width = printing ? paper : el.clientWidth;
+    const c = echarts.init(el, dark() ? 'dark' : null, {width});
+    c.setOption(finish(spec, width));
+    return c;
+  }
+
+  function redraw(spec) {
+    const i = specs.indexOf(spec);
+    drawn[i].dispose();
+    drawn[i] = drawOne(spec);
+  }
+
+  // Above a chart: its lists, and what it can be drawn as.
+  function control(spec) {
+    const box = document.createElement('div'), state = chosen.get(spec.id);
+    box.className = 'controls';
+    for (const c of spec.choices || []) {
+      const select = document.createElement('select');
+      select.append(...c.values.map(v => new Option(v, v, v === c.first, v === c.first)));
+      select.addEventListener('change', () => { state.of[c.name] = select.value; redraw(spec); });
+      label(box, c.name + ' ', select, false);
+    }
+    const box_ = (text, on, change) => {
+      const input = document.createElement('input');
+      input.type = 'checkbox';
+      input.checked = on;
+      input.addEventListener('change', () => { change(input.checked); redraw(spec); });
+      label(box, ' ' + text, input, true);
+    };
+    if (spec.logs) {
+      box_('log x', spec.option.xAxis[0].type === 'log', on => { state.x = on; });
+      box_('log y', spec.option.yAxis[0].type === 'log', on => { state.y = on; });
+    }
+    if (spec.per_gpu) box_('per GPU', false, on => { state.gpu = on; });
+    if (box.childElementCount) document.getElementById(spec.id).before(box);
+  }
+
+  function label(box, text, input, after) {
+    const l = document.createElement('label');
+    l.append(...(after ? [input, text] : [text, input]));
+    box.append(l);
   }
 
   // For tests and for whoever drives the page: how many charts stand, and whether it is too wide.
@@ -90,6 +170,76 @@
     root.dataset.scrollWidth = root.scrollWidth;
     root.dataset.clientWidth = root.clientWidth;
   }
+
+  // Tables: a heading sorts by its column, a button copies the table as CSV.
+  const cellText = cell => cell.firstChild ? cell.firstChild.textContent.trim() : '';
+  const units = {µs: 1e-3, ms: 1, s: 1e3};
+
+  // The number that a cell begins with, in ms if it is a time; NaN where there is none.
+  function amount(text) {
+    const m = /^[~≥]?([-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(µs|ms|s)?(?:\s|$)/.exec(text);
+    return m ? Number(m[1].replaceAll(',', '')) * (units[m[2]] || 1) : NaN;
+  }
+
+  function compare(a, b) {
+    const x = amount(a), y = amount(b);
+    if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+    if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
+    return a.localeCompare(b, 'en', {numeric: true});
+  }
+
+  function sortable(table) {
+    const heads = [...table.tHead.rows[0].cells];
+    for (const [i, th] of heads.entries()) {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.className = 'sort';
+      button.textContent = '↕';
+      button.setAttribute('aria-label', 'sort by ' + th.textContent.trim());
+      button.addEventListener('click', () => {
+        const down = th.getAttribute('aria-sort') === 'ascending';
+        for (const h of heads) { h.removeAttribute('aria-sort'); h.querySelector('.sort').textContent = '↕'; }
+        th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+        button.textContent = down ? '↓' : '↑';
+        const rows = [...table.tBodies[0].rows];
+        rows.sort((a, b) => (down ? -1 : 1) * compare(cellText(a.cells[i]), cellText(b.cells[i])));
+        table.tBodies[0].append(...rows);
+      });
+      th.append(' ', button);
+    }
+  }
+
+  // A spreadsheet runs a cell that begins like a formula; a quote before it keeps it text.
+  function quote(text) {
+    text = text.replaceAll('↕', '').replaceAll('↑', '').replaceAll('↓', '').trim();
+    if (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text))) text = "'" + text;
+    return '"' + text.replaceAll('"', '""') + '"';
+  }
+
+  function copyable(box, table) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copy';
+    button.textContent = 'copy as CSV';
+    button.addEventListener('click', async () => {
+      const csv = [...table.rows].map(row => [...row.cells].map(c => quote(c.textContent)).join(',')).join('\r\n');
+      try {
+        await navigator.clipboard.writeText(csv);
+        button.textContent = 'copied';
+      } catch {
+        button.textContent = 'the browser does not allow it; bench report --format csv writes it';
+      }
+      window.__csv = csv;
+    });
+    box.before(button);
+  }
+
+  for (const box of document.querySelectorAll('.scroll')) {
+    const table = box.querySelector('table');
+    if (table.tBodies[0].rows.length > 1) sortable(table);
+    copyable(box, table);
+  }
+  specs.forEach(control);
 
   let width = root.clientWidth;
   addEventListener('resize', () => {

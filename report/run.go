@@ -25,6 +25,9 @@ type Run struct {
 	Rows     []experiment.Row // in plan order; then those that the plan does not know
 	Missing  []string         // ids that were planned and have no result, in plan order
 	Notes    string           // notes.md; empty: there is none
+
+	// Records are the requests of a row; nil: those in the directory, where there are any.
+	Records func(*experiment.Row) ([]*experiment.Record, error)
 }
 
 const (

@@ -55,7 +55,7 @@ func loadResult(path string) (*result, error) {
 		return nil, usage("%w\nhint: bench reads its own run directories and <row>.json files, and results of vllm bench serve, SGLang, guidellm and aiperf", err)
 	}
 	records := func(row *experiment.Row) ([]*experiment.Record, error) { return f.Records[row.ID], nil }
-	return &result{&report.Run{Dir: path, Manifest: f.Manifest, Rows: f.Rows}, records, f.Definitions}, nil
+	return &result{&report.Run{Dir: path, Manifest: f.Manifest, Rows: f.Rows, Records: records}, records, f.Definitions}, nil
 }
 
 func loadRun(dir string) (*result, error) {

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"bench/experiment"
+	"bench/experiment/roofline"
+)
+
+// evidenceCharts are the pictures that need the requests themselves.
+func (o *Outcome) evidenceCharts(e evidence) ([]chart, error) {
+	var out []chart
+	for _, draw := range []func() (chart, error){
+		func() (chart, error) { return distributions(e.rows) },
+		func() (chart, error) { return o.prompts(e.rows) },
+		o.batches,
+		func() (chart, error) { return timelines(e.rows, o.quotedRow()) },
+	} {
+		c, err := draw()
+		if err != nil {
+			return nil, err
+		}
+		if c.Option != nil {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// distributions are the latencies of every row and class as steps from 0 to 1: nothing is averaged away.
+func distributions(rows []observed) (chart, error) {
+	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true,
+		Alt: "Share of the completed requests that took no longer than a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
+	var names []string
+	for _, metric := range shownLatencies {
+		line := newPlot(opts.XAxis{Type: "log", Name: metricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
+		drawn := 0
+		for _, row := range rows {
+			for _, e := range row.ecdfs {
+				if e.metric == metric {
+					addSteps(line, drawn, row.name, e)
+					drawn++
+				}
+			}
+		}
+		if drawn == 0 {
+			continue
+		}
+		names = append(names, metricName(metric))
+		if err := c.view(metricName(metric), line); err != nil {
+			return c, err
+		}
+	}
+	if len(names) > 0 {
+		c.Choices = []choice{{"latency", names, names[0]}}
+	}
+	return c, nil
+}
+
+func addSteps(line *charts.Line, i int, name string, e ecdf) {
+	items := make([]opts.LineData, len(e.steps))
+	for k, step := range e.steps {
+		items[k] = opts.LineData{Value: step}
+	}
+	if e.class != "" {
+		name += ", class " + e.class
+	}
+	name += " (n=" + experiment.Count(e.n)
+	if e.without > 0 {
+		name += fmt.Sprintf("; %s without it", experiment.Count(e.without))
+	}
+	color := palette[i%len(palette)]
+	line.AddSeries(name+")", items,
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
+		charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]}),
+		charts.WithLineChartOpts(opts.LineChart{Step: "end", ShowSymbol: opts.Bool(len(e.steps) < 40), Symbol: shapes[i%len(shapes)]}))
+}
+
+// prompts is ttft against the prompt's length, request by request, with the hardware's band where rows differ in it.
+func (o *Outcome) prompts(rows []observed) (chart, error) {
+	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "bounds", Height: 400, UnitY: "ms", Logs: true,
+		Alt: "TTFT of single requests against the tokens of their prompts, and what the hardware would allow for prompts of such lengths. Floors and measured medians are in the table below."}
+	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
+	lengths := map[float64]bool{}
+	var names []string
+	dots := map[string][]datum{}
+	for _, row := range rows {
+		if dots[row.series] == nil {
+			names = append(names, row.series)
+		}
+		for _, p := range row.pairs {
+			lengths[p.tokens] = true
+			if p.ms > 0 && p.tokens > 0 {
+				dots[row.series] = append(dots[row.series], datum{x: p.tokens, y: p.ms})
+			}
+		}
+	}
+	for i, name := range names {
+		addDots(line, i, name, dots[name])
+	}
+	if len(lengths) < 2 {
+		return c, nil
+	}
+	var band []bandPoint
+	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+		if b := p.Rows[0].Bound; b != nil {
+			band = append(band, bandPoint{b.Input, b.TTFT, pointName(s, p)})
+		}
+	})
+	addBandMarks(line, band)
+	return c, c.view("", line)
+}
+
+// addDots are many small marks whose tips say no more than where they are.
+func addDots(line *charts.Line, i int, name string, data []datum) {
+	items := make([]opts.ScatterData, len(data))
+	for k, d := range data {
+		items[k] = opts.ScatterData{Value: []any{d.x, d.y}}
+	}
+	dots := charts.NewScatter()
+	dots.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: palette[i%len(palette)], Opacity: opts.Float(0.6)}),
+		charts.WithScatterChartOpts(opts.ScatterChart{Symbol: shapes[i%len(shapes)], SymbolSize: 6}))
+	line.Overlap(dots)
+}
+
+// bandPoint is what the hardware would allow at one x.
+type bandPoint struct {
+	x     float64
+	bound roofline.Bound
+	name  string
+}
+
+// addBandMarks draws floor, and the band from what good engines reach to what needs a reason, as lines over x.
+func addBandMarks(line *charts.Line, points []bandPoint) {
+	points = slices.DeleteFunc(points, func(p bandPoint) bool { return p.x <= 0 || p.bound.FloorMs <= 0 })
+	slices.SortStableFunc(points, func(a, b bandPoint) int { return cmp.Compare(a.x, b.x) })
+	for _, x := range []struct {
+		name, dash string
+		ms         func(roofline.Bound) float64
+	}{
+		{"floor", "solid", func(b roofline.Bound) float64 { return b.FloorMs }},
+		{"band of good engines", "dotted", func(b roofline.Bound) float64 { return b.LowMs }},
+		{"band of good engines", "dotted", func(b roofline.Bound) float64 { return b.HighMs }},
+	} {
+		var items []opts.LineData
+		for _, p := range points {
+			if ms := x.ms(p.bound); ms > 0 {
+				tip := fmt.Sprintf("%s\n%s %s", p.name, x.name, experiment.Format(ms, "ms"))
+				items = append(items, opts.LineData{Value: []any{short(p.x), short(ms), tip}, Symbol: "rect", SymbolSize: 4})
+			}
+		}
+		if len(items) > 0 {
+			line.AddSeries(x.name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}), charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 1.5, Type: x.dash}),
+				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true)}))
+		}
+	}
+}
+
+// batches is tpot against the batch that tokens met, with the band for that batch.
+func (o *Outcome) batches() (chart, error) {
+	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "bounds", Height: 400, UnitY: "ms", Logs: true,
+		Alt: "TPOT p50 of each point against the mean number of requests that decode with it, one curve for each series, and what the hardware would allow for that batch and context. The same figures are in the table below."}
+	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of requests that decode together)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
+	var band []bandPoint
+	drawn := 0
+	for i := range o.Series {
+		s := &o.Series[i]
+		var data []datum
+		for j := range s.Points {
+			p := &s.Points[j]
+			b := p.Rows[0].Bound
+			if b == nil {
+				continue
+			}
+			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", pointName(s, p), experiment.Digits(b.Batch), experiment.Digits(b.Context))
+			if d, ms, ok := latencyDatum(p.TPOT, "p50", tip); ok {
+				d.x, d.y = short(b.Batch), ms
+				data = append(data, d)
+				band = append(band, bandPoint{b.Batch, b.TPOT, pointName(s, p)})
+			}
+		}
+		if len(data) > 0 {
+			addLine(line, drawn, s.Label(), data)
+			drawn++
+		}
+	}
+	if len(band) < 2 {
+		return c, nil
+	}
+	addBandMarks(line, band)
+	return c, c.view("", line)
+}
