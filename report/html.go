@@ -45,11 +45,6 @@ func HTML(w io.Writer, runs ...*Run) error {
 	for _, d := range definitions {
 		v.Definitions = append(v.Definitions, definition(d))
 	}
-	type runData struct {
-		Run     string  `json:"run"`
-		Matrix  string  `json:"matrix"`
-		Outcome Outcome `json:"outcome"`
-	}
 	var data []runData
 	for i, run := range runs {
 		o := run.Outcome()
@@ -58,10 +53,10 @@ func HTML(w io.Writer, runs ...*Run) error {
 			return err
 		}
 		v.Runs = append(v.Runs, view)
-		data = append(data, runData{run.Manifest.Run, run.Manifest.Matrix, o})
+		data = append(data, newRunData(run, o))
 	}
 	var err error
-	if v.Data, err = inline(map[string]any{"schema": SchemaPage, "runs": data}); err != nil {
+	if v.Data, err = inline(pageData(data)); err != nil {
 		return err
 	}
 	if err := page.Execute(w, v); err != nil {
@@ -166,9 +161,12 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 			return runView{}, err
 		}
 	}
+	for _, t := range o.heatTables() {
+		v.Rest = append(v.Rest, newTableView(v.ID, t))
+	}
 	for _, t := range []table{run.contractTable(), o.doubtsTable(), run.readingTable(), o.costsTable(), run.serversTable(o), o.classesTable(inCell),
 		run.reuseTable(), run.coldTable(), run.serverTable(), run.gpuTable(), run.clientTable(),
-		o.expectTable(), run.missingTable(), seen.unread, run.metadataTable()} {
+		o.expectTable(), run.missingTable(), seen.unread, run.reproduceTable(), run.metadataTable()} {
 		if len(t.rows) > 0 {
 			v.Rest = append(v.Rest, newTableView(v.ID, t))
 		}
@@ -212,7 +210,7 @@ func newTableView(prefix string, t table) tableView {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
 			class := string(c.kind)
-			if len(c.text) > proseLength {
+			if len(c.text) > proseLength && c.kind != code {
 				class += " prose"
 			}
 			cells[i] = cellView{visibleLines(c.text), visibleLines(c.title), class, visibleLines(c.tag), t.columns[i].num}

@@ -27,6 +27,7 @@ func Markdown(w io.Writer, run *Run) error {
 	m.table(o.doubtsTable())
 	m.table(run.readingTable())
 	m.table(run.missingTable())
+	m.table(run.reproduceTable())
 	m.table(run.metadataTable())
 	if run.Notes != "" {
 		m.line("## Notes")

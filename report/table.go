@@ -44,6 +44,7 @@ const (
 	failed    kind = "fail"
 	undecided kind = "undecided"
 	faint     kind = "faint"
+	code      kind = "code" // to be typed
 )
 
 func text(s string) cell { return cell{text: s} }

@@ -18,12 +18,13 @@ func newReport(c *cli) *cobra.Command {
 		Use:   "report RESULT…",
 		Short: "make a report of one run or several, or write it in another form",
 		Long: `report reads the results of runs (results/<matrix>/<start time>), or files of other tools (vllm bench serve, SGLang,
-guidellm, aiperf), and writes them as html, md, csv or text, or in the forms of others: vllm (JSON of vllm bench serve, with its
+guidellm, aiperf), and writes them as html, md, csv, text, json (what they say, as data) or svg (the main curve), or in the forms of others: vllm (JSON of vllm bench serve, with its
 arrays), gobench (for benchstat), openmetrics (for a push gateway) and parquet (every request). html goes to report.html in the
 first directory unless -o says otherwise; parquet needs -o; the others go to the terminal.`,
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
+  bench report results/chat/20260101T120000Z --format svg -o curve.svg
   bench report vllm-result.json --format text
   bench report results/chat/20260101T120000Z --format parquet -o requests.parquet
   bench report results/chat/20260101T120000Z --format openmetrics | curl --data-binary @- http://127.0.0.1:9091/metrics/job/bench`,
@@ -37,7 +38,7 @@ first directory unless -o says otherwise; parquet needs -o; the others go to the
 	return cmd
 }
 
-var reportFormats = []string{"html", "md", "csv", "text", "vllm", "gobench", "openmetrics", "parquet"}
+var reportFormats = []string{"html", "md", "csv", "text", "json", "svg", "vllm", "gobench", "openmetrics", "parquet"}
 
 func (c *cli) report(format, output string, paths []string) error {
 	if !slices.Contains(reportFormats, format) {
@@ -54,22 +55,22 @@ func (c *cli) report(format, output string, paths []string) error {
 		}
 		results = append(results, r)
 	}
-	if format != "html" && len(results) > 1 {
-		return usage("--format %s takes one run\nhint: several go into --format html", format)
+	if format != "html" && format != "json" && len(results) > 1 {
+		return usage("--format %s takes one run\nhint: several go into --format html or json", format)
 	}
 	first := results[0]
 	color := output == "" && colors(c.stdout)
 	if format == "html" && output == "" {
 		output = besides(first.Dir)
 	}
+	var runs []*report.Run
+	for _, r := range results {
+		runs = append(runs, r.Run)
+	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
-		"html": func(w io.Writer) error {
-			var runs []*report.Run
-			for _, r := range results {
-				runs = append(runs, r.Run)
-			}
-			return report.HTML(w, runs...)
-		},
+		"html":        func(w io.Writer) error { return report.HTML(w, runs...) },
+		"json":        func(w io.Writer) error { return report.JSON(w, runs...) },
+		"svg":         func(w io.Writer) error { return report.SVG(w, first.Run) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first.Run) },
 		"csv":         func(w io.Writer) error { return report.CSV(w, first.Run) },
 		"text":        func(w io.Writer) error { return report.Text(w, first.Run, color) },

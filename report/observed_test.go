@@ -1,0 +1,188 @@
+package report
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment"
+	"bench/experiment/telemetry"
+)
+
+// requests are n of one row: one every 100 ms, each 250 ms long, the first token after 50 ms; every tenth failed.
+func requests(n int) []*experiment.Record {
+	var out []*experiment.Record
+	for i := range n {
+		at := int64(i) * 100_000
+		r := &experiment.Record{I: i, Phase: experiment.PhaseWindow, Outcome: "ok", At: experiment.At(at), Sent: experiment.At(at),
+			First: experiment.At(at + 50_000), Last: experiment.At(at + 250_000), End: experiment.At(at + 250_000), PromptAsked: 100 + i, OutputTokens: 11}
+		if at < 1_000_000 {
+			r.Phase = experiment.PhaseWarmup
+		}
+		if i%10 == 9 {
+			r.Outcome = "timeout"
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// observedRun is one row on disk with its requests and its samples.
+func observedRun(t *testing.T) *Run {
+	t.Helper()
+	row := shape{name: "A " + hostile, rate: 10, n: 90, ttft: 50, tpot: 20, output: 100, verdict: "PASS"}.row()
+	row.Window = experiment.Window{StartUs: 1_000_000, EndUs: 10_000_000}
+	run := &Run{Rows: []experiment.Row{row}}
+	run.Manifest.Schema, run.Manifest.Plan = experiment.SchemaRun, []experiment.Planned{{ID: row.ID, State: "done"}}
+	run.Dir = write(t, run)
+	create := func(suffix string, fill func(*os.File) error) {
+		f, err := os.Create(filepath.Join(run.Dir, row.ID+suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fill(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(".requests.jsonl.zst", func(f *os.File) error {
+		w, err := experiment.NewRecordWriter(f)
+		if err != nil {
+			return err
+		}
+		for _, r := range requests(100) {
+			if err := w.Write(r); err != nil {
+				return err
+			}
+		}
+		return w.Close()
+	})
+	create(".telemetry.jsonl.zst", func(f *os.File) error {
+		w, err := telemetry.NewWriter(f)
+		if err != nil {
+			return err
+		}
+		for i := range 10 {
+			s := telemetry.Sample{Source: "server", TUs: int64(i) * 1_000_000, Server: &telemetry.ServerReading{Running: new(2.0), KVUsage: new(0.5)}, GPUs: []telemetry.GPUReading{{PowerW: new(300.0)}, {PowerW: new(400.0)}}}
+			if err := w.Write(&s); err != nil {
+				return err
+			}
+		}
+		return w.Close()
+	})
+	return run
+}
+
+func TestObserve(t *testing.T) {
+	run := observedRun(t)
+	o := run.Outcome()
+	e := run.observe(&o)
+	if len(e.rows) != 1 || len(e.unread.rows) != 0 {
+		t.Fatalf("%d rows, unread %v", len(e.rows), e.unread.rows)
+	}
+	row := e.rows[0]
+	ttft := row.ecdfs[0]
+	if ttft.metric != "ttft" || ttft.n != 81 || ttft.without != 9 || ttft.steps[0] != [2]float64{50, 0.01235} || ttft.steps[len(ttft.steps)-1] != [2]float64{50, 1} {
+		t.Errorf("%+v", ttft)
+	}
+	if len(row.pairs) != 81 || row.pairs[0] != (pair{110, 50}) {
+		t.Errorf("%d pairs, first %v", len(row.pairs), row.pairs[0])
+	}
+	inFlight := row.panels[0].lines[0]
+	middle := inFlight.values[len(inFlight.values)/2]
+	if inFlight.name != "in flight" || math.Abs(middle-2.5) > 0.51 { // 10/s × 250 ms
+		t.Errorf("%s %v", inFlight.name, middle)
+	}
+	if got := row.panels[4].lines[0].values[5]; got != 700 {
+		t.Errorf("two GPUs take %v W", got)
+	}
+	if got := row.panels[1].lines[1].values[40]; told(got) && got != 50 {
+		t.Errorf("the largest ttft is %v ms", got)
+	}
+}
+
+func TestStepsKeepBothEnds(t *testing.T) {
+	values := make([]float64, 1000)
+	for i := range values {
+		values[i] = float64(1000 - i)
+	}
+	got := stepsOf(values, 3)
+	if diff := cmp.Diff([][2]float64{{1, 0.001}, {500, 0.5}, {1000, 1}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := stepsOf([]float64{7}, 3); len(got) != 1 || got[0] != [2]float64{7, 1} {
+		t.Error(got)
+	}
+}
+
+// A file that was cut, or is none, is said on the page and costs no more than its own figures.
+func TestUnreadEvidence(t *testing.T) {
+	run := observedRun(t)
+	name := filepath.Join(run.Dir, run.Rows[0].ID+".requests.jsonl.zst")
+	if err := os.WriteFile(name, []byte("not zstd"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	html := string(page1(t, run))
+	if !strings.Contains(html, "Evidence that could not be read") {
+		t.Error("nothing is said of it")
+	}
+}
+
+func TestTimelineSurvivesSilence(t *testing.T) {
+	row := experiment.Row{}
+	if got := panelsOf(&row, nil, nil, 20); got != nil {
+		t.Error(got)
+	}
+	got := panelsOf(&row, requests(3)[:1], nil, 20)
+	if len(got[3].lines) != 0 || len(got[0].lines) != 1 {
+		t.Errorf("what nobody told has lines: %+v", got)
+	}
+}
+
+// The map has the two axes of a row, and none of the rows that have one or three.
+func TestHeat(t *testing.T) {
+	var rows []experiment.Row
+	for i, input := range []string{"256", "2048"} {
+		for j, slots := range []string{"1", "2"} {
+			axes := []experiment.Axis{{Key: "input", Value: input}, {Key: "concurrency", Value: slots}}
+			rows = append(rows, shape{name: "two", axes: axes, concurrency: j + 1, n: 300, ttft: 50, tpot: 7, output: float64(100 * (1 + 2*i + j)), verdict: "PASS"}.row())
+		}
+	}
+	rows = append(rows, shape{name: "one", axes: axis("concurrency", "1"), concurrency: 1, n: 300, ttft: 50, tpot: 7, output: 100}.row())
+	o := Outcome{Series: experiment.SeriesOf(rows)}
+	tables := o.heatTables()
+	if len(tables) != 3 {
+		t.Fatalf("%d maps", len(tables))
+	}
+	var got [][]string
+	for _, row := range tables[0].rows {
+		var line []string
+		for _, c := range row {
+			line = append(line, c.text+string(c.kind))
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff([][]string{{"256", "100heat0", "200heat1"}, {"2048", "300heat3", "400heat4"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReproduceIsQuoted(t *testing.T) {
+	run := &Run{}
+	run.Manifest.Command = []string{"bench", "sweep", "a b.toml; rm x"}
+	run.Manifest.Matrix, run.Manifest.Run = "$(x)", "r"
+	for _, row := range run.reproduceTable().rows {
+		c := row[1].text
+		for _, bad := range []string{"; rm", "$(x)"} {
+			if i := strings.Index(c, bad); i >= 0 && strings.Count(c[:i], "'")%2 == 0 {
+				t.Errorf("a shell would run %s", c)
+			}
+		}
+	}
+}
