@@ -37,46 +37,6 @@ func (p *printer) wrap(lead, s string) {
 	p.line(line)
 }
 
-// nameWidth is what the first column may take; longer names go on in the next line.
-const nameWidth = 26
-
-// table draws columns two spaces apart, headings in two lines: the name above, the unit below.
-func (p *printer) table(t table) {
-	widths := make([]int, len(t.columns))
-	for i, c := range t.columns {
-		widths[i] = max(cells(c.head), cells(c.unit))
-		for _, row := range t.rows {
-			if i < len(row) { // a row that is cut short has no more
-				widths[i] = max(widths[i], cells(visible(row[i].text)))
-			}
-		}
-	}
-	widths[0] = min(widths[0], nameWidth)
-	var over, under []string
-	for i, c := range t.columns {
-		over, under = append(over, pad(c.head, widths[i], c.num)), append(under, pad(c.unit, widths[i], c.num))
-	}
-	p.line(strings.Join(over, "  "))
-	p.line(strings.Join(under, "  "))
-	for _, row := range t.rows {
-		name := visible(row[0].text)
-		first := clip(name, widths[0])
-		line := pad(first, widths[0], false)
-		for i := 1; i < len(row); i++ {
-			s := visible(row[i].text)
-			padded := pad(s, widths[i], t.columns[i].num)
-			before, after, _ := strings.Cut(padded, s)
-			line += "  " + before + p.paint(row[i].kind, s) + after
-		}
-		p.line(line)
-		for rest := name[len(first):]; rest != ""; {
-			head := clip(rest, widths[0]-4)
-			p.line("    " + head)
-			rest = rest[len(head):]
-		}
-	}
-}
-
 // paint colours text that is safe already.
 func (p *printer) paint(k kind, s string) string {
 	code := map[kind]string{passed: "32", failed: "31", undecided: "33", noBound: "2", faint: "2"}[k]

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"bench/experiment"
-	"bench/experiment/stats"
 )
 
 // screen is the width that Text fits.
@@ -22,7 +21,7 @@ func Text(w io.Writer, run *Run, color bool) error {
 	p.head(run, &o)
 	t, doubted := o.textTable()
 	p.table(t)
-	p.legend(&o)
+	p.legend(&o, &t)
 	p.footnotes(&o, doubted)
 	if missing := run.missingTable(); len(missing.rows) > 0 {
 		p.line("")
@@ -110,17 +109,15 @@ func footnoteCell(p *experiment.SeriesPoint, doubted map[string]int) cell {
 	return cell{text: strings.Join(parts, " "), kind: failed}
 }
 
-func (p *printer) legend(o *Outcome) {
+// legend explains the marks that the table has.
+func (p *printer) legend(o *Outcome, t *table) {
 	used := map[kind]bool{}
-	closed := false
-	o.each(func(s *experiment.Series, point *experiment.SeriesPoint) {
-		closed = closed || s.Closed
-		for _, ps := range []experiment.Percentiles{point.TTFT, point.TPOT, point.E2E} {
-			for _, x := range ps {
-				used[map[stats.Grade]kind{stats.Thin: thin, stats.NoBound: noBound}[x.Grade]] = true
-			}
+	for _, row := range t.rows {
+		for _, c := range row {
+			used[c.kind] = true
 		}
-	})
+	}
+	closed := slices.ContainsFunc(o.Series, func(s experiment.Series) bool { return s.Closed })
 	p.line("")
 	if closed {
 		p.line("  † closed loop: latencies count from slot, the moment the slot became free")
