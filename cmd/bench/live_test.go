@@ -197,12 +197,20 @@ func (g *grid) Write(p []byte) (int, error) {
 			if end < 0 {
 				end = len(s)
 			}
-			g.at(g.y)
-			g.lines[g.y], g.x = s[:end], end
+			g.put(s[:end])
 			s = s[end:]
 		}
 	}
 	return len(p), nil
+}
+
+// put writes behind what the line got since its beginning, and in the place of what was there before.
+func (g *grid) put(s string) {
+	if g.at(g.y); g.x == 0 {
+		g.lines[g.y] = ""
+	}
+	g.lines[g.y] += s
+	g.x += len(s)
 }
 
 func (g *grid) at(y int) {
@@ -223,7 +231,9 @@ func (g *grid) escape(args string, do byte) {
 		if len(g.lines) > g.y {
 			g.lines = g.lines[:g.y]
 		}
-	case args == "?2026" && (do == 'h' || do == 'l'), do == 'm':
+	case do == 'm':
+		g.put("\x1b[" + args + "m")
+	case args == "?2026" && (do == 'h' || do == 'l'):
 	default:
 		g.t.Errorf("an escape that would have to be undone: %q", args+string(do))
 	}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal gives both ends of a pseudo terminal of 80×24.
+func openTerminal(t *testing.T) (user, program *os.File) {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminal here: %v", err)
+	}
+	t.Cleanup(func() { user.Close() })
+	fd := int(user.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: 80, Row: 24})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Skipf("no pseudo terminal here: %v", err)
+	}
+	return user, program
+}
+
+// onTerminal runs a command whose standard error is a terminal. It gives what the terminal shows in the end, and all that it was sent.
+func onTerminal(t *testing.T, args ...string) (screen, raw string, code int) {
+	t.Helper()
+	user, program := openTerminal(t)
+	before, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent bytes.Buffer
+	g := &grid{t: t}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.MultiWriter(g, &sent), user) // ends when the other end is closed
+	}()
+	code = bench(t.Context(), nil, io.Discard, program, args)
+	after, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+	if err != nil || *before != *after {
+		t.Errorf("the terminal's settings are not what they were (%v)", err)
+	}
+	program.Close()
+	<-read
+	return g.String(), sent.String(), code
+}
+
+func TestLiveOnATerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "m.toml")
+	matrix := `name = "m"
+[mock]
+ttft = "2ms"
+itl = "1ms"
+[contract]
+e2e_p50 = "10s"
+[[row]]
+name = "a"
+input = 16
+output = 8
+concurrency = 1
+requests = 40
+[[row]]
+name = "b"
+input = 16
+output = 8
+concurrency = [1, 2]
+duration = "600ms"
+`
+	if err := os.WriteFile(file, []byte(matrix), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"sweep", file, "--out", dir}
+	screen, raw, code := onTerminal(t, args...)
+	want := regexp.MustCompile(`^results go to \S+\n` +
+		`1/3  a                   \x1b\[32mPASS\x1b\[0m .*tok/s.*\n` +
+		`2/3  b concurrency=1     \x1b\[32mPASS\x1b\[0m .*tok/s.*\n` +
+		`3/3  b concurrency=2     \x1b\[32mPASS\x1b\[0m .*tok/s.*$`)
+	if code != codeDone || !want.MatchString(screen) {
+		t.Errorf("exit code %d, on the screen:\n%s", code, screen)
+	}
+	for _, part := range []string{"m  0 of 3 rows done", "m  2 of 3 rows done", " in flight", "TTFT  ", "3  b concurrency=2"} {
+		if !strings.Contains(raw, part) {
+			t.Errorf("no frame had %q:\n%q", part, raw)
+		}
+	}
+
+	t.Setenv("NO_COLOR", "1")
+	if screen, _, _ := onTerminal(t, append(args, "--only", "a")...); strings.Contains(screen, "\x1b") || !strings.Contains(screen, "PASS") {
+		t.Errorf("with NO_COLOR:\n%s", screen)
+	}
+	if screen, raw, _ := onTerminal(t, append(args, "--only", "a", "--plain")...); strings.Contains(raw, "\x1b") || !strings.Contains(screen, "[1/1] a …\n[1/1] a: n=40, ") {
+		t.Errorf("with --plain:\n%s", screen)
+	}
+}
