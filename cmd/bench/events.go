@@ -87,7 +87,7 @@ func (e *events) event(ev sweep.Event) {
 	e.put(m)
 }
 
-// put writes one line. A reader that has left is no reason to end a sweep.
+// put writes one line. What can't be written does not end a sweep, but a pipe without a reader does, as it ends any program.
 func (e *events) put(m sweep.Message) { _ = json.NewEncoder(e.w).Encode(m) }
 
 func (e *events) progress(now time.Time) {

@@ -39,6 +39,8 @@ func (s span) String() string {
 		return "at least " + clock(s.least)
 	case s.most-s.least <= max(time.Second, s.most/10):
 		return "about " + clock(s.most)
+	case s.least < time.Second:
+		return "at most " + clock(s.most)
 	}
 	return clock(s.least) + " to " + clock(s.most)
 }

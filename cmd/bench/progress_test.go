@@ -101,9 +101,9 @@ func TestRowSpan(t *testing.T) {
 	}{
 		{spec(0, load.Load{Concurrency: 1, Duration: 30 * second, Warmup: load.Extent{Time: 5 * second}}), "about 36s"},
 		{spec(2, load.Load{Requests: 10}), "about 6s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10, Duration: 15 * second}), "0s to 16s"},
+		{spec(0, load.Load{Concurrency: 1, Requests: 10, Duration: 15 * second}), "at most 16s"},
 		{spec(0, load.Load{Concurrency: 1, Requests: 10, Warmup: load.Extent{Time: 5 * second}}), "at least 5s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10, MaxDuration: 20 * second}), "0s to 21s"},
+		{spec(0, load.Load{Concurrency: 1, Requests: 10, MaxDuration: 20 * second}), "at most 21s"},
 		{spec(0, load.Load{Concurrency: 1, Requests: 10}), "not known how long"},
 		{spec(0, load.Load{Concurrency: 1, Duration: 15 * second, Warmup: load.Extent{Requests: 5}}), "at least 15s"},
 		{decided, "5s to 1m 06s"},
