@@ -114,18 +114,12 @@ func lookPrompts(v *sight, all []sight) *Diagnosis {
 		Confirm:  "the same row with half the input: TTFT halves, TPOT stays",
 		Response: "shorten or share prompts (prefix caching), or give prefill more compute: tensor parallelism, an 8-bit model, devices of its own",
 	}
-	late, _ := v.late()
 	twin := v.inputTwin(all)
 	switch share := v.prefillShare(); {
-	case share >= prefillLine && (late != "" || v.tpot > v.high):
+	case share >= prefillLine && (v.late(all) != nil || v.tpot > v.high):
 		d.Symptom = "prompts take most of the server's time, and requests wait for it"
 		d.Evidence = known(atLeast("time spent on prompts", share, "share", prefillLine), fact("computing a prompt, expected", v.first, "ms"),
 			fact("TTFT p50", v.ttft, "ms"), fact("requests waiting, mean", v.waiting, ""))
-	case v.tpot > v.high && v.tpot <= v.loaded:
-		d.Symptom = "tokens wait while the prompts of others are computed"
-		d.Evidence = known(atLeast("TPOT p50", v.tpot, "ms", v.high), fact("TPOT beside prompts, at most", v.loaded, "ms"), fact("time spent on prompts", share, "share"))
-		d.Confirm = "the same row with a shorter input, or with the server's token budget for a step halved (--max-num-batched-tokens): TPOT falls"
-		d.Response = "a smaller --max-num-batched-tokens, or devices of their own for prompts"
 	case twin != nil:
 		d.Beside = twin.name
 		d.Symptom = "TTFT grows with the input while nobody waits"
@@ -138,6 +132,19 @@ func lookPrompts(v *sight, all []sight) *Diagnosis {
 		return nil
 	}
 	return d
+}
+
+// lookBeside: decode is as it should be with prompts computed in between, and slower than without.
+func lookBeside(v *sight, _ []sight) *Diagnosis {
+	if !(v.tpot > v.high && v.tpot <= v.loaded) {
+		return nil
+	}
+	return &Diagnosis{
+		Symptom: "tokens wait while the prompts of others are computed", Regime: PrefillCost,
+		Evidence: known(atLeast("TPOT p50", v.tpot, "ms", v.high), fact("TPOT beside prompts, at most", v.loaded, "ms"), fact("time spent on prompts", v.prefillShare(), "share")),
+		Confirm:  "the same row with a shorter input, or with the server's token budget for a step halved (--max-num-batched-tokens): TPOT falls",
+		Response: "a smaller --max-num-batched-tokens, or devices of their own for prompts",
+	}
 }
 
 // lookBatching: more load brings throughput and slows everybody's tokens, as it does where nothing is wrong.
@@ -204,6 +211,16 @@ func (v *sight) nothing() *Diagnosis {
 func (v *sight) lower(all []sight) *sight {
 	for i := range all {
 		if o := &all[i]; o.series == v.series && o.point == v.point-1 {
+			return o
+		}
+	}
+	return nil
+}
+
+// lonely is the point of the series' lowest load; nil: this one is it.
+func (v *sight) lonely(all []sight) *sight {
+	for i := range all {
+		if o := &all[i]; o.series == v.series && o.point == 0 && v.point > 0 {
 			return o
 		}
 	}

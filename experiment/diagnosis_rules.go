@@ -12,9 +12,12 @@ const (
 	fullLine      = 0.9  // share of the KV cache that counts as full
 	missedLine    = 0.8  // share of what a cache could find that it should
 	worthFinding  = 0.05 // share of the prompt tokens, below which nobody minds
-	warmLine      = 0.9  // TTFT warm over cold, from which on nothing was gained
+	gainedLine    = 0.5  // TTFT that a warm prefix saves, over its share of the prompt
 	tailLine      = 3.0  // TTFT p99 over p50, beyond what the prompts' own lengths make
 	lateLine      = 2.0  // TTFT p50 over the band of computing the prompt
+	laterLine     = 5.0  // TTFT p50 over that of the series' lowest load
+	waitShare     = 0.5  // of TTFT's median that a request waits in the server's queue
+	standingLine  = 0.25 // requests waiting for each that runs, from which on a queue does not come from users in step
 	waitingLine   = 0.1  // requests waiting, mean
 	capWaitLine   = 0.5  // share of TTFT's p99 that requests wait under the cap
 	prefillLine   = 0.5  // share of the time in which the server computes prompts
@@ -34,6 +37,7 @@ var rules = []struct {
 	{lookSlow, false},
 	{lookPrompts, false},
 	{lookBatching, false},
+	{lookBeside, false},
 	{lookMemory, false},
 }
 
@@ -186,21 +190,26 @@ func lookCache(v *sight, all []sight) *Diagnosis {
 		return nil
 	}
 	cold := v.coldTwin(all)
-	if cold == nil || !(v.ttft >= warmLine*cold.ttft) {
+	if cold == nil {
 		return nil
 	}
-	d.Beside, d.Symptom = cold.name, "a warm prefix is no faster than a cold one"
-	d.Evidence = known(atLeast("TTFT p50, warm over cold", v.ttft/cold.ttft, "", warmLine), below("hit rate of the prefix cache", v.hitRate, "share", worthFinding))
+	shared := float64(v.spec.WarmTokens("")) / v.input
+	saved := 1 - v.ttft/cold.ttft
+	if !(saved < gainedLine*shared) {
+		return nil
+	}
+	d.Beside, d.Symptom = cold.name, "a warm prefix is hardly faster than a cold one"
+	d.Evidence = known(below("TTFT p50 that the warm prefix saves", saved, "share", gainedLine*shared), fact("its share of the prompt", shared, "share"), below("hit rate of the prefix cache", v.hitRate, "share", worthFinding))
 	if !(v.hitRate < worthFinding) {
 		d.Regime, d.Missing = UnknownRegime, []string{"how many prompt tokens were found in the cache: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
-		d.Evidence = d.Evidence[:1]
+		d.Evidence = d.Evidence[:2]
 		d.Response = "let the server tell its cached tokens, and run the pair again"
 	}
 	return d
 }
 
 // lookQueue: requests wait before anything is done for them.
-func lookQueue(v *sight, _ []sight) *Diagnosis {
+func lookQueue(v *sight, all []sight) *Diagnosis {
 	d := &Diagnosis{
 		Regime:   Queueing,
 		Confirm:  "the same row at half the rate, or with twice the slots: TTFT's p99 falls to its p50 while TPOT stays",
@@ -212,43 +221,68 @@ func lookQueue(v *sight, _ []sight) *Diagnosis {
 		d.Response = "raise concurrency in the row: the cap is the client's, and the server may take more"
 		return d
 	}
-	var why []Evidence
-	if d.Symptom, why = v.late(); d.Symptom == "" || v.prefillShare() >= prefillLine {
+	l := v.late(all)
+	if l == nil || v.prefillShare() >= prefillLine {
 		return nil
 	}
-	d.Evidence = append(why, known(atLeast("requests waiting, mean", v.waiting, "", waitingLine), fact("requests waiting, most", v.waitingMax, ""),
-		fact("requests running, mean", v.running, ""), fact("KV cache in use, highest", v.kvMax, "share"))...)
-	if v.waiting >= waitingLine {
+	d.Symptom, d.Evidence = l.symptom, l.evidence
+	switch waits := v.waitMs(); {
+	case l.median && waits >= waitShare*v.ttft && (!l.together || v.waiting >= standingLine*v.running):
+		d.Evidence = append(d.Evidence, known(atLeast("wait in the server's queue, mean by Little's law", waits, "ms", waitShare*v.ttft))...)
+	case !l.median && v.waiting >= waitingLine:
+		d.Evidence = append(d.Evidence, atLeast("requests waiting, mean", v.waiting, "", waitingLine))
+	case !told(v.waiting):
+		if l.together {
+			return nil
+		}
+		d.Regime, d.Missing, d.Response = UnknownRegime, []string{missingServer}, "record the server's metrics ([telemetry] server), and run the row again"
+		return d
+	case l.together || v.slow(): // slow steps are slow for the first token, too
+		return nil
+	default:
+		d.Evidence = append(d.Evidence, fact("requests waiting, mean", v.waiting, ""))
+		d.Regime = UnknownRegime
+		d.Missing = []string{"where the time goes before the first token: the server's queue does not explain it, so the path to it (a gateway, its tokenizer) and its log"}
+		d.Response = "compare ttfe with the server's own time to first token, with and without what stands between"
 		return d
 	}
-	d.Regime, d.Evidence = UnknownRegime, why
-	d.Missing, d.Response = []string{missingServer}, "record the server's metrics ([telemetry] server), and run the row again"
-	if told(v.waiting) {
-		d.Evidence = append(why, known(below("requests waiting, mean", v.waiting, "", waitingLine))...)
-		d.Missing = []string{"where the time goes before the first token: nobody waits in the server's queue, so the path to it (a gateway, its tokenizer) and its log"}
-		d.Response = "compare ttfe with the server's own time to first token, with and without what stands between"
-	}
+	d.Evidence = append(d.Evidence, known(fact("requests waiting, most", v.waitingMax, ""), fact("requests running, mean", v.running, ""), fact("KV cache in use, highest", v.kvMax, "share"))...)
 	return d
 }
 
-// late says how the first token is, where it is too late; an empty symptom: it is not.
-func (v *sight) late() (symptom string, why []Evidence) {
+// waitMs is how long a request waits in the server's queue on average: as many wait as arrive in that time.
+func (v *sight) waitMs() float64 { return 1e3 * v.waiting / v.requestsS }
+
+// lateness is how the first token is late.
+type lateness struct {
+	symptom  string
+	evidence []Evidence
+	median   bool // at the median already
+	together bool // no later than the prompts of the whole batch take one after the other, as where users come in step
+}
+
+// late is nil where the first token is not late.
+func (v *sight) late(all []sight) *lateness {
 	line := tailLine
 	if told(v.spread) {
 		line *= math.Max(1, v.spread)
 	}
+	lonely := v.lonely(all)
 	switch tail := v.ttftP99 / v.ttft; {
 	case moves(v.queue) && v.queue.Change > 0 && v.spec.Rate > 0:
-		return fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% through the window", 100*v.queue.Change),
-			known(atLeast("rise of the requests in flight", v.queue.Change, "share", movedBy), fact("TTFT p50", v.ttft, "ms"))
+		return &lateness{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% through the window", 100*v.queue.Change),
+			evidence: known(atLeast("rise of the requests in flight", v.queue.Change, "share", movedBy), fact("TTFT p50", v.ttft, "ms"))}
 	case v.ttft >= lateLine*v.firstHigh:
-		return "the first token comes long after its prompt could have been computed",
-			known(atLeast("TTFT p50", v.ttft, "ms", lateLine*v.firstHigh), fact("computing the prompt, expected", v.first, "ms"))
+		return &lateness{symptom: "the first token comes long after its prompt could have been computed", median: true, together: v.ttft <= v.batch*v.firstHigh+2*v.tpot,
+			evidence: known(atLeast("TTFT p50", v.ttft, "ms", lateLine*v.firstHigh), fact("computing the prompt, expected", v.first, "ms"))}
+	case !told(v.first) && lonely != nil && v.ttft >= max(laterLine, v.p.load/lonely.p.load)*lonely.ttft:
+		return &lateness{symptom: "the first token takes much longer than at the lowest load", median: true,
+			evidence: known(atLeast("TTFT p50 over that of "+lonely.p.Load, v.ttft/lonely.ttft, "", max(laterLine, v.p.load/lonely.p.load)), fact("TTFT p50", v.ttft, "ms"))}
 	case tail >= line:
-		return "TTFT is fine at the median and bad at p99",
-			known(atLeast("TTFT p99 over p50", tail, "", line), fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))
+		return &lateness{symptom: "TTFT is fine at the median and bad at p99",
+			evidence: known(atLeast("TTFT p99 over p50", tail, "", line), fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))}
 	}
-	return "", nil
+	return nil
 }
 
 // prefillShare is the share of the time in which the server computes prompts, by the arithmetic; NaN: there is no bound.

@@ -8,6 +8,7 @@ import (
 
 // Job is one request of a simulation.
 type Job struct {
+	ID     string        // of its Record
 	At     time.Duration // when it arrives
 	Prompt []int32
 	Output int // tokens that it gets
@@ -85,7 +86,7 @@ func (w *world) arrive(now time.Duration) {
 	w.jobs = w.jobs[1:]
 	q := newSeq(w.s.cfg.Seed, w.s.vocab, j.Prompt, now)
 	q.want, q.finish = j.Output, "length"
-	w.records[q] = &Record{ArrivalNS: int64(now), PromptTokens: len(j.Prompt), Finish: q.finish}
+	w.records[q] = &Record{ID: j.ID, ArrivalNS: int64(now), PromptTokens: len(j.Prompt), Finish: q.finish}
 	w.s.books.waiting++
 	w.s.sim.add(q)
 }
