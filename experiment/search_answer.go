@@ -35,6 +35,8 @@ func (k *Search) Ask(r *Row) (v stats.Verdict, why string) {
 	switch {
 	case v == stats.Pass && grows != "":
 		return stats.Undecided, grows
+	case v == stats.Fail && k.For == forContract && r.refused():
+		return v, ""
 	case v == stats.Fail:
 		voids = burden
 	case v != stats.Pass:
@@ -46,6 +48,11 @@ func (k *Search) Ask(r *Row) (v stats.Verdict, why string) {
 		}
 	}
 	return v, ""
+}
+
+// refused says that the row failed its contract by what no slow client makes: errors.
+func (r *Row) refused() bool {
+	return slices.ContainsFunc(r.Contract, func(v Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
 }
 
 // keptUp says whether the server answered as many requests as were offered; a shortfall that may be chance is undecided.

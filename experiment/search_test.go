@@ -137,9 +137,14 @@ func TestSearchSaturation(t *testing.T) {
 	}
 }
 
-// A queue that grows will break the contract later: such a probe does not pass.
-func TestSearchQueueGrows(t *testing.T) {
+// A queue that grows will break the contract later: such a probe does not pass. Errors fail it whatever the client was.
+func TestSearchAsks(t *testing.T) {
 	k := contractSearch("rate")
+	refused := probed(k, 1, 1, stats.Fail, "client_bound")
+	refused.Contract[0].Metric = "error_rate"
+	if v, why := k.Ask(refused); v != stats.Fail {
+		t.Errorf("a slow client makes no errors, but: %s %s", v, why)
+	}
 	r := probed(k, 1, 1, stats.Pass)
 	r.Steady = &Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
 	if v, why := k.Ask(r); v != stats.Undecided || why != "the queue grows, by 50 % through the window" {

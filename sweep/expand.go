@@ -18,6 +18,7 @@ type expander struct {
 	row, defaults map[string]any
 	contract      map[string]any
 	axes          []axis
+	search        *experiment.Search // nil = the load is stated
 	findings      findings
 }
 
@@ -40,6 +41,7 @@ func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
 
 func (x *expander) expand() []experiment.Spec {
 	merged := x.merge()
+	x.takeSearch(merged)
 	x.findAxes(merged)
 	if !x.countable(merged) {
 		return nil
@@ -208,11 +210,12 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	if spec.Rate == 0 {
 		spec.Rate = spec.OwnRate()
 	}
+	spec.Point = point
 	if readable { // what could not be read can't be judged either
 		spec.Preset(found)
 		spec.Check(found)
+		x.searched(&spec, found)
 	}
-	spec.Point = point
 	if spec.Seed == 0 {
 		spec.Seed = x.m.Seed
 	}

@@ -139,32 +139,51 @@ func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
 // plan lists what is to be run, what is there, and what an earlier matrix left. Rows that were
 // planned before and are not picked now stay as they are.
 func (r *run) plan(before []experiment.Planned) error {
-	planned := map[string]bool{}
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
 		picked, err := Match(s, r.Only)
 		if err != nil {
 			return err
 		}
-		p := experiment.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
-		_, there := r.kept(p)
-		if there {
-			p.State = "done"
+		points, err := r.points(s, picked)
+		if err != nil {
+			return err
 		}
-		if picked || there {
-			r.todo = append(r.todo, p)
-		} else if at := slices.IndexFunc(before, func(b experiment.Planned) bool { return b.ID == p.ID && b.SpecHash == p.SpecHash }); at >= 0 {
-			if p = before[at]; p.State == "done" {
-				p.State = "planned" // its files are gone
-			}
-		} else {
-			continue
+		for i := range points {
+			r.planPoint(&points[i], picked, before)
 		}
-		r.manifest.Plan = append(r.manifest.Plan, p)
-		planned[p.ID] = true
 	}
 	if len(r.todo) == 0 {
 		return r.noRow()
+	}
+	r.manifest.Searches = r.found()
+	return r.planRemoved()
+}
+
+// planPoint lists a point, where it is to be run, is there, or was planned before.
+func (r *run) planPoint(s *experiment.Spec, picked bool, before []experiment.Planned) {
+	p := experiment.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
+	_, there := r.kept(p)
+	if there {
+		p.State = "done"
+	}
+	if picked || there {
+		r.todo = append(r.todo, p)
+	} else if at := slices.IndexFunc(before, func(b experiment.Planned) bool { return b.ID == p.ID && b.SpecHash == p.SpecHash }); at >= 0 {
+		if p = before[at]; p.State == "done" {
+			p.State = "planned" // its files are gone
+		}
+	} else {
+		return
+	}
+	r.manifest.Plan = append(r.manifest.Plan, p)
+}
+
+// planRemoved lists the rows that only an earlier matrix had.
+func (r *run) planRemoved() error {
+	planned := map[string]bool{}
+	for _, p := range r.manifest.Plan {
+		planned[p.ID] = true
 	}
 	ids, err := r.dir.rowIDs()
 	if err != nil {
@@ -192,7 +211,12 @@ func (r *run) affordable() error {
 	var broken []string
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
-		if !todo[ID(s)] {
+		if k := r.searches[ID(s)]; k != nil { // it may come to its highest load
+			if _, more := k.next(); !more || !k.picked {
+				continue
+			}
+			s = new(s.Probe(s.Search.Max, 1))
+		} else if !todo[ID(s)] {
 			continue
 		}
 		if s.Endless() && r.Ends == nil {
@@ -211,14 +235,19 @@ func (r *run) affordable() error {
 // kept is a row that is there, whole, of the same spec, and with at least one answer.
 func (r *run) kept(p experiment.Planned) (*experiment.Row, bool) {
 	row, ok := r.dir.row(p.ID)
-	return row, ok && row.SpecHash == p.SpecHash && !row.AllFailed() && !row.ServerLost
+	return row, ok && r.whole(row, p.SpecHash)
+}
+
+// whole says that a row is of a spec and worth keeping.
+func (r *run) whole(row *experiment.Row, hash string) bool {
+	return row.SpecHash == hash && !row.AllFailed() && !row.ServerLost
 }
 
 // hash is of everything that decides what a point measures: its spec, the API, the model and the
-// fields of the body. What is only said about it (expect) is not in it.
+// fields of the body. What is only said about it (expect), or why it is measured (a search), is not in it.
 func (r *run) hash(s *experiment.Spec) string {
 	spec := *s
-	spec.Expect = ""
+	spec.Expect, spec.Search = "", nil
 	t, info := r.m.Target, r.Server.Info
 	key := []any{
 		spec, spec.APIOr(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,

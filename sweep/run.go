@@ -43,6 +43,7 @@ type Event struct {
 	Started  *Started
 	Begun    *Begun
 	Finished *Finished
+	Found    *experiment.Found // a search that is over
 }
 
 // Starting is a server that is being started.
@@ -103,6 +104,7 @@ type run struct {
 	next     int                  // of todo
 	begun    bool                 // the manifest is written
 	specs    map[string]*experiment.Spec
+	searches map[string]*searching // by the IDs of their probes
 	result   Result
 
 	servers []experiment.ServerStart // of all attempts
@@ -117,7 +119,7 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	r := &run{Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{}}
+	r := &run{Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{}, searches: map[string]*searching{}}
 	for i := range m.Points {
 		r.specs[ID(&m.Points[i])] = &m.Points[i]
 	}
@@ -165,9 +167,8 @@ func (r *run) announce() {
 
 // rows runs what is not there, up to a row that wants another server.
 func (r *run) rows(ctx context.Context) error {
-	total := len(r.todo)
-	for ; r.next < total; r.next++ {
-		i, p := r.next, r.todo[r.next]
+	for ; r.next < len(r.todo); r.next++ {
+		i, p, total := r.next, r.todo[r.next], len(r.todo)
 		if row, ok := r.kept(p); ok {
 			r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row, Kept: true}})
 			continue
@@ -180,10 +181,14 @@ func (r *run) rows(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		found := r.probed(row)
 		if err := r.mark(p.ID, row); err != nil {
 			return err
 		}
 		r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row}})
+		if found != nil {
+			r.Event(Event{Found: found})
+		}
 		if row.ServerLost { // going on would only collect more of the same
 			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: bring it up again, then go on with --resume %s", p.ID, firstError(row), r.dir.path)
 		}
@@ -286,10 +291,11 @@ func (r *run) mark(id string, row *experiment.Row) error {
 			r.manifest.Plan[i].State = "failed"
 			r.manifest.Plan[i].Error = firstError(row)
 		}
-		if row.AllFailed() {
+		if row.AllFailed() && row.Spec.Search == nil { // to a search it is an answer
 			r.result.AllFailed = append(r.result.AllFailed, id)
 		}
 	}
+	r.manifest.Searches = r.found()
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 

@@ -265,16 +265,22 @@ func TestNoPlaceForResults(t *testing.T) {
 // failing is a proxy that answers POSTs with an error while broken is set.
 func failing(t *testing.T, base string) (proxy string, broken *atomic.Bool) {
 	t.Helper()
+	broken = &atomic.Bool{}
+	return refusing(t, base, broken.Load), broken
+}
+
+// refusing is a proxy that answers POSTs with an error where refuse says so.
+func refusing(t *testing.T, base string, refuse func() bool) (proxy string) {
+	t.Helper()
 	target, err := url.Parse(strings.TrimSuffix(base, "/v1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken = &atomic.Bool{}
 	pass := httputil.NewSingleHostReverseProxy(target)
 	pass.ErrorLog = stdlog.New(io.Discard, "", 0)             // requests that are cut at a row's end
 	pass.Transport = &http.Transport{DisableKeepAlives: true} // a request that is cut must not cost the next its connection
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if broken.Load() && r.Method == http.MethodPost {
+		if r.Method == http.MethodPost && refuse() {
 			http.Error(w, `{"error":{"message":"out of order"}}`, http.StatusInternalServerError)
 			return
 		}
@@ -287,7 +293,7 @@ func failing(t *testing.T, base string) (proxy string, broken *atomic.Bool) {
 		pass.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
-	return s.URL + "/v1", broken
+	return s.URL + "/v1"
 }
 
 func TestFailedRowIsRedone(t *testing.T) {

@@ -67,7 +67,7 @@ func (r *run) firstVariant() (string, error) {
 		case !picked:
 			continue
 		}
-		if _, there := r.dir.row(ID(s)); !there {
+		if r.dir.lacks(s) {
 			return s.Variant, nil
 		}
 		if !found {
@@ -99,6 +99,7 @@ func (r *run) welcome() error {
 		if err != nil {
 			return err
 		}
+		r.forget(r.serving.Variant)
 	}
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }

@@ -1,0 +1,191 @@
+package sweep
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/sweep/strict"
+)
+
+// takeSearch takes the search out of a row, and leaves the load that it begins at in its place.
+func (x *expander) takeSearch(merged map[string]any) {
+	for _, axis := range []string{"rate", "concurrency"} {
+		table, ok := merged[axis].(map[string]any)
+		if !ok {
+			continue
+		}
+		if x.search != nil {
+			x.bad(x.place(axis), "the row looks for a rate and for a concurrency", "write a number for one of them; a list runs a search for each value")
+			delete(merged, axis)
+			continue
+		}
+		k := &experiment.Search{Axis: axis, Tolerance: experiment.DefaultTolerance}
+		x.search = k
+		strict.Decode(table, k, func(path, text, hint string) {
+			x.search = nil // what could not be read can't be judged either
+			x.bad(x.place(strict.Join(axis, path)), text, hint)
+		})
+		merged[axis] = k.Min
+		if axis == "concurrency" {
+			merged[axis] = int64(min(max(k.Min, 1), math.MaxUint16))
+		} else if !(k.Min >= 1e-4 && k.Min <= 1e6) { // the search says so itself
+			merged[axis] = 1.0
+		}
+	}
+}
+
+// searched makes of a point the first probe of the row's search. It is checked at the highest load too.
+func (x *expander) searched(p *experiment.Spec, found func(path, text, hint string)) {
+	if x.search == nil {
+		return
+	}
+	k := *x.search
+	k.Confirm = max(2, p.Repeats)
+	p.Repeats = 0
+	p.Search = &k
+	p.Point = append(p.Point, experiment.Axis{Key: k.Axis})
+	*p = p.Probe(k.Load(p), 1)
+	p.Check(found)
+	if k.Max > k.Min && k.Max <= 1e6 {
+		high := p.Probe(k.Max, 1)
+		high.Check(found)
+	}
+}
+
+// searching is a search with its probes that are whole.
+type searching struct {
+	first  *experiment.Spec // its first probe, which stands for it in the matrix
+	rows   []*experiment.Row
+	picked bool
+}
+
+// probes are those of a search that lie in the directory whole, in the order in which they ran.
+func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, *experiment.Row) bool) ([]*experiment.Row, error) {
+	ids, err := d.rowIDs()
+	if err != nil {
+		return nil, err
+	}
+	k := first.Search
+	var out []*experiment.Row
+	for _, id := range ids {
+		if !strings.HasPrefix(id, escape(first.Name)+",") {
+			continue
+		}
+		row, ok := d.row(id)
+		if !ok || !(k.Load(&row.Spec) >= k.Min && k.Load(&row.Spec) <= k.Max) {
+			continue
+		}
+		if s := first.Probe(k.Load(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
+			out = append(out, row)
+		}
+	}
+	slices.SortFunc(out, func(a, b *experiment.Row) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), strings.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// points are what a point of the matrix stands for: itself, or the probes of a search that are there, and the next one.
+func (r *run) points(s *experiment.Spec, picked bool) ([]experiment.Spec, error) {
+	if s.Search == nil {
+		return []experiment.Spec{*s}, nil
+	}
+	rows, err := r.dir.probes(s, func(s *experiment.Spec, row *experiment.Row) bool {
+		return r.whole(row, r.hash(s))
+	})
+	if err != nil {
+		return nil, err
+	}
+	k := &searching{first: s, rows: rows, picked: picked}
+	var out []experiment.Spec
+	for _, row := range rows {
+		out = append(out, s.Probe(s.Search.Load(&row.Spec), row.Spec.Repeat))
+	}
+	if p, more := k.next(); more {
+		out = append(out, p)
+	}
+	for i := range out {
+		r.specs[ID(&out[i])], r.searches[ID(&out[i])] = &out[i], k
+	}
+	return out, nil
+}
+
+// next is the next probe; more is false when the search is over.
+func (k *searching) next() (p experiment.Spec, more bool) {
+	load, more := k.first.Search.Next(k.rows)
+	if !more {
+		return p, false
+	}
+	for repeat := 1; ; repeat++ {
+		p = k.first.Probe(load, repeat)
+		id := ID(&p)
+		if !slices.ContainsFunc(k.rows, func(r *experiment.Row) bool { return r.ID == id }) {
+			return p, true
+		}
+	}
+}
+
+// probed takes the row of a probe that has just run, plans the next one behind it, and says what the search found when there is
+// none.
+func (r *run) probed(row *experiment.Row) *experiment.Found {
+	k := r.searches[row.ID]
+	if k == nil || !k.picked {
+		return nil
+	}
+	k.rows = append(k.rows, row)
+	p, more := k.next()
+	if !more {
+		return new(k.found())
+	}
+	id := ID(&p)
+	if slices.ContainsFunc(r.todo[r.next+1:], func(t experiment.Planned) bool { return t.ID == id }) {
+		return nil // planned already: the server changed, and its rows are done again
+	}
+	r.specs[id], r.searches[id] = &p, k
+	planned := experiment.Planned{ID: id, Name: p.Name, SpecHash: r.hash(&p), State: "planned"}
+	r.todo = slices.Insert(r.todo, r.next+1, planned)
+	at := slices.IndexFunc(r.manifest.Plan, func(t experiment.Planned) bool { return t.ID == row.ID })
+	r.manifest.Plan = slices.Insert(r.manifest.Plan, at+1, planned)
+	return nil
+}
+
+func (k *searching) found() experiment.Found { return k.first.Search.Found(k.first, k.rows) }
+
+// forget makes the searches of a variant begin anew: their probes were of another server.
+func (r *run) forget(variant string) {
+	for _, k := range r.searches {
+		if k.first.Variant == variant {
+			k.rows = nil
+		}
+	}
+}
+
+// found is what the searches found by now, in the order of the matrix.
+func (r *run) found() []experiment.Found {
+	var out []experiment.Found
+	seen := map[*searching]bool{}
+	for _, p := range r.manifest.Plan {
+		if k := r.searches[p.ID]; k != nil && !seen[k] && len(k.rows) > 0 {
+			seen[k] = true
+			out = append(out, k.found())
+		}
+	}
+	return out
+}
+
+// lacks says that a point has no result yet, or a search no end, whatever is there counts.
+func (d directory) lacks(s *experiment.Spec) bool {
+	if s.Search == nil {
+		_, there := d.row(ID(s))
+		return !there
+	}
+	rows, err := d.probes(s, func(*experiment.Spec, *experiment.Row) bool { return true })
+	if err != nil {
+		return true
+	}
+	_, more := (&searching{first: s, rows: rows}).next()
+	return more
+}
