@@ -145,6 +145,9 @@ func (s *Spec) classNames() []string {
 func (s *Spec) Probe(load float64, repeat int) Spec {
 	p := *s
 	p.Repeat = repeat
+	if repeat > 1 {
+		p.Repeats = repeat // as many as are known of
+	}
 	value := strconv.FormatFloat(load, 'g', -1, 64)
 	at := slices.IndexFunc(s.Point, func(a Axis) bool { return a.Key == s.Search.Axis })
 	p.Point = slices.Clone(s.Point)
@@ -220,7 +223,7 @@ func (k *Search) gains(rows []*Row) []stats.Gain {
 	return out
 }
 
-// Runs says about how many probes the search takes when none of its answers is wrong or undecided.
+// Runs is how many probes the search takes at most when none of its answers is wrong or undecided.
 func (k *Search) Runs() int {
 	n := k.stats().Most()
 	if k.For == forKnee {

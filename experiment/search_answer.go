@@ -55,6 +55,16 @@ func (r *Row) refused() bool {
 	return slices.ContainsFunc(r.Contract, func(v Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
 }
 
+// Beyond says that the row is a probe of a search that does not pass: a search is there to go too far, so what fails or is doubted
+// there is no fault of the run.
+func (r *Row) Beyond() bool {
+	if r.Spec.Search == nil {
+		return false
+	}
+	v, _ := r.Spec.Search.Ask(r)
+	return v != stats.Pass || r.Spec.Search.For == forKnee
+}
+
 // keptUp says whether the server answered as many requests as were offered; a shortfall that may be chance is undecided.
 func keptUp(r *Row) stats.Verdict {
 	n := float64(r.Summary.Requests.Planned)
@@ -112,6 +122,19 @@ func (k *Search) Found(s *Spec, rows []*Row) Found {
 	}
 	f.Text = f.text(rows)
 	return f
+}
+
+// Verdict is that of a search for what meets the contract; empty for the others.
+func (f *Found) Verdict() stats.Verdict {
+	switch {
+	case f.Search.For != forContract:
+		return ""
+	case f.Met():
+		return stats.Pass
+	case f.State == "below":
+		return stats.Fail
+	}
+	return stats.Undecided
 }
 
 // Met says that there is a load that is one of those looked for.

@@ -50,7 +50,7 @@ func (r *Run) Outcome() Outcome {
 	rows := r.Live()
 	o := Outcome{Series: experiment.SeriesOf(rows)}
 	o.collectDoubts(rows)
-	o.judgeContract(len(r.Missing))
+	o.judgeContract(len(r.Missing), r.Manifest.Searches)
 	o.judgeValidity(rows, r.Missing)
 	o.accept()
 	o.Diagnoses = experiment.Diagnose(o.Series)
@@ -58,11 +58,18 @@ func (r *Run) Outcome() Outcome {
 	return o
 }
 
-func (o *Outcome) judgeContract(missing int) {
+func (o *Outcome) judgeContract(missing int, searches []experiment.Found) {
 	count := map[stats.Verdict]int{}
 	total := 0
+	for _, f := range searches { // each is one point: the one that it looks for
+		count[f.Verdict()]++
+		total++
+	}
 	for _, s := range o.Series {
 		for _, p := range s.Points {
+			if p.Rows[0].Spec.Search != nil {
+				continue
+			}
 			count[p.Contract]++
 			total++
 			o.Need = max(o.Need, p.Need)
@@ -100,6 +107,9 @@ func (o *Outcome) judgeContract(missing int) {
 func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 	passed, failed, impossible, invalid, unverified := 0, 0, 0, 0, 0
 	for _, r := range rows {
+		if r.Beyond() {
+			continue
+		}
 		passed += len(r.Validity.Passed)
 		failed += len(r.Validity.Failed)
 		impossible += len(r.Validity.NotPossible)

@@ -16,6 +16,7 @@ const (
 	EventRowStarted     = "row_started"
 	EventRowProgress    = "row_progress" // every few seconds while a row runs
 	EventRowFinished    = "row_finished"
+	EventSearchEnded    = "search_ended"
 	EventRunEnded       = "run_ended" // the last one
 )
 
@@ -30,6 +31,7 @@ type Message struct {
 	Row      *MessageRow      `json:"row,omitempty"`      // of the events of a row
 	Progress *MessageProgress `json:"progress,omitempty"` // of row_progress
 	Result   *MessageResult   `json:"result,omitempty"`   // of row_finished
+	Search   *MessageSearch   `json:"search,omitempty"`   // of search_ended
 }
 
 // MessageServer is a server that is being started.
@@ -56,6 +58,18 @@ type MessageRow struct {
 	Point   []experiment.Axis `json:"point,omitempty"`
 	Repeat  int               `json:"repeat"`            // counts from 1
 	Repeats int               `json:"repeats,omitempty"` // absent = one, or a row that was kept: it does not tell
+}
+
+// MessageSearch is what a search found; all of it is in run.json.
+type MessageSearch struct {
+	Name   string            `json:"name"`
+	Point  []experiment.Axis `json:"point,omitempty"` // without the load
+	Axis   string            `json:"axis"`            // rate or concurrency
+	Search string            `json:"search"`          // what for
+	State  string            `json:"state"`           // as in run.json
+	Low    *float64          `json:"low"`             // the answer lies above this …; null = no such end
+	High   *float64          `json:"high"`            // … and below this
+	Text   string            `json:"text"`
 }
 
 // MessageProgress is how far a row is.
@@ -100,6 +114,11 @@ func (e Event) Message(at time.Time) Message {
 	case e.Finished != nil:
 		f := e.Finished
 		m.Event, m.Row, m.Result = EventRowFinished, messageRow(f.Row.ID, &f.Row.Spec, f.Index, f.Total), f.result()
+	case e.Found != nil:
+		f := e.Found
+		m.Event, m.Search = EventSearchEnded, &MessageSearch{
+			Name: f.Name, Point: f.Others, Axis: f.Search.Axis, Search: f.Search.For, State: f.State, Low: f.Low, High: f.High, Text: f.Text,
+		}
 	}
 	return m
 }

@@ -81,6 +81,8 @@ func (e *events) event(ev sweep.Event) {
 		}
 		e.row = nil
 		e.agenda.reach(ev.Finished.Row.ID)
+	case ev.Found != nil:
+		e.agenda.hunting = false
 	case ev.Starting != nil:
 		e.agenda.variant = ev.Starting.Variant
 	}

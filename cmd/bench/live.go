@@ -65,6 +65,9 @@ func (s *scene) event(e sweep.Event, now time.Time, width int) []string {
 		s.row, s.total, s.done = nil, f.Total, s.done+1
 		s.agenda.reach(f.Row.ID)
 		return []string{s.finished(f, width)}
+	case e.Found != nil:
+		s.agenda.hunting = false
+		return []string{plain(e.Found.Text)}
 	}
 	return nil
 }

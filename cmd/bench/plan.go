@@ -36,6 +36,9 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 		}
 		points = append(points, s)
 		time := timeOf(s)
+		if s.Search != nil {
+			time = searchTime(s)
+		}
 		total.add(time)
 		var point []string
 		for _, a := range s.Point {
@@ -67,6 +70,17 @@ func noMatch(m *sweep.Matrix, only []string) error {
 		}
 	}
 	return usage("no row matches --only %s\nhint: the rows are %s", strings.Join(only, " "), strings.Join(names, ", "))
+}
+
+// searchTime is that of as many probes as the search expects, each at its lowest load, where a number of requests takes longest.
+func searchTime(s *experiment.Spec) estimate {
+	e := timeOf(s)
+	e.time *= time.Duration(s.Search.Runs())
+	if budget := time.Duration(s.Search.Budget); budget > 0 && e.time > budget {
+		e.time, e.open = budget, false
+	}
+	e.most = true
+	return e
 }
 
 // estimate is how long something takes.
@@ -123,6 +137,8 @@ func shapes(s *experiment.Spec) (input, output string) {
 
 func loadText(s *experiment.Spec) string {
 	switch {
+	case s.Search != nil:
+		return fmt.Sprintf("%s, up to %s", s.Search, count(s.Search.Runs(), "probe"))
 	case s.Cold():
 		return "cold starts"
 	case s.Rate.IsInf() && s.Concurrency > 0:

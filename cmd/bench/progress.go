@@ -71,6 +71,8 @@ func printEvent(w io.Writer, e sweep.Event) {
 		line("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Pretty())
 	case e.Finished != nil:
 		line("[%d/%d] %s", e.Finished.Index, e.Finished.Total, finished(e.Finished))
+	case e.Found != nil:
+		line("%s", e.Found.Text)
 	}
 }
 

@@ -62,6 +62,7 @@ type agenda struct {
 	todo   []task
 	starts bool // bench starts a server where the variant changes
 
+	hunting bool                     // a search runs: how many rows it still takes, its answers say
 	variant string                   // of the server that is there
 	start   time.Duration            // how long the latest server took until its first row; 0 = none was there yet
 	took    map[string]time.Duration // by point: what a repeat took
@@ -86,7 +87,7 @@ func newAgenda(m *sweep.Matrix, only []string) *agenda {
 // reach takes off the list what lies before a row, and the row: rows whose server did not start are passed over in silence.
 func (a *agenda) reach(id string) {
 	if at := slices.IndexFunc(a.todo, func(t task) bool { return t.id == id }); at >= 0 {
-		a.variant = a.todo[at].spec.Variant
+		a.variant, a.hunting = a.todo[at].spec.Variant, a.todo[at].spec.Search != nil
 		a.todo = a.todo[at+1:]
 	}
 }
@@ -145,7 +146,7 @@ func (a *agenda) rest(s *experiment.Spec, r experiment.Reading, now time.Time) s
 
 // left is how long the rows take that have not begun, with the starts of servers between them.
 func (a *agenda) left() span {
-	var sum span
+	sum := span{open: a.hunting}
 	variant := a.variant
 	for _, t := range a.todo {
 		if a.starts && t.spec.Variant != variant {
@@ -153,6 +154,7 @@ func (a *agenda) left() span {
 			variant = t.spec.Variant
 		}
 		sum.add(a.rowSpan(t.spec))
+		sum.open = sum.open || t.spec.Search != nil
 	}
 	return sum
 }
