@@ -37,21 +37,22 @@ type Row struct {
 	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // of a row of that kind: its figures are those of no load
 	ServerLost  bool        `json:"server_lost,omitempty"` // at the end no request reached the server any more: resume redoes the row
 
-	Summary  Summary            `json:"summary"`
-	Classes  map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
-	Lengths  Lengths            `json:"lengths"`
-	Reuse    *Reuse             `json:"reuse,omitempty"` // absent: no prefix and no conversation in the row, or the server does not tell its cached tokens
-	Contract []Verdict          `json:"contract"`
-	Doubts   []Doubt            `json:"doubts"`
-	Validity Validity           `json:"validity"`
-	Notes    []Doubt            `json:"notes,omitempty"`      // how to read the row: no reason to doubt it
-	Steady   *Steadiness        `json:"steadiness,omitempty"` // absent: all requests came at once, or none completed
-	Arrivals *workload.Observed `json:"arrivals,omitempty"`   // what was sent as an arrival process (under a cap, what was to be); absent: no rate
-	Bound    *RowBound          `json:"bound"`                // null: no model or hardware to compute it from; see bound_missing
-	NoBound  string             `json:"bound_missing,omitempty"`
-	Little   *Little            `json:"little,omitempty"` // absent: no request ended in the window
-	Cost     *Cost              `json:"cost,omitempty"`   // absent: not priced, or the contract is not met; see cost_missing
-	NoCost   string             `json:"cost_missing,omitempty"`
+	Summary   Summary            `json:"summary"`
+	Classes   map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
+	Lengths   Lengths            `json:"lengths"`
+	Reuse     *Reuse             `json:"reuse,omitempty"`     // absent: no prefix and no conversation in the row, or the server does not tell its cached tokens
+	Rotations *Rotations         `json:"rotations,omitempty"` // of a tiling row, the first apart
+	Contract  []Verdict          `json:"contract"`
+	Doubts    []Doubt            `json:"doubts"`
+	Validity  Validity           `json:"validity"`
+	Notes     []Doubt            `json:"notes,omitempty"`      // how to read the row: no reason to doubt it
+	Steady    *Steadiness        `json:"steadiness,omitempty"` // absent: all requests came at once, or none completed
+	Arrivals  *workload.Observed `json:"arrivals,omitempty"`   // what was sent as an arrival process (under a cap, what was to be); absent: no rate
+	Bound     *RowBound          `json:"bound"`                // null: no model or hardware to compute it from; see bound_missing
+	NoBound   string             `json:"bound_missing,omitempty"`
+	Little    *Little            `json:"little,omitempty"` // absent: no request ended in the window
+	Cost      *Cost              `json:"cost,omitempty"`   // absent: not priced, or the contract is not met; see cost_missing
+	NoCost    string             `json:"cost_missing,omitempty"`
 
 	Client   *telemetry.Usage    `json:"client,omitempty"` // what this machine was seen to do in the window; absent: too short for a sample
 	Host     telemetry.Host      `json:"host,omitzero"`    // how busy this machine was before and after the load

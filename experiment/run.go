@@ -278,7 +278,7 @@ func (e *evidence) conclude(t Target, b Bounds) {
 	stream := e.Spec.Streams()
 	e.Summary = Summarize(e.records, e.Window, stream, e.Spec.Contract.EachRequest(), t.GPUs)
 	e.Lengths = lengths(e.records)
-	e.Reuse = e.reuse()
+	e.Reuse, e.Rotations = e.reuse(), e.rotations()
 	e.Contract = e.judgeRow(t)
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {

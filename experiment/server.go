@@ -183,7 +183,7 @@ func only(models []openai.Model) (string, error) {
 	case 0:
 		return "", errors.New("the server lists no model\nhint: name it: model = \"…\" in [target]")
 	}
-	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0])
+	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0], ids[0])
 }
 
 func (s *Server) describe(models []openai.Model) {

@@ -82,7 +82,7 @@ func (z Sizing) of(m roofline.Model, t *workload.Tile) Sizing {
 }
 
 // errUnsized says that a row's contexts can't be counted yet.
-var errUnsized = errors.New("how many contexts there are follows from the model's KV cache, and the model is not known")
+var errUnsized = errors.New("how many contexts there are follows from the model's KV cache, and the model is not known\nhint: state model in [target], or bytes_per_token or contexts in [row.tile]")
 
 // Size fills in what follows from a tiling row's sizing: the contexts, the slots, and the requests of its rounds. model is the
 // name that the server goes by, empty where it is not known yet: then only what is stated can be used. The sizing is nil for

@@ -110,7 +110,7 @@ and says what the numbers mean, and how far they can be trusted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nhint: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newPredict(c), newMock(c), newTrace(c),
+	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newTile(c), newPredict(c), newMock(c), newTrace(c),
 		newSelftest(c), newVersion(c), newGuard(c))
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd(c.args...)

@@ -95,6 +95,9 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		return err
 	}
 	if f.dryRun {
+		if err := sizeTiles(m, models, m.Target.Model); err != nil {
+			return err
+		}
 		return c.dryRun(m, f.only)
 	}
 	v, commit := version()
@@ -134,6 +137,10 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*experiment.Server, experiment.Bounds, error) {
 	server, err := c.reach(ctx, m, f, base, key)
 	if err != nil {
+		return nil, experiment.Bounds{}, err
+	}
+	if err := sizeTiles(m, models, server.Info.Model); err != nil {
+		server.Close()
 		return nil, experiment.Bounds{}, err
 	}
 	server.Simulated(simulator)
@@ -291,6 +298,14 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	return server, nil
 }
 
+// unreachableError is an endpoint that could not be met.
+type unreachableError struct {
+	url  string // as it may be shown
+	text string
+}
+
+func (e *unreachableError) Error() string { return e.text }
+
 // unreachable says which URL was tried, and what to try by hand.
 func unreachable(base, key string, f *sweepFlags, err error) error {
 	shown := openai.Redact(base)
@@ -305,7 +320,7 @@ func unreachable(base, key string, f *sweepFlags, err error) error {
 	if key != "" {
 		auth = f.key.curl()
 	}
-	return fmt.Errorf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)
+	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)}
 }
 
 // dryRun prints the plan.

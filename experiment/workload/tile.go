@@ -46,8 +46,8 @@ func (t *Tile) question(input int) int {
 	return min(defaultQuestion, input/2)
 }
 
-// questions is how many each context has.
-func (t *Tile) questions() int {
+// PerContext is how many questions each context has.
+func (t *Tile) PerContext() int {
 	if t.Questions > 0 {
 		return t.Questions
 	}
@@ -147,7 +147,7 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 func (p *Plan) tiles(i, input int) []Block {
 	t := p.w.Tile
 	context := uint64(i % t.contexts())
-	question := uint64(p.rand(streamQuestion, uint64(i)).IntN(t.questions()))
+	question := uint64(p.rand(streamQuestion, uint64(i)).IntN(t.PerContext()))
 	asks := t.question(input)
 	out := p.fill(make([]Block, 0, input/BlockTokens+2), input-asks, blockContext, context)
 	return p.fill(out, asks, blockQuestion, context, question)

@@ -54,7 +54,7 @@ func TestTiles(t *testing.T) {
 		}
 		all := map[uint64]bool{}
 		for c := range seen {
-			if want := w.Tile.questions(); len(seen[c]) > want || len(seen[c]) < min(want, 2) {
+			if want := w.Tile.PerContext(); len(seen[c]) > want || len(seen[c]) < min(want, 2) {
 				t.Fatalf("context %d has %d questions of %d", c, len(seen[c]), want)
 			}
 			for q := range seen[c] {

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bench/experiment"
+	"bench/experiment/mock"
+	"bench/experiment/openai"
+	"bench/experiment/roofline"
+	"bench/sweep"
+)
+
+// tileFlags are the flags of `bench tile`.
+type tileFlags struct {
+	sweepFlags
+
+	input, output, contexts, questions, questionTokens, inFlight int
+
+	offload, perGPU, ratio, bytesPerToken float64
+	kvPrecision, accounting, fit          string
+
+	duration, grace, interval time.Duration
+	rounds, requests          int
+	warmup                    string
+	seed                      uint64
+}
+
+func newTile(c *cli) *cobra.Command {
+	f := &tileFlags{}
+	cmd := &cobra.Command{
+		Use:   "tile --endpoint URL",
+		Short: "the endless KV-cache tiling workload with live metrics",
+		Long: `tile sends long contexts in a circle, each time with another question behind the context, and as many of them as fill an
+offloading tier of the KV cache. The circle is the worst case of a cache that frees what was used longest ago: one that is smaller
+than all contexts together finds none of them again, one that holds them all finds every one from the second rotation on.
+It runs until Ctrl-C (or for --duration, --rounds or --requests), prints its metrics on the way, and leaves the same results as a row
+of bench sweep: bench report and bench compare work on them. The first rotation, which finds nothing, is stored and not counted.`,
+		Example: `  bench tile --endpoint http://localhost:8000                          the model discovered, 100 GiB filled to 0.9
+  bench tile --endpoint localhost:8000 --offload-size 400 --kv-precision fp8
+  bench tile --endpoint localhost:8000 --offload-size-per-gpu 100 --gpus 8
+  bench tile --endpoint localhost:8000 --bytes-per-token 98304 --input 16000
+  bench tile --endpoint localhost:8000 --fit hbm --duration 5m         a context more than the server's own cache holds
+  bench tile --endpoint mock --contexts 6 --input 512 --rounds 3       without a server: to see what it does
+  bench compare results/tile/20260101T120000Z results/tile/20260101T130000Z`,
+		Args: positional(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.tile(cmd, f) },
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (f *tileFlags) register(fl *pflag.FlagSet) {
+	f.key.register(fl)
+	f.tables.register(fl)
+	fl.StringVar(&f.endpoint, "endpoint", "", `where to send requests: host:port, a URL, or "mock"`)
+	fl.StringVar(&f.api, "api", "", "completions (default) or chat")
+	fl.StringVar(&f.model, "model", "", "model to ask for (the one that the server lists)")
+	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for bounds, e.g. h100-sxm")
+	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs")
+	fl.StringVar(&f.precision, "precision", "", "of the weights, e.g. bf16, fp8")
+	fl.IntVar(&f.input, "input", 0, "tokens of a context, the question included (32000)")
+	fl.IntVar(&f.output, "output", 0, "tokens to write (100)")
+	fl.Float64Var(&f.offload, "offload-size", 0, "GiB of the tier to fill (100)")
+	fl.Float64Var(&f.perGPU, "offload-size-per-gpu", 0, "GiB of each GPU's buffer, times --gpus, in place of --offload-size")
+	fl.Float64Var(&f.ratio, "ratio", 0, "share of the tier that the contexts fill (0.9)")
+	fl.Float64Var(&f.bytesPerToken, "bytes-per-token", 0, "bytes of a token in the KV cache (as model_configs.json has the model)")
+	fl.StringVar(&f.kvPrecision, "kv-precision", "", "of the KV cache, for the model's bytes: bf16 (assumed), fp8")
+	fl.StringVar(&f.accounting, "kv-accounting", "", "full: every layer keeps every token; resident: as windows and linear layers keep them (full)")
+	fl.StringVar(&f.fit, "fit", "offload", "what to be larger than: offload sizes for the tier; hbm for the cache that the server states")
+	fl.IntVar(&f.contexts, "contexts", 0, "how many contexts, in place of the sizing")
+	fl.IntVar(&f.questions, "questions", 0, "questions of each context (as many as contexts)")
+	fl.IntVar(&f.questionTokens, "question-tokens", 0, "tokens of a question, at the end of the input (32)")
+	fl.IntVar(&f.inFlight, "in-flight", 0, "requests at once (a third of the contexts, 1 at least)")
+	fl.DurationVar(&f.duration, "duration", 0, "how long to measure, behind the warm-up (until Ctrl-C)")
+	fl.IntVar(&f.rounds, "rounds", 0, "rotations to measure, behind the warm-up (until Ctrl-C)")
+	fl.IntVar(&f.requests, "requests", 0, "requests to measure, behind the warm-up (until Ctrl-C)")
+	fl.StringVar(&f.warmup, "warmup", "", "what is not counted: a duration or a number of requests (the first rotation)")
+	fl.DurationVar(&f.grace, "grace", 30*time.Second, "how long the last requests may take after the end")
+	fl.DurationVar(&f.interval, "interval", 5*time.Second, "between two prints of the metrics")
+	fl.Uint64Var(&f.seed, "seed", 1, "of the questions; prompts are new in each run")
+	fl.StringVar(&f.out, "out", "results", "directory for results")
+}
+
+// endless says that nothing but a signal ends the run.
+func (f *tileFlags) endless() bool { return f.duration == 0 && f.rounds == 0 && f.requests == 0 }
+
+func (f *tileFlags) check() error {
+	switch {
+	case f.endpoint == "":
+		return usage("which endpoint?\nhint: bench tile --endpoint http://localhost:8000")
+	case f.fit != "offload" && f.fit != "hbm":
+		return usage("unknown --fit %q\nhint: use offload or hbm", f.fit)
+	case f.fit == "hbm" && f.contexts > 0:
+		return usage("--fit hbm counts the contexts, and --contexts states them\nhint: leave one out")
+	case f.interval <= 0:
+		return usage("--interval %v is not above 0\nhint: --interval 5s", f.interval)
+	case f.rounds > 0 && f.requests > 0:
+		return usage("--rounds and --requests both say how many requests\nhint: leave one out")
+	}
+	return nil
+}
+
+func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	key, err := f.key.resolve(cmd.Flags(), c.stderr)
+	if err != nil {
+		return err
+	}
+	models, hardware, err := f.tables.read(c.stderr)
+	if err != nil {
+		return err
+	}
+	simulated := mock.Config{Models: models, Devices: hardware}
+	m, err := sweep.Parse("the flags, as a matrix", []byte(f.matrix()), sweep.Extension{Table: "mock", Into: &simulated})
+	if err != nil {
+		return &exitError{codeUsage, err}
+	}
+	if err := f.override(m, c.stderr); err != nil {
+		return err
+	}
+	v, commit := version()
+	o := sweep.Options{Out: f.out, Client: sweep.Client(v, commit), Command: redacted(c.args)}
+	meet := func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
+		fmt.Fprintf(c.stdout, "endpoint: %s\n", plain(openai.Redact(base)))
+		return c.meetTiles(ctx, m, f, models, hardware, base, key, simulator)
+	}
+	stop, err := f.servers(cmd.Context(), m, simulated, &o, meet)
+	if err != nil {
+		return couldNotConnect(err)
+	}
+	defer stop()
+	return c.runTiles(cmd.Context(), m, f, o)
+}
+
+// couldNotConnect puts the words first that people look for.
+func couldNotConnect(err error) error {
+	if refused := new(unreachableError); errors.As(err, &refused) {
+		return fmt.Errorf("could not connect to endpoint: %s\n%w", refused.url, err)
+	}
+	return err
+}
+
+// meetTiles reaches the server, and counts the contexts.
+func (c *cli) meetTiles(ctx context.Context, m *sweep.Matrix, f *tileFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*experiment.Server, experiment.Bounds, error) {
+	none := experiment.Bounds{}
+	server, err := c.reach(ctx, m, &f.sweepFlags, base, key)
+	if err != nil {
+		return nil, none, err
+	}
+	fmt.Fprintf(c.stdout, "found model: %s\n", plain(server.Info.Model))
+	server.Simulated(simulator)
+	server.Selftest = savedSelftest(c.stderr)
+	s := &m.Points[0]
+	if err := f.fitCache(s, server); err != nil {
+		server.Close()
+		return nil, none, err
+	}
+	sizing, err := s.Size(models, server.Info.Model, m.Target.GPUs)
+	if err != nil {
+		server.Close()
+		return nil, none, unsizable(err)
+	}
+	fmt.Fprint(c.stdout, specificationText(s, server, sizing))
+	return server, experiment.NewBounds(models, hardware, server.Info.Model, m.Target), nil
+}
+
+// fitCache counts the contexts by the cache that the server states.
+func (f *tileFlags) fitCache(s *experiment.Spec, server *experiment.Server) error {
+	if f.fit != "hbm" {
+		s.Tile.Contexts = f.contexts // those of stated bytes are counted already: here again, to say from what
+		return nil
+	}
+	tokens := server.CacheTokens()
+	if tokens == 0 {
+		return usage("the server does not state its KV cache (vllm:cache_config_info), which --fit hbm is about\nhint: --contexts N")
+	}
+	s.Tile.Contexts = experiment.ContextsOver(tokens, s.Input.Least())
+	return nil
+}
+
+// sizeTiles counts the contexts of the rows that do not state them.
+func sizeTiles(m *sweep.Matrix, models roofline.Models, model string) error {
+	for i := range m.Points {
+		if _, err := m.Points[i].Size(models, model, m.Target.GPUs); err != nil {
+			return unsizable(fmt.Errorf("%s: %w", m.Points[i].Pretty(), err))
+		}
+	}
+	return nil
+}
+
+// unsizable says what to type when the contexts could not be counted.
+func unsizable(err error) error {
+	var unknown *roofline.UnknownError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("%w\nhint: or state it: --bytes-per-token N or --contexts N (in a matrix bytes_per_token or contexts in [row.tile])", unknownEntry(err))
+	}
+	return usage("%w", err)
+}
+
+// runTiles runs the one row until its end, or until it is told to end.
+func (c *cli) runTiles(ctx context.Context, m *sweep.Matrix, f *tileFlags, o sweep.Options) error {
+	ends, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	live := newTileLive(c.stdout, f.interval, end)
+	o.Ends, o.Event = ends, live.event
+	if f.endless() {
+		fmt.Fprint(c.stdout, "it runs until you interrupt it (Ctrl-C); the results are saved then\n\n")
+	}
+	result, err := sweep.Run(context.WithoutCancel(ctx), m, o)
+	live.stop()
+	var failing *failingError
+	if errors.As(context.Cause(ends), &failing) {
+		err = errors.Join(failing, err)
+	}
+	if row := live.row; row != nil && err == nil {
+		fmt.Fprint(c.stdout, rotationsText(row))
+		if row.Summary.Requests.Planned == 0 && ctx.Err() != nil {
+			return &exitError{codeInterrupted, fmt.Errorf("interrupted in the warm-up: its requests are stored in %s, and nothing is counted\nhint: let it run for longer than one rotation, or state --warmup 1", result.Dir)}
+		}
+	}
+	if err = c.conclude(result, err, &f.sweepFlags); err == nil && ctx.Err() != nil && !f.endless() {
+		err = &exitError{codeInterrupted, fmt.Errorf("interrupted before its end: what was measured until then is in %s", result.Dir)}
+	}
+	return err
+}

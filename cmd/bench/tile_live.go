@@ -1,0 +1,251 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/openai"
+	"bench/experiment/stats"
+	"bench/sweep"
+)
+
+// tally is what became of the requests of some time.
+type tally struct {
+	done, failed int
+	ttft         []float64 // s, of those that are ok; of an interval only
+	ttftSum      float64   // s
+	ttfts        int
+	decode       float64 // s from first to last token
+	gaps         int
+	prompt       int // tokens, of those whose cached tokens the server told
+	cached, told int
+}
+
+// add takes a request that is over; one that the row's end cut short behind the window is no error, and not counted.
+func (t *tally) add(r *experiment.Record) {
+	if !r.OK() && r.Phase == experiment.PhaseCooldown {
+		return
+	}
+	t.done++
+	if !r.OK() {
+		t.failed++
+		return
+	}
+	at, _ := r.At.Get()
+	if first, ok := r.First.Get(); ok {
+		last, _ := r.Last.Get()
+		t.ttftSum += float64(first-at) / 1e6
+		t.ttfts++
+		t.ttft = append(t.ttft, float64(first-at)/1e6)
+		t.decode += float64(last-first) / 1e6
+		t.gaps += r.Gaps.Len()
+	}
+	if r.CachedTokens != nil {
+		t.told++
+		t.cached += *r.CachedTokens
+		t.prompt += r.PromptAsked
+	}
+}
+
+// metered is where the meter stood.
+type metered struct{ prompt, output int64 }
+
+// tileLive prints the metrics of the row that runs, in an interval, and ends a row that only fails.
+type tileLive struct {
+	w        io.Writer
+	live     bool
+	interval time.Duration
+	end      func(cause error)
+	row      *experiment.Row // once it is on disk
+
+	mu          sync.Mutex
+	meter       openai.Meter
+	progress    *experiment.Progress
+	since, last time.Time // the load's start, and the last print
+	lastEnd     time.Time // of a request
+	lastGood    time.Time // the same, of one that is ok
+	bad         int       // failures since then
+	all, now    tally
+	before      metered
+	lines       int // on the terminal, to go up
+
+	quit chan struct{}
+	done sync.WaitGroup
+}
+
+func newTileLive(w io.Writer, interval time.Duration, end func(cause error)) *tileLive {
+	return &tileLive{w: w, live: isTerminal(w), interval: interval, end: end, quit: make(chan struct{})}
+}
+
+func (l *tileLive) event(e sweep.Event) {
+	switch {
+	case e.Started != nil:
+		fmt.Fprintf(l.w, "results go to %s\n\n", plain(e.Started.Dir))
+	case e.Begun != nil:
+		l.progress = e.Begun.Progress
+		l.progress.Meter, l.progress.Each = &l.meter, l.each
+		l.since = time.Now()
+		l.last, l.lastEnd, l.lastGood = l.since, l.since, l.since
+		l.done.Go(l.refresh)
+	case e.Finished != nil:
+		l.row = e.Finished.Row
+	}
+}
+
+// failingTime is how long a server may fail everything.
+const failingTime = 30 * time.Second
+
+// failingError ends a row whose requests all fail.
+type failingError struct {
+	failures int
+	outcome  string
+	reason   string
+}
+
+func (e *failingError) Error() string {
+	return fmt.Sprintf("every request of the last %v failed (%s); the last one: %s: %s\nhint: look at the server's log", failingTime, count(e.failures, "request"), e.outcome, e.reason)
+}
+
+func (l *tileLive) each(r *experiment.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.add(r)
+	now := time.Now()
+	l.lastEnd = now
+	if r.OK() {
+		l.lastGood, l.bad = now, 0
+		return
+	}
+	if l.bad++; now.Sub(l.lastGood) >= failingTime {
+		l.end(&failingError{l.bad, r.Outcome, plain(r.Error)})
+	}
+}
+
+// stop prints the final metrics.
+func (l *tileLive) stop() {
+	close(l.quit)
+	l.done.Wait()
+}
+
+func (l *tileLive) refresh() {
+	tick := time.NewTicker(l.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			l.print()
+		case <-l.quit:
+			l.print()
+			return
+		}
+	}
+}
+
+// print writes the metrics up to now: over the last ones on a terminal, below them elsewhere.
+func (l *tileLive) print() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.text(time.Now())
+	var b strings.Builder
+	if l.live && l.lines > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", l.lines)
+	}
+	for _, line := range lines {
+		b.WriteString(line + "\n")
+	}
+	if !l.live {
+		b.WriteString("\n")
+	}
+	l.lines = len(lines)
+	_, _ = io.WriteString(l.w, b.String()) // who no longer listens is no reason to stop measuring
+}
+
+// text makes the lines, and begins the next interval.
+func (l *tileLive) text(now time.Time) []string {
+	interval, elapsed := now.Sub(l.last).Seconds(), now.Sub(l.since).Seconds()
+	at := metered{l.meter.Prompt.Load(), l.meter.Output.Load()}
+	l.all.merge(&l.now)
+	lines := []string{
+		fmt.Sprintf("Elapsed Time: %.2f", elapsed),
+		fmt.Sprintf("Total Number of Requests Processed: %d", l.all.done),
+		"QPS: " + rateOf(float64(l.all.done-l.all.failed), elapsed),
+	}
+	lines = append(lines, averages("Global", &l.all, at, elapsed)...)
+	lines = append(lines, fmt.Sprintf("Requests Processed in Last %.3g second Interval: %d", interval, l.now.done))
+	lines = append(lines, averages("Interval", &l.now, metered{at.prompt - l.before.prompt, at.output - l.before.output}, interval)...)
+	lines = append(lines, l.extras(now)...)
+	l.now, l.before, l.last = tally{}, at, now
+	return lines
+}
+
+// extras are what stands beside the averages.
+func (l *tileLive) extras(now time.Time) []string {
+	inFlight := l.progress.Sent.Load() - l.progress.Done.Load()
+	ttft := "-"
+	if n := len(l.now.ttft); n > 0 {
+		slices.Sort(l.now.ttft)
+		ttft = fmt.Sprintf("%.3f / %.3f (n=%d)", stats.Quantile(l.now.ttft, 0.5), stats.Quantile(l.now.ttft, 0.99), n)
+	}
+	hits := "not told by the server"
+	if l.all.told > 0 {
+		hits = fmt.Sprintf("%s of the interval's prompt tokens, %s of all", percent(l.now.cached, l.now.prompt), percent(l.all.cached, l.all.prompt))
+	}
+	lines := []string{
+		"Interval TTFT p50 / p99: " + ttft,
+		fmt.Sprintf("Errors: %d in the interval, %d in all", l.now.failed, l.all.failed),
+		"Cache Hits: " + hits,
+		fmt.Sprintf("Inflight Requests: %d", inFlight),
+	}
+	if l.now.done == 0 && inFlight > 0 {
+		lines = append(lines, fmt.Sprintf("nothing finished for %.0f s", now.Sub(l.lastEnd).Seconds()))
+	}
+	return lines
+}
+
+func averages(of string, t *tally, came metered, seconds float64) []string {
+	return []string{
+		of + " Average TTFT: " + mean(t.ttftSum, t.ttfts, 3),
+		of + " Average ITL: " + mean(t.decode, t.gaps, 4),
+		of + " Average Prefill Throughput: " + rateOf(float64(came.prompt), seconds),
+		of + " Average Decode Throughput: " + rateOf(float64(came.output), seconds),
+	}
+}
+
+// merge adds the requests of an interval to those of all.
+func (t *tally) merge(o *tally) {
+	t.done += o.done
+	t.failed += o.failed
+	t.ttftSum += o.ttftSum
+	t.ttfts += o.ttfts
+	t.decode += o.decode
+	t.gaps += o.gaps
+	t.prompt += o.prompt
+	t.cached += o.cached
+	t.told += o.told
+}
+
+func mean(sum float64, n, digits int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.*f", digits, sum/float64(n))
+}
+
+func rateOf(n, seconds float64) string {
+	if seconds <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", n/seconds)
+}
+
+func percent(part, whole int) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bench/experiment"
+	"bench/report"
+	"bench/sweep"
+)
+
+// seenBy is a writer that calls once when its text matches.
+type seenBy struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	match func(text string) bool
+	call  func()
+}
+
+func (s *seenBy) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	if s.call != nil && s.match(s.text.String()) {
+		s.call()
+		s.call = nil
+	}
+	return len(p), nil
+}
+
+var processed = regexp.MustCompile(`Total Number of Requests Processed: (\d+)`)
+
+// An endless run ends at an interrupt, with a whole result; one in its warm-up has stored that.
+func TestTileUntilInterrupted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		warmup string
+		code   int
+		window bool
+	}{"in the window": {"4", codeDone, true}, "in the warm-up": {"1000000", codeInterrupted, false}} {
+		t.Run(name, func(t *testing.T) {
+			out := t.TempDir()
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			w := &seenBy{call: interrupt, match: func(text string) bool {
+				all := processed.FindAllStringSubmatch(text, -1)
+				if len(all) == 0 {
+					return false
+				}
+				n, _ := strconv.Atoi(all[len(all)-1][1])
+				return n > 12
+			}}
+			var stderr bytes.Buffer
+			code := bench(ctx, nil, w, &stderr, []string{"tile", "--endpoint", "mock", "--contexts", "4", "--input", "64", "--output", "3",
+				"--interval", "50ms", "--out", out, "--warmup", tt.warmup})
+			if code != tt.code {
+				t.Fatalf("exit code %d; stderr:\n%s\nstdout:\n%s", code, &stderr, &w.text)
+			}
+			dirs, err := filepath.Glob(filepath.Join(out, "tile", "*"))
+			if err != nil || len(dirs) != 1 {
+				t.Fatal(dirs, err)
+			}
+			run, err := report.Load(dirs[0])
+			if err != nil || len(run.Rows) != 1 {
+				t.Fatal(err, len(run.Rows))
+			}
+			q := run.Rows[0].Summary.Requests
+			if tt.window != (q.Completed > 0) || q.Warmup == 0 || q.Failed > 0 || run.Rows[0].Rotations.First.Requests != 4 {
+				t.Errorf("%+v", q)
+			}
+			if !tt.window && !strings.Contains(stderr.String(), "interrupted in the warm-up") {
+				t.Errorf("stderr: %s", &stderr)
+			}
+		})
+	}
+}
+
+// tick gives a live display at the start of its row.
+func tick(w io.Writer, end func(error)) (*tileLive, *experiment.Progress) {
+	l := newTileLive(w, 5*time.Second, end)
+	p := &experiment.Progress{}
+	l.event(sweep.Event{Begun: &sweep.Begun{Progress: p}})
+	return l, p
+}
+
+// ended is a request that took two seconds to its first token, and two gaps of half a second.
+func ended(outcome string) *experiment.Record {
+	return &experiment.Record{Phase: experiment.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 1000, CachedTokens: new(900),
+		At: experiment.At(1e6), First: experiment.At(3e6), Last: experiment.At(4e6), Gaps: experiment.Pack(500_000, 500_000)}
+}
+
+// The metrics in their order, in seconds and tokens: rates are tokens over time, and an interval without an end is printed too.
+func TestTileLiveMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w bytes.Buffer
+		l, p := tick(&w, nil)
+		p.Sent.Store(3)
+		p.Meter.Prompt.Add(2000)
+		p.Meter.Output.Add(6)
+		p.Each(ended("ok"))
+		p.Each(ended("status"))
+		cut := ended("unfinished")
+		cut.Phase = experiment.PhaseCooldown
+		p.Each(cut)
+		p.Done.Store(2)
+		time.Sleep(10*time.Second + time.Millisecond)
+		l.stop()
+		blocks := strings.Split(w.String(), "\n\n")
+		want := []string{`Elapsed Time: 5.00
+Total Number of Requests Processed: 2
+QPS: 0.20
+Global Average TTFT: 2.000
+Global Average ITL: 0.5000
+Global Average Prefill Throughput: 400.00
+Global Average Decode Throughput: 1.20
+Requests Processed in Last 5 second Interval: 2
+Interval Average TTFT: 2.000
+Interval Average ITL: 0.5000
+Interval Average Prefill Throughput: 400.00
+Interval Average Decode Throughput: 1.20
+Interval TTFT p50 / p99: 2.000 / 2.000 (n=1)
+Errors: 1 in the interval, 1 in all
+Cache Hits: 90.0 % of the interval's prompt tokens, 90.0 % of all
+Inflight Requests: 1`, `Elapsed Time: 10.00
+Total Number of Requests Processed: 2
+QPS: 0.10
+Global Average TTFT: 2.000
+Global Average ITL: 0.5000
+Global Average Prefill Throughput: 200.00
+Global Average Decode Throughput: 0.60
+Requests Processed in Last 5 second Interval: 0
+Interval Average TTFT: -
+Interval Average ITL: -
+Interval Average Prefill Throughput: 0.00
+Interval Average Decode Throughput: 0.00
+Interval TTFT p50 / p99: -
+Errors: 0 in the interval, 1 in all
+Cache Hits: - of the interval's prompt tokens, 90.0 % of all
+Inflight Requests: 1
+nothing finished for 10 s`}
+		for i := range want {
+			if blocks[i] != want[i] {
+				t.Errorf("interval %d:\n%s\nwant\n%s", i, blocks[i], want[i])
+			}
+		}
+	})
+}
+
+// A server that fails everything for 30 s ends the run, with the reason; one success in between keeps it.
+func TestTileEndsWhenAllFails(t *testing.T) {
+	for name, good := range map[string]bool{"nothing else": false, "one success": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var cause error
+				l, p := tick(io.Discard, func(err error) { cause = cmp.Or(cause, err) })
+				for i := range 31 {
+					time.Sleep(time.Second)
+					if good && i == 15 {
+						p.Each(ended("ok"))
+					} else {
+						p.Each(ended("status"))
+					}
+				}
+				l.stop()
+				var failing *failingError
+				if errors.As(cause, &failing) == good {
+					t.Errorf("%v", cause)
+				}
+				if !good && !strings.Contains(cause.Error(), "every request of the last 30s failed (30 requests); the last one: status: HTTP 500\nhint: ") {
+					t.Errorf("%v", cause)
+				}
+			})
+		})
+	}
+}
