@@ -1,7 +1,12 @@
 package mock
 
 import (
+	"context"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -243,5 +248,47 @@ func TestNextTurnHits(t *testing.T) {
 	b.settle()
 	if want := (len(q.prompt) + q.want - 1) / kv.BlockTokens * kv.BlockTokens; next.cached != want {
 		t.Errorf("%d tokens hit, want %d", next.cached, want)
+	}
+}
+
+// Clients leave while the cache is taken from the running: what is noted of a request and what the reset does to it don't meet. With
+// the race detector this fails where they do.
+func TestResetWhileClientsLeave(t *testing.T) {
+	url := real(t, stepped())
+	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 20}}
+	defer h.CloseIdleConnections()
+	var leaving sync.WaitGroup
+	for i := range 8 {
+		leaving.Go(func() {
+			for range 10 {
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Millisecond)
+				req, _ := http.NewRequestWithContext(ctx, "POST", url+"/v1/completions", strings.NewReader(idBody(i, 200, 2000)))
+				if resp, err := h.Do(req); err == nil {
+					io.Copy(io.Discard, resp.Body) // until it is cut
+					resp.Body.Close()
+				}
+				cancel()
+			}
+		})
+	}
+	left := make(chan struct{})
+	go func() {
+		leaving.Wait()
+		close(left)
+	}()
+	for over := false; !over; {
+		fetch(t, h, url+"/reset_prefix_cache?reset_running_requests=true", "")
+		select {
+		case <-left:
+			over = true
+		default:
+		}
+	}
+	preempted := 0
+	for _, r := range truths(t, h, url) {
+		preempted += r.Preemptions
+	}
+	if preempted == 0 {
+		t.Error("no request was preempted: the test has not met what it is about")
 	}
 }

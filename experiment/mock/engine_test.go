@@ -126,7 +126,7 @@ func TestSimulatedInvariants(t *testing.T) {
 			b.until(at)
 			all = append(all, b.add(fresh(i%3, rapid.IntRange(1, 100).Draw(t, "prompt")), rapid.IntRange(1, 60).Draw(t, "output"), at))
 			if rapid.IntRange(0, 9).Draw(t, "leaves") == 0 {
-				b.drop(all[rapid.IntRange(0, i).Draw(t, "who")])
+				b.drop(all[rapid.IntRange(0, i).Draw(t, "who")], new(Record))
 			}
 		}
 		b.now, _ = e.advance(b.now) // the step that is running began at some time before
@@ -230,7 +230,7 @@ func TestLeavingFreesSlotAtNextStep(t *testing.T) {
 	one, two := b.add(fresh(1, 16), 1000, 0), b.add(fresh(2, 16), 1, 0)
 	b.until(50 * time.Millisecond)
 	end := b.sim.end
-	b.drop(one)
+	b.drop(one, new(Record))
 	b.settle()
 	if two.admitted != end {
 		t.Errorf("admitted at %v, want the end of the step, %v", two.admitted, end)

@@ -58,7 +58,7 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 	} else if whole {
 		whole = p.whole(ctx)
 	}
-	s.drop(p.q)
+	s.drop(p.q, p.rec)
 	s.conclude(p, whole)
 	switch {
 	case whole && p.req.Stream:
@@ -71,9 +71,7 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 // conclude completes the record of p and keeps it.
 func (s *Server) conclude(p *reply, whole bool) {
 	p.note() // of a write that was not finished
-	p.rec.PromptTokens, p.rec.CachedTokens, p.rec.OutputTokens = len(p.q.prompt), p.q.cached, p.sent
-	p.rec.Preemptions = p.q.preemptions
-	p.rec.AdmittedNS, p.rec.Finish = int64(p.q.admitted), "abort"
+	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = len(p.q.prompt), p.sent, "abort"
 	if whole {
 		p.rec.Finish = p.finish()
 	}

@@ -143,10 +143,12 @@ func (s *Server) submit(q *seq) *refusal {
 	return nil
 }
 
-// drop tells the engine that nobody waits for q any more.
-func (s *Server) drop(q *seq) {
+// drop tells the engine that nobody waits for q any more, and notes in rec what has become of q by now: a sequence that has not ended
+// stays with the engine, which may change it, until the next step.
+func (s *Server) drop(q *seq, rec *Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	rec.AdmittedNS, rec.CachedTokens, rec.Preemptions = int64(q.admitted), q.cached, q.preemptions
 	if q.stage == over {
 		return
 	}

@@ -71,7 +71,7 @@ func TestThrashing(t *testing.T) {
 			b.until(at)
 			all = append(all, b.add(fresh(i%4, rapid.IntRange(1, 100).Draw(t, "prompt")), rapid.IntRange(1, 60).Draw(t, "output"), at))
 			if rapid.IntRange(0, 9).Draw(t, "leaves") == 0 {
-				b.drop(all[rapid.IntRange(0, i).Draw(t, "who")])
+				b.drop(all[rapid.IntRange(0, i).Draw(t, "who")], new(Record))
 			}
 		}
 		for next, pending := b.engine.advance(b.now); pending; next, pending = b.engine.advance(b.now) {
