@@ -54,12 +54,15 @@ func attribute(t *testing.T, dom, name string) int {
 }
 
 func TestBrowser(t *testing.T) {
-	html := page1(t, fixture())
+	run, seen := fixture(), observedRun(t)
+	run.Dir, run.Rows = seen.Dir, append(run.Rows, seen.Rows...) // a row with its requests
+	run.Manifest.Plan = append(run.Manifest.Plan, seen.Manifest.Plan...)
+	html := page1(t, run)
 	want := len(regexp.MustCompile(`class="chart-data"`).FindAll(html, -1))
 	for _, size := range []string{"390,844", "1280,900"} {
 		t.Run(size, func(t *testing.T) {
 			dom := browse(t, probe(html), size)
-			if got := attribute(t, dom, "ready"); got != want || want < 8 {
+			if got := attribute(t, dom, "ready"); got != want || want < 11 {
 				t.Errorf("%d charts stand, want %d", got, want)
 			}
 			if got := attribute(t, dom, "drawn"); got != want {
@@ -67,6 +70,11 @@ func TestBrowser(t *testing.T) {
 			}
 			if got := attribute(t, dom, "switched"); got != 1 {
 				t.Error("the theme does not switch")
+			}
+			for _, what := range []string{"toggled", "sorted", "copied"} {
+				if attribute(t, dom, what) != 1 {
+					t.Errorf("nothing was %s", what)
+				}
 			}
 			if got := attribute(t, dom, "xss"); got != 0 {
 				t.Error("hostile text ran")

@@ -116,11 +116,14 @@ func (o *Outcome) scaling(axis string) (chart, *charts.Line) {
 // shownAtFirst is how many curves a reader can tell apart; the legend turns the others on.
 const shownAtFirst = 8
 
+// byPercentile begins the names of charts for results without their requests.
+const byPercentile = "by-percentile-"
+
 // percentileChart is one latency by percentile. A percentile without a bound is drawn as an arrow
 // at its lower end, off the line, or not at all.
 func (o *Outcome) percentileChart(metric string) (chart, *charts.Line) {
 	name := metricName(metric)
-	c := chart{ID: "by-percentile-" + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",
+	c := chart{ID: byPercentile + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",
 		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "category", Data: experiment.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
 	line.SetXAxis(experiment.PercentileNames)

@@ -39,20 +39,19 @@ func distributions(rows []observed) (chart, error) {
 	var names []string
 	for _, metric := range shownLatencies {
 		line := newPlot(opts.XAxis{Type: "log", Name: metricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
-		drawn := 0
+		var curves []map[string]any
 		for _, row := range rows {
 			for _, e := range row.ecdfs {
 				if e.metric == metric {
-					addSteps(line, drawn, row.name, e)
-					drawn++
+					curves = append(curves, steps(len(curves), row.name, e))
 				}
 			}
 		}
-		if drawn == 0 {
+		if len(curves) == 0 {
 			continue
 		}
 		names = append(names, metricName(metric))
-		if err := c.view(metricName(metric), line); err != nil {
+		if err := c.view(metricName(metric), line, curves...); err != nil {
 			return c, err
 		}
 	}
@@ -62,11 +61,7 @@ func distributions(rows []observed) (chart, error) {
 	return c, nil
 }
 
-func addSteps(line *charts.Line, i int, name string, e ecdf) {
-	items := make([]opts.LineData, len(e.steps))
-	for k, step := range e.steps {
-		items[k] = opts.LineData{Value: step}
-	}
+func steps(i int, name string, e ecdf) map[string]any {
 	if e.class != "" {
 		name += ", class " + e.class
 	}
@@ -75,10 +70,8 @@ func addSteps(line *charts.Line, i int, name string, e ecdf) {
 		name += fmt.Sprintf("; %s without it", experiment.Count(e.without))
 	}
 	color := palette[i%len(palette)]
-	line.AddSeries(name+")", items,
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]}),
-		charts.WithLineChartOpts(opts.LineChart{Step: "end", ShowSymbol: opts.Bool(len(e.steps) < 40), Symbol: shapes[i%len(shapes)]}))
+	return map[string]any{"type": "line", "name": name + ")", "n": e.n, "steps": e.steps, "step": "end", "showSymbol": len(e.steps) < 40, "symbol": shapes[i%len(shapes)],
+		"itemStyle": map[string]any{"color": color}, "lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
 }
 
 // prompts is ttft against the prompt's length, request by request, with the hardware's band where rows differ in it.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 
 	"bench/experiment"
 )
@@ -147,6 +149,9 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 	more, err := o.evidenceCharts(seen)
 	if err != nil {
 		return runView{}, err
+	}
+	if len(seen.rows) > 0 { // distributions show all of it, and more
+		charts = slices.DeleteFunc(charts, func(c chart) bool { return strings.HasPrefix(c.ID, byPercentile) })
 	}
 	charts = append(charts, more...)
 	for _, f := range []struct {

@@ -34,13 +34,13 @@ type budget struct{ steps, bins, pairs int }
 // Values that a page carries of all rows together.
 const (
 	allSteps = 9000
-	allBins  = 5000
+	allBins  = 3500
 	allPairs = 3000
 )
 
 func budgetOf(rows int) budget {
 	rows = max(rows, 1)
-	return budget{steps: min(max(allSteps/rows, 12), 120), bins: min(max(allBins/rows, 20), 150), pairs: min(max(allPairs/rows, 5), 300)}
+	return budget{steps: min(max(allSteps/rows, 12), 120), bins: min(max(allBins/rows, 16), 150), pairs: min(max(allPairs/rows, 5), 300)}
 }
 
 // observe reads the requests and the samples of every live row, where there are any.
@@ -116,11 +116,11 @@ func notDirectory(path string) bool {
 	return err != nil || !info.IsDir()
 }
 
-// ecdf is one latency of one class, as steps of (ms, share of the requests that took no longer).
+// ecdf is one latency of one class, as order statistics that are evenly spread over the sample.
 type ecdf struct {
 	metric, class string // class empty: all
 	n, without    int    // completed requests that have it; others of the window
-	steps         [][2]float64
+	steps         []float64
 }
 
 // shownLatencies are those that the page draws.
@@ -156,18 +156,18 @@ func ecdfsOf(row *experiment.Row, records []*experiment.Record, steps int) []ecd
 	return out
 }
 
-// stepsOf keeps so many order statistics of a sample, the smallest and the largest among them.
-func stepsOf(values []float64, most int) [][2]float64 {
+// stepsOf keeps so many order statistics of a sample, the smallest and the largest among them: the j-th of k is that of rank
+// j·(n−1)/(k−1), rounded down, from 0. The page's script knows the rule, and gives each its share.
+func stepsOf(values []float64, most int) []float64 {
 	slices.Sort(values)
 	n := len(values)
-	k := min(n, most)
-	out := make([][2]float64, 0, k)
-	for j := range k {
+	out := make([]float64, min(n, most))
+	for j := range out {
 		i := n - 1
-		if k > 1 {
-			i = j * (n - 1) / (k - 1)
+		if len(out) > 1 {
+			i = j * (n - 1) / (len(out) - 1)
 		}
-		out = append(out, [2]float64{short(values[i]), short(float64(i+1) / float64(n))})
+		out[j] = short(values[i])
 	}
 	return out
 }

@@ -30,6 +30,7 @@
     const state = chosen.get(spec.id);
     const view = (spec.choices || []).map(c => state.of[c.name]).join(' ');
     if (spec.choices) o.series = o.series.filter(s => !s.view || s.view === view);
+    for (const s of o.series) if (s.steps) s.data = s.steps.map((x, j) => [x, (Math.floor(s.steps.length > 1 ? j * (s.n - 1) / (s.steps.length - 1) : s.n - 1) + 1) / s.n]);
     for (const s of o.series) if (s.ys) s.data = s.ys.map((y, i) => [s.x0 + s.dx * (i + 0.5), y]);
     if (spec.choices && (spec.choices.length > 1 || spec.id.endsWith('ecdf'))) (spec.choices.length > 1 ? o.yAxis : o.xAxis)[0].name = view;
     if (state.x !== null) set(o.xAxis[0], state.x);
@@ -229,7 +230,6 @@
       } catch {
         button.textContent = 'the browser does not allow it; bench report --format csv writes it';
       }
-      window.__csv = csv;
     });
     box.before(button);
   }

@@ -14,7 +14,7 @@ import (
 )
 
 // fewPoints is up to how many points the page carries the curves of every percentile.
-const fewPoints = 150
+const fewPoints = 40
 
 // tradeoff is throughput against latency for each series, for each latency and percentile that a reader may choose.
 func (o *Outcome) tradeoff() (chart, error) {
@@ -25,7 +25,7 @@ func (o *Outcome) tradeoff() (chart, error) {
 	points := 0
 	o.each(func(*experiment.Series, *experiment.SeriesPoint) { points++ })
 	if points > fewPoints {
-		percentiles = []string{"p50", "p99"}
+		percentiles = slices.Compact([]string{"p50", o.judged("ttft", percentiles), "p99"})
 	}
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
