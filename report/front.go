@@ -26,7 +26,7 @@ func (r *Run) front(o *Outcome) []fact {
 	if s, p := o.focus(); p != nil {
 		facts = append(facts, kneeFact(s), limitFact(p), costFact(s, p))
 	}
-	return append(facts, o.validityFact(r.Manifest.NotStated))
+	return append(facts, o.validityFact(r.Manifest.NotStated), o.decisionFact())
 }
 
 // focus is the point that a reader asks about: the accepted one, else the one to quote of the series with the

@@ -12,6 +12,11 @@ func Markdown(w io.Writer, run *Run) error {
 	o := run.Outcome()
 	m := &markdown{}
 	m.head(run, &o)
+	m.table(o.operatingTable())
+	m.table(o.walkTable())
+	m.table(o.rejectedTable())
+	m.table(o.diagnosisTable())
+	m.table(o.unmeasuredTable())
 	m.table(o.seriesTable())
 	m.table(o.expectTable())
 	m.table(o.pointsTable(inHeading))

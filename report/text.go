@@ -22,6 +22,7 @@ func Text(w io.Writer, run *Run, color bool) error {
 	t, doubted := o.textTable()
 	p.table(t)
 	p.legend(&o, &t)
+	p.regimes(&o)
 	p.footnotes(&o, doubted)
 	if missing := run.missingTable(); len(missing.rows) > 0 {
 		p.line("")
@@ -53,6 +54,7 @@ func (p *printer) head(run *Run, o *Outcome) {
 		accepted = o.Accepted.Text
 	}
 	p.wrap("accepted ", accepted)
+	p.wrap("decision ", o.Decision.Advice)
 	p.line("")
 }
 
