@@ -32,6 +32,7 @@ type sweepFlags struct {
 	dryRun, enforce bool
 	acceptChange    bool
 	watch           watchFlags
+	metrics         string
 }
 
 func newSweep(c *cli) *cobra.Command {
@@ -71,6 +72,7 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every contract is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: redo everything when the server is another one")
 	f.watch.register(fl)
+	fl.StringVar(&f.metrics, "metrics-listen", "", "show live figures to Prometheus at this address, e.g. 127.0.0.1:9464 (docs/grafana)")
 	return cmd
 }
 
@@ -115,6 +117,16 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	}
 	defer stop()
 	w := c.watch(f.watch, m, f.only, func() bool { return ctx.Err() != nil })
+	if f.metrics != "" {
+		exposed, at, end, err := listenMetrics(ctx, f.metrics, m.Name)
+		if err != nil {
+			w.stop()
+			return err
+		}
+		defer end()
+		fmt.Fprintln(w.notes, "metrics are at "+at)
+		w = w.with(exposed.event)
+	}
 	result, err := c.watched(ctx, m, o, w)
 	err = c.conclude(result, err, f)
 	w.ended(result)
