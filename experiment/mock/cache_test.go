@@ -191,6 +191,25 @@ func TestSecondTier(t *testing.T) {
 	}
 }
 
+// A link so fast that a block takes less than a nanosecond: what it brings is there at once, and not computed again.
+func TestSecondTierInNoTime(t *testing.T) {
+	c := stepped()
+	c.KVBlocks, c.MaxModelLen = 10, 160
+	c.KVBytesPerToken, c.KVOffloadingGB, c.KVOffloadingGBs = 1e4, 1, 1e6 // 160 kB at 1000 TB/s
+	b := newBench(t, c)
+	one, two := fresh(1, 129), fresh(2, 129) // 9 blocks each: one evicts the other
+	for _, prompt := range [][]int32{one, two} {
+		b.add(prompt, 1, b.now)
+		b.settle()
+	}
+	b.now = time.Second
+	q := b.add(one, 1, b.now)
+	b.settle()
+	if q.cached != 128 || b.sim.second.loads != 7 || q.loads != 0 || q.fresh[0] != time.Second+base+perFill {
+		t.Errorf("%d tokens found, %d blocks loaded, %d of them still on their way; first token at %v", q.cached, b.sim.second.loads, q.loads, q.fresh)
+	}
+}
+
 // Cached tokens take no time; after a reset they do again. A whole prompt is never a hit.
 func TestCachedPrefillIsFree(t *testing.T) {
 	b := newBench(t, stepped())

@@ -191,6 +191,9 @@ func (e *simulated) admit(start time.Duration, budget *int) {
 			e.loading = append(e.loading, q)
 			continue
 		}
+		if q.loads > 0 { // over a link that takes no time
+			e.second.arrived(q, e.pool)
+		}
 		e.run(q, start, budget)
 	}
 }
