@@ -42,18 +42,51 @@ func (d directory) writeJSON(name string, v any) error {
 	return d.write(name, b.Bytes())
 }
 
-// WriteWhole is the same for any file: what was at path stays as it was until the new one is whole.
-func WriteWhole(path string, data []byte) error {
-	return directory{filepath.Dir(path)}.write(filepath.Base(path), data)
+// WriteWhole is the same for any file, as it is written: what was at path, or where a link there leads, stays as it was until the
+// new one is whole. What is no regular file (a device, a pipe) is written to as it is.
+func WriteWhole(path string, write func(io.Writer) error) error {
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
+		return writeInto(path, write)
+	case err == nil:
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return fmt.Errorf("writing: %w", err)
+		}
+	default:
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("writing %s: it is a link to what is not there\nhint: name the file itself", path)
+		}
+	}
+	return directory{filepath.Dir(path)}.stream(filepath.Base(path), write)
+}
+
+// writeInto writes to what can't be replaced by a file.
+func writeInto(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	return errors.Join(write(f), f.Close())
 }
 
 func (d directory) write(name string, data []byte) error {
+	return d.stream(name, func(w io.Writer) error {
+		if _, err := w.Write(data); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// stream keeps what write writes once that is whole; an error of write comes back as it is.
+func (d directory) stream(name string, write func(io.Writer) error) error {
 	f, err := os.Create(d.file(name + partial))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = write(f); err != nil {
+		_ = f.Close()
+	} else if err = errors.Join(f.Sync(), f.Close()); err != nil {
 		err = fmt.Errorf("writing %s: %w", name, err)
 	} else {
 		err = d.commit(name)

@@ -91,7 +91,10 @@ func writeWhole(name string, render func(io.Writer) error) error {
 	if err := render(&b); err != nil {
 		return err
 	}
-	return sweep.WriteWhole(name, b.Bytes())
+	return sweep.WriteWhole(name, func(w io.Writer) error {
+		_, err := b.WriteTo(w)
+		return err
+	})
 }
 
 // enforced is the error for --enforce: a contract that is not met, or a row that is not valid.

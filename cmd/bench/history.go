@@ -14,7 +14,6 @@ import (
 
 	"bench/report"
 	"bench/report/compare"
-	"bench/sweep"
 )
 
 // indexName is the file in which a history keeps what it read; it can be deleted at any time.
@@ -87,11 +86,8 @@ func (c *cli) nights(dir string) ([]compare.Night, error) {
 	if fresh == 0 {
 		return nights, nil
 	}
-	text, err := json.Marshal(compare.Index{Schema: compare.SchemaIndex, Nights: nights})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the history's index: %w", err)
-	}
-	if err := sweep.WriteWhole(index, text); err != nil {
+	known := compare.Index{Schema: compare.SchemaIndex, Nights: nights}
+	if err := writeWhole(index, func(w io.Writer) error { return json.NewEncoder(w).Encode(known) }); err != nil {
 		fmt.Fprintln(c.stderr, "note: the index of the history can't be kept: "+err.Error())
 	}
 	return nights, nil

@@ -1,17 +1,23 @@
 package main
 
 import (
+	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"bench/experiment/workload/trace"
+	"bench/sweep"
 )
 
 const traceFormats = "mooncake, azure, burstgpt, bailian, sharegpt, log, bench"
@@ -34,9 +40,9 @@ gzip and zstd are read as they are. docs/traces.md has the formats and the figur
   bench trace BurstGPT_1.csv --class GPT-4 --format json > gpt4.json
   bench trace convert requests.jsonl --anonymize -o private.jsonl`,
 		Args: positional(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
-			return c.inspect(o, format, sizes)
+			return c.inspect(cmd.Context(), o, format, sizes)
 		},
 	}
 	f := cmd.Flags()
@@ -59,16 +65,16 @@ There is no text in the outcome: prompts become numbers of blocks, the same numb
 key that is forgotten at the end. With --anonymize it has lengths, times since the first request, and numbers of blocks and sessions
 counted from the start: nothing else of the log.`,
 		Example: `  bench trace convert requests.jsonl --anonymize -o private.jsonl
-  bench trace convert conversation_trace.jsonl --end 10m -o ten_minutes.jsonl
+  bench trace convert conversation_trace.jsonl --end 10m -o ten_minutes.jsonl.zst
   bench trace convert ShareGPT_V3.json --bytes-per-token 3.8 -o sharegpt.jsonl`,
 		Args: positional(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
-			return c.convert(o, output, anonymize)
+			return c.convert(cmd.Context(), o, output, anonymize)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&output, "output", "o", "", "file to write")
+	f.StringVarP(&output, "output", "o", "", "file to write, compressed where its name ends in .gz or .zst; - for the terminal")
 	f.BoolVar(&anonymize, "anonymize", false, "keep lengths, relative times and counted numbers alone")
 	traceFlags(f, &o)
 	return cmd
@@ -91,8 +97,8 @@ func traceFlags(f *pflag.FlagSet, o *trace.Options) {
 	f.IntVar(&o.CapOutput, "cap-output", 0, "cut longer answers to so many tokens")
 }
 
-// openTrace opens what the command line asks for.
-func openTrace(o trace.Options) (*trace.Reader, error) {
+// openTrace opens what the command line asks for, to be read until ctx ends; end closes it.
+func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(), err error) {
 	var problems []string
 	o.Check(func(key, problem, hint string) {
 		flag := map[string]string{"format": "--from", "file": "FILE"}[key]
@@ -102,16 +108,31 @@ func openTrace(o trace.Options) (*trace.Reader, error) {
 		problems = append(problems, fmt.Sprintf("%s: %s\nhint: %s", flag, problem, strings.ReplaceAll(hint, key+" = ", flag+" ")))
 	})
 	if len(problems) > 0 {
-		return nil, usage("%s", strings.Join(problems, "\nerror: "))
+		return nil, nil, usage("%s", strings.Join(problems, "\nerror: "))
 	}
-	r, err := trace.Open(o, nil)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, usage("%w\nhint: bench trace takes the path of a file", err)
+	f, err := os.Open(o.File)
+	if err != nil {
+		err = fmt.Errorf("opening the trace: %w", err)
+		if errors.Is(err, os.ErrNotExist) {
+			err = usage("%w\nhint: bench trace takes the path of a file", err)
+		}
+		return nil, nil, err
 	}
-	return r, err
+	wake := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) }) // a file on a disk needs no waking
+	r, err = trace.New(obedient{f, ctx}, o, nil)
+	if err != nil {
+		wake()
+		_ = f.Close()
+		return nil, nil, interrupted(ctx, err)
+	}
+	return r, func() {
+		wake()
+		_ = r.Close() // both were only read
+		_ = f.Close()
+	}, nil
 }
 
-func (c *cli) inspect(o trace.Options, format string, sizes []int) error {
+func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes []int) error {
 	if format != "text" && format != "json" {
 		return usage("unknown format %q\nhint: use text or json; --from states the format of the file", format)
 	}
@@ -120,14 +141,14 @@ func (c *cli) inspect(o trace.Options, format string, sizes []int) error {
 			return usage("--cache-blocks: a cache of %d blocks\nhint: write --cache-blocks 1000,10000", n)
 		}
 	}
-	r, err := openTrace(o)
+	r, end, err := openTrace(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer end()
 	report, err := trace.Inspect(r, sizes)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	if format == "json" {
 		e := json.NewEncoder(c.stdout)
@@ -137,52 +158,82 @@ func (c *cli) inspect(o trace.Options, format string, sizes []int) error {
 	return trace.Text(c.stdout, report)
 }
 
-func (c *cli) convert(o trace.Options, output string, anonymize bool) error {
+func (c *cli) convert(ctx context.Context, o trace.Options, output string, anonymize bool) error {
 	if output == "" {
 		return usage("no file to write\nhint: bench trace convert %s -o converted.jsonl", o.File)
 	}
 	if in, err := os.Stat(o.File); err == nil {
-		if out, err := os.Stat(output); err == nil && os.SameFile(in, out) {
+		if out, err := os.Stat(output); err == nil && os.SameFile(in, out) && in.Mode().IsRegular() {
 			return usage("-o %s is the file that is read\nhint: write another one", output)
 		}
 	}
-	r, err := openTrace(o)
+	r, end, err := openTrace(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	done, err := writeTrace(output, r, anonymize)
-	if err != nil {
+	defer end()
+	var done *trace.Conversion
+	write := func(w io.Writer) (err error) {
+		done, err = writeTrace(w, output, r, anonymize)
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s: %s\n", output, count(done.Requests, "request"))
+	said := c.stdout
+	if output == "-" {
+		said = c.stderr // the trace goes to the other
+		err = write(c.stdout)
+	} else {
+		err = sweep.WriteWhole(output, write)
+	}
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	fmt.Fprintf(said, "%s: %s\n", output, count(done.Requests, "request"))
 	if done.Different > 0 {
-		fmt.Fprintf(c.stdout, "%d different blocks of %d tokens: an unlimited cache hits %.1f %% of the prompt tokens\n",
+		fmt.Fprintf(said, "%d different blocks of %d tokens: an unlimited cache hits %.1f %% of the prompt tokens\n",
 			done.Different, done.BlockTokens, 100*done.HitRate)
 	}
 	for _, lost := range done.Lost {
-		fmt.Fprintln(c.stdout, plain("lost: "+lost))
+		fmt.Fprintln(said, plain("lost: "+lost))
 	}
 	return nil
 }
 
-// writeTrace writes the file as it reads: under another name, until it is whole.
-func writeTrace(output string, r *trace.Reader, anonymize bool) (*trace.Conversion, error) {
-	f, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+".*")
-	if err != nil {
-		return nil, fmt.Errorf("writing the trace: %w", err)
+// writeTrace writes a trace, compressed where its name says so.
+func writeTrace(w io.Writer, name string, r *trace.Reader, anonymize bool) (*trace.Conversion, error) {
+	var packed io.WriteCloser
+	switch filepath.Ext(name) {
+	case ".gz":
+		packed = gzip.NewWriter(w)
+	case ".zst":
+		z, err := zstd.NewWriter(w)
+		if err != nil {
+			return nil, fmt.Errorf("writing zstd: %w", err)
+		}
+		packed = z
+	default:
+		return trace.Convert(w, r, anonymize)
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	done, err := trace.Convert(f, r, anonymize)
-	if err != nil {
-		return nil, err
+	done, err := trace.Convert(packed, r, anonymize)
+	return done, errors.Join(err, packed.Close())
+}
+
+// interrupted is what an error is after a Ctrl-C.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
 	}
-	if err = errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), output)
+	return &exitError{codeInterrupted, errors.New("interrupted before the trace was read to its end")}
+}
+
+// obedient reads a file until ctx ends, in a pipe that nothing comes from too.
+type obedient struct {
+	*os.File
+	ctx context.Context
+}
+
+func (f obedient) Read(p []byte) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("writing the trace: %w", err)
-	}
-	return done, nil
+	return f.File.Read(p)
 }

@@ -1,0 +1,50 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestTraceIsInterrupted ends the reading of a trace that comes through a pipe and does not end.
+func TestTraceIsInterrupted(t *testing.T) {
+	for _, words := range [][]string{{"trace"}, {"trace", "convert", "-o", "out.jsonl"}} {
+		t.Run(strings.Join(words, " "), func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+				t.Skip(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				w, err := os.OpenFile(filepath.Join(dir, "pipe"), os.O_WRONLY, 0)
+				if err != nil {
+					cancel()
+					return
+				}
+				defer w.Close()
+				row := []byte(`{"timestamp": 0, "input_length": 512, "output_length": 20, "hash_ids": [1]}` + "\n")
+				_, _ = w.Write(bytes.Repeat(row, 10_000)) // more than any buffer holds: the reading has begun
+				cancel()
+				<-t.Context().Done()
+			}()
+			var stdout, stderr bytes.Buffer
+			if code := bench(ctx, nil, &stdout, &stderr, append(words, "pipe")); code != codeInterrupted {
+				t.Errorf("exit code %d: %s", code, &stderr)
+			}
+			if !strings.HasPrefix(stderr.String(), "error: interrupted") {
+				t.Errorf("it says %q", &stderr)
+			}
+			if left, _ := os.ReadDir("."); len(left) != 1 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
