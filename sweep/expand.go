@@ -197,15 +197,14 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	var spec experiment.Spec
 	readable := true
 	found := x.found(choice)
-	strict.Decode(values, &spec, func(path, text, hint string) {
+	unreadable := func(path, text, hint string) {
 		readable = false
 		found(path, text, hint)
-	})
+	}
+	strict.Decode(values, &spec, unreadable)
+	checkZeros(values, unreadable)
 	if readable && spec.Trace != nil {
-		spec.Trace.Look(func(key, problem, hint string) {
-			readable = false
-			found(key, problem, hint)
-		})
+		spec.Trace.Look(unreadable)
 	}
 	if spec.Rate == 0 {
 		spec.Rate = spec.OwnRate()

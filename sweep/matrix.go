@@ -115,6 +115,7 @@ func (r *reader) read(ext []Extension) {
 	_, server := r.root["server"]
 	strict.Decode(r.root, r.m, r.bad)
 	r.checkHead()
+	r.checkTimes()
 	r.m.Target.Check(r.under("target"))
 	r.m.Telemetry.Check(r.under("telemetry"))
 	r.readVariants(server)

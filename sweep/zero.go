@@ -1,0 +1,85 @@
+package sweep
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// notZero are keys of a row whose zero would be taken for none stated, with what to write: a zero that somebody wrote is
+// never the default in silence.
+var notZero = []struct{ key, hint string }{
+	{"repeats", "write repeats = 1, or leave it out"},
+	{"burstiness", "write burstiness = 0.5 (1 = Poisson, below 1 burstier), or leave it out"},
+	{"prefix.groups", "write groups = 1, or leave it out"},
+	{"trace.speed", "write speed = 2 (twice as fast), or leave it out"},
+	{"grace", `write grace = "1ms": what is not over at the window's end is unfinished; without it the last requests have 2 minutes`},
+}
+
+// noTimes are such keys of the tables beside the rows.
+var noTimes = []struct{ key, hint string }{
+	{"target.timeout", `write timeout = "10m", or leave it out`},
+	{"server.start_timeout", `write start_timeout = "10m", or leave it out`},
+	{"server.stop_timeout", `write stop_timeout = "30s", or leave it out`},
+}
+
+// checkZeros reports the stated zeros of a point that have no meaning.
+func checkZeros(values map[string]any, bad func(path, text, hint string)) {
+	for _, k := range notZero {
+		if zeroAt(values, k.key) {
+			bad(k.key, k.key+" is 0", k.hint)
+		}
+	}
+	classes, _ := values["mix"].([]map[string]any)
+	for i, class := range classes {
+		if zeroAt(class, "prefix.groups") {
+			bad(fmt.Sprintf("mix[%d].prefix.groups", i), "prefix.groups is 0", "write groups = 1, or leave it out")
+		}
+	}
+	if values["kind"] == "cold_start" && zeroAt(values, "idle") {
+		bad("idle", "idle is 0, but a cold start needs a server that had nothing to do", `write idle = "10s", or leave it out`)
+	}
+	checkEnd(values, bad)
+}
+
+// checkEnd reports the zero that leaves a window without an end. Beside the other key a zero takes away what the defaults say.
+func checkEnd(values map[string]any, bad func(path, text, hint string)) {
+	ends := func(key string) bool { return values[key] != nil && !zeroAt(values, key) }
+	if ends("requests") || ends("duration") {
+		return
+	}
+	for _, key := range []string{"requests", "duration"} {
+		if zeroAt(values, key) {
+			bad(key, key+" is 0, and nothing else ends the window", `write requests = 1000 or duration = "60s"`)
+			return
+		}
+	}
+}
+
+// checkTimes reports the stated zeros of the tables beside the rows.
+func (r *reader) checkTimes() {
+	for _, k := range noTimes {
+		if zeroAt(r.doc.Root, k.key) {
+			r.bad(k.key, k.key+" is 0", k.hint)
+		}
+	}
+}
+
+// zeroAt says whether the key of a table, or of a table in it, is there and zero: a number, or a duration in quotes.
+func zeroAt(table map[string]any, path string) bool {
+	key, inner, nested := strings.Cut(path, ".")
+	if nested {
+		sub, _ := table[key].(map[string]any)
+		return zeroAt(sub, inner)
+	}
+	switch v := table[key].(type) {
+	case int64:
+		return v == 0
+	case float64:
+		return v == 0
+	case string:
+		d, err := time.ParseDuration(v)
+		return err == nil && d == 0
+	}
+	return false
+}
