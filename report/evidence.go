@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,6 +156,28 @@ func (o *Outcome) prefixTable(u units) table {
 				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"),
 				text(experiment.Digits(p.OutputTokensPerS.Median)), gainCell(set.points, set.states[i])})
 		}
+	}
+	return t
+}
+
+// interferenceTable sets the classes of mixes beside themselves alone.
+func (r *Run) interferenceTable(u units) table {
+	t := table{id: "interference", caption: "Classes in the mix, and alone", columns: []column{
+		{head: "point"}, {head: "class"}, {head: "latency"}, {head: "p99 alone", unit: u.head(), num: true, help: "percentile"},
+		{head: "p99 in the mix", unit: u.head(), num: true, help: "percentile"}, {head: "difference [95 %]", num: true, help: "percentile"},
+	}}
+	for _, x := range experiment.InterferenceOf(r.Rows) {
+		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Pretty()
+		alone, together := text(u.ms(x.Alone)), text(u.ms(x.Together))
+		difference := text(inCell.ms(x.DifferenceMs) + " [" + interval(x.CI95) + "]")
+		switch {
+		case math.IsInf(x.CI95.Lo, 0) || math.IsInf(x.CI95.Hi, 0):
+			few := cell{text: "too few", kind: faint, title: "too few requests for a bound of p99"}
+			alone, together, difference = few, few, few
+		case x.CI95.Lo <= 0 && x.CI95.Hi >= 0:
+			difference.tag = "can't tell"
+		}
+		t.rows = append(t.rows, []cell{text(name), text(x.Class), text(x.Metric), alone, together, difference})
 	}
 	return t
 }

@@ -160,7 +160,7 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 	}{
 		{o.seriesTable(), false}, {o.pointsTable(inCell), false},
 		{o.percentilesTable("ttft", inCell), true}, {o.percentilesTable("tpot", inCell), true}, {o.percentilesTable("e2e", inCell), true},
-		{o.boundsTable(inCell), true}, {o.prefixTable(inCell), false}, {run.loadTable(), true},
+		{o.boundsTable(inCell), true}, {o.prefixTable(inCell), false}, {run.interferenceTable(inCell), false}, {run.loadTable(), true},
 	} {
 		if err := v.figure(charts, f.t, f.folded); err != nil {
 			return runView{}, err

@@ -25,6 +25,7 @@ func Markdown(w io.Writer, run *Run) error {
 	m.table(run.contractTable())
 	m.table(o.boundsTable(inHeading))
 	m.table(o.prefixTable(inHeading))
+	m.table(run.interferenceTable(inHeading))
 	m.table(o.costsTable())
 	m.table(run.serversTable(&o))
 	m.table(run.reuseTable())
