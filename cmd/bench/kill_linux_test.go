@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/report"
+)
+
+// killable has servers that are started with a knob, a row and a search on each. What the search hears does not depend on how busy
+// this machine is.
+const killable = `name = "k"
+[target]
+endpoint = "http://127.0.0.1:%d"
+[server]
+command = ["bench", "mock", "--listen", "127.0.0.1:%[1]d", "--max-num-seqs", "{n}", "--ttft", "2ms", "--itl", "1ms"]
+start_timeout = "60s"
+stop_timeout = "200ms"
+[server.knobs]
+n = [4, 8]
+[contract]
+error_rate = 0
+[defaults]
+input = 16
+output = 8
+requests = 20
+[[row]]
+name = "r"
+rate = 100
+repeats = 2
+[[row]]
+name = "s"
+concurrency = { search = "contract", min = 1, max = 4 }
+`
+
+// TestKilledAtAnyMoment kills bench at random moments, goes on, and holds that the run ends with the same rows as one that was left
+// alone, and that no process is left of either. BENCH_TEST_KILLS says how often.
+func TestKilledAtAnyMoment(t *testing.T) {
+	times := 2
+	if text := os.Getenv("BENCH_TEST_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = n
+	} else if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	dir := t.TempDir()
+	matrix := filepath.Join(dir, "k.toml")
+	if err := os.WriteFile(matrix, fmt.Appendf(nil, killable, port), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	alone := filepath.Join(dir, "alone")
+	began := time.Now()
+	want := wholeRows(t, sweptTo(t, port, "sweep", matrix, "--out", alone), alone)
+	took := time.Since(began)
+	if len(want) != 2*(2+4) { // at 1, 2, 4 and 4 again
+		t.Fatalf("rows: %v", want)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(times)))
+	before := 0
+	for i := range times {
+		out := filepath.Join(dir, strconv.Itoa(i))
+		moment := time.Duration(rng.Float64() * float64(took))
+		killAfter(t, port, moment, "sweep", matrix, "--out", out)
+		again := []string{"sweep", matrix, "--out", out}
+		if runs, _ := filepath.Glob(filepath.Join(out, "k", "*", "run.json")); len(runs) > 0 {
+			again = []string{"sweep", matrix, "--resume", filepath.Dir(runs[0])}
+		} else {
+			before++
+		}
+		text := sweptTo(t, port, again...)
+		if diff := cmp.Diff(want, wholeRows(t, text, out)); diff != "" {
+			t.Errorf("killed after %v:\n%s\n%s", moment, diff, text)
+		}
+	}
+	t.Logf("killed %d times in the course of %v, %d times before the run had begun", times, took, before)
+}
+
+// sweptTo runs bench to its end, which leaves no process; it gives what was said.
+func sweptTo(t *testing.T, port int, args ...string) string {
+	t.Helper()
+	var said bytes.Buffer
+	cmd := exec.Command("bench", args...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, &said)
+	}
+	noneLeft(t, port)
+	return said.String()
+}
+
+func killAfter(t *testing.T, port int, moment time.Duration, args ...string) {
+	t.Helper()
+	cmd := exec.Command("bench", args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(moment)
+	_ = cmd.Process.Kill() // it may have ended
+	_ = cmd.Wait()
+	noneLeft(t, port)
+}
+
+// noneLeft waits until no process has the port in its command line.
+func noneLeft(t *testing.T, port int) {
+	t.Helper()
+	var left string
+	for range 500 {
+		if left = mentioning(fmt.Sprintf("127.0.0.1:%d", port)); left == "" {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("a process is left: %s", left)
+}
+
+func mentioning(word string) string {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, line := range lines {
+		if b, err := os.ReadFile(line); err == nil && bytes.Contains(b, []byte(word)) {
+			return strings.ReplaceAll(string(b), "\x00", " ")
+		}
+	}
+	return ""
+}
+
+// wholeRows are those of the one run in a directory, which has to be over, with none missing and nothing half.
+func wholeRows(t *testing.T, said, out string) []string {
+	t.Helper()
+	runs, err := filepath.Glob(filepath.Join(out, "k", "*", "run.json"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, %v\n%s", runs, err, said)
+	}
+	run, err := report.Load(filepath.Dir(runs[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if partial, _ := filepath.Glob(filepath.Join(run.Dir, "*.partial")); len(partial) > 0 || len(run.Missing) > 0 || run.Manifest.State != "done" {
+		t.Errorf("%s: missing %v, half %v", run.Manifest.State, run.Missing, partial)
+	}
+	for _, f := range run.Manifest.Searches {
+		if f.State != "above" {
+			t.Errorf("%s", f.Text)
+		}
+	}
+	var ids []string
+	for i := range run.Rows {
+		ids = append(ids, run.Rows[i].ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
