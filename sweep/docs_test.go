@@ -47,3 +47,17 @@ func TestWorkloadExamples(t *testing.T) {
 	}
 	t.Log(seen)
 }
+
+// TestSearchExample holds that the matrix of docs/search.md is one.
+func TestSearchExample(t *testing.T) {
+	text, err := os.ReadFile("../docs/search.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```toml\n")
+	matrix, _, found := strings.Cut(rest, "```")
+	m, err := parse("search.md", matrix)
+	if err != nil || !found || len(m.Points) != 2 || m.Points[0].Search == nil || m.Points[1].Search.For != "knee" {
+		t.Errorf("%v: %v", found, err)
+	}
+}
