@@ -35,7 +35,8 @@ type Config struct {
 	Load
 	Rate workload.Rate  // of arrivals: requests, or conversations; 0 = closed loop
 	Plan *workload.Plan // used from one goroutine; its end, if it has one, ends the window
-	// Encode makes the request's body. It is called from one goroutine, ahead of the request's time.
+	// Encode makes the request's body. It is called ahead of the request's time, by one goroutine after the other; of a request
+	// that waits long for a slot a second time.
 	Encode func(*workload.Request) []byte
 	// Send makes the request, as far as that goes without waiting, and returns what does the rest and fills job.Result, its
 	// times counted from epoch. A context cancelled with openai.ErrUnfinished as its cause says that the row is over.
@@ -86,7 +87,9 @@ type driver struct {
 	mu     sync.Mutex // is never held by one who waits
 	window window
 	cut    bool
-	queue  []waiting // conversations of an open loop that wait for a slot, the first to arrive first
+	queue  []*waiting // conversations of an open loop that wait for a slot, the first to arrive first
+
+	encoding sync.Mutex // is held during Encode
 
 	turn  chan struct{} // of a closed loop's slots, to take a request
 	freed time.Duration // of the slot that has the turn: the latest time at which one became free
@@ -165,7 +168,7 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 	for n := 1; d.Plan.More(); n++ {
 		r := d.Plan.Next()
 		select {
-		case d.bodies <- prepared{r, d.Encode(&r)}:
+		case d.bodies <- prepared{r, d.encoded(&r)}:
 		case <-ctx.Done():
 			return
 		}
@@ -174,6 +177,13 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 		}
 	}
 	close(d.bodies)
+}
+
+// encoded is the request's body.
+func (d *driver) encoded(r *workload.Request) []byte {
+	d.encoding.Lock()
+	defer d.encoding.Unlock()
+	return d.Encode(r)
 }
 
 // next is the plan's next request; false when the row is over, or the plan.

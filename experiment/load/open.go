@@ -65,7 +65,7 @@ func (d *driver) abandon(loop, ctx context.Context, job *Job) {
 // waiting is a conversation that has arrived and has no slot.
 type waiting struct {
 	job  *Job
-	body []byte
+	body []byte // nil: it is not among the first of the queue, whose bodies alone are kept
 }
 
 // receive takes the conversations of an open loop as they arrive, until the row is over. Their phase is
@@ -114,7 +114,10 @@ func (d *driver) enter(job *Job, body []byte) bool {
 		job.Ready = max(job.At, freed)
 		return true
 	default:
-		d.queue = append(d.queue, waiting{job, body})
+		if len(d.queue) >= ahead { // a queue may grow as long as the row lasts
+			body = nil
+		}
+		d.queue = append(d.queue, &waiting{job, body})
 		return false
 	}
 }
@@ -134,12 +137,41 @@ func (d *driver) serve(loop, killCtx context.Context, job *Job, body []byte, fin
 			return
 		}
 		job, body = d.queue[0].job, d.queue[0].body
+		d.queue[0] = nil
 		d.queue = d.queue[1:]
 		d.mu.Unlock()
 		job.Ready = max(job.At, freed)
 		if !d.goes(loop, job) {
 			return
 		}
+		if body == nil {
+			body = d.encoded(&job.Request)
+		}
 		finish = d.Send(killCtx, job, body, d.epoch)
+		d.sends.Go(d.topUp)
 	}
+}
+
+// topUp encodes the bodies that are missing of the first in the queue, so that no slot has to wait for them.
+func (d *driver) topUp() {
+	d.encoding.Lock()
+	defer d.encoding.Unlock()
+	for w := d.bodiless(); w != nil; w = d.bodiless() {
+		body := d.Encode(&w.job.Request)
+		d.mu.Lock()
+		w.body = body
+		d.mu.Unlock()
+	}
+}
+
+// bodiless is the first in the queue that should have a body and has none; nil: they all have.
+func (d *driver) bodiless() *waiting {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, w := range d.queue[:min(len(d.queue), ahead)] {
+		if w.body == nil {
+			return w
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -256,4 +257,50 @@ func TestAllAtOnceWithGrace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However many conversations wait for a slot, only the first of them have their bodies; and each gets its own in time.
+func TestQueueKeepsFewBodies(t *testing.T) {
+	const n = 10 * ahead
+	encoded := 0
+	d := &driver{free: make(chan time.Duration, 1), Config: Config{Encode: func(r *workload.Request) []byte {
+		encoded++
+		return fmt.Append(nil, r.Index)
+	}}}
+	for i := range n {
+		if d.enter(&Job{Request: workload.Request{Index: i}}, fmt.Append(nil, i)) {
+			t.Fatal("there is no slot")
+		}
+	}
+	for i := range n {
+		bodies := 0
+		for _, w := range d.queue {
+			if w.body != nil {
+				bodies++
+			}
+		}
+		w := d.queue[0]
+		if bodies != min(ahead, n-i) || string(w.body) != fmt.Sprint(i) {
+			t.Fatalf("%d of %d have bodies; that of %d is %q", bodies, len(d.queue), i, w.body)
+		}
+		d.queue = d.queue[1:]
+		d.topUp()
+	}
+	if encoded != n-ahead {
+		t.Errorf("%d were encoded again", encoded)
+	}
+}
+
+// A queue that is longer than what is encoded ahead: everybody is sent what is theirs.
+func TestLongQueueOfConversations(t *testing.T) {
+	w := conversations(1, 0)
+	w.Rate, w.Arrival = 200, constant(200).Arrival
+	scene(t, Load{Concurrency: 4, Requests: 3 * ahead}, w, always(100*milli), func(t *testing.T, r *rig, m Measured) {
+		wantOutcomes(t, r, Window, 3*ahead, 0)
+		for i, body := range r.bodies {
+			if body != string([]byte{byte(i)}) {
+				t.Errorf("request %d was sent the body %q", i, body)
+			}
+		}
+	})
 }
