@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bench/experiment/openai"
 	"bench/experiment/workload"
 	"bench/experiment/workload/trace"
 )
@@ -72,6 +73,23 @@ func TestPlanEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPlanEndsWithAQueue: conversations that have no slot yet when the plan ends get one.
+func TestPlanEndsWithAQueue(t *testing.T) {
+	w := ending(t, 30, 10)
+	w.Session = conversations(1, 0).Session
+	scene(t, Load{Concurrency: 5, Duration: Span(time.Hour)}, w, always(2*sec), func(t *testing.T, r *rig, m Measured) {
+		wantOutcomes(t, r, Window, 30, 0)
+		if last := r.in(Window)[29]; last.Ready != 10400*milli || r.elapsed != 12400*milli {
+			t.Errorf("the last was ready at %v, and all over after %v", last.Ready, r.elapsed)
+		}
+	})
+	scene(t, Load{Concurrency: 5, Duration: Span(time.Hour), Grace: Span(sec)}, w, always(2*sec), func(t *testing.T, r *rig, m Measured) {
+		if got := r.outcomes(Window); got[openai.OK] != 5 || got[openai.Unfinished] != 25 {
+			t.Errorf("%v: nothing is to be left out", got)
+		}
+	})
 }
 
 // TestPlanEndsInWarmup: there is no window, and the row is over.

@@ -70,7 +70,7 @@ type waiting struct {
 
 // receive takes the conversations of an open loop as they arrive, until the row is over. Their phase is
 // a matter of the moment, since later turns arrive in between: none is looked at ahead of its time, and
-// one that has to wait for a slot does not keep the next.
+// one that has to wait for a slot does not keep the next. Those that wait when the plan ends are left to the slots.
 func (d *driver) receive(loop, ctx, killCtx context.Context) {
 	defer lockThread()()
 	for {
@@ -93,6 +93,7 @@ func (d *driver) receive(loop, ctx, killCtx context.Context) {
 			d.sends.Go(func() { d.serve(loop, killCtx, job, p.body, finish) })
 		}
 	}
+	<-loop.Done()
 	d.mu.Lock()
 	left := d.queue
 	d.queue = nil
