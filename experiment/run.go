@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"sync"
@@ -36,7 +37,8 @@ type Try struct {
 	// Reread gives all records again that Each has taken, in that order, when the load is over: then they are not kept in
 	// memory while it runs. nil = they are.
 	Reread  func(each func(*Record) error) error
-	Startup *Startup // of a cold start whose server bench started; nil = it ran already
+	Scratch io.ReadWriteSeeker // an empty file, to which samples go while the row runs; nil = they are kept in memory, too
+	Startup *Startup           // of a cold start whose server bench started; nil = it ran already
 }
 
 // drainAfterInterrupt is how long requests in flight may finish after Ctrl-C.
@@ -67,7 +69,10 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 	if err := m.connect(ctx); err != nil {
 		return nil, err
 	}
-	stop := m.watch(ctx, s)
+	stop, err := m.watch(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	t.Progress.loads()
 	measured, err := load.Run(ctx, load.Config{
 		Load: t.Spec.load(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
@@ -78,9 +83,9 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		Enough: m.enough(),
 		Ends:   t.Ends,
 	})
-	samples := stop()
+	samples, sampleErr := stop()
 	if err == nil {
-		err = cmp.Or(plan.Err(), m.reread())
+		err = cmp.Or(plan.Err(), sampleErr, m.reread())
 	}
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"bench/experiment/telemetry"
 )
 
-func samples(t *testing.T, n int) []byte {
+func sampleFile(t *testing.T, n int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := telemetry.NewWriter(&b)
@@ -31,7 +31,7 @@ func samples(t *testing.T, n int) []byte {
 
 func TestReadSamples(t *testing.T) {
 	var got []int64
-	err := ReadSamples(bytes.NewReader(samples(t, 3)), func(s *Sample) error {
+	err := ReadSamples(bytes.NewReader(sampleFile(t, 3)), func(s *Sample) error {
 		got = append(got, s.TUs)
 		return nil
 	})
@@ -41,7 +41,7 @@ func TestReadSamples(t *testing.T) {
 }
 
 func TestReadSamplesCut(t *testing.T) {
-	whole := samples(t, 500)
+	whole := sampleFile(t, 500)
 	err := ReadSamples(bytes.NewReader(whole[:len(whole)-20]), func(*Sample) error { return nil })
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a cut file gives %v", err)

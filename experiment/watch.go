@@ -15,12 +15,16 @@ import (
 func NewTelemetryWriter(w io.Writer) (*telemetry.Writer, error) { return telemetry.NewWriter(w) }
 
 // watch samples the client, and the server and its GPUs where there is a source, until stop is called, which gives the
-// samples. They are kept in memory: what is written while a row runs would be load of its own.
-func (m *measurement) watch(ctx context.Context, s *Server) (stop func() []telemetry.Sample) {
+// samples.
+func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]telemetry.Sample, error), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	after := m.e.around(s)
-	others := observed(ctx, s.sources)
-	var samples []telemetry.Sample
+	taken, err := newSamples(m.t.Scratch)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	rest := observed(ctx, s.sources, taken)
 	begun, done := make(chan struct{}), make(chan struct{})
 	begin := sync.OnceFunc(func() { close(begun) })
 	m.lag.Store(noLag)
@@ -30,36 +34,33 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() []telem
 			begin()
 			return m.load()
 		}
-		telemetry.Watch(ctx, load, func(s telemetry.Sample) { samples = append(samples, s) })
+		telemetry.Watch(ctx, load, taken.add)
 	}()
 	<-begun // the first interval begins before the load
-	return func() []telemetry.Sample {
+	return func() ([]telemetry.Sample, error) {
 		cancel()
 		<-done
-		samples = append(samples, others()...)
+		rest()
 		after()
-		slices.SortStableFunc(samples, func(a, b telemetry.Sample) int { return a.At.Compare(b.At) })
-		return samples
-	}
+		all, err := taken.all()
+		slices.SortStableFunc(all, func(a, b telemetry.Sample) int { return a.At.Compare(b.At) })
+		return all, err
+	}, nil
 }
 
 // observed samples the sources until ctx ends. It returns when each has been asked once: what they count is then known from
 // before the load.
-func observed(ctx context.Context, sources *telemetry.Sources) (rest func() []telemetry.Sample) {
+func observed(ctx context.Context, sources *telemetry.Sources, taken *samples) (rest func()) {
 	if sources == nil {
-		return func() []telemetry.Sample { return nil }
+		return func() {}
 	}
-	var samples []telemetry.Sample
 	begun, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		sources.Watch(ctx, func() { close(begun) }, func(s telemetry.Sample) { samples = append(samples, s) })
+		sources.Watch(ctx, func() { close(begun) }, taken.add)
 	}()
 	<-begun
-	return func() []telemetry.Sample {
-		<-done
-		return samples
-	}
+	return func() { <-done }
 }
 
 const noLag = -1

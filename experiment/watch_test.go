@@ -2,6 +2,9 @@ package experiment
 
 import (
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,15 +15,30 @@ import (
 )
 
 // TestRunSamplesTheClient: the samples count from the row's epoch, cover the window, and count every
-// request that ended.
+// request that ended; also those that went to a file on the way.
 func TestRunSamplesTheClient(t *testing.T) {
+	t.Run("in memory", func(t *testing.T) { testSamples(t, nil) })
+	t.Run("in a file", func(t *testing.T) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "samples"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		testSamples(t, f)
+		if at, err := f.Seek(0, io.SeekCurrent); err != nil || at == 0 {
+			t.Errorf("nothing was read from the file: %d, %v", at, err)
+		}
+	})
+}
+
+func testSamples(t *testing.T, scratch io.ReadWriteSeeker) {
 	s := mocked(t, mock.Config{TTFT: time.Millisecond}, Target{}, openai.Completions)
 	spec := point()
 	spec.Concurrency, spec.Warmup, spec.Requests, spec.Duration = 2, load.Extent{Requests: 2}, 0, load.Span(700*time.Millisecond)
 	var samples []telemetry.Sample
 	records := 0
 	row, err := s.Run(t.Context(), Try{Spec: &spec,
-		Each:   func(*Record) error { records++; return nil },
+		Each:   func(*Record) error { records++; return nil }, Scratch: scratch,
 		Sample: func(s *telemetry.Sample) error { samples = append(samples, *s); return nil },
 	})
 	if err != nil {
@@ -39,8 +57,9 @@ func TestRunSamplesTheClient(t *testing.T) {
 		}
 		at = x.TUs
 		ended += *x.Ended
-		if *x.InFlight < 0 || *x.InFlight > 3 || *x.Ended > 0 && (x.LagMax == nil || *x.LagMax < 0) {
-			t.Errorf("sample %d: %+v", i, x)
+		// Those that are over and not handed on yet count: on a busy machine some more than the two slots.
+		if *x.InFlight < 0 || *x.InFlight > 16 || *x.Ended > 0 && (x.LagMax == nil || *x.LagMax < 0) {
+			t.Errorf("sample %d: %d in flight, %d ended, lag %v", i, *x.InFlight, *x.Ended, x.LagMax)
 		}
 	}
 	if at < row.Window.EndUs || ended != records {

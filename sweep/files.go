@@ -23,6 +23,7 @@ const (
 	recordsSuffix = ".requests.jsonl.zst"
 
 	telemetrySuffix = ".telemetry.jsonl.zst"
+	scratchSuffix   = ".samples" + partial // of a long row, while it runs
 )
 
 // directory is a run's place on disk.

@@ -231,10 +231,12 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 	try := experiment.Try{
 		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write, Progress: progress, Ends: r.Ends,
 	}
-	if s.Spools() {
-		try.Reread = func(each func(*experiment.Record) error) error { return reread(records, each) }
+	tidy, err := r.spool(&try, records)
+	defer tidy()
+	var row *experiment.Row
+	if err == nil {
+		row, err = r.Server.Run(ctx, try)
 	}
-	row, err := r.Server.Run(ctx, try)
 	if err != nil {
 		records.abandon()
 		samples.abandon()
@@ -252,6 +254,23 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 		row.ClassSampling[class] = r.secrets.hideIn(own)
 	}
 	return row, r.full(r.dir.writeJSON(p.ID+".json", row))
+}
+
+// spool has a row that may be very long leave its records and samples on disk while it runs. tidy takes away what is needed no longer.
+func (r *run) spool(try *experiment.Try, records *stream[*experiment.RecordWriter]) (tidy func(), err error) {
+	if !try.Spec.Spools() {
+		return func() {}, nil
+	}
+	f, err := os.Create(r.dir.file(try.ID + scratchSuffix))
+	if err != nil {
+		return func() {}, fmt.Errorf("making a file for samples: %w", err)
+	}
+	try.Scratch = f
+	try.Reread = func(each func(*experiment.Record) error) error { return reread(records, each) }
+	return func() {
+		_ = f.Close() // it was read to its end, or nobody needs it
+		_ = os.Remove(f.Name())
+	}, nil
 }
 
 // reread gives the records of the row in progress again; no more can be written after it.
