@@ -40,6 +40,14 @@ func (e *stuck) next(series []Series, found []Diagnosis) *NextSweep {
 	return n
 }
 
+// change is what is changed, with the values to try.
+func (n *NextSweep) change() string {
+	if len(n.Values) == 0 {
+		return n.Variable
+	}
+	return n.Variable + " = " + strings.Join(n.Values, ", ")
+}
+
 // remeasure: a doubted point says nothing, so the doubt comes first.
 func remeasure(p *SeriesPoint) *NextSweep {
 	doubts := p.Doubts

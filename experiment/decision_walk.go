@@ -50,7 +50,7 @@ func (d *Decision) walk(m *Manifest, series []Series, found []Diagnosis, missing
 		}
 		d.Next = end.next(series, found)
 		d.Advice = fmt.Sprintf("%s is the first that %s, at %s; change one thing: %s", stage, map[bool]string{true: "fails", false: "is undecided"}[end.verdict == stats.Fail],
-			series[end.series].PointName(&series[end.series].Points[end.point]), d.Next.Variable)
+			series[end.series].PointName(&series[end.series].Points[end.point]), d.Next.change())
 		return
 	}
 	d.Advice = d.keep(series, missing)

@@ -198,11 +198,9 @@ func (v *sight) nothing() *Diagnosis {
 		d.Response = "measure a row with stream = true"
 	case r.Bound == nil:
 		d.Missing = []string{"a bound to hold decode against: " + r.NoBound}
-	case !told(v.high):
-		d.Missing = []string{"the band of the bound: the hardware table has no efficiency range for this device"}
 	default:
-		d.Missing = []string{"a neighbour: another load, another input, or the same prefix cold"}
-		d.Response = "make a list of the row's rate or concurrency"
+		d.Missing = []string{"the band of the bound: the hardware table has no efficiency range, or the result is of an older bench"}
+		d.Response = "run bench sweep again with the table of this version"
 	}
 	return d
 }

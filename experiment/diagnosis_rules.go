@@ -104,8 +104,8 @@ func lookClient(v *sight, _ []sight) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Symptom: "the client itself was late or had no core left", Regime: ClientBound,
-		Evidence: known(fact("lag p99", v.lag, "ms"), fact("the client's share of its cores", v.cpu, "share")),
+		Symptom: "the client itself was late, or its machine was short of cores", Regime: ClientBound,
+		Evidence: known(fact("lag p99", v.lag, "ms"), fact("the client's share of its cores", v.cpu, "share"), fact("cores' time that went to other virtual machines", v.steal, "share")),
 		Confirm:  "the same row from a larger client machine; or bench selftest --save, which says up to which load this one is right",
 		Response: "measure again from a larger or quieter machine, or with less load; read nothing else into this point",
 	}

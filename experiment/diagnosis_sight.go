@@ -38,9 +38,9 @@ type sight struct {
 	thermal, capped float64 // share of the readings in which heat or supply, or the power cap, held a clock down
 	heat, watts     float64
 
-	lag, cpu float64 // of the client: p99, and share of its cores
-	queue    stats.Trend
-	slowing  stats.Trend // of tpot
+	lag, cpu, steal float64     // of the client: p99, share of its cores, and share of their time that others had
+	queue           stats.Trend // of the requests in flight
+	slowing         stats.Trend // of tpot
 }
 
 // sightsOf looks at all points, in order.
@@ -248,6 +248,12 @@ func (v *sight) readClient() {
 			return new(*u.CPUMean / float64(u.MaxProcs))
 		}
 		return nil
+	})
+	v.steal = v.typical(func(r *Row) *float64 {
+		if r.Client == nil {
+			return nil
+		}
+		return r.Client.Steal
 	})
 	for _, r := range v.p.Rows {
 		if r.Steady == nil {
