@@ -125,7 +125,7 @@ func (s *Spec) connections() int {
 // prime makes the prefixes of a warm row resident; failed counts the requests that did not succeed.
 func prime(ctx context.Context, voices map[string]*voice, t Try, plan *workload.Plan) (failed int, err error) {
 	encode := encoder(voices)
-	for _, q := range plan.Priming() {
+	for q := range plan.Priming {
 		v := voices[q.Class]
 		q.Input += v.first.Overhead // comes off the end of a text, where the suffix is: the prefix is to be sent whole
 		var r openai.Result

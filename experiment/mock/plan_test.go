@@ -44,7 +44,7 @@ func replay(t *testing.T, w workload.Workload, blocks int) (all int) {
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = blocks, blocks*kv.BlockTokens
 	s := speaker{bench: newBench(t, c), said: map[uint64][]int32{}}
-	for _, r := range plan.Priming() {
+	for r := range plan.Priming {
 		s.ask(plan, &r)
 	}
 	n := 0

@@ -17,7 +17,7 @@ func TestBlocksHoldTheInput(t *testing.T) {
 				State: rapid.SampledFrom([]string{"", Cold, Shared, Warm}).Draw(t, "state")}
 		}
 		plan := NewPlan(w, 1, "")
-		for _, r := range append(plan.Priming(), plan.Next(), plan.Next()) {
+		for _, r := range append(slices.Collect(plan.Priming), plan.Next(), plan.Next()) {
 			sum := 0
 			for _, b := range r.Blocks {
 				if b.Tokens < 1 || b.Tokens > BlockTokens {
@@ -119,10 +119,26 @@ func TestStatesDifferOnlyInWhatIsShared(t *testing.T) {
 	}
 }
 
+// Priming is made as it is sent: who looks at three of many groups pays for three.
+func TestPrimingIsLazy(t *testing.T) {
+	p := NewPlan(Workload{Input: Fixed(64), Output: Fixed(1), Prefix: &Prefix{Tokens: 32, Groups: 1 << 20, State: Warm}}, 1, "")
+	allocs := testing.AllocsPerRun(1, func() {
+		n := 0
+		for range p.Priming {
+			if n++; n == 3 {
+				break
+			}
+		}
+	})
+	if allocs > 30 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
 func TestPrimingCoversEveryGroup(t *testing.T) {
 	w := mixed // its class "chat" is warm, in two groups
 	p := NewPlan(w, 1, "x")
-	primed := p.Priming()
+	primed := slices.Collect(p.Priming)
 	if len(primed) != 2 {
 		t.Fatalf("%d requests, want one for each of two groups", len(primed))
 	}
@@ -147,7 +163,7 @@ func TestPrimingCoversEveryGroup(t *testing.T) {
 		}
 	}
 	for _, state := range []string{Cold, Shared, ""} {
-		if n := len(NewPlan(prefixed(state), 1, "").Priming()); n != 0 {
+		if n := len(slices.Collect(NewPlan(prefixed(state), 1, "").Priming)); n != 0 {
 			t.Errorf("%q: %d priming requests", state, n)
 		}
 	}

@@ -23,7 +23,7 @@ func (h *Hits) Add(r *Request, hit int) {
 // gives each with the tokens of its prompt that were found; without end.
 func (p *Plan) Serve(pool *Pool, slots int, takes time.Duration) func(yield func(Request, int) bool) {
 	return func(yield func(Request, int) bool) {
-		for _, r := range p.Priming() {
+		for r := range p.Priming {
 			pool.Serve(&r, p.Answer(&r))
 		}
 		for r := range p.All(slots, takes) {

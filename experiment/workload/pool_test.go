@@ -44,7 +44,7 @@ func TestHitsAreThoseOfTheTokens(t *testing.T) {
 		}
 		other := newReader(policy, blocks, size)
 		tokens := func(blocks []Block) []int32 { return vocabulary.TokenIDs(nil, &Request{Blocks: blocks}) }
-		for _, r := range plan.Priming() {
+		for r := range plan.Priming {
 			other.serve(tokens(r.Blocks), tokens(plan.Answer(&r)))
 		}
 		n := 0

@@ -121,8 +121,8 @@ func (p *Plan) group(class, i int) int {
 
 // Priming gives one request for each group of each warm prefix: the prefix and a suffix that no
 // other request has, one token to write. Sent before the warm-up, they leave the prefix resident.
-func (p *Plan) Priming() []Request {
-	var out []Request
+func (p *Plan) Priming(yield func(Request) bool) {
+	n := 0
 	for c, class := range p.classes {
 		pre := class.Prefix
 		if pre == nil || pre.state() != Warm {
@@ -132,10 +132,12 @@ func (p *Plan) Priming() []Request {
 		for g := range pre.groups() {
 			blocks := p.fill(nil, tokens, blockPrefix, uint64(c), uint64(g), 0)
 			blocks = p.fill(blocks, BlockTokens, blockPrime, uint64(c), uint64(g))
-			out = append(out, Request{Index: -1 - len(out), Class: class.Name, Input: tokens + BlockTokens, Output: 1, Blocks: blocks})
+			n++
+			if !yield(Request{Index: -n, Class: class.Name, Input: tokens + BlockTokens, Output: 1, Blocks: blocks}) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // HasPrefix says whether the row, or any class of it, has a prefix of that state. Prompts of a trace
