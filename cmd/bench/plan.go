@@ -12,6 +12,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 	"bench/sweep"
 )
 
@@ -169,6 +170,9 @@ func rateText(s *experiment.Spec) string {
 
 // plannedRequests of the window; 0 = it depends on how fast the server answers.
 func plannedRequests(s *experiment.Spec) int {
+	if s.Arrival.Process == "trace" {
+		return tracedRequests(s)
+	}
 	byTime := int(math.Round(s.InWindow()))
 	if most, _, ends := s.AtMost(); ends && (byTime == 0 || most < byTime) {
 		byTime = most
@@ -180,6 +184,26 @@ func plannedRequests(s *experiment.Spec) int {
 		return s.Requests
 	}
 	return min(byTime, s.Requests)
+}
+
+// tracedRequests counts the rows of a trace that come in the window, at their own times.
+func tracedRequests(s *experiment.Spec) int {
+	start, n, i := time.Duration(s.Warmup.Time), 0, 0
+	for at := range workload.NewPlan(s.Workload, s.Seed, "").Arrivals {
+		if i++; i <= s.Warmup.Requests || at < start {
+			continue
+		}
+		if i == s.Warmup.Requests+1 && s.Warmup.Requests > 0 {
+			start = at
+		}
+		if s.Duration > 0 && at >= start+time.Duration(s.Duration) {
+			break
+		}
+		if n++; n == s.Requests {
+			break
+		}
+	}
+	return n
 }
 
 func countText(n int) string {

@@ -295,7 +295,7 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 		if ctx.Err() != nil {
 			return nil, &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
 		}
-		return nil, unreachable(base, key, f, err)
+		return nil, unreachable(base, key, m.Target.HTTP2, f, err)
 	}
 	var tooLong []string
 	for i := range picked {
@@ -319,7 +319,7 @@ type unreachableError struct {
 func (e *unreachableError) Error() string { return e.text }
 
 // unreachable says which URL was tried, and what to try by hand.
-func unreachable(base, key string, f *sweepFlags, err error) error {
+func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	shown := openai.Redact(base)
 	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
 	if strings.Contains(text, "\nhint:") { // it knows better
@@ -327,6 +327,9 @@ func unreachable(base, key string, f *sweepFlags, err error) error {
 	}
 	if strings.Contains(text, "does not look like a TLS handshake") {
 		return fmt.Errorf("%s\nhint: the port speaks http, not https: --endpoint %s", text, strings.Replace(strings.TrimSuffix(shown, "/v1"), "https://", "http://", 1))
+	}
+	if http2 && strings.HasPrefix(base, "http://") && strings.Contains(text, "http2: ") {
+		return fmt.Errorf("%s\nhint: without TLS http2 = true needs a server that begins in HTTP/2 (h2c), and this one does not: leave out http2 in [target], or name its https:// address", text)
 	}
 	auth := ""
 	if key != "" {

@@ -104,6 +104,26 @@ func TestCompareProblems(t *testing.T) {
 	}
 }
 
+// A gateway that is not there is said once, whatever the number of steps, and not as a matter of open files.
+func TestDeadGatewayIsSaidOnce(t *testing.T) {
+	l := Default()
+	l.Streams, l.Rates, l.Tokens, l.Window = []int{1, 2}, nil, 3, 100*time.Millisecond
+	exact := serving(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond})
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	c, err := Gateway{URL: dead.URL, Server: exact, Ladder: l}.Compare(t.Context(), Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := GatewayText(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Count(got, "could not be made") != 1 || !strings.Contains(got, "burst 1, burst 2 could not be made") || strings.Contains(got, "ulimit") {
+		t.Errorf("it says\n%s", got)
+	}
+}
+
 // serving runs a simulated server until the test ends.
 func serving(t *testing.T, c mock.Config) string {
 	t.Helper()

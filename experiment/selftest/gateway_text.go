@@ -3,6 +3,7 @@ package selftest
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,9 +16,7 @@ func GatewayText(w io.Writer, c *Comparison) error {
 		t.write(&b)
 	}
 	b.WriteString("\n")
-	for i := range c.Steps {
-		c.Steps[i].remark(&b)
-	}
+	remarks(&b, c.Steps)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -66,11 +65,30 @@ func addedGap(steps []Pair) table {
 	return t
 }
 
-// remark says what is not in the tables.
+// remarks say what is not in the tables, a problem once for all steps that have it.
+func remarks(b *strings.Builder, steps []Pair) {
+	for i := range steps {
+		p := &steps[i]
+		if p.Problem == "" {
+			p.remark(b)
+			continue
+		}
+		same := func(o Pair) bool { return o.Problem == p.Problem }
+		if slices.IndexFunc(steps, same) < i {
+			continue
+		}
+		var names []string
+		for _, o := range steps[i:] {
+			if same(o) {
+				names = append(names, o.Name())
+			}
+		}
+		fmt.Fprintf(b, "%s could not be made: %s\n", strings.Join(names, ", "), p.Problem)
+	}
+}
+
 func (p *Pair) remark(b *strings.Builder) {
 	switch {
-	case p.Problem != "":
-		fmt.Fprintf(b, "%s could not be made: %s\n", p.Name(), p.Problem)
 	case p.Through.Failed > 0:
 		fmt.Fprintf(b, "%s: %d of %d requests failed through the gateway: %s\n", p.Name(), p.Through.Failed, p.Through.Failed+p.Through.Requests+p.Through.Missing, p.Through.FirstFailure)
 	case p.Through.Regrouped > 0:

@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"bench/experiment/load"
@@ -138,7 +140,10 @@ func (l Ladder) send(ctx context.Context, r route, s Step, n int) (*observed, er
 	}
 	defer client.Close()
 	if _, err := client.Prepare(ctx, l.connections(s)); err != nil {
-		return nil, fmt.Errorf("%w (ulimit -n tells how many files may be open: a stream is one here and one at the server)", err)
+		if strings.Contains(err.Error(), syscall.EMFILE.Error()) {
+			err = fmt.Errorf("%w (ulimit -n tells how many files may be open: a stream is one here and one at the server)", err)
+		}
+		return nil, err
 	}
 	enc, err := openai.Params{API: r.api, Model: r.model, Stream: true, Forced: true}.Encoder()
 	if err != nil {
