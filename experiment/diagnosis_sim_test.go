@@ -133,8 +133,8 @@ func (r *replay) job(q workload.Request, at time.Duration) mock.Job {
 
 func (r *replay) jobs() []mock.Job {
 	var out []mock.Job
-	for i, q := range r.plan.Priming() {
-		out = append(out, mock.Job{At: time.Duration(i) * time.Second, Prompt: vocabulary.TokenIDs(nil, &q), Output: 1})
+	for q := range r.plan.Priming {
+		out = append(out, mock.Job{At: time.Duration(len(out)) * time.Second, Prompt: vocabulary.TokenIDs(nil, &q), Output: 1})
 	}
 	for i := range r.spec.Concurrency {
 		out = append(out, r.job(r.plan.Next(), after+time.Duration(i)*time.Millisecond))
