@@ -38,7 +38,7 @@ func testSamples(t *testing.T, scratch io.ReadWriteSeeker) {
 	var samples []telemetry.Sample
 	records := 0
 	row, err := s.Run(t.Context(), Try{Spec: &spec,
-		Each:   func(*Record) error { records++; return nil }, Scratch: scratch,
+		Each: func(*Record) error { records++; return nil }, Scratch: scratch,
 		Sample: func(s *telemetry.Sample) error { samples = append(samples, *s); return nil },
 	})
 	if err != nil {
