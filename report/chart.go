@@ -59,14 +59,17 @@ func (c *chart) view(name string, line *charts.Line, more ...map[string]any) err
 	return nil
 }
 
-// whiskers are intervals, as lines behind the marks; go-echarts has no such series on plain axes.
-func whiskers(color string, ends [][2][2]float64) map[string]any {
+// whiskers are intervals, as lines behind the marks; none where there is none. go-echarts has no such series on plain axes.
+func whiskers(name string, ends [][2][2]float64) []map[string]any {
+	if len(ends) == 0 {
+		return nil
+	}
 	data := make([]any, len(ends))
 	for i, e := range ends {
 		data[i] = map[string]any{"coords": e}
 	}
-	return map[string]any{"type": "lines", "coordinateSystem": "cartesian2d", "name": "95 % interval", "silent": true, "z": 1, "data": data,
-		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": color, "width": 1.5, "opacity": 0.7}}
+	return []map[string]any{{"type": "lines", "coordinateSystem": "cartesian2d", "name": name, "silent": true, "z": 1, "data": data,
+		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": neutral, "width": 1.5, "opacity": 0.7}}}
 }
 
 // Okabe and Ito's palette, which the colour-blind can tell apart, without its yellow (too faint on

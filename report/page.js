@@ -20,6 +20,15 @@
 
   const dark = () => !printing && (root.dataset.theme ? root.dataset.theme === 'dark' : system.matches);
 
+  // Colours that are too dim for lines on a dark page, and what takes their place.
+  const lighter = {'#0072B2': '#4ba3e3', '#009E73': '#35c79b', '#8A6FC9': '#b39de8', '#D55E00': '#ff8a4c', '#808080': '#9aa3ad'};
+  function lighten(x) {
+    for (const key of Object.keys(x)) {
+      if (key === 'color' && lighter[x[key]]) x[key] = lighter[x[key]];
+      else if (x[key] && typeof x[key] === 'object' && key !== 'value' && key !== 'ys' && key !== 'steps') lighten(x[key]);
+    }
+  }
+
   // What the reader chose of a chart: a value of each of its lists, logarithms, figures of one GPU.
   const chosen = new Map(specs.map(spec => [spec.id, {
     of: Object.fromEntries((spec.choices || []).map(c => [c.name, c.first])), x: null, y: null, gpu: false,
@@ -78,6 +87,7 @@
         if (a.type === 'log') logarithmic(a, o, axes === o.xAxis ? 0 : 1);
       }
     }
+    if (dark()) lighten(o.series);
     for (const s of o.series) for (const d of [s, ...(s.data || [])]) hollow(d, s);
     const names = [...new Set(o.series.map(s => s.name).filter(name => name))];
     o.legend.data = names;

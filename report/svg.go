@@ -141,7 +141,7 @@ func (p *picture) grid() {
 		fmt.Fprintf(&p.b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#d9dde2"/>`+"\n", svgLeft, y, svgWide-svgRight, y)
 		p.text(svgLeft-8, y+4, "end", 12, experiment.Format(ms, "ms"))
 	}
-	step := niceStep(p.most / 6)
+	step := niceStep(p.most / 9)
 	for x := 0.0; x <= p.most; x += step {
 		fmt.Fprintf(&p.b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#d9dde2"/>`+"\n", p.x(x), svgTop, p.x(x), svgTall-svgBottom)
 		p.text(p.x(x), svgTall-svgBottom+18, "middle", 12, experiment.Digits(x))

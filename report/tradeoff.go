@@ -37,7 +37,7 @@ func (o *Outcome) tradeoff() (chart, error) {
 			if name := metricName(metric); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-			if err := c.view(metricName(metric)+" "+percentile, v.line, whiskers(neutral, v.whiskers)); err != nil {
+			if err := c.view(metricName(metric)+" "+percentile, v.line, whiskers("95 % interval, repeats", v.whiskers)...); err != nil {
 				return c, err
 			}
 		}
@@ -191,7 +191,7 @@ func (o *Outcome) interactivity() (chart, error) {
 		return c, nil
 	}
 	addMarks(v.line, "frontier", "emptyCircle", neutral, 18, v.frontier)
-	return c, c.view("", v.line, whiskers(neutral, v.whiskers))
+	return c, c.view("", v.line, whiskers("spread of the repeats", v.whiskers)...)
 }
 
 // allPerGPU says that every point knows its GPUs.

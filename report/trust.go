@@ -1,0 +1,61 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+)
+
+// shownDoubts is how many kinds of doubts the first screen has room for.
+const shownDoubts = 3
+
+// validityFact has the doubts of the point that is quoted first: they matter most.
+func (o *Outcome) validityFact(notStated []string) fact {
+	lead, rest := o.Validity, ""
+	if i := strings.IndexAny(lead, ":,"); i > 0 {
+		lead, rest = lead[:i], strings.TrimSpace(lead[i+1:])
+	}
+	f := fact{Head: "Validity", Lead: lead, Kind: failed}
+	if o.Valid {
+		f.Kind = passed
+	}
+	if rest != "" {
+		f.Lines = []string{rest}
+	}
+	doubts := o.doubtsThatMatter()
+	if len(doubts) > 0 {
+		f.Table = "doubts"
+	}
+	for i, d := range doubts {
+		if i == shownDoubts {
+			f.Lines = append(f.Lines, plural(len(doubts)-i, "more kind of doubt", "more kinds of doubts"))
+			break
+		}
+		f.Lines = append(f.Lines, fmt.Sprintf("%s (%s): %s", d.Code, plural(len(d.Cases), "row", "rows"), d.Cases[0].Text))
+	}
+	if len(notStated) > 0 {
+		f.Lines = append(f.Lines, "not stated: "+strings.Join(notStated, ", "))
+	}
+	return f
+}
+
+// doubtsThatMatter are all kinds of doubts, those of the quoted point before the others, with its case first.
+func (o *Outcome) doubtsThatMatter() []Doubt {
+	s, p := o.focus()
+	mine := func(c Doubted) bool {
+		return p != nil && (c.Row == pointName(s, p) || slices.ContainsFunc(p.Rows, func(r *experiment.Row) bool { return r.ID == c.Row }))
+	}
+	var first, others []Doubt
+	for _, d := range o.Doubts {
+		i := slices.IndexFunc(d.Cases, mine)
+		if i < 0 {
+			others = append(others, d)
+			continue
+		}
+		d.Cases = slices.Concat(d.Cases[i:i+1], d.Cases[:i], d.Cases[i+1:])
+		first = append(first, d)
+	}
+	return append(first, others...)
+}
