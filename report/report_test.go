@@ -169,10 +169,10 @@ func TestSeveralRuns(t *testing.T) {
 	}
 }
 
-// copies is a run of n points more, each with a thousand requests.
+// copies is a run of n points more, each with 250 requests.
 func copies(n int) *Run {
 	run := fixture()
-	run.Records = func(*experiment.Row) ([]*experiment.Record, error) { return requests(1000), nil }
+	run.Records = func(*experiment.Row) ([]*experiment.Record, error) { return requests(250), nil }
 	for i := range n {
 		row := run.Rows[3]
 		row.Spec.Name = fmt.Sprintf("copy-%d", i)
