@@ -71,6 +71,9 @@ const processes = "use poisson, constant, gamma, ramp, step, sinusoid, bursts or
 // maxSteps bounds a list of steps: every arrival looks through it.
 const maxSteps = 1000
 
+// maxRescaled bounds a rescaled schedule, whose gaps are all drawn before the first request.
+const maxRescaled = 5_000_000
+
 // DecodeTOML takes the name of a process, or a table { process = "ramp", from = 1, to = 20, over = "60s" }.
 func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	switch x := v.(type) {
@@ -102,7 +105,7 @@ func (a *Arrival) decodeTable(t map[string]any, bad func(key, problem, hint stri
 	f.seconds("period", &a.Period)
 	f.whole("size", &a.Size, 1, 1<<20, "write size = 20 (requests at once)")
 	f.seconds("every", &a.Every)
-	f.whole("rescaled", &a.Rescaled, 1, 1<<30, "write rescaled = 1000 (requests)")
+	f.whole("rescaled", &a.Rescaled, 1, maxRescaled, "write rescaled = 1000: as many as the row has requests")
 	if v, ok := f.get("steps"); ok {
 		a.decodeSteps(v, &f)
 	}

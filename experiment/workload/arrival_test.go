@@ -241,6 +241,7 @@ func TestArrivalDecodeTOML(t *testing.T) {
 		`{ process = "bursts", size = 1.5 }`:                                         {"size: size is a whole number, not 1.5"},
 		`{ process = "bursts", size = 0 }`:                                           {"size: size is a number between 1"},
 		`{ process = "poisson", rescaled = -1 }`:                                     {"rescaled: rescaled is a number between 1"},
+		`{ process = "poisson", rescaled = 5_000_001 }`:                              {"rescaled: rescaled is a number between 1 and 5"},
 		`{ process = "step", steps = [] }`:                                           {"steps: steps is a list of 1 to 1000 tables"},
 		`{ process = "step", steps = [1, 2] }`:                                       {"steps: steps is a list"},
 		`{ process = "step", steps = [{ rate = 1 }, { rate = -1, for = "1s" }, { rate = 1, for = "0s" }, { rate = 1, for = "1s", x = 2 }], repeat = 1 }`: {
