@@ -50,6 +50,7 @@ type prompt struct {
 	last   [32]byte // the hash of the last of them
 	rest   []byte   // text behind it
 	bytes  int
+	parts  map[string]bool // kinds of what is no text in it are noted here
 }
 
 func (p *prompt) add(text string) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,6 +145,9 @@ func (c *converter) lost(r *Reader) {
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.dropped) > 0 {
 		add("the keys %s", strings.Join(g.droppedKeys(), ", "))
+	}
+	if g, ok := r.src.(*logfile); ok && len(g.parts) > 0 {
+		add("parts of prompts that are no text (%s): each counts as the bytes it is written as", strings.Join(slices.Sorted(maps.Keys(g.parts)), ", "))
 	}
 	if !c.anonymize {
 		return

@@ -73,7 +73,7 @@ func detect(first []byte) (string, error) {
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(first, &keys); err != nil {
-		return "", fmt.Errorf("the first line is no JSON object: %w\nhint: a trace has each request on one line", err)
+		return "", fmt.Errorf("the first line is %w\nhint: a trace has each request on one line", misread(err))
 	}
 	has := func(names ...string) bool {
 		for _, name := range names {

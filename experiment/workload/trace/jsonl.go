@@ -59,7 +59,7 @@ type header struct {
 
 func newNative(l *lines, first []byte, o Options) (*jsonl, error) {
 	var h header
-	if err := json.Unmarshal(first, &h); err != nil {
+	if err := decode(first, &h); err != nil {
 		return nil, fmt.Errorf("reading the header: %w", err)
 	}
 	unit, known := units[h.TimeUnit]
@@ -86,7 +86,7 @@ func (j *jsonl) next(e *Entry) error {
 		return err
 	}
 	var r row
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := decode(line, &r); err != nil {
 		return fmt.Errorf("no row of a %s trace: %w", j.what.Format, err)
 	}
 	if r.Input == nil || r.Output == nil {

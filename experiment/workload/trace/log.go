@@ -28,6 +28,7 @@ type logfile struct {
 	clock    clock
 	sessions sessions
 	dropped  map[string]bool // names of keys that say more than is kept
+	parts    map[string]bool // kinds of parts of prompts that are no text
 }
 
 // maxDropped bounds the names that are remembered.
@@ -39,7 +40,7 @@ func newLog(l *lines, first []byte, o Options) (*logfile, error) {
 		return nil, fmt.Errorf("no row of a log: %w", err)
 	}
 	l.unread(first)
-	return &logfile{lines: l, prints: newFingerprints(o, textBlocks), timed: row[logTime] != nil, clock: o.clock(0), dropped: map[string]bool{}}, nil
+	return &logfile{lines: l, prints: newFingerprints(o, textBlocks), timed: row[logTime] != nil, clock: o.clock(0), dropped: map[string]bool{}, parts: map[string]bool{}}, nil
 }
 
 func (g *logfile) info() Info { return g.prints.info(Log, g.timed) }
@@ -54,11 +55,14 @@ func (g *logfile) next(e *Entry) error {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return errors.New("no JSON object") // what the parser says may quote the text
 	}
+	if key := twice(line); key != "" {
+		return fmt.Errorf("the key %s is there twice\nhint: which of the two is meant? remove the other", shown(key))
+	}
 	e.Line = g.lines.line
 	if err := g.time(e, take(row, logTime)); err != nil {
 		return err
 	}
-	p := prompt{f: g.prints}
+	p := prompt{f: g.prints, parts: g.parts}
 	if err := p.read(take(row, logPrompt...)); err != nil {
 		return err
 	}
@@ -176,6 +180,10 @@ func (p *prompt) content(raw json.RawMessage) bool {
 		if json.Unmarshal(part["text"], &text) == nil {
 			p.add(text)
 			continue
+		}
+		var kind string
+		if json.Unmarshal(part["type"], &kind) == nil && len(p.parts) < maxDropped {
+			p.parts[shown(kind)] = true
 		}
 		for _, key := range slices.Sorted(maps.Keys(part)) {
 			p.add(string(part[key]))

@@ -1,0 +1,51 @@
+package trace
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMistakesInJSON: what is wrong with a row is said in the words of the file.
+func TestMistakesInJSON(t *testing.T) {
+	for _, c := range []struct{ row, want string }{
+		{`{"timestamp": 0, "input_length": 1e30, "output_length": 1}`, "input_length is 1e30, but it has to be a whole number"},
+		{`{"timestamp": 0, "input_length": "a", "output_length": 1}`, "input_length is a text, but it has to be a whole number"},
+		{`{"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": [-1]}`, "hash_ids is -1, but it has to be a whole number from 0"},
+		{`{"timestamp": "x", "input_length": 9, "output_length": 1}`, "timestamp is a text"},
+		{`{"timestamp": 0, "input_length": 9, "output_length": 1, "input_length": 8}`, `the key "input_length" is there twice`},
+		{`{"prompt": "a", "output": "b", "output" : "c"}`, `the key "output" is there twice`},
+		{`{"prompt": "say \"output\": \\", "output": "a", "messages": [{"a": 1}, {"a": 2}]}`, ""},
+		{`{"schema": "bench/trace/v1", "block_tokens": "many"}`, "block_tokens is a text, but it has to be a whole number"},
+		{`{"timestamp": 0, "input_length": 9, "output_length": 1}}`, "no JSON object"},
+	} {
+		r, err := New(strings.NewReader(c.row+"\n"), Options{File: "x"}, nil)
+		if err == nil {
+			_, err = r.Next()
+		}
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.row, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: got %v, want %s", c.row, err, c.want)
+		case err != nil && (strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "json: ")):
+			t.Errorf("%s: %v", c.row, err)
+		}
+	}
+}
+
+// TestPartsThatAreNoTextAreLost: an image of a prompt is said to be gone.
+func TestPartsThatAreNoTextAreLost(t *testing.T) {
+	const text = `{"messages": [{"role": "user", "content": [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": "data:x"}}]}], "output": "b"}`
+	r, err := New(strings.NewReader(text+"\n"), Options{File: "x"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	c, err := Convert(&b, r, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.Lost, "\n"); !strings.Contains(got, "parts of prompts that are no text (image_url): each counts as the bytes it is written as") {
+		t.Errorf("lost: %s", got)
+	}
+}
