@@ -5,6 +5,7 @@ import (
 
 	"bench/experiment/mock"
 	"bench/experiment/openai"
+	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 )
 
@@ -49,6 +50,16 @@ func TestHitsOfThePlanAreTheServers(t *testing.T) {
 				t.Fatalf("%+v", row.Reuse)
 			}
 			possible = row.Reuse.PossibleTokens
+			if row.Reuse.InCapacity != nil {
+				t.Errorf("%d tokens are possible in a capacity that nobody asked for", *row.Reuse.InCapacity)
+			}
+			told := float64(mock.Config{KVBlocks: c.blocks}.KVTokens())
+			row.Server.Metrics = &telemetry.ServerUsage{}
+			row.Server.Metrics.KVCapacity = &told
+			e := evidence{Row: row, records: records}
+			if in := e.reuse().InCapacity; in == nil || *in != hits {
+				t.Errorf("%v tokens are said to be possible in %g, %d were found", in, told, hits)
+			}
 			if roomy := c.blocks == 0; roomy != (hits == possible) || hits == 0 || hits > possible {
 				t.Errorf("%d tokens found of %d that are possible", hits, possible)
 			}

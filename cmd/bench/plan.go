@@ -17,8 +17,8 @@ import (
 )
 
 // planTable is what --dry-run prints: each point with its load, its requests, its time, and the
-// highest percentile that so many requests carry.
-func planTable(m *sweep.Matrix, only []string) (string, error) {
+// highest percentile that so many requests carry. room is what the simulated server's KV cache holds, in tokens; 0 = there is none.
+func planTable(m *sweep.Matrix, only []string, room int) (string, error) {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Options = table.OptionsNoBordersAndSeparators
@@ -59,7 +59,7 @@ func planTable(m *sweep.Matrix, only []string) (string, error) {
 	if total.open {
 		sum += ": a number of requests takes as long as the server needs"
 	}
-	return t.Render() + hitsText(points) + sum + "\nnothing was sent\n", nil
+	return t.Render() + hitsText(points, room) + sum + "\nnothing was sent\n", nil
 }
 
 // noMatch is the error of --only patterns that pick nothing.

@@ -100,7 +100,11 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		if err := sizeTiles(m, models, m.Target.Model); err != nil {
 			return err
 		}
-		return c.dryRun(m, f.only)
+		room := 0
+		if isMock(m.Target.Endpoint) {
+			room = simulated.KVTokens()
+		}
+		return c.dryRun(m, f.only, room)
 	}
 	v, commit := version()
 	o := sweep.Options{
@@ -338,9 +342,9 @@ func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)}
 }
 
-// dryRun prints the plan.
-func (c *cli) dryRun(m *sweep.Matrix, only []string) error {
-	plan, err := planTable(m, only)
+// dryRun prints the plan; room is as in planTable.
+func (c *cli) dryRun(m *sweep.Matrix, only []string, room int) error {
+	plan, err := planTable(m, only, room)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,14 @@ func (c Config) setup() (roofline.Setup, error) {
 	}, nil
 }
 
+// KVTokens is how many tokens the KV cache of a valid configuration holds; 0 = fixed times have none.
+func (c Config) KVTokens() int {
+	if c.fixed() {
+		return 0
+	}
+	return c.resolved().KVBlocks * kv.BlockTokens
+}
+
 // resolved returns c with the defaults in place of zeros.
 func (c Config) resolved() Config {
 	if c.Hardware != "" {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"bench/experiment/mock/kv"
 )
 
 // Describe says in a line what s simulates.
@@ -54,7 +52,7 @@ func (c Config) source() string {
 func (s *Server) debug(w http.ResponseWriter, _ *http.Request) {
 	answer := map[string]any{"simulates": s.Describe(), "config": s.cfg, "lateness": s.Lateness()}
 	if !s.cfg.fixed() {
-		answer["kv_cache_tokens"] = s.cfg.KVBlocks * kv.BlockTokens
+		answer["kv_cache_tokens"] = s.cfg.KVTokens()
 	}
 	writeJSON(w, answer)
 }
