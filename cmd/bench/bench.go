@@ -108,7 +108,11 @@ and says what the numbers mean, and how far they can be trusted.`,
 		SuggestionsMinimumDistance: 2, // letters
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w\nhint: %s --help", err, cmd.CommandPath())
+		text, _, parsing := strings.Cut(err.Error(), ": strconv.")
+		if parsing { // the rest is of the program, not of the command line
+			text += ": it is no number of the right kind"
+		}
+		return usage("%s\nhint: %s --help", text, cmd.CommandPath())
 	})
 	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newTile(c), newPredict(c), newMock(c), newTrace(c),
 		newSelftest(c), newVersion(c), newGuard(c))
@@ -170,10 +174,23 @@ func newHelp() *cobra.Command {
 func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := rule(cmd, args); err != nil {
-			return usage("%w\nhint: %s --help", err, cmd.CommandPath())
+			given := "nothing"
+			if len(args) > 0 {
+				given = strings.Join(args, " ")
+			}
+			return usage("%s takes %s, but there is: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given, cmd.CommandPath())
 		}
 		return nil
 	}
+}
+
+// takes is what stands behind a command's name in its usage line.
+func takes(cmd *cobra.Command) string {
+	_, words, ok := strings.Cut(cmd.Use, " ")
+	if !ok {
+		return "nothing"
+	}
+	return words
 }
 
 func newVersion(c *cli) *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -97,15 +98,42 @@ func traceFlags(f *pflag.FlagSet, o *trace.Options) {
 	f.IntVar(&o.CapOutput, "cap-output", 0, "cut longer answers to so many tokens")
 }
 
+// traceFlag is the flag of a key of [row.trace].
+func traceFlag(key string) string {
+	if flag := map[string]string{"format": "--from", "file": "FILE"}[key]; flag != "" {
+		return flag
+	}
+	return flagOf(key)
+}
+
+// traceAssigned is a key of [row.trace] in a hint, with its value where it has one.
+var traceAssigned = regexp.MustCompile(`\b((?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token)( = "?[\w.]+"?)?|\b(start|end) = "\w+"`)
+
+// flagWords are the words of a hint with flags in place of keys: block_tokens = 512 is --block-tokens 512.
+func flagWords(hint string) string {
+	return traceAssigned.ReplaceAllStringFunc(hint, func(found string) string {
+		key, value, assigned := strings.Cut(found, " = ")
+		if !assigned {
+			return traceFlag(key)
+		}
+		return traceFlag(key) + " " + strings.Trim(value, `"`)
+	})
+}
+
+// inFlags is an error about a trace with the flags to type in its hint, where the package speaks of a matrix.
+func inFlags(err error) error {
+	text, hint, ok := strings.Cut(err.Error(), "\nhint: ")
+	if !ok {
+		return err
+	}
+	return &exitError{codeOf(err), errors.New(text + "\nhint: " + flagWords(hint))}
+}
+
 // openTrace opens what the command line asks for, to be read until ctx ends; end closes it.
 func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(), err error) {
 	var problems []string
 	o.Check(func(key, problem, hint string) {
-		flag := map[string]string{"format": "--from", "file": "FILE"}[key]
-		if flag == "" {
-			flag = flagOf(key)
-		}
-		problems = append(problems, fmt.Sprintf("%s: %s\nhint: %s", flag, problem, strings.ReplaceAll(hint, key+" = ", flag+" ")))
+		problems = append(problems, fmt.Sprintf("%s: %s\nhint: %s", traceFlag(key), problem, flagWords(hint)))
 	})
 	if len(problems) > 0 {
 		return nil, nil, usage("%s", strings.Join(problems, "\nerror: "))
@@ -123,7 +151,7 @@ func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(
 	if err != nil {
 		wake()
 		_ = f.Close()
-		return nil, nil, interrupted(ctx, err)
+		return nil, nil, inFlags(interrupted(ctx, err))
 	}
 	return r, func() {
 		wake()
@@ -148,7 +176,7 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 	defer end()
 	report, err := trace.Inspect(r, sizes)
 	if err != nil {
-		return interrupted(ctx, err)
+		return inFlags(interrupted(ctx, err))
 	}
 	if format == "json" {
 		e := json.NewEncoder(c.stdout)
@@ -185,7 +213,7 @@ func (c *cli) convert(ctx context.Context, o trace.Options, output string, anony
 		err = sweep.WriteWhole(output, write)
 	}
 	if err != nil {
-		return interrupted(ctx, err)
+		return inFlags(interrupted(ctx, err))
 	}
 	fmt.Fprintf(said, "%s: %s\n", output, count(done.Requests, "request"))
 	if done.Different > 0 {

@@ -242,7 +242,7 @@ func TestLadderCheck(t *testing.T) {
 		"streams: 0 is not":  func(l *Ladder) { l.Streams = []int{0} },
 		"rates: NaN is not":  func(l *Ladder) { l.Rates = []float64{math.NaN()} },
 		"tokens: 0 is not":   func(l *Ladder) { l.Tokens = 0 },
-		"ttft: the server's": func(l *Ladder) { l.ITL = 0 },
+		"itl: 0s is not above 0": func(l *Ladder) { l.ITL = 0 },
 		"window: 1ms is not": func(l *Ladder) { l.Window = milli },
 	} {
 		l := Default()
