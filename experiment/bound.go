@@ -30,7 +30,7 @@ type RowBound struct {
 	TPOTPlace roofline.Place `json:"tpot_place,omitempty"`
 	TTFTPlace roofline.Place `json:"ttft_place,omitempty"`
 
-	MBU *float64 `json:"mbu,omitempty"` // share of the peak memory bandwidth that decode steps of tpot's p50 use; absent: no tpot
+	MBU *float64 `json:"mbu,omitempty"` // share of the peak memory bandwidth that decode steps of tpot's p50 use; absent: no tpot, or none above 0
 	MFU *float64 `json:"mfu,omitempty"` // share of the peak compute that the window's tokens need, those of cached prompts not; absent: the peak is unknown
 }
 
@@ -91,7 +91,9 @@ func (b Bounds) of(s *Summary, seen decoding, t Target) (*RowBound, string) {
 		if r.TPOTPlace == roofline.Slow && s.TPOT.P50 <= loaded.HighMs {
 			r.TPOTPlace = roofline.Inside
 		}
-		r.MBU = new(b.setup.MBU(r.Batch, r.Context, s.TPOT.P50))
+		if s.TPOT.P50 > 0 { // 0: answers came all at once
+			r.MBU = new(b.setup.MBU(r.Batch, r.Context, s.TPOT.P50))
+		}
 	}
 	if s.TTFT != nil {
 		r.TTFTRatio, r.TTFTPlace = beside(r.TTFT, s.TTFT.P50)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -49,6 +50,13 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 	want.MFU = &mfu
 	if d := cmp.Diff(want, r); d != "" {
 		t.Error(d)
+	}
+
+	s.TPOT.P50 = 0 // answers that came all at once
+	if r, _ := b.of(s, decoding{batch: 7.5, context: 120}, target); r.MBU != nil {
+		t.Errorf("a bandwidth of %v", *r.MBU)
+	} else if _, err := json.Marshal(r); err != nil {
+		t.Error(err)
 	}
 
 	s.TPOT, s.TTFT, s.Tokens.Cached = nil, nil, nil
