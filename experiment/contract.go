@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bench/experiment/workload"
 )
 
 // Contract is the [contract] table: the limits that make a row acceptable.
@@ -115,7 +117,7 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		if unit == "share" {
 			most, example = 1, "0.001"
 		}
-		x, ok := number(v)
+		x, ok := workload.Number(v)
 		if !ok || !(x >= 0 && x <= most) { // so written that it refuses TOML's nan and inf
 			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[unit == "share"]
 			bad(fmt.Sprintf("%s is %s, not %v", key, wanted, v), "write "+key+" = "+example)
@@ -158,16 +160,6 @@ func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
 		return 0, false
 	}
 	return float64(d) / float64(time.Millisecond), true
-}
-
-func number(v any) (float64, bool) {
-	switch x := v.(type) {
-	case int64:
-		return float64(x), true
-	case float64:
-		return x, true
-	}
-	return 0, false
 }
 
 // EachRequest are the limits that a request must meet to count as goodput: [contract.each], else

@@ -39,7 +39,7 @@ type Share float64
 
 // DecodeTOML takes a percentage in quotes, or a number.
 func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
-	x, ok := number(v)
+	x, ok := workload.Number(v)
 	if text, isText := v.(string); isText {
 		var err error
 		digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")

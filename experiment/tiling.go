@@ -134,9 +134,6 @@ func (s *Spec) sized(t *workload.Tile, models roofline.Models, model string, gpu
 	return z, nil
 }
 
-// Unsized says that the row's contexts are to be counted when the model is known.
-func (s *Spec) Unsized() bool { return s.Tile != nil && s.Tile.Contexts == 0 }
-
 // presetTile fills in what a tiling row leaves out.
 func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	if s.Generator != workload.Tiling {

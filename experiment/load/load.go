@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"bench/experiment/workload"
 )
 
 // Load is what a row says of its phases and slots.
@@ -30,18 +32,9 @@ type Span time.Duration
 
 // DecodeTOML takes a duration in quotes.
 func (s *Span) DecodeTOML(v any, bad func(key, problem, hint string)) {
-	const hint = `write "10s", "500ms" or "2m"`
-	text, ok := v.(string)
-	if !ok {
-		bad("", fmt.Sprintf("a duration is written in quotes with its unit, not %v", v), hint)
-		return
+	if d, ok := workload.DecodeDuration(v, math.MaxInt64, bad); ok {
+		*s = Span(d)
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		bad("", fmt.Sprintf("%q is not a duration", text), hint)
-		return
-	}
-	*s = Span(d)
 }
 
 // MarshalJSON writes seconds.

@@ -56,15 +56,7 @@ func TestGuardedServer(t *testing.T) {
 
 func TestGuardedServerDies(t *testing.T) {
 	c, dir := guarded(t, "serve")
-	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
-		answers(ctx, s.URL+"/die")
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	var died *DiedError
-	if !errors.As(err, &died) || died.Status != "exit status 3" || !strings.HasSuffix(died.Output, "\nout of memory") {
-		t.Errorf("got %v", err)
-	}
+	dies(t, c)
 	gone(t, noted(t, dir, "guard"))
 }
 

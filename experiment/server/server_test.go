@@ -177,6 +177,12 @@ func TestChildrenEndToo(t *testing.T) {
 
 func TestServerDies(t *testing.T) {
 	c, _ := being(t, "serve")
+	dies(t, c)
+}
+
+// dies runs a server that ends by itself in the middle, and wants to be told how.
+func dies(t *testing.T, c Config) {
+	t.Helper()
 	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
 		answers(ctx, s.URL+"/die")
 		<-ctx.Done()

@@ -106,9 +106,11 @@ func blockMeans(values []float64, blocks int) []float64 {
 // EffectiveSize is how many independent values would tell the mean as well as these successive ones: between 1 and
 // their number.
 func EffectiveSize(values []float64) float64 {
-	n := float64(len(values))
-	if n == 0 {
+	if len(values) == 0 {
 		return 0
 	}
-	return max(1, n/DependenceOf(values).Time)
+	return DependenceOf(values).effective(len(values))
 }
+
+// effective is the EffectiveSize of n values that depend on each other like that.
+func (d Dependence) effective(n int) float64 { return max(1, float64(n)/d.Time) }

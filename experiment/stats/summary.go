@@ -56,7 +56,7 @@ func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
 		return nil
 	}
 	d := DependenceOf(values)
-	s.ESS = max(1, float64(s.N)/d.Time)
+	s.ESS = d.effective(s.N)
 	s.CI95["mean"] = newBlocks(values, nil, d.Block).interval(shownConfidence, rng)
 	s.Needed = needed(s.N)
 	return s

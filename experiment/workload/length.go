@@ -93,7 +93,7 @@ func (f *fields) tokens(key string, into *float64) {
 	if !ok {
 		return
 	}
-	x, ok := toFloat(v)
+	x, ok := Number(v)
 	if !ok || !(x >= 0 && x <= maxTokens) {
 		f.report(key, fmt.Sprintf("%v is not a number of tokens", v), "write "+key+" = 300")
 		return

@@ -15,18 +15,25 @@ const maxSeconds Seconds = 1e8
 
 // DecodeTOML takes a duration in quotes.
 func (s *Seconds) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	if d, ok := DecodeDuration(v, time.Duration(maxSeconds)*time.Second, bad); ok {
+		*s = Seconds(d.Seconds())
+	}
+}
+
+// DecodeDuration reads a duration in quotes, as a matrix has it: from 0 to most.
+func DecodeDuration(v any, most time.Duration, bad func(key, problem, hint string)) (d time.Duration, ok bool) {
 	const hint = `write "10s", "500ms" or "2m"`
 	text, ok := v.(string)
 	if !ok {
 		bad("", fmt.Sprintf("a duration is written in quotes with its unit, not %v", v), hint)
-		return
+		return 0, false
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || Seconds(d.Seconds()) > maxSeconds {
+	if err != nil || d < 0 || d > most {
 		bad("", fmt.Sprintf("%q is not a duration", text), hint)
-		return
+		return 0, false
 	}
-	*s = Seconds(d.Seconds())
+	return d, true
 }
 
 // Duration is the same length of time, to the nanosecond.

@@ -61,7 +61,7 @@ func (f *fields) number(key string, into *float64, least, most float64, hint str
 	if !ok {
 		return
 	}
-	x, ok := toFloat(v)
+	x, ok := Number(v)
 	if !ok || !(x >= least && x <= most) {
 		f.report(key, fmt.Sprintf("%s is a number between %s and %s, not %v", key, plain(least), plain(most), v), hint)
 		return
@@ -146,7 +146,8 @@ func tablesOf(v any) ([]map[string]any, bool) {
 // plain is a number without an exponent.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-func toFloat(v any) (float64, bool) {
+// Number is a number as TOML has it, whole or not; ok is false for anything else.
+func Number(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:
 		return float64(x), true
