@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -87,11 +88,15 @@ func ask(t *testing.T, url, fault string, chat bool) *openai.Result {
 
 // A queue that is full says so with the status that it was given.
 func TestQueueStatus(t *testing.T) {
-	url := real(t, Config{TTFT: time.Second, MaxNumSeqs: 1, Queue: 1, QueueStatus: 429, Model: "m"})
+	url := real(t, Config{TTFT: 5 * time.Second, MaxNumSeqs: 1, Queue: 1, QueueStatus: 429, Model: "m"})
 	h := &http.Client{Transport: &http.Transport{}}
 	defer h.CloseIdleConnections()
-	for i := range 2 {
-		post(t, h, url+"/v1/completions", idBody(i, 4, 1)) // its headers come once it is in the queue
+	for i, gauge := range []string{"running", "waiting"} { // a request that nothing has admitted yet still stands in the queue
+		post(t, h, url+"/v1/completions", idBody(i, 4, 1))
+		one := fmt.Sprintf("vllm:num_requests_%s{engine=\"0\",model_name=\"m\"} 1\n", gauge)
+		for end := time.Now().Add(4 * time.Second); time.Now().Before(end) && !strings.Contains(get(t, h, url+"/metrics"), one); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	if r := ask(t, url, "", false); r.Outcome != openai.Status || r.Status != 429 || r.Header.Get("Retry-After") == "" {
 		t.Errorf("%s, status %d, headers %v", r.Outcome, r.Status, r.Header)
