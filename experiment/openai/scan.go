@@ -193,7 +193,9 @@ func (s *scanner) stash() error {
 	if len(s.buf)-keep > maxEvent {
 		return errTooLong
 	}
-	s.own = append(s.own[:0], s.buf[keep:]...)
+	if keep > 0 || s.fresh == 0 { // else it lies in own from its first byte: a long line is not moved with each of its pieces
+		s.own = append(s.own[:0], s.buf[keep:]...)
+	}
 	s.buf, s.fresh = s.own, 0
 	s.pos, s.from, s.to = s.pos-keep, s.from-keep, s.to-keep
 	return nil
