@@ -21,7 +21,8 @@ var (
 // Ask is what a probe says: PASS where the load is one that is looked for, FAIL where it is too high; and why it says nothing.
 func (k *Search) Ask(r *Row) (v stats.Verdict, why string) {
 	grows := ""
-	if t, ok := (&SeriesPoint{Rows: []*Row{r}}).queue(); ok {
+	// In a closed loop no queue grows: the slots bound it, and a row that fills them late had a client that was held up.
+	if t, ok := (&SeriesPoint{Rows: []*Row{r}}).queue(); ok && r.Spec.Rate > 0 {
 		grows = fmt.Sprintf("the queue grows, by %.0f %% through the window", 100*t.Change)
 	}
 	v, _ = ContractOf(r)

@@ -150,6 +150,12 @@ func TestSearchAsks(t *testing.T) {
 	if v, why := k.Ask(r); v != stats.Undecided || why != "the queue grows, by 50 % through the window" {
 		t.Errorf("%s: %s", v, why)
 	}
+	k = contractSearch("concurrency")
+	r = probed(k, 4, 1, stats.Pass)
+	r.Steady = &Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
+	if v, why := k.Ask(r); v != stats.Pass {
+		t.Errorf("slots that filled late are no queue, but: %s %s", v, why)
+	}
 }
 
 func TestSearchKnee(t *testing.T) {
