@@ -132,7 +132,11 @@ func comparisonTables(c *compare.Comparison, wide bool) []table {
 	for i := range c.Points {
 		p := &c.Points[i]
 		id := figuresID + fmt.Sprint(i)
-		tables = append(tables, pointTable(id, p, wide), differencesTable(id+"-differences"+besideID, p.Name+": what else differs", p.Differences), invalidTable(id, p))
+		tables = append(tables, pointTable(id, p, wide))
+		for j := range p.Classes {
+			tables = append(tables, classTable(fmt.Sprintf("%s-class-%d", id, j), p, &p.Classes[j], wide))
+		}
+		tables = append(tables, differencesTable(id+"-differences"+besideID, p.Name+": what else differs", p.Differences), invalidTable(id, p))
 	}
 	return append(tables, unmatchedTable(c))
 }
@@ -143,7 +147,7 @@ func gateTable(c *compare.Comparison) table {
 		return t
 	}
 	for _, x := range c.Gate.Cases {
-		t.rows = append(t.rows, []cell{text(or(x.Point, "all")), text(or(x.Metric, "all")), verdictCell(x.Verdict, 0), text(x.Why)})
+		t.rows = append(t.rows, []cell{text(or(x.Where(), "all")), text(or(x.Metric, "all")), verdictCell(x.Verdict, 0), text(x.Why)})
 	}
 	return t
 }
@@ -163,16 +167,26 @@ func differencesTable(id, caption string, ds []compare.Difference) table {
 	return t
 }
 
-// pointTable is one point's figures, throughput and latency beside each other.
+// pointTable is the figures of all of a point's requests.
 func pointTable(id string, p *compare.Point, wide bool) table {
-	t := table{id: id, caption: fmt.Sprintf("%s (%s of base, %s of new)", p.Name, plural(p.BaseRepeats, "repeat", "repeats"), plural(p.NewRepeats, "repeat", "repeats")),
-		columns: []column{{head: "figure"}, {head: "base", num: true}, {head: "new", num: true}, {head: "change", num: true}, {head: "verdict"}}}
+	caption := fmt.Sprintf("%s (%s of base, %s of new)", p.Name, plural(p.BaseRepeats, "repeat", "repeats"), plural(p.NewRepeats, "repeat", "repeats"))
+	return figuresTable(id, caption, p.Metrics, wide)
+}
+
+// classTable is the figures of one class of a mix.
+func classTable(id string, p *compare.Point, c *compare.Class, wide bool) table {
+	return figuresTable(id, p.Name+": class "+c.Name, c.Metrics, wide)
+}
+
+// figuresTable has throughput and latency beside each other.
+func figuresTable(id, caption string, metrics []compare.Metric, wide bool) table {
+	t := table{id: id, caption: caption, columns: []column{{head: "figure"}, {head: "base", num: true}, {head: "new", num: true}, {head: "change", num: true}, {head: "verdict"}}}
 	if wide {
 		t.columns = append(t.columns, column{head: "95 % interval"}, column{head: "p", num: true}, column{head: "test"}, column{head: "detectable", num: true}, column{head: "why"})
 	}
 	names, whys := map[string][]string{}, []string{} // of figures that a narrow table has no room to explain
-	for i := range p.Metrics {
-		m := &p.Metrics[i]
+	for i := range metrics {
+		m := &metrics[i]
 		row := []cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
 		if !wide && m.Verdict == compare.CantTell && m.Need == 0 {
 			if len(names[m.Why]) == 0 {

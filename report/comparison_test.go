@@ -12,6 +12,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 	"bench/report/compare"
 )
 
@@ -22,6 +23,11 @@ func hostileSide(name string, slower float64) compare.Side {
 	for repeat := 1; repeat <= 4; repeat++ {
 		level := slower * (1 + 0.002*float64(repeat))
 		row := shape{name: "A" + hostile, axes: axis("rate", "4"), rate: 4, repeat: repeat, n: 400, ttft: 80 * level, tpot: 12 * level, output: 500 / level}.row()
+		row.Spec.Mix = []workload.Class{{Name: "chat" + hostile, Weight: 4}, {Name: "rag", Weight: 1}}
+		row.Classes = map[string]experiment.Summary{}
+		for _, c := range row.Spec.Mix {
+			row.Classes[c.Name] = row.Summary
+		}
 		if repeat == 2 {
 			row.Validity.Failed = []string{"lag"}
 		}
@@ -50,7 +56,7 @@ func rendered(t *testing.T, f func(io.Writer) error) string {
 
 func TestComparisonText(t *testing.T) {
 	text := rendered(t, func(w io.Writer) error { return ComparisonText(w, hostileComparison(t), false) })
-	for _, want := range []string{"gate: UNDECIDED, does not pass", "tpot_p50 ", "+20.0 %", "worse (p=0.0286)", `client version · base\x1b[31m · new\x1b[31m · noted`} {
+	for _, want := range []string{"gate: UNDECIDED, does not pass", "tpot_p50 ", "+20.0 %", "worse (p=0.0286)", "(class rag) · tpot_p50 · UNDECIDED", "rate=4: class rag", `client version · base\x1b[31m · new\x1b[31m · noted`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -66,15 +72,15 @@ func TestComparisonText(t *testing.T) {
 func TestComparisonIsEscaped(t *testing.T) {
 	c := hostileComparison(t)
 	html := rendered(t, func(w io.Writer) error { return ComparisonHTML(w, c) })
-	if strings.Contains(html, hostile) || strings.Contains(html, "<script>window") {
+	if !strings.Contains(html, ": class rag") || strings.Contains(html, hostile) || strings.Contains(html, "<script>window") {
 		t.Error("a script of the server's is in the page")
 	}
 	if !strings.Contains(html, "default-src &#39;none&#39;") || strings.Contains(html, "zrender") {
 		t.Error("the policy is missing, or a library that draws nothing is in the page")
 	}
 	md := rendered(t, func(w io.Writer) error { return ComparisonMarkdown(w, c) })
-	if strings.Contains(md, "<script>") {
-		t.Error("HTML is in the Markdown")
+	if strings.Contains(md, "<script>") || !strings.Contains(md, ": class rag") {
+		t.Error("HTML is in the Markdown, or a class is not")
 	}
 	if text := rendered(t, func(w io.Writer) error { return ComparisonJSON(w, c) }); !strings.Contains(text, `"schema": "bench/comparison/v1"`) || strings.Contains(text, "<script>") {
 		t.Error("not the data of a comparison")
@@ -88,13 +94,13 @@ func TestJUnit(t *testing.T) {
 		failures, errors, skipped int
 	}{{stats.Fail, false, 1, 0, 0}, {stats.Undecided, false, 0, 1, 0}, {stats.Undecided, true, 0, 0, 1}, {stats.Pass, false, 0, 0, 0}} {
 		x := &compare.Comparison{Base: "a", New: "b", Gate: &compare.Outcome{Verdict: c.verdict, UndecidedPasses: c.passes,
-			Cases: []compare.Case{{Point: "A\x00" + hostile, Metric: "ttft_p99", Verdict: c.verdict, Why: "by\x1b 5 %"}}}}
+			Cases: []compare.Case{{Point: "A\x00" + hostile, Class: "rag", Metric: "ttft_p99", Verdict: c.verdict, Why: "by\x1b 5 %"}}}}
 		text := rendered(t, func(w io.Writer) error { return JUnit(w, x) })
 		var s junitSuite
 		if err := xml.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
-		if s.Tests != 1 || s.Failures != c.failures || s.Errors != c.errors || s.Skipped != c.skipped || strings.Contains(text, "\x1b") {
+		if s.Tests != 1 || s.Failures != c.failures || s.Errors != c.errors || s.Skipped != c.skipped || !strings.HasSuffix(s.Cases[0].Class, " (class rag)") || strings.Contains(text, "\x1b") {
 			t.Errorf("%v, undecided passes %v: %s", c.verdict, c.passes, text)
 		}
 	}

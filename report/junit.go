@@ -56,7 +56,7 @@ func JUnit(w io.Writer, c *compare.Comparison) error {
 }
 
 func (s *junitSuite) add(x compare.Case, passes bool) {
-	out := junitCase{Class: or(oneLine(x.Point), "all points"), Name: or(x.Metric, "comparable")}
+	out := junitCase{Class: or(oneLine(x.Where()), "all points"), Name: or(x.Metric, "comparable")}
 	reason := &junitReason{Message: oneLine(x.Why)}
 	switch {
 	case x.Verdict == stats.Fail:

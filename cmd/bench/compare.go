@@ -210,11 +210,14 @@ func (c *cli) deliver(output, what string, render func(io.Writer) error) error {
 
 // verdict is the exit code, with the reason in a line for each figure.
 func (f *compareFlags) verdict(result *compare.Comparison) error {
-	if f.gate && !result.Gate.Passes {
+	if f.gate && result.Gate.Passes {
+		return nil
+	}
+	if f.gate {
 		var missed []string
 		for _, x := range result.Gate.Cases {
 			if x.Verdict != "PASS" {
-				missed = append(missed, strings.TrimSpace(fmt.Sprintf("%s %s: %s: %s", x.Point, x.Metric, x.Verdict, x.Why)))
+				missed = append(missed, strings.TrimSpace(fmt.Sprintf("%s %s: %s: %s", x.Where(), x.Metric, x.Verdict, x.Why)))
 			}
 		}
 		return &exitError{codeNotMet, errors.New("gate not met:\n  " + strings.Join(missed, "\n  "))}

@@ -74,8 +74,9 @@ type Point struct {
 	NewRepeats  int          `json:"new_repeats"`
 	Invalid     []Invalid    `json:"not_valid"`
 	Differences []Difference `json:"differences"`
-	Refused     bool         `json:"refused"` // the workloads differ: there are no figures
-	Metrics     []Metric     `json:"metrics"`
+	Refused     bool         `json:"refused"`           // the workloads differ: there are no figures
+	Metrics     []Metric     `json:"metrics"`           // of all requests together
+	Classes     []Class      `json:"classes,omitempty"` // of a mix, each apart
 }
 
 // Invalid is a row with failed checks.
@@ -130,10 +131,9 @@ func newPoint(p pair, o Options) (Point, error) {
 	if p.changed, err = load(p.changed); err != nil {
 		return Point{}, err
 	}
-	for _, f := range figures(o.Gate) {
-		if m, ok := p.metric(f, o); ok {
-			point.Metrics = append(point.Metrics, m)
-		}
+	point.Metrics = p.metrics(o)
+	for _, name := range p.classes() {
+		point.Classes = append(point.Classes, Class{name, p.class(name).metrics(o)})
 	}
 	return point, nil
 }
@@ -160,11 +160,16 @@ func (c *Comparison) judge(o Options) {
 	c.each(func(m *Metric) { m.judge(o.Same, m.level(c.Family)) })
 }
 
-// each calls f for every figure.
+// each calls f for every figure, those of a point's classes behind its own.
 func (c *Comparison) each(f func(*Metric)) {
 	for i := range c.Points {
 		for j := range c.Points[i].Metrics {
 			f(&c.Points[i].Metrics[j])
+		}
+		for _, class := range c.Points[i].Classes {
+			for j := range class.Metrics {
+				f(&class.Metrics[j])
+			}
 		}
 	}
 }

@@ -149,6 +149,7 @@ func (p pair) differences(allow []string) []Difference {
 		for _, x := range []struct{ what, key, was, is string }{
 			{"prompt form", "prompt_form", first.PromptForm, s.row.PromptForm},
 			{"sampling", "sampling", sampling(first), sampling(s.row)},
+			{"sampling of classes", "sampling", compact(first.ClassSampling), compact(s.row.ClassSampling)},
 			{"token times", "", first.Clock.Stamps, s.row.Clock.Stamps},
 		} {
 			if x.was != x.is && x.was != "" && x.is != "" {

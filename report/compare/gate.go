@@ -18,12 +18,21 @@ type Outcome struct {
 	UndecidedPasses bool `json:"undecided_passes"` // as it was asked for
 }
 
-// Case is one gated figure of one point.
+// Case is one gated figure of one point, or of one class of its mix.
 type Case struct {
-	Point   string        `json:"point"` // empty: of the whole comparison
+	Point   string        `json:"point"`           // empty: of the whole comparison
+	Class   string        `json:"class,omitempty"` // of a mix; empty: all requests together
 	Metric  string        `json:"metric"`
 	Verdict stats.Verdict `json:"verdict"`
 	Why     string        `json:"why"`
+}
+
+// Where is the point with its class: "F-production rate=4 (class chat)"; empty for the whole comparison.
+func (x Case) Where() string {
+	if x.Class == "" {
+		return x.Point
+	}
+	return x.Point + " (class " + x.Class + ")"
 }
 
 // outcome judges every gated figure: a regression is both significant and larger than its threshold. What was not compared is
@@ -36,7 +45,9 @@ func (c *Comparison) outcome(o Options) *Outcome {
 			out.Verdict = x.Verdict
 		}
 	}
-	undecided := func(point, metric, why string) { add(Case{point, metric, stats.Undecided, why}) }
+	undecided := func(point, metric, why string) {
+		add(Case{Point: point, Metric: metric, Verdict: stats.Undecided, Why: why})
+	}
 	if c.Refused {
 		undecided("", "", "the sides differ in what makes figures incomparable")
 	}
@@ -45,12 +56,8 @@ func (c *Comparison) outcome(o Options) *Outcome {
 		if p.Refused {
 			undecided(p.Name, "", "its workloads differ")
 		}
-		for j := range p.Metrics {
-			if m := &p.Metrics[j]; m.Threshold != nil {
-				verdict, why := m.gate(p)
-				m.Gate = verdict
-				add(Case{p.Name, m.Name, verdict, why})
-			}
+		for _, x := range p.gate() {
+			add(x)
 		}
 	}
 	for _, name := range c.Missing {
@@ -58,6 +65,24 @@ func (c *Comparison) outcome(o Options) *Outcome {
 	}
 	c.unmeasured(o.Gate, undecided)
 	out.Passes = out.Verdict == stats.Pass || out.Verdict == stats.Undecided && o.UndecidedPasses
+	return out
+}
+
+// gate holds a point's figures to their thresholds, then those of each class: they hold for a class as for all together.
+func (p *Point) gate() (out []Case) {
+	hold := func(class string, metrics []Metric) {
+		for i := range metrics {
+			if m := &metrics[i]; m.Threshold != nil {
+				verdict, why := m.gate(p)
+				m.Gate = verdict
+				out = append(out, Case{p.Name, class, m.Name, verdict, why})
+			}
+		}
+	}
+	hold("", p.Metrics)
+	for _, c := range p.Classes {
+		hold(c.Name, c.Metrics)
+	}
 	return out
 }
 

@@ -53,6 +53,17 @@ type Metric struct {
 	refused       string         // why it is not compared
 }
 
+// metrics are the figures that a side has.
+func (p pair) metrics(o Options) []Metric {
+	out := []Metric{}
+	for _, f := range figures(o.Gate) {
+		if m, ok := p.metric(f, o); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // metric takes a figure from both sides; false where neither has it.
 func (p pair) metric(f figure, o Options) (Metric, bool) {
 	m := Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}

@@ -1,0 +1,144 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// mixed is a run of n repeats of which every fifth request is of the class rag, whose TTFT is `slower` times as long.
+func mixed(name string, slower float64, n int, r *rand.Rand) Run {
+	run := Run{Name: name, Manifest: manifest()}
+	records := map[string][]*experiment.Record{}
+	for i := range n {
+		row, rs := quiet.repeat("F", i+1, math.Exp(quiet.between*r.NormFloat64()), r)
+		own := map[string][]*experiment.Record{}
+		for _, x := range rs {
+			x.Class = "chat"
+			if x.I%5 == 4 {
+				x.Class = "rag"
+				later(x, slower)
+			}
+			own[x.Class] = append(own[x.Class], x)
+		}
+		row.Spec.Mix = []workload.Class{{Name: "rag", Weight: 1}, {Name: "chat", Weight: 4}}
+		row.Summary, row.Classes = summary(rs), map[string]experiment.Summary{"chat": summary(own["chat"]), "rag": summary(own["rag"])}
+		records[row.ID] = rs
+		run.Rows = append(run.Rows, row)
+	}
+	run.Records = func(row *experiment.Row) ([]*experiment.Record, error) { return records[row.ID], nil }
+	return run
+}
+
+// later moves all that a request got, so that its TTFT is `times` what it was.
+func later(x *experiment.Record, times float64) {
+	at, _ := x.At.Get()
+	first, _ := x.First.Get()
+	last, _ := x.Last.Get()
+	by := int64(float64(first-at) * (times - 1))
+	x.FirstEvent, x.First, x.Last, x.End = experiment.At(first+by), experiment.At(first+by), experiment.At(last+by), experiment.At(last+by)
+}
+
+func (c *Comparison) findIn(class, name string) *Metric {
+	for _, x := range c.Points[0].Classes {
+		if x.Name == class {
+			for i := range x.Metrics {
+				if x.Metrics[i].Name == name {
+					return &x.Metrics[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A class that got slower is found, where all requests together are the same, and the gate's thresholds hold for it.
+func TestClassThatTheOthersHide(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 1))
+	for _, withRecords := range []bool{true, false} {
+		base, changed := mixed("base", 1, 5, r), mixed("new", 1.2, 5, r)
+		if !withRecords {
+			base.Records, changed.Records = nil, nil
+		}
+		c := compared(t, side(base), side(changed), Options{Gate: gate("ttft_p50 +10%")})
+		if len(c.Points) != 1 || len(c.Points[0].Classes) != 2 || c.Points[0].Classes[0].Name != "rag" {
+			t.Fatalf("the classes are not those of the matrix, in its order: %+v", c.Points)
+		}
+		if c.Family != 3 {
+			t.Errorf("%d figures share the risk, want one for all, and one a class", c.Family)
+		}
+		all, rag, chat := &c.Points[0].Metrics[0], c.findIn("rag", "ttft_p50"), c.findIn("chat", "ttft_p50")
+		if all.Gate != stats.Pass || chat.Gate != stats.Pass || rag.Verdict != Worse || rag.Gate != stats.Fail {
+			t.Errorf("together %s, chat %s, rag %s", all.Describe(), chat.Describe(), rag.Describe())
+		}
+		want := []Case{{Point: "F", Metric: "ttft_p50", Verdict: stats.Pass}, {Point: "F", Class: "rag", Metric: "ttft_p50", Verdict: stats.Fail},
+			{Point: "F", Class: "chat", Metric: "ttft_p50", Verdict: stats.Pass}}
+		if diff := cmp.Diff(want, c.Gate.Cases, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Why" }, cmp.Ignore())); diff != "" {
+			t.Error(diff)
+		}
+		if where := c.Gate.Cases[1].Where(); where != "F (class rag)" {
+			t.Errorf("it is at %q", where)
+		}
+	}
+}
+
+// What a class says is what the row would say if it had no other requests.
+func TestClassIsARowOfItsOwn(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 2))
+	base, changed := mixed("base", 1, 3, r), mixed("new", 1.1, 3, r)
+	alone := func(run Run) Run {
+		all := run.Records
+		run.Rows = append([]experiment.Row{}, run.Rows...)
+		for i := range run.Rows {
+			row := &run.Rows[i]
+			row.Summary, row.Classes, row.Spec.Mix = row.Classes["rag"], nil, nil
+		}
+		run.Records = func(row *experiment.Row) (out []*experiment.Record, err error) {
+			records, err := all(row)
+			for _, x := range records {
+				if x.Class == "rag" {
+					out = append(out, x)
+				}
+			}
+			return out, err
+		}
+		return run
+	}
+	want := compared(t, side(alone(base)), side(alone(changed)), Options{}).Points[0].Metrics
+	got := compared(t, side(base), side(changed), Options{}).Points[0].Classes[0].Metrics
+	if diff := cmp.Diff(want, got, cmp.FilterPath(func(p cmp.Path) bool {
+		name := strings.TrimPrefix(p.Last().String(), ".")
+		return name == "figure" || name == "base" || name == "changed"
+	}, cmp.Ignore()), cmp.AllowUnexported(Metric{})); diff != "" || len(want) < 5 {
+		t.Error(diff)
+	}
+}
+
+// A class that only one side has is no pass; a mix of one class is the row itself.
+func TestClassOfOneSide(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 3))
+	base, changed := mixed("base", 1, 3, r), mixed("new", 1, 3, r)
+	for i := range changed.Rows {
+		delete(changed.Rows[i].Classes, "rag")
+	}
+	o := Options{Gate: gate("ttft_p50 +50%")}
+	c := compared(t, side(base), side(changed), o)
+	if m := c.findIn("rag", "ttft_p50"); m.Verdict != CantTell || m.Why != "only base has it" || m.Gate != stats.Undecided || c.Gate.Passes {
+		t.Errorf("%+v", m)
+	}
+	for _, run := range []Run{base, changed} {
+		for i := range run.Rows {
+			run.Rows[i].Spec.Mix = run.Rows[i].Spec.Mix[1:]
+		}
+	}
+	if c := compared(t, side(base), side(changed), o); len(c.Points[0].Classes) != 0 || c.Family != 1 {
+		t.Errorf("%+v", c.Points[0].Classes)
+	}
+}
