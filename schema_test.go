@@ -26,12 +26,13 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	"bench/report/compare"
 	"bench/sweep"
 )
 
 var update = flag.Bool("update", false, "write docs/schema anew")
 
-// schemas are the kinds of documents of a run, what a self-test saves, and what a sweep tells while it runs. The files are made from the Go types and their
+// schemas are the kinds of documents of a run, what a self-test saves, what a sweep tells while it runs, and what results say beside each other. The files are made from the Go types and their
 // comments: after a change, go test . -update, and read the diff.
 var schemas = []struct {
 	name     string // in docs/schema, without .v1.json
@@ -44,6 +45,9 @@ var schemas = []struct {
 	{"selftest", selftest.Result{}},
 	{"gateway", selftest.Comparison{}},
 	{"event", sweep.Message{}},
+	{"comparison", compare.Comparison{}},
+	{"trends", compare.History{}},
+	{"history", compare.Index{}},
 }
 
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
@@ -73,7 +77,7 @@ var closed = map[string][]any{
 	"experiment.RowBound.ttft_place":    places,
 	"experiment.Clock.stamps":           {"kernel", "user", "mixed"},
 	"experiment.Verdict.unit":           {"ms", "share", "1/s", "tokens/s", "usd"},
-	"experiment.Verdict.verdict":        {string(stats.Pass), string(stats.Fail), string(stats.Undecided)},
+	"experiment.Verdict.verdict":        verdicts,
 	"experiment.Record.phase":           {experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
 	"experiment.Record.outcome":         {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},
 	"experiment.TargetInfo.prompt_form": {"token_ids", "text"},
@@ -90,8 +94,21 @@ var closed = map[string][]any{
 	"sweep.MessageSearch.state":         {"found", "above", "below", "none", "budget"},
 	"sweep.MessageRun.state":            {"done", "interrupted", "failed"},
 	"sweep.MessageProgress.phase":       {"preparing", experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
-	"sweep.MessageResult.contract":      {string(stats.Pass), string(stats.Fail), string(stats.Undecided)},
+	"compare.Comparison.schema":         {compare.Schema},
+	"compare.Metric.unit":               {"ms", "share", "1/s", "tokens/s"},
+	"compare.Metric.test":               {compare.ByRanks, compare.ByRepeats},
+	"compare.Metric.verdict":            {string(compare.Better), string(compare.Worse), string(compare.Same), string(compare.CantTell)},
+	"compare.Metric.gate":               verdicts,
+	"compare.Outcome.verdict":           verdicts,
+	"compare.Case.verdict":              verdicts,
+	"compare.History.schema":            {compare.SchemaHistory},
+	"compare.Trend.unit":                {"ms", "share", "1/s", "tokens/s"},
+	"compare.Index.schema":              {compare.SchemaIndex},
+	"sweep.MessageResult.contract":      verdicts,
 }
+
+// verdicts of a contract and of a gate.
+var verdicts = []any{string(stats.Pass), string(stats.Fail), string(stats.Undecided)}
 
 // places are where a measured time can lie beside its bound.
 var places = []any{string(roofline.Impossible), string(roofline.Fast), string(roofline.Inside), string(roofline.Slow)}
@@ -127,7 +144,7 @@ func generate(t *testing.T, name string, document any) []byte {
 			return nil
 		},
 	}
-	for _, folder := range []string{"experiment", "sweep"} {
+	for _, folder := range []string{"experiment", "report", "sweep"} {
 		if err := r.AddGoComments(module, folder, reflector.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

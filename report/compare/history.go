@@ -16,9 +16,15 @@ const SchemaHistory = "bench/trends/v1"
 
 // History is many runs, grouped by what makes them one history, and each figure's way through them.
 type History struct {
-	Schema string  `json:"schema"`
-	Groups []Group `json:"groups"`
-	Unread []Night `json:"unread,omitempty"` // nights with an error
+	Schema string   `json:"schema"`
+	Groups []Group  `json:"groups"`
+	Unread []Unread `json:"unread,omitempty"`
+}
+
+// Unread is a run that could not be read.
+type Unread struct {
+	Dir   string `json:"dir"` // below the history's own
+	Error string `json:"error"`
 }
 
 // Group is the runs of one matrix against one model on one hardware.
@@ -93,18 +99,18 @@ var changes = stats.ChangeTest{Least: 4, Level: 1e-3, Permutations: 1999}
 
 // NewHistory puts nights in order and judges them.
 func NewHistory(nights []Night) *History {
-	h := &History{Schema: SchemaHistory}
+	h := &History{Schema: SchemaHistory, Groups: []Group{}}
 	at := map[GroupKey]int{}
 	for _, n := range nights {
 		if n.Error != "" {
-			h.Unread = append(h.Unread, n)
+			h.Unread = append(h.Unread, Unread{n.Dir, n.Error})
 			continue
 		}
 		i, known := at[n.Group]
 		if !known {
 			i = len(h.Groups)
 			at[n.Group] = i
-			h.Groups = append(h.Groups, Group{GroupKey: n.Group})
+			h.Groups = append(h.Groups, Group{GroupKey: n.Group, Trends: []Trend{}})
 		}
 		h.Groups[i].Nights = append(h.Groups[i].Nights, n)
 	}

@@ -35,8 +35,8 @@ type Night struct {
 	Run       string       `json:"run"`
 	StartedAt time.Time    `json:"started_at"`
 	Group     GroupKey     `json:"group"`
-	Facts     []Fact       `json:"facts"`
-	Points    []NightPoint `json:"points"`
+	Facts     []Fact       `json:"facts,omitempty"`
+	Points    []NightPoint `json:"points,omitempty"`
 }
 
 // GroupKey is what runs must have in common to be one history.
