@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bench/experiment/mock"
+)
+
+// nightlyMatrix has too few requests to be valid: its gate is undecided, however busy this machine is.
+const nightlyMatrix = `name = "nightly"
+[gate]
+ttft_p50 = "+5%"
+[defaults]
+requests = 20
+repeats = 2
+[[row]]
+name = "a"
+input = 16
+output = 4
+concurrency = 1
+`
+
+// example is a code block of the manual's page of nightly jobs, with its places on this machine.
+func example(t *testing.T, language, home, base string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/nightly.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(page), "\n```"+language+"\n")
+	if !ok {
+		t.Fatalf("the page has no %s", language)
+	}
+	block, _, _ = strings.Cut(block, "```")
+	program, err := exec.LookPath("bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer("/srv/bench", home, "http://127.0.0.1:8000", base, "/usr/local/bin", home+":"+filepath.Dir(program)).Replace(block)
+}
+
+// bare runs a command in an environment that has nothing but what is said.
+func bare(t *testing.T, dir string, env []string, name string, args ...string) (code int, said string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	var out bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &out, &out
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String()
+}
+
+// nightly is a directory with a matrix, and a server.
+func nightly(t *testing.T) (home, base string) {
+	t.Helper()
+	for _, name := range []string{"flock", "bash"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(err)
+		}
+	}
+	base, stop := startMock(mock.Config{})
+	t.Cleanup(stop)
+	home = t.TempDir()
+	write(t, filepath.Join(home, "nightly.toml"), nightlyMatrix)
+	return home, base
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The manual's job for cron does as the page says, in cron's bare environment: it prints why a night is no pass, and nothing else.
+func TestNightlyCron(t *testing.T) {
+	home, base := nightly(t)
+	script, crontab := example(t, "sh", home, base), example(t, "crontab", home, base)
+	env := []string{"HOME=" + home, "LOGNAME=bench", "SHELL=/bin/sh"} // and PATH, as the crontab has it
+	job := ""
+	for line := range strings.Lines(crontab) {
+		if fields := strings.Fields(line); len(fields) > 5 {
+			job = strings.Join(fields[5:], " ")
+		} else {
+			env = append(env, strings.TrimSpace(line))
+		}
+	}
+	if strings.Contains(job, "%") {
+		t.Error("cron takes % for the end of a line")
+	}
+	program := filepath.Join(home, "bench-nightly")
+	night := func() (int, string) {
+		write(t, program, script)
+		return bare(t, home, env, "/bin/sh", "-c", job)
+	}
+	if code, said := night(); code != codeUsage || !strings.Contains(said, "nothing is named like base/*") {
+		t.Errorf("the first night: exit code %d, it printed\n%s", code, said)
+	}
+	if code, said := night(); code != codeNotMet || !strings.Contains(said, "gate not met") || !strings.Contains(said, "few_samples") {
+		t.Errorf("a night that is not decided: exit code %d, it printed\n%s", code, said)
+	}
+	script = strings.Replace(script, " --gate ", " --gate --on-undecided pass ", 1)
+	if code, said := night(); code != codeDone || said != "" {
+		t.Errorf("a night that passes: exit code %d, it printed\n%s", code, said)
+	}
+	for name, want := range map[string]string{"gate.xml": "<skipped", "trends.html": "nightly", "nightly.log": "2 repeats of new"} {
+		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q: %v", name, want, err)
+		}
+	}
+	lock, err := os.Open(filepath.Join(home, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := night(); code != codeFailed || said != "the job of the night before still runs\n" {
+		t.Errorf("beside another: exit code %d, it printed\n%s", code, said)
+	}
+}
+
+// The steps of the manual's CI job do as the page says, in the shell that runs them there.
+func TestNightlyCI(t *testing.T) {
+	home, base := nightly(t)
+	program, err := exec.LookPath("bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	for _, step := range strings.Split(example(t, "yaml", home, base), "\n      - ")[1:] {
+		if text, ok := strings.CutPrefix(step, "run: "); ok {
+			steps = append(steps, strings.ReplaceAll(strings.TrimPrefix(text, "|\n"), "\n          ", "\n"))
+		}
+	}
+	if len(steps) != 2 {
+		t.Fatalf("steps %q", steps)
+	}
+	summary := filepath.Join(home, "summary.md")
+	env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "GITHUB_WORKSPACE=" + home, "GITHUB_STEP_SUMMARY=" + summary}
+	for i, want := range []int{codeUsage, codeNotMet} {
+		for j, step := range steps {
+			write(t, filepath.Join(home, "step.sh"), step)
+			code, said := bare(t, home, env, "bash", "-e", "step.sh")
+			if j == 0 && code != codeDone || j == 1 && code != want {
+				t.Errorf("job %d, step %d: exit code %d, it printed\n%s", i+1, j+1, code, said)
+			}
+		}
+	}
+	for name, want := range map[string]string{"gate.xml": `type="undecided"`, "summary.md": "| figure |"} {
+		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q: %v", name, want, err)
+		}
+	}
+}
