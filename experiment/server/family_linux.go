@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,18 +52,58 @@ func pids() []int {
 	return out
 }
 
-// parentOf reads /proc/<pid>/stat: the name in it may hold anything, and stands in brackets.
+// parentOf is the parent of a process.
 func parentOf(pid int) (parent int, ok bool) {
+	parent, _, ok = kinOf(pid)
+	return parent, ok
+}
+
+// kinOf reads parent and session from /proc/<pid>/stat: the name in it may hold anything, and stands in brackets.
+func kinOf(pid int) (parent, session int, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, false
+		return 0, 0, false
 	}
-	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(words) < 2 {
-		return 0, false
+	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // state, parent, group, session, …
+	if len(words) < 4 {
+		return 0, 0, false
 	}
 	parent, err = strconv.Atoi(string(words[1]))
-	return parent, err == nil
+	if err != nil {
+		return 0, 0, false
+	}
+	session, err = strconv.Atoi(string(words[3]))
+	return parent, session, err == nil
+}
+
+// inherit ends what a guard that was killed has left: it is this process's by then, and in another session, as all that is started
+// without a guard is not.
+func inherit() {
+	for until := time.Now().Add(lastTry); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		left := heirlooms()
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			for _, below := range append(descendants(pid), pid) {
+				_ = unix.Kill(below, unix.SIGKILL)
+			}
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // nobody else waits for it
+		}
+	}
+}
+
+// heirlooms are the children of this process in other sessions.
+func heirlooms() []int {
+	me := os.Getpid()
+	_, mine, _ := kinOf(me)
+	var out []int
+	for _, pid := range pids() {
+		if parent, session, ok := kinOf(pid); ok && parent == me && session != mine {
+			out = append(out, pid)
+		}
+	}
+	return out
 }
 
 // holders says who listens on a TCP port of this machine: whether one of the family (a process and its descendants) does, and

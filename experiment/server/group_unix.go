@@ -17,5 +17,11 @@ func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
 
 func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// left says that the group has members yet.
-func left(p *os.Process) bool { return syscall.Kill(-p.Pid, 0) == nil }
+// left says that the group, whose leader is gone, has members yet. Orphans that have ended are this process's to wait for (adopt).
+func left(p *os.Process) bool {
+	for {
+		if pid, err := syscall.Wait4(-p.Pid, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
+			return syscall.Kill(-p.Pid, 0) == nil
+		}
+	}
+}

@@ -29,40 +29,62 @@ func TestParentIsKilled(t *testing.T) {
 	gone(t, pid)
 }
 
-// With a guard not even one that forked twice, left the group and ignores being asked outlives a bench that is killed.
-func TestGuardedParentIsKilled(t *testing.T) {
-	c, dir := being(t, "guarded parent")
-	parent := exec.Command(c.Command[0], c.Command[1:]...)
+// Under a guard nothing is left, however a process below the server tried to leave it, and whoever of the two is killed. None of
+// these servers listens to being asked.
+func TestNothingIsLeft(t *testing.T) {
+	for _, way := range []string{"child", "session", "twice", "daemon"} {
+		for name, end := range map[string]func(*testing.T, Config, string){
+			"done": done, "bench killed": benchKilled, "guard asked": guardGets(syscall.SIGTERM), "guard killed": guardGets(syscall.SIGKILL),
+		} {
+			t.Run(way+" "+name, func(t *testing.T) {
+				c, dir := guarded(t, "leaves")
+				t.Setenv("SERVER_TEST_WAY", way)
+				end(t, c, dir)
+				for _, name := range []string{"pid", "deaf", "guard"} {
+					gone(t, noted(t, dir, name))
+				}
+			})
+		}
+	}
+}
+
+func done(t *testing.T, c Config, dir string) {
+	err := Run(t.Context(), c, func(context.Context, Running) error { noted(t, dir, "deaf"); return nil })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func guardGets(s syscall.Signal) func(*testing.T, Config, string) {
+	return func(t *testing.T, c Config, dir string) {
+		err := Run(t.Context(), c, func(ctx context.Context, running Running) error {
+			noted(t, dir, "deaf")
+			if err := syscall.Kill(running.PID, s); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		var died *DiedError
+		if !errors.As(err, &died) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func benchKilled(t *testing.T, _ Config, dir string) {
+	command := as("guarded parent")
+	parent := exec.Command(command[0], command[1:]...)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pids := []int{noted(t, dir, "ready"), noted(t, dir, "pid"), noted(t, dir, "deaf"), noted(t, dir, "guard")}
+	pid := noted(t, dir, "ready")
+	noted(t, dir, "deaf")
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	for _, pid := range pids {
-		gone(t, pid)
-	}
-}
-
-// A guard that is asked to end by a signal does the same.
-func TestGuardIsAsked(t *testing.T) {
-	c, dir := guarded(t, "forks")
-	err := Run(t.Context(), c, func(ctx context.Context, s Running) error {
-		if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	var died *DiedError
-	if !errors.As(err, &died) {
-		t.Errorf("got %v", err)
-	}
-	for _, name := range []string{"pid", "deaf", "guard"} {
-		gone(t, noted(t, dir, name))
-	}
+	gone(t, pid)
 }
 
 func TestDescendants(t *testing.T) {

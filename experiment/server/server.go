@@ -198,6 +198,9 @@ func (p *process) attach(guarded bool) error {
 		return nil
 	}
 	p.cmd.SysProcAttr = apart()
+	if err := adopt(); err != nil {
+		return fmt.Errorf("becoming the parent of orphans: %w", err)
+	}
 	life, err := p.cmd.StdinPipe()
 	p.life = life
 	return err
@@ -230,6 +233,7 @@ func (p *process) end(grace time.Duration) {
 	case <-deadline.C:
 		kill(p.cmd.Process)
 		<-p.ended
+		deadline.Reset(time.Second) // for those that were killed with it
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -243,7 +247,7 @@ func (p *process) end(grace time.Duration) {
 	}
 }
 
-// letGo has the guard do it, which knows all of them.
+// letGo has the guard do it, which knows all of them. What a guard that was killed has left falls to this process.
 func (p *process) letGo(grace time.Duration) {
 	_ = p.life.Close()
 	select {
@@ -251,6 +255,9 @@ func (p *process) letGo(grace time.Duration) {
 	case <-time.After(grace + guardPatience):
 		kill(p.cmd.Process)
 		<-p.ended
+	}
+	if !p.cmd.ProcessState.Exited() {
+		inherit()
 	}
 }
 

@@ -48,6 +48,10 @@ func TestMain(m *testing.M) {
 		if err := last.Start(); err != nil {
 			panic(err)
 		}
+	case "leaves": // with one that leaves in the way that is asked for; neither listens to being asked
+		signal.Ignore(syscall.SIGTERM)
+		leave(os.Getenv("SERVER_TEST_WAY"))
+		serve()
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM)
 		note("deaf", os.Getpid())
@@ -66,12 +70,35 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(status)
 	case "guarded parent": // runs a server under a guard, and is killed
-		c := Config{Command: as("forks"), Announce: "at ", Guard: as("guard"), Grace: 100 * time.Millisecond}
+		c := Config{Command: as("leaves"), Announce: "at ", Guard: as("guard"), Grace: 100 * time.Millisecond}
 		err := Run(context.Background(), c, func(context.Context, Running) error { note("ready", os.Getpid()); select {} })
 		panic(err)
 	case "parent": // runs a server, and is killed
 		err := Run(context.Background(), Config{Command: as("serve"), Announce: "at "}, func(context.Context, Running) error { select {} })
 		panic(err)
+	}
+}
+
+// leave starts a process, itself or by one that ends at once.
+func leave(way string) {
+	next := exec.Command("env", "SERVER_TEST=deaf", os.Args[0])
+	switch way {
+	case "session":
+		next.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	case "twice":
+		next = exec.Command("env", "SERVER_TEST=leaves", "SERVER_TEST_WAY=end", os.Args[0])
+	case "daemon": // as twice, in a session of its own, in / and without a word to anybody
+		next = exec.Command("env", "SERVER_TEST=middle", os.Args[0])
+		next.Dir, next.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
+	}
+	if err := next.Start(); err != nil {
+		panic(err)
+	}
+	if way == "end" {
+		os.Exit(0)
+	}
+	if way != "child" && way != "session" {
+		_ = next.Wait()
 	}
 }
 
