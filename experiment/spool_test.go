@@ -16,7 +16,7 @@ func TestEndlessRow(t *testing.T) {
 	s := mocked(t, mock.Config{TTFT: 2 * time.Millisecond, ITL: time.Millisecond}, Target{}, openai.Completions)
 	spec := Spec{Name: "tile", Repeat: 1, Until: untilStopped,
 		Workload: workload.Workload{Generator: workload.Tiling, Input: workload.Fixed(64), Output: workload.Fixed(4), Seed: 7, Tile: &workload.Tile{Contexts: 5}},
-		Load:     load.Load{Grace: load.Span(20 * time.Second)}}
+		Load:     load.Load{Warmup: load.Extent{Requests: 5}, Grace: load.Span(20 * time.Second)}}
 	spec.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
 	spec.Check(func(key, problem, hint string) { t.Error(key, problem, hint) })
 	ends, end := context.WithCancel(t.Context())

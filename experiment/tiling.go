@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"bench/experiment/load"
 	"bench/experiment/roofline"
@@ -105,12 +106,32 @@ func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, er
 		s.Concurrency = InFlight(t.Contexts)
 	}
 	if s.Warmup == (load.Extent{}) {
-		s.Warmup.Requests = t.Contexts // the first rotation finds nothing
+		s.Warmup = s.tileWarmup(t.Contexts)
 	}
 	if t.Rounds > 0 {
 		s.Requests = t.Rounds * t.Contexts
 	}
 	return used, nil
+}
+
+// A rotation of few or short contexts is over before server and client run as they will: clocks, graphs and batches take longer.
+const (
+	warmTime   = load.Span(time.Minute)
+	warmShares = 10 // of a stated duration the warm-up need not take more than one of so many, or a trial would be all warm-up
+)
+
+// tileWarmup is the first rotation, which finds nothing, whole, however long it takes: the rest of it would be measured as if the
+// caches had been tried. It goes on for a minute where it ends sooner, or for a tenth of the stated duration. Where rounds or
+// requests end the row it is the rotation alone.
+func (s *Spec) tileWarmup(contexts int) load.Extent {
+	e := load.Extent{Requests: contexts}
+	switch {
+	case s.Endless():
+		e.Time = warmTime
+	case s.Duration > 0:
+		e.Time = min(warmTime, s.Duration/warmShares)
+	}
+	return e
 }
 
 func (s *Spec) sized(t *workload.Tile, models roofline.Models, model string, gpus int) (Sizing, error) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"bench/experiment/load"
 	"bench/experiment/roofline"
@@ -109,5 +110,48 @@ func TestSizingLeavesWhatIsStated(t *testing.T) {
 	open.Concurrency = 0
 	if _, err := open.Size(nil, "", 0); err != nil || open.Concurrency != 0 {
 		t.Errorf("%v, %+v", err, open)
+	}
+}
+
+// The warm-up that nobody stated is the first rotation, whole, and goes on for a minute at the most.
+func TestTileWarmup(t *testing.T) {
+	second := load.Span(time.Second)
+	for name, tt := range map[string]struct {
+		load  load.Load
+		until string
+		want  load.Extent
+	}{
+		"endless":            {load.Load{}, untilStopped, load.Extent{Requests: 7, Time: 60 * second}},
+		"five minutes":       {load.Load{Duration: 300 * second}, "", load.Extent{Requests: 7, Time: 30 * second}},
+		"an hour":            {load.Load{Duration: 3600 * second}, "", load.Extent{Requests: 7, Time: 60 * second}},
+		"a trial":            {load.Load{Duration: 10 * second}, "", load.Extent{Requests: 7, Time: second}},
+		"requests":           {load.Load{Requests: 21}, "", load.Extent{Requests: 7}},
+		"stated as requests": {load.Load{Duration: 300 * second, Warmup: load.Extent{Requests: 1}}, "", load.Extent{Requests: 1}},
+		"stated as a time":   {load.Load{Warmup: load.Extent{Time: second}}, untilStopped, load.Extent{Time: second}},
+	} {
+		s := Spec{Name: "tile", Until: tt.until, Load: tt.load, Workload: workload.Workload{Generator: workload.Tiling, Tile: &workload.Tile{Contexts: 7}}}
+		s.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
+		if s.Warmup != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, s.Warmup, tt.want)
+		}
+	}
+}
+
+// Rows that may have very many requests leave them on disk while they run, however their end is stated.
+func TestSpools(t *testing.T) {
+	for _, tt := range []struct {
+		spec Spec
+		want bool
+	}{
+		{Spec{Until: untilStopped}, true},
+		{Spec{Load: load.Load{Duration: load.Span(time.Hour)}}, true},
+		{Spec{Load: load.Load{Requests: 2_000_000}}, true},
+		{Spec{Load: load.Load{Duration: load.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 1000}}, true},
+		{Spec{Load: load.Load{Duration: load.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 10}}, false},
+		{Spec{Load: load.Load{Requests: 1000}}, false},
+	} {
+		if tt.spec.Spools() != tt.want {
+			t.Errorf("%+v: %v", tt.spec, !tt.want)
+		}
 	}
 }

@@ -25,11 +25,16 @@ const (
 // Endless says that the row ends when it is told to, and not before.
 func (s *Spec) Endless() bool { return s.Until == untilStopped }
 
-// spoolsFrom is how long a window is whose records are not kept in memory while it runs.
-const spoolsFrom = load.Span(30 * time.Minute)
+// A window so long, or of so many requests, does not keep its records in memory while it runs.
+const (
+	spoolsFrom         = load.Span(30 * time.Minute)
+	spoolsFromRequests = 100_000
+)
 
 // Spools says that the records are read again from where they were written, at the end, since there may be very many of them.
-func (s *Spec) Spools() bool { return s.Endless() || s.Duration >= spoolsFrom }
+func (s *Spec) Spools() bool {
+	return s.Endless() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.InWindow()) >= spoolsFromRequests
+}
 
 // checkUntil refuses what could never be decided, or not while it runs.
 func (s *Spec) checkUntil(bad func(key, problem, hint string)) {

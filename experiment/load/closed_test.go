@@ -49,6 +49,8 @@ func TestClosedLoopPhases(t *testing.T) {
 		{"by time", Load{Warmup: Extent{Time: Span(3 * sec)}, Duration: Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
 		{"off the beat", Load{Warmup: Extent{Time: Span(2500 * milli)}, Duration: Span(5 * sec)}, 6, 10, 2500 * milli, 7500 * milli},
 		{"by requests", Load{Warmup: Extent{Requests: 4}, Requests: 6}, 4, 6, 2 * sec, 5 * sec},
+		{"by both, the time later", Load{Warmup: Extent{Time: Span(3 * sec), Requests: 4}, Duration: Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
+		{"by both, the requests later", Load{Warmup: Extent{Time: Span(sec), Requests: 6}, Duration: Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
 		{"requests before duration", Load{Duration: Span(60 * sec), Requests: 6}, 0, 6, 0, 3 * sec},
 		{"duration before requests", Load{Duration: Span(3 * sec), Requests: 600}, 0, 6, 0, 3 * sec},
 		{"more slots than requests", Load{Requests: 1}, 0, 1, 0, sec}, // all at once: to the end of the last

@@ -52,7 +52,7 @@ func (s *Span) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Extent is a stretch of load, by time or by requests. Zero is none.
+// Extent is a stretch of load, by time or by requests; both: whichever ends later. Zero is none.
 type Extent struct {
 	Time     Span `json:"s,omitempty"`
 	Requests int  `json:"requests,omitempty"`
@@ -149,7 +149,7 @@ func (l Load) expected(rate float64) (d time.Duration, known bool) {
 		if unknown {
 			return window, false
 		}
-		warmup = time.Duration(float64(l.Warmup.Requests) / rate * float64(time.Second))
+		warmup = max(warmup, time.Duration(float64(l.Warmup.Requests)/rate*float64(time.Second)))
 	}
 	return warmup + window, true
 }

@@ -77,7 +77,7 @@ func (w *window) stop(now time.Duration) {
 // conversations requests come in the order of their intended arrivals; turns of conversations that are
 // due at nearly the same moment may come in another.
 func (w *window) place(at time.Duration) Phase {
-	if !w.started && w.placed >= w.Warmup.Requests {
+	if !w.started && w.placed >= w.Warmup.Requests && at >= time.Duration(w.Warmup.Time) {
 		w.begin(at)
 	}
 	w.placed++
