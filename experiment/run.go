@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,9 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		Ends:   t.Ends,
 	})
 	samples, sampleErr := stop()
+	if t.Reread != nil { // nothing is timed any more, and there is much to hold
+		defer debug.SetGCPercent(debug.SetGCPercent(thriftyGC))
+	}
 	if err == nil {
 		err = cmp.Or(plan.Err(), sampleErr, m.reread())
 	}
@@ -249,6 +253,9 @@ func (m *measurement) each(job *load.Job) error {
 	}
 	return m.t.Each(r)
 }
+
+// thriftyGC is the garbage that is let stand while the records of a long row are in memory, in percent of what is in use.
+const thriftyGC = 20
 
 // reread takes the records of a row that did not keep them.
 func (m *measurement) reread() error {

@@ -25,11 +25,8 @@ func Summarize(records []*Record, w Window, stream bool, each []Limit, gpus int)
 	if s.Requests.Planned > 0 {
 		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
 	}
-	var l latencies
-	for _, r := range inOrder(records) {
-		l.add(r, stream)
-	}
-	l.summarize(&s)
+	l := latencies{ordered: inOrder(records), rng: rand.New(rand.NewPCG(seed, 0))}
+	l.summarize(&s, stream)
 	s.Throughput = throughput(records, w, gpus)
 	s.Concurrency = concurrency(records, w)
 	s.Goodput = goodput(records, w, stream, each)
@@ -101,14 +98,12 @@ func byArrival(records []*Record) {
 	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Or(cmp.Compare(a.At.us, b.At.us), cmp.Compare(a.I, b.I)) })
 }
 
-// latencies collects the samples of each metric, in ms, in the order of the arrivals.
+// latencies makes the samples of each metric, in ms, in the order of the arrivals. It makes one after the other: of a row of
+// millions all of them together would be as large as the records.
 type latencies struct {
-	ttft, ttftSend, ttfe, tpot, e2e, e2eSend, capWait, lag []float64
-
-	itl     stats.Counts // µs: there can be many millions of them
-	streams []*Record    // that have gaps
-
-	events, tokens int
+	ordered []*Record
+	rng     *rand.Rand
+	room    []float64 // of the sample that was made last
 }
 
 // usPerMs makes the figures' ms of the records' µs.
@@ -122,32 +117,6 @@ func since(dst []float64, from, to Micros) []float64 {
 	return append(dst, float64(to.us-from.us)/1e3)
 }
 
-func (l *latencies) add(r *Record, stream bool) {
-	l.e2e = since(l.e2e, r.At, r.Last)
-	l.e2eSend = since(l.e2eSend, r.Sent, r.Last)
-	l.capWait = since(l.capWait, r.At, r.Ready)
-	l.lag = since(l.lag, r.Ready, r.Sent)
-	if !stream {
-		return
-	}
-	l.ttft = since(l.ttft, r.At, r.First)
-	l.ttftSend = since(l.ttftSend, r.Sent, r.First)
-	l.ttfe = since(l.ttfe, r.Sent, r.FirstEvent)
-	if ms, ok := r.tpot(); ok {
-		l.tpot = append(l.tpot, ms)
-	}
-	for us := range r.Gaps.All() {
-		l.itl.Add(us)
-	}
-	if r.Gaps.Len() > 0 {
-		l.streams = append(l.streams, r)
-	}
-	if r.First.ok {
-		l.events += r.Gaps.Len() + 1
-		l.tokens += r.OutputTokens
-	}
-}
-
 // tpot is (last − first) / (output tokens − 1) in ms, for two tokens or more.
 func (r *Record) tpot() (ms float64, ok bool) {
 	if r.OutputTokens < 2 || !r.First.ok || !r.Last.ok {
@@ -159,34 +128,70 @@ func (r *Record) tpot() (ms float64, ok bool) {
 // seed of the resampling behind intervals: always the same, so that anybody gets the same from the records.
 const seed = 0x62656e6368
 
-func (l *latencies) summarize(s *Summary) {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	s.TTFT = stats.SummarizeInOrder(l.ttft, rng)
-	s.TTFTFromSend = stats.SummarizeInOrder(l.ttftSend, rng)
-	s.TTFE = stats.SummarizeInOrder(l.ttfe, rng)
-	s.TPOT = stats.SummarizeInOrder(l.tpot, rng)
-	s.ITL = l.gaps(rng)
-	s.E2E = stats.SummarizeInOrder(l.e2e, rng)
-	s.E2EFromSend = stats.SummarizeInOrder(l.e2eSend, rng)
-	s.CapWait = stats.SummarizeInOrder(l.capWait, rng)
-	s.Lag = stats.SummarizeInOrder(l.lag, rng)
-	s.ITLRequests = len(l.streams)
-	if l.events > 0 {
-		s.TokensPerEvent = float64(l.tokens) / float64(l.events)
+func (l *latencies) summarize(s *Summary, stream bool) {
+	if stream {
+		s.TTFT = l.of("ttft", stream)
+		s.TTFTFromSend = l.of("ttft_from_send", stream)
+		s.TTFE = l.of("ttfe", stream)
+		s.TPOT = l.of("tpot", stream)
+		s.ITL, s.ITLRequests = l.gaps()
+		s.TokensPerEvent = l.tokensPerEvent()
 	}
+	s.E2E = l.of("e2e", stream)
+	s.E2EFromSend = l.of("e2e_from_send", stream)
+	s.CapWait = l.of("cap_wait", stream)
+	s.Lag = l.of("lag", stream)
 }
 
-// gaps describes the pooled gaps, with intervals that resample requests.
-func (l *latencies) gaps(rng *rand.Rand) *stats.Summary {
-	pooled := stats.Pooled{Unit: usPerMs}
-	pooled.Begin(l.itl.Sorted(usPerMs))
-	for _, r := range l.streams {
+// of describes the requests that have the metric.
+func (l *latencies) of(metric string, stream bool) *stats.Summary {
+	l.room = slices.Grow(l.room[:0], len(l.ordered))
+	for _, r := range l.ordered {
+		if ms, ok := r.latency(metric, stream); ok {
+			l.room = append(l.room, ms)
+		}
+	}
+	return stats.SummarizeInOrder(l.room, l.rng)
+}
+
+// gaps describes the pooled gaps, with intervals that resample the requests that have any.
+func (l *latencies) gaps() (s *stats.Summary, requests int) {
+	var itl stats.Counts // there can be many millions of them
+	for _, r := range l.ordered {
+		for us := range r.Gaps.All() {
+			itl.Add(us)
+		}
+		if r.Gaps.Len() > 0 {
+			requests++
+		}
+	}
+	pooled := stats.Pooled{Unit: usPerMs, Requests: requests}
+	pooled.Begin(itl.Sorted(usPerMs))
+	for _, r := range l.ordered {
+		if r.Gaps.Len() == 0 {
+			continue
+		}
 		pooled.Request()
 		for us := range r.Gaps.All() {
 			pooled.Gap(us)
 		}
 	}
-	return pooled.Summarize(rng)
+	return pooled.Summarize(l.rng), requests
+}
+
+// tokensPerEvent is a mean over all token-bearing events; 0 = there is none.
+func (l *latencies) tokensPerEvent() float64 {
+	events, tokens := 0, 0
+	for _, r := range l.ordered {
+		if r.First.ok {
+			events += r.Gaps.Len() + 1
+			tokens += r.OutputTokens
+		}
+	}
+	if events == 0 {
+		return 0
+	}
+	return float64(tokens) / float64(events)
 }
 
 // throughput counts what came inside the window, of any request: output tokens at their own times,

@@ -12,7 +12,8 @@ import (
 // too, so that the intervals come from resampling requests in blocks, never gaps. Use: Begin with the sample of all gaps,
 // then for each request, in the order of time, Request and each of its gaps by Gap; then Summarize.
 type Pooled struct {
-	Unit float64 // of the values of Gap in one of the Summary: 1000 makes milliseconds of microseconds
+	Unit     float64 // of the values of Gap in one of the Summary: 1000 makes milliseconds of microseconds
+	Requests int     // how many there will be; 0 = not known, and room is made as they come
 
 	sorted Sorted
 	marks  [len(shown)]float64 // the percentiles, in the unit of Gap
@@ -25,7 +26,8 @@ const bins = 2*len(shown) + 1
 
 // Begin takes the sample of all gaps.
 func (c *Pooled) Begin(sorted Sorted) {
-	*c = Pooled{Unit: c.Unit, sorted: sorted}
+	*c = Pooled{Unit: c.Unit, Requests: c.Requests, sorted: sorted,
+		counts: make([][bins]int32, 0, c.Requests), sums: make([]float64, 0, c.Requests)}
 	for i, q := range shown {
 		mark := sorted.QuantileWithMissing(0, q.p) * c.Unit
 		if whole := math.Round(mark); math.Abs(mark-whole) < 1e-6 { // gaps are whole numbers, and must meet their own mark
