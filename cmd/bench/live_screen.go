@@ -38,16 +38,20 @@ type live struct {
 const frameEvery = 250 * time.Millisecond
 
 func newLive(f *os.File, matrix string, a *agenda, interrupted func() bool) *live {
-	size := func() (int, int) {
+	l := &live{w: f, size: sizeOf(f), interrupted: interrupted, scene: newScene(matrix, a, colors(f)), quit: make(chan struct{})}
+	l.done.Go(l.refresh)
+	return l
+}
+
+// sizeOf tells how large a terminal is, each time anew.
+func sizeOf(f *os.File) func() (width, height int) {
+	return func() (int, int) {
 		width, height, err := term.GetSize(int(f.Fd()))
 		if err != nil || width < 1 || height < 1 {
 			return 80, 24
 		}
 		return width, height
 	}
-	l := &live{w: f, size: size, interrupted: interrupted, scene: newScene(matrix, a, colors(f)), quit: make(chan struct{})}
-	l.done.Go(l.refresh)
-	return l
 }
 
 // refresh draws until stop.

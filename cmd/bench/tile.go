@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,12 +15,18 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/openai"
 	"bench/experiment/roofline"
+	"bench/report/compare"
 	"bench/sweep"
 )
 
 // tileFlags are the flags of `bench tile`.
 type tileFlags struct {
 	sweepFlags
+
+	endpoints []string // one, or two to compare: sweepFlags.endpoint is that of a run
+	parallel  bool
+	blocks    int
+	allow     []string
 
 	input, output, contexts, questions, questionTokens, inFlight int
 
@@ -40,13 +48,15 @@ func newTile(c *cli) *cobra.Command {
 offloading tier of the KV cache. The circle is the worst case of a cache that frees what was used longest ago: one that is smaller
 than all contexts together finds none of them again, one that holds them all finds every one from the second rotation on.
 It runs until Ctrl-C (or for --duration, --rounds or --requests), prints its metrics on the way, and leaves the same results as a row
-of bench sweep: bench report and bench compare work on them. The first rotation, which finds nothing, is stored and not counted.`,
+of bench sweep: bench report and bench compare work on them. The first rotation, which finds nothing, is stored and not counted.
+With two endpoints it measures them in turn, in blocks (A B B A …), or at once, and ends with the difference.`,
 		Example: `  bench tile --endpoint http://localhost:8000                          the model discovered, 100 GiB filled to 0.9
   bench tile --endpoint localhost:8000 --offload-size 400 --kv-precision fp8
   bench tile --endpoint localhost:8000 --offload-size-per-gpu 100 --gpus 8
   bench tile --endpoint localhost:8000 --bytes-per-token 98304 --input 16000
   bench tile --endpoint localhost:8000 --fit hbm --duration 5m         a context more than the server's own cache holds
   bench tile --endpoint mock --contexts 6 --input 512 --rounds 3       without a server: to see what it does
+  bench tile --endpoint host-a:8000 --endpoint host-b:8000 --duration 5m     two servers in turn, and the difference
   bench compare results/tile/20260101T120000Z results/tile/20260101T130000Z`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.tile(cmd, f) },
@@ -58,7 +68,10 @@ of bench sweep: bench report and bench compare work on them. The first rotation,
 func (f *tileFlags) register(fl *pflag.FlagSet) {
 	f.key.register(fl)
 	f.tables.register(fl)
-	fl.StringVar(&f.endpoint, "endpoint", "", `where to send requests: host:port, a URL, or "mock"`)
+	fl.StringArrayVar(&f.endpoints, "endpoint", nil, `where to send requests: host:port, a URL, or "mock"; twice: two servers to compare`)
+	fl.BoolVar(&f.parallel, "parallel", false, "two endpoints: both at once, not in turn")
+	fl.IntVar(&f.blocks, "blocks", 4, "two endpoints: blocks of each; what is to be measured is shared out among them")
+	fl.StringSliceVar(&f.allow, "allow", nil, "two endpoints: differences that are meant: "+strings.Join(compare.Refusable, ", "))
 	fl.StringVar(&f.api, "api", "", "completions (default) or chat")
 	fl.StringVar(&f.model, "model", "", "model to ask for (the one that the server lists)")
 	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for bounds, e.g. h100-sxm")
@@ -80,7 +93,7 @@ func (f *tileFlags) register(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.duration, "duration", 0, "how long to measure, behind the warm-up (until Ctrl-C)")
 	fl.IntVar(&f.rounds, "rounds", 0, "rotations to measure, behind the warm-up (until Ctrl-C)")
 	fl.IntVar(&f.requests, "requests", 0, "requests to measure, behind the warm-up (until Ctrl-C)")
-	fl.StringVar(&f.warmup, "warmup", "", "what is not counted: a duration or a number of requests (the first rotation)")
+	fl.StringVar(&f.warmup, "warmup", "", "what is not counted: a duration or a number of requests (the first rotation, and a minute or a tenth of --duration at least)")
 	fl.DurationVar(&f.grace, "grace", 30*time.Second, "how long the last requests may take after the end")
 	fl.DurationVar(&f.interval, "interval", 5*time.Second, "between two prints of the metrics")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the questions; prompts are new in each run")
@@ -90,14 +103,26 @@ func (f *tileFlags) register(fl *pflag.FlagSet) {
 // endless says that nothing but a signal ends the run.
 func (f *tileFlags) endless() bool { return f.duration == 0 && f.rounds == 0 && f.requests == 0 }
 
-func (f *tileFlags) check() error {
+func (f *tileFlags) check(fl *pflag.FlagSet) error {
 	switch {
-	case f.endpoint == "":
+	case len(f.endpoints) == 0:
 		return usage("which endpoint?\nhint: bench tile --endpoint http://localhost:8000")
+	case len(f.endpoints) > 1:
+		return f.checkPair()
+	case f.parallel || fl.Changed("blocks") || len(f.allow) > 0:
+		return usage("--parallel, --blocks and --allow are about two endpoints, and there is one\nhint: --endpoint A --endpoint B, or leave them out")
+	}
+	return f.checkOne()
+}
+
+// checkOne judges what goes for each endpoint.
+func (f *tileFlags) checkOne() error {
+	sized := f.contexts > 0 || f.offload > 0 || f.perGPU > 0 || f.bytesPerToken > 0 || f.ratio > 0
+	switch {
 	case f.fit != "offload" && f.fit != "hbm":
 		return usage("unknown --fit %q\nhint: use offload or hbm", f.fit)
-	case f.fit == "hbm" && f.contexts > 0:
-		return usage("--fit hbm counts the contexts, and --contexts states them\nhint: leave one out")
+	case f.fit == "hbm" && sized:
+		return usage("--fit hbm counts the contexts by the server's own cache: --contexts, --ratio, --bytes-per-token and the offload sizes have no say\nhint: leave out one or the other")
 	case f.interval <= 0:
 		return usage("--interval %v is not above 0\nhint: --interval 5s", f.interval)
 	case f.rounds > 0 && f.requests > 0:
@@ -107,7 +132,7 @@ func (f *tileFlags) check() error {
 }
 
 func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
-	if err := f.check(); err != nil {
+	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
 	key, err := f.key.resolve(cmd.Flags(), c.stderr)
@@ -118,26 +143,57 @@ func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
 	if err != nil {
 		return err
 	}
-	simulated := mock.Config{Models: models, Devices: hardware}
-	m, err := sweep.Parse("the flags, as a matrix", []byte(f.matrix()), sweep.Extension{Table: "mock", Into: &simulated})
-	if err != nil {
-		return &exitError{codeUsage, err}
+	t := tileSetup{key, models, hardware}
+	if len(f.endpoints) == 2 {
+		return c.tilePair(cmd.Context(), f, t)
 	}
-	if err := f.override(m, c.stderr); err != nil {
+	r, err := c.newTileRun(cmd.Context(), f, f.endpoints[0], t)
+	if err != nil {
 		return err
 	}
+	defer r.stop()
+	fmt.Fprint(c.stdout, r.specification())
+	return c.runTiles(cmd.Context(), r)
+}
+
+// tileSetup is what the runs of one command line have in common.
+type tileSetup struct {
+	key      string
+	models   roofline.Models
+	hardware roofline.Hardware
+}
+
+// tileRun is a server that has been reached, and what is to be sent to it.
+type tileRun struct {
+	f      *tileFlags
+	m      *sweep.Matrix
+	o      sweep.Options
+	sizing *experiment.Sizing // nil: the contexts are stated
+	stop   func()             // lets go of the server
+}
+
+// newTileRun reaches an endpoint, and counts the contexts.
+func (c *cli) newTileRun(ctx context.Context, f *tileFlags, endpoint string, t tileSetup) (*tileRun, error) {
+	own := *f
+	own.endpoint = endpoint
+	simulated := mock.Config{Models: t.models, Devices: t.hardware}
+	m, err := sweep.Parse("the flags, as a matrix", []byte(own.matrix()), sweep.Extension{Table: "mock", Into: &simulated})
+	if err != nil {
+		return nil, &exitError{codeUsage, err}
+	}
+	if err := own.override(m, c.stderr); err != nil {
+		return nil, err
+	}
 	v, commit := version()
-	o := sweep.Options{Out: f.out, Client: sweep.Client(v, commit), Command: redacted(c.args)}
+	r := &tileRun{f: &own, m: m, o: sweep.Options{Out: f.out, Client: sweep.Client(v, commit), Command: redacted(c.args)}}
 	meet := func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
 		fmt.Fprintf(c.stdout, "endpoint: %s\n", plain(openai.Redact(base)))
-		return c.meetTiles(ctx, m, f, models, hardware, base, key, simulator)
+		return c.meetTiles(ctx, r, t, base, simulator)
 	}
-	stop, err := f.servers(cmd.Context(), m, simulated, &o, meet)
-	if err != nil {
-		return couldNotConnect(err)
+	if r.stop, err = own.servers(ctx, m, simulated, &r.o, meet); err != nil {
+		return nil, couldNotConnect(err)
 	}
-	defer stop()
-	return c.runTiles(cmd.Context(), m, f, o)
+	return r, nil
 }
 
 // couldNotConnect puts the words first that people look for.
@@ -149,41 +205,56 @@ func couldNotConnect(err error) error {
 }
 
 // meetTiles reaches the server, and counts the contexts.
-func (c *cli) meetTiles(ctx context.Context, m *sweep.Matrix, f *tileFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*experiment.Server, experiment.Bounds, error) {
-	none := experiment.Bounds{}
-	server, err := c.reach(ctx, m, &f.sweepFlags, base, key)
+func (c *cli) meetTiles(ctx context.Context, r *tileRun, t tileSetup, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
+	server, err := c.reach(ctx, r.m, &r.f.sweepFlags, base, t.key)
 	if err != nil {
-		return nil, none, err
+		return nil, experiment.Bounds{}, err
 	}
 	fmt.Fprintf(c.stdout, "found model: %s\n", plain(server.Info.Model))
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
-	s := &m.Points[0]
-	if err := f.fitCache(s, server); err != nil {
-		server.Close()
-		return nil, none, err
+	contexts, err := r.f.fitCache(&r.m.Points[0], server)
+	if err == nil {
+		err = r.size(contexts, t.models, server.Info.Model)
 	}
-	sizing, err := s.Size(models, server.Info.Model, m.Target.GPUs)
 	if err != nil {
 		server.Close()
-		return nil, none, unsizable(err)
+		return nil, experiment.Bounds{}, err
 	}
-	fmt.Fprint(c.stdout, specificationText(s, server, sizing))
-	return server, experiment.NewBounds(models, hardware, server.Info.Model, m.Target), nil
+	return server, experiment.NewBounds(t.models, t.hardware, server.Info.Model, r.m.Target), nil
 }
 
-// fitCache counts the contexts by the cache that the server states.
-func (f *tileFlags) fitCache(s *experiment.Spec, server *experiment.Server) error {
+// size counts the contexts of each block, unless they are stated; 0 = they are not.
+func (r *tileRun) size(contexts int, models roofline.Models, model string) error {
+	for i := range r.m.Points {
+		s := &r.m.Points[i]
+		tile := *s.Tile
+		tile.Contexts = contexts // those of stated bytes are counted already: here again, to say from what
+		s.Tile = &tile
+		sizing, err := s.Size(models, model, r.m.Target.GPUs)
+		if err != nil {
+			return unsizable(err)
+		}
+		r.sizing = sizing
+	}
+	return nil
+}
+
+// specification says what is going to be sent.
+func (r *tileRun) specification() string {
+	return specificationText(&r.m.Points[0], r.o.Server, r.sizing)
+}
+
+// fitCache counts the contexts by the cache that the server states; 0 = it has no say.
+func (f *tileFlags) fitCache(s *experiment.Spec, server *experiment.Server) (contexts int, err error) {
 	if f.fit != "hbm" {
-		s.Tile.Contexts = f.contexts // those of stated bytes are counted already: here again, to say from what
-		return nil
+		return f.contexts, nil
 	}
 	tokens := server.CacheTokens()
 	if tokens == 0 {
-		return usage("the server does not state its KV cache (vllm:cache_config_info), which --fit hbm is about\nhint: --contexts N")
+		return 0, usage("the server does not state its KV cache (vllm:cache_config_info), which --fit hbm is about\nhint: --contexts N")
 	}
-	s.Tile.Contexts = experiment.ContextsOver(tokens, s.Input.Least())
-	return nil
+	return experiment.ContextsOver(tokens, s.Input.Least()), nil
 }
 
 // sizeTiles counts the contexts of the rows that do not state them.
@@ -205,16 +276,19 @@ func unsizable(err error) error {
 	return usage("%w", err)
 }
 
+// reportGC is the garbage that is let stand while the report is made, in percent of what is in use: a long row has many records.
+const reportGC = 20
+
 // runTiles runs the one row until its end, or until it is told to end.
-func (c *cli) runTiles(ctx context.Context, m *sweep.Matrix, f *tileFlags, o sweep.Options) error {
+func (c *cli) runTiles(ctx context.Context, r *tileRun) error {
 	ends, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	live := newTileLive(c.stdout, f.interval, end)
-	o.Ends, o.Event = ends, live.event
-	if f.endless() {
+	live := newTileLive(c.stdout, r.f.interval, end)
+	r.o.Ends, r.o.Event = ends, live.event
+	if r.f.endless() {
 		fmt.Fprint(c.stdout, "it runs until you interrupt it (Ctrl-C); the results are saved then\n\n")
 	}
-	result, err := sweep.Run(context.WithoutCancel(ctx), m, o)
+	result, err := sweep.Run(context.WithoutCancel(ctx), r.m, r.o)
 	live.stop()
 	var failing *failingError
 	if errors.As(context.Cause(ends), &failing) {
@@ -223,10 +297,11 @@ func (c *cli) runTiles(ctx context.Context, m *sweep.Matrix, f *tileFlags, o swe
 	if row := live.row; row != nil && err == nil {
 		fmt.Fprint(c.stdout, rotationsText(row))
 		if row.Summary.Requests.Planned == 0 && ctx.Err() != nil {
-			return &exitError{codeInterrupted, fmt.Errorf("interrupted in the warm-up: its requests are stored in %s, and nothing is counted\nhint: let it run for longer than one rotation, or state --warmup 1", result.Dir)}
+			return &exitError{codeInterrupted, fmt.Errorf("interrupted in the warm-up: its requests are stored in %s, and nothing is counted\nhint: let it run for longer than the warm-up, or state --warmup 1", result.Dir)}
 		}
 	}
-	if err = c.conclude(result, err, &f.sweepFlags); err == nil && ctx.Err() != nil && !f.endless() {
+	defer debug.SetGCPercent(debug.SetGCPercent(reportGC))
+	if err = c.conclude(result, err, &r.f.sweepFlags); err == nil && ctx.Err() != nil && !r.f.endless() {
 		err = &exitError{codeInterrupted, fmt.Errorf("interrupted before its end: what was measured until then is in %s", result.Dir)}
 	}
 	return err

@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"bench/experiment"
 	"bench/experiment/openai"
@@ -58,7 +61,10 @@ type metered struct{ prompt, output int64 }
 // tileLive prints the metrics of the row that runs, in an interval, and ends a row that only fails.
 type tileLive struct {
 	w        io.Writer
-	live     bool
+	inPlace  bool              // on a terminal: the table stays where it is
+	size     func() (w, h int) // of the terminal
+	title    string            // above each table; empty: there is but one run
+	spec     *experiment.Spec  // of the row that runs
 	interval time.Duration
 	end      func(cause error)
 	row      *experiment.Row // once it is on disk
@@ -72,14 +78,18 @@ type tileLive struct {
 	bad         int       // failures since then
 	all, now    tally
 	before      metered
-	lines       int // on the terminal, to go up
+	drawn       []string // on the terminal, to be replaced
 
 	quit chan struct{}
 	done sync.WaitGroup
 }
 
 func newTileLive(w io.Writer, interval time.Duration, end func(cause error)) *tileLive {
-	return &tileLive{w: w, live: isTerminal(w), interval: interval, end: end, quit: make(chan struct{})}
+	l := &tileLive{w: w, interval: interval, end: end, quit: make(chan struct{})}
+	if f, ok := w.(*os.File); ok && isTerminal(w) && os.Getenv("TERM") != "dumb" {
+		l.inPlace, l.size = true, sizeOf(f)
+	}
+	return l
 }
 
 func (l *tileLive) event(e sweep.Event) {
@@ -87,7 +97,7 @@ func (l *tileLive) event(e sweep.Event) {
 	case e.Started != nil:
 		fmt.Fprintf(l.w, "results go to %s\n\n", plain(e.Started.Dir))
 	case e.Begun != nil:
-		l.progress = e.Begun.Progress
+		l.progress, l.spec = e.Begun.Progress, e.Begun.Spec
 		l.progress.Meter, l.progress.Each = &l.meter, l.each
 		l.since = time.Now()
 		l.last, l.lastEnd, l.lastGood = l.since, l.since, l.since
@@ -151,18 +161,28 @@ func (l *tileLive) print() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines := l.text(time.Now())
+	if l.title != "" {
+		lines = append([]string{l.title}, lines...)
+	}
+	_, _ = io.WriteString(l.w, l.placed(lines)) // who no longer listens is no reason to stop measuring
+}
+
+// placed puts a table in the place of the last one, where there is one and the screen holds it; elsewhere below it.
+func (l *tileLive) placed(lines []string) string {
+	if !l.inPlace {
+		return strings.Join(lines, "\n") + "\n\n"
+	}
+	width, height := l.size()
 	var b strings.Builder
-	if l.live && l.lines > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", l.lines)
+	if up := rows(l.drawn, width); up > 0 && up < height {
+		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", up)
 	}
-	for _, line := range lines {
-		b.WriteString(line + "\n")
+	for i, line := range lines {
+		lines[i] = text.Trim(line, width)
+		b.WriteString(lines[i] + "\n")
 	}
-	if !l.live {
-		b.WriteString("\n")
-	}
-	l.lines = len(lines)
-	_, _ = io.WriteString(l.w, b.String()) // who no longer listens is no reason to stop measuring
+	l.drawn = lines
+	return b.String()
 }
 
 // text makes the lines, and begins the next interval.
@@ -200,11 +220,27 @@ func (l *tileLive) extras(now time.Time) []string {
 		fmt.Sprintf("Errors: %d in the interval, %d in all", l.now.failed, l.all.failed),
 		"Cache Hits: " + hits,
 		fmt.Sprintf("Inflight Requests: %d", inFlight),
+		"Phase: " + l.phase(now),
 	}
 	if l.now.done == 0 && inFlight > 0 {
 		lines = append(lines, fmt.Sprintf("nothing finished for %.0f s", now.Sub(l.lastEnd).Seconds()))
 	}
 	return lines
+}
+
+// phase says whether what comes now is counted in the results, and how far the warm-up has come.
+func (l *tileLive) phase(now time.Time) string {
+	r := l.progress.Read()
+	if r.Phase != experiment.PhaseWarmup {
+		return map[string]string{experiment.PhaseWindow: "measuring", experiment.PhaseCooldown: "waiting for the last requests"}[r.Phase]
+	}
+	words := "warm-up, not counted"
+	if w := l.spec.Warmup; r.Sent < w.Requests {
+		words += fmt.Sprintf(": %d of %s", r.Sent, count(w.Requests, "request"))
+	} else if left := time.Duration(w.Time) - now.Sub(r.Begun); w.Time > 0 && left > 0 {
+		words += fmt.Sprintf(": %.0f s left", left.Seconds())
+	}
+	return words
 }
 
 func averages(of string, t *tally, came metered, seconds float64) []string {

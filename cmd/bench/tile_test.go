@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/load"
 	"bench/report"
 	"bench/sweep"
 )
@@ -89,7 +90,7 @@ func TestTileUntilInterrupted(t *testing.T) {
 func tick(w io.Writer, end func(error)) (*tileLive, *experiment.Progress) {
 	l := newTileLive(w, 5*time.Second, end)
 	p := &experiment.Progress{}
-	l.event(sweep.Event{Begun: &sweep.Begun{Progress: p}})
+	l.event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: load.Load{Warmup: load.Extent{Requests: 61}}}}})
 	return l, p
 }
 
@@ -131,7 +132,8 @@ Interval Average Decode Throughput: 1.20
 Interval TTFT p50 / p99: 2.000 / 2.000 (n=1)
 Errors: 1 in the interval, 1 in all
 Cache Hits: 90.0 % of the interval's prompt tokens, 90.0 % of all
-Inflight Requests: 1`, `Elapsed Time: 10.00
+Inflight Requests: 1
+Phase: warm-up, not counted: 3 of 61 requests`, `Elapsed Time: 10.00
 Total Number of Requests Processed: 2
 QPS: 0.10
 Global Average TTFT: 2.000
@@ -147,6 +149,7 @@ Interval TTFT p50 / p99: -
 Errors: 0 in the interval, 1 in all
 Cache Hits: - of the interval's prompt tokens, 90.0 % of all
 Inflight Requests: 1
+Phase: warm-up, not counted: 3 of 61 requests
 nothing finished for 10 s`}
 		for i := range want {
 			if blocks[i] != want[i] {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"bench/experiment"
+	"bench/report/compare"
 )
 
 // matrix is what the flags say, as the matrix that would say it: the run is one of a row like any other.
@@ -19,6 +22,7 @@ func (f *tileFlags) matrix() string {
 	}
 	line("input", f.input, f.input != 0)
 	line("output", f.output, f.output != 0)
+	line("repeats", f.blocks, len(f.endpoints) > 1)
 	line("concurrency", f.inFlight, f.inFlight != 0)
 	line("until", `"stopped"`, f.endless())
 	line("duration", quoted(f.duration), f.duration != 0)
@@ -110,4 +114,32 @@ func rotationText(r experiment.Rotation) string {
 		text += fmt.Sprintf(", %.1f %% of the prompt tokens from a cache", 100**r.CachedRate)
 	}
 	return text
+}
+
+// pairFigures are the words of the live metrics for what compare calls them.
+var pairFigures = []struct{ words, name string }{{"QPS", "requests_per_s"}, {"TTFT p50", "ttft_p50"}, {"TTFT p95", "ttft_p95"}, {"TTFT p99", "ttft_p99"},
+	{"Prefill Throughput", "prompt_tokens_per_s"}, {"Decode Throughput", "output_tokens_per_s"}}
+
+// pairText is what most come for, with its intervals.
+func pairText(c *compare.Comparison, sides []*tileSide) string {
+	var b strings.Builder
+	for _, p := range c.Points {
+		fmt.Fprintf(&b, "\n%s against %s, with 95 %% intervals:\n", sides[1].name, sides[0].name)
+		for _, f := range pairFigures {
+			if i := slices.IndexFunc(p.Metrics, func(m compare.Metric) bool { return m.Name == f.name }); i >= 0 {
+				fmt.Fprintf(&b, "%-20s%s\n", f.words+":", differenceText(&p.Metrics[i]))
+			}
+		}
+	}
+	return b.String()
+}
+
+func differenceText(m *compare.Metric) string {
+	if m.Change == nil || m.Base == nil || m.New == nil {
+		return string(m.Verdict) + " (" + m.Why + ")"
+	}
+	unit := map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[m.Unit]
+	unit = cmp.Or(unit, m.Unit)
+	return fmt.Sprintf("%s to %s: %s [%s to %s], %s", experiment.Format(*m.Base, unit), experiment.Format(*m.New, unit),
+		compare.Percent(*m.Change, true), compare.Percent(m.CI95.Lo, true), compare.Percent(m.CI95.Hi, true), m.Verdict)
 }
