@@ -75,9 +75,9 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// serveMock serves a simulated server with that time to the first token.
-func serveMock(t *testing.T, ttft time.Duration) string {
-	server, err := mock.New(mock.Config{TTFT: ttft, ITL: time.Millisecond})
+// serveMock serves a simulated server with that time to the first token, and what goes wrong on purpose.
+func serveMock(t *testing.T, ttft time.Duration, faults ...string) string {
+	server, err := mock.New(mock.Config{TTFT: ttft, ITL: time.Millisecond, Faults: faults})
 	if err != nil {
 		t.Fatal(err)
 	}
