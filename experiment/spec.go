@@ -40,6 +40,9 @@ type Spec struct {
 	Contract Contract `toml:"contract" json:"contract"`
 }
 
+// Files are the files that points name, each read once; see Look.
+type Files = workload.Files
+
 // Axis is one value of one list of the row.
 type Axis struct {
 	Key   string `json:"key"`

@@ -203,8 +203,9 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	}
 	strict.Decode(values, &spec, unreadable)
 	checkZeros(values, unreadable)
+	spec.Look(&x.files, unreadable)
 	if readable && spec.Trace != nil {
-		spec.Trace.Look(unreadable)
+		spec.Trace.Look(&x.files, unreadable)
 	}
 	if spec.Rate == 0 {
 		spec.Rate = spec.OwnRate()

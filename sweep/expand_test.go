@@ -82,6 +82,31 @@ func TestExpansion(t *testing.T) {
 	}
 }
 
+// TestFilesOfAnAxis: the points of an axis have the lengths of one reading, and are what each would be alone.
+func TestFilesOfAnAxis(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.csv")
+	if err := os.WriteFile(file, []byte("in,out\n30,5\n20,6\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	row := head + "[[row]]\nname=\"a\"\nrate=%s\n[[row.mix]]\nname=\"x\"\nweight=1\n" +
+		"input={dist=\"empirical\",file='" + file + "',column=\"in\"}\noutput=4\n"
+	points := mustParse(t, fmt.Sprintf(row, "[1,2,3]")).Points
+	for i := range points {
+		if read := points[i].Mix[0].Input.File.Read[0]; &read[0] != &points[0].Mix[0].Input.File.Read[0][0] || read[1] != 20 {
+			t.Errorf("point %d was read anew: %v", i, read)
+		}
+		alone := mustParse(t, fmt.Sprintf(row, points[i].Point[0].Value)).Points[0]
+		alone.Point = points[i].Point
+		if d := cmp.Diff(alone, points[i]); d != "" {
+			t.Errorf("point %d is another alone:\n%s", i, d)
+		}
+	}
+	text := strings.Replace(fmt.Sprintf(row, "[1,2,3]"), file, file+"x", 1)
+	if _, err := Parse("m.toml", []byte(text)); err == nil || strings.Count(err.Error(), "reading the lengths") != 1 || !strings.Contains(err.Error(), "m.toml:10:25") {
+		t.Errorf("a lost file: %v", err)
+	}
+}
+
 // A process that states its rates needs none of the row, which then has their mean.
 func TestRateOfAProcess(t *testing.T) {
 	m := mustParse(t, head+"[[row]]\nname=\"a\"\ninput=8\noutput=4\narrival={process=\"ramp\",from=1,to=[3,5],over=\"10s\"}\n[[row]]\nname=\"b\"\ninput=8\noutput=4\nconcurrency=2")

@@ -89,6 +89,7 @@ type reader struct {
 	seen     map[strict.Problem]bool
 	count    int64           // points of the rows so far, their repeats counted
 	ids      map[string]bool // of the rows so far, in lower case
+	files    experiment.Files
 }
 
 func (r *reader) bad(path, text, hint string) {

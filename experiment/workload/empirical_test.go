@@ -81,8 +81,8 @@ func TestLengthDataMistakes(t *testing.T) {
 		`{ dist = "empirical", values = [1, 0] }`:                             {"values[1]: 0 is not a number of tokens"},
 		`{ dist = "empirical", values = [1], column = "a" }`:                  {"column: a column is one of a file"},
 		`{ dist = "empirical", file = 4 }`:                                    {"file: 4 is not the name"},
-		`{ dist = "empirical", file = "no/such" }`:                            {"file: reading the lengths: stat no/such"},
-		`{ dist = "empirical", file = "." }`:                                  {"file: reading the lengths: . is not a file"},
+		`{ dist = "empirical", file = "no/such" }`:                            {"input.file: reading the lengths: stat no/such"},
+		`{ dist = "empirical", file = "." }`:                                  {"input.file: reading the lengths: . is not a file"},
 		`{ dist = "empirical", ` + file("") + ` }`:                            {"the file holds no length"},
 		`{ dist = "empirical", ` + file("1\n2\nabc") + ` }`:                   {`line 3: "abc" is not a number of tokens`},
 		`{ dist = "empirical", ` + file("1\n-2") + ` }`:                       {`line 2: "-2" is not`},
@@ -109,6 +109,7 @@ func decodePairs(text string) (Pairs, told, error) {
 	var p Pairs
 	var got told
 	p.DecodeTOML(doc["v"], got.bad)
+	(&Workload{Pairs: &p}).Look(new(Files), got.bad)
 	return p, got, nil
 }
 

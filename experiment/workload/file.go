@@ -2,9 +2,7 @@ package workload
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,13 +20,13 @@ type File struct {
 	Count   int      `json:"count"`             // lengths, or pairs of them
 	SHA256  string   `json:"sha256"`
 
-	Read [][]int `json:"-"` // the lengths, column by column; nil in the spec of a stored result
+	Read [][]int `json:"-"` // the lengths, column by column, not to be changed: other points have them too; nil in the spec of a stored result
 }
 
 // maxFile bounds a file of lengths, which is held in memory: some ten million of them.
 const maxFile = 64 << 20
 
-// file reads the key file, those of its columns, and the file.
+// file reads the key file and those of its columns; the file itself is for Look. It is nil where a key is wrong.
 func (f *fields) file(columns ...string) *File {
 	out := &File{}
 	out.Name, _ = f.t["file"].(string)
@@ -46,31 +44,9 @@ func (f *fields) file(columns ...string) *File {
 		}
 	}
 	if f.wrong {
-		return out
-	}
-	if err := out.load(); err != nil {
-		f.report("file", err.Error(), "the name is relative to the working directory; the file has one number of tokens a line, or is a CSV file whose column you name")
+		return nil
 	}
 	return out
-}
-
-// load reads the lengths of the columns, or of the lines where none is named.
-func (l *File) load() error {
-	text, err := readRegular(l.Name)
-	if err != nil {
-		return err
-	}
-	if len(l.Columns) > 0 {
-		l.Read, err = columnsOf(text, l.Columns)
-	} else {
-		l.Read, err = linesOf(text)
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", l.Name, err)
-	}
-	sum := sha256.Sum256(text)
-	l.SHA256, l.Count = hex.EncodeToString(sum[:]), len(l.Read[0])
-	return nil
 }
 
 // String is the file as people read it.

@@ -109,6 +109,7 @@ func decodeLength(text string) (Length, told, error) {
 	var l Length
 	var got told
 	l.DecodeTOML(doc["v"], got.bad)
+	(&Workload{Input: l}).Look(new(Files), got.bad)
 	return l, got, nil
 }
 

@@ -45,7 +45,7 @@ type Head struct {
 const headRequests = 10_000
 
 // Look checks the options, and reads the file's hash and its first requests.
-func (t *Trace) Look(bad func(key, problem, hint string)) {
+func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 	fine := true
 	t.Check(func(key, problem, hint string) {
 		fine = false
@@ -54,7 +54,7 @@ func (t *Trace) Look(bad func(key, problem, hint string)) {
 	if !fine {
 		return
 	}
-	if err := t.look(); err != nil {
+	if err := t.look(files); err != nil {
 		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 		if hint == "" {
 			hint = "the name is relative to the working directory; bench trace FILE inspects a trace"
@@ -63,31 +63,37 @@ func (t *Trace) Look(bad func(key, problem, hint string)) {
 	}
 }
 
-func (t *Trace) look() (err error) {
-	if t.SHA256, err = hashFile(t.File); err != nil {
+func (t *Trace) look(files *Files) (err error) {
+	if t.SHA256, err = once(&files.hashes, t.File, func() (string, error) { return hashFile(t.File) }); err != nil {
 		return fmt.Errorf("reading the trace: %w", err)
 	}
-	r, err := trace.Open(t.Options, (&Plan{}).rand(streamJitter, 0)) // which times it draws is of no matter here
+	t.Head, err = once(&files.heads, t.Options, func() (Head, error) { return headOf(t.Options) })
+	return err
+}
+
+// headOf reads the first requests of a trace.
+func headOf(o trace.Options) (head Head, err error) {
+	r, err := trace.Open(o, (&Plan{}).rand(streamJitter, 0)) // which times it draws is of no matter here
 	if err != nil {
-		return err
+		return head, err
 	}
 	defer r.Close()
 	report, err := trace.InspectFirst(r, headRequests)
 	if err != nil {
-		return err
+		return head, err
 	}
 	if report.Requests == 0 {
-		return errors.New("no request of the trace is kept\nhint: widen start, end and the filters")
+		return head, errors.New("no request of the trace is kept\nhint: widen start, end and the filters")
 	}
-	t.Head = Head{Format: report.Format, Timed: report.Timed, SpanS: report.SpanS, Blocks: report.Cache != nil,
+	head = Head{Format: report.Format, Timed: report.Timed, SpanS: report.SpanS, Blocks: report.Cache != nil,
 		InputP50: report.Input.P50, InputMax: report.Input.Max, OutputP50: report.Output.P50, OutputMax: report.Output.Max}
 	if report.Requests < headRequests {
-		t.Head.Whole = report.Requests
+		head.Whole = report.Requests
 	}
 	if a := report.Arrivals; a != nil {
-		t.Head.RatePerS, t.Head.StepS, t.Head.SameTime = a.PerS, a.StepS, a.SameTime
+		head.RatePerS, head.StepS, head.SameTime = a.PerS, a.StepS, a.SameTime
 	}
-	return nil
+	return head, nil
 }
 
 // hashFile reads a file, but not a pipe or a device: a trace is read more than once.

@@ -34,7 +34,7 @@ func traceFile(t *testing.T, text string) string {
 func looked(t *testing.T, o trace.Options, arrival string) Workload {
 	t.Helper()
 	w := Workload{Trace: &Trace{Options: o}, Arrival: Arrival{Process: arrival}}
-	w.Trace.Look(func(key, problem, hint string) { t.Fatalf("%s: %s (%s)", key, problem, hint) })
+	w.Trace.Look(new(Files), func(key, problem, hint string) { t.Fatalf("%s: %s (%s)", key, problem, hint) })
 	w.Rate = w.OwnRate()
 	w.Check(func(key, problem, hint string) { t.Fatalf("%s: %s (%s)", key, problem, hint) })
 	return w
@@ -145,7 +145,7 @@ func TestTraceShapes(t *testing.T) {
 		text += fmt.Sprintf(`{"input_length":%d,"output_length":1,"session":%d,"turn":%d}`+"\n", i+1, i/5+1, i%5+1)
 	}
 	w := Workload{Trace: &Trace{Options: trace.Options{File: traceFile(t, text)}}, Rate: 10, Arrival: Arrival{Process: "constant"}}
-	w.Trace.Look(func(key, problem, _ string) { t.Fatal(key, problem) })
+	w.Trace.Look(new(Files), func(key, problem, _ string) { t.Fatal(key, problem) })
 	w.Check(func(key, problem, _ string) { t.Fatal(key, problem) })
 	got := rest(NewPlan(w, 1, ""))
 	seen := map[uint64]bool{}
@@ -227,7 +227,7 @@ func TestTraceCheck(t *testing.T) {
 			}
 			w := c.w
 			w.Trace = &Trace{Options: c.o}
-			if w.Trace.Look(bad); len(got) == 0 {
+			if w.Trace.Look(new(Files), bad); len(got) == 0 {
 				if w.Rate == 0 {
 					w.Rate = w.OwnRate()
 				}
