@@ -85,7 +85,7 @@ name = "b"
 input = 16
 output = 8
 concurrency = [1, 2]
-duration = "600ms"
+requests = 100
 `
 	if err := os.WriteFile(file, []byte(matrix), 0o644); err != nil {
 		t.Fatal(err)
