@@ -156,7 +156,7 @@ func lookBatching(v *sight, all []sight) *Diagnosis {
 	}
 	lower := v.lower(all)
 	switch {
-	case lower != nil && v.tokensS >= gainLine*lower.tokensS && v.tpot >= slowerLine*lower.tpot:
+	case lower != nil && lower.tpot > 0 && v.tokensS >= gainLine*lower.tokensS && v.tpot >= slowerLine*lower.tpot: // 0: answers came all at once
 		d.Beside, d.Symptom = lower.name, "more load brings more throughput and slower tokens"
 		d.Evidence = known(atLeast("output throughput over that of the lower load", v.tokensS/lower.tokensS, "", gainLine),
 			atLeast("TPOT p50 over that of the lower load", v.tpot/lower.tpot, "", slowerLine), fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))

@@ -87,11 +87,11 @@ func below(figure string, x float64, unit string, line float64) Evidence {
 	return Evidence{figure, x, unit, "<", line}
 }
 
-// known drops the evidence that nobody told.
+// known drops the evidence that nobody told, and what is over nothing: a result can't hold it.
 func known(all ...Evidence) []Evidence {
 	out := []Evidence{}
 	for _, e := range all {
-		if told(e.Value) {
+		if told(e.Value) && !math.IsInf(e.Value, 0) {
 			out = append(out, e)
 		}
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -174,6 +175,29 @@ func TestUnknownSaysWhatIsMissing(t *testing.T) {
 			}
 			if d.Regime != UnknownRegime && len(d.Evidence) == 0 {
 				t.Errorf("no evidence: %+v", d)
+			}
+		}
+	}
+}
+
+// Answers that came all at once have a TPOT and a TTFT of 0: no point is slower than that by a factor, and the result must stay JSON.
+func TestDiagnosisBesideNothing(t *testing.T) {
+	at := func(slots int, ttft, tpot, output float64) func(r *Row) {
+		return func(r *Row) {
+			r.Spec.Point, r.Spec.Concurrency = []Axis{{"concurrency", Count(slots)}}, slots
+			r.Summary.TTFT, r.Summary.TPOT = flat(ttft, ttft), flat(tpot, tpot)
+			r.Summary.Throughput.OutputTokensPerS = output
+			r.Bound, r.NoBound = nil, "not stated"
+		}
+	}
+	for _, rows := range [][]Row{pair(at(1, 40, 0, 100), at(8, 40, 9, 1000)), pair(at(1, 0, 9, 100), at(8, 40, 9, 1000)), as(at(1, 0, 0, 0))} {
+		found := Diagnose(SeriesOf(rows))
+		if _, err := json.Marshal(found); err != nil {
+			t.Error(err)
+		}
+		for _, d := range found {
+			if d.Regime == Batching {
+				t.Errorf("slower than nothing: %+v", d)
 			}
 		}
 	}
