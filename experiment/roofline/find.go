@@ -118,8 +118,8 @@ func byFragment(want string, n int, at func(int) entry) int {
 	return best
 }
 
-// near are the IDs of at most three entries, of which one name differs from
-// the wanted one in at most half of its letters.
+// near are the IDs of at most three entries, of which one name holds the wanted
+// one, or differs from it in at most half of its letters.
 func near(want string, n int, at func(int) entry) []string {
 	type candidate struct {
 		id    string
@@ -132,7 +132,11 @@ func near(want string, n int, at func(int) entry) []string {
 		c := candidate{e.id, 1}
 		for _, known := range append([]string{e.id}, e.aliases...) {
 			k := last(known)
-			c.score = min(c.score, float64(distance(want, k))/float64(max(len(want), len(k))))
+			off := float64(distance(want, k)) / float64(max(len(want), len(k)))
+			if len(want) > 1 && strings.Contains(k, want) {
+				off /= 2 // a name cut short: "rtx" of rtx-4090
+			}
+			c.score = min(c.score, off)
 		}
 		if c.score <= 0.5 {
 			all = append(all, c)

@@ -41,6 +41,11 @@ func TestFindNamesNearOnesAndTheFile(t *testing.T) {
 			t.Errorf("Find(%q): %v", name, err)
 		}
 	}
+	for part, want := range map[string]string{"rtx": "rtx-", "tpu": "tpu-", "gb": "gb"} {
+		if _, err := FindDevice(part); !errors.As(err, &unknown) || len(unknown.Near) == 0 || !strings.HasPrefix(unknown.Near[0], want) {
+			t.Errorf("FindDevice(%q): %v, want a %s first", part, err, want)
+		}
+	}
 	if _, err := FindDevice("h100-sxn"); err == nil || !strings.Contains(err.Error(), `unknown device "h100-sxn" (near: h100-sxm`) {
 		t.Errorf("got %v", err)
 	}
