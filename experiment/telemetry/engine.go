@@ -50,15 +50,16 @@ var figures = []figure{
 	{of: func(r *ServerReading) **float64 { return &r.KVCapacity }, names: []string{"sglang_max_total_num_tokens"}},
 	{of: func(r *ServerReading) **float64 { return &r.Preemptions }, names: []string{"vllm_num_preemptions_total", "sglang_num_retracted_requests_total", "sglang_num_retracted_reqs_total"}},
 	{of: func(r *ServerReading) **float64 { return &r.PrefixQueries }, names: []string{"vllm_prefix_cache_queries_total", "vllm_gpu_prefix_cache_queries_total", "sglang_prompt_tokens_total"}},
-	{of: func(r *ServerReading) **float64 { return &r.PrefixHits }, names: []string{"vllm_prefix_cache_hits_total", "vllm_gpu_prefix_cache_hits_total", "sglang_cached_tokens_total"}},
+	{of: func(r *ServerReading) **float64 { return &r.PrefixHits }, names: []string{"vllm_prefix_cache_hits_total", "vllm_gpu_prefix_cache_hits_total", "sglang_cached_tokens_total",
+		"llamacpp_prompt_tokens_cached_total"}},
 	{of: func(r *ServerReading) **float64 { return &r.HitRate }, most: true, names: []string{"vllm_gpu_prefix_cache_hit_rate", "sglang_cache_hit_rate", "trtllm_kv_cache_hit_rate"}},
 	{of: func(r *ServerReading) **float64 { return &r.Prompt }, names: []string{"vllm_prompt_tokens_total", "sglang_prompt_tokens_total", "tgi_request_input_length_sum",
 		"llamacpp_prompt_tokens_total"}},
 	{of: func(r *ServerReading) **float64 { return &r.Generated }, names: []string{"vllm_generation_tokens_total", "sglang_generation_tokens_total", "tgi_request_generated_tokens_sum",
 		"llamacpp_tokens_predicted_total"}},
-	{of: func(r *ServerReading) **float64 { return &r.Drafts }, names: []string{"vllm_spec_decode_num_drafts_total"}},
-	{of: func(r *ServerReading) **float64 { return &r.Drafted }, names: []string{"vllm_spec_decode_num_draft_tokens_total"}},
-	{of: func(r *ServerReading) **float64 { return &r.Accepted }, names: []string{"vllm_spec_decode_num_accepted_tokens_total"}},
+	{of: func(r *ServerReading) **float64 { return &r.Drafts }, names: []string{"vllm_spec_decode_num_drafts_total", "llamacpp_spec_decode_num_drafts_total"}},
+	{of: func(r *ServerReading) **float64 { return &r.Drafted }, names: []string{"vllm_spec_decode_num_draft_tokens_total", "llamacpp_spec_decode_num_draft_tokens_total"}},
+	{of: func(r *ServerReading) **float64 { return &r.Accepted }, names: []string{"vllm_spec_decode_num_accepted_tokens_total", "llamacpp_spec_decode_num_accepted_tokens_total"}},
 	{of: func(r *ServerReading) **float64 { return &r.AcceptLength }, most: true, names: []string{"sglang_spec_accept_length", "trtllm_spec_decode_acceptance_length"}},
 	{of: func(r *ServerReading) **float64 { return &r.AcceptRate }, most: true, names: []string{"sglang_spec_accept_rate", "vllm_spec_decode_draft_acceptance_rate"}},
 }
@@ -103,8 +104,18 @@ func readServer(p page) (*ServerReading, error) {
 	if r.KVCapacity == nil {
 		r.KVCapacity = configured(p)
 	}
+	r.lookedUp()
 	r.unit(p)
 	return r, nil
+}
+
+// lookedUp adds the cached tokens to llama.cpp's prompts, which are only those that were computed: vLLM and SGLang count both, and
+// every prompt token is looked up.
+func (r *ServerReading) lookedUp() {
+	if r.Engine == "llamacpp" && r.Prompt != nil && r.PrefixHits != nil {
+		all := *r.Prompt + *r.PrefixHits
+		r.Prompt, r.PrefixQueries = &all, new(all)
+	}
 }
 
 // name notes whose name a metric has.

@@ -84,6 +84,17 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="t"} 6000
 `, ServerReading{Engine: "triton", Running: new(3.0), Waiting: new(2.0), KVUsage: new(0.3)}},
 	"llama.cpp": {"llamacpp:requests_processing 1\nllamacpp:requests_deferred 2\nllamacpp:prompt_tokens_total 30\nllamacpp:tokens_predicted_total 40\n",
 		ServerReading{Engine: "llamacpp", Running: new(1.0), Waiting: new(2.0), Prompt: new(30.0), Generated: new(40.0)}},
+	"llama.cpp of 2026": {`# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed, excluding cached tokens
+# TYPE llamacpp:prompt_tokens_total counter
+llamacpp:prompt_tokens_total 30
+llamacpp:prompt_tokens_cached_total 10
+llamacpp:spec_decode_num_draft_tokens_total 8
+llamacpp:spec_decode_num_accepted_tokens_total 6
+llamacpp:spec_decode_num_drafts_total 2
+llamacpp:n_busy_slots_per_decode 1.9
+llamacpp:requests_processing 1
+`, ServerReading{Engine: "llamacpp", Running: new(1.0), Prompt: new(40.0), PrefixQueries: new(40.0), PrefixHits: new(10.0), PrefixUnit: "tokens",
+		Drafts: new(2.0), Drafted: new(8.0), Accepted: new(6.0)}},
 	"what is no number is not told": {"vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\nvllm:kv_cache_usage_perc 1\n",
 		ServerReading{Engine: "vllm", KVUsage: new(1.0)}},
 	"lines that nobody asked for may be garbage": {"<html>\nvllm:num_requests_running 1\n}}} {{{ 3\n# TYPE vllm:num_requests_running gauge\n# HELP vllm:num_requests_running a\n# HELP vllm:num_requests_running b\n",
