@@ -41,7 +41,7 @@ const (
 func Load(dir string) (*Run, error) {
 	run := &Run{Dir: dir}
 	manifest := filepath.Join(dir, manifestName)
-	if err := decode(manifest, experiment.SchemaRun, &run.Manifest); err != nil {
+	if err := decode(manifest, experiment.SchemaRun, &run.Manifest, &run.Manifest.Schema); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is not a run: it has no %s; name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
 		}
@@ -69,7 +69,7 @@ func (r *Run) readRows() error {
 			continue
 		}
 		var row experiment.Row
-		if err := decode(name, experiment.SchemaRow, &row); err != nil {
+		if err := decode(name, experiment.SchemaRow, &row, &row.Schema); err != nil {
 			return err
 		}
 		if want := strings.TrimSuffix(filepath.Base(name), ".json"); row.ID != want {
@@ -123,10 +123,15 @@ func escapeGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-func decode(name, schema string, v any) error {
+// decode reads a file into v; said is where v keeps its schema. A file that is as it should be is parsed once.
+func decode(name, schema string, v any, said *string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("reading a result: %w", err)
+	}
+	wrong := json.Unmarshal(b, v)
+	if wrong == nil && *said == schema {
+		return nil
 	}
 	found, err := schemaOf(b)
 	if err != nil {
@@ -135,10 +140,7 @@ func decode(name, schema string, v any) error {
 	if found != schema {
 		return fmt.Errorf("reading %s: its schema is %q, this version reads %q; use the bench that wrote it", name, found, schema)
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
-	}
-	return nil
+	return fmt.Errorf("reading %s: %w", name, wrong)
 }
 
 // Removed says that a row's point is no longer in the matrix: its result stays, and counts for nothing.

@@ -25,7 +25,8 @@ type sheetView struct {
 	Figures         []figure
 }
 
-// write renders a page that, like a report's, can do nothing but run its own scripts; ECharts is in it only where there are charts.
+// write renders a page that, like a report's, can do nothing but run its own scripts; ECharts is in it only where there are charts, and
+// the data only where there are any.
 func (v *sheetView) write(w io.Writer, data any) error {
 	v.Style, v.Script = template.CSS(style), template.JS(script)
 	scripts := hash(script)
@@ -36,9 +37,11 @@ func (v *sheetView) write(w io.Writer, data any) error {
 		}
 	}
 	v.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", scripts, hash(style))
-	var err error
-	if v.Data, err = inline(data); err != nil {
-		return err
+	if data != nil {
+		var err error
+		if v.Data, err = inline(data); err != nil {
+			return err
+		}
 	}
 	if err := sheet.Execute(w, v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)

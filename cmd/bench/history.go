@@ -14,6 +14,7 @@ import (
 
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/foreign"
 )
 
 // indexName is the file in which a history keeps what it read; it can be deleted at any time.
@@ -26,7 +27,8 @@ func newHistory(c *cli) *cobra.Command {
 		Short: "many runs: trends, changes and alarms",
 		Long: `history reads every run below a directory and follows each figure of each point, night by night: a change-point is a night
 from which on a figure is another one, with what else changed then (server version, driver, flags, bench); an alarm says that the
-last night lies where the nights before would seldom have put it. Runs are grouped by matrix, model and hardware.
+last night lies where the nights before would seldom have put it. Runs are grouped by matrix, model and hardware. Files of other
+tools that lie there (vllm bench serve, SGLang, guidellm, aiperf) are nights of a history of their own, by that tool's definitions.
 What was read is kept in DIR/` + indexName + `, which can be deleted at any time.`,
 		Example: `  bench history results/nightly
   bench history results/nightly --format html -o trends.html`,
@@ -65,15 +67,7 @@ func (c *cli) history(format, output, dir string) error {
 // nights reads the runs below a directory, those that the index does not know, and keeps the index.
 func (c *cli) nights(dir string) ([]compare.Night, error) {
 	index := filepath.Join(dir, indexName)
-	nights, fresh, err := compare.ReadNights(dir, readIndex(index), func(dir string) (compare.Run, error) {
-		r, err := loadRun(dir)
-		if err != nil {
-			return compare.Run{}, err
-		}
-		run := r.compared()
-		run.Records = nil // a night's interval is by its repeats, or by its summary
-		return run, nil
-	})
+	nights, fresh, err := compare.ReadNights(dir, readIndex(index), readNight)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usage("%w\nhint: name the directory that holds the runs, like results/nightly", err)
 	}
@@ -91,6 +85,27 @@ func (c *cli) nights(dir string) ([]compare.Night, error) {
 		fmt.Fprintln(c.stderr, "note: the index of the history can't be kept: "+err.Error())
 	}
 	return nights, nil
+}
+
+// readNight reads a run, or a file of another tool; one that does not say when it was measured is as old as the file.
+func readNight(name string) (compare.Run, error) {
+	r, err := loadResult(name)
+	if errors.Is(err, foreign.ErrUnknown) {
+		return compare.Run{}, compare.ErrNoRun
+	}
+	if err != nil {
+		return compare.Run{}, err
+	}
+	run := r.compared()
+	run.Records = nil // a night's interval is by its repeats, or by its summary
+	if run.Manifest.StartedAt.IsZero() {
+		info, err := os.Stat(name)
+		if err != nil {
+			return compare.Run{}, err
+		}
+		run.Manifest.StartedAt = info.ModTime()
+	}
+	return run, nil
 }
 
 // readIndex is what an earlier history kept; nothing where it is of another version, or not whole.

@@ -170,3 +170,39 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 		t.Errorf("%d nights are read again after one changed", fresh)
 	}
 }
+
+// Other tools' files are nights, too; what is no result, and what lies in a run, is not.
+func TestReadNightsOfFiles(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"run/run.json", "run/A-r1.json", "a.json", "deep/b.jsonl", "list.json", ".bench-history.json", "notes.md"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(name string) (Run, error) {
+		if filepath.Base(name) == "list.json" {
+			return Run{}, fmt.Errorf("reading it: %w", ErrNoRun)
+		}
+		return Run{Manifest: manifest()}, nil
+	}
+	nights, fresh, err := ReadNights(root, nil, read)
+	var names []string
+	for _, n := range nights {
+		names = append(names, n.Dir)
+	}
+	if got := strings.Join(names, " "); got != "run a.json deep/b.jsonl" || fresh != 3 || err != nil {
+		t.Errorf("read %s, %d fresh, %v", got, fresh, err)
+	}
+	if _, fresh, _ := ReadNights(root, nights, read); fresh != 0 {
+		t.Errorf("%d nights are read again", fresh)
+	}
+	if err := os.WriteFile(filepath.Join(root, "a.json"), []byte("another"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, fresh, _ := ReadNights(root, nights, read); fresh != 1 {
+		t.Errorf("%d nights are read again after one changed", fresh)
+	}
+}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -29,7 +30,7 @@ type Index struct {
 
 // Night is one run of a history.
 type Night struct {
-	Dir       string       `json:"dir"`   // below the history's own
+	Dir       string       `json:"dir"`   // below the history's own; of another tool's result, its file
 	Stamp     string       `json:"stamp"` // of its files' names, sizes and times
 	Error     string       `json:"error,omitempty"`
 	Run       string       `json:"run"`
@@ -74,10 +75,13 @@ type Value struct {
 // trended are the figures that a history follows.
 var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate}
 
-// ReadNights finds the runs below a directory and reads those that old does not have as they are now. read loads one of them; one
-// that can't be read is a night with an error.
-func ReadNights(root string, old []Night, read func(dir string) (Run, error)) (nights []Night, fresh int, err error) {
-	dirs, err := runsBelow(root)
+// ErrNoRun says of a file that it is no result of any tool.
+var ErrNoRun = errors.New("no run")
+
+// ReadNights finds the runs below a directory, and other tools' results, and reads those that old does not have as they are now.
+// read loads one of them; one that can't be read is a night with an error, and a file that is ErrNoRun is passed over.
+func ReadNights(root string, old []Night, read func(name string) (Run, error)) (nights []Night, fresh int, err error) {
+	names, err := runsBelow(root)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -85,31 +89,36 @@ func ReadNights(root string, old []Night, read func(dir string) (Run, error)) (n
 	for _, n := range old {
 		known[n.Dir] = n
 	}
-	nights = make([]Night, len(dirs))
+	nights = make([]Night, len(names))
 	var todo []int
-	for i, dir := range dirs {
-		stamp, err := stampOf(filepath.Join(root, dir))
+	for i, name := range names {
+		stamp, err := stampOf(filepath.Join(root, name))
 		if err != nil {
 			return nil, 0, err
 		}
-		if n, ok := known[dir]; ok && n.Stamp == stamp {
+		if n, ok := known[name]; ok && n.Stamp == stamp {
 			nights[i] = n
 			continue
 		}
-		nights[i] = Night{Dir: dir, Stamp: stamp}
+		nights[i] = Night{Dir: name, Stamp: stamp}
 		todo = append(todo, i)
 	}
 	each(todo, func(i int) {
 		n := &nights[i]
 		run, err := read(filepath.Join(root, n.Dir))
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNoRun):
+			*n = Night{}
+		case err != nil:
 			n.Error = err.Error()
-			return
+		default:
+			n.take(&run)
 		}
-		n.take(&run)
 	})
+	found := len(nights)
+	nights = slices.DeleteFunc(nights, func(n Night) bool { return n.Dir == "" })
 	slices.SortStableFunc(nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
-	return nights, len(todo), nil
+	return nights, len(todo) - (found - len(nights)), nil
 }
 
 // each calls f for every index, on as many goroutines as there are cores; it returns when all are done.
@@ -130,35 +139,55 @@ func each(todo []int, f func(int)) {
 	wg.Wait()
 }
 
-// runsBelow lists the directories with a run.json, those inside of others too.
+// runsBelow lists the directories with a run.json, those inside of others too, and beside them the JSON files that lie in no run.
 func runsBelow(root string) ([]string, error) {
-	var dirs []string
+	var runs, files []string
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.Name() == "run.json" && !d.IsDir() {
-			dir, err := filepath.Rel(root, filepath.Dir(name))
-			if err != nil {
-				return err
-			}
-			dirs = append(dirs, dir)
+		below, err := filepath.Rel(root, name)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() || strings.HasPrefix(d.Name(), "."):
+		case d.Name() == "run.json":
+			runs = append(runs, filepath.Dir(below))
+		case filepath.Ext(name) == ".json" || filepath.Ext(name) == ".jsonl":
+			files = append(files, below)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for runs: %w", err)
 	}
-	return dirs, nil
+	dirs := map[string]bool{}
+	for _, dir := range runs {
+		dirs[dir] = true
+	}
+	for _, file := range files {
+		if !dirs[filepath.Dir(file)] {
+			runs = append(runs, file)
+		}
+	}
+	return runs, nil
 }
 
-// stampOf is other when a result of the run is.
-func stampOf(dir string) (string, error) {
-	entries, err := os.ReadDir(dir)
+// stampOf is other when a result of the run, or the file, is.
+func stampOf(name string) (string, error) {
+	info, err := os.Stat(name)
 	if err != nil {
 		return "", fmt.Errorf("looking at a run: %w", err)
 	}
 	h := fnv.New64a()
+	if !info.IsDir() {
+		fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
+		return fmt.Sprintf("%016x", h.Sum64()), nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return "", fmt.Errorf("looking at a run: %w", err)
+	}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
