@@ -29,9 +29,10 @@ type tally struct {
 	cached, told int
 }
 
-// add takes a request that is over; one that the row's end cut short behind the window is no error, and not counted.
+// add takes a request that is over; one outside of the window that the row's end cut short is no error, and not counted.
 func (t *tally) add(r *experiment.Record) {
-	if !r.OK() && r.Phase == experiment.PhaseCooldown {
+	cut := r.Phase == experiment.PhaseCooldown || r.Phase == experiment.PhaseWarmup && r.Outcome == "unfinished"
+	if !r.OK() && cut {
 		return
 	}
 	t.done++

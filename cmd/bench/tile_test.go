@@ -113,6 +113,8 @@ func TestTileLiveMetrics(t *testing.T) {
 		cut := ended("unfinished")
 		cut.Phase = experiment.PhaseCooldown
 		p.Each(cut)
+		cut.Phase = experiment.PhaseWarmup
+		p.Each(cut)
 		p.Done.Store(2)
 		time.Sleep(10*time.Second + time.Millisecond)
 		l.stop()
