@@ -43,14 +43,13 @@ func (f *tileFlags) block() *tileFlags {
 // tileSide is one of two endpoints that are compared. Its blocks are the repeats of a run of its own.
 type tileSide struct {
 	*tileRun
-	n      int
-	name   string
-	out    io.Writer
-	turns  *turns
-	end    func(cause error) // of both
-	live   *tileLive         // of the block that is measured; nil: none is
-	opened func()            // its directory is there
-	whole  int               // blocks that are on disk
+	n     int
+	name  string
+	out   io.Writer
+	turns *turns
+	end   func(cause error) // of both
+	live  *tileLive         // of the block that is measured; nil: none is
+	whole int               // blocks that are on disk
 
 	result *sweep.Result
 }
@@ -122,6 +121,18 @@ func (f *tileFlags) orderText() string {
 	return fmt.Sprintf("%s of %s for each endpoint, %s; each begins with a warm-up that is not counted\n", count(f.blocks, "block"), long, order)
 }
 
+// oneByOne lets two runs write to one place, a table at a time. It is no terminal: two tables can't both stay where they are.
+type oneByOne struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *oneByOne) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
+}
+
 // measureSides runs both until all their blocks are there, or one of them fails: the rest of the other would have nothing beside
 // it. Its error is why they ended before that.
 func measureSides(ctx context.Context, sides []*tileSide, parallel bool) error {
@@ -129,17 +140,19 @@ func measureSides(ctx context.Context, sides []*tileSide, parallel bool) error {
 	defer end(nil)
 	t := newTurns(parallel)
 	defer context.AfterFunc(ctx, t.over)()
+	out := &oneByOne{w: sides[0].out}
 	var both sync.WaitGroup
 	for _, s := range sides {
-		opened := make(chan struct{})
-		s.turns, s.o.Event, s.opened = t, s.event, sync.OnceFunc(func() { close(opened) })
+		s.turns, s.o.Event = t, s.event
 		s.end = func(cause error) { end(fmt.Errorf("%s: %w", s.name, cause)) }
+		if parallel {
+			s.out = out
+		}
 		both.Go(func() {
-			defer s.opened()
 			defer t.leave(s.n)
 			s.measure(ctx)
 		})
-		<-opened // so that the first directory is the first endpoint's
+		t.await(s.n) // so that the first directory is the first endpoint's
 	}
 	both.Wait()
 	return context.Cause(ctx)
@@ -160,14 +173,13 @@ func (s *tileSide) event(e sweep.Event) {
 	switch {
 	case e.Started != nil:
 		fmt.Fprintf(s.out, "results of %s go to %s\n\n", s.name, plain(e.Started.Dir))
-		s.opened()
+		s.turns.open(s.n)
 	case e.Begun != nil:
 		if !s.turns.take(s.n) {
 			return
 		}
 		s.live = newTileLive(s.out, s.f.interval, s.end)
 		s.live.title = fmt.Sprintf("%s, block %d of %d", s.name, e.Begun.Index, e.Begun.Total)
-		s.live.inPlace = s.live.inPlace && !s.turns.parallel // two tables can't both stay where they are
 		s.live.event(e)
 	case e.Finished != nil:
 		s.live.stop()

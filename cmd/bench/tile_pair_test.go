@@ -38,6 +38,7 @@ func TestTurns(t *testing.T) {
 		for side := range 2 {
 			both.Go(func() {
 				defer turns.leave(side)
+				turns.open(side)
 				for range blocks[side] {
 					if !turns.take(side) {
 						return

@@ -13,6 +13,7 @@ type turns struct {
 	mu    sync.Mutex
 	moved *sync.Cond
 	block int     // of all, that has its turn
+	here  [2]bool // sides that have begun
 	gone  [2]bool // sides that have no block left
 	ended bool
 }
@@ -23,14 +24,29 @@ func newTurns(parallel bool) *turns {
 	return t
 }
 
+// open says that a side has begun: no block is measured before both have.
+func (t *turns) open(side int) { t.move(func() { t.here[side] = true }) }
+
+// await waits until a side has begun, or is gone.
+func (t *turns) await(side int) { t.wait(func() bool { return t.here[side] || t.gone[side] }) }
+
 // take waits for a side's turn; false: there are no more turns.
 func (t *turns) take(side int) bool {
+	other := 1 - side
+	t.wait(func() bool {
+		return t.ended || (t.here[other] || t.gone[other]) && (t.parallel || t.whose() == side)
+	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for !t.ended && !t.parallel && t.whose() != side {
+	return !t.ended
+}
+
+func (t *turns) wait(until func() bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for !until() {
 		t.moved.Wait()
 	}
-	return !t.ended
 }
 
 // whose turn it is: of one that is gone it is the other's.
