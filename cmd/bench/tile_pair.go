@@ -185,7 +185,7 @@ func (s *tileSide) event(e sweep.Event) {
 		s.live.stop()
 		s.live = nil
 		s.whole++
-		fmt.Fprintf(s.out, "\n%s: %s\n\n", s.name, plain(finished(e.Finished)))
+		fmt.Fprintf(s.out, "%s: %s\n\n", s.name, plain(finished(e.Finished)))
 		s.turns.pass()
 	}
 }
@@ -247,11 +247,16 @@ func (c *cli) comparePair(sides []*tileSide, o compare.Options) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(c.stdout)
 	if err := report.ComparisonText(c.stdout, result, colors(c.stdout)); err != nil {
 		return err
 	}
 	fmt.Fprint(c.stdout, pairText(result, sides))
 	a, b := shellWord(sides[0].result.Dir), shellWord(sides[1].result.Dir)
-	fmt.Fprintf(c.stdout, "\nreports: %s/report.html, %s/report.html\nagain:   bench compare %s %s\n", a, b, a, b)
+	again := "bench compare " + a + " " + b
+	if len(o.Allow) > 0 {
+		again += " --allow " + strings.Join(o.Allow, ",")
+	}
+	fmt.Fprintf(c.stdout, "\nreports: %s/report.html, %s/report.html\nagain:   %s\n", a, b, again)
 	return (&compareFlags{}).verdict(result)
 }

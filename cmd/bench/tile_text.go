@@ -140,6 +140,10 @@ func differenceText(m *compare.Metric) string {
 	}
 	unit := map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[m.Unit]
 	unit = cmp.Or(unit, m.Unit)
-	return fmt.Sprintf("%s to %s: %s [%s to %s], %s", experiment.Format(*m.Base, unit), experiment.Format(*m.New, unit),
+	text := fmt.Sprintf("%s to %s: %s [%s to %s], %s", experiment.Format(*m.Base, unit), experiment.Format(*m.New, unit),
 		compare.Percent(*m.Change, true), compare.Percent(m.CI95.Lo, true), compare.Percent(m.CI95.Hi, true), m.Verdict)
+	if m.P == nil { // then the interval is of chance inside of the blocks alone
+		text += " (" + m.Why + ")"
+	}
+	return text
 }
