@@ -64,7 +64,7 @@ func (l Limit) String() string {
 	if strings.HasPrefix(l.Key, "min_") {
 		sign = "≥"
 	}
-	return fmt.Sprintf("%s %s %g %s", l.Key, sign, l.Value, l.Unit)
+	return fmt.Sprintf("%s %s %s %s", l.Key, sign, strconv.FormatFloat(l.Value, 'f', -1, 64), l.Unit)
 }
 
 // All is every limit, those for each request included.

@@ -211,7 +211,7 @@ func checkLag(e *evidence) finding {
 		all, _ := latency.Get(p)
 		if limit := max(1, share*all); behind > limit {
 			return failed("use a larger client machine, or lower the load (bench selftest --save tells how much this one takes); a server on the same machine takes the client's cores",
-				"the client itself sent late: %s %.3g ms (limit %.3g ms)", p, behind, limit)
+				"the client itself sent late: %s %s ms (limit %s ms)", p, Brief(behind, 3), Brief(limit, 3))
 		}
 	}
 	return e.withinSelftest()
@@ -235,7 +235,7 @@ func checkConnections(e *evidence) finding {
 	}
 	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
 		return failed("compare only with runs that connect as often; the server may close connections: see connections in run.json",
-			"%d of %d requests opened a connection: %.3g ms at the median, inside ttft and e2e", s.N, n, s.P50)
+			"%d of %d requests opened a connection: %s ms at the median, inside ttft and e2e", s.N, n, Brief(s.P50, 3))
 	}
 	return passed()
 }
@@ -264,7 +264,7 @@ func checkRate(e *evidence) finding {
 	chance := 2 / math.Sqrt(n) // what Poisson arrivals and departures differ by
 	if got := e.Summary.Throughput.RequestsPerS; got < (1-max(0.1, chance))*asked {
 		return failed("take the highest rate that is achieved as the limit; above it latency only tells how long the row ran",
-			"the server did not keep up: %.3g of %.3g requests/s", got, asked)
+			"the server did not keep up: %s of %s requests/s", Brief(got, 3), Brief(asked, 3))
 	}
 	return passed()
 }
@@ -293,7 +293,7 @@ func checkConcurrency(e *evidence) finding {
 	}
 	if e.Spec.Rate == 0 && !e.Spec.Converses() && c.Mean < 0.9*float64(n) { // users think between their turns
 		return failed("the client can't fill the slots: give it more cores, or make the answers longer",
-			"%.3g requests in flight on average, %d were asked for", c.Mean, n)
+			"%s requests in flight on average, %d were asked for", Brief(c.Mean, 3), n)
 	}
 	return passed()
 }

@@ -60,7 +60,7 @@ const fewTogether = 0.05
 func checkSteps(h workload.Head) finding {
 	if step := time.Duration(h.StepS * float64(time.Second)); step > 0 && h.SameTime > fewTogether {
 		return failed(fmt.Sprintf("jitter = %q spreads them over the step", step),
-			"the trace's times are in steps of %v: %.3g %% of the requests arrive together with the one before", step, 100*h.SameTime)
+			"the trace's times are in steps of %v: %s %% of the requests arrive together with the one before", step, Brief(100*h.SameTime, 3))
 	}
 	return passed()
 }
@@ -88,13 +88,13 @@ func strange(o *workload.Observed, rescaled bool) string {
 	case o.GapCVAsked == 0 && o.GapCV > evenGaps:
 		return fmt.Sprintf("constant arrivals were asked for, and the gaps vary by %.0f %% of their mean", 100*o.GapCV)
 	case off > max(0.01, farRate*chance) && !rescaled:
-		return fmt.Sprintf("%.4g requests/s were sent, %.4g were asked for", o.RatePerS, o.AskedPerS)
+		return fmt.Sprintf("%s requests/s were sent, %s were asked for", Brief(o.RatePerS, 4), Brief(o.AskedPerS, 4))
 	case o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit:
-		return fmt.Sprintf("the gaps are not those of the process: their distribution is off by %.2g, where chance makes %.2g once in a hundred", o.Gaps.Distance, o.Gaps.Limit)
+		return fmt.Sprintf("the gaps are not those of the process: their distribution is off by %s, where chance makes %s once in a hundred", Brief(o.Gaps.Distance, 2), Brief(o.Gaps.Limit, 2))
 	}
 	for _, d := range o.Dispersion {
 		if d.Expected != nil && o.GapCVAsked > 0 && math.Abs(d.Index-*d.Expected) > farIndex*d.StdError*max(1, *d.Expected) {
-			return fmt.Sprintf("in windows of %.3g s the number of arrivals has an index of dispersion of %.3g, the process %.3g", d.WindowS, d.Index, *d.Expected)
+			return fmt.Sprintf("in windows of %s s the number of arrivals has an index of dispersion of %s, the process %s", Brief(d.WindowS, 3), Brief(d.Index, 3), Brief(*d.Expected, 3))
 		}
 	}
 	return ""

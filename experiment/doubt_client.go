@@ -35,12 +35,12 @@ func checkClient(e *evidence) finding {
 		if e.Simulated && !e.Host.Server { // one beside this process is another matter
 			hint = "the simulated server shares this process: start it with bench mock, and sweep with --endpoint"
 		}
-		return failed(hint, "the client used %.3g of the %d cores that it may use: it may have held the load back", *u.CPUMean, u.MaxProcs)
+		return failed(hint, "the client used %s of the %d cores that it may use: it may have held the load back", Brief(*u.CPUMean, 3), u.MaxProcs)
 	case u.Steal != nil && *u.Steal > stolen:
-		return failed("measure from a machine whose cores are its own", "other virtual machines took %.3g %% of the cores' time: what arrived in it was stamped late", 100**u.Steal)
+		return failed("measure from a machine whose cores are its own", "other virtual machines took %s %% of the cores' time: what arrived in it was stamped late", Brief(100**u.Steal, 3))
 	case user && u.SchedP99 != nil && *u.SchedP99 > lateWakeup:
 		return failed("measure from Linux, where the kernel stamps arrivals, or lower the load",
-			"tokens were stamped when they were read, and readers waited up to %.3g ms (p99) for a core", *u.SchedP99)
+			"tokens were stamped when they were read, and readers waited up to %s ms (p99) for a core", Brief(*u.SchedP99, 3))
 	}
 	return passed()
 }

@@ -52,7 +52,7 @@ func checkShared(e *evidence) finding {
 	}
 	if inside > most {
 		return failed("find who else uses the server, or start one for this run alone ([server])",
-			"the server had %.3g requests on average, %.3g of them from here: somebody else uses it", inside, ours)
+			"the server had %s requests on average, %s of them from here: somebody else uses it", Brief(inside, 3), Brief(ours, 3))
 	}
 	return passed()
 }
@@ -83,7 +83,7 @@ func checkThrottled(e *evidence) finding {
 		known = known || d.Known
 		for _, reason := range slices.Sorted(maps.Keys(d.Throttled)) {
 			if share := d.Throttled[reason]; share > slowed && slices.Contains(slowing, reason) {
-				held = append(held, fmt.Sprintf("GPU %s by %s in %.3g %% of the readings", d.GPU, reason, 100*share))
+				held = append(held, fmt.Sprintf("GPU %s by %s in %s %% of the readings", d.GPU, reason, Brief(100*share, 3)))
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func checkHost(e *evidence) finding {
 	}
 	if change := math.Abs(*h.After - *h.Before); change-*c.CPUMean > otherWork*float64(c.MaxProcs) {
 		return failed("find what else runs on this machine (top), then run again",
-			"the load of this machine went from %.3g to %.3g, of which %.3g are this client's", *h.Before, *h.After, *c.CPUMean)
+			"the load of this machine went from %s to %s, of which %s are this client's", Brief(*h.Before, 3), Brief(*h.After, 3), Brief(*c.CPUMean, 3))
 	}
 	return passed()
 }

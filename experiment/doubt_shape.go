@@ -39,8 +39,8 @@ func checkHeterogeneous(e *evidence) finding {
 	slices.Sort(logs)
 	at := stats.Split(logs)
 	return failed("declare the kinds of requests as classes ([[row.mix]]), so that each is reported apart; or look for what some of them meet (a cache, a retry, a second server)",
-		"e2e falls into two groups, %d requests around %.3g ms and %d around %.3g ms, and no classes are declared (dip %.3f)",
-		at, math.Exp(stats.Quantile(logs[:at], 0.5)), len(logs)-at, math.Exp(stats.Quantile(logs[at:], 0.5)), dip)
+		"e2e falls into two groups, %d requests around %s ms and %d around %s ms, and no classes are declared (dip %.3f)",
+		at, Brief(math.Exp(stats.Quantile(logs[:at], 0.5)), 3), len(logs)-at, Brief(math.Exp(stats.Quantile(logs[at:], 0.5)), 3), dip)
 }
 
 // blur spreads the values evenly over a width, in an order that repeats nowhere (multiples of the golden ratio).

@@ -112,6 +112,6 @@ func (e *evidence) tooShort() string {
 	if apart*float64(cut)/float64(len(values)) <= shiftedBy*is || apart <= clearShift*math.Sqrt(stat.PopVariance(rest, nil)*worth) {
 		return ""
 	}
-	return fmt.Sprintf("the warm-up was too short: the first %d of %d requests of the window have a mean %s of %.3g ms, the others %.3g ms (MSER-5)",
-		cut, len(values), e.Steady.Metric, was, is)
+	return fmt.Sprintf("the warm-up was too short: the first %d of %d requests of the window have a mean %s of %s ms, the others %s ms (MSER-5)",
+		cut, len(values), e.Steady.Metric, Brief(was, 3), Brief(is, 3))
 }

@@ -186,7 +186,7 @@ func TestDoubts(t *testing.T) {
 		{"warmup", "none", func(e *evidence) { e.records = e.window() }, failed, "no request was sent before the window"},
 		{"warmup", "all at once", func(e *evidence) { e.Spec.Rate = workload.Rate(infinite); e.records = e.window() }, impossible, ""},
 		{"prompt_length", "a hundredth more", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(1010) }), passed, ""},
-		{"prompt_length", "more than that", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(1011) }), failed, "1011 tokens on average, 1000"},
+		{"prompt_length", "more than that", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(1011) }), failed, "1,011 tokens on average, 1,000"},
 		{"prompt_length", "fewer", each(func(r *Record) { r.PromptAsked, r.PromptTokens = 1000, new(989) }), failed, "989 tokens"},
 		{"prompt_length", "not counted", each(func(r *Record) { r.PromptTokens = nil }), impossible, ""},
 		{"token_counts", "one estimate", func(e *evidence) { e.window()[3].Estimated = true }, failed, "the client's estimate"},
@@ -231,7 +231,7 @@ func TestDoubts(t *testing.T) {
 		{"prefix_cache", "warm, and the server is silent", then(prefix(workload.Warm, 96), each(func(r *Record) { r.CachedTokens = nil })), silent, "the server does not say"},
 		{"prefix_cache", "warm, and nothing completed", then(prefix(workload.Warm, 96), fail(100, "status")), impossible, ""},
 		{"output_length", "a hundredth fewer", each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 990 }), passed, ""},
-		{"output_length", "fewer than that", each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 989 }), failed, "989 tokens on average, 1000 were forced"},
+		{"output_length", "fewer than that", each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 989 }), failed, "989 tokens on average, 1,000 were forced"},
 		{"output_length", "it may stop", func(e *evidence) {
 			e.Spec.Stop = "natural"
 			each(func(r *Record) { r.OutputAsked, r.OutputTokens = 1000, 500 })(e)

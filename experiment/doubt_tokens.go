@@ -13,7 +13,7 @@ func checkPromptLength(e *evidence) finding {
 	}
 	if math.Abs(l.PromptTokens.Mean-l.PromptAsked.Mean) > tolerated*l.PromptAsked.Mean {
 		return failed("compare rows by the counted tokens, not by the asked ones",
-			"prompts had %.4g tokens on average, %.4g were asked for", l.PromptTokens.Mean, l.PromptAsked.Mean)
+			"prompts had %s tokens on average, %s were asked for", Brief(l.PromptTokens.Mean, 4), Brief(l.PromptAsked.Mean, 4))
 	}
 	return passed()
 }
@@ -32,7 +32,7 @@ func checkOutputLength(e *evidence) finding {
 	}
 	if off := math.Abs(float64(wrote - forced)); off > tolerated*float64(forced) {
 		return failed(`compare rows by the counted tokens; or let the answers end where they like, with stop = "natural"`,
-			"answers had %.4g tokens on average, %.4g were forced", float64(wrote)/float64(n), float64(forced)/float64(n))
+			"answers had %s tokens on average, %s were forced", Brief(float64(wrote)/float64(n), 4), Brief(float64(forced)/float64(n), 4))
 	}
 	return passed()
 }
@@ -64,7 +64,7 @@ func checkTokensPerEvent(e *evidence) finding {
 		return noData
 	}
 	if x > 1.05 || x < 0.95 {
-		return failed("read tpot, which is per token", "an event carries %.3g tokens on average: itl is per event, not per token", x)
+		return failed("read tpot, which is per token", "an event carries %s tokens on average: itl is per event, not per token", Brief(x, 3))
 	}
 	return passed()
 }
@@ -169,7 +169,7 @@ func checkBound(e *evidence) finding {
 	}
 	if floor := e.Bound.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
 		return failed("check model, hardware, gpus and precision in [target]; speculative decoding and caches also beat this bound",
-			"tpot p50 %.3g ms is below the bound of %.3g ms: faster than the memory allows", e.Summary.TPOT.P50, floor)
+			"tpot p50 %s ms is below the bound of %s ms: faster than the memory allows", Brief(e.Summary.TPOT.P50, 3), Brief(floor, 3))
 	}
 	return passed()
 }

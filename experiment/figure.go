@@ -149,23 +149,40 @@ func Format(x float64, unit string) string {
 }
 
 // Digits writes three significant digits, without an exponent where a reader can do without one.
-func Digits(x float64) string {
+func Digits(x float64) string { return significant(x, 3) }
+
+// Brief is a figure within a sentence: so many significant digits at most, without zeros behind the point: 5, 0.1, 1,230.
+func Brief(x float64, digits int) string {
+	text := significant(x, digits)
+	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// significant writes so many significant digits, and thousands apart.
+func significant(x float64, digits int) string {
 	abs := math.Abs(x)
 	switch {
 	case math.IsInf(x, 0) || math.IsNaN(x) || abs >= 1e15 || (abs > 0 && abs < 1e-4):
-		return strconv.FormatFloat(x, 'g', 3, 64)
-	case abs >= 999.5:
-		scale := math.Pow(10, math.Floor(math.Log10(abs))-2)
-		return Count(int(math.Round(x/scale) * scale))
+		return strconv.FormatFloat(x, 'g', digits, 64)
 	case abs == 0:
 		return "0"
 	}
-	decimals := max(0, 2-int(math.Floor(math.Log10(abs))))
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'f', decimals, 64), 64)
-	if int(math.Floor(math.Log10(math.Abs(rounded)))) > int(math.Floor(math.Log10(abs))) {
-		decimals-- // 9.999 became 10.00
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e") // once rounded: 9.999 is 10.0
+	e, _ := strconv.Atoi(exponent)
+	decimals := digits - 1 - e
+	if decimals < 0 {
+		scale := math.Pow(10, float64(-decimals))
+		return Count(int(math.Round(x/scale) * scale))
 	}
-	return strconv.FormatFloat(x, 'f', max(0, decimals), 64)
+	text := strconv.FormatFloat(x, 'f', decimals, 64)
+	if e < 3 {
+		return text
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	n, _ := strconv.Atoi(whole)
+	return strings.TrimSuffix(Count(n)+"."+fraction, ".")
 }
 
 // Count writes a whole number with its thousands apart: 12,300.

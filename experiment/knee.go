@@ -176,7 +176,7 @@ func (s *Series) saturation() Knee {
 		// Chance alone moves the count of a window by its root: a shortfall within two of them says nothing.
 		n := float64(p.Rows[0].Summary.Requests.Planned)
 		if _, behind := stats.Saturation([]float64{offered}, []float64{got}, keepsUp); behind && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
-			return Knee{Point: &i, Why: fmt.Sprintf("%.3g of %.3g offered requests/s achieved", got, offered)}
+			return Knee{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", Brief(got, 3), Brief(offered, 3))}
 		}
 		if t, grows := p.queue(); grows {
 			return Knee{Point: &i, Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change)}
@@ -204,7 +204,7 @@ func (s *Series) closedSaturation() Knee {
 		first := s.Points[0].OutputTokensPerS.Median / s.Points[0].load
 		more := (b.OutputTokensPerS.Median - a.OutputTokensPerS.Median) / (b.load - a.load)
 		if first > 0 && more < worthASlot*first {
-			return Knee{Point: &i, Why: fmt.Sprintf("a slot beyond %s brings %.3g output tok/s, the first ones %.3g", a.Load, more, first)}
+			return Knee{Point: &i, Why: fmt.Sprintf("a slot beyond %s brings %s output tok/s, the first ones %s", a.Load, Brief(more, 3), Brief(first, 3))}
 		}
 	}
 	if len(s.Points) < 2 {

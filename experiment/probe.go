@@ -250,7 +250,7 @@ func (p *prober) calibrate() error {
 		}
 	}
 	v := workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: float64(tokens) / float64(len(words)), Overhead: overhead}
-	p.d.how = fmt.Sprintf("text, %.3g tokens a word on average by the server's count: lengths are approximate", v.TokensPerWord)
+	p.d.how = fmt.Sprintf("text, %s tokens a word on average by the server's count: lengths are approximate", Brief(v.TokensPerWord, 3))
 	if len(single) >= fewestWords {
 		v.Words, v.TokensPerWord = single, 1
 		if _, v.Overhead, err = p.cost(single); err != nil {

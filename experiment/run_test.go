@@ -230,7 +230,7 @@ func checkClasses(t *testing.T, row *Row, records []*Record) {
 		own := slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Class != name })
 		want := Summarize(own, row.Window, true, row.Spec.classContract(workload.Class{Name: name}).EachRequest(), 2)
 		if name == "chat" { // its own limit replaces that of the row
-			if got.Goodput.RequestsPerS != 0 || got.Goodput.Limits[0] != "ttft ≤ 1e-06 ms" {
+			if got.Goodput.RequestsPerS != 0 || got.Goodput.Limits[0] != "ttft ≤ 0.000001 ms" {
 				t.Errorf("chat's goodput: %+v", got.Goodput)
 			}
 			got.Goodput, want.Goodput = nil, nil

@@ -238,5 +238,5 @@ func (k *Search) String() string {
 	if k.Axis == "concurrency" {
 		unit = " slots"
 	}
-	return fmt.Sprintf("%s, %.4g to %.4g%s within %s", k.For, k.Min, k.Max, unit, k.Tolerance)
+	return fmt.Sprintf("%s, %s to %s%s within %s", k.For, Brief(k.Min, 6), Brief(k.Max, 6), unit, k.Tolerance)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -317,6 +318,26 @@ func TestFormat(t *testing.T) {
 			t.Errorf("Format(%v, %q) = %q, want %q", c.x, c.unit, got, c.want)
 		}
 	}
+}
+
+func TestBrief(t *testing.T) {
+	for want, got := range map[string]string{
+		"5": Brief(5, 3), "0.1": Brief(0.1, 3), "0": Brief(0, 3), "1,000": Brief(1000, 3), "25,200": Brief(25_249, 3), "-1,230": Brief(-1234, 3),
+		"10": Brief(9.999, 3), "1,234.5": Brief(1234.5, 6), "10,240": Brief(10_240, 6), "1,235": Brief(1234.6, 4), "120": Brief(120, 4),
+		"0.00025": Brief(0.00025, 3), "1e-05": Brief(1e-5, 3), "+Inf": Brief(math.Inf(1), 3),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x, digits := rapid.Float64Range(1e-4, 1e14).Draw(t, "x"), rapid.IntRange(1, 6).Draw(t, "digits")
+		got := Brief(x, digits)
+		back, err := strconv.ParseFloat(strings.ReplaceAll(got, ",", ""), 64)
+		if err != nil || strings.Contains(got, "e") || math.Abs(back-x) > 0.5001*math.Pow(10, math.Floor(math.Log10(x))+1-float64(digits)) {
+			t.Errorf("%v with %d digits is %s", x, digits, got)
+		}
+	})
 }
 
 func TestDigitsKeepsThree(t *testing.T) {

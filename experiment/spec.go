@@ -70,7 +70,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 		bad("repeats", "repeats is negative", "write repeats = 3")
 	}
 	if n := s.InWindow(); n > mostRequests && s.Requests == 0 {
-		bad("rate", fmt.Sprintf("%.3g requests in one window are more than can be kept", n), "make duration shorter, or write requests = 100000")
+		bad("rate", fmt.Sprintf("%s requests in one window are more than can be kept", Brief(n, 3)), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
 	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)

@@ -167,7 +167,7 @@ func (v *Verdict) lookAt(l Limit, window []*Record, stream bool, confidence floa
 	default:
 		v.quote(values, failed, p)
 	}
-	v.Why = fmt.Sprintf("%d of %d over the limit, %.3g %% allowed", over, n, (1-p)*100)
+	v.Why = fmt.Sprintf("%d of %d over the limit, %s %% allowed", over, n, Brief((1-p)*100, 3))
 	if time > 1 {
 		v.Why += fmt.Sprintf("; they depend on each other, and are worth %d", int(float64(n)/time))
 	}

@@ -96,7 +96,7 @@ func (v *Verdict) decide(n, over int, p float64, failed int) {
 	}
 	verdict, need := stats.Decide(n, over, p, confidence)
 	v.Verdict, v.Need, v.Observed = string(verdict), need, n
-	v.Why = fmt.Sprintf("%d of %d over the limit, %.3g %% allowed", over, n, (1-p)*100)
+	v.Why = fmt.Sprintf("%d of %d over the limit, %s %% allowed", over, n, Brief((1-p)*100, 3))
 	if failed > 0 {
 		v.Why += fmt.Sprintf(" (%d of them failed)", failed)
 	}
@@ -164,7 +164,7 @@ func (v *Verdict) decideMean(values []float64, limit, confidence float64) {
 	n, mean := len(values), stat.Mean(values, nil)
 	iv := stats.MeanInterval(values, confidence, rand.New(rand.NewPCG(seed, 2)))
 	v.Value, v.Observed = &mean, n
-	v.Why = fmt.Sprintf("mean %.4g ms [%.4g, %.4g] (%.4g %%, n=%d)", mean, iv.Lo, iv.Hi, 100*confidence, n)
+	v.Why = fmt.Sprintf("mean %s ms [%s, %s] (%s %%, n=%d)", Brief(mean, 4), Brief(iv.Lo, 4), Brief(iv.Hi, 4), Brief(100*confidence, 4), n)
 	switch {
 	case n < few:
 		v.Need = few - n
@@ -253,7 +253,7 @@ func (v *Verdict) judgeFigure(l Limit, s *Summary, t Target) {
 	if ok {
 		v.Verdict = string(stats.Pass)
 	}
-	v.Why = fmt.Sprintf("%.4g over a window of %.3g s", x, s.DurationS)
+	v.Why = fmt.Sprintf("%s over a window of %s s", Brief(x, 4), Brief(s.DurationS, 3))
 }
 
 func figure(metric string, s *Summary, t Target) (x float64, missing string) {

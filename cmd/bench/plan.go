@@ -161,11 +161,11 @@ func loadText(s *experiment.Spec) string {
 func rateText(s *experiment.Spec) string {
 	switch s.Arrival.Process {
 	case "", "poisson":
-		return fmt.Sprintf("%.4g/s", float64(s.Rate))
+		return fmt.Sprintf("%s/s", experiment.Brief(float64(s.Rate), 6))
 	case "ramp", "step":
 		return s.Arrival.String()
 	}
-	return fmt.Sprintf("%.4g/s, %s", float64(s.Rate), &s.Arrival)
+	return fmt.Sprintf("%s/s, %s", experiment.Brief(float64(s.Rate), 6), &s.Arrival)
 }
 
 // plannedRequests of the window; 0 = it depends on how fast the server answers.

@@ -60,7 +60,7 @@ func (o Options) Check(bad func(key, problem, hint string)) {
 		bad("bytes_per_token", fmt.Sprintf("%v bytes are not between %v and %v", b, minTextBytes, maxTextBytes), "write bytes_per_token = 4")
 	}
 	if o.Speed != 0 && !(o.Speed >= 1/maxSpeed && o.Speed <= maxSpeed) {
-		bad("speed", fmt.Sprintf("speed %v is not between %g and %g", o.Speed, 1/maxSpeed, maxSpeed), "write speed = 2 (twice as fast)")
+		bad("speed", fmt.Sprintf("speed %v is not between %.6f and %.0f", o.Speed, 1/maxSpeed, maxSpeed), "write speed = 2 (twice as fast)")
 	}
 	if o.End != 0 && o.End <= o.Start {
 		bad("end", fmt.Sprintf("end %v is not after start %v", o.End, o.Start), `write start = "10m" and end = "20m"`)
