@@ -32,15 +32,19 @@ func opened(t *testing.T, c Config, e Endpoint) *Sources {
 	return s
 }
 
-// watched are the samples of so long a watch, with their offsets from its beginning.
-func watched(t *testing.T, s *Sources, d time.Duration) []Sample {
+// watched are the samples of a watch that ends when they are enough, and those behind its end, with their offsets from its beginning.
+func watched(t *testing.T, s *Sources, enough func(sofar []Sample) bool) []Sample {
 	t.Helper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out []Sample
 	begun := 0
-	s.Watch(ctx, func() { begun = 1 + len(out) }, func(x Sample) { out = append(out, x) })
+	s.Watch(ctx, func() { begun = 1 + len(out) }, func(x Sample) {
+		if out = append(out, x); enough(out) {
+			time.AfterFunc(20*time.Millisecond, cancel) // while the next is waited for
+		}
+	})
 	for i := range out {
 		out[i].TUs = out[i].At.Sub(began).Microseconds()
 	}
@@ -50,6 +54,8 @@ func watched(t *testing.T, s *Sources, d time.Duration) []Sample {
 	return out
 }
 
+func first(n int) func([]Sample) bool { return func(sofar []Sample) bool { return len(sofar) >= n } }
+
 func TestServerOverAWindow(t *testing.T) {
 	var asked atomic.Int64
 	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -58,16 +64,18 @@ func TestServerOverAWindow(t *testing.T) {
 			n%2, 1000*n, 100*n, 25*n)
 	})
 	s := opened(t, Config{GPU: off}, Endpoint{Base: base + "/v1"})
-	samples := watched(t, s, 1200*time.Millisecond) // at 0, 1 and 1.2 s
-	u, g := s.Observe(samples, 100_000, 1_100_000)
+	samples := watched(t, s, first(2)) // at 0, some second later, and behind the end
+	at, later, end := samples[0].TUs, samples[1].TUs, samples[2].TUs
+	u, g := s.Observe(samples, at+100_000, later+1)
 	if u.Source != base+"/metrics" || u.Missing != "" || u.Engine != "vllm" || u.Samples != 1 || u.Failed != 0 || u.AnswerMs == nil {
 		t.Errorf("%+v", u)
 	}
 	if u.Running == nil || u.Running.Mean != 4 || math.Abs(*u.PrefixHitRate-0.25) > 1e-5 || u.PrefixUnit != "tokens" || u.Preemptions != nil || u.KVUsage != nil {
 		t.Errorf("%+v", u)
 	}
-	if got := *u.GenerationTokens; got < 1000 || got > 1900 { // 0.9 of the first thousand, and what part of the second
-		t.Errorf("%g tokens", got)
+	want := 1000*(1-100_000/float64(later-at)) + 1000/float64(end-later) // the first thousand without the first 0.1 s, and a µs of the second
+	if got := *u.GenerationTokens; math.Abs(got-want) > 0.01 {
+		t.Errorf("%g tokens, want %g", got, want)
 	}
 	if g.Source != "off" || g.Missing == "" || g.Devices != nil {
 		t.Errorf("%+v", g)
@@ -114,7 +122,7 @@ func TestHostilePages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := opened(t, Config{GPU: off}, Endpoint{Base: serve(t, c.answer) + "/v1", Header: key})
-			if u, _ := s.Observe(watched(t, s, time.Millisecond), 0, 1); !strings.Contains(u.Missing, c.want) && !(c.bounded && strings.HasPrefix(u.Missing, "no whole answer within")) || u.Samples != 0 || u.Running != nil {
+			if u, _ := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(u.Missing, c.want) && !(c.bounded && strings.HasPrefix(u.Missing, "no whole answer within")) || u.Samples != 0 || u.Running != nil {
 				t.Errorf("%+v, want %s", u, c.want)
 			}
 		})
@@ -223,10 +231,7 @@ esac
 func TestSMI(t *testing.T) {
 	fakeSMI(t, smiTwo)
 	s := opened(t, Config{Server: off, GPU: smi}, Endpoint{})
-	samples := watched(t, s, 550*time.Millisecond)
-	if len(samples) < 4 {
-		t.Fatalf("%d samples", len(samples))
-	}
+	samples := watched(t, s, first(4))
 	want := []GPUReading{
 		{GPU: "0", UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Busy: new(0.97), PowerW: new(640.55), SMClock: new(1755.0), MemoryClock: new(2619.0),
 			UsedMiB: new(70000.0), TotalMiB: new(81559.0), Temperature: new(61.0), Throttled: []string{"sw_power_cap", "hw_thermal"}},
@@ -255,7 +260,7 @@ func TestSMIThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fakeSMI(t, c.script)
 			s := opened(t, Config{Server: off, GPU: smi}, Endpoint{})
-			if _, g := s.Observe(watched(t, s, time.Millisecond), 0, 1); !strings.Contains(g.Missing, c.want) {
+			if _, g := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(g.Missing, c.want) {
 				t.Errorf("%+v", g)
 			}
 		})
@@ -263,7 +268,7 @@ func TestSMIThatFails(t *testing.T) {
 	t.Run("ends in the middle", func(t *testing.T) {
 		fakeSMI(t, strings.Replace(smiTwo, "while true", "for i in 1 2", 1))
 		s := opened(t, Config{Server: off, GPU: smi}, Endpoint{})
-		samples := watched(t, s, 600*time.Millisecond)
+		samples := watched(t, s, func(sofar []Sample) bool { return sofar[len(sofar)-1].Error != "" })
 		if last := samples[len(samples)-2]; !strings.Contains(last.Error, "nvidia-smi ended") {
 			t.Errorf("%+v", last)
 		}
@@ -296,7 +301,8 @@ func TestAutoGPU(t *testing.T) {
 func TestExporter(t *testing.T) {
 	base := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, dcgm) })
 	s := opened(t, Config{Server: off, GPU: base + "/metrics"}, Endpoint{})
-	_, g := s.Observe(watched(t, s, 100*time.Millisecond), 0, 90_000)
+	samples := watched(t, s, first(1))
+	_, g := s.Observe(samples, 0, samples[1].TUs)
 	if g.Source != base+"/metrics" || len(g.Devices) != 3 || g.Devices[0].DRAMActive.Mean != 0.81 || g.Before != nil {
 		t.Errorf("%+v", g)
 	}
