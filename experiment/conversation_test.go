@@ -17,7 +17,7 @@ import (
 func talk(api string) Spec {
 	spec := point()
 	spec.API, spec.Concurrency, spec.Requests, spec.Output = api, 2, 20, workload.Fixed(10)
-	spec.Session = &workload.Session{Turns: workload.Fixed(4), User: workload.Fixed(20), Think: workload.Think{Dist: "fixed", Mean: 0.002}}
+	spec.Session = &workload.Session{Turns: workload.Turns{Length: workload.Fixed(4)}, User: workload.Fixed(20), Think: workload.Think{Dist: "fixed", Mean: 0.002}}
 	return spec
 }
 
@@ -158,7 +158,7 @@ func TestClassesOfTheirOwn(t *testing.T) {
 	spec.Mix = []workload.Class{
 		{Name: "batch", Weight: 1, Input: workload.Fixed(40), Output: workload.Fixed(8)},
 		{Name: "agent", Weight: 1, Input: workload.Fixed(60), Output: workload.Fixed(12), API: "chat", Stop: "natural", Extra: map[string]any{"tools": tools},
-			Session: &workload.Session{Turns: workload.Fixed(2), User: workload.Fixed(20)}},
+			Session: &workload.Session{Turns: workload.Turns{Length: workload.Fixed(2)}, User: workload.Fixed(20)}},
 	}
 	var m mistakes
 	if spec.Check(m.add); len(m) > 0 {
@@ -276,7 +276,7 @@ func TestCheckColdStart(t *testing.T) {
 		{cold(func(s *Spec) { s.Connections = "reuse" }), "connections: a cold start"},
 		{cold(func(s *Spec) { s.Contract = contractOf(t, "min_requests_per_s = 1") }), "contract.min_requests_per_s: a cold start has no throughput"},
 		{cold(func(s *Spec) { s.Kind, s.Concurrency = "warm", 1 }), "kind: unknown kind"},
-		{func() Spec { s := point(); s.Concurrency, s.Idle = 1, 1; return s }(), "idle: a load leaves"},
+		{func() Spec { s := point(); s.Concurrency, s.Idle = 4, 1; return s }(), "idle: a load leaves"}, // one mistake, said once
 		{func() Spec {
 			s := talk("chat")
 			s.Concurrency, s.Rate = 0, workload.Rate(infinite)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMarks(t *testing.T) {
-	talking := &workload.Session{Turns: workload.Fixed(4), User: workload.Fixed(10)}
+	talking := &workload.Session{Turns: workload.Turns{Length: workload.Fixed(4)}, User: workload.Fixed(10)}
 	of := func(n, tokens int) Summary {
 		return Summary{Requests: Requests{Completed: n}, Tokens: Tokens{Output: tokens}}
 	}

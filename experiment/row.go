@@ -24,7 +24,7 @@ type Row struct {
 	ID         string    `json:"id"` // the file's name without .json
 	SpecHash   string    `json:"spec_hash"`
 	Spec       Spec      `json:"spec"`
-	Simulated  bool      `json:"simulated"` // measured against the embedded mock: no real server
+	Simulated  bool      `json:"simulated"` // measured against a simulated server: no real one
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at"`
 	Epoch      time.Time `json:"epoch"` // wall clock at offset 0 of the records

@@ -17,7 +17,7 @@ import (
 // conversations are of so many turns, with so long a think time between them.
 func conversations(turns int, think time.Duration) workload.Workload {
 	return workload.Workload{Session: &workload.Session{
-		Turns: workload.Fixed(turns), User: workload.Fixed(16), Think: workload.Think{Dist: "fixed", Mean: workload.Seconds(think.Seconds())},
+		Turns: workload.Turns{Length: workload.Fixed(turns)}, User: workload.Fixed(16), Think: workload.Think{Dist: "fixed", Mean: workload.Seconds(think.Seconds())},
 	}}
 }
 
@@ -221,7 +221,7 @@ func TestInterruptionWhileUsersThink(t *testing.T) {
 func TestConservationOfTurns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := conversations(1, 0)
-		w.Session.Turns = workload.Length{Dist: "uniform", Min: 1, Max: rapid.IntRange(1, 6).Draw(rt, "turns")}
+		w.Session.Turns.Length = workload.Length{Dist: "uniform", Min: 1, Max: rapid.IntRange(1, 6).Draw(rt, "turns")}
 		w.Session.Think = workload.Think{Dist: "exponential", Mean: workload.Seconds(rapid.SampledFrom([]float64{0, 0.01, 1, 30}).Draw(rt, "think"))}
 		l, open, stalls := drawLoad(rt)
 		if w.Rate, w.Arrival = open.Rate, open.Arrival; w.Rate.IsInf() {

@@ -86,9 +86,6 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if l.Concurrency < 0 || l.Concurrency > maxConcurrency {
 		bad("concurrency", fmt.Sprintf("concurrency %d is not between 1 and %d", l.Concurrency, maxConcurrency), "write concurrency = 8")
 	}
-	if l.Idle > 0 && l.Concurrency > 1 {
-		bad("idle", fmt.Sprintf("while one of %d slots is idle, the others use the server", l.Concurrency), "write concurrency = 1, or leave out idle")
-	}
 	if l.Requests < 0 {
 		bad("requests", "requests is negative", "write requests = 1000")
 	}

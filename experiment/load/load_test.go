@@ -140,7 +140,6 @@ func TestCheck(t *testing.T) {
 		{"nothing", Load{}, false, false, []string{": neither rate nor concurrency", ": neither duration nor requests"}},
 		{"negative", with(func(l *Load) { l.Concurrency, l.Requests = -1, -1 }), false, false, []string{"concurrency: concurrency -1 is not", "requests: requests is negative"}},
 		{"idle", with(func(l *Load) { l.Concurrency, l.Idle = 1, Span(sec) }), false, false, nil},
-		{"idle in turns", with(func(l *Load) { l.Idle = Span(sec) }), false, false, []string{"idle: while one of 8 slots is idle"}},
 		{"no machine has that", with(func(l *Load) { l.Concurrency = 1 << 62 }), false, false, []string{"concurrency: "}},
 		{"all at once by time", closed, true, true, []string{"rate: "}},
 		{"all at once after a warm-up", Load{Requests: 10, Warmup: Extent{Requests: 4}}, true, true, []string{"warmup: "}},

@@ -15,7 +15,7 @@ import (
 func TestHitsOfAPlan(t *testing.T) {
 	zipf := workload.Prefix{Tokens: 200, Groups: 7, Zipf: 1, State: workload.Shared}
 	warm := workload.Prefix{Tokens: 96, Groups: 4, State: workload.Warm}
-	talk := workload.Session{Turns: workload.Fixed(4), User: workload.Fixed(30)}
+	talk := workload.Session{Turns: workload.Turns{Length: workload.Fixed(4)}, User: workload.Fixed(30)}
 	for name, w := range map[string]workload.Workload{
 		"cold":          {Input: workload.Fixed(300), Output: workload.Fixed(20)},
 		"popular":       {Input: workload.Length{Dist: "uniform", Min: 210, Max: 400}, Output: workload.Fixed(33), Prefix: &zipf},

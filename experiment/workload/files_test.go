@@ -18,8 +18,8 @@ func TestFilesAreReadOnce(t *testing.T) {
 	point := func() *Workload {
 		return &Workload{
 			Input: drawn(file(log, "in")), Output: drawn(file(log, "out")), Pairs: &Pairs{File: file(log, "in", "out")},
-			Session: &Session{Turns: drawn(file(lines)), User: drawn(file(lines))},
-			Mix:     []Class{{Input: drawn(file(log, "out")), Output: Fixed(3), Session: &Session{Turns: drawn(file(lines))}}},
+			Session: &Session{Turns: Turns{drawn(file(lines))}, User: drawn(file(lines))},
+			Mix:     []Class{{Input: drawn(file(log, "out")), Output: Fixed(3), Session: &Session{Turns: Turns{drawn(file(lines))}}}},
 			Trace:   &Trace{Options: trace.Options{File: traceFile(t, mooncake)}},
 		}
 	}

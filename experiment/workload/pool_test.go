@@ -21,7 +21,7 @@ func drawShared(t *rapid.T) Workload {
 		}
 	}
 	if rapid.Bool().Draw(t, "conversations") {
-		w.Session = &Session{Turns: Length{Dist: "uniform", Min: 1, Max: 4}, User: Length{Dist: "uniform", Min: 1, Max: 40}, Think: Think{Dist: "exponential", Mean: 2}}
+		w.Session = &Session{Turns: Turns{Length{Dist: "uniform", Min: 1, Max: 4}}, User: Length{Dist: "uniform", Min: 1, Max: 40}, Think: Think{Dist: "exponential", Mean: 2}}
 	}
 	if rapid.Bool().Draw(t, "closed") {
 		w.Rate = 0
@@ -166,7 +166,7 @@ func TestOrderOfAll(t *testing.T) {
 		}
 		return out
 	}
-	w := Workload{Input: Fixed(9), Output: Fixed(9), Session: &Session{Turns: Fixed(2), User: Fixed(3), Think: Think{Dist: "fixed", Mean: 2.5}}}
+	w := Workload{Input: Fixed(9), Output: Fixed(9), Session: &Session{Turns: Turns{Fixed(2)}, User: Fixed(3), Think: Think{Dist: "fixed", Mean: 2.5}}}
 	if got, want := order(w, 2, 6, time.Second), []turn{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {3, 0}}; !slices.Equal(got, want) {
 		t.Errorf("two users: %v, want %v", got, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -12,7 +13,7 @@ import (
 // question. In an open loop the rate is that of conversations; in a closed loop the slots are the
 // users, each with one conversation at a time.
 type Session struct {
-	Turns Length `toml:"turns" json:"turns"`          // of a conversation, drawn once for each
+	Turns Turns  `toml:"turns" json:"turns"`          // of a conversation, drawn once for each
 	User  Length `toml:"user" json:"user"`            // prompt tokens that each later turn adds
 	Think Think  `toml:"think" json:"think,omitzero"` // before each later turn; none = at once
 }
@@ -26,6 +27,9 @@ type Think struct {
 	Max  Seconds `json:"max_s,omitempty"`  // a bound of a drawn time; 0 = none
 }
 
+// Turns is how many turns a conversation has, written as a length is.
+type Turns struct{ Length }
+
 // maxTurns bounds a conversation: its context grows with each turn.
 const maxTurns = 10_000
 
@@ -33,6 +37,21 @@ const maxTurns = 10_000
 var thinkKeys = map[string]keyList{
 	"exponential": {[]string{"mean"}, []string{"max"}},
 	"lognormal":   {[]string{"p50", "p95"}, []string{"max"}},
+}
+
+// DecodeTOML takes a whole number, or a table { dist = "uniform", min = 2, max = 8 }.
+func (n *Turns) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	const hint = `write turns = 5, or { dist = "uniform", min = 2, max = 8 }`
+	if x, ok := v.(int64); ok && (x < 1 || x > maxTurns) {
+		bad("", fmt.Sprintf("%d turns are not between 1 and %d", x, maxTurns), hint)
+		return
+	}
+	n.Length.DecodeTOML(v, func(key, problem, said string) {
+		if said == lengthHint {
+			said = hint
+		}
+		bad(key, strings.ReplaceAll(problem, "token", "turn"), said)
+	})
 }
 
 // DecodeTOML takes a duration, or a table { dist = "exponential", mean = "5s" }.

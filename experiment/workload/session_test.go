@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ var talking = Workload{
 	Input: Length{Dist: "uniform", Min: 50, Max: 90}, Output: Length{Dist: "uniform", Min: 10, Max: 200}, Rate: 2,
 	Prefix: &Prefix{Tokens: 40, Groups: 2},
 	Session: &Session{
-		Turns: Length{Dist: "uniform", Min: 1, Max: 6}, User: Length{Dist: "lognormal", P50: 40, P95: 200, Max: 1000},
+		Turns: Turns{Length{Dist: "uniform", Min: 1, Max: 6}}, User: Length{Dist: "lognormal", P50: 40, P95: 200, Max: 1000},
 		Think: Think{Dist: "exponential", Mean: 5},
 	},
 }
@@ -120,7 +121,7 @@ func TestConversationsLeaveTheirFirstTurns(t *testing.T) {
 
 func TestConversationsInAMix(t *testing.T) {
 	w := Workload{Rate: 1, Mix: []Class{
-		{Name: "chat", Weight: 1, Input: Fixed(64), Output: Fixed(16), Session: &Session{Turns: Fixed(3), User: Fixed(10)}},
+		{Name: "chat", Weight: 1, Input: Fixed(64), Output: Fixed(16), Session: &Session{Turns: Turns{Fixed(3)}, User: Fixed(10)}},
 		{Name: "rag", Weight: 1, Input: Fixed(500), Output: Fixed(5)},
 	}}
 	inputs := map[string][]int{"chat": {64, 90, 116}, "rag": {500}}
@@ -139,7 +140,7 @@ func TestConversationsInAMix(t *testing.T) {
 func TestAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := Workload{Input: Fixed(rapid.IntRange(2, 80).Draw(t, "input")), Output: Fixed(rapid.IntRange(1, 50).Draw(t, "output")),
-			Session: &Session{Turns: Fixed(4), User: Fixed(rapid.IntRange(1, 60).Draw(t, "user"))}}
+			Session: &Session{Turns: Turns{Fixed(4)}, User: Fixed(rapid.IntRange(1, 60).Draw(t, "user"))}}
 		for _, r := range turns(w, 1, 2) {
 			own := r.Added()
 			sum := 0
@@ -220,6 +221,28 @@ func TestThinkDecodeTOML(t *testing.T) {
 			t.Fatal(err)
 		}
 		got.want(t, want)
+	}
+}
+
+// A number of turns is written as a length is, and its mistakes speak of turns.
+func TestTurnsDecodeTOML(t *testing.T) {
+	for _, c := range []struct {
+		v    any
+		want string // a mistake, and its hint
+	}{
+		{int64(5), ""}, {map[string]any{"dist": "uniform", "min": int64(2), "max": int64(8)}, ""},
+		{int64(0), ": 0 turns are not between 1 and 10000 | write turns = 5, or"},
+		{int64(10_001), ": 10001 turns are not between 1 and 10000 | write turns = 5, or"},
+		{"many", ": a length is a whole number of turns or a table, not many | write turns = 5, or"},
+		{map[string]any{"dist": "uniform", "min": int64(0), "max": int64(8)}, "min: min is below 1 turn | write min = 1"},
+		{map[string]any{"dist": "normal", "mean": "x", "std": 1.0}, "mean: x is not a number of turns | write mean"},
+	} {
+		var n Turns
+		var got told
+		n.DecodeTOML(c.v, got.bad)
+		if c.want == "" && (len(got) > 0 || !n.set()) || c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], c.want)) {
+			t.Errorf("%v: %q, want %q", c.v, []string(got), c.want)
+		}
 	}
 }
 

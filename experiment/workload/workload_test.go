@@ -37,7 +37,7 @@ func TestCheck(t *testing.T) {
 		{"unknown state", pre(Prefix{Tokens: 1, State: "hot"}), []string{`prefix.state: unknown prefix state "hot"`}},
 		{"conversations", talking, nil},
 		{"empty conversations", with(func(w *Workload) { w.Session = &Session{} }), []string{"session.turns: a conversation has no number", "session.user: no length"}},
-		{"endless conversations", with(func(w *Workload) { w.Session = &Session{Turns: Fixed(10_001), User: Fixed(1)} }), []string{"session.turns: a conversation may have 10001"}},
+		{"endless conversations", with(func(w *Workload) { w.Session = &Session{Turns: Turns{Fixed(10_001)}, User: Fixed(1)} }), []string{"session.turns: a conversation may have 10001"}},
 		{"a class of its own kind", Workload{Mix: []Class{{Name: "a", Weight: 1, Input: Fixed(1), Output: Fixed(1), API: "grpc", Stop: "never", Session: &Session{User: Fixed(1)}}}},
 			[]string{"mix[0].session.turns: a conv", `mix[0].api: unknown api "grpc"`, `mix[0].stop: unknown stop "never"`}},
 		{"ramp", arriving(linear, 0), nil},
