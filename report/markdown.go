@@ -56,7 +56,7 @@ func (m *markdown) head(run *Run, o *Outcome) {
 	f := run.Manifest
 	m.line("# " + escapeMarkdown(fmt.Sprintf("%s, run %s", f.Matrix, f.Run)))
 	if run.Simulated() {
-		m.line("**SIMULATED: measured against the embedded mock, not a real server.**")
+		m.line("**SIMULATED: measured against a simulated server, not a real one.**")
 	}
 	if f.Hypothesis != "" {
 		m.line("Hypothesis: " + escapeMarkdown(f.Hypothesis))

@@ -35,7 +35,7 @@ func (r *Run) metadataTable() table {
 	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
 	add("endpoint", g.Endpoint)
 	if r.Simulated() {
-		add("SIMULATED", or(g.Simulator, "by the embedded mock"))
+		add("SIMULATED", or(g.Simulator, "what it simulates is not stated"))
 	}
 	add("api, prompt form", or(g.API, "not stated")+", "+or(g.PromptForm, "not stated"))
 	if g.Tokenizer != "" {

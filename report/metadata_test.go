@@ -82,7 +82,7 @@ func TestMetadataOfTarget(t *testing.T) {
 	m := metadata(run)
 	for what, want := range map[string]string{
 		"connections": "one for each request", "api, prompt form": "chat, text", "text prompts were sized by": "by two probes",
-		"SIMULATED": "by the embedded mock", // the rows say so where the target does not
+		"SIMULATED": "what it simulates is not stated", // the rows say so where the target does not
 	} {
 		if m[what] != want {
 			t.Errorf("%s: %q, want %q", what, m[what], want)

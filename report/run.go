@@ -149,7 +149,7 @@ func (r *Run) Removed(id string) bool {
 	return i < 0 || r.Manifest.Plan[i].State == "removed"
 }
 
-// Simulated says that at least a part of the run was measured against the embedded mock.
+// Simulated says that at least a part of the run was measured against a simulated server.
 func (r *Run) Simulated() bool {
 	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row experiment.Row) bool { return row.Simulated })
 }

@@ -41,7 +41,7 @@ func (p *printer) head(run *Run, o *Outcome) {
 	m := run.Manifest
 	p.wrap("", fmt.Sprintf("%s, run %s, model %s", m.Matrix, m.Run, or(m.Target.Model, "not stated")))
 	if run.Simulated() {
-		p.wrap("", "SIMULATED: measured against the embedded mock, not a real server")
+		p.wrap("", "SIMULATED: measured against a simulated server, not a real one")
 	}
 	verdict := "none"
 	if o.Verdict != "" {
