@@ -26,7 +26,7 @@ func browse(t *testing.T, html []byte, size string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-		"--disable-sync", "--disable-component-update", "--user-data-dir="+dir, "--window-size="+size, "--virtual-time-budget=4000",
+		"--disable-sync", "--disable-component-update", "--user-data-dir="+dir, "--window-size="+size, "--virtual-time-budget=1000000",
 		"--enable-logging=stderr", "--dump-dom", "file://"+file)
 	var console bufferedLog
 	cmd.Stderr = &console
@@ -62,7 +62,7 @@ func TestBrowser(t *testing.T) {
 	for _, size := range []string{"390,844", "1280,900"} {
 		t.Run(size, func(t *testing.T) {
 			dom := browse(t, probe(html), size)
-			if got := attribute(t, dom, "ready"); got != want || want < 11 {
+			if got := attribute(t, dom, "stood"); got != want || want < 11 {
 				t.Errorf("%d charts stand, want %d", got, want)
 			}
 			if got := attribute(t, dom, "drawn"); got != want {
@@ -70,6 +70,9 @@ func TestBrowser(t *testing.T) {
 			}
 			if got := attribute(t, dom, "switched"); got != 1 {
 				t.Error("the theme does not switch")
+			}
+			if attribute(t, dom, "near") != 1 || attribute(t, dom, "far") != 1 {
+				t.Error("charts are not drawn when they come near, or all at once")
 			}
 			for _, what := range []string{"toggled", "sorted", "copied"} {
 				if attribute(t, dom, what) != 1 {

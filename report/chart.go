@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -19,27 +20,31 @@ type chart struct {
 	Title   string         `json:"-"`
 	Alt     string         `json:"-"`
 	Table   string         `json:"-"`       // id of the table with the same figures
-	Height  int            `json:"height"`  // px
+	Height  int            `json:"-"`       // px
 	UnitX   string         `json:"unit_x"`  // "ms": labels take the unit that fits
 	UnitY   string         `json:"unit_y"`  // likewise; empty: none
-	Option  map[string]any `json:"option"`  // described by go-echarts
+	Option  map[string]any `json:"option"`  // described by go-echarts; a series that looks the same in several views has "views", by name
 	Visible int            `json:"visible"` // how many series are on at first; 0 = all
 
 	Choices []choice `json:"choices,omitempty"`  // what the reader chooses between: series are of one view, or of all
+	AxisOf  string   `json:"axis_of,omitempty"`  // the axis that is called by what is chosen: xAxis, yAxis; empty: none
 	Logs    bool     `json:"logs,omitempty"`     // the reader may take logarithms of either axis
 	AxisTip bool     `json:"axis_tip,omitempty"` // a tip is of all lines at one x
 	UnitsY  []string `json:"units_y,omitempty"`  // of each y axis, where there are several
 	PerGPU  int      `json:"per_gpu,omitempty"`  // the reader may divide x by so many GPUs; 0: there is nothing to divide
+
+	looks map[string]int // the series with views, by how they look
 }
 
 // choice is a list to choose from. A series' view is the chosen values, one of each list, with spaces between.
 type choice struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
-	First  string   `json:"first"` // what is chosen at first
+	First  string   `json:"first"`           // what is chosen at first
+	Aside  bool     `json:"aside,omitempty"` // no part of the axis's name
 }
 
-// view adds the series of a further picture on the same axes, shown when its view is chosen.
+// view adds the series of a further picture on the same axes, shown when its view is chosen; without a name it is always shown.
 func (c *chart) view(name string, line *charts.Line, more ...map[string]any) error {
 	o, err := option(line)
 	if err != nil {
@@ -49,26 +54,66 @@ func (c *chart) view(name string, line *charts.Line, more ...map[string]any) err
 	for _, m := range more {
 		series = append(series, m)
 	}
-	for _, s := range series {
-		s.(map[string]any)["view"] = name
-	}
 	if c.Option == nil {
 		c.Option, o["series"] = o, []any{}
 	}
-	c.Option["series"] = append(c.Option["series"].([]any), series...)
+	for _, s := range series {
+		if err := c.add(name, s.(map[string]any)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// whiskers are intervals, as lines behind the marks; none where there is none. go-echarts has no such series on plain axes.
+// ofView are the keys of a series that differ from view to view; the others are how it looks.
+var ofView = []string{"data", "steps", "n", "x0", "dx", "ys", "bars", "markArea", "markLine"}
+
+// add puts a series into a view. How it looks is there once, for all views: that is most of it.
+func (c *chart) add(view string, s map[string]any) error {
+	list := c.Option["series"].([]any)
+	if view == "" {
+		c.Option["series"] = append(list, s)
+		return nil
+	}
+	own, rest := map[string]any{}, map[string]any{}
+	for key, v := range s {
+		if slices.Contains(ofView, key) {
+			own[key] = v
+		} else {
+			rest[key] = v
+		}
+	}
+	look, err := json.Marshal(rest)
+	if err != nil {
+		return fmt.Errorf("describing a chart: %w", err)
+	}
+	if i, ok := c.looks[string(look)]; ok {
+		if views := list[i].(map[string]any)["views"].(map[string]any); views[view] == nil {
+			views[view] = own
+			return nil
+		}
+	}
+	if c.looks == nil {
+		c.looks = map[string]int{}
+	}
+	rest["views"] = map[string]any{view: own}
+	c.looks[string(look)] = len(list)
+	c.Option["series"] = append(list, rest)
+	return nil
+}
+
+// whiskers are intervals, as lines behind the marks; none where there is none. The page's script makes a line with gaps of them.
 func whiskers(name string, ends [][2][2]float64) []map[string]any {
 	if len(ends) == 0 {
 		return nil
 	}
-	data := make([]any, len(ends))
+	bars := make([][2][2]float64, len(ends))
 	for i, e := range ends {
-		data[i] = map[string]any{"coords": e}
+		for k, end := range e {
+			bars[i][k] = [2]float64{short(end[0]), short(end[1])}
+		}
 	}
-	return []map[string]any{{"type": "lines", "coordinateSystem": "cartesian2d", "name": name, "silent": true, "z": 1, "data": data,
+	return []map[string]any{{"type": "line", "name": name, "silent": true, "z": 1, "symbol": "none", "bars": bars,
 		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": neutral, "width": 1.5, "opacity": 0.7}}}
 }
 
@@ -93,7 +138,23 @@ type datum struct {
 	atLeast bool // the sample gives no upper bound: drawn at the lower one, as an arrow
 }
 
-func (d datum) value() []any { return []any{d.x, d.y, d.tip} }
+func (d datum) value() []any { return []any{drawn(d.x), drawn(d.y), d.tip} }
+
+// drawn is a coordinate of four digits, one more than anybody reads; a category stays.
+func drawn(v any) any {
+	if x, ok := v.(float64); ok {
+		return short(x)
+	}
+	return v
+}
+
+// mark is the shape where it is not that of the whole series.
+func (d datum) mark(full string) string {
+	if shape := d.shape(full); shape != full {
+		return shape
+	}
+	return ""
+}
 
 // shape makes uncertainty visible without colour: full, hollow, arrow.
 func (d datum) shape(full string) string {
@@ -122,13 +183,13 @@ func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
 func addLine(line *charts.Line, i int, name string, data []datum) {
 	items := make([]opts.LineData, len(data))
 	for k, d := range data {
-		items[k] = opts.LineData{Value: d.value(), Symbol: d.shape(shapes[i%len(shapes)]), SymbolSize: 10}
+		items[k] = opts.LineData{Value: d.value(), Symbol: d.mark(shapes[i%len(shapes)])}
 	}
 	color := palette[i%len(palette)]
 	line.AddSeries(name, items,
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
 		charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]}),
-		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: shapes[i%len(shapes)]}))
+		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: shapes[i%len(shapes)], SymbolSize: 10}))
 }
 
 func addMarks(line *charts.Line, name, symbol, color string, size int, data []datum) {
@@ -137,7 +198,7 @@ func addMarks(line *charts.Line, name, symbol, color string, size int, data []da
 	}
 	items := make([]opts.ScatterData, len(data))
 	for k, d := range data {
-		items[k] = opts.ScatterData{Value: d.value(), Symbol: d.shape(symbol), SymbolSize: size}
+		items[k] = opts.ScatterData{Value: d.value(), Symbol: d.mark(symbol)}
 	}
 	marks := charts.NewScatter()
 	marks.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),

@@ -148,7 +148,7 @@ func TestHistoryInBrowser(t *testing.T) {
 		t.Fatalf("%d charts", want)
 	}
 	dom := browse(t, []byte(html), "1280,900")
-	if got := attribute(t, dom, "ready"); got != want || strings.Contains(dom, "__xss=1<") {
+	if got := attribute(t, dom, "charts"); got != want || attribute(t, dom, "ready") == 0 || strings.Contains(dom, "__xss=1<") {
 		t.Errorf("%d charts stand, want %d", got, want)
 	}
 }

@@ -34,7 +34,7 @@ func (o *Outcome) evidenceCharts(e evidence) ([]chart, error) {
 
 // distributions are the latencies of every row and class as steps from 0 to 1: nothing is averaged away.
 func distributions(rows []observed) (chart, error) {
-	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true,
+	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
 		Alt: "Share of the completed requests that took no longer than a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
 	var names []string
 	for _, metric := range shownLatencies {
@@ -56,7 +56,7 @@ func distributions(rows []observed) (chart, error) {
 		}
 	}
 	if len(names) > 0 {
-		c.Choices = []choice{{"latency", names, names[0]}}
+		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
 	}
 	return c, nil
 }

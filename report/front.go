@@ -22,9 +22,9 @@ type fact struct {
 // front is the first screen: did it meet the contract, at which point, where does it bend, what limits it,
 // what does it cost, can it be trusted.
 func (r *Run) front(o *Outcome) []fact {
-	facts := []fact{o.contractFact(), o.acceptedFact()}
+	facts := append([]fact{o.contractFact(), o.acceptedFact()}, r.searchFacts()...)
 	if s, p := o.focus(); p != nil {
-		facts = append(facts, kneeFact(s), limitFact(p), costFact(s, p))
+		facts = append(facts, kneeFact(s), o.limitFact(p), costFact(s, p))
 	}
 	return append(facts, o.validityFact(r.Manifest.NotStated), o.decisionFact())
 }
@@ -193,15 +193,17 @@ var placeWords = map[roofline.Place]string{
 	roofline.Slow:       "slower than the hardware explains",
 }
 
-func limitFact(p *experiment.SeriesPoint) fact {
-	f := fact{Head: "Beside the hardware's bound", Lead: "no bound", Table: "bounds"}
+// limitFact is what decides the latency at a point, and where that lies beside what the hardware allows.
+func (o *Outcome) limitFact(p *experiment.SeriesPoint) fact {
+	f := fact{Head: "What limits it", Lead: "not known", Table: "bounds"}
+	if d := o.diagnosisOf(p); d != nil {
+		f.Lead, f.Table = d.Regime.Words(), "diagnosis"
+		f.Lines = append(f.Lines, d.Symptom)
+	}
 	b := p.Rows[0].Bound
 	if b == nil {
-		f.Lines = []string{p.Rows[0].NoBound}
+		f.Lines = append(f.Lines, "no bound: "+p.Rows[0].NoBound)
 		return f
-	}
-	if b.TPOTPlace != "" {
-		f.Lead = "decode is " + placeWords[b.TPOTPlace]
 	}
 	for _, x := range []struct {
 		metric string
@@ -221,6 +223,16 @@ func limitFact(p *experiment.SeriesPoint) fact {
 		f.Lines = append(f.Lines, use)
 	}
 	return f
+}
+
+// diagnosisOf is what is to be acted on first at a point; nil: there is none.
+func (o *Outcome) diagnosisOf(p *experiment.SeriesPoint) *experiment.Diagnosis {
+	for i := range o.Diagnoses {
+		if d := &o.Diagnoses[i]; &o.Series[d.Series].Points[d.Point] == p {
+			return d
+		}
+	}
+	return nil
 }
 
 // peaks is how much of the hardware's peaks is in use; empty: not known.

@@ -13,6 +13,7 @@ func Markdown(w io.Writer, run *Run) error {
 	m := &markdown{}
 	m.head(run, &o)
 	m.table(o.operatingTable())
+	m.table(run.searchesTable())
 	m.table(o.walkTable())
 	m.table(o.rejectedTable())
 	m.table(o.diagnosisTable())

@@ -1,12 +1,12 @@
-// Draws the charts that the page describes in JSON. It reads nothing else, and sends nothing.
+// Draws the charts that the page describes in JSON, each when it comes near. It reads nothing else, and sends nothing.
 (() => {
   'use strict';
   const root = document.documentElement;
   const system = matchMedia('(prefers-color-scheme: dark)');
-  const specs = [...document.querySelectorAll('script.chart-data')].map(s => JSON.parse(s.textContent));
+  const boxes = [...document.querySelectorAll('.chart')];
+  const standing = new Map(); // box → the chart in it
   const paper = 680; // px: what A4 and Letter have within their margins
   let printing = false;
-  let drawn = [];
 
   const digits = x => Number(x.toPrecision(3)).toLocaleString('en-US', {maximumFractionDigits: 9});
   function figure(x, unit) {
@@ -29,26 +29,40 @@
     }
   }
 
-  // What the reader chose of a chart: a value of each of its lists, logarithms, figures of one GPU.
-  const chosen = new Map(specs.map(spec => [spec.id, {
-    of: Object.fromEntries((spec.choices || []).map(c => [c.name, c.first])), x: null, y: null, gpu: false,
-  }]));
+  // What a box shows: its description, read when it is first needed, and what the reader chose of it: a value of each of its
+  // lists, logarithms, figures of one GPU.
+  const known = new Map();
+  function shown(box) {
+    if (known.has(box)) return known.get(box);
+    const spec = JSON.parse(box.nextElementSibling.textContent);
+    const of = Object.fromEntries((spec.choices || []).map(c => [c.name, c.first]));
+    known.set(box, {spec, of, x: null, y: null, gpu: false});
+    control(box);
+    return known.get(box);
+  }
 
-  // The series of the view that is chosen; those without a view are in all.
-  function choose(spec, o) {
-    const state = chosen.get(spec.id);
-    const view = (spec.choices || []).map(c => state.of[c.name]).join(' ');
-    if (spec.choices) o.series = o.series.filter(s => !s.view || s.view === view);
-    for (const s of o.series) if (s.steps) s.data = s.steps.map((x, j) => [x, (Math.floor(s.steps.length > 1 ? j * (s.n - 1) / (s.steps.length - 1) : s.n - 1) + 1) / s.n]);
-    for (const s of o.series) if (s.ys) s.data = s.ys.map((y, i) => [s.x0 + s.dx * (i + 0.5), y]);
-    if (spec.choices && (spec.choices.length > 1 || spec.id.endsWith('ecdf'))) (spec.choices.length > 1 ? o.yAxis : o.xAxis)[0].name = view;
-    if (state.x !== null) set(o.xAxis[0], state.x);
-    if (state.y !== null) set(o.yAxis[0], state.y);
-    if (!state.gpu) return;
+  // The option with the series of the view that is chosen; those without views are in all.
+  function choose({spec, of, x, y, gpu}) {
+    const view = (spec.choices || []).map(c => of[c.name]).join(' ');
+    const series = spec.option.series.filter(s => !s.views || s.views[view]).map(({views, ...s}) => ({...s, ...(views || {})[view]}));
+    const o = structuredClone({...spec.option, series});
+    for (const s of o.series) {
+      if (s.steps) s.data = s.steps.map((x, j) => [x, (Math.floor(s.steps.length > 1 ? j * (s.n - 1) / (s.steps.length - 1) : s.n - 1) + 1) / s.n]);
+      if (s.ys) s.data = s.ys.map((y, i) => [s.x0 + s.dx * (i + 0.5), y]);
+      if (s.bars) s.data = s.bars.flatMap(([from, to]) => [from, to, [null, null]]); // null: the line has a gap
+    }
+    if (spec.choices && spec.axis_of) o[spec.axis_of][0].name = spec.choices.filter(c => !c.aside).map(c => of[c.name]).join(' ');
+    if (x !== null) set(o.xAxis[0], x);
+    if (y !== null) set(o.yAxis[0], y);
+    if (gpu) perGPU(spec, o);
+    return o;
+  }
+
+  function perGPU(spec, o) {
     o.xAxis[0].name += ' per GPU';
     for (const s of o.series) for (const d of s.data || []) {
-      if (d.coords) d.coords = d.coords.map(([x, y]) => [x / spec.per_gpu, y]);
-      else d.value[0] /= spec.per_gpu;
+      const point = d.value || d;
+      if (point[0] !== null) point[0] /= spec.per_gpu;
     }
   }
 
@@ -66,9 +80,8 @@
   }
 
   // What JSON can't say: functions, and what depends on the theme and on the width.
-  function finish(spec, width) {
-    const o = structuredClone(spec.option);
-    choose(spec, o);
+  function finish(state, width) {
+    const spec = state.spec, o = choose(state);
     const line = dark() ? '#333a43' : '#d9dde2', ink = dark() ? '#c9d1d9' : '#3a424c';
     o.backgroundColor = 'transparent';
     o.tooltip.formatter = p => tip(p, spec, o);
@@ -108,7 +121,7 @@
   // A logarithmic axis is labelled at 1, 2 and 5 of each decade, at 1 only where there are many: by
   // itself ECharts would label powers of ten, of which a latency may span not even one.
   function logarithmic(axis, o, dim) {
-    const all = o.series.flatMap(s => s.data || []).filter(d => !d.coords).map(d => Number((d.value || d)[dim])).filter(x => x > 0);
+    const all = o.series.flatMap(s => s.data || []).map(d => Number((d.value || d)[dim])).filter(x => x > 0);
     if (!all.length) return;
     const low = Math.min(...all), high = Math.max(...all);
     const steps = high / low > 2000 ? [1] : [1, 2, 5];
@@ -122,64 +135,72 @@
     axis.axisLabel.customValues = ticks;
   }
 
-  function draw() {
-    for (const c of drawn) c.dispose();
-    drawn = specs.map(drawOne);
-    measure();
+  function draw(box) {
+    const state = shown(box), width = printing ? paper : box.clientWidth;
+    const c = echarts.init(box, dark() ? 'dark' : null, printing ? {width, devicePixelRatio: 2} : {width});
+    c.setOption(finish(state, width));
+    standing.set(box, c);
+    root.dataset.ready = standing.size;
   }
 
-  function drawOne(spec) {
-    const el = document.getElementById(spec.id);
-    el.style.height = spec.height + 'px';
-    const width = printing ? paper : el.clientWidth;
-    const c = echarts.init(el, dark() ? 'dark' : null, {width});
-    c.setOption(finish(spec, width));
-    return c;
+  function drop(box) {
+    if (standing.has(box)) standing.get(box).dispose();
+    standing.delete(box);
   }
 
-  function redraw(spec) {
-    const i = specs.indexOf(spec);
-    drawn[i].dispose();
-    drawn[i] = drawOne(spec);
+  function redraw(box) {
+    drop(box);
+    draw(box);
+  }
+
+  // A chart is drawn when it is less than a screen away: the first screen does not wait for those that nobody sees.
+  const near = new IntersectionObserver(all => {
+    for (const one of all) {
+      if (!one.isIntersecting) continue;
+      near.unobserve(one.target);
+      if (!standing.has(one.target)) draw(one.target);
+    }
+  }, {rootMargin: '100% 0px'});
+
+  // Draws anew what is near, and all of it for paper.
+  function renew() {
+    boxes.forEach(drop);
+    root.dataset.ready = 0;
+    for (const box of boxes) {
+      near.unobserve(box);
+      if (printing) draw(box); else near.observe(box);
+    }
   }
 
   // Above a chart: its lists, and what it can be drawn as.
-  function control(spec) {
-    const box = document.createElement('div'), state = chosen.get(spec.id);
-    box.className = 'controls';
+  function control(box) {
+    const state = known.get(box), spec = state.spec, bar = document.createElement('div');
+    bar.className = 'controls';
     for (const c of spec.choices || []) {
       const select = document.createElement('select');
       select.append(...c.values.map(v => new Option(v, v, v === c.first, v === c.first)));
-      select.addEventListener('change', () => { state.of[c.name] = select.value; redraw(spec); });
-      label(box, c.name + ' ', select, false);
+      select.addEventListener('change', () => { state.of[c.name] = select.value; redraw(box); });
+      label(bar, c.name + ' ', select, false);
     }
-    const box_ = (text, on, change) => {
+    const tick = (text, on, change) => {
       const input = document.createElement('input');
       input.type = 'checkbox';
       input.checked = on;
-      input.addEventListener('change', () => { change(input.checked); redraw(spec); });
-      label(box, ' ' + text, input, true);
+      input.addEventListener('change', () => { change(input.checked); redraw(box); });
+      label(bar, ' ' + text, input, true);
     };
     if (spec.logs) {
-      box_('log x', spec.option.xAxis[0].type === 'log', on => { state.x = on; });
-      box_('log y', spec.option.yAxis[0].type === 'log', on => { state.y = on; });
+      tick('log x', spec.option.xAxis[0].type === 'log', on => { state.x = on; });
+      tick('log y', spec.option.yAxis[0].type === 'log', on => { state.y = on; });
     }
-    if (spec.per_gpu) box_('per GPU', false, on => { state.gpu = on; });
-    if (box.childElementCount) document.getElementById(spec.id).before(box);
+    if (spec.per_gpu) tick('per GPU', false, on => { state.gpu = on; });
+    if (bar.childElementCount) box.before(bar);
   }
 
   function label(box, text, input, after) {
     const l = document.createElement('label');
     l.append(...(after ? [input, text] : [text, input]));
     box.append(l);
-  }
-
-  // For tests and for whoever drives the page: how many charts stand, and whether it is too wide.
-  function measure() {
-    window.__ready = drawn.length;
-    root.dataset.ready = drawn.length;
-    root.dataset.scrollWidth = root.scrollWidth;
-    root.dataset.clientWidth = root.clientWidth;
   }
 
   // Tables: a heading sorts by its column, a button copies the table as CSV.
@@ -249,30 +270,31 @@
     if (table.tBodies[0].rows.length > 1) sortable(table);
     copyable(box, table);
   }
-  specs.forEach(control);
 
   let width = root.clientWidth;
   addEventListener('resize', () => {
-    if (root.clientWidth === width) return;
+    if (printing || root.clientWidth === width) return;
     width = root.clientWidth;
-    draw();
+    renew();
   });
-  system.addEventListener('change', draw);
+  system.addEventListener('change', renew);
   document.getElementById('theme').addEventListener('click', () => {
     root.dataset.theme = dark() ? 'light' : 'dark';
-    draw();
+    renew();
   });
   let folded = [];
   addEventListener('beforeprint', () => {
     printing = true;
     folded = [...document.querySelectorAll('details:not([open])')];
     for (const d of folded) d.open = true;
-    draw();
+    renew();
   });
   addEventListener('afterprint', () => {
     printing = false;
     for (const d of folded) d.open = false;
-    draw();
+    renew();
   });
-  draw();
+  for (const box of boxes) box.style.height = box.dataset.height + 'px';
+  root.dataset.charts = boxes.length; // for whoever drives the page, as is data-ready
+  renew();
 })();

@@ -10,18 +10,31 @@ import (
 // probe adds to the page a script that looks at it from inside: what a test can't see in the
 // document. The policy is widened by that script's hash alone.
 func probe(html []byte) []byte {
-	const look = `addEventListener('load', () => {
-  const root = document.documentElement;
+	const look = `addEventListener('load', async () => {
+  const root = document.documentElement, boxes = [...document.querySelectorAll('.chart')];
+  const drawn = async b => { for (let k = 0; k < 10000 && !b.querySelector('canvas'); k++) await new Promise(ok => setTimeout(ok, 20)); };
+  const standing = () => boxes.filter(b => b.querySelector('canvas')).length;
   root.dataset.xss = window.__xss ? 1 : 0;
+  boxes[0].scrollIntoView();
+  await drawn(boxes[0]);
+  root.dataset.near = boxes[0].querySelector('canvas') && standing() < boxes.length ? 1 : 0;
+  boxes[boxes.length - 1].scrollIntoView();
+  await drawn(boxes[boxes.length - 1]);
+  root.dataset.far = boxes[boxes.length - 1].querySelector('canvas') ? 1 : 0;
   const before = root.dataset.theme;
-  document.getElementById('theme').click(); // draws everything anew
+  document.getElementById('theme').click(); // draws anew
   root.dataset.switched = before === undefined && root.dataset.theme ? 1 : 0;
-  root.dataset.drawn = [...document.querySelectorAll('.chart canvas')].filter(c => {
+  dispatchEvent(new Event('beforeprint')); // draws all
+  root.dataset.stood = root.dataset.ready;
+  root.dataset.drawn = boxes.map(b => b.querySelector('canvas')).filter(c => {
     const px = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
     const seen = new Set();
     for (let i = 0; i < px.length; i += 4) if (px[i + 3]) seen.add(px[i] << 16 | px[i + 1] << 8 | px[i + 2]);
     return seen.size > 5;
   }).length;
+  dispatchEvent(new Event('afterprint'));
+  boxes[0].scrollIntoView();
+  await drawn(boxes[0]);
   const list = document.querySelector('.controls select'), figure = list.closest('figure');
   const shot = () => figure.querySelector('canvas').toDataURL();
   const was = shot();
@@ -41,6 +54,8 @@ func probe(html []byte) []byte {
   root.dataset.sorted = !rising(order) && up && rising(column().reverse()) ? 1 : 0;
   const copy = document.querySelector('.copy');
   copy.click();
+  root.dataset.scrollWidth = root.scrollWidth;
+  root.dataset.clientWidth = root.clientWidth;
   setTimeout(() => { root.dataset.copied = copy.textContent === 'copy as CSV' ? 0 : 1; }, 500);
 });`
 	escaped := strings.NewReplacer("'", "&#39;", "+", "&#43;")

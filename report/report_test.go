@@ -184,7 +184,7 @@ func copies(n int) *Run {
 }
 
 func TestSize(t *testing.T) {
-	for n, most := range map[int]int{50: 2_500_000, 500: 11_000_000} {
+	for n, most := range map[int]int{50: 2_000_000, 500: 9_000_000} {
 		got := len(page1(t, copies(n)))
 		t.Logf("%d points more: %d bytes", n, got)
 		if got > most {

@@ -79,6 +79,9 @@ func panelsShown(rows []observed) []int {
 // panelNames are as panelsOf has them.
 var panelNames = []string{"requests", "latency", "arrivals/s", "KV cache in use", "GPU power, W"}
 
+// panelColors is the first colour of each panel: a line has the same one in every row.
+var panelColors = []int{0, 3, 5, 7, 8}
+
 func panelAxes(shown []int) *charts.Line {
 	line := newLines()
 	var grids []opts.Grid
@@ -102,15 +105,14 @@ func panelAxes(shown []int) *charts.Line {
 // timelineSeries is a row's lines. Their x is a step of one width, which the page's script works out.
 func timelineSeries(row observed, shown []int) []map[string]any {
 	var out []map[string]any
-	color := 0
 	for k, i := range shown {
 		p := row.panels[i]
 		for j, l := range p.lines {
+			color := panelColors[i] + j
 			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": k, "yAxisIndex": k, "showSymbol": p.unit == "ms", "symbolSize": 4, "step": "middle",
 				"x0": p.start, "dx": p.bin, "ys": figures(l.values),
 				"itemStyle": map[string]any{"color": palette[color%len(palette)]},
 				"lineStyle": map[string]any{"color": palette[color%len(palette)], "width": 1.5, "type": dashes[j%len(dashes)]}})
-			color++
 		}
 		if len(p.lines) > 0 {
 			out = append(out, outside(row, p, k))

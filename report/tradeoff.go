@@ -18,7 +18,7 @@ const fewPoints = 40
 
 // tradeoff is throughput against latency for each series, for each latency and percentile that a reader may choose.
 func (o *Outcome) tradeoff() (chart, error) {
-	c := chart{ID: "tradeoff", Title: "Throughput against latency", Table: "series", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, PerGPU: o.gpus(),
+	c := chart{ID: "tradeoff", Title: "Throughput against latency", Table: "series", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, PerGPU: o.gpus(), AxisOf: "yAxis",
 		Alt: "Curves of output tokens per second against latency, one for each series, with the frontier ringed, the three knees, the contract's limits and the hardware's floor. " +
 			"Points whose percentile has no bound are drawn and ranked by the lower end of its interval (at least). The same figures are in the table of all points."}
 	percentiles := []string{"p50", "p90", "p95", "p99"}
@@ -44,7 +44,7 @@ func (o *Outcome) tradeoff() (chart, error) {
 	}
 	if len(names) > 0 {
 		metric := strings.ToLower(names[0])
-		c.Choices = []choice{{"latency", names, names[0]}, {"percentile", percentiles, o.judged(metric, percentiles)}}
+		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}, {Name: "percentile", Values: percentiles, First: o.judged(metric, percentiles)}}
 	}
 	return c, nil
 }
@@ -160,7 +160,7 @@ func (v *curves) addWhiskers(p *experiment.SeriesPoint, metric, percentile strin
 }
 
 func (v *curves) spread(x experiment.Repeats, y float64) {
-	if x.Spread != nil {
+	if x.Spread != nil && x.Spread.Min < x.Spread.Max {
 		v.whiskers = append(v.whiskers, [2][2]float64{{x.Spread.Min, y}, {x.Spread.Max, y}})
 	}
 }
