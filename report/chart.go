@@ -180,16 +180,27 @@ func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
 	return line
 }
 
+// look tells a curve from others: by colour, by the shape of its marks and by its dashes, so that none of them is needed alone.
+type look struct{ color, shape, dash string }
+
+// lookOf gives things of one kind a colour, and those of another a shape and dashes.
+func lookOf(color, shape int) look {
+	return look{palette[color%len(palette)], shapes[shape%len(shapes)], dashes[shape%len(dashes)]}
+}
+
 func addLine(line *charts.Line, i int, name string, data []datum) {
+	addCurve(line, look{palette[i%len(palette)], shapes[i%len(shapes)], dashes[i/len(palette)%len(dashes)]}, name, data)
+}
+
+func addCurve(line *charts.Line, l look, name string, data []datum) {
 	items := make([]opts.LineData, len(data))
 	for k, d := range data {
-		items[k] = opts.LineData{Value: d.value(), Symbol: d.mark(shapes[i%len(shapes)])}
+		items[k] = opts.LineData{Value: d.value(), Symbol: d.mark(l.shape)}
 	}
-	color := palette[i%len(palette)]
 	line.AddSeries(name, items,
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]}),
-		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: shapes[i%len(shapes)], SymbolSize: 10}))
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: l.color}),
+		charts.WithLineStyleOpts(opts.LineStyle{Color: l.color, Width: 2, Type: l.dash}),
+		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: l.shape, SymbolSize: 10}))
 }
 
 func addMarks(line *charts.Line, name, symbol, color string, size int, data []datum) {

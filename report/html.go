@@ -38,7 +38,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{"visible": 
 const SchemaPage = "bench/report/v1"
 
 // HTML writes one page that needs nothing but itself: tables, charts, and the data that is drawn
-// as JSON. Several runs follow each other. Nothing in the page can load, send or run anything but
+// as JSON. Several runs follow each other, below what they say together. Nothing in the page can load, send or run anything but
 // its own two scripts, which a Content-Security-Policy names by their hashes.
 func HTML(w io.Writer, runs ...*Run) error {
 	v := pageView{
@@ -50,6 +50,7 @@ func HTML(w io.Writer, runs ...*Run) error {
 		v.Definitions = append(v.Definitions, definition(d))
 	}
 	var data []runData
+	var outcomes []*Outcome
 	for i, run := range runs {
 		o := run.Outcome()
 		view, err := newRunView(i, run, &o)
@@ -57,9 +58,14 @@ func HTML(w io.Writer, runs ...*Run) error {
 			return err
 		}
 		v.Runs = append(v.Runs, view)
-		data = append(data, newRunData(run, o))
+		data, outcomes = append(data, newRunData(run, o)), append(outcomes, &o)
 	}
 	var err error
+	if len(runs) > 1 {
+		if v.Together, err = newTogether(runs, outcomes).view(); err != nil {
+			return err
+		}
+	}
 	if v.Data, err = inline(pageData(data)); err != nil {
 		return err
 	}
@@ -91,6 +97,7 @@ type pageView struct {
 	ECharts, Script template.JS
 	Data            template.JS
 	Notice          string
+	Together        *togetherView // nil: there is one run
 	Runs            []runView
 	Definitions     []definition
 }
@@ -140,8 +147,10 @@ type cellView struct {
 	Num                     bool
 }
 
+func runID(i int) string { return fmt.Sprintf("r%d", i) }
+
 func newRunView(i int, run *Run, o *Outcome) (runView, error) {
-	v := runView{ID: fmt.Sprintf("r%d", i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
+	v := runView{ID: runID(i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
 		Tested: run.tested(o), Happened: o.happened(), Front: run.front(o)}
 	charts, err := o.charts()
 	if err != nil {
@@ -181,25 +190,31 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 	return v, nil
 }
 
-// figure puts the charts that name the table before it.
+// figure adds a table with its charts, if it has lines.
 func (v *runView) figure(charts []chart, t table, folded bool) error {
 	if len(t.rows) == 0 {
 		return nil
 	}
-	f := figure{Table: newTableView(v.ID, t), Folded: folded}
+	f, err := newFigure(v.ID, charts, t, folded)
+	v.Figures = append(v.Figures, f)
+	return err
+}
+
+// newFigure puts the charts that name the table before it.
+func newFigure(prefix string, charts []chart, t table, folded bool) (figure, error) {
+	f := figure{Table: newTableView(prefix, t), Folded: folded}
 	for _, c := range charts {
-		if c.Table != t.id {
+		if c.Table != t.id || c.Option == nil {
 			continue
 		}
-		c.ID = v.ID + "-" + c.ID
+		c.ID = prefix + "-" + c.ID
 		data, err := inline(c)
 		if err != nil {
-			return err
+			return f, err
 		}
 		f.Charts = append(f.Charts, chartView{c, data})
 	}
-	v.Figures = append(v.Figures, f)
-	return nil
+	return f, nil
 }
 
 // longTable is where a table that is read for one row only is folded.
@@ -209,7 +224,7 @@ const longTable = 40
 const proseLength = 30
 
 func newTableView(prefix string, t table) tableView {
-	v := tableView{ID: prefix + "-" + t.id, Caption: t.caption, Note: t.note, Long: len(t.rows) > longTable}
+	v := tableView{ID: prefix + "-" + t.id, Caption: visibleLines(t.caption), Note: t.note, Long: len(t.rows) > longTable}
 	for _, c := range t.columns {
 		v.Columns = append(v.Columns, columnView{c.head, c.unit, c.help, c.num})
 	}

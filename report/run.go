@@ -28,6 +28,9 @@ type Run struct {
 
 	// Records are the requests of a row; nil: those in the directory, where there are any.
 	Records func(*experiment.Row) ([]*experiment.Record, error)
+
+	// Definitions says what another tool means by a metric (ttft, itl, …); one that is not in it is that of docs/metrics.md.
+	Definitions map[string]string
 }
 
 const (

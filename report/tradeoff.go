@@ -109,8 +109,20 @@ func (o *Outcome) tradeoffView(metric, percentile string) *curves {
 }
 
 func (v *curves) addSeries(s *experiment.Series, metric, percentile string) {
-	at := make([]*datum, len(s.Points))
-	var data []datum
+	at, data := v.collect(s, metric, percentile)
+	if len(data) == 0 {
+		return
+	}
+	addLine(v.line, v.drawn, s.Label(), data)
+	v.drawn++
+	if len(s.Points) > 1 { // one point is its own frontier and knee
+		v.markKnees(s, at, s.Against(metric, percentile))
+	}
+}
+
+// collect takes the marks of a series, and what is drawn about them: intervals and floors. at has nil where a point has no mark.
+func (v *curves) collect(s *experiment.Series, metric, percentile string) (at []*datum, data []datum) {
+	at = make([]*datum, len(s.Points))
 	for j := range s.Points {
 		p := &s.Points[j]
 		tip := fmt.Sprintf("%s\n%s\n%s %s", pointName(s, p), experiment.Format(p.OutputTokensPerS.Median, "output tok/s"), metricName(metric), percentile)
@@ -125,14 +137,7 @@ func (v *curves) addSeries(s *experiment.Series, metric, percentile string) {
 			v.floors = append(v.floors, datum{x: d.x, y: b, tip: fmt.Sprintf("%s\nfloor of the hardware for this batch and context: %s", pointName(s, p), experiment.Format(b, "ms"))})
 		}
 	}
-	if len(data) == 0 {
-		return
-	}
-	addLine(v.line, v.drawn, s.Label(), data)
-	v.drawn++
-	if len(s.Points) > 1 { // one point is its own frontier and knee
-		v.markKnees(s, at, s.Against(metric, percentile))
-	}
+	return at, data
 }
 
 func (v *curves) markKnees(s *experiment.Series, at []*datum, frontier []int) {

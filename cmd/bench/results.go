@@ -18,8 +18,7 @@ import (
 // result is one run, of ours or of another tool, with its requests where there are any.
 type result struct {
 	*report.Run
-	records     func(*experiment.Row) ([]*experiment.Record, error)
-	definitions map[string]string // as in compare.Run
+	records func(*experiment.Row) ([]*experiment.Record, error)
 }
 
 func (r *result) source() foreign.Source {
@@ -27,7 +26,7 @@ func (r *result) source() foreign.Source {
 }
 
 func (r *result) compared() compare.Run {
-	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.records, Definitions: r.definitions}
+	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.records, Definitions: r.Definitions}
 }
 
 // loadResult reads what a path names: a run's directory, one row's file, or a file of another tool.
@@ -55,7 +54,7 @@ func loadResult(path string) (*result, error) {
 		return nil, usage("%w\nhint: bench reads its own run directories and <row>.json files, and results of vllm bench serve, SGLang, guidellm and aiperf", err)
 	}
 	records := func(row *experiment.Row) ([]*experiment.Record, error) { return f.Records[row.ID], nil }
-	return &result{&report.Run{Dir: path, Manifest: f.Manifest, Rows: f.Rows, Records: records}, records, f.Definitions}, nil
+	return &result{&report.Run{Dir: path, Manifest: f.Manifest, Rows: f.Rows, Records: records, Definitions: f.Definitions}, records}, nil
 }
 
 func loadRun(dir string) (*result, error) {
@@ -63,7 +62,7 @@ func loadRun(dir string) (*result, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	return &result{run, func(row *experiment.Row) ([]*experiment.Record, error) { return readRecords(dir, row.ID) }, nil}, nil
+	return &result{run, func(row *experiment.Row) ([]*experiment.Record, error) { return readRecords(dir, row.ID) }}, nil
 }
 
 // loadRow reads the run that a row's file is of, and keeps the row alone.
