@@ -15,6 +15,7 @@ const (
 	slowed         = 0.01 // share of the readings in which a GPU may be held down by heat or by its supply
 	chatty         = 0.5  // lines of a server's log for each request
 	otherWork      = 0.25 // share of this machine's cores by which its load may change, its own left out
+	crowded        = 2.0  // processes for each core that wait or run, at both ends: a server here gets half of what it could use, or less
 	leastWindow    = 10.0 // seconds; the load average follows slowly
 )
 
@@ -115,10 +116,16 @@ func checkGPUProcesses(e *evidence) finding {
 }
 
 // checkHost asks whether other work came to this machine or went. Where the server runs here too, its work can't be told from
-// that of others.
+// that of others; but where there is twice the work that the cores can do, the server waited for them, whosever it is.
 func checkHost(e *evidence) finding {
 	h, c := e.Host, e.Client
-	if h.Before == nil || h.After == nil || h.Server || c == nil || c.CPUMean == nil || e.Window.Seconds() < leastWindow {
+	switch {
+	case h.Before == nil || h.After == nil || c == nil || c.CPUMean == nil || e.Window.Seconds() < leastWindow:
+		return noData
+	case h.Server && h.Cores > 0 && min(*h.Before, *h.After) > crowded*float64(h.Cores):
+		return failed("find what else runs on this machine (top), or give the server no more threads than it has cores; then run again",
+			"the load of this machine was %.3g before the row and %.3g after it, for %d cores: the server, which runs here too, waited for them", *h.Before, *h.After, h.Cores)
+	case h.Server:
 		return noData
 	}
 	if change := math.Abs(*h.After - *h.Before); change-*c.CPUMean > otherWork*float64(c.MaxProcs) {

@@ -63,6 +63,9 @@ func TestDoubtsOfTheServer(t *testing.T) {
 		{"host_load", "more", func(e *evidence) { e.Host.After = new(1.51) }, failed, "went from 0.5 to 1.51, of which 0.5 are this client's"},
 		{"host_load", "less than before", func(e *evidence) { e.Host.Before = new(4.0) }, failed, "went from 4 to 1.5"},
 		{"host_load", "the server is here too", func(e *evidence) { e.Host.Server = true }, impossible, ""},
+		{"host_load", "the server is here too, and twice the work that there are cores", func(e *evidence) { e.Host = crowd(8, 9) }, impossible, ""},
+		{"host_load", "the server is here too, and more", func(e *evidence) { e.Host = crowd(8.1, 9) }, failed, "was 8.1 before the row and 9 after it, for 4 cores"},
+		{"host_load", "the server is here too, and more at one end", func(e *evidence) { e.Host = crowd(1, 9) }, impossible, ""},
 		{"host_load", "not told", func(e *evidence) { e.Host.After = nil }, impossible, ""},
 		{"host_load", "a short row", func(e *evidence) { e.Window.EndUs = 9_000_000 }, impossible, ""},
 	} {
@@ -84,4 +87,9 @@ func TestDoubtsOfTheServer(t *testing.T) {
 			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Doubts[i], c.text)
 		}
 	}
+}
+
+// crowd is a machine of four cores with the server on it, and its load before and after a row.
+func crowd(before, after float64) telemetry.Host {
+	return telemetry.Host{Before: &before, After: &after, Cores: 4, Server: true}
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"net/http"
+	"runtime"
 
 	"bench/experiment/telemetry"
 )
@@ -28,7 +29,7 @@ func (s *Server) Observe(ctx context.Context, c Telemetry) {
 // around notes what is known only before and after the load.
 func (e *evidence) around(s *Server) (after func()) {
 	e.Host.Server = s.Info.Vantage.Place == "same host" && !s.inProcess()
-	e.Host.Before = telemetry.HostLoad()
+	e.Host.Before, e.Host.Cores = telemetry.HostLoad(), runtime.NumCPU()
 	lines := 0
 	if s.LogLines != nil {
 		lines = s.LogLines()

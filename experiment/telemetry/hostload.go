@@ -12,6 +12,7 @@ import (
 type Host struct {
 	Before *float64 `json:"load_before,omitempty"` // before anything of the row was sent
 	After  *float64 `json:"load_after,omitempty"`
+	Cores  int      `json:"cores,omitempty"`       // of this machine, whose share of them the client may have; 0 = not told
 	Server bool     `json:"with_server,omitempty"` // the server runs here too: its work is in it
 }
 
