@@ -160,3 +160,27 @@ func TestCalibrateAtItsLimit(t *testing.T) {
 		t.Errorf("%+v", fit)
 	}
 }
+
+// A CPU computes longer than it reads from a batch of two on: one point tells of memory, and is enough where there are more
+// points than constants, so that the residuals tell how well it fits.
+func TestCalibrateOnePointReads(t *testing.T) {
+	s := Setup{Model: model(t, "llama-3.2-1b"), Device: Device{ID: "core", BandwidthGBs: 10, DenseTFLOPS: Rates{BF16: 0.05}}}
+	at := func(batches ...float64) (points []Point) {
+		for _, b := range batches {
+			points = append(points, Point{Batch: b, Context: 50})
+		}
+		return server(s, other(0.7, 0.4, 20, 0), 0.002, 1, points...)
+	}
+	fit, err := s.Calibrate(at(1, 4, 8, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "memory", fit.Memory, 0.7, 0.05)
+	if fit.Compute == nil || fit.Spread == nil {
+		t.Fatalf("%+v", fit)
+	}
+	within(t, "compute", *fit.Compute, 0.4, 0.05)
+	if _, err := s.Calibrate(at(1, 4, 8)); err == nil || !strings.Contains(err.Error(), "1 of them is limited by memory, and two are needed, or more points than the 3 constants") {
+		t.Errorf("%v", err)
+	}
+}

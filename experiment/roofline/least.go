@@ -178,8 +178,8 @@ func (f *fit) vague(rows []row, constant int) string {
 	if !f.free[constant] {
 		return fmt.Sprintf("none depends on the %s efficiency", constants[constant])
 	}
-	if n := f.reading(rows); constant == memory && n < 2 {
-		return fmt.Sprintf("%d of them is limited by memory, and two are needed: add rows at small batches", n)
+	if n := f.reading(rows); constant == memory && (n == 0 || n == 1 && len(rows) <= f.unknowns()) {
+		return fmt.Sprintf("%d of them is limited by memory, and two are needed, or more points than the %d constants: add rows at small batches", n, f.unknowns())
 	}
 	var open []int
 	for i, free := range f.free {
