@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment/roofline"
 )
@@ -11,7 +13,7 @@ import (
 type Calibration struct {
 	Points  []roofline.Point
 	Of      *RowBound // of the first row that is used: model and hardware of all; nil: none is
-	LeftOut []string  // rows without a bound, with a failed check, or of another model or hardware
+	LeftOut []string  // the other rows, and why: "chat-r1 (client_bound)"
 }
 
 // CalibrationOf takes a decode step from each row: the p50 of the gaps between tokens where each event has one token, since
@@ -22,8 +24,8 @@ func CalibrationOf(rows []Row) Calibration {
 	for i := range rows {
 		r := &rows[i]
 		b := r.Bound
-		if b == nil || !timed(r) || (c.Of != nil && !sameSetup(b, c.Of)) {
-			c.LeftOut = append(c.LeftOut, r.ID)
+		if why := c.unfit(r); why != "" {
+			c.LeftOut = append(c.LeftOut, r.ID+" ("+why+")")
 			continue
 		}
 		if c.Of == nil {
@@ -39,16 +41,23 @@ func CalibrationOf(rows []Row) Calibration {
 	return c
 }
 
-// timed says that the row's times can be believed: no check failed but those of what was asked, or of how many
-// requests there were, of which a p50 needs few.
-func timed(r *Row) bool {
+// unfit says why a row tells nothing; empty: it does. Its times can be believed where no check failed but those of what was
+// asked, or of how many requests there were, of which a p50 needs few.
+func (c *Calibration) unfit(r *Row) string {
 	const fewest = 6 // stats gives a p50 no interval below
-	for _, code := range r.Validity.Failed {
-		if !slices.Contains([]string{"few_samples", "rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}, code) {
-			return false
-		}
+	harmless := []string{"few_samples", "rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}
+	failed := slices.DeleteFunc(slices.Clone(r.Validity.Failed), func(code string) bool { return slices.Contains(harmless, code) })
+	switch {
+	case r.Bound == nil:
+		return "no bound"
+	case len(failed) > 0:
+		return strings.Join(failed, ", ")
+	case r.Summary.Requests.Completed < fewest:
+		return fmt.Sprintf("%d requests completed, %d are needed", r.Summary.Requests.Completed, fewest)
+	case c.Of != nil && !sameSetup(r.Bound, c.Of):
+		return "another model or hardware"
 	}
-	return r.Summary.Requests.Completed >= fewest
+	return ""
 }
 
 // stepMs is how long a decode step took at the median.

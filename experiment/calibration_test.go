@@ -21,7 +21,7 @@ func TestCalibrationOf(t *testing.T) {
 	few := row("few", 1, "m")
 	few.Summary.Requests.Completed = 5
 	rated.Validity.Failed = []string{"few_samples", "rate_not_achieved"} // its times are as good as any
-	doubted.Validity.Failed = []string{"errors"}
+	doubted.Validity.Failed = []string{"few_samples", "errors"}
 	bare.Bound = nil
 	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
 	rated.Spec.Rate = 3
@@ -33,7 +33,7 @@ func TestCalibrationOf(t *testing.T) {
 	if d := cmp.Diff(want, c.Points); d != "" {
 		t.Error(d)
 	}
-	if c.Of == nil || c.Of.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted", "bare", "few", "other"}) {
+	if c.Of == nil || c.Of.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted (errors)", "bare (no bound)", "few (5 requests completed, 6 are needed)", "other (another model or hardware)"}) {
 		t.Errorf("%+v", c)
 	}
 	if c := CalibrationOf([]Row{bare}); c.Points != nil || c.Of != nil {

@@ -126,7 +126,7 @@ func (c *cli) json(v any) error {
 func calibrating(err error) error {
 	var vague *roofline.UnidentifiableError
 	if errors.As(err, &vague) {
-		return fmt.Errorf("%w\nhint: measure a series, e.g. concurrency = [1, 8, 32], and calibrate with that run", err)
+		return fmt.Errorf("%w\nhint: measure a series, e.g. concurrency = [1, 2, 8, 32], and calibrate with that run", err)
 	}
 	return err
 }
@@ -197,7 +197,7 @@ func (f *predictFlags) measured(stderr io.Writer) ([]roofline.Point, error) {
 	}
 	c := experiment.CalibrationOf(run.Rows)
 	if len(c.LeftOut) > 0 {
-		fmt.Fprintf(stderr, "note: left out, for want of a bound or with a failed check: %s\n", strings.Join(c.LeftOut, " "))
+		fmt.Fprintf(stderr, "note: left out: %s\n", strings.Join(c.LeftOut, "; "))
 	}
 	if c.Of == nil {
 		return nil, usage("no row of %s can be fitted\nhint: state hardware and gpus in [target], and measure until the rows are valid", f.calibrate)
