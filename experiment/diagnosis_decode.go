@@ -76,6 +76,10 @@ func (d *Diagnosis) byPair(v *sight, all []sight) *Diagnosis {
 		d.Regime, d.Missing = UnknownRegime, []string{missingGPU, "or a second concurrency in this row, for a batch of another size"}
 		d.Confirm = "GPU and memory activity over the same row: an idle GPU is the host's doing, an idle memory the kernels'"
 		d.Response = "record the GPUs ([telemetry] gpu), or write concurrency = [1, 8, 32], and run again"
+		if len(v.s.Points) > 1 {
+			d.Missing[1] = "or batches or contexts further apart: the floors of this row's points differ by less than 30 %"
+			d.Response = "record the GPUs ([telemetry] gpu), or go on to a larger concurrency or to longer prompts in this row, and run again"
+		}
 		return d
 	}
 	slope := (v.step - other.step) / (v.floor - other.floor)

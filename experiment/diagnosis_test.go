@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -218,5 +219,20 @@ func TestDiagnosisOfRepeats(t *testing.T) {
 	}
 	if text := d.Evidence[at].String(); text != "preemptions for each completed request 0.150 (≥ 0.0200)" {
 		t.Error(text)
+	}
+}
+
+// A point that has others of its row beside it is not told to measure a second concurrency.
+func TestUnknownBesideNearBatches(t *testing.T) {
+	slow := func(slots int) func(r *Row) {
+		return func(r *Row) {
+			r.GPU, r.Summary.TPOT, r.Spec.Concurrency = nil, flat(30, 31), slots
+			r.Spec.Point = []Axis{{Key: "concurrency", Value: fmt.Sprint(slots)}}
+		}
+	}
+	for want, rows := range map[string][]Row{"or a second concurrency": as(slow(1)), "or batches or contexts further apart": pair(slow(1), slow(2))} {
+		if d := lastOf(rows); d.Regime != UnknownRegime || !strings.HasPrefix(d.Missing[1], want) {
+			t.Errorf("%+v, want %s", d, want)
+		}
 	}
 }
