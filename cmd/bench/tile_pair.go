@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -80,7 +81,7 @@ func (c *cli) tilePair(ctx context.Context, f *tileFlags, t tileSetup) error {
 	return c.concludePair(ctx, cause, sides, o)
 }
 
-// comparable refuses, before anything is sent, what the comparison would refuse in the end.
+// comparable refuses, before the load begins, what the comparison would refuse in the end.
 func comparable(sides []*tileSide, o compare.Options) error {
 	var said [2]compare.Side
 	for i, s := range sides {
@@ -193,6 +194,7 @@ func (s *tileSide) event(e sweep.Event) {
 // concludePair makes the reports of both, compares the blocks that are whole, and finds the exit code. cause is why there are not
 // more of them; nil = there are all.
 func (c *cli) concludePair(ctx context.Context, cause error, sides []*tileSide, o compare.Options) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(reportGC))
 	var errs []error
 	if cause != nil && ctx.Err() == nil {
 		errs = append(errs, cause)
