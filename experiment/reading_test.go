@@ -1,11 +1,13 @@
 package experiment
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -50,5 +52,35 @@ func TestDecodeLineThatWasCut(t *testing.T) {
 	var l storedLines
 	if err := l.decode([]byte(`{"i":3,,}`), new(Record)); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("garbage is taken for a cut: %v", err)
+	}
+}
+
+// Texts that records have in common are one text in memory.
+func TestReadRecordsShare(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewRecordWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, class := range []string{"chat", "rag", "chat"} {
+		if err := w.Write(&Record{I: i, Class: class, Phase: PhaseWindow, Outcome: "ok", Finish: "length"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var read []*Record
+	if err := ReadRecords(&file, func(r *Record) error { read = append(read, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := read[0], read[1], read[2]
+	for _, same := range [][2]string{{a.Class, c.Class}, {a.Phase, b.Phase}, {a.Outcome, b.Outcome}, {a.Finish, c.Finish}} {
+		if same[0] != same[1] || unsafe.StringData(same[0]) != unsafe.StringData(same[1]) {
+			t.Errorf("%q and %q are two texts", same[0], same[1])
+		}
+	}
+	if b.Class != "rag" {
+		t.Errorf("class %q", b.Class)
 	}
 }

@@ -146,10 +146,20 @@ func (l *tileLive) stop() {
 func (l *tileLive) refresh() {
 	tick := time.NewTicker(l.interval)
 	defer tick.Stop()
+	var back <-chan os.Signal
+	if l.inPlace {
+		again, forget := continued()
+		defer forget()
+		back = again
+	}
 	for {
 		select {
 		case <-tick.C:
 			l.print()
+		case <-back: // the shell has written below the table since
+			l.mu.Lock()
+			l.drawn = nil
+			l.mu.Unlock()
 		case <-l.quit:
 			l.print()
 			return
