@@ -74,13 +74,6 @@ func nightly(t *testing.T) (home, base string) {
 	return home, base
 }
 
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // The manual's job for cron does as the page says, in cron's bare environment: it prints why a night is no pass, and nothing else.
 func TestNightlyCron(t *testing.T) {
 	home, base := nightly(t)

@@ -40,9 +40,12 @@ func (r *Run) facts() []fact {
 	if t.GPUs > 0 {
 		gpus = fmt.Sprint(t.GPUs)
 	}
-	simulated := "a real server"
-	if t.Simulated {
+	simulated := "" // another tool does not say
+	switch {
+	case t.Simulated:
 		simulated = "simulated: " + t.Simulator
+	case t.Endpoint != "":
+		simulated = "a real server"
 	}
 	out := []fact{
 		{"model", t.Model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
