@@ -28,7 +28,7 @@ func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint
 	var found []ChangePoint
 	var divide func(from, to int)
 	divide = func(from, to int) {
-		part := values[from:to]
+		part := places(values[from:to])
 		at, size := bestSplit(part, test.Least)
 		if at == 0 {
 			return
@@ -48,7 +48,7 @@ func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint
 // enough permutations as large as the series settle that there is no change.
 const enough = 10
 
-func permuted(part []float64, size float64, test ChangeTest, r *rand.Rand) float64 {
+func permuted(part []placed, size float64, test ChangeTest, r *rand.Rand) float64 {
 	shuffled := slices.Clone(part)
 	as := 0
 	for n := 1; n <= test.Permutations; n++ {
@@ -63,9 +63,25 @@ func permuted(part []float64, size float64, test ChangeTest, r *rand.Rand) float
 	return float64(as+1) / float64(test.Permutations+1)
 }
 
+// placed is a value, and how many are smaller: that stays as it is however the values are shuffled.
+type placed struct {
+	x    float64
+	rank int
+}
+
+func places(values []float64) []placed {
+	sorted := slices.Sorted(slices.Values(values))
+	out := make([]placed, len(values))
+	for i, x := range values {
+		rank, _ := slices.BinarySearch(sorted, x)
+		out[i] = placed{x, rank}
+	}
+	return out
+}
+
 // bestSplit is the index that divides values best, and how well: n·m/(n+m)·Ê, with Ê twice the mean distance between values of
 // both sides less the mean distance within each. 0 where there are too few values or all are equal.
-func bestSplit(values []float64, least int) (at int, size float64) {
+func bestSplit(values []placed, least int) (at int, size float64) {
 	n := len(values)
 	if least < 2 || n < 2*least {
 		return 0, 0
@@ -87,19 +103,16 @@ func bestSplit(values []float64, least int) (at int, size float64) {
 }
 
 // prefixDistances gives, for each length, the sum of |x−y| over the pairs of the first values: in n·log n, by sums over ranks.
-func prefixDistances(values []float64) []float64 {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
+func prefixDistances(values []placed) []float64 {
 	counts, sums := make(fenwick, len(values)+1), make(fenwick, len(values)+1)
 	out := make([]float64, len(values)+1)
 	total := 0.0
-	for i, x := range values {
-		rank, _ := slices.BinarySearch(sorted, x)
-		n, below := counts.upTo(rank), sums.upTo(rank) // those that are smaller
-		out[i+1] = out[i] + x*n - below + (total - below) - x*(float64(i)-n)
-		counts.add(rank, 1)
-		sums.add(rank, x)
-		total += x
+	for i, v := range values {
+		n, below := counts.upTo(v.rank), sums.upTo(v.rank) // those that are smaller
+		out[i+1] = out[i] + v.x*n - below + (total - below) - v.x*(float64(i)-n)
+		counts.add(v.rank, 1)
+		sums.add(v.rank, v.x)
+		total += v.x
 	}
 	return out
 }

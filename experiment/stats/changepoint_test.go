@@ -68,7 +68,7 @@ func TestChangePointsOfLittle(t *testing.T) {
 func TestBestSplitIsTheEnergyDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(-9, 9), func(i int) float64 { return float64(i) / 2 }), 4, 30).Draw(t, "values")
-		at, size := bestSplit(values, 2)
+		at, size := bestSplit(places(values), 2)
 		want := 0.0
 		for k := 2; k <= len(values)-2; k++ {
 			want = max(want, energy(values[:k], values[k:]))
