@@ -138,7 +138,7 @@ func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(
 	if len(problems) > 0 {
 		return nil, nil, usage("%s", strings.Join(problems, "\nerror: "))
 	}
-	f, err := os.Open(o.File)
+	f, err := openUnblocked(o.File)
 	if err != nil {
 		err = fmt.Errorf("opening the trace: %w", err)
 		if errors.Is(err, os.ErrNotExist) {
@@ -147,7 +147,7 @@ func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(
 		return nil, nil, err
 	}
 	wake := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) }) // a file on a disk needs no waking
-	r, err = trace.New(obedient{f, ctx}, o, nil)
+	r, err = trace.New(&obedient{File: f, ctx: ctx}, o, nil)
 	if err != nil {
 		wake()
 		_ = f.Close()
@@ -256,12 +256,19 @@ func interrupted(ctx context.Context, err error) error {
 // obedient reads a file until ctx ends, in a pipe that nothing comes from too.
 type obedient struct {
 	*os.File
-	ctx context.Context
+	ctx   context.Context
+	begun bool // somebody has written, or there is nothing to wait for
 }
 
-func (f obedient) Read(p []byte) (int, error) {
+func (f *obedient) Read(p []byte) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
+	}
+	if !f.begun {
+		if err := awaitWriter(f.File); err != nil {
+			return 0, err
+		}
+		f.begun = true
 	}
 	return f.File.Read(p)
 }

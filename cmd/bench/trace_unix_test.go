@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestTraceIsInterrupted ends the reading of a trace that comes through a pipe and does not end.
@@ -46,5 +47,30 @@ func TestTraceIsInterrupted(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+// TestTraceOfAPipe: the opening of a pipe waits for nobody; what comes through it later is read, and without a writer an
+// interrupt ends the wait.
+func TestTraceOfAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	var stdout, stderr bytes.Buffer
+	if code := bench(ctx, nil, &stdout, &stderr, []string{"trace", pipe}); code != codeInterrupted {
+		t.Errorf("nobody writes: exit code %d: %s", code, &stderr)
+	}
+	go func() {
+		time.Sleep(50 * time.Millisecond) // mostly after the opening
+		row := []byte(`{"timestamp": 0, "input_length": 512, "output_length": 20, "hash_ids": [1]}` + "\n")
+		if err := os.WriteFile(pipe, row, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if code := bench(t.Context(), nil, &stdout, &stderr, []string{"trace", pipe}); code != codeDone || !strings.Contains(stdout.String(), "1 request") {
+		t.Errorf("exit code %d: %s%s", code, &stdout, &stderr)
 	}
 }

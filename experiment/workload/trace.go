@@ -98,14 +98,18 @@ func headOf(o trace.Options) (head Head, err error) {
 
 // hashFile reads a file, but not a pipe or a device: a trace is read more than once.
 func hashFile(name string) (string, error) {
+	info, err := os.Stat(name) // before it is opened: that of a pipe waits for a writer
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a file", name)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a file", name)
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
