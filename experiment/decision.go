@@ -178,15 +178,6 @@ func (r Repeats) of(unit string) string {
 	return text
 }
 
-// Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
-func (p Percentile) Quoted() string {
-	text := p.String()
-	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ says it already
-		text = strings.Replace(text, " (n=", " "+within+" (n=", 1)
-	}
-	return text
-}
-
 // flags are the settings at which the point was measured.
 func (m *Manifest) flags(s *Series, p *SeriesPoint) []Stated {
 	out := []Stated{{"load", p.Load}}

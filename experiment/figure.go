@@ -98,15 +98,33 @@ func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 
 // String is the percentile with what its sample can carry: "820 ms (n=1,200)", "~820 ms (n=400:
 // thin)", "≥610 ms (n=64: no bound)".
-func (p Percentile) String() string {
-	mark, ms, ok := p.Mark()
-	switch {
-	case !ok:
-		return fmt.Sprintf("unknown (n=%s: no bound)", Count(p.N))
-	case p.Grade == stats.Sound:
-		return fmt.Sprintf("%s (n=%s)", Format(ms, "ms"), Count(p.N))
+func (p Percentile) String() string { return p.value() + p.sample() }
+
+// Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
+func (p Percentile) Quoted() string { return p.Bare() + p.sample() }
+
+// Bare is the percentile with its interval, for where its sample is said beside it: "820 ms [760, 910]", "≥610 ms".
+func (p Percentile) Bare() string {
+	text := p.value()
+	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ says it already
+		text += " " + within
 	}
-	return fmt.Sprintf("%s%s (n=%s: %s)", mark, Format(ms, "ms"), Count(p.N), strings.ReplaceAll(string(p.Grade), "_", " "))
+	return text
+}
+
+func (p Percentile) value() string {
+	mark, ms, ok := p.Mark()
+	if !ok {
+		return "unknown"
+	}
+	return mark + Format(ms, "ms")
+}
+
+func (p Percentile) sample() string {
+	if p.Grade == stats.Sound {
+		return fmt.Sprintf(" (n=%s)", Count(p.N))
+	}
+	return fmt.Sprintf(" (n=%s: %s)", Count(p.N), strings.ReplaceAll(string(p.Grade), "_", " "))
 }
 
 // Within is the 95 % interval in the unit that Format gives the percentile itself: "[760, 910]", with a dash for an end that the

@@ -122,7 +122,7 @@ func headlines(s *experiment.Series, p *experiment.SeriesPoint) []string {
 		var said []string
 		for _, name := range []string{"p50", "p99"} {
 			if l, ok := p.Latency(metric).Get(name); ok {
-				said = append(said, quoted(l))
+				said = append(said, name+" "+l.Bare())
 			}
 		}
 		if len(said) > 0 {
@@ -137,19 +137,6 @@ func headlines(s *experiment.Series, p *experiment.SeriesPoint) []string {
 		sample += "; latencies count " + fromSlot
 	}
 	return append(lines, sample+"; in brackets 95 % intervals")
-}
-
-// quoted is a percentile with its interval, in the words of its grade where it has none.
-func quoted(p experiment.Percentile) string {
-	mark, ms, ok := p.Mark()
-	if !ok {
-		return p.Name + " unknown"
-	}
-	text := p.Name + " " + mark + experiment.Format(ms, "ms")
-	if within := p.Within(); within != "" && p.Grade != stats.NoBound {
-		text += " " + within
-	}
-	return text
 }
 
 // spread is how far the repeats of a figure are apart; empty: there is one.
