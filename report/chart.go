@@ -117,10 +117,10 @@ func whiskers(name string, ends [][2][2]float64) []map[string]any {
 		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": neutral, "width": 1.5, "opacity": 0.7}}}
 }
 
-// Okabe and Ito's palette, which the colour-blind can tell apart, without its yellow (too faint on
-// white) and its vermilion (kept for knees); a shape and a dash go with each colour.
+// The hues of Okabe and Ito, which the colour-blind can tell apart, as dark as lines on white must be (3:1; a test computes it),
+// without yellow, and with vermilion kept for knees; a shape and a dash go with each colour. The page's script has lighter ones for dark.
 var (
-	palette = []string{"#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8A6FC9"}
+	palette = []string{"#0060A0", "#B87900", "#009467", "#C4609A", "#2E93D0", "#7048B8"}
 	shapes  = []string{"circle", "rect", "triangle", "diamond", "roundRect"}
 	dashes  = []string{"solid", "dashed", "dotted"}
 )

@@ -181,7 +181,7 @@ func (o *Outcome) boundChart(metric string) (chart, *charts.Line) {
 			expected = appendBound(expected, bound.ExpectedMs, label, "expected")
 		}
 	})
-	if len(names) == 0 {
+	if len(floor)+len(expected) == 0 { // the percentiles alone are in other charts
 		return c, nil
 	}
 	line := dotPlot(&c, names)

@@ -138,6 +138,8 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 		o.Validity = fmt.Sprintf("INVALID: the repeats of %s differ by more than each explains; %d of %d checked", plural(apart, "point", "points"), passed, total)
 	case unverified > 0:
 		o.Validity = fmt.Sprintf("UNVERIFIED: the server does not tell what %s on; %d of %d checked", plural(unverified, "row rests", "rows rest"), passed, total)
+	case total == 0:
+		o.Validity = "UNCHECKED: every row is a probe of a search that says nothing, went too far, or looks for a knee"
 	case passed == 0:
 		o.Validity = fmt.Sprintf("UNCHECKED: none of %d checks was possible", total)
 	default:

@@ -21,7 +21,7 @@
   const dark = () => !printing && (root.dataset.theme ? root.dataset.theme === 'dark' : system.matches);
 
   // Colours that are too dim for lines on a dark page, and what takes their place.
-  const lighter = {'#0072B2': '#4ba3e3', '#009E73': '#35c79b', '#8A6FC9': '#b39de8', '#D55E00': '#ff8a4c', '#808080': '#9aa3ad'};
+  const lighter = {'#0060A0': '#3f8cff', '#B87900': '#E69F00', '#009467': '#2fbf90', '#C4609A': '#E58BBF', '#2E93D0': '#9BD8FF', '#7048B8': '#A98BEF', '#D55E00': '#ff8a4c', '#808080': '#9aa3ad'};
   function lighten(x) {
     for (const key of Object.keys(x)) {
       if (key === 'color' && lighter[x[key]]) x[key] = lighter[x[key]];
@@ -79,7 +79,7 @@
     return p.seriesName + '\n' + figure(p.value[0], spec.unit_x) + ', ' + figure(p.value[1], spec.unit_y);
   }
 
-  // What JSON can't say: functions, and what depends on the theme and on the width.
+  // What JSON can't say: functions, and what depends on the theme and on the width; more is what it takes of height.
   function finish(state, width) {
     const spec = state.spec, o = choose(state);
     const line = dark() ? '#333a43' : '#d9dde2', ink = dark() ? '#c9d1d9' : '#3a424c';
@@ -104,10 +104,28 @@
     for (const s of o.series) for (const d of [s, ...(s.data || [])]) hollow(d, s);
     const names = [...new Set(o.series.map(s => s.name).filter(name => name))];
     o.legend.data = names;
+    const rows = lines(names, width - 20);
+    let more = 0; // px of a legend of several lines; where it would be of many, its pages are turned
+    if (o.grid.length === 1 && rows <= (printing ? 12 : 8)) {
+      more = 24 * (rows - 1);
+      o.legend.type = 'plain';
+      o.grid[0].top = 64 + more;
+    }
     if (spec.visible) {
       o.legend.selected = Object.fromEntries(names.map((name, i) => [name, i < spec.visible]));
     }
-    return o;
+    return {o, more};
+  }
+
+  // How many lines a legend takes, about: an item is its mark and so many letters.
+  function lines(names, width) {
+    let n = 1, x = 0;
+    for (const name of names) {
+      const item = 45 + 6.6 * name.length;
+      if (x && x + item > width) { n++; x = 0; }
+      x += item;
+    }
+    return n;
   }
 
   // ECharts fills its hollow shapes with white, whatever the page's colour. A ring must not hide what it is around.
@@ -137,8 +155,10 @@
 
   function draw(box) {
     const state = shown(box), width = printing ? paper : box.clientWidth;
+    const {o, more} = finish(state, width);
+    box.style.height = Number(box.dataset.height) + more + 'px';
     const c = echarts.init(box, dark() ? 'dark' : null, printing ? {width, devicePixelRatio: 2} : {width});
-    c.setOption(finish(state, width));
+    c.setOption(o);
     standing.set(box, c);
     root.dataset.ready = standing.size;
   }

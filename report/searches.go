@@ -13,8 +13,11 @@ func (r *Run) searchFacts() []fact {
 	var out []fact
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
-		out = append(out, fact{Head: searchName(f), Lead: answer(f), Kind: verdictCell(f.Verdict(), 0).kind, Table: "searches", Lines: []string{f.Text,
-			fmt.Sprintf("%s took %s", plural(f.Probes, "probe", "probes"), experiment.Format(f.TookS*1000, "ms"))}})
+		x := fact{Head: searchName(f), Lead: answer(f), Table: "searches", Lines: []string{f.Text}}
+		if f.Verdict() != "" {
+			x.Kind = verdictCell(f.Verdict(), 0).kind
+		}
+		out = append(out, x)
 	}
 	return out
 }
