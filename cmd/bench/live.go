@@ -90,7 +90,8 @@ func (s *scene) frame(r experiment.Reading, now time.Time, width, height int) []
 	if s.cut {
 		ahead = "interrupted: requests in flight may end, finished rows are kept"
 	}
-	put("%s  %d of %s done  %s  %s", s.matrix, s.done, count(s.total, "row"), bar(float64(s.done)/float64(max(1, s.total)), width/5), ahead)
+	where := fmt.Sprintf("  %d of %s done  %s  %s", s.done, count(s.total, "row"), bar(float64(s.done)/float64(max(1, s.total)), width/5), ahead)
+	put("%s%s", shorten(s.matrix, max(narrowestName, width-text.StringWidth(where))), where) // how long it takes is never what is cut off
 	switch {
 	case s.server != nil:
 		put("   starting server %d %s: %s", s.server.N, s.server.Variant, clock(now.Sub(s.since)))

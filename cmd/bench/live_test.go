@@ -286,3 +286,16 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// A matrix of a long name does not push what is left of the sweep off the screen.
+func TestLongMatrixName(t *testing.T) {
+	now := time.Now()
+	for _, width := range []int{80, 100, 160} {
+		s, r, _ := busy(now, width)
+		s.matrix = "a-matrix-with-a-rather-long-name-that-somebody-chose-日本語"
+		line := s.frame(r, now, width, 24)[1]
+		if !strings.HasSuffix(line, " left") || text.StringWidth(line) > width || !strings.HasPrefix(line, "a-mat") {
+			t.Errorf("%d columns: %q", width, line)
+		}
+	}
+}
