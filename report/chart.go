@@ -19,6 +19,7 @@ type chart struct {
 	ID      string         `json:"id"`
 	Title   string         `json:"-"`
 	Alt     string         `json:"-"`
+	Note    string         `json:"-"`       // what the picture leaves out; empty: nothing
 	Table   string         `json:"-"`       // id of the table with the same figures
 	Height  int            `json:"-"`       // px
 	UnitX   string         `json:"unit_x"`  // "ms": labels take the unit that fits

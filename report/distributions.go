@@ -17,7 +17,7 @@ func (o *Outcome) evidenceCharts(e evidence) ([]chart, error) {
 	var out []chart
 	for _, draw := range []func() (chart, error){
 		func() (chart, error) { return distributions(e.rows) },
-		func() (chart, error) { return o.prompts(e.rows) },
+		func() (chart, error) { return o.prompts(e) },
 		o.batches,
 		func() (chart, error) { return timelines(e.rows, o.quotedRow()) },
 	} {
@@ -37,12 +37,14 @@ func distributions(rows []observed) (chart, error) {
 	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
 		Alt: "Share of the completed requests that took no longer than a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
 	var names []string
+	low := 0.
 	for _, metric := range shownLatencies {
 		line := newPlot(opts.XAxis{Type: "log", Name: metricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
 		var curves []map[string]any
 		for _, row := range rows {
 			for _, e := range row.ecdfs {
 				if e.metric == metric {
+					low = max(low, e.low())
 					curves = append(curves, steps(len(curves), row.name, e))
 				}
 			}
@@ -54,6 +56,9 @@ func distributions(rows []observed) (chart, error) {
 		if err := c.view(metricName(metric), line, curves...); err != nil {
 			return c, err
 		}
+	}
+	if low > 0 {
+		c.Note = fmt.Sprintf("Long samples are drawn with fewer steps, the first and the last among them: between two of them a curve is low by %s at most.", experiment.Format(low, "share"))
 	}
 	if len(names) > 0 {
 		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
@@ -75,14 +80,17 @@ func steps(i int, name string, e ecdf) map[string]any {
 }
 
 // prompts is ttft against the prompt's length, request by request, with the hardware's band where rows differ in it.
-func (o *Outcome) prompts(rows []observed) (chart, error) {
+func (o *Outcome) prompts(e evidence) (chart, error) {
 	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "bounds", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TTFT of single requests against the tokens of their prompts, and what the hardware would allow for prompts of such lengths. Floors and measured medians are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
 	lengths := map[float64]bool{}
 	var names []string
 	dots := map[string][]datum{}
-	for _, row := range rows {
+	for _, row := range e.rows {
+		if len(row.pairs) == e.budget.pairs {
+			c.Note = fmt.Sprintf("At most %d requests of each row are drawn, evenly spread over its window.", e.budget.pairs)
+		}
 		if dots[row.series] == nil {
 			names = append(names, row.series)
 		}

@@ -26,6 +26,7 @@ type observed struct {
 type evidence struct {
 	rows   []observed
 	unread table
+	budget budget
 }
 
 // budget is how much of each row fits, so that a page of many rows stays one that can be mailed.
@@ -47,6 +48,7 @@ func budgetOf(rows int) budget {
 func (r *Run) observe(o *Outcome) evidence {
 	e := evidence{unread: table{id: "unread", caption: "Evidence that could not be read", columns: []column{{head: "row"}, {head: "why"}}}}
 	b := budgetOf(len(r.Live()))
+	e.budget = b
 	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
 		for _, row := range p.Rows {
 			name := pointName(s, p)
@@ -121,6 +123,19 @@ type ecdf struct {
 	metric, class string // class empty: all
 	n, without    int    // completed requests that have it; others of the window
 	steps         []float64
+}
+
+// low is by how much a share that is read off the drawn curve can be too low: between two steps it stays at the first.
+func (e ecdf) low() float64 {
+	k := len(e.steps)
+	if k == e.n {
+		return 0
+	}
+	if k == 1 {
+		return 0 // the largest is drawn, and all of the requests took no longer
+	}
+	gap := (e.n - 1 + k - 2) / (k - 1) // ranks, rounded up
+	return float64(gap-1) / float64(e.n)
 }
 
 // shownLatencies are those that the page draws.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,6 +183,27 @@ func TestReproduceIsQuoted(t *testing.T) {
 		for _, bad := range []string{"; rm", "$(x)"} {
 			if i := strings.Index(c, bad); i >= 0 && strings.Count(c[:i], "'")%2 == 0 {
 				t.Errorf("a shell would run %s", c)
+			}
+		}
+	}
+}
+
+// What a thinned curve is said to be low by is what it is low by, and no more.
+func TestECDFIsLowByNoMore(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 50, 119, 120, 121, 250, 1000, 12345} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = float64(i)
+		}
+		for _, most := range []int{2, 12, 120} {
+			steps := len(stepsOf(slices.Clone(values), most))
+			e, worst := ecdf{n: n, steps: make([]float64, steps)}, 0.
+			for j := range steps - 1 { // just before the next step
+				rank, next := j*(n-1)/(steps-1), (j+1)*(n-1)/(steps-1)
+				worst = max(worst, float64(next-rank-1)/float64(n))
+			}
+			if got := e.low(); math.Abs(got-worst) > 1e-12 {
+				t.Errorf("%d requests in %d steps: %v, want %v", n, steps, got, worst)
 			}
 		}
 	}
