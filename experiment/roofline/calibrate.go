@@ -112,17 +112,24 @@ func (s Setup) fit(points []Point) (fit, error) {
 	e.ByGPUs[0].GPUs, e.ByGPUs[0].AllReduceUs = 1, 0 // a constant of a step: the fit's overhead has it
 	s.Efficiency = &e
 	rows := s.rows(points)
+	if len(points) < 2 {
+		return fit{}, tooFew(len(points), 2)
+	}
 	f := s.leastSquares(rows, [3]bool{true, true, true})
 	if why := f.vague(rows, compute); why != "" {
 		f = s.leastSquares(rows, [3]bool{true, true, false})
 	}
 	if len(points) < f.unknowns() {
-		return f, &UnidentifiableError{fmt.Sprintf("%d points for %d constants; add rows at other batches", len(points), f.unknowns())}
+		return f, tooFew(len(points), f.unknowns())
 	}
 	if why := f.vague(rows, memory); why != "" {
 		return f, &UnidentifiableError{why}
 	}
 	return f, nil
+}
+
+func tooFew(points, constants int) error {
+	return &UnidentifiableError{fmt.Sprintf("%d points for %d constants; add rows at other batches", points, constants)}
 }
 
 func (f *fit) unknowns() (n int) {

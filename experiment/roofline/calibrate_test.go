@@ -112,6 +112,10 @@ func TestCalibrateRefusesWhatTellsNothing(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
+	core := Setup{Model: s.Model, Device: Device{ID: "core", BandwidthGBs: 10, DenseTFLOPS: Rates{BF16: 0.05}}} // which computes at any batch
+	if _, err := core.Calibrate([]Point{{Batch: 8, Context: 50, Ms: 9000}}); err == nil || !strings.Contains(err.Error(), "1 points for 2 constants") {
+		t.Errorf("%v", err)
+	}
 	_, err := s.Calibrate([]Point{{Name: "a", Batch: 1, Ms: math.NaN()}, {Name: "b", Ms: 3}})
 	if err == nil || !strings.Contains(err.Error(), "point 1 (a): NaN ms is no time") || !strings.Contains(err.Error(), "point 2 (b): neither an input") {
 		t.Errorf("%v", err)
