@@ -27,6 +27,8 @@ var families = map[string]family{
 	"gemma": {tied: true}, "gemma2": {tied: true, window: everyOther}, "gemma3": {tied: true, window: fiveOfSix},
 	"mixtral": {wideExperts: true, window: allLayers}, "qwen2_moe": {window: ifUsed}, "qwen3_moe": {window: ifUsed},
 	"gpt_oss": {wideExperts: true, window: everyOther}, "minimax_m2": {wideExperts: true}, "glm4_moe": {},
+	"granite": {}, "olmo2": {}, "glm4": {}, "seed_oss": {}, "smollm3": {tied: true, window: ifUsed},
+	"granitemoe": {wideExperts: true}, "olmoe": {wideExperts: true}, "phimoe": {wideExperts: true, window: allLayers},
 	"llama4":     {wideExperts: true, window: chunkedOf4},
 	"qwen3_next": {gated: true, window: ifUsed}, "qwen3_5": {gated: true}, "qwen3_5_moe": {gated: true},
 	"deepseek_v2": {}, "deepseek_v3": {}, "kimi_k2": {}, "deepseek_v32": {sparse: true}, "glm_moe_dsa": {sparse: true},
@@ -239,7 +241,7 @@ var shapely = regexp.MustCompile(`layer|head|expert|dim|size|rank|window|chunk|i
 // harmless are keys that sound so and don't, or that are left out on purpose.
 var harmless = []string{
 	"num_nextn_predict_layers", "mamba_ssm_dtype", "rope_interleave", "indexer_rope_interleave", "qk_head_dim", "rotary_dim", "layer_norm_eps", "layernorm_epsilon",
-	"num_expert_group", "ep_size", "chunk_size_feed_forward",
+	"num_expert_group", "ep_size", "chunk_size_feed_forward", "lm_head_bias",
 	"max_window_layers", "sliding_window_pattern", "full_attention_interval",
 	"no_rope_layers", "no_rope_layer_interval", "attention_chunk_size",
 }

@@ -86,6 +86,37 @@ func TestParseHFGivesTheTablesEntries(t *testing.T) {
 	}
 }
 
+// Families that the table has no model of give the numbers of parameters that are published.
+func TestParseHFGivesPublishedCounts(t *testing.T) {
+	for text, want := range map[string]float64{
+		`{"model_type": "granite", "hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 12800, "vocab_size": 49155,
+			"tie_word_embeddings": true, "embedding_multiplier": 12.0, "logits_scaling": 16.0, "residual_multiplier": 0.22}`: 8.17e9, // 3.1 8B
+		`{"model_type": "olmo2", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 100352}`: 7.3e9,
+		`{"model_type": "glm4", "hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 13696,
+			"vocab_size": 151552, "partial_rotary_factor": 0.5}`: 9.4e9,
+		`{"model_type": "seed_oss", "hidden_size": 5120, "num_hidden_layers": 64, "num_attention_heads": 80, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 27648,
+			"vocab_size": 155136}`: 36.15e9,
+		`{"model_type": "smollm3", "hidden_size": 2048, "num_hidden_layers": 36, "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 11008, "vocab_size": 128256,
+			"no_rope_layer_interval": 4, "sliding_window": null, "use_sliding_window": false, "max_window_layers": 28}`: 3.08e9,
+		`{"model_type": "granitemoe", "hidden_size": 1536, "num_hidden_layers": 32, "num_attention_heads": 24, "num_key_value_heads": 8, "intermediate_size": 512, "vocab_size": 49155,
+			"num_local_experts": 40, "num_experts_per_tok": 8, "tie_word_embeddings": true}`: 3.3e9,
+		`{"model_type": "olmoe", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 1024, "vocab_size": 50304,
+			"num_experts": 64, "num_experts_per_tok": 8, "norm_topk_prob": false}`: 6.92e9,
+		`{"model_type": "phimoe", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 6400, "vocab_size": 32064,
+			"num_local_experts": 16, "num_experts_per_tok": 2, "lm_head_bias": true, "sliding_window": 131072, "max_position_embeddings": 131072}`: 41.9e9,
+	} {
+		m, _, err := ParseHF([]byte(text), "x")
+		if err != nil {
+			t.Errorf("%v: %s", err, text)
+			continue
+		}
+		within(t, text, float64(m.Params()), want, 0.003)
+		if len(m.KVGroups) > 0 {
+			t.Errorf("windows %+v: %s", m.KVGroups, text)
+		}
+	}
+}
+
 // small is a llama with one more key.
 func small(key string) []byte {
 	return []byte(`{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100` + key + `}`)
