@@ -75,7 +75,8 @@ func (w *window) stop(now time.Duration) {
 
 // place gives the phase of the next request, and closes the window when it lies behind it. Without
 // conversations requests come in the order of their intended arrivals; turns of conversations that are
-// due at nearly the same moment may come in another.
+// due at nearly the same moment may come in another. A slot that was freed just before the window was stopped, and
+// has its request only now, is behind it: the row may be over, and nobody failed to answer what was never sent.
 func (w *window) place(at time.Duration) Phase {
 	if !w.started && w.placed >= w.Warmup.Requests && at >= time.Duration(w.Warmup.Time) {
 		w.begin(at)
@@ -84,7 +85,7 @@ func (w *window) place(at time.Duration) Phase {
 	switch {
 	case !w.started || at < w.start:
 		return Warmup
-	case !w.complete() && at < w.latest():
+	case !w.stopped && !w.complete() && at < w.latest():
 		w.counted++
 		w.last = max(w.last, at)
 		return Window
