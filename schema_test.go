@@ -26,14 +26,15 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	"bench/experiment/workload/trace"
 	"bench/report/compare"
 	"bench/sweep"
 )
 
 var update = flag.Bool("update", false, "write docs/schema anew")
 
-// schemas are the kinds of documents of a run, what a self-test saves, what a sweep tells while it runs, and what results say beside each other. The files are made from the Go types and their
-// comments: after a change, go test . -update, and read the diff.
+// schemas are the kinds of documents of a run, what a self-test saves, what a sweep tells while it runs, what results say beside
+// each other, and what is known without a server: bounds, and what a trace holds. The files are made from the Go types and their comments: after a change, go test . -update, and read the diff.
 var schemas = []struct {
 	name     string // in docs/schema, without .v1.json
 	document any
@@ -48,6 +49,8 @@ var schemas = []struct {
 	{"comparison", compare.Comparison{}},
 	{"trends", compare.History{}},
 	{"history", compare.Index{}},
+	{"predict", roofline.Prediction{}},
+	{"trace-report", trace.Report{}},
 }
 
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
@@ -104,6 +107,8 @@ var closed = map[string][]any{
 	"compare.History.schema":            {compare.SchemaHistory},
 	"compare.Trend.unit":                {"ms", "share", "1/s", "tokens/s"},
 	"compare.Index.schema":              {compare.SchemaIndex},
+	"roofline.Prediction.schema":        {roofline.SchemaPredict},
+	"trace.Report.schema":               {trace.SchemaReport},
 	"sweep.MessageResult.contract":      verdicts,
 }
 

@@ -106,13 +106,11 @@ func (c *cli) predict(f *predictFlags) error {
 		s.Efficiency = &fit.Efficiency
 	}
 	p := s.Predict(f.work)
+	p.Fit = fit
 	if f.format == "json" {
-		return c.json(struct {
-			roofline.Prediction
-			Fit *roofline.Fit `json:"fit,omitempty"`
-		}{p, fit})
+		return c.json(p)
 	}
-	_, err = fmt.Fprint(c.stdout, predictText(p, fit))
+	_, err = fmt.Fprint(c.stdout, predictText(p))
 	return err
 }
 

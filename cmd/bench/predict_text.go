@@ -12,7 +12,7 @@ import (
 )
 
 // predictText is a prediction for people: what it is for, the times, and the terms that they are made of.
-func predictText(p roofline.Prediction, fit *roofline.Fit) string {
+func predictText(p roofline.Prediction) string {
 	var b strings.Builder
 	active := ""
 	if p.ActiveParams != p.Params {
@@ -25,8 +25,8 @@ func predictText(p roofline.Prediction, fit *roofline.Fit) string {
 	fmt.Fprintf(&b, "critical batch  %s\n", criticalText(p.Critical))
 	fmt.Fprintf(&b, "ceiling         %s\n\n", ceilingText(p.Ceiling))
 	b.WriteString(timesTable(p))
-	if fit != nil {
-		b.WriteString("\n\n" + fitText(fit))
+	if p.Fit != nil {
+		b.WriteString("\n\n" + fitText(p.Fit))
 	}
 	b.WriteString("\n\nterms of the expected times; those in brackets run while a longer one does\n\n" + termsTable(p) + "\n")
 	return b.String()

@@ -44,6 +44,8 @@ type Prediction struct {
 	Decode   []Decoded `json:"decode"`
 	Critical float64   `json:"critical_batch"` // where computing takes as long as reading the weights; 0 = none, or unknown
 	Ceiling  Ceiling   `json:"ceiling"`
+
+	Fit *Fit `json:"fit,omitempty"` // where the efficiencies come from measured rows: set by who fitted them
 }
 
 // Rule is the rule of thumb of the field: all weights are read once for a token
