@@ -86,6 +86,13 @@ const hidden = "<redacted>"
 // looksSecret are names of flags, rightly typed or not, whose values are not to be shown.
 var looksSecret = regexp.MustCompile(`(?i)^--?[a-z_-]*(api[_-]?key|token|password|secret)$`)
 
+// countsTokens are names of flags that end like one of a secret, and say how much of something a token takes.
+var countsTokens = regexp.MustCompile(`(?i)-per-([a-z]+-)?token$`)
+
+func isSecret(flag string) bool {
+	return looksSecret.MatchString(flag) && !countsTokens.MatchString(flag)
+}
+
 // redacted is the command line with its secrets taken out.
 func redacted(args []string) []string {
 	out := []string{"bench"}
@@ -93,11 +100,11 @@ func redacted(args []string) []string {
 	for _, a := range args {
 		flag, value, joined := strings.Cut(a, "=")
 		switch {
-		case looksSecret.MatchString(before):
+		case isSecret(before):
 			a = hidden
 		case !strings.HasPrefix(a, "-") || !joined:
 			a = redactURL(before, a)
-		case looksSecret.MatchString(flag):
+		case isSecret(flag):
 			a = flag + "=" + hidden
 		default:
 			a = flag + "=" + redactURL(flag, value)

@@ -171,6 +171,8 @@ func TestRedacted(t *testing.T) {
 		{"http://u:p@h http://h/?api_key=k", "bench http://***@h http://h/?api_key=***"},
 		{"mock --require-api-key k", "bench mock --require-api-key <redacted>"},
 		{"name=x@y", "bench name=x@y"},
+		{"tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token k", "bench tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token <redacted>"},
+		{"mock --step-per-prefill-token 14us --step-per-context-token 10ns", "bench mock --step-per-prefill-token 14us --step-per-context-token 10ns"},
 	}
 	for _, tt := range tests {
 		if got := strings.Join(redacted(strings.Fields(tt.args)), " "); got != tt.want {
