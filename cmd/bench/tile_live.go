@@ -75,8 +75,8 @@ type tileLive struct {
 	progress    *experiment.Progress
 	since, last time.Time // the load's start, and the last print
 	lastEnd     time.Time // of a request
-	lastGood    time.Time // the same, of one that is ok
-	bad         int       // failures since then
+	bad         int       // failures since the last one that is ok
+	badSince    time.Time // the first of them
 	all, now    tally
 	before      metered
 	drawn       []string // on the terminal, to be replaced
@@ -101,7 +101,7 @@ func (l *tileLive) event(e sweep.Event) {
 		l.progress, l.spec = e.Begun.Progress, e.Begun.Spec
 		l.progress.Meter, l.progress.Each = &l.meter, l.each
 		l.since = time.Now()
-		l.last, l.lastEnd, l.lastGood = l.since, l.since, l.since
+		l.last, l.lastEnd = l.since, l.since
 		l.done.Go(l.refresh)
 	case e.Finished != nil:
 		l.row = e.Finished.Row
@@ -126,13 +126,22 @@ func (l *tileLive) each(r *experiment.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.add(r)
-	now := time.Now()
-	l.lastEnd = now
-	if r.OK() {
-		l.lastGood, l.bad = now, 0
-		return
+	l.lastEnd = time.Now()
+	switch {
+	case r.OK():
+		l.bad = 0
+	case r.Outcome == "unfinished" || r.Outcome == "cancelled": // the row's end cut it off, not the server
+	default:
+		l.fails(r)
 	}
-	if l.bad++; now.Sub(l.lastGood) >= failingTime {
+}
+
+// fails takes a failure. The time counts from the first of them: a single one may itself have taken longer than that.
+func (l *tileLive) fails(r *experiment.Record) {
+	if l.bad++; l.bad == 1 {
+		l.badSince = l.lastEnd
+	}
+	if l.lastEnd.Sub(l.badSince) >= failingTime {
 		l.end(&failingError{l.bad, r.Outcome, plain(r.Error)})
 	}
 }

@@ -181,9 +181,25 @@ func TestTileEndsWhenAllFails(t *testing.T) {
 				if errors.As(cause, &failing) == good {
 					t.Errorf("%v", cause)
 				}
-				if !good && !strings.Contains(cause.Error(), "every request of the last 30s failed (30 requests); the last one: status: HTTP 500\nhint: ") {
+				if !good && !strings.Contains(cause.Error(), "every request of the last 30s failed (31 requests); the last one: status: HTTP 500\nhint: ") {
 					t.Errorf("%v", cause)
 				}
+			})
+		})
+	}
+}
+
+// One failure that took long is no server that fails everything, and what the end of the row cut off is no failure of the server.
+func TestTileGoesOnAfterAFailure(t *testing.T) {
+	for name, outcomes := range map[string][]string{"a slow failure": {"ok", "timeout", "ok", "timeout"}, "cut off": {"ok", "status", "unfinished", "cancelled"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, p := tick(io.Discard, func(err error) { t.Errorf("it ended: %v", err) })
+				for _, outcome := range outcomes {
+					time.Sleep(2 * failingTime)
+					p.Each(ended(outcome))
+				}
+				l.stop()
 			})
 		})
 	}
