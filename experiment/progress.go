@@ -19,6 +19,7 @@ type Progress struct {
 	Each  func(*Record) // likewise, takes every record as its request ends, from one goroutine; it must not keep it. nil = nobody does
 
 	begun  atomic.Pointer[time.Time]
+	ended  atomic.Pointer[time.Time]
 	phase  atomic.Int64 // of the latest request that was sent
 	first  [2]digest    // intended arrival to first token, of good requests: of the warm-up, of the window
 	behind digest       // lag of all requests
@@ -27,6 +28,7 @@ type Progress struct {
 // Reading is what a Progress says at one moment. It is for the eye: no figure of the results is made of it.
 type Reading struct {
 	Begun    time.Time // of the load; zero: connections are opened, prefixes primed
+	Ended    time.Time // of the load; zero: it goes on. Behind it the row is summarized, which may take a while
 	Phase    string    // of the latest request sent: PhaseWarmup, PhaseWindow or PhaseCooldown
 	Sent     int
 	Done     int
@@ -56,6 +58,9 @@ func (p *Progress) Read() Reading {
 	if begun := p.begun.Load(); begun != nil {
 		r.Begun = *begun
 	}
+	if ended := p.ended.Load(); ended != nil {
+		r.Ended = *ended
+	}
 	if r.First = p.first[load.Window].glance(); r.First.N == 0 {
 		r.First = p.first[load.Warmup].glance()
 	}
@@ -73,10 +78,10 @@ func (d *digest) glance() Glance {
 }
 
 // loads says that the load begins.
-func (p *Progress) loads() {
-	now := time.Now()
-	p.begun.Store(&now)
-}
+func (p *Progress) loads() { p.begun.Store(new(time.Now())) }
+
+// rests says that the load is over.
+func (p *Progress) rests() { p.ended.Store(new(time.Now())) }
 
 func (p *Progress) sends(job *load.Job) {
 	p.phase.Store(int64(job.Phase))

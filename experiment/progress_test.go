@@ -63,7 +63,7 @@ func TestProgress(t *testing.T) {
 	ends(load.Cooldown, 2*time.Second, time.Hour, openai.Unfinished)
 	p.sends(&load.Job{Phase: load.Cooldown})
 	r := p.Read()
-	if r.Begun.IsZero() || r.Phase != PhaseCooldown || r.Sent != 10 || r.Done != 9 || r.InFlight != 1 || r.Failed != 1 || r.Tokens != 63 {
+	if r.Begun.IsZero() || !r.Ended.IsZero() || r.Phase != PhaseCooldown || r.Sent != 10 || r.Done != 9 || r.InFlight != 1 || r.Failed != 1 || r.Tokens != 63 {
 		t.Errorf("%+v", r)
 	}
 	if f := r.First; f.N != 6 || math.Abs(f.P50-100) > 0.6 || !math.IsNaN(f.P99) || f.Max != 100 {
@@ -71,6 +71,10 @@ func TestProgress(t *testing.T) {
 	}
 	if l := r.Lag; l.N != 9 || math.Abs(l.P50-0.05) > 0.0005 || l.Max != 0.05 {
 		t.Errorf("lag: %+v", l)
+	}
+
+	if p.rests(); p.Read().Ended.Before(r.Begun) {
+		t.Errorf("ended: %+v", p.Read())
 	}
 
 	whole := &load.Job{Phase: load.Window, Result: openai.Result{First: openai.Never, Last: 3 * time.Second, Outcome: openai.OK}}

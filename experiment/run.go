@@ -84,6 +84,7 @@ func (s *Server) Run(ctx context.Context, t Try) (*Row, error) {
 		Enough: m.enough(),
 		Ends:   t.Ends,
 	})
+	t.Progress.rests()
 	samples, sampleErr := stop()
 	if t.Reread != nil { // nothing is timed any more, and there is much to hold
 		defer debug.SetGCPercent(debug.SetGCPercent(thriftyGC))

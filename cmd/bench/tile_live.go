@@ -73,13 +73,14 @@ type tileLive struct {
 	mu          sync.Mutex
 	meter       openai.Meter
 	progress    *experiment.Progress
-	since, last time.Time // the load's start, and the last print
+	since, last time.Time // the load's start (before it, the row's), and the last print
 	lastEnd     time.Time // of a request
 	bad         int       // failures since the last one that is ok
 	badSince    time.Time // the first of them
 	all, now    tally
 	before      metered
 	drawn       []string // on the terminal, to be replaced
+	over        bool     // the metrics up to the end of the load are printed
 
 	quit chan struct{}
 	done sync.WaitGroup
@@ -176,11 +177,22 @@ func (l *tileLive) refresh() {
 	}
 }
 
-// print writes the metrics up to now: over the last ones on a terminal, below them elsewhere.
+// print writes the metrics up to now: over the last ones on a terminal, below them elsewhere. Nothing more is to be said once the
+// load is over: what follows is making the summary, and that time is in no figure.
 func (l *tileLive) print() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines := l.text(time.Now())
+	if l.over {
+		return
+	}
+	now, r := time.Now(), l.progress.Read()
+	if l.since.Before(r.Begun) { // before it connections were opened
+		l.since, l.last, l.lastEnd = r.Begun, r.Begun, r.Begun
+	}
+	if l.over = !r.Ended.IsZero(); l.over {
+		now = r.Ended
+	}
+	lines := l.text(now, r)
 	if l.title != "" {
 		lines = append([]string{l.title}, lines...)
 	}
@@ -206,7 +218,7 @@ func (l *tileLive) placed(lines []string) string {
 }
 
 // text makes the lines, and begins the next interval.
-func (l *tileLive) text(now time.Time) []string {
+func (l *tileLive) text(now time.Time, r experiment.Reading) []string {
 	interval, elapsed := now.Sub(l.last).Seconds(), now.Sub(l.since).Seconds()
 	at := metered{l.meter.Prompt.Load(), l.meter.Output.Load()}
 	l.all.merge(&l.now)
@@ -218,14 +230,13 @@ func (l *tileLive) text(now time.Time) []string {
 	lines = append(lines, averages("Global", &l.all, at, elapsed)...)
 	lines = append(lines, fmt.Sprintf("Requests Processed in Last %.3g second Interval: %d", interval, l.now.done))
 	lines = append(lines, averages("Interval", &l.now, metered{at.prompt - l.before.prompt, at.output - l.before.output}, interval)...)
-	lines = append(lines, l.extras(now)...)
+	lines = append(lines, l.extras(now, r)...)
 	l.now, l.before, l.last = tally{}, at, now
 	return lines
 }
 
 // extras are what stands beside the averages.
-func (l *tileLive) extras(now time.Time) []string {
-	inFlight := l.progress.Sent.Load() - l.progress.Done.Load()
+func (l *tileLive) extras(now time.Time, r experiment.Reading) []string {
 	ttft := "-"
 	if n := len(l.now.ttft); n > 0 {
 		slices.Sort(l.now.ttft)
@@ -239,19 +250,21 @@ func (l *tileLive) extras(now time.Time) []string {
 		"Interval TTFT p50 / p99: " + ttft,
 		fmt.Sprintf("Errors: %d in the interval, %d in all", l.now.failed, l.all.failed),
 		"Cache Hits: " + hits,
-		fmt.Sprintf("Inflight Requests: %d", inFlight),
-		"Phase: " + l.phase(now),
+		fmt.Sprintf("Inflight Requests: %d", r.InFlight),
+		"Phase: " + l.phase(now, r),
 	}
-	if l.now.done == 0 && inFlight > 0 {
+	if l.now.done == 0 && r.InFlight > 0 {
 		lines = append(lines, fmt.Sprintf("nothing finished for %.0f s", now.Sub(l.lastEnd).Seconds()))
 	}
 	return lines
 }
 
 // phase says whether what comes now is counted in the results, and how far the warm-up has come.
-func (l *tileLive) phase(now time.Time) string {
-	r := l.progress.Read()
-	if r.Phase != experiment.PhaseWarmup {
+func (l *tileLive) phase(now time.Time, r experiment.Reading) string {
+	switch {
+	case !r.Ended.IsZero():
+		return "over"
+	case r.Phase != experiment.PhaseWarmup:
 		return map[string]string{experiment.PhaseWindow: "measuring", experiment.PhaseCooldown: "waiting for the last requests"}[r.Phase]
 	}
 	words := "warm-up, not counted"

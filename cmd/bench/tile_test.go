@@ -67,6 +67,9 @@ func TestTileUntilInterrupted(t *testing.T) {
 			if code != tt.code {
 				t.Fatalf("exit code %d; stderr:\n%s\nstdout:\n%s", code, &stderr, &w.text)
 			}
+			if n := strings.Count(w.text.String(), "Phase: over\n"); n != 1 {
+				t.Errorf("%d tables of the whole load in\n%s", n, &w.text)
+			}
 			dirs, err := filepath.Glob(filepath.Join(out, "tile", "*"))
 			if err != nil || len(dirs) != 1 {
 				t.Fatal(dirs, err)
