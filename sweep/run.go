@@ -29,6 +29,7 @@ type Options struct {
 
 	Client  experiment.ClientInfo
 	Command []string // the command line, its secrets taken out
+	Once    bool     // the command line can't resume a run: no hint says so
 	// Ends ends the row in progress in order: its result is whole, and the rows after it run. Rows with until = "stopped" need it.
 	Ends context.Context
 	// AcceptServerChange redoes every row when the server is not the one of the run to resume.
@@ -190,10 +191,18 @@ func (r *run) rows(ctx context.Context) error {
 			r.Event(Event{Found: found})
 		}
 		if row.ServerLost { // going on would only collect more of the same
-			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: bring it up again, then go on with --resume %s", p.ID, firstError(row), r.dir.path)
+			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: %s", p.ID, firstError(row), r.again("bring it up again"))
 		}
 	}
 	return nil
+}
+
+// again is a hint of what to do, and how to go on then.
+func (r *run) again(first string) string {
+	if r.Once {
+		return first + ", then run it again"
+	}
+	return first + ", then go on with --resume " + r.dir.path
 }
 
 func firstError(row *experiment.Row) string {
@@ -211,7 +220,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 		return nil, err
 	}
 	if err := r.dir.reserve(); err != nil {
-		return nil, fmt.Errorf("%w\nhint: free some space, then go on with --resume %s", err, r.dir.path)
+		return nil, fmt.Errorf("%w\nhint: %s", err, r.again("free some space"))
 	}
 	// What a changed spec replaces goes first: its summary must never stand beside other records.
 	if err := os.Remove(r.dir.file(p.ID + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -289,7 +298,7 @@ func reread(records *stream[*experiment.RecordWriter], each func(*experiment.Rec
 // full adds what helps to the error of a disk that filled up in the course of a row.
 func (r *run) full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("%w\nhint: free some space, then go on with --resume %s", err, r.dir.path)
+		return fmt.Errorf("%w\nhint: %s", err, r.again("free some space"))
 	}
 	return err
 }

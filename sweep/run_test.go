@@ -432,3 +432,13 @@ func TestLimitsAreCheckedFirst(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// A hint names --resume only where the command line has it.
+func TestAgain(t *testing.T) {
+	for once, want := range map[bool]string{false: "free some space, then go on with --resume d", true: "free some space, then run it again"} {
+		r := &run{Options: Options{Once: once}, dir: directory{path: "d"}}
+		if got := r.again("free some space"); got != want {
+			t.Errorf("once %v: %s", once, got)
+		}
+	}
+}

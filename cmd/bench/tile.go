@@ -95,7 +95,7 @@ func (c *cli) newTileRun(ctx context.Context, f *tileFlags, endpoint string, t t
 		return nil, err
 	}
 	v, commit := version()
-	r := &tileRun{f: &own, m: m, o: sweep.Options{Out: f.out, Client: sweep.Client(v, commit), Command: redacted(c.args)}}
+	r := &tileRun{f: &own, m: m, o: sweep.Options{Out: f.out, Client: sweep.Client(v, commit), Command: redacted(c.args), Once: true}}
 	meet := func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
 		fmt.Fprintf(c.stdout, "endpoint: %s\n", plain(openai.Redact(base)))
 		return c.meetTiles(ctx, r, t, base, simulator)
