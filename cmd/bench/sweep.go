@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -322,6 +323,9 @@ type unreachableError struct {
 
 func (e *unreachableError) Error() string { return e.text }
 
+// statusText is in an error of a server that was met.
+var statusText = regexp.MustCompile(`: HTTP ([45]\d\d): `)
+
 // unreachable says which URL was tried, and what to try by hand.
 func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	shown := openai.Redact(base)
@@ -338,6 +342,13 @@ func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	auth := ""
 	if key != "" {
 		auth = f.key.curl()
+	}
+	if refused := statusText.FindStringSubmatch(text); refused != nil {
+		hint := "it answers, but not as the API: is the address right?"
+		if refused[1] == "401" || refused[1] == "403" {
+			hint = "give the key that the server wants: --api-key-env VAR;"
+		}
+		return fmt.Errorf("%s\nhint: %s try: curl -sS%s %s/models", text, hint, auth, shown)
 	}
 	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)}
 }

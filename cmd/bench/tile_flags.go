@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,6 +70,9 @@ func (f *tileFlags) register(fl *pflag.FlagSet) {
 func (f *tileFlags) endless() bool { return f.duration == 0 && f.rounds == 0 && f.requests == 0 }
 
 func (f *tileFlags) check(fl *pflag.FlagSet) error {
+	if err := positive(fl); err != nil {
+		return err
+	}
 	switch {
 	case len(f.endpoints) == 0:
 		return usage("which endpoint?\nhint: bench tile --endpoint http://localhost:8000")
@@ -79,6 +84,31 @@ func (f *tileFlags) check(fl *pflag.FlagSet) error {
 	return f.checkOne()
 }
 
+// positive refuses a number that is stated and not above 0: most zeros would be taken for a flag that was left out.
+func positive(fl *pflag.FlagSet) (err error) {
+	fl.Visit(func(f *pflag.Flag) {
+		x := 1.0
+		switch f.Value.Type() {
+		case "int", "float64":
+			x, _ = strconv.ParseFloat(f.Value.String(), 64)
+		case "duration":
+			d, _ := time.ParseDuration(f.Value.String())
+			x = d.Seconds()
+		}
+		if err == nil && !(x > 0 && x <= math.MaxFloat64) {
+			err = usage("--%s %s is no number above 0\nhint: leave it out, or state %s", f.Name, f.Value, f.Usage)
+		}
+	})
+	return err
+}
+
+// none says that a warm-up is stated and empty.
+func none(warmup string) bool {
+	n, err := strconv.Atoi(warmup)
+	d, noTime := time.ParseDuration(warmup)
+	return err == nil && n == 0 || noTime == nil && d == 0
+}
+
 // checkOne judges what goes for each endpoint.
 func (f *tileFlags) checkOne() error {
 	sized := f.contexts > 0 || f.offload > 0 || f.perGPU > 0 || f.bytesPerToken > 0 || f.ratio > 0
@@ -87,8 +117,10 @@ func (f *tileFlags) checkOne() error {
 		return usage("unknown --fit %q\nhint: use offload or hbm", f.fit)
 	case f.fit == "hbm" && sized:
 		return usage("--fit hbm counts the contexts by the server's own cache: --contexts, --ratio, --bytes-per-token and the offload sizes have no say\nhint: leave out one or the other")
-	case f.interval <= 0:
-		return usage("--interval %v is not above 0\nhint: --interval 5s", f.interval)
+	case f.contexts > 0 && (f.offload > 0 || f.perGPU > 0 || f.ratio > 0 || f.bytesPerToken > 0 || f.kvPrecision != "" || f.accounting != ""):
+		return usage("--contexts %d stands in place of the sizing, and flags of the sizing are stated too\nhint: leave out one or the other", f.contexts)
+	case none(f.warmup):
+		return usage("--warmup %s would count the first rotation, which finds nothing\nhint: --warmup 1, or leave it out", f.warmup)
 	case f.rounds > 0 && f.requests > 0:
 		return usage("--rounds and --requests both say how many requests\nhint: leave one out")
 	}

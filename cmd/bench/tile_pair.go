@@ -22,8 +22,6 @@ func (f *tileFlags) checkPair() error {
 	switch {
 	case len(f.endpoints) > 2:
 		return usage("there are %d endpoints, and two are compared\nhint: run the others by themselves; bench compare sets any two results beside each other", len(f.endpoints))
-	case f.blocks < 1:
-		return usage("--blocks %d is not above 0\nhint: --blocks 4", f.blocks)
 	case f.endless():
 		return usage("two endpoints are compared over a stated length\nhint: --duration 5m (of each, its %s together)", count(f.blocks, "block"))
 	case f.rounds%f.blocks != 0 || f.requests%f.blocks != 0:
