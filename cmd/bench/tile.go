@@ -194,6 +194,7 @@ func (c *cli) runTiles(ctx context.Context, r *tileRun) error {
 	ends, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	live := newTileLive(c.stdout, r.f.interval, end)
+	live.told = ends.Done()
 	r.o.Ends, r.o.Event = ends, live.event
 	if r.f.endless() {
 		fmt.Fprint(c.stdout, "it runs until you interrupt it (Ctrl-C); the results are saved then\n\n")

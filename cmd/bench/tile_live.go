@@ -68,6 +68,7 @@ type tileLive struct {
 	spec     *experiment.Spec  // of the row that runs
 	interval time.Duration
 	end      func(cause error)
+	told     <-chan struct{} // is closed when the row is told to end before its time; nil: nobody does so
 	row      *experiment.Row // once it is on disk
 
 	mu          sync.Mutex
@@ -80,6 +81,7 @@ type tileLive struct {
 	all, now    tally
 	before      metered
 	drawn       []string // on the terminal, to be replaced
+	ending      bool     // told is closed
 	over        bool     // the metrics up to the end of the load are printed
 
 	quit chan struct{}
@@ -162,9 +164,16 @@ func (l *tileLive) refresh() {
 		defer forget()
 		back = again
 	}
+	told := l.told
 	for {
 		select {
 		case <-tick.C:
+			l.print()
+		case <-told: // at once: who pressed Ctrl-C wants to see that it was heard
+			told = nil
+			l.mu.Lock()
+			l.ending = true
+			l.mu.Unlock()
 			l.print()
 		case <-back: // the shell has written below the table since
 			l.mu.Lock()
@@ -264,6 +273,8 @@ func (l *tileLive) phase(now time.Time, r experiment.Reading) string {
 	switch {
 	case !r.Ended.IsZero():
 		return "over"
+	case l.ending:
+		return fmt.Sprintf("ending: waiting for the last requests, %v at most; a second Ctrl-C leaves at once, without results", time.Duration(l.spec.Grace))
 	case r.Phase != experiment.PhaseWarmup:
 		return map[string]string{experiment.PhaseWindow: "measuring", experiment.PhaseCooldown: "waiting for the last requests"}[r.Phase]
 	}

@@ -91,7 +91,12 @@ func TestTileUntilInterrupted(t *testing.T) {
 
 // tick gives a live display at the start of its row.
 func tick(w io.Writer, end func(error)) (*tileLive, *experiment.Progress) {
+	return tickUntil(w, end, nil)
+}
+
+func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*tileLive, *experiment.Progress) {
 	l := newTileLive(w, 5*time.Second, end)
+	l.told = told
 	p := &experiment.Progress{}
 	l.event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: load.Load{Warmup: load.Extent{Requests: 61}}}}})
 	return l, p
@@ -206,4 +211,24 @@ func TestTileGoesOnAfterAFailure(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who tells it to end sees at once that it was heard, and what a second signal does.
+func TestTileSaysThatItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w bytes.Buffer
+		told := make(chan struct{})
+		l, _ := tickUntil(&w, nil, told)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if w.Len() > 0 {
+			t.Errorf("before: %s", &w)
+		}
+		close(told)
+		synctest.Wait()
+		if !strings.Contains(w.String(), "Elapsed Time: 1.00\n") || !strings.Contains(w.String(), "\nPhase: ending: waiting for the last requests, ") {
+			t.Errorf("it said %q", &w)
+		}
+		l.stop()
+	})
 }
