@@ -104,7 +104,7 @@ func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*tileLive, *
 
 // ended is a request that took two seconds to its first token, and two gaps of half a second.
 func ended(outcome string) *experiment.Record {
-	return &experiment.Record{Phase: experiment.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 1000, CachedTokens: new(900),
+	return &experiment.Record{Phase: experiment.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 990, PromptTokens: new(1000), CachedTokens: new(900),
 		At: experiment.At(1e6), First: experiment.At(3e6), Last: experiment.At(4e6), Gaps: experiment.Pack(500_000, 500_000)}
 }
 
