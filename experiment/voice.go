@@ -96,6 +96,17 @@ func form(voices map[string]*voice) string {
 	return slices.Collect(maps.Keys(forms))[0]
 }
 
+// Manner is how a point's requests are going to be made, as its results will name it: the form of the prompts, and the constant
+// part of every body. Figures of two servers compare where both are the same.
+func (s *Server) Manner(ctx context.Context, spec *Spec) (promptForm string, body map[string]any, err error) {
+	voices, err := s.voices(ctx, spec)
+	if err != nil {
+		return "", nil, err
+	}
+	body, _ = sampling(voices)
+	return form(voices), body, nil
+}
+
 // sampling is the constant part of every body, and what that of each class has beside it.
 func sampling(voices map[string]*voice) (common map[string]any, own map[string]map[string]any) {
 	for _, v := range voices {

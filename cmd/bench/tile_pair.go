@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,7 +70,7 @@ func (c *cli) tilePair(ctx context.Context, f *tileFlags, t tileSetup) error {
 		defer r.stop()
 		sides[i] = &tileSide{tileRun: r, n: i, out: c.stdout, name: fmt.Sprintf("%c %s", 'A'+i, plain(openai.Redact(r.m.Target.Endpoint)))}
 	}
-	if err := comparable(sides, o); err != nil {
+	if err := comparable(ctx, sides, o); err != nil {
 		return err
 	}
 	for _, s := range sides {
@@ -80,7 +82,7 @@ func (c *cli) tilePair(ctx context.Context, f *tileFlags, t tileSetup) error {
 }
 
 // comparable refuses, before the load begins, what the comparison would refuse in the end.
-func comparable(sides []*tileSide, o compare.Options) error {
+func comparable(ctx context.Context, sides []*tileSide, o compare.Options) error {
 	var said [2]compare.Side
 	for i, s := range sides {
 		said[i] = compare.Side{Name: s.name, Runs: []compare.Run{{Manifest: experiment.Manifest{Target: s.o.Server.Info}}}}
@@ -89,6 +91,12 @@ func comparable(sides []*tileSide, o compare.Options) error {
 	if err != nil {
 		return err
 	}
+	manners, err := differentManners(ctx, sides, o.Allow)
+	if err != nil {
+		return err
+	}
+	result.Differences = append(result.Differences, manners...)
+	result.Refused = result.Refused || len(manners) > 0
 	if err := (&compareFlags{}).verdict(result); err != nil {
 		return err
 	}
@@ -97,6 +105,25 @@ func comparable(sides []*tileSide, o compare.Options) error {
 		return usage("the contexts are counted by each server, and come to %d and %d: that would be two workloads\nhint: --contexts %d", a, b, max(a, b))
 	}
 	return nil
+}
+
+// differentManners are the differences between what both servers are going to be sent that are not allowed.
+func differentManners(ctx context.Context, sides []*tileSide, allow []string) (out []compare.Difference, err error) {
+	var forms [2]string
+	var bodies [2]map[string]any
+	for i, s := range sides {
+		if forms[i], bodies[i], err = s.o.Server.Manner(ctx, &s.m.Points[0]); err != nil {
+			return nil, err
+		}
+		delete(bodies[i], "model") // which is looked at by itself
+	}
+	if forms[0] != forms[1] && !slices.Contains(allow, "prompt_form") {
+		out = append(out, compare.Difference{What: "prompt form", Base: forms[0], New: forms[1], Key: "prompt_form"})
+	}
+	if !reflect.DeepEqual(bodies[0], bodies[1]) && !slices.Contains(allow, "sampling") {
+		out = append(out, compare.Difference{What: "sampling", Base: fmt.Sprint(bodies[0]), New: fmt.Sprint(bodies[1]), Key: "sampling"})
+	}
+	return out, nil
 }
 
 // orderText says in what order the blocks come, and how long they are.

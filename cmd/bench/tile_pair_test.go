@@ -78,7 +78,11 @@ func TestTurns(t *testing.T) {
 
 // serveMock serves a simulated server with that time to the first token, and what goes wrong on purpose.
 func serveMock(t *testing.T, ttft time.Duration, faults ...string) string {
-	server, err := mock.New(mock.Config{TTFT: ttft, ITL: time.Millisecond, Faults: faults})
+	return serveConfig(t, mock.Config{TTFT: ttft, ITL: time.Millisecond, Faults: faults})
+}
+
+func serveConfig(t *testing.T, config mock.Config) string {
+	server, err := mock.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,5 +198,22 @@ func TestTilePairInterrupted(t *testing.T) {
 		if len(run.Rows) != 1 || len(run.Missing) != 3 || run.Manifest.State != "interrupted" {
 			t.Errorf("%s: %d rows, %s", run.Dir, len(run.Rows), run.Manifest.State)
 		}
+	}
+}
+
+// A server that takes no token ids is sent words: another workload, which is said before hours of it, and not after.
+func TestTilePairOfTwoForms(t *testing.T) {
+	args := func(more ...string) []string {
+		return append([]string{"tile", "--endpoint", serveConfig(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond}),
+			"--endpoint", serveConfig(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond, Vocab: 2000}),
+			"--contexts", "3", "--input", "64", "--output", "4", "--requests", "4", "--out", t.TempDir()}, more...)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := bench(t.Context(), nil, &stdout, &stderr, args("--allow", "simulated")); code != codeUsage || strings.Contains(stdout.String(), "results of") ||
+		!strings.Contains(stderr.String(), "not compared: prompt_form differ\nhint: if that is what you compare: --allow prompt_form") {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+	if code := bench(t.Context(), nil, &stdout, &stderr, args("--allow", "simulated,prompt_form")); code != codeDone {
+		t.Errorf("allowed: exit code %d: %s", code, &stderr)
 	}
 }
