@@ -111,13 +111,13 @@ func none(warmup string) bool {
 
 // checkOne judges what goes for each endpoint.
 func (f *tileFlags) checkOne() error {
-	sized := f.contexts > 0 || f.offload > 0 || f.perGPU > 0 || f.bytesPerToken > 0 || f.ratio > 0
+	sized := f.offload > 0 || f.perGPU > 0 || f.bytesPerToken > 0 || f.ratio > 0 || f.kvPrecision != "" || f.accounting != ""
 	switch {
 	case f.fit != "offload" && f.fit != "hbm":
 		return usage("unknown --fit %q\nhint: use offload or hbm", f.fit)
-	case f.fit == "hbm" && sized:
-		return usage("--fit hbm counts the contexts by the server's own cache: --contexts, --ratio, --bytes-per-token and the offload sizes have no say\nhint: leave out one or the other")
-	case f.contexts > 0 && (f.offload > 0 || f.perGPU > 0 || f.ratio > 0 || f.bytesPerToken > 0 || f.kvPrecision != "" || f.accounting != ""):
+	case f.fit == "hbm" && (sized || f.contexts > 0):
+		return usage("--fit hbm counts the contexts by the server's own cache: --contexts, --ratio, the bytes of a token and the offload sizes have no say\nhint: leave out one or the other")
+	case f.contexts > 0 && sized:
 		return usage("--contexts %d stands in place of the sizing, and flags of the sizing are stated too\nhint: leave out one or the other", f.contexts)
 	case none(f.warmup):
 		return usage("--warmup %s would count the first rotation, which finds nothing\nhint: --warmup 1, or leave it out", f.warmup)
