@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"bench/experiment"
 	"bench/experiment/stats"
@@ -25,6 +26,9 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	run, err := report.Load(result.Dir)
 	if err == nil && len(run.Rows) > 0 {
 		err = c.render(run, f.watch.json)
+	}
+	if errors.Is(err, syscall.EPIPE) { // nobody reads the table; all is on disk before it is written
+		err = nil
 	}
 	switch {
 	case experiment.Interrupted(runErr):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -188,5 +189,37 @@ func TestTileStalled(t *testing.T) {
 	}
 	if x.run(t) != nil {
 		t.Error("there is a result")
+	}
+}
+
+// Ctrl-C ends the reader of a pipe too (bench tile | tee log), perhaps first: the results are saved all the same.
+func TestTileWithoutAReader(t *testing.T) {
+	out := t.TempDir()
+	cmd := exec.Command("bench", "tile", "--endpoint", "mock", "--contexts", "4", "--input", "64", "--output", "4", "--interval", "20ms", "--warmup", "4", "--out", out)
+	cmd.Env = append(os.Environ(), "OPENAI_API_KEY=")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	r, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines := bufio.NewScanner(r)
+	for lines.Scan() && lines.Text() != "Phase: measuring" {
+		continue
+	}
+	_ = r.Close()
+	time.Sleep(200 * time.Millisecond) // some tables
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+		t.Errorf("%v: %s", err, &stderr)
+	}
+	if whole, _ := filepath.Glob(filepath.Join(out, "tile", "*", "report.html")); len(whole) != 1 {
+		t.Errorf("no results")
 	}
 }
