@@ -14,6 +14,9 @@ func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // a terminal that is gone is told from nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		cancel()
@@ -21,4 +24,11 @@ func main() {
 		os.Exit(codeInterrupted)
 	}()
 	os.Exit(bench(ctx, os.Stdin, os.Stdout, os.Stderr, os.Args[1:]))
+}
+
+// unread has nobody who stops reading the output end a measurement: of `bench tile | tee log` Ctrl-C ends both, and what is
+// written to who is gone would end bench before its results are saved. The returned function undoes that.
+func unread() (undo func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	return func() { signal.Reset(syscall.SIGPIPE) }
 }

@@ -107,6 +107,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		}
 		return c.dryRun(m, f.only, room)
 	}
+	defer unread()()
 	v, commit := version()
 	o := sweep.Options{
 		Out: f.out, Resume: f.resume, Only: f.only,

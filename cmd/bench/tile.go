@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -55,9 +53,7 @@ func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
 	if err != nil {
 		return err
 	}
-	// Of `bench tile | tee log` Ctrl-C ends both, and what is written to who is gone would end this before the results are saved.
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
+	defer unread()()
 	t := tileSetup{key, models, hardware}
 	if len(f.endpoints) == 2 {
 		return c.tilePair(cmd.Context(), f, t)

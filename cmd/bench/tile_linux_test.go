@@ -134,7 +134,7 @@ func TestTileOnATerminal(t *testing.T) {
 	for _, tt := range []struct {
 		columns int
 		signal  syscall.Signal
-	}{{80, syscall.SIGINT}, {120, syscall.SIGTERM}, {50, syscall.SIGINT}} {
+	}{{80, syscall.SIGINT}, {120, syscall.SIGTERM}, {50, syscall.SIGHUP}} {
 		t.Run(fmt.Sprintf("%d columns, %v", tt.columns, tt.signal), func(t *testing.T) {
 			x := startTiling(t, tt.columns, "--endpoint", "mock", "--warmup", "4")
 			x.until(t, "Phase: measuring")
