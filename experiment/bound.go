@@ -118,6 +118,25 @@ func beside(b roofline.Bound, ms float64) (ratio *float64, place roofline.Place)
 	return new(ms / b.FloorMs), b.Place(ms)
 }
 
+// promptMs is what a prompt adds to a step that reads the weights anyway: its operations, and reading its cached prefix. 0: the
+// device's compute peak is unknown.
+func (b *RowBound) promptMs() (ms float64) {
+	computed := false
+	for _, t := range b.TTFT.Terms {
+		switch t.Name {
+		case "compute":
+			computed = true
+			ms += t.Ms
+		case "attention", "KV cache":
+			ms += t.Ms
+		}
+	}
+	if !computed {
+		return 0
+	}
+	return ms
+}
+
 // Missing says why there are no bounds; empty: there are.
 func (b Bounds) Missing() string {
 	if b.setup != nil {

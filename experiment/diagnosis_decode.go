@@ -122,7 +122,7 @@ func lookPrompts(v *sight, all []sight) *Diagnosis {
 	switch share := v.prefillShare(); {
 	case share >= prefillLine && (v.late(all) != nil || v.tpot > v.high):
 		d.Symptom = "prompts take most of the server's time, and requests wait for it"
-		d.Evidence = known(atLeast("time spent on prompts", share, "share", prefillLine), fact("computing a prompt, expected", v.first, "ms"),
+		d.Evidence = known(atLeast("time spent on prompts", share, "share", prefillLine), fact("computing a prompt beside others, expected", v.computing, "ms"),
 			fact("TTFT p50", v.ttft, "ms"), fact("requests waiting, mean", v.waiting, ""))
 	case twin != nil:
 		d.Beside = twin.name

@@ -285,8 +285,9 @@ func (v *sight) late(all []sight) *lateness {
 	return nil
 }
 
-// prefillShare is the share of the time in which the server computes prompts, by the arithmetic; NaN: there is no bound.
-func (v *sight) prefillShare() float64 { return v.requestsS * v.first / 1e3 }
+// prefillShare is the share of the time in which the server computes prompts, by the arithmetic; NaN: there is no bound. Reading the
+// weights is not in it: a step that decodes reads them anyway, so that short prompts in a busy batch cost little.
+func (v *sight) prefillShare() float64 { return v.requestsS * v.computing / 1e3 }
 
 // What may be missing, as a reader would look for it.
 const (

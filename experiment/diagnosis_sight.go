@@ -25,6 +25,7 @@ type sight struct {
 
 	floor, high, loaded float64 // of tpot: the least, the band's end, and that beside the prompts of others
 	first, firstHigh    float64 // of ttft: expected, and the band's end
+	computing           float64 // of ttft's expected time what a prompt adds to a step: its operations, and reading its cached prefix
 	batch, mbu          float64
 	computes            bool // by the arithmetic, decode computes longer than it reads
 
@@ -149,6 +150,7 @@ func (v *sight) readBound() {
 		v.loaded = v.high
 	}
 	v.first, v.firstHigh = of(func(b *RowBound) *float64 { return positive(b.TTFT.ExpectedMs) }), of(func(b *RowBound) *float64 { return positive(b.TTFT.HighMs) })
+	v.computing = of(func(b *RowBound) *float64 { return positive(b.promptMs()) })
 	v.batch, v.mbu = of(func(b *RowBound) *float64 { return &b.Batch }), of(func(b *RowBound) *float64 { return b.MBU })
 	if b := v.p.Rows[0].Bound; b != nil {
 		for _, t := range b.TPOT.Terms {

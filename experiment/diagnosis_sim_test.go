@@ -224,6 +224,19 @@ func stepOf(records []*Record) float64 {
 	return math.NaN()
 }
 
+// A step that decodes reads the weights anyway: prompts that take less than that to compute are not what the server's time goes into,
+// however many of them there are.
+func TestShortPromptsInABusyBatch(t *testing.T) {
+	for _, x := range [][3]int{{24, 64, 24}, {32, 32, 16}, {16, 64, 16}} {
+		s := setting{name: fmt.Sprint(x), rows: []Spec{slotted("s", x[0], x[1], x[2])}}
+		for _, d := range Diagnose(s.simulated(t)) {
+			if d.Regime != MemoryBound {
+				t.Errorf("%v: %s, by %q: %v", x, d.Regime, d.Symptom, d.Evidence)
+			}
+		}
+	}
+}
+
 // slotted is a row of a closed loop; timed one with a rate.
 func slotted(name string, slots, input, output int) Spec {
 	return Spec{Name: name, Point: []Axis{{"concurrency", strconv.Itoa(slots)}}, Repeat: 1, Workload: workload.Workload{Input: workload.Fixed(input), Output: workload.Fixed(output), Seed: 7},

@@ -31,6 +31,7 @@ func healthy() Row {
 	r.Lengths.PromptTokens = flat(1000, 1000)
 	r.Bound = &RowBound{Model: "m", Batch: 8, TPOT: roofline.Bound{FloorMs: 5, LowMs: 6, ExpectedMs: 7, HighMs: 11}, TTFT: roofline.Bound{FloorMs: 20, LowMs: 25, ExpectedMs: 30, HighMs: 50},
 		Loaded: &roofline.Bound{FloorMs: 5, HighMs: 14}, MBU: new(0.7)}
+	r.Bound.TTFT.Terms = []roofline.Term{{Name: "compute", Ms: 27}, {Name: "attention", Ms: 2}, {Name: "overhead", Ms: 1}}
 	r.Server.Metrics = &telemetry.ServerUsage{Samples: 60, Running: level(8), Waiting: level(0), KVUsage: level(0.3), Preemptions: new(0.), PrefixHitRate: new(0.)}
 	r.GPU = &telemetry.GPUUsage{Devices: []telemetry.GPUDevice{{GPU: "0", EngineActive: level(0.95), DRAMActive: level(0.7), Known: true}}}
 	return r
