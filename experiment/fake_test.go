@@ -23,6 +23,8 @@ type fake struct {
 	refuses       map[string]int            // request field → status
 	ids           int                       // status for a prompt of token ids; 0: it takes them
 	idsCountMore  int                       // what it adds to their number: a token of its own
+	stumbles      func(http.ResponseWriter) // how its first prompt of token ids fails; nil: it does not
+	stumbled      atomic.Bool               //
 	silent        bool                      // no usage in streams
 	mute          bool                      // no usage at all
 	overhead      int                       // tokens around a text prompt
@@ -128,6 +130,10 @@ func (f *fake) post(w http.ResponseWriter, r *http.Request) {
 			said = append(said, m.(map[string]any)["content"].(string))
 		}
 		prompt = strings.Join(said, " ")
+	}
+	if _, ok := prompt.([]any); ok && f.stumbles != nil && f.stumbled.CompareAndSwap(false, true) {
+		f.stumbles(w)
+		return
 	}
 	if ids, ok := prompt.([]any); ok && f.ids != 0 {
 		refusal(w, f.ids, fmt.Sprintf("a prompt is a string, not %d numbers", len(ids)))

@@ -74,13 +74,10 @@ func counts(r openai.Result) bool { return !r.Outcome.Failed() && r.HasUsage && 
 func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
 	r := p.ask(prompt, true)
 	for range 3 { // a server that is busy for a moment is no reason to give up
-		if r.Outcome != openai.Status || !slices.Contains([]int{429, 502, 503}, r.Status) {
+		if !busy(r) {
 			break
 		}
-		select {
-		case <-time.After(300 * time.Millisecond):
-		case <-p.ctx.Done():
-		}
+		p.pause(300 * time.Millisecond)
 		r = p.ask(prompt, true)
 	}
 	if !refused(r) {
@@ -107,6 +104,18 @@ func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
 		}
 	}
 	return r, outcome(r)
+}
+
+// busy says that the server, or what stands before it, may answer in a moment.
+func busy(r openai.Result) bool {
+	return r.Outcome == openai.Status && slices.Contains([]int{429, 502, 503}, r.Status)
+}
+
+func (p *prober) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-p.ctx.Done():
+	}
 }
 
 // refused says that the server may not have liked the request itself; some say so by a 500.
@@ -161,22 +170,35 @@ func (e *ProbeError) hint() string {
 // time to; without it, its close and the next request would cross on the way.
 func (p *prober) closes(text openai.Prompt) bool {
 	p.ask(text, true)
-	select {
-	case <-time.After(20 * time.Millisecond):
-	case <-p.ctx.Done():
-	}
+	p.pause(20 * time.Millisecond)
 	r := p.ask(text, true)
 	return !r.Reused || r.Outcome == openai.Connect
 }
 
-// takesIDs asks with a prompt of ids from both ends of the range, which must count as they are.
+// takesIDs asks with a prompt of ids from both ends of the range, which must count as they are. A failure that is no refusal says
+// nothing of ids, and is asked about again: rows of the same server would else be sent as text in one run, and as ids in the next.
 func (p *prober) takesIDs() bool {
 	ids := make([]int32, 24)
 	for i := range ids {
 		ids[i] = firstID + int32(i)*(idCount-1)/23
 	}
 	r := p.ask(openai.Prompt{IDs: ids}, p.stream)
+	if unclear(r) {
+		p.pause(300 * time.Millisecond)
+		r = p.ask(openai.Prompt{IDs: ids}, p.stream)
+	}
 	return counts(r) && r.PromptTokens == len(ids)
+}
+
+// unclear says that a failure may be the moment's, and not the request's.
+func unclear(r openai.Result) bool {
+	switch r.Outcome {
+	case openai.Connect, openai.Truncated:
+		return true
+	case openai.Status:
+		return r.Status == 429 || r.Status >= 500 && r.Status != 501
+	}
+	return false
 }
 
 // probeTime is long enough for a cold server, and short enough that a wrong address is soon noticed.

@@ -160,6 +160,36 @@ func TestReachErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+// One failed ask is no refusal of token ids: the form of all prompts must not hang on it.
+func TestReachAsksAgainAboutIDs(t *testing.T) {
+	by := func(status int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { refusal(w, status, "not now") }
+	}
+	for name, c := range map[string]struct {
+		fake *fake
+		form string
+	}{
+		"connection lost":     {&fake{stumbles: drop}, "token_ids"},
+		"500":                 {&fake{stumbles: by(500)}, "token_ids"},
+		"503":                 {&fake{stumbles: by(503)}, "token_ids"},
+		"429":                 {&fake{stumbles: by(429)}, "token_ids"},
+		"503, then a refusal": {&fake{stumbles: by(503), ids: 400}, "text"},
+		"400 is a refusal":    {&fake{stumbles: by(400)}, "text"},
+		"501 is a refusal":    {&fake{stumbles: by(501)}, "text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := c.fake.reach(t, Target{}, openai.Completions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Info.PromptForm != c.form || !c.fake.stumbled.Load() {
+				t.Errorf("%s: %s", s.Info.PromptForm, s.Info.Tokenizer)
+			}
+		})
+	}
+}
+
 // A server may die at any request of the probe: that is an error with a hint.
 func TestReachAServerThatDies(t *testing.T) {
 	habits := func(dies int64) *fake {
