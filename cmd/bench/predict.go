@@ -27,6 +27,7 @@ type predictFlags struct {
 	work       roofline.Workload
 	speculate  int
 	acceptance float64
+	accepting  bool // --acceptance is stated
 	draft      string
 
 	hfConfig, calibrate, format string
@@ -50,7 +51,10 @@ With --calibrate the efficiencies are those that a measured run reached, and the
   bench predict --hf-config config.json --model org/my-model > my-models.json
   bench predict --model-configs my-models.json --model my-model --hardware h100-sxm`,
 		Args: positional(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return c.predict(f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.accepting = cmd.Flags().Changed("acceptance")
+			return c.predict(f)
+		},
 	}
 	fl := cmd.Flags()
 	f.tables.register(fl)
@@ -95,7 +99,7 @@ func (c *cli) predict(f *predictFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.workload(s, models); err != nil {
+	if err := f.check(s); err != nil {
 		return err
 	}
 	var fit *roofline.Fit
@@ -129,57 +133,56 @@ func calibrating(err error) error {
 	return err
 }
 
-// setup looks up what the flags name.
+// setup looks up what the flags name. What no table has is said of all of them at once.
 func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.Hardware) (roofline.Setup, error) {
 	none := roofline.Setup{}
-	if f.hardware == "" {
-		return none, usage("which hardware?\nhint: bench predict --model llama-3.1-8b --hardware h100-sxm")
+	if err := f.asked(); err != nil {
+		return none, err
 	}
-	if f.gpus < 0 {
-		return none, usage("--gpus is negative\nhint: --gpus 8")
+	s := roofline.Setup{GPUs: f.gpus, Precision: f.precision, KVPrecision: f.kvPrecision, Efficiency: &hardware.Efficiency}
+	var model, device, draft error
+	if f.hfConfig == "" {
+		s.Model, model = models.Find(f.model)
+	} else if s.Model, model = f.readHF(c); model != nil {
+		return none, model
 	}
-	device, err := hardware.Find(f.hardware)
-	if err != nil {
-		return none, unknownEntry(err)
+	s.Device, device = hardware.Find(f.hardware)
+	if f.draft != "" {
+		var m roofline.Model
+		m, draft = models.Find(f.draft)
+		d := s
+		d.Model, d.Precision = m, ""
+		f.work.Speculation.Draft = &d
 	}
-	s := roofline.Setup{Device: device, GPUs: f.gpus, Precision: f.precision, KVPrecision: f.kvPrecision, Efficiency: &hardware.Efficiency}
-	switch {
-	case f.hfConfig != "":
-		if s.Model, err = f.readHF(c); err != nil {
-			return none, err
-		}
-	case f.model == "":
-		return none, usage("which model?\nhint: bench predict --model llama-3.1-8b --hardware h100-sxm")
-	default:
-		if s.Model, err = models.Find(f.model); err != nil {
-			return none, unknownEntry(err)
-		}
-	}
-	if err := s.Check(); err != nil {
-		return none, usage("%w\nhint: bench predict --help", err)
-	}
-	return s, nil
+	return s, errors.Join(unknownEntry(model), unknownEntry(device), unknownEntry(draft))
 }
 
-// workload completes what is asked and checks it.
-func (f *predictFlags) workload(s roofline.Setup, models roofline.Models) error {
-	if f.speculate != 0 {
-		spec := &roofline.Speculation{Tokens: f.speculate, Acceptance: f.acceptance}
-		if f.draft != "" {
-			m, err := models.Find(f.draft)
-			if err != nil {
-				return unknownEntry(err)
-			}
-			d := s
-			d.Model, d.Precision = m, ""
-			spec.Draft = &d
-		}
-		f.work.Speculation = spec
-	} else if f.draft != "" {
-		return usage("--draft-model without --speculate\nhint: --speculate 4 --draft-model %s", f.draft)
+// asked says what the flags leave open, and takes those of speculation together.
+func (f *predictFlags) asked() error {
+	var open []string
+	if f.model == "" && f.hfConfig == "" {
+		open = append(open, "which model?")
 	}
-	if err := f.work.Check(); err != nil {
-		return usage("%w\nhint: --input 2048 --output 256 --batch 1,8,32", err)
+	if f.hardware == "" {
+		open = append(open, "which hardware?")
+	}
+	switch {
+	case len(open) > 0:
+		return usage("%s\nhint: bench predict --model llama-3.1-8b --hardware h100-sxm", strings.Join(open, "\n"))
+	case f.speculate == 0 && f.draft != "":
+		return usage("--draft-model without --speculate\nhint: --speculate 4 --draft-model %s", f.draft)
+	case f.speculate == 0 && f.accepting:
+		return usage("--acceptance without --speculate\nhint: --speculate 4 --acceptance %g", f.acceptance)
+	case f.speculate != 0:
+		f.work.Speculation = &roofline.Speculation{Tokens: f.speculate, Acceptance: f.acceptance}
+	}
+	return nil
+}
+
+// check reports every mistake in the numbers.
+func (f *predictFlags) check(s roofline.Setup) error {
+	if err := errors.Join(s.Check(), f.work.Check()); err != nil {
+		return usage("%w\nhint: bench predict --help", err)
 	}
 	if most, asked := s.Model.MaxContext, f.work.Input+f.work.Output; most > 0 && asked > float64(most) {
 		return usage("%g tokens of input and output are more than the context of %s (%d)\nhint: --input %d", asked, s.Model.ID, most, most/2)

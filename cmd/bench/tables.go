@@ -84,8 +84,11 @@ func ownTable(named, name string, known []byte, stderr io.Writer) ([]byte, error
 	return nil, nil
 }
 
-// unknownEntry adds to an unknown name what to type.
+// unknownEntry adds to an unknown name what to type; nil stays nil.
 func unknownEntry(err error) error {
+	if err == nil {
+		return nil
+	}
 	var unknown *roofline.UnknownError
 	if !errors.As(err, &unknown) || unknown.Many {
 		return usage("%w", err)

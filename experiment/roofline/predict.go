@@ -115,7 +115,7 @@ func (w Workload) Check() error {
 	}
 	within("input", w.Input, 1, mostTokens)
 	within("output", w.Output, 1, mostTokens)
-	within("cached", w.Cached, 0, math.Max(0, w.Input-1))
+	within("cached", w.Cached, 0, atLeast(0, w.Input-1))
 	within("budget", float64(w.Budget), 0, mostTokens)
 	within("max seqs", float64(w.MaxSeqs), 0, mostTokens)
 	for _, b := range w.Batches {
