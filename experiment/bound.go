@@ -12,6 +12,7 @@ import (
 type RowBound struct {
 	Model     string         `json:"model"`
 	Hardware  string         `json:"hardware"`
+	Vendor    string         `json:"vendor,omitempty"` // of the hardware: nvidia, amd, cpu, …; absent: not told
 	GPUs      int            `json:"gpus"`
 	Precision string         `json:"precision"`
 	Batch     float64        `json:"batch"`          // mean number of requests between first and last token, as a token of the window meets them; those queued are not in it
@@ -73,7 +74,7 @@ func (b Bounds) of(s *Summary, seen decoding, t Target) (*RowBound, string) {
 		return nil, "no request completed"
 	}
 	r := &RowBound{
-		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, GPUs: t.GPUs, Precision: t.Precision,
+		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, Vendor: b.setup.Device.Vendor, GPUs: t.GPUs, Precision: t.Precision,
 		Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
 	}
 	if s.Tokens.Cached != nil {
@@ -144,6 +145,17 @@ func (b Bounds) Missing() string {
 	}
 	return cmp.Or(b.missing, "no model and no hardware to compute it from")
 }
+
+// foreign is the hardware where it is none that telemetry reads; empty: it is NVIDIA's, or nobody told.
+func (b Bounds) foreign() string {
+	if b.setup == nil || b.setup.Device.Vendor == "" || b.setup.Device.Vendor == nvidia {
+		return ""
+	}
+	return b.setup.Device.ID
+}
+
+// nvidia is the vendor whose GPUs have an exporter that telemetry reads.
+const nvidia = "nvidia"
 
 // decoding is what the server's batch was, as far as the client can see it: the requests between
 // their first and their last token.

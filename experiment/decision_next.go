@@ -33,7 +33,7 @@ func (e *stuck) next(series []Series, found []Diagnosis) *NextSweep {
 		}
 	}
 	if d == nil {
-		return nothingKnown("")
+		return nothingKnown(p.Rows[0], "")
 	}
 	n := changeFor(s, p, d)
 	n.Regime = d.Regime
@@ -117,12 +117,16 @@ func changeFor(s *Series, p *SeriesPoint, d *Diagnosis) *NextSweep {
 		}
 		return wider(r, "nothing is wrong, and the limit is below what this hardware gives: more bandwidth for each token")
 	}
-	return nothingKnown(strings.Join(d.Missing, "; "))
+	return nothingKnown(p.Rows[0], strings.Join(d.Missing, "; "))
 }
 
 // nothingKnown: without a cause the next step is to see more, not to turn a knob.
-func nothingKnown(missing string) *NextSweep {
-	n := &NextSweep{Variable: "telemetry", Values: []string{}, TOML: "[telemetry]\nserver = \"auto\"\ngpu    = \"http://127.0.0.1:9400/metrics\"   # DCGM exporter", Why: "the cause is unknown: measure the same again with more of the server in view"}
+func nothingKnown(r *Row, missing string) *NextSweep {
+	toml := "[telemetry]\nserver = \"auto\""
+	if r.seen() {
+		toml += "\ngpu    = \"http://127.0.0.1:9400/metrics\"   # DCGM exporter"
+	}
+	n := &NextSweep{Variable: "telemetry", Values: []string{}, TOML: toml, Why: "the cause is unknown: measure the same again with more of the server in view"}
 	if missing != "" {
 		n.Why += "; missing: " + missing
 	}

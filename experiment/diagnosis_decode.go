@@ -71,14 +71,20 @@ func (d *Diagnosis) inefficient() *Diagnosis {
 // byPair tells a constant overhead from a slow memory by two batches: what a step takes at least and what it took lie on a
 // line, whose slope is the memory's and whose rest is the host's.
 func (d *Diagnosis) byPair(v *sight, all []sight) *Diagnosis {
+	if v.p.Rows[0].vendor() == "cpu" { // it reads and computes in turn, so that computing looks like an overhead
+		d.Regime, d.Missing = UnknownRegime, []string{v.unseen()}
+		d.Confirm = "a profile of some steps (perf): where the cores wait, and where they compute"
+		d.Response = "look at the server's threads: one for each physical core, on one NUMA node, and nobody else there"
+		return d
+	}
 	other := v.batchTwin(all)
 	if other == nil {
-		d.Regime, d.Missing = UnknownRegime, []string{missingGPU, "or a second concurrency in this row, for a batch of another size"}
-		d.Confirm = "GPU and memory activity over the same row: an idle GPU is the host's doing, an idle memory the kernels'"
-		d.Response = "record the GPUs ([telemetry] gpu), or write concurrency = [1, 8, 32], and run again"
+		d.Regime, d.Missing = UnknownRegime, []string{v.unseen(), "or a second concurrency in this row, for a batch of another size"}
+		d.Confirm = "device and memory activity over the same row: an idle device is the host's doing, an idle memory the kernels'"
+		d.Response = v.record() + ", or write concurrency = [1, 8, 32], and run again"
 		if len(v.s.Points) > 1 {
 			d.Missing[1] = "or batches or contexts further apart: the floors of this row's points differ by less than 30 %"
-			d.Response = "record the GPUs ([telemetry] gpu), or go on to a larger concurrency or to longer prompts in this row, and run again"
+			d.Response = v.record() + ", or go on to a larger concurrency or to longer prompts in this row, and run again"
 		}
 		return d
 	}
@@ -89,14 +95,18 @@ func (d *Diagnosis) byPair(v *sight, all []sight) *Diagnosis {
 	share := overhead / v.step
 	if share >= overheadLine {
 		d.Evidence = append(d.Evidence, atLeast("share of the step that its bytes don't explain", share, "share", overheadLine))
-		return d.hostBound()
+		d.hostBound()
+		d.Symptom = "decode is slow, and most of a step does not depend on what it reads"
+		return d
 	}
 	if slope >= slopeLine {
 		d.Evidence = append(d.Evidence, atLeast("time for a byte more, over the memory's", slope, "", slopeLine), fact("share of the step that its bytes don't explain", share, "share"))
-		return d.inefficient()
+		d.inefficient()
+		d.Symptom = "decode is slow, and each byte more takes a multiple of the memory's time"
+		return d
 	}
-	d.Regime, d.Missing = UnknownRegime, []string{missingGPU}
-	d.Confirm, d.Response = "GPU and memory activity over the same row", "record the GPUs ([telemetry] gpu), and run again"
+	d.Regime, d.Missing = UnknownRegime, []string{v.unseen()}
+	d.Confirm, d.Response = "device and memory activity over the same row", v.record()+", and run again"
 	return d
 }
 

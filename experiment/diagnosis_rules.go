@@ -139,9 +139,9 @@ func lookDrift(v *sight, _ []sight) *Diagnosis {
 	d := &Diagnosis{
 		Symptom: "tokens slow down through the window, and the load does not rise", Regime: UnknownRegime,
 		Evidence: known(atLeast("TPOT's rise through the window", v.slowing.Change, "share", movedBy), fact("TPOT p50", v.tpot, "ms")),
-		Missing:  []string{missingGPU},
-		Confirm:  "the same row for twice as long, with the GPU's clocks, temperature and throttle reasons recorded",
-		Response: "record the GPUs ([telemetry] gpu), and look for what else began on the server in that time",
+		Missing:  []string{v.unseen()},
+		Confirm:  "the same row for twice as long, with clocks, temperature and throttle reasons recorded",
+		Response: v.record() + ", and look for what else began on the server in that time",
 	}
 	if told(v.thermal) {
 		d.Missing = []string{"what changed on the server: clocks were not held down by heat or supply, so its log and its other work"}
@@ -288,9 +288,3 @@ func (v *sight) late(all []sight) *lateness {
 // prefillShare is the share of the time in which the server computes prompts, by the arithmetic; NaN: there is no bound. Reading the
 // weights is not in it: a step that decodes reads them anyway, so that short prompts in a busy batch cost little.
 func (v *sight) prefillShare() float64 { return v.requestsS * v.computing / 1e3 }
-
-// What may be missing, as a reader would look for it.
-const (
-	missingServer = "the server's metrics: requests running and waiting, KV cache in use, preemptions ([telemetry] server)"
-	missingGPU    = "the GPUs: activity, memory activity, clocks and what holds them down ([telemetry] gpu: a DCGM exporter)"
-)

@@ -121,8 +121,8 @@ func TestRules(t *testing.T) {
 			as(func(r *Row) { r.GPU.Devices[0].EngineActive = level(0.3) }), MemoryBound}, // an idle GPU that is fast enough
 		{"idle memory", as(func(r *Row) { slowDecode(r); r.GPU.Devices[0].DRAMActive = level(0.2) }), Inefficient, "memory idles",
 			as(func(r *Row) { slowDecode(r); r.GPU.Devices[0].DRAMActive = level(0.8) }), UnknownRegime}, // it carries something else
-		{"constant steps", pair(at(1, 5, 29), at(8, 10, 31)), HostBound, "GPU waits", pair(at(1, 5, 7), at(8, 10, 11)), MemoryBound},
-		{"steep steps", pair(at(1, 5, 26), at(8, 10, 50)), Inefficient, "memory idles", pair(at(1, 5, 26), at(8, 6, 30)), UnknownRegime}, // floors too near
+		{"constant steps", pair(at(1, 5, 29), at(8, 10, 31)), HostBound, "does not depend on what it reads", pair(at(1, 5, 7), at(8, 10, 11)), MemoryBound},
+		{"steep steps", pair(at(1, 5, 26), at(8, 10, 50)), Inefficient, "a multiple of the memory's time", pair(at(1, 5, 26), at(8, 6, 30)), UnknownRegime}, // floors too near
 		{"slow, GPUs unwatched", as(func(r *Row) { slowDecode(r); r.GPU = nil }), UnknownRegime, "slower than the hardware explains",
 			as(func(r *Row) { r.GPU = nil }), MemoryBound},
 		{"too fast", as(func(r *Row) { r.Summary.TPOT = flat(4, 5) }), UnknownRegime, "faster than the memory",
@@ -201,6 +201,35 @@ func TestDiagnosisBesideNothing(t *testing.T) {
 			if d.Regime == Batching {
 				t.Errorf("slower than nothing: %+v", d)
 			}
+		}
+	}
+}
+
+// What bench reads of hardware is NVIDIA's: for anything else nobody is sent to look for an exporter, and of a CPU two batches tell
+// nothing, since it reads and computes in turn.
+func TestUnknownOfOtherHardware(t *testing.T) {
+	slow := func(vendor string, slots int, floor, ms float64) func(r *Row) {
+		return func(r *Row) {
+			r.GPU, r.Bound.Vendor, r.Bound.TPOT.FloorMs, r.Spec.Concurrency = nil, vendor, floor, slots
+			r.Summary.TPOT, r.Summary.ITL = flat(ms, ms), flat(ms, ms)
+			r.Spec.Point = []Axis{{"concurrency", Count(slots)}}
+		}
+	}
+	for _, c := range []struct {
+		vendor, missing string
+		speaks          bool   // of the exporter
+		pair            Regime // of two batches
+	}{{"", missingGPU, true, HostBound}, {"nvidia", missingGPU, true, HostBound}, {"amd", missingForeign, false, HostBound}, {"cpu", missingCPU, false, UnknownRegime}} {
+		rows := as(slow(c.vendor, 8, 10, 31))
+		series := SeriesOf(rows)
+		found := Diagnose(series)
+		d := found[0]
+		next := nothingKnown(&rows[0], strings.Join(d.Missing, "; "))
+		if d.Regime != UnknownRegime || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "DCGM") != c.speaks {
+			t.Errorf("%q: %+v, next %+v", c.vendor, d, next)
+		}
+		if d := lastOf(pair(slow(c.vendor, 1, 5, 29), slow(c.vendor, 8, 10, 31))); d.Regime != c.pair {
+			t.Errorf("%q, two batches: %+v", c.vendor, d)
 		}
 	}
 }

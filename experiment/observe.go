@@ -12,8 +12,8 @@ import (
 type Telemetry = telemetry.Config
 
 // Observe finds what the server and its GPUs can be asked while rows run; Close gives it back. Without it rows have samples of
-// the client alone.
-func (s *Server) Observe(ctx context.Context, c Telemetry) {
+// the client alone. b knows the hardware.
+func (s *Server) Observe(ctx context.Context, c Telemetry, b Bounds) {
 	header := http.Header{}
 	for name, value := range s.options.Headers {
 		header.Set(name, value)
@@ -22,7 +22,7 @@ func (s *Server) Observe(ctx context.Context, c Telemetry) {
 		header.Set("Authorization", "Bearer "+s.options.APIKey)
 	}
 	s.sources = telemetry.Open(ctx, c, telemetry.Endpoint{
-		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == "same host", Simulated: s.Info.Simulated,
+		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == "same host", Simulated: s.Info.Simulated, Foreign: b.foreign(),
 	})
 }
 

@@ -151,7 +151,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	r.Server.Observe(ctx, r.m.Telemetry)
+	r.Server.Observe(ctx, r.m.Telemetry, r.Bounds)
 	return r.rows(ctx)
 }
 

@@ -202,6 +202,6 @@ func (r *run) reach(ctx context.Context, endpoint string, started *server.Runnin
 		r.serving.FirstAnswerS = new(s.FirstAnswer.Sub(answers).Seconds())
 	}
 	r.serving.Identity = s.Info.Identity
-	s.Observe(ctx, r.m.Telemetry)
+	s.Observe(ctx, r.m.Telemetry, bounds)
 	return use(ctx)
 }

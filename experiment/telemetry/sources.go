@@ -15,6 +15,7 @@ type Endpoint struct {
 	Header    http.Header // authentication, for its own metrics page only; may be nil
 	Local     bool        // it is on this machine, and so are its GPUs
 	Simulated bool        // it has none
+	Foreign   string      // what it runs on, where that is no NVIDIA GPU; empty: it is, or nobody told
 }
 
 // Sources are where the samples of a server and its GPUs come from. What is not there is said in Observe.
@@ -100,6 +101,9 @@ func (s *Sources) findGPU(ctx context.Context, e Endpoint) {
 	switch {
 	case e.Simulated:
 		s.gpu.missing = "the server is simulated: it has no GPU"
+		return
+	case e.Foreign != "":
+		s.gpu.missing = "the hardware is " + e.Foreign + ": only NVIDIA's GPUs are read"
 		return
 	case !e.Local:
 		s.gpu.missing = "the endpoint is on another machine: give the URL of a DCGM exporter there in [telemetry] gpu"

@@ -283,6 +283,8 @@ func TestAutoGPU(t *testing.T) {
 	}{
 		{Endpoint{}, "", "the endpoint is on another machine"},
 		{Endpoint{Local: true, Simulated: true}, "", "the server is simulated"},
+		{Endpoint{Local: true, Foreign: "cpu-ddr5-4800-8ch"}, "", "the hardware is cpu-ddr5-4800-8ch: only NVIDIA's GPUs are read"},
+		{Endpoint{Foreign: "mi300x"}, "", "the hardware is mi300x"},
 		{Endpoint{Local: true}, smi, ""},
 	} {
 		if c.name == smi {
