@@ -163,7 +163,7 @@ func operating(m *Manifest, series []Series, i, j int) *Operating {
 			}
 		}
 	}
-	if spec.Rate == 0 {
+	if spec.Rate == 0 && !slices.ContainsFunc(o.Notes, func(n Doubt) bool { return n.Code == "closed_loop" }) { // which says the same of a limit
 		o.Notes = append(o.Notes, Doubt{"from_slot", "a closed loop: latencies count from the slot", "judge users' latency in a row with a rate"})
 	}
 	return o

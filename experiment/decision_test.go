@@ -131,6 +131,10 @@ func TestOperatingPoint(t *testing.T) {
 	if !slices.ContainsFunc(o.Figures, func(s Stated) bool { return s.Name == "ttft p50" && strings.HasPrefix(s.Value, "40.0 ms") }) {
 		t.Errorf("%+v", o.Figures)
 	}
+	series[0].Points[0].Rows[0].Notes = []Doubt{{Code: "closed_loop"}} // says what from_slot would
+	if o := Decide(m, series, Diagnose(series), nil).Accepted; len(o.Notes) != 1 {
+		t.Errorf("%+v", o.Notes)
+	}
 }
 
 func TestUnmeasured(t *testing.T) {

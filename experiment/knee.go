@@ -63,6 +63,12 @@ func (s *Series) contractKnee() Knee {
 	case undecided != "":
 		return none("no point passes: undecided at %s", undecided)
 	}
+	switch lowest, highest := &s.Points[0], &s.Points[len(s.Points)-1]; {
+	case !highest.tooSlow():
+		return none("no valid point passes, by a limit on output or price; go on to higher load")
+	case !lowest.tooSlow():
+		return none("no valid point passes: a low load gives too little, a high one is too slow")
+	}
 	return none("no valid point passes; go on to lower load")
 }
 
@@ -80,12 +86,26 @@ func (s *Series) passing(i int) Knee {
 		k.Why += "; " + s.Points[next].short()
 	}
 	for j := range i {
-		if s.Points[j].Contract == stats.Fail {
+		if s.Points[j].tooSlow() {
 			k.Why += "; but a lower load fails it, so look at the repeats"
 			break
 		}
 	}
 	return k
+}
+
+// tooSlow says that a limit fails which a lower load should meet the more easily: one on latency or errors. What asks for much output,
+// or for a low price of it, fails at a low load by nature.
+func (p *SeriesPoint) tooSlow() bool {
+	for _, r := range p.Rows {
+		for _, v := range r.Contract {
+			stage := stageOf(v.Metric)
+			if v.Verdict == string(stats.Fail) && (stage == "ttft" || stage == "tpot" || v.Metric == "error_rate") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // short says why a point does not count as passing: "concurrency 16 fails ttft_p99".

@@ -97,6 +97,9 @@ func TestSeriesWithoutKnees(t *testing.T) {
 		"undecided": {"UNDECIDED", "need 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no contract"},
 	} {
 		row := measured("x", nil, 1, 0, 1, 100, 50, c.verdict)
+		for i := range row.Contract {
+			row.Contract[i].Metric = "ttft_p99"
+		}
 		if k := SeriesOf([]Row{row})[0].ContractKnee; k.Point != nil || !strings.Contains(k.Why, c.why) {
 			t.Errorf("%s: %+v", name, k)
 		}
@@ -105,6 +108,32 @@ func TestSeriesWithoutKnees(t *testing.T) {
 	invalid.Validity.Failed = []string{"lag"}
 	if k := SeriesOf([]Row{invalid})[0].ContractKnee; k.Point != nil {
 		t.Errorf("an invalid point is no knee: %+v", k)
+	}
+}
+
+// What a low load fails by nature is no reason to go lower, nor to doubt the repeats.
+func TestContractKneeOfThroughput(t *testing.T) {
+	for _, c := range []struct {
+		low, high string // what fails there; empty: the point passes
+		why       string
+		not       string
+	}{
+		{"usd_per_million_output_tokens", "", "the highest load of the series still meets", "a lower load fails it"},
+		{"ttft_p95", "", "but a lower load fails it, so look at the repeats", "higher load"},
+		{"error_rate", "", "but a lower load fails it", "higher load"},
+		{"min_output_tokens_per_s", "min_output_tokens_per_s", "go on to higher load", "lower load"},
+		{"usd_per_million_output_tokens", "ttft_p95", "a low load gives too little, a high one is too slow", "go on to"},
+		{"ttft_p95", "ttft_p95", "go on to lower load", "higher load"},
+	} {
+		rows := []Row{measured("D", slots("1"), 0, 1, 1, 130, 90, "PASS"), measured("D", slots("2"), 0, 2, 1, 250, 100, "PASS")}
+		for i, fails := range []string{c.low, c.high} {
+			if fails != "" {
+				rows[i].Contract = []Verdict{{Metric: fails, Verdict: "FAIL"}}
+			}
+		}
+		if k := SeriesOf(rows)[0].ContractKnee; !strings.Contains(k.Why, c.why) || strings.Contains(k.Why, c.not) {
+			t.Errorf("%s, %s: %s", c.low, c.high, k.Why)
+		}
 	}
 }
 
