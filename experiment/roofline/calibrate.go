@@ -202,7 +202,11 @@ func (f *fit) report(points []Point) *Fit {
 	} else {
 		out.Notes = append(out.Notes, "no point is limited by computing in a way that tells its efficiency: the usual one stays")
 	}
-	for i, r := range f.setup.rows(points) {
+	rows := f.setup.rows(points)
+	if moved := f.moved(rows, overhead); moved > loose*out.OverheadMs {
+		out.Notes = append(out.Notes, fmt.Sprintf("the overhead is loose: an error of 1 %% in each time could move it by %.2g ms; rows whose times differ more would tell it", moved))
+	}
+	for i, r := range rows {
 		ms := r.ms(f.constant)
 		out.Points = append(out.Points, Fitted{Point: points[i], FittedMs: ms, Off: ms/r.measured - 1})
 	}

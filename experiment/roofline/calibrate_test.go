@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -186,5 +187,38 @@ func TestCalibrateOnePointReads(t *testing.T) {
 	within(t, "compute", *fit.Compute, 0.4, 0.05)
 	if _, err := s.Calibrate(at(1, 4, 8)); err == nil || !strings.Contains(err.Error(), "1 of them is limited by memory, and two are needed, or more points than the 3 constants") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What an error of 1 % in each time does to the overhead is what the fit says of it: short contexts at small batches hardly tell it
+// from reading the weights, and that is said.
+func TestCalibrateSaysHowLooseTheOverheadIs(t *testing.T) {
+	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
+	for _, c := range []struct {
+		overhead float64
+		contexts [3]float64
+		loose    bool
+	}{{1, [3]float64{500, 520, 510}, true}, {20, [3]float64{500, 4000, 8000}, false}} {
+		var found []float64
+		var moved, said float64
+		for seed := range uint64(300) {
+			points := server(s, other(0.2, 0.4, c.overhead, 0), 0.01, seed, Point{Batch: 1, Context: c.contexts[0]}, Point{Batch: 16, Context: c.contexts[1]}, Point{Batch: 40, Context: c.contexts[2]})
+			f, err := s.fit(points)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, f.constant[overhead])
+			moved += f.moved(f.setup.rows(points), overhead) / 300
+			if strings.Contains(strings.Join(f.report(points).Notes, ""), "the overhead is loose") {
+				said++
+			}
+		}
+		if loose := said > 290; loose != c.loose || !c.loose && said > 10 {
+			t.Errorf("an overhead of %g ms is called loose in %g of 300", c.overhead, said)
+		}
+		slices.Sort(found)
+		if spread := (found[252] - found[48]) / 2; !c.loose { // of one sigma; a loose one lies at its limit, 0, in a third of the cases
+			within(t, "the overhead's spread", moved, spread, 0.15)
+		}
 	}
 }

@@ -174,13 +174,27 @@ func solve(rows []row, x [][3]float64, open []int, c *[3]float64) bool {
 // vague says why a constant is not told by the points, empty if it is: an error
 // of 1 % in each of them would move it by more than a fifth.
 func (f *fit) vague(rows []row, constant int) string {
-	const noise, most = 0.01, 0.2
 	if !f.free[constant] {
 		return fmt.Sprintf("none depends on the %s efficiency", constants[constant])
 	}
 	if n := f.reading(rows); constant == memory && (n == 0 || n == 1 && len(rows) <= f.unknowns()) {
 		return fmt.Sprintf("%d of them is limited by memory, and two are needed, or more points than the %d constants: add rows at small batches", n, f.unknowns())
 	}
+	moved := f.moved(rows, constant)
+	if moved <= loose {
+		return ""
+	}
+	return fmt.Sprintf("they lie too close together: an error of 1 %% in each could move the %s efficiency by %s; add a row at another batch, eight times larger or smaller",
+		constants[constant], percent(moved))
+}
+
+// loose is the share by which a constant may move, to be told.
+const loose = 0.2
+
+// moved is how far an error of 1 % in each point would move a free constant: a
+// share, of the overhead in ms. +Inf: they don't tell it from another.
+func (f *fit) moved(rows []row, constant int) float64 {
+	const noise = 0.01
 	var open []int
 	for i, free := range f.free {
 		if free {
@@ -196,16 +210,11 @@ func (f *fit) vague(rows []row, constant int) string {
 	}
 	var square, inverse mat.Dense
 	square.Mul(a.T(), a)
-	moved := math.Inf(1)
-	if err := inverse.Inverse(&square); err == nil {
-		k := slices.Index(open, constant)
-		moved = noise * math.Sqrt(math.Max(0, inverse.At(k, k)))
+	if err := inverse.Inverse(&square); err != nil {
+		return math.Inf(1)
 	}
-	if moved <= most {
-		return ""
-	}
-	return fmt.Sprintf("they lie too close together: an error of 1 %% in each could move the %s efficiency by %s; add a row at another batch, eight times larger or smaller",
-		constants[constant], percent(moved))
+	k := slices.Index(open, constant)
+	return noise * math.Sqrt(math.Max(0, inverse.At(k, k)))
 }
 
 var constants = [...]string{"overhead", "memory", "compute"}
