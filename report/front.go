@@ -180,6 +180,15 @@ var placeWords = map[roofline.Place]string{
 	roofline.Slow:       "slower than the hardware explains",
 }
 
+// placeText is where a median lies. The bound of TTFT is that of a prompt alone on the machine: under load it waits, and shares its
+// steps, which is no matter of the hardware.
+func placeText(metric string, place roofline.Place, s *experiment.Spec) string {
+	if metric == "ttft" && place == roofline.Slow && (s.Concurrency != 1 || s.Rate > 0) {
+		return "above the band of a prompt that is alone on the machine"
+	}
+	return placeWords[place]
+}
+
 // limitFact is what decides the latency at a point, and where that lies beside what the hardware allows.
 func (o *Outcome) limitFact(p *experiment.SeriesPoint) fact {
 	f := fact{Head: "What limits it", Lead: "not known", Table: "bounds"}
@@ -201,7 +210,7 @@ func (o *Outcome) limitFact(p *experiment.SeriesPoint) fact {
 		if ratio := ratioCell(x.ratio, p.Latency(x.metric)); ratio.kind != faint {
 			line := fmt.Sprintf("%s p50: %s the floor of %s", metricName(x.metric), ratio.text, experiment.Format(x.bound.FloorMs, "ms"))
 			if x.place != "" {
-				line += ", " + placeWords[x.place]
+				line += ", " + placeText(x.metric, x.place, &p.Rows[0].Spec)
 			}
 			f.Lines = append(f.Lines, line)
 		}

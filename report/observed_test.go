@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
+	"bench/experiment/roofline"
 	"bench/experiment/telemetry"
+	"bench/experiment/workload"
 )
 
 // requests are n of one row: one every 100 ms, each 250 ms long, the first token after 50 ms; every tenth failed.
@@ -206,5 +208,29 @@ func TestECDFIsLowByNoMore(t *testing.T) {
 				t.Errorf("%d requests in %d steps: %v, want %v", n, steps, got, worst)
 			}
 		}
+	}
+}
+
+// Under load a first token waits and shares its steps: that it is later than a prompt alone is nothing that the hardware should explain.
+func TestPlaceOfTTFTUnderLoad(t *testing.T) {
+	spec := func(slots int, rate workload.Rate) *experiment.Spec {
+		s := &experiment.Spec{}
+		s.Concurrency, s.Rate = slots, rate
+		return s
+	}
+	for _, c := range []struct {
+		metric string
+		spec   *experiment.Spec
+		want   string
+	}{
+		{"ttft", spec(1, 0), "slower than the hardware explains"}, {"ttft", spec(8, 0), "above the band of a prompt that is alone on the machine"},
+		{"ttft", spec(0, 2), "above the band of a prompt that is alone on the machine"}, {"tpot", spec(8, 0), "slower than the hardware explains"},
+	} {
+		if got := placeText(c.metric, roofline.Slow, c.spec); got != c.want {
+			t.Errorf("%s, %+v: %s", c.metric, c.spec.Load, got)
+		}
+	}
+	if got := placeText("ttft", roofline.Inside, spec(8, 0)); got != "inside the band" {
+		t.Error(got)
 	}
 }
