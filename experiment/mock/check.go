@@ -79,7 +79,11 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 		bad("precision", strings.ReplaceAll(err.Error(), "\n", "; "), `precision = "fp8"`)
 		return
 	}
-	if c.KVBlocks == 0 && s.CapacityTokens() < kv.BlockTokens {
+	switch {
+	case c.KVBlocks > 0:
+	case s.Device.MemoryGB == 0:
+		bad("kv_blocks", fmt.Sprintf("the memory of %s is not known, so how much of it is left for the KV cache is yours to say", s.Device.ID), "kv_blocks = 32768")
+	case s.CapacityTokens() < kv.BlockTokens:
 		bad("hardware", fmt.Sprintf("there is no room for a KV cache beside %.4g GB of weights in %d × %.4g GB", s.WeightBytes()/1e9, max(c.GPUs, 1), s.Device.MemoryGB),
 			"more gpus, a smaller precision, or kv_blocks of your own")
 	}
