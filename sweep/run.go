@@ -108,9 +108,10 @@ type run struct {
 	searches map[string]*searching // by the IDs of their probes
 	result   Result
 
-	servers []experiment.ServerStart // of all attempts
-	serving *experiment.ServerStart  // the one that is there now; nil: the matrix does not vary it
-	before  *experiment.Manifest     // of the run to resume, or zero
+	servers   []experiment.ServerStart // of all attempts
+	unstarted map[string]*startError   // variants whose server did not start, until their rows have been passed
+	serving   *experiment.ServerStart  // the one that is there now; nil: the matrix does not vary it
+	before    *experiment.Manifest     // of the run to resume, or zero
 }
 
 // Run executes the matrix's points that are not there yet. Its error is ctx's after an
@@ -120,7 +121,8 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	r := &run{Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{}, searches: map[string]*searching{}}
+	r := &run{Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{}, searches: map[string]*searching{},
+		unstarted: map[string]*startError{}}
 	for i := range m.Points {
 		r.specs[ID(&m.Points[i])] = &m.Points[i]
 	}
@@ -169,6 +171,9 @@ func (r *run) announce() {
 // rows runs what is not there, up to a row that wants another server.
 func (r *run) rows(ctx context.Context) error {
 	for ; r.next < len(r.todo); r.next++ {
+		if err := r.passUnstarted(); err != nil || r.next == len(r.todo) {
+			return err
+		}
 		i, p, total := r.next, r.todo[r.next], len(r.todo)
 		if row, ok := r.kept(p); ok {
 			r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row, Kept: true}})

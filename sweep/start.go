@@ -27,15 +27,27 @@ func (r *run) variants(ctx context.Context) error {
 			}
 			return r.rows(ctx)
 		})
-		if failed := new(startError); errors.As(err, &failed) && r.begun {
+		if failed := new(startError); errors.As(err, &failed) {
 			without = append(without, err)
-			err = r.pass(name, failed)
+			r.unstarted[name] = failed
+			err = r.passUnstarted()
 		}
-		if err != nil || r.next == len(r.todo) {
+		if err != nil || r.begun && r.next == len(r.todo) {
 			return errors.Join(append(without, err)...)
 		}
-		name = r.specs[r.todo[r.next].ID].Variant
+		if name, err = r.nextVariant(); err != nil || name == "" {
+			return errors.Join(append(without, err)...)
+		}
 	}
+}
+
+// nextVariant is that of the next row; before the run has begun, which takes a server, that of the next one to try. Empty: there
+// is none.
+func (r *run) nextVariant() (string, error) {
+	if r.begun {
+		return r.specs[r.todo[r.next].ID].Variant, nil
+	}
+	return r.firstVariant()
 }
 
 // startError is a server that could not be started with its knobs.
@@ -44,8 +56,17 @@ type startError struct{ err error }
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// pass goes by the rows of a server that did not start.
-func (r *run) pass(variant string, why *startError) error {
+// passUnstarted goes by the rows that come next where their server did not start. A later round of repeats tries it again.
+func (r *run) passUnstarted() error {
+	if !r.begun || r.next == len(r.todo) {
+		return nil
+	}
+	variant := r.specs[r.todo[r.next].ID].Variant
+	why := r.unstarted[variant]
+	if why == nil {
+		return nil
+	}
+	delete(r.unstarted, variant)
 	for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
 		at := slices.IndexFunc(r.manifest.Plan, func(p experiment.Planned) bool { return p.ID == r.todo[r.next].ID })
 		if p := &r.manifest.Plan[at]; p.State != "done" {
@@ -55,7 +76,8 @@ func (r *run) pass(variant string, why *startError) error {
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
-// firstVariant is that of the first row without a result. Which results count is known only once a server has been reached.
+// firstVariant is that of the first row without a result, of those that were not tried in vain; empty where that was the last of
+// them. Which results count is known only once a server has been reached.
 func (r *run) firstVariant() (string, error) {
 	first, found := "", false
 	for i := range r.m.Points {
@@ -64,17 +86,17 @@ func (r *run) firstVariant() (string, error) {
 		switch {
 		case err != nil:
 			return "", err
-		case !picked:
+		case !picked || r.unstarted[s.Variant] != nil:
 			continue
 		}
 		if r.dir.lacks(s) {
 			return s.Variant, nil
 		}
-		if !found {
+		if !found && len(r.unstarted) == 0 {
 			first, found = s.Variant, true
 		}
 	}
-	if !found {
+	if !found && len(r.unstarted) == 0 {
 		return "", r.noRow()
 	}
 	return first, nil
