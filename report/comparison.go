@@ -264,9 +264,13 @@ func detectableCell(m *compare.Metric) cell {
 }
 
 func invalidTable(id string, p *compare.Point) table {
-	t := table{id: id + "-invalid" + besideID, caption: p.Name + ": rows that are not valid", columns: []column{{head: "failed checks"}, {head: "row"}}}
+	t := table{id: id + "-invalid" + besideID, caption: p.Name + ": rows that are not valid", columns: []column{{head: "failed checks"}, {head: "row"}, {head: "so"}}}
 	for _, x := range p.Invalid {
-		t.rows = append(t.rows, []cell{{text: strings.Join(x.Failed, ", "), kind: failed}, text(x.Run + " " + x.Row)})
+		so := text("in the figures")
+		if x.LeftOut {
+			so = text("left out of base")
+		}
+		t.rows = append(t.rows, []cell{{text: strings.Join(x.Failed, ", "), kind: failed}, text(x.Run + " " + x.Row), so})
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -217,7 +218,7 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 		var missed []string
 		for _, x := range result.Gate.Cases {
 			if x.Verdict != "PASS" {
-				missed = append(missed, strings.TrimSpace(fmt.Sprintf("%s %s: %s: %s", x.Where(), x.Metric, x.Verdict, x.Why)))
+				missed = append(missed, fmt.Sprintf("%s: %s: %s", cmp.Or(strings.TrimSpace(x.Where()+" "+x.Metric), "all"), x.Verdict, x.Why))
 			}
 		}
 		return &exitError{codeNotMet, errors.New("gate not met:\n  " + strings.Join(missed, "\n  "))}

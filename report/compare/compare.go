@@ -70,7 +70,7 @@ type Comparison struct {
 // Point is one point that both sides have.
 type Point struct {
 	Name        string       `json:"point"`
-	BaseRepeats int          `json:"base_repeats"`
+	BaseRepeats int          `json:"base_repeats"` // those that were left out are not among them
 	NewRepeats  int          `json:"new_repeats"`
 	Invalid     []Invalid    `json:"not_valid"`
 	Differences []Difference `json:"differences"`
@@ -81,9 +81,10 @@ type Point struct {
 
 // Invalid is a row with failed checks.
 type Invalid struct {
-	Run    string   `json:"run"`
-	Row    string   `json:"row"`
-	Failed []string `json:"failed"`
+	Run     string   `json:"run"`
+	Row     string   `json:"row"`
+	Failed  []string `json:"failed"`
+	LeftOut bool     `json:"left_out"` // of base, which has valid repeats of the point without it: nothing rests on it
 }
 
 // Compare judges what changed from base to changed. It reads the records of rows where a Run has them.
@@ -118,7 +119,9 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 }
 
 func newPoint(p pair, o Options) (Point, error) {
-	point := Point{Name: p.name, BaseRepeats: len(p.base), NewRepeats: len(p.changed), Invalid: p.invalid(), Metrics: []Metric{}}
+	point := Point{Name: p.name, Invalid: p.invalid(), Metrics: []Metric{}}
+	p.base = sound(p.base)
+	point.BaseRepeats, point.NewRepeats = len(p.base), len(p.changed)
 	point.Differences = p.differences(o.Allow)
 	point.Refused = slices.ContainsFunc(point.Differences, Difference.refuses)
 	if point.Refused {

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"bench/experiment"
@@ -103,9 +104,11 @@ func (c *Comparison) unmeasured(g experiment.Gate, undecided func(point, metric,
 // gate is the verdict on one figure, and why.
 func (m *Metric) gate(p *Point) (stats.Verdict, string) {
 	limit := m.Threshold.String()
+	bad := slices.IndexFunc(p.Invalid, func(x Invalid) bool { return !x.LeftOut })
 	switch {
-	case len(p.Invalid) > 0:
-		return stats.Undecided, fmt.Sprintf("the row %s of %s is not valid: %s", p.Invalid[0].Row, p.Invalid[0].Run, strings.Join(p.Invalid[0].Failed, ", "))
+	case bad >= 0:
+		x := p.Invalid[bad]
+		return stats.Undecided, fmt.Sprintf("the row %s of %s is not valid: %s", x.Row, x.Run, strings.Join(x.Failed, ", "))
 	case m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse:
 		return stats.Fail, fmt.Sprintf("worse by more than %s: %s", limit, m.Describe())
 	case m.Verdict != CantTell:

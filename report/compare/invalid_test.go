@@ -1,0 +1,48 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// doubted marks the first row of a run as not valid.
+func doubted(r Run) Run {
+	r.Rows[0].Validity = experiment.Validity{Failed: []string{"client_bound"}}
+	return r
+}
+
+// One bad night in base neither hides a regression nor moves its figures; without another one it is all there is.
+func TestInvalidRowOfBaseIsLeftOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	slow, bad := quiet, quiet
+	slow.tpot *= 1.2
+	bad.tpot *= 3
+	good, night, now := quiet.run("good", 4, r), doubted(bad.run("bad", 1, r)), slow.run("now", 4, r)
+	o := Options{Gate: gate("tpot_p50 +5%")}
+
+	alone := compared(t, side(good), side(now), o)
+	c := compared(t, side(night, good), side(now), o)
+	p := c.Points[0]
+	if len(p.Invalid) != 1 || !p.Invalid[0].LeftOut || p.BaseRepeats != 4 {
+		t.Fatalf("not valid %+v, %d repeats of base: the row is to be listed, and left out", p.Invalid, p.BaseRepeats)
+	}
+	if c.Gate.Verdict != stats.Fail || *c.find("tpot_p50").Change != *alone.find("tpot_p50").Change {
+		t.Errorf("gate %s, change %v; without the bad night it is %v", c.Gate.Verdict, *c.find("tpot_p50").Change, *alone.find("tpot_p50").Change)
+	}
+	if c := compared(t, side(night), side(now), o); c.Gate.Verdict != stats.Undecided || c.Points[0].Invalid[0].LeftOut {
+		t.Errorf("gate %s on a base that is not valid", c.Gate.Verdict)
+	}
+}
+
+// A row of new counts, valid or not: the gate can't tell then.
+func TestInvalidRowOfNewIsNotLeftOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	c := compared(t, side(quiet.run("base", 4, r)), side(doubted(quiet.run("now", 4, r))), Options{Gate: gate("tpot_p50 +50%")})
+	p := c.Points[0]
+	if c.Gate.Verdict != stats.Undecided || p.NewRepeats != 4 || len(p.Invalid) != 1 || p.Invalid[0].LeftOut {
+		t.Errorf("gate %s with %d repeats of new, not valid %+v", c.Gate.Verdict, p.NewRepeats, p.Invalid)
+	}
+}
