@@ -161,7 +161,8 @@ func (m *Metric) level(family int) float64 {
 func (m *Metric) testable() bool { return m.refused == "" && len(m.base)+len(m.changed) > 2 }
 
 // test finds the change, its interval and its p: by ranks, which assume nothing of the distribution, where there are repeats
-// enough for ranks to reach the level at all, else by the repeats' spread.
+// enough for ranks to reach the level at all, else by the repeats' spread. A share is not judged by ranks: those of five repeats
+// without a failure on either side are all equal, whether a repeat has sixty requests or six thousand.
 func (m *Metric) test(level float64) {
 	if m.refused != "" {
 		return
@@ -174,7 +175,7 @@ func (m *Metric) test(level float64) {
 			m.Detectable = new(m.figure.change(d))
 		}
 	}
-	if stats.LeastRankP(len(m.base), len(m.changed)) <= level {
+	if !m.figure.absolute() && stats.LeastRankP(len(m.base), len(m.changed)) <= level {
 		was, is := scaled(m.base), scaled(m.changed)
 		_, p := stats.MannWhitney(was, is)
 		difference, within = stats.HodgesLehmann(was, is, confidence)

@@ -46,3 +46,16 @@ func TestInvalidRowOfNewIsNotLeftOut(t *testing.T) {
 		t.Errorf("gate %s with %d repeats of new, not valid %+v", c.Gate.Verdict, p.NewRepeats, p.Invalid)
 	}
 }
+
+// No failure in five repeats of some 720 requests says that the share rose by less than 0.5 %, and not that it is what it was: 0.1 %
+// more is as likely as not to show none.
+func TestNoFailureIsNotNoFailures(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	base, now := side(quiet.run("base", 5, r)), side(quiet.run("now", 5, r))
+	for threshold, want := range map[string]stats.Verdict{"error_rate +0.001": stats.Undecided, "error_rate +0.005": stats.Pass} {
+		c := compared(t, base, now, Options{Gate: gate(threshold)})
+		if m := c.find("error_rate"); c.Gate.Verdict != want || !(m.CI95.Hi > 0.001 && m.CI95.Hi < 0.005) {
+			t.Errorf("%s: %s, not %s; at most %v", threshold, c.Gate.Verdict, want, m.CI95.Hi)
+		}
+	}
+}
