@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +72,9 @@ func (c *cli) compare(f *compareFlags, baseArg, newArg string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.apart(&base, changed); err != nil {
+		return err
+	}
 	if o.Gate, err = f.thresholdsOf(changed, o.Gate); err != nil {
 		return err
 	}
@@ -82,6 +86,31 @@ func (c *cli) compare(f *compareFlags, baseArg, newArg string) error {
 		return err
 	}
 	return f.verdict(result)
+}
+
+// apart leaves the runs of new out of base: a glob of all nights holds the last one too, and no run is a base of itself.
+func (c *cli) apart(base *compare.Side, changed compare.Side) error {
+	both := slices.DeleteFunc(slices.Clone(base.Runs), func(r compare.Run) bool { return !holds(changed, r) })
+	if len(both) == 0 {
+		return nil
+	}
+	if len(both) == len(base.Runs) {
+		return usage("%s is on both sides: it would be compared with itself\nhint: name an earlier run as BASE", both[0].Name)
+	}
+	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return holds(changed, r) })
+	for _, r := range both {
+		fmt.Fprintf(c.stderr, "note: %s is on both sides; it is left out of base\n", r.Name)
+	}
+	return nil
+}
+
+// holds says that a run is one of a side's, under whatever name.
+func holds(s compare.Side, r compare.Run) bool {
+	is, err := os.Stat(r.Name)
+	return err == nil && slices.ContainsFunc(s.Runs, func(x compare.Run) bool {
+		other, err := os.Stat(x.Name)
+		return err == nil && os.SameFile(is, other)
+	})
 }
 
 // options checks the flags, all at once.
