@@ -138,6 +138,11 @@ func TestHistory(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	alone := compare.NewHistory([]compare.Night{{Run: "1", StartedAt: began, Group: compare.GroupKey{Matrix: "m"},
+		Points: []compare.NightPoint{{Name: "A", Figures: map[string]compare.Value{"ttft_p99": {X: 1, Repeats: 1}}}}}})
+	if text := rendered(t, func(w io.Writer) error { return HistoryText(w, alone, false) }); !strings.Contains(text, "Not watched\n  A · the last night is not valid") {
+		t.Errorf("a night that says nothing: %s", text)
+	}
 	for _, f := range []func(io.Writer, *compare.History) error{HistoryHTML, HistoryMarkdown, HistoryJSON} {
 		if strings.Contains(rendered(t, func(w io.Writer) error { return f(w, h) }), "<script>window") {
 			t.Error("a script of the server's is in it")

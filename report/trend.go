@@ -27,7 +27,7 @@ func HistoryText(w io.Writer, h *compare.History, color bool) error {
 		if len(alarms.rows) == 0 {
 			p.line("no alarm")
 		}
-		for _, t := range []table{alarms, changes} {
+		for _, t := range []table{unjudgedTable(g), alarms, changes} {
 			if len(t.rows) > 0 {
 				p.line("")
 				p.line(t.caption)
@@ -50,6 +50,7 @@ func HistoryMarkdown(w io.Writer, h *compare.History) error {
 	for i := range h.Groups {
 		g := &h.Groups[i]
 		m.line("# " + escapeMarkdown(groupTitle(g)))
+		m.table(unjudgedTable(g))
 		m.table(alarmTable(g))
 		m.table(changeTable(g, inPage))
 		m.table(standingTable(g))
@@ -70,7 +71,7 @@ func HistoryHTML(w io.Writer, h *compare.History) error {
 	for i := range h.Groups {
 		g := &h.Groups[i]
 		id := fmt.Sprintf("g%d-", i)
-		for _, t := range []table{alarmTable(g), changeTable(g, inPage)} {
+		for _, t := range []table{unjudgedTable(g), alarmTable(g), changeTable(g, inPage)} {
 			t.id, t.caption = id+t.id, groupTitle(g)+": "+t.caption
 			if err := v.add(t, false); err != nil {
 				return err
@@ -112,6 +113,20 @@ func groupTitle(g *compare.Group) string {
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+
+// unjudgedTable is the points whose last night no alarm can speak of: without it "no alarm" would say more than is known.
+func unjudgedTable(g *compare.Group) table {
+	t := table{id: "unjudged", caption: "Not watched", columns: []column{{head: "point"}, {head: "why"}}}
+	said := map[string]bool{}
+	for i := range g.Trends {
+		tr := &g.Trends[i]
+		if tr.Unwatched != "" && tr.Unwatched != compare.Over && !said[tr.Point] {
+			said[tr.Point] = true
+			t.rows = append(t.rows, []cell{text(tr.Point), text(tr.Unwatched)})
+		}
+	}
+	return t
+}
 
 func worseCell(size float64, worse bool) cell {
 	if worse {

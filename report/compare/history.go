@@ -41,7 +41,9 @@ type Trend struct {
 	Unit    string       `json:"unit"`
 	Nights  []TrendNight `json:"nights"`
 	Changes []Change     `json:"changes"`
-	Alarm   *Alarm       `json:"alarm"` // of the last night; null: it is as expected, or nothing can be expected yet
+	Alarm   *Alarm       `json:"alarm"` // of the last night; null: it is as expected, or not watched
+	// Unwatched is why no alarm can be raised for the last night; empty: it is watched.
+	Unwatched string `json:"unwatched,omitempty"`
 }
 
 // TrendNight is the value of a night.
@@ -203,7 +205,7 @@ func (g *Group) judge(t *Trend, live int) {
 			Size: size, Worse: worse(t.Metric, size) > 0, P: c.P, Suspects: g.suspects(n.night)})
 		start = at
 	}
-	if !g.current(t) || len(valid) == 0 || valid[len(valid)-1] != len(t.Nights)-1 {
+	if t.Unwatched = g.unwatched(t, valid, len(values)-start); t.Unwatched != "" {
 		return
 	}
 	if a, ok := watch(values[start:], alarmRisk/float64(live)); ok {
@@ -212,6 +214,24 @@ func (g *Group) judge(t *Trend, live int) {
 		a.X, a.Expected = f.unscale(a.X), stats.Interval{Lo: f.unscale(a.Expected.Lo), Hi: f.unscale(a.Expected.Hi)}
 		t.Alarm = &a
 	}
+}
+
+// Over is why a trend that has ended is not watched.
+const Over = "the last night has no such point"
+
+// unwatched is why the last night is not held against those before it; valid are the nights to judge by, since of them come after
+// the last change.
+func (g *Group) unwatched(t *Trend, valid []int, since int) string {
+	counted := fmt.Sprintf("%d of %d nights are valid", len(valid), len(t.Nights))
+	switch {
+	case !g.current(t):
+		return Over
+	case len(valid) == 0 || valid[len(valid)-1] != len(t.Nights)-1:
+		return "the last night is not valid; " + counted
+	case since <= leastNights:
+		return fmt.Sprintf("an alarm needs %d valid nights before the last one and since the last change, and there are %d; %s", leastNights, since-1, counted)
+	}
+	return ""
 }
 
 // watch asks whether the last value, or the mean of the last two, lies outside of what the values before predict. Half of the risk

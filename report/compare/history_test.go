@@ -107,9 +107,14 @@ func TestHistoryGroups(t *testing.T) {
 	}
 	if tr := h.Groups[0].Trends[0]; tr.Alarm != nil || len(tr.Changes) > 0 || len(tr.Nights) != 30 {
 		t.Errorf("a night that is not valid counts: %+v", tr.Alarm)
+	} else if tr.Unwatched != "the last night is not valid; 29 of 30 nights are valid" {
+		t.Errorf("not watched for %q", tr.Unwatched)
+	}
+	if tr := h.Groups[1].Trends[0]; !strings.HasPrefix(tr.Unwatched, "an alarm needs 8 valid nights before the last one and since the last change, and there are 0;") {
+		t.Errorf("a single night is not watched for %q", tr.Unwatched)
 	}
 	all[29].Points[0].Valid = true
-	if tr := NewHistory(all).Groups[0].Trends[0]; tr.Alarm == nil || !tr.Alarm.Worse {
+	if tr := NewHistory(all).Groups[0].Trends[0]; tr.Alarm == nil || !tr.Alarm.Worse || tr.Unwatched != "" {
 		t.Error("a valid night nine times as slow raises no alarm")
 	}
 }
@@ -122,7 +127,7 @@ func TestHistoryTellsWorkloadsApart(t *testing.T) {
 		all[20+i].Points[0].Sent = "2"
 	}
 	trends := NewHistory(all).Groups[0].Trends
-	if len(trends) != 2 || len(trends[0].Changes)+len(trends[1].Changes) > 0 || trends[1].Point != "A (workload 2)" {
+	if len(trends) != 2 || trends[0].Unwatched != Over || trends[1].Unwatched != "" || len(trends[0].Changes)+len(trends[1].Changes) > 0 || trends[1].Point != "A (workload 2)" {
 		t.Errorf("%d trends", len(trends))
 	}
 }
