@@ -276,8 +276,11 @@ func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 	return s
 }
 
-// perRequest is the mean length of n requests, as a summary that says no more.
-func perRequest(total float64, n int) *stats.Summary {
-	mean := total / float64(n)
+// perRequest is the mean length of n requests, as a summary that says no more; nil without tokens: a file that counts none has none.
+func perRequest(total, n int) *stats.Summary {
+	if total == 0 {
+		return nil
+	}
+	mean := float64(total) / float64(n)
 	return totals(n, func(stat string) (float64, bool) { return mean, stat == "mean" })
 }

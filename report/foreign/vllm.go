@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/stats"
 )
 
 // vllm is the JSON of `vllm bench serve --save-result`, with and without --save-detailed.
@@ -111,22 +112,26 @@ func (o object) statistic(stat, end string) (float64, bool) {
 	return 0, false
 }
 
-// lengths of requests are known by their means only.
+// lengths of requests are known by their means only; not at all where the file has no tokens.
 func lengths(s *experiment.Summary) experiment.Lengths {
 	n := s.Requests.Completed
 	if n == 0 {
 		return experiment.Lengths{}
 	}
-	return experiment.Lengths{PromptTokens: perRequest(float64(s.Tokens.Prompt), n), OutputTokens: perRequest(float64(s.Tokens.Output), n)}
+	return experiment.Lengths{PromptTokens: perRequest(s.Tokens.Prompt, n), OutputTokens: perRequest(s.Tokens.Output, n)}
 }
 
 // axes tell measurements of one file apart.
 func axes(rate string, slots int, l experiment.Lengths) []experiment.Axis {
 	var out []experiment.Axis
 	add := func(key, value string) { out = append(out, experiment.Axis{Key: key, Value: value}) }
-	if l.PromptTokens != nil {
-		add("input", strconv.Itoa(int(math.Round(l.PromptTokens.Mean))))
-		add("output", strconv.Itoa(int(math.Round(l.OutputTokens.Mean))))
+	for _, x := range []struct {
+		key string
+		of  *stats.Summary
+	}{{"input", l.PromptTokens}, {"output", l.OutputTokens}} {
+		if x.of != nil {
+			add(x.key, strconv.Itoa(int(math.Round(x.of.Mean))))
+		}
 	}
 	if rate != "" {
 		add("rate", strings.Trim(rate, `"`))
