@@ -92,7 +92,8 @@ func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
 }
 
 const comparisonLegend = "Figures are medians over the repeats. The change is new against base with its 95 % interval: by ranks (exact Mann–Whitney, Hodges–Lehmann) " +
-	"where there are repeats enough, else by the spread of the repeats, which is held to be no smaller than what chance inside of them makes. " +
+	"where there are repeats enough, else between the geometric means of the repeats, which one odd repeat moves more than it moves the medians, " +
+	"by their spread, which is held to be no smaller than what chance inside of them makes. " +
 	"p is adjusted by Holm over all gated figures; the others are described, each at its own 5 %. " +
 	"Detectable: the smallest change that data like these show in four cases of five."
 

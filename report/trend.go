@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
@@ -27,7 +28,7 @@ func HistoryText(w io.Writer, h *compare.History, color bool) error {
 		if len(alarms.rows) == 0 {
 			p.line("no alarm")
 		}
-		for _, t := range []table{unjudgedTable(g), alarms, changes} {
+		for _, t := range []table{unwatchedTable(g), alarms, changes} {
 			if len(t.rows) > 0 {
 				p.line("")
 				p.line(t.caption)
@@ -50,7 +51,7 @@ func HistoryMarkdown(w io.Writer, h *compare.History) error {
 	for i := range h.Groups {
 		g := &h.Groups[i]
 		m.line("# " + escapeMarkdown(groupTitle(g)))
-		m.table(unjudgedTable(g))
+		m.table(unwatchedTable(g))
 		m.table(alarmTable(g))
 		m.table(changeTable(g, inPage))
 		m.table(standingTable(g))
@@ -71,7 +72,7 @@ func HistoryHTML(w io.Writer, h *compare.History) error {
 	for i := range h.Groups {
 		g := &h.Groups[i]
 		id := fmt.Sprintf("g%d-", i)
-		for _, t := range []table{unjudgedTable(g), alarmTable(g), changeTable(g, inPage)} {
+		for _, t := range []table{unwatchedTable(g), alarmTable(g), changeTable(g, inPage)} {
 			t.id, t.caption = id+t.id, groupTitle(g)+": "+t.caption
 			if err := v.add(t, false); err != nil {
 				return err
@@ -114,16 +115,33 @@ func groupTitle(g *compare.Group) string {
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// unjudgedTable is the points whose last night no alarm can speak of: without it "no alarm" would say more than is known.
-func unjudgedTable(g *compare.Group) table {
-	t := table{id: "unjudged", caption: "Not watched", columns: []column{{head: "point"}, {head: "why"}}}
-	said := map[string]bool{}
+// unwatchedTable is the figures of whose last night no alarm can speak: without it "no alarm" would say more than is known.
+func unwatchedTable(g *compare.Group) table {
+	t := table{id: "unwatched", caption: "Not watched", columns: []column{{head: "point"}, {head: "figures"}, {head: "why"}}}
+	type group struct{ point, why string }
+	figures, all := map[group][]string{}, map[string]int{}
+	var order []group
 	for i := range g.Trends {
 		tr := &g.Trends[i]
-		if tr.Unwatched != "" && tr.Unwatched != compare.Over && !said[tr.Point] {
-			said[tr.Point] = true
-			t.rows = append(t.rows, []cell{text(tr.Point), text(tr.Unwatched)})
+		if tr.Unwatched == compare.Over {
+			continue
 		}
+		all[tr.Point]++
+		if tr.Unwatched == "" {
+			continue
+		}
+		k := group{tr.Point, tr.Unwatched}
+		if figures[k] == nil {
+			order = append(order, k)
+		}
+		figures[k] = append(figures[k], tr.Metric)
+	}
+	for _, k := range order {
+		names := strings.Join(figures[k], ", ")
+		if len(figures[k]) == all[k.point] {
+			names = "all figures"
+		}
+		t.rows = append(t.rows, []cell{text(k.point), text(names), text(k.why)})
 	}
 	return t
 }

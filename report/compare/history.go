@@ -259,13 +259,14 @@ func (t *Trend) random() *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), math.Float64bits(t.Nights[len(t.Nights)-1].X)))
 }
 
-// around is how many nights off a change-point can lie.
-const around = 1
-
-// suspects are the facts that changed about a night.
+// suspects are the facts that changed about a night: with it first, then in the night before and the one after, as a change-point
+// can lie one off.
 func (g *Group) suspects(night int) []Suspect {
 	out := []Suspect{}
-	for i := max(1, night-around); i <= min(len(g.Nights)-1, night+around); i++ {
+	for _, i := range []int{night, night - 1, night + 1} {
+		if i < 1 || i >= len(g.Nights) {
+			continue
+		}
 		was, is := said(g.Nights[i-1]), said(g.Nights[i])
 		for _, what := range union(g.Nights[i-1].order(), g.Nights[i].order()) {
 			if was[what] != is[what] {

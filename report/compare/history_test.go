@@ -119,6 +119,18 @@ func TestHistoryGroups(t *testing.T) {
 	}
 }
 
+// What changed with the figure is told before what changed in the night before it: a terminal has room for the first alone.
+func TestSuspectOfTheNightComesFirst(t *testing.T) {
+	all := nights(40, 20, rand.New(rand.NewPCG(13, 50)))
+	for i := range all {
+		all[i].Facts = []Fact{{What: "server version", Value: fmt.Sprint(i)}}
+	}
+	changes := NewHistory(all).Groups[0].Trends[0].Changes
+	if len(changes) == 0 || len(changes[0].Suspects) != 3 || changes[0].Suspects[0].Value != fmt.Sprint(changes[0].At) {
+		t.Errorf("changes %+v", changes)
+	}
+}
+
 // A changed workload is another trend, not a regression.
 func TestHistoryTellsWorkloadsApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 40))

@@ -34,7 +34,7 @@ type Metric struct {
 	Base       *float64       `json:"base"` // median over the repeats; null: none has it
 	New        *float64       `json:"new"`
 	Values     [2][]float64   `json:"repeats"` // base's and new's, one each
-	Change     *float64       `json:"change"`  // null: there is none to speak of, see why
+	Change     *float64       `json:"change"`  // by ranks the Hodges–Lehmann shift, else between geometric means; null: none, see why
 	CI95       stats.Interval `json:"change_ci95"`
 	Test       string         `json:"test,omitempty"`
 	P          *float64       `json:"p"`           // null: no test was possible
