@@ -59,10 +59,15 @@ type DiedError struct {
 }
 
 func (e *DiedError) Error() string {
-	if e.Output == "" {
-		return "the server ended by itself (" + e.Status + ") and said nothing"
+	return "the server ended by itself (" + e.Status + ")" + lastWords(e.Output)
+}
+
+// lastWords goes behind what is said of a process that is over, or late.
+func lastWords(output string) string {
+	if output == "" {
+		return " and said nothing"
 	}
-	return "the server ended by itself (" + e.Status + "); its last words:\n" + e.Output
+	return "; its last words:\n" + output
 }
 
 // Run starts the server, calls use once it answers, and ends it. The context of use ends with a DiedError as
@@ -138,12 +143,12 @@ func (c Config) hook(ctx context.Context, name string, command []string) error {
 	select {
 	case <-p.ended:
 	case <-late.C:
-		return fmt.Errorf("the %s hook did not end within %v; its last words:\n%s", name, mostHook, p.last())
+		return fmt.Errorf("the %s hook did not end within %v%s", name, mostHook, lastWords(p.last()))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	if !p.cmd.ProcessState.Success() {
-		return fmt.Errorf("the %s hook: %s; its last words:\n%s", name, p.cmd.ProcessState, p.last())
+		return fmt.Errorf("the %s hook: %s%s", name, p.cmd.ProcessState, lastWords(p.last()))
 	}
 	return nil
 }
@@ -299,7 +304,7 @@ func (p *process) silent(ctx context.Context, patience time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("the server did not answer within %v; its last words:\n%s", patience, p.last())
+	return fmt.Errorf("the server did not answer within %v%s", patience, lastWords(p.last()))
 }
 
 // answers asks once. A server that wants a key answers, too.
