@@ -126,6 +126,9 @@ func (m *Metric) Describe() string {
 		return "can't tell: " + m.Why
 	case m.Verdict == CantTell:
 		s := fmt.Sprintf("can't tell: %s (%s)", m.percent(), m.interval())
+		if m.P != nil && *m.P <= risk {
+			s += ", " + m.Why
+		}
 		if m.Need > 0 {
 			s += fmt.Sprintf(", need %s repeats a side", experiment.Count(m.Need))
 		}

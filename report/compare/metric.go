@@ -226,6 +226,9 @@ func (m *Metric) judge(same, level float64) {
 	default:
 		m.Verdict, m.Need = CantTell, m.need(margin, level)
 		m.Why = "the interval holds both no change and more than the margin"
+		if *m.P <= risk {
+			m.Why = fmt.Sprintf("by itself it is a change (p=%s), among all gated figures it can be chance (p=%s)", experiment.Digits(*m.P), experiment.Digits(*m.Adjusted))
+		}
 		if m.Need == 0 {
 			m.Why += "; repeats differ too much for a thousand of them to tell"
 		}

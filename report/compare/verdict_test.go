@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"bench/experiment"
@@ -44,6 +45,18 @@ func TestInvalidRowOfNewIsNotLeftOut(t *testing.T) {
 	p := c.Points[0]
 	if c.Gate.Verdict != stats.Undecided || p.NewRepeats != 4 || len(p.Invalid) != 1 || p.Invalid[0].LeftOut {
 		t.Errorf("gate %s with %d repeats of new, not valid %+v", c.Gate.Verdict, p.NewRepeats, p.Invalid)
+	}
+}
+
+// A change that stands by itself, and not among many gated figures, is not said to hold "no change".
+func TestChangeThatHolmTakesAway(t *testing.T) {
+	m := Metric{Name: "tpot_p50", Threshold: &experiment.Threshold{Metric: "tpot_p50", Worse: 0.03}, Change: new(0.1), P: new(0.017), Adjusted: new(0.24),
+		CI95: stats.Interval{Lo: 0.09, Hi: 0.12}, figure: newFigure("tpot_p50")}
+	m.base, m.changed = []stats.Repeat{{Value: 1}, {Value: 1.1}}, []stats.Repeat{{Value: 1.1}, {Value: 1.2}}
+	m.judge(0.05, 0.05/16)
+	const why = "by itself it is a change (p=0.0170), among all gated figures it can be chance (p=0.240)"
+	if m.Verdict != CantTell || !strings.HasPrefix(m.Why, why) || !strings.Contains(m.Describe(), why) {
+		t.Errorf("%s: %s; %s", m.Verdict, m.Why, m.Describe())
 	}
 }
 
