@@ -140,7 +140,7 @@ func TestHistory(t *testing.T) {
 	}
 	alone := compare.NewHistory([]compare.Night{{Run: "1", StartedAt: began, Group: compare.GroupKey{Matrix: "m"},
 		Points: []compare.NightPoint{{Name: "A", Figures: map[string]compare.Value{"ttft_p99": {X: 1, Repeats: 1}}}}}})
-	if text := rendered(t, func(w io.Writer) error { return HistoryText(w, alone, false) }); !strings.Contains(text, "Not watched\n  A · all figures · the last night is not valid") {
+	if text := rendered(t, func(w io.Writer) error { return HistoryText(w, alone, false) }); !strings.Contains(text, "Not watched\n  A (ttft_p99) · the last night is not valid") {
 		t.Errorf("a night that says nothing: %s", text)
 	}
 	for _, f := range []func(io.Writer, *compare.History) error{HistoryHTML, HistoryMarkdown, HistoryJSON} {

@@ -115,33 +115,36 @@ func groupTitle(g *compare.Group) string {
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// unwatchedTable is the figures of whose last night no alarm can speak: without it "no alarm" would say more than is known.
+// unwatchedTable is the figures of whose last night no alarm can speak, by the reason: without it "no alarm" would say more than is
+// known. The probes of a search have it in common that they are new each night.
 func unwatchedTable(g *compare.Group) table {
-	t := table{id: "unwatched", caption: "Not watched", columns: []column{{head: "point"}, {head: "figures"}, {head: "why"}}}
-	type group struct{ point, why string }
-	figures, all := map[group][]string{}, map[string]int{}
-	var order []group
+	t := table{id: "unwatched", caption: "Not watched", columns: []column{{head: "what"}, {head: "why"}}}
+	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
-		if tr.Unwatched == compare.Over {
+		if tr.Unwatched == "" || tr.Unwatched == compare.Over {
 			continue
 		}
-		all[tr.Point]++
-		if tr.Unwatched == "" {
-			continue
+		if points[tr.Unwatched] == nil {
+			whys = append(whys, tr.Unwatched)
 		}
-		k := group{tr.Point, tr.Unwatched}
+		k := [2]string{tr.Unwatched, tr.Point}
 		if figures[k] == nil {
-			order = append(order, k)
+			points[tr.Unwatched] = append(points[tr.Unwatched], tr.Point)
 		}
 		figures[k] = append(figures[k], tr.Metric)
 	}
-	for _, k := range order {
-		names := strings.Join(figures[k], ", ")
-		if len(figures[k]) == all[k.point] {
-			names = "all figures"
+	for _, why := range whys {
+		var parts []string
+		for _, p := range points[why] {
+			parts = append(parts, p+" ("+strings.Join(figures[[2]string{why, p}], ", ")+")")
 		}
-		t.rows = append(t.rows, []cell{text(k.point), text(names), text(k.why)})
+		const shown = 3
+		what := strings.Join(parts[:min(shown, len(parts))], "; ")
+		if more := len(parts) - shown; more > 0 {
+			what += "; and " + plural(more, "more point", "more points")
+		}
+		t.rows = append(t.rows, []cell{text(what), text(why)})
 	}
 	return t
 }
