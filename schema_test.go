@@ -27,6 +27,7 @@ import (
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 	"bench/experiment/workload/trace"
+	"bench/report"
 	"bench/report/compare"
 	"bench/sweep"
 )
@@ -46,6 +47,7 @@ var schemas = []struct {
 	{"selftest", selftest.Result{}},
 	{"gateway", selftest.Comparison{}},
 	{"event", sweep.Message{}},
+	{"report", report.Page{}},
 	{"comparison", compare.Comparison{}},
 	{"trends", compare.History{}},
 	{"history", compare.Index{}},
@@ -66,54 +68,81 @@ var mapped = map[reflect.Type]reflector.Schema{
 
 // closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet".
 var closed = map[string][]any{
-	"experiment.Manifest.schema":        {experiment.SchemaRun},
-	"experiment.Manifest.state":         {"running", "done", "interrupted", "failed"},
-	"experiment.Planned.state":          {"planned", "done", "failed", "removed"},
-	"experiment.Attempt.ended":          {"", "done", "interrupted", "failed"},
-	"experiment.Search.axis":            {"rate", "concurrency"},
-	"experiment.Search.search":          {"contract", "saturation", "knee"},
-	"experiment.Found.state":            {"searching", "found", "above", "below", "none", "budget"},
-	"experiment.TargetInfo.api":         {"completions", "chat"},
-	"experiment.Row.schema":             {experiment.SchemaRow},
-	"experiment.Row.prompt_form":        {"token_ids", "text", "mixed"},
-	"experiment.RowBound.tpot_place":    places,
-	"experiment.RowBound.ttft_place":    places,
-	"experiment.Clock.stamps":           {"kernel", "user", "mixed"},
-	"experiment.Verdict.unit":           {"ms", "share", "1/s", "tokens/s", "usd"},
-	"experiment.Verdict.verdict":        verdicts,
-	"experiment.Record.phase":           {experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
-	"experiment.Record.outcome":         {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},
-	"experiment.TargetInfo.prompt_form": {"token_ids", "text"},
-	"telemetry.Sample.schema":           {telemetry.Schema},
-	"telemetry.Sample.source":           {telemetry.SourceClient, telemetry.SourceServer, telemetry.SourceGPU},
-	"selftest.Result.schema":            {selftest.Schema},
-	"selftest.Measured.kind":            {selftest.Burst, selftest.Spread, selftest.Rate},
-	"selftest.Comparison.schema":        {selftest.SchemaGateway},
-	"selftest.Pair.kind":                {selftest.Burst, selftest.Spread, selftest.Rate},
-	"sweep.Message.schema":              {sweep.SchemaEvent},
-	"sweep.Message.event":               {sweep.EventServerStarting, sweep.EventRunStarted, sweep.EventRowStarted, sweep.EventRowProgress, sweep.EventRowFinished, sweep.EventSearchEnded, sweep.EventRunEnded},
-	"sweep.MessageSearch.axis":          {"rate", "concurrency"},
-	"sweep.MessageSearch.search":        {"contract", "saturation", "knee"},
-	"sweep.MessageSearch.state":         {"found", "above", "below", "none", "budget"},
-	"sweep.MessageRun.state":            {"done", "interrupted", "failed"},
-	"sweep.MessageProgress.phase":       {"preparing", experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
-	"compare.Comparison.schema":         {compare.Schema},
-	"compare.Metric.unit":               {"ms", "share", "1/s", "tokens/s"},
-	"compare.Metric.test":               {compare.ByRanks, compare.ByRepeats},
-	"compare.Metric.verdict":            {string(compare.Better), string(compare.Worse), string(compare.Same), string(compare.CantTell)},
-	"compare.Metric.gate":               verdicts,
-	"compare.Outcome.verdict":           verdicts,
-	"compare.Case.verdict":              verdicts,
-	"compare.History.schema":            {compare.SchemaHistory},
-	"compare.Trend.unit":                {"ms", "share", "1/s", "tokens/s"},
-	"compare.Index.schema":              {compare.SchemaIndex},
-	"roofline.Prediction.schema":        {roofline.SchemaPredict},
-	"trace.Report.schema":               {trace.SchemaReport},
-	"sweep.MessageResult.contract":      verdicts,
+	"experiment.Manifest.schema":         {experiment.SchemaRun},
+	"experiment.Manifest.state":          {"running", "done", "interrupted", "failed"},
+	"experiment.Planned.state":           {"planned", "done", "failed", "removed"},
+	"experiment.Attempt.ended":           {"", "done", "interrupted", "failed"},
+	"experiment.Search.axis":             {"rate", "concurrency"},
+	"experiment.Search.search":           {"contract", "saturation", "knee"},
+	"experiment.Found.state":             {"searching", "found", "above", "below", "none", "budget"},
+	"experiment.TargetInfo.api":          {"completions", "chat"},
+	"experiment.Row.schema":              {experiment.SchemaRow},
+	"experiment.Row.prompt_form":         {"token_ids", "text", "mixed"},
+	"experiment.RowBound.tpot_place":     places,
+	"experiment.RowBound.ttft_place":     places,
+	"experiment.Clock.stamps":            {"kernel", "user", "mixed"},
+	"experiment.Verdict.unit":            {"ms", "share", "1/s", "tokens/s", "usd"},
+	"experiment.Verdict.verdict":         verdicts,
+	"experiment.Record.phase":            {experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
+	"experiment.Record.outcome":          {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},
+	"experiment.TargetInfo.prompt_form":  {"token_ids", "text"},
+	"telemetry.Sample.schema":            {telemetry.Schema},
+	"telemetry.Sample.source":            {telemetry.SourceClient, telemetry.SourceServer, telemetry.SourceGPU},
+	"selftest.Result.schema":             {selftest.Schema},
+	"selftest.Measured.kind":             {selftest.Burst, selftest.Spread, selftest.Rate},
+	"selftest.Comparison.schema":         {selftest.SchemaGateway},
+	"selftest.Pair.kind":                 {selftest.Burst, selftest.Spread, selftest.Rate},
+	"sweep.Message.schema":               {sweep.SchemaEvent},
+	"sweep.Message.event":                {sweep.EventServerStarting, sweep.EventRunStarted, sweep.EventRowStarted, sweep.EventRowProgress, sweep.EventRowFinished, sweep.EventSearchEnded, sweep.EventRunEnded},
+	"sweep.MessageSearch.axis":           {"rate", "concurrency"},
+	"sweep.MessageSearch.search":         {"contract", "saturation", "knee"},
+	"sweep.MessageSearch.state":          {"found", "above", "below", "none", "budget"},
+	"sweep.MessageRun.state":             {"done", "interrupted", "failed"},
+	"sweep.MessageProgress.phase":        {"preparing", experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
+	"report.Page.schema":                 {report.SchemaPage},
+	"report.Outcome.verdict":             maybe(verdicts),
+	"experiment.Series.axis":             {"rate", "concurrency"},
+	"experiment.Series.prompt_form":      {"", "token_ids", "text", "mixed"},
+	"experiment.Series.frontier_latency": {"ttft", "e2e"},
+	"experiment.SeriesPoint.contract":    maybe(verdicts),
+	"experiment.Percentile.name":         {"p50", "p90", "p95", "p99", "p999"},
+	"experiment.Percentile.grade":        {string(stats.NoBound), string(stats.Thin), string(stats.Sound)},
+	"experiment.Frontier.gain":           {"output_tokens_per_s", "output_tokens_per_s_per_gpu"},
+	"experiment.Frontier.cost":           {"ttft_p99", "tpot_p95", "e2e_p99", "per_user_tokens_per_s"},
+	"experiment.Step.stage":              {"validity", "ttft", "tpot", "throughput", "cost"},
+	"experiment.Step.verdict":            maybe(verdicts),
+	"experiment.Diagnosis.regime":        regimes(),
+	"experiment.Rejected.regime":         maybe(regimes()),
+	"experiment.NextSweep.regime":        regimes(),
+	"compare.Comparison.schema":          {compare.Schema},
+	"compare.Metric.unit":                {"ms", "share", "1/s", "tokens/s"},
+	"compare.Metric.test":                {compare.ByRanks, compare.ByRepeats},
+	"compare.Metric.verdict":             {string(compare.Better), string(compare.Worse), string(compare.Same), string(compare.CantTell)},
+	"compare.Metric.gate":                verdicts,
+	"compare.Outcome.verdict":            verdicts,
+	"compare.Case.verdict":               verdicts,
+	"compare.History.schema":             {compare.SchemaHistory},
+	"compare.Trend.unit":                 {"ms", "share", "1/s", "tokens/s"},
+	"compare.Index.schema":               {compare.SchemaIndex},
+	"roofline.Prediction.schema":         {roofline.SchemaPredict},
+	"trace.Report.schema":                {trace.SchemaReport},
+	"sweep.MessageResult.contract":       verdicts,
 }
 
 // verdicts of a contract and of a gate.
 var verdicts = []any{string(stats.Pass), string(stats.Fail), string(stats.Undecided)}
+
+// maybe is values, or the empty text: there is none.
+func maybe(values []any) []any { return append([]any{""}, values...) }
+
+// regimes are what can decide a point's latency.
+func regimes() []any {
+	var all []any
+	for _, r := range experiment.Regimes {
+		all = append(all, string(r))
+	}
+	return all
+}
 
 // places are where a measured time can lie beside its bound.
 var places = []any{string(roofline.Impossible), string(roofline.Fast), string(roofline.Inside), string(roofline.Slow)}
@@ -175,6 +204,9 @@ func generate(t *testing.T, name string, document any) []byte {
 // null, and which texts have a fixed set of values.
 func tighten(s *reflector.Schema, name string, t reflect.Type) {
 	s.Description = strings.Join(strings.Fields(s.Description), " ")
+	if t == nil { // a list that has a name
+		return
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		property, ok := s.Properties.Get(key)

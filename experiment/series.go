@@ -41,8 +41,8 @@ type SeriesPoint struct {
 	OutputTokensPerS       Repeats  `json:"output_tokens_per_s"`
 	OutputTokensPerSPerGPU *Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not stated
 	RequestsPerS           Repeats  `json:"requests_per_s"`
-	OfferedPerS            Repeats  `json:"offered_requests_per_s"` // arrivals of the window over its length
-	PerUserTokensPerS      Repeats  `json:"per_user_tokens_per_s"`  // 1 / tpot p50: what one of them sees
+	OfferedPerS            Repeats  `json:"offered_requests_per_s,omitzero"` // arrivals of the window over its length
+	PerUserTokensPerS      Repeats  `json:"per_user_tokens_per_s,omitzero"`  // 1 / tpot p50: what one of them sees; absent without tpot
 
 	TTFT Percentiles `json:"ttft_ms,omitempty"`
 	TPOT Percentiles `json:"tpot_ms,omitempty"`

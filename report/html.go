@@ -34,9 +34,6 @@ var pageHTML string
 // The template escapes for HTML; what is left to do is to show what would move other text about.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"visible": visibleLines}).Parse(pageHTML))
 
-// SchemaPage is of the JSON that the page carries under the id bench-data, for others to use.
-const SchemaPage = "bench/report/v1"
-
 // HTML writes one page that needs nothing but itself: tables, charts, and the data that is drawn
 // as JSON. Several runs follow each other, below what they say together. Nothing in the page can load, send or run anything but
 // its own two scripts, which a Content-Security-Policy names by their hashes.
@@ -49,7 +46,7 @@ func HTML(w io.Writer, runs ...*Run) error {
 	for _, d := range definitions {
 		v.Definitions = append(v.Definitions, definition(d))
 	}
-	var data []runData
+	data := newPage()
 	var outcomes []*Outcome
 	for i, run := range runs {
 		o := run.Outcome()
@@ -58,7 +55,8 @@ func HTML(w io.Writer, runs ...*Run) error {
 			return err
 		}
 		v.Runs = append(v.Runs, view)
-		data, outcomes = append(data, newRunData(run, o)), append(outcomes, &o)
+		data.add(run, o)
+		outcomes = append(outcomes, &o)
 	}
 	var err error
 	if len(runs) > 1 {
@@ -66,7 +64,7 @@ func HTML(w io.Writer, runs ...*Run) error {
 			return err
 		}
 	}
-	if v.Data, err = inline(pageData(data)); err != nil {
+	if v.Data, err = inline(data); err != nil {
 		return err
 	}
 	if err := page.Execute(w, v); err != nil {

@@ -6,27 +6,35 @@ import (
 	"io"
 )
 
-// runData is a run in the data that the page carries, and that JSON writes.
-type runData struct {
-	Run     string  `json:"run"`
-	Matrix  string  `json:"matrix"`
+// SchemaPage is of the JSON that the page carries under the id bench-data, for others to use.
+const SchemaPage = "bench/report/v1"
+
+// Page is what runs say, without a renderer: the page carries it, and JSON writes it.
+type Page struct {
+	Schema string    `json:"schema"`
+	Runs   []PageRun `json:"runs"` // as they were named
+}
+
+// PageRun is a run in a Page.
+type PageRun struct {
+	Run     string  `json:"run"`    // when it began, in UTC
+	Matrix  string  `json:"matrix"` // the matrix's name
 	Outcome Outcome `json:"outcome"`
 }
 
-func newRunData(r *Run, o Outcome) runData { return runData{r.Manifest.Run, r.Manifest.Matrix, o} }
+func newPage() Page { return Page{Schema: SchemaPage, Runs: []PageRun{}} }
 
-// pageData is what the runs say, without a renderer.
-func pageData(runs []runData) map[string]any {
-	return map[string]any{"schema": SchemaPage, "runs": runs}
+func (p *Page) add(r *Run, o Outcome) {
+	p.Runs = append(p.Runs, PageRun{r.Manifest.Run, r.Manifest.Matrix, o})
 }
 
 // JSON writes verdicts, accepted point, doubts and series of runs: the data that the page carries under bench-data.
 func JSON(w io.Writer, runs ...*Run) error {
-	var data []runData
+	data := newPage()
 	for _, r := range runs {
-		data = append(data, newRunData(r, r.Outcome()))
+		data.add(r, r.Outcome())
 	}
-	b, err := json.MarshalIndent(pageData(data), "", "  ")
+	b, err := json.MarshalIndent(data, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the report: %w", err)
 	}

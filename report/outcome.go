@@ -11,14 +11,14 @@ import (
 
 // Outcome is what a run says, in data and in words: every renderer and the exit code take it from here.
 type Outcome struct {
-	Verdict  stats.Verdict `json:"verdict"`  // over all points; empty: no contract is stated
-	Contract string        `json:"contract"` // the verdict in words
-	Need     int           `json:"need"`     // most further requests that a point needs for a decision
-	Valid    bool          `json:"valid"`    // a check passed, none failed, and no planned row is missing
-	Validity string        `json:"validity"` // in words, with the counts of checks
-	Accepted *Accepted     `json:"accepted"` // null: no point is valid and passes
-	Advice   string        `json:"accepted_why"`
-	Doubts   []Doubt       `json:"doubts"`
+	Verdict  stats.Verdict `json:"verdict"`      // over all points; empty: no contract is stated
+	Contract string        `json:"contract"`     // the verdict in words
+	Need     int           `json:"need"`         // most further requests that a point needs for a decision
+	Valid    bool          `json:"valid"`        // a check passed, none failed, and no planned row is missing
+	Validity string        `json:"validity"`     // in words, with the counts of checks
+	Accepted *Accepted     `json:"accepted"`     // null: no point is valid and passes
+	Advice   string        `json:"accepted_why"` // why that point; without one, what is missing
+	Doubts   []Doubt       `json:"doubts"`       // by kind
 
 	Series    []experiment.Series    `json:"series"`
 	Diagnoses []experiment.Diagnosis `json:"diagnoses"` // of every point, those to act on first
@@ -27,9 +27,9 @@ type Outcome struct {
 
 // Accepted is the operating point of the highest throughput that is valid and meets the contract.
 type Accepted struct {
-	Series int    `json:"series"`
-	Point  int    `json:"point"`
-	Text   string `json:"text"`
+	Series int    `json:"series"` // index in the run's series
+	Point  int    `json:"point"`  // index in the series' points
+	Text   string `json:"text"`   // its name, throughput and p99s
 }
 
 // Doubt is one kind of doubt with the rows that have it.
@@ -40,7 +40,7 @@ type Doubt struct {
 
 // Doubted is one row's doubt.
 type Doubted struct {
-	Row  string `json:"row"`
+	Row  string `json:"row"` // its id; of repeats that differ, the name of the point
 	Text string `json:"text"`
 	Hint string `json:"hint"`
 }
@@ -48,7 +48,7 @@ type Doubted struct {
 // Outcome judges the run as a whole. Removed rows count for nothing.
 func (r *Run) Outcome() Outcome {
 	rows := r.Live()
-	o := Outcome{Series: experiment.SeriesOf(rows)}
+	o := Outcome{Series: experiment.SeriesOf(rows), Doubts: []Doubt{}}
 	o.collectDoubts(rows)
 	o.judgeContract(len(r.Missing), r.Manifest.Searches)
 	o.judgeValidity(rows, r.Missing)

@@ -23,7 +23,7 @@ func Frontier(points []Point) []int {
 		a, b := points[i], points[j]
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(b.Gain, a.Gain), cmp.Compare(i, j))
 	})
-	var frontier []int
+	frontier := []int{} // not nil: in JSON it is a list, also where nothing is on it
 	for _, i := range order {
 		if len(frontier) > 0 {
 			last := points[frontier[len(frontier)-1]]

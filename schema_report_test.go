@@ -1,0 +1,76 @@
+package bench_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/report"
+)
+
+// saidOf is what bench report --format json writes of runs.
+func saidOf(t *testing.T, runs ...*report.Run) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.JSON(&b, runs...); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// runOf is a run of rows that say what they must.
+func runOf(rows ...experiment.Row) *report.Run {
+	r := &report.Run{Rows: rows, Manifest: experiment.Manifest{Run: "20261121T120000Z", Matrix: "m", StartedAt: time.Unix(1.8e9, 0)}}
+	for _, row := range rows {
+		r.Manifest.Plan = append(r.Manifest.Plan, experiment.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
+	}
+	return r
+}
+
+// TestSchemaOfReport: what bench report --format json writes, and the page carries, is a document of the schema: of repeats with and
+// without a contract, of a row without streaming, of one of which nothing came, of a run without a row, and of the example.
+func TestSchemaOfReport(t *testing.T) {
+	judged := resultOf("a", 80, 3).Rows
+	for i := range judged {
+		judged[i].Contract = []experiment.Verdict{{Metric: "ttft_p50", Limit: 100, Unit: "ms", Verdict: "PASS"}}
+	}
+	doubted := resultOf("b", 80, 1).Rows
+	doubted[0].Doubts = []experiment.Doubt{{Code: "rate", Text: "it did not keep up", Hint: "lower it"}}
+	doubted[0].Summary.TTFT = nil
+	nothing := experiment.Row{ID: "N-r1", Spec: experiment.Spec{Name: "N", Repeat: 1}}
+	compiled := compile(t)
+	text := saidOf(t, runOf(judged...), runOf(doubted...), runOf(nothing), runOf())
+	for _, want := range []string{`"spread":`, `"resampled":`, `"verdict": "PASS"`, `"verdict": ""`, `"series": []`, `"doubts": []`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if absent := `"per_user_tokens_per_s":`; strings.Contains(string(text), absent) {
+		t.Errorf("%s of rows without tpot", absent)
+	}
+	validate(t, compiled, "reports", documents{"report": {text, saidOf(t)}})
+	dirs, err := filepath.Glob(filepath.Join("results", "example", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		run, err := report.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, compiled, dir, documents{"report": {saidOf(t, run)}})
+	}
+	of := func(d map[string]any) map[string]any { return d["runs"].([]any)[0].(map[string]any)["outcome"].(map[string]any) }
+	spoiled(t, "report", text, map[string]func(d map[string]any){
+		"later version":   func(d map[string]any) { d["schema"] = "bench/report/v2" },
+		"no runs":         func(d map[string]any) { d["runs"] = nil },
+		"another verdict": func(d map[string]any) { of(d)["verdict"] = "MAYBE" },
+		"no doubts":       func(d map[string]any) { of(d)["doubts"] = nil },
+		"no advice":       func(d map[string]any) { delete(of(d), "accepted_why") },
+		"a point alone":   func(d map[string]any) { of(d)["accepted"] = 0 },
+		"unknown field":   func(d map[string]any) { of(d)["operating"] = 3 },
+	})
+}
