@@ -63,7 +63,9 @@ func TestSchemaOfReport(t *testing.T) {
 		}
 		validate(t, compiled, dir, documents{"report": {saidOf(t, run)}})
 	}
-	of := func(d map[string]any) map[string]any { return d["runs"].([]any)[0].(map[string]any)["outcome"].(map[string]any) }
+	of := func(d map[string]any) map[string]any {
+		return d["runs"].([]any)[0].(map[string]any)["outcome"].(map[string]any)
+	}
 	spoiled(t, "report", text, map[string]func(d map[string]any){
 		"later version":   func(d map[string]any) { d["schema"] = "bench/report/v2" },
 		"no runs":         func(d map[string]any) { d["runs"] = nil },

@@ -128,6 +128,15 @@ type chartView struct {
 	Data template.JS
 }
 
+// drawn is a chart for the page: a canvas would turn text around as well as a table would, so what would is shown there too.
+func (c chart) drawn() (chartView, error) {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return chartView{}, fmt.Errorf("encoding a chart: %w", err)
+	}
+	return chartView{c, template.JS(visibleJSON(string(b)))}, nil
+}
+
 type tableView struct {
 	ID, Caption, Note string
 	Columns           []columnView
@@ -206,11 +215,11 @@ func newFigure(prefix string, charts []chart, t table, folded bool) (figure, err
 			continue
 		}
 		c.ID = prefix + "-" + c.ID
-		data, err := inline(c)
+		view, err := c.drawn()
 		if err != nil {
 			return f, err
 		}
-		f.Charts = append(f.Charts, chartView{c, data})
+		f.Charts = append(f.Charts, view)
 	}
 	return f, nil
 }

@@ -1,13 +1,16 @@
 package report
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"bench/experiment"
 )
@@ -176,6 +179,43 @@ func TestCells(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "漢字": 4, "\x1b[31mred\x1b[0m": 3} {
 		if got := cells(s); got != want {
 			t.Errorf("%q takes %d columns, want %d", s, got, want)
+		}
+	}
+}
+
+// TestVisibleJSON: what a chart is told is what a table shows of any text, as a key and as a value.
+func TestVisibleJSON(t *testing.T) {
+	awkward := rapid.StringOf(rapid.SampledFrom([]rune("a\"\\u20e2<&\n\t\r\x1b\x7f\u0085\u200b\u202e\u2028\u2066\ue000\U000f0000é漢😀")))
+	rapid.Check(t, func(t *rapid.T) {
+		key, value := awkward.Draw(t, "key"), awkward.Draw(t, "value")
+		b, err := json.Marshal(map[string]any{key: []any{value, 1.5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(visibleJSON(string(b))), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]any{visibleLines(key): []any{visibleLines(value), 1.5}}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestHiddenMarksInCharts: a name that turns text around does not do so on a canvas.
+func TestHiddenMarksInCharts(t *testing.T) {
+	run := fixture()
+	for i := range run.Rows {
+		run.Rows[i].Spec.Name = "\u202e\x1b[31m" + run.Rows[i].Spec.Name
+	}
+	html := string(page1(t, run))
+	charts := regexp.MustCompile(`class="chart-data">[^<]*`).FindAllString(html, -1)
+	if len(charts) == 0 {
+		t.Fatal("no chart")
+	}
+	for _, c := range charts {
+		if strings.Contains(c, "\u202e") || strings.Contains(c, `\u001b`) {
+			t.Errorf("marks that a canvas obeys, in %.300s", c)
 		}
 	}
 }

@@ -56,11 +56,11 @@ func (v *sheetView) add(t table, folded bool, charts ...chart) error {
 	}
 	f := figure{Table: newTableView("s", t), Folded: folded}
 	for _, c := range charts {
-		data, err := inline(c)
+		view, err := c.drawn()
 		if err != nil {
 			return err
 		}
-		f.Charts = append(f.Charts, chartView{c, data})
+		f.Charts = append(f.Charts, view)
 	}
 	v.Figures = append(v.Figures, f)
 	return nil

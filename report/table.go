@@ -1,8 +1,10 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -151,6 +153,20 @@ func visible(s string) string { return reveal(s, "") }
 
 // visibleLines is visible for text of several lines.
 func visibleLines(s string) string { return reveal(s, "\n\t") }
+
+// hidden is what JSON writes for a character that may be of those that reveal shows: as an escape, or as it is.
+var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]`)
+
+// visibleJSON is JSON of which every text is as visibleLines has it.
+func visibleJSON(s string) string {
+	return hidden.ReplaceAllStringFunc(s, func(found string) string {
+		var was string
+		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || visibleLines(was) == was {
+			return found
+		}
+		return `\\` + visibleLines(was)[1:] // a reveal begins with a backslash
+	})
+}
 
 func reveal(s, kept string) string {
 	var b strings.Builder
