@@ -97,7 +97,7 @@ func TestDecisionHoldsEverySeries(t *testing.T) {
 	good, bad := offered(8, 900, verdict("ttft_p99", "PASS")), offered(8, 300, verdict("ttft_p99", "FAIL"))
 	bad.Spec.Name = "rag"
 	d := decide([]Row{good, bad})
-	if d.Accepted == nil || d.Accepted.Name != "r concurrency=8" && d.Accepted.Name != "r" || d.Next == nil || !strings.HasPrefix(d.Walk[len(d.Walk)-1].Name, "rag") {
+	if d.Accepted == nil || d.Accepted.Name != "r, concurrency 8" || d.Next == nil || !strings.HasPrefix(d.Walk[len(d.Walk)-1].Name, "rag") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -280,9 +280,11 @@ func (v *sight) doubted(codes ...string) bool {
 	})
 }
 
-// PointName is a point of the series as people read it: "D-saturation, concurrency 8".
+// PointName is a point of the series as people read it: "D-saturation, concurrency 8". The load is left out where the row has but
+// one; a series that was cut off after its first point has more.
 func (s *Series) PointName(p *SeriesPoint) string {
-	if len(s.Points) == 1 {
+	listed := slices.ContainsFunc(p.Rows, func(r *Row) bool { return r.Spec.varies(s.Axis) })
+	if len(s.Points) == 1 && !listed {
 		return s.Label()
 	}
 	return s.Label() + ", " + p.Load

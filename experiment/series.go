@@ -112,14 +112,16 @@ func seriesKey(r *Row) string {
 // loadAxis tells the axis of the load from the others. A rate that varies is the load even where
 // the cap varies too: each cap is a series then.
 func loadAxis(s *Spec) (axis string, others []Axis) {
-	varies := func(key string) bool {
-		return slices.ContainsFunc(s.Point, func(a Axis) bool { return a.Key == key })
-	}
 	axis = "concurrency"
-	if varies("rate") || (s.Rate > 0 && !varies("concurrency")) {
+	if s.varies("rate") || (s.Rate > 0 && !s.varies("concurrency")) {
 		axis = "rate"
 	}
 	return axis, slices.DeleteFunc(slices.Clone(s.Point), func(a Axis) bool { return a.Key == axis })
+}
+
+// varies says that the matrix has several values of a key for the row.
+func (s *Spec) varies(key string) bool {
+	return slices.ContainsFunc(s.Point, func(a Axis) bool { return a.Key == key })
 }
 
 func newSeries(rows []*Row) Series {

@@ -381,3 +381,21 @@ func TestDigitsKeepsThree(t *testing.T) {
 		}
 	})
 }
+
+// TestPointName: a point whose row has a series says its load, also where it is the first of a sweep that was cut off.
+func TestPointName(t *testing.T) {
+	for _, c := range []struct {
+		rows []Row
+		want string
+	}{
+		{closedCurve(), "D, concurrency 1"},
+		{closedCurve()[1:2], "D, concurrency 1"},
+		{[]Row{measured("A", nil, 4, 0, 1, 400, 90, "PASS")}, "A"},
+		{[]Row{measured("A", []Axis{{"input", "128"}}, 4, 0, 1, 400, 90, "PASS")}, "A input=128"},
+	} {
+		s := SeriesOf(c.rows)[0]
+		if got := s.PointName(&s.Points[0]); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

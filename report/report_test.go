@@ -56,6 +56,28 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestTextOfACutSweep: rows without a result are counted, not listed; one that failed has its own line with the reason.
+func TestTextOfACutSweep(t *testing.T) {
+	run := fixture()
+	for i := range 300 {
+		id := fmt.Sprintf("J,concurrency=%d-r1", i)
+		run.Missing = append(run.Missing, id)
+		run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: id, Name: "J", State: "planned"})
+	}
+	var b bytes.Buffer
+	if err := Text(&b, run, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"J,concurrency=0-r1, and 299 more rows (planned): no result yet", "I-lost-r1 (failed): dial: refused <b>", "Z-removed-r1 (removed): no longer"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "J,concurrency=1-r1") {
+		t.Error("every row without a result is listed")
+	}
+}
+
 func TestTextColorOnlyAdds(t *testing.T) {
 	var bare, colored bytes.Buffer
 	if err := Text(&bare, fixture(), false); err != nil {

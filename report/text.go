@@ -24,12 +24,7 @@ func Text(w io.Writer, run *Run, color bool) error {
 	p.legend(&o, &t)
 	p.regimes(&o)
 	p.footnotes(&o, doubted)
-	if missing := run.missingTable(); len(missing.rows) > 0 {
-		p.line("")
-		for _, row := range missing.rows {
-			p.wrap(" ", row[0].text+" ("+row[1].text+"): "+row[2].text)
-		}
-	}
+	p.missing(run.missingTable())
 	_, err := io.WriteString(w, p.b.String())
 	if err != nil {
 		return fmt.Errorf("writing the table: %w", err)
@@ -134,6 +129,30 @@ func (p *printer) legend(o *Outcome, t *table) {
 	}
 	if used[noBound] {
 		p.line("  ≥ no bound: too few requests; the lower end of the 95 % interval, or n where there is none")
+	}
+}
+
+// missing names the first of the rows that have no result for the same reason, and counts the others: of a sweep that was cut off
+// there can be hundreds.
+func (p *printer) missing(t table) {
+	var order []string
+	rows := map[string][]string{}
+	for _, row := range t.rows {
+		why := " (" + row[1].text + "): " + row[2].text
+		if rows[why] == nil {
+			order = append(order, why)
+		}
+		rows[why] = append(rows[why], row[0].text)
+	}
+	if len(order) > 0 {
+		p.line("")
+	}
+	for _, why := range order {
+		who := rows[why][0]
+		if n := len(rows[why]) - 1; n > 0 {
+			who += ", and " + plural(n, "more row", "more rows")
+		}
+		p.wrap(" ", who+why)
 	}
 }
 
