@@ -189,6 +189,7 @@ func lookOf(color, shape int) look {
 	return look{palette[color%len(palette)], shapes[shape%len(shapes)], dashes[shape%len(dashes)]}
 }
 
+// addLine draws the i-th of things of one kind. A series is the same i in every chart of a page, so that it looks the same.
 func addLine(line *charts.Line, i int, name string, data []datum) {
 	addCurve(line, look{palette[i%len(palette)], shapes[i%len(shapes)], dashes[i/len(palette)%len(dashes)]}, name, data)
 }

@@ -102,7 +102,7 @@ func (o *Outcome) scaling(axis string) (chart, *charts.Line) {
 				saturated = appendMark(saturated, &d, "saturation: "+s.Saturation.Why)
 			}
 		}
-		addLine(line, drawn, s.Label(), data)
+		addLine(line, i, s.Label(), data)
 		drawn++
 	}
 	if drawn == 0 {
@@ -127,9 +127,10 @@ func (o *Outcome) percentileChart(metric string) (chart, *charts.Line) {
 		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "category", Data: experiment.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
 	line.SetXAxis(experiment.PercentileNames)
-	drawn := 0
+	drawn, nth := 0, -1
 	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
 		var data, loose []datum
+		nth++
 		for _, percentile := range experiment.PercentileNames {
 			tip := fmt.Sprintf("%s\n%s %s", pointName(s, p), name, percentile)
 			if d, ms, ok := latencyDatum(p.Latency(metric), percentile, tip); ok {
@@ -142,8 +143,8 @@ func (o *Outcome) percentileChart(metric string) (chart, *charts.Line) {
 			}
 		}
 		if len(data)+len(loose) > 0 {
-			addLine(line, drawn, pointName(s, p), data)
-			addMarks(line, pointName(s, p), shapes[drawn%len(shapes)], palette[drawn%len(palette)], 10, loose)
+			addLine(line, nth, pointName(s, p), data)
+			addMarks(line, pointName(s, p), shapes[nth%len(shapes)], palette[nth%len(palette)], 10, loose)
 			drawn++
 		}
 	})

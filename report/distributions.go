@@ -168,7 +168,6 @@ func (o *Outcome) batches() (chart, error) {
 		Alt: "TPOT p50 of each point against the mean number of requests that decode with it, one curve for each series, and what the hardware would allow for that batch and context. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of requests that decode together)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
 	var band []bandPoint
-	drawn := 0
 	for i := range o.Series {
 		s := &o.Series[i]
 		var data []datum
@@ -186,8 +185,7 @@ func (o *Outcome) batches() (chart, error) {
 			}
 		}
 		if len(data) > 0 {
-			addLine(line, drawn, s.Label(), data)
-			drawn++
+			addLine(line, i, s.Label(), data)
 		}
 	}
 	if len(band) < 2 {

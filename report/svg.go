@@ -56,6 +56,7 @@ type picture struct {
 }
 
 type svgCurve struct {
+	nth    int // of the run's series
 	name   string
 	knee   int // index in marks of the contract's knee; -1: none
 	marks  []svgMark
@@ -68,15 +69,10 @@ type svgMark struct {
 }
 
 func newPicture(o *Outcome) *picture {
-	p := &picture{metric: "e2e", low: math.Inf(1)}
-	o.each(func(_ *experiment.Series, point *experiment.SeriesPoint) {
-		if len(point.TTFT) > 0 {
-			p.metric = "ttft"
-		}
-	})
+	p := &picture{metric: o.limited(o.latencies()), low: math.Inf(1)}
 	p.percentile = o.judged(p.metric, []string{"p50", "p90", "p95", "p99"})
 	for i := range o.Series {
-		p.add(&o.Series[i])
+		p.add(i, &o.Series[i])
 	}
 	for _, ms := range o.limits(p.metric + "_" + p.percentile) {
 		p.low, p.high = min(p.low, ms), max(p.high, ms)
@@ -89,8 +85,8 @@ func newPicture(o *Outcome) *picture {
 	return p
 }
 
-func (p *picture) add(s *experiment.Series) {
-	c := svgCurve{name: s.Label(), knee: -1, closed: s.Closed}
+func (p *picture) add(i int, s *experiment.Series) {
+	c := svgCurve{nth: i, name: s.Label(), knee: -1, closed: s.Closed}
 	for j := range s.Points {
 		point := &s.Points[j]
 		d, ms, ok := latencyDatum(point.Latency(p.metric), p.percentile, "")
@@ -167,12 +163,13 @@ func (p *picture) limit(ms float64) {
 }
 
 func (p *picture) curve(i int) {
-	c, color := p.curves[i], palette[i%len(palette)]
+	c := p.curves[i]
+	color := palette[c.nth%len(palette)]
 	var points []string
 	for _, m := range c.marks {
 		points = append(points, fmt.Sprintf("%.1f,%.1f", p.x(m.output), p.y(m.ms)))
 	}
-	dash := []string{"none", "7 4", "2 3"}[i/len(palette)%3]
+	dash := []string{"none", "7 4", "2 3"}[c.nth/len(palette)%3]
 	fmt.Fprintf(&p.b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+"\n", strings.Join(points, " "), color, dash)
 	for j, m := range c.marks {
 		p.mark(p.x(m.output), p.y(m.ms), m.grade, color)

@@ -43,10 +43,22 @@ func (o *Outcome) tradeoff() (chart, error) {
 		}
 	}
 	if len(names) > 0 {
-		metric := strings.ToLower(names[0])
-		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}, {Name: "percentile", Values: percentiles, First: o.judged(metric, percentiles)}}
+		metric := o.limited(names)
+		c.Choices = []choice{{Name: "latency", Values: names, First: metricName(metric)}, {Name: "percentile", Values: percentiles, First: o.judged(metric, percentiles)}}
 	}
 	return c, nil
+}
+
+// limited is the first latency that the contract limits, of those with these names; else the first of them.
+func (o *Outcome) limited(names []string) string {
+	for _, name := range names {
+		for _, percentile := range experiment.PercentileNames {
+			if metric := strings.ToLower(name); len(o.limits(metric+"_"+percentile)) > 0 {
+				return metric
+			}
+		}
+	}
+	return strings.ToLower(names[0])
 }
 
 // judged is the percentile that the contract limits, the highest if there are several; else p99.
@@ -95,7 +107,7 @@ func (o *Outcome) tradeoffView(metric, percentile string) *curves {
 	name := metricName(metric) + " " + percentile
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s", Min: 0}, opts.YAxis{Type: "log", Name: name})}
 	for i := range o.Series {
-		v.addSeries(&o.Series[i], metric, percentile)
+		v.addSeries(i, &o.Series[i], metric, percentile)
 	}
 	if v.drawn == 0 {
 		return nil
@@ -108,12 +120,12 @@ func (o *Outcome) tradeoffView(metric, percentile string) *curves {
 	return v
 }
 
-func (v *curves) addSeries(s *experiment.Series, metric, percentile string) {
+func (v *curves) addSeries(nth int, s *experiment.Series, metric, percentile string) {
 	at, data := v.collect(s, metric, percentile)
 	if len(data) == 0 {
 		return
 	}
-	addLine(v.line, v.drawn, s.Label(), data)
+	addLine(v.line, nth, s.Label(), data)
 	v.drawn++
 	if len(s.Points) > 1 { // one point is its own frontier and knee
 		v.markKnees(s, at, s.Against(metric, percentile))
@@ -190,7 +202,7 @@ func (o *Outcome) interactivity() (chart, error) {
 	}
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s of one user", Min: 0}, opts.YAxis{Type: "value", Name: name, Min: 0})}
 	for i := range o.Series {
-		v.addInteractive(&o.Series[i], name, output)
+		v.addInteractive(i, &o.Series[i], name, output)
 	}
 	if v.drawn == 0 {
 		return c, nil
@@ -206,7 +218,7 @@ func (o *Outcome) allPerGPU() bool {
 	return all
 }
 
-func (v *curves) addInteractive(s *experiment.Series, name string, output func(*experiment.SeriesPoint) *experiment.Repeats) {
+func (v *curves) addInteractive(nth int, s *experiment.Series, name string, output func(*experiment.SeriesPoint) *experiment.Repeats) {
 	at := make([]*datum, len(s.Points))
 	var data []datum
 	for j := range s.Points {
@@ -225,11 +237,26 @@ func (v *curves) addInteractive(s *experiment.Series, name string, output func(*
 	if len(data) == 0 {
 		return
 	}
-	addLine(v.line, v.drawn, s.Label(), data)
+	addLine(v.line, nth, s.Label(), data)
 	v.drawn++
 	if i := slices.IndexFunc(s.Frontiers, func(f experiment.Frontier) bool { return f.Cost == "per_user_tokens_per_s" }); i >= 0 && len(s.Points) > 1 {
 		for _, j := range s.Frontiers[i].Points {
 			v.frontier = appendMark(v.frontier, at[j], "on the frontier")
 		}
 	}
+}
+
+// latencies are those of which a point has a percentile, in the order in which they are chosen from; e2e where there is none.
+func (o *Outcome) latencies() []string {
+	var names []string
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		measured := false
+		o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+			measured = measured || len(p.Latency(metric)) > 0
+		})
+		if measured || metric == "e2e" {
+			names = append(names, metric)
+		}
+	}
+	return names
 }
