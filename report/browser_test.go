@@ -88,3 +88,21 @@ func TestBrowser(t *testing.T) {
 		})
 	}
 }
+
+// TestContractInSight: the contract's line is on the axis, logarithmic or not, also where every mark is far below it.
+func TestContractInSight(t *testing.T) {
+	run := fixture()
+	run.Rows, run.Missing = run.Rows[:1], nil // TTFT of 62 ms, allowed are 1000
+	dom := browse(t, with(page1(t, run), `addEventListener('load', async () => {
+  const box = document.getElementById('r0-tradeoff'), root = document.documentElement;
+  box.scrollIntoView();
+  for (let k = 0; k < 10000 && !box.querySelector('canvas'); k++) await new Promise(ok => setTimeout(ok, 20));
+  const top = () => Math.round(echarts.getInstanceByDom(box).getModel().getComponent('yAxis').axis.scale.getExtent()[1]);
+  root.dataset.log = top();
+  [...box.previousElementSibling.querySelectorAll('input')][1].click();
+  root.dataset.linear = top();
+});`), "1280,900")
+	if log, linear := attribute(t, dom, "log"), attribute(t, dom, "linear"); log < 1000 || linear < 1000 || log == linear {
+		t.Errorf("the limit is 1000 ms; axes end at %d and %d", log, linear)
+	}
+}

@@ -98,6 +98,7 @@
         if (a.type === 'category') Object.assign(a.axisLabel, {width: Math.min(240, width * 0.34), overflow: 'truncate', interval: 0});
         else a.axisLabel.formatter = x => figure(x, axes === o.yAxis && spec.units_y ? spec.units_y[i] : unit);
         if (a.type === 'log') logarithmic(a, o, axes === o.xAxis ? 0 : 1);
+        else if (axes === o.yAxis) reach(a, o);
       }
     }
     if (dark()) lighten(o.series);
@@ -136,10 +137,21 @@
     mark.itemStyle = {color: inside, borderColor: series.itemStyle.borderColor || series.itemStyle.color, borderWidth: 2};
   }
 
+  // What is drawn along an axis: 0 is x, 1 is y. The contract's lines are a part of it: ECharts would leave those out of sight that
+  // lie beyond the marks.
+  const along = (o, dim) => o.series.flatMap(s => s.data || []).map(d => Number((d.value || d)[dim])).concat(dim ? limits(o) : []);
+  const limits = o => o.series.flatMap(s => s.markLine ? s.markLine.data : []).map(d => d.yAxis).filter(y => y > 0);
+
+  // A linear axis reaches the highest of the contract's lines.
+  function reach(axis, o) {
+    const top = Math.max(0, ...limits(o));
+    if (top && top >= Math.max(...along(o, 1).filter(y => !Number.isNaN(y)))) axis.max = top * 1.05;
+  }
+
   // A logarithmic axis is labelled at 1, 2 and 5 of each decade, at 1 only where there are many: by
   // itself ECharts would label powers of ten, of which a latency may span not even one.
   function logarithmic(axis, o, dim) {
-    const all = o.series.flatMap(s => s.data || []).map(d => Number((d.value || d)[dim])).filter(x => x > 0);
+    const all = along(o, dim).filter(x => x > 0);
     if (!all.length) return;
     const low = Math.min(...all), high = Math.max(...all);
     const steps = high / low > 2000 ? [1] : [1, 2, 5];
