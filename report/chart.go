@@ -27,12 +27,11 @@ type chart struct {
 	Option  map[string]any `json:"option"`  // described by go-echarts; a series that looks the same in several views has "views", by name
 	Visible int            `json:"visible"` // how many series are on at first; 0 = all
 
-	Choices []choice `json:"choices,omitempty"`  // what the reader chooses between: series are of one view, or of all
-	AxisOf  string   `json:"axis_of,omitempty"`  // the axis that is called by what is chosen: xAxis, yAxis; empty: none
-	Logs    bool     `json:"logs,omitempty"`     // the reader may take logarithms of either axis
-	AxisTip bool     `json:"axis_tip,omitempty"` // a tip is of all lines at one x
-	UnitsY  []string `json:"units_y,omitempty"`  // of each y axis, where there are several
-	PerGPU  int      `json:"per_gpu,omitempty"`  // the reader may divide x by so many GPUs; 0: there is nothing to divide
+	Choices []choice `json:"choices,omitempty"` // what the reader chooses between: series are of one view, or of all
+	AxisOf  string   `json:"axis_of,omitempty"` // the axis that is called by what is chosen: xAxis, yAxis; empty: none
+	Logs    bool     `json:"logs,omitempty"`    // the reader may take logarithms of either axis
+	UnitsY  []string `json:"units_y,omitempty"` // of each y axis, where there are several
+	PerGPU  int      `json:"per_gpu,omitempty"` // the reader may divide x by so many GPUs; 0: there is nothing to divide
 
 	looks map[string]int // the series with views, by how they look
 }

@@ -19,7 +19,7 @@ const (
 
 // timelines is a row over time, panel below panel on one axis; the reader chooses the row.
 func timelines(rows []observed, first string) (chart, error) {
-	c := chart{ID: "timeline", Title: "A row over time", Table: "load", AxisTip: true,
+	c := chart{ID: "timeline", Title: "A row over time", Table: "load",
 		Alt: "Requests in flight, latency, arrivals, KV cache in use and GPU power of one row over time, on one axis, as far as they are known; what is outside the measured window is shaded. Means over the window are in the tables of the load, the server and the GPUs."}
 	shown := panelsShown(rows)
 	if len(shown) == 0 {

@@ -130,7 +130,8 @@ func (t together) overlay() (chart, error) {
 	if curves <= shownAtFirst && len(labels) > 1 {
 		shown = append([]string{allSeries}, labels...)
 	}
-	percentiles := slices.Compact([]string{"p50", t.outcomes[0].judged("ttft", []string{"p50", "p90", "p95", "p99"}), "p99"})
+	first := t.outcomes[0]
+	percentiles := slices.Compact([]string{"p50", first.judged(first.limited(first.latencies()), []string{"p50", "p90", "p95", "p99"}), "p99"})
 	for _, label := range shown {
 		for _, metric := range shownLatencies {
 			for _, percentile := range percentiles {
@@ -149,8 +150,9 @@ func (t together) overlay() (chart, error) {
 		}
 	}
 	if len(metrics) > 0 {
-		c.Choices = []choice{{Name: "series", Values: shown, First: shown[0], Aside: true}, {Name: "latency", Values: metrics, First: metrics[0]},
-			{Name: "percentile", Values: percentiles, First: t.outcomes[0].judged(strings.ToLower(metrics[0]), percentiles)}}
+		metric := first.limited(metrics)
+		c.Choices = []choice{{Name: "series", Values: shown, First: shown[0], Aside: true}, {Name: "latency", Values: metrics, First: metricName(metric)},
+			{Name: "percentile", Values: percentiles, First: first.judged(metric, percentiles)}}
 	}
 	return c, nil
 }

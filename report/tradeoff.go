@@ -25,7 +25,7 @@ func (o *Outcome) tradeoff() (chart, error) {
 	points := 0
 	o.each(func(*experiment.Series, *experiment.SeriesPoint) { points++ })
 	if points > fewPoints {
-		percentiles = slices.Compact([]string{"p50", o.judged("ttft", percentiles), "p99"})
+		percentiles = slices.Compact([]string{"p50", o.judged(o.limited(o.latencies()), percentiles), "p99"})
 	}
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
