@@ -157,7 +157,7 @@ func TestHistoryInBrowser(t *testing.T) {
 	if want != 2 {
 		t.Fatalf("%d charts", want)
 	}
-	dom := browse(t, []byte(html), "1280,900")
+	dom := browse(t, []byte(html), "1280,4000")
 	if got := attribute(t, dom, "charts"); got != want || attribute(t, dom, "ready") == 0 || strings.Contains(dom, "__xss=1<") {
 		t.Errorf("%d charts stand, want %d", got, want)
 	}

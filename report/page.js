@@ -185,7 +185,8 @@
     draw(box);
   }
 
-  // A chart is drawn when it is less than a screen away: the first screen does not wait for those that nobody sees.
+  // A chart that is not in sight is drawn when it is less than a screen away: the first screen does not wait for those that nobody
+  // sees.
   const near = new IntersectionObserver(all => {
     for (const one of all) {
       if (!one.isIntersecting) continue;
@@ -194,13 +195,13 @@
     }
   }, {rootMargin: '100% 0px'});
 
-  // Draws anew what is near, and all of it for paper.
+  // Draws anew what is in sight now, what is near soon, and all of it for paper.
   function renew() {
     boxes.forEach(drop);
     root.dataset.ready = 0;
     for (const box of boxes) {
       near.unobserve(box);
-      if (printing) draw(box); else near.observe(box);
+      if (printing || box.getBoundingClientRect().top < innerHeight) draw(box); else near.observe(box);
     }
   }
 
