@@ -38,7 +38,7 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 		t.Fatal(missing)
 	}
 	setup := roofline.Setup{Model: tiny(t)[0], GPUs: 2, Precision: "fp8"}
-	setup.Device, _ = roofline.FindDevice("h100-sxm")
+	setup.Device, _ = roofline.BuiltinHardware().Find("h100-sxm")
 	want := &RowBound{Model: "tiny", Hardware: "h100-sxm", Vendor: "nvidia", GPUs: 2, Precision: "fp8", Batch: 7.5, Context: 120, Input: 100, Cached: 4,
 		TPOT: setup.Decode(7.5, 120), TTFT: setup.Prefill(100, 4)}
 	want.TPOTRatio, want.TTFTRatio = new(3/want.TPOT.FloorMs), new(50/want.TTFT.FloorMs)

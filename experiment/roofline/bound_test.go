@@ -194,7 +194,7 @@ func TestBoundJSON(t *testing.T) {
 
 // setups draws any shipped model on any shipped device.
 func setups(t *testing.T) *rapid.Generator[Setup] {
-	models, devices := table(t), Devices()
+	models, devices := table(t), BuiltinHardware().Devices
 	return rapid.Custom(func(t *rapid.T) Setup {
 		return Setup{
 			Model:       rapid.SampledFrom(models).Draw(t, "model"),

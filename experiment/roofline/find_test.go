@@ -42,11 +42,11 @@ func TestFindNamesNearOnesAndTheFile(t *testing.T) {
 		}
 	}
 	for part, want := range map[string]string{"rtx": "rtx-", "tpu": "tpu-", "gb": "gb"} {
-		if _, err := FindDevice(part); !errors.As(err, &unknown) || len(unknown.Near) == 0 || !strings.HasPrefix(unknown.Near[0], want) {
-			t.Errorf("FindDevice(%q): %v, want a %s first", part, err, want)
+		if _, err := BuiltinHardware().Find(part); !errors.As(err, &unknown) || len(unknown.Near) == 0 || !strings.HasPrefix(unknown.Near[0], want) {
+			t.Errorf("Find(%q): %v, want a %s first", part, err, want)
 		}
 	}
-	if _, err := FindDevice("h100-sxn"); err == nil || !strings.Contains(err.Error(), `unknown device "h100-sxn" (near: h100-sxm`) {
+	if _, err := BuiltinHardware().Find("h100-sxn"); err == nil || !strings.Contains(err.Error(), `unknown device "h100-sxn" (near: h100-sxm`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -69,8 +69,8 @@ func TestFindByFragmentAndAmbiguity(t *testing.T) {
 
 func TestFindDevice(t *testing.T) {
 	for name, want := range map[string]string{"h100-sxm": "h100-sxm", "H100": "h100-sxm", "nvidia h100 80gb hbm3": "h100-sxm", "NVIDIA H200": "h200-sxm"} {
-		if d, err := FindDevice(name); err != nil || d.ID != want {
-			t.Errorf("FindDevice(%q) = %q, %v; want %q", name, d.ID, err, want)
+		if d, err := BuiltinHardware().Find(name); err != nil || d.ID != want {
+			t.Errorf("Find(%q) = %q, %v; want %q", name, d.ID, err, want)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 )
 
@@ -44,13 +43,6 @@ var parseBuiltin = sync.OnceValue(func() Hardware {
 
 // BuiltinHardware is the table of this build. The caller must not change it.
 func BuiltinHardware() Hardware { return parseBuiltin() }
-
-// Devices are the devices of the built-in table, in its order.
-func Devices() []Device { return slices.Clone(BuiltinHardware().Devices) }
-
-// FindDevice finds a device of the built-in table. The error is an
-// *UnknownError.
-func FindDevice(name string) (Device, error) { return BuiltinHardware().Find(name) }
 
 // ParseHardware reads a hardware table. It reports every mistake with the entry
 // and the field; what it returns is valid. A table without efficiency leaves

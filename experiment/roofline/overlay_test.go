@@ -38,7 +38,7 @@ func TestOwnDevicesComeFirst(t *testing.T) {
 	if d, err := both.Find("mine"); err != nil || d.BandwidthGBs != 9 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if len(both.Devices) != len(Devices())+1 || both.Efficiency.Link != BuiltinHardware().Efficiency.Link {
+	if len(both.Devices) != len(BuiltinHardware().Devices)+1 || both.Efficiency.Link != BuiltinHardware().Efficiency.Link {
 		t.Errorf("%d devices, efficiency %+v", len(both.Devices), both.Efficiency)
 	}
 	own.Efficiency = BuiltinHardware().Efficiency
@@ -54,7 +54,7 @@ func TestEntryToWrite(t *testing.T) {
 	if own, parse := ParseModels([]byte(err.(*UnknownError).Entry())); parse != nil || own[0].ID != `odd "name"` {
 		t.Errorf("%v, %+v", parse, own)
 	}
-	_, err = FindDevice("my-device")
+	_, err = BuiltinHardware().Find("my-device")
 	if own, parse := ParseHardware([]byte(err.(*UnknownError).Entry())); parse != nil || own.Devices[0].ID != "my-device" {
 		t.Errorf("%v, %+v", parse, own)
 	}

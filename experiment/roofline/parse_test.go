@@ -39,7 +39,7 @@ func model(t testing.TB, name string) Model {
 
 func device(t testing.TB, name string) Device {
 	t.Helper()
-	d, err := FindDevice(name)
+	d, err := BuiltinHardware().Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,12 +141,12 @@ func TestTablesNameTheirSources(t *testing.T) {
 			t.Errorf("%s has match, which would also find copies with other weights", m.ID)
 		}
 	}
-	for _, d := range Devices() {
+	for _, d := range BuiltinHardware().Devices {
 		if d.Source == "" || d.Vendor == "" {
 			t.Errorf("%s lacks source or vendor", d.ID)
 		}
 	}
-	if n := len(Devices()); n < 60 {
+	if n := len(BuiltinHardware().Devices); n < 60 {
 		t.Errorf("%d devices, want 60", n)
 	}
 }
