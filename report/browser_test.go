@@ -72,7 +72,7 @@ func TestBrowser(t *testing.T) {
 				t.Error("the theme does not switch")
 			}
 			if attribute(t, dom, "near") != 1 || attribute(t, dom, "far") != 1 {
-				t.Error("charts are not drawn when they come near, or all at once")
+				t.Errorf("charts are not drawn when they come near, or all at once: %d, %d", attribute(t, dom, "near"), attribute(t, dom, "far"))
 			}
 			for _, what := range []string{"toggled", "sorted", "copied"} {
 				if attribute(t, dom, what) != 1 {
@@ -93,10 +93,10 @@ func TestBrowser(t *testing.T) {
 func TestContractInSight(t *testing.T) {
 	run := fixture()
 	run.Rows, run.Missing = run.Rows[:1], nil // TTFT of 62 ms, allowed are 1000
-	dom := browse(t, with(page1(t, run), `addEventListener('load', async () => {
+	dom := browse(t, with(page1(t, run), awaiting+`addEventListener('load', async () => {
   const box = document.getElementById('r0-tradeoff'), root = document.documentElement;
   box.scrollIntoView();
-  for (let k = 0; k < 10000 && !box.querySelector('canvas'); k++) await new Promise(ok => setTimeout(ok, 20));
+  await drawn(box);
   const top = () => Math.round(echarts.getInstanceByDom(box).getModel().getComponent('yAxis').axis.scale.getExtent()[1]);
   root.dataset.log = top();
   [...box.previousElementSibling.querySelectorAll('input')][1].click();
