@@ -20,8 +20,11 @@ func main() {
 	go func() {
 		<-signals
 		cancel()
-		<-signals
-		os.Exit(codeInterrupted)
+		for s := range signals {
+			if s != syscall.SIGHUP { // of a terminal that is gone both the system and the shell tell: that is nobody's second Ctrl-C
+				os.Exit(codeInterrupted)
+			}
+		}
 	}()
 	os.Exit(bench(ctx, os.Stdin, os.Stdout, os.Stderr, os.Args[1:]))
 }
