@@ -35,8 +35,8 @@ func resultOf(name string, ms float64, repeats int) compare.Run {
 func TestSchemaOfCompare(t *testing.T) {
 	side := func(run compare.Run) compare.Side { return compare.Side{Name: run.Name, Runs: []compare.Run{run}} }
 	base, changed := resultOf("base", 80, 4), resultOf("new", 100, 4)
-	doubted := resultOf("doubted", 80, 1)
-	doubted.Rows[0].Validity.Failed = []string{"lag"}
+	flagged := resultOf("doubted", 80, 1)
+	flagged.Rows[0].Validity.Failed = []string{"lag"}
 	o := compare.Options{Allow: []string{"hardware"}}
 	o.Gate.Thresholds = []experiment.Threshold{{Metric: "ttft_p50", Worse: 0.05}, {Metric: "goodput_requests_per_s", Worse: 0.05}}
 	var judged []byte
@@ -45,7 +45,7 @@ func TestSchemaOfCompare(t *testing.T) {
 		o             compare.Options
 		want          string
 	}{
-		{side(base), side(doubted), o, `"need_repeats":`},
+		{side(base), side(flagged), o, `"need_repeats":`},
 		{side(base), compare.Side{Name: "none"}, o, `"only_in_base":["A"]`},
 		{side(base), side(changed), compare.Options{}, `"refused":true`},
 		{side(base), side(changed), o, `"gate":"FAIL"`},

@@ -31,19 +31,19 @@ func runOf(rows ...experiment.Row) *report.Run {
 }
 
 // TestSchemaOfReport: what bench report --format json writes, and the page carries, is a document of the schema: of repeats with and
-// without a contract, of a row without streaming, of one of which nothing came, of a run without a row, and of the example.
+// without an SLO, of a row without streaming, of one of which nothing came, of a run without a row, and of the example.
 func TestSchemaOfReport(t *testing.T) {
 	judged := resultOf("a", 80, 3).Rows
 	for i := range judged {
-		judged[i].Contract = []experiment.Verdict{{Metric: "ttft_p50", Limit: 100, Unit: "ms", Verdict: "PASS"}}
+		judged[i].SLO = []experiment.Verdict{{Metric: "ttft_p50", Limit: 100, Unit: "ms", Verdict: "PASS"}}
 	}
-	doubted := resultOf("b", 80, 1).Rows
-	doubted[0].Doubts = []experiment.Doubt{{Code: "rate", Text: "it did not keep up", Hint: "lower it"}}
-	doubted[0].Summary.TTFT = nil
+	flagged := resultOf("b", 80, 1).Rows
+	flagged[0].Findings = []experiment.Finding{{Code: "rate", Text: "it did not keep up", Hint: "lower it"}}
+	flagged[0].Summary.TTFT = nil
 	nothing := experiment.Row{ID: "N-r1", Spec: experiment.Spec{Name: "N", Repeat: 1}}
 	compiled := compile(t)
-	text := saidOf(t, runOf(judged...), runOf(doubted...), runOf(nothing), runOf())
-	for _, want := range []string{`"spread":`, `"resampled":`, `"verdict": "PASS"`, `"verdict": ""`, `"series": []`, `"doubts": []`} {
+	text := saidOf(t, runOf(judged...), runOf(flagged...), runOf(nothing), runOf())
+	for _, want := range []string{`"spread":`, `"resampled":`, `"verdict": "PASS"`, `"verdict": ""`, `"series": []`, `"findings": []`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)
 		}
@@ -70,7 +70,7 @@ func TestSchemaOfReport(t *testing.T) {
 		"later version":   func(d map[string]any) { d["schema"] = "bench/report/v2" },
 		"no runs":         func(d map[string]any) { d["runs"] = nil },
 		"another verdict": func(d map[string]any) { of(d)["verdict"] = "MAYBE" },
-		"no doubts":       func(d map[string]any) { of(d)["doubts"] = nil },
+		"no findings":     func(d map[string]any) { of(d)["findings"] = nil },
 		"no advice":       func(d map[string]any) { delete(of(d), "accepted_why") },
 		"a point alone":   func(d map[string]any) { of(d)["accepted"] = 0 },
 		"unknown field":   func(d map[string]any) { of(d)["operating"] = 3 },

@@ -53,7 +53,7 @@ input       = 32
 output      = 8
 concurrency = [1, 2]
 duration    = "150ms"
-[row.contract]
+[row.slo]
 ttft_p95   = "1s"
 itl_p95    = "1s"
 tpot_mean  = "1s"
@@ -68,13 +68,13 @@ rate       = 60
 arrival    = "gamma"
 burstiness = 0.5
 duration   = "200ms"
-contract   = { e2e_p99 = "2s", each = { ttft = "1s" } }
+SLO   = { e2e_p99 = "2s", each = { ttft = "1s" } }
 [[row.mix]]
 name     = "chat"
 weight   = 3
 input    = { dist = "lognormal", p50 = 30, p95 = 60 }
 output   = { dist = "uniform", min = 2, max = 8 }
-contract = { ttft_p90 = "1s" }
+slo = { ttft_p90 = "1s" }
 [[row.mix]]
 name   = "rag"
 weight = 1
@@ -232,7 +232,7 @@ func refuse(t *testing.T, compiled map[string]*jsonschema.Schema, valid document
 		{"unknown rate", "row", func(d any) { at(d, "spec")["rate"] = "fast" }, "/spec/rate"},
 		{"duration as text", "row", func(d any) { at(d, "spec")["duration_s"] = "10s" }, "/spec/duration_s"},
 		{"errors as null", "row", func(d any) { at(d, "summary", "requests")["errors"] = nil }, "/errors"},
-		{"doubts as null", "row", func(d any) { at(d)["doubts"] = nil }, "/doubts"},
+		{"findings as null", "row", func(d any) { at(d)["findings"] = nil }, "/findings"},
 		{"no bound", "row", func(d any) { delete(at(d), "bound") }, "bound"},
 		{"no date", "row", func(d any) { at(d)["started_at"] = "yesterday" }, "/started_at"},
 

@@ -73,7 +73,7 @@ var closed = map[string][]any{
 	"experiment.Planned.state":           {"planned", "done", "failed", "removed"},
 	"experiment.Attempt.ended":           {"", "done", "interrupted", "failed"},
 	"experiment.Search.axis":             {"rate", "concurrency"},
-	"experiment.Search.search":           {"contract", "saturation", "knee"},
+	"experiment.Search.search":           {"slo", "saturation", "knee"},
 	"experiment.Found.state":             {"searching", "found", "above", "below", "none", "budget"},
 	"experiment.TargetInfo.api":          {"completions", "chat"},
 	"experiment.Row.schema":              {experiment.SchemaRow},
@@ -95,7 +95,7 @@ var closed = map[string][]any{
 	"sweep.Message.schema":               {sweep.SchemaEvent},
 	"sweep.Message.event":                {sweep.EventServerStarting, sweep.EventRunStarted, sweep.EventRowStarted, sweep.EventRowProgress, sweep.EventRowFinished, sweep.EventSearchEnded, sweep.EventRunEnded},
 	"sweep.MessageSearch.axis":           {"rate", "concurrency"},
-	"sweep.MessageSearch.search":         {"contract", "saturation", "knee"},
+	"sweep.MessageSearch.search":         {"slo", "saturation", "knee"},
 	"sweep.MessageSearch.state":          {"found", "above", "below", "none", "budget"},
 	"sweep.MessageRun.state":             {"done", "interrupted", "failed"},
 	"sweep.MessageProgress.phase":        {"preparing", experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
@@ -104,7 +104,7 @@ var closed = map[string][]any{
 	"experiment.Series.axis":             {"rate", "concurrency"},
 	"experiment.Series.prompt_form":      {"", "token_ids", "text", "mixed"},
 	"experiment.Series.frontier_latency": {"ttft", "e2e"},
-	"experiment.SeriesPoint.contract":    maybe(verdicts),
+	"experiment.SeriesPoint.slo":         maybe(verdicts),
 	"experiment.Percentile.name":         {"p50", "p90", "p95", "p99", "p999"},
 	"experiment.Percentile.grade":        {string(stats.NoBound), string(stats.Thin), string(stats.Sound)},
 	"experiment.Frontier.gain":           {"output_tokens_per_s", "output_tokens_per_s_per_gpu"},
@@ -126,10 +126,10 @@ var closed = map[string][]any{
 	"compare.Index.schema":               {compare.SchemaIndex},
 	"roofline.Prediction.schema":         {roofline.SchemaPredict},
 	"trace.Report.schema":                {trace.SchemaReport},
-	"sweep.MessageResult.contract":       verdicts,
+	"sweep.MessageResult.slo":            verdicts,
 }
 
-// verdicts of a contract and of a gate.
+// verdicts of an SLO and of a gate.
 var verdicts = []any{string(stats.Pass), string(stats.Fail), string(stats.Undecided)}
 
 // maybe is values, or the empty text: there is none.

@@ -17,15 +17,15 @@ func TestCalibrationOf(t *testing.T) {
 		r.Summary = Summary{TPOT: &stats.Summary{P50: 12}, ITL: &stats.Summary{P50: 10}, TTFT: &stats.Summary{P50: 50}, TokensPerEvent: 1, Requests: Requests{Completed: 6}}
 		return r
 	}
-	doubted, bare, several, rated := row("doubted", 4, "m"), row("bare", 4, "m"), row("several", 2, "m"), row("rated", 1, "m")
+	flagged, bare, several, rated := row("doubted", 4, "m"), row("bare", 4, "m"), row("several", 2, "m"), row("rated", 1, "m")
 	few := row("few", 1, "m")
 	few.Summary.Requests.Completed = 5
 	rated.Validity.Failed = []string{"few_samples", "rate_not_achieved"} // its times are as good as any
-	doubted.Validity.Failed = []string{"few_samples", "errors"}
+	flagged.Validity.Failed = []string{"few_samples", "errors"}
 	bare.Bound = nil
 	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
 	rated.Spec.Rate = 3
-	c := CalibrationOf([]Row{doubted, bare, few, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
+	c := CalibrationOf([]Row{flagged, bare, few, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
 	want := []roofline.Point{
 		{Name: "one, decode", Batch: 1, Context: 100, Ms: 10}, {Name: "one, TTFT", Input: 80, Cached: 5, Ms: 50},
 		{Name: "several, decode", Batch: 2, Context: 100, Ms: 12}, {Name: "rated, decode", Batch: 1, Context: 100, Ms: 10},

@@ -22,7 +22,7 @@ func (s *Summary) clientLoad() selftest.Load {
 
 // withinSelftest compares the row's load with the one up to which this machine's stamps were found to be right. Without a
 // self-test, or with one of the other kind of stamps, the lag is all there is to go by.
-func (e *evidence) withinSelftest() finding {
+func (e *evidence) withinSelftest() checkResult {
 	t := e.selftest
 	load := e.Summary.clientLoad()
 	if t == nil {

@@ -64,8 +64,8 @@ func TestOwnLagComesFirst(t *testing.T) {
 		r.At = r.Ready
 	}
 	e.checked()
-	if i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return d.Code == "client_bound" }); i < 0 || !strings.Contains(e.Doubts[i].Text, "the client itself sent late") {
-		t.Errorf("%+v", e.Doubts)
+	if i := slices.IndexFunc(e.Findings, func(d Finding) bool { return d.Code == "client_bound" }); i < 0 || !strings.Contains(e.Findings[i].Text, "the client itself sent late") {
+		t.Errorf("%+v", e.Findings)
 	}
 }
 

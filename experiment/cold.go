@@ -74,9 +74,9 @@ func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 	if s.Connections == "reuse" {
 		bad("connections", "a cold start opens a connection for each request", "leave out connections")
 	}
-	for _, l := range s.Contract.Limits {
+	for _, l := range s.SLO.Limits {
 		if strings.HasPrefix(l.Key, "min_") || l.Unit == "usd" {
-			bad("contract."+l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
+			bad("SLO."+l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
 		}
 	}
 }

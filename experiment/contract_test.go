@@ -23,20 +23,20 @@ func (m *mistakes) add(key, problem, hint string) {
 	*m = append(*m, key+": "+problem)
 }
 
-// decode reads a contract as the matrix gives it.
-func decode(t testing.TB, text string) (Contract, mistakes) {
+// decode reads an SLO as the matrix gives it.
+func decode(t testing.TB, text string) (SLO, mistakes) {
 	t.Helper()
 	var table map[string]any
 	if _, err := toml.Decode(text, &table); err != nil {
 		t.Fatal(err)
 	}
-	var c Contract
+	var c SLO
 	var m mistakes
 	c.DecodeTOML(table, m.add)
 	return c, m
 }
 
-func TestContractTakesEveryForm(t *testing.T) {
+func TestSLOTakesEveryForm(t *testing.T) {
 	c, m := decode(t, `
 ttft_p95 = "1s"
 ttft_from_send_p50 = "1.5s"
@@ -86,7 +86,7 @@ e2e = "1h"
 	}
 }
 
-func TestContractMistakes(t *testing.T) {
+func TestSLOMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		`ttft = "1s"`:                          `ttft: unknown limit "ttft"`,
 		`ttft_p42 = "1s"`:                      `ttft_p42: unknown limit "ttft_p42"`,
@@ -115,10 +115,10 @@ func TestContractMistakes(t *testing.T) {
 			t.Errorf("%s\ngot  %q, limits %v\nwant %q", text, m, c.All(), want)
 		}
 	}
-	var c Contract
+	var c SLO
 	var m mistakes
 	c.DecodeTOML("1s", m.add)
-	if len(m) != 1 || m[0] != ": contract is a table" {
+	if len(m) != 1 || m[0] != ": SLO is a table" {
 		t.Error(m)
 	}
 	if _, m := decode(t, "a = 1\nb = 2\nttft_p50 = 3\n[each]\nx = 1\ny = 2"); len(m) != 5 {
@@ -126,14 +126,14 @@ func TestContractMistakes(t *testing.T) {
 	}
 }
 
-func FuzzContract(f *testing.F) {
+func FuzzSLO(f *testing.F) {
 	f.Add("ttft_p95", "1s", 0.5)
 	f.Add("error_rate", "", math.NaN())
 	f.Add("_", "-1ms", -1.0)
 	f.Add("min_requests_per_s", "9e99h", math.Inf(1))
 	f.Fuzz(func(t *testing.T, key, text string, x float64) {
 		for _, v := range []any{text, x, int64(x), map[string]any{key: text}} {
-			var c Contract
+			var c SLO
 			var m mistakes
 			c.DecodeTOML(map[string]any{key: v}, m.add)
 			for _, l := range c.All() {
@@ -181,7 +181,7 @@ func asText(limits []Limit) string {
 }
 
 func TestEachRequest(t *testing.T) {
-	for _, c := range []struct{ contract, want string }{
+	for _, c := range []struct{ slo, want string }{
 		{"", ""},
 		{`error_rate = 0.1`, ""},
 		{"ttft_p95 = \"1s\"\nttft_p50 = \"2s\"\nttft_mean = \"500ms\"\nitl_p50 = \"9s\"", "ttft ≤ 2000 ms"},
@@ -189,14 +189,14 @@ func TestEachRequest(t *testing.T) {
 			"e2e ≤ 15000 ms, tpot ≤ 40 ms, ttft ≤ 1000 ms"},
 		{"ttft_p95 = \"1s\"\n[each]\ne2e = \"3s\"", "e2e ≤ 3000 ms"},
 	} {
-		contract, m := decode(t, c.contract)
-		if got := asText(contract.EachRequest()); got != c.want || len(m) > 0 {
-			t.Errorf("%s\ngot  %s %v\nwant %s", c.contract, got, m, c.want)
+		slo, m := decode(t, c.slo)
+		if got := asText(slo.EachRequest()); got != c.want || len(m) > 0 {
+			t.Errorf("%s\ngot  %s %v\nwant %s", c.slo, got, m, c.want)
 		}
 	}
 }
 
-func TestContractOverridesKeyByKey(t *testing.T) {
+func TestSLOOverridesKeyByKey(t *testing.T) {
 	base, _ := decode(t, "ttft_p95 = \"1s\"\nttft_p50 = \"500ms\"\nerror_rate = 0.1\nmin_requests_per_s = 3\nusd_per_million_output_tokens = 2\n[each]\nttft = \"1s\"\ne2e = \"9s\"")
 	own, _ := decode(t, "ttft_p95 = \"5s\"\nmin_output_tokens_per_s = 7\n[each]\nttft = \"6s\"")
 	before := asText(base.All())
@@ -219,7 +219,7 @@ func TestContractOverridesKeyByKey(t *testing.T) {
 	if asText(base.All()) != before {
 		t.Error("the base was changed")
 	}
-	if s := asText(base.With(Contract{}).All()); s != before {
+	if s := asText(base.With(SLO{}).All()); s != before {
 		t.Errorf("overridden by nothing it is %s", s)
 	}
 }
@@ -235,16 +235,16 @@ func sound() Spec {
 
 func TestSpecCheck(t *testing.T) {
 	no := false
-	class := func(contract map[string]any) []workload.Class {
+	class := func(slo map[string]any) []workload.Class {
 		return []workload.Class{
-			{Name: "chat", Weight: 1, Input: workload.Fixed(9), Output: workload.Fixed(9), Contract: contract},
+			{Name: "chat", Weight: 1, Input: workload.Fixed(9), Output: workload.Fixed(9), SLO: slo},
 			{Name: "rag", Weight: 1, Input: workload.Fixed(9), Output: workload.Fixed(9)},
 		}
 	}
-	ttft := Contract{Limits: []Limit{{Key: "ttft_p95", Metric: "ttft", Stat: "p95", Value: 1, Unit: "ms"}}}
-	e2e := Contract{Limits: []Limit{{Key: "e2e_p95", Metric: "e2e", Stat: "p95", Value: 1, Unit: "ms"}}}
-	mix := func(s *Spec, contract map[string]any) {
-		s.Input, s.Output, s.Mix = workload.Length{}, workload.Length{}, class(contract)
+	ttft := SLO{Limits: []Limit{{Key: "ttft_p95", Metric: "ttft", Stat: "p95", Value: 1, Unit: "ms"}}}
+	e2e := SLO{Limits: []Limit{{Key: "e2e_p95", Metric: "e2e", Stat: "p95", Value: 1, Unit: "ms"}}}
+	mix := func(s *Spec, slo map[string]any) {
+		s.Input, s.Output, s.Mix = workload.Length{}, workload.Length{}, class(slo)
 	}
 	for _, c := range []struct {
 		name   string
@@ -257,16 +257,16 @@ func TestSpecCheck(t *testing.T) {
 		{"api", func(s *Spec) { s.API = "responses" }, mistakes{`api: unknown api "responses"`}},
 		{"chat", func(s *Spec) { s.API = "chat" }, nil},
 		{"repeats", func(s *Spec) { s.Repeats = -1 }, mistakes{"repeats: repeats is negative"}},
-		{"ttft of a stream", func(s *Spec) { s.Contract = ttft }, nil},
-		{"ttft without one", func(s *Spec) { s.Stream, s.Contract = &no, ttft }, mistakes{"stream: without streaming contract.ttft_p95 can't be measured"}},
-		{"e2e without one", func(s *Spec) { s.Stream, s.Contract = &no, e2e }, nil},
-		{"ttft of each without one", func(s *Spec) { s.Stream, s.Contract = &no, Contract{Each: []Limit{{Key: "ttft", Metric: "ttft"}}} },
-			mistakes{"stream: without streaming contract.ttft can't be measured"}},
-		{"a class's contract", func(s *Spec) { mix(s, map[string]any{"ttft_p95": "1s"}) }, nil},
+		{"ttft of a stream", func(s *Spec) { s.SLO = ttft }, nil},
+		{"ttft without one", func(s *Spec) { s.Stream, s.SLO = &no, ttft }, mistakes{"stream: without streaming slo.ttft_p95 can't be measured"}},
+		{"e2e without one", func(s *Spec) { s.Stream, s.SLO = &no, e2e }, nil},
+		{"ttft of each without one", func(s *Spec) { s.Stream, s.SLO = &no, SLO{Each: []Limit{{Key: "ttft", Metric: "ttft"}}} },
+			mistakes{"stream: without streaming slo.ttft can't be measured"}},
+		{"a class's SLO", func(s *Spec) { mix(s, map[string]any{"ttft_p95": "1s"}) }, nil},
 		{"a class's ttft without streaming", func(s *Spec) { s.Stream = &no; mix(s, map[string]any{"e2e_p50": "1s", "tpot_p95": "1s"}) },
-			mistakes{"stream: without streaming mix[0].contract.tpot_p95 can't be measured"}},
+			mistakes{"stream: without streaming mix[0].slo.tpot_p95 can't be measured"}},
 		{"a class's mistake", func(s *Spec) { mix(s, map[string]any{"ttft_p95": int64(1), "each": map[string]any{"x": "1s"}}) },
-			mistakes{`mix[0].contract.each.x: "x" is not a per-request metric`, "mix[0].contract.ttft_p95: a latency limit is a duration in quotes, not 1"}},
+			mistakes{`mix[0].slo.each.x: "x" is not a per-request metric`, "mix[0].slo.ttft_p95: a latency limit is a duration in quotes, not 1"}},
 		{"nothing to do", func(s *Spec) { s.Rate = 0 }, mistakes{"concurrency"}},
 	} {
 		s := sound()

@@ -72,7 +72,7 @@ func TestConversations(t *testing.T) {
 				}
 			}
 			if deep != 3 || slices.Contains(row.Validity.Failed, "prompt_length") || slices.Contains(row.Validity.Failed, "prefix_cache") {
-				t.Errorf("%d turns behind the first; %+v", deep, row.Doubts)
+				t.Errorf("%d turns behind the first; %+v", deep, row.Findings)
 			}
 		})
 	}
@@ -274,7 +274,7 @@ func TestCheckColdStart(t *testing.T) {
 		{cold(func(s *Spec) { s.Requests, s.Duration = 0, load.Span(time.Minute) }), "without a number of requests"},
 		{cold(func(s *Spec) { s.Session = talk("").Session }), "session: a cold start"},
 		{cold(func(s *Spec) { s.Connections = "reuse" }), "connections: a cold start"},
-		{cold(func(s *Spec) { s.Contract = contractOf(t, "min_requests_per_s = 1") }), "contract.min_requests_per_s: a cold start has no throughput"},
+		{cold(func(s *Spec) { s.SLO = sloOf(t, "min_requests_per_s = 1") }), "slo.min_requests_per_s: a cold start has no throughput"},
 		{cold(func(s *Spec) { s.Kind, s.Concurrency = "warm", 1 }), "kind: unknown kind"},
 		{func() Spec { s := point(); s.Concurrency, s.Idle = 4, 1; return s }(), "idle: a load leaves"}, // one mistake, said once
 		{func() Spec {

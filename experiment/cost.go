@@ -80,14 +80,14 @@ type Cost struct {
 	Joules *float64 `json:"joules_per_output_token"`
 }
 
-// CostOf is the cost of a row that meets its contract, or why there is none.
+// CostOf is the cost of a row that meets its SLO, or why there is none.
 func CostOf(r *Row, t Target) (*Cost, string) {
-	verdict, _ := ContractOf(r)
+	verdict, _ := SLOOf(r)
 	switch {
 	case !t.priced():
 		return nil, noPrice
 	case verdict != "" && verdict != stats.Pass:
-		return nil, "the contract is not met: " + string(verdict)
+		return nil, "the SLO is not met: " + string(verdict)
 	case r.Summary.Throughput.OutputTokensPerS <= 0:
 		return nil, "no output token came inside the window"
 	}
@@ -130,17 +130,17 @@ type PointCost struct {
 	Accepted bool `json:"accepted"`
 }
 
-// Costs are those of the points that meet the contract and are valid, by
-// ascending load; the accepted one is the series' contract knee.
+// Costs are those of the points that meet the SLO and are valid, by
+// ascending load; the accepted one is the series' SLO knee.
 func (s *Series) Costs() []PointCost {
 	var out []PointCost
 	for i := range s.Points {
 		p := &s.Points[i]
-		if !p.Valid || (p.Contract != "" && p.Contract != stats.Pass) {
+		if !p.Valid || (p.SLO != "" && p.SLO != stats.Pass) {
 			continue
 		}
 		if c := middle(p.Rows); c != nil {
-			out = append(out, PointCost{Point: i, Cost: *c, Accepted: s.ContractKnee.Point != nil && *s.ContractKnee.Point == i})
+			out = append(out, PointCost{Point: i, Cost: *c, Accepted: s.SLOKnee.Point != nil && *s.SLOKnee.Point == i})
 		}
 	}
 	return out

@@ -39,7 +39,7 @@ func TestCostOfOwnedHardware(t *testing.T) {
 func TestNoCostSaysWhy(t *testing.T) {
 	usd := 1.0
 	target := Target{GPUs: 1, GPUHourUSD: &usd}
-	row := Row{Summary: Summary{Throughput: Throughput{OutputTokensPerS: 1}}, Contract: []Verdict{{Verdict: string(stats.Pass)}}}
+	row := Row{Summary: Summary{Throughput: Throughput{OutputTokensPerS: 1}}, SLO: []Verdict{{Verdict: string(stats.Pass)}}}
 	if c, missing := CostOf(&row, target); c == nil || missing != "" {
 		t.Errorf("%+v, %q", c, missing)
 	}
@@ -49,8 +49,8 @@ func TestNoCostSaysWhy(t *testing.T) {
 		}
 	}
 	for _, v := range []stats.Verdict{stats.Fail, stats.Undecided} {
-		row.Contract[0].Verdict = string(v)
-		if c, missing := CostOf(&row, target); c != nil || missing != "the contract is not met: "+string(v) {
+		row.SLO[0].Verdict = string(v)
+		if c, missing := CostOf(&row, target); c != nil || missing != "the SLO is not met: "+string(v) {
 			t.Errorf("%+v, %q", c, missing)
 		}
 	}
@@ -86,13 +86,13 @@ func TestOwnedCheck(t *testing.T) {
 	}
 }
 
-// Of three loads the highest fails the contract: two have a cost, the one of the knee is accepted. Of
+// Of three loads the highest fails the SLO: two have a cost, the one of the knee is accepted. Of
 // repeats the median counts.
 func TestCostsOfASeries(t *testing.T) {
 	var rows []Row
 	for slots, verdict := range map[int]stats.Verdict{1: stats.Pass, 8: stats.Pass, 16: stats.Fail} {
 		for repeat := range 3 {
-			r := Row{Contract: []Verdict{{Verdict: string(verdict)}}, Spec: Spec{Name: "a", Repeat: repeat + 1, Point: []Axis{{"concurrency", "x"}}}}
+			r := Row{SLO: []Verdict{{Verdict: string(verdict)}}, Spec: Spec{Name: "a", Repeat: repeat + 1, Point: []Axis{{"concurrency", "x"}}}}
 			r.Spec.Concurrency = slots
 			r.Cost = &Cost{USDPerMillion: float64(100/slots + repeat)}
 			if verdict == stats.Fail {

@@ -11,10 +11,10 @@ import (
 // Decision is the decision record of a run: what was tested, which point is accepted and why the others are not, and what to
 // measure next. It holds no figure that is not in the rows.
 type Decision struct {
-	Target   []Stated `json:"target"`   // what was tested, as declared and as the server said
-	Contract []string `json:"contract"` // the limits; empty: none is stated
+	Target []Stated `json:"target"` // what was tested, as declared and as the server said
+	SLO    []string `json:"slo"`    // the limits; empty: none is stated
 
-	Accepted *Operating `json:"accepted"` // null: no point is valid and meets its contract
+	Accepted *Operating `json:"accepted"` // null: no point is valid and meets its SLO
 	Rejected []Rejected `json:"rejected"`
 
 	Walk   []Step     `json:"walk"`   // validity, TTFT, TPOT, throughput, cost; it ends at the first that fails
@@ -37,11 +37,11 @@ type Operating struct {
 	Point  int    `json:"point"`
 	Name   string `json:"name"`
 
-	Flags   []Stated `json:"flags"`   // the load and what the server was started with
-	Figures []Stated `json:"figures"` // throughputs, and percentiles with their intervals
-	Cost    *Cost    `json:"cost"`    // null: see no_cost
-	NoCost  string   `json:"no_cost,omitempty"`
-	Notes   []Doubt  `json:"notes"` // on how to read it; a doubted point is not accepted
+	Flags   []Stated  `json:"flags"`   // the load and what the server was started with
+	Figures []Stated  `json:"figures"` // throughputs, and percentiles with their intervals
+	Cost    *Cost     `json:"cost"`    // null: see no_cost
+	NoCost  string    `json:"no_cost,omitempty"`
+	Notes   []Finding `json:"notes"` // on how to read it; a doubted point is not accepted
 }
 
 // Rejected is a point that is not run at.
@@ -56,7 +56,7 @@ type Rejected struct {
 // Step is one stage of the walk from TTFT to cost.
 type Step struct {
 	Stage   string        `json:"stage"`   // validity, ttft, tpot, throughput, cost
-	Verdict stats.Verdict `json:"verdict"` // empty: the contract has no such limit
+	Verdict stats.Verdict `json:"verdict"` // empty: the SLO has no such limit
 	Name    string        `json:"name,omitempty"`
 	Why     string        `json:"why"`
 }
@@ -81,11 +81,11 @@ type Expectation struct {
 // Decide makes the record of a run from its series and what was found at their points. missing are the planned rows without a
 // result.
 func Decide(m *Manifest, series []Series, found []Diagnosis, missing []string) Decision {
-	d := Decision{Target: m.stated(), Contract: []string{}, Rejected: []Rejected{}, Walk: []Step{}, Expected: expectations(m, series, found), NotMeasured: unmeasured(m, series, missing)}
+	d := Decision{Target: m.stated(), SLO: []string{}, Rejected: []Rejected{}, Walk: []Step{}, Expected: expectations(m, series, found), NotMeasured: unmeasured(m, series, missing)}
 	for i := range series {
-		for _, l := range series[i].Points[0].Rows[0].Spec.Contract.Limits {
-			if text := l.String(); !slices.Contains(d.Contract, text) {
-				d.Contract = append(d.Contract, text)
+		for _, l := range series[i].Points[0].Rows[0].Spec.SLO.Limits {
+			if text := l.String(); !slices.Contains(d.SLO, text) {
+				d.SLO = append(d.SLO, text)
 			}
 		}
 	}
@@ -104,14 +104,14 @@ func Decide(m *Manifest, series []Series, found []Diagnosis, missing []string) D
 	return d
 }
 
-// Accept is the point of the highest output throughput of all that are valid and meet their contract; ok is false where there is
+// Accept is the point of the highest output throughput of all that are valid and meet their SLO; ok is false where there is
 // none.
 func Accept(series []Series) (s, p int, ok bool) {
 	best := 0.0
 	for i := range series {
 		for j := range series[i].Points {
 			x := &series[i].Points[j]
-			if x.Contract == stats.Pass && x.Valid && (!ok || x.OutputTokensPerS.Median > best) {
+			if x.SLO == stats.Pass && x.Valid && (!ok || x.OutputTokensPerS.Median > best) {
 				s, p, ok, best = i, j, true, x.OutputTokensPerS.Median
 			}
 		}
@@ -148,7 +148,7 @@ func operating(m *Manifest, series []Series, i, j int) *Operating {
 	s := &series[i]
 	p := &s.Points[j]
 	spec := &p.Rows[0].Spec
-	o := &Operating{Series: i, Point: j, Name: s.PointName(p), Flags: m.flags(s, p), Notes: append([]Doubt{}, p.Rows[0].Notes...), NoCost: p.Rows[0].NoCost}
+	o := &Operating{Series: i, Point: j, Name: s.PointName(p), Flags: m.flags(s, p), Notes: append([]Finding{}, p.Rows[0].Notes...), NoCost: p.Rows[0].NoCost}
 	if o.Cost = middle(p.Rows); o.Cost != nil {
 		o.NoCost = ""
 	}
@@ -163,8 +163,8 @@ func operating(m *Manifest, series []Series, i, j int) *Operating {
 			}
 		}
 	}
-	if spec.Rate == 0 && !slices.ContainsFunc(o.Notes, func(n Doubt) bool { return n.Code == "closed_loop" }) { // which says the same of a limit
-		o.Notes = append(o.Notes, Doubt{"from_slot", "a closed loop: latencies count from the slot", "judge users' latency in a row with a rate"})
+	if spec.Rate == 0 && !slices.ContainsFunc(o.Notes, func(n Finding) bool { return n.Code == "closed_loop" }) { // which says the same of a limit
+		o.Notes = append(o.Notes, Finding{"from_slot", "a closed loop: latencies count from the slot", "judge users' latency in a row with a rate"})
 	}
 	return o
 }
@@ -203,31 +203,31 @@ func rejected(series []Series, i, j int, found []Diagnosis) Rejected {
 	if d := firstAt(found, i, j); d != nil {
 		r.Regime = d.Regime
 	}
-	switch codes := p.doubts(); {
-	case len(codes) > 0 && p.Contract == stats.Pass:
-		r.Why = "meets the contract, but is doubted: " + strings.Join(codes, ", ")
+	switch codes := p.findings(); {
+	case len(codes) > 0 && p.SLO == stats.Pass:
+		r.Why = "meets the SLO, but is doubted: " + strings.Join(codes, ", ")
 	case len(codes) > 0:
 		r.Why += "; doubted: " + strings.Join(codes, ", ")
-	case p.Contract == stats.Pass:
-		r.Why = "meets the contract, with less output than the accepted point"
+	case p.SLO == stats.Pass:
+		r.Why = "meets the SLO, with less output than the accepted point"
 	}
 	return r
 }
 
-// doubts are the codes of what is held against the point or one of its repeats.
-func (p *SeriesPoint) doubts() []string {
+// findings are the codes of what is held against the point or one of its repeats.
+func (p *SeriesPoint) findings() []string {
 	var codes []string
-	add := func(doubts []Doubt) {
-		for _, d := range doubts {
+	add := func(findings []Finding) {
+		for _, d := range findings {
 			if !slices.Contains(codes, d.Code) {
 				codes = append(codes, d.Code)
 			}
 		}
 	}
 	for _, r := range p.Rows {
-		add(r.Doubts)
+		add(r.Findings)
 	}
-	add(p.Doubts)
+	add(p.Findings)
 	return codes
 }
 

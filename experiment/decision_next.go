@@ -48,15 +48,15 @@ func (n *NextSweep) change() string {
 	return n.Variable + " = " + strings.Join(n.Values, ", ")
 }
 
-// remeasure: a doubted point says nothing, so the doubt comes first.
+// remeasure: a doubted point says nothing, so the finding comes first.
 func remeasure(p *SeriesPoint) *NextSweep {
-	doubts := p.Doubts
+	findings := p.Findings
 	for _, r := range p.Rows {
-		doubts = append(r.Doubts, doubts...)
+		findings = append(r.Findings, findings...)
 	}
 	n := &NextSweep{Variable: "the measurement itself", Values: []string{}, Why: "a doubted point is no evidence"}
-	if len(doubts) > 0 {
-		n.Why += ": " + doubts[0].Text + "; " + doubts[0].Hint
+	if len(findings) > 0 {
+		n.Why += ": " + findings[0].Text + "; " + findings[0].Hint
 	}
 	return n
 }

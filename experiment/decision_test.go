@@ -9,11 +9,11 @@ import (
 	"bench/experiment/telemetry"
 )
 
-// offered is a healthy row of a closed loop at so many slots, with a contract.
-func offered(n int, output float64, contract ...Verdict) Row {
+// offered is a healthy row of a closed loop at so many slots, with an SLO.
+func offered(n int, output float64, slo ...Verdict) Row {
 	r := healthy()
-	r.Spec.Concurrency, r.Spec.Point, r.Summary.Throughput.OutputTokensPerS, r.Contract = n, slots(Count(n)), output, contract
-	r.Spec.Contract.Limits = []Limit{{Key: "ttft_p99", Metric: "ttft", Stat: "p99", Value: 500, Unit: "ms"}}
+	r.Spec.Concurrency, r.Spec.Point, r.Summary.Throughput.OutputTokensPerS, r.SLO = n, slots(Count(n)), output, slo
+	r.Spec.SLO.Limits = []Limit{{Key: "ttft_p99", Metric: "ttft", Stat: "p99", Value: 500, Unit: "ms"}}
 	return r
 }
 
@@ -41,7 +41,7 @@ func TestDecisionStops(t *testing.T) {
 	if want := []string{"validity PASS", "ttft PASS", "tpot ", "throughput ", "cost PASS"}; !slices.Equal(verdicts, want) {
 		t.Errorf("%q, want %q", verdicts, want)
 	}
-	if len(d.Rejected) != 2 || d.Rejected[0].Why != "meets the contract, with less output than the accepted point" || d.Rejected[1].Why != "fails ttft_p99" {
+	if len(d.Rejected) != 2 || d.Rejected[0].Why != "meets the SLO, with less output than the accepted point" || d.Rejected[1].Why != "fails ttft_p99" {
 		t.Errorf("%+v", d.Rejected)
 	}
 	if d := decide(rows, "lost-r1"); !strings.Contains(d.Advice, "--resume") || !slices.Contains(d.NotMeasured, "lost-r1: planned, and without a result") {
@@ -52,8 +52,8 @@ func TestDecisionStops(t *testing.T) {
 // The walk ends at the first stage that fails, and asks for one thing.
 func TestDecisionNext(t *testing.T) {
 	fails := verdict("ttft_p99", "FAIL")
-	changed := func(n int, change func(*Row), contract ...Verdict) Row {
-		r := offered(n, 900, contract...)
+	changed := func(n int, change func(*Row), slo ...Verdict) Row {
+		r := offered(n, 900, slo...)
 		change(&r)
 		return r
 	}
@@ -64,7 +64,7 @@ func TestDecisionNext(t *testing.T) {
 		values          string // joined
 	}{
 		{"doubted", []Row{changed(8, func(r *Row) {
-			r.Doubts, r.Validity.Failed = []Doubt{{"warmup", "no warm-up", "write warmup"}}, []string{"warmup"}
+			r.Findings, r.Validity.Failed = []Finding{{"warmup", "no warm-up", "write warmup"}}, []string{"warmup"}
 		}, fails)}, "validity", "the measurement itself", ""},
 		{"undecided", []Row{offered(8, 900, Verdict{Metric: "ttft_p99", Verdict: "UNDECIDED", Need: 700})}, "ttft", "requests", "1000"},
 		{"queueing", []Row{changed(64, func(r *Row) {
@@ -102,9 +102,9 @@ func TestDecisionHoldsEverySeries(t *testing.T) {
 	}
 }
 
-func TestDecisionWithoutContract(t *testing.T) {
+func TestDecisionWithoutSLO(t *testing.T) {
 	d := decide([]Row{func() Row { r := healthy(); r.Spec.Expect = "fast"; return r }()})
-	if d.Accepted != nil || d.Next != nil || !strings.Contains(d.Advice, "no contract is stated") && len(d.Contract) == 0 {
+	if d.Accepted != nil || d.Next != nil || !strings.Contains(d.Advice, "no SLO is stated") && len(d.SLO) == 0 {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Expected) != 2 || d.Expected[0].Happened != "of the points: memory-bound decode at 1" || d.Expected[1].Expected != "fast" || d.Expected[1].Regimes[0] != string(MemoryBound) {
@@ -131,7 +131,7 @@ func TestOperatingPoint(t *testing.T) {
 	if !slices.ContainsFunc(o.Figures, func(s Stated) bool { return s.Name == "ttft p50" && strings.HasPrefix(s.Value, "40.0 ms") }) {
 		t.Errorf("%+v", o.Figures)
 	}
-	series[0].Points[0].Rows[0].Notes = []Doubt{{Code: "closed_loop"}} // says what from_slot would
+	series[0].Points[0].Rows[0].Notes = []Finding{{Code: "closed_loop"}} // says what from_slot would
 	if o := Decide(m, series, Diagnose(series), nil).Accepted; len(o.Notes) != 1 {
 		t.Errorf("%+v", o.Notes)
 	}
@@ -149,7 +149,7 @@ func TestUnmeasured(t *testing.T) {
 }
 
 func TestWorstAtAStage(t *testing.T) {
-	p := SeriesPoint{Rows: []*Row{{Contract: []Verdict{verdict("ttft_p99", "PASS"), verdict("tpot_p95", "PASS")}}, {Contract: []Verdict{verdict("ttft_p50", "UNDECIDED"), verdict("ttft_p99", "FAIL")}}}}
+	p := SeriesPoint{Rows: []*Row{{SLO: []Verdict{verdict("ttft_p99", "PASS"), verdict("tpot_p95", "PASS")}}, {SLO: []Verdict{verdict("ttft_p50", "UNDECIDED"), verdict("ttft_p99", "FAIL")}}}}
 	if v, l := p.at("ttft"); v != stats.Fail || l.Metric != "ttft_p99" {
 		t.Errorf("%s %+v", v, l)
 	}

@@ -29,7 +29,7 @@ type stuck struct {
 	stage         string
 	series, point int // the point that is nearest
 	verdict       stats.Verdict
-	limit         *Verdict // the line of the contract that fails; nil: the point is doubted
+	limit         *Verdict // the line of the SLO that fails; nil: the point is doubted
 }
 
 // walk goes from stage to stage as long as every series has a point that passes, and says what to do at the first that has none.
@@ -61,8 +61,8 @@ func (d *Decision) keep(series []Series, missing []string) string {
 	switch {
 	case len(series) == 0:
 		return "no row has a result"
-	case len(d.Contract) == 0:
-		return `no contract is stated, so nothing can be accepted: write [contract] and below it ttft_p95 = "1s"`
+	case len(d.SLO) == 0:
+		return `no SLO is stated, so nothing can be accepted: write [slo] and below it ttft_p95 = "1s"`
 	case len(missing) > 0:
 		return "all that was measured passes; finish the planned rows first: bench sweep MATRIX --resume DIR"
 	}
@@ -100,7 +100,7 @@ func pass(stage string, series []Series, left [][]int, total int) (Step, *stuck)
 		return end.step(series), end
 	}
 	if stage != "validity" && !stated {
-		return Step{Stage: stage, Why: "the contract has no limit on it"}, nil
+		return Step{Stage: stage, Why: "the SLO has no limit on it"}, nil
 	}
 	return Step{Stage: stage, Verdict: stats.Pass, Why: fmt.Sprintf("%d of %d points pass so far, and every row has one", kept, total)}, nil
 }
@@ -125,8 +125,8 @@ func (p *SeriesPoint) at(stage string) (worst stats.Verdict, limit *Verdict) {
 		return stats.Fail, nil
 	}
 	for _, r := range p.Rows {
-		for i := range r.Contract {
-			v := &r.Contract[i]
+		for i := range r.SLO {
+			v := &r.SLO[i]
 			if stageOf(v.Metric) != stage {
 				continue
 			}
@@ -142,7 +142,7 @@ func (e *stuck) step(series []Series) Step {
 	p := &series[e.series].Points[e.point]
 	step := Step{Stage: e.stage, Verdict: e.verdict, Name: series[e.series].PointName(p)}
 	if e.limit == nil {
-		step.Why = "no point of the row is valid; nearest: doubted for " + strings.Join(p.doubts(), ", ")
+		step.Why = "no point of the row is valid; nearest: doubted for " + strings.Join(p.findings(), ", ")
 		return step
 	}
 	step.Why = fmt.Sprintf("no point of the row passes; nearest: %s, limit %s: %s", e.limit.Metric, Format(e.limit.Limit, e.limit.Unit), e.limit.Why)

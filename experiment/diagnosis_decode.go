@@ -205,7 +205,7 @@ func (v *sight) nothing() *Diagnosis {
 	}
 	switch r := v.p.Rows[0]; {
 	case r.AllFailed():
-		d.Symptom, d.Missing = "no request completed", []string{"an answer: look at the row's doubts and at the server's log"}
+		d.Symptom, d.Missing = "no request completed", []string{"an answer: look at the row's findings and at the server's log"}
 		d.Response = "look at the server's log, and mend the errors first"
 	case !told(v.tpot):
 		d.Missing = []string{"the times of tokens: the row is not streamed, or its answers have one token"}

@@ -100,7 +100,7 @@ func known(all ...Evidence) []Evidence {
 
 // lookClient: what the client could not send or read in time says nothing of the server.
 func lookClient(v *sight, _ []sight) *Diagnosis {
-	if !v.doubted("client_bound", "client_cpu") {
+	if !v.flagged("client_bound", "client_cpu") {
 		return nil
 	}
 	return &Diagnosis{

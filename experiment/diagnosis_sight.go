@@ -274,7 +274,7 @@ func clearer(a, b stats.Trend) stats.Trend {
 }
 
 // doubted says that a check of this code failed in a repeat.
-func (v *sight) doubted(codes ...string) bool {
+func (v *sight) flagged(codes ...string) bool {
 	return slices.ContainsFunc(v.p.Rows, func(r *Row) bool {
 		return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(r.Validity.Failed, code) })
 	})

@@ -13,26 +13,26 @@ import (
 )
 
 // finding is what came of one check.
-type finding struct {
+type checkResult struct {
 	possible bool   // there were data to decide it
 	problem  string // empty = passed
 	hint     string
 	silent   bool // what the row rests on can't be checked, since the server does not tell: neither passed nor failed
 }
 
-func passed() finding { return finding{possible: true} }
+func passed() checkResult { return checkResult{possible: true} }
 
-func failed(hint, problem string, args ...any) finding {
-	return finding{possible: true, problem: fmt.Sprintf(problem, args...), hint: hint}
+func failed(hint, problem string, args ...any) checkResult {
+	return checkResult{possible: true, problem: fmt.Sprintf(problem, args...), hint: hint}
 }
 
 // unverified says that the row rests on what nobody could check.
-func unverified(hint, problem string) finding {
-	return finding{silent: true, problem: problem, hint: hint}
+func unverified(hint, problem string) checkResult {
+	return checkResult{silent: true, problem: problem, hint: hint}
 }
 
 // noData says that a check could not be made.
-var noData = finding{}
+var noData = checkResult{}
 
 // evidence is what the checks look at.
 type evidence struct {
@@ -47,7 +47,7 @@ type evidence struct {
 // checks in the order in which they are shown. A code is stable: others match on it.
 var checks = []struct {
 	code string
-	make func(*evidence) finding
+	make func(*evidence) checkResult
 }{
 	{"errors", checkErrors},
 	{"unfinished", checkUnfinished},
@@ -79,10 +79,10 @@ var checks = []struct {
 	{"host_load", checkHost},
 }
 
-// doubt makes every check and fills the row's doubts, notes and validity.
-func (e *evidence) doubt() {
+// finding makes every check and fills the row's findings, notes and validity.
+func (e *evidence) runChecks() {
 	e.Steady, e.Arrivals, e.Notes = e.steadiness(), e.observe(), e.notes()
-	e.Doubts = []Doubt{}
+	e.Findings = []Finding{}
 	e.Validity = Validity{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {
 		f := c.make(e)
@@ -92,14 +92,14 @@ func (e *evidence) doubt() {
 		switch {
 		case f.silent:
 			e.Validity.Unverified = append(e.Validity.Unverified, c.code)
-			e.Doubts = append(e.Doubts, Doubt{c.code, f.problem, f.hint})
+			e.Findings = append(e.Findings, Finding{c.code, f.problem, f.hint})
 		case !f.possible:
 			e.Validity.NotPossible = append(e.Validity.NotPossible, c.code)
 		case f.problem == "":
 			e.Validity.Passed = append(e.Validity.Passed, c.code)
 		default:
 			e.Validity.Failed = append(e.Validity.Failed, c.code)
-			e.Doubts = append(e.Doubts, Doubt{c.code, f.problem, f.hint})
+			e.Findings = append(e.Findings, Finding{c.code, f.problem, f.hint})
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (e *evidence) doubt() {
 // tolerated is the share of requests that may go wrong before a row is doubted.
 const tolerated = 0.01
 
-func checkErrors(e *evidence) finding {
+func checkErrors(e *evidence) checkResult {
 	f := e.checkOutcomes()
 	if command := e.scarce(); f.problem != "" && command != "" {
 		f.hint = "this machine's limit was reached: " + command + ", then run again"
@@ -115,7 +115,7 @@ func checkErrors(e *evidence) finding {
 	return f
 }
 
-func (e *evidence) checkOutcomes() finding {
+func (e *evidence) checkOutcomes() checkResult {
 	q := e.Summary.Requests
 	switch {
 	case q.Planned == 0 && e.Window.Cut:
@@ -149,7 +149,7 @@ func (e *evidence) firstError() string {
 	return ""
 }
 
-func checkUnfinished(e *evidence) finding {
+func checkUnfinished(e *evidence) checkResult {
 	if n := e.Summary.Requests.Unfinished; n > 0 && e.Window.Cut {
 		return failed("make max_duration longer, or lower the load", "%d requests of the window were not over when max_duration ended the row; they count as failed", n)
 	} else if n > 0 {
@@ -159,7 +159,7 @@ func checkUnfinished(e *evidence) finding {
 	return passed()
 }
 
-func checkShort(e *evidence) finding {
+func checkShort(e *evidence) checkResult {
 	if !e.Spec.Forced() || e.Summary.Requests.Completed == 0 {
 		return noData
 	}
@@ -170,7 +170,7 @@ func checkShort(e *evidence) finding {
 	return passed()
 }
 
-func checkSamples(e *evidence) finding {
+func checkSamples(e *evidence) checkResult {
 	if e.AllFailed() {
 		return noData
 	}
@@ -185,7 +185,7 @@ func checkSamples(e *evidence) finding {
 // p99 with its p99 (without streaming, of e2e). The set-up of a connection is not the client's
 // lateness; and up to a millisecond is never held against a row. A row that was sent in time is held
 // against the self-test of this machine.
-func checkLag(e *evidence) finding {
+func checkLag(e *evidence) checkResult {
 	latency := e.Summary.TTFT
 	if latency == nil {
 		latency = e.Summary.E2E
@@ -218,7 +218,7 @@ func checkLag(e *evidence) finding {
 }
 
 // checkConnections asks whether connections were open when they were needed, as an application's are.
-func checkConnections(e *evidence) finding {
+func checkConnections(e *evidence) checkResult {
 	var setup []float64
 	n := 0
 	for r := range completed(e.records) {
@@ -240,7 +240,7 @@ func checkConnections(e *evidence) finding {
 	return passed()
 }
 
-func checkStamps(e *evidence) finding {
+func checkStamps(e *evidence) checkResult {
 	c := e.Clock
 	switch {
 	case c.KernelStamps == 0:
@@ -252,7 +252,7 @@ func checkStamps(e *evidence) finding {
 	return passed()
 }
 
-func checkRate(e *evidence) finding {
+func checkRate(e *evidence) checkResult {
 	if e.AllFailed() || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Planned < 20 || e.Summary.DurationS <= 0 {
 		return noData
 	}
@@ -280,7 +280,7 @@ func (e *evidence) firstArrival() int64 {
 	return first
 }
 
-func checkConcurrency(e *evidence) finding {
+func checkConcurrency(e *evidence) checkResult {
 	if e.Spec.Concurrency == 0 {
 		return noData
 	}
@@ -298,7 +298,7 @@ func checkConcurrency(e *evidence) finding {
 	return passed()
 }
 
-func checkWarmup(e *evidence) finding {
+func checkWarmup(e *evidence) checkResult {
 	if e.Spec.Rate.IsInf() {
 		return noData
 	}

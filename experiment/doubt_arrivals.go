@@ -57,7 +57,7 @@ func (s *Spec) Replays() bool { return s.Trace != nil && s.Arrival.Process == "t
 const fewTogether = 0.05
 
 // checkSteps asks whether the times of a trace were rounded, so that a replay sends in bursts what came apart.
-func checkSteps(h workload.Head) finding {
+func checkSteps(h workload.Head) checkResult {
 	if step := time.Duration(h.StepS * float64(time.Second)); step > 0 && h.SameTime > fewTogether {
 		return failed(fmt.Sprintf("jitter = %q spreads them over the step", step),
 			"the trace's times are in steps of %v: %s %% of the requests arrive together with the one before", step, Brief(100*h.SameTime, 3))
@@ -66,7 +66,7 @@ func checkSteps(h workload.Head) finding {
 }
 
 // checkArrivals holds what was sent against the process that was asked for.
-func checkArrivals(e *evidence) finding {
+func checkArrivals(e *evidence) checkResult {
 	if e.Spec.Replays() {
 		return checkSteps(e.Spec.Trace.Head)
 	}

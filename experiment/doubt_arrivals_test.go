@@ -48,7 +48,7 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 	} {
 		e := sentRow(c.gap)
 		e.Spec.Arrival = workload.Arrival{Process: c.process}
-		got := e.checked().doubtOf("arrivals")
+		got := e.checked().findingOf("arrivals")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q (%+v)", c.name, got, c.want, e.Arrivals)
 		}
@@ -59,17 +59,17 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 	for i, r := range capped.records {
 		r.Sent.us += int64(i) * 5000
 	}
-	if got := capped.checked().doubtOf("arrivals"); got != "" {
+	if got := capped.checked().findingOf("arrivals"); got != "" {
 		t.Errorf("capped: %q", got)
 	}
 	// A trace has its own times; what can be wrong with them is that they were rounded.
 	replay := sentRow(func(int) float64 { return 1 })
 	replay.Spec.Arrival.Process, replay.Spec.Trace = "trace", &workload.Trace{Head: workload.Head{StepS: 3, SameTime: 0.05}}
-	if got := replay.checked().doubtOf("arrivals"); got != "" || replay.Arrivals != nil {
+	if got := replay.checked().findingOf("arrivals"); got != "" || replay.Arrivals != nil {
 		t.Errorf("replay: %q, %+v", got, replay.Arrivals)
 	}
 	replay.Spec.Trace.Head.SameTime = 0.9
-	if got := replay.checked().doubtOf("arrivals"); got != "the trace's times are in steps of 3s: 90 % of the requests arrive together with the one before" {
+	if got := replay.checked().findingOf("arrivals"); got != "the trace's times are in steps of 3s: 90 % of the requests arrive together with the one before" {
 		t.Errorf("rounded times: %q", got)
 	}
 	// The turns of a trace arrive when it says, by a process too.
@@ -78,7 +78,7 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 	for _, r := range turns.records {
 		r.Turn = new(1)
 	}
-	if got := turns.checked().doubtOf("arrivals"); got != "" {
+	if got := turns.checked().findingOf("arrivals"); got != "" {
 		t.Errorf("turns of a trace: %q", got)
 	}
 	closed := sentRow(poisson)
@@ -91,14 +91,14 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 // True Poisson arrivals are hardly ever taken for something else.
 func TestArrivalsErr(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	doubted := 0
+	flagged := 0
 	for range 150 {
 		e := sentRow(func(int) float64 { return rng.ExpFloat64() })
 		if e.Arrivals = e.observe(); checkArrivals(e).problem != "" {
-			doubted++
+			flagged++
 		}
 	}
-	if doubted > 1 {
-		t.Errorf("%d of 150 are doubted", doubted)
+	if flagged > 1 {
+		t.Errorf("%d of 150 are doubted", flagged)
 	}
 }

@@ -2,7 +2,7 @@ package experiment
 
 // Limits of what the client's machine may be seen to do. Arrivals are stamped by the kernel, so a busy
 // client does not move them, and what it does to its sending is the lag of client_bound: run_delay, a busy
-// core, GC pauses and, with kernel stamps, scheduler latency are information, not doubts.
+// core, GC pauses and, with kernel stamps, scheduler latency are information, not findings.
 const (
 	// fewestSamples of a window, one second's worth: fewer tell of a moment, and a core's share is a
 	// count of 10 ms ticks.
@@ -12,7 +12,7 @@ const (
 	// shows, and reads late enough to hold the server back by TCP's window.
 	saturated = 0.9
 	// stolen is the share of the cores' time that may go to other virtual machines. No stamp is taken in
-	// it, the kernel's neither: one arrival in twenty late is a p95 in doubt.
+	// it, the kernel's neither: one arrival in twenty late is a p95 in finding.
 	stolen = 0.05
 	// lateWakeup is in ms: without kernel stamps a token's time is when a goroutine got to read it, and an
 	// error of 1 ms at p99 is the most that a client is believed with.
@@ -24,7 +24,7 @@ const (
 	fewestLosses = 5
 )
 
-func checkClient(e *evidence) finding {
+func checkClient(e *evidence) checkResult {
 	u := e.Client
 	if u == nil || u.Samples < fewestSamples || u.CPUMean == nil {
 		return noData
@@ -47,7 +47,7 @@ func checkClient(e *evidence) finding {
 
 // checkNetwork can't tell whose segments were lost: the system counts those of all connections, and
 // between two ends on one machine those of both.
-func checkNetwork(e *evidence) finding {
+func checkNetwork(e *evidence) checkResult {
 	u := e.Client
 	if u == nil || u.Samples < fewestSamples || u.Retransmits == nil || u.SegmentsOut == nil || *u.SegmentsOut == 0 {
 		return noData

@@ -20,7 +20,7 @@ const (
 )
 
 // checkRestarted asks whether the server began anew: its caches are then cold, whatever the row means.
-func checkRestarted(e *evidence) finding {
+func checkRestarted(e *evidence) checkResult {
 	m := e.Server.Metrics
 	if m == nil || m.GenerationTokens == nil && m.PromptTokens == nil {
 		return noData
@@ -34,7 +34,7 @@ func checkRestarted(e *evidence) finding {
 // checkShared compares what the server had and wrote with what this client had of it. Readings are a second apart: bursts of our
 // own can fall on them, so that too many requests are no proof where the tokens written are ours; and where they are not
 // counted, only more requests than we ever had at once are. One that the client gave up may run on in the server.
-func checkShared(e *evidence) finding {
+func checkShared(e *evidence) checkResult {
 	m := e.Server.Metrics
 	if m == nil || m.Running == nil || m.Samples < fewestReadings || e.Summary.ErrorRate > tolerated {
 		return noData
@@ -59,7 +59,7 @@ func checkShared(e *evidence) finding {
 }
 
 // checkLogs asks whether the server logs every request, which takes its time.
-func checkLogs(e *evidence) finding {
+func checkLogs(e *evidence) checkResult {
 	if e.Server.LogLines == nil || e.Summary.Requests.Sent == 0 {
 		return noData
 	}
@@ -74,7 +74,7 @@ func checkLogs(e *evidence) finding {
 // slowing are the reasons that slow a GPU against everybody's will. A power cap is a setting like any other.
 var slowing = []string{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
 
-func checkThrottled(e *evidence) finding {
+func checkThrottled(e *evidence) checkResult {
 	if e.GPU == nil {
 		return noData
 	}
@@ -97,7 +97,7 @@ func checkThrottled(e *evidence) finding {
 	return passed()
 }
 
-func checkGPUProcesses(e *evidence) finding {
+func checkGPUProcesses(e *evidence) checkResult {
 	if e.GPU == nil || e.GPU.Before == nil || e.GPU.After == nil {
 		return noData
 	}
@@ -117,7 +117,7 @@ func checkGPUProcesses(e *evidence) finding {
 
 // checkHost asks whether other work came to this machine or went. Where the server runs here too, its work can't be told from
 // that of others; but where there is twice the work that the cores can do, the server waited for them, whosever it is.
-func checkHost(e *evidence) finding {
+func checkHost(e *evidence) checkResult {
 	h, c := e.Host, e.Client
 	switch {
 	case h.Before == nil || h.After == nil || c == nil || c.CPUMean == nil || e.Window.Seconds() < leastWindow:

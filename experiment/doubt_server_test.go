@@ -20,7 +20,7 @@ func (e *evidence) told() {
 }
 
 // Each check has what fails it, what just passes, and what makes it impossible.
-func TestDoubtsOfTheServer(t *testing.T) {
+func TestFindingsOfTheServer(t *testing.T) {
 	const passed, failed, impossible = "passed", "failed", "not possible"
 	running := func(running, waiting float64) func(*evidence) {
 		return func(e *evidence) { e.Server.Metrics.Running.Mean, e.Server.Metrics.Waiting.Mean = running, waiting }
@@ -82,9 +82,9 @@ func TestDoubtsOfTheServer(t *testing.T) {
 				t.Errorf("%s, %s: want %s; %s: %t", c.code, c.what, c.want, name, has)
 			}
 		}
-		i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return d.Code == c.code })
-		if i >= 0 && (!strings.Contains(e.Doubts[i].Text, c.text) || e.Doubts[i].Hint == "") {
-			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Doubts[i], c.text)
+		i := slices.IndexFunc(e.Findings, func(d Finding) bool { return d.Code == c.code })
+		if i >= 0 && (!strings.Contains(e.Findings[i].Text, c.text) || e.Findings[i].Hint == "") {
+			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Findings[i], c.text)
 		}
 	}
 }

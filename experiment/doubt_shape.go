@@ -16,7 +16,7 @@ const (
 )
 
 // checkHeterogeneous asks whether the row is one workload: the mean and the median of two are of neither.
-func checkHeterogeneous(e *evidence) finding {
+func checkHeterogeneous(e *evidence) checkResult {
 	if len(e.Spec.Mix) > 0 {
 		return passed() // its classes are reported apart
 	}

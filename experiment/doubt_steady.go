@@ -78,7 +78,7 @@ func (e *evidence) inFlight() []float64 {
 func moves(t stats.Trend) bool { return t.P < clearTrend && math.Abs(t.Change) > movedBy }
 
 // checkSteady asks whether the window holds one state of the server: neither the rest of its warm-up nor a drift.
-func checkSteady(e *evidence) finding {
+func checkSteady(e *evidence) checkResult {
 	s := e.Steady
 	if s == nil || s.Cut == nil && len(s.Trends) == 0 {
 		return noData

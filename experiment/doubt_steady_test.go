@@ -29,13 +29,13 @@ func steadyRow(n int, latency func(at float64) float64) *evidence {
 	return e
 }
 
-// doubtOf is the text of a row's doubt of one code; empty: it has none.
-func (e *evidence) doubtOf(code string) string {
-	i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return d.Code == code })
+// doubtOf is the text of a row's finding of one code; empty: it has none.
+func (e *evidence) findingOf(code string) string {
+	i := slices.IndexFunc(e.Findings, func(d Finding) bool { return d.Code == code })
 	if i < 0 {
 		return ""
 	}
-	return e.Doubts[i].Text
+	return e.Findings[i].Text
 }
 
 func TestUnsteady(t *testing.T) {
@@ -44,7 +44,7 @@ func TestUnsteady(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		latency func(at float64) float64
-		want    string // a part of the doubt; empty: none
+		want    string // a part of the finding; empty: none
 	}{
 		{"steady", func(float64) float64 { return noise() }, ""},
 		{"heavy tail", func(float64) float64 { return 50 * math.Exp(1.2*rng.NormFloat64()) }, ""},
@@ -61,7 +61,7 @@ func TestUnsteady(t *testing.T) {
 		}, ""},
 	} {
 		e := steadyRow(2000, c.latency).checked()
-		if got := e.doubtOf("unsteady"); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := e.findingOf("unsteady"); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q (%+v)", c.name, got, c.want, e.Steady)
 		}
 	}
@@ -71,7 +71,7 @@ func TestUnsteady(t *testing.T) {
 func TestUnsteadyClosedLoop(t *testing.T) {
 	e := steadyRow(2000, func(at float64) float64 { return 50 * (1 - 0.5*at) })
 	e.Spec.Rate, e.Spec.Concurrency = 0, 4
-	if got := e.checked().doubtOf("unsteady"); !strings.Contains(got, "fell by") && !strings.Contains(got, "too short") {
+	if got := e.checked().findingOf("unsteady"); !strings.Contains(got, "fell by") && !strings.Contains(got, "too short") {
 		t.Errorf("%q", got)
 	}
 }
@@ -113,13 +113,13 @@ func TestHeterogeneous(t *testing.T) {
 		{"all alike", func(float64) float64 { return 50 }, ""},
 		{"steps of an engine", func(float64) float64 { return 50 + 2*float64(rng.IntN(8)) }, ""},
 	} {
-		if got := steadyRow(2000, c.latency).checked().doubtOf("heterogeneous"); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := steadyRow(2000, c.latency).checked().findingOf("heterogeneous"); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 	mixed := steadyRow(2000, twice(0.2, 8))
 	mixed.Spec.Mix = []workload.Class{{Name: "a"}, {Name: "b"}}
-	if got := mixed.checked().doubtOf("heterogeneous"); got != "" {
+	if got := mixed.checked().findingOf("heterogeneous"); got != "" {
 		t.Errorf("its classes are declared: %q", got)
 	}
 	few := steadyRow(49, twice(0.2, 8)).checked()

@@ -12,7 +12,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// flawless is a row without a doubt, of which nothing was left unchecked: 100 requests, a slot
+// flawless is a row without a finding, of which nothing was left unchecked: 100 requests, a slot
 // each for 10 ms after the other.
 func flawless() *evidence {
 	e := &evidence{Row: &Row{}, vocab: &workload.Vocabulary{}}
@@ -42,11 +42,11 @@ func (e *evidence) window() []*Record { return e.records[1:] }
 func (e *evidence) checked() *evidence {
 	e.Summary = Summarize(e.records, e.Window, e.Spec.Streams(), nil, 0)
 	e.Lengths = lengths(e.records)
-	e.doubt()
+	e.runChecks()
 	return e
 }
 
-func TestDoubts(t *testing.T) {
+func TestFindings(t *testing.T) {
 	fail := func(n int, outcome string) func(*evidence) {
 		return func(e *evidence) {
 			for i, r := range e.window()[:n] {
@@ -95,7 +95,7 @@ func TestDoubts(t *testing.T) {
 		code, what string
 		change     func(*evidence)
 		want       string
-		text       string // a part of the doubt
+		text       string // a part of the finding
 	}{
 		{"errors", "one in a hundred", fail(1, "status"), passed, ""},
 		{"errors", "two in a hundred", fail(2, "status"), failed, "2 of 100 requests failed (2 status): percentiles are over the others; first: status it was"},
@@ -256,11 +256,11 @@ func TestDoubts(t *testing.T) {
 				t.Errorf("%s, %s: want %s; %s: %t", c.code, c.what, c.want, name, has)
 			}
 		}
-		i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return d.Code == c.code })
+		i := slices.IndexFunc(e.Findings, func(d Finding) bool { return d.Code == c.code })
 		if (i >= 0) != (c.want == failed || c.want == silent) {
-			t.Errorf("%s, %s: doubts %v", c.code, c.what, e.Doubts)
-		} else if i >= 0 && (!strings.Contains(e.Doubts[i].Text, c.text) || e.Doubts[i].Hint == "") {
-			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Doubts[i], c.text)
+			t.Errorf("%s, %s: findings %v", c.code, c.what, e.Findings)
+		} else if i >= 0 && (!strings.Contains(e.Findings[i].Text, c.text) || e.Findings[i].Hint == "") {
+			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Findings[i], c.text)
 		}
 		if n := v.Total(); n != len(checks) {
 			t.Errorf("%d of %d checks are accounted for", n, len(checks))
@@ -268,20 +268,20 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-func TestFlawlessRowHasNoDoubt(t *testing.T) {
+func TestFlawlessRowHasNoFinding(t *testing.T) {
 	e := flawless().checked()
-	if !e.Validity.Valid() || len(e.Doubts) > 0 || !slices.Equal(e.Validity.NotPossible, []string{"host_load"}) { // which wants a longer row
-		t.Errorf("%+v %+v", e.Doubts, e.Validity)
+	if !e.Validity.Valid() || len(e.Findings) > 0 || !slices.Equal(e.Validity.NotPossible, []string{"host_load"}) { // which wants a longer row
+		t.Errorf("%+v %+v", e.Findings, e.Validity)
 	}
 }
 
-// A doubt tells the grace period that was in force.
+// A finding tells the grace period that was in force.
 func TestUnfinishedTellsTheGrace(t *testing.T) {
 	e := flawless()
 	e.Spec.Grace = load.Span(1500 * time.Millisecond)
 	e.window()[0].Outcome = "unfinished"
 	e.checked()
-	if i := slices.IndexFunc(e.Doubts, func(d Doubt) bool { return strings.Contains(d.Text, "not over 1.5 s after") }); i < 0 {
-		t.Errorf("%+v", e.Doubts)
+	if i := slices.IndexFunc(e.Findings, func(d Finding) bool { return strings.Contains(d.Text, "not over 1.5 s after") }); i < 0 {
+		t.Errorf("%+v", e.Findings)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"bench/experiment/workload"
 )
 
-func checkPromptLength(e *evidence) finding {
+func checkPromptLength(e *evidence) checkResult {
 	l := e.Lengths
 	if l.PromptTokens == nil || l.PromptAsked == nil {
 		return noData
@@ -20,7 +20,7 @@ func checkPromptLength(e *evidence) finding {
 
 // checkOutputLength asks the counts themselves: a server can say that it wrote all and count otherwise. It looks at the answers that
 // were forced; classes that end by themselves have the length they like.
-func checkOutputLength(e *evidence) finding {
+func checkOutputLength(e *evidence) checkResult {
 	wrote, forced, n := 0, 0, 0
 	for r := range completed(e.records) {
 		if e.Spec.forced(r.Class) {
@@ -37,7 +37,7 @@ func checkOutputLength(e *evidence) finding {
 	return passed()
 }
 
-func checkTokenCounts(e *evidence) finding {
+func checkTokenCounts(e *evidence) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
 	}
@@ -58,7 +58,7 @@ func checkTokenCounts(e *evidence) finding {
 	return passed()
 }
 
-func checkTokensPerEvent(e *evidence) finding {
+func checkTokensPerEvent(e *evidence) checkResult {
 	x := e.Summary.TokensPerEvent
 	if e.Summary.ITL == nil || x == 0 {
 		return noData
@@ -72,7 +72,7 @@ func checkTokensPerEvent(e *evidence) finding {
 // checkBuffered asks whether events came one by one. Something between server and client may hold them
 // back (a proxy), or an engine may send several at once; then itl is not the time between tokens, and
 // where a whole answer came at once tpot is none either.
-func checkBuffered(e *evidence) finding {
+func checkBuffered(e *evidence) checkResult {
 	whole, n := buffered(e.records)
 	zero, gaps := 0, 0
 	for r := range completed(e.records) {
@@ -111,7 +111,7 @@ func buffered(records []*Record) (whole, of int) {
 }
 
 // checkPrefix compares the cached tokens that the server told with what the row means.
-func checkPrefix(e *evidence) finding {
+func checkPrefix(e *evidence) checkResult {
 	if e.primed > 0 {
 		return failed("look at the server's log", "%d requests that should have warmed the prefixes failed", e.primed)
 	}
@@ -151,7 +151,7 @@ func checkPrefix(e *evidence) finding {
 
 // checkSharedPrefix asks whether a cache found more than the row's own requests could have left in it. That it found less is the
 // server's own matter: its pool may be small.
-func (e *evidence) checkSharedPrefix() finding {
+func (e *evidence) checkSharedPrefix() checkResult {
 	u := e.Reuse
 	if u == nil {
 		return noData
@@ -163,7 +163,7 @@ func (e *evidence) checkSharedPrefix() finding {
 	return passed()
 }
 
-func checkBound(e *evidence) finding {
+func checkBound(e *evidence) checkResult {
 	if e.Bound == nil || e.Summary.TPOT == nil {
 		return noData
 	}

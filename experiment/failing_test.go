@@ -42,7 +42,7 @@ func TestRunAgainstAServerThatFails(t *testing.T) {
 			f.broken.Store(true)
 			spec := point()
 			spec.Concurrency, spec.Requests = 2, 40
-			spec.Contract = contractOf(t, "ttft_p95 = \"30s\"\nitl_p95 = \"30s\"\ne2e_mean = \"30s\"\nerror_rate = 0.01\n"+
+			spec.SLO = sloOf(t, "ttft_p95 = \"30s\"\nitl_p95 = \"30s\"\ne2e_mean = \"30s\"\nerror_rate = 0.01\n"+
 				"min_requests_per_s = 0.001\nmin_goodput_requests_per_s = 0.001\nusd_per_million_output_tokens = 1e9")
 			row, records := measure(t, s, spec)
 			holdToRecords(t, row, records, target)
@@ -55,13 +55,13 @@ func TestRunAgainstAServerThatFails(t *testing.T) {
 					t.Errorf("%s of a row in which nothing completed: %s", name, text(t, row.Summary))
 				}
 			}
-			for _, v := range row.Contract {
+			for _, v := range row.SLO {
 				if v.Verdict != "FAIL" || v.Unit == "ms" && v.Value != nil {
 					t.Errorf("%s: %s: %s", v.Metric, v.text(), v.Why)
 				}
 			}
-			if i := slices.IndexFunc(row.Doubts, func(d Doubt) bool { return d.Code == "errors" }); i < 0 || row.NoBound == "" {
-				t.Errorf("doubts %+v, bound %q", row.Doubts, row.NoBound)
+			if i := slices.IndexFunc(row.Findings, func(d Finding) bool { return d.Code == "errors" }); i < 0 || row.NoBound == "" {
+				t.Errorf("findings %+v, bound %q", row.Findings, row.NoBound)
 			}
 			if records[0].Error == "" {
 				t.Error("a failure without a reason")
@@ -70,7 +70,7 @@ func TestRunAgainstAServerThatFails(t *testing.T) {
 	}
 }
 
-// Every seventh request fails: the others are measured as if there were no failure, and the contract counts all.
+// Every seventh request fails: the others are measured as if there were no failure, and the SLO counts all.
 func TestRunWithSomeFailures(t *testing.T) {
 	spec := point()
 	spec.Concurrency, spec.Requests = 2, 60

@@ -24,7 +24,7 @@ type PrefixGain struct {
 	CI95    stats.Interval `json:"ci95_ms"`  // of the difference; an end is null where either median has none
 }
 
-// Certain says that the interval leaves no doubt of the sign.
+// Certain says that the interval leaves no finding of the sign.
 func (g PrefixGain) Certain() bool { return g.CI95.Lo > 0 || g.CI95.Hi < 0 }
 
 // PrefixGains compares each point that ran with a cold prefix and with one that the server had met.

@@ -127,7 +127,7 @@ func BenchmarkSummarize(b *testing.B) {
 	perGap(b, 1_000_000)
 }
 
-// BenchmarkTenMillionGaps is a row from its jobs to its files: records written, summary, verdicts and doubts made and
+// BenchmarkTenMillionGaps is a row from its jobs to its files: records written, summary, verdicts and findings made and
 // written. Its memory is the whole process's, the making of the jobs included: run it alone, once,
 //
 //	go test -run '^$' -bench TenMillionGaps/gaps=1000 -benchtime 1x ./experiment
@@ -160,11 +160,11 @@ func longRow(t testing.TB, requests, gaps int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contract, m := decode(t, "itl_p99 = \"40ms\"\nttft_p95 = \"1s\"\ne2e_p99 = \"30s\"\neach = { ttft = \"1s\" }")
+	slo, m := decode(t, "itl_p99 = \"40ms\"\nttft_p95 = \"1s\"\ne2e_p99 = \"30s\"\neach = { ttft = \"1s\" }")
 	if len(m) > 0 {
 		t.Fatal(m)
 	}
-	e := &evidence{Row: &Row{Spec: Spec{Contract: contract}, Window: Window{EndUs: int64(requests)*1000 + 1}}, vocab: &workload.Vocabulary{}}
+	e := &evidence{Row: &Row{Spec: Spec{SLO: slo}, Window: Window{EndUs: int64(requests)*1000 + 1}}, vocab: &workload.Vocabulary{}}
 	collect := measurement{t: Try{Spec: &e.Spec, Each: w.Write, Progress: new(Progress)}, e: e}
 	for jobs := newStreamed(gaps, 0.1); jobs.made < requests; {
 		if err := collect.each(jobs.next()); err != nil {
@@ -179,8 +179,8 @@ func longRow(t testing.TB, requests, gaps int) int64 {
 	if err := json.NewEncoder(io.Discard).Encode(e.Row); err != nil {
 		t.Fatal(err)
 	}
-	if n := e.Summary.ITL.N; n != requests*gaps || len(e.Contract) != 3 || e.Contract[0].Verdict != "PASS" {
-		t.Fatalf("%d gaps, verdicts %+v", n, e.Contract)
+	if n := e.Summary.ITL.N; n != requests*gaps || len(e.SLO) != 3 || e.SLO[0].Verdict != "PASS" {
+		t.Fatalf("%d gaps, verdicts %+v", n, e.SLO)
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -18,12 +18,12 @@ func TestGapsAreSmall(t *testing.T) {
 	if disk := float64(len(stored(t, records))) / gaps; disk > 2.3 {
 		t.Errorf("%.2f bytes a gap on disk", disk)
 	}
-	contract, _ := decode(t, `itl_p99 = "40ms"`)
-	e := &evidence{Row: &Row{Spec: Spec{Contract: contract}, Window: Window{EndUs: 1_000_000}}, vocab: &workload.Vocabulary{}, records: records}
+	slo, _ := decode(t, `itl_p99 = "40ms"`)
+	e := &evidence{Row: &Row{Spec: Spec{SLO: slo}, Window: Window{EndUs: 1_000_000}}, vocab: &workload.Vocabulary{}, records: records}
 	before = heap()
 	e.conclude(Target{}, Bounds{})
-	if n := e.Summary.ITL.N; n != gaps || e.Contract[0].Verdict != "PASS" {
-		t.Errorf("%d gaps, verdict %s", n, e.Contract[0].text())
+	if n := e.Summary.ITL.N; n != gaps || e.SLO[0].Verdict != "PASS" {
+		t.Errorf("%d gaps, verdict %s", n, e.SLO[0].text())
 	}
 	if made := heap().TotalAlloc - before.TotalAlloc; made > 5<<20 {
 		t.Errorf("concluding takes %d KiB", made>>10)

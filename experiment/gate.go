@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Gate is the [gate] table: how much worse than an earlier run a figure may be. The contract limits a figure by itself, the
+// Gate is the [gate] table: how much worse than an earlier run a figure may be. The SLO limits a figure by itself, the
 // gate its change.
 type Gate struct {
 	Thresholds []Threshold `json:"thresholds,omitempty"`
@@ -68,7 +68,7 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 	if !gateable(metric) {
 		return t, fmt.Sprintf("unknown metric %q of a gate", metric),
-			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(contractStats, " ") +
+			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(sloStats, " ") +
 				"; or one of " + strings.Join(Throughputs, " ") + " " + ErrorRate
 	}
 	number, percent := strings.CutSuffix(change, "%")
@@ -93,7 +93,7 @@ func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 
 func gateable(metric string) bool {
 	name, stat, ok := cutStat(metric)
-	return metric == ErrorRate || MoreIsBetter(metric) || ok && slices.Contains(Latencies, name) && slices.Contains(contractStats, stat)
+	return metric == ErrorRate || MoreIsBetter(metric) || ok && slices.Contains(Latencies, name) && slices.Contains(sloStats, stat)
 }
 
 func example(metric string) string {

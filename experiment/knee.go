@@ -14,7 +14,7 @@ type Knee struct {
 	Point *int   `json:"point"` // index in Points; null = none
 	Why   string `json:"why"`
 
-	Beyond      *int    `json:"beyond,omitempty"`      // contract knee: the next higher load, which does not pass
+	Beyond      *int    `json:"beyond,omitempty"`      // SLO knee: the next higher load, which does not pass
 	Sensitivity float64 `json:"sensitivity,omitempty"` // geometric knee: up to which Kneedle finds the same one; it looks with 1
 
 	// What the repeats leave open; absent where no point has two.
@@ -35,29 +35,29 @@ func (s *Series) further() string {
 	return s.loadName(2 * highest)
 }
 
-// contractKnee is the highest load whose point passes and is valid.
-func (s *Series) contractKnee() Knee {
+// sloKnee is the highest load whose point passes and is valid.
+func (s *Series) sloKnee() Knee {
 	for i := len(s.Points) - 1; i >= 0; i-- {
-		if p := &s.Points[i]; p.Contract == stats.Pass && p.Valid {
+		if p := &s.Points[i]; p.SLO == stats.Pass && p.Valid {
 			return s.passing(i)
 		}
 	}
-	undecided, doubted, need, stated := "", "", 0, false
+	undecided, flagged, need, stated := "", "", 0, false
 	for i := range s.Points {
 		p := &s.Points[i]
-		stated = stated || p.Contract != ""
+		stated = stated || p.SLO != ""
 		switch {
-		case p.Contract == stats.Pass && doubted == "":
-			doubted = p.Load
-		case p.Contract == stats.Undecided && undecided == "":
+		case p.SLO == stats.Pass && flagged == "":
+			flagged = p.Load
+		case p.SLO == stats.Undecided && undecided == "":
 			undecided, need = p.Load, p.Need
 		}
 	}
 	switch {
 	case !stated:
-		return none("no contract is stated")
-	case doubted != "":
-		return none("no valid point passes: %s meets the contract, but its row is doubted", doubted)
+		return none("no SLO is stated")
+	case flagged != "":
+		return none("no valid point passes: %s meets the SLO, but its row is doubted", flagged)
 	case undecided != "" && need > 0:
 		return none("no point passes yet: undecided at %s, need %s more requests", undecided, Count(need))
 	case undecided != "":
@@ -72,14 +72,14 @@ func (s *Series) contractKnee() Knee {
 	return none("no valid point passes; go on to lower load")
 }
 
-// passing explains the contract knee at a point by the next higher one.
+// passing explains the SLO knee at a point by the next higher one.
 func (s *Series) passing(i int) Knee {
-	k := Knee{Point: &i, Why: "the highest load that meets the contract"}
+	k := Knee{Point: &i, Why: "the highest load that meets the SLO"}
 	switch {
 	case len(s.Points) == 1:
-		k.Why = "the only load meets the contract; a series of loads would show how far it goes"
+		k.Why = "the only load meets the SLO; a series of loads would show how far it goes"
 	case i == len(s.Points)-1:
-		k.Why = "the highest load of the series still meets the contract: the knee is here or above; go on to " + s.further()
+		k.Why = "the highest load of the series still meets the SLO: the knee is here or above; go on to " + s.further()
 	default:
 		next := i + 1
 		k.Beyond = &next
@@ -98,7 +98,7 @@ func (s *Series) passing(i int) Knee {
 // or for a low price of it, fails at a low load by nature.
 func (p *SeriesPoint) tooSlow() bool {
 	for _, r := range p.Rows {
-		for _, v := range r.Contract {
+		for _, v := range r.SLO {
 			stage := stageOf(v.Metric)
 			if v.Verdict == string(stats.Fail) && (stage == "ttft" || stage == "tpot" || v.Metric == "error_rate") {
 				return true
@@ -113,7 +113,7 @@ func (p *SeriesPoint) short() string {
 	limits := func(verdict stats.Verdict) string {
 		var keys []string
 		for _, r := range p.Rows {
-			for _, v := range r.Contract {
+			for _, v := range r.SLO {
 				key := v.Metric
 				if v.Class != "" {
 					key = v.Class + " " + key
@@ -126,16 +126,16 @@ func (p *SeriesPoint) short() string {
 		return strings.Join(keys, ", ")
 	}
 	switch {
-	case p.Contract == stats.Fail:
+	case p.SLO == stats.Fail:
 		return strings.TrimSpace(p.Load + " fails " + limits(stats.Fail))
-	case p.Contract == stats.Undecided && p.Need > 0:
+	case p.SLO == stats.Undecided && p.Need > 0:
 		return fmt.Sprintf("%s is undecided (%s), and needs %s more requests", p.Load, limits(stats.Undecided), Count(p.Need))
-	case p.Contract == stats.Undecided:
+	case p.SLO == stats.Undecided:
 		return fmt.Sprintf("%s is undecided (%s)", p.Load, limits(stats.Undecided))
-	case p.Contract == stats.Pass:
+	case p.SLO == stats.Pass:
 		return p.Load + " meets it, but its row is doubted"
 	}
-	return p.Load + " has no contract"
+	return p.Load + " has no SLO"
 }
 
 // curve is the finite loads of a series and what they bring. "inf" comes last, so that indexes stay.

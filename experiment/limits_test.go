@@ -52,9 +52,9 @@ func TestAffords(t *testing.T) {
 	}
 }
 
-// Where this machine's own limit broke connections, the doubt says the command; whatever a server says
+// Where this machine's own limit broke connections, the finding says the command; whatever a server says
 // of its own limit does not.
-func TestErrorsDoubtSaysTheCommand(t *testing.T) {
+func TestErrorsFindingSaysTheCommand(t *testing.T) {
 	for _, c := range []struct{ outcome, text, want string }{
 		{"connect", "no connection to h:1: dial tcp h:1: socket: " + syscall.EMFILE.Error(), "ulimit -n 2000"},
 		{"connect", "no connection to h:1: dial tcp h:1: connect: " + syscall.EADDRNOTAVAIL.Error(), "sysctl -w net.ipv4.ip_local_port_range"},
@@ -66,13 +66,13 @@ func TestErrorsDoubtSaysTheCommand(t *testing.T) {
 			r.Outcome, r.Error = c.outcome, c.text
 		}
 		e.checked()
-		if len(e.Doubts) == 0 || e.Doubts[0].Code != "errors" || !strings.Contains(e.Doubts[0].Hint, c.want) {
-			t.Errorf("%s %s: %+v", c.outcome, c.text, e.Doubts)
+		if len(e.Findings) == 0 || e.Findings[0].Code != "errors" || !strings.Contains(e.Findings[0].Hint, c.want) {
+			t.Errorf("%s %s: %+v", c.outcome, c.text, e.Findings)
 		}
 	}
 	e := flawless()
 	e.window()[0].Outcome, e.window()[0].Error = "connect", syscall.EMFILE.Error()
-	if e.checked(); len(e.Doubts) > 0 {
-		t.Errorf("one in a hundred is doubted: %+v", e.Doubts)
+	if e.checked(); len(e.Findings) > 0 {
+		t.Errorf("one in a hundred is doubted: %+v", e.Findings)
 	}
 }

@@ -32,7 +32,7 @@ var mlperf = map[string]map[string]float64{
 }
 
 // decodePreset puts the limits of MLPerf in, but for those that the table states itself.
-func (c *Contract) decodePreset(v any, own map[string]any, bad func(key, problem, hint string)) {
+func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hint string)) {
 	name, _ := v.(string)
 	limits, ok := mlperf[name]
 	if !ok {

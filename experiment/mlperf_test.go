@@ -11,12 +11,12 @@ import (
 	"bench/experiment/workload"
 )
 
-func TestContractOfMLPerf(t *testing.T) {
-	c := contractOf(t, `mlperf = "llama2-70b/interactive"`)
+func TestSLOOfMLPerf(t *testing.T) {
+	c := sloOf(t, `mlperf = "llama2-70b/interactive"`)
 	if got := limitsText(c); got != "tpot_p99 ≤ 40 ms, ttft_p99 ≤ 450 ms" {
 		t.Error(got)
 	}
-	c = contractOf(t, "mlperf = \"llama2-70b/interactive\"\nttft_p99 = \"300ms\"\nerror_rate = 0.01")
+	c = sloOf(t, "mlperf = \"llama2-70b/interactive\"\nttft_p99 = \"300ms\"\nerror_rate = 0.01")
 	if got := limitsText(c); got != "error_rate ≤ 0.01 share, tpot_p99 ≤ 40 ms, ttft_p99 ≤ 300 ms" {
 		t.Errorf("its own limit wins: %s", got)
 	}
@@ -66,8 +66,8 @@ func (s *Spec) loadText() string {
 	return fmt.Sprintf("rate %g, %d slots, %d requests, %v", float64(s.Rate), s.Concurrency, s.Requests, time.Duration(s.Duration))
 }
 
-// limitsText is a contract in one line.
-func limitsText(c Contract) string {
+// limitsText is an SLO in one line.
+func limitsText(c SLO) string {
 	var parts []string
 	for _, l := range c.Limits {
 		parts = append(parts, l.String())

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// notes say how a row is to be read where it is easily read wrong; they are no reason to doubt it.
-func (e *evidence) notes() []Doubt {
-	var out []Doubt
-	for _, note := range []func(*evidence) (Doubt, bool){noteClosed, notePooled} {
+// notes say how a row is to be read where it is easily read wrong; they are no reason to finding it.
+func (e *evidence) notes() []Finding {
+	var out []Finding
+	for _, note := range []func(*evidence) (Finding, bool){noteClosed, notePooled} {
 		if d, ok := note(e); ok {
 			out = append(out, d)
 		}
@@ -18,35 +18,35 @@ func (e *evidence) notes() []Doubt {
 }
 
 // noteClosed warns of a limit on what a user would wait for, in a loop that waits for the server.
-func noteClosed(e *evidence) (Doubt, bool) {
+func noteClosed(e *evidence) (Finding, bool) {
 	if e.Spec.Rate > 0 {
-		return Doubt{}, false
+		return Finding{}, false
 	}
 	var keys []string
-	for _, l := range e.Spec.Contract.Limits {
+	for _, l := range e.Spec.SLO.Limits {
 		if l.Metric == "ttft" || l.Metric == "e2e" {
 			keys = append(keys, l.Key)
 		}
 	}
 	if len(keys) == 0 {
-		return Doubt{}, false
+		return Finding{}, false
 	}
-	return Doubt{"closed_loop",
+	return Finding{"closed_loop",
 		fmt.Sprintf("%s count from the slot: in a closed loop the next request waits for the server, so nobody queues; users who come when they like wait longer", strings.Join(keys, ", ")),
 		"judge users' latency in a row with a rate"}, true
 }
 
 // notePooled warns of percentiles over classes: they are of no class, and move with the weights.
-func notePooled(e *evidence) (Doubt, bool) {
+func notePooled(e *evidence) (Finding, bool) {
 	if len(e.Spec.Mix) < 2 {
-		return Doubt{}, false
+		return Finding{}, false
 	}
 	names := make([]string, len(e.Spec.Mix))
 	for i, c := range e.Spec.Mix {
 		names[i] = c.Name
 	}
 	slices.Sort(names)
-	return Doubt{"pooled_classes",
+	return Finding{"pooled_classes",
 		fmt.Sprintf("percentiles of the whole row are pooled over %d classes (%s): they are those of no class, and move with its weights", len(names), strings.Join(names, ", ")),
-		"read the classes apart, and limit each in [row.mix.contract]"}, true
+		"read the classes apart, and limit each in [row.mix.slo]"}, true
 }

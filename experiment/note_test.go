@@ -8,17 +8,17 @@ import (
 )
 
 func TestNotes(t *testing.T) {
-	limited := contractOf(t, "ttft_p99 = \"1s\"\ntpot_p99 = \"1s\"\ne2e_p99 = \"9s\"")
-	tokens := contractOf(t, `tpot_p99 = "1s"`)
+	limited := sloOf(t, "ttft_p99 = \"1s\"\ntpot_p99 = \"1s\"\ne2e_p99 = \"9s\"")
+	tokens := sloOf(t, `tpot_p99 = "1s"`)
 	for _, c := range []struct {
 		name string
 		spec Spec
 		code string
 		text string
 	}{
-		{"closed loop, users' latency limited", Spec{Contract: limited}, "closed_loop", "e2e_p99, ttft_p99 count from the slot"},
-		{"closed loop, another limit", Spec{Contract: tokens}, "", ""},
-		{"open loop", Spec{Contract: limited, Workload: workload.Workload{Rate: 2}}, "", ""},
+		{"closed loop, users' latency limited", Spec{SLO: limited}, "closed_loop", "e2e_p99, ttft_p99 count from the slot"},
+		{"closed loop, another limit", Spec{SLO: tokens}, "", ""},
+		{"open loop", Spec{SLO: limited, Workload: workload.Workload{Rate: 2}}, "", ""},
 		{"two classes", Spec{Workload: workload.Workload{Mix: []workload.Class{{Name: "rag"}, {Name: "chat"}}}}, "pooled_classes", "2 classes (chat, rag)"},
 		{"one class", Spec{Workload: workload.Workload{Mix: []workload.Class{{Name: "rag"}}}}, "", ""},
 	} {

@@ -25,11 +25,11 @@ func (s *Series) resample() {
 		return
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
-	knees := []*Knee{&s.ContractKnee, &s.GeometricKnee, &s.Saturation}
+	knees := []*Knee{&s.SLOKnee, &s.GeometricKnee, &s.Saturation}
 	drawn := make([][]int, len(knees)) // the point of each draw; −1 = none
 	for range draws {
 		d := s.draw(rng)
-		for i, k := range []Knee{d.contractKnee(), d.geometricKnee(), d.saturation()} {
+		for i, k := range []Knee{d.sloKnee(), d.geometricKnee(), d.saturation()} {
 			at := -1
 			if k.Point != nil {
 				at = *k.Point
@@ -76,16 +76,16 @@ func resampled(point *int, drawn []int) *Resampled {
 }
 
 const (
-	// unlikely is the chance of spreads as large as a doubt needs, when runs of the same measure the same; three means are
+	// unlikely is the chance of spreads as large as a finding needs, when runs of the same measure the same; three means are
 	// looked at.
 	unlikely = 0.003
 	// apartBy is the distance of the extreme repeats, as a share of the mean, below which nobody minds.
 	apartBy = 0.05
 )
 
-// betweenRuns doubts a point whose repeats differ by more than the intervals inside each of them explain: something changed
+// betweenRuns findings a point whose repeats differ by more than the intervals inside each of them explain: something changed
 // from run to run, and the interval of one run says too little.
-func betweenRuns(rows []*Row) (Doubt, bool) {
+func betweenRuns(rows []*Row) (Finding, bool) {
 	var parts []string
 	for _, m := range headlines {
 		var means, errors []float64
@@ -102,9 +102,9 @@ func betweenRuns(rows []*Row) (Doubt, bool) {
 		}
 	}
 	if len(parts) == 0 {
-		return Doubt{}, false
+		return Finding{}, false
 	}
-	return Doubt{"between_runs",
+	return Finding{"between_runs",
 		fmt.Sprintf("the %d repeats differ by more than the spread inside each explains: %s", len(rows), strings.Join(parts, ", ")),
 		`quote the spread of the repeats, not the interval of one; look for what changes between runs (order = "blocked" tells drift from effect)`}, true
 }

@@ -41,8 +41,8 @@ func TestBetweenRuns(t *testing.T) {
 	} {
 		p := SeriesOf(runsOf(c.n, c.centres...))[0].Points[0]
 		got := ""
-		if len(p.Doubts) > 0 {
-			got = p.Doubts[0].Text
+		if len(p.Findings) > 0 {
+			got = p.Findings[0].Text
 		}
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || p.Valid != (c.want == "") {
 			t.Errorf("%s: valid %t, %q", c.name, p.Valid, got)
@@ -57,7 +57,7 @@ func TestBetweenRuns(t *testing.T) {
 // Steady runs of a process with a memory are not taken for different ones more often than is said.
 func TestBetweenRunsErrs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	doubted := 0
+	flagged := 0
 	for range 100 {
 		rows := make([]*Row, 3)
 		for i := range rows {
@@ -70,11 +70,11 @@ func TestBetweenRunsErrs(t *testing.T) {
 			rows[i] = &Row{Summary: Summary{TTFT: stats.SummarizeInOrder(values, rng)}}
 		}
 		if _, ok := betweenRuns(rows); ok {
-			doubted++
+			flagged++
 		}
 	}
-	if doubted > 2 {
-		t.Errorf("%d of 100 triples of the same are doubted", doubted)
+	if flagged > 2 {
+		t.Errorf("%d of 100 triples of the same are doubted", flagged)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestResampledKnees(t *testing.T) {
 			rows = append(rows, measured("D", slots(slot), 0, 1<<i, repeat, []float64{100, 190, 260, 280}[i], 50, verdict))
 		}
 	}
-	k := SeriesOf(rows)[0].ContractKnee
+	k := SeriesOf(rows)[0].SLOKnee
 	// At 4 slots all three drawn pass in (2/3)³ of the draws; the point itself does not, so the knee is at 2 slots.
 	if k.Point == nil || *k.Point != 1 || k.Resampled == nil {
 		t.Fatalf("%+v", k)
@@ -100,7 +100,7 @@ func TestResampledKnees(t *testing.T) {
 	if *k.Resampled.Low != 1 || *k.Resampled.High != 2 {
 		t.Errorf("from point %d to point %d", *k.Resampled.Low, *k.Resampled.High)
 	}
-	if k := SeriesOf(rows[:4])[0].ContractKnee; k.Resampled != nil {
+	if k := SeriesOf(rows[:4])[0].SLOKnee; k.Resampled != nil {
 		t.Errorf("one repeat says nothing of its spread: %+v", k.Resampled)
 	}
 	if a, b := SeriesOf(rows)[0].GeometricKnee.Resampled, SeriesOf(rows)[0].GeometricKnee.Resampled; a == nil || *b.Low != *a.Low || a.Share != b.Share {

@@ -17,7 +17,7 @@ const (
 	SchemaRecord = "bench/record/v1"
 )
 
-// Row is one point, one repeat, measured: the contents of <row>.json. Summary, doubts and verdicts
+// Row is one point, one repeat, measured: the contents of <row>.json. Summary, findings and verdicts
 // are derived from the records and can be made again from them.
 type Row struct {
 	Schema     string    `json:"schema"`
@@ -42,16 +42,16 @@ type Row struct {
 	Lengths   Lengths            `json:"lengths"`
 	Reuse     *Reuse             `json:"reuse,omitempty"`     // absent: no prefix and no conversation in the row, or the server does not tell its cached tokens
 	Rotations *Rotations         `json:"rotations,omitempty"` // of a tiling row, the first apart
-	Contract  []Verdict          `json:"contract"`
-	Doubts    []Doubt            `json:"doubts"`
+	SLO       []Verdict          `json:"slo"`
+	Findings  []Finding          `json:"findings"`
 	Validity  Validity           `json:"validity"`
-	Notes     []Doubt            `json:"notes,omitempty"`      // how to read the row: no reason to doubt it
+	Notes     []Finding          `json:"notes,omitempty"`      // how to read the row: no reason to finding it
 	Steady    *Steadiness        `json:"steadiness,omitempty"` // absent: all requests came at once, or none completed
 	Arrivals  *workload.Observed `json:"arrivals,omitempty"`   // what was sent as an arrival process (under a cap, what was to be); absent: no rate
 	Bound     *RowBound          `json:"bound"`                // null: no model or hardware to compute it from; see bound_missing
 	NoBound   string             `json:"bound_missing,omitempty"`
 	Little    *Little            `json:"little,omitempty"` // absent: no request ended in the window
-	Cost      *Cost              `json:"cost,omitempty"`   // absent: not priced, or the contract is not met; see cost_missing
+	Cost      *Cost              `json:"cost,omitempty"`   // absent: not priced, or the SLO is not met; see cost_missing
 	NoCost    string             `json:"cost_missing,omitempty"`
 
 	Client   *telemetry.Usage    `json:"client,omitempty"` // what this machine was seen to do in the window; absent: too short for a sample
@@ -190,7 +190,7 @@ type Lengths struct {
 	OutputOff    int            `json:"output_off"`
 }
 
-// Verdict is one line of the contract, judged.
+// Verdict is one line of the SLO, judged.
 type Verdict struct {
 	Metric   string   `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
 	Class    string   `json:"class,omitempty"`
@@ -203,8 +203,8 @@ type Verdict struct {
 	Observed int      `json:"observed"` // requests that the verdict rests on
 }
 
-// Doubt is a reason not to trust a row, with what to do about it.
-type Doubt struct {
+// Finding is a reason not to trust a row, with what to do about it.
+type Finding struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
 	Hint string `json:"hint"`
@@ -229,7 +229,7 @@ func (v Validity) Total() int {
 // Steadiness says how a row moved while it was measured.
 type Steadiness struct {
 	Metric string `json:"metric"` // ttft, or e2e without streaming: what Cut is of
-	// Cut is how many requests at the window's start MSER-5 would leave out; null: too few to tell. By itself it is no doubt: it
+	// Cut is how many requests at the window's start MSER-5 would leave out; null: too few to tell. By itself it is no finding: it
 	// matters as far as these requests differ from the others.
 	Cut    *int                   `json:"mser5_cut"`
 	Trends map[string]stats.Trend `json:"trends,omitempty"` // of ttft, tpot, e2e and in_flight through the window

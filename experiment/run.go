@@ -1,6 +1,6 @@
-// Package experiment turns one row into records, and records into a summary with its doubts and
+// Package experiment turns one row into records, and records into a summary with its findings and
 // verdicts: reach the server and learn what it takes (Reach), run a point (Server.Run), summarise
-// the stored records (Summarize), judge the contract (Judge), compare with the bound. It writes no
+// the stored records (Summarize), judge the SLO (Judge), compare with the bound. It writes no
 // file and prints nothing.
 package experiment
 
@@ -160,7 +160,7 @@ type measurement struct {
 	lost           int          // connect failures since the last request that reached the server
 
 	looking *looking    // nil = the row runs to its end
-	decided atomic.Bool // its contract is
+	decided atomic.Bool // its SLO is
 }
 
 // connect opens connections ahead of the row: of several APIs each has its own, and as many as if all requests were its.
@@ -212,7 +212,7 @@ func requestID(salt string, index int) string {
 	return fmt.Sprintf("%s-%s-4000-8000-%012x", salt[:8], salt[8:], uint64(index)&(1<<48-1))
 }
 
-// enough is the end of a row that runs until its contract is decided; nil for any other.
+// enough is the end of a row that runs until its SLO is decided; nil for any other.
 func (m *measurement) enough() func() bool {
 	if m.t.Spec.Until != untilDecided {
 		return nil
@@ -289,20 +289,20 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // conclude derives everything that follows from the records.
 func (e *evidence) conclude(t Target, b Bounds) {
 	stream := e.Spec.Streams()
-	e.Summary = Summarize(e.records, e.Window, stream, e.Spec.Contract.EachRequest(), t.GPUs)
+	e.Summary = Summarize(e.records, e.Window, stream, e.Spec.SLO.EachRequest(), t.GPUs)
 	e.Lengths = lengths(e.records)
 	e.Reuse, e.Rotations = e.reuse(), e.rotations()
-	e.Contract = e.judgeRow(t)
+	e.SLO = e.judgeRow(t)
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {
 			e.Classes = map[string]Summary{}
 		}
 		own := slices.DeleteFunc(slices.Clone(e.records), func(r *Record) bool { return r.Class != c.Name })
-		contract := e.Spec.classContract(c)
-		s := Summarize(own, e.Window, stream, contract.EachRequest(), t.GPUs)
+		slo := e.Spec.classSLO(c)
+		s := Summarize(own, e.Window, stream, slo.EachRequest(), t.GPUs)
 		e.Classes[c.Name] = s
-		if len(c.Contract) > 0 {
-			e.Contract = append(e.Contract, Judge(contract, c.Name, own, &s, stream, t)...)
+		if len(c.SLO) > 0 {
+			e.SLO = append(e.SLO, Judge(slo, c.Name, own, &s, stream, t)...)
 		}
 	}
 	e.lookAgain()
@@ -310,13 +310,13 @@ func (e *evidence) conclude(t Target, b Bounds) {
 	e.Bound, e.NoBound = b.of(&e.Summary, observe(e.records, e.Window), t)
 	e.Little = littlesLaw(e.records, e.Window)
 	e.Cost, e.NoCost = CostOf(e.Row, t)
-	e.doubt()
+	e.runChecks()
 }
 
 // judgeRow judges the row's own limits, each over the classes that do not have that limit themselves.
 func (e *evidence) judgeRow(t Target) []Verdict {
 	out := []Verdict{}
-	for _, l := range e.Spec.Contract.Limits {
+	for _, l := range e.Spec.SLO.Limits {
 		own := e.records
 		if len(e.Spec.Mix) > 0 {
 			own = slices.DeleteFunc(slices.Clone(own), func(r *Record) bool { return e.Spec.overrides(r.Class, l.Key) })
@@ -329,7 +329,7 @@ func (e *evidence) judgeRow(t Target) []Verdict {
 			part := Summarize(own, e.Window, e.Spec.Streams(), nil, t.GPUs)
 			s = &part
 		}
-		out = append(out, Judge(Contract{Limits: []Limit{l}}, "", own, s, e.Spec.Streams(), t)...)
+		out = append(out, Judge(SLO{Limits: []Limit{l}}, "", own, s, e.Spec.Streams(), t)...)
 	}
 	return out
 }
@@ -337,7 +337,7 @@ func (e *evidence) judgeRow(t Target) []Verdict {
 // overrides says whether a class has a limit of its own for a key.
 func (s *Spec) overrides(class, key string) bool {
 	for _, c := range s.Mix {
-		if _, own := c.Contract[key]; own && c.Name == class {
+		if _, own := c.SLO[key]; own && c.Name == class {
 			return true
 		}
 	}
@@ -347,7 +347,7 @@ func (s *Spec) overrides(class, key string) bool {
 // classGoodput is the row's goodput where classes have limits of their own: each request is held to
 // those of its class.
 func (e *evidence) classGoodput() *Goodput {
-	if !slices.ContainsFunc(e.Spec.Mix, func(c workload.Class) bool { return len(c.Contract) > 0 }) {
+	if !slices.ContainsFunc(e.Spec.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
 		return e.Summary.Goodput
 	}
 	var sum *Goodput
@@ -371,13 +371,13 @@ func (e *evidence) classGoodput() *Goodput {
 	return sum
 }
 
-// classContract is the row's contract with the class's own limits in place of those of the same key.
-func (s *Spec) classContract(c workload.Class) Contract {
-	var own Contract
-	if c.Contract != nil {
-		own.DecodeTOML(c.Contract, func(_, _, _ string) {}) // checked with the matrix
+// classSLO is the row's SLO with the class's own limits in place of those of the same key.
+func (s *Spec) classSLO(c workload.Class) SLO {
+	var own SLO
+	if c.SLO != nil {
+		own.DecodeTOML(c.SLO, func(_, _, _ string) {}) // checked with the matrix
 	}
-	return s.Contract.forClass(own)
+	return s.SLO.forClass(own)
 }
 
 // AllFailed says that not one request of the window completed; or, where none fell into it, that not

@@ -85,8 +85,8 @@ func text(t *testing.T, v any) string {
 // holdToRecords makes everything derived again from the stored records: it must be the same.
 func holdToRecords(t *testing.T, row *Row, records []*Record, target Target) {
 	t.Helper()
-	stream, contract := row.Spec.Streams(), row.Spec.Contract
-	again := Summarize(records, row.Window, stream, contract.EachRequest(), target.GPUs)
+	stream, slo := row.Spec.Streams(), row.Spec.SLO
+	again := Summarize(records, row.Window, stream, slo.EachRequest(), target.GPUs)
 	if len(row.Spec.Mix) > 0 {
 		again.Goodput = row.Summary.Goodput // each request is held to the limits of its class: tested by itself
 	}
@@ -96,7 +96,7 @@ func holdToRecords(t *testing.T, row *Row, records []*Record, target Target) {
 	if got, want := text(t, lengths(records)), text(t, row.Lengths); got != want {
 		t.Errorf("lengths from the records\n%s\nin the row\n%s", got, want)
 	}
-	if got, want := text(t, append([]Verdict{}, Judge(contract, "", records, &again, stream, target)...)), text(t, row.Contract); len(row.Spec.Mix) == 0 && got != want {
+	if got, want := text(t, append([]Verdict{}, Judge(slo, "", records, &again, stream, target)...)), text(t, row.SLO); len(row.Spec.Mix) == 0 && got != want {
 		t.Errorf("verdicts from the records\n%s\nin the row\n%s", got, want)
 	}
 	var back Row
@@ -130,9 +130,9 @@ func TestRun(t *testing.T) {
 	usd := 2.0
 	target := Target{GPUs: 2, GPUHourUSD: &usd}
 	s := mocked(t, mock.Config{}, target, openai.Completions, openai.Chat)
-	limits := contractOf(t, "ttft_p50 = \"30s\"\ne2e_p99 = \"30s\"\nerror_rate = 0\nmin_output_tokens_per_s = 0.001\nusd_per_million_output_tokens = 1e9")
-	class := func(name string, in int, contract map[string]any) workload.Class {
-		return workload.Class{Name: name, Weight: 1, Input: workload.Fixed(in), Output: workload.Fixed(4), Contract: contract}
+	limits := sloOf(t, "ttft_p50 = \"30s\"\ne2e_p99 = \"30s\"\nerror_rate = 0\nmin_output_tokens_per_s = 0.001\nusd_per_million_output_tokens = 1e9")
+	class := func(name string, in int, slo map[string]any) workload.Class {
+		return workload.Class{Name: name, Weight: 1, Input: workload.Fixed(in), Output: workload.Fixed(4), SLO: slo}
 	}
 	for _, c := range []struct {
 		name   string
@@ -170,7 +170,7 @@ func TestRun(t *testing.T) {
 		}},
 		{"not streamed", func(s *Spec) {
 			s.Concurrency, s.Stream = 2, new(false)
-			s.Contract = contractOf(t, `e2e_p50 = "30s"`)
+			s.SLO = sloOf(t, `e2e_p50 = "30s"`)
 		}, func(t *testing.T, row *Row, records []*Record) {
 			if s := row.Summary; s.TTFT != nil || s.ITL != nil || s.TPOT != nil || s.E2E == nil || s.Throughput.OutputTokensPerS == 0 {
 				t.Errorf("%+v", s)
@@ -196,7 +196,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := point()
-			spec.Contract = limits
+			spec.SLO = limits
 			c.change(&spec)
 			var m mistakes
 			if spec.Check(m.add); len(m) > 0 {
@@ -210,8 +210,8 @@ func TestRun(t *testing.T) {
 			if q.Warmup != spec.Warmup.Requests || row.Summary.DurationS <= 0 || row.EndedAt.Before(row.StartedAt) {
 				t.Errorf("%d of warm-up, window of %v s", q.Warmup, row.Summary.DurationS)
 			}
-			if c.name != "mix" && slices.ContainsFunc(row.Contract, func(v Verdict) bool { return v.Verdict == "FAIL" }) {
-				t.Errorf("contract %+v", row.Contract)
+			if c.name != "mix" && slices.ContainsFunc(row.SLO, func(v Verdict) bool { return v.Verdict == "FAIL" }) {
+				t.Errorf("SLO %+v", row.SLO)
 			}
 			if row.NoBound == "" || row.Bound != nil {
 				t.Errorf("bound %+v, %q", row.Bound, row.NoBound)
@@ -228,7 +228,7 @@ func checkClasses(t *testing.T, row *Row, records []*Record) {
 	n := 0
 	for name, got := range row.Classes {
 		own := slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Class != name })
-		want := Summarize(own, row.Window, true, row.Spec.classContract(workload.Class{Name: name}).EachRequest(), 2)
+		want := Summarize(own, row.Window, true, row.Spec.classSLO(workload.Class{Name: name}).EachRequest(), 2)
 		if name == "chat" { // its own limit replaces that of the row
 			if got.Goodput.RequestsPerS != 0 || got.Goodput.Limits[0] != "ttft ≤ 0.000001 ms" {
 				t.Errorf("chat's goodput: %+v", got.Goodput)
@@ -244,7 +244,7 @@ func checkClasses(t *testing.T, row *Row, records []*Record) {
 		t.Errorf("%d requests in %d classes", n, len(row.Classes))
 	}
 	var lines []string
-	for _, v := range row.Contract {
+	for _, v := range row.SLO {
 		if v.Class != "" {
 			lines = append(lines, v.Class+" "+v.Metric)
 			if v.Metric == "ttft_p50" && v.Verdict == "PASS" {

@@ -13,11 +13,11 @@ import (
 	"bench/experiment/workload"
 )
 
-// Search is a rate or a concurrency that is to be found: rate = { search = "contract", min = 1, max = 64 } in a row. Every
+// Search is a rate or a concurrency that is to be found: rate = { search = "slo", min = 1, max = 64 } in a row. Every
 // probe is a point of its own, with the load that was tried; what it says is taken from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"`        // rate, concurrency
-	For  string `toml:"search" json:"search"` // contract: the highest load that meets it; saturation: the highest rate that the server keeps up with; knee: where more load begins to buy little throughput
+	For  string `toml:"search" json:"search"` // SLO: the highest load that meets it; saturation: the highest rate that the server keeps up with; knee: where more load begins to buy little throughput
 
 	Min       float64   `toml:"min" json:"min"`
 	Max       float64   `toml:"max" json:"max"`
@@ -58,7 +58,7 @@ func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g', 4, 64) + " %" }
 
 const (
-	forContract   = "contract"
+	forSLO        = "slo"
 	forSaturation = "saturation"
 	forKnee       = "knee"
 )
@@ -84,9 +84,9 @@ func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
 
 func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
 	switch k.For {
-	case forContract:
-		if len(s.Contract.Limits) == 0 && !slices.ContainsFunc(s.classNames(), func(c string) bool { return c != "" }) {
-			bad("search", "there is no contract to meet", `write [contract] and below it ttft_p95 = "1s"; or search = "saturation"`)
+	case forSLO:
+		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.classNames(), func(c string) bool { return c != "" }) {
+			bad("search", "there is no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
 		}
 	case forSaturation:
 		if k.Axis != "rate" {
@@ -94,9 +94,9 @@ func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
 		}
 	case forKnee:
 	case "":
-		bad("search", "the table does not say what to look for", `write search = "contract", "saturation" or "knee"`)
+		bad("search", "the table does not say what to look for", `write search = "slo", "saturation" or "knee"`)
 	default:
-		bad("search", "unknown search "+strconv.Quote(k.For), `write "contract", "saturation" or "knee"`)
+		bad("search", "unknown search "+strconv.Quote(k.For), `write "slo", "saturation" or "knee"`)
 	}
 	if s.Isolate {
 		bad("search", "isolate runs each class at its share of a rate, and here the rate is looked for", "leave out isolate; run it at the rate that is found")
@@ -107,7 +107,7 @@ func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
 }
 
 func (k *Search) checkRange(bad func(key, problem, hint string)) {
-	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, forContract)
+	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, forSLO)
 	least, most := 1e-4, 1e6
 	if k.Axis == "concurrency" {
 		least, most = 1, 1<<16-1
@@ -130,11 +130,11 @@ func (k *Search) checkRange(bad func(key, problem, hint string)) {
 	}
 }
 
-// classNames are those of the mix that have a contract of their own.
+// classNames are those of the mix that have an SLO of their own.
 func (s *Spec) classNames() []string {
 	var out []string
 	for _, c := range s.Mix {
-		if len(c.Contract) > 0 {
+		if len(c.SLO) > 0 {
 			out = append(out, c.Name)
 		}
 	}
@@ -232,7 +232,7 @@ func (k *Search) Runs() int {
 	return min(n, k.most())
 }
 
-// String is what the search asks, in short: "contract, 1 to 64/s within 5 %".
+// String is what the search asks, in short: "SLO, 1 to 64/s within 5 %".
 func (k *Search) String() string {
 	unit := "/s"
 	if k.Axis == "concurrency" {

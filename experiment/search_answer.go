@@ -11,7 +11,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// Doubts that void an answer. What makes a row look better than its load can make it pass, and what burdens it beside the server
+// Findings that void an answer. What makes a row look better than its load can make it pass, and what burdens it beside the server
 // can make it fail: then the answer says nothing.
 var (
 	flatter = []string{"short", "arrivals", "rate_not_achieved", "prompt_length", "output_length", "prefix_cache", "faster_than_bound", "server_restarted"}
@@ -25,7 +25,7 @@ func (k *Search) Ask(r *Row) (v stats.Verdict, why string) {
 	if t, ok := (&SeriesPoint{Rows: []*Row{r}}).queue(); ok && r.Spec.Rate > 0 {
 		grows = fmt.Sprintf("the queue grows, by %.0f %% through the window", 100*t.Change)
 	}
-	v, _ = ContractOf(r)
+	v, _ = SLOOf(r)
 	if k.For == forSaturation {
 		v = keptUp(r)
 		if grows != "" {
@@ -36,14 +36,14 @@ func (k *Search) Ask(r *Row) (v stats.Verdict, why string) {
 	switch {
 	case v == stats.Pass && grows != "":
 		return stats.Undecided, grows
-	case v == stats.Fail && k.For == forContract && r.refused():
+	case v == stats.Fail && k.For == forSLO && r.refused():
 		return v, ""
 	case v == stats.Fail:
 		voids = burden
 	case v != stats.Pass:
 		return stats.Undecided, "more requests are needed for a verdict"
 	}
-	for _, d := range r.Doubts {
+	for _, d := range r.Findings {
 		if slices.Contains(voids, d.Code) {
 			return stats.Undecided, d.Text
 		}
@@ -51,9 +51,9 @@ func (k *Search) Ask(r *Row) (v stats.Verdict, why string) {
 	return v, ""
 }
 
-// refused says that the row failed its contract by what no slow client makes: errors.
+// refused says that the row failed its SLO by what no slow client makes: errors.
 func (r *Row) refused() bool {
-	return slices.ContainsFunc(r.Contract, func(v Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
+	return slices.ContainsFunc(r.SLO, func(v Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
 }
 
 // Beyond says that the row is a probe of a search that does not pass: a search is there to go too far, so what fails or is doubted
@@ -125,10 +125,10 @@ func (k *Search) Found(s *Spec, rows []*Row) Found {
 	return f
 }
 
-// Verdict is that of a search for what meets the contract; empty for the others.
+// Verdict is that of a search for what meets the SLO; empty for the others.
 func (f *Found) Verdict() stats.Verdict {
 	switch {
-	case f.Search.For != forContract:
+	case f.Search.For != forSLO:
 		return ""
 	case f.Met():
 		return stats.Pass
@@ -151,7 +151,7 @@ func (f *Found) text(rows []*Row) string {
 // answer is the sentence without what it took.
 func (f *Found) answer(rows []*Row, k *Search) string {
 	what := map[string]string{
-		forContract:   "the highest " + k.Axis + " that meets the contract",
+		forSLO:        "the highest " + k.Axis + " that meets the SLO",
 		forSaturation: "the highest rate that the server keeps up with",
 		forKnee:       "the knee",
 	}[k.For]

@@ -12,18 +12,18 @@ import (
 )
 
 // probed is a probe of a search at a load.
-func probed(k *Search, load float64, repeat int, verdict stats.Verdict, doubts ...string) *Row {
+func probed(k *Search, load float64, repeat int, verdict stats.Verdict, findings ...string) *Row {
 	s := Spec{Name: "A", Point: []Axis{{"input", "256"}, {k.Axis, ""}}, Search: k}
 	r := &Row{Spec: s.Probe(load, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
-	r.Contract = []Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
-	for _, code := range doubts {
-		r.Doubts = append(r.Doubts, Doubt{Code: code, Text: "because of " + code})
+	r.SLO = []Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
+	for _, code := range findings {
+		r.Findings = append(r.Findings, Finding{Code: code, Text: "because of " + code})
 	}
 	return r
 }
 
-func contractSearch(axis string) *Search {
-	return &Search{Axis: axis, For: "contract", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
+func sloSearch(axis string) *Search {
+	return &Search{Axis: axis, For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
 }
 
 // search runs a search on answers by load.
@@ -45,7 +45,7 @@ func search(t *testing.T, k *Search, answer func(load float64) *Row) (*Spec, []*
 }
 
 func TestSearchFinds(t *testing.T) {
-	k := contractSearch("rate")
+	k := sloSearch("rate")
 	s, rows := search(t, k, func(x float64) *Row {
 		if x <= 10 {
 			return probed(k, x, 1, stats.Pass)
@@ -53,7 +53,7 @@ func TestSearchFinds(t *testing.T) {
 		return probed(k, x, 1, stats.Fail)
 	})
 	f := k.Found(s, rows)
-	want := "A input=256: the highest rate that meets the contract lies between 9.512/s and 10.37/s (2 runs agree at each) (10 probes, 10m0s)"
+	want := "A input=256: the highest rate that meets the SLO lies between 9.512/s and 10.37/s (2 runs agree at each) (10 probes, 10m0s)"
 	if f.Text != want || f.State != "found" || !f.Met() || *f.Low != 9.512 || f.Probes != 10 || f.TookS != 600 || len(f.Others) != 1 {
 		t.Errorf("%+v\n%s", f, f.Text)
 	}
@@ -70,10 +70,10 @@ func TestSearchFinds(t *testing.T) {
 
 func TestSearchEndsOutside(t *testing.T) {
 	for _, tt := range []struct {
-		verdict stats.Verdict
-		doubt   string
-		state   string
-		want    string
+		verdict   stats.Verdict
+		runChecks string
+		state     string
+		want      string
 	}{
 		{stats.Pass, "few_samples", "above", "is 64 slots or above, where the search ends (2 runs agree); raise max"},
 		{stats.Fail, "unsteady", "below", "is below 1 slot, where the search begins (2 runs agree); lower min"},
@@ -81,10 +81,10 @@ func TestSearchEndsOutside(t *testing.T) {
 		{stats.Pass, "server_restarted", "none", "is decided: because of server_restarted"},
 		{stats.Fail, "client_bound", "none", "is decided: because of client_bound"},
 	} {
-		k := contractSearch("concurrency")
-		s, rows := search(t, k, func(x float64) *Row { return probed(k, x, 1, tt.verdict, tt.doubt) })
+		k := sloSearch("concurrency")
+		s, rows := search(t, k, func(x float64) *Row { return probed(k, x, 1, tt.verdict, tt.runChecks) })
 		if f := k.Found(s, rows); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
-			t.Errorf("%s, %s: %+v\n%s", tt.verdict, tt.doubt, f, f.Text)
+			t.Errorf("%s, %s: %+v\n%s", tt.verdict, tt.runChecks, f, f.Text)
 		}
 	}
 }
@@ -92,8 +92,8 @@ func TestSearchEndsOutside(t *testing.T) {
 // TestSearchBudget holds that no probe begins when the budget is used up, and that the answer says so.
 func TestSearchBudget(t *testing.T) {
 	for _, k := range []*Search{
-		{Axis: "rate", For: "contract", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Probes: 7},
-		{Axis: "rate", For: "contract", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Budget: load.Span(7 * time.Minute)},
+		{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Probes: 7},
+		{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Budget: load.Span(7 * time.Minute)},
 	} {
 		s, rows := search(t, k, func(x float64) *Row {
 			if x <= 10 {
@@ -111,7 +111,7 @@ func TestSearchBudget(t *testing.T) {
 func TestSearchSaturation(t *testing.T) {
 	k := &Search{Axis: "rate", For: "saturation", Min: 1, Max: 64, Tolerance: 0.05, Confirm: 2}
 	row := func(x float64) *Row {
-		r := probed(k, x, 1, stats.Fail) // a contract has no say in it
+		r := probed(k, x, 1, stats.Fail) // an SLO has no say in it
 		r.Summary.DurationS, r.Summary.Requests.Planned = 100, int(100*x)
 		r.Summary.Throughput.RequestsPerS = min(x, 20)
 		return r
@@ -137,11 +137,11 @@ func TestSearchSaturation(t *testing.T) {
 	}
 }
 
-// A queue that grows will break the contract later: such a probe does not pass. Errors fail it whatever the client was.
+// A queue that grows will break the SLO later: such a probe does not pass. Errors fail it whatever the client was.
 func TestSearchAsks(t *testing.T) {
-	k := contractSearch("rate")
+	k := sloSearch("rate")
 	refused := probed(k, 1, 1, stats.Fail, "client_bound")
-	refused.Contract[0].Metric = "error_rate"
+	refused.SLO[0].Metric = "error_rate"
 	if v, why := k.Ask(refused); v != stats.Fail {
 		t.Errorf("a slow client makes no errors, but: %s %s", v, why)
 	}
@@ -150,7 +150,7 @@ func TestSearchAsks(t *testing.T) {
 	if v, why := k.Ask(r); v != stats.Undecided || why != "the queue grows, by 50 % through the window" {
 		t.Errorf("%s: %s", v, why)
 	}
-	k = contractSearch("concurrency")
+	k = sloSearch("concurrency")
 	r = probed(k, 4, 1, stats.Pass)
 	r.Steady = &Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
 	if v, why := k.Ask(r); v != stats.Pass {
@@ -178,7 +178,7 @@ func TestSearchKnee(t *testing.T) {
 }
 
 func TestSearchCheck(t *testing.T) {
-	ok := Spec{Name: "A", Workload: workload.Workload{Rate: 1}, Contract: Contract{Limits: []Limit{{Key: "ttft_p95"}}}}
+	ok := Spec{Name: "A", Workload: workload.Workload{Rate: 1}, SLO: SLO{Limits: []Limit{{Key: "ttft_p95"}}}}
 	for _, tt := range []struct {
 		change func(*Search, *Spec)
 		want   string
@@ -186,7 +186,7 @@ func TestSearchCheck(t *testing.T) {
 		{func(*Search, *Spec) {}, ""},
 		{func(k *Search, _ *Spec) { k.For = "" }, "search: the table does not say what to look for"},
 		{func(k *Search, _ *Spec) { k.For = "max" }, `search: unknown search "max"`},
-		{func(_ *Search, s *Spec) { s.Contract.Limits = nil }, "search: there is no contract to meet"},
+		{func(_ *Search, s *Spec) { s.SLO.Limits = nil }, "search: there is no SLO to meet"},
 		{func(k *Search, _ *Spec) { k.Axis, k.For = "concurrency", "saturation" }, "search: in a closed loop every server keeps up"},
 		{func(_ *Search, s *Spec) { s.Isolate = true }, "search: isolate runs"},
 		{func(_ *Search, s *Spec) { s.Kind = coldStart }, "search: a cold start"},
@@ -197,7 +197,7 @@ func TestSearchCheck(t *testing.T) {
 		{func(k *Search, _ *Spec) { k.Tolerance = 0.001 }, "tolerance: a tolerance of 0.1 % is not between 1 % and 100 %"},
 		{func(k *Search, _ *Spec) { k.Probes = -1 }, "probes: -1 is not a number"},
 	} {
-		k, s := *contractSearch("rate"), ok
+		k, s := *sloSearch("rate"), ok
 		tt.change(&k, &s)
 		var got []string
 		k.Check(&s, func(key, problem, hint string) {

@@ -27,7 +27,7 @@ type Series struct {
 
 	Frontiers []Frontier `json:"frontiers"` // of every pair of figures that is traded; those that dominate no other stay in Points
 
-	ContractKnee  Knee   `json:"contract_knee"`  // the highest load that meets the contract
+	SLOKnee       Knee   `json:"slo_knee"`       // the highest load that meets the SLO
 	GeometricKnee Knee   `json:"geometric_knee"` // after it more load buys little more throughput
 	Saturation    Knee   `json:"saturation"`     // the first load that the server does not keep up with
 	Sentence      string `json:"sentence"`
@@ -48,10 +48,10 @@ type SeriesPoint struct {
 	TPOT Percentiles `json:"tpot_ms,omitempty"`
 	E2E  Percentiles `json:"e2e_ms,omitempty"`
 
-	Valid    bool          `json:"valid"`            // no check of any repeat failed, nor one of them together
-	Doubts   []Doubt       `json:"doubts,omitempty"` // of the repeats together
-	Contract stats.Verdict `json:"contract"`         // the worst of the repeats; empty: no contract
-	Need     int           `json:"need"`             // more requests for a decision; 0 = not a matter of count
+	Valid    bool          `json:"valid"`              // no check of any repeat failed, nor one of them together
+	Findings []Finding     `json:"findings,omitempty"` // of the repeats together
+	SLO      stats.Verdict `json:"slo"`                // the worst of the repeats; empty: no SLO
+	Need     int           `json:"need"`               // more requests for a decision; 0 = not a matter of count
 
 	load float64
 }
@@ -140,7 +140,7 @@ func newSeries(rows []*Row) Series {
 	}
 	slices.SortFunc(s.Points, func(a, b SeriesPoint) int { return cmp.Compare(a.load, b.load) })
 	s.Frontier, s.Frontiers = s.frontier(), s.frontiers()
-	s.ContractKnee, s.GeometricKnee, s.Saturation = s.contractKnee(), s.geometricKnee(), s.saturation()
+	s.SLOKnee, s.GeometricKnee, s.Saturation = s.sloKnee(), s.geometricKnee(), s.saturation()
 	s.resample()
 	s.Headline = s.headline()
 	s.Sentence = s.sentence()
@@ -185,9 +185,9 @@ func (s *Series) point(rows []*Row) SeriesPoint {
 		p.OutputTokensPerSPerGPU = &g
 	}
 	p.TTFT, p.TPOT, p.E2E = PercentilesOf(ttft...), PercentilesOf(tpot...), PercentilesOf(e2e...)
-	p.Contract, p.Need = ContractOf(rows...)
+	p.SLO, p.Need = SLOOf(rows...)
 	if d, ok := betweenRuns(rows); ok {
-		p.Doubts, p.Valid = append(p.Doubts, d), false
+		p.Findings, p.Valid = append(p.Findings, d), false
 	}
 	return p
 }
@@ -203,12 +203,12 @@ func (s *Series) loadName(load float64) string {
 	return s.Axis + " " + strconv.FormatFloat(load, 'g', -1, 64)
 }
 
-// ContractOf is the contract's outcome over rows: FAIL if any limit of any row failed, else
-// UNDECIDED if any is, else PASS; empty without a contract. need is the largest number of further
+// SLOOf is the SLO's outcome over rows: FAIL if any limit of any row failed, else
+// UNDECIDED if any is, else PASS; empty without an SLO. need is the largest number of further
 // requests that an undecided limit asks for.
-func ContractOf(rows ...*Row) (v stats.Verdict, need int) {
+func SLOOf(rows ...*Row) (v stats.Verdict, need int) {
 	for _, r := range rows {
-		for _, c := range r.Contract {
+		for _, c := range r.SLO {
 			need = max(need, c.Need)
 			switch {
 			case c.Verdict == string(stats.Fail) || v == stats.Fail:
@@ -226,11 +226,11 @@ func ContractOf(rows ...*Row) (v stats.Verdict, need int) {
 	return v, need
 }
 
-// headline is the point to quote: the contract's knee, else the valid point of the highest
+// headline is the point to quote: the SLO's knee, else the valid point of the highest
 // throughput, else of all.
 func (s *Series) headline() *int {
-	if s.ContractKnee.Point != nil {
-		return s.ContractKnee.Point
+	if s.SLOKnee.Point != nil {
+		return s.SLOKnee.Point
 	}
 	var best *int
 	for i := range s.Points {
@@ -259,13 +259,13 @@ func (s *Series) sentence() string {
 	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, l.Quoted(), limit)
 }
 
-// limit is the percentile to quote and its limit in the contract, with what came of it: p99, unless another one alone is
+// limit is the percentile to quote and its limit in the SLO, with what came of it: p99, unless another one alone is
 // limited.
 func (s *Series) limit(p *SeriesPoint) (name, text string) {
 	name = "p99"
 	for i := len(PercentileNames) - 1; i >= 0; i-- {
 		q := PercentileNames[i]
-		for _, v := range p.Rows[0].Contract {
+		for _, v := range p.Rows[0].SLO {
 			if v.Class != "" || v.Metric != s.Cost+"_"+q || text != "" && q != "p99" {
 				continue
 			}

@@ -30,7 +30,7 @@ func measured(name string, axes []Axis, rate float64, slots, repeat int, output,
 		r.Summary.Requests.Planned = int(output)
 	}
 	if verdict != "" {
-		r.Contract = []Verdict{{Verdict: verdict, Need: map[string]int{"UNDECIDED": 640}[verdict]}}
+		r.SLO = []Verdict{{Verdict: verdict, Need: map[string]int{"UNDECIDED": 640}[verdict]}}
 	}
 	return r
 }
@@ -63,7 +63,7 @@ func TestSeriesClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		knee Knee
 		want int
-	}{"contract": {s.ContractKnee, 3}, "geometric": {s.GeometricKnee, 4}, "saturation": {s.Saturation, 5}} {
+	}{"slo": {s.SLOKnee, 3}, "geometric": {s.GeometricKnee, 4}, "saturation": {s.Saturation, 5}} {
 		if c.knee.Point == nil || *c.knee.Point != c.want {
 			t.Errorf("%s knee: %+v, want point %d", name, c.knee, c.want)
 		}
@@ -90,29 +90,29 @@ func TestSeriesWithoutKnees(t *testing.T) {
 			t.Errorf("%s: %+v", name, c.knee)
 		}
 	}
-	if k := s.ContractKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "go on to concurrency 8") {
-		t.Errorf("contract: %+v", k)
+	if k := s.SLOKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "go on to concurrency 8") {
+		t.Errorf("SLO: %+v", k)
 	}
 	for name, c := range map[string]struct{ verdict, why string }{
-		"undecided": {"UNDECIDED", "need 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no contract"},
+		"undecided": {"UNDECIDED", "need 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no SLO"},
 	} {
 		row := measured("x", nil, 1, 0, 1, 100, 50, c.verdict)
-		for i := range row.Contract {
-			row.Contract[i].Metric = "ttft_p99"
+		for i := range row.SLO {
+			row.SLO[i].Metric = "ttft_p99"
 		}
-		if k := SeriesOf([]Row{row})[0].ContractKnee; k.Point != nil || !strings.Contains(k.Why, c.why) {
+		if k := SeriesOf([]Row{row})[0].SLOKnee; k.Point != nil || !strings.Contains(k.Why, c.why) {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}
 	invalid := measured("x", nil, 1, 0, 1, 100, 50, "PASS")
 	invalid.Validity.Failed = []string{"lag"}
-	if k := SeriesOf([]Row{invalid})[0].ContractKnee; k.Point != nil {
+	if k := SeriesOf([]Row{invalid})[0].SLOKnee; k.Point != nil {
 		t.Errorf("an invalid point is no knee: %+v", k)
 	}
 }
 
-// What a low load fails by nature is no reason to go lower, nor to doubt the repeats.
-func TestContractKneeOfThroughput(t *testing.T) {
+// What a low load fails by nature is no reason to go lower, nor to finding the repeats.
+func TestSLOKneeOfThroughput(t *testing.T) {
 	for _, c := range []struct {
 		low, high string // what fails there; empty: the point passes
 		why       string
@@ -128,29 +128,29 @@ func TestContractKneeOfThroughput(t *testing.T) {
 		rows := []Row{measured("D", slots("1"), 0, 1, 1, 130, 90, "PASS"), measured("D", slots("2"), 0, 2, 1, 250, 100, "PASS")}
 		for i, fails := range []string{c.low, c.high} {
 			if fails != "" {
-				rows[i].Contract = []Verdict{{Metric: fails, Verdict: "FAIL"}}
+				rows[i].SLO = []Verdict{{Metric: fails, Verdict: "FAIL"}}
 			}
 		}
-		if k := SeriesOf(rows)[0].ContractKnee; !strings.Contains(k.Why, c.why) || strings.Contains(k.Why, c.not) {
+		if k := SeriesOf(rows)[0].SLOKnee; !strings.Contains(k.Why, c.why) || strings.Contains(k.Why, c.not) {
 			t.Errorf("%s, %s: %s", c.low, c.high, k.Why)
 		}
 	}
 }
 
-// The knee of the contract is explained by its neighbour, the bend by how clear it is.
+// The knee of the SLO is explained by its neighbour, the bend by how clear it is.
 func TestKneesAreExplained(t *testing.T) {
 	rows := closedCurve()
 	for i := range rows {
-		for j := range rows[i].Contract {
-			rows[i].Contract[j].Metric = "ttft_p99"
+		for j := range rows[i].SLO {
+			rows[i].SLO[j].Metric = "ttft_p99"
 		}
 	}
 	s := SeriesOf(rows)[0]
-	if k := s.ContractKnee; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99), and needs 640 more requests") {
+	if k := s.SLOKnee; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99), and needs 640 more requests") {
 		t.Errorf("%+v", k)
 	}
-	rows[5].Contract[0].Verdict = "FAIL"
-	if k := SeriesOf(rows)[0].ContractKnee; !strings.HasSuffix(k.Why, "; concurrency 16 fails ttft_p99") {
+	rows[5].SLO[0].Verdict = "FAIL"
+	if k := SeriesOf(rows)[0].SLOKnee; !strings.HasSuffix(k.Why, "; concurrency 16 fails ttft_p99") {
 		t.Errorf("%+v", k)
 	}
 	if k := s.GeometricKnee; k.Sensitivity < 1 || !strings.Contains(k.Why, "sensitivity") {
@@ -171,7 +171,7 @@ func TestSentence(t *testing.T) {
 		row.Summary.Throughput.OutputTokensPerSPerGPU = new(225.0)
 		words := strings.Fields(c.limits)
 		for _, key := range words[1:] {
-			row.Contract = append(row.Contract, Verdict{Metric: key, Verdict: words[0], Limit: 1000, Unit: "ms"})
+			row.SLO = append(row.SLO, Verdict{Metric: key, Verdict: words[0], Limit: 1000, Unit: "ms"})
 		}
 		if got := SeriesOf([]Row{row})[0].Sentence; !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.limits, got, c.want)
@@ -305,8 +305,8 @@ func TestSeriesRepeats(t *testing.T) {
 	if !ok || x.Median != 70 || x.N != 12 || x.Grade != stats.NoBound || x.CI95 != (stats.Interval{Lo: 50, Hi: 90}) {
 		t.Errorf("%+v", x)
 	}
-	if p.Contract != stats.Undecided || p.Need != 640 {
-		t.Errorf("%s, need %d", p.Contract, p.Need)
+	if p.SLO != stats.Undecided || p.Need != 640 {
+		t.Errorf("%s, need %d", p.SLO, p.Need)
 	}
 }
 

@@ -29,15 +29,15 @@ type Spec struct {
 	// opened before the row; or "new": one for each request, its set-up inside of the request's latency.
 	Connections string `toml:"connections" json:"connections,omitempty"`
 
-	Stop     string   `toml:"stop" json:"stop"`                   // forced (default): the server is made to write every token; natural: it may stop
-	API      string   `toml:"api" json:"api"`                     // empty = the target's
-	Scenario string   `toml:"scenario" json:"scenario,omitempty"` // of MLPerf: SingleStream, Server, Offline; empty = as the load says
-	Isolate  bool     `toml:"isolate" json:"isolate,omitempty"`   // run each class alone too, at its share of the rate
-	Alone    string   `toml:"-" json:"alone,omitempty"`           // the class that runs alone here
-	Until    string   `toml:"until" json:"until,omitempty"`       // decided: the row ends when its contract is; stopped: when it is told to (bench tile); empty = at its end
-	Search   *Search  `toml:"-" json:"search,omitempty"`          // the point is a probe of it; absent: its load is stated
-	Repeats  int      `toml:"repeats" json:"-"`                   // 0 = 1
-	Contract Contract `toml:"contract" json:"contract"`
+	Stop     string  `toml:"stop" json:"stop"`                   // forced (default): the server is made to write every token; natural: it may stop
+	API      string  `toml:"api" json:"api"`                     // empty = the target's
+	Scenario string  `toml:"scenario" json:"scenario,omitempty"` // of MLPerf: SingleStream, Server, Offline; empty = as the load says
+	Isolate  bool    `toml:"isolate" json:"isolate,omitempty"`   // run each class alone too, at its share of the rate
+	Alone    string  `toml:"-" json:"alone,omitempty"`           // the class that runs alone here
+	Until    string  `toml:"until" json:"until,omitempty"`       // decided: the row ends when its SLO is; stopped: when it is told to (bench tile); empty = at its end
+	Search   *Search `toml:"-" json:"search,omitempty"`          // the point is a probe of it; absent: its load is stated
+	Repeats  int     `toml:"repeats" json:"-"`                   // 0 = 1
+	SLO      SLO     `toml:"slo" json:"slo"`
 }
 
 // Files are the files that points name, each read once; see Look.
@@ -76,7 +76,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)
 	s.checkCold(bad)
 	s.checkClasses(bad)
-	s.checkContract(bad)
+	s.checkSLO(bad)
 	s.checkUntil(bad)
 	s.checkIsolate(bad)
 	if s.Search != nil {
@@ -84,30 +84,30 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	}
 }
 
-func (s *Spec) checkContract(bad func(key, problem, hint string)) {
-	check := func(prefix string, c Contract) {
+func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
+	check := func(prefix string, c SLO) {
 		for _, l := range c.All() {
 			if !s.Streams() && l.NeedsStream() {
 				bad("stream", "without streaming "+prefix+l.Key+" can't be measured",
-					"set stream = true, or limit e2e instead ([contract] goes for every row)")
+					"set stream = true, or limit e2e instead ([slo] goes for every row)")
 			}
 		}
 	}
-	check("contract.", s.Contract)
-	if len(s.Mix) == 0 && len(s.Contract.EachRequest()) == 0 {
-		for _, l := range s.Contract.Limits {
+	check("SLO.", s.SLO)
+	if len(s.Mix) == 0 && len(s.SLO.EachRequest()) == 0 {
+		for _, l := range s.SLO.Limits {
 			if l.Metric == "min_goodput_requests_per_s" {
-				bad("contract."+l.Key, l.Key+" without a limit for each request", `write [contract.each] and below it ttft = "1s"`)
+				bad("SLO."+l.Key, l.Key+" without a limit for each request", `write [slo.each] and below it ttft = "1s"`)
 			}
 		}
 	}
 	for i, class := range s.Mix {
-		if class.Contract == nil {
+		if class.SLO == nil {
 			continue
 		}
-		at := fmt.Sprintf("mix[%d].contract.", i)
-		var c Contract
-		c.DecodeTOML(class.Contract, func(key, problem, hint string) { bad(at+key, problem, hint) })
+		at := fmt.Sprintf("mix[%d].slo.", i)
+		var c SLO
+		c.DecodeTOML(class.SLO, func(key, problem, hint string) { bad(at+key, problem, hint) })
 		check(at, c)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// A row with until = "decided" is looked at while it runs, and ends when its contract is decided. It is looked at after
+// A row with until = "decided" is looked at while it runs, and ends when its SLO is decided. It is looked at after
 // doubling numbers of requests, of which each look spends a part of the risk of one (stats.Looks), and always at the first n
 // by arrival, when all of these are over: the fast ones alone would be a better server than there is.
 
@@ -45,7 +45,7 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	case s.Until != untilDecided:
 		bad("until", fmt.Sprintf("unknown until %q", s.Until), `write until = "decided" or "stopped", or leave it out`)
 	case len(s.questions()) == 0:
-		bad("until", "there is no limit that more requests could decide", `write [contract] and below it ttft_p95 = "1s"; a throughput or a price is judged at the end`)
+		bad("until", "there is no limit that more requests could decide", `write [slo] and below it ttft_p95 = "1s"; a throughput or a price is judged at the end`)
 	case s.Rate.IsInf():
 		bad("until", "all requests are sent at once: none is left to save", "write a finite rate, or leave until out")
 	case s.Session != nil || s.Cold():
@@ -82,12 +82,12 @@ func (s *Spec) questions() []question {
 			}
 		}
 	}
-	add("", s.Contract.Limits, func(key string) func(*Record) bool {
+	add("", s.SLO.Limits, func(key string) func(*Record) bool {
 		return func(r *Record) bool { return !s.overrides(r.Class, key) }
 	})
 	for _, c := range s.Mix {
-		if len(c.Contract) > 0 {
-			add(c.Name, s.classContract(c).Limits, func(string) func(*Record) bool {
+		if len(c.SLO) > 0 {
+			add(c.Name, s.classSLO(c).Limits, func(string) func(*Record) bool {
 				return func(r *Record) bool { return r.Class == c.Name }
 			})
 		}
@@ -121,8 +121,8 @@ func (e *evidence) lookAgain() {
 		return
 	}
 	for _, q := range e.Spec.questions() {
-		for i := range e.Contract {
-			v := &e.Contract[i]
+		for i := range e.SLO {
+			v := &e.SLO[i]
 			buffers := (q.limit.Metric == "itl" || q.limit.Metric == "tpot") && mostlyBuffered(window)
 			if v.Class == q.class && v.Metric == q.limit.Key && !buffers {
 				v.judgeAtLooks(q, window, e.Spec.Streams())
@@ -218,7 +218,7 @@ func (r *Record) overGaps(ms float64) float64 {
 	return float64(over) / float64(r.Gaps.Len())
 }
 
-// looking decides while a row runs whether its contract is decided.
+// looking decides while a row runs whether its SLO is decided.
 type looking struct {
 	spec  *Spec
 	ended map[int]*Record // those that are over, but for the first ones

@@ -13,10 +13,10 @@ import (
 )
 
 // untilRow is a row of n requests of which the i-th takes as many ms as told, one after the other.
-func untilRow(t *testing.T, contract string, n int, ms func(i int) int64) *evidence {
+func untilRow(t *testing.T, slo string, n int, ms func(i int) int64) *evidence {
 	t.Helper()
 	e := flawless()
-	e.Spec.Until, e.Spec.Contract = untilDecided, contractOf(t, contract)
+	e.Spec.Until, e.Spec.SLO = untilDecided, sloOf(t, slo)
 	e.records = nil
 	for i := range n {
 		at := int64(i) * 10_000
@@ -28,7 +28,7 @@ func untilRow(t *testing.T, contract string, n int, ms func(i int) int64) *evide
 	return e
 }
 
-// looked runs through the records in the order of their ends, and gives how many were over when the contract was
+// looked runs through the records in the order of their ends, and gives how many were over when the SLO was
 // decided; 0 = it never was.
 func (e *evidence) looked() int {
 	k := &looking{spec: &e.Spec, ended: map[int]*Record{}, next: 1}
@@ -45,10 +45,10 @@ func (e *evidence) looked() int {
 func TestUntilDecided(t *testing.T) {
 	fast := func(int) int64 { return 5 }
 	for _, c := range []struct {
-		name, contract string
-		ms             func(int) int64
-		stops          int
-		want           string
+		name, slo string
+		ms        func(int) int64
+		stops     int
+		want      string
 	}{
 		{"far within a p90", `ttft_p90 = "10ms"`, fast, 128, "PASS"},  // worth 82 at least: 0.9⁸² = 0.02 %, 0.17 % is to be spent
 		{"far within a p99", `ttft_p99 = "10ms"`, fast, 1024, "PASS"}, // worth 853 at least: 0.99⁸⁵³ = 0.02 %, 0.03 % is to be spent
@@ -58,7 +58,7 @@ func TestUntilDecided(t *testing.T) {
 		{"errors", `error_rate = 0.1`, fast, 128, "PASS"},
 		{"gaps", `itl_p90 = "10ms"`, fast, 0, "UNDECIDED"}, // one token, no gap
 	} {
-		e := untilRow(t, c.contract, 1500, c.ms)
+		e := untilRow(t, c.slo, 1500, c.ms)
 		if c.name == "gaps" {
 			for _, r := range e.records {
 				r.Gaps = Packed{}
@@ -68,7 +68,7 @@ func TestUntilDecided(t *testing.T) {
 			t.Errorf("%s: stops after %d, want %d", c.name, got, c.stops)
 		}
 		e.conclude(Target{}, Bounds{})
-		if v := e.Contract[0]; v.Verdict != c.want {
+		if v := e.SLO[0]; v.Verdict != c.want {
 			t.Errorf("%s: %s", c.name, v.text())
 		}
 	}
@@ -96,12 +96,12 @@ func TestUntilKeepsItsDecision(t *testing.T) {
 		return 5
 	})
 	e.conclude(Target{}, Bounds{})
-	if v := e.Contract[0]; v.Verdict != "PASS" || !strings.Contains(v.Why, "look 2, after 128 requests") {
+	if v := e.SLO[0]; v.Verdict != "PASS" || !strings.Contains(v.Why, "look 2, after 128 requests") {
 		t.Errorf("%s: %s", v.text(), v.Why)
 	}
 	e.Spec.Until = ""
 	e.conclude(Target{}, Bounds{})
-	if v := e.Contract[0]; v.Verdict == "PASS" {
+	if v := e.SLO[0]; v.Verdict == "PASS" {
 		t.Errorf("without looks: %s", v.text())
 	}
 }
@@ -109,7 +109,7 @@ func TestUntilKeepsItsDecision(t *testing.T) {
 // Each class is looked at when the row is, and its own limit takes the place of the row's.
 func TestUntilOfClasses(t *testing.T) {
 	e := untilRow(t, `ttft_p90 = "10ms"`, 400, func(i int) int64 { return 5 + 20*int64(i%2) })
-	e.Spec.Mix = []workload.Class{{Name: "fast", Weight: 1}, {Name: "slow", Weight: 1, Contract: map[string]any{"ttft_p90": "100ms"}}}
+	e.Spec.Mix = []workload.Class{{Name: "fast", Weight: 1}, {Name: "slow", Weight: 1, SLO: map[string]any{"ttft_p90": "100ms"}}}
 	for i, r := range e.records {
 		r.Class = []string{"fast", "slow"}[i%2]
 	}
@@ -117,25 +117,25 @@ func TestUntilOfClasses(t *testing.T) {
 		t.Errorf("stops after %d", got)
 	}
 	e.conclude(Target{}, Bounds{})
-	if len(e.Contract) != 2 || e.Contract[0].Verdict != "PASS" || e.Contract[1].Verdict != "PASS" {
-		t.Errorf("%+v", e.Contract)
+	if len(e.SLO) != 2 || e.SLO[0].Verdict != "PASS" || e.SLO[1].Verdict != "PASS" {
+		t.Errorf("%+v", e.SLO)
 	}
 }
 
 func TestCheckUntil(t *testing.T) {
-	p99 := contractOf(t, `ttft_p99 = "1s"`)
+	p99 := sloOf(t, `ttft_p99 = "1s"`)
 	for _, c := range []struct {
 		name string
 		spec Spec
 		want string
 	}{
 		{"none", Spec{}, ""},
-		{"decided", Spec{Until: "decided", Contract: p99}, ""},
-		{"unknown", Spec{Until: "later", Contract: p99}, `unknown until "later"`},
-		{"no contract", Spec{Until: "decided"}, "no limit that more requests could decide"},
-		{"only a throughput", Spec{Until: "decided", Contract: contractOf(t, `min_requests_per_s = 3`)}, "no limit"},
-		{"all at once", Spec{Until: "decided", Contract: p99, Workload: workload.Workload{Rate: workload.Rate(infinite)}}, "sent at once"},
-		{"conversations", Spec{Until: "decided", Contract: p99, Workload: workload.Workload{Session: &workload.Session{}}}, "answers decide"},
+		{"decided", Spec{Until: "decided", SLO: p99}, ""},
+		{"unknown", Spec{Until: "later", SLO: p99}, `unknown until "later"`},
+		{"no SLO", Spec{Until: "decided"}, "no limit that more requests could decide"},
+		{"only a throughput", Spec{Until: "decided", SLO: sloOf(t, `min_requests_per_s = 3`)}, "no limit"},
+		{"all at once", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Rate: workload.Rate(infinite)}}, "sent at once"},
+		{"conversations", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Session: &workload.Session{}}}, "answers decide"},
 	} {
 		got := ""
 		c.spec.checkUntil(func(key, problem, hint string) { got = key + ": " + problem + hint })
@@ -148,14 +148,14 @@ func TestCheckUntil(t *testing.T) {
 	}
 }
 
-// Through the whole of a run: the load stops when the contract is decided, long before its most requests.
+// Through the whole of a run: the load stops when the SLO is decided, long before its most requests.
 func TestRunUntilDecided(t *testing.T) {
 	s := mocked(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond}, Target{}, openai.Completions)
 	spec := point()
 	spec.Rate, spec.Concurrency, spec.Requests, spec.Duration = 0, 8, 4000, 0
-	spec.Until, spec.Contract = untilDecided, contractOf(t, `error_rate = 0.1`) // a latency of a busy machine depends on itself, and would take longer
+	spec.Until, spec.SLO = untilDecided, sloOf(t, `error_rate = 0.1`) // a latency of a busy machine depends on itself, and would take longer
 	row, records := measure(t, s, spec)
-	v := row.Contract[0]
+	v := row.SLO[0]
 	if v.Verdict != "PASS" || v.Observed != 128 {
 		t.Errorf("%s: %s", v.text(), v.Why)
 	}

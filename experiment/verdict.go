@@ -15,9 +15,9 @@ import (
 // confidence is how sure a PASS or a FAIL is: MLPerf LoadGen's.
 const confidence = 0.99
 
-// Judge decides every limit of a contract for the requests of the window (of one class, where
+// Judge decides every limit of an SLO for the requests of the window (of one class, where
 // class is not empty).
-func Judge(c Contract, class string, records []*Record, s *Summary, stream bool, t Target) []Verdict {
+func Judge(c SLO, class string, records []*Record, s *Summary, stream bool, t Target) []Verdict {
 	var window []*Record
 	cancelled := false
 	for _, r := range records {
@@ -271,7 +271,7 @@ func figure(metric string, s *Summary, t Target) (x float64, missing string) {
 		return *s.Throughput.OutputTokensPerSPerGPU, ""
 	case "min_goodput_requests_per_s":
 		if s.Goodput == nil {
-			return 0, "no per-request limit is stated: write [contract.each]"
+			return 0, "no per-request limit is stated: write [slo.each]"
 		}
 		return s.Goodput.RequestsPerS, ""
 	}

@@ -12,8 +12,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// contractOf is a contract of one line, or more.
-func contractOf(t *testing.T, text string) Contract {
+// sloOf is an SLO of one line, or more.
+func sloOf(t *testing.T, text string) SLO {
 	t.Helper()
 	c, m := decode(t, text)
 	if len(m) > 0 {
@@ -25,9 +25,9 @@ func contractOf(t *testing.T, text string) Contract {
 var second = Window{EndUs: 1_000_000}
 
 // judge summarises and judges, as a row does.
-func judge(t *testing.T, contract string, records []*Record, target Target) []Verdict {
+func judge(t *testing.T, slo string, records []*Record, target Target) []Verdict {
 	t.Helper()
-	c := contractOf(t, contract)
+	c := sloOf(t, slo)
 	s := Summarize(records, second, true, c.EachRequest(), target.GPUs)
 	return Judge(c, "", records, &s, true, target)
 }
@@ -78,10 +78,10 @@ func TestVerdicts(t *testing.T) {
 		return out
 	}
 	for _, c := range []struct {
-		contract string
-		records  []*Record
-		want     string
-		why      string // a part of it
+		slo     string
+		records []*Record
+		want    string
+		why     string // a part of it
 	}{
 		// Percentiles: the figures are those of stats.Decide, which has tests of its own.
 		{`ttft_p95 = "1ms"`, requests(90, 1000, 1000), "PASS 1 of 90", "0 of 90 over the limit, 5 % allowed"},
@@ -126,31 +126,31 @@ func TestVerdicts(t *testing.T) {
 		{`min_output_tokens_per_s_per_gpu = 4`, requests(4, 9, 9), "PASS 4 of 4", ""},
 		{"min_goodput_requests_per_s = 4\n[each]\nttft = \"9µs\"", requests(4, 9, 9), "PASS 4 of 4", ""},
 		{"min_goodput_requests_per_s = 4\n[each]\nttft = \"8µs\"", requests(4, 9, 9), "FAIL 0 of 4", ""},
-		{`min_goodput_requests_per_s = 4`, requests(4, 9, 9), "UNDECIDED - of 4", "write [contract.each]"},
+		{`min_goodput_requests_per_s = 4`, requests(4, 9, 9), "UNDECIDED - of 4", "write [slo.each]"},
 		// Two GPUs at 3.6 USD an hour are 0.002 USD a second, for 8 tokens: 250 USD a million.
 		{`usd_per_million_output_tokens = 250`, requests(4, 9, 9), "PASS 250 of 4", ""},
 		{`usd_per_million_output_tokens = 249`, requests(4, 9, 9), "FAIL 250 of 4", ""},
 		{`usd_per_million_output_tokens = 249`, failures(4), "FAIL - of 4", "no output token"},
 	} {
-		v := judge(t, c.contract, c.records, priced)
+		v := judge(t, c.slo, c.records, priced)
 		if len(v) != 1 || v[0].text() != c.want || !strings.Contains(v[0].Why, c.why) || v[0].Why == "" {
-			t.Errorf("%s\ngot  %s: %s\nwant %s: %s", c.contract, v[0].text(), v[0].Why, c.want, c.why)
+			t.Errorf("%s\ngot  %s: %s\nwant %s: %s", c.slo, v[0].text(), v[0].Why, c.want, c.why)
 		}
 		if v[0].Need > 0 && v[0].Verdict != string(stats.Undecided) {
-			t.Errorf("%s: %s, and yet %d more are needed", c.contract, v[0].Verdict, v[0].Need)
+			t.Errorf("%s: %s, and yet %d more are needed", c.slo, v[0].Verdict, v[0].Need)
 		}
 	}
 }
 
 func TestVerdictsWithoutGPUsOrPrice(t *testing.T) {
-	for contract, hint := range map[string]string{
+	for slo, hint := range map[string]string{
 		`min_output_tokens_per_s_per_gpu = 4`: "write gpus = 1",
 		`usd_per_million_output_tokens = 1`:   "write gpus and gpu_hour_usd",
 	} {
 		for _, records := range [][]*Record{requests(4, 9, 9), failures(4)} {
-			v := judge(t, contract, records, Target{})
+			v := judge(t, slo, records, Target{})
 			if v[0].Verdict != "UNDECIDED" || v[0].Value != nil || !strings.Contains(v[0].Why, hint) {
-				t.Errorf("%s: %s: %s", contract, v[0].text(), v[0].Why)
+				t.Errorf("%s: %s: %s", slo, v[0].text(), v[0].Why)
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func TestJudgeOneClass(t *testing.T) {
 	}
 	s := Summarize(records, second, true, nil, 0)
 	for class, want := range map[string]string{"chat": "PASS 1 of 90", "rag": "FAIL 8 of 90", "": "FAIL 8 of 180", "none": "UNDECIDED - of 0"} {
-		v := Judge(contractOf(t, `ttft_p95 = "1ms"`), class, records, &s, true, Target{})
+		v := Judge(sloOf(t, `ttft_p95 = "1ms"`), class, records, &s, true, Target{})
 		if v[0].text() != want || v[0].Class != class || v[0].Unit != "ms" || v[0].Limit != 1 || v[0].Metric != "ttft_p95" {
 			t.Errorf("class %q: %s, want %s (%+v)", class, v[0].text(), want, v[0])
 		}
@@ -227,18 +227,18 @@ func TestJudgeOneClass(t *testing.T) {
 	for _, r := range warm {
 		r.Phase = PhaseCooldown
 	}
-	if v := Judge(contractOf(t, `ttft_p95 = "1ms"`), "", append(warm, failures(1)...), &s, true, Target{}); v[0].Observed != 1 {
+	if v := Judge(sloOf(t, `ttft_p95 = "1ms"`), "", append(warm, failures(1)...), &s, true, Target{}); v[0].Observed != 1 {
 		t.Errorf("requests outside the window are judged: %s", v[0].text())
 	}
 }
 
-func TestContractOf(t *testing.T) {
+func TestSLOOf(t *testing.T) {
 	for in, want := range map[string]string{"": "", "PASS": "PASS", "PASS UNDECIDED PASS": "UNDECIDED", "UNDECIDED FAIL": "FAIL", "FAIL PASS": "FAIL", "UNDECIDED PASS": "UNDECIDED"} {
 		var v []Verdict
 		for _, s := range strings.Fields(in) {
 			v = append(v, Verdict{Verdict: s})
 		}
-		if got, _ := ContractOf(&Row{Contract: v}); string(got) != want {
+		if got, _ := SLOOf(&Row{SLO: v}); string(got) != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
@@ -275,17 +275,17 @@ func TestVerdictsValueIsTheSummarys(t *testing.T) {
 	shown := map[string]*stats.Summary{"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "tpot": s.TPOT, "itl": s.ITL,
 		"e2e": s.E2E, "e2e_from_send": s.E2EFromSend, "cap_wait": s.CapWait, "lag": s.Lag}
 	for _, metric := range Latencies {
-		for _, stat := range contractStats {
-			if metric+"_"+stat == "itl_mean" { // not a limit: see contract_test.go
+		for _, stat := range sloStats {
+			if metric+"_"+stat == "itl_mean" { // not a limit: see slo_test.go
 				continue
 			}
-			v := Judge(contractOf(t, metric+"_"+stat+` = "100ms"`), "", records, &s, true, Target{})[0]
+			v := Judge(sloOf(t, metric+"_"+stat+` = "100ms"`), "", records, &s, true, Target{})[0]
 			if want, ok := shown[metric].Get(stat); !ok || v.Value == nil || *v.Value != want {
 				t.Errorf("%s_%s: %s, the summary says %v", metric, stat, v.text(), want)
 			}
 		}
 	}
-	unstreamed := Judge(contractOf(t, `tpot_p95 = "100ms"`), "", records, &s, false, Target{})[0]
+	unstreamed := Judge(sloOf(t, `tpot_p95 = "100ms"`), "", records, &s, false, Target{})[0]
 	if unstreamed.Verdict != "UNDECIDED" || unstreamed.Value != nil {
 		t.Errorf("tpot of an unstreamed row: %s", unstreamed.text())
 	}
@@ -299,7 +299,7 @@ func TestBufferedAnswersDecideNothing(t *testing.T) {
 	}
 	s := Summarize(records, Window{StartUs: 0, EndUs: 1_000_000}, true, nil, 0)
 	for _, limit := range []string{"tpot_p95", "itl_p95"} {
-		if v := Judge(contractOf(t, limit+` = "5ms"`), "", records, &s, true, Target{}); v[0].Verdict != "UNDECIDED" {
+		if v := Judge(sloOf(t, limit+` = "5ms"`), "", records, &s, true, Target{}); v[0].Verdict != "UNDECIDED" {
 			t.Errorf("%s: %s", limit, v[0].text())
 		}
 	}
@@ -318,17 +318,17 @@ func TestClassesOverrideTheRow(t *testing.T) {
 	}
 	mix := func(rag map[string]any) *evidence {
 		e := &evidence{Row: &Row{Window: Window{StartUs: -1, EndUs: 100_000_000}}, vocab: &workload.Vocabulary{}, records: records}
-		e.Spec.Contract = contractOf(t, `ttft_p95 = "500ms"`)
-		e.Spec.Mix = []workload.Class{{Name: "chat", Weight: 1}, {Name: "rag", Weight: 1, Contract: rag}}
+		e.Spec.SLO = sloOf(t, `ttft_p95 = "500ms"`)
+		e.Spec.Mix = []workload.Class{{Name: "chat", Weight: 1}, {Name: "rag", Weight: 1, SLO: rag}}
 		e.conclude(Target{}, Bounds{})
 		return e
 	}
-	if e := mix(nil); e.Contract[0].Verdict != "FAIL" || e.Summary.Goodput.Share != 0.5 {
-		t.Errorf("without: %+v, %+v", e.Contract, e.Summary.Goodput)
+	if e := mix(nil); e.SLO[0].Verdict != "FAIL" || e.Summary.Goodput.Share != 0.5 {
+		t.Errorf("without: %+v, %+v", e.SLO, e.Summary.Goodput)
 	}
 	e := mix(map[string]any{"ttft_p95": "5s"})
-	if e.Contract[0].Verdict != "PASS" || e.Contract[0].Observed != 100 || len(e.Contract) != 2 || e.Contract[1].Verdict != "PASS" {
-		t.Errorf("with: %+v", e.Contract)
+	if e.SLO[0].Verdict != "PASS" || e.SLO[0].Observed != 100 || len(e.SLO) != 2 || e.SLO[1].Verdict != "PASS" {
+		t.Errorf("with: %+v", e.SLO)
 	}
 	if g := e.Summary.Goodput; g.Share < 0.999 || g.Share > 1.001 || len(g.Limits) != 2 {
 		t.Errorf("with: %+v", g)

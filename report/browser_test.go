@@ -89,8 +89,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// TestContractInSight: the contract's line is on the axis, logarithmic or not, also where every mark is far below it.
-func TestContractInSight(t *testing.T) {
+// TestSLOInSight: the SLO's line is on the axis, logarithmic or not, also where every mark is far below it.
+func TestSLOInSight(t *testing.T) {
 	run := fixture()
 	run.Rows, run.Missing = run.Rows[:1], nil // TTFT of 62 ms, allowed are 1000
 	dom := browse(t, with(page1(t, run), awaiting+`addEventListener('load', async () => {

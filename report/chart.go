@@ -218,7 +218,7 @@ func addMarks(line *charts.Line, name, symbol, color string, size int, data []da
 	line.Overlap(marks)
 }
 
-// addLimits draws the contract's limits on the y axis.
+// addLimits draws the SLO's limits on the y axis.
 func addLimits(line *charts.Line, metric string, limits []float64) {
 	if len(limits) == 0 {
 		return
@@ -227,7 +227,7 @@ func addLimits(line *charts.Line, metric string, limits []float64) {
 	for _, ms := range limits {
 		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + exactly(ms, "ms"), YAxis: ms})
 	}
-	line.AddSeries("contract limit", nil,
+	line.AddSeries("SLO limit", nil,
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}), charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion, Type: "dashed"}),
 		charts.WithMarkLineNameYAxisItemOpts(items...),
 		charts.WithMarkLineStyleOpts(opts.MarkLineStyle{Symbol: []string{"none", "none"},

@@ -56,7 +56,7 @@ func (o *Outcome) charts() ([]chart, error) {
 func (o *Outcome) limits(metric string) []float64 {
 	var out []float64
 	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
-		for _, v := range p.Rows[0].Contract {
+		for _, v := range p.Rows[0].SLO {
 			if v.Metric == metric && v.Class == "" && v.Limit > 0 && !slices.Contains(out, v.Limit) {
 				out = append(out, v.Limit)
 			}

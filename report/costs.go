@@ -7,9 +7,9 @@ import (
 	"bench/experiment"
 )
 
-// costsTable is the price of the output at the points that are valid and meet their contract, where one is stated.
+// costsTable is the price of the output at the points that are valid and meet their SLO, where one is stated.
 func (o *Outcome) costsTable() table {
-	t := table{id: "costs", caption: "Cost", note: "Of points that are valid and meet their contract, where one is stated, at the price that [target] states; all of it is put on the output tokens.",
+	t := table{id: "costs", caption: "Cost", note: "Of points that are valid and meet their SLO, where one is stated, at the price that [target] states; all of it is put on the output tokens.",
 		columns: []column{{head: "point"}, {head: "per million output tokens", unit: "USD", num: true, help: "cost"}, {head: "output tokens per USD", num: true, help: "cost"},
 			{head: "an hour, all GPUs", unit: "USD", num: true}, {head: "per million at the utilisation", unit: "USD", num: true, help: "cost"}, {head: "J per output token", num: true}}}
 	for i := range o.Series {
@@ -17,7 +17,7 @@ func (o *Outcome) costsTable() table {
 		for _, c := range s.Costs() {
 			name := pointCell(s, &s.Points[c.Point])
 			if c.Accepted {
-				name.tag = strings.TrimPrefix(name.tag+"; contract knee", "; ")
+				name.tag = strings.TrimPrefix(name.tag+"; SLO knee", "; ")
 			}
 			used := absent()
 			if u := c.Cost.USDPerMillionUsed; u != nil {

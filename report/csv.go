@@ -106,18 +106,18 @@ func csvRow(run *Run, row *experiment.Row) record {
 		r.latency(m.name, m.s)
 	}
 	r.bound(row.Bound)
-	verdict, need := experiment.ContractOf(row)
-	r.put("contract", string(verdict))
-	r.stated("contract_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // else no count decides
+	verdict, need := experiment.SLOOf(row)
+	r.put("slo", string(verdict))
+	r.stated("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // else no count decides
 	r.put("valid", strconv.FormatBool(row.Validity.Valid()))
 	r.int("checks_passed", len(row.Validity.Passed))
 	r.int("checks_failed", len(row.Validity.Failed))
 	r.int("checks_not_possible", len(row.Validity.NotPossible))
 	var codes []string
-	for _, d := range row.Doubts {
+	for _, d := range row.Findings {
 		codes = append(codes, d.Code)
 	}
-	r.text("doubts", strings.Join(codes, " "))
+	r.text("findings", strings.Join(codes, " "))
 	return r
 }
 

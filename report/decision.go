@@ -27,7 +27,7 @@ func nextText(n *experiment.NextSweep) string {
 // walkTable is the way from validity to cost, as far as it went.
 func (o *Outcome) walkTable() table {
 	t := table{id: "walk", caption: "Decision", note: "From the first token to the price; the walk ends at the first stage that no point of a row passes.",
-		columns: []column{{head: "stage"}, {head: "verdict", help: "contract"}, {head: "where"}, {head: "why"}}}
+		columns: []column{{head: "stage"}, {head: "verdict", help: "slo"}, {head: "where"}, {head: "why"}}}
 	for _, s := range o.Decision.Walk {
 		where := absent()
 		if s.Name != "" {

@@ -11,14 +11,14 @@ import (
 	"bench/experiment/stats"
 )
 
-// contractTable is every limit of every row, judged.
-func (r *Run) contractTable() table {
-	t := table{id: "contract", caption: "The contract, judged", columns: []column{
-		{head: "row"}, {head: "limit"}, {head: "value", num: true}, {head: "verdict", help: "contract"},
-		{head: "need", unit: "requests", num: true, help: "contract"}, {head: "why"},
+// sloTable is every limit of every row, judged.
+func (r *Run) sloTable() table {
+	t := table{id: "slo", caption: "The SLO, judged", columns: []column{
+		{head: "row"}, {head: "limit"}, {head: "value", num: true}, {head: "verdict", help: "slo"},
+		{head: "need", unit: "requests", num: true, help: "slo"}, {head: "why"},
 	}}
 	for _, row := range r.Live() {
-		for _, v := range row.Contract {
+		for _, v := range row.SLO {
 			need := absent()
 			if v.Need > 0 {
 				need = count(v.Need)
@@ -89,10 +89,10 @@ func unitWords(unit string) string {
 	return unit
 }
 
-// doubtsTable is every doubt of every row; the hint says what to do about it.
-func (o *Outcome) doubtsTable() table {
-	t := table{id: "doubts", caption: "Doubts", columns: []column{{head: "doubt"}, {head: "row"}, {head: "what"}, {head: "what to do"}}}
-	for _, d := range o.Doubts {
+// doubtsTable is every finding of every row; the hint says what to do about it.
+func (o *Outcome) findingsTable() table {
+	t := table{id: "findings", caption: "Findings", columns: []column{{head: "finding"}, {head: "row"}, {head: "what"}, {head: "what to do"}}}
+	for _, d := range o.Findings {
 		for _, c := range d.Cases {
 			t.rows = append(t.rows, []cell{text(d.Code), text(c.Row), text(c.Text), text(c.Hint)})
 		}
@@ -241,8 +241,8 @@ var definitions = []struct{ ID, Word, Text string }{
 	{"e2e", "e2e", "Intended arrival to last token-bearing event; without streaming, to the last byte."},
 	{"throughput", "Throughput", "Tokens and requests that came inside the measured window, of any request, over its length. Offered: intended arrivals of the window over its length."},
 	{"percentile", "Percentiles", "Exact order statistics with linear interpolation (Hyndman–Fan type 7), over the completed requests of the window; 95 % intervals from order statistics, without assuming a distribution. Plain: sound. ~: thin, few requests lie beyond it. ≥: too few requests for an upper bound; the figure is the lower end of the interval. With repeats: the median of the repeats' percentiles, and the hull of their intervals; n is that of the smallest repeat."},
-	{"failures", "n, failed", "n: completed requests (ok and short). Failed: all others of the window, unfinished ones included. Shown percentiles are over completed requests; under a contract failed requests rank as infinitely slow."},
-	{"contract", "Contract", "PASS and FAIL are certain to 99 % by the number of requests; UNDECIDED says how many more would decide, if the share over the limit stays. A point's verdict is the worst of its limits and repeats."},
+	{"failures", "n, failed", "n: completed requests (ok and short). Failed: all others of the window, unfinished ones included. Shown percentiles are over completed requests; under an SLO failed requests rank as infinitely slow."},
+	{"slo", "SLO", "PASS and FAIL are certain to 99 % by the number of requests; UNDECIDED says how many more would decide, if the share over the limit stays. A point's verdict is the worst of its limits and repeats."},
 	{"validity", "Validity", "Checks of the measurement itself. A check that could not be made is not a passed one, so its count is said: VALID, 9 of 11 checked."},
 	{"bound", "Bound", "Floor: at the peak bandwidth and compute of the hardware; faster is impossible without a cache or speculation. Expected: at the usual efficiencies. Both for the batch and context that were observed."},
 	{"lag", "Lag", "The client's own lateness: from the moment a request was ready to go to its first byte in the kernel. Read late by: from the kernel's receipt of a token to the return of the read, on average; it is not in the latencies where the kernel stamps them."},
@@ -250,5 +250,5 @@ var definitions = []struct{ ID, Word, Text string }{
 	{"reuse", "Possible and found hits", "Possible: prompt tokens that a cache without a bound would hold, from the plan alone. Found: what the server's usage told as cached."},
 	{"cost", "Cost", "The stated price of the GPUs over the window, on its output tokens. At a utilisation: where the GPUs carry this load only in that share of their hours."},
 	{"peruser", "Interactivity", "Output tokens/s that one user sees: 1 / TPOT p50. Against output tokens/s per GPU it shows what a faster answer costs in throughput."},
-	{"knee", "Knees and frontier", "Contract knee: the highest load that is valid and meets the contract. Geometric knee: the load after which throughput bends (Kneedle). Saturation: the first load that the server does not keep up with (below 95 % of the offered requests/s, beyond chance; in a closed loop, a slot that brings less than a tenth of the first ones). Frontier: points that no other point of the series beats in both output throughput and p99 latency, as they are drawn: a point whose p99 has no bound is ranked by the lower end of its interval (\"at least\"), so more requests can take it off."},
+	{"knee", "Knees and frontier", "SLO knee: the highest load that is valid and meets the SLO. Geometric knee: the load after which throughput bends (Kneedle). Saturation: the first load that the server does not keep up with (below 95 % of the offered requests/s, beyond chance; in a closed loop, a slot that brings less than a tenth of the first ones). Frontier: points that no other point of the series beats in both output throughput and p99 latency, as they are drawn: a point whose p99 has no bound is ranked by the lower end of its interval (\"at least\"), so more requests can take it off."},
 }

@@ -45,7 +45,7 @@ func TestMeasuredCell(t *testing.T) {
 func TestMeasuredIsMarkedEverywhere(t *testing.T) {
 	run := fixture()
 	x := 5.4
-	run.Rows[0].Contract[0] = experiment.Verdict{Metric: "ttft_p95", Limit: 1000, Unit: "ms", Value: &x, Verdict: "UNDECIDED", Need: 100, Observed: 8}
+	run.Rows[0].SLO[0] = experiment.Verdict{Metric: "ttft_p95", Limit: 1000, Unit: "ms", Value: &x, Verdict: "UNDECIDED", Need: 100, Observed: 8}
 	var b bytes.Buffer
 	if err := Markdown(&b, run); err != nil {
 		t.Fatal(err)
@@ -129,9 +129,9 @@ func TestCSVLeavesUnstatedEmpty(t *testing.T) {
 	rows := []experiment.Row{
 		{ID: "open", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}}},
 		{ID: "capped", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}, Load: load.Load{Concurrency: 8}}},
-		{ID: "undecided", Contract: []experiment.Verdict{{Verdict: string(stats.Undecided)}}},
-		{ID: "needs", Contract: []experiment.Verdict{{Verdict: string(stats.Undecided), Need: 12}}},
-		{ID: "passes", Contract: []experiment.Verdict{{Verdict: string(stats.Pass)}}, Bound: &experiment.RowBound{}},
+		{ID: "undecided", SLO: []experiment.Verdict{{Verdict: string(stats.Undecided)}}},
+		{ID: "needs", SLO: []experiment.Verdict{{Verdict: string(stats.Undecided), Need: 12}}},
+		{ID: "passes", SLO: []experiment.Verdict{{Verdict: string(stats.Pass)}}, Bound: &experiment.RowBound{}},
 	}
 	var b bytes.Buffer
 	if err := CSV(&b, &Run{Rows: rows}); err != nil {
@@ -150,7 +150,7 @@ func TestCSVLeavesUnstatedEmpty(t *testing.T) {
 		head, want string
 	}{
 		{1, "concurrency", ""}, {2, "concurrency", "8"},
-		{1, "contract_need_requests", ""}, {3, "contract_need_requests", ""}, {4, "contract_need_requests", "12"}, {5, "contract_need_requests", "0"},
+		{1, "slo_need_requests", ""}, {3, "slo_need_requests", ""}, {4, "slo_need_requests", "12"}, {5, "slo_need_requests", "0"},
 		{5, "ttft_floor_ms", ""}, {5, "tpot_expected_ms", ""},
 	} {
 		if got := lines[c.row][column[c.head]]; got != c.want {

@@ -48,7 +48,7 @@ type shape struct {
 	mix, bound  bool
 	prefix      string
 	expect      string
-	doubts      []experiment.Doubt
+	findings    []experiment.Finding
 }
 
 func (s shape) row() experiment.Row {
@@ -65,8 +65,8 @@ func (s shape) row() experiment.Row {
 	r.Client = &telemetry.Usage{CPUMean: new(0.62), SchedP99: new(0.3), GCs: 3, GCPauses: 1.2, Files: new(1012)}
 	r.Validity.Passed = []string{"lag", "stamps", "concurrency", "warmup", "prompt_length", "token_counts", "bound", "outcomes", "clock"}
 	r.Validity.NotPossible = []string{"prefix", "rate"}
-	for _, d := range s.doubts {
-		r.Doubts = append(r.Doubts, d)
+	for _, d := range s.findings {
+		r.Findings = append(r.Findings, d)
 		r.Validity.Failed = append(r.Validity.Failed, d.Code)
 		r.Validity.Passed = r.Validity.Passed[1:]
 	}
@@ -76,7 +76,7 @@ func (s shape) row() experiment.Row {
 		if t := r.Summary.TTFT; t != nil {
 			limit.Value = &t.P99
 		}
-		r.Contract = []experiment.Verdict{limit, {Metric: "min_output_tokens_per_s", Limit: 50, Unit: "tokens/s", Value: &s.output, Verdict: "PASS", Why: "over a window of 60 s"}}
+		r.SLO = []experiment.Verdict{limit, {Metric: "min_output_tokens_per_s", Limit: 50, Unit: "tokens/s", Value: &s.output, Verdict: "PASS", Why: "over a window of 60 s"}}
 	}
 	if s.prefix != "" {
 		r.Spec.Prefix = &workload.Prefix{Tokens: 1024, Groups: 4, State: s.prefix}
@@ -140,8 +140,8 @@ func axis(key, value string) []experiment.Axis { return []experiment.Axis{{Key: 
 
 // fixture has every case that a renderer must meet.
 func fixture() *Run {
-	lag := experiment.Doubt{Code: "client_lag", Text: "the client itself sent late: lag p99 4.1 ms (limit 1 ms)", Hint: "use a larger client machine, or lower the load"}
-	kept := experiment.Doubt{Code: "rate", Text: "the server did not keep up: 5.1 of 8 requests/s", Hint: "take the highest rate that is achieved as the limit"}
+	lag := experiment.Finding{Code: "client_lag", Text: "the client itself sent late: lag p99 4.1 ms (limit 1 ms)", Hint: "use a larger client machine, or lower the load"}
+	kept := experiment.Finding{Code: "rate", Text: "the server did not keep up: 5.1 of 8 requests/s", Hint: "take the highest rate that is achieved as the limit"}
 	shapes := []shape{
 		{name: "A-short-chat", rate: 1, n: 1100, ttft: 62, tpot: 7.1, output: 128, verdict: "PASS", bound: true, expect: "TTFT below 100 ms; the healthy baseline"},
 	}
@@ -158,7 +158,7 @@ func fixture() *Run {
 				s.need = 1940
 			}
 			if x.slots == 32 {
-				s.doubts = []experiment.Doubt{lag}
+				s.findings = []experiment.Finding{lag}
 			}
 			shapes = append(shapes, s)
 		}
@@ -171,7 +171,7 @@ func fixture() *Run {
 		s := shape{name: "F-production", axes: axis("rate", fmt.Sprint(rate)), rate: rate, n: int(rate * 60), ttft: 110 * rate, tpot: 7 + rate, mix: true,
 			output: math.Min(rate, 5.1) * 128, verdict: "PASS"}
 		if rate == 8 {
-			s.verdict, s.failed, s.doubts = "FAIL", 5, []experiment.Doubt{kept, lag}
+			s.verdict, s.failed, s.findings = "FAIL", 5, []experiment.Finding{kept, lag}
 		}
 		shapes = append(shapes, s)
 	}
@@ -179,7 +179,7 @@ func fixture() *Run {
 		shape{name: "G-batch", rate: math.Inf(1), n: 250, output: 1400, verdict: "PASS"},
 		shape{name: "H-three", concurrency: 1, n: 3, ttft: 70, tpot: 7, output: 120},
 		shape{name: hostile, concurrency: 2, failed: 9, verdict: "FAIL", expect: hostile + " =cmd()",
-			doubts: []experiment.Doubt{{Code: "failed_requests", Text: "9 of 9 failed: " + hostile + "\x1b[31m|`_x_`", Hint: "read " + hostile}}},
+			findings: []experiment.Finding{{Code: "failed_requests", Text: "9 of 9 failed: " + hostile + "\x1b[31m|`_x_`", Hint: "read " + hostile}}},
 		shape{name: "Z-removed", rate: 1, n: 20, ttft: 50, tpot: 6, output: 99},
 	)
 	run := &Run{Dir: "results/chat/20261120T120000Z", Notes: "Looked at it.\n\n" + hostile + "\n# not a heading | `x` \x1b[31m\n"}

@@ -19,10 +19,10 @@ type fact struct {
 	Table string // id of the table with the rest; empty: none
 }
 
-// front is the first screen: did it meet the contract, at which point, where does it bend, what limits it,
+// front is the first screen: did it meet the SLO, at which point, where does it bend, what limits it,
 // what does it cost, can it be trusted.
 func (r *Run) front(o *Outcome) []fact {
-	facts := append([]fact{o.contractFact(), o.acceptedFact()}, r.searchFacts()...)
+	facts := append([]fact{o.sloFact(), o.acceptedFact()}, r.searchFacts()...)
 	if s, p := o.focus(); p != nil {
 		facts = append(facts, kneeFact(s), o.limitFact(p), costFact(s, p))
 	}
@@ -55,12 +55,12 @@ func (o *Outcome) quotedRow() string {
 	return ""
 }
 
-func (o *Outcome) contractFact() fact {
-	f := fact{Head: "Contract", Lead: or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).kind, Table: "contract"}
+func (o *Outcome) sloFact() fact {
+	f := fact{Head: "SLO", Lead: or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).kind, Table: "slo"}
 	if o.Verdict == "" {
 		f.Table = ""
 	}
-	f.Lines = append([]string{o.Contract}, o.failing()...)
+	f.Lines = append([]string{o.SLO}, o.failing()...)
 	return f
 }
 
@@ -71,7 +71,7 @@ func (o *Outcome) failing() []string {
 	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
 		seen := map[string]bool{}
 		for _, r := range p.Rows {
-			for _, v := range r.Contract {
+			for _, v := range r.SLO {
 				name := limitText(v)
 				if v.Verdict != string(stats.Fail) || seen[name] {
 					continue
@@ -149,13 +149,13 @@ func spread(r experiment.Repeats) string {
 
 func kneeFact(s *experiment.Series) fact {
 	f := fact{Head: "Knee of " + s.Label(), Lead: "none", Table: "series"}
-	if k := s.ContractKnee.Point; k != nil {
+	if k := s.SLOKnee.Point; k != nil {
 		f.Lead = s.Points[*k].Load
 	}
 	for _, x := range []struct {
 		name string
 		knee experiment.Knee
-	}{{"contract", s.ContractKnee}, {"geometric", s.GeometricKnee}, {"saturation", s.Saturation}} {
+	}{{"slo", s.SLOKnee}, {"geometric", s.GeometricKnee}, {"saturation", s.Saturation}} {
 		f.Lines = append(f.Lines, x.name+": "+kneeText(s, x.knee))
 	}
 	return f

@@ -101,7 +101,7 @@ func (o *Outcome) grid(name string) *grid {
 
 func (g *grid) table(m heatMetric) (table, bool) {
 	t := table{caption: fmt.Sprintf("%s: %s by %s and %s", g.name, m.name, g.axes[0], g.axes[1]),
-		note:    "The stronger the shade, the more. The word is the contract's, where there is one.",
+		note:    "The stronger the shade, the more. The word is the SLO's, where there is one.",
 		columns: []column{{head: g.axes[0] + " ↓ " + g.axes[1] + " →"}}}
 	low, high, known := 0.0, 0.0, false
 	for _, p := range g.at {
@@ -139,6 +139,6 @@ func (g *grid) cell(m heatMetric, at [2]string, low, high float64) cell {
 		shade = min(int(float64(heatSteps)*(x-low)/(high-low)), heatSteps-1)
 	}
 	c.kind = kind(fmt.Sprintf("heat%d", shade))
-	c.tag = string(p.Contract)
+	c.tag = string(p.SLO)
 	return c
 }

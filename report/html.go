@@ -187,7 +187,7 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 	for _, t := range o.heatTables() {
 		v.Rest = append(v.Rest, newTableView(v.ID, t))
 	}
-	for _, t := range []table{run.searchesTable(), o.walkTable(), o.diagnosisTable(), o.rejectedTable(), o.unmeasuredTable(), run.contractTable(), o.doubtsTable(), run.readingTable(), o.costsTable(), run.serversTable(o), o.classesTable(inCell),
+	for _, t := range []table{run.searchesTable(), o.walkTable(), o.diagnosisTable(), o.rejectedTable(), o.unmeasuredTable(), run.sloTable(), o.findingsTable(), run.readingTable(), o.costsTable(), run.serversTable(o), o.classesTable(inCell),
 		run.reuseTable(), run.coldTable(), run.serverTable(), run.gpuTable(), run.clientTable(),
 		o.expectTable(), run.missingTable(), seen.unread, run.reproduceTable(), run.metadataTable()} {
 		if len(t.rows) > 0 {

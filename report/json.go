@@ -28,7 +28,7 @@ func (p *Page) add(r *Run, o Outcome) {
 	p.Runs = append(p.Runs, PageRun{r.Manifest.Run, r.Manifest.Matrix, o})
 }
 
-// JSON writes verdicts, accepted point, doubts and series of runs: the data that the page carries under bench-data.
+// JSON writes verdicts, accepted point, findings and series of runs: the data that the page carries under bench-data.
 func JSON(w io.Writer, runs ...*Run) error {
 	data := newPage()
 	for _, r := range runs {

@@ -102,10 +102,10 @@ func littleCell(l *experiment.Little) cell {
 	return c
 }
 
-// readingTable is how rows are to be read where they are easily read wrong: no reason to doubt them.
+// readingTable is how rows are to be read where they are easily read wrong: no reason to finding them.
 func (r *Run) readingTable() table {
 	t := table{id: "reading", caption: "How to read it", columns: []column{{head: "what"}, {head: "rows"}, {head: "do"}}}
-	at := map[experiment.Doubt]int{}
+	at := map[experiment.Finding]int{}
 	var rows [][]string
 	for _, row := range r.Live() {
 		for _, n := range row.Notes {

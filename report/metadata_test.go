@@ -95,9 +95,9 @@ func TestMetadataOfTarget(t *testing.T) {
 	}
 }
 
-func TestConnectionsDoubtIsShown(t *testing.T) {
+func TestConnectionsFindingIsShown(t *testing.T) {
 	run := fixture()
-	run.Rows[0].Doubts = []experiment.Doubt{{Code: "connections", Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
+	run.Rows[0].Findings = []experiment.Finding{{Code: "connections", Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
 	var md, text bytes.Buffer
 	if err := Markdown(&md, run); err != nil {
 		t.Fatal(err)

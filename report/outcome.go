@@ -11,35 +11,35 @@ import (
 
 // Outcome is what a run says, in data and in words: every renderer and the exit code take it from here.
 type Outcome struct {
-	Verdict  stats.Verdict `json:"verdict"`      // over all points; empty: no contract is stated
-	Contract string        `json:"contract"`     // the verdict in words
+	Verdict  stats.Verdict `json:"verdict"`      // over all points; empty: no SLO is stated
+	SLO      string        `json:"slo"`          // the verdict in words
 	Need     int           `json:"need"`         // most further requests that a point needs for a decision
 	Valid    bool          `json:"valid"`        // a check passed, none failed, and no planned row is missing
 	Validity string        `json:"validity"`     // in words, with the counts of checks
 	Accepted *Accepted     `json:"accepted"`     // null: no point is valid and passes
 	Advice   string        `json:"accepted_why"` // why that point; without one, what is missing
-	Doubts   []Doubt       `json:"doubts"`       // by kind
+	Findings []Finding     `json:"findings"`     // by kind
 
 	Series    []experiment.Series    `json:"series"`
 	Diagnoses []experiment.Diagnosis `json:"diagnoses"` // of every point, those to act on first
 	Decision  experiment.Decision    `json:"decision"`
 }
 
-// Accepted is the operating point of the highest throughput that is valid and meets the contract.
+// Accepted is the operating point of the highest throughput that is valid and meets the SLO.
 type Accepted struct {
 	Series int    `json:"series"` // index in the run's series
 	Point  int    `json:"point"`  // index in the series' points
 	Text   string `json:"text"`   // its name, throughput and p99s
 }
 
-// Doubt is one kind of doubt with the rows that have it.
-type Doubt struct {
+// Finding is one kind of finding with the rows that have it.
+type Finding struct {
 	Code  string    `json:"code"`
-	Cases []Doubted `json:"cases"`
+	Cases []Flagged `json:"cases"`
 }
 
-// Doubted is one row's doubt.
-type Doubted struct {
+// Doubted is one row's finding.
+type Flagged struct {
 	Row  string `json:"row"` // its id; of repeats that differ, the name of the point
 	Text string `json:"text"`
 	Hint string `json:"hint"`
@@ -48,9 +48,9 @@ type Doubted struct {
 // Outcome judges the run as a whole. Removed rows count for nothing.
 func (r *Run) Outcome() Outcome {
 	rows := r.Live()
-	o := Outcome{Series: experiment.SeriesOf(rows), Doubts: []Doubt{}}
-	o.collectDoubts(rows)
-	o.judgeContract(len(r.Missing), r.Manifest.Searches)
+	o := Outcome{Series: experiment.SeriesOf(rows), Findings: []Finding{}}
+	o.collectFindings(rows)
+	o.judgeSLO(len(r.Missing), r.Manifest.Searches)
 	o.judgeValidity(rows, r.Missing)
 	o.accept()
 	o.Diagnoses = experiment.Diagnose(o.Series)
@@ -58,7 +58,7 @@ func (r *Run) Outcome() Outcome {
 	return o
 }
 
-func (o *Outcome) judgeContract(missing int, searches []experiment.Found) {
+func (o *Outcome) judgeSLO(missing int, searches []experiment.Found) {
 	count := map[stats.Verdict]int{}
 	total := 0
 	for _, f := range searches { // each is one point: the one that it looks for
@@ -70,13 +70,13 @@ func (o *Outcome) judgeContract(missing int, searches []experiment.Found) {
 			if p.Rows[0].Spec.Search != nil {
 				continue
 			}
-			count[p.Contract]++
+			count[p.SLO]++
 			total++
 			o.Need = max(o.Need, p.Need)
 		}
 	}
 	if count[""] == total {
-		o.Contract = "no contract is stated: nothing to meet"
+		o.SLO = "no SLO is stated: nothing to meet"
 		return
 	}
 	switch {
@@ -87,7 +87,7 @@ func (o *Outcome) judgeContract(missing int, searches []experiment.Found) {
 	default:
 		o.Verdict = stats.Pass
 	}
-	parts := []string{fmt.Sprintf("%d of %s", count[stats.Pass], plural(total-count[""], "point meets the contract", "points meet the contract"))}
+	parts := []string{fmt.Sprintf("%d of %s", count[stats.Pass], plural(total-count[""], "point meets the SLO", "points meet the SLO"))}
 	if n := count[stats.Fail]; n > 0 {
 		parts = append(parts, plural(n, "fails", "fail"))
 	}
@@ -101,7 +101,7 @@ func (o *Outcome) judgeContract(missing int, searches []experiment.Found) {
 	if missing > 0 {
 		parts = append(parts, plural(missing, "planned row has no result", "planned rows have no result"))
 	}
-	o.Contract = strings.Join(parts, ", ")
+	o.SLO = strings.Join(parts, ", ")
 }
 
 func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
@@ -120,7 +120,7 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 	}
 	apart := 0
 	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
-		if len(p.Doubts) > 0 {
+		if len(p.Findings) > 0 {
 			apart++
 		}
 	})
@@ -150,7 +150,7 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 
 // accept picks the point to run at, or says what is missing for one.
 func (o *Outcome) accept() {
-	undecided, doubted := "", ""
+	undecided, flagged := "", ""
 	need := 0
 	if s, p, ok := experiment.Accept(o.Series); ok {
 		o.Accepted = &Accepted{s, p, pointSentence(&o.Series[s], &o.Series[s].Points[p])}
@@ -160,29 +160,29 @@ func (o *Outcome) accept() {
 		for j := range s.Points {
 			p := &s.Points[j]
 			switch {
-			case p.Contract == stats.Pass && !p.Valid && doubted == "":
-				doubted = pointName(s, p)
-			case p.Contract == stats.Undecided && p.Need > 0 && (need == 0 || p.Need < need):
+			case p.SLO == stats.Pass && !p.Valid && flagged == "":
+				flagged = pointName(s, p)
+			case p.SLO == stats.Undecided && p.Need > 0 && (need == 0 || p.Need < need):
 				need, undecided = p.Need, pointName(s, p)
 			}
 		}
 	}
 	switch {
 	case o.Accepted != nil:
-		o.Advice = "the highest output throughput of all points that are valid and meet the contract"
+		o.Advice = "the highest output throughput of all points that are valid and meet the SLO"
 	case o.Verdict == "":
-		o.Advice = "no contract is stated, so no point can be accepted"
-	case doubted != "":
-		o.Advice = fmt.Sprintf("no valid point passes: %s meets the contract, but its row is doubted (see Doubts)", doubted)
+		o.Advice = "no SLO is stated, so no point can be accepted"
+	case flagged != "":
+		o.Advice = fmt.Sprintf("no valid point passes: %s meets the SLO, but its row is doubted (see Findings)", flagged)
 	case undecided != "":
 		o.Advice = fmt.Sprintf("no point passes yet; nearest to a decision: %s needs %s more requests", undecided, experiment.Count(need))
 	default:
-		o.Advice = "no point is valid and meets the contract"
+		o.Advice = "no point is valid and meets the SLO"
 	}
 }
 
-// acceptable says that a point meets its contract and is valid.
-func acceptable(p *experiment.SeriesPoint) bool { return p.Contract == stats.Pass && p.Valid }
+// acceptable says that a point meets its SLO and is valid.
+func acceptable(p *experiment.SeriesPoint) bool { return p.SLO == stats.Pass && p.Valid }
 
 // pointName is a point as people read it: "D-saturation, concurrency 8".
 func pointName(s *experiment.Series, p *experiment.SeriesPoint) string {
@@ -199,22 +199,22 @@ func pointSentence(s *experiment.Series, p *experiment.SeriesPoint) string {
 	return fmt.Sprintf("%s: %s", pointName(s, p), strings.Join(parts, ", "))
 }
 
-// collectDoubts groups the doubts of the rows, and of their repeats together, by code.
-func (o *Outcome) collectDoubts(rows []experiment.Row) {
-	add := func(row string, doubts []experiment.Doubt) {
-		for _, d := range doubts {
-			i := slices.IndexFunc(o.Doubts, func(x Doubt) bool { return x.Code == d.Code })
+// collectDoubts groups the findings of the rows, and of their repeats together, by code.
+func (o *Outcome) collectFindings(rows []experiment.Row) {
+	add := func(row string, findings []experiment.Finding) {
+		for _, d := range findings {
+			i := slices.IndexFunc(o.Findings, func(x Finding) bool { return x.Code == d.Code })
 			if i < 0 {
-				i = len(o.Doubts)
-				o.Doubts = append(o.Doubts, Doubt{Code: d.Code})
+				i = len(o.Findings)
+				o.Findings = append(o.Findings, Finding{Code: d.Code})
 			}
-			o.Doubts[i].Cases = append(o.Doubts[i].Cases, Doubted{row, d.Text, d.Hint})
+			o.Findings[i].Cases = append(o.Findings[i].Cases, Flagged{row, d.Text, d.Hint})
 		}
 	}
 	for _, r := range rows {
-		add(r.ID, r.Doubts)
+		add(r.ID, r.Findings)
 	}
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) { add(pointName(s, p), p.Doubts) })
+	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) { add(pointName(s, p), p.Findings) })
 }
 
 // ValidityOf is a row's validity in words: "VALID, 9 of 11 checked".

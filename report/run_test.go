@@ -106,7 +106,7 @@ func TestLoadPassesOverStrays(t *testing.T) {
 // FuzzRow renders whatever passes for a row: no input may panic a renderer or break the page.
 func FuzzRow(f *testing.F) {
 	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"</script>","rate":"inf"},"summary":{"ttft_ms":{"n":1,"p50":-1}}}`)
-	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","concurrency":-4},"contract":[{"verdict":"MAYBE"}],"summary":{"duration_s":1e-300,"requests":{"planned":9}}}`)
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","concurrency":-4},"slo":[{"verdict":"MAYBE"}],"summary":{"duration_s":1e-300,"requests":{"planned":9}}}`)
 	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","point":[{"key":"rate","value":"\u001b"}]},"bound":{},"classes":{"":{}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		dir := t.TempDir()
@@ -135,20 +135,20 @@ func FuzzRow(f *testing.F) {
 func TestOutcome(t *testing.T) {
 	pass := []experiment.Verdict{{Verdict: "PASS"}}
 	row := func(name, verdict string, need int, failed ...string) experiment.Row {
-		return experiment.Row{ID: name, Spec: experiment.Spec{Name: name}, Contract: append(pass, experiment.Verdict{Verdict: verdict, Need: need}),
+		return experiment.Row{ID: name, Spec: experiment.Spec{Name: name}, SLO: append(pass, experiment.Verdict{Verdict: verdict, Need: need}),
 			Validity: experiment.Validity{Passed: []string{"a", "b"}, Failed: failed, NotPossible: []string{"c"}}}
 	}
 	for name, c := range map[string]struct {
-		rows                                []experiment.Row
-		missing                             []string
-		verdict, contract, validity, advice string
+		rows                           []experiment.Row
+		missing                        []string
+		verdict, slo, validity, advice string
 	}{
-		"pass":      {[]experiment.Row{row("x", "PASS", 0)}, nil, "PASS", "1 of 1 point meets the contract", "VALID, 2 of 3 checked", "the highest output throughput"},
+		"pass":      {[]experiment.Row{row("x", "PASS", 0)}, nil, "PASS", "1 of 1 point meets the SLO", "VALID, 2 of 3 checked", "the highest output throughput"},
 		"undecided": {[]experiment.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 is undecided (need up to 1,200 more requests)", "VALID", "x needs 1,200 more requests"},
 		"missing":   {[]experiment.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row has no result", "INCOMPLETE", "the highest"},
-		"invalid":   {[]experiment.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no valid point passes: x meets the contract"},
-		"fails":     {[]experiment.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "1 of 2 points meet the contract, 1 fails", "VALID, 4 of 6", "the highest"},
-		"none":      {[]experiment.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "no contract is stated", "UNCHECKED", "no contract"},
+		"invalid":   {[]experiment.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no valid point passes: x meets the SLO"},
+		"fails":     {[]experiment.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "1 of 2 points meet the SLO, 1 fails", "VALID, 4 of 6", "the highest"},
+		"none":      {[]experiment.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "no SLO is stated", "UNCHECKED", "no SLO"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &Run{Rows: c.rows, Missing: c.missing}
@@ -156,8 +156,8 @@ func TestOutcome(t *testing.T) {
 				run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: r.ID})
 			}
 			o := run.Outcome()
-			if string(o.Verdict) != c.verdict || !strings.Contains(o.Contract, c.contract) || !strings.Contains(o.Validity, c.validity) || !strings.Contains(o.Advice, c.advice) {
-				t.Errorf("%q, %q, %q, %q", o.Verdict, o.Contract, o.Validity, o.Advice)
+			if string(o.Verdict) != c.verdict || !strings.Contains(o.SLO, c.slo) || !strings.Contains(o.Validity, c.validity) || !strings.Contains(o.Advice, c.advice) {
+				t.Errorf("%q, %q, %q, %q", o.Verdict, o.SLO, o.Validity, o.Advice)
 			}
 		})
 	}

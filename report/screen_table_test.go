@@ -20,7 +20,7 @@ func TestTableGivesWay(t *testing.T) {
 	p := &printer{}
 	p.table(wide)
 	want := `point                     output  TTFT p50  TTFT p99  TPOT p50     e2e p99
-                           tok/s        ms        ms        ms          ms      n  contract   doubts
+                           tok/s        ms        ms        ms          ms      n  SLO   findings
 whole-answers-         1,230,000  ≥123,000  ≥123,000     1,230  ≥1,230,000  1,200  UNDECIDED  none
     without-
     streaming-with-a-
@@ -41,7 +41,7 @@ func TestTableFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringOfN(rapid.RuneFrom([]rune("abcdefg-=, 名")), 1, 150, -1)
 		var notes []string
-		for i := range rapid.IntRange(0, 40).Draw(t, "doubts") {
+		for i := range rapid.IntRange(0, 40).Draw(t, "findings") {
 			notes = append(notes, fmt.Sprint(i+1))
 		}
 		figure := rapid.StringMatching(`[≥~]?[0-9]{1,3}(,[0-9]{3}){0,1}`)

@@ -28,7 +28,7 @@ func searchName(f *experiment.Found) string {
 }
 
 var sought = map[string]string{
-	"contract": "highest %s that meets the contract", "saturation": "highest %s that the server keeps up with", "knee": "knee of the %s",
+	"slo": "highest %s that meets the SLO", "saturation": "highest %s that the server keeps up with", "knee": "knee of the %s",
 }
 
 var searchStates = map[string]string{"above": "even the highest load is one", "below": "not even the lowest load is one", "none": "nothing found",

@@ -32,14 +32,14 @@ func TestSearchesAreShown(t *testing.T) {
 	run, low, high := fixture(), 4., 5.
 	run.Manifest.Searches = []experiment.Found{{Name: "A-short-chat" + hostile, State: "found", Probes: 9, TookS: 75, Text: "it lies between 4/s and 5/s",
 		Bracket: stats.Bracket{Low: &low, High: &high, LowRuns: 2, HighRuns: 3, Open: []float64{4.5}},
-		Search:  experiment.Search{Axis: "rate", For: "contract", Min: 1, Max: 64, Tolerance: 0.05}}}
+		Search:  experiment.Search{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.05}}}
 	var md bytes.Buffer
 	if err := Markdown(&md, run); err != nil {
 		t.Fatal(err)
 	}
 	html := string(page1(t, run))
 	for name, got := range map[string]string{"page": html, "record": md.String()} {
-		for _, want := range []string{"4/s to 5/s", "highest rate that meets the contract", "1/s to 64/s, within 5 %", "2 and 3", "4.5/s", "75.0 s", "it lies between 4/s and 5/s"} {
+		for _, want := range []string{"4/s to 5/s", "highest rate that meets the SLO", "1/s to 64/s, within 5 %", "2 and 3", "4.5/s", "75.0 s", "it lies between 4/s and 5/s"} {
 			if !strings.Contains(strings.ReplaceAll(got, "\\", ""), want) {
 				t.Errorf("the %s does not say %q", name, want)
 			}

@@ -58,7 +58,7 @@ type picture struct {
 type svgCurve struct {
 	nth    int // of the run's series
 	name   string
-	knee   int // index in marks of the contract's knee; -1: none
+	knee   int // index in marks of the SLO's knee; -1: none
 	marks  []svgMark
 	closed bool
 }
@@ -93,7 +93,7 @@ func (p *picture) add(i int, s *experiment.Series) {
 		if !ok {
 			continue
 		}
-		if k := s.ContractKnee.Point; k != nil && *k == j {
+		if k := s.SLOKnee.Point; k != nil && *k == j {
 			c.knee = len(c.marks)
 		}
 		c.marks = append(c.marks, svgMark{point.OutputTokensPerS.Median, ms, d.grade})
@@ -127,7 +127,7 @@ func (p *picture) begin(title string) {
 	fmt.Fprintf(&p.b, "<title>%s</title>\n", svgText(title+": "+name))
 	fmt.Fprintf(&p.b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", svgWide, svgTall)
 	p.text(svgLeft, 22, "start", 15, clip(title, 90))
-	p.text(svgLeft, 42, "start", 12, name+"; full: sound, hollow: thin, ▲: at least; ◆: contract knee")
+	p.text(svgLeft, 42, "start", 12, name+"; full: sound, hollow: thin, ▲: at least; ◆: SLO knee")
 }
 
 // grid is the axes with their figures.

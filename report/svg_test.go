@@ -55,7 +55,7 @@ func TestJSON(t *testing.T) {
 	var got struct {
 		Schema string
 		Runs   []struct {
-			Outcome struct{ Verdict, Contract string }
+			Outcome struct{ Verdict, SLO string }
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {

@@ -133,7 +133,7 @@ func verdictCell(v stats.Verdict, need int) cell {
 	c := text(string(v))
 	switch v {
 	case "":
-		return cell{text: "–", kind: faint, title: "no contract is stated"}
+		return cell{text: "–", kind: faint, title: "no SLO is stated"}
 	case stats.Pass:
 		c.kind = passed
 	case stats.Fail:

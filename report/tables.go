@@ -38,7 +38,7 @@ func (o *Outcome) each(f func(s *experiment.Series, p *experiment.SeriesPoint)) 
 // pointsTable is every point with its headline metrics.
 func (o *Outcome) pointsTable(u units) table {
 	t := table{id: "points", caption: "All points", columns: []column{
-		{head: "point"}, {head: "contract", help: "contract"}, {head: "validity", help: "validity"},
+		{head: "point"}, {head: "slo", help: "slo"}, {head: "validity", help: "validity"},
 		{head: "offered", unit: "req/s", num: true, help: "throughput"},
 		{head: "achieved", unit: "req/s", num: true, help: "throughput"},
 		{head: "output", unit: "tok/s", num: true, help: "throughput"},
@@ -58,7 +58,7 @@ func (o *Outcome) pointsTable(u units) table {
 			perGPU = text(experiment.Digits(p.OutputTokensPerSPerGPU.Median))
 		}
 		t.rows = append(t.rows, []cell{
-			pointCell(s, p), verdictCell(p.Contract, p.Need), validityCell(p), offered, text(experiment.Digits(p.RequestsPerS.Median)),
+			pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, text(experiment.Digits(p.RequestsPerS.Median)),
 			text(experiment.Digits(p.OutputTokensPerS.Median)), perGPU,
 			u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p95"), u.percentile(p.TTFT, "p99"),
 			u.percentile(p.TPOT, "p50"), u.percentile(p.TPOT, "p99"),
@@ -113,7 +113,7 @@ func validityCell(p *experiment.SeriesPoint) cell {
 	}
 	c := cell{text: ValidityOf(worst), kind: passed}
 	if worst.Valid() && !p.Valid {
-		c.text, c.kind, c.title = "INVALID, repeats differ", failed, p.Doubts[0].Text
+		c.text, c.kind, c.title = "INVALID, repeats differ", failed, p.Findings[0].Text
 	} else if !p.Valid {
 		c.kind, c.title = failed, "failed: "+strings.Join(append(worst.Failed, worst.Unverified...), ", ")
 	} else if len(worst.NotPossible) > 0 {
@@ -125,7 +125,7 @@ func validityCell(p *experiment.SeriesPoint) cell {
 // seriesTable is each curve with its knees and its sentence.
 func (o *Outcome) seriesTable() table {
 	t := table{id: "series", caption: "Series and their knees", columns: []column{
-		{head: "series"}, {head: "in one sentence"}, {head: "contract knee", help: "knee"},
+		{head: "series"}, {head: "in one sentence"}, {head: "SLO knee", help: "knee"},
 		{head: "geometric knee", help: "knee"}, {head: "saturation", help: "knee"},
 	}}
 	for i := range o.Series {
@@ -140,7 +140,7 @@ func (o *Outcome) seriesTable() table {
 		if s.Closed {
 			name.tag = fromSlot
 		}
-		t.rows = append(t.rows, []cell{name, text(s.Sentence), knee(s.ContractKnee), knee(s.GeometricKnee), knee(s.Saturation)})
+		t.rows = append(t.rows, []cell{name, text(s.Sentence), knee(s.SLOKnee), knee(s.GeometricKnee), knee(s.Saturation)})
 	}
 	return t
 }

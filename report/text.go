@@ -13,17 +13,17 @@ import (
 // screen is the width that Text fits.
 const screen = 100
 
-// Text writes the final table for a terminal: verdicts in words, doubts as footnotes with hints.
+// Text writes the final table for a terminal: verdicts in words, findings as footnotes with hints.
 // Color adds to the words and replaces none.
 func Text(w io.Writer, run *Run, color bool) error {
 	o := run.Outcome()
 	p := &printer{color: color}
 	p.head(run, &o)
-	t, doubted := o.textTable()
+	t, flagged := o.textTable()
 	p.table(t)
 	p.legend(&o, &t)
 	p.regimes(&o)
-	p.footnotes(&o, doubted)
+	p.footnotes(&o, flagged)
 	p.missing(run.missingTable())
 	_, err := io.WriteString(w, p.b.String())
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *printer) head(run *Run, o *Outcome) {
 	if o.Verdict != "" {
 		verdict = string(o.Verdict)
 	}
-	p.wrap("contract  "+p.paint(verdictCell(o.Verdict, 0).kind, verdict)+":", o.Contract)
+	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).kind, verdict)+":", o.SLO)
 	p.wrap("validity ", o.Validity)
 	accepted := o.Advice
 	if o.Accepted != nil {
@@ -56,13 +56,13 @@ func (p *printer) head(run *Run, o *Outcome) {
 // textTable keeps to the columns that a terminal has room for; doubted maps a code to its footnote.
 func (o *Outcome) textTable() (table, map[string]int) {
 	u := inHeading
-	doubted := map[string]int{}
-	for i, d := range o.Doubts {
-		doubted[d.Code] = i + 1
+	flagged := map[string]int{}
+	for i, d := range o.Findings {
+		flagged[d.Code] = i + 1
 	}
 	t := table{columns: []column{{head: "point"}, {head: "output", unit: "tok/s", num: true},
 		{head: "TTFT p50", unit: "ms", num: true}, {head: "TTFT p99", unit: "ms", num: true}, {head: "TPOT p50", unit: "ms", num: true},
-		{head: "e2e p99", unit: "ms", num: true}, {head: "", unit: "n", num: true}, {head: "", unit: "contract"}, {head: "", unit: "doubts"}}}
+		{head: "e2e p99", unit: "ms", num: true}, {head: "", unit: "n", num: true}, {head: "", unit: "slo"}, {head: "", unit: "findings"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		if len(s.Points) > 1 { // a series has a line for its name
@@ -79,20 +79,20 @@ func (o *Outcome) textTable() (table, map[string]int) {
 			}
 			t.rows = append(t.rows, []cell{name, text(experiment.Digits(p.OutputTokensPerS.Median)),
 				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"), u.percentile(p.E2E, "p99"),
-				completed(p), verdictCell(p.Contract, p.Need), footnoteCell(p, doubted)})
+				completed(p), verdictCell(p.SLO, p.Need), footnoteCell(p, flagged)})
 		}
 	}
-	return t, doubted
+	return t, flagged
 }
 
-func footnoteCell(p *experiment.SeriesPoint, doubted map[string]int) cell {
+func footnoteCell(p *experiment.SeriesPoint, flagged map[string]int) cell {
 	var notes []int
-	for _, d := range p.Doubts {
-		notes = append(notes, doubted[d.Code])
+	for _, d := range p.Findings {
+		notes = append(notes, flagged[d.Code])
 	}
 	for _, r := range p.Rows {
-		for _, d := range r.Doubts {
-			notes = append(notes, doubted[d.Code])
+		for _, d := range r.Findings {
+			notes = append(notes, flagged[d.Code])
 		}
 	}
 	slices.Sort(notes)
@@ -156,15 +156,15 @@ func (p *printer) missing(t table) {
 	}
 }
 
-func (p *printer) footnotes(o *Outcome, doubted map[string]int) {
-	if len(o.Doubts) == 0 {
+func (p *printer) footnotes(o *Outcome, flagged map[string]int) {
+	if len(o.Findings) == 0 {
 		return
 	}
 	p.line("")
-	p.line("doubts")
-	for _, d := range o.Doubts {
+	p.line("findings")
+	for _, d := range o.Findings {
 		c := d.Cases[0]
-		s := fmt.Sprintf("%d %s: %s", doubted[d.Code], d.Code, c.Text)
+		s := fmt.Sprintf("%d %s: %s", flagged[d.Code], d.Code, c.Text)
 		if n := len(d.Cases) - 1; n > 0 {
 			s += fmt.Sprintf(" (%s, and %s)", c.Row, plural(n, "more row", "more rows"))
 		} else {

@@ -83,7 +83,7 @@ func (t together) side(i int) compare.Side {
 
 // table is a line for each run: what its own first screen says.
 func (t together) table() table {
-	out := table{id: "runs", caption: "The runs beside each other", columns: []column{{head: "run"}, {head: "contract", help: "contract"}, {head: "validity", help: "validity"},
+	out := table{id: "runs", caption: "The runs beside each other", columns: []column{{head: "run"}, {head: "slo", help: "slo"}, {head: "validity", help: "validity"},
 		{head: "point", help: "knee"}, {head: "output", unit: "tok/s", num: true, help: "throughput"}, {head: "TTFT p99", num: true, help: "ttft"}, {head: "TPOT p99", num: true, help: "tpot"},
 		{head: "what limits it"}, {head: "hypothesis"}}}
 	for i, o := range t.outcomes {
@@ -115,7 +115,7 @@ const allSeries = "all"
 // overlay is throughput against latency of all runs on the same axes; the reader chooses the series, the latency and the percentile.
 func (t together) overlay() (chart, error) {
 	c := chart{ID: "overlay", Title: "Throughput against latency, all runs", Table: "runs", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, AxisOf: "yAxis",
-		Alt: "Curves of output tokens per second against latency on one scale, a colour for each run and a mark for each series, with the contracts' knees and limits. The figures are in each run's table of all points, the differences in the tables below."}
+		Alt: "Curves of output tokens per second against latency on one scale, a colour for each run and a mark for each series, with the SLOs' knees and limits. The figures are in each run's table of all points, the differences in the tables below."}
 	var labels, metrics []string
 	curves := 0
 	for _, o := range t.outcomes {
@@ -186,8 +186,8 @@ func (t together) overlayView(label string, labels []string, metric, percentile 
 			}
 			addCurve(v.line, lookOf(r, slices.Index(labels, s.Label())), called, data)
 			v.drawn++
-			if j := s.ContractKnee.Point; j != nil && len(s.Points) > 1 {
-				v.contract = appendMark(v.contract, at[*j], t.names[r]+"\ncontract knee: "+s.ContractKnee.Why)
+			if j := s.SLOKnee.Point; j != nil && len(s.Points) > 1 {
+				v.slo = appendMark(v.slo, at[*j], t.names[r]+"\ncontract knee: "+s.SLOKnee.Why)
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func (t together) overlayView(label string, labels []string, metric, percentile 
 		return nil
 	}
 	addLimits(v.line, metric+"_"+percentile, limits)
-	addMarks(v.line, "contract knee", "pin", vermilion, 30, v.contract)
+	addMarks(v.line, "SLO knee", "pin", vermilion, 30, v.slo)
 	return v
 }
 

@@ -19,7 +19,7 @@ const fewPoints = 40
 // tradeoff is throughput against latency for each series, for each latency and percentile that a reader may choose.
 func (o *Outcome) tradeoff() (chart, error) {
 	c := chart{ID: "tradeoff", Title: "Throughput against latency", Table: "series", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, PerGPU: o.gpus(), AxisOf: "yAxis",
-		Alt: "Curves of output tokens per second against latency, one for each series, with the frontier ringed, the three knees, the contract's limits and the hardware's floor. " +
+		Alt: "Curves of output tokens per second against latency, one for each series, with the frontier ringed, the three knees, the SLO's limits and the hardware's floor. " +
 			"Points whose percentile has no bound are drawn and ranked by the lower end of its interval (at least). The same figures are in the table of all points."}
 	percentiles := []string{"p50", "p90", "p95", "p99"}
 	points := 0
@@ -49,7 +49,7 @@ func (o *Outcome) tradeoff() (chart, error) {
 	return c, nil
 }
 
-// limited is the first latency that the contract limits, of those with these names; else the first of them.
+// limited is the first latency that the SLO limits, of those with these names; else the first of them.
 func (o *Outcome) limited(names []string) string {
 	for _, name := range names {
 		for _, percentile := range experiment.PercentileNames {
@@ -61,7 +61,7 @@ func (o *Outcome) limited(names []string) string {
 	return strings.ToLower(names[0])
 }
 
-// judged is the percentile that the contract limits, the highest if there are several; else p99.
+// judged is the percentile that the SLO limits, the highest if there are several; else p99.
 func (o *Outcome) judged(metric string, percentiles []string) string {
 	for _, p := range slices.Backward(percentiles) {
 		if len(o.limits(metric+"_"+p)) > 0 {
@@ -95,11 +95,11 @@ func (o *Outcome) gpus() int {
 
 // curves is one picture of throughput against something.
 type curves struct {
-	line                       *charts.Line
-	drawn                      int
-	whiskers                   [][2][2]float64
-	frontier, contract, others []datum
-	floors                     []datum
+	line                  *charts.Line
+	drawn                 int
+	whiskers              [][2][2]float64
+	frontier, slo, others []datum
+	floors                []datum
 }
 
 // tradeoffView is the picture of one percentile of one latency; nil: no point has it.
@@ -114,7 +114,7 @@ func (o *Outcome) tradeoffView(metric, percentile string) *curves {
 	}
 	addLimits(v.line, metric+"_"+percentile, o.limits(metric+"_"+percentile))
 	addMarks(v.line, "frontier", "emptyCircle", neutral, 18, v.frontier)
-	addMarks(v.line, "contract knee", "pin", vermilion, 30, v.contract)
+	addMarks(v.line, "SLO knee", "pin", vermilion, 30, v.slo)
 	addMarks(v.line, "other knees", "emptyDiamond", vermilion, 22, v.others)
 	addMarks(v.line, "hardware's floor", "rect", neutral, 5, v.floors)
 	return v
@@ -156,8 +156,8 @@ func (v *curves) markKnees(s *experiment.Series, at []*datum, frontier []int) {
 	for _, j := range frontier {
 		v.frontier = appendMark(v.frontier, at[j], "on the frontier")
 	}
-	if j := s.ContractKnee.Point; j != nil {
-		v.contract = appendMark(v.contract, at[*j], "contract knee: "+s.ContractKnee.Why)
+	if j := s.SLOKnee.Point; j != nil {
+		v.slo = appendMark(v.slo, at[*j], "SLO knee: "+s.SLOKnee.Why)
 	}
 	if j := s.GeometricKnee.Point; j != nil {
 		v.others = appendMark(v.others, at[*j], "geometric knee: "+s.GeometricKnee.Why)

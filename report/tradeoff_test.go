@@ -65,13 +65,13 @@ func TestSeriesLookTheSame(t *testing.T) {
 	}
 }
 
-// TestLimitedFirst: the latency that the contract limits is what page and picture begin with.
+// TestLimitedFirst: the latency that the SLO limits is what page and picture begin with.
 func TestLimitedFirst(t *testing.T) {
 	for _, c := range []struct{ metric, chosen, percentile string }{
 		{"ttft_p99", "TTFT", "p99"}, {"tpot_p90", "TPOT", "p90"}, {"e2e_p50", "e2e", "p50"}, {"error_rate", "TTFT", "p99"},
 	} {
 		row := shape{name: "A", concurrency: 1, n: 1000, ttft: 50, tpot: 6, output: 99}.row()
-		row.Contract = []experiment.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
+		row.SLO = []experiment.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
 		o := Outcome{Series: experiment.SeriesOf([]experiment.Row{row})}
 		drawn, err := o.tradeoff()
 		if err != nil {

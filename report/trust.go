@@ -8,10 +8,10 @@ import (
 	"bench/experiment"
 )
 
-// shownDoubts is how many kinds of doubts the first screen has room for.
-const shownDoubts = 3
+// shownDoubts is how many kinds of findings the first screen has room for.
+const shownFindings = 3
 
-// validityFact has the doubts of the point that is quoted first: they matter most.
+// validityFact has the findings of the point that is quoted first: they matter most.
 func (o *Outcome) validityFact(notStated []string) fact {
 	lead, rest := o.Validity, ""
 	if i := strings.IndexAny(lead, ":,"); i > 0 {
@@ -24,13 +24,13 @@ func (o *Outcome) validityFact(notStated []string) fact {
 	if rest != "" {
 		f.Lines = []string{rest}
 	}
-	doubts := o.doubtsThatMatter()
-	if len(doubts) > 0 {
-		f.Table = "doubts"
+	findings := o.findingsThatMatter()
+	if len(findings) > 0 {
+		f.Table = "findings"
 	}
-	for i, d := range doubts {
-		if i == shownDoubts {
-			f.Lines = append(f.Lines, plural(len(doubts)-i, "more kind of doubt", "more kinds of doubts"))
+	for i, d := range findings {
+		if i == shownFindings {
+			f.Lines = append(f.Lines, plural(len(findings)-i, "more kind of finding", "more kinds of findings"))
 			break
 		}
 		f.Lines = append(f.Lines, fmt.Sprintf("%s (%s): %s", d.Code, plural(len(d.Cases), "row", "rows"), d.Cases[0].Text))
@@ -41,14 +41,14 @@ func (o *Outcome) validityFact(notStated []string) fact {
 	return f
 }
 
-// doubtsThatMatter are all kinds of doubts, those of the quoted point before the others, with its case first.
-func (o *Outcome) doubtsThatMatter() []Doubt {
+// doubtsThatMatter are all kinds of findings, those of the quoted point before the others, with its case first.
+func (o *Outcome) findingsThatMatter() []Finding {
 	s, p := o.focus()
-	mine := func(c Doubted) bool {
+	mine := func(c Flagged) bool {
 		return p != nil && (c.Row == pointName(s, p) || slices.ContainsFunc(p.Rows, func(r *experiment.Row) bool { return r.ID == c.Row }))
 	}
-	var first, others []Doubt
-	for _, d := range o.Doubts {
+	var first, others []Finding
+	for _, d := range o.Findings {
 		i := slices.IndexFunc(d.Cases, mine)
 		if i < 0 {
 			others = append(others, d)

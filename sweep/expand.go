@@ -16,7 +16,7 @@ type expander struct {
 	*reader
 	index         int
 	row, defaults map[string]any
-	contract      map[string]any
+	slo           map[string]any
 	axes          []axis
 	search        *experiment.Search // nil = the load is stated
 	findings      findings
@@ -34,7 +34,7 @@ type axis struct {
 }
 
 // notAxes are keys of a row, or of a table in it, whose value is a list anyway.
-var notAxes = []string{"mix", "contract", "name", "expect", "repeats", "kind", "pairs", "arrival.steps",
+var notAxes = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps",
 	"input.buckets", "input.values", "output.buckets", "output.values"}
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
@@ -72,33 +72,33 @@ func (x *expander) countable(merged map[string]any) bool {
 	return x.count <= maxPoints
 }
 
-// merge lays the row over the defaults, and its contract over theirs and the matrix's, key by key. A cold
-// start has a contract of its own only: the others are those of a load.
+// merge lays the row over the defaults, and its SLO over theirs and the matrix's, key by key. A cold
+// start has an SLO of its own only: the others are those of a load.
 func (x *expander) merge() map[string]any {
 	merged := map[string]any{}
 	maps.Copy(merged, x.defaults)
 	maps.Copy(merged, x.row)
-	contract, layers := maps.Clone(x.contract), []map[string]any{x.defaults, x.row}
+	slo, layers := maps.Clone(x.slo), []map[string]any{x.defaults, x.row}
 	if merged["kind"] == "cold_start" {
-		contract, layers = map[string]any{}, layers[1:]
+		slo, layers = map[string]any{}, layers[1:]
 	}
 	for _, layer := range layers {
-		v, there := layer["contract"]
+		v, there := layer["slo"]
 		own, isTable := v.(map[string]any)
 		if there && !isTable {
-			merged["contract"] = v // the decoder will say so
+			merged["slo"] = v // the decoder will say so
 			return merged
 		}
-		contract = over(contract, own)
+		slo = over(slo, own)
 	}
-	merged["contract"] = contract
+	merged["slo"] = slo
 	return merged
 }
 
-// over lays the limits of own over those of a contract, those of each request too.
-func over(contract, own map[string]any) map[string]any {
+// over lays the limits of own over those of an SLO, those of each request too.
+func over(slo, own map[string]any) map[string]any {
 	out := map[string]any{}
-	maps.Copy(out, contract)
+	maps.Copy(out, slo)
 	for k, v := range own {
 		each, isTable := v.(map[string]any)
 		if base, ok := out[k].(map[string]any); ok && isTable && k == "each" {

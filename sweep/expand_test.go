@@ -115,14 +115,14 @@ func TestRateOfAProcess(t *testing.T) {
 	}
 }
 
-// TestMerge holds how defaults, the matrix's contract, the defaults' and the row's lie over each other.
+// TestMerge holds how defaults, the matrix's SLO, the defaults' and the row's lie over each other.
 func TestMerge(t *testing.T) {
 	m := mustParse(t, `name = "m"
 seed = 7
-[contract]
+[slo]
 ttft_p95 = "1s"
 tpot_p95 = "40ms"
-[contract.each]
+[slo.each]
 ttft = "2s"
 e2e = "9s"
 [defaults]
@@ -130,7 +130,7 @@ duration = "5s"
 rate = 3
 warmup = 5
 prefix = { tokens = 4, groups = 9 }
-contract = { tpot_p95 = "50ms", e2e_p99 = "5s" }
+slo = { tpot_p95 = "50ms", e2e_p99 = "5s" }
 [[row]]
 name = "own"
 input = 8
@@ -138,7 +138,7 @@ output = 4
 rate = 2
 seed = 11
 prefix = { tokens = 2 }
-[row.contract]
+[row.slo]
 ttft_p95 = "3s"
 each = { e2e = "1s", tpot = "4ms" }
 [[row]]
@@ -160,11 +160,11 @@ output = 4
 		return out
 	}
 	for _, c := range []struct{ got, want []string }{
-		{show(own.Contract.Limits), []string{"e2e_p99 ≤ 5000 ms", "tpot_p95 ≤ 50 ms", "ttft_p95 ≤ 3000 ms"}},
-		{show(own.Contract.Each), []string{"e2e ≤ 1000 ms", "tpot ≤ 4 ms", "ttft ≤ 2000 ms"}},
-		{show(plain.Contract.Limits), []string{"e2e_p99 ≤ 5000 ms", "tpot_p95 ≤ 50 ms", "ttft_p95 ≤ 1000 ms"}},
-		{show(plain.Contract.Each), []string{"e2e ≤ 9000 ms", "ttft ≤ 2000 ms"}},
-		{show(m.Contract.Limits), []string{"tpot_p95 ≤ 40 ms", "ttft_p95 ≤ 1000 ms"}},
+		{show(own.SLO.Limits), []string{"e2e_p99 ≤ 5000 ms", "tpot_p95 ≤ 50 ms", "ttft_p95 ≤ 3000 ms"}},
+		{show(own.SLO.Each), []string{"e2e ≤ 1000 ms", "tpot ≤ 4 ms", "ttft ≤ 2000 ms"}},
+		{show(plain.SLO.Limits), []string{"e2e_p99 ≤ 5000 ms", "tpot_p95 ≤ 50 ms", "ttft_p95 ≤ 1000 ms"}},
+		{show(plain.SLO.Each), []string{"e2e ≤ 9000 ms", "ttft ≤ 2000 ms"}},
+		{show(m.SLO.Limits), []string{"tpot_p95 ≤ 40 ms", "ttft_p95 ≤ 1000 ms"}},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {
 			t.Error(diff)

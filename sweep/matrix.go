@@ -31,7 +31,7 @@ type Matrix struct {
 	Target    experiment.Target    `toml:"target"`
 	Server    server.Table         `toml:"server"`
 	Telemetry experiment.Telemetry `toml:"telemetry"`
-	Contract  experiment.Contract  `toml:"contract"`
+	SLO       experiment.SLO       `toml:"slo"`
 	Gate      experiment.Gate      `toml:"gate"` // for bench compare, which reads it from the text
 
 	Variants []Variant         `toml:"-"` // the servers that are measured; none: the one at the endpoint
@@ -112,7 +112,7 @@ func (r *reader) read(ext []Extension) {
 		strict.Decode(r.table(e.Table), e.Into, r.under(e.Table))
 		e.Into.Check(r.under(e.Table))
 	}
-	contract, _ := r.root["contract"].(map[string]any)
+	slo, _ := r.root["slo"].(map[string]any)
 	_, server := r.root["server"]
 	strict.Decode(r.root, r.m, r.bad)
 	r.checkHead()
@@ -126,7 +126,7 @@ func (r *reader) read(ext []Extension) {
 	r.checkNames(rows)
 	var points []experiment.Spec
 	for i, row := range rows {
-		x := expander{reader: r, index: i, row: row, defaults: defaults, contract: contract}
+		x := expander{reader: r, index: i, row: row, defaults: defaults, slo: slo}
 		row := r.m.vary(x.expand())
 		r.checkIDs(x.at(), row)
 		points = append(points, row...)

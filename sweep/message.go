@@ -97,8 +97,8 @@ type MessageResult struct {
 	TPOTP50   *float64 `json:"tpot_p50_ms,omitempty"`
 	E2EP50    *float64 `json:"e2e_p50_ms,omitempty"`
 	TokensPS  float64  `json:"output_tokens_per_s"`
-	Contract  string   `json:"contract,omitempty"` // absent = none is stated
-	Doubts    []string `json:"doubts"`             // their codes
+	SLO       string   `json:"SLO,omitempty"` // absent = none is stated
+	Findings  []string `json:"findings"`      // their codes
 }
 
 // Message is an event as data.
@@ -131,7 +131,7 @@ func (f *Finished) result() *MessageResult {
 	s := &f.Row.Summary
 	r := &MessageResult{
 		Kept: f.Kept, Completed: s.Requests.Completed, Failed: s.Requests.Failed,
-		TokensPS: s.Throughput.OutputTokensPerS, Doubts: []string{},
+		TokensPS: s.Throughput.OutputTokensPerS, Findings: []string{},
 	}
 	if s.TTFT != nil {
 		r.TTFTP50 = &s.TTFT.P50
@@ -142,10 +142,10 @@ func (f *Finished) result() *MessageResult {
 	if s.E2E != nil {
 		r.E2EP50 = &s.E2E.P50
 	}
-	verdict, _ := experiment.ContractOf(f.Row)
-	r.Contract = string(verdict)
-	for _, d := range f.Row.Doubts {
-		r.Doubts = append(r.Doubts, d.Code)
+	verdict, _ := experiment.SLOOf(f.Row)
+	r.SLO = string(verdict)
+	for _, d := range f.Row.Findings {
+		r.Findings = append(r.Findings, d.Code)
 	}
 	return r
 }

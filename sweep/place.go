@@ -8,20 +8,20 @@ import (
 )
 
 // finding is a mistake of one point, or of many with the same cause.
-type finding struct {
+type checkResult struct {
 	path, text, hint string
 	axis             int // the axis that path leads into, or -1
 }
 
 // findings collects the mistakes of a row's points: one at an axis is a mistake of a value or, if every value has it, of the key.
 type findings struct {
-	order  []finding
-	values map[finding]map[int]bool // the values of its axis that have it, by index
+	order  []checkResult
+	values map[checkResult]map[int]bool // the values of its axis that have it, by index
 }
 
-func (f *findings) add(m finding, value int) {
+func (f *findings) add(m checkResult, value int) {
 	if f.values == nil {
-		f.values = map[finding]map[int]bool{}
+		f.values = map[checkResult]map[int]bool{}
 	}
 	if f.values[m] == nil {
 		f.order = append(f.order, m)
@@ -35,11 +35,11 @@ func (x *expander) found(choice []int) func(path, text, hint string) {
 	return func(path, text, hint string) {
 		for i, a := range x.axes {
 			if within(path, a.path) {
-				x.findings.add(finding{path, text, hint, i}, choice[i])
+				x.findings.add(checkResult{path, text, hint, i}, choice[i])
 				return
 			}
 		}
-		x.findings.add(finding{path, text, hint, -1}, 0)
+		x.findings.add(checkResult{path, text, hint, -1}, 0)
 	}
 }
 
@@ -70,7 +70,7 @@ func within(path, outer string) bool {
 }
 
 // place is where a path of a point stands in the file: in the row, in the defaults or in the
-// matrix's contract. A key that stands nowhere is missing from the table that ought to have it.
+// matrix's SLO. A key that stands nowhere is missing from the table that ought to have it.
 func (x *expander) place(path string) string {
 	own, theirs := strict.Join(x.at(), path), strict.Join("defaults", path)
 	if path == "" || x.stands(own) {
@@ -79,7 +79,7 @@ func (x *expander) place(path string) string {
 	if x.stands(theirs) {
 		return theirs
 	}
-	if within(path, "contract") && x.stands(path) {
+	if within(path, "slo") && x.stands(path) {
 		return path
 	}
 	top, _, _ := strings.Cut(path, ".")

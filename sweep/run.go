@@ -211,7 +211,7 @@ func (r *run) again(first string) string {
 }
 
 func firstError(row *experiment.Row) string {
-	for _, d := range row.Doubts {
+	for _, d := range row.Findings {
 		if d.Code == "errors" {
 			return d.Text
 		}

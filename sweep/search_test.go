@@ -16,7 +16,7 @@ import (
 
 // hunt looks for the number of slots up to which no request is refused.
 const hunt = `name = "hunt"
-[contract]
+[slo]
 error_rate = 0
 [defaults]
 input = 16
@@ -24,7 +24,7 @@ output = 24
 requests = 40
 [[row]]
 name = "s"
-concurrency = { search = "contract", min = 2, max = 16, tolerance = "25%" }
+concurrency = { search = "slo", min = 2, max = 16, tolerance = "25%" }
 `
 
 // nine is a server that refuses every second request of a row with more slots than that, and the function that it learns of rows
@@ -158,7 +158,7 @@ func TestSearchResume(t *testing.T) {
 	if got := states(narrow); len(begun) > 0 || !strings.Contains(got, "s,concurrency=2-r1 removed") || strings.Contains(got, "planned") {
 		t.Errorf("%v: %s", begun, got)
 	}
-	// Another contract measures all anew.
+	// Another SLO measures all anew.
 	if _, begun := resume("error_rate = 0", "error_rate = 1"); !slices.Equal(begun, []string{"2-r1", "4-r1", "8-r1", "16-r1", "16-r2"}) {
 		t.Errorf("begun %v", begun)
 	}
@@ -168,7 +168,7 @@ func TestSearchResume(t *testing.T) {
 func TestSearchOfVariants(t *testing.T) {
 	a, _ := startMock(t, mock.Config{})
 	b, _ := startMock(t, mock.Config{Model: "b"})
-	text := strings.Replace(hunt, "[contract]", fmt.Sprintf("[target]\nendpoints = [%q, %q]\n[contract]", a, b), 1)
+	text := strings.Replace(hunt, "[slo]", fmt.Sprintf("[target]\nendpoints = [%q, %q]\n[slo]", a, b), 1)
 	text = strings.NewReplacer("min = 2, max = 16", "min = 1, max = 2", "error_rate = 0", "error_rate = 1", "output = 24", "output = [4, 8]", "requests = 40", "requests = 10").Replace(text)
 	result, err := sweepVariants(t, text, Options{Out: t.TempDir(), Only: []string{"s"}})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 func TestFindSecrets(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"nothing", "name = \"chat\"\ninput = { tokens = 3 }\n# a comment\n", "name = \"chat\"\ninput = { tokens = 3 }\n# a comment\n"},
-		{"tokens are no token", "prefix = { tokens = 20 }\n[contract]\nmin_output_tokens_per_s = 20", "prefix = { tokens = 20 }\n[contract]\nmin_output_tokens_per_s = 20"},
+		{"tokens are no token", "prefix = { tokens = 20 }\n[slo]\nmin_output_tokens_per_s = 20", "prefix = { tokens = 20 }\n[slo]\nmin_output_tokens_per_s = 20"},
 		{"headers", "[target.headers]\nX-Tenant = \"abcd\" # mine\n\n# why\n[defaults]\nrate = 1", "[target.headers]\nX-Tenant = \"****\" * ****\n\n# why\n[defaults]\nrate = 1"},
 		{"headers, quoted and spaced", "[ target . \"headers\" ]\nX = 'abcd'", "[ target . \"headers\" ]\nX = '****'"},
 		{"headers in one line", `target = { headers = { X = "a=b" } }`, `target = { headers = { * = "*=*" } }`},

@@ -60,7 +60,7 @@ func TestEnforced(t *testing.T) {
 	row := func(id, verdict string, failed ...string) experiment.Row {
 		r := experiment.Row{ID: id, Validity: experiment.Validity{Passed: []string{"warmup"}, Failed: failed}}
 		if verdict != "" {
-			r.Contract = []experiment.Verdict{{Verdict: verdict}}
+			r.SLO = []experiment.Verdict{{Verdict: verdict}}
 		}
 		return r
 	}
@@ -76,7 +76,7 @@ func TestEnforced(t *testing.T) {
 	if codeOf(err) != codeNotMet {
 		t.Fatalf("got %v", err)
 	}
-	want := "contract not met:\n  bad: contract FAIL\n  open: contract UNDECIDED\n  doubted: not valid (client_bound, errors)"
+	want := "SLO not met:\n  bad: SLO FAIL\n  open: SLO UNDECIDED\n  doubted: not valid (client_bound, errors)"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
 	}

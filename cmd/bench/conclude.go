@@ -38,7 +38,7 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	case err != nil:
 		return fmt.Errorf("making the report: %w", err)
 	case len(result.AllFailed) > 0:
-		return fmt.Errorf("every request failed in: %s\nhint: the doubts in the table say why, and each record in %s has its error", strings.Join(result.AllFailed, ", "), result.Dir)
+		return fmt.Errorf("every request failed in: %s\nhint: the findings in the table say why, and each record in %s has its error", strings.Join(result.AllFailed, ", "), result.Dir)
 	case f.enforce:
 		return enforced(run)
 	}
@@ -101,7 +101,7 @@ func writeWhole(name string, render func(io.Writer) error) error {
 	})
 }
 
-// enforced is the error for --enforce: a contract that is not met, or a row that is not valid.
+// enforced is the error for --enforce: an SLO that is not met, or a row that is not valid.
 func enforced(run *report.Run) error {
 	var missed []string
 	removed := map[string]bool{}
@@ -113,10 +113,10 @@ func enforced(run *report.Run) error {
 		if removed[row.ID] { // of an earlier matrix
 			continue
 		}
-		switch v, _ := experiment.ContractOf(row); {
+		switch v, _ := experiment.SLOOf(row); {
 		case row.Spec.Search != nil: // it is there to fail too; what counts is what the search found
 		case v != "" && v != stats.Pass:
-			missed = append(missed, row.ID+": contract "+string(v))
+			missed = append(missed, row.ID+": SLO "+string(v))
 		case !row.Validity.Valid():
 			missed = append(missed, row.ID+": not valid ("+strings.Join(append(row.Validity.Failed, row.Validity.Unverified...), ", ")+")")
 		}
@@ -137,5 +137,5 @@ func enforced(run *report.Run) error {
 	if len(missed) == 0 {
 		missed = []string{o.Validity}
 	}
-	return &exitError{codeNotMet, errors.New("contract not met:\n  " + strings.Join(missed, "\n  "))}
+	return &exitError{codeNotMet, errors.New("SLO not met:\n  " + strings.Join(missed, "\n  "))}
 }

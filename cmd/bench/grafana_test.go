@@ -18,7 +18,7 @@ import (
 
 // watched has a search that ends soon, and then a row for as long as anybody looks.
 const watched = `name = "watched"
-[contract]
+[slo]
 error_rate = 0.5
 [mock]
 ttft = "2ms"
@@ -28,7 +28,7 @@ input = 16
 output = 4
 [[row]]
 name = "s"
-concurrency = { search = "contract", min = 1, max = 2 }
+concurrency = { search = "slo", min = 1, max = 2 }
 requests = 40
 [[row]]
 name = "r"

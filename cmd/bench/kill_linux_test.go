@@ -30,7 +30,7 @@ start_timeout = "60s"
 stop_timeout = "200ms"
 [server.knobs]
 n = [4, 8]
-[contract]
+[slo]
 error_rate = 0
 [defaults]
 input = 16
@@ -42,7 +42,7 @@ rate = 100
 repeats = 2
 [[row]]
 name = "s"
-concurrency = { search = "contract", min = 1, max = 4 }
+concurrency = { search = "slo", min = 1, max = 4 }
 `
 
 // TestKilledAtAnyMoment kills bench at random moments, goes on, and holds that the run ends with the same rows as one that was left

@@ -72,7 +72,7 @@ func TestLiveOnATerminal(t *testing.T) {
 [mock]
 ttft = "2ms"
 itl = "1ms"
-[contract]
+[slo]
 e2e_p50 = "10s"
 [[row]]
 name = "a"

@@ -13,12 +13,12 @@ import (
 
 // The columns of a finished row that do not depend on its name.
 const (
-	verdictColumn = len("UNDECIDED")
-	figureColumn  = len("12,300 tok/s")
-	doubtsColumn  = len("10 doubts")
-	latencyColumn = len("TTFT p50 ~52.1 ms")
-	narrowestName = 17
-	widestName    = 48
+	verdictColumn  = len("UNDECIDED")
+	figureColumn   = len("12,300 tok/s")
+	findingsColumn = len("10 findings")
+	latencyColumn  = len("TTFT p50 ~52.1 ms")
+	narrowestName  = 17
+	widestName     = 48
 )
 
 // finished is a row in one line of a table without headings: what does not fit the width is left out, from the right.
@@ -41,18 +41,18 @@ func (s *scene) finished(f *sweep.Finished, width int) string {
 // cells are what is said of a finished row, what matters most first.
 func (s *scene) cells(f *sweep.Finished) []string {
 	sum := &f.Row.Summary
-	verdict, _ := experiment.ContractOf(f.Row)
-	word, doubts := string(verdict), ""
+	verdict, _ := experiment.SLOOf(f.Row)
+	word, findings := string(verdict), ""
 	if word == "" {
 		word = "–"
 	}
-	if n := len(f.Row.Doubts); n > 0 {
-		doubts = count(n, "doubt")
+	if n := len(f.Row.Findings); n > 0 {
+		findings = count(n, "finding")
 	}
 	cells := []string{
 		s.paint(word, verdict) + strings.Repeat(" ", verdictColumn-text.StringWidth(word)),
 		text.AlignRight.Apply(experiment.Format(sum.Throughput.OutputTokensPerS, "tok/s"), figureColumn),
-		text.Pad(doubts, doubtsColumn, ' '),
+		text.Pad(findings, findingsColumn, ' '),
 	}
 	if n := sum.Requests.Failed; n > 0 {
 		cells = append(cells, s.paint(experiment.Count(n)+" failed", stats.Fail))

@@ -75,7 +75,7 @@ func (m *metrics) event(e sweep.Event) {
 			m.before = m.before.add(m.row.Progress.Read())
 			m.row = nil
 		}
-		verdict, _ := experiment.ContractOf(e.Finished.Row)
+		verdict, _ := experiment.SLOOf(e.Finished.Row)
 		m.finished[string(verdict)]++
 	case e.Found != nil:
 		m.searches = append(m.searches, *e.Found)
@@ -101,9 +101,9 @@ func (m *metrics) write(w io.Writer, now time.Time) {
 	version, _ := version()
 	p.gauge("bench_info", "the sweep that runs", 1, "version", version, "matrix", m.matrix, "dir", m.dir)
 	p.gauge("bench_rows", "rows of the plan; a search adds to them while it runs", float64(m.total))
-	p.head("bench_rows_finished_total", "counter", "rows that are on disk, by the verdict of their contract")
+	p.head("bench_rows_finished_total", "counter", "rows that are on disk, by the verdict of their SLO")
 	for _, verdict := range []string{"PASS", "FAIL", "UNDECIDED", ""} {
-		p.sample("bench_rows_finished_total", float64(m.finished[verdict]), "contract", verdict)
+		p.sample("bench_rows_finished_total", float64(m.finished[verdict]), "slo", verdict)
 	}
 	var r experiment.Reading
 	if m.row != nil {

@@ -28,7 +28,7 @@ func watchedRow(sent, done int64) (*sweep.Begun, *sweep.Finished) {
 	p.Done.Add(done)
 	p.Failed.Add(1)
 	p.Tokens.Add(100 * done)
-	row := &experiment.Row{ID: "A,rate=4-r1", Spec: *s, Contract: []experiment.Verdict{{Verdict: string(stats.Pass)}}}
+	row := &experiment.Row{ID: "A,rate=4-r1", Spec: *s, SLO: []experiment.Verdict{{Verdict: string(stats.Pass)}}}
 	return &sweep.Begun{Index: 2, Total: 5, Spec: s, ID: row.ID, Progress: p}, &sweep.Finished{Index: 2, Total: 6, Row: row}
 }
 
@@ -59,16 +59,16 @@ func TestMetrics(t *testing.T) {
 	lacks("while a row runs", "bench_requests_sent_total 10", "bench_requests_done_total 7", "bench_requests_failed_total 1", "bench_output_tokens_total 700", "bench_requests_in_flight 3",
 		`bench_row_info{row="A,rate=4-r1",name="A",phase="preparing"} 1`, "bench_row_index 2", "bench_row_rate 4", "bench_row_concurrency 8")
 	m.event(sweep.Event{Finished: finished})
-	lacks("after it", "bench_requests_sent_total 10", "bench_requests_in_flight 0", `bench_rows_finished_total{contract="PASS"} 1`, `bench_rows_finished_total{contract="FAIL"} 0`, "bench_rows 6")
+	lacks("after it", "bench_requests_sent_total 10", "bench_requests_in_flight 0", `bench_rows_finished_total{slo="PASS"} 1`, `bench_rows_finished_total{slo="FAIL"} 0`, "bench_rows 6")
 	kept := *finished
 	kept.Kept = true
 	m.event(sweep.Event{Finished: &kept})
-	lacks("after a row that was kept", "bench_requests_sent_total 10", `bench_rows_finished_total{contract="PASS"} 2`)
+	lacks("after a row that was kept", "bench_requests_sent_total 10", `bench_rows_finished_total{slo="PASS"} 2`)
 	again, _ := watchedRow(5, 5)
 	m.event(sweep.Event{Begun: again})
 	low := 8.0
-	m.event(sweep.Event{Found: &experiment.Found{Name: "A", Search: experiment.Search{Axis: "rate", For: "contract"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
-	lacks("in the next row", "bench_requests_sent_total 15", `bench_search{name="A",axis="rate",search="contract",state="above",end="low"} 8`)
+	m.event(sweep.Event{Found: &experiment.Found{Name: "A", Search: experiment.Search{Axis: "rate", For: "slo"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
+	lacks("in the next row", "bench_requests_sent_total 15", `bench_search{name="A",axis="rate",search="slo",state="above",end="low"} 8`)
 }
 
 // Every figure is written with what it means, once, and in the form that Prometheus asks for.

@@ -100,11 +100,11 @@ func finished(f *sweep.Finished) string {
 		parts = median(parts, "e2e", s.E2E)
 	}
 	parts = append(parts, experiment.Format(s.Throughput.OutputTokensPerS, "tok/s"))
-	if v, _ := experiment.ContractOf(f.Row); v != "" {
+	if v, _ := experiment.SLOOf(f.Row); v != "" {
 		parts = append(parts, string(v))
 	}
-	if n := len(f.Row.Doubts); n > 0 {
-		parts = append(parts, count(n, "doubt"))
+	if n := len(f.Row.Findings); n > 0 {
+		parts = append(parts, count(n, "finding"))
 	}
 	return name + ": " + strings.Join(parts, ", ")
 }
@@ -130,7 +130,7 @@ func percentile(s *stats.Summary, name string) string {
 	return mark + experiment.Format(ms, "ms")
 }
 
-// count is a number of things: 1 doubt, 2 doubts.
+// count is a number of things: 1 finding, 2 findings.
 func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"

@@ -26,10 +26,10 @@ func matrixOf(points ...experiment.Spec) *sweep.Matrix {
 }
 
 // rowOf is a finished row of a point with so many good requests, each of 12.345 ms.
-func rowOf(s experiment.Spec, n int, verdict stats.Verdict, doubts int) *experiment.Row {
-	row := &experiment.Row{ID: sweep.ID(&s), Spec: s, Doubts: make([]experiment.Doubt, doubts)}
+func rowOf(s experiment.Spec, n int, verdict stats.Verdict, findings int) *experiment.Row {
+	row := &experiment.Row{ID: sweep.ID(&s), Spec: s, Findings: make([]experiment.Finding, findings)}
 	if verdict != "" {
-		row.Contract = []experiment.Verdict{{Verdict: string(verdict)}}
+		row.SLO = []experiment.Verdict{{Verdict: string(verdict)}}
 	}
 	row.Summary.Requests = experiment.Requests{Completed: n}
 	row.Summary.TTFT, row.Summary.TPOT = stats.Summarize(slices.Repeat([]float64{12.345}, n)), stats.Summarize(slices.Repeat([]float64{1.5}, 10))
@@ -56,7 +56,7 @@ results go to results/m/1
 1 of 2 rows are there already
 [1/2] kept: kept
 [2/2] a·[2J· …
-[2/2] a·[2J· (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 doubt
+[2/2] a·[2J· (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 finding
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

@@ -38,7 +38,7 @@ func newSelftest(c *cli) *cobra.Command {
 		Long: `selftest drives an exactly timed server, in a process of its own on this machine, up a ladder of loads, and holds every stamp
 of the client against the times that the server noted. It prints the error of the first token and of the gaps, how late
 requests are sent, what the client costs in CPU, and the load up to which its figures can be believed. About a minute.
-With --save, a sweep on this machine compares its own load with that and doubts rows above it.
+With --save, a sweep on this machine compares its own load with that and findings rows above it.
 
 With --gateway, it judges a gateway, router or proxy instead: each step goes straight to the server of --server, and then through the
 gateway before it. What a request took outside the server is what the connection and the gateway added, request by request.`,

@@ -50,7 +50,7 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
   bench sweep matrices/chat.toml --dry-run                            what would be run, and how long
   bench sweep matrices/chat.toml --only 'D-*' --only F-production     some rows
   bench sweep matrices/chat.toml --resume results/chat/20260101T120000Z
-  bench sweep matrices/full.toml --enforce                            exit 3 unless every contract is met
+  bench sweep matrices/full.toml --enforce                            exit 3 unless every SLO is met
   bench sweep matrices/chat.toml --json | jq 'select(.event == "row_finished").result'`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +70,7 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
 	fl.StringVar(&f.resume, "resume", "", "directory of the run to go on with")
 	fl.StringArrayVar(&f.only, "only", nil, "run only the rows that match this name or glob (repeatable)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points, their requests and times, and send nothing")
-	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every contract is met by valid rows")
+	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: redo everything when the server is another one")
 	f.watch.register(fl)
 	fl.StringVar(&f.metrics, "metrics-listen", "", "show live figures to Prometheus at this address, e.g. 127.0.0.1:9464 (docs/grafana)")

@@ -4,7 +4,7 @@
 // and the load at which a server no longer keeps up.
 //
 // The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide for
-// a contract, and then Frontier, Knee and Saturation over the rows of a series.
+// an SLO, and then Frontier, Knee and Saturation over the rows of a series.
 //
 // Everything is a pure function of its arguments, the generator of random numbers included. Nothing here estimates with a
 // sketch or a histogram, assumes a normal distribution of what was measured, or sorts the caller's slice. The intervals
@@ -50,7 +50,7 @@ func Quantile(sorted []float64, p float64) float64 {
 }
 
 // QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: the
-// failed requests under a contract, which must not improve a percentile by being absent. It is +Inf when
+// failed requests under an SLO, which must not improve a percentile by being absent. It is +Inf when
 // the rank falls on a missing value or between a value and a missing one.
 func QuantileWithMissing(sorted []float64, missing int, p float64) float64 {
 	return quantile(ascending(sorted), missing, p)

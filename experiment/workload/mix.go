@@ -7,17 +7,17 @@ import (
 
 // Class is one kind of request in a mix.
 type Class struct {
-	Name     string         `toml:"name" json:"name"`
-	Weight   float64        `toml:"weight" json:"weight"` // share of the arrivals, relative to the sum of weights
-	Input    Length         `toml:"input" json:"input,omitzero"`
-	Output   Length         `toml:"output" json:"output,omitzero"`
-	Pairs    *Pairs         `toml:"pairs" json:"pairs,omitempty"` // instead of input and output
-	Prefix   *Prefix        `toml:"prefix" json:"prefix,omitempty"`
-	Session  *Session       `toml:"session" json:"session,omitempty"`       // nil = each arrival is one request
-	API      string         `toml:"api" json:"api,omitempty"`               // completions or chat; empty = the row's
-	Stop     string         `toml:"stop" json:"stop,omitempty"`             // forced or natural; empty = the row's
-	Extra    map[string]any `toml:"extra_body" json:"extra_body,omitempty"` // fields of the request body over those of the target: tools, response_format, …
-	Contract map[string]any `toml:"contract" json:"contract,omitempty"`     // limits of this class, in the form of [contract]; read by its owner
+	Name    string         `toml:"name" json:"name"`
+	Weight  float64        `toml:"weight" json:"weight"` // share of the arrivals, relative to the sum of weights
+	Input   Length         `toml:"input" json:"input,omitzero"`
+	Output  Length         `toml:"output" json:"output,omitzero"`
+	Pairs   *Pairs         `toml:"pairs" json:"pairs,omitempty"` // instead of input and output
+	Prefix  *Prefix        `toml:"prefix" json:"prefix,omitempty"`
+	Session *Session       `toml:"session" json:"session,omitempty"`       // nil = each arrival is one request
+	API     string         `toml:"api" json:"api,omitempty"`               // completions or chat; empty = the row's
+	Stop    string         `toml:"stop" json:"stop,omitempty"`             // forced or natural; empty = the row's
+	Extra   map[string]any `toml:"extra_body" json:"extra_body,omitempty"` // fields of the request body over those of the target: tools, response_format, …
+	SLO     map[string]any `toml:"slo" json:"SLO,omitempty"`               // limits of this class, in the form of [slo]; read by its owner
 }
 
 // Classes are the classes of the mix or, without one, the row itself as the only class, without a

@@ -179,7 +179,7 @@ func measure(key string) bool {
 // flatten gives a spec's leaves by their path, without its name and what is only expected of it.
 func flatten(s *experiment.Spec) map[string]string {
 	spec := *s
-	spec.Name, spec.Point, spec.Repeat, spec.Expect, spec.Contract = "", nil, 0, "", experiment.Contract{}
+	spec.Name, spec.Point, spec.Repeat, spec.Expect, spec.SLO = "", nil, 0, "", experiment.SLO{}
 	b, err := json.Marshal(spec)
 	if err != nil {
 		panic(err) // it came from JSON
@@ -188,7 +188,7 @@ func flatten(s *experiment.Spec) map[string]string {
 	if err := json.Unmarshal(b, &tree); err != nil {
 		panic(err)
 	}
-	for _, key := range []string{"name", "point", "repeat", "expect", "contract"} {
+	for _, key := range []string{"name", "point", "repeat", "expect", "slo"} {
 		delete(tree, key)
 	}
 	out := map[string]string{}

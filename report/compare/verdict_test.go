@@ -10,7 +10,7 @@ import (
 )
 
 // doubted marks the first row of a run as not valid.
-func doubted(r Run) Run {
+func flagged(r Run) Run {
 	r.Rows[0].Validity = experiment.Validity{Failed: []string{"client_bound"}}
 	return r
 }
@@ -21,7 +21,7 @@ func TestInvalidRowOfBaseIsLeftOut(t *testing.T) {
 	slow, bad := quiet, quiet
 	slow.tpot *= 1.2
 	bad.tpot *= 3
-	good, night, now := quiet.run("good", 4, r), doubted(bad.run("bad", 1, r)), slow.run("now", 4, r)
+	good, night, now := quiet.run("good", 4, r), flagged(bad.run("bad", 1, r)), slow.run("now", 4, r)
 	o := Options{Gate: gate("tpot_p50 +5%")}
 
 	alone := compared(t, side(good), side(now), o)
@@ -41,7 +41,7 @@ func TestInvalidRowOfBaseIsLeftOut(t *testing.T) {
 // A row of new counts, valid or not: the gate can't tell then.
 func TestInvalidRowOfNewIsNotLeftOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	c := compared(t, side(quiet.run("base", 4, r)), side(doubted(quiet.run("now", 4, r))), Options{Gate: gate("tpot_p50 +50%")})
+	c := compared(t, side(quiet.run("base", 4, r)), side(flagged(quiet.run("now", 4, r))), Options{Gate: gate("tpot_p50 +50%")})
 	p := c.Points[0]
 	if c.Gate.Verdict != stats.Undecided || p.NewRepeats != 4 || len(p.Invalid) != 1 || p.Invalid[0].LeftOut {
 		t.Errorf("gate %s with %d repeats of new, not valid %+v", c.Gate.Verdict, p.NewRepeats, p.Invalid)

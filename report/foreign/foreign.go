@@ -43,16 +43,16 @@ var tools = []tool{guidellm, aiperf, sglang, vllm}
 
 // measurement is one row before it has a name.
 type measurement struct {
-	name    string
-	axes    []experiment.Axis
-	rate    string // of the spec, as JSON; empty: closed loop
-	slots   int    // 0 = no cap
-	model   string
-	started time.Time
-	summary experiment.Summary
-	lengths experiment.Lengths
-	records []*experiment.Record
-	doubts  []experiment.Doubt
+	name     string
+	axes     []experiment.Axis
+	rate     string // of the spec, as JSON; empty: closed loop
+	slots    int    // 0 = no cap
+	model    string
+	started  time.Time
+	summary  experiment.Summary
+	lengths  experiment.Lengths
+	records  []*experiment.Record
+	findings []experiment.Finding
 }
 
 // Read finds out by its content which tool wrote a file, and reads it. A file can hold several measurements, as JSON objects one
@@ -126,7 +126,7 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 
 func (t tool) row(m measurement) (experiment.Row, error) {
 	row := experiment.Row{Schema: experiment.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not stated",
-		NoBound: "the file does not say on what hardware", Doubts: m.doubts,
+		NoBound: "the file does not say on what hardware", Findings: m.findings,
 		Validity: experiment.Validity{NotPossible: []string{"every check: " + t.name + " made none"}}}
 	spec := map[string]any{"concurrency": m.slots}
 	if m.rate != "" {
@@ -140,7 +140,7 @@ func (t tool) row(m measurement) (experiment.Row, error) {
 		return row, fmt.Errorf("the rate %s: %w", m.rate, err)
 	}
 	row.Spec.Name, row.Spec.Point = m.name, m.axes
-	row.Doubts = append(row.Doubts, experiment.Doubt{Code: "foreign",
+	row.Findings = append(row.Findings, experiment.Finding{Code: "foreign",
 		Text: "measured by " + t.name + ": no check of the client, the workload or the stamps was made",
 		Hint: "the notes say what its figures mean; compare them with those of the same tool, or measure again with bench sweep"})
 	return row, nil

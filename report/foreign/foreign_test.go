@@ -73,7 +73,7 @@ func TestVLLMTotals(t *testing.T) {
 	if len(r.Rows) != 2 || !r.Rows[1].Spec.Rate.IsInf() || r.Rows[1].Spec.Concurrency != 0 {
 		t.Errorf("%d rows; the second of an appended file is %+v", len(r.Rows), r.Rows[1].Spec)
 	}
-	if text := fmt.Sprint(row.Doubts, r.Manifest.Notes); !strings.Contains(text, "vllm bench serve") || !strings.Contains(text, "even an empty one") {
+	if text := fmt.Sprint(row.Findings, r.Manifest.Notes); !strings.Contains(text, "vllm bench serve") || !strings.Contains(text, "even an empty one") {
 		t.Errorf("not marked as another tool's: %s", text)
 	}
 }
@@ -91,11 +91,11 @@ func TestSGLang(t *testing.T) {
 	if detailed.Summary.Requests.Failed != 2 || detailed.Summary.TTFT.N != 2 {
 		t.Errorf("a failed request and one with a TTFT of 0 leave %+v, %d TTFTs", detailed.Summary.Requests, detailed.Summary.TTFT.N)
 	}
-	if text := fmt.Sprint(detailed.Doubts); !strings.Contains(text, "TTFT of 0") {
-		t.Errorf("doubts %s", text)
+	if text := fmt.Sprint(detailed.Findings); !strings.Contains(text, "TTFT of 0") {
+		t.Errorf("findings %s", text)
 	}
-	if text := fmt.Sprint(plain.Doubts); !strings.Contains(text, "how many requests failed") {
-		t.Errorf("doubts %s", text)
+	if text := fmt.Sprint(plain.Findings); !strings.Contains(text, "how many requests failed") {
+		t.Errorf("findings %s", text)
 	}
 }
 

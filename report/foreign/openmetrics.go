@@ -40,10 +40,10 @@ func (s *Source) states(b *bufio.Writer) {
 	for i := range s.Rows {
 		fmt.Fprintf(b, "bench_valid{%s} %d\n", s.labels(&s.Rows[i]), one(s.Rows[i].Validity.Valid()))
 	}
-	fmt.Fprint(b, "# HELP bench_contract The row's contract, its verdict as a label.\n# TYPE bench_contract gauge\n")
+	fmt.Fprint(b, "# HELP bench_slo The row's SLO, its verdict as a label.\n# TYPE bench_slo gauge\n")
 	for i := range s.Rows {
-		if v, _ := experiment.ContractOf(&s.Rows[i]); v != "" {
-			fmt.Fprintf(b, "bench_contract{%s,verdict=%s} 1\n", s.labels(&s.Rows[i]), quote(string(v)))
+		if v, _ := experiment.SLOOf(&s.Rows[i]); v != "" {
+			fmt.Fprintf(b, "bench_slo{%s,verdict=%s} 1\n", s.labels(&s.Rows[i]), quote(string(v)))
 		}
 	}
 	fmt.Fprint(b, "# HELP bench_run_start_seconds When the row began, by Unix time.\n# TYPE bench_run_start_seconds gauge\n")

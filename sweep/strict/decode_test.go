@@ -11,7 +11,7 @@ func TestDecodeFills(t *testing.T) {
 	d, err := Parse("d.toml", []byte(`
 seed = 7
 target = { timeout = "1m30s", facts = { "a b" = "c" }, extra_body = { stop = ["x"], n = 1, deep = { f = 0.5 } } }
-contract = { a = 1, b = 2.5 }
+slo = { a = 1, b = 2.5 }
 [[row]]
 name = "one"
 requests = 3
@@ -30,7 +30,7 @@ weight = 1
 	Decode(d.Root, &got, func(path, text, _ string) { t.Errorf("%s: %s", path, text) })
 	seed, stream := uint32(7), false
 	want := matrix{
-		Name: "kept", Untagged: "kept", Seed: &seed, Contract: map[string]float64{"a": 1, "b": 2.5},
+		Name: "kept", Untagged: "kept", Seed: &seed, SLO: map[string]float64{"a": 1, "b": 2.5},
 		Target: target{
 			Endpoint: "kept", Timeout: 90 * time.Second, Facts: map[string]string{"a b": "c"},
 			Body: map[string]any{"stop": []any{"x"}, "n": int64(1), "deep": map[string]any{"f": 0.5}},

@@ -21,7 +21,7 @@ type matrix struct {
 	Notes    []string           `toml:"notes"`
 	Seed     *uint32            `toml:"seed"`
 	Target   target             `toml:"target"`
-	Contract map[string]float64 `toml:"contract"`
+	SLO      map[string]float64 `toml:"slo"`
 	Rows     []row              `toml:"row"`
 	Hidden   string             `toml:"-"`
 	Untagged string

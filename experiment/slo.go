@@ -12,13 +12,13 @@ import (
 	"bench/experiment/workload"
 )
 
-// Contract is the [contract] table: the limits that make a row acceptable.
-type Contract struct {
+// SLO is the [slo] table: the limits that make a row acceptable.
+type SLO struct {
 	Limits []Limit `json:"limits,omitempty"`
 	Each   []Limit `json:"each,omitempty"` // per-request limits, for goodput
 }
 
-// Limit is one line of a contract.
+// Limit is one line of an SLO.
 type Limit struct {
 	Key    string  `json:"key"`            // as written: ttft_p95, min_requests_per_s, error_rate
 	Metric string  `json:"metric"`         // ttft, tpot, …, or the whole key where it has no statistic
@@ -27,10 +27,10 @@ type Limit struct {
 	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd
 }
 
-// Latencies are the metrics that a contract can limit by percentile or mean, in the order of docs/metrics.md.
+// Latencies are the metrics that an SLO can limit by percentile or mean, in the order of docs/metrics.md.
 var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
 
-var contractStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
+var sloStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
 
 // single are the limits without a statistic, with their unit.
 var single = map[string]string{
@@ -68,13 +68,13 @@ func (l Limit) String() string {
 }
 
 // All is every limit, those for each request included.
-func (c Contract) All() []Limit { return append(slices.Clone(c.Limits), c.Each...) }
+func (c SLO) All() []Limit { return append(slices.Clone(c.Limits), c.Each...) }
 
 // DecodeTOML reads the table: metric → limit, and the sub-table each.
-func (c *Contract) DecodeTOML(v any, bad func(key, problem, hint string)) {
+func (c *SLO) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
-		bad("", "contract is a table", `write [contract] and below it ttft_p95 = "1s"`)
+		bad("", "SLO is a table", `write [slo] and below it ttft_p95 = "1s"`)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -92,10 +92,10 @@ func (c *Contract) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-func (c *Contract) decodeEach(v any, bad func(key, problem, hint string)) {
+func (c *SLO) decodeEach(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
-		bad("each", "each is a table of per-request limits", `write [contract.each] and below it ttft = "1s"`)
+		bad("each", "each is a table of per-request limits", `write [slo.each] and below it ttft = "1s"`)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -126,9 +126,9 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
 	}
 	metric, stat, ok := cutStat(key)
-	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(contractStats, stat) {
+	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(sloStats, stat) {
 		bad(fmt.Sprintf("unknown limit %q", key),
-			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(contractStats, " ")+
+			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(sloStats, " ")+
 				"; or one of "+strings.Join(slices.Sorted(maps.Keys(single)), " "))
 		return Limit{}, false
 	}
@@ -162,9 +162,9 @@ func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
 	return float64(d) / float64(time.Millisecond), true
 }
 
-// EachRequest are the limits that a request must meet to count as goodput: [contract.each], else
-// the largest limit of each per-request metric in the contract.
-func (c Contract) EachRequest() []Limit {
+// EachRequest are the limits that a request must meet to count as goodput: [slo.each], else
+// the largest limit of each per-request metric in the SLO.
+func (c SLO) EachRequest() []Limit {
 	if len(c.Each) > 0 {
 		return c.Each
 	}
@@ -183,15 +183,15 @@ func (c Contract) EachRequest() []Limit {
 	return each
 }
 
-// With is the contract with the limits of own in place of those of the same key.
-func (c Contract) With(own Contract) Contract {
-	return Contract{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
+// With is the SLO with the limits of own in place of those of the same key.
+func (c SLO) With(own SLO) SLO {
+	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
 }
 
-// forClass is the contract of a class with limits of its own. What the whole row owes, a throughput
+// forClass is the SLO of a class with limits of its own. What the whole row owes, a throughput
 // or a price, a class does not owe alone: it has such a limit only where it states one.
-func (c Contract) forClass(own Contract) Contract {
-	inherited := Contract{Each: c.Each}
+func (c SLO) forClass(own SLO) SLO {
+	inherited := SLO{Each: c.Each}
 	for _, l := range c.Limits {
 		if l.Stat != "" || l.Metric == "error_rate" {
 			inherited.Limits = append(inherited.Limits, l)
