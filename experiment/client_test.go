@@ -60,7 +60,7 @@ func TestOwnLagComesFirst(t *testing.T) {
 	e.selftest = tested()
 	e.selftest.Verdict.Load = selftest.Load{Streams: 1e6, EventsPerS: 1e9, RequestsPerS: 1e9}
 	for _, r := range e.window() {
-		r.Ready.us -= 5000
+		r.Ready = r.Ready.Add(-5000)
 		r.At = r.Ready
 	}
 	e.checked()

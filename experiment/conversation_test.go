@@ -66,7 +66,7 @@ func TestConversations(t *testing.T) {
 					if known := *before.PromptTokens + before.OutputTokens - 1; *r.CachedTokens < known/16*16-16 || *r.CachedTokens <= *before.CachedTokens {
 						t.Errorf("conversation %d, turn %d: %d of %d tokens were cached", session, i, *r.CachedTokens, known)
 					}
-					if think := r.At.us - before.End.us; think < 1999 || think > 2001 {
+					if think := r.At.Us() - before.End.Us(); think < 1999 || think > 2001 {
 						t.Errorf("conversation %d, turn %d came %d µs after the end of the one before", session, i, think)
 					}
 				}
@@ -228,7 +228,7 @@ func TestInterruptionBeforeTheConversations(t *testing.T) {
 func TestColdStart(t *testing.T) {
 	s := mocked(t, mock.Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond}, Target{}, openai.Completions)
 	spec := point()
-	spec.Kind, spec.Requests, spec.Warmup, spec.Idle = coldStart, 3, load.Extent{}, load.Span(50*time.Millisecond)
+	spec.Kind, spec.Requests, spec.Warmup, spec.Idle = "cold_start", 3, load.Extent{}, load.Span(50*time.Millisecond)
 	var m mistakes
 	if spec.Check(m.add); len(m) > 0 {
 		t.Fatalf("the point itself: %q", m)
@@ -242,8 +242,8 @@ func TestColdStart(t *testing.T) {
 		if r.ConnectUs == nil {
 			t.Errorf("request %d was sent over an open connection", i)
 		}
-		if i > 0 && r.At.us-records[i-1].End.us < 50_000 {
-			t.Errorf("request %d came %d µs after the one before", i, r.At.us-records[i-1].End.us)
+		if i > 0 && r.At.Us()-records[i-1].End.Us() < 50_000 {
+			t.Errorf("request %d came %d µs after the one before", i, r.At.Us()-records[i-1].End.Us())
 		}
 	}
 	for _, code := range needsLoad {
@@ -259,7 +259,7 @@ func TestColdStart(t *testing.T) {
 func TestCheckColdStart(t *testing.T) {
 	cold := func(change func(*Spec)) Spec {
 		spec := point()
-		spec.Kind = coldStart
+		spec.Kind = "cold_start"
 		change(&spec)
 		return spec
 	}

@@ -192,7 +192,7 @@ func checkLag(e *evidence) checkResult {
 	}
 	var late []float64
 	for r := range completed(e.records) {
-		ms, ok := r.latency("lag", true)
+		ms, ok := r.Latency("lag", true)
 		if !ok {
 			continue
 		}
@@ -273,8 +273,8 @@ func checkRate(e *evidence) checkResult {
 func (e *evidence) firstArrival() int64 {
 	first := e.Window.StartUs
 	for _, r := range e.records {
-		if r.At.ok {
-			first = min(first, r.At.us)
+		if !r.At.IsZero() {
+			first = min(first, r.At.Us())
 		}
 	}
 	return first

@@ -57,7 +57,7 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 	capped := sentRow(poisson)
 	capped.Spec.Concurrency = 1000
 	for i, r := range capped.records {
-		r.Sent.us += int64(i) * 5000
+		r.Sent = r.Sent.Add(int64(i) * 5000)
 	}
 	if got := capped.checked().findingOf("arrivals"); got != "" {
 		t.Errorf("capped: %q", got)

@@ -56,7 +56,7 @@ func (e *evidence) steadiness() *Steadiness {
 func (e *evidence) series(metric string) []float64 {
 	var out []float64
 	for _, r := range inOrder(e.records) {
-		if ms, ok := r.latency(metric, e.Spec.Streams()); ok {
+		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok {
 			out = append(out, ms)
 		}
 	}

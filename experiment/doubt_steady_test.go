@@ -25,7 +25,7 @@ func steadyRow(n int, latency func(at float64) float64) *evidence {
 		e.records = append(e.records, r)
 	}
 	// As they are collected: by their ends.
-	slices.SortStableFunc(e.records, func(a, b *Record) int { return int(a.End.us - b.End.us) })
+	slices.SortStableFunc(e.records, func(a, b *Record) int { return int(a.End.Us() - b.End.Us()) })
 	return e
 }
 

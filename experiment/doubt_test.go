@@ -50,7 +50,7 @@ func TestFindings(t *testing.T) {
 	fail := func(n int, outcome string) func(*evidence) {
 		return func(e *evidence) {
 			for i, r := range e.window()[:n] {
-				*r = *lost(r.At.us, outcome)
+				*r = *lost(r.At.Us(), outcome)
 				r.I = i
 			}
 		}
@@ -64,10 +64,10 @@ func TestFindings(t *testing.T) {
 	}
 	lagging := func(lag int64, ttft int64) func(*evidence) {
 		return each(func(r *Record) {
-			r.Ready.us -= lag
+			r.Ready = r.Ready.Add(-lag)
 			r.At = r.Ready
-			r.First.us = r.At.us + ttft
-			r.Gaps = Pack(r.Last.us - r.First.us)
+			r.First = At(r.At.Us() + ttft)
+			r.Gaps = Pack(r.Last.Us() - r.First.Us())
 		})
 	}
 	keep := func(n int) func(*evidence) { return func(e *evidence) { e.records = e.records[:n+1] } }
@@ -113,20 +113,20 @@ func TestFindings(t *testing.T) {
 		{"client_bound", "more than 1 ms", lagging(1001, 9000), failed, "late: p50 1 ms (limit 1 ms)"},
 		{"client_bound", "p99 alone", func(e *evidence) {
 			r := e.window()[5]
-			r.Ready.us -= 9000
+			r.Ready = r.Ready.Add(-9000)
 			r.At = r.Ready
-			r.First.us = r.At.us + 9000
-			r.Gaps = Pack(r.Last.us - r.First.us)
+			r.First = At(r.At.Us() + 9000)
+			r.Gaps = Pack(r.Last.Us() - r.First.Us())
 			q := e.window()[6]
-			q.Ready.us -= 9000
+			q.Ready = q.Ready.Add(-9000)
 			q.At = q.Ready
-			q.First.us = q.At.us + 9000
-			q.Gaps = Pack(q.Last.us - q.First.us)
+			q.First = At(q.At.Us() + 9000)
+			q.Gaps = Pack(q.Last.Us() - q.First.Us())
 		}, failed, "late: p99"},
 		{"client_bound", "2 ms of a ttft of 40 ms", lagging(2000, 40_000), passed, ""},
 		{"client_bound", "more than that", lagging(2001, 40_000), failed, "limit 2 ms"},
 		{"client_bound", "a connection's set-up", each(func(r *Record) {
-			r.Ready.us -= 5000
+			r.Ready = r.Ready.Add(-5000)
 			r.At = r.Ready
 			r.ConnectUs = new(int64(4500))
 		}), passed, ""},
@@ -163,20 +163,20 @@ func TestFindings(t *testing.T) {
 		{"stamps", "more than one in a hundred", func(e *evidence) { e.Clock.UserStamps = 3 }, failed, "3 of 203 arrivals"},
 		{"stamps", "no kernel stamps", func(e *evidence) { e.Clock = Clock{UserStamps: 100} }, impossible, ""},
 		{"rate_not_achieved", "as few as chance may bring", each(func(r *Record) {
-			if r.At.us >= 800_000 {
-				r.Last.us += 1_000_000
+			if r.At.Us() >= 800_000 {
+				r.Last = r.Last.Add(1_000_000)
 			}
 		}), passed, ""},
 		{"rate_not_achieved", "fewer", each(func(r *Record) {
-			if r.At.us >= 790_000 {
-				r.Last.us += 1_000_000
+			if r.At.Us() >= 790_000 {
+				r.Last = r.Last.Add(1_000_000)
 			}
 		}), failed, "79 of 100 requests/s"},
-		{"rate_not_achieved", "a window before the first answers", func(e *evidence) { e.records[0].At.us = -1 }, impossible, ""},
+		{"rate_not_achieved", "a window before the first answers", func(e *evidence) { e.records[0].At = At(-1) }, impossible, ""},
 		{"rate_not_achieved", "closed loop", func(e *evidence) { e.Spec.Rate = 0 }, impossible, ""},
 		{"rate_not_achieved", "all at once", func(e *evidence) { e.Spec.Rate = workload.Rate(infinite) }, impossible, ""},
 		{"rate_not_achieved", "19 requests", keep(19), impossible, ""},
-		{"concurrency", "one more in flight", func(e *evidence) { e.window()[0].End.us += 10_000 }, failed, "2 requests were in flight, 1 were asked for"},
+		{"concurrency", "one more in flight", func(e *evidence) { e.window()[0].End = e.window()[0].End.Add(10_000) }, failed, "2 requests were in flight, 1 were asked for"},
 		{"concurrency", "open loop", func(e *evidence) { e.Spec.Concurrency = 0 }, impossible, ""},
 		{"concurrency", "a cap that is not reached", func(e *evidence) { e.Spec.Concurrency = 9 }, passed, ""},
 		{"concurrency", "slots that stay empty", func(e *evidence) { e.Spec.Rate, e.Spec.Concurrency = 0, 2 }, failed, "1 requests in flight on average, 2 were asked for"},
@@ -198,11 +198,11 @@ func TestFindings(t *testing.T) {
 		}), failed, "100 of 100 answers came all at once"},
 		{"buffered", "three at a time", each(func(r *Record) {
 			r.Gaps = Pack(0, 0, 4000, 0, 0)
-			r.Last.us = r.First.us + 4000
+			r.Last = At(r.First.Us() + 4000)
 		}), failed, "400 of 500 events came together"},
 		{"buffered", "two at a time", each(func(r *Record) {
 			r.Gaps = Pack(0, 2000, 0, 2000)
-			r.Last.us = r.First.us + 4000
+			r.Last = At(r.First.Us() + 4000)
 		}), passed, ""},
 		{"buffered", "not streamed", each(func(r *Record) { r.First, r.Gaps = Micros{}, Packed{} }), impossible, ""},
 		{"token_counts", "nothing completed", fail(100, "connect"), impossible, ""},

@@ -103,7 +103,7 @@ func buffered(records []*Record) (whole, of int) {
 			continue
 		}
 		of++
-		if r.Last.us-r.First.us < int64(r.Gaps.Len()) {
+		if r.Last.Us()-r.First.Us() < int64(r.Gaps.Len()) {
 			whole++
 		}
 	}

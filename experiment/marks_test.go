@@ -22,7 +22,7 @@ func TestMarks(t *testing.T) {
 		turns float64
 	}{
 		{"plain", Row{Spec: Spec{Load: load.Load{Concurrency: 2}}}, "", "concurrency 2", 1},
-		{"cold", Row{Spec: Spec{Kind: coldStart}}, "cold starts: one request at a time, over a new connection, 10s after the last", "cold starts", 1},
+		{"cold", Row{Spec: Spec{Kind: "cold_start"}}, "cold starts: one request at a time, over a new connection, 10s after the last", "cold starts", 1},
 		{"conversations", Row{Spec: Spec{Workload: workload.Workload{Session: talking}}}, "conversations: each later turn sends the server's own answers back", "concurrency 0", 4},
 		{"natural", Row{Spec: Spec{Stop: "natural"}, Summary: of(4, 50)}, "natural stop: answers of 12.5 tokens on average, as the model ended them", "concurrency 0", 1},
 		{"natural, nothing completed", Row{Spec: Spec{Stop: "natural"}}, "", "concurrency 0", 1},

@@ -23,6 +23,17 @@ func At(us int64) Micros { return Micros{us: us, ok: true} }
 // Get returns the offset in µs and whether it happened.
 func (m Micros) Get() (us int64, ok bool) { return m.us, m.ok }
 
+// Us is the offset in µs, 0 where it did not happen.
+func (m Micros) Us() int64 { return m.us }
+
+// Add moves the offset by us microseconds; what did not happen stays so.
+func (m Micros) Add(us int64) Micros {
+	if m.ok {
+		m.us += us
+	}
+	return m
+}
+
 // IsZero says that it did not happen; encoding/json's omitzero leaves the field out then.
 func (m Micros) IsZero() bool { return !m.ok }
 

@@ -217,7 +217,7 @@ func (m *measurement) enough() func() bool {
 	if m.t.Spec.Until != untilDecided {
 		return nil
 	}
-	m.looking = &looking{spec: m.t.Spec, ended: map[int]*Record{}, next: 1}
+	m.looking = newLooking(m.t.Spec)
 	return m.decided.Load
 }
 

@@ -111,8 +111,8 @@ func holdToRecords(t *testing.T, row *Row, records []*Record, target Target) {
 		for g := range r.Gaps.All() {
 			sum += g
 		}
-		if r.First.ok && sum != r.Last.us-r.First.us {
-			t.Errorf("request %d: gaps sum to %d µs of %d", r.I, sum, r.Last.us-r.First.us)
+		if !r.First.IsZero() && sum != r.Last.Us()-r.First.Us() {
+			t.Errorf("request %d: gaps sum to %d µs of %d", r.I, sum, r.Last.Us()-r.First.Us())
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestRun(t *testing.T) {
 		}},
 		{"open", func(s *Spec) { s.Rate = 100 }, func(t *testing.T, row *Row, records []*Record) {
 			for _, r := range records {
-				if r.OK() && (r.Sent.us < r.Ready.us || r.Ready.us < r.At.us || r.First.us < r.Sent.us) {
+				if r.OK() && (r.Sent.Us() < r.Ready.Us() || r.Ready.Us() < r.At.Us() || r.First.Us() < r.Sent.Us()) {
 					t.Errorf("times out of order: %+v", r)
 				}
 			}
@@ -158,8 +158,8 @@ func TestRun(t *testing.T) {
 		}},
 		{"all at once", func(s *Spec) { s.Rate, s.Warmup = workload.Rate(infinite), load.Extent{} }, func(t *testing.T, row *Row, records []*Record) {
 			for _, r := range records {
-				if r.At.us != 0 {
-					t.Errorf("a request at %d µs", r.At.us)
+				if r.At.Us() != 0 {
+					t.Errorf("a request at %d µs", r.At.Us())
 				}
 			}
 		}},
@@ -175,7 +175,7 @@ func TestRun(t *testing.T) {
 			if s := row.Summary; s.TTFT != nil || s.ITL != nil || s.TPOT != nil || s.E2E == nil || s.Throughput.OutputTokensPerS == 0 {
 				t.Errorf("%+v", s)
 			}
-			if records[0].First.ok || !records[0].Last.ok {
+			if !records[0].First.IsZero() || records[0].Last.IsZero() {
 				t.Errorf("%+v", records[0])
 			}
 		}},

@@ -14,7 +14,7 @@ import (
 // An endless row ends when it is told to; what it did not keep in memory it reads again, and its figures are those of the records.
 func TestEndlessRow(t *testing.T) {
 	s := mocked(t, mock.Config{TTFT: 2 * time.Millisecond, ITL: time.Millisecond}, Target{}, openai.Completions)
-	spec := Spec{Name: "tile", Repeat: 1, Until: untilStopped,
+	spec := Spec{Name: "tile", Repeat: 1, Until: "stopped",
 		Workload: workload.Workload{Generator: workload.Tiling, Input: workload.Fixed(64), Output: workload.Fixed(4), Seed: 7, Tile: &workload.Tile{Contexts: 5}},
 		Load:     load.Load{Warmup: load.Extent{Requests: 5}, Grace: load.Span(20 * time.Second)}}
 	spec.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })

@@ -147,7 +147,7 @@ func (l *latencies) summarize(s *Summary, stream bool) {
 func (l *latencies) of(metric string, stream bool) *stats.Summary {
 	l.room = slices.Grow(l.room[:0], len(l.ordered))
 	for _, r := range l.ordered {
-		if ms, ok := r.latency(metric, stream); ok {
+		if ms, ok := r.Latency(metric, stream); ok {
 			l.room = append(l.room, ms)
 		}
 	}
@@ -328,7 +328,7 @@ func (r *Record) meets(each []Limit, stream bool) bool {
 		return false
 	}
 	for _, l := range each {
-		ms, ok := r.latency(l.Metric, stream)
+		ms, ok := r.Latency(l.Metric, stream)
 		if ok && ms > l.Value {
 			return false
 		}
@@ -337,7 +337,7 @@ func (r *Record) meets(each []Limit, stream bool) bool {
 }
 
 // latency is one metric of one request in ms; ok is false where it has none.
-func (r *Record) latency(metric string, stream bool) (ms float64, ok bool) {
+func (r *Record) Latency(metric string, stream bool) (ms float64, ok bool) {
 	var from, to Micros
 	switch metric {
 	case "tpot":

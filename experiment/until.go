@@ -10,6 +10,7 @@ import (
 
 	"bench/experiment/load"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 )
 
 // A row with until = "decided" is looked at while it runs, and ends when its SLO is decided. It is looked at after
@@ -44,7 +45,7 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 		s.checkEndless(bad)
 	case s.Until != untilDecided:
 		bad("until", fmt.Sprintf("unknown until %q", s.Until), `write until = "decided" or "stopped", or leave it out`)
-	case len(s.questions()) == 0:
+	case !s.decidable():
 		bad("until", "there is no limit that more requests could decide", `write [slo] and below it ttft_p95 = "1s"; a throughput or a price is judged at the end`)
 	case s.Rate.IsInf():
 		bad("until", "all requests are sent at once: none is left to save", "write a finite rate, or leave until out")
@@ -58,6 +59,16 @@ func (s *Spec) checkEndless(bad func(key, problem, hint string)) {
 	if s.Rate > 0 || s.Session != nil || s.Cold() {
 		bad("until", `until = "stopped" is for closed loops of single requests`, "write concurrency = 8, and remove rate, session and kind")
 	}
+}
+
+// decidable says whether more requests can decide any limit of the row or of a class of it.
+func (s *Spec) decidable() bool {
+	if slices.ContainsFunc(s.SLO.Limits, Limit.looksAt) {
+		return true
+	}
+	return slices.ContainsFunc(s.Mix, func(c workload.Class) bool {
+		return len(c.SLO) > 0 && slices.ContainsFunc(s.classSLO(c).Limits, Limit.looksAt)
+	})
 }
 
 // looksAt says whether more requests can decide a limit. A throughput or a price is one figure of the whole window, and that
@@ -226,6 +237,9 @@ type looking struct {
 	seen  []*Record       // of these, those of the window
 	next  int             // the look to come, from 1
 }
+
+// newLooking is a sequential test before its first request.
+func newLooking(spec *Spec) *looking { return &looking{spec: spec, ended: map[int]*Record{}, next: 1} }
 
 // over takes a request that is over, and reports whether the row is decided.
 func (k *looking) over(r *Record) bool {

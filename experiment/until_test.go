@@ -33,7 +33,7 @@ func untilRow(t *testing.T, slo string, n int, ms func(i int) int64) *evidence {
 func (e *evidence) looked() int {
 	k := &looking{spec: &e.Spec, ended: map[int]*Record{}, next: 1}
 	byEnd := slices.Clone(e.records)
-	slices.SortStableFunc(byEnd, func(a, b *Record) int { return int(a.End.us - b.End.us) })
+	slices.SortStableFunc(byEnd, func(a, b *Record) int { return int(a.End.Us() - b.End.Us()) })
 	for i, r := range byEnd {
 		if k.over(r) {
 			return i + 1

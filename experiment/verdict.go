@@ -204,7 +204,7 @@ func ranked(metric string, window []*Record, stream bool) (values []float64, fai
 		if !r.OK() {
 			failed++
 			values = append(values, math.Inf(1))
-		} else if ms, ok := r.latency(metric, stream); ok {
+		} else if ms, ok := r.Latency(metric, stream); ok {
 			values = append(values, ms)
 		}
 	}
