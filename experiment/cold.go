@@ -76,7 +76,7 @@ func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 	}
 	for _, l := range s.SLO.Limits {
 		if strings.HasPrefix(l.Key, "min_") || l.Unit == "usd" {
-			bad("SLO."+l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
+			bad("slo."+l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
 		}
 	}
 }

@@ -284,8 +284,8 @@ func TestGapsSumToLastMinusFirst(t *testing.T) {
 			}
 			sum += g
 		}
-		if r.Gaps.Len() != len(gaps) || sum != r.Last.us-r.First.us {
-			t.Fatalf("%d gaps sum to %d µs, last − first is %d", r.Gaps.Len(), sum, r.Last.us-r.First.us)
+		if r.Gaps.Len() != len(gaps) || sum != r.Last.Us()-r.First.Us() {
+			t.Fatalf("%d gaps sum to %d µs, last − first is %d", r.Gaps.Len(), sum, r.Last.Us()-r.First.Us())
 		}
 	})
 }

@@ -93,11 +93,11 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 			}
 		}
 	}
-	check("SLO.", s.SLO)
+	check("slo.", s.SLO)
 	if len(s.Mix) == 0 && len(s.SLO.EachRequest()) == 0 {
 		for _, l := range s.SLO.Limits {
 			if l.Metric == "min_goodput_requests_per_s" {
-				bad("SLO."+l.Key, l.Key+" without a limit for each request", `write [slo.each] and below it ttft = "1s"`)
+				bad("slo."+l.Key, l.Key+" without a limit for each request", `write [slo.each] and below it ttft = "1s"`)
 			}
 		}
 	}
