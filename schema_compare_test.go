@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/report/compare"
@@ -15,16 +16,16 @@ import (
 
 // resultOf is a result of one point, with classes, whose latencies are as said.
 func resultOf(name string, ms float64, repeats int) compare.Run {
-	run := compare.Run{Name: name, Manifest: experiment.Manifest{Run: name, Matrix: "m", Target: experiment.TargetInfo{Model: "llama", Hardware: name}}}
+	run := compare.Run{Name: name, Manifest: record.Manifest{Run: name, Matrix: "m", Target: record.TargetInfo{Model: "llama", Hardware: name}}}
 	for i := range repeats {
 		values := make([]float64, 400)
 		for j := range values {
 			values[j] = ms * (1 + 0.01*float64(i) + 0.0001*float64(j))
 		}
-		row := experiment.Row{ID: fmt.Sprintf("A-r%d", i+1), Spec: experiment.Spec{Name: "A", Repeat: i + 1}, Validity: experiment.Validity{Passed: []string{"lag"}}}
+		row := record.Row{ID: fmt.Sprintf("A-r%d", i+1), Spec: experiment.Spec{Name: "A", Repeat: i + 1}, Validity: record.Validity{Passed: []string{"lag"}}}
 		row.Spec.Mix = []workload.Class{{Name: "chat", Weight: 1}, {Name: "rag", Weight: 1}}
-		row.Summary = experiment.Summary{TTFT: stats.Summarize(values), Requests: experiment.Requests{Planned: 400, Completed: 400}, Throughput: experiment.Throughput{RequestsPerS: 1e3 / ms}}
-		row.Classes = map[string]experiment.Summary{"chat": row.Summary, "rag": row.Summary}
+		row.Summary = record.Summary{TTFT: stats.Summarize(values), Requests: record.Requests{Planned: 400, Completed: 400}, Throughput: record.Throughput{RequestsPerS: 1e3 / ms}}
+		row.Classes = map[string]record.Summary{"chat": row.Summary, "rag": row.Summary}
 		run.Rows = append(run.Rows, row)
 	}
 	return run

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/report"
 )
 
@@ -22,10 +23,10 @@ func saidOf(t *testing.T, runs ...*report.Run) []byte {
 }
 
 // runOf is a run of rows that say what they must.
-func runOf(rows ...experiment.Row) *report.Run {
-	r := &report.Run{Rows: rows, Manifest: experiment.Manifest{Run: "20261121T120000Z", Matrix: "m", StartedAt: time.Unix(1.8e9, 0)}}
+func runOf(rows ...record.Row) *report.Run {
+	r := &report.Run{Rows: rows, Manifest: record.Manifest{Run: "20261121T120000Z", Matrix: "m", StartedAt: time.Unix(1.8e9, 0)}}
 	for _, row := range rows {
-		r.Manifest.Plan = append(r.Manifest.Plan, experiment.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
+		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
 	}
 	return r
 }
@@ -35,12 +36,12 @@ func runOf(rows ...experiment.Row) *report.Run {
 func TestSchemaOfReport(t *testing.T) {
 	judged := resultOf("a", 80, 3).Rows
 	for i := range judged {
-		judged[i].SLO = []experiment.Verdict{{Metric: "ttft_p50", Limit: 100, Unit: "ms", Verdict: "PASS"}}
+		judged[i].SLO = []record.Verdict{{Metric: "ttft_p50", Limit: 100, Unit: "ms", Verdict: "PASS"}}
 	}
 	flagged := resultOf("b", 80, 1).Rows
-	flagged[0].Findings = []experiment.Finding{{Code: "rate", Text: "it did not keep up", Hint: "lower it"}}
+	flagged[0].Findings = []record.Finding{{Code: "rate", Text: "it did not keep up", Hint: "lower it"}}
 	flagged[0].Summary.TTFT = nil
-	nothing := experiment.Row{ID: "N-r1", Spec: experiment.Spec{Name: "N", Repeat: 1}}
+	nothing := record.Row{ID: "N-r1", Spec: experiment.Spec{Name: "N", Repeat: 1}}
 	compiled := compile(t)
 	text := saidOf(t, runOf(judged...), runOf(flagged...), runOf(nothing), runOf())
 	for _, want := range []string{`"spread":`, `"resampled":`, `"verdict": "PASS"`, `"verdict": ""`, `"series": []`, `"findings": []`} {

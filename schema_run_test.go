@@ -13,7 +13,9 @@ import (
 
 	root "bench"
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/sweep"
 )
@@ -146,7 +148,7 @@ func measure(t *testing.T, text string) documents {
 			t.Error(err)
 		}
 	}()
-	server, err := experiment.Reach(ctx, m.Target, "http://"+l.Addr().String()+"/v1", "", experiment.APIs(m.Points, m.Target))
+	server, err := endpoint.Reach(ctx, m.Target, "http://"+l.Addr().String()+"/v1", "", experiment.APIs(m.Points, m.Target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +167,7 @@ func measure(t *testing.T, text string) documents {
 		events = append(events, text)
 	}
 	result, err := sweep.Run(ctx, m, sweep.Options{
-		Out: t.TempDir(), Server: server, Bounds: experiment.NewBounds(models, roofline.BuiltinHardware(), server.Info.Model, m.Target),
+		Out: t.TempDir(), Server: server, Bounds: record.NewBounds(models, roofline.BuiltinHardware(), server.Info.Model, m.Target),
 		Client: sweep.Client("test", "none"), Command: []string{"bench", "sweep", "matrix.toml"},
 		Event: tell,
 	})

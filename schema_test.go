@@ -19,8 +19,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/selftest"
 	"bench/experiment/stats"
@@ -40,9 +40,9 @@ var schemas = []struct {
 	name     string // in docs/schema, without .v1.json
 	document any
 }{
-	{"run", experiment.Manifest{}},
-	{"row", experiment.Row{}},
-	{"record", experiment.Record{}},
+	{"run", record.Manifest{}},
+	{"row", record.Row{}},
+	{"record", record.Record{}},
 	{"telemetry", telemetry.Sample{}},
 	{"selftest", selftest.Result{}},
 	{"gateway", selftest.Comparison{}},
@@ -57,10 +57,10 @@ var schemas = []struct {
 
 // mapped are the types that write themselves to JSON in a form that reflection can't see.
 var mapped = map[reflect.Type]reflector.Schema{
-	reflect.TypeFor[experiment.Micros](): {Type: "integer"},
-	reflect.TypeFor[experiment.Packed](): {Type: "array", Items: &reflector.Schema{Type: "integer"}},
-	reflect.TypeFor[load.Span]():         {Type: "number"},
-	reflect.TypeFor[workload.Rate]():     {OneOf: []*reflector.Schema{{Type: "number"}, {Const: "inf"}}},
+	reflect.TypeFor[record.Micros](): {Type: "integer"},
+	reflect.TypeFor[record.Packed](): {Type: "array", Items: &reflector.Schema{Type: "integer"}},
+	reflect.TypeFor[workload.Span](): {Type: "number"},
+	reflect.TypeFor[workload.Rate](): {OneOf: []*reflector.Schema{{Type: "number"}, {Const: "inf"}}},
 	reflect.TypeFor[stats.Interval](): {
 		Type: "array", MinItems: new(uint64(2)), MaxItems: new(uint64(2)), Items: nullable(&reflector.Schema{Type: "number"}),
 	},
@@ -68,7 +68,7 @@ var mapped = map[reflect.Type]reflector.Schema{
 
 // closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet".
 var closed = map[string][]any{
-	"experiment.Manifest.schema":         {experiment.SchemaRun},
+	"experiment.Manifest.schema":         {record.SchemaRun},
 	"experiment.Manifest.state":          {"running", "done", "interrupted", "failed"},
 	"experiment.Planned.state":           {"planned", "done", "failed", "removed"},
 	"experiment.Attempt.ended":           {"", "done", "interrupted", "failed"},
@@ -76,14 +76,14 @@ var closed = map[string][]any{
 	"experiment.Search.search":           {"slo", "saturation", "knee"},
 	"experiment.Found.state":             {"searching", "found", "above", "below", "none", "budget"},
 	"experiment.TargetInfo.api":          {"completions", "chat"},
-	"experiment.Row.schema":              {experiment.SchemaRow},
+	"experiment.Row.schema":              {record.SchemaRow},
 	"experiment.Row.prompt_form":         {"token_ids", "text", "mixed"},
 	"experiment.RowBound.tpot_place":     places,
 	"experiment.RowBound.ttft_place":     places,
 	"experiment.Clock.stamps":            {"kernel", "user", "mixed"},
 	"experiment.Verdict.unit":            {"ms", "share", "1/s", "tokens/s", "usd"},
 	"experiment.Verdict.verdict":         verdicts,
-	"experiment.Record.phase":            {experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
+	"experiment.Record.phase":            {record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
 	"experiment.Record.outcome":          {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},
 	"experiment.TargetInfo.prompt_form":  {"token_ids", "text"},
 	"telemetry.Sample.schema":            {telemetry.Schema},
@@ -98,7 +98,7 @@ var closed = map[string][]any{
 	"sweep.MessageSearch.search":         {"slo", "saturation", "knee"},
 	"sweep.MessageSearch.state":          {"found", "above", "below", "none", "budget"},
 	"sweep.MessageRun.state":             {"done", "interrupted", "failed"},
-	"sweep.MessageProgress.phase":        {"preparing", experiment.PhaseWarmup, experiment.PhaseWindow, experiment.PhaseCooldown},
+	"sweep.MessageProgress.phase":        {"preparing", record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
 	"report.Page.schema":                 {report.SchemaPage},
 	"report.Outcome.verdict":             maybe(verdicts),
 	"experiment.Series.axis":             {"rate", "concurrency"},
@@ -138,7 +138,7 @@ func maybe(values []any) []any { return append([]any{""}, values...) }
 // regimes are what can decide a point's latency.
 func regimes() []any {
 	var all []any
-	for _, r := range experiment.Regimes {
+	for _, r := range diagnosis.Regimes {
 		all = append(all, string(r))
 	}
 	return all

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
-	"bench/experiment/openai"
+	"bench/experiment/target"
 	"bench/experiment/workload"
 )
 
@@ -16,7 +17,7 @@ func (s *Spec) Converses() bool {
 }
 
 // turns is how many requests an arrival is, on average.
-func (s *Spec) turns() float64 {
+func (s *Spec) Turns() float64 {
 	sum, weights := 0.0, 0.0
 	for _, c := range s.Classes() {
 		n := 1.0
@@ -30,7 +31,7 @@ func (s *Spec) turns() float64 {
 }
 
 // forced says whether the server is made to write exactly the tokens that a class asks for.
-func (s *Spec) forced(class string) bool {
+func (s *Spec) ClassForced(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {
 			return cmp.Or(c.Stop, s.Stop) != "natural"
@@ -41,11 +42,11 @@ func (s *Spec) forced(class string) bool {
 
 // Forced says that the server is made to write exactly the tokens asked for, at least in one class.
 func (s *Spec) Forced() bool {
-	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return s.forced(c.Name) })
+	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return s.ClassForced(c.Name) })
 }
 
 // APIOr is the point's API: its own, else the target's, else completions. A class may have another.
-func (s *Spec) APIOr(t Target) string { return cmp.Or(s.API, t.API, openai.Completions) }
+func (s *Spec) APIOr(t Target) string { return cmp.Or(s.API, t.API, target.Completions) }
 
 // APIs lists the APIs that a set of points uses.
 func APIs(specs []Spec, t Target) []string {
@@ -67,9 +68,26 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 	}
 	for i, c := range s.Mix {
 		for _, key := range slices.Sorted(maps.Keys(c.Extra)) {
-			if problem := openai.OwnField(key); problem != "" {
+			if problem := target.OwnField(key); problem != "" {
 				bad(fmt.Sprintf("mix[%d].extra_body.%s", i, key), key+" "+problem, "leave it out")
 			}
 		}
 	}
+}
+
+// where names the classes that something is true of; empty: of all.
+func (s *Spec) ClassesWhere(is func(workload.Class) bool) string {
+	var names []string
+	all := true
+	for _, c := range s.Classes() {
+		if is(c) {
+			names = append(names, c.Name)
+		} else {
+			all = false
+		}
+	}
+	if all {
+		return ""
+	}
+	return " in " + strings.Join(names, ", ")
 }

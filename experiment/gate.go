@@ -68,7 +68,7 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 	if !gateable(metric) {
 		return t, fmt.Sprintf("unknown metric %q of a gate", metric),
-			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(sloStats, " ") +
+			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(SLOStats, " ") +
 				"; or one of " + strings.Join(Throughputs, " ") + " " + ErrorRate
 	}
 	number, percent := strings.CutSuffix(change, "%")
@@ -93,7 +93,7 @@ func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 
 func gateable(metric string) bool {
 	name, stat, ok := cutStat(metric)
-	return metric == ErrorRate || MoreIsBetter(metric) || ok && slices.Contains(Latencies, name) && slices.Contains(sloStats, stat)
+	return metric == ErrorRate || MoreIsBetter(metric) || ok && slices.Contains(Latencies, name) && slices.Contains(SLOStats, stat)
 }
 
 func example(metric string) string {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/load"
 	"bench/experiment/workload"
 )
 
@@ -77,7 +76,7 @@ func (s *Spec) Preset(bad func(key, problem, hint string)) {
 			bad("scenario", "Server has Poisson arrivals at a rate, without a cap", "write rate = 4, and remove concurrency and arrival")
 		}
 		if unstated {
-			s.Duration = load.Span(serverSeconds * time.Second)
+			s.Duration = workload.Span(serverSeconds * time.Second)
 		}
 	case "Offline":
 		if s.Rate != 0 && !s.Rate.IsInf() || s.Duration > 0 {

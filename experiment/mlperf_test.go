@@ -7,16 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"bench/experiment/load"
 	"bench/experiment/workload"
 )
 
 func TestSLOOfMLPerf(t *testing.T) {
-	c := sloOf(t, `mlperf = "llama2-70b/interactive"`)
+	c := tableOf(t, `mlperf = "llama2-70b/interactive"`)
 	if got := limitsText(c); got != "tpot_p99 ≤ 40 ms, ttft_p99 ≤ 450 ms" {
 		t.Error(got)
 	}
-	c = sloOf(t, "mlperf = \"llama2-70b/interactive\"\nttft_p99 = \"300ms\"\nerror_rate = 0.01")
+	c = tableOf(t, "mlperf = \"llama2-70b/interactive\"\nttft_p99 = \"300ms\"\nerror_rate = 0.01")
 	if got := limitsText(c); got != "error_rate ≤ 0.01 share, tpot_p99 ≤ 40 ms, ttft_p99 ≤ 300 ms" {
 		t.Errorf("its own limit wins: %s", got)
 	}
@@ -40,7 +39,7 @@ func TestScenarios(t *testing.T) {
 		want string // the load, or the problem
 	}{
 		{"one by one", Spec{Scenario: "SingleStream"}, "rate 0, 1 slots, 1024 requests, 0s"},
-		{"one by one, some", Spec{Scenario: "SingleStream", Load: load.Load{Requests: 5}}, "rate 0, 1 slots, 5 requests, 0s"},
+		{"one by one, some", Spec{Scenario: "SingleStream", Load: workload.Load{Requests: 5}}, "rate 0, 1 slots, 5 requests, 0s"},
 		{"one by one, by a rate", Spec{Scenario: "SingleStream", Workload: poisson}, "remove rate"},
 		{"server", Spec{Scenario: "Server", Workload: poisson}, "rate 4, 0 slots, 0 requests, 10m0s"},
 		{"server without a rate", Spec{Scenario: "Server"}, "write rate = 4"},

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"bench/experiment/load"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
 
@@ -19,12 +18,12 @@ type Search struct {
 	Axis string `toml:"-" json:"axis"`        // rate, concurrency
 	For  string `toml:"search" json:"search"` // SLO: the highest load that meets it; saturation: the highest rate that the server keeps up with; knee: where more load begins to buy little throughput
 
-	Min       float64   `toml:"min" json:"min"`
-	Max       float64   `toml:"max" json:"max"`
-	Tolerance Share     `toml:"tolerance" json:"tolerance"`       // how far the ends of the answer may be apart
-	Confirm   int       `toml:"-" json:"confirm"`                 // runs that must agree at each end: the row's repeats, at least 2
-	Budget    load.Span `toml:"budget" json:"budget_s,omitempty"` // no probe begins when the probes took so long; 0 = no bound
-	Probes    int       `toml:"probes" json:"probes,omitempty"`   // at most so many; 0 = DefaultProbes
+	Min       float64       `toml:"min" json:"min"`
+	Max       float64       `toml:"max" json:"max"`
+	Tolerance Share         `toml:"tolerance" json:"tolerance"`       // how far the ends of the answer may be apart
+	Confirm   int           `toml:"-" json:"confirm"`                 // runs that must agree at each end: the row's repeats, at least 2
+	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"` // no probe begins when the probes took so long; 0 = no bound
+	Probes    int           `toml:"probes" json:"probes,omitempty"`   // at most so many; 0 = DefaultProbes
 }
 
 // DefaultProbes are more than a search takes unless its answers contradict each other; DefaultTolerance is that of a search that
@@ -58,9 +57,9 @@ func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g', 4, 64) + " %" }
 
 const (
-	forSLO        = "slo"
-	forSaturation = "saturation"
-	forKnee       = "knee"
+	ForSLO        = "slo"
+	ForSaturation = "saturation"
+	ForKnee       = "knee"
 )
 
 // Bounds of a search. A tolerance below a per cent would ask for loads that their names don't tell apart.
@@ -84,15 +83,15 @@ func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
 
 func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
 	switch k.For {
-	case forSLO:
+	case ForSLO:
 		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.classNames(), func(c string) bool { return c != "" }) {
 			bad("search", "there is no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
 		}
-	case forSaturation:
+	case ForSaturation:
 		if k.Axis != "rate" {
 			bad("search", "in a closed loop every server keeps up: its users wait for it", `write rate = { search = "saturation", … }, or search = "knee"`)
 		}
-	case forKnee:
+	case ForKnee:
 	case "":
 		bad("search", "the table does not say what to look for", `write search = "slo", "saturation" or "knee"`)
 	default:
@@ -107,7 +106,7 @@ func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
 }
 
 func (k *Search) checkRange(bad func(key, problem, hint string)) {
-	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, forSLO)
+	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, ForSLO)
 	least, most := 1e-4, 1e6
 	if k.Axis == "concurrency" {
 		least, most = 1, 1<<16-1
@@ -160,83 +159,39 @@ func (s *Spec) Probe(load float64, repeat int) Spec {
 	return p
 }
 
-func (k *Search) stats() stats.Search {
+func (k *Search) Search() stats.Search {
 	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency", Confirm: k.Confirm}
 }
 
-func (k *Search) most() int {
+func (k *Search) MaxProbes() int {
 	if k.Probes > 0 {
 		return k.Probes
 	}
 	return DefaultProbes
 }
 
-// Next is the load of the next probe; more is false when the search is over. rows are its probes so far, in any order.
-func (k *Search) Next(rows []*Row) (load float64, more bool) {
-	load, more = k.ask(rows)
-	return load, more && !k.spent(rows)
-}
-
-// ask is Next without a thought of the budget.
-func (k *Search) ask(rows []*Row) (load float64, more bool) {
-	if k.For == forKnee {
-		return k.stats().NextOfKnee(k.gains(rows))
-	}
-	return k.stats().Next(k.answers(rows))
-}
-
-// spent says that the budget is used up.
-func (k *Search) spent(rows []*Row) bool {
-	return len(rows) >= k.most() || k.Budget > 0 && took(rows) >= time.Duration(k.Budget)
-}
-
-func took(rows []*Row) time.Duration {
-	var sum time.Duration
-	for _, r := range rows {
-		sum += r.EndedAt.Sub(r.StartedAt)
-	}
-	return sum
-}
-
 // Load is that of a probe.
-func (k *Search) Load(s *Spec) float64 {
+func (k *Search) LoadOf(s *Spec) float64 {
 	if k.Axis == "rate" {
 		return float64(s.Rate)
 	}
 	return float64(s.Concurrency)
 }
 
-func (k *Search) answers(rows []*Row) []stats.Answer {
-	out := make([]stats.Answer, len(rows))
-	for i, r := range rows {
-		v, _ := k.Ask(r)
-		out[i] = stats.Answer{Load: k.Load(&r.Spec), Verdict: v}
-	}
-	return out
-}
-
-func (k *Search) gains(rows []*Row) []stats.Gain {
-	out := make([]stats.Gain, len(rows))
-	for i, r := range rows {
-		out[i] = stats.Gain{Load: k.Load(&r.Spec), Gain: r.Summary.Throughput.OutputTokensPerS}
-	}
-	return out
-}
-
 // Runs is how many probes the search takes at most when none of its answers is wrong or undecided.
 func (k *Search) Runs() int {
-	n := k.stats().Most()
-	if k.For == forKnee {
+	n := k.Search().Most()
+	if k.For == ForKnee {
 		n += 8 // the grid, beyond the doublings
 	}
-	return min(n, k.most())
+	return min(n, k.MaxProbes())
 }
 
 // String is what the search asks, in short: "SLO, 1 to 64/s within 5 %".
 func (k *Search) String() string {
-	unit := "/s"
+	u := "/s"
 	if k.Axis == "concurrency" {
-		unit = " slots"
+		u = " slots"
 	}
-	return fmt.Sprintf("%s, %s to %s%s within %s", k.For, Brief(k.Min, 6), Brief(k.Max, 6), unit, k.Tolerance)
+	return fmt.Sprintf("%s, %s to %s%s within %s", k.For, unit.Brief(k.Min, 6), unit.Brief(k.Max, 6), u, k.Tolerance)
 }

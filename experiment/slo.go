@@ -30,7 +30,7 @@ type Limit struct {
 // Latencies are the metrics that an SLO can limit by percentile or mean, in the order of docs/metrics.md.
 var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
 
-var sloStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
+var SLOStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
 
 // single are the limits without a statistic, with their unit.
 var single = map[string]string{
@@ -126,9 +126,9 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
 	}
 	metric, stat, ok := cutStat(key)
-	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(sloStats, stat) {
+	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(SLOStats, stat) {
 		bad(fmt.Sprintf("unknown limit %q", key),
-			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(sloStats, " ")+
+			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(SLOStats, " ")+
 				"; or one of "+strings.Join(slices.Sorted(maps.Keys(single)), " "))
 		return Limit{}, false
 	}
@@ -208,4 +208,23 @@ func override(base, own []Limit) []Limit {
 		}
 	}
 	return out
+}
+
+// overrides says whether a class has a limit of its own for a key.
+func (s *Spec) ClassOverrides(class, key string) bool {
+	for _, c := range s.Mix {
+		if _, own := c.SLO[key]; own && c.Name == class {
+			return true
+		}
+	}
+	return false
+}
+
+// classSLO is the row's SLO with the class's own limits in place of those of the same key.
+func (s *Spec) ClassSLO(c workload.Class) SLO {
+	var own SLO
+	if c.SLO != nil {
+		own.DecodeTOML(c.SLO, func(_, _, _ string) {}) // checked with the matrix
+	}
+	return s.SLO.forClass(own)
 }

@@ -2,11 +2,12 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"bench/experiment/load"
+	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
 
@@ -22,7 +23,7 @@ type Spec struct {
 	Variant string `toml:"-" json:"variant,omitempty"` // the server's knobs, or its endpoint; empty: there is one server
 
 	workload.Workload
-	load.Load
+	workload.Load
 
 	Stream *bool `toml:"stream" json:"stream"` // nil = true
 	// Connections is "reuse" (also when empty, but for cold starts): connections stay open from request to request, and are
@@ -70,7 +71,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 		bad("repeats", "repeats is negative", "write repeats = 3")
 	}
 	if n := s.InWindow(); n > mostRequests && s.Requests == 0 {
-		bad("rate", fmt.Sprintf("%s requests in one window are more than can be kept", Brief(n, 3)), "make duration shorter, or write requests = 100000")
+		bad("rate", fmt.Sprintf("%s requests in one window are more than can be kept", unit.Brief(n, 3)), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
 	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)
@@ -115,7 +116,7 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 // InWindow is how many requests should arrive in a window of the stated duration; 0 where that is no matter of time.
 func (s *Spec) InWindow() float64 {
 	start := time.Duration(s.Warmup.Time)
-	return s.Arriving(start, start+time.Duration(s.Duration)) * s.turns()
+	return s.Arriving(start, start+time.Duration(s.Duration)) * s.Turns()
 }
 
 // Pretty is the point as people read it: "D-saturation concurrency=8".
@@ -134,9 +135,27 @@ func (s *Spec) Expected() (d time.Duration, known bool) {
 	if s.Converses() {
 		rate = 0 // when turns arrive, the answers decide
 	}
-	d, known = s.load().Expected(rate)
+	d, known = s.Phases().Expected(rate)
 	if _, span, ends := s.AtMost(); ends {
 		d = min(d, span)
 	}
 	return d, known
+}
+
+// planSeed gives each repeat lengths and arrivals of its own.
+func (s *Spec) PlanSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f4a7c15 }
+
+// loadAxis tells the axis of the load from the others. A rate that varies is the load even where
+// the cap varies too: each cap is a series then.
+func LoadAxis(s *Spec) (axis string, others []Axis) {
+	axis = "concurrency"
+	if s.Varies("rate") || (s.Rate > 0 && !s.Varies("concurrency")) {
+		axis = "rate"
+	}
+	return axis, slices.DeleteFunc(slices.Clone(s.Point), func(a Axis) bool { return a.Key == axis })
+}
+
+// varies says that the matrix has several values of a key for the row.
+func (s *Spec) Varies(key string) bool {
+	return slices.ContainsFunc(s.Point, func(a Axis) bool { return a.Key == key })
 }

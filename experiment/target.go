@@ -7,12 +7,12 @@ import (
 	"net/url"
 	"strings"
 
-	"bench/experiment/openai"
+	"bench/experiment/target"
 )
 
 // Target is the [target] table: the thing under test, as declared.
 type Target struct {
-	openai.Target
+	target.Target
 	Hardware   string   `toml:"hardware" json:"hardware,omitempty"`         // id in the hardware table; empty = no bounds
 	GPUs       int      `toml:"gpus" json:"gpus,omitempty"`                 // 0 = not stated: no per-GPU figures
 	Precision  string   `toml:"precision" json:"precision,omitempty"`       // of the weights; empty = the model's own
@@ -45,7 +45,7 @@ func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 	seen := map[string]bool{}
 	for i, e := range t.Endpoints {
 		at := fmt.Sprintf("endpoints[%d]", i)
-		_, err := openai.BaseURL(e)
+		_, err := target.BaseURL(e)
 		if e == "mock" {
 			err = errors.New("the simulated server has no address of its own: start it with bench mock")
 		}
@@ -61,23 +61,23 @@ func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 }
 
 // BaseURL is the base of the API at an endpoint as people type it.
-func BaseURL(endpoint string) (string, error) { return openai.BaseURL(endpoint) }
+func BaseURL(endpoint string) (string, error) { return target.BaseURL(endpoint) }
 
 // EndpointName is an endpoint as it stands in names: without what is the same for most, and without user info.
 func EndpointName(endpoint string) string {
-	base, err := openai.BaseURL(endpoint)
+	base, err := target.BaseURL(endpoint)
 	if err != nil {
-		return openai.Redact(endpoint)
+		return target.Redact(endpoint)
 	}
 	u, err := url.Parse(base)
 	if err != nil {
-		return openai.Redact(endpoint)
+		return target.Redact(endpoint)
 	}
 	return u.Host + strings.TrimSuffix(u.Path, "/v1")
 }
 
 // wantedFacts are what a reader of the report would ask for and bench can't see.
-var wantedFacts = []string{"driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
+var WantedFacts = []string{"driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
 
 // NotStated lists what a reader would want to know of the target and nobody declared.
 func (t Target) NotStated() []string {
@@ -91,10 +91,10 @@ func (t Target) NotStated() []string {
 	if t.Precision == "" {
 		missing = append(missing, "precision")
 	}
-	if _, ok := t.gpuHourUSD(); !ok {
+	if _, ok := t.HourlyPrice(); !ok {
 		missing = append(missing, "gpu_hour_usd")
 	}
-	for _, f := range wantedFacts {
+	for _, f := range WantedFacts {
 		if strings.TrimSpace(t.Facts[f]) == "" {
 			missing = append(missing, f)
 		}

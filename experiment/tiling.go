@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/load"
 	"bench/experiment/roofline"
 	"bench/experiment/workload"
 )
@@ -105,7 +104,7 @@ func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, er
 	if s.Rate == 0 && s.Concurrency == 0 {
 		s.Concurrency = InFlight(t.Contexts)
 	}
-	if s.Warmup == (load.Extent{}) {
+	if s.Warmup == (workload.Extent{}) {
 		s.Warmup = s.tileWarmup(t.Contexts)
 	}
 	if t.Rounds > 0 {
@@ -116,15 +115,15 @@ func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, er
 
 // A rotation of few or short contexts is over before server and client run as they will: clocks, graphs and batches take longer.
 const (
-	warmTime   = load.Span(time.Minute)
+	warmTime   = workload.Span(time.Minute)
 	warmShares = 10 // of a stated duration the warm-up need not take more than one of so many, or a trial would be all warm-up
 )
 
 // tileWarmup is the first rotation, which finds nothing, whole, however long it takes: the rest of it would be measured as if the
 // caches had been tried. It goes on for a minute where it ends sooner, or for a tenth of the stated duration. Where rounds or
 // requests end the row it is the rotation alone.
-func (s *Spec) tileWarmup(contexts int) load.Extent {
-	e := load.Extent{Requests: contexts}
+func (s *Spec) tileWarmup(contexts int) workload.Extent {
+	e := workload.Extent{Requests: contexts}
 	switch {
 	case s.Endless():
 		e.Time = warmTime
@@ -182,8 +181,8 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 }
 
 // sizedLoad is the load to be checked: what the sizing will fill in counts as stated, and the end of a row without one.
-func (s *Spec) sizedLoad() load.Load {
-	l := s.load()
+func (s *Spec) sizedLoad() workload.Load {
+	l := s.Phases()
 	if s.Endless() && l.Duration == 0 && l.Requests == 0 {
 		l.Requests = 1
 	}
@@ -198,3 +197,7 @@ func (s *Spec) sizedLoad() load.Load {
 	}
 	return l
 }
+
+// ContextsOver is the least number of contexts that a cache of so many tokens can't hold even without one of them: the worst case
+// for it. With fewer it may find some.
+func ContextsOver(cache, input int) int { return (cache+input-1)/input + 1 }

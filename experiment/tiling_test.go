@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"bench/experiment/load"
 	"bench/experiment/roofline"
 	"bench/experiment/workload"
 )
@@ -27,7 +26,7 @@ func builtin(t *testing.T) roofline.Models {
 
 // tiled is a tiling row without anything stated.
 func tiled(t workload.Tile) Spec {
-	s := Spec{Name: "tile", Repeat: 1, Workload: workload.Workload{Generator: workload.Tiling, Tile: &t}, Load: load.Load{Requests: 1}}
+	s := Spec{Name: "tile", Repeat: 1, Workload: workload.Workload{Generator: workload.Tiling, Tile: &t}, Load: workload.Load{Requests: 1}}
 	s.Preset(func(key, problem, hint string) { panic(key + ": " + problem) })
 	return s
 }
@@ -101,7 +100,7 @@ func TestSizingLeavesWhatIsStated(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	own := Spec{Name: "tile", Workload: workload.Workload{Generator: workload.Tiling, Tile: &workload.Tile{Contexts: 7}, Rate: 4},
-		Load: load.Load{Requests: 5, Concurrency: 9, Warmup: load.Extent{Requests: 1}}}
+		Load: workload.Load{Requests: 5, Concurrency: 9, Warmup: workload.Extent{Requests: 1}}}
 	own.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
 	if own.Concurrency != 9 || own.Requests != 5 || own.Warmup.Requests != 1 {
 		t.Errorf("%+v", own)
@@ -115,19 +114,19 @@ func TestSizingLeavesWhatIsStated(t *testing.T) {
 
 // The warm-up that nobody stated is the first rotation, whole, and goes on for a minute at the most.
 func TestTileWarmup(t *testing.T) {
-	second := load.Span(time.Second)
+	second := workload.Span(time.Second)
 	for name, tt := range map[string]struct {
-		load  load.Load
+		load  workload.Load
 		until string
-		want  load.Extent
+		want  workload.Extent
 	}{
-		"endless":            {load.Load{}, untilStopped, load.Extent{Requests: 7, Time: 60 * second}},
-		"five minutes":       {load.Load{Duration: 300 * second}, "", load.Extent{Requests: 7, Time: 30 * second}},
-		"an hour":            {load.Load{Duration: 3600 * second}, "", load.Extent{Requests: 7, Time: 60 * second}},
-		"a trial":            {load.Load{Duration: 10 * second}, "", load.Extent{Requests: 7, Time: second}},
-		"requests":           {load.Load{Requests: 21}, "", load.Extent{Requests: 7}},
-		"stated as requests": {load.Load{Duration: 300 * second, Warmup: load.Extent{Requests: 1}}, "", load.Extent{Requests: 1}},
-		"stated as a time":   {load.Load{Warmup: load.Extent{Time: second}}, untilStopped, load.Extent{Time: second}},
+		"endless":            {workload.Load{}, untilInterrupted, workload.Extent{Requests: 7, Time: 60 * second}},
+		"five minutes":       {workload.Load{Duration: 300 * second}, "", workload.Extent{Requests: 7, Time: 30 * second}},
+		"an hour":            {workload.Load{Duration: 3600 * second}, "", workload.Extent{Requests: 7, Time: 60 * second}},
+		"a trial":            {workload.Load{Duration: 10 * second}, "", workload.Extent{Requests: 7, Time: second}},
+		"requests":           {workload.Load{Requests: 21}, "", workload.Extent{Requests: 7}},
+		"stated as requests": {workload.Load{Duration: 300 * second, Warmup: workload.Extent{Requests: 1}}, "", workload.Extent{Requests: 1}},
+		"stated as a time":   {workload.Load{Warmup: workload.Extent{Time: second}}, untilInterrupted, workload.Extent{Time: second}},
 	} {
 		s := Spec{Name: "tile", Until: tt.until, Load: tt.load, Workload: workload.Workload{Generator: workload.Tiling, Tile: &workload.Tile{Contexts: 7}}}
 		s.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
@@ -143,12 +142,12 @@ func TestSpools(t *testing.T) {
 		spec Spec
 		want bool
 	}{
-		{Spec{Until: untilStopped}, true},
-		{Spec{Load: load.Load{Duration: load.Span(time.Hour)}}, true},
-		{Spec{Load: load.Load{Requests: 2_000_000}}, true},
-		{Spec{Load: load.Load{Duration: load.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 1000}}, true},
-		{Spec{Load: load.Load{Duration: load.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 10}}, false},
-		{Spec{Load: load.Load{Requests: 1000}}, false},
+		{Spec{Until: untilInterrupted}, true},
+		{Spec{Load: workload.Load{Duration: workload.Span(time.Hour)}}, true},
+		{Spec{Load: workload.Load{Requests: 2_000_000}}, true},
+		{Spec{Load: workload.Load{Duration: workload.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 1000}}, true},
+		{Spec{Load: workload.Load{Duration: workload.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 10}}, false},
+		{Spec{Load: workload.Load{Requests: 1000}}, false},
 	} {
 		if tt.spec.Spools() != tt.want {
 			t.Errorf("%+v: %v", tt.spec, !tt.want)

@@ -1,129 +1,16 @@
 package experiment
 
 import (
-	"slices"
+	"math"
 	"strings"
 	"testing"
-	"time"
 
-	"bench/experiment/mock"
-	"bench/experiment/openai"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
-// untilRow is a row of n requests of which the i-th takes as many ms as told, one after the other.
-func untilRow(t *testing.T, slo string, n int, ms func(i int) int64) *evidence {
-	t.Helper()
-	e := flawless()
-	e.Spec.Until, e.Spec.SLO = untilDecided, sloOf(t, slo)
-	e.records = nil
-	for i := range n {
-		at := int64(i) * 10_000
-		r := answered(at, at+1000*ms(i), at+1000*ms(i)+500)
-		r.I = i
-		e.records = append(e.records, r)
-	}
-	e.Window = Window{EndUs: int64(n) * 10_000}
-	return e
-}
-
-// looked runs through the records in the order of their ends, and gives how many were over when the SLO was
-// decided; 0 = it never was.
-func (e *evidence) looked() int {
-	k := &looking{spec: &e.Spec, ended: map[int]*Record{}, next: 1}
-	byEnd := slices.Clone(e.records)
-	slices.SortStableFunc(byEnd, func(a, b *Record) int { return int(a.End.Us() - b.End.Us()) })
-	for i, r := range byEnd {
-		if k.over(r) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-func TestUntilDecided(t *testing.T) {
-	fast := func(int) int64 { return 5 }
-	for _, c := range []struct {
-		name, slo string
-		ms        func(int) int64
-		stops     int
-		want      string
-	}{
-		{"far within a p90", `ttft_p90 = "10ms"`, fast, 128, "PASS"},  // worth 82 at least: 0.9⁸² = 0.02 %, 0.17 % is to be spent
-		{"far within a p99", `ttft_p99 = "10ms"`, fast, 1024, "PASS"}, // worth 853 at least: 0.99⁸⁵³ = 0.02 %, 0.03 % is to be spent
-		{"far beyond", `ttft_p99 = "10ms"`, func(i int) int64 { return 5 + 20*int64(i%2) }, 65, "FAIL"},
-		{"two limits, the slower one decides", "ttft_p90 = \"10ms\"\ntpot_p99 = \"1s\"", fast, 1024, "PASS"},
-		{"a mean", `ttft_mean = "10ms"`, fast, 64, "PASS"},
-		{"errors", `error_rate = 0.1`, fast, 128, "PASS"},
-		{"gaps", `itl_p90 = "10ms"`, fast, 0, "UNDECIDED"}, // one token, no gap
-	} {
-		e := untilRow(t, c.slo, 1500, c.ms)
-		if c.name == "gaps" {
-			for _, r := range e.records {
-				r.Gaps = Packed{}
-			}
-		}
-		if got := e.looked(); got != c.stops {
-			t.Errorf("%s: stops after %d, want %d", c.name, got, c.stops)
-		}
-		e.conclude(Target{}, Bounds{})
-		if v := e.SLO[0]; v.Verdict != c.want {
-			t.Errorf("%s: %s", c.name, v.text())
-		}
-	}
-}
-
-// The fast requests of the first look are over long before its slow ones: they decide nothing alone.
-func TestUntilWaitsForTheSlow(t *testing.T) {
-	e := untilRow(t, `ttft_p90 = "10ms"`, 1500, func(i int) int64 {
-		if i == 3 {
-			return 5000
-		}
-		return 5
-	})
-	if got := e.looked(); got < 400 { // request 3 is over when the 500th is
-		t.Errorf("stops after %d", got)
-	}
-}
-
-// What was decided stays decided, whatever came while the row was ending.
-func TestUntilKeepsItsDecision(t *testing.T) {
-	e := untilRow(t, `ttft_p90 = "10ms"`, 160, func(i int) int64 {
-		if i >= 128 {
-			return 50
-		}
-		return 5
-	})
-	e.conclude(Target{}, Bounds{})
-	if v := e.SLO[0]; v.Verdict != "PASS" || !strings.Contains(v.Why, "look 2, after 128 requests") {
-		t.Errorf("%s: %s", v.text(), v.Why)
-	}
-	e.Spec.Until = ""
-	e.conclude(Target{}, Bounds{})
-	if v := e.SLO[0]; v.Verdict == "PASS" {
-		t.Errorf("without looks: %s", v.text())
-	}
-}
-
-// Each class is looked at when the row is, and its own limit takes the place of the row's.
-func TestUntilOfClasses(t *testing.T) {
-	e := untilRow(t, `ttft_p90 = "10ms"`, 400, func(i int) int64 { return 5 + 20*int64(i%2) })
-	e.Spec.Mix = []workload.Class{{Name: "fast", Weight: 1}, {Name: "slow", Weight: 1, SLO: map[string]any{"ttft_p90": "100ms"}}}
-	for i, r := range e.records {
-		r.Class = []string{"fast", "slow"}[i%2]
-	}
-	if got := e.looked(); got != 257 { // 128 of each, and one that ends before the 256th
-		t.Errorf("stops after %d", got)
-	}
-	e.conclude(Target{}, Bounds{})
-	if len(e.SLO) != 2 || e.SLO[0].Verdict != "PASS" || e.SLO[1].Verdict != "PASS" {
-		t.Errorf("%+v", e.SLO)
-	}
-}
-
 func TestCheckUntil(t *testing.T) {
-	p99 := sloOf(t, `ttft_p99 = "1s"`)
+	p99 := tableOf(t, `ttft_p99 = "1s"`)
 	for _, c := range []struct {
 		name string
 		spec Spec
@@ -133,8 +20,8 @@ func TestCheckUntil(t *testing.T) {
 		{"decided", Spec{Until: "decided", SLO: p99}, ""},
 		{"unknown", Spec{Until: "later", SLO: p99}, `unknown until "later"`},
 		{"no SLO", Spec{Until: "decided"}, "no limit that more requests could decide"},
-		{"only a throughput", Spec{Until: "decided", SLO: sloOf(t, `min_requests_per_s = 3`)}, "no limit"},
-		{"all at once", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Rate: workload.Rate(infinite)}}, "sent at once"},
+		{"only a throughput", Spec{Until: "decided", SLO: tableOf(t, `min_requests_per_s = 3`)}, "no limit"},
+		{"all at once", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Rate: workload.Rate(math.Inf(1))}}, "sent at once"},
 		{"conversations", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Session: &workload.Session{}}}, "answers decide"},
 	} {
 		got := ""
@@ -145,21 +32,5 @@ func TestCheckUntil(t *testing.T) {
 	}
 	if (stats.Looks{}).At(1) != 64 {
 		t.Error("the figures above are for a first look after 64")
-	}
-}
-
-// Through the whole of a run: the load stops when the SLO is decided, long before its most requests.
-func TestRunUntilDecided(t *testing.T) {
-	s := mocked(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond}, Target{}, openai.Completions)
-	spec := point()
-	spec.Rate, spec.Concurrency, spec.Requests, spec.Duration = 0, 8, 4000, 0
-	spec.Until, spec.SLO = untilDecided, sloOf(t, `error_rate = 0.1`) // a latency of a busy machine depends on itself, and would take longer
-	row, records := measure(t, s, spec)
-	v := row.SLO[0]
-	if v.Verdict != "PASS" || v.Observed != 128 {
-		t.Errorf("%s: %s", v.text(), v.Why)
-	}
-	if n := row.Summary.Requests.Planned; n < v.Observed || n > v.Observed+200 || row.Summary.Requests.Unfinished > 0 {
-		t.Errorf("decided after %d, %d requests in the window, %d records", v.Observed, n, len(records))
 	}
 }

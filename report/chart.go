@@ -9,7 +9,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -259,7 +259,7 @@ func option(line *charts.Line) (map[string]any, error) {
 
 // latencyDatum places a percentile on an axis of latency; ok is false where it can't be quoted, or
 // not on a logarithmic axis.
-func latencyDatum(ps experiment.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
+func latencyDatum(ps record.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
 	p, ok := ps.Get(name)
 	if !ok {
 		return datum{}, 0, false

@@ -7,7 +7,9 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 // charts are the pictures of an outcome, those that there is data for.
@@ -55,7 +57,7 @@ func (o *Outcome) charts() ([]chart, error) {
 // limits are the different limits that rows set on a metric, without those of classes.
 func (o *Outcome) limits(metric string) []float64 {
 	var out []float64
-	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(_ *series.Series, p *series.SeriesPoint) {
 		for _, v := range p.Rows[0].SLO {
 			if v.Metric == metric && v.Class == "" && v.Limit > 0 && !slices.Contains(out, v.Limit) {
 				out = append(out, v.Limit)
@@ -75,10 +77,10 @@ func appendMark(marks []datum, d *datum, what string) []datum {
 
 // scaling is throughput against load, for the series that have two loads or more.
 func (o *Outcome) scaling(axis string) (chart, *charts.Line) {
-	unit := map[string]string{"concurrency": "slots", "rate": "requests/s"}[axis]
-	c := chart{ID: "scaling-" + axis, Title: "Throughput against " + axis, Table: "series", Height: 360, UnitX: unit, UnitY: "tok/s",
+	u := map[string]string{"concurrency": "slots", "rate": "requests/s"}[axis]
+	c := chart{ID: "scaling-" + axis, Title: "Throughput against " + axis, Table: "series", Height: 360, UnitX: u, UnitY: "tok/s",
 		Alt: "Curves of output tokens per second against " + axis + ", one for each series. The knees are in the table of series, the figures in the table of all points."}
-	line := newPlot(opts.XAxis{Type: "value", Name: axis + ", " + unit, Min: 0}, opts.YAxis{Type: "value", Name: "output tok/s", Min: 0})
+	line := newPlot(opts.XAxis{Type: "value", Name: axis + ", " + u, Min: 0}, opts.YAxis{Type: "value", Name: "output tok/s", Min: 0})
 	var geometric, saturated []datum
 	drawn := 0
 	for i := range o.Series {
@@ -93,7 +95,7 @@ func (o *Outcome) scaling(axis string) (chart, *charts.Line) {
 			if !ok {
 				continue
 			}
-			d := datum{x: load, y: p.OutputTokensPerS.Median, tip: fmt.Sprintf("%s\n%s", pointName(s, p), experiment.Format(p.OutputTokensPerS.Median, "output tok/s"))}
+			d := datum{x: load, y: p.OutputTokensPerS.Median, tip: fmt.Sprintf("%s\n%s", pointName(s, p), unit.Format(p.OutputTokensPerS.Median, "output tok/s"))}
 			data = append(data, d)
 			if k := s.GeometricKnee.Point; k != nil && *k == j {
 				geometric = appendMark(geometric, &d, "geometric knee: "+s.GeometricKnee.Why)
@@ -125,13 +127,13 @@ func (o *Outcome) percentileChart(metric string) (chart, *charts.Line) {
 	name := metricName(metric)
 	c := chart{ID: byPercentile + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",
 		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
-	line := newPlot(opts.XAxis{Type: "category", Data: experiment.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
-	line.SetXAxis(experiment.PercentileNames)
+	line := newPlot(opts.XAxis{Type: "category", Data: record.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
+	line.SetXAxis(record.PercentileNames)
 	drawn, nth := 0, -1
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		var data, loose []datum
 		nth++
-		for _, percentile := range experiment.PercentileNames {
+		for _, percentile := range record.PercentileNames {
 			tip := fmt.Sprintf("%s\n%s %s", pointName(s, p), name, percentile)
 			if d, ms, ok := latencyDatum(p.Latency(metric), percentile, tip); ok {
 				d.x, d.y = percentile, ms
@@ -161,7 +163,7 @@ func (o *Outcome) boundChart(metric string) (chart, *charts.Line) {
 		Alt: name + " p50 and p99 of each point, beside the floor and the expected time that the hardware allows. The same figures are in the table below."}
 	var names []string
 	var p50, p99, floor, expected []datum
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		label := pointName(s, p)
 		if len(p.Latency(metric)) == 0 {
 			return
@@ -197,7 +199,7 @@ func appendBound(to []datum, ms float64, label, what string) []datum {
 	if ms <= 0 {
 		return to
 	}
-	return append(to, datum{x: ms, y: label, tip: fmt.Sprintf("%s\n%s %s", label, what, experiment.Format(ms, "ms"))})
+	return append(to, datum{x: ms, y: label, tip: fmt.Sprintf("%s\n%s %s", label, what, unit.Format(ms, "ms"))})
 }
 
 // tallest is what a browser's canvas takes at twice the density, in px.

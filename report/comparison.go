@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -113,7 +113,7 @@ func comparisonLead(c *compare.Comparison) []string {
 		s := fmt.Sprintf("gate: %s, %s (%s)", g.Verdict, map[bool]string{true: "passes", false: "does not pass"}[g.Passes], plural(len(g.Cases), "figure", "figures"))
 		for _, v := range []stats.Verdict{stats.Fail, stats.Undecided, stats.Pass} {
 			if counts[v] > 0 {
-				s += fmt.Sprintf(", %s %s", experiment.Count(counts[v]), v)
+				s += fmt.Sprintf(", %s %s", unit.Count(counts[v]), v)
 			}
 		}
 		lead = append(lead, s)
@@ -238,7 +238,7 @@ func judgedCell(m *compare.Metric, wide bool) cell {
 		c.text += fmt.Sprintf(" (need %s)", plural(m.Need, "repeat", "repeats"))
 	case m.Verdict == compare.CantTell: // why is in a column, or below
 	case !wide:
-		c.text += fmt.Sprintf(" (p=%s)", experiment.Digits(*m.Adjusted))
+		c.text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))
 	}
 	return c
 }
@@ -254,7 +254,7 @@ func pCell(m *compare.Metric) cell {
 	if m.Adjusted == nil {
 		return absent()
 	}
-	return text(experiment.Digits(*m.Adjusted))
+	return text(unit.Digits(*m.Adjusted))
 }
 
 func detectableCell(m *compare.Metric) cell {

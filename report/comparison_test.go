@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/report/compare"
@@ -19,7 +20,7 @@ import (
 // hostileSide is a result of a server that calls itself hostile names; slower is a factor of its latencies. Of new a row is not valid;
 // of base one more, which is left out.
 func hostileSide(name string, slower float64) compare.Side {
-	run := compare.Run{Name: name, Manifest: experiment.Manifest{Matrix: hostile, Client: experiment.ClientInfo{Version: name + "\x1b[31m"}}}
+	run := compare.Run{Name: name, Manifest: record.Manifest{Matrix: hostile, Client: record.ClientInfo{Version: name + "\x1b[31m"}}}
 	run.Manifest.Target.Model = hostile
 	repeats, invalid := 4, 2
 	if name == "base" {
@@ -29,7 +30,7 @@ func hostileSide(name string, slower float64) compare.Side {
 		level := slower * (1 + 0.002*float64(repeat))
 		row := shape{name: "A" + hostile, axes: axis("rate", "4"), rate: 4, repeat: repeat, n: 400, ttft: 80 * level, tpot: 12 * level, output: 500 / level}.row()
 		row.Spec.Mix = []workload.Class{{Name: "chat" + hostile, Weight: 4}, {Name: "rag", Weight: 1}}
-		row.Classes = map[string]experiment.Summary{}
+		row.Classes = map[string]record.Summary{}
 		for _, c := range row.Spec.Mix {
 			row.Classes[c.Name] = row.Summary
 		}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 // costsTable is the price of the output at the points that are valid and meet their SLO, where one is stated.
@@ -21,13 +22,13 @@ func (o *Outcome) costsTable() table {
 			}
 			used := absent()
 			if u := c.Cost.USDPerMillionUsed; u != nil {
-				used = text(fmt.Sprintf("%s at %s", experiment.Digits(*u), experiment.Format(*c.Cost.Utilisation, "share")))
+				used = text(fmt.Sprintf("%s at %s", unit.Digits(*u), unit.Format(*c.Cost.Utilisation, "share")))
 			}
 			per := absent()
 			if c.Cost.TokensPerUSD > 0 {
-				per = text(experiment.Digits(c.Cost.TokensPerUSD))
+				per = text(unit.Digits(c.Cost.TokensPerUSD))
 			}
-			t.rows = append(t.rows, []cell{name, text(experiment.Digits(c.Cost.USDPerMillion)), per, text(experiment.Digits(c.Cost.HourUSD)), used, known(c.Cost.Joules, "")})
+			t.rows = append(t.rows, []cell{name, text(unit.Digits(c.Cost.USDPerMillion)), per, text(unit.Digits(c.Cost.HourUSD)), used, known(c.Cost.Joules, "")})
 		}
 	}
 	return t
@@ -40,10 +41,10 @@ func (r *Run) serversTable(o *Outcome) table {
 	for _, s := range r.Manifest.Servers {
 		ready, first := absent(), absent()
 		if s.ReadyS > 0 {
-			ready = text(experiment.Format(s.ReadyS*1000, "ms"))
+			ready = text(unit.Format(s.ReadyS*1000, "ms"))
 		}
 		if s.FirstAnswerS != nil {
-			first = text(experiment.Format(*s.FirstAnswerS*1000, "ms"))
+			first = text(unit.Format(*s.FirstAnswerS*1000, "ms"))
 		}
 		said := text(strings.Join(s.Command, " "))
 		if s.Error != "" {
@@ -51,7 +52,7 @@ func (r *Run) serversTable(o *Outcome) table {
 		}
 		row := []cell{text(fmt.Sprintf("%d. %s", s.N, or(s.Variant, "no knobs"))), {text: "none", kind: faint}, absent(), absent(), absent(), ready, first, said}
 		if series, p := o.bestOf(s.Variant); p != nil {
-			row[1], row[2] = text(pointName(series, p)), text(experiment.Digits(p.OutputTokensPerS.Median))
+			row[1], row[2] = text(pointName(series, p)), text(unit.Digits(p.OutputTokensPerS.Median))
 			row[3], row[4] = inCell.percentile(p.TTFT, "p99"), inCell.percentile(p.TPOT, "p99")
 		}
 		t.rows = append(t.rows, row)
@@ -60,13 +61,13 @@ func (r *Run) serversTable(o *Outcome) table {
 }
 
 // bestOf is the accepted point of the highest throughput among those of one server; nil: it has none.
-func (o *Outcome) bestOf(variant string) (*experiment.Series, *experiment.SeriesPoint) {
-	var series *experiment.Series
-	var best *experiment.SeriesPoint
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+func (o *Outcome) bestOf(variant string) (*series.Series, *series.SeriesPoint) {
+	var curve2 *series.Series
+	var best *series.SeriesPoint
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		if acceptable(p) && p.Rows[0].Spec.Variant == variant && (best == nil || p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {
-			series, best = s, p
+			curve2, best = s, p
 		}
 	})
-	return series, best
+	return curve2, best
 }

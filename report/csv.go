@@ -11,28 +11,29 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/verdict"
 )
 
 // record is one line of the CSV, column by column.
-type record struct {
+type csvLine struct {
 	heads, values []string
 }
 
-func (r *record) put(head, value string) {
+func (r *csvLine) put(head, value string) {
 	r.heads, r.values = append(r.heads, head), append(r.values, value)
 }
 
 // text guards against spreadsheets that run a cell which begins like a formula.
-func (r *record) text(head, s string) {
+func (r *csvLine) text(head, s string) {
 	if first, _ := utf8.DecodeRuneInString(s); s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		s = "'" + s
 	}
 	r.put(head, s)
 }
 
-func (r *record) float(head string, x *float64) {
+func (r *csvLine) float(head string, x *float64) {
 	if x == nil || math.IsNaN(*x) {
 		r.put(head, "")
 		return
@@ -40,10 +41,10 @@ func (r *record) float(head string, x *float64) {
 	r.put(head, strconv.FormatFloat(*x, 'g', -1, 64))
 }
 
-func (r *record) int(head string, n int) { r.put(head, strconv.Itoa(n)) }
+func (r *csvLine) int(head string, n int) { r.put(head, strconv.Itoa(n)) }
 
 // stated leaves a number empty that has no meaning at 0.
-func (r *record) stated(head string, n int, has bool) {
+func (r *csvLine) stated(head string, n int, has bool) {
 	if !has {
 		r.put(head, "")
 		return
@@ -56,12 +57,12 @@ func (r *record) stated(head string, n int, has bool) {
 // with their state.
 func CSV(w io.Writer, run *Run) error {
 	out := csv.NewWriter(w)
-	out.Write(csvRow(run, &experiment.Row{}).heads) // its error is kept for Flush
+	out.Write(csvRow(run, &record.Row{}).heads) // its error is kept for Flush
 	for i := range run.Rows {
 		out.Write(csvRow(run, &run.Rows[i]).values)
 	}
 	for _, id := range run.Missing {
-		blank := csvRow(run, &experiment.Row{ID: id})
+		blank := csvRow(run, &record.Row{ID: id})
 		for i, head := range blank.heads {
 			if !slices.Contains([]string{"run", "row", "state"}, head) {
 				blank.values[i] = ""
@@ -76,8 +77,8 @@ func CSV(w io.Writer, run *Run) error {
 	return nil
 }
 
-func csvRow(run *Run, row *experiment.Row) record {
-	var r record
+func csvRow(run *Run, row *record.Row) csvLine {
+	var r csvLine
 	spec, sum := row.Spec, row.Summary
 	r.text("run", run.Manifest.Run)
 	r.text("row", row.ID)
@@ -106,7 +107,7 @@ func csvRow(run *Run, row *experiment.Row) record {
 		r.latency(m.name, m.s)
 	}
 	r.bound(row.Bound)
-	verdict, need := experiment.SLOOf(row)
+	verdict, need := verdict.SLOOf(row)
 	r.put("slo", string(verdict))
 	r.stated("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // else no count decides
 	r.put("valid", strconv.FormatBool(row.Validity.Valid()))
@@ -131,7 +132,7 @@ func (r *Run) state(id string) string {
 	return "removed"
 }
 
-func (r *record) counts(s *experiment.Summary) {
+func (r *csvLine) counts(s *record.Summary) {
 	q, t := s.Requests, s.Throughput
 	r.int("requests_planned", q.Planned)
 	r.int("requests_sent", q.Sent)
@@ -169,7 +170,7 @@ func (r *record) counts(s *experiment.Summary) {
 
 // latency writes one metric: each percentile with its grade, so that nobody has to take a p99 of
 // ten requests for one.
-func (r *record) latency(name string, s *stats.Summary) {
+func (r *csvLine) latency(name string, s *stats.Summary) {
 	n := 0
 	if s != nil {
 		n = s.N
@@ -182,8 +183,8 @@ func (r *record) latency(name string, s *stats.Summary) {
 		return nil
 	}
 	r.float(name+"_mean_ms", figure("mean"))
-	known := experiment.PercentilesOf(or0(s))
-	for _, percentile := range experiment.PercentileNames {
+	known := record.PercentilesOf(or0(s))
+	for _, percentile := range record.PercentileNames {
 		p, _ := known.Get(percentile)
 		r.float(name+"_"+percentile+"_ms", figure(percentile))
 		grade := string(p.Grade)
@@ -203,7 +204,7 @@ func or0(s *stats.Summary) *stats.Summary {
 	return s
 }
 
-func (r *record) bound(b *experiment.RowBound) {
+func (r *csvLine) bound(b *record.RowBound) {
 	var x [4]*float64
 	if b != nil {
 		for i, ms := range []*float64{&b.TTFT.FloorMs, &b.TTFT.ExpectedMs, &b.TPOT.FloorMs, &b.TPOT.ExpectedMs} {

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/diagnosis"
+	"bench/experiment/unit"
 )
 
 // decisionFact is what to do now, and the walk that led there.
@@ -17,7 +18,7 @@ func (o *Outcome) decisionFact() fact {
 	return f
 }
 
-func nextText(n *experiment.NextSweep) string {
+func nextText(n *diagnosis.NextSweep) string {
 	if len(n.Values) == 0 {
 		return n.Variable + ": " + n.Why
 	}
@@ -65,7 +66,7 @@ func (o *Outcome) operatingTable() table {
 	}
 	cost := a.NoCost
 	if a.Cost != nil {
-		cost = experiment.Format(a.Cost.USDPerMillion, "usd") + " per million output tokens"
+		cost = unit.Format(a.Cost.USDPerMillion, "usd") + " per million output tokens"
 	}
 	t.rows = append(t.rows, []cell{text("cost"), text(or(cost, "not known"))})
 	for _, n := range a.Notes {
@@ -117,7 +118,7 @@ func (o *Outcome) unmeasuredTable() table {
 // regimes writes what is to be acted on first at the points, those of the same regime and symptom together.
 func (p *printer) regimes(o *Outcome) {
 	type group struct {
-		first  *experiment.Diagnosis
+		first  *diagnosis.Diagnosis
 		points []string
 	}
 	var groups []*group

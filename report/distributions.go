@@ -8,8 +8,9 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"bench/experiment"
 	"bench/experiment/roofline"
+	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 // evidenceCharts are the pictures that need the requests themselves.
@@ -58,7 +59,7 @@ func distributions(rows []observed) (chart, error) {
 		}
 	}
 	if low > 0 {
-		c.Note = fmt.Sprintf("Long samples are drawn with fewer steps, the first and the last among them: between two of them a curve is low by %s at most.", experiment.Format(low, "share"))
+		c.Note = fmt.Sprintf("Long samples are drawn with fewer steps, the first and the last among them: between two of them a curve is low by %s at most.", unit.Format(low, "share"))
 	}
 	if len(names) > 0 {
 		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
@@ -70,9 +71,9 @@ func steps(i int, name string, e ecdf) map[string]any {
 	if e.class != "" {
 		name += ", class " + e.class
 	}
-	name += " (n=" + experiment.Count(e.n)
+	name += " (n=" + unit.Count(e.n)
 	if e.without > 0 {
-		name += fmt.Sprintf("; %s without it", experiment.Count(e.without))
+		name += fmt.Sprintf("; %s without it", unit.Count(e.without))
 	}
 	color := palette[i%len(palette)]
 	return map[string]any{"type": "line", "name": name + ")", "n": e.n, "steps": e.steps, "step": "end", "showSymbol": len(e.steps) < 40, "symbol": shapes[i%len(shapes)],
@@ -108,7 +109,7 @@ func (o *Outcome) prompts(e evidence) (chart, error) {
 		return c, nil
 	}
 	var band []bandPoint
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		if b := p.Rows[0].Bound; b != nil {
 			band = append(band, bandPoint{b.Input, b.TTFT, pointName(s, p)})
 		}
@@ -151,7 +152,7 @@ func addBandMarks(line *charts.Line, points []bandPoint) {
 		var items []opts.LineData
 		for _, p := range points {
 			if ms := x.ms(p.bound); ms > 0 {
-				tip := fmt.Sprintf("%s\n%s %s", p.name, x.name, experiment.Format(ms, "ms"))
+				tip := fmt.Sprintf("%s\n%s %s", p.name, x.name, unit.Format(ms, "ms"))
 				items = append(items, opts.LineData{Value: []any{short(p.x), short(ms), tip}, Symbol: "rect", SymbolSize: 4})
 			}
 		}
@@ -177,7 +178,7 @@ func (o *Outcome) batches() (chart, error) {
 			if b == nil {
 				continue
 			}
-			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", pointName(s, p), experiment.Digits(b.Batch), experiment.Digits(b.Context))
+			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", pointName(s, p), unit.Digits(b.Batch), unit.Digits(b.Context))
 			if d, ms, ok := latencyDatum(p.TPOT, "p50", tip); ok {
 				d.x, d.y = short(b.Batch), ms
 				data = append(data, d)

@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // sloTable is every limit of every row, judged.
@@ -32,7 +35,7 @@ func (r *Run) sloTable() table {
 
 // measuredCell is what was measured under a limit. A percentile shows whether its requests can carry
 // it; means and figures of the whole window have no such grade.
-func measuredCell(v experiment.Verdict) cell {
+func measuredCell(v record.Verdict) cell {
 	if v.Value == nil {
 		return cell{text: "no value", kind: faint, title: "not measured, or without a bound, as failed requests rank there"}
 	}
@@ -41,7 +44,7 @@ func measuredCell(v experiment.Verdict) cell {
 	if !ok {
 		return c
 	}
-	grade, n := stats.GradeOf(v.Observed, p), "n="+experiment.Count(v.Observed)
+	grade, n := stats.GradeOf(v.Observed, p), "n="+unit.Count(v.Observed)
 	c.title = n + ", " + gradeWords(grade)
 	switch grade {
 	case stats.NoBound:
@@ -53,7 +56,7 @@ func measuredCell(v experiment.Verdict) cell {
 }
 
 // limitText is a limit as people read it: "ttft_p95 ≤ 1 s (class chat)".
-func limitText(v experiment.Verdict) string {
+func limitText(v record.Verdict) string {
 	metric, sign := v.Metric, "≤"
 	if rest, ok := strings.CutPrefix(v.Metric, "min_"); ok {
 		metric, sign = rest, "≥"
@@ -66,7 +69,7 @@ func limitText(v experiment.Verdict) string {
 }
 
 // quantity is a measured figure, to three significant digits.
-func quantity(x float64, unit string) string { return experiment.Format(x, unitWords(unit)) }
+func quantity(x float64, u string) string { return unit.Format(x, unitWords(u)) }
 
 // exactly is a figure as somebody stated it, with all its digits.
 func exactly(x float64, unit string) string {
@@ -117,19 +120,19 @@ func (o *Outcome) expectTable() table {
 type prefixSet struct {
 	name   string
 	states []string
-	points []*experiment.SeriesPoint
+	points []*series.SeriesPoint
 }
 
 // prefixSets finds the rows that have the prefix as an axis, each load apart.
 func (o *Outcome) prefixSets() []prefixSet {
 	var sets []prefixSet
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		isPrefix := func(a experiment.Axis) bool { return a.Key == "prefix" || a.Key == "prefix.state" }
 		spec := p.Rows[0].Spec
 		if spec.Prefix == nil || !slices.ContainsFunc(s.Others, isPrefix) {
 			return
 		}
-		rest := experiment.Series{Name: s.Name, Others: slices.DeleteFunc(slices.Clone(s.Others), isPrefix)}
+		rest := series.Series{Name: s.Name, Others: slices.DeleteFunc(slices.Clone(s.Others), isPrefix)}
 		name := rest.Label() + ", " + p.Load
 		i := slices.IndexFunc(sets, func(x prefixSet) bool { return x.name == name })
 		if i < 0 {
@@ -154,7 +157,7 @@ func (o *Outcome) prefixTable(u units) table {
 		for i, p := range set.points {
 			t.rows = append(t.rows, []cell{text(set.name), text(set.states[i]), cachedCell(p),
 				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"),
-				text(experiment.Digits(p.OutputTokensPerS.Median)), gainCell(set.points, set.states[i])})
+				text(unit.Digits(p.OutputTokensPerS.Median)), gainCell(set.points, set.states[i])})
 		}
 	}
 	return t
@@ -166,7 +169,7 @@ func (r *Run) interferenceTable(u units) table {
 		{head: "point"}, {head: "class"}, {head: "latency"}, {head: "p99 alone", unit: u.head(), num: true, help: "percentile"},
 		{head: "p99 in the mix", unit: u.head(), num: true, help: "percentile"}, {head: "difference [95 %]", num: true, help: "percentile"},
 	}}
-	for _, x := range experiment.InterferenceOf(r.Rows) {
+	for _, x := range series.InterferenceOf(r.Rows) {
 		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Pretty()
 		alone, together := text(u.ms(x.Alone)), text(u.ms(x.Together))
 		difference := text(inCell.ms(x.DifferenceMs) + " [" + interval(x.CI95) + "]")
@@ -183,14 +186,14 @@ func (r *Run) interferenceTable(u units) table {
 }
 
 // gainCell is what a prefix of that state saves of the time to the first token, beside the cold one among the points.
-func gainCell(points []*experiment.SeriesPoint, state string) cell {
-	var rows []experiment.Row
+func gainCell(points []*series.SeriesPoint, state string) cell {
+	var rows []record.Row
 	for _, p := range points {
 		for _, r := range p.Rows {
 			rows = append(rows, *r)
 		}
 	}
-	for _, g := range experiment.PrefixGains(rows) {
+	for _, g := range series.PrefixGains(rows) {
 		if g.State != state || g.Metric != "ttft" {
 			continue
 		}
@@ -203,7 +206,7 @@ func gainCell(points []*experiment.SeriesPoint, state string) cell {
 	return absent()
 }
 
-func cachedCell(p *experiment.SeriesPoint) cell {
+func cachedCell(p *series.SeriesPoint) cell {
 	cached, prompt := 0, 0
 	for _, r := range p.Rows {
 		if r.Summary.Tokens.Cached == nil {
@@ -215,14 +218,14 @@ func cachedCell(p *experiment.SeriesPoint) cell {
 	if prompt == 0 {
 		return absent()
 	}
-	return text(experiment.Digits(100 * float64(cached) / float64(prompt)))
+	return text(unit.Digits(100 * float64(cached) / float64(prompt)))
 }
 
 // missingTable is what was planned and has no result, and what has one but is no longer planned.
 func (r *Run) missingTable() table {
 	t := table{id: "missing", caption: "Rows without a result, and removed rows", columns: []column{{head: "row"}, {head: "state"}, {head: "why"}}}
 	for _, id := range r.Missing {
-		i := slices.IndexFunc(r.Manifest.Plan, func(p experiment.Planned) bool { return p.ID == id })
+		i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
 		p := r.Manifest.Plan[i]
 		t.rows = append(t.rows, []cell{text(id), text(p.State), text(or(p.Error, "no result yet; go on with bench sweep --resume"))})
 	}

@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
@@ -31,12 +32,12 @@ func TestMeasuredCell(t *testing.T) {
 		{"min_output_tokens_per_s_per_gpu", 50, "tokens/s", 8, "50.0 tok/s", plain},
 		{"usd_per_million_output_tokens", 2, "usd", 8, "2.00 USD", plain},
 	} {
-		got := measuredCell(experiment.Verdict{Metric: c.metric, Value: &c.ms, Unit: c.unit, Observed: c.n})
+		got := measuredCell(record.Verdict{Metric: c.metric, Value: &c.ms, Unit: c.unit, Observed: c.n})
 		if got.text != c.want || got.kind != c.kind {
 			t.Errorf("%s of %d: %q (%s), want %q (%s)", c.metric, c.n, got.text, got.kind, c.want, c.kind)
 		}
 	}
-	if got := measuredCell(experiment.Verdict{Metric: "ttft_p95", Observed: 8}); got.text != "no value" || got.kind != faint {
+	if got := measuredCell(record.Verdict{Metric: "ttft_p95", Observed: 8}); got.text != "no value" || got.kind != faint {
 		t.Errorf("%+v", got)
 	}
 }
@@ -45,7 +46,7 @@ func TestMeasuredCell(t *testing.T) {
 func TestMeasuredIsMarkedEverywhere(t *testing.T) {
 	run := fixture()
 	x := 5.4
-	run.Rows[0].SLO[0] = experiment.Verdict{Metric: "ttft_p95", Limit: 1000, Unit: "ms", Value: &x, Verdict: "UNDECIDED", Need: 100, Observed: 8}
+	run.Rows[0].SLO[0] = record.Verdict{Metric: "ttft_p95", Limit: 1000, Unit: "ms", Value: &x, Verdict: "UNDECIDED", Need: 100, Observed: 8}
 	var b bytes.Buffer
 	if err := Markdown(&b, run); err != nil {
 		t.Fatal(err)
@@ -59,10 +60,10 @@ func TestMeasuredIsMarkedEverywhere(t *testing.T) {
 
 func TestRatioCell(t *testing.T) {
 	x := 2.07
-	of := func(n int) experiment.Percentiles { return experiment.PercentilesOf(sample(n, 60)) }
+	of := func(n int) record.Percentiles { return record.PercentilesOf(sample(n, 60)) }
 	for _, c := range []struct {
 		ratio *float64
-		ps    experiment.Percentiles
+		ps    record.Percentiles
 		want  string
 		kind  kind
 	}{
@@ -76,8 +77,8 @@ func TestRatioCell(t *testing.T) {
 }
 
 func TestBoundsOfFewRequests(t *testing.T) {
-	run := &Run{Rows: []experiment.Row{shape{name: "few", rate: 1, n: 3, ttft: 60, tpot: 7, output: 100, bound: true}.row()}}
-	run.Manifest.Plan = []experiment.Planned{{ID: run.Rows[0].ID, State: "done"}}
+	run := &Run{Rows: []record.Row{shape{name: "few", rate: 1, n: 3, ttft: 60, tpot: 7, output: 100, bound: true}.row()}}
+	run.Manifest.Plan = []record.Planned{{ID: run.Rows[0].ID, State: "done"}}
 	o := run.Outcome()
 	row := o.boundsTable(inHeading).rows[0]
 	for _, i := range []int{4, 8} {
@@ -97,16 +98,16 @@ func TestBoundsOfFewRequests(t *testing.T) {
 
 // Rings must stand on marks of the curve, at the coordinates that the frontier was computed from.
 func TestFrontierStandsWhereItIsRanked(t *testing.T) {
-	var rows []experiment.Row
+	var rows []record.Row
 	for i, n := range []int{64, 1200} { // the median p99 of the first is above the second's, its lower end below
 		s := shape{name: "x", axes: axis("concurrency", []string{"1", "2"}[i]), concurrency: i + 1, n: n, ttft: []float64{100, 95}[i], tpot: 7, output: []float64{100, 200}[i]}
 		rows = append(rows, s.row())
 	}
-	s := experiment.SeriesOf(rows)[0]
+	s := series.SeriesOf(rows)[0]
 	if len(s.Frontier) != 2 {
 		t.Fatalf("frontier %v: by what is drawn neither point beats the other in both", s.Frontier)
 	}
-	o := Outcome{Series: []experiment.Series{s}}
+	o := Outcome{Series: []series.Series{s}}
 	c, err := o.tradeoff()
 	if err != nil || c.Option == nil || !strings.Contains(c.Alt, "drawn and ranked by the lower end") {
 		t.Errorf("the caption does not say how points without a bound are ranked: %q", c.Alt)
@@ -126,12 +127,12 @@ func TestFrontierStandsWhereItIsRanked(t *testing.T) {
 }
 
 func TestCSVLeavesUnstatedEmpty(t *testing.T) {
-	rows := []experiment.Row{
+	rows := []record.Row{
 		{ID: "open", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}}},
-		{ID: "capped", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}, Load: load.Load{Concurrency: 8}}},
-		{ID: "undecided", SLO: []experiment.Verdict{{Verdict: string(stats.Undecided)}}},
-		{ID: "needs", SLO: []experiment.Verdict{{Verdict: string(stats.Undecided), Need: 12}}},
-		{ID: "passes", SLO: []experiment.Verdict{{Verdict: string(stats.Pass)}}, Bound: &experiment.RowBound{}},
+		{ID: "capped", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}, Load: workload.Load{Concurrency: 8}}},
+		{ID: "undecided", SLO: []record.Verdict{{Verdict: string(stats.Undecided)}}},
+		{ID: "needs", SLO: []record.Verdict{{Verdict: string(stats.Undecided), Need: 12}}},
+		{ID: "passes", SLO: []record.Verdict{{Verdict: string(stats.Pass)}}, Bound: &record.RowBound{}},
 	}
 	var b bytes.Buffer
 	if err := CSV(&b, &Run{Rows: rows}); err != nil {

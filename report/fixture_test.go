@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
@@ -48,20 +48,20 @@ type shape struct {
 	mix, bound  bool
 	prefix      string
 	expect      string
-	findings    []experiment.Finding
+	findings    []record.Finding
 }
 
-func (s shape) row() experiment.Row {
+func (s shape) row() record.Row {
 	stream := s.ttft > 0
 	spec := experiment.Spec{Name: s.name, Point: s.axes, Repeat: max(1, s.repeat), Expect: s.expect, Stream: &stream,
 		Workload: workload.Workload{Input: workload.Fixed(2048), Output: workload.Fixed(128), Rate: workload.Rate(s.rate)},
-		Load:     load.Load{Concurrency: s.concurrency}}
+		Load:     workload.Load{Concurrency: s.concurrency}}
 	id := s.name
 	for _, a := range s.axes {
 		id += "," + a.Key + "=" + a.Value
 	}
-	r := experiment.Row{Schema: experiment.SchemaRow, ID: fmt.Sprintf("%s-r%d", fileName(id), spec.Repeat), Spec: spec, Simulated: true,
-		PromptForm: "token_ids", Clock: experiment.Clock{Stamps: "kernel"}, StartedAt: began, EndedAt: began.Add(time.Minute)}
+	r := record.Row{Schema: record.SchemaRow, ID: fmt.Sprintf("%s-r%d", fileName(id), spec.Repeat), Spec: spec, Simulated: true,
+		PromptForm: "token_ids", Clock: record.Clock{Stamps: "kernel"}, StartedAt: began, EndedAt: began.Add(time.Minute)}
 	r.Client = &telemetry.Usage{CPUMean: new(0.62), SchedP99: new(0.3), GCs: 3, GCPauses: 1.2, Files: new(1012)}
 	r.Validity.Passed = []string{"lag", "stamps", "concurrency", "warmup", "prompt_length", "token_counts", "bound", "outcomes", "clock"}
 	r.Validity.NotPossible = []string{"prefix", "rate"}
@@ -72,11 +72,11 @@ func (s shape) row() experiment.Row {
 	}
 	r.Summary = s.summary()
 	if s.verdict != "" {
-		limit := experiment.Verdict{Metric: "ttft_p99", Limit: 1000, Unit: "ms", Verdict: s.verdict, Need: s.need, Observed: s.n, Why: "12 of 1200 over the limit, 1 % allowed"}
+		limit := record.Verdict{Metric: "ttft_p99", Limit: 1000, Unit: "ms", Verdict: s.verdict, Need: s.need, Observed: s.n, Why: "12 of 1200 over the limit, 1 % allowed"}
 		if t := r.Summary.TTFT; t != nil {
 			limit.Value = &t.P99
 		}
-		r.SLO = []experiment.Verdict{limit, {Metric: "min_output_tokens_per_s", Limit: 50, Unit: "tokens/s", Value: &s.output, Verdict: "PASS", Why: "over a window of 60 s"}}
+		r.SLO = []record.Verdict{limit, {Metric: "min_output_tokens_per_s", Limit: 50, Unit: "tokens/s", Value: &s.output, Verdict: "PASS", Why: "over a window of 60 s"}}
 	}
 	if s.prefix != "" {
 		r.Spec.Prefix = &workload.Prefix{Tokens: 1024, Groups: 4, State: s.prefix}
@@ -84,7 +84,7 @@ func (s shape) row() experiment.Row {
 		r.Summary.Tokens.Cached = &cached
 	}
 	if s.mix {
-		r.Classes = map[string]experiment.Summary{
+		r.Classes = map[string]record.Summary{
 			"chat": {TTFT: sample(s.n*4/5, s.ttft/2), TPOT: sample(s.n*4/5, s.tpot), E2E: sample(s.n*4/5, s.ttft+100*s.tpot)},
 			"rag":  {TTFT: sample(s.n/5, s.ttft*3), TPOT: sample(s.n/5, s.tpot), E2E: sample(s.n/5, 3*s.ttft+100*s.tpot)},
 		}
@@ -92,23 +92,23 @@ func (s shape) row() experiment.Row {
 	r.NoBound = "hardware is not stated in [target]"
 	if s.bound {
 		ttft, tpot := s.ttft/30, s.tpot/6
-		r.NoBound, r.Bound = "", &experiment.RowBound{Model: "llama-3.1-8b", Hardware: "h100-sxm", GPUs: 1, Batch: float64(max(1, s.concurrency)), Context: 2112, Input: 2048,
+		r.NoBound, r.Bound = "", &record.RowBound{Model: "llama-3.1-8b", Hardware: "h100-sxm", GPUs: 1, Batch: float64(max(1, s.concurrency)), Context: 2112, Input: 2048,
 			TTFT: roofline.Bound{FloorMs: 30, ExpectedMs: 45}, TPOT: roofline.Bound{FloorMs: 6, ExpectedMs: 8.5}, TTFTRatio: &ttft, TPOTRatio: &tpot}
 	}
 	return r
 }
 
-func (s shape) summary() experiment.Summary {
+func (s shape) summary() record.Summary {
 	perGPU := s.output
 	duration := float64(s.n+s.failed) / s.rate
 	if s.rate == 0 || math.IsInf(s.rate, 1) {
 		duration = float64(128*s.n) / max(1, s.output)
 	}
-	sum := experiment.Summary{DurationS: duration,
-		Requests:    experiment.Requests{Planned: s.n + s.failed, Sent: s.n + s.failed, Completed: s.n, Failed: s.failed, Warmup: 20, Errors: map[string]int{}},
-		Tokens:      experiment.Tokens{Prompt: 2048 * s.n, Output: 128 * s.n},
-		Throughput:  experiment.Throughput{RequestsPerS: s.output / 128, PromptTokensPerS: 16 * s.output, OutputTokensPerS: s.output, OutputTokensPerSPerGPU: &perGPU},
-		Concurrency: experiment.Concurrency{Mean: float64(s.concurrency), Max: s.concurrency}}
+	sum := record.Summary{DurationS: duration,
+		Requests:    record.Requests{Planned: s.n + s.failed, Sent: s.n + s.failed, Completed: s.n, Failed: s.failed, Warmup: 20, Errors: map[string]int{}},
+		Tokens:      record.Tokens{Prompt: 2048 * s.n, Output: 128 * s.n},
+		Throughput:  record.Throughput{RequestsPerS: s.output / 128, PromptTokensPerS: 16 * s.output, OutputTokensPerS: s.output, OutputTokensPerSPerGPU: &perGPU},
+		Concurrency: record.Concurrency{Mean: float64(s.concurrency), Max: s.concurrency}}
 	if s.failed > 0 {
 		sum.ErrorRate = float64(s.failed) / float64(s.n+s.failed)
 		sum.Requests.Errors = map[string]int{"timeout": s.failed - 1, "status": 1}
@@ -140,8 +140,8 @@ func axis(key, value string) []experiment.Axis { return []experiment.Axis{{Key: 
 
 // fixture has every case that a renderer must meet.
 func fixture() *Run {
-	lag := experiment.Finding{Code: "client_lag", Text: "the client itself sent late: lag p99 4.1 ms (limit 1 ms)", Hint: "use a larger client machine, or lower the load"}
-	kept := experiment.Finding{Code: "rate", Text: "the server did not keep up: 5.1 of 8 requests/s", Hint: "take the highest rate that is achieved as the limit"}
+	lag := record.Finding{Code: "client_lag", Text: "the client itself sent late: lag p99 4.1 ms (limit 1 ms)", Hint: "use a larger client machine, or lower the load"}
+	kept := record.Finding{Code: "rate", Text: "the server did not keep up: 5.1 of 8 requests/s", Hint: "take the highest rate that is achieved as the limit"}
 	shapes := []shape{
 		{name: "A-short-chat", rate: 1, n: 1100, ttft: 62, tpot: 7.1, output: 128, verdict: "PASS", bound: true, expect: "TTFT below 100 ms; the healthy baseline"},
 	}
@@ -158,7 +158,7 @@ func fixture() *Run {
 				s.need = 1940
 			}
 			if x.slots == 32 {
-				s.findings = []experiment.Finding{lag}
+				s.findings = []record.Finding{lag}
 			}
 			shapes = append(shapes, s)
 		}
@@ -171,7 +171,7 @@ func fixture() *Run {
 		s := shape{name: "F-production", axes: axis("rate", fmt.Sprint(rate)), rate: rate, n: int(rate * 60), ttft: 110 * rate, tpot: 7 + rate, mix: true,
 			output: math.Min(rate, 5.1) * 128, verdict: "PASS"}
 		if rate == 8 {
-			s.verdict, s.failed, s.findings = "FAIL", 5, []experiment.Finding{kept, lag}
+			s.verdict, s.failed, s.findings = "FAIL", 5, []record.Finding{kept, lag}
 		}
 		shapes = append(shapes, s)
 	}
@@ -179,19 +179,19 @@ func fixture() *Run {
 		shape{name: "G-batch", rate: math.Inf(1), n: 250, output: 1400, verdict: "PASS"},
 		shape{name: "H-three", concurrency: 1, n: 3, ttft: 70, tpot: 7, output: 120},
 		shape{name: hostile, concurrency: 2, failed: 9, verdict: "FAIL", expect: hostile + " =cmd()",
-			findings: []experiment.Finding{{Code: "failed_requests", Text: "9 of 9 failed: " + hostile + "\x1b[31m|`_x_`", Hint: "read " + hostile}}},
+			findings: []record.Finding{{Code: "failed_requests", Text: "9 of 9 failed: " + hostile + "\x1b[31m|`_x_`", Hint: "read " + hostile}}},
 		shape{name: "Z-removed", rate: 1, n: 20, ttft: 50, tpot: 6, output: 99},
 	)
 	run := &Run{Dir: "results/chat/20261120T120000Z", Notes: "Looked at it.\n\n" + hostile + "\n# not a heading | `x` \x1b[31m\n"}
 	m := &run.Manifest
-	*m = experiment.Manifest{Schema: experiment.SchemaRun, Run: "20261120T120000Z", Matrix: "chat", MatrixFile: "matrices/chat.toml",
+	*m = record.Manifest{Schema: record.SchemaRun, Run: "20261120T120000Z", Matrix: "chat", MatrixFile: "matrices/chat.toml",
 		MatrixText: "name = \"chat\"\n# " + hostile + "\n", MatrixHash: "5feceb66", StartedAt: began, EndedAt: began.Add(21 * time.Minute), State: "done",
 		Hypothesis: "Long prompts raise TTFT, not TPOT; decode sits at the bandwidth bound.", Notes: []string{"node is shared with the monitoring agent"},
 		Command: []string{"bench", "sweep", "matrices/chat.toml"}, Salt: "c0ffee", Seed: 7,
 		Facts: map[string]string{"driver": "580.159"}, NotStated: []string{"network", "quantization", "tokenizer"},
-		Client:   experiment.ClientInfo{Version: "0.1.0", Commit: "abc1234", Go: "go1.26", OS: "linux", Kernel: "6.18", Host: "client-1", CPU: "a processor", Cores: 8, MaxProcs: 8, MemoryGiB: 31.3},
-		Attempts: []experiment.Attempt{{StartedAt: began, Command: []string{"bench", "sweep", "matrices/chat.toml"}, Bench: "0.1.0", Ended: "done"}},
-		Target: experiment.TargetInfo{Endpoint: "mock", Simulated: true, Simulator: "llama-3.1-8b on 1 × h100-sxm", API: "completions", Model: hostile, Hardware: "h100-sxm", GPUs: 1,
+		Client:   record.ClientInfo{Version: "0.1.0", Commit: "abc1234", Go: "go1.26", OS: "linux", Kernel: "6.18", Host: "client-1", CPU: "a processor", Cores: 8, MaxProcs: 8, MemoryGiB: 31.3},
+		Attempts: []record.Attempt{{StartedAt: began, Command: []string{"bench", "sweep", "matrices/chat.toml"}, Bench: "0.1.0", Ended: "done"}},
+		Target: record.TargetInfo{Endpoint: "mock", Simulated: true, Simulator: "llama-3.1-8b on 1 × h100-sxm", API: "completions", Model: hostile, Hardware: "h100-sxm", GPUs: 1,
 			PromptForm: "token_ids", Connections: "used again", Models: map[string]any{"data": []any{map[string]any{"id": hostile}}}}}
 	for _, s := range shapes {
 		row := s.row()
@@ -200,9 +200,9 @@ func fixture() *Run {
 			state = "removed"
 		}
 		run.Rows = append(run.Rows, row)
-		m.Plan = append(m.Plan, experiment.Planned{ID: row.ID, Name: s.name, State: state})
+		m.Plan = append(m.Plan, record.Planned{ID: row.ID, Name: s.name, State: state})
 	}
-	m.Plan = append(m.Plan, experiment.Planned{ID: "I-lost-r1", Name: "I-lost", State: "failed", Error: "dial: refused <b>"})
+	m.Plan = append(m.Plan, record.Planned{ID: "I-lost-r1", Name: "I-lost", State: "failed", Error: "dial: refused <b>"})
 	run.Missing = []string{"I-lost-r1"}
 	return run
 }

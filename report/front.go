@@ -6,8 +6,12 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // fact is one thing that the first screen says: a word or a figure, and what it rests on.
@@ -31,20 +35,20 @@ func (r *Run) front(o *Outcome) []fact {
 
 // focus is the point that a reader asks about: the accepted one, else the one to quote of the series with the
 // highest throughput, valid ones first; nil: the run has none.
-func (o *Outcome) focus() (*experiment.Series, *experiment.SeriesPoint) {
+func (o *Outcome) focus() (*series.Series, *series.SeriesPoint) {
 	if a := o.Accepted; a != nil {
 		return &o.Series[a.Series], &o.Series[a.Series].Points[a.Point]
 	}
-	var series *experiment.Series
-	var best *experiment.SeriesPoint
+	var curve2 *series.Series
+	var best *series.SeriesPoint
 	for i := range o.Series {
 		s := &o.Series[i]
 		p := &s.Points[*s.Headline]
 		if best == nil || p.Valid && !best.Valid || p.Valid == best.Valid && p.OutputTokensPerS.Median > best.OutputTokensPerS.Median {
-			series, best = s, p
+			curve2, best = s, p
 		}
 	}
-	return series, best
+	return curve2, best
 }
 
 // quotedRow is the first row of the point to quote; empty: there is none.
@@ -68,7 +72,7 @@ func (o *Outcome) sloFact() fact {
 func (o *Outcome) failing() []string {
 	var limits []string
 	points := map[string]int{}
-	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(_ *series.Series, p *series.SeriesPoint) {
 		seen := map[string]bool{}
 		for _, r := range p.Rows {
 			for _, v := range r.SLO {
@@ -112,12 +116,12 @@ func (o *Outcome) acceptedFact() fact {
 }
 
 // headlines are the figures of a point to quote, each with its interval.
-func headlines(s *experiment.Series, p *experiment.SeriesPoint) []string {
-	output := experiment.Format(p.OutputTokensPerS.Median, "output tok/s") + spread(p.OutputTokensPerS)
+func headlines(s *series.Series, p *series.SeriesPoint) []string {
+	output := unit.Format(p.OutputTokensPerS.Median, "output tok/s") + spread(p.OutputTokensPerS)
 	if g := p.OutputTokensPerSPerGPU; g != nil {
-		output += fmt.Sprintf(", %s per GPU", experiment.Digits(g.Median))
+		output += fmt.Sprintf(", %s per GPU", unit.Digits(g.Median))
 	}
-	lines := []string{output + ", " + experiment.Format(p.RequestsPerS.Median, "requests/s")}
+	lines := []string{output + ", " + unit.Format(p.RequestsPerS.Median, "requests/s")}
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		var said []string
 		for _, name := range []string{"p50", "p99"} {
@@ -140,21 +144,21 @@ func headlines(s *experiment.Series, p *experiment.SeriesPoint) []string {
 }
 
 // spread is how far the repeats of a figure are apart; empty: there is one.
-func spread(r experiment.Repeats) string {
+func spread(r record.Repeats) string {
 	if r.Spread == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (%d repeats: %s to %s)", len(r.Values), experiment.Digits(r.Spread.Min), experiment.Digits(r.Spread.Max))
+	return fmt.Sprintf(" (%d repeats: %s to %s)", len(r.Values), unit.Digits(r.Spread.Min), unit.Digits(r.Spread.Max))
 }
 
-func kneeFact(s *experiment.Series) fact {
+func kneeFact(s *series.Series) fact {
 	f := fact{Head: "Knee of " + s.Label(), Lead: "none", Table: "series"}
 	if k := s.SLOKnee.Point; k != nil {
 		f.Lead = s.Points[*k].Load
 	}
 	for _, x := range []struct {
 		name string
-		knee experiment.Knee
+		knee series.Knee
 	}{{"slo", s.SLOKnee}, {"geometric", s.GeometricKnee}, {"saturation", s.Saturation}} {
 		f.Lines = append(f.Lines, x.name+": "+kneeText(s, x.knee))
 	}
@@ -162,13 +166,13 @@ func kneeFact(s *experiment.Series) fact {
 }
 
 // kneeText is a knee with its reason, and how sure the repeats make it.
-func kneeText(s *experiment.Series, k experiment.Knee) string {
+func kneeText(s *series.Series, k series.Knee) string {
 	text := k.Why
 	if k.Point != nil {
 		text = s.Points[*k.Point].Load + ": " + text
 	}
 	if r := k.Resampled; r != nil && r.Share < 1 {
-		text += fmt.Sprintf(" (the same in %s of the draws of the repeats)", experiment.Format(r.Share, "share"))
+		text += fmt.Sprintf(" (the same in %s of the draws of the repeats)", unit.Format(r.Share, "share"))
 	}
 	return text
 }
@@ -190,7 +194,7 @@ func placeText(metric string, place roofline.Place, s *experiment.Spec) string {
 }
 
 // limitFact is what decides the latency at a point, and where that lies beside what the hardware allows.
-func (o *Outcome) limitFact(p *experiment.SeriesPoint) fact {
+func (o *Outcome) limitFact(p *series.SeriesPoint) fact {
 	f := fact{Head: "What limits it", Lead: "not known", Table: "bounds"}
 	if d := o.diagnosisOf(p); d != nil {
 		f.Lead, f.Table = d.Regime.Words(), "diagnosis"
@@ -208,7 +212,7 @@ func (o *Outcome) limitFact(p *experiment.SeriesPoint) fact {
 		place  roofline.Place
 	}{{"ttft", b.TTFT, b.TTFTRatio, b.TTFTPlace}, {"tpot", b.TPOT, b.TPOTRatio, b.TPOTPlace}} {
 		if ratio := ratioCell(x.ratio, p.Latency(x.metric)); ratio.kind != faint {
-			line := fmt.Sprintf("%s p50: %s the floor of %s", metricName(x.metric), ratio.text, experiment.Format(x.bound.FloorMs, "ms"))
+			line := fmt.Sprintf("%s p50: %s the floor of %s", metricName(x.metric), ratio.text, unit.Format(x.bound.FloorMs, "ms"))
 			if x.place != "" {
 				line += ", " + placeText(x.metric, x.place, &p.Rows[0].Spec)
 			}
@@ -222,7 +226,7 @@ func (o *Outcome) limitFact(p *experiment.SeriesPoint) fact {
 }
 
 // diagnosisOf is what is to be acted on first at a point; nil: there is none.
-func (o *Outcome) diagnosisOf(p *experiment.SeriesPoint) *experiment.Diagnosis {
+func (o *Outcome) diagnosisOf(p *series.SeriesPoint) *diagnosis.Diagnosis {
 	for i := range o.Diagnoses {
 		if d := &o.Diagnoses[i]; &o.Series[d.Series].Points[d.Point] == p {
 			return d
@@ -232,34 +236,34 @@ func (o *Outcome) diagnosisOf(p *experiment.SeriesPoint) *experiment.Diagnosis {
 }
 
 // peaks is how much of the hardware's peaks is in use; empty: not known.
-func peaks(b *experiment.RowBound) string {
+func peaks(b *record.RowBound) string {
 	var said []string
 	if b.MBU != nil {
-		said = append(said, experiment.Format(*b.MBU, "share")+" of the peak memory bandwidth (MBU)")
+		said = append(said, unit.Format(*b.MBU, "share")+" of the peak memory bandwidth (MBU)")
 	}
 	if b.MFU != nil {
-		said = append(said, experiment.Format(*b.MFU, "share")+" of the peak compute (MFU)")
+		said = append(said, unit.Format(*b.MFU, "share")+" of the peak compute (MFU)")
 	}
 	return strings.Join(said, ", ")
 }
 
-func costFact(s *experiment.Series, p *experiment.SeriesPoint) fact {
+func costFact(s *series.Series, p *series.SeriesPoint) fact {
 	f := fact{Head: "Cost", Lead: "not known", Table: "costs"}
 	costs := s.Costs()
-	i := slices.IndexFunc(costs, func(c experiment.PointCost) bool { return &s.Points[c.Point] == p })
+	i := slices.IndexFunc(costs, func(c series.PointCost) bool { return &s.Points[c.Point] == p })
 	if i < 0 {
 		f.Table = ""
 		f.Lines = []string{or(p.Rows[0].NoCost, "the point is not valid, or a repeat has no price")}
 		return f
 	}
 	c := costs[i].Cost
-	f.Lead = experiment.Format(c.USDPerMillion, "usd") + " per million output tokens"
-	f.Lines = []string{fmt.Sprintf("%s an hour for all GPUs, as stated; all of it is put on the output tokens", experiment.Format(c.HourUSD, "usd"))}
+	f.Lead = unit.Format(c.USDPerMillion, "usd") + " per million output tokens"
+	f.Lines = []string{fmt.Sprintf("%s an hour for all GPUs, as stated; all of it is put on the output tokens", unit.Format(c.HourUSD, "usd"))}
 	if c.USDPerMillionUsed != nil {
-		f.Lines = append(f.Lines, fmt.Sprintf("%s at a utilisation of %s", experiment.Format(*c.USDPerMillionUsed, "usd"), experiment.Format(*c.Utilisation, "share")))
+		f.Lines = append(f.Lines, fmt.Sprintf("%s at a utilisation of %s", unit.Format(*c.USDPerMillionUsed, "usd"), unit.Format(*c.Utilisation, "share")))
 	}
 	if c.Joules != nil {
-		f.Lines = append(f.Lines, experiment.Format(*c.Joules, "J per output token"))
+		f.Lines = append(f.Lines, unit.Format(*c.Joules, "J per output token"))
 	}
 	return f
 }
@@ -272,7 +276,7 @@ func (r *Run) tested(o *Outcome) string {
 		on += fmt.Sprintf(" × %d", g.GPUs)
 	}
 	points := 0
-	o.each(func(*experiment.Series, *experiment.SeriesPoint) { points++ })
+	o.each(func(*series.Series, *series.SeriesPoint) { points++ })
 	parts := []string{"model " + or(g.Model, "not stated"), on, or(g.Precision, "precision not stated"), or(g.API, "api not stated"),
 		fmt.Sprintf("%s in %s, %s", plural(points, "point", "points"), plural(len(o.Series), "series", "series"), plural(len(r.Live()), "row", "rows"))}
 	if g.Vantage.Place != "" {

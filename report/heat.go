@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 // heatSteps is how many shades a heat map has; the figure is in the cell, too.
@@ -32,19 +34,19 @@ func (o *Outcome) heatTables() []table {
 // heatMetric is what a map shows.
 type heatMetric struct {
 	name, help string
-	of         func(*experiment.SeriesPoint) (x float64, c cell, ok bool)
+	of         func(*series.SeriesPoint) (x float64, c cell, ok bool)
 }
 
 var heatMetrics = []heatMetric{
-	{"output tok/s", "throughput", func(p *experiment.SeriesPoint) (float64, cell, bool) {
+	{"output tok/s", "throughput", func(p *series.SeriesPoint) (float64, cell, bool) {
 		x := p.OutputTokensPerS.Median
-		return x, text(experiment.Digits(x)), x > 0
+		return x, text(unit.Digits(x)), x > 0
 	}},
-	{"TTFT p95", "ttft", func(p *experiment.SeriesPoint) (float64, cell, bool) { return heatOf(p.TTFT) }},
-	{"TPOT p95", "tpot", func(p *experiment.SeriesPoint) (float64, cell, bool) { return heatOf(p.TPOT) }},
+	{"TTFT p95", "ttft", func(p *series.SeriesPoint) (float64, cell, bool) { return heatOf(p.TTFT) }},
+	{"TPOT p95", "tpot", func(p *series.SeriesPoint) (float64, cell, bool) { return heatOf(p.TPOT) }},
 }
 
-func heatOf(ps experiment.Percentiles) (float64, cell, bool) {
+func heatOf(ps record.Percentiles) (float64, cell, bool) {
 	l, _ := ps.Get("p95")
 	_, ms, ok := l.Mark()
 	return ms, inCell.percentile(ps, "p95"), ok && len(ps) > 0
@@ -66,14 +68,14 @@ type grid struct {
 	name         string
 	axes         [2]string
 	lines, heads []string
-	at           map[[2]string]*experiment.SeriesPoint
+	at           map[[2]string]*series.SeriesPoint
 }
 
 // grid is nil where a point of the row has not just two axes, or one of them has a single value.
 func (o *Outcome) grid(name string) *grid {
-	g := &grid{name: name, at: map[[2]string]*experiment.SeriesPoint{}}
+	g := &grid{name: name, at: map[[2]string]*series.SeriesPoint{}}
 	plain := true
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		if s.Name != name {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // The common build has all that the page draws, and is two thirds of the whole one.
@@ -105,7 +105,7 @@ type definition struct{ ID, Word, Text string }
 // runView is a run as the page's template takes it.
 type runView struct {
 	ID        string // prefix of the anchors: several runs share a page
-	Manifest  experiment.Manifest
+	Manifest  record.Manifest
 	Outcome   Outcome
 	Tested    string // what was tested, in a line
 	Happened  string // what came of it, in a sentence

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // loadTable is how the load of each row went: what was asked of it, what became of it, how steady it was.
@@ -19,31 +20,31 @@ func (r *Run) loadTable() table {
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency
 		t.rows = append(t.rows, []cell{text(row.ID), count(q.Planned), shortCell(q), failedCell(q), count(q.Warmup),
-			{text: experiment.Digits(c.Mean), tag: "max " + experiment.Count(c.Max)}, text(experiment.Format(row.Summary.DurationS*1000, "ms")),
+			{text: unit.Digits(c.Mean), tag: "max " + unit.Count(c.Max)}, text(unit.Format(row.Summary.DurationS*1000, "ms")),
 			text(arrivals(&row)), text(finishes(q.Finish)), text(steadiness(row.Steady)), littleCell(row.Little)})
 	}
 	return t
 }
 
-func shortCell(q experiment.Requests) cell {
+func shortCell(q record.Requests) cell {
 	c := count(q.Completed)
 	if q.Short > 0 {
-		c.tag = experiment.Count(q.Short) + " short"
+		c.tag = unit.Count(q.Short) + " short"
 	}
 	return c
 }
 
-func failedCell(q experiment.Requests) cell {
+func failedCell(q record.Requests) cell {
 	c := count(q.Failed)
 	if q.Failed > 0 {
 		c.kind = failed
 	}
 	var said []string
 	for _, class := range slices.Sorted(maps.Keys(q.Errors)) {
-		said = append(said, class+" "+experiment.Count(q.Errors[class]))
+		said = append(said, class+" "+unit.Count(q.Errors[class]))
 	}
 	if q.TurnsLost > 0 {
-		said = append(said, experiment.Count(q.TurnsLost)+" turns lost")
+		said = append(said, unit.Count(q.TurnsLost)+" turns lost")
 	}
 	c.tag = strings.Join(said, ", ")
 	return c
@@ -53,22 +54,22 @@ func failedCell(q experiment.Requests) cell {
 func finishes(by map[string]int) string {
 	var said []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
-		said = append(said, or(reason, "no reason")+" "+experiment.Count(by[reason]))
+		said = append(said, or(reason, "no reason")+" "+unit.Count(by[reason]))
 	}
 	return or(strings.Join(said, ", "), "not told")
 }
 
-func arrivals(row *experiment.Row) string {
+func arrivals(row *record.Row) string {
 	a := row.Arrivals
 	if a == nil {
 		return "none scheduled"
 	}
-	return fmt.Sprintf("%s of %s/s asked; gaps vary by %s, asked %s", experiment.Digits(a.RatePerS), experiment.Digits(a.AskedPerS),
-		experiment.Format(a.GapCV, "share"), experiment.Format(a.GapCVAsked, "share"))
+	return fmt.Sprintf("%s of %s/s asked; gaps vary by %s, asked %s", unit.Digits(a.RatePerS), unit.Digits(a.AskedPerS),
+		unit.Format(a.GapCV, "share"), unit.Format(a.GapCVAsked, "share"))
 }
 
 // steadiness names the trends through the window, with how likely chance alone shows as clear a one.
-func steadiness(s *experiment.Steadiness) string {
+func steadiness(s *record.Steadiness) string {
 	if s == nil {
 		return "not judged"
 	}
@@ -87,25 +88,25 @@ func trendText(metric string, t stats.Trend) string {
 	if t.Change > 0 {
 		sign = "+"
 	}
-	return fmt.Sprintf("%s %s%s (p=%s)", strings.ReplaceAll(metric, "_", " "), sign, experiment.Format(t.Change, "share"), experiment.Digits(t.P))
+	return fmt.Sprintf("%s %s%s (p=%s)", strings.ReplaceAll(metric, "_", " "), sign, unit.Format(t.Change, "share"), unit.Digits(t.P))
 }
 
-func littleCell(l *experiment.Little) cell {
+func littleCell(l *record.Little) cell {
 	if l == nil {
 		return absent()
 	}
-	c := text(fmt.Sprintf("holds within %s", experiment.Format(l.Tolerance, "share")))
+	c := text(fmt.Sprintf("holds within %s", unit.Format(l.Tolerance, "share")))
 	if !l.Consistent {
-		c = cell{text: fmt.Sprintf("off by %s, more than %s", experiment.Format(l.Off, "share"), experiment.Format(l.Tolerance, "share")), kind: failed}
+		c = cell{text: fmt.Sprintf("off by %s, more than %s", unit.Format(l.Off, "share"), unit.Format(l.Tolerance, "share")), kind: failed}
 	}
-	c.title = fmt.Sprintf("%s in flight; %s requests/s × %s", experiment.Digits(l.InFlight), experiment.Digits(l.RequestsS), experiment.Format(l.MeanMs, "ms"))
+	c.title = fmt.Sprintf("%s in flight; %s requests/s × %s", unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
 	return c
 }
 
 // readingTable is how rows are to be read where they are easily read wrong: no reason to finding them.
 func (r *Run) readingTable() table {
 	t := table{id: "reading", caption: "How to read it", columns: []column{{head: "what"}, {head: "rows"}, {head: "do"}}}
-	at := map[experiment.Finding]int{}
+	at := map[record.Finding]int{}
 	var rows [][]string
 	for _, row := range r.Live() {
 		for _, n := range row.Notes {
@@ -142,10 +143,10 @@ func (r *Run) coldTable() table {
 		}
 		ready, token := cell{text: "ran already", kind: faint}, absent()
 		if c.Server != nil {
-			ready, token = text(experiment.Format(c.Server.ReadyMs, "ms")), known(c.Server.FirstTokenMs, "ms")
+			ready, token = text(unit.Format(c.Server.ReadyMs, "ms")), known(c.Server.FirstTokenMs, "ms")
 		}
 		t.rows = append(t.rows, []cell{text(row.ID), text(fmt.Sprint(c.IdleS)), ready, token,
-			inCell.percentile(experiment.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed)})
+			inCell.percentile(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed)})
 	}
 	return t
 }
@@ -161,10 +162,10 @@ func (r *Run) reuseTable() table {
 		}
 		share := absent()
 		if u.PossibleTokens > 0 {
-			share = text(experiment.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
+			share = text(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
 		}
-		t.rows = append(t.rows, []cell{text(row.ID), count(u.PromptTokens), text(experiment.Format(u.PossibleRate, "share")),
-			text(experiment.Format(u.CachedRate, "share")), share, count(u.Requests)})
+		t.rows = append(t.rows, []cell{text(row.ID), count(u.PromptTokens), text(unit.Format(u.PossibleRate, "share")),
+			text(unit.Format(u.CachedRate, "share")), share, count(u.Requests)})
 	}
 	return t
 }

@@ -6,23 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/unit"
 )
 
 // known is a figure that need not be there.
-func known(x *float64, unit string) cell {
+func known(x *float64, u string) cell {
 	if x == nil {
 		return absent()
 	}
-	return text(experiment.Format(*x, unit))
+	return text(unit.Format(*x, u))
 }
 
 // level is a gauge over the window: its mean, and its maximum behind it.
-func level(g *experiment.Gauge, unit string) cell {
+func level(g *record.Gauge, u string) cell {
 	if g == nil {
 		return absent()
 	}
-	return cell{text: experiment.Format(g.Mean, unit), tag: "max " + experiment.Format(g.Max, unit)}
+	return cell{text: unit.Format(g.Mean, u), tag: "max " + unit.Format(g.Max, u)}
 }
 
 // serverTable is what the server said of itself while rows ran.
@@ -64,13 +65,13 @@ func (r *Run) gpuTable() table {
 	return t
 }
 
-func throttled(d *experiment.GPUDevice) cell {
+func throttled(d *record.GPUDevice) cell {
 	if !d.Known {
 		return cell{text: "not told", kind: faint}
 	}
 	var said []string
 	for _, why := range slices.Sorted(maps.Keys(d.Throttled)) {
-		said = append(said, why+" "+experiment.Format(d.Throttled[why], "share"))
+		said = append(said, why+" "+unit.Format(d.Throttled[why], "share"))
 	}
 	return text(or(strings.Join(said, ", "), "nothing"))
 }
@@ -83,23 +84,23 @@ func (r *Run) clientTable() table {
 		{head: "connections", num: true}, {head: "token times"},
 	}}
 	for _, row := range r.Live() {
-		cells := []cell{text(row.ID), lagCell(&row, "p50"), lagCell(&row, "p99"), text(experiment.Format(row.Clock.ReadLagMeanMs, "ms"))}
+		cells := []cell{text(row.ID), lagCell(&row, "p50"), lagCell(&row, "p99"), text(unit.Format(row.Clock.ReadLagMeanMs, "ms"))}
 		if u := row.Client; u != nil {
 			again := absent()
 			if u.Retransmits != nil {
 				again = count(int(*u.Retransmits))
 			}
-			cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), text(experiment.Format(u.GCPauses, "ms")), again)
+			cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), text(unit.Format(u.GCPauses, "ms")), again)
 		} else {
 			cells = append(cells, absent(), absent(), absent(), absent(), absent())
 		}
 		opened := row.Connections
-		t.rows = append(t.rows, append(cells, text(fmt.Sprintf("%s ahead, %s during", experiment.Count(opened.Ahead), experiment.Count(opened.During))),
+		t.rows = append(t.rows, append(cells, text(fmt.Sprintf("%s ahead, %s during", unit.Count(opened.Ahead), unit.Count(opened.During))),
 			text(or(row.Clock.Stamps, "not stated"))))
 	}
 	return t
 }
 
-func lagCell(row *experiment.Row, percentile string) cell {
-	return inCell.percentile(experiment.PercentilesOf(row.Summary.Lag), percentile)
+func lagCell(row *record.Row, percentile string) cell {
+	return inCell.percentile(record.PercentilesOf(row.Summary.Lag), percentile)
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/unit"
 )
 
 const stamp = "2006-01-02 15:04:05 UTC"
@@ -52,7 +53,7 @@ func (r *Run) metadataTable() table {
 	add("model", g.Model)
 	add("hardware, GPUs, precision", fmt.Sprintf("%s, %s, %s", or(g.Hardware, "not stated"), stated(g.GPUs), or(g.Precision, "not stated")))
 	if m.Priced != nil {
-		add("price of a GPU hour", experiment.Format(*m.Priced, "usd"))
+		add("price of a GPU hour", unit.Format(*m.Priced, "usd"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
 		add("fact: "+key, m.Facts[key])
@@ -68,17 +69,17 @@ func (r *Run) metadataTable() table {
 		add("build info", line)
 	}
 	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
-	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, experiment.Digits(c.MemoryGiB)))
+	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
 	if use := r.clientUse(); use != "" {
 		add("client, at most in a row", use)
 	}
-	r.addByRow(add, "token times", func(row *experiment.Row) string {
+	r.addByRow(add, "token times", func(row *record.Row) string {
 		if row.Clock.Stamps == "" {
 			return ""
 		}
 		return row.Clock.Stamps + " stamps"
 	})
-	r.addByRow(add, "sampling, as sent", func(row *experiment.Row) string {
+	r.addByRow(add, "sampling, as sent", func(row *record.Row) string {
 		if len(row.Sampling) == 0 {
 			return ""
 		}
@@ -115,9 +116,9 @@ func (r *Run) clientUse() string {
 			said = append(said, text)
 		}
 	}
-	say(cores, experiment.Digits(cores)+" cores")
-	say(sched, "sched p99 "+experiment.Format(sched, "ms"))
-	say(float64(pauses), fmt.Sprintf("GC %s in %s", experiment.Format(pause, "ms"), plural(pauses, "pause", "pauses")))
+	say(cores, unit.Digits(cores)+" cores")
+	say(sched, "sched p99 "+unit.Format(sched, "ms"))
+	say(float64(pauses), fmt.Sprintf("GC %s in %s", unit.Format(pause, "ms"), plural(pauses, "pause", "pauses")))
 	say(files, plural(int(files), "fd", "fds"))
 	return strings.Join(said, ", ")
 }
@@ -133,7 +134,7 @@ const differing = 5
 
 // addByRow adds what each row says for itself: one line where all say the same, else one for each
 // value with the number of rows that say it. Removed rows have no say.
-func (r *Run) addByRow(add func(what, value string), what string, of func(*experiment.Row) string) {
+func (r *Run) addByRow(add func(what, value string), what string, of func(*record.Row) string) {
 	rows := r.Live()
 	said := map[string]int{}
 	var values []string
@@ -154,7 +155,7 @@ func (r *Run) addByRow(add func(what, value string), what string, of func(*exper
 			add(what+" (rows differ)", plural(len(values)-i, "further value", "further values")+": see the rows' files")
 			break
 		}
-		add(fmt.Sprintf("%s (rows differ: %s of %s)", what, experiment.Count(said[v]), experiment.Count(len(rows))), v)
+		add(fmt.Sprintf("%s (rows differ: %s of %s)", what, unit.Count(said[v]), unit.Count(len(rows))), v)
 	}
 }
 
@@ -190,9 +191,9 @@ func span(from, to time.Time) string {
 }
 
 // vantage is where the client stood, in a line.
-func vantage(v experiment.Vantage) string {
+func vantage(v record.Vantage) string {
 	if v.RTT == nil {
 		return v.Place
 	}
-	return fmt.Sprintf("%s, TCP round trip p50 %s, p99 %s ms (n=%d)", v.Place, experiment.Digits(v.RTT.P50), experiment.Digits(v.RTT.P99), v.RTT.N)
+	return fmt.Sprintf("%s, TCP round trip p50 %s, p99 %s ms (n=%d)", v.Place, unit.Digits(v.RTT.P50), unit.Digits(v.RTT.P99), v.RTT.N)
 }

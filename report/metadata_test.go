@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/telemetry"
 )
 
@@ -36,12 +36,12 @@ func TestMetadataWhereRowsAgree(t *testing.T) {
 func TestMetadataWhereRowsDiffer(t *testing.T) {
 	run := &Run{}
 	for i := range 8 {
-		row := experiment.Row{ID: fmt.Sprint("r", i), Clock: experiment.Clock{Stamps: "kernel"}, Sampling: map[string]any{"temperature": i}}
+		row := record.Row{ID: fmt.Sprint("r", i), Clock: record.Clock{Stamps: "kernel"}, Sampling: map[string]any{"temperature": i}}
 		if i == 7 {
 			row.Clock.Stamps = "mixed"
 		}
 		run.Rows = append(run.Rows, row)
-		run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: row.ID, State: "done"})
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
 	}
 	var got []string
 	for _, row := range run.metadataTable().rows {
@@ -78,7 +78,7 @@ func TestMetadataOfTheClient(t *testing.T) {
 // What decides how far figures can be compared is shown, or said to be not stated.
 func TestMetadataOfTarget(t *testing.T) {
 	run := fixture()
-	run.Manifest.Target = experiment.TargetInfo{API: "chat", PromptForm: "text", Tokenizer: "by two probes", Connections: "one for each request"}
+	run.Manifest.Target = record.TargetInfo{API: "chat", PromptForm: "text", Tokenizer: "by two probes", Connections: "one for each request"}
 	m := metadata(run)
 	for what, want := range map[string]string{
 		"connections": "one for each request", "api, prompt form": "chat, text", "text prompts were sized by": "by two probes",
@@ -88,7 +88,7 @@ func TestMetadataOfTarget(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, m[what], want)
 		}
 	}
-	run.Manifest.Target = experiment.TargetInfo{}
+	run.Manifest.Target = record.TargetInfo{}
 	m = metadata(run)
 	if m["connections"] != "not stated" || m["api, prompt form"] != "not stated, not stated" {
 		t.Errorf("%q, %q", m["connections"], m["api, prompt form"])
@@ -97,7 +97,7 @@ func TestMetadataOfTarget(t *testing.T) {
 
 func TestConnectionsFindingIsShown(t *testing.T) {
 	run := fixture()
-	run.Rows[0].Findings = []experiment.Finding{{Code: "connections", Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
+	run.Rows[0].Findings = []record.Finding{{Code: "connections", Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
 	var md, text bytes.Buffer
 	if err := Markdown(&md, run); err != nil {
 		t.Fatal(err)

@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
 )
 
 // observed is what a row's requests and samples show beyond its summary, cut down to what a page can carry.
 type observed struct {
-	row    *experiment.Row
+	row    *record.Row
 	series string
 	name   string // as the point is called; with its repeat where there are several
 	ecdfs  []ecdf
@@ -49,7 +50,7 @@ func (r *Run) observe(o *Outcome) evidence {
 	e := evidence{unread: table{id: "unread", caption: "Evidence that could not be read", columns: []column{{head: "row"}, {head: "why"}}}}
 	b := budgetOf(len(r.Live()))
 	e.budget = b
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		for _, row := range p.Rows {
 			name := pointName(s, p)
 			if len(p.Rows) > 1 {
@@ -68,13 +69,13 @@ func (r *Run) observe(o *Outcome) evidence {
 	return e
 }
 
-func (r *Run) records(row *experiment.Row) ([]*experiment.Record, error) {
+func (r *Run) records(row *record.Row) ([]*record.Record, error) {
 	if r.Records != nil {
 		return r.Records(row)
 	}
-	var out []*experiment.Record
+	var out []*record.Record
 	err := r.read(row.ID+".requests.jsonl.zst", func(f io.Reader) error {
-		return experiment.ReadRecords(f, func(rec *experiment.Record) error {
+		return record.ReadRecords(f, func(rec *record.Record) error {
 			out = append(out, rec)
 			return nil
 		})
@@ -82,10 +83,10 @@ func (r *Run) records(row *experiment.Row) ([]*experiment.Record, error) {
 	return out, err
 }
 
-func (r *Run) samples(row *experiment.Row) ([]*experiment.Sample, error) {
-	var out []*experiment.Sample
+func (r *Run) samples(row *record.Row) ([]*record.Sample, error) {
+	var out []*record.Sample
 	err := r.read(row.ID+".telemetry.jsonl.zst", func(f io.Reader) error {
-		return experiment.ReadSamples(f, func(s *experiment.Sample) error {
+		return record.ReadSamples(f, func(s *record.Sample) error {
 			out = append(out, s)
 			return nil
 		})
@@ -141,7 +142,7 @@ func (e ecdf) low() float64 {
 // shownLatencies are those that the page draws.
 var shownLatencies = []string{"ttft", "tpot", "e2e"}
 
-func ecdfsOf(row *experiment.Row, records []*experiment.Record, steps int) []ecdf {
+func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	classes := []string{""}
 	for name := range row.Classes {
 		classes = append(classes, name)
@@ -153,7 +154,7 @@ func ecdfsOf(row *experiment.Row, records []*experiment.Record, steps int) []ecd
 			e := ecdf{metric: metric, class: class}
 			var values []float64
 			for _, r := range records {
-				if r.Phase != experiment.PhaseWindow || class != "" && r.Class != class {
+				if r.Phase != record.PhaseWindow || class != "" && r.Class != class {
 					continue
 				}
 				if ms, ok := r.Latency(metric, row.Spec.Streams()); ok && r.OK() {
@@ -191,11 +192,11 @@ func stepsOf(values []float64, most int) []float64 {
 type pair struct{ tokens, ms float64 }
 
 // pairsOf takes so many requests of the window, evenly spread over it.
-func pairsOf(row *experiment.Row, records []*experiment.Record, most int) []pair {
+func pairsOf(row *record.Row, records []*record.Record, most int) []pair {
 	var all []pair
 	for _, r := range records {
 		ms, ok := r.Latency("ttft", row.Spec.Streams())
-		if !ok || !r.OK() || r.Phase != experiment.PhaseWindow {
+		if !ok || !r.OK() || r.Phase != record.PhaseWindow {
 			continue
 		}
 		tokens := r.PromptAsked

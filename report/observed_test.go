@@ -11,20 +11,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/series"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 )
 
 // requests are n of one row: one every 100 ms, each 250 ms long, the first token after 50 ms; every tenth failed.
-func requests(n int) []*experiment.Record {
-	var out []*experiment.Record
+func requests(n int) []*record.Record {
+	var out []*record.Record
 	for i := range n {
 		at := int64(i) * 100_000
-		r := &experiment.Record{I: i, Phase: experiment.PhaseWindow, Outcome: "ok", At: experiment.At(at), Sent: experiment.At(at),
-			First: experiment.At(at + 50_000), Last: experiment.At(at + 250_000), End: experiment.At(at + 250_000), PromptAsked: 100 + i, OutputTokens: 11}
+		r := &record.Record{I: i, Phase: record.PhaseWindow, Outcome: "ok", At: record.At(at), Sent: record.At(at),
+			First: record.At(at + 50_000), Last: record.At(at + 250_000), End: record.At(at + 250_000), PromptAsked: 100 + i, OutputTokens: 11}
 		if at < 1_000_000 {
-			r.Phase = experiment.PhaseWarmup
+			r.Phase = record.PhaseWarmup
 		}
 		if i%10 == 9 {
 			r.Outcome = "timeout"
@@ -38,9 +40,9 @@ func requests(n int) []*experiment.Record {
 func observedRun(t *testing.T) *Run {
 	t.Helper()
 	row := shape{name: "A " + hostile, rate: 10, n: 90, ttft: 50, tpot: 20, output: 100, verdict: "PASS"}.row()
-	row.Window = experiment.Window{StartUs: 1_000_000, EndUs: 10_000_000}
-	run := &Run{Rows: []experiment.Row{row}}
-	run.Manifest.Schema, run.Manifest.Plan = experiment.SchemaRun, []experiment.Planned{{ID: row.ID, State: "done"}}
+	row.Window = record.Window{StartUs: 1_000_000, EndUs: 10_000_000}
+	run := &Run{Rows: []record.Row{row}}
+	run.Manifest.Schema, run.Manifest.Plan = record.SchemaRun, []record.Planned{{ID: row.ID, State: "done"}}
 	run.Dir = write(t, run)
 	create := func(suffix string, fill func(*os.File) error) {
 		f, err := os.Create(filepath.Join(run.Dir, row.ID+suffix))
@@ -55,7 +57,7 @@ func observedRun(t *testing.T) *Run {
 		}
 	}
 	create(".requests.jsonl.zst", func(f *os.File) error {
-		w, err := experiment.NewRecordWriter(f)
+		w, err := record.NewRecordWriter(f)
 		if err != nil {
 			return err
 		}
@@ -138,7 +140,7 @@ func TestUnreadEvidence(t *testing.T) {
 }
 
 func TestTimelineSurvivesSilence(t *testing.T) {
-	row := experiment.Row{}
+	row := record.Row{}
 	if got := panelsOf(&row, nil, nil, 20); got != nil {
 		t.Error(got)
 	}
@@ -150,7 +152,7 @@ func TestTimelineSurvivesSilence(t *testing.T) {
 
 // The map has the two axes of a row, and none of the rows that have one or three.
 func TestHeat(t *testing.T) {
-	var rows []experiment.Row
+	var rows []record.Row
 	for i, input := range []string{"256", "2048"} {
 		for j, slots := range []string{"1", "2"} {
 			axes := []experiment.Axis{{Key: "input", Value: input}, {Key: "concurrency", Value: slots}}
@@ -158,7 +160,7 @@ func TestHeat(t *testing.T) {
 		}
 	}
 	rows = append(rows, shape{name: "one", axes: axis("concurrency", "1"), concurrency: 1, n: 300, ttft: 50, tpot: 7, output: 100}.row())
-	o := Outcome{Series: experiment.SeriesOf(rows)}
+	o := Outcome{Series: series.SeriesOf(rows)}
 	tables := o.heatTables()
 	if len(tables) != 3 {
 		t.Fatalf("%d maps", len(tables))

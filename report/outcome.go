@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // Outcome is what a run says, in data and in words: every renderer and the exit code take it from here.
@@ -20,9 +23,9 @@ type Outcome struct {
 	Advice   string        `json:"accepted_why"` // why that point; without one, what is missing
 	Findings []Finding     `json:"findings"`     // by kind
 
-	Series    []experiment.Series    `json:"series"`
-	Diagnoses []experiment.Diagnosis `json:"diagnoses"` // of every point, those to act on first
-	Decision  experiment.Decision    `json:"decision"`
+	Series    []series.Series       `json:"series"`
+	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, those to act on first
+	Decision  diagnosis.Decision    `json:"decision"`
 }
 
 // Accepted is the operating point of the highest throughput that is valid and meets the SLO.
@@ -48,17 +51,17 @@ type Flagged struct {
 // Outcome judges the run as a whole. Removed rows count for nothing.
 func (r *Run) Outcome() Outcome {
 	rows := r.Live()
-	o := Outcome{Series: experiment.SeriesOf(rows), Findings: []Finding{}}
+	o := Outcome{Series: series.SeriesOf(rows), Findings: []Finding{}}
 	o.collectFindings(rows)
 	o.judgeSLO(len(r.Missing), r.Manifest.Searches)
 	o.judgeValidity(rows, r.Missing)
 	o.accept()
-	o.Diagnoses = experiment.Diagnose(o.Series)
-	o.Decision = experiment.Decide(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
+	o.Diagnoses = diagnosis.Diagnose(o.Series)
+	o.Decision = diagnosis.Decide(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
 	return o
 }
 
-func (o *Outcome) judgeSLO(missing int, searches []experiment.Found) {
+func (o *Outcome) judgeSLO(missing int, searches []record.Found) {
 	count := map[stats.Verdict]int{}
 	total := 0
 	for _, f := range searches { // each is one point: the one that it looks for
@@ -94,7 +97,7 @@ func (o *Outcome) judgeSLO(missing int, searches []experiment.Found) {
 	if n := count[stats.Undecided]; n > 0 {
 		text := plural(n, "is undecided", "are undecided")
 		if o.Need > 0 {
-			text += fmt.Sprintf(" (need up to %s more requests)", experiment.Count(o.Need))
+			text += fmt.Sprintf(" (need up to %s more requests)", unit.Count(o.Need))
 		}
 		parts = append(parts, text)
 	}
@@ -104,10 +107,10 @@ func (o *Outcome) judgeSLO(missing int, searches []experiment.Found) {
 	o.SLO = strings.Join(parts, ", ")
 }
 
-func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
+func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 	passed, failed, impossible, invalid, unverified := 0, 0, 0, 0, 0
 	for _, r := range rows {
-		if r.Beyond() {
+		if series.Beyond(&r) {
 			continue
 		}
 		passed += len(r.Validity.Passed)
@@ -119,7 +122,7 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 		}
 	}
 	apart := 0
-	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(_ *series.Series, p *series.SeriesPoint) {
 		if len(p.Findings) > 0 {
 			apart++
 		}
@@ -130,7 +133,7 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 		o.Validity = "INVALID: no row has a result"
 	case invalid > 0:
 		o.Validity = fmt.Sprintf("INVALID: %d of %s a failed check; %s of %s checks failed, %s not possible",
-			invalid, plural(len(rows), "row has", "rows have"), experiment.Count(failed), experiment.Count(total), experiment.Count(impossible))
+			invalid, plural(len(rows), "row has", "rows have"), unit.Count(failed), unit.Count(total), unit.Count(impossible))
 	case len(missing) > 0:
 		o.Validity = fmt.Sprintf("INCOMPLETE: %s no result; the others: %d of %d checked",
 			plural(len(missing), "planned row has", "planned rows have"), passed, total)
@@ -152,7 +155,7 @@ func (o *Outcome) judgeValidity(rows []experiment.Row, missing []string) {
 func (o *Outcome) accept() {
 	undecided, flagged := "", ""
 	need := 0
-	if s, p, ok := experiment.Accept(o.Series); ok {
+	if s, p, ok := diagnosis.Accept(o.Series); ok {
 		o.Accepted = &Accepted{s, p, pointSentence(&o.Series[s], &o.Series[s].Points[p])}
 	}
 	for i := range o.Series {
@@ -175,22 +178,22 @@ func (o *Outcome) accept() {
 	case flagged != "":
 		o.Advice = fmt.Sprintf("no valid point passes: %s meets the SLO, but its row is doubted (see Findings)", flagged)
 	case undecided != "":
-		o.Advice = fmt.Sprintf("no point passes yet; nearest to a decision: %s needs %s more requests", undecided, experiment.Count(need))
+		o.Advice = fmt.Sprintf("no point passes yet; nearest to a decision: %s needs %s more requests", undecided, unit.Count(need))
 	default:
 		o.Advice = "no point is valid and meets the SLO"
 	}
 }
 
 // acceptable says that a point meets its SLO and is valid.
-func acceptable(p *experiment.SeriesPoint) bool { return p.SLO == stats.Pass && p.Valid }
+func acceptable(p *series.SeriesPoint) bool { return p.SLO == stats.Pass && p.Valid }
 
 // pointName is a point as people read it: "D-saturation, concurrency 8".
-func pointName(s *experiment.Series, p *experiment.SeriesPoint) string {
+func pointName(s *series.Series, p *series.SeriesPoint) string {
 	return s.PointName(p)
 }
 
-func pointSentence(s *experiment.Series, p *experiment.SeriesPoint) string {
-	parts := []string{experiment.Format(p.OutputTokensPerS.Median, "output tok/s")}
+func pointSentence(s *series.Series, p *series.SeriesPoint) string {
+	parts := []string{unit.Format(p.OutputTokensPerS.Median, "output tok/s")}
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		if l, ok := p.Latency(metric).Get("p99"); ok {
 			parts = append(parts, fmt.Sprintf("%s p99 %s", metric, l))
@@ -200,8 +203,8 @@ func pointSentence(s *experiment.Series, p *experiment.SeriesPoint) string {
 }
 
 // collectDoubts groups the findings of the rows, and of their repeats together, by code.
-func (o *Outcome) collectFindings(rows []experiment.Row) {
-	add := func(row string, findings []experiment.Finding) {
+func (o *Outcome) collectFindings(rows []record.Row) {
+	add := func(row string, findings []record.Finding) {
 		for _, d := range findings {
 			i := slices.IndexFunc(o.Findings, func(x Finding) bool { return x.Code == d.Code })
 			if i < 0 {
@@ -214,11 +217,11 @@ func (o *Outcome) collectFindings(rows []experiment.Row) {
 	for _, r := range rows {
 		add(r.ID, r.Findings)
 	}
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) { add(pointName(s, p), p.Findings) })
+	o.each(func(s *series.Series, p *series.SeriesPoint) { add(pointName(s, p), p.Findings) })
 }
 
 // ValidityOf is a row's validity in words: "VALID, 9 of 11 checked".
-func ValidityOf(v experiment.Validity) string {
+func ValidityOf(v record.Validity) string {
 	switch {
 	case len(v.Failed) > 0:
 		return fmt.Sprintf("INVALID, %d of %d failed", len(v.Failed), v.Total())
@@ -232,5 +235,5 @@ func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return experiment.Count(n) + " " + many
+	return unit.Count(n) + " " + many
 }

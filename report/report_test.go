@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")
@@ -62,7 +62,7 @@ func TestTextOfACutSweep(t *testing.T) {
 	for i := range 300 {
 		id := fmt.Sprintf("J,concurrency=%d-r1", i)
 		run.Missing = append(run.Missing, id)
-		run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: id, Name: "J", State: "planned"})
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: id, Name: "J", State: "planned"})
 	}
 	var b bytes.Buffer
 	if err := Text(&b, run, false); err != nil {
@@ -194,13 +194,13 @@ func TestSeveralRuns(t *testing.T) {
 // copies is a run of n points more, each with 250 requests.
 func copies(n int) *Run {
 	run := fixture()
-	run.Records = func(*experiment.Row) ([]*experiment.Record, error) { return requests(250), nil }
+	run.Records = func(*record.Row) ([]*record.Record, error) { return requests(250), nil }
 	for i := range n {
 		row := run.Rows[3]
 		row.Spec.Name = fmt.Sprintf("copy-%d", i)
 		row.ID = row.Spec.Name
 		run.Rows = append(run.Rows, row)
-		run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: row.ID, State: "done"})
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
 	}
 	return run
 }

@@ -15,19 +15,19 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // Run is one execution of a matrix, as it lies in its directory.
 type Run struct {
 	Dir      string // as given to Load
-	Manifest experiment.Manifest
-	Rows     []experiment.Row // in plan order; then those that the plan does not know
-	Missing  []string         // ids that were planned and have no result, in plan order
-	Notes    string           // notes.md; empty: there is none
+	Manifest record.Manifest
+	Rows     []record.Row // in plan order; then those that the plan does not know
+	Missing  []string     // ids that were planned and have no result, in plan order
+	Notes    string       // notes.md; empty: there is none
 
 	// Records are the requests of a row; nil: those in the directory, where there are any.
-	Records func(*experiment.Row) ([]*experiment.Record, error)
+	Records func(*record.Row) ([]*record.Record, error)
 
 	// Definitions says what another tool means by a metric (ttft, itl, …); one that is not in it is that of docs/metrics.md.
 	Definitions map[string]string
@@ -44,7 +44,7 @@ const (
 func Load(dir string) (*Run, error) {
 	run := &Run{Dir: dir}
 	manifest := filepath.Join(dir, manifestName)
-	if err := decode(manifest, experiment.SchemaRun, &run.Manifest, &run.Manifest.Schema); err != nil {
+	if err := decode(manifest, record.SchemaRun, &run.Manifest, &run.Manifest.Schema); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is not a run: it has no %s; name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
 		}
@@ -66,13 +66,13 @@ func (r *Run) readRows() error {
 	if err != nil {
 		return fmt.Errorf("listing rows: %w", err)
 	}
-	found := map[string]experiment.Row{}
+	found := map[string]record.Row{}
 	for _, name := range names {
 		if filepath.Base(name) == manifestName || !r.ours(name) {
 			continue
 		}
-		var row experiment.Row
-		if err := decode(name, experiment.SchemaRow, &row, &row.Schema); err != nil {
+		var row record.Row
+		if err := decode(name, record.SchemaRow, &row, &row.Schema); err != nil {
 			return err
 		}
 		if want := strings.TrimSuffix(filepath.Base(name), ".json"); row.ID != want {
@@ -102,7 +102,7 @@ func (r *Run) readRows() error {
 // says itself that bench wrote it.
 func (r *Run) ours(name string) bool {
 	id := strings.TrimSuffix(filepath.Base(name), ".json")
-	if slices.ContainsFunc(r.Manifest.Plan, func(p experiment.Planned) bool { return p.ID == id }) {
+	if slices.ContainsFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id }) {
 		return true
 	}
 	b, err := os.ReadFile(name)
@@ -148,16 +148,16 @@ func decode(name, schema string, v any, said *string) error {
 
 // Removed says that a row's point is no longer in the matrix: its result stays, and counts for nothing.
 func (r *Run) Removed(id string) bool {
-	i := slices.IndexFunc(r.Manifest.Plan, func(p experiment.Planned) bool { return p.ID == id })
+	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
 	return i < 0 || r.Manifest.Plan[i].State == "removed"
 }
 
 // Simulated says that at least a part of the run was measured against a simulated server.
 func (r *Run) Simulated() bool {
-	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row experiment.Row) bool { return row.Simulated })
+	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
 }
 
 // Live are the rows of the matrix as it is now, without the removed ones.
-func (r *Run) Live() []experiment.Row {
-	return slices.DeleteFunc(slices.Clone(r.Rows), func(row experiment.Row) bool { return r.Removed(row.ID) })
+func (r *Run) Live() []record.Row {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
+	"bench/experiment/record"
 )
 
 func TestLoad(t *testing.T) {
@@ -133,27 +134,27 @@ func FuzzRow(f *testing.F) {
 }
 
 func TestOutcome(t *testing.T) {
-	pass := []experiment.Verdict{{Verdict: "PASS"}}
-	row := func(name, verdict string, need int, failed ...string) experiment.Row {
-		return experiment.Row{ID: name, Spec: experiment.Spec{Name: name}, SLO: append(pass, experiment.Verdict{Verdict: verdict, Need: need}),
-			Validity: experiment.Validity{Passed: []string{"a", "b"}, Failed: failed, NotPossible: []string{"c"}}}
+	pass := []record.Verdict{{Verdict: "PASS"}}
+	row := func(name, verdict string, need int, failed ...string) record.Row {
+		return record.Row{ID: name, Spec: experiment.Spec{Name: name}, SLO: append(pass, record.Verdict{Verdict: verdict, Need: need}),
+			Validity: record.Validity{Passed: []string{"a", "b"}, Failed: failed, NotPossible: []string{"c"}}}
 	}
 	for name, c := range map[string]struct {
-		rows                           []experiment.Row
+		rows                           []record.Row
 		missing                        []string
 		verdict, slo, validity, advice string
 	}{
-		"pass":      {[]experiment.Row{row("x", "PASS", 0)}, nil, "PASS", "1 of 1 point meets the SLO", "VALID, 2 of 3 checked", "the highest output throughput"},
-		"undecided": {[]experiment.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 is undecided (need up to 1,200 more requests)", "VALID", "x needs 1,200 more requests"},
-		"missing":   {[]experiment.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row has no result", "INCOMPLETE", "the highest"},
-		"invalid":   {[]experiment.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no valid point passes: x meets the SLO"},
-		"fails":     {[]experiment.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "1 of 2 points meet the SLO, 1 fails", "VALID, 4 of 6", "the highest"},
-		"none":      {[]experiment.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "no SLO is stated", "UNCHECKED", "no SLO"},
+		"pass":      {[]record.Row{row("x", "PASS", 0)}, nil, "PASS", "1 of 1 point meets the SLO", "VALID, 2 of 3 checked", "the highest output throughput"},
+		"undecided": {[]record.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 is undecided (need up to 1,200 more requests)", "VALID", "x needs 1,200 more requests"},
+		"missing":   {[]record.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row has no result", "INCOMPLETE", "the highest"},
+		"invalid":   {[]record.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no valid point passes: x meets the SLO"},
+		"fails":     {[]record.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "1 of 2 points meet the SLO, 1 fails", "VALID, 4 of 6", "the highest"},
+		"none":      {[]record.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "no SLO is stated", "UNCHECKED", "no SLO"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &Run{Rows: c.rows, Missing: c.missing}
 			for _, r := range c.rows {
-				run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: r.ID})
+				run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: r.ID})
 			}
 			o := run.Outcome()
 			if string(o.Verdict) != c.verdict || !strings.Contains(o.SLO, c.slo) || !strings.Contains(o.Validity, c.validity) || !strings.Contains(o.Advice, c.advice) {

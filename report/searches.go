@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 // searchFacts are what the rows found that looked for a load: the answer is an interval.
@@ -22,8 +24,8 @@ func (r *Run) searchFacts() []fact {
 	return out
 }
 
-func searchName(f *experiment.Found) string {
-	s := experiment.Series{Name: f.Name, Others: f.Others}
+func searchName(f *record.Found) string {
+	s := series.Series{Name: f.Name, Others: f.Others}
 	return strings.TrimSpace("Search of " + s.Label() + " " + f.Variant)
 }
 
@@ -35,7 +37,7 @@ var searchStates = map[string]string{"above": "even the highest load is one", "b
 	"budget": "ended by its budget", "searching": "cut: resume the run"}
 
 // answer is the interval that the search ended with, in the axis's unit.
-func answer(f *experiment.Found) string {
+func answer(f *record.Found) string {
 	low, high := searched(f, f.Low), searched(f, f.High)
 	switch {
 	case f.Low != nil && f.High != nil && *f.Low == *f.High:
@@ -51,7 +53,7 @@ func answer(f *experiment.Found) string {
 }
 
 // searched is a load of a search with its unit; empty where there is none.
-func searched(f *experiment.Found, load *float64) string {
+func searched(f *record.Found, load *float64) string {
 	switch {
 	case load == nil:
 		return ""
@@ -75,7 +77,7 @@ func (r *Run) searchesTable() table {
 		t.rows = append(t.rows, []cell{text(strings.TrimPrefix(searchName(f), "Search of ")), text(fmt.Sprintf(or(sought[f.Search.For], f.Search.For+" of the %s"), f.Search.Axis)),
 			text(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), exactly(float64(f.Search.Tolerance), "share"))),
 			text(answer(f)), text(fmt.Sprintf("%d and %d", f.LowRuns, f.HighRuns)), text(or(strings.Join(open, ", "), "–")),
-			text(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), text(experiment.Format(f.TookS*1000, "ms")), text(f.Text)})
+			text(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), text(unit.Format(f.TookS*1000, "ms")), text(f.Text)})
 	}
 	return t
 }

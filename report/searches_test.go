@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -20,7 +21,7 @@ func TestAnswer(t *testing.T) {
 		{"concurrency", "above", at(64), nil, "64 slots or above"}, {"concurrency", "below", nil, at(1), "below 1 slot"},
 		{"rate", "none", nil, nil, "nothing found"}, {"rate", "budget", nil, nil, "ended by its budget"},
 	} {
-		f := experiment.Found{State: c.state, Bracket: stats.Bracket{Low: c.low, High: c.high}, Search: experiment.Search{Axis: c.axis}}
+		f := record.Found{State: c.state, Bracket: stats.Bracket{Low: c.low, High: c.high}, Search: experiment.Search{Axis: c.axis}}
 		if got := answer(&f); got != c.want {
 			t.Errorf("%s: %q, want %q", c.state, got, c.want)
 		}
@@ -30,7 +31,7 @@ func TestAnswer(t *testing.T) {
 // A search is on the first screen, and in a table with what it rests on, in the page and in the record.
 func TestSearchesAreShown(t *testing.T) {
 	run, low, high := fixture(), 4., 5.
-	run.Manifest.Searches = []experiment.Found{{Name: "A-short-chat" + hostile, State: "found", Probes: 9, TookS: 75, Text: "it lies between 4/s and 5/s",
+	run.Manifest.Searches = []record.Found{{Name: "A-short-chat" + hostile, State: "found", Probes: 9, TookS: 75, Text: "it lies between 4/s and 5/s",
 		Bracket: stats.Bracket{Low: &low, High: &high, LowRuns: 2, HighRuns: 3, Open: []float64{4.5}},
 		Search:  experiment.Search{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.05}}}
 	var md bytes.Buffer

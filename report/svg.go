@@ -7,8 +7,9 @@ import (
 	"math"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // Size and margins of the picture, px.
@@ -85,7 +86,7 @@ func newPicture(o *Outcome) *picture {
 	return p
 }
 
-func (p *picture) add(i int, s *experiment.Series) {
+func (p *picture) add(i int, s *series.Series) {
 	c := svgCurve{nth: i, name: s.Label(), knee: -1, closed: s.Closed}
 	for j := range s.Points {
 		point := &s.Points[j]
@@ -135,12 +136,12 @@ func (p *picture) grid() {
 	for ms := p.low; ms <= p.high*1.001; ms *= 10 {
 		y := p.y(ms)
 		fmt.Fprintf(&p.b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#d9dde2"/>`+"\n", svgLeft, y, svgWide-svgRight, y)
-		p.text(svgLeft-8, y+4, "end", 12, experiment.Format(ms, "ms"))
+		p.text(svgLeft-8, y+4, "end", 12, unit.Format(ms, "ms"))
 	}
 	step := niceStep(p.most / 9)
 	for x := 0.0; x <= p.most; x += step {
 		fmt.Fprintf(&p.b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#d9dde2"/>`+"\n", p.x(x), svgTop, p.x(x), svgTall-svgBottom)
-		p.text(p.x(x), svgTall-svgBottom+18, "middle", 12, experiment.Digits(x))
+		p.text(p.x(x), svgTall-svgBottom+18, "middle", 12, unit.Digits(x))
 	}
 	p.text(svgLeft+svgWidth/2, svgTall-svgBottom+36, "middle", 12, "output tok/s")
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"unicode"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // table is what every renderer draws; nothing in it is escaped yet.
@@ -50,8 +51,10 @@ const (
 )
 
 func text(s string) cell { return cell{text: s} }
-func count(n int) cell   { return cell{text: experiment.Count(n)} }
-func absent() cell       { return cell{text: "–", kind: faint} }
+
+func count(n int) cell { return cell{text: unit.Count(n)} }
+
+func absent() cell { return cell{text: "–", kind: faint} }
 
 // units says where the unit of a latency stands.
 type units bool
@@ -70,13 +73,13 @@ func (u units) head() string {
 
 func (u units) ms(x float64) string {
 	if u == inCell {
-		return experiment.Format(x, "ms")
+		return unit.Format(x, "ms")
 	}
-	return experiment.Digits(x)
+	return unit.Digits(x)
 }
 
 // percentile shows no more than its sample can carry.
-func (u units) percentile(ps experiment.Percentiles, name string) cell {
+func (u units) percentile(ps record.Percentiles, name string) cell {
 	p, ok := ps.Get(name)
 	if !ok {
 		return absent()
@@ -88,7 +91,7 @@ func (u units) percentile(ps experiment.Percentiles, name string) cell {
 	case stats.NoBound:
 		c.kind = noBound
 		if !ok {
-			c.text = "n=" + experiment.Count(p.N)
+			c.text = "n=" + unit.Count(p.N)
 		}
 	case stats.Thin:
 		c.kind = thin
@@ -97,8 +100,8 @@ func (u units) percentile(ps experiment.Percentiles, name string) cell {
 }
 
 // behind is the evidence of a percentile: value, interval, sample, repeats.
-func (u units) behind(p experiment.Percentile) string {
-	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, inCell.ms(p.Median), interval(p.CI95), experiment.Count(p.N), gradeWords(p.Grade))
+func (u units) behind(p record.Percentile) string {
+	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, inCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
 	if len(p.Values) > 1 {
 		var each []string
 		for _, v := range p.Values {
@@ -141,7 +144,7 @@ func verdictCell(v stats.Verdict, need int) cell {
 	default:
 		c.kind = undecided
 		if need > 0 {
-			c.title = "need " + experiment.Count(need) + " more requests"
+			c.title = "need " + unit.Count(need) + " more requests"
 		}
 	}
 	return c

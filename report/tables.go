@@ -5,14 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // fromSlot is the remark on closed loops: their latencies count from the slot, not from a schedule.
 const fromSlot = "from slot"
 
-func pointCell(s *experiment.Series, p *experiment.SeriesPoint) cell {
+func pointCell(s *series.Series, p *series.SeriesPoint) cell {
 	c := text(pointName(s, p))
 	if s.Closed {
 		c.tag = fromSlot
@@ -27,7 +29,7 @@ func pointCell(s *experiment.Series, p *experiment.SeriesPoint) cell {
 }
 
 // each calls f for every point of every series.
-func (o *Outcome) each(f func(s *experiment.Series, p *experiment.SeriesPoint)) {
+func (o *Outcome) each(f func(s *series.Series, p *series.SeriesPoint)) {
 	for i := range o.Series {
 		for j := range o.Series[i].Points {
 			f(&o.Series[i], &o.Series[i].Points[j])
@@ -49,17 +51,17 @@ func (o *Outcome) pointsTable(u units) table {
 		{head: "e2e p50", unit: u.head(), num: true, help: "e2e"}, {head: "e2e p99", unit: u.head(), num: true, help: "e2e"},
 		{head: "n", num: true, help: "failures"}, {head: "failed", num: true, help: "failures"},
 	}}
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		perGPU, offered := absent(), absent()
 		if _, ok := p.Offered(); ok && !s.Closed { // a closed loop offers what is answered, "inf" no rate
-			offered = text(experiment.Digits(p.OfferedPerS.Median))
+			offered = text(unit.Digits(p.OfferedPerS.Median))
 		}
 		if p.OutputTokensPerSPerGPU != nil {
-			perGPU = text(experiment.Digits(p.OutputTokensPerSPerGPU.Median))
+			perGPU = text(unit.Digits(p.OutputTokensPerSPerGPU.Median))
 		}
 		t.rows = append(t.rows, []cell{
-			pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, text(experiment.Digits(p.RequestsPerS.Median)),
-			text(experiment.Digits(p.OutputTokensPerS.Median)), perGPU,
+			pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, text(unit.Digits(p.RequestsPerS.Median)),
+			text(unit.Digits(p.OutputTokensPerS.Median)), perGPU,
 			u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p95"), u.percentile(p.TTFT, "p99"),
 			u.percentile(p.TPOT, "p50"), u.percentile(p.TPOT, "p99"),
 			u.percentile(p.E2E, "p50"), u.percentile(p.E2E, "p99"),
@@ -70,7 +72,7 @@ func (o *Outcome) pointsTable(u units) table {
 }
 
 // completed is the sample of a point: of the repeat that has the fewest.
-func completed(p *experiment.SeriesPoint) cell {
+func completed(p *series.SeriesPoint) cell {
 	least := p.Rows[0].Summary.Requests.Completed
 	for _, r := range p.Rows {
 		least = min(least, r.Summary.Requests.Completed)
@@ -82,7 +84,7 @@ func completed(p *experiment.SeriesPoint) cell {
 	return c
 }
 
-func failures(p *experiment.SeriesPoint) cell {
+func failures(p *series.SeriesPoint) cell {
 	n, classes := 0, map[string]int{}
 	for _, r := range p.Rows {
 		n += r.Summary.Requests.Failed
@@ -96,14 +98,14 @@ func failures(p *experiment.SeriesPoint) cell {
 	}
 	var parts []string
 	for class, k := range classes {
-		parts = append(parts, fmt.Sprintf("%s %s", class, experiment.Count(k)))
+		parts = append(parts, fmt.Sprintf("%s %s", class, unit.Count(k)))
 	}
 	slices.Sort(parts)
 	c.kind, c.title, c.tag = failed, strings.Join(parts, ", "), strings.Join(parts, ", ")
 	return c
 }
 
-func validityCell(p *experiment.SeriesPoint) cell {
+func validityCell(p *series.SeriesPoint) cell {
 	worst := p.Rows[0].Validity
 	for _, r := range p.Rows {
 		v := r.Validity
@@ -130,7 +132,7 @@ func (o *Outcome) seriesTable() table {
 	}}
 	for i := range o.Series {
 		s := &o.Series[i]
-		knee := func(k experiment.Knee) cell {
+		knee := func(k series.Knee) cell {
 			if k.Point == nil {
 				return cell{text: k.Why, kind: faint}
 			}
@@ -149,16 +151,16 @@ func (o *Outcome) seriesTable() table {
 func (o *Outcome) percentilesTable(metric string, u units) table {
 	t := table{id: "percentiles-" + metric, caption: metricName(metric) + " by percentile",
 		columns: []column{{head: "point"}, {head: "n", num: true}}}
-	for _, name := range experiment.PercentileNames {
+	for _, name := range record.PercentileNames {
 		t.columns = append(t.columns, column{head: name, unit: u.head(), num: true, help: metric})
 	}
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		ps := p.Latency(metric)
 		if len(ps) == 0 {
 			return
 		}
 		row := []cell{pointCell(s, p), count(ps[0].N)}
-		for _, name := range experiment.PercentileNames {
+		for _, name := range record.PercentileNames {
 			row = append(row, u.percentile(ps, name))
 		}
 		t.rows = append(t.rows, row)
@@ -180,7 +182,7 @@ func (o *Outcome) classesTable(u units) table {
 		{head: "TTFT p50", unit: u.head(), num: true, help: "ttft"}, {head: "TTFT p99", unit: u.head(), num: true, help: "ttft"},
 		{head: "TPOT p50", unit: u.head(), num: true, help: "tpot"}, {head: "e2e p99", unit: u.head(), num: true, help: "e2e"},
 	}}
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		samples := map[string][3][]*stats.Summary{}
 		var names []string
 		for _, r := range p.Rows {
@@ -195,7 +197,7 @@ func (o *Outcome) classesTable(u units) table {
 		slices.Sort(names)
 		for _, name := range names {
 			x := samples[name]
-			ttft, tpot, e2e := experiment.PercentilesOf(x[0]...), experiment.PercentilesOf(x[1]...), experiment.PercentilesOf(x[2]...)
+			ttft, tpot, e2e := record.PercentilesOf(x[0]...), record.PercentilesOf(x[1]...), record.PercentilesOf(x[2]...)
 			n := 0
 			if len(e2e) > 0 {
 				n = e2e[0].N
@@ -219,7 +221,7 @@ func (o *Outcome) boundsTable(u units) table {
 			column{head: m + " p50 over floor", num: true, help: "bound"})
 	}
 	t.columns = append(t.columns, column{head: "TPOT is", help: "bound"}, column{head: "of the peaks", help: "bound"}, column{head: "computed for"})
-	o.each(func(s *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		r := p.Rows[0]
 		b := r.Bound
 		if b == nil {
@@ -233,7 +235,7 @@ func (o *Outcome) boundsTable(u units) table {
 			u.percentile(p.TPOT, "p50"), u.bound(b.TPOT.FloorMs), u.bound(b.TPOT.ExpectedMs), ratioCell(b.TPOTRatio, p.TPOT),
 			text(or(placeWords[b.TPOTPlace], "–")), text(or(peaks(b), "–")),
 			text(fmt.Sprintf("%s, %d × %s, %s; batch %s, context %s tokens", b.Model, b.GPUs, b.Hardware,
-				or(b.Precision, "precision as published"), experiment.Digits(b.Batch), experiment.Digits(b.Context)))})
+				or(b.Precision, "precision as published"), unit.Digits(b.Batch), unit.Digits(b.Context)))})
 	})
 	return t
 }
@@ -247,13 +249,13 @@ func (u units) bound(ms float64) cell {
 }
 
 // ratioCell is a p50 over its floor, as sure as the p50 is.
-func ratioCell(x *float64, ps experiment.Percentiles) cell {
+func ratioCell(x *float64, ps record.Percentiles) cell {
 	p, ok := ps.Get("p50")
 	if x == nil || !ok {
 		return absent()
 	}
-	n := "n=" + experiment.Count(p.N)
-	c := cell{text: experiment.Digits(*x) + " ×", title: n + ", p50 " + gradeWords(p.Grade)}
+	n := "n=" + unit.Count(p.N)
+	c := cell{text: unit.Digits(*x) + " ×", title: n + ", p50 " + gradeWords(p.Grade)}
 	switch p.Grade {
 	case stats.NoBound:
 		c.text, c.kind = "– ("+n+")", noBound

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 // screen is the width that Text fits.
@@ -77,7 +78,7 @@ func (o *Outcome) textTable() (table, map[string]int) {
 			if s.Closed {
 				name.text += " †"
 			}
-			t.rows = append(t.rows, []cell{name, text(experiment.Digits(p.OutputTokensPerS.Median)),
+			t.rows = append(t.rows, []cell{name, text(unit.Digits(p.OutputTokensPerS.Median)),
 				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"), u.percentile(p.E2E, "p99"),
 				completed(p), verdictCell(p.SLO, p.Need), footnoteCell(p, flagged)})
 		}
@@ -85,7 +86,7 @@ func (o *Outcome) textTable() (table, map[string]int) {
 	return t, flagged
 }
 
-func footnoteCell(p *experiment.SeriesPoint, flagged map[string]int) cell {
+func footnoteCell(p *series.SeriesPoint, flagged map[string]int) cell {
 	var notes []int
 	for _, d := range p.Findings {
 		notes = append(notes, flagged[d.Code])
@@ -114,7 +115,7 @@ func (p *printer) legend(o *Outcome, t *table) {
 			used[c.kind] = true
 		}
 	}
-	closed := slices.ContainsFunc(o.Series, func(s experiment.Series) bool { return s.Closed })
+	closed := slices.ContainsFunc(o.Series, func(s series.Series) bool { return s.Closed })
 	p.line("")
 	if closed {
 		p.line("  † closed loop: latencies count from slot, the moment the slot became free")

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // panel is one part of a row's time line: lines over the same bins. Its name is in panelNames.
@@ -38,7 +38,7 @@ func (c clock) at(us int64) (int, bool) {
 }
 
 // clockOf runs from the first arrival to the last end.
-func clockOf(records []*experiment.Record, bins int) (clock, bool) {
+func clockOf(records []*record.Record, bins int) (clock, bool) {
 	c := clock{start: math.MaxInt64, end: math.MinInt64, n: bins}
 	for _, r := range records {
 		if us, ok := r.At.Get(); ok {
@@ -52,7 +52,7 @@ func clockOf(records []*experiment.Record, bins int) (clock, bool) {
 }
 
 // panelsOf is a row over time: what the client saw of its requests, and what server and GPUs said.
-func panelsOf(row *experiment.Row, records []*experiment.Record, samples []*experiment.Sample, bins int) []panel {
+func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sample, bins int) []panel {
 	c, ok := clockOf(records, bins)
 	if !ok {
 		return nil
@@ -60,8 +60,8 @@ func panelsOf(row *experiment.Row, records []*experiment.Record, samples []*expe
 	panels := []panel{
 		{lines: []binned{{"in flight", c.inFlight(records)}, {"running, by the server", c.gauge(samples, running)}, {"waiting, by the server", c.gauge(samples, waiting)}}},
 		{unit: "ms", lines: c.latencies(row, records)},
-		{lines: []binned{{"asked", c.perSecond(records, func(r *experiment.Record) experiment.Micros { return r.At })},
-			{"sent", c.perSecond(records, func(r *experiment.Record) experiment.Micros { return r.Sent })}}},
+		{lines: []binned{{"asked", c.perSecond(records, func(r *record.Record) record.Micros { return r.At })},
+			{"sent", c.perSecond(records, func(r *record.Record) record.Micros { return r.Sent })}}},
 		{unit: "share", lines: []binned{{"KV cache in use", c.gauge(samples, kvUsage)}}},
 		{lines: []binned{{"GPU power", c.gauge(samples, power)}}},
 	}
@@ -76,7 +76,7 @@ func panelsOf(row *experiment.Row, records []*experiment.Record, samples []*expe
 func told(x float64) bool { return !math.IsNaN(x) }
 
 // inFlight is the mean number of requests sent and not over, bin by bin.
-func (c clock) inFlight(records []*experiment.Record) []float64 {
+func (c clock) inFlight(records []*record.Record) []float64 {
 	out := make([]float64, c.n)
 	for _, r := range records {
 		from, sent := r.Sent.Get()
@@ -93,7 +93,7 @@ func (c clock) inFlight(records []*experiment.Record) []float64 {
 }
 
 // latencies are median and maximum of the ttft (e2e without streaming) of the requests that arrived in each bin.
-func (c clock) latencies(row *experiment.Row, records []*experiment.Record) []binned {
+func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 	metric := "ttft"
 	if !row.Spec.Streams() {
 		metric = "e2e"
@@ -117,7 +117,7 @@ func (c clock) latencies(row *experiment.Row, records []*experiment.Record) []bi
 	return []binned{{name + " median", median}, {name + " maximum", most}}
 }
 
-func (c clock) perSecond(records []*experiment.Record, of func(*experiment.Record) experiment.Micros) []float64 {
+func (c clock) perSecond(records []*record.Record, of func(*record.Record) record.Micros) []float64 {
 	out := make([]float64, c.n)
 	for _, r := range records {
 		us, ok := of(r).Get()
@@ -137,7 +137,7 @@ func (c clock) blank() []float64 {
 }
 
 // gauge is the mean of the samples in each bin; between two samples that are further apart than a bin it stays as it was.
-func (c clock) gauge(samples []*experiment.Sample, of func(*experiment.Sample) *float64) []float64 {
+func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64) []float64 {
 	out, counts := c.blank(), make([]float64, c.n)
 	first, last := c.n, -1
 	for _, s := range samples {
@@ -160,21 +160,21 @@ func (c clock) gauge(samples []*experiment.Sample, of func(*experiment.Sample) *
 	return out
 }
 
-func running(s *experiment.Sample) *float64 {
+func running(s *record.Sample) *float64 {
 	if s.Server == nil {
 		return nil
 	}
 	return s.Server.Running
 }
 
-func waiting(s *experiment.Sample) *float64 {
+func waiting(s *record.Sample) *float64 {
 	if s.Server == nil {
 		return nil
 	}
 	return s.Server.Waiting
 }
 
-func kvUsage(s *experiment.Sample) *float64 {
+func kvUsage(s *record.Sample) *float64 {
 	if s.Server == nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func kvUsage(s *experiment.Sample) *float64 {
 }
 
 // power is that of all GPUs that tell it.
-func power(s *experiment.Sample) *float64 {
+func power(s *record.Sample) *float64 {
 	var sum *float64
 	for _, g := range s.GPUs {
 		if g.PowerW != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"bench/experiment"
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -100,7 +101,7 @@ func (t together) table() table {
 			if d := o.diagnosisOf(p); d != nil {
 				limit = text(d.Regime.Words())
 			}
-			row = append(row, name, text(experiment.Digits(p.OutputTokensPerS.Median)), inCell.percentile(p.TTFT, "p99"), inCell.percentile(p.TPOT, "p99"), limit)
+			row = append(row, name, text(unit.Digits(p.OutputTokensPerS.Median)), inCell.percentile(p.TTFT, "p99"), inCell.percentile(p.TPOT, "p99"), limit)
 		} else {
 			row = append(row, absent(), absent(), absent(), absent(), absent())
 		}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/unit"
 )
 
 // another is a run of the same matrix with latencies that are slower by a factor.
@@ -18,10 +19,10 @@ func another(name string, slower float64) *Run {
 	for _, slots := range []int{1, 2, 4, 8} {
 		for repeat := 1; repeat <= 4; repeat++ {
 			level := slower * (1 + 0.002*float64(repeat))
-			row := shape{name: "D", axes: axis("concurrency", experiment.Count(slots)), concurrency: slots, repeat: repeat, n: 400,
+			row := shape{name: "D", axes: axis("concurrency", unit.Count(slots)), concurrency: slots, repeat: repeat, n: 400,
 				ttft: 80 * level, tpot: 12 * level, output: 90 * float64(slots) / level, verdict: "PASS"}.row()
 			run.Rows = append(run.Rows, row)
-			run.Manifest.Plan = append(run.Manifest.Plan, experiment.Planned{ID: row.ID, State: "done"})
+			run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
 		}
 	}
 	return run

@@ -9,8 +9,10 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 // fewPoints is up to how many points the page carries the curves of every percentile.
@@ -23,7 +25,7 @@ func (o *Outcome) tradeoff() (chart, error) {
 			"Points whose percentile has no bound are drawn and ranked by the lower end of its interval (at least). The same figures are in the table of all points."}
 	percentiles := []string{"p50", "p90", "p95", "p99"}
 	points := 0
-	o.each(func(*experiment.Series, *experiment.SeriesPoint) { points++ })
+	o.each(func(*series.Series, *series.SeriesPoint) { points++ })
 	if points > fewPoints {
 		percentiles = slices.Compact([]string{"p50", o.judged(o.limited(o.latencies()), percentiles), "p99"})
 	}
@@ -52,7 +54,7 @@ func (o *Outcome) tradeoff() (chart, error) {
 // limited is the first latency that the SLO limits, of those with these names; else the first of them.
 func (o *Outcome) limited(names []string) string {
 	for _, name := range names {
-		for _, percentile := range experiment.PercentileNames {
+		for _, percentile := range record.PercentileNames {
 			if metric := strings.ToLower(name); len(o.limits(metric+"_"+percentile)) > 0 {
 				return metric
 			}
@@ -74,7 +76,7 @@ func (o *Outcome) judged(metric string, percentiles []string) string {
 // gpus is how many GPUs the throughputs are of; 0: one, or not stated, or not the same everywhere.
 func (o *Outcome) gpus() int {
 	n := -1
-	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+	o.each(func(_ *series.Series, p *series.SeriesPoint) {
 		of := 0
 		if g := p.OutputTokensPerSPerGPU; g != nil && g.Median > 0 {
 			of = int(math.Round(p.OutputTokensPerS.Median / g.Median))
@@ -120,7 +122,7 @@ func (o *Outcome) tradeoffView(metric, percentile string) *curves {
 	return v
 }
 
-func (v *curves) addSeries(nth int, s *experiment.Series, metric, percentile string) {
+func (v *curves) addSeries(nth int, s *series.Series, metric, percentile string) {
 	at, data := v.collect(s, metric, percentile)
 	if len(data) == 0 {
 		return
@@ -133,11 +135,11 @@ func (v *curves) addSeries(nth int, s *experiment.Series, metric, percentile str
 }
 
 // collect takes the marks of a series, and what is drawn about them: intervals and floors. at has nil where a point has no mark.
-func (v *curves) collect(s *experiment.Series, metric, percentile string) (at []*datum, data []datum) {
+func (v *curves) collect(s *series.Series, metric, percentile string) (at []*datum, data []datum) {
 	at = make([]*datum, len(s.Points))
 	for j := range s.Points {
 		p := &s.Points[j]
-		tip := fmt.Sprintf("%s\n%s\n%s %s", pointName(s, p), experiment.Format(p.OutputTokensPerS.Median, "output tok/s"), metricName(metric), percentile)
+		tip := fmt.Sprintf("%s\n%s\n%s %s", pointName(s, p), unit.Format(p.OutputTokensPerS.Median, "output tok/s"), metricName(metric), percentile)
 		d, ms, ok := latencyDatum(p.Latency(metric), percentile, tip)
 		if !ok {
 			continue
@@ -146,13 +148,13 @@ func (v *curves) collect(s *experiment.Series, metric, percentile string) (at []
 		data, at[j] = append(data, d), &d
 		v.addWhiskers(p, metric, percentile, ms)
 		if b := floorOf(p, metric); b > 0 {
-			v.floors = append(v.floors, datum{x: d.x, y: b, tip: fmt.Sprintf("%s\nfloor of the hardware for this batch and context: %s", pointName(s, p), experiment.Format(b, "ms"))})
+			v.floors = append(v.floors, datum{x: d.x, y: b, tip: fmt.Sprintf("%s\nfloor of the hardware for this batch and context: %s", pointName(s, p), unit.Format(b, "ms"))})
 		}
 	}
 	return at, data
 }
 
-func (v *curves) markKnees(s *experiment.Series, at []*datum, frontier []int) {
+func (v *curves) markKnees(s *series.Series, at []*datum, frontier []int) {
 	for _, j := range frontier {
 		v.frontier = appendMark(v.frontier, at[j], "on the frontier")
 	}
@@ -168,7 +170,7 @@ func (v *curves) markKnees(s *experiment.Series, at []*datum, frontier []int) {
 }
 
 // addWhiskers draws the interval of the latency, and how far the repeats' throughputs are apart.
-func (v *curves) addWhiskers(p *experiment.SeriesPoint, metric, percentile string, ms float64) {
+func (v *curves) addWhiskers(p *series.SeriesPoint, metric, percentile string, ms float64) {
 	x := p.OutputTokensPerS
 	if l, _ := p.Latency(metric).Get(percentile); !math.IsInf(l.CI95.Lo, 0) && !math.IsInf(l.CI95.Hi, 0) && l.CI95.Lo > 0 {
 		v.whiskers = append(v.whiskers, [2][2]float64{{x.Median, l.CI95.Lo}, {x.Median, l.CI95.Hi}})
@@ -176,14 +178,14 @@ func (v *curves) addWhiskers(p *experiment.SeriesPoint, metric, percentile strin
 	v.spread(x, ms)
 }
 
-func (v *curves) spread(x experiment.Repeats, y float64) {
+func (v *curves) spread(x record.Repeats, y float64) {
 	if x.Spread != nil && x.Spread.Min < x.Spread.Max {
 		v.whiskers = append(v.whiskers, [2][2]float64{{x.Spread.Min, y}, {x.Spread.Max, y}})
 	}
 }
 
 // floorOf is the floor of a point's ttft or tpot; 0: there is none.
-func floorOf(p *experiment.SeriesPoint, metric string) float64 {
+func floorOf(p *series.SeriesPoint, metric string) float64 {
 	b := p.Rows[0].Bound
 	if b == nil {
 		return 0
@@ -196,9 +198,9 @@ func (o *Outcome) interactivity() (chart, error) {
 	c := chart{ID: "interactivity", Title: "Interactivity against throughput", Table: "series", Height: 400, UnitX: "tok/s", UnitY: "tok/s", Logs: true,
 		Alt: "Output tokens per second of one user (1 / TPOT p50) against output tokens per second per GPU, one curve for each series, with the frontier ringed. The figures are in the table of all points."}
 	name := "output tok/s per GPU"
-	output := func(p *experiment.SeriesPoint) *experiment.Repeats { return p.OutputTokensPerSPerGPU }
+	output := func(p *series.SeriesPoint) *record.Repeats { return p.OutputTokensPerSPerGPU }
 	if !o.allPerGPU() {
-		name, output = "output tok/s", func(p *experiment.SeriesPoint) *experiment.Repeats { return &p.OutputTokensPerS }
+		name, output = "output tok/s", func(p *series.SeriesPoint) *record.Repeats { return &p.OutputTokensPerS }
 	}
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s of one user", Min: 0}, opts.YAxis{Type: "value", Name: name, Min: 0})}
 	for i := range o.Series {
@@ -214,11 +216,11 @@ func (o *Outcome) interactivity() (chart, error) {
 // allPerGPU says that every point knows its GPUs.
 func (o *Outcome) allPerGPU() bool {
 	all := true
-	o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) { all = all && p.OutputTokensPerSPerGPU != nil })
+	o.each(func(_ *series.Series, p *series.SeriesPoint) { all = all && p.OutputTokensPerSPerGPU != nil })
 	return all
 }
 
-func (v *curves) addInteractive(nth int, s *experiment.Series, name string, output func(*experiment.SeriesPoint) *experiment.Repeats) {
+func (v *curves) addInteractive(nth int, s *series.Series, name string, output func(*series.SeriesPoint) *record.Repeats) {
 	at := make([]*datum, len(s.Points))
 	var data []datum
 	for j := range s.Points {
@@ -227,7 +229,7 @@ func (v *curves) addInteractive(nth int, s *experiment.Series, name string, outp
 		if len(x.Values) == 0 {
 			continue
 		}
-		d := datum{x: x.Median, y: y.Median, tip: fmt.Sprintf("%s\n%s of one user\n%s", pointName(s, p), experiment.Format(x.Median, "tok/s"), experiment.Format(y.Median, strings.TrimPrefix(name, "output ")))}
+		d := datum{x: x.Median, y: y.Median, tip: fmt.Sprintf("%s\n%s of one user\n%s", pointName(s, p), unit.Format(x.Median, "tok/s"), unit.Format(y.Median, strings.TrimPrefix(name, "output ")))}
 		data, at[j] = append(data, d), &d
 		v.spread(x, y.Median)
 		if y.Spread != nil {
@@ -239,7 +241,7 @@ func (v *curves) addInteractive(nth int, s *experiment.Series, name string, outp
 	}
 	addLine(v.line, nth, s.Label(), data)
 	v.drawn++
-	if i := slices.IndexFunc(s.Frontiers, func(f experiment.Frontier) bool { return f.Cost == "per_user_tokens_per_s" }); i >= 0 && len(s.Points) > 1 {
+	if i := slices.IndexFunc(s.Frontiers, func(f series.Frontier) bool { return f.Cost == "per_user_tokens_per_s" }); i >= 0 && len(s.Points) > 1 {
 		for _, j := range s.Frontiers[i].Points {
 			v.frontier = appendMark(v.frontier, at[j], "on the frontier")
 		}
@@ -251,7 +253,7 @@ func (o *Outcome) latencies() []string {
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		measured := false
-		o.each(func(_ *experiment.Series, p *experiment.SeriesPoint) {
+		o.each(func(_ *series.Series, p *series.SeriesPoint) {
 			measured = measured || len(p.Latency(metric)) > 0
 		})
 		if measured || metric == "e2e" {

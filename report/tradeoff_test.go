@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
 )
 
 // chartsOf are the descriptions of the charts of a page.
@@ -71,8 +72,8 @@ func TestLimitedFirst(t *testing.T) {
 		{"ttft_p99", "TTFT", "p99"}, {"tpot_p90", "TPOT", "p90"}, {"e2e_p50", "e2e", "p50"}, {"error_rate", "TTFT", "p99"},
 	} {
 		row := shape{name: "A", concurrency: 1, n: 1000, ttft: 50, tpot: 6, output: 99}.row()
-		row.SLO = []experiment.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
-		o := Outcome{Series: experiment.SeriesOf([]experiment.Row{row})}
+		row.SLO = []record.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
+		o := Outcome{Series: series.SeriesOf([]record.Row{row})}
 		drawn, err := o.tradeoff()
 		if err != nil {
 			t.Fatal(err)

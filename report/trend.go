@@ -10,8 +10,8 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -184,7 +184,7 @@ func changeTable(g *compare.Group, all bool) table {
 		for _, c := range tr.Changes {
 			row := []cell{text(tr.Point), text(tr.Metric), text(day(c.Date)), worseCell(c.Size, c.Worse), text(suspects(c, all))}
 			if all {
-				row = append(row, text(quantity(c.Before, tr.Unit)), text(quantity(c.After, tr.Unit)), text(experiment.Digits(c.P)))
+				row = append(row, text(quantity(c.Before, tr.Unit)), text(quantity(c.After, tr.Unit)), text(unit.Digits(c.P)))
 			}
 			t.rows = append(t.rows, row)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // shownDoubts is how many kinds of findings the first screen has room for.
@@ -45,7 +45,7 @@ func (o *Outcome) validityFact(notStated []string) fact {
 func (o *Outcome) findingsThatMatter() []Finding {
 	s, p := o.focus()
 	mine := func(c Flagged) bool {
-		return p != nil && (c.Row == pointName(s, p) || slices.ContainsFunc(p.Rows, func(r *experiment.Row) bool { return r.ID == c.Row }))
+		return p != nil && (c.Row == pointName(s, p) || slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.ID == c.Row }))
 	}
 	var first, others []Finding
 	for _, d := range o.Findings {

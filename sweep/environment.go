@@ -9,12 +9,12 @@ import (
 	"github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // Client describes this machine; what the system does not tell stays empty.
-func Client(version, commit string) experiment.ClientInfo {
-	c := experiment.ClientInfo{
+func Client(version, commit string) record.ClientInfo {
+	c := record.ClientInfo{
 		Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH,
 		Cores: runtime.NumCPU(), MaxProcs: runtime.GOMAXPROCS(0),
 	}

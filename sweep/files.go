@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // partial marks a file that is not whole yet. Nothing reads it.
@@ -145,9 +145,9 @@ func (d directory) readJSON(name string, v any) error {
 }
 
 // row reads a finished row, if it is there and whole.
-func (d directory) row(id string) (*experiment.Row, bool) {
-	var row experiment.Row
-	if err := d.readJSON(id+".json", &row); err != nil || row.Schema != experiment.SchemaRow || row.ID != id {
+func (d directory) row(id string) (*record.Row, bool) {
+	var row record.Row
+	if err := d.readJSON(id+".json", &row); err != nil || row.Schema != record.SchemaRow || row.ID != id {
 		return nil, false
 	}
 	if _, err := os.Stat(d.file(id + recordsSuffix)); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 )
 
@@ -38,7 +39,7 @@ func child(base, out string) error {
 		return err
 	}
 	ctx := context.Background()
-	s, err := experiment.Reach(ctx, m.Target, base, "", experiment.APIs(m.Points, m.Target))
+	s, err := endpoint.Reach(ctx, m.Target, base, "", experiment.APIs(m.Points, m.Target))
 	if err != nil {
 		return err
 	}

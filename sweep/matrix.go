@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/server"
 	"bench/sweep/strict"
 )
@@ -28,11 +29,11 @@ type Matrix struct {
 	Seed       uint64   `toml:"seed"`  // 0 = 1
 	Order      string   `toml:"order"` // listed (default): as in the file; blocked: shuffled within each round of repeats
 
-	Target    experiment.Target    `toml:"target"`
-	Server    server.Table         `toml:"server"`
-	Telemetry experiment.Telemetry `toml:"telemetry"`
-	SLO       experiment.SLO       `toml:"slo"`
-	Gate      experiment.Gate      `toml:"gate"` // for bench compare, which reads it from the text
+	Target    experiment.Target  `toml:"target"`
+	Server    server.Table       `toml:"server"`
+	Telemetry endpoint.Telemetry `toml:"telemetry"`
+	SLO       experiment.SLO     `toml:"slo"`
+	Gate      experiment.Gate    `toml:"gate"` // for bench compare, which reads it from the text
 
 	Variants []Variant         `toml:"-"` // the servers that are measured; none: the one at the endpoint
 	Points   []experiment.Spec `toml:"-"` // every point and repeat, in order of execution

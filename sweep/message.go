@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/verdict"
 )
 
 // SchemaEvent names the form of a Message.
@@ -142,7 +143,7 @@ func (f *Finished) result() *MessageResult {
 	if s.E2E != nil {
 		r.E2EP50 = &s.E2E.P50
 	}
-	verdict, _ := experiment.SLOOf(f.Row)
+	verdict, _ := verdict.SLOOf(f.Row)
 	r.SLO = string(verdict)
 	for _, d := range f.Row.Findings {
 		r.Findings = append(r.Findings, d.Code)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
 )
 
 // open finds or makes the run's directory.
@@ -48,7 +50,7 @@ func (r *run) open() error {
 
 // load reads the manifest of the run to resume.
 func (r *run) load() error {
-	r.manifest = experiment.Manifest{}
+	r.manifest = record.Manifest{}
 	err := r.dir.readJSON(manifestFile, &r.manifest)
 	if r.serving == nil {
 		r.servers = slices.Clone(r.manifest.Servers)
@@ -58,7 +60,7 @@ func (r *run) load() error {
 		return &ResumeError{fmt.Sprintf("%s holds no run: there is no %s in it\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.dir.path, manifestFile)}
 	case err != nil:
 		return err
-	case was.Schema != experiment.SchemaRun:
+	case was.Schema != record.SchemaRun:
 		return &ResumeError{fmt.Sprintf("%s: unknown schema %q\nhint: resume with the version of bench that wrote it", r.dir.file(manifestFile), was.Schema)}
 	case was.Matrix != r.m.Name:
 		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\nhint: without --resume a run of its own begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
@@ -106,7 +108,7 @@ func (r *run) begin() error {
 }
 
 // newManifest is that of this attempt; old is that of the run to resume, or zero.
-func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
+func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	hide := r.hide
 	notes := make([]string, 0, len(r.m.Notes))
 	for _, n := range r.m.Notes {
@@ -122,12 +124,12 @@ func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
 	target := r.Server.Info
 	target.ExtraBody = r.secrets.hideIn(target.ExtraBody)
 	now := time.Now().UTC()
-	m := experiment.Manifest{
-		Schema: experiment.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
+	m := record.Manifest{
+		Schema: record.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
 		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed, Order: cmp.Or(r.m.Order, "listed"),
 		Client: r.Client, Target: target, Facts: facts, NotStated: r.m.Target.NotStated(),
-		Attempts: append(old.Attempts, experiment.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
+		Attempts: append(old.Attempts, record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
 		Priced:   r.m.Target.GPUHourUSD, Servers: r.servers,
 	}
 	if !old.StartedAt.IsZero() {
@@ -138,7 +140,7 @@ func (r *run) newManifest(old *experiment.Manifest) experiment.Manifest {
 
 // plan lists what is to be run, what is there, and what an earlier matrix left. Rows that were
 // planned before and are not picked now stay as they are.
-func (r *run) plan(before []experiment.Planned) error {
+func (r *run) plan(before []record.Planned) error {
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
 		picked, err := Match(s, r.Only)
@@ -161,15 +163,15 @@ func (r *run) plan(before []experiment.Planned) error {
 }
 
 // planPoint lists a point, where it is to be run, is there, or was planned before.
-func (r *run) planPoint(s *experiment.Spec, picked bool, before []experiment.Planned) {
-	p := experiment.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
+func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned) {
+	p := record.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
 	_, there := r.kept(p)
 	if there {
 		p.State = "done"
 	}
 	if picked || there {
 		r.todo = append(r.todo, p)
-	} else if at := slices.IndexFunc(before, func(b experiment.Planned) bool { return b.ID == p.ID && b.SpecHash == p.SpecHash }); at >= 0 {
+	} else if at := slices.IndexFunc(before, func(b record.Planned) bool { return b.ID == p.ID && b.SpecHash == p.SpecHash }); at >= 0 {
 		if p = before[at]; p.State == "done" {
 			p.State = "planned" // its files are gone
 		}
@@ -191,7 +193,7 @@ func (r *run) planRemoved() error {
 	}
 	for _, id := range ids {
 		if row, ok := r.dir.row(id); ok && !planned[id] {
-			r.manifest.Plan = append(r.manifest.Plan, experiment.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"})
+			r.manifest.Plan = append(r.manifest.Plan, record.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"})
 		}
 	}
 	return nil
@@ -207,7 +209,7 @@ func (r *run) affordable() error {
 	for _, p := range r.todo {
 		todo[p.ID] = p.State != "done"
 	}
-	limits := experiment.Limits()
+	limits := endpoint.Limits()
 	var broken []string
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
@@ -233,13 +235,13 @@ func (r *run) affordable() error {
 }
 
 // kept is a row that is there, whole, of the same spec, and with at least one answer.
-func (r *run) kept(p experiment.Planned) (*experiment.Row, bool) {
+func (r *run) kept(p record.Planned) (*record.Row, bool) {
 	row, ok := r.dir.row(p.ID)
 	return row, ok && r.whole(row, p.SpecHash)
 }
 
 // whole says that a row is of a spec and worth keeping.
-func (r *run) whole(row *experiment.Row, hash string) bool {
+func (r *run) whole(row *record.Row, hash string) bool {
 	return row.SpecHash == hash && !row.AllFailed() && !row.ServerLost
 }
 

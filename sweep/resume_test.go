@@ -11,8 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
+	"bench/experiment/record"
 )
 
 // interrupt cancels as soon as the row of an ID has some answers.
@@ -36,7 +37,7 @@ func TestInterruptAndResume(t *testing.T) {
 	text := tiny + "[[row]]\nname = \"c\"\nrate = 100\nrequests = 40\n[[row]]\nname = \"d\"\nconcurrency = 1\nrequests = 3\n"
 	ctx, event := interrupt(t.Context(), "c-r1")
 	result, err := sweepTo(t, ctx, base, text, Options{Out: t.TempDir(), Event: event})
-	if !experiment.Interrupted(err) || result == nil {
+	if !endpoint.Interrupted(err) || result == nil {
 		t.Fatalf("got %v, %v", result, err)
 	}
 	m := manifestOf(t, result.Dir)
@@ -65,7 +66,7 @@ func TestInterruptAndResume(t *testing.T) {
 }
 
 // newSalt holds that a row was sent with other prompts than in the first attempt.
-func newSalt(t *testing.T, first experiment.Manifest, dir, id string) {
+func newSalt(t *testing.T, first record.Manifest, dir, id string) {
 	t.Helper()
 	attempt := &run{manifest: first}
 	row, ok := directory{dir}.row(id)
@@ -148,7 +149,7 @@ func TestServerChange(t *testing.T) {
 	}
 	// A redo that is cut must not leave rows of the first server to pass for the second's.
 	ctx, event := interrupt(t.Context(), "a-r1")
-	if _, err := sweepTo(t, ctx, other, tiny, Options{Resume: result.Dir, AcceptServerChange: true, Event: event}); !experiment.Interrupted(err) {
+	if _, err := sweepTo(t, ctx, other, tiny, Options{Resume: result.Dir, AcceptServerChange: true, Event: event}); !endpoint.Interrupted(err) {
 		t.Fatalf("got %v", err)
 	}
 	var events []string

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
 )
 
 // Options is what a run needs besides the matrix.
@@ -20,14 +22,14 @@ type Options struct {
 	Resume string // the run's directory to go on with; empty = a new one
 	Only   []string
 
-	Server *experiment.Server // reached; nil where the matrix varies it
-	Bounds experiment.Bounds
+	Server *endpoint.Server // reached; nil where the matrix varies it
+	Bounds record.Bounds
 	// Reach meets the server at an endpoint of the matrix, each time that it varies; and Guard is the command that servers are
 	// started by (server.Config).
-	Reach func(ctx context.Context, endpoint string) (*experiment.Server, experiment.Bounds, error)
+	Reach func(ctx context.Context, endpoint string) (*endpoint.Server, record.Bounds, error)
 	Guard []string
 
-	Client  experiment.ClientInfo
+	Client  record.ClientInfo
 	Command []string // the command line, its secrets taken out
 	Once    bool     // the command line can't resume a run: no hint says so
 	// Ends ends the row in progress in order: its result is whole, and the rows after it run. Rows with until = "stopped" need it.
@@ -44,7 +46,7 @@ type Event struct {
 	Started  *Started
 	Begun    *Begun
 	Finished *Finished
-	Found    *experiment.Found // a search that is over
+	Found    *record.Found // a search that is over
 }
 
 // Starting is a server that is being started.
@@ -65,20 +67,20 @@ type Begun struct {
 	Index, Total int // counts from 1, kept rows included
 	Spec         *experiment.Spec
 	ID           string
-	Progress     *experiment.Progress
+	Progress     *endpoint.Progress
 }
 
 // Finished is a row that is on disk.
 type Finished struct {
 	Index, Total int
-	Row          *experiment.Row
+	Row          *record.Row
 	Kept         bool // it was there already
 }
 
 // Result is how a run ended.
 type Result struct {
 	Dir       string
-	Manifest  experiment.Manifest
+	Manifest  record.Manifest
 	AllFailed []string // rows without a single completed request
 }
 
@@ -100,18 +102,18 @@ type run struct {
 	m        *Matrix
 	secrets  secrets // of the matrix's text
 	dir      directory
-	manifest experiment.Manifest
-	todo     []experiment.Planned // what this attempt reports or runs, in order
-	next     int                  // of todo
-	begun    bool                 // the manifest is written
+	manifest record.Manifest
+	todo     []record.Planned // what this attempt reports or runs, in order
+	next     int              // of todo
+	begun    bool             // the manifest is written
 	specs    map[string]*experiment.Spec
 	searches map[string]*searching // by the IDs of their probes
 	result   Result
 
-	servers   []experiment.ServerStart // of all attempts
-	unstarted map[string]*startError   // variants whose server did not start, until their rows have been passed
-	serving   *experiment.ServerStart  // the one that is there now; nil: the matrix does not vary it
-	before    *experiment.Manifest     // of the run to resume, or zero
+	servers   []record.ServerStart   // of all attempts
+	unstarted map[string]*startError // variants whose server did not start, until their rows have been passed
+	serving   *record.ServerStart    // the one that is there now; nil: the matrix does not vary it
+	before    *record.Manifest       // of the run to resume, or zero
 }
 
 // Run executes the matrix's points that are not there yet. Its error is ctx's after an
@@ -210,7 +212,7 @@ func (r *run) again(first string) string {
 	return first + ", then go on with --resume " + r.dir.path
 }
 
-func firstError(row *experiment.Row) string {
+func firstError(row *record.Row) string {
 	for _, d := range row.Findings {
 		if d.Code == "errors" {
 			return d.Text
@@ -220,7 +222,7 @@ func firstError(row *experiment.Row) string {
 }
 
 // row measures one point and makes it whole on disk.
-func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned, index, total int) (*experiment.Row, error) {
+func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int) (*record.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -231,23 +233,23 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 	if err := os.Remove(r.dir.file(p.ID + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("replacing %s: %w", p.ID, err)
 	}
-	records, err := begin(r.dir, p.ID+recordsSuffix, experiment.NewRecordWriter)
+	records, err := begin(r.dir, p.ID+recordsSuffix, record.NewRecordWriter)
 	if err != nil {
 		return nil, err
 	}
-	samples, err := begin(r.dir, p.ID+telemetrySuffix, experiment.NewTelemetryWriter)
+	samples, err := begin(r.dir, p.ID+telemetrySuffix, endpoint.NewTelemetryWriter)
 	if err != nil {
 		records.abandon()
 		return nil, err
 	}
-	progress := &experiment.Progress{}
+	progress := &endpoint.Progress{}
 	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
-	try := experiment.Try{
+	try := endpoint.RunConfig{
 		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write, Progress: progress, Ends: r.Ends,
 	}
 	tidy, err := r.spool(&try, records)
 	defer tidy()
-	var row *experiment.Row
+	var row *record.Row
 	if err == nil {
 		row, err = r.Server.Run(ctx, try)
 	}
@@ -271,7 +273,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p experiment.Planned,
 }
 
 // spool has a row that may be very long leave its records and samples on disk while it runs. tidy takes away what is needed no longer.
-func (r *run) spool(try *experiment.Try, records *stream[*experiment.RecordWriter]) (tidy func(), err error) {
+func (r *run) spool(try *endpoint.RunConfig, records *stream[*record.RecordWriter]) (tidy func(), err error) {
 	if !try.Spec.Spools() {
 		return func() {}, nil
 	}
@@ -280,7 +282,7 @@ func (r *run) spool(try *experiment.Try, records *stream[*experiment.RecordWrite
 		return func() {}, fmt.Errorf("making a file for samples: %w", err)
 	}
 	try.Scratch = f
-	try.Reread = func(each func(*experiment.Record) error) error { return reread(records, each) }
+	try.Reread = func(each func(*record.Record) error) error { return reread(records, each) }
 	return func() {
 		_ = f.Close() // it was read to its end, or nobody needs it
 		_ = os.Remove(f.Name())
@@ -288,7 +290,7 @@ func (r *run) spool(try *experiment.Try, records *stream[*experiment.RecordWrite
 }
 
 // reread gives the records of the row in progress again; no more can be written after it.
-func reread(records *stream[*experiment.RecordWriter], each func(*experiment.Record) error) error {
+func reread(records *stream[*record.RecordWriter], each func(*record.Record) error) error {
 	if err := records.end(); err != nil {
 		return err
 	}
@@ -297,7 +299,7 @@ func reread(records *stream[*experiment.RecordWriter], each func(*experiment.Rec
 		return fmt.Errorf("reading %s again: %w", records.name, err)
 	}
 	defer f.Close()
-	return experiment.ReadRecords(f, each)
+	return record.ReadRecords(f, each)
 }
 
 // full adds what helps to the error of a disk that filled up in the course of a row.
@@ -314,7 +316,7 @@ func (r *run) salt(id string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-func (r *run) mark(id string, row *experiment.Row) error {
+func (r *run) mark(id string, row *record.Row) error {
 	for i := range r.manifest.Plan {
 		if r.manifest.Plan[i].ID != id {
 			continue
@@ -336,7 +338,7 @@ func (r *run) mark(id string, row *experiment.Row) error {
 func (r *run) end(err error) error {
 	state := "done"
 	switch {
-	case experiment.Interrupted(err):
+	case endpoint.Interrupted(err):
 		state = "interrupted"
 	case err != nil || len(r.result.AllFailed) > 0:
 		state = "failed"

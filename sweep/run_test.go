@@ -26,7 +26,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
+	"bench/experiment/record"
 )
 
 // tiny are two rows of some 50 ms.
@@ -76,9 +78,9 @@ func startMockAt(t *testing.T, address string, config mock.Config) (base string,
 	return "http://" + l.Addr().String() + "/v1", stop
 }
 
-func reach(t *testing.T, base string, m *Matrix) *experiment.Server {
+func reach(t *testing.T, base string, m *Matrix) *endpoint.Server {
 	t.Helper()
-	s, err := experiment.Reach(t.Context(), m.Target, base, "", experiment.APIs(m.Points, m.Target))
+	s, err := endpoint.Reach(t.Context(), m.Target, base, "", experiment.APIs(m.Points, m.Target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +139,9 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-func manifestOf(t *testing.T, dir string) experiment.Manifest {
+func manifestOf(t *testing.T, dir string) record.Manifest {
 	t.Helper()
-	var m experiment.Manifest
+	var m record.Manifest
 	if err := (directory{dir}).readJSON(manifestFile, &m); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func manifestOf(t *testing.T, dir string) experiment.Manifest {
 }
 
 // states are the rows of a plan with what became of them.
-func states(m experiment.Manifest) string {
+func states(m record.Manifest) string {
 	var out []string
 	for _, p := range m.Plan {
 		out = append(out, p.ID+" "+p.State)
@@ -190,7 +192,7 @@ func TestRun(t *testing.T) {
 		t.Error(diff)
 	}
 	m := manifestOf(t, result.Dir)
-	if m.State != "done" || states(m) != "a-r1 done, b-r1 done" || m.Schema != experiment.SchemaRun || m.Run != filepath.Base(result.Dir) {
+	if m.State != "done" || states(m) != "a-r1 done, b-r1 done" || m.Schema != record.SchemaRun || m.Run != filepath.Base(result.Dir) {
 		t.Errorf("%s: %s; %s %s", m.State, states(m), m.Schema, m.Run)
 	}
 	if m.MatrixText != tiny || m.MatrixHash == "" || m.Salt == "" || m.Seed != 1 || m.EndedAt.Before(m.StartedAt) || m.Client.Version != "1.2.3" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/sweep/strict"
 )
 
@@ -47,7 +49,7 @@ func (x *expander) searched(p *experiment.Spec, found func(path, text, hint stri
 	p.Repeats = 0
 	p.Search = &k
 	p.Point = append(p.Point, experiment.Axis{Key: k.Axis})
-	*p = p.Probe(k.Load(p), 1)
+	*p = p.Probe(k.LoadOf(p), 1)
 	p.Check(found)
 	if k.Max > k.Min && k.Max <= 1e6 {
 		high := p.Probe(k.Max, 1)
@@ -58,31 +60,31 @@ func (x *expander) searched(p *experiment.Spec, found func(path, text, hint stri
 // searching is a search with its probes that are whole.
 type searching struct {
 	first  *experiment.Spec // its first probe, which stands for it in the matrix
-	rows   []*experiment.Row
+	rows   []*record.Row
 	picked bool
 }
 
 // probes are those of a search that lie in the directory whole, in the order in which they ran.
-func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, *experiment.Row) bool) ([]*experiment.Row, error) {
+func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, *record.Row) bool) ([]*record.Row, error) {
 	ids, err := d.rowIDs()
 	if err != nil {
 		return nil, err
 	}
 	k := first.Search
-	var out []*experiment.Row
+	var out []*record.Row
 	for _, id := range ids {
 		if !strings.HasPrefix(id, escape(first.Name)+",") {
 			continue
 		}
 		row, ok := d.row(id)
-		if !ok || !(k.Load(&row.Spec) >= k.Min && k.Load(&row.Spec) <= k.Max) {
+		if !ok || !(k.LoadOf(&row.Spec) >= k.Min && k.LoadOf(&row.Spec) <= k.Max) {
 			continue
 		}
-		if s := first.Probe(k.Load(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
+		if s := first.Probe(k.LoadOf(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
 			out = append(out, row)
 		}
 	}
-	slices.SortFunc(out, func(a, b *experiment.Row) int {
+	slices.SortFunc(out, func(a, b *record.Row) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), strings.Compare(a.ID, b.ID))
 	})
 	return out, nil
@@ -93,7 +95,7 @@ func (r *run) points(s *experiment.Spec, picked bool) ([]experiment.Spec, error)
 	if s.Search == nil {
 		return []experiment.Spec{*s}, nil
 	}
-	rows, err := r.dir.probes(s, func(s *experiment.Spec, row *experiment.Row) bool {
+	rows, err := r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool {
 		return r.whole(row, r.hash(s))
 	})
 	if err != nil {
@@ -102,7 +104,7 @@ func (r *run) points(s *experiment.Spec, picked bool) ([]experiment.Spec, error)
 	k := &searching{first: s, rows: rows, picked: picked}
 	var out []experiment.Spec
 	for _, row := range rows {
-		out = append(out, s.Probe(s.Search.Load(&row.Spec), row.Spec.Repeat))
+		out = append(out, s.Probe(s.Search.LoadOf(&row.Spec), row.Spec.Repeat))
 	}
 	if p, more := k.next(); more {
 		out = append(out, p)
@@ -115,14 +117,14 @@ func (r *run) points(s *experiment.Spec, picked bool) ([]experiment.Spec, error)
 
 // next is the next probe; more is false when the search is over.
 func (k *searching) next() (p experiment.Spec, more bool) {
-	load, more := k.first.Search.Next(k.rows)
+	load, more := series.Next(k.first.Search, k.rows)
 	if !more {
 		return p, false
 	}
 	for repeat := 1; ; repeat++ {
 		p = k.first.Probe(load, repeat)
 		id := ID(&p)
-		if !slices.ContainsFunc(k.rows, func(r *experiment.Row) bool { return r.ID == id }) {
+		if !slices.ContainsFunc(k.rows, func(r *record.Row) bool { return r.ID == id }) {
 			return p, true
 		}
 	}
@@ -130,7 +132,7 @@ func (k *searching) next() (p experiment.Spec, more bool) {
 
 // probed takes the row of a probe that has just run, plans the next one behind it, and says what the search found when there is
 // none.
-func (r *run) probed(row *experiment.Row) *experiment.Found {
+func (r *run) probed(row *record.Row) *record.Found {
 	k := r.searches[row.ID]
 	if k == nil || !k.picked {
 		return nil
@@ -141,18 +143,18 @@ func (r *run) probed(row *experiment.Row) *experiment.Found {
 		return new(k.found())
 	}
 	id := ID(&p)
-	if slices.ContainsFunc(r.todo[r.next+1:], func(t experiment.Planned) bool { return t.ID == id }) {
+	if slices.ContainsFunc(r.todo[r.next+1:], func(t record.Planned) bool { return t.ID == id }) {
 		return nil // planned already: the server changed, and its rows are done again
 	}
 	r.specs[id], r.searches[id] = &p, k
-	planned := experiment.Planned{ID: id, Name: p.Name, SpecHash: r.hash(&p), State: "planned"}
+	planned := record.Planned{ID: id, Name: p.Name, SpecHash: r.hash(&p), State: "planned"}
 	r.todo = slices.Insert(r.todo, r.next+1, planned)
-	at := slices.IndexFunc(r.manifest.Plan, func(t experiment.Planned) bool { return t.ID == row.ID })
+	at := slices.IndexFunc(r.manifest.Plan, func(t record.Planned) bool { return t.ID == row.ID })
 	r.manifest.Plan = slices.Insert(r.manifest.Plan, at+1, planned)
 	return nil
 }
 
-func (k *searching) found() experiment.Found { return k.first.Search.Found(k.first, k.rows) }
+func (k *searching) found() record.Found { return series.FoundBy(k.first.Search, k.first, k.rows) }
 
 // forget makes the searches of a variant begin anew: their probes were of another server.
 func (r *run) forget(variant string) {
@@ -164,8 +166,8 @@ func (r *run) forget(variant string) {
 }
 
 // found is what the searches found by now, in the order of the matrix.
-func (r *run) found() []experiment.Found {
-	var out []experiment.Found
+func (r *run) found() []record.Found {
+	var out []record.Found
 	seen := map[*searching]bool{}
 	for _, p := range r.manifest.Plan {
 		if k := r.searches[p.ID]; k != nil && !seen[k] && len(k.rows) > 0 {
@@ -182,7 +184,7 @@ func (d directory) lacks(s *experiment.Spec) bool {
 		_, there := d.row(ID(s))
 		return !there
 	}
-	rows, err := d.probes(s, func(*experiment.Spec, *experiment.Row) bool { return true })
+	rows, err := d.probes(s, func(*experiment.Spec, *record.Row) bool { return true })
 	if err != nil {
 		return true
 	}

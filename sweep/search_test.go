@@ -10,8 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
+	"bench/experiment/record"
 )
 
 // hunt looks for the number of slots up to which no request is refused.
@@ -44,7 +45,7 @@ func nine(t *testing.T) (base string, begun func(Event)) {
 var hunted = []string{"2-r1", "4-r1", "8-r1", "16-r1", "11-r1", "9-r1", "11-r2", "9-r2"}
 
 // loads are those of the rows that a run's plan has, with their repeats.
-func loads(m experiment.Manifest) []string {
+func loads(m record.Manifest) []string {
 	var out []string
 	for _, p := range m.Plan {
 		out = append(out, p.ID)
@@ -65,7 +66,7 @@ func trimmed(ids []string) []string {
 func TestSearch(t *testing.T) {
 	base, begun := nine(t)
 	var events []string
-	var found []experiment.Found
+	var found []record.Found
 	out := t.TempDir()
 	event := func(e Event) {
 		begun(e)
@@ -125,7 +126,7 @@ func TestSearchResume(t *testing.T) {
 	base, tell := nine(t)
 	ctx, event := interrupt(t.Context(), "s,concurrency=8-r1")
 	result, err := sweepTo(t, ctx, base, hunt, Options{Out: t.TempDir(), Event: func(e Event) { tell(e); event(e) }})
-	if !experiment.Interrupted(err) {
+	if !endpoint.Interrupted(err) {
 		t.Fatal(err)
 	}
 	m := manifestOf(t, result.Dir)
@@ -133,7 +134,7 @@ func TestSearchResume(t *testing.T) {
 		t.Fatalf("%s, %+v", got, m.Searches)
 	}
 	before := files(t, result.Dir)
-	resume := func(old, new string) (experiment.Manifest, []string) {
+	resume := func(old, new string) (record.Manifest, []string) {
 		var begun []string
 		again := complete(t, base, strings.Replace(hunt, old, new, 1), Options{Resume: result.Dir, Event: func(e Event) {
 			if tell(e); e.Begun != nil {

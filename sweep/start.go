@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/server"
 )
 
@@ -54,6 +55,7 @@ func (r *run) nextVariant() (string, error) {
 type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
+
 func (e *startError) Unwrap() error { return e.err }
 
 // passUnstarted goes by the rows that come next where their server did not start. A later round of repeats tries it again.
@@ -68,7 +70,7 @@ func (r *run) passUnstarted() error {
 	}
 	delete(r.unstarted, variant)
 	for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
-		at := slices.IndexFunc(r.manifest.Plan, func(p experiment.Planned) bool { return p.ID == r.todo[r.next].ID })
+		at := slices.IndexFunc(r.manifest.Plan, func(p record.Planned) bool { return p.ID == r.todo[r.next].ID })
 		if p := &r.manifest.Plan[at]; p.State != "done" {
 			p.State, p.Error = "failed", r.hide(why.Error())
 		}
@@ -127,7 +129,7 @@ func (r *run) welcome() error {
 }
 
 // identity is that of the server which the rows of a variant were measured on, by an earlier attempt; empty: there is none.
-func (r *run) identity(old *experiment.Manifest, variant string) string {
+func (r *run) identity(old *record.Manifest, variant string) string {
 	if !r.m.Varies() {
 		return old.Target.Identity
 	}
@@ -141,7 +143,7 @@ func (r *run) identity(old *experiment.Manifest, variant string) string {
 
 // with has the server of a variant for a time.
 func (r *run) with(ctx context.Context, v *Variant, use func(context.Context) error) error {
-	r.servers = append(r.servers, experiment.ServerStart{N: len(r.servers) + 1, Variant: v.Name, StartedAt: time.Now().UTC()})
+	r.servers = append(r.servers, record.ServerStart{N: len(r.servers) + 1, Variant: v.Name, StartedAt: time.Now().UTC()})
 	r.serving = &r.servers[len(r.servers)-1]
 	defer func() {
 		r.serving.EndedAt = time.Now().UTC()

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
+	"bench/experiment/record"
 )
 
 // knobby has two knobs of two values; its server is not started by these tests.
@@ -81,9 +83,9 @@ func endpoints(bases ...string) string {
 func sweepVariants(t *testing.T, text string, o Options) (*Result, error) {
 	t.Helper()
 	m := mustParse(t, text)
-	o.Reach = func(ctx context.Context, endpoint string) (*experiment.Server, experiment.Bounds, error) {
-		s, err := experiment.Reach(ctx, m.Target, endpoint, "", experiment.APIs(m.Points, m.Target))
-		return s, experiment.Bounds{}, err
+	o.Reach = func(ctx context.Context, ep string) (*endpoint.Server, record.Bounds, error) {
+		s, err := endpoint.Reach(ctx, m.Target, ep, "", experiment.APIs(m.Points, m.Target))
+		return s, record.Bounds{}, err
 	}
 	return Run(t.Context(), m, o)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/sweep"
 	"bench/sweep/strict"
 )
@@ -31,6 +31,7 @@ type exitError struct {
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
+
 func (e *exitError) Unwrap() error { return e.err }
 
 // usage is an error of the command line.
@@ -88,7 +89,7 @@ func codeOf(err error) int {
 		return exit.code
 	case errors.As(err, &problems), errors.As(err, &changed), errors.As(err, &resume):
 		return codeUsage
-	case experiment.Interrupted(err):
+	case endpoint.Interrupted(err):
 		return codeInterrupted
 	}
 	return codeFailed

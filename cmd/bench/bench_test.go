@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/report"
@@ -57,16 +57,16 @@ func TestInterruptedBeforeTheFirstRow(t *testing.T) {
 }
 
 func TestEnforced(t *testing.T) {
-	row := func(id, verdict string, failed ...string) experiment.Row {
-		r := experiment.Row{ID: id, Validity: experiment.Validity{Passed: []string{"warmup"}, Failed: failed}}
+	row := func(id, verdict string, failed ...string) record.Row {
+		r := record.Row{ID: id, Validity: record.Validity{Passed: []string{"warmup"}, Failed: failed}}
 		if verdict != "" {
-			r.SLO = []experiment.Verdict{{Verdict: verdict}}
+			r.SLO = []record.Verdict{{Verdict: verdict}}
 		}
 		return r
 	}
 	run := &report.Run{
-		Manifest: experiment.Manifest{Plan: []experiment.Planned{{ID: "old", State: "removed"}, {ID: "good", State: "done"}}},
-		Rows:     []experiment.Row{row("good", string(stats.Pass)), row("free", ""), row("old", string(stats.Fail))},
+		Manifest: record.Manifest{Plan: []record.Planned{{ID: "old", State: "removed"}, {ID: "good", State: "done"}}},
+		Rows:     []record.Row{row("good", string(stats.Pass)), row("free", ""), row("old", string(stats.Fail))},
 	}
 	if err := enforced(run); err != nil {
 		t.Errorf("all is met: %v", err)
@@ -83,19 +83,19 @@ func TestEnforced(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	spec := func(rate float64, l load.Load) *experiment.Spec {
+	spec := func(rate float64, l workload.Load) *experiment.Spec {
 		return &experiment.Spec{Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: l}
 	}
-	const s = load.Span(time.Second)
+	const s = workload.Span(time.Second)
 	tests := []struct {
 		spec *experiment.Spec
 		want string
 	}{
-		{spec(0, load.Load{Concurrency: 1, Duration: 30 * s, Warmup: load.Extent{Time: 5 * s}}), "36s"},
-		{spec(2, load.Load{Requests: 10}), "6s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10, Duration: 15 * s}), "up to 16s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10, Warmup: load.Extent{Time: 5 * s}}), "6s and more"},
-		{spec(0, load.Load{Concurrency: 1, Duration: 15 * s, Warmup: load.Extent{Requests: 5}}), "about 16s"},
+		{spec(0, workload.Load{Concurrency: 1, Duration: 30 * s, Warmup: workload.Extent{Time: 5 * s}}), "36s"},
+		{spec(2, workload.Load{Requests: 10}), "6s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Duration: 15 * s}), "up to 16s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Warmup: workload.Extent{Time: 5 * s}}), "6s and more"},
+		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "about 16s"},
 	}
 	for _, tt := range tests {
 		if got := timeOf(tt.spec).String(); got != tt.want {

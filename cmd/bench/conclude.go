@@ -9,8 +9,9 @@ import (
 	"strings"
 	"syscall"
 
-	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/stats"
+	"bench/experiment/verdict"
 	"bench/report"
 	"bench/sweep"
 )
@@ -18,7 +19,7 @@ import (
 // conclude makes the report of what there is, prints the table, and finds the exit code.
 func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
 	if result == nil || result.Dir == "" {
-		if experiment.Interrupted(runErr) {
+		if endpoint.Interrupted(runErr) {
 			return &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
 		}
 		return runErr
@@ -31,7 +32,7 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 		err = nil
 	}
 	switch {
-	case experiment.Interrupted(runErr):
+	case endpoint.Interrupted(runErr):
 		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: go on with: %s", result.Dir, c.again(result.Dir))}
 	case runErr != nil:
 		return runErr
@@ -113,7 +114,7 @@ func enforced(run *report.Run) error {
 		if removed[row.ID] { // of an earlier matrix
 			continue
 		}
-		switch v, _ := experiment.SLOOf(row); {
+		switch v, _ := verdict.SLOOf(row); {
 		case row.Spec.Search != nil: // it is there to fail too; what counts is what the search found
 		case v != "" && v != stats.Pass:
 			missed = append(missed, row.ID+": SLO "+string(v))

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/sweep"
 )
 
@@ -113,7 +113,7 @@ func (e *events) progress(now time.Time) {
 	e.put(m)
 }
 
-func progressOf(r experiment.Reading, now time.Time) *sweep.MessageProgress {
+func progressOf(r endpoint.Reading, now time.Time) *sweep.MessageProgress {
 	p := &sweep.MessageProgress{
 		Phase: "preparing", Sent: r.Sent, Done: r.Done, Failed: r.Failed, InFlight: r.InFlight, Tokens: r.Tokens,
 		TTFTP50: known(r.First.P50), TTFTP99: known(r.First.P99), LagP99: known(r.Lag.P99),

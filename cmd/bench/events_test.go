@@ -12,29 +12,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 	"bench/sweep"
 )
 
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spec := experiment.Spec{Name: "a", Repeat: 1, Repeats: 2, Point: []experiment.Axis{{Key: "rate", Value: "2"}}, Load: load.Load{Duration: 20 * second}}
-		m := matrixOf(spec, experiment.Spec{Name: "counted", Load: load.Load{Concurrency: 1, Requests: 100}})
+		spec := experiment.Spec{Name: "a", Repeat: 1, Repeats: 2, Point: []experiment.Axis{{Key: "rate", Value: "2"}}, Load: workload.Load{Duration: 20 * second}}
+		m := matrixOf(spec, experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 1, Requests: 100}})
 		var out bytes.Buffer
 		e := newEvents(&out, newAgenda(m, nil))
 		e.event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 		time.Sleep(6 * time.Second) // no row runs: nothing to tell
-		begun := &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "a,rate=2-r1", Progress: &experiment.Progress{}}
+		begun := &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "a,rate=2-r1", Progress: &endpoint.Progress{}}
 		begun.Progress.Sent.Store(3)
 		e.event(sweep.Event{Begun: begun})
 		time.Sleep(5 * time.Second)
 		row := rowOf(spec, 30, stats.Fail, 0)
-		row.Findings = []experiment.Finding{{Code: "errors"}}
+		row.Findings = []record.Finding{{Code: "errors"}}
 		e.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: row}})
 		e.stop()
 		e.ended(&sweep.Result{})
-		e.ended(&sweep.Result{Dir: "results/m/1", Manifest: experiment.Manifest{State: "done"}})
+		e.ended(&sweep.Result{Dir: "results/m/1", Manifest: record.Manifest{State: "done"}})
 		want := []string{
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:00Z","event":"run_started","run":{"dir":"results/m/1","rows":2,"rows_kept":0}}`,
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:06Z","event":"row_started","row":{"id":"a,rate=2-r1","index":1,"rows":2,"name":"a","point":[{"key":"rate","value":"2"}],"repeat":1,"repeats":2}}`,
@@ -53,9 +55,9 @@ func TestEvents(t *testing.T) {
 
 func TestProgressOf(t *testing.T) {
 	now := time.Now()
-	p := progressOf(experiment.Reading{
-		Begun: now.Add(-3 * time.Second), Phase: experiment.PhaseWindow, Done: 7, Tokens: 70,
-		First: experiment.Glance{P50: 12.5, P99: math.NaN()}, Lag: experiment.Glance{P99: 0.25},
+	p := progressOf(endpoint.Reading{
+		Begun: now.Add(-3 * time.Second), Phase: record.PhaseWindow, Done: 7, Tokens: 70,
+		First: endpoint.Glance{P50: 12.5, P99: math.NaN()}, Lag: endpoint.Glance{P99: 0.25},
 	}, now)
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bench/experiment/openai"
 	"bench/experiment/selftest"
+	"bench/experiment/target"
 )
 
 // gatewayFlags are those of `bench selftest --gateway`.
@@ -60,7 +60,7 @@ func (g *gatewayFlags) check(f *pflag.FlagSet) error {
 	switch {
 	case g.server == "":
 		return usage("--gateway needs the server behind it\nhint: start bench mock --ttft 50ms --itl 10ms, have the gateway pass requests on to it, and name it with --server")
-	case g.api != "" && g.api != openai.Completions && g.api != openai.Chat:
+	case g.api != "" && g.api != target.Completions && g.api != target.Chat:
 		return usage("unknown API %q\nhint: use completions or chat", g.api)
 	}
 	return nil
@@ -97,7 +97,7 @@ func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder selftest.Ladd
 		return err
 	}
 	if !result.Measured() {
-		return errors.New("nothing could be compared: see why at each step\nhint: try the gateway by hand: curl -sS " + openai.Redact(g.gateway) + "/v1/models")
+		return errors.New("nothing could be compared: see why at each step\nhint: try the gateway by hand: curl -sS " + target.Redact(g.gateway) + "/v1/models")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"bench/experiment/openai"
+	"bench/experiment/target"
 )
 
 // keyFlags are the three ways to give an API key. The key goes into the request header and nowhere else.
@@ -118,7 +118,7 @@ func redacted(args []string) []string {
 // redactURL takes user info and keys out of a value that is a URL: all that has a scheme, and that of --endpoint.
 func redactURL(flag, value string) string {
 	if flag == "--endpoint" || strings.Contains(value, "://") {
-		return openai.Redact(value)
+		return target.Redact(value)
 	}
 	return value
 }

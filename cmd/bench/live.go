@@ -9,7 +9,9 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+	"bench/experiment/unit"
 	"bench/sweep"
 )
 
@@ -73,7 +75,7 @@ func (s *scene) event(e sweep.Event, now time.Time, width int) []string {
 }
 
 // frame is the part that moves, in lines that fit the width, and no more of them than the height has room for.
-func (s *scene) frame(r experiment.Reading, now time.Time, width, height int) []string {
+func (s *scene) frame(r endpoint.Reading, now time.Time, width, height int) []string {
 	var lines []string
 	put := func(format string, args ...any) {
 		lines = append(lines, text.Trim(plain(fmt.Sprintf(format, args...)), width))
@@ -103,15 +105,15 @@ func (s *scene) frame(r experiment.Reading, now time.Time, width, height int) []
 }
 
 // reading is that of the row that runs.
-func (s *scene) reading() experiment.Reading {
+func (s *scene) reading() endpoint.Reading {
 	if s.row == nil {
-		return experiment.Reading{}
+		return endpoint.Reading{}
 	}
 	return s.row.Progress.Read()
 }
 
 // current tells how the row fares that runs.
-func (s *scene) current(put func(string, ...any), r experiment.Reading, now time.Time, width int) {
+func (s *scene) current(put func(string, ...any), r endpoint.Reading, now time.Time, width int) {
 	spec := s.row.Spec
 	repeat := ""
 	if spec.Repeats > 1 {
@@ -125,18 +127,18 @@ func (s *scene) current(put func(string, ...any), r experiment.Reading, now time
 	elapsed := now.Sub(r.Begun)
 	expected, known := spec.Expected()
 	total := spec.Warmup.Requests + spec.Requests
-	phase := map[string]string{experiment.PhaseWarmup: "warm-up", experiment.PhaseWindow: "window", experiment.PhaseCooldown: "cool-down"}[r.Phase]
+	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window", record.PhaseCooldown: "cool-down"}[r.Phase]
 	switch {
 	case known && elapsed > expected:
 		put("   %-9s  %s of %s: the last answers are awaited", phase, clock(elapsed), clock(expected))
 	case known:
 		put("   %-9s  %s of %s  %s  %s left", phase, clock(elapsed), clock(expected), bar(elapsed.Seconds()/expected.Seconds(), width/5), clock(expected-elapsed))
 	case total > 0:
-		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, clock(elapsed), experiment.Count(r.Done), experiment.Count(total), bar(float64(r.Done)/float64(total), width/5), s.agenda.rest(spec, r, now))
+		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, clock(elapsed), unit.Count(r.Done), unit.Count(total), bar(float64(r.Done)/float64(total), width/5), s.agenda.rest(spec, r, now))
 	default:
 		put("   %-9s  %s", phase, clock(elapsed))
 	}
-	put("   requests   %s sent, %s done, %s failed, %s in flight", experiment.Count(r.Sent), experiment.Count(r.Done), experiment.Count(r.Failed), experiment.Count(r.InFlight))
+	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done), unit.Count(r.Failed), unit.Count(r.InFlight))
 	latency := "TTFT"
 	if !spec.Streams() {
 		latency = "e2e"
@@ -147,7 +149,7 @@ func (s *scene) current(put func(string, ...any), r experiment.Reading, now time
 }
 
 // glance writes a latency so far.
-func glance(g experiment.Glance) string {
+func glance(g endpoint.Glance) string {
 	if g.N == 0 {
 		return "none yet"
 	}
@@ -155,9 +157,9 @@ func glance(g experiment.Glance) string {
 		if math.IsNaN(ms) {
 			return name + " –"
 		}
-		return name + " " + experiment.Format(ms, "ms")
+		return name + " " + unit.Format(ms, "ms")
 	}
-	return strings.Join([]string{part("p50", g.P50), part("p99", g.P99), part("max", g.Max), "n=" + experiment.Count(g.N)}, "   ")
+	return strings.Join([]string{part("p50", g.P50), part("p99", g.P99), part("max", g.Max), "n=" + unit.Count(g.N)}, "   ")
 }
 
 // coming lists rows that have not begun, in so many lines.
@@ -204,7 +206,7 @@ type sample struct {
 const paceSpan = 10 * time.Second
 
 // add takes a reading, and says the pace.
-func (p *pace) add(now time.Time, r experiment.Reading) string {
+func (p *pace) add(now time.Time, r endpoint.Reading) string {
 	if len(p.samples) == 0 {
 		p.samples = []sample{{at: r.Begun}}
 	}
@@ -217,7 +219,7 @@ func (p *pace) add(now time.Time, r experiment.Reading) string {
 	if r.Done == 0 || over < time.Second {
 		return "none yet"
 	}
-	return fmt.Sprintf("%s of the requests that ended in the last %s", experiment.Format(float64(r.Tokens-first.tokens)/over.Seconds(), "tok/s"), clock(over))
+	return fmt.Sprintf("%s of the requests that ended in the last %s", unit.Format(float64(r.Tokens-first.tokens)/over.Seconds(), "tok/s"), clock(over))
 }
 
 // wholeLines takes whole lines out of what was written, and keeps the rest.

@@ -8,6 +8,8 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/sweep"
 )
 
@@ -41,7 +43,7 @@ func (s *scene) finished(f *sweep.Finished, width int) string {
 // cells are what is said of a finished row, what matters most first.
 func (s *scene) cells(f *sweep.Finished) []string {
 	sum := &f.Row.Summary
-	verdict, _ := experiment.SLOOf(f.Row)
+	verdict, _ := verdict.SLOOf(f.Row)
 	word, findings := string(verdict), ""
 	if word == "" {
 		word = "–"
@@ -51,11 +53,11 @@ func (s *scene) cells(f *sweep.Finished) []string {
 	}
 	cells := []string{
 		s.paint(word, verdict) + strings.Repeat(" ", verdictColumn-text.StringWidth(word)),
-		text.AlignRight.Apply(experiment.Format(sum.Throughput.OutputTokensPerS, "tok/s"), figureColumn),
+		text.AlignRight.Apply(unit.Format(sum.Throughput.OutputTokensPerS, "tok/s"), figureColumn),
 		text.Pad(findings, findingsColumn, ' '),
 	}
 	if n := sum.Requests.Failed; n > 0 {
-		cells = append(cells, s.paint(experiment.Count(n)+" failed", stats.Fail))
+		cells = append(cells, s.paint(unit.Count(n)+" failed", stats.Fail))
 	}
 	latency, of := "TTFT", sum.TTFT
 	if of == nil {

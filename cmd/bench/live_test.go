@@ -17,26 +17,28 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 	"bench/sweep"
 )
 
 var update = flag.Bool("update", false, "write the frames in testdata/live anew")
 
 // busy is a scene in the middle of a sweep, and what its row says.
-func busy(now time.Time, width int) (*scene, experiment.Reading, []string) {
+func busy(now time.Time, width int) (*scene, endpoint.Reading, []string) {
 	var points []experiment.Spec
-	point := func(repeats int, l load.Load, name string, axis ...experiment.Axis) {
+	point := func(repeats int, l workload.Load, name string, axis ...experiment.Axis) {
 		for i := range repeats {
 			points = append(points, experiment.Spec{Name: name, Point: axis, Repeat: i + 1, Repeats: repeats, Load: l})
 		}
 	}
-	timed := load.Load{Concurrency: 1, Warmup: load.Extent{Time: 10 * second}, Duration: 60 * second}
+	timed := workload.Load{Concurrency: 1, Warmup: workload.Extent{Time: 10 * second}, Duration: 60 * second}
 	point(1, timed, "A-short-chat")
 	point(1, timed, "E-warm-prefix", experiment.Axis{Key: "prefix.state", Value: "warm"})
 	point(3, timed, "D-saturation", experiment.Axis{Key: "concurrency", Value: "8"})
-	point(1, load.Load{Concurrency: 4, Requests: 100, MaxDuration: 300 * second}, "counted")
+	point(1, workload.Load{Concurrency: 4, Requests: 100, MaxDuration: 300 * second}, "counted")
 	point(2, timed, "名前の長い行-a-row-whose-name-is-far-too-long-for-any-terminal-to-show", experiment.Axis{Key: "concurrency", Value: "16"})
 	for range 12 {
 		point(1, timed, fmt.Sprintf("later-%d", len(points)))
@@ -50,16 +52,16 @@ func busy(now time.Time, width int) (*scene, experiment.Reading, []string) {
 	}
 	stay := tell(sweep.Event{Started: &sweep.Started{Dir: "results/chat/20260101T120000Z", Total: total, Kept: 1}}, 0)
 	stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: total, Kept: true, Row: rowOf(points[0], 5, "", 0)}}, 0)...)
-	for i, f := range []*experiment.Row{rowOf(points[1], 1200, stats.Pass, 0), rowOf(points[2], 40, stats.Undecided, 12), rowOf(points[3], 3, stats.Fail, 1)} {
+	for i, f := range []*record.Row{rowOf(points[1], 1200, stats.Pass, 0), rowOf(points[2], 40, stats.Undecided, 12), rowOf(points[3], 3, stats.Fail, 1)} {
 		f.Summary.Requests.Failed = i * 1000
 		tell(sweep.Event{Begun: &sweep.Begun{Index: i + 2, Total: total, Spec: &points[i+1], ID: f.ID}}, time.Second)
 		stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: i + 2, Total: total, Row: f}}, 73*time.Second)...)
 	}
 	at = now.Add(-45 * time.Second)
 	s.event(sweep.Event{Begun: &sweep.Begun{Index: 5, Total: total, Spec: &points[4], ID: sweep.ID(&points[4])}}, at, width)
-	r := experiment.Reading{
-		Begun: now.Add(-42 * time.Second), Phase: experiment.PhaseWindow, Sent: 1320, Done: 1312, Failed: 2, InFlight: 8, Tokens: 51_660,
-		First: experiment.Glance{N: 288, P50: 52.13, P99: math.NaN(), Max: 1288.3}, Lag: experiment.Glance{N: 1312, P50: 0.0212, P99: 0.0514, Max: 0.42},
+	r := endpoint.Reading{
+		Begun: now.Add(-42 * time.Second), Phase: record.PhaseWindow, Sent: 1320, Done: 1312, Failed: 2, InFlight: 8, Tokens: 51_660,
+		First: endpoint.Glance{N: 288, P50: 52.13, P99: math.NaN(), Max: 1288.3}, Lag: endpoint.Glance{N: 1312, P50: 0.0212, P99: 0.0514, Max: 0.42},
 	}
 	return &s, r, stay
 }
@@ -94,7 +96,7 @@ func TestFrameFits(t *testing.T) {
 		s, r, stay := busy(now, width-1)
 		switch rapid.IntRange(0, 3).Draw(t, "state") {
 		case 0:
-			r = experiment.Reading{}
+			r = endpoint.Reading{}
 		case 1:
 			s.row, s.server = nil, &sweep.Starting{N: 2, Variant: "max_num_seqs=8"}
 		case 2:
@@ -117,11 +119,11 @@ func TestFrameFits(t *testing.T) {
 
 func TestSceneWords(t *testing.T) {
 	now := time.Now()
-	counted := experiment.Spec{Name: "counted", Load: load.Load{Concurrency: 2, Requests: 100}}
-	whole := experiment.Spec{Name: "whole", Stream: new(false), Load: load.Load{Concurrency: 1, Duration: 10 * second}}
+	counted := experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 2, Requests: 100}}
+	whole := experiment.Spec{Name: "whole", Stream: new(false), Load: workload.Load{Concurrency: 1, Duration: 10 * second}}
 	m := matrixOf(counted, whole)
 	s := newScene("m", newAgenda(m, nil), true)
-	frame := func(r experiment.Reading) string { return strings.Join(s.frame(r, now, 120, 30), "\n") }
+	frame := func(r endpoint.Reading) string { return strings.Join(s.frame(r, now, 120, 30), "\n") }
 	holds := func(text string, parts ...string) {
 		t.Helper()
 		for _, p := range parts {
@@ -131,10 +133,10 @@ func TestSceneWords(t *testing.T) {
 		}
 	}
 	s.event(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=4"}}, now.Add(-3*time.Second), 100)
-	holds(frame(experiment.Reading{}), "starting server 1 n=4: 3s", "at least 11s left")
+	holds(frame(endpoint.Reading{}), "starting server 1 n=4: 3s", "at least 11s left")
 	s.event(sweep.Event{Begun: &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "counted-r1"}}, now.Add(-2*time.Second), 100)
-	holds(frame(experiment.Reading{}), "preparing  connections and prefixes: 2s", "at least 11s left")
-	r := experiment.Reading{Begun: now.Add(-40 * time.Second), Phase: experiment.PhaseWarmup, Done: 50}
+	holds(frame(endpoint.Reading{}), "preparing  connections and prefixes: 2s", "at least 11s left")
+	r := endpoint.Reading{Begun: now.Add(-40 * time.Second), Phase: record.PhaseWarmup, Done: 50}
 	holds(frame(r), "warm-up    40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "about 51s left")
 	s.cut = true
 	holds(frame(r), "interrupted: requests in flight may end")
@@ -144,7 +146,7 @@ func TestSceneWords(t *testing.T) {
 	line := s.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 120)
 	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "\x1b[31m2 failed\x1b[0m", "TTFT p50 n=3")
 	s.event(sweep.Event{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &m.Points[1], ID: "whole-r1"}}, now, 100)
-	r = experiment.Reading{Begun: now.Add(-11 * time.Second), Phase: experiment.PhaseCooldown, Done: 1, Tokens: 300, First: experiment.Glance{N: 1, P50: math.NaN(), P99: math.NaN(), Max: 10}}
+	r = endpoint.Reading{Begun: now.Add(-11 * time.Second), Phase: record.PhaseCooldown, Done: 1, Tokens: 300, First: endpoint.Glance{N: 1, P50: math.NaN(), P99: math.NaN(), Max: 10}}
 	holds(frame(r), "cool-down  11s of 10s: the last answers are awaited", "e2e        p50 –   p99 –   max 10.0 ms   n=1", "output     27.3 tok/s of the requests that ended in the last 11s")
 }
 
@@ -260,7 +262,7 @@ func TestLiveOnAScreen(t *testing.T) {
 	}
 	fmt.Fprint(l, "note: one\nnote: tw")
 	fmt.Fprint(l, "o\n")
-	l.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &experiment.Row{ID: "a-r1", Spec: experiment.Spec{Name: "a"}}}})
+	l.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &record.Row{ID: "a-r1", Spec: experiment.Spec{Name: "a"}}}})
 	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\nnote: one\nnote: two\n1/2  a  kept\n\nm  1 of 2 rows done") {
 		t.Errorf("lines above the frame:\n%s", got)
 	}

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+	"bench/experiment/verdict"
 	"bench/sweep"
 )
 
@@ -28,13 +31,13 @@ type metrics struct {
 	finished map[string]int // rows by verdict
 	row      *sweep.Begun   // nil: none runs
 	before   counters       // of the rows that are over
-	searches []experiment.Found
+	searches []record.Found
 }
 
 // counters go up through the whole sweep, so that rate() holds across rows.
 type counters struct{ sent, done, failed, tokens int }
 
-func (c counters) add(r experiment.Reading) counters {
+func (c counters) add(r endpoint.Reading) counters {
 	return counters{c.sent + r.Sent, c.done + r.Done, c.failed + r.Failed, c.tokens + r.Tokens}
 }
 
@@ -75,7 +78,7 @@ func (m *metrics) event(e sweep.Event) {
 			m.before = m.before.add(m.row.Progress.Read())
 			m.row = nil
 		}
-		verdict, _ := experiment.SLOOf(e.Finished.Row)
+		verdict, _ := verdict.SLOOf(e.Finished.Row)
 		m.finished[string(verdict)]++
 	case e.Found != nil:
 		m.searches = append(m.searches, *e.Found)
@@ -105,7 +108,7 @@ func (m *metrics) write(w io.Writer, now time.Time) {
 	for _, verdict := range []string{"PASS", "FAIL", "UNDECIDED", ""} {
 		p.sample("bench_rows_finished_total", float64(m.finished[verdict]), "slo", verdict)
 	}
-	var r experiment.Reading
+	var r endpoint.Reading
 	if m.row != nil {
 		r = m.row.Progress.Read()
 	}
@@ -120,7 +123,7 @@ func (m *metrics) write(w io.Writer, now time.Time) {
 }
 
 // writeRow tells of the row that runs; between rows there is none.
-func (m *metrics) writeRow(p page, r experiment.Reading, now time.Time) {
+func (m *metrics) writeRow(p page, r endpoint.Reading, now time.Time) {
 	if m.row == nil {
 		return
 	}
@@ -183,7 +186,7 @@ func (p page) counter(name, help string, value int) {
 }
 
 // glance writes the percentiles that so many requests carry, the largest, and the count.
-func (p page) glance(name, help string, g experiment.Glance) {
+func (p page) glance(name, help string, g endpoint.Glance) {
 	if g.N == 0 {
 		return
 	}

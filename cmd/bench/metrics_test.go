@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/sweep"
@@ -22,13 +23,13 @@ import (
 
 // watchedRow is a row that runs, and the same row finished.
 func watchedRow(sent, done int64) (*sweep.Begun, *sweep.Finished) {
-	s := &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "rate", Value: "4"}}, Repeat: 1, Workload: workload.Workload{Rate: 4}, Load: load.Load{Concurrency: 8}}
-	p := &experiment.Progress{}
+	s := &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "rate", Value: "4"}}, Repeat: 1, Workload: workload.Workload{Rate: 4}, Load: workload.Load{Concurrency: 8}}
+	p := &endpoint.Progress{}
 	p.Sent.Add(sent)
 	p.Done.Add(done)
 	p.Failed.Add(1)
 	p.Tokens.Add(100 * done)
-	row := &experiment.Row{ID: "A,rate=4-r1", Spec: *s, SLO: []experiment.Verdict{{Verdict: string(stats.Pass)}}}
+	row := &record.Row{ID: "A,rate=4-r1", Spec: *s, SLO: []record.Verdict{{Verdict: string(stats.Pass)}}}
 	return &sweep.Begun{Index: 2, Total: 5, Spec: s, ID: row.ID, Progress: p}, &sweep.Finished{Index: 2, Total: 6, Row: row}
 }
 
@@ -67,7 +68,7 @@ func TestMetrics(t *testing.T) {
 	again, _ := watchedRow(5, 5)
 	m.event(sweep.Event{Begun: again})
 	low := 8.0
-	m.event(sweep.Event{Found: &experiment.Found{Name: "A", Search: experiment.Search{Axis: "rate", For: "slo"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
+	m.event(sweep.Event{Found: &record.Found{Name: "A", Search: experiment.Search{Axis: "rate", For: "slo"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
 	lacks("in the next row", "bench_requests_sent_total 15", `bench_search{name="A",axis="rate",search="slo",state="above",end="low"} 8`)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
@@ -161,11 +162,11 @@ func loadText(s *experiment.Spec) string {
 func rateText(s *experiment.Spec) string {
 	switch s.Arrival.Process {
 	case "", "poisson":
-		return fmt.Sprintf("%s/s", experiment.Brief(float64(s.Rate), 6))
+		return fmt.Sprintf("%s/s", unit.Brief(float64(s.Rate), 6))
 	case "ramp", "step":
 		return s.Arrival.String()
 	}
-	return fmt.Sprintf("%s/s, %s", experiment.Brief(float64(s.Rate), 6), &s.Arrival)
+	return fmt.Sprintf("%s/s, %s", unit.Brief(float64(s.Rate), 6), &s.Arrival)
 }
 
 // plannedRequests of the window; 0 = it depends on how fast the server answers.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bench/experiment"
 	"bench/experiment/roofline"
+	"bench/experiment/series"
 	"bench/report"
 )
 
@@ -196,7 +196,7 @@ func (f *predictFlags) measured(stderr io.Writer) ([]roofline.Point, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	c := experiment.CalibrationOf(run.Rows)
+	c := series.CalibrationOf(run.Rows)
 	if len(c.LeftOut) > 0 {
 		fmt.Fprintf(stderr, "note: left out: %s\n", strings.Join(c.LeftOut, "; "))
 	}

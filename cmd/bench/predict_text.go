@@ -7,8 +7,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"bench/experiment"
 	"bench/experiment/roofline"
+	"bench/experiment/unit"
 )
 
 // predictText is a prediction for people: what it is for, the times, and the terms that they are made of.
@@ -21,7 +21,7 @@ func predictText(p roofline.Prediction) string {
 	fmt.Fprintf(&b, "%s (%s G parameters%s; %s, KV %s) on %d × %s\n", p.Model, figures(float64(p.Params)/1e9), active, p.Precision, p.KVPrecision, p.GPUs, p.Hardware)
 	fmt.Fprintf(&b, "input %s tokens, %s of them cached; output %s\n\n", tokens(p.Input), tokens(p.Cached), tokens(p.Output))
 	fmt.Fprintf(&b, "rule of thumb   %s GB / %s GB/s = %s ms a token, %s tokens/s\n", figures(p.Rule.WeightsGB), figures(p.Rule.GBs), figures(p.Rule.Ms), figures(p.Rule.PerS))
-	fmt.Fprintf(&b, "KV cache        %s bytes a token; %s\n", experiment.Count(int(p.KVBytes)), capacityText(p.Capacity))
+	fmt.Fprintf(&b, "KV cache        %s bytes a token; %s\n", unit.Count(int(p.KVBytes)), capacityText(p.Capacity))
 	fmt.Fprintf(&b, "critical batch  %s\n", criticalText(p.Critical))
 	fmt.Fprintf(&b, "ceiling         %s\n\n", ceilingText(p.Ceiling))
 	b.WriteString(timesTable(p))
@@ -32,16 +32,16 @@ func predictText(p roofline.Prediction) string {
 	return b.String()
 }
 
-func tokens(n float64) string { return experiment.Count(int(n)) }
+func tokens(n float64) string { return unit.Count(int(n)) }
 
-func figures(x float64) string { return experiment.Digits(x) }
+func figures(x float64) string { return unit.Digits(x) }
 
 func capacityText(c roofline.Capacity) string {
 	if c.MemoryGB == 0 {
 		return "the device's memory is unknown"
 	}
 	return fmt.Sprintf("beside %s GB of weights %s GB are left for %s tokens, %s of %s", figures(c.WeightsGB), figures(c.KVGB),
-		experiment.Count(c.Tokens), count(c.Sequences, "sequence"), tokens(c.Context))
+		unit.Count(c.Tokens), count(c.Sequences, "sequence"), tokens(c.Context))
 }
 
 func criticalText(batch float64) string {
@@ -147,14 +147,14 @@ func termsTable(p roofline.Prediction) string {
 
 func fitText(f *roofline.Fit) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "fitted: overhead %s ms a step, %s of the memory bandwidth, ", figures(f.OverheadMs), experiment.Format(f.Memory, "share"))
+	fmt.Fprintf(&b, "fitted: overhead %s ms a step, %s of the memory bandwidth, ", figures(f.OverheadMs), unit.Format(f.Memory, "share"))
 	if f.Compute != nil {
-		fmt.Fprintf(&b, "%s of the compute peak", experiment.Format(*f.Compute, "share"))
+		fmt.Fprintf(&b, "%s of the compute peak", unit.Format(*f.Compute, "share"))
 	} else {
 		b.WriteString("compute as usual")
 	}
 	if f.Spread != nil {
-		fmt.Fprintf(&b, "; residuals %s", experiment.Format(*f.Spread, "share"))
+		fmt.Fprintf(&b, "; residuals %s", unit.Format(*f.Spread, "share"))
 	}
 	b.WriteString("\n")
 	for _, note := range f.Notes {

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/sweep"
 )
 
@@ -99,8 +101,8 @@ func finished(f *sweep.Finished) string {
 	if s.TTFT == nil {
 		parts = median(parts, "e2e", s.E2E)
 	}
-	parts = append(parts, experiment.Format(s.Throughput.OutputTokensPerS, "tok/s"))
-	if v, _ := experiment.SLOOf(f.Row); v != "" {
+	parts = append(parts, unit.Format(s.Throughput.OutputTokensPerS, "tok/s"))
+	if v, _ := verdict.SLOOf(f.Row); v != "" {
 		parts = append(parts, string(v))
 	}
 	if n := len(f.Row.Findings); n > 0 {
@@ -119,7 +121,7 @@ func median(parts []string, metric string, s *stats.Summary) []string {
 
 // percentile is one of a latency with the mark of its sample size; empty: it was not measured.
 func percentile(s *stats.Summary, name string) string {
-	p, ok := experiment.PercentilesOf(s).Get(name)
+	p, ok := record.PercentilesOf(s).Get(name)
 	if !ok {
 		return ""
 	}
@@ -127,7 +129,7 @@ func percentile(s *stats.Summary, name string) string {
 	if !ok {
 		return fmt.Sprintf("n=%d", p.N)
 	}
-	return mark + experiment.Format(ms, "ms")
+	return mark + unit.Format(ms, "ms")
 }
 
 // count is a number of things: 1 finding, 2 findings.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/sweep"
 )
 
@@ -125,7 +126,7 @@ func (a *agenda) rowSpan(s *experiment.Spec) span {
 }
 
 // rest is how long a row still takes.
-func (a *agenda) rest(s *experiment.Spec, r experiment.Reading, now time.Time) span {
+func (a *agenda) rest(s *experiment.Spec, r endpoint.Reading, now time.Time) span {
 	whole := a.rowSpan(s)
 	if r.Begun.IsZero() {
 		return whole

@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
 
-const second = load.Span(time.Second)
+const second = workload.Span(time.Second)
 
 // matrixOf is a matrix of points that are run in their order.
 func matrixOf(points ...experiment.Spec) *sweep.Matrix {
@@ -26,12 +27,12 @@ func matrixOf(points ...experiment.Spec) *sweep.Matrix {
 }
 
 // rowOf is a finished row of a point with so many good requests, each of 12.345 ms.
-func rowOf(s experiment.Spec, n int, verdict stats.Verdict, findings int) *experiment.Row {
-	row := &experiment.Row{ID: sweep.ID(&s), Spec: s, Findings: make([]experiment.Finding, findings)}
+func rowOf(s experiment.Spec, n int, verdict stats.Verdict, findings int) *record.Row {
+	row := &record.Row{ID: sweep.ID(&s), Spec: s, Findings: make([]record.Finding, findings)}
 	if verdict != "" {
-		row.SLO = []experiment.Verdict{{Verdict: string(verdict)}}
+		row.SLO = []record.Verdict{{Verdict: string(verdict)}}
 	}
-	row.Summary.Requests = experiment.Requests{Completed: n}
+	row.Summary.Requests = record.Requests{Completed: n}
 	row.Summary.TTFT, row.Summary.TPOT = stats.Summarize(slices.Repeat([]float64{12.345}, n)), stats.Summarize(slices.Repeat([]float64{1.5}, 10))
 	row.Summary.Throughput.OutputTokensPerS = 123.456
 	return row
@@ -45,8 +46,8 @@ func TestPrintEvent(t *testing.T) {
 	for _, e := range []sweep.Event{
 		{Starting: &sweep.Starting{N: 1, Variant: "n=2", Log: "results/m/1/server-1.log"}},
 		{Started: &sweep.Started{Dir: "results/m/1", Total: 2, Kept: 1}},
-		{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &experiment.Row{ID: "kept-r1", Spec: kept}}},
-		{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &open, ID: sweep.ID(&open), Progress: &experiment.Progress{}}},
+		{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &record.Row{ID: "kept-r1", Spec: kept}}},
+		{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &open, ID: sweep.ID(&open), Progress: &endpoint.Progress{}}},
 		{Finished: &sweep.Finished{Index: 2, Total: 2, Row: row}},
 	} {
 		printEvent(&out, e)
@@ -89,23 +90,23 @@ func TestSpanString(t *testing.T) {
 
 // What is known of a row before it ran.
 func TestRowSpan(t *testing.T) {
-	spec := func(rate float64, l load.Load) *experiment.Spec {
+	spec := func(rate float64, l workload.Load) *experiment.Spec {
 		return &experiment.Spec{Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: l}
 	}
-	decided := spec(2, load.Load{Duration: 60 * second, Warmup: load.Extent{Time: 5 * second}})
+	decided := spec(2, workload.Load{Duration: 60 * second, Warmup: workload.Extent{Time: 5 * second}})
 	decided.Until = "decided"
 	a := &agenda{}
 	for _, tt := range []struct {
 		spec *experiment.Spec
 		want string
 	}{
-		{spec(0, load.Load{Concurrency: 1, Duration: 30 * second, Warmup: load.Extent{Time: 5 * second}}), "about 36s"},
-		{spec(2, load.Load{Requests: 10}), "about 6s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10, Duration: 15 * second}), "at most 16s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10, Warmup: load.Extent{Time: 5 * second}}), "at least 5s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10, MaxDuration: 20 * second}), "at most 21s"},
-		{spec(0, load.Load{Concurrency: 1, Requests: 10}), "not known how long"},
-		{spec(0, load.Load{Concurrency: 1, Duration: 15 * second, Warmup: load.Extent{Requests: 5}}), "at least 15s"},
+		{spec(0, workload.Load{Concurrency: 1, Duration: 30 * second, Warmup: workload.Extent{Time: 5 * second}}), "about 36s"},
+		{spec(2, workload.Load{Requests: 10}), "about 6s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Duration: 15 * second}), "at most 16s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Warmup: workload.Extent{Time: 5 * second}}), "at least 5s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, MaxDuration: 20 * second}), "at most 21s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10}), "not known how long"},
+		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * second, Warmup: workload.Extent{Requests: 5}}), "at least 15s"},
 		{decided, "5s to 1m 06s"},
 	} {
 		if got := a.rowSpan(tt.spec).String(); got != tt.want {
@@ -116,8 +117,8 @@ func TestRowSpan(t *testing.T) {
 
 // What has run says how long the rest takes.
 func TestAgendaLearns(t *testing.T) {
-	timed := experiment.Spec{Name: "timed", Load: load.Load{Concurrency: 1, Duration: 30 * second}}
-	counted := experiment.Spec{Name: "counted", Load: load.Load{Concurrency: 1, Requests: 100}}
+	timed := experiment.Spec{Name: "timed", Load: workload.Load{Concurrency: 1, Duration: 30 * second}}
+	counted := experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 1, Requests: 100}}
 	again := counted
 	again.Repeat = 2
 	a := newAgenda(matrixOf(timed, counted, again, experiment.Spec{Name: "unpicked"}), []string{"timed", "counted"})
@@ -131,7 +132,7 @@ func TestAgendaLearns(t *testing.T) {
 	}
 	a.reach("counted-r1")
 	now := time.Now()
-	r := experiment.Reading{Begun: now.Add(-20 * time.Second), Done: 9}
+	r := endpoint.Reading{Begun: now.Add(-20 * time.Second), Done: 9}
 	if got := a.rest(&counted, r, now).String(); got != "not known how long" {
 		t.Errorf("nine of a hundred say nothing: %s", got)
 	}
@@ -156,7 +157,7 @@ func TestAgendaLearns(t *testing.T) {
 // Servers that bench starts take a time that is not known before the first one.
 func TestAgendaStarts(t *testing.T) {
 	row := func(name, variant string) experiment.Spec {
-		return experiment.Spec{Name: name, Variant: variant, Load: load.Load{Concurrency: 1, Duration: 10 * second}}
+		return experiment.Spec{Name: name, Variant: variant, Load: workload.Load{Concurrency: 1, Duration: 10 * second}}
 	}
 	a := newAgenda(matrixOf(row("a", "n=1"), row("b", "n=1"), row("a2", "n=2"), row("a3", "n=3")), nil)
 	a.starts = true

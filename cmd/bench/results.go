@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/report"
 	"bench/report/compare"
 	"bench/report/foreign"
@@ -18,7 +18,7 @@ import (
 // result is one run, of ours or of another tool, with its requests where there are any.
 type result struct {
 	*report.Run
-	records func(*experiment.Row) ([]*experiment.Record, error)
+	records func(*record.Row) ([]*record.Record, error)
 }
 
 func (r *result) source() foreign.Source {
@@ -53,7 +53,7 @@ func loadResult(path string) (*result, error) {
 	if err != nil {
 		return nil, usage("%w\nhint: bench reads its own run directories and <row>.json files, and results of vllm bench serve, SGLang, guidellm and aiperf", err)
 	}
-	records := func(row *experiment.Row) ([]*experiment.Record, error) { return f.Records[row.ID], nil }
+	records := func(row *record.Row) ([]*record.Record, error) { return f.Records[row.ID], nil }
 	return &result{&report.Run{Dir: path, Manifest: f.Manifest, Rows: f.Rows, Records: records, Definitions: f.Definitions}, records}, nil
 }
 
@@ -62,15 +62,15 @@ func loadRun(dir string) (*result, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	return &result{run, func(row *experiment.Row) ([]*experiment.Record, error) { return readRecords(dir, row.ID) }}, nil
+	return &result{run, func(row *record.Row) ([]*record.Record, error) { return readRecords(dir, row.ID) }}, nil
 }
 
 // loadRow reads the run that a row's file is of, and keeps the row alone.
 func loadRow(path, schema, id string) (*result, error) {
-	if schema == experiment.SchemaRun {
+	if schema == record.SchemaRun {
 		return loadRun(filepath.Dir(path))
 	}
-	if schema != experiment.SchemaRow {
+	if schema != record.SchemaRow {
 		return nil, usage("reading %s: its schema is %q, which is no result\nhint: name a run's directory, or the <row>.json of a row", path, schema)
 	}
 	r, err := loadRun(filepath.Dir(path))
@@ -79,7 +79,7 @@ func loadRow(path, schema, id string) (*result, error) {
 	}
 	for _, row := range r.Rows {
 		if row.ID == id {
-			r.Rows, r.Missing, r.Dir = []experiment.Row{row}, nil, path
+			r.Rows, r.Missing, r.Dir = []record.Row{row}, nil, path
 			return r, nil
 		}
 	}
@@ -87,7 +87,7 @@ func loadRow(path, schema, id string) (*result, error) {
 }
 
 // readRecords reads the requests of a row; none where the file is not there.
-func readRecords(dir, id string) ([]*experiment.Record, error) {
+func readRecords(dir, id string) ([]*record.Record, error) {
 	f, err := os.Open(filepath.Join(dir, id+".requests.jsonl.zst"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -96,8 +96,8 @@ func readRecords(dir, id string) ([]*experiment.Record, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var out []*experiment.Record
-	err = experiment.ReadRecords(f, func(r *experiment.Record) error {
+	var out []*record.Record
+	err = record.ReadRecords(f, func(r *record.Record) error {
 		out = append(out, r)
 		return nil
 	})

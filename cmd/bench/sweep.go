@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
-	"bench/experiment/openai"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/target"
 	"bench/sweep"
 )
 
@@ -114,7 +116,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
 	}
 	ctx := cmd.Context()
-	meet := func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
+	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.Bounds, error) {
 		return c.meet(ctx, m, f, models, hardware, base, key, simulator)
 	}
 	stop, err := f.servers(ctx, m, simulated, &o, meet)
@@ -152,18 +154,18 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 }
 
 // meet reaches a server and finds its bounds.
-func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*experiment.Server, experiment.Bounds, error) {
+func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*endpoint.Server, record.Bounds, error) {
 	server, err := c.reach(ctx, m, f, base, key)
 	if err != nil {
-		return nil, experiment.Bounds{}, err
+		return nil, record.Bounds{}, err
 	}
 	if err := sizeTiles(m, models, server.Info.Model); err != nil {
 		server.Close()
-		return nil, experiment.Bounds{}, err
+		return nil, record.Bounds{}, err
 	}
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
-	bounds := experiment.NewBounds(models, hardware, server.Info.Model, m.Target)
+	bounds := record.NewBounds(models, hardware, server.Info.Model, m.Target)
 	if m.Target.Hardware != "" && bounds.Missing() != "" {
 		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
 	}
@@ -172,17 +174,17 @@ func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models r
 
 // servers gives the run the one server that it measures, or the means to have several.
 func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated mock.Config, o *sweep.Options,
-	meet func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error)) (stop func(), err error) {
+	meet func(ctx context.Context, base, simulator string) (*endpoint.Server, record.Bounds, error)) (stop func(), err error) {
 	if m.Varies() {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("finding this program, which guards servers too: %w", err)
 		}
 		o.Guard = []string{self, "guard"}
-		o.Reach = func(ctx context.Context, endpoint string) (*experiment.Server, experiment.Bounds, error) {
-			base, err := openai.BaseURL(endpoint)
+		o.Reach = func(ctx context.Context, endpoint string) (*endpoint.Server, record.Bounds, error) {
+			base, err := target.BaseURL(endpoint)
 			if err != nil {
-				return nil, experiment.Bounds{}, usage("the endpoint: %w", err)
+				return nil, record.Bounds{}, usage("the endpoint: %w", err)
 			}
 			return meet(ctx, base, "")
 		}
@@ -250,7 +252,7 @@ func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" 
 // target gives the base URL of the endpoint; for "mock" it starts the simulated server and says what that simulates.
 func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Config) (base, simulator string, stop func(), err error) {
 	if !isMock(m.Target.Endpoint) {
-		base, err = openai.BaseURL(m.Target.Endpoint)
+		base, err = target.BaseURL(m.Target.Endpoint)
 		if err != nil {
 			return "", "", nil, usage("the endpoint: %w", err)
 		}
@@ -282,7 +284,7 @@ func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Co
 }
 
 // reach connects, and says what to try when that fails.
-func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*experiment.Server, error) {
+func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*endpoint.Server, error) {
 	var picked []experiment.Spec
 	for _, s := range m.Points {
 		ok, err := sweep.Match(&s, f.only)
@@ -296,7 +298,7 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	if len(picked) == 0 {
 		return nil, noMatch(m, f.only)
 	}
-	server, err := experiment.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target))
+	server, err := endpoint.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target))
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
@@ -329,7 +331,7 @@ var statusText = regexp.MustCompile(`: HTTP ([45]\d\d): `)
 
 // unreachable says which URL was tried, and what to try by hand.
 func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
-	shown := openai.Redact(base)
+	shown := target.Redact(base)
 	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
 	if strings.Contains(text, "\nhint:") { // it knows better
 		return errors.New(text)

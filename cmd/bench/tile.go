@@ -9,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
-	"bench/experiment/openai"
+	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/target"
 	"bench/sweep"
 )
 
@@ -84,9 +86,9 @@ type tileRun struct {
 }
 
 // newTileRun reaches an endpoint, and counts the contexts.
-func (c *cli) newTileRun(ctx context.Context, f *tileFlags, endpoint string, t tileSetup) (*tileRun, error) {
+func (c *cli) newTileRun(ctx context.Context, f *tileFlags, ep string, t tileSetup) (*tileRun, error) {
 	own := *f
-	own.endpoint = endpoint
+	own.endpoint = ep
 	simulated := mock.Config{Models: t.models, Devices: t.hardware}
 	m, err := sweep.Parse("the flags, as a matrix", []byte(own.matrix()), sweep.Extension{Table: "mock", Into: &simulated})
 	if err != nil {
@@ -97,8 +99,8 @@ func (c *cli) newTileRun(ctx context.Context, f *tileFlags, endpoint string, t t
 	}
 	v, commit := version()
 	r := &tileRun{f: &own, m: m, o: sweep.Options{Out: f.out, Client: sweep.Client(v, commit), Command: redacted(c.args), Once: true}}
-	meet := func(ctx context.Context, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
-		fmt.Fprintf(c.stdout, "endpoint: %s\n", plain(openai.Redact(base)))
+	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.Bounds, error) {
+		fmt.Fprintf(c.stdout, "endpoint: %s\n", plain(target.Redact(base)))
 		return c.meetTiles(ctx, r, t, base, simulator)
 	}
 	if r.stop, err = own.servers(ctx, m, simulated, &r.o, meet); err != nil {
@@ -116,10 +118,10 @@ func couldNotConnect(err error) error {
 }
 
 // meetTiles reaches the server, and counts the contexts.
-func (c *cli) meetTiles(ctx context.Context, r *tileRun, t tileSetup, base, simulator string) (*experiment.Server, experiment.Bounds, error) {
+func (c *cli) meetTiles(ctx context.Context, r *tileRun, t tileSetup, base, simulator string) (*endpoint.Server, record.Bounds, error) {
 	server, err := c.reach(ctx, r.m, &r.f.sweepFlags, base, t.key)
 	if err != nil {
-		return nil, experiment.Bounds{}, err
+		return nil, record.Bounds{}, err
 	}
 	fmt.Fprintf(c.stdout, "found model: %s\n", plain(server.Info.Model))
 	server.Simulated(simulator)
@@ -130,9 +132,9 @@ func (c *cli) meetTiles(ctx context.Context, r *tileRun, t tileSetup, base, simu
 	}
 	if err != nil {
 		server.Close()
-		return nil, experiment.Bounds{}, err
+		return nil, record.Bounds{}, err
 	}
-	return server, experiment.NewBounds(t.models, t.hardware, server.Info.Model, r.m.Target), nil
+	return server, record.NewBounds(t.models, t.hardware, server.Info.Model, r.m.Target), nil
 }
 
 // size counts the contexts of each block, unless they are stated; 0 = they are not.
@@ -157,7 +159,7 @@ func (r *tileRun) specification() string {
 }
 
 // fitCache counts the contexts by the cache that the server states; 0 = it has no say.
-func (f *tileFlags) fitCache(s *experiment.Spec, server *experiment.Server) (contexts int, err error) {
+func (f *tileFlags) fitCache(s *experiment.Spec, server *endpoint.Server) (contexts int, err error) {
 	if f.fit != "hbm" {
 		return f.contexts, nil
 	}

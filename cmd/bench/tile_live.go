@@ -12,7 +12,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/openai"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/sweep"
 )
@@ -30,11 +32,11 @@ type tileLive struct {
 	interval time.Duration
 	end      func(cause error)
 	told     <-chan struct{} // is closed when the row is told to end before its time; nil: nobody does so
-	row      *experiment.Row // once it is on disk
+	row      *record.Row     // once it is on disk
 
 	mu          sync.Mutex
 	meter       openai.Meter
-	progress    *experiment.Progress
+	progress    *endpoint.Progress
 	since, last time.Time // the load's start (before it, the row's), and the last print
 	lastEnd     time.Time // of a request
 	bad         int       // failures since the last one that is ok
@@ -86,7 +88,7 @@ func (e *failingError) Error() string {
 	return fmt.Sprintf("every request of the last %v failed (%s); the last one: %s: %s\nhint: look at the server's log", failingTime, count(e.failures, "request"), e.outcome, e.reason)
 }
 
-func (l *tileLive) each(r *experiment.Record) {
+func (l *tileLive) each(r *record.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.add(r)
@@ -101,7 +103,7 @@ func (l *tileLive) each(r *experiment.Record) {
 }
 
 // fails takes a failure. The time counts from the first of them: a single one may itself have taken longer than that.
-func (l *tileLive) fails(r *experiment.Record) {
+func (l *tileLive) fails(r *record.Record) {
 	if l.bad++; l.bad == 1 {
 		l.badSince = l.lastEnd
 	}
@@ -188,7 +190,7 @@ func (l *tileLive) placed(lines []string) string {
 }
 
 // text makes the lines, and begins the next interval.
-func (l *tileLive) text(now time.Time, r experiment.Reading) []string {
+func (l *tileLive) text(now time.Time, r endpoint.Reading) []string {
 	interval, elapsed := now.Sub(l.last).Seconds(), now.Sub(l.since).Seconds()
 	at := metered{l.meter.Prompt.Load(), l.meter.Output.Load()}
 	l.all.merge(&l.now)
@@ -206,7 +208,7 @@ func (l *tileLive) text(now time.Time, r experiment.Reading) []string {
 }
 
 // extras are what stands beside the averages.
-func (l *tileLive) extras(now time.Time, r experiment.Reading) []string {
+func (l *tileLive) extras(now time.Time, r endpoint.Reading) []string {
 	ttft := "-"
 	if n := len(l.now.ttft); n > 0 {
 		slices.Sort(l.now.ttft)
@@ -230,14 +232,14 @@ func (l *tileLive) extras(now time.Time, r experiment.Reading) []string {
 }
 
 // phase says whether what comes now is counted in the results, and how far the warm-up has come.
-func (l *tileLive) phase(now time.Time, r experiment.Reading) string {
+func (l *tileLive) phase(now time.Time, r endpoint.Reading) string {
 	switch {
 	case !r.Ended.IsZero():
 		return "over"
 	case l.ending:
 		return fmt.Sprintf("ending: waiting for the last requests, %v at most; a second Ctrl-C leaves at once, without results", time.Duration(l.spec.Grace))
-	case r.Phase != experiment.PhaseWarmup:
-		return map[string]string{experiment.PhaseWindow: "measuring", experiment.PhaseCooldown: "waiting for the last requests"}[r.Phase]
+	case r.Phase != record.PhaseWarmup:
+		return map[string]string{record.PhaseWindow: "measuring", record.PhaseCooldown: "waiting for the last requests"}[r.Phase]
 	}
 	words := "warm-up, not counted"
 	if w := l.spec.Warmup; r.Sent < w.Requests {

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"bench/experiment"
-	"bench/experiment/openai"
+	"bench/experiment/record"
+	"bench/experiment/target"
 	"bench/report"
 	"bench/report/compare"
 	"bench/sweep"
@@ -68,7 +68,7 @@ func (c *cli) tilePair(ctx context.Context, f *tileFlags, t tileSetup) error {
 			return err
 		}
 		defer r.stop()
-		sides[i] = &tileSide{tileRun: r, n: i, out: c.stdout, name: fmt.Sprintf("%c %s", 'A'+i, plain(openai.Redact(r.m.Target.Endpoint)))}
+		sides[i] = &tileSide{tileRun: r, n: i, out: c.stdout, name: fmt.Sprintf("%c %s", 'A'+i, plain(target.Redact(r.m.Target.Endpoint)))}
 	}
 	if err := comparable(ctx, sides, o); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (c *cli) tilePair(ctx context.Context, f *tileFlags, t tileSetup) error {
 func comparable(ctx context.Context, sides []*tileSide, o compare.Options) error {
 	var said [2]compare.Side
 	for i, s := range sides {
-		said[i] = compare.Side{Name: s.name, Runs: []compare.Run{{Manifest: experiment.Manifest{Target: s.o.Server.Info}}}}
+		said[i] = compare.Side{Name: s.name, Runs: []compare.Run{{Manifest: record.Manifest{Target: s.o.Server.Info}}}}
 	}
 	result, err := compare.Compare(said[0], said[1], o)
 	if err != nil {
@@ -112,7 +112,7 @@ func differentManners(ctx context.Context, sides []*tileSide, allow []string) (o
 	var forms [2]string
 	var bodies [2]map[string]any
 	for i, s := range sides {
-		if forms[i], bodies[i], err = s.o.Server.Manner(ctx, &s.m.Points[0]); err != nil {
+		if forms[i], bodies[i], err = s.o.Server.PromptStyle(ctx, &s.m.Points[0]); err != nil {
 			return nil, err
 		}
 		delete(bodies[i], "model") // which is looked at by itself

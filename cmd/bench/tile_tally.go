@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // tally is what became of the requests of some time.
@@ -20,8 +20,8 @@ type tally struct {
 }
 
 // add takes a request that is over; one outside of the window that the row's end cut short is no error, and not counted.
-func (t *tally) add(r *experiment.Record) {
-	cut := r.Phase == experiment.PhaseCooldown || r.Phase == experiment.PhaseWarmup && r.Outcome == "unfinished"
+func (t *tally) add(r *record.Record) {
+	cut := r.Phase == record.PhaseCooldown || r.Phase == record.PhaseWarmup && r.Outcome == "unfinished"
 	if !r.OK() && cut {
 		return
 	}

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/load"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+	"bench/experiment/workload"
 	"bench/report"
 	"bench/sweep"
 )
@@ -90,22 +92,22 @@ func TestTileUntilInterrupted(t *testing.T) {
 }
 
 // tick gives a live display at the start of its row.
-func tick(w io.Writer, end func(error)) (*tileLive, *experiment.Progress) {
+func tick(w io.Writer, end func(error)) (*tileLive, *endpoint.Progress) {
 	return tickUntil(w, end, nil)
 }
 
-func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*tileLive, *experiment.Progress) {
+func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*tileLive, *endpoint.Progress) {
 	l := newTileLive(w, 5*time.Second, end)
 	l.told = told
-	p := &experiment.Progress{}
-	l.event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: load.Load{Warmup: load.Extent{Requests: 61}}}}})
+	p := &endpoint.Progress{}
+	l.event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: workload.Load{Warmup: workload.Extent{Requests: 61}}}}})
 	return l, p
 }
 
 // ended is a request that took two seconds to its first token, and two gaps of half a second.
-func ended(outcome string) *experiment.Record {
-	return &experiment.Record{Phase: experiment.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 990, PromptTokens: new(1000), CachedTokens: new(900),
-		At: experiment.At(1e6), First: experiment.At(3e6), Last: experiment.At(4e6), Gaps: experiment.Pack(500_000, 500_000)}
+func ended(outcome string) *record.Record {
+	return &record.Record{Phase: record.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 990, PromptTokens: new(1000), CachedTokens: new(900),
+		At: record.At(1e6), First: record.At(3e6), Last: record.At(4e6), Gaps: record.Pack(500_000, 500_000)}
 }
 
 // The metrics in their order, in seconds and tokens: rates are tokens over time, and an interval without an end is printed too.
@@ -119,9 +121,9 @@ func TestTileLiveMetrics(t *testing.T) {
 		p.Each(ended("ok"))
 		p.Each(ended("status"))
 		cut := ended("unfinished")
-		cut.Phase = experiment.PhaseCooldown
+		cut.Phase = record.PhaseCooldown
 		p.Each(cut)
-		cut.Phase = experiment.PhaseWarmup
+		cut.Phase = record.PhaseWarmup
 		p.Each(cut)
 		p.Done.Store(2)
 		time.Sleep(10*time.Second + time.Millisecond)

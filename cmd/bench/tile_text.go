@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -54,7 +57,7 @@ func warmupText(s string) string {
 }
 
 // specificationText says what is going to be sent, and what that rests on.
-func specificationText(s *experiment.Spec, server *experiment.Server, z *experiment.Sizing) string {
+func specificationText(s *experiment.Spec, server *endpoint.Server, z *experiment.Sizing) string {
 	var b strings.Builder
 	if z != nil {
 		fmt.Fprintf(&b, "offload_size: %.6g\n", z.OffloadGiB)
@@ -89,7 +92,7 @@ func cacheText(cache, contexts, input int) string {
 	}
 	all := contexts * input
 	text := fmt.Sprintf("the contexts together have %s tokens, the server's own KV cache %s: %.3g times as much\n",
-		experiment.Count(all), experiment.Count(cache), float64(all)/float64(cache))
+		unit.Count(all), unit.Count(cache), float64(all)/float64(cache))
 	if over := experiment.ContextsOver(cache, input); contexts < over {
 		text += fmt.Sprintf("warning: the server's own cache holds all contexts, or nearly: the tier below it is not needed. --fit hbm takes %d contexts\n", over)
 	}
@@ -97,7 +100,7 @@ func cacheText(cache, contexts, input int) string {
 }
 
 // rotationsText sets the first rotation beside the later ones.
-func rotationsText(row *experiment.Row) string {
+func rotationsText(row *record.Row) string {
 	r := row.Rotations
 	if r == nil {
 		return ""
@@ -105,10 +108,10 @@ func rotationsText(row *experiment.Row) string {
 	return "\nFirst rotation: " + rotationText(r.First) + "\nLater rotations: " + rotationText(r.Later) + "\n\n"
 }
 
-func rotationText(r experiment.Rotation) string {
+func rotationText(r record.Rotation) string {
 	text := count(r.Requests, "request")
 	if r.TTFTMeanMs != nil {
-		text += ", average TTFT " + experiment.Format(*r.TTFTMeanMs, "ms")
+		text += ", average TTFT " + unit.Format(*r.TTFTMeanMs, "ms")
 	}
 	if r.CachedRate != nil {
 		text += fmt.Sprintf(", %.1f %% of the prompt tokens from a cache", 100**r.CachedRate)
@@ -138,9 +141,9 @@ func differenceText(m *compare.Metric) string {
 	if m.Change == nil || m.Base == nil || m.New == nil {
 		return string(m.Verdict) + " (" + m.Why + ")"
 	}
-	unit := map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[m.Unit]
-	unit = cmp.Or(unit, m.Unit)
-	text := fmt.Sprintf("%s to %s: %s [%s to %s], %s", experiment.Format(*m.Base, unit), experiment.Format(*m.New, unit),
+	u := map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[m.Unit]
+	u = cmp.Or(u, m.Unit)
+	text := fmt.Sprintf("%s to %s: %s [%s to %s], %s", unit.Format(*m.Base, u), unit.Format(*m.New, u),
 		compare.Percent(*m.Change, true), compare.Percent(m.CI95.Lo, true), compare.Percent(m.CI95.Hi, true), m.Verdict)
 	if m.P == nil { // then the interval is of chance inside of the blocks alone
 		text += " (" + m.Why + ")"

@@ -11,10 +11,10 @@ import (
 
 // Whatever the load and the server, the row ends with its longest duration.
 func TestMaxDuration(t *testing.T) {
-	const longest = Span(30 * sec)
+	const longest = workload.Span(30 * sec)
 	tests := []struct {
 		name       string
-		load       Load
+		load       workload.Load
 		w          workload.Workload
 		service    func(*Job) time.Duration
 		start, end time.Duration
@@ -22,15 +22,15 @@ func TestMaxDuration(t *testing.T) {
 		cut        bool
 		took       time.Duration
 	}{
-		{"requests against a stalled server", Load{Concurrency: 2, Requests: 10}, workload.Workload{}, always(never), 0, 30 * sec, 0, 2, true, 30 * sec},
-		{"counted warm-up against a stalled server", Load{Concurrency: 2, Warmup: Extent{Requests: 4}, Requests: 10}, workload.Workload{}, always(never), 30 * sec, 30 * sec, 0, 0, true, 30 * sec},
-		{"requests that take too long", Load{Concurrency: 2, Requests: 100}, workload.Workload{}, always(4 * sec), 0, 30 * sec, 14, 2, true, 30 * sec},
-		{"in the grace period", Load{Duration: Span(20 * sec)}, constant(1), always(16 * sec), 0, 20 * sec, 15, 5, true, 30 * sec},
-		{"an open loop of many requests", Load{Requests: 1000}, constant(1), always(sec / 2), 0, 30 * sec, 30, 0, true, 30 * sec},
-		{"under a cap", Load{Concurrency: 1, Requests: 1000}, constant(1), always(never), 0, 30 * sec, 0, 30, true, 30 * sec},
-		{"all at once", Load{Requests: 5}, inf, always(never), 0, 30 * sec, 0, 5, true, 30 * sec},
-		{"users", Load{Concurrency: 2, Requests: 1000}, conversations(3, 10*sec), always(sec), 0, 30 * sec, 8, 0, true, 30 * sec},
-		{"in time", Load{Concurrency: 2, Requests: 10}, workload.Workload{}, always(sec), 0, 5 * sec, 10, 0, false, 5 * sec},
+		{"requests against a stalled server", workload.Load{Concurrency: 2, Requests: 10}, workload.Workload{}, always(never), 0, 30 * sec, 0, 2, true, 30 * sec},
+		{"counted warm-up against a stalled server", workload.Load{Concurrency: 2, Warmup: workload.Extent{Requests: 4}, Requests: 10}, workload.Workload{}, always(never), 30 * sec, 30 * sec, 0, 0, true, 30 * sec},
+		{"requests that take too long", workload.Load{Concurrency: 2, Requests: 100}, workload.Workload{}, always(4 * sec), 0, 30 * sec, 14, 2, true, 30 * sec},
+		{"in the grace period", workload.Load{Duration: workload.Span(20 * sec)}, constant(1), always(16 * sec), 0, 20 * sec, 15, 5, true, 30 * sec},
+		{"an open loop of many requests", workload.Load{Requests: 1000}, constant(1), always(sec / 2), 0, 30 * sec, 30, 0, true, 30 * sec},
+		{"under a cap", workload.Load{Concurrency: 1, Requests: 1000}, constant(1), always(never), 0, 30 * sec, 0, 30, true, 30 * sec},
+		{"all at once", workload.Load{Requests: 5}, inf, always(never), 0, 30 * sec, 0, 5, true, 30 * sec},
+		{"users", workload.Load{Concurrency: 2, Requests: 1000}, conversations(3, 10*sec), always(sec), 0, 30 * sec, 8, 0, true, 30 * sec},
+		{"in time", workload.Load{Concurrency: 2, Requests: 10}, workload.Workload{}, always(sec), 0, 5 * sec, 10, 0, false, 5 * sec},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestMaxDuration(t *testing.T) {
 
 // A server that only fails is not hammered, but by an open loop, which keeps its schedule.
 func TestFailingServerIsNotHammered(t *testing.T) {
-	sent := func(l Load, w workload.Workload, fails func(*Job) bool) int {
+	sent := func(l workload.Load, w workload.Workload, fails func(*Job) bool) int {
 		r := &rig{service: always(milli), fails: fails}
 		synctest.Test(t, func(t *testing.T) {
 			if _, err := r.run(t.Context(), l, w); err != nil {
@@ -59,24 +59,24 @@ func TestFailingServerIsNotHammered(t *testing.T) {
 	}
 	all := func(*Job) bool { return true }
 	// In 10 s a slot whose requests take 1 ms and then a pause of 100 ms makes 99, after the 8 without a pause.
-	if n := sent(Load{Concurrency: 2, Duration: Span(10 * sec)}, workload.Workload{}, all); n < 190 || n > 210 {
+	if n := sent(workload.Load{Concurrency: 2, Duration: workload.Span(10 * sec)}, workload.Workload{}, all); n < 190 || n > 210 {
 		t.Errorf("closed loop: %d requests", n)
 	}
-	if n := sent(Load{Concurrency: 2, Duration: Span(10 * sec)}, constant(200), all); n != 2000 {
+	if n := sent(workload.Load{Concurrency: 2, Duration: workload.Span(10 * sec)}, constant(200), all); n != 2000 {
 		t.Errorf("capped: %d requests in the plan", n)
 	}
-	if n := sent(Load{Duration: Span(10 * sec)}, constant(200), all); n != 2000 {
+	if n := sent(workload.Load{Duration: workload.Span(10 * sec)}, constant(200), all); n != 2000 {
 		t.Errorf("open loop: %d requests", n)
 	}
 	some := func(j *Job) bool { return j.Request.Index%8 > 0 }
-	if n := sent(Load{Concurrency: 1, Duration: Span(10 * sec)}, workload.Workload{}, some); n != 10_000 {
+	if n := sent(workload.Load{Concurrency: 1, Duration: workload.Span(10 * sec)}, workload.Workload{}, some); n != 10_000 {
 		t.Errorf("seven of eight fail: %d requests", n)
 	}
 }
 
 // A cold start: one slot that leaves the server alone before each request, and does not wait behind the last.
 func TestIdle(t *testing.T) {
-	l := Load{Concurrency: 1, Idle: Span(10 * sec), Warmup: Extent{Requests: 1}, Requests: 3}
+	l := workload.Load{Concurrency: 1, Idle: workload.Span(10 * sec), Warmup: workload.Extent{Requests: 1}, Requests: 3}
 	scene(t, l, workload.Workload{}, always(2*sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 22*sec, 48*sec)
 		wantOutcomes(t, r, Warmup, 1, 0)
@@ -90,7 +90,7 @@ func TestIdle(t *testing.T) {
 			t.Errorf("took %v", r.elapsed)
 		}
 	})
-	l = Load{Concurrency: 1, Idle: Span(10 * sec), Requests: 30, Duration: Span(25 * sec)}
+	l = workload.Load{Concurrency: 1, Idle: workload.Span(10 * sec), Requests: 30, Duration: workload.Span(25 * sec)}
 	scene(t, l, workload.Workload{}, always(sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 0, 25*sec)
 		if got := r.outcomes(Window); got[openai.OK] != 2 || len(r.jobs) != 2 {

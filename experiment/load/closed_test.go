@@ -11,7 +11,7 @@ func TestClosedLoopKeepsExactlyN(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 200} {
 		// Service times differ, so that slots free at different moments.
 		service := func(j *Job) time.Duration { return time.Duration(50+j.Request.Index%7*10) * milli }
-		scene(t, Load{Concurrency: n, Duration: Span(10 * sec)}, workload.Workload{}, service, func(t *testing.T, r *rig, m Measured) {
+		scene(t, workload.Load{Concurrency: n, Duration: workload.Span(10 * sec)}, workload.Workload{}, service, func(t *testing.T, r *rig, m Measured) {
 			wantWindow(t, m, 0, 10*sec)
 			if r.peak != n {
 				t.Errorf("concurrency %d: %d in flight", n, r.peak)
@@ -41,19 +41,19 @@ func TestClosedLoopKeepsExactlyN(t *testing.T) {
 func TestClosedLoopPhases(t *testing.T) {
 	tests := []struct {
 		name           string
-		load           Load
+		load           workload.Load
 		warmup, window int
 		start, end     time.Duration
 	}{
 		// Requests of 1 s in 2 slots.
-		{"by time", Load{Warmup: Extent{Time: Span(3 * sec)}, Duration: Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
-		{"off the beat", Load{Warmup: Extent{Time: Span(2500 * milli)}, Duration: Span(5 * sec)}, 6, 10, 2500 * milli, 7500 * milli},
-		{"by requests", Load{Warmup: Extent{Requests: 4}, Requests: 6}, 4, 6, 2 * sec, 5 * sec},
-		{"by both, the time later", Load{Warmup: Extent{Time: Span(3 * sec), Requests: 4}, Duration: Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
-		{"by both, the requests later", Load{Warmup: Extent{Time: Span(sec), Requests: 6}, Duration: Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
-		{"requests before duration", Load{Duration: Span(60 * sec), Requests: 6}, 0, 6, 0, 3 * sec},
-		{"duration before requests", Load{Duration: Span(3 * sec), Requests: 600}, 0, 6, 0, 3 * sec},
-		{"more slots than requests", Load{Requests: 1}, 0, 1, 0, sec}, // all at once: to the end of the last
+		{"by time", workload.Load{Warmup: workload.Extent{Time: workload.Span(3 * sec)}, Duration: workload.Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
+		{"off the beat", workload.Load{Warmup: workload.Extent{Time: workload.Span(2500 * milli)}, Duration: workload.Span(5 * sec)}, 6, 10, 2500 * milli, 7500 * milli},
+		{"by requests", workload.Load{Warmup: workload.Extent{Requests: 4}, Requests: 6}, 4, 6, 2 * sec, 5 * sec},
+		{"by both, the time later", workload.Load{Warmup: workload.Extent{Time: workload.Span(3 * sec), Requests: 4}, Duration: workload.Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
+		{"by both, the requests later", workload.Load{Warmup: workload.Extent{Time: workload.Span(sec), Requests: 6}, Duration: workload.Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
+		{"requests before duration", workload.Load{Duration: workload.Span(60 * sec), Requests: 6}, 0, 6, 0, 3 * sec},
+		{"duration before requests", workload.Load{Duration: workload.Span(3 * sec), Requests: 600}, 0, 6, 0, 3 * sec},
+		{"more slots than requests", workload.Load{Requests: 1}, 0, 1, 0, sec}, // all at once: to the end of the last
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestClosedLoopRunsOnAfterTheWindow(t *testing.T) {
 		}
 		return sec
 	}
-	scene(t, Load{Concurrency: 2, Duration: Span(5 * sec)}, workload.Workload{}, service, func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 2, Duration: workload.Span(5 * sec)}, workload.Workload{}, service, func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 0, 5*sec)
 		wantOutcomes(t, r, Window, 6, 0)
 		wantOutcomes(t, r, Cooldown, 4, 1)
@@ -90,16 +90,16 @@ func TestClosedLoopRunsOnAfterTheWindow(t *testing.T) {
 func TestClosedLoopAgainstAStalledServer(t *testing.T) {
 	tests := []struct {
 		name       string
-		load       Load
+		load       workload.Load
 		service    func(*Job) time.Duration
 		unfinished int
 		end, took  time.Duration
 	}{
-		{"from the start", Load{Duration: Span(10 * sec), Grace: Span(3 * sec)}, always(never), 4, 10 * sec, 13 * sec},
-		{"in the warm-up", Load{Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(10 * sec)}, always(never), 0, 12 * sec, 132 * sec},
-		{"after the requests", Load{Requests: 4, Grace: Span(3 * sec)}, always(never), 4, 3 * sec, 3 * sec},
-		{"after the requests, before the duration", Load{Requests: 4, Duration: Span(2 * sec), Grace: Span(3 * sec)}, always(never), 4, 2 * sec, 3 * sec},
-		{"half way", Load{Duration: Span(10 * sec), Grace: Span(3 * sec)}, func(j *Job) time.Duration {
+		{"from the start", workload.Load{Duration: workload.Span(10 * sec), Grace: workload.Span(3 * sec)}, always(never), 4, 10 * sec, 13 * sec},
+		{"in the warm-up", workload.Load{Warmup: workload.Extent{Time: workload.Span(2 * sec)}, Duration: workload.Span(10 * sec)}, always(never), 0, 12 * sec, 132 * sec},
+		{"after the requests", workload.Load{Requests: 4, Grace: workload.Span(3 * sec)}, always(never), 4, 3 * sec, 3 * sec},
+		{"after the requests, before the duration", workload.Load{Requests: 4, Duration: workload.Span(2 * sec), Grace: workload.Span(3 * sec)}, always(never), 4, 2 * sec, 3 * sec},
+		{"half way", workload.Load{Duration: workload.Span(10 * sec), Grace: workload.Span(3 * sec)}, func(j *Job) time.Duration {
 			if j.At >= 5*sec {
 				return never
 			}

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"bench/experiment/openai"
 	"bench/experiment/workload"
-
-	"pgregory.net/rapid"
 )
 
 // conversations are of so many turns, with so long a think time between them.
@@ -36,7 +36,7 @@ func (r *rig) turns() map[int][]*Job {
 // Two users whose turns take 1 s and who think for 2 s: a turn every 3 s, and after the last one the next conversation.
 func TestUsers(t *testing.T) {
 	w := conversations(3, 2*sec)
-	scene(t, Load{Concurrency: 2, Warmup: Extent{Time: Span(5 * sec)}, Duration: Span(20 * sec)}, w, always(sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 2, Warmup: workload.Extent{Time: workload.Span(5 * sec)}, Duration: workload.Span(20 * sec)}, w, always(sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 5*sec, 25*sec)
 		for session, turns := range r.turns() {
 			begin := time.Duration(session/2) * 7 * sec
@@ -60,7 +60,7 @@ func TestUsers(t *testing.T) {
 func TestConversationsArriveByTheSchedule(t *testing.T) {
 	w := conversations(3, 2*sec)
 	w.Rate, w.Arrival = 2, constant(2).Arrival
-	scene(t, Load{Duration: Span(10 * sec)}, w, always(sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Duration: workload.Span(10 * sec)}, w, always(sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 0, 10*sec)
 		for session, turns := range r.turns() {
 			for i, j := range turns {
@@ -81,7 +81,7 @@ func TestConversationsArriveByTheSchedule(t *testing.T) {
 func TestConversationKeepsItsSlot(t *testing.T) {
 	w := conversations(2, 3*sec)
 	w.Rate, w.Arrival = 1, constant(1).Arrival
-	scene(t, Load{Concurrency: 1, Duration: Span(20 * sec), Grace: Span(sec)}, w, always(sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 1, Duration: workload.Span(20 * sec), Grace: workload.Span(sec)}, w, always(sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 0, 20*sec)
 		sent := 0
 		for session, turns := range r.turns() {
@@ -109,17 +109,17 @@ func TestConversationKeepsItsSlot(t *testing.T) {
 func TestCountedTurns(t *testing.T) {
 	tests := []struct {
 		name           string
-		load           Load
+		load           workload.Load
 		warmup, window int
 		start, end     time.Duration
 	}{
 		// Turns of 1 s and 1 s between them, in one slot: arrivals at 0, 2, 4 and, of the next conversation, 5, 7, 9, 10, …
-		{"requests", Load{Requests: 4}, 0, 4, 0, 7 * sec},
-		{"warm-up and requests", Load{Warmup: Extent{Requests: 2}, Requests: 4}, 2, 4, 4 * sec, 10 * sec},
-		{"warm-up by time", Load{Warmup: Extent{Time: Span(3 * sec)}, Requests: 2}, 2, 2, 3 * sec, 7 * sec},
-		{"requests before duration", Load{Requests: 2, Duration: Span(60 * sec)}, 0, 2, 0, 4 * sec},
-		{"duration before requests", Load{Requests: 50, Duration: Span(6 * sec)}, 0, 4, 0, 6 * sec},
-		{"counted warm-up of a timed window", Load{Warmup: Extent{Requests: 3}, Duration: Span(4 * sec)}, 3, 2, 5 * sec, 9 * sec},
+		{"requests", workload.Load{Requests: 4}, 0, 4, 0, 7 * sec},
+		{"warm-up and requests", workload.Load{Warmup: workload.Extent{Requests: 2}, Requests: 4}, 2, 4, 4 * sec, 10 * sec},
+		{"warm-up by time", workload.Load{Warmup: workload.Extent{Time: workload.Span(3 * sec)}, Requests: 2}, 2, 2, 3 * sec, 7 * sec},
+		{"requests before duration", workload.Load{Requests: 2, Duration: workload.Span(60 * sec)}, 0, 2, 0, 4 * sec},
+		{"duration before requests", workload.Load{Requests: 50, Duration: workload.Span(6 * sec)}, 0, 4, 0, 6 * sec},
+		{"counted warm-up of a timed window", workload.Load{Warmup: workload.Extent{Requests: 3}, Duration: workload.Span(4 * sec)}, 3, 2, 5 * sec, 9 * sec},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,9 +138,9 @@ func TestCountedTurns(t *testing.T) {
 
 // When everybody thinks for longer than the window lasts, the row ends with the window.
 func TestWindowEndsWhileUsersThink(t *testing.T) {
-	for name, l := range map[string]Load{
-		"by time": {Concurrency: 3, Duration: Span(10 * sec)}, "by time or requests": {Concurrency: 3, Duration: Span(10 * sec), Requests: 50},
-		"counted warm-up": {Concurrency: 3, Warmup: Extent{Requests: 1}, Duration: Span(10 * sec)},
+	for name, l := range map[string]workload.Load{
+		"by time": {Concurrency: 3, Duration: workload.Span(10 * sec)}, "by time or requests": {Concurrency: 3, Duration: workload.Span(10 * sec), Requests: 50},
+		"counted warm-up": {Concurrency: 3, Warmup: workload.Extent{Requests: 1}, Duration: workload.Span(10 * sec)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene(t, l, conversations(4, 600*sec), always(sec), func(t *testing.T, r *rig, m Measured) {
@@ -161,14 +161,14 @@ func TestTurnOfTheWarmupHoldsTheRow(t *testing.T) {
 		}
 		return milli
 	}
-	scene(t, Load{Concurrency: 1, Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(8 * sec)}, conversations(2, 500*milli), service, func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 1, Warmup: workload.Extent{Time: workload.Span(2 * sec)}, Duration: workload.Span(8 * sec)}, conversations(2, 500*milli), service, func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 2*sec, 10*sec)
 		first := r.turns()[0]
 		if len(first) != 2 || first[1].At != 9500*milli || first[1].Phase != Window {
 			t.Errorf("%d turns, the second at %v in phase %d", len(first), first[1].At, first[1].Phase)
 		}
 	})
-	scene(t, Load{Concurrency: 1, Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(8 * sec), Grace: Span(3 * sec)}, conversations(2, 0), always(never), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 1, Warmup: workload.Extent{Time: workload.Span(2 * sec)}, Duration: workload.Span(8 * sec), Grace: workload.Span(3 * sec)}, conversations(2, 0), always(never), func(t *testing.T, r *rig, m Measured) {
 		if r.elapsed != 13*sec || len(r.jobs) != 1 {
 			t.Errorf("%d requests, took %v", len(r.jobs), r.elapsed)
 		}
@@ -179,7 +179,7 @@ func TestTurnOfTheWarmupHoldsTheRow(t *testing.T) {
 func TestFailedTurnEndsItsConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{service: always(sec), fails: func(j *Job) bool { return j.Request.Turn == 1 }}
-		m, err := r.run(t.Context(), Load{Concurrency: 1, Duration: Span(9 * sec)}, conversations(4, sec))
+		m, err := r.run(t.Context(), workload.Load{Concurrency: 1, Duration: workload.Span(9 * sec)}, conversations(4, sec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestInterruptionWhileUsersThink(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(20*sec, cancel)
 				r := &rig{service: always(sec)}
-				l := Load{Concurrency: 4, Duration: Span(600 * sec)}
+				l := workload.Load{Concurrency: 4, Duration: workload.Span(600 * sec)}
 				if _, err := r.run(ctx, l, w); !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
@@ -250,7 +250,7 @@ func TestConservationOfTurns(t *testing.T) {
 	})
 }
 
-func (r *rig) turnsConserved(rt *rapid.T, l Load, w workload.Workload, m Measured) {
+func (r *rig) turnsConserved(rt *rapid.T, l workload.Load, w workload.Workload, m Measured) {
 	type span struct{ from, to time.Duration }
 	var busy []span
 	planned := 0

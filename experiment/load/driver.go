@@ -32,7 +32,7 @@ type Job struct {
 
 // Config is one row's load.
 type Config struct {
-	Load
+	workload.Load
 	Rate workload.Rate  // of arrivals: requests, or conversations; 0 = closed loop
 	Plan *workload.Plan // used from one goroutine; its end, if it has one, ends the window
 	// Encode makes the request's body. It is called ahead of the request's time, by one goroutine after the other; of a request

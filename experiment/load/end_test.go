@@ -8,22 +8,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bench/experiment/workload"
-
 	"pgregory.net/rapid"
+
+	"bench/experiment/workload"
 )
 
 func TestInterruption(t *testing.T) {
 	type kind struct {
 		name string
-		load Load
+		load workload.Load
 		w    workload.Workload
 	}
 	kinds := []kind{
-		{"closed", Load{Concurrency: 4, Duration: Span(60 * sec)}, workload.Workload{}},
-		{"open", Load{Duration: Span(60 * sec)}, constant(10)},
-		{"capped", Load{Concurrency: 4, Duration: Span(60 * sec)}, constant(10)},
-		{"all at once, capped", Load{Concurrency: 4, Requests: 1000}, inf},
+		{"closed", workload.Load{Concurrency: 4, Duration: workload.Span(60 * sec)}, workload.Workload{}},
+		{"open", workload.Load{Duration: workload.Span(60 * sec)}, constant(10)},
+		{"capped", workload.Load{Concurrency: 4, Duration: workload.Span(60 * sec)}, constant(10)},
+		{"all at once, capped", workload.Load{Concurrency: 4, Requests: 1000}, inf},
 	}
 	for _, k := range kinds {
 		for service, took := range map[time.Duration]time.Duration{3 * sec: 3 * sec, never: 5 * sec, 300 * milli: 300 * milli} {
@@ -70,7 +70,7 @@ func TestInterruptionWhileSlotsFree(t *testing.T) {
 				}
 				return milli
 			}}
-			if _, err := r.run(ctx, Load{Concurrency: 1, Requests: 1000}, workload.Workload{}); !errors.Is(err, context.Canceled) {
+			if _, err := r.run(ctx, workload.Load{Concurrency: 1, Requests: 1000}, workload.Workload{}); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 			if len(r.bodies) != 1 {
@@ -87,7 +87,7 @@ func TestInterruptedBeforeTheStart(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				r := &rig{service: always(never)}
-				if _, err := r.run(ctx, Load{Concurrency: 4, Requests: 1000}, w); !errors.Is(err, context.Canceled) {
+				if _, err := r.run(ctx, workload.Load{Concurrency: 4, Requests: 1000}, w); !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
 				if len(r.bodies) != 0 {
@@ -115,7 +115,7 @@ func TestErrorOfEachEndsTheRun(t *testing.T) {
 					}
 					return nil
 				}
-				_, err := r.run(t.Context(), Load{Concurrency: 8, Requests: 1000}, w)
+				_, err := r.run(t.Context(), workload.Load{Concurrency: 8, Requests: 1000}, w)
 				if err != errDisk {
 					t.Fatalf("error %v", err)
 				}
@@ -137,14 +137,14 @@ func TestSlowEachBlocksNothingForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{service: always(sec)}
 		r.each = func(*Job) error { <-time.After(milli); return nil }
-		if _, err := r.run(t.Context(), Load{Requests: 5000}, inf); err != nil || len(r.jobs) != 5000 {
+		if _, err := r.run(t.Context(), workload.Load{Requests: 5000}, inf); err != nil || len(r.jobs) != 5000 {
 			t.Fatal(len(r.jobs), err)
 		}
 	})
 }
 
 func TestBodiesBelongToTheirRequests(t *testing.T) {
-	scene(t, Load{Concurrency: 3, Requests: 400}, workload.Workload{}, always(milli), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 3, Requests: 400}, workload.Workload{}, always(milli), func(t *testing.T, r *rig, m Measured) {
 		for i, b := range r.bodies {
 			if b != string([]byte{byte(i)}) {
 				t.Fatalf("request %d was sent the body of %v", i, []byte(b))
@@ -178,7 +178,7 @@ func TestConservation(t *testing.T) {
 	})
 }
 
-func drawLoad(rt *rapid.T) (l Load, w workload.Workload, stalls bool) {
+func drawLoad(rt *rapid.T) (l workload.Load, w workload.Workload, stalls bool) {
 	slots := rapid.IntRange(1, 20).Draw(rt, "slots")
 	kind := rapid.SampledFrom([]string{"closed", "open", "capped", "inf", "inf capped"}).Draw(rt, "kind")
 	if kind != "open" && kind != "inf" {
@@ -191,17 +191,17 @@ func drawLoad(rt *rapid.T) (l Load, w workload.Workload, stalls bool) {
 	case "inf", "inf capped":
 		w.Rate = inf.Rate
 	}
-	l.Grace = Span(time.Duration(rapid.IntRange(1, 5).Draw(rt, "grace")) * sec)
+	l.Grace = workload.Span(time.Duration(rapid.IntRange(1, 5).Draw(rt, "grace")) * sec)
 	ends := rapid.SampledFrom([]string{"time", "requests", "both"}).Draw(rt, "ends")
 	if ends != "time" || w.Rate.IsInf() {
 		l.Requests = rapid.IntRange(1, 300).Draw(rt, "requests")
 	}
 	if ends != "requests" {
-		l.Duration = Span(time.Duration(rapid.IntRange(1, 100).Draw(rt, "duration")) * 100 * milli)
+		l.Duration = workload.Span(time.Duration(rapid.IntRange(1, 100).Draw(rt, "duration")) * 100 * milli)
 	}
 	switch rapid.SampledFrom([]string{"none", "time", "requests"}).Draw(rt, "warm-up") {
 	case "time":
-		l.Warmup.Time = Span(time.Duration(rapid.IntRange(0, 30).Draw(rt, "warm-up time")) * 100 * milli)
+		l.Warmup.Time = workload.Span(time.Duration(rapid.IntRange(0, 30).Draw(rt, "warm-up time")) * 100 * milli)
 	case "requests":
 		l.Warmup.Requests = rapid.IntRange(0, 40).Draw(rt, "warm-up requests")
 	}
@@ -214,7 +214,7 @@ func drawLoad(rt *rapid.T) (l Load, w workload.Workload, stalls bool) {
 	return l, w, stalls
 }
 
-func (r *rig) conserved(rt *rapid.T, l Load, w workload.Workload, m Measured) {
+func (r *rig) conserved(rt *rapid.T, l workload.Load, w workload.Workload, m Measured) {
 	seen := map[int]*Job{}
 	for _, j := range r.jobs {
 		if seen[j.Request.Index] != nil {
@@ -283,7 +283,7 @@ func (r *rig) conserved(rt *rapid.T, l Load, w workload.Workload, m Measured) {
 	}
 }
 
-func (r *rig) closedConserved(rt *rapid.T, l Load, m Measured) {
+func (r *rig) closedConserved(rt *rapid.T, l workload.Load, m Measured) {
 	for _, j := range r.jobs {
 		want := Window
 		switch {

@@ -37,23 +37,23 @@ func ending(t *testing.T, n int, rate workload.Rate) workload.Workload {
 func TestPlanEnds(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		load       Load
+		load       workload.Load
 		rate       workload.Rate
 		n          int
 		start, end time.Duration
 		warm       int // requests of the warm-up
 		elapsed    time.Duration
 	}{
-		{"by time", Load{Duration: Span(time.Hour)}, 10, 300, 0, 29900 * milli, 0, 31900 * milli},
-		{"by number", Load{Requests: 1000}, 10, 300, 0, 29900 * milli, 0, 31900 * milli},
-		{"with a warm-up", Load{Warmup: Extent{Time: Span(10 * sec)}, Duration: Span(time.Hour)}, 10, 300, 10 * sec, 29900 * milli, 100, 31900 * milli},
-		{"under a cap", Load{Concurrency: 100, Requests: 1000}, 10, 30, 0, 2900 * milli, 0, 4900 * milli},
-		{"a cap that is too low", Load{Concurrency: 5, Requests: 1000}, 10, 30, 0, 2900 * milli, 0, 12400 * milli},
-		{"fewer than are encoded ahead", Load{Duration: Span(time.Hour)}, 10, 3, 0, 200 * milli, 0, 2200 * milli},
-		{"one", Load{Duration: Span(time.Hour)}, 10, 1, 0, 2 * sec, 0, 2 * sec},
-		{"the row first", Load{Duration: Span(10 * sec)}, 10, 300, 0, 10 * sec, 0, 11900 * milli},
-		{"closed loop", Load{Concurrency: 5, Duration: Span(time.Hour)}, 0, 30, 0, 10 * sec, 0, 12 * sec},
-		{"all at once", Load{Requests: 1000}, inf.Rate, 300, 0, 2 * sec, 0, 2 * sec},
+		{"by time", workload.Load{Duration: workload.Span(time.Hour)}, 10, 300, 0, 29900 * milli, 0, 31900 * milli},
+		{"by number", workload.Load{Requests: 1000}, 10, 300, 0, 29900 * milli, 0, 31900 * milli},
+		{"with a warm-up", workload.Load{Warmup: workload.Extent{Time: workload.Span(10 * sec)}, Duration: workload.Span(time.Hour)}, 10, 300, 10 * sec, 29900 * milli, 100, 31900 * milli},
+		{"under a cap", workload.Load{Concurrency: 100, Requests: 1000}, 10, 30, 0, 2900 * milli, 0, 4900 * milli},
+		{"a cap that is too low", workload.Load{Concurrency: 5, Requests: 1000}, 10, 30, 0, 2900 * milli, 0, 12400 * milli},
+		{"fewer than are encoded ahead", workload.Load{Duration: workload.Span(time.Hour)}, 10, 3, 0, 200 * milli, 0, 2200 * milli},
+		{"one", workload.Load{Duration: workload.Span(time.Hour)}, 10, 1, 0, 2 * sec, 0, 2 * sec},
+		{"the row first", workload.Load{Duration: workload.Span(10 * sec)}, 10, 300, 0, 10 * sec, 0, 11900 * milli},
+		{"closed loop", workload.Load{Concurrency: 5, Duration: workload.Span(time.Hour)}, 0, 30, 0, 10 * sec, 0, 12 * sec},
+		{"all at once", workload.Load{Requests: 1000}, inf.Rate, 300, 0, 2 * sec, 0, 2 * sec},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			scene(t, c.load, ending(t, c.n, c.rate), always(2*sec), func(t *testing.T, r *rig, m Measured) {
@@ -79,13 +79,13 @@ func TestPlanEnds(t *testing.T) {
 func TestPlanEndsWithAQueue(t *testing.T) {
 	w := ending(t, 30, 10)
 	w.Session = conversations(1, 0).Session
-	scene(t, Load{Concurrency: 5, Duration: Span(time.Hour)}, w, always(2*sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 5, Duration: workload.Span(time.Hour)}, w, always(2*sec), func(t *testing.T, r *rig, m Measured) {
 		wantOutcomes(t, r, Window, 30, 0)
 		if last := r.in(Window)[29]; last.Ready != 10400*milli || r.elapsed != 12400*milli {
 			t.Errorf("the last was ready at %v, and all over after %v", last.Ready, r.elapsed)
 		}
 	})
-	scene(t, Load{Concurrency: 5, Duration: Span(time.Hour), Grace: Span(sec)}, w, always(2*sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 5, Duration: workload.Span(time.Hour), Grace: workload.Span(sec)}, w, always(2*sec), func(t *testing.T, r *rig, m Measured) {
 		if got := r.outcomes(Window); got[openai.OK] != 5 || got[openai.Unfinished] != 25 {
 			t.Errorf("%v: nothing is to be left out", got)
 		}
@@ -94,7 +94,7 @@ func TestPlanEndsWithAQueue(t *testing.T) {
 
 // TestPlanEndsInWarmup: there is no window, and the row is over.
 func TestPlanEndsInWarmup(t *testing.T) {
-	scene(t, Load{Warmup: Extent{Time: Span(time.Minute)}, Duration: Span(time.Hour)}, ending(t, 10, 10), always(sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Warmup: workload.Extent{Time: workload.Span(time.Minute)}, Duration: workload.Span(time.Hour)}, ending(t, 10, 10), always(sec), func(t *testing.T, r *rig, m Measured) {
 		if len(r.in(Window)) != 0 || m.End > m.Start {
 			t.Errorf("window %v to %v with %d requests", m.Start, m.End, len(r.in(Window)))
 		}
@@ -104,13 +104,13 @@ func TestPlanEndsInWarmup(t *testing.T) {
 // TestPlanEndsStalled: a server that answers nothing any more holds the row for the grace period alone.
 func TestPlanEndsStalled(t *testing.T) {
 	for name, c := range map[string]struct {
-		load Load
+		load workload.Load
 		rate workload.Rate
 		want time.Duration
 	}{
-		"open":   {Load{Duration: Span(time.Hour), Grace: Span(7 * sec)}, 10, 9900 * milli},
-		"closed": {Load{Concurrency: 50, Requests: 1000, Grace: Span(7 * sec)}, 0, 7 * sec},
-		"inf":    {Load{Requests: 1000, Grace: Span(7 * sec)}, inf.Rate, 7 * sec},
+		"open":   {workload.Load{Duration: workload.Span(time.Hour), Grace: workload.Span(7 * sec)}, 10, 9900 * milli},
+		"closed": {workload.Load{Concurrency: 50, Requests: 1000, Grace: workload.Span(7 * sec)}, 0, 7 * sec},
+		"inf":    {workload.Load{Requests: 1000, Grace: workload.Span(7 * sec)}, inf.Rate, 7 * sec},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene(t, c.load, ending(t, 30, c.rate), always(never), func(t *testing.T, r *rig, m Measured) {
@@ -127,18 +127,18 @@ func TestPlanEndsStalled(t *testing.T) {
 func TestEndsWhenTold(t *testing.T) {
 	for _, c := range []struct {
 		name           string
-		load           Load
+		load           workload.Load
 		service, after time.Duration
 		start, end     time.Duration
 		elapsed        time.Duration
 		warm, ok, cut  int
 	}{
-		{"in its window", Load{Concurrency: 3}, 2 * sec, 9 * sec, 0, 9 * sec, 10 * sec, 0, 15, 0},
-		{"with its first request's end", Load{Concurrency: 1, Warmup: Extent{Requests: 2}}, 2 * sec, 9 * sec, 4 * sec, 9 * sec, 10 * sec, 2, 3, 0},
-		{"before its window", Load{Concurrency: 3, Warmup: Extent{Requests: 30}}, 2 * sec, 9 * sec, 9 * sec, 9 * sec, 9 * sec, 15, 0, 0},
-		{"behind a duration", Load{Concurrency: 3, Duration: Span(4 * sec)}, 2 * sec, 9 * sec, 0, 4 * sec, 4 * sec, 0, 6, 0},
-		{"before a duration", Load{Concurrency: 3, Duration: Span(40 * sec)}, 2 * sec, 9 * sec, 0, 9 * sec, 10 * sec, 0, 15, 0},
-		{"of a server that stalls", Load{Concurrency: 3, Grace: Span(30 * sec)}, never, 9 * sec, 0, 9 * sec, 39 * sec, 0, 0, 3},
+		{"in its window", workload.Load{Concurrency: 3}, 2 * sec, 9 * sec, 0, 9 * sec, 10 * sec, 0, 15, 0},
+		{"with its first request's end", workload.Load{Concurrency: 1, Warmup: workload.Extent{Requests: 2}}, 2 * sec, 9 * sec, 4 * sec, 9 * sec, 10 * sec, 2, 3, 0},
+		{"before its window", workload.Load{Concurrency: 3, Warmup: workload.Extent{Requests: 30}}, 2 * sec, 9 * sec, 9 * sec, 9 * sec, 9 * sec, 15, 0, 0},
+		{"behind a duration", workload.Load{Concurrency: 3, Duration: workload.Span(4 * sec)}, 2 * sec, 9 * sec, 0, 4 * sec, 4 * sec, 0, 6, 0},
+		{"before a duration", workload.Load{Concurrency: 3, Duration: workload.Span(40 * sec)}, 2 * sec, 9 * sec, 0, 9 * sec, 10 * sec, 0, 15, 0},
+		{"of a server that stalls", workload.Load{Concurrency: 3, Grace: workload.Span(30 * sec)}, never, 9 * sec, 0, 9 * sec, 39 * sec, 0, 0, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestEndsWhenTold(t *testing.T) {
 // A request that a slot takes after the window was stopped is none of its own, though the slot was free before: the row may
 // be over, and the request is not one that the server left unanswered.
 func TestStoppedWindowTakesNoMore(t *testing.T) {
-	w := window{Load: Load{Concurrency: 1}, arm: func(time.Duration) {}}
+	w := window{Load: workload.Load{Concurrency: 1}, arm: func(time.Duration) {}}
 	w.open()
 	if p := w.place(sec); p != Window {
 		t.Errorf("%v, before the end", p)

@@ -25,7 +25,7 @@ func TestOpenLoopKeepsItsSchedule(t *testing.T) {
 		for _, arrival := range []string{"constant", "poisson", "gamma"} {
 			t.Run(name+" "+arrival, func(t *testing.T) {
 				w := workload.Workload{Rate: 20, Arrival: workload.Arrival{Process: arrival}}
-				l := Load{Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(10 * sec), Grace: Span(20 * sec)}
+				l := workload.Load{Warmup: workload.Extent{Time: workload.Span(2 * sec)}, Duration: workload.Span(10 * sec), Grace: workload.Span(20 * sec)}
 				scene(t, l, w, service, func(t *testing.T, r *rig, m Measured) {
 					wantWindow(t, m, 2*sec, 12*sec)
 					w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
@@ -55,17 +55,17 @@ func TestOpenLoopKeepsItsSchedule(t *testing.T) {
 func TestOpenLoopPhases(t *testing.T) {
 	tests := []struct {
 		name                       string
-		load                       Load
+		load                       workload.Load
 		warmup, window, cool, left int
 		start, end, took           time.Duration
 	}{
 		// Rate 2, answers after 1.2 s.
-		{"by time", Load{Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(4 * sec)}, 4, 8, 0, 2, 2 * sec, 6 * sec, 6700 * milli},
-		{"by requests", Load{Warmup: Extent{Requests: 3}, Requests: 5}, 3, 5, 0, 2, 1500 * milli, 4 * sec, 4700 * milli},
-		{"both, requests first", Load{Requests: 5, Duration: Span(60 * sec)}, 0, 5, 0, 2, 0, 2500 * milli, 3200 * milli},
-		{"both, duration first", Load{Requests: 50, Duration: Span(2 * sec)}, 0, 4, 0, 2, 0, 2 * sec, 2700 * milli},
-		{"the duration ends between the last request and the next", Load{Requests: 5, Duration: Span(2100 * milli)}, 0, 5, 0, 2, 0, 2100 * milli, 3200 * milli},
-		{"requests as warm-up of a timed window", Load{Warmup: Extent{Requests: 3}, Duration: Span(2 * sec)}, 3, 4, 0, 2, 1500 * milli, 3500 * milli, 4200 * milli},
+		{"by time", workload.Load{Warmup: workload.Extent{Time: workload.Span(2 * sec)}, Duration: workload.Span(4 * sec)}, 4, 8, 0, 2, 2 * sec, 6 * sec, 6700 * milli},
+		{"by requests", workload.Load{Warmup: workload.Extent{Requests: 3}, Requests: 5}, 3, 5, 0, 2, 1500 * milli, 4 * sec, 4700 * milli},
+		{"both, requests first", workload.Load{Requests: 5, Duration: workload.Span(60 * sec)}, 0, 5, 0, 2, 0, 2500 * milli, 3200 * milli},
+		{"both, duration first", workload.Load{Requests: 50, Duration: workload.Span(2 * sec)}, 0, 4, 0, 2, 0, 2 * sec, 2700 * milli},
+		{"the duration ends between the last request and the next", workload.Load{Requests: 5, Duration: workload.Span(2100 * milli)}, 0, 5, 0, 2, 0, 2100 * milli, 3200 * milli},
+		{"requests as warm-up of a timed window", workload.Load{Warmup: workload.Extent{Requests: 3}, Duration: workload.Span(2 * sec)}, 3, 4, 0, 2, 1500 * milli, 3500 * milli, 4200 * milli},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,14 +96,14 @@ func TestWindowIsNotCutShort(t *testing.T) {
 		}
 		return milli
 	}
-	scene(t, Load{Warmup: Extent{Time: Span(5 * sec)}, Duration: Span(20 * sec)}, constant(0.1), service, func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Warmup: workload.Extent{Time: workload.Span(5 * sec)}, Duration: workload.Span(20 * sec)}, constant(0.1), service, func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 5*sec, 25*sec)
 		wantOutcomes(t, r, Window, 2, 0) // at 10 s and 20 s
 		if r.elapsed != 25*sec {
 			t.Errorf("took %v", r.elapsed)
 		}
 	})
-	scene(t, Load{Warmup: Extent{Time: Span(5 * sec)}, Duration: Span(20 * sec)}, constant(0.01), always(milli), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Warmup: workload.Extent{Time: workload.Span(5 * sec)}, Duration: workload.Span(20 * sec)}, constant(0.01), always(milli), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 5*sec, 25*sec)
 		wantOutcomes(t, r, Window, 0, 0)
 		if r.elapsed != 25*sec { // and does not wait for the arrival at 100 s
@@ -114,7 +114,7 @@ func TestWindowIsNotCutShort(t *testing.T) {
 
 // Two slots, one arrival a second, answers after 4 s: the cap is too small by half.
 func TestCapIsFirstComeFirstServed(t *testing.T) {
-	l := Load{Concurrency: 2, Requests: 10, Grace: Span(60 * sec)}
+	l := workload.Load{Concurrency: 2, Requests: 10, Grace: workload.Span(60 * sec)}
 	scene(t, l, constant(1), always(4*sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 0, 10*sec)
 		wantOutcomes(t, r, Window, 10, 0)
@@ -132,7 +132,7 @@ func TestCapIsFirstComeFirstServed(t *testing.T) {
 }
 
 func TestCapThatIsWideEnoughCostsNothing(t *testing.T) {
-	scene(t, Load{Concurrency: 8, Duration: Span(20 * sec)}, constant(4), always(sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 8, Duration: workload.Span(20 * sec)}, constant(4), always(sec), func(t *testing.T, r *rig, m Measured) {
 		wantOutcomes(t, r, Window, 80, 0)
 		for _, j := range r.jobs {
 			if j.Ready != j.At || j.Result.Sent != j.At {
@@ -146,19 +146,19 @@ func TestCapThatIsWideEnoughCostsNothing(t *testing.T) {
 func TestCapAgainstAStalledServer(t *testing.T) {
 	tests := []struct {
 		name            string
-		load            Load
+		load            workload.Load
 		warmup, planned int
 		end, took       time.Duration
 	}{
-		{"by time", Load{Duration: Span(10 * sec)}, 0, 100, 10 * sec, 15 * sec},
-		{"by time after a warm-up", Load{Warmup: Extent{Time: Span(2 * sec)}, Duration: Span(10 * sec)}, 20, 100, 12 * sec, 17 * sec},
-		{"by requests", Load{Requests: 500}, 0, 500, 50 * sec, 55 * sec},
-		{"by requests after requests", Load{Warmup: Extent{Requests: 30}, Requests: 500}, 30, 500, 53 * sec, 58 * sec},
-		{"by both", Load{Warmup: Extent{Requests: 30}, Duration: Span(7 * sec), Requests: 500}, 30, 70, 10 * sec, 15 * sec},
+		{"by time", workload.Load{Duration: workload.Span(10 * sec)}, 0, 100, 10 * sec, 15 * sec},
+		{"by time after a warm-up", workload.Load{Warmup: workload.Extent{Time: workload.Span(2 * sec)}, Duration: workload.Span(10 * sec)}, 20, 100, 12 * sec, 17 * sec},
+		{"by requests", workload.Load{Requests: 500}, 0, 500, 50 * sec, 55 * sec},
+		{"by requests after requests", workload.Load{Warmup: workload.Extent{Requests: 30}, Requests: 500}, 30, 500, 53 * sec, 58 * sec},
+		{"by both", workload.Load{Warmup: workload.Extent{Requests: 30}, Duration: workload.Span(7 * sec), Requests: 500}, 30, 70, 10 * sec, 15 * sec},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.load.Concurrency, tt.load.Grace = 3, Span(5*sec)
+			tt.load.Concurrency, tt.load.Grace = 3, workload.Span(5*sec)
 			scene(t, tt.load, constant(10), always(never), func(t *testing.T, r *rig, m Measured) {
 				if m.End != tt.end || r.elapsed != tt.took {
 					t.Errorf("window ends at %v after %v, want %v and %v", m.End, r.elapsed, tt.end, tt.took)
@@ -188,7 +188,7 @@ func TestSlowEncoding(t *testing.T) {
 						<-time.After(500 * milli)
 					}
 				}}
-				m, err := r.run(t.Context(), Load{Duration: Span(30 * sec), Grace: Span(5 * sec)}, constant(10))
+				m, err := r.run(t.Context(), workload.Load{Duration: workload.Span(30 * sec), Grace: workload.Span(5 * sec)}, constant(10))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -207,7 +207,7 @@ func TestSlowEncoding(t *testing.T) {
 }
 
 func TestAllAtOnce(t *testing.T) {
-	scene(t, Load{Requests: 300}, inf, always(2*sec), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Requests: 300}, inf, always(2*sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 0, 2*sec)
 		wantOutcomes(t, r, Window, 300, 0)
 		if r.peak != 300 || len(r.jobs) != 300 {
@@ -222,7 +222,7 @@ func TestAllAtOnce(t *testing.T) {
 }
 
 func TestAllAtOnceUnderACap(t *testing.T) {
-	l := Load{Concurrency: 10, Warmup: Extent{Requests: 10}, Requests: 90, Duration: Span(sec)} // a duration ends nothing here
+	l := workload.Load{Concurrency: 10, Warmup: workload.Extent{Requests: 10}, Requests: 90, Duration: workload.Span(sec)} // a duration ends nothing here
 	scene(t, l, inf, always(2*sec), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 0, 20*sec)
 		wantOutcomes(t, r, Warmup, 10, 0)
@@ -246,7 +246,7 @@ func TestAllAtOnceWithGrace(t *testing.T) {
 			}
 			return sec
 		}
-		scene(t, Load{Concurrency: slots, Requests: 20, Grace: Span(4 * sec)}, inf, stalls, func(t *testing.T, r *rig, m Measured) {
+		scene(t, workload.Load{Concurrency: slots, Requests: 20, Grace: workload.Span(4 * sec)}, inf, stalls, func(t *testing.T, r *rig, m Measured) {
 			wantOutcomes(t, r, Window, 15, 5)
 			last := time.Duration(0)
 			if slots > 0 {
@@ -295,7 +295,7 @@ func TestQueueKeepsFewBodies(t *testing.T) {
 func TestLongQueueOfConversations(t *testing.T) {
 	w := conversations(1, 0)
 	w.Rate, w.Arrival = 200, constant(200).Arrival
-	scene(t, Load{Concurrency: 4, Requests: 3 * ahead}, w, always(100*milli), func(t *testing.T, r *rig, m Measured) {
+	scene(t, workload.Load{Concurrency: 4, Requests: 3 * ahead}, w, always(100*milli), func(t *testing.T, r *rig, m Measured) {
 		wantOutcomes(t, r, Window, 3*ahead, 0)
 		for i, body := range r.bodies {
 			if body != string([]byte{byte(i)}) {

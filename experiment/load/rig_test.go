@@ -70,7 +70,7 @@ func (r *rig) send(ctx context.Context, job *Job, body []byte, epoch time.Time) 
 }
 
 // run drives one load against the rig; it must be called in a bubble.
-func (r *rig) run(ctx context.Context, l Load, w workload.Workload) (Measured, error) {
+func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Measured, error) {
 	r.bodies, r.causes = map[int]string{}, map[int]error{}
 	if !w.Input.IsZero() {
 		panic("the rig's requests are of one length")
@@ -146,7 +146,7 @@ func constant(rate float64) workload.Workload {
 }
 
 // scene runs one load that must succeed, in a bubble of its own.
-func scene(t *testing.T, l Load, w workload.Workload, service func(*Job) time.Duration, check func(t *testing.T, r *rig, m Measured)) {
+func scene(t *testing.T, l workload.Load, w workload.Workload, service func(*Job) time.Duration, check func(t *testing.T, r *rig, m Measured)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{service: service}

@@ -47,7 +47,7 @@ func TestRunInRealTime(t *testing.T) {
 	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
 	n := 0
 	m, err := Run(t.Context(), Config{
-		Load: Load{Requests: 40}, Rate: w.Rate, Plan: workload.NewPlan(w, 1, ""),
+		Load: workload.Load{Requests: 40}, Rate: w.Rate, Plan: workload.NewPlan(w, 1, ""),
 		Encode: func(*workload.Request) []byte { return nil },
 		Send: func(_ context.Context, j *Job, _ []byte, epoch time.Time) func() {
 			if time.Since(epoch) < j.At {
@@ -74,7 +74,7 @@ func BenchmarkDispatch(b *testing.B) {
 			b.ReportAllocs()
 			w := workload.Workload{Input: workload.Fixed(16), Output: workload.Fixed(1)}
 			_, err := Run(b.Context(), Config{
-				Load: Load{Concurrency: slots, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
+				Load: workload.Load{Concurrency: slots, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
 				Encode: func(*workload.Request) []byte { return nil },
 				Send:   func(context.Context, *Job, []byte, time.Time) func() { return func() {} },
 				Each:   func(*Job) error { return nil },

@@ -11,7 +11,7 @@ const forever = time.Duration(1 << 62)
 
 // window is what is known so far of a row's window.
 type window struct {
-	Load
+	workload.Load
 	rate       workload.Rate
 	follows    bool                    // there are conversations: when their turns arrive, the answers decide
 	arm        func(end time.Duration) // sets the grace period to follow that moment

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bench/experiment/openai"
+	"bench/experiment/target"
 )
 
 // What the client has to make of each kind of fault. The two read the protocol on their own.
@@ -70,7 +71,7 @@ func ask(t *testing.T, url, fault string, chat bool) *openai.Result {
 		o.Timeout = 200 * time.Millisecond
 	}
 	if chat {
-		o.API = openai.Chat
+		o.API = target.Chat
 	}
 	client, err := openai.New(o)
 	if err != nil {

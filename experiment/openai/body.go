@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"bench/experiment/target"
 )
 
 // Prompt is what a request asks: exactly one of the two is set.
@@ -37,10 +39,10 @@ type Encoder struct {
 // Encoder encodes the constant part. It errs on an unknown API, an extra field that is bench's own, and values that
 // JSON can't hold.
 func (p Params) Encoder() (*Encoder, error) {
-	if p.API != "" && p.API != Completions && p.API != Chat {
+	if p.API != "" && p.API != target.Completions && p.API != target.Chat {
 		return nil, fmt.Errorf("encoding the body: %q is no API", p.API)
 	}
-	for _, key := range ownFields {
+	for _, key := range target.OwnFields {
 		if _, ok := p.Extra[key]; ok {
 			return nil, fmt.Errorf("encoding the body: extra field %q is set by bench itself", key)
 		}
@@ -89,7 +91,7 @@ func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
 // Body appends the body of one request to dst: output tokens are asked for, or Params.Output when it is not positive.
 // Token ids have no form in the chat API: for them it returns nil.
 func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
-	chat := e.params.API == Chat
+	chat := e.params.API == target.Chat
 	if chat && prompt.IDs != nil {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment/target"
 )
 
 func TestBody(t *testing.T) {
@@ -18,7 +20,7 @@ func TestBody(t *testing.T) {
 		{"ids", Params{Model: "m", Stream: true, Forced: true}, Prompt{IDs: []int32{1, 22, 128000}}, 8,
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"ignore_eos":true,"max_tokens":8,"min_tokens":8,"prompt":[1,22,128000]}`},
 		{"text", Params{Model: "m", Output: 5}, Prompt{Text: "a\n\"b\" <é>"}, 0, `{"model":"m","stream":false,"temperature":0,"max_tokens":5,"prompt":"a\n\"b\" <é>"}`},
-		{"chat", Params{API: Chat, Model: "m", Stream: true}, Prompt{Text: "hi"}, 3,
+		{"chat", Params{API: target.Chat, Model: "m", Stream: true}, Prompt{Text: "hi"}, 3,
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":3,"messages":[{"role":"user","content":"hi"}]}`},
 		{"no length", Params{}, Prompt{Text: "hi"}, 0, `{"model":"","stream":false,"temperature":0,"prompt":"hi"}`},
 		{"omitted", Params{Stream: true, Forced: true, Omit: map[string]bool{"ignore_eos": true, "min_tokens": true, "stream_options": true, "temperature": true}},
@@ -49,7 +51,7 @@ func TestBody(t *testing.T) {
 			}
 		})
 	}
-	e, _ := Params{API: Chat}.Encoder()
+	e, _ := Params{API: target.Chat}.Encoder()
 	if got := e.Body(nil, Prompt{IDs: []int32{1}}, 1); got != nil {
 		t.Errorf("chat with ids: %s", got)
 	}

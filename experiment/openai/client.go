@@ -20,13 +20,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	sdk "github.com/sashabaranov/go-openai"
+
+	"bench/experiment/target"
 )
 
 // DefaultTimeout is how long a request may take where nothing else is said.
@@ -85,19 +86,19 @@ func (c *Client) NoReuse() { c.fresh.Store(true) }
 
 // New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {
-	u, user, err := splitUser(o.BaseURL)
+	u, user, err := target.SplitUser(o.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	if o.API != "" && o.API != Completions && o.API != Chat {
+	if o.API != "" && o.API != target.Completions && o.API != target.Chat {
 		return nil, fmt.Errorf("making the client: %q is no API", o.API)
 	}
 	for name, value := range o.Headers {
-		if problem := headerProblem(name, value); problem != "" {
+		if problem := target.HeaderProblem(name, value); problem != "" {
 			return nil, fmt.Errorf("making the client: header %q %s", name, problem)
 		}
 	}
-	if problem := headerProblem("Authorization", o.APIKey); problem != "" {
+	if problem := target.HeaderProblem("Authorization", o.APIKey); problem != "" {
 		return nil, fmt.Errorf("making the client: the API key %s", problem)
 	}
 	c := &Client{
@@ -111,7 +112,7 @@ func New(o Options) (*Client, error) {
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}
-	proxy, err := proxyURL(o.Proxy)
+	proxy, err := target.ProxyURL(o.Proxy)
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
@@ -122,15 +123,6 @@ func New(o Options) (*Client, error) {
 	c.sdk = sdk.NewClientWithConfig(config)
 	c.template, err = c.newTemplate()
 	return c, err
-}
-
-// proxyURL reads the URL of a proxy; the empty one is none.
-func proxyURL(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
-		return nil, fmt.Errorf("%s is no proxy's URL: write http://host:port or socks5://host:port", Redact(text))
-	}
-	return u, nil
 }
 
 // connectTo sets up the ways to the server at u.

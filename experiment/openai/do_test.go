@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"bench/experiment/target"
 )
 
 func dialFunc(f func() (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
@@ -183,7 +185,7 @@ func TestResult(t *testing.T) {
 			`data: {"choices":[{"delta":{},"finish_reason":"length"}]}`+"\n\n", usage(9, 5), doneEvent)(p)
 	})
 	c := testClient(t, addr, func(o *Options) {
-		o.API = Chat
+		o.API = target.Chat
 		o.Headers = map[string]string{"X-Team": "infra-1", "Host": "model.test"}
 	})
 	r := Result{Gaps: make([]time.Duration, 0, 64)}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	sdk "github.com/sashabaranov/go-openai"
+
+	"bench/experiment/target"
 )
 
 // template is the request as go-openai makes it, address, key and headers, around a stub of a body: it is made once,
@@ -117,7 +119,7 @@ func (doer) Do(req *http.Request) (*http.Response, error) {
 // viaSDK has go-openai make a request of the client's API, gives it to do, and returns what go-openai makes of the answer.
 func (c *Client) viaSDK(do doer) error {
 	ctx := context.WithValue(context.Background(), doerKey{}, do)
-	if c.api == Chat {
+	if c.api == target.Chat {
 		_, err := c.sdk.CreateChatCompletionStream(ctx, sdk.ChatCompletionRequest{})
 		return err
 	}

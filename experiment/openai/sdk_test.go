@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	sdk "github.com/sashabaranov/go-openai"
+
+	"bench/experiment/target"
 )
 
 // TestAgainstRecv: on a stream without traps, go-openai's typed reader sees the same tokens, finish reason and usage.
@@ -19,7 +21,7 @@ func TestAgainstRecv(t *testing.T) {
 		doneEvent,
 	}
 	addr := listen(t, answer(stream(said...)))
-	c := testClient(t, addr, func(o *Options) { o.API = Chat })
+	c := testClient(t, addr, func(o *Options) { o.API = target.Chat })
 	var r Result
 	c.Do(t.Context(), &streamCall, &r)
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"bench/experiment/target"
 )
 
 // TestSecretsStay: a server echoes every secret it got, in every place that it can reach.
@@ -45,7 +47,7 @@ func TestSecretsStay(t *testing.T) {
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
 			addr := listen(t, once(body))
-			base, err := BaseURL("http://me:pass%2Fword%21@" + addr)
+			base, err := target.BaseURL("http://me:pass%2Fword%21@" + addr)
 			if err != nil {
 				t.Fatal(err)
 			}

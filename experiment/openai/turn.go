@@ -3,6 +3,8 @@ package openai
 import (
 	"bytes"
 	"slices"
+
+	"bench/experiment/target"
 )
 
 // Extend appends the body of a conversation's next turn to dst. before is the body of the turn before, as Body or Extend made
@@ -12,13 +14,13 @@ func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, outp
 	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
 	dst = e.begin(dst, output)
 	key := keyPrompt
-	if e.params.API == Chat {
+	if e.params.API == target.Chat {
 		key = keyMessages
 	}
 	own := before[len(e.head):]
 	dst = append(dst, own[bytes.Index(own, []byte(key)):len(own)-len(`]}`)]...) // without what ends a list, or a string
 	switch {
-	case e.params.API == Chat:
+	case e.params.API == target.Chat:
 		dst = append(append(append(dst, `,{"role":"assistant","content":"`...), answer.Text...), `"},`...)
 		return append(appendMessage(dst, prompt.Text), "]}"...)
 	case prompt.IDs != nil:

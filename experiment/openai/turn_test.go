@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment/target"
 )
 
 // TestExtend makes three turns of a conversation in each form of a prompt.
@@ -19,7 +21,7 @@ func TestExtend(t *testing.T) {
 		said   []Answer
 		want   string // of the last turn
 	}{
-		{"chat", Params{API: Chat, Forced: true}, []Prompt{{Text: `"prompt":`}, {Text: "b\n"}, {Text: "é"}},
+		{"chat", Params{API: target.Chat, Forced: true}, []Prompt{{Text: `"prompt":`}, {Text: "b\n"}, {Text: "é"}},
 			[]Answer{{Text: []byte(`A\u00e9 \"x\"`)}, {}},
 			`{"ignore_eos":true,"model":"","stream":false,"temperature":0,"max_tokens":12,"min_tokens":12,"messages":[{"role":"user","content":"\"prompt\":"},` +
 				`{"role":"assistant","content":"Aé \"x\""},{"role":"user","content":"b\n"},{"role":"assistant","content":""},{"role":"user","content":"é"}]}`},

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/openai"
+	"bench/experiment/target"
 )
 
 // SchemaGateway names the format of a Comparison.
@@ -57,7 +57,7 @@ func (g Gateway) Compare(ctx context.Context, m Machine) (*Comparison, error) {
 	}
 	c := &Comparison{
 		Schema: SchemaGateway, StartedAt: time.Now().UTC(), Machine: m, Simulates: said.Simulates,
-		Gateway: openai.Redact(through.url), Server: openai.Redact(direct.url), Steps: []Pair{},
+		Gateway: target.Redact(through.url), Server: target.Redact(direct.url), Steps: []Pair{},
 	}
 	if direct.model = said.Config.Model; through.model == "" {
 		through.model = direct.model
@@ -78,11 +78,11 @@ func (g Gateway) Compare(ctx context.Context, m Machine) (*Comparison, error) {
 }
 
 func (g Gateway) routes() (direct, through route, err error) {
-	server, err := openai.BaseURL(g.Server)
+	server, err := target.BaseURL(g.Server)
 	if err != nil {
 		return direct, through, fmt.Errorf("the server: %w", err)
 	}
-	gateway, err := openai.BaseURL(g.URL)
+	gateway, err := target.BaseURL(g.URL)
 	if err != nil {
 		return direct, through, fmt.Errorf("the gateway: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"bench/experiment/load"
 	"bench/experiment/workload"
 )
 
@@ -120,7 +119,7 @@ func (l Ladder) Expected() time.Duration {
 
 // load is the step as the driver takes it. The warm-up opens connections, and is over when as much is in flight as in
 // the window.
-func (l Ladder) load(s Step) (workload.Workload, load.Load) {
+func (l Ladder) load(s Step) (workload.Workload, workload.Load) {
 	w := workload.Workload{Input: workload.Fixed(promptTokens), Output: workload.Fixed(s.Tokens)}
 	answer := l.answer(s)
 	window := time.Duration(s.WindowS * float64(time.Second))
@@ -128,7 +127,7 @@ func (l Ladder) load(s Step) (workload.Workload, load.Load) {
 		n := int(s.Size)
 		rounds := max(1, int((window+answer/2)/answer))
 		rounds = max(1, min(rounds, mostRequests/n, mostEvents/(n*s.Tokens)))
-		return w, load.Load{Concurrency: n, Warmup: load.Extent{Requests: n}, Requests: n * rounds, Grace: grace}
+		return w, workload.Load{Concurrency: n, Warmup: workload.Extent{Requests: n}, Requests: n * rounds, Grace: grace}
 	}
 	rate, warmup := s.Size, answer+500*time.Millisecond
 	if s.Kind == Rate {
@@ -139,7 +138,7 @@ func (l Ladder) load(s Step) (workload.Workload, load.Load) {
 	w.Rate = workload.Rate(rate)
 	most := min(mostRequests/rate, mostEvents/(rate*float64(s.Tokens)))
 	window = min(window, max(time.Duration(most*float64(time.Second))-answer, 200*time.Millisecond))
-	return w, load.Load{Warmup: load.Extent{Time: load.Span(warmup)}, Duration: load.Span(window), Grace: grace}
+	return w, workload.Load{Warmup: workload.Extent{Time: workload.Span(warmup)}, Duration: workload.Span(window), Grace: grace}
 }
 
 // connections is how many the step has in use at once, and some to spare.
@@ -152,5 +151,5 @@ func (l Ladder) connections(s Step) int {
 
 const (
 	promptTokens = 32
-	grace        = load.Span(5 * time.Second) // longer than any answer is late on a machine of which something could be believed
+	grace        = workload.Span(5 * time.Second) // longer than any answer is late on a machine of which something could be believed
 )

@@ -3,7 +3,7 @@ package compare
 import (
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // Class is one class of a mix, apart: together, what one class loses another can hide.
@@ -44,7 +44,7 @@ func ofClass(samples []sample, name string) []sample {
 		row := *s.row
 		row.Summary = summary
 		s.row = &row
-		s.window = slices.DeleteFunc(slices.Clone(s.window), func(r *experiment.Record) bool { return r.Class != name })
+		s.window = slices.DeleteFunc(slices.Clone(s.window), func(r *record.Record) bool { return r.Class != name })
 		out = append(out, s)
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
@@ -16,10 +16,10 @@ import (
 // mixed is a run of n repeats of which every fifth request is of the class rag, whose TTFT is `slower` times as long.
 func mixed(name string, slower float64, n int, r *rand.Rand) Run {
 	run := Run{Name: name, Manifest: manifest()}
-	records := map[string][]*experiment.Record{}
+	records := map[string][]*record.Record{}
 	for i := range n {
 		row, rs := quiet.repeat("F", i+1, math.Exp(quiet.between*r.NormFloat64()), r)
-		own := map[string][]*experiment.Record{}
+		own := map[string][]*record.Record{}
 		for _, x := range rs {
 			x.Class = "chat"
 			if x.I%5 == 4 {
@@ -29,21 +29,21 @@ func mixed(name string, slower float64, n int, r *rand.Rand) Run {
 			own[x.Class] = append(own[x.Class], x)
 		}
 		row.Spec.Mix = []workload.Class{{Name: "rag", Weight: 1}, {Name: "chat", Weight: 4}}
-		row.Summary, row.Classes = summary(rs), map[string]experiment.Summary{"chat": summary(own["chat"]), "rag": summary(own["rag"])}
+		row.Summary, row.Classes = summary(rs), map[string]record.Summary{"chat": summary(own["chat"]), "rag": summary(own["rag"])}
 		records[row.ID] = rs
 		run.Rows = append(run.Rows, row)
 	}
-	run.Records = func(row *experiment.Row) ([]*experiment.Record, error) { return records[row.ID], nil }
+	run.Records = func(row *record.Row) ([]*record.Record, error) { return records[row.ID], nil }
 	return run
 }
 
 // later moves all that a request got, so that its TTFT is `times` what it was.
-func later(x *experiment.Record, times float64) {
+func later(x *record.Record, times float64) {
 	at, _ := x.At.Get()
 	first, _ := x.First.Get()
 	last, _ := x.Last.Get()
 	by := int64(float64(first-at) * (times - 1))
-	x.FirstEvent, x.First, x.Last, x.End = experiment.At(first+by), experiment.At(first+by), experiment.At(last+by), experiment.At(last+by)
+	x.FirstEvent, x.First, x.Last, x.End = record.At(first+by), record.At(first+by), record.At(last+by), record.At(last+by)
 }
 
 func (c *Comparison) findIn(class, name string) *Metric {
@@ -95,12 +95,12 @@ func TestClassIsARowOfItsOwn(t *testing.T) {
 	base, changed := mixed("base", 1, 3, r), mixed("new", 1.1, 3, r)
 	alone := func(run Run) Run {
 		all := run.Records
-		run.Rows = append([]experiment.Row{}, run.Rows...)
+		run.Rows = append([]record.Row{}, run.Rows...)
 		for i := range run.Rows {
 			row := &run.Rows[i]
 			row.Summary, row.Classes, row.Spec.Mix = row.Classes["rag"], nil, nil
 		}
-		run.Records = func(row *experiment.Row) (out []*experiment.Record, err error) {
+		run.Records = func(row *record.Row) (out []*record.Record, err error) {
 			records, err := all(row)
 			for _, x := range records {
 				if x.Class == "rag" {

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -28,11 +29,11 @@ const (
 // Run is one run as it is compared, of ours or of another tool.
 type Run struct {
 	Name     string
-	Manifest experiment.Manifest
-	Rows     []experiment.Row // without those that are no longer in the matrix; the caller's
+	Manifest record.Manifest
+	Rows     []record.Row // without those that are no longer in the matrix; the caller's
 
 	// Records gives the requests of a row; nil = there are none, and what chance does inside of a row is taken from its summary.
-	Records func(*experiment.Row) ([]*experiment.Record, error)
+	Records func(*record.Row) ([]*record.Record, error)
 
 	// Definitions says what another tool means by a metric (ttft, itl, …); one that is not in it is that of docs/metrics.md.
 	Definitions map[string]string

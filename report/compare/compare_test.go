@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -27,21 +28,21 @@ var quiet = process{ttft: 80, tpot: 12, between: 0.01, wander: 0.03, rate: 12}
 // run measures `repeats` repeats of 60 s of virtual time.
 func (p process) run(name string, repeats int, r *rand.Rand) Run {
 	run := Run{Name: name, Manifest: manifest()}
-	records := map[string][]*experiment.Record{}
+	records := map[string][]*record.Record{}
 	for i := range repeats {
 		level := math.Exp(p.between * r.NormFloat64())
 		row, rs := p.repeat("A", i+1, level, r)
 		records[row.ID] = rs
 		run.Rows = append(run.Rows, row)
 	}
-	run.Records = func(row *experiment.Row) ([]*experiment.Record, error) { return records[row.ID], nil }
+	run.Records = func(row *record.Row) ([]*record.Record, error) { return records[row.ID], nil }
 	return run
 }
 
 // repeat draws a minute of requests whose latencies wander together, as those in a batch do.
-func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (experiment.Row, []*experiment.Record) {
+func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (record.Row, []*record.Record) {
 	const window = 60_000_000
-	var records []*experiment.Record
+	var records []*record.Record
 	wander := 0.0
 	for at := 0.0; ; {
 		at += r.ExpFloat64() / p.rate * 1e6
@@ -59,13 +60,13 @@ func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (e
 			gaps[i] = int64(tpot * 1e3)
 			last += gaps[i]
 		}
-		t := experiment.At(int64(at))
-		records = append(records, &experiment.Record{I: len(records), Phase: experiment.PhaseWindow, At: t, Ready: t, Sent: t, FirstEvent: experiment.At(first),
-			First: experiment.At(first), Last: experiment.At(last), End: experiment.At(last), Gaps: experiment.Pack(gaps...), PromptAsked: 256,
+		t := record.At(int64(at))
+		records = append(records, &record.Record{I: len(records), Phase: record.PhaseWindow, At: t, Ready: t, Sent: t, FirstEvent: record.At(first),
+			First: record.At(first), Last: record.At(last), End: record.At(last), Gaps: record.Pack(gaps...), PromptAsked: 256,
 			OutputAsked: tokens, OutputTokens: tokens, Outcome: "ok"})
 	}
-	row := experiment.Row{ID: fmt.Sprintf("%s-r%d", name, repeat), PromptForm: "text", Spec: experiment.Spec{Name: name, Repeat: repeat},
-		Validity: experiment.Validity{Passed: []string{"lag"}}}
+	row := record.Row{ID: fmt.Sprintf("%s-r%d", name, repeat), PromptForm: "text", Spec: experiment.Spec{Name: name, Repeat: repeat},
+		Validity: record.Validity{Passed: []string{"lag"}}}
 	row.Spec.Concurrency = 4
 	row.Salt = fmt.Sprint(r.Uint64())
 	row.Summary = summary(records)
@@ -73,7 +74,7 @@ func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (e
 }
 
 // summary has what these tests look at; all of it would take most of their time.
-func summary(records []*experiment.Record) experiment.Summary {
+func summary(records []*record.Record) record.Summary {
 	values := map[string][]float64{}
 	for _, r := range records {
 		for _, metric := range []string{"ttft", "tpot", "e2e"} {
@@ -82,14 +83,14 @@ func summary(records []*experiment.Record) experiment.Summary {
 		}
 	}
 	n := len(records)
-	return experiment.Summary{TTFT: stats.Summarize(values["ttft"]), TPOT: stats.Summarize(values["tpot"]), E2E: stats.Summarize(values["e2e"]),
-		Requests: experiment.Requests{Planned: n, Sent: n, Completed: n}, Throughput: experiment.Throughput{RequestsPerS: float64(n) / 60}}
+	return record.Summary{TTFT: stats.Summarize(values["ttft"]), TPOT: stats.Summarize(values["tpot"]), E2E: stats.Summarize(values["e2e"]),
+		Requests: record.Requests{Planned: n, Sent: n, Completed: n}, Throughput: record.Throughput{RequestsPerS: float64(n) / 60}}
 }
 
-func manifest() experiment.Manifest {
-	m := experiment.Manifest{Matrix: "m", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)}
-	m.Target = experiment.TargetInfo{Model: "llama", API: "completions", Hardware: "h100-sxm", GPUs: 1}
-	m.Client = experiment.ClientInfo{Version: "1.0", Host: "loader", Cores: 8}
+func manifest() record.Manifest {
+	m := record.Manifest{Matrix: "m", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)}
+	m.Target = record.TargetInfo{Model: "llama", API: "completions", Hardware: "h100-sxm", GPUs: 1}
+	m.Client = record.ClientInfo{Version: "1.0", Host: "loader", Cores: 8}
 	return m
 }
 

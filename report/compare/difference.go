@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // Difference is one thing besides the figures that is not the same on both sides.
@@ -63,7 +64,7 @@ func (r *Run) facts() []fact {
 	return out
 }
 
-func machine(c experiment.ClientInfo) string {
+func machine(c record.ClientInfo) string {
 	if c.Cores == 0 {
 		return c.Host
 	}
@@ -164,7 +165,7 @@ func (p pair) differences(allow []string) []Difference {
 }
 
 // sampling is the constant part of a row's bodies, without the model, which has a line of its own.
-func sampling(r *experiment.Row) string {
+func sampling(r *record.Row) string {
 	body := maps.Clone(r.Sampling)
 	delete(body, "model")
 	return compact(body)

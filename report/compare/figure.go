@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -81,7 +82,7 @@ func (f figure) change(difference float64) float64 {
 }
 
 // of is the figure of a row; false where the row has none.
-func (f figure) of(row *experiment.Row) (float64, bool) {
+func (f figure) of(row *record.Row) (float64, bool) {
 	s := &row.Summary
 	if f.metric != "" {
 		x, ok := s.Latency(f.metric).Get(f.stat)
@@ -115,7 +116,7 @@ func deref(x *float64) (float64, bool) {
 
 // within is the variance that chance inside of a row gives the figure, on the scale of comparison: over redrawn blocks of its
 // requests where these are at hand, else by the interval of its summary; 0 = not known.
-func (f figure) within(row *experiment.Row, window []*experiment.Record) float64 {
+func (f figure) within(row *record.Row, window []*record.Record) float64 {
 	n := float64(row.Summary.Requests.Planned)
 	switch {
 	case n == 0:
@@ -146,14 +147,14 @@ func (f figure) redrawn(w stats.Weighted) float64 {
 }
 
 // random is a source for redrawing, the same for the same row and figure.
-func (f figure) random(row *experiment.Row) *rand.Rand {
+func (f figure) random(row *record.Row) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, row.ID, row.Salt, row.Spec.Repeat)
 	return rand.New(rand.NewPCG(h.Sum64(), uint64(len(f.name))))
 }
 
 // fromInterval takes a 95 % interval for four standard errors, near enough for a floor.
-func (f figure) fromInterval(row *experiment.Row) float64 {
+func (f figure) fromInterval(row *record.Row) float64 {
 	s := row.Summary.Latency(f.metric)
 	ci, ok := s.CI95[f.stat]
 	if !ok || !(ci.Lo > 0) || math.IsInf(ci.Hi, 1) {

@@ -8,6 +8,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // Outcome is what the gate says of the whole comparison.
@@ -130,13 +131,13 @@ func (m *Metric) Describe() string {
 			s += ", " + m.Why
 		}
 		if m.Need > 0 {
-			s += fmt.Sprintf(", need %s repeats a side", experiment.Count(m.Need))
+			s += fmt.Sprintf(", need %s repeats a side", unit.Count(m.Need))
 		}
 		return s
 	case m.Verdict == Same:
 		return fmt.Sprintf("same within %s (%s)", Percent(m.Within, false), m.interval())
 	}
-	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), experiment.Digits(*m.Adjusted))
+	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), unit.Digits(*m.Adjusted))
 }
 
 func (m *Metric) percent() string { return Percent(*m.Change, true) }
@@ -150,7 +151,7 @@ func Percent(share float64, signed bool) string {
 	if math.IsInf(share, 0) {
 		return "no end"
 	}
-	s := experiment.Digits(100*share) + " %"
+	s := unit.Digits(100*share) + " %"
 	if signed && share > 0 {
 		s = "+" + s
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -162,7 +162,7 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 		if strings.HasSuffix(dir, "20260007") {
 			return Run{}, fmt.Errorf("not whole")
 		}
-		run := Run{Name: dir, Manifest: manifest(), Rows: []experiment.Row{row}}
+		run := Run{Name: dir, Manifest: manifest(), Rows: []record.Row{row}}
 		run.Manifest.Run = filepath.Base(dir)
 		return run, nil
 	}

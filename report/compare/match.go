@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // sample is one repeat of a point: a row, and the run that it is of.
 type sample struct {
 	run    *Run
-	row    *experiment.Row
-	window []*experiment.Record // once loaded: the requests whose latencies count, by arrival; nil: not at hand
+	row    *record.Row
+	window []*record.Record // once loaded: the requests whose latencies count, by arrival; nil: not at hand
 }
 
 // pair is one point in both sides.
@@ -104,11 +105,11 @@ func load(samples []sample) ([]sample, error) {
 			return nil, fmt.Errorf("reading the requests of %s: %w", s.row.ID, err)
 		}
 		for _, r := range records {
-			if r.Phase == experiment.PhaseWindow && r.OK() {
+			if r.Phase == record.PhaseWindow && r.OK() {
 				s.window = append(s.window, r)
 			}
 		}
-		slices.SortStableFunc(s.window, func(a, b *experiment.Record) int {
+		slices.SortStableFunc(s.window, func(a, b *record.Record) int {
 			x, _ := a.At.Get()
 			y, _ := b.At.Get()
 			return cmp.Compare(x, y)

@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // Verdict says what became of a figure.
@@ -227,7 +228,7 @@ func (m *Metric) judge(same, level float64) {
 		m.Verdict, m.Need = CantTell, m.need(margin, level)
 		m.Why = "the interval holds both no change and more than the margin"
 		if *m.P <= risk {
-			m.Why = fmt.Sprintf("by itself it is a change (p=%s), among all gated figures it can be chance (p=%s)", experiment.Digits(*m.P), experiment.Digits(*m.Adjusted))
+			m.Why = fmt.Sprintf("by itself it is a change (p=%s), among all gated figures it can be chance (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
 		}
 		if m.Need == 0 {
 			m.Why += "; repeats differ too much for a thousand of them to tell"

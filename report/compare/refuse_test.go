@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -84,7 +84,7 @@ func TestWorkloadsThatDiffer(t *testing.T) {
 func TestPointsAreMatched(t *testing.T) {
 	base, changed := pairOf(5)
 	r := rand.New(rand.NewPCG(17, 6))
-	named := func(name string, slots int) experiment.Row {
+	named := func(name string, slots int) record.Row {
 		row, _ := quiet.repeat(name, 1, 1, r)
 		row.Spec.Concurrency = slots
 		return row

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
 // doubted marks the first row of a run as not valid.
 func flagged(r Run) Run {
-	r.Rows[0].Validity = experiment.Validity{Failed: []string{"client_bound"}}
+	r.Rows[0].Validity = record.Validity{Failed: []string{"client_bound"}}
 	return r
 }
 

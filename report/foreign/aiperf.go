@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -42,7 +42,7 @@ func readAIPerf(o object) ([]measurement, error) {
 	m := measurement{name: "aiperf"}
 	average := func(metric string) float64 { return o.object(metric).or0("avg") }
 	s := &m.summary
-	s.Requests = experiment.Requests{Completed: int(average("request_count")), Failed: int(average("error_request_count")), Errors: map[string]int{}}
+	s.Requests = record.Requests{Completed: int(average("request_count")), Failed: int(average("error_request_count")), Errors: map[string]int{}}
 	s.Requests.Planned = s.Requests.Completed + s.Requests.Failed
 	s.Requests.Sent = s.Requests.Planned
 	if s.Requests.Failed > 0 {
@@ -54,8 +54,8 @@ func readAIPerf(o object) ([]measurement, error) {
 	s.ITL, s.E2E = aiperfSummary(o.object("inter_chunk_latency"), n), aiperfSummary(o.object("request_latency"), n)
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
 	s.DurationS = average("benchmark_duration")
-	s.Throughput = experiment.Throughput{RequestsPerS: average("request_throughput"), OutputTokensPerS: average("output_token_throughput")}
-	s.Tokens = experiment.Tokens{Prompt: int(average("input_sequence_length") * float64(n)), Output: int(average("output_sequence_length") * float64(n)), Estimated: true}
+	s.Throughput = record.Throughput{RequestsPerS: average("request_throughput"), OutputTokensPerS: average("output_token_throughput")}
+	s.Tokens = record.Tokens{Prompt: int(average("input_sequence_length") * float64(n)), Output: int(average("output_sequence_length") * float64(n)), Estimated: true}
 	if s.DurationS > 0 {
 		s.Throughput.PromptTokensPerS = float64(s.Tokens.Prompt) / s.DurationS
 	}

@@ -9,33 +9,34 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // shown are the figures that the flat formats carry.
 var shown = []struct {
 	metric, unit string // of experiment; in Go's benchmark format
 	more         bool   // is better
-	of           func(*experiment.Row) (float64, bool)
+	of           func(*record.Row) (float64, bool)
 }{
 	{"ttft_p50", "ttft-p50-ms", false, latency("ttft", "p50")}, {"ttft_p99", "ttft-p99-ms", false, latency("ttft", "p99")},
 	{"tpot_p50", "tpot-p50-ms", false, latency("tpot", "p50")}, {"tpot_p99", "tpot-p99-ms", false, latency("tpot", "p99")},
 	{"itl_p50", "itl-p50-ms", false, latency("itl", "p50")}, {"itl_p99", "itl-p99-ms", false, latency("itl", "p99")},
 	{"e2e_p50", "e2e-p50-ms", false, latency("e2e", "p50")}, {"e2e_p99", "e2e-p99-ms", false, latency("e2e", "p99")},
-	{"requests_per_s", "requests/s", true, func(r *experiment.Row) (float64, bool) { return r.Summary.Throughput.RequestsPerS, true }},
-	{"prompt_tokens_per_s", "prompt-tokens/s", true, func(r *experiment.Row) (float64, bool) { return r.Summary.Throughput.PromptTokensPerS, true }},
-	{"output_tokens_per_s", "output-tokens/s", true, func(r *experiment.Row) (float64, bool) { return r.Summary.Throughput.OutputTokensPerS, true }},
+	{"requests_per_s", "requests/s", true, func(r *record.Row) (float64, bool) { return r.Summary.Throughput.RequestsPerS, true }},
+	{"prompt_tokens_per_s", "prompt-tokens/s", true, func(r *record.Row) (float64, bool) { return r.Summary.Throughput.PromptTokensPerS, true }},
+	{"output_tokens_per_s", "output-tokens/s", true, func(r *record.Row) (float64, bool) { return r.Summary.Throughput.OutputTokensPerS, true }},
 	{"output_tokens_per_s_per_gpu", "output-tokens/s/gpu", true, perGPU},
-	{"error_rate", "error-rate", false, func(r *experiment.Row) (float64, bool) { return r.Summary.ErrorRate, r.Summary.Requests.Planned > 0 }},
+	{"error_rate", "error-rate", false, func(r *record.Row) (float64, bool) { return r.Summary.ErrorRate, r.Summary.Requests.Planned > 0 }},
 }
 
-func latency(metric, stat string) func(*experiment.Row) (float64, bool) {
-	return func(r *experiment.Row) (float64, bool) {
+func latency(metric, stat string) func(*record.Row) (float64, bool) {
+	return func(r *record.Row) (float64, bool) {
 		x, ok := r.Summary.Latency(metric).Get(stat)
 		return x, ok && !math.IsNaN(x)
 	}
 }
 
-func perGPU(r *experiment.Row) (float64, bool) {
+func perGPU(r *record.Row) (float64, bool) {
 	if p := r.Summary.Throughput.OutputTokensPerSPerGPU; p != nil {
 		return *p, true
 	}

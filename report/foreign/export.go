@@ -7,19 +7,19 @@ import (
 	"math"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
 // Source is what an export is made from: a run of ours.
 type Source struct {
-	Manifest experiment.Manifest
-	Rows     []experiment.Row
-	Records  func(*experiment.Row) ([]*experiment.Record, error) // nil, or a nil slice: there are none
+	Manifest record.Manifest
+	Rows     []record.Row
+	Records  func(*record.Row) ([]*record.Record, error) // nil, or a nil slice: there are none
 }
 
 // window is the requests of a row that count; nil where there are no records.
-func (s *Source) window(row *experiment.Row) ([]*experiment.Record, error) {
+func (s *Source) window(row *record.Row) ([]*record.Record, error) {
 	if s.Records == nil {
 		return nil, nil
 	}
@@ -27,9 +27,9 @@ func (s *Source) window(row *experiment.Row) ([]*experiment.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the requests of %s: %w", row.ID, err)
 	}
-	var out []*experiment.Record
+	var out []*record.Record
 	for _, r := range records {
-		if r.Phase == experiment.PhaseWindow {
+		if r.Phase == record.PhaseWindow {
 			out = append(out, r)
 		}
 	}
@@ -55,7 +55,7 @@ func VLLM(w io.Writer, s Source) error {
 	return nil
 }
 
-func (s *Source) vllmObject(row *experiment.Row, window []*experiment.Record) map[string]any {
+func (s *Source) vllmObject(row *record.Row, window []*record.Record) map[string]any {
 	sum, spec := &row.Summary, &row.Spec
 	api := "openai"
 	if spec.API == "chat" || spec.API == "" && s.Manifest.Target.API == "chat" {
@@ -108,7 +108,7 @@ func addStatistics(o map[string]any, metric string, s *stats.Summary) {
 }
 
 // addDetails writes the arrays, in seconds, and the statistics of what is in them.
-func addDetails(o map[string]any, window []*experiment.Record, stream bool) {
+func addDetails(o map[string]any, window []*record.Record, stream bool) {
 	n := len(window)
 	inputs, outputs, failures := make([]int, n), make([]int, n), make([]string, n)
 	starts, ttfts, itls, latencies := make([]float64, n), make([]float64, n), make([][]float64, n), make([]float64, n)
@@ -151,7 +151,7 @@ func addDetails(o map[string]any, window []*experiment.Record, stream bool) {
 }
 
 // vllmGaps is the first event of any kind, and the gaps from it on.
-func vllmGaps(r *experiment.Record) (first int64, gaps []int64) {
+func vllmGaps(r *record.Record) (first int64, gaps []int64) {
 	first, _ = r.First.Get()
 	if event, ok := r.FirstEvent.Get(); ok && event < first {
 		gaps = append(gaps, first-event)

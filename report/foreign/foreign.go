@@ -16,16 +16,17 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
 // Result is a file of another tool, read.
 type Result struct {
 	Tool        string
-	Manifest    experiment.Manifest
-	Rows        []experiment.Row                // one for each measurement of the file
-	Records     map[string][]*experiment.Record // by the row's id; absent where the file has no requests one by one
-	Definitions map[string]string               // metric → what the tool means by it, where that is not docs/metrics.md
+	Manifest    record.Manifest
+	Rows        []record.Row                // one for each measurement of the file
+	Records     map[string][]*record.Record // by the row's id; absent where the file has no requests one by one
+	Definitions map[string]string           // metric → what the tool means by it, where that is not docs/metrics.md
 }
 
 // ErrUnknown says that a file is JSON of none of the tools.
@@ -49,10 +50,10 @@ type measurement struct {
 	slots    int    // 0 = no cap
 	model    string
 	started  time.Time
-	summary  experiment.Summary
-	lengths  experiment.Lengths
-	records  []*experiment.Record
-	findings []experiment.Finding
+	summary  record.Summary
+	lengths  record.Lengths
+	records  []*record.Record
+	findings []record.Finding
 }
 
 // Read finds out by its content which tool wrote a file, and reads it. A file can hold several measurements, as JSON objects one
@@ -87,10 +88,10 @@ func Read(name string, text []byte) (*Result, error) {
 
 // result makes rows of measurements; those of one name are repeats.
 func (t tool) result(file string, all []measurement) (*Result, error) {
-	r := &Result{Tool: t.name, Definitions: t.definitions, Records: map[string][]*experiment.Record{}}
-	r.Manifest = experiment.Manifest{Schema: experiment.SchemaRun, Run: file, Matrix: t.name, State: "done",
+	r := &Result{Tool: t.name, Definitions: t.definitions, Records: map[string][]*record.Record{}}
+	r.Manifest = record.Manifest{Schema: record.SchemaRun, Run: file, Matrix: t.name, State: "done",
 		NotStated: []string{"hardware", "gpus", "precision", "everything else that " + t.name + " does not write"},
-		Client:    experiment.ClientInfo{Version: t.name},
+		Client:    record.ClientInfo{Version: t.name},
 		Notes:     []string{"imported from a file of " + t.name + "; figures are that tool's"}}
 	for _, metric := range experiment.Latencies {
 		if d, ok := t.definitions[metric]; ok {
@@ -114,7 +115,7 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 			return nil, fmt.Errorf("it holds the models %q and %q\nhint: put each model's results into a file of its own", r.Manifest.Target.Model, m.model)
 		}
 		r.Manifest.Target.Model = m.model
-		r.Manifest.Plan = append(r.Manifest.Plan, experiment.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
+		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
 		if r.Manifest.StartedAt.IsZero() || m.started.Before(r.Manifest.StartedAt) {
 			r.Manifest.StartedAt = m.started
 		}
@@ -124,10 +125,10 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 	return r, nil
 }
 
-func (t tool) row(m measurement) (experiment.Row, error) {
-	row := experiment.Row{Schema: experiment.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not stated",
+func (t tool) row(m measurement) (record.Row, error) {
+	row := record.Row{Schema: record.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not stated",
 		NoBound: "the file does not say on what hardware", Findings: m.findings,
-		Validity: experiment.Validity{NotPossible: []string{"every check: " + t.name + " made none"}}}
+		Validity: record.Validity{NotPossible: []string{"every check: " + t.name + " made none"}}}
 	spec := map[string]any{"concurrency": m.slots}
 	if m.rate != "" {
 		spec["rate"] = json.RawMessage(m.rate)
@@ -140,7 +141,7 @@ func (t tool) row(m measurement) (experiment.Row, error) {
 		return row, fmt.Errorf("the rate %s: %w", m.rate, err)
 	}
 	row.Spec.Name, row.Spec.Point = m.name, m.axes
-	row.Findings = append(row.Findings, experiment.Finding{Code: "foreign",
+	row.Findings = append(row.Findings, record.Finding{Code: "foreign",
 		Text: "measured by " + t.name + ": no check of the client, the workload or the stamps was made",
 		Hint: "the notes say what its figures mean; compare them with those of the same tool, or measure again with bench sweep"})
 	return row, nil

@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/parquet-go/parquet-go"
+	parquet "github.com/parquet-go/parquet-go"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -161,16 +162,16 @@ func FuzzRead(f *testing.F) {
 }
 
 // ours is a run of ours with requests, a failed one and one with an empty first event among them.
-func ours() (Source, []*experiment.Record) {
+func ours() (Source, []*record.Record) {
 	r := rand.New(rand.NewPCG(3, 1))
-	var records []*experiment.Record
+	var records []*record.Record
 	for i := range 50 {
 		at := int64(i) * 250_000
 		first := at + 80_000 + r.Int64N(20_000)
-		rec := &experiment.Record{I: i, Phase: experiment.PhaseWindow, At: experiment.At(at), Ready: experiment.At(at), Sent: experiment.At(at + 40),
-			FirstEvent: experiment.At(first), First: experiment.At(first), PromptAsked: 256, PromptTokens: new(256), OutputAsked: 9, OutputTokens: 9, Outcome: "ok"}
+		rec := &record.Record{I: i, Phase: record.PhaseWindow, At: record.At(at), Ready: record.At(at), Sent: record.At(at + 40),
+			FirstEvent: record.At(first), First: record.At(first), PromptAsked: 256, PromptTokens: new(256), OutputAsked: 9, OutputTokens: 9, Outcome: "ok"}
 		if i%5 == 0 {
-			rec.FirstEvent = experiment.At(first - 700)
+			rec.FirstEvent = record.At(first - 700)
 		}
 		last := first
 		for range 8 {
@@ -178,21 +179,21 @@ func ours() (Source, []*experiment.Record) {
 			rec.Gaps = rec.Gaps.Append(gap)
 			last += gap
 		}
-		rec.Last, rec.End = experiment.At(last), experiment.At(last+50)
+		rec.Last, rec.End = record.At(last), record.At(last+50)
 		if i == 7 {
-			*rec = experiment.Record{I: i, Phase: experiment.PhaseWindow, At: rec.At, Sent: rec.Sent, PromptAsked: 256, OutputAsked: 9, Outcome: "status", Error: "overloaded", Status: 503}
+			*rec = record.Record{I: i, Phase: record.PhaseWindow, At: rec.At, Sent: rec.Sent, PromptAsked: 256, OutputAsked: 9, Outcome: "status", Error: "overloaded", Status: 503}
 		}
 		records = append(records, rec)
 	}
 	warm := *records[0]
-	warm.Phase = experiment.PhaseWarmup
-	all := append([]*experiment.Record{&warm}, records...)
-	row := experiment.Row{ID: "A,rate=4-r1", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), Spec: experiment.Spec{Name: "A", Repeat: 1}}
+	warm.Phase = record.PhaseWarmup
+	all := append([]*record.Record{&warm}, records...)
+	row := record.Row{ID: "A,rate=4-r1", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), Spec: experiment.Spec{Name: "A", Repeat: 1}}
 	row.Spec.Rate = 4
 	row.Spec.Point = []experiment.Axis{{Key: "rate", Value: "4"}}
-	row.Summary = experiment.Summarize(all, experiment.Window{EndUs: 12_500_000}, true, nil, 2)
-	m := experiment.Manifest{Matrix: "m", Run: "20261101T020000Z", Target: experiment.TargetInfo{Model: "llama \"8b\"\n", API: "chat"}}
-	return Source{Manifest: m, Rows: []experiment.Row{row}, Records: func(*experiment.Row) ([]*experiment.Record, error) { return all, nil }}, records
+	row.Summary = record.Summarize(all, record.Window{EndUs: 12_500_000}, true, nil, 2)
+	m := record.Manifest{Matrix: "m", Run: "20261101T020000Z", Target: record.TargetInfo{Model: "llama \"8b\"\n", API: "chat"}}
+	return Source{Manifest: m, Rows: []record.Row{row}, Records: func(*record.Row) ([]*record.Record, error) { return all, nil }}, records
 }
 
 // What is written as vLLM's format and read again has the same requests, by vLLM's definitions.
@@ -244,7 +245,7 @@ func TestVLLMRoundTrip(t *testing.T) {
 	near(t, "p99_itl_ms", o["p99_itl_ms"].(float64), is.ITL.P99)
 }
 
-func listed(p experiment.Packed) (out []int64) {
+func listed(p record.Packed) (out []int64) {
 	for x := range p.All() {
 		out = append(out, x)
 	}

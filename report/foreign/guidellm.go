@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -50,7 +50,7 @@ func (b object) guideBenchmark() measurement {
 	m.guideStrategy(b)
 	totalsOf := metrics.object("request_totals")
 	s := &m.summary
-	s.Requests = experiment.Requests{Completed: totalsOf.count("successful"), Failed: totalsOf.count("errored"), Errors: map[string]int{}}
+	s.Requests = record.Requests{Completed: totalsOf.count("successful"), Failed: totalsOf.count("errored"), Errors: map[string]int{}}
 	s.Requests.Planned = s.Requests.Completed + s.Requests.Failed
 	s.Requests.Sent = s.Requests.Planned
 	if s.Requests.Failed > 0 {
@@ -63,10 +63,10 @@ func (b object) guideBenchmark() measurement {
 	s.E2E = guideSummary(successful("request_latency"), 1000)
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
 	s.DurationS = b.or0("duration")
-	s.Throughput = experiment.Throughput{RequestsPerS: successful("requests_per_second").or0("mean"),
+	s.Throughput = record.Throughput{RequestsPerS: successful("requests_per_second").or0("mean"),
 		OutputTokensPerS: successful("output_tokens_per_second").or0("mean"), PromptTokensPerS: successful("prompt_tokens_per_second").or0("mean")}
 	s.Concurrency.Mean = successful("request_concurrency").or0("mean")
-	s.Tokens = experiment.Tokens{Prompt: int(successful("prompt_token_count").or0("total_sum")), Output: int(successful("output_token_count").or0("total_sum"))}
+	s.Tokens = record.Tokens{Prompt: int(successful("prompt_token_count").or0("total_sum")), Output: int(successful("output_token_count").or0("total_sum"))}
 	if seconds := b.or0("start_time"); seconds > 0 {
 		m.started = time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}

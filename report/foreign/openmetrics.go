@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/verdict"
 )
 
 // OpenMetrics writes the figures as gauges for a push gateway, with a series for each row: what it was and how it went are labels.
@@ -42,7 +43,7 @@ func (s *Source) states(b *bufio.Writer) {
 	}
 	fmt.Fprint(b, "# HELP bench_slo The row's SLO, its verdict as a label.\n# TYPE bench_slo gauge\n")
 	for i := range s.Rows {
-		if v, _ := experiment.SLOOf(&s.Rows[i]); v != "" {
+		if v, _ := verdict.SLOOf(&s.Rows[i]); v != "" {
 			fmt.Fprintf(b, "bench_slo{%s,verdict=%s} 1\n", s.labels(&s.Rows[i]), quote(string(v)))
 		}
 	}
@@ -61,7 +62,7 @@ func one(yes bool) int {
 	return 0
 }
 
-func (s *Source) labels(row *experiment.Row) string {
+func (s *Source) labels(row *record.Row) string {
 	m := s.Manifest
 	var b strings.Builder
 	for _, x := range [][2]string{{"matrix", m.Matrix}, {"row", row.Spec.Name}, {"point", row.Spec.Pretty()}, {"repeat", strconv.Itoa(row.Spec.Repeat)},

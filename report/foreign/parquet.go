@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
+	parquet "github.com/parquet-go/parquet-go"
 
-	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // Request is one line of the Parquet file: a request, and the row that it was of. Times are µs from the row's start; a null did
@@ -65,7 +65,7 @@ func Parquet(w io.Writer, s Source) error {
 	return nil
 }
 
-func (s *Source) request(row *experiment.Row, r *experiment.Record) Request {
+func (s *Source) request(row *record.Row, r *record.Record) Request {
 	q := Request{Run: s.Manifest.Run, Row: row.ID, Point: row.Spec.Pretty(), Repeat: int32(row.Spec.Repeat), I: int64(r.I), Class: r.Class, Phase: r.Phase,
 		AtUs: offset(r.At), ReadyUs: offset(r.Ready), SentUs: offset(r.Sent), FirstEventUs: offset(r.FirstEvent), FirstUs: offset(r.First),
 		LastUs: offset(r.Last), EndUs: offset(r.End), PromptAsked: int64(r.PromptAsked), PromptTokens: long(r.PromptTokens), CachedTokens: long(r.CachedTokens),
@@ -77,7 +77,7 @@ func (s *Source) request(row *experiment.Row, r *experiment.Record) Request {
 	return q
 }
 
-func offset(m experiment.Micros) *int64 {
+func offset(m record.Micros) *int64 {
 	us, ok := m.Get()
 	if !ok {
 		return nil

@@ -1,7 +1,8 @@
 package foreign
 
 import (
-	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/unit"
 )
 
 // sglang is the JSON lines of SGLang's bench_serving, with and without --output-details.
@@ -40,11 +41,11 @@ func readSGLang(o object) ([]measurement, error) {
 	} else {
 		prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2e_latency"}
 		fromTotals(s, func(metric, stat string) (float64, bool) { return o.statistic(stat, "_"+prefixes[metric]+"_ms") })
-		m.findings = append(m.findings, experiment.Finding{Code: "foreign_failures", Text: "the file does not say how many requests failed",
+		m.findings = append(m.findings, record.Finding{Code: "foreign_failures", Text: "the file does not say how many requests failed",
 			Hint: "run bench_serving with --output-details"})
 	}
 	if zero > 0 {
-		m.findings = append(m.findings, experiment.Finding{Code: "foreign_ttft", Text: experiment.Count(zero) + " requests have a TTFT of 0, which means that it was not measured; they count as failed here",
+		m.findings = append(m.findings, record.Finding{Code: "foreign_ttft", Text: unit.Count(zero) + " requests have a TTFT of 0, which means that it was not measured; they count as failed here",
 			Hint: "the server sent no text, or all of it in a form that bench_serving does not read"})
 	}
 	s.E2EFromSend, s.TTFTFromSend, s.TTFE = s.E2E, s.TTFT, nil
@@ -57,7 +58,7 @@ func readSGLang(o object) ([]measurement, error) {
 }
 
 // dropZeros marks requests that are said to have answered at the moment at which they were sent.
-func dropZeros(records []*experiment.Record) int {
+func dropZeros(records []*record.Record) int {
 	n := 0
 	for _, r := range records {
 		if r.OK() && r.First == r.Sent {

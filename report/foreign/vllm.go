@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -71,17 +72,17 @@ func rate(o object) string {
 }
 
 // counts is what a summary takes from the totals of vLLM and SGLang, which share their names.
-func counts(o object, failed int) experiment.Summary {
-	s := experiment.Summary{DurationS: o.or0("duration")}
-	s.Requests = experiment.Requests{Completed: o.count("completed"), Failed: failed, Errors: map[string]int{}}
+func counts(o object, failed int) record.Summary {
+	s := record.Summary{DurationS: o.or0("duration")}
+	s.Requests = record.Requests{Completed: o.count("completed"), Failed: failed, Errors: map[string]int{}}
 	s.Requests.Planned = s.Requests.Completed + failed
 	s.Requests.Sent = s.Requests.Planned
 	if failed > 0 {
 		s.Requests.Errors["unknown"] = failed
 		s.ErrorRate = float64(failed) / float64(s.Requests.Planned)
 	}
-	s.Tokens = experiment.Tokens{Prompt: o.count("total_input_tokens"), Output: o.count("total_output_tokens")}
-	s.Throughput = experiment.Throughput{RequestsPerS: o.or0("request_throughput"), OutputTokensPerS: o.or0("output_throughput")}
+	s.Tokens = record.Tokens{Prompt: o.count("total_input_tokens"), Output: o.count("total_output_tokens")}
+	s.Throughput = record.Throughput{RequestsPerS: o.or0("request_throughput"), OutputTokensPerS: o.or0("output_throughput")}
 	s.Concurrency.Max = o.count("max_concurrent_requests")
 	if s.DurationS > 0 {
 		s.Throughput.PromptTokensPerS = float64(s.Tokens.Prompt) / s.DurationS
@@ -90,7 +91,7 @@ func counts(o object, failed int) experiment.Summary {
 }
 
 // fromTotals takes the latencies of a file without requests.
-func fromTotals(s *experiment.Summary, get func(metric, stat string) (float64, bool)) {
+func fromTotals(s *record.Summary, get func(metric, stat string) (float64, bool)) {
 	of := func(metric string) func(string) (float64, bool) {
 		return func(stat string) (float64, bool) { return get(metric, stat) }
 	}
@@ -113,16 +114,16 @@ func (o object) statistic(stat, end string) (float64, bool) {
 }
 
 // lengths of requests are known by their means only; not at all where the file has no tokens.
-func lengths(s *experiment.Summary) experiment.Lengths {
+func lengths(s *record.Summary) record.Lengths {
 	n := s.Requests.Completed
 	if n == 0 {
-		return experiment.Lengths{}
+		return record.Lengths{}
 	}
-	return experiment.Lengths{PromptTokens: perRequest(s.Tokens.Prompt, n), OutputTokens: perRequest(s.Tokens.Output, n)}
+	return record.Lengths{PromptTokens: perRequest(s.Tokens.Prompt, n), OutputTokens: perRequest(s.Tokens.Output, n)}
 }
 
 // axes tell measurements of one file apart.
-func axes(rate string, slots int, l experiment.Lengths) []experiment.Axis {
+func axes(rate string, slots int, l record.Lengths) []experiment.Axis {
 	var out []experiment.Axis
 	add := func(key, value string) { out = append(out, experiment.Axis{Key: key, Value: value}) }
 	for _, x := range []struct {
@@ -145,7 +146,7 @@ func axes(rate string, slots int, l experiment.Lengths) []experiment.Axis {
 // detailed makes records of the arrays of a detailed file; nil where it has none. The seconds of Python's clock count from
 // anywhere; those of the records from the first request. Without times of sending every request is taken as sent at 0: latencies
 // are right, and nothing else is taken from such records.
-func detailed(o object, starts string) ([]*experiment.Record, error) {
+func detailed(o object, starts string) ([]*record.Record, error) {
 	outputs, err := list[int](o, "output_lens")
 	if err != nil || len(outputs) == 0 {
 		return nil, err
@@ -179,9 +180,9 @@ func detailed(o object, starts string) ([]*experiment.Record, error) {
 	for _, s := range at {
 		first = min(first, s)
 	}
-	records := make([]*experiment.Record, len(outputs))
+	records := make([]*record.Record, len(outputs))
 	for i := range outputs {
-		r := &experiment.Record{I: i, Phase: experiment.PhaseWindow, OutputTokens: outputs[i], OutputAsked: outputs[i], Outcome: "ok"}
+		r := &record.Record{I: i, Phase: record.PhaseWindow, OutputTokens: outputs[i], OutputAsked: outputs[i], Outcome: "ok"}
 		if len(inputs) > 0 {
 			r.PromptTokens, r.PromptAsked = &inputs[i], inputs[i]
 		}
@@ -189,7 +190,7 @@ func detailed(o object, starts string) ([]*experiment.Record, error) {
 		if len(at) > 0 {
 			sent = micros(at[i] - first)
 		}
-		r.At, r.Ready, r.Sent = experiment.At(sent), experiment.At(sent), experiment.At(sent)
+		r.At, r.Ready, r.Sent = record.At(sent), record.At(sent), record.At(sent)
 		if len(failures) > 0 {
 			r.Error = failures[i]
 		}
@@ -204,7 +205,7 @@ func detailed(o object, starts string) ([]*experiment.Record, error) {
 }
 
 // stamp gives a record its tokens' times. Each is rounded by itself, so that the rounding does not add up.
-func stamp(r *experiment.Record, sent int64, ttft float64, itls []float64) {
+func stamp(r *record.Record, sent int64, ttft float64, itls []float64) {
 	first := sent + micros(ttft)
 	last, exact := first, ttft
 	gaps := make([]int64, len(itls))
@@ -213,15 +214,15 @@ func stamp(r *experiment.Record, sent int64, ttft float64, itls []float64) {
 		next := sent + micros(exact)
 		gaps[i], last = next-last, next
 	}
-	r.FirstEvent, r.First, r.Last, r.End = experiment.At(first), experiment.At(first), experiment.At(last), experiment.At(last)
-	r.Gaps = experiment.Pack(gaps...)
+	r.FirstEvent, r.First, r.Last, r.End = record.At(first), record.At(first), record.At(last), record.At(last)
+	r.Gaps = record.Pack(gaps...)
 }
 
 func micros(seconds float64) int64 { return int64(math.Round(seconds * 1e6)) }
 
 // fromRecords takes the latencies of the requests one by one, and leaves the totals as the tool has them.
-func fromRecords(m *measurement, records []*experiment.Record) {
-	s := experiment.Summarize(records, experiment.Window{EndUs: micros(m.summary.DurationS)}, true, nil, 0)
+func fromRecords(m *measurement, records []*record.Record) {
+	s := record.Summarize(records, record.Window{EndUs: micros(m.summary.DurationS)}, true, nil, 0)
 	to := &m.summary
 	to.TTFT, to.TTFE, to.TPOT, to.ITL, to.E2E = s.TTFT, s.TTFE, s.TPOT, s.ITL, s.E2E
 	to.ITLRequests, to.TokensPerEvent = s.ITLRequests, s.TokensPerEvent

@@ -1,0 +1,71 @@
+package experiment
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment/workload"
+)
+
+const (
+	coldStart   = "cold_start"
+	defaultIdle = workload.Span(10 * time.Second)
+)
+
+// Cold says that the point measures cold starts, not a load.
+func (s *Spec) Cold() bool { return s.Kind == coldStart }
+
+// Fresh says that each request opens a connection of its own.
+func (s *Spec) Fresh() bool { return s.Connections == "new" || s.Cold() }
+
+// load is who sends when: as stated; of a cold start, one request at a time.
+func (s *Spec) Phases() workload.Load {
+	l := s.Load
+	if s.Cold() {
+		l.Concurrency = 1
+		if l.Idle == 0 {
+			l.Idle = defaultIdle
+		}
+	}
+	return l
+}
+
+// checkCold reports what a cold start can't have, and what a load can't.
+func (s *Spec) checkCold(bad func(key, problem, hint string)) {
+	switch s.Kind {
+	case coldStart:
+	case "", "load":
+		if s.Idle > 0 {
+			bad("idle", "a load leaves no server idle", `write kind = "cold_start", or leave out idle`)
+		}
+		return
+	default:
+		bad("kind", "unknown kind "+strconv.Quote(s.Kind), `write kind = "load" or "cold_start"`)
+		return
+	}
+	const alone = "a cold start is measured by one request at a time"
+	if s.Rate > 0 {
+		bad("rate", alone, "leave out rate")
+	}
+	if s.Concurrency > 1 {
+		bad("concurrency", alone, "leave out concurrency")
+	}
+	if s.Requests == 0 {
+		bad("", "a cold start without a number of requests", "write requests = 5")
+	}
+	if s.Converses() {
+		bad("session", alone, "leave out session")
+	}
+	if s.Connections == "reuse" {
+		bad("connections", "a cold start opens a connection for each request", "leave out connections")
+	}
+	for _, l := range s.SLO.Limits {
+		if strings.HasPrefix(l.Key, "min_") || l.Unit == "usd" {
+			bad("slo."+l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
+		}
+	}
+}
+
+// needsLoad are the checks that ask something of a load, which a cold start is not.
+var NeedsLoad = []string{"few_samples", "warmup", "rate_not_achieved", "concurrency"}

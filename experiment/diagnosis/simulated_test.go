@@ -1,0 +1,260 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/mock"
+	"bench/experiment/record"
+	"bench/experiment/roofline"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/telemetry"
+	"bench/experiment/verdict"
+	"bench/experiment/workload"
+)
+
+// setting is a simulated server with a known cause, and what of it is told.
+type setting struct {
+	name  string
+	cause Regime // of the last of the rows
+	rows  []experiment.Spec
+
+	slots, blocks, budget int     // of the server; 0: its own
+	memory                float64 // share of the memory bandwidth that it reaches; 0: the usual one
+	overheadMs            float64 // of a step; 0: the usual one
+	drift                 string
+
+	blind    bool // nobody reads the server's metrics
+	uncached bool // nor does it tell cached tokens
+	gpu      bool // there is an exporter beside its GPUs
+	throttle bool // which says that clocks are held down by heat
+	lagMs    float64
+	unstated bool // no hardware is stated
+}
+
+// big is a model of the shape of an 8B one.
+func big(t *testing.T) roofline.Models {
+	t.Helper()
+	models, err := roofline.ParseModels([]byte(`{"about": "a test", "models": [{"id": "eight", "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128,
+		"intermediate": 14336, "vocab": 128256, "max_context": 131072, "source": "made up for this test"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models
+}
+
+// config is the server. What it reaches of its hardware is its own; the bound does not know.
+func (s *setting) config(t *testing.T) mock.Config {
+	table := roofline.BuiltinHardware()
+	table.Efficiency.ByGPUs = slices.Clone(table.Efficiency.ByGPUs)
+	if s.memory > 0 {
+		for i := range table.Efficiency.ByGPUs {
+			table.Efficiency.ByGPUs[i].MemorySmall, table.Efficiency.ByGPUs[i].MemoryLarge = s.memory, s.memory
+		}
+	}
+	table.Efficiency.StepOverheadMs = cmp.Or(s.overheadMs, table.Efficiency.StepOverheadMs)
+	c := mock.Config{Model: "eight", Hardware: "h100-sxm", MaxNumSeqs: s.slots, KVBlocks: s.blocks, MaxNumBatchedTokens: s.budget, Drift: s.drift,
+		Queue: 1 << 20, MaxModelLen: 16384, Models: big(t), Devices: table}
+	if s.blocks > 0 {
+		c.MaxModelLen = min(c.MaxModelLen, 16*s.blocks)
+	}
+	return c
+}
+
+// simulated runs the rows of a setting, each on a server of its own, and sorts them into series.
+func (s *setting) simulated(t *testing.T) []series.Series {
+	t.Helper()
+	rows := make([]record.Row, len(s.rows))
+	for i := range s.rows {
+		rows[i] = *s.row(t, s.rows[i])
+	}
+	return series.SeriesOf(rows)
+}
+
+// after is when the load begins: priming is over by then.
+const after = 100 * time.Second
+
+func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
+	t.Helper()
+	run := replay{s: s, spec: spec, plan: workload.NewPlan(spec.Workload, spec.PlanSeed(), s.name), asked: map[string]workload.Request{}}
+	c := s.config(t)
+	records, moments, err := mock.Simulate(c, run.jobs(), run.next, 250*time.Millisecond)
+	if err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	row := &record.Row{Schema: record.SchemaRow, ID: spec.Pretty(), Spec: spec, Simulated: true, PromptForm: "token_ids", Clock: record.Clock{Stamps: "kernel", KernelStamps: 1}}
+	row.Window = record.Window{StartUs: record.RoundMicros(time.Duration(spec.Warmup.Time)), EndUs: record.RoundMicros(run.end() - after)}
+	e := &verdict.Measured{Row: row, Vocabulary: &vocabulary}
+	for _, r := range records {
+		if r.ID != "" {
+			e.Records = append(e.Records, run.record(r, row.Window))
+		}
+	}
+	var samples []telemetry.Sample
+	for _, m := range moments {
+		samples = append(samples, s.sample(m, e.Records)...)
+	}
+	row.Server.Metrics, row.GPU = new(telemetry.Sources).Observe(samples, row.Window.StartUs, row.Window.EndUs)
+	row.Client = &telemetry.Usage{Samples: 100, SpanS: 60, MaxProcs: 8, CPUMean: new(0.4)}
+	target := experiment.Target{Hardware: "h100-sxm", GPUs: 1}
+	if s.unstated {
+		target.Hardware = ""
+	}
+	e.Conclude(target, record.NewBounds(big(t), roofline.BuiltinHardware(), "eight", target))
+	return row
+}
+
+var vocabulary = workload.Vocabulary{FirstID: 100, IDs: 30000}
+
+// replay turns a plan into jobs, and what became of them into records.
+type replay struct {
+	s     *setting
+	spec  experiment.Spec
+	plan  *workload.Plan
+	asked map[string]workload.Request
+}
+
+func (r *replay) end() time.Duration {
+	return after + time.Duration(r.spec.Warmup.Time) + time.Duration(r.spec.Duration)
+}
+
+func (r *replay) late() time.Duration { return time.Duration(r.s.lagMs * float64(time.Millisecond)) }
+
+func (r *replay) job(q workload.Request, at time.Duration) mock.Job {
+	id := strconv.Itoa(q.Index)
+	q.At = at
+	r.asked[id] = q
+	return mock.Job{ID: id, At: at + r.late(), Prompt: vocabulary.TokenIDs(nil, &q), Output: q.Output}
+}
+
+func (r *replay) jobs() []mock.Job {
+	var out []mock.Job
+	for q := range r.plan.Priming {
+		out = append(out, mock.Job{At: time.Duration(len(out)) * time.Second, Prompt: vocabulary.TokenIDs(nil, &q), Output: 1})
+	}
+	for i := range r.spec.Concurrency {
+		out = append(out, r.job(r.plan.Next(), after+time.Duration(i)*time.Millisecond))
+	}
+	for r.spec.Rate > 0 {
+		q := r.plan.Next()
+		if after+q.At >= r.end() {
+			break
+		}
+		out = append(out, r.job(q, after+q.At))
+	}
+	return out
+}
+
+func (r *replay) next(done *mock.Record) (mock.Job, bool) {
+	at := time.Duration(done.DueNS[len(done.DueNS)-1])
+	if r.spec.Rate > 0 || done.ID == "" || at >= r.end() {
+		return mock.Job{}, false
+	}
+	return r.job(r.plan.Next(), at), true
+}
+
+func (r *replay) record(m *mock.Record, w record.Window) *record.Record {
+	q := r.asked[m.ID]
+	times := make([]time.Duration, len(m.DueNS))
+	var gaps []time.Duration
+	for i, due := range m.DueNS {
+		times[i] = time.Duration(due) - after
+		if i > 0 {
+			gaps = append(gaps, times[i]-times[i-1])
+		}
+	}
+	at := q.At - after
+	first, last := record.Offset(times[0]), record.Offset(times[len(times)-1])
+	rec := &record.Record{I: q.Index, Phase: record.PhaseCooldown, At: record.Offset(at), Ready: record.Offset(at), Sent: record.Offset(at + r.late()), FirstEvent: first, First: first, Last: last, End: last,
+		Gaps: record.RoundGaps(times[0], gaps), PromptAsked: q.Input, PromptTokens: &m.PromptTokens, OutputAsked: q.Output, OutputTokens: m.OutputTokens, Outcome: "ok", Finish: "length"}
+	if !r.s.uncached {
+		rec.CachedTokens = &m.CachedTokens
+	}
+	switch us := record.RoundMicros(at); {
+	case us < w.StartUs:
+		rec.Phase = record.PhaseWarmup
+	case us < w.EndUs:
+		rec.Phase = record.PhaseWindow
+	}
+	return rec
+}
+
+// sample is what a metrics page and an exporter would have told. The engine has no GPU: how busy one would be follows from the
+// hidden constants, its memory from the share of the bandwidth that they reach while it is busy.
+func (s *setting) sample(m mock.Moment, records []*record.Record) []telemetry.Sample {
+	t := record.RoundMicros(m.At - after)
+	var out []telemetry.Sample
+	if !s.blind {
+		of := func(n int) *float64 { return new(float64(n)) }
+		reading := &telemetry.ServerReading{Engine: "vllm", Running: of(m.Running), Waiting: of(m.Waiting), KVUsage: &m.KVUsage, Preemptions: of(m.Preemptions), Prompt: of(m.Prompt), Generated: of(m.Generated)}
+		if !s.uncached {
+			reading.PrefixQueries, reading.PrefixHits, reading.PrefixUnit = of(m.Queried), of(m.Hit), "tokens"
+		}
+		out = append(out, telemetry.Sample{Source: telemetry.SourceServer, TUs: t, Server: reading})
+	}
+	if s.gpu {
+		usual := roofline.BuiltinHardware().Efficiency
+		overhead := cmp.Or(s.overheadMs, usual.StepOverheadMs)
+		engine := 1 - overhead/max(overhead, stepOf(records))
+		g := telemetry.GPUReading{GPU: "0", EngineActive: &engine, DRAMActive: new(engine * cmp.Or(s.memory, usual.ByGPUs[0].MemoryLarge)), Temperature: new(61.), PowerW: new(480.), Unthrottled: !s.throttle}
+		if s.throttle {
+			g.Throttled, g.Temperature = []string{"sw_thermal"}, new(88.)
+		}
+		out = append(out, telemetry.Sample{Source: telemetry.SourceGPU, TUs: t, GPUs: []telemetry.GPUReading{g}})
+	}
+	return out
+}
+
+// stepOf is the step of the first request that has one, ms.
+func stepOf(records []*record.Record) float64 {
+	for _, r := range records {
+		var gaps []float64
+		for us := range r.Gaps.All() {
+			gaps = append(gaps, float64(us)/1e3)
+		}
+		if len(gaps) > 0 {
+			slices.Sort(gaps)
+			return stats.Quantile(gaps, 0.5)
+		}
+	}
+	return math.NaN()
+}
+
+// A step that decodes reads the weights anyway: prompts that take less than that to compute are not what the server's time goes into,
+// however many of them there are.
+func TestShortPromptsInABusyBatch(t *testing.T) {
+	for _, x := range [][3]int{{24, 64, 24}, {32, 32, 16}, {16, 64, 16}} {
+		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{slotted("s", x[0], x[1], x[2])}}
+		for _, d := range Diagnose(s.simulated(t)) {
+			if d.Regime != MemoryBound {
+				t.Errorf("%v: %s, by %q: %v", x, d.Regime, d.Symptom, d.Evidence)
+			}
+		}
+	}
+}
+
+// slotted is a row of a closed loop; timed one with a rate.
+func slotted(name string, slots, input, output int) experiment.Spec {
+	return experiment.Spec{Name: name, Point: []experiment.Axis{{Key: "concurrency", Value: strconv.Itoa(slots)}}, Repeat: 1, Workload: workload.Workload{Input: workload.Fixed(input), Output: workload.Fixed(output), Seed: 7},
+		Load: workload.Load{Concurrency: slots, Warmup: workload.Extent{Time: workload.Span(20 * time.Second)}, Duration: workload.Span(40 * time.Second)}}
+}
+
+func rated(name string, rate float64, input, output int) experiment.Spec {
+	s := slotted(name, 0, input, output)
+	s.Point, s.Rate = []experiment.Axis{{Key: "rate", Value: fmt.Sprint(rate)}}, workload.Rate(rate)
+	s.Duration = workload.Span(60 * time.Second)
+	return s
+}
+
+func prefixed(s experiment.Spec, tokens, groups int, state string) experiment.Spec {
+	s.Prefix = &workload.Prefix{Tokens: tokens, Groups: groups, State: state}
+	s.Point = append(slices.Clone(s.Point), experiment.Axis{Key: "prefix.state", Value: state})
+	return s
+}

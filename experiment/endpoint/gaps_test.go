@@ -1,0 +1,43 @@
+package endpoint
+
+import (
+	"runtime"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/fixture"
+	"bench/experiment/record"
+	"bench/experiment/verdict"
+	"bench/experiment/workload"
+)
+
+// A row of a million gaps: in memory, on disk, and while its figures are made. A slice of all gaps, even once, has 8 MB.
+func TestGapsAreSmall(t *testing.T) {
+	const gaps = 1_000_000
+	before := heap()
+	records := newStreamed(1000, 0.1).measured(1000)
+	if kept := float64(heap().HeapAlloc-before.HeapAlloc) / gaps; kept > 2.8 {
+		t.Errorf("%.2f bytes a gap in memory", kept)
+	}
+	if disk := float64(len(fixture.Stored(t, records))) / gaps; disk > 2.3 {
+		t.Errorf("%.2f bytes a gap on disk", disk)
+	}
+	slo := fixture.SLO(t, `itl_p99 = "40ms"`)
+	e := &verdict.Measured{Row: &record.Row{Spec: experiment.Spec{SLO: slo}, Window: record.Window{EndUs: 1_000_000}}, Vocabulary: &workload.Vocabulary{}, Records: records}
+	before = heap()
+	e.Conclude(experiment.Target{}, record.Bounds{})
+	if n := e.Summary.ITL.N; n != gaps || e.SLO[0].Verdict != "PASS" {
+		t.Errorf("%d gaps, verdict %s", n, fixture.Verdict(e.SLO[0]))
+	}
+	if made := heap().TotalAlloc - before.TotalAlloc; made > 5<<20 {
+		t.Errorf("concluding takes %d KiB", made>>10)
+	}
+}
+
+// heap is the state of the heap after a collection.
+func heap() runtime.MemStats {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m
+}

@@ -1,0 +1,43 @@
+package endpoint
+
+import (
+	"cmp"
+
+	"bench/experiment/load"
+	"bench/experiment/openai"
+	"bench/experiment/record"
+)
+
+// record is a job in the form that is stored: µs, and only what happened.
+func requestRecord(j *load.Job) *record.Record {
+	r := &j.Result
+	rec := &record.Record{
+		I: j.Request.Index, ServerID: r.ServerID, Class: j.Request.Class,
+		Phase: phases[j.Phase],
+		At:    record.Offset(j.At), Ready: record.Offset(j.Ready), Sent: record.Offset(r.Sent), FirstEvent: record.Offset(r.FirstEvent),
+		First: record.Offset(r.First), Last: record.Offset(r.Last), End: record.Offset(r.End),
+		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
+		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
+	}
+	if q := &j.Request; q.Turns > 0 || q.Session > 0 { // a conversation, or what a trace says of one
+		rec.Session, rec.Turn = new(q.Session), new(q.Turn)
+		if q.Turns > 0 && r.Outcome.Failed() && r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
+			rec.TurnsLost = j.Request.Turns - j.Request.Turn - 1
+		}
+	}
+	if r.HasUsage {
+		rec.PromptTokens = new(r.PromptTokens)
+	}
+	if r.HasCached {
+		rec.CachedTokens = new(r.CachedTokens)
+	}
+	if r.Connect > 0 {
+		rec.ConnectUs = new(record.RoundMicros(r.Connect))
+	}
+	rec.Gaps = record.RoundGaps(r.First, r.Gaps)
+	rec.TokensPerEvent = record.Pack(r.TokensPerEvent...)
+	return rec
+}
+
+// phases are the words for load's.
+var phases = [...]string{load.Warmup: record.PhaseWarmup, load.Window: record.PhaseWindow, load.Cooldown: record.PhaseCooldown}

@@ -1,0 +1,87 @@
+package endpoint
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"bench/experiment/load"
+	"bench/experiment/openai"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+)
+
+func TestDigest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Int64Range(0, 10_000_000_000), 1, 500).Draw(t, "µs")
+		d := new(digest)
+		for _, x := range values {
+			d.add(x)
+		}
+		slices.Sort(values)
+		for _, p := range []float64{0.01, 0.5, 0.99} {
+			want := float64(values[int(math.Ceil(p*float64(len(values))))-1])
+			if got := d.quantile(p); math.Abs(got-want) > 0.00501*want {
+				t.Fatalf("p%g of %d values is %g µs, want %g", 100*p, len(values), got, want)
+			}
+		}
+	})
+	if d := new(digest); d.quantile(0.5) != 0 {
+		t.Error("a quantile of nothing")
+	}
+	d := new(digest)
+	d.add(-3)
+	d.add(math.MaxInt64)
+	if d.quantile(0.5) != 0 || d.quantile(1) < 1e10 {
+		t.Errorf("what has no range of its own: %g, %g", d.quantile(0.5), d.quantile(1))
+	}
+}
+
+func TestProgress(t *testing.T) {
+	p := new(Progress)
+	if r := p.Read(); !r.Begun.IsZero() || r.Phase != record.PhaseWarmup || r.First.N != 0 || !math.IsNaN(r.First.P50) {
+		t.Errorf("before the load: %+v", r)
+	}
+	p.loadStarted()
+	ends := func(phase load.Phase, at, first time.Duration, outcome openai.Outcome) {
+		job := &load.Job{Phase: phase, At: at, Ready: at, Result: openai.Result{
+			Sent: at + 50*time.Microsecond, First: at + first, Last: at + 2*first, FirstEvent: openai.Never, End: at + 2*first, OutputTokens: 7, Outcome: outcome,
+		}}
+		p.requestSent(job)
+		p.requestEnded(job, requestRecord(job), true)
+	}
+	ends(load.Warmup, 0, time.Second, openai.OK)
+	if r := p.Read(); r.First.N != 1 || r.First.Max != 1000 {
+		t.Errorf("in the warm-up: %+v", r)
+	}
+	for range stats.MinSamples(0.5, 0.95) {
+		ends(load.Window, time.Second, 100*time.Millisecond, openai.OK)
+	}
+	ends(load.Window, time.Second, time.Hour, openai.Timeout)
+	ends(load.Cooldown, 2*time.Second, time.Hour, openai.Unfinished)
+	p.requestSent(&load.Job{Phase: load.Cooldown})
+	r := p.Read()
+	if r.Begun.IsZero() || !r.Ended.IsZero() || r.Phase != record.PhaseCooldown || r.Sent != 10 || r.Done != 9 || r.InFlight != 1 || r.Failed != 1 || r.Tokens != 63 {
+		t.Errorf("%+v", r)
+	}
+	if f := r.First; f.N != 6 || math.Abs(f.P50-100) > 0.6 || !math.IsNaN(f.P99) || f.Max != 100 {
+		t.Errorf("first token: %+v", f)
+	}
+	if l := r.Lag; l.N != 9 || math.Abs(l.P50-0.05) > 0.0005 || l.Max != 0.05 {
+		t.Errorf("lag: %+v", l)
+	}
+
+	if p.loadEnded(); p.Read().Ended.Before(r.Begun) {
+		t.Errorf("ended: %+v", p.Read())
+	}
+
+	whole := &load.Job{Phase: load.Window, Result: openai.Result{First: openai.Never, Last: 3 * time.Second, Outcome: openai.OK}}
+	p = new(Progress)
+	p.requestEnded(whole, requestRecord(whole), false)
+	if f := p.Read().First; f.N != 1 || f.Max != 3000 {
+		t.Errorf("without streaming: %+v", f)
+	}
+}

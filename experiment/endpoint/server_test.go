@@ -1,0 +1,164 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/fixture"
+	"bench/experiment/mock"
+	"bench/experiment/target"
+	"bench/experiment/unit"
+	"bench/experiment/workload"
+)
+
+func TestReachFindsTheModel(t *testing.T) {
+	named := experiment.Target{}
+	named.Model = "b"
+	for _, c := range []struct {
+		name   string
+		fake   *fake
+		target experiment.Target
+		model  string
+		maxLen int
+	}{
+		{"the only one", &fake{models: []string{"a"}}, experiment.Target{}, "a", 2048},
+		{"one of several", &fake{models: []string{"a", "b"}}, named, "b", 2048},
+		{"not listed", &fake{models: []string{"a"}}, named, "b", 0},
+		{"no list", &fake{noModel: true}, named, "b", 0},
+	} {
+		s, err := c.fake.reach(t, c.target, target.Completions)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if s.Info.Model != c.model || s.MaxLen != c.maxLen {
+			t.Errorf("%s: model %q of %d tokens", c.name, s.Info.Model, s.MaxLen)
+		}
+		b, err := json.Marshal(s.Info)
+		if listed := strings.Contains(string(b), "models_answer"); err != nil || listed == c.fake.noModel {
+			t.Errorf("%s: %s, %v", c.name, b, err)
+		}
+	}
+}
+
+func TestReachSpeaksBothAPIs(t *testing.T) {
+	f := &fake{overhead: 5}
+	s, err := f.reach(t, experiment.Target{}, target.Completions, target.Chat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if formOf(&s.apis["chat"].vocab) != "text" || formOf(&s.apis["completions"].vocab) != "token_ids" || s.Info.PromptForm != "token_ids" || s.Info.API != "completions" {
+		t.Errorf("chat %s, completions %s, %+v", formOf(&s.apis["chat"].vocab), formOf(&s.apis["completions"].vocab), s.Info)
+	}
+	if s.apis["chat"].vocab.Overhead != 5 {
+		t.Errorf("the chat template has %d tokens", s.apis["chat"].vocab.Overhead)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	identity := func(f *fake, tgt experiment.Target) string {
+		s, err := f.reach(t, tgt, target.Completions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Info.Identity
+	}
+	b := experiment.Target{}
+	b.Model = "b"
+	base := identity(&fake{version: "1.0"}, experiment.Target{})
+	if len(base) != 16 {
+		t.Errorf("identity %q", base)
+	}
+	if again := identity(&fake{version: "1.0"}, experiment.Target{}); again != base { // on another port
+		t.Error("the identity changes with the port")
+	}
+	for name, other := range map[string]string{
+		"version":    identity(&fake{version: "1.1"}, experiment.Target{}),
+		"no version": identity(&fake{}, experiment.Target{}),
+		"model":      identity(&fake{version: "1.0", models: []string{"n"}}, experiment.Target{}),
+		"choice":     identity(&fake{version: "1.0", models: []string{"m", "b"}}, b),
+		"no list":    identity(&fake{version: "1.0", noModel: true}, b),
+	} {
+		if other == base {
+			t.Errorf("the identity does not change with the %s", name)
+		}
+	}
+	s, err := (&fake{version: "1.0"}).reach(t, experiment.Target{}, target.Completions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Simulated("7B on paper")
+	if s.Info.Identity == base || !s.Info.Simulated || s.Info.Endpoint != "mock" {
+		t.Errorf("simulated: %+v", s.Info)
+	}
+}
+
+func TestFits(t *testing.T) {
+	spec := fixture.Spec() // 256 + 8
+	s := &Server{}
+	if err := s.Fits(&spec); err != nil {
+		t.Errorf("a context that is not told: %v", err)
+	}
+	s.MaxLen = 264
+	if err := s.Fits(&spec); err != nil {
+		t.Error(err)
+	}
+	s.MaxLen = 263
+	if err := s.Fits(&spec); err == nil || !strings.Contains(err.Error(), "A needs up to 264 tokens, the server's context holds 263\nhint: ") {
+		t.Errorf("error %v", err)
+	}
+	spec.Mix = []workload.Class{{Name: "a", Input: workload.Fixed(10), Output: workload.Fixed(10)}}
+	if err := s.Fits(&spec); err != nil {
+		t.Errorf("a mix of short ones: %v", err)
+	}
+}
+
+func TestPublicHeadersKeepSecretsOut(t *testing.T) {
+	h := http.Header{}
+	h.Set("Server", strings.Repeat("é", 150))
+	h.Set("Set-Cookie", "secret")
+	h.Set("Authorization", "secret")
+	h.Set("Via", "proxy")
+	got := publicHeaders(h)
+	if len(got) != 2 || got["Via"] != "proxy" || !strings.HasSuffix(got["Server"], "é…") || len(got["Server"]) > 203 {
+		t.Errorf("%q", got)
+	}
+	if got := unit.Clip("é", 1); got != "…" {
+		t.Errorf("half a rune: %q", got)
+	}
+}
+
+func TestHideKeepsTheKeyOut(t *testing.T) {
+	f := &fake{}
+	s, err := Reach(t.Context(), experiment.Target{}, f.start(t), "sk-very-secret", []string{target.Completions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := s.Hide("it said sk-very-secret"); strings.Contains(got, "very") {
+		t.Error(got)
+	}
+	if b, _ := json.Marshal(s.Info); strings.Contains(string(b), "very") {
+		t.Errorf("%s", b)
+	}
+}
+
+// A simulated server says so at whatever address it is reached.
+func TestSimulatedAtAnAddress(t *testing.T) {
+	s := mocked(t, mock.Config{TTFT: time.Millisecond, ITL: 2 * time.Millisecond}, experiment.Target{}, target.Completions)
+	if i := s.Info; !i.Simulated || !strings.Contains(i.Simulator, "first token after 1ms, then one every 2ms") || i.Endpoint == "mock" {
+		t.Errorf("%+v", i)
+	}
+	identity := s.Info.Identity
+	if s.Simulated(""); !s.Info.Simulated || s.Info.Identity != identity {
+		t.Errorf("not in this process, so no longer simulated: %+v", s.Info)
+	}
+	real, err := (&fake{version: "1.0"}).reach(t, experiment.Target{}, target.Completions)
+	if err != nil || real.Info.Simulated || real.Info.Simulator != "" {
+		t.Errorf("%v, %+v", err, real.Info)
+	}
+}

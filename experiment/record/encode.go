@@ -1,0 +1,117 @@
+package record
+
+import (
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendJSON appends the record as encoding/json writes it, to the byte. It exists because the records are written while
+// the load runs, in the same process, and reflection takes several times as long.
+func (r *Record) AppendJSON(dst []byte) []byte {
+	o := object{dst: append(dst, '{')}
+	o.textIf("schema", r.Schema)
+	o.number("i", int64(r.I))
+	o.textIf("server_id", r.ServerID)
+	o.textIf("class", r.Class)
+	o.count("session", r.Session)
+	o.count("turn", r.Turn)
+	o.text("phase", r.Phase)
+	o.time("at_us", r.At)
+	o.time("ready_us", r.Ready)
+	o.time("sent_us", r.Sent)
+	o.time("first_event_us", r.FirstEvent)
+	o.time("first_us", r.First)
+	o.time("last_us", r.Last)
+	o.time("end_us", r.End)
+	if r.ConnectUs != nil {
+		o.number("connect_us", *r.ConnectUs)
+	}
+	o.list("gaps_us", r.Gaps)
+	o.list("tokens_per_event", r.TokensPerEvent)
+	o.number("prompt_asked", int64(r.PromptAsked))
+	o.count("prompt_tokens", r.PromptTokens)
+	o.count("cached_tokens", r.CachedTokens)
+	o.number("output_asked", int64(r.OutputAsked))
+	o.number("output_tokens", int64(r.OutputTokens))
+	o.key("estimated")
+	o.dst = strconv.AppendBool(o.dst, r.Estimated)
+	o.text("outcome", r.Outcome)
+	o.textIf("error", r.Error)
+	if r.Status != 0 {
+		o.number("status", int64(r.Status))
+	}
+	o.textIf("finish", r.Finish)
+	if r.TurnsLost != 0 {
+		o.number("turns_lost", int64(r.TurnsLost))
+	}
+	return append(o.dst, '}')
+}
+
+// object is a JSON object in the making.
+type object struct {
+	dst   []byte
+	begun bool // a field has been written
+}
+
+func (o *object) key(name string) {
+	if o.begun {
+		o.dst = append(o.dst, ',')
+	}
+	o.begun = true
+	o.dst = append(o.dst, '"')
+	o.dst = append(o.dst, name...)
+	o.dst = append(o.dst, '"', ':')
+}
+
+func (o *object) number(name string, x int64) {
+	o.key(name)
+	o.dst = strconv.AppendInt(o.dst, x, 10)
+}
+
+func (o *object) text(name, s string) {
+	o.key(name)
+	o.dst = appendText(o.dst, s)
+}
+
+// textIf leaves the empty text out.
+func (o *object) textIf(name, s string) {
+	if s != "" {
+		o.text(name, s)
+	}
+}
+
+// time leaves out what did not happen.
+func (o *object) time(name string, m Micros) {
+	if m.ok {
+		o.number(name, m.us)
+	}
+}
+
+// count leaves out what was not told.
+func (o *object) count(name string, n *int) {
+	if n != nil {
+		o.number(name, int64(*n))
+	}
+}
+
+// list leaves out the empty one.
+func (o *object) list(name string, p Packed) {
+	if !p.IsZero() {
+		o.key(name)
+		o.dst = p.appendJSON(o.dst)
+	}
+}
+
+// appendText writes a string; what needs any escape, as only a server's text may, is encoding/json's matter.
+func appendText(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(s) // a string always has an encoding
+			return append(dst, quoted...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}

@@ -1,0 +1,113 @@
+package record
+
+import (
+	"time"
+
+	"bench/experiment/stats"
+)
+
+// Manifest is run.json: what somebody else needs to do the run again, and how far it got.
+type Manifest struct {
+	Schema     string    `json:"schema"`
+	Run        string    `json:"run"` // the directory's name
+	Matrix     string    `json:"matrix"`
+	MatrixFile string    `json:"matrix_file"`
+	MatrixText string    `json:"matrix_text"`
+	MatrixHash string    `json:"matrix_sha256"`
+	Hypothesis string    `json:"hypothesis,omitempty"`
+	Notes      []string  `json:"notes"`
+	Command    []string  `json:"command"` // secrets replaced by <redacted>
+	StartedAt  time.Time `json:"started_at"`
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+	State      string    `json:"state"` // running, done, interrupted, failed
+	Salt       string    `json:"salt"`
+	Seed       uint64    `json:"seed"`
+	Order      string    `json:"order,omitempty"` // listed, or blocked: shuffled by the seed within each round of repeats
+	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
+
+	Client    ClientInfo        `json:"client"`
+	Target    TargetInfo        `json:"target"`
+	Facts     map[string]string `json:"facts"`      // [target.facts] as declared
+	NotStated []string          `json:"not_stated"` // facts that a reader would want, and that nobody stated
+	Attempts  []Attempt         `json:"attempts"`   // one for the start, one for each resume
+	Priced    *float64          `json:"gpu_hour_usd"`
+
+	Servers  []ServerStart `json:"servers,omitempty"`  // in order, where servers are started or several are measured
+	Searches []Found       `json:"searches,omitempty"` // what rows with a search found, as far as they got
+}
+
+// ServerStart is one start of the server under test by bench, or one of several endpoints.
+type ServerStart struct {
+	N            int       `json:"n"`                 // counts from 1, over all attempts
+	Variant      string    `json:"variant"`           // the knobs, or the endpoint
+	Command      []string  `json:"command,omitempty"` // with the knobs in their places; absent for an endpoint
+	Log          string    `json:"log,omitempty"`     // file beside the rows
+	StartedAt    time.Time `json:"started_at"`
+	EndedAt      time.Time `json:"ended_at,omitzero"`
+	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of the models endpoint; absent: it never answered, or was there already
+	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from then to the end of the first answer with tokens
+	Identity     string    `json:"identity,omitempty"`       // as in target
+	Error        string    `json:"error,omitempty"`          // why it could not be used, or how it ended
+}
+
+// Planned is one row of the plan.
+type Planned struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	SpecHash string `json:"spec_hash"`
+	State    string `json:"state"` // planned, done, failed, removed (in an earlier matrix, no longer in this one)
+	Error    string `json:"error,omitempty"`
+}
+
+// Attempt is one start of the command on this directory.
+type Attempt struct {
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Command   []string  `json:"command"`
+	Bench     string    `json:"bench"`
+	Ended     string    `json:"ended"` // done, interrupted, failed; empty: killed
+}
+
+// ClientInfo is the machine and the program that measured.
+type ClientInfo struct {
+	Version   string  `json:"bench_version"`
+	Commit    string  `json:"bench_commit"`
+	Go        string  `json:"go_version"`
+	OS        string  `json:"os"`
+	Kernel    string  `json:"kernel"`
+	Host      string  `json:"host"`
+	CPU       string  `json:"cpu"`
+	Cores     int     `json:"cores"`
+	MaxProcs  int     `json:"gomaxprocs"`
+	MemoryGiB float64 `json:"memory_gib"`
+}
+
+// TargetInfo is what was declared of the thing under test and what it said of itself.
+type TargetInfo struct {
+	Endpoint    string            `json:"endpoint"` // user info removed
+	Simulated   bool              `json:"simulated"`
+	Simulator   string            `json:"simulator,omitempty"` // what the mock simulates
+	API         string            `json:"api"`
+	Model       string            `json:"model"`
+	Hardware    string            `json:"hardware,omitempty"`
+	GPUs        int               `json:"gpus,omitempty"`
+	Precision   string            `json:"precision,omitempty"`
+	ExtraBody   map[string]any    `json:"extra_body,omitempty"`
+	Models      any               `json:"models_answer,omitempty"`  // /v1/models
+	Version     any               `json:"version_answer,omitempty"` // /version
+	BuildInfo   []string          `json:"build_info,omitempty"`     // info lines of /metrics
+	Headers     map[string]string `json:"headers,omitempty"`
+	PromptForm  string            `json:"prompt_form"`
+	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how text prompts were sized
+	Connections string            `json:"connections"`                  // whether they are used again
+	Proxy       string            `json:"proxy,omitempty"`              // user info removed
+	HTTP2       bool              `json:"http2,omitempty"`
+	Vantage     Vantage           `json:"vantage,omitzero"` // absent in runs of versions that did not measure it
+	Identity    string            `json:"identity"`         // hash of what tells this server from another
+}
+
+// Vantage is where the client stood. Latencies from two places can't be compared without it: the network is in them.
+type Vantage struct {
+	Place string         `json:"place"`            // same host, lan, remote, behind a proxy
+	RTT   *stats.Summary `json:"rtt_ms,omitempty"` // round trips of TCP handshakes, made before the first row; by the kernel where it tells; absent behind a proxy
+}

@@ -1,0 +1,152 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// Repeats is one figure of a point: its value in each repeat that has it, their median, and how far they are apart.
+type Repeats struct {
+	Values []float64     `json:"values"`
+	Median float64       `json:"median"`
+	Spread *stats.Spread `json:"spread,omitempty"` // absent: one repeat
+}
+
+// Percentile is one percentile of one latency at a point, in ms.
+type Percentile struct {
+	Name string `json:"name"` // p50 … p999
+	Repeats
+	CI95  stats.Interval `json:"ci95"` // the hull of the repeats' own intervals
+	N     int            `json:"n"`    // requests in the repeat that has the fewest
+	Grade stats.Grade    `json:"grade"`
+}
+
+// Percentiles of one latency, in the order of PercentileNames; empty: not measured.
+type Percentiles []Percentile
+
+// PercentileNames are the percentiles that are shown.
+var PercentileNames = []string{"p50", "p90", "p95", "p99", "p999"}
+
+// Get finds a percentile by its name.
+func (ps Percentiles) Get(name string) (Percentile, bool) {
+	i := slices.IndexFunc(ps, func(p Percentile) bool { return p.Name == name })
+	if i < 0 {
+		return Percentile{}, false
+	}
+	return ps[i], true
+}
+
+func RepeatsOf(values []float64) Repeats {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 {
+		return Repeats{}
+	}
+	return Repeats{Values: values, Median: stats.Quantile(sorted, 0.5), Spread: stats.SpreadOf(values)}
+}
+
+// PercentilesOf takes each percentile's value from each repeat's sample; a nil one has none. The
+// requests are not thrown together: that would hide what differs between repeats, which is most of
+// what there is to know.
+func PercentilesOf(samples ...*stats.Summary) Percentiles {
+	samples = slices.DeleteFunc(slices.Clone(samples), func(s *stats.Summary) bool { return s == nil })
+	if len(samples) == 0 {
+		return nil
+	}
+	var ps Percentiles
+	for _, name := range PercentileNames {
+		p := Percentile{Name: name, N: math.MaxInt, CI95: stats.Interval{Lo: math.Inf(1), Hi: math.Inf(-1)}}
+		var values []float64
+		for _, s := range samples {
+			x, _ := s.Get(name)
+			if math.IsNaN(x) { // a summary of another tool need not have every percentile
+				continue
+			}
+			values = append(values, x)
+			ci, ok := s.CI95[name]
+			if !ok {
+				ci = stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
+			}
+			p.N = min(p.N, s.N)
+			p.CI95.Lo, p.CI95.Hi = min(p.CI95.Lo, ci.Lo), max(p.CI95.Hi, ci.Hi)
+		}
+		share, _ := experiment.Limit{Stat: name}.P()
+		p.Repeats, p.Grade = RepeatsOf(values), stats.GradeOf(p.N, share)
+		if len(values) > 0 {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// Mark is how a percentile may be quoted: as it is, as about ("~") where the sample is thin, as the
+// lower end of its interval ("≥") where the sample gives no upper one; ok is false where there is
+// not even that.
+func (p Percentile) Mark() (mark string, ms float64, ok bool) {
+	switch {
+	case p.Grade == stats.Sound:
+		return "", p.Median, true
+	case p.Grade == stats.Thin:
+		return "~", p.Median, true
+	}
+	return "≥", p.CI95.Lo, !math.IsInf(p.CI95.Lo, 0)
+}
+
+// String is the percentile with what its sample can carry: "820 ms (n=1,200)", "~820 ms (n=400:
+// thin)", "≥610 ms (n=64: no bound)".
+func (p Percentile) String() string { return p.value() + p.sample() }
+
+// Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
+func (p Percentile) Quoted() string { return p.Bare() + p.sample() }
+
+// Bare is the percentile with its interval, for where its sample is said beside it: "820 ms [760, 910]", "≥610 ms".
+func (p Percentile) Bare() string {
+	text := p.value()
+	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ says it already
+		text += " " + within
+	}
+	return text
+}
+
+func (p Percentile) value() string {
+	mark, ms, ok := p.Mark()
+	if !ok {
+		return "unknown"
+	}
+	return mark + unit.Format(ms, "ms")
+}
+
+func (p Percentile) sample() string {
+	if p.Grade == stats.Sound {
+		return fmt.Sprintf(" (n=%s)", unit.Count(p.N))
+	}
+	return fmt.Sprintf(" (n=%s: %s)", unit.Count(p.N), strings.ReplaceAll(string(p.Grade), "_", " "))
+}
+
+// Within is the 95 % interval in the unit that Format gives the percentile itself: "[760, 910]", with a dash for an end that the
+// sample does not give; empty where it gives none.
+func (p Percentile) Within() string {
+	lo, hi := p.CI95.Lo, p.CI95.Hi
+	if math.IsInf(lo, 0) && math.IsInf(hi, 0) {
+		return ""
+	}
+	scale := 1.0
+	switch abs := math.Abs(p.Median); {
+	case abs >= 1000:
+		scale = 1e-3
+	case abs > 0 && abs < 1:
+		scale = 1e3
+	}
+	end := func(x float64) string {
+		if math.IsInf(x, 0) {
+			return "–"
+		}
+		return unit.Digits(x * scale)
+	}
+	return "[" + end(lo) + ", " + end(hi) + "]"
+}

@@ -1,0 +1,86 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzDecodeRecord: the short cut around encoding/json finds what that finds.
+func FuzzDecodeRecord(f *testing.F) {
+	whole := `{"i":3,"phase":"window","at_us":5,"gaps_us":[10012,9988,0,123456789],"prompt_asked":8,"outcome":"ok","error":"a \\"gaps_us\\":[7]"}`
+	for _, s := range []string{
+		whole, strings.Replace(whole, "9988", "-9988", 1), strings.Replace(whole, "9988", " 9988", 1), strings.Replace(whole, "9988", "09988", 1),
+		strings.Replace(whole, "9988", "9988.5", 1), strings.Replace(whole, "9988", "99999999999999999999", 1),
+		strings.Replace(whole, "10012,9988,0,123456789", "", 1), whole[:60], whole[:len(whole)-1],
+		`{"i":1,"x":{"gaps_us":[1,2]}}`, `{"gaps_us":[1],"gaps_us":[2]}`, `{"gaps_us":[1],"GAPS_US":[2]}`, `{"GAPS_US":[2],"gaps_us":[1]}`, `{"gaps_us":[1],"Gaps_us":null}`, `["gaps_us":[1]]`,
+		`{"gaps_us":[1]`, `{"gaps_us":[1`, `{"gaps_us":[`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		var want, got Record
+		wantErr := json.Unmarshal([]byte(line), &want)
+		var l storedLines
+		gotErr := l.decode([]byte(line), &got)
+		if (wantErr == nil) != (gotErr == nil) {
+			t.Fatalf("%q: %v, encoding/json says %v", line, gotErr, wantErr)
+		}
+		if wantErr != nil {
+			return
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Record{}, Packed{}, Micros{})); diff != "" {
+			t.Errorf("%q: %s", line, diff)
+		}
+	})
+}
+
+func TestDecodeLineThatWasCut(t *testing.T) {
+	const whole = `{"i":3,"phase":"window","gaps_us":[10012,9988],"outcome":"ok"}`
+	for n := 1; n < len(whole); n++ {
+		var l storedLines
+		if err := l.decode([]byte(whole[:n]), new(Record)); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%q: %v", whole[:n], err)
+		}
+	}
+	var l storedLines
+	if err := l.decode([]byte(`{"i":3,,}`), new(Record)); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("garbage is taken for a cut: %v", err)
+	}
+}
+
+// Texts that records have in common are one text in memory.
+func TestReadRecordsShare(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewRecordWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, class := range []string{"chat", "rag", "chat"} {
+		if err := w.Write(&Record{I: i, Class: class, Phase: PhaseWindow, Outcome: "ok", Finish: "length"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var read []*Record
+	if err := ReadRecords(&file, func(r *Record) error { read = append(read, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := read[0], read[1], read[2]
+	for _, same := range [][2]string{{a.Class, c.Class}, {a.Phase, b.Phase}, {a.Outcome, b.Outcome}, {a.Finish, c.Finish}} {
+		if same[0] != same[1] || unsafe.StringData(same[0]) != unsafe.StringData(same[1]) {
+			t.Errorf("%q and %q are two texts", same[0], same[1])
+		}
+	}
+	if b.Class != "rag" {
+		t.Errorf("class %q", b.Class)
+	}
+}

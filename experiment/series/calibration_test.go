@@ -1,0 +1,43 @@
+package series
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment/record"
+	"bench/experiment/roofline"
+	"bench/experiment/stats"
+)
+
+func TestCalibrationOf(t *testing.T) {
+	row := func(id string, slots int, model string) record.Row {
+		r := record.Row{ID: id, Bound: &record.RowBound{Model: model, Hardware: "h", GPUs: 1, Batch: float64(slots), Context: 100, Input: 80, Cached: 5}}
+		r.Spec.Concurrency = slots
+		r.Summary = record.Summary{TPOT: &stats.Summary{P50: 12}, ITL: &stats.Summary{P50: 10}, TTFT: &stats.Summary{P50: 50}, TokensPerEvent: 1, Requests: record.Requests{Completed: 6}}
+		return r
+	}
+	flagged, bare, several, rated := row("doubted", 4, "m"), row("bare", 4, "m"), row("several", 2, "m"), row("rated", 1, "m")
+	few := row("few", 1, "m")
+	few.Summary.Requests.Completed = 5
+	rated.Validity.Failed = []string{"few_samples", "rate_not_achieved"} // its times are as good as any
+	flagged.Validity.Failed = []string{"few_samples", "errors"}
+	bare.Bound = nil
+	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
+	rated.Spec.Rate = 3
+	c := CalibrationOf([]record.Row{flagged, bare, few, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
+	want := []roofline.Point{
+		{Name: "one, decode", Batch: 1, Context: 100, Ms: 10}, {Name: "one, TTFT", Input: 80, Cached: 5, Ms: 50},
+		{Name: "several, decode", Batch: 2, Context: 100, Ms: 12}, {Name: "rated, decode", Batch: 1, Context: 100, Ms: 10},
+	}
+	if d := cmp.Diff(want, c.Points); d != "" {
+		t.Error(d)
+	}
+	if c.Of == nil || c.Of.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted (errors)", "bare (no bound)", "few (5 requests completed, 6 are needed)", "other (another model or hardware)"}) {
+		t.Errorf("%+v", c)
+	}
+	if c := CalibrationOf([]record.Row{bare}); c.Points != nil || c.Of != nil {
+		t.Errorf("%+v", c)
+	}
+}

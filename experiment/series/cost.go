@@ -1,0 +1,45 @@
+package series
+
+import (
+	"cmp"
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+)
+
+// PointCost is the cost of one point of a series.
+type PointCost struct {
+	Point    int         `json:"point"` // index in the series' points
+	Cost     record.Cost `json:"cost"`  // of the repeat with the median price, the dearer of two
+	Accepted bool        `json:"accepted"`
+}
+
+// Costs are those of the points that meet the SLO and are valid, by
+// ascending load; the accepted one is the series' SLO knee.
+func (s *Series) Costs() []PointCost {
+	var out []PointCost
+	for i := range s.Points {
+		p := &s.Points[i]
+		if !p.Valid || (p.SLO != "" && p.SLO != stats.Pass) {
+			continue
+		}
+		if c := MedianCost(p.Rows); c != nil {
+			out = append(out, PointCost{Point: i, Cost: *c, Accepted: s.SLOKnee.Point != nil && *s.SLOKnee.Point == i})
+		}
+	}
+	return out
+}
+
+// middle is the median cost of a point's repeats; nil: one has none.
+func MedianCost(rows []*record.Row) *record.Cost {
+	costs := make([]*record.Cost, 0, len(rows))
+	for _, r := range rows {
+		if r.Cost == nil {
+			return nil
+		}
+		costs = append(costs, r.Cost)
+	}
+	slices.SortFunc(costs, func(a, b *record.Cost) int { return cmp.Compare(a.USDPerMillion, b.USDPerMillion) })
+	return costs[len(costs)/2]
+}

@@ -1,0 +1,178 @@
+package series
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// probed is a probe of a search at a load.
+func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdict, findings ...string) *record.Row {
+	s := experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "input", Value: "256"}, {Key: k.Axis, Value: ""}}, Search: k}
+	r := &record.Row{Spec: s.Probe(load, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
+	r.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
+	for _, code := range findings {
+		r.Findings = append(r.Findings, record.Finding{Code: code, Text: "because of " + code})
+	}
+	return r
+}
+
+func sloSearch(axis string) *experiment.Search {
+	return &experiment.Search{Axis: axis, For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
+}
+
+// search runs a search on answers by load.
+func search(t *testing.T, k *experiment.Search, answer func(load float64) *record.Row) (*experiment.Spec, []*record.Row) {
+	t.Helper()
+	runs := map[float64]int{}
+	var rows []*record.Row
+	for {
+		x, more := Next(k, rows)
+		if !more {
+			return &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "input", Value: "256"}, {Key: k.Axis, Value: "1"}}, Search: k}, rows
+		}
+		runs[x]++
+		rows = append(rows, answer(x))
+		if len(rows) > 200 {
+			t.Fatal("the search does not end")
+		}
+	}
+}
+
+func TestSearchFinds(t *testing.T) {
+	k := sloSearch("rate")
+	s, rows := search(t, k, func(x float64) *record.Row {
+		if x <= 10 {
+			return probed(k, x, 1, stats.Pass)
+		}
+		return probed(k, x, 1, stats.Fail)
+	})
+	f := FoundBy(k, s, rows)
+	want := "A input=256: the highest rate that meets the SLO lies between 9.512/s and 10.37/s (2 runs agree at each) (10 probes, 10m0s)"
+	if f.Text != want || f.State != "found" || !f.Met() || *f.Low != 9.512 || f.Probes != 10 || f.TookS != 600 || len(f.Others) != 1 {
+		t.Errorf("%+v\n%s", f, f.Text)
+	}
+	if part := FoundBy(k, s, rows[:6]); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "so far it lies between 8/s and 11.31/s (1 run at each, not confirmed)") {
+		t.Errorf("%s", part.Text)
+	}
+	if none := FoundBy(k, s, nil); none.State != "searching" || none.Probes != 0 {
+		t.Errorf("%+v", none)
+	}
+	if n := k.Runs(); n < 10 || n > 15 {
+		t.Errorf("expects %d probes", n)
+	}
+}
+
+func TestSearchEndsOutside(t *testing.T) {
+	for _, tt := range []struct {
+		verdict   stats.Verdict
+		runChecks string
+		state     string
+		want      string
+	}{
+		{stats.Pass, "few_samples", "above", "is 64 slots or above, where the search ends (2 runs agree); raise max"},
+		{stats.Fail, "unsteady", "below", "is below 1 slot, where the search begins (2 runs agree); lower min"},
+		{stats.Undecided, "", "none", "is decided: more requests are needed for a verdict"},
+		{stats.Pass, "server_restarted", "none", "is decided: because of server_restarted"},
+		{stats.Fail, "client_bound", "none", "is decided: because of client_bound"},
+	} {
+		k := sloSearch("concurrency")
+		s, rows := search(t, k, func(x float64) *record.Row { return probed(k, x, 1, tt.verdict, tt.runChecks) })
+		if f := FoundBy(k, s, rows); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
+			t.Errorf("%s, %s: %+v\n%s", tt.verdict, tt.runChecks, f, f.Text)
+		}
+	}
+}
+
+// TestSearchBudget holds that no probe begins when the budget is used up, and that the answer says so.
+func TestSearchBudget(t *testing.T) {
+	for _, k := range []*experiment.Search{
+		{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Probes: 7},
+		{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Budget: workload.Span(7 * time.Minute)},
+	} {
+		s, rows := search(t, k, func(x float64) *record.Row {
+			if x <= 10 {
+				return probed(k, x, 1, stats.Pass)
+			}
+			return probed(k, x, 1, stats.Fail)
+		})
+		f := FoundBy(k, s, rows)
+		if len(rows) != 7 || f.State != "budget" || f.Met() || !strings.Contains(f.Text, "so far it lies between 9.512/s") || !strings.Contains(f.Text, "allow more") {
+			t.Errorf("%d probes: %s", len(rows), f.Text)
+		}
+	}
+}
+
+func TestSearchSaturation(t *testing.T) {
+	k := &experiment.Search{Axis: "rate", For: "saturation", Min: 1, Max: 64, Tolerance: 0.05, Confirm: 2}
+	row := func(x float64) *record.Row {
+		r := probed(k, x, 1, stats.Fail) // an SLO has no say in it
+		r.Summary.DurationS, r.Summary.Requests.Planned = 100, int(100*x)
+		r.Summary.Throughput.RequestsPerS = min(x, 20)
+		return r
+	}
+	s, rows := search(t, k, row)
+	f := FoundBy(k, s, rows)
+	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with lies between") {
+		t.Errorf("%s", f.Text)
+	}
+	for _, tt := range []struct {
+		n, got float64
+		grows  bool
+		want   stats.Verdict
+	}{{1000, 960, false, stats.Pass}, {1000, 940, false, stats.Undecided}, {1000, 900, false, stats.Fail}, {1000, 990, true, stats.Fail}, {0, 0, false, stats.Undecided}} {
+		r := row(1)
+		r.Summary.Requests.Planned, r.Summary.Throughput.RequestsPerS = int(tt.n), tt.got/100
+		if tt.grows {
+			r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
+		}
+		if v, why := Answer(k, r); v != tt.want {
+			t.Errorf("%+v: %s %s", tt, v, why)
+		}
+	}
+}
+
+// A queue that grows will break the SLO later: such a probe does not pass. Errors fail it whatever the client was.
+func TestSearchAsks(t *testing.T) {
+	k := sloSearch("rate")
+	refused := probed(k, 1, 1, stats.Fail, "client_bound")
+	refused.SLO[0].Metric = "error_rate"
+	if v, why := Answer(k, refused); v != stats.Fail {
+		t.Errorf("a slow client makes no errors, but: %s %s", v, why)
+	}
+	r := probed(k, 1, 1, stats.Pass)
+	r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
+	if v, why := Answer(k, r); v != stats.Undecided || why != "the queue grows, by 50 % through the window" {
+		t.Errorf("%s: %s", v, why)
+	}
+	k = sloSearch("concurrency")
+	r = probed(k, 4, 1, stats.Pass)
+	r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
+	if v, why := Answer(k, r); v != stats.Pass {
+		t.Errorf("slots that filled late are no queue, but: %s %s", v, why)
+	}
+}
+
+func TestSearchKnee(t *testing.T) {
+	k := &experiment.Search{Axis: "concurrency", For: "knee", Min: 1, Max: 128, Tolerance: 0.1, Confirm: 2}
+	curve := func(at float64) func(float64) *record.Row {
+		return func(x float64) *record.Row {
+			r := probed(k, x, 1, "")
+			r.Summary.Throughput.OutputTokensPerS = 40 * min(x, at)
+			return r
+		}
+	}
+	s, rows := search(t, k, curve(24))
+	if f := FoundBy(k, s, rows); f.State != "found" || *f.Low > 24 || *f.High < 24 || !strings.Contains(f.Text, "the knee lies between") {
+		t.Errorf("%s", f.Text)
+	}
+	s, rows = search(t, k, curve(1000))
+	if f := FoundBy(k, s, rows); f.State != "none" || f.Met() || !strings.Contains(f.Text, "no knee from 1 slot to 128 slots") {
+		t.Errorf("%s", f.Text)
+	}
+}

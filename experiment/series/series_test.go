@@ -1,0 +1,402 @@
+package series
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"bench/experiment"
+	"bench/experiment/fixture"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/workload"
+)
+
+// measured is a row of a series with what its curve is made from.
+func measured(name string, axes []experiment.Axis, rate float64, slots, repeat int, output, p99 float64, verdict string) record.Row {
+	duration := 100.0
+	r := record.Row{ID: name, PromptForm: "token_ids", Spec: experiment.Spec{Name: name, Point: axes, Repeat: repeat,
+		Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: workload.Load{Concurrency: slots}}}
+	values := make([]float64, 2000)
+	for i := range values {
+		values[i] = p99
+	}
+	r.Summary = record.Summary{DurationS: duration, TTFT: stats.Summarize(values), Throughput: record.Throughput{OutputTokensPerS: output, RequestsPerS: output / 100}}
+	r.Summary.Requests.Planned = int(rate * duration)
+	if rate == 0 || math.IsInf(rate, 1) {
+		r.Summary.Requests.Planned = int(output)
+	}
+	if verdict != "" {
+		r.SLO = []record.Verdict{{Verdict: verdict, Need: map[string]int{"UNDECIDED": 640}[verdict]}}
+	}
+	return r
+}
+
+func closedCurve() []record.Row {
+	return []record.Row{
+		measured("D", fixture.Concurrency("32"), 0, 32, 1, 1290, 3400, "FAIL"), // out of order
+		measured("D", fixture.Concurrency("1"), 0, 1, 1, 130, 90, "PASS"),
+		measured("D", fixture.Concurrency("2"), 0, 2, 1, 250, 100, "PASS"),
+		measured("D", fixture.Concurrency("4"), 0, 4, 1, 480, 140, "PASS"),
+		measured("D", fixture.Concurrency("8"), 0, 8, 1, 900, 260, "PASS"),
+		measured("D", fixture.Concurrency("16"), 0, 16, 1, 1240, 540, "UNDECIDED"),
+	}
+}
+
+func TestSeriesClosed(t *testing.T) {
+	series := SeriesOf(closedCurve())
+	if len(series) != 1 {
+		t.Fatalf("%d series", len(series))
+	}
+	s := series[0]
+	if s.Axis != "concurrency" || !s.Closed || s.Cost != "ttft" || len(s.Points) != 6 || s.Points[5].Load != "concurrency 32" {
+		t.Errorf("%+v", s)
+	}
+	if want := []int{0, 1, 2, 3, 4, 5}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v", s.Frontier)
+	}
+	for name, c := range map[string]struct {
+		knee Knee
+		want int
+	}{"slo": {s.SLOKnee, 3}, "geometric": {s.GeometricKnee, 4}, "saturation": {s.Saturation, 5}} {
+		if c.knee.Point == nil || *c.knee.Point != c.want {
+			t.Errorf("%s knee: %+v, want point %d", name, c.knee, c.want)
+		}
+	}
+	if want := "900 output tok/s at concurrency 8, ttft p99 260 ms [260, 260] (n=2,000)"; s.Sentence != want {
+		t.Errorf("%q, want %q", s.Sentence, want)
+	}
+	if _, err := json.Marshal(series); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSeriesWithoutKnees(t *testing.T) {
+	rows := closedCurve()[1:4] // 1, 2, 4 slots: still rising
+	s := SeriesOf(rows)[0]
+	for name, c := range map[string]struct {
+		knee Knee
+		why  string
+	}{
+		"geometric":  {s.GeometricKnee, "four loads"},
+		"saturation": {s.Saturation, "go on to concurrency 8"},
+	} {
+		if c.knee.Point != nil || !strings.Contains(c.knee.Why, c.why) {
+			t.Errorf("%s: %+v", name, c.knee)
+		}
+	}
+	if k := s.SLOKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "go on to concurrency 8") {
+		t.Errorf("SLO: %+v", k)
+	}
+	for name, c := range map[string]struct{ verdict, why string }{
+		"undecided": {"UNDECIDED", "need 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no SLO"},
+	} {
+		row := measured("x", nil, 1, 0, 1, 100, 50, c.verdict)
+		for i := range row.SLO {
+			row.SLO[i].Metric = "ttft_p99"
+		}
+		if k := SeriesOf([]record.Row{row})[0].SLOKnee; k.Point != nil || !strings.Contains(k.Why, c.why) {
+			t.Errorf("%s: %+v", name, k)
+		}
+	}
+	invalid := measured("x", nil, 1, 0, 1, 100, 50, "PASS")
+	invalid.Validity.Failed = []string{"lag"}
+	if k := SeriesOf([]record.Row{invalid})[0].SLOKnee; k.Point != nil {
+		t.Errorf("an invalid point is no knee: %+v", k)
+	}
+}
+
+// What a low load fails by nature is no reason to go lower, nor to finding the repeats.
+func TestSLOKneeOfThroughput(t *testing.T) {
+	for _, c := range []struct {
+		low, high string // what fails there; empty: the point passes
+		why       string
+		not       string
+	}{
+		{"usd_per_million_output_tokens", "", "the highest load of the series still meets", "a lower load fails it"},
+		{"ttft_p95", "", "but a lower load fails it, so look at the repeats", "higher load"},
+		{"error_rate", "", "but a lower load fails it", "higher load"},
+		{"min_output_tokens_per_s", "min_output_tokens_per_s", "go on to higher load", "lower load"},
+		{"usd_per_million_output_tokens", "ttft_p95", "a low load gives too little, a high one is too slow", "go on to"},
+		{"ttft_p95", "ttft_p95", "go on to lower load", "higher load"},
+	} {
+		rows := []record.Row{measured("D", fixture.Concurrency("1"), 0, 1, 1, 130, 90, "PASS"), measured("D", fixture.Concurrency("2"), 0, 2, 1, 250, 100, "PASS")}
+		for i, fails := range []string{c.low, c.high} {
+			if fails != "" {
+				rows[i].SLO = []record.Verdict{{Metric: fails, Verdict: "FAIL"}}
+			}
+		}
+		if k := SeriesOf(rows)[0].SLOKnee; !strings.Contains(k.Why, c.why) || strings.Contains(k.Why, c.not) {
+			t.Errorf("%s, %s: %s", c.low, c.high, k.Why)
+		}
+	}
+}
+
+// The knee of the SLO is explained by its neighbour, the bend by how clear it is.
+func TestKneesAreExplained(t *testing.T) {
+	rows := closedCurve()
+	for i := range rows {
+		for j := range rows[i].SLO {
+			rows[i].SLO[j].Metric = "ttft_p99"
+		}
+	}
+	s := SeriesOf(rows)[0]
+	if k := s.SLOKnee; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99), and needs 640 more requests") {
+		t.Errorf("%+v", k)
+	}
+	rows[5].SLO[0].Verdict = "FAIL"
+	if k := SeriesOf(rows)[0].SLOKnee; !strings.HasSuffix(k.Why, "; concurrency 16 fails ttft_p99") {
+		t.Errorf("%+v", k)
+	}
+	if k := s.GeometricKnee; k.Sensitivity < 1 || !strings.Contains(k.Why, "sensitivity") {
+		t.Errorf("%+v", k)
+	}
+}
+
+// The sentence has its limit beside it: of p99 where that is limited, else of the percentile that is.
+func TestSentence(t *testing.T) {
+	for _, c := range []struct{ limits, want string }{
+		{`PASS ttft_p99`, "900 output tok/s (225 per GPU) at concurrency 8, ttft p99 820 ms [820, 820] (n=2,000) < 1 s"},
+		{`FAIL ttft_p99`, "ttft p99 820 ms [820, 820] (n=2,000) > 1 s"},
+		{`UNDECIDED ttft_p95`, "ttft p95 820 ms [820, 820] (n=2,000), undecided against 1 s"},
+		{`PASS ttft_p99 ttft_p50`, "ttft p99 820 ms [820, 820] (n=2,000) < 1 s"},
+		{`PASS e2e_p99`, "ttft p99 820 ms [820, 820] (n=2,000)"},
+	} {
+		row := measured("D", fixture.Concurrency("8"), 0, 8, 1, 900, 820, "")
+		row.Summary.Throughput.OutputTokensPerSPerGPU = new(225.0)
+		words := strings.Fields(c.limits)
+		for _, key := range words[1:] {
+			row.SLO = append(row.SLO, record.Verdict{Metric: key, Verdict: words[0], Limit: 1000, Unit: "ms"})
+		}
+		if got := SeriesOf([]record.Row{row})[0].Sentence; !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.limits, got, c.want)
+		}
+	}
+}
+
+// An open loop whose queue grows is past its saturation, even where the count of its window does not show it yet.
+func TestSaturationByTheQueue(t *testing.T) {
+	rows := []record.Row{measured("F", nil, 2, 0, 1, 200, 90, ""), measured("F", []experiment.Axis{{Key: "rate", Value: "4"}}, 4, 0, 1, 400, 90, "")}
+	rows[0].Spec.Point = []experiment.Axis{{Key: "rate", Value: "2"}}
+	if k := SeriesOf(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "go on to rate 8/s") {
+		t.Errorf("%+v", k)
+	}
+	rows[1].Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-5}}}
+	if k := SeriesOf(rows)[0].Saturation; k.Point == nil || *k.Point != 1 || !strings.Contains(k.Why, "rose by 50 %") {
+		t.Errorf("%+v", k)
+	}
+	rows[1].Steady.Trends["in_flight"] = stats.Trend{Change: 0.5, P: 0.01}
+	if k := SeriesOf(rows)[0].Saturation; k.Point != nil {
+		t.Errorf("a trend that can be chance: %+v", k)
+	}
+}
+
+func TestFrontiers(t *testing.T) {
+	rows := closedCurve()
+	for i := range rows {
+		n := float64(rows[i].Spec.Concurrency)
+		rows[i].Summary.TPOT = stats.Summarize([]float64{10 + n})
+	}
+	rows[5].Summary.TPOT = stats.Summarize([]float64{60}) // 16 slots: slower for the user than 32, and no more throughput
+	s := SeriesOf(rows)[0]
+	if len(s.Frontiers) != 2 || s.Frontiers[0].Cost != "ttft_p99" || s.Frontiers[1].Cost != "per_user_tokens_per_s" || s.Frontiers[1].Gain != "output_tokens_per_s" {
+		t.Fatalf("%+v", s.Frontiers)
+	}
+	if want := []int{0, 1, 2, 3, 5}; !slices.Equal(s.Frontiers[1].Points, want) {
+		t.Errorf("per user %v, want %v", s.Frontiers[1].Points, want)
+	}
+	if got := s.Points[0].PerUserTokensPerS.Median; math.Abs(got-1000.0/11) > 1e-9 {
+		t.Errorf("%v tokens/s for a user at 11 ms a token", got)
+	}
+}
+
+// ofN is a row whose TTFTs are 1 … n ms, scaled: with few of them p99 has no upper bound.
+func ofN(slotCount string, concurrency, n int, scale, output float64) record.Row {
+	r := measured("D", fixture.Concurrency(slotCount), 0, concurrency, 1, output, 1, "")
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = scale * float64(i+1)
+	}
+	r.Summary.TTFT = stats.Summarize(values)
+	return r
+}
+
+// Points are ranked by the figure that is quoted and drawn, not by a median that nobody sees.
+func TestFrontierRanksByWhatIsDrawn(t *testing.T) {
+	rows := []record.Row{
+		ofN("1", 1, 60, 1, 100),         // p99 59.4 ms, no bound: drawn at the lower end, 58 ms
+		ofN("2", 2, 2000, 0.02965, 200), // p99 58.7 ms, sound
+	}
+	s := SeriesOf(rows)[0]
+	few, _ := s.Points[0].TTFT.Get("p99")
+	sound, _ := s.Points[1].TTFT.Get("p99")
+	mark, ms, ok := few.Mark()
+	if mark != "≥" || !ok || !(ms < sound.Median && sound.Median < few.Median) {
+		t.Fatalf("the case needs lower end < sound p99 < median: %v, %v, %v", ms, sound.Median, few.Median)
+	}
+	if want := []int{0, 1}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v, want %v: by the median the first point would be beaten in both", s.Frontier, want)
+	}
+	// Without a lower end there is nothing to draw, and no rank.
+	delete(rows[0].Summary.TTFT.CI95, "p99")
+	if s, want := SeriesOf(rows)[0], []int{1}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v, want %v: a point that can't be drawn has no rank", s.Frontier, want)
+	}
+}
+
+func TestSeriesOpenSaturation(t *testing.T) {
+	rate := func(x string) []experiment.Axis { return []experiment.Axis{{Key: "rate", Value: x}} }
+	rows := []record.Row{
+		measured("F", rate("2"), 2, 0, 1, 198, 90, ""), measured("F", rate("4"), 4, 0, 1, 395, 90, ""),
+		measured("F", rate("8"), 8, 0, 1, 510, 900, ""), measured("F", rate("inf"), math.Inf(1), 0, 1, 510, 90000, ""),
+	}
+	s := SeriesOf(rows)[0]
+	if s.Axis != "rate" || s.Closed || s.Points[3].Load != "rate inf" || s.Points[0].Load != "rate 2/s" {
+		t.Errorf("%+v", s)
+	}
+	if k := s.Saturation; k.Point == nil || *k.Point != 2 || k.Why != "5.1 of 8 offered requests/s achieved" {
+		t.Errorf("%+v", k)
+	}
+	if _, err := json.Marshal(s); err != nil { // rate inf has no number in JSON
+		t.Error(err)
+	}
+	// 36 of 40 requests: within what chance does to the count of a window.
+	few := measured("F", rate("0.4"), 0.4, 0, 1, 36, 90, "")
+	if k := SeriesOf([]record.Row{few})[0].Saturation; k.Point != nil {
+		t.Errorf("chance taken for saturation: %+v", k)
+	}
+}
+
+func TestSeriesGrouping(t *testing.T) {
+	warm, cold := experiment.Axis{Key: "prefix.state", Value: "warm"}, experiment.Axis{Key: "prefix.state", Value: "cold"}
+	rows := []record.Row{
+		measured("E", []experiment.Axis{cold, {Key: "rate", Value: "2"}}, 2, 8, 1, 100, 50, ""), measured("E", []experiment.Axis{cold, {Key: "rate", Value: "4"}}, 4, 8, 1, 100, 50, ""),
+		measured("E", []experiment.Axis{warm, {Key: "rate", Value: "2"}}, 2, 8, 1, 100, 50, ""),
+		measured("C", []experiment.Axis{{Key: "rate", Value: "2"}, {Key: "concurrency", Value: "4"}}, 2, 4, 1, 100, 50, ""), // a cap of its own: a series of its own
+		measured("C", []experiment.Axis{{Key: "rate", Value: "2"}, {Key: "concurrency", Value: "8"}}, 2, 8, 1, 100, 50, ""),
+		measured("K", fixture.Concurrency("4"), 2, 4, 1, 100, 50, ""), measured("K", fixture.Concurrency("8"), 2, 8, 1, 100, 50, ""), // only the cap varies
+		measured("P", nil, 2, 0, 1, 100, 50, ""), measured("P", nil, 2, 0, 2, 100, 50, ""),
+	}
+	rows[8].PromptForm = "text"
+	var got []string
+	for _, s := range SeriesOf(rows) {
+		got = append(got, s.Label()+" by "+s.Axis)
+	}
+	want := []string{"E prefix.state=cold by rate", "E prefix.state=warm by rate", "C concurrency=4 by rate", "C concurrency=8 by rate",
+		"K by concurrency", "P prompt_form=token_ids by rate", "P prompt_form=text by rate"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+func TestSeriesRepeats(t *testing.T) {
+	rows := []record.Row{measured("A", nil, 1, 0, 3, 140, 70, "PASS"), measured("A", nil, 1, 0, 1, 100, 50, "PASS"), measured("A", nil, 1, 0, 2, 120, 90, "UNDECIDED")}
+	rows[2].Summary.TTFT.N = 12
+	p := SeriesOf(rows)[0].Points[0]
+	if !slices.Equal(p.OutputTokensPerS.Values, []float64{100, 120, 140}) || p.OutputTokensPerS.Median != 120 {
+		t.Errorf("%+v", p.OutputTokensPerS)
+	}
+	x, ok := p.TTFT.Get("p99")
+	if !ok || x.Median != 70 || x.N != 12 || x.Grade != stats.NoBound || x.CI95 != (stats.Interval{Lo: 50, Hi: 90}) {
+		t.Errorf("%+v", x)
+	}
+	if p.SLO != stats.Undecided || p.Need != 640 {
+		t.Errorf("%s, need %d", p.SLO, p.Need)
+	}
+}
+
+func TestSeriesNothingMeasured(t *testing.T) {
+	s := SeriesOf([]record.Row{{Spec: experiment.Spec{Name: "x"}}})[0]
+	if s.Sentence != "0 output tok/s at concurrency 0, no request completed" || len(s.Frontier) != 0 {
+		t.Errorf("%+v", s)
+	}
+	if SeriesOf(nil) == nil || len(SeriesOf(nil)) != 0 {
+		t.Error("no rows are no series")
+	}
+}
+
+func TestPercentileString(t *testing.T) {
+	inf := math.Inf(1)
+	for want, p := range map[string]record.Percentile{
+		"820 ms (n=1,200)":         {Repeats: record.Repeats{Median: 820}, N: 1200, Grade: stats.Sound},
+		"~1.53 s (n=400: thin)":    {Repeats: record.Repeats{Median: 1530}, N: 400, Grade: stats.Thin},
+		"≥610 ms (n=64: no bound)": {Repeats: record.Repeats{Median: 820}, N: 64, Grade: stats.NoBound, CI95: stats.Interval{Lo: 610, Hi: inf}},
+		"unknown (n=3: no bound)":  {Repeats: record.Repeats{Median: 820}, N: 3, Grade: stats.NoBound, CI95: stats.Interval{Lo: -inf, Hi: inf}},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for _, c := range []struct {
+		x          float64
+		unit, want string
+	}{
+		{1243, "output tok/s", "1,240 output tok/s"}, {820, "ms", "820 ms"}, {1530, "ms", "1.53 s"}, {0.456, "ms", "456 µs"}, {0, "ms", "0 ms"},
+		{0.001, "share", "0.100 %"}, {2.5, "usd", "2.50 USD"}, {9.999, "", "10.0"}, {99.96, "", "100"}, {999.6, "", "1,000"}, {999.4, "", "999"},
+		{123456, "", "123,000"}, {-1234, "", "-1,230"}, {0.0123, "", "0.0123"}, {1e-7, "", "1e-07"}, {1e20, "", "1e+20"}, {math.Inf(1), "", "+Inf"},
+	} {
+		if got := unit.Format(c.x, c.unit); got != c.want {
+			t.Errorf("Format(%v, %q) = %q, want %q", c.x, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	for want, got := range map[string]string{
+		"5": unit.Brief(5, 3), "0.1": unit.Brief(0.1, 3), "0": unit.Brief(0, 3), "1,000": unit.Brief(1000, 3), "25,200": unit.Brief(25_249, 3), "-1,230": unit.Brief(-1234, 3),
+		"10": unit.Brief(9.999, 3), "1,234.5": unit.Brief(1234.5, 6), "10,240": unit.Brief(10_240, 6), "1,235": unit.Brief(1234.6, 4), "120": unit.Brief(120, 4),
+		"0.00025": unit.Brief(0.00025, 3), "1e-05": unit.Brief(1e-5, 3), "+Inf": unit.Brief(math.Inf(1), 3),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x, digits := rapid.Float64Range(1e-4, 1e14).Draw(t, "x"), rapid.IntRange(1, 6).Draw(t, "digits")
+		got := unit.Brief(x, digits)
+		back, err := strconv.ParseFloat(strings.ReplaceAll(got, ",", ""), 64)
+		if err != nil || strings.Contains(got, "e") || math.Abs(back-x) > 0.5001*math.Pow(10, math.Floor(math.Log10(x))+1-float64(digits)) {
+			t.Errorf("%v with %d digits is %s", x, digits, got)
+		}
+	})
+}
+
+func TestDigitsKeepsThree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Float64Range(1e-4, 1e14).Draw(t, "x")
+		var back float64
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(unit.Digits(x), ",", "")), &back); err != nil {
+			t.Fatalf("%q: %v", unit.Digits(x), err)
+		}
+		if math.Abs(back/x-1) > 0.0051 {
+			t.Fatalf("%v became %s", x, unit.Digits(x))
+		}
+	})
+}
+
+// TestPointName: a point whose row has a series says its load, also where it is the first of a sweep that was cut off.
+func TestPointName(t *testing.T) {
+	for _, c := range []struct {
+		rows []record.Row
+		want string
+	}{
+		{closedCurve(), "D, concurrency 1"},
+		{closedCurve()[1:2], "D, concurrency 1"},
+		{[]record.Row{measured("A", nil, 4, 0, 1, 400, 90, "PASS")}, "A"},
+		{[]record.Row{measured("A", []experiment.Axis{{Key: "input", Value: "128"}}, 4, 0, 1, 400, 90, "PASS")}, "A input=128"},
+	} {
+		s := SeriesOf(c.rows)[0]
+		if got := s.PointName(&s.Points[0]); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package target
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The two APIs that a request can go to.
+const (
+	Completions = "completions" // POST /v1/completions: text or token-id prompts
+	Chat        = "chat"        // POST /v1/chat/completions: text only
+)
+
+// Target is this package's part of the [target] table: where requests go and what they look like.
+//
+// Endpoint may hold a password: pass it through Redact before it is shown or stored. The values of Headers may be
+// secret and are therefore in no JSON.
+type Target struct {
+	Endpoint  string            `toml:"endpoint" json:"endpoint"`               // as the user typed it; empty or "mock": the simulated server
+	API       string            `toml:"api" json:"api,omitempty"`               // empty: "completions"
+	Model     string            `toml:"model" json:"model,omitempty"`           // empty: discovered from /v1/models
+	Timeout   time.Duration     `toml:"timeout" json:"timeout_ns,omitempty"`    // of one request, from its start to its last byte; 0: DefaultTimeout
+	ExtraBody map[string]any    `toml:"extra_body" json:"extra_body,omitempty"` // fields for every body, as Params.Extra
+	Headers   map[string]string `toml:"headers" json:"-"`                       // for every request
+	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, which may hold a password; empty: none, whatever the environment says
+	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // speak HTTP/2; token times are then those of the reads
+}
+
+// Check reports every mistake in the table; key is the path inside [target].
+func (t Target) Check(bad func(key, problem, hint string)) {
+	if t.Endpoint != "" && t.Endpoint != "mock" {
+		if _, err := BaseURL(t.Endpoint); err != nil {
+			bad("endpoint", err.Error(), `write it as "http://host:port"`)
+		}
+	}
+	if !slices.Contains([]string{"", Completions, Chat}, t.API) {
+		bad("api", fmt.Sprintf("%q is no API", t.API), `choose "completions" or "chat"`)
+	}
+	if _, err := ProxyURL(t.Proxy); err != nil {
+		bad("proxy", err.Error(), `write proxy = "http://host:3128", or leave it out`)
+	}
+	if t.Timeout < 0 {
+		bad("timeout", "is negative", `write a duration such as "10m"; without it a request may take 10 minutes`)
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.ExtraBody)) {
+		if problem := OwnField(key); problem != "" {
+			bad("extra_body."+key, problem, "remove it; the model is target.model, streaming is a row's stream")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
+		if problem := HeaderProblem(name, t.Headers[name]); problem != "" {
+			bad("headers."+name, problem, "")
+		}
+	}
+}
+
+// ownFields are the body's fields that no extra field may replace.
+var OwnFields = []string{"prompt", "messages", "model", "stream"}
+
+// OwnField says why an extra field can't have that name; empty: it can.
+func OwnField(name string) string {
+	if slices.Contains(OwnFields, name) {
+		return "is set by bench itself"
+	}
+	return ""
+}
+
+// headerProblem says why a request header can't be sent, without its value.
+func HeaderProblem(name, value string) string {
+	const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	switch strings.ToLower(name) {
+	case "":
+		return "has an empty name"
+	case "content-length", "transfer-encoding", "connection", "accept-encoding", "expect", "upgrade", "trailer":
+		return "belongs to the transport and can't be set"
+	}
+	if strings.Trim(name, token) != "" {
+		return "is no header name"
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return "has a control character in its value"
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// BaseURL is the API's base for an endpoint as people type it: "h:8000", "http://h:8000/" and "http://h:8000/v1/" all
+// give "http://h:8000/v1". https stays https, a path of its own (".../openai/v1") stays, and so does user info, which
+// is sent as basic authentication: pass the result through Redact before it is shown. The error text has no user info.
+func BaseURL(endpoint string) (string, error) {
+	text := strings.TrimSpace(endpoint)
+	if text == "" {
+		return "", errors.New("the endpoint is empty: write http://host:port")
+	}
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	shown := Redact(text)
+	u, err := url.Parse(text)
+	if err != nil { // its text repeats the URL, password and all
+		return "", fmt.Errorf("%s is no URL: write http://host:port, and IPv6 addresses in brackets", shown)
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%s: scheme %q is neither http nor https", shown, u.Scheme)
+	case u.Hostname() == "":
+		return "", fmt.Errorf("%s has no host: write http://host:port", shown)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", fmt.Errorf("%s has a query or fragment: leave out what follows the path, and put keys in [target.headers] or --api-key-env", shown)
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	for _, full := range []string{"/chat/completions", "/completions", "/models"} {
+		if base, cut := strings.CutSuffix(u.Path, full); cut {
+			return "", fmt.Errorf("%s names one call: give the base, which ends in %q", shown, base)
+		}
+	}
+	if u.Path == "" {
+		u.Path = "/v1"
+	}
+	return u.String(), nil
+}
+
+var (
+	userInfo    = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://)?.*@`)
+	secretQuery = regexp.MustCompile(`(?i)([?&][^=&#]*(?:key|token|secret|sig|pass|auth|cred)[^=&#]*=)[^&#]*`)
+)
+
+// Redact returns the URL with user info and secret query values replaced by "***". Any text will do, also one that is
+// no URL: a password may hold a slash that should have been escaped, so all up to the last @ goes.
+func Redact(url string) string {
+	return secretQuery.ReplaceAllString(userInfo.ReplaceAllString(url, "${1}***@"), "${1}***")
+}
+
+// splitUser takes the user info out of a base URL.
+func SplitUser(base string) (*url.URL, *url.Userinfo, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "" {
+		return nil, nil, fmt.Errorf("%s is no base URL", Redact(base))
+	}
+	user := u.User
+	u.User = nil
+	return u, user, nil
+}
+
+// proxyURL reads the URL of a proxy; the empty one is none.
+func ProxyURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
+		return nil, fmt.Errorf("%s is no proxy's URL: write http://host:port or socks5://host:port", Redact(text))
+	}
+	return u, nil
+}

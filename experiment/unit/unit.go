@@ -1,0 +1,73 @@
+package unit
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Format writes a figure to three significant digits with its unit; milliseconds take the unit of
+// time that fits, a share becomes a percentage.
+func Format(x float64, unit string) string {
+	switch abs := math.Abs(x); {
+	case unit == "ms" && abs >= 1000:
+		x, unit = x/1000, "s"
+	case unit == "ms" && abs > 0 && abs < 1:
+		x, unit = x*1000, "µs"
+	case unit == "share":
+		x, unit = x*100, "%"
+	case unit == "usd":
+		unit = "USD"
+	}
+	return strings.TrimSpace(Digits(x) + " " + unit)
+}
+
+// Digits writes three significant digits, without an exponent where a reader can do without one.
+func Digits(x float64) string { return significant(x, 3) }
+
+// Brief is a figure within a sentence: so many significant digits at most, without zeros behind the point: 5, 0.1, 1,230.
+func Brief(x float64, digits int) string {
+	text := significant(x, digits)
+	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// significant writes so many significant digits, and thousands apart.
+func significant(x float64, digits int) string {
+	abs := math.Abs(x)
+	switch {
+	case math.IsInf(x, 0) || math.IsNaN(x) || abs >= 1e15 || (abs > 0 && abs < 1e-4):
+		return strconv.FormatFloat(x, 'g', digits, 64)
+	case abs == 0:
+		return "0"
+	}
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e") // once rounded: 9.999 is 10.0
+	e, _ := strconv.Atoi(exponent)
+	decimals := digits - 1 - e
+	if decimals < 0 {
+		scale := math.Pow(10, float64(-decimals))
+		return Count(int(math.Round(x/scale) * scale))
+	}
+	text := strconv.FormatFloat(x, 'f', decimals, 64)
+	if e < 3 {
+		return text
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	n, _ := strconv.Atoi(whole)
+	return strings.TrimSuffix(Count(n)+"."+fraction, ".")
+}
+
+// Count writes a whole number with its thousands apart: 12,300.
+func Count(n int) string {
+	text := strconv.Itoa(n)
+	start := len(text) - 3
+	for i := start; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,119 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// Limits of what a row may move while it is measured.
+const (
+	// clearTrend is the chance that a row without a trend shows as clear a one. Several trends of every row are looked at.
+	clearTrend = 0.001
+	// movedBy is how far a trend must carry a figure through the window, as a share of its median.
+	MovedBy = 0.2
+	// shiftedBy is how far the requests that MSER-5 would cut must move the mean of all, as a share of it; and clearShift
+	// how many standard errors they must lie apart from the others, of the most that any cut of a steady row would.
+	shiftedBy  = 0.03
+	clearShift = 4
+	// flightParts of a window have their mean number of requests in flight taken.
+	flightParts = 20
+)
+
+// steadiness looks at the window's requests in the order of their arrivals, and at the load; nil where an unsteady load was asked
+// for, or nothing completed.
+func (e *Measured) steadiness() *record.Steadiness {
+	if e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Summary.Requests.Completed == 0 {
+		return nil
+	}
+	switch e.Spec.Arrival.Process {
+	case "", "poisson", "constant", "gamma":
+	default: // a rate that changes was asked for
+		return nil
+	}
+	s := &record.Steadiness{Metric: "e2e", Trends: map[string]stats.Trend{}}
+	if e.Spec.Streams() {
+		s.Metric = "ttft"
+	}
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		if t, ok := stats.BlockTrend(e.series(metric)); ok {
+			s.Trends[metric] = t
+		}
+	}
+	if cut, ok := stats.MSER5(e.series(s.Metric)); ok {
+		s.Cut = &cut
+	}
+	if e.Window.EndUs-e.Window.StartUs >= flightParts {
+		s.Trends["in_flight"] = stats.TrendOf(e.inFlight())
+	}
+	return s
+}
+
+// series is a latency of the completed requests, in ms, in the order of their arrivals.
+func (e *Measured) series(metric string) []float64 {
+	var out []float64
+	for _, r := range record.InOrder(e.Records) {
+		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok {
+			out = append(out, ms)
+		}
+	}
+	return out
+}
+
+// inFlight is the mean number of requests in flight in each part of the window.
+func (e *Measured) inFlight() []float64 {
+	out := make([]float64, flightParts)
+	length := e.Window.EndUs - e.Window.StartUs
+	for i := range out {
+		part := record.Window{StartUs: e.Window.StartUs + int64(i)*length/flightParts, EndUs: e.Window.StartUs + int64(i+1)*length/flightParts}
+		out[i] = record.ConcurrencyOf(e.Records, part).Mean
+	}
+	return out
+}
+
+// moves says whether a trend is clear, and large enough to matter.
+func Moves(t stats.Trend) bool { return t.P < clearTrend && math.Abs(t.Change) > MovedBy }
+
+// checkSteady asks whether the window holds one state of the server: neither the rest of its warm-up nor a drift.
+func checkSteady(e *Measured) checkResult {
+	s := e.Steady
+	if s == nil || s.Cut == nil && len(s.Trends) == 0 {
+		return noData
+	}
+	if t := s.Trends["in_flight"]; Moves(t) && t.Change > 0 && e.Spec.Rate > 0 {
+		return failed("lower the rate: the server does not sustain it, and latency only tells how long the row ran",
+			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change)
+	}
+	if text := e.tooShort(); text != "" {
+		return failed("make warmup longer", "%s", text)
+	}
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		if t := s.Trends[metric]; Moves(t) {
+			return failed("make warmup and duration longer; look for what changes on the server (clocks, other load, its cache)",
+				"%s %s by %.0f %% through the window", metric, map[bool]string{true: "rose", false: "fell"}[t.Change > 0], 100*math.Abs(t.Change))
+		}
+	}
+	return passed()
+}
+
+// tooShort says how the requests that MSER-5 would cut differ from the others, where that matters; else it is empty.
+func (e *Measured) tooShort() string {
+	if e.Steady.Cut == nil || *e.Steady.Cut == 0 {
+		return ""
+	}
+	values, cut := e.series(e.Steady.Metric), *e.Steady.Cut
+	first, rest := values[:cut], values[cut:]
+	was, is := stat.Mean(first, nil), stat.Mean(rest, nil)
+	apart := math.Abs(was - is)
+	worth := stats.DependenceOf(rest).Time * (1/float64(len(first)) + 1/float64(len(rest)))
+	if apart*float64(cut)/float64(len(values)) <= shiftedBy*is || apart <= clearShift*math.Sqrt(stat.PopVariance(rest, nil)*worth) {
+		return ""
+	}
+	return fmt.Sprintf("the warm-up was too short: the first %d of %d requests of the window have a mean %s of %s ms, the others %s ms (MSER-5)",
+		cut, len(values), e.Steady.Metric, unit.Brief(was, 3), unit.Brief(is, 3))
+}

@@ -1,0 +1,150 @@
+// Package load decides who sends when, never what. One driver serves the open loop (intended
+// arrivals, no bound), the closed loop (no arrivals, N slots) and arrivals with a cap. Load runs
+// on through warm-up, window and cool-down without a drain; a late client never drops, merges or
+// moves an arrival, it only shows lag.
+package workload
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Load is what a row says of its phases and slots.
+type Load struct {
+	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`     // slots: of the closed loop, or the cap of an open one; 0 = no cap
+	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`                // never counted; zero = none
+	Duration    Span   `toml:"duration" json:"duration_s,omitempty"`         // of the window; 0 = until requests
+	Requests    int    `toml:"requests" json:"requests,omitempty"`           // of the window; 0 = until duration; both: whichever comes first
+	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // how long the window's last requests may take after its end; 0 = DefaultGrace
+	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row: then the window closes, and what is in flight is unfinished; 0 = no bound
+	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // how long a slot leaves the server alone before each request; 0 = not at all
+}
+
+// DefaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
+const DefaultGrace = Span(2 * time.Minute)
+
+// Span is a length of time: "10s" in a matrix, seconds in JSON.
+type Span time.Duration
+
+// DecodeTOML takes a duration in quotes.
+func (s *Span) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	if d, ok := DecodeDuration(v, math.MaxInt64, bad); ok {
+		*s = Span(d)
+	}
+}
+
+// MarshalJSON writes seconds.
+func (s Span) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'g', -1, 64), nil
+}
+
+// UnmarshalJSON reads seconds.
+func (s *Span) UnmarshalJSON(b []byte) error {
+	x, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return fmt.Errorf("reading a number of seconds: %w", err)
+	}
+	*s = Span(math.Round(x * float64(time.Second)))
+	return nil
+}
+
+// Extent is a stretch of load, by time or by requests; both: whichever ends later. Zero is none.
+type Extent struct {
+	Time     Span `json:"s,omitempty"`
+	Requests int  `json:"requests,omitempty"`
+}
+
+// DecodeTOML takes a duration in quotes or a whole number of requests.
+func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	switch x := v.(type) {
+	case int64:
+		if x < 0 || x > 1<<30 {
+			bad("", fmt.Sprintf("%d is not a number of requests", x), "write warmup = 50")
+			return
+		}
+		*e = Extent{Requests: int(x)}
+	case string:
+		*e = Extent{}
+		e.Time.DecodeTOML(v, bad)
+	default:
+		bad("", fmt.Sprintf("a warm-up is a duration or a number of requests, not %v", v), `write warmup = "10s" or warmup = 50`)
+	}
+}
+
+// maxConcurrency is how many connections one address can have to another.
+const maxConcurrency = 1<<16 - 1
+
+// Check reports what is wrong or impossible; open says that the row has a rate, all that it is "inf".
+func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
+	if !open && l.Concurrency == 0 {
+		bad("", "neither rate nor concurrency", "write rate = 4 (open loop) or concurrency = 8 (closed loop)")
+	}
+	if l.Concurrency < 0 || l.Concurrency > maxConcurrency {
+		bad("concurrency", fmt.Sprintf("concurrency %d is not between 1 and %d", l.Concurrency, maxConcurrency), "write concurrency = 8")
+	}
+	if l.Requests < 0 {
+		bad("requests", "requests is negative", "write requests = 1000")
+	}
+	if l.Duration == 0 && l.Requests == 0 {
+		bad("", "neither duration nor requests", `write duration = "60s" or requests = 1000`)
+	}
+	if least := l.Warmup.Time + l.Duration; l.MaxDuration > 0 && l.MaxDuration < least {
+		bad("max_duration", fmt.Sprintf("max_duration %v ends the row before its warm-up and window of %v", time.Duration(l.MaxDuration), time.Duration(least)),
+			fmt.Sprintf("write max_duration = %q, or leave it out", time.Duration(2*least)))
+	}
+	if !all {
+		return
+	}
+	if l.Requests == 0 {
+		bad("rate", `rate = "inf" sends all requests at once, and needs their number`, "write requests = 1000")
+	}
+	if l.Warmup != (Extent{}) {
+		bad("warmup", `with rate = "inf" every request arrives at the start: no warm-up comes before the window`,
+			`write warmup = 0 in this row; or leave out rate and write concurrency = 64, a closed loop that warms up`)
+	}
+}
+
+// GraceTime is the grace period in force.
+func (l Load) GraceTime() time.Duration {
+	if l.Grace == 0 {
+		return time.Duration(DefaultGrace)
+	}
+	return time.Duration(l.Grace)
+}
+
+// Expected is how long warm-up and window take, from what is stated and the rate (requests per
+// second, 0 = closed loop); known is false where that depends on how fast the server answers.
+func (l Load) Expected(rate float64) (d time.Duration, known bool) {
+	d, known = l.expected(rate)
+	if l.MaxDuration > 0 {
+		d = min(d, time.Duration(l.MaxDuration))
+	}
+	return d, known
+}
+
+func (l Load) expected(rate float64) (d time.Duration, known bool) {
+	if l.Idle > 0 {
+		return time.Duration(l.Warmup.Requests+l.Requests) * time.Duration(l.Idle), l.Requests > 0
+	}
+	window := time.Duration(l.Duration)
+	unknown := rate == 0 || math.IsInf(rate, 1)
+	if l.Requests > 0 {
+		if unknown {
+			return time.Duration(l.Warmup.Time) + window, false
+		}
+		byCount := time.Duration(float64(l.Requests) / rate * float64(time.Second))
+		if window == 0 || byCount < window {
+			window = byCount
+		}
+	}
+	warmup := time.Duration(l.Warmup.Time)
+	if l.Warmup.Requests > 0 {
+		if unknown {
+			return window, false
+		}
+		warmup = max(warmup, time.Duration(float64(l.Warmup.Requests)/rate*float64(time.Second)))
+	}
+	return warmup + window, true
+}
