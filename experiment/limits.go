@@ -7,10 +7,11 @@ import (
 	"syscall"
 
 	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 )
 
 // Limits is what this machine lets the process have, now.
-func Limits() telemetry.Limits { return telemetry.ReadLimits() }
+func Limits() telemetry.Limits { return collector.ReadLimits() }
 
 // spareFiles is what the process opens beside its connections in the course of a row: results,
 // sampling, look-ups of names.

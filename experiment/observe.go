@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 )
 
 // Telemetry is the [telemetry] table.
@@ -21,7 +22,7 @@ func (s *Server) Observe(ctx context.Context, c Telemetry, b Bounds) {
 	if s.options.APIKey != "" && header.Get("Authorization") == "" {
 		header.Set("Authorization", "Bearer "+s.options.APIKey)
 	}
-	s.sources = telemetry.Open(ctx, c, telemetry.Endpoint{
+	s.sources = collector.Open(ctx, c, collector.Endpoint{
 		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == "same host", Simulated: s.Info.Simulated, Foreign: b.foreign(),
 	})
 }
@@ -29,13 +30,13 @@ func (s *Server) Observe(ctx context.Context, c Telemetry, b Bounds) {
 // around notes what is known only before and after the load.
 func (e *evidence) around(s *Server) (after func()) {
 	e.Host.Server = s.Info.Vantage.Place == "same host" && !s.inProcess()
-	e.Host.Before, e.Host.Cores = telemetry.HostLoad(), runtime.NumCPU()
+	e.Host.Before, e.Host.Cores = collector.HostLoad(), runtime.NumCPU()
 	lines := 0
 	if s.LogLines != nil {
 		lines = s.LogLines()
 	}
 	return func() {
-		e.Host.After = telemetry.HostLoad()
+		e.Host.After = collector.HostLoad()
 		if s.LogLines != nil {
 			e.Server.LogLines = new(s.LogLines() - lines)
 		}

@@ -15,7 +15,7 @@ import (
 	"bench/experiment/openai"
 	"bench/experiment/selftest"
 	"bench/experiment/stats"
-	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 	"bench/experiment/workload"
 )
 
@@ -33,7 +33,7 @@ type Server struct {
 
 	options openai.Options
 	apis    map[string]*dialect
-	sources *telemetry.Sources // nil: the server is not observed
+	sources *collector.Sources // nil: the server is not observed
 }
 
 // dialect is how one API of the server is spoken to.

@@ -9,6 +9,7 @@ import (
 
 	"bench/experiment/openai"
 	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 )
 
 // NewTelemetryWriter writes the samples of a row to w, which stays the caller's to close.
@@ -30,11 +31,11 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 	m.lag.Store(noLag)
 	go func() {
 		defer close(done)
-		load := func() telemetry.Load {
+		load := func() collector.Load {
 			begin()
 			return m.load()
 		}
-		telemetry.Watch(ctx, load, taken.add)
+		collector.WatchClient(ctx, load, taken.add)
 	}()
 	<-begun // the first interval begins before the load
 	return func() ([]telemetry.Sample, error) {
@@ -50,7 +51,7 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 
 // observed samples the sources until ctx ends. It returns when each has been asked once: what they count is then known from
 // before the load.
-func observed(ctx context.Context, sources *telemetry.Sources, taken *samples) (rest func()) {
+func observed(ctx context.Context, sources *collector.Sources, taken *samples) (rest func()) {
 	if sources == nil {
 		return func() {}
 	}
@@ -66,9 +67,9 @@ func observed(ctx context.Context, sources *telemetry.Sources, taken *samples) (
 const noLag = -1
 
 // load is what the requests do now; for the watch.
-func (m *measurement) load() telemetry.Load {
+func (m *measurement) load() collector.Load {
 	done := m.t.Progress.Done.Load()
-	return telemetry.Load{
+	return collector.Load{
 		InFlight: int(max(0, m.t.Progress.Sent.Load()-done)), Ended: int(done),
 		LagMax: time.Duration(m.lag.Swap(noLag)),
 	}
@@ -85,7 +86,7 @@ func (m *measurement) late(ready, sent time.Duration) {
 }
 
 // sampled gives the samples their offsets, the row what they say of its window, and the caller the samples.
-func (e *evidence) sampled(samples []telemetry.Sample, epoch time.Time, t Try, sources *telemetry.Sources) error {
+func (e *evidence) sampled(samples []telemetry.Sample, epoch time.Time, t Try, sources *collector.Sources) error {
 	for i := range samples {
 		samples[i].TUs = micros(samples[i].At.Sub(epoch))
 		if t.Sample == nil {
