@@ -101,7 +101,8 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 	for _, m := range moments {
 		samples = append(samples, s.sample(m, e.Records)...)
 	}
-	row.Server.Metrics, row.GPU = new(telemetry.Sources).Observe(samples, row.Window.StartUs, row.Window.EndUs)
+	row.Server.Metrics = telemetry.SummarizeServer(telemetry.Source{}, samples, row.Window.StartUs, row.Window.EndUs)
+	row.GPU = telemetry.SummarizeGPUs(telemetry.Source{}, samples, row.Window.StartUs, row.Window.EndUs)
 	row.Client = &telemetry.Usage{Samples: 100, SpanS: 60, MaxProcs: 8, CPUMean: new(0.4)}
 	target := experiment.Target{Hardware: "h100-sxm", GPUs: 1}
 	if s.unstated {

@@ -5,12 +5,13 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
 
 // Limits is what this machine lets the process have, now.
-func Limits() telemetry.Limits { return telemetry.ReadLimits() }
+func Limits() telemetry.Limits { return collector.ReadLimits() }
 
 // spareFiles is what the process opens beside its connections in the course of a row: results,
 // sampling, look-ups of names.

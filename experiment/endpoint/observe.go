@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 	"bench/experiment/verdict"
 )
 
@@ -23,7 +24,7 @@ func (s *Server) Observe(ctx context.Context, c Telemetry, b record.Bounds) {
 	if s.options.APIKey != "" && header.Get("Authorization") == "" {
 		header.Set("Authorization", "Bearer "+s.options.APIKey)
 	}
-	s.sources = telemetry.Open(ctx, c, telemetry.Endpoint{
+	s.sources = collector.Open(ctx, c, collector.Endpoint{
 		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == "same host", Simulated: s.Info.Simulated, Foreign: b.Foreign(),
 	})
 }
@@ -31,13 +32,13 @@ func (s *Server) Observe(ctx context.Context, c Telemetry, b record.Bounds) {
 // around notes what is known only before and after the load.
 func sampleHost(e *verdict.Measured, s *Server) (after func()) {
 	e.Host.Server = s.Info.Vantage.Place == "same host" && !s.inProcess()
-	e.Host.Before, e.Host.Cores = telemetry.HostLoad(), runtime.NumCPU()
+	e.Host.Before, e.Host.Cores = collector.HostLoad(), runtime.NumCPU()
 	lines := 0
 	if s.LogLines != nil {
 		lines = s.LogLines()
 	}
 	return func() {
-		e.Host.After = telemetry.HostLoad()
+		e.Host.After = collector.HostLoad()
 		if s.LogLines != nil {
 			e.Server.LogLines = new(s.LogLines() - lines)
 		}

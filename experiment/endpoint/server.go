@@ -18,7 +18,7 @@ import (
 	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/target"
-	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
@@ -37,7 +37,7 @@ type Server struct {
 
 	options openai.Options
 	apis    map[string]*apiClient
-	sources *telemetry.Sources // nil: the server is not observed
+	sources *collector.Sources // nil: the server is not observed
 }
 
 // dialect is how one API of the server is spoken to.

@@ -10,6 +10,7 @@ import (
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
 	"bench/experiment/verdict"
 )
 
@@ -32,11 +33,11 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 	m.lag.Store(noLag)
 	go func() {
 		defer close(done)
-		load := func() telemetry.Load {
+		load := func() collector.Load {
 			begin()
 			return m.load()
 		}
-		telemetry.Watch(ctx, load, taken.add)
+		collector.WatchClient(ctx, load, taken.add)
 	}()
 	<-begun // the first interval begins before the load
 	return func() ([]telemetry.Sample, error) {
@@ -52,7 +53,7 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 
 // observed samples the sources until ctx ends. It returns when each has been asked once: what they count is then known from
 // before the load.
-func observed(ctx context.Context, sources *telemetry.Sources, taken *samples) (rest func()) {
+func observed(ctx context.Context, sources *collector.Sources, taken *samples) (rest func()) {
 	if sources == nil {
 		return func() {}
 	}
@@ -68,9 +69,9 @@ func observed(ctx context.Context, sources *telemetry.Sources, taken *samples) (
 const noLag = -1
 
 // load is what the requests do now; for the watch.
-func (m *measurement) load() telemetry.Load {
+func (m *measurement) load() collector.Load {
 	done := m.t.Progress.Done.Load()
-	return telemetry.Load{
+	return collector.Load{
 		InFlight: int(max(0, m.t.Progress.Sent.Load()-done)), Ended: int(done),
 		LagMax: time.Duration(m.lag.Swap(noLag)),
 	}
@@ -87,7 +88,7 @@ func (m *measurement) late(ready, sent time.Duration) {
 }
 
 // sampled gives the samples their offsets, the row what they say of its window, and the caller the samples.
-func fillSamples(e *verdict.Measured, samples []telemetry.Sample, epoch time.Time, t RunConfig, sources *telemetry.Sources) error {
+func fillSamples(e *verdict.Measured, samples []telemetry.Sample, epoch time.Time, t RunConfig, sources *collector.Sources) error {
 	for i := range samples {
 		samples[i].TUs = record.RoundMicros(samples[i].At.Sub(epoch))
 		if t.Sample == nil {

@@ -16,18 +16,18 @@ type Config struct {
 
 // The words that stand in place of a URL.
 const (
-	auto = "auto"
-	off  = "off"
-	smi  = "nvidia-smi"
+	Auto      = "auto"
+	Off       = "off"
+	NvidiaSMI = "nvidia-smi"
 )
 
 // Check reports what is wrong in the table.
 func (c Config) Check(bad func(key, problem, hint string)) {
-	if !known(c.Server, "", auto, off) {
-		bad("server", strconv.Quote(redact(c.Server))+" is no source of server metrics", `write "auto", "off", or a URL such as "http://host:8000/metrics"`)
+	if !known(c.Server, "", Auto, Off) {
+		bad("server", strconv.Quote(Redact(c.Server))+" is no source of server metrics", `write "auto", "off", or a URL such as "http://host:8000/metrics"`)
 	}
-	if !known(c.GPU, "", auto, off, smi) {
-		bad("gpu", strconv.Quote(redact(c.GPU))+" is no source of GPU samples", `write "auto", "off", "nvidia-smi", or the URL of a DCGM exporter such as "http://host:9400/metrics"`)
+	if !known(c.GPU, "", Auto, Off, NvidiaSMI) {
+		bad("gpu", strconv.Quote(Redact(c.GPU))+" is no source of GPU samples", `write "auto", "off", "nvidia-smi", or the URL of a DCGM exporter such as "http://host:9400/metrics"`)
 	}
 }
 
@@ -40,8 +40,8 @@ func known(source string, words ...string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Fragment == ""
 }
 
-// redact is a URL as it may be shown: without user info and without its query, where keys stand.
-func redact(source string) string {
+// Redact is a URL as it may be shown: without user info and without its query, where keys stand.
+func Redact(source string) string {
 	u, err := url.Parse(source)
 	if err != nil {
 		return "***" // it may hold a password that made it unreadable

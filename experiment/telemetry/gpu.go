@@ -1,145 +1,153 @@
 package telemetry
 
 import (
-	"errors"
-	"math"
+	"fmt"
 	"slices"
-	"strings"
 )
 
-// GPUReading is how one GPU stood at one moment. A nil figure was not told. Shares are of the source's own averaging time.
-type GPUReading struct {
-	GPU  string `json:"gpu"` // its index, and that of its slice behind a colon
+// GPUUsage is how the GPUs fared over a window: the field gpu of <row>.json.
+type GPUUsage struct {
+	Source  string `json:"source,omitempty"`  // nvidia-smi, an exporter's URL without user info, or "off"
+	Missing string `json:"missing,omitempty"` // why there are no figures
+	Samples int    `json:"samples"`           // readings in the window
+	Failed  int    `json:"samples_failed,omitempty"`
+
+	Devices []GPUDevice `json:"devices,omitempty"` // all that the source tells of, also those that serve something else
+
+	Before []GPUProcess `json:"processes_before,omitzero"` // on the GPUs, before the load; absent: not readings
+	After  []GPUProcess `json:"processes_after,omitzero"`  // behind it
+}
+
+// GPUDevice is one GPU over a window; its figures are explained at GPUReading.
+type GPUDevice struct {
+	GPU  string `json:"gpu"`
 	UUID string `json:"uuid,omitempty"`
 	Name string `json:"name,omitempty"`
 
-	Busy         *float64 `json:"busy,omitempty"`          // share of the time with any kernel on it: says little about how well it is used
-	EngineActive *float64 `json:"engine_active,omitempty"` // share of the time with its compute or graphics engine active
-	SMActive     *float64 `json:"sm_active,omitempty"`     // share of its multiprocessors with work, over time
-	TensorActive *float64 `json:"tensor_active,omitempty"` // share of the time with its tensor cores active
-	DRAMActive   *float64 `json:"dram_active,omitempty"`   // share of the time with its memory transferring: times the peak it is the bandwidth in use
+	Busy         *Gauge `json:"busy,omitempty"`
+	EngineActive *Gauge `json:"engine_active,omitempty"`
+	SMActive     *Gauge `json:"sm_active,omitempty"`
+	TensorActive *Gauge `json:"tensor_active,omitempty"`
+	DRAMActive   *Gauge `json:"dram_active,omitempty"`
 
-	PowerW      *float64 `json:"power_w,omitempty"`
-	EnergyJ     *float64 `json:"energy_j,omitempty"` // counter: since the driver was loaded
-	SMClock     *float64 `json:"sm_clock_mhz,omitempty"`
-	MemoryClock *float64 `json:"memory_clock_mhz,omitempty"`
-	UsedMiB     *float64 `json:"memory_used_mib,omitempty"`
-	TotalMiB    *float64 `json:"memory_total_mib,omitempty"`
-	Temperature *float64 `json:"temperature_c,omitempty"`
-	Throttled   []string `json:"throttled,omitempty"`   // why its clocks are held down, see throttles; nil: not told
-	Unthrottled bool     `json:"unthrottled,omitempty"` // it was told that nothing holds them down
+	PowerW      *Gauge             `json:"power_w,omitempty"`
+	EnergyJ     *float64           `json:"energy_j,omitempty"` // in the window; by the device's counter, else power over time
+	SMClock     *Gauge             `json:"sm_clock_mhz,omitempty"`
+	MemoryClock *Gauge             `json:"memory_clock_mhz,omitempty"`
+	UsedMiB     *Gauge             `json:"memory_used_mib,omitempty"`
+	TotalMiB    *float64           `json:"memory_total_mib,omitempty"`
+	Temperature *Gauge             `json:"temperature_c,omitempty"`
+	Throttled   map[string]float64 `json:"throttled,omitempty"` // share of the readings by reason; empty with throttle_known: never
+	Known       bool               `json:"throttle_known"`      // it was readings whether its clocks were held down
 }
 
-// throttles are the reasons of NVML (nvmlClocksThrottleReasons) that hold clocks down while there is work; idleness and settings
-// that somebody chose are none.
-var throttles = []struct {
-	bit  uint64
-	name string
-}{
-	{0x04, "sw_power_cap"}, {0x08, "hw_slowdown"}, {0x20, "sw_thermal"}, {0x40, "hw_thermal"}, {0x80, "hw_power_brake"},
-}
-
-// throttle notes the reasons of a mask.
-func (r *GPUReading) throttle(mask uint64) {
-	for _, t := range throttles {
-		if mask&t.bit != 0 {
-			r.Throttled = append(r.Throttled, t.name)
+// SummarizeGPUs summarizes the GPUs' samples of a window, µs from the samples' epoch. If there are no figures, Missing is why.
+func SummarizeGPUs(from Source, samples []Sample, startUs, endUs int64) *GPUUsage {
+	u := &GPUUsage{Source: from.Name, Missing: from.Missing}
+	r := readingsOf(samples, SourceGPU, startUs, endUs, func(s *Sample) bool { return s.GPUs != nil })
+	u.Samples, u.Failed = r.inside, r.failed
+	if from.Missing == "" {
+		u.Missing = r.missing()
+	}
+	u.processes(samples)
+	if r.inside == 0 {
+		return u
+	}
+	byGPU := map[string][]*Sample{}
+	var order []string
+	for _, s := range r.all {
+		for i := range s.GPUs {
+			g := &s.GPUs[i]
+			if byGPU[g.GPU] == nil {
+				order = append(order, g.GPU)
+			}
+			byGPU[g.GPU] = append(byGPU[g.GPU], &Sample{TUs: s.TUs, GPUs: s.GPUs[i : i+1]})
 		}
 	}
-	r.Unthrottled = len(r.Throttled) == 0
+	slices.Sort(order)
+	for _, name := range order {
+		u.Devices = append(u.Devices, deviceOf(byGPU[name], startUs, endUs))
+	}
+	return u
 }
 
-// device is a figure of a GPU with its names at the DCGM exporter, and what one of its units is of ours.
-type device struct {
-	of    func(*GPUReading) **float64
-	scale float64
-	names []string
-}
-
-var devices = []device{
-	{func(r *GPUReading) **float64 { return &r.Busy }, 0.01, []string{"DCGM_FI_DEV_GPU_UTIL"}},
-	{func(r *GPUReading) **float64 { return &r.EngineActive }, 1, []string{"DCGM_FI_PROF_GR_ENGINE_ACTIVE"}},
-	{func(r *GPUReading) **float64 { return &r.SMActive }, 1, []string{"DCGM_FI_PROF_SM_ACTIVE"}},
-	{func(r *GPUReading) **float64 { return &r.TensorActive }, 1, []string{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}},
-	{func(r *GPUReading) **float64 { return &r.DRAMActive }, 1, []string{"DCGM_FI_PROF_DRAM_ACTIVE"}},
-	{func(r *GPUReading) **float64 { return &r.PowerW }, 1, []string{"DCGM_FI_DEV_POWER_USAGE"}},
-	{func(r *GPUReading) **float64 { return &r.EnergyJ }, 1e-3, []string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}},
-	{func(r *GPUReading) **float64 { return &r.SMClock }, 1, []string{"DCGM_FI_DEV_SM_CLOCK"}},
-	{func(r *GPUReading) **float64 { return &r.MemoryClock }, 1, []string{"DCGM_FI_DEV_MEM_CLOCK"}},
-	{func(r *GPUReading) **float64 { return &r.UsedMiB }, 1, []string{"DCGM_FI_DEV_FB_USED"}},
-	{func(r *GPUReading) **float64 { return &r.TotalMiB }, 1, []string{"DCGM_FI_DEV_FB_TOTAL"}},
-	{func(r *GPUReading) **float64 { return &r.Temperature }, 1, []string{"DCGM_FI_DEV_GPU_TEMP"}},
-}
-
-// masks are the names of the throttle reasons, the newer one first.
-var masks = []string{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"}
-
-// gpuNames are all that an exporter's page is searched for.
-var gpuNames = func() map[string]bool {
-	out := map[string]bool{"DCGM_FI_DEV_FB_FREE": true}
-	for _, d := range devices {
-		for _, n := range d.names {
-			out[n] = true
-		}
-	}
-	for _, n := range masks {
-		out[n] = true
-	}
-	return out
-}()
-
-// readGPUs finds the GPUs on a page of the DCGM exporter, in the order of their names.
-func readGPUs(p page) ([]GPUReading, error) {
-	at := map[string]*GPUReading{}
-	for _, s := range p.series {
-		name := gpuName(s.labels)
-		r := at[name]
-		if r == nil {
-			r = &GPUReading{GPU: name, UUID: s.labels["UUID"], Name: s.labels["modelName"]}
-			at[name] = r
-		}
-		r.take(s)
-	}
-	if len(at) == 0 {
-		return nil, errors.New("no metric of the DCGM exporter")
-	}
-	var out []GPUReading
-	for _, r := range at {
-		r.total(p)
-		out = append(out, *r)
-	}
-	slices.SortFunc(out, func(a, b GPUReading) int { return strings.Compare(a.GPU, b.GPU) })
-	return out, nil
-}
-
-func gpuName(labels map[string]string) string {
-	if slice := labels["GPU_I_ID"]; slice != "" {
-		return labels["gpu"] + ":" + slice
-	}
-	return labels["gpu"]
-}
-
-// take notes one series of the GPU. Of the processes and containers that share it, each has a series with the same value.
-func (r *GPUReading) take(s series) {
-	if slices.Contains(masks, s.name) && r.Throttled == nil && !r.Unthrottled && s.value >= 0 && s.value < math.MaxUint32 {
-		r.throttle(uint64(s.value))
-		return
-	}
-	for _, d := range devices {
-		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 { // DCGM's blanks are huge numbers
-			*d.of(r) = new(s.value * d.scale)
+// processes takes the first and the last list; one alone says nothing of a change.
+func (u *GPUUsage) processes(samples []Sample) {
+	for i := range samples {
+		switch p := samples[i].Processes; {
+		case p == nil:
+		case u.Before == nil:
+			u.Before = p
+		default:
+			u.After = p
 		}
 	}
 }
 
-// total is the memory in use and that which is free, where the exporter has no field of its own for it.
-func (r *GPUReading) total(p page) {
-	if r.TotalMiB != nil || r.UsedMiB == nil {
-		return
+// deviceOf is one GPU; each of the samples has it alone.
+func deviceOf(readings []*Sample, start, end int64) GPUDevice {
+	last := &readings[len(readings)-1].GPUs[0]
+	d := GPUDevice{GPU: last.GPU, UUID: last.UUID, Name: last.Name, TotalMiB: last.TotalMiB}
+	line := func(get func(*GPUReading) *float64) []point {
+		return pointsOf(readings, func(s *Sample) *float64 { return get(&s.GPUs[0]) })
 	}
-	for _, s := range p.series {
-		if s.name == "DCGM_FI_DEV_FB_FREE" && gpuName(s.labels) == r.GPU {
-			r.TotalMiB = new(*r.UsedMiB + s.value)
+	level := func(get func(*GPUReading) *float64) *Gauge { return gauge(line(get), start, end) }
+	d.Busy = level(func(r *GPUReading) *float64 { return r.Busy })
+	d.EngineActive = level(func(r *GPUReading) *float64 { return r.EngineActive })
+	d.SMActive = level(func(r *GPUReading) *float64 { return r.SMActive })
+	d.TensorActive = level(func(r *GPUReading) *float64 { return r.TensorActive })
+	d.DRAMActive = level(func(r *GPUReading) *float64 { return r.DRAMActive })
+	d.PowerW = level(func(r *GPUReading) *float64 { return r.PowerW })
+	d.SMClock = level(func(r *GPUReading) *float64 { return r.SMClock })
+	d.MemoryClock = level(func(r *GPUReading) *float64 { return r.MemoryClock })
+	d.UsedMiB = level(func(r *GPUReading) *float64 { return r.UsedMiB })
+	d.Temperature = level(func(r *GPUReading) *float64 { return r.Temperature })
+	var resets int
+	if d.EnergyJ, resets = growth(line(func(r *GPUReading) *float64 { return r.EnergyJ }), start, end); resets > 0 || d.EnergyJ == nil {
+		d.EnergyJ = nil
+		if d.PowerW != nil {
+			d.EnergyJ = new(Round(d.PowerW.Mean*float64(end-start)/1e6, 3))
 		}
 	}
+	d.throttle(readings, start, end)
+	return d
+}
+
+// throttle counts the readings of the window in which each reason held the clocks down.
+func (d *GPUDevice) throttle(readings []*Sample, start, end int64) {
+	n := 0
+	count := map[string]float64{}
+	for _, s := range readings {
+		r := &s.GPUs[0]
+		if s.TUs < start || s.TUs >= end || len(r.Throttled) == 0 && !r.Unthrottled {
+			continue
+		}
+		n++
+		for _, reason := range r.Throttled {
+			count[reason]++
+		}
+	}
+	for reason := range count {
+		count[reason] = Round(count[reason]/float64(n), 4)
+	}
+	d.Known = n > 0
+	if len(count) > 0 {
+		d.Throttled = count
+	}
+}
+
+// Changed gives the processes that are only in the second or the first list, as text.
+func (u *GPUUsage) Changed() (came, gone []string) {
+	if u.Before == nil || u.After == nil {
+		return nil, nil
+	}
+	only := func(in, notIn []GPUProcess) (out []string) {
+		for _, p := range in {
+			if !slices.ContainsFunc(notIn, func(q GPUProcess) bool { return p.PID == q.PID && p.GPU == q.GPU && p.Name == q.Name }) {
+				out = append(out, fmt.Sprintf("%s (%d)", p.Name, p.PID))
+			}
+		}
+		return out
+	}
+	return only(u.After, u.Before), only(u.Before, u.After)
 }

@@ -9,7 +9,6 @@
 package telemetry
 
 import (
-	"context"
 	"time"
 )
 
@@ -74,53 +73,4 @@ type Sample struct {
 	InFlight *int     `json:"in_flight,omitempty"`  // requests sent and not over
 	Ended    *int     `json:"ended,omitempty"`      // requests that ended
 	LagMax   *float64 `json:"lag_max_ms,omitempty"` // of those that ended; absent: none was sent
-}
-
-// Load is what the caller knows of its requests.
-type Load struct {
-	InFlight int           // now
-	Ended    int           // since the start
-	LagMax   time.Duration // the largest since the last call; negative = none
-}
-
-const (
-	// every is short enough that a stall of a second shows, and long enough to be cheap.
-	every = 250 * time.Millisecond
-	// share is what sampling may take of a core: beyond it the interval grows. Large machines have
-	// large files to read.
-	share = 0.002
-	// rarest is the longest interval, whatever it costs.
-	rarest = 5 * time.Second
-)
-
-// Watch samples this process and its machine until ctx ends, and then once more. each takes the
-// samples, in order, from the caller's goroutine; it may keep them. load is asked for each sample; nil
-// = there is none.
-func Watch(ctx context.Context, load func() Load, each func(Sample)) {
-	s := newSystem("/proc")
-	defer s.close()
-	s.watch(ctx, load, each)
-}
-
-func (s *system) watch(ctx context.Context, load func() Load, each func(Sample)) {
-	before, now := new(reading), new(reading)
-	s.read(before, load)
-	timer := time.NewTimer(every)
-	defer timer.Stop()
-	for ended := false; !ended; {
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			ended = true
-		}
-		s.read(now, load)
-		each(difference(before, now))
-		timer.Reset(pause(now.cost))
-		before, now = now, before
-	}
-}
-
-// pause is how long to wait after a sample that took so much CPU time; 0 = not known.
-func pause(cost time.Duration) time.Duration {
-	return min(max(every, time.Duration(float64(cost)/share)), rarest)
 }

@@ -1,6 +1,7 @@
-package telemetry
+package collector
 
 import (
+	"bench/experiment/telemetry"
 	"context"
 	"fmt"
 	"math"
@@ -25,7 +26,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-func opened(t *testing.T, c Config, e Endpoint) *Sources {
+func opened(t *testing.T, c telemetry.Config, e Endpoint) *Sources {
 	t.Helper()
 	s := Open(t.Context(), c, e)
 	t.Cleanup(s.Close)
@@ -33,14 +34,14 @@ func opened(t *testing.T, c Config, e Endpoint) *Sources {
 }
 
 // watched are the samples of a watch that ends when they are enough, and those behind its end, with their offsets from its beginning.
-func watched(t *testing.T, s *Sources, enough func(sofar []Sample) bool) []Sample {
+func watched(t *testing.T, s *Sources, enough func(sofar []telemetry.Sample) bool) []telemetry.Sample {
 	t.Helper()
 	began := time.Now()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var out []Sample
+	var out []telemetry.Sample
 	begun := 0
-	s.Watch(ctx, func() { begun = 1 + len(out) }, func(x Sample) {
+	s.Watch(ctx, func() { begun = 1 + len(out) }, func(x telemetry.Sample) {
 		if out = append(out, x); enough(out) {
 			time.AfterFunc(20*time.Millisecond, cancel) // while the next is waited for
 		}
@@ -54,7 +55,9 @@ func watched(t *testing.T, s *Sources, enough func(sofar []Sample) bool) []Sampl
 	return out
 }
 
-func first(n int) func([]Sample) bool { return func(sofar []Sample) bool { return len(sofar) >= n } }
+func first(n int) func([]telemetry.Sample) bool {
+	return func(sofar []telemetry.Sample) bool { return len(sofar) >= n }
+}
 
 func TestServerOverAWindow(t *testing.T) {
 	var asked atomic.Int64
@@ -63,7 +66,7 @@ func TestServerOverAWindow(t *testing.T) {
 		fmt.Fprintf(w, "vllm:num_requests_running 4\nvllm:num_requests_waiting %d\nvllm:generation_tokens_total %d\nvllm:prefix_cache_queries_total %d\nvllm:prefix_cache_hits_total %d\n",
 			n%2, 1000*n, 100*n, 25*n)
 	})
-	s := opened(t, Config{GPU: off}, Endpoint{Base: base + "/v1"})
+	s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Base: base + "/v1"})
 	samples := watched(t, s, first(2)) // at 0, some second later, and behind the end
 	at, later, end := samples[0].TUs, samples[1].TUs, samples[2].TUs
 	u, g := s.Observe(samples, at+100_000, later+1)
@@ -121,7 +124,7 @@ func TestHostilePages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := opened(t, Config{GPU: off}, Endpoint{Base: serve(t, c.answer) + "/v1", Header: key})
+			s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Base: serve(t, c.answer) + "/v1", Header: key})
 			if u, _ := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(u.Missing, c.want) && !(c.bounded && strings.HasPrefix(u.Missing, "no whole answer within")) || u.Samples != 0 || u.Running != nil {
 				t.Errorf("%+v, want %s", u, c.want)
 			}
@@ -138,13 +141,13 @@ func TestKeysOfPages(t *testing.T) {
 	})
 	key := http.Header{"Authorization": {"Bearer sk-secret"}}
 	for _, c := range []struct {
-		config Config
+		config telemetry.Config
 		base   string
 		want   string
 	}{
-		{Config{GPU: off}, base + "/v1", "Bearer sk-secret"},
-		{Config{Server: base + "/metrics", GPU: off}, "http://127.0.0.1:1/v1", ""},
-		{Config{Server: strings.Replace(base, "://", "://ann:pass%2Fword@", 1) + "/metrics?token=x", GPU: off}, "http://127.0.0.1:1/v1", "Basic YW5uOnBhc3Mvd29yZA=="},
+		{telemetry.Config{GPU: telemetry.Off}, base + "/v1", "Bearer sk-secret"},
+		{telemetry.Config{Server: base + "/metrics", GPU: telemetry.Off}, "http://127.0.0.1:1/v1", ""},
+		{telemetry.Config{Server: strings.Replace(base, "://", "://ann:pass%2Fword@", 1) + "/metrics?token=x", GPU: telemetry.Off}, "http://127.0.0.1:1/v1", "Basic YW5uOnBhc3Mvd29yZA=="},
 	} {
 		s := opened(t, c.config, Endpoint{Base: c.base, Header: key})
 		u, _ := s.Observe(nil, 0, 1)
@@ -152,7 +155,7 @@ func TestKeysOfPages(t *testing.T) {
 			t.Errorf("sent %q, want %q; %s", got.Load(), c.want, u.Source)
 		}
 	}
-	s := opened(t, Config{Server: "http://ann:password@127.0.0.1:1/metrics", GPU: off}, Endpoint{})
+	s := opened(t, telemetry.Config{Server: "http://ann:password@127.0.0.1:1/metrics", GPU: telemetry.Off}, Endpoint{})
 	if u, _ := s.Observe(nil, 0, 1); strings.Contains(fmt.Sprint(*u), "password") || !strings.Contains(u.Missing, "refused") {
 		t.Errorf("%+v", *u)
 	}
@@ -160,48 +163,21 @@ func TestKeysOfPages(t *testing.T) {
 
 // A server that is gone in the middle is a gap with its reason, and one that began anew is counted on.
 func TestServerEndsAndComesBack(t *testing.T) {
-	reading := func(us int64, tokens float64) Sample {
-		return Sample{Source: SourceServer, TUs: us, Server: &ServerReading{Engine: "vllm", Generated: &tokens}}
+	reading := func(us int64, tokens float64) telemetry.Sample {
+		return telemetry.Sample{Source: telemetry.SourceServer, TUs: us, Server: &telemetry.ServerReading{Engine: "vllm", Generated: &tokens}}
 	}
-	s := &Sources{server: source{name: "http://h/metrics"}}
-	samples := []Sample{reading(0, 100), reading(10, 200), {Source: SourceServer, TUs: 20, Error: "refused"}, reading(30, 50), reading(40, 90), {Source: SourceClient, TUs: 41}}
+	s := &Sources{server: telemetry.Source{Name: "http://h/metrics"}}
+	samples := []telemetry.Sample{reading(0, 100), reading(10, 200), {Source: telemetry.SourceServer, TUs: 20, Error: "refused"}, reading(30, 50), reading(40, 90), {Source: telemetry.SourceClient, TUs: 41}}
 	u, _ := s.Observe(samples, 0, 40)
 	if u.Samples != 3 || u.Failed != 1 || u.Resets != 1 || *u.GenerationTokens != 190 {
 		t.Errorf("%+v, %g tokens", u, *u.GenerationTokens)
 	}
-	u, _ = s.Observe([]Sample{{Source: SourceServer, TUs: 20, Error: "refused"}}, 0, 40)
+	u, _ = s.Observe([]telemetry.Sample{{Source: telemetry.SourceServer, TUs: 20, Error: "refused"}}, 0, 40)
 	if u.Missing != "refused" || u.Failed != 1 {
 		t.Errorf("%+v", u)
 	}
 	if u, _ = s.Observe(nil, 0, 40); u.Missing != "no reading" {
 		t.Errorf("%+v", u)
-	}
-}
-
-func TestGPUsOverAWindow(t *testing.T) {
-	reading := func(us int64, energy, power float64, why ...string) Sample {
-		return Sample{Source: SourceGPU, TUs: us, GPUs: []GPUReading{
-			{GPU: "0", UUID: "GPU-a", PowerW: &power, EnergyJ: &energy, Throttled: why, Unthrottled: len(why) == 0},
-			{GPU: "1", PowerW: &power},
-		}}
-	}
-	first, last := reading(-1_000_000, 0, 100), reading(5_000_000, 6000, 100)
-	first.Processes = []GPUProcess{{"GPU-a", 7, "vllm", nil}}
-	last.Processes = []GPUProcess{{"GPU-a", 7, "vllm", nil}, {"GPU-a", 9, "train", nil}}
-	s := &Sources{gpu: source{name: smi}}
-	_, g := s.Observe([]Sample{first, reading(1_000_000, 1000, 300, "hw_thermal"), reading(3_000_000, 3000, 300), last}, 0, 4_000_000)
-	if g.Samples != 2 || len(g.Devices) != 2 || g.Missing != "" {
-		t.Fatalf("%+v", g)
-	}
-	d := g.Devices[0]
-	if *d.EnergyJ != 4000 || d.PowerW.Mean != 275 || !d.Known || d.Throttled["hw_thermal"] != 0.5 || g.Devices[1].Known {
-		t.Errorf("%+v: %g J, %+v", d, *d.EnergyJ, d.PowerW)
-	}
-	if j := *g.Devices[1].EnergyJ; j != 275*4 { // from its power
-		t.Errorf("%g J", j)
-	}
-	if came, gone := g.Changed(); fmt.Sprint(came, gone) != "[train (9)] []" {
-		t.Errorf("came %v, gone %v", came, gone)
 	}
 }
 
@@ -230,9 +206,9 @@ esac
 
 func TestSMI(t *testing.T) {
 	fakeSMI(t, smiTwo)
-	s := opened(t, Config{Server: off, GPU: smi}, Endpoint{})
+	s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: telemetry.NvidiaSMI}, Endpoint{})
 	samples := watched(t, s, first(4))
-	want := []GPUReading{
+	want := []telemetry.GPUReading{
 		{GPU: "0", UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Busy: new(0.97), PowerW: new(640.55), SMClock: new(1755.0), MemoryClock: new(2619.0),
 			UsedMiB: new(70000.0), TotalMiB: new(81559.0), Temperature: new(61.0), Throttled: []string{"sw_power_cap", "hw_thermal"}},
 		{GPU: "1", UUID: "GPU-b", Name: "NVIDIA H100 80GB HBM3", SMClock: new(345.0), MemoryClock: new(2619.0), UsedMiB: new(1.0), TotalMiB: new(81559.0),
@@ -259,7 +235,7 @@ func TestSMIThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakeSMI(t, c.script)
-			s := opened(t, Config{Server: off, GPU: smi}, Endpoint{})
+			s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: telemetry.NvidiaSMI}, Endpoint{})
 			if _, g := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(g.Missing, c.want) {
 				t.Errorf("%+v", g)
 			}
@@ -267,8 +243,8 @@ func TestSMIThatFails(t *testing.T) {
 	}
 	t.Run("ends in the middle", func(t *testing.T) {
 		fakeSMI(t, strings.Replace(smiTwo, "while true", "for i in 1 2", 1))
-		s := opened(t, Config{Server: off, GPU: smi}, Endpoint{})
-		samples := watched(t, s, func(sofar []Sample) bool { return sofar[len(sofar)-1].Error != "" })
+		s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: telemetry.NvidiaSMI}, Endpoint{})
+		samples := watched(t, s, func(sofar []telemetry.Sample) bool { return sofar[len(sofar)-1].Error != "" })
 		if last := samples[len(samples)-2]; !strings.Contains(last.Error, "nvidia-smi ended") {
 			t.Errorf("%+v", last)
 		}
@@ -285,16 +261,16 @@ func TestAutoGPU(t *testing.T) {
 		{Endpoint{Local: true, Simulated: true}, "", "the server is simulated"},
 		{Endpoint{Local: true, Foreign: "cpu-ddr5-4800-8ch"}, "", "the hardware is cpu-ddr5-4800-8ch: only NVIDIA's GPUs are read"},
 		{Endpoint{Foreign: "mi300x"}, "", "the hardware is mi300x"},
-		{Endpoint{Local: true}, smi, ""},
+		{Endpoint{Local: true}, telemetry.NvidiaSMI, ""},
 	} {
-		if c.name == smi {
+		if c.name == telemetry.NvidiaSMI {
 			if conn, err := net.Dial("tcp", "127.0.0.1:9400"); err == nil {
 				conn.Close()
 				continue // this machine has an exporter
 			}
 		}
-		s := opened(t, Config{Server: off}, c.e)
-		if s.gpu.name != c.name || !strings.HasPrefix(s.gpu.missing, c.missing) || c.missing == "" && s.gpu.missing != "" {
+		s := opened(t, telemetry.Config{Server: telemetry.Off}, c.e)
+		if s.gpu.Name != c.name || !strings.HasPrefix(s.gpu.Missing, c.missing) || c.missing == "" && s.gpu.Missing != "" {
 			t.Errorf("%+v: %+v", c.e, s.gpu)
 		}
 	}
@@ -302,7 +278,7 @@ func TestAutoGPU(t *testing.T) {
 
 func TestExporter(t *testing.T) {
 	base := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, dcgm) })
-	s := opened(t, Config{Server: off, GPU: base + "/metrics"}, Endpoint{})
+	s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: base + "/metrics"}, Endpoint{})
 	samples := watched(t, s, first(1))
 	_, g := s.Observe(samples, 0, samples[1].TUs)
 	if g.Source != base+"/metrics" || len(g.Devices) != 3 || g.Devices[0].DRAMActive.Mean != 0.81 || g.Before != nil {
@@ -321,27 +297,6 @@ func FuzzSMI(f *testing.F) {
 			t.Error("nil is not told, nobody is empty")
 		}
 	})
-}
-
-func TestConfigCheck(t *testing.T) {
-	for _, c := range []struct {
-		config Config
-		want   string // the keys with a problem
-	}{
-		{Config{}, ""}, {Config{"auto", "nvidia-smi"}, ""}, {Config{"off", "off"}, ""}, {Config{"http://h:1/metrics", "https://u:p@h/metrics"}, ""},
-		{Config{"nvidia-smi", "on"}, "server gpu"}, {Config{"h:8000/metrics", "ftp://h/x"}, "server gpu"}, {Config{"http://", "http://h/#a"}, "server gpu"},
-	} {
-		var got []string
-		c.config.Check(func(key, problem, hint string) {
-			got = append(got, key)
-			if problem == "" || hint == "" {
-				t.Errorf("%s: %q, %q", key, problem, hint)
-			}
-		})
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%+v: %v", c.config, got)
-		}
-	}
 }
 
 func TestPagePause(t *testing.T) {

@@ -1,6 +1,7 @@
-package telemetry
+package collector
 
 import (
+	"bench/experiment/telemetry"
 	"context"
 	"runtime"
 	"slices"
@@ -21,10 +22,10 @@ func TestWatch(t *testing.T) {
 			asked++
 			return Load{InFlight: 10 * asked, Ended: asked * asked, LagMax: time.Duration(asked-3) * time.Millisecond}
 		}
-		var got []Sample
+		var got []telemetry.Sample
 		s := newSystem(t.TempDir())
 		defer s.close()
-		s.watch(ctx, load, func(x Sample) { got = append(got, x) })
+		s.watch(ctx, load, func(x telemetry.Sample) { got = append(got, x) })
 		if len(got) != 5 {
 			t.Fatalf("%d samples in 1.1 s", len(got))
 		}
@@ -34,7 +35,7 @@ func TestWatch(t *testing.T) {
 			if i == 4 {
 				span = 100 * time.Millisecond
 			}
-			if at = at.Add(span); !x.At.Equal(at) || x.Span != span.Microseconds() || x.Source != SourceClient {
+			if at = at.Add(span); !x.At.Equal(at) || x.Span != span.Microseconds() || x.Source != telemetry.SourceClient {
 				t.Errorf("sample %d is at %s over %d µs, want %s", i, x.At.Sub(began), x.Span, at.Sub(began))
 			}
 			if *x.InFlight != 10*(i+2) || *x.Ended != 2*i+3 {
@@ -55,7 +56,7 @@ func TestWatchWhereNothingIsTold(t *testing.T) {
 		s := newSystem(t.TempDir())
 		defer s.close()
 		n := 0
-		s.watch(ctx, nil, func(x Sample) {
+		s.watch(ctx, nil, func(x telemetry.Sample) {
 			n++
 			if x.CoreBusy != nil || x.Steal != nil || x.RunDelay != nil || x.Threads != nil || x.Files != nil || x.Sockets != nil || x.TimeWait != nil ||
 				x.SegmentsOut != nil || x.SegmentsIn != nil || x.Retransmits != nil || x.Timeouts != nil || x.Needless != nil || x.Closed != nil || x.OutOfOrder != nil ||

@@ -1,6 +1,7 @@
-package telemetry
+package collector
 
 import (
+	"bench/experiment/telemetry"
 	"fmt"
 	"math"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // pages are what engines say, in their own words, with what else stands on such a page around it.
 var pages = map[string]struct {
 	text string
-	want ServerReading
+	want telemetry.ServerReading
 }{
 	"vllm": {`# HELP vllm:num_requests_running Number of requests in model execution batches.
 # TYPE vllm:num_requests_running gauge
@@ -38,7 +39,7 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="0"} 90.0
 # TYPE vllm:iteration_tokens_total histogram
 vllm:iteration_tokens_total_bucket{le="1.0"} 3.0
 process_resident_memory_bytes 1.0
-`, ServerReading{Engine: "vllm", Running: new(7.0), Waiting: new(1.0), KVUsage: new(0.5), KVCapacity: new(24000.0), Preemptions: new(2.0),
+`, telemetry.ServerReading{Engine: "vllm", Running: new(7.0), Waiting: new(1.0), KVUsage: new(0.5), KVCapacity: new(24000.0), Preemptions: new(2.0),
 		PrefixQueries: new(1e6), PrefixHits: new(250000.0), PrefixUnit: "tokens", Prompt: new(5000.0), Generated: new(600.0),
 		Drafts: new(100.0), Drafted: new(300.0), Accepted: new(150.0)}},
 	"vllm, an old one that counts blocks": {`# HELP vllm:gpu_prefix_cache_queries_total GPU prefix cache queries, in terms of number of queried blocks.
@@ -47,11 +48,11 @@ vllm:gpu_prefix_cache_queries_total{model_name="m"} 10.0
 vllm:gpu_prefix_cache_hits_total{model_name="m"} 4.0
 vllm:gpu_cache_usage_perc{model_name="m"} 0.125
 vllm:cache_config_info{block_size="16",num_gpu_blocks="None"} 1.0
-`, ServerReading{Engine: "vllm", KVUsage: new(0.125), PrefixQueries: new(10.0), PrefixHits: new(4.0), PrefixUnit: "blocks"}},
+`, telemetry.ServerReading{Engine: "vllm", KVUsage: new(0.125), PrefixQueries: new(10.0), PrefixHits: new(4.0), PrefixUnit: "blocks"}},
 	"vllm V0": {"vllm:gpu_prefix_cache_hit_rate{model_name=\"m\"} 0.75\nvllm:num_requests_running{model_name=\"m\"} 2\n",
-		ServerReading{Engine: "vllm", Running: new(2.0), HitRate: new(0.75)}},
+		telemetry.ServerReading{Engine: "vllm", Running: new(2.0), HitRate: new(0.75)}},
 	"vllm under Ray": {"ray_vllm:num_requests_running{model_name=\"m\"} 2\nray_vllm_num_requests_waiting{model_name=\"m\"} 1\n",
-		ServerReading{Engine: "vllm", Running: new(2.0), Waiting: new(1.0)}},
+		telemetry.ServerReading{Engine: "vllm", Running: new(2.0), Waiting: new(1.0)}},
 	"sglang": {`sglang:num_running_reqs{model_name="m",tp_rank="0",pp_rank="0"} 5
 sglang:num_running_reqs{model_name="m",tp_rank="1",pp_rank="0"} 5
 sglang:num_queue_reqs{model_name="m"} 2
@@ -65,7 +66,7 @@ sglang:cached_tokens_total{model_name="m",cache_source="host"} 60
 sglang:num_retracted_reqs{model_name="m"} 1
 sglang:num_retracted_reqs_total{model_name="m"} 3
 sglang:spec_accept_length{model_name="m"} 2.5
-`, ServerReading{Engine: "sglang", Running: new(5.0), Waiting: new(2.0), KVUsage: new(0.28), KVCapacity: new(400000.0), Preemptions: new(3.0),
+`, telemetry.ServerReading{Engine: "sglang", Running: new(5.0), Waiting: new(2.0), KVUsage: new(0.28), KVCapacity: new(400000.0), Preemptions: new(3.0),
 		PrefixQueries: new(8000.0), PrefixHits: new(160.0), PrefixUnit: "tokens", HitRate: new(0.0075), Prompt: new(8000.0), Generated: new(700.0), AcceptLength: new(2.5)}},
 	"tgi": {`tgi_batch_current_size 6
 tgi_queue_size 1
@@ -73,17 +74,17 @@ tgi_request_input_length_bucket{le="1"} 0
 tgi_request_input_length_sum 1200
 tgi_request_input_length_count 10
 tgi_request_generated_tokens_sum 90
-`, ServerReading{Engine: "tgi", Running: new(6.0), Waiting: new(1.0), Prompt: new(1200.0), Generated: new(90.0)}},
+`, telemetry.ServerReading{Engine: "tgi", Running: new(6.0), Waiting: new(1.0), Prompt: new(1200.0), Generated: new(90.0)}},
 	"trtllm-serve": {"trtllm_kv_cache_utilization{engine_type=\"trtllm\"} 0.4\ntrtllm_kv_cache_hit_rate 0.1\ntrtllm_num_requests_running 3\ntrtllm_num_requests_waiting 4\n",
-		ServerReading{Engine: "trtllm", Running: new(3.0), Waiting: new(4.0), KVUsage: new(0.4), HitRate: new(0.1)}},
+		telemetry.ServerReading{Engine: "trtllm", Running: new(3.0), Waiting: new(4.0), KVUsage: new(0.4), HitRate: new(0.1)}},
 	"triton": {`nv_trt_llm_request_metrics{model="t",request_type="active",version="1"} 3
 nv_trt_llm_request_metrics{model="t",request_type="waiting",version="1"} 2
 nv_trt_llm_request_metrics{model="t",request_type="max",version="1"} 512
 nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="t"} 0.3
 nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="t"} 6000
-`, ServerReading{Engine: "triton", Running: new(3.0), Waiting: new(2.0), KVUsage: new(0.3)}},
+`, telemetry.ServerReading{Engine: "triton", Running: new(3.0), Waiting: new(2.0), KVUsage: new(0.3)}},
 	"llama.cpp": {"llamacpp:requests_processing 1\nllamacpp:requests_deferred 2\nllamacpp:prompt_tokens_total 30\nllamacpp:tokens_predicted_total 40\n",
-		ServerReading{Engine: "llamacpp", Running: new(1.0), Waiting: new(2.0), Prompt: new(30.0), Generated: new(40.0)}},
+		telemetry.ServerReading{Engine: "llamacpp", Running: new(1.0), Waiting: new(2.0), Prompt: new(30.0), Generated: new(40.0)}},
 	"llama.cpp of 2026": {`# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed, excluding cached tokens
 # TYPE llamacpp:prompt_tokens_total counter
 llamacpp:prompt_tokens_total 30
@@ -93,14 +94,14 @@ llamacpp:spec_decode_num_accepted_tokens_total 6
 llamacpp:spec_decode_num_drafts_total 2
 llamacpp:n_busy_slots_per_decode 1.9
 llamacpp:requests_processing 1
-`, ServerReading{Engine: "llamacpp", Running: new(1.0), Prompt: new(40.0), PrefixQueries: new(40.0), PrefixHits: new(10.0), PrefixUnit: "tokens",
+`, telemetry.ServerReading{Engine: "llamacpp", Running: new(1.0), Prompt: new(40.0), PrefixQueries: new(40.0), PrefixHits: new(10.0), PrefixUnit: "tokens",
 		Drafts: new(2.0), Drafted: new(8.0), Accepted: new(6.0)}},
 	"what is no number is not told": {"vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\nvllm:kv_cache_usage_perc 1\n",
-		ServerReading{Engine: "vllm", KVUsage: new(1.0)}},
+		telemetry.ServerReading{Engine: "vllm", KVUsage: new(1.0)}},
 	"lines that nobody asked for may be garbage": {"<html>\nvllm:num_requests_running 1\n}}} {{{ 3\n# TYPE vllm:num_requests_running gauge\n# HELP vllm:num_requests_running a\n# HELP vllm:num_requests_running b\n",
-		ServerReading{Engine: "vllm", Running: new(1.0)}},
-	"a last line without its end may be cut": {"vllm:num_requests_running 1\nvllm:num_requests_waiting 12", ServerReading{Engine: "vllm", Running: new(1.0)}},
-	"an endless line is left out":            {"vllm:x{a=\"" + strings.Repeat("y", 3*lineBytes) + "\"} 1\nvllm:num_requests_running 1\n", ServerReading{Engine: "vllm", Running: new(1.0)}},
+		telemetry.ServerReading{Engine: "vllm", Running: new(1.0)}},
+	"a last line without its end may be cut": {"vllm:num_requests_running 1\nvllm:num_requests_waiting 12", telemetry.ServerReading{Engine: "vllm", Running: new(1.0)}},
+	"an endless line is left out":            {"vllm:x{a=\"" + strings.Repeat("y", 3*lineBytes) + "\"} 1\nvllm:num_requests_running 1\n", telemetry.ServerReading{Engine: "vllm", Running: new(1.0)}},
 }
 
 func readText(text string, wanted map[string]bool) (page, error) {
@@ -176,7 +177,7 @@ func TestReadGPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []GPUReading{
+	want := []telemetry.GPUReading{
 		{GPU: "0", UUID: "GPU-a", Name: "NVIDIA H100", Busy: new(0.97), TensorActive: new(0.2), DRAMActive: new(0.81), PowerW: new(640.5), EnergyJ: new(5.0),
 			SMClock: new(1755.0), UsedMiB: new(70000.0), TotalMiB: new(81000.0), Temperature: new(61.0), Throttled: []string{"sw_power_cap", "hw_thermal"}},
 		{GPU: "1", UUID: "GPU-b", Name: "NVIDIA H100", SMClock: new(1980.0), Unthrottled: true},

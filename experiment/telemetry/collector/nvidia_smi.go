@@ -1,6 +1,7 @@
-package telemetry
+package collector
 
 import (
+	"bench/experiment/telemetry"
 	"bufio"
 	"bytes"
 	"context"
@@ -32,7 +33,7 @@ type smiTool struct {
 
 // findSMI looks for nvidia-smi and finds out what it can be asked.
 func findSMI(ctx context.Context) (*smiTool, error) {
-	path, err := exec.LookPath(smi)
+	path, err := exec.LookPath(telemetry.NvidiaSMI)
 	if err != nil {
 		return nil, errors.New("there is no nvidia-smi on this machine")
 	}
@@ -47,7 +48,7 @@ func findSMI(ctx context.Context) (*smiTool, error) {
 }
 
 // read asks for the GPUs once.
-func (t *smiTool) read(ctx context.Context) ([]GPUReading, error) {
+func (t *smiTool) read(ctx context.Context) ([]telemetry.GPUReading, error) {
 	text, err := t.run(ctx, "--query-gpu="+t.query)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (t *smiTool) read(ctx context.Context) ([]GPUReading, error) {
 }
 
 // processes are those that compute on the GPUs.
-func (t *smiTool) processes(ctx context.Context) ([]GPUProcess, error) {
+func (t *smiTool) processes(ctx context.Context) ([]telemetry.GPUProcess, error) {
 	text, err := t.run(ctx, "--query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory")
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (c *capped) Write(p []byte) (int, error) {
 
 // loop has nvidia-smi write every GPU once a period, until ctx ends: starting it anew each time costs far more. each takes
 // the GPUs of one round and when they came.
-func (t *smiTool) loop(ctx context.Context, period time.Duration, each func([]GPUReading, time.Time)) error {
+func (t *smiTool) loop(ctx context.Context, period time.Duration, each func([]telemetry.GPUReading, time.Time)) error {
 	cmd := exec.CommandContext(ctx, t.path, "--query-gpu="+t.query, "--format=csv,noheader,nounits", fmt.Sprintf("--loop-ms=%d", period.Milliseconds()))
 	cmd.WaitDelay = time.Second
 	r, w := io.Pipe()
@@ -113,16 +114,16 @@ func (t *smiTool) loop(ctx context.Context, period time.Duration, each func([]GP
 
 // rounds cuts what nvidia-smi writes in its loop: a round is over when a GPU comes again. A line that can't be read ends
 // nothing, since a driver may warn between the lines.
-func rounds(r io.Reader, each func([]GPUReading, time.Time)) {
+func rounds(r io.Reader, each func([]telemetry.GPUReading, time.Time)) {
 	lines := bufio.NewScanner(r)
-	var round []GPUReading
+	var round []telemetry.GPUReading
 	var at time.Time
 	for lines.Scan() {
 		gpus, err := parseGPUs(lines.Bytes())
 		if err != nil {
 			continue
 		}
-		if len(round) > 0 && slices.ContainsFunc(round, func(g GPUReading) bool { return g.GPU == gpus[0].GPU }) {
+		if len(round) > 0 && slices.ContainsFunc(round, func(g telemetry.GPUReading) bool { return g.GPU == gpus[0].GPU }) {
 			each(round, at)
 			round = nil
 		}
@@ -133,14 +134,14 @@ func rounds(r io.Reader, each func([]GPUReading, time.Time)) {
 }
 
 // parseGPUs reads lines of --query-gpu; what a GPU does not tell is "[N/A]" or the like.
-func parseGPUs(text []byte) ([]GPUReading, error) {
+func parseGPUs(text []byte) ([]telemetry.GPUReading, error) {
 	rows, err := records(text, len(columns))
 	if err != nil {
 		return nil, err
 	}
-	var out []GPUReading
+	var out []telemetry.GPUReading
 	for _, f := range rows {
-		g := GPUReading{
+		g := telemetry.GPUReading{
 			GPU: f[0], UUID: f[1], Name: f[2], PowerW: number(f[4], 1), SMClock: number(f[5], 1), MemoryClock: number(f[6], 1),
 			UsedMiB: number(f[7], 1), TotalMiB: number(f[8], 1), Temperature: number(f[9], 1), Busy: number(f[3], 0.01),
 		}
@@ -149,7 +150,7 @@ func parseGPUs(text []byte) ([]GPUReading, error) {
 		}
 		if len(f) > len(columns) {
 			if mask, err := strconv.ParseUint(f[len(columns)], 0, 64); err == nil {
-				g.throttle(mask)
+				setThrottled(&g, mask)
 			}
 		}
 		out = append(out, g)
@@ -160,27 +161,19 @@ func parseGPUs(text []byte) ([]GPUReading, error) {
 	return out, nil
 }
 
-// GPUProcess is a process that computes on a GPU. In containers its id is that of another namespace, or hidden.
-type GPUProcess struct {
-	GPU     string   `json:"gpu_uuid"`
-	PID     int      `json:"pid"`
-	Name    string   `json:"name"`
-	UsedMiB *float64 `json:"memory_used_mib,omitempty"`
-}
-
 // parseProcesses reads lines of --query-compute-apps; none is a GPU that nobody uses.
-func parseProcesses(text []byte) ([]GPUProcess, error) {
+func parseProcesses(text []byte) ([]telemetry.GPUProcess, error) {
 	rows, err := records(text, 4)
 	if err != nil {
 		return nil, err
 	}
-	out := []GPUProcess{}
+	out := []telemetry.GPUProcess{}
 	for _, f := range rows {
 		pid, err := strconv.Atoi(f[1])
 		if err != nil {
 			return nil, fmt.Errorf("nvidia-smi: %.100q is no process id", f[1])
 		}
-		out = append(out, GPUProcess{f[0], pid, f[2], number(f[3], 1)})
+		out = append(out, telemetry.GPUProcess{GPU: f[0], PID: pid, Name: f[2], UsedMiB: number(f[3], 1)})
 	}
 	return out, nil
 }
@@ -210,5 +203,5 @@ func number(text string, scale float64) *float64 {
 	if err != nil || !(v >= 0 && v < 1e12) {
 		return nil
 	}
-	return new(round(v*scale, 6))
+	return new(telemetry.Round(v*scale, 6))
 }

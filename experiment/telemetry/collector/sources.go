@@ -1,6 +1,7 @@
-package telemetry
+package collector
 
 import (
+	"bench/experiment/telemetry"
 	"context"
 	"errors"
 	"net/http"
@@ -20,26 +21,25 @@ type Endpoint struct {
 
 // Sources are where the samples of a server and its GPUs come from. What is not there is said in Observe.
 type Sources struct {
-	server, gpu source
+	server, gpu telemetry.Source
 	pages       []*poller // those of the two that are pages
 	smi         *smiTool  // for the processes on the GPUs, and for the figures where no exporter tells them; nil: there is none
 }
 
-// source is what is said of one of them.
-type source struct {
-	name    string // URL without user info, nvidia-smi or off
-	missing string // why there is none; empty: there is
+// Observe summarizes the samples of a window, µs from the samples' epoch.
+func (s *Sources) Observe(samples []telemetry.Sample, startUs, endUs int64) (*telemetry.ServerUsage, *telemetry.GPUUsage) {
+	return telemetry.SummarizeServer(s.server, samples, startUs, endUs), telemetry.SummarizeGPUs(s.gpu, samples, startUs, endUs)
 }
 
 // poller samples one page.
 type poller struct {
 	*scraper
-	source string                    // of its samples
-	into   func(page, *Sample) error // what is found on the page
+	source string                              // of its samples
+	into   func(page, *telemetry.Sample) error // what is found on the page
 }
 
 // Open finds out which sources there are.
-func Open(ctx context.Context, c Config, e Endpoint) *Sources {
+func Open(ctx context.Context, c telemetry.Config, e Endpoint) *Sources {
 	s := &Sources{}
 	s.openServer(ctx, c.Server, e)
 	s.openGPU(ctx, c.GPU, e)
@@ -55,22 +55,22 @@ func (s *Sources) Close() {
 
 func (s *Sources) openServer(ctx context.Context, from string, e Endpoint) {
 	switch from {
-	case off:
-		s.server = source{name: off, missing: `[telemetry] server = "off"`}
-	case "", auto:
+	case telemetry.Off:
+		s.server = telemetry.Source{Name: telemetry.Off, Missing: `[telemetry] server = "off"`}
+	case "", telemetry.Auto:
 		// trtllm-serve answers JSON at the usual path.
 		for _, path := range []string{"/metrics", "/prometheus/metrics"} {
-			p := newPoller(SourceServer, root(e.Base)+path, e.Header)
+			p := newPoller(telemetry.SourceServer, root(e.Base)+path, e.Header)
 			first := s.server
-			if s.server = s.add(ctx, p); s.server.missing == "" {
+			if s.server = s.add(ctx, p); s.server.Missing == "" {
 				return
 			}
-			if first.name != "" {
+			if first.Name != "" {
 				s.server = first // the usual path is the one that people know
 			}
 		}
 	default:
-		s.server = s.add(ctx, newPoller(SourceServer, from, nil))
+		s.server = s.add(ctx, newPoller(telemetry.SourceServer, from, nil))
 	}
 }
 
@@ -82,14 +82,14 @@ const dcgmHere = "http://127.0.0.1:9400/metrics"
 
 func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
 	switch from {
-	case off:
-		s.gpu = source{name: off, missing: `[telemetry] gpu = "off"`}
-	case smi:
+	case telemetry.Off:
+		s.gpu = telemetry.Source{Name: telemetry.Off, Missing: `[telemetry] gpu = "off"`}
+	case telemetry.NvidiaSMI:
 		s.askSMI(ctx)
-	case "", auto:
+	case "", telemetry.Auto:
 		s.findGPU(ctx, e)
 	default:
-		s.gpu = s.add(ctx, newPoller(SourceGPU, from, nil))
+		s.gpu = s.add(ctx, newPoller(telemetry.SourceGPU, from, nil))
 		if e.Local {
 			s.smi, _ = findSMI(ctx) // for the processes
 		}
@@ -100,42 +100,42 @@ func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
 func (s *Sources) findGPU(ctx context.Context, e Endpoint) {
 	switch {
 	case e.Simulated:
-		s.gpu.missing = "the server is simulated: it has no GPU"
+		s.gpu.Missing = "the server is simulated: it has no GPU"
 		return
 	case e.Foreign != "":
-		s.gpu.missing = "the hardware is " + e.Foreign + ": only NVIDIA's GPUs are read"
+		s.gpu.Missing = "the hardware is " + e.Foreign + ": only NVIDIA's GPUs are read"
 		return
 	case !e.Local:
-		s.gpu.missing = "the endpoint is on another machine: give the URL of a DCGM exporter there in [telemetry] gpu"
+		s.gpu.Missing = "the endpoint is on another machine: give the URL of a DCGM exporter there in [telemetry] gpu"
 		return
 	}
-	exporter := s.add(ctx, newPoller(SourceGPU, dcgmHere, nil))
-	if s.askSMI(ctx); exporter.missing == "" { // it knows more than nvidia-smi
+	exporter := s.add(ctx, newPoller(telemetry.SourceGPU, dcgmHere, nil))
+	if s.askSMI(ctx); exporter.Missing == "" { // it knows more than nvidia-smi
 		s.gpu = exporter
 	}
 }
 
 func (s *Sources) askSMI(ctx context.Context) {
 	var err error
-	s.gpu = source{name: smi}
+	s.gpu = telemetry.Source{Name: telemetry.NvidiaSMI}
 	if s.smi, err = findSMI(ctx); err != nil {
-		s.gpu.missing = err.Error()
+		s.gpu.Missing = err.Error()
 	}
 }
 
 // newPoller is for the page at a URL.
 func newPoller(source, at string, header http.Header) *poller {
 	p := &poller{source: source}
-	if source == SourceServer {
+	if source == telemetry.SourceServer {
 		p.scraper = newScraper(at, header, serverNames)
-		p.into = func(page page, s *Sample) (err error) {
+		p.into = func(page page, s *telemetry.Sample) (err error) {
 			s.Server, err = readServer(page)
 			return err
 		}
 		return p
 	}
 	p.scraper = newScraper(at, header, gpuNames)
-	p.into = func(page page, s *Sample) (err error) {
+	p.into = func(page page, s *telemetry.Sample) (err error) {
 		s.GPUs, err = readGPUs(page)
 		return err
 	}
@@ -143,11 +143,11 @@ func newPoller(source, at string, header http.Header) *poller {
 }
 
 // add takes a page in that tells something.
-func (s *Sources) add(ctx context.Context, p *poller) source {
-	at := source{name: redact(p.url)}
+func (s *Sources) add(ctx context.Context, p *poller) telemetry.Source {
+	at := telemetry.Source{Name: telemetry.Redact(p.url)}
 	if first := p.sample(ctx); first.Error != "" {
 		p.close()
-		at.missing = first.Error
+		at.Missing = first.Error
 		return at
 	}
 	s.pages = append(s.pages, p)
@@ -155,11 +155,11 @@ func (s *Sources) add(ctx context.Context, p *poller) source {
 }
 
 // sample reads the page once.
-func (p *poller) sample(ctx context.Context) Sample {
+func (p *poller) sample(ctx context.Context) telemetry.Sample {
 	before := time.Now()
 	page, err := p.read(ctx)
 	took := time.Since(before)
-	s := Sample{Source: p.source, At: before.Add(took / 2), Span: took.Microseconds()}
+	s := telemetry.Sample{Source: p.source, At: before.Add(took / 2), Span: took.Microseconds()}
 	if err == nil {
 		err = p.into(page, &s)
 	}
@@ -171,9 +171,9 @@ func (p *poller) sample(ctx context.Context) Sample {
 
 // Watch samples all sources before it calls begun, until ctx ends, and then once more. each and begun are called one at
 // a time, each for every source in order; it may keep the samples.
-func (s *Sources) Watch(ctx context.Context, begun func(), each func(Sample)) {
+func (s *Sources) Watch(ctx context.Context, begun func(), each func(telemetry.Sample)) {
 	var mu sync.Mutex
-	alone := func(x Sample) {
+	alone := func(x telemetry.Sample) {
 		mu.Lock()
 		defer mu.Unlock()
 		each(x)
@@ -209,7 +209,7 @@ func pagePause(took time.Duration) time.Duration {
 	return min(max(pageEvery, time.Duration(float64(took)/pageShare)), pageRarest)
 }
 
-func (p *poller) watch(ctx context.Context, begun func(), each func(Sample)) {
+func (p *poller) watch(ctx context.Context, begun func(), each func(telemetry.Sample)) {
 	last := p.sample(ctx)
 	each(last)
 	begun()
@@ -226,16 +226,16 @@ func (p *poller) watch(ctx context.Context, begun func(), each func(Sample)) {
 }
 
 // watchSMI samples by nvidia-smi: what runs on the GPUs at both ends, and the figures where nobody else tells them.
-func (s *Sources) watchSMI(ctx context.Context, begun func(), each func(Sample)) {
-	figures := s.gpu.name == smi
+func (s *Sources) watchSMI(ctx context.Context, begun func(), each func(telemetry.Sample)) {
+	figures := s.gpu.Name == telemetry.NvidiaSMI
 	each(s.smi.sample(ctx, figures))
 	begun()
 	if figures {
-		err := s.smi.loop(ctx, pageEvery, func(gpus []GPUReading, at time.Time) {
-			each(Sample{Source: SourceGPU, At: at, GPUs: gpus})
+		err := s.smi.loop(ctx, pageEvery, func(gpus []telemetry.GPUReading, at time.Time) {
+			each(telemetry.Sample{Source: telemetry.SourceGPU, At: at, GPUs: gpus})
 		})
 		if err != nil {
-			each(Sample{Source: SourceGPU, At: time.Now(), Error: err.Error()})
+			each(telemetry.Sample{Source: telemetry.SourceGPU, At: time.Now(), Error: err.Error()})
 		}
 	}
 	<-ctx.Done()
@@ -243,9 +243,9 @@ func (s *Sources) watchSMI(ctx context.Context, begun func(), each func(Sample))
 }
 
 // sample asks for the processes, and for the figures too.
-func (t *smiTool) sample(ctx context.Context, figures bool) Sample {
+func (t *smiTool) sample(ctx context.Context, figures bool) telemetry.Sample {
 	before := time.Now()
-	s := Sample{Source: SourceGPU}
+	s := telemetry.Sample{Source: telemetry.SourceGPU}
 	var err1, err2 error
 	if figures {
 		s.GPUs, err1 = t.read(ctx)

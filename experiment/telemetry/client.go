@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"cmp"
+	"math"
 	"runtime"
 	"slices"
 )
@@ -58,7 +59,7 @@ func Summarize(samples []Sample, startUs, endUs int64) *Usage {
 	for i := range in {
 		u.SpanS += float64(in[i].Span) / 1e6
 	}
-	u.SpanS = round(u.SpanS, 6)
+	u.SpanS = Round(u.SpanS, 6)
 	u.processor(in)
 	u.goruntime(in)
 	u.network(in)
@@ -102,17 +103,17 @@ func (u *Usage) cores(in []Sample) {
 		busiest = max(busiest, share)
 	}
 	if n > 0 {
-		u.MachineBusy, u.CoreBusyMax = new(round(all/float64(n), 4)), &busiest
+		u.MachineBusy, u.CoreBusyMax = new(Round(all/float64(n), 4)), &busiest
 	}
 }
 
 func (u *Usage) goruntime(in []Sample) {
 	waits := merge(in)
-	u.SchedP50, u.SchedP99, u.SchedMax = quantile(waits, 0.5), quantile(waits, 0.99), quantile(waits, 1)
+	u.SchedP50, u.SchedP99, u.SchedMax = WaitQuantile(waits, 0.5), WaitQuantile(waits, 0.99), WaitQuantile(waits, 1)
 	for i := range in {
 		s := &in[i] // the Go runtime tells all of these, always
 		u.GCs += *s.GCs
-		u.GCPauses = round(u.GCPauses+*s.GCPauses, 3)
+		u.GCPauses = Round(u.GCPauses+*s.GCPauses, 3)
 		u.GCLongest = max(u.GCLongest, *s.GCLongest)
 		u.HeapMiB = max(u.HeapMiB, *s.HeapMiB)
 		u.Routines = max(u.Routines, *s.Routines)
@@ -144,7 +145,7 @@ func mean(in []Sample, of func(*Sample) *float64) *float64 {
 	if time == 0 {
 		return nil
 	}
-	return new(round(sum/time, 4))
+	return new(Round(sum/time, 4))
 }
 
 func highest[T int | float64](in []Sample, of func(*Sample) *T) *T {
@@ -184,4 +185,23 @@ func merge(in []Sample) [][2]float64 {
 	}
 	slices.SortFunc(out, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	return out
+}
+
+// quantile is the upper edge in ms below which the share p of the waits lies; nil = there are none.
+func WaitQuantile(buckets [][2]float64, p float64) *float64 {
+	var n, sum float64
+	for _, b := range buckets {
+		n += b[1]
+	}
+	for _, b := range buckets {
+		if sum += b[1]; sum >= p*n {
+			return new(b[0] / 1e3)
+		}
+	}
+	return nil
+}
+
+func Round(x float64, digits int) float64 {
+	f := math.Pow10(digits)
+	return math.Round(x*f) / f
 }

@@ -3,13 +3,9 @@ package telemetry
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
@@ -46,41 +42,21 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-func TestQuantile(t *testing.T) {
+func TestWaitQuantile(t *testing.T) {
 	buckets := [][2]float64{{1, 50}, {2, 49}, {4, 1}}
 	for p, want := range map[float64]float64{0.5: 0.001, 0.51: 0.002, 0.99: 0.002, 0.991: 0.004, 1: 0.004} {
-		if got := quantile(buckets, p); got == nil || *got != want {
+		if got := WaitQuantile(buckets, p); got == nil || *got != want {
 			t.Errorf("%g: %v, want %g", p, got, want)
 		}
 	}
-	if got := quantile(nil, 0.5); got != nil {
+	if got := WaitQuantile(nil, 0.5); got != nil {
 		t.Errorf("of nothing: %g", *got)
 	}
 }
 
-func TestBuckets(t *testing.T) {
-	edges := []float64{math.Inf(-1), 0, 1e-6, 2e-6, math.Inf(1)}
-	a := &metrics.Float64Histogram{Counts: []uint64{0, 5, 7, 1}, Buckets: edges}
-	b := &metrics.Float64Histogram{Counts: []uint64{0, 8, 7, 3}, Buckets: edges}
-	if diff := cmp.Diff([][2]float64{{1, 3}, {2, 2}}, buckets(a, b)); diff != "" { // no upper edge: the lower one
-		t.Error(diff)
-	}
+func TestMerge(t *testing.T) {
 	if diff := cmp.Diff([][2]float64{{1, 5}, {2, 7 + 1}}, merge([]Sample{{Sched: [][2]float64{{2, 7}, {1, 5}}}, {Sched: [][2]float64{{2, 1}}}})); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestCollections(t *testing.T) {
-	ms := time.Millisecond
-	a := &debug.GCStats{NumGC: 7, PauseTotal: 10 * ms, Pause: []time.Duration{9 * ms, 1 * ms}}
-	b := &debug.GCStats{NumGC: 9, PauseTotal: 13 * ms, Pause: []time.Duration{1 * ms, 2 * ms, 9 * ms, 1 * ms}}
-	var s Sample
-	if s.collections(a, b); *s.GCs != 2 || *s.GCPauses != 3 || *s.GCLongest != 2 {
-		t.Errorf("%d, %g ms, longest %g ms", *s.GCs, *s.GCPauses, *s.GCLongest)
-	}
-	s = Sample{}
-	if s.collections(b, b); *s.GCs != 0 || *s.GCPauses != 0 || *s.GCLongest != 0 {
-		t.Errorf("none: %d, %g ms, longest %g ms", *s.GCs, *s.GCPauses, *s.GCLongest)
 	}
 }
 

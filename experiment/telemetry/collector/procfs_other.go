@@ -1,6 +1,6 @@
 //go:build !linux
 
-package telemetry
+package collector
 
 import "time"
 

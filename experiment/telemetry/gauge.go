@@ -31,7 +31,7 @@ func gauge(points []point, start, end int64) *Gauge {
 	if span := in[len(in)-1].us - in[0].us; span > 0 {
 		g.Mean = area / float64(span)
 	}
-	g.Mean, g.Max, g.Last = round(g.Mean, 6), round(g.Max, 6), round(g.Last, 6)
+	g.Mean, g.Max, g.Last = Round(g.Mean, 6), Round(g.Max, 6), Round(g.Last, 6)
 	return &g
 }
 
@@ -88,5 +88,5 @@ func growth(points []point, start, end int64) (by *float64, resets int) {
 	if !ok1 || !ok2 {
 		return nil, resets
 	}
-	return new(round(b-a, 3)), resets
+	return new(Round(b-a, 3)), resets
 }

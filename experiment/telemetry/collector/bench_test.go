@@ -1,6 +1,7 @@
-package telemetry
+package collector
 
 import (
+	"bench/experiment/telemetry"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -27,7 +28,7 @@ func BenchmarkServerSample(b *testing.B) {
 	text := []byte(bigPage())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
 	defer server.Close()
-	p := newPoller(SourceServer, server.URL, nil)
+	p := newPoller(telemetry.SourceServer, server.URL, nil)
 	defer p.close()
 	user, system := processTime()
 	for b.Loop() {

@@ -1,12 +1,5 @@
 package telemetry
 
-import (
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-)
-
 // Host is how busy this machine was at the two ends of a row: its load average over a minute, which is processes that run or
 // want to, its own among them. nil = not told.
 type Host struct {
@@ -16,18 +9,9 @@ type Host struct {
 	Server bool     `json:"with_server,omitempty"` // the server runs here too: its work is in it
 }
 
-// HostLoad is the load average of this machine now; nil = the system does not tell.
-func HostLoad() *float64 { return hostLoad("/proc") }
-
-func hostLoad(proc string) *float64 {
-	text, err := os.ReadFile(filepath.Join(proc, "loadavg"))
-	if err != nil {
-		return nil
-	}
-	word, _, _ := strings.Cut(string(text), " ")
-	load, err := strconv.ParseFloat(word, 64)
-	if err != nil || !(load >= 0 && load < 1e6) {
-		return nil
-	}
-	return &load
+// Limits are what the system lets this process have; 0 = not known, or none.
+type Limits struct {
+	Files int // open file descriptors
+	Open  int // of them, those that are open now
+	Ports int // ephemeral ports: connections to one address
 }

@@ -1,0 +1,123 @@
+package collector
+
+import (
+	"bench/experiment/telemetry"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+)
+
+// throttles are the reasons of NVML (nvmlClocksThrottleReasons) that hold clocks down while there is work; idleness and settings
+// that somebody chose are none.
+var throttles = []struct {
+	bit  uint64
+	name string
+}{
+	{0x04, "sw_power_cap"}, {0x08, "hw_slowdown"}, {0x20, "sw_thermal"}, {0x40, "hw_thermal"}, {0x80, "hw_power_brake"},
+}
+
+// throttle notes the reasons of a mask.
+func setThrottled(r *telemetry.GPUReading, mask uint64) {
+	for _, t := range throttles {
+		if mask&t.bit != 0 {
+			r.Throttled = append(r.Throttled, t.name)
+		}
+	}
+	r.Unthrottled = len(r.Throttled) == 0
+}
+
+// device is a figure of a GPU with its names at the DCGM exporter, and what one of its units is of ours.
+type device struct {
+	of    func(*telemetry.GPUReading) **float64
+	scale float64
+	names []string
+}
+
+var devices = []device{
+	{func(r *telemetry.GPUReading) **float64 { return &r.Busy }, 0.01, []string{"DCGM_FI_DEV_GPU_UTIL"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.EngineActive }, 1, []string{"DCGM_FI_PROF_GR_ENGINE_ACTIVE"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.SMActive }, 1, []string{"DCGM_FI_PROF_SM_ACTIVE"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.TensorActive }, 1, []string{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.DRAMActive }, 1, []string{"DCGM_FI_PROF_DRAM_ACTIVE"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.PowerW }, 1, []string{"DCGM_FI_DEV_POWER_USAGE"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.EnergyJ }, 1e-3, []string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.SMClock }, 1, []string{"DCGM_FI_DEV_SM_CLOCK"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.MemoryClock }, 1, []string{"DCGM_FI_DEV_MEM_CLOCK"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.UsedMiB }, 1, []string{"DCGM_FI_DEV_FB_USED"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.TotalMiB }, 1, []string{"DCGM_FI_DEV_FB_TOTAL"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.Temperature }, 1, []string{"DCGM_FI_DEV_GPU_TEMP"}},
+}
+
+// masks are the names of the throttle reasons, the newer one first.
+var masks = []string{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"}
+
+// gpuNames are all that an exporter's page is searched for.
+var gpuNames = func() map[string]bool {
+	out := map[string]bool{"DCGM_FI_DEV_FB_FREE": true}
+	for _, d := range devices {
+		for _, n := range d.names {
+			out[n] = true
+		}
+	}
+	for _, n := range masks {
+		out[n] = true
+	}
+	return out
+}()
+
+// readGPUs finds the GPUs on a page of the DCGM exporter, in the order of their names.
+func readGPUs(p page) ([]telemetry.GPUReading, error) {
+	at := map[string]*telemetry.GPUReading{}
+	for _, s := range p.series {
+		name := gpuName(s.labels)
+		r := at[name]
+		if r == nil {
+			r = &telemetry.GPUReading{GPU: name, UUID: s.labels["UUID"], Name: s.labels["modelName"]}
+			at[name] = r
+		}
+		addSeries(r, s)
+	}
+	if len(at) == 0 {
+		return nil, errors.New("no metric of the DCGM exporter")
+	}
+	var out []telemetry.GPUReading
+	for _, r := range at {
+		addTotal(r, p)
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b telemetry.GPUReading) int { return strings.Compare(a.GPU, b.GPU) })
+	return out, nil
+}
+
+func gpuName(labels map[string]string) string {
+	if slice := labels["GPU_I_ID"]; slice != "" {
+		return labels["gpu"] + ":" + slice
+	}
+	return labels["gpu"]
+}
+
+// take notes one series of the GPU. Of the processes and containers that share it, each has a series with the same value.
+func addSeries(r *telemetry.GPUReading, s series) {
+	if slices.Contains(masks, s.name) && r.Throttled == nil && !r.Unthrottled && s.value >= 0 && s.value < math.MaxUint32 {
+		setThrottled(r, uint64(s.value))
+		return
+	}
+	for _, d := range devices {
+		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 { // DCGM's blanks are huge numbers
+			*d.of(r) = new(s.value * d.scale)
+		}
+	}
+}
+
+// total is the memory in use and that which is free, where the exporter has no field of its own for it.
+func addTotal(r *telemetry.GPUReading, p page) {
+	if r.TotalMiB != nil || r.UsedMiB == nil {
+		return
+	}
+	for _, s := range p.series {
+		if s.name == "DCGM_FI_DEV_FB_FREE" && gpuName(s.labels) == r.GPU {
+			r.TotalMiB = new(*r.UsedMiB + s.value)
+		}
+	}
+}

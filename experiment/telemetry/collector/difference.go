@@ -1,0 +1,139 @@
+package collector
+
+import (
+	"bench/experiment/telemetry"
+	"math"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// reading is what the counters say at one moment. A nil pointer, list or map was not told.
+type reading struct {
+	at   time.Time
+	cost time.Duration // CPU time of the reading; 0 = not known
+
+	user, system *time.Duration           // of the process, since its start
+	delays       map[int]time.Duration    // waits on the run queue by thread
+	cores        []core                   //
+	files        *int                     //
+	sockets      sockets                  //
+	segments     segments                 //
+	sched        metrics.Float64Histogram // Buckets are the runtime's own
+	gc           debug.GCStats            //
+	heap         uint64                   // bytes
+	routines     int
+	load         *Load
+}
+
+// difference is the sample between two readings.
+func difference(a, b *reading) telemetry.Sample {
+	span := b.at.Sub(a.at)
+	s := telemetry.Sample{Source: telemetry.SourceClient, At: b.at, Span: span.Microseconds(), Routines: new(b.routines),
+		HeapMiB: new(telemetry.Round(float64(b.heap)/(1<<20), 2)), Files: b.files, Sockets: b.sockets.used, TimeWait: b.sockets.timeWait}
+	if b.cost > 0 {
+		s.Cost = new(telemetry.Round(float64(b.cost)/1e3, 1))
+	}
+	s.UserCores, s.SystemCores = rate(a.user, b.user, span), rate(a.system, b.system, span)
+	if a.delays != nil && b.delays != nil {
+		s.Threads = new(len(b.delays))
+		s.RunDelay = new(perSecond(waited(a.delays, b.delays), span))
+	}
+	s.CoreBusy, s.Steal = busy(a.cores, b.cores)
+	s.Sched = buckets(&a.sched, &b.sched)
+	s.SchedP50, s.SchedP99, s.SchedMax = telemetry.WaitQuantile(s.Sched, 0.5), telemetry.WaitQuantile(s.Sched, 0.99), telemetry.WaitQuantile(s.Sched, 1)
+	addCollections(&s, &a.gc, &b.gc)
+	s.SegmentsOut, s.SegmentsIn = increase(a.segments.out, b.segments.out), increase(a.segments.in, b.segments.in)
+	s.Retransmits, s.Timeouts = increase(a.segments.again, b.segments.again), increase(a.segments.timeouts, b.segments.timeouts)
+	s.OutOfOrder, s.Needless = increase(a.segments.outOfOrder, b.segments.outOfOrder), increase(a.segments.needless, b.segments.needless)
+	s.Closed = increase(a.segments.closed, b.segments.closed)
+	if a.load != nil && b.load != nil {
+		s.InFlight, s.Ended = new(b.load.InFlight), new(b.load.Ended-a.load.Ended)
+		if b.load.LagMax >= 0 {
+			s.LagMax = new(telemetry.Round(b.load.LagMax.Seconds()*1e3, 3))
+		}
+	}
+	return s
+}
+
+// collections adds the garbage collections that ended between two readings.
+func addCollections(s *telemetry.Sample, a, b *debug.GCStats) {
+	n, longest := int(b.NumGC-a.NumGC), 0.0
+	for _, p := range b.Pause[:min(n, len(b.Pause))] { // the latest first
+		longest = max(longest, telemetry.Round(p.Seconds()*1e3, 3))
+	}
+	s.GCs, s.GCLongest = &n, &longest
+	s.GCPauses = new(telemetry.Round((b.PauseTotal-a.PauseTotal).Seconds()*1e3, 3))
+}
+
+// waited is how long threads waited between two readings. One that ended since the first takes its last
+// wait with it; a number that begins again belongs to a new thread.
+func waited(a, b map[int]time.Duration) time.Duration {
+	var sum time.Duration
+	for id, now := range b {
+		if before := a[id]; before <= now {
+			now -= before
+		}
+		sum += now
+	}
+	return sum
+}
+
+// busy is the share of the time in which each core did something, and what others had of all of them,
+// in proportion to the time that the kernel accounts for. No tick between two readings: idle.
+func busy(a, b []core) (shares []float64, steal *float64) {
+	if len(a) != len(b) || len(b) == 0 { // a core came or went
+		return nil, nil
+	}
+	var stolen, all float64
+	for i := range b {
+		d := b[i].since(a[i])
+		total := d.busy + d.idle + d.steal
+		shares = append(shares, telemetry.Round(d.busy/max(total, 1), 3))
+		stolen += d.steal
+		all += total
+	}
+	return shares, new(telemetry.Round(stolen/max(all, 1), 4))
+}
+
+// buckets is how often each wait occurred between two readings, but for those that did not.
+func buckets(a, b *metrics.Float64Histogram) [][2]float64 {
+	var out [][2]float64
+	for i, n := range b.Counts {
+		if i < len(a.Counts) {
+			n -= a.Counts[i]
+		}
+		if n == 0 {
+			continue
+		}
+		edge := b.Buckets[i+1]
+		if math.IsInf(edge, 1) {
+			edge = b.Buckets[i]
+		}
+		out = append(out, [2]float64{telemetry.Round(edge*1e6, 3), float64(n)})
+	}
+	return out
+}
+
+func rate(a, b *time.Duration, span time.Duration) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(perSecond(*b-*a, span))
+}
+
+// perSecond is a time per time, to four digits: more is noise, and costs room in the file.
+func perSecond(d, span time.Duration) float64 {
+	if span <= 0 {
+		return 0
+	}
+	return telemetry.Round(float64(max(d, 0))/float64(span), 4)
+}
+
+// increase is that of a counter. One that fell was reset, and says nothing.
+func increase(a, b *int64) *int64 {
+	if a == nil || b == nil || *b < *a {
+		return nil
+	}
+	return new(*b - *a)
+}

@@ -1,0 +1,156 @@
+package telemetry
+
+import "slices"
+
+// Source is where samples of the server or its GPUs come from.
+type Source struct {
+	Name    string // URL without user info, nvidia-smi or off
+	Missing string // why it gives no samples; empty: it gives them
+}
+
+// ServerUsage is what the server reported over a window: server.metrics in <row>.json. Counters are differences; gauges
+// are interpolated linearly between readings. Figures that the server does not report are absent.
+type ServerUsage struct {
+	Source  string `json:"source"`            // URL without user info, or "off"
+	Missing string `json:"missing,omitempty"` // why there are no figures
+	Engine  string `json:"engine,omitempty"`  // whose metric names were found: vllm, sglang, tgi, trtllm, triton, llamacpp
+	Samples int    `json:"samples"`           // readings in the window
+	Failed  int    `json:"samples_failed,omitempty"`
+	// AnswerMs is how long the metrics page took to arrive. The page is read less often when it is slow.
+	AnswerMs *Gauge `json:"answer_ms,omitempty"`
+	Resets   int    `json:"resets,omitempty"` // counter resets in the window: the server restarted
+
+	Running    *Gauge   `json:"running,omitempty"`            // requests in the running batch
+	Waiting    *Gauge   `json:"waiting,omitempty"`            // requests in the queue
+	KVUsage    *Gauge   `json:"kv_usage,omitempty"`           // used share of the KV cache, of the fullest engine
+	KVCapacity *float64 `json:"kv_capacity_tokens,omitempty"` // size of the KV cache
+
+	Preemptions      *float64 `json:"preemptions,omitempty"`     // requests that lost their place in the batch
+	PrefixQueries    *float64 `json:"prefix_queries,omitempty"`  // looked up in the prefix cache, in prefix_unit
+	PrefixHits       *float64 `json:"prefix_hits,omitempty"`     // found there; cached tokens by usage are in summary.tokens
+	PrefixUnit       string   `json:"prefix_unit,omitempty"`     // tokens or blocks
+	PrefixHitRate    *float64 `json:"prefix_hit_rate,omitempty"` // hits / queries of the window, else the mean of the server's own rate
+	PromptTokens     *float64 `json:"prompt_tokens,omitempty"`
+	GenerationTokens *float64 `json:"generation_tokens,omitempty"` // of all clients
+
+	Drafts           *float64 `json:"drafts,omitempty"`            // speculative decoding: draft rounds
+	DraftTokens      *float64 `json:"draft_tokens,omitempty"`      // proposed tokens
+	AcceptedTokens   *float64 `json:"accepted_tokens,omitempty"`   // accepted tokens
+	AcceptanceRate   *float64 `json:"acceptance_rate,omitempty"`   // accepted / proposed
+	AcceptanceLength *float64 `json:"acceptance_length,omitempty"` // tokens per step: 1 + accepted / draft rounds
+}
+
+// SummarizeServer summarizes the server's samples of a window, µs from the samples' epoch. If there are no figures, Missing
+// is why.
+func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *ServerUsage {
+	u := &ServerUsage{Source: from.Name, Missing: from.Missing}
+	if from.Missing != "" {
+		return u
+	}
+	r := readingsOf(samples, SourceServer, startUs, endUs, func(s *Sample) bool { return s.Server != nil })
+	u.Samples, u.Failed, u.Missing = r.inside, r.failed, r.missing()
+	if len(r.all) == 0 {
+		return u
+	}
+	last := r.all[len(r.all)-1].Server
+	u.Engine, u.KVCapacity, u.PrefixUnit = last.Engine, last.KVCapacity, last.PrefixUnit
+	if r.inside == 0 { // counts around a window are not counts of the window
+		return u
+	}
+	line := func(get func(*ServerReading) *float64) []point {
+		return pointsOf(r.all, func(s *Sample) *float64 { return get(s.Server) })
+	}
+	level := func(get func(*ServerReading) *float64) *Gauge { return gauge(line(get), startUs, endUs) }
+	count := func(get func(*ServerReading) *float64) *float64 {
+		by, resets := growth(line(get), startUs, endUs)
+		u.Resets = max(u.Resets, resets)
+		return by
+	}
+	u.AnswerMs = gauge(pointsOf(r.all, func(s *Sample) *float64 { return new(float64(s.Span) / 1e3) }), startUs, endUs)
+	u.Running = level(func(r *ServerReading) *float64 { return r.Running })
+	u.Waiting = level(func(r *ServerReading) *float64 { return r.Waiting })
+	u.KVUsage = level(func(r *ServerReading) *float64 { return r.KVUsage })
+	u.Preemptions = count(func(r *ServerReading) *float64 { return r.Preemptions })
+	u.PromptTokens = count(func(r *ServerReading) *float64 { return r.Prompt })
+	u.GenerationTokens = count(func(r *ServerReading) *float64 { return r.Generated })
+	u.PrefixQueries = count(func(r *ServerReading) *float64 { return r.PrefixQueries })
+	u.PrefixHits = count(func(r *ServerReading) *float64 { return r.PrefixHits })
+	u.PrefixHitRate = ratio(u.PrefixHits, u.PrefixQueries, level(func(r *ServerReading) *float64 { return r.HitRate }))
+	u.Drafts = count(func(r *ServerReading) *float64 { return r.Drafts })
+	u.DraftTokens = count(func(r *ServerReading) *float64 { return r.Drafted })
+	u.AcceptedTokens = count(func(r *ServerReading) *float64 { return r.Accepted })
+	u.AcceptanceRate = ratio(u.AcceptedTokens, u.DraftTokens, level(func(r *ServerReading) *float64 { return r.AcceptRate }))
+	u.AcceptanceLength = ratio(u.AcceptedTokens, u.Drafts, nil)
+	if u.AcceptanceLength != nil {
+		*u.AcceptanceLength++
+	} else if g := level(func(r *ServerReading) *float64 { return r.AcceptLength }); g != nil {
+		u.AcceptanceLength = &g.Mean
+	}
+	return u
+}
+
+// readings are the samples of one source.
+type readings struct {
+	all    []*Sample // those with figures, in the order of time
+	inside int       // number of all in the window
+	failed int       // number of errors in the window
+	err    string    // the last error, inside the window or not
+}
+
+func readingsOf(samples []Sample, source string, start, end int64, has func(*Sample) bool) readings {
+	var r readings
+	for i := range samples {
+		s := &samples[i]
+		in := s.TUs >= start && s.TUs < end
+		switch {
+		case s.Source != source:
+		case has(s):
+			r.all = append(r.all, s)
+			if in {
+				r.inside++
+			}
+		case s.Error != "":
+			r.err = s.Error
+			if in {
+				r.failed++
+			}
+		}
+	}
+	slices.SortStableFunc(r.all, func(a, b *Sample) int { return int(a.TUs - b.TUs) })
+	return r
+}
+
+// missing is why the window has no reading; empty: it has one.
+func (r *readings) missing() string {
+	switch {
+	case r.inside > 0:
+		return ""
+	case r.err != "":
+		return r.err
+	case len(r.all) > 0:
+		return "no reading in the window: it is too short for one"
+	}
+	return "no reading"
+}
+
+// pointsOf is one figure over time.
+func pointsOf(readings []*Sample, get func(*Sample) *float64) []point {
+	var out []point
+	for _, s := range readings {
+		if v := get(s); v != nil && (len(out) == 0 || out[len(out)-1].us < s.TUs) {
+			out = append(out, point{s.TUs, *v})
+		}
+	}
+	return out
+}
+
+// ratio is part / of; without these counters, the mean of the server's own gauge.
+func ratio(part, of *float64, reported *Gauge) *float64 {
+	switch {
+	case part != nil && of != nil && *of > 0:
+		return new(Round(*part / *of, 6))
+	case part == nil && reported != nil:
+		return &reported.Mean
+	}
+	return nil
+}
