@@ -124,19 +124,19 @@ func TestPrefixHitsEqualBruteForce(t *testing.T) {
 			}
 			prompt = append(prompt, fresh(9, rapid.IntRange(1, 20).Draw(t, "tail"))...)
 			q := b.add(prompt, rapid.IntRange(1, 40).Draw(t, "output"), b.now)
-			before := *b.books
+			before := *b.counters
 			b.settle()
 			computed := slices.Clone(prompt)
 			for i := range q.want - 1 { // the last token's KV is never computed
 				computed = append(computed, q.generated(i))
 			}
 			hit, loads := naive.run(prompt, computed, c.MaxNumBatchedTokens)
-			hits, twos := (b.books.hit-before.hit)/kv.BlockTokens, (b.books.hitTwo-before.hitTwo)/kv.BlockTokens
+			hits, twos := (b.counters.hit-before.hit)/kv.BlockTokens, (b.counters.offloadHit-before.offloadHit)/kv.BlockTokens
 			if hits != hit || twos != loads || q.cached != (hit+loads)*kv.BlockTokens {
 				t.Fatalf("%d blocks hit and %d loaded of %d tokens (%d cached), by brute force %d and %d", hits, twos, len(prompt), q.cached, hit, loads)
 			}
-			if b.books.queried-before.queried != len(prompt) || room > 0 && b.books.queriedTwo-before.queriedTwo != len(prompt)-hit*kv.BlockTokens {
-				t.Fatalf("%d and %d tokens were looked up, of %d", b.books.queried-before.queried, b.books.queriedTwo-before.queriedTwo, len(prompt))
+			if b.counters.queried-before.queried != len(prompt) || room > 0 && b.counters.offloadQueried-before.offloadQueried != len(prompt)-hit*kv.BlockTokens {
+				t.Fatalf("%d and %d tokens were looked up, of %d", b.counters.queried-before.queried, b.counters.offloadQueried-before.offloadQueried, len(prompt))
 			}
 		}
 	})
@@ -175,19 +175,19 @@ func TestSecondTier(t *testing.T) {
 	b.now = time.Second
 	q := b.add(one, 1, b.now)
 	b.settle()
-	if q.cached != 128 || q.admitted != time.Second+7*8*time.Millisecond || q.fresh[0] != q.admitted+base+perFill {
-		t.Errorf("%d tokens found, admitted at %v, first token at %v", q.cached, q.admitted, q.fresh)
+	if q.cached != 128 || q.admitted != time.Second+7*8*time.Millisecond || q.emitted[0] != q.admitted+base+perFill {
+		t.Errorf("%d tokens found, admitted at %v, first token at %v", q.cached, q.admitted, q.emitted)
 	}
-	if s := b.sim.second; s.loads != 7 || s.tier.Stored() != 14 || b.books.hitTwo != 7*kv.BlockTokens { // the head of its prefix was the last to go
+	if s := b.sim.offload; s.loaded != 7 || s.tier.Stored() != 14 || b.counters.offloadHit != 7*kv.BlockTokens { // the head of its prefix was the last to go
 
-		t.Errorf("%d blocks loaded, %d stored, %d tokens hit", s.loads, s.tier.Stored(), b.books.hitTwo)
+		t.Errorf("%d blocks loaded, %d stored, %d tokens hit", s.loaded, s.tier.Stored(), b.counters.offloadHit)
 	}
 	b.now = 2 * time.Second
 	loads := b.add(two[:97], 1, b.now) // 7 blocks, 5 of them to load
 	short := b.add(fresh(3, 8), 1, b.now)
 	b.settle()
-	if short.fresh[0] != 2*time.Second+base+8*perFill || loads.admitted != 2*time.Second+5*8*time.Millisecond {
-		t.Errorf("a request beside a load: token at %v; the load was over at %v", short.fresh[0], loads.admitted)
+	if short.emitted[0] != 2*time.Second+base+8*perFill || loads.admitted != 2*time.Second+5*8*time.Millisecond {
+		t.Errorf("a request beside a load: token at %v; the load was over at %v", short.emitted[0], loads.admitted)
 	}
 }
 
@@ -205,8 +205,8 @@ func TestSecondTierInNoTime(t *testing.T) {
 	b.now = time.Second
 	q := b.add(one, 1, b.now)
 	b.settle()
-	if q.cached != 128 || b.sim.second.loads != 7 || q.loads != 0 || q.fresh[0] != time.Second+base+perFill {
-		t.Errorf("%d tokens found, %d blocks loaded, %d of them still on their way; first token at %v", q.cached, b.sim.second.loads, q.loads, q.fresh)
+	if q.cached != 128 || b.sim.offload.loaded != 7 || q.loading != 0 || q.emitted[0] != time.Second+base+perFill {
+		t.Errorf("%d tokens found, %d blocks loaded, %d of them still on their way; first token at %v", q.cached, b.sim.offload.loaded, q.loading, q.emitted)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestCachedPrefillIsFree(t *testing.T) {
 		q := b.add(prompt, 1, b.now)
 		start := b.sim.end
 		b.settle()
-		return q.fresh[0] - max(start, q.arrival)
+		return q.emitted[0] - max(start, q.arrival)
 	}
 	if cold := ttft(); cold != base+160*perFill {
 		t.Errorf("cold: %v", cold)
@@ -226,7 +226,7 @@ func TestCachedPrefillIsFree(t *testing.T) {
 	if warm := ttft(); warm != base+16*perFill {
 		t.Errorf("warm: %v", warm)
 	}
-	if !b.sim.forget(false, false) {
+	if !b.sim.resetCache(false, false) {
 		t.Error("an idle cache could not be reset")
 	}
 	if cold := ttft(); cold != base+160*perFill {
@@ -239,14 +239,14 @@ func TestResetWhileRunning(t *testing.T) {
 	b := newBench(t, stepped())
 	q := b.add(fresh(1, 64), 20, 0)
 	b.until(10 * time.Millisecond)
-	if b.sim.forget(false, false) {
+	if b.sim.resetCache(false, false) {
 		t.Error("a cache in use was reset")
 	}
-	if !b.sim.forget(true, false) || b.sim.pool.Used() != 0 {
+	if !b.sim.resetCache(true, false) || b.sim.pool.Used() != 0 {
 		t.Error("it was not, although that was asked for")
 	}
 	b.settle()
-	if q.preemptions != 1 || q.out != 20 || len(q.fresh) != 20 || q.cached != 0 {
+	if q.preemptions != 1 || q.out != 20 || len(q.emitted) != 20 || q.cached != 0 {
 		t.Errorf("%d preemptions, %d tokens", q.preemptions, q.out)
 	}
 }

@@ -38,13 +38,13 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 
 // checkTimes holds to that there is one source of times.
 func (c Config) checkTimes(bad func(key, problem, hint string)) {
-	if c.fixed() && c.stepped() {
+	if c.fixed() && c.hasStepTimes() {
 		bad("ttft", "fixed times and step times exclude each other", "leave out ttft and itl, or every step_… key")
 	}
-	if c.stepped() && c.StepBase == 0 {
+	if c.hasStepTimes() && c.StepBase == 0 {
 		bad("step_base", "a step needs a base time when other step times are given", `step_base = "2ms"`)
 	}
-	if c.Hardware != "" && (c.fixed() || c.stepped()) {
+	if c.Hardware != "" && (c.fixed() || c.hasStepTimes()) {
 		bad("hardware", "the hardware says what a step takes, and so do other keys", "leave out hardware, or ttft, itl and every step_… key")
 	}
 }

@@ -61,7 +61,7 @@ type Config struct {
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }
 
 // stepped tells whether c gives step times of its own.
-func (c Config) stepped() bool {
+func (c Config) hasStepTimes() bool {
 	return c.StepBase != 0 || c.StepPerSeq != 0 || c.StepPerContextToken != 0 || c.StepPerPrefillToken != 0
 }
 
@@ -95,11 +95,11 @@ func (c Config) KVTokens() int {
 // resolved returns c with the defaults in place of zeros.
 func (c Config) resolved() Config {
 	if c.Hardware != "" {
-		c = c.onHardware()
+		c = c.withHardwareDefaults()
 	}
 	c.Model = cmp.Or(c.Model, "bench-mock")
 	c.MaxNumBatchedTokens = cmp.Or(c.MaxNumBatchedTokens, 2048)
-	c.MaxModelLen = cmp.Or(c.MaxModelLen, mostModelLen)
+	c.MaxModelLen = cmp.Or(c.MaxModelLen, defaultMaxModelLen)
 	c.Vocab = cmp.Or(c.Vocab, 32000)
 	c.KVBlocks = cmp.Or(c.KVBlocks, 32768)
 	c.KVBytesPerToken = cmp.Or(c.KVBytesPerToken, 131072)
@@ -111,7 +111,7 @@ func (c Config) resolved() Config {
 		return c
 	}
 	c.MaxNumSeqs = cmp.Or(c.MaxNumSeqs, 64)
-	if c.Hardware == "" && !c.stepped() {
+	if c.Hardware == "" && !c.hasStepTimes() {
 		c.StepBase, c.StepPerSeq = 2330*time.Microsecond, 170*time.Microsecond
 		c.StepPerContextToken, c.StepPerPrefillToken = 10*time.Nanosecond, 14*time.Microsecond
 	}
@@ -119,10 +119,10 @@ func (c Config) resolved() Config {
 }
 
 // mostModelLen is the context length unless model or memory say less.
-const mostModelLen = 131072
+const defaultMaxModelLen = 131072
 
 // onHardware puts in what follows from model and hardware. Where these can't be found Check says so.
-func (c Config) onHardware() Config {
+func (c Config) withHardwareDefaults() Config {
 	s, err := c.setup()
 	if err != nil || s.Check() != nil {
 		return c
@@ -135,7 +135,7 @@ func (c Config) onHardware() Config {
 		c.KVBlocks = cmp.Or(c.KVBlocks, fit)
 	}
 	if c.MaxModelLen == 0 {
-		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, mostModelLen), mostModelLen, max(c.KVBlocks, 1)*kv.BlockTokens)
+		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, defaultMaxModelLen), defaultMaxModelLen, max(c.KVBlocks, 1)*kv.BlockTokens)
 	}
 	return c
 }

@@ -12,11 +12,11 @@ import (
 // drift makes a server slower, or faster, as time goes by: material for what is to find regressions. The zero drift is none.
 type drift struct {
 	perHour float64 // 0.05: 5 % slower after an hour, 10 % after two
-	steps   []change
+	jumps   []jump
 }
 
 // change is a step: from a time on everything takes the longer by a share.
-type change struct {
+type jump struct {
 	at time.Duration
 	by float64
 }
@@ -57,16 +57,16 @@ func (d *drift) add(part string) error {
 	if !stepped || err != nil || at < 0 {
 		return errors.New("needs /h, or @ and a time since the start, after the percentage")
 	}
-	d.steps = append(d.steps, change{at, share / 100})
+	d.jumps = append(d.jumps, jump{at, share / 100})
 	return nil
 }
 
-func (d drift) none() bool { return d.perHour == 0 && d.steps == nil }
+func (d drift) none() bool { return d.perHour == 0 && d.jumps == nil }
 
 // at is by what the times of the server are multiplied at a time since its start.
 func (d drift) at(t time.Duration) float64 {
 	f := 1 + d.perHour*t.Hours()
-	for _, s := range d.steps {
+	for _, s := range d.jumps {
 		if t >= s.at {
 			f *= 1 + s.by
 		}

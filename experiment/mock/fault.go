@@ -12,28 +12,28 @@ import (
 
 // faults is what is to go wrong with one answer. The zero value is not a healthy one: see noFaults.
 type faults struct {
-	status     int           // answer with this status
-	slow       time.Duration // hold the headers back for so long
-	instead    string        // "reset-before", "garbage", "html200": this in place of an answer
-	ending     string        // what happens once `after` tokens are out: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
-	after      int
-	rest       time.Duration // nothing is written for so long once `restAfter` tokens are out
-	restAfter  int
-	short      int // end after so many tokens, as if naturally
-	perEvent   int // tokens in an event
-	eol        string
-	noDone     bool
-	noUsage    bool
-	comments   bool   // a comment before each event
-	empty      bool   // an event without data and one without text before each event
-	roleEarly  bool   // chat: the role comes with the headers, not with the first token
-	reasoning  bool   // chat: the first half of the tokens are reasoning
-	tools      bool   // chat: the tokens are the arguments of a tool call
-	tool       string // its name
-	splitRunes bool   // each token has a rune of two bytes, sent in two writes
+	status      int           // answer with this status
+	slow        time.Duration // hold the headers back for so long
+	replacement string        // "reset-before", "garbage", "html200": this in place of an answer
+	ending      string        // what happens once `after` tokens are out: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
+	after       int
+	pause       time.Duration // nothing is written for so long once `restAfter` tokens are out
+	pauseAfter  int
+	short       int // end after so many tokens, as if naturally
+	perEvent    int // tokens in an event
+	lineEnd     string
+	noDone      bool
+	noUsage     bool
+	comments    bool   // a comment before each event
+	empty       bool   // an event without data and one without text before each event
+	roleEarly   bool   // chat: the role comes with the headers, not with the first token
+	reasoning   bool   // chat: the first half of the tokens are reasoning
+	tools       bool   // chat: the tokens are the arguments of a tool call
+	tool        string // its name
+	splitRunes  bool   // each token has a rune of two bytes, sent in two writes
 }
 
-func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, eol: "\n", tool: "look"} }
+func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, lineEnd: "\n", tool: "look"} }
 
 // faultRule is one entry of Config.Faults.
 type faultRule struct {
@@ -45,20 +45,20 @@ type faultRule struct {
 // faultKinds has what each kind of fault does; arg is what follows "=".
 var faultKinds = map[string]func(f *faults, arg string) error{
 	"status":          number(func(f *faults, n int) { f.status = n }, 400, 599),
-	"slow-headers":    slowHeaders,
-	"reset-before":    plain(func(f *faults) { f.instead = "reset-before" }),
-	"garbage":         plain(func(f *faults) { f.instead = "garbage" }),
-	"html200":         plain(func(f *faults) { f.instead = "html200" }),
-	"reset-mid":       endingAfter("reset-mid"),
-	"fin-mid":         endingAfter("fin-mid"),
-	"cut-mid":         endingAfter("cut-mid"),
-	"stall":           endingAfter("stall"),
-	"error-in-stream": endingAfter("error-in-stream"),
-	"garbage-mid":     endingAfter("garbage-mid"),
-	"pause":           restAfter,
+	"slow-headers":    setSlowHeaders,
+	"reset-before":    plain(func(f *faults) { f.replacement = "reset-before" }),
+	"garbage":         plain(func(f *faults) { f.replacement = "garbage" }),
+	"html200":         plain(func(f *faults) { f.replacement = "html200" }),
+	"reset-mid":       endAfter("reset-mid"),
+	"fin-mid":         endAfter("fin-mid"),
+	"cut-mid":         endAfter("cut-mid"),
+	"stall":           endAfter("stall"),
+	"error-in-stream": endAfter("error-in-stream"),
+	"garbage-mid":     endAfter("garbage-mid"),
+	"pause":           setPause,
 	"short":           number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
 	"multi":           number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
-	"crlf":            plain(func(f *faults) { f.eol = "\r\n" }),
+	"crlf":            plain(func(f *faults) { f.lineEnd = "\r\n" }),
 	"no-done":         plain(func(f *faults) { f.noDone = true }),
 	"no-usage":        plain(func(f *faults) { f.noUsage = true }),
 	"comments":        plain(func(f *faults) { f.comments = true }),
@@ -90,11 +90,11 @@ func number(set func(*faults, int), low, high int) func(*faults, string) error {
 	}
 }
 
-func endingAfter(kind string) func(*faults, string) error {
+func endAfter(kind string) func(*faults, string) error {
 	return number(func(f *faults, n int) { f.ending, f.after = kind, n }, 0, math.MaxInt32)
 }
 
-func slowHeaders(f *faults, arg string) error {
+func setSlowHeaders(f *faults, arg string) error {
 	d, err := time.ParseDuration(arg)
 	if err != nil || d < 0 {
 		return fmt.Errorf("needs a duration such as 100ms")
@@ -103,14 +103,14 @@ func slowHeaders(f *faults, arg string) error {
 	return nil
 }
 
-func restAfter(f *faults, arg string) error {
+func setPause(f *faults, arg string) error {
 	tokens, text, _ := strings.Cut(arg, ":")
 	n, err := strconv.Atoi(tokens)
 	d, wrong := time.ParseDuration(text)
 	if err != nil || wrong != nil || n < 0 || d < 0 {
 		return fmt.Errorf("needs a number of tokens and a duration, such as 3:500ms")
 	}
-	f.restAfter, f.rest = n, d
+	f.pauseAfter, f.pause = n, d
 	return nil
 }
 
@@ -131,7 +131,7 @@ func restAfter(f *faults, arg string) error {
 func parseFault(text string) (faultRule, error) {
 	rule := faultRule{every: 1}
 	text, which, counted := strings.Cut(strings.TrimSpace(text), "@")
-	if counted && !rule.meet(which) {
+	if counted && !rule.parseSelector(which) {
 		return rule, fmt.Errorf("fault %q: %q is neither a count of requests nor a percentage of them", text, which)
 	}
 	kind, arg, _ := strings.Cut(text, "=")
@@ -147,7 +147,7 @@ func parseFault(text string) (faultRule, error) {
 }
 
 // meet takes what says which requests are meant: "10" or "5%".
-func (r *faultRule) meet(which string) bool {
+func (r *faultRule) parseSelector(which string) bool {
 	if share, ok := strings.CutSuffix(which, "%"); ok {
 		p, err := strconv.ParseFloat(share, 64)
 		r.share = p / 100
@@ -159,7 +159,7 @@ func (r *faultRule) meet(which string) bool {
 }
 
 // hits tells whether the n-th request is meant; dice are its random numbers, which depend on nothing but seed, n and the rule.
-func (r *faultRule) hits(n, dice uint64) bool {
+func (r *faultRule) matches(n, dice uint64) bool {
 	if r.share > 0 {
 		return float64(mix(dice)>>11)/(1<<53) < r.share
 	}
@@ -183,7 +183,7 @@ func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
 		}
 	}
 	for i, rule := range rules {
-		if rule.hits(n, mix(s.cfg.Seed^mix(n))+uint64(i)) {
+		if rule.matches(n, mix(s.cfg.Seed^mix(n))+uint64(i)) {
 			rule.apply(&f)
 		}
 	}

@@ -24,7 +24,7 @@ func (l Lateness) String() string {
 // Lateness is measured from due to written, of requests that have ended. What a fault has held back is in it.
 func (s *Server) Lateness() Lateness {
 	var late []time.Duration
-	all := s.truth.after(0)
+	all := s.records.after(0)
 	for i := len(all) - 1; i >= 0 && len(late) < lastEvents; i-- {
 		for k, due := range all[i].DueNS {
 			late = append(late, time.Duration(all[i].WrittenNS[k]-due))

@@ -39,7 +39,7 @@ func (m *mailbox) post(due []time.Duration) (woke bool) {
 // there is one, gets those that come, and take returns once that gives up; nothing may be there then. What sink uses is the
 // caller's again when take has returned.
 func (m *mailbox) take(ctx context.Context, sink func([]time.Duration) bool) ([]time.Duration, error) {
-	m.lend(sink)
+	m.setSink(sink)
 	select {
 	case <-m.ready:
 		return m.drain(), nil
@@ -50,7 +50,7 @@ func (m *mailbox) take(ctx context.Context, sink func([]time.Duration) bool) ([]
 }
 
 // lend leaves sink to the pacer, unless tokens are there that come first.
-func (m *mailbox) lend(sink func([]time.Duration) bool) {
+func (m *mailbox) setSink(sink func([]time.Duration) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.due) == 0 {

@@ -33,15 +33,15 @@ type Server struct {
 	clock func() (waiter, func())
 
 	requests atomic.Uint64
-	truth    truth
+	records  recordRing
 	anchor   int64         // CLOCK_MONOTONIC at start, in nanoseconds; zero where there is none
-	turn     int           // of the pacer: who goes first among those due at once
+	rotation int           // of the pacer: who goes first among those due at once
 	wake     chan struct{} // room for one: the engine has something new
 
-	mu     sync.Mutex // of what follows
-	engine engine
-	books  *ledger
-	sim    *simulated // the engine, unless it is fixed
+	mu       sync.Mutex // of what follows
+	engine   engine
+	counters *counters
+	sim      *simulated // the engine, unless it is fixed
 }
 
 // engine decides when tokens are due. Times are durations since the server's start.
@@ -63,7 +63,7 @@ func New(c Config) (*Server, error) {
 		return nil, errors.Join(mistakes...)
 	}
 	c = c.resolved()
-	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), books: newLedger()}
+	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), counters: newCounters()}
 	s.anchor = monotonicAt(s.start)
 	for _, text := range c.Faults {
 		rule, err := parseFault(text)
@@ -77,10 +77,10 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	if c.fixed() {
-		s.engine = newFixed(c, moves, s.books)
+		s.engine = newFixed(c, moves, s.counters)
 		return s, nil
 	}
-	if s.sim, err = newSimulated(c, moves, s.books); err != nil {
+	if s.sim, err = newSimulated(c, moves, s.counters); err != nil {
 		return nil, err
 	}
 	s.engine = s.sim
@@ -111,7 +111,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-ctx.Done()
 		srv.Close()
 	})
-	err := srv.Serve(patient{l, ctx})
+	err := srv.Serve(retryingListener{l, ctx})
 	cancel()
 	parts.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -131,15 +131,15 @@ func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
 }
 
 // submit gives q to the engine, or refuses it where the queue is full.
-func (s *Server) submit(q *seq) *refusal {
+func (s *Server) submit(q *seq) *apiError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.books.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit nobody waits but for the pacer to look
-		return &refusal{status: s.cfg.QueueStatus, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
+	if s.counters.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit nobody waits but for the pacer to look
+		return &apiError{status: s.cfg.QueueStatus, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
 	}
-	s.books.waiting++
+	s.counters.waiting++
 	s.engine.add(q)
-	s.nudge()
+	s.wakePacer()
 	return nil
 }
 
@@ -153,10 +153,10 @@ func (s *Server) drop(q *seq, rec *Record) {
 		return
 	}
 	s.engine.drop(q, time.Since(s.start))
-	s.nudge()
+	s.wakePacer()
 }
 
-func (s *Server) nudge() {
+func (s *Server) wakePacer() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -14,7 +14,7 @@ func (s *Server) pace(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		next, pending := s.engine.advance(time.Since(s.start))
-		ready := s.books.ready
+		ready := s.counters.ready
 		s.mu.Unlock()
 		// Only advance touches the list of the ready, and only this goroutine calls it.
 		if s.deliver(ready) {
@@ -23,7 +23,7 @@ func (s *Server) pace(ctx context.Context) {
 			runtime.Gosched()
 		}
 		clear(ready)
-		s.books.ready = ready[:0]
+		s.counters.ready = ready[:0]
 		if pending {
 			wait(ctx, s.wake, s.start.Add(next))
 			continue
@@ -41,14 +41,14 @@ func (s *Server) pace(ctx context.Context) {
 func (s *Server) deliver(ready []*seq) (woke bool) {
 	for len(ready) > 0 {
 		n := 1
-		for n < len(ready) && ready[n].fresh[0] == ready[0].fresh[0] {
+		for n < len(ready) && ready[n].emitted[0] == ready[0].emitted[0] {
 			n++
 		}
-		s.turn += 1 + n/64
+		s.rotation += 1 + n/64
 		for i := range n {
-			q := ready[(s.turn+i)%n]
-			woke = q.mail.post(q.fresh) || woke
-			q.fresh = q.fresh[:0]
+			q := ready[(s.rotation+i)%n]
+			woke = q.mail.post(q.emitted) || woke
+			q.emitted = q.emitted[:0]
 		}
 		ready = ready[n:]
 	}

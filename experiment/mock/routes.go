@@ -11,17 +11,17 @@ const version = "bench-mock/1"
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/models", s.guard(s.models))
-	mux.HandleFunc("POST /v1/completions", s.guard(s.generate(completions)))
-	mux.HandleFunc("POST /v1/chat/completions", s.guard(s.generate(chat)))
+	mux.HandleFunc("GET /v1/models", s.authorized(s.models))
+	mux.HandleFunc("POST /v1/completions", s.authorized(s.generate(completions)))
+	mux.HandleFunc("POST /v1/chat/completions", s.authorized(s.generate(chat)))
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]string{"version": version}) })
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("POST /reset_prefix_cache", s.resetPrefixCache)
 	mux.HandleFunc("GET /debug", s.debug)
-	mux.HandleFunc("GET /debug/requests", s.debugRequests)
-	mux.HandleFunc("DELETE /debug/requests", s.debugForget)
+	mux.HandleFunc("GET /debug/requests", s.listRequests)
+	mux.HandleFunc("DELETE /debug/requests", s.clearRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", version)
 		mux.ServeHTTP(w, r)
@@ -29,7 +29,7 @@ func (s *Server) routes() http.Handler {
 }
 
 // guard asks for the API key, where there is one. The answer is vLLM's: here the error is a string, not an object.
-func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
+func (s *Server) authorized(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given, want := r.Header.Get("Authorization"), "Bearer "+s.cfg.APIKey
 		if s.cfg.APIKey != "" && subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 {
@@ -72,8 +72,8 @@ func (s *Server) resetPrefixCache(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ask := r.URL.Query()
-	done := s.sim == nil || s.sim.forget(ask.Get("reset_running_requests") == "true", ask.Get("reset_external") == "true")
-	s.nudge()
+	done := s.sim == nil || s.sim.resetCache(ask.Get("reset_running_requests") == "true", ask.Get("reset_external") == "true")
+	s.wakePacer()
 	writeJSON(w, map[string]bool{"success": done})
 }
 

@@ -40,13 +40,13 @@ func Simulate(c Config, jobs []Job, after func(*Record) (Job, bool), every time.
 			return nil, nil, fmt.Errorf("mock: a job of %d tokens does not fit max_model_len = %d", n, s.cfg.MaxModelLen)
 		}
 	}
-	w := &world{s: s, jobs: jobs, after: after, every: every, records: map[*seq]*Record{}}
+	w := &simulation{s: s, jobs: jobs, after: after, every: every, records: map[*seq]*Record{}}
 	w.run()
 	return w.ended, w.moments, nil
 }
 
 // world is a simulation: its clock is where it has got to.
-type world struct {
+type simulation struct {
 	s       *Server
 	jobs    []Job // to come, by arrival
 	after   func(*Record) (Job, bool)
@@ -56,7 +56,7 @@ type world struct {
 	moments []Moment
 }
 
-func (w *world) run() {
+func (w *simulation) run() {
 	look := time.Duration(0)
 	next, pending := time.Duration(0), false
 	for pending || len(w.jobs) > 0 || len(w.records) > 0 {
@@ -81,26 +81,26 @@ func (w *world) run() {
 }
 
 // arrive gives the first job to the engine.
-func (w *world) arrive(now time.Duration) {
+func (w *simulation) arrive(now time.Duration) {
 	j := w.jobs[0]
 	w.jobs = w.jobs[1:]
 	q := newSeq(w.s.cfg.Seed, w.s.vocab, j.Prompt, now)
 	q.want, q.finish = j.Output, "length"
 	w.records[q] = &Record{ID: j.ID, ArrivalNS: int64(now), PromptTokens: len(j.Prompt), Finish: q.finish}
-	w.s.books.waiting++
+	w.s.counters.waiting++
 	w.s.sim.add(q)
 }
 
 // collect takes the tokens that have come, and the ends with what follows them.
-func (w *world) collect() {
-	ready := w.s.books.ready
-	w.s.books.ready = nil
+func (w *simulation) collect() {
+	ready := w.s.counters.ready
+	w.s.counters.ready = nil
 	for _, q := range ready {
 		r := w.records[q]
-		for _, due := range q.fresh {
+		for _, due := range q.emitted {
 			r.DueNS = append(r.DueNS, int64(due))
 		}
-		q.fresh = q.fresh[:0]
+		q.emitted = q.emitted[:0]
 		if q.stage != over {
 			continue
 		}
@@ -116,8 +116,8 @@ func (w *world) collect() {
 	}
 }
 
-func (w *world) moment(at time.Duration) Moment {
-	l := w.s.books
+func (w *simulation) moment(at time.Duration) Moment {
+	l := w.s.counters
 	return Moment{At: at, Running: l.running, Waiting: l.waiting, KVUsage: w.s.kvUsage(), Queried: l.queried, Hit: l.hit,
 		Preemptions: l.preemptions, Prompt: l.prompt, Generated: l.generated}
 }

@@ -32,7 +32,7 @@ func withSocket(ctx context.Context, c net.Conn) context.Context {
 	if err != nil {
 		return ctx
 	}
-	_ = raw.Control(unpaced) // fails on a closed connection
+	_ = raw.Control(disablePacing) // fails on a closed connection
 	s := &socket{conn: tcp, raw: raw}
 	s.attempt = func(fd uintptr) bool {
 		s.n, s.err = writeOnce(fd, s.b)

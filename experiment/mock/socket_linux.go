@@ -25,7 +25,7 @@ func writeOnce(fd uintptr, b []byte) (int, error) {
 
 // unpaced takes a congestion control that sends at once: BBR, the default of some systems, spaces segments by timers, so that one could
 // leave after its write has returned.
-func unpaced(fd uintptr) {
+func disablePacing(fd uintptr) {
 	_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") // every kernel has it
 }
 

@@ -10,17 +10,17 @@ import (
 
 // reply is one answer being written.
 type reply struct {
-	w     http.ResponseWriter
-	rc    *http.ResponseController
-	start time.Time // of the server
-	req   *request
-	shape api
-	q     *seq
-	f     faults
-	frame frame
-	rec   *Record
-	limit int     // tokens to write
-	sock  *socket // nil: net/http alone writes
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	start   time.Time // of the server
+	req     *request
+	shape   api
+	q       *seq
+	f       faults
+	encoder encoder
+	rec     *Record
+	limit   int     // tokens to write
+	sock    *socket // nil: net/http alone writes
 
 	buf     []byte
 	sent    int             // tokens in events so far
@@ -28,9 +28,9 @@ type reply struct {
 	pending []time.Duration // due times of the events in buf, and in unsent
 	writing time.Duration   // when the last write began
 
-	pacing bool   // the pacer has the reply, and writes to the socket
-	unsent []byte // chunks that the socket has no room for
-	failed bool   // a write of the pacer
+	fromPacer bool   // the pacer has the reply, and writes to the socket
+	unsent    []byte // chunks that the socket has no room for
+	failed    bool   // a write of the pacer
 }
 
 // headers sends the headers of an event stream, which vLLM does before there is a token.
@@ -46,21 +46,21 @@ func (p *reply) headers() {
 // stream writes the answer event by event as tokens come. It returns false if it did not get to the end.
 func (p *reply) stream(ctx context.Context) bool {
 	p.headers()
-	if p.shape == chat && p.f.roleEarly && !p.plain(p.frame.role(nil)) {
+	if p.shape == chat && p.f.roleEarly && !p.write(p.encoder.roleEvent(nil)) {
 		return false
 	}
 	p.limit = p.q.want
 	if p.f.breaks(p.limit) {
 		p.limit = p.f.after
 	}
-	p.rec.room(p.limit)
+	p.rec.reserve(p.limit)
 	var sink func([]time.Duration) bool
-	if p.sock != nil && p.f.rest == 0 {
-		sink = p.paced
+	if p.sock != nil && p.f.pause == 0 {
+		sink = p.writeFromPacer
 	}
 	for p.left() > 0 {
 		due, err := p.q.mail.take(ctx, sink)
-		if err != nil || !p.settle() || !p.rest(ctx, &due) || !p.events(due) {
+		if err != nil || !p.flushUnsent() || !p.pauseAfter(ctx, &due) || !p.events(due) {
 			return false
 		}
 	}
@@ -68,13 +68,13 @@ func (p *reply) stream(ctx context.Context) bool {
 }
 
 // rest writes the tokens up to the one after which nothing is to come for some time, waits, and leaves the others in due.
-func (p *reply) rest(ctx context.Context, due *[]time.Duration) bool {
-	n := p.f.restAfter - p.sent - p.held
-	if p.f.rest == 0 || n > len(*due) {
+func (p *reply) pauseAfter(ctx context.Context, due *[]time.Duration) bool {
+	n := p.f.pauseAfter - p.sent - p.held
+	if p.f.pause == 0 || n > len(*due) {
 		return true
 	}
-	done := p.events((*due)[:n]) && pause(ctx, p.f.rest)
-	*due, p.f.rest = (*due)[n:], 0
+	done := p.events((*due)[:n]) && pause(ctx, p.f.pause)
+	*due, p.f.pause = (*due)[n:], 0
 	return done
 }
 
@@ -82,10 +82,10 @@ func (p *reply) rest(ctx context.Context, due *[]time.Duration) bool {
 func (p *reply) left() int { return p.limit - p.sent - p.held }
 
 // paced writes tokens from the pacer. It returns false when the goroutine of the request has to do the rest.
-func (p *reply) paced(due []time.Duration) bool {
-	p.pacing = true
+func (p *reply) writeFromPacer(due []time.Duration) bool {
+	p.fromPacer = true
 	p.failed = !p.events(due)
-	p.pacing = false
+	p.fromPacer = false
 	return !p.failed && len(p.unsent) == 0 && p.left() > 0
 }
 
@@ -94,7 +94,7 @@ func (p *reply) events(due []time.Duration) bool {
 	if len(due) == 0 || p.left() == 0 {
 		return true
 	}
-	if !p.first() {
+	if !p.begin() {
 		return false
 	}
 	for _, at := range due[:min(len(due), p.left())] {
@@ -107,15 +107,15 @@ func (p *reply) events(due []time.Duration) bool {
 
 // first does what is to be done once, when the first tokens are there: the prefix cache has been asked by now, and vLLM
 // sends the role before the first token, in a write of its own.
-func (p *reply) first() bool {
+func (p *reply) begin() bool {
 	if p.sent+p.held > 0 {
 		return true
 	}
-	p.frame.prompt, p.frame.cached = len(p.q.prompt), p.q.cached
+	p.encoder.prompt, p.encoder.cached = len(p.q.prompt), p.q.cached
 	if p.shape != chat {
 		return true
 	}
-	return p.f.roleEarly || p.plain(p.frame.role(nil))
+	return p.f.roleEarly || p.write(p.encoder.roleEvent(nil))
 }
 
 // token adds a token to the buffer, and closes its event if that is full or the last.
@@ -125,7 +125,7 @@ func (p *reply) token(at time.Duration) bool {
 	if p.held == 0 {
 		p.open(k)
 	}
-	if p.f.splitRunes && !p.tear() {
+	if p.f.splitRunes && !p.splitRune() {
 		return false
 	}
 	p.buf = p.appendPiece(p.buf, k, i)
@@ -145,33 +145,33 @@ func (p *reply) token(at time.Duration) bool {
 	if p.req.StreamOptions.ContinuousUsageStats && p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
 		usage = p.sent
 	}
-	p.buf = p.frame.close(p.buf, k, finish, usage)
+	p.buf = p.encoder.close(p.buf, k, finish, usage)
 	p.pending = append(p.pending, at)
 	return true
 }
 
-func (p *reply) open(k kind) {
+func (p *reply) open(k tokenKind) {
 	if p.f.comments {
-		p.buf = p.frame.comment(p.buf)
+		p.buf = p.encoder.comment(p.buf)
 	}
 	if p.f.empty {
-		p.buf = p.frame.void(p.buf)
-		p.buf = p.frame.close(p.frame.open(p.buf, said), said, "", -1)
+		p.buf = p.encoder.emptyEvent(p.buf)
+		p.buf = p.encoder.close(p.encoder.open(p.buf, textToken), textToken, "", -1)
 	}
-	p.buf = p.frame.open(p.buf, k)
+	p.buf = p.encoder.open(p.buf, k)
 }
 
 // kind is what output token i is.
-func (p *reply) kind(i int) kind {
+func (p *reply) kind(i int) tokenKind {
 	switch {
 	case p.shape == chat && p.f.tools && i == 0:
-		return called
+		return toolNameToken
 	case p.shape == chat && p.f.tools:
-		return argument
+		return toolArgumentToken
 	case p.shape == chat && p.f.reasoning && i < (p.q.want+1)/2:
-		return thought
+		return reasoningToken
 	}
-	return said
+	return textToken
 }
 
 func (p *reply) finish() string {
@@ -188,22 +188,22 @@ func (p *reply) appendWord(b []byte, i int) []byte {
 
 // appendPiece is appendWord inside an event. The first token of a tool call is its name; the arguments are an object, in JSON that
 // stands in a JSON string.
-func (p *reply) appendPiece(b []byte, k kind, i int) []byte {
+func (p *reply) appendPiece(b []byte, k tokenKind, i int) []byte {
 	switch {
-	case k == called:
+	case k == toolNameToken:
 		return b
-	case k == argument && i == 1:
+	case k == toolArgumentToken && i == 1:
 		b = append(b, `{\"words\":\"`...)
 	}
 	b = p.appendWord(b, i)
-	if k == argument && i == p.q.want-1 {
+	if k == toolArgumentToken && i == p.q.want-1 {
 		b = append(b, `\"}`...)
 	}
 	return b
 }
 
 // tear sends what there is and the first byte of an "é", and leaves the second in the buffer.
-func (p *reply) tear() bool {
+func (p *reply) splitRune() bool {
 	e := "é"
 	p.buf = append(p.buf, e[0])
 	done := p.flush()
@@ -215,13 +215,13 @@ func (p *reply) tear() bool {
 func (p *reply) close() {
 	var b []byte
 	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
-		b = p.frame.total(b, p.sent)
+		b = p.encoder.usageEvent(b, p.sent)
 	}
 	if !p.f.noDone {
-		b = p.frame.data(b, "[DONE]")
+		b = p.encoder.data(b, "[DONE]")
 	}
 	if len(b) > 0 {
-		p.plain(b)
+		p.write(b)
 	}
 }
 
@@ -231,19 +231,19 @@ func (p *reply) breakOff(ctx context.Context) {
 	case "stall":
 		<-ctx.Done()
 	case "garbage-mid":
-		p.plain([]byte("data: {\"id\":\"half an event\n\ndata: \xff\x00}\n\n"))
+		p.write([]byte("data: {\"id\":\"half an event\n\ndata: \xff\x00}\n\n"))
 	case "error-in-stream":
-		lost := refusal{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}
-		p.plain(p.frame.data(p.frame.data(nil, string(lost.object())), "[DONE]"))
+		lost := apiError{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}
+		p.write(p.encoder.data(p.encoder.data(nil, string(lost.object())), "[DONE]"))
 	case "reset-mid":
-		sever(p.w, true)
+		closeConnection(p.w, true)
 	case "fin-mid":
-		sever(p.w, false)
+		closeConnection(p.w, false)
 	}
 }
 
 // sever closes the connection under an answer, by a TCP reset if wanted.
-func sever(w http.ResponseWriter, reset bool) {
+func closeConnection(w http.ResponseWriter, reset bool) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return // already gone

@@ -3,13 +3,13 @@ package mock
 import "time"
 
 // settle finishes what the pacer has left; it waits until the socket has room.
-func (p *reply) settle() bool {
+func (p *reply) flushUnsent() bool {
 	if p.failed || len(p.unsent) == 0 {
 		return !p.failed
 	}
 	_, err := p.sock.conn.Write(p.unsent)
 	p.unsent = p.unsent[:0]
-	p.note()
+	p.recordWrites()
 	return err == nil
 }
 
@@ -18,16 +18,16 @@ func (p *reply) flush() bool {
 	if len(p.buf) == 0 {
 		return true
 	}
-	done := p.plain(p.buf)
+	done := p.write(p.buf)
 	p.buf = p.buf[:0]
 	if len(p.unsent) == 0 {
-		p.note()
+		p.recordWrites()
 	}
 	return done
 }
 
 // note records the events whose write has just returned.
-func (p *reply) note() {
+func (p *reply) recordWrites() {
 	if len(p.pending) == 0 {
 		return
 	}
@@ -41,9 +41,9 @@ func (p *reply) note() {
 }
 
 // plain writes bytes and flushes them.
-func (p *reply) plain(b []byte) bool {
-	if p.pacing {
-		return p.direct(b)
+func (p *reply) write(b []byte) bool {
+	if p.fromPacer {
+		return p.writeSocket(b)
 	}
 	p.writing = time.Since(p.start)
 	if _, err := p.w.Write(b); err != nil {
@@ -53,7 +53,7 @@ func (p *reply) plain(b []byte) bool {
 }
 
 // direct writes bytes as a chunk of their own, past net/http. What the socket has no room for is kept.
-func (p *reply) direct(b []byte) bool {
+func (p *reply) writeSocket(b []byte) bool {
 	blocked := len(p.unsent) > 0
 	p.unsent = appendChunk(p.unsent, b)
 	if blocked {

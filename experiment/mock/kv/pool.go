@@ -18,23 +18,23 @@ type Block struct {
 	hash       uint64
 	named      bool
 	holders    int
-	twin       *Block // the next one of the same name: contents are not made one
+	duplicate  *Block // the next one of the same name: contents are not made one
 	prev, next *Block // in the free list
 }
 
 // Pool is a number of blocks. Use New.
 type Pool struct {
-	capacity int
-	used     int // held by somebody
-	fresh    int // never taken yet
-	free     Block
-	named    map[uint64]*Block // the oldest of a name
-	below    *Tier             // nil: what is evicted is lost
+	capacity    int
+	used        int // held by somebody
+	unallocated int // never taken yet
+	free        Block
+	named       map[uint64]*Block // the oldest of a name
+	tier        *Tier             // nil: what is evicted is lost
 }
 
 // New is an empty pool. Below is where evicted blocks go; nil: nowhere.
 func New(blocks int, below *Tier) *Pool {
-	p := &Pool{capacity: blocks, fresh: blocks, named: map[uint64]*Block{}, below: below}
+	p := &Pool{capacity: blocks, unallocated: blocks, named: map[uint64]*Block{}, tier: below}
 	p.free.prev, p.free.next = &p.free, &p.free
 	return p
 }
@@ -93,8 +93,8 @@ func (p *Pool) Grow(held []*Block, n int) ([]*Block, bool) {
 // take returns a nameless block for one holder: a fresh one, else the one that has been free the longest.
 func (p *Pool) take() *Block {
 	p.used++
-	if p.fresh > 0 {
-		p.fresh--
+	if p.unallocated > 0 {
+		p.unallocated--
 		return &Block{holders: 1}
 	}
 	b := p.free.next
@@ -115,10 +115,10 @@ func (p *Pool) Name(b *Block, hash uint64) {
 		p.named[hash] = b
 		return
 	}
-	for first.twin != nil {
-		first = first.twin
+	for first.duplicate != nil {
+		first = first.duplicate
 	}
-	first.twin = b
+	first.duplicate = b
 }
 
 // evict takes the name of b away. Its contents go down if that was the last of them.
@@ -128,19 +128,19 @@ func (p *Pool) evict(b *Block) {
 	}
 	switch first := p.named[b.hash]; {
 	case first != b:
-		for first.twin != b {
-			first = first.twin
+		for first.duplicate != b {
+			first = first.duplicate
 		}
-		first.twin = b.twin
-	case b.twin != nil:
-		p.named[b.hash] = b.twin
+		first.duplicate = b.duplicate
+	case b.duplicate != nil:
+		p.named[b.hash] = b.duplicate
 	default:
 		delete(p.named, b.hash)
-		if p.below != nil {
-			p.below.put(b.hash)
+		if p.tier != nil {
+			p.tier.put(b.hash)
 		}
 	}
-	b.named, b.twin = false, nil
+	b.named, b.duplicate = false, nil
 }
 
 // Release gives up one hold of each block, the last first: the tail of a prefix is worth less than its head, so it is evicted earlier.
@@ -164,8 +164,8 @@ func (p *Pool) Forget() bool {
 	}
 	for _, b := range p.named {
 		for b != nil {
-			next := b.twin
-			b.named, b.twin = false, nil
+			next := b.duplicate
+			b.named, b.duplicate = false, nil
 			b = next
 		}
 	}

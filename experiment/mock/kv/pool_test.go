@@ -161,7 +161,7 @@ func checkCounts(t *rapid.T, p *Pool, all [][]*Block) {
 	if len(holders) != p.Used() || p.Used()+p.Free() != p.Capacity() {
 		t.Fatalf("%d blocks are held, %d in use, %d free of %d", len(holders), p.Used(), p.Free(), p.Capacity())
 	}
-	listed := p.fresh
+	listed := p.unallocated
 	for b := p.free.next; b != &p.free; b = b.next {
 		if holders[b] > 0 || b.holders != 0 {
 			t.Fatal("a held block is in the free list")
@@ -177,7 +177,7 @@ func checkCounts(t *rapid.T, p *Pool, all [][]*Block) {
 		}
 	}
 	for h, b := range p.named {
-		for ; b != nil; b = b.twin {
+		for ; b != nil; b = b.duplicate {
 			if !b.named || b.hash != h {
 				t.Fatal("a name leads to a block that does not have it")
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // whole writes the answer in one piece once its last token is there. It returns false if it did not get to the end.
-func (p *reply) whole(ctx context.Context) bool {
+func (p *reply) writeWhole(ctx context.Context) bool {
 	var last time.Duration
 	for n := 0; n < p.q.want; {
 		due, err := p.q.mail.take(ctx, nil)
@@ -25,12 +25,12 @@ func (p *reply) whole(ctx context.Context) bool {
 	p.w.WriteHeader(http.StatusOK)
 	p.rec.HeadersNS = int64(time.Since(p.start))
 	if p.f.breaks(p.q.want) && p.f.ending != "error-in-stream" {
-		p.plain(body[:len(body)/2])
+		p.write(body[:len(body)/2])
 		return false
 	}
 	writing := time.Since(p.start)
 	// Flushed, so chunked: the body's end follows the record of this request, and who has read to the end finds it there.
-	done := p.plain(body)
+	done := p.write(body)
 	p.sent = p.q.want
 	p.rec.DueNS = []int64{int64(last)}
 	p.rec.WritingNS = []int64{int64(writing)}

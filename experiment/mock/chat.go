@@ -41,7 +41,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 
 // form is what a chat request wants its answer to be beside text: a tool call, where tool_choice is "required" or names a function
 // ("auto" has none), and reasoning first, where the template is told to think.
-func (r *request) form(f *faults) {
+func (r *request) applyTools(f *faults) {
 	f.reasoning = f.reasoning || r.ChatTemplate.Thinking || r.ChatTemplate.EnableThinking
 	var tools []struct {
 		Function function `json:"function"`

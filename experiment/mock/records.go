@@ -40,21 +40,21 @@ type Record struct {
 }
 
 // room makes room for so many events, so that none is made between them. An answer that is longer gets the rest as it comes.
-func (r *Record) room(events int) {
+func (r *Record) reserve(events int) {
 	n := min(events, 8192)
 	all := make([]int64, 3*n)
 	r.DueNS, r.WritingNS, r.WrittenNS = all[:0:n], all[n:n:2*n], all[2*n:2*n:3*n]
 }
 
 // truth is a ring of the last records.
-type truth struct {
+type recordRing struct {
 	mu      sync.Mutex
 	n       uint64
 	events  int
 	records []*Record
 }
 
-func (t *truth) add(r *Record) {
+func (t *recordRing) add(r *Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.n++
@@ -68,7 +68,7 @@ func (t *truth) add(r *Record) {
 	}
 }
 
-func (t *truth) after(n uint64) []*Record {
+func (t *recordRing) after(n uint64) []*Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var found []*Record
@@ -80,33 +80,33 @@ func (t *truth) after(n uint64) []*Record {
 	return found
 }
 
-func (t *truth) clear() {
+func (t *recordRing) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.records, t.events = nil, 0
 }
 
 // debugRequests answers GET /debug/requests with a line of JSON for each remembered request.
-func (s *Server) debugRequests(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listRequests(w http.ResponseWriter, r *http.Request) {
 	var since uint64
 	if text := r.URL.Query().Get("since"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			refuse("since=%s is not the number of a record", text).write(w)
+			badRequest("since=%s is not the number of a record", text).write(w)
 			return
 		}
 		since = n
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines := json.NewEncoder(w)
-	for _, record := range s.truth.after(since) {
+	for _, record := range s.records.after(since) {
 		if lines.Encode(record) != nil {
 			return // the reader is gone
 		}
 	}
 }
 
-func (s *Server) debugForget(w http.ResponseWriter, _ *http.Request) {
-	s.truth.clear()
+func (s *Server) clearRequests(w http.ResponseWriter, _ *http.Request) {
+	s.records.clear()
 	w.WriteHeader(http.StatusNoContent)
 }

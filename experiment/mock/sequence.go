@@ -10,7 +10,7 @@ import (
 // seq is one request inside the engine. Times are durations since the server's start.
 type seq struct {
 	prompt  []int32
-	root    uint64 // stands for the seed and the prompt; everything random about the request comes from it
+	hash    uint64 // stands for the seed and the prompt; everything random about the request comes from it
 	vocab   vocab
 	want    int    // tokens that it will get
 	finish  string // why it will end: "length" or "stop"
@@ -26,14 +26,14 @@ type seq struct {
 	cached      int           // prompt tokens that were found when it was first admitted, in either tier
 	preemptions int           // how often its blocks were taken from it
 	computed    int           // tokens whose KV exists
-	share       int           // tokens computed for it in the step that is running
-	loads       int           // blocks on their way from the second tier
-	loaded      time.Duration // when they are there
+	scheduled   int           // tokens computed for it in the step that is running
+	loading     int           // blocks on their way from the second tier
+	loadedAt    time.Duration // when they are there
 	chain       []uint64
 	held        []*kv.Block
 
-	fresh []time.Duration // due times of tokens that advance has emitted and deliver has not passed on yet; the pacer's alone
-	mail  mailbox
+	emitted []time.Duration // due times of tokens that advance has emitted and deliver has not passed on yet; the pacer's alone
+	mail    mailbox
 }
 
 type stage int
@@ -50,18 +50,18 @@ func newSeq(seed uint64, v vocab, prompt []int32, arrival time.Duration) *seq {
 	for _, id := range prompt {
 		root = mix(root ^ uint64(uint32(id)))
 	}
-	return &seq{prompt: prompt, root: root, vocab: v, arrival: arrival, mail: mailbox{ready: make(chan struct{}, 1)}}
+	return &seq{prompt: prompt, hash: root, vocab: v, arrival: arrival, mail: mailbox{ready: make(chan struct{}, 1)}}
 }
 
 // natural is the number of tokens after which the sequence would end by itself: exponential around the mean, one at the least.
 func (q *seq) natural(mean int) int {
-	u := (float64(mix(q.root^0x6c656e)>>11) + 0.5) / (1 << 53)
+	u := (float64(mix(q.hash^0x6c656e)>>11) + 0.5) / (1 << 53)
 	return 1 + int(-math.Log(u)*float64(mean-1))
 }
 
 // generated is the id of output token i.
 func (q *seq) generated(i int) int32 {
-	return idFirst + int32(mix(q.root+uint64(i)+1)%uint64(q.vocab-idFirst))
+	return idFirst + int32(mix(q.hash+uint64(i)+1)%uint64(q.vocab-idFirst))
 }
 
 // token is the id at a position of prompt and output together.

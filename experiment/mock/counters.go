@@ -17,21 +17,21 @@ var (
 )
 
 // ledger counts what the engine does, for /metrics, and collects the tokens for their readers. It is used under the server's lock.
-type ledger struct {
-	waiting, running   int
-	queried, hit       int // prompt tokens looked up in the prefix cache, and found
-	queriedTwo, hitTwo int // those that were not, looked up in the second tier, and found there
-	preemptions        int
-	prompt, generated  int // tokens
-	finished           map[string]int
-	ready              []*seq // have fresh tokens, by the time of the first; the pacer's alone
+type counters struct {
+	waiting, running           int
+	queried, hit               int // prompt tokens looked up in the prefix cache, and found
+	offloadQueried, offloadHit int // those that were not, looked up in the second tier, and found there
+	preemptions                int
+	prompt, generated          int // tokens
+	finished                   map[string]int
+	ready                      []*seq // have fresh tokens, by the time of the first; the pacer's alone
 
 	ttft, itl, tpot, e2e, queue, prefill, decode, inference histogram
 	promptLen, outputLen, stepTokens                        histogram
 }
 
-func newLedger() *ledger {
-	return &ledger{
+func newCounters() *counters {
+	return &counters{
 		finished: map[string]int{"stop": 0, "length": 0, "abort": 0},
 		ttft:     newHistogram(firstTokenBuckets), itl: newHistogram(tokenBuckets), tpot: newHistogram(tokenBuckets),
 		e2e: newHistogram(requestBuckets), queue: newHistogram(requestBuckets), prefill: newHistogram(requestBuckets),
@@ -41,22 +41,22 @@ func newLedger() *ledger {
 }
 
 // lookedUp notes what q has found in the cache. As in vLLM, one that comes back from a preemption does not count again.
-func (l *ledger) lookedUp(q *seq, two bool) {
+func (l *counters) countLookup(q *seq, two bool) {
 	if q.preemptions > 0 {
 		return
 	}
-	local, loads := q.computed, q.loads*kv.BlockTokens
+	local, loads := q.computed, q.loading*kv.BlockTokens
 	q.cached = local + loads
 	l.queried += len(q.prompt)
 	l.hit += local
 	if two {
-		l.queriedTwo += len(q.prompt) - local
-		l.hitTwo += loads
+		l.offloadQueried += len(q.prompt) - local
+		l.offloadHit += loads
 	}
 }
 
 // admitted notes that q has left the queue.
-func (l *ledger) admitted(q *seq, at time.Duration) {
+func (l *counters) countAdmission(q *seq, at time.Duration) {
 	q.stage = running
 	l.waiting--
 	l.running++
@@ -67,7 +67,7 @@ func (l *ledger) admitted(q *seq, at time.Duration) {
 }
 
 // preempted notes that q is back in the queue.
-func (l *ledger) preempted(q *seq) {
+func (l *counters) countPreemption(q *seq) {
 	q.stage = waiting
 	q.preemptions++
 	l.preemptions++
@@ -76,10 +76,10 @@ func (l *ledger) preempted(q *seq) {
 }
 
 // stepped notes that a step computes so many tokens.
-func (l *ledger) stepped(tokens int) { l.stepTokens.observe(float64(tokens)) }
+func (l *counters) countStep(tokens int) { l.stepTokens.observe(float64(tokens)) }
 
 // token gives q its next token.
-func (l *ledger) token(q *seq, due time.Duration) {
+func (l *counters) token(q *seq, due time.Duration) {
 	if q.out == 0 {
 		q.first = due
 		l.prompt += len(q.prompt)
@@ -92,15 +92,15 @@ func (l *ledger) token(q *seq, due time.Duration) {
 	q.out++
 	q.last = due
 	if q.out == q.want {
-		l.completed(q)
+		l.countCompletion(q)
 	}
-	if len(q.fresh) == 0 {
+	if len(q.emitted) == 0 {
 		l.ready = append(l.ready, q)
 	}
-	q.fresh = append(q.fresh, due)
+	q.emitted = append(q.emitted, due)
 }
 
-func (l *ledger) completed(q *seq) {
+func (l *counters) countCompletion(q *seq) {
 	q.stage = over
 	l.running--
 	l.finished[q.finish]++
@@ -115,7 +115,7 @@ func (l *ledger) completed(q *seq) {
 }
 
 // abandoned notes that q has ended before its time.
-func (l *ledger) abandoned(q *seq) {
+func (l *counters) countAbort(q *seq) {
 	switch q.stage {
 	case waiting:
 		l.waiting--
