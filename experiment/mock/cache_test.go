@@ -15,7 +15,8 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// naiveCache is both tiers of a cache by brute force: lists of whole prefixes, each ending with the block that it stands for.
+// naiveCache is both tiers of a cache by brute force: lists of whole prefixes, each ending with the block
+// that it stands for.
 type naiveCache struct {
 	free   []naiveBlock // in the order in which they will be taken
 	second [][]int32    // the latest last
@@ -106,7 +107,8 @@ func (c *naiveCache) store(prefix []int32) {
 	c.second = c.second[max(0, len(c.second)-c.room):]
 }
 
-// With each request alone, the hits are those of a search through whole prefixes in plain lists, evictions and all.
+// With each request alone, the hits are those of a search through whole prefixes in plain lists, evictions
+// and all.
 func TestPrefixHitsEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := stepped()
@@ -161,7 +163,8 @@ func TestCyclicPromptsAndCapacity(t *testing.T) {
 	}
 }
 
-// What the first tier has lost comes back from the second, in the time that its bandwidth takes; meanwhile others go on.
+// What the first tier has lost comes back from the second, in the time that its bandwidth takes; meanwhile
+// others go on.
 func TestSecondTier(t *testing.T) {
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = 10, 160
@@ -191,7 +194,8 @@ func TestSecondTier(t *testing.T) {
 	}
 }
 
-// A link so fast that a block takes less than a nanosecond: what it brings is there at once, and not computed again.
+// A link so fast that a block takes less than a nanosecond: what it brings is there at once, and not computed
+// again.
 func TestSecondTierInNoTime(t *testing.T) {
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = 10, 160
@@ -270,8 +274,8 @@ func TestNextTurnHits(t *testing.T) {
 	}
 }
 
-// Clients leave while the cache is taken from the running: what is noted of a request and what the reset does to it don't meet. With
-// the race detector this fails where they do.
+// Clients leave while the cache is taken from the running: what is noted of a request and what the reset does
+// to it don't meet. With the race detector this fails where they do.
 func TestResetWhileClientsLeave(t *testing.T) {
 	url := real(t, stepped())
 	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 20}}

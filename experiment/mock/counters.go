@@ -16,15 +16,15 @@ var (
 	lengthBuckets     = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
 )
 
-// ledger counts what the engine does, for /metrics, and collects the tokens for their readers. It is used under the server's lock.
+// counters are the figures of /metrics, and the tokens to deliver. The server's lock guards them.
 type counters struct {
 	waiting, running           int
-	queried, hit               int // prompt tokens looked up in the prefix cache, and found
-	offloadQueried, offloadHit int // those that were not, looked up in the second tier, and found there
+	queried, hit               int // prompt tokens looked up and found in the prefix cache
+	offloadQueried, offloadHit int // the others: looked up and found in the second tier
 	preemptions                int
 	prompt, generated          int // tokens
 	finished                   map[string]int
-	ready                      []*seq // have fresh tokens, by the time of the first; the pacer's alone
+	ready                      []*seq // sequences with undelivered tokens, by the time of the first; only the pacer uses it
 
 	ttft, itl, tpot, e2e, queue, prefill, decode, inference histogram
 	promptLen, outputLen, stepTokens                        histogram
@@ -40,7 +40,7 @@ func newCounters() *counters {
 	}
 }
 
-// lookedUp notes what q has found in the cache. As in vLLM, one that comes back from a preemption does not count again.
+// countLookup counts the cache hits of q. As in vLLM, a preempted request counts only once.
 func (l *counters) countLookup(q *seq, two bool) {
 	if q.preemptions > 0 {
 		return
@@ -55,7 +55,7 @@ func (l *counters) countLookup(q *seq, two bool) {
 	}
 }
 
-// admitted notes that q has left the queue.
+// countAdmission moves q from waiting to running.
 func (l *counters) countAdmission(q *seq, at time.Duration) {
 	q.stage = running
 	l.waiting--
@@ -66,7 +66,7 @@ func (l *counters) countAdmission(q *seq, at time.Duration) {
 	}
 }
 
-// preempted notes that q is back in the queue.
+// countPreemption moves q from running to waiting.
 func (l *counters) countPreemption(q *seq) {
 	q.stage = waiting
 	q.preemptions++
@@ -75,10 +75,10 @@ func (l *counters) countPreemption(q *seq) {
 	l.waiting++
 }
 
-// stepped notes that a step computes so many tokens.
+// countStep counts a step by its tokens.
 func (l *counters) countStep(tokens int) { l.stepTokens.observe(float64(tokens)) }
 
-// token gives q its next token.
+// token emits the next token of q.
 func (l *counters) token(q *seq, due time.Duration) {
 	if q.out == 0 {
 		q.first = due
@@ -114,7 +114,7 @@ func (l *counters) countCompletion(q *seq) {
 	l.outputLen.observe(float64(q.out))
 }
 
-// abandoned notes that q has ended before its time.
+// countAbort counts q as aborted.
 func (l *counters) countAbort(q *seq) {
 	switch q.stage {
 	case waiting:
@@ -126,10 +126,10 @@ func (l *counters) countAbort(q *seq) {
 	l.finished["abort"]++
 }
 
-// histogram counts values in buckets by their upper ends, inclusive.
+// histogram counts values in buckets by inclusive upper bounds.
 type histogram struct {
 	bounds []float64
-	counts []int // one more than bounds: the last is what is above all
+	counts []int // one more than bounds: the last is +Inf
 	sum    float64
 }
 

@@ -113,7 +113,8 @@ func TestPacerWrites(t *testing.T) {
 	}
 }
 
-// A socket without room gives the stream to its goroutine, in the middle of an event, and gets it back when it is drained.
+// A socket without room gives the stream to its goroutine, in the middle of an event, and gets it back when
+// it is drained.
 func TestFullSocket(t *testing.T) {
 	const tokens = 10_000
 	d := newDirect(t, tokens)
@@ -250,7 +251,8 @@ func TestClientLeavingOverTCP(t *testing.T) {
 	}
 }
 
-// The cost of an event from the pacer to a socket of loopback; what the reader takes of the machine is in the figure.
+// The cost of an event from the pacer to a socket of loopback; what the reader takes of the machine is in the
+// figure.
 func BenchmarkPacedEvent(b *testing.B) {
 	d := newDirect(b, 1<<30)
 	go io.Copy(io.Discard, d.client)

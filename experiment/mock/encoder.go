@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// frame makes the events of one answer by appending bytes; what is the same in all of them is encoded once.
+// encoder appends the events of one response. Their constant part is encoded once.
 type encoder struct {
 	head   []byte // from "data: " to the choices
 	chat   bool
@@ -16,7 +16,7 @@ type encoder struct {
 	cached int
 }
 
-// kind is what a token of an answer is.
+// tokenKind is the field of the event that a token belongs to.
 type tokenKind int
 
 const (
@@ -45,7 +45,7 @@ func quoted(s string) []byte {
 	return b
 }
 
-// open begins an event up to where the text goes.
+// open appends an event up to its text.
 func (f *encoder) open(b []byte, k tokenKind) []byte {
 	b = append(b, f.head...)
 	switch {
@@ -62,7 +62,7 @@ func (f *encoder) open(b []byte, k tokenKind) []byte {
 	return append(b, `{"index":0,"delta":{"content":"`...)
 }
 
-// close ends an event after its text. An empty finish is no finish; usage stands in it where tokens are given.
+// close appends the rest of an event after its text. An empty finish is null; usage < 0 leaves usage out.
 func (f *encoder) close(b []byte, k tokenKind, finish string, usage int) []byte {
 	switch {
 	case !f.chat:
@@ -88,13 +88,13 @@ func (f *encoder) close(b []byte, k tokenKind, finish string, usage int) []byte 
 	return f.endEvent(append(b, '}'))
 }
 
-// role is the event that begins a chat answer.
+// roleEvent appends the first event of a chat response.
 func (f *encoder) roleEvent(b []byte) []byte {
 	b = append(append(b, f.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`...)
 	return f.endEvent(b)
 }
 
-// total is the event at the end that has only the usage.
+// usageEvent appends the last event, with usage only.
 func (f *encoder) usageEvent(b []byte, tokens int) []byte {
 	b = append(append(b, f.head...), `],`...)
 	return f.endEvent(append(f.usage(b, tokens), '}'))
@@ -114,8 +114,8 @@ func (f *encoder) data(b []byte, payload string) []byte {
 
 func (f *encoder) comment(b []byte) []byte { return f.endEvent(append(b, ": ping"...)) }
 
-// void is an event that has data, but none in it.
+// emptyEvent appends an event with an empty data field.
 func (f *encoder) emptyEvent(b []byte) []byte { return f.endEvent(append(b, "data:"...)) }
 
-// end ends the line and, with an empty one, the event.
+// endEvent ends the line and the event.
 func (f *encoder) endEvent(b []byte) []byte { return append(append(b, f.eol...), f.eol...) }

@@ -73,7 +73,8 @@ func stepped() Config {
 	return Config{StepBase: base, StepPerSeq: perSeq, StepPerContextToken: perCtx, StepPerPrefillToken: perFill}
 }
 
-// One request alone: its prompt in chunks of the budget, then one step a token, each with the context that it has then.
+// One request alone: its prompt in chunks of the budget, then one step a token, each with the context that it
+// has then.
 func TestSimulatedAlone(t *testing.T) {
 	c := stepped()
 	c.MaxNumBatchedTokens = 100
@@ -281,7 +282,8 @@ func TestFixedLeaving(t *testing.T) {
 	}
 }
 
-// The cost of a token in the engine alone, where nobody waits for it: 1,000 sequences that decode in one batch.
+// The cost of a token in the engine alone, where nobody waits for it: 1,000 sequences that decode in one
+// batch.
 func BenchmarkEngineToken(b *testing.B) {
 	const seqs = 1000
 	s, err := New(Config{MaxNumSeqs: seqs, KVBlocks: 1 << 20, MaxModelLen: 1 << 20, Queue: seqs})

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// fixed is an engine without a mechanism: the first token of a request is due TTFT after its admission, each further one ITL
-// after the one before, by absolute times. Requests meet only in the queue for a slot, where there is a limit.
+// fixed is an engine with fixed times: the first token of a request is due TTFT after its admission, each
+// further token ITL after the one before. Requests affect each other only in the queue for max_num_seqs.
 type fixed struct {
 	cfg       Config
 	drift     drift
 	counters  *counters
 	waiting   []*seq
-	freeSince []time.Duration // with a limit: since when each free slot is free, the longest first
-	// Two agendas in place of one heap: as all have the same TTFT and ITL, both are filled nearly in order.
+	freeSince []time.Duration // with a limit: when each free place became free, the earliest first
+	// Two queues replace a heap: TTFT and ITL are the same for all, so both are filled almost in order.
 	first, further dueQueue
 }
 
@@ -23,7 +23,7 @@ func newFixed(cfg Config, moves drift, books *counters) *fixed {
 
 func (e *fixed) add(q *seq) { e.waiting = append(e.waiting, q) }
 
-// drop frees the slot of q at once; what is left of it in the agenda is passed over.
+// drop frees the place of q at once. Its token in the queue is skipped.
 func (e *fixed) drop(q *seq, now time.Duration) {
 	q.gone = true
 	if q.stage == running {
@@ -47,7 +47,7 @@ func (e *fixed) advance(now time.Duration) (next time.Duration, pending bool) {
 	}
 }
 
-// earliest is the agenda with the token that is due first, an empty one if there is none.
+// earliest is the queue with the earliest token; empty: there is none.
 func (e *fixed) earliest() *dueQueue {
 	if e.first.empty() || (!e.further.empty() && e.further.next() <= e.first.next()) {
 		return &e.further
@@ -68,14 +68,14 @@ func (e *fixed) tick(a dueToken) {
 	e.further.add(a.at+e.drifted(e.cfg.ITL, a.at), a.q)
 }
 
-// leave gives a slot back.
+// release frees a place.
 func (e *fixed) release(at time.Duration) {
 	if e.cfg.MaxNumSeqs > 0 {
 		e.freeSince = append(e.freeSince, at)
 	}
 }
 
-// fill admits from the queue, first come first served, into the free slots.
+// admit admits waiting requests in order of arrival while max_num_seqs allows.
 func (e *fixed) admit() {
 	for len(e.waiting) > 0 && (e.cfg.MaxNumSeqs == 0 || len(e.freeSince) > 0) {
 		q := e.waiting[0]
@@ -93,7 +93,7 @@ func (e *fixed) admit() {
 	}
 }
 
-// later is what drift has made of a time by then.
+// drifted is d under the drift at a time.
 func (e *fixed) drifted(d, by time.Duration) time.Duration {
 	if e.drift.none() {
 		return d
@@ -101,10 +101,10 @@ func (e *fixed) drifted(d, by time.Duration) time.Duration {
 	return time.Duration(float64(d) * e.drift.at(by))
 }
 
-// agenda is a queue of sequences with the time of their next token, the earliest first.
+// dueQueue has sequences with the times of their next tokens, the earliest first.
 type dueQueue struct {
 	list []dueToken
-	head int // of list: those before it are over
+	head int // index of the first entry; earlier ones are done
 }
 
 type dueToken struct {
@@ -112,7 +112,7 @@ type dueToken struct {
 	q  *seq
 }
 
-// add puts q in its place, which is the end, or near it: of those due at once it is the last.
+// add inserts q by its time, usually at or near the end; among equal times it is the last.
 func (a *dueQueue) add(at time.Duration, q *seq) {
 	if a.head > len(a.list)/2 {
 		a.list = slices.Delete(a.list, 0, a.head)
@@ -128,7 +128,7 @@ func (a *dueQueue) add(at time.Duration, q *seq) {
 
 func (a *dueQueue) empty() bool { return a.head == len(a.list) }
 
-// next is the earliest time, of an agenda that is not empty.
+// next is the earliest time of a non-empty queue.
 func (a *dueQueue) next() time.Duration { return a.list[a.head].at }
 
 func (a *dueQueue) pop() dueToken {

@@ -50,7 +50,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 	}
 }
 
-// answer writes p and keeps its record, which is there before the client can have seen the end.
+// answer writes p. Its record is stored before the client can see the end of the response.
 func (s *Server) answer(ctx context.Context, p *reply) {
 	whole := pause(ctx, p.f.slow)
 	if whole && p.req.Stream {
@@ -68,9 +68,9 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 	}
 }
 
-// conclude completes the record of p and keeps it.
+// finishRecord completes and stores the record of p.
 func (s *Server) finishRecord(p *reply, whole bool) {
-	p.recordWrites() // of a write that was not finished
+	p.recordWrites() // of an unfinished write
 	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = len(p.q.prompt), p.sent, "abort"
 	if whole {
 		p.rec.Finish = p.finish()
@@ -78,7 +78,7 @@ func (s *Server) finishRecord(p *reply, whole bool) {
 	s.records.add(p.rec)
 }
 
-// record begins the record of a request. Its id has the client's own request id in it, as vLLM's have.
+// record starts the record of a request. Like vLLM's, its id contains the client's request id.
 func (s *Server) record(r *http.Request, shape api, n uint64) *Record {
 	rec := &Record{Model: s.cfg.Model, RequestID: r.Header.Get("X-Request-Id")}
 	own := rec.RequestID
@@ -92,11 +92,11 @@ func (s *Server) record(r *http.Request, shape api, n uint64) *Record {
 	return rec
 }
 
-// refuseByFault answers in place of the engine if f says so.
+// replaceByFault sends the response of a fault that replaces the engine.
 func (s *Server) replaceByFault(w http.ResponseWriter, f faults) bool {
 	switch {
 	case f.status != 0:
-		(&apiError{status: f.status, message: "a fault that was asked for"}).write(w)
+		(&apiError{status: f.status, message: "injected fault"}).write(w)
 	case f.replacement == "reset-before":
 		closeConnection(w, true)
 	case f.replacement == "garbage":
@@ -111,7 +111,7 @@ func (s *Server) replaceByFault(w http.ResponseWriter, f faults) bool {
 	return true
 }
 
-// pause waits; false if ctx ended first.
+// pause waits for d; false: ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d == 0 {
 		return true

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// patient is a listener that waits where there is no room for one more connection now, until ctx ends. net/http would write a
-// line to standard error each time.
+// retryingListener retries Accept after transient errors until ctx ends. net/http would print each of them to
+// stderr.
 type retryingListener struct {
 	net.Listener
 	ctx context.Context
 }
 
-// acceptPause is how long it waits: a connection that ends makes room.
+// acceptRetry is the wait before a retry: a closed connection frees a descriptor.
 const acceptRetry = 10 * time.Millisecond
 
 func (l retryingListener) Accept() (net.Conn, error) {
@@ -27,7 +27,8 @@ func (l retryingListener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing tells whether another try may go well: no files or no memory left, or a client that has left already.
+// transient reports whether a retry can succeed: out of descriptors or memory, or the client has
+// disconnected.
 func transient(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR} {
 		if errors.Is(err, errno) {

@@ -10,8 +10,9 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// metrics answers GET /metrics in the Prometheus text format with vLLM's metric names. The text is written by hand: this is shorter
-// than building client_model's families for expfmt, which the client parses with, and so checks that parser.
+// metrics answers GET /metrics in the Prometheus text format with vLLM's metric names. The text is written by
+// hand: this is shorter than building client_model's families for expfmt, which the client parses with, and
+// so checks that parser.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	s.mu.Lock()

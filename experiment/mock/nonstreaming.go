@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// whole writes the answer in one piece once its last token is there. It returns false if it did not get to the end.
+// writeWhole writes the response without streaming after its last token; false: it did not reach the end.
 func (p *reply) writeWhole(ctx context.Context) bool {
 	var last time.Duration
 	for n := 0; n < p.q.want; {
@@ -15,12 +15,12 @@ func (p *reply) writeWhole(ctx context.Context) bool {
 		if err != nil {
 			return false
 		}
-		if len(due) > 0 { // a signal can be late, for tokens that were taken before
+		if len(due) > 0 { // a signal can refer to tokens that were taken before
 			n += len(due)
 			last = due[len(due)-1]
 		}
 	}
-	body, _ := json.Marshal(p.object()) // nothing in it fails to encode
+	body, _ := json.Marshal(p.object()) // always encodes
 	p.w.Header().Set("Content-Type", "application/json")
 	p.w.WriteHeader(http.StatusOK)
 	p.rec.HeadersNS = int64(time.Since(p.start))
@@ -29,7 +29,8 @@ func (p *reply) writeWhole(ctx context.Context) bool {
 		return false
 	}
 	writing := time.Since(p.start)
-	// Flushed, so chunked: the body's end follows the record of this request, and who has read to the end finds it there.
+	// Flushed, hence chunked: the end of the body is sent after the record is stored, so that a client that
+	// has read the whole response finds the record.
 	done := p.write(body)
 	p.sent = p.q.want
 	p.rec.DueNS = []int64{int64(last)}
@@ -39,7 +40,7 @@ func (p *reply) writeWhole(ctx context.Context) bool {
 	return done
 }
 
-// object is the answer as vLLM words it.
+// object is the response in vLLM's form.
 func (p *reply) object() map[string]any {
 	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": p.finish(), "stop_reason": nil}
 	object := "text_completion"
@@ -72,7 +73,7 @@ func (p *reply) message() map[string]any {
 	return map[string]any{"role": "assistant", "content": all}
 }
 
-// words is the text of the output tokens from one to before another.
+// words is the text of the output tokens [from, to).
 func (p *reply) words(from, to int) string {
 	var b []byte
 	for i := from; i < to; i++ {

@@ -6,18 +6,18 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// second is the second tier of the KV cache behind its link. A request with blocks there waits for them before it is admitted, as
-// with vLLM's connectors; the steps of the others go on meanwhile. Loads go over the link one after the other. What is evicted
-// into the tier goes the other way and costs no time.
+// offload is the second tier of the KV cache and its link. As with vLLM's connectors, a request waits for the
+// load of its blocks before it is admitted, while the steps of other requests continue. Loads use the link
+// one after the other; stores cost no time.
 type offload struct {
 	tier       *kv.Tier
-	blockTime  time.Duration // to load one
+	blockTime  time.Duration // load time of one
 	blockBytes float64       // of one
-	idleSince  time.Duration // since when nothing is on its way
-	loaded     int           // blocks loaded in all
+	linkFree   time.Duration // when the last load ends
+	loaded     int           // total blocks loaded
 }
 
-// newSecond is the second tier of c, nil if it has none.
+// newOffload is the second tier of c; nil: none.
 func newOffload(c Config) *offload {
 	bytes := float64(c.KVBytesPerToken) * kv.BlockTokens
 	blocks := int(c.KVOffloadingGB * 1e9 / bytes)
@@ -27,18 +27,18 @@ func newOffload(c Config) *offload {
 	return &offload{tier: kv.NewTier(blocks), blockBytes: bytes, blockTime: time.Duration(bytes / c.KVOffloadingGBs)} // bytes/(GB/s) are ns
 }
 
-// find is how many blocks at the head of a chain are there.
+// find is the number of blocks at the head of chain in the tier.
 func (s *offload) find(chain []uint64) int { return s.tier.Match(chain) }
 
-// load begins to load blocks and returns when they will be there.
+// load starts to load blocks and returns when the load ends.
 func (s *offload) load(now time.Duration, chain []uint64) time.Duration {
 	s.tier.Use(chain)
 	s.loaded += len(chain)
-	s.idleSince = max(s.idleSince, now) + time.Duration(len(chain))*s.blockTime
-	return s.idleSince
+	s.linkFree = max(s.linkFree, now) + time.Duration(len(chain))*s.blockTime
+	return s.linkFree
 }
 
-// arrived makes the loaded blocks of q findable, and has them computed.
+// finish puts the loaded blocks of q into the prefix cache and counts their tokens as computed.
 func (s *offload) finish(q *seq, pool *kv.Pool) {
 	first := q.computed / kv.BlockTokens
 	for i, hash := range q.hashes(first + q.loading)[first:] {

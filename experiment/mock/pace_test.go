@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Of tokens due at the same time everybody's is the first now and then; otherwise the order is that of the times.
+// Of tokens due at the same time everybody's is the first now and then; otherwise the order is that of the
+// times.
 func TestOrderOfBursts(t *testing.T) {
 	const n = 200
 	var s Server

@@ -9,8 +9,8 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// Two that fit when they come and not when they have grown: the later one gives its blocks up, and gets the rest of its tokens when the
-// first has ended.
+// Two that fit when they come and not when they have grown: the later one gives its blocks up, and gets the
+// rest of its tokens when the first has ended.
 func TestPreemption(t *testing.T) {
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = 10, 160
@@ -20,12 +20,14 @@ func TestPreemption(t *testing.T) {
 	if one.preemptions != 0 || two.preemptions != 1 || b.counters.preemptions != 1 {
 		t.Fatalf("preempted %d and %d times", one.preemptions, two.preemptions)
 	}
-	// Both have 5 blocks with 80 tokens each: the first token is of the prompt's 64, so the 17th is the last to be computed by both.
+	// Both have 5 blocks with 80 tokens each: the first token is of the prompt's 64, so the 17th is the last
+	// to be computed by both.
 	stop, last := two.emitted[16], one.emitted[59]
 	if stop != one.emitted[16] || two.emitted[17] <= last {
 		t.Errorf("the later one stopped at %v and went on at %v; the first ended at %v", stop, two.emitted[17], last)
 	}
-	// What it had computed is found again, but for what the first one took meanwhile: 3 more blocks of the tail, and one is partly full.
+	// What it had computed is found again, but for what the first one took meanwhile: 3 more blocks of the
+	// tail, and one is partly full.
 	if len(two.emitted) != 60 || len(one.emitted) != 60 || two.cached != 0 || b.counters.queried != 128 {
 		t.Errorf("%d and %d tokens; %d cached, %d looked up", len(one.emitted), len(two.emitted), two.cached, b.counters.queried)
 	}
@@ -52,7 +54,8 @@ func TestWatermark(t *testing.T) {
 	}
 }
 
-// Whatever comes, in a cache that is too small and with a second tier: everybody gets all tokens, in order, and no block is lost.
+// Whatever comes, in a cache that is too small and with a second tier: everybody gets all tokens, in order,
+// and no block is lost.
 func TestThrashing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := stepped()

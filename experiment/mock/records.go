@@ -7,27 +7,28 @@ import (
 	"sync"
 )
 
-// How much is remembered of finished requests: so many, and room for so many events of them together (24 bytes each).
+// Bounds of the stored records: requests, and the sum of their events (24 bytes each).
 const (
 	maxRecords = 65536
 	maxEvents  = 4 << 20
 )
 
-// Record is the truth about one request that the engine took on, one line of GET /debug/requests. Times are in nanoseconds of the
-// monotonic clock since the server's start; a time t is at ArrivalUnixNS + (t − ArrivalNS) by the wall clock, and at
-// ArrivalMonotonicNS + (t − ArrivalNS) by CLOCK_MONOTONIC, which all processes of a machine share.
+// Record has the actual times of one request that the engine accepted: one line of GET /debug/requests. Times
+// are monotonic, in ns since the server's start. A time t is ArrivalUnixNS + (t − ArrivalNS) by the wall
+// clock, and ArrivalMonotonicNS + (t − ArrivalNS) by CLOCK_MONOTONIC, which all processes of a machine share.
 type Record struct {
-	N                  uint64 `json:"n"`  // counts finished requests from 1; ?since=N gives those after
-	ID                 string `json:"id"` // as in the answer
+	N                  uint64 `json:"n"`  // counts finished requests from 1; ?since=N returns later ones
+	ID                 string `json:"id"` // as in the response
 	RequestID          string `json:"request_id,omitempty"`
 	Model              string `json:"model"`
 	ArrivalUnixNS      int64  `json:"arrival_unix_ns"`
 	ArrivalMonotonicNS int64  `json:"arrival_monotonic_ns,omitempty"` // Linux only
-	ArrivalNS          int64  `json:"arrival_ns"`                     // the headers of the request had been read
-	AdmittedNS         int64  `json:"admitted_ns,omitempty"`          // it left the queue
-	HeadersNS          int64  `json:"headers_ns,omitempty"`           // the headers of the answer were out
-	// Of each event with tokens: when its last token was due, just before the write that ends it, and when that had returned: on
-	// loopback it arrived in between. Events that shared a write have the same times. An answer in one piece is one event.
+	ArrivalNS          int64  `json:"arrival_ns"`                     // request headers read
+	AdmittedNS         int64  `json:"admitted_ns,omitempty"`          // left the queue
+	HeadersNS          int64  `json:"headers_ns,omitempty"`           // response headers written
+	// For each event with tokens: the due time of its last token, and the start and end of its write. On
+	// loopback it arrives in between. Events of one write have the same times. A response without streaming
+	// is one event.
 	DueNS          []int64 `json:"due_ns"`
 	WritingNS      []int64 `json:"writing_ns"`
 	WrittenNS      []int64 `json:"written_ns"`
@@ -35,18 +36,18 @@ type Record struct {
 	PromptTokens   int     `json:"prompt_tokens"`
 	CachedTokens   int     `json:"cached_tokens"`
 	OutputTokens   int     `json:"output_tokens"`         // written
-	Preemptions    int     `json:"preemptions,omitempty"` // how often it lost its blocks
-	Finish         string  `json:"finish"`                // "length", "stop", "tool_calls", or "abort": the client left, or a fault ended it
+	Preemptions    int     `json:"preemptions,omitempty"` // number of preemptions
+	Finish         string  `json:"finish"`                // "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
 }
 
-// room makes room for so many events, so that none is made between them. An answer that is longer gets the rest as it comes.
+// reserve allocates space for events in advance, at most 8192, so that writing them does not allocate.
 func (r *Record) reserve(events int) {
 	n := min(events, 8192)
 	all := make([]int64, 3*n)
 	r.DueNS, r.WritingNS, r.WrittenNS = all[:0:n], all[n:n:2*n], all[2*n:2*n:3*n]
 }
 
-// truth is a ring of the last records.
+// recordRing stores the latest records.
 type recordRing struct {
 	mu      sync.Mutex
 	n       uint64
@@ -86,7 +87,7 @@ func (t *recordRing) clear() {
 	t.records, t.events = nil, 0
 }
 
-// debugRequests answers GET /debug/requests with a line of JSON for each remembered request.
+// listRequests answers GET /debug/requests with one JSON line per stored record.
 func (s *Server) listRequests(w http.ResponseWriter, r *http.Request) {
 	var since uint64
 	if text := r.URL.Query().Get("since"); text != "" {
@@ -101,7 +102,7 @@ func (s *Server) listRequests(w http.ResponseWriter, r *http.Request) {
 	lines := json.NewEncoder(w)
 	for _, record := range s.records.after(since) {
 		if lines.Encode(record) != nil {
-			return // the reader is gone
+			return // the client disconnected
 		}
 	}
 }

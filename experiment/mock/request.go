@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// api is the shape of an answer.
+// api is the API of a request.
 type api int
 
 const (
@@ -16,10 +16,10 @@ const (
 	chat
 )
 
-// maxBody bounds the bytes of a request.
+// maxBody is the largest request body, bytes.
 const maxBody = 256 << 20
 
-// request is the body of a completion or chat request; what else is in it is ignored, as vLLM does.
+// request is the body of a completion or chat request. Unknown fields are ignored, as by vLLM.
 type request struct {
 	Model               string          `json:"model"`
 	Prompt              json.RawMessage `json:"prompt"`
@@ -42,14 +42,12 @@ type request struct {
 	} `json:"chat_template_kwargs"`
 }
 
-// refusal is an error that the client is told, in vLLM's form (vllm/entrypoints/openai/protocol.py, ErrorResponse).
+// apiError is an error response in vLLM's form (vllm/entrypoints/openai/protocol.py, ErrorResponse).
 type apiError struct {
 	status  int
 	message string
 	param   string
 }
-
-func (e *apiError) Error() string { return e.message }
 
 func badRequest(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
@@ -84,7 +82,7 @@ func (e *apiError) write(w http.ResponseWriter) {
 // decode reads a JSON body into v.
 func decode(r *http.Request, v any) *apiError {
 	var text bytes.Buffer
-	text.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead) // the room that ReadFrom wants to see the end
+	text.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead) // ReadFrom needs this room to detect EOF
 	if _, err := text.ReadFrom(http.MaxBytesReader(nil, r.Body, maxBody)); err != nil {
 		return badRequest("reading the body: %v", err)
 	}
@@ -94,7 +92,7 @@ func decode(r *http.Request, v any) *apiError {
 	return nil
 }
 
-// sequence checks req and makes a sequence of it.
+// sequence checks req and makes its sequence.
 func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, *apiError) {
 	if req.Model != "" && req.Model != s.cfg.Model {
 		return nil, &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}
@@ -169,8 +167,8 @@ func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
 	return ids, nil
 }
 
-// limit is how many tokens req may get, in vLLM's order of defaults: what it asks for; else 16 for completions, all that the
-// context has room for with chat.
+// limit is the maximum number of output tokens, with vLLM's defaults: 16 for completions, the rest of the
+// context for chat.
 func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
 	asked := req.MaxTokens
 	if req.MaxCompletionTokens != nil {
@@ -194,7 +192,7 @@ func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
 			"Please reduce the length of the input messages.", s.cfg.MaxModelLen, prompt), "input_tokens"}
 	}
 	if n > s.cfg.MaxModelLen-prompt {
-		all := uint64(prompt) + uint64(n) // two ints always fit
+		all := uint64(prompt) + uint64(n) // no overflow
 		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt "+
 			"contains %d input tokens, for a total of %d tokens (%d + %d = %d > %d). Please reduce the length of the input prompt or the number of requested output tokens.",
 			s.cfg.MaxModelLen, n, prompt, all, prompt, n, all, s.cfg.MaxModelLen), "input_tokens"}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// version is what the server calls itself.
+// version is the Server header and the answer of /version.
 const version = "bench-mock/1"
 
 func (s *Server) routes() http.Handler {
@@ -28,7 +28,7 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// guard asks for the API key, where there is one. The answer is vLLM's: here the error is a string, not an object.
+// authorized requires the API key, if one is set. As in vLLM, the error is a string here, not an object.
 func (s *Server) authorized(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given, want := r.Header.Get("Authorization"), "Bearer "+s.cfg.APIKey
@@ -66,8 +66,9 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": append([]int32{}, ids...), "token_strs": nil})
 }
 
-// resetPrefixCache answers POST /reset_prefix_cache as vLLM does: nothing is forgotten while a request uses the cache, unless
-// ?reset_running_requests=true takes it from them; ?reset_external=true empties the second tier as well.
+// resetPrefixCache answers POST /reset_prefix_cache like vLLM: it fails while a request uses the cache,
+// unless ?reset_running_requests=true preempts the running requests. ?reset_external=true empties the second
+// tier as well.
 func (s *Server) resetPrefixCache(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,5 +80,5 @@ func (s *Server) resetPrefixCache(w http.ResponseWriter, r *http.Request) {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v) // an error is a client that left
+	json.NewEncoder(w).Encode(v) // an error means that the client disconnected
 }

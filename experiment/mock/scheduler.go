@@ -7,34 +7,35 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// simulated is an engine that works in steps as vLLM v1 does (v1/core/sched/scheduler.py): each step decodes one token for every running
-// sequence, prefills prompts in chunks with what is left of the token budget, and takes as long as its contents say. Blocks are taken
-// as sequences grow; when there are none left, the sequence that came last gives up its own, goes back to the head of the queue, and
-// is computed anew when it is admitted again. Saturation, queueing, the slowing of decodes by prefills and the thrashing of a cache that is
-// too small follow from that. There is no speculation.
+// simulated is an engine that works in steps like vLLM v1 (v1/core/sched/scheduler.py). Each step decodes one
+// token for every running sequence and prefills prompts in chunks with the rest of the token budget; its
+// contents determine its duration. Sequences allocate blocks as they grow. Without free blocks, the sequence
+// that was admitted last is preempted: it loses its blocks, returns to the head of the queue and is computed
+// again. Saturation, queueing, interference of prefill with decode and cache thrashing follow from these
+// rules. There is no speculative decoding.
 type simulated struct {
 	cfg       Config
 	stepTime  func(*batch) time.Duration
 	drift     drift
 	counters  *counters
 	pool      *kv.Pool
-	offload   *offload // nil: there is no second tier
+	offload   *offload // nil: no second cache tier
 	waiting   []*seq   // by arrival
-	loading   []*seq   // hold their blocks, and wait for the second tier; by the time at which that is done
-	running   []*seq   // by admission; only the last can be in the middle of its prefill
-	abandoned bool     // somebody among them is gone
+	loading   []*seq   // have blocks and wait for loads from the second tier; in the order of completion
+	running   []*seq   // by admission; only the last can be in prefill
+	abandoned bool     // one of these sequences is gone
 	batch     batch
-	busy      bool // a step is running, until end
+	busy      bool // a step runs until end
 	end       time.Duration
-	idle      time.Duration // with nothing running: when a step was tried in vain, or before all
+	idle      time.Duration // when the last empty step was tried; never: none since the last change
 }
 
-// batch is what a step computes.
+// batch is the work of one step.
 type batch struct {
 	decodes int     // sequences that get their next token
-	context int     // tokens in their caches
-	chunks  []chunk // of prompts, or of what was preempted
-	tokens  int     // computed, of both kinds
+	context int     // sum of their context tokens
+	chunks  []chunk // of prompts, or of preempted sequences
+	tokens  int     // computed, decode and prefill
 }
 
 type chunk struct{ tokens, before int }
@@ -61,7 +62,7 @@ func newSimulated(c Config, moves drift, books *counters) (*simulated, error) {
 
 func (e *simulated) add(q *seq) { e.waiting, e.idle = append(e.waiting, q), never }
 
-// drop marks q; its slot and its blocks are free at the next step.
+// drop marks q as gone. The next step frees its blocks.
 func (e *simulated) drop(q *seq, _ time.Duration) { q.gone, e.abandoned = true, true }
 
 func (e *simulated) advance(now time.Duration) (next time.Duration, pending bool) {
@@ -82,8 +83,8 @@ func (e *simulated) advance(now time.Duration) (next time.Duration, pending bool
 	}
 }
 
-// begin is when the next step starts: at the end of the last one, or with the arrival or the loaded blocks that end an idle
-// time. It is never "now": a server that was woken late catches up.
+// nextStart is when the next step starts: at the end of the last step or, after idling, with an arrival or a
+// finished load. It does not depend on the current time, so that a pacer that woke late catches up.
 func (e *simulated) nextStart() (start time.Duration, ok bool) {
 	if len(e.running) > 0 {
 		return e.end, true
@@ -102,7 +103,7 @@ func (e *simulated) nextStart() (start time.Duration, ok bool) {
 	return start, ok
 }
 
-// prune forgets the sequences whose clients have left.
+// removeAbandoned removes the sequences whose clients have disconnected.
 func (e *simulated) removeAbandoned() {
 	if !e.abandoned {
 		return
@@ -122,11 +123,11 @@ func (e *simulated) removeAbandoned() {
 	e.abandoned, e.idle = false, never
 }
 
-// compose decides what the step from start on computes, and how long that takes. With nothing to compute there is no step.
+// startStep composes the step that begins at start and sets its end. Without work there is no step.
 func (e *simulated) startStep(start time.Duration) {
 	e.batch = batch{chunks: e.batch.chunks[:0]}
 	budget := e.cfg.MaxNumBatchedTokens
-	if preempted := e.scheduleRunning(&budget); !preempted || len(e.running) == 0 { // whoever lost its blocks is not to lose its turn, too
+	if preempted := e.scheduleRunning(&budget); !preempted || len(e.running) == 0 { // a preempted sequence is not overtaken in the same step
 		e.admit(start, &budget)
 	}
 	if e.batch.tokens == 0 {
@@ -138,7 +139,7 @@ func (e *simulated) startStep(start time.Duration) {
 	e.busy, e.end, e.idle = true, start+max(took, 1), never
 }
 
-// carryOn schedules the running sequences, in their order, and tells whether blocks had to be taken from one.
+// scheduleRunning schedules the running sequences in order and reports whether one was preempted.
 func (e *simulated) scheduleRunning(budget *int) (preempted bool) {
 	for i := 0; i < len(e.running) && *budget > 0; i++ {
 		q := e.running[i]
@@ -156,13 +157,14 @@ func (e *simulated) scheduleRunning(budget *int) (preempted bool) {
 	return preempted
 }
 
-// grow gives q blocks for so many tokens.
+// grow allocates blocks until q has room for tokens.
 func (e *simulated) grow(q *seq, tokens int) (ok bool) {
 	q.held, ok = e.pool.Grow(q.held, kv.Blocks(tokens))
 	return ok
 }
 
-// preempt takes everything from the last of the running. What it has computed may still be found in the cache when it comes back.
+// preempt takes the blocks of q, the last running sequence. The prefix cache may still have them when q is
+// admitted again.
 func (e *simulated) preempt(q *seq) {
 	e.running = e.running[:len(e.running)-1]
 	e.pool.Release(q.held)
@@ -171,8 +173,8 @@ func (e *simulated) preempt(q *seq) {
 	e.waiting = slices.Insert(e.waiting, 0, q)
 }
 
-// admit starts those whose blocks have been loaded, and then as many of the queue, first come first served, as slots, budget and
-// blocks allow.
+// admit starts the sequences with finished loads, then the queue in order of arrival, as far as max_num_seqs,
+// the token budget and free blocks allow.
 func (e *simulated) admit(start time.Duration, budget *int) {
 	room := func() bool { return *budget > 0 && len(e.running) < e.cfg.MaxNumSeqs }
 	for len(e.loading) > 0 && e.loading[0].loadedAt <= start && room() {
@@ -191,18 +193,19 @@ func (e *simulated) admit(start time.Duration, budget *int) {
 			e.loading = append(e.loading, q)
 			continue
 		}
-		if q.loading > 0 { // over a link that takes no time
+		if q.loading > 0 { // the load took no time
 			e.offload.finish(q, e.pool)
 		}
 		e.run(q, start, budget)
 	}
 }
 
-// place gives q its blocks: those of a known prefix, and new ones for what it computes first or loads from the second tier. There must
-// be room for all that it has to compute (vLLM's scheduler_reserve_full_isl) and, while others run, the watermark.
+// allocate gives q the blocks of its cached prefix, and new blocks for its first chunk or its loads from the
+// second tier. It fails unless all prompt blocks fit (vLLM's scheduler_reserve_full_isl) and, while others
+// run, the watermark stays free.
 func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 	total := q.total()
-	// The last token is always computed: its logits are the next one.
+	// The last token is always computed: its logits give the next token.
 	chain := q.hashes((total - 1) / kv.BlockTokens)
 	hits := e.pool.Match(chain)
 	need := e.pool.Needs(hits, kv.Blocks(total))
@@ -219,24 +222,24 @@ func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 		q.loading = e.offload.find(chain[len(hits):])
 	}
 	first := min(total, q.computed+budget)
-	if q.loading > 0 { // all at once, so that nobody waits with blocks for blocks
+	if q.loading > 0 { // all at once: no sequence waits for more blocks while it has some
 		first = total
 		q.loadedAt = e.offload.load(start, chain[len(hits):len(hits)+q.loading])
 	}
-	e.grow(q, first) // the room was seen to
+	e.grow(q, first) // checked above
 	e.counters.countLookup(q, e.offload != nil)
 	return true
 }
 
-// run puts q among the running.
+// run adds q to the running sequences.
 func (e *simulated) run(q *seq, start time.Duration, budget *int) {
 	e.running = append(e.running, q)
 	e.counters.countAdmission(q, start)
 	e.schedule(q, budget)
 }
 
-// schedule gives q its share of the step. Blocks that get full are named at once, as in vLLM: whoever is scheduled after may count on
-// them.
+// schedule adds tokens of q to the step. Full blocks get their hashes at once, as in vLLM: sequences that are
+// scheduled later in the same step can use them.
 func (e *simulated) schedule(q *seq, budget *int) {
 	q.scheduled = min(q.total()-q.computed, *budget)
 	*budget -= q.scheduled
@@ -253,7 +256,7 @@ func (e *simulated) schedule(q *seq, budget *int) {
 	}
 }
 
-// complete ends the step: each sequence of which everything is computed gets a token, and those that have all of theirs leave.
+// finishStep ends the step: each fully computed sequence gets a token; sequences with all their tokens end.
 func (e *simulated) finishStep() {
 	e.busy = false
 	e.running = slices.DeleteFunc(e.running, func(q *seq) bool {
@@ -273,8 +276,9 @@ func (e *simulated) finishStep() {
 	})
 }
 
-// forget empties the prefix cache, as vLLM's reset does: not while a block is in use, unless the running are preempted for it (what the
-// step computes is lost); and the second tier only if that is asked for.
+// resetCache empties the prefix cache, like vLLM's reset. It fails while a block is in use, unless running is
+// set: then the running sequences are preempted and the work of the current step is lost. secondToo empties
+// the second tier as well.
 func (e *simulated) resetCache(running, secondToo bool) bool {
 	if running {
 		for len(e.running) > 0 {

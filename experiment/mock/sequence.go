@@ -10,29 +10,29 @@ import (
 // seq is one request inside the engine. Times are durations since the server's start.
 type seq struct {
 	prompt  []int32
-	hash    uint64 // stands for the seed and the prompt; everything random about the request comes from it
+	hash    uint64 // of the seed and the prompt; the source of all randomness of the request
 	vocab   vocab
-	want    int    // tokens that it will get
-	finish  string // why it will end: "length" or "stop"
+	want    int    // output tokens
+	finish  string // finish reason: "length" or "stop"
 	arrival time.Duration
 
-	// The engine's part, under the server's lock.
+	// Engine state, under the server's lock.
 	stage       stage
-	gone        bool // the client has left
+	gone        bool // the client has disconnected
 	admitted    time.Duration
 	first       time.Duration
 	last        time.Duration
 	out         int           // tokens emitted
-	cached      int           // prompt tokens that were found when it was first admitted, in either tier
-	preemptions int           // how often its blocks were taken from it
-	computed    int           // tokens whose KV exists
-	scheduled   int           // tokens computed for it in the step that is running
-	loading     int           // blocks on their way from the second tier
-	loadedAt    time.Duration // when they are there
+	cached      int           // prompt tokens found in either cache tier at its first admission
+	preemptions int           // number of preemptions
+	computed    int           // tokens with KV entries
+	scheduled   int           // tokens computed for it in the current step
+	loading     int           // blocks being loaded from the second tier
+	loadedAt    time.Duration // when that load ends
 	chain       []uint64
 	held        []*kv.Block
 
-	emitted []time.Duration // due times of tokens that advance has emitted and deliver has not passed on yet; the pacer's alone
+	emitted []time.Duration // due times of tokens that advance has emitted and deliver has not passed on; only the pacer uses it
 	mail    mailbox
 }
 
@@ -44,7 +44,7 @@ const (
 	over
 )
 
-// newSeq makes a sequence with its randomness drawn from the seed and the prompt.
+// newSeq makes a sequence. Its randomness is a function of the seed and the prompt.
 func newSeq(seed uint64, v vocab, prompt []int32, arrival time.Duration) *seq {
 	root := mix(seed)
 	for _, id := range prompt {
@@ -53,7 +53,7 @@ func newSeq(seed uint64, v vocab, prompt []int32, arrival time.Duration) *seq {
 	return &seq{prompt: prompt, hash: root, vocab: v, arrival: arrival, mail: mailbox{ready: make(chan struct{}, 1)}}
 }
 
-// natural is the number of tokens after which the sequence would end by itself: exponential around the mean, one at the least.
+// natural is the output length with natural EOS: exponential around mean, at least 1.
 func (q *seq) natural(mean int) int {
 	u := (float64(mix(q.hash^0x6c656e)>>11) + 0.5) / (1 << 53)
 	return 1 + int(-math.Log(u)*float64(mean-1))
@@ -64,7 +64,7 @@ func (q *seq) generated(i int) int32 {
 	return idFirst + int32(mix(q.hash+uint64(i)+1)%uint64(q.vocab-idFirst))
 }
 
-// token is the id at a position of prompt and output together.
+// token is the id at position i of prompt and output together.
 func (q *seq) token(i int) int32 {
 	if i < len(q.prompt) {
 		return q.prompt[i]
@@ -72,13 +72,13 @@ func (q *seq) token(i int) int32 {
 	return q.generated(i - len(q.prompt))
 }
 
-// total is how many tokens there are by now; when all are computed there is one more.
+// total is the number of tokens by now. When all are computed, the next one is emitted.
 func (q *seq) total() int { return len(q.prompt) + q.out }
 
-// decoding tells whether only the token that came last is still to be computed.
+// decoding reports whether only the last token remains to be computed.
 func (q *seq) decoding() bool { return q.out > 0 && q.computed == q.total()-1 }
 
-// hashes returns the chain of hashes of the first n full blocks: each stands for its tokens and all before them.
+// hashes are the hashes of the first n full blocks. Each covers its tokens and all tokens before them.
 func (q *seq) hashes(n int) []uint64 {
 	for b := len(q.chain); b < n; b++ {
 		h := mix(uint64(b))

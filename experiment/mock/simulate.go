@@ -9,24 +9,25 @@ import (
 // Job is one request of a simulation.
 type Job struct {
 	ID     string        // of its Record
-	At     time.Duration // when it arrives
+	At     time.Duration // arrival
 	Prompt []int32
-	Output int // tokens that it gets
+	Output int // output tokens
 }
 
-// Moment is what /metrics would have said at a time.
+// Moment is the state of the engine at a time, as in /metrics.
 type Moment struct {
 	At                time.Duration
 	Running, Waiting  int
-	KVUsage           float64 // share of the blocks that requests hold
-	Queried, Hit      int     // counters: prompt tokens looked up in the prefix cache, and found
+	KVUsage           float64 // share of the KV blocks in use
+	Queried, Hit      int     // counters: prompt tokens looked up and found in the prefix cache
 	Preemptions       int     // counter
 	Prompt, Generated int     // counters: tokens
 }
 
-// Simulate gives jobs to the engine of c, by itself and in no time: no HTTP, no clock, the same on any machine. jobs stand in the order of
-// their arrivals; after names the job that follows one that has ended, not before that, as in a closed loop (nil: none follows); it is to fit like the others.
-// It returns the truth about each, in the order of their ends, and how the engine stood every so often until the last was over.
+// Simulate runs jobs through the engine of c in virtual time, without HTTP: the result is the same on any
+// machine. jobs are in order of arrival. For a closed loop, after returns the job that follows an ended one
+// (nil: none follows). Simulate returns the records in the order of their ends, and the state of the engine
+// at each interval until the last end.
 func Simulate(c Config, jobs []Job, after func(*Record) (Job, bool), every time.Duration) ([]*Record, []Moment, error) {
 	s, err := New(c)
 	if err != nil {
@@ -45,13 +46,13 @@ func Simulate(c Config, jobs []Job, after func(*Record) (Job, bool), every time.
 	return w.ended, w.moments, nil
 }
 
-// world is a simulation: its clock is where it has got to.
+// simulation is the state of one call of Simulate.
 type simulation struct {
 	s       *Server
 	jobs    []Job // to come, by arrival
 	after   func(*Record) (Job, bool)
 	every   time.Duration
-	records map[*seq]*Record // of those in the engine
+	records map[*seq]*Record // of sequences in the engine
 	ended   []*Record
 	moments []Moment
 }
@@ -91,7 +92,7 @@ func (w *simulation) arrive(now time.Duration) {
 	w.s.sim.add(q)
 }
 
-// collect takes the tokens that have come, and the ends with what follows them.
+// collect takes emitted tokens and ended sequences, and adds the jobs that follow.
 func (w *simulation) collect() {
 	ready := w.s.counters.ready
 	w.s.counters.ready = nil

@@ -57,7 +57,8 @@ func TestCostOnHardware(t *testing.T) {
 	}
 }
 
-// The server has the memory, the context and the limits of its hardware, and answers in the time of the arithmetic.
+// The server has the memory, the context and the limits of its hardware, and answers in the time of the
+// arithmetic.
 func TestOnHardware(t *testing.T) {
 	b := newBench(t, onH100(t, "llama-3.1-8b"))
 	s, _ := b.cfg.setup()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// reply is one answer being written.
+// reply is one response being written.
 type reply struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -20,30 +20,30 @@ type reply struct {
 	encoder encoder
 	rec     *Record
 	limit   int     // tokens to write
-	sock    *socket // nil: net/http alone writes
+	sock    *socket // nil: only net/http writes
 
 	buf     []byte
-	sent    int             // tokens in events so far
-	held    int             // tokens that wait for the rest of their event
+	sent    int             // tokens in finished events
+	held    int             // tokens in the open event
 	pending []time.Duration // due times of the events in buf, and in unsent
-	writing time.Duration   // when the last write began
+	writing time.Duration   // start of the last write
 
-	fromPacer bool   // the pacer has the reply, and writes to the socket
-	unsent    []byte // chunks that the socket has no room for
-	failed    bool   // a write of the pacer
+	fromPacer bool   // the pacer writes to the socket
+	unsent    []byte // chunks that the socket did not accept
+	failed    bool   // a write of the pacer failed failed
 }
 
-// headers sends the headers of an event stream, which vLLM does before there is a token.
+// headers sends the headers of an event stream. Like vLLM, it does not wait for the first token.
 func (p *reply) headers() {
 	h := p.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	p.w.WriteHeader(http.StatusOK)
-	_ = p.rc.Flush() // a connection that is gone shows at the next write
+	_ = p.rc.Flush() // a closed connection fails at the next write
 	p.rec.HeadersNS = int64(time.Since(p.start))
 }
 
-// stream writes the answer event by event as tokens come. It returns false if it did not get to the end.
+// stream writes the response event by event as tokens are emitted; false: it did not reach the end.
 func (p *reply) stream(ctx context.Context) bool {
 	p.headers()
 	if p.shape == chat && p.f.roleEarly && !p.write(p.encoder.roleEvent(nil)) {
@@ -67,7 +67,7 @@ func (p *reply) stream(ctx context.Context) bool {
 	return !p.f.breaks(p.q.want)
 }
 
-// rest writes the tokens up to the one after which nothing is to come for some time, waits, and leaves the others in due.
+// pauseAfter writes the tokens before the pause fault, pauses, and leaves the other tokens in due.
 func (p *reply) pauseAfter(ctx context.Context, due *[]time.Duration) bool {
 	n := p.f.pauseAfter - p.sent - p.held
 	if p.f.pause == 0 || n > len(*due) {
@@ -78,10 +78,10 @@ func (p *reply) pauseAfter(ctx context.Context, due *[]time.Duration) bool {
 	return done
 }
 
-// left is how many tokens are still to come.
+// left is the number of tokens to come.
 func (p *reply) left() int { return p.limit - p.sent - p.held }
 
-// paced writes tokens from the pacer. It returns false when the goroutine of the request has to do the rest.
+// writeFromPacer writes tokens on the pacer's goroutine; false: the request's goroutine must continue.
 func (p *reply) writeFromPacer(due []time.Duration) bool {
 	p.fromPacer = true
 	p.failed = !p.events(due)
@@ -89,7 +89,7 @@ func (p *reply) writeFromPacer(due []time.Duration) bool {
 	return !p.failed && len(p.unsent) == 0 && p.left() > 0
 }
 
-// events writes tokens that have fallen due.
+// events writes due tokens.
 func (p *reply) events(due []time.Duration) bool {
 	if len(due) == 0 || p.left() == 0 {
 		return true
@@ -105,8 +105,8 @@ func (p *reply) events(due []time.Duration) bool {
 	return p.flush()
 }
 
-// first does what is to be done once, when the first tokens are there: the prefix cache has been asked by now, and vLLM
-// sends the role before the first token, in a write of its own.
+// begin runs before the first token: the number of cached tokens is known now, and vLLM sends the role event
+// before the first token in a separate write.
 func (p *reply) begin() bool {
 	if p.sent+p.held > 0 {
 		return true
@@ -118,7 +118,7 @@ func (p *reply) begin() bool {
 	return p.f.roleEarly || p.write(p.encoder.roleEvent(nil))
 }
 
-// token adds a token to the buffer, and closes its event if that is full or the last.
+// token appends a token to the buffer, and closes its event if it is full or the last.
 func (p *reply) token(at time.Duration) bool {
 	i := p.sent + p.held
 	k := p.kind(i)
@@ -161,7 +161,7 @@ func (p *reply) open(k tokenKind) {
 	p.buf = p.encoder.open(p.buf, k)
 }
 
-// kind is what output token i is.
+// kind is the kind of output token i.
 func (p *reply) kind(i int) tokenKind {
 	switch {
 	case p.shape == chat && p.f.tools && i == 0:
@@ -186,8 +186,8 @@ func (p *reply) appendWord(b []byte, i int) []byte {
 	return strconv.AppendInt(append(b, " w"...), int64(p.q.generated(i)), 10)
 }
 
-// appendPiece is appendWord inside an event. The first token of a tool call is its name; the arguments are an object, in JSON that
-// stands in a JSON string.
+// appendPiece is appendWord inside an event. The first token of a tool call is its name. The arguments are a
+// JSON object inside a JSON string.
 func (p *reply) appendPiece(b []byte, k tokenKind, i int) []byte {
 	switch {
 	case k == toolNameToken:
@@ -202,7 +202,7 @@ func (p *reply) appendPiece(b []byte, k tokenKind, i int) []byte {
 	return b
 }
 
-// tear sends what there is and the first byte of an "é", and leaves the second in the buffer.
+// splitRune sends the buffer with the first byte of "é" and leaves the second byte in the buffer.
 func (p *reply) splitRune() bool {
 	e := "é"
 	p.buf = append(p.buf, e[0])
@@ -211,7 +211,7 @@ func (p *reply) splitRune() bool {
 	return done
 }
 
-// close writes what follows the tokens of a whole stream.
+// close writes the events after the tokens of a complete stream.
 func (p *reply) close() {
 	var b []byte
 	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
@@ -225,7 +225,7 @@ func (p *reply) close() {
 	}
 }
 
-// breakOff ends the answer as its fault wants it.
+// breakOff ends the response according to its fault.
 func (p *reply) breakOff(ctx context.Context) {
 	switch p.f.ending {
 	case "stall":
@@ -242,14 +242,14 @@ func (p *reply) breakOff(ctx context.Context) {
 	}
 }
 
-// sever closes the connection under an answer, by a TCP reset if wanted.
+// closeConnection closes the connection of a response, with a TCP reset if reset is set.
 func closeConnection(w http.ResponseWriter, reset bool) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return // already gone
+		return // already closed
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok && reset {
-		_ = tcp.SetLinger(0) // without it a close is a FIN, which is the other fault
+		_ = tcp.SetLinger(0) // without it, close sends a FIN
 	}
 	conn.Close()
 }

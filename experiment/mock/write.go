@@ -2,7 +2,7 @@ package mock
 
 import "time"
 
-// settle finishes what the pacer has left; it waits until the socket has room.
+// flushUnsent writes the unsent chunks of the pacer and blocks while the socket is full.
 func (p *reply) flushUnsent() bool {
 	if p.failed || len(p.unsent) == 0 {
 		return !p.failed
@@ -13,7 +13,7 @@ func (p *reply) flushUnsent() bool {
 	return err == nil
 }
 
-// flush writes the buffer and notes when the events that end in it were out.
+// flush writes the buffer and records the write times of its events.
 func (p *reply) flush() bool {
 	if len(p.buf) == 0 {
 		return true
@@ -26,7 +26,7 @@ func (p *reply) flush() bool {
 	return done
 }
 
-// note records the events whose write has just returned.
+// recordWrites records the events whose write has just returned.
 func (p *reply) recordWrites() {
 	if len(p.pending) == 0 {
 		return
@@ -40,7 +40,7 @@ func (p *reply) recordWrites() {
 	p.pending = p.pending[:0]
 }
 
-// plain writes bytes and flushes them.
+// write writes and flushes b.
 func (p *reply) write(b []byte) bool {
 	if p.fromPacer {
 		return p.writeSocket(b)
@@ -52,7 +52,7 @@ func (p *reply) write(b []byte) bool {
 	return p.rc.Flush() == nil
 }
 
-// direct writes bytes as a chunk of their own, past net/http. What the socket has no room for is kept.
+// writeSocket writes b as one chunk, bypassing net/http. It keeps what the socket does not accept.
 func (p *reply) writeSocket(b []byte) bool {
 	blocked := len(p.unsent) > 0
 	p.unsent = appendChunk(p.unsent, b)

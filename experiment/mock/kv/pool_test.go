@@ -116,7 +116,8 @@ func TestTier(t *testing.T) {
 	}
 }
 
-// Whatever is held, released and taken: blocks are counted right, nobody's block is taken from it, and each is where it belongs.
+// Whatever is held, released and taken: blocks are counted right, nobody's block is taken from it, and each
+// is where it belongs.
 func TestPoolKeepsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.IntRange(1, 12).Draw(t, "capacity")
