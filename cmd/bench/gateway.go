@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment/selftest"
+	"bench/experiment/selftest/runner"
 	"bench/experiment/target"
 )
 
@@ -30,7 +31,7 @@ func (g *gatewayFlags) register(f *pflag.FlagSet) {
 
 // milder makes the default ladder one for gateways: less than the client can bear, and short answers, so that there are many first
 // tokens. Flags that were given stay.
-func (g *gatewayFlags) milder(l *selftest.Ladder, f *pflag.FlagSet) {
+func (g *gatewayFlags) milder(l *runner.Ladder, f *pflag.FlagSet) {
 	if !f.Changed("streams") && !f.Changed("rates") {
 		l.Streams, l.Rates = []int{1, 10, 100}, nil
 	}
@@ -67,14 +68,14 @@ func (g *gatewayFlags) check(f *pflag.FlagSet) error {
 }
 
 // gateway compares the way through a gateway with the one past it.
-func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder selftest.Ladder) error {
+func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder runner.Ladder) error {
 	g := &f.gateway
 	key, err := g.key.resolve(cmd.Flags(), c.stderr)
 	if err != nil {
 		return err
 	}
 	open := false
-	result, err := selftest.Gateway{
+	result, err := runner.Gateway{
 		URL: g.gateway, Server: g.server, API: g.api, Model: g.model, Key: key, Ladder: ladder,
 		Begun: func(i, n int, s selftest.Step) {
 			if open {

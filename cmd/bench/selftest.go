@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment/selftest"
+	"bench/experiment/selftest/runner"
 	"bench/sweep"
 )
 
 // selftestFlags are the flags of `bench selftest`.
 type selftestFlags struct {
 	quick  bool
-	ladder selftest.Ladder
+	ladder runner.Ladder
 	format string
 	save   string // empty: not saved; defaultPlace: where a sweep finds it
 
@@ -52,7 +53,7 @@ gateway before it. What a request took outside the server is what the connection
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
-	d := selftest.Default()
+	d := runner.DefaultLadder()
 	fl := cmd.Flags()
 	fl.BoolVar(&f.quick, "quick", false, "fewer and shorter steps")
 	fl.IntSliceVar(&f.ladder.Streams, "streams", d.Streams, "streams at once: a step each, in bursts, and from 100 on spread too; without --rates only these")
@@ -69,9 +70,9 @@ gateway before it. What a request took outside the server is what the connection
 }
 
 // steps is the ladder in force: the flags that were given over the default or the quick one.
-func (f *selftestFlags) steps(fl *pflag.FlagSet) (selftest.Ladder, error) {
+func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 	l := f.ladder
-	if quick := selftest.Quick(); f.quick {
+	if quick := runner.QuickLadder(); f.quick {
 		if !fl.Changed("streams") {
 			l.Streams = quick.Streams
 		}
@@ -129,7 +130,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	}
 	fmt.Fprintf(c.stderr, "%s, about %v; other work on this machine disturbs it\n", count(len(ladder.Steps()), "step"), ladder.Expected().Round(time.Second))
 	open := false // a line of progress has no end yet
-	result, err := selftest.Run(cmd.Context(), selftest.Config{
+	result, err := runner.Run(cmd.Context(), runner.Config{
 		Ladder: ladder, Machine: machine(),
 		Command: []string{self, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000", "--ttft", ladder.TTFT.String(), "--itl", ladder.ITL.String()},
 		Begun: func(i, n int, s selftest.Step) {

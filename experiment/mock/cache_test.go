@@ -15,7 +15,8 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// naiveCache is both tiers of a cache by brute force: lists of whole prefixes, each ending with the block that it stands for.
+// naiveCache is both tiers of a cache by brute force: lists of whole prefixes, each ending with the block
+// that it stands for.
 type naiveCache struct {
 	free   []naiveBlock // in the order in which they will be taken
 	second [][]int32    // the latest last
@@ -106,7 +107,8 @@ func (c *naiveCache) store(prefix []int32) {
 	c.second = c.second[max(0, len(c.second)-c.room):]
 }
 
-// With each request alone, the hits are those of a search through whole prefixes in plain lists, evictions and all.
+// With each request alone, the hits are those of a search through whole prefixes in plain lists, evictions
+// and all.
 func TestPrefixHitsEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := stepped()
@@ -124,19 +126,19 @@ func TestPrefixHitsEqualBruteForce(t *testing.T) {
 			}
 			prompt = append(prompt, fresh(9, rapid.IntRange(1, 20).Draw(t, "tail"))...)
 			q := b.add(prompt, rapid.IntRange(1, 40).Draw(t, "output"), b.now)
-			before := *b.books
+			before := *b.counters
 			b.settle()
 			computed := slices.Clone(prompt)
 			for i := range q.want - 1 { // the last token's KV is never computed
 				computed = append(computed, q.generated(i))
 			}
 			hit, loads := naive.run(prompt, computed, c.MaxNumBatchedTokens)
-			hits, twos := (b.books.hit-before.hit)/kv.BlockTokens, (b.books.hitTwo-before.hitTwo)/kv.BlockTokens
+			hits, twos := (b.counters.hit-before.hit)/kv.BlockTokens, (b.counters.offloadHit-before.offloadHit)/kv.BlockTokens
 			if hits != hit || twos != loads || q.cached != (hit+loads)*kv.BlockTokens {
 				t.Fatalf("%d blocks hit and %d loaded of %d tokens (%d cached), by brute force %d and %d", hits, twos, len(prompt), q.cached, hit, loads)
 			}
-			if b.books.queried-before.queried != len(prompt) || room > 0 && b.books.queriedTwo-before.queriedTwo != len(prompt)-hit*kv.BlockTokens {
-				t.Fatalf("%d and %d tokens were looked up, of %d", b.books.queried-before.queried, b.books.queriedTwo-before.queriedTwo, len(prompt))
+			if b.counters.queried-before.queried != len(prompt) || room > 0 && b.counters.offloadQueried-before.offloadQueried != len(prompt)-hit*kv.BlockTokens {
+				t.Fatalf("%d and %d tokens were looked up, of %d", b.counters.queried-before.queried, b.counters.offloadQueried-before.offloadQueried, len(prompt))
 			}
 		}
 	})
@@ -161,7 +163,8 @@ func TestCyclicPromptsAndCapacity(t *testing.T) {
 	}
 }
 
-// What the first tier has lost comes back from the second, in the time that its bandwidth takes; meanwhile others go on.
+// What the first tier has lost comes back from the second, in the time that its bandwidth takes; meanwhile
+// others go on.
 func TestSecondTier(t *testing.T) {
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = 10, 160
@@ -175,23 +178,24 @@ func TestSecondTier(t *testing.T) {
 	b.now = time.Second
 	q := b.add(one, 1, b.now)
 	b.settle()
-	if q.cached != 128 || q.admitted != time.Second+7*8*time.Millisecond || q.fresh[0] != q.admitted+base+perFill {
-		t.Errorf("%d tokens found, admitted at %v, first token at %v", q.cached, q.admitted, q.fresh)
+	if q.cached != 128 || q.admitted != time.Second+7*8*time.Millisecond || q.emitted[0] != q.admitted+base+perFill {
+		t.Errorf("%d tokens found, admitted at %v, first token at %v", q.cached, q.admitted, q.emitted)
 	}
-	if s := b.sim.second; s.loads != 7 || s.tier.Stored() != 14 || b.books.hitTwo != 7*kv.BlockTokens { // the head of its prefix was the last to go
+	if s := b.sim.offload; s.loaded != 7 || s.tier.Stored() != 14 || b.counters.offloadHit != 7*kv.BlockTokens { // the head of its prefix was the last to go
 
-		t.Errorf("%d blocks loaded, %d stored, %d tokens hit", s.loads, s.tier.Stored(), b.books.hitTwo)
+		t.Errorf("%d blocks loaded, %d stored, %d tokens hit", s.loaded, s.tier.Stored(), b.counters.offloadHit)
 	}
 	b.now = 2 * time.Second
 	loads := b.add(two[:97], 1, b.now) // 7 blocks, 5 of them to load
 	short := b.add(fresh(3, 8), 1, b.now)
 	b.settle()
-	if short.fresh[0] != 2*time.Second+base+8*perFill || loads.admitted != 2*time.Second+5*8*time.Millisecond {
-		t.Errorf("a request beside a load: token at %v; the load was over at %v", short.fresh[0], loads.admitted)
+	if short.emitted[0] != 2*time.Second+base+8*perFill || loads.admitted != 2*time.Second+5*8*time.Millisecond {
+		t.Errorf("a request beside a load: token at %v; the load was over at %v", short.emitted[0], loads.admitted)
 	}
 }
 
-// A link so fast that a block takes less than a nanosecond: what it brings is there at once, and not computed again.
+// A link so fast that a block takes less than a nanosecond: what it brings is there at once, and not computed
+// again.
 func TestSecondTierInNoTime(t *testing.T) {
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = 10, 160
@@ -205,8 +209,8 @@ func TestSecondTierInNoTime(t *testing.T) {
 	b.now = time.Second
 	q := b.add(one, 1, b.now)
 	b.settle()
-	if q.cached != 128 || b.sim.second.loads != 7 || q.loads != 0 || q.fresh[0] != time.Second+base+perFill {
-		t.Errorf("%d tokens found, %d blocks loaded, %d of them still on their way; first token at %v", q.cached, b.sim.second.loads, q.loads, q.fresh)
+	if q.cached != 128 || b.sim.offload.loaded != 7 || q.loading != 0 || q.emitted[0] != time.Second+base+perFill {
+		t.Errorf("%d tokens found, %d blocks loaded, %d of them still on their way; first token at %v", q.cached, b.sim.offload.loaded, q.loading, q.emitted)
 	}
 }
 
@@ -218,7 +222,7 @@ func TestCachedPrefillIsFree(t *testing.T) {
 		q := b.add(prompt, 1, b.now)
 		start := b.sim.end
 		b.settle()
-		return q.fresh[0] - max(start, q.arrival)
+		return q.emitted[0] - max(start, q.arrival)
 	}
 	if cold := ttft(); cold != base+160*perFill {
 		t.Errorf("cold: %v", cold)
@@ -226,7 +230,7 @@ func TestCachedPrefillIsFree(t *testing.T) {
 	if warm := ttft(); warm != base+16*perFill {
 		t.Errorf("warm: %v", warm)
 	}
-	if !b.sim.forget(false, false) {
+	if !b.sim.resetCache(false, false) {
 		t.Error("an idle cache could not be reset")
 	}
 	if cold := ttft(); cold != base+160*perFill {
@@ -239,14 +243,14 @@ func TestResetWhileRunning(t *testing.T) {
 	b := newBench(t, stepped())
 	q := b.add(fresh(1, 64), 20, 0)
 	b.until(10 * time.Millisecond)
-	if b.sim.forget(false, false) {
+	if b.sim.resetCache(false, false) {
 		t.Error("a cache in use was reset")
 	}
-	if !b.sim.forget(true, false) || b.sim.pool.Used() != 0 {
+	if !b.sim.resetCache(true, false) || b.sim.pool.Used() != 0 {
 		t.Error("it was not, although that was asked for")
 	}
 	b.settle()
-	if q.preemptions != 1 || q.out != 20 || len(q.fresh) != 20 || q.cached != 0 {
+	if q.preemptions != 1 || q.out != 20 || len(q.emitted) != 20 || q.cached != 0 {
 		t.Errorf("%d preemptions, %d tokens", q.preemptions, q.out)
 	}
 }
@@ -270,8 +274,8 @@ func TestNextTurnHits(t *testing.T) {
 	}
 }
 
-// Clients leave while the cache is taken from the running: what is noted of a request and what the reset does to it don't meet. With
-// the race detector this fails where they do.
+// Clients leave while the cache is taken from the running: what is noted of a request and what the reset does
+// to it don't meet. With the race detector this fails where they do.
 func TestResetWhileClientsLeave(t *testing.T) {
 	url := real(t, stepped())
 	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 20}}

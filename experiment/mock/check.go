@@ -18,10 +18,10 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 	c.checkHardware(bad)
 	r := c.resolved()
 	if r.Vocab > 0 && r.Vocab < 16 {
-		bad("vocab", "too few token ids", "vocab = 32000")
+		bad("vocab", "a vocabulary needs at least 16 token ids", "vocab = 32000")
 	}
 	if r.QueueStatus != 503 && r.QueueStatus != 429 {
-		bad("queue_status", fmt.Sprintf("%d is not what a full queue is answered with", r.QueueStatus), "queue_status = 429, or 503")
+		bad("queue_status", fmt.Sprintf("%d is not a status of a full queue", r.QueueStatus), "queue_status = 503, or 429")
 	}
 	if !c.fixed() {
 		r.checkRoom(bad)
@@ -36,20 +36,20 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 	}
 }
 
-// checkTimes holds to that there is one source of times.
+// checkTimes checks that times have one source.
 func (c Config) checkTimes(bad func(key, problem, hint string)) {
-	if c.fixed() && c.stepped() {
-		bad("ttft", "fixed times and step times exclude each other", "leave out ttft and itl, or every step_… key")
+	if c.fixed() && c.hasStepTimes() {
+		bad("ttft", "fixed times and step times cannot be combined", "leave out ttft and itl, or every step_… key")
 	}
-	if c.stepped() && c.StepBase == 0 {
+	if c.hasStepTimes() && c.StepBase == 0 {
 		bad("step_base", "a step needs a base time when other step times are given", `step_base = "2ms"`)
 	}
-	if c.Hardware != "" && (c.fixed() || c.stepped()) {
-		bad("hardware", "the hardware says what a step takes, and so do other keys", "leave out hardware, or ttft, itl and every step_… key")
+	if c.Hardware != "" && (c.fixed() || c.hasStepTimes()) {
+		bad("hardware", "step times are given twice, by hardware and by other keys", "leave out hardware, or ttft, itl and every step_… key")
 	}
 }
 
-// checkHardware holds model and hardware to their tables.
+// checkHardware checks model and hardware against their tables.
 func (c Config) checkHardware(bad func(key, problem, hint string)) {
 	if c.Hardware == "" {
 		for _, k := range []struct {
@@ -57,13 +57,13 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 			given bool
 		}{{"gpus", c.GPUs != 0}, {"precision", c.Precision != ""}, {"kv_precision", c.KVPrecision != ""}} {
 			if k.given {
-				bad(k.key, "without hardware it means nothing", `hardware = "h100-sxm"`)
+				bad(k.key, "needs hardware", `hardware = "h100-sxm"`)
 			}
 		}
 		return
 	}
 	if c.Model == "" {
-		bad("model", "hardware needs to know the model that runs on it", `model = "llama-3.1-8b"`)
+		bad("model", "hardware needs a model", `model = "llama-3.1-8b"`)
 		return
 	}
 	s, err := c.setup()
@@ -82,14 +82,14 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 	switch {
 	case c.KVBlocks > 0:
 	case s.Device.MemoryGB == 0:
-		bad("kv_blocks", fmt.Sprintf("the memory of %s is not known, so how much of it is left for the KV cache is yours to say", s.Device.ID), "kv_blocks = 32768")
+		bad("kv_blocks", fmt.Sprintf("the memory of %s is unknown, so the size of the KV cache must be given", s.Device.ID), "kv_blocks = 32768")
 	case s.CapacityTokens() < kv.BlockTokens:
-		bad("hardware", fmt.Sprintf("there is no room for a KV cache beside %.4g GB of weights in %d × %.4g GB", s.WeightBytes()/1e9, max(c.GPUs, 1), s.Device.MemoryGB),
-			"more gpus, a smaller precision, or kv_blocks of your own")
+		bad("hardware", fmt.Sprintf("%.4g GB of weights leave no memory for a KV cache in %d × %.4g GB", s.WeightBytes()/1e9, max(c.GPUs, 1), s.Device.MemoryGB),
+			"use more gpus or a smaller precision, or set kv_blocks")
 	}
 }
 
-// checkRoom holds the limits of a resolved c to each other.
+// checkRoom checks the limits of a resolved c against each other.
 func (c Config) checkRoom(bad func(key, problem, hint string)) {
 	if c.MaxNumSeqs > c.MaxNumBatchedTokens {
 		bad("max_num_seqs", fmt.Sprintf("%d sequences do not fit a step of %d tokens", c.MaxNumSeqs, c.MaxNumBatchedTokens),
@@ -100,7 +100,7 @@ func (c Config) checkRoom(bad func(key, problem, hint string)) {
 			fmt.Sprintf("kv_blocks = %d or more, or a smaller max_model_len", kv.Blocks(c.MaxModelLen)))
 	}
 	if c.KVOffloadingGB > 0 && c.KVOffloadingGB*1e9 < float64(c.KVBytesPerToken)*kv.BlockTokens {
-		bad("kv_offloading_gb", fmt.Sprintf("it holds not one block of %d tokens of %d bytes", kv.BlockTokens, c.KVBytesPerToken), "kv_offloading_gb = 64")
+		bad("kv_offloading_gb", fmt.Sprintf("smaller than one block of %d tokens with %d bytes each", kv.BlockTokens, c.KVBytesPerToken), "kv_offloading_gb = 64")
 	}
 }
 
@@ -133,7 +133,7 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 		most float64
 	}{{"kv_offloading_gb", c.KVOffloadingGB, 1e6}, {"kv_offloading_gb_s", c.KVOffloadingGBs, 1e6}, {"watermark", c.Watermark, 0.5}} {
 		if !(f.v >= 0 && f.v <= f.most) || math.IsNaN(f.v) || (f.v > 0 && f.v < 1e-6) {
-			bad(f.key, fmt.Sprintf("%g is neither 0 nor within 1e-06 to %g", f.v, f.most), "leave it out for the default")
+			bad(f.key, fmt.Sprintf("%g is neither 0 nor between 1e-06 and %g", f.v, f.most), "leave it out for the default")
 		}
 	}
 }

@@ -9,59 +9,60 @@ import (
 	"bench/experiment/roofline"
 )
 
-// Config says what the simulated server simulates. It is the [mock] table of a matrix and the flags of `bench mock`. The zero
-// Config is a small fast server, quick enough for a demonstration: see the four Step fields.
+// Config is the [mock] table of a matrix and the flags of `bench mock`. The zero Config is a small fast
+// server for demonstrations: see the four Step fields.
 //
-// With TTFT or ITL the server is fixed: every request's tokens come at exactly those times after its admission, whatever
-// else is running. Without them it is simulated: times follow from the steps of a batching scheduler. What a step takes follows from
-// Hardware, if that is given, else from the Step fields.
+// With TTFT or ITL, times are fixed: tokens are due at these times after admission, regardless of load.
+// Without them, times follow from the steps of a batching scheduler. Hardware, else the Step fields,
+// determine the duration of a step.
 type Config struct {
 	Model string `toml:"model" json:"model,omitempty"` // served name; empty: "bench-mock"
 
 	TTFT time.Duration `toml:"ttft" json:"ttft_ns,omitempty"` // fixed: admission → first token
 	ITL  time.Duration `toml:"itl" json:"itl_ns,omitempty"`   // fixed: token → next token
 
-	Hardware    string `toml:"hardware" json:"hardware,omitempty"`         // id in the hardware table: Model, of the model table, runs on it
-	GPUs        int    `toml:"gpus" json:"gpus,omitempty"`                 // of that hardware, tensor parallel; zero: 1
+	Hardware    string `toml:"hardware" json:"hardware,omitempty"`         // id in the hardware table; Model must be in the model table
+	GPUs        int    `toml:"gpus" json:"gpus,omitempty"`                 // tensor parallel size; zero: 1
 	Precision   string `toml:"precision" json:"precision,omitempty"`       // of the weights; empty: as published
 	KVPrecision string `toml:"kv_precision" json:"kv_precision,omitempty"` // of the KV cache; empty: bf16
 
-	MaxNumSeqs          int     `toml:"max_num_seqs" json:"max_num_seqs,omitempty"`                     // sequences running at once; zero: 64, on hardware 256, and no limit when fixed
-	MaxNumBatchedTokens int     `toml:"max_num_batched_tokens" json:"max_num_batched_tokens,omitempty"` // tokens in one step, decoded and prefilled; zero: 2048, on hardware 8192
-	MaxModelLen         int     `toml:"max_model_len" json:"max_model_len,omitempty"`                   // tokens, prompt and output; zero: 131072, on hardware what model and KV cache allow
+	MaxNumSeqs          int     `toml:"max_num_seqs" json:"max_num_seqs,omitempty"`                     // sequences running at once; zero: 64, with hardware 256, with fixed times no limit
+	MaxNumBatchedTokens int     `toml:"max_num_batched_tokens" json:"max_num_batched_tokens,omitempty"` // tokens in one step, decode and prefill; zero: 2048, with hardware 8192
+	MaxModelLen         int     `toml:"max_model_len" json:"max_model_len,omitempty"`                   // prompt and output tokens; zero: 131072, with hardware what model and KV cache allow
 	Vocab               int     `toml:"vocab" json:"vocab,omitempty"`                                   // token ids run from 0 to Vocab−1; zero: 32000
-	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks of 16 tokens; zero: 32768, on hardware what its memory holds
-	Watermark           float64 `toml:"watermark" json:"watermark,omitempty"`                           // share of the KV blocks that admissions leave free while others run
-	KVBytesPerToken     int     `toml:"kv_bytes_per_token" json:"kv_bytes_per_token,omitempty"`         // what a token weighs on its way from the second tier; zero: 131072, on hardware the model's
-	KVOffloadingGB      float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`             // second tier, in 10⁹ bytes; zero: there is none
-	KVOffloadingGBs     float64 `toml:"kv_offloading_gb_s" json:"kv_offloading_gb_s,omitempty"`         // 10⁹ bytes per second from there; zero: 50, host memory over PCIe 5; a disk has about 7
-	Queue               int     `toml:"queue" json:"queue,omitempty"`                                   // requests that may wait, more are refused; zero: 1000
-	QueueStatus         int     `toml:"queue_status" json:"queue_status,omitempty"`                     // with which they are refused, 503 or 429; zero: 503
-	NaturalOutput       int     `toml:"natural_output" json:"natural_output,omitempty"`                 // mean output tokens of a request that is not forced; zero: 256
+	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks of 16 tokens; zero: 32768, with hardware what its memory allows
+	Watermark           float64 `toml:"watermark" json:"watermark,omitempty"`                           // share of the KV blocks that admissions leave free while requests run
+	KVBytesPerToken     int     `toml:"kv_bytes_per_token" json:"kv_bytes_per_token,omitempty"`         // bytes per token loaded from the second tier; zero: 131072, with hardware the model's
+	KVOffloadingGB      float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`             // second cache tier, in 10⁹ bytes; zero: none
+	KVOffloadingGBs     float64 `toml:"kv_offloading_gb_s" json:"kv_offloading_gb_s,omitempty"`         // its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
+	Queue               int     `toml:"queue" json:"queue,omitempty"`                                   // queue length; more requests are rejected; zero: 1000
+	QueueStatus         int     `toml:"queue_status" json:"queue_status,omitempty"`                     // status of rejected requests, 503 or 429; zero: 503
+	NaturalOutput       int     `toml:"natural_output" json:"natural_output,omitempty"`                 // mean output tokens without ignore_eos; zero: 256
 
 	// A step takes StepBase + StepPerSeq·(decoding sequences) + StepPerContextToken·(their context tokens) +
-	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that at a short
-	// context n sequences decode n tokens in 2.33 + 0.17·n ms. With one of them set, the others are what they say, zero included.
+	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that
+	// n sequences with a short context decode n tokens in 2.33 + 0.17·n ms. If any is set, a zero in the
+	// others means zero.
 	StepBase            time.Duration `toml:"step_base" json:"step_base_ns,omitempty"`
 	StepPerSeq          time.Duration `toml:"step_per_seq" json:"step_per_seq_ns,omitempty"`
 	StepPerContextToken time.Duration `toml:"step_per_context_token" json:"step_per_context_token_ns,omitempty"`
 	StepPerPrefillToken time.Duration `toml:"step_per_prefill_token" json:"step_per_prefill_token_ns,omitempty"`
 
-	Drift       string   `toml:"drift" json:"drift,omitempty"`               // all times grow: "5%/h", or "20%@10m" from then on, or several; empty: they don't
-	Seed        uint64   `toml:"seed" json:"seed,omitempty"`                 // of output tokens, natural lengths, ids and faults by probability
-	Faults      []string `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": on every request, every n-th, or so many percent; kinds at parseFault
-	AllowFaults bool     `toml:"allow_faults" json:"allow_faults,omitempty"` // obey the X-Mock-Fault header of a request
-	APIKey      string   `toml:"-" json:"-"`                                 // asked of requests under /v1; empty: none
+	Drift       string   `toml:"drift" json:"drift,omitempty"`               // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
+	Seed        uint64   `toml:"seed" json:"seed,omitempty"`                 // of output tokens, natural lengths, ids and random faults
+	Faults      []string `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see parseFault
+	AllowFaults bool     `toml:"allow_faults" json:"allow_faults,omitempty"` // apply the X-Mock-Fault header of requests
+	APIKey      string   `toml:"-" json:"-"`                                 // required under /v1; empty: none
 
-	Models  roofline.Models   `toml:"-" json:"-"` // where Model is looked up for Hardware
-	Devices roofline.Hardware `toml:"-" json:"-"` // and where that is, with what of its peaks is reached; zero: the built-in table
+	Models  roofline.Models   `toml:"-" json:"-"` // model table for Hardware
+	Devices roofline.Hardware `toml:"-" json:"-"` // hardware table with its efficiency; zero: the built-in table
 }
 
-// fixed tells whether c asks for fixed times.
+// fixed reports whether c has fixed times.
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }
 
-// stepped tells whether c gives step times of its own.
-func (c Config) stepped() bool {
+// hasStepTimes reports whether c sets step times.
+func (c Config) hasStepTimes() bool {
 	return c.StepBase != 0 || c.StepPerSeq != 0 || c.StepPerContextToken != 0 || c.StepPerPrefillToken != 0
 }
 
@@ -84,7 +85,7 @@ func (c Config) setup() (roofline.Setup, error) {
 	}, nil
 }
 
-// KVTokens is how many tokens the KV cache of a valid configuration holds; 0 = fixed times have none.
+// KVTokens is the KV cache size of a valid configuration in tokens; 0: fixed times have no cache.
 func (c Config) KVTokens() int {
 	if c.fixed() {
 		return 0
@@ -95,11 +96,11 @@ func (c Config) KVTokens() int {
 // resolved returns c with the defaults in place of zeros.
 func (c Config) resolved() Config {
 	if c.Hardware != "" {
-		c = c.onHardware()
+		c = c.withHardwareDefaults()
 	}
 	c.Model = cmp.Or(c.Model, "bench-mock")
 	c.MaxNumBatchedTokens = cmp.Or(c.MaxNumBatchedTokens, 2048)
-	c.MaxModelLen = cmp.Or(c.MaxModelLen, mostModelLen)
+	c.MaxModelLen = cmp.Or(c.MaxModelLen, defaultMaxModelLen)
 	c.Vocab = cmp.Or(c.Vocab, 32000)
 	c.KVBlocks = cmp.Or(c.KVBlocks, 32768)
 	c.KVBytesPerToken = cmp.Or(c.KVBytesPerToken, 131072)
@@ -111,18 +112,18 @@ func (c Config) resolved() Config {
 		return c
 	}
 	c.MaxNumSeqs = cmp.Or(c.MaxNumSeqs, 64)
-	if c.Hardware == "" && !c.stepped() {
+	if c.Hardware == "" && !c.hasStepTimes() {
 		c.StepBase, c.StepPerSeq = 2330*time.Microsecond, 170*time.Microsecond
 		c.StepPerContextToken, c.StepPerPrefillToken = 10*time.Nanosecond, 14*time.Microsecond
 	}
 	return c
 }
 
-// mostModelLen is the context length unless model or memory say less.
-const mostModelLen = 131072
+// defaultMaxModelLen is the context length unless model or memory limit it.
+const defaultMaxModelLen = 131072
 
-// onHardware puts in what follows from model and hardware. Where these can't be found Check says so.
-func (c Config) onHardware() Config {
+// withHardwareDefaults fills in the defaults of model and hardware. Check reports unknown ones.
+func (c Config) withHardwareDefaults() Config {
 	s, err := c.setup()
 	if err != nil || s.Check() != nil {
 		return c
@@ -135,7 +136,7 @@ func (c Config) onHardware() Config {
 		c.KVBlocks = cmp.Or(c.KVBlocks, fit)
 	}
 	if c.MaxModelLen == 0 {
-		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, mostModelLen), mostModelLen, max(c.KVBlocks, 1)*kv.BlockTokens)
+		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, defaultMaxModelLen), defaultMaxModelLen, max(c.KVBlocks, 1)*kv.BlockTokens)
 	}
 	return c
 }

@@ -84,7 +84,7 @@ func TestWordsRoundTrip(t *testing.T) {
 
 // The truth is bounded in records and in events, and forgets the oldest first.
 func TestTruthIsBounded(t *testing.T) {
-	var log truth
+	var log recordRing
 	for range maxRecords + 10 {
 		log.add(&Record{DueNS: make([]int64, 1)})
 	}

@@ -1,24 +1,25 @@
 package mock
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
 )
 
-// Describe says in a line what s simulates.
+// Describe is what s simulates, in one line.
 func (s *Server) Describe() string {
 	c := s.cfg
 	what := c.Model + ", simulated " + c.source()
 	if !c.fixed() {
-		what += fmt.Sprintf("; %d sequences, %d tokens a step, %d KV blocks", c.MaxNumSeqs, c.MaxNumBatchedTokens, c.KVBlocks)
+		what += fmt.Sprintf("; %d sequences, %d tokens per step, %d KV blocks", c.MaxNumSeqs, c.MaxNumBatchedTokens, c.KVBlocks)
 	}
 	for _, more := range []struct {
 		given bool
 		text  string
 	}{
 		{!c.fixed() && c.KVOffloadingGB > 0, fmt.Sprintf("%g GB of second tier at %g GB/s", c.KVOffloadingGB, c.KVOffloadingGBs)},
-		{c.Drift != "", "drifting by " + c.Drift},
+		{c.Drift != "", "drift " + c.Drift},
 		{len(c.Faults) > 0, "faults: " + strings.Join(c.Faults, ", ")},
 	} {
 		if more.given {
@@ -28,27 +29,23 @@ func (s *Server) Describe() string {
 	return what
 }
 
-// source is where the times come from.
+// source describes where the times come from.
 func (c Config) source() string {
 	switch {
 	case c.fixed():
-		slots := "no slot limit"
+		limit := "no limit of running sequences"
 		if c.MaxNumSeqs > 0 {
-			slots = fmt.Sprintf("%d slots", c.MaxNumSeqs)
+			limit = fmt.Sprintf("max_num_seqs %d", c.MaxNumSeqs)
 		}
-		return fmt.Sprintf("with fixed times: first token after %v, then one every %v, %s", c.TTFT, c.ITL, slots)
+		return fmt.Sprintf("with fixed times: first token after %v, then one every %v, %s", c.TTFT, c.ITL, limit)
 	case c.Hardware != "":
-		precision := c.Precision
-		if precision == "" {
-			precision = "the precision it is published in"
-		}
-		return fmt.Sprintf("on %d × %s in %s: a step takes what its memory reads and operations do by roofline arithmetic", c.GPUs, c.Hardware, precision)
+		return fmt.Sprintf("on %d × %s in %s: step times by roofline arithmetic", c.GPUs, c.Hardware, cmp.Or(c.Precision, "its published precision"))
 	}
-	return fmt.Sprintf("by its steps: %v + %v per decoding sequence + %v per context token + %v per prompt token",
+	return fmt.Sprintf("with steps of %v + %v per decoding sequence + %v per context token + %v per prompt token",
 		c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken)
 }
 
-// debug answers GET /debug: what is simulated, in words and as the configuration with its defaults filled in.
+// debug answers GET /debug: what is simulated, as text and as the configuration with defaults filled in.
 func (s *Server) debug(w http.ResponseWriter, _ *http.Request) {
 	answer := map[string]any{"simulates": s.Describe(), "config": s.cfg, "lateness": s.Lateness()}
 	if !s.cfg.fixed() {

@@ -51,7 +51,7 @@ func newDirect(t testing.TB, tokens int) *direct {
 	q := newSeq(0, 32000, []int32{1, 2}, 0)
 	q.want, q.finish = tokens, "length"
 	p := &reply{w: w, rc: http.NewResponseController(w), start: time.Now(), req: &request{}, q: q, f: noFaults(), rec: &Record{}, sock: sock}
-	p.frame = newFrame("id", "m", 0, completions, noFaults())
+	p.encoder = newEncoder("id", "m", 0, completions, noFaults())
 	d := &direct{reply: p, client: client, ended: make(chan bool, 1)}
 	go func() { d.ended <- p.stream(t.Context()) }()
 	return d
@@ -113,7 +113,8 @@ func TestPacerWrites(t *testing.T) {
 	}
 }
 
-// A socket without room gives the stream to its goroutine, in the middle of an event, and gets it back when it is drained.
+// A socket without room gives the stream to its goroutine, in the middle of an event, and gets it back when
+// it is drained.
 func TestFullSocket(t *testing.T) {
 	const tokens = 10_000
 	d := newDirect(t, tokens)
@@ -250,7 +251,8 @@ func TestClientLeavingOverTCP(t *testing.T) {
 	}
 }
 
-// The cost of an event from the pacer to a socket of loopback; what the reader takes of the machine is in the figure.
+// The cost of an event from the pacer to a socket of loopback; what the reader takes of the machine is in the
+// figure.
 func BenchmarkPacedEvent(b *testing.B) {
 	d := newDirect(b, 1<<30)
 	go io.Copy(io.Discard, d.client)

@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// drift makes a server slower, or faster, as time goes by: material for what is to find regressions. The zero drift is none.
+// drift makes a server slower or faster over time, to test the detection of regressions. The zero drift is
+// none.
 type drift struct {
 	perHour float64 // 0.05: 5 % slower after an hour, 10 % after two
-	steps   []change
+	jumps   []jump
 }
 
-// change is a step: from a time on everything takes the longer by a share.
-type change struct {
+// jump multiplies all times by 1 + by from a time on.
+type jump struct {
 	at time.Duration
 	by float64
 }
 
-// slowest and fastest bound what drift makes of a time.
+// fastest and slowest are the bounds of the factor.
 const (
 	fastest = 0.01
 	slowest = 100
 )
 
-// parseDrift reads "5%/h" and "20%@10m", or several with commas between: 5 % slower each hour, 20 % slower from 10 minutes after
-// the start on. A minus makes it faster.
+// parseDrift reads "5%/h" (5 % slower per hour), "20%@10m" (20 % slower from 10 minutes after the start on),
+// or several separated by commas. Negative percentages make the server faster.
 func parseDrift(text string) (drift, error) {
 	var d drift
 	if strings.TrimSpace(text) == "" {
@@ -46,7 +47,7 @@ func (d *drift) add(part string) error {
 	number, when, found := strings.Cut(part, "%")
 	share, err := strconv.ParseFloat(number, 64)
 	if !found || err != nil || !(share > -100 && share <= 1e4) {
-		return errors.New("needs a percentage first, between -100 and 10000")
+		return errors.New("must begin with a percentage between -100 and 10000")
 	}
 	if when == "/h" {
 		d.perHour += share / 100
@@ -57,16 +58,16 @@ func (d *drift) add(part string) error {
 	if !stepped || err != nil || at < 0 {
 		return errors.New("needs /h, or @ and a time since the start, after the percentage")
 	}
-	d.steps = append(d.steps, change{at, share / 100})
+	d.jumps = append(d.jumps, jump{at, share / 100})
 	return nil
 }
 
-func (d drift) none() bool { return d.perHour == 0 && d.steps == nil }
+func (d drift) none() bool { return d.perHour == 0 && d.jumps == nil }
 
-// at is by what the times of the server are multiplied at a time since its start.
+// at is the factor of all times at t since the start.
 func (d drift) at(t time.Duration) float64 {
 	f := 1 + d.perHour*t.Hours()
-	for _, s := range d.steps {
+	for _, s := range d.jumps {
 		if t >= s.at {
 			f *= 1 + s.by
 		}

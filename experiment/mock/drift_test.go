@@ -39,8 +39,8 @@ func TestDriftingEngines(t *testing.T) {
 		b.now = at
 		q := b.add(fresh(1, 4), 2, at)
 		b.settle()
-		if !slices.Equal(q.fresh, want) {
-			t.Errorf("fixed, at %v: %v, want %v", at, q.fresh, want)
+		if !slices.Equal(q.emitted, want) {
+			t.Errorf("fixed, at %v: %v, want %v", at, q.emitted, want)
 		}
 	}
 	c = stepped()
@@ -49,8 +49,8 @@ func TestDriftingEngines(t *testing.T) {
 	b.now = time.Hour
 	q := b.add(fresh(1, 16), 1, time.Hour)
 	b.settle()
-	if want := time.Hour + 2*(base+16*perFill); q.fresh[0] != want {
-		t.Errorf("simulated: %v, want %v", q.fresh[0], want)
+	if want := time.Hour + 2*(base+16*perFill); q.emitted[0] != want {
+		t.Errorf("simulated: %v, want %v", q.emitted[0], want)
 	}
 }
 

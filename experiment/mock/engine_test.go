@@ -73,7 +73,8 @@ func stepped() Config {
 	return Config{StepBase: base, StepPerSeq: perSeq, StepPerContextToken: perCtx, StepPerPrefillToken: perFill}
 }
 
-// One request alone: its prompt in chunks of the budget, then one step a token, each with the context that it has then.
+// One request alone: its prompt in chunks of the budget, then one step a token, each with the context that it
+// has then.
 func TestSimulatedAlone(t *testing.T) {
 	c := stepped()
 	c.MaxNumBatchedTokens = 100
@@ -84,8 +85,8 @@ func TestSimulatedAlone(t *testing.T) {
 	first := 5*time.Millisecond + 3*base + 250*perFill
 	second := first + base + perSeq + 250*perCtx
 	third := second + base + perSeq + 251*perCtx
-	if want := []time.Duration{first, second, third}; !slices.Equal(q.fresh, want) {
-		t.Errorf("tokens due at %v, want %v", q.fresh, want)
+	if want := []time.Duration{first, second, third}; !slices.Equal(q.emitted, want) {
+		t.Errorf("tokens due at %v, want %v", q.emitted, want)
 	}
 }
 
@@ -102,11 +103,11 @@ func TestSimulatedInterference(t *testing.T) {
 	s2 := s1 + base + perSeq + 16*perCtx + 63*perFill // one decodes, two has the other 63 tokens
 	s3 := s2 + base + perSeq + 17*perCtx + 37*perFill
 	s4 := s3 + base + perSeq + 18*perCtx
-	if got := one.fresh[:4]; !slices.Equal(got, []time.Duration{s1, s2, s3, s4}) {
+	if got := one.emitted[:4]; !slices.Equal(got, []time.Duration{s1, s2, s3, s4}) {
 		t.Errorf("first request: %v, want %v", got, []time.Duration{s1, s2, s3, s4})
 	}
-	if !slices.Equal(two.fresh, []time.Duration{s3}) {
-		t.Errorf("second request: %v, want %v", two.fresh, s3)
+	if !slices.Equal(two.emitted, []time.Duration{s3}) {
+		t.Errorf("second request: %v, want %v", two.emitted, s3)
 	}
 }
 
@@ -142,11 +143,11 @@ func TestSimulatedInvariants(t *testing.T) {
 func checkStep(t *rapid.T, e *simulated, took time.Duration) {
 	tokens, want := 0, base
 	for _, q := range e.running {
-		tokens += q.share
+		tokens += q.scheduled
 		if q.decoding() {
 			want += perSeq + time.Duration(q.computed)*perCtx
 		} else {
-			want += time.Duration(q.share) * perFill
+			want += time.Duration(q.scheduled) * perFill
 		}
 	}
 	if len(e.running) > e.cfg.MaxNumSeqs || tokens > e.cfg.MaxNumBatchedTokens {
@@ -164,16 +165,16 @@ func checkEnd(t *rapid.T, b *bench, all []*seq) {
 		if q.gone {
 			continue
 		}
-		if q.out != q.want || len(q.fresh) != q.want || !slices.IsSorted(q.fresh) {
+		if q.out != q.want || len(q.emitted) != q.want || !slices.IsSorted(q.emitted) {
 			t.Fatalf("request %d has %d tokens of %d", i, q.out, q.want)
 		}
-		if b.sim.second == nil && q.admitted < last || q.admitted < q.arrival {
+		if b.sim.offload == nil && q.admitted < last || q.admitted < q.arrival {
 			t.Fatalf("request %d was admitted at %v, after one at %v; it came at %v", i, q.admitted, last, q.arrival)
 		}
 		last = q.admitted
 	}
-	if used := b.sim.pool.Used(); used != 0 || b.books.running != 0 || b.books.waiting != 0 {
-		t.Fatalf("at the end %d blocks, %d running, %d waiting", used, b.books.running, b.books.waiting)
+	if used := b.sim.pool.Used(); used != 0 || b.counters.running != 0 || b.counters.waiting != 0 {
+		t.Fatalf("at the end %d blocks, %d running, %d waiting", used, b.counters.running, b.counters.waiting)
 	}
 }
 
@@ -207,7 +208,7 @@ func TestDefaultProfile(t *testing.T) {
 			q = b.add(fresh(i, 1), 3, 0)
 		}
 		b.settle()
-		return q.fresh[2] - q.fresh[1]
+		return q.emitted[2] - q.emitted[1]
 	}
 	if one := itl(1); one < 2400*time.Microsecond || one > 2600*time.Microsecond {
 		t.Errorf("ITL alone %v", one)
@@ -218,7 +219,7 @@ func TestDefaultProfile(t *testing.T) {
 	b := newBench(t, Config{})
 	q := b.add(fresh(1, 2048), 1, 0)
 	b.settle()
-	if ttft := q.fresh[0]; ttft < 28*time.Millisecond || ttft > 34*time.Millisecond {
+	if ttft := q.emitted[0]; ttft < 28*time.Millisecond || ttft > 34*time.Millisecond {
 		t.Errorf("2048 tokens took %v", ttft)
 	}
 }
@@ -235,8 +236,8 @@ func TestLeavingFreesSlotAtNextStep(t *testing.T) {
 	if two.admitted != end {
 		t.Errorf("admitted at %v, want the end of the step, %v", two.admitted, end)
 	}
-	if b.books.finished["abort"] != 1 || b.books.finished["length"] != 1 {
-		t.Errorf("finished: %v", b.books.finished)
+	if b.counters.finished["abort"] != 1 || b.counters.finished["length"] != 1 {
+		t.Errorf("finished: %v", b.counters.finished)
 	}
 }
 
@@ -255,10 +256,10 @@ func TestFixedTimes(t *testing.T) {
 			for i, q := range all {
 				at := time.Duration(i) * ms
 				if slots == 2 && i >= 2 {
-					at = all[i-2].fresh[2]
+					at = all[i-2].emitted[2]
 				}
-				if want := []time.Duration{at + 50*ms, at + 60*ms, at + 70*ms}; !slices.Equal(q.fresh, want) || q.admitted != at {
-					t.Errorf("request %d: admitted %v, due %v, want %v", i, q.admitted, q.fresh, want)
+				if want := []time.Duration{at + 50*ms, at + 60*ms, at + 70*ms}; !slices.Equal(q.emitted, want) || q.admitted != at {
+					t.Errorf("request %d: admitted %v, due %v, want %v", i, q.admitted, q.emitted, want)
 				}
 			}
 		})
@@ -273,15 +274,16 @@ func TestFixedLeaving(t *testing.T) {
 	b.engine.drop(two, b.now)
 	b.engine.drop(one, b.now)
 	b.settle()
-	if len(one.fresh) != 3 || len(two.fresh) != 0 || !slices.Equal(three.fresh, []time.Duration{125 * ms}) {
-		t.Errorf("due: %v, %v, %v", one.fresh, two.fresh, three.fresh)
+	if len(one.emitted) != 3 || len(two.emitted) != 0 || !slices.Equal(three.emitted, []time.Duration{125 * ms}) {
+		t.Errorf("due: %v, %v, %v", one.emitted, two.emitted, three.emitted)
 	}
-	if b.books.running != 0 || b.books.waiting != 0 {
-		t.Errorf("%d running, %d waiting at the end", b.books.running, b.books.waiting)
+	if b.counters.running != 0 || b.counters.waiting != 0 {
+		t.Errorf("%d running, %d waiting at the end", b.counters.running, b.counters.waiting)
 	}
 }
 
-// The cost of a token in the engine alone, where nobody waits for it: 1,000 sequences that decode in one batch.
+// The cost of a token in the engine alone, where nobody waits for it: 1,000 sequences that decode in one
+// batch.
 func BenchmarkEngineToken(b *testing.B) {
 	const seqs = 1000
 	s, err := New(Config{MaxNumSeqs: seqs, KVBlocks: 1 << 20, MaxModelLen: 1 << 20, Queue: seqs})
@@ -298,10 +300,10 @@ func BenchmarkEngineToken(b *testing.B) {
 	now := time.Duration(0)
 	for i := 0; i < b.N; i += seqs {
 		now, _ = s.engine.advance(now)
-		for _, q := range s.books.ready {
-			q.fresh = q.fresh[:0]
+		for _, q := range s.counters.ready {
+			q.emitted = q.emitted[:0]
 		}
-		s.books.ready = s.books.ready[:0]
+		s.counters.ready = s.counters.ready[:0]
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
 }

@@ -10,55 +10,55 @@ import (
 	"time"
 )
 
-// faults is what is to go wrong with one answer. The zero value is not a healthy one: see noFaults.
+// faults are the faults of one response. The zero value is not fault-free: use noFaults.
 type faults struct {
-	status     int           // answer with this status
-	slow       time.Duration // hold the headers back for so long
-	instead    string        // "reset-before", "garbage", "html200": this in place of an answer
-	ending     string        // what happens once `after` tokens are out: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
-	after      int
-	rest       time.Duration // nothing is written for so long once `restAfter` tokens are out
-	restAfter  int
-	short      int // end after so many tokens, as if naturally
-	perEvent   int // tokens in an event
-	eol        string
-	noDone     bool
-	noUsage    bool
-	comments   bool   // a comment before each event
-	empty      bool   // an event without data and one without text before each event
-	roleEarly  bool   // chat: the role comes with the headers, not with the first token
-	reasoning  bool   // chat: the first half of the tokens are reasoning
-	tools      bool   // chat: the tokens are the arguments of a tool call
-	tool       string // its name
-	splitRunes bool   // each token has a rune of two bytes, sent in two writes
+	status      int           // respond with this status
+	slow        time.Duration // delay of the headers
+	replacement string        // "reset-before", "garbage", "html200": sent instead of a response
+	ending      string        // what happens after `after` tokens: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
+	after       int
+	pause       time.Duration // pause after `pauseAfter` tokens
+	pauseAfter  int
+	short       int // stop after this number of tokens, like natural EOS
+	perEvent    int // tokens per event
+	lineEnd     string
+	noDone      bool
+	noUsage     bool
+	comments    bool   // a comment before each event
+	empty       bool   // an event without data and one without text before each event
+	roleEarly   bool   // chat: the role event comes with the headers, not with the first token
+	reasoning   bool   // chat: the first half of the tokens are reasoning
+	tools       bool   // chat: the tokens are the arguments of a tool call
+	tool        string // name of that tool
+	splitRunes  bool   // each token has a two-byte rune, split between two writes
 }
 
-func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, eol: "\n", tool: "look"} }
+func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, lineEnd: "\n", tool: "look"} }
 
 // faultRule is one entry of Config.Faults.
 type faultRule struct {
 	apply func(*faults)
-	every uint64  // on every n-th request
-	share float64 // unless it is 0: on so much of them, at random
+	every uint64  // every n-th request
+	share float64 // share of requests, at random; 0: every counts
 }
 
-// faultKinds has what each kind of fault does; arg is what follows "=".
+// faultKinds are the setters of the fault kinds; arg is the text after "=".
 var faultKinds = map[string]func(f *faults, arg string) error{
 	"status":          number(func(f *faults, n int) { f.status = n }, 400, 599),
-	"slow-headers":    slowHeaders,
-	"reset-before":    plain(func(f *faults) { f.instead = "reset-before" }),
-	"garbage":         plain(func(f *faults) { f.instead = "garbage" }),
-	"html200":         plain(func(f *faults) { f.instead = "html200" }),
-	"reset-mid":       endingAfter("reset-mid"),
-	"fin-mid":         endingAfter("fin-mid"),
-	"cut-mid":         endingAfter("cut-mid"),
-	"stall":           endingAfter("stall"),
-	"error-in-stream": endingAfter("error-in-stream"),
-	"garbage-mid":     endingAfter("garbage-mid"),
-	"pause":           restAfter,
+	"slow-headers":    setSlowHeaders,
+	"reset-before":    plain(func(f *faults) { f.replacement = "reset-before" }),
+	"garbage":         plain(func(f *faults) { f.replacement = "garbage" }),
+	"html200":         plain(func(f *faults) { f.replacement = "html200" }),
+	"reset-mid":       endAfter("reset-mid"),
+	"fin-mid":         endAfter("fin-mid"),
+	"cut-mid":         endAfter("cut-mid"),
+	"stall":           endAfter("stall"),
+	"error-in-stream": endAfter("error-in-stream"),
+	"garbage-mid":     endAfter("garbage-mid"),
+	"pause":           setPause,
 	"short":           number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
 	"multi":           number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
-	"crlf":            plain(func(f *faults) { f.eol = "\r\n" }),
+	"crlf":            plain(func(f *faults) { f.lineEnd = "\r\n" }),
 	"no-done":         plain(func(f *faults) { f.noDone = true }),
 	"no-usage":        plain(func(f *faults) { f.noUsage = true }),
 	"comments":        plain(func(f *faults) { f.comments = true }),
@@ -90,11 +90,11 @@ func number(set func(*faults, int), low, high int) func(*faults, string) error {
 	}
 }
 
-func endingAfter(kind string) func(*faults, string) error {
+func endAfter(kind string) func(*faults, string) error {
 	return number(func(f *faults, n int) { f.ending, f.after = kind, n }, 0, math.MaxInt32)
 }
 
-func slowHeaders(f *faults, arg string) error {
+func setSlowHeaders(f *faults, arg string) error {
 	d, err := time.ParseDuration(arg)
 	if err != nil || d < 0 {
 		return fmt.Errorf("needs a duration such as 100ms")
@@ -103,51 +103,52 @@ func slowHeaders(f *faults, arg string) error {
 	return nil
 }
 
-func restAfter(f *faults, arg string) error {
+func setPause(f *faults, arg string) error {
 	tokens, text, _ := strings.Cut(arg, ":")
 	n, err := strconv.Atoi(tokens)
 	d, wrong := time.ParseDuration(text)
 	if err != nil || wrong != nil || n < 0 || d < 0 {
 		return fmt.Errorf("needs a number of tokens and a duration, such as 3:500ms")
 	}
-	f.restAfter, f.rest = n, d
+	f.pauseAfter, f.pause = n, d
 	return nil
 }
 
-// parseFault reads "kind[=arg]", and "@n" or "@p%" after it for every n-th request or p percent of them. The kinds are the keys of faultKinds:
+// parseFault reads "kind[=arg]", optionally followed by "@n" for every n-th request or "@p%" for p percent of
+// them:
 //
-//	status=N         an HTTP error                          reset-before     a TCP reset in place of an answer
-//	slow-headers=D   headers D late                         garbage          bytes that are no events
+//	status=N         an HTTP error                          reset-before     a TCP reset instead of a response
+//	slow-headers=D   headers D late                         garbage          bytes that are not events
 //	html200          a web page with status 200             reset-mid=N      a TCP reset after N tokens
-//	fin-mid=N        the connection closed after N tokens   cut-mid=N        a whole HTTP body that just ends after N tokens
+//	fin-mid=N        the connection closed after N tokens   cut-mid=N        a complete HTTP body that ends after N tokens
 //	stall=N          silence after N tokens                 error-in-stream=N  an error object after N tokens
-//	garbage-mid=N    half an event after N tokens           pause=N:T        nothing for the time T after N tokens, then on
-//	short=N          "stop" after N tokens, although forced multi=K          K tokens in an event
+//	garbage-mid=N    half an event after N tokens           pause=N:T        a pause of T after N tokens
+//	short=N          "stop" after N tokens, with ignore_eos multi=K          K tokens per event
 //	crlf             lines end in CR LF                     comments         a comment before each event
 //	empty-events     events without data or text            no-done          no [DONE]
-//	no-usage         no usage, although asked               split-utf8       runes torn apart between writes
+//	no-usage         no usage, even if requested               split-utf8       runes split between writes
 //	role-early       role-only event with the headers       role-reasoning   reasoning first
 //	tool-calls       arguments of a tool call               (the last three: chat only)
 func parseFault(text string) (faultRule, error) {
 	rule := faultRule{every: 1}
 	text, which, counted := strings.Cut(strings.TrimSpace(text), "@")
-	if counted && !rule.meet(which) {
-		return rule, fmt.Errorf("fault %q: %q is neither a count of requests nor a percentage of them", text, which)
+	if counted && !rule.parseSelector(which) {
+		return rule, fmt.Errorf("fault %q: %q is neither a number of requests nor a percentage", text, which)
 	}
 	kind, arg, _ := strings.Cut(text, "=")
 	set, ok := faultKinds[kind]
 	if !ok {
-		return rule, fmt.Errorf("no fault is called %q", kind)
+		return rule, fmt.Errorf("unknown fault %q", kind)
 	}
 	if err := set(new(faults), arg); err != nil {
 		return rule, fmt.Errorf("fault %q %w", kind, err)
 	}
-	rule.apply = func(f *faults) { _ = set(f, arg) } // tried just above
+	rule.apply = func(f *faults) { _ = set(f, arg) } // it succeeded above
 	return rule, nil
 }
 
-// meet takes what says which requests are meant: "10" or "5%".
-func (r *faultRule) meet(which string) bool {
+// parseSelector reads which requests the rule applies to: "10" or "5%".
+func (r *faultRule) parseSelector(which string) bool {
 	if share, ok := strings.CutSuffix(which, "%"); ok {
 		p, err := strconv.ParseFloat(share, 64)
 		r.share = p / 100
@@ -158,18 +159,19 @@ func (r *faultRule) meet(which string) bool {
 	return err == nil && n > 0
 }
 
-// hits tells whether the n-th request is meant; dice are its random numbers, which depend on nothing but seed, n and the rule.
-func (r *faultRule) hits(n, dice uint64) bool {
+// matches reports whether the rule applies to request n. dice is a random number that depends on seed, n and
+// rule only.
+func (r *faultRule) matches(n, dice uint64) bool {
 	if r.share > 0 {
 		return float64(mix(dice)>>11)/(1<<53) < r.share
 	}
 	return n%r.every == 0
 }
 
-// faultsOf is what is to go wrong with the n-th request: by configuration and, where that is allowed, by its X-Mock-Fault headers.
+// faultsOf are the faults of request n: by configuration and, if allowed, by its X-Mock-Fault headers.
 func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
 	f := noFaults()
-	rules := slices.Clip(s.rules) // an append makes a copy
+	rules := slices.Clip(s.rules) // append must copy
 	if s.cfg.AllowFaults {
 		for text := range strings.SplitSeq(strings.Join(r.Header.Values("X-Mock-Fault"), ","), ",") {
 			if text == "" {
@@ -183,12 +185,12 @@ func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
 		}
 	}
 	for i, rule := range rules {
-		if rule.hits(n, mix(s.cfg.Seed^mix(n))+uint64(i)) {
+		if rule.matches(n, mix(s.cfg.Seed^mix(n))+uint64(i)) {
 			rule.apply(&f)
 		}
 	}
 	return f, nil
 }
 
-// breaks tells whether the ending comes before the answer of so many tokens is over.
+// breaks reports whether the ending applies to a response of this number of tokens.
 func (f *faults) breaks(tokens int) bool { return f.ending != "" && f.after <= tokens }

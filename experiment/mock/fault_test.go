@@ -23,7 +23,7 @@ func TestFaults(t *testing.T) {
 		status            int
 		holds             func(text string) bool
 	}{
-		{"none-asked", "", body, 400, func(s string) bool { return strings.Contains(s, "no fault is called") }},
+		{"none-asked", "", body, 400, func(s string) bool { return strings.Contains(s, "unknown fault") }},
 		{"status=503", "", body, 503, func(s string) bool { return strings.Contains(s, "ServiceUnavailableError") }},
 		{"html200", "", body, 200, func(s string) bool { return strings.HasPrefix(s, "<!doctype html>") }},
 		{"garbage", "", body, 200, func(s string) bool { return !utf8.ValidString(s) }},
@@ -111,7 +111,7 @@ func TestPause(t *testing.T) {
 				t.Errorf("token %d was due at %d and written at %d, want %d", i, due, r.WrittenNS[i], want)
 			}
 		}
-		if l := s.Lateness(); l.Events != 6 || l.P50 != 970*time.Millisecond || l.Max != 990*time.Millisecond || !strings.Contains(l.String(), "990ms at most, of the last 6") {
+		if l := s.Lateness(); l.Events != 6 || l.P50 != 970*time.Millisecond || l.Max != 990*time.Millisecond || !strings.Contains(l.String(), "over the last 6 events: p50 970ms, p99 990ms, max 990ms") {
 			t.Errorf("%+v", l)
 		}
 	})

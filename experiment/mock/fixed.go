@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// fixed is an engine without a mechanism: the first token of a request is due TTFT after its admission, each further one ITL
-// after the one before, by absolute times. Requests meet only in the queue for a slot, where there is a limit.
+// fixed is an engine with fixed times: the first token of a request is due TTFT after its admission, each
+// further token ITL after the one before. Requests affect each other only in the queue for max_num_seqs.
 type fixed struct {
-	cfg     Config
-	drift   drift
-	books   *ledger
-	waiting []*seq
-	slots   []time.Duration // with a limit: since when each free slot is free, the longest first
-	// Two agendas in place of one heap: as all have the same TTFT and ITL, both are filled nearly in order.
-	first, further agenda
+	cfg       Config
+	drift     drift
+	counters  *counters
+	waiting   []*seq
+	freeSince []time.Duration // with a limit: when each free place became free, the earliest first
+	// Two queues replace a heap: TTFT and ITL are the same for all, so both are filled almost in order.
+	first, further dueQueue
 }
 
-func newFixed(cfg Config, moves drift, books *ledger) *fixed {
-	return &fixed{cfg: cfg, drift: moves, books: books, slots: make([]time.Duration, cfg.MaxNumSeqs)}
+func newFixed(cfg Config, moves drift, books *counters) *fixed {
+	return &fixed{cfg: cfg, drift: moves, counters: books, freeSince: make([]time.Duration, cfg.MaxNumSeqs)}
 }
 
 func (e *fixed) add(q *seq) { e.waiting = append(e.waiting, q) }
 
-// drop frees the slot of q at once; what is left of it in the agenda is passed over.
+// drop frees the place of q at once. Its token in the queue is skipped.
 func (e *fixed) drop(q *seq, now time.Duration) {
 	q.gone = true
 	if q.stage == running {
-		e.leave(now)
+		e.release(now)
 	}
-	e.books.abandoned(q)
+	e.counters.countAbort(q)
 }
 
 func (e *fixed) advance(now time.Duration) (next time.Duration, pending bool) {
-	e.fill()
+	e.admit()
 	for {
 		a := e.earliest()
 		if a.empty() {
@@ -43,12 +43,12 @@ func (e *fixed) advance(now time.Duration) (next time.Duration, pending bool) {
 			return a.next(), true
 		}
 		e.tick(a.pop())
-		e.fill()
+		e.admit()
 	}
 }
 
-// earliest is the agenda with the token that is due first, an empty one if there is none.
-func (e *fixed) earliest() *agenda {
+// earliest is the queue with the earliest token; empty: there is none.
+func (e *fixed) earliest() *dueQueue {
 	if e.first.empty() || (!e.further.empty() && e.further.next() <= e.first.next()) {
 		return &e.further
 	}
@@ -56,28 +56,28 @@ func (e *fixed) earliest() *agenda {
 }
 
 // tick emits a token.
-func (e *fixed) tick(a appointment) {
+func (e *fixed) tick(a dueToken) {
 	if a.q.gone {
 		return
 	}
-	e.books.token(a.q, a.at)
+	e.counters.token(a.q, a.at)
 	if a.q.stage == over {
-		e.leave(a.at)
+		e.release(a.at)
 		return
 	}
-	e.further.add(a.at+e.later(e.cfg.ITL, a.at), a.q)
+	e.further.add(a.at+e.drifted(e.cfg.ITL, a.at), a.q)
 }
 
-// leave gives a slot back.
-func (e *fixed) leave(at time.Duration) {
+// release frees a place.
+func (e *fixed) release(at time.Duration) {
 	if e.cfg.MaxNumSeqs > 0 {
-		e.slots = append(e.slots, at)
+		e.freeSince = append(e.freeSince, at)
 	}
 }
 
-// fill admits from the queue, first come first served, into the free slots.
-func (e *fixed) fill() {
-	for len(e.waiting) > 0 && (e.cfg.MaxNumSeqs == 0 || len(e.slots) > 0) {
+// admit admits waiting requests in order of arrival while max_num_seqs allows.
+func (e *fixed) admit() {
+	for len(e.waiting) > 0 && (e.cfg.MaxNumSeqs == 0 || len(e.freeSince) > 0) {
 		q := e.waiting[0]
 		e.waiting = e.waiting[1:]
 		if q.gone {
@@ -85,53 +85,53 @@ func (e *fixed) fill() {
 		}
 		at := q.arrival
 		if e.cfg.MaxNumSeqs > 0 {
-			at = max(at, e.slots[0])
-			e.slots = e.slots[1:]
+			at = max(at, e.freeSince[0])
+			e.freeSince = e.freeSince[1:]
 		}
-		e.books.admitted(q, at)
-		e.first.add(at+e.later(e.cfg.TTFT, at), q)
+		e.counters.countAdmission(q, at)
+		e.first.add(at+e.drifted(e.cfg.TTFT, at), q)
 	}
 }
 
-// later is what drift has made of a time by then.
-func (e *fixed) later(d, by time.Duration) time.Duration {
+// drifted is d under the drift at a time.
+func (e *fixed) drifted(d, by time.Duration) time.Duration {
 	if e.drift.none() {
 		return d
 	}
 	return time.Duration(float64(d) * e.drift.at(by))
 }
 
-// agenda is a queue of sequences with the time of their next token, the earliest first.
-type agenda struct {
-	list []appointment
-	head int // of list: those before it are over
+// dueQueue has sequences with the times of their next tokens, the earliest first.
+type dueQueue struct {
+	list []dueToken
+	head int // index of the first entry; earlier ones are done
 }
 
-type appointment struct {
+type dueToken struct {
 	at time.Duration
 	q  *seq
 }
 
-// add puts q in its place, which is the end, or near it: of those due at once it is the last.
-func (a *agenda) add(at time.Duration, q *seq) {
+// add inserts q by its time, usually at or near the end; among equal times it is the last.
+func (a *dueQueue) add(at time.Duration, q *seq) {
 	if a.head > len(a.list)/2 {
 		a.list = slices.Delete(a.list, 0, a.head)
 		a.head = 0
 	}
 	i := len(a.list)
-	a.list = append(a.list, appointment{})
+	a.list = append(a.list, dueToken{})
 	for ; i > a.head && a.list[i-1].at > at; i-- {
 		a.list[i] = a.list[i-1]
 	}
-	a.list[i] = appointment{at, q}
+	a.list[i] = dueToken{at, q}
 }
 
-func (a *agenda) empty() bool { return a.head == len(a.list) }
+func (a *dueQueue) empty() bool { return a.head == len(a.list) }
 
-// next is the earliest time, of an agenda that is not empty.
-func (a *agenda) next() time.Duration { return a.list[a.head].at }
+// next is the earliest time of a non-empty queue.
+func (a *dueQueue) next() time.Duration { return a.list[a.head].at }
 
-func (a *agenda) pop() appointment {
+func (a *dueQueue) pop() dueToken {
 	x := a.list[a.head]
 	a.list[a.head].q = nil
 	a.head++

@@ -15,10 +15,10 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 		arrival, n := now.Sub(s.start), s.requests.Add(1)
 		f, err := s.faultsOf(r, n)
 		if err != nil {
-			refuse("X-Mock-Fault: %v", err).write(w)
+			badRequest("X-Mock-Fault: %v", err).write(w)
 			return
 		}
-		if s.refuseByFault(w, f) {
+		if s.replaceByFault(w, f) {
 			return
 		}
 		var req request
@@ -26,7 +26,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 			bad.write(w)
 			return
 		}
-		req.form(&f)
+		req.applyTools(&f)
 		q, bad := s.sequence(&req, shape, arrival)
 		if bad != nil {
 			bad.write(w)
@@ -45,21 +45,21 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 			rec.ArrivalMonotonicNS = s.anchor + int64(arrival)
 		}
 		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: &req, shape: shape, q: q, f: f, rec: rec, sock: socketOf(r)}
-		p.frame = newFrame(rec.ID, s.cfg.Model, now.Unix(), shape, f)
+		p.encoder = newEncoder(rec.ID, s.cfg.Model, now.Unix(), shape, f)
 		s.answer(r.Context(), p)
 	}
 }
 
-// answer writes p and keeps its record, which is there before the client can have seen the end.
+// answer writes p. Its record is stored before the client can see the end of the response.
 func (s *Server) answer(ctx context.Context, p *reply) {
 	whole := pause(ctx, p.f.slow)
 	if whole && p.req.Stream {
 		whole = p.stream(ctx)
 	} else if whole {
-		whole = p.whole(ctx)
+		whole = p.writeWhole(ctx)
 	}
 	s.drop(p.q, p.rec)
-	s.conclude(p, whole)
+	s.finishRecord(p, whole)
 	switch {
 	case whole && p.req.Stream:
 		p.close()
@@ -68,17 +68,17 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 	}
 }
 
-// conclude completes the record of p and keeps it.
-func (s *Server) conclude(p *reply, whole bool) {
-	p.note() // of a write that was not finished
+// finishRecord completes and stores the record of p.
+func (s *Server) finishRecord(p *reply, whole bool) {
+	p.recordWrites() // of an unfinished write
 	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = len(p.q.prompt), p.sent, "abort"
 	if whole {
 		p.rec.Finish = p.finish()
 	}
-	s.truth.add(p.rec)
+	s.records.add(p.rec)
 }
 
-// record begins the record of a request. Its id has the client's own request id in it, as vLLM's have.
+// record starts the record of a request. Like vLLM's, its id contains the client's request id.
 func (s *Server) record(r *http.Request, shape api, n uint64) *Record {
 	rec := &Record{Model: s.cfg.Model, RequestID: r.Header.Get("X-Request-Id")}
 	own := rec.RequestID
@@ -92,17 +92,17 @@ func (s *Server) record(r *http.Request, shape api, n uint64) *Record {
 	return rec
 }
 
-// refuseByFault answers in place of the engine if f says so.
-func (s *Server) refuseByFault(w http.ResponseWriter, f faults) bool {
+// replaceByFault sends the response of a fault that replaces the engine.
+func (s *Server) replaceByFault(w http.ResponseWriter, f faults) bool {
 	switch {
 	case f.status != 0:
-		(&refusal{status: f.status, message: "a fault that was asked for"}).write(w)
-	case f.instead == "reset-before":
-		sever(w, true)
-	case f.instead == "garbage":
+		(&apiError{status: f.status, message: "injected fault"}).write(w)
+	case f.replacement == "reset-before":
+		closeConnection(w, true)
+	case f.replacement == "garbage":
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		fmt.Fprint(w, "\x00\xff{]garbage\n\ndata: {\"choices\": [\n\n"+strings.Repeat("\x7f?", 500)+"\n\n")
-	case f.instead == "html200":
+	case f.replacement == "html200":
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<!doctype html><title>gateway</title><h1>It works</h1><script>document.title='ran'</script>\n")
 	default:
@@ -111,7 +111,7 @@ func (s *Server) refuseByFault(w http.ResponseWriter, f faults) bool {
 	return true
 }
 
-// pause waits; false if ctx ended first.
+// pause waits for d; false: ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d == 0 {
 		return true

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// An hour of Poisson traffic over HTTP, in steps of rising rates: below what the slots can do the queue is short; at the rate that
-// they can do it begins to grow, and above it grows with the time. That follows from the steps alone.
+// An hour of Poisson traffic over HTTP, in steps of rising rates: below what the slots can do the queue is
+// short; at the rate that they can do it begins to grow, and above it grows with the time. That follows from
+// the steps alone.
 func TestAnHourOfTraffic(t *testing.T) {
 	const output, spell = 10, 15 * time.Minute
 	c := Config{StepBase: 500 * time.Millisecond, MaxNumSeqs: 4, Queue: 100_000}
@@ -45,7 +46,8 @@ func TestAnHourOfTraffic(t *testing.T) {
 	})
 }
 
-// traffic sends requests of Poisson arrivals for a while, waits until all have ended, and returns how many they were.
+// traffic sends requests of Poisson arrivals for a while, waits until all have ended, and returns how many
+// they were.
 func traffic(t *testing.T, h *http.Client, r *rand.Rand, perS float64, during time.Duration, output int) (n int) {
 	var wg sync.WaitGroup
 	for end := time.Now().Add(during); ; n++ {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Lateness is the server's own error: how long after its time an event was written, over the last ones that are remembered.
+// Lateness is the server's own timing error: the delay between the due time and the write of the latest
+// events.
 type Lateness struct {
 	Events int           `json:"events"`
 	P50    time.Duration `json:"p50_ns"`
@@ -14,17 +15,17 @@ type Lateness struct {
 	Max    time.Duration `json:"max_ns"`
 }
 
-// lastEvents is how many are looked at, of whole requests.
+// lastEvents bounds the number of events, rounded up to whole requests.
 const lastEvents = 200_000
 
 func (l Lateness) String() string {
-	return fmt.Sprintf("events were written late by %v (p50), %v (p99), %v at most, of the last %d", l.P50, l.P99, l.Max, l.Events)
+	return fmt.Sprintf("server write delay over the last %d events: p50 %v, p99 %v, max %v", l.Events, l.P50, l.P99, l.Max)
 }
 
-// Lateness is measured from due to written, of requests that have ended. What a fault has held back is in it.
+// Lateness covers requests that have ended. It includes delays by faults.
 func (s *Server) Lateness() Lateness {
 	var late []time.Duration
-	all := s.truth.after(0)
+	all := s.records.after(0)
 	for i := len(all) - 1; i >= 0 && len(late) < lastEvents; i-- {
 		for k, due := range all[i].DueNS {
 			late = append(late, time.Duration(all[i].WrittenNS[k]-due))

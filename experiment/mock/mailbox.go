@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// mailbox carries the due times of tokens from the engine to who writes them, without the engine ever waiting. That is the goroutine
-// of the request, or, while it sleeps and has left a sink, the pacer itself: no goroutine has to be woken for a token then.
+// mailbox passes the due times of tokens from the engine to their writer; the engine never waits. The writer
+// is the request's goroutine or, while that sleeps with a sink set, the pacer itself, which saves waking a
+// goroutine per token.
 type mailbox struct {
 	mu    sync.Mutex
 	due   []time.Duration
 	spare []time.Duration
-	sink  func(due []time.Duration) bool // writes tokens; false: it can't go on by itself. Called under mu
-	ready chan struct{}                  // room for one: something is in due, or the sink was given back
+	sink  func(due []time.Duration) bool // writes tokens; false: the request's goroutine must continue. Called under mu
+	ready chan struct{}                  // capacity 1: due is not empty, or the sink returned false
 }
 
-// post passes tokens on, and tells whether that woke a goroutine.
+// post passes tokens on and reports whether it woke a goroutine.
 func (m *mailbox) post(due []time.Duration) (woke bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,11 +36,11 @@ func (m *mailbox) post(due []time.Duration) (woke bool) {
 	return true
 }
 
-// take waits for tokens and returns the due times of all that are there; the slice is good until the next call. Meanwhile sink, if
-// there is one, gets those that come, and take returns once that gives up; nothing may be there then. What sink uses is the
-// caller's again when take has returned.
+// take waits for tokens and returns their due times; the slice is valid until the next call. With a sink,
+// tokens go to the sink while take waits, and take returns when sink returns false, possibly without tokens.
+// sink does not run after take has returned.
 func (m *mailbox) take(ctx context.Context, sink func([]time.Duration) bool) ([]time.Duration, error) {
-	m.lend(sink)
+	m.setSink(sink)
 	select {
 	case <-m.ready:
 		return m.drain(), nil
@@ -49,8 +50,8 @@ func (m *mailbox) take(ctx context.Context, sink func([]time.Duration) bool) ([]
 	}
 }
 
-// lend leaves sink to the pacer, unless tokens are there that come first.
-func (m *mailbox) lend(sink func([]time.Duration) bool) {
+// setSink gives sink to the pacer, unless earlier tokens wait.
+func (m *mailbox) setSink(sink func([]time.Duration) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.due) == 0 {

@@ -1,8 +1,8 @@
 package mock
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,19 +10,21 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// metrics answers GET /metrics in Prometheus' text format with vLLM's names.
+// metrics answers GET /metrics in the Prometheus text format with vLLM's metric names. The text is written by
+// hand: this is shorter than building client_model's families for expfmt, which the client parses with, and
+// so checks that parser.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	s.mu.Lock()
-	text := s.exposition()
+	text := s.metricsText()
 	s.mu.Unlock()
 	w.Write(text)
 }
 
-// exposition is the text of /metrics; the lock is held.
-func (s *Server) exposition() []byte {
-	e := exposer{labels: fmt.Sprintf(`engine="0",model_name=%q`, s.cfg.Model)}
-	l := s.books
+// metricsText is the content of /metrics. The caller holds the lock.
+func (s *Server) metricsText() []byte {
+	e := exposition{labels: fmt.Sprintf(`engine="0",model_name=%q`, s.cfg.Model)}
+	l := s.counters
 	e.single("gauge", "num_requests_running", "Requests in the running batch.", float64(l.running))
 	e.single("gauge", "num_requests_waiting", "Requests in the queue.", float64(l.waiting))
 	e.single("gauge", "kv_cache_usage_perc", "KV cache in use; 1 is all of it.", s.kvUsage())
@@ -30,10 +32,10 @@ func (s *Server) exposition() []byte {
 	fmt.Fprintf(&e, "vllm:cache_config_info{%s} 1\n", s.cacheLabels())
 	e.single("counter", "prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", float64(l.queried))
 	e.single("counter", "prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", float64(l.hit))
-	if s.sim != nil && s.sim.second != nil {
-		s.exposeSecond(&e)
+	if s.sim != nil && s.sim.offload != nil {
+		s.exposeOffload(&e)
 	}
-	e.single("counter", "num_preemptions_total", "How often a request lost its place and its blocks.", float64(l.preemptions))
+	e.single("counter", "num_preemptions_total", "Preemptions of requests.", float64(l.preemptions))
 	e.single("counter", "prompt_tokens_total", "Prompt tokens processed.", float64(l.prompt))
 	e.single("counter", "generation_tokens_total", "Tokens generated.", float64(l.generated))
 	e.family("counter", "request_success_total", "Finished requests.")
@@ -51,30 +53,30 @@ func (s *Server) exposition() []byte {
 	e.histogram("iteration_tokens_total", "Tokens computed in a step.", &l.stepTokens)
 	e.histogram("request_prompt_tokens", "Prompt tokens of a request.", &l.promptLen)
 	e.histogram("request_generation_tokens", "Output tokens of a request.", &l.outputLen)
-	return e.text
+	return e.Bytes()
 }
 
-// cacheLabels are those of cache_config_info. With fixed times there is no cache.
+// cacheLabels are the labels of cache_config_info. A server with fixed times has no cache.
 func (s *Server) cacheLabels() string {
 	caching, blocks := "False", 0
 	if s.sim != nil {
 		caching, blocks = "True", s.sim.pool.Capacity()
 	}
 	labels := fmt.Sprintf("block_size=\"%d\",enable_prefix_caching=\"%s\",engine=\"0\",num_gpu_blocks=\"%d\"", kv.BlockTokens, caching, blocks)
-	if s.sim != nil && s.sim.second != nil {
-		labels += fmt.Sprintf(",kv_offloading_size=\"%g\",num_cpu_blocks=\"%d\"", s.cfg.KVOffloadingGB, s.sim.second.tier.Capacity())
+	if s.sim != nil && s.sim.offload != nil {
+		labels += fmt.Sprintf(",kv_offloading_size=\"%g\",num_cpu_blocks=\"%d\"", s.cfg.KVOffloadingGB, s.sim.offload.tier.Capacity())
 	}
 	return labels
 }
 
-// exposeSecond is the second tier under the names of vLLM's offloading connector.
-func (s *Server) exposeSecond(e *exposer) {
-	l, two := s.books, s.sim.second
-	e.single("counter", "external_prefix_cache_queries_total", "Prompt tokens looked up in the second tier.", float64(l.queriedTwo))
-	e.single("counter", "external_prefix_cache_hits_total", "Prompt tokens found in the second tier.", float64(l.hitTwo))
-	e.single("gauge", "kv_offload_cpu_cache_usage_perc", "Second tier in use; 1 is all of it.", float64(two.tier.Len())/float64(two.tier.Capacity()))
-	e.single("counter", "kv_offload_load_bytes_total", "Bytes loaded from the second tier.", float64(two.loads)*two.bytes)
-	e.single("counter", "kv_offload_store_bytes_total", "Bytes stored in the second tier.", float64(two.tier.Stored())*two.bytes)
+// exposeOffload adds the second cache tier under the names of vLLM's offloading connector.
+func (s *Server) exposeOffload(e *exposition) {
+	l, o := s.counters, s.sim.offload
+	e.single("counter", "external_prefix_cache_queries_total", "Prompt tokens looked up in the second tier.", float64(l.offloadQueried))
+	e.single("counter", "external_prefix_cache_hits_total", "Prompt tokens found in the second tier.", float64(l.offloadHit))
+	e.single("gauge", "kv_offload_cpu_cache_usage_perc", "Second tier in use; 1 is all of it.", float64(o.tier.Len())/float64(o.tier.Capacity()))
+	e.single("counter", "kv_offload_load_bytes_total", "Bytes loaded from the second tier.", float64(o.loaded)*o.blockBytes)
+	e.single("counter", "kv_offload_store_bytes_total", "Bytes stored in the second tier.", float64(o.tier.Stored())*o.blockBytes)
 }
 
 // kvUsage is the share of the KV cache that requests hold.
@@ -85,29 +87,22 @@ func (s *Server) kvUsage() float64 {
 	return float64(s.sim.pool.Used()) / float64(s.sim.pool.Capacity())
 }
 
-// exposer collects metric families.
-type exposer struct {
-	text   []byte
-	labels string
+// exposition is the text of metric families.
+type exposition struct {
+	bytes.Buffer
+	labels string // of every series
 }
 
-var _ io.Writer = (*exposer)(nil)
-
-func (e *exposer) Write(p []byte) (int, error) {
-	e.text = append(e.text, p...)
-	return len(p), nil
-}
-
-func (e *exposer) family(kind, name, help string) {
+func (e *exposition) family(kind, name, help string) {
 	fmt.Fprintf(e, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", name, help, name, kind)
 }
 
-func (e *exposer) single(kind, name, help string, v float64) {
+func (e *exposition) single(kind, name, help string, v float64) {
 	e.family(kind, name, help)
 	fmt.Fprintf(e, "vllm:%s{%s} %g\n", name, e.labels, v)
 }
 
-func (e *exposer) histogram(name, help string, h *histogram) {
+func (e *exposition) histogram(name, help string, h *histogram) {
 	e.family("histogram", name, help)
 	n := 0
 	for i, count := range h.counts {

@@ -1,14 +1,16 @@
-// Package mock is a simulated vLLM that answers HTTP: a target for a sweep where there is no GPU, and a server whose true
-// times are known, so that a client's error can be measured.
+// Package mock is a simulated vLLM that answers HTTP: a target for sweeps without a GPU, and a server with
+// known timings, which the client's error is measured against.
 //
-// A request is tokenized (one token a word), queued, and given to an engine. The simulated engine composes steps as vLLM's
-// scheduler does, with a prefix cache and a KV cache of blocks; the fixed engine has every token due at a given time after
-// admission. One goroutine, the pacer, advances the engine to each deadline in turn and writes the tokens that fall due straight to
-// their sockets; a request's own goroutine writes what comes before and after them, and the tokens where the pacer can't
-// (a connection that isn't TCP, a socket that is full). Deadlines are absolute: a late token does not delay the next.
+// A request is tokenized (one token per word), queued and given to an engine. The simulated engine composes
+// steps like vLLM's scheduler, with a paged KV cache and a prefix cache. The fixed engine emits every token
+// at a fixed time after admission. One goroutine, the pacer, advances the engine from deadline to deadline
+// and writes due tokens directly to their sockets. The request's goroutine writes everything else, and the
+// tokens if the pacer cannot (not a TCP connection, or a full socket). Deadlines are absolute: a late token
+// does not delay the next one.
 //
-// What really happened to each request, to the nanosecond, is at /debug/requests. The package shares no code with the client that it is
-// held against, so that the protocol is read twice. It computes nothing: tokens are drawn from a seed and the prompt.
+// /debug/requests reports the actual times of each request in ns. The package shares no code with the client,
+// so that two readings of the protocol check each other. Tokens are random numbers from the seed and the
+// prompt.
 package mock
 
 import (
@@ -22,38 +24,38 @@ import (
 	"time"
 )
 
-// Server is one simulated server. Make it with New, and let it serve one listener.
+// Server is one simulated server for one listener. Use New.
 type Server struct {
 	cfg   Config // resolved
 	vocab vocab
 	rules []faultRule
 	start time.Time
-	// clock makes the waiter of the goroutine that calls it; a test in a synctest bubble, where a nanosleep would stop the
-	// virtual time, has timers here.
+	// clock makes the waiter of the calling goroutine. Tests in a synctest bubble use timers, since a
+	// nanosleep would stop the virtual time.
 	clock func() (waiter, func())
 
 	requests atomic.Uint64
-	truth    truth
-	anchor   int64         // CLOCK_MONOTONIC at start, in nanoseconds; zero where there is none
-	turn     int           // of the pacer: who goes first among those due at once
-	wake     chan struct{} // room for one: the engine has something new
+	records  recordRing
+	anchor   int64         // CLOCK_MONOTONIC at start, ns; 0: the system has none
+	rotation int           // of the pacer: offset of the first sequence among those due at once
+	wake     chan struct{} // capacity 1: the engine has new work
 
-	mu     sync.Mutex // of what follows
-	engine engine
-	books  *ledger
-	sim    *simulated // the engine, unless it is fixed
+	mu       sync.Mutex // guards the fields below
+	engine   engine
+	counters *counters
+	sim      *simulated // the engine; nil: fixed times
 }
 
 // engine decides when tokens are due. Times are durations since the server's start.
 type engine interface {
 	add(q *seq)
-	// drop forgets a sequence that is not over.
+	// drop removes a sequence that has not ended.
 	drop(q *seq, now time.Duration)
-	// advance emits everything due until now and returns when it wants to be called again, if it does.
+	// advance emits all tokens due until now. If work is pending, the next call is due at next.
 	advance(now time.Duration) (next time.Duration, pending bool)
 }
 
-// New makes a server of a valid configuration; the error lists the mistakes of another.
+// New makes a server. The error lists all mistakes of the configuration.
 func New(c Config) (*Server, error) {
 	var mistakes []error
 	c.Check(func(key, problem, hint string) {
@@ -63,7 +65,7 @@ func New(c Config) (*Server, error) {
 		return nil, errors.Join(mistakes...)
 	}
 	c = c.resolved()
-	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), books: newLedger()}
+	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), counters: newCounters()}
 	s.anchor = monotonicAt(s.start)
 	for _, text := range c.Faults {
 		rule, err := parseFault(text)
@@ -77,18 +79,18 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	if c.fixed() {
-		s.engine = newFixed(c, moves, s.books)
+		s.engine = newFixed(c, moves, s.counters)
 		return s, nil
 	}
-	if s.sim, err = newSimulated(c, moves, s.books); err != nil {
+	if s.sim, err = newSimulated(c, moves, s.counters); err != nil {
 		return nil, err
 	}
 	s.engine = s.sim
 	return s, nil
 }
 
-// Serve answers on l until ctx ends, then closes l and every connection and returns nil once nothing of it is left running. An
-// error is one of the listener.
+// Serve answers on l until ctx ends, then closes l and all connections, waits for all goroutines and returns
+// nil. An error comes from the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,7 +113,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-ctx.Done()
 		srv.Close()
 	})
-	err := srv.Serve(patient{l, ctx})
+	err := srv.Serve(retryingListener{l, ctx})
 	cancel()
 	parts.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -120,7 +122,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("serving: %w", err)
 }
 
-// counted is the handler of s, with each call in wg: a hijacked connection is no longer counted, but its handler may still run.
+// counted counts running handlers in wg: net/http no longer tracks a hijacked connection, but its handler may
+// still run.
 func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
 	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,21 +133,21 @@ func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
 	})
 }
 
-// submit gives q to the engine, or refuses it where the queue is full.
-func (s *Server) submit(q *seq) *refusal {
+// submit gives q to the engine. A full queue rejects it.
+func (s *Server) submit(q *seq) *apiError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.books.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit nobody waits but for the pacer to look
-		return &refusal{status: s.cfg.QueueStatus, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
+	if s.counters.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit a request waits only for the pacer
+		return &apiError{status: s.cfg.QueueStatus, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
 	}
-	s.books.waiting++
+	s.counters.waiting++
 	s.engine.add(q)
-	s.nudge()
+	s.wakePacer()
 	return nil
 }
 
-// drop tells the engine that nobody waits for q any more, and notes in rec what has become of q by now: a sequence that has not ended
-// stays with the engine, which may change it, until the next step.
+// drop removes q from the engine and copies its state to rec. The engine keeps and may change a sequence that
+// has not ended until the next step.
 func (s *Server) drop(q *seq, rec *Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,10 +156,10 @@ func (s *Server) drop(q *seq, rec *Record) {
 		return
 	}
 	s.engine.drop(q, time.Since(s.start))
-	s.nudge()
+	s.wakePacer()
 }
 
-func (s *Server) nudge() {
+func (s *Server) wakePacer() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// pace advances the engine, deadline by deadline, and delivers what is due, until ctx ends. With nothing due it waits on a channel and
-// takes no time.
+// pace advances the engine from deadline to deadline and delivers due tokens, until ctx ends. An idle server
+// blocks on a channel.
 func (s *Server) pace(ctx context.Context) {
 	wait, release := s.clock()
 	defer release()
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		next, pending := s.engine.advance(time.Since(s.start))
-		ready := s.books.ready
+		ready := s.counters.ready
 		s.mu.Unlock()
-		// Only advance touches the list of the ready, and only this goroutine calls it.
+		// Only advance changes ready, and only this goroutine calls advance.
 		if s.deliver(ready) {
-			// A nanosleep keeps this goroutine's processor, and the goroutines that it has just woken with it, until the runtime's
-			// monitor notices: it is given away first.
+			// A nanosleep would keep this goroutine's P, and the goroutines it has just woken, until sysmon
+			// retakes it. Yield first.
 			runtime.Gosched()
 		}
 		clear(ready)
-		s.books.ready = ready[:0]
+		s.counters.ready = ready[:0]
 		if pending {
 			wait(ctx, s.wake, s.start.Add(next))
 			continue
@@ -35,20 +35,20 @@ func (s *Server) pace(ctx context.Context) {
 	}
 }
 
-// deliver passes fresh tokens on, by the time that they are due, and tells whether goroutines have been woken for them. Of those due at
-// the very same time another one is the first each time, the rest following in their order: over some 64 such
-// bursts everybody has been everywhere. The steps are small because each shifts the gaps between a stream's tokens a little.
+// deliver passes emitted tokens on by due time and reports whether it woke goroutines. Among sequences due at
+// the same time, the order is rotated each time: over about 64 bursts every sequence takes every position.
+// The rotation steps are small because each shifts a stream's token gaps slightly.
 func (s *Server) deliver(ready []*seq) (woke bool) {
 	for len(ready) > 0 {
 		n := 1
-		for n < len(ready) && ready[n].fresh[0] == ready[0].fresh[0] {
+		for n < len(ready) && ready[n].emitted[0] == ready[0].emitted[0] {
 			n++
 		}
-		s.turn += 1 + n/64
+		s.rotation += 1 + n/64
 		for i := range n {
-			q := ready[(s.turn+i)%n]
-			woke = q.mail.post(q.fresh) || woke
-			q.fresh = q.fresh[:0]
+			q := ready[(s.rotation+i)%n]
+			woke = q.mail.post(q.emitted) || woke
+			q.emitted = q.emitted[:0]
 		}
 		ready = ready[n:]
 	}

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Of tokens due at the same time everybody's is the first now and then; otherwise the order is that of the times.
+// Of tokens due at the same time everybody's is the first now and then; otherwise the order is that of the
+// times.
 func TestOrderOfBursts(t *testing.T) {
 	const n = 200
 	var s Server
@@ -22,7 +23,7 @@ func TestOrderOfBursts(t *testing.T) {
 	for range n {
 		order = order[:0]
 		for i, q := range ready {
-			q.fresh = append(q.fresh, time.Duration(i/n)) // all at 0, but for the last at 1
+			q.emitted = append(q.emitted, time.Duration(i/n)) // all at 0, but for the last at 1
 		}
 		if s.deliver(ready) {
 			t.Fatal("somebody was woken")
@@ -42,8 +43,8 @@ func TestOrderOfBursts(t *testing.T) {
 // An agenda is a stable sorted queue.
 func TestAgenda(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var a agenda
-		var want []appointment
+		var a dueQueue
+		var want []dueToken
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			if len(want) > 0 && rapid.Bool().Draw(t, "pop") {
 				if a.next() != want[0].at {
@@ -55,10 +56,10 @@ func TestAgenda(t *testing.T) {
 				want = want[1:]
 				continue
 			}
-			x := appointment{time.Duration(rapid.IntRange(0, 20).Draw(t, "at")), new(seq)}
+			x := dueToken{time.Duration(rapid.IntRange(0, 20).Draw(t, "at")), new(seq)}
 			a.add(x.at, x.q)
 			want = append(want, x)
-			slices.SortStableFunc(want, func(x, y appointment) int { return int(x.at - y.at) })
+			slices.SortStableFunc(want, func(x, y dueToken) int { return int(x.at - y.at) })
 		}
 		if a.empty() != (len(want) == 0) {
 			t.Fatalf("empty: %v, with %d left", a.empty(), len(want))

@@ -10,8 +10,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// The hits of a plan, as the client computes them, are those of this server: request by request, for prefixes and conversations, in
-// caches of which some are too small. The two share no code.
+// The hits of a plan, as the client computes them, are those of this server: request by request, for prefixes
+// and conversations, in caches of which some are too small. The two share no code.
 func TestHitsOfAPlan(t *testing.T) {
 	zipf := workload.Prefix{Tokens: 200, Groups: 7, Zipf: 1, State: workload.Shared}
 	warm := workload.Prefix{Tokens: 96, Groups: 4, State: workload.Warm}
@@ -33,7 +33,8 @@ func TestHitsOfAPlan(t *testing.T) {
 	}
 }
 
-// replay sends a plan, each request alone, and holds what the server finds against what the plan says. It returns the hits.
+// replay sends a plan, each request alone, and holds what the server finds against what the plan says. It
+// returns the hits.
 func replay(t *testing.T, w workload.Workload, blocks int) (all int) {
 	w.Seed = 11
 	plan := workload.NewPlan(w, 3, "salt")
@@ -93,8 +94,9 @@ func (s speaker) tokens(blocks []workload.Block) (ids []int32) {
 	return ids
 }
 
-// Contexts in a circle, one request at a time: a whole context more than the first tier holds, and it finds nothing; a second tier
-// that has room for all of them finds every context from the second round on; one that has not, nothing.
+// Contexts in a circle, one request at a time: a whole context more than the first tier holds, and it finds
+// nothing; a second tier that has room for all of them finds every context from the second round on; one that
+// has not, nothing.
 func TestTilingOverTwoTiers(t *testing.T) {
 	const contexts, blocks, rounds = 6, 20, 4
 	w := workload.Workload{Generator: workload.Tiling, Input: workload.Fixed(blocks * kv.BlockTokens), Output: workload.Fixed(5),

@@ -9,27 +9,29 @@ import (
 	"bench/experiment/mock/kv"
 )
 
-// Two that fit when they come and not when they have grown: the later one gives its blocks up, and gets the rest of its tokens when the
-// first has ended.
+// Two that fit when they come and not when they have grown: the later one gives its blocks up, and gets the
+// rest of its tokens when the first has ended.
 func TestPreemption(t *testing.T) {
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = 10, 160
 	b := newBench(t, c)
 	one, two := b.add(fresh(1, 64), 60, 0), b.add(fresh(2, 64), 60, 0)
 	b.settle()
-	if one.preemptions != 0 || two.preemptions != 1 || b.books.preemptions != 1 {
+	if one.preemptions != 0 || two.preemptions != 1 || b.counters.preemptions != 1 {
 		t.Fatalf("preempted %d and %d times", one.preemptions, two.preemptions)
 	}
-	// Both have 5 blocks with 80 tokens each: the first token is of the prompt's 64, so the 17th is the last to be computed by both.
-	stop, last := two.fresh[16], one.fresh[59]
-	if stop != one.fresh[16] || two.fresh[17] <= last {
-		t.Errorf("the later one stopped at %v and went on at %v; the first ended at %v", stop, two.fresh[17], last)
+	// Both have 5 blocks with 80 tokens each: the first token is of the prompt's 64, so the 17th is the last
+	// to be computed by both.
+	stop, last := two.emitted[16], one.emitted[59]
+	if stop != one.emitted[16] || two.emitted[17] <= last {
+		t.Errorf("the later one stopped at %v and went on at %v; the first ended at %v", stop, two.emitted[17], last)
 	}
-	// What it had computed is found again, but for what the first one took meanwhile: 3 more blocks of the tail, and one is partly full.
-	if len(two.fresh) != 60 || len(one.fresh) != 60 || two.cached != 0 || b.books.queried != 128 {
-		t.Errorf("%d and %d tokens; %d cached, %d looked up", len(one.fresh), len(two.fresh), two.cached, b.books.queried)
+	// What it had computed is found again, but for what the first one took meanwhile: 3 more blocks of the
+	// tail, and one is partly full.
+	if len(two.emitted) != 60 || len(one.emitted) != 60 || two.cached != 0 || b.counters.queried != 128 {
+		t.Errorf("%d and %d tokens; %d cached, %d looked up", len(one.emitted), len(two.emitted), two.cached, b.counters.queried)
 	}
-	again := two.fresh[17] - last
+	again := two.emitted[17] - last
 	if want := base + time.Duration(64+17-2*kv.BlockTokens)*perFill; again != want {
 		t.Errorf("going on took %v, want %v", again, want)
 	}
@@ -46,13 +48,14 @@ func TestWatermark(t *testing.T) {
 		b := newBench(t, c)
 		one, two := b.add(fresh(1, 64), 3, 0), b.add(fresh(2, 64), 3, 0)
 		b.settle()
-		if waits := two.admitted >= one.fresh[2]; waits != test.waits {
-			t.Errorf("watermark %g: the second was admitted at %v, the first ended at %v", test.share, two.admitted, one.fresh[2])
+		if waits := two.admitted >= one.emitted[2]; waits != test.waits {
+			t.Errorf("watermark %g: the second was admitted at %v, the first ended at %v", test.share, two.admitted, one.emitted[2])
 		}
 	}
 }
 
-// Whatever comes, in a cache that is too small and with a second tier: everybody gets all tokens, in order, and no block is lost.
+// Whatever comes, in a cache that is too small and with a second tier: everybody gets all tokens, in order,
+// and no block is lost.
 func TestThrashing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := stepped()
@@ -93,7 +96,7 @@ func checkHeld(t *rapid.T, e *simulated) {
 			for _, b := range q.held {
 				held[b] = true
 			}
-			if tokens := q.computed + q.share; len(q.held) < kv.Blocks(tokens) {
+			if tokens := q.computed + q.scheduled; len(q.held) < kv.Blocks(tokens) {
 				t.Fatalf("%d tokens in %d blocks", tokens, len(q.held))
 			}
 		}

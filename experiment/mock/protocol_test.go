@@ -224,7 +224,7 @@ func TestTokenizeAndOthers(t *testing.T) {
 		if text := get(t, h, "http://mock/v1/models"); !strings.Contains(text, `"max_model_len":131072`) {
 			t.Errorf("models: %s", text)
 		}
-		if text := get(t, h, "http://mock/debug"); !strings.Contains(text, `"simulates":"bench-mock, simulated by its steps: `) || !strings.Contains(text, `"kv_blocks":32768`) || !strings.Contains(text, `"lateness":{`) {
+		if text := get(t, h, "http://mock/debug"); !strings.Contains(text, `"simulates":"bench-mock, simulated with steps of `) || !strings.Contains(text, `"kv_blocks":32768`) || !strings.Contains(text, `"lateness":{`) {
 			t.Errorf("debug: %s", text)
 		}
 		// The same prompt three times: cold, from the cache, and cold again after a reset.
@@ -245,7 +245,8 @@ func TestTokenizeAndOthers(t *testing.T) {
 
 var sample = regexp.MustCompile(`^(vllm:[a-z0-9_]+)\{([a-z_]+="[^"]*",?)+\} (\S+)$`)
 
-// Every line of /metrics is a comment or a sample of a family that was declared; histograms only rise, and end in their count.
+// Every line of /metrics is a comment or a sample of a family that was declared; histograms only rise, and
+// end in their count.
 func TestMetricsParse(t *testing.T) {
 	virtual(t, Config{}, func(t *testing.T, s *Server, h *http.Client) {
 		fetch(t, h, "http://mock/v1/completions", idBody(1, 64, 20))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// api is the shape of an answer.
+// api is the API of a request.
 type api int
 
 const (
@@ -16,10 +16,10 @@ const (
 	chat
 )
 
-// maxBody bounds the bytes of a request.
+// maxBody is the largest request body, bytes.
 const maxBody = 256 << 20
 
-// request is the body of a completion or chat request; what else is in it is ignored, as vLLM does.
+// request is the body of a completion or chat request. Unknown fields are ignored, as by vLLM.
 type request struct {
 	Model               string          `json:"model"`
 	Prompt              json.RawMessage `json:"prompt"`
@@ -42,21 +42,19 @@ type request struct {
 	} `json:"chat_template_kwargs"`
 }
 
-// refusal is an error that the client is told, in vLLM's form (vllm/entrypoints/openai/protocol.py, ErrorResponse).
-type refusal struct {
+// apiError is an error response in vLLM's form (vllm/entrypoints/openai/protocol.py, ErrorResponse).
+type apiError struct {
 	status  int
 	message string
 	param   string
 }
 
-func (e *refusal) Error() string { return e.message }
-
-func refuse(format string, args ...any) *refusal {
-	return &refusal{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
+func badRequest(format string, args ...any) *apiError {
+	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
 }
 
 // object is the error as JSON.
-func (e *refusal) object() []byte {
+func (e *apiError) object() []byte {
 	kind := map[int]string{
 		http.StatusBadRequest: "BadRequestError", http.StatusNotFound: "NotFoundError",
 		http.StatusTooManyRequests: "RateLimitError", http.StatusServiceUnavailable: "ServiceUnavailableError",
@@ -72,7 +70,7 @@ func (e *refusal) object() []byte {
 	return text
 }
 
-func (e *refusal) write(w http.ResponseWriter) {
+func (e *apiError) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
@@ -82,25 +80,25 @@ func (e *refusal) write(w http.ResponseWriter) {
 }
 
 // decode reads a JSON body into v.
-func decode(r *http.Request, v any) *refusal {
+func decode(r *http.Request, v any) *apiError {
 	var text bytes.Buffer
-	text.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead) // the room that ReadFrom wants to see the end
+	text.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead) // ReadFrom needs this room to detect EOF
 	if _, err := text.ReadFrom(http.MaxBytesReader(nil, r.Body, maxBody)); err != nil {
-		return refuse("reading the body: %v", err)
+		return badRequest("reading the body: %v", err)
 	}
 	if err := json.Unmarshal(text.Bytes(), v); err != nil {
-		return refuse("the body is not valid JSON for this request: %v", err)
+		return badRequest("the body is not valid JSON for this request: %v", err)
 	}
 	return nil
 }
 
-// sequence checks req and makes a sequence of it.
-func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, *refusal) {
+// sequence checks req and makes its sequence.
+func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, *apiError) {
 	if req.Model != "" && req.Model != s.cfg.Model {
-		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}
+		return nil, &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}
 	}
 	if req.N != nil && *req.N != 1 {
-		return nil, refuse("n must be 1, got %d.", *req.N)
+		return nil, badRequest("n must be 1, got %d.", *req.N)
 	}
 	prompt, bad := s.prompt(req, kind)
 	if bad != nil {
@@ -121,23 +119,23 @@ func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, 
 }
 
 // prompt is the prompt of req in token ids.
-func (s *Server) prompt(req *request, kind api) ([]int32, *refusal) {
+func (s *Server) prompt(req *request, kind api) ([]int32, *apiError) {
 	if kind == chat {
 		if len(req.Messages) == 0 {
-			return nil, &refusal{http.StatusBadRequest, "messages must not be empty.", "messages"}
+			return nil, &apiError{http.StatusBadRequest, "messages must not be empty.", "messages"}
 		}
 		return append(s.vocab.encode(nil, string(req.Tools)), s.vocab.chat(req.Messages)...), nil
 	}
 	ids, bad := s.ids(req.Prompt)
 	if bad == nil && len(ids) == 0 {
-		bad = &refusal{http.StatusBadRequest, "The decoder prompt cannot be empty", "prompt"}
+		bad = &apiError{http.StatusBadRequest, "The decoder prompt cannot be empty", "prompt"}
 	}
 	return ids, bad
 }
 
 // ids reads a prompt: a string, a list of token ids, or a list of exactly one of these.
-func (s *Server) ids(prompt json.RawMessage) ([]int32, *refusal) {
-	wrong := &refusal{http.StatusBadRequest, "prompt must be a string, a list of token ids, or a list with one of these.", "prompt"}
+func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
+	wrong := &apiError{http.StatusBadRequest, "prompt must be a string, a list of token ids, or a list with one of these.", "prompt"}
 	if len(prompt) == 0 {
 		return nil, wrong
 	}
@@ -162,16 +160,16 @@ func (s *Server) ids(prompt json.RawMessage) ([]int32, *refusal) {
 	ids := make([]int32, len(wide))
 	for i, id := range wide {
 		if id < 0 || id >= int64(s.cfg.Vocab) {
-			return nil, refuse("Token id %d is out of vocabulary", id)
+			return nil, badRequest("Token id %d is out of vocabulary", id)
 		}
 		ids[i] = int32(id)
 	}
 	return ids, nil
 }
 
-// limit is how many tokens req may get, in vLLM's order of defaults: what it asks for; else 16 for completions, all that the
-// context has room for with chat.
-func (s *Server) limit(req *request, kind api, prompt int) (int, *refusal) {
+// limit is the maximum number of output tokens, with vLLM's defaults: 16 for completions, the rest of the
+// context for chat.
+func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
 	asked := req.MaxTokens
 	if req.MaxCompletionTokens != nil {
 		asked = req.MaxCompletionTokens
@@ -184,18 +182,18 @@ func (s *Server) limit(req *request, kind api, prompt int) (int, *refusal) {
 		n = max(s.cfg.MaxModelLen-prompt, 1)
 	}
 	if n < 1 {
-		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("max_tokens must be at least 1, got %d.", n), "max_tokens"}
+		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("max_tokens must be at least 1, got %d.", n), "max_tokens"}
 	}
 	if req.MinTokens < 0 || req.MinTokens > n {
-		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens), "min_tokens"}
+		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens), "min_tokens"}
 	}
 	if prompt >= s.cfg.MaxModelLen {
-		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, your request has %d input tokens. "+
+		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, your request has %d input tokens. "+
 			"Please reduce the length of the input messages.", s.cfg.MaxModelLen, prompt), "input_tokens"}
 	}
 	if n > s.cfg.MaxModelLen-prompt {
-		all := uint64(prompt) + uint64(n) // two ints always fit
-		return 0, &refusal{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt "+
+		all := uint64(prompt) + uint64(n) // no overflow
+		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt "+
 			"contains %d input tokens, for a total of %d tokens (%d + %d = %d > %d). Please reduce the length of the input prompt or the number of requested output tokens.",
 			s.cfg.MaxModelLen, n, prompt, all, prompt, n, all, s.cfg.MaxModelLen), "input_tokens"}
 	}

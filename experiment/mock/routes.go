@@ -6,30 +6,30 @@ import (
 	"net/http"
 )
 
-// version is what the server calls itself.
+// version is the Server header and the answer of /version.
 const version = "bench-mock/1"
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/models", s.guard(s.models))
-	mux.HandleFunc("POST /v1/completions", s.guard(s.generate(completions)))
-	mux.HandleFunc("POST /v1/chat/completions", s.guard(s.generate(chat)))
+	mux.HandleFunc("GET /v1/models", s.authorized(s.models))
+	mux.HandleFunc("POST /v1/completions", s.authorized(s.generate(completions)))
+	mux.HandleFunc("POST /v1/chat/completions", s.authorized(s.generate(chat)))
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]string{"version": version}) })
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("POST /reset_prefix_cache", s.resetPrefixCache)
 	mux.HandleFunc("GET /debug", s.debug)
-	mux.HandleFunc("GET /debug/requests", s.debugRequests)
-	mux.HandleFunc("DELETE /debug/requests", s.debugForget)
+	mux.HandleFunc("GET /debug/requests", s.listRequests)
+	mux.HandleFunc("DELETE /debug/requests", s.clearRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", version)
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// guard asks for the API key, where there is one. The answer is vLLM's: here the error is a string, not an object.
-func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
+// authorized requires the API key, if one is set. As in vLLM, the error is a string here, not an object.
+func (s *Server) authorized(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given, want := r.Header.Get("Authorization"), "Bearer "+s.cfg.APIKey
 		if s.cfg.APIKey != "" && subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 {
@@ -66,18 +66,19 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": append([]int32{}, ids...), "token_strs": nil})
 }
 
-// resetPrefixCache answers POST /reset_prefix_cache as vLLM does: nothing is forgotten while a request uses the cache, unless
-// ?reset_running_requests=true takes it from them; ?reset_external=true empties the second tier as well.
+// resetPrefixCache answers POST /reset_prefix_cache like vLLM: it fails while a request uses the cache,
+// unless ?reset_running_requests=true preempts the running requests. ?reset_external=true empties the second
+// tier as well.
 func (s *Server) resetPrefixCache(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ask := r.URL.Query()
-	done := s.sim == nil || s.sim.forget(ask.Get("reset_running_requests") == "true", ask.Get("reset_external") == "true")
-	s.nudge()
+	done := s.sim == nil || s.sim.resetCache(ask.Get("reset_running_requests") == "true", ask.Get("reset_external") == "true")
+	s.wakePacer()
 	writeJSON(w, map[string]bool{"success": done})
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v) // an error is a client that left
+	json.NewEncoder(w).Encode(v) // an error means that the client disconnected
 }

@@ -268,8 +268,8 @@ func TestClientLeavingOverHTTP(t *testing.T) {
 	}
 }
 
-// On the real clock: half of the tokens within 2 ms of their time (far less on an idle machine), or what the machine's load
-// makes of it, measured by plain sleeps meanwhile.
+// On the real clock: half of the tokens within 2 ms of their time (far less on an idle machine), or what the
+// machine's load makes of it, measured by plain sleeps meanwhile.
 func TestFixedTimesReal(t *testing.T) {
 	for range 5 {
 		lag, sleeps := realLag(t)
@@ -284,7 +284,8 @@ func TestFixedTimesReal(t *testing.T) {
 	t.Error("half of the tokens are more than 2 ms late, five times")
 }
 
-// realLag is the median time from due to written of some streams, and the median lateness of plain sleeps at the same time.
+// realLag is the median time from due to written of some streams, and the median lateness of plain sleeps at
+// the same time.
 func realLag(t *testing.T) (lag, sleeps time.Duration) {
 	c := Config{TTFT: 30 * time.Millisecond, ITL: 5 * time.Millisecond}
 	url := real(t, c)
@@ -340,7 +341,8 @@ func TestNoGoroutineLeft(t *testing.T) {
 	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
 }
 
-// The cost of an event, from engine to socket: 100 streams as fast as they go, where many events share a write.
+// The cost of an event, from engine to socket: 100 streams as fast as they go, where many events share a
+// write.
 func BenchmarkEvents(b *testing.B) {
 	const streams = 100
 	url := real(b, Config{TTFT: 1, ITL: time.Microsecond, MaxModelLen: 1 << 30})

@@ -9,24 +9,25 @@ import (
 // Job is one request of a simulation.
 type Job struct {
 	ID     string        // of its Record
-	At     time.Duration // when it arrives
+	At     time.Duration // arrival
 	Prompt []int32
-	Output int // tokens that it gets
+	Output int // output tokens
 }
 
-// Moment is what /metrics would have said at a time.
+// Moment is the state of the engine at a time, as in /metrics.
 type Moment struct {
 	At                time.Duration
 	Running, Waiting  int
-	KVUsage           float64 // share of the blocks that requests hold
-	Queried, Hit      int     // counters: prompt tokens looked up in the prefix cache, and found
+	KVUsage           float64 // share of the KV blocks in use
+	Queried, Hit      int     // counters: prompt tokens looked up and found in the prefix cache
 	Preemptions       int     // counter
 	Prompt, Generated int     // counters: tokens
 }
 
-// Simulate gives jobs to the engine of c, by itself and in no time: no HTTP, no clock, the same on any machine. jobs stand in the order of
-// their arrivals; after names the job that follows one that has ended, not before that, as in a closed loop (nil: none follows); it is to fit like the others.
-// It returns the truth about each, in the order of their ends, and how the engine stood every so often until the last was over.
+// Simulate runs jobs through the engine of c in virtual time, without HTTP: the result is the same on any
+// machine. jobs are in order of arrival. For a closed loop, after returns the job that follows an ended one
+// (nil: none follows). Simulate returns the records in the order of their ends, and the state of the engine
+// at each interval until the last end.
 func Simulate(c Config, jobs []Job, after func(*Record) (Job, bool), every time.Duration) ([]*Record, []Moment, error) {
 	s, err := New(c)
 	if err != nil {
@@ -40,23 +41,23 @@ func Simulate(c Config, jobs []Job, after func(*Record) (Job, bool), every time.
 			return nil, nil, fmt.Errorf("mock: a job of %d tokens does not fit max_model_len = %d", n, s.cfg.MaxModelLen)
 		}
 	}
-	w := &world{s: s, jobs: jobs, after: after, every: every, records: map[*seq]*Record{}}
+	w := &simulation{s: s, jobs: jobs, after: after, every: every, records: map[*seq]*Record{}}
 	w.run()
 	return w.ended, w.moments, nil
 }
 
-// world is a simulation: its clock is where it has got to.
-type world struct {
+// simulation is the state of one call of Simulate.
+type simulation struct {
 	s       *Server
 	jobs    []Job // to come, by arrival
 	after   func(*Record) (Job, bool)
 	every   time.Duration
-	records map[*seq]*Record // of those in the engine
+	records map[*seq]*Record // of sequences in the engine
 	ended   []*Record
 	moments []Moment
 }
 
-func (w *world) run() {
+func (w *simulation) run() {
 	look := time.Duration(0)
 	next, pending := time.Duration(0), false
 	for pending || len(w.jobs) > 0 || len(w.records) > 0 {
@@ -81,26 +82,26 @@ func (w *world) run() {
 }
 
 // arrive gives the first job to the engine.
-func (w *world) arrive(now time.Duration) {
+func (w *simulation) arrive(now time.Duration) {
 	j := w.jobs[0]
 	w.jobs = w.jobs[1:]
 	q := newSeq(w.s.cfg.Seed, w.s.vocab, j.Prompt, now)
 	q.want, q.finish = j.Output, "length"
 	w.records[q] = &Record{ID: j.ID, ArrivalNS: int64(now), PromptTokens: len(j.Prompt), Finish: q.finish}
-	w.s.books.waiting++
+	w.s.counters.waiting++
 	w.s.sim.add(q)
 }
 
-// collect takes the tokens that have come, and the ends with what follows them.
-func (w *world) collect() {
-	ready := w.s.books.ready
-	w.s.books.ready = nil
+// collect takes emitted tokens and ended sequences, and adds the jobs that follow.
+func (w *simulation) collect() {
+	ready := w.s.counters.ready
+	w.s.counters.ready = nil
 	for _, q := range ready {
 		r := w.records[q]
-		for _, due := range q.fresh {
+		for _, due := range q.emitted {
 			r.DueNS = append(r.DueNS, int64(due))
 		}
-		q.fresh = q.fresh[:0]
+		q.emitted = q.emitted[:0]
 		if q.stage != over {
 			continue
 		}
@@ -116,8 +117,8 @@ func (w *world) collect() {
 	}
 }
 
-func (w *world) moment(at time.Duration) Moment {
-	l := w.s.books
+func (w *simulation) moment(at time.Duration) Moment {
+	l := w.s.counters
 	return Moment{At: at, Running: l.running, Waiting: l.waiting, KVUsage: w.s.kvUsage(), Queried: l.queried, Hit: l.hit,
 		Preemptions: l.preemptions, Prompt: l.prompt, Generated: l.generated}
 }

@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// socket is the TCP connection under an answer. While the answer is chunked and net/http has nothing of it in a buffer, whole chunks can
-// be written here beside it.
+// socket is the TCP connection of a response. While the response is chunked and net/http has nothing
+// buffered, whole chunks can be written directly.
 type socket struct {
 	conn *net.TCPConn
-	raw  syscall.RawConn // its calls keep the descriptor from being closed meanwhile
+	raw  syscall.RawConn // its calls prevent a concurrent close of the descriptor
 
-	attempt func(fd uintptr) bool // made once, for there is one for every event
-	b       []byte                // what to attempt, and what became of it
+	attempt func(fd uintptr) bool // allocated once, called for every event
+	b       []byte                // argument of attempt; n and err are its results
 	n       int
 	err     error
 }
@@ -24,7 +24,7 @@ type socketKey struct{}
 
 // withSocket keeps the socket of a connection in the context of its requests.
 func withSocket(ctx context.Context, c net.Conn) context.Context {
-	tcp, ok := c.(*net.TCPConn) // not what may wrap one: it may have a Write of its own
+	tcp, ok := c.(*net.TCPConn) // not a wrapper, which may override Write
 	if !ok || !canAttempt {
 		return ctx
 	}
@@ -32,7 +32,7 @@ func withSocket(ctx context.Context, c net.Conn) context.Context {
 	if err != nil {
 		return ctx
 	}
-	_ = raw.Control(unpaced) // fails on a closed connection
+	_ = raw.Control(disablePacing) // fails on a closed connection
 	s := &socket{conn: tcp, raw: raw}
 	s.attempt = func(fd uintptr) bool {
 		s.n, s.err = writeOnce(fd, s.b)
@@ -41,7 +41,7 @@ func withSocket(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, socketKey{}, s)
 }
 
-// socketOf is the socket for the answer to r, nil if there is none that takes chunks.
+// socketOf is the socket of the response to r; nil: no direct writes.
 func socketOf(r *http.Request) *socket {
 	s, _ := r.Context().Value(socketKey{}).(*socket)
 	if r.ProtoMajor != 1 || !r.ProtoAtLeast(1, 1) {
@@ -50,7 +50,7 @@ func socketOf(r *http.Request) *socket {
 	return s
 }
 
-// try writes what the socket has room for, which may be nothing, and never waits.
+// try writes as much as the socket accepts, possibly nothing, without blocking.
 func (s *socket) try(b []byte) (int, error) {
 	s.b = b
 	if err := s.raw.Write(s.attempt); err != nil {

@@ -13,5 +13,5 @@ func writeOnce(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
 func unpaced(uintptr) {}
 
-// monotonicAt would be a reading of a clock that other processes share.
+// monotonicAt is 0: no clock is shared with other processes.
 func monotonicAt(time.Time) int64 { return 0 }

@@ -8,93 +8,93 @@ import (
 	"time"
 )
 
-// reply is one answer being written.
+// reply is one response being written.
 type reply struct {
-	w     http.ResponseWriter
-	rc    *http.ResponseController
-	start time.Time // of the server
-	req   *request
-	shape api
-	q     *seq
-	f     faults
-	frame frame
-	rec   *Record
-	limit int     // tokens to write
-	sock  *socket // nil: net/http alone writes
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	start   time.Time // of the server
+	req     *request
+	shape   api
+	q       *seq
+	f       faults
+	encoder encoder
+	rec     *Record
+	limit   int     // tokens to write
+	sock    *socket // nil: only net/http writes
 
 	buf     []byte
-	sent    int             // tokens in events so far
-	held    int             // tokens that wait for the rest of their event
+	sent    int             // tokens in finished events
+	held    int             // tokens in the open event
 	pending []time.Duration // due times of the events in buf, and in unsent
-	writing time.Duration   // when the last write began
+	writing time.Duration   // start of the last write
 
-	pacing bool   // the pacer has the reply, and writes to the socket
-	unsent []byte // chunks that the socket has no room for
-	failed bool   // a write of the pacer
+	fromPacer bool   // the pacer writes to the socket
+	unsent    []byte // chunks that the socket did not accept
+	failed    bool   // a write of the pacer failed failed
 }
 
-// headers sends the headers of an event stream, which vLLM does before there is a token.
+// headers sends the headers of an event stream. Like vLLM, it does not wait for the first token.
 func (p *reply) headers() {
 	h := p.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	p.w.WriteHeader(http.StatusOK)
-	_ = p.rc.Flush() // a connection that is gone shows at the next write
+	_ = p.rc.Flush() // a closed connection fails at the next write
 	p.rec.HeadersNS = int64(time.Since(p.start))
 }
 
-// stream writes the answer event by event as tokens come. It returns false if it did not get to the end.
+// stream writes the response event by event as tokens are emitted; false: it did not reach the end.
 func (p *reply) stream(ctx context.Context) bool {
 	p.headers()
-	if p.shape == chat && p.f.roleEarly && !p.plain(p.frame.role(nil)) {
+	if p.shape == chat && p.f.roleEarly && !p.write(p.encoder.roleEvent(nil)) {
 		return false
 	}
 	p.limit = p.q.want
 	if p.f.breaks(p.limit) {
 		p.limit = p.f.after
 	}
-	p.rec.room(p.limit)
+	p.rec.reserve(p.limit)
 	var sink func([]time.Duration) bool
-	if p.sock != nil && p.f.rest == 0 {
-		sink = p.paced
+	if p.sock != nil && p.f.pause == 0 {
+		sink = p.writeFromPacer
 	}
 	for p.left() > 0 {
 		due, err := p.q.mail.take(ctx, sink)
-		if err != nil || !p.settle() || !p.rest(ctx, &due) || !p.events(due) {
+		if err != nil || !p.flushUnsent() || !p.pauseAfter(ctx, &due) || !p.events(due) {
 			return false
 		}
 	}
 	return !p.f.breaks(p.q.want)
 }
 
-// rest writes the tokens up to the one after which nothing is to come for some time, waits, and leaves the others in due.
-func (p *reply) rest(ctx context.Context, due *[]time.Duration) bool {
-	n := p.f.restAfter - p.sent - p.held
-	if p.f.rest == 0 || n > len(*due) {
+// pauseAfter writes the tokens before the pause fault, pauses, and leaves the other tokens in due.
+func (p *reply) pauseAfter(ctx context.Context, due *[]time.Duration) bool {
+	n := p.f.pauseAfter - p.sent - p.held
+	if p.f.pause == 0 || n > len(*due) {
 		return true
 	}
-	done := p.events((*due)[:n]) && pause(ctx, p.f.rest)
-	*due, p.f.rest = (*due)[n:], 0
+	done := p.events((*due)[:n]) && pause(ctx, p.f.pause)
+	*due, p.f.pause = (*due)[n:], 0
 	return done
 }
 
-// left is how many tokens are still to come.
+// left is the number of tokens to come.
 func (p *reply) left() int { return p.limit - p.sent - p.held }
 
-// paced writes tokens from the pacer. It returns false when the goroutine of the request has to do the rest.
-func (p *reply) paced(due []time.Duration) bool {
-	p.pacing = true
+// writeFromPacer writes tokens on the pacer's goroutine; false: the request's goroutine must continue.
+func (p *reply) writeFromPacer(due []time.Duration) bool {
+	p.fromPacer = true
 	p.failed = !p.events(due)
-	p.pacing = false
+	p.fromPacer = false
 	return !p.failed && len(p.unsent) == 0 && p.left() > 0
 }
 
-// events writes tokens that have fallen due.
+// events writes due tokens.
 func (p *reply) events(due []time.Duration) bool {
 	if len(due) == 0 || p.left() == 0 {
 		return true
 	}
-	if !p.first() {
+	if !p.begin() {
 		return false
 	}
 	for _, at := range due[:min(len(due), p.left())] {
@@ -105,27 +105,27 @@ func (p *reply) events(due []time.Duration) bool {
 	return p.flush()
 }
 
-// first does what is to be done once, when the first tokens are there: the prefix cache has been asked by now, and vLLM
-// sends the role before the first token, in a write of its own.
-func (p *reply) first() bool {
+// begin runs before the first token: the number of cached tokens is known now, and vLLM sends the role event
+// before the first token in a separate write.
+func (p *reply) begin() bool {
 	if p.sent+p.held > 0 {
 		return true
 	}
-	p.frame.prompt, p.frame.cached = len(p.q.prompt), p.q.cached
+	p.encoder.prompt, p.encoder.cached = len(p.q.prompt), p.q.cached
 	if p.shape != chat {
 		return true
 	}
-	return p.f.roleEarly || p.plain(p.frame.role(nil))
+	return p.f.roleEarly || p.write(p.encoder.roleEvent(nil))
 }
 
-// token adds a token to the buffer, and closes its event if that is full or the last.
+// token appends a token to the buffer, and closes its event if it is full or the last.
 func (p *reply) token(at time.Duration) bool {
 	i := p.sent + p.held
 	k := p.kind(i)
 	if p.held == 0 {
 		p.open(k)
 	}
-	if p.f.splitRunes && !p.tear() {
+	if p.f.splitRunes && !p.splitRune() {
 		return false
 	}
 	p.buf = p.appendPiece(p.buf, k, i)
@@ -145,33 +145,33 @@ func (p *reply) token(at time.Duration) bool {
 	if p.req.StreamOptions.ContinuousUsageStats && p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
 		usage = p.sent
 	}
-	p.buf = p.frame.close(p.buf, k, finish, usage)
+	p.buf = p.encoder.close(p.buf, k, finish, usage)
 	p.pending = append(p.pending, at)
 	return true
 }
 
-func (p *reply) open(k kind) {
+func (p *reply) open(k tokenKind) {
 	if p.f.comments {
-		p.buf = p.frame.comment(p.buf)
+		p.buf = p.encoder.comment(p.buf)
 	}
 	if p.f.empty {
-		p.buf = p.frame.void(p.buf)
-		p.buf = p.frame.close(p.frame.open(p.buf, said), said, "", -1)
+		p.buf = p.encoder.emptyEvent(p.buf)
+		p.buf = p.encoder.close(p.encoder.open(p.buf, textToken), textToken, "", -1)
 	}
-	p.buf = p.frame.open(p.buf, k)
+	p.buf = p.encoder.open(p.buf, k)
 }
 
-// kind is what output token i is.
-func (p *reply) kind(i int) kind {
+// kind is the kind of output token i.
+func (p *reply) kind(i int) tokenKind {
 	switch {
 	case p.shape == chat && p.f.tools && i == 0:
-		return called
+		return toolNameToken
 	case p.shape == chat && p.f.tools:
-		return argument
+		return toolArgumentToken
 	case p.shape == chat && p.f.reasoning && i < (p.q.want+1)/2:
-		return thought
+		return reasoningToken
 	}
-	return said
+	return textToken
 }
 
 func (p *reply) finish() string {
@@ -186,24 +186,24 @@ func (p *reply) appendWord(b []byte, i int) []byte {
 	return strconv.AppendInt(append(b, " w"...), int64(p.q.generated(i)), 10)
 }
 
-// appendPiece is appendWord inside an event. The first token of a tool call is its name; the arguments are an object, in JSON that
-// stands in a JSON string.
-func (p *reply) appendPiece(b []byte, k kind, i int) []byte {
+// appendPiece is appendWord inside an event. The first token of a tool call is its name. The arguments are a
+// JSON object inside a JSON string.
+func (p *reply) appendPiece(b []byte, k tokenKind, i int) []byte {
 	switch {
-	case k == called:
+	case k == toolNameToken:
 		return b
-	case k == argument && i == 1:
+	case k == toolArgumentToken && i == 1:
 		b = append(b, `{\"words\":\"`...)
 	}
 	b = p.appendWord(b, i)
-	if k == argument && i == p.q.want-1 {
+	if k == toolArgumentToken && i == p.q.want-1 {
 		b = append(b, `\"}`...)
 	}
 	return b
 }
 
-// tear sends what there is and the first byte of an "é", and leaves the second in the buffer.
-func (p *reply) tear() bool {
+// splitRune sends the buffer with the first byte of "é" and leaves the second byte in the buffer.
+func (p *reply) splitRune() bool {
 	e := "é"
 	p.buf = append(p.buf, e[0])
 	done := p.flush()
@@ -211,45 +211,45 @@ func (p *reply) tear() bool {
 	return done
 }
 
-// close writes what follows the tokens of a whole stream.
+// close writes the events after the tokens of a complete stream.
 func (p *reply) close() {
 	var b []byte
 	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
-		b = p.frame.total(b, p.sent)
+		b = p.encoder.usageEvent(b, p.sent)
 	}
 	if !p.f.noDone {
-		b = p.frame.data(b, "[DONE]")
+		b = p.encoder.data(b, "[DONE]")
 	}
 	if len(b) > 0 {
-		p.plain(b)
+		p.write(b)
 	}
 }
 
-// breakOff ends the answer as its fault wants it.
+// breakOff ends the response according to its fault.
 func (p *reply) breakOff(ctx context.Context) {
 	switch p.f.ending {
 	case "stall":
 		<-ctx.Done()
 	case "garbage-mid":
-		p.plain([]byte("data: {\"id\":\"half an event\n\ndata: \xff\x00}\n\n"))
+		p.write([]byte("data: {\"id\":\"half an event\n\ndata: \xff\x00}\n\n"))
 	case "error-in-stream":
-		lost := refusal{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}
-		p.plain(p.frame.data(p.frame.data(nil, string(lost.object())), "[DONE]"))
+		lost := apiError{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}
+		p.write(p.encoder.data(p.encoder.data(nil, string(lost.object())), "[DONE]"))
 	case "reset-mid":
-		sever(p.w, true)
+		closeConnection(p.w, true)
 	case "fin-mid":
-		sever(p.w, false)
+		closeConnection(p.w, false)
 	}
 }
 
-// sever closes the connection under an answer, by a TCP reset if wanted.
-func sever(w http.ResponseWriter, reset bool) {
+// closeConnection closes the connection of a response, with a TCP reset if reset is set.
+func closeConnection(w http.ResponseWriter, reset bool) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return // already gone
+		return // already closed
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok && reset {
-		_ = tcp.SetLinger(0) // without it a close is a FIN, which is the other fault
+		_ = tcp.SetLinger(0) // without it, close sends a FIN
 	}
 	conn.Close()
 }

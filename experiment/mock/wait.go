@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// waiter returns true at a time, or false before it when ctx ends or something is in wake.
+// waiter returns true at until, or false earlier if ctx ends or wake has a value.
 type waiter func(ctx context.Context, wake <-chan struct{}, until time.Time) bool
 
-// timerWait waits by a timer of the runtime: exact in a synctest bubble, good to about a millisecond elsewhere.
+// timerWait waits with a runtime timer: exact in a synctest bubble, with an error of about 1 ms elsewhere.
 func timerWait(ctx context.Context, wake <-chan struct{}, until time.Time) bool {
 	t := time.NewTimer(time.Until(until))
 	defer t.Stop()

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// timerReach is how near to a deadline a timer of the runtime may go: about what it can be late, and some more.
+	// timerReach is the distance to the deadline at which the runtime timer fires: its delay plus a margin.
 	timerReach = 1500 * time.Microsecond
-	// maxNap bounds how long an earlier deadline that comes in meanwhile can go unseen.
+	// maxNap bounds the delay until a new, earlier deadline is noticed.
 	maxNap = 250 * time.Microsecond
-	// maxSpin is about what a nanosleep oversleeps; the rest of the way to a deadline is spent looking at the clock.
+	// maxSpin is about the oversleep of a nanosleep; the last part before a deadline is a busy wait.
 	maxSpin = 60 * time.Microsecond
 )
 
-// preciseClock returns a waiter for the goroutine that calls it, which gets a thread of its own, and what to do after use. The
-// runtime's timers rest on epoll's milliseconds; a nanosleep on a thread whose timer slack is 1 ns does not. It goes the long way
-// with the former, the short one with the latter.
+// preciseClock returns a waiter for the calling goroutine, which it locks to its thread, and a function that
+// undoes this. Runtime timers have the millisecond resolution of epoll; a nanosleep on a thread with a timer
+// slack of 1 ns is precise. Long waits use the former, the last part the latter.
 func preciseClock() (waiter, func()) {
 	runtime.LockOSThread()
-	// Without the smaller slack (50 µs by default) it is only less precise, so an error is of no interest.
+	// An error only costs precision: the default slack is 50 µs.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	last := time.Now()
 	wait := func(ctx context.Context, wake <-chan struct{}, until time.Time) bool {
 		if far := until.Add(-timerReach); time.Until(far) > 0 && !timerWait(ctx, wake, far) {
 			return false
 		}
-		// Deadlines close to each other get a shorter spin, so that spinning takes 1/16 of a core at the most.
+		// Spinning takes at most 1/16 of a core: close deadlines get a shorter spin.
 		spin := min(maxSpin, until.Sub(last)/16)
 		reached := napUntil(ctx, wake, until, spin)
 		if reached {
@@ -43,7 +43,7 @@ func preciseClock() (waiter, func()) {
 	}
 }
 
-// napUntil sleeps and then spins; false if it was woken before the time.
+// napUntil sleeps and then spins; false: it was woken early.
 func napUntil(ctx context.Context, wake <-chan struct{}, until time.Time, spin time.Duration) bool {
 	for {
 		left := time.Until(until)
@@ -59,7 +59,7 @@ func napUntil(ctx context.Context, wake <-chan struct{}, until time.Time, spin t
 		}
 		if left > spin {
 			nap := unix.NsecToTimespec(int64(min(left-spin, maxNap)))
-			_ = unix.Nanosleep(&nap, nil) // cut short by a signal: the loop goes on
+			_ = unix.Nanosleep(&nap, nil) // after a signal the loop continues
 		}
 	}
 }

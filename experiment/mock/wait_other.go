@@ -2,5 +2,5 @@
 
 package mock
 
-// preciseClock returns the best waiter of the system for the goroutine that calls it, and what to do with it after use.
+// preciseClock returns the best available waiter and a function to release it.
 func preciseClock() (waiter, func()) { return timerWait, func() {} }

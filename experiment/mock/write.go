@@ -2,32 +2,32 @@ package mock
 
 import "time"
 
-// settle finishes what the pacer has left; it waits until the socket has room.
-func (p *reply) settle() bool {
+// flushUnsent writes the unsent chunks of the pacer and blocks while the socket is full.
+func (p *reply) flushUnsent() bool {
 	if p.failed || len(p.unsent) == 0 {
 		return !p.failed
 	}
 	_, err := p.sock.conn.Write(p.unsent)
 	p.unsent = p.unsent[:0]
-	p.note()
+	p.recordWrites()
 	return err == nil
 }
 
-// flush writes the buffer and notes when the events that end in it were out.
+// flush writes the buffer and records the write times of its events.
 func (p *reply) flush() bool {
 	if len(p.buf) == 0 {
 		return true
 	}
-	done := p.plain(p.buf)
+	done := p.write(p.buf)
 	p.buf = p.buf[:0]
 	if len(p.unsent) == 0 {
-		p.note()
+		p.recordWrites()
 	}
 	return done
 }
 
-// note records the events whose write has just returned.
-func (p *reply) note() {
+// recordWrites records the events whose write has just returned.
+func (p *reply) recordWrites() {
 	if len(p.pending) == 0 {
 		return
 	}
@@ -40,10 +40,10 @@ func (p *reply) note() {
 	p.pending = p.pending[:0]
 }
 
-// plain writes bytes and flushes them.
-func (p *reply) plain(b []byte) bool {
-	if p.pacing {
-		return p.direct(b)
+// write writes and flushes b.
+func (p *reply) write(b []byte) bool {
+	if p.fromPacer {
+		return p.writeSocket(b)
 	}
 	p.writing = time.Since(p.start)
 	if _, err := p.w.Write(b); err != nil {
@@ -52,8 +52,8 @@ func (p *reply) plain(b []byte) bool {
 	return p.rc.Flush() == nil
 }
 
-// direct writes bytes as a chunk of their own, past net/http. What the socket has no room for is kept.
-func (p *reply) direct(b []byte) bool {
+// writeSocket writes b as one chunk, bypassing net/http. It keeps what the socket does not accept.
+func (p *reply) writeSocket(b []byte) bool {
 	blocked := len(p.unsent) > 0
 	p.unsent = appendChunk(p.unsent, b)
 	if blocked {

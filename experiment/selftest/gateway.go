@@ -1,30 +1,15 @@
 package selftest
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
+	"io"
+	"slices"
 	"strings"
 	"time"
-
-	"bench/experiment/target"
 )
 
 // SchemaGateway names the format of a Comparison.
 const SchemaGateway = "bench/gateway/v1"
-
-// Gateway says which gateway is judged, by what it adds to an exactly timed server behind it.
-type Gateway struct {
-	URL    string // of the gateway, as a user types it
-	Server string // of the `bench mock` that it passes requests on to
-	API    string // openai.Completions (also when empty) or openai.Chat
-	Model  string // what the gateway calls the model; empty: as the server does
-	Key    string // API key for the gateway; empty: none
-	Ladder Ladder // which steps; the server's times are taken from the server
-	Begun  func(index, total int, s Step)
-}
 
 // Comparison is each step made twice, straight to the server and through the gateway.
 type Comparison struct {
@@ -45,98 +30,123 @@ type Pair struct {
 	Through Outside `json:"through"`
 }
 
-// Compare makes every step straight and through the gateway. A step that could not be made says why.
-func (g Gateway) Compare(ctx context.Context, m Machine) (*Comparison, error) {
-	direct, through, err := g.routes()
-	if err != nil {
-		return nil, err
-	}
-	said, err := introduction(ctx, direct.truth)
-	if err != nil {
-		return nil, err
-	}
-	c := &Comparison{
-		Schema: SchemaGateway, StartedAt: time.Now().UTC(), Machine: m, Simulates: said.Simulates,
-		Gateway: target.Redact(through.url), Server: target.Redact(direct.url), Steps: []Pair{},
-	}
-	if direct.model = said.Config.Model; through.model == "" {
-		through.model = direct.model
-	}
-	l := g.Ladder
-	l.TTFT, l.ITL = time.Duration(said.Config.TTFT), time.Duration(said.Config.ITL)
-	steps := l.Steps()
-	for i, s := range steps {
-		if g.Begun != nil {
-			g.Begun(i+1, len(steps), s)
-		}
-		c.Steps = append(c.Steps, l.pair(ctx, s, i, direct, through))
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-	}
-	return c, nil
+// Outside is what happened to the requests of a step outside the server, and thus on the network, in the client and in what stands
+// between. It compares lengths of time alone, each by one clock, so that client and server need not be on one machine.
+type Outside struct {
+	Load         Load      `json:"load"`
+	Requests     int       `json:"requests"` // of the window, paired with what the server noted
+	Failed       int       `json:"failed"`
+	Missing      int       `json:"missing"`   // ended well, but are not among what the server noted: no id came through
+	Regrouped    int       `json:"regrouped"` // came in another number of events than the server wrote: they have no gaps here
+	FirstFailure string    `json:"first_failure,omitempty"`
+	Problem      string    `json:"problem,omitempty"` // why nothing could be compared
+	TTFT         *Delay    `json:"ttft"`              // (first token − sent) − (its write − the arrival at the server), µs
+	Gap          *Error    `json:"gap"`               // the client's gap − the server's, µs
+	Each         []Request `json:"each"`
 }
 
-func (g Gateway) routes() (direct, through route, err error) {
-	server, err := target.BaseURL(g.Server)
-	if err != nil {
-		return direct, through, fmt.Errorf("the server: %w", err)
-	}
-	gateway, err := target.BaseURL(g.URL)
-	if err != nil {
-		return direct, through, fmt.Errorf("the gateway: %w", err)
-	}
-	direct = route{url: server, truth: strings.TrimSuffix(server, "/v1"), api: g.API, words: true}
-	through = direct
-	through.url, through.model, through.key = gateway, g.Model, g.Key
-	return direct, through, nil
+// Request is one request outside the server.
+type Request struct {
+	ID     string   `json:"id"`
+	TTFTUs float64  `json:"ttft_us"`
+	GapUs  *float64 `json:"gap_max_us,omitempty"` // the gap that differs most, with its sign; absent: it has none, or was regrouped
 }
 
-// pair makes one step on both ways.
-func (l Ladder) pair(ctx context.Context, s Step, i int, direct, through route) Pair {
-	p := Pair{Step: s, Direct: Outside{Each: []Request{}}, Through: Outside{Each: []Request{}}}
-	for w, way := range []struct {
-		name string
-		route
-		into *Outside
-	}{{"straight to the server", direct, &p.Direct}, {"through the gateway", through, &p.Through}} {
-		seen, truth, err := l.drive(ctx, way.route, s, 2*i+w+1)
-		if err != nil {
-			p.Problem = way.name + ": " + err.Error()
-			return p
-		}
-		*way.into = outside(seen, truth)
-		if way.into.Problem != "" {
-			p.Problem = way.name + ": " + way.into.Problem
-			return p
+// Measured says whether anything could be compared.
+func (c *Comparison) Measured() bool {
+	for i := range c.Steps {
+		if c.Steps[i].Problem == "" {
+			return true
 		}
 	}
-	return p
+	return false
 }
 
-// introduced is what the server says at /debug.
-type introduced struct {
-	Simulates string `json:"simulates"`
-	Config    struct {
-		Model string `json:"model"`
-		TTFT  int64  `json:"ttft_ns"`
-		ITL   int64  `json:"itl_ns"`
-	} `json:"config"`
+// GatewayText writes a comparison for people, in tables of at most 100 columns.
+func GatewayText(w io.Writer, c *Comparison) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gateway %s before %s\nserver: %s\n", c.Gateway, c.Server, c.Simulates)
+	for _, t := range []table{addedFirst(c.Steps), addedGap(c.Steps)} {
+		fmt.Fprintf(&b, "\n%s\n", t.title)
+		t.write(&b)
+	}
+	b.WriteString("\n")
+	remarks(&b, c.Steps)
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-// introduction asks the server what it simulates.
-func introduction(ctx context.Context, url string) (introduced, error) {
-	var said introduced
-	body, err := ask(ctx, http.MethodGet, url+"/debug")
-	if err != nil {
-		return said, fmt.Errorf("the server: %w\nhint: it has to be bench mock --ttft 50ms --itl 10ms", err)
+func addedFirst(steps []Pair) table {
+	t := table{
+		title: "to the first token, outside the server: µs, request by request",
+		heads: []string{"step", "requests", "direct\np50", "\np99", "through\np50", "\np99", "\nmax", "added\np50", "failed", "missing"},
 	}
-	defer body.Close()
-	if err := json.NewDecoder(body).Decode(&said); err != nil {
-		return said, fmt.Errorf("the server: %w\nhint: it has to be bench mock --ttft 50ms --itl 10ms", err)
+	for i := range steps {
+		p := &steps[i]
+		cells := []string{p.Name(), fmt.Sprint(p.Through.Requests)}
+		if p.Direct.TTFT == nil || p.Through.TTFT == nil {
+			t.add(append(cells, "-", "-", "-", "-", "-", "-", fmt.Sprint(p.Through.Failed), fmt.Sprint(p.Through.Missing))...)
+			continue
+		}
+		d, g := p.Direct.TTFT, p.Through.TTFT
+		t.add(append(cells, micros(d.P50Us), micros(d.P99Us), micros(g.P50Us), micros(g.P99Us), micros(g.MaxUs), micros(g.P50Us-d.P50Us),
+			fmt.Sprint(p.Through.Failed), fmt.Sprint(p.Through.Missing))...)
 	}
-	if said.Config.TTFT <= 0 || said.Config.ITL <= 0 {
-		return said, errors.New("the server has no exact times\nhint: start it with bench mock --ttft 50ms --itl 10ms")
+	return t
+}
+
+func addedGap(steps []Pair) table {
+	t := table{
+		title: "gaps: µs that they differ from the server's, either way; the extremes have their sign",
+		heads: []string{"step", "direct\np50", "\np99", "through\np50", "\np99", "\nmin", "\nmax", "regrouped"},
 	}
-	return said, nil
+	for i := range steps {
+		p := &steps[i]
+		cells := []string{p.Name()}
+		for _, e := range []*Error{p.Direct.Gap, p.Through.Gap} {
+			if e == nil {
+				cells = append(cells, "-", "-")
+			} else {
+				cells = append(cells, micros(e.P50Us), micros(e.P99Us))
+			}
+		}
+		if e := p.Through.Gap; e != nil {
+			cells = append(cells, micros(e.MinUs), micros(e.MaxUs))
+		} else {
+			cells = append(cells, "-", "-")
+		}
+		t.add(append(cells, fmt.Sprint(p.Through.Regrouped))...)
+	}
+	return t
+}
+
+// remarks say what is not in the tables, a problem once for all steps that have it.
+func remarks(b *strings.Builder, steps []Pair) {
+	for i := range steps {
+		p := &steps[i]
+		if p.Problem == "" {
+			p.remark(b)
+			continue
+		}
+		same := func(o Pair) bool { return o.Problem == p.Problem }
+		if slices.IndexFunc(steps, same) < i {
+			continue
+		}
+		var names []string
+		for _, o := range steps[i:] {
+			if same(o) {
+				names = append(names, o.Name())
+			}
+		}
+		fmt.Fprintf(b, "%s could not be made: %s\n", strings.Join(names, ", "), p.Problem)
+	}
+}
+
+func (p *Pair) remark(b *strings.Builder) {
+	switch {
+	case p.Through.Failed > 0:
+		fmt.Fprintf(b, "%s: %d of %d requests failed through the gateway: %s\n", p.Name(), p.Through.Failed, p.Through.Failed+p.Through.Requests+p.Through.Missing, p.Through.FirstFailure)
+	case p.Through.Regrouped > 0:
+		fmt.Fprintf(b, "%s: %d answers came in other events than the server wrote: the gateway joins or splits them, and their gaps are left out\n", p.Name(), p.Through.Regrouped)
+	}
 }

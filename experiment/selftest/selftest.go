@@ -1,199 +1,142 @@
-// Package selftest measures the client's own error on this machine. An exactly timed server runs in a process of its own;
-// the client drives it up a ladder of loads with the same code that measures rows; then each request's
-// stamps are held against the times that the server noted for that very request, on one clock. What comes of it is the load up
-// to which the client's figures can be believed.
-//
-// The order is: a Ladder gives Steps; Run makes them and returns a Result, of which every figure is a function of the two sides'
-// times (join, measure) and every verdict one of those figures (judge); Text shows it.
-//
-// Nothing here reads the environment or writes a file, and the server's time is never counted as the client's.
 package selftest
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
-
-	"bench/experiment/load"
-	"bench/experiment/openai"
-	"bench/experiment/server"
-	"bench/experiment/workload"
 )
 
 // Schema of a saved result; a reader refuses what it does not know.
 const Schema = "bench/selftest/v1"
 
-// Config is what Run needs.
-type Config struct {
-	Ladder  Ladder
-	Machine Machine // this one, as the caller knows it
-	// Command starts the server: it writes "listening on URL", has its first token due after Ladder.TTFT and the further ones after
-	// Ladder.ITL each, puts no request off, and tells its times at /debug/requests.
-	Command []string
-	// Begun and Done are told of each step; nil = nobody wants to know.
-	Begun func(index, total int, s Step)
-	Done  func(Measured)
+// Result is what the self-test found, as it is saved.
+type Result struct {
+	Schema      string      `json:"schema"`
+	StartedAt   time.Time   `json:"started_at"`
+	EndedAt     time.Time   `json:"ended_at"`
+	Machine     Machine     `json:"machine"`
+	TTFTMs      float64     `json:"server_ttft_ms"`
+	ITLMs       float64     `json:"server_itl_ms"`
+	LimitUs     float64     `json:"limit_us"` // an error or a lag whose p99 is below it is believed
+	Steps       []Measured  `json:"steps"`
+	Calibration Calibration `json:"calibration"`
 }
 
-// Run makes the steps of the ladder. A step that could not be made says why; the error is ctx's, or the server's that
-// could not be started or ended. A step that is not believed is made once more, and the better try counts: a busy moment of
-// the machine is no limit of the client. Above the first one that stays so, of streams and of rates each, steps have one try.
-func Run(ctx context.Context, c Config) (*Result, error) {
-	r := &Result{
-		Schema: Schema, StartedAt: time.Now().UTC(), Machine: c.Machine,
-		TTFTMs: ms(c.Ladder.TTFT), ITLMs: ms(c.Ladder.ITL), LimitUs: limitUs, Steps: []Measured{},
-	}
-	err := server.Run(ctx, server.Config{Command: c.Command, Announce: "listening on "}, func(ctx context.Context, s server.Running) error {
-		return c.climb(ctx, s, r)
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.EndedAt = time.Now().UTC()
-	r.Verdict = judge(r.Steps)
-	return r, nil
+// Machine is what a result is true of; one that differs in anything has to be tested itself.
+type Machine struct {
+	CPU      string `json:"cpu"` // model
+	Cores    int    `json:"cores"`
+	OS       string `json:"os"`
+	Kernel   string `json:"kernel"`
+	MaxProcs int    `json:"gomaxprocs"`
+	Bench    string `json:"bench"` // version and commit
 }
 
-func (c Config) climb(ctx context.Context, srv server.Running, r *Result) error {
-	steps := c.Ladder.Steps()
-	tries := 0
-	try := func(s Step) Measured {
-		tries++
-		return c.try(ctx, srv, s, tries)
-	}
-	for i, s := range steps {
-		if c.Begun != nil {
-			c.Begun(i+1, len(steps), s)
-		}
-		m := try(s)
-		if above := firstUnbelieved(r.Steps, s.Kind == Rate); !m.Believed && (above == nil || s.Size < above.Size) && ctx.Err() == nil {
-			m = better(m, try(s))
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if r.Steps = append(r.Steps, m); c.Done != nil {
-			c.Done(m)
-		}
-	}
-	return nil
+// Load is what is asked of a client.
+type Load struct {
+	Streams      int     `json:"streams"` // in flight at once
+	EventsPerS   float64 `json:"events_per_s"`
+	RequestsPerS float64 `json:"requests_per_s"`
 }
 
-// better is the try that counts, of two.
-func better(a, b Measured) Measured {
-	if b.Problem == "" && (b.Believed || a.Problem != "" || b.worst() < a.worst()) {
-		a = b
-	}
-	a.Tries = 2
-	return a
-}
-
-// try makes one step; n is its number among all tries.
-func (c Config) try(ctx context.Context, srv server.Running, s Step, n int) Measured {
-	m := Measured{Step: s, Tries: 1}
-	seen, truth, err := c.Ladder.drive(ctx, route{url: srv.URL + "/v1", truth: srv.URL, pid: srv.PID, model: model}, s, n)
-	if err != nil {
-		m.Problem = err.Error()
-		m.Why = m.Problem
-		return m
-	}
-	m.measure(seen, truth)
-	m.believe()
-	return m
-}
-
-// route is the way of a step's requests.
-type route struct {
-	url   string // base URL of the server, or of what stands before it
-	truth string // URL of the server that notes its times
-	pid   int    // of that server; 0: its CPU is not counted
-	api   string // as openai.Options
-	model string
-	key   string // API key; empty: none
-	words bool   // prompts are text; else token ids
-}
-
-// drive sends the step's load and returns what the client saw and what the server noted.
-func (l Ladder) drive(ctx context.Context, r route, s Step, n int) (*observed, map[string]*record, error) {
-	if err := forget(ctx, r.truth); err != nil {
-		return nil, nil, err
-	}
-	seen, err := l.send(ctx, r, s, n)
-	if err == nil && len(seen.samples) == 0 {
-		err = errors.New("no request was sent")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	truth, err := fetch(ctx, r.truth)
-	return seen, truth, err
-}
-
-func (l Ladder) send(ctx context.Context, r route, s Step, n int) (*observed, error) {
-	client, err := openai.New(openai.Options{BaseURL: r.url, API: r.api, APIKey: r.key, Timeout: timeout})
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	if _, err := client.Prepare(ctx, l.connections(s)); err != nil {
-		if strings.Contains(err.Error(), syscall.EMFILE.Error()) {
-			err = fmt.Errorf("%w (ulimit -n tells how many files may be open: a stream is one here and one at the server)", err)
-		}
-		return nil, err
-	}
-	enc, err := openai.Params{API: r.api, Model: r.model, Stream: true, Forced: true}.Encoder()
-	if err != nil {
-		return nil, err
-	}
-	w, asked := l.load(s)
-	var ids []int32
-	seen := &observed{}
-	before := used(r.pid)
-	measured, err := load.Run(ctx, load.Config{
-		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
-		Encode: func(q *workload.Request) []byte {
-			ids = vocab.TokenIDs(ids[:0], q)
-			if r.words {
-				return enc.Body(nil, openai.Prompt{Text: words(ids)}, q.Output)
-			}
-			return enc.Body(nil, openai.Prompt{IDs: ids}, q.Output)
-		},
-		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) func() {
-			return client.Start(ctx, &openai.Call{
-				Body: body, Stream: true, Epoch: epoch, RequestID: requestID(n, job.Request.Index), Forced: job.Request.Output,
-			}, &job.Result)
-		},
-		Each: func(job *load.Job) error {
-			seen.add(n, job)
-			return nil
-		},
-	})
-	seen.cores = used(r.pid).since(before)
-	seen.epoch, seen.start, seen.end = placed(measured.Epoch), measured.Start, measured.End
-	return seen, err
-}
-
-var vocab = workload.Vocabulary{IDs: 1000}
-
-// words is a prompt that the server reads as these token ids.
-func words(ids []int32) string {
-	var b []byte
-	for _, id := range ids {
-		b = strconv.AppendInt(append(b, " w"...), int64(id), 10)
-	}
-	return string(b[1:])
-}
-
+// Kinds of steps.
 const (
-	timeout = 30 * time.Second // of one request
-	model   = "bench-mock"
+	Burst  = "burst"  // a closed loop: all streams start together, and their tokens come together
+	Spread = "spread" // an open loop of even arrivals that keeps so many streams in flight, evenly out of step
+	Rate   = "rate"   // an open loop of Poisson arrivals with short answers: sending is what is hard
 )
 
-// requestID joins a request with the server's record of it.
-func requestID(try, index int) string { return fmt.Sprintf("selftest-%d-%d", try, index) }
+// Step is one load of the ladder.
+type Step struct {
+	Kind    string  `json:"kind"`     // burst, spread or rate
+	Size    float64 `json:"size"`     // streams; of a rate, requests per second
+	Tokens  int     `json:"tokens"`   // of each answer
+	WindowS float64 `json:"window_s"` // how long is measured, about
+}
 
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+// Name is the step in two words: "burst 1000".
+func (s Step) Name() string { return s.Kind + " " + strconv.FormatFloat(s.Size, 'f', -1, 64) }
+
+// Error describes errors: differences from the truth. Percentiles are of their sizes, without the sign; the extremes have it.
+type Error struct {
+	N     int     `json:"n"`
+	P50Us float64 `json:"p50_us"`
+	P99Us float64 `json:"p99_us"`
+	MinUs float64 `json:"min_us"` // below 0: the stamp came before the truth
+	MaxUs float64 `json:"max_us"`
+}
+
+// Delay describes times that something took.
+type Delay struct {
+	N     int     `json:"n"`
+	P50Us float64 `json:"p50_us"`
+	P99Us float64 `json:"p99_us"`
+	MaxUs float64 `json:"max_us"`
+}
+
+// Measured is a step and what came of it. A nil figure was not measured.
+type Measured struct {
+	Step
+	Load     Load   `json:"load"`              // as it was inside the window
+	Tries    int    `json:"tries"`             // 2: the first was not believed, and the better one is here
+	Problem  string `json:"problem,omitempty"` // why it could not be made
+	Accurate bool   `json:"accurate"`          // the stamps
+	Why      string `json:"why,omitempty"`     // not
+	OnTime   bool   `json:"on_time"`           // the sending
+
+	Requests     int    `json:"requests"` // of the window, held against the server's times
+	Failed       int    `json:"failed"`
+	Missing      int    `json:"missing"` // ended well, but the server's times don't have them
+	FirstFailure string `json:"first_failure,omitempty"`
+
+	First         *Error   `json:"first_token_error"` // first token's stamp − the server's time just before its write
+	Gap           *Error   `json:"gap_error"`         // the client's gap − the server's
+	Lag           *Delay   `json:"lag"`               // sent − ready
+	Arrival       *Delay   `json:"arrival"`           // the server had read the header − sent
+	ServerLate    *Delay   `json:"server_late"`       // written − due: not the client's fault, and in no error
+	TruthWidth    *Delay   `json:"truth_width"`       // written − just before: how well the server knows
+	KernelStamps  int      `json:"kernel_stamps"`     // events of the window
+	UserStamps    int      `json:"user_stamps"`
+	ReadLagMeanUs *float64 `json:"read_lag_mean_us"` // return of the read − the kernel's stamp
+	ReadLagMaxUs  *float64 `json:"read_lag_max_us"`
+	CPUUsPerEvent *float64 `json:"cpu_us_per_event"` // of this process, warm-up and sending included
+	CPUCores      *float64 `json:"cpu_cores"`
+	ServerCores   *float64 `json:"server_cores"`
+	OtherCores    *float64 `json:"other_cores"` // of all other processes of the machine, and what a hypervisor took
+}
+
+// Stamps says which clock stamped the events: kernel, user or mixed; empty: there were none.
+func (m *Measured) Stamps() string {
+	switch kernel, user := m.KernelStamps > 0, m.UserStamps > 0; {
+	case kernel && user:
+		return "mixed"
+	case kernel:
+		return "kernel"
+	case user:
+		return "user"
+	}
+	return ""
+}
+
+// Measured says whether anything could be measured.
+func (r *Result) Measured() bool {
+	for i := range r.Steps {
+		if r.Steps[i].Problem == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Read reads a saved result.
+func Read(text []byte) (*Result, error) {
+	r := new(Result)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("reading the self-test: %w", err)
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("reading the self-test: its schema is %q, not %q", r.Schema, Schema)
+	}
+	return r, nil
+}

@@ -50,7 +50,7 @@ func (r *Result) others() float64 {
 
 // Conclusion is the verdict in words, of receiving and of sending.
 func (r *Result) Conclusion() string {
-	v := r.Verdict
+	v := r.Calibration
 	limit := fmt.Sprintf("%g ms", r.LimitUs/1e3)
 	received := "believed up to " + v.Load.String()
 	if v.Load == (Load{}) {
@@ -67,7 +67,7 @@ func (r *Result) Conclusion() string {
 	if len(onTime) > 0 {
 		sent = "sent on time up to " + strings.Join(onTime, ", ")
 	}
-	return fmt.Sprintf("%s (p99 error below %s)\n  %s\n", received, limit, stops("streams", v.Unbelieved, "rates", v.UnbelievedRate)) +
+	return fmt.Sprintf("%s (p99 error below %s)\n  %s\n", received, limit, stops("streams", v.FirstInaccurate, "rates", v.FirstInaccurateRate)) +
 		fmt.Sprintf("%s (p99 lag below %s)\n  %s\n", sent, limit, stops("arrivals apart", v.LatePerS, "those at once", v.LateTogether))
 }
 
@@ -174,7 +174,7 @@ func basis(steps []Measured) table {
 	for i := range steps {
 		m := &steps[i]
 		t.add(m.Name(), whole(float64(m.Requests)), whole(float64(m.Failed)), whole(float64(m.Missing)), strconv.Itoa(m.Tries), cmp.Or(m.Stamps(), "-"),
-			p50(m.ServerLate), p99(m.ServerLate), p50(m.TruthWidth), p99(m.TruthWidth), yes(m.Believed))
+			p50(m.ServerLate), p99(m.ServerLate), p50(m.TruthWidth), p99(m.TruthWidth), yes(m.Accurate))
 	}
 	return t
 }

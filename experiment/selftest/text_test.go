@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 func shown() *Result {
 	r := &Result{
 		Machine: Machine{CPU: "Some CPU @ 2.80GHz", Cores: 2, OS: "linux/amd64", Kernel: "6.1", MaxProcs: 2, Bench: "1.2.3 (abc)"},
-		TTFTMs:  50, ITLMs: 10, LimitUs: limitUs, Steps: ladder(),
+		TTFTMs:  50, ITLMs: 10, LimitUs: LimitUs, Steps: ladder(),
 	}
 	for i := range r.Steps {
 		m := &r.Steps[i]
@@ -31,7 +31,7 @@ func shown() *Result {
 	}
 	r.Steps[2].Tries = 2
 	r.Steps = append(r.Steps, Measured{Step: Step{Kind: Spread, Size: 12_000}, Tries: 1, Problem: "too many open files", Why: "too many open files"})
-	r.Verdict = judge(r.Steps)
+	r.Calibration = Calibrate(r.Steps)
 	return r
 }
 
@@ -63,8 +63,8 @@ func TestText(t *testing.T) {
 func TestConclusionOfNothing(t *testing.T) {
 	want := "no load of this ladder is believed (p99 error below 1 ms)\n  first step that is not: of streams burst 1, of rates none\n" +
 		"no step of this ladder is sent on time (p99 lag below 1 ms)\n  first step that is not: of arrivals apart none, of those at once burst 1\n"
-	r := &Result{LimitUs: limitUs, Steps: []Measured{made(Burst, 1, Load{1, 96, 1}, bad, good, bad)}}
-	r.Verdict = judge(r.Steps)
+	r := &Result{LimitUs: LimitUs, Steps: []Measured{made(Burst, 1, Load{1, 96, 1}, bad, good, bad)}}
+	r.Calibration = Calibrate(r.Steps)
 	if diff := cmp.Diff(want, r.Conclusion()); diff != "" {
 		t.Error(diff)
 	}

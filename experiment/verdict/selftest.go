@@ -31,7 +31,7 @@ func (e *Measured) withinSelftest() checkResult {
 		return passed()
 	}
 	nearest := t.Nearest(load)
-	if nearest == nil || (nearest.Stamps() == "user") != (e.Clock.Stamps == "user") || t.Believes(load) {
+	if nearest == nil || (nearest.Stamps() == "user") != (e.Clock.Stamps == "user") || t.Covers(load) {
 		return passed()
 	}
 	errors := unit.Format(nearest.First.P99Us/1e3, "ms") + " of the first token"
@@ -40,5 +40,5 @@ func (e *Measured) withinSelftest() checkResult {
 	}
 	return failed(fmt.Sprintf("lower the load, or use a larger client machine; if the self-test did not go so far: bench selftest --save --streams 10,100,%d --rates %.0f",
 		max(load.Streams, 1), max(math.Ceil(load.RequestsPerS), 1)),
-		"the load, %s, is above what the self-test of this machine believes, %s: at its nearest step, %s, the error was p99 %s", load, t.Verdict.Load, nearest.Name(), errors)
+		"the load, %s, is above what the self-test of this machine believes, %s: at its nearest step, %s, the error was p99 %s", load, t.Calibration.Load, nearest.Name(), errors)
 }

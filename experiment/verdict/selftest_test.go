@@ -14,13 +14,13 @@ import (
 func tested() *selftest.Result {
 	good := selftest.Measured{
 		Step: selftest.Step{Kind: selftest.Burst, Size: 100}, Load: selftest.Load{Streams: 100, EventsPerS: 9600, RequestsPerS: 96},
-		Believed: true, First: &selftest.Error{P99Us: 12}, Gap: &selftest.Error{P99Us: 9}, KernelStamps: 100,
+		Accurate: true, First: &selftest.Error{P99Us: 12}, Gap: &selftest.Error{P99Us: 9}, KernelStamps: 100,
 	}
 	bad := selftest.Measured{
 		Step: selftest.Step{Kind: selftest.Burst, Size: 1000}, Load: selftest.Load{Streams: 1000, EventsPerS: 96_000, RequestsPerS: 960},
 		First: &selftest.Error{P99Us: 7000}, Gap: &selftest.Error{P99Us: 1500}, KernelStamps: 100,
 	}
-	return &selftest.Result{Steps: []selftest.Measured{good, bad}, Verdict: selftest.Verdict{Load: good.Load, Unbelieved: "burst 1000"}}
+	return &selftest.Result{Steps: []selftest.Measured{good, bad}, Calibration: selftest.Calibration{Load: good.Load, FirstInaccurate: "burst 1000"}}
 }
 
 func TestWithinSelftest(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWithinSelftest(t *testing.T) {
 		e.Summary = record.Summary{Concurrency: record.Concurrency{Max: 1}, TokensPerEvent: 1, Throughput: record.Throughput{RequestsPerS: 96, OutputTokensPerS: 200}}
 		e.Summary.DurationS, e.Summary.Requests.Sent = 1, 100
 		e.Selftest = tested()
-		e.Selftest.Verdict.RequestsPerS = 110 // with 9,600 events/s, which the row's 200 leave nearly untouched
+		e.Selftest.Calibration.RequestsPerS = 110 // with 9,600 events/s, which the row's 200 leave nearly untouched
 		c.change(e)
 		f := e.withinSelftest()
 		if !f.possible || (f.problem == "") != (c.problem == "") || !strings.Contains(f.problem, c.problem) {
@@ -59,7 +59,7 @@ func TestWithinSelftest(t *testing.T) {
 func TestOwnLagComesFirst(t *testing.T) {
 	e := flawless()
 	e.Selftest = tested()
-	e.Selftest.Verdict.Load = selftest.Load{Streams: 1e6, EventsPerS: 1e9, RequestsPerS: 1e9}
+	e.Selftest.Calibration.Load = selftest.Load{Streams: 1e6, EventsPerS: 1e9, RequestsPerS: 1e9}
 	for _, r := range e.inWindow() {
 		r.Ready = r.Ready.Add(-5000)
 		r.At = r.Ready

@@ -1,50 +1,50 @@
-// Package kv is the paged KV cache of a simulated engine, without the keys and values: a pool of blocks that are counted by
-// holders, found again by a hash and reused in the order in which they fell free, and below it, if wanted, a larger and slower tier
-// that what is evicted goes to. It knows no time: who loads from the tier says how long that takes.
+// Package kv is the paged KV cache of a simulated engine, without keys and values: a pool of
+// reference-counted blocks that are found by hash and evicted in LRU order, and an optional larger tier for
+// evicted blocks. It has no notion of time: the caller decides how long a load takes.
 //
-// The rules are those of vLLM (v1/core/block_pool.py, kv_cache_manager.py). A hash stands for the tokens of a block and for all before
-// them, so that a prefix is found block by block until the first one that is missing.
+// The rules are vLLM's (v1/core/block_pool.py, kv_cache_manager.py). A hash covers the tokens of a block and
+// all tokens before them, so that a prefix is matched block by block up to the first miss.
 package kv
 
-// BlockTokens is how many tokens a block holds, vLLM's default.
+// BlockTokens is the block size in tokens: vLLM's default.
 const BlockTokens = 16
 
-// Blocks is how many blocks hold so many tokens.
+// Blocks is the number of blocks for tokens.
 func Blocks(tokens int) int { return (tokens + BlockTokens - 1) / BlockTokens }
 
-// Block is one block. Named, it holds the tokens that its hash stands for and can be found; held, somebody uses it; not
-// held, it is in the pool's free list and keeps its name until it is taken for something else.
+// Block is one block. A named block has a hash and can be matched. A block without holders is in the free
+// list and keeps its hash until it is reused.
 type Block struct {
 	hash       uint64
 	named      bool
 	holders    int
-	twin       *Block // the next one of the same name: contents are not made one
+	duplicate  *Block // next block with the same hash: blocks are not deduplicated
 	prev, next *Block // in the free list
 }
 
-// Pool is a number of blocks. Use New.
+// Pool is a fixed number of blocks. Use New.
 type Pool struct {
-	capacity int
-	used     int // held by somebody
-	fresh    int // never taken yet
-	free     Block
-	named    map[uint64]*Block // the oldest of a name
-	below    *Tier             // nil: what is evicted is lost
+	capacity    int
+	used        int // blocks with holders
+	unallocated int // blocks never used
+	free        Block
+	named       map[uint64]*Block // the oldest block of each hash
+	tier        *Tier             // nil: evicted blocks are lost
 }
 
-// New is an empty pool. Below is where evicted blocks go; nil: nowhere.
+// New is an empty pool. Evicted blocks go to tier; nil: nowhere.
 func New(blocks int, below *Tier) *Pool {
-	p := &Pool{capacity: blocks, fresh: blocks, named: map[uint64]*Block{}, below: below}
+	p := &Pool{capacity: blocks, unallocated: blocks, named: map[uint64]*Block{}, tier: below}
 	p.free.prev, p.free.next = &p.free, &p.free
 	return p
 }
 
-// Capacity is the number of all blocks, Used of those held, Free of the others, be they named or not.
+// Capacity is the number of blocks, Used of those with holders, Free of the others.
 func (p *Pool) Capacity() int { return p.capacity }
 func (p *Pool) Used() int     { return p.used }
 func (p *Pool) Free() int     { return p.capacity - p.used }
 
-// Match returns the blocks of the longest known prefix of a chain of hashes; nobody holds them for that.
+// Match returns the blocks of the longest cached prefix of a chain of hashes, without holding them.
 func (p *Pool) Match(chain []uint64) []*Block {
 	var hits []*Block
 	for _, h := range chain {
@@ -57,7 +57,7 @@ func (p *Pool) Match(chain []uint64) []*Block {
 	return hits
 }
 
-// Needs is how many of the free blocks a holder of n blocks takes, hits among them.
+// Needs is the number of free blocks that a holder of n blocks takes, including unheld hits.
 func (p *Pool) Needs(hits []*Block, n int) int {
 	need := n - len(hits)
 	for _, b := range hits {
@@ -68,7 +68,7 @@ func (p *Pool) Needs(hits []*Block, n int) int {
 	return need
 }
 
-// Hold gives each of the blocks one more holder.
+// Hold adds a holder to each block.
 func (p *Pool) Hold(hits []*Block) {
 	for _, b := range hits {
 		if b.holders == 0 {
@@ -79,7 +79,7 @@ func (p *Pool) Hold(hits []*Block) {
 	}
 }
 
-// Grow takes nameless blocks until held has n; false, and nothing taken, if there are not so many.
+// Grow adds blocks to held until it has n; false: not enough free blocks, and held is unchanged.
 func (p *Pool) Grow(held []*Block, n int) ([]*Block, bool) {
 	if n-len(held) > p.Free() {
 		return held, false
@@ -90,11 +90,11 @@ func (p *Pool) Grow(held []*Block, n int) ([]*Block, bool) {
 	return held, true
 }
 
-// take returns a nameless block for one holder: a fresh one, else the one that has been free the longest.
+// take returns a block without hash for one holder: an unused one, else the least recently used free one.
 func (p *Pool) take() *Block {
 	p.used++
-	if p.fresh > 0 {
-		p.fresh--
+	if p.unallocated > 0 {
+		p.unallocated--
 		return &Block{holders: 1}
 	}
 	b := p.free.next
@@ -104,7 +104,7 @@ func (p *Pool) take() *Block {
 	return b
 }
 
-// Name makes b findable by hash.
+// Name gives b its hash.
 func (p *Pool) Name(b *Block, hash uint64) {
 	if b.named {
 		return
@@ -115,35 +115,36 @@ func (p *Pool) Name(b *Block, hash uint64) {
 		p.named[hash] = b
 		return
 	}
-	for first.twin != nil {
-		first = first.twin
+	for first.duplicate != nil {
+		first = first.duplicate
 	}
-	first.twin = b
+	first.duplicate = b
 }
 
-// evict takes the name of b away. Its contents go down if that was the last of them.
+// evict removes the hash of b. If b was the last block with it, the tier stores it.
 func (p *Pool) evict(b *Block) {
 	if !b.named {
 		return
 	}
 	switch first := p.named[b.hash]; {
 	case first != b:
-		for first.twin != b {
-			first = first.twin
+		for first.duplicate != b {
+			first = first.duplicate
 		}
-		first.twin = b.twin
-	case b.twin != nil:
-		p.named[b.hash] = b.twin
+		first.duplicate = b.duplicate
+	case b.duplicate != nil:
+		p.named[b.hash] = b.duplicate
 	default:
 		delete(p.named, b.hash)
-		if p.below != nil {
-			p.below.put(b.hash)
+		if p.tier != nil {
+			p.tier.put(b.hash)
 		}
 	}
-	b.named, b.twin = false, nil
+	b.named, b.duplicate = false, nil
 }
 
-// Release gives up one hold of each block, the last first: the tail of a prefix is worth less than its head, so it is evicted earlier.
+// Release removes a holder from each block, the last first, so that the tail of a prefix is evicted before
+// its head.
 func (p *Pool) Release(held []*Block) {
 	for i := len(held) - 1; i >= 0; i-- {
 		b := held[i]
@@ -157,15 +158,15 @@ func (p *Pool) Release(held []*Block) {
 	}
 }
 
-// Forget takes every name away. It does nothing, and returns false, while a block is held.
+// Forget removes all hashes; false: a block is held, and nothing changed.
 func (p *Pool) Forget() bool {
 	if p.used > 0 {
 		return false
 	}
 	for _, b := range p.named {
 		for b != nil {
-			next := b.twin
-			b.named, b.twin = false, nil
+			next := b.duplicate
+			b.named, b.duplicate = false, nil
 			b = next
 		}
 	}

@@ -116,7 +116,8 @@ func TestTier(t *testing.T) {
 	}
 }
 
-// Whatever is held, released and taken: blocks are counted right, nobody's block is taken from it, and each is where it belongs.
+// Whatever is held, released and taken: blocks are counted right, nobody's block is taken from it, and each
+// is where it belongs.
 func TestPoolKeepsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.IntRange(1, 12).Draw(t, "capacity")
@@ -161,7 +162,7 @@ func checkCounts(t *rapid.T, p *Pool, all [][]*Block) {
 	if len(holders) != p.Used() || p.Used()+p.Free() != p.Capacity() {
 		t.Fatalf("%d blocks are held, %d in use, %d free of %d", len(holders), p.Used(), p.Free(), p.Capacity())
 	}
-	listed := p.fresh
+	listed := p.unallocated
 	for b := p.free.next; b != &p.free; b = b.next {
 		if holders[b] > 0 || b.holders != 0 {
 			t.Fatal("a held block is in the free list")
@@ -177,7 +178,7 @@ func checkCounts(t *rapid.T, p *Pool, all [][]*Block) {
 		}
 	}
 	for h, b := range p.named {
-		for ; b != nil; b = b.twin {
+		for ; b != nil; b = b.duplicate {
 			if !b.named || b.hash != h {
 				t.Fatal("a name leads to a block that does not have it")
 			}

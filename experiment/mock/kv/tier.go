@@ -2,12 +2,12 @@ package kv
 
 import "container/list"
 
-// Tier is a second, larger home for blocks: host memory or a disk. It holds what the pool has evicted, by hash, and loses what has not
-// been put or used for the longest time. Use NewTier.
+// Tier is a second, larger LRU cache for blocks that the pool has evicted: host memory or a disk. Use
+// NewTier.
 type Tier struct {
 	capacity int
-	stored   int        // blocks put in all
-	order    *list.List // of hashes, the latest in front
+	stored   int        // total blocks stored
+	order    *list.List // of hashes, the most recent first
 	places   map[uint64]*list.Element
 }
 
@@ -16,12 +16,12 @@ func NewTier(blocks int) *Tier {
 	return &Tier{capacity: blocks, order: list.New(), places: map[uint64]*list.Element{}}
 }
 
-// Capacity is the number of blocks that fit, Len of those that are there, and Stored of those that were ever put.
+// Capacity is the maximum number of blocks, Len the current one, and Stored the total of stored blocks.
 func (t *Tier) Capacity() int { return t.capacity }
 func (t *Tier) Len() int      { return t.order.Len() }
 func (t *Tier) Stored() int   { return t.stored }
 
-// Match is how many blocks at the head of a chain are there.
+// Match is the number of blocks at the head of chain in the tier.
 func (t *Tier) Match(chain []uint64) int {
 	for i, h := range chain {
 		if t.places[h] == nil {
@@ -31,7 +31,7 @@ func (t *Tier) Match(chain []uint64) int {
 	return len(chain)
 }
 
-// Use notes that the blocks of a chain have been read; they stay. As in the pool, the head of a chain outlives its tail.
+// Use marks the blocks of chain as used. As in the pool, the tail of a chain is evicted before its head.
 func (t *Tier) Use(chain []uint64) {
 	for i := len(chain) - 1; i >= 0; i-- {
 		if e := t.places[chain[i]]; e != nil {
@@ -40,7 +40,7 @@ func (t *Tier) Use(chain []uint64) {
 	}
 }
 
-// put stores a block; one that is there already is only refreshed.
+// put stores a block, or marks it as used if it is stored already.
 func (t *Tier) put(hash uint64) {
 	if e := t.places[hash]; e != nil {
 		t.order.MoveToFront(e)

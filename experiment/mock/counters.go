@@ -16,22 +16,22 @@ var (
 	lengthBuckets     = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
 )
 
-// ledger counts what the engine does, for /metrics, and collects the tokens for their readers. It is used under the server's lock.
-type ledger struct {
-	waiting, running   int
-	queried, hit       int // prompt tokens looked up in the prefix cache, and found
-	queriedTwo, hitTwo int // those that were not, looked up in the second tier, and found there
-	preemptions        int
-	prompt, generated  int // tokens
-	finished           map[string]int
-	ready              []*seq // have fresh tokens, by the time of the first; the pacer's alone
+// counters are the figures of /metrics, and the tokens to deliver. The server's lock guards them.
+type counters struct {
+	waiting, running           int
+	queried, hit               int // prompt tokens looked up and found in the prefix cache
+	offloadQueried, offloadHit int // the others: looked up and found in the second tier
+	preemptions                int
+	prompt, generated          int // tokens
+	finished                   map[string]int
+	ready                      []*seq // sequences with undelivered tokens, by the time of the first; only the pacer uses it
 
 	ttft, itl, tpot, e2e, queue, prefill, decode, inference histogram
 	promptLen, outputLen, stepTokens                        histogram
 }
 
-func newLedger() *ledger {
-	return &ledger{
+func newCounters() *counters {
+	return &counters{
 		finished: map[string]int{"stop": 0, "length": 0, "abort": 0},
 		ttft:     newHistogram(firstTokenBuckets), itl: newHistogram(tokenBuckets), tpot: newHistogram(tokenBuckets),
 		e2e: newHistogram(requestBuckets), queue: newHistogram(requestBuckets), prefill: newHistogram(requestBuckets),
@@ -40,23 +40,23 @@ func newLedger() *ledger {
 	}
 }
 
-// lookedUp notes what q has found in the cache. As in vLLM, one that comes back from a preemption does not count again.
-func (l *ledger) lookedUp(q *seq, two bool) {
+// countLookup counts the cache hits of q. As in vLLM, a preempted request counts only once.
+func (l *counters) countLookup(q *seq, two bool) {
 	if q.preemptions > 0 {
 		return
 	}
-	local, loads := q.computed, q.loads*kv.BlockTokens
+	local, loads := q.computed, q.loading*kv.BlockTokens
 	q.cached = local + loads
 	l.queried += len(q.prompt)
 	l.hit += local
 	if two {
-		l.queriedTwo += len(q.prompt) - local
-		l.hitTwo += loads
+		l.offloadQueried += len(q.prompt) - local
+		l.offloadHit += loads
 	}
 }
 
-// admitted notes that q has left the queue.
-func (l *ledger) admitted(q *seq, at time.Duration) {
+// countAdmission moves q from waiting to running.
+func (l *counters) countAdmission(q *seq, at time.Duration) {
 	q.stage = running
 	l.waiting--
 	l.running++
@@ -66,8 +66,8 @@ func (l *ledger) admitted(q *seq, at time.Duration) {
 	}
 }
 
-// preempted notes that q is back in the queue.
-func (l *ledger) preempted(q *seq) {
+// countPreemption moves q from running to waiting.
+func (l *counters) countPreemption(q *seq) {
 	q.stage = waiting
 	q.preemptions++
 	l.preemptions++
@@ -75,11 +75,11 @@ func (l *ledger) preempted(q *seq) {
 	l.waiting++
 }
 
-// stepped notes that a step computes so many tokens.
-func (l *ledger) stepped(tokens int) { l.stepTokens.observe(float64(tokens)) }
+// countStep counts a step by its tokens.
+func (l *counters) countStep(tokens int) { l.stepTokens.observe(float64(tokens)) }
 
-// token gives q its next token.
-func (l *ledger) token(q *seq, due time.Duration) {
+// token emits the next token of q.
+func (l *counters) token(q *seq, due time.Duration) {
 	if q.out == 0 {
 		q.first = due
 		l.prompt += len(q.prompt)
@@ -92,15 +92,15 @@ func (l *ledger) token(q *seq, due time.Duration) {
 	q.out++
 	q.last = due
 	if q.out == q.want {
-		l.completed(q)
+		l.countCompletion(q)
 	}
-	if len(q.fresh) == 0 {
+	if len(q.emitted) == 0 {
 		l.ready = append(l.ready, q)
 	}
-	q.fresh = append(q.fresh, due)
+	q.emitted = append(q.emitted, due)
 }
 
-func (l *ledger) completed(q *seq) {
+func (l *counters) countCompletion(q *seq) {
 	q.stage = over
 	l.running--
 	l.finished[q.finish]++
@@ -114,8 +114,8 @@ func (l *ledger) completed(q *seq) {
 	l.outputLen.observe(float64(q.out))
 }
 
-// abandoned notes that q has ended before its time.
-func (l *ledger) abandoned(q *seq) {
+// countAbort counts q as aborted.
+func (l *counters) countAbort(q *seq) {
 	switch q.stage {
 	case waiting:
 		l.waiting--
@@ -126,10 +126,10 @@ func (l *ledger) abandoned(q *seq) {
 	l.finished["abort"]++
 }
 
-// histogram counts values in buckets by their upper ends, inclusive.
+// histogram counts values in buckets by inclusive upper bounds.
 type histogram struct {
 	bounds []float64
-	counts []int // one more than bounds: the last is what is above all
+	counts []int // one more than bounds: the last is +Inf
 	sum    float64
 }
 

@@ -36,7 +36,7 @@ func TestCostOnHardware(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cost := onHardware(s)
+		cost := rooflineCost(s)
 		near := func(what string, got time.Duration, wantMs float64) {
 			t.Helper()
 			if ms := float64(got) / 1e6; math.Abs(ms-wantMs) > 1e-3 {
@@ -45,19 +45,20 @@ func TestCostOnHardware(t *testing.T) {
 		}
 		decode := cost(&batch{decodes: 32, context: 32 * 2000, tokens: 32})
 		near("decoding", decode, s.DecodeMs(32, 2000))
-		chunk := cost(&batch{chunks: []fill{{1500, 500}}, tokens: 1500})
-		near("a chunk", chunk, s.PrefillMs(2000, 500))
-		mixed := cost(&batch{decodes: 32, context: 32 * 2000, chunks: []fill{{1500, 500}}, tokens: 1532})
-		if mixed <= max(decode, chunk) || mixed >= decode+chunk {
-			t.Errorf("%s: decoding %v, a chunk %v, both %v", model, decode, chunk, mixed)
+		one := cost(&batch{chunks: []chunk{{1500, 500}}, tokens: 1500})
+		near("a chunk", one, s.PrefillMs(2000, 500))
+		mixed := cost(&batch{decodes: 32, context: 32 * 2000, chunks: []chunk{{1500, 500}}, tokens: 1532})
+		if mixed <= max(decode, one) || mixed >= decode+one {
+			t.Errorf("%s: decoding %v, a chunk %v, both %v", model, decode, one, mixed)
 		}
-		if two := cost(&batch{chunks: []fill{{750, 0}, {750, 0}}, tokens: 1500}); two > cost(&batch{chunks: []fill{{1500, 0}}, tokens: 1500}) {
+		if two := cost(&batch{chunks: []chunk{{750, 0}, {750, 0}}, tokens: 1500}); two > cost(&batch{chunks: []chunk{{1500, 0}}, tokens: 1500}) {
 			t.Errorf("%s: two chunks take longer than one of as many tokens: %v", model, two)
 		}
 	}
 }
 
-// The server has the memory, the context and the limits of its hardware, and answers in the time of the arithmetic.
+// The server has the memory, the context and the limits of its hardware, and answers in the time of the
+// arithmetic.
 func TestOnHardware(t *testing.T) {
 	b := newBench(t, onH100(t, "llama-3.1-8b"))
 	s, _ := b.cfg.setup()
@@ -66,7 +67,7 @@ func TestOnHardware(t *testing.T) {
 	}
 	q := b.add(fresh(1, 2048), 2, 0)
 	b.settle()
-	first, second := q.fresh[0].Seconds()*1e3, (q.fresh[1]-q.fresh[0]).Seconds()*1e3
+	first, second := q.emitted[0].Seconds()*1e3, (q.emitted[1]-q.emitted[0]).Seconds()*1e3
 	if math.Abs(first-s.PrefillMs(2048, 0)) > 1e-3 || math.Abs(second-s.DecodeMs(1, 2048)) > 1e-3 {
 		t.Errorf("first token after %g ms, the next after %g; by arithmetic %g and %g", first, second, s.PrefillMs(2048, 0), s.DecodeMs(1, 2048))
 	}
@@ -82,7 +83,7 @@ func TestOwnHardware(t *testing.T) {
 		b := newBench(t, c)
 		q := b.add(fresh(1, 100), 2, 0)
 		b.settle()
-		return q.fresh[1] - q.fresh[0]
+		return q.emitted[1] - q.emitted[0]
 	}
 	usual := step()
 	c.Devices = roofline.BuiltinHardware()

@@ -1,6 +1,6 @@
 //go:build unix
 
-package selftest
+package runner
 
 import (
 	"syscall"

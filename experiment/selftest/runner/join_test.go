@@ -1,4 +1,4 @@
-package selftest
+package runner
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment/openai"
+	"bench/experiment/selftest"
 )
 
 const (
@@ -108,10 +109,10 @@ func TestErrorOf(t *testing.T) {
 		t.Error("something of nothing")
 	}
 	values := []float64{3, -4, 1, -2, 0}
-	if diff := cmp.Diff(&Error{N: 5, P50Us: 2, P99Us: 3.96, MinUs: -4, MaxUs: 3}, errorOf(values)); diff != "" {
+	if diff := cmp.Diff(&selftest.Error{N: 5, P50Us: 2, P99Us: 3.96, MinUs: -4, MaxUs: 3}, errorOf(values)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(&Delay{N: 5, P50Us: 0, P99Us: 2.92, MaxUs: 3}, delayOf(values)); diff != "" {
+	if diff := cmp.Diff(&selftest.Delay{N: 5, P50Us: 0, P99Us: 2.92, MaxUs: 3}, delayOf(values)); diff != "" {
 		t.Error(diff)
 	}
 	if values[0] != 3 {
@@ -131,7 +132,7 @@ func TestLoad(t *testing.T) {
 		answered("gone", 0, 1000*milli),
 		{id: "unsent", sent: openai.Never, first: openai.Never},
 	}}
-	want := Load{Streams: 3, EventsPerS: 2.5, RequestsPerS: 1.5} // e at 1.5 s, a twice, b once, gone once
+	want := selftest.Load{Streams: 3, EventsPerS: 2.5, RequestsPerS: 1.5} // e at 1.5 s, a twice, b once, gone once
 	if got := o.load(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -139,9 +140,14 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%d events, %d inside", all, inside)
 	}
 	o.end = o.start
-	if got := o.load(); got != (Load{}) {
+	if got := o.load(); got != (selftest.Load{}) {
 		t.Errorf("no window: %+v", got)
 	}
+}
+
+// delay is of n equal values.
+func delay(n int, us float64) *selftest.Delay {
+	return &selftest.Delay{N: n, P50Us: us, P99Us: us, MaxUs: us}
 }
 
 func TestMeasure(t *testing.T) {
@@ -149,12 +155,12 @@ func TestMeasure(t *testing.T) {
 		epoch: epoch, start: 0, end: second, cores: usage{at: 2 * second, client: 500 * milli, server: 800 * milli, machine: 1500 * milli}, kernel: 4, user: 1, lagSum: 40 * micro, lagMax: 30 * micro,
 		samples: []sample{answered("a", milli, 51*milli, 61*milli)},
 	}
-	m := Measured{Step: Step{Kind: Burst, Size: 1}}
-	m.measure(o, map[string]*record{"a": noted(2e6, 51e6, 61e6)})
-	want := Measured{
-		Step: Step{Kind: Burst, Size: 1}, Load: Load{1, 2, 1}, Requests: 1,
-		First: &Error{N: 1}, Gap: &Error{N: 1}, Lag: &Delay{N: 1}, Arrival: &Delay{1, 1000, 1000, 1000},
-		ServerLate: &Delay{2, 3, 3, 3}, TruthWidth: &Delay{2, 2, 2, 2}, KernelStamps: 4, UserStamps: 1,
+	m := selftest.Measured{Step: selftest.Step{Kind: selftest.Burst, Size: 1}}
+	measure(&m, o, map[string]*record{"a": noted(2e6, 51e6, 61e6)})
+	want := selftest.Measured{
+		Step: selftest.Step{Kind: selftest.Burst, Size: 1}, Load: selftest.Load{Streams: 1, EventsPerS: 2, RequestsPerS: 1}, Requests: 1,
+		First: &selftest.Error{N: 1}, Gap: &selftest.Error{N: 1}, Lag: &selftest.Delay{N: 1}, Arrival: delay(1, 1000),
+		ServerLate: delay(2, 3), TruthWidth: delay(2, 2), KernelStamps: 4, UserStamps: 1,
 		ReadLagMeanUs: new(10.0), ReadLagMaxUs: new(30.0), CPUUsPerEvent: new(250_000.0), CPUCores: new(0.25), ServerCores: new(0.4), OtherCores: new(0.1),
 	}
 	if diff := cmp.Diff(want, m); diff != "" {

@@ -1,4 +1,4 @@
-package selftest
+package runner
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bench/experiment/openai"
+	"bench/experiment/selftest"
 	"bench/experiment/stats"
 )
 
@@ -66,17 +67,8 @@ func us(d time.Duration) float64 { return nanos(int64(d)) }
 
 func nanos(ns int64) float64 { return float64(ns) / 1e3 }
 
-// Error describes errors: differences from the truth. Percentiles are of their sizes, without the sign; the extremes have it.
-type Error struct {
-	N     int     `json:"n"`
-	P50Us float64 `json:"p50_us"`
-	P99Us float64 `json:"p99_us"`
-	MinUs float64 `json:"min_us"` // below 0: the stamp came before the truth
-	MaxUs float64 `json:"max_us"`
-}
-
 // errorOf describes errors in µs; nil: there are none.
-func errorOf(values []float64) *Error {
+func errorOf(values []float64) *selftest.Error {
 	if len(values) == 0 {
 		return nil
 	}
@@ -85,28 +77,20 @@ func errorOf(values []float64) *Error {
 		sizes[i] = math.Abs(v)
 	}
 	slices.Sort(sizes)
-	return &Error{N: len(values), P50Us: stats.Quantile(sizes, 0.5), P99Us: stats.Quantile(sizes, 0.99), MinUs: slices.Min(values), MaxUs: slices.Max(values)}
-}
-
-// Delay describes times that something took.
-type Delay struct {
-	N     int     `json:"n"`
-	P50Us float64 `json:"p50_us"`
-	P99Us float64 `json:"p99_us"`
-	MaxUs float64 `json:"max_us"`
+	return &selftest.Error{N: len(values), P50Us: stats.Quantile(sizes, 0.5), P99Us: stats.Quantile(sizes, 0.99), MinUs: slices.Min(values), MaxUs: slices.Max(values)}
 }
 
 // delayOf describes times in µs; nil: there are none.
-func delayOf(values []float64) *Delay {
+func delayOf(values []float64) *selftest.Delay {
 	if len(values) == 0 {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	return &Delay{N: len(values), P50Us: stats.Quantile(sorted, 0.5), P99Us: stats.Quantile(sorted, 0.99), MaxUs: sorted[len(sorted)-1]}
+	return &selftest.Delay{N: len(values), P50Us: stats.Quantile(sorted, 0.5), P99Us: stats.Quantile(sorted, 0.99), MaxUs: sorted[len(sorted)-1]}
 }
 
 // measure fills m from the two sides.
-func (m *Measured) measure(o *observed, truth map[string]*record) {
+func measure(m *selftest.Measured, o *observed, truth map[string]*record) {
 	c := join(o, truth)
 	m.Load = o.load()
 	m.Requests, m.Failed, m.Missing, m.FirstFailure = c.joined, c.failed, c.missing, c.problem

@@ -39,9 +39,9 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// form is what a chat request wants its answer to be beside text: a tool call, where tool_choice is "required" or names a function
-// ("auto" has none), and reasoning first, where the template is told to think.
-func (r *request) form(f *faults) {
+// applyTools sets the form of a chat response: a tool call if tool_choice is "required" or names a function
+// ("auto" has none), and reasoning first if the chat template enables thinking.
+func (r *request) applyTools(f *faults) {
 	f.reasoning = f.reasoning || r.ChatTemplate.Thinking || r.ChatTemplate.EnableThinking
 	var tools []struct {
 		Function function `json:"function"`

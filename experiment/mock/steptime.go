@@ -6,18 +6,18 @@ import (
 	"bench/experiment/roofline"
 )
 
-// affine is the cost of a step by the Step fields of c.
-func affine(c Config) func(*batch) time.Duration {
+// linearCost is the step time by the Step fields of c.
+func linearCost(c Config) func(*batch) time.Duration {
 	return func(b *batch) time.Duration {
 		return c.StepBase + time.Duration(b.decodes)*c.StepPerSeq + time.Duration(b.context)*c.StepPerContextToken +
 			time.Duration(b.tokens-b.decodes)*c.StepPerPrefillToken
 	}
 }
 
-// onHardware is the cost of a step by the arithmetic of roofline, for the batch that was composed. Decodes alone, and a chunk of one
-// prompt alone, are what it says of them. In a mixed step all tokens go through the layers together, so that the weights are read
-// once, and the caches of the decoding sequences are read on top of it; several chunks attend as one with as many pairs of tokens.
-func onHardware(s roofline.Setup) func(*batch) time.Duration {
+// rooflineCost is the step time by roofline arithmetic. Pure decode steps and single chunks are computed
+// directly. A mixed step reads the weights once for all tokens, plus the caches of the decoding sequences;
+// several chunks count as one chunk with the same number of attention pairs.
+func rooflineCost(s roofline.Setup) func(*batch) time.Duration {
 	return func(b *batch) time.Duration {
 		decodes, tokens := float64(b.decodes), float64(b.tokens)
 		if len(b.chunks) == 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The first ids are the marks of the chat template; words have the others.
+// The first ids are the special tokens of the chat template; words have the others.
 const (
 	idStart = 0 // a message begins
 	idSep   = 1 // its role is over
@@ -14,9 +14,9 @@ const (
 	idFirst = 3
 )
 
-// vocab is a tokenizer with that many ids: one token for each word between white space. The word "w17" is token 17 and what
-// the server generates are such words, so that an answer that is sent back as text has the ids that it was generated with.
-// Every other word gets an id by its hash.
+// vocab is a tokenizer with that number of ids: one token per word between white space. The word "w17" is
+// token 17. The server generates such words, so that a response that is sent back as text has the same ids.
+// Other words get an id by their hash.
 type vocab int32
 
 // encode appends the ids of text to dst.
@@ -38,8 +38,8 @@ func (v vocab) id(word string) int32 {
 	return idFirst + int32(h.Sum32()%uint32(v-idFirst))
 }
 
-// chat renders messages as a ChatML template does: start, role, separator, content, end; and after the last message start,
-// "assistant", separator, where the answer is to follow. That is 4 tokens for each message and 3 at the end.
+// chat renders messages like a ChatML template: start, role, separator, content, end; after the last message
+// start, "assistant", separator. That is 4 extra tokens per message and 3 at the end.
 func (v vocab) chat(messages []message) []int32 {
 	var ids []int32
 	for _, m := range messages {
@@ -53,8 +53,8 @@ func (v vocab) chat(messages []message) []int32 {
 	return append(ids, idStart, v.id("assistant"), idSep)
 }
 
-// mix is the finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): one good
-// number from another.
+// mix is the finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+// OOPSLA 2014).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -1,4 +1,4 @@
-package selftest
+package runner
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 
 	"bench/experiment/mock"
 	"bench/experiment/openai"
+	"bench/experiment/selftest"
 )
 
 // What happened outside the server is the client's length of time less the server's, whatever clocks they have.
@@ -61,9 +62,9 @@ func TestCompare(t *testing.T) {
 				time.Sleep(30 * time.Millisecond)
 				prepare(r)
 			})
-			l := Default()
+			l := DefaultLadder()
 			l.Streams, l.Rates, l.Tokens, l.Window = []int{4}, nil, 10, 300*time.Millisecond
-			c, err := Gateway{URL: gateway, Server: server, Ladder: l}.Compare(t.Context(), Machine{})
+			c, err := Gateway{URL: gateway, Server: server, Ladder: l}.Compare(t.Context(), selftest.Machine{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +76,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%.0f µs added; %+v straight, %+v through", added, p.Direct.TTFT, p.Through.TTFT)
 			}
 			var text bytes.Buffer
-			if err := GatewayText(&text, c); err != nil || !c.Measured() || !strings.Contains(text.String(), "\nburst 4 ") {
+			if err := selftest.GatewayText(&text, c); err != nil || !c.Measured() || !strings.Contains(text.String(), "\nburst 4 ") {
 				t.Errorf("%v: %s", err, &text)
 			}
 		})
@@ -84,12 +85,12 @@ func TestCompare(t *testing.T) {
 
 // What can't be compared says why.
 func TestCompareProblems(t *testing.T) {
-	l := Default()
+	l := DefaultLadder()
 	l.Streams, l.Rates, l.Tokens, l.Window = []int{1}, nil, 3, 100*time.Millisecond
 	exact := serving(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond})
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no upstream", http.StatusBadGateway) }))
 	defer down.Close()
-	c, err := Gateway{URL: down.URL, Server: exact, Ladder: l}.Compare(t.Context(), Machine{})
+	c, err := Gateway{URL: down.URL, Server: exact, Ladder: l}.Compare(t.Context(), selftest.Machine{})
 	if err != nil || c.Measured() || !strings.Contains(c.Steps[0].Problem, "through the gateway: status: HTTP 502") {
 		t.Errorf("%v, %+v", err, c)
 	}
@@ -98,7 +99,7 @@ func TestCompareProblems(t *testing.T) {
 		down.URL:                  "it has to be bench mock",
 		"ftp://x":                 "the server: ",
 	} {
-		if _, err := (Gateway{URL: down.URL, Server: server, Ladder: l}).Compare(t.Context(), Machine{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Gateway{URL: down.URL, Server: server, Ladder: l}).Compare(t.Context(), selftest.Machine{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", server, err, want)
 		}
 	}
@@ -106,17 +107,17 @@ func TestCompareProblems(t *testing.T) {
 
 // A gateway that is not there is said once, whatever the number of steps, and not as a matter of open files.
 func TestDeadGatewayIsSaidOnce(t *testing.T) {
-	l := Default()
+	l := DefaultLadder()
 	l.Streams, l.Rates, l.Tokens, l.Window = []int{1, 2}, nil, 3, 100*time.Millisecond
 	exact := serving(t, mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond})
 	dead := httptest.NewServer(nil)
 	dead.Close()
-	c, err := Gateway{URL: dead.URL, Server: exact, Ladder: l}.Compare(t.Context(), Machine{})
+	c, err := Gateway{URL: dead.URL, Server: exact, Ladder: l}.Compare(t.Context(), selftest.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := GatewayText(&b, c); err != nil {
+	if err := selftest.GatewayText(&b, c); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); strings.Count(got, "could not be made") != 1 || !strings.Contains(got, "burst 1, burst 2 could not be made") || strings.Contains(got, "ulimit") {

@@ -1,30 +1,12 @@
-package selftest
+package runner
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
+	"bench/experiment/selftest"
 	"bench/experiment/workload"
 )
-
-// Kinds of steps.
-const (
-	Burst  = "burst"  // a closed loop: all streams start together, and their tokens come together
-	Spread = "spread" // an open loop of even arrivals that keeps so many streams in flight, evenly out of step
-	Rate   = "rate"   // an open loop of Poisson arrivals with short answers: sending is what is hard
-)
-
-// Step is one load of the ladder.
-type Step struct {
-	Kind    string  `json:"kind"`     // burst, spread or rate
-	Size    float64 `json:"size"`     // streams; of a rate, requests per second
-	Tokens  int     `json:"tokens"`   // of each answer
-	WindowS float64 `json:"window_s"` // how long is measured, about
-}
-
-// Name is the step in two words: "burst 1000".
-func (s Step) Name() string { return s.Kind + " " + strconv.FormatFloat(s.Size, 'f', -1, 64) }
 
 // Ladder says which steps are made.
 type Ladder struct {
@@ -35,15 +17,15 @@ type Ladder struct {
 	Window    time.Duration // of each step, about
 }
 
-// Default takes about a minute; Quick a quarter of it, and says less.
-func Default() Ladder {
+// DefaultLadder takes about a minute; QuickLadder a quarter of it, and says less.
+func DefaultLadder() Ladder {
 	return Ladder{Streams: []int{1, 10, 100, 500, 1000, 2000}, Rates: []float64{100, 1000, 5000}, Tokens: 100,
 		TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Window: 2 * time.Second}
 }
 
-// Quick is the short ladder.
-func Quick() Ladder {
-	l := Default()
+// QuickLadder is the short ladder.
+func QuickLadder() Ladder {
+	l := DefaultLadder()
 	l.Streams, l.Rates, l.Tokens, l.Window = []int{10, 100, 1000}, []float64{1000}, 50, time.Second
 	return l
 }
@@ -90,23 +72,25 @@ func (l Ladder) Check(bad func(flag, problem, hint string)) {
 }
 
 // Steps are those of the ladder, each kind with the load rising.
-func (l Ladder) Steps() []Step {
-	var burst, spread, rate []Step
+func (l Ladder) Steps() []selftest.Step {
+	var burst, spread, rate []selftest.Step
 	for _, n := range l.Streams {
-		s := Step{Kind: Burst, Size: float64(n), Tokens: l.Tokens, WindowS: l.Window.Seconds()}
+		s := selftest.Step{Kind: selftest.Burst, Size: float64(n), Tokens: l.Tokens, WindowS: l.Window.Seconds()}
 		burst = append(burst, s)
-		if s.Kind = Spread; n >= spreadFrom {
+		if s.Kind = selftest.Spread; n >= spreadFrom {
 			spread = append(spread, s)
 		}
 	}
 	for _, r := range l.Rates {
-		rate = append(rate, Step{Kind: Rate, Size: r, Tokens: min(shortTokens, l.Tokens), WindowS: l.Window.Seconds()})
+		rate = append(rate, selftest.Step{Kind: selftest.Rate, Size: r, Tokens: min(shortTokens, l.Tokens), WindowS: l.Window.Seconds()})
 	}
 	return append(append(burst, spread...), rate...)
 }
 
 // answer is how long an answer of the step takes.
-func (l Ladder) answer(s Step) time.Duration { return l.TTFT + time.Duration(s.Tokens-1)*l.ITL }
+func (l Ladder) answer(s selftest.Step) time.Duration {
+	return l.TTFT + time.Duration(s.Tokens-1)*l.ITL
+}
 
 // Expected is how long the whole ladder takes, about.
 func (l Ladder) Expected() time.Duration {
@@ -119,18 +103,18 @@ func (l Ladder) Expected() time.Duration {
 
 // load is the step as the driver takes it. The warm-up opens connections, and is over when as much is in flight as in
 // the window.
-func (l Ladder) load(s Step) (workload.Workload, workload.Load) {
+func (l Ladder) load(s selftest.Step) (workload.Workload, workload.Load) {
 	w := workload.Workload{Input: workload.Fixed(promptTokens), Output: workload.Fixed(s.Tokens)}
 	answer := l.answer(s)
 	window := time.Duration(s.WindowS * float64(time.Second))
-	if s.Kind == Burst {
+	if s.Kind == selftest.Burst {
 		n := int(s.Size)
 		rounds := max(1, int((window+answer/2)/answer))
 		rounds = max(1, min(rounds, mostRequests/n, mostEvents/(n*s.Tokens)))
 		return w, workload.Load{Concurrency: n, Warmup: workload.Extent{Requests: n}, Requests: n * rounds, Grace: grace}
 	}
 	rate, warmup := s.Size, answer+500*time.Millisecond
-	if s.Kind == Rate {
+	if s.Kind == selftest.Rate {
 		w.Arrival.Process = "poisson"
 	} else {
 		w.Arrival.Process, rate = "constant", s.Size/answer.Seconds()
@@ -142,8 +126,8 @@ func (l Ladder) load(s Step) (workload.Workload, workload.Load) {
 }
 
 // connections is how many the step has in use at once, and some to spare.
-func (l Ladder) connections(s Step) int {
-	if s.Kind == Rate {
+func (l Ladder) connections(s selftest.Step) int {
+	if s.Kind == selftest.Rate {
 		return int(2*s.Size*l.answer(s).Seconds()) + 16
 	}
 	return int(s.Size) + 16

@@ -1,4 +1,4 @@
-package selftest
+package runner
 
 import (
 	"cmp"
@@ -6,33 +6,12 @@ import (
 	"slices"
 
 	"bench/experiment/openai"
+	"bench/experiment/selftest"
 )
 
-// Outside is what happened to the requests of a step outside the server, and thus on the network, in the client and in what stands
-// between. It compares lengths of time alone, each by one clock, so that client and server need not be on one machine.
-type Outside struct {
-	Load         Load      `json:"load"`
-	Requests     int       `json:"requests"` // of the window, paired with what the server noted
-	Failed       int       `json:"failed"`
-	Missing      int       `json:"missing"`   // ended well, but are not among what the server noted: no id came through
-	Regrouped    int       `json:"regrouped"` // came in another number of events than the server wrote: they have no gaps here
-	FirstFailure string    `json:"first_failure,omitempty"`
-	Problem      string    `json:"problem,omitempty"` // why nothing could be compared
-	TTFT         *Delay    `json:"ttft"`              // (first token − sent) − (its write − the arrival at the server), µs
-	Gap          *Error    `json:"gap"`               // the client's gap − the server's, µs
-	Each         []Request `json:"each"`
-}
-
-// Request is one request outside the server.
-type Request struct {
-	ID     string   `json:"id"`
-	TTFTUs float64  `json:"ttft_us"`
-	GapUs  *float64 `json:"gap_max_us,omitempty"` // the gap that differs most, with its sign; absent: it has none, or was regrouped
-}
-
 // outside pairs what the client saw with what the server noted: by the id that the client gave, else by the name of the answer.
-func outside(o *observed, truth map[string]*record) Outside {
-	out := Outside{Load: o.load(), Each: []Request{}}
+func outside(o *observed, truth map[string]*record) selftest.Outside {
+	out := selftest.Outside{Load: o.load(), Each: []selftest.Request{}}
 	named := map[string]*record{}
 	for _, r := range truth {
 		if r.ID != "" {
@@ -55,7 +34,7 @@ func outside(o *observed, truth map[string]*record) Outside {
 			out.Missing++
 			continue
 		}
-		r := Request{ID: s.id, TTFTUs: nanos(int64(s.first-s.sent) - (t.WritingNS[0] - t.ArrivalNS))}
+		r := selftest.Request{ID: s.id, TTFTUs: nanos(int64(s.first-s.sent) - (t.WritingNS[0] - t.ArrivalNS))}
 		first = append(first, r.TTFTUs)
 		if own, whole := t.beside(s); whole {
 			gaps = append(gaps, own...)

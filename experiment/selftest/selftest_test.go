@@ -2,7 +2,6 @@ package selftest
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +16,11 @@ func made(kind string, size float64, l Load, first, gap, lag float64) Measured {
 		Step: Step{Kind: kind, Size: size, Tokens: 100}, Load: l, Tries: 1, Requests: 200,
 		First: &Error{N: 200, P99Us: first}, Gap: &Error{N: 20_000, P99Us: gap}, Lag: &Delay{N: 200, P99Us: lag},
 	}
-	m.believe()
+	m.Assess()
 	return m
 }
 
-func TestBelieve(t *testing.T) {
+func TestAssess(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		change   func(*Measured)
@@ -46,11 +45,11 @@ func TestBelieve(t *testing.T) {
 		{"none joined", func(m *Measured) { m.Requests, m.Missing, m.First, m.Gap = 0, 5, nil, nil }, false, true, "no request could be held against the server's times", true},
 	} {
 		m := made(Burst, 10, Load{}, 999, 999, 999)
-		m.Believed, m.OnTime = false, false
+		m.Accurate, m.OnTime = false, false
 		c.change(&m)
-		m.believe()
-		if m.Believed != c.believed || m.OnTime != c.onTime || m.Why != c.why || (m.Problem != "") != c.problem {
-			t.Errorf("%s: believed %t, on time %t, why %q, problem %q", c.name, m.Believed, m.OnTime, m.Why, m.Problem)
+		m.Assess()
+		if m.Accurate != c.believed || m.OnTime != c.onTime || m.Why != c.why || (m.Problem != "") != c.problem {
+			t.Errorf("%s: believed %t, on time %t, why %q, problem %q", c.name, m.Accurate, m.OnTime, m.Why, m.Problem)
 		}
 	}
 }
@@ -71,33 +70,33 @@ func ladder() []Measured {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCalibrate(t *testing.T) {
 	problem := Measured{Step: Step{Kind: Burst, Size: 100}, Problem: "no files left", Why: "no files left"}
 	for _, c := range []struct {
 		name  string
 		steps []Measured
-		want  Verdict
+		want  Calibration
 	}{
-		{"nothing", nil, Verdict{}},
-		{"a ladder", ladder(), Verdict{Load: Load{501, 48_000, 1010}, Unbelieved: "burst 1000", UnbelievedRate: "rate 5000",
+		{"nothing", nil, Calibration{}},
+		{"a ladder", ladder(), Calibration{Load: Load{501, 48_000, 1010}, FirstInaccurate: "burst 1000", FirstInaccurateRate: "rate 5000",
 			OnTimePerS: 1010, OnTimeTogether: 10, LatePerS: "rate 5000", LateTogether: "burst 500"}},
-		{"all of it", ladder()[:2], Verdict{Load: Load{500, 48_000, 480}, OnTimeTogether: 10, LateTogether: "burst 500"}},
+		{"all of it", ladder()[:2], Calibration{Load: Load{500, 48_000, 480}, OnTimeTogether: 10, LateTogether: "burst 500"}},
 		{"bad from the first", []Measured{made(Burst, 1, Load{1, 96, 1}, bad, good, bad), made(Burst, 10, Load{10, 960, 9.6}, good, good, good)},
-			Verdict{Unbelieved: "burst 1", LateTogether: "burst 1"}},
+			Calibration{FirstInaccurate: "burst 1", LateTogether: "burst 1"}},
 		{"a step that failed", []Measured{made(Burst, 10, Load{10, 960, 9.6}, good, good, good), problem, made(Burst, 1000, Load{1000, 96_000, 960}, good, good, good)},
-			Verdict{Load: Load{10, 960, 9.6}, Unbelieved: "burst 100", OnTimeTogether: 1000}},
-		{"in any order", []Measured{ladder()[2], ladder()[0], ladder()[1]}, Verdict{Load: Load{500, 48_000, 480}, Unbelieved: "burst 1000",
+			Calibration{Load: Load{10, 960, 9.6}, FirstInaccurate: "burst 100", OnTimeTogether: 1000}},
+		{"in any order", []Measured{ladder()[2], ladder()[0], ladder()[1]}, Calibration{Load: Load{500, 48_000, 480}, FirstInaccurate: "burst 1000",
 			OnTimeTogether: 10, LateTogether: "burst 500"}},
 	} {
-		if diff := cmp.Diff(c.want, judge(c.steps)); diff != "" {
+		if diff := cmp.Diff(c.want, Calibrate(c.steps)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
 }
 
-func TestBelieves(t *testing.T) {
+func TestCovers(t *testing.T) {
 	r := &Result{Steps: ladder()}
-	r.Verdict = judge(r.Steps) // 501 streams, 48,000 events/s, 1,010 requests/s
+	r.Calibration = Calibrate(r.Steps) // 501 streams, 48,000 events/s, 1,010 requests/s
 	for _, c := range []struct {
 		load Load
 		want bool
@@ -111,24 +110,24 @@ func TestBelieves(t *testing.T) {
 		{Load{400, 24_000, 500}, true},   // half of each
 		{Load{400, 40_000, 1000}, false}, // nearly all of each, which was never tried together
 	} {
-		if got := r.Believes(c.load); got != c.want {
+		if got := r.Covers(c.load); got != c.want {
 			t.Errorf("%v: %t", c.load, got)
 		}
 	}
-	if (&Result{}).Believes(Load{}) {
+	if (&Result{}).Covers(Load{}) {
 		t.Error("a result without a step believes something")
 	}
 }
 
 // What is believed is believed with less of anything.
-func TestBelievesIsMonotone(t *testing.T) {
+func TestCoversIsMonotone(t *testing.T) {
 	r := &Result{Steps: ladder()}
-	r.Verdict = judge(r.Steps)
+	r.Calibration = Calibrate(r.Steps)
 	rapid.Check(t, func(t *rapid.T) {
 		l := Load{rapid.IntRange(0, 600).Draw(t, "streams"), rapid.Float64Range(0, 60_000).Draw(t, "events"), rapid.Float64Range(0, 1200).Draw(t, "requests")}
 		share := func(name string) float64 { return rapid.Float64Range(0, 1).Draw(t, name) }
 		less := Load{int(float64(l.Streams) * share("a")), l.EventsPerS * share("b"), l.RequestsPerS * share("c")}
-		if r.Believes(l) && !r.Believes(less) {
+		if r.Covers(l) && !r.Covers(less) {
 			t.Errorf("%v, but not %v", l, less)
 		}
 	})
@@ -136,7 +135,7 @@ func TestBelievesIsMonotone(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	r := &Result{Steps: append(ladder(), Measured{Step: Step{Kind: Spread, Size: 3000}, Load: Load{3000, 290_000, 2900}, Problem: "it failed"})}
-	r.Verdict = judge(r.Steps) // 501 streams, 48,000 events/s, 1,010 requests/s
+	r.Calibration = Calibrate(r.Steps) // 501 streams, 48,000 events/s, 1,010 requests/s
 	for _, c := range []struct {
 		name string
 		load Load
@@ -164,15 +163,15 @@ func TestBetter(t *testing.T) {
 		{worse, bad, bad}, {bad, worse, bad}, {worse, fine, fine}, {bad, failed, bad}, {failed, bad, bad}, {failed, failed, failed},
 	} {
 		c.want.Tries = 2
-		if diff := cmp.Diff(c.want, better(c.a, c.b)); diff != "" {
+		if diff := cmp.Diff(c.want, Better(c.a, c.b)); diff != "" {
 			t.Errorf("%d: %s", i, diff)
 		}
 	}
 }
 
 func TestSavedAndRead(t *testing.T) {
-	r := &Result{Schema: Schema, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Machine: Machine{CPU: "c", Cores: 2}, LimitUs: limitUs, Steps: ladder()}
-	r.Verdict = judge(r.Steps)
+	r := &Result{Schema: Schema, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Machine: Machine{CPU: "c", Cores: 2}, LimitUs: LimitUs, Steps: ladder()}
+	r.Calibration = Calibrate(r.Steps)
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -187,75 +186,6 @@ func TestSavedAndRead(t *testing.T) {
 	for name, text := range map[string]string{"no JSON": "{", "another schema": `{"schema":"bench/selftest/v2"}`} {
 		if _, err := Read([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "reading the self-test: ") {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestLadder(t *testing.T) {
-	l := Default()
-	var names []string
-	for _, s := range l.Steps() {
-		names = append(names, s.Name())
-	}
-	want := "burst 1, burst 10, burst 100, burst 500, burst 1000, burst 2000, spread 100, spread 500, spread 1000, spread 2000, rate 100, rate 1000, rate 5000"
-	if got := strings.Join(names, ", "); got != want {
-		t.Errorf("steps: %s", got)
-	}
-	if d := l.Expected(); d < 30*time.Second || d > 90*time.Second {
-		t.Errorf("the default takes %v", d)
-	}
-	if d := Quick().Expected(); d > 20*time.Second {
-		t.Errorf("the quick one takes %v", d)
-	}
-	for _, l := range []Ladder{Default(), Quick()} {
-		l.Check(func(flag, problem, _ string) { t.Errorf("%s: %s", flag, problem) })
-	}
-}
-
-// Every step is one that the driver takes, and of which the server remembers all.
-func TestLadderLoads(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := Default()
-		l.Tokens = rapid.IntRange(1, 10_000).Draw(t, "tokens")
-		l.Streams = []int{rapid.IntRange(1, mostRequests).Draw(t, "streams")}
-		l.Rates = []float64{rapid.Float64Range(1, 1e5).Draw(t, "rate")}
-		l.Window = time.Duration(rapid.Int64Range(int64(100*milli), int64(20*second)).Draw(t, "window"))
-		l.Check(func(flag, problem, _ string) { t.Errorf("%s: %s", flag, problem) })
-		for _, s := range l.Steps() {
-			w, load := l.load(s)
-			bad := func(key, problem, _ string) { t.Errorf("%+v: %s: %s", s, key, problem) }
-			w.Check(bad)
-			load.Check(w.Rate > 0, false, bad)
-			if s.Kind == Burst && (load.Requests%load.Concurrency != 0 || load.Requests > mostRequests || load.Warmup.Requests != load.Concurrency) {
-				t.Errorf("%+v: %+v", s, load)
-			}
-			if s.Kind == Spread && math.Abs(float64(w.Rate)*l.answer(s).Seconds()-s.Size) > 1e-6*s.Size {
-				t.Errorf("%+v: rate %v", s, w.Rate)
-			}
-		}
-	})
-}
-
-func TestLadderCheck(t *testing.T) {
-	for want, change := range map[string]func(*Ladder){
-		"streams: no steps":      func(l *Ladder) { l.Streams, l.Rates = nil, nil },
-		"streams: 0 is not":      func(l *Ladder) { l.Streams = []int{0} },
-		"rates: NaN is not":      func(l *Ladder) { l.Rates = []float64{math.NaN()} },
-		"tokens: 0 is not":       func(l *Ladder) { l.Tokens = 0 },
-		"itl: 0s is not above 0": func(l *Ladder) { l.ITL = 0 },
-		"window: 1ms is not":     func(l *Ladder) { l.Window = milli },
-	} {
-		l := Default()
-		change(&l)
-		var got []string
-		l.Check(func(flag, problem, hint string) {
-			got = append(got, flag+": "+problem)
-			if !strings.HasPrefix(hint, "--") && !strings.Contains(hint, " --") {
-				t.Errorf("%s: nothing to type: %s", problem, hint)
-			}
-		})
-		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
-			t.Errorf("%q, want %s", got, want)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// frame makes the events of one answer by appending bytes; what is the same in all of them is encoded once.
-type frame struct {
+// encoder appends the events of one response. Their constant part is encoded once.
+type encoder struct {
 	head   []byte // from "data: " to the choices
 	chat   bool
 	eol    string
@@ -16,25 +16,25 @@ type frame struct {
 	cached int
 }
 
-// kind is what a token of an answer is.
-type kind int
+// tokenKind is the field of the event that a token belongs to.
+type tokenKind int
 
 const (
-	said kind = iota
-	thought
-	called // the name of a tool
-	argument
+	textToken tokenKind = iota
+	reasoningToken
+	toolNameToken // the name of a tool
+	toolArgumentToken
 )
 
-func newFrame(id, model string, created int64, shape api, f faults) frame {
+func newEncoder(id, model string, created int64, shape api, f faults) encoder {
 	object := "text_completion"
 	if shape == chat {
 		object = "chat.completion.chunk"
 	}
-	return frame{
+	return encoder{
 		head: fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, quoted(id), object, created, quoted(model)),
 		chat: shape == chat,
-		eol:  f.eol,
+		eol:  f.lineEnd,
 		tool: quoted(f.tool),
 	}
 }
@@ -45,29 +45,29 @@ func quoted(s string) []byte {
 	return b
 }
 
-// open begins an event up to where the text goes.
-func (f *frame) open(b []byte, k kind) []byte {
+// open appends an event up to its text.
+func (f *encoder) open(b []byte, k tokenKind) []byte {
 	b = append(b, f.head...)
 	switch {
 	case !f.chat:
 		return append(b, `{"index":0,"text":"`...)
-	case k == thought:
+	case k == reasoningToken:
 		return append(b, `{"index":0,"delta":{"reasoning_content":"`...)
-	case k == called:
+	case k == toolNameToken:
 		b = append(b, `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
 		return append(append(b, f.tool...), `,"arguments":"`...)
-	case k == argument:
+	case k == toolArgumentToken:
 		return append(b, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"`...)
 	}
 	return append(b, `{"index":0,"delta":{"content":"`...)
 }
 
-// close ends an event after its text. An empty finish is no finish; usage stands in it where tokens are given.
-func (f *frame) close(b []byte, k kind, finish string, usage int) []byte {
+// close appends the rest of an event after its text. An empty finish is null; usage < 0 leaves usage out.
+func (f *encoder) close(b []byte, k tokenKind, finish string, usage int) []byte {
 	switch {
 	case !f.chat:
 		b = append(b, '"')
-	case k == called, k == argument:
+	case k == toolNameToken, k == toolArgumentToken:
 		b = append(b, `"}}]}`...)
 	default:
 		b = append(b, `"}`...)
@@ -85,22 +85,22 @@ func (f *frame) close(b []byte, k kind, finish string, usage int) []byte {
 	if usage >= 0 {
 		b = f.usage(append(b, ','), usage)
 	}
-	return f.end(append(b, '}'))
+	return f.endEvent(append(b, '}'))
 }
 
-// role is the event that begins a chat answer.
-func (f *frame) role(b []byte) []byte {
+// roleEvent appends the first event of a chat response.
+func (f *encoder) roleEvent(b []byte) []byte {
 	b = append(append(b, f.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`...)
-	return f.end(b)
+	return f.endEvent(b)
 }
 
-// total is the event at the end that has only the usage.
-func (f *frame) total(b []byte, tokens int) []byte {
+// usageEvent appends the last event, with usage only.
+func (f *encoder) usageEvent(b []byte, tokens int) []byte {
 	b = append(append(b, f.head...), `],`...)
-	return f.end(append(f.usage(b, tokens), '}'))
+	return f.endEvent(append(f.usage(b, tokens), '}'))
 }
 
-func (f *frame) usage(b []byte, tokens int) []byte {
+func (f *encoder) usage(b []byte, tokens int) []byte {
 	b = strconv.AppendInt(append(b, `"usage":{"prompt_tokens":`...), int64(f.prompt), 10)
 	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(f.prompt+tokens), 10)
 	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(tokens), 10)
@@ -108,14 +108,14 @@ func (f *frame) usage(b []byte, tokens int) []byte {
 	return append(b, "}}"...)
 }
 
-func (f *frame) data(b []byte, payload string) []byte {
-	return f.end(append(append(b, "data: "...), payload...))
+func (f *encoder) data(b []byte, payload string) []byte {
+	return f.endEvent(append(append(b, "data: "...), payload...))
 }
 
-func (f *frame) comment(b []byte) []byte { return f.end(append(b, ": ping"...)) }
+func (f *encoder) comment(b []byte) []byte { return f.endEvent(append(b, ": ping"...)) }
 
-// void is an event that has data, but none in it.
-func (f *frame) void(b []byte) []byte { return f.end(append(b, "data:"...)) }
+// emptyEvent appends an event with an empty data field.
+func (f *encoder) emptyEvent(b []byte) []byte { return f.endEvent(append(b, "data:"...)) }
 
-// end ends the line and, with an empty one, the event.
-func (f *frame) end(b []byte) []byte { return append(append(b, f.eol...), f.eol...) }
+// endEvent ends the line and the event.
+func (f *encoder) endEvent(b []byte) []byte { return append(append(b, f.eol...), f.eol...) }

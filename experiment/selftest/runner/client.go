@@ -1,4 +1,4 @@
-package selftest
+package runner
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment/load"
 	"bench/experiment/openai"
+	"bench/experiment/selftest"
 )
 
 // sample is what the client saw of one request; times count from the epoch.
@@ -69,10 +70,10 @@ func (o *observed) events() (all, inside int) {
 }
 
 // load is what the step put on the client inside its window.
-func (o *observed) load() Load {
+func (o *observed) load() selftest.Load {
 	seconds := (o.end - o.start).Seconds()
 	if seconds <= 0 {
-		return Load{}
+		return selftest.Load{}
 	}
 	_, events := o.events()
 	sent := 0
@@ -81,7 +82,7 @@ func (o *observed) load() Load {
 			sent++
 		}
 	}
-	return Load{Streams: o.streams(), EventsPerS: float64(events) / seconds, RequestsPerS: float64(sent) / seconds}
+	return selftest.Load{Streams: o.streams(), EventsPerS: float64(events) / seconds, RequestsPerS: float64(sent) / seconds}
 }
 
 // streams is how many requests were in flight at once, at most, inside the window.

@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// whole writes the answer in one piece once its last token is there. It returns false if it did not get to the end.
-func (p *reply) whole(ctx context.Context) bool {
+// writeWhole writes the response without streaming after its last token; false: it did not reach the end.
+func (p *reply) writeWhole(ctx context.Context) bool {
 	var last time.Duration
 	for n := 0; n < p.q.want; {
 		due, err := p.q.mail.take(ctx, nil)
 		if err != nil {
 			return false
 		}
-		if len(due) > 0 { // a signal can be late, for tokens that were taken before
+		if len(due) > 0 { // a signal can refer to tokens that were taken before
 			n += len(due)
 			last = due[len(due)-1]
 		}
 	}
-	body, _ := json.Marshal(p.object()) // nothing in it fails to encode
+	body, _ := json.Marshal(p.object()) // always encodes
 	p.w.Header().Set("Content-Type", "application/json")
 	p.w.WriteHeader(http.StatusOK)
 	p.rec.HeadersNS = int64(time.Since(p.start))
 	if p.f.breaks(p.q.want) && p.f.ending != "error-in-stream" {
-		p.plain(body[:len(body)/2])
+		p.write(body[:len(body)/2])
 		return false
 	}
 	writing := time.Since(p.start)
-	// Flushed, so chunked: the body's end follows the record of this request, and who has read to the end finds it there.
-	done := p.plain(body)
+	// Flushed, hence chunked: the end of the body is sent after the record is stored, so that a client that
+	// has read the whole response finds the record.
+	done := p.write(body)
 	p.sent = p.q.want
 	p.rec.DueNS = []int64{int64(last)}
 	p.rec.WritingNS = []int64{int64(writing)}
@@ -39,7 +40,7 @@ func (p *reply) whole(ctx context.Context) bool {
 	return done
 }
 
-// object is the answer as vLLM words it.
+// object is the response in vLLM's form.
 func (p *reply) object() map[string]any {
 	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": p.finish(), "stop_reason": nil}
 	object := "text_completion"
@@ -72,7 +73,7 @@ func (p *reply) message() map[string]any {
 	return map[string]any{"role": "assistant", "content": all}
 }
 
-// words is the text of the output tokens from one to before another.
+// words is the text of the output tokens [from, to).
 func (p *reply) words(from, to int) string {
 	var b []byte
 	for i := from; i < to; i++ {

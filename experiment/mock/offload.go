@@ -1,0 +1,49 @@
+package mock
+
+import (
+	"time"
+
+	"bench/experiment/mock/kv"
+)
+
+// offload is the second tier of the KV cache and its link. As with vLLM's connectors, a request waits for the
+// load of its blocks before it is admitted, while the steps of other requests continue. Loads use the link
+// one after the other; stores cost no time.
+type offload struct {
+	tier       *kv.Tier
+	blockTime  time.Duration // load time of one
+	blockBytes float64       // of one
+	linkFree   time.Duration // when the last load ends
+	loaded     int           // total blocks loaded
+}
+
+// newOffload is the second tier of c; nil: none.
+func newOffload(c Config) *offload {
+	bytes := float64(c.KVBytesPerToken) * kv.BlockTokens
+	blocks := int(c.KVOffloadingGB * 1e9 / bytes)
+	if blocks == 0 {
+		return nil
+	}
+	return &offload{tier: kv.NewTier(blocks), blockBytes: bytes, blockTime: time.Duration(bytes / c.KVOffloadingGBs)} // bytes/(GB/s) are ns
+}
+
+// find is the number of blocks at the head of chain in the tier.
+func (s *offload) find(chain []uint64) int { return s.tier.Match(chain) }
+
+// load starts to load blocks and returns when the load ends.
+func (s *offload) load(now time.Duration, chain []uint64) time.Duration {
+	s.tier.Use(chain)
+	s.loaded += len(chain)
+	s.linkFree = max(s.linkFree, now) + time.Duration(len(chain))*s.blockTime
+	return s.linkFree
+}
+
+// finish puts the loaded blocks of q into the prefix cache and counts their tokens as computed.
+func (s *offload) finish(q *seq, pool *kv.Pool) {
+	first := q.computed / kv.BlockTokens
+	for i, hash := range q.hashes(first + q.loading)[first:] {
+		pool.Name(q.held[first+i], hash)
+	}
+	q.computed += q.loading * kv.BlockTokens
+	q.loading = 0
+}

@@ -1,0 +1,113 @@
+package mock
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// Bounds of the stored records: requests, and the sum of their events (24 bytes each).
+const (
+	maxRecords = 65536
+	maxEvents  = 4 << 20
+)
+
+// Record has the actual times of one request that the engine accepted: one line of GET /debug/requests. Times
+// are monotonic, in ns since the server's start. A time t is ArrivalUnixNS + (t − ArrivalNS) by the wall
+// clock, and ArrivalMonotonicNS + (t − ArrivalNS) by CLOCK_MONOTONIC, which all processes of a machine share.
+type Record struct {
+	N                  uint64 `json:"n"`  // counts finished requests from 1; ?since=N returns later ones
+	ID                 string `json:"id"` // as in the response
+	RequestID          string `json:"request_id,omitempty"`
+	Model              string `json:"model"`
+	ArrivalUnixNS      int64  `json:"arrival_unix_ns"`
+	ArrivalMonotonicNS int64  `json:"arrival_monotonic_ns,omitempty"` // Linux only
+	ArrivalNS          int64  `json:"arrival_ns"`                     // request headers read
+	AdmittedNS         int64  `json:"admitted_ns,omitempty"`          // left the queue
+	HeadersNS          int64  `json:"headers_ns,omitempty"`           // response headers written
+	// For each event with tokens: the due time of its last token, and the start and end of its write. On
+	// loopback it arrives in between. Events of one write have the same times. A response without streaming
+	// is one event.
+	DueNS          []int64 `json:"due_ns"`
+	WritingNS      []int64 `json:"writing_ns"`
+	WrittenNS      []int64 `json:"written_ns"`
+	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
+	PromptTokens   int     `json:"prompt_tokens"`
+	CachedTokens   int     `json:"cached_tokens"`
+	OutputTokens   int     `json:"output_tokens"`         // written
+	Preemptions    int     `json:"preemptions,omitempty"` // number of preemptions
+	Finish         string  `json:"finish"`                // "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
+}
+
+// reserve allocates space for events in advance, at most 8192, so that writing them does not allocate.
+func (r *Record) reserve(events int) {
+	n := min(events, 8192)
+	all := make([]int64, 3*n)
+	r.DueNS, r.WritingNS, r.WrittenNS = all[:0:n], all[n:n:2*n], all[2*n:2*n:3*n]
+}
+
+// recordRing stores the latest records.
+type recordRing struct {
+	mu      sync.Mutex
+	n       uint64
+	events  int
+	records []*Record
+}
+
+func (t *recordRing) add(r *Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n++
+	r.N = t.n
+	t.records = append(t.records, r)
+	t.events += cap(r.DueNS)
+	for len(t.records) > maxRecords || (t.events > maxEvents && len(t.records) > 1) {
+		t.events -= cap(t.records[0].DueNS)
+		t.records[0] = nil
+		t.records = t.records[1:]
+	}
+}
+
+func (t *recordRing) after(n uint64) []*Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found []*Record
+	for _, r := range t.records {
+		if r.N > n {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func (t *recordRing) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.records, t.events = nil, 0
+}
+
+// listRequests answers GET /debug/requests with one JSON line per stored record.
+func (s *Server) listRequests(w http.ResponseWriter, r *http.Request) {
+	var since uint64
+	if text := r.URL.Query().Get("since"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			badRequest("since=%s is not the number of a record", text).write(w)
+			return
+		}
+		since = n
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines := json.NewEncoder(w)
+	for _, record := range s.records.after(since) {
+		if lines.Encode(record) != nil {
+			return // the client disconnected
+		}
+	}
+}
+
+func (s *Server) clearRequests(w http.ResponseWriter, _ *http.Request) {
+	s.records.clear()
+	w.WriteHeader(http.StatusNoContent)
+}

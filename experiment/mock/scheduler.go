@@ -1,0 +1,292 @@
+package mock
+
+import (
+	"slices"
+	"time"
+
+	"bench/experiment/mock/kv"
+)
+
+// simulated is an engine that works in steps like vLLM v1 (v1/core/sched/scheduler.py). Each step decodes one
+// token for every running sequence and prefills prompts in chunks with the rest of the token budget; its
+// contents determine its duration. Sequences allocate blocks as they grow. Without free blocks, the sequence
+// that was admitted last is preempted: it loses its blocks, returns to the head of the queue and is computed
+// again. Saturation, queueing, interference of prefill with decode and cache thrashing follow from these
+// rules. There is no speculative decoding.
+type simulated struct {
+	cfg       Config
+	stepTime  func(*batch) time.Duration
+	drift     drift
+	counters  *counters
+	pool      *kv.Pool
+	offload   *offload // nil: no second cache tier
+	waiting   []*seq   // by arrival
+	loading   []*seq   // have blocks and wait for loads from the second tier; in the order of completion
+	running   []*seq   // by admission; only the last can be in prefill
+	abandoned bool     // one of these sequences is gone
+	batch     batch
+	busy      bool // a step runs until end
+	end       time.Duration
+	idle      time.Duration // when the last empty step was tried; never: none since the last change
+}
+
+// batch is the work of one step.
+type batch struct {
+	decodes int     // sequences that get their next token
+	context int     // sum of their context tokens
+	chunks  []chunk // of prompts, or of preempted sequences
+	tokens  int     // computed, decode and prefill
+}
+
+type chunk struct{ tokens, before int }
+
+const never time.Duration = -1
+
+// newSimulated makes the engine of a resolved configuration.
+func newSimulated(c Config, moves drift, books *counters) (*simulated, error) {
+	e := &simulated{cfg: c, drift: moves, counters: books, offload: newOffload(c), stepTime: linearCost(c), idle: never}
+	var below *kv.Tier
+	if e.offload != nil {
+		below = e.offload.tier
+	}
+	e.pool = kv.New(c.KVBlocks, below)
+	if c.Hardware != "" {
+		setup, err := c.setup()
+		if err != nil {
+			return nil, err
+		}
+		e.stepTime = rooflineCost(setup)
+	}
+	return e, nil
+}
+
+func (e *simulated) add(q *seq) { e.waiting, e.idle = append(e.waiting, q), never }
+
+// drop marks q as gone. The next step frees its blocks.
+func (e *simulated) drop(q *seq, _ time.Duration) { q.gone, e.abandoned = true, true }
+
+func (e *simulated) advance(now time.Duration) (next time.Duration, pending bool) {
+	for {
+		if !e.busy {
+			e.removeAbandoned()
+			start, ok := e.nextStart()
+			if !ok || start > now {
+				return start, ok
+			}
+			e.startStep(start)
+			continue
+		}
+		if e.end > now {
+			return e.end, true
+		}
+		e.finishStep()
+	}
+}
+
+// nextStart is when the next step starts: at the end of the last step or, after idling, with an arrival or a
+// finished load. It does not depend on the current time, so that a pacer that woke late catches up.
+func (e *simulated) nextStart() (start time.Duration, ok bool) {
+	if len(e.running) > 0 {
+		return e.end, true
+	}
+	try := func(at time.Duration) {
+		if at > e.idle && (!ok || at < start) {
+			start, ok = at, true
+		}
+	}
+	for _, q := range e.waiting {
+		try(max(q.arrival, e.end))
+	}
+	for _, q := range e.loading {
+		try(max(q.loadedAt, e.end))
+	}
+	return start, ok
+}
+
+// removeAbandoned removes the sequences whose clients have disconnected.
+func (e *simulated) removeAbandoned() {
+	if !e.abandoned {
+		return
+	}
+	gone := func(q *seq) bool {
+		if !q.gone {
+			return false
+		}
+		e.pool.Release(q.held)
+		q.held = nil
+		e.counters.countAbort(q)
+		return true
+	}
+	e.waiting = slices.DeleteFunc(e.waiting, gone)
+	e.loading = slices.DeleteFunc(e.loading, gone)
+	e.running = slices.DeleteFunc(e.running, gone)
+	e.abandoned, e.idle = false, never
+}
+
+// startStep composes the step that begins at start and sets its end. Without work there is no step.
+func (e *simulated) startStep(start time.Duration) {
+	e.batch = batch{chunks: e.batch.chunks[:0]}
+	budget := e.cfg.MaxNumBatchedTokens
+	if preempted := e.scheduleRunning(&budget); !preempted || len(e.running) == 0 { // a preempted sequence is not overtaken in the same step
+		e.admit(start, &budget)
+	}
+	if e.batch.tokens == 0 {
+		e.idle = start
+		return
+	}
+	e.counters.countStep(e.batch.tokens)
+	took := time.Duration(float64(e.stepTime(&e.batch)) * e.drift.at(start))
+	e.busy, e.end, e.idle = true, start+max(took, 1), never
+}
+
+// scheduleRunning schedules the running sequences in order and reports whether one was preempted.
+func (e *simulated) scheduleRunning(budget *int) (preempted bool) {
+	for i := 0; i < len(e.running) && *budget > 0; i++ {
+		q := e.running[i]
+		share := min(q.total()-q.computed, *budget)
+		for !e.grow(q, q.computed+share) {
+			last := e.running[len(e.running)-1]
+			e.preempt(last)
+			preempted = true
+			if last == q {
+				return true
+			}
+		}
+		e.schedule(q, budget)
+	}
+	return preempted
+}
+
+// grow allocates blocks until q has room for tokens.
+func (e *simulated) grow(q *seq, tokens int) (ok bool) {
+	q.held, ok = e.pool.Grow(q.held, kv.Blocks(tokens))
+	return ok
+}
+
+// preempt takes the blocks of q, the last running sequence. The prefix cache may still have them when q is
+// admitted again.
+func (e *simulated) preempt(q *seq) {
+	e.running = e.running[:len(e.running)-1]
+	e.pool.Release(q.held)
+	q.held, q.computed, q.scheduled = nil, 0, 0
+	e.counters.countPreemption(q)
+	e.waiting = slices.Insert(e.waiting, 0, q)
+}
+
+// admit starts the sequences with finished loads, then the queue in order of arrival, as far as max_num_seqs,
+// the token budget and free blocks allow.
+func (e *simulated) admit(start time.Duration, budget *int) {
+	room := func() bool { return *budget > 0 && len(e.running) < e.cfg.MaxNumSeqs }
+	for len(e.loading) > 0 && e.loading[0].loadedAt <= start && room() {
+		q := e.loading[0]
+		e.loading = slices.Delete(e.loading, 0, 1)
+		e.offload.finish(q, e.pool)
+		e.run(q, start, budget)
+	}
+	for len(e.waiting) > 0 && e.waiting[0].arrival <= start && room() {
+		q := e.waiting[0]
+		if !e.allocate(q, start, *budget) {
+			return
+		}
+		e.waiting = slices.Delete(e.waiting, 0, 1)
+		if q.loadedAt > start {
+			e.loading = append(e.loading, q)
+			continue
+		}
+		if q.loading > 0 { // the load took no time
+			e.offload.finish(q, e.pool)
+		}
+		e.run(q, start, budget)
+	}
+}
+
+// allocate gives q the blocks of its cached prefix, and new blocks for its first chunk or its loads from the
+// second tier. It fails unless all prompt blocks fit (vLLM's scheduler_reserve_full_isl) and, while others
+// run, the watermark stays free.
+func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
+	total := q.total()
+	// The last token is always computed: its logits give the next token.
+	chain := q.hashes((total - 1) / kv.BlockTokens)
+	hits := e.pool.Match(chain)
+	need := e.pool.Needs(hits, kv.Blocks(total))
+	if e.batch.tokens > 0 {
+		need += int(e.cfg.Watermark * float64(e.pool.Capacity()))
+	}
+	if need > e.pool.Free() {
+		return false
+	}
+	e.pool.Hold(hits)
+	q.held, q.computed = hits, len(hits)*kv.BlockTokens
+	q.loading = 0
+	if e.offload != nil {
+		q.loading = e.offload.find(chain[len(hits):])
+	}
+	first := min(total, q.computed+budget)
+	if q.loading > 0 { // all at once: no sequence waits for more blocks while it has some
+		first = total
+		q.loadedAt = e.offload.load(start, chain[len(hits):len(hits)+q.loading])
+	}
+	e.grow(q, first) // checked above
+	e.counters.countLookup(q, e.offload != nil)
+	return true
+}
+
+// run adds q to the running sequences.
+func (e *simulated) run(q *seq, start time.Duration, budget *int) {
+	e.running = append(e.running, q)
+	e.counters.countAdmission(q, start)
+	e.schedule(q, budget)
+}
+
+// schedule adds tokens of q to the step. Full blocks get their hashes at once, as in vLLM: sequences that are
+// scheduled later in the same step can use them.
+func (e *simulated) schedule(q *seq, budget *int) {
+	q.scheduled = min(q.total()-q.computed, *budget)
+	*budget -= q.scheduled
+	e.batch.tokens += q.scheduled
+	if q.decoding() {
+		e.batch.decodes++
+		e.batch.context += q.computed
+	} else {
+		e.batch.chunks = append(e.batch.chunks, chunk{q.scheduled, q.computed})
+	}
+	named := q.computed / kv.BlockTokens
+	for i, hash := range q.hashes((q.computed + q.scheduled) / kv.BlockTokens)[named:] {
+		e.pool.Name(q.held[named+i], hash)
+	}
+}
+
+// finishStep ends the step: each fully computed sequence gets a token; sequences with all their tokens end.
+func (e *simulated) finishStep() {
+	e.busy = false
+	e.running = slices.DeleteFunc(e.running, func(q *seq) bool {
+		scheduled := q.scheduled > 0
+		q.computed += q.scheduled
+		q.scheduled = 0
+		if q.gone || !scheduled || q.computed < q.total() {
+			return false
+		}
+		e.counters.token(q, e.end)
+		if q.stage != over {
+			return false
+		}
+		e.pool.Release(q.held)
+		q.held = nil
+		return true
+	})
+}
+
+// resetCache empties the prefix cache, like vLLM's reset. It fails while a block is in use, unless running is
+// set: then the running sequences are preempted and the work of the current step is lost. secondToo empties
+// the second tier as well.
+func (e *simulated) resetCache(running, secondToo bool) bool {
+	if running {
+		for len(e.running) > 0 {
+			e.preempt(e.running[len(e.running)-1])
+		}
+	}
+	if secondToo && e.offload != nil {
+		e.offload.tier.Forget()
+	}
+	return e.pool.Forget()
+}

@@ -1,0 +1,94 @@
+package mock
+
+import (
+	"math"
+	"time"
+
+	"bench/experiment/mock/kv"
+)
+
+// seq is one request inside the engine. Times are durations since the server's start.
+type seq struct {
+	prompt  []int32
+	hash    uint64 // of the seed and the prompt; the source of all randomness of the request
+	vocab   vocab
+	want    int    // output tokens
+	finish  string // finish reason: "length" or "stop"
+	arrival time.Duration
+
+	// Engine state, under the server's lock.
+	stage       stage
+	gone        bool // the client has disconnected
+	admitted    time.Duration
+	first       time.Duration
+	last        time.Duration
+	out         int           // tokens emitted
+	cached      int           // prompt tokens found in either cache tier at its first admission
+	preemptions int           // number of preemptions
+	computed    int           // tokens with KV entries
+	scheduled   int           // tokens computed for it in the current step
+	loading     int           // blocks being loaded from the second tier
+	loadedAt    time.Duration // when that load ends
+	chain       []uint64
+	held        []*kv.Block
+
+	emitted []time.Duration // due times of tokens that advance has emitted and deliver has not passed on; only the pacer uses it
+	mail    mailbox
+}
+
+type stage int
+
+const (
+	waiting stage = iota
+	running
+	over
+)
+
+// newSeq makes a sequence. Its randomness is a function of the seed and the prompt.
+func newSeq(seed uint64, v vocab, prompt []int32, arrival time.Duration) *seq {
+	root := mix(seed)
+	for _, id := range prompt {
+		root = mix(root ^ uint64(uint32(id)))
+	}
+	return &seq{prompt: prompt, hash: root, vocab: v, arrival: arrival, mail: mailbox{ready: make(chan struct{}, 1)}}
+}
+
+// natural is the output length with natural EOS: exponential around mean, at least 1.
+func (q *seq) natural(mean int) int {
+	u := (float64(mix(q.hash^0x6c656e)>>11) + 0.5) / (1 << 53)
+	return 1 + int(-math.Log(u)*float64(mean-1))
+}
+
+// generated is the id of output token i.
+func (q *seq) generated(i int) int32 {
+	return idFirst + int32(mix(q.hash+uint64(i)+1)%uint64(q.vocab-idFirst))
+}
+
+// token is the id at position i of prompt and output together.
+func (q *seq) token(i int) int32 {
+	if i < len(q.prompt) {
+		return q.prompt[i]
+	}
+	return q.generated(i - len(q.prompt))
+}
+
+// total is the number of tokens by now. When all are computed, the next one is emitted.
+func (q *seq) total() int { return len(q.prompt) + q.out }
+
+// decoding reports whether only the last token remains to be computed.
+func (q *seq) decoding() bool { return q.out > 0 && q.computed == q.total()-1 }
+
+// hashes are the hashes of the first n full blocks. Each covers its tokens and all tokens before them.
+func (q *seq) hashes(n int) []uint64 {
+	for b := len(q.chain); b < n; b++ {
+		h := mix(uint64(b))
+		if b > 0 {
+			h = q.chain[b-1]
+		}
+		for i := b * kv.BlockTokens; i < (b+1)*kv.BlockTokens; i++ {
+			h = mix(h ^ uint64(uint32(q.token(i))))
+		}
+		q.chain = append(q.chain, h)
+	}
+	return q.chain[:n]
+}
