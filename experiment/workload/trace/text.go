@@ -8,7 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
+
+	"bench/experiment/safetext"
 )
 
 // Text writes a report for people.
@@ -105,19 +106,8 @@ func (r *Report) classes(b *strings.Builder) {
 	fmt.Fprintf(b, "classes   %s\n", strings.Join(said, ", "))
 }
 
-// shown is a name out of a file, safe for a terminal.
-func shown(name string) string {
-	runes := 0
-	return strings.Map(func(r rune) rune {
-		switch runes++; {
-		case runes > 80:
-			return -1
-		case !unicode.IsPrint(r):
-			return '·'
-		}
-		return r
-	}, name)
-}
+// shown is the beginning of a name from an untrusted file, safe for a terminal.
+func shown(name string) string { return safetext.Escape(fmt.Sprintf("%.80s", name)) }
 
 func (c *Cache) text(b *strings.Builder, blockTokens int) {
 	fmt.Fprintf(b, "\nblocks    %d of %d tokens in all prompts, %d of them different; the largest prompt has %d\n", c.Blocks, blockTokens, c.Different, c.Largest)
