@@ -103,14 +103,6 @@ func blockMeans(values []float64, blocks int) []float64 {
 	return means
 }
 
-// EffectiveSize is how many independent values would tell the mean as well as these successive ones: between 1 and
-// their number.
-func EffectiveSize(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	return DependenceOf(values).effective(len(values))
-}
-
-// effective is the EffectiveSize of n values that depend on each other like that.
+// effective is the number of independent values whose mean would be as precise as that of these n successive
+// ones: between 1 and n.
 func (d Dependence) effective(n int) float64 { return max(1, float64(n)/d.Time) }

@@ -46,16 +46,11 @@ func (iv *Interval) UnmarshalJSON(text []byte) error {
 
 func unbounded() Interval { return Interval{math.Inf(-1), math.Inf(1)} }
 
-// QuantileInterval is the interval between two order statistics of sorted (ascending) that covers the p-quantile of
-// the population with at least the given confidence (0.95, say), half of the risk on either side, whatever
-// the distribution is: David and Nagaraja, "Order Statistics", 3rd edition, section 7.1. It uses
-// the exact binomial, as the normal approximation is poor at p99. Below MinSamples one end is infinite, and with very few
-// values the interval can lie beyond the Quantile of the same sample: the p99 of two values is most likely above both, which is
-// what the interval says, while the Quantile stays between them.
-func QuantileInterval(sorted []float64, p, confidence float64) Interval {
-	return quantileInterval(ascending(sorted), p, confidence)
-}
-
+// quantileInterval is the interval between two order statistics that covers the p-quantile of the population with
+// at least the given confidence (such as 0.95), half of the risk on either side, for any distribution: David and
+// Nagaraja, "Order Statistics", 3rd edition, section 7.1. It uses the exact binomial, as the normal approximation
+// is poor at p99. Below MinSamples one end is infinite. With very few values the interval can lie beyond the
+// Quantile of the same sample: the p99 of two values is most likely above both, but their Quantile is between them.
 func quantileInterval(s ranked, p, confidence float64) Interval {
 	iv := unbounded()
 	n := s.size()
@@ -98,7 +93,7 @@ func atLeast(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 
-// MinSamples is the smallest sample with which QuantileInterval bounds the p-quantile from the outer side, two-sided: an
+// MinSamples is the smallest sample with which quantileInterval bounds the p-quantile from the outer side, two-sided: an
 // upper bound for p ≥ 0.5, a lower one for p < 0.5. It is the smallest n with pⁿ ≤ α/2 (with 1-p in
 // place of p below the median), and math.MaxInt for p or confidence outside (0, 1), where no sample is large enough.
 func MinSamples(p, confidence float64) int {

@@ -7,7 +7,7 @@ import (
 )
 
 // Summary describes one sample, in the unit of its values. Std is the population's standard deviation (ddof 0, as
-// numpy.std gives by default), not the n-1 estimate. Percentiles are Quantiles; CI95 has the 95 % QuantileInterval of each
+// numpy.std gives by default), not the n-1 estimate. Percentiles are Quantiles; CI95 has the 95 % interval of each
 // of them, under "p50", "p90", "p95", "p99" and "p999", and, where the order of the values in time is known, the MeanInterval
 // under "mean". Whether a percentile deserves to be shown is GradeOf's matter.
 type Summary struct {

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +9,7 @@ import (
 
 // Arrival is the process by which requests arrive: a rate over time, and how the gaps vary around
 // it. The schedule is absolute: it is what the process gave, never stretched to fit a number of
-// requests, unless Rescaled says so.
+// requests.
 type Arrival struct {
 	Process string `json:"process"`        // poisson (also when empty), constant, gamma, ramp, step, sinusoid, bursts, trace
 	Gaps    string `json:"gaps,omitempty"` // of the last four: poisson, constant or gamma; empty = poisson, of bursts constant
@@ -28,10 +27,6 @@ type Arrival struct {
 
 	Size  int     `json:"size,omitempty"`    // bursts: requests that arrive at once
 	Every Seconds `json:"every_s,omitempty"` // bursts: from one to the next, on average; 0 = as the row's rate says
-
-	// Rescaled stretches a schedule so that this many arrivals take exactly that number over the rate, as vLLM's
-	// benchmark does: for comparison with it. Their rate no longer varies from run to run, as that of the process would. 0 = never.
-	Rescaled int `json:"rescaled,omitempty"`
 }
 
 // Step is a rate that holds for a time.
@@ -49,9 +44,9 @@ const (
 
 // arrivalKeys are the keys of each process in a table.
 var arrivalKeys = map[string]keyList{
-	poisson:    {nil, []string{"rescaled"}},
-	constant:   {nil, []string{"rescaled"}},
-	gamma:      {nil, []string{"rescaled"}},
+	poisson:    {},
+	constant:   {},
+	gamma:      {},
 	"ramp":     {[]string{"from", "to", "over"}, []string{"shape", "gaps"}},
 	"step":     {[]string{"steps"}, []string{"repeat", "gaps"}},
 	"sinusoid": {[]string{"amplitude", "period"}, []string{"gaps"}},
@@ -70,9 +65,6 @@ const processes = "use poisson, constant, gamma, ramp, step, sinusoid, bursts or
 
 // maxSteps bounds a list of steps: every arrival looks through it.
 const maxSteps = 1000
-
-// maxRescaled bounds a rescaled schedule, whose gaps are all drawn before the first request.
-const maxRescaled = 5_000_000
 
 // DecodeTOML takes the name of a process, or a table { process = "ramp", from = 1, to = 20, over = "60s" }.
 func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
@@ -105,7 +97,6 @@ func (a *Arrival) decodeTable(t map[string]any, bad func(key, problem, hint stri
 	f.seconds("period", &a.Period)
 	f.whole("size", &a.Size, 1, 1<<20, "write size = 20 (requests at once)")
 	f.seconds("every", &a.Every)
-	f.whole("rescaled", &a.Rescaled, 1, maxRescaled, "write rescaled = 1000: as many as the row has requests")
 	if v, ok := f.get("steps"); ok {
 		a.decodeSteps(v, &f)
 	}
@@ -212,23 +203,10 @@ func (a *Arrival) String() string {
 	return a.Process
 }
 
-// UnmarshalJSON reads the object that is written, and the bare name that results had before
-// processes had keys of their own.
-func (a *Arrival) UnmarshalJSON(b []byte) error {
-	*a = Arrival{}
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &a.Process)
-	}
-	type plain Arrival
-	if err := json.Unmarshal(b, (*plain)(a)); err != nil {
-		return fmt.Errorf("reading an arrival process: %w", err)
-	}
-	return nil
-}
-
 func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	a := &w.Arrival
-	own, known := a.Rate(), arrivalKeys[a.Process].String() != ""
+	own := a.Rate()
+	_, known := arrivalKeys[a.Process]
 	switch {
 	case a.Process == traced:
 		w.checkTraced(bad)

@@ -133,7 +133,7 @@ func (w *Workload) gapCV() float64 {
 
 // gapDistribution is that of the gaps on the process's own time; nil where it is not continuous.
 func (w *Workload) gapDistribution() func(float64) float64 {
-	if w.Arrival.batch() > 1 || w.Arrival.Rescaled > 0 {
+	if w.Arrival.batch() > 1 {
 		return nil
 	}
 	switch w.gapsOf() {

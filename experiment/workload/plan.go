@@ -47,10 +47,9 @@ type Plan struct {
 	seed    uint64
 	salt    uint64
 
-	next    moment
-	stretch float64 // of a rescaled schedule; else 1
-	index   int     // of the next request: the turns of all conversations before it are counted
-	replay  *replay // nil = the plan has no trace
+	next   moment
+	index  int     // of the next request: the turns of all conversations before it are counted
+	replay *replay // nil = the plan has no trace
 }
 
 // NewPlan makes the plan of a workload that has passed its Check. The salt makes the prompts of a
@@ -64,7 +63,9 @@ func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	if w.Trace != nil {
 		p.replay = &replay{}
 	}
-	p.begin()
+	if p.timed() {
+		p.next.at = p.time(0)
+	}
 	return p
 }
 

@@ -18,24 +18,6 @@ type moment struct {
 // timed says that the arrivals have times: not in a closed loop, and not when all come at once.
 func (p *Plan) timed() bool { return p.w.Rate > 0 && !p.w.Rate.IsInf() }
 
-// begin sets the plan to its first arrival: at 0; in a rescaled schedule after the first gap, as
-// vLLM has it.
-func (p *Plan) begin() {
-	p.stretch = 1
-	if !p.timed() {
-		return
-	}
-	if n := p.w.Arrival.Rescaled; n > 0 {
-		sum := 0.0
-		for i := range n {
-			sum += p.gap(i)
-		}
-		p.stretch = float64(n) / sum
-		p.next.unit = p.gap(0)
-	}
-	p.next.at = p.time(p.next.unit)
-}
-
 // Arrivals gives the intended arrivals from the next one on, without end but for a trace's; the plan
 // stays where it is.
 func (p *Plan) Arrivals(yield func(time.Duration) bool) {
@@ -63,7 +45,7 @@ func (p *Plan) after(m moment) moment {
 
 // time is when an arrival comes that a process of one arrival a second has at unit.
 func (p *Plan) time(unit float64) time.Duration {
-	s := p.w.Arrival.inverse(float64(p.w.Rate), unit*p.stretch)
+	s := p.w.Arrival.inverse(float64(p.w.Rate), unit)
 	return time.Duration(math.Min(math.Round(s*float64(time.Second)), 1<<62))
 }
 

@@ -117,7 +117,11 @@ func (f *fields) flag(key string, into *bool) {
 func (f *fields) done(kind string) bool {
 	for _, k := range slices.Sorted(maps.Keys(f.t)) {
 		if k != kind && !f.keys.has(k) {
-			f.report(k, fmt.Sprintf("%s has no key %q", f.of, k), "its keys are "+f.keys.String())
+			hint := "its keys are " + f.keys.String()
+			if len(f.keys.must)+len(f.keys.may) == 0 {
+				hint = "remove " + k
+			}
+			f.report(k, fmt.Sprintf("%s has no key %q", f.of, k), hint)
 		}
 	}
 	for _, k := range f.keys.must {
