@@ -19,13 +19,13 @@ type Problem struct {
 	Key       string // the path, such as row[2].prefix.tokens; empty: the file
 	Text      string // what is wrong
 	Hint      string // what the user can type or do; empty: none
-	Source    string // the line as it stands in the file; shown if Line is known
+	Source    string // the whole line of the file; shown if Line is known
 }
 
-// Problems are the mistakes of a file, or of several.
+// Problems are the mistakes in one or several files.
 type Problems []Problem
 
-// Error renders all problems in the order of files and lines, the same one once:
+// Error renders all problems in the order of files and lines, without duplicates:
 //
 //	error: chat.toml:14:1: row "B-long": unknown key "ratee"
 //	   14 | ratee = 3
@@ -73,12 +73,12 @@ func (p Problem) place() string {
 }
 
 const (
-	wholeLine = 160 // runes of a line that are shown without cutting
-	lead      = 60  // runes before the mistake where a line is cut
+	wholeLine = 160 // longest line in runes that is shown without cutting
+	lead      = 60  // runes shown before the mistake if the line is cut
 )
 
-// underline returns a line that is safe for a terminal, and the carets for the line below it. A tab stays a tab
-// in both, so that they line up at any tab width.
+// underline returns a line that is safe for a terminal, and the carets for the line below it. Tabs stay in both, so that
+// they line up at any tab width.
 func underline(line string, col, length int) (source, caret string) {
 	characters, before, after := window(split(line), &col)
 	var s, c strings.Builder
@@ -98,7 +98,7 @@ func underline(line string, col, length int) (source, caret string) {
 			c.WriteString(strings.Repeat(" ", width))
 		}
 	}
-	if col > len(characters) { // at the line's end: something is missing there
+	if col > len(characters) { // something is missing at the end of the line
 		c.WriteString("^")
 	}
 	if after {
@@ -152,8 +152,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// wide are the blocks whose characters take two columns on a terminal, by and large (Unicode TR 11, "W" and "F"). The unassigned
-// don't matter: they are escaped.
+// wide are the blocks whose characters mostly take two columns on a terminal (Unicode TR 11, "W" and "F"). They may contain
+// unassigned code points, since those are escaped.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x2614, 0x2615, 1}, {0x2648, 0x2653, 1}, {0x26a1, 0x26a1, 1},
