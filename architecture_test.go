@@ -21,27 +21,40 @@ const module = "bench"
 // mayImport is the table of docs/architecture.md, each of our packages with those of ours that it may
 // import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
 var mayImport = map[string][]string{
-	".":                              {}, // the model table; for cmd alone
-	"cmd/bench":                      {everything},
-	"sweep":                          {"sweep/strict", "experiment", "experiment/server"},
-	"sweep/strict":                   {},
-	"report":                         {"report/compare", "experiment", "experiment/roofline", "experiment/stats"},
-	"report/compare":                 {"experiment", "experiment/stats"},
-	"report/foreign":                 {"experiment", "experiment/stats"},
-	"experiment":                     {"experiment/selftest", "experiment/load", "experiment/server", "experiment/telemetry", "experiment/telemetry/collector", "experiment/workload", "experiment/openai", "experiment/stats", "experiment/roofline"},
-	"experiment/selftest":            {},
-	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
+	".":            {}, // the model table; for cmd alone
+	"cmd/bench":    {everything},
+	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
+	"sweep/strict": {"experiment/safetext"},
+
+	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
+	"report/foreign": {"experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
+
+	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
+	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"experiment/series":    {"experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
+	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
+	"experiment/record":    {"experiment", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
+	"experiment":           {"experiment/roofline", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
+	"experiment/fixture":   {"experiment", "experiment/record", "experiment/workload"}, // for tests
+
 	"experiment/load":                {"experiment/workload", "experiment/openai"},
-	"experiment/mock":                {"experiment/mock/kv", "experiment/roofline"},
-	"experiment/mock/kv":             {},
-	"experiment/workload":            {"experiment/workload/trace"},
-	"experiment/workload/trace":      {},
-	"experiment/openai":              {},
+	"experiment/openai":              {"experiment/target"},
+	"experiment/selftest":            {},
+	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/target", "experiment/workload", "experiment/stats"},
 	"experiment/server":              {},
 	"experiment/telemetry":           {},
 	"experiment/telemetry/collector": {"experiment/telemetry"},
-	"experiment/roofline":            {},
-	"experiment/stats":               {},
+	"experiment/mock":                {"experiment/mock/kv", "experiment/roofline"},
+	"experiment/mock/kv":             {},
+	"experiment/workload":            {"experiment/workload/trace"},
+	"experiment/workload/trace":      {"experiment/safetext"},
+
+	"experiment/roofline": {},
+	"experiment/safetext": {},
+	"experiment/stats":    {},
+	"experiment/target":   {},
+	"experiment/unit":     {},
 }
 
 const everything = "*"
@@ -152,7 +165,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"arrow up", load, `import "bench/experiment"`, "experiment/load/x.go:2: imports bench/experiment"},
 		{"arrow sideways", "experiment/stats/x.go", `import "bench/experiment/openai"`, "experiment/stats may import none of ours"},
 		{"root below cmd", "report/x.go", `import "bench"`, "report/x.go:2: imports bench: "},
-		{"strict is a leaf", "sweep/strict/x.go", `import "bench/experiment"`, "sweep/strict may import none of ours"},
+		{"strict is a leaf", "sweep/strict/x.go", `import "bench/experiment"`, "sweep/strict may import only experiment/safetext"},
 		{"sweep skips a shelf", "sweep/x.go", `import _ "bench/experiment/openai"`, "imports bench/experiment/openai"},
 		{"mock and client are apart", "experiment/mock/x.go", `import "bench/experiment/openai"`, "imports bench/experiment/openai"},
 		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in docs/architecture.md"},

@@ -171,7 +171,7 @@ func TestVisible(t *testing.T) {
 }
 
 func TestVisibleLines(t *testing.T) {
-	if got, want := visibleLines("a\n\tb\r\u202e"), "a\n\tb\\x0d\\u202e"; got != want {
+	if got, want := visibleLines("a\n\tb\r\u202e"), "a\n\tb\\r\\u202e"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -150,15 +150,14 @@ func verdictCell(v stats.Verdict, need int) cell {
 	return c
 }
 
-// visible shows what a terminal or a table would act upon: controls, line ends, and the marks that
-// turn the direction of text around.
-func visible(s string) string { return reveal(s, "") }
+// visible is untrusted text as one line that is safe to show.
+func visible(s string) string { return safetext.Escape(s) }
 
 // visibleLines is visible for text of several lines.
-func visibleLines(s string) string { return reveal(s, "\n\t") }
+func visibleLines(s string) string { return safetext.EscapeLines(s) }
 
-// hidden is what JSON writes for a character that may be of those that reveal shows: as an escape, or as it is.
-var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]`)
+// hidden matches each character that visibleLines may change, as JSON writes it: as an escape, or as it is.
+var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
 
 // visibleJSON is JSON of which every text is as visibleLines has it.
 func visibleJSON(s string) string {
@@ -167,27 +166,6 @@ func visibleJSON(s string) string {
 		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || visibleLines(was) == was {
 			return found
 		}
-		return `\\` + visibleLines(was)[1:] // a reveal begins with a backslash
+		return `\\` + visibleLines(was)[1:] // an escape begins with a backslash
 	})
-}
-
-func reveal(s, kept string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case strings.ContainsRune(kept, r):
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case unicode.IsControl(r) && r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

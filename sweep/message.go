@@ -98,7 +98,7 @@ type MessageResult struct {
 	TPOTP50   *float64 `json:"tpot_p50_ms,omitempty"`
 	E2EP50    *float64 `json:"e2e_p50_ms,omitempty"`
 	TokensPS  float64  `json:"output_tokens_per_s"`
-	SLO       string   `json:"SLO,omitempty"` // absent = none is stated
+	SLO       string   `json:"slo,omitempty"` // absent = none is stated
 	Findings  []string `json:"findings"`      // their codes
 }
 

@@ -5,12 +5,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
@@ -140,12 +140,5 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// plain takes out what would move the cursor or turn the direction of text: names come from files that others may have written.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return '·'
-		}
-		return r
-	}, s)
-}
+// plain makes names from untrusted files safe for a terminal, in one line.
+func plain(s string) string { return safetext.Escape(s) }

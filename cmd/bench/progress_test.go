@@ -56,8 +56,8 @@ func TestPrintEvent(t *testing.T) {
 results go to results/m/1
 1 of 2 rows are there already
 [1/2] kept: kept
-[2/2] a·[2J· …
-[2/2] a·[2J· (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 finding
+[2/2] a\x1b[2J\u202e …
+[2/2] a\x1b[2J\u202e (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 finding
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

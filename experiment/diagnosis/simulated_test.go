@@ -172,8 +172,8 @@ func (r *replay) record(m *mock.Record, w record.Window) *record.Record {
 		}
 	}
 	at := q.At - after
-	first, last := record.Offset(times[0]), record.Offset(times[len(times)-1])
-	rec := &record.Record{I: q.Index, Phase: record.PhaseCooldown, At: record.Offset(at), Ready: record.Offset(at), Sent: record.Offset(at + r.late()), FirstEvent: first, First: first, Last: last, End: last,
+	first, last := record.At(record.RoundMicros(times[0])), record.At(record.RoundMicros(times[len(times)-1]))
+	rec := &record.Record{I: q.Index, Phase: record.PhaseCooldown, At: record.At(record.RoundMicros(at)), Ready: record.At(record.RoundMicros(at)), Sent: record.At(record.RoundMicros(at + r.late())), FirstEvent: first, First: first, Last: last, End: last,
 		Gaps: record.RoundGaps(times[0], gaps), PromptAsked: q.Input, PromptTokens: &m.PromptTokens, OutputAsked: q.Output, OutputTokens: m.OutputTokens, Outcome: "ok", Finish: "length"}
 	if !r.s.uncached {
 		rec.CachedTokens = &m.CachedTokens

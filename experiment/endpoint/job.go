@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"cmp"
+	"time"
 
 	"bench/experiment/load"
 	"bench/experiment/openai"
@@ -14,8 +15,8 @@ func requestRecord(j *load.Job) *record.Record {
 	rec := &record.Record{
 		I: j.Request.Index, ServerID: r.ServerID, Class: j.Request.Class,
 		Phase: phases[j.Phase],
-		At:    record.Offset(j.At), Ready: record.Offset(j.Ready), Sent: record.Offset(r.Sent), FirstEvent: record.Offset(r.FirstEvent),
-		First: record.Offset(r.First), Last: record.Offset(r.Last), End: record.Offset(r.End),
+		At:    offset(j.At), Ready: offset(j.Ready), Sent: offset(r.Sent), FirstEvent: offset(r.FirstEvent),
+		First: offset(r.First), Last: offset(r.Last), End: offset(r.End),
 		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
 		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
 	}
@@ -41,3 +42,11 @@ func requestRecord(j *load.Job) *record.Record {
 
 // phases are the words for load's.
 var phases = [...]string{load.Warmup: record.PhaseWarmup, load.Window: record.PhaseWindow, load.Cooldown: record.PhaseCooldown}
+
+// offset is a stamp of the client as a time of the record; openai.Never did not happen.
+func offset(d time.Duration) record.Micros {
+	if d == openai.Never {
+		return record.Micros{}
+	}
+	return record.At(record.RoundMicros(d))
+}

@@ -1,12 +1,8 @@
 package record
 
-import (
-	"time"
+import "time"
 
-	"bench/experiment/openai"
-)
-
-// roundGaps gives the differences of the rounded times, so that they sum to last − first.
+// RoundGaps gives the differences of the rounded times, so that they sum to last − first.
 func RoundGaps(first time.Duration, gaps []time.Duration) Packed {
 	var room packing
 	out := Packed{b: room[:0]}
@@ -20,14 +16,7 @@ func RoundGaps(first time.Duration, gaps []time.Duration) Packed {
 	return out.clone()
 }
 
-func Offset(d time.Duration) Micros {
-	if d == openai.Never {
-		return Micros{}
-	}
-	return At(RoundMicros(d))
-}
-
-// micros rounds to the nearest µs.
+// RoundMicros rounds to the nearest µs.
 func RoundMicros(d time.Duration) int64 {
 	const half = time.Microsecond / 2
 	if d < 0 {

@@ -8,26 +8,25 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Limits of the bootstrap. Below fewestValues, or with fewer than fewestBlocks blocks that depend little on each other,
-// a resample says nothing of the spread. With more than mostBlocks the blocks are made longer instead: the
-// interval is as right, and a million values cost no more than a thousand.
+// Limits of the bootstrap. Below fewestValues, or with fewer than fewestBlocks nearly independent blocks, resamples do
+// not show the spread. With more than mostBlocks the blocks are made longer: the interval stays correct, and a million
+// values cost no more than a thousand.
 const (
 	fewestValues = 30
 	fewestBlocks = 8
 	mostBlocks   = 400
 )
 
-// MeanInterval is a confidence interval of the mean that successive values come from, by resampling them in blocks
-// (Politis and Romano, "A circular block-resampling procedure for stationary data", 1992), so that values which depend on
-// their neighbours are not taken for as many independent ones. The values are in the order of their time. Both ends are
-// infinite where they are too few.
+// MeanInterval is a confidence interval of the mean of the process that produced values, which must be in time order.
+// It resamples blocks of successive values, which may depend on each other (Politis and Romano, "A circular
+// block-resampling procedure for stationary data", 1992). Both ends are infinite if there are too few values.
 func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval {
 	return newBlocks(values, nil, DependenceOf(values).Block).interval(confidence, rng)
 }
 
-// blocks is a series of pairs (a sum, and how many it is of), to be resampled in blocks of successive ones.
+// blocks is a series of pairs (a sum and its number of values), to be resampled in blocks of successive pairs.
 type blocks struct {
-	sums, sizes []float64 // running sums, from 0 on; sizes nil = 1 each
+	sums, sizes []float64 // running sums, starting with 0; sizes nil = 1 each
 	n, length   int
 }
 
@@ -48,7 +47,7 @@ func running(values []float64) []float64 {
 	return out
 }
 
-// count is the number of blocks of a resample; 0 = too few to say anything.
+// count is the number of blocks in a resample; 0 = too few for an interval.
 func (b *blocks) count() int {
 	m := 0
 	if b.length > 0 {
@@ -60,8 +59,7 @@ func (b *blocks) count() int {
 	return m
 }
 
-// part is the sum of a running sum over the block that begins at start, which goes on at the beginning where the
-// series ends.
+// part is the sum over the block that begins at start. The series is circular: after its end it starts again.
 func (b *blocks) part(run []float64, start int) float64 {
 	end := start + b.length
 	if end <= b.n {
@@ -70,7 +68,7 @@ func (b *blocks) part(run []float64, start int) float64 {
 	return run[b.n] - run[start] + run[end-b.n]
 }
 
-// resample draws so many means (sums over sizes) of as many blocks as there are, in ascending order.
+// resample draws means (sums over sizes) of count blocks each, and sorts them.
 func (b *blocks) resample(times int, rng *rand.Rand) []float64 {
 	m := b.count()
 	out := make([]float64, times)
@@ -91,8 +89,8 @@ func (b *blocks) resample(times int, rng *rand.Rand) []float64 {
 	return out
 }
 
-// interval is between two percentiles of the resampled means. They lie further out than the confidence says, as far as
-// Student's t does with as many values as there are blocks (Hesterberg, "What Teachers Should Know About the
+// interval is between two percentiles of the resampled means. The percentiles are further out than the confidence, by
+// the ratio of Student's t for count blocks to the normal distribution (Hesterberg, "What Teachers Should Know About the
 // Bootstrap", The American Statistician 69(4), 2015, section 3.3).
 func (b *blocks) interval(confidence float64, rng *rand.Rand) Interval {
 	m := b.count()
@@ -108,7 +106,7 @@ func (b *blocks) interval(confidence float64, rng *rand.Rand) Interval {
 	return iv
 }
 
-// resamples is how many make the ends of an interval steady: 50 are expected beyond both of them.
+// resamples is the number that makes the ends of an interval stable: 50 are expected beyond both of them.
 func resamples(confidence float64) int { return int(math.Round(50/(1-confidence))) - 1 }
 
 func expandedTail(m int, confidence float64) float64 {

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// ChangePoint is where a series of values becomes another one.
+// ChangePoint is a place where the distribution of a series changes.
 type ChangePoint struct {
 	At int     `json:"at"` // index of the first value after the change
 	P  float64 `json:"p"`  // of the permutation test
 }
 
-// ChangeTest says what counts as a change.
+// ChangeTest defines what counts as a change.
 type ChangeTest struct {
-	Least        int     // values that must lie on either side
+	Least        int     // minimum number of values on either side
 	Level        float64 // largest p
-	Permutations int     // for a p at the level; fewer where the answer is no
+	Permutations int     // maximum number; fewer are made when p is clearly above Level
 }
 
-// ChangePoints divides a series at its changes, in their order. It is the divisive part of E-divisive: the place at which the
-// energy distance between what lies before and after is largest, scaled by the lengths of both, is a change if a shuffled
-// series seldom has one as large; then both parts are looked at in the same way (D. Matteson and N. James, Journal of the
-// American Statistical Association 109, 2014, arXiv 1306.4933, with α = 1; as D. Daly et al., ICPE 2020, arXiv 2003.00584,
-// each part is tested by itself and up to its end). It sees any change of the distribution, not only of its middle. The
-// permutations are drawn from r; they end early where ten were as large (J. Besag and P. Clifford, Biometrika 78, 1991).
+// ChangePoints returns the changes of a series in order. It is the divisive part of E-divisive. The split with the largest
+// energy distance between both sides, scaled by their lengths, is a change if a shuffled series seldom has one as large.
+// Then both parts are split in the same way (D. Matteson and N. James, Journal of the American Statistical Association 109,
+// 2014, arXiv 1306.4933, with α = 1; as in D. Daly et al., ICPE 2020, arXiv 2003.00584, each part is tested by itself and
+// up to its end). It detects any change of the distribution, not only of its centre. Permutations are drawn from r and end
+// early after ten that are as large (J. Besag and P. Clifford, Biometrika 78, 1991).
 func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint {
 	var found []ChangePoint
 	var divide func(from, to int)
@@ -45,7 +45,7 @@ func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint
 	return found
 }
 
-// enough permutations as large as the series settle that there is no change.
+// enough permutations as large as the series show that there is no change.
 const enough = 10
 
 func permuted(part []placed, size float64, test ChangeTest, r *rand.Rand) float64 {
@@ -63,7 +63,7 @@ func permuted(part []placed, size float64, test ChangeTest, r *rand.Rand) float6
 	return float64(as+1) / float64(test.Permutations+1)
 }
 
-// placed is a value, and how many are smaller: that stays as it is however the values are shuffled.
+// placed is a value and its rank, the number of smaller values, which shuffling does not change.
 type placed struct {
 	x    float64
 	rank int
@@ -79,8 +79,8 @@ func places(values []float64) []placed {
 	return out
 }
 
-// bestSplit is the index that divides values best, and how well: n·m/(n+m)·Ê, with Ê twice the mean distance between values of
-// both sides less the mean distance within each. 0 where there are too few values or all are equal.
+// bestSplit is the index of the best split and its size: n·m/(n+m)·Ê, with Ê twice the mean distance between values of
+// both sides less the mean distance within each side. at is 0 if there are too few values or all are equal.
 func bestSplit(values []placed, least int) (at int, size float64) {
 	n := len(values)
 	if least < 2 || n < 2*least {
@@ -102,13 +102,13 @@ func bestSplit(values []placed, least int) (at int, size float64) {
 	return at, size
 }
 
-// prefixDistances gives, for each length, the sum of |x−y| over the pairs of the first values: in n·log n, by sums over ranks.
+// prefixDistances returns, for each length, the sum of |x−y| over all pairs of that many first values, in O(n log n).
 func prefixDistances(values []placed) []float64 {
 	counts, sums := make(fenwick, len(values)+1), make(fenwick, len(values)+1)
 	out := make([]float64, len(values)+1)
 	total := 0.0
 	for i, v := range values {
-		n, below := counts.upTo(v.rank), sums.upTo(v.rank) // those that are smaller
+		n, below := counts.upTo(v.rank), sums.upTo(v.rank) // number and sum of the smaller values
 		out[i+1] = out[i] + v.x*n - below + (total - below) - v.x*(float64(i)-n)
 		counts.add(v.rank, 1)
 		sums.add(v.rank, v.x)
@@ -117,7 +117,7 @@ func prefixDistances(values []placed) []float64 {
 	return out
 }
 
-// fenwick keeps sums over the first entries of a list that changes: P. Fenwick, Software: Practice and Experience 24, 1994.
+// fenwick is a Fenwick tree of prefix sums: P. Fenwick, Software: Practice and Experience 24, 1994.
 type fenwick []float64
 
 func (f fenwick) add(i int, x float64) {

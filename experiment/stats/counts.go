@@ -6,19 +6,19 @@ import (
 	"sort"
 )
 
-// Counts is an exact sample of whole numbers (stored microseconds): each value with how often it came. A sample of
-// millions, most of them small and many of them equal, takes a few MiB in place of a slice of all and its sorted copy.
-// The zero value is an empty sample.
+// Counts is an exact sample of integers (stored microseconds), as the number of occurrences of each value. Millions of
+// values, most of them small and many equal, take a few MiB instead of a slice and its sorted copy. The zero value is an
+// empty sample.
 type Counts struct {
-	table  []int   // how often the index came; grown to the largest value seen
-	beyond []int64 // the values that have no place in the table, one by one
+	table  []int   // occurrences by value; grown to the largest value seen
+	beyond []int64 // values outside the table, one by one
 	n      int
 }
 
-// tableEnd is where the table of Counts ends: 8 MiB at the most, for gaps of up to a second.
+// tableEnd is the maximum length of the table of Counts: 8 MiB, for gaps of up to a second.
 const tableEnd = 1 << 20
 
-// Add puts x into the sample.
+// Add adds x to the sample.
 func (c *Counts) Add(x int64) {
 	c.n++
 	if uint64(x) < uint64(len(c.table)) {
@@ -28,7 +28,7 @@ func (c *Counts) Add(x int64) {
 	c.addFar(x)
 }
 
-// addFar is the rare part of Add.
+// addFar is the rare case of Add.
 func (c *Counts) addFar(x int64) {
 	if x < 0 || x >= tableEnd {
 		c.beyond = append(c.beyond, x)
@@ -43,7 +43,7 @@ func (c *Counts) addFar(x int64) {
 // N is the size of the sample.
 func (c *Counts) N() int { return c.n }
 
-// runs gives the distinct values in ascending order, each with how often it came.
+// runs yields the distinct values in ascending order, with their numbers of occurrences.
 func (c *Counts) runs() iter.Seq2[int64, int] {
 	slices.Sort(c.beyond)
 	beyond := c.beyond
@@ -79,13 +79,13 @@ func (c *Counts) Sorted(unit float64) Sorted {
 	return s
 }
 
-// Sorted is a sample in ascending order, held as runs of equal values. The zero value is an empty one.
+// Sorted is a sample in ascending order, as runs of equal values. The zero value is an empty sample.
 type Sorted struct {
 	values []float64
-	ends   []int // how many of the sample come before the end of the value's run
+	ends   []int // number of sample values up to the end of each run
 }
 
-// Summarize describes the sample as the function of that name does, or returns nil when it is empty.
+// Summarize is Summarize for this sample; nil if it is empty.
 func (s Sorted) Summarize() *Summary { return summarize(s) }
 
 // QuantileWithMissing is the quantile of the sample and of `missing` further values that rank as +Inf.
@@ -99,10 +99,10 @@ func (s Sorted) size() int {
 	return s.ends[len(s.ends)-1]
 }
 
-// at is the i-th smallest value, counted from 0.
+// at is the i-th smallest value, from 0.
 func (s Sorted) at(i int) float64 { return s.values[sort.SearchInts(s.ends, i+1)] }
 
-// runs gives the values, each with the number of its kind.
+// runs yields the distinct values, with their numbers of occurrences.
 func (s Sorted) runs() iter.Seq2[float64, int] {
 	return func(yield func(float64, int) bool) {
 		before := 0

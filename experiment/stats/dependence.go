@@ -7,20 +7,20 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Dependence says how much successive values tell of each other. Requests that shared a batch or a queue resemble each
-// other, so that n of them are worth fewer.
+// Dependence describes how strongly successive values depend on each other. Requests that share a batch or a queue
+// resemble each other, so that n of them carry less information than n independent ones.
 type Dependence struct {
-	Time  float64 // integrated autocorrelation time: how many successive values are worth an independent one; at least 1
-	Block int     // how many successive values a bootstrap has to keep together; at least 1
+	Time  float64 // integrated autocorrelation time: number of successive values per independent value; at least 1
+	Block int     // number of successive values that a bootstrap must keep together; at least 1
 }
 
-// longest series whose autocorrelation is taken value by value; a longer one is averaged first, by twos, threes, ….
+// longest is the length of the longest series that is analysed value by value; a longer one is averaged in batches first.
 const longest = 1 << 15
 
-// DependenceOf estimates from values in the order of their time. The autocorrelations are summed as far as the sums of
-// neighbouring ones are positive and fall (Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7(4), 1992,
-// section 3.3). The block length is Politis and White's optimum for blocks in a circle ("Automatic
-// Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23(1), 2004, corrected 2009), with the same sums.
+// DependenceOf estimates from values in time order. Autocorrelations are summed while the sums of neighbouring ones are
+// positive and falling (Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7(4), 1992, section 3.3). The
+// block length is Politis and White's optimum for circular blocks ("Automatic Block-Length Selection for the Dependent
+// Bootstrap", Econometric Reviews 23(1), 2004, corrected 2009), with the same sums.
 func DependenceOf(values []float64) Dependence {
 	n := len(values)
 	batch := (n + longest - 1) / longest
@@ -28,7 +28,7 @@ func DependenceOf(values []float64) Dependence {
 		_, d := dependence(values)
 		return d
 	}
-	// Averaging leaves the long-run variance, the variance of a mean times the number of its values, as it is.
+	// Averaging preserves the long-run variance: the variance of a mean times its number of values.
 	means := blockMeans(values, n/batch)
 	inBatches, d := dependence(means)
 	variance := stat.PopVariance(values, nil)
@@ -38,7 +38,7 @@ func DependenceOf(values []float64) Dependence {
 	return Dependence{Time: max(1, float64(batch)*inBatches*d.Time/variance), Block: batch * d.Block}
 }
 
-// dependence is that of a series taken as it is, and the variance that it divides by.
+// dependence analyses a series value by value, and also returns its variance.
 func dependence(values []float64) (variance float64, d Dependence) {
 	n := len(values)
 	d = Dependence{1, 1}
@@ -46,10 +46,10 @@ func dependence(values []float64) (variance float64, d Dependence) {
 		return 0, d
 	}
 	r := autocovariance(values)
-	if !(r[0] > 0) { // all equal, or a NaN among them
+	if !(r[0] > 0) { // all values are equal, or one is NaN
 		return 0, d
 	}
-	sum, moment := 0.0, 0.0 // of γ(k) and of k·γ(k), k from 1
+	sum, moment := 0.0, 0.0 // of γ(k) and k·γ(k)
 	for k, before := 0, math.Inf(1); 2*k+1 < n; k++ {
 		pair := min(r[2*k]+r[2*k+1], before)
 		if pair <= 0 {
@@ -65,7 +65,7 @@ func dependence(values []float64) (variance float64, d Dependence) {
 	return r[0], d
 }
 
-// autocovariance of every lag, by the Fourier transform of the series with as many zeros behind it.
+// autocovariance returns it for every lag, by the Fourier transform of the zero-padded series.
 func autocovariance(values []float64) []float64 {
 	n := len(values)
 	size := 1
@@ -89,7 +89,7 @@ func autocovariance(values []float64) []float64 {
 	return r
 }
 
-// blockMeans cuts the values into so many blocks of nearly equal length, and gives the mean of each.
+// blockMeans splits the values into blocks of nearly equal length and returns the mean of each.
 func blockMeans(values []float64, blocks int) []float64 {
 	means := make([]float64, blocks)
 	for i := range means {
@@ -103,14 +103,6 @@ func blockMeans(values []float64, blocks int) []float64 {
 	return means
 }
 
-// EffectiveSize is how many independent values would tell the mean as well as these successive ones: between 1 and
-// their number.
-func EffectiveSize(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	return DependenceOf(values).effective(len(values))
-}
-
-// effective is the EffectiveSize of n values that depend on each other like that.
+// effective is the number of independent values whose mean would be as precise as that of these n successive
+// ones: between 1 and n.
 func (d Dependence) effective(n int) float64 { return max(1, float64(n)/d.Time) }

@@ -78,22 +78,20 @@ func TestAutocovarianceIsItsDefinition(t *testing.T) {
 }
 
 func TestEffectiveSize(t *testing.T) {
-	if got := EffectiveSize(nil); got != 0 {
-		t.Errorf("%v of nothing", got)
-	}
-	if got := EffectiveSize(slices.Repeat([]float64{7}, 100)); got != 100 {
+	size := func(values []float64) float64 { return DependenceOf(values).effective(len(values)) }
+	if got := size(slices.Repeat([]float64{7}, 100)); got != 100 {
 		t.Errorf("%v of 100 equal values", got)
 	}
 	ramp := make([]float64, 1000)
 	for i := range ramp {
 		ramp[i] = float64(i)
 	}
-	if got := EffectiveSize(ramp); got > 10 {
+	if got := size(ramp); got > 10 {
 		t.Errorf("a ramp of 1000 is worth %v", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		values := latencies(1).Draw(t, "values")
-		if got := EffectiveSize(values); !(got >= 1 && got <= float64(len(values))) {
+		if got := size(values); !(got >= 1 && got <= float64(len(values))) {
 			t.Fatalf("%v of %d", got, len(values))
 		}
 	})

@@ -2,22 +2,22 @@ package stats
 
 import "math"
 
-// Dip is the largest distance between the distribution of sorted (ascending) values and the nearest one that has a single
-// mode: Hartigan and Hartigan, "The Dip Test of Unimodality", Annals of Statistics 13(1), 1985. It is 1/(2n) at the least,
-// 0.25 at the most, for two values far apart, and about 0.06 for a group of a fifth far from the others. It is 0 for no values.
+// Dip is the largest distance between the distribution of sorted (ascending) values and the nearest unimodal one: Hartigan
+// and Hartigan, "The Dip Test of Unimodality", Annals of Statistics 13(1), 1985. It is at least 1/(2n), at most 0.25 (two
+// values far apart), and about 0.06 if a fifth of the values is far from the others. It is 0 for no values.
 func Dip(sorted []float64) float64 {
 	s := newSteps(sorted)
 	if len(s.x) == 0 {
 		return 0
 	}
-	dip := 1.0 // in values; the smallest step of the distribution
+	dip := 1.0 // in numbers of values; 1 is the smallest step of the distribution
 	for lo, hi := 0, len(s.x)-1; ; {
 		below, above := s.hull(lo, hi, s.before, -1), s.hull(lo, hi, s.through, 1)
 		gap, left, right := widest(below, above)
 		if gap <= dip {
 			return dip / 2 / float64(len(sorted))
 		}
-		for k := range left { // what lies on the ends of the modal interval may be the mode itself
+		for k := range left { // values at the ends of the modal interval may be the mode itself
 			dip = max(dip, s.through[lo+k]-below.at[k])
 		}
 		for k := right + 1; k <= hi-lo; k++ {
@@ -30,7 +30,7 @@ func Dip(sorted []float64) float64 {
 	}
 }
 
-// steps is a distribution function, in values: the distinct values, how many lie before each, and how many up to it.
+// steps is a distribution function in numbers of values: the distinct values, and how many values are before and up to each.
 type steps struct{ x, before, through []float64 }
 
 func newSteps(sorted []float64) steps {
@@ -44,20 +44,20 @@ func newSteps(sorted []float64) steps {
 	return s
 }
 
-// hull is a line around the steps from one end to the other: what it is at each of them, and where it touches them.
+// hull is a line around the steps from one end to the other: its height at each step, and the steps that it touches.
 type hull struct {
 	at      []float64
 	touches []bool
 }
 
-// hull is the greatest convex line below y (side -1) or the least concave one above it (side 1) between lo and hi.
+// hull is the greatest convex minorant of y (side -1) or its least concave majorant (side 1) between lo and hi.
 func (s steps) hull(lo, hi int, y []float64, side float64) hull {
 	var corners []int
 	for k := lo; k <= hi; k++ {
 		for len(corners) > 1 {
 			a, b := corners[len(corners)-2], corners[len(corners)-1]
 			if side*((y[b]-y[a])*(s.x[k]-s.x[a])-(y[k]-y[a])*(s.x[b]-s.x[a])) > 0 {
-				break // b lies outside the line from a to k
+				break // b is outside the line from a to k
 			}
 			corners = corners[:len(corners)-1]
 		}
@@ -78,8 +78,8 @@ func (s steps) hull(lo, hi int, y []float64, side float64) hull {
 	return h
 }
 
-// widest is where the two lines are furthest apart, among the places where one of them touches, and the modal interval that
-// follows from it: from a touch of the lower line to the next one of the upper line.
+// widest is the largest distance of the two lines, at a place where one of them touches, and the new modal interval: from
+// a touch of the lower line to the next touch of the upper line.
 func widest(below, above hull) (gap float64, left, right int) {
 	at := -1
 	for k := range below.at {
@@ -94,26 +94,25 @@ func widest(below, above hull) (gap float64, left, right int) {
 	return gap, left, right
 }
 
-// Unimodal reports whether a dip can be chance: whether one as large comes in more than one of a hundred samples of n
-// values from a uniform distribution, which of all with a single mode has the largest dips. ok is false for fewer than
-// 50 values.
+// Unimodal reports whether chance explains a dip: whether more than one of a hundred samples of n values from a uniform
+// distribution, which has the largest dips of all unimodal ones, has one as large. ok is false for fewer than 50 values.
 func Unimodal(dip float64, n int) (unimodal, ok bool) {
 	return dip*math.Sqrt(float64(n)) <= dipLimit, n >= 50
 }
 
-// dipLimit is the dip times √n that at most one uniform sample in a hundred exceeds: by simulation 0.57 for 50 values, 0.60 for
-// 200, 0.62 for 2,000.
+// dipLimit is the dip times √n that at most one uniform sample in a hundred exceeds. By simulation it is 0.57 for 50
+// values, 0.60 for 200, 0.62 for 2,000.
 const dipLimit = 0.65
 
-// Split cuts sorted (ascending) values into the two groups that differ least within: it is the size of the lower one, for
-// which the squared deviations from the groups' means are smallest (Fisher, "On Grouping for Maximum Homogeneity", Journal of the
-// American Statistical Association 53, 1958). Two values or more have one.
+// Split splits sorted (ascending) values into the two groups with the smallest squared deviations from their means
+// (Fisher, "On Grouping for Maximum Homogeneity", Journal of the American Statistical Association 53, 1958), and returns
+// the size of the lower group. It needs at least two values.
 func Split(sorted []float64) int {
 	n := len(sorted)
 	run := running(sorted)
 	best, at := math.Inf(-1), 0
 	for k := 1; k < n; k++ {
-		// Apart from what does not depend on k, the deviations are less by the squared sums over the sizes.
+		// Up to a constant, the squared deviations are minus the squared sums over the sizes.
 		low, high := run[k], run[n]-run[k]
 		if x := low*low/float64(k) + high*high/float64(n-k); x > best {
 			best, at = x, k

@@ -9,9 +9,9 @@ import (
 // throughput). The units are the caller's, and the same for all points of a series.
 type Point struct{ Cost, Gain float64 }
 
-// Frontier returns the indexes of the points that no other point dominates, by ascending Cost and so by ascending Gain. A point
-// dominates another if it is no worse in both and better in one; equal points do not dominate each other, so they are on
-// the frontier together, in their order in points. A point with a NaN or an infinity is never on it.
+// Frontier returns the indexes of the points that no other point dominates, by ascending Cost and thus by ascending Gain.
+// A point dominates another if it is no worse in both and better in one. Equal points do not dominate each other: both are
+// returned, in the order of points. A point with a NaN or an infinity is never returned.
 func Frontier(points []Point) []int {
 	order := make([]int, 0, len(points))
 	for i, p := range points {
@@ -23,7 +23,7 @@ func Frontier(points []Point) []int {
 		a, b := points[i], points[j]
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(b.Gain, a.Gain), cmp.Compare(i, j))
 	})
-	frontier := []int{} // not nil: in JSON it is a list, also where nothing is on it
+	frontier := []int{} // never nil, so that it is a list in JSON
 	for _, i := range order {
 		if len(frontier) > 0 {
 			last := points[frontier[len(frontier)-1]]

@@ -2,11 +2,11 @@ package stats
 
 import "math"
 
-// Grade says how far a percentile can be believed by the size of its sample alone.
+// Grade classifies a percentile by its sample size alone.
 type Grade string
 
-// NoBound: the sample is below MinSamples at 95 %, so the percentile could lie anywhere beyond its largest value.
-// Thin: bounded, but resting on few values. Sound: at least SoundSamples.
+// NoBound: the sample is smaller than MinSamples at 95 %, so the percentile has no upper bound. Thin: bounded, but by few
+// values. Sound: at least SoundSamples.
 const (
 	NoBound Grade = "no_bound"
 	Thin    Grade = "thin"
@@ -25,15 +25,15 @@ func GradeOf(n int, p float64) Grade {
 	}
 }
 
-// SoundSamples is the number of values from which the p-quantile is Sound: ten are expected beyond it (20 for p50, 100 for p90,
-// 200 for p95, 1,000 for p99). At p999 and further out it is a hundred (100,000 for p999), because what is out
-// there, a pause or a retry, comes in bursts, and ten values can be one event. It is a rule of thumb, not a theorem,
-// and math.MaxInt for p outside (0, 1).
+// SoundSamples is the number of values from which the p-quantile is Sound: ten are expected beyond it (20 for p50, 100 for
+// p90, 200 for p95, 1,000 for p99). From p999 on it is a hundred (100,000 for p999), because values out there, a pause or a
+// retry, come in bursts, and ten values can be one event. It is a rule of thumb, not a theorem. It is math.MaxInt for p
+// outside (0, 1).
 func SoundSamples(p float64) int {
 	if !(p > 0 && p < 1) {
 		return math.MaxInt
 	}
-	// One value in `every` lies beyond the quantile; rounded, as 1-0.9 is a bit less than a tenth.
+	// One value in `every` is beyond the quantile; rounded, since 1-0.9 is slightly less than a tenth.
 	every := math.Round(1e6/min(p, 1-p)) / 1e6
 	beyond := 10.0
 	if every >= 1000 {

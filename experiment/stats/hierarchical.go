@@ -8,31 +8,30 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Repeat is one figure of one repeat, on the scale on which it is compared, and what chance inside of the repeat does to it.
+// Repeat is one figure of one repeat, on the scale of the comparison, and its sampling variance.
 type Repeat struct {
 	Value  float64
-	Within float64 // variance of Value over redrawn blocks of its requests; 0 = not known
+	Within float64 // variance of Value over resampled blocks of its requests; 0 = unknown
 }
 
 // Contrast is the difference between two sets of repeats.
 type Contrast struct {
 	Difference float64 // mean of the second − mean of the first
 	SE         float64
-	DF         int     // degrees of freedom, from the repeats; 0: neither side was repeated
+	DF         int     // degrees of freedom from the repeats; 0: neither side has repeats
 	Spread     float64 // standard deviation of a repeat
-	P          float64 // two-sided; NaN where DF is 0
+	P          float64 // two-sided; NaN if DF is 0
 }
 
-// Compare judges a difference by the structure of the data: repeats first, then what is inside of them. The unit is the repeat,
-// as requests of one repeat share its machine, its caches and its luck; taking them as independent finds differences that the
-// next repeat does not have. The spread of repeats is pooled over both sides (under the question asked, no difference, it is
-// one), and is held to be no smaller than what chance inside of a repeat makes, which two repeats that lie close by accident
-// would hide. The test is Student's with the repeats' degrees of freedom: a bootstrap that redraws so few repeats gives
-// intervals that are too short (T. Hesterberg, The American Statistician 69(4), 2015), and one that redraws requests inside of
-// redrawn repeats counts their chance twice (A. Davison and D. Hinkley, "Bootstrap Methods and their Application", 1997,
-// section 3.8).
+// Compare tests the difference of two sets of repeats. The unit is the repeat, since requests of one repeat share their
+// machine, caches and load: treating them as independent finds differences that the next repeat does not show. The variance
+// of repeats is pooled over both sides (it is one under the null hypothesis), and is at least the variance within repeats,
+// so that two repeats that are close by accident do not hide it. The test is Student's with the repeats' degrees of freedom.
+// A bootstrap of so few repeats gives intervals that are too short (T. Hesterberg, The American Statistician 69(4), 2015),
+// and one that resamples requests within resampled repeats counts their variance twice (A. Davison and D. Hinkley,
+// "Bootstrap Methods and their Application", 1997, section 3.8).
 //
-// Where neither side was repeated SE is what chance inside of the repeats makes, which is less than the truth, and P is NaN.
+// If neither side has repeats, SE is from the variance within repeats, which is less than the truth, and P is NaN.
 func Compare(base, changed []Repeat) Contrast {
 	if len(base) == 0 || len(changed) == 0 {
 		return Contrast{P: math.NaN(), SE: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
@@ -65,8 +64,8 @@ func describeRepeats(rs []Repeat) (mean, squares, within float64) {
 	return mean, squares, within
 }
 
-// RepeatsInterval is the mean of repeats with its interval, by their spread as Compare takes it: of a single one, by chance inside
-// of it alone, and unbounded where that is not known.
+// RepeatsInterval is the mean of repeats with its interval, by their spread as in Compare. For a single repeat it uses the
+// variance within it, and is unbounded if that is unknown.
 func RepeatsInterval(repeats []Repeat, confidence float64) (mean float64, within Interval) {
 	mean, squares, inside := describeRepeats(repeats)
 	c := Contrast{Difference: mean, DF: len(repeats) - 1}
@@ -92,7 +91,7 @@ func (c Contrast) p() float64 {
 
 func student(df int) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: float64(df)} }
 
-// Interval covers the difference with the given confidence. Without repeats it is by chance inside of them alone.
+// Interval covers the difference with the given confidence. Without repeats it uses the variance within repeats alone.
 func (c Contrast) Interval(confidence float64) Interval {
 	half := c.SE * quantileOfT(1-(1-confidence)/2, c.DF)
 	if math.IsNaN(half) {
@@ -101,7 +100,7 @@ func (c Contrast) Interval(confidence float64) Interval {
 	return Interval{c.Difference - half, c.Difference + half}
 }
 
-// quantileOfT is Student's, or the normal one for 0 degrees of freedom.
+// quantileOfT is the quantile of Student's t, or of the normal distribution for 0 degrees of freedom.
 func quantileOfT(p float64, df int) float64 {
 	if df <= 0 {
 		return distuv.UnitNormal.Quantile(p)
@@ -109,8 +108,8 @@ func quantileOfT(p float64, df int) float64 {
 	return student(df).Quantile(p)
 }
 
-// Detectable is the smallest difference that data like these would have shown, at this level, in `power` of the cases; +Inf where
-// there are no repeats to show anything.
+// Detectable is the smallest detectable difference: the one that such data would show, at this level, with the given
+// power; +Inf without repeats.
 func (c Contrast) Detectable(level, power float64) float64 {
 	if c.DF <= 0 {
 		return math.Inf(1)
@@ -118,11 +117,11 @@ func (c Contrast) Detectable(level, power float64) float64 {
 	return (quantileOfT(1-level/2, c.DF) + quantileOfT(power, c.DF)) * c.SE
 }
 
-// mostRepeats is where RepeatsFor gives up.
+// mostRepeats is the limit of RepeatsFor.
 const mostRepeats = 1000
 
-// RepeatsFor is how many repeats each side needs for a difference to show, at this level, in `power` of the cases, when repeats
-// have this standard deviation; 0 where a thousand would not do.
+// RepeatsFor is the number of repeats on each side that show a difference, at this level, with the given power, if repeats
+// have this standard deviation; 0 if it is above mostRepeats.
 func RepeatsFor(difference, spread, level, power float64) int {
 	for n := 2; n <= mostRepeats; n++ {
 		c := Contrast{DF: 2*n - 2, SE: spread * math.Sqrt(2/float64(n))}
@@ -133,17 +132,17 @@ func RepeatsFor(difference, spread, level, power float64) int {
 	return 0
 }
 
-// redraws is how often BlockVariance redraws: a standard error is within 5 % then, four times out of five.
+// redraws is the number of resamples of BlockVariance: the standard error is then within 5 % in four of five cases.
 const redraws = 300
 
-// leastBlocks are what a redraw needs to mean anything.
+// leastBlocks is the smallest number of blocks that resampling needs.
 const leastBlocks = 5
 
-// BlockVariance is the variance of a statistic of one repeat over redrawn samples. values are in the order in which they were
-// measured, and blocks of successive ones are redrawn whole, since requests that met in a batch are slow together: H. Künsch,
-// Annals of Statistics 17, 1989; the blocks do not overlap, and have the cube root of the sample's size. of gets the values in
-// ascending order with how often each was drawn. It is 0, not known, for fewer than five blocks.
-func BlockVariance(values []float64, of func(Weighted) float64, r *rand.Rand) float64 {
+// BlockVariance is the variance of a statistic of one repeat over resampled blocks. values are in time order. Blocks of
+// successive values are resampled whole, since requests that share a batch are slow together (H. Künsch, Annals of
+// Statistics 17, 1989); they do not overlap, and their length is the cube root of the sample's size. statistic gets the
+// values in ascending order with their weights. The result is 0, unknown, for fewer than leastBlocks blocks.
+func BlockVariance(values []float64, statistic func(Weighted) float64, r *rand.Rand) float64 {
 	length := int(math.Ceil(math.Cbrt(float64(len(values)))))
 	blocks := 0
 	if length > 0 {
@@ -156,7 +155,7 @@ func BlockVariance(values []float64, of func(Weighted) float64, r *rand.Rand) fl
 	drawn := make([]float64, 0, redraws)
 	for range redraws {
 		w.redraw(r)
-		if x := of(*w); !math.IsNaN(x) && !math.IsInf(x, 0) {
+		if x := statistic(*w); !math.IsNaN(x) && !math.IsInf(x, 0) {
 			drawn = append(drawn, x)
 		}
 	}
@@ -168,12 +167,12 @@ func BlockVariance(values []float64, of func(Weighted) float64, r *rand.Rand) fl
 	return std * std
 }
 
-// Weighted is a sample in which values come several times, or not at all.
+// Weighted is a resample: values in ascending order, each with the number of times its block was drawn.
 type Weighted struct {
 	sorted []float64
-	block  []int // of each value
-	drawn  []int // how often each block was
-	n      int   // values, with how often each was drawn
+	block  []int // by value
+	drawn  []int // times drawn, by block
+	n      int   // values, each counted as often as it was drawn
 	sizes  []int
 }
 
@@ -193,7 +192,7 @@ func newWeighted(values []float64, length, blocks int) *Weighted {
 	})
 	w := &Weighted{drawn: make([]int, blocks), sizes: make([]int, blocks)}
 	for _, i := range order {
-		b := min(i/length, blocks-1) // the last one takes the rest
+		b := min(i/length, blocks-1) // the last block takes the remainder
 		w.sorted, w.block = append(w.sorted, values[i]), append(w.block, b)
 		w.sizes[b]++
 	}
@@ -210,7 +209,7 @@ func (w *Weighted) redraw(r *rand.Rand) {
 	}
 }
 
-// Quantile is that of type 7.
+// Quantile is the p-quantile of type 7.
 func (w Weighted) Quantile(p float64) float64 {
 	rank := float64(w.n-1) * p
 	below := int(rank)
@@ -229,7 +228,7 @@ func (w Weighted) Quantile(p float64) float64 {
 	return lower
 }
 
-// Mean of the sample.
+// Mean is the mean of the sample.
 func (w Weighted) Mean() float64 {
 	sum := 0.0
 	for i, x := range w.sorted {

@@ -63,7 +63,7 @@ func TestQuantileInterval(t *testing.T) {
 		{"the maximum of a population", thirty, 1, 0.95, Interval{30, inf}},
 	}
 	for _, tt := range tests {
-		if got := QuantileInterval(tt.sorted, tt.p, tt.confidence); got != tt.want {
+		if got := quantileInterval(ascending(tt.sorted), tt.p, tt.confidence); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestQuantileIntervalCovers(t *testing.T) {
 					values[i] = d.draw(rng.Float64())
 				}
 				slices.Sort(values)
-				iv := QuantileInterval(values, c.p, 0.95)
+				iv := quantileInterval(ascending(values), c.p, 0.95)
 				if truth := d.quantile(c.p); iv.Lo <= truth && truth <= iv.Hi {
 					covered++
 				}

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Knee finds the point after which more load buys little more gain, on a concave, increasing curve: gain[i] is what load[i]
-// brought. It is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS
-// Workshops 2011): both axes are scaled to [0, 1], and the knee is the first local maximum of gain - load from which the difference falls
-// by sensitivity times the mean step of load before it rises to another maximum. The paper's sensitivity is 1; larger
+// Knee finds the point after which more load brings little more gain, on a concave, increasing curve: gain[i] is the gain
+// at load[i]. It is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS Workshops
+// 2011): both axes are scaled to [0, 1], and the knee is the first local maximum of gain - load from which the difference
+// falls by sensitivity times the mean step of load before it rises to another maximum. The paper's sensitivity is 1; larger
 // is more conservative. There is no smoothing: a series has few points, and each is a measurement.
 //
-// index is a place in load and gain, which must be of the same length; they may come in any order and stay as they are. Points
-// with a NaN or an infinity are passed over. ok is false when there is no knee: fewer than four points, a
-// curve without width or height, or no such maximum (a straight line, or one that has not bent yet).
+// index is the knee's index in load and gain, which must have equal lengths, in any order, and are not changed. Points with
+// a NaN or an infinity are ignored. ok is false if there is no knee: fewer than four points, a curve without width or
+// height, or no such maximum (a straight line, or a curve that has not bent yet).
 func Knee(load, gain []float64, sensitivity float64) (index int, ok bool) {
 	order := byLoad(load, gain)
 	if len(order) < 4 {
@@ -32,7 +32,7 @@ func Knee(load, gain []float64, sensitivity float64) (index int, ok bool) {
 	return 0, false
 }
 
-// byLoad is the indexes of the finite points, by ascending load.
+// byLoad returns the indexes of the finite points, by ascending load.
 func byLoad(load, gain []float64) []int {
 	var order []int
 	for i := range load {
@@ -44,7 +44,7 @@ func byLoad(load, gain []float64) []int {
 	return order
 }
 
-// differences is the normalised gain less the normalised load, in the given order; nil where either has no range.
+// differences is the normalised gain less the normalised load, in the given order; nil if either is constant.
 func differences(load, gain []float64, order []int) []float64 {
 	first, last := load[order[0]], load[order[len(order)-1]]
 	low, high := gain[order[0]], gain[order[0]]
@@ -61,7 +61,7 @@ func differences(load, gain []float64, order []int) []float64 {
 	return difference
 }
 
-// isPeak is true of a local maximum; of a plateau, its first point.
+// isPeak reports whether i is a local maximum, or the first point of a plateau that is one.
 func isPeak(d []float64, i int) bool { return d[i] > d[i-1] && d[i] >= d[i+1] }
 
 // falls reports whether the curve that starts at a peak drops by more than fall before the next peak.
@@ -77,9 +77,9 @@ func falls(d []float64, fall float64) bool {
 	return false
 }
 
-// Saturation returns the index of the first load that the server did not keep up with: achieved[i]/offered[i] < share
-// (0.95, say), both in one unit, in the order given, by ascending load. ok is false when there is none. A load that is
-// not a positive finite number (all requests at once is infinite) and an achieved NaN say nothing, and are passed over.
+// Saturation returns the index of the first load that the server did not keep up with: achieved[i]/offered[i] < share (such
+// as 0.95), both in one unit, in the given order, by ascending load. ok is false if there is none. It ignores loads that are
+// not positive and finite (all requests at once is infinite) and an achieved NaN.
 func Saturation(offered, achieved []float64, share float64) (index int, ok bool) {
 	for i, load := range offered {
 		if load > 0 && isFinite(load) && achieved[i]/load < share {

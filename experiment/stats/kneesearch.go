@@ -7,17 +7,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Gain is what one run at a load brought.
+// Gain is the gain of one run at a load.
 type Gain struct {
 	Load, Gain float64
 }
 
-// gridPoints are how many loads a curve begins with, on a logarithmic scale: Kneedle wants a few on either side.
+// gridPoints is the number of loads of the initial logarithmic grid: Kneedle needs some on either side of the knee.
 const gridPoints = 8
 
-// NextOfKnee is the load to ask at next to find the knee of a curve (Knee): first a grid over the range, then the middle of the
-// wider gap beside the knee, until both are within the tolerance; then the knee and its neighbours again, until each has as many
-// runs as are to confirm an end. Like Next it is a function of what is known.
+// NextOfKnee is the next load to run in the search for the knee of a curve (Knee): first a grid over the range, then the
+// middle of the wider gap beside the knee, until both gaps are within the tolerance, then the knee and its neighbours again,
+// until each has Confirm runs. Like Next it is a function of the runs so far.
 func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	loads, runs, median := s.curve(gains)
 	for _, x := range s.grid() {
@@ -29,7 +29,7 @@ func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	if !ok {
 		return 0, false
 	}
-	sides := [][2]float64{{loads[at-1], loads[at]}, {loads[at], loads[at+1]}} // a knee is no end of the curve
+	sides := [][2]float64{{loads[at-1], loads[at]}, {loads[at], loads[at+1]}} // a knee is never the first or last load
 	slices.SortStableFunc(sides, func(a, b [2]float64) int {
 		if a[1]/a[0] >= b[1]/b[0] {
 			return -1
@@ -49,8 +49,8 @@ func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	return 0, false
 }
 
-// KneeOf is where the knee lies: between the neighbours of the load that has it, and as far beyond as the repeats of the runs
-// can't tell a load's gain from the knee's (two standard errors of the difference). ok is false where there is no knee.
+// KneeOf brackets the knee: between the neighbours of its load, extended by loads whose gain does not differ from the knee's
+// by more than two standard errors of the difference. ok is false if there is no knee.
 func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	loads, runs, median := s.curve(gains)
 	at, ok := Knee(loads, median, 1)
@@ -76,7 +76,7 @@ func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	return Bracket{Low: &loads[low], High: &loads[high], LowRuns: runs[low], HighRuns: runs[high], Open: loads[low+1 : high]}, true
 }
 
-// grid are the loads that a curve begins with.
+// grid returns the loads of the initial grid.
 func (s Search) grid() []float64 {
 	var out []float64
 	for i := range gridPoints {
@@ -93,7 +93,7 @@ func (s Search) grid() []float64 {
 	return out
 }
 
-// curve are the loads of the range, ascending, each with its number of runs and the median of their gains.
+// curve returns the loads of the range, ascending, each with its number of runs and the median of their gains.
 func (s Search) curve(gains []Gain) (loads []float64, runs []int, median []float64) {
 	at := s.byLoad(gains)
 	for load := range at {
@@ -117,7 +117,7 @@ func (s Search) byLoad(gains []Gain) map[float64][]float64 {
 	return at
 }
 
-// noise is the standard deviation of a run's gain, pooled over the loads that were run more than once; 0 without any.
+// noise is the standard deviation of a run's gain, pooled over the loads with several runs; 0 if there are none.
 func (s Search) noise(gains []Gain) float64 {
 	sum, n := 0.0, 0
 	for _, own := range s.byLoad(gains) {

@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// Looks are the moments at which a row that runs until it is decided may be looked at: after FirstLook requests, and after
-// each doubling. Deciding at every request, with the confidence of one look, would be wrong far more often than
-// that confidence says. Here the risk is spent across the looks: the k-th takes 1/(k·(k+1)) of it, which together is all
-// of it, however many there are.
+// Looks are the moments at which a row with until = "decided" may be evaluated: after FirstLook requests, and after each
+// doubling. Deciding after every request with the confidence of one look would be wrong far more often than that confidence
+// states. Instead the risk is divided among the looks: look k takes 1/(k·(k+1)) of it, which sums to at most all of it.
 type Looks struct {
 	Risk float64 // of a wrong decision over all looks; 0.01 = 1 %
 }
 
-// FirstLook is after so many requests: fewer decide next to nothing.
+// FirstLook is the number of requests at the first look: fewer seldom decide.
 const FirstLook = 64
 
 // At is the number of requests at look k, counted from 1.
 func (Looks) At(k int) int { return FirstLook << (k - 1) }
 
-// Confidence is that of look k alone.
+// Confidence is the confidence of look k alone.
 func (l Looks) Confidence(k int) float64 { return 1 - l.Risk/float64(k*(k+1)) }
 
-// DecideInOrder is Decide for requests that depend on each other: values are theirs, in the order of their time, a failed one
-// +Inf. time is the autocorrelation time that it took for them (OverrunTime), or 1 where that could change nothing.
+// DecideInOrder is Decide for requests that depend on each other. values are in time order, with +Inf for a failed request.
+// time is the autocorrelation time used (OverrunTime), or 1 if the result does not depend on it.
 func DecideInOrder(values []float64, limit, p, confidence float64) (v Verdict, time float64) {
 	n, over := len(values), 0
 	for _, x := range values {
@@ -32,15 +31,15 @@ func DecideInOrder(values []float64, limit, p, confidence float64) (v Verdict, t
 			over++
 		}
 	}
-	if DecideDependent(n, over, 1, p, confidence) == Undecided { // a fortiori when they are worth less
+	if DecideDependent(n, over, 1, p, confidence) == Undecided { // dependent requests decide even less
 		return Undecided, 1
 	}
 	time = OverrunTime(values, limit)
 	return DecideDependent(n, over, time, p, confidence), time
 }
 
-// DecideDependent is Decide for n requests that are worth n/time independent ones, and so are those over the limit. It rounds to
-// the side of not deciding.
+// DecideDependent is Decide for n requests, over of them above the limit, that are worth n/time and over/time independent
+// ones. It rounds towards Undecided.
 func DecideDependent(n, over int, time, p, confidence float64) Verdict {
 	worth := func(count int) float64 { return float64(count) / max(1, time) }
 	switch {
@@ -52,10 +51,10 @@ func DecideDependent(n, over int, time, p, confidence float64) Verdict {
 	return Undecided
 }
 
-// OverrunTime is the autocorrelation time to take for requests over a limit. Those over it may be too few to tell whether
-// they come in bursts, so the values themselves are asked too, by their ranks: a server whose slow requests come together has
-// latencies that go up and down together. What few values tell of their own memory is uncertain, by about √(10·time/n) of
-// it (Sokal, "Monte Carlo Methods in Statistical Mechanics", 1997, section 3), and two such errors are added.
+// OverrunTime is the autocorrelation time of exceeding a limit. The requests above it may be too few to show whether they
+// come in bursts, so the ranks of the values are used too: if slow requests come together, latencies rise and fall together.
+// An autocorrelation time from few values has a relative error of about √(10·time/n) (Sokal, "Monte Carlo Methods in
+// Statistical Mechanics", 1997, section 3); two such errors are added.
 func OverrunTime(values []float64, limit float64) float64 {
 	over := make([]float64, len(values))
 	for i, x := range values {
@@ -67,7 +66,7 @@ func OverrunTime(values []float64, limit float64) float64 {
 	return time * (1 + 2*math.Sqrt(10*time/float64(len(values))))
 }
 
-// ranks are the places of the values in ascending order; equal values share the mean of their places.
+// ranks returns the ranks of the values in ascending order; equal values get the mean of their ranks.
 func ranks(values []float64) []float64 {
 	order := argsort(values)
 	out := make([]float64, len(values))
@@ -84,7 +83,7 @@ func ranks(values []float64) []float64 {
 	return out
 }
 
-// argsort is the indexes of the values in ascending order of these.
+// argsort returns the indexes that sort values in ascending order.
 func argsort(values []float64) []int {
 	order := make([]int, len(values))
 	for i := range order {

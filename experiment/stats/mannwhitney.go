@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// exactRanks is the largest number of values in both samples together for which MannWhitney counts the exact distribution.
+// exactRanks is the largest total number of values for which MannWhitney counts the exact distribution.
 const exactRanks = 100
 
-// MannWhitney is the two-sided rank-sum test: u counts the pairs in which the value of x is the larger one (a tie is half a
-// pair), p is how often u would lie as far out if both samples came from one population. p is the smaller tail, doubled. It is
-// exact up to a hundred values, ties included (every way to deal the pooled ranks out is equally likely: Mann and Whitney,
-// Annals of Mathematical Statistics 18, 1947; Lehmann, "Nonparametrics", 1975, section 1.4), and the normal approximation with
-// the correction for ties and continuity above. p is NaN when a sample is empty.
+// MannWhitney is the two-sided rank-sum test. u counts the pairs in which the value of x is larger (a tie counts half); p is
+// the probability of a u as extreme if both samples come from one population: the smaller tail, doubled. It is exact up to
+// exactRanks values, ties included (all assignments of the pooled ranks are equally likely: Mann and Whitney, Annals of
+// Mathematical Statistics 18, 1947; Lehmann, "Nonparametrics", 1975, section 1.4); above, it is the normal approximation with
+// the correction for ties and continuity. p is NaN if a sample is empty.
 func MannWhitney(x, y []float64) (u, p float64) {
 	n, m := len(x), len(y)
 	if n == 0 || m == 0 {
@@ -40,7 +40,7 @@ func MannWhitney(x, y []float64) (u, p float64) {
 	return u, min(1, 2*min(below, above)/all)
 }
 
-// doubledRanks gives twice the rank of each pooled value, so that the mean rank of a tie is whole, and the sum over x.
+// doubledRanks returns twice the rank of each pooled value, so that the mean rank of a tie is an integer, and the sum over x.
 func doubledRanks(x, y []float64) (ranks []int, sum int) {
 	type value struct {
 		v     float64
@@ -70,13 +70,13 @@ func doubledRanks(x, y []float64) (ranks []int, sum int) {
 	return ranks, sum
 }
 
-// rankSums counts, for every sum, the choices of n of the ranks that have it.
+// rankSums counts, for each sum, the choices of n ranks that have it.
 func rankSums(ranks []int, n int) []float64 {
 	most := 0
-	for _, r := range ranks[len(ranks)-n:] { // they ascend
+	for _, r := range ranks[len(ranks)-n:] { // ranks ascend
 		most += r
 	}
-	ways := make([][]float64, n+1) // by how many are chosen
+	ways := make([][]float64, n+1) // by number of chosen ranks
 	for k := range ways {
 		ways[k] = make([]float64, most+1)
 	}
@@ -112,19 +112,19 @@ func normalRankSum(ranks []int, n int, u float64) float64 {
 	return min(1, 2*distuv.UnitNormal.Survival(z))
 }
 
-// LeastRankP is the smallest p that MannWhitney can give for samples of n and m values without ties: no difference, however
-// large, goes below it. Three against three reach 0.1, four against four 0.029.
+// LeastRankP is the smallest p that MannWhitney can return for samples of n and m values without ties. Three against three
+// values reach 0.1, four against four 0.029.
 func LeastRankP(n, m int) float64 {
-	ways := 1.0 // n+m over n
+	ways := 1.0 // binomial coefficient of n+m over n
 	for i := 1; i <= n; i++ {
 		ways *= float64(m+i) / float64(i)
 	}
 	return min(1, 2/ways)
 }
 
-// HodgesLehmann is the shift from x to y, the median of all differences y−x, with the interval that goes with MannWhitney: it
-// leaves out the shifts that the test would refuse at this confidence (Lehmann, section 2.6). The interval is unbounded where
-// the samples are too small for one. It takes n·m differences: for repeats, not for requests.
+// HodgesLehmann is the shift from x to y, the median of all differences y−x, with the interval that matches MannWhitney: the
+// shifts that the test does not reject at this confidence (Lehmann, section 2.6). The interval is unbounded if the samples
+// are too small. It computes n·m differences: use it for repeats, not for requests.
 func HodgesLehmann(x, y []float64, confidence float64) (shift float64, within Interval) {
 	var differences []float64
 	for _, a := range x {
@@ -140,7 +140,7 @@ func HodgesLehmann(x, y []float64, confidence float64) (shift float64, within In
 	return Quantile(differences, 0.5), within
 }
 
-// rankDepth is the largest k with P(U ≤ k−1) ≤ tail: how many differences lie outside at either end.
+// rankDepth is the largest k with P(U ≤ k−1) ≤ tail: the number of differences outside of the interval at either end.
 func rankDepth(n, m int, tail float64) int {
 	if n == 0 || m == 0 {
 		return 0

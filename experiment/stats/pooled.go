@@ -8,42 +8,42 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Pooled describes the pooled gaps of many requests. The gaps of one request depend on each other, and successive requests do
-// too, so that the intervals come from resampling requests in blocks, never gaps. Use: Begin with the sample of all gaps,
-// then for each request, in the order of time, Request and each of its gaps by Gap; then Summarize.
+// Pooled summarizes the pooled gaps of many requests. The gaps of one request depend on each other, and so do successive
+// requests; intervals therefore come from resampling blocks of requests, never gaps. Call Begin with the sample of all gaps,
+// then for each request, in time order, Request, and Gap for each of its gaps; then Summarize.
 type Pooled struct {
-	Unit     float64 // of the values of Gap in one of the Summary: 1000 makes milliseconds of microseconds
-	Requests int     // how many there will be; 0 = not known, and room is made as they come
+	Unit     float64 // values of Gap per unit of the Summary: 1000 turns microseconds into milliseconds
+	Requests int     // expected number of requests, to allocate memory; 0 = unknown
 
 	sorted Sorted
 	marks  [len(shown)]float64 // the percentiles, in the unit of Gap
-	counts [][bins]int32       // of each request
-	sums   []float64           // of each request's gaps
+	counts [][bins]int32       // by request
+	sums   []float64           // sum of gaps by request
 }
 
 // bins of a request's gaps: below the first percentile, equal to it, between it and the next, …, above the last.
 const bins = 2*len(shown) + 1
 
-// Begin takes the sample of all gaps.
+// Begin sets the sample of all gaps.
 func (c *Pooled) Begin(sorted Sorted) {
 	*c = Pooled{Unit: c.Unit, Requests: c.Requests, sorted: sorted,
 		counts: make([][bins]int32, 0, c.Requests), sums: make([]float64, 0, c.Requests)}
 	for i, q := range shown {
 		mark := sorted.QuantileWithMissing(0, q.p) * c.Unit
-		if whole := math.Round(mark); math.Abs(mark-whole) < 1e-6 { // gaps are whole numbers, and must meet their own mark
+		if whole := math.Round(mark); math.Abs(mark-whole) < 1e-6 { // gaps are integers and must equal their own mark
 			mark = whole
 		}
 		c.marks[i] = mark
 	}
 }
 
-// Request begins the next request.
+// Request starts the next request.
 func (c *Pooled) Request() {
 	c.counts = append(c.counts, [bins]int32{})
 	c.sums = append(c.sums, 0)
 }
 
-// Gap adds one gap of the request.
+// Gap adds one gap of the current request.
 func (c *Pooled) Gap(gap int64) {
 	x := float64(gap)
 	bin := bins - 1
@@ -61,7 +61,7 @@ func (c *Pooled) Gap(gap int64) {
 	c.sums[last] += x
 }
 
-// Summarize describes the gaps; nil where there is none.
+// Summarize summarizes the gaps; nil if there are none.
 func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
 	s := c.sorted.Summarize()
 	if s == nil {
@@ -82,7 +82,7 @@ func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
 	return s
 }
 
-// upTo is how many gaps of a request lie in the bins up to one.
+// upTo is the number of gaps of a request in the bins up to bin.
 func (c *Pooled) upTo(request, bin int) int {
 	n := 0
 	for _, k := range c.counts[request][:bin+1] {
@@ -91,14 +91,15 @@ func (c *Pooled) upTo(request, bin int) int {
 	return n
 }
 
-// fewestReaching is how many requests must have gaps at or beyond a percentile, for its interval to end there: what one or two
-// requests did says nothing of the next.
+// fewestReaching is the number of requests that must have gaps at or beyond a percentile for its interval to end there: one
+// or two requests do not predict the next.
 const fewestReaching = 6
 
-// interval of a percentile is that of the share of gaps up to it, turned into values by the sample itself: Woodruff, "Confidence
-// Intervals for Medians and Other Position Measures", Journal of the American Statistical Association 47, 1952.
+// interval of a percentile is the interval of the share of gaps up to it, converted to values with the sample itself:
+// Woodruff, "Confidence Intervals for Medians and Other Position Measures", Journal of the American Statistical Association
+// 47, 1952.
 func (c *Pooled) interval(mark int, sizes []float64, rng *rand.Rand) Interval {
-	lowest := slices.Index(c.marks[:], c.marks[mark]) // several percentiles can be one value
+	lowest := slices.Index(c.marks[:], c.marks[mark]) // several percentiles can be equal
 	within, residual := make([]float64, len(sizes)), make([]float64, len(sizes))
 	total, inside, reaching := 0.0, 0.0, 0
 	for i := range sizes {
@@ -127,10 +128,10 @@ func (c *Pooled) interval(mark int, sizes []float64, rng *rand.Rand) Interval {
 	return iv
 }
 
-// at is the gap of a rank from 0, in the unit of the Summary.
+// at is the gap of a rank, from 0, in the unit of the Summary.
 func (c *Pooled) at(rank float64) float64 { return c.sorted.at(int(rank)) }
 
-// mean is what each request adds to the deviation of the mean gap.
+// mean is the contribution of each request to the deviation of the mean gap.
 func (c *Pooled) mean(sizes []float64) []float64 {
 	sum, size := 0.0, 0.0
 	for i := range sizes {
@@ -143,7 +144,7 @@ func (c *Pooled) mean(sizes []float64) []float64 {
 	return out
 }
 
-// effective is how many independent gaps would tell the mean as well as these.
+// effective is the number of independent gaps whose mean would be as precise as that of these.
 func (c *Pooled) effective(s *Summary, mean []float64, d Dependence) float64 {
 	n := float64(s.N)
 	variance := stat.PopVariance(mean, nil) * float64(len(mean)) * d.Time / (n * n * c.Unit * c.Unit) // of the mean gap

@@ -1,16 +1,15 @@
-// Package stats says what a sample of measurements is worth: exact quantiles, intervals that
-// assume no distribution, a grade that says how far a percentile can be believed, and a verdict on a limit
-// that is allowed to be "undecided". From a series of points it picks the frontier, the knee
-// and the load at which a server no longer keeps up.
+// Package stats computes what a sample of measurements shows: exact quantiles, distribution-free intervals, a grade of each
+// percentile by its sample size, and verdicts on limits that can be undecided. For a series of points it finds the frontier,
+// the knee and saturation.
 //
-// The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide for
-// an SLO, and then Frontier, Knee and Saturation over the rows of a series.
+// The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide for an SLO, and
+// then Frontier, Knee and Saturation over the points of a series.
 //
-// Everything is a pure function of its arguments, the generator of random numbers included. Nothing here estimates with a
-// sketch or a histogram, assumes a normal distribution of what was measured, or sorts the caller's slice. The intervals
-// of percentiles and the verdicts of one look take the values as independent of each other; requests that shared a
-// batch are not quite that. Means and pooled gaps have intervals from a bootstrap in blocks, which does not assume it, and
-// DependenceOf says how far it is from true; repeats of a whole row say more about its variance than any interval here.
+// Everything is a pure function of its arguments, including the random number generator. Nothing here estimates with a sketch
+// or a histogram, assumes that measurements are normally distributed, or sorts the caller's slice. The intervals of
+// percentiles and the verdicts of one look treat the values as independent, which requests of one batch are not quite. Means
+// and pooled gaps have intervals from a block bootstrap, which allows for dependence; DependenceOf measures it. Repeats of a
+// whole row show more of its variance than any interval here.
 package stats
 
 import (
@@ -21,11 +20,11 @@ import (
 // ranked is a sample in ascending order.
 type ranked interface {
 	size() int
-	at(i int) float64              // the i-th smallest, counted from 0
-	runs() iter.Seq2[float64, int] // the values in that order, each with how often it comes at this place
+	at(i int) float64              // the i-th smallest value, from 0
+	runs() iter.Seq2[float64, int] // the values in ascending order, each with its number of occurrences in a row
 }
 
-// ascending is a sorted slice as a sample.
+// ascending is a sorted slice as a ranked sample.
 type ascending []float64
 
 func (a ascending) size() int        { return len(a) }
@@ -49,9 +48,9 @@ func Quantile(sorted []float64, p float64) float64 {
 	return quantile(ascending(sorted), 0, p)
 }
 
-// QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: the
-// failed requests under an SLO, which must not improve a percentile by being absent. It is +Inf when
-// the rank falls on a missing value or between a value and a missing one.
+// QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: failed requests, which
+// must not improve a percentile under an SLO by their absence. It is +Inf if the rank is that of a missing value, or between
+// a value and a missing one.
 func QuantileWithMissing(sorted []float64, missing int, p float64) float64 {
 	return quantile(ascending(sorted), missing, p)
 }
@@ -68,8 +67,8 @@ func quantile(s ranked, missing int, p float64) float64 {
 		}
 		return math.Inf(1)
 	}
-	// The conversion keeps the compiler from fusing the product into the subtraction below, which
-	// would change the last bit on some processors.
+	// The conversion keeps the compiler from fusing the product into the subtraction below, which would change the last bit
+	// on some processors.
 	rank := float64(float64(n-1) * p)
 	below := math.Floor(rank)
 	i := int(below)

@@ -7,47 +7,47 @@ import (
 	"strconv"
 )
 
-// Search looks for the load up to which something holds. It asks at one load after the other: from Min upwards, twice the
-// load each time, until it fails; then in the middle of what is left (on a logarithmic scale), until the two ends are within
-// the tolerance; then at each end again, until as many runs agree as are asked for.
+// Search finds the load up to which a condition holds. It runs one load after the other: from Min upwards, doubling the load
+// until the condition fails; then the middle of the bracket (on a logarithmic scale), until its ends are within the
+// tolerance; then both ends again, until Confirm runs agree.
 //
-// What to ask next is a function of the answers so far, in whatever order they came: a search that was cut goes on where it was.
-// Answers may be wrong by chance. A load whose runs disagree, or none of whose runs is decided, is open: it is neither end,
-// and the search goes on around it, so that one wrong answer makes the search longer and not its result wrong.
+// The next load is a function of the answers so far, in any order, so that an interrupted search can resume. Answers may be
+// wrong by chance. A load whose runs disagree, or whose runs are all undecided, is open: it is neither end, and the search
+// continues around it. One wrong answer thus makes the search longer, not its result wrong.
 type Search struct {
 	Min, Max  float64
-	Tolerance float64 // how far the ends may be apart, as a share of the lower one
-	Whole     bool    // loads are whole numbers
+	Tolerance float64 // largest gap between the ends, as a share of the lower one
+	Whole     bool    // loads are integers
 	Confirm   int     // runs that must agree at each end; 0 = 1
 }
 
-// Answer is what one run at a load said.
+// Answer is the result of one run at a load.
 type Answer struct {
 	Load    float64
 	Verdict Verdict
 }
 
-// Bracket is where the threshold lies, as far as answers tell.
+// Bracket contains the threshold, as far as the answers show.
 type Bracket struct {
-	Low      *float64  `json:"low"`       // the highest load that passes below every one that fails; null = none
-	High     *float64  `json:"high"`      // the lowest load that fails; null = none
-	LowRuns  int       `json:"low_runs"`  // runs that agree there; none disagrees
-	HighRuns int       `json:"high_runs"` // the same
+	Low      *float64  `json:"low"`       // highest load that passes below every load that fails; null = none
+	High     *float64  `json:"high"`      // lowest load that fails; null = none
+	LowRuns  int       `json:"low_runs"`  // runs at Low, which all pass
+	HighRuns int       `json:"high_runs"` // runs at High, which all fail
 	Open     []float64 `json:"open,omitempty"`
 }
 
-// standing is a load with what its runs said.
+// standing is a load with the results of its runs.
 type standing struct {
 	load             float64
 	pass, fail, runs int
 }
 
-// spare runs may be undecided at an end that is to be confirmed; then it is open.
+// spare is the number of undecided runs at an end before the load becomes open.
 const spare = 2
 
 func (s Search) confirm() int { return max(1, s.Confirm) }
 
-// verdict is what the runs of a load agree on.
+// verdict is the common result of the runs of a load.
 func (s Search) verdict(at standing) Verdict {
 	tired := at.runs >= s.confirm()+spare && at.pass+at.fail < s.confirm()
 	switch {
@@ -59,7 +59,7 @@ func (s Search) verdict(at standing) Verdict {
 	return Undecided
 }
 
-// standings are the loads of the range that were asked at, ascending.
+// standings returns the loads of the range that were run, ascending.
 func (s Search) standings(answers []Answer) []standing {
 	var out []standing
 	for _, a := range answers {
@@ -81,7 +81,7 @@ func (s Search) standings(answers []Answer) []standing {
 	return out
 }
 
-// ends are the places of the bracket's ends in loads: low is −1, and high len(loads), where there is none.
+// ends returns the indexes of the bracket's ends in loads: low is −1, and high len(loads), if there is none.
 func (s Search) ends(loads []standing) (low, high int) {
 	high = slices.IndexFunc(loads, func(x standing) bool { return s.verdict(x) == Fail })
 	if high < 0 {
@@ -92,7 +92,7 @@ func (s Search) ends(loads []standing) (low, high int) {
 	return low, high
 }
 
-// Bracket is what the answers say.
+// Bracket returns the bracket from the answers.
 func (s Search) Bracket(answers []Answer) Bracket {
 	loads := s.standings(answers)
 	low, high := s.ends(loads)
@@ -109,7 +109,7 @@ func (s Search) Bracket(answers []Answer) Bracket {
 	return b
 }
 
-// Next is the load to ask at; more is false when there is nothing left to ask.
+// Next is the next load to run; more is false if the search is complete.
 func (s Search) Next(answers []Answer) (load float64, more bool) {
 	loads := s.standings(answers)
 	low, high := s.ends(loads)
@@ -119,7 +119,7 @@ func (s Search) Next(answers []Answer) (load float64, more bool) {
 	case high == len(loads) && loads[high-1].load < s.Max:
 		return min(s.Max, 2*loads[high-1].load), true
 	}
-	if high < len(loads) && high > 0 { // down from the end that fails, then up from the one that passes
+	if high < len(loads) && high > 0 { // down from the failing end, then up from the passing one
 		if x, ok := s.between(loads[high-1].load, loads[high].load); ok {
 			return x, true
 		}
@@ -138,7 +138,7 @@ func (s Search) Next(answers []Answer) (load float64, more bool) {
 	return 0, false
 }
 
-// between is the middle of two loads; false where they are within the tolerance.
+// between is the middle of two loads; false if they are within the tolerance.
 func (s Search) between(a, b float64) (float64, bool) {
 	if b <= a*(1+s.Tolerance) || s.Whole && b-a <= 1 {
 		return 0, false
@@ -152,16 +152,16 @@ func (s Search) between(a, b float64) (float64, bool) {
 	return mid, a < mid && mid < b
 }
 
-// round4 keeps four digits: loads stand in names of files.
+// round4 rounds to four digits, since loads are part of file names.
 func round4(x float64) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
-	if err != nil { // not of a finite number
+	if err != nil { // not finite
 		return x
 	}
 	return y
 }
 
-// Most is how many runs a search takes when no answer is wrong or undecided, at most.
+// Most is the maximum number of runs of a search if no answer is wrong or undecided.
 func (s Search) Most() int {
 	most := 0
 	for _, threshold := range []float64{s.Max, s.Min * 0.5, s.Min * 1.0001, math.Sqrt(s.Min * s.Max), s.Max * 0.9999} {

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Spread is how far the repeats of a figure are apart.
+// Spread describes the differences between the repeats of a figure.
 type Spread struct {
-	Std float64 `json:"std"` // of the population that they come from (ddof 1)
-	CV  float64 `json:"cv"`  // Std over the mean; 0 where that is 0
+	Std float64 `json:"std"` // of the population (ddof 1)
+	CV  float64 `json:"cv"`  // Std over the mean; 0 if the mean is 0
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
 }
@@ -31,9 +31,9 @@ func SpreadOf(values []float64) *Spread {
 	return s
 }
 
-// Same is how likely values differ as much as these when all measure the same thing, each with its own standard
-// error: Cochran's Q against chi-squared ("The Combination of Estimates from Different Experiments", Biometrics 10,
-// 1954). ok is false for fewer than two values, or an error that is not positive and finite.
+// Same is the p-value of values that all measure the same thing, each with its own standard error: Cochran's Q against
+// chi-squared ("The Combination of Estimates from Different Experiments", Biometrics 10, 1954). ok is false for fewer than
+// two values, or an error that is not positive and finite.
 func Same(values, errors []float64) (p float64, ok bool) {
 	if len(values) < 2 {
 		return 0, false
@@ -52,9 +52,9 @@ func Same(values, errors []float64) (p float64, ok bool) {
 	return mathext.GammaIncRegComp(float64(len(values)-1)/2, q/2), true
 }
 
-// Difference is the interval of b − a from the intervals of two figures that are independent of each other, of the
-// same confidence: Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
-// Medicine 27, 2008 (their method of variance estimates recovery). It needs no distribution beyond what the intervals needed.
+// Difference is the interval of b − a from the intervals of two independent figures, of the same confidence: Zou and Donner,
+// "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008 (their method of variance
+// estimates recovery). It assumes no distribution beyond what the intervals assume.
 func Difference(a, b float64, ofA, ofB Interval) Interval {
 	d := b - a
 	return Interval{

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// MSER5 says how many values at the beginning belong to a warm-up that was too short: those without which the
-// standard error of the mean of the rest is smallest, in batches of five (White, "An Effective Truncation Heuristic for
-// Bias Reduction in Simulation Output", Simulation 69(6), 1997; White, Cobb and Spratt, Winter Simulation Conference 2000).
-// At most half of them are cut; a cut of half says that no steady part was found. ok is false for fewer than 50 values.
+// MSER5 is the number of values at the beginning that belong to a warm-up that was too short: those without which the
+// standard error of the mean of the rest is smallest, in batches of five (White, "An Effective Truncation Heuristic for Bias
+// Reduction in Simulation Output", Simulation 69(6), 1997; White, Cobb and Spratt, Winter Simulation Conference 2000). It is
+// at most half of the values; a half means that no steady part was found. ok is false for fewer than 50 values.
 func MSER5(values []float64) (cut int, ok bool) {
 	const batch, fewest = 5, 10
 	m := len(values) / batch
@@ -22,7 +22,7 @@ func MSER5(values []float64) (cut int, ok bool) {
 			means[i] += x / batch
 		}
 	}
-	// Sums over the batches from d on, about their overall mean so that squares stay small.
+	// Sums over the batches from d on, relative to their overall mean, so that squares stay small.
 	centre := 0.0
 	for _, y := range means {
 		centre += y / float64(m)
@@ -40,17 +40,16 @@ func MSER5(values []float64) (cut int, ok bool) {
 	return at * batch, true
 }
 
-// Trend is how a series moved from its beginning to its end.
+// Trend is the change of a series from its beginning to its end.
 type Trend struct {
-	Change float64 `json:"change"` // over the whole length, as a share of the median; by the median of all slopes
-	P      float64 `json:"p"`      // how likely a series without a trend shows as clear a one
+	Change float64 `json:"change"` // over the whole length, as a share of the median; from the median of all slopes
+	P      float64 `json:"p"`      // probability that a series without a trend shows one as clear
 }
 
-// trendBlocks of a series are compared: so few that they depend little on each other, enough for a small P.
+// trendBlocks is the number of blocks that are compared: few enough to be nearly independent, enough for a small P.
 const trendBlocks = 20
 
-// BlockTrend looks for a trend in values in the order of their time, by the means of 20 blocks. ok is false for fewer
-// than 100 values.
+// BlockTrend tests for a trend in values in time order, by the means of 20 blocks. ok is false for fewer than 100 values.
 func BlockTrend(values []float64) (t Trend, ok bool) {
 	if len(values) < 5*trendBlocks {
 		return Trend{}, false
@@ -58,9 +57,9 @@ func BlockTrend(values []float64) (t Trend, ok bool) {
 	return TrendOf(blockMeans(values, trendBlocks)), true
 }
 
-// TrendOf looks for a trend in values that depend little on each other, by Mann and Kendall's test and Theil and Sen's slope
-// (Kendall, "Rank Correlation Methods", 1970; Sen, Journal of the American Statistical Association 63, 1968). Both are by
-// ranks or medians, so that a few outliers do not make one.
+// TrendOf tests for a trend in nearly independent values, with Mann and Kendall's test and Theil and Sen's slope (Kendall,
+// "Rank Correlation Methods", 1970; Sen, Journal of the American Statistical Association 63, 1968). Both use ranks or medians,
+// so that a few outliers do not make a trend.
 func TrendOf(values []float64) Trend {
 	n := len(values)
 	score := 0
@@ -80,8 +79,8 @@ func TrendOf(values []float64) Trend {
 	return t
 }
 
-// kendallP is two-sided, by the normal approximation of the score with its correction for ties and continuity: right to
-// a few per cent from ten values on.
+// kendallP is two-sided, by the normal approximation with the correction for ties and continuity: correct to a few per cent
+// from ten values on.
 func kendallP(score int, values []float64) float64 {
 	pairs := func(n float64) float64 { return n * (n - 1) * (2*n + 5) }
 	variance := pairs(float64(len(values)))
@@ -95,7 +94,7 @@ func kendallP(score int, values []float64) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// tally is how often each value comes.
+// tally counts the occurrences of each value.
 func tally(values []float64) map[float64]int {
 	times := map[float64]int{}
 	for _, x := range values {

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Summary describes one sample, in the unit of its values. Std is the population's standard deviation (ddof 0, as
-// numpy.std gives by default), not the n-1 estimate. Percentiles are Quantiles; CI95 has the 95 % QuantileInterval of each
-// of them, under "p50", "p90", "p95", "p99" and "p999", and, where the order of the values in time is known, the MeanInterval
-// under "mean". Whether a percentile deserves to be shown is GradeOf's matter.
+// Summary describes one sample, in the unit of its values. Std is the population's standard deviation (ddof 0, the default of
+// numpy.std), not the n-1 estimate. Percentiles are Quantiles. CI95 has the 95 % interval of each of them, under "p50", "p90",
+// "p95", "p99" and "p999", and, if the values are in time order, the MeanInterval under "mean". GradeOf decides whether a
+// percentile should be shown.
 type Summary struct {
 	N int `json:"n"`
-	// ESS is the EffectiveSize: how many independent values would tell the mean as well; 0 = the order in time is not known.
+	// ESS is the effective sample size: the number of independent values with a mean as precise; 0 = time order unknown.
 	ESS float64 `json:"ess,omitempty"`
-	// Needed is, for each percentile that is not Sound, the number of values (of pooled gaps: of requests) that makes it so, or
-	// that gives it a bound where it has none; nil = the order in time is not known.
+	// Needed is, for each percentile that is not Sound, the number of values (for pooled gaps: of requests) that makes it
+	// Sound, or that bounds it if it has no bound; nil = time order unknown.
 	Needed map[string]int `json:"n_needed,omitempty"`
 
 	Mean float64             `json:"mean"`
@@ -36,20 +36,19 @@ var shown = [...]struct {
 	p    float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}}
 
-// shownConfidence is the confidence of the intervals of a Summary and of the lower limit of a Grade.
+// shownConfidence is the confidence of the intervals of a Summary and of MinSamples in a Grade.
 const shownConfidence = 0.95
 
-// Summarize describes values, or returns nil when there is none. It leaves the slice as it is, and
-// gives the same for any order of it. A NaN among the values makes every figure NaN, which JSON refuses: a missing value
-// must be left out, and counted, by the caller.
+// Summarize describes values; nil if there are none. It does not change the slice, and its result does not depend on their
+// order. A NaN among the values makes every figure NaN, which JSON rejects: the caller must leave out missing values, and
+// count them.
 func Summarize(values []float64) *Summary {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	return summarize(ascending(sorted))
 }
 
-// SummarizeInOrder is Summarize for values in the order of their time, with what that order tells: the effective size, and
-// an interval of the mean.
+// SummarizeInOrder is Summarize for values in time order, with the effective sample size and an interval of the mean.
 func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
 	s := Summarize(values)
 	if s == nil {
@@ -62,7 +61,7 @@ func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
 	return s
 }
 
-// needed is the size that each percentile of n values lacks for its next grade; without those that lack nothing.
+// needed is the sample size that each percentile of n values needs for its next grade, except for Sound ones.
 func needed(n int) map[string]int {
 	out := map[string]int{}
 	for _, q := range shown {
@@ -93,15 +92,15 @@ func summarize(sorted ranked) *Summary {
 	return s
 }
 
-// meanStd gives the mean and the population's standard deviation, with compensated sums in two passes. The values
-// come sorted, so that the result does not depend on the order in which they were measured.
+// meanStd returns the mean and the population's standard deviation, with compensated sums in two passes over sorted values,
+// so that the result does not depend on the order of measurement.
 func meanStd(sorted ranked) (mean, std float64) {
 	n := float64(sorted.size())
 	var sum, squares compensated
 	for x, times := range sorted.runs() {
 		sum.add(x, times)
 	}
-	// Rounding can carry the quotient past the ends of the sample by a bit: the mean of equal values is that value.
+	// Rounding can put the quotient slightly outside of the sample: the mean of equal values is that value.
 	mean = min(max(sum.value()/n, sorted.at(0)), sorted.at(sorted.size()-1))
 	for x, times := range sorted.runs() {
 		squares.add((x-mean)*(x-mean), times)
@@ -109,15 +108,15 @@ func meanStd(sorted ranked) (mean, std float64) {
 	return mean, math.Sqrt(squares.value() / n)
 }
 
-// compensated is a sum that keeps what rounding takes from it: A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
-// Summation endlicher Summen", ZAMM 54 (1974). gonum's takes a slice, which a sample of counts does not have.
+// compensated is a sum with compensation of rounding errors: A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
+// Summation endlicher Summen", ZAMM 54 (1974). gonum's function needs a slice, which Counts do not have.
 type compensated struct{ sum, lost float64 }
 
-// add adds x so many times.
+// add adds x the given number of times.
 func (c *compensated) add(x float64, times int) {
 	product := x * float64(times)
 	if times > 1 {
-		c.lost += math.FMA(x, float64(times), -product) // what the product's rounding took
+		c.lost += math.FMA(x, float64(times), -product) // rounding error of the product
 	}
 	// The conversions keep the compiler from fusing or reordering.
 	t := float64(c.sum + product)

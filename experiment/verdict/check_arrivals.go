@@ -73,20 +73,20 @@ func checkArrivals(e *Measured) checkResult {
 	if o == nil || o.Arrivals < fewestArrivals || o.AskedPerS == 0 {
 		return noData
 	}
-	if text := strange(o, e.Spec.Arrival.Rescaled > 0); text != "" {
+	if text := strange(o); text != "" {
 		return failed("use a larger client machine; a short window can hold an odd stretch of a random process: make duration longer, or change seed", "%s", text)
 	}
 	return passed()
 }
 
 // strange says in what the arrivals are not those of their process; empty = in nothing.
-func strange(o *workload.Observed, rescaled bool) string {
+func strange(o *workload.Observed) string {
 	// A count of arrivals varies by the CV of the gaps times its root, where each gap begins anew.
 	off, chance := math.Abs(o.RatePerS/o.AskedPerS-1), max(o.GapCVAsked, 0.05)/math.Sqrt(float64(o.Arrivals))
 	switch {
 	case o.GapCVAsked == 0 && o.GapCV > evenGaps:
 		return fmt.Sprintf("constant arrivals were asked for, and the gaps vary by %.0f %% of their mean", 100*o.GapCV)
-	case off > max(0.01, farRate*chance) && !rescaled:
+	case off > max(0.01, farRate*chance):
 		return fmt.Sprintf("%s requests/s were sent, %s were asked for", unit.Brief(o.RatePerS, 4), unit.Brief(o.AskedPerS, 4))
 	case o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit:
 		return fmt.Sprintf("the gaps are not those of the process: their distribution is off by %s, where chance makes %s once in a hundred", unit.Brief(o.Gaps.Distance, 2), unit.Brief(o.Gaps.Limit, 2))

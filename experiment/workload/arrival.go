@@ -1,19 +1,17 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 )
 
-// Arrival is the process by which requests arrive: a rate over time, and how the gaps vary around
-// it. The schedule is absolute: it is what the process gave, never stretched to fit a number of
-// requests, unless Rescaled says so.
+// Arrival is the arrival process: a rate over time, and how the gaps vary around it. Its schedule is never
+// stretched to fit a number of requests.
 type Arrival struct {
 	Process string `json:"process"`        // poisson (also when empty), constant, gamma, ramp, step, sinusoid, bursts, trace
-	Gaps    string `json:"gaps,omitempty"` // of the last four: poisson, constant or gamma; empty = poisson, of bursts constant
+	Gaps    string `json:"gaps,omitempty"` // of ramp, step, sinusoid, bursts: poisson, constant or gamma; empty = constant for bursts, else poisson
 
 	From  float64 `json:"from,omitempty"`   // ramp: requests per second at the row's start …
 	To    float64 `json:"to,omitempty"`     // … and from Over on
@@ -23,15 +21,11 @@ type Arrival struct {
 	Steps  []Step `json:"steps,omitempty"`  // step: from the row's start on
 	Repeat bool   `json:"repeat,omitempty"` // step: begin again after the last one; false = its rate stays
 
-	Amplitude float64 `json:"amplitude,omitempty"` // sinusoid: of the rate's swing, as a share of the rate; it begins at its lowest
+	Amplitude float64 `json:"amplitude,omitempty"` // sinusoid: share of the rate; the sinusoid starts at its minimum
 	Period    Seconds `json:"period_s,omitempty"`  // sinusoid
 
 	Size  int     `json:"size,omitempty"`    // bursts: requests that arrive at once
-	Every Seconds `json:"every_s,omitempty"` // bursts: from one to the next, on average; 0 = as the row's rate says
-
-	// Rescaled stretches a schedule so that this many arrivals take exactly that number over the rate, as vLLM's
-	// benchmark does: for comparison with it. Their rate no longer varies from run to run, as that of the process would. 0 = never.
-	Rescaled int `json:"rescaled,omitempty"`
+	Every Seconds `json:"every_s,omitempty"` // bursts: mean time between bursts; 0 = derived from the row's rate
 }
 
 // Step is a rate that holds for a time.
@@ -40,25 +34,25 @@ type Step struct {
 	For  Seconds `json:"for_s"`
 }
 
-// Processes of which an arrival takes its gaps, and that are a process themselves.
+// Processes that are also processes of gaps.
 const (
 	poisson  = "poisson"
 	constant = "constant"
 	gamma    = "gamma"
 )
 
-// arrivalKeys are the keys of each process in a table.
+// arrivalKeys are the TOML keys of each process.
 var arrivalKeys = map[string]keyList{
-	poisson:    {nil, []string{"rescaled"}},
-	constant:   {nil, []string{"rescaled"}},
-	gamma:      {nil, []string{"rescaled"}},
+	poisson:    {},
+	constant:   {},
+	gamma:      {},
 	"ramp":     {[]string{"from", "to", "over"}, []string{"shape", "gaps"}},
 	"step":     {[]string{"steps"}, []string{"repeat", "gaps"}},
 	"sinusoid": {[]string{"amplitude", "period"}, []string{"gaps"}},
 	"bursts":   {[]string{"size"}, []string{"every", "gaps"}},
 }
 
-// arrivalForms are how the processes that have keys of their own are written.
+// arrivalForms are examples of the processes that need keys.
 var arrivalForms = map[string]string{
 	"ramp":     `arrival = { process = "ramp", from = 1, to = 20, over = "60s" }`,
 	"step":     `arrival = { process = "step", steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }] }`,
@@ -68,13 +62,10 @@ var arrivalForms = map[string]string{
 
 const processes = "use poisson, constant, gamma, ramp, step, sinusoid, bursts or trace"
 
-// maxSteps bounds a list of steps: every arrival looks through it.
+// maxSteps bounds the list of steps, which every arrival scans.
 const maxSteps = 1000
 
-// maxRescaled bounds a rescaled schedule, whose gaps are all drawn before the first request.
-const maxRescaled = 5_000_000
-
-// DecodeTOML takes the name of a process, or a table { process = "ramp", from = 1, to = 20, over = "60s" }.
+// DecodeTOML reads the name of a process, or a table { process = "ramp", from = 1, to = 20, over = "60s" }.
 func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	switch x := v.(type) {
 	case string:
@@ -82,7 +73,7 @@ func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	case map[string]any:
 		a.decodeTable(x, bad)
 	default:
-		bad("", fmt.Sprintf("an arrival is the name of a process or a table, not %v", v), `write arrival = "constant", or `+arrivalForms["bursts"])
+		bad("", fmt.Sprintf("arrival must be the name of a process or a table, not %v", v), `write arrival = "constant", or `+arrivalForms["bursts"])
 	}
 }
 
@@ -105,7 +96,6 @@ func (a *Arrival) decodeTable(t map[string]any, bad func(key, problem, hint stri
 	f.seconds("period", &a.Period)
 	f.whole("size", &a.Size, 1, 1<<20, "write size = 20 (requests at once)")
 	f.seconds("every", &a.Every)
-	f.whole("rescaled", &a.Rescaled, 1, maxRescaled, "write rescaled = 1000: as many as the row has requests")
 	if v, ok := f.get("steps"); ok {
 		a.decodeSteps(v, &f)
 	}
@@ -117,7 +107,7 @@ func (a *Arrival) decodeTable(t map[string]any, bad func(key, problem, hint stri
 func (a *Arrival) decodeSteps(v any, f *fields) {
 	tables, ok := tablesOf(v)
 	if !ok || len(tables) == 0 || len(tables) > maxSteps {
-		f.report("steps", fmt.Sprintf("steps is a list of 1 to %d tables", maxSteps), `write steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }]`)
+		f.report("steps", fmt.Sprintf("steps must be a list of 1 to %d tables", maxSteps), `write steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }]`)
 		return
 	}
 	for i, t := range tables {
@@ -126,36 +116,35 @@ func (a *Arrival) decodeSteps(v any, f *fields) {
 		s.number("rate", &step.Rate, 0, maxRate, "write rate = 2 (requests per second)")
 		s.seconds("for", &step.For)
 		if s.done("") && step.For == 0 {
-			s.report("for", "a step takes no time", `write for = "30s"`)
+			s.report("for", "for must be above 0", `write for = "30s"`)
 		}
 		a.Steps = append(a.Steps, step)
 	}
 }
 
-// check judges what the values are together.
+// check checks the values together.
 func (a *Arrival) check(bad func(key, problem, hint string)) {
 	switch a.Process {
 	case "ramp":
 		if a.Over == 0 {
-			bad("over", "a ramp takes no time", `write over = "60s"`)
+			bad("over", "over must be above 0", `write over = "60s"`)
 		}
 		if a.Shape == "exponential" && a.From < minRate {
-			bad("from", "an exponential ramp can't begin at 0", "write from = 0.1")
+			bad("from", "an exponential ramp cannot start at 0", "write from = 0.1")
 		}
 	case "step":
 		some := slices.ContainsFunc(a.Steps, func(s Step) bool { return s.Rate > 0 })
 		if last := a.Steps[len(a.Steps)-1]; !some || !a.Repeat && last.Rate < minRate {
-			bad("steps", "nothing arrives after the last step", "let the last step have a rate, or write repeat = true")
+			bad("steps", "nothing arrives after the last step", "set a rate above 0 in the last step, or write repeat = true")
 		}
 	case "sinusoid":
 		if a.Period == 0 {
-			bad("period", "a period takes no time", `write period = "60s"`)
+			bad("period", "period must be above 0", `write period = "60s"`)
 		}
 	}
 }
 
-// Rate is the mean rate of a process that states rates of its own, requests per second; 0 = the row
-// has to say it.
+// Rate is the mean rate in requests per second of a process that sets its own rate; 0 = the row's rate applies.
 func (a *Arrival) Rate() Rate {
 	switch {
 	case a.Process == "ramp" && a.Over > 0:
@@ -169,7 +158,7 @@ func (a *Arrival) Rate() Rate {
 	return 0
 }
 
-// gaps is the process of the gaps in force.
+// gaps is the process of the gaps, with the defaults applied.
 func (a *Arrival) gaps() string {
 	switch a.Process {
 	case "", poisson, constant, gamma:
@@ -190,10 +179,10 @@ func orElse(s, other string) string {
 // batch is how many requests arrive at once.
 func (a *Arrival) batch() int { return max(a.Size, 1) }
 
-// IsZero says that no process is stated.
+// IsZero reports whether no process is set.
 func (a Arrival) IsZero() bool { return a.Process == "" }
 
-// String is the process as people read it; empty for none.
+// String is the process for display; empty for none.
 func (a *Arrival) String() string {
 	switch a.Process {
 	case "ramp":
@@ -212,23 +201,10 @@ func (a *Arrival) String() string {
 	return a.Process
 }
 
-// UnmarshalJSON reads the object that is written, and the bare name that results had before
-// processes had keys of their own.
-func (a *Arrival) UnmarshalJSON(b []byte) error {
-	*a = Arrival{}
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &a.Process)
-	}
-	type plain Arrival
-	if err := json.Unmarshal(b, (*plain)(a)); err != nil {
-		return fmt.Errorf("reading an arrival process: %w", err)
-	}
-	return nil
-}
-
 func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	a := &w.Arrival
-	own, known := a.Rate(), arrivalKeys[a.Process].String() != ""
+	own := a.Rate()
+	_, known := arrivalKeys[a.Process]
 	switch {
 	case a.Process == traced:
 		w.checkTraced(bad)
@@ -237,23 +213,23 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	case arrivalForms[a.Process] != "" && a.bare():
 		bad("arrival", "the process "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+arrivalForms[a.Process])
 	case a.Process != "" && w.Rate == 0:
-		bad("arrival", "an arrival process without a rate", "write rate = 4, or remove arrival: a closed loop has none")
+		bad("arrival", "arrival is set, but rate is missing", "write rate = 4, or remove arrival: a closed loop has none")
 	case own > 0 && own != w.Rate:
-		bad("rate", fmt.Sprintf("the %s has rates of its own, %.4g/s on average", a.Process, float64(own)), "remove rate, or let it be that of another process")
+		bad("rate", fmt.Sprintf("the process %s sets its own rate (%.4g/s on average)", a.Process, float64(own)), "remove rate, or use another process")
 	case own > 0 && !(own >= minRate && own <= maxRate):
 		bad("arrival", fmt.Sprintf("the mean rate %v is not between %v and %.0f requests per second", float64(own), minRate, maxRate), "write higher rates or shorter times")
 	case w.Rate.IsInf() && arrivalForms[a.Process] != "":
-		bad("rate", `rate = "inf" sends all at once, which is no `+a.Process, "write rate = 4")
+		bad("rate", `rate = "inf" sends all requests at once and cannot be combined with the process `+a.Process, "write rate = 4")
 	}
 	w.checkBurstiness(bad)
 }
 
-// bare says that a process that needs keys has none.
+// bare reports whether a process that needs keys has none.
 func (a *Arrival) bare() bool { return a.Over+a.Period == 0 && a.Size+len(a.Steps) == 0 }
 
 func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {
 	if w.Burstiness != 0 && w.Arrival.gaps() != gamma {
-		bad("burstiness", "burstiness is a parameter of gamma arrivals", `write arrival = "gamma"`)
+		bad("burstiness", "burstiness requires gamma arrivals", `write arrival = "gamma"`)
 	}
 	if w.Burstiness != 0 && !(w.Burstiness >= minBurstiness && w.Burstiness <= maxBurstiness) {
 		bad("burstiness", fmt.Sprintf("burstiness %v is not between %v and %.0f", w.Burstiness, minBurstiness, maxBurstiness),
@@ -261,5 +237,5 @@ func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {
 	}
 }
 
-// Bounds of the burstiness: gaps that vary by 30 times their mean, and hardly at all.
+// Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at all.
 const minBurstiness, maxBurstiness = 1e-3, 1e6

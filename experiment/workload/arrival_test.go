@@ -61,7 +61,6 @@ func TestArrivalsByHand(t *testing.T) {
 		{"no swing", arriving(even(Arrival{Process: "sinusoid", Period: 60}), 4), map[int]float64{1: 0.25, 1000: 250}},
 		{"bursts", arriving(volleys, 10), map[int]float64{0: 0, 19: 0, 20: 2, 39: 2, 40: 4}},
 		{"bursts every 5 s", arriving(Arrival{Process: "bursts", Size: 3, Every: 5}, 0), map[int]float64{2: 0, 3: 5, 5: 5, 6: 10}},
-		{"rescaled", arriving(Arrival{Process: "constant", Rescaled: 10}, 2), map[int]float64{0: 0.5, 9: 5}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,31 +167,6 @@ func TestArrivingInAWindow(t *testing.T) {
 	}
 }
 
-// A rescaled schedule has its N-th arrival at N/rate, whatever the seed; the true process does not.
-func TestRescaledSchedule(t *testing.T) {
-	const n, rate = 500, 8.0
-	for _, process := range []string{"poisson", "gamma", "constant"} {
-		w := arriving(Arrival{Process: process, Rescaled: n}, rate)
-		if process == "gamma" {
-			w.Burstiness = 0.5
-		}
-		free := w
-		free.Arrival.Rescaled = 0
-		differs := false
-		for seed := range uint64(20) {
-			if got := times(w, seed, n)[n-1]; (got - time.Duration(n/rate*1e9)).Abs() > 5 {
-				t.Errorf("%s, seed %d: the last arrival is at %v", process, seed, got)
-			}
-			if got := times(free, seed, n)[n-1].Seconds(); math.Abs(got*rate/n-1) > 0.01 {
-				differs = true
-			}
-		}
-		if differs != (process != "constant") {
-			t.Errorf("%s: without the stretch its rate varies: %v", process, differs)
-		}
-	}
-}
-
 func decodeArrival(text string) (Arrival, told, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
@@ -212,7 +186,7 @@ func TestArrivalDecodeTOML(t *testing.T) {
 		`{ process = "sinusoid", amplitude = 1, period = "60s" }`:                                            day,
 		`{ process = "bursts", size = 20 }`:                                                                  volleys,
 		`{ process = "bursts", size = 20, every = "5s", gaps = "poisson" }`:                                  {Process: "bursts", Size: 20, Every: 5, Gaps: "poisson"},
-		`{ process = "gamma", rescaled = 1000 }`:                                                             {Process: "gamma", Rescaled: 1000},
+		`{ process = "gamma" }`:                                                                              {Process: "gamma"},
 		`{ process = "step", steps = [{ rate = 20, for = "2s" }, { rate = 0, for = "8s" }], repeat = true }`: onOff,
 	} {
 		a, got, err := decodeArrival("v = " + text)
@@ -225,27 +199,26 @@ func TestArrivalDecodeTOML(t *testing.T) {
 		}
 	}
 	for text, want := range map[string][]string{
-		`4`:                                      {": an arrival is the name of a process or a table, not 4"},
+		`4`:                                      {": arrival must be the name of a process or a table, not 4"},
 		`{ process = "pareto" }`:                 {`process: unknown process "pareto"`},
 		`{ from = 1 }`:                           {`process: unknown process ""`},
 		`{ process = "ramp", from = 1, to = 2 }`: {": the process ramp needs over"},
-		`{ process = "ramp", from = 1, to = 2, over = 60 }`:                          {"over: a duration is written in quotes"},
-		`{ process = "ramp", from = 1, to = 2, over = "0s" }`:                        {"over: a ramp takes no time"},
-		`{ process = "ramp", from = -1, to = 0, over = "1s" }`:                       {"from: from is a number between 0 and", "to: to is a number between 0.0001 and"},
-		`{ process = "ramp", from = nan, to = "2", over = "1s" }`:                    {"from: from is a number", "to: to is a number"},
+		`{ process = "ramp", from = 1, to = 2, over = 60 }`:                          {"over: a duration must be a string"},
+		`{ process = "ramp", from = 1, to = 2, over = "0s" }`:                        {"over: over must be above 0"},
+		`{ process = "ramp", from = -1, to = 0, over = "1s" }`:                       {"from: from must be a number between 0 and", "to: to must be a number between 0.0001 and"},
+		`{ process = "ramp", from = nan, to = "2", over = "1s" }`:                    {"from: from must be a number", "to: to must be a number"},
 		`{ process = "ramp", from = 1, to = 2, over = "1s", shape = "cubic" }`:       {`shape: unknown shape "cubic"`},
-		`{ process = "ramp", from = 0, to = 2, over = "1s", shape = "exponential" }`: {"from: an exponential ramp can't begin at 0"},
+		`{ process = "ramp", from = 0, to = 2, over = "1s", shape = "exponential" }`: {"from: an exponential ramp cannot start at 0"},
 		`{ process = "ramp", from = 1, to = 2, over = "1s", size = 3 }`:              {`size: the process ramp has no key "size"`},
-		`{ process = "sinusoid", amplitude = 1.5, period = "0s", gaps = "even" }`:    {`gaps: unknown gaps "even"`, "amplitude: amplitude is a number between 0 and 1"},
-		`{ process = "sinusoid", amplitude = 1, period = "0s" }`:                     {"period: a period takes no time"},
-		`{ process = "bursts", size = 1.5 }`:                                         {"size: size is a whole number, not 1.5"},
-		`{ process = "bursts", size = 0 }`:                                           {"size: size is a number between 1"},
-		`{ process = "poisson", rescaled = -1 }`:                                     {"rescaled: rescaled is a number between 1"},
-		`{ process = "poisson", rescaled = 5_000_001 }`:                              {"rescaled: rescaled is a number between 1 and 5"},
-		`{ process = "step", steps = [] }`:                                           {"steps: steps is a list of 1 to 1000 tables"},
-		`{ process = "step", steps = [1, 2] }`:                                       {"steps: steps is a list"},
+		`{ process = "sinusoid", amplitude = 1.5, period = "0s", gaps = "even" }`:    {`gaps: unknown gaps "even"`, "amplitude: amplitude must be a number between 0 and 1"},
+		`{ process = "sinusoid", amplitude = 1, period = "0s" }`:                     {"period: period must be above 0"},
+		`{ process = "bursts", size = 1.5 }`:                                         {"size: size must be an integer, not 1.5"},
+		`{ process = "bursts", size = 0 }`:                                           {"size: size must be a number between 1"},
+		`{ process = "poisson", rescaled = 3 }`:                                      {`rescaled: the process poisson has no key "rescaled"`},
+		`{ process = "step", steps = [] }`:                                           {"steps: steps must be a list of 1 to 1000 tables"},
+		`{ process = "step", steps = [1, 2] }`:                                       {"steps: steps must be a list"},
 		`{ process = "step", steps = [{ rate = 1 }, { rate = -1, for = "1s" }, { rate = 1, for = "0s" }, { rate = 1, for = "1s", x = 2 }], repeat = 1 }`: {
-			"repeat: repeat is true or false, not 1", "steps[0]: a step needs for", "steps[1].rate: rate is a number", "steps[2].for: a step takes no time", `steps[3].x: a step has no key "x"`},
+			"repeat: repeat must be true or false, not 1", "steps[0]: a step needs for", "steps[1].rate: rate must be a number", "steps[2].for: for must be above 0", `steps[3].x: a step has no key "x"`},
 		`{ process = "step", steps = [{ rate = 1, for = "1s" }, { rate = 0, for = "1s" }] }`: {"steps: nothing arrives after the last step"},
 		`{ process = "step", steps = [{ rate = 0, for = "1s" }], repeat = true }`:            {"steps: nothing arrives"},
 	} {
@@ -257,27 +230,17 @@ func TestArrivalDecodeTOML(t *testing.T) {
 	}
 }
 
-func TestArrivalOfOldResults(t *testing.T) {
-	var w Workload
-	if err := json.Unmarshal([]byte(`{"arrival": "gamma", "burstiness": 0.5}`), &w); err != nil || w.Arrival.Process != "gamma" {
-		t.Errorf("%+v, %v", w.Arrival, err)
-	}
-	if err := json.Unmarshal([]byte(`{"arrival": 4}`), &w); err == nil {
-		t.Error("a number passed for a process")
-	}
-}
-
 // Whatever is decoded and checked without a complaint makes a schedule.
 func FuzzArrivalDecodeTOML(f *testing.F) {
 	for _, s := range []string{
 		`"gamma"`, `{process="ramp",from=1,to=2,over="1s"}`, `{process="step",steps=[{rate=1e-300,for="1ns"}],repeat=true}`,
-		`{process="sinusoid",amplitude=1,period="1ns"}`, `{process="bursts",size=1048576,every="1ns"}`, `{process="poisson",rescaled=3}`, `[[]]`,
+		`{process="sinusoid",amplitude=1,period="1ns"}`, `{process="bursts",size=1048576,every="1ns"}`, `{process="poisson"}`, `[[]]`,
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		a, got, err := decodeArrival("v = " + s)
-		if err != nil || len(got) > 0 || a.Rescaled > 1e6 {
+		if err != nil || len(got) > 0 {
 			return
 		}
 		w := arriving(a, 3)

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Bucket is a part of a histogram: whole numbers from Min to Max, each as likely.
+// Bucket is one bin of a histogram: integers from Min to Max, uniformly distributed.
 type Bucket struct {
 	Min    int     `json:"min"`
 	Max    int     `json:"max"`
 	Weight float64 `json:"weight"` // relative to the sum of weights
 }
 
-// maxBuckets bounds a histogram: every draw looks through it.
+// maxBuckets bounds a histogram, which every draw scans.
 const maxBuckets = 1000
 
 func (l *Length) decodeBuckets(f *fields) {
@@ -23,7 +23,7 @@ func (l *Length) decodeBuckets(f *fields) {
 	}
 	tables, ok := tablesOf(v)
 	if !ok || len(tables) == 0 || len(tables) > maxBuckets {
-		f.report("buckets", fmt.Sprintf("buckets is a list of 1 to %d tables", maxBuckets), hint)
+		f.report("buckets", fmt.Sprintf("buckets must be a list of 1 to %d tables", maxBuckets), hint)
 		return
 	}
 	for i, t := range tables {
@@ -33,12 +33,12 @@ func (l *Length) decodeBuckets(f *fields) {
 		b.wholeTokens("max", &bucket.Max)
 		b.number("weight", &bucket.Weight, 0, 1e9, "write weight = 0.5")
 		if b.done("") && (bucket.Min < 1 || bucket.Max < bucket.Min) {
-			b.report("max", fmt.Sprintf("a bucket from %d to %d holds no length", bucket.Min, bucket.Max), "write min = 1, max = 128")
+			b.report("max", fmt.Sprintf("a bucket from %d to %d contains no length", bucket.Min, bucket.Max), "write min = 1, max = 128")
 		}
 		l.Buckets = append(l.Buckets, bucket)
 	}
 	if !f.wrong && l.weights() <= 0 {
-		f.report("buckets", "no bucket has a weight", hint)
+		f.report("buckets", "all bucket weights are 0", hint)
 	}
 }
 
@@ -51,25 +51,25 @@ func (l *Length) decodeEmpirical(f *fields) {
 	case inline:
 		l.Values = f.lengths("values", v)
 		if _, ok := f.get("column"); ok {
-			f.report("column", "a column is one of a file", `remove column, or write file = "log.csv" in place of values`)
+			f.report("column", "column requires file", `remove column, or write file = "log.csv" in place of values`)
 		}
 	default:
 		l.File = f.file("column")
 	}
 }
 
-// lengths reads a list of whole numbers of tokens.
+// lengths reads a list of token counts.
 func (f *fields) lengths(key string, v any) []int {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
-		f.report(key, key+" is a list of numbers of tokens", "write "+key+" = [120, 300, 2400]")
+		f.report(key, key+" must be a list of token counts", "write "+key+" = [120, 300, 2400]")
 		return nil
 	}
 	var out []int
 	for i, e := range list {
 		n, ok := e.(int64)
 		if !ok || n < 1 || n > maxTokens {
-			f.report(fmt.Sprintf("%s[%d]", key, i), fmt.Sprintf("%v is not a number of tokens from 1 to %d", e, maxTokens), "write "+key+" = [120, 300, 2400]")
+			f.report(fmt.Sprintf("%s[%d]", key, i), fmt.Sprintf("%v is not a token count from 1 to %d", e, maxTokens), "write "+key+" = [120, 300, 2400]")
 			return nil
 		}
 		out = append(out, int(n))
@@ -77,7 +77,7 @@ func (f *fields) lengths(key string, v any) []int {
 	return out
 }
 
-// samples are the values of an empirical length, wherever they come from.
+// samples are the values of an empirical length, from the matrix or a file.
 func (l *Length) samples() []int {
 	switch {
 	case l.File == nil:
@@ -95,7 +95,7 @@ func (l *Length) weights() (sum float64) {
 	return sum
 }
 
-// bucket is the one that holds x of the sum of weights.
+// bucket returns the bucket that contains x, a point between 0 and the sum of weights.
 func (l *Length) bucket(x float64) Bucket {
 	last := 0
 	for i, b := range l.Buckets {
@@ -110,7 +110,7 @@ func (l *Length) bucket(x float64) Bucket {
 	return l.Buckets[last]
 }
 
-// edge is the least (sign −1) or the largest (sign 1) length of the buckets that have a weight.
+// edge is the smallest (sign −1) or the largest (sign 1) length of the buckets whose weight is above 0.
 func (l *Length) edge(sign int) int {
 	var edges []int
 	for _, b := range l.Buckets {

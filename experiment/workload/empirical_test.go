@@ -69,27 +69,27 @@ func TestLengthDataMistakes(t *testing.T) {
 	file := func(text string) string { return "file = '" + written(t, "f", text) + "'" }
 	for text, want := range map[string][]string{
 		`{ dist = "histogram" }`:                                               {": histogram needs buckets"},
-		`{ dist = "histogram", buckets = 4 }`:                                  {"buckets: buckets is a list of 1 to 1000"},
-		`{ dist = "histogram", buckets = [] }`:                                 {"buckets: buckets is a list"},
-		`{ dist = "histogram", buckets = [{ min = 1, max = 2, weight = 0 }] }`: {"buckets: no bucket has a weight"},
+		`{ dist = "histogram", buckets = 4 }`:                                  {"buckets: buckets must be a list of 1 to 1000"},
+		`{ dist = "histogram", buckets = [] }`:                                 {"buckets: buckets must be a list"},
+		`{ dist = "histogram", buckets = [{ min = 1, max = 2, weight = 0 }] }`: {"buckets: all bucket weights are 0"},
 		`{ dist = "histogram", buckets = [{ min = 3, max = 2, weight = 1 }, { min = 0, max = 2, weight = 1 }, { max = 2.5, weight = -1, p = 1 }] }`: {
-			"buckets[0].max: a bucket from 3 to 2", "buckets[1].max: a bucket from 0 to 2", "buckets[2].max: 2.5 is not", "buckets[2].weight: weight is a number",
+			"buckets[0].max: a bucket from 3 to 2", "buckets[1].max: a bucket from 0 to 2", "buckets[2].max: 2.5 is not", "buckets[2].weight: weight must be a number",
 			`buckets[2].p: a bucket has no key "p"`, "buckets[2]: a bucket needs min"},
 		`{ dist = "empirical" }`:                                              {": empirical needs either values or file"},
 		`{ dist = "empirical", values = [1], file = "x" }`:                    {": empirical needs either"},
-		`{ dist = "empirical", values = [] }`:                                 {"values: values is a list of numbers"},
-		`{ dist = "empirical", values = [1, 0] }`:                             {"values[1]: 0 is not a number of tokens"},
-		`{ dist = "empirical", values = [1], column = "a" }`:                  {"column: a column is one of a file"},
+		`{ dist = "empirical", values = [] }`:                                 {"values: values must be a list of token counts"},
+		`{ dist = "empirical", values = [1, 0] }`:                             {"values[1]: 0 is not a token count"},
+		`{ dist = "empirical", values = [1], column = "a" }`:                  {"column: column requires file"},
 		`{ dist = "empirical", file = 4 }`:                                    {"file: 4 is not the name"},
 		`{ dist = "empirical", file = "no/such" }`:                            {"input.file: reading the lengths: stat no/such"},
 		`{ dist = "empirical", file = "." }`:                                  {"input.file: reading the lengths: . is not a file"},
-		`{ dist = "empirical", ` + file("") + ` }`:                            {"the file holds no length"},
-		`{ dist = "empirical", ` + file("1\n2\nabc") + ` }`:                   {`line 3: "abc" is not a number of tokens`},
+		`{ dist = "empirical", ` + file("") + ` }`:                            {"the file contains no lengths"},
+		`{ dist = "empirical", ` + file("1\n2\nabc") + ` }`:                   {`line 3: "abc" is not a token count`},
 		`{ dist = "empirical", ` + file("1\n-2") + ` }`:                       {`line 2: "-2" is not`},
 		`{ dist = "empirical", ` + file("a,b\n1,2\n1") + `, column = "b" }`:   {"line 3: wrong number of fields"},
 		`{ dist = "empirical", ` + file("a,b\n1,2\n1,x") + `, column = "b" }`: {`line 3: "x" is not`},
-		`{ dist = "empirical", ` + file("a,b\n1,2") + `, column = "c" }`:      {`no column is named "c": there are a, b`},
-		`{ dist = "empirical", ` + file("a,b\n") + `, column = "b" }`:         {"the file holds no length"},
+		`{ dist = "empirical", ` + file("a,b\n1,2") + `, column = "c" }`:      {`no column is named "c"; the columns are a, b`},
+		`{ dist = "empirical", ` + file("a,b\n") + `, column = "b" }`:         {"the file contains no lengths"},
 		`{ dist = "empirical", ` + file("a\n1") + `, column = 1 }`:            {"column: 1 is not the name of a column"},
 		`{ dist = "empirical", ` + file(strings.Repeat("9", 100)) + `}`:       {`line 1: "9999999999999999999999999999999999999999" is not`},
 	} {
@@ -148,7 +148,7 @@ func TestPairsBelongTogether(t *testing.T) {
 
 func TestPairsMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		`4`: ": pairs is a list", `[]`: ": pairs is a list", `[[1, 2], [1]]`: "[1]: [1] is not a pair", `[[1, 0]]`: "[0]: [1 0] is not a pair", `[[1, 2.5]]`: "[0]: [1 2.5]",
+		`4`: ": pairs must be a list", `[]`: ": pairs must be a list", `[[1, 2], [1]]`: "[1]: [1] is not a pair", `[[1, 0]]`: "[0]: [1 0] is not a pair", `[[1, 2.5]]`: "[0]: [1 2.5]",
 		`{ file = "x", input = "a" }`: ": pairs needs output", `{ file = "x", input = "a", output = 2 }`: "output: 2 is not the name of a column",
 		`{ file = "x", input = "a", output = "b", sep = 1 }`: `sep: pairs has no key "sep"`,
 	} {
@@ -161,7 +161,7 @@ func TestPairsMistakes(t *testing.T) {
 	var got told
 	w := Workload{Pairs: &Pairs{List: [][2]int{{10, 1}}}, Input: Fixed(4), Prefix: &Prefix{Tokens: 12}}
 	w.Check(got.bad)
-	got.want(t, "pairs: pairs stand in place", "prefix.tokens: the prefix of 12 tokens leaves nothing of the shortest input of 10")
+	got.want(t, "pairs: pairs replaces", "prefix.tokens: the prefix of 12 tokens is not shorter than the shortest input of 10")
 }
 
 // Whatever a file of lengths holds, it is read or refused.

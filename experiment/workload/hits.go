@@ -2,14 +2,14 @@ package workload
 
 import "time"
 
-// Hits is how much of some prompts a cache could hold.
+// Hits counts the prompt tokens of some requests that a prefix cache could hit.
 type Hits struct {
 	Requests     int   `json:"requests"`
 	PromptTokens int64 `json:"prompt_tokens"`
 	HitTokens    int64 `json:"hit_tokens"`
 }
 
-// Rate is the share of the prompt tokens that a cache could hold; 0 for none.
+// Rate is the share of prompt tokens that the cache could hit; 0 without requests.
 func (h Hits) Rate() float64 { return float64(h.HitTokens) / float64(max(h.PromptTokens, 1)) }
 
 // Add counts one request.
@@ -19,14 +19,14 @@ func (h *Hits) Add(r *Request, hit int) {
 	h.HitTokens += int64(hit)
 }
 
-// Serve lets the requests that prime the prefixes, and then all others in the order of All, through a pool, and
-// gives each with the tokens of its prompt that were found; without end.
-func (p *Plan) Serve(pool *Pool, slots int, takes time.Duration) func(yield func(Request, int) bool) {
+// Serve passes the priming requests and then those of All through a pool, and yields each of the latter with the
+// number of its prompt tokens that were found. It is endless unless the plan has a trace.
+func (p *Plan) Serve(pool *Pool, workers int, takes time.Duration) func(yield func(Request, int) bool) {
 	return func(yield func(Request, int) bool) {
 		for r := range p.Priming {
 			pool.Serve(&r, p.Answer(&r))
 		}
-		for r := range p.All(slots, takes) {
+		for r := range p.All(workers, takes) {
 			if !yield(r, pool.Serve(&r, p.Answer(&r))) {
 				return
 			}
@@ -34,8 +34,7 @@ func (p *Plan) Serve(pool *Pool, slots int, takes time.Duration) func(yield func
 	}
 }
 
-// Answer is the blocks that stand for what the server writes to a request, of the length that was
-// asked for.
+// Answer is the blocks that stand for the server's answer to a request, with the requested output length.
 func (p *Plan) Answer(r *Request) []Block {
 	owner, turn := uint64(r.Index), uint64(0)
 	if r.Turns > 0 {

@@ -7,34 +7,34 @@ import (
 	"slices"
 )
 
-// Length is a number of tokens: fixed, or drawn for each request. Drawn lengths are rounded to
-// whole tokens and kept within Min and Max.
+// Length is a number of tokens: fixed, or drawn for each request. Drawn lengths are rounded to integers and
+// clamped to Min and Max.
 type Length struct {
 	Dist string  `json:"dist"`           // fixed, uniform, normal, lognormal, histogram, empirical
 	Mean float64 `json:"mean,omitempty"` // fixed: the value; normal
 	Std  float64 `json:"std,omitempty"`  // normal
 	P50  float64 `json:"p50,omitempty"`  // lognormal
 	P95  float64 `json:"p95,omitempty"`  // lognormal
-	Min  int     `json:"min,omitempty"`  // uniform: the least; normal, lognormal: a bound; 0 = 1
-	Max  int     `json:"max,omitempty"`  // uniform: the most; normal, lognormal: a bound; 0 = none
+	Min  int     `json:"min,omitempty"`  // uniform: the smallest; normal, lognormal: a bound; 0 = 1
+	Max  int     `json:"max,omitempty"`  // uniform: the largest; normal, lognormal: a bound; 0 = none
 
 	Buckets []Bucket `json:"buckets,omitempty"` // histogram
-	Values  []int    `json:"values,omitempty"`  // empirical: one of them, each as likely; nil where they come from a file
-	File    *File    `json:"file,omitempty"`    // empirical: where they come from; nil = from the matrix
+	Values  []int    `json:"values,omitempty"`  // empirical: drawn uniformly from these; nil = from File
+	File    *File    `json:"file,omitempty"`    // empirical: drawn uniformly from its values; nil = from Values
 }
 
-// maxTokens bounds any length: far above every context, far below an overflow.
+// maxTokens bounds any length: far above every context, far below integer overflow.
 const maxTokens = 1 << 24
 
-// Fixed is always n tokens.
+// Fixed is a constant length of n tokens.
 func Fixed(n int) Length { return Length{Dist: "fixed", Mean: float64(n)} }
 
 func (l Length) set() bool { return l.Dist != "" }
 
-// IsZero says that no length is stated.
+// IsZero reports whether no length is set.
 func (l Length) IsZero() bool { return !l.set() }
 
-// lengthKeys are the keys of each distribution, the ones that must be there first.
+// lengthKeys are the TOML keys of each distribution.
 var lengthKeys = map[string]keyList{
 	"uniform":   {[]string{"min", "max"}, nil},
 	"normal":    {[]string{"mean", "std"}, []string{"min", "max"}},
@@ -45,19 +45,19 @@ var lengthKeys = map[string]keyList{
 
 const lengthHint = `write 256, or { dist = "lognormal", p50 = 300, p95 = 2000 }`
 
-// DecodeTOML takes a whole number, or a table { dist = "lognormal", p50 = 300, p95 = 2000 }.
+// DecodeTOML reads an integer, or a table { dist = "lognormal", p50 = 300, p95 = 2000 }.
 func (l *Length) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	switch x := v.(type) {
 	case int64:
 		if x < 1 || x > maxTokens {
-			bad("", fmt.Sprintf("%d tokens are not between 1 and %d", x, maxTokens), lengthHint)
+			bad("", fmt.Sprintf("%d tokens is not between 1 and %d", x, maxTokens), lengthHint)
 			return
 		}
 		*l = Fixed(int(x))
 	case map[string]any:
 		l.decodeTable(x, bad)
 	default:
-		bad("", fmt.Sprintf("a length is a whole number of tokens or a table, not %v", v), lengthHint)
+		bad("", fmt.Sprintf("a length must be an integer number of tokens or a table, not %v", v), lengthHint)
 	}
 }
 
@@ -87,7 +87,7 @@ func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint strin
 	}
 }
 
-// tokens reads a number of tokens that may have a fraction.
+// tokens reads a token count that may have a fraction.
 func (f *fields) tokens(key string, into *float64) {
 	v, ok := f.get(key)
 	if !ok {
@@ -95,7 +95,7 @@ func (f *fields) tokens(key string, into *float64) {
 	}
 	x, ok := Number(v)
 	if !ok || !(x >= 0 && x <= maxTokens) {
-		f.report(key, fmt.Sprintf("%v is not a number of tokens", v), "write "+key+" = 300")
+		f.report(key, fmt.Sprintf("%v is not a token count", v), "write "+key+" = 300")
 		return
 	}
 	*into = x
@@ -105,7 +105,7 @@ func (f *fields) wholeTokens(key string, into *int) {
 	var x float64
 	f.tokens(key, &x)
 	if x != math.Trunc(x) {
-		f.report(key, fmt.Sprintf("%v is not a number of tokens", x), "write "+key+" = 300")
+		f.report(key, fmt.Sprintf("%v is not a token count", x), "write "+key+" = 300")
 		return
 	}
 	*into = int(x)
@@ -134,7 +134,7 @@ func (l Length) check(bad func(key, problem, hint string)) {
 // z95 is the standard normal quantile of 0.95.
 const z95 = 1.6448536269514722
 
-// Draw gives one length of at least 1 token.
+// Draw returns one length of at least 1 token.
 func (l Length) Draw(r *rand.Rand) int {
 	x := l.Mean
 	switch l.Dist {
@@ -157,7 +157,7 @@ func (l Length) Draw(r *rand.Rand) int {
 	return int(math.Min(math.Max(x, float64(max(l.Min, 1))), maxTokens))
 }
 
-// Least is the smallest length that can be drawn.
+// Least is the smallest possible length.
 func (l Length) Least() int {
 	switch l.Dist {
 	case "fixed":
@@ -172,8 +172,7 @@ func (l Length) Least() int {
 	return max(l.Min, 1)
 }
 
-// Typical is the mean of a length that is not clamped, for planning and display; of a lognormal one, that
-// of the unbounded distribution.
+// Typical is the mean of the distribution before clamping, for planning and display.
 func (l Length) Typical() float64 {
 	sum := 0.0
 	switch l.Dist {
@@ -196,7 +195,7 @@ func (l Length) Typical() float64 {
 	return l.Mean
 }
 
-// String is the length as people read it.
+// String is the length for display.
 func (l Length) String() string {
 	switch l.Dist {
 	case "":
@@ -218,7 +217,7 @@ func (l Length) String() string {
 	return fmt.Sprintf("lognormal p50 %g p95 %g", l.P50, l.P95)
 }
 
-// most is the largest length; without a max, one that few exceed.
+// most is the largest possible length. Without a max it is a length that few draws exceed.
 func (l Length) most() int {
 	switch {
 	case l.Max > 0:

@@ -2,14 +2,14 @@ package workload
 
 import "fmt"
 
-// Pairs are input and output lengths that belong together: each request takes one pair, each as
-// likely. They stand in place of input and output.
+// Pairs are input and output lengths that belong together: each request draws one pair, uniformly. They replace
+// input and output.
 type Pairs struct {
-	List [][2]int `json:"list,omitempty"` // input and output; nil where they come from a file
-	File *File    `json:"file,omitempty"` // where they come from; nil = from the matrix
+	List [][2]int `json:"list,omitempty"` // input and output; nil = from File
+	File *File    `json:"file,omitempty"` // nil = from List
 }
 
-// DecodeTOML takes a list of pairs, or a table { file = "log.csv", input = "ContextTokens", output = "GeneratedTokens" }.
+// DecodeTOML reads a list of pairs, or a table { file = "log.csv", input = "ContextTokens", output = "GeneratedTokens" }.
 func (p *Pairs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	*p = Pairs{}
 	if t, ok := v.(map[string]any); ok {
@@ -21,13 +21,13 @@ func (p *Pairs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
-		bad("", fmt.Sprintf("pairs is a list of input and output lengths or a table, not %v", v), pairsHint)
+		bad("", fmt.Sprintf("pairs must be a list of input and output lengths or a table, not %v", v), pairsHint)
 		return
 	}
 	for i, e := range list {
 		pair, ok := pairOf(e)
 		if !ok {
-			bad(fmt.Sprintf("[%d]", i), fmt.Sprintf("%v is not a pair of numbers of tokens", e), pairsHint)
+			bad(fmt.Sprintf("[%d]", i), fmt.Sprintf("%v is not a pair of token counts", e), pairsHint)
 			return
 		}
 		p.List = append(p.List, pair)
@@ -51,7 +51,7 @@ func pairOf(v any) (pair [2]int, ok bool) {
 	return pair, true
 }
 
-// longest is the most tokens, prompt and output of one pair together; of a file that has not been read, 0.
+// longest is the largest sum of input and output of a pair; 0 if the file was not read.
 func (p *Pairs) longest() (most int) {
 	for _, pair := range p.List {
 		most = max(most, pair[0]+pair[1])
@@ -64,7 +64,7 @@ func (p *Pairs) longest() (most int) {
 	return most
 }
 
-// lengths are the two sides of the pairs, each as a length of its own, in the same order.
+// lengths are the inputs and the outputs of the pairs as two lengths, in the same order.
 func (p *Pairs) lengths() (input, output Length) {
 	input, output = Length{Dist: "empirical"}, Length{Dist: "empirical"}
 	for _, pair := range p.List {
@@ -74,7 +74,7 @@ func (p *Pairs) lengths() (input, output Length) {
 		return input, output
 	}
 	for i, side := range []*Length{&input, &output} {
-		if len(p.File.Columns) != 2 { // of a stored row that somebody has edited
+		if len(p.File.Columns) != 2 { // a stored row that was edited
 			break
 		}
 		one := *p.File

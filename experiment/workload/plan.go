@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// BlockTokens is how many tokens a block of a prompt holds: vLLM's default KV block, so that
-// what is shared in the plan can be shared in the cache. The last block of a prefix or a prompt
-// may be shorter.
+// BlockTokens is the number of tokens in a block of a prompt: vLLM's default KV block size, so that blocks that the
+// plan shares can also be shared in the cache. The last block of a prefix or a prompt may be shorter.
 const BlockTokens = 16
 
-// Block is a run of tokens that is the same wherever the same number and length stand.
+// Block is a run of tokens, determined by its number and length.
 type Block struct {
 	ID     uint64
 	Tokens int
@@ -20,41 +19,39 @@ type Block struct {
 
 // Request is one request of a plan.
 type Request struct {
-	Index  int           // its place in the plan, the later turns of conversations counted
+	Index  int           // position in the plan, later turns of conversations included
 	Class  string        // name of its class; empty without a mix
-	At     time.Duration // intended arrival from the start of the load; 0 in a closed loop, and of a later turn
+	At     time.Duration // intended arrival from the start of the load; 0 in a closed loop and for later turns
 	Input  int           // prompt tokens
-	Output int           // tokens to write
+	Output int           // requested output tokens
 	Blocks []Block       // the prompt
-	Own    int           // tokens at the prompt's end that no other request of the plan has; 0 = not known
+	Own    int           // tokens at the end of the prompt that no other request of the plan has; 0 = unknown
 
 	// Of a request in a conversation:
-	Session int           // its number, which is that of its arrival
-	Turn    int           // of this request; 0 = the first
-	Turns   int           // of the whole conversation; 0 = the request is in none
-	Think   time.Duration // from the end of the turn before to this one's intended arrival
-	Context int           // prompt tokens that the conversation had before: earlier prompts and answers
+	Session int           // number of the conversation, equal to that of its arrival
+	Turn    int           // 0 = the first
+	Turns   int           // turns of the whole conversation; 0 = the request belongs to none
+	Think   time.Duration // from the end of the previous turn to the intended arrival of this one
+	Context int           // prompt tokens from earlier prompts and answers of the conversation
 }
 
-// Plan is the whole schedule and every prompt, as a function of (seed, salt, index): the same on any
-// machine and any number of cores. Each dimension draws from a stream of its own, so that changing
-// one leaves the others as they were.
+// Plan is the schedule and all prompts, as a function of (seed, salt, index): the same on any machine and any number
+// of cores. Each dimension has its own random stream, so that a change of one leaves the others unchanged.
 type Plan struct {
 	w       Workload
 	classes []Class
-	popular [][]float64 // by class: the running sum of its groups' weights; nil = all alike
-	total   float64     // of the classes' weights
+	popular [][]float64 // by class: running sum of the popularity of its prefix groups; nil = equal
+	total   float64     // sum of the classes' weights
 	seed    uint64
 	salt    uint64
 
-	next    moment
-	stretch float64 // of a rescaled schedule; else 1
-	index   int     // of the next request: the turns of all conversations before it are counted
-	replay  *replay // nil = the plan has no trace
+	next   moment
+	index  int     // of the next request, the turns of all earlier conversations included
+	replay *replay // nil = the plan has no trace
 }
 
-// NewPlan makes the plan of a workload that has passed its Check. The salt makes the prompts of a
-// run unlike those of every other run; equal salts give equal prompts.
+// NewPlan makes the plan of a workload that passed Check. Plans with equal salts have equal prompts; each run uses
+// another salt, so that its prompts are not in the server's cache.
 func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	p := &Plan{w: w, classes: w.Classes(), seed: seed, salt: hash64(salt)}
 	for _, c := range p.classes {
@@ -64,11 +61,13 @@ func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	if w.Trace != nil {
 		p.replay = &replay{}
 	}
-	p.begin()
+	if p.timed() {
+		p.next.at = p.time(0)
+	}
 	return p
 }
 
-// Streams of randomness; a number is never used for anything else.
+// Random streams. A number is never reused.
 const (
 	streamClass = iota + 1
 	streamInput
@@ -83,13 +82,13 @@ const (
 	streamQuestion
 )
 
-// rand is the stream of one dimension at one index.
+// rand returns the random stream of one dimension at one index.
 func (p *Plan) rand(stream, index uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(p.seed, stream), index))
 }
 
-// Next gives the requests in their order; of a conversation it gives the first turn, and Following
-// the others. It is not safe for use by several goroutines.
+// Next returns the requests in order of arrival. Of a conversation it returns the first turn; Following returns the
+// others. It is not safe for concurrent use.
 func (p *Plan) Next() Request {
 	if p.replay != nil {
 		return p.replayed()
@@ -118,13 +117,13 @@ func (p *Plan) request(i int) Request {
 	if r.Turns <= 1 {
 		r.Own = r.Input
 		if group >= 0 {
-			r.Own -= c.Prefix.of(r.Input)
+			r.Own -= c.Prefix.sharedTokens(r.Input)
 		}
 	}
 	return r
 }
 
-// lengths are those of request i: a pair, or each by itself.
+// lengths returns the lengths of request i: one pair, or two independent draws.
 func (p *Plan) lengths(c *Class, i int) (input, output int) {
 	if c.Pairs != nil {
 		k := p.rand(streamInput, uint64(i)).IntN(len(c.Input.samples()))
@@ -146,7 +145,7 @@ func (p *Plan) class(i int) int {
 	return len(p.classes) - 1
 }
 
-// Kinds of blocks, which keep the numbers of different things apart.
+// Kinds of blocks, which keep the block numbers of different purposes apart.
 const (
 	blockFresh = iota + 1
 	blockPrefix
@@ -158,8 +157,8 @@ const (
 	blockQuestion
 )
 
-// blocks is the prompt of a request: the prefix of its group (or of its own), then fresh blocks.
-// A cold request cuts its blocks at the same places as a warm one, so that lengths and shapes agree.
+// blocks is the prompt of a request: the prefix of its group (or its own prefix), then fresh blocks. A cold request
+// has its block boundaries at the same places as a warm one, so that lengths and shapes agree.
 func (p *Plan) blocks(class int, index uint64, input, group int) []Block {
 	out := make([]Block, 0, input/BlockTokens+2)
 	rest := input
@@ -168,14 +167,14 @@ func (p *Plan) blocks(class int, index uint64, input, group int) []Block {
 		if group < 0 {
 			kind, owner = blockFresh, index
 		}
-		n := pre.of(input)
+		n := pre.sharedTokens(input)
 		out = p.fill(out, n, kind, uint64(class), owner, 0)
 		rest -= n
 	}
 	return p.fill(out, rest, blockFresh, uint64(class), index, 1)
 }
 
-// fill appends blocks that hold n tokens, numbered by what they belong to.
+// fill appends blocks with n tokens in total; the parts determine their numbers.
 func (p *Plan) fill(out []Block, n int, parts ...uint64) []Block {
 	base := mix(mix(p.seed, streamBlock), p.salt)
 	for _, part := range parts {
@@ -189,8 +188,8 @@ func (p *Plan) fill(out []Block, n int, parts ...uint64) []Block {
 	return out
 }
 
-// mix is SplitMix64's finalizer over two words (Steele, Lea & Flood 2014): a cheap hash whose
-// outputs for neighbouring inputs have nothing in common.
+// mix is SplitMix64's finalizer over two words (Steele, Lea & Flood 2014): a cheap hash whose outputs for
+// neighbouring inputs are unrelated.
 func mix(a, b uint64) uint64 {
 	z := a + 0x9e3779b97f4a7c15*(b+1)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -2,46 +2,45 @@ package workload
 
 import "fmt"
 
-// Pool is a prefix cache that a plan's requests go through one after the other, each finished before
-// the next begins. It says how many tokens of each prompt the cache holds already. That is exact for
-// a server of that policy, block size and capacity, which serves requests in this order and finds
-// prompts by their tokens; requests that run side by side can change the order in which blocks are
-// freed, and hit no more than is computed already.
+// Pool simulates a prefix cache that serves the requests of a plan one after the other. It counts the prompt tokens
+// that are cached when a request arrives. The count is exact for a server with this policy, block size and capacity
+// that serves requests in this order. Concurrent requests can change the order of eviction, and can only hit what
+// has been computed.
 type Pool struct {
 	policy string
-	size   int                 // tokens of a block
-	slots  []slot              // slots[0] is the ends of the list; none without a bound
-	first  map[uint64]int32    // by key: the slot that has it, the first of several
-	seen   map[uint64]struct{} // without a bound: the keys
+	size   int                 // tokens in a block
+	slots  []slot              // slots[0] is the sentinel of the eviction list; nil = unbounded
+	first  map[uint64]int32    // by key: the slot with that key, the first of several
+	seen   map[uint64]struct{} // unbounded: all keys
 	keys   []uint64
 	held   []int32
 }
 
 // Policies of a pool.
 const (
-	// LRU frees the block that was used longest ago, where a prompt uses its blocks from its first to its last.
+	// LRU evicts the least recently used block. A prompt uses its blocks from the first to the last.
 	LRU = "lru"
-	// TailFirst is vLLM's: a request holds its blocks until it ends and then frees them from its last to its first, so that
-	// of prompts used equally long ago the tails go first. A request that the pool can't hold is not served.
+	// TailFirst is vLLM's policy: a request holds its blocks until it ends and then frees them from the last to the
+	// first, so that of prompts used equally long ago the tails are evicted first. A request that does not fit into
+	// the pool is not served.
 	TailFirst = "tail-first"
 )
 
-// slot is a block of the pool: its key, or 0 for none, and its place in the list of those that may
-// be taken, the next one first.
+// slot is a block of the pool: its key (0 = none), and its place in the eviction list.
 type slot struct {
 	key        uint64
 	prev, next int32
-	twin       int32 // another slot with the same key, taken later; 0 = none
+	twin       int32 // next slot with the same key; 0 = none
 }
 
-// NewPool makes an empty pool of so many blocks of so many tokens; 0 blocks = without a bound, where
-// the policy does not matter.
+// NewPool makes an empty pool with a capacity in blocks of blockTokens tokens; 0 blocks = unbounded, which makes the
+// policy irrelevant.
 func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
 	if policy != LRU && policy != TailFirst {
 		return nil, fmt.Errorf("making a pool: unknown policy %q", policy)
 	}
 	if blocks < 0 || blocks >= 1<<31-1 || blockTokens < 1 {
-		return nil, fmt.Errorf("making a pool: %d blocks of %d tokens", blocks, blockTokens)
+		return nil, fmt.Errorf("making a pool: invalid size: %d blocks of %d tokens", blocks, blockTokens)
 	}
 	p := &Pool{policy: policy, size: blockTokens}
 	if blocks == 0 {
@@ -56,12 +55,12 @@ func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
 	return p, nil
 }
 
-// Unbounded is an empty pool without a bound, of blocks of BlockTokens.
+// Unbounded is an empty pool without a capacity limit, with blocks of BlockTokens.
 func Unbounded() *Pool { return &Pool{size: BlockTokens, seen: map[uint64]struct{}{}} }
 
-// Serve lets a request through, and returns how many tokens of its prompt were found: whole blocks,
-// but never the last token, whose output has to be computed. The answer's tokens are cached behind
-// the prompt's, all but the last, which no step has read; nil = the answer leaves nothing.
+// Serve serves a request and returns how many tokens of its prompt were cached: whole blocks, but never the last
+// token, whose output must be computed. The answer's tokens are cached too, except for the last one, which no step
+// has read; a nil answer adds nothing.
 func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 	tokens, common := r.Input, r.Input-r.Own
 	for _, b := range answer {
@@ -88,7 +87,7 @@ func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 	return found * p.size
 }
 
-// find counts the blocks at the front of the prompt that are there, up to a limit.
+// find counts the leading blocks of the prompt that are cached, up to a limit.
 func (p *Pool) find(limit int) int {
 	limit = min(limit, len(p.keys))
 	for i, k := range p.keys[:limit] {
@@ -103,8 +102,8 @@ func (p *Pool) find(limit int) int {
 	return limit
 }
 
-// use takes the blocks of a request in their order: to the end of the list, or in place of the first of it. Those without
-// a key are the request's own.
+// use moves the blocks of a request, in order, to the end of the eviction list, and evicts a block for each that is
+// not cached. Blocks beyond p.keys belong to this request alone and have no key.
 func (p *Pool) use(blocks int) {
 	for i := range blocks {
 		s, there := int32(0), false
@@ -112,7 +111,7 @@ func (p *Pool) use(blocks int) {
 			s, there = p.first[p.keys[i]]
 		}
 		if !there {
-			s = p.take()
+			s = p.evict()
 			p.name(s, i)
 		} else {
 			p.unlink(s)
@@ -121,8 +120,8 @@ func (p *Pool) use(blocks int) {
 	}
 }
 
-// hold takes the blocks that were found off the list, and free ones for the rest, and gives them all
-// back, the last first; false when there are not enough.
+// hold removes the found blocks from the eviction list, evicts blocks for the rest, and then frees all of them, the
+// last first. It returns false if the pool is too small.
 func (p *Pool) hold(found, need int) bool {
 	if need > len(p.slots)-1 {
 		return false
@@ -134,7 +133,7 @@ func (p *Pool) hold(found, need int) bool {
 		p.held = append(p.held, s)
 	}
 	for len(p.held) < need {
-		s := p.take()
+		s := p.evict()
 		p.name(s, len(p.held))
 		p.held = append(p.held, s)
 	}
@@ -144,16 +143,16 @@ func (p *Pool) hold(found, need int) bool {
 	return true
 }
 
-// take takes the first block off the list, and what it holds from it.
-func (p *Pool) take() int32 {
+// evict removes the first block from the eviction list and drops its content.
+func (p *Pool) evict() int32 {
 	s := p.slots[0].next
 	p.unlink(s)
 	p.forget(s)
 	return s
 }
 
-// name gives a slot the i-th key of the request, if that has one. Another slot may have the key already: the last block of
-// a prompt is computed again, and its old copy stays until it is taken.
+// name gives a slot the i-th key of the request, if it has one. Another slot may have the same key: the last block
+// of a prompt is computed again, and the old copy stays until it is evicted.
 func (p *Pool) name(s int32, i int) {
 	if i >= len(p.keys) {
 		return
@@ -171,7 +170,7 @@ func (p *Pool) name(s int32, i int) {
 	p.slots[at].twin = s
 }
 
-// forget takes a slot's key from it.
+// forget removes the key of a slot.
 func (p *Pool) forget(s int32) {
 	key, twin := p.slots[s].key, p.slots[s].twin
 	if key == 0 {
@@ -196,15 +195,15 @@ func (p *Pool) unlink(s int32) {
 	p.slots[a].next, p.slots[b].prev = b, a
 }
 
-// link puts a slot at the end of the list.
+// link appends a slot to the end of the eviction list.
 func (p *Pool) link(s int32) {
 	last := p.slots[0].prev
 	p.slots[s].prev, p.slots[s].next = last, 0
 	p.slots[last].next, p.slots[0].prev = s, s
 }
 
-// chain appends the keys of the first whole blocks of size tokens, n at most: hashes of what a block
-// holds and of the key before it, so that equal keys mean equal prompts up to there.
+// chain appends the keys of the first n whole blocks of size tokens, or of fewer if there are no more. A key is a
+// hash of the block's content and the previous key, so that equal keys mean equal prompts up to there.
 func chain(keys []uint64, size, n int, parts ...[]Block) []uint64 {
 	key, room := uint64(0), size
 	for _, blocks := range parts {

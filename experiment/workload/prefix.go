@@ -13,16 +13,16 @@ const (
 	Warm   = "warm"   // every group is primed with other suffixes before the window
 )
 
-// Prefix says how much of the prompts is common, and whether the server has met it.
+// Prefix defines which part of the prompts is shared, and whether the server has it cached before the window.
 type Prefix struct {
-	Tokens  int     `toml:"tokens" json:"tokens"`               // of the input; 0 = as HitRate says
-	HitRate float64 `toml:"hit_rate" json:"hit_rate,omitempty"` // share of each prompt that is its group's, to the nearest whole block; 0 = as Tokens says
-	Groups  int     `toml:"groups" json:"groups"`               // how many different prefixes; 0 = 1
-	Zipf    float64 `toml:"zipf" json:"zipf,omitempty"`         // popularity: the k-th group comes k^-zipf as often as the first; 0 = all alike
-	State   string  `toml:"state" json:"state"`                 // cold, shared (default) or warm
+	Tokens  int     `toml:"tokens" json:"tokens"`               // of the input; 0 = derived from HitRate
+	HitRate float64 `toml:"hit_rate" json:"hit_rate,omitempty"` // shared part of each prompt, rounded to whole blocks; 0 = Tokens applies
+	Groups  int     `toml:"groups" json:"groups"`               // number of different prefixes; 0 = 1
+	Zipf    float64 `toml:"zipf" json:"zipf,omitempty"`         // popularity: the k-th group is k^-zipf as frequent as the first; 0 = equal
+	State   string  `toml:"state" json:"state"`                 // cold, shared or warm; empty = shared
 }
 
-// maxRanked bounds the groups of different popularity: a table holds them.
+// maxRanked bounds the number of groups with a Zipf popularity, which a table holds.
 const maxRanked = 1 << 20
 
 const prefixHint = "write prefix = { tokens = 1024, groups = 4 }, or prefix = { hit_rate = 0.6, groups = 4 }"
@@ -31,9 +31,9 @@ func (p *Prefix) check(key string, input Length, bad func(key, problem, hint str
 	key += "prefix."
 	switch {
 	case p.Tokens < 0 || p.Tokens == 0 && p.HitRate == 0:
-		bad(key+"tokens", "a prefix has at least one token", prefixHint)
+		bad(key+"tokens", "a prefix needs at least one token", prefixHint)
 	case p.Tokens > 0 && p.HitRate != 0:
-		bad(key+"hit_rate", "the hit rate chooses the tokens of the prefix, which are stated too", "remove tokens or hit_rate")
+		bad(key+"hit_rate", "hit_rate and tokens both set the length of the prefix", "remove tokens or hit_rate")
 	case p.HitRate != 0:
 		p.checkHitRate(key, input, bad)
 	case input.set() && p.Tokens >= input.Least():
@@ -41,16 +41,16 @@ func (p *Prefix) check(key string, input Length, bad func(key, problem, hint str
 		if input.Dist != "fixed" {
 			hint = fmt.Sprintf("input includes the prefix: write min = %d in input, or make the prefix shorter", p.Tokens+1)
 		}
-		bad(key+"tokens", fmt.Sprintf("the prefix of %d tokens leaves nothing of the shortest input of %d", p.Tokens, input.Least()), hint)
+		bad(key+"tokens", fmt.Sprintf("the prefix of %d tokens is not shorter than the shortest input of %d", p.Tokens, input.Least()), hint)
 	}
 	if p.Groups < 0 {
 		bad(key+"groups", "the number of groups is negative", "write groups = 4")
 	}
 	if p.Zipf < 0 || p.Zipf > 10 {
-		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", p.Zipf), "write zipf = 1.0; 0 makes all groups alike")
+		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", p.Zipf), "write zipf = 1.0; 0 makes all groups equally popular")
 	}
 	if p.Zipf > 0 && p.Groups > maxRanked {
-		bad(key+"groups", fmt.Sprintf("%d groups of different popularity are more than %d", p.Groups, maxRanked), "write fewer groups, or remove zipf")
+		bad(key+"groups", fmt.Sprintf("with zipf, groups must be at most %d, not %d", maxRanked, p.Groups), "write fewer groups, or remove zipf")
 	}
 	switch p.State {
 	case "", Cold, Shared, Warm:
@@ -65,14 +65,14 @@ func (p *Prefix) checkHitRate(key string, input Length, bad func(key, problem, h
 	case !(p.HitRate > 0 && p.HitRate < 1):
 		bad(key+"hit_rate", fmt.Sprintf("hit_rate %v is not between 0 and 1", p.HitRate), "write hit_rate = 0.6")
 	case unbounded:
-		bad(key+"hit_rate", "the longest input, and so the longest prefix, is not known", "write max = 8192 in input")
-	case input.set() && p.of(input.most()) == 0:
-		bad(key+"hit_rate", fmt.Sprintf("of the longest input of %d tokens, hit_rate %v is not one block of %d", input.most(), p.HitRate, BlockTokens),
+		bad(key+"hit_rate", "hit_rate requires an input with an upper bound", "write max = 8192 in input")
+	case input.set() && p.sharedTokens(input.most()) == 0:
+		bad(key+"hit_rate", fmt.Sprintf("hit_rate %v of the longest input (%d tokens) is less than one block (%d tokens)", p.HitRate, input.most(), BlockTokens),
 			"make input longer, or hit_rate larger")
 	}
 }
 
-// state is the prefix's state in force.
+// state is the prefix's state, with the default applied.
 func (p *Prefix) state() string {
 	if p.State == "" {
 		return Shared
@@ -80,12 +80,12 @@ func (p *Prefix) state() string {
 	return p.State
 }
 
-// groups is how many prefixes there are.
+// groups is the number of prefixes, with the default applied.
 func (p *Prefix) groups() int { return max(p.Groups, 1) }
 
-// of is how many tokens of a prompt are the prefix. By a hit rate they are whole blocks, and leave a
-// token at least that no cache holds.
-func (p *Prefix) of(input int) int {
+// sharedTokens is the length of the prefix of a prompt with this many input tokens. A hit rate gives whole blocks and
+// leaves at least one token that no cache has.
+func (p *Prefix) sharedTokens(input int) int {
 	if p.HitRate == 0 {
 		return min(p.Tokens, input)
 	}
@@ -93,7 +93,7 @@ func (p *Prefix) of(input int) int {
 	return min(blocks, (input-1)/BlockTokens) * BlockTokens
 }
 
-// popularity is the running sum of the groups' weights; nil = all alike.
+// popularity is the running sum of the groups' weights; nil = equal.
 func (p *Prefix) popularity() []float64 {
 	if p == nil || p.Zipf == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (p *Prefix) popularity() []float64 {
 	return sums
 }
 
-// group is the prefix that request i starts with; −1 = a prefix of its own.
+// group is the prefix group of request i; −1 = a prefix of its own.
 func (p *Plan) group(class, i int) int {
 	pre := p.classes[class].Prefix
 	if pre == nil || pre.state() == Cold {
@@ -119,8 +119,8 @@ func (p *Plan) group(class, i int) int {
 	return src.IntN(pre.groups())
 }
 
-// Priming gives one request for each group of each warm prefix: the prefix and a suffix that no
-// other request has, one token to write. Sent before the warm-up, they leave the prefix resident.
+// Priming yields one request for each group of each warm prefix: the prefix, a suffix that no other request has, and
+// one output token. Sent before the warm-up, they bring the prefixes into the server's cache.
 func (p *Plan) Priming(yield func(Request) bool) {
 	n := 0
 	for c, class := range p.classes {
@@ -128,7 +128,7 @@ func (p *Plan) Priming(yield func(Request) bool) {
 		if pre == nil || pre.state() != Warm {
 			continue
 		}
-		tokens := pre.of(class.Input.most())
+		tokens := pre.sharedTokens(class.Input.most())
 		for g := range pre.groups() {
 			blocks := p.fill(nil, tokens, blockPrefix, uint64(c), uint64(g), 0)
 			blocks = p.fill(blocks, BlockTokens, blockPrime, uint64(c), uint64(g))
@@ -140,8 +140,8 @@ func (p *Plan) Priming(yield func(Request) bool) {
 	}
 }
 
-// HasPrefix says whether the row, or any class of it, has a prefix of that state. Prompts of a trace
-// share what they share, and those of a tiling row their contexts.
+// HasPrefix reports whether the row, or any class of it, has a prefix in that state. Rows with a trace and tiling
+// rows count as shared.
 func (w Workload) HasPrefix(state string) bool {
 	if w.Trace != nil || w.Tile != nil {
 		return state == Shared
@@ -154,12 +154,12 @@ func (w Workload) HasPrefix(state string) bool {
 	return false
 }
 
-// WarmTokens is how many tokens of any prompt of a class (class empty: the row's) a warm cache holds
-// for certain: the whole blocks of a primed prefix.
+// WarmTokens is the number of tokens that a warm cache holds of every prompt of a class (empty: of the row): the whole
+// blocks of a primed prefix.
 func (w Workload) WarmTokens(class string) int {
 	for _, c := range w.Classes() {
 		if c.Name == class && c.Prefix != nil && c.Prefix.state() == Warm {
-			return c.Prefix.of(c.Input.Least()) / BlockTokens * BlockTokens
+			return c.Prefix.sharedTokens(c.Input.Least()) / BlockTokens * BlockTokens
 		}
 	}
 	return 0

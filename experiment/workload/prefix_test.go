@@ -44,7 +44,7 @@ func TestTargetHitRate(t *testing.T) {
 		}).Draw(t, "input")
 		w := Workload{Input: input, Output: Fixed(1), Prefix: &Prefix{HitRate: rate, Groups: 3, State: Warm}}
 		var got told
-		if w.Check(got.bad); (len(got) > 0) != (w.Prefix.of(input.most()) == 0) {
+		if w.Check(got.bad); (len(got) > 0) != (w.Prefix.sharedTokens(input.most()) == 0) {
 			t.Fatal(got)
 		}
 		if len(got) > 0 {
@@ -76,15 +76,15 @@ func TestPrefixMistakes(t *testing.T) {
 		input Length
 		want  []string
 	}{
-		{Prefix{HitRate: 0.5, Tokens: 4}, Fixed(100), []string{"prefix.hit_rate: the hit rate chooses"}},
+		{Prefix{HitRate: 0.5, Tokens: 4}, Fixed(100), []string{"prefix.hit_rate: hit_rate and tokens both set"}},
 		{Prefix{HitRate: 1}, Fixed(100), []string{"prefix.hit_rate: hit_rate 1 is not between 0 and 1"}},
 		{Prefix{HitRate: -0.5}, Fixed(100), []string{"prefix.hit_rate: hit_rate -0.5"}},
-		{Prefix{HitRate: 0.5}, Length{Dist: "lognormal", P50: 3, P95: 9}, []string{"prefix.hit_rate: the longest input"}},
-		{Prefix{HitRate: 0.9}, Fixed(12), []string{"prefix.hit_rate: of the longest input of 12 tokens, hit_rate 0.9 is not one block"}},
+		{Prefix{HitRate: 0.5}, Length{Dist: "lognormal", P50: 3, P95: 9}, []string{"prefix.hit_rate: hit_rate requires an input"}},
+		{Prefix{HitRate: 0.9}, Fixed(12), []string{"prefix.hit_rate: hit_rate 0.9 of the longest input (12 tokens) is less than one block"}},
 		{Prefix{HitRate: 0.9}, Fixed(40), nil},
 		{Prefix{Tokens: 4, Zipf: -1}, Fixed(100), []string{"prefix.zipf: zipf -1 is not"}},
-		{Prefix{Tokens: 4, Zipf: 1, Groups: 1<<20 + 1}, Fixed(100), []string{"prefix.groups: 1048577 groups"}},
-		{Prefix{Tokens: -4}, Fixed(100), []string{"prefix.tokens: a prefix has at least one"}},
+		{Prefix{Tokens: 4, Zipf: 1, Groups: 1<<20 + 1}, Fixed(100), []string{"prefix.groups: with zipf, groups must be at most 1048576, not 1048577"}},
+		{Prefix{Tokens: -4}, Fixed(100), []string{"prefix.tokens: a prefix needs at least one"}},
 	} {
 		var got told
 		Workload{Input: tt.input, Output: Fixed(1), Prefix: &tt.p}.Check(got.bad)
@@ -111,5 +111,5 @@ func TestStateOfAMix(t *testing.T) {
 	}
 	w.Prefix.Tokens = 16
 	w.Check(got.bad)
-	got.want(t, "prefix: a row with a mix has its prefixes in the classes")
+	got.want(t, "prefix: with a mix, prefixes belong in its classes")
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// cumulative is how many arrivals a process should have had after t seconds. The rate is the row's.
+// cumulative is the expected number of arrivals in the first t seconds. rate is the row's.
 func (a *Arrival) cumulative(rate, t float64) float64 {
 	switch a.Process {
 	case "ramp":
@@ -20,8 +20,8 @@ func (a *Arrival) cumulative(rate, t float64) float64 {
 	return rate * t
 }
 
-// Arriving is how many requests (of conversations, the first turns) should arrive from one moment of the row to another; 0 where
-// that is no matter of time.
+// Arriving is the expected number of requests (of first turns, with conversations) in [from, to) of the row's time; 0
+// with an infinite rate.
 func (w *Workload) Arriving(from, to time.Duration) float64 {
 	if w.Rate.IsInf() {
 		return 0
@@ -29,9 +29,9 @@ func (w *Workload) Arriving(from, to time.Duration) float64 {
 	return w.Arrival.cumulative(float64(w.Rate), to.Seconds()) - w.Arrival.cumulative(float64(w.Rate), from.Seconds())
 }
 
-// inverse is the time in seconds at which a process should have had n arrivals: the exact inverse of
-// cumulative. Arrivals at inverse(u) of a process u that has one arrival a second are arrivals of
-// this process (Çinlar 1975, Introduction to Stochastic Processes, section 4.7).
+// inverse is the inverse function of cumulative: the time in seconds at which n arrivals are expected. A process with
+// one arrival a second, mapped through inverse, is this process (Çinlar 1975, Introduction to Stochastic Processes,
+// section 4.7).
 func (a *Arrival) inverse(rate, n float64) float64 {
 	switch a.Process {
 	case "ramp":
@@ -50,7 +50,7 @@ func (a *Arrival) inverse(rate, n float64) float64 {
 	return n / rate
 }
 
-// climb is the number of arrivals in the first t seconds of a ramp.
+// climb is the expected number of arrivals in the first t seconds of a ramp.
 func (a *Arrival) climb(t float64) float64 {
 	over := float64(a.Over)
 	if k := math.Log(a.To / a.From); a.Shape == "exponential" && k != 0 {
@@ -59,7 +59,7 @@ func (a *Arrival) climb(t float64) float64 {
 	return a.From*t + (a.To-a.From)/over*t*t/2
 }
 
-// climbed is the inverse of climb.
+// climbed is the inverse function of climb.
 func (a *Arrival) climbed(n float64) float64 {
 	if n == 0 {
 		return 0
@@ -68,12 +68,12 @@ func (a *Arrival) climbed(n float64) float64 {
 	if k := math.Log(a.To / a.From); a.Shape == "exponential" && k != 0 {
 		return over / k * math.Log1p(n*k/(a.From*over))
 	}
-	// The root in the form that does not subtract two near numbers.
+	// This form of the root avoids a difference of two nearly equal numbers.
 	slope := (a.To - a.From) / over
 	return 2 * n / (a.From + math.Sqrt(math.Max(a.From*a.From+2*slope*n, 0)))
 }
 
-// cycle is the number of arrivals and of seconds of all steps.
+// cycle is the number of arrivals and the duration in seconds of all steps.
 func (a *Arrival) cycle() (n, span float64) {
 	for _, s := range a.Steps {
 		n += s.Rate * float64(s.For)
@@ -93,16 +93,15 @@ func (a *Arrival) stepped(t float64) (n float64) {
 		n += s.Rate * part
 		t -= part
 	}
-	return n + a.Steps[len(a.Steps)-1].Rate*t // nothing is left of t where the steps repeat
+	return n + a.Steps[len(a.Steps)-1].Rate*t // t is 0 here if the steps repeat
 }
 
-// unstepped is the last time at which stepped is n: an arrival that is due in a pause, or at its
-// start, comes when the pause is over.
+// unstepped is the latest time at which stepped is n: an arrival that falls into a pause comes at its end.
 func (a *Arrival) unstepped(n float64) (t float64) {
 	all, span := a.cycle()
 	if a.Repeat {
 		cycles := math.Floor(n / all)
-		t, n = cycles*span, max(0, n-cycles*all) // the product is rounded too
+		t, n = cycles*span, max(0, n-cycles*all) // the product is rounded, so the difference can be negative
 	}
 	for i, s := range a.Steps {
 		if part := s.Rate * float64(s.For); n >= part && (a.Repeat || i < len(a.Steps)-1) {
@@ -112,11 +111,11 @@ func (a *Arrival) unstepped(n float64) (t float64) {
 		}
 		return t + n/s.Rate
 	}
-	return t // rounding left a hair more than the last cycle holds
+	return t // rounding left a remainder beyond the last cycle
 }
 
-// kepler solves y − a/2π·sin 2πy = part for y between 0 and 1: Newton's method inside of brackets,
-// since the slope vanishes at both ends for a = 1.
+// kepler solves y − a/2π·sin 2πy = part for y between 0 and 1, by Newton's method within brackets, since the slope is
+// zero at both ends for a = 1.
 func kepler(a, part float64) float64 {
 	if part == 0 {
 		return 0

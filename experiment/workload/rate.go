@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Rate is requests per second; +Inf sends all at once ("inf" in the file).
+// Rate is requests per second; +Inf ("inf" in the file) sends all requests at once.
 type Rate float64
 
-// IsInf says that all requests are sent at once.
+// IsInf reports whether all requests are sent at once.
 func (r Rate) IsInf() bool { return math.IsInf(float64(r), 1) }
 
-// MarshalJSON writes "inf" for +Inf, which JSON has no number for.
+// MarshalJSON writes "inf" for +Inf, for which JSON has no number.
 func (r Rate) MarshalJSON() ([]byte, error) {
 	if r.IsInf() {
 		return []byte(`"inf"`), nil
@@ -31,7 +31,7 @@ func (r *Rate) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// DecodeTOML takes a number or "inf".
+// DecodeTOML reads a number or "inf".
 func (r *Rate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	const hint = `write rate = 4 (requests per second) or rate = "inf"`
 	switch x := v.(type) {
@@ -54,5 +54,5 @@ func (r *Rate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// Bounds of a finite rate: far outside every use, and safe from an overflow of its arrivals.
+// Bounds of a finite rate: far beyond every use, and safe from overflow of arrival times.
 const minRate, maxRate = 1e-4, 1e6

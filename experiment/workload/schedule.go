@@ -7,37 +7,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// moment is an arrival of a plan, and when it comes. Arrivals are a running sum: each is found from
-// the one before.
+// moment is an arrival of a plan and its time. Times are a running sum of gaps.
 type moment struct {
 	arrival int
-	unit    float64       // when it would come in a process of one arrival a second
+	unit    float64       // its time in unit time, in which the process has one arrival a second
 	at      time.Duration // intended arrival
 }
 
-// timed says that the arrivals have times: not in a closed loop, and not when all come at once.
+// timed reports whether arrivals have times: not in a closed loop, nor if all requests are sent at once.
 func (p *Plan) timed() bool { return p.w.Rate > 0 && !p.w.Rate.IsInf() }
 
-// begin sets the plan to its first arrival: at 0; in a rescaled schedule after the first gap, as
-// vLLM has it.
-func (p *Plan) begin() {
-	p.stretch = 1
-	if !p.timed() {
-		return
-	}
-	if n := p.w.Arrival.Rescaled; n > 0 {
-		sum := 0.0
-		for i := range n {
-			sum += p.gap(i)
-		}
-		p.stretch = float64(n) / sum
-		p.next.unit = p.gap(0)
-	}
-	p.next.at = p.time(p.next.unit)
-}
-
-// Arrivals gives the intended arrivals from the next one on, without end but for a trace's; the plan
-// stays where it is.
+// Arrivals yields the remaining intended arrivals, endlessly unless the plan has a trace. The plan keeps its position.
 func (p *Plan) Arrivals(yield func(time.Duration) bool) {
 	if p.w.Arrival.Process == traced {
 		p.traceArrivals(yield)
@@ -48,7 +28,7 @@ func (p *Plan) Arrivals(yield func(time.Duration) bool) {
 	}
 }
 
-// after is the arrival behind m.
+// after is the arrival that follows m.
 func (p *Plan) after(m moment) moment {
 	m.arrival++
 	if !p.timed() {
@@ -57,19 +37,18 @@ func (p *Plan) after(m moment) moment {
 	if batch := p.w.Arrival.batch(); m.arrival%batch == 0 {
 		m.unit += float64(batch) * p.gap(m.arrival/batch)
 	}
-	m.at = max(m.at, p.time(m.unit)) // rounding must not turn two arrivals round
+	m.at = max(m.at, p.time(m.unit)) // rounding must not swap two arrivals
 	return m
 }
 
-// time is when an arrival comes that a process of one arrival a second has at unit.
+// time converts unit time to time from the start of the load.
 func (p *Plan) time(unit float64) time.Duration {
-	s := p.w.Arrival.inverse(float64(p.w.Rate), unit*p.stretch)
+	s := p.w.Arrival.inverse(float64(p.w.Rate), unit)
 	return time.Duration(math.Min(math.Round(s*float64(time.Second)), 1<<62))
 }
 
-// gap is the time between arrival i−1 and arrival i (of the bursts, where arrivals come in such) of a
-// process of one a second: a sample of exactly mean 1. It is rounded to a float64 of its own, so that
-// no machine adds it with more digits than another.
+// gap is the unit time between arrivals (or batches) i−1 and i: a sample with mean 1. The conversions to float64 keep
+// the compiler from fusing operations, which would give other digits on other machines.
 func (p *Plan) gap(i int) float64 {
 	switch b := p.w.Burstiness; p.w.Arrival.gaps() {
 	case constant:

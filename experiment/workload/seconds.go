@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Seconds is a length of time: "1m30s" in a matrix, seconds in JSON.
+// Seconds is a duration: "1m30s" in a matrix, a number of seconds in JSON.
 type Seconds float64
 
-// maxSeconds bounds any stated time: a century of a century's runs, and safe from overflow.
+// maxSeconds bounds any stated duration: about three years, and safe from overflow.
 const maxSeconds Seconds = 1e8
 
-// DecodeTOML takes a duration in quotes.
+// DecodeTOML reads a duration string.
 func (s *Seconds) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	if d, ok := DecodeDuration(v, time.Duration(maxSeconds)*time.Second, bad); ok {
 		*s = Seconds(d.Seconds())
 	}
 }
 
-// DecodeDuration reads a duration in quotes, as a matrix has it: from 0 to most.
+// DecodeDuration reads a duration string of a matrix, from 0 to most.
 func DecodeDuration(v any, most time.Duration, bad func(key, problem, hint string)) (d time.Duration, ok bool) {
 	const hint = `write "10s", "500ms" or "2m"`
 	text, ok := v.(string)
 	if !ok {
-		bad("", fmt.Sprintf("a duration is written in quotes with its unit, not %v", v), hint)
+		bad("", fmt.Sprintf("a duration must be a string with a unit, not %v", v), hint)
 		return 0, false
 	}
 	d, err := time.ParseDuration(text)
@@ -36,12 +36,12 @@ func DecodeDuration(v any, most time.Duration, bad func(key, problem, hint strin
 	return d, true
 }
 
-// Duration is the same length of time, to the nanosecond.
+// Duration is the same duration, rounded to nanoseconds.
 func (s Seconds) Duration() time.Duration {
 	return time.Duration(math.Round(float64(s) * float64(time.Second)))
 }
 
-// String is the length as it is written in a matrix.
+// String is the duration as a matrix has it.
 func (s Seconds) String() string {
 	if s < 60 {
 		return strconv.FormatFloat(float64(s), 'g', -1, 64) + "s"

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// Session makes each arrival a conversation: its first turn is the row's (or the class's) request,
-// and each later turn is the whole conversation so far, the server's answers in it, and a new
-// question. In an open loop the rate is that of conversations; in a closed loop the slots are the
-// users, each with one conversation at a time.
+// Session makes each arrival a conversation. Its first turn is the row's (or the class's) request; each later turn
+// contains the whole conversation so far, with the server's answers, and a new question. In an open loop the rate
+// counts conversations. In a closed loop each worker has one conversation at a time.
 type Session struct {
-	Turns Turns  `toml:"turns" json:"turns"`          // of a conversation, drawn once for each
+	Turns Turns  `toml:"turns" json:"turns"`          // drawn once for each conversation
 	User  Length `toml:"user" json:"user"`            // prompt tokens that each later turn adds
-	Think Think  `toml:"think" json:"think,omitzero"` // before each later turn; none = at once
+	Think Think  `toml:"think" json:"think,omitzero"` // before each later turn; zero = no wait
 }
 
 // Think is the time from the end of one turn to the next: fixed, or drawn for each turn.
@@ -24,26 +23,26 @@ type Think struct {
 	Mean Seconds `json:"mean_s,omitempty"` // fixed: the value; exponential
 	P50  Seconds `json:"p50_s,omitempty"`  // lognormal
 	P95  Seconds `json:"p95_s,omitempty"`  // lognormal
-	Max  Seconds `json:"max_s,omitempty"`  // a bound of a drawn time; 0 = none
+	Max  Seconds `json:"max_s,omitempty"`  // bound of a drawn time; 0 = none
 }
 
-// Turns is how many turns a conversation has, written as a length is.
+// Turns is the number of turns of a conversation, in the form of a Length.
 type Turns struct{ Length }
 
-// maxTurns bounds a conversation: its context grows with each turn.
+// maxTurns bounds a conversation, whose context grows with each turn.
 const maxTurns = 10_000
 
-// thinkKeys are the keys of each distribution of a table.
+// thinkKeys are the TOML keys of each distribution.
 var thinkKeys = map[string]keyList{
 	"exponential": {[]string{"mean"}, []string{"max"}},
 	"lognormal":   {[]string{"p50", "p95"}, []string{"max"}},
 }
 
-// DecodeTOML takes a whole number, or a table { dist = "uniform", min = 2, max = 8 }.
+// DecodeTOML reads an integer, or a table { dist = "uniform", min = 2, max = 8 }.
 func (n *Turns) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	const hint = `write turns = 5, or { dist = "uniform", min = 2, max = 8 }`
 	if x, ok := v.(int64); ok && (x < 1 || x > maxTurns) {
-		bad("", fmt.Sprintf("%d turns are not between 1 and %d", x, maxTurns), hint)
+		bad("", fmt.Sprintf("%d turns is not between 1 and %d", x, maxTurns), hint)
 		return
 	}
 	n.Length.DecodeTOML(v, func(key, problem, said string) {
@@ -54,7 +53,7 @@ func (n *Turns) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	})
 }
 
-// DecodeTOML takes a duration, or a table { dist = "exponential", mean = "5s" }.
+// DecodeTOML reads a duration, or a table { dist = "exponential", mean = "5s" }.
 func (k *Think) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	t, ok := v.(map[string]any)
 	if !ok {
@@ -79,7 +78,7 @@ func (k *Think) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// draw gives one time.
+// draw returns one time.
 func (k Think) draw(r *rand.Rand) time.Duration {
 	s := float64(k.Mean)
 	switch k.Dist {
@@ -94,22 +93,22 @@ func (k Think) draw(r *rand.Rand) time.Duration {
 	return Seconds(math.Min(s, float64(maxSeconds))).Duration()
 }
 
-// check judges the conversations of one class; key is the path of its table with a dot, or empty.
+// check checks the conversations of one class; key is the path of its table with a trailing dot, or empty.
 func (s *Session) check(key string, bad func(key, problem, hint string)) {
 	if !s.Turns.set() {
-		bad(key+"session.turns", "a conversation has no number of turns", "write turns = 5")
+		bad(key+"session.turns", "the number of turns is missing", "write turns = 5")
 	} else if s.Turns.most() > maxTurns {
-		bad(key+"session.turns", fmt.Sprintf("a conversation may have %d turns, more than %d", s.Turns.most(), maxTurns), "write turns = 5, or a max of turns")
+		bad(key+"session.turns", fmt.Sprintf("a conversation can have %d turns, more than the limit of %d", s.Turns.most(), maxTurns), "write turns = 5, or a max of turns")
 	}
 	if !s.User.set() {
-		bad(key+"session.user", "no length of the later turns", "write user = 100 (prompt tokens that each later turn adds)")
+		bad(key+"session.user", "the length of the later turns is missing", "write user = 100 (prompt tokens that each later turn adds)")
 	}
 }
 
-// Following gives the turn after r in its conversation, false after the last one. The turn is a
-// function of the plan's seeds, the conversation and the number of the turn: its prompt is r's, an
-// answer of the length that r asks for, and new blocks. What the server really answered takes that
-// answer's place when the turn is sent. Any goroutine may call it.
+// Following returns the turn after r in its conversation; false after the last one. The turn is a function of the
+// plan's seeds, the conversation and the turn's number: its prompt is r's prompt, an answer of the length that r
+// requests, and new blocks. When the turn is sent, the server's real answer replaces that answer. It is safe for
+// concurrent use.
 func (p *Plan) Following(r *Request) (Request, bool) {
 	if r.Turn+1 >= r.Turns {
 		return Request{}, false
@@ -133,13 +132,13 @@ func (p *Plan) Following(r *Request) (Request, bool) {
 	return next, true
 }
 
-// turn is the stream of one dimension of one later turn.
+// turn returns the random stream of one dimension of one later turn.
 func (p *Plan) turn(stream uint64, session, turn int) *rand.Rand {
 	return p.rand(mix(stream, uint64(turn)), uint64(session))
 }
 
-// Added is what the request adds to its conversation, without the context: the words of the user.
-// Of a first turn, and of a request outside of conversations, it is the whole prompt.
+// Added is what the request adds to its conversation: the user's text without the context. For a first turn, and for
+// a request outside of conversations, it is the whole prompt.
 func (r *Request) Added() Request {
 	own, skip := *r, 0
 	for i := 0; skip < r.Context; i++ {

@@ -209,10 +209,10 @@ func TestThinkDecodeTOML(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`2`: ": a duration is written in quotes", `"soon"`: `: "soon" is not a duration`, `"-1s"`: `: "-1s" is not a duration`,
+		`2`: ": a duration must be a string", `"soon"`: `: "soon" is not a duration`, `"-1s"`: `: "-1s" is not a duration`,
 		`{ mean = "2s" }`: `dist: unknown distribution ""`, `{ dist = "exponential" }`: ": exponential needs mean",
 		`{ dist = "exponential", mean = "2s", p50 = "1s" }`: `p50: exponential has no key "p50"`,
-		`{ dist = "exponential", mean = 2 }`:                "mean: a duration is written in quotes",
+		`{ dist = "exponential", mean = 2 }`:                "mean: a duration must be a string",
 		`{ dist = "lognormal", p50 = "5s", p95 = "3s" }`:    "p95: p95 3s is below p50 5s",
 		`{ dist = "lognormal", p50 = "0s", p95 = "3s" }`:    "p95: p95 3s is below",
 	} {
@@ -231,11 +231,11 @@ func TestTurnsDecodeTOML(t *testing.T) {
 		want string // a mistake, and its hint
 	}{
 		{int64(5), ""}, {map[string]any{"dist": "uniform", "min": int64(2), "max": int64(8)}, ""},
-		{int64(0), ": 0 turns are not between 1 and 10000 | write turns = 5, or"},
-		{int64(10_001), ": 10001 turns are not between 1 and 10000 | write turns = 5, or"},
-		{"many", ": a length is a whole number of turns or a table, not many | write turns = 5, or"},
+		{int64(0), ": 0 turns is not between 1 and 10000 | write turns = 5, or"},
+		{int64(10_001), ": 10001 turns is not between 1 and 10000 | write turns = 5, or"},
+		{"many", ": a length must be an integer number of turns or a table, not many | write turns = 5, or"},
 		{map[string]any{"dist": "uniform", "min": int64(0), "max": int64(8)}, "min: min is below 1 turn | write min = 1"},
-		{map[string]any{"dist": "normal", "mean": "x", "std": 1.0}, "mean: x is not a number of turns | write mean"},
+		{map[string]any{"dist": "normal", "mean": "x", "std": 1.0}, "mean: x is not a turn count | write mean"},
 	} {
 		var n Turns
 		var got told

@@ -15,27 +15,27 @@ import (
 	"bench/experiment/workload/trace"
 )
 
-// traced is the arrival process of a row that keeps the trace's own times.
+// traced is the arrival process of a row that uses the trace's timestamps.
 const traced = "trace"
 
-// Trace makes the requests of a row those of a trace, in their order: lengths and common beginnings
-// of prompts; with arrival = "trace" their times too. The end of the trace ends the row.
+// Trace replays the requests of a trace in order: lengths and shared blocks, and with arrival = "trace" their times.
+// The row ends with the trace.
 type Trace struct {
 	trace.Options
-	SHA256 string `toml:"-" json:"sha256,omitempty"` // of the file: another content makes another point
+	SHA256 string `toml:"-" json:"sha256,omitempty"` // of the file: a file with other content makes another point
 	Head   Head   `toml:"-" json:"head,omitzero"`
 }
 
-// Head is what the first requests of a trace look like, of headRequests at most, as the row has them.
+// Head describes the first requests of a trace, at most headRequests, after the options were applied.
 type Head struct {
 	Format    string  `json:"format"`
 	Timed     bool    `json:"timed"`
-	Whole     int     `json:"whole,omitempty"` // requests of the trace; 0 = more than were looked at
+	Whole     int     `json:"whole,omitempty"` // requests of the trace; 0 = more than headRequests
 	SpanS     float64 `json:"span_s"`          // from the start to the last of them
-	RatePerS  float64 `json:"rate_per_s"`      // 0 = no times, or all at one moment
-	Blocks    bool    `json:"blocks"`          // it says what prompts have in common
-	StepS     float64 `json:"step_s"`          // that the times were rounded to; 0 = none shows, or the jitter took it away
-	SameTime  float64 `json:"same_time"`       // share of requests with the time of the one before
+	RatePerS  float64 `json:"rate_per_s"`      // 0 = no timestamps, or all equal
+	Blocks    bool    `json:"blocks"`          // the trace has block hashes
+	StepS     float64 `json:"step_s"`          // step to which timestamps are rounded; 0 = no step found, or removed by jitter
+	SameTime  float64 `json:"same_time"`       // share of requests with the timestamp of the previous one
 	InputP50  float64 `json:"input_p50"`
 	InputMax  float64 `json:"input_max"`
 	OutputP50 float64 `json:"output_p50"`
@@ -44,7 +44,7 @@ type Head struct {
 
 const headRequests = 10_000
 
-// Look checks the options, and reads the file's hash and its first requests.
+// Look checks the options and reads the file's hash and first requests.
 func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 	fine := true
 	t.Check(func(key, problem, hint string) {
@@ -57,7 +57,7 @@ func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 	if err := t.look(files); err != nil {
 		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 		if hint == "" {
-			hint = "the name is relative to the working directory; bench trace FILE inspects a trace"
+			hint = "the path is relative to the working directory; bench trace FILE inspects a trace"
 		}
 		bad("trace.file", problem, hint)
 	}
@@ -73,7 +73,7 @@ func (t *Trace) look(files *Files) (err error) {
 
 // headOf reads the first requests of a trace.
 func headOf(o trace.Options) (head Head, err error) {
-	r, err := trace.Open(o, (&Plan{}).rand(streamJitter, 0)) // which times it draws is of no matter here
+	r, err := trace.Open(o, (&Plan{}).rand(streamJitter, 0)) // any random stream will do
 	if err != nil {
 		return head, err
 	}
@@ -83,7 +83,7 @@ func headOf(o trace.Options) (head Head, err error) {
 		return head, err
 	}
 	if report.Requests == 0 {
-		return head, errors.New("no request of the trace is kept\nhint: widen start, end and the filters")
+		return head, errors.New("the window and the filters exclude every request of the trace\nhint: widen start, end and the filters")
 	}
 	head = Head{Format: report.Format, Timed: report.Timed, SpanS: report.SpanS, Blocks: report.Cache != nil,
 		InputP50: report.Input.P50, InputMax: report.Input.Max, OutputP50: report.Output.P50, OutputMax: report.Output.Max}
@@ -96,9 +96,9 @@ func headOf(o trace.Options) (head Head, err error) {
 	return head, nil
 }
 
-// hashFile reads a file, but not a pipe or a device: a trace is read more than once.
+// hashFile hashes a regular file. A trace is read more than once, which a pipe or a device does not allow.
 func hashFile(name string) (string, error) {
-	info, err := os.Stat(name) // before it is opened: that of a pipe waits for a writer
+	info, err := os.Stat(name) // before opening, since opening a pipe waits for a writer
 	if err != nil {
 		return "", err
 	}
@@ -117,11 +117,11 @@ func hashFile(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// String is the trace as people read it.
+// String is the file name for display.
 func (t *Trace) String() string { return filepath.Base(t.File) }
 
-// OwnRate is the mean rate of arrivals that have one of their own: of a process, or of a trace's
-// first requests; 0 = the row's is needed.
+// OwnRate is the mean rate of a process that sets its own rate, or of a trace's first requests; 0 = the row's rate
+// applies.
 func (w *Workload) OwnRate() Rate {
 	if w.Arrival.Process == traced && w.Trace != nil {
 		return Rate(w.Trace.Head.RatePerS)
@@ -129,8 +129,8 @@ func (w *Workload) OwnRate() Rate {
 	return w.Arrival.Rate()
 }
 
-// AtMost is how many requests the workload has, and how long they take to arrive; known is false where
-// it has no end, or one that is not known before.
+// AtMost is the number of requests of the workload and the time span of their arrivals; known is false if the
+// workload is endless, or if the trace has more than headRequests.
 func (w *Workload) AtMost() (requests int, span time.Duration, known bool) {
 	if w.Trace == nil || w.Trace.Head.Whole == 0 {
 		return 0, 0, false
@@ -142,51 +142,51 @@ func (w *Workload) AtMost() (requests int, span time.Duration, known bool) {
 	return w.Trace.Head.Whole, span, true
 }
 
-// checkTrace judges a row that has a trace.
+// checkTrace checks a row that has a trace.
 func (w Workload) checkTrace(bad func(key, problem, hint string)) {
 	only := w.only()
 	switch {
 	case len(w.Mix) > 0:
-		bad("mix", "a row with a trace has no classes of its own", "remove mix, or make it a row of its own")
+		bad("mix", "a row with a trace cannot have a mix", "remove mix, or make it a separate row")
 	case only.Input.set() || only.Output.set() || only.Pairs != nil:
-		bad("trace", "the lengths are those of the trace", "remove input, output and pairs")
+		bad("trace", "the trace sets the lengths", "remove input, output and pairs")
 	case only.Prefix != nil || only.Session != nil:
-		bad("trace", "prompts have in common what those of the trace have", "remove prefix and session")
+		bad("trace", "the trace sets which prompts share blocks", "remove prefix and session")
 	}
 	if w.Arrival.Process != traced && (w.Trace.Speed != 0 || w.Trace.Jitter != 0) {
-		bad("trace", "speed and jitter change the trace's times, which this row does not keep", `write arrival = "trace", or remove speed and jitter`)
+		bad("trace", "speed and jitter require arrival = \"trace\"", `write arrival = "trace", or remove speed and jitter`)
 	}
 }
 
-// checkTraced judges arrivals at a trace's times.
+// checkTraced checks a row with arrival = "trace".
 func (w Workload) checkTraced(bad func(key, problem, hint string)) {
 	switch {
 	case w.Trace == nil:
-		bad("arrival", `arrival "trace" without a trace`, "write [row.trace] and below it file = \"trace.jsonl\"")
+		bad("arrival", `arrival = "trace" requires a trace`, "add [row.trace] with file = \"trace.jsonl\"")
 	case !w.Trace.Head.Timed:
-		bad("arrival", "the trace has no times", "write rate = 4 in place of arrival")
+		bad("arrival", "the trace has no timestamps", "replace arrival by rate = 4")
 	case w.Trace.Head.RatePerS == 0:
-		bad("arrival", "the first requests of the trace come all at one moment", `write rate = "inf" in place of arrival`)
+		bad("arrival", "the first requests of the trace all have the same timestamp", `replace arrival by rate = "inf"`)
 	case w.Rate != Rate(w.Trace.Head.RatePerS):
-		bad("rate", "the times are those of the trace", "remove rate; speed = 2 in [row.trace] makes them twice as fast")
+		bad("rate", "the trace sets the arrival times", "remove rate; speed = 2 in [row.trace] makes them twice as fast")
 	}
 }
 
-// replay is where a plan stands in its trace.
+// replay is the position of a plan in its trace.
 type replay struct {
 	r     *trace.Reader
-	ahead trace.Entry // the request that comes next
-	ready bool        // it is there
-	given int         // requests so far
-	err   error       // why nothing comes any more; io.EOF at the end
+	ahead trace.Entry // the next request
+	ready bool        // ahead is valid
+	given int         // requests returned so far
+	err   error       // why there is no next request; io.EOF at the end
 }
 
-// open opens the trace from its start.
+// open opens the trace at its start.
 func (p *Plan) open() (*trace.Reader, error) {
 	return trace.Open(p.w.Trace.Options, p.rand(streamJitter, 0))
 }
 
-// More says whether Next has another request. Plans are endless, but for those of a trace.
+// More reports whether Next has another request. Only plans with a trace end.
 func (p *Plan) More() bool {
 	t := p.replay
 	if t == nil || t.ready {
@@ -202,7 +202,7 @@ func (p *Plan) More() bool {
 	return t.ready
 }
 
-// Err is why the plan ended before its trace did; nil where it didn't.
+// Err is the error that ended the plan before the end of its trace; nil if there was none.
 func (p *Plan) Err() error {
 	if p.replay == nil || p.replay.err == io.EOF {
 		return nil
@@ -210,14 +210,14 @@ func (p *Plan) Err() error {
 	return p.replay.err
 }
 
-// Close lets go of the trace; a plan without one needs none.
+// Close closes the trace. A plan without a trace does not need it.
 func (p *Plan) Close() {
 	if p.replay != nil && p.replay.r != nil {
 		_ = p.replay.r.Close() // it was only read
 	}
 }
 
-// replayed is the next request of the trace; behind its end an empty one.
+// replayed is the next request of the trace; after the end, an empty one.
 func (p *Plan) replayed() Request {
 	if !p.More() {
 		return Request{Index: p.replay.given}
@@ -236,8 +236,8 @@ func (p *Plan) replayed() Request {
 	return r
 }
 
-// traceBlocks cuts each block of the trace into ours: equal blocks of the trace are equal prompts,
-// and a part of one is the beginning of the whole.
+// traceBlocks splits each block of the trace into blocks of BlockTokens. Equal blocks of the trace give equal prompts,
+// and a part of a block gives the beginning of the whole.
 func (p *Plan) traceBlocks(e *trace.Entry, size int) []Block {
 	if e.Blocks == nil {
 		return p.fill(nil, e.Input, blockFresh, 0, uint64(p.replay.given), 1)
@@ -249,7 +249,7 @@ func (p *Plan) traceBlocks(e *trace.Entry, size int) []Block {
 	return out
 }
 
-// allReplayed gives the requests of the trace from the next one on; the plan stays where it is.
+// allReplayed yields the remaining requests of the trace; the plan keeps its position.
 func (p *Plan) allReplayed(yield func(Request) bool) {
 	walk := *p
 	walk.replay = &replay{}
@@ -262,11 +262,11 @@ func (p *Plan) allReplayed(yield func(Request) bool) {
 	walk.Close()
 }
 
-// traceArrivals gives the times of the trace from the next request on.
+// traceArrivals yields the remaining times of the trace.
 func (p *Plan) traceArrivals(yield func(time.Duration) bool) {
 	r, err := p.open()
 	if err != nil {
-		return // More meets it too, and Err says it
+		return // More fails in the same way, and Err returns the error
 	}
 	defer r.Close()
 	for i := 0; ; i++ {

@@ -208,14 +208,14 @@ func TestTraceCheck(t *testing.T) {
 		{"folder", Workload{}, trace.Options{File: filepath.Dir(file)}, "trace.file: reading the trace"},
 		{"option", Workload{}, trace.Options{File: file, Speed: -1}, "trace.speed: speed -1"},
 		{"wrong blocks", Workload{}, trace.Options{File: file, BlockTokens: 16}, "trace.file: " + file + ":1: 2 hash ids"},
-		{"nothing kept", Workload{}, trace.Options{File: file, MinInput: 5000}, "trace.file: no request"},
-		{"lengths", Workload{Input: Fixed(5), Rate: 1}, trace.Options{File: file}, "trace: the lengths"},
-		{"prefix", Workload{Prefix: &Prefix{Tokens: 5}, Rate: 1}, trace.Options{File: file}, "trace: prompts have in common"},
+		{"nothing kept", Workload{}, trace.Options{File: file, MinInput: 5000}, "trace.file: the window and the filters exclude every request"},
+		{"lengths", Workload{Input: Fixed(5), Rate: 1}, trace.Options{File: file}, "trace: the trace sets the lengths"},
+		{"prefix", Workload{Prefix: &Prefix{Tokens: 5}, Rate: 1}, trace.Options{File: file}, "trace: the trace sets which prompts share blocks"},
 		{"mix", Workload{Mix: []Class{{}}, Rate: 1}, trace.Options{File: file}, "mix: a row with a trace"},
-		{"rate and times", Workload{Rate: 3, Arrival: Arrival{Process: "trace"}}, trace.Options{File: file}, "rate: the times are those of the trace"},
+		{"rate and times", Workload{Rate: 3, Arrival: Arrival{Process: "trace"}}, trace.Options{File: file}, "rate: the trace sets the arrival times"},
 		{"speed of nothing", Workload{Rate: 3}, trace.Options{File: file, Speed: 2}, "trace: speed and jitter"},
-		{"no times", Workload{Arrival: Arrival{Process: "trace"}}, trace.Options{File: untimed}, "arrival: the trace has no times"},
-		{"one moment", Workload{Arrival: Arrival{Process: "trace"}}, trace.Options{File: burst}, "arrival: the first requests of the trace come all"},
+		{"no times", Workload{Arrival: Arrival{Process: "trace"}}, trace.Options{File: untimed}, "arrival: the trace has no timestamps"},
+		{"one moment", Workload{Arrival: Arrival{Process: "trace"}}, trace.Options{File: burst}, "arrival: the first requests of the trace all have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string

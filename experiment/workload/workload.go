@@ -1,28 +1,28 @@
-// Package workload says what is sent and when, as data. A Workload (the keys of a row) and two
-// seeds make a Plan; a Plan is a pure function from an index to a Request: its lengths, its class,
-// its intended arrival and its prompt, which is a list of block numbers. A Vocabulary turns blocks
-// into token ids or text. Nothing here waits, sends or looks at what the server answers.
+// Package workload defines what is sent and when, as data. A Workload (the keys of a row) and two seeds make a Plan.
+// A Plan is a pure function from an index to a Request: its lengths, class, intended arrival, and prompt, which is a
+// list of block numbers. A Vocabulary turns blocks into token ids or text. This package never waits, sends, or
+// depends on the server's answers.
 package workload
 
-// Workload is what a row says of its requests. With a Mix the shape (input, output, prefix) is the
-// classes' own; its Prefix then has a state alone, which goes for all classes that state none.
+// Workload defines the requests of a row. With a Mix, the classes define input, output and prefix; the row's Prefix
+// then has only a state, which applies to classes without one.
 type Workload struct {
-	Input  Length  `toml:"input" json:"input,omitzero"`   // prompt tokens, the prefix included
-	Output Length  `toml:"output" json:"output,omitzero"` // tokens to write
-	Pairs  *Pairs  `toml:"pairs" json:"pairs,omitempty"`  // instead of input and output
+	Input  Length  `toml:"input" json:"input,omitzero"`   // prompt tokens, including the prefix
+	Output Length  `toml:"output" json:"output,omitzero"` // requested output tokens
+	Pairs  *Pairs  `toml:"pairs" json:"pairs,omitempty"`  // replaces Input and Output
 	Prefix *Prefix `toml:"prefix" json:"prefix,omitempty"`
 	Mix    []Class `toml:"mix" json:"mix,omitempty"`
 
-	Generator string `toml:"workload" json:"workload,omitempty"` // synthetic, trace or tiling; empty = trace where there is one, else synthetic
-	Tile      *Tile  `toml:"tile" json:"tile,omitempty"`         // with the workload tiling: in place of pairs, prefix, mix and session
+	Generator string `toml:"workload" json:"workload,omitempty"` // synthetic, trace or tiling; empty = trace if Trace is set, else synthetic
+	Tile      *Tile  `toml:"tile" json:"tile,omitempty"`         // for the workload tiling; replaces pairs, prefix, mix and session
 
 	Session *Session `toml:"session" json:"session,omitempty"` // nil = each arrival is one request
-	Trace   *Trace   `toml:"trace" json:"trace,omitempty"`     // instead of all of these
+	Trace   *Trace   `toml:"trace" json:"trace,omitempty"`     // replaces all of these
 
-	Rate       Rate    `toml:"rate" json:"rate,omitzero"`              // requests per second of the open loop (conversations, where arrivals are such), on average; 0 = closed loop
-	Arrival    Arrival `toml:"arrival" json:"arrival,omitzero"`        // of the open loop; zero = Poisson
-	Burstiness float64 `toml:"burstiness" json:"burstiness,omitempty"` // shape of gamma arrivals as in vLLM: 1 = Poisson, below 1 burstier; 0 = 1
-	Seed       uint64  `toml:"seed" json:"seed"`                       // 0 = the matrix's
+	Rate       Rate    `toml:"rate" json:"rate,omitzero"`              // mean requests (with sessions: conversations) per second; 0 = closed loop
+	Arrival    Arrival `toml:"arrival" json:"arrival,omitzero"`        // arrival process of the open loop; zero = Poisson
+	Burstiness float64 `toml:"burstiness" json:"burstiness,omitempty"` // shape of gamma arrivals, as in vLLM: 1 = Poisson, below 1 burstier; 0 = 1
+	Seed       uint64  `toml:"seed" json:"seed"`                       // 0 = the matrix's seed
 }
 
 // Check reports what is wrong or impossible.
@@ -45,10 +45,10 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 	only.check("", bad)
 }
 
-// Longest is the most tokens, prompt and output together, that a request may have. A drawn length
-// without a max has none: it counts as its 95th percentile, or its mean and two deviations.
+// Longest is the largest possible number of prompt and output tokens of a request. An unbounded distribution counts
+// with its 95th percentile, or with its mean plus two standard deviations.
 func (w Workload) Longest() int {
-	if t := w.Trace; t != nil { // as far as it was looked at
+	if t := w.Trace; t != nil { // of the first requests
 		return int(t.Head.InputMax + t.Head.OutputMax)
 	}
 	longest := 0

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// Decode fills into, a pointer to a struct, from a table of a [Document] or one that was put together of several. It reports
-// every mistake to bad with its path inside the table, and leaves what the table does not have as it was.
+// Decode fills into, a pointer to a struct, from a table of a [Document] or one assembled from several. It reports every
+// mistake to bad with its path inside the table. Fields without a key in the table stay as they are.
 //
-// Fields are those with a tag `toml:"name"`; a field without one, or with "-", is left alone, and the fields of an embedded
-// struct without a tag count as its holder's. Kinds are string, bool, the integers, the floats (a whole number will do; nan and
-// inf will not, but for inf with `toml:"name,inf"`), time.Duration ("10s", not negative), any and maps of string to any kind
-// (what any holds is what JSON can hold), structs, and pointers to and slices of these. Another kind panics.
+// A field needs a tag `toml:"name"`; a field without one, or with "-", is ignored. The fields of an embedded struct
+// without a tag count as fields of the outer struct. Types are string, bool, integers, floats (from an integer too; never
+// nan, and inf only with `toml:"name,inf"`), time.Duration ("10s", not negative), any (what JSON can represent), maps from
+// string to any of these, structs, and pointers to and slices of these. Any other type panics.
 //
 // A type with a method
 //
 //	DecodeTOML(v any, bad func(key, problem, hint string))
 //
-// on its pointer decodes itself from what the parser gave, and reports keys relative to itself. Decode does not call the method of
-// into, so that such a method can hand its table on to Decode.
+// on its pointer decodes itself from the parser's value, and reports keys relative to itself. Decode does not call that
+// method of into, so that the method can pass its table to Decode.
 func Decode(v map[string]any, into any, bad func(path, text, hint string)) {
 	rv := reflect.ValueOf(into)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
@@ -43,14 +43,14 @@ type selfDecoder interface {
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// field is one key that a struct knows.
+// field is one key of a struct.
 type field struct {
 	name  string
 	inf   bool
 	index []int
 }
 
-// fields lists the keys of a struct in its own order. Of two with one name the outer one counts, as in Go.
+// fields returns the keys of a struct in its order. Of two with one name the outer one counts, as in Go.
 func fields(t reflect.Type) []field {
 	var own, inner []field
 	for i := range t.NumField() {
@@ -99,9 +99,9 @@ func (d decoder) unknown(path, key string, known []string) {
 	if path != "" && !strings.HasSuffix(path, "]") {
 		text += " in " + subject(path)
 	}
-	hint := "the keys here are " + strings.Join(known, ", ")
+	hint := "the keys of this table are " + strings.Join(known, ", ")
 	if len(known) == 0 {
-		hint = "remove it: this table has no keys"
+		hint = "remove it; this table has no keys"
 	}
 	if near, ok := Suggest(key, known); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
@@ -109,7 +109,7 @@ func (d decoder) unknown(path, key string, known []string) {
 	d.bad(Join(path, Quote(key)), text, hint)
 }
 
-// value fills one value of any kind. inf allows it to be infinite.
+// value fills one value of any type. inf allows it to be infinite.
 func (d decoder) value(path string, v any, into reflect.Value, inf bool) {
 	if own, ok := into.Addr().Interface().(selfDecoder); ok {
 		own.DecodeTOML(v, func(key, problem, hint string) { d.bad(Join(path, key), problem, hint) })
@@ -135,7 +135,7 @@ func (d decoder) value(path string, v any, into reflect.Value, inf bool) {
 	}
 }
 
-// list returns the elements of a list of either shape, and nil and false for what is none.
+// list returns the elements of a list of either shape; false if v is not a list.
 func list(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -182,8 +182,8 @@ func (d decoder) mapping(path string, v any, into reflect.Value, inf bool) {
 	into.Set(out)
 }
 
-// plain copies a value that JSON can hold, with every list a []any. It reports dates, which it keeps as text, and nan and inf,
-// for which it returns nil.
+// plain copies a value for JSON, with every list as []any. It reports dates, which it returns as strings, and nan and
+// inf, for which it returns nil.
 func (d decoder) plain(path string, v any) any {
 	if from, ok := list(v); ok {
 		out := make([]any, len(from))
@@ -201,11 +201,11 @@ func (d decoder) plain(path string, v any) any {
 		return out
 	case time.Time:
 		text := dateText(v)
-		d.bad(path, fmt.Sprintf("%s is the date %s, which JSON does not have", subject(path), text), "write "+assign(path, strconv.Quote(text)))
+		d.bad(path, fmt.Sprintf("%s is the date %s, which JSON cannot represent", subject(path), text), "write "+assign(path, strconv.Quote(text)))
 		return text
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			d.bad(path, fmt.Sprintf("%s is %s, which JSON does not have", subject(path), floatText(v)), "write a finite number")
+			d.bad(path, fmt.Sprintf("%s is %s, which JSON cannot represent", subject(path), floatText(v)), "write a finite number")
 			return nil
 		}
 	}

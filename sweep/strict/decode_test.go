@@ -57,14 +57,14 @@ func TestDecodeReports(t *testing.T) {
 		into any
 		want []string // path, text, hint
 	}{
-		{"a table without keys", map[string]any{"a": int64(1)}, new(struct{}), []string{"a", `unknown key "a"`, "remove it: this table has no keys"}},
-		{"nothing", map[string]any{"name": nil}, new(class), []string{"name", "name must be text, not a Go <nil>", `write for example name = "text"`}},
+		{"a table without keys", map[string]any{"a": int64(1)}, new(struct{}), []string{"a", `unknown key "a"`, "remove it; this table has no keys"}},
+		{"nothing", map[string]any{"name": nil}, new(class), []string{"name", "name must be a string, not a Go <nil>", `write for example name = "text"`}},
 		{"a foreign type", map[string]any{"weight": 1}, new(class), []string{"weight", "weight must be a number, not a Go int", "write for example weight = 0.5"}},
 		{"a map", map[string]any{"facts": int64(1)}, new(target), []string{"facts", "facts must be a table, not the number 1", `write facts = { key = "text" }`}},
 		{"no map", map[string]any{"facts": []map[string]any{{}}}, new(target), []string{"facts", "facts must be a table, not a list of tables", "write [facts], not [[facts]]"}},
-		{"odd keys", map[string]any{"facts": map[string]any{"a.b": int64(1)}}, new(target), []string{`facts."a.b"`, `"a.b" must be text, not the number 1`, `write "a.b" = "1"`}},
-		{"a self-made type within", map[string]any{"own": map[string]any{"tokens": "1"}}, new(row), []string{"own.tokens", `tokens must be a whole number, not the text "1"`, "write tokens = 1"}},
-		{"a self-made type as the whole", map[string]any{"tokens": "1"}, new(own), []string{"tokens", `tokens must be a whole number, not the text "1"`, "write tokens = 1"}},
+		{"odd keys", map[string]any{"facts": map[string]any{"a.b": int64(1)}}, new(target), []string{`facts."a.b"`, `"a.b" must be a string, not the number 1`, `write "a.b" = "1"`}},
+		{"a self-made type within", map[string]any{"own": map[string]any{"tokens": "1"}}, new(row), []string{"own.tokens", `tokens must be an integer, not the string "1"`, "write tokens = 1"}},
+		{"a self-made type as the whole", map[string]any{"tokens": "1"}, new(own), []string{"tokens", `tokens must be an integer, not the string "1"`, "write tokens = 1"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

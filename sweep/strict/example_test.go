@@ -30,7 +30,7 @@ func Example() {
 	//       | ^^^^^
 	// hint: did you mean "rate"?
 	//
-	// error: chat.toml:6:19: row "B-long": concurrency[1] must be a whole number, not the text "2"
+	// error: chat.toml:6:19: row "B-long": concurrency[1] must be an integer, not the string "2"
 	//     6 | concurrency = [1, "2"]
 	//       |                   ^^^
 	// hint: write 2

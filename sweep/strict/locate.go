@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// part is one part of a key as it is written.
+// part is one part of a dotted key in the text.
 type part struct {
 	key      string
 	at, size int32
 }
 
-// located is what the locator found: the places, the offset where the text is nested too deep (-1: nowhere), and the first key
-// that is written again, with where it was written first (again 0: none).
+// located is the result of the locator: the places, the offset where the nesting is too deep (-1: nowhere), and the first
+// duplicate key with the place of its first occurrence (again 0: none).
 type located struct {
 	root               *node
-	deep               int
+	tooDeep            int
 	again, first, size int
 }
 
-// locator reads a TOML text for the places of its keys. It runs before the parser, so the text may be anything: it stops at what
-// it can't read, where the parser stops too, and accepts all that the parser accepts.
+// locator finds the places of keys in a TOML text. It runs before the parser, so the text may be invalid: it accepts
+// everything that the parser accepts, and stops no later than the parser does.
 type locator struct {
 	located
 	s string
@@ -29,7 +29,7 @@ type locator struct {
 }
 
 func locate(text string) located {
-	l := &locator{located: located{root: &node{}, deep: -1}, s: text}
+	l := &locator{located: located{root: &node{}, tooDeep: -1}, s: text}
 	for table, ok := l.root, true; ok; {
 		if l.blank(); l.i >= len(l.s) {
 			break
@@ -47,28 +47,28 @@ func locate(text string) located {
 // header reads [a.b] or [[a.b]] and returns the table that it opens.
 func (l *locator) header() (*node, bool) {
 	l.i++
-	list := l.take('[')
+	list := l.accept('[')
 	parts, ok := l.key(0)
-	if !ok || !l.take(']') || list && !l.take(']') {
+	if !ok || !l.accept(']') || list && !l.accept(']') {
 		return nil, false
 	}
 	table := l.root
 	for _, p := range parts[:len(parts)-1] {
-		table = table.kid(p, true).latest()
+		table = table.child(p, true).latest()
 	}
 	last := parts[len(parts)-1]
 	if !list {
-		l.twice(table, last)
-		return table.kid(last, false).latest(), true
+		l.noteDuplicate(table, last)
+		return table.child(last, false).latest(), true
 	}
-	array, item := table.kid(last, false), &node{at: last.at, size: last.size}
+	array, item := table.child(last, false), &node{at: last.at, size: last.size}
 	array.items = append(array.items, item)
 	return item, true
 }
 
-// twice notes a key that was written before.
-func (l *locator) twice(table *node, p part) {
-	if k := table.kids[p.key]; k != nil && !k.implicit && l.again == 0 {
+// noteDuplicate remembers the first duplicate key.
+func (l *locator) noteDuplicate(table *node, p part) {
+	if k := table.children[p.key]; k != nil && !k.implicit && l.again == 0 {
 		l.again, l.first, l.size = int(p.at), int(k.at), int(p.size)
 	}
 }
@@ -76,28 +76,28 @@ func (l *locator) twice(table *node, p part) {
 // keyValue reads a.b = value into a table.
 func (l *locator) keyValue(table *node, depth int) bool {
 	parts, ok := l.key(depth)
-	if !ok || !l.take('=') {
+	if !ok || !l.accept('=') {
 		return false
 	}
 	for _, p := range parts[:len(parts)-1] {
-		table = table.kid(p, true)
+		table = table.child(p, true)
 	}
 	last := parts[len(parts)-1]
-	l.twice(table, last)
+	l.noteDuplicate(table, last)
 	l.space()
-	return l.value(table.kid(last, false), depth+len(parts))
+	return l.value(table.child(last, false), depth+len(parts))
 }
 
-// key reads a key of one part or more, and the space around it.
+// key reads a key of one or more parts, with the space around it.
 func (l *locator) key(depth int) (parts []part, ok bool) {
 	for {
 		l.space()
 		p, ok := l.keyPart()
-		if !ok || !l.shallow(depth+len(parts)+1) {
+		if !ok || !l.withinDepth(depth+len(parts)+1) {
 			return nil, false
 		}
 		parts = append(parts, p)
-		if l.space(); !l.take('.') {
+		if l.space(); !l.accept('.') {
 			return parts, true
 		}
 	}
@@ -127,9 +127,9 @@ func (l *locator) keyPart() (part, bool) {
 	return p, true
 }
 
-// value reads a value, and notes where the elements and keys in it stand.
+// value reads a value, and records the places of elements and keys in it.
 func (l *locator) value(n *node, depth int) bool {
-	if l.i >= len(l.s) || !l.shallow(depth) {
+	if l.i >= len(l.s) || !l.withinDepth(depth) {
 		return false
 	}
 	switch l.s[l.i] {
@@ -162,23 +162,23 @@ func (l *locator) inline(n *node, depth int) bool {
 	return l.between('}', func() bool { return l.keyValue(n, depth+1) })
 }
 
-// between reads what is between brackets, divided by commas.
+// between reads comma-separated items up to a closing bracket.
 func (l *locator) between(end byte, each func() bool) bool {
 	l.i++
 	for {
-		if l.blank(); l.take(end) {
+		if l.blank(); l.accept(end) {
 			return true
 		}
 		if !each() {
 			return false
 		}
-		if l.blank(); !l.take(',') {
-			return l.take(end)
+		if l.blank(); !l.accept(',') {
+			return l.accept(end)
 		}
 	}
 }
 
-// scalar reads a number, a date, true or false. A date may have a space in it.
+// scalar reads a number, a date, true or false. A date may contain a space.
 func (l *locator) scalar() bool {
 	from := l.i
 	end := strings.IndexAny(l.s[from:], ",]}#\r\n")
@@ -189,7 +189,7 @@ func (l *locator) scalar() bool {
 	return l.i > from
 }
 
-// line reads a string that ends in its line.
+// line reads a string that ends on its line.
 func (l *locator) line() bool {
 	quote := l.s[l.i]
 	for l.i++; l.i < len(l.s) && l.s[l.i] != '\n'; l.i++ {
@@ -204,7 +204,7 @@ func (l *locator) line() bool {
 	return false
 }
 
-// lines reads a string between three quotes. It may end in two more, which belong to it, so the run's end is the string's.
+// lines reads a triple-quoted string. Up to two more quotes before its end belong to it, so it ends with the run of quotes.
 func (l *locator) lines(quote byte) bool {
 	for l.i += 3; l.i < len(l.s); l.i++ {
 		switch c := l.s[l.i]; {
@@ -221,15 +221,15 @@ func (l *locator) lines(quote byte) bool {
 	return false
 }
 
-// shallow says whether a depth is allowed, and notes the place where it is not.
-func (l *locator) shallow(depth int) bool {
-	if depth > maxDepth && l.deep < 0 {
-		l.deep = l.i
+// withinDepth reports whether a depth is allowed, and records the first place where it is not.
+func (l *locator) withinDepth(depth int) bool {
+	if depth > maxDepth && l.tooDeep < 0 {
+		l.tooDeep = l.i
 	}
 	return depth <= maxDepth
 }
 
-// blank skips space, line ends and comments.
+// blank skips spaces, line ends and comments.
 func (l *locator) blank() {
 	for l.i < len(l.s) {
 		switch l.s[l.i] {
@@ -251,7 +251,7 @@ func (l *locator) comment() {
 	l.i += end
 }
 
-// lineEnd says whether the line has nothing more than a comment.
+// lineEnd reports whether the rest of the line is empty or a comment.
 func (l *locator) lineEnd() bool {
 	l.space()
 	return l.i >= len(l.s) || strings.IndexByte("#\r\n", l.s[l.i]) >= 0
@@ -263,7 +263,7 @@ func (l *locator) space() {
 	}
 }
 
-func (l *locator) take(c byte) bool {
+func (l *locator) accept(c byte) bool {
 	if l.i < len(l.s) && l.s[l.i] == c {
 		l.i++
 		return true
@@ -275,7 +275,7 @@ func isBare(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// unescape reads the escapes of a basic string. What is none stays as it is.
+// unescape decodes the escapes of a basic string. An invalid escape loses its backslash.
 func unescape(s string) string {
 	var b strings.Builder
 	for {
@@ -290,7 +290,7 @@ func unescape(s string) string {
 	}
 }
 
-// escape reads what is behind a backslash.
+// escape decodes what follows a backslash.
 func escape(s string) (r rune, size int) {
 	if at := strings.IndexByte(`btnfre"\`, s[0]); at >= 0 {
 		return rune("\b\t\n\f\r\x1b\"\\"[at]), 1

@@ -1,19 +1,19 @@
 package strict
 
-// node is one key of the file, or one element of a list, with where it stands. It is small because a list may have a million.
+// node is the place of one key of the file, or of one element of a list. It is small because a list may have a million.
 type node struct {
 	at, size int32 // in bytes: the key's last part, or the element's value
-	implicit bool  // only passed through on the way to another key so far: where it is written itself is the better place
+	implicit bool  // so far only part of other keys, so its place is where the first of those is
 	keys     []string
-	kids     map[string]*node
+	children map[string]*node
 	items    []*node
 }
 
-// find follows a path as far as it goes. exact says whether that was to its end.
+// find follows a path as far as possible. exact reports whether that was to its end.
 func (n *node) find(path string) (found *node, exact bool) {
 	for path != "" {
 		s, rest, ok := cutStep(path)
-		next := n.kids[s.key]
+		next := n.children[s.key]
 		if s.index >= 0 {
 			next = nil
 			if s.index < len(n.items) {
@@ -28,23 +28,23 @@ func (n *node) find(path string) (found *node, exact bool) {
 	return n, true
 }
 
-// kid returns the node of a key, made where it is new.
-func (n *node) kid(p part, implicit bool) *node {
-	k := n.kids[p.key]
+// child returns the node of a key, and adds it if it is new.
+func (n *node) child(p part, implicit bool) *node {
+	k := n.children[p.key]
 	switch {
 	case k == nil:
 		k = &node{at: p.at, size: p.size, implicit: implicit}
-		if n.kids == nil {
-			n.kids = map[string]*node{}
+		if n.children == nil {
+			n.children = map[string]*node{}
 		}
-		n.kids[p.key], n.keys = k, append(n.keys, p.key)
+		n.children[p.key], n.keys = k, append(n.keys, p.key)
 	case k.implicit && !implicit:
 		k.at, k.size, k.implicit = p.at, p.size, false
 	}
 	return k
 }
 
-// latest is the table that [a.b] means by a: the last one of [[a]].
+// latest is the table that a in [a.b] refers to: the last one of [[a]].
 func (n *node) latest() *node {
 	if len(n.items) > 0 {
 		return n.items[len(n.items)-1]

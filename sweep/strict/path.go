@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Quote writes a key as a path has it: bare if it is letters, digits, _ and - alone, else in double quotes.
+// Quote writes a key as in a path: bare if it has only letters, digits, _ and -, else in double quotes.
 func Quote(key string) string {
 	if key == "" || strings.IndexFunc(key, func(r rune) bool { return r > 127 || !isBare(byte(r)) }) >= 0 {
 		return strconv.Quote(key)
@@ -13,7 +13,7 @@ func Quote(key string) string {
 	return key
 }
 
-// Join puts a path that is relative to base behind it: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"), Join("rate", "").
+// Join appends a relative path to base: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"), Join("rate", "").
 func Join(base, rel string) string {
 	if base == "" || rel == "" || rel[0] == '[' {
 		return base + rel
@@ -23,7 +23,7 @@ func Join(base, rel string) string {
 
 func indexed(base string, i int) string { return base + "[" + strconv.Itoa(i) + "]" }
 
-// step is one part of a path: a key, or an index where index is not negative.
+// step is one part of a path: a key, or an index if index is not negative.
 type step struct {
 	key   string
 	index int
@@ -48,7 +48,7 @@ func cutStep(path string) (s step, rest string, ok bool) {
 	return step{path[:end], -1}, path[end:], end > 0
 }
 
-// into follows a step in a tree of values; nil where it leads nowhere.
+// into follows a step in a tree of values; nil if there is nothing.
 func (s step) into(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -67,7 +67,7 @@ func (s step) into(v any) any {
 	return nil
 }
 
-// tail returns the last key of a path, and the indices behind it.
+// tail returns the last key of a path, and the indices after it.
 func tail(path string) (key, indices string) {
 	for path != "" {
 		s, rest, ok := cutStep(path)
@@ -83,13 +83,13 @@ func tail(path string) (key, indices string) {
 	return key, indices
 }
 
-// subject is what a message about a path names: its last key, and the indices behind it.
+// subject is the part of a path that messages name: its last key, and the indices after it.
 func subject(path string) string {
 	key, indices := tail(path)
 	return Quote(clip(key)) + indices
 }
 
-// header is the path as a table's header has it: without indices.
+// header is the path as in a table header: without indices.
 func header(path string) string {
 	var head string
 	for path != "" {

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"bench/experiment/safetext"
 )
 
 // Problem is one mistake in a file.
@@ -18,13 +19,13 @@ type Problem struct {
 	Key       string // the path, such as row[2].prefix.tokens; empty: the file
 	Text      string // what is wrong
 	Hint      string // what the user can type or do; empty: none
-	Source    string // the line as it stands in the file; shown if Line is known
+	Source    string // the whole line of the file; shown if Line is known
 }
 
-// Problems are the mistakes of a file, or of several.
+// Problems are the mistakes in one or several files.
 type Problems []Problem
 
-// Error renders all problems in the order of files and lines, the same one once:
+// Error renders all problems in the order of files and lines, without duplicates:
 //
 //	error: chat.toml:14:1: row "B-long": unknown key "ratee"
 //	   14 | ratee = 3
@@ -72,32 +73,32 @@ func (p Problem) place() string {
 }
 
 const (
-	wholeLine = 160 // runes of a line that are shown without cutting
-	lead      = 60  // runes before the mistake where a line is cut
+	wholeLine = 160 // longest line in runes that is shown without cutting
+	lead      = 60  // runes shown before the mistake if the line is cut
 )
 
-// underline returns a line fit for a terminal, and the carets for the line below it. A tab stays a tab in both, so that they
-// line up at any tab width.
+// underline returns a line that is safe for a terminal, and the carets for the line below it. Tabs stay in both, so that
+// they line up at any tab width.
 func underline(line string, col, length int) (source, caret string) {
-	cells, before, after := window([]rune(bytewise(line)), &col)
+	characters, before, after := window(split(line), &col)
 	var s, c strings.Builder
 	if before {
 		s.WriteString("…")
 		c.WriteString(" ")
 	}
-	for i, r := range cells {
-		text, width := show(r)
+	for i, character := range characters {
+		text, width := show(character)
 		s.WriteString(text)
 		switch {
 		case i+1 >= col && i+1 < col+length:
 			c.WriteString(strings.Repeat("^", width))
-		case i+1 < col && r == '\t':
+		case i+1 < col && text == "\t":
 			c.WriteString("\t")
 		case i+1 < col:
 			c.WriteString(strings.Repeat(" ", width))
 		}
 	}
-	if col > len(cells) { // at the line's end: something is missing there
+	if col > len(characters) { // something is missing at the end of the line
 		c.WriteString("^")
 	}
 	if after {
@@ -106,45 +107,37 @@ func underline(line string, col, length int) (source, caret string) {
 	return s.String(), c.String()
 }
 
-// window cuts what is shown out of a line that is too long, and moves the column along. before and after say where something
-// was left out.
-func window(line []rune, col *int) (shown []rune, before, after bool) {
+// window cuts a line that is too long to the part around a column, and makes the column relative to that part.
+// before and after report whether something was cut.
+func window(line []string, col *int) (shown []string, before, after bool) {
 	from := max(0, min(*col-1-lead, len(line)-wholeLine))
 	to := min(len(line), from+wholeLine)
 	*col -= from
 	return line[from:to], from > 0, to < len(line)
 }
 
-// bytewise keeps bytes that are not UTF-8 apart from what is: each becomes a rune that no text has, which show turns back.
-func bytewise(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for s != "" {
-		r, size := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && size == 1 {
-			r = strayByte + rune(s[0])
-		}
-		b.WriteRune(r)
+// split returns the runes of s; each byte that is not UTF-8 stands alone.
+func split(s string) []string {
+	var parts []string
+	for len(s) > 0 {
+		_, size := utf8.DecodeRuneInString(s)
+		parts = append(parts, s[:size])
 		s = s[size:]
 	}
-	return b.String()
+	return parts
 }
 
-const strayByte = 0x10ff00 // private use: never printable
-
-// show returns what stands for a rune on a terminal, and how many columns it takes.
-func show(r rune) (text string, width int) {
-	switch {
-	case r >= strayByte && r <= strayByte+0xff:
-		text = fmt.Sprintf(`\x%02x`, r-strayByte)
+// show returns how a character of a source line is written on a terminal, and how many columns that takes. A
+// space that is not ASCII's is written as an escape: in TOML it is often the mistake.
+func show(character string) (text string, width int) {
+	r, _ := utf8.DecodeRuneInString(character)
+	switch text = safetext.Escape(character); {
 	case r == '\t':
-		return "\t", 1
-	case unicode.IsPrint(r):
-		return string(r), columnsOf(r)
-	default:
-		text = strings.Trim(strconv.QuoteRune(r), "'")
+		return character, 1
+	case text == character && r > ' ' && unicode.Is(unicode.Zs, r):
+		text = fmt.Sprintf(`\u%04x`, r)
+	case text == character:
+		return text, columnsOf(r)
 	}
 	return text, len(text)
 }
@@ -152,15 +145,15 @@ func show(r rune) (text string, width int) {
 // visible is show for a text outside the source lines.
 func visible(s string) string {
 	var b strings.Builder
-	for _, r := range bytewise(s) {
-		text, _ := show(r)
+	for _, character := range split(s) {
+		text, _ := show(character)
 		b.WriteString(strings.ReplaceAll(text, "\t", `\t`))
 	}
 	return b.String()
 }
 
-// wide are the blocks whose characters take two columns on a terminal, by and large (Unicode TR 11, "W" and "F"). The unassigned
-// don't matter: they are escaped.
+// wide are the blocks whose characters mostly take two columns on a terminal (Unicode TR 11, "W" and "F"). They may contain
+// unassigned code points, since those are escaped.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x2614, 0x2615, 1}, {0x2648, 0x2653, 1}, {0x26a1, 0x26a1, 1},

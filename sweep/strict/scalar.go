@@ -57,7 +57,7 @@ func limits(v reflect.Value) (least, most string) {
 	return strconv.FormatInt(math.MinInt64>>(64-bits), 10), strconv.FormatInt(math.MaxInt64>>(64-bits), 10)
 }
 
-const exact = 1 << 53 // from here on not every whole number is a float64
+const exact = 1 << 53 // above, not every integer is a float64
 
 func (d decoder) number(path string, v any, into reflect.Value, inf bool) {
 	f, ok := v.(float64)
@@ -67,13 +67,13 @@ func (d decoder) number(path string, v any, into reflect.Value, inf bool) {
 	}
 	switch {
 	case isWhole && (n >= exact || n <= -exact):
-		d.bad(path, fmt.Sprintf("%s is too large to be exact: %d", subject(path), n), "write it with a decimal point if about this much is meant")
+		d.bad(path, fmt.Sprintf("%s is %d, too large for an exact number", subject(path), n), "write it with a decimal point if rounding is acceptable")
 	case !ok:
 		d.wrong(path, v, into.Type())
 	case math.IsNaN(f) || math.IsInf(f, 0) && !inf:
 		d.bad(path, fmt.Sprintf("%s must be a finite number, not %s", subject(path), floatText(f)), "write "+assign(path, "0.5"))
 	case into.OverflowFloat(f):
-		d.bad(path, fmt.Sprintf("%s is too large: %s", subject(path), floatText(f)), "write a smaller number")
+		d.bad(path, fmt.Sprintf("%s is %s, which is too large", subject(path), floatText(f)), "write a smaller number")
 	default:
 		into.SetFloat(f)
 	}
@@ -88,7 +88,7 @@ func (d decoder) duration(path string, v any, into reflect.Value) {
 	length, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		d.bad(path, fmt.Sprintf("%s must be a length of time, not %q", subject(path), clip(s)), durationHint(path, s))
+		d.bad(path, fmt.Sprintf("%s must be a duration, not %q", subject(path), clip(s)), durationHint(path, s))
 	case length < 0:
 		d.bad(path, fmt.Sprintf("%s must be 0 or more, not %q", subject(path), clip(s)), "write "+assign(path, strconv.Quote(clip(s[1:]))))
 	default:
@@ -96,7 +96,7 @@ func (d decoder) duration(path string, v any, into reflect.Value) {
 	}
 }
 
-// durationHint repairs what people write for durations: a space, or no unit.
+// durationHint repairs common mistakes in durations: a space, or a missing unit.
 func durationHint(path, s string) string {
 	for _, try := range []string{strings.ReplaceAll(s, " ", ""), s + "s"} {
 		if length, err := time.ParseDuration(try); err == nil && length >= 0 {

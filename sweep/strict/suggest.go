@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-const likeness = 2 // edits between a word and what may have been meant by it
+const likeness = 2 // largest number of edits between a word and a suggestion
 
-// Suggest returns the known word that was probably meant: one that differs by one edit, neighbours exchanged being one, else one
-// that begins with word or that word begins with, else one that differs by two edits. Upper and lower case are the same, and half
-// of the letters must be left alone.
+// Suggest returns the known word that was probably meant: one that differs by one edit (a swap of neighbours is one), else one
+// that is a prefix of word or has it as a prefix, else one that differs by two edits. Case is ignored, and at least half of
+// the letters must agree.
 func Suggest(word string, known []string) (string, bool) {
 	best, least := "", likeness+1
 	for _, k := range known {
@@ -27,13 +27,13 @@ func Suggest(word string, known []string) (string, bool) {
 	return best, least <= likeness
 }
 
-// distance counts edits: the optimal string alignment distance, with all above likeness the same.
+// distance counts edits: the optimal string alignment distance; everything above likeness is likeness+1.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if max(len(x), len(y))-min(len(x), len(y)) > likeness {
 		return likeness + 1
 	}
-	two, one := make([]int, len(y)+1), make([]int, len(y)+1) // the rows for x[:i-1] and x[:i]
+	two, one := make([]int, len(y)+1), make([]int, len(y)+1) // the rows of x[:i-1] and x[:i]
 	for j := range one {
 		one[j] = j
 	}

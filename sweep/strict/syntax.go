@@ -10,7 +10,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// syntax turns the parser's error into a problem.
+// syntax converts the parser's error to a problem.
 func (d *Document) syntax(err error, places located) Problem {
 	var pe toml.ParseError
 	if !errors.As(err, &pe) {
@@ -20,36 +20,36 @@ func (d *Document) syntax(err error, places located) Problem {
 	if line, _ := d.position(pe.Position.Start); places.again > 0 && strings.Contains(text, "already") {
 		if again, _ := d.position(places.again); again == line {
 			first, _ := d.position(places.first)
-			return d.problemAt(places.again, places.size, pe.LastKey, text, fmt.Sprintf("it stands in line %d too; keep one of them", first))
+			return d.problemAt(places.again, places.size, pe.LastKey, text, fmt.Sprintf("it is also in line %d; keep one of them", first))
 		}
 	}
 	at := pe.Position.Start
 	if next := at + 1; next < len(d.Text) && strings.Contains(text, "control characters") && unicode.IsControl(rune(d.Text[next])) {
-		at = next // the parser points at what is before it
+		at = next // the parser reports the byte before it
 	}
 	return d.problemAt(at, pe.Position.Len, pe.LastKey, text, syntaxHint(text))
 }
 
-// syntaxHints are what helps against the commonest mistakes; the first whose part is in the parser's message counts.
+// syntaxHints are hints for common mistakes; the first whose part is in the parser's message applies.
 var syntaxHints = []struct{ part, hint string }{
-	{"already", "rename it or put the two together"},
-	{"cannot contain newlines", `end the text with a quote, or write it between """ and """`},
+	{"already", "rename it or merge the two"},
+	{"cannot contain newlines", `end the string with a quote, or write it between """ and """`},
 	{"EOF; expected value", "write a value, or close the list with ]"},
-	{"EOF; expected", "end the text with its quotes"},
+	{"EOF; expected", "end the string with its quotes"},
 	{"end of file", "close the list with ] or the table with }"},
-	{"control characters: '0x0d'", "end lines with LF or with CR and LF"},
+	{"control characters: '0x0d'", "end lines with LF or CR LF"},
 	{"control characters", `remove it, or write it as \u and four digits between double quotes`},
-	{"invalid escape", `write \\ for a backslash, or put the text between single quotes`},
-	{"expected '.' or '='", "write key = value; a key with more than letters, digits, _ and - wants quotes"},
+	{"invalid escape", `write \\ for a backslash, or put the string in single quotes`},
+	{"expected '.' or '='", "write key = value; put a key with other characters than letters, digits, _ and - in quotes"},
 	{"appears blank", "write key = value"},
-	{"to end table name", "write [table] or [[list]]; a name with more than letters, digits, _ and - wants quotes"},
+	{"to end table name", "write [table] or [[list]]; put a name with other characters than letters, digits, _ and - in quotes"},
 	{"floats must start with a digit", "write 0.5, not .5"},
-	{"leading zeroes", "leave the leading zeroes out"},
+	{"leading zeroes", "remove the leading zeroes"},
 	{"out of range", "write a smaller number"},
-	{"datetime", "write a date as 2026-01-31 or 2026-01-31T07:30:00Z, or as text in quotes"},
+	{"datetime", "write a date as 2026-01-31 or 2026-01-31T07:30:00Z, or as a string in quotes"},
 	{"expected a comma", "put a comma between the values"},
-	{`found '\n'`, "write a value behind the ="},
-	{"expected value", `text wants quotes: key = "text"`},
+	{`found '\n'`, "write a value after the ="},
+	{"expected value", `put a string in quotes: key = "text"`},
 	{"expected a top-level item to end", "write one key a line"},
 }
 
@@ -59,7 +59,7 @@ func syntaxHint(text string) string {
 			return h.hint
 		}
 	}
-	return "see https://toml.io for how TOML is written"
+	return "see https://toml.io for the syntax of TOML"
 }
 
 func lowerFirst(s string) string {

@@ -6,34 +6,35 @@ import (
 	"time"
 )
 
-// Arrivals is how requests come, at the speed asked for.
+// Arrivals describes the arrivals of a trace, after Options.Speed.
 type Arrivals struct {
-	PerS     float64 `json:"per_s"`      // mean; 0 = all at one moment
-	PeakPerS int     `json:"peak_per_s"` // most within one second of the trace's clock
-	// GapCV is the standard deviation of the gaps over their mean: 1 for a Poisson process, 0 for a constant one; null below two gaps.
+	PerS     float64 `json:"per_s"`      // mean; 0 = all have the same timestamp
+	PeakPerS int     `json:"peak_per_s"` // maximum within one second of the trace's clock
+	// GapCV is the standard deviation of the gaps over their mean: 1 for a Poisson process, 0 for a constant one; null
+	// below two gaps.
 	GapCV *float64 `json:"gap_cv"`
-	// Dispersion is the variance of the number of requests in windows of that length over its mean: 1 for a Poisson process;
-	// null below two windows.
+	// Dispersion is the variance of the number of requests in windows of this length over its mean: 1 for a Poisson
+	// process; null below two windows.
 	Dispersion1s  *float64 `json:"dispersion_1s"`
 	Dispersion30s *float64 `json:"dispersion_30s"`
-	SameTime      float64  `json:"same_time"` // share of requests that have the time of the one before
-	// StepS is the step that the times were rounded to where that shows; 0 = it doesn't. A step shows when requests share their
-	// time and the other gaps are multiples of one length.
+	SameTime      float64  `json:"same_time"` // share of requests with the timestamp of the previous one
+	// StepS is the step to which timestamps are rounded; 0 = none found. A step is found if requests share timestamps and
+	// the other gaps are multiples of one length.
 	StepS float64 `json:"step_s"`
 }
 
-// arrivals collects them in one pass.
+// arrivals collects the figures of Arrivals in one pass.
 type arrivals struct {
 	n        int
 	last     time.Duration
 	gaps     moments
 	second   windows
-	half     windows // of a minute
+	half     windows // of 30 s
 	same     int
 	positive []time.Duration // the first gaps above zero
 }
 
-// maxPositive is how many gaps are looked at for a step.
+// maxPositive is the number of gaps that are examined for a step.
 const maxPositive = 1 << 16
 
 func newArrivals() *arrivals {
@@ -55,7 +56,7 @@ func (a *arrivals) add(at time.Duration) {
 	a.half.add(at)
 }
 
-// result of requests from time 0 to the last.
+// result returns the figures; arrivals begin at time 0.
 func (a *arrivals) result() *Arrivals {
 	r := &Arrivals{PeakPerS: a.second.most, Dispersion1s: a.second.counts.dispersion(), Dispersion30s: a.half.counts.dispersion()}
 	if a.last > 0 {
@@ -74,16 +75,15 @@ func (a *arrivals) result() *Arrivals {
 	return r
 }
 
-// Where a step shows: so many requests share their time, and so many of the other gaps are multiples of the step.
+// A step is found if this share of requests has equal timestamps, and this share of the other gaps are its multiples.
 const (
 	quantisedShare = 0.02
 	stepFit        = 0.95
-	stepTolerance  = 0.01 // of the step
+	stepTolerance  = 0.01 // share of the step
 	fewestGaps     = 20
 )
 
-// step is the length that the gaps are multiples of, or 0. Real
-// ones vary a little: of those of 3 s some are 2.999 s.
+// step is the length of which the gaps are multiples, or 0. Real gaps vary a little: of those of 3 s some are 2.999 s.
 func step(gaps []time.Duration) time.Duration {
 	if len(gaps) < fewestGaps {
 		return 0
@@ -103,7 +103,7 @@ func step(gaps []time.Duration) time.Duration {
 	return commonest(sorted, q)
 }
 
-// commonest is the gap that most are equal to, of those that are q but for the tolerance.
+// commonest is the most frequent gap within the tolerance of q.
 func commonest(sorted []time.Duration, q time.Duration) (best time.Duration) {
 	tolerance := time.Duration(stepTolerance * float64(q))
 	run, most := 0, 0
@@ -121,10 +121,10 @@ func commonest(sorted []time.Duration, q time.Duration) (best time.Duration) {
 // windows counts requests in windows of equal width.
 type windows struct {
 	width  time.Duration
-	index  int64 // of the window at hand
+	index  int64 // of the current window
 	count  int
 	most   int
-	counts moments // of the windows before it
+	counts moments // of earlier windows
 }
 
 func (w *windows) add(at time.Duration) {

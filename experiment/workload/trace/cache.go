@@ -2,35 +2,35 @@ package trace
 
 import "math"
 
-// Cache is what a prefix cache can make of a trace, requests one after the other. Only prompts are counted: what is
-// written takes room in a real cache too.
+// Cache is the hit rate of a prefix cache that serves the requests of a trace one by one. Only prompts are counted; in
+// a real cache answers take space too.
 type Cache struct {
-	Blocks    int     `json:"blocks"`         // of all prompts
-	Different int     `json:"different"`      // of them
+	Blocks    int     `json:"blocks"`         // in all prompts
+	Different int     `json:"different"`      // distinct blocks
 	Largest   int     `json:"largest_prompt"` // in blocks
-	HitRate   float64 `json:"hit_rate"`       // share of prompt tokens that a cache without an end hits
+	HitRate   float64 `json:"hit_rate"`       // share of prompt tokens that an unlimited cache hits
 	Sizes     []Size  `json:"sizes"`
-	// Unchained counts block numbers that were seen at more than one place of a prompt: they can't stand for whole prefixes,
-	// and the rates above are more than a prefix cache can reach.
+	// Unchained counts block hashes that occur at more than one position in prompts. They cannot identify whole prefixes,
+	// and a real prefix cache hits less than the rates above.
 	Unchained int `json:"unchained"`
 }
 
-// Size is a cache of a limited size.
+// Size is the result for a cache of limited size.
 type Size struct {
 	Blocks int     `json:"blocks"`
 	Tokens int     `json:"tokens"`
 	LRU    float64 `json:"lru_hit_rate"` // plain LRU, block by block in the order of the prompt
-	// TailFirst is LRU as vLLM frees blocks, a prompt's last one first: its beginning stays longest.
+	// TailFirst is LRU with vLLM's order of eviction: a prompt's last block first.
 	TailFirst float64 `json:"tail_first_hit_rate"`
 }
 
-// reuse follows the blocks of a trace through caches of every size.
+// reuse simulates caches of all sizes in one pass over a trace.
 type reuse struct {
 	plain, tail    *stack
 	lru, tailFirst curve
 	blocks         int
 	largest        int
-	place          map[uint64]int // in a prompt, where a block was seen; −1 = at several
+	place          map[uint64]int // by block: its position in prompts; −1 = several
 	unchained      int
 }
 
@@ -45,8 +45,8 @@ func (r *reuse) request(blocks []uint64, input, size int) {
 		r.plain.use(id)
 		r.seen(id, i)
 	}
-	// A prompt looks its blocks up before any of them is used anew, and they are freed from its end: the first one is the one
-	// used last.
+	// A prompt looks up all its blocks before it uses them. They are freed from the last to the first, which is thus the
+	// most recently used one.
 	for i, id := range blocks {
 		r.tailFirst.look(r.tail.rank(id), inBlock(i, input, size))
 	}
@@ -55,10 +55,10 @@ func (r *reuse) request(blocks []uint64, input, size int) {
 	}
 }
 
-// inBlock is how many of the prompt's tokens are in its block i: the last one may be shorter.
+// inBlock is the number of tokens in block i of a prompt; the last block may be shorter.
 func inBlock(i, input, size int) int { return min(size, input-i*size) }
 
-// seen checks that a block is always at the same place.
+// seen checks that a block is always at the same position.
 func (r *reuse) seen(id uint64, place int) {
 	was, ok := r.place[id]
 	switch {
@@ -70,7 +70,7 @@ func (r *reuse) seen(id uint64, place int) {
 	}
 }
 
-// cache is the result for these sizes; none = round ones up to the trace's own.
+// cache is the result for the given sizes in blocks; nil = round sizes below that of the trace.
 func (r *reuse) cache(blockTokens int, sizes []int) *Cache {
 	c := &Cache{Blocks: r.blocks, Different: len(r.place), Largest: r.largest, HitRate: r.lru.rate(0), Unchained: r.unchained}
 	if len(sizes) == 0 {
@@ -82,7 +82,7 @@ func (r *reuse) cache(blockTokens int, sizes []int) *Cache {
 	return c
 }
 
-// roundSizes are 1, 2, 5, 10, … blocks from about a hundredth of all on.
+// roundSizes are 1, 2, 5, 10, … blocks, from about a hundredth of all.
 func roundSizes(all int) (sizes []int) {
 	for p := int(math.Pow10(int(math.Log10(max(float64(all)/100, 1))))); p < all; p *= 10 {
 		for _, m := range []int{1, 2, 5} {

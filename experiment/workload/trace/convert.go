@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Conversion is what became of a trace that was written anew.
+// Conversion is the result of converting a trace.
 type Conversion struct {
 	Info
 	Counts
 	Requests  int      // written
-	Different int      // blocks
-	HitRate   float64  // share of prompt tokens that a cache without an end hits
-	Lost      []string // what the new file does not say any more, a sentence each
+	Different int      // distinct blocks
+	HitRate   float64  // share of prompt tokens that an unlimited cache hits
+	Lost      []string // what the new file lacks, one phrase each
 }
 
-// Convert writes the requests of r in our own format. There is never text in it. Anonymized, it has lengths, times since the first
-// request, and dense numbers of blocks and sessions in the order of their first appearance: nothing else.
+// Convert writes the requests of r in the native format, always without text. Anonymized output has only lengths, times
+// since the first request, and blocks and sessions numbered in order of first appearance.
 func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
 	c := &converter{blocks: map[uint64]uint64{}, sessions: map[int]int{}, classes: map[string]bool{}, anonymize: anonymize}
 	c.Info = r.Info
@@ -56,7 +56,7 @@ func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
 	return &c.Conversion, b.Flush()
 }
 
-// line is one request in our own format.
+// line is one request in the native format.
 type line struct {
 	Timestamp json.Number `json:"timestamp,omitempty"`
 	Input     int         `json:"input_length"`
@@ -71,11 +71,11 @@ type converter struct {
 	Conversion
 	anonymize bool
 	first     time.Duration
-	blocks    map[uint64]uint64 // the new number of each
+	blocks    map[uint64]uint64 // new numbers by old ones
 	sessions  map[int]int
 	classes   map[string]bool
 
-	tokens, fresh int // of all blocks, and of those that none before was equal to
+	tokens, fresh int // tokens of all blocks, and of blocks at their first appearance
 }
 
 func (c *converter) line(e Entry) line {
@@ -111,7 +111,7 @@ func (c *converter) line(e Entry) line {
 	return l
 }
 
-// renumber is the new number of a thing, which is next where it had none.
+// renumber returns the new number of old; if it has none, that becomes next.
 func renumber[N comparable](numbers map[N]N, old, next N) N {
 	n, ok := numbers[old]
 	if !ok {
@@ -121,7 +121,7 @@ func renumber[N comparable](numbers map[N]N, old, next N) N {
 	return n
 }
 
-// milliseconds as a decimal number, exact.
+// milliseconds formats d as an exact decimal number.
 func milliseconds(d time.Duration) json.Number {
 	text := strconv.FormatInt(int64(d/time.Millisecond), 10)
 	if frac := d % time.Millisecond; frac > 0 {
@@ -130,24 +130,24 @@ func milliseconds(d time.Duration) json.Number {
 	return json.Number(text)
 }
 
-// lost lists what is not in the new file.
+// lost lists what the new file lacks.
 func (c *converter) lost(r *Reader) {
 	add := func(format string, args ...any) { c.Lost = append(c.Lost, fmt.Sprintf(format, args...)) }
 	if c.Empty > 0 {
-		add("%d rows without a prompt or an answer", c.Empty)
+		add("%d rows with an empty prompt or answer", c.Empty)
 	}
 	if c.Filtered > 0 {
-		add("%d rows outside of the window or the filters", c.Filtered)
+		add("%d rows excluded by the window or the filters", c.Filtered)
 	}
 	if prints := r.src.info(); prints.Estimated && prints.Format != Native {
-		add("the text: what is left of it is which blocks of about %d tokens are equal from the start of a prompt on; two prompts that part inside of a block share nothing of it", prints.BlockTokens)
-		add("exact numbers of tokens: they are estimated from bytes")
+		add("the text: only hashes of prefixes in blocks of about %d tokens are kept; a block that differs anywhere is not shared", prints.BlockTokens)
+		add("exact token counts: they are estimated from bytes")
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.dropped) > 0 {
 		add("the keys %s", strings.Join(g.droppedKeys(), ", "))
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.parts) > 0 {
-		add("parts of prompts that are no text (%s): each counts as the bytes it is written as", strings.Join(slices.Sorted(maps.Keys(g.parts)), ", "))
+		add("prompt parts that are not text (%s): each is counted by its bytes", strings.Join(slices.Sorted(maps.Keys(g.parts)), ", "))
 	}
 	if !c.anonymize {
 		return
@@ -156,12 +156,12 @@ func (c *converter) lost(r *Reader) {
 		add("the date and time of day: the first request is at 0")
 	}
 	if len(c.blocks) > 0 {
-		add("the numbers of %d blocks: they are counted from 0 in the order of their first appearance", len(c.blocks))
+		add("the hashes of %d blocks: blocks are numbered from 0 in order of first appearance", len(c.blocks))
 	}
 	if len(c.sessions) > 0 {
-		add("the numbers of %d sessions: they are counted from 1", len(c.sessions))
+		add("the ids of %d sessions: sessions are numbered from 1", len(c.sessions))
 	}
 	if len(c.classes) > 0 {
-		add("the names of %d classes or models, and which request was of which", len(c.classes))
+		add("the names of %d classes or models, and the class of each request", len(c.classes))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Columns that the readers of the CSV formats look for; others are passed over.
+// Columns that the CSV formats need; other columns are ignored.
 var (
 	azureColumns = []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
 	burstColumns = []string{"Timestamp", "Request tokens", "Response tokens"}
@@ -20,7 +20,7 @@ const (
 	burstSession = "Session ID"
 )
 
-// table reads a CSV file by the names of its columns.
+// table reads a CSV file by column names.
 type table struct {
 	lines   *lines
 	columns map[string]int
@@ -38,19 +38,19 @@ func newTable(l *lines, header []byte, needed []string) (*table, error) {
 	}
 	for _, name := range needed {
 		if _, ok := t.columns[name]; !ok {
-			return nil, fmt.Errorf("no column %q in the header\nhint: the first line has the columns' names: %s", name, strings.Join(needed, ","))
+			return nil, fmt.Errorf("no column %q in the header\nhint: the first line must contain the column names %s", name, strings.Join(needed, ","))
 		}
 	}
 	return t, nil
 }
 
-// cells splits a line; a line without quotes, as they nearly all are, at its commas.
+// cells splits a line. A line without quotes, as nearly all are, is split at its commas.
 func cells(line string) ([]string, error) {
 	fields := strings.Split(line, ",")
 	if strings.Contains(line, `"`) {
 		var err error
 		if fields, err = csv.NewReader(strings.NewReader(line)).Read(); err != nil {
-			return nil, errors.New("no line of a CSV file: its quotes don't fit")
+			return nil, errors.New("invalid CSV: unbalanced quotes")
 		}
 	}
 	for i := range fields {
@@ -73,12 +73,12 @@ func (t *table) next() ([]string, error) {
 	return fields, err
 }
 
-// tokens reads a whole number.
+// tokens parses an integer.
 func (t *table) tokens(fields []string, column string) (int, error) {
 	text := fields[t.columns[column]]
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s %q is not a whole number", column, text)
+		return 0, fmt.Errorf("%s %q is not an integer", column, text)
 	}
 	return n, nil
 }
@@ -92,12 +92,12 @@ func (t *table) lengths(e *Entry, fields, columns []string) (err error) {
 	return err
 }
 
-// azure reads the traces that Azure published: dates, with seven digits of the second in 2023 and a zone in 2024.
+// azure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in 2024.
 type azure struct{ *table }
 
 func newAzure(l *lines, header []byte, o Options) (*azure, error) {
 	if o.TimeUnit != "" {
-		return nil, errors.New("an azure trace has dates, which have no unit\nhint: remove time_unit")
+		return nil, errors.New("time_unit does not apply to the azure format, which has dates\nhint: remove time_unit")
 	}
 	t, err := newTable(l, header, azureColumns)
 	return &azure{t}, err

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// newSource makes the reader of the format that is stated or that the first line shows.
+// newSource makes the reader of the given format, or of the format detected from the first line.
 func newSource(l *lines, o Options) (source, error) {
 	open, err := skipSpace(l)
 	if err != nil {
 		return nil, err
 	}
 	if open == '[' && (o.Format == "" || o.Format == ShareGPT) {
-		return newShareGPT(l.r, true, l.line+1, o), nil // all of it may be one line
+		return newShareGPT(l.r, true, l.line+1, o), nil // the file may have no line breaks
 	}
 	first, err := l.next()
 	if err != nil {
@@ -46,7 +46,7 @@ func newSource(l *lines, o Options) (source, error) {
 	return nil, fmt.Errorf("unknown trace format %q", format)
 }
 
-// skipSpace drops a byte order mark and what is blank, and peeks at the first byte.
+// skipSpace skips a byte order mark and white space, and peeks at the first byte.
 func skipSpace(l *lines) (byte, error) {
 	if mark, _ := l.r.Peek(3); string(mark) == "\ufeff" {
 		_, _ = l.r.Discard(3)
@@ -66,14 +66,14 @@ func skipSpace(l *lines) (byte, error) {
 	}
 }
 
-// detect tells the format by the first line.
+// detect detects the format from the first line.
 func detect(first []byte) (string, error) {
 	if first[0] != '{' {
 		return detectCSV(string(first))
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(first, &keys); err != nil {
-		return "", fmt.Errorf("the first line is %w\nhint: a trace has each request on one line", misread(err))
+		return "", fmt.Errorf("the first line is %w\nhint: a trace has one request a line", misread(err))
 	}
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -98,7 +98,7 @@ func detect(first []byte) (string, error) {
 	return "", errUnknown
 }
 
-var errUnknown = fmt.Errorf("the format can't be told from the first line\nhint: state it: %s", strings.Join(Formats, ", "))
+var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set format to one of %s", strings.Join(Formats, ", "))
 
 func detectCSV(header string) (string, error) {
 	switch {

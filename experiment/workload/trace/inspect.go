@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// SchemaReport heads the report of an inspection in JSON.
+// SchemaReport is the schema of a report in JSON.
 const SchemaReport = "bench/trace-report/v1"
 
-// Report is what a trace holds: of the requests that the options keep, as they change them.
+// Report describes the requests of a trace that the options keep, as the options change them.
 type Report struct {
 	Schema string `json:"schema"`
 	File   string `json:"file"`
@@ -18,10 +18,10 @@ type Report struct {
 	Counts
 	Requests int            `json:"requests"` // kept
 	SpanS    float64        `json:"span_s"`   // from the start to the last request
-	Arrivals *Arrivals      `json:"arrivals"` // null: no times
+	Arrivals *Arrivals      `json:"arrivals"` // null: no timestamps
 	Input    Lengths        `json:"input_tokens"`
 	Output   Lengths        `json:"output_tokens"`
-	Sessions *Sessions      `json:"sessions"` // null: not told
+	Sessions *Sessions      `json:"sessions"` // null: no session ids
 	Classes  map[string]int `json:"classes,omitempty"`
 	Cache    *Cache         `json:"cache"` // null: no blocks
 	Notes    []Note         `json:"notes"`
@@ -34,18 +34,18 @@ type Sessions struct {
 	MaxTurns  int     `json:"max_turns"`
 }
 
-// Note is what one must know before a replay, with what to do about it.
+// Note is a caution about replaying a trace, and what to do.
 type Note struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
 	Hint string `json:"hint"`
 }
 
-// Inspect reads a trace to its end. Memory goes with the number of different lengths, blocks, sessions and classes, not with the number of
-// requests. The hits are given for caches of these sizes, in blocks; none = round ones.
+// Inspect reads a trace to its end. Memory grows with the number of distinct lengths, blocks, sessions and classes, not
+// with the number of requests. sizes are the cache sizes in blocks for hit rates; nil = round sizes.
 func Inspect(r *Reader, sizes []int) (*Report, error) { return inspect(r, math.MaxInt, sizes) }
 
-// InspectFirst reads the first n requests of a trace, or all where it has fewer.
+// InspectFirst reads the first n requests of a trace, or all if there are fewer.
 func InspectFirst(r *Reader, n int) (*Report, error) { return inspect(r, n, nil) }
 
 func inspect(r *Reader, most int, sizes []int) (*Report, error) {
@@ -104,22 +104,22 @@ func conversations(turns map[int]int) *Sessions {
 	return s
 }
 
-// note says what is doubtful in a replay at that speed.
+// note adds cautions about a replay at that speed.
 func (r *Report) note(speed float64) {
 	add := func(code, text, hint string) { r.Notes = append(r.Notes, Note{code, text, hint}) }
 	if a := r.Arrivals; a != nil && a.StepS > 0 {
-		step := time.Duration(math.Round(a.StepS * speed * float64(time.Second))) // of the file's times
-		add("quantised", fmt.Sprintf("times are in steps of %v: a replay sends %.0f %% of the requests at the moment of the one before", step, 100*a.SameTime),
+		step := time.Duration(math.Round(a.StepS * speed * float64(time.Second))) // in the file's time
+		add("quantised", fmt.Sprintf("timestamps are rounded to %v: a replay sends %.0f %% of the requests together with the previous one", step, 100*a.SameTime),
 			fmt.Sprintf("jitter = \"%v\" spreads them over the step", step))
 	}
 	if r.Estimated {
-		add("estimated", "lengths are estimated from the bytes of the text", "bytes_per_token makes them fit your model's tokenizer")
+		add("estimated", "token counts are estimated from the bytes of the text", "set bytes_per_token for your model's tokenizer")
 	}
 	if c := r.Cache; c != nil && c.Unchained > 0 {
-		add("unchained", fmt.Sprintf("%d block numbers stand at several places of prompts: they don't name whole prefixes, and a prefix cache hits less than said here", c.Unchained),
-			"give each block the hash of all the prompt up to its end")
+		add("unchained", fmt.Sprintf("%d block hashes occur at several positions in prompts: they do not identify whole prefixes, and the real hit rate is lower", c.Unchained),
+			"hash each block together with the prompt before it")
 	}
 	if r.Requests == 0 {
-		add("empty", "no request is kept", "widen the window and the filters")
+		add("empty", "the window and the filters exclude every request", "widen the window and the filters")
 	}
 }

@@ -9,42 +9,42 @@ import (
 	"strings"
 )
 
-// decode reads a line into v. A key that is there twice is an error: one of the two values would be lost in silence.
+// decode decodes a line into v. A duplicate key is an error, since one of the two values would be dropped silently.
 func decode(line []byte, v any) error {
 	if err := json.Unmarshal(line, v); err != nil {
 		return misread(err)
 	}
 	if key := twice(line); key != "" {
-		return fmt.Errorf("the key %s is there twice\nhint: which of the two is meant? remove the other", key)
+		return fmt.Errorf("duplicate key %s\nhint: remove one of the two", key)
 	}
 	return nil
 }
 
-// misread says what is wrong with a value in the words of the file, not of the program.
+// misread describes a decoding error in terms of the file rather than of Go types.
 func misread(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%s is %s, but it has to be %s", wrong.Field, article(wrong.Value), wanted(wrong.Type))
+		return fmt.Errorf("%s is %s, but must be %s", wrong.Field, article(wrong.Value), wanted(wrong.Type))
 	case strings.HasPrefix(err.Error(), "json: invalid number literal"):
-		return errors.New("timestamp is a text, but it has to be a number")
+		return errors.New("timestamp is a string, but must be a number")
 	}
-	return fmt.Errorf("no JSON object: %w", err)
+	return fmt.Errorf("not a JSON object: %w", err)
 }
 
 func article(value string) string {
 	if number, ok := strings.CutPrefix(value, "number "); ok {
 		return number
 	}
-	return map[string]string{"string": "a text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[value]
+	return map[string]string{"string": "a string", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[value]
 }
 
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64:
-		return "a whole number, like 512"
+		return "an integer, like 512"
 	case reflect.Uint64:
-		return "a whole number from 0 to 18446744073709551615"
+		return "an integer from 0 to 18446744073709551615"
 	case reflect.Slice:
 		return "a list"
 	case reflect.Struct:
@@ -52,10 +52,10 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	}
-	return "a text"
+	return "a string"
 }
 
-// twice is the first key that a valid JSON object has more than once, in its quotes; empty: none. Objects in it are passed over.
+// twice is the first duplicate key of a valid JSON object, in its quotes; empty: none. Nested objects are skipped.
 func twice(object []byte) string {
 	var seen [][]byte
 	depth := 0
@@ -88,7 +88,7 @@ func twice(object []byte) string {
 	return ""
 }
 
-// isKey says whether a colon comes next.
+// isKey reports whether the next character is a colon.
 func isKey(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) > 0 && rest[0] == ':'

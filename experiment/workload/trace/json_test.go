@@ -8,15 +8,15 @@ import (
 // TestMistakesInJSON: what is wrong with a row is said in the words of the file.
 func TestMistakesInJSON(t *testing.T) {
 	for _, c := range []struct{ row, want string }{
-		{`{"timestamp": 0, "input_length": 1e30, "output_length": 1}`, "input_length is 1e30, but it has to be a whole number"},
-		{`{"timestamp": 0, "input_length": "a", "output_length": 1}`, "input_length is a text, but it has to be a whole number"},
-		{`{"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": [-1]}`, "hash_ids is -1, but it has to be a whole number from 0"},
-		{`{"timestamp": "x", "input_length": 9, "output_length": 1}`, "timestamp is a text"},
-		{`{"timestamp": 0, "input_length": 9, "output_length": 1, "input_length": 8}`, `the key "input_length" is there twice`},
-		{`{"prompt": "a", "output": "b", "output" : "c"}`, `the key "output" is there twice`},
+		{`{"timestamp": 0, "input_length": 1e30, "output_length": 1}`, "input_length is 1e30, but must be an integer"},
+		{`{"timestamp": 0, "input_length": "a", "output_length": 1}`, "input_length is a string, but must be an integer"},
+		{`{"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": [-1]}`, "hash_ids is -1, but must be an integer from 0"},
+		{`{"timestamp": "x", "input_length": 9, "output_length": 1}`, "timestamp is a string"},
+		{`{"timestamp": 0, "input_length": 9, "output_length": 1, "input_length": 8}`, `duplicate key "input_length"`},
+		{`{"prompt": "a", "output": "b", "output" : "c"}`, `duplicate key "output"`},
 		{`{"prompt": "say \"output\": \\", "output": "a", "messages": [{"a": 1}, {"a": 2}]}`, ""},
-		{`{"schema": "bench/trace/v1", "block_tokens": "many"}`, "block_tokens is a text, but it has to be a whole number"},
-		{`{"timestamp": 0, "input_length": 9, "output_length": 1}}`, "no JSON object"},
+		{`{"schema": "bench/trace/v1", "block_tokens": "many"}`, "block_tokens is a string, but must be an integer"},
+		{`{"timestamp": 0, "input_length": 9, "output_length": 1}}`, "not a JSON object"},
 	} {
 		r, err := New(strings.NewReader(c.row+"\n"), Options{File: "x"}, nil)
 		if err == nil {
@@ -33,7 +33,7 @@ func TestMistakesInJSON(t *testing.T) {
 	}
 }
 
-// TestPartsThatAreNoTextAreLost: an image of a prompt is said to be gone.
+// TestPartsThatAreNoTextAreLost: an image of a prompt is reported as lost.
 func TestPartsThatAreNoTextAreLost(t *testing.T) {
 	const text = `{"messages": [{"role": "user", "content": [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": "data:x"}}]}], "output": "b"}`
 	r, err := New(strings.NewReader(text+"\n"), Options{File: "x"}, nil)
@@ -45,7 +45,7 @@ func TestPartsThatAreNoTextAreLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Lost, "\n"); !strings.Contains(got, "parts of prompts that are no text (image_url): each counts as the bytes it is written as") {
+	if got := strings.Join(c.Lost, "\n"); !strings.Contains(got, "prompt parts that are not text (image_url): each is counted by its bytes") {
 		t.Errorf("lost: %s", got)
 	}
 }

@@ -14,7 +14,7 @@ type row struct {
 	Output    *int        `json:"output_length"`
 	HashIDs   []uint64    `json:"hash_ids"`
 
-	// Bailian: each turn is a chat of its own, whose parent is the turn before; −1 = none.
+	// Bailian: each turn is its own chat, whose parent is the previous turn; −1 = none.
 	ChatID *int64 `json:"chat_id"`
 	Parent *int64 `json:"parent_chat_id"`
 	Type   string `json:"type"`
@@ -24,7 +24,7 @@ type row struct {
 	Class   string `json:"class"`
 }
 
-// jsonl reads the formats of one JSON object a line.
+// jsonl reads the formats with one JSON object a line.
 type jsonl struct {
 	lines *lines
 	what  Info
@@ -33,7 +33,7 @@ type jsonl struct {
 	count int           // conversations so far
 }
 
-// formatUnits and formatBlocks are what a format's files have unless something is stated.
+// formatUnits and formatBlocks are the defaults of the formats.
 var (
 	formatUnits  = map[string]time.Duration{Mooncake: time.Millisecond, Bailian: time.Second}
 	formatBlocks = map[string]int{Mooncake: 512, Bailian: 16}
@@ -49,7 +49,7 @@ func newJSONL(l *lines, first []byte, format string, o Options) *jsonl {
 	return j
 }
 
-// header is the first line of our own format.
+// header is the first line of the native format.
 type header struct {
 	Schema      string `json:"schema"`
 	TimeUnit    string `json:"time_unit,omitempty"`    // s, ms, us, ns; absent: rows without times
@@ -67,11 +67,11 @@ func newNative(l *lines, first []byte, o Options) (*jsonl, error) {
 	case h.Schema != Schema:
 		return nil, fmt.Errorf("unknown schema %q\nhint: this bench reads %q", h.Schema, Schema)
 	case h.TimeUnit != "" && !known:
-		return nil, fmt.Errorf("unknown time_unit %q\nhint: it is s, ms, us or ns", h.TimeUnit)
+		return nil, fmt.Errorf("unknown time_unit %q\nhint: use s, ms, us or ns", h.TimeUnit)
 	case h.BlockTokens < 0 || h.BlockTokens > maxBlockTokens:
 		return nil, fmt.Errorf("block_tokens %d is not between 1 and %d", h.BlockTokens, maxBlockTokens)
 	case o.TimeUnit != "" || o.BlockTokens > 0:
-		return nil, errors.New("the header says time_unit and block_tokens\nhint: remove them from the options")
+		return nil, errors.New("the header of the trace sets time_unit and block_tokens\nhint: remove them from the options")
 	}
 	return &jsonl{lines: l, clock: clock{unit: unit, stated: true},
 		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated}}, nil
@@ -87,10 +87,10 @@ func (j *jsonl) next(e *Entry) error {
 	}
 	var r row
 	if err := decode(line, &r); err != nil {
-		return fmt.Errorf("no row of a %s trace: %w", j.what.Format, err)
+		return fmt.Errorf("not a row of a %s trace: %w", j.what.Format, err)
 	}
 	if r.Input == nil || r.Output == nil {
-		return fmt.Errorf("no row of a %s trace: input_length or output_length is missing", j.what.Format)
+		return fmt.Errorf("not a row of a %s trace: input_length or output_length is missing", j.what.Format)
 	}
 	if r.Session < 0 || r.Turn < 0 {
 		return errors.New("session and turn count from 1")
@@ -106,7 +106,7 @@ func (j *jsonl) next(e *Entry) error {
 	return err
 }
 
-// chat gives a Bailian row the conversation that its parent belongs to. A parent before the start of the file begins one.
+// chat assigns a Bailian row to its parent's conversation. A parent that the file does not contain starts one.
 func (j *jsonl) chat(e *Entry, r *row) {
 	e.Class, e.Session = r.Type, 0
 	if r.ChatID == nil {
@@ -122,7 +122,7 @@ func (j *jsonl) chat(e *Entry, r *row) {
 		session = j.count
 	}
 	if parent >= 0 {
-		j.chats[parent] = session // its other children are of it too
+		j.chats[parent] = session // for other children of the same parent
 	}
 	j.chats[*r.ChatID] = session
 	e.Session = session

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Lengths are exact figures of a number of tokens; percentiles interpolate between order statistics (Hyndman and Fan's type 7).
+// Lengths summarizes a number of tokens exactly; percentiles interpolate between order statistics (Hyndman and Fan's type 7).
 type Lengths struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
@@ -17,13 +17,13 @@ type Lengths struct {
 	Max  float64 `json:"max"`
 }
 
-// tally counts equal numbers: memory goes with how many different ones there are.
+// tally counts equal numbers, so that memory grows with the number of distinct ones.
 type tally map[int]int
 
-// lengths of all that was counted; zeros for nothing.
+// lengths summarizes the counted numbers; zeros if there are none.
 func (t tally) lengths() Lengths {
 	keys := slices.Sorted(maps.Keys(t))
-	upTo := make([]int, len(keys)) // how many are at most keys[i]
+	upTo := make([]int, len(keys)) // number of values ≤ keys[i]
 	n, sum := 0, 0.0
 	for i, k := range keys {
 		n += t[k]

@@ -8,20 +8,20 @@ import (
 	"io"
 )
 
-// maxLine bounds a line, and a conversation of a JSON file: a prompt of a million tokens, as JSON text.
+// maxLine bounds a line, and a conversation of a JSON file, in bytes: a prompt of a million tokens as JSON text.
 const maxLine = 32 << 20
 
-var errLong = fmt.Errorf("longer than %d MiB\nhint: is this a trace? each request is one line", maxLine>>20)
+var errLong = fmt.Errorf("longer than %d MiB\nhint: a trace has one request a line", maxLine>>20)
 
-// lines gives the lines of a file one by one.
+// lines reads a file line by line.
 type lines struct {
 	r    *bufio.Reader
-	line int    // number of the line given last, from 1
-	held []byte // a line that was put back; nil = none
+	line int    // number of the last line, from 1
+	held []byte // a line that was unread; nil = none
 	buf  []byte
 }
 
-// next is the next line that is not blank, without its end; it is valid until the call after. io.EOF at the end.
+// next returns the next nonblank line without its end, valid until the next call; io.EOF at the end.
 func (l *lines) next() ([]byte, error) {
 	if l.held != nil {
 		line := l.held
@@ -39,7 +39,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// unread puts the line given last back.
+// unread makes next return the last line again.
 func (l *lines) unread(line []byte) { l.held = line }
 
 func (l *lines) read() ([]byte, error) {
@@ -65,22 +65,22 @@ func (l *lines) read() ([]byte, error) {
 	}
 }
 
-// meter counts what a JSON decoder reads, so that a value is bounded and has a line.
-type meter struct {
+// lineCounter counts what a JSON decoder reads, to bound the size of a value and to find its line.
+type lineCounter struct {
 	r        io.Reader
-	read     int64   // bytes given
-	from     int64   // where the value at hand begins
-	line     int     // the line it begins on
-	newlines []int64 // offsets of line ends behind from
-	blanks   int     // bytes in a row that were nothing else
+	read     int64   // bytes read so far
+	from     int64   // offset of the current value
+	line     int     // line of the current value
+	newlines []int64 // offsets of line ends after from
+	blanks   int     // length of the current run of white space
 }
 
-// maxBlanks bounds blanks in a row: the decoder looks at all of them anew with each read.
+// maxBlanks bounds a run of white space, which the decoder scans again with each read.
 const maxBlanks = 1 << 20
 
-var errBlanks = fmt.Errorf("%d MiB of blanks\nhint: is this a trace?", maxBlanks>>20)
+var errBlanks = fmt.Errorf("%d MiB of blanks\nhint: check that the file is a trace", maxBlanks>>20)
 
-func (m *meter) Read(p []byte) (int, error) {
+func (m *lineCounter) Read(p []byte) (int, error) {
 	switch {
 	case m.read-m.from > maxLine:
 		return 0, errLong
@@ -103,8 +103,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin says that the value before ended at offset; buffered is what the decoder holds of what comes then.
-func (m *meter) begin(offset int64, buffered io.Reader) {
+// begin notes that the previous value ended at offset; buffered is what the decoder has read beyond it.
+func (m *lineCounter) begin(offset int64, buffered io.Reader) {
 	rest := bufio.NewReaderSize(buffered, 16)
 	for b, err := rest.ReadByte(); err == nil && bytes.IndexByte([]byte(" \t\r\n,"), b) >= 0; b, err = rest.ReadByte() {
 		offset++

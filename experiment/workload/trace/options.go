@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Options say which file is read and what is made of it: the keys of [row.trace].
+// Options select a trace file and what is done with it: the keys of [row.trace].
 type Options struct {
 	File   string `toml:"file" json:"file"`
-	Format string `toml:"format" json:"format,omitempty"` // empty = found from the data
+	Format string `toml:"format" json:"format,omitempty"` // empty = detected
 
-	// What the file can't say of itself.
-	TimeUnit      string  `toml:"time_unit" json:"time_unit,omitempty"`             // of numeric times: s, ms, us, ns; empty = the format's
-	BlockTokens   int     `toml:"block_tokens" json:"block_tokens,omitempty"`       // tokens of a block; 0 = the format's
-	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"` // of text, to estimate lengths; 0 = 4
+	// What the file does not contain.
+	TimeUnit      string  `toml:"time_unit" json:"time_unit,omitempty"`             // of numeric timestamps: s, ms, us, ns; empty = the format's
+	BlockTokens   int     `toml:"block_tokens" json:"block_tokens,omitempty"`       // tokens in a block; 0 = the format's
+	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"` // to estimate token counts of text; 0 = 4
 
 	// Which rows are kept.
 	Start     time.Duration `toml:"start" json:"start_ns,omitempty"` // since the first row
@@ -28,33 +28,33 @@ type Options struct {
 	Class     string        `toml:"class" json:"class,omitempty"`           // only this model or kind of request; empty = all
 
 	// How they are changed.
-	CapInput  int           `toml:"cap_input" json:"cap_input,omitempty"`   // longer prompts are cut to it; 0 = none
-	CapOutput int           `toml:"cap_output" json:"cap_output,omitempty"` // longer answers are cut to it; 0 = none
+	CapInput  int           `toml:"cap_input" json:"cap_input,omitempty"`   // truncate longer prompts to this many tokens; 0 = none
+	CapOutput int           `toml:"cap_output" json:"cap_output,omitempty"` // truncate longer answers to this many tokens; 0 = none
 	Speed     float64       `toml:"speed" json:"speed,omitempty"`           // 2 = twice as fast; 0 = 1
-	Jitter    time.Duration `toml:"jitter" json:"jitter_ns,omitempty"`      // the step of the file's times: rows of one moment are spread over it at random, their order kept; 0 = not
+	Jitter    time.Duration `toml:"jitter" json:"jitter_ns,omitempty"`      // step of the file's timestamps: rows with equal ones are spread over it at random, in order; 0 = none
 }
 
-// Bounds of the numbers: far outside every use.
+// Bounds of the numbers, far beyond every use.
 const (
 	maxBlockTokens = 1 << 16
 	maxSpeed       = 1e6
-	minTextBytes   = 1 // so that a block of one token has a byte
+	minTextBytes   = 1 // a block of one token needs a byte
 	maxTextBytes   = 64
 )
 
-// Check reports what is wrong or impossible in the options alone; the rest shows when the file is opened.
+// Check reports what is wrong in the options alone. Opening the file checks the rest.
 func (o Options) Check(bad func(key, problem, hint string)) {
 	if o.File == "" {
 		bad("file", "no trace file", `write file = "conversation_trace.jsonl"`)
 	}
 	if o.Format != "" && !slices.Contains(Formats, o.Format) {
-		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(Formats, ", ")+"; without format it is found from the data")
+		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(Formats, ", ")+"; without format it is detected")
 	}
 	if _, ok := units[o.TimeUnit]; o.TimeUnit != "" && !ok {
 		bad("time_unit", fmt.Sprintf("unknown unit %q", o.TimeUnit), `write "s", "ms", "us" or "ns"`)
 	}
 	if o.BlockTokens < 0 || o.BlockTokens > maxBlockTokens {
-		bad("block_tokens", fmt.Sprintf("%d tokens are not between 1 and %d", o.BlockTokens, maxBlockTokens), "write block_tokens = 512")
+		bad("block_tokens", fmt.Sprintf("%d tokens is not between 1 and %d", o.BlockTokens, maxBlockTokens), "write block_tokens = 512")
 	}
 	if b := o.BytesPerToken; b != 0 && !(b >= minTextBytes && b <= maxTextBytes) {
 		bad("bytes_per_token", fmt.Sprintf("%v bytes are not between %v and %v", b, minTextBytes, maxTextBytes), "write bytes_per_token = 4")
@@ -85,7 +85,7 @@ func (o Options) checkLengths(bad func(key, problem, hint string)) {
 		{"cap_input", o.CapInput}, {"cap_output", o.CapOutput},
 	} {
 		if l.n < 0 || l.n > maxTokens {
-			bad(l.key, fmt.Sprintf("%d tokens are not between 1 and %d", l.n, maxTokens), "write "+l.key+" = 4096")
+			bad(l.key, fmt.Sprintf("%d tokens is not between 1 and %d", l.n, maxTokens), "write "+l.key+" = 4096")
 		}
 	}
 	if o.MaxInput > 0 && o.MaxInput < o.MinInput {
@@ -96,7 +96,7 @@ func (o Options) checkLengths(bad func(key, problem, hint string)) {
 	}
 }
 
-// speed in force.
+// speed is Speed with the default applied.
 func (o Options) speed() float64 {
 	if o.Speed == 0 {
 		return 1
@@ -104,7 +104,7 @@ func (o Options) speed() float64 {
 	return o.Speed
 }
 
-// scaled is a time of the trace at the speed asked for.
+// scaled converts a time of the trace to that of the replay.
 func (o Options) scaled(at time.Duration) time.Duration {
 	if s := o.speed(); s != 1 {
 		return time.Duration(math.Round(float64(at) / s))
@@ -112,7 +112,7 @@ func (o Options) scaled(at time.Duration) time.Duration {
 	return at
 }
 
-// keeps says whether the filters let a request through.
+// keeps reports whether a request passes the filters.
 func (o Options) keeps(e *Entry) bool {
 	return e.Input >= o.MinInput && (o.MaxInput == 0 || e.Input <= o.MaxInput) &&
 		e.Output >= o.MinOutput && (o.MaxOutput == 0 || e.Output <= o.MaxOutput) &&

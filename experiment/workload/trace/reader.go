@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Reader gives the requests of a trace in their order. It is not safe for use by several goroutines.
+// Reader returns the requests of a trace in order. It is not safe for concurrent use.
 type Reader struct {
 	Info   Info
-	Counts Counts // of what was read so far
+	Counts Counts // of the rows read so far
 
 	name  string
 	o     Options
@@ -22,23 +22,23 @@ type Reader struct {
 	src   source
 	close []io.Closer
 
-	first, last time.Duration // times of the file: of its first row, and of the one read last
+	first, last time.Duration // timestamps of the file's first row and of the last row read
 	started     bool
-	group       []Entry // under jitter, requests of one moment, the next of them first
-	ahead       *Entry  // and the first of the moment after
-	err         error   // why nothing comes any more
+	group       []Entry // under jitter: remaining requests with the current timestamp
+	ahead       *Entry  // under jitter: the first request with the next timestamp
+	err         error   // ended the reading
 }
 
 // source reads the rows of one format.
 type source interface {
 	info() Info
-	// next fills e, its At as it stands in the file and its Line where it was found; io.EOF at the end.
+	// next fills e, with At as the file has it and Line; io.EOF at the end.
 	next(e *Entry) error
-	// at is the line that the source has come to.
+	// at is the current line.
 	at() int
 }
 
-// Open opens the file of options that pass their Check. The jitter draws from r; without a jitter r is unused.
+// Open opens the file of options that pass their Check. Jitter draws from r; without jitter r is unused.
 func Open(o Options, r *rand.Rand) (*Reader, error) {
 	f, err := os.Open(o.File)
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(o Options, r *rand.Rand) (*Reader, error) {
 	return t, nil
 }
 
-// New reads a trace from f; o.File is only its name in errors.
+// New reads a trace from f; o.File is only used in errors.
 func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 	t := &Reader{name: o.File, o: o, rand: r}
 	plain, err := expanded(f)
@@ -74,21 +74,21 @@ func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 	return t, nil
 }
 
-// fits says which option makes no sense for what the file is.
+// fits checks that the options apply to the file's format.
 func (o Options) fits(i Info) error {
 	timing := o.Start > 0 || o.End > 0 || o.Jitter > 0 || o.Speed != 0
 	switch {
 	case !i.Timed && timing:
-		return fmt.Errorf("a %s trace without times has no window, speed or jitter\nhint: remove start, end, speed and jitter", i.Format)
+		return fmt.Errorf("start, end, speed and jitter require timestamps, which the %s format does not have\nhint: remove start, end, speed and jitter", i.Format)
 	case o.BlockTokens > 0 && i.BlockTokens == 0:
-		return fmt.Errorf("a %s trace has no blocks\nhint: remove block_tokens", i.Format)
+		return fmt.Errorf("block_tokens does not apply to the %s format, which has no blocks\nhint: remove block_tokens", i.Format)
 	case o.BytesPerToken > 0 && !i.Estimated:
-		return fmt.Errorf("a %s trace has counted tokens, no text\nhint: remove bytes_per_token", i.Format)
+		return fmt.Errorf("bytes_per_token does not apply to the %s format, which has token counts\nhint: remove bytes_per_token", i.Format)
 	}
 	return nil
 }
 
-// Close ends the reading.
+// Close closes the file.
 func (r *Reader) Close() error {
 	var errs []error
 	for _, c := range r.close {
@@ -97,8 +97,8 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Next is the next request that is kept, and io.EOF at the end. Any other error names the file and the line, and stays. The
-// blocks are the caller's.
+// Next returns the next request that is kept, and io.EOF at the end. Any other error names the file and the line, and
+// is returned by every later call. The caller owns the blocks.
 func (r *Reader) Next() (Entry, error) {
 	if r.o.Jitter > 0 {
 		return r.spread()
@@ -106,7 +106,7 @@ func (r *Reader) Next() (Entry, error) {
 	return r.kept()
 }
 
-// kept is the next request that is kept, at the time the trace gives it.
+// kept returns the next request that is kept, without jitter.
 func (r *Reader) kept() (Entry, error) {
 	for r.err == nil {
 		var e Entry
@@ -120,7 +120,7 @@ func (r *Reader) kept() (Entry, error) {
 			break
 		}
 		if r.o.End > 0 && e.At >= r.o.End {
-			r.err = io.EOF // what is behind the window is not read
+			r.err = io.EOF // rows after the window are not read
 			break
 		}
 		r.Counts.Read++
@@ -131,41 +131,41 @@ func (r *Reader) kept() (Entry, error) {
 	return Entry{}, r.err
 }
 
-// check judges a row, and makes its time relative to the first row.
+// check checks a row, and makes its time relative to the first row.
 func (r *Reader) check(e *Entry) error {
 	switch {
 	case e.Input < 0 || e.Output < 0:
-		return fmt.Errorf("a negative length: %d tokens in, %d out", e.Input, e.Output)
+		return fmt.Errorf("negative length: input %d tokens, output %d tokens", e.Input, e.Output)
 	case e.Input > maxTokens || e.Output > maxTokens:
-		return fmt.Errorf("%d tokens in and %d out are more than any context (%d)", e.Input, e.Output, maxTokens)
+		return fmt.Errorf("input %d or output %d exceeds the limit of %d tokens", e.Input, e.Output, maxTokens)
 	}
 	if !r.started {
 		r.started, r.first, r.last = true, e.At, e.At
 	}
 	if e.At < r.last {
-		return fmt.Errorf("the time goes back: %v after the first row, the row before it is at %v\nhint: sort the file by time", e.At-r.first, r.last-r.first)
+		return fmt.Errorf("timestamps go back: %v after the first row, but the previous row is at %v\nhint: sort the file by time", e.At-r.first, r.last-r.first)
 	}
 	r.last = e.At
 	e.At -= r.first
 	return checkBlocks(e, r.Info.BlockTokens)
 }
 
-// checkBlocks holds the number of hash ids against the prompt's tokens: a block size that is not the file's shows at once.
+// checkBlocks compares the number of hash ids with the prompt's tokens, which reveals a wrong block size.
 func checkBlocks(e *Entry, size int) error {
 	n := len(e.Blocks)
 	if e.Blocks == nil || n == (e.Input+size-1)/size {
 		return nil
 	}
-	text := fmt.Sprintf("%d hash ids for a prompt of %d tokens: in blocks of %d tokens it has %d", n, e.Input, size, (e.Input+size-1)/size)
+	text := fmt.Sprintf("%d hash ids for a prompt of %d tokens, but blocks of %d tokens make %d", n, e.Input, size, (e.Input+size-1)/size)
 	if n == 0 || n > e.Input {
-		return fmt.Errorf("%s\nhint: no block size fits: input_length or hash_ids is of another unit", text)
+		return fmt.Errorf("%s\nhint: no block size fits: check input_length and hash_ids", text)
 	}
 	least, most := (e.Input+n-1)/n, maxBlockTokens // the sizes s with ceil(input/s) == n
 	if n > 1 {
 		most = (e.Input - 1) / (n - 1)
 	}
 	if least > most {
-		return fmt.Errorf("%s, and no block size gives %d\nhint: input_length or hash_ids is of another unit", text, n)
+		return fmt.Errorf("%s, and no block size makes %d\nhint: check input_length and hash_ids", text, n)
 	}
 	likely := least
 	for p := 1; p <= most; p *= 2 {
@@ -174,7 +174,7 @@ func checkBlocks(e *Entry, size int) error {
 			break
 		}
 	}
-	return fmt.Errorf("%s\nhint: %s fits this row: write block_tokens = %d", text, sizes(least, most), likely)
+	return fmt.Errorf("%s\nhint: %s fits this row: set block_tokens = %d", text, sizes(least, most), likely)
 }
 
 func sizes(least, most int) string {
@@ -187,7 +187,7 @@ func sizes(least, most int) string {
 	return fmt.Sprintf("a block size of %d to %d", least, most)
 }
 
-// keep filters a request, and cuts and re-times one that is kept.
+// keep filters a request, and truncates and rescales one that is kept.
 func (r *Reader) keep(e *Entry) bool {
 	switch {
 	case e.Input == 0 || e.Output == 0:
@@ -214,11 +214,11 @@ func (r *Reader) keep(e *Entry) bool {
 	return true
 }
 
-// maxGroup is how many requests of one moment a jitter can spread: they are held in memory.
+// maxGroup bounds the number of requests with one timestamp under jitter, which are kept in memory.
 const maxGroup = 1 << 16
 
-// spread is the next request under a jitter: those of one moment are spread over the step of the file's times, uniformly and
-// in their order, but never beyond the next moment, as the steps of real files are not all equal.
+// spread returns the next request under jitter. Requests with one timestamp are spread uniformly over the step, in
+// order, but not beyond the next timestamp, since the steps of real files are not all equal.
 func (r *Reader) spread() (Entry, error) {
 	if len(r.group) == 0 {
 		if err := r.gather(); err != nil {
@@ -230,7 +230,7 @@ func (r *Reader) spread() (Entry, error) {
 	return e, nil
 }
 
-// gather reads the requests of the next moment and spreads them.
+// gather reads the requests with the next timestamp and spreads them.
 func (r *Reader) gather() error {
 	r.group = r.group[:0]
 	if r.ahead != nil {
@@ -252,7 +252,7 @@ func (r *Reader) gather() error {
 			break
 		}
 		if r.group = append(r.group, e); len(r.group) > maxGroup {
-			r.err = fmt.Errorf("%s:%d: more than %d requests of one moment\nhint: remove jitter", r.name, e.Line, maxGroup)
+			r.err = fmt.Errorf("%s:%d: more than %d requests with one timestamp\nhint: remove jitter", r.name, e.Line, maxGroup)
 			return r.err
 		}
 	}

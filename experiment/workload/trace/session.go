@@ -1,12 +1,12 @@
 package trace
 
-// sessions numbers conversations in the order of their first appearance, from 1, and counts their turns.
+// sessions numbers conversations from 1 in order of first appearance, and counts their turns.
 type sessions struct {
 	ids   map[string]int
-	turns []int // so far, of each
+	turns []int // so far, by conversation
 }
 
-// next is the number of the conversation of that name, and of its next turn.
+// next returns the number of the named conversation, and of its next turn.
 func (s *sessions) next(name string) (session, turn int) {
 	if s.ids == nil {
 		s.ids = map[string]int{}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
+
+	"bench/experiment/safetext"
 )
 
 // Text writes a report for people.
@@ -24,7 +25,7 @@ func Text(w io.Writer, r *Report) error {
 		r.Arrivals.text(&b)
 	}
 	if s := r.Sessions; s != nil {
-		fmt.Fprintf(&b, "sessions  %d, of %.1f requests on average and %d at most\n", s.Count, s.MeanTurns, s.MaxTurns)
+		fmt.Fprintf(&b, "sessions  %d, mean %.1f requests, max %d\n", s.Count, s.MeanTurns, s.MaxTurns)
 	}
 	r.classes(&b)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -46,15 +47,15 @@ func Text(w io.Writer, r *Report) error {
 	return err
 }
 
-// counts says what of the file is not in the figures.
+// counts reports skipped, excluded and truncated rows.
 func (r *Report) counts(b *strings.Builder) {
 	var said []string
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
-		{r.Empty, "without a prompt or an answer, left out"}, {r.Filtered, "filtered out"},
-		{r.CutInput, "with the prompt cut"}, {r.CutOutput, "with the answer cut"},
+		{r.Empty, "skipped with an empty prompt or answer"}, {r.Filtered, "excluded by window or filters"},
+		{r.CutInput, "with a truncated prompt"}, {r.CutOutput, "with a truncated answer"},
 	} {
 		if c.n > 0 {
 			said = append(said, fmt.Sprintf("%d %s", c.n, c.what))
@@ -66,7 +67,7 @@ func (r *Report) counts(b *strings.Builder) {
 }
 
 func (a *Arrivals) text(b *strings.Builder) {
-	fmt.Fprintf(b, "arrivals  %.4g/s on average, %d in the busiest second\n", a.PerS, a.PeakPerS)
+	fmt.Fprintf(b, "arrivals  mean %.4g/s, max %d in one second\n", a.PerS, a.PeakPerS)
 	if a.GapCV != nil {
 		fmt.Fprintf(b, "          coefficient of variation of the gaps %.3g", *a.GapCV)
 		if a.Dispersion1s != nil {
@@ -78,11 +79,11 @@ func (a *Arrivals) text(b *strings.Builder) {
 		b.WriteString(" (Poisson: 1)\n")
 	}
 	if a.StepS > 0 {
-		fmt.Fprintf(b, "times     in steps of %.4g s; %.1f %% of the requests have the time of the one before\n", a.StepS, 100*a.SameTime)
+		fmt.Fprintf(b, "times     rounded to %.4g s; %.1f %% of the requests have the timestamp of the previous one\n", a.StepS, 100*a.SameTime)
 	}
 }
 
-// mostClasses is how many are listed.
+// mostClasses is the number of classes that are listed.
 const mostClasses = 10
 
 func (r *Report) classes(b *strings.Builder) {
@@ -105,23 +106,12 @@ func (r *Report) classes(b *strings.Builder) {
 	fmt.Fprintf(b, "classes   %s\n", strings.Join(said, ", "))
 }
 
-// shown is a name out of a file, safe for a terminal.
-func shown(name string) string {
-	runes := 0
-	return strings.Map(func(r rune) rune {
-		switch runes++; {
-		case runes > 80:
-			return -1
-		case !unicode.IsPrint(r):
-			return '·'
-		}
-		return r
-	}, name)
-}
+// shown is the beginning of a name from an untrusted file, safe for a terminal.
+func shown(name string) string { return safetext.Escape(fmt.Sprintf("%.80s", name)) }
 
 func (c *Cache) text(b *strings.Builder, blockTokens int) {
-	fmt.Fprintf(b, "\nblocks    %d of %d tokens in all prompts, %d of them different; the largest prompt has %d\n", c.Blocks, blockTokens, c.Different, c.Largest)
-	b.WriteString("\nshare of prompt tokens that a prefix cache can hit, one request after the other\n")
+	fmt.Fprintf(b, "\nblocks    %d of %d tokens in all prompts, %d distinct; max %d in one prompt\n", c.Blocks, blockTokens, c.Different, c.Largest)
+	b.WriteString("\nprefix-cache hit rate (share of prompt tokens), requests served one by one\n")
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "blocks\ttokens\tLRU\ttail first (vLLM)\t\n")
 	for _, s := range c.Sizes {

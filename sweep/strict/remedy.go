@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// wrong reports a value of another type than is wanted.
+// wrong reports a value of the wrong type.
 func (d decoder) wrong(path string, v any, want reflect.Type) {
 	text := fmt.Sprintf("%s must be %s, not %s", subject(path), wanted(want), found(v))
 	d.bad(path, text, remedy(path, v, want))
 }
 
-// wanted names what a Go type takes, in the words of the file.
+// wanted describes the values that a Go type accepts, in terms of the file.
 func wanted(t reflect.Type) string {
 	switch kindOf(t) {
 	case aWhole:
-		return "a whole number"
+		return "an integer"
 	case aNumber:
 		return "a number"
 	case aBool:
 		return "true or false"
 	case aDuration:
-		return "a length of time"
+		return "a duration"
 	case aTable:
 		return "a table"
 	case aTables:
@@ -33,14 +33,14 @@ func wanted(t reflect.Type) string {
 	case aList:
 		return "a list"
 	}
-	return "text"
+	return "a string"
 }
 
 // found describes a value of the file.
 func found(v any) string {
 	switch v := v.(type) {
 	case string:
-		return "the text " + strconv.Quote(clip(v))
+		return "the string " + strconv.Quote(clip(v))
 	case int64:
 		return fmt.Sprintf("the number %d", v)
 	case float64:
@@ -59,7 +59,7 @@ func found(v any) string {
 	return fmt.Sprintf("a Go %T", v)
 }
 
-// remedy says what to write instead: what is there, repaired where that can be guessed, else an example.
+// remedy is the hint: the present value, repaired if the intention is clear, else an example.
 func remedy(path string, v any, want reflect.Type) string {
 	_, isTable := v.(map[string]any)
 	_, isTables := v.([]map[string]any)
@@ -82,7 +82,7 @@ func remedy(path string, v any, want reflect.Type) string {
 	return "write for example " + assign(path, example(want, 0))
 }
 
-// assign writes key = value, or the value alone where the path ends in an element.
+// assign writes key = value, or the value alone if the path ends in an element.
 func assign(path, value string) string {
 	if path == "" || strings.HasSuffix(path, "]") {
 		return value
@@ -90,7 +90,7 @@ func assign(path, value string) string {
 	return subject(path) + " = " + value
 }
 
-// tableKeys lists what belongs into a table.
+// tableKeys lists the keys of a table.
 func tableKeys(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -104,7 +104,8 @@ func tableKeys(t reflect.Type) string {
 	return ""
 }
 
-// repair turns a value into the wanted kind where the wish is plain: quotes too many or too few, a missing unit, one element.
+// repair converts a value to the wanted kind if the intention is clear: quotes too many or too few, a missing unit, one
+// element.
 func repair(v any, want reflect.Type) (string, bool) {
 	kind := kindOf(want)
 	if kind == aList {
@@ -197,8 +198,8 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// example writes a value that a type takes. A table within a table within a table is left to the reader, as is what decodes
-// itself.
+// example writes a value that a type accepts. Tables nested deeper than two levels, and types that decode themselves, are
+// shown as "…".
 func example(t reflect.Type, depth int) string {
 	t = deref(t)
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[selfDecoder]()) || depth > 2 {
@@ -227,7 +228,7 @@ func example(t reflect.Type, depth int) string {
 	return `"text"`
 }
 
-// floatText writes a float so that nobody takes it for a whole number.
+// floatText formats a float so that it does not look like an integer.
 func floatText(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if strings.ContainsAny(s, ".eInN") {
@@ -236,7 +237,7 @@ func floatText(f float64) string {
 	return s + ".0"
 }
 
-// dateText writes a date as TOML does; the parser tells in the name of the zone what the file left out.
+// dateText formats a date as TOML does; the parser names the time zone after what the file left out.
 func dateText(t time.Time) string {
 	switch t.Location().String() {
 	case "datetime-local":

@@ -9,12 +9,12 @@ import (
 	"bench/experiment/workload/trace"
 )
 
-// Files are the files that the points of a matrix name, each read once however many of them name it: an axis
-// of a hundred values names one file a hundred times. The zero value has read nothing yet. It is for one goroutine.
+// Files caches the files that the points of a matrix name: an axis of a hundred values names one file a hundred
+// times. The zero value is an empty cache. It is not safe for concurrent use.
 type Files struct {
-	texts   map[string]func() (content, error) // of lengths, by name
-	columns map[string]func() (File, error)    // of a text, by its name and theirs
-	hashes  map[string]func() (string, error)  // of traces, by name
+	texts   map[string]func() (content, error) // files of lengths, by name
+	columns map[string]func() (File, error)    // parsed lengths, by file name and column names
+	hashes  map[string]func() (string, error)  // traces, by name
 	heads   map[trace.Options]func() (Head, error)
 }
 
@@ -24,7 +24,7 @@ type content struct {
 	sha256 string
 }
 
-// once is what read gives for a key, or gave when it was asked for first; a mistake is one every time.
+// once returns what read returned, value or error, when it was first called for a key.
 func once[K comparable, V any](of *map[K]func() (V, error), key K, read func() (V, error)) (V, error) {
 	if *of == nil {
 		*of = map[K]func() (V, error){}
@@ -35,7 +35,7 @@ func once[K comparable, V any](of *map[K]func() (V, error), key K, read func() (
 	return (*of)[key]()
 }
 
-// Look reads the files of lengths that the workload names. A trace is looked at apart.
+// Look reads the files of lengths that the workload names. Trace.Look reads a trace.
 func (w *Workload) Look(files *Files, bad func(key, problem, hint string)) {
 	only := w.only()
 	only.look("", files, bad)
@@ -44,7 +44,7 @@ func (w *Workload) Look(files *Files, bad func(key, problem, hint string)) {
 	}
 }
 
-// look reads the files of one class; key is the path of its table with a dot, or empty.
+// look reads the files of one class; key is the path of its table with a trailing dot, or empty.
 func (c *Class) look(key string, files *Files, bad func(key, problem, hint string)) {
 	type named struct {
 		key  string
@@ -62,19 +62,19 @@ func (c *Class) look(key string, files *Files, bad func(key, problem, hint strin
 			continue
 		}
 		if err := n.file.look(files); err != nil {
-			bad(key+n.key+".file", err.Error(), "the name is relative to the working directory; the file has one number of tokens a line, or is a CSV file whose column you name")
+			bad(key+n.key+".file", err.Error(), "the path is relative to the working directory; write one token count a line, or name a CSV column")
 		}
 	}
 }
 
-// look reads the lengths of the columns, or of the lines where none is named.
+// look reads the lengths of the named columns, or one a line if no column is named.
 func (l *File) look(files *Files) (err error) {
 	names := append([]string{l.Name}, l.Columns...)
 	*l, err = once(&files.columns, fmt.Sprintf("%q", names), func() (File, error) { return l.read(files) })
 	return err
 }
 
-// read is the file with what it holds.
+// read returns the file with its lengths, count and hash.
 func (l File) read(files *Files) (File, error) {
 	c, err := once(&files.texts, l.Name, func() (content, error) {
 		text, err := readRegular(l.Name)

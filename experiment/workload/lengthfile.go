@@ -13,20 +13,20 @@ import (
 	"strings"
 )
 
-// File is a file of lengths. Its hash is part of a point's spec: another content makes another point.
+// File is a file of lengths. Its hash is part of a point's spec: a file with other content makes another point.
 type File struct {
 	Name    string   `json:"name"`              // relative to the working directory
 	Columns []string `json:"columns,omitempty"` // of a CSV file with a header; none = one number a line
-	Count   int      `json:"count"`             // lengths, or pairs of them
+	Count   int      `json:"count"`             // lengths, or pairs of lengths
 	SHA256  string   `json:"sha256"`
 
-	Read [][]int `json:"-"` // the lengths, column by column, not to be changed: other points have them too; nil in the spec of a stored result
+	Read [][]int `json:"-"` // lengths by column, shared between points: read-only; nil in the spec of a stored result
 }
 
-// maxFile bounds a file of lengths, which is held in memory: some ten million of them.
+// maxFile bounds a file of lengths in bytes. It is kept in memory; this is about ten million lengths.
 const maxFile = 64 << 20
 
-// file reads the key file and those of its columns; the file itself is for Look. It is nil where a key is wrong.
+// file reads the keys of a file of lengths; Look reads the file itself. It returns nil if a key is wrong.
 func (f *fields) file(columns ...string) *File {
 	out := &File{}
 	out.Name, _ = f.t["file"].(string)
@@ -49,12 +49,12 @@ func (f *fields) file(columns ...string) *File {
 	return out
 }
 
-// String is the file as people read it.
+// String is the file name and columns for display.
 func (l *File) String() string {
 	return strings.Join(append([]string{filepath.Base(l.Name)}, l.Columns...), " ")
 }
 
-// readRegular reads a file, but not a pipe or a device, which may never end.
+// readRegular reads a regular file. A pipe or a device may never end.
 func readRegular(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -72,7 +72,7 @@ func readRegular(name string) ([]byte, error) {
 	return text, nil
 }
 
-// linesOf reads one number a line; empty lines and those that begin with # are left out.
+// linesOf reads one number a line and skips empty lines and lines that start with #.
 func linesOf(text []byte) ([][]int, error) {
 	var out []int
 	number := 0
@@ -89,12 +89,12 @@ func linesOf(text []byte) ([][]int, error) {
 		out = append(out, n)
 	}
 	if len(out) == 0 {
-		return nil, errors.New("the file holds no length")
+		return nil, errors.New("the file contains no lengths")
 	}
 	return [][]int{out}, nil
 }
 
-// columnsOf reads columns of a CSV file by their names in its header.
+// columnsOf reads columns of a CSV file by the names in its header.
 func columnsOf(text []byte, columns []string) ([][]int, error) {
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	header, err := r.Read()
@@ -105,7 +105,7 @@ func columnsOf(text []byte, columns []string) ([][]int, error) {
 	for _, c := range columns {
 		i := slices.Index(header, c)
 		if i < 0 {
-			return nil, fmt.Errorf("no column is named %q: there are %s", c, strings.Join(header, ", "))
+			return nil, fmt.Errorf("no column is named %q; the columns are %s", c, strings.Join(header, ", "))
 		}
 		at = append(at, i)
 	}
@@ -128,7 +128,7 @@ func columnsOf(text []byte, columns []string) ([][]int, error) {
 		}
 	}
 	if len(out[0]) == 0 {
-		return nil, errors.New("the file holds no length")
+		return nil, errors.New("the file contains no lengths")
 	}
 	return out, nil
 }
@@ -136,7 +136,7 @@ func columnsOf(text []byte, columns []string) ([][]int, error) {
 func tokenCount(word string, line int) (int, error) {
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 1 || n > maxTokens {
-		return 0, fmt.Errorf("line %d: %.40q is not a number of tokens from 1 to %d", line, word, maxTokens)
+		return 0, fmt.Errorf("line %d: %.40q is not a token count from 1 to %d", line, word, maxTokens)
 	}
 	return n, nil
 }

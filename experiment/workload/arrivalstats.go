@@ -9,42 +9,42 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Observed is what a sequence of arrivals looks like, asked or sent, beside what its process has.
-// But for the rates, all is measured on the process's own time, in which it has one arrival a
-// second on average at every moment: a ramp as it was asked for looks as regular as no ramp.
+// Observed compares a sequence of arrivals, planned or sent, with its arrival process. All but the rates is
+// measured in unit time, in which the process has one arrival a second at every moment. A ramp that was sent as
+// planned is thus as regular as a constant rate.
 type Observed struct {
 	Arrivals   int          `json:"arrivals"`
 	RatePerS   float64      `json:"rate_per_s"`
-	AskedPerS  float64      `json:"asked_per_s"` // what the process should have had in the same time
+	AskedPerS  float64      `json:"asked_per_s"` // expected rate of the process in the same time
 	GapCV      float64      `json:"gap_cv"`      // standard deviation of the gaps over their mean; 0 for fewer than two gaps
 	GapCVAsked float64      `json:"gap_cv_asked"`
-	Gaps       *Fit         `json:"gaps,omitempty"`       // nil: the gaps have no continuous distribution, or are fewer than 20
-	Dispersion []Dispersion `json:"dispersion,omitempty"` // for windows of 1 s and 30 s, where the time holds at least two
+	Gaps       *Fit         `json:"gaps,omitempty"`       // nil: the gaps have no continuous distribution, or there are fewer than 20
+	Dispersion []Dispersion `json:"dispersion,omitempty"` // for windows of 1 s and 30 s, if there are at least two windows
 }
 
-// Fit is the Kolmogorov–Smirnov distance of the gaps to their process's.
+// Fit is the Kolmogorov–Smirnov distance between the gaps and the distribution of the process.
 type Fit struct {
 	Distance float64 `json:"ks_distance"`
-	Limit    float64 `json:"ks_limit"` // larger in 1 of 100 true samples of this size
+	Limit    float64 `json:"ks_limit"` // exceeded by 1 of 100 true samples of this size
 }
 
 // Dispersion is the variance of the number of arrivals in windows of one length, over its mean. It
 // is 1 for Poisson arrivals in every window; regular arrivals have less, bursts more.
 type Dispersion struct {
-	WindowS  float64  `json:"window_s"` // on average, where the rate is not the same all the time
+	WindowS  float64  `json:"window_s"` // mean length; windows have equal unit time
 	Windows  int      `json:"windows"`
 	Index    float64  `json:"index"`
-	Expected *float64 `json:"expected"`  // nil: not known in a closed form (gamma)
+	Expected *float64 `json:"expected"`  // nil: no closed form is known (gamma)
 	StdError float64  `json:"std_error"` // of the index of Poisson arrivals, for this number of windows
 }
 
 // dispersionWindows are long enough for a queue to fill and for a trend to show.
 var dispersionWindows = []time.Duration{time.Second, 30 * time.Second}
 
-const fewestGaps = 20 // for a distance that says something
+const fewestGaps = 20 // for a meaningful Kolmogorov–Smirnov distance
 
-// Observe describes the arrivals from one moment of the row to another. The times may stand in any
-// order, and others may be among them. The workload has a finite rate.
+// Observe describes the arrivals in [from, to) of the row's time. Times may be unsorted and may lie outside of that.
+// The workload must have a finite rate.
 func (w *Workload) Observe(times []time.Duration, from, to time.Duration) Observed {
 	units := w.unitTimes(times, from, to)
 	o := Observed{Arrivals: len(units), GapCVAsked: w.gapCV()}
@@ -69,7 +69,7 @@ func (w *Workload) Observe(times []time.Duration, from, to time.Duration) Observ
 	return o
 }
 
-// unitTimes gives the times of a window on the process's own time, in order.
+// unitTimes returns the arrivals in [from, to) in unit time, sorted.
 func (w *Workload) unitTimes(times []time.Duration, from, to time.Duration) []float64 {
 	var units []float64
 	for _, at := range times {
@@ -89,7 +89,7 @@ func differences(sorted []float64) []float64 {
 	return out
 }
 
-// dispersion counts the arrivals of n windows that hold rate·seconds of them each on average.
+// dispersion counts the arrivals in n windows with an expected rate·seconds arrivals each.
 func (w *Workload) dispersion(units []float64, start, rate, seconds float64, n int) Dispersion {
 	d := Dispersion{WindowS: seconds, Windows: n, StdError: math.Sqrt(2 / float64(n-1)), Expected: w.expectedIndex(rate * seconds)}
 	counts := make([]float64, n)
@@ -104,21 +104,20 @@ func (w *Workload) dispersion(units []float64, start, rate, seconds float64, n i
 	return d
 }
 
-// expectedIndex is the index of dispersion of windows that hold so many arrivals on average.
+// expectedIndex is the index of dispersion of windows with this mean number of arrivals; nil if unknown.
 func (w *Workload) expectedIndex(mean float64) *float64 {
 	batch := float64(w.Arrival.batch())
 	switch w.gapsOf() {
 	case poisson:
 		return &batch
 	case constant:
-		_, part := math.Modf(mean / batch) // as many batches as fit, and one more in this part of the windows
+		_, part := math.Modf(mean / batch) // this share of the windows has one batch more than the others
 		return new(batch * batch * part * (1 - part) / mean)
 	}
 	return nil
 }
 
-// gapCV is the coefficient of variation that the gaps should have. In batches one gap of many holds
-// all the time.
+// gapCV is the expected coefficient of variation of the gaps. In a batch all gaps but one are 0.
 func (w *Workload) gapCV() float64 {
 	square := 1.0
 	switch w.gapsOf() {
@@ -131,9 +130,9 @@ func (w *Workload) gapCV() float64 {
 	return math.Sqrt(batch*(1+square) - 1)
 }
 
-// gapDistribution is that of the gaps on the process's own time; nil where it is not continuous.
+// gapDistribution is the distribution function of the gaps in unit time; nil if it is not continuous.
 func (w *Workload) gapDistribution() func(float64) float64 {
-	if w.Arrival.batch() > 1 || w.Arrival.Rescaled > 0 {
+	if w.Arrival.batch() > 1 {
 		return nil
 	}
 	switch w.gapsOf() {
@@ -153,7 +152,7 @@ func (w *Workload) gapsOf() string {
 	return poisson
 }
 
-// ksDistance is the largest distance between the samples' distribution and another.
+// ksDistance is the largest distance between the samples' distribution function and cdf.
 func ksDistance(samples []float64, cdf func(float64) float64) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	n, d := float64(len(sorted)), 0.0

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// stack is all blocks in the order of their last use, for stack distances (Mattson et al. 1970): an LRU cache of C blocks holds
-// exactly the C blocks used last, so that one pass gives the hits of every size. Ranks come from a Fenwick tree over the times
-// of last use, renumbered whenever it is full, so that memory goes with the number of different blocks.
+// stack orders blocks by last use, to compute stack distances (Mattson et al. 1970): an LRU cache of C blocks holds
+// exactly the C blocks used last, so that one pass gives the hits of every size. Ranks come from a Fenwick tree over the
+// times of last use. Times are renumbered when the tree is full, so that memory grows with the number of distinct blocks.
 type stack struct {
-	last map[uint64]int // when a block was used last, from 1
-	tree []int          // Fenwick tree over those times: 1 where a block was used last
+	last map[uint64]int // time of last use by block, from 1
+	tree []int          // Fenwick tree over times: 1 if a block was last used then
 	now  int
 }
 
 func newStack() *stack { return &stack{last: map[uint64]int{}, tree: make([]int, 1<<10)} }
 
-// rank is how many different blocks were used since this one was, itself included: the size of the smallest cache that holds it;
-// 0 = it was never used.
+// rank is the size in blocks of the smallest LRU cache that holds the block: the number of distinct blocks used since
+// its last use, itself included; 0 = it was never used.
 func (s *stack) rank(id uint64) int {
 	at, ok := s.last[id]
 	if !ok {
@@ -26,7 +26,7 @@ func (s *stack) rank(id uint64) int {
 	return len(s.last) - s.sum(at-1)
 }
 
-// use makes a block the one used last.
+// use makes a block the most recently used one.
 func (s *stack) use(id uint64) {
 	if s.now+1 >= len(s.tree) {
 		s.renumber()
@@ -45,7 +45,7 @@ func (s *stack) add(at, n int) {
 	}
 }
 
-// sum counts the blocks whose last use was at a time up to at.
+// sum counts the blocks whose last use was at or before a time.
 func (s *stack) sum(at int) (n int) {
 	for ; at > 0; at -= at & -at {
 		n += s.tree[at]
@@ -53,7 +53,7 @@ func (s *stack) sum(at int) (n int) {
 	return n
 }
 
-// renumber gives the blocks the times 1, 2, … in their order, and makes room for more.
+// renumber gives the blocks the times 1, 2, … in order, and makes room for more.
 func (s *stack) renumber() {
 	type use struct {
 		id uint64
@@ -74,11 +74,11 @@ func (s *stack) renumber() {
 
 // curve counts hit tokens by the size of the cache.
 type curve struct {
-	tokens int   // that were looked up
-	hits   []int // by the smallest cache that has them
+	tokens int   // tokens looked up
+	hits   []int // tokens by the size of the smallest cache that holds them
 }
 
-// look counts a block of so many tokens that caches from that size on have; 0 = none has.
+// look counts a block of tokens that caches of at least size blocks hold; 0 = none does.
 func (c *curve) look(size, tokens int) {
 	c.tokens += tokens
 	if size == 0 {
@@ -90,7 +90,7 @@ func (c *curve) look(size, tokens int) {
 	c.hits[size] += tokens
 }
 
-// rate is the share of tokens that a cache of that size hits; 0 = one without an end.
+// rate is the share of tokens that a cache of that size hits; 0 = unlimited.
 func (c *curve) rate(size int) float64 {
 	if c.tokens == 0 {
 		return 0

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// units of numeric times.
+// units are the units of numeric timestamps.
 var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
 
-// clock reads the times of a file.
+// clock parses the timestamps of a file.
 type clock struct {
-	unit   time.Duration // 0 = told by the first time, which is one of the calendar
-	stated bool          // somebody said the unit: nothing is guessed against it
+	unit   time.Duration // 0 = detected from the first timestamp, which must be a date
+	stated bool          // the unit comes from the user or the file, and is not checked for plausibility
 	begun  bool
 }
 
-// clock is the one of a format's unit, unless the options state another.
+// clock returns a clock with the unit of the options, or else with the given one.
 func (o Options) clock(unit time.Duration) clock {
 	if o.TimeUnit != "" {
 		return clock{unit: units[o.TimeUnit], stated: true}
@@ -35,12 +35,12 @@ func (c *clock) parse(text string) (time.Duration, error) {
 		c.begun = true
 	}
 	if _, frac, _ := strings.Cut(text, "."); c.unit == time.Millisecond && !c.stated && strings.Trim(frac, "0") != "" {
-		return 0, fmt.Errorf("the time %s has a fraction, but this format counts whole milliseconds\nhint: say what it is: time_unit = \"s\", or \"ms\" if it is right as it is", text)
+		return 0, fmt.Errorf("the time %s has a fraction, but this format has integer milliseconds\nhint: set time_unit = \"s\", or time_unit = \"ms\" to confirm milliseconds", text)
 	}
 	return parseTime(text, c.unit)
 }
 
-// begin judges the unit by the first time.
+// begin detects or checks the unit with the first timestamp.
 func (c *clock) begin(text string) (err error) {
 	switch {
 	case c.unit == 0:
@@ -52,7 +52,7 @@ func (c *clock) begin(text string) (err error) {
 	return err
 }
 
-// parseTime reads a decimal number of units, exactly to the nanosecond: a float64 would lose digits of a time of the calendar.
+// parseTime parses a decimal number of units, exactly to the nanosecond: a float64 would lose digits of a date.
 func parseTime(text string, unit time.Duration) (time.Duration, error) {
 	if strings.HasPrefix(text, "-") {
 		return 0, fmt.Errorf("the time %.40q is negative", text)
@@ -77,7 +77,7 @@ func fraction(digits string, unit time.Duration) time.Duration {
 	if digits == "" {
 		return 0
 	}
-	n, _ := strconv.ParseInt(digits, 10, 64) // nine digits at most
+	n, _ := strconv.ParseInt(digits, 10, 64) // at most nine digits, so no overflow
 	return time.Duration(n) * unit / time.Duration(math.Pow10(len(digits)))
 }
 
@@ -93,24 +93,24 @@ func parseScientific(text string, unit time.Duration) (time.Duration, error) {
 }
 
 func errTooLate(text string, unit time.Duration) error {
-	return fmt.Errorf("the time %s in units of %v is beyond every calendar\nhint: say what the numbers are, time_unit = \"ms\" or \"us\" or \"ns\"", text, unit)
+	return fmt.Errorf("the time %s in units of %v is too large\nhint: set time_unit = \"ms\", \"us\" or \"ns\"", text, unit)
 }
 
-// Times of the calendar, in seconds: of the first row they tell which unit can't be right.
+// Bounds in seconds since 1970 of a timestamp that is taken for a date.
 const (
 	calendarFrom = 1e9  // 2001
 	calendarTo   = 1e11 // the year 5138
 )
 
-// checkUnit refuses a unit that nobody stated when the first time shows that it is another.
+// checkUnit rejects a format's unit if the first timestamp is a date in another unit.
 func checkUnit(text string, unit time.Duration) error {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil // parseTime says it
+		return nil // parseTime reports it
 	}
-	for name, u := range units { // no number is a date in two of them
+	for name, u := range units { // a number is a date in at most one of them
 		if seconds := x * u.Seconds(); u != unit && seconds >= calendarFrom && seconds < calendarTo {
-			return fmt.Errorf("the first time is %s: no date in units of %v, but in %s it is %s\nhint: write time_unit = %q, or %q if it is right as it is",
+			return fmt.Errorf("the first time %s is not a date in units of %v, but in %s it is %s\nhint: set time_unit = %q, or time_unit = %q to confirm the unit",
 				text, unit, name, time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly), name, unitName(unit))
 		}
 	}
@@ -126,7 +126,7 @@ func unitName(unit time.Duration) string {
 	return unit.String()
 }
 
-// guessUnit is the unit in which the first time is one of the calendar.
+// guessUnit is the unit in which the first timestamp is a date.
 func guessUnit(text string) (time.Duration, error) {
 	if x, err := strconv.ParseFloat(text, 64); err == nil {
 		for _, u := range units {
@@ -135,13 +135,13 @@ func guessUnit(text string) (time.Duration, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("the unit of the time %s can't be told\nhint: say what the numbers are, time_unit = \"s\" or \"ms\"", text)
+	return 0, fmt.Errorf("the unit of the time %s is unknown\nhint: set time_unit = \"s\" or \"ms\"", text)
 }
 
-// layouts of dates with a time; a fraction of the second may follow in each.
+// layouts are the accepted date formats; a fraction of a second may follow in each.
 var layouts = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"}
 
-// parseDate reads a moment of the calendar, without a zone in UTC, as the time since 1970.
+// parseDate parses a date with a time (UTC if it has no zone) as the time since 1970.
 func parseDate(text string) (time.Duration, error) {
 	for _, layout := range layouts {
 		t, err := time.Parse(layout, text)
@@ -149,7 +149,7 @@ func parseDate(text string) (time.Duration, error) {
 			continue
 		}
 		if year := t.Year(); year < 1970 || year > 2200 {
-			return 0, fmt.Errorf("the date %s is not of this time", text)
+			return 0, fmt.Errorf("the date %s is not between 1970 and 2200", text)
 		}
 		return time.Duration(t.UnixNano()), nil
 	}

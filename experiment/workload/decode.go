@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// keyList is the keys of a table that is written in place of a plain value, those that must be
-// there first.
+// keyList is the required and the optional keys of a table.
 type keyList struct{ must, may []string }
 
 func (k keyList) String() string {
@@ -28,8 +27,7 @@ func (k keyList) has(key string) bool {
 	return slices.Contains(k.must, key) || slices.Contains(k.may, key)
 }
 
-// fields reads the values of such a table. A key that is not in its list is left alone: done
-// reports those, and the ones that are missing.
+// fields reads the values of a table. It ignores keys that are not in its list; done reports those, and missing ones.
 type fields struct {
 	t     map[string]any
 	of    string // what the table describes, for messages
@@ -63,18 +61,18 @@ func (f *fields) number(key string, into *float64, least, most float64, hint str
 	}
 	x, ok := Number(v)
 	if !ok || !(x >= least && x <= most) {
-		f.report(key, fmt.Sprintf("%s is a number between %s and %s, not %v", key, plain(least), plain(most), v), hint)
+		f.report(key, fmt.Sprintf("%s must be a number between %s and %s, not %v", key, plain(least), plain(most), v), hint)
 		return
 	}
 	*into = x
 }
 
-// whole reads a whole number from least to most.
+// whole reads an integer from least to most.
 func (f *fields) whole(key string, into *int, least, most int, hint string) {
 	x := float64(*into)
 	f.number(key, &x, float64(least), float64(most), hint)
 	if x != math.Trunc(x) {
-		f.report(key, fmt.Sprintf("%s is a whole number, not %v", key, x), hint)
+		f.report(key, fmt.Sprintf("%s must be an integer, not %v", key, x), hint)
 		return
 	}
 	*into = int(x)
@@ -94,10 +92,10 @@ func (f *fields) text(key string, into *string, words ...string) {
 	*into = s
 }
 
-// inner reads a table in a list of this one; at is its path, and of what it describes.
-func (f *fields) inner(at, of string, t map[string]any, keys keyList) *fields {
+// inner returns the fields of a table within this one; path is relative to this table, of is its description.
+func (f *fields) inner(path, of string, t map[string]any, keys keyList) *fields {
 	return &fields{t: t, of: of, keys: keys, bad: func(key, problem, hint string) {
-		f.report(strings.TrimSuffix(at+"."+key, "."), problem, hint)
+		f.report(strings.TrimSuffix(path+"."+key, "."), problem, hint)
 	}}
 }
 
@@ -108,16 +106,20 @@ func (f *fields) flag(key string, into *bool) {
 		return
 	}
 	if *into, ok = v.(bool); !ok {
-		f.report(key, fmt.Sprintf("%s is true or false, not %v", key, v), "write "+key+" = true")
+		f.report(key, fmt.Sprintf("%s must be true or false, not %v", key, v), "write "+key+" = true")
 	}
 }
 
-// done reports the keys that are unknown or missing, and says whether the whole table was right.
-// The key that names the kind of the table is known.
+// done reports unknown and missing keys, and returns whether the table has no error. kind is the key that selects the
+// kind of the table; it is known.
 func (f *fields) done(kind string) bool {
 	for _, k := range slices.Sorted(maps.Keys(f.t)) {
 		if k != kind && !f.keys.has(k) {
-			f.report(k, fmt.Sprintf("%s has no key %q", f.of, k), "its keys are "+f.keys.String())
+			hint := "its keys are " + f.keys.String()
+			if len(f.keys.must)+len(f.keys.may) == 0 {
+				hint = "remove " + k
+			}
+			f.report(k, fmt.Sprintf("%s has no key %q", f.of, k), hint)
 		}
 	}
 	for _, k := range f.keys.must {
@@ -128,7 +130,7 @@ func (f *fields) done(kind string) bool {
 	return !f.wrong
 }
 
-// tablesOf gives the tables of a list of tables, in either form that the parser gives them.
+// tablesOf returns the tables of a list of tables, which the parser returns in either of two forms.
 func tablesOf(v any) ([]map[string]any, bool) {
 	if tables, ok := v.([]map[string]any); ok {
 		return tables, true
@@ -143,10 +145,10 @@ func tablesOf(v any) ([]map[string]any, bool) {
 	return out, ok
 }
 
-// plain is a number without an exponent.
+// plain formats a number without an exponent.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// Number is a number as TOML has it, whole or not; ok is false for anything else.
+// Number converts an integer or a float of TOML; ok is false for anything else.
 func Number(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:

@@ -10,17 +10,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A compressed trace may grow by so much: logs of numbers shrink to a tenth, and a bomb grows a thousandfold.
+// Limits of decompression. Logs of numbers shrink to a tenth; a decompression bomb grows a thousandfold.
 const (
 	maxExpansion  = 256
-	freeExpansion = 64 << 20 // bytes, that any file may have
+	freeExpansion = 64 << 20 // bytes that any file may decompress to
 )
 
-// expanded reads r through gzip or zstd where its first bytes say so; closing it frees the decoder.
+// expanded decompresses r if its first bytes are those of gzip or zstd; closing it frees the decoder.
 func expanded(r io.Reader) (io.ReadCloser, error) {
 	packed := &counter{r: r}
 	br := bufio.NewReader(packed)
-	magic, _ := br.Peek(4) // an error comes again
+	magic, _ := br.Peek(4) // a read error is returned by the next read
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(br)
@@ -38,7 +38,7 @@ func expanded(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(br), nil
 }
 
-// counter counts the bytes that come through it.
+// counter counts the bytes that are read through it.
 type counter struct {
 	r io.Reader
 	n int64
@@ -50,7 +50,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded ends a file that grows beyond reason.
+// bounded fails if a file decompresses to more than the limits.
 type bounded struct {
 	io.ReadCloser
 	packed *counter
@@ -59,7 +59,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.n > freeExpansion && b.n > maxExpansion*b.packed.n {
-		return 0, fmt.Errorf("it expands to more than %d times its size\nhint: if it is a trace, expand it and take the expanded file", maxExpansion)
+		return 0, fmt.Errorf("it decompresses to more than %d times its size\nhint: if it is a trace, decompress it first", maxExpansion)
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.n += int64(n)

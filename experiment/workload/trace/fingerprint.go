@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// defaultTextBytes is what a token of English text has, about, in the vocabularies of today's models.
+// defaultTextBytes is about the mean number of bytes in a token of English text.
 const defaultTextBytes = 4
 
-// fingerprints number pieces of text in the order of their first appearance. What is equal gets equal numbers, and nothing else
-// about the text can be learnt from them: between text and number stands a hash under a random key that dies with the
-// reader, so that not even a guessed text can be confirmed.
+// fingerprints numbers pieces of text in order of first appearance. Equal pieces get equal numbers. The numbers reveal
+// nothing else about the text: they stand for hashes under a random key that exists only in this process, so that even
+// a guessed text cannot be confirmed.
 type fingerprints struct {
 	mac         hash.Hash
 	ids         map[[16]byte]uint64
@@ -24,7 +24,7 @@ type fingerprints struct {
 
 func newFingerprints(o Options, blockTokens int) *fingerprints {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	f := &fingerprints{mac: hmac.New(sha256.New, key), ids: map[[16]byte]uint64{}, blockTokens: blockTokens, tokenBytes: o.BytesPerToken}
 	if o.BlockTokens > 0 {
 		f.blockTokens = o.BlockTokens
@@ -39,24 +39,24 @@ func (f *fingerprints) info(format string, timed bool) Info {
 	return Info{Format: format, Timed: timed, BlockTokens: f.blockTokens, Estimated: true}
 }
 
-// tokens estimates how many a text of n bytes has.
+// tokens estimates the number of tokens in a text of n bytes.
 func (f *fingerprints) tokens(n int) int { return int(math.Ceil(float64(n) / f.tokenBytes)) }
 
-// prompt is a text that grows, and the hashes of its blocks, each of the block before it and the bytes of its own: one number
-// stands for all the text up to its end.
+// prompt is a growing text and the hashes of its blocks. Each hash covers the previous hash and the block's own bytes,
+// so that one number stands for all the text up to the end of its block.
 type prompt struct {
 	f      *fingerprints
-	blocks []uint64 // that are full
-	last   [32]byte // the hash of the last of them
-	rest   []byte   // text behind it
+	blocks []uint64 // full blocks
+	last   [32]byte // hash of the last full block
+	rest   []byte   // text after the last full block
 	bytes  int
-	parts  map[string]bool // kinds of what is no text in it are noted here
+	parts  map[string]bool // collects the types of parts that are not text
 }
 
 func (p *prompt) add(text string) {
 	p.rest = append(p.rest, text...)
 	p.bytes += len(text)
-	// Cut at multiples of the block's size in bytes, rounded down: the same places in every prompt.
+	// Blocks end at multiples of the block's size in bytes, rounded down: at the same places in every prompt.
 	begin := p.bytes - len(p.rest)
 	done := 0
 	for {
@@ -72,7 +72,7 @@ func (p *prompt) add(text string) {
 	p.rest = append(p.rest[:0], p.rest[done:]...)
 }
 
-// number is that of a block behind another, and its hash.
+// number returns the number and the hash of a block that follows another.
 func (f *fingerprints) number(before [32]byte, text []byte) (uint64, [32]byte) {
 	f.mac.Reset()
 	f.mac.Write(before[:])
@@ -87,7 +87,7 @@ func (f *fingerprints) number(before [32]byte, text []byte) (uint64, [32]byte) {
 	return id, sum
 }
 
-// fill gives e the prompt's length and blocks as they are now.
+// fill sets the length and the blocks of e to those of the prompt.
 func (p *prompt) fill(e *Entry) {
 	size := p.f.blockTokens
 	e.Blocks = slices.Clone(p.blocks)
@@ -96,7 +96,7 @@ func (p *prompt) fill(e *Entry) {
 		e.Blocks = append(e.Blocks, id)
 	}
 	n := len(e.Blocks)
-	e.Input = min(max(p.f.tokens(p.bytes), (n-1)*size+1), n*size) // where rounding would disagree with the blocks
+	e.Input = min(max(p.f.tokens(p.bytes), (n-1)*size+1), n*size) // rounding must not contradict the number of blocks
 	if n == 0 {
 		e.Input = 0
 	}
