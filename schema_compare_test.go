@@ -22,7 +22,7 @@ func resultOf(name string, ms float64, repeats int) compare.Run {
 		for j := range values {
 			values[j] = ms * (1 + 0.01*float64(i) + 0.0001*float64(j))
 		}
-		row := record.Row{ID: fmt.Sprintf("A-r%d", i+1), Spec: experiment.Spec{Name: "A", Repeat: i + 1}, Validity: record.Validity{Passed: []string{"lag"}}}
+		row := record.Row{ID: fmt.Sprintf("A-r%d", i+1), Spec: experiment.Spec{Name: "A", Repeat: i + 1}, Checks: record.Checks{Passed: []string{"lag"}}}
 		row.Spec.Mix = []workload.Class{{Name: "chat", Weight: 1}, {Name: "rag", Weight: 1}}
 		row.Summary = record.Summary{TTFT: stats.Summarize(values), Requests: record.Requests{Planned: 400, Completed: 400}, Throughput: record.Throughput{RequestsPerS: 1e3 / ms}}
 		row.Classes = map[string]record.Summary{"chat": row.Summary, "rag": row.Summary}
@@ -37,7 +37,7 @@ func TestSchemaOfCompare(t *testing.T) {
 	side := func(run compare.Run) compare.Side { return compare.Side{Name: run.Name, Runs: []compare.Run{run}} }
 	base, changed := resultOf("base", 80, 4), resultOf("new", 100, 4)
 	flagged := resultOf("doubted", 80, 1)
-	flagged.Rows[0].Validity.Failed = []string{"lag"}
+	flagged.Rows[0].Checks.Failed = []string{"lag"}
 	o := compare.Options{Allow: []string{"hardware"}}
 	o.Gate.Thresholds = []experiment.Threshold{{Metric: "ttft_p50", Worse: 0.05}, {Metric: "goodput_requests_per_s", Worse: 0.05}}
 	var judged []byte

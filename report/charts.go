@@ -175,7 +175,7 @@ func (o *Outcome) boundChart(metric string) (chart, *charts.Line) {
 				*to = append(*to, d)
 			}
 		}
-		if b := p.Rows[0].Bound; b != nil {
+		if b := p.Rows[0].Roofline; b != nil {
 			bound := b.TTFT
 			if metric == "tpot" {
 				bound = b.TPOT

@@ -35,7 +35,7 @@ func hostileSide(name string, slower float64) compare.Side {
 			row.Classes[c.Name] = row.Summary
 		}
 		if repeat == invalid {
-			row.Validity.Failed = []string{"lag"}
+			row.Checks.Failed = []string{"lag"}
 		}
 		run.Rows = append(run.Rows, row)
 	}

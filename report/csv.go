@@ -106,14 +106,14 @@ func csvRow(run *Run, row *record.Row) csvLine {
 	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}} {
 		r.latency(m.name, m.s)
 	}
-	r.bound(row.Bound)
+	r.bound(row.Roofline)
 	verdict, need := verdict.SLOOf(row)
 	r.put("slo", string(verdict))
 	r.stated("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // else no count decides
-	r.put("valid", strconv.FormatBool(row.Validity.Valid()))
-	r.int("checks_passed", len(row.Validity.Passed))
-	r.int("checks_failed", len(row.Validity.Failed))
-	r.int("checks_not_possible", len(row.Validity.NotPossible))
+	r.put("valid", strconv.FormatBool(row.Checks.Valid()))
+	r.int("checks_passed", len(row.Checks.Passed))
+	r.int("checks_failed", len(row.Checks.Failed))
+	r.int("checks_not_possible", len(row.Checks.NotPossible))
 	var codes []string
 	for _, d := range row.Findings {
 		codes = append(codes, d.Code)
@@ -204,7 +204,7 @@ func or0(s *stats.Summary) *stats.Summary {
 	return s
 }
 
-func (r *csvLine) bound(b *record.RowBound) {
+func (r *csvLine) bound(b *record.Roofline) {
 	var x [4]*float64
 	if b != nil {
 		for i, ms := range []*float64{&b.TTFT.FloorMs, &b.TTFT.ExpectedMs, &b.TPOT.FloorMs, &b.TPOT.ExpectedMs} {

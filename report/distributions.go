@@ -110,7 +110,7 @@ func (o *Outcome) prompts(e evidence) (chart, error) {
 	}
 	var band []bandPoint
 	o.each(func(s *series.Series, p *series.SeriesPoint) {
-		if b := p.Rows[0].Bound; b != nil {
+		if b := p.Rows[0].Roofline; b != nil {
 			band = append(band, bandPoint{b.Input, b.TTFT, pointName(s, p)})
 		}
 	})
@@ -174,7 +174,7 @@ func (o *Outcome) batches() (chart, error) {
 		var data []datum
 		for j := range s.Points {
 			p := &s.Points[j]
-			b := p.Rows[0].Bound
+			b := p.Rows[0].Roofline
 			if b == nil {
 				continue
 			}

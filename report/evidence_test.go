@@ -89,7 +89,7 @@ func TestBoundsOfFewRequests(t *testing.T) {
 	if row[2].text != "30.0" {
 		t.Errorf("the floor needs no request: %q", row[2].text)
 	}
-	run.Rows[0].Bound.TTFT.FloorMs = 0
+	run.Rows[0].Roofline.TTFT.FloorMs = 0
 	o = run.Outcome()
 	if row := o.boundsTable(inHeading).rows[0]; row[2].kind != faint {
 		t.Errorf("a floor of 0 is none: %q", row[2].text)
@@ -132,7 +132,7 @@ func TestCSVLeavesUnstatedEmpty(t *testing.T) {
 		{ID: "capped", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}, Load: workload.Load{Concurrency: 8}}},
 		{ID: "undecided", SLO: []record.Verdict{{Verdict: string(stats.Undecided)}}},
 		{ID: "needs", SLO: []record.Verdict{{Verdict: string(stats.Undecided), Need: 12}}},
-		{ID: "passes", SLO: []record.Verdict{{Verdict: string(stats.Pass)}}, Bound: &record.RowBound{}},
+		{ID: "passes", SLO: []record.Verdict{{Verdict: string(stats.Pass)}}, Roofline: &record.Roofline{}},
 	}
 	var b bytes.Buffer
 	if err := CSV(&b, &Run{Rows: rows}); err != nil {

@@ -63,12 +63,12 @@ func (s shape) row() record.Row {
 	r := record.Row{Schema: record.SchemaRow, ID: fmt.Sprintf("%s-r%d", fileName(id), spec.Repeat), Spec: spec, Simulated: true,
 		PromptForm: "token_ids", Clock: record.Clock{Stamps: "kernel"}, StartedAt: began, EndedAt: began.Add(time.Minute)}
 	r.Client = &telemetry.Usage{CPUMean: new(0.62), SchedP99: new(0.3), GCs: 3, GCPauses: 1.2, Files: new(1012)}
-	r.Validity.Passed = []string{"lag", "stamps", "concurrency", "warmup", "prompt_length", "token_counts", "bound", "outcomes", "clock"}
-	r.Validity.NotPossible = []string{"prefix", "rate"}
+	r.Checks.Passed = []string{"lag", "stamps", "concurrency", "warmup", "prompt_length", "token_counts", "bound", "outcomes", "clock"}
+	r.Checks.NotPossible = []string{"prefix", "rate"}
 	for _, d := range s.findings {
 		r.Findings = append(r.Findings, d)
-		r.Validity.Failed = append(r.Validity.Failed, d.Code)
-		r.Validity.Passed = r.Validity.Passed[1:]
+		r.Checks.Failed = append(r.Checks.Failed, d.Code)
+		r.Checks.Passed = r.Checks.Passed[1:]
 	}
 	r.Summary = s.summary()
 	if s.verdict != "" {
@@ -89,10 +89,10 @@ func (s shape) row() record.Row {
 			"rag":  {TTFT: sample(s.n/5, s.ttft*3), TPOT: sample(s.n/5, s.tpot), E2E: sample(s.n/5, 3*s.ttft+100*s.tpot)},
 		}
 	}
-	r.NoBound = "hardware is not stated in [target]"
+	r.NoRoofline = "hardware is not stated in [target]"
 	if s.bound {
 		ttft, tpot := s.ttft/30, s.tpot/6
-		r.NoBound, r.Bound = "", &record.RowBound{Model: "llama-3.1-8b", Hardware: "h100-sxm", GPUs: 1, Batch: float64(max(1, s.concurrency)), Context: 2112, Input: 2048,
+		r.NoRoofline, r.Roofline = "", &record.Roofline{Model: "llama-3.1-8b", Hardware: "h100-sxm", GPUs: 1, Batch: float64(max(1, s.concurrency)), Context: 2112, Input: 2048,
 			TTFT: roofline.Bound{FloorMs: 30, ExpectedMs: 45}, TPOT: roofline.Bound{FloorMs: 6, ExpectedMs: 8.5}, TTFTRatio: &ttft, TPOTRatio: &tpot}
 	}
 	return r

@@ -159,7 +159,7 @@ func kneeFact(s *series.Series) fact {
 	for _, x := range []struct {
 		name string
 		knee series.Knee
-	}{{"slo", s.SLOKnee}, {"geometric", s.GeometricKnee}, {"saturation", s.Saturation}} {
+	}{{"SLO", s.SLOKnee}, {"geometric", s.GeometricKnee}, {"saturation", s.Saturation}} {
 		f.Lines = append(f.Lines, x.name+": "+kneeText(s, x.knee))
 	}
 	return f
@@ -200,9 +200,9 @@ func (o *Outcome) limitFact(p *series.SeriesPoint) fact {
 		f.Lead, f.Table = d.Regime.Words(), "diagnosis"
 		f.Lines = append(f.Lines, d.Symptom)
 	}
-	b := p.Rows[0].Bound
+	b := p.Rows[0].Roofline
 	if b == nil {
-		f.Lines = append(f.Lines, "no bound: "+p.Rows[0].NoBound)
+		f.Lines = append(f.Lines, "no bound: "+p.Rows[0].NoRoofline)
 		return f
 	}
 	for _, x := range []struct {
@@ -236,7 +236,7 @@ func (o *Outcome) diagnosisOf(p *series.SeriesPoint) *diagnosis.Diagnosis {
 }
 
 // peaks is how much of the hardware's peaks is in use; empty: not known.
-func peaks(b *record.RowBound) string {
+func peaks(b *record.Roofline) string {
 	var said []string
 	if b.MBU != nil {
 		said = append(said, unit.Format(*b.MBU, "share")+" of the peak memory bandwidth (MBU)")

@@ -113,11 +113,11 @@ func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 		if series.Beyond(&r) {
 			continue
 		}
-		passed += len(r.Validity.Passed)
-		failed += len(r.Validity.Failed)
-		impossible += len(r.Validity.NotPossible)
-		unverified += len(r.Validity.Unverified)
-		if len(r.Validity.Failed) > 0 {
+		passed += len(r.Checks.Passed)
+		failed += len(r.Checks.Failed)
+		impossible += len(r.Checks.NotPossible)
+		unverified += len(r.Checks.Unverified)
+		if len(r.Checks.Failed) > 0 {
 			invalid++
 		}
 	}
@@ -221,7 +221,7 @@ func (o *Outcome) collectFindings(rows []record.Row) {
 }
 
 // ValidityOf is a row's validity in words: "VALID, 9 of 11 checked".
-func ValidityOf(v record.Validity) string {
+func ValidityOf(v record.Checks) string {
 	switch {
 	case len(v.Failed) > 0:
 		return fmt.Sprintf("INVALID, %d of %d failed", len(v.Failed), v.Total())

@@ -108,7 +108,7 @@ func TestLoadPassesOverStrays(t *testing.T) {
 func FuzzRow(f *testing.F) {
 	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"</script>","rate":"inf"},"summary":{"ttft_ms":{"n":1,"p50":-1}}}`)
 	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","concurrency":-4},"slo":[{"verdict":"MAYBE"}],"summary":{"duration_s":1e-300,"requests":{"planned":9}}}`)
-	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","point":[{"key":"rate","value":"\u001b"}]},"bound":{},"classes":{"":{}}}`)
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","point":[{"key":"rate","value":"\u001b"}]},"roofline":{},"classes":{"":{}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		dir := t.TempDir()
 		if os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"schema":"bench/run/v1","plan":[{"id":"x"}]}`), 0o644) != nil ||
@@ -137,7 +137,7 @@ func TestOutcome(t *testing.T) {
 	pass := []record.Verdict{{Verdict: "PASS"}}
 	row := func(name, verdict string, need int, failed ...string) record.Row {
 		return record.Row{ID: name, Spec: experiment.Spec{Name: name}, SLO: append(pass, record.Verdict{Verdict: verdict, Need: need}),
-			Validity: record.Validity{Passed: []string{"a", "b"}, Failed: failed, NotPossible: []string{"c"}}}
+			Checks: record.Checks{Passed: []string{"a", "b"}, Failed: failed, NotPossible: []string{"c"}}}
 	}
 	for name, c := range map[string]struct {
 		rows                           []record.Row

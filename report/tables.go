@@ -40,7 +40,7 @@ func (o *Outcome) each(f func(s *series.Series, p *series.SeriesPoint)) {
 // pointsTable is every point with its headline metrics.
 func (o *Outcome) pointsTable(u units) table {
 	t := table{id: "points", caption: "All points", columns: []column{
-		{head: "point"}, {head: "slo", help: "slo"}, {head: "validity", help: "validity"},
+		{head: "point"}, {head: "SLO", help: "slo"}, {head: "validity", help: "validity"},
 		{head: "offered", unit: "req/s", num: true, help: "throughput"},
 		{head: "achieved", unit: "req/s", num: true, help: "throughput"},
 		{head: "output", unit: "tok/s", num: true, help: "throughput"},
@@ -106,9 +106,9 @@ func failures(p *series.SeriesPoint) cell {
 }
 
 func validityCell(p *series.SeriesPoint) cell {
-	worst := p.Rows[0].Validity
+	worst := p.Rows[0].Checks
 	for _, r := range p.Rows {
-		v := r.Validity
+		v := r.Checks
 		if len(v.Failed) > len(worst.Failed) || worst.Valid() && !v.Valid() {
 			worst = v
 		}
@@ -223,9 +223,9 @@ func (o *Outcome) boundsTable(u units) table {
 	t.columns = append(t.columns, column{head: "TPOT is", help: "bound"}, column{head: "of the peaks", help: "bound"}, column{head: "computed for"})
 	o.each(func(s *series.Series, p *series.SeriesPoint) {
 		r := p.Rows[0]
-		b := r.Bound
+		b := r.Roofline
 		if b == nil {
-			none := cell{text: "no bound: " + r.NoBound, kind: faint}
+			none := cell{text: "no bound: " + r.NoRoofline, kind: faint}
 			t.rows = append(t.rows, []cell{pointCell(s, p), u.percentile(p.TTFT, "p50"), absent(), absent(), absent(),
 				u.percentile(p.TPOT, "p50"), absent(), absent(), absent(), absent(), absent(), none})
 			return

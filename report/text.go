@@ -63,7 +63,7 @@ func (o *Outcome) textTable() (table, map[string]int) {
 	}
 	t := table{columns: []column{{head: "point"}, {head: "output", unit: "tok/s", num: true},
 		{head: "TTFT p50", unit: "ms", num: true}, {head: "TTFT p99", unit: "ms", num: true}, {head: "TPOT p50", unit: "ms", num: true},
-		{head: "e2e p99", unit: "ms", num: true}, {head: "", unit: "n", num: true}, {head: "", unit: "slo"}, {head: "", unit: "findings"}}}
+		{head: "e2e p99", unit: "ms", num: true}, {head: "", unit: "n", num: true}, {head: "", unit: "SLO"}, {head: "", unit: "findings"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		if len(s.Points) > 1 { // a series has a line for its name

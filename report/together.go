@@ -84,7 +84,7 @@ func (t together) side(i int) compare.Side {
 
 // table is a line for each run: what its own first screen says.
 func (t together) table() table {
-	out := table{id: "runs", caption: "The runs beside each other", columns: []column{{head: "run"}, {head: "slo", help: "slo"}, {head: "validity", help: "validity"},
+	out := table{id: "runs", caption: "The runs beside each other", columns: []column{{head: "run"}, {head: "SLO", help: "slo"}, {head: "validity", help: "validity"},
 		{head: "point", help: "knee"}, {head: "output", unit: "tok/s", num: true, help: "throughput"}, {head: "TTFT p99", num: true, help: "ttft"}, {head: "TPOT p99", num: true, help: "tpot"},
 		{head: "what limits it"}, {head: "hypothesis"}}}
 	for i, o := range t.outcomes {

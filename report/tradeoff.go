@@ -186,7 +186,7 @@ func (v *curves) spread(x record.Repeats, y float64) {
 
 // floorOf is the floor of a point's ttft or tpot; 0: there is none.
 func floorOf(p *series.SeriesPoint, metric string) float64 {
-	b := p.Rows[0].Bound
+	b := p.Rows[0].Roofline
 	if b == nil {
 		return 0
 	}

@@ -23,10 +23,10 @@ type Options struct {
 	Only   []string
 
 	Server *endpoint.Server // reached; nil where the matrix varies it
-	Bounds record.Bounds
+	Bounds record.RooflineSource
 	// Reach meets the server at an endpoint of the matrix, each time that it varies; and Guard is the command that servers are
 	// started by (server.Config).
-	Reach func(ctx context.Context, endpoint string) (*endpoint.Server, record.Bounds, error)
+	Reach func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error)
 	Guard []string
 
 	Client  record.ClientInfo

@@ -58,7 +58,7 @@ func TestInterruptedBeforeTheFirstRow(t *testing.T) {
 
 func TestEnforced(t *testing.T) {
 	row := func(id, verdict string, failed ...string) record.Row {
-		r := record.Row{ID: id, Validity: record.Validity{Passed: []string{"warmup"}, Failed: failed}}
+		r := record.Row{ID: id, Checks: record.Checks{Passed: []string{"warmup"}, Failed: failed}}
 		if verdict != "" {
 			r.SLO = []record.Verdict{{Verdict: verdict}}
 		}

@@ -118,8 +118,8 @@ func enforced(run *report.Run) error {
 		case row.Spec.Search != nil: // it is there to fail too; what counts is what the search found
 		case v != "" && v != stats.Pass:
 			missed = append(missed, row.ID+": SLO "+string(v))
-		case !row.Validity.Valid():
-			missed = append(missed, row.ID+": not valid ("+strings.Join(append(row.Validity.Failed, row.Validity.Unverified...), ", ")+")")
+		case !row.Checks.Valid():
+			missed = append(missed, row.ID+": not valid ("+strings.Join(append(row.Checks.Failed, row.Checks.Unverified...), ", ")+")")
 		}
 	}
 	for _, id := range run.Missing {

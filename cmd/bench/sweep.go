@@ -116,7 +116,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
 	}
 	ctx := cmd.Context()
-	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.Bounds, error) {
+	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 		return c.meet(ctx, m, f, models, hardware, base, key, simulator)
 	}
 	stop, err := f.servers(ctx, m, simulated, &o, meet)
@@ -154,18 +154,18 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 }
 
 // meet reaches a server and finds its bounds.
-func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*endpoint.Server, record.Bounds, error) {
+func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 	server, err := c.reach(ctx, m, f, base, key)
 	if err != nil {
-		return nil, record.Bounds{}, err
+		return nil, record.RooflineSource{}, err
 	}
 	if err := sizeTiles(m, models, server.Info.Model); err != nil {
 		server.Close()
-		return nil, record.Bounds{}, err
+		return nil, record.RooflineSource{}, err
 	}
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
-	bounds := record.NewBounds(models, hardware, server.Info.Model, m.Target)
+	bounds := record.NewRooflineSource(models, hardware, server.Info.Model, m.Target)
 	if m.Target.Hardware != "" && bounds.Missing() != "" {
 		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
 	}
@@ -174,17 +174,17 @@ func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models r
 
 // servers gives the run the one server that it measures, or the means to have several.
 func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated mock.Config, o *sweep.Options,
-	meet func(ctx context.Context, base, simulator string) (*endpoint.Server, record.Bounds, error)) (stop func(), err error) {
+	meet func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error)) (stop func(), err error) {
 	if m.Varies() {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("finding this program, which guards servers too: %w", err)
 		}
 		o.Guard = []string{self, "guard"}
-		o.Reach = func(ctx context.Context, endpoint string) (*endpoint.Server, record.Bounds, error) {
+		o.Reach = func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error) {
 			base, err := target.BaseURL(endpoint)
 			if err != nil {
-				return nil, record.Bounds{}, usage("the endpoint: %w", err)
+				return nil, record.RooflineSource{}, usage("the endpoint: %w", err)
 			}
 			return meet(ctx, base, "")
 		}

@@ -99,7 +99,7 @@ func (c *cli) newTileRun(ctx context.Context, f *tileFlags, ep string, t tileSet
 	}
 	v, commit := version()
 	r := &tileRun{f: &own, m: m, o: sweep.Options{Out: f.out, Client: sweep.Client(v, commit), Command: redacted(c.args), Once: true}}
-	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.Bounds, error) {
+	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 		fmt.Fprintf(c.stdout, "endpoint: %s\n", plain(target.Redact(base)))
 		return c.meetTiles(ctx, r, t, base, simulator)
 	}
@@ -118,10 +118,10 @@ func couldNotConnect(err error) error {
 }
 
 // meetTiles reaches the server, and counts the contexts.
-func (c *cli) meetTiles(ctx context.Context, r *tileRun, t tileSetup, base, simulator string) (*endpoint.Server, record.Bounds, error) {
+func (c *cli) meetTiles(ctx context.Context, r *tileRun, t tileSetup, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 	server, err := c.reach(ctx, r.m, &r.f.sweepFlags, base, t.key)
 	if err != nil {
-		return nil, record.Bounds{}, err
+		return nil, record.RooflineSource{}, err
 	}
 	fmt.Fprintf(c.stdout, "found model: %s\n", plain(server.Info.Model))
 	server.Simulated(simulator)
@@ -132,9 +132,9 @@ func (c *cli) meetTiles(ctx context.Context, r *tileRun, t tileSetup, base, simu
 	}
 	if err != nil {
 		server.Close()
-		return nil, record.Bounds{}, err
+		return nil, record.RooflineSource{}, err
 	}
-	return server, record.NewBounds(t.models, t.hardware, server.Info.Model, r.m.Target), nil
+	return server, record.NewRooflineSource(t.models, t.hardware, server.Info.Model, r.m.Target), nil
 }
 
 // size counts the contexts of each block, unless they are stated; 0 = they are not.

@@ -69,14 +69,14 @@ func TestDecisionNext(t *testing.T) {
 		values          string // joined
 	}{
 		{"doubted", []record.Row{changed(8, func(r *record.Row) {
-			r.Findings, r.Validity.Failed = []record.Finding{{Code: "warmup", Text: "no warm-up", Hint: "write warmup"}}, []string{"warmup"}
+			r.Findings, r.Checks.Failed = []record.Finding{{Code: "warmup", Text: "no warm-up", Hint: "write warmup"}}, []string{"warmup"}
 		}, fails)}, "validity", "the measurement itself", ""},
 		{"undecided", []record.Row{offered(8, 900, record.Verdict{Metric: "ttft_p99", Verdict: "UNDECIDED", Need: 700})}, "ttft", "requests", "1000"},
 		{"queueing", []record.Row{changed(64, func(r *record.Row) {
 			r.Summary.TTFT, r.Server.Metrics.Waiting = flat(9000, 9900), level(56)
 		}, fails)}, "ttft", "max_num_seqs", "8 16 32"},
 		{"pressure", []record.Row{changed(8, func(r *record.Row) { r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = new(90.), level(1) }, fails)}, "ttft", "gpu_memory_utilization", "0.85 0.9 0.95"},
-		{"short answers", []record.Row{changed(8, func(r *record.Row) { r.Summary.E2E = flat(120, 150); r.Bound.GPUs = 2 }, fails)}, "ttft", "tensor_parallel_size", "2 4"},
+		{"short answers", []record.Row{changed(8, func(r *record.Row) { r.Summary.E2E = flat(120, 150); r.Roofline.GPUs = 2 }, fails)}, "ttft", "tensor_parallel_size", "2 4"},
 		{"memory-bound", []record.Row{offered(8, 900, judged("ttft_p99", "PASS"), judged("tpot_p95", "FAIL"))}, "tpot", "concurrency", "2 4"},
 		{"beside prompts", []record.Row{changed(8, func(r *record.Row) { r.Summary.TPOT = flat(13, 14) }, judged("tpot_p95", "FAIL"))}, "tpot", "max_num_batched_tokens", "512 2048 8192"},
 		{"slow, unwatched", []record.Row{changed(8, func(r *record.Row) { r.Summary.TPOT, r.GPU = flat(30, 31), nil }, judged("tpot_p95", "FAIL"))}, "tpot", "telemetry", ""},

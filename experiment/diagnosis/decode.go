@@ -213,8 +213,8 @@ func (v *pointMetrics) nothing() *Diagnosis {
 	case !known(v.tpot):
 		d.Missing = []string{"the times of tokens: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
-	case r.Bound == nil:
-		d.Missing = []string{"a bound to hold decode against: " + r.NoBound}
+	case r.Roofline == nil:
+		d.Missing = []string{"a bound to hold decode against: " + r.NoRoofline}
 	default:
 		d.Missing = []string{"the band of the bound: the hardware table has no efficiency range, or the result is of an older bench"}
 		d.Response = "run bench sweep again with the table of this version"
@@ -259,7 +259,7 @@ func (v *pointMetrics) sameBatchPair(all []pointMetrics) *pointMetrics {
 }
 
 func sameBoundSetup(a, b *pointMetrics) bool {
-	x, y := a.p.Rows[0].Bound, b.p.Rows[0].Bound
+	x, y := a.p.Rows[0].Roofline, b.p.Rows[0].Roofline
 	return x != nil && y != nil && series.SameSetup(x, y) && known(a.step) && known(b.step)
 }
 

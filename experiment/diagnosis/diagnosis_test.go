@@ -33,9 +33,9 @@ func healthy() record.Row {
 	r.Summary = record.Summary{TTFT: flat(40, 60), TPOT: flat(8, 9), ITL: flat(8, 9), E2E: flat(1640, 1900), TokensPerEvent: 1, DurationS: 60,
 		Requests: record.Requests{Planned: 300, Completed: 300}, Tokens: record.Tokens{Prompt: 300_000, Output: 60_000}, Throughput: record.Throughput{RequestsPerS: 5, OutputTokensPerS: 1000}}
 	r.Lengths.PromptTokens = flat(1000, 1000)
-	r.Bound = &record.RowBound{Model: "m", Batch: 8, TPOT: roofline.Bound{FloorMs: 5, LowMs: 6, ExpectedMs: 7, HighMs: 11}, TTFT: roofline.Bound{FloorMs: 20, LowMs: 25, ExpectedMs: 30, HighMs: 50},
+	r.Roofline = &record.Roofline{Model: "m", Batch: 8, TPOT: roofline.Bound{FloorMs: 5, LowMs: 6, ExpectedMs: 7, HighMs: 11}, TTFT: roofline.Bound{FloorMs: 20, LowMs: 25, ExpectedMs: 30, HighMs: 50},
 		Loaded: &roofline.Bound{FloorMs: 5, HighMs: 14}, MBU: new(0.7)}
-	r.Bound.TTFT.Terms = []roofline.Term{{Name: "compute", Ms: 27}, {Name: "attention", Ms: 2}, {Name: "overhead", Ms: 1}}
+	r.Roofline.TTFT.Terms = []roofline.Term{{Name: "compute", Ms: 27}, {Name: "attention", Ms: 2}, {Name: "overhead", Ms: 1}}
 	r.Server.Metrics = &telemetry.ServerUsage{Samples: 60, Running: level(8), Waiting: level(0), KVUsage: level(0.3), Preemptions: new(0.), PrefixHitRate: new(0.)}
 	r.GPU = &telemetry.GPUUsage{Devices: []telemetry.GPUDevice{{GPU: "0", EngineActive: level(0.95), DRAMActive: level(0.7), Known: true}}}
 	return r
@@ -74,7 +74,7 @@ func TestRules(t *testing.T) {
 	at := func(slots int, floor, ms float64) func(r *record.Row) {
 		return func(r *record.Row) {
 			r.Spec.Point, r.Spec.Concurrency = []experiment.Axis{{Key: "concurrency", Value: unit.Count(slots)}}, slots
-			r.Bound.Batch, r.Bound.TPOT.FloorMs = float64(slots), floor
+			r.Roofline.Batch, r.Roofline.TPOT.FloorMs = float64(slots), floor
 			r.Summary.TPOT, r.Summary.ITL = flat(ms, ms), flat(ms, ms)
 			r.GPU = nil
 		}
@@ -87,8 +87,8 @@ func TestRules(t *testing.T) {
 		near    []record.Row
 		then    Regime
 	}{
-		{"client", as(func(r *record.Row) { r.Validity.Failed = []string{"client_cpu"} }), ClientBound, "client",
-			as(func(r *record.Row) { r.Validity.Failed = []string{"warmup"} }), MemoryBound},
+		{"client", as(func(r *record.Row) { r.Checks.Failed = []string{"client_cpu"} }), ClientBound, "client",
+			as(func(r *record.Row) { r.Checks.Failed = []string{"warmup"} }), MemoryBound},
 		{"heat", as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.05} }), PowerLimited, "held down",
 			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.005} }), MemoryBound},
 		{"power cap", as(func(r *record.Row) {
@@ -152,9 +152,9 @@ func TestRules(t *testing.T) {
 			pair(same, func(r *record.Row) {
 				r.Spec.Concurrency, r.Spec.Point, r.Summary.Throughput.OutputTokensPerS = 16, fixture.Concurrency("16"), 1900
 			}), MemoryBound},
-		{"computing", as(func(r *record.Row) { r.Bound.TPOT.Terms = []roofline.Term{{Name: "compute"}} }), Batching, "computes longer than it reads",
-			as(func(r *record.Row) { r.Bound.TPOT.Terms = []roofline.Term{{Name: "compute", Hidden: true}} }), MemoryBound},
-		{"no bound", as(func(r *record.Row) { r.Bound, r.NoBound = nil, "hardware is not stated" }), UnknownRegime, "nothing stands out", as(same), MemoryBound},
+		{"computing", as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute"}} }), Batching, "computes longer than it reads",
+			as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute", Hidden: true}} }), MemoryBound},
+		{"no bound", as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "hardware is not stated" }), UnknownRegime, "nothing stands out", as(same), MemoryBound},
 		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownRegime, "no request completed", as(same), MemoryBound},
 		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownRegime, "nothing stands out", as(same), MemoryBound},
 	} {
@@ -177,7 +177,7 @@ func lastOf(rows []record.Row) *Diagnosis {
 // Without any telemetry there is no regime that rests on it, and unknown says what is missing.
 func TestUnknownSaysWhatIsMissing(t *testing.T) {
 	for _, rows := range [][]record.Row{
-		as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), as(func(r *record.Row) { r.Bound, r.NoBound = nil, "not stated" }),
+		as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "not stated" }),
 		as(func(r *record.Row) { r.Summary.TPOT, r.GPU = flat(30, 31), nil }), pair(cold, warmed), as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }),
 	} {
 		for _, d := range Diagnose(series.SeriesOf(rows)) {
@@ -198,7 +198,7 @@ func TestDiagnosisBesideNothing(t *testing.T) {
 			r.Spec.Point, r.Spec.Concurrency = []experiment.Axis{{Key: "concurrency", Value: unit.Count(slots)}}, slots
 			r.Summary.TTFT, r.Summary.TPOT = flat(ttft, ttft), flat(tpot, tpot)
 			r.Summary.Throughput.OutputTokensPerS = output
-			r.Bound, r.NoBound = nil, "not stated"
+			r.Roofline, r.NoRoofline = nil, "not stated"
 		}
 	}
 	for _, rows := range [][]record.Row{pair(at(1, 40, 0, 100), at(8, 40, 9, 1000)), pair(at(1, 0, 9, 100), at(8, 40, 9, 1000)), as(at(1, 0, 0, 0))} {
@@ -219,7 +219,7 @@ func TestDiagnosisBesideNothing(t *testing.T) {
 func TestUnknownOfOtherHardware(t *testing.T) {
 	slow := func(vendor string, slots int, floor, ms float64) func(r *record.Row) {
 		return func(r *record.Row) {
-			r.GPU, r.Bound.Vendor, r.Bound.TPOT.FloorMs, r.Spec.Concurrency = nil, vendor, floor, slots
+			r.GPU, r.Roofline.Vendor, r.Roofline.TPOT.FloorMs, r.Spec.Concurrency = nil, vendor, floor, slots
 			r.Summary.TPOT, r.Summary.ITL = flat(ms, ms), flat(ms, ms)
 			r.Spec.Point = []experiment.Axis{{Key: "concurrency", Value: unit.Count(slots)}}
 		}

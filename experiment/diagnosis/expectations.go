@@ -77,8 +77,8 @@ func unmeasured(m *record.Manifest, series []series.Series, missing []string) []
 }
 
 func unmeasuredOf(r *record.Row, add func(string)) {
-	if r.NoBound != "" {
-		add("bounds: " + r.NoBound)
+	if r.NoRoofline != "" {
+		add("bounds: " + r.NoRoofline)
 	}
 	switch u := r.Server.Metrics; {
 	case u == nil:

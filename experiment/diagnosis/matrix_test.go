@@ -178,7 +178,7 @@ func (c confusion) table() string {
 }
 
 const (
-	page  = "../docs/diagnosis.md"
+	page  = "../../docs/diagnosis.md"
 	begin = "<!-- made by go test ./experiment -run Simulated -update -->\n"
 	end   = "<!-- end -->\n"
 )

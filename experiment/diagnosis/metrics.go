@@ -129,12 +129,12 @@ func (v *pointMetrics) readLatencies() {
 }
 
 func (v *pointMetrics) readBound() {
-	of := func(get func(*record.RowBound) *float64) float64 {
+	of := func(get func(*record.Roofline) *float64) float64 {
 		return v.typical(func(r *record.Row) *float64 {
-			if r.Bound == nil {
+			if r.Roofline == nil {
 				return nil
 			}
-			return get(r.Bound)
+			return get(r.Roofline)
 		})
 	}
 	positive := func(ms float64) *float64 { // 0 is no bound
@@ -143,8 +143,8 @@ func (v *pointMetrics) readBound() {
 		}
 		return &ms
 	}
-	v.floor, v.high = of(func(b *record.RowBound) *float64 { return positive(b.TPOT.FloorMs) }), of(func(b *record.RowBound) *float64 { return positive(b.TPOT.HighMs) })
-	v.loaded = of(func(b *record.RowBound) *float64 {
+	v.floor, v.high = of(func(b *record.Roofline) *float64 { return positive(b.TPOT.FloorMs) }), of(func(b *record.Roofline) *float64 { return positive(b.TPOT.HighMs) })
+	v.loaded = of(func(b *record.Roofline) *float64 {
 		if b.Loaded == nil {
 			return nil
 		}
@@ -153,10 +153,10 @@ func (v *pointMetrics) readBound() {
 	if !known(v.loaded) || v.loaded < v.high {
 		v.loaded = v.high
 	}
-	v.first, v.firstHigh = of(func(b *record.RowBound) *float64 { return positive(b.TTFT.ExpectedMs) }), of(func(b *record.RowBound) *float64 { return positive(b.TTFT.HighMs) })
-	v.computing = of(func(b *record.RowBound) *float64 { return positive(b.PromptMs()) })
-	v.batch, v.mbu = of(func(b *record.RowBound) *float64 { return &b.Batch }), of(func(b *record.RowBound) *float64 { return b.MBU })
-	if b := v.p.Rows[0].Bound; b != nil {
+	v.first, v.firstHigh = of(func(b *record.Roofline) *float64 { return positive(b.TTFT.ExpectedMs) }), of(func(b *record.Roofline) *float64 { return positive(b.TTFT.HighMs) })
+	v.computing = of(func(b *record.Roofline) *float64 { return positive(b.PromptMs()) })
+	v.batch, v.mbu = of(func(b *record.Roofline) *float64 { return &b.Batch }), of(func(b *record.Roofline) *float64 { return b.MBU })
+	if b := v.p.Rows[0].Roofline; b != nil {
 		for _, t := range b.TPOT.Terms {
 			v.computes = v.computes || t.Name == "compute" && !t.Hidden
 		}
@@ -280,6 +280,6 @@ func clearer(a, b stats.Trend) stats.Trend {
 // doubted says that a check of this code failed in a repeat.
 func (v *pointMetrics) hasFinding(codes ...string) bool {
 	return slices.ContainsFunc(v.p.Rows, func(r *record.Row) bool {
-		return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(r.Validity.Failed, code) })
+		return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(r.Checks.Failed, code) })
 	})
 }

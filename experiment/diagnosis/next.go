@@ -108,7 +108,7 @@ func changeFor(s *series.Series, p *series.SeriesPoint, d *Diagnosis) *NextSweep
 	case Inefficient:
 		return knobOf("attention_backend", "decode is slow and the memory idles: try other kernels", `"FLASH_ATTN"`, `"FLASHINFER"`)
 	case PrefillCost:
-		if b := r.Bound; b != nil && r.Summary.TPOT != nil && r.Summary.TPOT.P50 > b.TPOT.HighMs {
+		if b := r.Roofline; b != nil && r.Summary.TPOT != nil && r.Summary.TPOT.P50 > b.TPOT.HighMs {
 			return knob("max_num_batched_tokens", "tokens wait for the prompts of others: fewer prompt tokens in a step", 512, 2048, 8192)
 		}
 		return wider(r, "computing the prompt takes the time: more compute for it")
@@ -154,8 +154,8 @@ func slotsFor(s *series.Series, p *series.SeriesPoint) *NextSweep {
 // wider is the same model on more devices.
 func wider(r *record.Row, why string) *NextSweep {
 	n := 1.0
-	if r.Bound != nil {
-		n = math.Max(1, float64(r.Bound.GPUs))
+	if r.Roofline != nil {
+		n = math.Max(1, float64(r.Roofline.GPUs))
 	}
 	return knob("tensor_parallel_size", why, n, 2*n)
 }

@@ -108,7 +108,7 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 	if s.unstated {
 		target.Hardware = ""
 	}
-	e.Conclude(target, record.NewBounds(big(t), roofline.BuiltinHardware(), "eight", target))
+	e.Conclude(target, record.NewRooflineSource(big(t), roofline.BuiltinHardware(), "eight", target))
 	return row
 }
 

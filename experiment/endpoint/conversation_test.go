@@ -2,12 +2,11 @@ package endpoint
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"math"
 
 	"bench/experiment"
 	"bench/experiment/fixture"
@@ -75,7 +74,7 @@ func TestConversations(t *testing.T) {
 					}
 				}
 			}
-			if deep != 3 || slices.Contains(row.Validity.Failed, "prompt_length") || slices.Contains(row.Validity.Failed, "prefix_cache") {
+			if deep != 3 || slices.Contains(row.Checks.Failed, "prompt_length") || slices.Contains(row.Checks.Failed, "prefix_cache") {
 				t.Errorf("%d turns behind the first; %+v", deep, row.Findings)
 			}
 		})
@@ -147,8 +146,8 @@ func TestNaturalConversations(t *testing.T) {
 	if _, forced := row.Sampling["ignore_eos"]; forced || row.Sampling["stop"] == nil || row.Summary.Requests.Short > 0 {
 		t.Errorf("sampling %v, %d short", row.Sampling, row.Summary.Requests.Short)
 	}
-	if !slices.Contains(row.Validity.NotPossible, "short") {
-		t.Errorf("%+v", row.Validity)
+	if !slices.Contains(row.Checks.NotPossible, "short") {
+		t.Errorf("%+v", row.Checks)
 	}
 }
 
@@ -251,8 +250,8 @@ func TestColdStart(t *testing.T) {
 		}
 	}
 	for _, code := range experiment.NeedsLoad {
-		if !slices.Contains(row.Validity.NotPossible, code) {
-			t.Errorf("%s is asked of a cold start: %+v", code, row.Validity)
+		if !slices.Contains(row.Checks.NotPossible, code) {
+			t.Errorf("%s is asked of a cold start: %+v", code, row.Checks)
 		}
 	}
 	if row.Connections.Ahead > 0 {

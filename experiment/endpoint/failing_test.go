@@ -63,8 +63,8 @@ func TestRunAgainstAServerThatFails(t *testing.T) {
 					t.Errorf("%s: %s: %s", v.Metric, fixture.Verdict(v), v.Why)
 				}
 			}
-			if i := slices.IndexFunc(row.Findings, func(d record.Finding) bool { return d.Code == "errors" }); i < 0 || row.NoBound == "" {
-				t.Errorf("findings %+v, bound %q", row.Findings, row.NoBound)
+			if i := slices.IndexFunc(row.Findings, func(d record.Finding) bool { return d.Code == "errors" }); i < 0 || row.NoRoofline == "" {
+				t.Errorf("findings %+v, bound %q", row.Findings, row.NoRoofline)
 			}
 			if records[0].Error == "" {
 				t.Error("a failure without a reason")

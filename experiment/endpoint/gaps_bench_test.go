@@ -176,7 +176,7 @@ func longRow(t testing.TB, requests, gaps int) int64 {
 		t.Fatal(err)
 	}
 	fillClock(e, &collect)
-	e.Conclude(experiment.Target{}, record.Bounds{})
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if err := json.NewEncoder(io.Discard).Encode(e.Row); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestGapsAreSmall(t *testing.T) {
 	slo := fixture.SLO(t, `itl_p99 = "40ms"`)
 	e := &verdict.Measured{Row: &record.Row{Spec: experiment.Spec{SLO: slo}, Window: record.Window{EndUs: 1_000_000}}, Vocabulary: &workload.Vocabulary{}, Records: records}
 	before = heap()
-	e.Conclude(experiment.Target{}, record.Bounds{})
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if n := e.Summary.ITL.N; n != gaps || e.SLO[0].Verdict != "PASS" {
 		t.Errorf("%d gaps, verdict %s", n, fixture.Verdict(e.SLO[0]))
 	}

@@ -16,7 +16,7 @@ type Telemetry = telemetry.Config
 
 // Observe finds what the server and its GPUs can be asked while rows run; Close gives it back. Without it rows have samples of
 // the client alone. b knows the hardware.
-func (s *Server) Observe(ctx context.Context, c Telemetry, b record.Bounds) {
+func (s *Server) Observe(ctx context.Context, c Telemetry, b record.RooflineSource) {
 	header := http.Header{}
 	for name, value := range s.options.Headers {
 		header.Set(name, value)

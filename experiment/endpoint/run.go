@@ -31,7 +31,7 @@ type RunConfig struct {
 	Spec   *experiment.Spec
 	ID     string // of the row
 	Salt   string // makes its prompts unlike those of every other try
-	Bounds record.Bounds
+	Bounds record.RooflineSource
 	// Each takes every record as its request ends; an error ends the row. The record must not be kept.
 	Each func(*record.Record) error
 	// Sample takes the samples of the client when the load is over; nil = nobody keeps them.

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"math"
 
 	"bench/experiment"
 	"bench/experiment/fixture"
@@ -191,8 +190,8 @@ func TestRun(t *testing.T) {
 			s.Input, s.Concurrency = workload.Fixed(128), 2
 			s.Prefix = &workload.Prefix{Tokens: 96, Groups: 2, State: workload.Warm}
 		}, func(t *testing.T, row *record.Row, records []*record.Record) {
-			if n := row.Summary.Tokens.Cached; n == nil || *n != 12*96 || !slices.Contains(row.Validity.Passed, "prefix_cache") {
-				t.Errorf("cached %v: %+v", text(t, n), row.Validity)
+			if n := row.Summary.Tokens.Cached; n == nil || *n != 12*96 || !slices.Contains(row.Checks.Passed, "prefix_cache") {
+				t.Errorf("cached %v: %+v", text(t, n), row.Checks)
 			}
 		}},
 	} {
@@ -215,8 +214,8 @@ func TestRun(t *testing.T) {
 			if c.name != "mix" && slices.ContainsFunc(row.SLO, func(v record.Verdict) bool { return v.Verdict == "FAIL" }) {
 				t.Errorf("SLO %+v", row.SLO)
 			}
-			if row.NoBound == "" || row.Bound != nil {
-				t.Errorf("bound %+v, %q", row.Bound, row.NoBound)
+			if row.NoRoofline == "" || row.Roofline != nil {
+				t.Errorf("bound %+v, %q", row.Roofline, row.NoRoofline)
 			}
 			holdToRecords(t, row, records, tgt)
 			c.check(t, row, records)

@@ -10,7 +10,7 @@ import (
 )
 
 // RowBound is what the hardware would allow for the batch and context that were observed.
-type RowBound struct {
+type Roofline struct {
 	Model     string         `json:"model"`
 	Hardware  string         `json:"hardware"`
 	Vendor    string         `json:"vendor,omitempty"` // of the hardware: nvidia, amd, cpu, …; absent: not told
@@ -37,36 +37,36 @@ type RowBound struct {
 }
 
 // Bounds computes what the hardware would allow for a row; the zero value can't, and says why.
-type Bounds struct {
+type RooflineSource struct {
 	setup   *roofline.Setup
 	missing string
 }
 
 // NewBounds looks up the model and the hardware of the target.
-func NewBounds(models roofline.Models, hardware roofline.Hardware, model string, t experiment.Target) Bounds {
+func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model string, t experiment.Target) RooflineSource {
 	if t.Hardware == "" {
-		return Bounds{missing: "hardware is not stated in [target]"}
+		return RooflineSource{missing: "hardware is not stated in [target]"}
 	}
 	if t.GPUs == 0 {
-		return Bounds{missing: "gpus is not stated in [target]"}
+		return RooflineSource{missing: "gpus is not stated in [target]"}
 	}
 	device, err := hardware.Find(t.Hardware)
 	if err != nil {
-		return Bounds{missing: err.Error()}
+		return RooflineSource{missing: err.Error()}
 	}
 	m, err := models.Find(model)
 	if err != nil {
-		return Bounds{missing: err.Error()}
+		return RooflineSource{missing: err.Error()}
 	}
 	s := &roofline.Setup{Model: m, Device: device, GPUs: t.GPUs, Precision: t.Precision, Efficiency: &hardware.Efficiency}
 	if err := s.Check(); err != nil {
-		return Bounds{missing: err.Error()}
+		return RooflineSource{missing: err.Error()}
 	}
-	return Bounds{setup: s}
+	return RooflineSource{setup: s}
 }
 
 // of is the bound for what was observed, not for what was asked.
-func (b Bounds) Of(s *Summary, seen Decoding, t experiment.Target) (*RowBound, string) {
+func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target) (*Roofline, string) {
 	if b.setup == nil {
 		return nil, b.Missing()
 	}
@@ -74,7 +74,7 @@ func (b Bounds) Of(s *Summary, seen Decoding, t experiment.Target) (*RowBound, s
 	if n == 0 {
 		return nil, "no request completed"
 	}
-	r := &RowBound{
+	r := &Roofline{
 		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, Vendor: b.setup.Device.Vendor, GPUs: t.GPUs, Precision: t.Precision,
 		Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
 	}
@@ -122,7 +122,7 @@ func beside(b roofline.Bound, ms float64) (ratio *float64, place roofline.Place)
 
 // promptMs is what a prompt adds to a step that reads the weights anyway: its operations, and reading its cached prefix. 0: the
 // device's compute peak is unknown.
-func (b *RowBound) PromptMs() (ms float64) {
+func (b *Roofline) PromptMs() (ms float64) {
 	computed := false
 	for _, t := range b.TTFT.Terms {
 		switch t.Name {
@@ -140,7 +140,7 @@ func (b *RowBound) PromptMs() (ms float64) {
 }
 
 // Missing says why there are no bounds; empty: there are.
-func (b Bounds) Missing() string {
+func (b RooflineSource) Missing() string {
 	if b.setup != nil {
 		return ""
 	}
@@ -148,7 +148,7 @@ func (b Bounds) Missing() string {
 }
 
 // foreign is the hardware where it is none that telemetry reads; empty: it is NVIDIA's, or nobody told.
-func (b Bounds) Foreign() string {
+func (b RooflineSource) Foreign() string {
 	if b.setup == nil || b.setup.Device.Vendor == "" || b.setup.Device.Vendor == NVIDIA {
 		return ""
 	}

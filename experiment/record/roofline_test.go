@@ -29,7 +29,7 @@ func tiny(t *testing.T) roofline.Models {
 
 func TestBoundIsForWhatWasObserved(t *testing.T) {
 	target := experiment.Target{Hardware: "h100-sxm", GPUs: 2, Precision: "fp8"}
-	b := NewBounds(tiny(t), roofline.BuiltinHardware(), "org/tiny", target)
+	b := NewRooflineSource(tiny(t), roofline.BuiltinHardware(), "org/tiny", target)
 	cached := 40
 	s := &Summary{TPOT: &stats.Summary{P50: 3}, TTFT: &stats.Summary{P50: 50}, Concurrency: Concurrency{Mean: 99, Max: 200}, // most of them queued
 		Requests: Requests{Completed: 10}, Tokens: Tokens{Prompt: 1000, Output: 400, Cached: &cached}}
@@ -40,7 +40,7 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 	}
 	setup := roofline.Setup{Model: tiny(t)[0], GPUs: 2, Precision: "fp8"}
 	setup.Device, _ = roofline.BuiltinHardware().Find("h100-sxm")
-	want := &RowBound{Model: "tiny", Hardware: "h100-sxm", Vendor: "nvidia", GPUs: 2, Precision: "fp8", Batch: 7.5, Context: 120, Input: 100, Cached: 4,
+	want := &Roofline{Model: "tiny", Hardware: "h100-sxm", Vendor: "nvidia", GPUs: 2, Precision: "fp8", Batch: 7.5, Context: 120, Input: 100, Cached: 4,
 		TPOT: setup.Decode(7.5, 120), TTFT: setup.Prefill(100, 4)}
 	want.TPOTRatio, want.TTFTRatio = new(3/want.TPOT.FloorMs), new(50/want.TTFT.FloorMs)
 	want.TPOTPlace, want.TTFTPlace = roofline.Inside, roofline.Slow
@@ -133,16 +133,16 @@ func TestNoBoundSaysWhy(t *testing.T) {
 		{"unheard-of", experiment.Target{Hardware: "h100-sxm", GPUs: 1}, "unheard-of"},
 		{"tiny", experiment.Target{Hardware: "h100-sxm", GPUs: 1, Precision: "int3"}, "int3"},
 	} {
-		b := NewBounds(tiny(t), roofline.BuiltinHardware(), c.model, c.t)
+		b := NewRooflineSource(tiny(t), roofline.BuiltinHardware(), c.model, c.t)
 		r, missing := b.Of(&Summary{Requests: Requests{Completed: 1}}, Decoding{}, c.t)
 		if r != nil || !strings.Contains(missing, c.want) || b.Missing() != missing {
 			t.Errorf("%+v: %+v, %q, %q", c.t, r, missing, b.Missing())
 		}
 	}
-	if r, missing := (Bounds{}).Of(&Summary{}, Decoding{}, experiment.Target{}); r != nil || missing == "" {
+	if r, missing := (RooflineSource{}).Of(&Summary{}, Decoding{}, experiment.Target{}); r != nil || missing == "" {
 		t.Errorf("the zero value: %+v, %q", r, missing)
 	}
-	if b := NewBounds(tiny(t), roofline.BuiltinHardware(), "tiny", experiment.Target{Hardware: "h100-sxm", GPUs: 1}); b.Missing() != "" {
+	if b := NewRooflineSource(tiny(t), roofline.BuiltinHardware(), "tiny", experiment.Target{Hardware: "h100-sxm", GPUs: 1}); b.Missing() != "" {
 		t.Error(b.Missing())
 	}
 }

@@ -37,22 +37,22 @@ type Row struct {
 	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // of a row of that kind: its figures are those of no load
 	ServerLost  bool        `json:"server_lost,omitempty"` // at the end no request reached the server any more: resume redoes the row
 
-	Summary   Summary            `json:"summary"`
-	Classes   map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
-	Lengths   Lengths            `json:"lengths"`
-	Reuse     *Reuse             `json:"reuse,omitempty"`     // absent: no prefix and no conversation in the row, or the server does not tell its cached tokens
-	Rotations *Rotations         `json:"rotations,omitempty"` // of a tiling row, the first apart
-	SLO       []Verdict          `json:"slo"`
-	Findings  []Finding          `json:"findings"`
-	Validity  Validity           `json:"validity"`
-	Notes     []Finding          `json:"notes,omitempty"`      // how to read the row: no reason to finding it
-	Steady    *Steadiness        `json:"steadiness,omitempty"` // absent: all requests came at once, or none completed
-	Arrivals  *workload.Observed `json:"arrivals,omitempty"`   // what was sent as an arrival process (under a cap, what was to be); absent: no rate
-	Bound     *RowBound          `json:"bound"`                // null: no model or hardware to compute it from; see bound_missing
-	NoBound   string             `json:"bound_missing,omitempty"`
-	Little    *Little            `json:"little,omitempty"` // absent: no request ended in the window
-	Cost      *Cost              `json:"cost,omitempty"`   // absent: not priced, or the SLO is not met; see cost_missing
-	NoCost    string             `json:"cost_missing,omitempty"`
+	Summary    Summary            `json:"summary"`
+	Classes    map[string]Summary `json:"classes,omitempty"` // of a mix, each apart
+	Lengths    Lengths            `json:"lengths"`
+	Reuse      *Reuse             `json:"reuse,omitempty"`     // absent: no prefix and no conversation in the row, or the server does not tell its cached tokens
+	Rotations  *Rotations         `json:"rotations,omitempty"` // of a tiling row, the first apart
+	SLO        []Verdict          `json:"slo"`
+	Findings   []Finding          `json:"findings"`
+	Checks     Checks             `json:"checks"`
+	Notes      []Finding          `json:"notes,omitempty"`      // how to read the row: no reason to finding it
+	Steady     *Steadiness        `json:"steadiness,omitempty"` // absent: all requests came at once, or none completed
+	Arrivals   *workload.Observed `json:"arrivals,omitempty"`   // what was sent as an arrival process (under a cap, what was to be); absent: no rate
+	Roofline   *Roofline          `json:"roofline"`             // null: no model or hardware to compute it from; see roofline_missing
+	NoRoofline string             `json:"roofline_missing,omitempty"`
+	Little     *Little            `json:"little,omitempty"` // absent: no request ended in the window
+	Cost       *Cost              `json:"cost,omitempty"`   // absent: not priced, or the SLO is not met; see cost_missing
+	NoCost     string             `json:"cost_missing,omitempty"`
 
 	Client   *telemetry.Usage    `json:"client,omitempty"` // what this machine was seen to do in the window; absent: too short for a sample
 	Host     telemetry.Host      `json:"host,omitzero"`    // how busy this machine was before and after the load
@@ -194,7 +194,7 @@ type Finding struct {
 }
 
 // Validity lists the checks by what came of them; a check that could not be made is not a passed one.
-type Validity struct {
+type Checks struct {
 	Passed      []string `json:"passed"`
 	Failed      []string `json:"failed"`
 	NotPossible []string `json:"not_possible"`
@@ -202,10 +202,10 @@ type Validity struct {
 }
 
 // Valid says that no check failed, and that none is missing on which the row rests.
-func (v Validity) Valid() bool { return len(v.Failed) == 0 && len(v.Unverified) == 0 }
+func (v Checks) Valid() bool { return len(v.Failed) == 0 && len(v.Unverified) == 0 }
 
 // Total is the number of checks.
-func (v Validity) Total() int {
+func (v Checks) Total() int {
 	return len(v.Passed) + len(v.Failed) + len(v.NotPossible) + len(v.Unverified)
 }
 
@@ -229,10 +229,10 @@ type ServerState struct {
 
 // vendor is that of the hardware; empty: not told.
 func (r *Row) Vendor() string {
-	if r.Bound == nil {
+	if r.Roofline == nil {
 		return ""
 	}
-	return r.Bound.Vendor
+	return r.Roofline.Vendor
 }
 
 // seen says that there is hardware whose counters bench can read, or that nobody told.

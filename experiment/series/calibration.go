@@ -13,7 +13,7 @@ import (
 // Calibration is what of some rows roofline.Calibrate can use.
 type Calibration struct {
 	Points  []roofline.Point
-	Of      *record.RowBound // of the first row that is used: model and hardware of all; nil: none is
+	Of      *record.Roofline // of the first row that is used: model and hardware of all; nil: none is
 	LeftOut []string         // the other rows, and why: "chat-r1 (client_bound)"
 }
 
@@ -24,7 +24,7 @@ func CalibrationOf(rows []record.Row) Calibration {
 	var c Calibration
 	for i := range rows {
 		r := &rows[i]
-		b := r.Bound
+		b := r.Roofline
 		if why := c.unfit(r); why != "" {
 			c.LeftOut = append(c.LeftOut, r.ID+" ("+why+")")
 			continue
@@ -47,15 +47,15 @@ func CalibrationOf(rows []record.Row) Calibration {
 func (c *Calibration) unfit(r *record.Row) string {
 	const fewest = 6 // stats gives a p50 no interval below
 	harmless := []string{"few_samples", "rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}
-	failed := slices.DeleteFunc(slices.Clone(r.Validity.Failed), func(code string) bool { return slices.Contains(harmless, code) })
+	failed := slices.DeleteFunc(slices.Clone(r.Checks.Failed), func(code string) bool { return slices.Contains(harmless, code) })
 	switch {
-	case r.Bound == nil:
+	case r.Roofline == nil:
 		return "no bound"
 	case len(failed) > 0:
 		return strings.Join(failed, ", ")
 	case r.Summary.Requests.Completed < fewest:
 		return fmt.Sprintf("%d requests completed, %d are needed", r.Summary.Requests.Completed, fewest)
-	case c.Of != nil && !SameSetup(r.Bound, c.Of):
+	case c.Of != nil && !SameSetup(r.Roofline, c.Of):
 		return "another model or hardware"
 	}
 	return ""
@@ -74,6 +74,6 @@ func StepMs(r *record.Row) (ms float64, ok bool) {
 	return 0, false
 }
 
-func SameSetup(a, b *record.RowBound) bool {
+func SameSetup(a, b *record.Roofline) bool {
 	return a.Model == b.Model && a.Hardware == b.Hardware && a.GPUs == b.GPUs && a.Precision == b.Precision
 }

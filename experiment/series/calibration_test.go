@@ -13,7 +13,7 @@ import (
 
 func TestCalibrationOf(t *testing.T) {
 	row := func(id string, slots int, model string) record.Row {
-		r := record.Row{ID: id, Bound: &record.RowBound{Model: model, Hardware: "h", GPUs: 1, Batch: float64(slots), Context: 100, Input: 80, Cached: 5}}
+		r := record.Row{ID: id, Roofline: &record.Roofline{Model: model, Hardware: "h", GPUs: 1, Batch: float64(slots), Context: 100, Input: 80, Cached: 5}}
 		r.Spec.Concurrency = slots
 		r.Summary = record.Summary{TPOT: &stats.Summary{P50: 12}, ITL: &stats.Summary{P50: 10}, TTFT: &stats.Summary{P50: 50}, TokensPerEvent: 1, Requests: record.Requests{Completed: 6}}
 		return r
@@ -21,9 +21,9 @@ func TestCalibrationOf(t *testing.T) {
 	flagged, bare, several, rated := row("doubted", 4, "m"), row("bare", 4, "m"), row("several", 2, "m"), row("rated", 1, "m")
 	few := row("few", 1, "m")
 	few.Summary.Requests.Completed = 5
-	rated.Validity.Failed = []string{"few_samples", "rate_not_achieved"} // its times are as good as any
-	flagged.Validity.Failed = []string{"few_samples", "errors"}
-	bare.Bound = nil
+	rated.Checks.Failed = []string{"few_samples", "rate_not_achieved"} // its times are as good as any
+	flagged.Checks.Failed = []string{"few_samples", "errors"}
+	bare.Roofline = nil
 	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
 	rated.Spec.Rate = 3
 	c := CalibrationOf([]record.Row{flagged, bare, few, row("one", 1, "m"), several, row("other", 8, "another model"), rated})

@@ -167,7 +167,7 @@ func (s *Series) pointOf(rows []*record.Row) SeriesPoint {
 		if t := r.Summary.TPOT; t != nil && t.P50 > 0 {
 			perUser = append(perUser, 1e3/t.P50)
 		}
-		p.Valid = p.Valid && r.Validity.Valid()
+		p.Valid = p.Valid && r.Checks.Valid()
 	}
 	p.OutputTokensPerS, p.RequestsPerS, p.OfferedPerS = record.RepeatsOf(output), record.RepeatsOf(requests), record.RepeatsOf(offered)
 	p.PerUserTokensPerS = record.RepeatsOf(perUser)

@@ -106,7 +106,7 @@ func TestSeriesWithoutKnees(t *testing.T) {
 		}
 	}
 	invalid := measured("x", nil, 1, 0, 1, 100, 50, "PASS")
-	invalid.Validity.Failed = []string{"lag"}
+	invalid.Checks.Failed = []string{"lag"}
 	if k := SeriesOf([]record.Row{invalid})[0].SLOKnee; k.Point != nil {
 		t.Errorf("an invalid point is no knee: %+v", k)
 	}

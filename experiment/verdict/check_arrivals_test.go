@@ -85,8 +85,8 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 	}
 	closed := sentRow(poisson)
 	closed.Spec.Rate, closed.Spec.Concurrency = 0, 3
-	if closed.checked(); !slices.Contains(closed.Validity.NotPossible, "arrivals") {
-		t.Errorf("closed loop: %+v", closed.Validity)
+	if closed.checked(); !slices.Contains(closed.Checks.NotPossible, "arrivals") {
+		t.Errorf("closed loop: %+v", closed.Checks)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestFindingsOfTheServer(t *testing.T) {
 		}
 		c.change(e)
 		e.checked()
-		v := e.Validity
+		v := e.Checks
 		for name, codes := range map[string][]string{passed: v.Passed, failed: v.Failed, impossible: v.NotPossible} {
 			if has := slices.Contains(codes, c.code); has != (name == c.want) {
 				t.Errorf("%s, %s: want %s; %s: %t", c.code, c.what, c.want, name, has)

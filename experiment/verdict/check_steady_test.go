@@ -82,7 +82,7 @@ func TestSteadinessNeedsARow(t *testing.T) {
 	all := steadyRow(200, func(float64) float64 { return 9 })
 	all.Spec.Rate = workload.Rate(math.Inf(1))
 	few := steadyRow(20, func(float64) float64 { return 9 })
-	if all.checked(); all.Steady != nil || !slices.Contains(all.Validity.NotPossible, "unsteady") {
+	if all.checked(); all.Steady != nil || !slices.Contains(all.Checks.NotPossible, "unsteady") {
 		t.Errorf("all at once: %+v", all.Steady)
 	}
 	if few.checked(); few.Steady == nil || few.Steady.Cut != nil || len(few.Steady.Trends) != 1 {
@@ -125,7 +125,7 @@ func TestHeterogeneous(t *testing.T) {
 		t.Errorf("its classes are declared: %q", got)
 	}
 	few := steadyRow(49, twice(0.2, 8)).checked()
-	if !slices.Contains(few.Validity.NotPossible, "heterogeneous") {
-		t.Errorf("49 requests: %+v", few.Validity)
+	if !slices.Contains(few.Checks.NotPossible, "heterogeneous") {
+		t.Errorf("49 requests: %+v", few.Checks)
 	}
 }

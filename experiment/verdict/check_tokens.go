@@ -165,11 +165,11 @@ func (e *Measured) checkSharedPrefix() checkResult {
 	return passed()
 }
 
-func checkBound(e *Measured) checkResult {
-	if e.Bound == nil || e.Summary.TPOT == nil {
+func checkRoofline(e *Measured) checkResult {
+	if e.Roofline == nil || e.Summary.TPOT == nil {
 		return noData
 	}
-	if floor := e.Bound.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
+	if floor := e.Roofline.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
 		return failed("check model, hardware, gpus and precision in [target]; speculative decoding and caches also beat this bound",
 			"tpot p50 %s ms is below the bound of %s ms: faster than the memory allows", unit.Brief(e.Summary.TPOT.P50, 3), unit.Brief(floor, 3))
 	}

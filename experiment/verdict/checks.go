@@ -61,7 +61,7 @@ var checks = []struct {
 	{"tokens_per_event", checkTokensPerEvent},
 	{"buffered", checkBuffered},
 	{"prefix_cache", checkPrefix},
-	{"faster_than_bound", checkBound},
+	{"faster_than_bound", checkRoofline},
 	{"server_restarted", checkRestarted},
 	{"shared_server", checkShared},
 	{"server_logs", checkLogs},
@@ -74,7 +74,7 @@ var checks = []struct {
 func (e *Measured) runChecks() {
 	e.Steady, e.Arrivals, e.Notes = e.steadiness(), e.observeArrivals(), e.noteRow()
 	e.Findings = []record.Finding{}
-	e.Validity = record.Validity{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
+	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {
 		f := c.make(e)
 		if e.Spec.Cold() && slices.Contains(experiment.NeedsLoad, c.code) {
@@ -82,14 +82,14 @@ func (e *Measured) runChecks() {
 		}
 		switch {
 		case f.silent:
-			e.Validity.Unverified = append(e.Validity.Unverified, c.code)
+			e.Checks.Unverified = append(e.Checks.Unverified, c.code)
 			e.Findings = append(e.Findings, record.Finding{Code: c.code, Text: f.problem, Hint: f.hint})
 		case !f.possible:
-			e.Validity.NotPossible = append(e.Validity.NotPossible, c.code)
+			e.Checks.NotPossible = append(e.Checks.NotPossible, c.code)
 		case f.problem == "":
-			e.Validity.Passed = append(e.Validity.Passed, c.code)
+			e.Checks.Passed = append(e.Checks.Passed, c.code)
 		default:
-			e.Validity.Failed = append(e.Validity.Failed, c.code)
+			e.Checks.Failed = append(e.Checks.Failed, c.code)
 			e.Findings = append(e.Findings, record.Finding{Code: c.code, Text: f.problem, Hint: f.hint})
 		}
 	}

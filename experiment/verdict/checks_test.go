@@ -1,12 +1,11 @@
 package verdict
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"math"
 
 	"bench/experiment/fixture"
 	"bench/experiment/record"
@@ -32,7 +31,7 @@ func flawless() *Measured {
 		e.Records = append(e.Records, r)
 	}
 	e.Clock = record.Clock{Stamps: "kernel", KernelStamps: 200}
-	e.Bound = &record.RowBound{TPOT: roofline.Bound{FloorMs: 1}}
+	e.Roofline = &record.Roofline{TPOT: roofline.Bound{FloorMs: 1}}
 	e.Client = &telemetry.Usage{Samples: 4, SpanS: 1, MaxProcs: 2, CPUMean: new(0.5), Steal: new(0.0), SchedP99: new(5.0),
 		SegmentsOut: new(int64(5000)), SegmentsIn: new(int64(5000)), Retransmits: new(int64(0)), OutOfOrder: new(int64(0))}
 	e.told()
@@ -245,15 +244,15 @@ func TestFindings(t *testing.T) {
 			e.Records[50].Class, e.Records[50].OutputTokens = "batch", 1000
 		}, passed, ""},
 		{"prefix_cache", "priming failed", then(prefix(workload.Warm, 96), func(e *Measured) { e.FailedPriming = 2 }), failed, "2 requests that should"},
-		{"faster_than_bound", "at the bound", func(e *Measured) { e.Bound.TPOT.FloorMs = 4.999 }, passed, ""},
-		{"faster_than_bound", "below it", func(e *Measured) { e.Bound.TPOT.FloorMs = 5 }, failed, "tpot p50 5 ms is below the bound of 5 ms"},
-		{"faster_than_bound", "no bound", func(e *Measured) { e.Bound = nil }, impossible, ""},
+		{"faster_than_bound", "at the bound", func(e *Measured) { e.Roofline.TPOT.FloorMs = 4.999 }, passed, ""},
+		{"faster_than_bound", "below it", func(e *Measured) { e.Roofline.TPOT.FloorMs = 5 }, failed, "tpot p50 5 ms is below the bound of 5 ms"},
+		{"faster_than_bound", "no bound", func(e *Measured) { e.Roofline = nil }, impossible, ""},
 		{"faster_than_bound", "no tpot", func(e *Measured) { e.Spec.Stream = new(false) }, impossible, ""},
 	} {
 		e := flawless()
 		c.change(e)
 		e.checked()
-		v := e.Validity
+		v := e.Checks
 		for name, codes := range map[string][]string{passed: v.Passed, failed: v.Failed, impossible: v.NotPossible, silent: v.Unverified} {
 			if has := slices.Contains(codes, c.code); has != (name == c.want) {
 				t.Errorf("%s, %s: want %s; %s: %t", c.code, c.what, c.want, name, has)
@@ -273,8 +272,8 @@ func TestFindings(t *testing.T) {
 
 func TestFlawlessRowHasNoFinding(t *testing.T) {
 	e := flawless().checked()
-	if !e.Validity.Valid() || len(e.Findings) > 0 || !slices.Equal(e.Validity.NotPossible, []string{"host_load"}) { // which wants a longer row
-		t.Errorf("%+v %+v", e.Findings, e.Validity)
+	if !e.Checks.Valid() || len(e.Findings) > 0 || !slices.Equal(e.Checks.NotPossible, []string{"host_load"}) { // which wants a longer row
+		t.Errorf("%+v %+v", e.Findings, e.Checks)
 	}
 }
 

@@ -21,7 +21,7 @@ type Measured struct {
 }
 
 // conclude derives everything that follows from the records.
-func (e *Measured) Conclude(t experiment.Target, b record.Bounds) {
+func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
 	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.EachRequest(), t.GPUs)
 	e.Lengths = record.LengthsOf(e.Records)
@@ -41,7 +41,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.Bounds) {
 	}
 	e.applySequential()
 	e.Summary.Goodput = e.classGoodput()
-	e.Bound, e.NoBound = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
+	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Cost, e.NoCost = CostOf(e.Row, t)
 	e.runChecks()

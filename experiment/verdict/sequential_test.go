@@ -66,7 +66,7 @@ func TestUntilDecided(t *testing.T) {
 		if got := e.looked(); got != c.stops {
 			t.Errorf("%s: stops after %d, want %d", c.name, got, c.stops)
 		}
-		e.Conclude(experiment.Target{}, record.Bounds{})
+		e.Conclude(experiment.Target{}, record.RooflineSource{})
 		if v := e.SLO[0]; v.Verdict != c.want {
 			t.Errorf("%s: %s", c.name, fixture.Verdict(v))
 		}
@@ -94,12 +94,12 @@ func TestUntilKeepsItsDecision(t *testing.T) {
 		}
 		return 5
 	})
-	e.Conclude(experiment.Target{}, record.Bounds{})
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if v := e.SLO[0]; v.Verdict != "PASS" || !strings.Contains(v.Why, "look 2, after 128 requests") {
 		t.Errorf("%s: %s", fixture.Verdict(v), v.Why)
 	}
 	e.Spec.Until = ""
-	e.Conclude(experiment.Target{}, record.Bounds{})
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if v := e.SLO[0]; v.Verdict == "PASS" {
 		t.Errorf("without looks: %s", fixture.Verdict(v))
 	}
@@ -115,7 +115,7 @@ func TestUntilOfClasses(t *testing.T) {
 	if got := e.looked(); got != 257 { // 128 of each, and one that ends before the 256th
 		t.Errorf("stops after %d", got)
 	}
-	e.Conclude(experiment.Target{}, record.Bounds{})
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if len(e.SLO) != 2 || e.SLO[0].Verdict != "PASS" || e.SLO[1].Verdict != "PASS" {
 		t.Errorf("%+v", e.SLO)
 	}

@@ -66,7 +66,7 @@ func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (r
 			OutputAsked: tokens, OutputTokens: tokens, Outcome: "ok"})
 	}
 	row := record.Row{ID: fmt.Sprintf("%s-r%d", name, repeat), PromptForm: "text", Spec: experiment.Spec{Name: name, Repeat: repeat},
-		Validity: record.Validity{Passed: []string{"lag"}}}
+		Checks: record.Checks{Passed: []string{"lag"}}}
 	row.Spec.Concurrency = 4
 	row.Salt = fmt.Sprint(r.Uint64())
 	row.Summary = summary(records)

@@ -121,7 +121,7 @@ func load(samples []sample) ([]sample, error) {
 // sound are the valid rows of base; all of them where none is. One bad night among five would else keep a gate from telling
 // anything for as long as it is part of base. Rows of new are never left out: an overloaded server is no evidence of a good one.
 func sound(base []sample) []sample {
-	valid := slices.DeleteFunc(slices.Clone(base), func(s sample) bool { return !s.row.Validity.Valid() })
+	valid := slices.DeleteFunc(slices.Clone(base), func(s sample) bool { return !s.row.Checks.Valid() })
 	if len(valid) == 0 {
 		return base
 	}
@@ -133,8 +133,8 @@ func (p pair) invalid() []Invalid {
 	out := []Invalid{}
 	add := func(samples []sample, leftOut bool) {
 		for _, s := range samples {
-			if !s.row.Validity.Valid() {
-				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Validity.Failed, leftOut})
+			if !s.row.Checks.Valid() {
+				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Checks.Failed, leftOut})
 			}
 		}
 	}

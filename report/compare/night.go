@@ -223,7 +223,7 @@ func nightPoint(name string, samples []sample) NightPoint {
 	fmt.Fprint(h, sent(&samples[0].row.Spec), samples[0].row.PromptForm)
 	p := NightPoint{Name: name, Sent: fmt.Sprintf("%06x", h.Sum64()>>40), Valid: true, Figures: map[string]Value{}}
 	for _, s := range samples {
-		p.Valid = p.Valid && s.row.Validity.Valid()
+		p.Valid = p.Valid && s.row.Checks.Valid()
 	}
 	for _, name := range trended {
 		f := newFigure(name)

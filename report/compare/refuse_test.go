@@ -159,7 +159,7 @@ func TestGateOutcomes(t *testing.T) {
 	if c := compared(t, side(base), side(base), Options{Gate: gate("goodput_requests_per_s -5%"), UndecidedPasses: true}); !c.Gate.Passes {
 		t.Errorf("asked to pass: %+v", c.Gate)
 	}
-	base.Rows[0].Validity.Failed = []string{"client_lag"}
+	base.Rows[0].Checks.Failed = []string{"client_lag"}
 	if c := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}); c.Gate.Verdict != stats.Undecided || !strings.Contains(c.Gate.Cases[0].Why, "client_lag") {
 		t.Errorf("a row that is not valid: %+v", c.Gate)
 	}

@@ -12,7 +12,7 @@ import (
 
 // doubted marks the first row of a run as not valid.
 func flagged(r Run) Run {
-	r.Rows[0].Validity = record.Validity{Failed: []string{"client_bound"}}
+	r.Rows[0].Checks = record.Checks{Failed: []string{"client_bound"}}
 	return r
 }
 

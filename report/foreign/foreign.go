@@ -127,8 +127,8 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 
 func (t tool) row(m measurement) (record.Row, error) {
 	row := record.Row{Schema: record.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not stated",
-		NoBound: "the file does not say on what hardware", Findings: m.findings,
-		Validity: record.Validity{NotPossible: []string{"every check: " + t.name + " made none"}}}
+		NoRoofline: "the file does not say on what hardware", Findings: m.findings,
+		Checks: record.Checks{NotPossible: []string{"every check: " + t.name + " made none"}}}
 	spec := map[string]any{"concurrency": m.slots}
 	if m.rate != "" {
 		spec["rate"] = json.RawMessage(m.rate)

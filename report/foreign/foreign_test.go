@@ -325,7 +325,7 @@ func TestGoBenchmark(t *testing.T) {
 
 func TestOpenMetrics(t *testing.T) {
 	s, _ := ours()
-	s.Rows[0].Validity.Failed = []string{"lag"}
+	s.Rows[0].Checks.Failed = []string{"lag"}
 	var b bytes.Buffer
 	if err := OpenMetrics(&b, s); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func OpenMetrics(w io.Writer, s Source) error {
 func (s *Source) states(b *bufio.Writer) {
 	fmt.Fprint(b, "# HELP bench_valid Whether no check of the row failed.\n# TYPE bench_valid gauge\n")
 	for i := range s.Rows {
-		fmt.Fprintf(b, "bench_valid{%s} %d\n", s.labels(&s.Rows[i]), one(s.Rows[i].Validity.Valid()))
+		fmt.Fprintf(b, "bench_valid{%s} %d\n", s.labels(&s.Rows[i]), one(s.Rows[i].Checks.Valid()))
 	}
 	fmt.Fprint(b, "# HELP bench_slo The row's SLO, its verdict as a label.\n# TYPE bench_slo gauge\n")
 	for i := range s.Rows {

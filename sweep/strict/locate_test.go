@@ -62,7 +62,7 @@ func TestPlaces(t *testing.T) {
 			"server.knobs.size[4]": "11:21+19",
 			"row":                  "12:3+3", "row[0]": "12:3+3", "row[0].name": "13:1+4", "row[0].text": "17:1+4",
 			"row[0].prefix.tokens": "20:12+6", "row[0].prefix.deep": "20:24+4", "row[0].prefix.deep.er": "20:29+2",
-			"row[0].slo": "21:6+8", "row[0].slo.e2e": "22:1+3",
+			"row[0].slo": "21:6+3", "row[0].slo.e2e": "22:1+3",
 			"row[0].mix[0].w": "24:1+1", "row[0].mix[1]": "25:7+3", "row[0].mix[1].w": "26:1+1",
 			"row[1]": "27:3+3", "row[1].multi.one": "29:3+3", "row[1].multi.two[1]": "30:21+9", "row[1].multi.two[1].x": "30:23+1",
 			"row[1].mix[0].w": "33:1+1",
