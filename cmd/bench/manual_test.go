@@ -9,7 +9,7 @@ import (
 
 // The manual's page of bounds shows what bench prints.
 func TestBoundsManual(t *testing.T) {
-	page, err := os.ReadFile("../../docs/bounds.md")
+	page, err := os.ReadFile("../../docs/roofline.md")
 	if err != nil {
 		t.Fatal(err)
 	}
