@@ -227,9 +227,15 @@ func (p *prober) params(stream, forced bool) openai.Params {
 	return openai.Params{API: p.api, Model: p.model, Stream: stream, Forced: forced, Omit: p.d.omit, Extra: p.extra}
 }
 
-// count is how many tokens the server makes of a text, its overhead included.
-func (p *prober) count(text string) (int, error) {
-	r := p.ask(openai.Prompt{Text: text}, p.stream)
+// count is the server's count of a conversation's prompt tokens, template included: texts of the user and the assistant in turn.
+func (p *prober) count(texts ...string) (int, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, probeTime)
+	defer cancel()
+	enc, err := p.params(false, true).Encoder()
+	if err != nil {
+		return 0, err
+	}
+	r := p.d.client.CountTokens(ctx, enc, texts...)
 	if err := outcome(r); err != nil {
 		return 0, err
 	}

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -27,7 +27,7 @@ func TestModels(t *testing.T) {
 		}
 	}
 	c = testClient(t, listen(t, once(page("401 No", `{"error":"bad key"}`))))
-	if _, err := c.Models(t.Context()); err == nil || err.Error() != "listing models: HTTP 401: bad key" {
+	if _, err := c.Models(t.Context()); err == nil || err.Error() != "listing models: HTTP 401 No: bad key" {
 		t.Error(err)
 	}
 }
@@ -58,36 +58,72 @@ func TestGet(t *testing.T) {
 		}
 		c.Close()
 	}
-	c := testClient(t, listen(t, once(page("200 OK", strings.Repeat("x", askBytes+1)))))
+	c := testClient(t, listen(t, once(page("200 OK", strings.Repeat("x", maxAnswer+1)))))
 	if _, _, _, err := c.Get(t.Context(), "metrics"); err == nil || !strings.Contains(err.Error(), "4 MiB") {
 		t.Error(err)
 	}
 }
 
-func TestTokenize(t *testing.T) {
-	for _, tt := range []struct {
-		status, body string
-		want         int
-		unsupported  bool
-	}{
-		{"200 OK", `{"count":3,"max_model_len":10,"tokens":[1,2,3]}`, 3, false},
-		{"200 OK", `{"count":0,"tokens":[]}`, 0, false},
-		{"200 OK", `{"tokens":[1,2]}`, 2, false},
-		{"200 OK", `{"tokens":[]}`, 0, true}, // llama.cpp, which reads "content"
-		{"200 OK", `<html>`, 0, true},
-		{"404 None", ``, 0, true},
-		{"405 Not", ``, 0, true},
-		{"501 Not", ``, 0, true},
+func TestCountTokens(t *testing.T) {
+	const answer = `{"created":"today","choices":[{"text":"a","message":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":2}}`
+	bodies := make(chan string, 1)
+	addr := listen(t, func(_ int, p *peer) {
+		for {
+			req, body, err := p.request()
+			if err != nil {
+				return
+			}
+			bodies <- req.URL.Path + " " + req.Header.Get("Authorization") + " " + string(body)
+			page("200 OK", answer)(p)
+		}
+	})
+	for api, want := range map[string]string{
+		Completions: `/v1/completions Bearer sk-test-0123456789 {"ignore_eos":true,"max_tokens":2,"min_tokens":2,"model":"gpt-4o","prompt":"<a>","stream":false,"temperature":0,"top_k":1}`,
+		Chat: `/v1/chat/completions Bearer sk-test-0123456789 {"ignore_eos":true,"max_tokens":2,"messages":[{"content":"<a>","role":"user"},` +
+			`{"content":"b","role":"assistant"},{"content":"c","role":"user"}],"min_tokens":2,"model":"gpt-4o","stream":false,"temperature":0,"top_k":1}`,
 	} {
-		c := testClient(t, listen(t, once(page(tt.status, tt.body))))
-		n, err := c.Tokenize(t.Context(), "hello")
-		if n != tt.want || errors.Is(err, ErrUnsupported) != tt.unsupported || (err != nil) != tt.unsupported {
-			t.Errorf("%s %s: %d, %v", tt.status, tt.body, n, err)
+		c := testClient(t, addr, func(o *Options) { o.API = api })
+		e, err := Params{API: api, Model: "gpt-4o", Forced: true, Extra: map[string]any{"top_k": 1}}.Encoder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.CountTokens(t.Context(), e, "<a>", "b", "c")
+		if got := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(<-bodies); got != want {
+			t.Errorf("sent %s\nwant %s", got, want)
+		}
+		if r.Outcome != OK || !r.HasUsage || r.PromptTokens != 9 || r.OutputTokens != 2 {
+			t.Errorf("%+v", r)
+		}
+		c.Close()
+	}
+	for name, tt := range map[string]struct {
+		server  func(*peer)
+		outcome Outcome
+		status  int
+		text    string
+	}{
+		"no usage":       {page("200 OK", `{"choices":[{"text":"a"}]}`), OK, 200, ""},
+		"error object":   {page("200 OK", `{"error":{"message":"boom"}}`), Protocol, 0, "boom"},
+		"HTML":           {page("200 OK", `<html>`), Protocol, 0, "<html>"},
+		"nothing":        {page("200 OK", ``), Protocol, 0, "not the API's"},
+		"API error":      {page("400 Bad", `{"error":{"message":"no, `+testKey+`"}}`), Status, 400, "HTTP 400 Bad: no, ***"},
+		"FastAPI error":  {page("422 X", `{"detail":[{"msg":"Field required"}]}`), Status, 422, "HTTP 422 X: Field required"},
+		"redirect":       {func(p *peer) { p.say("HTTP/1.1 307 Elsewhere\r\nLocation: /v2\r\nContent-Length: 0\r\n\r\n") }, Status, 307, "redirects are not followed: Location /v2"},
+		"closed at once": {func(p *peer) {}, Connect, 0, "EOF"},
+		"cut":            {func(p *peer) { p.say("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{") }, Truncated, 0, "EOF"},
+		"too long":       {page("200 OK", strings.Repeat("x", maxAnswer+1)), Protocol, 0, "4 MiB"},
+	} {
+		e, _ := Params{}.Encoder()
+		r := testClient(t, listen(t, once(tt.server))).CountTokens(t.Context(), e, "a")
+		if r.Outcome != tt.outcome || r.Status != tt.status || r.HasUsage || !strings.Contains(r.Error, tt.text) || strings.Contains(r.Error, testKey) {
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	c := testClient(t, listen(t, once(page("500 Oops", "boom"))))
-	if _, err := c.Tokenize(t.Context(), "x"); err == nil || errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "boom") {
-		t.Error(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e, _ := Params{}.Encoder()
+	if r := testClient(t, addr).CountTokens(ctx, e, "a"); r.Outcome != Cancelled {
+		t.Errorf("%+v", r)
 	}
 }
 

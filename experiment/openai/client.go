@@ -43,7 +43,6 @@ const (
 type Options struct {
 	BaseURL string            // as BaseURL returns it; user info becomes basic authentication where there is no key
 	API     string            // Completions (also when empty) or Chat
-	Model   string            // for Tokenize; the bodies of calls name theirs
 	APIKey  string            // sent as a bearer token; empty: none
 	Headers map[string]string // for every request; they replace those of the same name
 	Timeout time.Duration     // of one request, all in all; 0: DefaultTimeout
@@ -54,7 +53,6 @@ type Options struct {
 // Client sends requests; any number at once. Make it with New and close it.
 type Client struct {
 	api       string
-	model     string
 	key       string
 	base      string // without user info
 	root      string // the server's own: base without /v1
@@ -63,7 +61,7 @@ type Client struct {
 	timeout   time.Duration
 	secrets   secrets
 	sdk       *sdk.Client
-	template  template
+	template  requestTemplate
 	transport *http.Transport // for questions beside the load, and for relayed requests
 	relayed   bool
 	proxied   bool
@@ -101,7 +99,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("making the client: the API key %s", problem)
 	}
 	c := &Client{
-		api: o.API, model: o.Model, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout,
+		api: o.API, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout,
 		base:    strings.TrimRight(u.String(), "/"),
 		clock:   newClock(),
 		dialTCP: (&net.Dialer{}).DialContext,
@@ -117,9 +115,7 @@ func New(o Options) (*Client, error) {
 	}
 	c.secrets = newSecrets(o.APIKey, o.Headers, user, proxy.User)
 	c.connectTo(u, proxy, o.HTTP2)
-	config := sdk.DefaultConfig(o.APIKey)
-	config.BaseURL, config.HTTPClient = c.base, doer(nil)
-	c.sdk = sdk.NewClientWithConfig(config)
+	c.sdk = c.newSDK()
 	c.template, err = c.newTemplate()
 	return c, err
 }

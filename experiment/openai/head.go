@@ -3,39 +3,42 @@ package openai
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-
-	sdk "github.com/sashabaranov/go-openai"
 )
 
-// template is the request as go-openai makes it, address, key and headers, around a stub of a body: it is made once,
-// and each call's own body and headers are put in its place.
-type template struct {
+// Values of the Accept header.
+const (
+	acceptStream   = "text/event-stream"
+	acceptDocument = "application/json"
+)
+
+// requestTemplate is a completion request without its body: method, URL and headers. It is made once; each call adds
+// its own headers and body. The hot path encodes it by hand, since it hands head and body to the kernel in one write.
+type requestTemplate struct {
 	request *http.Request
-	stream  []byte // the request line and the headers that all calls share
+	stream  []byte // request line and shared headers of a streamed request
 	whole   []byte // the same for an answer in one piece
 }
 
-// newTemplate has go-openai make a request and takes it from there. Nothing is sent.
-func (c *Client) newTemplate() (template, error) {
-	var made *http.Request
-	taken := errors.New("taken")
-	err := c.viaSDK(func(req *http.Request) (*http.Response, error) {
-		made = req
-		return nil, taken
-	})
-	if !errors.Is(err, taken) {
-		return template{}, fmt.Errorf("making the client: %w", err)
+func (c *Client) newTemplate() (requestTemplate, error) {
+	path := "/completions"
+	if c.api == Chat {
+		path = "/chat/completions"
 	}
-	c.dress(made)
-	made.Header.Del("Connection") // each call says whether it keeps its connection
-	t := template{request: made, stream: appendHead(made)}
-	made.Header.Set("Accept", "application/json")
-	t.whole = appendHead(made)
+	req, err := http.NewRequest(http.MethodPost, c.base+path, nil)
+	if err != nil {
+		return requestTemplate{}, fmt.Errorf("making the client: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Cache-Control", "no-cache")
+	req.Header.Set("Accept", acceptStream)
+	c.setHeaders(req)
+	t := requestTemplate{request: req, stream: appendHead(req)}
+	req.Header.Set("Accept", acceptDocument)
+	t.whole = appendHead(req)
 	return t, nil
 }
 
@@ -52,7 +55,7 @@ func appendHead(req *http.Request) []byte {
 }
 
 // head appends a call's request line and headers to b.
-func (t *template) head(b []byte, call *Call, keep bool) []byte {
+func (t *requestTemplate) head(b []byte, call *Call, keep bool) []byte {
 	if call.Stream {
 		b = append(b, t.stream...)
 	} else {
@@ -69,11 +72,11 @@ func (t *template) head(b []byte, call *Call, keep bool) []byte {
 }
 
 // http is the call as net/http has it.
-func (t *template) http(ctx context.Context, call *Call) *http.Request {
+func (t *requestTemplate) http(ctx context.Context, call *Call) *http.Request {
 	req := t.request.Clone(ctx)
-	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Accept", acceptStream)
 	if !call.Stream {
-		req.Header.Set("Accept", "application/json")
+		req.Header.Set("Accept", acceptDocument)
 	}
 	if call.RequestID != "" {
 		req.Header.Set("X-Request-Id", call.RequestID)
@@ -82,8 +85,8 @@ func (t *template) http(ctx context.Context, call *Call) *http.Request {
 	return req
 }
 
-// dress sets the headers that every request has.
-func (c *Client) dress(req *http.Request) {
+// setHeaders sets the headers that every request has, measured or not.
+func (c *Client) setHeaders(req *http.Request) {
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	} else if c.user != nil {
@@ -98,38 +101,4 @@ func (c *Client) dress(req *http.Request) {
 		}
 		req.Header.Set(name, value)
 	}
-}
-
-// doer is what go-openai sends its requests by.
-type doer func(req *http.Request) (*http.Response, error)
-
-type doerKey struct{}
-
-// Do hands the request to the doer in its context.
-func (doer) Do(req *http.Request) (*http.Response, error) {
-	do, ok := req.Context().Value(doerKey{}).(doer)
-	if !ok {
-		return nil, errors.New("a request from outside of the client")
-	}
-	return do(req)
-}
-
-// viaSDK has go-openai make a request of the client's API, gives it to do, and returns what go-openai makes of the answer.
-func (c *Client) viaSDK(do doer) error {
-	ctx := context.WithValue(context.Background(), doerKey{}, do)
-	if c.api == Chat {
-		_, err := c.sdk.CreateChatCompletionStream(ctx, sdk.ChatCompletionRequest{})
-		return err
-	}
-	_, err := c.sdk.CreateCompletionStream(ctx, sdk.CompletionRequest{Prompt: ""})
-	return err
-}
-
-// refusal is the error that go-openai makes of an answer with another status than 2xx; nil for a redirect.
-func (c *Client) refusal(resp *http.Response, body []byte) error {
-	return c.viaSDK(func(*http.Request) (*http.Response, error) {
-		shown := *resp
-		shown.Body = io.NopCloser(bytes.NewReader(body))
-		return &shown, nil
-	})
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-
-	sdk "github.com/sashabaranov/go-openai"
 )
 
 // conclude judges what has not been judged yet; err is how the exchange ended, nil or io.EOF for an orderly end.
@@ -92,25 +90,16 @@ func (x *exchange) lost(err error) {
 	}
 }
 
-// refused judges a response with another status than 2xx, by the error that go-openai makes of it.
+// refused ends a request whose response has another status than 2xx.
 func (x *exchange) refused() {
-	err := x.client.refusal(x.resp, x.body)
-	var api *sdk.APIError
-	var other *sdk.RequestError
-	text := ""
-	switch {
-	case x.ctx.Err() != nil && x.interrupted(err):
+	if x.ctx.Err() != nil && x.interrupted(x.ctx.Err()) {
 		return
-	case errors.As(err, &api):
-		text = api.Message
-	case errors.As(err, &other):
-		text = bodyMessage(other.Body)
-	case x.result.Status >= 300 && x.result.Status < 400:
-		text = "redirects are not followed: Location " + x.resp.Header.Get("Location")
-	case err != nil:
-		text = err.Error()
 	}
-	x.fail(Status, fmt.Sprintf("HTTP %s: %s", x.resp.Status, text))
+	text := bodyMessage(x.body)
+	if x.result.Status >= 300 && x.result.Status < 400 {
+		text = redirectText(x.resp)
+	}
+	x.fail(Status, statusText(x.resp.Status, text))
 }
 
 // over judges a stream whose body ended, or broke, without [DONE].
