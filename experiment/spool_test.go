@@ -23,7 +23,7 @@ func TestEndlessRow(t *testing.T) {
 	defer end()
 	var kept []*Record
 	seen := 0
-	meter := &openai.Meter{}
+	meter := &openai.TokenCounter{}
 	p := &Progress{Meter: meter, Each: func(*Record) {
 		if seen++; seen == 60 {
 			end()

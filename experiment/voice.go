@@ -40,7 +40,7 @@ func (s *Server) voices(ctx context.Context, spec *Spec) (map[string]*voice, err
 		maps.Copy(extra, c.Extra)
 		var err error
 		v.enc, err = openai.Params{
-			API: cmp.Or(c.API, spec.APIOr(s.Target)), Model: s.Info.Model, Stream: spec.Streams(), Forced: v.forced,
+			API: cmp.Or(c.API, spec.APIOr(s.Target)), Model: s.Info.Model, Stream: spec.Streams(), IgnoreEOS: v.forced,
 			Omit: v.dialect.omit, Extra: extra,
 		}.Encoder()
 		if err != nil {

@@ -33,7 +33,7 @@ type tileLive struct {
 	row      *experiment.Row // once it is on disk
 
 	mu          sync.Mutex
-	meter       openai.Meter
+	meter       openai.TokenCounter
 	progress    *experiment.Progress
 	since, last time.Time // the load's start (before it, the row's), and the last print
 	lastEnd     time.Time // of a request

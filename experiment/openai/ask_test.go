@@ -83,7 +83,7 @@ func TestCountTokens(t *testing.T) {
 			`{"content":"b","role":"assistant"},{"content":"c","role":"user"}],"min_tokens":2,"model":"gpt-4o","stream":false,"temperature":0,"top_k":1}`,
 	} {
 		c := testClient(t, addr, func(o *Options) { o.API = api })
-		e, err := Params{API: api, Model: "gpt-4o", Forced: true, Extra: map[string]any{"top_k": 1}}.Encoder()
+		e, err := Params{API: api, Model: "gpt-4o", IgnoreEOS: true, Extra: map[string]any{"top_k": 1}}.Encoder()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func BenchmarkWalk(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var w walker
 			for b.Loop() {
-				if c, ok := w.read(event); !ok || !c.bears {
+				if c, ok := w.read(event); !ok || !c.hasToken {
 					b.Fatal("not taken")
 				}
 			}
@@ -85,17 +85,17 @@ func BenchmarkStream(b *testing.B) {
 	x := &exchange{}
 	for b.Loop() {
 		r.reset()
-		x.begin(c, &call, &r)
+		x.prepare(c, &call, &r)
 		x.conn = &conn{rx: &receiver{}}
-		x.take(head, c.clock.base)
+		x.onData(head, c.clock.base)
 		for range n {
-			x.take(event, c.clock.base)
+			x.onData(event, c.clock.base)
 		}
-		x.take(end, c.clock.base)
-		if r.Outcome != OK || r.Events != n || !x.ended {
+		x.onData(end, c.clock.base)
+		if r.Outcome != OK || r.Events != n || !x.bodyComplete {
 			b.Fatal(r.Outcome, r.Error, r.Events)
 		}
-		x.forget()
+		x.release()
 	}
 	perEvent(b, n)
 }
@@ -136,7 +136,7 @@ func BenchmarkReceive(b *testing.B) {
 }
 
 func BenchmarkBody(b *testing.B) {
-	e, err := Params{Model: "m", Stream: true, Forced: true}.Encoder()
+	e, err := Params{Model: "m", Stream: true, IgnoreEOS: true}.Encoder()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,13 +30,13 @@ import (
 )
 
 // DefaultTimeout is how long a request may take where nothing else is said.
-const DefaultTimeout = 10 * time.Minute
+const defaultTimeout = 10 * time.Minute
 
 const (
-	idleFor    = 4 * time.Second        // below the 5 s after which uvicorn closes idle connections
-	drainFor   = 250 * time.Millisecond // how long the end of a body may keep Do after [DONE]
-	drainBytes = 256 << 10
-	maxRefusal = 64 << 10 // what is read of an error's body
+	idleTimeout  = 4 * time.Second        // below the 5 s after which uvicorn closes idle connections
+	drainTimeout = 250 * time.Millisecond // how long the end of a body may keep Do after [DONE]
+	drainBytes   = 256 << 10
+	maxErrorBody = 64 << 10 // what is read of an error's body
 )
 
 // Options say what a client talks to.
@@ -52,34 +52,34 @@ type Options struct {
 
 // Client sends requests; any number at once. Make it with New and close it.
 type Client struct {
-	api       string
-	key       string
-	base      string // without user info
-	root      string // the server's own: base without /v1
-	user      *url.Userinfo
-	headers   map[string]string
-	timeout   time.Duration
-	secrets   secrets
-	sdk       *sdk.Client
-	template  requestTemplate
-	transport *http.Transport // for questions beside the load, and for relayed requests
-	relayed   bool
-	proxied   bool
-	clock     *clock
-	exchanges sync.Pool
-	fresh     atomic.Bool // every request has a connection of its own
+	api          string
+	key          string
+	base         string // without user info
+	root         string // the server's own: base without /v1
+	user         *url.Userinfo
+	headers      map[string]string
+	timeout      time.Duration
+	secrets      secrets
+	sdk          *sdk.Client
+	template     requestTemplate
+	transport    *http.Transport // for questions beside the load, and for relayed requests
+	viaTransport bool
+	proxied      bool
+	clock        *clock
+	exchanges    sync.Pool
+	noReuse      atomic.Bool // every request has a connection of its own
 
 	addr string      // host:port
 	tls  *tls.Config // nil: plain
 	// dialTCP is a seam for tests, which dial in-memory pipes.
-	dialTCP func(ctx context.Context, network, addr string) (net.Conn, error)
-	mu      sync.Mutex
-	ready   []*conn // that wait for a request, the longest first
+	dialTCP   func(ctx context.Context, network, addr string) (net.Conn, error)
+	mu        sync.Mutex
+	idleConns []*conn // that wait for a request, the longest first
 }
 
 // NoReuse makes every further request open a connection of its own, but for prepared ones. It is for servers that close a
 // connection after an answer without saying so (llama.cpp's, after a stream): the next request on it would be lost.
-func (c *Client) NoReuse() { c.fresh.Store(true) }
+func (c *Client) NoReuse() { c.noReuse.Store(true) }
 
 // New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {
@@ -107,21 +107,21 @@ func New(o Options) (*Client, error) {
 	c.root = strings.TrimSuffix(c.base, "/v1")
 	c.exchanges.New = func() any { return new(exchange) }
 	if c.timeout <= 0 {
-		c.timeout = DefaultTimeout
+		c.timeout = defaultTimeout
 	}
-	proxy, err := proxyURL(o.Proxy)
+	proxy, err := parseProxy(o.Proxy)
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
 	c.secrets = newSecrets(o.APIKey, o.Headers, user, proxy.User)
-	c.connectTo(u, proxy, o.HTTP2)
+	c.configureTransport(u, proxy, o.HTTP2)
 	c.sdk = c.newSDK()
 	c.template, err = c.newTemplate()
 	return c, err
 }
 
 // proxyURL reads the URL of a proxy; the empty one is none.
-func proxyURL(text string) (*url.URL, error) {
+func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
 		return nil, fmt.Errorf("%s is no proxy's URL: write http://host:port or socks5://host:port", Redact(text))
@@ -130,7 +130,7 @@ func proxyURL(text string) (*url.URL, error) {
 }
 
 // connectTo sets up the ways to the server at u.
-func (c *Client) connectTo(u, proxy *url.URL, http2 bool) {
+func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 	port := u.Port()
 	if u.Scheme == "https" {
 		c.tls = &tls.Config{ServerName: u.Hostname(), NextProtos: []string{map[bool]string{false: "http/1.1", true: "h2"}[http2]}}
@@ -149,18 +149,18 @@ func (c *Client) connectTo(u, proxy *url.URL, http2 bool) {
 			return c.dialTCP(ctx, network, addr)
 		},
 		TLSClientConfig: c.tls, Protocols: protocols, DisableCompression: true,
-		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeader,
 	}
 	if c.proxied = proxy.Host != ""; c.proxied {
 		c.transport.Proxy = http.ProxyURL(proxy)
 	}
-	c.relayed = http2 || c.proxied
+	c.viaTransport = http2 || c.proxied
 }
 
 // connect returns a connection for one request.
-func (c *Client) connect(ctx context.Context, fresh bool) (*conn, error) {
+func (c *Client) getConn(ctx context.Context, fresh bool) (*conn, error) {
 	if !fresh {
-		if conn := c.idle(); conn != nil {
+		if conn := c.getIdle(); conn != nil {
 			return conn, nil
 		}
 	}
@@ -170,5 +170,5 @@ func (c *Client) connect(ctx context.Context, fresh bool) (*conn, error) {
 // Close closes the connections that are idle.
 func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
-	c.discard()
+	c.closeIdle()
 }

@@ -23,7 +23,7 @@ func TestClock(t *testing.T) {
 	for _, tt := range tests {
 		c := newClock()
 		user := time.Now()
-		at, ok := c.place(user.Add(-tt.stamp).UnixNano(), user, user.Sub(c.base)-tt.floor)
+		at, ok := c.toMonotonic(user.Add(-tt.stamp).UnixNano(), user, user.Sub(c.base)-tt.floor)
 		if ok != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, ok, tt.want)
 		}
@@ -39,18 +39,18 @@ func TestClockStep(t *testing.T) {
 	right := c.offset.Load()
 	c.offset.Add(int64(-3 * time.Second)) // as if the clock had been put forward since the calibration
 	user := time.Now()
-	if _, ok := c.place(user.UnixNano(), user, 0); ok {
+	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); ok {
 		t.Error("a stamp was believed across a step")
 	}
 	if off := time.Duration(c.offset.Load() - right); off.Abs() > time.Millisecond {
 		t.Errorf("the offset is off by %v", off)
 	}
 	user = user.Add(500 * time.Millisecond)
-	if _, ok := c.place(user.UnixNano(), user, 0); ok {
+	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); ok {
 		t.Error("a stamp was believed half a second after a step")
 	}
 	user = user.Add(time.Second)
-	if _, ok := c.place(user.UnixNano(), user, 0); !ok {
+	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); !ok {
 		t.Error("a stamp was not believed long after a step")
 	}
 }

@@ -16,12 +16,12 @@ type arrival struct {
 
 // conn is a connection to the server. An exchange has it for itself.
 type conn struct {
-	net.Conn           // the receiver, or the TLS connection over it
-	rx       *receiver // the TCP connection
-	setup    Setup
-	idle     time.Time // since when it waits for a request
-	prepared bool      // opened ahead of any request
-	used     bool      // by an earlier exchange
+	net.Conn            // the receiver, or the TLS connection over it
+	rx        *receiver // the TCP connection
+	setup     Setup
+	idleSince time.Time // since when it waits for a request
+	prepared  bool      // opened ahead of any request
+	used      bool      // by an earlier exchange
 }
 
 // readBuffers are for the pieces that are read from a socket; one is in use only while a piece is looked at.
@@ -29,18 +29,18 @@ var readBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // each gives take what arrives until it returns true; b is only good until it returns. The error is io.EOF at the
 // connection's end.
-func (c *conn) each(take func(b []byte, read time.Time) (over bool)) error {
-	if c.plain() {
-		return c.rx.each(take)
+func (c *conn) readLoop(take func(b []byte, read time.Time) (over bool)) error {
+	if c.plaintext() {
+		return c.rx.readLoop(take)
 	}
-	return eachRead(c.Conn, take)
+	return readLoop(c.Conn, take)
 }
 
 // plain says that there is no TLS.
-func (c *conn) plain() bool { return c.Conn == net.Conn(c.rx) }
+func (c *conn) plaintext() bool { return c.Conn == net.Conn(c.rx) }
 
 // eachRead is each by a reader's own reads.
-func eachRead(r io.Reader, take func(b []byte, read time.Time) (over bool)) error {
+func readLoop(r io.Reader, take func(b []byte, read time.Time) (over bool)) error {
 	buf := make([]byte, 8<<10)
 	for {
 		n, err := r.Read(buf)
@@ -56,8 +56,8 @@ func eachRead(r io.Reader, take func(b []byte, read time.Time) (over bool)) erro
 // usable says whether an idle connection can take a request. Bytes that nobody asked for make a used one unfit; a
 // prepared one over TLS has the server's session tickets waiting.
 func (c *conn) usable() bool {
-	bytes, end := c.rx.pending()
-	return !end && (!bytes || !c.plain() && !c.used) && time.Since(c.idle) < idleFor
+	bytes, end := c.rx.peek()
+	return !end && (!bytes || !c.plaintext() && !c.used) && time.Since(c.idleSince) < idleTimeout
 }
 
 // interrupt makes what reads or writes return.

@@ -26,10 +26,10 @@ func (s Setup) Total() time.Duration { return s.DNS + s.TCP + s.TLS }
 // from before are closed first. It returns what the opening of each took, and the first error; after NoReuse, and where net/http
 // opens the connections (a proxy, HTTP/2), it opens none.
 func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error) {
-	if c.relayed || c.fresh.Load() { // the latter kind of server may keep a thread busy for each connection that waits
+	if c.viaTransport || c.noReuse.Load() { // the latter kind of server may keep a thread busy for each connection that waits
 		return nil, nil
 	}
-	c.discard()
+	c.closeIdle()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	slots := make(chan struct{}, prepareAtOnce)
@@ -46,7 +46,7 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 			}
 			conn.prepared = true
 			opened = append(opened, conn.setup)
-			c.keep(conn)
+			c.putIdle(conn)
 		})
 	}
 	wg.Wait()
@@ -57,8 +57,8 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 }
 
 // idle returns an idle connection that is still good; nil: there is none.
-func (c *Client) idle() *conn {
-	for conn := c.pop(); conn != nil; conn = c.pop() {
+func (c *Client) getIdle() *conn {
+	for conn := c.popIdle(); conn != nil; conn = c.popIdle() {
 		if conn.usable() {
 			return conn
 		}
@@ -78,8 +78,8 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	connected := time.Now()
-	rx := receive(tcp)
-	conn := &conn{Conn: rx, rx: rx, setup: Setup{DNS: resolved.Sub(start), TCP: connected.Sub(resolved), RTT: rx.roundTrip()}}
+	rx := newReceiver(tcp)
+	conn := &conn{Conn: rx, rx: rx, setup: Setup{DNS: resolved.Sub(start), TCP: connected.Sub(resolved), RTT: rx.rtt()}}
 	if c.tls != nil {
 		secure := tls.Client(rx, c.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
@@ -93,33 +93,33 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 }
 
 // keep makes a connection wait for the next request. Those that have waited too long are closed on the way.
-func (c *Client) keep(conn *conn) {
-	conn.idle = time.Now()
+func (c *Client) putIdle(conn *conn) {
+	conn.idleSince = time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.ready) > 0 && conn.idle.Sub(c.ready[0].idle) > idleFor {
-		c.ready[0].Close()
-		c.ready = c.ready[1:]
+	for len(c.idleConns) > 0 && conn.idleSince.Sub(c.idleConns[0].idleSince) > idleTimeout {
+		c.idleConns[0].Close()
+		c.idleConns = c.idleConns[1:]
 	}
-	c.ready = append(c.ready, conn)
+	c.idleConns = append(c.idleConns, conn)
 }
 
 // pop takes the connection that has waited for the shortest time; nil: there is none.
-func (c *Client) pop() *conn {
+func (c *Client) popIdle() *conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := len(c.ready) - 1
+	last := len(c.idleConns) - 1
 	if last < 0 {
 		return nil
 	}
-	conn := c.ready[last]
-	c.ready = c.ready[:last]
+	conn := c.idleConns[last]
+	c.idleConns = c.idleConns[:last]
 	return conn
 }
 
 // discard closes the connections that wait.
-func (c *Client) discard() {
-	for conn := c.pop(); conn != nil; conn = c.pop() {
+func (c *Client) closeIdle() {
+	for conn := c.popIdle(); conn != nil; conn = c.popIdle() {
 		conn.Close()
 	}
 }

@@ -65,7 +65,7 @@ func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 			}
 			return b[:n], b[n:], nil
 		default:
-			if b, err = f.takeLine(b); err != nil {
+			if b, err = f.consumeLine(b); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -74,7 +74,7 @@ func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 }
 
 // takeLine takes bytes up to the end of a line, and reads the line when it is whole.
-func (f *framing) takeLine(b []byte) (rest []byte, err error) {
+func (f *framing) consumeLine(b []byte) (rest []byte, err error) {
 	end := bytes.IndexByte(b, '\n')
 	part := b
 	if end >= 0 {
@@ -98,7 +98,7 @@ func (f *framing) takeLine(b []byte) (rest []byte, err error) {
 	case !cr: // a bare LF may be the work of somebody who smuggles
 		err = errChunk
 	case f.state == inSize:
-		err = f.size(line)
+		err = f.parseSize(line)
 	case len(line) > 0:
 		err = errChunk
 	default:
@@ -108,7 +108,7 @@ func (f *framing) takeLine(b []byte) (rest []byte, err error) {
 }
 
 // size reads a chunk's size; an extension behind it is passed over.
-func (f *framing) size(line []byte) error {
+func (f *framing) parseSize(line []byte) error {
 	size, digits := int64(0), 0
 	for _, c := range line {
 		digit := hexDigit(c)
@@ -142,7 +142,7 @@ func hexDigit(c byte) int {
 }
 
 // end is the error that the end of the connection means here: io.EOF where the body may end so.
-func (f *framing) end() error {
+func (f *framing) endError() error {
 	if f.state == atEnd || f.state == inPlain {
 		return io.EOF
 	}

@@ -16,12 +16,12 @@ func unframe(r io.Reader) (status int, body string, err error) {
 		n, readErr := r.Read(buf)
 		b := buf[:n]
 		if n > 0 && x.resp == nil {
-			if b = x.header(b); x.broken != nil {
-				return 0, "", x.broken
+			if b = x.onHeader(b); x.readErr != nil {
+				return 0, "", x.readErr
 			}
 		}
 		for len(b) > 0 && x.resp != nil {
-			piece, rest, err := x.frames.next(b)
+			piece, rest, err := x.framing.next(b)
 			if err != nil {
 				return x.resp.StatusCode, body, err
 			}
@@ -34,7 +34,7 @@ func unframe(r io.Reader) (status int, body string, err error) {
 		case readErr != nil && x.resp == nil:
 			return 0, "", io.ErrUnexpectedEOF
 		case readErr != nil:
-			return x.resp.StatusCode, body, x.frames.end()
+			return x.resp.StatusCode, body, x.framing.endError()
 		}
 	}
 }

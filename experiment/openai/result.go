@@ -35,15 +35,15 @@ func (o Outcome) Failed() bool { return o != OK && o != Short }
 
 // Call is one request ready to go. Body and the header that it implies are sent as they are.
 type Call struct {
-	Body      []byte    // the whole body, encoded
-	Stream    bool      // the body asks for a stream
-	Epoch     time.Time // the result's times count from here; zero: from the call of Do
-	RequestID string    // sent as X-Request-Id; empty: none
-	Fresh     bool      // over a connection of its own, which is closed behind it
-	Forced    int       // tokens that the server was made to write; fewer are Short. 0: it may stop when it likes
-	Meter     *Meter    // counts the tokens as they come; nil: nobody counts
-	Prompt    int       // tokens of the prompt, for the meter
-	Keep      bool      // the result is to have the answer
+	Body       []byte        // the whole body, encoded
+	Stream     bool          // the body asks for a stream
+	Epoch      time.Time     // the result's times count from here; zero: from the call of Do
+	RequestID  string        // sent as X-Request-Id; empty: none
+	Fresh      bool          // over a connection of its own, which is closed behind it
+	MinTokens  int           // tokens that the server was made to write; fewer are Short. 0: it may stop when it likes
+	Counter    *TokenCounter // counts the tokens as they come; nil: nobody counts
+	Prompt     int           // tokens of the prompt, for the meter
+	KeepAnswer bool          // the result is to have the answer
 }
 
 // Result is what became of one request. All times count from Call.Epoch and are Never where the thing did not happen;
@@ -103,7 +103,7 @@ func (r *Result) reset() {
 }
 
 // token notes a token-bearing event of n tokens.
-func (r *Result) token(at time.Duration, n int) {
+func (r *Result) addToken(at time.Duration, n int) {
 	if r.Events == 0 {
 		r.First = at
 	} else {
@@ -123,7 +123,7 @@ func (r *Result) token(at time.Duration, n int) {
 }
 
 // stamped counts which clock an arrival's time is from.
-func (r *Result) stamped(a arrival) {
+func (r *Result) countStamp(a arrival) {
 	if !a.kernel {
 		r.UserStamps++
 		return

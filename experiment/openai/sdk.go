@@ -35,7 +35,7 @@ type Model struct {
 // Models lists what the server serves.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var u unmeasured
-	list, err := c.sdk.ListModels(u.with(ctx))
+	list, err := c.sdk.ListModels(u.attach(ctx))
 	if err = ignoreMismatch(err); err != nil {
 		return nil, fmt.Errorf("listing models: %w", &cleanError{u.failure(c, err).Error, err})
 	}
@@ -71,7 +71,7 @@ func (c *Client) CountTokens(ctx context.Context, e *Encoder, texts ...string) (
 	for _, field := range e.lengths {
 		u.fields[field] = 2
 	}
-	ctx = u.with(ctx)
+	ctx = u.attach(ctx)
 	var choices int
 	var usage *sdk.Usage
 	var err error
@@ -137,7 +137,7 @@ type unmeasured struct {
 
 type unmeasuredKey struct{}
 
-func (u *unmeasured) with(ctx context.Context) context.Context {
+func (u *unmeasured) attach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unmeasuredKey{}, u)
 }
 
@@ -176,7 +176,7 @@ func (u *unmeasured) send(c *Client, req *http.Request) (*http.Response, error) 
 	defer cancel()
 	req = req.WithContext(ctx)
 	c.setHeaders(req)
-	req.Close = c.fresh.Load()
+	req.Close = c.noReuse.Load()
 	resp, err := c.transport.RoundTrip(req)
 	if err == nil {
 		u.responded = true
@@ -214,7 +214,7 @@ func (u *unmeasured) failure(c *Client, err error) Result {
 		r.Outcome = Timeout
 	case errors.As(err, &transport) && !u.responded:
 		r.Outcome = Connect
-	case transport != nil && brokenOff(err):
+	case transport != nil && connectionLost(err):
 		r.Outcome = Truncated
 	case transport == nil:
 		r.Error = "the answer is not the API's: " + bodyMessage(u.answer)

@@ -84,11 +84,11 @@ func (s secrets) clean(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "�"))
 	text = s.hide(strings.Join(strings.Fields(text), " "))
-	return cut(text, maxError)
+	return truncate(text, maxError)
 }
 
 // cut shortens a text to at most n bytes, at a rune's boundary.
-func cut(text string, n int) string {
+func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

@@ -7,21 +7,21 @@ import "bytes"
 type shape struct {
 	head, tail     []byte // the event up to the text's opening quote, and from its closing quote on; empty: none learnt
 	idFrom, idUpTo int    // where the server's name for the request lies in head; both 0: behind the text, or nowhere
-	said           bool   // the text is part of what is said
+	isAnswer       bool   // the text is part of what is said
 }
 
 // of reads an event of this shape: what it says but for its text is known.
-func (s *shape) of(w *walker, data []byte) (chunk, bool) {
+func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	if len(s.head) == 0 || len(data) < len(s.head)+len(s.tail) || !bytes.Equal(data[:len(s.head)], s.head) {
 		return chunk{}, false
 	}
 	w.b, w.i = data, len(s.head)-1
-	if !w.str() || !bytes.Equal(data[w.i-1:], s.tail) {
+	if !w.anyString() || !bytes.Equal(data[w.i-1:], s.tail) {
 		return chunk{}, false
 	}
-	c := chunk{choices: true, bears: w.i-1 > len(s.head)}
-	if s.said {
-		c.said = data[len(s.head) : w.i-1]
+	c := chunk{hasChoices: true, hasToken: w.i-1 > len(s.head)}
+	if s.isAnswer {
+		c.answerText = data[len(s.head) : w.i-1]
 	}
 	if s.idUpTo > 0 {
 		c.id = data[s.idFrom:s.idUpTo]
@@ -33,10 +33,10 @@ func (s *shape) of(w *walker, data []byte) (chunk, bool) {
 // change: what it says of the request's name must lie ahead of the text.
 func (s *shape) learn(w *walker) {
 	c := &w.c
-	if w.texts != 1 || c.ids > 0 || len(c.finish) > 0 || c.hasPrompt || c.hasOutput || c.hasCached {
+	if w.texts != 1 || c.idCount > 0 || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached {
 		return
 	}
-	s.idFrom, s.idUpTo, s.said = 0, 0, w.said
+	s.idFrom, s.idUpTo, s.isAnswer = 0, 0, w.isAnswer
 	if len(c.id) > 0 {
 		from := cap(w.b) - cap(c.id) // both end where the event's array does
 		if from >= w.textFrom {
@@ -49,4 +49,4 @@ func (s *shape) learn(w *walker) {
 }
 
 // forget makes the shape that of nothing, and keeps its room.
-func (s *shape) forget() { s.head = s.head[:0] }
+func (s *shape) clear() { s.head = s.head[:0] }

@@ -22,10 +22,10 @@ import (
 // few cores it would give the processor away and get it back, for each event, and take longer than the call itself.
 type receiver struct {
 	net.Conn
-	raw   syscall.RawConn // nil: no socket
-	stamp int64           // of the last read's last segment, ns of the Unix epoch; 0: none
-	wrote time.Time       // when the last bytes so far were about to be handed over
-	usual int             // bytes of the last read that brought one event
+	raw         syscall.RawConn // nil: no socket
+	stamp       int64           // of the last read's last segment, ns of the Unix epoch; 0: none
+	lastWrite   time.Time       // when the last bytes so far were about to be handed over
+	typicalRead int             // bytes of the last read that brought one event
 
 	// Arguments of one read, here so that it does not allocate.
 	msg unix.Msghdr
@@ -35,7 +35,7 @@ type receiver struct {
 }
 
 // receive switches stamps on where the connection is a socket and the kernel has them.
-func receive(c net.Conn) *receiver {
+func newReceiver(c net.Conn) *receiver {
 	r := &receiver{Conn: c}
 	socket, ok := c.(syscall.Conn)
 	if !ok {
@@ -57,15 +57,15 @@ func receive(c net.Conn) *receiver {
 // io.EOF at the connection's end.
 //
 // All is done within one call of the runtime's poller: entering it anew for each read costs more, and takes a lock.
-func (r *receiver) each(take func(b []byte, read time.Time) (over bool)) error {
+func (r *receiver) readLoop(take func(b []byte, read time.Time) (over bool)) error {
 	if r.raw == nil {
-		return eachRead(r.Conn, take)
+		return readLoop(r.Conn, take)
 	}
 	var failed error
 	err := r.raw.Read(func(fd uintptr) (over bool) {
 		buf := readBuffers.Get().(*[32 << 10]byte) // a stream that waits holds none
 		defer readBuffers.Put(buf)
-		over, failed = r.drain(fd, buf[:], take)
+		over, failed = r.readAvailable(fd, buf[:], take)
 		return over
 	})
 	if err != nil { // a deadline, or closed
@@ -79,9 +79,9 @@ func (r *receiver) each(take func(b []byte, read time.Time) (over bool)) error {
 // A read has the stamp of its last segment. Where more than one event seems to wait, because we are late, they are read
 // one by one, so that each has its own: as far as the kernel has not merged the segments meanwhile, which it does not
 // on loopback before they are acknowledged.
-func (r *receiver) drain(fd uintptr, buf []byte, take func(b []byte, read time.Time) (over bool)) (over bool, err error) {
+func (r *receiver) readAvailable(fd uintptr, buf []byte, take func(b []byte, read time.Time) (over bool)) (over bool, err error) {
 	rest := buf[:0] // looked at, but not yet read
-	if r.waiting(fd) > r.usual+r.usual/2 {
+	if r.available(fd) > r.typicalRead+r.typicalRead/2 {
 		n, err := r.recv(fd, buf, unix.MSG_PEEK)
 		if err == nil {
 			rest = buf[:n]
@@ -100,8 +100,8 @@ func (r *receiver) drain(fd uintptr, buf []byte, take func(b []byte, read time.T
 			return true, r.readError(err)
 		}
 		rest = rest[min(n, len(rest)):]
-		if n != r.usual && (len(rest) > 0 || firstEvent(part[:n]) == n) {
-			r.usual = n
+		if n != r.typicalRead && (len(rest) > 0 || firstEvent(part[:n]) == n) {
+			r.typicalRead = n
 		}
 		if take(part[:n], time.Now()) {
 			return true, nil
@@ -135,7 +135,7 @@ func firstEvent(b []byte) int {
 }
 
 // waiting is how many bytes can be read.
-func (r *receiver) waiting(fd uintptr) int {
+func (r *receiver) available(fd uintptr) int {
 	if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, fd, unix.SIOCINQ, uintptr(unsafe.Pointer(&r.inq))); errno != 0 {
 		return 0
 	}
@@ -192,13 +192,13 @@ func (r *receiver) recv(fd uintptr, p []byte, flags uintptr) (int, error) {
 // Write notes when each part was about to be handed to the kernel: after a whole write, wrote is the time of the last one.
 func (r *receiver) Write(p []byte) (n int, err error) {
 	if r.raw == nil {
-		r.wrote = time.Now()
+		r.lastWrite = time.Now()
 		return r.Conn.Write(p)
 	}
 	var failed error
 	err = r.raw.Write(func(fd uintptr) bool {
 		for n < len(p) {
-			r.wrote = time.Now()
+			r.lastWrite = time.Now()
 			sent, errno := send(fd, p[n:])
 			switch errno {
 			case 0:
@@ -217,12 +217,12 @@ func (r *receiver) Write(p []byte) (n int, err error) {
 }
 
 // start hands over what the kernel takes at once, and says how much that was; a failure is left for Write to find.
-func (r *receiver) start(p []byte) (n int) {
+func (r *receiver) tryWrite(p []byte) (n int) {
 	if r.raw == nil {
 		return 0
 	}
 	_ = r.raw.Write(func(fd uintptr) bool {
-		r.wrote = time.Now()
+		r.lastWrite = time.Now()
 		n, _ = send(fd, p)
 		return true
 	})
@@ -257,7 +257,7 @@ func readStamp(oob []byte) int64 {
 }
 
 // pending says what lies in the socket of an idle connection: bytes, or its end (or a failure).
-func (r *receiver) pending() (bytes, end bool) {
+func (r *receiver) peek() (bytes, end bool) {
 	if r.raw == nil {
 		return false, false
 	}
@@ -271,7 +271,7 @@ func (r *receiver) pending() (bytes, end bool) {
 }
 
 // roundTrip is the kernel's measure of it, from the connection's set-up on; 0: not known.
-func (r *receiver) roundTrip() (rtt time.Duration) {
+func (r *receiver) rtt() (rtt time.Duration) {
 	if r.raw == nil {
 		return 0
 	}

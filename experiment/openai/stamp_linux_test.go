@@ -28,7 +28,7 @@ func pair(t *testing.T) (near *receiver, far net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	near = receive(c)
+	near = newReceiver(c)
 	if near.raw == nil {
 		t.Skip("this kernel gives no receive stamps")
 	}
@@ -72,12 +72,12 @@ func TestReceiverEnds(t *testing.T) {
 		t.Errorf("a deadline gives %v", err)
 	}
 	near.SetReadDeadline(time.Time{})
-	if bytes, end := near.pending(); bytes || end {
+	if bytes, end := near.peek(); bytes || end {
 		t.Error("an open connection is called closed, or has bytes")
 	}
 	far.Write([]byte("x"))
 	time.Sleep(time.Millisecond)
-	if bytes, end := near.pending(); !bytes || end {
+	if bytes, end := near.peek(); !bytes || end {
 		t.Error("bytes are not seen")
 	}
 	near.Read(buf[:])
@@ -85,7 +85,7 @@ func TestReceiverEnds(t *testing.T) {
 	if n, err := near.Read(buf[:]); n != 0 || err != io.EOF {
 		t.Errorf("the end gives %d, %v", n, err)
 	}
-	if _, end := near.pending(); !end {
+	if _, end := near.peek(); !end {
 		t.Error("a closed connection is called open")
 	}
 	near.Close()
@@ -112,7 +112,7 @@ func TestReset(t *testing.T) {
 	near, far := pair(t)
 	far.(*net.TCPConn).SetLinger(0)
 	far.Close()
-	if _, err := near.Read(make([]byte, 1)); err == nil || err == io.EOF || !brokenOff(err) {
+	if _, err := near.Read(make([]byte, 1)); err == nil || err == io.EOF || !connectionLost(err) {
 		t.Errorf("a reset gives %v", err)
 	}
 }
@@ -212,7 +212,7 @@ func stampEach(t *testing.T) (worst time.Duration) {
 	}
 	var stamps []int64
 	got := ""
-	err = near.each(func(b []byte, _ time.Time) bool {
+	err = near.readLoop(func(b []byte, _ time.Time) bool {
 		got += string(b)
 		stamps = append(stamps, near.stamp)
 		return len(got) == n*len(event)

@@ -39,14 +39,14 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	if !slices.Contains([]string{"", Completions, Chat}, t.API) {
 		bad("api", fmt.Sprintf("%q is no API", t.API), `choose "completions" or "chat"`)
 	}
-	if _, err := proxyURL(t.Proxy); err != nil {
+	if _, err := parseProxy(t.Proxy); err != nil {
 		bad("proxy", err.Error(), `write proxy = "http://host:3128", or leave it out`)
 	}
 	if t.Timeout < 0 {
 		bad("timeout", "is negative", `write a duration such as "10m"; without it a request may take 10 minutes`)
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.ExtraBody)) {
-		if problem := OwnField(key); problem != "" {
+		if problem := ReservedField(key); problem != "" {
 			bad("extra_body."+key, problem, "remove it; the model is target.model, streaming is a row's stream")
 		}
 	}
@@ -58,11 +58,11 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 }
 
 // ownFields are the body's fields that no extra field may replace.
-var ownFields = []string{"prompt", "messages", "model", "stream"}
+var reservedFields = []string{"prompt", "messages", "model", "stream"}
 
 // OwnField says why an extra field can't have that name; empty: it can.
-func OwnField(name string) string {
-	if slices.Contains(ownFields, name) {
+func ReservedField(name string) string {
+	if slices.Contains(reservedFields, name) {
 		return "is set by bench itself"
 	}
 	return ""

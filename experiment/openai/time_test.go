@@ -200,8 +200,8 @@ func TestIdle(t *testing.T) {
 		if n, err := c.Prepare(t.Context(), 2); len(n) != 2 || err != nil {
 			t.Fatal(n, err)
 		}
-		if n, err := c.Prepare(t.Context(), 1); len(n) != 1 || err != nil || len(c.ready) != 1 {
-			t.Fatal(n, err, len(c.ready))
+		if n, err := c.Prepare(t.Context(), 1); len(n) != 1 || err != nil || len(c.idleConns) != 1 {
+			t.Fatal(n, err, len(c.idleConns))
 		}
 	})
 }

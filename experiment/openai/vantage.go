@@ -10,10 +10,10 @@ import (
 
 // Where a client can stand, as its address and the server's tell.
 const (
-	SameHost = "same host" // the server has the client's own address, or a loopback one
-	LAN      = "lan"       // a private address, less than lanRTT away
-	Remote   = "remote"
-	Proxied  = "behind a proxy" // what lies behind the proxy can't be seen
+	placeSameHost = "same host" // the server has the client's own address, or a loopback one
+	placeLAN      = "lan"       // a private address, less than lanRTT away
+	placeRemote   = "remote"
+	placeProxied  = "behind a proxy" // what lies behind the proxy can't be seen
 )
 
 // lanRTT bounds the round trip within a local network; a private address can be that of a VPN.
@@ -27,10 +27,10 @@ type Vantage struct {
 
 // Vantage opens n connections, one after the other, and closes them again.
 func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
-	v := Vantage{Place: Remote}
+	v := Vantage{Place: placeRemote}
 	for range n {
 		if c.proxied {
-			return Vantage{Place: Proxied}, nil
+			return Vantage{Place: placeProxied}, nil
 		}
 		conn, err := c.dial(ctx)
 		if err != nil {
@@ -41,7 +41,7 @@ func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
 			rtt = conn.setup.TCP
 		}
 		v.RTT = append(v.RTT, rtt)
-		v.Place = place(conn.LocalAddr(), conn.RemoteAddr(), slices.Min(v.RTT))
+		v.Place = classify(conn.LocalAddr(), conn.RemoteAddr(), slices.Min(v.RTT))
 		conn.Close()
 	}
 	slices.Sort(v.RTT)
@@ -49,16 +49,16 @@ func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
 }
 
 // place judges a connection by its two ends.
-func place(local, remote net.Addr, rtt time.Duration) string {
+func classify(local, remote net.Addr, rtt time.Duration) string {
 	here, ok := local.(*net.TCPAddr)
 	there, also := remote.(*net.TCPAddr)
 	switch {
 	case !ok || !also:
-		return Remote
+		return placeRemote
 	case there.IP.IsLoopback() || there.IP.Equal(here.IP):
-		return SameHost
+		return placeSameHost
 	case (there.IP.IsPrivate() || there.IP.IsLinkLocalUnicast()) && rtt < lanRTT:
-		return LAN
+		return placeLAN
 	}
-	return Remote
+	return placeRemote
 }

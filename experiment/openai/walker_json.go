@@ -23,7 +23,7 @@ func (w *walker) eat(c byte) bool {
 	return false
 }
 
-func (w *walker) word(text string) bool {
+func (w *walker) literal(text string) bool {
 	if len(w.b)-w.i >= len(text) && string(w.b[w.i:w.i+len(text)]) == text {
 		w.i += len(text)
 		return true
@@ -31,10 +31,10 @@ func (w *walker) word(text string) bool {
 	return false
 }
 
-func (w *walker) null() bool { return w.i < len(w.b) && w.b[w.i] == 'n' && w.word("null") }
+func (w *walker) null() bool { return w.i < len(w.b) && w.b[w.i] == 'n' && w.literal("null") }
 
 // plain marks the bytes that stand for themselves in a string, ASCII only: 1; other bytes of UTF-8: 2.
-var plain = func() (t [256]byte) {
+var stringByte = func() (t [256]byte) {
 	for c := range t {
 		switch {
 		case c >= 0x80:
@@ -47,12 +47,12 @@ var plain = func() (t [256]byte) {
 }()
 
 // text reads a string of plain ASCII, the form of keys and names.
-func (w *walker) text(into *[]byte) bool {
+func (w *walker) asciiString(into *[]byte) bool {
 	if !w.eat('"') {
 		return false
 	}
 	from := w.i
-	for w.i < len(w.b) && plain[w.b[w.i]] == 1 {
+	for w.i < len(w.b) && stringByte[w.b[w.i]] == 1 {
 		w.i++
 	}
 	*into = w.b[from:w.i]
@@ -60,12 +60,12 @@ func (w *walker) text(into *[]byte) bool {
 }
 
 // str reads any string.
-func (w *walker) str() bool {
+func (w *walker) anyString() bool {
 	if !w.eat('"') {
 		return false
 	}
 	for {
-		for w.i < len(w.b) && plain[w.b[w.i]] != 0 {
+		for w.i < len(w.b) && stringByte[w.b[w.i]] != 0 {
 			w.i++
 		}
 		if w.eat('"') {
@@ -142,17 +142,17 @@ func (w *walker) skip(depth int) bool {
 	}
 	switch w.b[w.i] {
 	case '"':
-		return w.str()
+		return w.anyString()
 	case '{':
 		return w.skipItems(depth, '}')
 	case '[':
 		return w.skipItems(depth, ']')
 	case 't':
-		return w.word("true")
+		return w.literal("true")
 	case 'f':
-		return w.word("false")
+		return w.literal("false")
 	case 'n':
-		return w.word("null")
+		return w.literal("null")
 	}
 	return w.number()
 }
@@ -166,7 +166,7 @@ func (w *walker) skipItems(depth int, end byte) bool {
 	}
 	for {
 		if end == '}' {
-			if !w.str() {
+			if !w.anyString() {
 				return false
 			}
 			w.space()

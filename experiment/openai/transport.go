@@ -10,44 +10,44 @@ import (
 
 // relay sends the request over net/http's transport, which knows proxies and HTTP/2. All arrivals have the time of a
 // read's return: the kernel's stamps are of a connection that several requests may share.
-func (x *exchange) relay() {
+func (x *exchange) runTransport() {
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
-	var t relayTrace
-	resp, err := x.client.transport.RoundTrip(x.client.template.http(t.follow(ctx, x.client.clock.base), x.call))
-	x.traced(&t)
+	var t transportTrace
+	resp, err := x.client.transport.RoundTrip(x.client.template.http(t.attach(ctx, x.client.clock.base), x.call))
+	x.applyTrace(&t)
 	if err == nil {
-		err = x.relayed(resp, cancel)
+		err = x.readTransport(resp, cancel)
 	}
 	x.conclude(err)
 }
 
 // relayed reads the answer; cancel ends it when [DONE] is some while past.
-func (x *exchange) relayed(resp *http.Response, cancel func()) error {
+func (x *exchange) readTransport(resp *http.Response, cancel func()) error {
 	defer resp.Body.Close()
 	x.received = true
-	x.answered(resp)
-	return eachRead(resp.Body, func(b []byte, read time.Time) bool {
-		x.last = read.Sub(x.client.clock.base)
-		enough := x.piece(b, arrival{at: x.last})
-		if x.judged && !x.draining {
+	x.onResponse(resp)
+	return readLoop(resp.Body, func(b []byte, read time.Time) bool {
+		x.lastArrival = read.Sub(x.client.clock.base)
+		enough := x.onBody(b, arrival{at: x.lastArrival})
+		if x.concluded && !x.draining {
 			x.draining = true
-			time.AfterFunc(drainFor, cancel)
+			time.AfterFunc(drainTimeout, cancel)
 		}
 		return enough
 	})
 }
 
 // relayTrace is what net/http tells of a request's way, by goroutines of its own. Times are since the clock's base.
-type relayTrace struct {
-	asked, got, wrote atomic.Int64
-	reused            atomic.Bool
+type transportTrace struct {
+	wanted, got, wrote atomic.Int64
+	reused             atomic.Bool
 }
 
-func (t *relayTrace) follow(ctx context.Context, base time.Time) context.Context {
+func (t *transportTrace) attach(ctx context.Context, base time.Time) context.Context {
 	mark := func(to *atomic.Int64) { to.Store(int64(time.Since(base))) }
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { mark(&t.asked) },
+		GetConn: func(string) { mark(&t.wanted) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			mark(&t.got)
 			t.reused.Store(info.Reused)
@@ -61,14 +61,14 @@ func (t *relayTrace) follow(ctx context.Context, base time.Time) context.Context
 }
 
 // traced notes what net/http has told.
-func (x *exchange) traced(t *relayTrace) {
+func (x *exchange) applyTrace(t *transportTrace) {
 	r := x.result
 	if wrote := t.wrote.Load(); wrote != 0 {
-		r.Sent = x.since(time.Duration(wrote))
+		r.Sent = x.sinceEpoch(time.Duration(wrote))
 	}
 	if got := t.got.Load(); got != 0 {
 		if r.Reused, r.Connect = t.reused.Load(), 0; !r.Reused {
-			r.Connect = time.Duration(got - t.asked.Load())
+			r.Connect = time.Duration(got - t.wanted.Load())
 		}
 	}
 }

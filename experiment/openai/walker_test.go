@@ -9,8 +9,8 @@ import (
 
 // describe is a chunk in words, for comparison.
 func describe(c chunk) string {
-	return fmt.Sprintf("choices %v bears %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v failed %v %q", c.choices, c.bears, c.ids,
-		c.finish, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output, c.hasOutput, c.failed, c.message)
+	return fmt.Sprintf("choices %v bears %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v failed %v %q", c.hasChoices, c.hasToken, c.idCount,
+		c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output, c.hasOutput, c.failed, c.message)
 }
 
 // TestChunk gives each event to parse and, where it takes it, to the walker.
@@ -22,35 +22,35 @@ func TestChunk(t *testing.T) {
 	}{
 		{in: `{}`},
 		{in: ` { "choices" : [ ] , "id" : "x" } `, want: chunk{id: []byte("x")}},
-		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"text":"","finish_reason":"stop"}]}`, want: chunk{choices: true, finish: []byte("stop")}},
-		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"delta":{"content":null}}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"reasoning_content":"日"}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{"}}]}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}]}}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":null,"function_call":{"name":"f"}}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"message":{"content":"x"}},{"delta":{}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"text":"","token_ids":[1,22,333]}]}`, want: chunk{choices: true, bears: true, ids: 3}},
-		{in: `{"choices":[{"text":"","token_ids":[]}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"text":"","token_ids":null,"prompt_token_ids":[1]}]}`, want: chunk{choices: true}},
+		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"text":"","finish_reason":"stop"}]}`, want: chunk{hasChoices: true, finishReason: []byte("stop")}},
+		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"delta":{"content":null}}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"reasoning_content":"日"}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{"}}]}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}]}}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":null,"function_call":{"name":"f"}}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"message":{"content":"x"}},{"delta":{}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"text":"","token_ids":[1,22,333]}]}`, want: chunk{hasChoices: true, hasToken: true, idCount: 3}},
+		{in: `{"choices":[{"text":"","token_ids":[]}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"text":"","token_ids":null,"prompt_token_ids":[1]}]}`, want: chunk{hasChoices: true}},
 		{in: `{"choices":null,"usage":{"prompt_tokens":5,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":2}}}`,
 			want: chunk{prompt: 5, hasPrompt: true, hasOutput: true, cached: 2, hasCached: true}},
 		{in: `{"usage":{"prompt_tokens":5,"prompt_tokens_details":null,"completion_tokens":null}}`, want: chunk{prompt: 5, hasPrompt: true}},
 		{in: `{"error":null,"object":"text_completion"}`},
-		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{hasChoices: true, hasToken: true}},
 
-		{in: `{"choices":[{"text":"a"}],"choices":[{"text":""}]}`, want: chunk{choices: true}, slow: true},
-		{in: `{"ch\u006fices":[{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
-		{in: `{"choices":[{"delta":{"content":[{"type":"text"}]}}]}`, want: chunk{choices: true, bears: true}, slow: true},
-		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
-		{in: `{"id":"\u0041","choices":["x"]}`, want: chunk{choices: true, id: []byte("A")}, slow: true},
+		{in: `{"choices":[{"text":"a"}],"choices":[{"text":""}]}`, want: chunk{hasChoices: true}, slow: true},
+		{in: `{"ch\u006fices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"choices":[{"delta":{"content":[{"type":"text"}]}}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"id":"\u0041","choices":["x"]}`, want: chunk{hasChoices: true, id: []byte("A")}, slow: true},
 		{in: `{"usage":{"completion_tokens":12.0,"prompt_tokens":1e2}}`, want: chunk{output: 12, hasOutput: true, prompt: 100, hasPrompt: true}, slow: true},
 		{in: `{"usage":{"completion_tokens":-1,"prompt_tokens":1e400}}`, slow: true},
 		{in: `{"usage":{"completion_tokens":99999999999999999999,"prompt_tokens":1.5}}`, slow: true},
-		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
+		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
 		{in: `{"error":{"message":"boom"}}`, want: chunk{failed: true, message: "boom"}, slow: true},
 		{in: `{"error":"boom"}`, want: chunk{failed: true, message: "boom"}, slow: true},
 		{in: `{"error":{}}`, want: chunk{failed: true, message: `{}`}, slow: true},
@@ -88,10 +88,10 @@ func TestNoChunk(t *testing.T) {
 func spoken(t *testing.T, c chunk) string {
 	t.Helper()
 	var text string
-	if err := json.Unmarshal([]byte(`"`+string(c.said)+`"`), &text); err != nil {
-		t.Fatalf("%q is not the inside of a string: %v", c.said, err)
+	if err := json.Unmarshal([]byte(`"`+string(c.answerText)+`"`), &text); err != nil {
+		t.Fatalf("%q is not the inside of a string: %v", c.answerText, err)
 	}
-	return fmt.Sprint(text, c.listed)
+	return fmt.Sprint(text, c.tokenIDs)
 }
 
 // TestSaid: the answer of an event, without the reasoning, by both readers.
@@ -132,7 +132,7 @@ func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"text":"b"},{"text":"c"}]}`), []byte(`{"choices":[{"text":""},{"text":""}]}`))
 	var w walker
 	f.Fuzz(func(t *testing.T, before, in []byte) {
-		w.shape.forget()
+		w.shape.clear()
 		w.read(before)
 		fast, ok := w.read(in)
 		if !ok {
@@ -143,7 +143,7 @@ func FuzzWalk(f *testing.F) {
 			t.Errorf("%q\nwalker %s\nparse  %s, %v", in, describe(fast), describe(slow), err)
 		}
 		if w.texts < 2 && spoken(t, fast) != spoken(t, slow) { // of several, parse does not know the order
-			t.Errorf("%q\nwalker %q\nparse  %q", in, fast.said, slow.said)
+			t.Errorf("%q\nwalker %q\nparse  %q", in, fast.answerText, slow.answerText)
 		}
 	})
 }

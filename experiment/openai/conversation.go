@@ -24,7 +24,7 @@ func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, outp
 	case prompt.IDs != nil:
 		return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
 	}
-	dst = append(append(dst, answer.Text...), inside(prompt.Text)...)
+	dst = append(append(dst, answer.Text...), jsonEscape(prompt.Text)...)
 	return append(dst, `"}`...)
 }
 

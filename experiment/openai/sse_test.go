@@ -27,7 +27,7 @@ type scanned struct {
 func scanAll(s *scanner, r io.Reader) (events []scanned, stray string, err error) {
 	s.reset()
 	add := func(ev event) {
-		events = append(events, scanned{string(ev.data), int64(ev.a.at), ev.failed, ev.cut})
+		events = append(events, scanned{string(ev.data), int64(ev.arrival.at), ev.failed, ev.truncated})
 	}
 	buf, off := make([]byte, 64<<10), 0
 	for {

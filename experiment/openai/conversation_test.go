@@ -19,7 +19,7 @@ func TestExtend(t *testing.T) {
 		said   []Answer
 		want   string // of the last turn
 	}{
-		{"chat", Params{API: Chat, Forced: true}, []Prompt{{Text: `"prompt":`}, {Text: "b\n"}, {Text: "é"}},
+		{"chat", Params{API: Chat, IgnoreEOS: true}, []Prompt{{Text: `"prompt":`}, {Text: "b\n"}, {Text: "é"}},
 			[]Answer{{Text: []byte(`A\u00e9 \"x\"`)}, {}},
 			`{"ignore_eos":true,"model":"","stream":false,"temperature":0,"max_tokens":12,"min_tokens":12,"messages":[{"role":"user","content":"\"prompt\":"},` +
 				`{"role":"assistant","content":"Aé \"x\""},{"role":"user","content":"b\n"},{"role":"assistant","content":""},{"role":"user","content":"é"}]}`},
@@ -92,7 +92,7 @@ func TestKeep(t *testing.T) {
 			client := testClient(t, listen(t, answer(c.server)))
 			var r Result
 			for range 2 { // the second answer holds nothing of the first
-				client.Do(t.Context(), &Call{Body: []byte("{}"), Stream: !c.whole, Keep: true}, &r)
+				client.Do(t.Context(), &Call{Body: []byte("{}"), Stream: !c.whole, KeepAnswer: true}, &r)
 				if r.Outcome != OK || r.Events != c.events || string(r.Answer.Text) != c.text || !cmp.Equal(r.Answer.IDs, c.ids) && len(c.ids) > 0 {
 					t.Errorf("%s %s: %d events, %q, ids %v", r.Outcome, r.Error, r.Events, r.Answer.Text, r.Answer.IDs)
 				}

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	keepBuffer = 64 << 10 // a larger buffer is not kept for the next request
-	maxEvent   = 64 << 20 // a longer event is no event
-	maxStray   = 4 << 10  // what is kept of lines that are no part of an event stream
+	maxKeptBuffer = 64 << 10 // a larger buffer is not kept for the next request
+	maxEvent      = 64 << 20 // a longer event is no event
+	maxStray      = 4 << 10  // what is kept of lines that are no part of an event stream
 )
 
 var errTooLong = errors.New("an event is longer than 64 MiB")
 
 // event is one server-sent event that has data, or that says it is an error.
 type event struct {
-	data   []byte  // valid until the next call of next
-	a      arrival // of the data's last byte
-	failed bool    // "event: error", or llama.cpp's "error:" field
-	cut    bool    // the body ended before the empty line that ends an event
+	data      []byte  // valid until the next call of next
+	arrival   arrival // of the data's last byte
+	failed    bool    // "event: error", or llama.cpp's "error:" field
+	truncated bool    // the body ended before the empty line that ends an event
 }
 
 // scanner cuts a body, which is pushed into it piece by piece as it arrives, into server-sent events by the rules of the
@@ -30,45 +30,45 @@ type event struct {
 //
 // The zero scanner is ready to use.
 type scanner struct {
-	buf    []byte // what is looked at: the last piece, or own with it at its end
-	own    []byte
-	fresh  int     // the last piece begins at buf[fresh]
-	now    arrival // of the last piece
-	before arrival // of the one ahead of it
-	pos    int     // the next line starts at buf[pos]
-	seen   int     // bytes of buf[pos:] that hold no line end
-	begun  bool    // the first line is past
-	skipLF bool    // the last line ended in CR: an LF next belongs to it
+	buf          []byte // what is looked at: the last piece, or own with it at its end
+	owned        []byte
+	pieceStart   int     // the last piece begins at buf[fresh]
+	pieceArrival arrival // of the last piece
+	prevArrival  arrival // of the one ahead of it
+	pos          int     // the next line starts at buf[pos]
+	scanned      int     // bytes of buf[pos:] that hold no line end
+	bomChecked   bool    // the first line is past
+	skipLF       bool    // the last line ended in CR: an LF next belongs to it
 
 	// The event under construction. One data line stays in buf; with the second, all are joined.
-	has, multi, failed bool
-	from, to           int
-	a                  arrival
-	joined             []byte
-	stray              []byte
+	hasData, multiLine, failed bool
+	from, to                   int
+	dataArrival                arrival
+	joined                     []byte
+	stray                      []byte
 }
 
 // reset makes the scanner ready for another body.
 func (s *scanner) reset() {
-	if cap(s.joined) > keepBuffer {
+	if cap(s.joined) > maxKeptBuffer {
 		s.joined = nil
 	}
-	if cap(s.own) > keepBuffer {
-		s.own = nil
+	if cap(s.owned) > maxKeptBuffer {
+		s.owned = nil
 	}
-	*s = scanner{own: s.own[:0], joined: s.joined[:0], stray: s.stray[:0]}
+	*s = scanner{owned: s.owned[:0], joined: s.joined[:0], stray: s.stray[:0]}
 }
 
 // push gives the next piece of the body, which must not change until next has found no more in it.
 func (s *scanner) push(piece []byte, a arrival) {
-	s.before, s.now = s.now, a
+	s.prevArrival, s.pieceArrival = s.pieceArrival, a
 	if len(s.buf) == 0 {
-		s.buf, s.fresh = piece, 0
+		s.buf, s.pieceStart = piece, 0
 		return
 	}
-	s.fresh = len(s.buf)
-	s.own = append(s.buf, piece...)
-	s.buf = s.own
+	s.pieceStart = len(s.buf)
+	s.owned = append(s.buf, piece...)
+	s.buf = s.owned
 }
 
 // next returns the next event; ok is false when the pieces so far hold no other. The error is errTooLong.
@@ -86,7 +86,7 @@ func (s *scanner) next() (ev event, ok bool, err error) {
 				return event{}, false, errTooLong
 			}
 		default:
-			return event{}, false, s.stash()
+			return event{}, false, s.compact()
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (s *scanner) line() (from, to int, ok bool) {
 		}
 		s.skipLF = false
 	}
-	rest := s.buf[s.pos+s.seen:]
+	rest := s.buf[s.pos+s.scanned:]
 	n := bytes.IndexByte(rest, '\n')
 	if n >= 0 {
 		rest = rest[:n]
@@ -108,21 +108,21 @@ func (s *scanner) line() (from, to int, ok bool) {
 		n = cr
 	}
 	if n < 0 {
-		s.seen = len(s.buf) - s.pos
+		s.scanned = len(s.buf) - s.pos
 		return 0, 0, false
 	}
-	from, to = s.pos, s.pos+s.seen+n
+	from, to = s.pos, s.pos+s.scanned+n
 	s.skipLF = s.buf[to] == '\r'
-	s.pos, s.seen = to+1, 0
-	return s.first(from, to), to, true
+	s.pos, s.scanned = to+1, 0
+	return s.skipBOM(from, to), to, true
 }
 
 // first skips a byte order mark at the start of the first line.
-func (s *scanner) first(from, to int) int {
-	if !s.begun && bytes.HasPrefix(s.buf[from:to], []byte("\xEF\xBB\xBF")) {
+func (s *scanner) skipBOM(from, to int) int {
+	if !s.bomChecked && bytes.HasPrefix(s.buf[from:to], []byte("\xEF\xBB\xBF")) {
 		from += 3
 	}
-	s.begun = true
+	s.bomChecked = true
 	return from
 }
 
@@ -154,49 +154,49 @@ func (s *scanner) field(from, to int) {
 }
 
 func (s *scanner) data(from, to int) {
-	if s.has {
-		if !s.multi {
+	if s.hasData {
+		if !s.multiLine {
 			s.joined = append(s.joined[:0], s.buf[s.from:s.to]...)
-			s.multi = true
+			s.multiLine = true
 		}
 		s.joined = append(append(s.joined, '\n'), s.buf[from:to]...)
 	}
-	s.has, s.from, s.to, s.a = true, from, to, s.now
-	if to <= s.fresh && s.fresh > 0 { // only the line's end came with the last piece
-		s.a = s.before
+	s.hasData, s.from, s.to, s.dataArrival = true, from, to, s.pieceArrival
+	if to <= s.pieceStart && s.pieceStart > 0 { // only the line's end came with the last piece
+		s.dataArrival = s.prevArrival
 	}
 }
 
 // dispatch ends the event under construction; one that is empty is none.
 func (s *scanner) dispatch() (ev event, ok bool) {
-	ev = event{a: s.a, failed: s.failed}
+	ev = event{arrival: s.dataArrival, failed: s.failed}
 	switch {
-	case s.multi:
+	case s.multiLine:
 		ev.data = s.joined
-	case s.has:
+	case s.hasData:
 		ev.data = s.buf[s.from:s.to]
 	default:
-		ev.a = s.now
+		ev.arrival = s.pieceArrival
 	}
 	ok = len(ev.data) > 0 || s.failed
-	s.has, s.multi, s.failed = false, false, false
+	s.hasData, s.multiLine, s.failed = false, false, false
 	s.joined = s.joined[:0]
 	return ev, ok
 }
 
 // stash keeps what is still needed of the pieces so far.
-func (s *scanner) stash() error {
+func (s *scanner) compact() error {
 	keep := s.pos
-	if s.has && !s.multi {
+	if s.hasData && !s.multiLine {
 		keep = s.from
 	}
 	if len(s.buf)-keep > maxEvent {
 		return errTooLong
 	}
-	if keep > 0 || s.fresh == 0 { // else it lies in own from its first byte: a long line is not moved with each of its pieces
-		s.own = append(s.own[:0], s.buf[keep:]...)
+	if keep > 0 || s.pieceStart == 0 { // else it lies in own from its first byte: a long line is not moved with each of its pieces
+		s.owned = append(s.owned[:0], s.buf[keep:]...)
 	}
-	s.buf, s.fresh = s.own, 0
+	s.buf, s.pieceStart = s.owned, 0
 	s.pos, s.from, s.to = s.pos-keep, s.from-keep, s.to-keep
 	return nil
 }
@@ -204,13 +204,13 @@ func (s *scanner) stash() error {
 // finish takes what the body's end left, when next has found no more: a line without an end, an event without an empty line.
 func (s *scanner) finish() (ev event, ok bool) {
 	if s.pos < len(s.buf) {
-		from, to := s.first(s.pos, len(s.buf)), len(s.buf)
-		s.pos, s.seen = to, 0
+		from, to := s.skipBOM(s.pos, len(s.buf)), len(s.buf)
+		s.pos, s.scanned = to, 0
 		if from < to {
 			s.field(from, to)
 		}
 	}
 	ev, ok = s.dispatch()
-	ev.cut = ok
+	ev.truncated = ok
 	return ev, ok
 }

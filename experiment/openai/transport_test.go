@@ -51,7 +51,7 @@ func TestProxy(t *testing.T) {
 	if _, _, _, err := c.Get(t.Context(), "/version"); err != nil || passed.Load() != 3 {
 		t.Errorf("%v; %d passed the proxy", err, passed.Load())
 	}
-	if v, err := c.Vantage(t.Context(), 3); err != nil || v.Place != Proxied {
+	if v, err := c.Vantage(t.Context(), 3); err != nil || v.Place != placeProxied {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if n, err := c.Prepare(t.Context(), 3); len(n) != 0 || err != nil {
@@ -179,7 +179,7 @@ func TestFresh(t *testing.T) {
 func TestVantage(t *testing.T) {
 	c := testClient(t, listen(t, answer(stream(doneEvent))))
 	v, err := c.Vantage(t.Context(), 5)
-	if err != nil || v.Place != SameHost || len(v.RTT) != 5 || v.RTT[0] <= 0 || v.RTT[4] > time.Second {
+	if err != nil || v.Place != placeSameHost || len(v.RTT) != 5 || v.RTT[0] <= 0 || v.RTT[4] > time.Second {
 		t.Errorf("%+v, %v", v, err)
 	}
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 1} }
@@ -188,15 +188,15 @@ func TestVantage(t *testing.T) {
 		rtt           time.Duration
 		want          string
 	}{
-		{"127.0.0.1", "127.0.0.1", time.Microsecond, SameHost},
-		{"192.168.1.7", "192.168.1.7", time.Microsecond, SameHost},
-		{"::1", "::1", time.Microsecond, SameHost},
-		{"192.168.1.7", "192.168.1.8", 200 * time.Microsecond, LAN},
-		{"fd00::1", "fd00::2", 200 * time.Microsecond, LAN},
-		{"10.0.0.1", "10.9.0.1", 30 * time.Millisecond, Remote},
-		{"10.0.0.1", "8.8.8.8", time.Millisecond, Remote},
+		{"127.0.0.1", "127.0.0.1", time.Microsecond, placeSameHost},
+		{"192.168.1.7", "192.168.1.7", time.Microsecond, placeSameHost},
+		{"::1", "::1", time.Microsecond, placeSameHost},
+		{"192.168.1.7", "192.168.1.8", 200 * time.Microsecond, placeLAN},
+		{"fd00::1", "fd00::2", 200 * time.Microsecond, placeLAN},
+		{"10.0.0.1", "10.9.0.1", 30 * time.Millisecond, placeRemote},
+		{"10.0.0.1", "8.8.8.8", time.Millisecond, placeRemote},
 	} {
-		if got := place(tcp(tt.local), tcp(tt.remote), tt.rtt); got != tt.want {
+		if got := classify(tcp(tt.local), tcp(tt.remote), tt.rtt); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)
 		}
 	}

@@ -109,7 +109,7 @@ func TestOutcomes(t *testing.T) {
 			t.Parallel()
 			c := testClient(t, listen(t, once(tt.server)))
 			call := streamCall
-			call.Forced = tt.forced
+			call.MinTokens = tt.forced
 			var r Result
 			c.Do(t.Context(), &call, &r)
 			if r.Outcome != tt.want || !strings.Contains(r.Error, tt.text) || r.Events != tt.events {
@@ -242,7 +242,7 @@ func TestDocument(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := testClient(t, listen(t, once(tt.server)))
 			var r Result
-			c.Do(t.Context(), &Call{Body: []byte("{}"), Forced: 2}, &r)
+			c.Do(t.Context(), &Call{Body: []byte("{}"), MinTokens: 2}, &r)
 			if r.Outcome != tt.want || r.OutputTokens != tt.output || r.First != Never || r.FirstEvent != Never || r.Last == Never && !r.Outcome.Failed() {
 				t.Errorf("%+v", r)
 			}

@@ -13,30 +13,30 @@ import (
 const maxHeader = 1 << 20
 
 // answered notes the response's head.
-func (x *exchange) answered(resp *http.Response) {
+func (x *exchange) onResponse(resp *http.Response) {
 	x.resp = resp
 	x.result.Status = resp.StatusCode
 	x.result.Header = x.client.secrets.hideHeader(resp.Header)
 }
 
 // header takes bytes of the response's header, and returns those behind it when it is whole.
-func (x *exchange) header(b []byte) (rest []byte) {
+func (x *exchange) onHeader(b []byte) (rest []byte) {
 	before := len(x.head)
 	x.head = append(x.head, b...)
 	for {
 		n := headerLength(x.head)
 		if n == 0 {
-			x.broken = notHTTP(x.head)
+			x.readErr = checkHTTP(x.head)
 			return nil
 		}
 		resp, err := parseHead(x.head[:n])
 		if err != nil {
-			x.broken = err
+			x.readErr = err
 			return nil
 		}
 		if resp.StatusCode/100 != 1 {
-			x.answered(resp)
-			x.frames = newFraming(resp)
+			x.onResponse(resp)
+			x.framing = newFraming(resp)
 			return b[max(0, n-before):]
 		}
 		x.head = append(x.head[:0], x.head[n:]...) // an interim answer
@@ -61,7 +61,7 @@ func headerLength(b []byte) int {
 }
 
 // notHTTP says why the start of a header can't be one; nil: it can.
-func notHTTP(head []byte) error {
+func checkHTTP(head []byte) error {
 	const first = "HTTP/"
 	switch {
 	case !bytes.HasPrefix(head, []byte(first[:min(len(head), len(first))])):

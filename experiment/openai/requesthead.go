@@ -36,14 +36,14 @@ func (c *Client) newTemplate() (requestTemplate, error) {
 	req.Header.Set("Cache-Control", "no-cache")
 	req.Header.Set("Accept", acceptStream)
 	c.setHeaders(req)
-	t := requestTemplate{request: req, stream: appendHead(req)}
+	t := requestTemplate{request: req, stream: encodeHead(req)}
 	req.Header.Set("Accept", acceptDocument)
-	t.whole = appendHead(req)
+	t.whole = encodeHead(req)
 	return t, nil
 }
 
 // appendHead is the request line and the headers without what follows from the body.
-func appendHead(req *http.Request) []byte {
+func encodeHead(req *http.Request) []byte {
 	var b bytes.Buffer
 	host := req.Host
 	if host == "" {

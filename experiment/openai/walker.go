@@ -10,8 +10,8 @@ type walker struct {
 
 	texts              int  // strings of content so far
 	textFrom, textUpTo int  // the last one's bytes, without its quotes
-	said               bool // and whether it is part of what is said
-	listed             []int32
+	isAnswer           bool // and whether it is part of what is said
+	tokenIDs           []int32
 	shape              shape
 }
 
@@ -20,10 +20,10 @@ const maxDepth = 32
 
 // read returns the chunk in data, and false where parse has to look.
 func (w *walker) read(data []byte) (chunk, bool) {
-	if c, ok := w.shape.of(w, data); ok {
+	if c, ok := w.shape.match(w, data); ok {
 		return c, true
 	}
-	w.b, w.i, w.c, w.texts, w.listed = data, 0, chunk{}, 0, w.listed[:0]
+	w.b, w.i, w.c, w.texts, w.tokenIDs = data, 0, chunk{}, 0, w.tokenIDs[:0]
 	w.space()
 	ok := w.object((*walker).topField)
 	w.space()
@@ -37,8 +37,8 @@ func (w *walker) read(data []byte) (chunk, bool) {
 type field func(w *walker, key []byte) (bit uint, ok bool)
 
 // forget drops all that is of the stream before.
-func (w *walker) forget() {
-	w.shape.forget()
+func (w *walker) clear() {
+	w.shape.clear()
 	w.b, w.c = nil, chunk{}
 }
 
@@ -46,16 +46,16 @@ func (w *walker) topField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "choices":
 		return 1, w.array(func(w *walker) bool {
-			w.c.choices = true
+			w.c.hasChoices = true
 			return w.object((*walker).choiceField)
 		})
 	case "usage":
 		return 2, w.null() || w.object((*walker).usageField)
 	case "id":
-		return 4, w.null() || w.text(&w.c.id)
+		return 4, w.null() || w.asciiString(&w.c.id)
 	case "object":
 		var name []byte
-		return 8, w.null() || w.text(&name) && string(name) != "error"
+		return 8, w.null() || w.asciiString(&name) && string(name) != "error"
 	case "error":
 		return 16, w.null()
 	}
@@ -74,14 +74,14 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 		return 4, w.content(true)
 	case "finish_reason":
 		var reason []byte
-		ok := w.null() || w.text(&reason)
+		ok := w.null() || w.asciiString(&reason)
 		if len(reason) > 0 {
-			w.c.finish = reason
+			w.c.finishReason = reason
 		}
 		return 8, ok
 	case "token_ids":
 		ok := w.array((*walker).tokenID)
-		w.c.listed = w.listed
+		w.c.tokenIDs = w.tokenIDs
 		return 16, ok
 	}
 	return 0, w.skip(0)
@@ -151,7 +151,7 @@ func (w *walker) object(f field) bool {
 	var seen uint
 	for {
 		var key []byte
-		if !w.text(&key) {
+		if !w.asciiString(&key) {
 			return false
 		}
 		w.space()
@@ -208,13 +208,13 @@ func (w *walker) content(said bool) bool {
 		return true
 	}
 	from := w.i
-	ok := w.str()
+	ok := w.anyString()
 	w.texts++
-	w.textFrom, w.textUpTo, w.said = from+1, w.i-1, said
+	w.textFrom, w.textUpTo, w.isAnswer = from+1, w.i-1, said
 	if ok && w.textFrom < w.textUpTo {
-		w.c.bears = true
+		w.c.hasToken = true
 		if said {
-			w.c.say(w.b[w.textFrom:w.textUpTo])
+			w.c.appendAnswer(w.b[w.textFrom:w.textUpTo])
 		}
 	}
 	return ok
@@ -226,8 +226,8 @@ func (w *walker) tokenID() bool {
 	if !w.count(&id, &ok) || id > maxID {
 		return false
 	}
-	w.c.ids++
-	w.c.bears = true
-	w.listed = append(w.listed, int32(id))
+	w.c.idCount++
+	w.c.hasToken = true
+	w.tokenIDs = append(w.tokenIDs, int32(id))
 	return true
 }
