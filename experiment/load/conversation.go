@@ -8,16 +8,16 @@ import (
 
 // converse finishes a request that has been sent and, where it begins a conversation, makes the turns that follow it: they
 // have its slot to themselves. It returns when the slot became free.
-func (d *driver) converse(loop, killCtx context.Context, job *Job, body []byte, finish func()) (freed time.Duration) {
+func (d *driver) runTurns(loop, killCtx context.Context, job *Job, body []byte, finish func()) (freed time.Duration) {
 	for {
 		finish()
 		freed = time.Since(d.epoch)
-		next, nextBody := d.following(job, body)
-		d.over(job, freed)
+		next, nextBody := d.nextTurn(job, body)
+		d.completed(job, freed)
 		if next == nil {
-			return d.rest(loop, freed)
+			return d.backOff(loop, freed)
 		}
-		if !d.think(loop, next) {
+		if !d.awaitTurn(loop, next) {
 			return freed
 		}
 		job, body = next, nextBody
@@ -28,12 +28,12 @@ func (d *driver) converse(loop, killCtx context.Context, job *Job, body []byte, 
 // following is the next turn of the request's conversation; nil where there is none, or the request
 // failed: that ends its conversation. The turn holds the row open from now on, since its intended
 // arrival may lie in the window; think gives it its phase.
-func (d *driver) following(job *Job, body []byte) (*Job, []byte) {
+func (d *driver) nextTurn(job *Job, body []byte) (*Job, []byte) {
 	r := &job.Request
 	if d.Follow == nil || r.Turn+1 >= r.Turns || job.Result.Outcome.Failed() {
 		return nil, nil
 	}
-	d.outstanding.Add(1)
+	d.pending.Add(1)
 	next, nextBody := d.Follow(job, body)
 	next.At = job.Result.End + next.Request.Think
 	next.Ready = next.At
@@ -43,51 +43,51 @@ func (d *driver) following(job *Job, body []byte) (*Job, []byte) {
 // think waits for the intended arrival of a later turn; false when the row is over. The phase is
 // given at that moment, since a window that counts its requests counts them in the order in which
 // they arrive; or when the window is closed, since then it is known.
-func (d *driver) think(loop context.Context, job *Job) bool {
+func (d *driver) awaitTurn(loop context.Context, job *Job) bool {
 	at := d.epoch.Add(job.At)
-	d.Wait(d.open, at)
+	d.Wait(d.windowCtx, at)
 	if loop.Err() != nil {
 		return false
 	}
-	d.place(loop, job)
-	d.release()
+	d.assignPhase(loop, job)
+	d.donePending()
 	d.Wait(loop, at)
-	return d.goes(loop, job)
+	return d.active(loop, job)
 }
 
 // over hands on a request that has ended.
-func (d *driver) over(job *Job, ended time.Duration) {
+func (d *driver) completed(job *Job, ended time.Duration) {
 	if job.Result.Outcome.Failed() {
-		d.failing.Add(1)
+		d.failures.Add(1)
 	} else {
-		d.failing.Store(0)
+		d.failures.Store(0)
 	}
 	if job.Phase == Window {
-		raise(&d.lastEnd, int64(ended))
+		storeMax(&d.lastEnd, int64(ended))
 	}
-	if d.holds(job) {
-		d.release()
+	if d.holdsRunOpen(job) {
+		d.donePending()
 	}
-	d.done <- job
+	d.results <- job
 }
 
 // A server that only fails is not hammered: after so many failures without a success each slot pauses
 // before it is used again. An open loop without slots keeps its schedule.
 const (
-	fewestFailing = 8
-	failingPause  = 100 * time.Millisecond
+	backOffAfter = 8
+	backOffTime  = 100 * time.Millisecond
 )
 
 // rest is the pause of a slot that became free at freed; it returns when the slot may be used again.
-func (d *driver) rest(loop context.Context, freed time.Duration) time.Duration {
-	if d.Concurrency == 0 || d.failing.Load() < fewestFailing {
+func (d *driver) backOff(loop context.Context, freed time.Duration) time.Duration {
+	if d.Concurrency == 0 || d.failures.Load() < backOffAfter {
 		return freed
 	}
-	waitTimer(loop, time.Now().Add(failingPause))
+	waitTimer(loop, time.Now().Add(backOffTime))
 	return time.Since(d.epoch)
 }
 
-func raise(a *atomic.Int64, v int64) {
+func storeMax(a *atomic.Int64, v int64) {
 	for old := a.Load(); v > old && !a.CompareAndSwap(old, v); old = a.Load() {
 	}
 }

@@ -78,28 +78,28 @@ type prepared struct {
 // driver is the state of one Run.
 type driver struct {
 	Config
-	epoch  time.Time
-	bodies chan prepared
-	free   chan time.Duration // under a cap, an entry for each free slot: when it became free; nil = no bound
-	done   chan *Job
-	sends  sync.WaitGroup
+	epoch       time.Time
+	bodies      chan prepared
+	freeWorkers chan time.Duration // under a cap, an entry for each free slot: when it became free; nil = no bound
+	results     chan *Job
+	inFlight    sync.WaitGroup
 
 	mu     sync.Mutex // is never held by one who waits
 	window window
 	cut    bool
-	queue  []*waiting // conversations of an open loop that wait for a slot, the first to arrive first
+	queue  []*queued // conversations of an open loop that wait for a slot, the first to arrive first
 
-	encoding sync.Mutex // is held during Encode
+	encodeMu sync.Mutex // is held during Encode
 
-	turn  chan struct{} // of a closed loop's slots, to take a request
-	freed time.Duration // of the slot that has the turn: the latest time at which one became free
+	takeLock  chan struct{} // of a closed loop's slots, to take a request
+	lastFreed time.Duration // of the slot that has the turn: the latest time at which one became free
 
-	open        context.Context // ends when the window is closed, and with the dispatching
-	shut        context.CancelFunc
-	halt        context.CancelCauseFunc // ends the dispatching; openai.ErrUnfinished: because the row is over
-	outstanding atomic.Int64            // requests that hold the row open and are not over, and 1 for the window itself
+	windowCtx   context.Context // ends when the window is closed, and with the dispatching
+	endWindow   context.CancelFunc
+	endDispatch context.CancelCauseFunc // ends the dispatching; openai.ErrUnfinished: because the row is over
+	pending     atomic.Int64            // requests that hold the row open and are not over, and 1 for the window itself
 	lastEnd     atomic.Int64            // of the window's requests so far
-	failing     atomic.Int64            // failures since the last success
+	failures    atomic.Int64            // failures since the last success
 }
 
 // Run drives the load until the window and its last request have ended, or its grace period, and
@@ -109,15 +109,15 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 	if c.Wait == nil {
 		c.Wait = waitUntil
 	}
-	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024), turn: make(chan struct{}, 1)}
-	d.window = window{Load: c.Load, rate: c.Rate, follows: c.Follow != nil, enough: c.Enough}
+	d := &driver{Config: c, bodies: make(chan prepared, ahead), results: make(chan *Job, 1024), takeLock: make(chan struct{}, 1)}
+	d.window = window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil, enough: c.Enough}
 	if c.Rate > 0 && c.Concurrency > 0 {
-		d.free = make(chan time.Duration, c.Concurrency)
+		d.freeWorkers = make(chan time.Duration, c.Concurrency)
 		for range c.Concurrency {
-			d.free <- 0
+			d.freeWorkers <- 0
 		}
 	}
-	d.outstanding.Store(1)
+	d.pending.Store(1)
 	stopCtx, stop := context.WithCancel(ctx) // ends encoding and dispatching
 	defer stop()
 	killCtx, kill := context.WithCancelCause(context.WithoutCancel(ctx)) // ends requests in flight
@@ -132,10 +132,10 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 	helpers.Go(func() {
 		d.dispatch(stopCtx, killCtx, kill, scheduled)
 		stop()
-		close(d.done)
+		close(d.results)
 	})
 	var failed error
-	for job := range d.done {
+	for job := range d.results {
 		if failed != nil {
 			continue
 		}
@@ -168,7 +168,7 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 	for n := 1; d.Plan.More(); n++ {
 		r := d.Plan.Next()
 		select {
-		case d.bodies <- prepared{r, d.encoded(&r)}:
+		case d.bodies <- prepared{r, d.encodeOne(&r)}:
 		case <-ctx.Done():
 			return
 		}
@@ -180,9 +180,9 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 }
 
 // encoded is the request's body.
-func (d *driver) encoded(r *workload.Request) []byte {
-	d.encoding.Lock()
-	defer d.encoding.Unlock()
+func (d *driver) encodeOne(r *workload.Request) []byte {
+	d.encodeMu.Lock()
+	defer d.encodeMu.Unlock()
 	return d.Encode(r)
 }
 
@@ -191,7 +191,7 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 	select {
 	case p, ok := <-d.bodies:
 		if !ok {
-			d.exhausted()
+			d.closeByPlan()
 		}
 		return p, ok
 	case <-ctx.Done():
@@ -203,55 +203,55 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 func (d *driver) dispatch(ctx, killCtx context.Context, kill context.CancelCauseFunc, scheduled time.Duration) {
 	loop, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
-	d.halt = halt
-	d.open, d.shut = context.WithCancel(loop)
-	defer d.shut()
-	defer d.timers(scheduled)()
+	d.endDispatch = halt
+	d.windowCtx, d.endWindow = context.WithCancel(loop)
+	defer d.endWindow()
+	defer d.startTimers(scheduled)()
 	if d.Ends != nil {
-		defer context.AfterFunc(d.Ends, d.endNow)()
+		defer context.AfterFunc(d.Ends, d.closeNow)()
 	}
 	switch {
 	case d.Rate == 0:
 		for range d.Concurrency {
-			d.sends.Go(func() { d.slot(loop, killCtx) })
+			d.inFlight.Go(func() { d.worker(loop, killCtx) })
 		}
 	case d.Follow == nil:
-		d.sendAll(loop, ctx, killCtx)
+		d.dispatchArrivals(loop, ctx, killCtx)
 	default:
-		d.receive(loop, ctx, killCtx)
+		d.dispatchConversations(loop, ctx, killCtx)
 	}
-	d.finish(loop, kill)
+	d.awaitEnd(loop, kill)
 }
 
 // goes says that the row is not over. A request of the window that was to be sent just when its row
 // came to its end is not forgotten.
-func (d *driver) goes(loop context.Context, job *Job) bool {
+func (d *driver) active(loop context.Context, job *Job) bool {
 	if loop.Err() == nil {
 		return true
 	}
-	if isOver(loop) && job.Phase == Window {
-		d.unsent(job)
+	if runEnded(loop) && job.Phase == Window {
+		d.reportUnsent(job)
 	}
 	return false
 }
 
 // unsent accounts for a request of the window that was never sent.
-func (d *driver) unsent(job *Job) {
+func (d *driver) reportUnsent(job *Job) {
 	job.Ready = openai.Never
 	job.Result = openai.Result{Outcome: openai.Unfinished, Error: "not sent before the end of the row",
 		Sent: openai.Never, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never}
-	d.done <- job
+	d.results <- job
 }
 
 // finish waits for the end of the row, then ends what is left in flight, and waits for that.
-func (d *driver) finish(loop context.Context, kill context.CancelCauseFunc) {
+func (d *driver) awaitEnd(loop context.Context, kill context.CancelCauseFunc) {
 	idle := make(chan struct{})
 	go func() {
-		d.sends.Wait()
+		d.inFlight.Wait()
 		close(idle)
 	}()
 	<-loop.Done()
-	if isOver(loop) {
+	if runEnded(loop) {
 		kill(openai.ErrUnfinished)
 	} else {
 		drained := time.NewTimer(d.Drain)

@@ -9,22 +9,22 @@ import (
 
 // timers begins the row: from here on its end is a matter of time, where it is one. The returned
 // function stops them.
-func (d *driver) timers(scheduled time.Duration) (stop func()) {
-	grace := time.AfterFunc(forever, func() { d.halt(openai.ErrUnfinished) })
-	latch := time.AfterFunc(forever, d.latch)
-	cut := time.AfterFunc(forever, d.cutOff)
+func (d *driver) startTimers(scheduled time.Duration) (stop func()) {
+	grace := time.AfterFunc(forever, func() { d.endDispatch(openai.ErrUnfinished) })
+	latch := time.AfterFunc(forever, d.closeByTime)
+	cut := time.AfterFunc(forever, d.cutRun)
 	until := func(end time.Duration) time.Duration { return time.Until(d.epoch.Add(end)) }
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.window.arm = func(end time.Duration) { grace.Reset(until(end) + d.GraceTime()) }
-	d.window.latch = func(end time.Duration) { latch.Reset(until(end)) }
+	d.window.scheduleGrace = func(end time.Duration) { grace.Reset(until(end) + d.GraceTime()) }
+	d.window.scheduleClose = func(end time.Duration) { latch.Reset(until(end)) }
 	if scheduled < forever {
-		d.window.arm(scheduled)
+		d.window.scheduleGrace(scheduled)
 	}
 	if d.MaxDuration > 0 {
 		cut.Reset(until(time.Duration(d.MaxDuration)))
 	}
-	d.window.open()
+	d.window.init()
 	return func() {
 		grace.Stop()
 		latch.Stop()
@@ -33,7 +33,7 @@ func (d *driver) timers(scheduled time.Duration) (stop func()) {
 }
 
 // latch closes a window whose time is over, if no request behind it has.
-func (d *driver) latch() {
+func (d *driver) closeByTime() {
 	d.mu.Lock()
 	closes := !d.window.closed
 	if closes {
@@ -41,12 +41,12 @@ func (d *driver) latch() {
 	}
 	d.mu.Unlock()
 	if closes {
-		d.closed()
+		d.windowClosed()
 	}
 }
 
 // endNow closes the window at this moment; one that has not begun is empty.
-func (d *driver) endNow() {
+func (d *driver) closeNow() {
 	d.mu.Lock()
 	closes := !d.window.closed
 	if closes {
@@ -54,74 +54,74 @@ func (d *driver) endNow() {
 	}
 	d.mu.Unlock()
 	if closes {
-		d.closed()
+		d.windowClosed()
 	}
 }
 
 // exhausted ends the window with the last request that the plan has.
-func (d *driver) exhausted() {
+func (d *driver) closeByPlan() {
 	d.mu.Lock()
 	closes := !d.window.closed
 	if closes {
-		d.window.close(d.window.last)
-		if d.scheduled() {
-			d.window.arm(d.window.last)
+		d.window.close(d.window.lastArrival)
+		if d.hasSchedule() {
+			d.window.scheduleGrace(d.window.lastArrival)
 		} else {
-			d.window.completed(time.Since(d.epoch))
+			d.window.onComplete(time.Since(d.epoch))
 		}
 	}
 	d.mu.Unlock()
 	if closes {
-		d.closed()
+		d.windowClosed()
 	}
 }
 
 // cutOff ends a row that has taken as long as it may.
-func (d *driver) cutOff() {
+func (d *driver) cutRun() {
 	d.mu.Lock()
 	d.cut = true
 	d.mu.Unlock()
-	d.halt(openai.ErrUnfinished)
+	d.endDispatch(openai.ErrUnfinished)
 }
 
 // place gives the request its phase. The first one behind the window ends it, but not before its
 // time: what the warm-up's requests still do in it counts too.
-func (d *driver) place(ctx context.Context, job *Job) {
+func (d *driver) assignPhase(ctx context.Context, job *Job) {
 	d.mu.Lock()
 	open := !d.window.closed
-	job.Phase = d.window.place(job.At)
-	if d.holds(job) {
-		d.outstanding.Add(1)
+	job.Phase = d.window.phase(job.At)
+	if d.holdsRunOpen(job) {
+		d.pending.Add(1)
 	}
 	if job.Phase == Window && d.window.complete() {
-		d.window.completed(time.Since(d.epoch))
+		d.window.onComplete(time.Since(d.epoch))
 	}
 	closes, end := open && d.window.closed, d.window.end
 	d.mu.Unlock()
 	if closes {
 		d.Wait(ctx, d.epoch.Add(end))
-		d.closed()
+		d.windowClosed()
 	}
 }
 
 // closed tells that the window's end has come.
-func (d *driver) closed() {
-	d.shut()
-	d.release()
+func (d *driver) windowClosed() {
+	d.endWindow()
+	d.donePending()
 }
 
 // holds says that the row is not over before the request is: one of the window or, since its
 // conversation may have a turn in the window, one of the warm-up.
-func (d *driver) holds(job *Job) bool {
+func (d *driver) holdsRunOpen(job *Job) bool {
 	return job.Phase == Window || job.Phase == Warmup && d.Follow != nil
 }
 
 // release ends the dispatching when nothing is left that holds the row open.
-func (d *driver) release() {
-	if d.outstanding.Add(-1) == 0 {
-		d.halt(openai.ErrUnfinished)
+func (d *driver) donePending() {
+	if d.pending.Add(-1) == 0 {
+		d.endDispatch(openai.ErrUnfinished)
 	}
 }
 
 // isOver says that the row came to its end, and was not interrupted.
-func isOver(loop context.Context) bool { return context.Cause(loop) == openai.ErrUnfinished }
+func runEnded(loop context.Context) bool { return context.Cause(loop) == openai.ErrUnfinished }

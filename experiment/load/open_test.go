@@ -263,12 +263,12 @@ func TestAllAtOnceWithGrace(t *testing.T) {
 func TestQueueKeepsFewBodies(t *testing.T) {
 	const n = 10 * ahead
 	encoded := 0
-	d := &driver{free: make(chan time.Duration, 1), Config: Config{Encode: func(r *workload.Request) []byte {
+	d := &driver{freeWorkers: make(chan time.Duration, 1), Config: Config{Encode: func(r *workload.Request) []byte {
 		encoded++
 		return fmt.Append(nil, r.Index)
 	}}}
 	for i := range n {
-		if d.enter(&Job{Request: workload.Request{Index: i}}, fmt.Append(nil, i)) {
+		if d.getWorker(&Job{Request: workload.Request{Index: i}}, fmt.Append(nil, i)) {
 			t.Fatal("there is no slot")
 		}
 	}
@@ -284,7 +284,7 @@ func TestQueueKeepsFewBodies(t *testing.T) {
 			t.Fatalf("%d of %d have bodies; that of %d is %q", bodies, len(d.queue), i, w.body)
 		}
 		d.queue = d.queue[1:]
-		d.topUp()
+		d.encodeQueued()
 	}
 	if encoded != n-ahead {
 		t.Errorf("%d were encoded again", encoded)

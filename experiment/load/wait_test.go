@@ -12,7 +12,7 @@ import (
 // In real time: half of the waits end within 1 ms of their time, and none before it. A busy machine
 // gets three tries.
 func TestWaitUntilIsPrecise(t *testing.T) {
-	defer lockThread()()
+	defer lockTimerThread()()
 	var p50 time.Duration
 	for range 3 {
 		late := make([]time.Duration, 41)

@@ -12,22 +12,22 @@ const forever = time.Duration(1 << 62)
 // window is what is known so far of a row's window.
 type window struct {
 	Load
-	rate       workload.Rate
-	follows    bool                    // there are conversations: when their turns arrive, the answers decide
-	arm        func(end time.Duration) // sets the grace period to follow that moment
-	enough     func() bool             // no further request is needed; nil = never so
-	latch      func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
-	started    bool                    // start is known
-	closed     bool                    // end is known: the window ends there at the latest
-	start, end time.Duration
-	stopped    bool          // at end, by the caller
-	placed     int           // requests so far, of every phase
-	counted    int           // its requests so far
-	last       time.Duration // the latest intended arrival of them
+	rate          workload.Rate
+	conversations bool                    // there are conversations: when their turns arrive, the answers decide
+	scheduleGrace func(end time.Duration) // sets the grace period to follow that moment
+	enough        func() bool             // no further request is needed; nil = never so
+	scheduleClose func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
+	started       bool                    // start is known
+	closed        bool                    // end is known: the window ends there at the latest
+	start, end    time.Duration
+	stopped       bool          // at end, by the caller
+	placed        int           // requests so far, of every phase
+	counted       int           // its requests so far
+	lastArrival   time.Duration // the latest intended arrival of them
 }
 
 // open begins the row.
-func (w *window) open() {
+func (w *window) init() {
 	if w.Warmup.Requests == 0 && !w.rate.IsInf() {
 		w.begin(time.Duration(w.Warmup.Time))
 	}
@@ -40,16 +40,16 @@ func (w *window) begin(at time.Duration) {
 	if w.Duration == 0 {
 		return
 	}
-	if w.rate == 0 || w.follows {
-		w.arm(w.latest())
+	if w.rate == 0 || w.conversations {
+		w.scheduleGrace(w.latestEnd())
 	}
-	if w.follows {
-		w.latch(w.latest())
+	if w.conversations {
+		w.scheduleClose(w.latestEnd())
 	}
 }
 
 // latest is the last moment at which the window can end: by its duration, or with the row's.
-func (w *window) latest() time.Duration {
+func (w *window) latestEnd() time.Duration {
 	end := forever
 	if w.Duration > 0 && !w.rate.IsInf() {
 		end = w.start + time.Duration(w.Duration)
@@ -70,14 +70,14 @@ func (w *window) stop(now time.Duration) {
 	}
 	w.close(now)
 	w.stopped = true
-	w.arm(now)
+	w.scheduleGrace(now)
 }
 
 // place gives the phase of the next request, and closes the window when it lies behind it. Without
 // conversations requests come in the order of their intended arrivals; turns of conversations that are
 // due at nearly the same moment may come in another. A slot that was freed just before the window was stopped, and
 // has its request only now, is behind it: the row may be over, and nobody failed to answer what was never sent.
-func (w *window) place(at time.Duration) Phase {
+func (w *window) phase(at time.Duration) Phase {
 	if !w.started && w.placed >= w.Warmup.Requests && at >= time.Duration(w.Warmup.Time) {
 		w.begin(at)
 	}
@@ -85,18 +85,18 @@ func (w *window) place(at time.Duration) Phase {
 	switch {
 	case !w.started || at < w.start:
 		return Warmup
-	case !w.stopped && !w.complete() && at < w.latest():
+	case !w.stopped && !w.complete() && at < w.latestEnd():
 		w.counted++
-		w.last = max(w.last, at)
+		w.lastArrival = max(w.lastArrival, at)
 		return Window
 	case !w.closed:
-		w.close(max(at, w.last))
+		w.close(max(at, w.lastArrival))
 	}
 	return Cooldown
 }
 
 // close ends the window, at the given moment or at its latest.
-func (w *window) close(at time.Duration) { w.closed, w.end = true, min(at, w.latest()) }
+func (w *window) close(at time.Duration) { w.closed, w.end = true, min(at, w.latestEnd()) }
 
 // complete says that the window has the requests that it should have.
 func (w *window) complete() bool {
@@ -105,9 +105,9 @@ func (w *window) complete() bool {
 
 // completed sets the grace period where the requests end the window, and not the schedule. When all
 // are sent at once, how long they take is what is measured: only a stated grace period bounds that.
-func (w *window) completed(now time.Duration) {
-	if w.rate == 0 || w.follows || w.rate.IsInf() && w.Grace > 0 {
-		w.arm(now)
+func (w *window) onComplete(now time.Duration) {
+	if w.rate == 0 || w.conversations || w.rate.IsInf() && w.Grace > 0 {
+		w.scheduleGrace(now)
 	}
 }
 
@@ -121,22 +121,22 @@ func (w *window) bounds(lastEnd time.Duration) (start, end time.Duration) {
 	case w.closed && (w.end > w.start || w.stopped):
 		return w.start, w.end
 	case w.complete() || w.closed:
-		return w.start, min(lastEnd, w.latest())
+		return w.start, min(lastEnd, w.latestEnd())
 	}
-	return w.start, w.latest()
+	return w.start, w.latestEnd()
 }
 
 // scheduledEnd is the last moment of an open loop's window by its schedule, whatever the server
 // does; it walks the plan's arrivals only as far as requests are counted.
 func (c *Config) scheduledEnd() time.Duration {
-	if !c.scheduled() || c.Duration == 0 && c.Requests == 0 {
+	if !c.hasSchedule() || c.Duration == 0 && c.Requests == 0 {
 		return forever
 	}
 	w := window{Load: c.Load, rate: c.Rate}
-	w.open()
+	w.init()
 	ends := true
 	for at := range c.Plan.Arrivals {
-		if phase := w.place(at); phase == Cooldown || phase == Window && w.Requests == 0 {
+		if phase := w.phase(at); phase == Cooldown || phase == Window && w.Requests == 0 {
 			ends = false
 			break
 		}
@@ -145,10 +145,10 @@ func (c *Config) scheduledEnd() time.Duration {
 	case w.closed:
 		return w.end
 	case ends: // with the plan
-		return w.last
+		return w.lastArrival
 	}
-	return w.latest()
+	return w.latestEnd()
 }
 
 // scheduled says that every arrival is known before the row begins.
-func (c *Config) scheduled() bool { return c.Rate > 0 && !c.Rate.IsInf() && c.Follow == nil }
+func (c *Config) hasSchedule() bool { return c.Rate > 0 && !c.Rate.IsInf() && c.Follow == nil }

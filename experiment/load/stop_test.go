@@ -162,13 +162,13 @@ func TestEndsWhenTold(t *testing.T) {
 // A request that a slot takes after the window was stopped is none of its own, though the slot was free before: the row may
 // be over, and the request is not one that the server left unanswered.
 func TestStoppedWindowTakesNoMore(t *testing.T) {
-	w := window{Load: Load{Concurrency: 1}, arm: func(time.Duration) {}}
-	w.open()
-	if p := w.place(sec); p != Window {
+	w := window{Load: Load{Concurrency: 1}, scheduleGrace: func(time.Duration) {}}
+	w.init()
+	if p := w.phase(sec); p != Window {
 		t.Errorf("%v, before the end", p)
 	}
 	w.stop(3 * sec)
-	if p := w.place(2 * sec); p != Cooldown || w.counted != 1 || w.end != 3*sec {
+	if p := w.phase(2 * sec); p != Cooldown || w.counted != 1 || w.end != 3*sec {
 		t.Errorf("%v, %d requests to %v", p, w.counted, w.end)
 	}
 }
