@@ -58,7 +58,8 @@ func TestFailingServerIsNotHammered(t *testing.T) {
 		return len(r.in(Window))
 	}
 	all := func(*Job) bool { return true }
-	// In 10 s a slot whose requests take 1 ms and then a pause of 100 ms makes 99, after the 8 without a pause.
+	// In 10 s a worker whose requests take 1 ms and then a pause of 100 ms makes 99, after the 8 without a
+	// pause.
 	if n := sent(Load{Concurrency: 2, Duration: Span(10 * sec)}, workload.Workload{}, all); n < 190 || n > 210 {
 		t.Errorf("closed loop: %d requests", n)
 	}
@@ -74,7 +75,7 @@ func TestFailingServerIsNotHammered(t *testing.T) {
 	}
 }
 
-// A cold start: one slot that leaves the server alone before each request, and does not wait behind the last.
+// A cold start: one worker that pauses before each request, and does not wait behind the last.
 func TestIdle(t *testing.T) {
 	l := Load{Concurrency: 1, Idle: Span(10 * sec), Warmup: Extent{Requests: 1}, Requests: 3}
 	scene(t, l, workload.Workload{}, always(2*sec), func(t *testing.T, r *rig, m Measured) {

@@ -1,26 +1,22 @@
 package load
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
-// slot is one of a closed loop: it sends a request, and when that is over the next. It does not ask the dispatcher: to
-// wake another goroutine for each request would be the client's own delay, inside of every latency.
-func (d *driver) worker(loop, killCtx context.Context) {
-	freed, more := d.pause(loop, 0)
+// worker of a closed loop sends a request, and when that has ended the next. It takes its requests itself:
+// waking another goroutine for each would be client lag inside every latency.
+func (d *driver) worker() {
+	freed, more := d.pause(0)
 	for more {
-		job, body, ok := d.takeRequest(loop, freed)
+		job, body, ok := d.takeRequest(freed)
 		if !ok {
 			return
 		}
-		freed, more = d.pause(loop, d.runTurns(loop, killCtx, job, body, d.Send(killCtx, job, body, d.epoch)))
+		freed, more = d.pause(d.runTurns(job, body, d.Send(d.requestCtx, job, body, d.epoch)))
 	}
 }
 
-// idle leaves the server alone before the slot's next request, where the load says so; false when
-// there is no next.
-func (d *driver) pause(loop context.Context, freed time.Duration) (time.Duration, bool) {
+// pause waits for Load.Idle before the worker's next request; false when there is no next.
+func (d *driver) pause(freed time.Duration) (time.Duration, bool) {
 	if d.Idle == 0 {
 		return freed, true
 	}
@@ -28,16 +24,18 @@ func (d *driver) pause(loop context.Context, freed time.Duration) (time.Duration
 	complete := d.window.complete()
 	d.mu.Unlock()
 	if complete {
-		d.donePending() // nothing need arrive behind the window, to end it, but after another idle time
+		d.donePending() // the window ends without an arrival behind it, which would cost another pause
 		return freed, false
 	}
 	freed += time.Duration(d.Idle)
-	d.Wait(loop, d.epoch.Add(freed))
+	d.Wait(d.dispatchCtx, d.epoch.Add(freed))
 	return freed, true
 }
 
-// take gives the plan's next request to a slot that became free at freed; false when the row is over.
-func (d *driver) takeRequest(ctx context.Context, freed time.Duration) (*Job, []byte, bool) {
+// takeRequest gives the plan's next request to a worker that became free at freed; false when the row is
+// over.
+func (d *driver) takeRequest(freed time.Duration) (*Job, []byte, bool) {
+	ctx := d.dispatchCtx
 	select {
 	case d.takeLock <- struct{}{}:
 	case <-ctx.Done():
@@ -48,8 +46,8 @@ func (d *driver) takeRequest(ctx context.Context, freed time.Duration) (*Job, []
 	if !ok || ctx.Err() != nil {
 		return nil, nil, false
 	}
-	d.lastFreed = max(d.lastFreed, freed) // two slots may come in the other order: arrivals never go back
+	d.lastFreed = max(d.lastFreed, freed) // two workers may come in the other order: arrivals never go back
 	job := &Job{Request: p.request, At: d.lastFreed, Ready: d.lastFreed}
 	d.assignPhase(ctx, job)
-	return job, p.body, d.active(ctx, job)
+	return job, p.body, d.active(job)
 }

@@ -1,7 +1,34 @@
-// Package load decides who sends when, never what. One driver serves the open loop (intended
-// arrivals, no bound), the closed loop (no arrivals, N slots) and arrivals with a cap. Load runs
-// on through warm-up, window and cool-down without a drain; a late client never drops, merges or
-// moves an arrival, it only shows lag.
+// Package load decides who sends when, never what. One driver serves the open loop (intended arrivals, no
+// bound), the closed loop (no arrivals, N workers) and arrivals with a cap. A late client never drops, merges
+// or moves an arrival: it only shows lag.
+//
+// The states of a run, with the contexts that end at each arrow. Load goes on through warm-up, window and
+// cool-down without a pause:
+//
+//	warm-up ─▶ window ─▶ cool-down ─▶ over ─▶ returned
+//	   │         │  windowCtx │   dispatchCtx (cause ErrUnfinished), then requestCtx (the same)
+//	   │         │            │
+//	   ├─────────┴────────────┴─ MaxDuration ─▶ over, cut
+//	   └─ any of them ─ Run's ctx ends ─▶ draining ─ all ended, or Drain is over ─▶ returned
+//	                        dispatchCtx          requestCtx (cause Canceled)
+//
+// The window closes with the first arrival behind it, by its duration, with its last request (Requests,
+// Enough), at the end of the plan, or with Config.Ends. The row is over when nothing is pending: the window
+// is closed, and its requests (with conversations, those of the warm-up too) have ended; or when the grace
+// period is over.
+//
+// The states of a request, and of the worker that a closed loop or a cap gives it:
+//
+//	encoded ─▶ arrived: has a phase ─▶ ready: has a worker ─▶ sent ─▶ ended ─▶ Config.Each
+//	               │                        │                  ▲        │
+//	               │ dispatchCtx            │ dispatchCtx      └────────┘ next turn, after the think time
+//	               ▼                        ▼                             on the same worker
+//	            not sent: of the window, Unfinished; else not counted
+//
+// A worker is free, or has one request or conversation from ready to ended. Contexts: encodeCtx ends the
+// encoding and with it all below, dispatchCtx (its child) the sending of new requests, windowCtx (its child)
+// the waits that only the open window justifies, and requestCtx the requests in flight; it is no child, since
+// Drain outlives Run's ctx.
 package load
 
 import (
@@ -13,15 +40,15 @@ import (
 	"bench/experiment/workload"
 )
 
-// Load is what a row says of its phases and slots.
+// Load is a row's part of the table: its phases and its workers.
 type Load struct {
-	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`     // slots: of the closed loop, or the cap of an open one; 0 = no cap
+	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`     // workers of the closed loop, or the cap of an open one; 0 = no cap
 	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`                // never counted; zero = none
 	Duration    Span   `toml:"duration" json:"duration_s,omitempty"`         // of the window; 0 = until requests
 	Requests    int    `toml:"requests" json:"requests,omitempty"`           // of the window; 0 = until duration; both: whichever comes first
-	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // how long the window's last requests may take after its end; 0 = DefaultGrace
-	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row: then the window closes, and what is in flight is unfinished; 0 = no bound
-	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // how long a slot leaves the server alone before each request; 0 = not at all
+	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // for the window's last requests, after its end; 0 = DefaultGrace
+	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row; then requests in flight are unfinished; 0 = no bound
+	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // pause of a worker before each request; 0 = none
 }
 
 // DefaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
@@ -52,7 +79,7 @@ func (s *Span) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Extent is a stretch of load, by time or by requests; both: whichever ends later. Zero is none.
+// Extent is an amount of load, by time or by requests; both: whichever ends later. Zero is none.
 type Extent struct {
 	Time     Span `json:"s,omitempty"`
 	Requests int  `json:"requests,omitempty"`
@@ -75,10 +102,10 @@ func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// maxConcurrency is how many connections one address can have to another.
+// maxConcurrency is the number of TCP ports: connections from one address to another.
 const maxConcurrency = 1<<16 - 1
 
-// Check reports what is wrong or impossible; open says that the row has a rate, all that it is "inf".
+// Check reports what is wrong or impossible. open: the row has a rate; all: that rate is "inf".
 func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if !open && l.Concurrency == 0 {
 		bad("", "neither rate nor concurrency", "write rate = 4 (open loop) or concurrency = 8 (closed loop)")
@@ -116,8 +143,8 @@ func (l Load) GraceTime() time.Duration {
 	return time.Duration(l.Grace)
 }
 
-// Expected is how long warm-up and window take, from what is stated and the rate (requests per
-// second, 0 = closed loop); known is false where that depends on how fast the server answers.
+// Expected is how long warm-up and window take by the table and the rate (requests per second, 0 = closed
+// loop). known is false if that depends on how fast the server answers; d is then the part that does not.
 func (l Load) Expected(rate float64) (d time.Duration, known bool) {
 	d, known = l.expected(rate)
 	if l.MaxDuration > 0 {

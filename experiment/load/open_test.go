@@ -112,7 +112,7 @@ func TestWindowIsNotCutShort(t *testing.T) {
 	})
 }
 
-// Two slots, one arrival a second, answers after 4 s: the cap is too small by half.
+// Two workers, one arrival a second, answers after 4 s: the cap is too small by half.
 func TestCapIsFirstComeFirstServed(t *testing.T) {
 	l := Load{Concurrency: 2, Requests: 10, Grace: Span(60 * sec)}
 	scene(t, l, constant(1), always(4*sec), func(t *testing.T, r *rig, m Measured) {
@@ -166,7 +166,7 @@ func TestCapAgainstAStalledServer(t *testing.T) {
 				wantOutcomes(t, r, Warmup, 0, tt.warmup)
 				wantOutcomes(t, r, Window, 0, tt.planned)
 				if len(r.bodies) != 3 {
-					t.Errorf("%d were sent through 3 slots", len(r.bodies))
+					t.Errorf("%d were sent by 3 workers", len(r.bodies))
 				}
 				for _, j := range r.in(Window)[3:] {
 					if j.Ready != openai.Never || j.Result.Sent != openai.Never || j.Result.End != openai.Never || j.Result.Error == "" {
@@ -239,18 +239,18 @@ func TestAllAtOnceUnderACap(t *testing.T) {
 }
 
 func TestAllAtOnceWithGrace(t *testing.T) {
-	for _, slots := range []int{0, 10} {
+	for _, workers := range []int{0, 10} {
 		stalls := func(j *Job) time.Duration {
 			if j.Request.Index >= 15 {
 				return never
 			}
 			return sec
 		}
-		scene(t, Load{Concurrency: slots, Requests: 20, Grace: Span(4 * sec)}, inf, stalls, func(t *testing.T, r *rig, m Measured) {
+		scene(t, Load{Concurrency: workers, Requests: 20, Grace: Span(4 * sec)}, inf, stalls, func(t *testing.T, r *rig, m Measured) {
 			wantOutcomes(t, r, Window, 15, 5)
 			last := time.Duration(0)
-			if slots > 0 {
-				last = sec // the last one gets its slot
+			if workers > 0 {
+				last = sec // the last one gets its worker
 			}
 			if r.elapsed != last+4*sec || m.End != r.elapsed {
 				t.Errorf("took %v, window to %v", r.elapsed, m.End)
@@ -259,7 +259,8 @@ func TestAllAtOnceWithGrace(t *testing.T) {
 	}
 }
 
-// However many conversations wait for a slot, only the first of them have their bodies; and each gets its own in time.
+// However many conversations wait for a worker, only the first of them have their bodies; and each gets its
+// own in time.
 func TestQueueKeepsFewBodies(t *testing.T) {
 	const n = 10 * ahead
 	encoded := 0
@@ -269,7 +270,7 @@ func TestQueueKeepsFewBodies(t *testing.T) {
 	}}}
 	for i := range n {
 		if d.getWorker(&Job{Request: workload.Request{Index: i}}, fmt.Append(nil, i)) {
-			t.Fatal("there is no slot")
+			t.Fatal("a worker is free")
 		}
 	}
 	for i := range n {

@@ -32,8 +32,8 @@ func ending(t *testing.T, n int, rate workload.Rate) workload.Workload {
 	return w
 }
 
-// TestPlanEnds: the last request that a plan has ends the window and the row, whatever they still asked for; nothing
-// is cut, and nothing is left out.
+// TestPlanEnds: the last request that a plan has ends the window and the row, whatever they still asked for;
+// nothing is cut, and nothing is left out.
 func TestPlanEnds(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -75,7 +75,7 @@ func TestPlanEnds(t *testing.T) {
 	}
 }
 
-// TestPlanEndsWithAQueue: conversations that have no slot yet when the plan ends get one.
+// TestPlanEndsWithAQueue: conversations that have no worker yet when the plan ends get one.
 func TestPlanEndsWithAQueue(t *testing.T) {
 	w := ending(t, 30, 10)
 	w.Session = conversations(1, 0).Session
@@ -122,8 +122,8 @@ func TestPlanEndsStalled(t *testing.T) {
 	}
 }
 
-// A closed loop without an end of its own ends when it is told to: the window there and then, its requests in their time, a
-// server that does not answer after the grace period. Load goes on until then.
+// A closed loop without an end of its own ends when it is told to: the window there and then, its requests in
+// their time, a server that does not answer after the grace period. Load goes on until then.
 func TestEndsWhenTold(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -159,8 +159,8 @@ func TestEndsWhenTold(t *testing.T) {
 	}
 }
 
-// A request that a slot takes after the window was stopped is none of its own, though the slot was free before: the row may
-// be over, and the request is not one that the server left unanswered.
+// A stopped window takes no further request, even if the worker became free before the stop: the row may be
+// over, and the server did not leave the request unanswered.
 func TestStoppedWindowTakesNoMore(t *testing.T) {
 	w := window{Load: Load{Concurrency: 1}, scheduleGrace: func(time.Duration) {}}
 	w.init()

@@ -67,14 +67,14 @@ func TestRunInRealTime(t *testing.T) {
 	}
 }
 
-// BenchmarkDispatch is what a request costs the driver in a closed loop, from slot to slot.
+// BenchmarkDispatch is what a request costs the driver in a closed loop, from worker to worker.
 func BenchmarkDispatch(b *testing.B) {
-	for name, slots := range map[string]int{"1": 1, "64": 64} {
+	for name, workers := range map[string]int{"1": 1, "64": 64} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			w := workload.Workload{Input: workload.Fixed(16), Output: workload.Fixed(1)}
 			_, err := Run(b.Context(), Config{
-				Load: Load{Concurrency: slots, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
+				Load: Load{Concurrency: workers, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
 				Encode: func(*workload.Request) []byte { return nil },
 				Send:   func(context.Context, *Job, []byte, time.Time) func() { return func() {} },
 				Each:   func(*Job) error { return nil },
