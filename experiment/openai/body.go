@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// events takes a piece of a stream; it is true when no more are wanted.
+// onStream handles a piece of a stream; enough: no more is wanted.
 func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
 	x.scanner.push(b, a)
 	for {
@@ -23,7 +23,7 @@ func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
 	}
 }
 
-// event takes one event; it is true when it was the last.
+// onEvent handles one event, and returns true after the last.
 func (x *exchange) onEvent(ev event) bool {
 	data := bytes.TrimSpace(ev.data)
 	if len(data) == 0 && !ev.failed { // a keep-alive
@@ -39,12 +39,12 @@ func (x *exchange) onEvent(ev event) bool {
 	if last, ok := x.onChunk(data, ev.arrival); ok {
 		return last
 	}
-	for line := range bytes.SplitSeq(data, []byte("\n")) { // a server that forgets the empty lines
+	for line := range bytes.SplitSeq(data, []byte("\n")) { // some servers forget the empty lines
 		last, ok := x.onChunk(bytes.TrimSpace(line), ev.arrival)
 		if last {
 			return true
 		}
-		if !ok && !ev.truncated { // a lost connection leaves such a piece, a server does not
+		if !ok && !ev.truncated { // a lost connection leaves a partial line, a server does not
 			x.fail(Protocol, fmt.Sprintf("an event is not the API's: %s", line[:min(len(line), maxError)]))
 			return true
 		}
@@ -52,7 +52,7 @@ func (x *exchange) onEvent(ev event) bool {
 	return false
 }
 
-// data takes what an event says. It is not ok where that is no JSON object; last ends the stream.
+// onChunk handles the data of an event. ok is false if it is no JSON object; last ends the stream.
 func (x *exchange) onChunk(data []byte, a arrival) (last, ok bool) {
 	if string(data) == "[DONE]" {
 		x.sawDone = true
@@ -82,8 +82,8 @@ func (x *exchange) onChunk(data []byte, a arrival) (last, ok bool) {
 	return false, true
 }
 
-// count is the number of tokens in a token-bearing event: those listed, else those that running usage has grown by,
-// else one. Usage that first comes later than the first token is no running usage.
+// eventTokens is the number of tokens in a token-bearing event: its token ids, else the growth of running
+// usage, else 1. Usage that does not come with the first token is not running usage.
 func (x *exchange) eventTokens(c *chunk) int {
 	if x.result.Events == 0 {
 		x.runningUsage = c.hasOutput
@@ -97,7 +97,7 @@ func (x *exchange) eventTokens(c *chunk) int {
 	return 1
 }
 
-// note keeps what may come on any chunk: names, the finish reason, usage.
+// recordMetadata stores what may come on any chunk: names, the finish reason, usage.
 func (x *exchange) recordMetadata(c *chunk) {
 	r, clean := x.result, x.client.secrets.clean
 	if r.ServerID == "" && len(c.id) > 0 {
@@ -117,7 +117,6 @@ func (x *exchange) recordMetadata(c *chunk) {
 	}
 }
 
-// keep adds to the answer, where it is wanted.
 func (x *exchange) keepAnswer(c *chunk) {
 	if a := &x.result.Answer; x.call.KeepAnswer {
 		a.Text = append(a.Text, c.answerText...)
@@ -125,7 +124,7 @@ func (x *exchange) keepAnswer(c *chunk) {
 	}
 }
 
-// document judges an answer in one piece; err is how its body ended.
+// endDocument concludes an answer in one piece; err is how its body ended.
 func (x *exchange) endDocument(err error) {
 	if err != io.EOF {
 		switch {

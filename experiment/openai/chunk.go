@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// chunk is what one event, or the document of an answer without streaming, says. Its byte slices may lie in the event.
+// chunk is the content of one event, or of an answer in one piece. Its byte slices may point into the event.
 type chunk struct {
-	hasChoices   bool // there is at least one choice
+	hasChoices   bool // at least one
 	hasToken     bool // text, reasoning, a tool call or token ids
-	idCount      int  // token ids listed; 0: not listed
+	idCount      int  // length of the list of token ids; 0: no list
 	tokenIDs     []int32
-	answerText   []byte // the answer's text without the reasoning, tool calls included; as it stands inside of a JSON string
-	finishReason []byte // the finish reason
-	id           []byte // the server's name for the request
+	answerText   []byte // content and tool calls without reasoning, escaped as inside a JSON string
+	finishReason []byte
+	id           []byte // the server's id of the request
 
 	prompt, cached, output          int // usage
 	hasPrompt, hasCached, hasOutput bool
 
 	failed  bool   // an error object
-	message string // what it says
+	message string // the error's text
 }
 
 var errNoObject = errors.New("not a JSON object")
 
-// parse reads a chunk with encoding/json. It is the definition of what a chunk says; the walker is its fast form for
-// the usual shapes. It errs on anything but one JSON object.
+// parse reads a chunk by encoding/json. It defines what a chunk means; walker is its fast form for the usual
+// shapes. It fails on anything but one JSON object.
 func parse(data []byte) (chunk, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -89,7 +89,7 @@ func (c *chunk) addChoice(m map[string]any) {
 	}
 }
 
-// say adds a text to what is said; nearly always there is but one.
+// appendAnswer adds to the answer; nearly always it is the first text.
 func (c *chunk) appendAnswer(text []byte) {
 	switch {
 	case len(text) == 0:
@@ -100,7 +100,7 @@ func (c *chunk) appendAnswer(text []byte) {
 	}
 }
 
-// inside is a text as it stands between the quotes of a JSON string.
+// jsonEscape is the text as it stands between the quotes of a JSON string.
 func jsonEscape(text string) []byte {
 	if text == "" {
 		return nil
@@ -114,11 +114,11 @@ func list(v any) []any            { l, _ := v.([]any); return l }
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
 const (
-	maxCount = 1e15          // of tokens that is believed
-	maxID    = math.MaxInt32 // of a token
+	maxCount = 1e15          // more tokens are an error of the server
+	maxID    = math.MaxInt32 // of a token id
 )
 
-// count reads a number of tokens; 12.0 is one, a fraction or a negative number is not.
+// parseCount reads a number of tokens; 12.0 is one, a fraction or a negative number is not.
 func parseCount(v any) (int, bool) {
 	number, ok := v.(json.Number)
 	if !ok {
@@ -131,8 +131,8 @@ func parseCount(v any) (int, bool) {
 	return int(f), true
 }
 
-// errorMessage finds the text in the error shapes of vLLM, SGLang, TGI, llama.cpp, OpenAI and FastAPI: {"error": {…}},
-// {"error": "…"}, {"object": "error", "message": …}, {"detail": …}, and in what else a server may say.
+// errorMessage finds the text in the error shapes of vLLM, SGLang, TGI, llama.cpp, OpenAI and FastAPI:
+// {"error": {…}}, {"error": "…"}, {"object": "error", "message": …}, {"detail": …}; else it returns the JSON.
 func errorMessage(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -161,7 +161,7 @@ func errorMessage(v any) string {
 	return string(text)
 }
 
-// bodyMessage is what the body of an HTTP error says: its JSON's message, else its text as it is.
+// bodyMessage is the text of an error's body: the message in its JSON, else the body itself.
 func bodyMessage(body []byte) string {
 	var v any
 	if json.Unmarshal(body, &v) == nil && object(v) != nil {

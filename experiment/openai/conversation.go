@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Extend appends the body of a conversation's next turn to dst. before is the body of the turn before, as Body or Extend made
-// it for a nil dst; answer is what the server said to it; prompt is what the new turn adds. In the chat API that makes
-// messages with their roles; else the prompt before, the answer and the new prompt are one prompt, as text or as token ids.
+// Extend appends the body of a conversation's next turn to dst. before is the body of the turn before, as
+// Body or Extend made it for a nil dst; answer is the server's answer to it; prompt is what the new turn
+// adds. In the chat API they become messages with their roles; in the other one prompt, as text or token ids.
 func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, output int) []byte {
 	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
 	dst = e.begin(dst, output)
@@ -16,7 +16,7 @@ func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, outp
 		key = keyMessages
 	}
 	own := before[len(e.head):]
-	dst = append(dst, own[bytes.Index(own, []byte(key)):len(own)-len(`]}`)]...) // without what ends a list, or a string
+	dst = append(dst, own[bytes.Index(own, []byte(key)):len(own)-len(`]}`)]...) // without the end of the list or string
 	switch {
 	case e.params.API == Chat:
 		dst = append(append(append(dst, `,{"role":"assistant","content":"`...), answer.Text...), `"},`...)
@@ -28,7 +28,6 @@ func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, outp
 	return append(dst, `"}`...)
 }
 
-// appendMessage appends a message of the user.
 func appendMessage(dst []byte, text string) []byte {
 	return append(appendString(append(dst, `{"role":"user","content":`...), text), '}')
 }

@@ -9,33 +9,33 @@ import (
 	"strconv"
 )
 
-// Prompt is what a request asks: exactly one of the two is set.
+// Prompt is a request's prompt: exactly one field is set.
 type Prompt struct {
 	IDs  []int32 // token ids; only /v1/completions takes them
 	Text string
 }
 
-// Params is what the requests of a row have in common.
+// Params are what the requests of a row have in common.
 type Params struct {
 	API       string          // Completions (also when empty) or Chat
 	Model     string          // sent even when empty
-	Stream    bool            // with a usage chunk at its end
-	Output    int             // tokens to write where Body is given none; 0: the server's default
-	IgnoreEOS bool            // make the server write them all: ignore_eos and min_tokens
-	Omit      map[string]bool // fields of ours that the server refused; Extra is sent all the same
-	Extra     map[string]any  // further fields; they replace ours, but for the prompt, model and stream
+	Stream    bool            // and ask for a usage chunk at its end
+	Output    int             // tokens to write if Body is given none; 0: the server's default
+	IgnoreEOS bool            // send ignore_eos and min_tokens, so that every answer has its full length
+	Omit      map[string]bool // fields of bench's own that the server refused; Extra is sent all the same
+	Extra     map[string]any  // further fields; they replace bench's own except prompt, messages, model and stream
 }
 
-// Encoder makes bodies: the constant part is encoded once, and only the prompt and its length are written per request.
+// Encoder makes bodies. The constant part is encoded once, prompt and length per request.
 type Encoder struct {
 	params   Params
 	constant map[string]any
 	head     []byte   // the constant part, without its closing brace
-	lengths  []string // the fields that take a request's number of output tokens
+	lengths  []string // fields whose value is the number of output tokens
 }
 
-// Encoder encodes the constant part. It errs on an unknown API, an extra field that is bench's own, and values that
-// JSON can't hold.
+// Encoder encodes the constant part. It fails on an unknown API, a reserved field in Extra, and values
+// without a JSON form.
 func (p Params) Encoder() (*Encoder, error) {
 	if p.API != "" && p.API != Completions && p.API != Chat {
 		return nil, fmt.Errorf("encoding the body: %q is no API", p.API)
@@ -54,7 +54,7 @@ func (p Params) Encoder() (*Encoder, error) {
 	}
 	e.head = bytes.TrimSuffix(bytes.TrimSpace(buf.Bytes()), []byte("}"))
 	if _, own := p.Extra["max_completion_tokens"]; !own && p.sends("max_tokens") {
-		e.lengths = append(e.lengths, "max_tokens") // vLLM, SGLang and llama.cpp all take it, in both APIs
+		e.lengths = append(e.lengths, "max_tokens") // vLLM, SGLang and llama.cpp take it in both APIs
 	}
 	if p.IgnoreEOS && p.sends("min_tokens") {
 		e.lengths = append(e.lengths, "min_tokens")
@@ -62,7 +62,7 @@ func (p Params) Encoder() (*Encoder, error) {
 	return e, nil
 }
 
-// sends says whether a field of ours goes into the body.
+// sends reports whether a field of bench's own goes into the body.
 func (p Params) sends(field string) bool {
 	_, replaced := p.Extra[field]
 	return !replaced && !p.Omit[field]
@@ -71,7 +71,7 @@ func (p Params) sends(field string) bool {
 func (p Params) constant() map[string]any {
 	m := map[string]any{"model": p.Model, "stream": p.Stream}
 	if p.sends("temperature") {
-		m["temperature"] = 0 // the same tokens each time, as far as the server can
+		m["temperature"] = 0 // greedy sampling, for the same tokens each time
 	}
 	if p.Stream && p.sends("stream_options") {
 		m["stream_options"] = map[string]any{"include_usage": true}
@@ -83,11 +83,11 @@ func (p Params) constant() map[string]any {
 	return m
 }
 
-// Sampling is the constant part of every body, for the metadata; the caller may change it (not what is inside Extra).
+// Sampling is a copy of the constant part of every body, for the metadata (values inside Extra are shared).
 func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
 
-// Body appends the body of one request to dst: output tokens are asked for, or Params.Output when it is not positive.
-// Token ids have no form in the chat API: for them it returns nil.
+// Body appends the body of a request for output tokens (0: Params.Output) to dst. The chat API has no token
+// ids: for them Body returns nil.
 func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	chat := e.params.API == Chat
 	if chat && prompt.IDs != nil {
@@ -105,7 +105,7 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	return append(appendString(append(dst, keyPrompt...), prompt.Text), '}')
 }
 
-// The keys of the prompt, which is a body's last field.
+// The prompt is a body's last field.
 const (
 	keyMessages = `,"messages":`
 	keyPrompt   = `,"prompt":`

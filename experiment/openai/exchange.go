@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Do sends the request and blocks until it is over; r is filled anew, reusing its slices. It never sends a request
-// again.
+// Do sends the request and blocks until it has ended. It overwrites r, reusing its slices. It never sends a
+// request twice.
 func (c *Client) Do(ctx context.Context, call *Call, r *Result) { c.Start(ctx, call, r)() }
 
-// Start does what can be done of Do without waiting: where a connection is ready, it writes as much of the request as the kernel
-// takes. The function that it returns does the rest, on any goroutine, and has to be called. So who has to be on time can
-// write a request itself, and leave the answer to another.
+// Start is the part of Do that does not wait: if a connection is idle, it writes as much of the request as
+// the kernel takes. The caller must call finish, which does the rest, on any goroutine. So a dispatcher can
+// write a request on time itself, and leave the answer to another goroutine.
 func (c *Client) Start(ctx context.Context, call *Call, r *Result) (finish func()) {
 	r.reset()
 	x := c.exchanges.Get().(*exchange)
@@ -25,7 +25,7 @@ func (c *Client) Start(ctx context.Context, call *Call, r *Result) (finish func(
 	return x.finish
 }
 
-// finish does what is left of the exchange.
+// finish is the rest of the exchange.
 func (x *exchange) finish() {
 	defer func(c *Client, cancel context.CancelFunc) {
 		cancel()
@@ -39,39 +39,39 @@ func (x *exchange) finish() {
 	}
 }
 
-// exchange is one request under way. It is used again for later ones, with its buffers.
+// exchange is one request in flight. Exchanges are pooled with their buffers.
 type exchange struct {
 	client    *Client
 	call      *Call
 	result    *Result
-	callerCtx context.Context // as it was given
-	ctx       context.Context // with the request's time limit
+	callerCtx context.Context
+	ctx       context.Context // callerCtx with the request's time limit
 	cancel    context.CancelFunc
 	epoch     time.Duration // since the clock's base
 	began     time.Duration // since the clock's base
 	conn      *conn         // nil: none yet, or the transport's
 
 	request      []byte
-	written      int    // bytes of it that the kernel has
-	head         []byte // of the response, until it is whole
+	written      int    // bytes of it that the kernel has taken
+	head         []byte // of the response, while it is incomplete
 	resp         *http.Response
 	framing      framing
-	lastArrival  time.Duration // the latest arrival, since the clock's base
-	received     bool          // some byte of an answer came
-	bodyComplete bool          // the body is whole, and nothing came behind it
-	draining     bool          // what follows [DONE] has little time
-	drainedBytes int           // bytes that came behind [DONE]
-	readErr      error         // why what came is no HTTP answer
+	lastArrival  time.Duration // since the clock's base
+	received     bool          // at least one byte of the response
+	bodyComplete bool          // and nothing came behind it
+	draining     bool          // only drainTimeout is left for what follows [DONE]
+	drainedBytes int           // bytes behind [DONE]
+	readErr      error         // the response is malformed
 
 	scanner scanner
 	walker  walker
-	body    []byte  // of an answer in one piece, or of a refusal
-	bodyAt  arrival // of its last byte
+	body    []byte  // of an answer in one piece, or of an error status
+	bodyAt  arrival // of the last byte
 
 	concluded    bool // the result has its outcome
 	sawDone      bool // [DONE] came
-	tokens       int  // by events
-	usageSeen    bool // by usage
+	tokens       int  // counted from events
+	usageSeen    bool // OutputTokens is the server's usage
 	runningUsage bool // usage comes with the token-bearing events
 }
 
@@ -84,7 +84,7 @@ func (x *exchange) prepare(c *Client, call *Call, r *Result) {
 	x.epoch, x.began = epoch.Sub(c.clock.base), time.Since(c.clock.base)
 }
 
-// forget drops all but the buffers.
+// release drops everything but the buffers.
 func (x *exchange) release() {
 	x.scanner.reset()
 	if cap(x.body) > maxKeptBuffer {
@@ -97,15 +97,15 @@ func (x *exchange) release() {
 	*x = exchange{request: x.request[:0], head: x.head[:0], scanner: x.scanner, walker: x.walker, body: x.body[:0]}
 }
 
-// since turns a time since the clock's base into one since the call's epoch.
+// sinceEpoch converts a time since the clock's base into one since the call's epoch.
 func (x *exchange) sinceEpoch(at time.Duration) time.Duration { return at - x.epoch }
 
 func (x *exchange) now() time.Duration { return x.sinceEpoch(time.Since(x.client.clock.base)) }
 
-// keeps says that the exchange uses a connection that others have used, and leaves it to others.
+// reusable reports whether the exchange may use an idle connection and leave its own to others.
 func (x *exchange) reusable() bool { return !x.client.noReuse.Load() && !x.call.Fresh }
 
-// early writes as much of the request as goes at once, if a connection is ready.
+// writeIdle writes as much of the request as an idle connection takes without waiting.
 func (x *exchange) writeIdle() {
 	if conn := x.client.getIdle(); conn != nil {
 		x.attach(conn)
@@ -113,7 +113,7 @@ func (x *exchange) writeIdle() {
 	}
 }
 
-// use makes conn the exchange's.
+// attach gives the exchange its connection, and encodes the request.
 func (x *exchange) attach(conn *conn) {
 	x.conn = conn
 	r := x.result
@@ -126,7 +126,7 @@ func (x *exchange) attach(conn *conn) {
 	x.request = append(x.client.template.head(x.request[:0], x.call, x.reusable()), x.call.Body...)
 }
 
-// converse sends the request over a connection of the client's own, and reads the answer.
+// runConn sends the request over a connection of the client's own, and reads the answer.
 func (x *exchange) runConn() {
 	if x.conn == nil {
 		conn, err := x.client.getConn(x.ctx, x.call.Fresh)
@@ -150,7 +150,7 @@ func (x *exchange) runConn() {
 	conn.Close()
 }
 
-// sent notes that n more bytes of the request have been handed over.
+// markSent records that the kernel took n more bytes of the request.
 func (x *exchange) markSent(n int) {
 	if n > 0 {
 		x.written += n
@@ -158,7 +158,8 @@ func (x *exchange) markSent(n int) {
 	}
 }
 
-// talk writes what is left of the request and reads the answer. A server may answer, and hang up, before it has read everything.
+// roundTrip writes the rest of the request and reads the answer. A server may answer and close the connection
+// before it has read the whole request.
 func (x *exchange) roundTrip() error {
 	conn := x.conn
 	var writeErr error
@@ -174,7 +175,7 @@ func (x *exchange) roundTrip() error {
 	return err
 }
 
-// take looks at a piece of the response, which was read at read; it is over when nothing more is to come.
+// onData handles a piece of the response, whose read returned at read. It is done when no more is expected.
 func (x *exchange) onData(b []byte, read time.Time) (over bool) {
 	x.received = true
 	a := x.arrival(read)
@@ -204,7 +205,7 @@ func (x *exchange) onData(b []byte, read time.Time) (over bool) {
 	return false
 }
 
-// arrival is when the bytes that were read at read came: by the kernel's stamp where there is one that can be believed.
+// arrival is when bytes arrived whose read returned at read: by the kernel's stamp if clock trusts it.
 func (x *exchange) arrival(read time.Time) arrival {
 	clock := x.client.clock
 	now := read.Sub(clock.base)
@@ -214,19 +215,19 @@ func (x *exchange) arrival(read time.Time) arrival {
 			a = arrival{at: at, lag: now - at, kernel: true}
 		}
 	}
-	if a.at < x.lastArrival { // no byte comes before the one ahead of it
+	if a.at < x.lastArrival { // arrivals never go back
 		a.at, a.lag = x.lastArrival, now-x.lastArrival
 	}
 	x.lastArrival = a.at
 	return a
 }
 
-// piece takes the next bytes of the body; it is true when no more are wanted.
+// onBody handles a piece of the body; enough: no more is wanted.
 func (x *exchange) onBody(b []byte, a arrival) (enough bool) {
 	switch {
 	case len(b) == 0:
 		return false
-	case x.concluded: // behind [DONE]; a connection is worth reading a little more
+	case x.concluded: // drain what follows [DONE], so that the connection can be reused
 		x.drainedBytes += len(b)
 		return x.drainedBytes > drainBytes
 	case x.resp.StatusCode < 200 || x.resp.StatusCode > 299:
@@ -242,11 +243,11 @@ func (x *exchange) onBody(b []byte, a arrival) (enough bool) {
 	return x.readErr != nil
 }
 
-// drain gives what follows [DONE] a little while to come: the end of a chunked body often comes in a packet of its own,
-// and a connection that is closed before it is lost.
+// startDrain limits the time for what follows [DONE]. The end of a chunked body often comes in a packet of
+// its own, and closing the connection before it would lose the connection.
 func (x *exchange) startDrain() {
 	if x.concluded && !x.draining {
 		x.draining = true
-		_ = x.conn.SetReadDeadline(time.Now().Add(drainTimeout)) // on one that is closed, reads fail anyway
+		_ = x.conn.SetReadDeadline(time.Now().Add(drainTimeout)) // on a closed connection, reads fail anyway
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"net/http"
 )
 
-// framing takes the body out of the bytes that follow a response's header (RFC 9112, §6 and §7): chunked, of a given
-// length, or all up to the end of the connection. It hands on every byte as it comes, in the middle of a chunk too, so
-// that a piece of the body has the stamp of the read that brought it.
+// framing removes the transfer encoding of a body (RFC 9112, §6 and §7): chunked, of a given length, or up to
+// the end of the connection. It passes on every byte at once, in the middle of a chunk too, so that each
+// piece of the body keeps the stamp of its read.
 //
-// The zero framing is that of a body without any bytes.
+// The zero framing is that of an empty body.
 type framing struct {
 	state framingState
-	left  int64    // bytes still to come of the chunk, or of the whole body where its length was given
-	line  [32]byte // the start of the size or trailer line under way
-	n     int      // its length so far
+	left  int64    // of the chunk or, with a given length, of the body
+	line  [32]byte // start of the incomplete size or trailer line
+	n     int      // length of that line so far
 }
 
 type framingState uint8
@@ -29,15 +29,15 @@ const (
 	inChunk
 	behindChunk // the line end after a chunk
 	inTrailer
-	inPlain // all the rest
+	inPlain // up to the end of the connection
 )
 
 var errChunk = errors.New("malformed chunked encoding")
 
-// newFraming is the framing of the body behind a header.
+// newFraming is the framing that a response's header announces.
 func newFraming(resp *http.Response) framing {
 	switch {
-	case len(resp.TransferEncoding) > 0: // net/http knows none but chunked
+	case len(resp.TransferEncoding) > 0: // net/http accepts chunked only
 		return framing{state: inSize}
 	case resp.ContentLength < 0:
 		return framing{state: inPlain}
@@ -47,8 +47,8 @@ func newFraming(resp *http.Response) framing {
 	return framing{}
 }
 
-// next takes bytes off the front of b: piece is of the body, rest is to be given to the next call. Both are empty when b
-// is used up; rest is not when the body has ended before it.
+// next splits b: piece is of the body, rest is for the next call. Both are empty when b is used up; rest is
+// not if the body ended before it.
 func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 	for len(b) > 0 {
 		switch f.state {
@@ -73,7 +73,7 @@ func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 	return nil, nil, nil
 }
 
-// takeLine takes bytes up to the end of a line, and reads the line when it is whole.
+// consumeLine takes bytes up to the end of a line, and reads the line once it is complete.
 func (f *framing) consumeLine(b []byte) (rest []byte, err error) {
 	end := bytes.IndexByte(b, '\n')
 	part := b
@@ -95,7 +95,7 @@ func (f *framing) consumeLine(b []byte) (rest []byte, err error) {
 		if len(line) == 0 {
 			f.state = atEnd
 		}
-	case !cr: // a bare LF may be the work of somebody who smuggles
+	case !cr: // a bare LF can be request smuggling
 		err = errChunk
 	case f.state == inSize:
 		err = f.parseSize(line)
@@ -107,7 +107,7 @@ func (f *framing) consumeLine(b []byte) (rest []byte, err error) {
 	return b[end+1:], err
 }
 
-// size reads a chunk's size; an extension behind it is passed over.
+// parseSize reads a chunk's size and ignores its extensions.
 func (f *framing) parseSize(line []byte) error {
 	size, digits := int64(0), 0
 	for _, c := range line {
@@ -141,7 +141,7 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// end is the error that the end of the connection means here: io.EOF where the body may end so.
+// endError is what the end of the connection means in this state: io.EOF if the body may end here.
 func (f *framing) endError() error {
 	if f.state == atEnd || f.state == inPlain {
 		return io.EOF

@@ -8,7 +8,8 @@ import (
 	"net"
 )
 
-// conclude judges what has not been judged yet; err is how the exchange ended, nil or io.EOF for an orderly end.
+// conclude gives the result its outcome, unless it has one; err is how the exchange ended: nil or io.EOF for
+// an orderly end.
 func (x *exchange) conclude(err error) {
 	switch {
 	case x.readErr != nil:
@@ -31,14 +32,14 @@ func (x *exchange) conclude(err error) {
 	}
 }
 
-// fail ends the exchange with a failure.
+// fail concludes with a failure.
 func (x *exchange) fail(outcome Outcome, text string) {
 	x.result.Outcome = outcome
 	x.result.Error = x.client.secrets.clean(text)
 	x.setEnd()
 }
 
-// interrupted fails the exchange where its caller or the clock has ended it, whatever error that made.
+// interrupted concludes if the caller's context or a time limit has ended the exchange, whatever err is.
 func (x *exchange) interrupted(err error) bool {
 	var network net.Error
 	switch cause := context.Cause(x.callerCtx); {
@@ -58,7 +59,7 @@ func (x *exchange) interrupted(err error) bool {
 	return true
 }
 
-// progress says how far the request got.
+// progress is how far the request got, for error texts.
 func (x *exchange) progress() string {
 	r := x.result
 	switch {
@@ -75,7 +76,7 @@ func (x *exchange) progress() string {
 	}
 }
 
-// lost judges a request that has no response.
+// endWithoutResponse concludes a request that has no response header.
 func (x *exchange) endWithoutResponse(err error) {
 	switch {
 	case x.interrupted(err):
@@ -90,7 +91,7 @@ func (x *exchange) endWithoutResponse(err error) {
 	}
 }
 
-// refused ends a request whose response has another status than 2xx.
+// endStatus concludes a response with a status other than 2xx.
 func (x *exchange) endStatus() {
 	if x.ctx.Err() != nil && x.interrupted(x.ctx.Err()) {
 		return
@@ -102,7 +103,7 @@ func (x *exchange) endStatus() {
 	x.fail(Status, statusText(x.resp.Status, text))
 }
 
-// over judges a stream whose body ended, or broke, without [DONE].
+// endStream concludes a stream whose body ended, or broke, without [DONE].
 func (x *exchange) endStream(err error) {
 	if err != errTooLong {
 		if ev, ok := x.scanner.finish(); ok && x.onEvent(ev) {
@@ -125,7 +126,7 @@ func (x *exchange) endStream(err error) {
 	}
 }
 
-// complete judges an answer that came to its end.
+// succeed concludes a complete answer: OK, Short, or Truncated without any token.
 func (x *exchange) succeed() {
 	x.setEnd()
 	r := x.result
@@ -141,7 +142,7 @@ func (x *exchange) succeed() {
 	}
 }
 
-// settle notes when it was over, and how many tokens there were.
+// setEnd records the end and the number of tokens.
 func (x *exchange) setEnd() {
 	r := x.result
 	x.concluded = true
@@ -153,7 +154,7 @@ func (x *exchange) setEnd() {
 	}
 }
 
-// brokenOff says whether an error is that of a connection that ended, rather than of what came over it.
+// connectionLost reports whether err is the end of a connection, rather than a fault in what came over it.
 func connectionLost(err error) bool {
 	var network net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||

@@ -42,7 +42,7 @@ func (c *Client) newTemplate() (requestTemplate, error) {
 	return t, nil
 }
 
-// appendHead is the request line and the headers without what follows from the body.
+// encodeHead is the request line and the headers that do not depend on the body.
 func encodeHead(req *http.Request) []byte {
 	var b bytes.Buffer
 	host := req.Host
@@ -50,7 +50,7 @@ func encodeHead(req *http.Request) []byte {
 		host = req.URL.Host
 	}
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", req.URL.RequestURI(), host)
-	_ = req.Header.Write(&b) // a buffer takes all
+	_ = req.Header.Write(&b) // a buffer's Write never fails
 	return b.Bytes()
 }
 
@@ -71,7 +71,7 @@ func (t *requestTemplate) head(b []byte, call *Call, keep bool) []byte {
 	return append(b, "\r\n\r\n"...)
 }
 
-// http is the call as net/http has it.
+// http is the call as a net/http request.
 func (t *requestTemplate) http(ctx context.Context, call *Call) *http.Request {
 	req := t.request.Clone(ctx)
 	req.Header.Set("Accept", acceptStream)

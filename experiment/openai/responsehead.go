@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// maxHeader bounds a response's header, in bytes.
+// maxHeader limits a response's header, in bytes.
 const maxHeader = 1 << 20
 
-// answered notes the response's head.
+// onResponse records the response's status and header.
 func (x *exchange) onResponse(resp *http.Response) {
 	x.resp = resp
 	x.result.Status = resp.StatusCode
 	x.result.Header = x.client.secrets.hideHeader(resp.Header)
 }
 
-// header takes bytes of the response's header, and returns those behind it when it is whole.
+// onHeader collects the response's header; once it is complete, it returns the bytes behind it.
 func (x *exchange) onHeader(b []byte) (rest []byte) {
 	before := len(x.head)
 	x.head = append(x.head, b...)
@@ -39,12 +39,12 @@ func (x *exchange) onHeader(b []byte) (rest []byte) {
 			x.framing = newFraming(resp)
 			return b[max(0, n-before):]
 		}
-		x.head = append(x.head[:0], x.head[n:]...) // an interim answer
+		x.head = append(x.head[:0], x.head[n:]...) // a 1xx response
 		before -= n
 	}
 }
 
-// headerLength is how long the header is, with the empty line at its end; 0: it has none yet.
+// headerLength is the length of the header with its empty line; 0: incomplete.
 func headerLength(b []byte) int {
 	for i := 0; ; {
 		n := bytes.IndexByte(b[i:], '\n')
@@ -60,7 +60,7 @@ func headerLength(b []byte) int {
 	}
 }
 
-// notHTTP says why the start of a header can't be one; nil: it can.
+// checkHTTP reports why an incomplete header can't become one.
 func checkHTTP(head []byte) error {
 	const first = "HTTP/"
 	switch {
@@ -74,7 +74,7 @@ func checkHTTP(head []byte) error {
 
 var headReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
-// parseHead reads a whole header.
+// parseHead parses a complete header.
 func parseHead(head []byte) (*http.Response, error) {
 	r := headReaders.Get().(*bufio.Reader)
 	defer headReaders.Put(r)
@@ -83,6 +83,6 @@ func parseHead(head []byte) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = nil // it would read on in r
+	resp.Body = nil // it would read from r, which is pooled
 	return resp, nil
 }

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	maxKeptBuffer = 64 << 10 // a larger buffer is not kept for the next request
-	maxEvent      = 64 << 20 // a longer event is no event
-	maxStray      = 4 << 10  // what is kept of lines that are no part of an event stream
+	maxKeptBuffer = 64 << 10 // a larger buffer is not reused
+	maxEvent      = 64 << 20 // a longer event is an error
+	maxStray      = 4 << 10  // bytes kept of lines outside the event stream format
 )
 
 var errTooLong = errors.New("an event is longer than 64 MiB")
 
-// event is one server-sent event that has data, or that says it is an error.
+// event is one server-sent event with data, or an error event.
 type event struct {
 	data      []byte  // valid until the next call of next
 	arrival   arrival // of the data's last byte
@@ -21,26 +21,26 @@ type event struct {
 	truncated bool    // the body ended before the empty line that ends an event
 }
 
-// scanner cuts a body, which is pushed into it piece by piece as it arrives, into server-sent events by the rules of the
-// HTML standard, §9.2.6: lines end in LF, CRLF or CR, comments and unknown fields are skipped, several data lines are
-// joined by LF, one leading BOM is dropped. It departs from them where servers do: an unfinished event at the body's end
-// is returned and marked cut, and lines that belong to no event stream are kept, bounded, for the error's text.
+// scanner cuts a body, which is pushed piece by piece as it arrives, into server-sent events by the HTML
+// standard, §9.2.6: lines end in LF, CRLF or CR, comments and unknown fields are skipped, data lines are
+// joined by LF, one leading BOM is dropped. It differs where servers do: an unfinished event at the body's
+// end is returned, marked truncated, and lines outside the format are kept for the error's text.
 //
-// The usual piece is a whole event; it is read where it lies. Only what is left of an unfinished event is copied.
+// The usual piece is a whole event and is read in place; only the rest of an unfinished event is copied.
 //
 // The zero scanner is ready to use.
 type scanner struct {
-	buf          []byte // what is looked at: the last piece, or own with it at its end
+	buf          []byte // the last piece, or owned with that piece at its end
 	owned        []byte
-	pieceStart   int     // the last piece begins at buf[fresh]
+	pieceStart   int     // the last piece begins at buf[pieceStart]
 	pieceArrival arrival // of the last piece
-	prevArrival  arrival // of the one ahead of it
+	prevArrival  arrival // of the piece before
 	pos          int     // the next line starts at buf[pos]
-	scanned      int     // bytes of buf[pos:] that hold no line end
+	scanned      int     // bytes of buf[pos:] without a line end
 	bomChecked   bool    // the first line is past
-	skipLF       bool    // the last line ended in CR: an LF next belongs to it
+	skipLF       bool    // the last line ended in CR: a following LF belongs to it
 
-	// The event under construction. One data line stays in buf; with the second, all are joined.
+	// The event under construction. A single data line stays in buf; from the second on, they are joined.
 	hasData, multiLine, failed bool
 	from, to                   int
 	dataArrival                arrival
@@ -48,7 +48,7 @@ type scanner struct {
 	stray                      []byte
 }
 
-// reset makes the scanner ready for another body.
+// reset prepares for another body.
 func (s *scanner) reset() {
 	if cap(s.joined) > maxKeptBuffer {
 		s.joined = nil
@@ -59,7 +59,7 @@ func (s *scanner) reset() {
 	*s = scanner{owned: s.owned[:0], joined: s.joined[:0], stray: s.stray[:0]}
 }
 
-// push gives the next piece of the body, which must not change until next has found no more in it.
+// push adds the next piece of the body, which must not change until next returns no event.
 func (s *scanner) push(piece []byte, a arrival) {
 	s.prevArrival, s.pieceArrival = s.pieceArrival, a
 	if len(s.buf) == 0 {
@@ -71,7 +71,7 @@ func (s *scanner) push(piece []byte, a arrival) {
 	s.buf = s.owned
 }
 
-// next returns the next event; ok is false when the pieces so far hold no other. The error is errTooLong.
+// next returns the next event; ok is false if the pieces so far contain no other. The error is errTooLong.
 func (s *scanner) next() (ev event, ok bool, err error) {
 	for {
 		from, to, found := s.line()
@@ -91,7 +91,7 @@ func (s *scanner) next() (ev event, ok bool, err error) {
 	}
 }
 
-// line finds the next line's bounds in buf, without its end.
+// line finds the next line in buf, without its end.
 func (s *scanner) line() (from, to int, ok bool) {
 	if s.skipLF && s.pos < len(s.buf) {
 		if s.buf[s.pos] == '\n' {
@@ -117,7 +117,7 @@ func (s *scanner) line() (from, to int, ok bool) {
 	return s.skipBOM(from, to), to, true
 }
 
-// first skips a byte order mark at the start of the first line.
+// skipBOM skips a byte order mark at the start of the first line.
 func (s *scanner) skipBOM(from, to int) int {
 	if !s.bomChecked && bytes.HasPrefix(s.buf[from:to], []byte("\xEF\xBB\xBF")) {
 		from += 3
@@ -162,12 +162,12 @@ func (s *scanner) data(from, to int) {
 		s.joined = append(append(s.joined, '\n'), s.buf[from:to]...)
 	}
 	s.hasData, s.from, s.to, s.dataArrival = true, from, to, s.pieceArrival
-	if to <= s.pieceStart && s.pieceStart > 0 { // only the line's end came with the last piece
+	if to <= s.pieceStart && s.pieceStart > 0 { // the last piece brought only the line's end
 		s.dataArrival = s.prevArrival
 	}
 }
 
-// dispatch ends the event under construction; one that is empty is none.
+// dispatch ends the event under construction; an empty one is dropped.
 func (s *scanner) dispatch() (ev event, ok bool) {
 	ev = event{arrival: s.dataArrival, failed: s.failed}
 	switch {
@@ -184,7 +184,7 @@ func (s *scanner) dispatch() (ev event, ok bool) {
 	return ev, ok
 }
 
-// stash keeps what is still needed of the pieces so far.
+// compact keeps what is still needed of the pieces so far.
 func (s *scanner) compact() error {
 	keep := s.pos
 	if s.hasData && !s.multiLine {
@@ -193,7 +193,7 @@ func (s *scanner) compact() error {
 	if len(s.buf)-keep > maxEvent {
 		return errTooLong
 	}
-	if keep > 0 || s.pieceStart == 0 { // else it lies in own from its first byte: a long line is not moved with each of its pieces
+	if keep > 0 || s.pieceStart == 0 { // otherwise it is at the start of owned: a long line is not moved for each of its pieces
 		s.owned = append(s.owned[:0], s.buf[keep:]...)
 	}
 	s.buf, s.pieceStart = s.owned, 0
@@ -201,7 +201,8 @@ func (s *scanner) compact() error {
 	return nil
 }
 
-// finish takes what the body's end left, when next has found no more: a line without an end, an event without an empty line.
+// finish returns the event at the body's end that next could not complete: a line without an end, an event
+// without an empty line.
 func (s *scanner) finish() (ev event, ok bool) {
 	if s.pos < len(s.buf) {
 		from, to := s.skipBOM(s.pos, len(s.buf)), len(s.buf)

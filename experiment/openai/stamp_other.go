@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// receiver is a connection without kernel stamps: its bytes are stamped when a read returns.
+// receiver is a connection without kernel stamps.
 type receiver struct {
 	net.Conn
 	stamp     int64     // always 0: none
-	lastWrite time.Time // when the last bytes so far were about to be handed over
+	lastWrite time.Time // just before the latest bytes were handed over
 }
 
 func newReceiver(c net.Conn) *receiver { return &receiver{Conn: c} }
@@ -25,11 +25,11 @@ func (r *receiver) Write(p []byte) (int, error) {
 	return r.Conn.Write(p)
 }
 
-// start leaves all to Write.
+// tryWrite leaves everything to Write.
 func (r *receiver) tryWrite([]byte) int { return 0 }
 
-// pending can't be known here without reading.
+// peek would have to read.
 func (r *receiver) peek() (bytes, end bool) { return false, false }
 
-// roundTrip is not known here.
+// rtt is not known.
 func (r *receiver) rtt() time.Duration { return 0 }

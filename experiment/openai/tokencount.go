@@ -2,11 +2,11 @@ package openai
 
 import "sync/atomic"
 
-// Meter counts tokens as they come, for who wants rates while requests run: those of prompts when the first token of the answer
-// is there, since the prompt is computed by then, and those of answers one event at a time. Any number of calls may share one.
+// TokenCounter counts tokens while requests run: prompt tokens when the first answer token arrives, since the
+// prompt has been computed by then, and answer tokens event by event. Any number of calls may share one.
 type TokenCounter struct{ Prompt, Output atomic.Int64 }
 
-// came counts n tokens of an answer, the first ones or later ones.
+// add counts n tokens of an answer; first: with its prompt. A nil counter counts nothing.
 func (m *TokenCounter) add(first bool, prompt, n int) {
 	if m == nil {
 		return

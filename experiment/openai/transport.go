@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// relay sends the request over net/http's transport, which knows proxies and HTTP/2. All arrivals have the time of a
-// read's return: the kernel's stamps are of a connection that several requests may share.
+// runTransport sends the request over net/http's transport, which supports proxies and HTTP/2. Arrivals have
+// the time at which a read returned, since several requests may share a connection.
 func (x *exchange) runTransport() {
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
@@ -22,7 +22,7 @@ func (x *exchange) runTransport() {
 	x.conclude(err)
 }
 
-// relayed reads the answer; cancel ends it when [DONE] is some while past.
+// readTransport reads the answer; cancel ends it drainTimeout after [DONE].
 func (x *exchange) readTransport(resp *http.Response, cancel func()) error {
 	defer resp.Body.Close()
 	x.received = true
@@ -38,7 +38,8 @@ func (x *exchange) readTransport(resp *http.Response, cancel func()) error {
 	})
 }
 
-// relayTrace is what net/http tells of a request's way, by goroutines of its own. Times are since the clock's base.
+// transportTrace is what net/http reports of a request, from goroutines of its own. Times are since the
+// clock's base.
 type transportTrace struct {
 	wanted, got, wrote atomic.Int64
 	reused             atomic.Bool
@@ -60,7 +61,7 @@ func (t *transportTrace) attach(ctx context.Context, base time.Time) context.Con
 	})
 }
 
-// traced notes what net/http has told.
+// applyTrace copies the trace into the result.
 func (x *exchange) applyTrace(t *transportTrace) {
 	r := x.result
 	if wrote := t.wrote.Load(); wrote != 0 {

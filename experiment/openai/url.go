@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// BaseURL is the API's base for an endpoint as people type it: "h:8000", "http://h:8000/" and "http://h:8000/v1/" all
-// give "http://h:8000/v1". https stays https, a path of its own (".../openai/v1") stays, and so does user info, which
-// is sent as basic authentication: pass the result through Redact before it is shown. The error text has no user info.
+// BaseURL is the API's base for an endpoint as people type it: "h:8000", "http://h:8000/" and
+// "http://h:8000/v1/" all give "http://h:8000/v1". https, another path (".../openai/v1") and user info stay;
+// user info is sent as basic authentication: pass the result through Redact before it is shown. Errors
+// contain no user info.
 func BaseURL(endpoint string) (string, error) {
 	text := strings.TrimSpace(endpoint)
 	if text == "" {
@@ -21,7 +22,7 @@ func BaseURL(endpoint string) (string, error) {
 	}
 	shown := Redact(text)
 	u, err := url.Parse(text)
-	if err != nil { // its text repeats the URL, password and all
+	if err != nil { // its text repeats the URL with the password
 		return "", fmt.Errorf("%s is no URL: write http://host:port, and IPv6 addresses in brackets", shown)
 	}
 	switch {
@@ -49,13 +50,13 @@ var (
 	secretQuery = regexp.MustCompile(`(?i)([?&][^=&#]*(?:key|token|secret|sig|pass|auth|cred)[^=&#]*=)[^&#]*`)
 )
 
-// Redact returns the URL with user info and secret query values replaced by "***". Any text will do, also one that is
-// no URL: a password may hold a slash that should have been escaped, so all up to the last @ goes.
+// Redact returns the URL with user info and secret query values replaced by "***". It takes any text: a
+// password may contain an unescaped slash, so everything up to the last @ is replaced.
 func Redact(url string) string {
 	return secretQuery.ReplaceAllString(userInfo.ReplaceAllString(url, "${1}***@"), "${1}***")
 }
 
-// splitUser takes the user info out of a base URL.
+// splitUser separates the user info from a base URL.
 func splitUser(base string) (*url.URL, *url.Userinfo, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {

@@ -1,24 +1,24 @@
 package openai
 
-// walker reads a chunk byte by byte, without allocating, and accepts only what it has fully understood: strict JSON of
-// the usual shapes. Whatever else comes (escapes in keys, doubled fields, fields of another type, deep nesting, errors)
-// it leaves to parse. What it accepts, parse accepts with the same result; a fuzz test holds it to that.
+// walker reads a chunk byte by byte, without allocating, and accepts only strict JSON of the usual shapes. It
+// leaves everything else to parse: escapes in keys, repeated fields, other types, deep nesting, errors. For
+// what it accepts, parse gives the same result; a fuzz test checks that.
 type walker struct {
 	b []byte
 	i int
 	c chunk
 
-	texts              int  // strings of content so far
+	texts              int  // content strings so far
 	textFrom, textUpTo int  // the last one's bytes, without its quotes
-	isAnswer           bool // and whether it is part of what is said
+	isAnswer           bool // whether it belongs to the answer
 	tokenIDs           []int32
 	shape              shape
 }
 
-// maxDepth bounds the nesting that the walker follows.
+// maxDepth limits the nesting that the walker follows.
 const maxDepth = 32
 
-// read returns the chunk in data, and false where parse has to look.
+// read returns the chunk in data; false: use parse.
 func (w *walker) read(data []byte) (chunk, bool) {
 	if c, ok := w.shape.match(w, data); ok {
 		return c, true
@@ -33,10 +33,11 @@ func (w *walker) read(data []byte) (chunk, bool) {
 	return w.c, ok
 }
 
-// A field reads the value of one key. It returns the key's bit (0: an unknown key), by which doubles are seen.
+// A field reads the value of one key. It returns the key's bit, by which repeats are found; 0: an unknown
+// key.
 type field func(w *walker, key []byte) (bit uint, ok bool)
 
-// forget drops all that is of the stream before.
+// clear forgets the stream before.
 func (w *walker) clear() {
 	w.shape.clear()
 	w.b, w.c = nil, chunk{}
@@ -139,7 +140,7 @@ func (w *walker) detailField(key []byte) (uint, bool) {
 	return 0, w.skip(0)
 }
 
-// object reads an object, field by field. A known key that comes twice is left to parse: the last one counts.
+// object reads an object field by field. It leaves a repeated key to parse, where the last value counts.
 func (w *walker) object(f field) bool {
 	if !w.eat('{') {
 		return false
@@ -202,7 +203,7 @@ func (w *walker) array(item func(w *walker) bool) bool {
 	}
 }
 
-// content reads null or a string; one that is not empty bears a token. What is said is the answer, without the reasoning.
+// content reads null or a string, which has a token unless it is empty; isAnswer: it is no reasoning.
 func (w *walker) content(said bool) bool {
 	if w.null() {
 		return true

@@ -2,7 +2,7 @@ package openai
 
 import "bytes"
 
-// The walker's reading of single JSON values, by RFC 8259 as encoding/json takes it.
+// The walker's single JSON values, by RFC 8259 as encoding/json reads it.
 
 func (w *walker) space() {
 	for w.i < len(w.b) {
@@ -33,7 +33,7 @@ func (w *walker) literal(text string) bool {
 
 func (w *walker) null() bool { return w.i < len(w.b) && w.b[w.i] == 'n' && w.literal("null") }
 
-// plain marks the bytes that stand for themselves in a string, ASCII only: 1; other bytes of UTF-8: 2.
+// stringByte classifies bytes inside a string: 1 ASCII that stands for itself, 2 other UTF-8, 0 the rest.
 var stringByte = func() (t [256]byte) {
 	for c := range t {
 		switch {
@@ -46,7 +46,7 @@ var stringByte = func() (t [256]byte) {
 	return t
 }()
 
-// text reads a string of plain ASCII, the form of keys and names.
+// asciiString reads a string of unescaped ASCII, the form of keys and names.
 func (w *walker) asciiString(into *[]byte) bool {
 	if !w.eat('"') {
 		return false
@@ -59,7 +59,7 @@ func (w *walker) asciiString(into *[]byte) bool {
 	return w.eat('"')
 }
 
-// str reads any string.
+// anyString reads any string.
 func (w *walker) anyString() bool {
 	if !w.eat('"') {
 		return false
@@ -104,7 +104,7 @@ func (w *walker) digits() bool {
 	return w.i > from
 }
 
-// count reads a number of tokens in its usual form, 15 digits at most.
+// count reads a number of tokens in its usual form: at most 15 digits.
 func (w *walker) count(into *int, has *bool) bool {
 	from, n := w.i, 0
 	if !w.digits() || w.i-from > 15 || w.b[from] == '0' && w.i-from > 1 {
@@ -157,7 +157,7 @@ func (w *walker) skip(depth int) bool {
 	return w.number()
 }
 
-// skipItems reads an object or an array, by its closing byte.
+// skipItems reads an object or an array up to its closing byte.
 func (w *walker) skipItems(depth int, end byte) bool {
 	w.i++
 	w.space()
