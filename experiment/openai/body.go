@@ -13,7 +13,7 @@ func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
 		ev, ok, err := x.scanner.next()
 		switch {
 		case err != nil:
-			x.readErr = err
+			x.protocolErr = err
 			return true
 		case !ok:
 			return false
@@ -45,7 +45,7 @@ func (x *exchange) onEvent(ev event) bool {
 			return true
 		}
 		if !ok && !ev.truncated { // a lost connection leaves a partial line, a server does not
-			x.fail(Protocol, fmt.Sprintf("an event is not the API's: %s", line[:min(len(line), maxError)]))
+			x.fail(Protocol, fmt.Sprintf("an event is not of this API: %s", line[:min(len(line), maxError)]))
 			return true
 		}
 	}
@@ -141,7 +141,7 @@ func (x *exchange) endDocument(err error) {
 	case len(x.body) == 0:
 		x.fail(Truncated, "the answer is empty")
 	case err != nil || !c.failed && !c.hasChoices:
-		x.fail(Protocol, "the answer is not the API's: "+bodyMessage(x.body))
+		x.fail(Protocol, "the answer is not of this API: "+bodyMessage(x.body))
 	case c.failed:
 		x.fail(Protocol, "the server reports an error: "+c.message)
 	default:

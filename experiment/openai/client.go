@@ -90,7 +90,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
 	if o.API != "" && o.API != Completions && o.API != Chat {
-		return nil, fmt.Errorf("making the client: %q is no API", o.API)
+		return nil, fmt.Errorf("making the client: unknown API %q", o.API)
 	}
 	for name, value := range o.Headers {
 		if problem := headerProblem(name, value); problem != "" {
@@ -126,7 +126,7 @@ func New(o Options) (*Client, error) {
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
-		return nil, fmt.Errorf("%s is no proxy's URL: write http://host:port or socks5://host:port", Redact(text))
+		return nil, fmt.Errorf("%s is not the URL of a proxy: write http://host:port or socks5://host:port", Redact(text))
 	}
 	return u, nil
 }

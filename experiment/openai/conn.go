@@ -30,22 +30,22 @@ var readBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // readLoop calls onData with what arrives until it returns true; b is only valid during the call. The error
 // is io.EOF at the connection's end.
-func (c *conn) readLoop(take func(b []byte, read time.Time) (over bool)) error {
+func (c *conn) readLoop(onData func(b []byte, at time.Time) (done bool)) error {
 	if c.plaintext() {
-		return c.rx.readLoop(take)
+		return c.rx.readLoop(onData)
 	}
-	return readLoop(c.Conn, take)
+	return readLoop(c.Conn, onData)
 }
 
 // plaintext reports whether the connection is without TLS.
 func (c *conn) plaintext() bool { return c.Conn == net.Conn(c.rx) }
 
 // readLoop is conn.readLoop by plain reads of r.
-func readLoop(r io.Reader, take func(b []byte, read time.Time) (over bool)) error {
+func readLoop(r io.Reader, onData func(b []byte, at time.Time) (done bool)) error {
 	buf := make([]byte, 8<<10)
 	for {
 		n, err := r.Read(buf)
-		if n > 0 && take(buf[:n], time.Now()) {
+		if n > 0 && onData(buf[:n], time.Now()) {
 			return nil
 		}
 		if err != nil {

@@ -32,11 +32,11 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 	c.closeIdle()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	slots := make(chan struct{}, prepareAtOnce)
+	dialing := make(chan struct{}, prepareAtOnce)
 	for i := 0; i < n && ctx.Err() == nil; i++ {
-		slots <- struct{}{}
+		dialing <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-slots }()
+			defer func() { <-dialing }()
 			conn, dialErr := c.dial(ctx)
 			mu.Lock()
 			defer mu.Unlock()

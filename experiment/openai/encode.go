@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Prompt is a request's prompt: exactly one field is set.
@@ -38,7 +39,7 @@ type Encoder struct {
 // without a JSON form.
 func (p Params) Encoder() (*Encoder, error) {
 	if p.API != "" && p.API != Completions && p.API != Chat {
-		return nil, fmt.Errorf("encoding the body: %q is no API", p.API)
+		return nil, fmt.Errorf("encoding the body: unknown API %q", p.API)
 	}
 	for _, key := range reservedFields {
 		if _, ok := p.Extra[key]; ok {
@@ -135,4 +136,65 @@ func appendIDs(dst []byte, ids []int32) []byte {
 		dst = strconv.AppendInt(dst, int64(id), 10)
 	}
 	return dst
+}
+
+// Extend appends the body of a conversation's next turn to dst. before is the body of the turn before, as
+// Body or Extend made it for a nil dst; answer is the server's answer to it; prompt is what the new turn
+// adds. In the chat API they become messages with their roles; in the other one prompt, as text or token ids.
+func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, output int) []byte {
+	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
+	dst = e.begin(dst, output)
+	key := keyPrompt
+	if e.params.API == Chat {
+		key = keyMessages
+	}
+	own := before[len(e.head):]
+	dst = append(dst, own[bytes.Index(own, []byte(key)):len(own)-len(`]}`)]...) // without the end of the list or string
+	switch {
+	case e.params.API == Chat:
+		dst = append(append(append(dst, `,{"role":"assistant","content":"`...), answer.Text...), `"},`...)
+		return append(appendMessage(dst, prompt.Text), "]}"...)
+	case prompt.IDs != nil:
+		return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
+	}
+	dst = append(append(dst, answer.Text...), jsonEscape(prompt.Text)...)
+	return append(dst, `"}`...)
+}
+
+func appendMessage(dst []byte, text string) []byte {
+	return append(appendString(append(dst, `{"role":"user","content":`...), text), '}')
+}
+
+// appendString appends a JSON string; bytes that are no UTF-8 become U+FFFD, as encoding/json does it.
+func appendString(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(text[i:]); r != utf8.RuneError || size > 1 {
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, text[from:i]...)
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			dst = append(dst, "\uFFFD"...)
+		}
+		i += size
+		from = i
+	}
+	return append(append(dst, text[from:]...), '"')
 }

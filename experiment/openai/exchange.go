@@ -61,7 +61,7 @@ type exchange struct {
 	bodyComplete bool          // and nothing came behind it
 	draining     bool          // only drainTimeout is left for what follows [DONE]
 	drainedBytes int           // bytes behind [DONE]
-	readErr      error         // the response is malformed
+	protocolErr  error         // the response is malformed
 
 	scanner scanner
 	walker  walker
@@ -102,7 +102,7 @@ func (x *exchange) sinceEpoch(at time.Duration) time.Duration { return at - x.ep
 
 func (x *exchange) now() time.Duration { return x.sinceEpoch(time.Since(x.client.clock.base)) }
 
-// reusable reports whether the exchange may use an idle connection and leave its own to others.
+// reusable reports whether the connection is kept for later requests.
 func (x *exchange) reusable() bool { return !x.client.noReuse.Load() && !x.call.Fresh }
 
 // writeIdle writes as much of the request as an idle connection takes without waiting.
@@ -175,19 +175,20 @@ func (x *exchange) roundTrip() error {
 	return err
 }
 
-// onData handles a piece of the response, whose read returned at read. It is done when no more is expected.
-func (x *exchange) onData(b []byte, read time.Time) (over bool) {
+// onData handles a piece of the response, whose read returned at the given time. It is done when no more is
+// expected.
+func (x *exchange) onData(b []byte, read time.Time) (done bool) {
 	x.received = true
 	a := x.arrival(read)
 	if x.resp == nil {
 		if b = x.onHeader(b); x.resp == nil {
-			return x.readErr != nil
+			return x.protocolErr != nil
 		}
 	}
 	for {
 		piece, rest, err := x.framing.next(b)
 		if err != nil {
-			x.readErr = err
+			x.protocolErr = err
 			return true
 		}
 		if x.onBody(piece, a) {
@@ -238,9 +239,9 @@ func (x *exchange) onBody(b []byte, a arrival) (enough bool) {
 	}
 	x.body, x.bodyAt = append(x.body, b...), a
 	if len(x.body) > maxEvent {
-		x.readErr = errTooLong
+		x.protocolErr = errTooLong
 	}
-	return x.readErr != nil
+	return x.protocolErr != nil
 }
 
 // startDrain limits the time for what follows [DONE]. The end of a chunked body often comes in a packet of

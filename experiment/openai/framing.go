@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strings"
 )
 
 // framing removes the transfer encoding of a body (RFC 9112, §6 and §7): chunked, of a given length, or up to
@@ -121,8 +122,8 @@ func (f *framing) parseSize(line []byte) error {
 		size = size<<4 | int64(digit)
 		digits++
 	}
-	behind := bytes.TrimLeft(line[digits:], " \t")
-	if digits == 0 || len(behind) > 0 && behind[0] != ';' {
+	rest := bytes.TrimLeft(line[digits:], " \t")
+	if digits == 0 || len(rest) > 0 && rest[0] != ';' {
 		return errChunk
 	}
 	if f.state, f.left = inChunk, size; size == 0 {
@@ -131,14 +132,13 @@ func (f *framing) parseSize(line []byte) error {
 	return nil
 }
 
+// hexDigit is the value of a hexadecimal digit; negative: it is none.
 func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
+	i := strings.IndexByte("0123456789abcdefABCDEF", c)
+	if i > 15 {
+		i -= 6
 	}
-	return -1
+	return i
 }
 
 // endError is what the end of the connection means in this state: io.EOF if the body may end here.

@@ -16,8 +16,8 @@ func unframe(r io.Reader) (status int, body string, err error) {
 		n, readErr := r.Read(buf)
 		b := buf[:n]
 		if n > 0 && x.resp == nil {
-			if b = x.onHeader(b); x.readErr != nil {
-				return 0, "", x.readErr
+			if b = x.onHeader(b); x.protocolErr != nil {
+				return 0, "", x.protocolErr
 			}
 		}
 		for len(b) > 0 && x.resp != nil {

@@ -12,8 +12,8 @@ import (
 // an orderly end.
 func (x *exchange) conclude(err error) {
 	switch {
-	case x.readErr != nil:
-		err = x.readErr
+	case x.protocolErr != nil:
+		err = x.protocolErr
 	case err == nil:
 		err = io.EOF
 	case err == io.EOF && x.resp != nil:
@@ -46,11 +46,11 @@ func (x *exchange) interrupted(err error) bool {
 	case errors.Is(cause, ErrUnfinished):
 		x.fail(Unfinished, ErrUnfinished.Error())
 	case cause != nil && x.callerCtx.Err() == context.DeadlineExceeded:
-		x.fail(Timeout, "no end within the caller's deadline: "+x.progress())
+		x.fail(Timeout, "timed out at the caller's deadline: "+x.progress())
 	case cause != nil:
 		x.fail(Cancelled, "cancelled: "+x.progress())
 	case x.ctx.Err() != nil:
-		x.fail(Timeout, fmt.Sprintf("no end within %s: %s", x.client.timeout, x.progress()))
+		x.fail(Timeout, fmt.Sprintf("timed out after %s: %s", x.client.timeout, x.progress()))
 	case errors.As(err, &network) && network.Timeout():
 		x.fail(Timeout, fmt.Sprintf("%v: %s", err, x.progress()))
 	default:
@@ -87,7 +87,7 @@ func (x *exchange) endWithoutResponse(err error) {
 	case connectionLost(err):
 		x.fail(Truncated, fmt.Sprintf("the connection ended in the answer's header: %v", err))
 	default:
-		x.fail(Protocol, fmt.Sprintf("no HTTP answer: %v", err))
+		x.fail(Protocol, fmt.Sprintf("not an HTTP response: %v", err))
 	}
 }
 
@@ -100,7 +100,7 @@ func (x *exchange) endStatus() {
 	if x.result.Status >= 300 && x.result.Status < 400 {
 		text = redirectText(x.resp)
 	}
-	x.fail(Status, statusText(x.resp.Status, text))
+	x.fail(Status, "HTTP "+x.resp.Status+": "+text)
 }
 
 // endStream concludes a stream whose body ended, or broke, without [DONE].
@@ -118,7 +118,7 @@ func (x *exchange) endStream(err error) {
 	case x.result.Finish != "":
 		x.succeed()
 	case stray != "":
-		x.fail(Protocol, "the answer is no event stream: "+bodyMessage(x.scanner.stray))
+		x.fail(Protocol, "the answer is not an event stream: "+bodyMessage(x.scanner.stray))
 	case err == io.EOF:
 		x.fail(Truncated, "the stream ended without a finish reason or [DONE] "+x.progress())
 	default:
@@ -132,7 +132,7 @@ func (x *exchange) succeed() {
 	r := x.result
 	switch {
 	case x.call.Stream && r.Events == 0 && r.OutputTokens > 0:
-		x.fail(Truncated, fmt.Sprintf("no event bore a token, though the server counts %d: their text is empty", r.OutputTokens))
+		x.fail(Truncated, fmt.Sprintf("the server counted %d tokens, but the text of all events is empty", r.OutputTokens))
 	case x.tokens == 0 && r.OutputTokens == 0:
 		x.fail(Truncated, "the answer ended before any token")
 	case r.OutputTokens < x.call.MinTokens && (x.call.Stream || !r.Estimated):

@@ -24,14 +24,14 @@ func (x *exchange) onHeader(b []byte) (rest []byte) {
 	before := len(x.head)
 	x.head = append(x.head, b...)
 	for {
-		n := headerLength(x.head)
+		n := emptyLineEnd(x.head)
 		if n == 0 {
-			x.readErr = checkHTTP(x.head)
+			x.protocolErr = checkHTTP(x.head)
 			return nil
 		}
 		resp, err := parseHead(x.head[:n])
 		if err != nil {
-			x.readErr = err
+			x.protocolErr = err
 			return nil
 		}
 		if resp.StatusCode/100 != 1 {
@@ -44,8 +44,8 @@ func (x *exchange) onHeader(b []byte) (rest []byte) {
 	}
 }
 
-// headerLength is the length of the header with its empty line; 0: incomplete.
-func headerLength(b []byte) int {
+// emptyLineEnd is the length of b up to and including its first empty line; 0: none.
+func emptyLineEnd(b []byte) int {
 	for i := 0; ; {
 		n := bytes.IndexByte(b[i:], '\n')
 		if n < 0 {
@@ -67,7 +67,7 @@ func checkHTTP(head []byte) error {
 	case !bytes.HasPrefix(head, []byte(first[:min(len(head), len(first))])):
 		return fmt.Errorf("malformed HTTP response %q", head[:min(len(head), 80)])
 	case len(head) > maxHeader:
-		return errors.New("a header of more than 1 MiB")
+		return errors.New("the header is longer than 1 MiB")
 	}
 	return nil
 }

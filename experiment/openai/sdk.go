@@ -205,9 +205,9 @@ func (u *unmeasured) failure(c *Client, err error) Result {
 	r := Result{Outcome: Protocol, Error: err.Error()}
 	switch {
 	case errors.As(err, &other): // before the next case: its cause can be an empty APIError
-		r.Outcome, r.Status, r.Error = Status, other.HTTPStatusCode, statusText(other.HTTPStatus, bodyMessage(other.Body))
+		r.Outcome, r.Status, r.Error = Status, other.HTTPStatusCode, bodyMessage(other.Body)
 	case errors.As(err, &api):
-		r.Outcome, r.Status, r.Error = Status, api.HTTPStatusCode, statusText(api.HTTPStatus, api.Message)
+		r.Outcome, r.Status, r.Error = Status, api.HTTPStatusCode, api.Message
 	case errors.Is(err, context.Canceled):
 		r.Outcome = Cancelled
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
@@ -217,7 +217,10 @@ func (u *unmeasured) failure(c *Client, err error) Result {
 	case transport != nil && connectionLost(err):
 		r.Outcome = Truncated
 	case transport == nil:
-		r.Error = "the answer is not the API's: " + bodyMessage(u.answer)
+		r.Error = "the answer is not of this API: " + bodyMessage(u.answer)
+	}
+	if r.Outcome == Status {
+		r.Error = fmt.Sprintf("HTTP %d: %s", r.Status, r.Error)
 	}
 	r.Error = c.secrets.clean(r.Error)
 	return r
@@ -232,8 +235,6 @@ func ignoreMismatch(err error) error {
 	}
 	return err
 }
-
-func statusText(status, text string) string { return "HTTP " + status + ": " + text }
 
 func redirectText(resp *http.Response) string {
 	return "redirects are not followed: Location " + resp.Header.Get("Location")

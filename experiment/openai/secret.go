@@ -35,8 +35,8 @@ func newSecrets(key string, headers map[string]string, users ...*url.Userinfo) s
 			continue
 		}
 		s.add(value)
-		if _, bare, ok := strings.Cut(value, " "); ok && len(bare) >= 4 { // "Bearer KEY"
-			s.add(bare)
+		if _, token, ok := strings.Cut(value, " "); ok && len(token) >= 4 { // "Bearer KEY"
+			s.add(token)
 		}
 	}
 	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) }) // longest first: a secret may contain another

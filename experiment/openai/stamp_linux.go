@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"io"
@@ -58,16 +57,16 @@ func newReceiver(c net.Conn) *receiver {
 //
 // The loop runs inside one call of the runtime's poller: entering the poller for each read costs more, and
 // takes a lock.
-func (r *receiver) readLoop(take func(b []byte, read time.Time) (over bool)) error {
+func (r *receiver) readLoop(onData func(b []byte, at time.Time) (done bool)) error {
 	if r.raw == nil {
-		return readLoop(r.Conn, take)
+		return readLoop(r.Conn, onData)
 	}
 	var failed error
-	err := r.raw.Read(func(fd uintptr) (over bool) {
+	err := r.raw.Read(func(fd uintptr) (done bool) {
 		buf := readBuffers.Get().(*[32 << 10]byte) // an idle stream has no buffer
 		defer readBuffers.Put(buf)
-		over, failed = r.readAvailable(fd, buf[:], take)
-		return over
+		done, failed = r.readAvailable(fd, buf[:], onData)
+		return done
 	})
 	if err != nil { // a deadline, or closed
 		return err
@@ -75,12 +74,12 @@ func (r *receiver) readLoop(take func(b []byte, read time.Time) (over bool)) err
 	return failed
 }
 
-// readAvailable passes on what has arrived; done is false if more can be waited for.
+// readAvailable passes on what has arrived; done is false when nothing more is there yet.
 //
 // A read has the stamp of its last segment. If more than one event seems to be waiting, because the client is
 // late, they are read one by one, so that each has its own stamp, unless the kernel has merged their segments
 // (on loopback it does not before they are acknowledged).
-func (r *receiver) readAvailable(fd uintptr, buf []byte, take func(b []byte, read time.Time) (over bool)) (over bool, err error) {
+func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, at time.Time) (done bool)) (done bool, err error) {
 	rest := buf[:0] // peeked at, but not yet read
 	if r.available(fd) > r.typicalRead+r.typicalRead/2 {
 		n, err := r.recv(fd, buf, unix.MSG_PEEK)
@@ -104,7 +103,7 @@ func (r *receiver) readAvailable(fd uintptr, buf []byte, take func(b []byte, rea
 		if n != r.typicalRead && (len(rest) > 0 || firstEvent(part[:n]) == n) {
 			r.typicalRead = n
 		}
-		if take(part[:n], time.Now()) {
+		if onData(part[:n], time.Now()) {
 			return true, nil
 		}
 	}
@@ -113,26 +112,10 @@ func (r *receiver) readAvailable(fd uintptr, buf []byte, take func(b []byte, rea
 // firstEvent is the length of b's first event, including the empty line that ends it; all of b if no event
 // ends in it, or if only a chunk's line end follows.
 func firstEvent(b []byte) int {
-	for i := 0; ; {
-		n := bytes.IndexByte(b[i:], '\n')
-		if n < 0 {
-			return len(b)
-		}
-		i += n + 1
-		end := 0
-		switch {
-		case i < len(b) && b[i] == '\n':
-			end = i + 1
-		case i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n':
-			end = i + 2
-		default:
-			continue
-		}
-		if len(b)-end <= len("\r\n") {
-			return len(b)
-		}
+	if end := emptyLineEnd(b); end > 0 && len(b)-end > len("\r\n") {
 		return end
 	}
+	return len(b)
 }
 
 // available is the number of bytes that can be read.
@@ -147,13 +130,13 @@ func (r *receiver) Read(p []byte) (n int, err error) {
 	if r.raw == nil || len(p) == 0 {
 		return r.Conn.Read(p)
 	}
-	waited := r.raw.Read(func(fd uintptr) bool {
+	pollErr := r.raw.Read(func(fd uintptr) bool {
 		n, err = r.recv(fd, p, 0)
 		return err != unix.EAGAIN
 	})
 	switch {
-	case waited != nil: // a deadline, or closed
-		return 0, waited
+	case pollErr != nil: // a deadline, or closed
+		return 0, pollErr
 	case err != nil:
 		return 0, r.readError(err)
 	}

@@ -37,7 +37,7 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 		}
 	}
 	if !slices.Contains([]string{"", Completions, Chat}, t.API) {
-		bad("api", fmt.Sprintf("%q is no API", t.API), `choose "completions" or "chat"`)
+		bad("api", fmt.Sprintf("unknown API %q", t.API), `choose "completions" or "chat"`)
 	}
 	if _, err := parseProxy(t.Proxy); err != nil {
 		bad("proxy", err.Error(), `write proxy = "http://host:3128", or leave it out`)
@@ -78,7 +78,7 @@ func headerProblem(name, value string) string {
 		return "belongs to the transport and can't be set"
 	}
 	if strings.Trim(name, token) != "" {
-		return "is no header name"
+		return "is not a header name"
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 		return "has a control character in its value"

@@ -78,7 +78,7 @@ func TestStalls(t *testing.T) {
 		text string
 		ctx  func() (context.Context, context.CancelFunc)
 	}{
-		{Timeout, "no end within 5s", func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }},
+		{Timeout, "timed out after 5s", func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }},
 		{Timeout, "caller's deadline", func() (context.Context, context.CancelFunc) {
 			return context.WithTimeout(context.Background(), time.Second)
 		}},

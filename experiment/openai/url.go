@@ -23,7 +23,7 @@ func BaseURL(endpoint string) (string, error) {
 	shown := Redact(text)
 	u, err := url.Parse(text)
 	if err != nil { // its text repeats the URL with the password
-		return "", fmt.Errorf("%s is no URL: write http://host:port, and IPv6 addresses in brackets", shown)
+		return "", fmt.Errorf("%s is not a URL: write http://host:port, and IPv6 addresses in brackets", shown)
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -31,12 +31,12 @@ func BaseURL(endpoint string) (string, error) {
 	case u.Hostname() == "":
 		return "", fmt.Errorf("%s has no host: write http://host:port", shown)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", fmt.Errorf("%s has a query or fragment: leave out what follows the path, and put keys in [target.headers] or --api-key-env", shown)
+		return "", fmt.Errorf("%s has a query or fragment: remove it, and put keys in [target.headers] or --api-key-env", shown)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	for _, full := range []string{"/chat/completions", "/completions", "/models"} {
 		if base, cut := strings.CutSuffix(u.Path, full); cut {
-			return "", fmt.Errorf("%s names one call: give the base, which ends in %q", shown, base)
+			return "", fmt.Errorf("%s is the address of one call: write the base, which ends in %q", shown, base)
 		}
 	}
 	if u.Path == "" {
@@ -60,7 +60,7 @@ func Redact(url string) string {
 func splitUser(base string) (*url.URL, *url.Userinfo, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {
-		return nil, nil, fmt.Errorf("%s is no base URL", Redact(base))
+		return nil, nil, fmt.Errorf("%s is not a base URL", Redact(base))
 	}
 	user := u.User
 	u.User = nil

@@ -204,17 +204,17 @@ func (w *walker) array(item func(w *walker) bool) bool {
 }
 
 // content reads null or a string, which has a token unless it is empty; isAnswer: it is no reasoning.
-func (w *walker) content(said bool) bool {
+func (w *walker) content(isAnswer bool) bool {
 	if w.null() {
 		return true
 	}
 	from := w.i
 	ok := w.anyString()
 	w.texts++
-	w.textFrom, w.textUpTo, w.isAnswer = from+1, w.i-1, said
+	w.textFrom, w.textUpTo, w.isAnswer = from+1, w.i-1, isAnswer
 	if ok && w.textFrom < w.textUpTo {
 		w.c.hasToken = true
-		if said {
+		if isAnswer {
 			w.c.appendAnswer(w.b[w.textFrom:w.textUpTo])
 		}
 	}
