@@ -1,9 +1,6 @@
 package load
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // runTurns finishes a request that has been sent and, when it begins a conversation, makes the later turns.
 // The worker belongs to the conversation until its end. It returns when the worker became free.
@@ -62,7 +59,9 @@ func (d *driver) completed(job *Job, ended time.Duration) {
 		d.failures.Store(0)
 	}
 	if job.Phase == Window {
-		storeMax(&d.lastEnd, int64(ended))
+		d.mu.Lock()
+		d.lastEnd = max(d.lastEnd, ended)
+		d.mu.Unlock()
 	}
 	if d.holdsRow(job) {
 		d.donePending()
@@ -84,9 +83,4 @@ func (d *driver) backOff(freed time.Duration) time.Duration {
 	}
 	waitTimer(d.dispatchCtx, time.Now().Add(backOffTime))
 	return time.Since(d.epoch)
-}
-
-func storeMax(a *atomic.Int64, v int64) {
-	for old := a.Load(); v > old && !a.CompareAndSwap(old, v); old = a.Load() {
-	}
 }

@@ -34,10 +34,11 @@ type driver struct {
 	results     chan *Job
 	inFlight    sync.WaitGroup
 
-	mu     sync.Mutex // never held while waiting
-	window window
-	cut    bool
-	queue  []*queued // open loop: conversations that wait for a worker, in order of arrival
+	mu      sync.Mutex // never held while waiting
+	window  window
+	cut     bool
+	lastEnd time.Duration // of the window's requests so far
+	queue   []*queued     // open loop: conversations that wait for a worker, in order of arrival
 
 	encodeMu sync.Mutex // held during Encode
 
@@ -45,7 +46,6 @@ type driver struct {
 	lastFreed time.Duration // under takeLock: the latest time at which a worker became free
 
 	pending  atomic.Int64 // requests that keep the row from ending, plus 1 for the open window
-	lastEnd  atomic.Int64 // of the window's requests so far
 	failures atomic.Int64 // since the last success
 }
 
@@ -112,7 +112,7 @@ func (d *driver) measured() Measured {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := Measured{Epoch: d.epoch, Cut: d.cut}
-	m.Start, m.End = d.window.bounds(time.Duration(d.lastEnd.Load()))
+	m.Start, m.End = d.window.bounds(d.lastEnd)
 	return m
 }
 
@@ -160,7 +160,9 @@ func (d *driver) dispatch(scheduled time.Duration) {
 	defer d.endDispatch(nil)
 	defer d.startTimers(scheduled)()
 	if d.Ends != nil {
-		defer context.AfterFunc(d.Ends, d.closeNow)()
+		defer context.AfterFunc(d.Ends, func() {
+			d.closeWindow(func() { d.window.stop(time.Since(d.epoch)) })
+		})()
 	}
 	switch {
 	case d.Rate == 0:
@@ -257,11 +259,6 @@ func (d *driver) closeWindow(how func()) {
 	if closes {
 		d.windowClosed()
 	}
-}
-
-// closeNow closes the window at this moment; one that has not begun is empty.
-func (d *driver) closeNow() {
-	d.closeWindow(func() { d.window.stop(time.Since(d.epoch)) })
 }
 
 // closeByPlan closes the window with the plan's last request.

@@ -63,7 +63,7 @@ func (w *window) latestEnd() time.Duration {
 	return end
 }
 
-// stop closes the window now and starts its grace period.
+// stop closes the window now and starts its grace period. A window that has not begun is empty.
 func (w *window) stop(now time.Duration) {
 	if !w.started {
 		w.started, w.start = true, now

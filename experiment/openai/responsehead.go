@@ -16,7 +16,8 @@ const maxHeader = 1 << 20
 func (x *exchange) onResponse(resp *http.Response) {
 	x.resp = resp
 	x.result.Status = resp.StatusCode
-	x.result.Header = x.client.secrets.hideHeader(resp.Header)
+	x.client.secrets.hideHeader(resp.Header)
+	x.result.Header = resp.Header
 }
 
 // onHeader collects the response's header; once it is complete, it returns the bytes behind it.

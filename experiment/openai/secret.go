@@ -100,24 +100,13 @@ func truncate(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// hideHeader returns the header with secrets masked; h itself if it contains none.
-func (s secrets) hideHeader(h http.Header) http.Header {
-	dirty := false
-	for _, values := range h {
-		for _, value := range values {
-			dirty = dirty || s.hide(value) != value
-		}
-	}
-	if !dirty {
-		return h
-	}
-	h = h.Clone()
+// hideHeader masks the secrets in a header.
+func (s secrets) hideHeader(h http.Header) {
 	for _, values := range h {
 		for i, value := range values {
 			values[i] = s.hide(value)
 		}
 	}
-	return h
 }
 
 // Hide masks every secret of this client in a text that is to be stored or shown.

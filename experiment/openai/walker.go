@@ -142,65 +142,24 @@ func (w *walker) detailField(key []byte) (uint, bool) {
 
 // object reads an object field by field. It leaves a repeated key to parse, where the last value counts.
 func (w *walker) object(f field) bool {
-	if !w.eat('{') {
-		return false
-	}
-	w.space()
-	if w.eat('}') {
-		return true
-	}
 	var seen uint
-	for {
+	return w.sequence('{', '}', func() bool {
 		var key []byte
-		if !w.asciiString(&key) {
+		if !w.asciiString(&key) || !w.colon() {
 			return false
 		}
-		w.space()
-		if !w.eat(':') {
-			return false
-		}
-		w.space()
 		bit, ok := f(w, key)
-		if !ok || seen&bit != 0 {
+		if seen&bit != 0 {
 			return false
 		}
 		seen |= bit
-		w.space()
-		if w.eat('}') {
-			return true
-		}
-		if !w.eat(',') {
-			return false
-		}
-		w.space()
-	}
+		return ok
+	})
 }
 
 // array reads null or an array, item by item.
 func (w *walker) array(item func(w *walker) bool) bool {
-	if w.null() {
-		return true
-	}
-	if !w.eat('[') {
-		return false
-	}
-	w.space()
-	if w.eat(']') {
-		return true
-	}
-	for {
-		if !item(w) {
-			return false
-		}
-		w.space()
-		if w.eat(']') {
-			return true
-		}
-		if !w.eat(',') {
-			return false
-		}
-		w.space()
-	}
+	return w.null() || w.sequence('[', ']', func() bool { return item(w) })
 }
 
 // content reads null or a string, which has a token unless it is empty; isAnswer: it is no reasoning.

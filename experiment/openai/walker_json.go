@@ -144,9 +144,9 @@ func (w *walker) skip(depth int) bool {
 	case '"':
 		return w.anyString()
 	case '{':
-		return w.skipItems(depth, '}')
+		return w.sequence('{', '}', func() bool { return w.anyString() && w.colon() && w.skip(depth+1) })
 	case '[':
-		return w.skipItems(depth, ']')
+		return w.sequence('[', ']', func() bool { return w.skip(depth + 1) })
 	case 't':
 		return w.literal("true")
 	case 'f':
@@ -157,27 +157,16 @@ func (w *walker) skip(depth int) bool {
 	return w.number()
 }
 
-// skipItems reads an object or an array up to its closing byte.
-func (w *walker) skipItems(depth int, end byte) bool {
-	w.i++
+// sequence reads an object or an array by its brackets and items.
+func (w *walker) sequence(open, end byte, item func() bool) bool {
+	if !w.eat(open) {
+		return false
+	}
 	w.space()
 	if w.eat(end) {
 		return true
 	}
-	for {
-		if end == '}' {
-			if !w.anyString() {
-				return false
-			}
-			w.space()
-			if !w.eat(':') {
-				return false
-			}
-			w.space()
-		}
-		if !w.skip(depth + 1) {
-			return false
-		}
+	for item() {
 		w.space()
 		if w.eat(end) {
 			return true
@@ -187,4 +176,13 @@ func (w *walker) skipItems(depth int, end byte) bool {
 		}
 		w.space()
 	}
+	return false
+}
+
+// colon reads what is between a key and its value.
+func (w *walker) colon() bool {
+	w.space()
+	ok := w.eat(':')
+	w.space()
+	return ok
 }
