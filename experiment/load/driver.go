@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -21,24 +22,20 @@ type prepared struct {
 // driver is the state of one Run. The package comment names the ends of its contexts.
 type driver struct {
 	Config
-	epoch time.Time
-
+	epoch                                         time.Time
 	encodeCtx, dispatchCtx, windowCtx, requestCtx context.Context
-
-	endDispatch context.CancelCauseFunc // cause openai.ErrUnfinished: the row is over
-	endWindow   context.CancelFunc
-	endRequests context.CancelCauseFunc
-
-	bodies      chan prepared
-	freeWorkers chan time.Duration // under a cap: when each free worker became free; nil = no cap
-	results     chan *Job
-	inFlight    sync.WaitGroup
-
-	mu      sync.Mutex // never held while waiting
-	window  window
-	cut     bool
-	lastEnd time.Duration // of the window's requests so far
-	queue   []*queued     // open loop: conversations that wait for a worker, in order of arrival
+	endDispatch                                   context.CancelCauseFunc // cause openai.ErrUnfinished: the row is over
+	endWindow                                     context.CancelFunc
+	endRequests                                   context.CancelCauseFunc
+	bodies                                        chan prepared
+	freeWorkers                                   chan time.Duration // under a cap: when each free worker became free; nil = no cap
+	results                                       chan *Job
+	inFlight                                      sync.WaitGroup
+	mu                                            sync.Mutex // never held while waiting
+	window                                        window
+	cut                                           bool
+	lastEnd                                       time.Duration // of the window's requests so far
+	queue                                         []*queued     // open loop: conversations that wait for a worker, in order of arrival
 
 	encodeMu sync.Mutex // held during Encode
 
@@ -87,10 +84,7 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 		}
 	}
 	helpers.Wait()
-	if failed != nil {
-		return d.measured(), failed
-	}
-	return d.measured(), ctx.Err()
+	return d.measured(), cmp.Or(failed, ctx.Err())
 }
 
 func newDriver(c Config) *driver {
@@ -207,17 +201,15 @@ func (d *driver) awaitEnd() {
 		close(idle)
 	}()
 	<-d.dispatchCtx.Done()
-	if d.rowOver() {
-		d.endRequests(openai.ErrUnfinished)
-	} else {
-		drained := time.NewTimer(d.Drain)
-		defer drained.Stop()
+	cause := openai.ErrUnfinished
+	if !d.rowOver() {
 		select {
 		case <-idle:
-		case <-drained.C:
+		case <-time.After(d.Drain):
 		}
-		d.endRequests(context.Canceled)
+		cause = context.Canceled
 	}
+	d.endRequests(cause)
 	<-idle
 }
 

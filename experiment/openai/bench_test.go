@@ -70,8 +70,8 @@ func BenchmarkFraming(b *testing.B) {
 	perEvent(b, 1)
 }
 
-// BenchmarkStream is all that is done with a stream in user space, from the return of a read to the judged result; each
-// event comes in a chunk and a read of its own.
+// BenchmarkStream is all that is done with a stream in user space, from the return of a read to the judged
+// result; each event comes in a chunk and a read of its own.
 func BenchmarkStream(b *testing.B) {
 	const n = 1000
 	c, err := New(Options{BaseURL: "http://test/v1"})

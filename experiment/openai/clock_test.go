@@ -33,7 +33,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockStep: after the wall clock was set, stamps are not believed for a second, and the offset is the new one.
+// TestClockStep: after the wall clock was set, stamps are not believed for a second, and the offset is the
+// new one.
 func TestClockStep(t *testing.T) {
 	c := newClock()
 	right := c.offset.Load()

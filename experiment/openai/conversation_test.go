@@ -62,7 +62,8 @@ func TestExtend(t *testing.T) {
 
 func said(delta string) string { return fmt.Sprintf("data: {\"choices\":[{\"delta\":%s}]}\n\n", delta) }
 
-// TestKeep: the answer is there where it is asked for, from a stream or in one piece, and nothing of it elsewhere.
+// TestKeep: the answer is there where it is asked for, from a stream or in one piece, and nothing of it
+// elsewhere.
 func TestKeep(t *testing.T) {
 	document := func(choice string) func(p *peer) {
 		body := `{"id":"x","choices":[` + choice + `],"usage":{"prompt_tokens":1,"completion_tokens":2}}`

@@ -250,7 +250,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestNoRetry: a connection that was used before dies as the second request is sent; the server must see it once.
+// TestNoRetry: a connection that was used before dies as the second request is sent; the server must see it
+// once.
 func TestNoRetry(t *testing.T) {
 	var requests atomic.Int32
 	addr := listen(t, func(_ int, p *peer) {

@@ -7,7 +7,8 @@ import (
 	sdk "github.com/sashabaranov/go-openai"
 )
 
-// TestAgainstRecv: on a stream without traps, go-openai's typed reader sees the same tokens, finish reason and usage.
+// TestAgainstRecv: on a stream without traps, go-openai's typed reader sees the same tokens, finish reason
+// and usage.
 func TestAgainstRecv(t *testing.T) {
 	said := []string{
 		`data: {"id":"chat-1","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n",

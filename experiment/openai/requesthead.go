@@ -15,8 +15,9 @@ const (
 	acceptDocument = "application/json"
 )
 
-// requestTemplate is a completion request without its body: method, URL and headers. It is made once; each call adds
-// its own headers and body. The hot path encodes it by hand, since it hands head and body to the kernel in one write.
+// requestTemplate is a completion request without its body: method, URL and headers. It is made once; each
+// call adds its own headers and body. The hot path encodes it by hand, since it hands head and body to the
+// kernel in one write.
 type requestTemplate struct {
 	request *http.Request
 	stream  []byte // request line and shared headers of a streamed request

@@ -16,8 +16,8 @@ import (
 	sdk "github.com/sashabaranov/go-openai"
 )
 
-// Unmeasured requests go through go-openai and net/http: the model list, and short prompts whose tokens the server
-// counts. Measured requests do not: see exchange.
+// Unmeasured requests go through go-openai and net/http: the model list, and short prompts whose tokens the
+// server counts. Measured requests do not: see exchange.
 
 const (
 	getTimeout = 30 * time.Second // of a GET
@@ -61,11 +61,13 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	return models, nil
 }
 
-// CountTokens sends a conversation of texts, the user's and the assistant's in turn, and asks for two tokens, not
-// streamed. The result has the outcome and the server's usage, and no times. The completions API takes one text.
+// CountTokens sends a conversation of texts, the user's and the assistant's in turn, and asks for two tokens,
+// not streamed. The result has the outcome and the server's usage, and no times. The completions API takes
+// one text.
 //
-// go-openai supplies the call, its answer and its errors; e supplies the fields of the body that it has no name for
-// (ignore_eos, extra_body), those that it drops (temperature 0) and those that it refuses by the model's name (max_tokens).
+// go-openai supplies the call, its answer and its errors; e supplies the fields of the body that it has no
+// name for (ignore_eos, extra_body), those that it drops (temperature 0) and those that it refuses by the
+// model's name (max_tokens).
 func (c *Client) CountTokens(ctx context.Context, e *Encoder, texts ...string) (r Result) {
 	u := unmeasured{fields: maps.Clone(e.constant)}
 	for _, field := range e.lengths {
@@ -100,9 +102,9 @@ func (c *Client) CountTokens(ctx context.Context, e *Encoder, texts ...string) (
 	return r
 }
 
-// Get requests a path of the server: "/v1/…" is relative to the API's base, any other ("/version", "/metrics") to the
-// server's root, which is the base without /v1. Every status is an answer; a body above 4 MiB is an error. Secrets that
-// the server echoes are masked in the body and the header.
+// Get requests a path of the server: "/v1/…" is relative to the API's base, any other ("/version",
+// "/metrics") to the server's root, which is the base without /v1. Every status is an answer; a body above 4
+// MiB is an error. Secrets that the server echoes are masked in the body and the header.
 func (c *Client) Get(ctx context.Context, path string) (status int, header http.Header, body []byte, err error) {
 	path = "/" + strings.TrimLeft(path, "/")
 	url := c.root + path
@@ -227,8 +229,8 @@ func (u *unmeasured) failure(c *Client, err error) Result {
 	return r
 }
 
-// ignoreMismatch drops the error of a JSON field that has another type than go-openai expects; encoding/json has read the
-// other fields all the same. Servers differ in fields that bench does not need, such as created.
+// ignoreMismatch drops the error of a JSON field that has another type than go-openai expects; encoding/json
+// has read the other fields all the same. Servers differ in fields that bench does not need, such as created.
 func ignoreMismatch(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {

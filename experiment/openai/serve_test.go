@@ -54,8 +54,8 @@ func usage(prompt, output int) string {
 	return fmt.Sprintf(`data: {"id":"cmpl-7","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":3}}}`+"\n\n", prompt, output)
 }
 
-// listen serves raw TCP on loopback: handle gets each connection, numbered from 0, and the connection is closed when it
-// returns.
+// listen serves raw TCP on loopback: handle gets each connection, numbered from 0, and the connection is
+// closed when it returns.
 func listen(t testing.TB, handle func(n int, p *peer)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

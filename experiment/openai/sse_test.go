@@ -22,8 +22,8 @@ type scanned struct {
 	Failed, Cut bool
 }
 
-// scanAll pushes what r gives. Each piece arrives at the offset of its end, so that an event's arrival tells which one
-// its data ended in.
+// scanAll pushes what r gives. Each piece arrives at the offset of its end, so that an event's arrival tells
+// which one its data ended in.
 func scanAll(s *scanner, r io.Reader) (events []scanned, stray string, err error) {
 	s.reset()
 	add := func(ev event) {
@@ -182,7 +182,8 @@ func splitReader(text, cuts []byte) io.Reader {
 	})
 }
 
-// FuzzScan: any split of the input gives the same events, and each arrives with the piece that its data ended in.
+// FuzzScan: any split of the input gives the same events, and each arrives with the piece that its data ended
+// in.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte("\xEF\xBB\xBFdata: a\r\n\r\n: x\rdata: b\ndata:c\n\nevent: error\ndata: d\n\nerror: e\n\nzzz\ndata: f"), []byte{0, 3, 1})
 	f.Add([]byte("data\r\r\ndata:\n\ndata: x\r"), []byte{})

@@ -176,8 +176,8 @@ func TestStampedStreamTLS(t *testing.T) {
 	}
 }
 
-// TestStampEach: events that wait together, because the client is late, have stamps of their own. The kernel may
-// merge what it has acknowledged before, at moments of its own, so that one of several attempts must do.
+// TestStampEach: events that wait together, because the client is late, have stamps of their own. The kernel
+// may merge what it has acknowledged before, at moments of its own, so that one of several attempts must do.
 func TestStampEach(t *testing.T) {
 	worst := time.Duration(math.MaxInt64)
 	for range 10 {

@@ -148,7 +148,8 @@ func TestDial(t *testing.T) {
 	})
 }
 
-// TestDrain: a body that does not end behind [DONE] keeps Do for 250 ms, changes no outcome and costs the connection.
+// TestDrain: a body that does not end behind [DONE] keeps Do for 250 ms, changes no outcome and costs the
+// connection.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testClient(t, "test:80")
@@ -206,7 +207,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestStart: where a connection is ready the whole request is with the kernel when Start returns, and nothing has been waited for.
+// TestStart: where a connection is ready the whole request is with the kernel when Start returns, and nothing
+// has been waited for.
 func TestStart(t *testing.T) {
 	got := make(chan string, 1)
 	answer := make(chan struct{})

@@ -22,7 +22,8 @@ func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 		},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else an answer that begins before the request was read to its end closes the request's body, and with it the way to the server.
+		// Else an answer that begins before the request was read to its end closes the request's body, and
+		// with it the way to the server.
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		pass.ServeHTTP(w, r)
 	}))
@@ -67,7 +68,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestProxyOutcomes: what ends a request over the transport gets the same outcome as over a connection of our own.
+// TestProxyOutcomes: what ends a request over the transport gets the same outcome as over a connection of our
+// own.
 func TestProxyOutcomes(t *testing.T) {
 	var passed atomic.Int32
 	proxy := forward(t, &passed)

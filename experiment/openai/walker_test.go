@@ -121,7 +121,8 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// FuzzWalk: what the walker takes, parse takes too, and reads the same in it, whatever event it has read before.
+// FuzzWalk: what the walker takes, parse takes too, and reads the same in it, whatever event it has read
+// before.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
 	f.Add([]byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
