@@ -9,7 +9,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// Whatever the load and the server, the row ends with its longest duration.
+// Whatever the load and the server, the row ends after MaxDuration.
 func TestMaxDuration(t *testing.T) {
 	const longest = Span(30 * sec)
 	tests := []struct {
@@ -46,7 +46,7 @@ func TestMaxDuration(t *testing.T) {
 	}
 }
 
-// A server that only fails is not hammered, but by an open loop, which keeps its schedule.
+// Workers back off from a server that only fails; an open loop without a cap keeps its schedule.
 func TestFailingServerIsNotHammered(t *testing.T) {
 	sent := func(l Load, w workload.Workload, fails func(*Job) bool) int {
 		r := &rig{service: always(milli), fails: fails}

@@ -69,7 +69,8 @@ func TestClosedLoopPhases(t *testing.T) {
 	}
 }
 
-// After the window other workers stay loaded until its last request has ended; then the rest is cut.
+// After the window the other workers stay loaded until its last request has ended; then the rest is
+// cancelled.
 func TestClosedLoopRunsOnAfterTheWindow(t *testing.T) {
 	service := func(j *Job) time.Duration {
 		if j.Request.Index == 0 {

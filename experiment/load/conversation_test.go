@@ -14,14 +14,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// conversations are of so many turns, with so long a think time between them.
+// conversations is a workload of conversations with that many turns and that think time.
 func conversations(turns int, think time.Duration) workload.Workload {
 	return workload.Workload{Session: &workload.Session{
 		Turns: workload.Turns{Length: workload.Fixed(turns)}, User: workload.Fixed(16), Think: workload.Think{Dist: "fixed", Mean: workload.Seconds(think.Seconds())},
 	}}
 }
 
-// turns gives what came back by conversation, each in the order of its turns.
+// turns returns the results by conversation, each in the order of its turns.
 func (r *rig) turns() map[int][]*Job {
 	out := map[int][]*Job{}
 	for _, j := range r.jobs {
@@ -138,7 +138,7 @@ func TestCountedTurns(t *testing.T) {
 	}
 }
 
-// When everybody thinks for longer than the window lasts, the row ends with the window.
+// If all think times are longer than the window, the row ends with the window.
 func TestWindowEndsWhileUsersThink(t *testing.T) {
 	for name, l := range map[string]Load{
 		"by time": {Concurrency: 3, Duration: Span(10 * sec)}, "by time or requests": {Concurrency: 3, Duration: Span(10 * sec), Requests: 50},
@@ -155,7 +155,7 @@ func TestWindowEndsWhileUsersThink(t *testing.T) {
 	}
 }
 
-// A warm-up's turn that is still on its way may be followed by one of the window, up to the end of the grace
+// A turn of the warm-up that is in flight may be followed by one of the window, up to the end of the grace
 // period.
 func TestTurnOfTheWarmupHoldsTheRow(t *testing.T) {
 	service := func(j *Job) time.Duration {
@@ -198,7 +198,7 @@ func TestFailedTurnEndsItsConversation(t *testing.T) {
 	})
 }
 
-// After an interruption no turn is sent any more, and nobody waits for the end of a think time.
+// After an interruption no turn is sent, and no think time delays the end.
 func TestInterruptionWhileUsersThink(t *testing.T) {
 	for name, w := range map[string]workload.Workload{"closed": {}, "open": constant(1)} {
 		t.Run(name, func(t *testing.T) {
@@ -219,9 +219,8 @@ func TestInterruptionWhileUsersThink(t *testing.T) {
 	}
 }
 
-// TestConservationOfTurns: each turn that a conversation comes to is one of the window if it arrives in it,
-// and then it comes back; the next one arrives when it says; no worker has two conversations; and the run
-// ends in its time.
+// TestConservationOfTurns: each turn whose arrival is in the window belongs to it and comes back; the next
+// one arrives at its time; no worker has two conversations; and the run ends in time.
 func TestConservationOfTurns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := conversations(1, 0)

@@ -22,28 +22,29 @@ type prepared struct {
 // driver is the state of one Run. The package comment names the ends of its contexts.
 type driver struct {
 	Config
-	epoch                                         time.Time
+	epoch time.Time
+
 	encodeCtx, dispatchCtx, windowCtx, requestCtx context.Context
-	endDispatch                                   context.CancelCauseFunc // cause openai.ErrUnfinished: the row is over
-	endWindow                                     context.CancelFunc
-	endRequests                                   context.CancelCauseFunc
-	bodies                                        chan prepared
-	freeWorkers                                   chan time.Duration // under a cap: when each free worker became free; nil = no cap
-	results                                       chan *Job
-	inFlight                                      sync.WaitGroup
-	mu                                            sync.Mutex // never held while waiting
-	window                                        window
-	cut                                           bool
-	lastEnd                                       time.Duration // of the window's requests so far
-	queue                                         []*queued     // open loop: conversations that wait for a worker, in order of arrival
 
-	encodeMu sync.Mutex // held during Encode
+	endDispatch context.CancelCauseFunc // cause openai.ErrUnfinished: the row is over
+	endWindow   context.CancelFunc
+	endRequests context.CancelCauseFunc
 
-	takeLock  chan struct{} // closed loop: held by the worker that takes a request
-	lastFreed time.Duration // under takeLock: the latest time at which a worker became free
+	bodies      chan prepared
+	freeWorkers chan time.Duration // under a cap: when each free worker became free; nil = no cap
+	results     chan *Job
+	inFlight    sync.WaitGroup
+	encodeMu    sync.Mutex    // held during Encode
+	takeLock    chan struct{} // closed loop: held by the worker that takes a request
+	lastFreed   time.Duration // under takeLock: the latest time at which a worker became free
+	pending     atomic.Int64  // requests that keep the row from ending, plus 1 for the open window
+	failures    atomic.Int64  // since the last success
 
-	pending  atomic.Int64 // requests that keep the row from ending, plus 1 for the open window
-	failures atomic.Int64 // since the last success
+	mu      sync.Mutex // never held while waiting; protects what follows
+	window  window
+	cut     bool
+	lastEnd time.Duration // of the window's requests so far
+	queue   []*queued     // open loop: conversations that wait for a worker, in order of arrival
 }
 
 // Run drives the load until the window and its last request have ended, or its grace period, and then cancels

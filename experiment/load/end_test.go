@@ -37,7 +37,7 @@ func TestInterruption(t *testing.T) {
 					if !errors.Is(err, context.Canceled) {
 						t.Fatalf("error %v", err)
 					}
-					// What was in flight may drain; what was not sent is not sent any more.
+					// Requests in flight may drain; nothing more is sent.
 					if r.elapsed < at || r.elapsed > at+took {
 						t.Errorf("took %v: %v after the interruption", r.elapsed, r.elapsed-at)
 					}
@@ -153,9 +153,9 @@ func TestBodiesBelongToTheirRequests(t *testing.T) {
 	})
 }
 
-// TestConservation drives loads of every kind against servers of every kind: each planned arrival of
-// the window comes back exactly once, in the phase and at the time that the plan says, no worker has two
-// requests, and the run ends in its time.
+// TestConservation drives loads of every kind against servers of every kind: each planned arrival of the
+// window comes back exactly once, in the planned phase and at the planned time; no worker has two requests;
+// and the run ends in time.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l, w, stalls := drawLoad(rt)
@@ -166,7 +166,7 @@ func TestConservation(t *testing.T) {
 			if stalls && x < 3 {
 				return never
 			}
-			return milli + mean*time.Duration(x)/50 // in no time at all, a closed loop would never reach its end
+			return milli + mean*time.Duration(x)/50 // with zero service time a closed loop would never reach its end
 		}}
 		var m Measured
 		var err error

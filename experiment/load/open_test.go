@@ -87,8 +87,8 @@ func TestOpenLoopPhases(t *testing.T) {
 	}
 }
 
-// The run lasts as long as its window, be there requests left or not: what the warm-up's still do in
-// it counts, and the server's samples have to cover it.
+// The run lasts as long as its window, even without further requests: warm-up requests that still run in it
+// count, and the server's samples have to cover it.
 func TestWindowIsNotCutShort(t *testing.T) {
 	service := func(j *Job) time.Duration {
 		if j.Phase == Warmup {
@@ -106,7 +106,7 @@ func TestWindowIsNotCutShort(t *testing.T) {
 	scene(t, Load{Warmup: Extent{Time: Span(5 * sec)}, Duration: Span(20 * sec)}, constant(0.01), always(milli), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 5*sec, 25*sec)
 		wantOutcomes(t, r, Window, 0, 0)
-		if r.elapsed != 25*sec { // and does not wait for the arrival at 100 s
+		if r.elapsed != 25*sec { // it does not wait for the arrival at 100 s
 			t.Errorf("took %v", r.elapsed)
 		}
 	})
@@ -142,7 +142,7 @@ func TestCapThatIsWideEnoughCostsNothing(t *testing.T) {
 	})
 }
 
-// None of the window's arrivals is forgotten when the server does not answer.
+// Every arrival of the window is accounted for when the server does not answer.
 func TestCapAgainstAStalledServer(t *testing.T) {
 	tests := []struct {
 		name            string
@@ -178,7 +178,7 @@ func TestCapAgainstAStalledServer(t *testing.T) {
 	}
 }
 
-// A client too slow to make its bodies is late, and forgets nothing either.
+// A client too slow to encode its bodies is late, and loses nothing either.
 func TestSlowEncoding(t *testing.T) {
 	for name, service := range map[string]time.Duration{"answers": 100 * milli, "stalls": never} {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestAllAtOnceWithGrace(t *testing.T) {
 	}
 }
 
-// However many conversations wait for a worker, only the first of them have their bodies; and each gets its
+// However many conversations wait for a worker, only the first of them keep their bodies; and each has its
 // own in time.
 func TestQueueKeepsFewBodies(t *testing.T) {
 	const n = 10 * ahead
@@ -292,7 +292,7 @@ func TestQueueKeepsFewBodies(t *testing.T) {
 	}
 }
 
-// A queue that is longer than what is encoded ahead: everybody is sent what is theirs.
+// A queue longer than what is encoded ahead: each conversation is sent its own body.
 func TestLongQueueOfConversations(t *testing.T) {
 	w := conversations(1, 0)
 	w.Rate, w.Arrival = 200, constant(200).Arrival

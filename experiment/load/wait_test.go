@@ -9,8 +9,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// In real time: half of the waits end within 1 ms of their time, and none before it. A busy machine
-// gets three tries.
+// In real time: half of the waits end within 1 ms of their time, and none before it. A busy machine gets
+// three tries.
 func TestWaitUntilIsPrecise(t *testing.T) {
 	defer lockTimerThread()()
 	var p50 time.Duration
@@ -41,7 +41,7 @@ func TestWaitUntilObeysItsContext(t *testing.T) {
 	}
 }
 
-// In real time, with the dispatcher's own way of waiting.
+// In real time, with the production Wait.
 func TestRunInRealTime(t *testing.T) {
 	w := constant(200)
 	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The events are vLLM's in shape: 254 bytes of chat, 348 of completions.
+// Events of vLLM's form: 254 bytes of chat, 348 of completions.
 var (
 	chatEvent = []byte(`{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
 	textEvent = []byte(`{"id":"cmpl-0123456789abcdef0123456789abcdef","object":"text_completion","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"text":" token","logprobs":null,"finish_reason":null,"stop_reason":null,"token_ids":null,"prompt_logprobs":null,"prompt_token_ids":null}],"system_fingerprint":null,"usage":null}`)
@@ -70,8 +70,8 @@ func BenchmarkFraming(b *testing.B) {
 	perEvent(b, 1)
 }
 
-// BenchmarkStream is all that is done with a stream in user space, from the return of a read to the judged
-// result; each event comes in a chunk and a read of its own.
+// BenchmarkStream is the whole user-space work on a stream, from the return of a read to the outcome; each
+// event has a chunk and a read of its own.
 func BenchmarkStream(b *testing.B) {
 	const n = 1000
 	c, err := New(Options{BaseURL: "http://test/v1"})
@@ -100,7 +100,7 @@ func BenchmarkStream(b *testing.B) {
 	perEvent(b, n)
 }
 
-// BenchmarkDo is a request of one token over loopback, the server's part included.
+// BenchmarkDo is a request of one token over loopback, the server's work included.
 func BenchmarkDo(b *testing.B) {
 	c := testClient(b, listen(b, answer(stream(token("a")+finish("stop")+doneEvent))))
 	var r Result
@@ -112,7 +112,7 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// BenchmarkReceive is the way of an event over loopback: write, wake-up, recvmsg, stamp.
+// BenchmarkReceive is an event over loopback: write, wake-up, recvmsg, stamp.
 func BenchmarkReceive(b *testing.B) {
 	const n = 1000
 	event := chunked(string(sse(chatEvent, 1)))

@@ -33,8 +33,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockStep: after the wall clock was set, stamps are not believed for a second, and the offset is the
-// new one.
+// TestClockStep: after the wall clock was set, stamps are not trusted for a second, and the offset is the new
+// one.
 func TestClockStep(t *testing.T) {
 	c := newClock()
 	right := c.offset.Load()
@@ -56,7 +56,7 @@ func TestClockStep(t *testing.T) {
 	}
 }
 
-// TestCalibration: measuring again without a step changes little, so that it is not taken for one.
+// TestCalibration: a new calibration without a step changes too little to be taken for one.
 func TestCalibration(t *testing.T) {
 	c := newClock()
 	for range 100 {

@@ -68,7 +68,7 @@ func decode(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// FuzzString: the strings that we encode are those that encoding/json would.
+// FuzzString: encoded strings are those of encoding/json.
 func FuzzString(f *testing.F) {
 	f.Add("a\"\\\x00\x1f\x7f é \xff\xc3 \u2028 <&> 😀 \xed\xa0\x80")
 	f.Fuzz(func(t *testing.T, text string) {

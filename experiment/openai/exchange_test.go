@@ -31,7 +31,7 @@ func stream(parts ...string) func(p *peer) {
 	}
 }
 
-// TestOutcomes holds the client against servers that end a stream in every way that we could think of.
+// TestOutcomes runs the client against servers that end a stream in every way that we could think of.
 func TestOutcomes(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -123,7 +123,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// checkTimes holds a result to what is true of every one.
+// checkTimes checks what is true of every result.
 func checkTimes(t *testing.T, r *Result) {
 	t.Helper()
 	last := time.Duration(0)
@@ -250,8 +250,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestNoRetry: a connection that was used before dies as the second request is sent; the server must see it
-// once.
+// TestNoRetry: a reused connection dies as the second request is sent; the server must see that request once.
 func TestNoRetry(t *testing.T) {
 	var requests atomic.Int32
 	addr := listen(t, func(_ int, p *peer) {
@@ -277,7 +276,7 @@ func TestNoRetry(t *testing.T) {
 	}
 }
 
-// TestReuse is the race of §1: the terminal chunk comes 3 ms after [DONE], as uvicorn sends it.
+// TestReuse: the terminal chunk comes 3 ms after [DONE], as uvicorn sends it; the connection must survive.
 func TestReuse(t *testing.T) {
 	var conns atomic.Int32
 	addr := listen(t, func(n int, p *peer) {
@@ -327,7 +326,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestPreparedButClosed: the server has hung up on a prepared connection; the request must not fail for it.
+// TestPreparedButClosed: the server has closed a prepared connection; the request must not fail because of
+// it.
 func TestPreparedButClosed(t *testing.T) {
 	closed := make(chan bool)
 	addr := listen(t, func(n int, p *peer) {

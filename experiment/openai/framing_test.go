@@ -39,8 +39,8 @@ func unframe(r io.Reader) (status int, body string, err error) {
 	}
 }
 
-// FuzzFraming: what net/http reads of a response, header, body and how it ends, is what the client reads,
-// however it is split; and what net/http refuses, the client does not take for whole.
+// FuzzFraming: however a response is split, the client reads the same header, body and end as net/http; what
+// net/http refuses, the client does not accept as complete.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nA: b\r\n\r\nhello"), []byte{3})
 	f.Add([]byte("HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0A;x=y\r\n0123456789\r\n0\r\nT: r\r\n\r\n"), []byte{1, 7})
@@ -69,7 +69,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// response is what net/http reads.
+// response is net/http's reading.
 func response(in []byte) (status int, body string, err error) {
 	r := bufio.NewReader(bytes.NewReader(in))
 	resp, err := http.ReadResponse(r, nil)

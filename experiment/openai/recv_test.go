@@ -7,7 +7,7 @@ import (
 	sdk "github.com/sashabaranov/go-openai"
 )
 
-// TestAgainstRecv: on a stream without traps, go-openai's typed reader sees the same tokens, finish reason
+// TestAgainstRecv: for a stream without traps, go-openai's typed reader finds the same tokens, finish reason
 // and usage.
 func TestAgainstRecv(t *testing.T) {
 	said := []string{

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestSecretsStay: a server echoes every secret it got, in every place that it can reach.
+// TestSecretsStay: a server echoes every secret that it received, wherever it can.
 func TestSecretsStay(t *testing.T) {
 	const key, password, team = `sk/very"secret&key`, "pass/word!", "team-secret"
 	basic := base64.StdEncoding.EncodeToString([]byte("me:" + password))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// forward is a plain HTTP proxy that counts what it passes on.
+// forward is a plain HTTP proxy that counts its requests.
 func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 	t.Helper()
 	pass := &httputil.ReverseProxy{
@@ -22,8 +22,8 @@ func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 		},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else an answer that begins before the request was read to its end closes the request's body, and
-		// with it the way to the server.
+		// Otherwise an answer that begins before the request was read completely closes the request's body,
+		// and with it the connection to the server.
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		pass.ServeHTTP(w, r)
 	}))
@@ -31,7 +31,7 @@ func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 	return s.Listener.Addr().String()
 }
 
-// TestProxy: a request goes by the proxy that was named, with the times of the reads, and questions do too.
+// TestProxy: measured and unmeasured requests use the given proxy, with the times of the reads.
 func TestProxy(t *testing.T) {
 	var passed atomic.Int32
 	proxy := forward(t, &passed)
@@ -68,8 +68,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestProxyOutcomes: what ends a request over the transport gets the same outcome as over a connection of our
-// own.
+// TestProxyOutcomes: requests over net/http's transport have the same outcomes as over the client's own
+// connections.
 func TestProxyOutcomes(t *testing.T) {
 	var passed atomic.Int32
 	proxy := forward(t, &passed)
@@ -106,7 +106,7 @@ func TestProxyOutcomes(t *testing.T) {
 	}
 }
 
-// TestHTTP2: requests share one connection, in clear and over TLS.
+// TestHTTP2: requests share one connection, in plain text and over TLS.
 func TestHTTP2(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		protocols := make(chan int, 8)
@@ -143,7 +143,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// TestFresh: a call that asks for it has a connection of its own, whatever waits.
+// TestFresh: a call with Fresh has its own connection, even if one is idle.
 func TestFresh(t *testing.T) {
 	var conns atomic.Int32
 	closing := make(chan bool, 8)

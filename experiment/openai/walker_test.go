@@ -13,7 +13,7 @@ func describe(c chunk) string {
 		c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output, c.hasOutput, c.failed, c.message)
 }
 
-// TestChunk gives each event to parse and, where it takes it, to the walker.
+// TestChunk gives each event to parse and, unless slow, to the walker.
 func TestChunk(t *testing.T) {
 	tests := []struct {
 		in   string
@@ -84,7 +84,7 @@ func TestNoChunk(t *testing.T) {
 	}
 }
 
-// spoken is what a chunk says, as text, and the ids that it lists.
+// spoken is a chunk's answer as text, and its token ids.
 func spoken(t *testing.T, c chunk) string {
 	t.Helper()
 	var text string
@@ -94,7 +94,7 @@ func spoken(t *testing.T, c chunk) string {
 	return fmt.Sprint(text, c.tokenIDs)
 }
 
-// TestSaid: the answer of an event, without the reasoning, by both readers.
+// TestSaid: both readers find the answer of an event, without the reasoning.
 func TestSaid(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"choices":[{"text":"a\u00e9\n\"b\""}]}`, "aé\n\"b\"[]"},
@@ -113,7 +113,7 @@ func TestSaid(t *testing.T) {
 			t.Errorf("%s\nparse says %q, %v, want %q", c.in, spoken(t, slow), err, c.want)
 		}
 		var w walker
-		for range 2 { // the second time by its shape
+		for range 2 { // the second time by the shape
 			if fast, ok := w.read([]byte(c.in)); ok && spoken(t, fast) != c.want {
 				t.Errorf("%s\nwalker says %q, want %q", c.in, spoken(t, fast), c.want)
 			}
@@ -121,7 +121,7 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// FuzzWalk: what the walker takes, parse takes too, and reads the same in it, whatever event it has read
+// FuzzWalk: what the walker accepts, parse accepts with the same result, whatever event the walker has read
 // before.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
@@ -143,7 +143,7 @@ func FuzzWalk(f *testing.F) {
 		if err != nil || describe(fast) != describe(slow) {
 			t.Errorf("%q\nwalker %s\nparse  %s, %v", in, describe(fast), describe(slow), err)
 		}
-		if w.texts < 2 && spoken(t, fast) != spoken(t, slow) { // of several, parse does not know the order
+		if w.texts < 2 && spoken(t, fast) != spoken(t, slow) { // with several texts, parse does not know their order
 			t.Errorf("%q\nwalker %q\nparse  %q", in, fast.answerText, slow.answerText)
 		}
 	})
