@@ -205,9 +205,8 @@ type Config struct {
 	// Encode makes the request's body, ahead of its time. Calls do not overlap. A request that waits long for
 	// a worker is encoded a second time.
 	Encode func(*workload.Request) []byte
-	// Send starts the request without waiting. The function that it returns does the rest and fills
-	// job.Result, whose times count from epoch. The context's cause is openai.ErrUnfinished when the row is
-	// over.
+	// Send starts the request without waiting; finish does the rest and fills job.Result, whose times count
+	// from epoch. ctx ends with the cause openai.ErrUnfinished when the row is over.
 	Send func(ctx context.Context, job *Job, body []byte, epoch time.Time) (finish func())
 	// Follow makes the next turn of a conversation (Request and Input) and its body from a turn that
 	// succeeded and was not the last, and from that turn's body. It runs when the turn has ended, on any
