@@ -43,13 +43,13 @@ type Load struct {
 	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`                // never counted; zero = none
 	Duration    Span   `toml:"duration" json:"duration_s,omitempty"`         // of the window; 0 = until requests
 	Requests    int    `toml:"requests" json:"requests,omitempty"`           // of the window; 0 = until duration; both: whichever comes first
-	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // for the window's last requests, after its end; 0 = DefaultGrace
+	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // for the window's last requests, after its end; 0 = defaultGrace
 	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row; then requests in flight are unfinished; 0 = no bound
 	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // pause of a worker before each request; 0 = none
 }
 
-// DefaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
-const DefaultGrace = Span(2 * time.Minute)
+// defaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
+const defaultGrace = Span(2 * time.Minute)
 
 // Span is a length of time: "10s" in a matrix, seconds in JSON.
 type Span time.Duration
@@ -135,7 +135,7 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 // GraceTime is the grace period in force.
 func (l Load) GraceTime() time.Duration {
 	if l.Grace == 0 {
-		return time.Duration(DefaultGrace)
+		return time.Duration(defaultGrace)
 	}
 	return time.Duration(l.Grace)
 }

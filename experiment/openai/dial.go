@@ -16,11 +16,11 @@ const prepareAtOnce = 64
 // Setup is how long the steps of opening a connection took.
 type Setup struct {
 	DNS, TCP, TLS time.Duration // 0: no such step
-	RTT           time.Duration // the kernel's round-trip time; 0: not known
+	rtt           time.Duration // the kernel's round-trip time; 0: not known
 }
 
 // Total is the time from the first step until the connection can take a request.
-func (s Setup) Total() time.Duration { return s.DNS + s.TCP + s.TLS }
+func (s Setup) total() time.Duration { return s.DNS + s.TCP + s.TLS }
 
 // Prepare opens n connections ahead of their requests, so that no request waits for one, and closes the idle
 // ones of before. It returns the set-up times and the first error. It opens none after NoReuse, with a proxy
@@ -79,7 +79,7 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 	}
 	connected := time.Now()
 	rx := newReceiver(tcp)
-	conn := &conn{Conn: rx, rx: rx, setup: Setup{DNS: resolved.Sub(start), TCP: connected.Sub(resolved), RTT: rx.rtt()}}
+	conn := &conn{Conn: rx, rx: rx, setup: Setup{DNS: resolved.Sub(start), TCP: connected.Sub(resolved), rtt: rx.rtt()}}
 	if c.tls != nil {
 		secure := tls.Client(rx, c.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {

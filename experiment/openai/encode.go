@@ -21,7 +21,6 @@ type Params struct {
 	API       string          // Completions (also when empty) or Chat
 	Model     string          // sent even when empty
 	Stream    bool            // and ask for a usage chunk at its end
-	Output    int             // tokens to write if Body is given none; 0: the server's default
 	IgnoreEOS bool            // send ignore_eos and min_tokens, so that every answer has its full length
 	Omit      map[string]bool // fields of bench's own that the server refused; Extra is sent all the same
 	Extra     map[string]any  // further fields; they replace bench's own except prompt, messages, model and stream
@@ -87,7 +86,7 @@ func (p Params) constant() map[string]any {
 // Sampling is a copy of the constant part of every body, for the metadata (values inside Extra are shared).
 func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
 
-// Body appends the body of a request for output tokens (0: Params.Output) to dst. The chat API has no token
+// Body appends the body of a request for output tokens (0: the server's default) to dst. The chat API has no token
 // ids: for them Body returns nil.
 func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	chat := e.params.API == Chat
@@ -115,9 +114,6 @@ const (
 // begin appends a body up to its prompt.
 func (e *Encoder) begin(dst []byte, output int) []byte {
 	dst = append(dst, e.head...)
-	if output <= 0 {
-		output = e.params.Output
-	}
 	for _, field := range e.lengths {
 		if output > 0 {
 			dst = append(append(append(dst, `,"`...), field...), `":`...)

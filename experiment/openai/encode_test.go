@@ -17,7 +17,7 @@ func TestBody(t *testing.T) {
 	}{
 		{"ids", Params{Model: "m", Stream: true, IgnoreEOS: true}, Prompt{IDs: []int32{1, 22, 128000}}, 8,
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"ignore_eos":true,"max_tokens":8,"min_tokens":8,"prompt":[1,22,128000]}`},
-		{"text", Params{Model: "m", Output: 5}, Prompt{Text: "a\n\"b\" <é>"}, 0, `{"model":"m","stream":false,"temperature":0,"max_tokens":5,"prompt":"a\n\"b\" <é>"}`},
+		{"text", Params{Model: "m"}, Prompt{Text: "a\n\"b\" <é>"}, 5, `{"model":"m","stream":false,"temperature":0,"max_tokens":5,"prompt":"a\n\"b\" <é>"}`},
 		{"chat", Params{API: Chat, Model: "m", Stream: true}, Prompt{Text: "hi"}, 3,
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":3,"messages":[{"role":"user","content":"hi"}]}`},
 		{"no length", Params{}, Prompt{Text: "hi"}, 0, `{"model":"","stream":false,"temperature":0,"prompt":"hi"}`},

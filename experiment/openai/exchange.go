@@ -118,7 +118,7 @@ func (x *exchange) attach(conn *conn) {
 	x.conn = conn
 	r := x.result
 	r.Reused = conn.prepared || conn.used
-	if r.Connect = conn.setup.Total(); r.Reused {
+	if r.Connect = conn.setup.total(); r.Reused {
 		r.Connect = 0
 	} else {
 		r.Setup = conn.setup

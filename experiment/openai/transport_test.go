@@ -166,7 +166,7 @@ func TestFresh(t *testing.T) {
 	var r Result
 	for range 3 {
 		c.Do(t.Context(), &call, &r)
-		if r.Outcome != OK || r.Reused || r.Connect <= 0 || r.Setup.TCP <= 0 || r.Setup.Total() != r.Connect || !<-closing {
+		if r.Outcome != OK || r.Reused || r.Connect <= 0 || r.Setup.TCP <= 0 || r.Setup.total() != r.Connect || !<-closing {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -36,7 +36,7 @@ func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
 		if err != nil {
 			return Vantage{}, fmt.Errorf("measuring the round trip to %s: %w", c.addr, err)
 		}
-		rtt := conn.setup.RTT
+		rtt := conn.setup.rtt
 		if rtt == 0 {
 			rtt = conn.setup.TCP
 		}
