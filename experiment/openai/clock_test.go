@@ -41,18 +41,18 @@ func TestClockStep(t *testing.T) {
 	c.offset.Add(int64(-3 * time.Second)) // as if the clock had been put forward since the calibration
 	user := time.Now()
 	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); ok {
-		t.Error("a stamp was believed across a step")
+		t.Error("a stamp was trusted across a step")
 	}
 	if off := time.Duration(c.offset.Load() - right); off.Abs() > time.Millisecond {
 		t.Errorf("the offset is off by %v", off)
 	}
 	user = user.Add(500 * time.Millisecond)
 	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); ok {
-		t.Error("a stamp was believed half a second after a step")
+		t.Error("a stamp was trusted half a second after a step")
 	}
 	user = user.Add(time.Second)
 	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); !ok {
-		t.Error("a stamp was not believed long after a step")
+		t.Error("a stamp was not trusted long after a step")
 	}
 }
 

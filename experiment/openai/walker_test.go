@@ -110,12 +110,12 @@ func TestSaid(t *testing.T) {
 	} {
 		slow, err := parse([]byte(c.in))
 		if err != nil || spoken(t, slow) != c.want {
-			t.Errorf("%s\nparse says %q, %v, want %q", c.in, spoken(t, slow), err, c.want)
+			t.Errorf("%s\nparse: %q, %v, want %q", c.in, spoken(t, slow), err, c.want)
 		}
 		var w walker
 		for range 2 { // the second time by the shape
 			if fast, ok := w.read([]byte(c.in)); ok && spoken(t, fast) != c.want {
-				t.Errorf("%s\nwalker says %q, want %q", c.in, spoken(t, fast), c.want)
+				t.Errorf("%s\nwalker: %q, want %q", c.in, spoken(t, fast), c.want)
 			}
 		}
 	}
