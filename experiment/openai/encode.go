@@ -86,8 +86,8 @@ func (p Params) constant() map[string]any {
 // Sampling is a copy of the constant part of every body, for the metadata (values inside Extra are shared).
 func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
 
-// Body appends the body of a request for output tokens (0: the server's default) to dst. The chat API has no token
-// ids: for them Body returns nil.
+// Body appends the body of a request for output tokens (0: the server's default) to dst. It returns nil for
+// token ids in the chat API, which has no form for them.
 func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	chat := e.params.API == Chat
 	if chat && prompt.IDs != nil {
