@@ -16,7 +16,7 @@ type Progress struct {
 	Tokens             atomic.Int64 // output tokens of the requests that are done
 
 	Meter *openai.TokenCounter // counts the tokens as they come, where who looks sets it before the row begins; nil = nobody counts
-	Each  func(*Record) // likewise, takes every record as its request ends, from one goroutine; it must not keep it. nil = nobody does
+	Each  func(*Record)        // likewise, takes every record as its request ends, from one goroutine; it must not keep it. nil = nobody does
 
 	begun  atomic.Pointer[time.Time]
 	ended  atomic.Pointer[time.Time]
