@@ -68,7 +68,7 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 	}
 	for i, c := range s.Mix {
 		for _, key := range slices.Sorted(maps.Keys(c.Extra)) {
-			if problem := target.OwnField(key); problem != "" {
+			if problem := target.ReservedField(key); problem != "" {
 				bad(fmt.Sprintf("mix[%d].extra_body.%s", i, key), key+" "+problem, "leave it out")
 			}
 		}

@@ -35,7 +35,7 @@ type tileLive struct {
 	row      *record.Row     // once it is on disk
 
 	mu          sync.Mutex
-	meter       openai.Meter
+	meter       openai.TokenCounter
 	progress    *endpoint.Progress
 	since, last time.Time // the load's start (before it, the row's), and the last print
 	lastEnd     time.Time // of a request

@@ -42,7 +42,7 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (map[
 		maps.Copy(extra, c.Extra)
 		var err error
 		v.enc, err = openai.Params{
-			API: cmp.Or(c.API, spec.APIOr(s.Target)), Model: s.Info.Model, Stream: spec.Streams(), Forced: v.forced,
+			API: cmp.Or(c.API, spec.APIOr(s.Target)), Model: s.Info.Model, Stream: spec.Streams(), IgnoreEOS: v.forced,
 			Omit: v.api.omit, Extra: extra,
 		}.Encoder()
 		if err != nil {

@@ -1,10 +1,9 @@
 package endpoint
 
 import (
+	"math"
 	"strings"
 	"testing"
-
-	"math"
 
 	"bench/experiment"
 	"bench/experiment/telemetry"

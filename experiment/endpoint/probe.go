@@ -221,17 +221,23 @@ func (p *prober) send(stream bool, body func(*openai.Encoder) []byte) openai.Res
 	if err != nil {
 		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}
 	}
-	p.d.client.Do(ctx, &openai.Call{Body: body(enc), Stream: stream, Keep: true, Epoch: time.Now()}, &r)
+	p.d.client.Do(ctx, &openai.Call{Body: body(enc), Stream: stream, KeepAnswer: true, Epoch: time.Now()}, &r)
 	return r
 }
 
 func (p *prober) params(stream, forced bool) openai.Params {
-	return openai.Params{API: p.api, Model: p.model, Stream: stream, Forced: forced, Omit: p.d.omit, Extra: p.extra}
+	return openai.Params{API: p.api, Model: p.model, Stream: stream, IgnoreEOS: forced, Omit: p.d.omit, Extra: p.extra}
 }
 
-// count is how many tokens the server makes of a text, its overhead included.
-func (p *prober) count(text string) (int, error) {
-	r := p.ask(openai.Prompt{Text: text}, p.stream)
+// count is the server's count of a conversation's prompt tokens, template included: texts of the user and the assistant in turn.
+func (p *prober) count(texts ...string) (int, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, probeTime)
+	defer cancel()
+	enc, err := p.params(false, true).Encoder()
+	if err != nil {
+		return 0, err
+	}
+	r := p.d.client.CountTokens(ctx, enc, texts...)
 	if err := outcome(r); err != nil {
 		return 0, err
 	}

@@ -16,7 +16,7 @@ type Progress struct {
 	Sent, Done, Failed atomic.Int64
 	Tokens             atomic.Int64 // output tokens of the requests that are done
 
-	Meter *openai.Meter        // counts the tokens as they come, where who looks sets it before the row begins; nil = nobody counts
+	Meter *openai.TokenCounter // counts the tokens as they come, where who looks sets it before the row begins; nil = nobody counts
 	Each  func(*record.Record) // likewise, takes every record as its request ends, from one goroutine; it must not keep it. nil = nobody does
 
 	begun  atomic.Pointer[time.Time]

@@ -93,15 +93,12 @@ func (p *prober) templated(m *promptStyle) error {
 		return nil
 	}
 	said := strings.Join(v.Words[:min(n, len(v.Words))], v.Sep)
-	r := p.send(p.stream, func(e *openai.Encoder) []byte {
-		first := e.Body(nil, openai.Prompt{Text: said}, 2)
-		return e.Extend(nil, first, &openai.Answer{Text: []byte(said)}, openai.Prompt{Text: said}, 2)
-	})
-	if err := outcome(r); err != nil {
+	tokens, err := p.count(said, said, said)
+	if err != nil {
 		return err
 	}
 	words := 3 * float64(min(n, len(v.Words))) * v.TokensPerWord
-	v.Overhead = r.PromptTokens - m.first.Overhead - int(math.Round(words))
+	v.Overhead = tokens - m.first.Overhead - int(math.Round(words))
 	m.how = fmt.Sprintf("messages; an answer and the message behind it take %d tokens beside their own", v.Overhead)
 	return nil
 }

@@ -167,14 +167,14 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 	v := m.voices[job.Request.Class]
 	call := openai.Call{
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
-		Fresh:     m.t.Spec.Fresh(),
-		RequestID: requestID(m.t.Salt, job.Request.Index),
-		Keep:      job.Request.Turn+1 < job.Request.Turns,
-		Meter:     m.t.Progress.Meter,
-		Prompt:    cmp.Or(job.Input, job.Request.Input),
+		Fresh:      m.t.Spec.Fresh(),
+		RequestID:  requestID(m.t.Salt, job.Request.Index),
+		KeepAnswer: job.Request.Turn+1 < job.Request.Turns,
+		Counter:    m.t.Progress.Meter,
+		Prompt:     cmp.Or(job.Input, job.Request.Input),
 	}
 	if v.forced {
-		call.Forced = job.Request.Output
+		call.MinTokens = job.Request.Output
 	}
 	return v.api.client.Start(ctx, &call, &job.Result)
 }

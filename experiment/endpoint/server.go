@@ -67,7 +67,7 @@ func formOf(v *workload.Vocabulary) string {
 // sent as the bearer token, and stays in the request header.
 func Reach(ctx context.Context, t experiment.Target, baseURL, key string, apis []string) (*Server, error) {
 	s := &Server{Target: t, apis: map[string]*apiClient{}, options: openai.Options{
-		BaseURL: baseURL, Model: t.Model, APIKey: key, Headers: t.Headers, Timeout: t.Timeout,
+		BaseURL: baseURL, APIKey: key, Headers: t.Headers, Timeout: t.Timeout,
 		Proxy: t.Proxy, HTTP2: t.HTTP2,
 	}}
 	for _, api := range apis {

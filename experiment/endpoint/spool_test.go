@@ -25,7 +25,7 @@ func TestEndlessRow(t *testing.T) {
 	defer end()
 	var kept []*record.Record
 	seen := 0
-	meter := &openai.Meter{}
+	meter := &openai.TokenCounter{}
 	p := &Progress{Meter: meter, Each: func(*record.Record) {
 		if seen++; seen == 60 {
 			end()

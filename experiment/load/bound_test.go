@@ -9,7 +9,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// Whatever the load and the server, the row ends with its longest duration.
+// Whatever the load and the server, the row ends after MaxDuration.
 func TestMaxDuration(t *testing.T) {
 	const longest = workload.Span(30 * sec)
 	tests := []struct {
@@ -46,7 +46,7 @@ func TestMaxDuration(t *testing.T) {
 	}
 }
 
-// A server that only fails is not hammered, but by an open loop, which keeps its schedule.
+// Workers back off from a server that only fails; an open loop without a cap keeps its schedule.
 func TestFailingServerIsNotHammered(t *testing.T) {
 	sent := func(l workload.Load, w workload.Workload, fails func(*Job) bool) int {
 		r := &rig{service: always(milli), fails: fails}
@@ -58,7 +58,8 @@ func TestFailingServerIsNotHammered(t *testing.T) {
 		return len(r.in(Window))
 	}
 	all := func(*Job) bool { return true }
-	// In 10 s a slot whose requests take 1 ms and then a pause of 100 ms makes 99, after the 8 without a pause.
+	// In 10 s a worker whose requests take 1 ms and then a pause of 100 ms makes 99, after the 8 without a
+	// pause.
 	if n := sent(workload.Load{Concurrency: 2, Duration: workload.Span(10 * sec)}, workload.Workload{}, all); n < 190 || n > 210 {
 		t.Errorf("closed loop: %d requests", n)
 	}
@@ -74,7 +75,7 @@ func TestFailingServerIsNotHammered(t *testing.T) {
 	}
 }
 
-// A cold start: one slot that leaves the server alone before each request, and does not wait behind the last.
+// A cold start: one worker that pauses before each request, and does not wait behind the last.
 func TestIdle(t *testing.T) {
 	l := workload.Load{Concurrency: 1, Idle: workload.Span(10 * sec), Warmup: workload.Extent{Requests: 1}, Requests: 3}
 	scene(t, l, workload.Workload{}, always(2*sec), func(t *testing.T, r *rig, m Measured) {

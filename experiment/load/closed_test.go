@@ -9,14 +9,14 @@ import (
 
 func TestClosedLoopKeepsExactlyN(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 200} {
-		// Service times differ, so that slots free at different moments.
+		// Service times differ, so that workers become free at different moments.
 		service := func(j *Job) time.Duration { return time.Duration(50+j.Request.Index%7*10) * milli }
 		scene(t, workload.Load{Concurrency: n, Duration: workload.Span(10 * sec)}, workload.Workload{}, service, func(t *testing.T, r *rig, m Measured) {
 			wantWindow(t, m, 0, 10*sec)
 			if r.peak != n {
 				t.Errorf("concurrency %d: %d in flight", n, r.peak)
 			}
-			// Each slot is busy all the time: a request starts the moment that another ends.
+			// Each worker is busy all the time: a request starts at the moment that another ends.
 			busy := time.Duration(0)
 			ends := map[time.Duration]int{0: n}
 			for _, j := range r.jobs {
@@ -24,11 +24,11 @@ func TestClosedLoopKeepsExactlyN(t *testing.T) {
 				busy += min(j.Result.End, 10*sec) - min(j.Result.Sent, 10*sec)
 			}
 			if busy != time.Duration(n)*10*sec {
-				t.Errorf("concurrency %d: slots were busy for %v of %v", n, busy, time.Duration(n)*10*sec)
+				t.Errorf("concurrency %d: workers were busy for %v of %v", n, busy, time.Duration(n)*10*sec)
 			}
 			for _, j := range r.jobs {
 				if ends[j.At]--; ends[j.At] < 0 {
-					t.Fatalf("request %d arrived at %v, when no slot became free", j.Request.Index, j.At)
+					t.Fatalf("request %d arrived at %v, when no worker became free", j.Request.Index, j.At)
 				}
 				if j.Ready != j.At || j.Result.Sent != j.At {
 					t.Fatalf("request %d: at %v, ready %v, sent %v", j.Request.Index, j.At, j.Ready, j.Result.Sent)
@@ -45,7 +45,7 @@ func TestClosedLoopPhases(t *testing.T) {
 		warmup, window int
 		start, end     time.Duration
 	}{
-		// Requests of 1 s in 2 slots.
+		// Requests of 1 s on 2 workers.
 		{"by time", workload.Load{Warmup: workload.Extent{Time: workload.Span(3 * sec)}, Duration: workload.Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
 		{"off the beat", workload.Load{Warmup: workload.Extent{Time: workload.Span(2500 * milli)}, Duration: workload.Span(5 * sec)}, 6, 10, 2500 * milli, 7500 * milli},
 		{"by requests", workload.Load{Warmup: workload.Extent{Requests: 4}, Requests: 6}, 4, 6, 2 * sec, 5 * sec},
@@ -53,7 +53,7 @@ func TestClosedLoopPhases(t *testing.T) {
 		{"by both, the requests later", workload.Load{Warmup: workload.Extent{Time: workload.Span(sec), Requests: 6}, Duration: workload.Span(5 * sec)}, 6, 10, 3 * sec, 8 * sec},
 		{"requests before duration", workload.Load{Duration: workload.Span(60 * sec), Requests: 6}, 0, 6, 0, 3 * sec},
 		{"duration before requests", workload.Load{Duration: workload.Span(3 * sec), Requests: 600}, 0, 6, 0, 3 * sec},
-		{"more slots than requests", workload.Load{Requests: 1}, 0, 1, 0, sec}, // all at once: to the end of the last
+		{"more workers than requests", workload.Load{Requests: 1}, 0, 1, 0, sec}, // all at once: to the end of the last
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,7 +69,8 @@ func TestClosedLoopPhases(t *testing.T) {
 	}
 }
 
-// After the window other slots stay loaded until its last request has ended; then the rest is cut.
+// After the window the other workers stay loaded until its last request has ended; then the rest is
+// cancelled.
 func TestClosedLoopRunsOnAfterTheWindow(t *testing.T) {
 	service := func(j *Job) time.Duration {
 		if j.Request.Index == 0 {

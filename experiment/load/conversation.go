@@ -1,93 +1,86 @@
 package load
 
-import (
-	"context"
-	"sync/atomic"
-	"time"
-)
+import "time"
 
-// converse finishes a request that has been sent and, where it begins a conversation, makes the turns that follow it: they
-// have its slot to themselves. It returns when the slot became free.
-func (d *driver) converse(loop, killCtx context.Context, job *Job, body []byte, finish func()) (freed time.Duration) {
+// runTurns finishes a request that has been sent and, when it begins a conversation, makes the later turns.
+// The worker belongs to the conversation until its end. It returns when the worker became free.
+func (d *driver) runTurns(job *Job, body []byte, finish func()) (freed time.Duration) {
 	for {
 		finish()
 		freed = time.Since(d.epoch)
-		next, nextBody := d.following(job, body)
-		d.over(job, freed)
+		next, nextBody := d.nextTurn(job, body)
+		d.completed(job, freed)
 		if next == nil {
-			return d.rest(loop, freed)
+			return d.backOff(freed)
 		}
-		if !d.think(loop, next) {
+		if !d.awaitTurn(next) {
 			return freed
 		}
 		job, body = next, nextBody
-		finish = d.Send(killCtx, job, body, d.epoch)
+		finish = d.Send(d.requestCtx, job, body, d.epoch)
 	}
 }
 
-// following is the next turn of the request's conversation; nil where there is none, or the request
-// failed: that ends its conversation. The turn holds the row open from now on, since its intended
-// arrival may lie in the window; think gives it its phase.
-func (d *driver) following(job *Job, body []byte) (*Job, []byte) {
+// nextTurn is the next turn of the request's conversation; nil after the last, or after a failure, which ends
+// the conversation. The turn is pending from now on, since its intended arrival may be in the window;
+// awaitTurn gives it its phase.
+func (d *driver) nextTurn(job *Job, body []byte) (*Job, []byte) {
 	r := &job.Request
 	if d.Follow == nil || r.Turn+1 >= r.Turns || job.Result.Outcome.Failed() {
 		return nil, nil
 	}
-	d.outstanding.Add(1)
+	d.pending.Add(1)
 	next, nextBody := d.Follow(job, body)
 	next.At = job.Result.End + next.Request.Think
 	next.Ready = next.At
 	return next, nextBody
 }
 
-// think waits for the intended arrival of a later turn; false when the row is over. The phase is
-// given at that moment, since a window that counts its requests counts them in the order in which
-// they arrive; or when the window is closed, since then it is known.
-func (d *driver) think(loop context.Context, job *Job) bool {
-	at := d.epoch.Add(job.At)
-	d.Wait(d.open, at)
-	if loop.Err() != nil {
+// awaitTurn waits for the intended arrival of a later turn; false when the row is over. The turn gets its
+// phase at that moment, since a window that counts requests counts them in the order in which they arrive; or
+// when the window closes, since the phase is known then.
+func (d *driver) awaitTurn(job *Job) bool {
+	arrival := d.epoch.Add(job.At)
+	d.Wait(d.windowCtx, arrival)
+	if d.dispatchCtx.Err() != nil {
 		return false
 	}
-	d.place(loop, job)
-	d.release()
-	d.Wait(loop, at)
-	return d.goes(loop, job)
+	d.assignPhase(d.dispatchCtx, job)
+	d.donePending()
+	d.Wait(d.dispatchCtx, arrival)
+	return d.active(job)
 }
 
-// over hands on a request that has ended.
-func (d *driver) over(job *Job, ended time.Duration) {
+// completed hands on a request that has ended.
+func (d *driver) completed(job *Job, ended time.Duration) {
 	if job.Result.Outcome.Failed() {
-		d.failing.Add(1)
+		d.failures.Add(1)
 	} else {
-		d.failing.Store(0)
+		d.failures.Store(0)
 	}
 	if job.Phase == Window {
-		raise(&d.lastEnd, int64(ended))
+		d.mu.Lock()
+		d.lastEnd = max(d.lastEnd, ended)
+		d.mu.Unlock()
 	}
-	if d.holds(job) {
-		d.release()
+	if d.holdsRow(job) {
+		d.donePending()
 	}
-	d.done <- job
+	d.results <- job
 }
 
-// A server that only fails is not hammered: after so many failures without a success each slot pauses
-// before it is used again. An open loop without slots keeps its schedule.
+// After backOffAfter failures without a success each worker pauses, so that a server that only fails is not
+// flooded. An open loop without a cap keeps its schedule.
 const (
-	fewestFailing = 8
-	failingPause  = 100 * time.Millisecond
+	backOffAfter = 8
+	backOffTime  = 100 * time.Millisecond
 )
 
-// rest is the pause of a slot that became free at freed; it returns when the slot may be used again.
-func (d *driver) rest(loop context.Context, freed time.Duration) time.Duration {
-	if d.Concurrency == 0 || d.failing.Load() < fewestFailing {
+// backOff is the pause of a worker that became free at freed; it returns when the worker may be used again.
+func (d *driver) backOff(freed time.Duration) time.Duration {
+	if d.Concurrency == 0 || d.failures.Load() < backOffAfter {
 		return freed
 	}
-	waitTimer(loop, time.Now().Add(failingPause))
+	waitTimer(d.dispatchCtx, time.Now().Add(backOffTime))
 	return time.Since(d.epoch)
-}
-
-func raise(a *atomic.Int64, v int64) {
-	for old := a.Load(); v > old && !a.CompareAndSwap(old, v); old = a.Load() {
-	}
 }

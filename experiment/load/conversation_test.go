@@ -14,14 +14,14 @@ import (
 	"bench/experiment/workload"
 )
 
-// conversations are of so many turns, with so long a think time between them.
+// conversations is a workload of conversations with that many turns and that think time.
 func conversations(turns int, think time.Duration) workload.Workload {
 	return workload.Workload{Session: &workload.Session{
 		Turns: workload.Turns{Length: workload.Fixed(turns)}, User: workload.Fixed(16), Think: workload.Think{Dist: "fixed", Mean: workload.Seconds(think.Seconds())},
 	}}
 }
 
-// turns gives what came back by conversation, each in the order of its turns.
+// turns returns the results by conversation, each in the order of its turns.
 func (r *rig) turns() map[int][]*Job {
 	out := map[int][]*Job{}
 	for _, j := range r.jobs {
@@ -33,7 +33,8 @@ func (r *rig) turns() map[int][]*Job {
 	return out
 }
 
-// Two users whose turns take 1 s and who think for 2 s: a turn every 3 s, and after the last one the next conversation.
+// Two users whose turns take 1 s and who think for 2 s: a turn every 3 s, and after the last one the next
+// conversation.
 func TestUsers(t *testing.T) {
 	w := conversations(3, 2*sec)
 	scene(t, workload.Load{Concurrency: 2, Warmup: workload.Extent{Time: workload.Span(5 * sec)}, Duration: workload.Span(20 * sec)}, w, always(sec), func(t *testing.T, r *rig, m Measured) {
@@ -47,7 +48,7 @@ func TestUsers(t *testing.T) {
 				}
 			}
 		}
-		// In 25 s a slot begins conversations at 0, 7, 14 and 21 s.
+		// In 25 s a worker begins conversations at 0, 7, 14 and 21 s.
 		wantOutcomes(t, r, Warmup, 4, 0) // at 0 and 3 s
 		wantOutcomes(t, r, Window, 18, 0)
 		if len(r.in(Cooldown)) != 0 || r.elapsed != 25*sec {
@@ -77,7 +78,7 @@ func TestConversationsArriveByTheSchedule(t *testing.T) {
 	})
 }
 
-// Under a cap of one a conversation keeps the slot while its user thinks.
+// Under a cap of one a conversation keeps the worker while its user thinks.
 func TestConversationKeepsItsSlot(t *testing.T) {
 	w := conversations(2, 3*sec)
 	w.Rate, w.Arrival = 1, constant(1).Arrival
@@ -97,8 +98,8 @@ func TestConversationKeepsItsSlot(t *testing.T) {
 				t.Errorf("conversation %d: second turn at %v, ready %v", session, turns[1].At, turns[1].Ready)
 			}
 		}
-		// Four conversations by 20 s, their 8 turns; of the 20 that arrived 16 had no slot at the end of the grace period,
-		// but for the one that began at 20 s.
+		// Four conversations by 20 s, their 8 turns; of the 20 that arrived 16 had no worker at the end of
+		// the grace period, but for the one that began at 20 s.
 		if got := r.outcomes(Window); got[openai.OK] != 9 || got[openai.Unfinished] != 15 || sent != 9 {
 			t.Errorf("%v, %d sent", got, sent)
 		}
@@ -113,7 +114,8 @@ func TestCountedTurns(t *testing.T) {
 		warmup, window int
 		start, end     time.Duration
 	}{
-		// Turns of 1 s and 1 s between them, in one slot: arrivals at 0, 2, 4 and, of the next conversation, 5, 7, 9, 10, …
+		// Turns of 1 s and 1 s between them, on one worker: arrivals at 0, 2, 4 and, of the next
+		// conversation, 5, 7, 9, 10, …
 		{"requests", workload.Load{Requests: 4}, 0, 4, 0, 7 * sec},
 		{"warm-up and requests", workload.Load{Warmup: workload.Extent{Requests: 2}, Requests: 4}, 2, 4, 4 * sec, 10 * sec},
 		{"warm-up by time", workload.Load{Warmup: workload.Extent{Time: workload.Span(3 * sec)}, Requests: 2}, 2, 2, 3 * sec, 7 * sec},
@@ -136,7 +138,7 @@ func TestCountedTurns(t *testing.T) {
 	}
 }
 
-// When everybody thinks for longer than the window lasts, the row ends with the window.
+// If all think times are longer than the window, the row ends with the window.
 func TestWindowEndsWhileUsersThink(t *testing.T) {
 	for name, l := range map[string]workload.Load{
 		"by time": {Concurrency: 3, Duration: workload.Span(10 * sec)}, "by time or requests": {Concurrency: 3, Duration: workload.Span(10 * sec), Requests: 50},
@@ -153,7 +155,8 @@ func TestWindowEndsWhileUsersThink(t *testing.T) {
 	}
 }
 
-// A warm-up's turn that is still on its way may be followed by one of the window, up to the end of the grace period.
+// A turn of the warm-up that is in flight may be followed by one of the window, up to the end of the grace
+// period.
 func TestTurnOfTheWarmupHoldsTheRow(t *testing.T) {
 	service := func(j *Job) time.Duration {
 		if j.Request.Session == 0 && j.Request.Turn == 0 {
@@ -175,7 +178,7 @@ func TestTurnOfTheWarmupHoldsTheRow(t *testing.T) {
 	})
 }
 
-// A failed turn ends its conversation, and its slot begins another.
+// A failed turn ends its conversation, and its worker begins another.
 func TestFailedTurnEndsItsConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{service: always(sec), fails: func(j *Job) bool { return j.Request.Turn == 1 }}
@@ -195,7 +198,7 @@ func TestFailedTurnEndsItsConversation(t *testing.T) {
 	})
 }
 
-// After an interruption no turn is sent any more, and nobody waits for the end of a think time.
+// After an interruption no turn is sent, and no think time delays the end.
 func TestInterruptionWhileUsersThink(t *testing.T) {
 	for name, w := range map[string]workload.Workload{"closed": {}, "open": constant(1)} {
 		t.Run(name, func(t *testing.T) {
@@ -216,8 +219,8 @@ func TestInterruptionWhileUsersThink(t *testing.T) {
 	}
 }
 
-// TestConservationOfTurns: each turn that a conversation comes to is one of the window if it arrives in it, and then it comes
-// back; the next one arrives when it says; no slot has two conversations; and the run ends in its time.
+// TestConservationOfTurns: each turn whose arrival is in the window belongs to it and comes back; the next
+// one arrives at its time; no worker has two conversations; and the run ends in time.
 func TestConservationOfTurns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := conversations(1, 0)
@@ -295,7 +298,7 @@ func (r *rig) turnsConserved(rt *rapid.T, l workload.Load, w workload.Workload, 
 				}
 			}
 			if n > l.Concurrency {
-				rt.Fatalf("%d conversations in %d slots at %v", n, l.Concurrency, s.from)
+				rt.Fatalf("%d conversations on %d workers at %v", n, l.Concurrency, s.from)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -10,63 +11,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Phase of a request, by its intended arrival.
-type Phase int
-
-// The phases, in their order.
-const (
-	Warmup Phase = iota
-	Window
-	Cooldown
-)
-
-// Job is one request on its way. Times are offsets from Run's start.
-type Job struct {
-	Request workload.Request
-	Phase   Phase
-	At      time.Duration // intended arrival: the schedule; in a closed loop, the moment the slot became free; of a later turn, the end of the turn before and the think time
-	Ready   time.Duration // At, and a slot free under the cap
-	Input   int           // prompt tokens of a later turn, as the answers before it really were; 0 = the request's
-	Result  openai.Result
-}
-
-// Config is one row's load.
-type Config struct {
-	workload.Load
-	Rate workload.Rate  // of arrivals: requests, or conversations; 0 = closed loop
-	Plan *workload.Plan // used from one goroutine; its end, if it has one, ends the window
-	// Encode makes the request's body. It is called ahead of the request's time, by one goroutine after the other; of a request
-	// that waits long for a slot a second time.
-	Encode func(*workload.Request) []byte
-	// Send makes the request, as far as that goes without waiting, and returns what does the rest and fills job.Result, its
-	// times counted from epoch. A context cancelled with openai.ErrUnfinished as its cause says that the row is over.
-	Send func(ctx context.Context, job *Job, body []byte, epoch time.Time) (finish func())
-	// Follow makes the next turn of a conversation (Request and Input) and its body, from a turn that ended well and was not
-	// the last, and from that one's body. It is called as soon as the turn has ended, on any number of goroutines. nil = there
-	// are no conversations.
-	Follow func(job *Job, body []byte) (next *Job, nextBody []byte)
-	// Each takes what became of a request, in the order of their ends, from one goroutine. Its error
-	// ends the run.
-	Each func(*Job) error
-	// Enough says that the window needs no further request: the next one lies behind it. It is asked at each, on any
-	// goroutine; nil = the load itself knows its end.
-	Enough func() bool
-	// Ends closes the window of a closed loop at the moment at which it ends, as if its duration were over then: the requests
-	// of the window go on to their ends, for the grace period at most. nil = the load itself knows its end.
-	Ends context.Context
-	// Drain is how long requests in flight may go on after ctx has ended.
-	Drain time.Duration
-	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
-	Wait func(ctx context.Context, t time.Time)
-}
-
-// Measured is the window that a run had, as offsets from its start.
-type Measured struct {
-	Epoch      time.Time
-	Start, End time.Duration
-	Cut        bool // the row's longest duration ended it
-}
-
 // ahead is how many bodies are encoded before their time: enough for a burst, bounded in memory.
 const ahead = 128
 
@@ -75,101 +19,109 @@ type prepared struct {
 	body    []byte
 }
 
-// driver is the state of one Run.
+// driver is the state of one Run. The package comment names the ends of its contexts.
 type driver struct {
 	Config
-	epoch  time.Time
-	bodies chan prepared
-	free   chan time.Duration // under a cap, an entry for each free slot: when it became free; nil = no bound
-	done   chan *Job
-	sends  sync.WaitGroup
+	epoch time.Time
 
-	mu     sync.Mutex // is never held by one who waits
-	window window
-	cut    bool
-	queue  []*waiting // conversations of an open loop that wait for a slot, the first to arrive first
+	encodeCtx, dispatchCtx, windowCtx, requestCtx context.Context
 
-	encoding sync.Mutex // is held during Encode
+	endDispatch context.CancelCauseFunc // cause openai.ErrUnfinished: the row is over
+	endWindow   context.CancelFunc
+	endRequests context.CancelCauseFunc
 
-	turn  chan struct{} // of a closed loop's slots, to take a request
-	freed time.Duration // of the slot that has the turn: the latest time at which one became free
+	bodies      chan prepared
+	freeWorkers chan time.Duration // under a cap: when each free worker became free; nil = no cap
+	results     chan *Job
+	inFlight    sync.WaitGroup
+	encodeMu    sync.Mutex    // held during Encode
+	takeLock    chan struct{} // closed loop: held by the worker that takes a request
+	lastFreed   time.Duration // under takeLock: the latest time at which a worker became free
+	pending     atomic.Int64  // requests that keep the row from ending, plus 1 for the open window
+	failures    atomic.Int64  // since the last success
 
-	open        context.Context // ends when the window is closed, and with the dispatching
-	shut        context.CancelFunc
-	halt        context.CancelCauseFunc // ends the dispatching; openai.ErrUnfinished: because the row is over
-	outstanding atomic.Int64            // requests that hold the row open and are not over, and 1 for the window itself
-	lastEnd     atomic.Int64            // of the window's requests so far
-	failing     atomic.Int64            // failures since the last success
+	mu      sync.Mutex // never held while waiting; protects what follows
+	window  window
+	cut     bool
+	lastEnd time.Duration // of the window's requests so far
+	queue   []*queued     // open loop: conversations that wait for a worker, in order of arrival
 }
 
-// Run drives the load until the window and its last request have ended, or its grace period, and
-// then cancels what is left in flight. It returns the window's bounds; the error is ctx's, or
-// Each's. A closed loop that counts requests has no end but its requests' own, and MaxDuration.
+// Run drives the load until the window and its last request have ended, or its grace period, and then cancels
+// what is in flight. The error is ctx's, or Each's. A closed loop that counts requests has no end but theirs,
+// and MaxDuration.
 func Run(ctx context.Context, c Config) (Measured, error) {
 	if c.Wait == nil {
 		c.Wait = waitUntil
 	}
-	d := &driver{Config: c, bodies: make(chan prepared, ahead), done: make(chan *Job, 1024), turn: make(chan struct{}, 1)}
-	d.window = window{Load: c.Load, rate: c.Rate, follows: c.Follow != nil, enough: c.Enough}
-	if c.Rate > 0 && c.Concurrency > 0 {
-		d.free = make(chan time.Duration, c.Concurrency)
-		for range c.Concurrency {
-			d.free <- 0
-		}
-	}
-	d.outstanding.Store(1)
-	stopCtx, stop := context.WithCancel(ctx) // ends encoding and dispatching
-	defer stop()
-	killCtx, kill := context.WithCancelCause(context.WithoutCancel(ctx)) // ends requests in flight
-	defer kill(nil)
+	d := newDriver(c)
+	var endEncode context.CancelFunc
+	d.encodeCtx, endEncode = context.WithCancel(ctx)
+	defer endEncode()
+	d.dispatchCtx, d.endDispatch = context.WithCancelCause(d.encodeCtx)
+	d.windowCtx, d.endWindow = context.WithCancel(d.dispatchCtx)
+	d.requestCtx, d.endRequests = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer d.endRequests(nil)
 
 	scheduled := c.scheduledEnd()
 	var helpers sync.WaitGroup
 	full := make(chan struct{})
-	helpers.Go(func() { d.encode(stopCtx, full) })
+	helpers.Go(func() { d.encode(full) })
 	<-full
 	d.epoch = time.Now()
 	helpers.Go(func() {
-		d.dispatch(stopCtx, killCtx, kill, scheduled)
-		stop()
-		close(d.done)
+		d.dispatch(scheduled)
+		endEncode()
+		close(d.results)
 	})
 	var failed error
-	for job := range d.done {
+	for job := range d.results {
 		if failed != nil {
 			continue
 		}
 		if failed = d.Each(job); failed != nil {
-			kill(failed)
-			stop()
+			d.endRequests(failed)
+			endEncode()
 		}
 	}
 	helpers.Wait()
-	if failed != nil {
-		return d.measured(), failed
+	return d.measured(), cmp.Or(failed, ctx.Err())
+}
+
+func newDriver(c Config) *driver {
+	d := &driver{
+		Config: c, bodies: make(chan prepared, ahead), results: make(chan *Job, 1024), takeLock: make(chan struct{}, 1),
+		window: window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil, enough: c.Enough},
 	}
-	return d.measured(), ctx.Err()
+	if c.Rate > 0 && c.Concurrency > 0 {
+		d.freeWorkers = make(chan time.Duration, c.Concurrency)
+		for range c.Concurrency {
+			d.freeWorkers <- 0
+		}
+	}
+	d.pending.Store(1)
+	return d
 }
 
 func (d *driver) measured() Measured {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := Measured{Epoch: d.epoch, Cut: d.cut}
-	m.Start, m.End = d.window.bounds(time.Duration(d.lastEnd.Load()))
+	m.Start, m.End = d.window.bounds(d.lastEnd)
 	return m
 }
 
-// encode keeps the bodies ahead of the dispatcher, and closes full when it has got ahead once; and
-// bodies, when the plan is at its end.
-func (d *driver) encode(ctx context.Context, full chan struct{}) {
+// encode keeps the bodies ahead of the dispatcher. It closes full when it is ahead for the first time, and
+// bodies at the end of the plan.
+func (d *driver) encode(full chan struct{}) {
 	var once sync.Once
 	isFull := func() { once.Do(func() { close(full) }) }
 	defer isFull()
 	for n := 1; d.Plan.More(); n++ {
 		r := d.Plan.Next()
 		select {
-		case d.bodies <- prepared{r, d.encoded(&r)}:
-		case <-ctx.Done():
+		case d.bodies <- prepared{r, d.encodeOne(&r)}:
+		case <-d.encodeCtx.Done():
 			return
 		}
 		if n == ahead {
@@ -179,19 +131,18 @@ func (d *driver) encode(ctx context.Context, full chan struct{}) {
 	close(d.bodies)
 }
 
-// encoded is the request's body.
-func (d *driver) encoded(r *workload.Request) []byte {
-	d.encoding.Lock()
-	defer d.encoding.Unlock()
+func (d *driver) encodeOne(r *workload.Request) []byte {
+	d.encodeMu.Lock()
+	defer d.encodeMu.Unlock()
 	return d.Encode(r)
 }
 
-// next is the plan's next request; false when the row is over, or the plan.
+// next is the plan's next request; false at the end of ctx or of the plan.
 func (d *driver) next(ctx context.Context) (prepared, bool) {
 	select {
 	case p, ok := <-d.bodies:
 		if !ok {
-			d.exhausted()
+			d.closeByPlan()
 		}
 		return p, ok
 	case <-ctx.Done():
@@ -200,67 +151,164 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 }
 
 // dispatch sends each request at its time until the row is over, and then ends what is in flight.
-func (d *driver) dispatch(ctx, killCtx context.Context, kill context.CancelCauseFunc, scheduled time.Duration) {
-	loop, halt := context.WithCancelCause(ctx)
-	defer halt(nil)
-	d.halt = halt
-	d.open, d.shut = context.WithCancel(loop)
-	defer d.shut()
-	defer d.timers(scheduled)()
+func (d *driver) dispatch(scheduled time.Duration) {
+	defer d.endDispatch(nil)
+	defer d.startTimers(scheduled)()
 	if d.Ends != nil {
-		defer context.AfterFunc(d.Ends, d.endNow)()
+		defer context.AfterFunc(d.Ends, func() {
+			d.closeWindow(func() { d.window.stop(time.Since(d.epoch)) })
+		})()
 	}
 	switch {
 	case d.Rate == 0:
 		for range d.Concurrency {
-			d.sends.Go(func() { d.slot(loop, killCtx) })
+			d.inFlight.Go(d.worker)
 		}
 	case d.Follow == nil:
-		d.sendAll(loop, ctx, killCtx)
+		d.dispatchArrivals()
 	default:
-		d.receive(loop, ctx, killCtx)
+		d.dispatchConversations()
 	}
-	d.finish(loop, kill)
+	d.awaitEnd()
 }
 
-// goes says that the row is not over. A request of the window that was to be sent just when its row
-// came to its end is not forgotten.
-func (d *driver) goes(loop context.Context, job *Job) bool {
-	if loop.Err() == nil {
+// active reports that the row is not over. A request of the window that was due just when the row ended is
+// accounted for.
+func (d *driver) active(job *Job) bool {
+	if d.dispatchCtx.Err() == nil {
 		return true
 	}
-	if isOver(loop) && job.Phase == Window {
-		d.unsent(job)
+	if d.rowOver() && job.Phase == Window {
+		d.reportUnsent(job)
 	}
 	return false
 }
 
-// unsent accounts for a request of the window that was never sent.
-func (d *driver) unsent(job *Job) {
+// reportUnsent accounts for a request of the window that was never sent.
+func (d *driver) reportUnsent(job *Job) {
 	job.Ready = openai.Never
-	job.Result = openai.Result{Outcome: openai.Unfinished, Error: "not sent before the end of the row",
-		Sent: openai.Never, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never}
-	d.done <- job
+	job.Result = openai.Result{
+		Outcome: openai.Unfinished, Error: "not sent before the end of the row", Sent: openai.Never,
+		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never,
+	}
+	d.results <- job
 }
 
-// finish waits for the end of the row, then ends what is left in flight, and waits for that.
-func (d *driver) finish(loop context.Context, kill context.CancelCauseFunc) {
+// awaitEnd waits for the end of the row, ends what is in flight, and waits for that.
+func (d *driver) awaitEnd() {
 	idle := make(chan struct{})
 	go func() {
-		d.sends.Wait()
+		d.inFlight.Wait()
 		close(idle)
 	}()
-	<-loop.Done()
-	if isOver(loop) {
-		kill(openai.ErrUnfinished)
-	} else {
-		drained := time.NewTimer(d.Drain)
-		defer drained.Stop()
+	<-d.dispatchCtx.Done()
+	cause := openai.ErrUnfinished
+	if !d.rowOver() {
 		select {
 		case <-idle:
-		case <-drained.C:
+		case <-time.After(d.Drain):
 		}
-		kill(context.Canceled)
+		cause = context.Canceled
 	}
+	d.endRequests(cause)
 	<-idle
+}
+
+// rowOver reports that the dispatching ended because the row is over, and not by an interruption.
+func (d *driver) rowOver() bool { return context.Cause(d.dispatchCtx) == openai.ErrUnfinished }
+
+// startTimers begins the row and sets the timers of its end. The returned function stops them.
+func (d *driver) startTimers(scheduled time.Duration) (stop func()) {
+	graceTimer := time.AfterFunc(forever, func() { d.endDispatch(openai.ErrUnfinished) })
+	closeTimer := time.AfterFunc(forever, func() { d.closeWindow(func() { d.window.close(forever) }) })
+	cutTimer := time.AfterFunc(forever, d.cutRun)
+	until := func(end time.Duration) time.Duration { return time.Until(d.epoch.Add(end)) }
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.window.scheduleGrace = func(end time.Duration) { graceTimer.Reset(until(end) + d.GraceTime()) }
+	d.window.scheduleClose = func(end time.Duration) { closeTimer.Reset(until(end)) }
+	if scheduled < forever {
+		d.window.scheduleGrace(scheduled)
+	}
+	if d.MaxDuration > 0 {
+		cutTimer.Reset(until(time.Duration(d.MaxDuration)))
+	}
+	d.window.init()
+	return func() {
+		graceTimer.Stop()
+		closeTimer.Stop()
+		cutTimer.Stop()
+	}
+}
+
+// closeWindow runs how unless the window is closed already: how closes it.
+func (d *driver) closeWindow(how func()) {
+	d.mu.Lock()
+	closes := !d.window.closed
+	if closes {
+		how()
+	}
+	d.mu.Unlock()
+	if closes {
+		d.windowClosed()
+	}
+}
+
+// closeByPlan closes the window with the plan's last request.
+func (d *driver) closeByPlan() {
+	d.closeWindow(func() {
+		d.window.close(d.window.lastArrival)
+		if d.hasSchedule() {
+			d.window.scheduleGrace(d.window.lastArrival)
+		} else {
+			d.window.onComplete(time.Since(d.epoch))
+		}
+	})
+}
+
+// cutRun ends a row that has taken MaxDuration.
+func (d *driver) cutRun() {
+	d.mu.Lock()
+	d.cut = true
+	d.mu.Unlock()
+	d.endDispatch(openai.ErrUnfinished)
+}
+
+// assignPhase gives the request its phase. The first request behind the window closes it, but not before its
+// time, since warm-up requests that still run in the window count too; ctx ends that wait.
+func (d *driver) assignPhase(ctx context.Context, job *Job) {
+	d.mu.Lock()
+	open := !d.window.closed
+	job.Phase = d.window.phase(job.At)
+	if d.holdsRow(job) {
+		d.pending.Add(1)
+	}
+	if job.Phase == Window && d.window.complete() {
+		d.window.onComplete(time.Since(d.epoch))
+	}
+	closes, end := open && d.window.closed, d.window.end
+	d.mu.Unlock()
+	if closes {
+		d.Wait(ctx, d.epoch.Add(end))
+		d.windowClosed()
+	}
+}
+
+// windowClosed runs once, at the window's end.
+func (d *driver) windowClosed() {
+	d.endWindow()
+	d.donePending()
+}
+
+// holdsRow reports that the row ends only after the request: one of the window or, since its conversation may
+// have a turn in the window, one of the warm-up.
+func (d *driver) holdsRow(job *Job) bool {
+	return job.Phase == Window || job.Phase == Warmup && d.Follow != nil
+}
+
+// donePending ends the dispatching when nothing is pending.
+func (d *driver) donePending() {
+	if d.pending.Add(-1) == 0 {
+		d.endDispatch(openai.ErrUnfinished)
+	}
 }

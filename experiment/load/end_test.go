@@ -37,7 +37,7 @@ func TestInterruption(t *testing.T) {
 					if !errors.Is(err, context.Canceled) {
 						t.Fatalf("error %v", err)
 					}
-					// What was in flight may drain; what was not sent is not sent any more.
+					// Requests in flight may drain; nothing more is sent.
 					if r.elapsed < at || r.elapsed > at+took {
 						t.Errorf("took %v: %v after the interruption", r.elapsed, r.elapsed-at)
 					}
@@ -58,7 +58,7 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// A slot that becomes free at the very moment of the interruption starts nothing.
+// A worker that becomes free at the very moment of the interruption starts nothing.
 func TestInterruptionWhileSlotsFree(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestErrorOfEachEndsTheRun(t *testing.T) {
 	}
 }
 
-// More requests end at once than the channel to Each holds.
+// More requests end at once than the channel to Each can buffer.
 func TestSlowEachBlocksNothingForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{service: always(sec)}
@@ -153,9 +153,9 @@ func TestBodiesBelongToTheirRequests(t *testing.T) {
 	})
 }
 
-// TestConservation drives loads of every kind against servers of every kind: each planned arrival of
-// the window comes back exactly once, in the phase and at the time that the plan says, no slot holds two
-// requests, and the run ends in its time.
+// TestConservation drives loads of every kind against servers of every kind: each planned arrival of the
+// window comes back exactly once, in the planned phase and at the planned time; no worker has two requests;
+// and the run ends in time.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l, w, stalls := drawLoad(rt)
@@ -166,7 +166,7 @@ func TestConservation(t *testing.T) {
 			if stalls && x < 3 {
 				return never
 			}
-			return milli + mean*time.Duration(x)/50 // in no time at all, a closed loop would never reach its end
+			return milli + mean*time.Duration(x)/50 // with zero service time a closed loop would never reach its end
 		}}
 		var m Measured
 		var err error
@@ -179,10 +179,10 @@ func TestConservation(t *testing.T) {
 }
 
 func drawLoad(rt *rapid.T) (l workload.Load, w workload.Workload, stalls bool) {
-	slots := rapid.IntRange(1, 20).Draw(rt, "slots")
+	workers := rapid.IntRange(1, 20).Draw(rt, "workers")
 	kind := rapid.SampledFrom([]string{"closed", "open", "capped", "inf", "inf capped"}).Draw(rt, "kind")
 	if kind != "open" && kind != "inf" {
-		l.Concurrency = slots
+		l.Concurrency = workers
 	}
 	switch kind {
 	case "open", "capped":
@@ -208,7 +208,8 @@ func drawLoad(rt *rapid.T) (l workload.Load, w workload.Workload, stalls bool) {
 	if w.Rate.IsInf() {
 		l.Warmup.Time = 0
 	}
-	// A slot that hangs before the requests are counted ends by its request's time limit, which is not the load's.
+	// A worker that hangs before the requests are counted ends by its request's time limit, which is not the
+	// load's.
 	timed := l.Requests == 0 && l.Warmup.Requests == 0
 	stalls = rapid.Bool().Draw(rt, "stalls") && (timed || kind == "open" || kind == "capped" || kind == "inf")
 	return l, w, stalls
@@ -231,7 +232,7 @@ func (r *rig) conserved(rt *rapid.T, l workload.Load, w workload.Workload, m Mea
 		}
 	}
 	if l.Concurrency > 0 && r.peak > l.Concurrency {
-		rt.Fatalf("%d in flight in %d slots", r.peak, l.Concurrency)
+		rt.Fatalf("%d in flight on %d workers", r.peak, l.Concurrency)
 	}
 	if m.End < m.Start {
 		rt.Fatalf("window %v to %v", m.Start, m.End)

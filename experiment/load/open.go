@@ -1,45 +1,52 @@
 package load
 
-import "context"
+// nextArrival is the plan's next request. After the end of the row the plan goes on, so that the arrivals of
+// the window that were never sent are counted.
+func (d *driver) nextArrival() (prepared, bool) {
+	p, ok := d.next(d.dispatchCtx)
+	if !ok && d.rowOver() {
+		p, ok = d.next(d.encodeCtx)
+	}
+	return p, ok
+}
 
-// sendAll takes the requests of an open loop one by one, until loop ends or the last has been sent.
-func (d *driver) sendAll(loop, ctx, killCtx context.Context) {
-	defer lockThread()()
+// dispatchArrivals sends the requests of an open loop one by one, until the row is over or the last has been
+// sent.
+func (d *driver) dispatchArrivals() {
+	defer lockTimerThread()()
 	for {
-		p, ok := d.next(loop)
-		if !ok && isOver(loop) {
-			p, ok = d.next(ctx) // no request of the window is forgotten, not the one at hand either
-		}
+		p, ok := d.nextArrival()
 		if !ok {
 			return
 		}
 		job := &Job{Request: p.request}
-		if !d.admit(loop, job) {
-			d.abandon(loop, ctx, job)
+		if !d.admit(job) {
+			d.abandon(job)
 			return
 		}
-		finish := d.Send(killCtx, job, p.body, d.epoch) // here, and not by a goroutine that has to be woken first
-		d.sends.Go(func() {
-			freed := d.converse(loop, killCtx, job, p.body, finish)
-			if d.free != nil {
-				d.free <- freed
+		finish := d.Send(d.requestCtx, job, p.body, d.epoch) // here: a goroutine would have to be woken first
+		d.inFlight.Go(func() {
+			freed := d.runTurns(job, p.body, finish)
+			if d.freeWorkers != nil {
+				d.freeWorkers <- freed
 			}
 		})
 	}
 }
 
-// admit waits until the request may go; false when the dispatching is over.
-func (d *driver) admit(ctx context.Context, job *Job) bool {
+// admit waits until the request may be sent; false when the dispatching is over.
+func (d *driver) admit(job *Job) bool {
+	ctx := d.dispatchCtx
 	job.At = job.Request.At
-	d.place(ctx, job)
+	d.assignPhase(ctx, job)
 	if job.Phase == Cooldown && d.Rate.IsInf() {
-		return false // all are sent: no load goes on behind them
+		return false // rate "inf" has no cool-down
 	}
 	d.Wait(ctx, d.epoch.Add(job.At))
 	job.Ready = job.At
-	if d.free != nil {
+	if d.freeWorkers != nil {
 		select {
-		case freed := <-d.free:
+		case freed := <-d.freeWorkers:
 			job.Ready = max(job.At, freed)
 		case <-ctx.Done():
 			return false
@@ -48,92 +55,90 @@ func (d *driver) admit(ctx context.Context, job *Job) bool {
 	return ctx.Err() == nil
 }
 
-// abandon accounts for the arrivals of the window, from this one on, that were never sent when the
-// row came to its end: they are unfinished, not forgotten. After an interruption nothing is counted.
-func (d *driver) abandon(loop, ctx context.Context, job *Job) {
-	for isOver(loop) && job.Phase != Cooldown {
-		d.unsent(job)
-		p, ok := d.next(ctx)
+// abandon accounts for the window's arrivals, from this one on, that were not sent before the end of the row:
+// they are unfinished. After an interruption nothing is counted.
+func (d *driver) abandon(job *Job) {
+	for d.rowOver() && job.Phase != Cooldown {
+		d.reportUnsent(job)
+		p, ok := d.next(d.encodeCtx)
 		if !ok {
 			return
 		}
 		job = &Job{Request: p.request, At: p.request.At}
-		d.place(loop, job)
+		d.assignPhase(d.dispatchCtx, job)
 	}
 }
 
-// waiting is a conversation that has arrived and has no slot.
-type waiting struct {
+// queued is a conversation that has arrived and waits for a worker.
+type queued struct {
 	job  *Job
-	body []byte // nil: it is not among the first of the queue, whose bodies alone are kept
+	body []byte // nil: behind the first ahead of the queue, which alone keep their bodies
 }
 
-// receive takes the conversations of an open loop as they arrive, until the row is over. Their phase is
-// a matter of the moment, since later turns arrive in between: none is looked at ahead of its time, and
-// one that has to wait for a slot does not keep the next. Those that wait when the plan ends are left to the slots.
-func (d *driver) receive(loop, ctx, killCtx context.Context) {
-	defer lockThread()()
+// dispatchConversations sends the conversations of an open loop as they arrive, until the row is over. Later
+// turns arrive in between and may close the window, so a conversation gets its phase at its arrival and not
+// before. One that waits for a worker does not delay the next. Those that wait when the plan ends are left to
+// the workers.
+func (d *driver) dispatchConversations() {
+	defer lockTimerThread()()
 	for {
-		p, ok := d.next(loop)
-		if !ok && isOver(loop) {
-			p, ok = d.next(ctx)
-		}
+		p, ok := d.nextArrival()
 		if !ok {
 			break
 		}
 		job := &Job{Request: p.request, At: p.request.At, Ready: p.request.At}
-		d.Wait(loop, d.epoch.Add(job.At))
-		d.place(loop, job)
-		if loop.Err() != nil {
-			d.abandon(loop, ctx, job)
+		d.Wait(d.dispatchCtx, d.epoch.Add(job.At))
+		d.assignPhase(d.dispatchCtx, job)
+		if d.dispatchCtx.Err() != nil {
+			d.abandon(job)
 			break
 		}
-		if d.enter(job, p.body) {
-			finish := d.Send(killCtx, job, p.body, d.epoch)
-			d.sends.Go(func() { d.serve(loop, killCtx, job, p.body, finish) })
+		if d.getWorker(job, p.body) {
+			finish := d.Send(d.requestCtx, job, p.body, d.epoch)
+			d.inFlight.Go(func() { d.serveQueue(job, p.body, finish) })
 		}
 	}
-	<-loop.Done()
+	<-d.dispatchCtx.Done()
 	d.mu.Lock()
 	left := d.queue
 	d.queue = nil
 	d.mu.Unlock()
-	for _, w := range left {
-		d.goes(loop, w.job)
+	for _, q := range left {
+		d.active(q.job)
 	}
 }
 
-// enter gives a slot to a conversation; under a cap it may have to queue for one.
-func (d *driver) enter(job *Job, body []byte) bool {
-	if d.free == nil {
+// getWorker reports whether a worker is free for the conversation; else it joins the queue.
+func (d *driver) getWorker(job *Job, body []byte) bool {
+	if d.freeWorkers == nil {
 		return true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
-	case freed := <-d.free:
+	case freed := <-d.freeWorkers:
 		job.Ready = max(job.At, freed)
 		return true
 	default:
 		if len(d.queue) >= ahead { // a queue may grow as long as the row lasts
 			body = nil
 		}
-		d.queue = append(d.queue, &waiting{job, body})
+		d.queue = append(d.queue, &queued{job, body})
 		return false
 	}
 }
 
-// serve holds a conversation that has been sent, and then in the same slot those that queue for one, first come first
-// served.
-func (d *driver) serve(loop, killCtx context.Context, job *Job, body []byte, finish func()) {
+// serveQueue finishes a conversation that has been sent, and then runs those of the queue on the same worker,
+// first come first served.
+func (d *driver) serveQueue(job *Job, body []byte, finish func()) {
 	for {
-		freed := d.converse(loop, killCtx, job, body, finish)
-		if d.free == nil {
+		freed := d.runTurns(job, body, finish)
+		if d.freeWorkers == nil {
 			return
 		}
 		d.mu.Lock()
 		if len(d.queue) == 0 {
-			d.free <- freed // there is room: it is this slot's
+			d.freeWorkers <- freed // never blocks: the channel has room for every worker
 			d.mu.Unlock()
 			return
 		}
@@ -142,36 +147,36 @@ func (d *driver) serve(loop, killCtx context.Context, job *Job, body []byte, fin
 		d.queue = d.queue[1:]
 		d.mu.Unlock()
 		job.Ready = max(job.At, freed)
-		if !d.goes(loop, job) {
+		if !d.active(job) {
 			return
 		}
 		if body == nil {
-			body = d.encoded(&job.Request)
+			body = d.encodeOne(&job.Request)
 		}
-		finish = d.Send(killCtx, job, body, d.epoch)
-		d.sends.Go(d.topUp)
+		finish = d.Send(d.requestCtx, job, body, d.epoch)
+		d.inFlight.Go(d.encodeQueued)
 	}
 }
 
-// topUp encodes the bodies that are missing of the first in the queue, so that no slot has to wait for them.
-func (d *driver) topUp() {
-	d.encoding.Lock()
-	defer d.encoding.Unlock()
-	for w := d.bodiless(); w != nil; w = d.bodiless() {
-		body := d.Encode(&w.job.Request)
+// encodeQueued encodes the missing bodies at the head of the queue, so that no worker has to wait for them.
+func (d *driver) encodeQueued() {
+	d.encodeMu.Lock()
+	defer d.encodeMu.Unlock()
+	for q := d.firstUnencoded(); q != nil; q = d.firstUnencoded() {
+		body := d.Encode(&q.job.Request)
 		d.mu.Lock()
-		w.body = body
+		q.body = body
 		d.mu.Unlock()
 	}
 }
 
-// bodiless is the first in the queue that should have a body and has none; nil: they all have.
-func (d *driver) bodiless() *waiting {
+// firstUnencoded is the first conversation at the head of the queue without a body; nil: none.
+func (d *driver) firstUnencoded() *queued {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, w := range d.queue[:min(len(d.queue), ahead)] {
-		if w.body == nil {
-			return w
+	for _, q := range d.queue[:min(len(d.queue), ahead)] {
+		if q.body == nil {
+			return q
 		}
 	}
 	return nil

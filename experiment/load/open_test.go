@@ -87,8 +87,8 @@ func TestOpenLoopPhases(t *testing.T) {
 	}
 }
 
-// The run lasts as long as its window, be there requests left or not: what the warm-up's still do in
-// it counts, and the server's samples have to cover it.
+// The run lasts as long as its window, even without further requests: warm-up requests that still run in it
+// count, and the server's samples have to cover it.
 func TestWindowIsNotCutShort(t *testing.T) {
 	service := func(j *Job) time.Duration {
 		if j.Phase == Warmup {
@@ -106,13 +106,13 @@ func TestWindowIsNotCutShort(t *testing.T) {
 	scene(t, workload.Load{Warmup: workload.Extent{Time: workload.Span(5 * sec)}, Duration: workload.Span(20 * sec)}, constant(0.01), always(milli), func(t *testing.T, r *rig, m Measured) {
 		wantWindow(t, m, 5*sec, 25*sec)
 		wantOutcomes(t, r, Window, 0, 0)
-		if r.elapsed != 25*sec { // and does not wait for the arrival at 100 s
+		if r.elapsed != 25*sec { // it does not wait for the arrival at 100 s
 			t.Errorf("took %v", r.elapsed)
 		}
 	})
 }
 
-// Two slots, one arrival a second, answers after 4 s: the cap is too small by half.
+// Two workers, one arrival a second, answers after 4 s: the cap is too small by half.
 func TestCapIsFirstComeFirstServed(t *testing.T) {
 	l := workload.Load{Concurrency: 2, Requests: 10, Grace: workload.Span(60 * sec)}
 	scene(t, l, constant(1), always(4*sec), func(t *testing.T, r *rig, m Measured) {
@@ -142,7 +142,7 @@ func TestCapThatIsWideEnoughCostsNothing(t *testing.T) {
 	})
 }
 
-// None of the window's arrivals is forgotten when the server does not answer.
+// Every arrival of the window is accounted for when the server does not answer.
 func TestCapAgainstAStalledServer(t *testing.T) {
 	tests := []struct {
 		name            string
@@ -166,7 +166,7 @@ func TestCapAgainstAStalledServer(t *testing.T) {
 				wantOutcomes(t, r, Warmup, 0, tt.warmup)
 				wantOutcomes(t, r, Window, 0, tt.planned)
 				if len(r.bodies) != 3 {
-					t.Errorf("%d were sent through 3 slots", len(r.bodies))
+					t.Errorf("%d were sent by 3 workers", len(r.bodies))
 				}
 				for _, j := range r.in(Window)[3:] {
 					if j.Ready != openai.Never || j.Result.Sent != openai.Never || j.Result.End != openai.Never || j.Result.Error == "" {
@@ -178,7 +178,7 @@ func TestCapAgainstAStalledServer(t *testing.T) {
 	}
 }
 
-// A client too slow to make its bodies is late, and forgets nothing either.
+// A client too slow to encode its bodies is late, and loses nothing either.
 func TestSlowEncoding(t *testing.T) {
 	for name, service := range map[string]time.Duration{"answers": 100 * milli, "stalls": never} {
 		t.Run(name, func(t *testing.T) {
@@ -239,18 +239,18 @@ func TestAllAtOnceUnderACap(t *testing.T) {
 }
 
 func TestAllAtOnceWithGrace(t *testing.T) {
-	for _, slots := range []int{0, 10} {
+	for _, workers := range []int{0, 10} {
 		stalls := func(j *Job) time.Duration {
 			if j.Request.Index >= 15 {
 				return never
 			}
 			return sec
 		}
-		scene(t, workload.Load{Concurrency: slots, Requests: 20, Grace: workload.Span(4 * sec)}, inf, stalls, func(t *testing.T, r *rig, m Measured) {
+		scene(t, workload.Load{Concurrency: workers, Requests: 20, Grace: workload.Span(4 * sec)}, inf, stalls, func(t *testing.T, r *rig, m Measured) {
 			wantOutcomes(t, r, Window, 15, 5)
 			last := time.Duration(0)
-			if slots > 0 {
-				last = sec // the last one gets its slot
+			if workers > 0 {
+				last = sec // the last one gets its worker
 			}
 			if r.elapsed != last+4*sec || m.End != r.elapsed {
 				t.Errorf("took %v, window to %v", r.elapsed, m.End)
@@ -259,17 +259,18 @@ func TestAllAtOnceWithGrace(t *testing.T) {
 	}
 }
 
-// However many conversations wait for a slot, only the first of them have their bodies; and each gets its own in time.
+// However many conversations wait for a worker, only the first of them keep their bodies; and each has its
+// own in time.
 func TestQueueKeepsFewBodies(t *testing.T) {
 	const n = 10 * ahead
 	encoded := 0
-	d := &driver{free: make(chan time.Duration, 1), Config: Config{Encode: func(r *workload.Request) []byte {
+	d := &driver{freeWorkers: make(chan time.Duration, 1), Config: Config{Encode: func(r *workload.Request) []byte {
 		encoded++
 		return fmt.Append(nil, r.Index)
 	}}}
 	for i := range n {
-		if d.enter(&Job{Request: workload.Request{Index: i}}, fmt.Append(nil, i)) {
-			t.Fatal("there is no slot")
+		if d.getWorker(&Job{Request: workload.Request{Index: i}}, fmt.Append(nil, i)) {
+			t.Fatal("a worker is free")
 		}
 	}
 	for i := range n {
@@ -284,14 +285,14 @@ func TestQueueKeepsFewBodies(t *testing.T) {
 			t.Fatalf("%d of %d have bodies; that of %d is %q", bodies, len(d.queue), i, w.body)
 		}
 		d.queue = d.queue[1:]
-		d.topUp()
+		d.encodeQueued()
 	}
 	if encoded != n-ahead {
 		t.Errorf("%d were encoded again", encoded)
 	}
 }
 
-// A queue that is longer than what is encoded ahead: everybody is sent what is theirs.
+// A queue longer than what is encoded ahead: each conversation is sent its own body.
 func TestLongQueueOfConversations(t *testing.T) {
 	w := conversations(1, 0)
 	w.Rate, w.Arrival = 200, constant(200).Arrival

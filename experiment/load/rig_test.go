@@ -19,7 +19,7 @@ const (
 	never = time.Duration(-1) // a service time: the server does not answer
 )
 
-// rig is a server in virtual time, and what it saw.
+// rig is a server in virtual time, with a log of its requests.
 type rig struct {
 	service func(*Job) time.Duration
 	fails   func(*Job) bool // nil = none
@@ -30,9 +30,9 @@ type rig struct {
 	bodies   map[int]string // by request
 	causes   map[int]error  // of those whose context ended
 	ends     context.Context
-	encode   func(i int) // before a body is there; nil = nothing
+	encode   func(i int) // called before each body is made; nil = nothing
 
-	jobs    []*Job // as Each got them
+	jobs    []*Job // in the order of Each
 	each    func(*Job) error
 	elapsed time.Duration
 }
@@ -69,7 +69,7 @@ func (r *rig) send(ctx context.Context, job *Job, body []byte, epoch time.Time) 
 	r.mu.Unlock()
 }
 
-// run drives one load against the rig; it must be called in a bubble.
+// run drives one load against the rig; it must run in a bubble.
 func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Measured, error) {
 	r.bodies, r.causes = map[int]string{}, map[int]error{}
 	if !w.Input.IsZero() {
@@ -116,7 +116,7 @@ func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Me
 	return m, err
 }
 
-// in gives the requests of a phase in the order of the plan.
+// in returns the requests of a phase in the order of the plan.
 func (r *rig) in(p Phase) []*Job {
 	var out []*Job
 	for _, j := range r.jobs {

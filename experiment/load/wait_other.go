@@ -7,6 +7,6 @@ import (
 	"time"
 )
 
-func lockThread() (unlock func()) { return func() {} }
+func lockTimerThread() (unlock func()) { return func() {} }
 
 func waitUntil(ctx context.Context, t time.Time) { waitTimer(ctx, t) }

@@ -9,10 +9,10 @@ import (
 	"bench/experiment/workload"
 )
 
-// In real time: half of the waits end within 1 ms of their time, and none before it. A busy machine
-// gets three tries.
+// In real time: half of the waits end within 1 ms of their time, and none before it. A busy machine gets
+// three tries.
 func TestWaitUntilIsPrecise(t *testing.T) {
-	defer lockThread()()
+	defer lockTimerThread()()
 	var p50 time.Duration
 	for range 3 {
 		late := make([]time.Duration, 41)
@@ -41,7 +41,7 @@ func TestWaitUntilObeysItsContext(t *testing.T) {
 	}
 }
 
-// In real time, with the dispatcher's own way of waiting.
+// In real time, with the production Wait.
 func TestRunInRealTime(t *testing.T) {
 	w := constant(200)
 	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
@@ -67,14 +67,14 @@ func TestRunInRealTime(t *testing.T) {
 	}
 }
 
-// BenchmarkDispatch is what a request costs the driver in a closed loop, from slot to slot.
+// BenchmarkDispatch is what a request costs the driver in a closed loop, from worker to worker.
 func BenchmarkDispatch(b *testing.B) {
-	for name, slots := range map[string]int{"1": 1, "64": 64} {
+	for name, workers := range map[string]int{"1": 1, "64": 64} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			w := workload.Workload{Input: workload.Fixed(16), Output: workload.Fixed(1)}
 			_, err := Run(b.Context(), Config{
-				Load: workload.Load{Concurrency: slots, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
+				Load: workload.Load{Concurrency: workers, Requests: b.N}, Plan: workload.NewPlan(w, 1, ""),
 				Encode: func(*workload.Request) []byte { return nil },
 				Send:   func(context.Context, *Job, []byte, time.Time) func() { return func() {} },
 				Each:   func(*Job) error { return nil },

@@ -9,47 +9,47 @@ import (
 // forever is longer than any row.
 const forever = time.Duration(1 << 62)
 
-// window is what is known so far of a row's window.
+// window is what is known so far of a row's measurement window. It waits for nothing: the driver owns its
+// timers and its lock.
 type window struct {
 	workload.Load
-	rate       workload.Rate
-	follows    bool                    // there are conversations: when their turns arrive, the answers decide
-	arm        func(end time.Duration) // sets the grace period to follow that moment
-	enough     func() bool             // no further request is needed; nil = never so
-	latch      func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
-	started    bool                    // start is known
-	closed     bool                    // end is known: the window ends there at the latest
-	start, end time.Duration
-	stopped    bool          // at end, by the caller
-	placed     int           // requests so far, of every phase
-	counted    int           // its requests so far
-	last       time.Duration // the latest intended arrival of them
+	rate          workload.Rate
+	conversations bool                    // arrivals of later turns depend on the answers
+	enough        func() bool             // Config.Enough
+	scheduleGrace func(end time.Duration) // starts the grace period at that moment
+	scheduleClose func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
+	started       bool                    // start is known
+	closed        bool                    // end is known: the window ends there at the latest
+	start, end    time.Duration
+	stopped       bool          // at end, by Config.Ends
+	placed        int           // requests so far, of every phase
+	counted       int           // requests of the window so far
+	lastArrival   time.Duration // the latest intended arrival of them
 }
 
-// open begins the row.
-func (w *window) open() {
+// init begins the row.
+func (w *window) init() {
 	if w.Warmup.Requests == 0 && !w.rate.IsInf() {
 		w.begin(time.Duration(w.Warmup.Time))
 	}
 }
 
-// begin fixes the window's start and, where its end is a matter of time that no schedule tells, what
-// follows from that.
-func (w *window) begin(at time.Duration) {
-	w.started, w.start = true, at
+// begin fixes the window's start and, when its end is a matter of time but of no schedule, its timers.
+func (w *window) begin(start time.Duration) {
+	w.started, w.start = true, start
 	if w.Duration == 0 {
 		return
 	}
-	if w.rate == 0 || w.follows {
-		w.arm(w.latest())
+	if w.rate == 0 || w.conversations {
+		w.scheduleGrace(w.latestEnd())
 	}
-	if w.follows {
-		w.latch(w.latest())
+	if w.conversations {
+		w.scheduleClose(w.latestEnd())
 	}
 }
 
-// latest is the last moment at which the window can end: by its duration, or with the row's.
-func (w *window) latest() time.Duration {
+// latestEnd is the last moment at which the window can end: by its duration, or with the row's.
+func (w *window) latestEnd() time.Duration {
 	end := forever
 	if w.Duration > 0 && !w.rate.IsInf() {
 		end = w.start + time.Duration(w.Duration)
@@ -63,57 +63,58 @@ func (w *window) latest() time.Duration {
 	return end
 }
 
-// stop closes the window now, and has its requests end within the grace period.
+// stop closes the window now and starts its grace period. A window that has not begun is empty.
 func (w *window) stop(now time.Duration) {
 	if !w.started {
 		w.started, w.start = true, now
 	}
 	w.close(now)
 	w.stopped = true
-	w.arm(now)
+	w.scheduleGrace(now)
 }
 
-// place gives the phase of the next request, and closes the window when it lies behind it. Without
-// conversations requests come in the order of their intended arrivals; turns of conversations that are
-// due at nearly the same moment may come in another. A slot that was freed just before the window was stopped, and
-// has its request only now, is behind it: the row may be over, and nobody failed to answer what was never sent.
-func (w *window) place(at time.Duration) Phase {
-	if !w.started && w.placed >= w.Warmup.Requests && at >= time.Duration(w.Warmup.Time) {
-		w.begin(at)
+// phase is the phase of the next request; the first one behind the window closes it. Requests come in the
+// order of their intended arrivals, except turns of conversations that are due at nearly the same moment.
+//
+// A stopped window takes no further request, even if the worker became free before the stop: the row may be
+// over already, and a request that was never sent is no failure of the server.
+func (w *window) phase(arrival time.Duration) Phase {
+	if !w.started && w.placed >= w.Warmup.Requests && arrival >= time.Duration(w.Warmup.Time) {
+		w.begin(arrival)
 	}
 	w.placed++
 	switch {
-	case !w.started || at < w.start:
+	case !w.started || arrival < w.start:
 		return Warmup
-	case !w.stopped && !w.complete() && at < w.latest():
+	case !w.stopped && !w.complete() && arrival < w.latestEnd():
 		w.counted++
-		w.last = max(w.last, at)
+		w.lastArrival = max(w.lastArrival, arrival)
 		return Window
 	case !w.closed:
-		w.close(max(at, w.last))
+		w.close(max(arrival, w.lastArrival))
 	}
 	return Cooldown
 }
 
-// close ends the window, at the given moment or at its latest.
-func (w *window) close(at time.Duration) { w.closed, w.end = true, min(at, w.latest()) }
+// close ends the window, at the given moment or at its latest end.
+func (w *window) close(end time.Duration) { w.closed, w.end = true, min(end, w.latestEnd()) }
 
-// complete says that the window has the requests that it should have.
+// complete reports that the window has all its requests.
 func (w *window) complete() bool {
 	return w.Requests > 0 && w.counted >= w.Requests || w.enough != nil && w.enough()
 }
 
-// completed sets the grace period where the requests end the window, and not the schedule. When all
-// are sent at once, how long they take is what is measured: only a stated grace period bounds that.
-func (w *window) completed(now time.Duration) {
-	if w.rate == 0 || w.follows || w.rate.IsInf() && w.Grace > 0 {
-		w.arm(now)
+// onComplete starts the grace period when the requests end the window, and not the schedule. With rate "inf"
+// the time that all requests take is the measurement: only a grace period that the row states bounds it.
+func (w *window) onComplete(now time.Duration) {
+	if w.rate == 0 || w.conversations || w.rate.IsInf() && w.Grace > 0 {
+		w.scheduleGrace(now)
 	}
 }
 
-// bounds are the window's start and end. It ends at the arrival behind it or by its duration; failing
-// both (all arrived at once, or the grace period was over before another slot was free) at the end of
-// its last request. A window that never began is empty.
+// bounds are the window's start and end. It ends at the arrival behind it or by its duration; without either
+// (all arrived at once, or the grace period was over before another worker was free) at the end of its last
+// request. A window that never began is empty.
 func (w *window) bounds(lastEnd time.Duration) (start, end time.Duration) {
 	switch {
 	case !w.started:
@@ -121,34 +122,34 @@ func (w *window) bounds(lastEnd time.Duration) (start, end time.Duration) {
 	case w.closed && (w.end > w.start || w.stopped):
 		return w.start, w.end
 	case w.complete() || w.closed:
-		return w.start, min(lastEnd, w.latest())
+		return w.start, min(lastEnd, w.latestEnd())
 	}
-	return w.start, w.latest()
+	return w.start, w.latestEnd()
 }
 
-// scheduledEnd is the last moment of an open loop's window by its schedule, whatever the server
-// does; it walks the plan's arrivals only as far as requests are counted.
+// scheduledEnd is the last moment of an open loop's window by its schedule, however the server answers. It
+// walks the plan's arrivals only as far as requests are counted.
 func (c *Config) scheduledEnd() time.Duration {
-	if !c.scheduled() || c.Duration == 0 && c.Requests == 0 {
+	if !c.hasSchedule() || c.Duration == 0 && c.Requests == 0 {
 		return forever
 	}
 	w := window{Load: c.Load, rate: c.Rate}
-	w.open()
-	ends := true
-	for at := range c.Plan.Arrivals {
-		if phase := w.place(at); phase == Cooldown || phase == Window && w.Requests == 0 {
-			ends = false
+	w.init()
+	planEnded := true
+	for arrival := range c.Plan.Arrivals {
+		if phase := w.phase(arrival); phase == Cooldown || phase == Window && w.Requests == 0 {
+			planEnded = false
 			break
 		}
 	}
 	switch {
 	case w.closed:
 		return w.end
-	case ends: // with the plan
-		return w.last
+	case planEnded:
+		return w.lastArrival
 	}
-	return w.latest()
+	return w.latestEnd()
 }
 
-// scheduled says that every arrival is known before the row begins.
-func (c *Config) scheduled() bool { return c.Rate > 0 && !c.Rate.IsInf() && c.Follow == nil }
+// hasSchedule reports that every arrival is known before the row begins.
+func (c *Config) hasSchedule() bool { return c.Rate > 0 && !c.Rate.IsInf() && c.Follow == nil }

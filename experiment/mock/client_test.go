@@ -78,12 +78,12 @@ func ask(t *testing.T, url, fault string, chat bool) *openai.Result {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	enc, err := openai.Params{API: o.API, Model: "m", Stream: true, Forced: true}.Encoder()
+	enc, err := openai.Params{API: o.API, Model: "m", Stream: true, IgnoreEOS: true}.Encoder()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := new(openai.Result)
-	client.Do(t.Context(), &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: "one two three"}, 6), Stream: true, Forced: 6}, r)
+	client.Do(t.Context(), &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: "one two three"}, 6), Stream: true, MinTokens: 6}, r)
 	return r
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The events are vLLM's in shape: 254 bytes of chat, 348 of completions.
+// Events of vLLM's form: 254 bytes of chat, 348 of completions.
 var (
 	chatEvent = []byte(`{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
 	textEvent = []byte(`{"id":"cmpl-0123456789abcdef0123456789abcdef","object":"text_completion","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"text":" token","logprobs":null,"finish_reason":null,"stop_reason":null,"token_ids":null,"prompt_logprobs":null,"prompt_token_ids":null}],"system_fingerprint":null,"usage":null}`)
@@ -41,7 +41,7 @@ func BenchmarkWalk(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var w walker
 			for b.Loop() {
-				if c, ok := w.read(event); !ok || !c.bears {
+				if c, ok := w.read(event); !ok || !c.hasToken {
 					b.Fatal("not taken")
 				}
 			}
@@ -70,8 +70,8 @@ func BenchmarkFraming(b *testing.B) {
 	perEvent(b, 1)
 }
 
-// BenchmarkStream is all that is done with a stream in user space, from the return of a read to the judged result; each
-// event comes in a chunk and a read of its own.
+// BenchmarkStream is the whole user-space work on a stream, from the return of a read to the outcome; each
+// event has a chunk and a read of its own.
 func BenchmarkStream(b *testing.B) {
 	const n = 1000
 	c, err := New(Options{BaseURL: "http://test/v1"})
@@ -85,22 +85,22 @@ func BenchmarkStream(b *testing.B) {
 	x := &exchange{}
 	for b.Loop() {
 		r.reset()
-		x.begin(c, &call, &r)
+		x.prepare(c, &call, &r)
 		x.conn = &conn{rx: &receiver{}}
-		x.take(head, c.clock.base)
+		x.onData(head, c.clock.base)
 		for range n {
-			x.take(event, c.clock.base)
+			x.onData(event, c.clock.base)
 		}
-		x.take(end, c.clock.base)
-		if r.Outcome != OK || r.Events != n || !x.ended {
+		x.onData(end, c.clock.base)
+		if r.Outcome != OK || r.Events != n || !x.bodyComplete {
 			b.Fatal(r.Outcome, r.Error, r.Events)
 		}
-		x.forget()
+		x.release()
 	}
 	perEvent(b, n)
 }
 
-// BenchmarkDo is a request of one token over loopback, the server's part included.
+// BenchmarkDo is a request of one token over loopback, the server's work included.
 func BenchmarkDo(b *testing.B) {
 	c := testClient(b, listen(b, answer(stream(token("a")+finish("stop")+doneEvent))))
 	var r Result
@@ -112,7 +112,7 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// BenchmarkReceive is the way of an event over loopback: write, wake-up, recvmsg, stamp.
+// BenchmarkReceive is an event over loopback: write, wake-up, recvmsg, stamp.
 func BenchmarkReceive(b *testing.B) {
 	const n = 1000
 	event := chunked(string(sse(chatEvent, 1)))
@@ -136,7 +136,7 @@ func BenchmarkReceive(b *testing.B) {
 }
 
 func BenchmarkBody(b *testing.B) {
-	e, err := Params{Model: "m", Stream: true, Forced: true}.Encoder()
+	e, err := Params{Model: "m", Stream: true, IgnoreEOS: true}.Encoder()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,139 +2,157 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-
-	"bench/experiment/target"
+	"io"
 )
 
-// Prompt is what a request asks: exactly one of the two is set.
-type Prompt struct {
-	IDs  []int32 // token ids; only /v1/completions takes them
-	Text string
-}
-
-// Params is what the requests of a row have in common.
-type Params struct {
-	API    string          // Completions (also when empty) or Chat
-	Model  string          // sent even when empty
-	Stream bool            // with a usage chunk at its end
-	Output int             // tokens to write where Body is given none; 0: the server's default
-	Forced bool            // make the server write them all: ignore_eos and min_tokens
-	Omit   map[string]bool // fields of ours that the server refused; Extra is sent all the same
-	Extra  map[string]any  // further fields; they replace ours, but for the prompt, model and stream
-}
-
-// Encoder makes bodies: the constant part is encoded once, and only the prompt and its length are written per request.
-type Encoder struct {
-	params   Params
-	constant map[string]any
-	head     []byte   // the constant part, without its closing brace
-	lengths  []string // the fields that take a request's number of output tokens
-}
-
-// Encoder encodes the constant part. It errs on an unknown API, an extra field that is bench's own, and values that
-// JSON can't hold.
-func (p Params) Encoder() (*Encoder, error) {
-	if p.API != "" && p.API != target.Completions && p.API != target.Chat {
-		return nil, fmt.Errorf("encoding the body: %q is no API", p.API)
-	}
-	for _, key := range target.OwnFields {
-		if _, ok := p.Extra[key]; ok {
-			return nil, fmt.Errorf("encoding the body: extra field %q is set by bench itself", key)
+// onStream handles a piece of a stream; enough: no more is wanted.
+func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
+	x.scanner.push(b, a)
+	for {
+		ev, ok, err := x.scanner.next()
+		switch {
+		case err != nil:
+			x.protocolErr = err
+			return true
+		case !ok:
+			return false
+		case x.onEvent(ev):
+			return !x.sawDone
 		}
 	}
-	e := &Encoder{params: p, constant: p.constant()}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e.constant); err != nil {
-		return nil, fmt.Errorf("encoding the body: %w", err)
-	}
-	e.head = bytes.TrimSuffix(bytes.TrimSpace(buf.Bytes()), []byte("}"))
-	if _, own := p.Extra["max_completion_tokens"]; !own && p.sends("max_tokens") {
-		e.lengths = append(e.lengths, "max_tokens") // vLLM, SGLang and llama.cpp all take it, in both APIs
-	}
-	if p.Forced && p.sends("min_tokens") {
-		e.lengths = append(e.lengths, "min_tokens")
-	}
-	return e, nil
 }
 
-// sends says whether a field of ours goes into the body.
-func (p Params) sends(field string) bool {
-	_, replaced := p.Extra[field]
-	return !replaced && !p.Omit[field]
+// onEvent handles one event, and returns true after the last.
+func (x *exchange) onEvent(ev event) bool {
+	data := bytes.TrimSpace(ev.data)
+	if len(data) == 0 && !ev.failed { // a keep-alive
+		return false
+	}
+	if x.result.FirstEvent == Never {
+		x.result.FirstEvent = x.sinceEpoch(ev.arrival.at)
+	}
+	if ev.failed {
+		x.fail(Protocol, "the server reports an error in the stream: "+bodyMessage(data))
+		return true
+	}
+	if last, ok := x.onChunk(data, ev.arrival); ok {
+		return last
+	}
+	for line := range bytes.SplitSeq(data, []byte("\n")) { // some servers forget the empty lines
+		last, ok := x.onChunk(bytes.TrimSpace(line), ev.arrival)
+		if last {
+			return true
+		}
+		if !ok && !ev.truncated { // a lost connection leaves a partial line, a server does not
+			x.fail(Protocol, fmt.Sprintf("an event is not of this API: %s", line[:min(len(line), maxError)]))
+			return true
+		}
+	}
+	return false
 }
 
-func (p Params) constant() map[string]any {
-	m := map[string]any{"model": p.Model, "stream": p.Stream}
-	if p.sends("temperature") {
-		m["temperature"] = 0 // the same tokens each time, as far as the server can
+// onChunk handles the data of an event. ok is false if it is no JSON object; last ends the stream.
+func (x *exchange) onChunk(data []byte, a arrival) (last, ok bool) {
+	if string(data) == "[DONE]" {
+		x.sawDone = true
+		x.succeed()
+		return true, true
 	}
-	if p.Stream && p.sends("stream_options") {
-		m["stream_options"] = map[string]any{"include_usage": true}
+	c, ok := x.walker.read(data)
+	if !ok {
+		var err error
+		if c, err = parse(data); err != nil {
+			return false, false
+		}
 	}
-	if p.Forced && p.sends("ignore_eos") {
-		m["ignore_eos"] = true
+	if c.failed {
+		x.fail(Protocol, "the server reports an error in the stream: "+c.message)
+		return true, true
 	}
-	maps.Copy(m, p.Extra)
-	return m
+	x.recordMetadata(&c)
+	x.keepAnswer(&c)
+	if c.hasToken {
+		n := x.eventTokens(&c)
+		x.tokens += n
+		x.call.Counter.add(x.result.Events == 0, x.call.Prompt, n)
+		x.result.addToken(x.sinceEpoch(a.at), n)
+		x.result.countStamp(a)
+	}
+	return false, true
 }
 
-// Sampling is the constant part of every body, for the metadata; the caller may change it (not what is inside Extra).
-func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
-
-// Body appends the body of one request to dst: output tokens are asked for, or Params.Output when it is not positive.
-// Token ids have no form in the chat API: for them it returns nil.
-func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
-	chat := e.params.API == target.Chat
-	if chat && prompt.IDs != nil {
-		return nil
+// eventTokens is the number of tokens in a token-bearing event: its token ids, else the growth of running
+// usage, else 1. Usage that does not come with the first token is not running usage.
+func (x *exchange) eventTokens(c *chunk) int {
+	if x.result.Events == 0 {
+		x.runningUsage = c.hasOutput
 	}
-	dst = e.begin(slices.Grow(dst, len(e.head)+len(prompt.Text)+7*len(prompt.IDs)+80), output)
 	switch {
-	case chat:
-		dst = append(append(dst, keyMessages...), '[')
-		return append(appendMessage(dst, prompt.Text), "]}"...)
-	case prompt.IDs != nil:
-		dst = append(append(dst, keyPrompt...), '[')
-		return append(appendIDs(dst, prompt.IDs), "]}"...)
+	case c.idCount > 0:
+		return c.idCount
+	case x.runningUsage && c.hasOutput:
+		return max(1, c.output-x.tokens)
 	}
-	return append(appendString(append(dst, keyPrompt...), prompt.Text), '}')
+	return 1
 }
 
-// The keys of the prompt, which is a body's last field.
-const (
-	keyMessages = `,"messages":`
-	keyPrompt   = `,"prompt":`
-)
-
-// begin appends a body up to its prompt.
-func (e *Encoder) begin(dst []byte, output int) []byte {
-	dst = append(dst, e.head...)
-	if output <= 0 {
-		output = e.params.Output
+// recordMetadata stores what may come on any chunk: names, the finish reason, usage.
+func (x *exchange) recordMetadata(c *chunk) {
+	r, clean := x.result, x.client.secrets.clean
+	if r.ServerID == "" && len(c.id) > 0 {
+		r.ServerID = truncate(clean(string(c.id)), maxName)
 	}
-	for _, field := range e.lengths {
-		if output > 0 {
-			dst = append(append(append(dst, `,"`...), field...), `":`...)
-			dst = strconv.AppendInt(dst, int64(output), 10)
-		}
+	if len(c.finishReason) > 0 {
+		r.Finish = truncate(clean(string(c.finishReason)), maxName)
 	}
-	return dst
+	if c.hasOutput {
+		r.OutputTokens, x.usageSeen = c.output, true
+	}
+	if c.hasPrompt && x.usageSeen {
+		r.PromptTokens, r.HasUsage = c.prompt, true
+	}
+	if c.hasCached {
+		r.CachedTokens, r.HasCached = c.cached, true
+	}
 }
 
-// appendIDs appends the items of a list.
-func appendIDs(dst []byte, ids []int32) []byte {
-	for _, id := range ids {
-		if c := dst[len(dst)-1]; c != '[' {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(dst, int64(id), 10)
+func (x *exchange) keepAnswer(c *chunk) {
+	if a := &x.result.Answer; x.call.KeepAnswer {
+		a.Text = append(a.Text, c.answerText...)
+		a.IDs = append(a.IDs, c.tokenIDs...)
 	}
-	return dst
+}
+
+// endDocument concludes an answer in one piece; err is how its body ended.
+func (x *exchange) endDocument(err error) {
+	if err != io.EOF {
+		switch {
+		case x.interrupted(err):
+		case connectionLost(err):
+			x.fail(Truncated, fmt.Sprintf("the connection was lost in the middle of the answer: %v", err))
+		default:
+			x.fail(Protocol, fmt.Sprintf("the answer broke: %v", err))
+		}
+		return
+	}
+	c, err := parse(x.body)
+	switch {
+	case len(x.body) == 0:
+		x.fail(Truncated, "the answer is empty")
+	case err != nil || !c.failed && !c.hasChoices:
+		x.fail(Protocol, "the answer is not of this API: "+bodyMessage(x.body))
+	case c.failed:
+		x.fail(Protocol, "the server reports an error: "+c.message)
+	default:
+		x.result.Last = x.sinceEpoch(x.bodyAt.at)
+		x.result.countStamp(x.bodyAt)
+		x.recordMetadata(&c)
+		x.keepAnswer(&c)
+		if c.hasToken {
+			x.tokens = max(1, c.idCount)
+			x.call.Counter.add(true, x.call.Prompt, max(x.tokens, x.result.OutputTokens))
+		}
+		x.succeed()
+	}
 }

@@ -1,15 +1,16 @@
-// Package openai sends one request to an OpenAI-compatible server and says what became of it, piece by piece in time.
+// Package openai sends one request to an OpenAI-compatible server and measures its answer event by event.
 //
-// A request's way: its body is encoded ahead of time (Params, Encoder); the head comes from a request that go-openai
-// made once, with address, key and headers; both go out in one write over an HTTP/1.1 connection of our own; what comes
-// back is read piece by piece, each with the kernel's receive stamp where there is one; net/http reads the header; the
-// framing takes the body out of the pieces, the scanner cuts it into events, the walker reads what each says; and the
-// Result is judged by how it ended. All of that is done by the goroutine that called Do; or the writing by the one that called
-// Start, and the rest by the one that calls what it returned.
+// The way of a measured request: Encoder makes its body ahead of time. exchange writes head and body at once
+// to an HTTP/1.1 connection of its own, and reads the answer piece by piece, each with the kernel's receive
+// stamp if the system has one. net/http parses the header, framing removes the chunked encoding, scanner cuts
+// the body into server-sent events, walker reads them, and the Result gets its Outcome. One goroutine does
+// all of that: the caller of Do, or of the function that Start returned.
 //
-// It never retries, follows no redirect, uses a proxy or HTTP/2 only where it is told to (over net/http's transport, and
-// without kernel stamps), and parses nothing between a read and its stamp. A secret that
-// it was given leaves it in request headers only: no error, header or body that it returns holds one.
+// Unmeasured requests (the model list, token counts) go through go-openai: see sdk.go.
+//
+// The client never retries and follows no redirect. It uses a proxy or HTTP/2 only if Options say so; both go
+// through net/http's transport and have no kernel stamps. It parses nothing between a read and its stamp.
+// Secrets leave it in request headers only: no error, header or body that it returns contains one.
 package openai
 
 import (
@@ -30,59 +31,58 @@ import (
 	"bench/experiment/target"
 )
 
-// DefaultTimeout is how long a request may take where nothing else is said.
-const DefaultTimeout = 10 * time.Minute
+// defaultTimeout is the time limit of a request without Options.Timeout.
+const defaultTimeout = 10 * time.Minute
 
 const (
-	idleFor    = 4 * time.Second        // below the 5 s after which uvicorn closes idle connections
-	drainFor   = 250 * time.Millisecond // how long the end of a body may keep Do after [DONE]
-	drainBytes = 256 << 10
-	maxRefusal = 64 << 10 // what is read of an error's body
+	idleTimeout  = 4 * time.Second        // below the 5 s after which uvicorn closes idle connections
+	drainTimeout = 250 * time.Millisecond // for the end of a body after [DONE]
+	drainBytes   = 256 << 10
+	maxErrorBody = 64 << 10 // bytes that are read of an error's body
 )
 
-// Options say what a client talks to.
+// Options are the server and how to reach it.
 type Options struct {
-	BaseURL string            // as BaseURL returns it; user info becomes basic authentication where there is no key
+	BaseURL string            // as returned by BaseURL; without a key, user info becomes basic authentication
 	API     string            // Completions (also when empty) or Chat
-	Model   string            // for Tokenize; the bodies of calls name theirs
-	APIKey  string            // sent as a bearer token; empty: none
-	Headers map[string]string // for every request; they replace those of the same name
-	Timeout time.Duration     // of one request, all in all; 0: DefaultTimeout
-	Proxy   string            // URL of an HTTP or SOCKS5 proxy; empty: none, whatever the environment says
-	HTTP2   bool              // speak HTTP/2: requests share connections, and arrivals have no kernel stamps
+	APIKey  string            // sent as bearer token; empty: none
+	Headers map[string]string // of every request; they replace bench's own
+	Timeout time.Duration     // of a whole request; 0: 10 minutes
+	Proxy   string            // URL of an HTTP or SOCKS5 proxy; empty: none, and the environment is ignored
+	HTTP2   bool              // requests share connections, and arrivals have no kernel stamps
 }
 
-// Client sends requests; any number at once. Make it with New and close it.
+// Client sends requests, any number at once. Make it with New, and close it.
 type Client struct {
-	api       string
-	model     string
-	key       string
-	base      string // without user info
-	root      string // the server's own: base without /v1
-	user      *url.Userinfo
-	headers   map[string]string
-	timeout   time.Duration
-	secrets   secrets
-	sdk       *sdk.Client
-	template  template
-	transport *http.Transport // for questions beside the load, and for relayed requests
-	relayed   bool
-	proxied   bool
-	clock     *clock
-	exchanges sync.Pool
-	fresh     atomic.Bool // every request has a connection of its own
+	api          string
+	key          string
+	base         string // without user info
+	root         string // of the server: base without /v1
+	user         *url.Userinfo
+	headers      map[string]string
+	timeout      time.Duration
+	secrets      secrets
+	sdk          *sdk.Client
+	template     requestTemplate
+	transport    *http.Transport // for unmeasured requests and, with viaTransport, measured ones
+	viaTransport bool
+	proxied      bool
+	clock        *clock
+	exchanges    sync.Pool
+	noReuse      atomic.Bool // each request has its own connection
 
 	addr string      // host:port
 	tls  *tls.Config // nil: plain
 	// dialTCP is a seam for tests, which dial in-memory pipes.
-	dialTCP func(ctx context.Context, network, addr string) (net.Conn, error)
-	mu      sync.Mutex
-	ready   []*conn // that wait for a request, the longest first
+	dialTCP   func(ctx context.Context, network, addr string) (net.Conn, error)
+	mu        sync.Mutex
+	idleConns []*conn // the one that has waited longest first
 }
 
-// NoReuse makes every further request open a connection of its own, but for prepared ones. It is for servers that close a
-// connection after an answer without saying so (llama.cpp's, after a stream): the next request on it would be lost.
-func (c *Client) NoReuse() { c.fresh.Store(true) }
+// NoReuse makes every further request open its own connection, except on prepared ones. Some servers close a
+// connection after an answer without announcing it (llama.cpp after a stream): the next request on it would
+// be lost.
+func (c *Client) NoReuse() { c.noReuse.Store(true) }
 
 // New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {
@@ -91,7 +91,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
 	if o.API != "" && o.API != target.Completions && o.API != target.Chat {
-		return nil, fmt.Errorf("making the client: %q is no API", o.API)
+		return nil, fmt.Errorf("making the client: unknown API %q", o.API)
 	}
 	for name, value := range o.Headers {
 		if problem := target.HeaderProblem(name, value); problem != "" {
@@ -102,7 +102,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("making the client: the API key %s", problem)
 	}
 	c := &Client{
-		api: o.API, model: o.Model, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout,
+		api: o.API, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout,
 		base:    strings.TrimRight(u.String(), "/"),
 		clock:   newClock(),
 		dialTCP: (&net.Dialer{}).DialContext,
@@ -110,23 +110,21 @@ func New(o Options) (*Client, error) {
 	c.root = strings.TrimSuffix(c.base, "/v1")
 	c.exchanges.New = func() any { return new(exchange) }
 	if c.timeout <= 0 {
-		c.timeout = DefaultTimeout
+		c.timeout = defaultTimeout
 	}
-	proxy, err := target.ProxyURL(o.Proxy)
+	proxy, err := target.ParseProxy(o.Proxy)
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
 	c.secrets = newSecrets(o.APIKey, o.Headers, user, proxy.User)
-	c.connectTo(u, proxy, o.HTTP2)
-	config := sdk.DefaultConfig(o.APIKey)
-	config.BaseURL, config.HTTPClient = c.base, doer(nil)
-	c.sdk = sdk.NewClientWithConfig(config)
+	c.configureTransport(u, proxy, o.HTTP2)
+	c.sdk = c.newSDK()
 	c.template, err = c.newTemplate()
 	return c, err
 }
 
-// connectTo sets up the ways to the server at u.
-func (c *Client) connectTo(u, proxy *url.URL, http2 bool) {
+// configureTransport sets up the TCP address, TLS and net/http's transport for the server at u.
+func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 	port := u.Port()
 	if u.Scheme == "https" {
 		c.tls = &tls.Config{ServerName: u.Hostname(), NextProtos: []string{map[bool]string{false: "http/1.1", true: "h2"}[http2]}}
@@ -139,32 +137,32 @@ func (c *Client) connectTo(u, proxy *url.URL, http2 bool) {
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
 	protocols.SetUnencryptedHTTP2(http2)
-	const conns = 1 << 20 // as many as were needed at once
+	const conns = 1 << 20 // no limit: as many as are in use at once
 	c.transport = &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return c.dialTCP(ctx, network, addr)
 		},
 		TLSClientConfig: c.tls, Protocols: protocols, DisableCompression: true,
-		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeader,
 	}
 	if c.proxied = proxy.Host != ""; c.proxied {
 		c.transport.Proxy = http.ProxyURL(proxy)
 	}
-	c.relayed = http2 || c.proxied
+	c.viaTransport = http2 || c.proxied
 }
 
-// connect returns a connection for one request.
-func (c *Client) connect(ctx context.Context, fresh bool) (*conn, error) {
+// getConn returns a connection for one request.
+func (c *Client) getConn(ctx context.Context, fresh bool) (*conn, error) {
 	if !fresh {
-		if conn := c.idle(); conn != nil {
+		if conn := c.getIdle(); conn != nil {
 			return conn, nil
 		}
 	}
 	return c.dial(ctx)
 }
 
-// Close closes the connections that are idle.
+// Close closes the idle connections.
 func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
-	c.discard()
+	c.closeIdle()
 }

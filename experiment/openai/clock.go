@@ -9,20 +9,20 @@ import (
 
 const (
 	calibrateEvery = time.Second
-	driftBound     = 100 * time.Microsecond // a wall clock that is off by more has perhaps been set
-	stepBound      = 50 * time.Microsecond  // a calibration that differs by more proves it
-	stampBound     = 10 * time.Second       // bytes that lay longer in the kernel are not believed
+	maxDrift       = 100 * time.Microsecond // more offset between two reads: the wall clock may have been set
+	maxStep        = 50 * time.Microsecond  // more change between two calibrations: it was set
+	maxKernelLag   = 10 * time.Second       // an older kernel stamp is not trusted
 )
 
-// clock places the kernel's receive stamps, which are of the wall clock, on the monotonic one. The wall clock may be
-// set at any time; each read of a stamp therefore compares the two clocks, and once a step is seen the kernel's stamps
-// are not used for a second, because nobody can say on which side of the step they were made.
+// clock converts the kernel's receive stamps from the wall clock to the monotonic clock. The wall clock may
+// be set at any time: every conversion compares the two clocks, and for one second after a step no kernel
+// stamp is trusted, since it may be from before the step.
 type clock struct {
-	base   time.Time
-	offset atomic.Int64 // the wall clock at base, in ns of the Unix epoch, by the last calibration
-	due    atomic.Int64 // when, since base, the next one is
-	trust  atomic.Int64 // since when, after base, kernel stamps are believed
-	mu     sync.Mutex
+	base            time.Time
+	offset          atomic.Int64 // wall clock at base by the last calibration, ns since the Unix epoch
+	nextCalibration atomic.Int64 // since base
+	trustedFrom     atomic.Int64 // since base: kernel stamps are trusted from then on
+	mu              sync.Mutex
 }
 
 func newClock() *clock {
@@ -31,7 +31,7 @@ func newClock() *clock {
 	return c
 }
 
-// calibrate measures the offset by the narrowest of five brackets, and returns by how much it has changed.
+// calibrate measures the offset by the narrowest of five brackets, and returns its change.
 func (c *clock) calibrate() (change time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,23 +44,23 @@ func (c *clock) calibrate() (change time.Duration) {
 			narrowest, offset = after-before, wall-int64(before+after)/2
 		}
 	}
-	c.due.Store(int64(time.Since(c.base) + calibrateEvery))
+	c.nextCalibration.Store(int64(time.Since(c.base) + calibrateEvery))
 	return time.Duration(offset - c.offset.Swap(offset))
 }
 
-// place returns when, since base, the kernel stamped bytes that were read at user; floor is a moment that the bytes
-// can't have come before. It is false where the stamp can't be believed.
-func (c *clock) place(stamp int64, user time.Time, floor time.Duration) (time.Duration, bool) {
+// toMonotonic converts a kernel stamp to a time since base; user is when the read returned, floor a time that
+// the bytes can't precede. ok is false if the stamp can't be trusted.
+func (c *clock) toMonotonic(stamp int64, user time.Time, floor time.Duration) (time.Duration, bool) {
 	now := user.Sub(c.base)
 	drift := time.Duration(user.UnixNano() - int64(now) - c.offset.Load())
-	if drift.Abs() > driftBound || int64(now) > c.due.Load() {
-		if c.calibrate().Abs() > stepBound {
-			c.trust.Store(int64(now + time.Second))
+	if drift.Abs() > maxDrift || int64(now) > c.nextCalibration.Load() {
+		if c.calibrate().Abs() > maxStep {
+			c.trustedFrom.Store(int64(now + time.Second))
 		}
 	}
 	at := time.Duration(stamp - c.offset.Load())
 	switch {
-	case int64(now) < c.trust.Load(), at < floor, now-at > stampBound, at > now+driftBound:
+	case int64(now) < c.trustedFrom.Load(), at < floor, now-at > maxKernelLag, at > now+maxDrift:
 		return 0, false
 	}
 	return min(at, now), true

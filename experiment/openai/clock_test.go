@@ -23,7 +23,7 @@ func TestClock(t *testing.T) {
 	for _, tt := range tests {
 		c := newClock()
 		user := time.Now()
-		at, ok := c.place(user.Add(-tt.stamp).UnixNano(), user, user.Sub(c.base)-tt.floor)
+		at, ok := c.toMonotonic(user.Add(-tt.stamp).UnixNano(), user, user.Sub(c.base)-tt.floor)
 		if ok != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, ok, tt.want)
 		}
@@ -33,29 +33,30 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockStep: after the wall clock was set, stamps are not believed for a second, and the offset is the new one.
+// TestClockStep: after the wall clock was set, stamps are not trusted for a second, and the offset is the new
+// one.
 func TestClockStep(t *testing.T) {
 	c := newClock()
 	right := c.offset.Load()
 	c.offset.Add(int64(-3 * time.Second)) // as if the clock had been put forward since the calibration
 	user := time.Now()
-	if _, ok := c.place(user.UnixNano(), user, 0); ok {
-		t.Error("a stamp was believed across a step")
+	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); ok {
+		t.Error("a stamp was trusted across a step")
 	}
 	if off := time.Duration(c.offset.Load() - right); off.Abs() > time.Millisecond {
 		t.Errorf("the offset is off by %v", off)
 	}
 	user = user.Add(500 * time.Millisecond)
-	if _, ok := c.place(user.UnixNano(), user, 0); ok {
-		t.Error("a stamp was believed half a second after a step")
+	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); ok {
+		t.Error("a stamp was trusted half a second after a step")
 	}
 	user = user.Add(time.Second)
-	if _, ok := c.place(user.UnixNano(), user, 0); !ok {
-		t.Error("a stamp was not believed long after a step")
+	if _, ok := c.toMonotonic(user.UnixNano(), user, 0); !ok {
+		t.Error("a stamp was not trusted long after a step")
 	}
 }
 
-// TestCalibration: measuring again without a step changes little, so that it is not taken for one.
+// TestCalibration: a new calibration without a step changes too little to be taken for one.
 func TestCalibration(t *testing.T) {
 	c := newClock()
 	for range 100 {

@@ -7,44 +7,45 @@ import (
 	"time"
 )
 
-// arrival is when a piece of a response came.
+// arrival is the time at which a piece of a response arrived.
 type arrival struct {
-	at     time.Duration // when it reached this machine, since the clock's base
-	lag    time.Duration // from then to the return of the read; 0 without a kernel stamp
-	kernel bool          // the stamp is the kernel's
+	at     time.Duration // at this machine, since the clock's base
+	lag    time.Duration // until the read returned; 0 without a kernel stamp
+	kernel bool          // at is the kernel's stamp
 }
 
-// conn is a connection to the server. An exchange has it for itself.
+// conn is a connection to the server. One exchange at a time uses it.
 type conn struct {
-	net.Conn           // the receiver, or the TLS connection over it
-	rx       *receiver // the TCP connection
-	setup    Setup
-	idle     time.Time // since when it waits for a request
-	prepared bool      // opened ahead of any request
-	used     bool      // by an earlier exchange
+	net.Conn            // the receiver, or the TLS connection over it
+	rx        *receiver // the TCP connection
+	setup     Setup
+	idleSince time.Time // when it was put among the idle ones
+	prepared  bool      // opened ahead of any request
+	used      bool      // by an earlier exchange
 }
 
-// readBuffers are for the pieces that are read from a socket; one is in use only while a piece is looked at.
+// readBuffers are for reads from a socket. A buffer is in use only while onData runs, so that idle streams
+// hold none.
 var readBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// each gives take what arrives until it returns true; b is only good until it returns. The error is io.EOF at the
-// connection's end.
-func (c *conn) each(take func(b []byte, read time.Time) (over bool)) error {
-	if c.plain() {
-		return c.rx.each(take)
+// readLoop calls onData with what arrives until it returns true; b is only valid during the call. The error
+// is io.EOF at the connection's end.
+func (c *conn) readLoop(onData func(b []byte, at time.Time) (done bool)) error {
+	if c.plaintext() {
+		return c.rx.readLoop(onData)
 	}
-	return eachRead(c.Conn, take)
+	return readLoop(c.Conn, onData)
 }
 
-// plain says that there is no TLS.
-func (c *conn) plain() bool { return c.Conn == net.Conn(c.rx) }
+// plaintext reports whether the connection is without TLS.
+func (c *conn) plaintext() bool { return c.Conn == net.Conn(c.rx) }
 
-// eachRead is each by a reader's own reads.
-func eachRead(r io.Reader, take func(b []byte, read time.Time) (over bool)) error {
+// readLoop is conn.readLoop by plain reads of r.
+func readLoop(r io.Reader, onData func(b []byte, at time.Time) (done bool)) error {
 	buf := make([]byte, 8<<10)
 	for {
 		n, err := r.Read(buf)
-		if n > 0 && take(buf[:n], time.Now()) {
+		if n > 0 && onData(buf[:n], time.Now()) {
 			return nil
 		}
 		if err != nil {
@@ -53,12 +54,12 @@ func eachRead(r io.Reader, take func(b []byte, read time.Time) (over bool)) erro
 	}
 }
 
-// usable says whether an idle connection can take a request. Bytes that nobody asked for make a used one unfit; a
-// prepared one over TLS has the server's session tickets waiting.
+// usable reports whether an idle connection can take a request. Unrequested bytes on a used one rule it out;
+// a prepared one over TLS has received the server's session tickets.
 func (c *conn) usable() bool {
-	bytes, end := c.rx.pending()
-	return !end && (!bytes || !c.plain() && !c.used) && time.Since(c.idle) < idleFor
+	bytes, end := c.rx.peek()
+	return !end && (!bytes || !c.plaintext() && !c.used) && time.Since(c.idleSince) < idleTimeout
 }
 
-// interrupt makes what reads or writes return.
-func (c *conn) interrupt() { _ = c.SetDeadline(time.Unix(1, 0)) } // one that is closed already needs none
+// interrupt makes blocked reads and writes return.
+func (c *conn) interrupt() { _ = c.SetDeadline(time.Unix(1, 0)) } // an error means that it is closed already

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// prepareAtOnce bounds the connections that are being opened at the same time.
+// prepareAtOnce limits the connections that are opened at the same time.
 const prepareAtOnce = 64
 
-// Setup is what the opening of a connection took, part by part.
+// Setup is how long the steps of opening a connection took.
 type Setup struct {
-	DNS, TCP, TLS time.Duration // 0: there was none
-	RTT           time.Duration // the kernel's own measure of the round trip in it; 0: not known
+	DNS, TCP, TLS time.Duration // 0: no such step
+	rtt           time.Duration // the kernel's round-trip time; 0: not known
 }
 
-// Total is the time from the first step to a connection that can take a request.
-func (s Setup) Total() time.Duration { return s.DNS + s.TCP + s.TLS }
+// Total is the time from the first step until the connection can take a request.
+func (s Setup) total() time.Duration { return s.DNS + s.TCP + s.TLS }
 
-// Prepare opens n connections ahead of the requests that will need them, so that no request waits for one. Those left
-// from before are closed first. It returns what the opening of each took, and the first error; after NoReuse, and where net/http
-// opens the connections (a proxy, HTTP/2), it opens none.
+// Prepare opens n connections ahead of their requests, so that no request waits for one, and closes the idle
+// ones of before. It returns the set-up times and the first error. It opens none after NoReuse, with a proxy
+// and with HTTP/2.
 func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error) {
-	if c.relayed || c.fresh.Load() { // the latter kind of server may keep a thread busy for each connection that waits
+	if c.viaTransport || c.noReuse.Load() { // a NoReuse server may keep a thread busy for each idle connection
 		return nil, nil
 	}
-	c.discard()
+	c.closeIdle()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	slots := make(chan struct{}, prepareAtOnce)
+	dialing := make(chan struct{}, prepareAtOnce)
 	for i := 0; i < n && ctx.Err() == nil; i++ {
-		slots <- struct{}{}
+		dialing <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-slots }()
+			defer func() { <-dialing }()
 			conn, dialErr := c.dial(ctx)
 			mu.Lock()
 			defer mu.Unlock()
@@ -46,7 +46,7 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 			}
 			conn.prepared = true
 			opened = append(opened, conn.setup)
-			c.keep(conn)
+			c.putIdle(conn)
 		})
 	}
 	wg.Wait()
@@ -56,9 +56,9 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 	return opened, nil
 }
 
-// idle returns an idle connection that is still good; nil: there is none.
-func (c *Client) idle() *conn {
-	for conn := c.pop(); conn != nil; conn = c.pop() {
+// getIdle returns an idle connection that is usable; nil: none.
+func (c *Client) getIdle() *conn {
+	for conn := c.popIdle(); conn != nil; conn = c.popIdle() {
 		if conn.usable() {
 			return conn
 		}
@@ -67,7 +67,7 @@ func (c *Client) idle() *conn {
 	return nil
 }
 
-// dial opens a connection, past its TLS handshake.
+// dial opens a connection, TLS handshake included.
 func (c *Client) dial(ctx context.Context) (*conn, error) {
 	start := time.Now()
 	resolved := start
@@ -78,8 +78,8 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	connected := time.Now()
-	rx := receive(tcp)
-	conn := &conn{Conn: rx, rx: rx, setup: Setup{DNS: resolved.Sub(start), TCP: connected.Sub(resolved), RTT: rx.roundTrip()}}
+	rx := newReceiver(tcp)
+	conn := &conn{Conn: rx, rx: rx, setup: Setup{DNS: resolved.Sub(start), TCP: connected.Sub(resolved), rtt: rx.rtt()}}
 	if c.tls != nil {
 		secure := tls.Client(rx, c.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
@@ -92,34 +92,34 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 	return conn, nil
 }
 
-// keep makes a connection wait for the next request. Those that have waited too long are closed on the way.
-func (c *Client) keep(conn *conn) {
-	conn.idle = time.Now()
+// putIdle keeps a connection for the next request, and closes those that have been idle too long.
+func (c *Client) putIdle(conn *conn) {
+	conn.idleSince = time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.ready) > 0 && conn.idle.Sub(c.ready[0].idle) > idleFor {
-		c.ready[0].Close()
-		c.ready = c.ready[1:]
+	for len(c.idleConns) > 0 && conn.idleSince.Sub(c.idleConns[0].idleSince) > idleTimeout {
+		c.idleConns[0].Close()
+		c.idleConns = c.idleConns[1:]
 	}
-	c.ready = append(c.ready, conn)
+	c.idleConns = append(c.idleConns, conn)
 }
 
-// pop takes the connection that has waited for the shortest time; nil: there is none.
-func (c *Client) pop() *conn {
+// popIdle takes the connection that has been idle for the shortest time; nil: none.
+func (c *Client) popIdle() *conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := len(c.ready) - 1
+	last := len(c.idleConns) - 1
 	if last < 0 {
 		return nil
 	}
-	conn := c.ready[last]
-	c.ready = c.ready[:last]
+	conn := c.idleConns[last]
+	c.idleConns = c.idleConns[:last]
 	return conn
 }
 
-// discard closes the connections that wait.
-func (c *Client) discard() {
-	for conn := c.pop(); conn != nil; conn = c.pop() {
+// closeIdle closes the idle connections.
+func (c *Client) closeIdle() {
+	for conn := c.popIdle(); conn != nil; conn = c.popIdle() {
 		conn.Close()
 	}
 }

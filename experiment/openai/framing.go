@@ -6,18 +6,19 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strings"
 )
 
-// framing takes the body out of the bytes that follow a response's header (RFC 9112, §6 and §7): chunked, of a given
-// length, or all up to the end of the connection. It hands on every byte as it comes, in the middle of a chunk too, so
-// that a piece of the body has the stamp of the read that brought it.
+// framing removes the transfer encoding of a body (RFC 9112, §6 and §7): chunked, of a given length, or up to
+// the end of the connection. It passes on every byte at once, in the middle of a chunk too, so that each
+// piece of the body keeps the stamp of its read.
 //
-// The zero framing is that of a body without any bytes.
+// The zero framing is that of an empty body.
 type framing struct {
 	state framingState
-	left  int64    // bytes still to come of the chunk, or of the whole body where its length was given
-	line  [32]byte // the start of the size or trailer line under way
-	n     int      // its length so far
+	left  int64    // of the chunk or, with a given length, of the body
+	line  [32]byte // start of the incomplete size or trailer line
+	n     int      // length of that line so far
 }
 
 type framingState uint8
@@ -29,15 +30,15 @@ const (
 	inChunk
 	behindChunk // the line end after a chunk
 	inTrailer
-	inPlain // all the rest
+	inPlain // up to the end of the connection
 )
 
 var errChunk = errors.New("malformed chunked encoding")
 
-// newFraming is the framing of the body behind a header.
+// newFraming is the framing that a response's header announces.
 func newFraming(resp *http.Response) framing {
 	switch {
-	case len(resp.TransferEncoding) > 0: // net/http knows none but chunked
+	case len(resp.TransferEncoding) > 0: // net/http accepts chunked only
 		return framing{state: inSize}
 	case resp.ContentLength < 0:
 		return framing{state: inPlain}
@@ -47,8 +48,8 @@ func newFraming(resp *http.Response) framing {
 	return framing{}
 }
 
-// next takes bytes off the front of b: piece is of the body, rest is to be given to the next call. Both are empty when b
-// is used up; rest is not when the body has ended before it.
+// next splits b: piece is of the body, rest is for the next call. Both are empty when b is used up; rest is
+// not if the body ended before it.
 func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 	for len(b) > 0 {
 		switch f.state {
@@ -65,7 +66,7 @@ func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 			}
 			return b[:n], b[n:], nil
 		default:
-			if b, err = f.takeLine(b); err != nil {
+			if b, err = f.consumeLine(b); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -73,8 +74,8 @@ func (f *framing) next(b []byte) (piece, rest []byte, err error) {
 	return nil, nil, nil
 }
 
-// takeLine takes bytes up to the end of a line, and reads the line when it is whole.
-func (f *framing) takeLine(b []byte) (rest []byte, err error) {
+// consumeLine takes bytes up to the end of a line, and reads the line once it is complete.
+func (f *framing) consumeLine(b []byte) (rest []byte, err error) {
 	end := bytes.IndexByte(b, '\n')
 	part := b
 	if end >= 0 {
@@ -95,10 +96,10 @@ func (f *framing) takeLine(b []byte) (rest []byte, err error) {
 		if len(line) == 0 {
 			f.state = atEnd
 		}
-	case !cr: // a bare LF may be the work of somebody who smuggles
+	case !cr: // a bare LF can be request smuggling
 		err = errChunk
 	case f.state == inSize:
-		err = f.size(line)
+		err = f.parseSize(line)
 	case len(line) > 0:
 		err = errChunk
 	default:
@@ -107,8 +108,8 @@ func (f *framing) takeLine(b []byte) (rest []byte, err error) {
 	return b[end+1:], err
 }
 
-// size reads a chunk's size; an extension behind it is passed over.
-func (f *framing) size(line []byte) error {
+// parseSize reads a chunk's size and ignores its extensions.
+func (f *framing) parseSize(line []byte) error {
 	size, digits := int64(0), 0
 	for _, c := range line {
 		digit := hexDigit(c)
@@ -121,8 +122,8 @@ func (f *framing) size(line []byte) error {
 		size = size<<4 | int64(digit)
 		digits++
 	}
-	behind := bytes.TrimLeft(line[digits:], " \t")
-	if digits == 0 || len(behind) > 0 && behind[0] != ';' {
+	rest := bytes.TrimLeft(line[digits:], " \t")
+	if digits == 0 || len(rest) > 0 && rest[0] != ';' {
 		return errChunk
 	}
 	if f.state, f.left = inChunk, size; size == 0 {
@@ -131,18 +132,17 @@ func (f *framing) size(line []byte) error {
 	return nil
 }
 
+// hexDigit is the value of a hexadecimal digit; negative: it is none.
 func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
+	i := strings.IndexByte("0123456789abcdefABCDEF", c)
+	if i > 15 {
+		i -= 6
 	}
-	return -1
+	return i
 }
 
-// end is the error that the end of the connection means here: io.EOF where the body may end so.
-func (f *framing) end() error {
+// endError is what the end of the connection means in this state: io.EOF if the body may end here.
+func (f *framing) endError() error {
 	if f.state == atEnd || f.state == inPlain {
 		return io.EOF
 	}

@@ -16,12 +16,12 @@ func unframe(r io.Reader) (status int, body string, err error) {
 		n, readErr := r.Read(buf)
 		b := buf[:n]
 		if n > 0 && x.resp == nil {
-			if b = x.header(b); x.broken != nil {
-				return 0, "", x.broken
+			if b = x.onHeader(b); x.protocolErr != nil {
+				return 0, "", x.protocolErr
 			}
 		}
 		for len(b) > 0 && x.resp != nil {
-			piece, rest, err := x.frames.next(b)
+			piece, rest, err := x.framing.next(b)
 			if err != nil {
 				return x.resp.StatusCode, body, err
 			}
@@ -34,13 +34,13 @@ func unframe(r io.Reader) (status int, body string, err error) {
 		case readErr != nil && x.resp == nil:
 			return 0, "", io.ErrUnexpectedEOF
 		case readErr != nil:
-			return x.resp.StatusCode, body, x.frames.end()
+			return x.resp.StatusCode, body, x.framing.endError()
 		}
 	}
 }
 
-// FuzzFraming: what net/http reads of a response, header, body and how it ends, is what the client reads, however it is
-// split; and what net/http refuses, the client does not take for whole.
+// FuzzFraming: however a response is split, the client reads the same header, body and end as net/http; what
+// net/http refuses, the client does not accept as complete.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nA: b\r\n\r\nhello"), []byte{3})
 	f.Add([]byte("HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0A;x=y\r\n0123456789\r\n0\r\nT: r\r\n\r\n"), []byte{1, 7})
@@ -69,7 +69,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// response is what net/http reads.
+// response is net/http's reading.
 func response(in []byte) (status int, body string, err error) {
 	r := bufio.NewReader(bytes.NewReader(in))
 	resp, err := http.ReadResponse(r, nil)

@@ -7,103 +7,103 @@ import (
 	"time"
 )
 
-// Never is the time of what did not happen.
+// Never is the time of an event that did not happen.
 const Never = time.Duration(math.MinInt64)
 
-// ErrUnfinished, as the cause of a context's cancellation, makes the outcome Unfinished instead of Cancelled: the row's
-// grace period was over.
+// ErrUnfinished as the cause of a context's cancellation makes the outcome Unfinished instead of Cancelled:
+// the row's grace period was over.
 var ErrUnfinished = errors.New("unfinished when the row ended")
 
-// Outcome says how a request ended.
+// Outcome is how a request ended.
 type Outcome string
 
 // The outcomes. All but OK and Short are failures.
 const (
 	OK         Outcome = "ok"
-	Short      Outcome = "short"      // ended by the server before the tokens that were forced
-	Truncated  Outcome = "truncated"  // ended with neither a finish reason nor [DONE], or before any token
-	Timeout    Outcome = "timeout"    // took longer than a request may, in whatever phase
-	Connect    Outcome = "connect"    // no connection, or it was lost before any byte of an answer
+	Short      Outcome = "short"      // the server stopped before Call.MinTokens
+	Truncated  Outcome = "truncated"  // without a finish reason and [DONE], or before any token
+	Timeout    Outcome = "timeout"    // over a time limit, in any phase
+	Connect    Outcome = "connect"    // no connection, or lost before any byte of the answer
 	Status     Outcome = "status"     // an HTTP status other than 2xx; redirects are not followed
-	Protocol   Outcome = "protocol"   // no answer of the API: HTML, garbage, an error object inside a 200
+	Protocol   Outcome = "protocol"   // not the API's answer: HTML, garbage, an error object in a 200
 	Cancelled  Outcome = "cancelled"  // by the caller
 	Unfinished Outcome = "unfinished" // by the caller, with ErrUnfinished as the cause
 )
 
-// Failed says whether the outcome is a failure.
+// Failed reports whether the outcome is a failure.
 func (o Outcome) Failed() bool { return o != OK && o != Short }
 
-// Call is one request ready to go. Body and the header that it implies are sent as they are.
+// Call is one request ready to be sent.
 type Call struct {
-	Body      []byte    // the whole body, encoded
-	Stream    bool      // the body asks for a stream
-	Epoch     time.Time // the result's times count from here; zero: from the call of Do
-	RequestID string    // sent as X-Request-Id; empty: none
-	Fresh     bool      // over a connection of its own, which is closed behind it
-	Forced    int       // tokens that the server was made to write; fewer are Short. 0: it may stop when it likes
-	Meter     *Meter    // counts the tokens as they come; nil: nobody counts
-	Prompt    int       // tokens of the prompt, for the meter
-	Keep      bool      // the result is to have the answer
+	Body       []byte        // the whole encoded body
+	Stream     bool          // the body asks for a stream
+	Epoch      time.Time     // origin of the result's times; zero: the call of Do or Start
+	RequestID  string        // sent as X-Request-Id; empty: none
+	Fresh      bool          // over a new connection, which is closed afterwards
+	MinTokens  int           // tokens that the server was told to write: fewer are Short. 0: natural EOS
+	Counter    *TokenCounter // counts tokens while they arrive; nil: none
+	Prompt     int           // prompt tokens, for Counter
+	KeepAnswer bool          // fill Result.Answer
 }
 
-// Result is what became of one request. All times count from Call.Epoch and are Never where the thing did not happen;
-// what came before a failure stays.
+// Result is what a request measured. Times count from Call.Epoch and are Never if the event did not happen; a
+// failure keeps what came before it.
 //
-// A time of arrival is when the kernel received the last byte of the event, or, where it gives no stamp, when the read
-// that delivered it returned. An event counts as arrived with its data; the empty line behind it may come later.
+// An event's time is the kernel's receive stamp of its last data byte or, without a stamp, the return of the
+// read. The empty line behind an event may come later.
 type Result struct {
-	Sent       time.Duration // the request's last byte is handed to the kernel (the moment before that system call): no server can have it whole before
-	FirstEvent time.Duration // the first event with data, token or not; streams only
-	First      time.Duration // the first token-bearing event; streams only
-	Last       time.Duration // the last token-bearing event; without streaming, the body's last byte
-	End        time.Duration // it is over: [DONE], the body's end, or the failure. Do may return later, when the connection is drained
+	Sent       time.Duration // just before the system call that handed over the last byte
+	FirstEvent time.Duration // first event with data, token or not; streams only
+	First      time.Duration // first token-bearing event; streams only
+	Last       time.Duration // last token-bearing event; without streaming, the body's last byte
+	End        time.Duration // [DONE], the body's end, or the failure; Do may return later, after draining
 
 	Gaps           []time.Duration // between successive token-bearing events
-	TokensPerEvent []int           // of each token-bearing event, by token ids or running usage; nil when every event carried one, as far as is known
+	TokensPerEvent []int           // by token ids or running usage; nil if every event carried one as far as known
 	Events         int             // token-bearing events; without streaming 0
 
 	PromptTokens int  // by the server's usage; 0 without HasUsage
-	CachedTokens int  // of them, taken from the prefix cache; 0 without HasCached
+	CachedTokens int  // prompt tokens from the prefix cache; 0 without HasCached
 	OutputTokens int  // by the server's usage, else Estimated
 	HasUsage     bool // the server sent usage
-	HasCached    bool // and told the cached tokens
-	Estimated    bool // OutputTokens is counted from events; without streaming it is the listed token ids, or 1 for some text
+	HasCached    bool // usage had the cached tokens
+	Estimated    bool // OutputTokens counts events; without streaming, token ids, or 1 for any text
 
 	Outcome  Outcome
-	Error    string // why it failed: one line of at most 500 bytes, without secrets; empty for OK and Short
+	Error    string // of a failure: one line of at most 500 bytes, without secrets
 	Status   int    // HTTP status; 0: no answer
-	Finish   string // the finish reason; empty: none came
-	Answer   Answer // what the server said; empty without Call.Keep
-	ServerID string // the server's name for the request
+	Finish   string // finish reason; empty: none came
+	Answer   Answer // empty without Call.KeepAnswer
+	ServerID string // the server's id of the request
 
-	KernelStamps int           // arrivals (token-bearing events, or a document's end) stamped by the kernel
-	UserStamps   int           // arrivals stamped at the return of the read
-	ReadLag      time.Duration // the longest wait between a kernel stamp and the return of its read
-	ReadLagSum   time.Duration // of all of them, KernelStamps in number
+	KernelStamps int           // arrivals (token-bearing events, or a document's end) with a kernel stamp
+	UserStamps   int           // arrivals stamped when the read returned
+	ReadLag      time.Duration // longest time from a kernel stamp to the return of its read
+	ReadLagSum   time.Duration // of all KernelStamps
 
 	Header  http.Header   // of the response, without secrets; nil: no answer
-	Reused  bool          // the connection was open already: used before, or prepared
-	Connect time.Duration // what its set-up took, TLS handshake and all; 0 when reused, Never without a connection
-	Setup   Setup         // the same part by part, as far as it is known; zero when reused
+	Reused  bool          // the connection was open: used before, or prepared
+	Connect time.Duration // its set-up time, TLS handshake included; 0 when reused, Never without a connection
+	Setup   Setup         // the steps of Connect, as far as known; zero when reused
 }
 
-// Answer is what the server said, without its reasoning, in the form in which it is sent back as part of a conversation.
+// Answer is the server's answer without reasoning, as Extend sends it back in a conversation.
 type Answer struct {
-	Text []byte  // text, content and tool calls in their order, as they stand inside of a JSON string
-	IDs  []int32 // the tokens, where the server lists them
+	Text []byte  // text, content and tool calls in their order, escaped as inside a JSON string
+	IDs  []int32 // token ids, if the server lists them
 }
 
-// maxName bounds the server's texts that are kept, in bytes.
+// maxName limits the server's names that are stored, in bytes.
 const maxName = 200
 
-// reset makes the result that of a request of which nothing is known, and keeps the room of its gaps.
+// reset clears the result and keeps its slices' capacity.
 func (r *Result) reset() {
 	*r = Result{Sent: Never, FirstEvent: Never, First: Never, Last: Never, End: Never, Connect: Never, Gaps: r.Gaps[:0],
 		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0]}}
 }
 
-// token notes a token-bearing event of n tokens.
-func (r *Result) token(at time.Duration, n int) {
+// addToken records a token-bearing event of n tokens.
+func (r *Result) addToken(at time.Duration, n int) {
 	if r.Events == 0 {
 		r.First = at
 	} else {
@@ -122,8 +122,8 @@ func (r *Result) token(at time.Duration, n int) {
 	r.Events++
 }
 
-// stamped counts which clock an arrival's time is from.
-func (r *Result) stamped(a arrival) {
+// countStamp counts an arrival by its clock.
+func (r *Result) countStamp(a arrival) {
 	if !a.kernel {
 		r.UserStamps++
 		return

@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxError bounds an error text, in bytes.
+// maxError limits an error text, in bytes.
 const maxError = 500
 
-// mask stands where a secret stood.
+// mask replaces a secret.
 const mask = "***"
 
-// secrets are the texts that must not leave through an error, a header or a stored answer: a server may echo them.
+// secrets are the texts that errors, headers and stored answers must not contain: a server may echo them.
 type secrets []string
 
-// newSecrets gathers every form of the key, of user infos (nil: none) and of the extra headers' values that an echo could have.
-// Header values below four bytes are flags rather than secrets, and replacing them would ruin every text.
+// newSecrets collects every form in which the key, user infos (nil: none) and header values can be echoed.
+// Header values below four bytes are flags rather than secrets, and masking them would garble every text.
 func newSecrets(key string, headers map[string]string, users ...*url.Userinfo) secrets {
 	var s secrets
 	s.add(key)
@@ -35,11 +35,11 @@ func newSecrets(key string, headers map[string]string, users ...*url.Userinfo) s
 			continue
 		}
 		s.add(value)
-		if _, bare, ok := strings.Cut(value, " "); ok && len(bare) >= 4 { // "Bearer KEY"
-			s.add(bare)
+		if _, token, ok := strings.Cut(value, " "); ok && len(token) >= 4 { // "Bearer KEY"
+			s.add(token)
 		}
 	}
-	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) }) // a secret may hold another one
+	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) }) // longest first: a secret may contain another
 	return slices.Compact(s)
 }
 
@@ -58,7 +58,7 @@ func (s *secrets) add(raw string) {
 	if raw == "" {
 		return
 	}
-	quoted, _ := json.Marshal(raw) // a string always marshals
+	quoted, _ := json.Marshal(raw) // Marshal of a string never fails
 	for _, form := range []string{raw, string(quoted[1 : len(quoted)-1]), url.QueryEscape(raw), url.PathEscape(raw)} {
 		if !slices.Contains(*s, form) {
 			*s = append(*s, form)
@@ -66,7 +66,7 @@ func (s *secrets) add(raw string) {
 	}
 }
 
-// hide replaces every secret in the text.
+// hide masks every secret in the text.
 func (s secrets) hide(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, mask)
@@ -74,8 +74,9 @@ func (s secrets) hide(text string) string {
 	return text
 }
 
-// clean makes a server's text fit for an error: one line of valid UTF-8 without control characters, bounded, and
-// without secrets. They are looked for last but before the cut, so that neither splits one.
+// clean makes a server's text fit for an error: one line of valid UTF-8 without control characters, at most
+// maxError bytes, without secrets. It masks after the clean-up and before the cut, so that neither splits a
+// secret.
 func (s secrets) clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.IsSpace(r) {
@@ -84,11 +85,11 @@ func (s secrets) clean(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "�"))
 	text = s.hide(strings.Join(strings.Fields(text), " "))
-	return cut(text, maxError)
+	return truncate(text, maxError)
 }
 
-// cut shortens a text to at most n bytes, at a rune's boundary.
-func cut(text string, n int) string {
+// truncate shortens a text to at most n bytes, at a rune boundary.
+func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
@@ -99,25 +100,14 @@ func cut(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// hideHeader returns the header without secrets; the header itself where it has none.
-func (s secrets) hideHeader(h http.Header) http.Header {
-	dirty := false
-	for _, values := range h {
-		for _, value := range values {
-			dirty = dirty || s.hide(value) != value
-		}
-	}
-	if !dirty {
-		return h
-	}
-	h = h.Clone()
+// hideHeader masks the secrets in a header.
+func (s secrets) hideHeader(h http.Header) {
 	for _, values := range h {
 		for i, value := range values {
 			values[i] = s.hide(value)
 		}
 	}
-	return h
 }
 
-// Hide replaces every secret of this client in a text that is to be stored or shown.
+// Hide masks every secret of this client in a text that is to be stored or shown.
 func (c *Client) Hide(text string) string { return c.secrets.hide(text) }

@@ -14,7 +14,7 @@ import (
 
 const testKey = "sk-test-0123456789"
 
-// peer is the server's end of one connection, with the words of the protocol.
+// peer is the server's end of a connection, with helpers for the protocol.
 type peer struct {
 	net.Conn
 	in *bufio.Reader
@@ -32,7 +32,7 @@ func (p *peer) request() (*http.Request, []byte, error) {
 
 func (p *peer) say(parts ...string) { _, _ = io.WriteString(p, strings.Join(parts, "")) }
 
-// chunk makes one piece of a chunked body.
+// chunked makes one chunk of a body.
 func chunked(data string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(data), data) }
 
 const (
@@ -54,7 +54,7 @@ func usage(prompt, output int) string {
 	return fmt.Sprintf(`data: {"id":"cmpl-7","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":3}}}`+"\n\n", prompt, output)
 }
 
-// listen serves raw TCP on loopback: handle gets each connection, numbered from 0, and the connection is closed when it
+// listen serves raw TCP on loopback: handle gets each connection, numbered from 0, which is closed when it
 // returns.
 func listen(t testing.TB, handle func(n int, p *peer)) (addr string) {
 	t.Helper()
@@ -92,7 +92,7 @@ func listen(t testing.TB, handle func(n int, p *peer)) (addr string) {
 	return l.Addr().String()
 }
 
-// answer serves every request of every connection by say.
+// answer serves every request of every connection with say.
 func answer(say func(p *peer)) func(int, *peer) {
 	return func(_ int, p *peer) {
 		for {
@@ -104,7 +104,7 @@ func answer(say func(p *peer)) func(int, *peer) {
 	}
 }
 
-// once serves one request of a connection by say, and closes it.
+// once serves one request of a connection with say, and closes the connection.
 func once(say func(p *peer)) func(int, *peer) {
 	return func(_ int, p *peer) {
 		if _, _, err := p.request(); err == nil {
@@ -115,7 +115,7 @@ func once(say func(p *peer)) func(int, *peer) {
 
 func testClient(t testing.TB, addr string, change ...func(*Options)) *Client {
 	t.Helper()
-	o := Options{BaseURL: "http://" + addr + "/v1", Model: "tiny", APIKey: testKey, Timeout: 5 * time.Second}
+	o := Options{BaseURL: "http://" + addr + "/v1", APIKey: testKey, Timeout: 5 * time.Second}
 	for _, f := range change {
 		f(&o)
 	}

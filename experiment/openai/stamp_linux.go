@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"io"
@@ -14,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiver is a connection whose reads bring the kernel's receive stamp along (SO_TIMESTAMPING, Linux 5.1 and newer,
-// no privileges needed), and which knows when it last handed bytes to the kernel. Like any connection it has one reader
-// and one writer at a time.
+// receiver is a connection whose reads return the kernel's receive stamp (SO_TIMESTAMPING, Linux 5.1 and
+// newer, no privileges needed), and which records when it last handed bytes to the kernel. It supports one
+// reader and one writer at a time.
 //
-// Its system calls never block, so that they are made without telling the scheduler of a system call: on a machine with
-// few cores it would give the processor away and get it back, for each event, and take longer than the call itself.
+// Its system calls never block, so they bypass the scheduler's system-call hooks: on few cores these would
+// release and reacquire the processor for each event, and take longer than the call itself.
 type receiver struct {
 	net.Conn
-	raw   syscall.RawConn // nil: no socket
-	stamp int64           // of the last read's last segment, ns of the Unix epoch; 0: none
-	wrote time.Time       // when the last bytes so far were about to be handed over
-	usual int             // bytes of the last read that brought one event
+	raw         syscall.RawConn // nil: not a socket
+	stamp       int64           // of the last segment read, ns since the Unix epoch; 0: none
+	lastWrite   time.Time       // just before the latest bytes were handed over
+	typicalRead int             // bytes of the last read that contained one event
 
-	// Arguments of one read, here so that it does not allocate.
+	// Arguments of a read, kept here so that it does not allocate.
 	msg unix.Msghdr
 	iov unix.Iovec
 	oob [64]byte
 	inq int32
 }
 
-// receive switches stamps on where the connection is a socket and the kernel has them.
-func receive(c net.Conn) *receiver {
+// newReceiver turns receive stamps on, if c is a socket and the kernel has them.
+func newReceiver(c net.Conn) *receiver {
 	r := &receiver{Conn: c}
 	socket, ok := c.(syscall.Conn)
 	if !ok {
@@ -46,27 +45,28 @@ func receive(c net.Conn) *receiver {
 		return r
 	}
 	r.raw = raw
-	_ = raw.Control(func(fd uintptr) { // without stamps, the reads' own times are used
+	_ = raw.Control(func(fd uintptr) { // without stamps the reads' own times are used
 		const flags = unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags)
 	})
 	return r
 }
 
-// each gives take what arrives, piece by piece, until it returns true; b is only good until it returns. The error is
-// io.EOF at the connection's end.
+// readLoop calls onData with each piece that arrives until it returns true; b is only valid during the call.
+// The error is io.EOF at the connection's end.
 //
-// All is done within one call of the runtime's poller: entering it anew for each read costs more, and takes a lock.
-func (r *receiver) each(take func(b []byte, read time.Time) (over bool)) error {
+// The loop runs inside one call of the runtime's poller: entering the poller for each read costs more, and
+// takes a lock.
+func (r *receiver) readLoop(onData func(b []byte, at time.Time) (done bool)) error {
 	if r.raw == nil {
-		return eachRead(r.Conn, take)
+		return readLoop(r.Conn, onData)
 	}
 	var failed error
-	err := r.raw.Read(func(fd uintptr) (over bool) {
-		buf := readBuffers.Get().(*[32 << 10]byte) // a stream that waits holds none
+	err := r.raw.Read(func(fd uintptr) (done bool) {
+		buf := readBuffers.Get().(*[32 << 10]byte) // an idle stream has no buffer
 		defer readBuffers.Put(buf)
-		over, failed = r.drain(fd, buf[:], take)
-		return over
+		done, failed = r.readAvailable(fd, buf[:], onData)
+		return done
 	})
 	if err != nil { // a deadline, or closed
 		return err
@@ -74,14 +74,14 @@ func (r *receiver) each(take func(b []byte, read time.Time) (over bool)) error {
 	return failed
 }
 
-// drain gives take what is there; over is false where more can be waited for.
+// readAvailable passes on what has arrived; done is false when nothing more is there yet.
 //
-// A read has the stamp of its last segment. Where more than one event seems to wait, because we are late, they are read
-// one by one, so that each has its own: as far as the kernel has not merged the segments meanwhile, which it does not
-// on loopback before they are acknowledged.
-func (r *receiver) drain(fd uintptr, buf []byte, take func(b []byte, read time.Time) (over bool)) (over bool, err error) {
-	rest := buf[:0] // looked at, but not yet read
-	if r.waiting(fd) > r.usual+r.usual/2 {
+// A read has the stamp of its last segment. If more than one event seems to be waiting, because the client is
+// late, they are read one by one, so that each has its own stamp, unless the kernel has merged their segments
+// (on loopback it does not before they are acknowledged).
+func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, at time.Time) (done bool)) (done bool, err error) {
+	rest := buf[:0] // peeked at, but not yet read
+	if r.available(fd) > r.typicalRead+r.typicalRead/2 {
 		n, err := r.recv(fd, buf, unix.MSG_PEEK)
 		if err == nil {
 			rest = buf[:n]
@@ -100,42 +100,26 @@ func (r *receiver) drain(fd uintptr, buf []byte, take func(b []byte, read time.T
 			return true, r.readError(err)
 		}
 		rest = rest[min(n, len(rest)):]
-		if n != r.usual && (len(rest) > 0 || firstEvent(part[:n]) == n) {
-			r.usual = n
+		if n != r.typicalRead && (len(rest) > 0 || firstEvent(part[:n]) == n) {
+			r.typicalRead = n
 		}
-		if take(part[:n], time.Now()) {
+		if onData(part[:n], time.Now()) {
 			return true, nil
 		}
 	}
 }
 
-// firstEvent is how many bytes of b belong to its first event, up to the empty line that ends it; all of them where there
-// is none, or no more than a chunk's line end behind it.
+// firstEvent is the length of b's first event, including the empty line that ends it; all of b if no event
+// ends in it, or if only a chunk's line end follows.
 func firstEvent(b []byte) int {
-	for i := 0; ; {
-		n := bytes.IndexByte(b[i:], '\n')
-		if n < 0 {
-			return len(b)
-		}
-		i += n + 1
-		end := 0
-		switch {
-		case i < len(b) && b[i] == '\n':
-			end = i + 1
-		case i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n':
-			end = i + 2
-		default:
-			continue
-		}
-		if len(b)-end <= len("\r\n") {
-			return len(b)
-		}
+	if end := emptyLineEnd(b); end > 0 && len(b)-end > len("\r\n") {
 		return end
 	}
+	return len(b)
 }
 
-// waiting is how many bytes can be read.
-func (r *receiver) waiting(fd uintptr) int {
+// available is the number of bytes that can be read.
+func (r *receiver) available(fd uintptr) int {
 	if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, fd, unix.SIOCINQ, uintptr(unsafe.Pointer(&r.inq))); errno != 0 {
 		return 0
 	}
@@ -146,20 +130,20 @@ func (r *receiver) Read(p []byte) (n int, err error) {
 	if r.raw == nil || len(p) == 0 {
 		return r.Conn.Read(p)
 	}
-	waited := r.raw.Read(func(fd uintptr) bool {
+	pollErr := r.raw.Read(func(fd uintptr) bool {
 		n, err = r.recv(fd, p, 0)
 		return err != unix.EAGAIN
 	})
 	switch {
-	case waited != nil: // a deadline, or closed
-		return 0, waited
+	case pollErr != nil: // a deadline, or closed
+		return 0, pollErr
 	case err != nil:
 		return 0, r.readError(err)
 	}
 	return n, nil
 }
 
-// readError is as the net package would have it.
+// readError wraps an error as package net does.
 func (r *receiver) readError(err error) error {
 	if err == io.EOF {
 		return err
@@ -167,7 +151,7 @@ func (r *receiver) readError(err error) error {
 	return &net.OpError{Op: "read", Net: "tcp", Addr: r.RemoteAddr(), Err: os.NewSyscallError("recvmsg", err)}
 }
 
-// recv reads what is there, with the stamp: EAGAIN where there is nothing yet, io.EOF at the end.
+// recv reads what has arrived, with its stamp: EAGAIN if there is nothing yet, io.EOF at the end.
 func (r *receiver) recv(fd uintptr, p []byte, flags uintptr) (int, error) {
 	for {
 		r.iov.Base = &p[0]
@@ -189,16 +173,16 @@ func (r *receiver) recv(fd uintptr, p []byte, flags uintptr) (int, error) {
 	}
 }
 
-// Write notes when each part was about to be handed to the kernel: after a whole write, wrote is the time of the last one.
+// Write sets lastWrite just before each part that it hands to the kernel.
 func (r *receiver) Write(p []byte) (n int, err error) {
 	if r.raw == nil {
-		r.wrote = time.Now()
+		r.lastWrite = time.Now()
 		return r.Conn.Write(p)
 	}
 	var failed error
 	err = r.raw.Write(func(fd uintptr) bool {
 		for n < len(p) {
-			r.wrote = time.Now()
+			r.lastWrite = time.Now()
 			sent, errno := send(fd, p[n:])
 			switch errno {
 			case 0:
@@ -216,13 +200,14 @@ func (r *receiver) Write(p []byte) (n int, err error) {
 	return n, cmp.Or(err, failed)
 }
 
-// start hands over what the kernel takes at once, and says how much that was; a failure is left for Write to find.
-func (r *receiver) start(p []byte) (n int) {
+// tryWrite hands over what the kernel takes without waiting, and returns how much. A failure will come back
+// from Write.
+func (r *receiver) tryWrite(p []byte) (n int) {
 	if r.raw == nil {
 		return 0
 	}
 	_ = r.raw.Write(func(fd uintptr) bool {
-		r.wrote = time.Now()
+		r.lastWrite = time.Now()
 		n, _ = send(fd, p)
 		return true
 	})
@@ -237,8 +222,8 @@ func send(fd uintptr, p []byte) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// readStamp finds the software stamp among the control messages: struct scm_timestamping64, three pairs of 64-bit
-// seconds and nanoseconds, of which the first is it (Documentation/networking/timestamping.rst, §1.3.4).
+// readStamp finds the software stamp in the control messages: the first of the three pairs of seconds and
+// nanoseconds in struct scm_timestamping64 (Documentation/networking/timestamping.rst, §1.3.4).
 func readStamp(oob []byte) int64 {
 	const header = unix.SizeofCmsghdr
 	for len(oob) >= header {
@@ -256,8 +241,8 @@ func readStamp(oob []byte) int64 {
 	return 0
 }
 
-// pending says what lies in the socket of an idle connection: bytes, or its end (or a failure).
-func (r *receiver) pending() (bytes, end bool) {
+// peek reports whether an idle connection has unread bytes, or has ended or failed.
+func (r *receiver) peek() (bytes, end bool) {
 	if r.raw == nil {
 		return false, false
 	}
@@ -270,8 +255,8 @@ func (r *receiver) pending() (bytes, end bool) {
 	return bytes, end || err != nil
 }
 
-// roundTrip is the kernel's measure of it, from the connection's set-up on; 0: not known.
-func (r *receiver) roundTrip() (rtt time.Duration) {
+// rtt is the kernel's round-trip time, from the set-up on; 0: not known.
+func (r *receiver) rtt() (rtt time.Duration) {
 	if r.raw == nil {
 		return 0
 	}

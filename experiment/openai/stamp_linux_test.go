@@ -28,14 +28,14 @@ func pair(t *testing.T) (near *receiver, far net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	near = receive(c)
+	near = newReceiver(c)
 	if near.raw == nil {
 		t.Skip("this kernel gives no receive stamps")
 	}
 	return near, <-far2
 }
 
-// TestStamp: the kernel's stamp lies between the write and the read, however late the read is.
+// TestStamp: the kernel's stamp is between the write and the read, however late the read is.
 func TestStamp(t *testing.T) {
 	near, far := pair(t)
 	stamped := 0
@@ -52,7 +52,7 @@ func TestStamp(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		if near.stamp == 0 {
-			continue // the first segments may come before the kernel has switched stamps on
+			continue // the first segments may arrive before the kernel has turned stamps on
 		}
 		stamped++
 		if near.stamp < before || near.stamp > time.Now().UnixNano() {
@@ -72,12 +72,12 @@ func TestReceiverEnds(t *testing.T) {
 		t.Errorf("a deadline gives %v", err)
 	}
 	near.SetReadDeadline(time.Time{})
-	if bytes, end := near.pending(); bytes || end {
+	if bytes, end := near.peek(); bytes || end {
 		t.Error("an open connection is called closed, or has bytes")
 	}
 	far.Write([]byte("x"))
 	time.Sleep(time.Millisecond)
-	if bytes, end := near.pending(); !bytes || end {
+	if bytes, end := near.peek(); !bytes || end {
 		t.Error("bytes are not seen")
 	}
 	near.Read(buf[:])
@@ -85,7 +85,7 @@ func TestReceiverEnds(t *testing.T) {
 	if n, err := near.Read(buf[:]); n != 0 || err != io.EOF {
 		t.Errorf("the end gives %d, %v", n, err)
 	}
-	if _, end := near.pending(); !end {
+	if _, end := near.peek(); !end {
 		t.Error("a closed connection is called open")
 	}
 	near.Close()
@@ -112,12 +112,12 @@ func TestReset(t *testing.T) {
 	near, far := pair(t)
 	far.(*net.TCPConn).SetLinger(0)
 	far.Close()
-	if _, err := near.Read(make([]byte, 1)); err == nil || err == io.EOF || !brokenOff(err) {
+	if _, err := near.Read(make([]byte, 1)); err == nil || err == io.EOF || !connectionLost(err) {
 		t.Errorf("a reset gives %v", err)
 	}
 }
 
-// stampedStream serves a stream by Go's own server, an event each 2 ms, and fetches it.
+// stampedStream serves a stream by net/http, an event each 2 ms, and requests it.
 func stampedStream(t *testing.T, s *httptest.Server, c *Client) {
 	var r Result
 	for range 3 {
@@ -176,8 +176,8 @@ func TestStampedStreamTLS(t *testing.T) {
 	}
 }
 
-// TestStampEach: events that wait together, because the client is late, have stamps of their own. The kernel may
-// merge what it has acknowledged before, at moments of its own, so that one of several attempts must do.
+// TestStampEach: events that wait together, because the client is late, have a stamp each. The kernel may
+// merge acknowledged segments at any time, so one good attempt of several is enough.
 func TestStampEach(t *testing.T) {
 	worst := time.Duration(math.MaxInt64)
 	for range 10 {
@@ -189,11 +189,11 @@ func TestStampEach(t *testing.T) {
 	t.Errorf("a stamp %v behind its write, at best, for writes that are 3 ms apart", worst)
 }
 
-// stampEach reads five events late, in one go, and is how far the worst stamp lies behind its write.
+// stampEach reads five events late, all at once, and returns how far the worst stamp is behind its write.
 func stampEach(t *testing.T) (worst time.Duration) {
 	near, far := pair(t)
 	const n = 5
-	err := near.raw.Control(func(fd uintptr) { // a connection that is new acknowledges at once
+	err := near.raw.Control(func(fd uintptr) { // a new connection acknowledges at once
 		if err := unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0); err != nil {
 			t.Error(err)
 		}
@@ -212,7 +212,7 @@ func stampEach(t *testing.T) (worst time.Duration) {
 	}
 	var stamps []int64
 	got := ""
-	err = near.each(func(b []byte, _ time.Time) bool {
+	err = near.readLoop(func(b []byte, _ time.Time) bool {
 		got += string(b)
 		stamps = append(stamps, near.stamp)
 		return len(got) == n*len(event)
@@ -221,7 +221,7 @@ func stampEach(t *testing.T) (worst time.Duration) {
 		t.Fatalf("%v: %d pieces: %q", err, len(stamps), got)
 	}
 	for i, stamp := range stamps {
-		if i < 2 && stamp == 0 { // may come before the kernel has switched stamps on
+		if i < 2 && stamp == 0 { // may arrive before the kernel has turned stamps on
 			continue
 		}
 		late := time.Duration(stamp - written[i])

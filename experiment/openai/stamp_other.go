@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// receiver is a connection without kernel stamps: its bytes are stamped when a read returns.
+// receiver is a connection without kernel stamps.
 type receiver struct {
 	net.Conn
-	stamp int64     // always 0: none
-	wrote time.Time // when the last bytes so far were about to be handed over
+	stamp     int64     // always 0: none
+	lastWrite time.Time // just before the latest bytes were handed over
 }
 
-func receive(c net.Conn) *receiver { return &receiver{Conn: c} }
+func newReceiver(c net.Conn) *receiver { return &receiver{Conn: c} }
 
-func (r *receiver) each(take func(b []byte, read time.Time) (over bool)) error {
-	return eachRead(r.Conn, take)
+func (r *receiver) readLoop(onData func(b []byte, at time.Time) (done bool)) error {
+	return readLoop(r.Conn, onData)
 }
 
 func (r *receiver) Write(p []byte) (int, error) {
-	r.wrote = time.Now()
+	r.lastWrite = time.Now()
 	return r.Conn.Write(p)
 }
 
-// start leaves all to Write.
-func (r *receiver) start([]byte) int { return 0 }
+// tryWrite leaves everything to Write.
+func (r *receiver) tryWrite([]byte) int { return 0 }
 
-// pending can't be known here without reading.
-func (r *receiver) pending() (bytes, end bool) { return false, false }
+// peek would have to read.
+func (r *receiver) peek() (bytes, end bool) { return false, false }
 
-// roundTrip is not known here.
-func (r *receiver) roundTrip() time.Duration { return 0 }
+// rtt is not known.
+func (r *receiver) rtt() time.Duration { return 0 }

@@ -28,7 +28,7 @@ func TestExactTimes(t *testing.T) {
 			time.Sleep(40 * ms)
 			p.say(chunked(token("a")))
 			time.Sleep(10 * ms)
-			// One chunk in three pieces: net/http hands all of it on with the last one.
+			// One chunk in three pieces: net/http passes all of it on with the last one.
 			long := chunked(token("b") + token("c") + token("d"))
 			p.say(long[:len(token("b"))+5])
 			time.Sleep(20 * ms)
@@ -56,7 +56,7 @@ func TestExactTimes(t *testing.T) {
 	})
 }
 
-// TestStalls: a server that stops at any point of an answer, and each way in which the wait for it can end.
+// TestStalls: a server stops at any point of an answer, and the wait ends in each possible way.
 func TestStalls(t *testing.T) {
 	stalls := []struct {
 		name, text string
@@ -78,7 +78,7 @@ func TestStalls(t *testing.T) {
 		text string
 		ctx  func() (context.Context, context.CancelFunc)
 	}{
-		{Timeout, "no end within 5s", func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }},
+		{Timeout, "timed out after 5s", func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }},
 		{Timeout, "caller's deadline", func() (context.Context, context.CancelFunc) {
 			return context.WithTimeout(context.Background(), time.Second)
 		}},
@@ -101,7 +101,7 @@ func TestStalls(t *testing.T) {
 					defer c.Close()
 					pipes(c, once(func(p *peer) {
 						p.say(stall.say...)
-						_, _, _ = p.request() // until the client hangs up
+						_, _, _ = p.request() // until the client closes
 					}))
 					ctx, cancel := way.ctx()
 					defer cancel()
@@ -127,7 +127,7 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// TestDial: a connection that does not come about is a time-out, too, and a caller who gives up is obeyed.
+// TestDial: a connection that is never established is a time-out too, and a cancellation is obeyed.
 func TestDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testClient(t, "test:80")
@@ -148,7 +148,8 @@ func TestDial(t *testing.T) {
 	})
 }
 
-// TestDrain: a body that does not end behind [DONE] keeps Do for 250 ms, changes no outcome and costs the connection.
+// TestDrain: a body that does not end after [DONE] delays Do by 250 ms, changes no outcome and costs the
+// connection.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testClient(t, "test:80")
@@ -171,7 +172,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestIdle: connections idle or prepared for more than 4 s are not used any more.
+// TestIdle: connections that were idle or prepared for more than 4 s are not used.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testClient(t, "test:80")
@@ -200,13 +201,14 @@ func TestIdle(t *testing.T) {
 		if n, err := c.Prepare(t.Context(), 2); len(n) != 2 || err != nil {
 			t.Fatal(n, err)
 		}
-		if n, err := c.Prepare(t.Context(), 1); len(n) != 1 || err != nil || len(c.ready) != 1 {
-			t.Fatal(n, err, len(c.ready))
+		if n, err := c.Prepare(t.Context(), 1); len(n) != 1 || err != nil || len(c.idleConns) != 1 {
+			t.Fatal(n, err, len(c.idleConns))
 		}
 	})
 }
 
-// TestStart: where a connection is ready the whole request is with the kernel when Start returns, and nothing has been waited for.
+// TestStart: with an idle connection, the kernel has the whole request when Start returns, and Start did not
+// wait.
 func TestStart(t *testing.T) {
 	got := make(chan string, 1)
 	answer := make(chan struct{})
@@ -228,7 +230,7 @@ func TestStart(t *testing.T) {
 	}
 	var r Result
 	rest := c.Start(t.Context(), &Call{Body: []byte(`{"n":1}`), Stream: true, Epoch: time.Now()}, &r)
-	if runtime.GOOS == "linux" { // elsewhere the rest sends it
+	if runtime.GOOS == "linux" { // elsewhere finish sends it
 		if body := <-got; body != `{"n":1}` || r.Sent == Never {
 			t.Errorf("the server read %q, sent %v", body, r.Sent)
 		}

@@ -8,57 +8,57 @@ import (
 	"time"
 )
 
-// Where a client can stand, as its address and the server's tell.
+// Where the client is in relation to the server, by their addresses.
 const (
-	SameHost = "same host" // the server has the client's own address, or a loopback one
-	LAN      = "lan"       // a private address, less than lanRTT away
-	Remote   = "remote"
-	Proxied  = "behind a proxy" // what lies behind the proxy can't be seen
+	placeSameHost = "same host" // a loopback address, or the client's own
+	placeLAN      = "lan"       // a private address within lanRTT
+	placeRemote   = "remote"
+	placeProxied  = "behind a proxy" // what is behind the proxy can't be seen
 )
 
-// lanRTT bounds the round trip within a local network; a private address can be that of a VPN.
+// lanRTT is the longest round trip of a local network; a private address can belong to a VPN.
 const lanRTT = 5 * time.Millisecond
 
-// Vantage is where the client stands.
+// Vantage is where the client is in relation to the server.
 type Vantage struct {
 	Place string
-	RTT   []time.Duration // of the TCP handshakes that were made to measure it, ascending; by the kernel where it tells
+	RTT   []time.Duration // of TCP handshakes, ascending; by the kernel if it reports them
 }
 
-// Vantage opens n connections, one after the other, and closes them again.
+// Vantage opens n connections, one after the other, and closes them.
 func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
-	v := Vantage{Place: Remote}
+	v := Vantage{Place: placeRemote}
 	for range n {
 		if c.proxied {
-			return Vantage{Place: Proxied}, nil
+			return Vantage{Place: placeProxied}, nil
 		}
 		conn, err := c.dial(ctx)
 		if err != nil {
 			return Vantage{}, fmt.Errorf("measuring the round trip to %s: %w", c.addr, err)
 		}
-		rtt := conn.setup.RTT
+		rtt := conn.setup.rtt
 		if rtt == 0 {
 			rtt = conn.setup.TCP
 		}
 		v.RTT = append(v.RTT, rtt)
-		v.Place = place(conn.LocalAddr(), conn.RemoteAddr(), slices.Min(v.RTT))
+		v.Place = classify(conn.LocalAddr(), conn.RemoteAddr(), slices.Min(v.RTT))
 		conn.Close()
 	}
 	slices.Sort(v.RTT)
 	return v, nil
 }
 
-// place judges a connection by its two ends.
-func place(local, remote net.Addr, rtt time.Duration) string {
+// classify derives the place from a connection's two ends.
+func classify(local, remote net.Addr, rtt time.Duration) string {
 	here, ok := local.(*net.TCPAddr)
 	there, also := remote.(*net.TCPAddr)
 	switch {
 	case !ok || !also:
-		return Remote
+		return placeRemote
 	case there.IP.IsLoopback() || there.IP.Equal(here.IP):
-		return SameHost
+		return placeSameHost
 	case (there.IP.IsPrivate() || there.IP.IsLinkLocalUnicast()) && rtt < lanRTT:
-		return LAN
+		return placeLAN
 	}
-	return Remote
+	return placeRemote
 }

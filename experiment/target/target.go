@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// The two APIs that a request can go to.
+// The APIs that a request can go to.
 const (
 	Completions = "completions" // POST /v1/completions: text or token-id prompts
 	Chat        = "chat"        // POST /v1/chat/completions: text only
 )
 
-// Target is this package's part of the [target] table: where requests go and what they look like.
+// Target is this package's part of the [target] table: the server and the requests' common fields.
 //
-// Endpoint may hold a password: pass it through Redact before it is shown or stored. The values of Headers may be
-// secret and are therefore in no JSON.
+// Endpoint may contain a password: pass it through Redact before it is shown or stored. Headers may contain
+// secrets and are in no JSON.
 type Target struct {
-	Endpoint  string            `toml:"endpoint" json:"endpoint"`               // as the user typed it; empty or "mock": the simulated server
+	Endpoint  string            `toml:"endpoint" json:"endpoint"`               // as typed; empty or "mock": the simulated server
 	API       string            `toml:"api" json:"api,omitempty"`               // empty: "completions"
 	Model     string            `toml:"model" json:"model,omitempty"`           // empty: discovered from /v1/models
-	Timeout   time.Duration     `toml:"timeout" json:"timeout_ns,omitempty"`    // of one request, from its start to its last byte; 0: DefaultTimeout
-	ExtraBody map[string]any    `toml:"extra_body" json:"extra_body,omitempty"` // fields for every body, as Params.Extra
-	Headers   map[string]string `toml:"headers" json:"-"`                       // for every request
-	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, which may hold a password; empty: none, whatever the environment says
-	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // speak HTTP/2; token times are then those of the reads
+	Timeout   time.Duration     `toml:"timeout" json:"timeout_ns,omitempty"`    // of a request, until its last byte; 0: 10 minutes
+	ExtraBody map[string]any    `toml:"extra_body" json:"extra_body,omitempty"` // fields of every body, as Params.Extra
+	Headers   map[string]string `toml:"headers" json:"-"`                       // of every request
+	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, may contain a password; empty: none, and the environment is ignored
+	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // requests share connections, and token times are those of the reads
 }
 
 // Check reports every mistake in the table; key is the path inside [target].
@@ -37,16 +37,16 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 		}
 	}
 	if !slices.Contains([]string{"", Completions, Chat}, t.API) {
-		bad("api", fmt.Sprintf("%q is no API", t.API), `choose "completions" or "chat"`)
+		bad("api", fmt.Sprintf("unknown API %q", t.API), `choose "completions" or "chat"`)
 	}
-	if _, err := ProxyURL(t.Proxy); err != nil {
+	if _, err := ParseProxy(t.Proxy); err != nil {
 		bad("proxy", err.Error(), `write proxy = "http://host:3128", or leave it out`)
 	}
 	if t.Timeout < 0 {
 		bad("timeout", "is negative", `write a duration such as "10m"; without it a request may take 10 minutes`)
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.ExtraBody)) {
-		if problem := OwnField(key); problem != "" {
+		if problem := ReservedField(key); problem != "" {
 			bad("extra_body."+key, problem, "remove it; the model is target.model, streaming is a row's stream")
 		}
 	}
@@ -57,18 +57,18 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	}
 }
 
-// ownFields are the body's fields that no extra field may replace.
-var OwnFields = []string{"prompt", "messages", "model", "stream"}
+// reservedFields are the body's fields that no extra field may replace.
+var ReservedFields = []string{"prompt", "messages", "model", "stream"}
 
-// OwnField says why an extra field can't have that name; empty: it can.
-func OwnField(name string) string {
-	if slices.Contains(OwnFields, name) {
+// ReservedField is why an extra field can't have that name; empty: it can.
+func ReservedField(name string) string {
+	if slices.Contains(ReservedFields, name) {
 		return "is set by bench itself"
 	}
 	return ""
 }
 
-// headerProblem says why a request header can't be sent, without its value.
+// headerProblem is why a request header can't be sent, without its value; empty: it can.
 func HeaderProblem(name, value string) string {
 	const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch strings.ToLower(name) {
@@ -78,7 +78,7 @@ func HeaderProblem(name, value string) string {
 		return "belongs to the transport and can't be set"
 	}
 	if strings.Trim(name, token) != "" {
-		return "is no header name"
+		return "is not a header name"
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 		return "has a control character in its value"

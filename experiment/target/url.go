@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// BaseURL is the API's base for an endpoint as people type it: "h:8000", "http://h:8000/" and "http://h:8000/v1/" all
-// give "http://h:8000/v1". https stays https, a path of its own (".../openai/v1") stays, and so does user info, which
-// is sent as basic authentication: pass the result through Redact before it is shown. The error text has no user info.
+// BaseURL is the API's base for an endpoint as people type it: "h:8000", "http://h:8000/" and
+// "http://h:8000/v1/" all give "http://h:8000/v1". https, another path (".../openai/v1") and user info stay;
+// user info is sent as basic authentication: pass the result through Redact before it is shown. Errors
+// contain no user info.
 func BaseURL(endpoint string) (string, error) {
 	text := strings.TrimSpace(endpoint)
 	if text == "" {
@@ -22,8 +23,8 @@ func BaseURL(endpoint string) (string, error) {
 	}
 	shown := Redact(text)
 	u, err := url.Parse(text)
-	if err != nil { // its text repeats the URL, password and all
-		return "", fmt.Errorf("%s is no URL: write http://host:port, and IPv6 addresses in brackets", shown)
+	if err != nil { // its text repeats the URL with the password
+		return "", fmt.Errorf("%s is not a URL: write http://host:port, and IPv6 addresses in brackets", shown)
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -31,12 +32,12 @@ func BaseURL(endpoint string) (string, error) {
 	case u.Hostname() == "":
 		return "", fmt.Errorf("%s has no host: write http://host:port", shown)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", fmt.Errorf("%s has a query or fragment: leave out what follows the path, and put keys in [target.headers] or --api-key-env", shown)
+		return "", fmt.Errorf("%s has a query or fragment: remove it, and put keys in [target.headers] or --api-key-env", shown)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	for _, full := range []string{"/chat/completions", "/completions", "/models"} {
 		if base, cut := strings.CutSuffix(u.Path, full); cut {
-			return "", fmt.Errorf("%s names one call: give the base, which ends in %q", shown, base)
+			return "", fmt.Errorf("%s is the address of one call: write the base, which ends in %q", shown, base)
 		}
 	}
 	if u.Path == "" {
@@ -50,28 +51,28 @@ var (
 	secretQuery = regexp.MustCompile(`(?i)([?&][^=&#]*(?:key|token|secret|sig|pass|auth|cred)[^=&#]*=)[^&#]*`)
 )
 
-// Redact returns the URL with user info and secret query values replaced by "***". Any text will do, also one that is
-// no URL: a password may hold a slash that should have been escaped, so all up to the last @ goes.
+// Redact returns the URL with user info and secret query values replaced by "***". It takes any text: a
+// password may contain an unescaped slash, so everything up to the last @ is replaced.
 func Redact(url string) string {
 	return secretQuery.ReplaceAllString(userInfo.ReplaceAllString(url, "${1}***@"), "${1}***")
 }
 
-// splitUser takes the user info out of a base URL.
+// splitUser separates the user info from a base URL.
 func SplitUser(base string) (*url.URL, *url.Userinfo, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {
-		return nil, nil, fmt.Errorf("%s is no base URL", Redact(base))
+		return nil, nil, fmt.Errorf("%s is not a base URL", Redact(base))
 	}
 	user := u.User
 	u.User = nil
 	return u, user, nil
 }
 
-// proxyURL reads the URL of a proxy; the empty one is none.
-func ProxyURL(text string) (*url.URL, error) {
+// parseProxy reads the URL of a proxy; an empty text gives an empty URL.
+func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
-		return nil, fmt.Errorf("%s is no proxy's URL: write http://host:port or socks5://host:port", Redact(text))
+		return nil, fmt.Errorf("%s is not the URL of a proxy: write http://host:port or socks5://host:port", Redact(text))
 	}
 	return u, nil
 }

@@ -37,7 +37,7 @@ func TestBaseURL(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"": "empty", "  ": "empty", "ftp://h": "scheme", "http://": "no host", "http://:80": "no host", "http://h?x=1": "query",
-		"http://h/#a": "fragment", "http://h:port": "no URL", "::1": "brackets", "http://h\x00": "no URL",
+		"http://h/#a": "fragment", "http://h:port": "not a URL", "::1": "brackets", "http://h\x00": "not a URL",
 		"http://h/v1/chat/completions": `ends in "/v1"`, "http://h/v1/models/": `ends in "/v1"`,
 		"http://me:secret@h?x": "***@h", "http://me:sec/ret@h:1": "***@h:1",
 	} {

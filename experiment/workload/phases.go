@@ -1,7 +1,3 @@
-// Package load decides who sends when, never what. One driver serves the open loop (intended
-// arrivals, no bound), the closed loop (no arrivals, N slots) and arrivals with a cap. Load runs
-// on through warm-up, window and cool-down without a drain; a late client never drops, merges or
-// moves an arrival, it only shows lag.
 package workload
 
 import (
@@ -11,19 +7,19 @@ import (
 	"time"
 )
 
-// Load is what a row says of its phases and slots.
+// Load is a row's part of the table: its phases and its workers.
 type Load struct {
-	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`     // slots: of the closed loop, or the cap of an open one; 0 = no cap
+	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`     // workers of the closed loop, or the cap of an open one; 0 = no cap
 	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`                // never counted; zero = none
 	Duration    Span   `toml:"duration" json:"duration_s,omitempty"`         // of the window; 0 = until requests
 	Requests    int    `toml:"requests" json:"requests,omitempty"`           // of the window; 0 = until duration; both: whichever comes first
-	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // how long the window's last requests may take after its end; 0 = DefaultGrace
-	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row: then the window closes, and what is in flight is unfinished; 0 = no bound
-	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // how long a slot leaves the server alone before each request; 0 = not at all
+	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // for the window's last requests, after its end; 0 = defaultGrace
+	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row; then requests in flight are unfinished; 0 = no bound
+	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // pause of a worker before each request; 0 = none
 }
 
-// DefaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
-const DefaultGrace = Span(2 * time.Minute)
+// defaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
+const defaultGrace = Span(2 * time.Minute)
 
 // Span is a length of time: "10s" in a matrix, seconds in JSON.
 type Span time.Duration
@@ -50,7 +46,7 @@ func (s *Span) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Extent is a stretch of load, by time or by requests; both: whichever ends later. Zero is none.
+// Extent is an amount of load, by time or by requests; both: whichever ends later. Zero is none.
 type Extent struct {
 	Time     Span `json:"s,omitempty"`
 	Requests int  `json:"requests,omitempty"`
@@ -73,10 +69,10 @@ func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// maxConcurrency is how many connections one address can have to another.
+// maxConcurrency is the number of TCP ports: connections from one address to another.
 const maxConcurrency = 1<<16 - 1
 
-// Check reports what is wrong or impossible; open says that the row has a rate, all that it is "inf".
+// Check reports what is wrong or impossible. open: the row has a rate; all: that rate is "inf".
 func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if !open && l.Concurrency == 0 {
 		bad("", "neither rate nor concurrency", "write rate = 4 (open loop) or concurrency = 8 (closed loop)")
@@ -109,13 +105,13 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 // GraceTime is the grace period in force.
 func (l Load) GraceTime() time.Duration {
 	if l.Grace == 0 {
-		return time.Duration(DefaultGrace)
+		return time.Duration(defaultGrace)
 	}
 	return time.Duration(l.Grace)
 }
 
-// Expected is how long warm-up and window take, from what is stated and the rate (requests per
-// second, 0 = closed loop); known is false where that depends on how fast the server answers.
+// Expected is how long warm-up and window take by the table and the rate (requests per second, 0 = closed
+// loop). known is false if that depends on how fast the server answers; d is then the part that does not.
 func (l Load) Expected(rate float64) (d time.Duration, known bool) {
 	d, known = l.expected(rate)
 	if l.MaxDuration > 0 {

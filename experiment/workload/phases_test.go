@@ -60,7 +60,7 @@ func TestSpanDecodeTOML(t *testing.T) {
 }
 
 func TestExtentDecodeTOML(t *testing.T) {
-	// What was there before, a default, is replaced.
+	// An earlier value, such as a default, is replaced.
 	for v, want := range map[any]Extent{"10s": {Time: Span(10 * time.Second)}, int64(50): {Requests: 50}, int64(0): {}, "0s": {}} {
 		for _, e := range []Extent{{}, {Time: Span(time.Second)}, {Requests: 3}} {
 			var got mistakesOf
@@ -77,7 +77,7 @@ func TestExtentDecodeTOML(t *testing.T) {
 	}
 }
 
-// Whatever is decoded without a complaint is a span of time that JSON keeps.
+// What is decoded without a complaint is a span that JSON preserves.
 func FuzzExtentDecodeTOML(f *testing.F) {
 	for _, s := range []string{`"10s"`, `50`, `"-1s"`, `1e9`, `{s=1}`, `""`, `"1h1ns"`} {
 		f.Add(s)

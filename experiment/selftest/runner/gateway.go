@@ -17,7 +17,7 @@ import (
 type Gateway struct {
 	URL    string // of the gateway, as a user types it
 	Server string // of the `bench mock` that it passes requests on to
-	API    string // target.Completions (also when empty) or target.Chat
+	API    string // openai.Completions (also when empty) or openai.Chat
 	Model  string // what the gateway calls the model; empty: as the server does
 	Key    string // API key for the gateway; empty: none
 	Ladder Ladder // which steps; the server's times are taken from the server

@@ -134,7 +134,7 @@ func (l Ladder) send(ctx context.Context, r route, s selftest.Step, n int) (*obs
 		}
 		return nil, err
 	}
-	enc, err := openai.Params{API: r.api, Model: r.model, Stream: true, Forced: true}.Encoder()
+	enc, err := openai.Params{API: r.api, Model: r.model, Stream: true, IgnoreEOS: true}.Encoder()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (l Ladder) send(ctx context.Context, r route, s selftest.Step, n int) (*obs
 		},
 		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) func() {
 			return client.Start(ctx, &openai.Call{
-				Body: body, Stream: true, Epoch: epoch, RequestID: requestID(n, job.Request.Index), Forced: job.Request.Output,
+				Body: body, Stream: true, Epoch: epoch, RequestID: requestID(n, job.Request.Index), MinTokens: job.Request.Output,
 			}, &job.Result)
 		},
 		Each: func(job *load.Job) error {

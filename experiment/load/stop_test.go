@@ -32,8 +32,8 @@ func ending(t *testing.T, n int, rate workload.Rate) workload.Workload {
 	return w
 }
 
-// TestPlanEnds: the last request that a plan has ends the window and the row, whatever they still asked for; nothing
-// is cut, and nothing is left out.
+// TestPlanEnds: the plan's last request ends the window and the row, whatever else the load asks for; nothing
+// is cut or lost.
 func TestPlanEnds(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -75,7 +75,7 @@ func TestPlanEnds(t *testing.T) {
 	}
 }
 
-// TestPlanEndsWithAQueue: conversations that have no slot yet when the plan ends get one.
+// TestPlanEndsWithAQueue: conversations that have no worker when the plan ends get one.
 func TestPlanEndsWithAQueue(t *testing.T) {
 	w := ending(t, 30, 10)
 	w.Session = conversations(1, 0).Session
@@ -92,7 +92,7 @@ func TestPlanEndsWithAQueue(t *testing.T) {
 	})
 }
 
-// TestPlanEndsInWarmup: there is no window, and the row is over.
+// TestPlanEndsInWarmup: the window is empty, and the row ends.
 func TestPlanEndsInWarmup(t *testing.T) {
 	scene(t, workload.Load{Warmup: workload.Extent{Time: workload.Span(time.Minute)}, Duration: workload.Span(time.Hour)}, ending(t, 10, 10), always(sec), func(t *testing.T, r *rig, m Measured) {
 		if len(r.in(Window)) != 0 || m.End > m.Start {
@@ -101,7 +101,7 @@ func TestPlanEndsInWarmup(t *testing.T) {
 	})
 }
 
-// TestPlanEndsStalled: a server that answers nothing any more holds the row for the grace period alone.
+// TestPlanEndsStalled: a server that stops answering delays the row's end by the grace period only.
 func TestPlanEndsStalled(t *testing.T) {
 	for name, c := range map[string]struct {
 		load workload.Load
@@ -122,8 +122,8 @@ func TestPlanEndsStalled(t *testing.T) {
 	}
 }
 
-// A closed loop without an end of its own ends when it is told to: the window there and then, its requests in their time, a
-// server that does not answer after the grace period. Load goes on until then.
+// A closed loop without an end of its own ends with Config.Ends: the window at once, its requests when they
+// end or after the grace period. Load goes on until then.
 func TestEndsWhenTold(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -159,16 +159,16 @@ func TestEndsWhenTold(t *testing.T) {
 	}
 }
 
-// A request that a slot takes after the window was stopped is none of its own, though the slot was free before: the row may
-// be over, and the request is not one that the server left unanswered.
+// A stopped window takes no further request, even if the worker became free before the stop: the row may be
+// over, and the server did not leave the request unanswered.
 func TestStoppedWindowTakesNoMore(t *testing.T) {
-	w := window{Load: workload.Load{Concurrency: 1}, arm: func(time.Duration) {}}
-	w.open()
-	if p := w.place(sec); p != Window {
+	w := window{Load: workload.Load{Concurrency: 1}, scheduleGrace: func(time.Duration) {}}
+	w.init()
+	if p := w.phase(sec); p != Window {
 		t.Errorf("%v, before the end", p)
 	}
 	w.stop(3 * sec)
-	if p := w.place(2 * sec); p != Cooldown || w.counted != 1 || w.end != 3*sec {
+	if p := w.phase(2 * sec); p != Cooldown || w.counted != 1 || w.end != 3*sec {
 		t.Errorf("%v, %d requests to %v", p, w.counted, w.end)
 	}
 }

@@ -6,52 +6,51 @@ import (
 	"fmt"
 	"io"
 	"net"
-
-	sdk "github.com/sashabaranov/go-openai"
 )
 
-// conclude judges what has not been judged yet; err is how the exchange ended, nil or io.EOF for an orderly end.
+// conclude gives the result its outcome, unless it has one; err is how the exchange ended: nil or io.EOF for
+// an orderly end.
 func (x *exchange) conclude(err error) {
 	switch {
-	case x.broken != nil:
-		err = x.broken
+	case x.protocolErr != nil:
+		err = x.protocolErr
 	case err == nil:
 		err = io.EOF
 	case err == io.EOF && x.resp != nil:
-		err = x.frames.end()
+		err = x.framing.endError()
 	}
 	switch {
-	case x.judged:
+	case x.concluded:
 	case x.resp == nil:
-		x.lost(err)
+		x.endWithoutResponse(err)
 	case x.resp.StatusCode < 200 || x.resp.StatusCode > 299:
-		x.refused()
+		x.endStatus()
 	case x.call.Stream:
-		x.over(err)
+		x.endStream(err)
 	default:
-		x.document(err)
+		x.endDocument(err)
 	}
 }
 
-// fail ends the exchange with a failure.
+// fail concludes with a failure.
 func (x *exchange) fail(outcome Outcome, text string) {
 	x.result.Outcome = outcome
 	x.result.Error = x.client.secrets.clean(text)
-	x.settle()
+	x.setEnd()
 }
 
-// interrupted fails the exchange where its caller or the clock has ended it, whatever error that made.
+// interrupted concludes if the caller's context or a time limit has ended the exchange, whatever err is.
 func (x *exchange) interrupted(err error) bool {
 	var network net.Error
-	switch cause := context.Cause(x.caller); {
+	switch cause := context.Cause(x.callerCtx); {
 	case errors.Is(cause, ErrUnfinished):
 		x.fail(Unfinished, ErrUnfinished.Error())
-	case cause != nil && x.caller.Err() == context.DeadlineExceeded:
-		x.fail(Timeout, "no end within the caller's deadline: "+x.progress())
+	case cause != nil && x.callerCtx.Err() == context.DeadlineExceeded:
+		x.fail(Timeout, "timed out at the caller's deadline: "+x.progress())
 	case cause != nil:
 		x.fail(Cancelled, "cancelled: "+x.progress())
 	case x.ctx.Err() != nil:
-		x.fail(Timeout, fmt.Sprintf("no end within %s: %s", x.client.timeout, x.progress()))
+		x.fail(Timeout, fmt.Sprintf("timed out after %s: %s", x.client.timeout, x.progress()))
 	case errors.As(err, &network) && network.Timeout():
 		x.fail(Timeout, fmt.Sprintf("%v: %s", err, x.progress()))
 	default:
@@ -60,7 +59,7 @@ func (x *exchange) interrupted(err error) bool {
 	return true
 }
 
-// progress says how far the request got.
+// progress is how far the request got, for error texts.
 func (x *exchange) progress() string {
 	r := x.result
 	switch {
@@ -77,58 +76,49 @@ func (x *exchange) progress() string {
 	}
 }
 
-// lost judges a request that has no response.
-func (x *exchange) lost(err error) {
+// endWithoutResponse concludes a request that has no response header.
+func (x *exchange) endWithoutResponse(err error) {
 	switch {
 	case x.interrupted(err):
 	case !x.received && x.result.Sent == Never && x.conn == nil:
 		x.fail(Connect, fmt.Sprintf("no connection to %s: %v", x.client.addr, err))
 	case !x.received:
 		x.fail(Connect, fmt.Sprintf("the connection was lost before any byte of an answer: %v", err))
-	case brokenOff(err):
+	case connectionLost(err):
 		x.fail(Truncated, fmt.Sprintf("the connection ended in the answer's header: %v", err))
 	default:
-		x.fail(Protocol, fmt.Sprintf("no HTTP answer: %v", err))
+		x.fail(Protocol, fmt.Sprintf("not an HTTP response: %v", err))
 	}
 }
 
-// refused judges a response with another status than 2xx, by the error that go-openai makes of it.
-func (x *exchange) refused() {
-	err := x.client.refusal(x.resp, x.body)
-	var api *sdk.APIError
-	var other *sdk.RequestError
-	text := ""
-	switch {
-	case x.ctx.Err() != nil && x.interrupted(err):
+// endStatus concludes a response with a status other than 2xx.
+func (x *exchange) endStatus() {
+	if x.ctx.Err() != nil && x.interrupted(x.ctx.Err()) {
 		return
-	case errors.As(err, &api):
-		text = api.Message
-	case errors.As(err, &other):
-		text = bodyMessage(other.Body)
-	case x.result.Status >= 300 && x.result.Status < 400:
-		text = "redirects are not followed: Location " + x.resp.Header.Get("Location")
-	case err != nil:
-		text = err.Error()
 	}
-	x.fail(Status, fmt.Sprintf("HTTP %s: %s", x.resp.Status, text))
+	text := bodyMessage(x.body)
+	if x.result.Status >= 300 && x.result.Status < 400 {
+		text = redirectText(x.resp)
+	}
+	x.fail(Status, "HTTP "+x.resp.Status+": "+text)
 }
 
-// over judges a stream whose body ended, or broke, without [DONE].
-func (x *exchange) over(err error) {
+// endStream concludes a stream whose body ended, or broke, without [DONE].
+func (x *exchange) endStream(err error) {
 	if err != errTooLong {
-		if ev, ok := x.scan.finish(); ok && x.event(ev) {
+		if ev, ok := x.scanner.finish(); ok && x.onEvent(ev) {
 			return
 		}
 	}
-	stray := string(x.scan.stray)
+	stray := string(x.scanner.stray)
 	switch {
 	case err != io.EOF && x.interrupted(err):
-	case err != io.EOF && !brokenOff(err):
+	case err != io.EOF && !connectionLost(err):
 		x.fail(Protocol, fmt.Sprintf("the stream broke: %v %s", err, x.progress()))
 	case x.result.Finish != "":
-		x.complete()
+		x.succeed()
 	case stray != "":
-		x.fail(Protocol, "the answer is no event stream: "+bodyMessage(x.scan.stray))
+		x.fail(Protocol, "the answer is not an event stream: "+bodyMessage(x.scanner.stray))
 	case err == io.EOF:
 		x.fail(Truncated, "the stream ended without a finish reason or [DONE] "+x.progress())
 	default:
@@ -136,36 +126,36 @@ func (x *exchange) over(err error) {
 	}
 }
 
-// complete judges an answer that came to its end.
-func (x *exchange) complete() {
-	x.settle()
+// succeed concludes a complete answer: OK, Short, or Truncated without any token.
+func (x *exchange) succeed() {
+	x.setEnd()
 	r := x.result
 	switch {
 	case x.call.Stream && r.Events == 0 && r.OutputTokens > 0:
-		x.fail(Truncated, fmt.Sprintf("no event bore a token, though the server counts %d: their text is empty", r.OutputTokens))
+		x.fail(Truncated, fmt.Sprintf("the server counted %d tokens, but the text of all events is empty", r.OutputTokens))
 	case x.tokens == 0 && r.OutputTokens == 0:
 		x.fail(Truncated, "the answer ended before any token")
-	case r.OutputTokens < x.call.Forced && (x.call.Stream || !r.Estimated):
+	case r.OutputTokens < x.call.MinTokens && (x.call.Stream || !r.Estimated):
 		r.Outcome = Short
 	default:
 		r.Outcome = OK
 	}
 }
 
-// settle notes when it was over, and how many tokens there were.
-func (x *exchange) settle() {
+// setEnd records the end and the number of tokens.
+func (x *exchange) setEnd() {
 	r := x.result
-	x.judged = true
-	if r.End = x.now(); x.done {
-		r.End = x.since(x.last)
+	x.concluded = true
+	if r.End = x.now(); x.sawDone {
+		r.End = x.sinceEpoch(x.lastArrival)
 	}
-	if !x.counted {
+	if !x.usageSeen {
 		r.OutputTokens, r.Estimated = x.tokens, x.tokens > 0
 	}
 }
 
-// brokenOff says whether an error is that of a connection that ended, rather than of what came over it.
-func brokenOff(err error) bool {
+// connectionLost reports whether err is the end of a connection, rather than a fault in what came over it.
+func connectionLost(err error) bool {
 	var network net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, net.ErrClosed) || errors.As(err, &network)

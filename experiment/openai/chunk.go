@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// chunk is what one event, or the document of an answer without streaming, says. Its byte slices may lie in the event.
+// chunk is the content of one event, or of an answer in one piece. Its byte slices may point into the event.
 type chunk struct {
-	choices bool // there is at least one choice
-	bears   bool // text, reasoning, a tool call or token ids
-	ids     int  // token ids listed; 0: not listed
-	listed  []int32
-	said    []byte // the answer's text without the reasoning, tool calls included; as it stands inside of a JSON string
-	finish  []byte // the finish reason
-	id      []byte // the server's name for the request
+	hasChoices   bool // at least one
+	hasToken     bool // text, reasoning, a tool call or token ids
+	idCount      int  // length of the list of token ids; 0: no list
+	tokenIDs     []int32
+	answerText   []byte // content and tool calls without reasoning, escaped as inside a JSON string
+	finishReason []byte
+	id           []byte // the server's id of the request
 
 	prompt, cached, output          int // usage
 	hasPrompt, hasCached, hasOutput bool
 
 	failed  bool   // an error object
-	message string // what it says
+	message string // the error's text
 }
 
 var errNoObject = errors.New("not a JSON object")
 
-// parse reads a chunk with encoding/json. It is the definition of what a chunk says; the walker is its fast form for
-// the usual shapes. It errs on anything but one JSON object.
+// parse reads a chunk by encoding/json. It defines what a chunk means; walker is its fast form for the usual
+// shapes. It fails on anything but one JSON object.
 func parse(data []byte) (chunk, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -51,57 +51,57 @@ func parse(data []byte) (chunk, error) {
 	}
 	c := chunk{id: []byte(str(m["id"]))}
 	for _, choice := range list(m["choices"]) {
-		c.choices = true
-		c.choice(object(choice))
+		c.hasChoices = true
+		c.addChoice(object(choice))
 	}
 	usage := object(m["usage"])
-	c.prompt, c.hasPrompt = count(usage["prompt_tokens"])
-	c.output, c.hasOutput = count(usage["completion_tokens"])
-	c.cached, c.hasCached = count(object(usage["prompt_tokens_details"])["cached_tokens"])
+	c.prompt, c.hasPrompt = parseCount(usage["prompt_tokens"])
+	c.output, c.hasOutput = parseCount(usage["completion_tokens"])
+	c.cached, c.hasCached = parseCount(object(usage["prompt_tokens_details"])["cached_tokens"])
 	return c, nil
 }
 
-func (c *chunk) choice(m map[string]any) {
+func (c *chunk) addChoice(m map[string]any) {
 	if reason := str(m["finish_reason"]); reason != "" {
-		c.finish = []byte(reason)
+		c.finishReason = []byte(reason)
 	}
 	for _, id := range list(m["token_ids"]) {
-		c.ids++
-		if n, ok := count(id); ok && n <= maxID {
-			c.listed = append(c.listed, int32(n))
+		c.idCount++
+		if n, ok := parseCount(id); ok && n <= maxID {
+			c.tokenIDs = append(c.tokenIDs, int32(n))
 		}
 	}
-	c.bears = c.bears || c.ids > 0 || str(m["text"]) != ""
-	c.say(inside(str(m["text"])))
+	c.hasToken = c.hasToken || c.idCount > 0 || str(m["text"]) != ""
+	c.appendAnswer(jsonEscape(str(m["text"])))
 	for _, name := range []string{"delta", "message"} {
 		delta := object(m[name])
 		for _, key := range []string{"content", "reasoning", "reasoning_content"} {
-			c.bears = c.bears || str(delta[key]) != "" || len(list(delta[key])) > 0
+			c.hasToken = c.hasToken || str(delta[key]) != "" || len(list(delta[key])) > 0
 		}
-		c.say(inside(str(delta["content"])))
+		c.appendAnswer(jsonEscape(str(delta["content"])))
 		calls := []any{map[string]any{"function": delta["function_call"]}}
 		for _, call := range append(calls, list(delta["tool_calls"])...) {
 			function := object(object(call)["function"])
-			c.bears = c.bears || str(function["name"]) != "" || str(function["arguments"]) != ""
-			c.say(inside(str(function["name"])))
-			c.say(inside(str(function["arguments"])))
+			c.hasToken = c.hasToken || str(function["name"]) != "" || str(function["arguments"]) != ""
+			c.appendAnswer(jsonEscape(str(function["name"])))
+			c.appendAnswer(jsonEscape(str(function["arguments"])))
 		}
 	}
 }
 
-// say adds a text to what is said; nearly always there is but one.
-func (c *chunk) say(text []byte) {
+// appendAnswer adds to the answer; nearly always it is the first text.
+func (c *chunk) appendAnswer(text []byte) {
 	switch {
 	case len(text) == 0:
-	case len(c.said) == 0:
-		c.said = text
+	case len(c.answerText) == 0:
+		c.answerText = text
 	default:
-		c.said = slices.Concat(c.said, text)
+		c.answerText = slices.Concat(c.answerText, text)
 	}
 }
 
-// inside is a text as it stands between the quotes of a JSON string.
-func inside(text string) []byte {
+// jsonEscape is the text as it stands between the quotes of a JSON string.
+func jsonEscape(text string) []byte {
 	if text == "" {
 		return nil
 	}
@@ -114,12 +114,12 @@ func list(v any) []any            { l, _ := v.([]any); return l }
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
 const (
-	maxCount = 1e15          // of tokens that is believed
-	maxID    = math.MaxInt32 // of a token
+	maxCount = 1e15          // more tokens are an error of the server
+	maxID    = math.MaxInt32 // of a token id
 )
 
-// count reads a number of tokens; 12.0 is one, a fraction or a negative number is not.
-func count(v any) (int, bool) {
+// parseCount reads a number of tokens; 12.0 is one, a fraction or a negative number is not.
+func parseCount(v any) (int, bool) {
 	number, ok := v.(json.Number)
 	if !ok {
 		return 0, false
@@ -131,8 +131,8 @@ func count(v any) (int, bool) {
 	return int(f), true
 }
 
-// errorMessage finds the text in the error shapes of vLLM, SGLang, TGI, llama.cpp, OpenAI and FastAPI: {"error": {…}},
-// {"error": "…"}, {"object": "error", "message": …}, {"detail": …}, and in what else a server may say.
+// errorMessage finds the text in the error shapes of vLLM, SGLang, TGI, llama.cpp, OpenAI and FastAPI:
+// {"error": {…}}, {"error": "…"}, {"object": "error", "message": …}, {"detail": …}; else it returns the JSON.
 func errorMessage(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -161,7 +161,7 @@ func errorMessage(v any) string {
 	return string(text)
 }
 
-// bodyMessage is what the body of an HTTP error says: its JSON's message, else its text as it is.
+// bodyMessage is the text of an error's body: the message in its JSON, else the body itself.
 func bodyMessage(body []byte) string {
 	var v any
 	if json.Unmarshal(body, &v) == nil && object(v) != nil {

@@ -33,7 +33,7 @@ func stream(parts ...string) func(p *peer) {
 	}
 }
 
-// TestOutcomes holds the client against servers that end a stream in every way that we could think of.
+// TestOutcomes runs the client against servers that end a stream in every way that we could think of.
 func TestOutcomes(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -61,7 +61,7 @@ func TestOutcomes(t *testing.T) {
 		{"comments and keep-alives", stream(": ping\n\n", "data:\n\n", ":\n"+token("a"), "event: ping\n\n", finish("stop"), doneEvent), OK, "", 1, 0},
 		{"301 comments", stream(strings.Repeat(": ping\n", 301), token("a"), finish("stop"), doneEvent), OK, "", 1, 0},
 		{"role and empty deltas only", stream(`data: {"choices":[{"delta":{"role":"assistant","content":""}}]}`+"\n\n", finish("stop"), doneEvent), Truncated, "before any token", 0, 0},
-		{"tokens without text", stream(finish("length"), usage(5, 7), doneEvent), Truncated, "server counts 7", 0, 0},
+		{"tokens without text", stream(finish("length"), usage(5, 7), doneEvent), Truncated, "server counted 7", 0, 0},
 		{"clean end without finish or [DONE]", stream(token("a"), token("b")), Truncated, "without a finish reason", 2, 0},
 		{"empty body", stream(), Truncated, "without a finish reason", 0, 0},
 		{"cut between chunks", func(p *peer) { p.say(streamHead, chunked(token("a"))) }, Truncated, "lost after 1", 1, 0},
@@ -73,7 +73,7 @@ func TestOutcomes(t *testing.T) {
 		{"closed before any byte", func(p *peer) {}, Connect, "before any byte", 0, 0},
 		{"reset before any byte", func(p *peer) { p.reset() }, Connect, "before any byte", 0, 0},
 		{"cut in the header", func(p *peer) { p.say("HTTP/1.1 200 OK\r\nContent-Type: x\r\n") }, Truncated, "header", 0, 0},
-		{"no HTTP", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.9\r\n\r\n") }, Protocol, "no HTTP", 0, 0},
+		{"no HTTP", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.9\r\n\r\n") }, Protocol, "not an HTTP response", 0, 0},
 		{"broken chunk", func(p *peer) { p.say(streamHead, chunked(token("a")), "zz\r\nhello\r\n") }, Protocol, "broke", 1, 0},
 		{"HTML", func(p *peer) { p.say(plainHead, "<html>\n<body>It works!</body>\n</html>") }, Protocol, "It works", 0, 0},
 		{"JSON instead of a stream", func(p *peer) { p.say(plainHead, "{\n \"error\": {\"message\": \"no streams here\"}\n}\n") }, Protocol, "no streams here", 0, 0},
@@ -111,7 +111,7 @@ func TestOutcomes(t *testing.T) {
 			t.Parallel()
 			c := testClient(t, listen(t, once(tt.server)))
 			call := streamCall
-			call.Forced = tt.forced
+			call.MinTokens = tt.forced
 			var r Result
 			c.Do(t.Context(), &call, &r)
 			if r.Outcome != tt.want || !strings.Contains(r.Error, tt.text) || r.Events != tt.events {
@@ -125,7 +125,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// checkTimes holds a result to what is true of every one.
+// checkTimes checks what is true of every result.
 func checkTimes(t *testing.T, r *Result) {
 	t.Helper()
 	last := time.Duration(0)
@@ -244,7 +244,7 @@ func TestDocument(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := testClient(t, listen(t, once(tt.server)))
 			var r Result
-			c.Do(t.Context(), &Call{Body: []byte("{}"), Forced: 2}, &r)
+			c.Do(t.Context(), &Call{Body: []byte("{}"), MinTokens: 2}, &r)
 			if r.Outcome != tt.want || r.OutputTokens != tt.output || r.First != Never || r.FirstEvent != Never || r.Last == Never && !r.Outcome.Failed() {
 				t.Errorf("%+v", r)
 			}
@@ -252,7 +252,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestNoRetry: a connection that was used before dies as the second request is sent; the server must see it once.
+// TestNoRetry: a reused connection dies as the second request is sent; the server must see that request once.
 func TestNoRetry(t *testing.T) {
 	var requests atomic.Int32
 	addr := listen(t, func(_ int, p *peer) {
@@ -278,7 +278,7 @@ func TestNoRetry(t *testing.T) {
 	}
 }
 
-// TestReuse is the race of §1: the terminal chunk comes 3 ms after [DONE], as uvicorn sends it.
+// TestReuse: the terminal chunk comes 3 ms after [DONE], as uvicorn sends it; the connection must survive.
 func TestReuse(t *testing.T) {
 	var conns atomic.Int32
 	addr := listen(t, func(n int, p *peer) {
@@ -328,7 +328,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestPreparedButClosed: the server has hung up on a prepared connection; the request must not fail for it.
+// TestPreparedButClosed: the server has closed a prepared connection; the request must not fail because of
+// it.
 func TestPreparedButClosed(t *testing.T) {
 	closed := make(chan bool)
 	addr := listen(t, func(n int, p *peer) {

@@ -15,19 +15,19 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// scanned is an event that outlives the scanner's buffer. Its data ended with the body's byte before End.
+// scanned is a copy of an event. Its data ended before byte End of the body.
 type scanned struct {
 	Data        string
 	End         int64
 	Failed, Cut bool
 }
 
-// scanAll pushes what r gives. Each piece arrives at the offset of its end, so that an event's arrival tells which one
-// its data ended in.
+// scanAll pushes the pieces of r. A piece's arrival is the offset of its end, so that an event's arrival
+// identifies the piece in which its data ended.
 func scanAll(s *scanner, r io.Reader) (events []scanned, stray string, err error) {
 	s.reset()
 	add := func(ev event) {
-		events = append(events, scanned{string(ev.data), int64(ev.a.at), ev.failed, ev.cut})
+		events = append(events, scanned{string(ev.data), int64(ev.arrival.at), ev.failed, ev.truncated})
 	}
 	buf, off := make([]byte, 64<<10), 0
 	for {
@@ -42,7 +42,7 @@ func scanAll(s *scanner, r io.Reader) (events []scanned, stray string, err error
 			}
 			add(ev)
 		}
-		clear(buf[:n]) // what is kept must be a copy
+		clear(buf[:n]) // the scanner must have copied what it keeps
 		if err != nil {
 			if ev, ok := s.finish(); ok {
 				add(ev)
@@ -52,11 +52,11 @@ func scanAll(s *scanner, r io.Reader) (events []scanned, stray string, err error
 	}
 }
 
-// TestScan has the examples of the HTML standard, §9.2.6, and the shapes that servers send.
+// TestScan has the examples of the HTML standard, §9.2.6, and the forms that servers send.
 func TestScan(t *testing.T) {
 	tests := []struct {
 		name, in string
-		want     []string // the data; a leading ! is failed, a trailing … is cut
+		want     []string // the data; leading !: failed; trailing …: truncated
 		stray    string
 	}{
 		{"one", "data: a\n\n", []string{"a"}, ""},
@@ -133,7 +133,7 @@ func TestScanEnds(t *testing.T) {
 	}
 }
 
-// endless repeats its text for ever.
+// endless repeats its text.
 type endless struct {
 	text string
 	at   int
@@ -164,7 +164,7 @@ type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// splitReader gives the text in pieces whose lengths are the bytes of cuts, over and over.
+// splitReader returns the text in pieces whose lengths are the bytes of cuts, repeated.
 func splitReader(text, cuts []byte) io.Reader {
 	i := 0
 	return readFunc(func(p []byte) (int, error) {
@@ -182,7 +182,8 @@ func splitReader(text, cuts []byte) io.Reader {
 	})
 }
 
-// FuzzScan: any split of the input gives the same events, and each arrives with the piece that its data ended in.
+// FuzzScan: any split of the input gives the same events, and each has the arrival of the piece in which its
+// data ended.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte("\xEF\xBB\xBFdata: a\r\n\r\n: x\rdata: b\ndata:c\n\nevent: error\ndata: d\n\nerror: e\n\nzzz\ndata: f"), []byte{0, 3, 1})
 	f.Add([]byte("data\r\r\ndata:\n\ndata: x\r"), []byte{})

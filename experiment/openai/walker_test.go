@@ -9,11 +9,11 @@ import (
 
 // describe is a chunk in words, for comparison.
 func describe(c chunk) string {
-	return fmt.Sprintf("choices %v bears %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v failed %v %q", c.choices, c.bears, c.ids,
-		c.finish, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output, c.hasOutput, c.failed, c.message)
+	return fmt.Sprintf("choices %v bears %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v failed %v %q", c.hasChoices, c.hasToken, c.idCount,
+		c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output, c.hasOutput, c.failed, c.message)
 }
 
-// TestChunk gives each event to parse and, where it takes it, to the walker.
+// TestChunk gives each event to parse and, unless slow, to the walker.
 func TestChunk(t *testing.T) {
 	tests := []struct {
 		in   string
@@ -22,35 +22,35 @@ func TestChunk(t *testing.T) {
 	}{
 		{in: `{}`},
 		{in: ` { "choices" : [ ] , "id" : "x" } `, want: chunk{id: []byte("x")}},
-		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"text":"","finish_reason":"stop"}]}`, want: chunk{choices: true, finish: []byte("stop")}},
-		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"delta":{"content":null}}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"reasoning_content":"日"}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{"}}]}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}]}}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":null,"function_call":{"name":"f"}}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"message":{"content":"x"}},{"delta":{}}]}`, want: chunk{choices: true, bears: true}},
-		{in: `{"choices":[{"text":"","token_ids":[1,22,333]}]}`, want: chunk{choices: true, bears: true, ids: 3}},
-		{in: `{"choices":[{"text":"","token_ids":[]}]}`, want: chunk{choices: true}},
-		{in: `{"choices":[{"text":"","token_ids":null,"prompt_token_ids":[1]}]}`, want: chunk{choices: true}},
+		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"text":"","finish_reason":"stop"}]}`, want: chunk{hasChoices: true, finishReason: []byte("stop")}},
+		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"delta":{"content":null}}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"reasoning_content":"日"}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{"}}]}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}]}}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":null,"function_call":{"name":"f"}}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"message":{"content":"x"}},{"delta":{}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"text":"","token_ids":[1,22,333]}]}`, want: chunk{hasChoices: true, hasToken: true, idCount: 3}},
+		{in: `{"choices":[{"text":"","token_ids":[]}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"text":"","token_ids":null,"prompt_token_ids":[1]}]}`, want: chunk{hasChoices: true}},
 		{in: `{"choices":null,"usage":{"prompt_tokens":5,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":2}}}`,
 			want: chunk{prompt: 5, hasPrompt: true, hasOutput: true, cached: 2, hasCached: true}},
 		{in: `{"usage":{"prompt_tokens":5,"prompt_tokens_details":null,"completion_tokens":null}}`, want: chunk{prompt: 5, hasPrompt: true}},
 		{in: `{"error":null,"object":"text_completion"}`},
-		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{choices: true, bears: true}},
+		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{hasChoices: true, hasToken: true}},
 
-		{in: `{"choices":[{"text":"a"}],"choices":[{"text":""}]}`, want: chunk{choices: true}, slow: true},
-		{in: `{"ch\u006fices":[{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
-		{in: `{"choices":[{"delta":{"content":[{"type":"text"}]}}]}`, want: chunk{choices: true, bears: true}, slow: true},
-		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
-		{in: `{"id":"\u0041","choices":["x"]}`, want: chunk{choices: true, id: []byte("A")}, slow: true},
+		{in: `{"choices":[{"text":"a"}],"choices":[{"text":""}]}`, want: chunk{hasChoices: true}, slow: true},
+		{in: `{"ch\u006fices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"choices":[{"delta":{"content":[{"type":"text"}]}}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"id":"\u0041","choices":["x"]}`, want: chunk{hasChoices: true, id: []byte("A")}, slow: true},
 		{in: `{"usage":{"completion_tokens":12.0,"prompt_tokens":1e2}}`, want: chunk{output: 12, hasOutput: true, prompt: 100, hasPrompt: true}, slow: true},
 		{in: `{"usage":{"completion_tokens":-1,"prompt_tokens":1e400}}`, slow: true},
 		{in: `{"usage":{"completion_tokens":99999999999999999999,"prompt_tokens":1.5}}`, slow: true},
-		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{choices: true, bears: true}, slow: true},
+		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
 		{in: `{"error":{"message":"boom"}}`, want: chunk{failed: true, message: "boom"}, slow: true},
 		{in: `{"error":"boom"}`, want: chunk{failed: true, message: "boom"}, slow: true},
 		{in: `{"error":{}}`, want: chunk{failed: true, message: `{}`}, slow: true},
@@ -84,17 +84,17 @@ func TestNoChunk(t *testing.T) {
 	}
 }
 
-// spoken is what a chunk says, as text, and the ids that it lists.
+// spoken is a chunk's answer as text, and its token ids.
 func spoken(t *testing.T, c chunk) string {
 	t.Helper()
 	var text string
-	if err := json.Unmarshal([]byte(`"`+string(c.said)+`"`), &text); err != nil {
-		t.Fatalf("%q is not the inside of a string: %v", c.said, err)
+	if err := json.Unmarshal([]byte(`"`+string(c.answerText)+`"`), &text); err != nil {
+		t.Fatalf("%q is not the inside of a string: %v", c.answerText, err)
 	}
-	return fmt.Sprint(text, c.listed)
+	return fmt.Sprint(text, c.tokenIDs)
 }
 
-// TestSaid: the answer of an event, without the reasoning, by both readers.
+// TestSaid: both readers find the answer of an event, without the reasoning.
 func TestSaid(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"choices":[{"text":"a\u00e9\n\"b\""}]}`, "aé\n\"b\"[]"},
@@ -110,18 +110,19 @@ func TestSaid(t *testing.T) {
 	} {
 		slow, err := parse([]byte(c.in))
 		if err != nil || spoken(t, slow) != c.want {
-			t.Errorf("%s\nparse says %q, %v, want %q", c.in, spoken(t, slow), err, c.want)
+			t.Errorf("%s\nparse: %q, %v, want %q", c.in, spoken(t, slow), err, c.want)
 		}
 		var w walker
-		for range 2 { // the second time by its shape
+		for range 2 { // the second time by the shape
 			if fast, ok := w.read([]byte(c.in)); ok && spoken(t, fast) != c.want {
-				t.Errorf("%s\nwalker says %q, want %q", c.in, spoken(t, fast), c.want)
+				t.Errorf("%s\nwalker: %q, want %q", c.in, spoken(t, fast), c.want)
 			}
 		}
 	}
 }
 
-// FuzzWalk: what the walker takes, parse takes too, and reads the same in it, whatever event it has read before.
+// FuzzWalk: what the walker accepts, parse accepts with the same result, whatever event the walker has read
+// before.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
 	f.Add([]byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
@@ -132,7 +133,7 @@ func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"text":"b"},{"text":"c"}]}`), []byte(`{"choices":[{"text":""},{"text":""}]}`))
 	var w walker
 	f.Fuzz(func(t *testing.T, before, in []byte) {
-		w.shape.forget()
+		w.shape.clear()
 		w.read(before)
 		fast, ok := w.read(in)
 		if !ok {
@@ -142,8 +143,8 @@ func FuzzWalk(f *testing.F) {
 		if err != nil || describe(fast) != describe(slow) {
 			t.Errorf("%q\nwalker %s\nparse  %s, %v", in, describe(fast), describe(slow), err)
 		}
-		if w.texts < 2 && spoken(t, fast) != spoken(t, slow) { // of several, parse does not know the order
-			t.Errorf("%q\nwalker %q\nparse  %q", in, fast.said, slow.said)
+		if w.texts < 2 && spoken(t, fast) != spoken(t, slow) { // with several texts, parse does not know their order
+			t.Errorf("%q\nwalker %q\nparse  %q", in, fast.answerText, slow.answerText)
 		}
 	})
 }

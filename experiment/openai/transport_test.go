@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// forward is a plain HTTP proxy that counts what it passes on.
+// forward is a plain HTTP proxy that counts its requests.
 func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 	t.Helper()
 	pass := &httputil.ReverseProxy{
@@ -22,7 +22,8 @@ func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 		},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else an answer that begins before the request was read to its end closes the request's body, and with it the way to the server.
+		// Otherwise an answer that begins before the request was read completely closes the request's body,
+		// and with it the connection to the server.
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		pass.ServeHTTP(w, r)
 	}))
@@ -30,7 +31,7 @@ func forward(t *testing.T, seen *atomic.Int32) (addr string) {
 	return s.Listener.Addr().String()
 }
 
-// TestProxy: a request goes by the proxy that was named, with the times of the reads, and questions do too.
+// TestProxy: measured and unmeasured requests use the given proxy, with the times of the reads.
 func TestProxy(t *testing.T) {
 	var passed atomic.Int32
 	proxy := forward(t, &passed)
@@ -51,7 +52,7 @@ func TestProxy(t *testing.T) {
 	if _, _, _, err := c.Get(t.Context(), "/version"); err != nil || passed.Load() != 3 {
 		t.Errorf("%v; %d passed the proxy", err, passed.Load())
 	}
-	if v, err := c.Vantage(t.Context(), 3); err != nil || v.Place != Proxied {
+	if v, err := c.Vantage(t.Context(), 3); err != nil || v.Place != placeProxied {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if n, err := c.Prepare(t.Context(), 3); len(n) != 0 || err != nil {
@@ -67,7 +68,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestProxyOutcomes: what ends a request over the transport gets the same outcome as over a connection of our own.
+// TestProxyOutcomes: requests over net/http's transport have the same outcomes as over the client's own
+// connections.
 func TestProxyOutcomes(t *testing.T) {
 	var passed atomic.Int32
 	proxy := forward(t, &passed)
@@ -104,7 +106,7 @@ func TestProxyOutcomes(t *testing.T) {
 	}
 }
 
-// TestHTTP2: requests share one connection, in clear and over TLS.
+// TestHTTP2: requests share one connection, in plain text and over TLS.
 func TestHTTP2(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		protocols := make(chan int, 8)
@@ -141,7 +143,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// TestFresh: a call that asks for it has a connection of its own, whatever waits.
+// TestFresh: a call with Fresh has its own connection, even if one is idle.
 func TestFresh(t *testing.T) {
 	var conns atomic.Int32
 	closing := make(chan bool, 8)
@@ -164,7 +166,7 @@ func TestFresh(t *testing.T) {
 	var r Result
 	for range 3 {
 		c.Do(t.Context(), &call, &r)
-		if r.Outcome != OK || r.Reused || r.Connect <= 0 || r.Setup.TCP <= 0 || r.Setup.Total() != r.Connect || !<-closing {
+		if r.Outcome != OK || r.Reused || r.Connect <= 0 || r.Setup.TCP <= 0 || r.Setup.total() != r.Connect || !<-closing {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -179,7 +181,7 @@ func TestFresh(t *testing.T) {
 func TestVantage(t *testing.T) {
 	c := testClient(t, listen(t, answer(stream(doneEvent))))
 	v, err := c.Vantage(t.Context(), 5)
-	if err != nil || v.Place != SameHost || len(v.RTT) != 5 || v.RTT[0] <= 0 || v.RTT[4] > time.Second {
+	if err != nil || v.Place != placeSameHost || len(v.RTT) != 5 || v.RTT[0] <= 0 || v.RTT[4] > time.Second {
 		t.Errorf("%+v, %v", v, err)
 	}
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 1} }
@@ -188,15 +190,15 @@ func TestVantage(t *testing.T) {
 		rtt           time.Duration
 		want          string
 	}{
-		{"127.0.0.1", "127.0.0.1", time.Microsecond, SameHost},
-		{"192.168.1.7", "192.168.1.7", time.Microsecond, SameHost},
-		{"::1", "::1", time.Microsecond, SameHost},
-		{"192.168.1.7", "192.168.1.8", 200 * time.Microsecond, LAN},
-		{"fd00::1", "fd00::2", 200 * time.Microsecond, LAN},
-		{"10.0.0.1", "10.9.0.1", 30 * time.Millisecond, Remote},
-		{"10.0.0.1", "8.8.8.8", time.Millisecond, Remote},
+		{"127.0.0.1", "127.0.0.1", time.Microsecond, placeSameHost},
+		{"192.168.1.7", "192.168.1.7", time.Microsecond, placeSameHost},
+		{"::1", "::1", time.Microsecond, placeSameHost},
+		{"192.168.1.7", "192.168.1.8", 200 * time.Microsecond, placeLAN},
+		{"fd00::1", "fd00::2", 200 * time.Microsecond, placeLAN},
+		{"10.0.0.1", "10.9.0.1", 30 * time.Millisecond, placeRemote},
+		{"10.0.0.1", "8.8.8.8", time.Millisecond, placeRemote},
 	} {
-		if got := place(tcp(tt.local), tcp(tt.remote), tt.rtt); got != tt.want {
+		if got := classify(tcp(tt.local), tcp(tt.remote), tt.rtt); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)
 		}
 	}

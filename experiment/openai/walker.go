@@ -1,29 +1,29 @@
 package openai
 
-// walker reads a chunk byte by byte, without allocating, and accepts only what it has fully understood: strict JSON of
-// the usual shapes. Whatever else comes (escapes in keys, doubled fields, fields of another type, deep nesting, errors)
-// it leaves to parse. What it accepts, parse accepts with the same result; a fuzz test holds it to that.
+// walker reads a chunk byte by byte, without allocating, and accepts only strict JSON of the usual shapes. It
+// leaves everything else to parse: escapes in keys, repeated fields, other types, deep nesting, errors. For
+// what it accepts, parse gives the same result; a fuzz test checks that.
 type walker struct {
 	b []byte
 	i int
 	c chunk
 
-	texts              int  // strings of content so far
+	texts              int  // content strings so far
 	textFrom, textUpTo int  // the last one's bytes, without its quotes
-	said               bool // and whether it is part of what is said
-	listed             []int32
+	isAnswer           bool // whether it belongs to the answer
+	tokenIDs           []int32
 	shape              shape
 }
 
-// maxDepth bounds the nesting that the walker follows.
+// maxDepth limits the nesting that the walker follows.
 const maxDepth = 32
 
-// read returns the chunk in data, and false where parse has to look.
+// read returns the chunk in data; false: use parse.
 func (w *walker) read(data []byte) (chunk, bool) {
-	if c, ok := w.shape.of(w, data); ok {
+	if c, ok := w.shape.match(w, data); ok {
 		return c, true
 	}
-	w.b, w.i, w.c, w.texts, w.listed = data, 0, chunk{}, 0, w.listed[:0]
+	w.b, w.i, w.c, w.texts, w.tokenIDs = data, 0, chunk{}, 0, w.tokenIDs[:0]
 	w.space()
 	ok := w.object((*walker).topField)
 	w.space()
@@ -33,12 +33,13 @@ func (w *walker) read(data []byte) (chunk, bool) {
 	return w.c, ok
 }
 
-// A field reads the value of one key. It returns the key's bit (0: an unknown key), by which doubles are seen.
+// A field reads the value of one key. It returns the key's bit, by which repeats are found; 0: an unknown
+// key.
 type field func(w *walker, key []byte) (bit uint, ok bool)
 
-// forget drops all that is of the stream before.
-func (w *walker) forget() {
-	w.shape.forget()
+// clear forgets the stream before.
+func (w *walker) clear() {
+	w.shape.clear()
 	w.b, w.c = nil, chunk{}
 }
 
@@ -46,16 +47,16 @@ func (w *walker) topField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "choices":
 		return 1, w.array(func(w *walker) bool {
-			w.c.choices = true
+			w.c.hasChoices = true
 			return w.object((*walker).choiceField)
 		})
 	case "usage":
 		return 2, w.null() || w.object((*walker).usageField)
 	case "id":
-		return 4, w.null() || w.text(&w.c.id)
+		return 4, w.null() || w.asciiString(&w.c.id)
 	case "object":
 		var name []byte
-		return 8, w.null() || w.text(&name) && string(name) != "error"
+		return 8, w.null() || w.asciiString(&name) && string(name) != "error"
 	case "error":
 		return 16, w.null()
 	}
@@ -74,14 +75,14 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 		return 4, w.content(true)
 	case "finish_reason":
 		var reason []byte
-		ok := w.null() || w.text(&reason)
+		ok := w.null() || w.asciiString(&reason)
 		if len(reason) > 0 {
-			w.c.finish = reason
+			w.c.finishReason = reason
 		}
 		return 8, ok
 	case "token_ids":
 		ok := w.array((*walker).tokenID)
-		w.c.listed = w.listed
+		w.c.tokenIDs = w.tokenIDs
 		return 16, ok
 	}
 	return 0, w.skip(0)
@@ -139,82 +140,41 @@ func (w *walker) detailField(key []byte) (uint, bool) {
 	return 0, w.skip(0)
 }
 
-// object reads an object, field by field. A known key that comes twice is left to parse: the last one counts.
+// object reads an object field by field. It leaves a repeated key to parse, where the last value counts.
 func (w *walker) object(f field) bool {
-	if !w.eat('{') {
-		return false
-	}
-	w.space()
-	if w.eat('}') {
-		return true
-	}
 	var seen uint
-	for {
+	return w.sequence('{', '}', func() bool {
 		var key []byte
-		if !w.text(&key) {
+		if !w.asciiString(&key) || !w.colon() {
 			return false
 		}
-		w.space()
-		if !w.eat(':') {
-			return false
-		}
-		w.space()
 		bit, ok := f(w, key)
-		if !ok || seen&bit != 0 {
+		if seen&bit != 0 {
 			return false
 		}
 		seen |= bit
-		w.space()
-		if w.eat('}') {
-			return true
-		}
-		if !w.eat(',') {
-			return false
-		}
-		w.space()
-	}
+		return ok
+	})
 }
 
 // array reads null or an array, item by item.
 func (w *walker) array(item func(w *walker) bool) bool {
-	if w.null() {
-		return true
-	}
-	if !w.eat('[') {
-		return false
-	}
-	w.space()
-	if w.eat(']') {
-		return true
-	}
-	for {
-		if !item(w) {
-			return false
-		}
-		w.space()
-		if w.eat(']') {
-			return true
-		}
-		if !w.eat(',') {
-			return false
-		}
-		w.space()
-	}
+	return w.null() || w.sequence('[', ']', func() bool { return item(w) })
 }
 
-// content reads null or a string; one that is not empty bears a token. What is said is the answer, without the reasoning.
-func (w *walker) content(said bool) bool {
+// content reads null or a string, which has a token unless it is empty; isAnswer: it is no reasoning.
+func (w *walker) content(isAnswer bool) bool {
 	if w.null() {
 		return true
 	}
 	from := w.i
-	ok := w.str()
+	ok := w.anyString()
 	w.texts++
-	w.textFrom, w.textUpTo, w.said = from+1, w.i-1, said
+	w.textFrom, w.textUpTo, w.isAnswer = from+1, w.i-1, isAnswer
 	if ok && w.textFrom < w.textUpTo {
-		w.c.bears = true
-		if said {
-			w.c.say(w.b[w.textFrom:w.textUpTo])
+		w.c.hasToken = true
+		if isAnswer {
+			w.c.appendAnswer(w.b[w.textFrom:w.textUpTo])
 		}
 	}
 	return ok
@@ -226,8 +186,8 @@ func (w *walker) tokenID() bool {
 	if !w.count(&id, &ok) || id > maxID {
 		return false
 	}
-	w.c.ids++
-	w.c.bears = true
-	w.listed = append(w.listed, int32(id))
+	w.c.idCount++
+	w.c.hasToken = true
+	w.tokenIDs = append(w.tokenIDs, int32(id))
 	return true
 }

@@ -9,43 +9,44 @@ import (
 	"sync"
 )
 
-// maxHeader bounds a response's header, in bytes.
+// maxHeader limits a response's header, in bytes.
 const maxHeader = 1 << 20
 
-// answered notes the response's head.
-func (x *exchange) answered(resp *http.Response) {
+// onResponse records the response's status and header.
+func (x *exchange) onResponse(resp *http.Response) {
 	x.resp = resp
 	x.result.Status = resp.StatusCode
-	x.result.Header = x.client.secrets.hideHeader(resp.Header)
+	x.client.secrets.hideHeader(resp.Header)
+	x.result.Header = resp.Header
 }
 
-// header takes bytes of the response's header, and returns those behind it when it is whole.
-func (x *exchange) header(b []byte) (rest []byte) {
+// onHeader collects the response's header; once it is complete, it returns the bytes behind it.
+func (x *exchange) onHeader(b []byte) (rest []byte) {
 	before := len(x.head)
 	x.head = append(x.head, b...)
 	for {
-		n := headerLength(x.head)
+		n := emptyLineEnd(x.head)
 		if n == 0 {
-			x.broken = notHTTP(x.head)
+			x.protocolErr = checkHTTP(x.head)
 			return nil
 		}
 		resp, err := parseHead(x.head[:n])
 		if err != nil {
-			x.broken = err
+			x.protocolErr = err
 			return nil
 		}
 		if resp.StatusCode/100 != 1 {
-			x.answered(resp)
-			x.frames = newFraming(resp)
+			x.onResponse(resp)
+			x.framing = newFraming(resp)
 			return b[max(0, n-before):]
 		}
-		x.head = append(x.head[:0], x.head[n:]...) // an interim answer
+		x.head = append(x.head[:0], x.head[n:]...) // a 1xx response
 		before -= n
 	}
 }
 
-// headerLength is how long the header is, with the empty line at its end; 0: it has none yet.
-func headerLength(b []byte) int {
+// emptyLineEnd is the length of b up to and including its first empty line; 0: none.
+func emptyLineEnd(b []byte) int {
 	for i := 0; ; {
 		n := bytes.IndexByte(b[i:], '\n')
 		if n < 0 {
@@ -60,21 +61,21 @@ func headerLength(b []byte) int {
 	}
 }
 
-// notHTTP says why the start of a header can't be one; nil: it can.
-func notHTTP(head []byte) error {
+// checkHTTP reports why an incomplete header can't become one.
+func checkHTTP(head []byte) error {
 	const first = "HTTP/"
 	switch {
 	case !bytes.HasPrefix(head, []byte(first[:min(len(head), len(first))])):
 		return fmt.Errorf("malformed HTTP response %q", head[:min(len(head), 80)])
 	case len(head) > maxHeader:
-		return errors.New("a header of more than 1 MiB")
+		return errors.New("the header is longer than 1 MiB")
 	}
 	return nil
 }
 
 var headReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
-// parseHead reads a whole header.
+// parseHead parses a complete header.
 func parseHead(head []byte) (*http.Response, error) {
 	r := headReaders.Get().(*bufio.Reader)
 	defer headReaders.Put(r)
@@ -83,6 +84,6 @@ func parseHead(head []byte) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = nil // it would read on in r
+	resp.Body = nil // it would read from r, which is pooled
 	return resp, nil
 }

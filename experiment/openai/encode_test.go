@@ -17,15 +17,15 @@ func TestBody(t *testing.T) {
 		output int
 		want   string
 	}{
-		{"ids", Params{Model: "m", Stream: true, Forced: true}, Prompt{IDs: []int32{1, 22, 128000}}, 8,
+		{"ids", Params{Model: "m", Stream: true, IgnoreEOS: true}, Prompt{IDs: []int32{1, 22, 128000}}, 8,
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"ignore_eos":true,"max_tokens":8,"min_tokens":8,"prompt":[1,22,128000]}`},
-		{"text", Params{Model: "m", Output: 5}, Prompt{Text: "a\n\"b\" <é>"}, 0, `{"model":"m","stream":false,"temperature":0,"max_tokens":5,"prompt":"a\n\"b\" <é>"}`},
+		{"text", Params{Model: "m"}, Prompt{Text: "a\n\"b\" <é>"}, 5, `{"model":"m","stream":false,"temperature":0,"max_tokens":5,"prompt":"a\n\"b\" <é>"}`},
 		{"chat", Params{API: target.Chat, Model: "m", Stream: true}, Prompt{Text: "hi"}, 3,
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":3,"messages":[{"role":"user","content":"hi"}]}`},
 		{"no length", Params{}, Prompt{Text: "hi"}, 0, `{"model":"","stream":false,"temperature":0,"prompt":"hi"}`},
-		{"omitted", Params{Stream: true, Forced: true, Omit: map[string]bool{"ignore_eos": true, "min_tokens": true, "stream_options": true, "temperature": true}},
+		{"omitted", Params{Stream: true, IgnoreEOS: true, Omit: map[string]bool{"ignore_eos": true, "min_tokens": true, "stream_options": true, "temperature": true}},
 			Prompt{IDs: []int32{}}, 3, `{"model":"","stream":true,"max_tokens":3,"prompt":[]}`},
-		{"extra", Params{Stream: true, Forced: true, Omit: map[string]bool{"seed": true}, Extra: map[string]any{"temperature": 0.7, "seed": 1, "ignore_eos": false,
+		{"extra", Params{Stream: true, IgnoreEOS: true, Omit: map[string]bool{"seed": true}, Extra: map[string]any{"temperature": 0.7, "seed": 1, "ignore_eos": false,
 			"min_tokens": 1, "stream_options": map[string]any{"continuous_usage_stats": true}}}, Prompt{Text: "x"}, 3,
 			`{"model":"","stream":true,"temperature":0.7,"seed":1,"ignore_eos":false,"min_tokens":1,"stream_options":{"continuous_usage_stats":true},"max_tokens":3,"prompt":"x"}`},
 		{"extra length", Params{Extra: map[string]any{"max_completion_tokens": 9}}, Prompt{Text: "x"}, 3, `{"model":"","stream":false,"temperature":0,"max_completion_tokens":9,"prompt":"x"}`},
@@ -70,7 +70,7 @@ func decode(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// FuzzString: the strings that we encode are those that encoding/json would.
+// FuzzString: encoded strings are those of encoding/json.
 func FuzzString(f *testing.F) {
 	f.Add("a\"\\\x00\x1f\x7f é \xff\xc3 \u2028 <&> 😀 \xed\xa0\x80")
 	f.Fuzz(func(t *testing.T, text string) {

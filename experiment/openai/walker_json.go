@@ -2,7 +2,7 @@ package openai
 
 import "bytes"
 
-// The walker's reading of single JSON values, by RFC 8259 as encoding/json takes it.
+// The walker's single JSON values, by RFC 8259 as encoding/json reads it.
 
 func (w *walker) space() {
 	for w.i < len(w.b) {
@@ -23,7 +23,7 @@ func (w *walker) eat(c byte) bool {
 	return false
 }
 
-func (w *walker) word(text string) bool {
+func (w *walker) literal(text string) bool {
 	if len(w.b)-w.i >= len(text) && string(w.b[w.i:w.i+len(text)]) == text {
 		w.i += len(text)
 		return true
@@ -31,10 +31,10 @@ func (w *walker) word(text string) bool {
 	return false
 }
 
-func (w *walker) null() bool { return w.i < len(w.b) && w.b[w.i] == 'n' && w.word("null") }
+func (w *walker) null() bool { return w.i < len(w.b) && w.b[w.i] == 'n' && w.literal("null") }
 
-// plain marks the bytes that stand for themselves in a string, ASCII only: 1; other bytes of UTF-8: 2.
-var plain = func() (t [256]byte) {
+// stringByte classifies bytes inside a string: 1 ASCII that stands for itself, 2 other UTF-8, 0 the rest.
+var stringByte = func() (t [256]byte) {
 	for c := range t {
 		switch {
 		case c >= 0x80:
@@ -46,26 +46,26 @@ var plain = func() (t [256]byte) {
 	return t
 }()
 
-// text reads a string of plain ASCII, the form of keys and names.
-func (w *walker) text(into *[]byte) bool {
+// asciiString reads a string of unescaped ASCII, the form of keys and names.
+func (w *walker) asciiString(into *[]byte) bool {
 	if !w.eat('"') {
 		return false
 	}
 	from := w.i
-	for w.i < len(w.b) && plain[w.b[w.i]] == 1 {
+	for w.i < len(w.b) && stringByte[w.b[w.i]] == 1 {
 		w.i++
 	}
 	*into = w.b[from:w.i]
 	return w.eat('"')
 }
 
-// str reads any string.
-func (w *walker) str() bool {
+// anyString reads any string.
+func (w *walker) anyString() bool {
 	if !w.eat('"') {
 		return false
 	}
 	for {
-		for w.i < len(w.b) && plain[w.b[w.i]] != 0 {
+		for w.i < len(w.b) && stringByte[w.b[w.i]] != 0 {
 			w.i++
 		}
 		if w.eat('"') {
@@ -104,7 +104,7 @@ func (w *walker) digits() bool {
 	return w.i > from
 }
 
-// count reads a number of tokens in its usual form, 15 digits at most.
+// count reads a number of tokens in its usual form: at most 15 digits.
 func (w *walker) count(into *int, has *bool) bool {
 	from, n := w.i, 0
 	if !w.digits() || w.i-from > 15 || w.b[from] == '0' && w.i-from > 1 {
@@ -142,42 +142,31 @@ func (w *walker) skip(depth int) bool {
 	}
 	switch w.b[w.i] {
 	case '"':
-		return w.str()
+		return w.anyString()
 	case '{':
-		return w.skipItems(depth, '}')
+		return w.sequence('{', '}', func() bool { return w.anyString() && w.colon() && w.skip(depth+1) })
 	case '[':
-		return w.skipItems(depth, ']')
+		return w.sequence('[', ']', func() bool { return w.skip(depth + 1) })
 	case 't':
-		return w.word("true")
+		return w.literal("true")
 	case 'f':
-		return w.word("false")
+		return w.literal("false")
 	case 'n':
-		return w.word("null")
+		return w.literal("null")
 	}
 	return w.number()
 }
 
-// skipItems reads an object or an array, by its closing byte.
-func (w *walker) skipItems(depth int, end byte) bool {
-	w.i++
+// sequence reads an object or an array by its brackets and items.
+func (w *walker) sequence(open, end byte, item func() bool) bool {
+	if !w.eat(open) {
+		return false
+	}
 	w.space()
 	if w.eat(end) {
 		return true
 	}
-	for {
-		if end == '}' {
-			if !w.str() {
-				return false
-			}
-			w.space()
-			if !w.eat(':') {
-				return false
-			}
-			w.space()
-		}
-		if !w.skip(depth + 1) {
-			return false
-		}
+	for item() {
 		w.space()
 		if w.eat(end) {
 			return true
@@ -187,4 +176,13 @@ func (w *walker) skipItems(depth int, end byte) bool {
 		}
 		w.space()
 	}
+	return false
+}
+
+// colon reads what is between a key and its value.
+func (w *walker) colon() bool {
+	w.space()
+	ok := w.eat(':')
+	w.space()
+	return ok
 }

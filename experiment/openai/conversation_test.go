@@ -11,7 +11,7 @@ import (
 	"bench/experiment/target"
 )
 
-// TestExtend makes three turns of a conversation in each form of a prompt.
+// TestExtend makes three turns of a conversation in each form of prompt.
 func TestExtend(t *testing.T) {
 	ids := func(ids ...int32) Prompt { return Prompt{IDs: ids} }
 	for _, c := range []struct {
@@ -21,7 +21,7 @@ func TestExtend(t *testing.T) {
 		said   []Answer
 		want   string // of the last turn
 	}{
-		{"chat", Params{API: target.Chat, Forced: true}, []Prompt{{Text: `"prompt":`}, {Text: "b\n"}, {Text: "é"}},
+		{"chat", Params{API: target.Chat, IgnoreEOS: true}, []Prompt{{Text: `"prompt":`}, {Text: "b\n"}, {Text: "é"}},
 			[]Answer{{Text: []byte(`A\u00e9 \"x\"`)}, {}},
 			`{"ignore_eos":true,"model":"","stream":false,"temperature":0,"max_tokens":12,"min_tokens":12,"messages":[{"role":"user","content":"\"prompt\":"},` +
 				`{"role":"assistant","content":"Aé \"x\""},{"role":"user","content":"b\n"},{"role":"assistant","content":""},{"role":"user","content":"é"}]}`},
@@ -64,7 +64,7 @@ func TestExtend(t *testing.T) {
 
 func said(delta string) string { return fmt.Sprintf("data: {\"choices\":[{\"delta\":%s}]}\n\n", delta) }
 
-// TestKeep: the answer is there where it is asked for, from a stream or in one piece, and nothing of it elsewhere.
+// TestKeep: the answer is stored if the call asks for it, streamed or in one piece, and never otherwise.
 func TestKeep(t *testing.T) {
 	document := func(choice string) func(p *peer) {
 		body := `{"id":"x","choices":[` + choice + `],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
@@ -93,8 +93,8 @@ func TestKeep(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			client := testClient(t, listen(t, answer(c.server)))
 			var r Result
-			for range 2 { // the second answer holds nothing of the first
-				client.Do(t.Context(), &Call{Body: []byte("{}"), Stream: !c.whole, Keep: true}, &r)
+			for range 2 { // the second answer contains nothing of the first
+				client.Do(t.Context(), &Call{Body: []byte("{}"), Stream: !c.whole, KeepAnswer: true}, &r)
 				if r.Outcome != OK || r.Events != c.events || string(r.Answer.Text) != c.text || !cmp.Equal(r.Answer.IDs, c.ids) && len(c.ids) > 0 {
 					t.Errorf("%s %s: %d events, %q, ids %v", r.Outcome, r.Error, r.Events, r.Answer.Text, r.Answer.IDs)
 				}

@@ -1,0 +1,93 @@
+// Package load decides who sends when, never what. One driver serves the open loop (intended arrivals, no
+// bound), the closed loop (no arrivals, N workers) and arrivals with a cap. A late client never drops, merges
+// or moves an arrival: it only shows lag.
+//
+// The states of a run. The contexts in brackets end at the arrow. Load goes on until the run is over:
+//
+//	warm-up ─▶ window ─[windowCtx]─▶ cool-down ─[dispatchCtx, requestCtx: ErrUnfinished]─▶ over
+//	any of these ─ MaxDuration ─[dispatchCtx, requestCtx: ErrUnfinished]─▶ over, cut
+//	any of these ─ Run's ctx ends ─[dispatchCtx]─▶ draining ─ all ended, or Drain ─[requestCtx: Canceled]─▶ over
+//
+// The window closes with the first arrival behind it, by its duration, with its last request (Requests,
+// Enough), at the end of the plan, or with Config.Ends. The cool-down ends when nothing is pending (the
+// window is closed, and its requests have ended; with conversations, those of the warm-up too), or with the
+// grace period.
+//
+// The states of a request:
+//
+//	encoded ─▶ arrived: has a phase ─▶ ready: has a worker ─▶ sent ─▶ ended ─▶ Config.Each
+//	               │ dispatchCtx            │ dispatchCtx      ▲        │
+//	               ▼                        ▼                  └────────┘ next turn, after the think time
+//	            not sent: of the window, Unfinished; else not counted     on the same worker
+//
+// Under a concurrency a worker is free, or has one request or conversation from ready to ended. encodeCtx
+// ends the encoding; its child dispatchCtx the sending of new requests; its child windowCtx the waits that
+// only an open window needs. requestCtx ends the requests in flight; it is no child, since Drain outlives
+// Run's ctx.
+package load
+
+import (
+	"context"
+	"time"
+
+	"bench/experiment/openai"
+	"bench/experiment/workload"
+)
+
+// Phase of a request, by its intended arrival.
+type Phase int
+
+// The phases, in their order.
+const (
+	Warmup Phase = iota
+	Window
+	Cooldown
+)
+
+// Job is one request. Times are offsets from Run's start.
+type Job struct {
+	Request workload.Request
+	Phase   Phase
+	// At is the intended arrival. Open loop: by the schedule. Closed loop: when the worker became free. A
+	// later turn of a conversation: the end of the turn before plus the think time.
+	At     time.Duration
+	Ready  time.Duration // At, or later when no worker was free under the cap
+	Input  int           // prompt tokens of a later turn, counting the answers that came; 0 = the request's
+	Result openai.Result
+}
+
+// Config is one row's load.
+type Config struct {
+	workload.Load
+	Rate workload.Rate  // of arrivals: requests, or conversations; 0 = closed loop
+	Plan *workload.Plan // used from one goroutine; when it ends, so does the window
+	// Encode makes the request's body, ahead of its time. Calls do not overlap. A request that waits long for
+	// a worker is encoded a second time.
+	Encode func(*workload.Request) []byte
+	// Send starts the request without waiting; finish does the rest and fills job.Result, whose times count
+	// from epoch. ctx ends with the cause openai.ErrUnfinished when the row is over.
+	Send func(ctx context.Context, job *Job, body []byte, epoch time.Time) (finish func())
+	// Follow makes the next turn of a conversation (Request and Input) and its body from a turn that
+	// succeeded and was not the last, and from that turn's body. It runs when the turn has ended, on any
+	// goroutine. nil = no conversations.
+	Follow func(job *Job, body []byte) (next *Job, nextBody []byte)
+	// Each receives every request when it has ended, from one goroutine. Its error ends the run.
+	Each func(*Job) error
+	// Enough reports that the window needs no further request: the next one is behind it. It is called for
+	// each request, on any goroutine; nil = the load itself decides.
+	Enough func() bool
+	// Ends closes the window when it ends, as if Duration were over: the window's requests go on, for the
+	// grace period at most. nil = the load itself decides.
+	Ends context.Context
+	// Drain is how long requests in flight may go on after ctx has ended.
+	Drain time.Duration
+	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
+	Wait func(ctx context.Context, t time.Time)
+}
+
+// Measured is the window that a run had, as offsets from its start.
+type Measured struct {
+	Epoch      time.Time
+	Start, End time.Duration
+	Cut        bool // MaxDuration ended the row
+}

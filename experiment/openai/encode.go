@@ -1,0 +1,198 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"bench/experiment/target"
+)
+
+// Prompt is a request's prompt: exactly one field is set.
+type Prompt struct {
+	IDs  []int32 // token ids; only /v1/completions takes them
+	Text string
+}
+
+// Params are what the requests of a row have in common.
+type Params struct {
+	API       string          // Completions (also when empty) or Chat
+	Model     string          // sent even when empty
+	Stream    bool            // and ask for a usage chunk at its end
+	IgnoreEOS bool            // send ignore_eos and min_tokens, so that every answer has its full length
+	Omit      map[string]bool // fields of bench's own that the server refused; Extra is sent all the same
+	Extra     map[string]any  // further fields; they replace bench's own except prompt, messages, model and stream
+}
+
+// Encoder makes bodies. The constant part is encoded once, prompt and length per request.
+type Encoder struct {
+	params   Params
+	constant map[string]any
+	head     []byte   // the constant part, without its closing brace
+	lengths  []string // fields whose value is the number of output tokens
+}
+
+// Encoder encodes the constant part. It fails on an unknown API, a reserved field in Extra, and values
+// without a JSON form.
+func (p Params) Encoder() (*Encoder, error) {
+	if p.API != "" && p.API != target.Completions && p.API != target.Chat {
+		return nil, fmt.Errorf("encoding the body: unknown API %q", p.API)
+	}
+	for _, key := range target.ReservedFields {
+		if _, ok := p.Extra[key]; ok {
+			return nil, fmt.Errorf("encoding the body: extra field %q is set by bench itself", key)
+		}
+	}
+	e := &Encoder{params: p, constant: p.constant()}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e.constant); err != nil {
+		return nil, fmt.Errorf("encoding the body: %w", err)
+	}
+	e.head = bytes.TrimSuffix(bytes.TrimSpace(buf.Bytes()), []byte("}"))
+	if _, own := p.Extra["max_completion_tokens"]; !own && p.sends("max_tokens") {
+		e.lengths = append(e.lengths, "max_tokens") // vLLM, SGLang and llama.cpp take it in both APIs
+	}
+	if p.IgnoreEOS && p.sends("min_tokens") {
+		e.lengths = append(e.lengths, "min_tokens")
+	}
+	return e, nil
+}
+
+// sends reports whether a field of bench's own goes into the body.
+func (p Params) sends(field string) bool {
+	_, replaced := p.Extra[field]
+	return !replaced && !p.Omit[field]
+}
+
+func (p Params) constant() map[string]any {
+	m := map[string]any{"model": p.Model, "stream": p.Stream}
+	if p.sends("temperature") {
+		m["temperature"] = 0 // greedy sampling, for the same tokens each time
+	}
+	if p.Stream && p.sends("stream_options") {
+		m["stream_options"] = map[string]any{"include_usage": true}
+	}
+	if p.IgnoreEOS && p.sends("ignore_eos") {
+		m["ignore_eos"] = true
+	}
+	maps.Copy(m, p.Extra)
+	return m
+}
+
+// Sampling is a copy of the constant part of every body, for the metadata (values inside Extra are shared).
+func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
+
+// Body appends the body of a request for output tokens (0: the server's default) to dst. It returns nil for
+// token ids in the chat API, which has no form for them.
+func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
+	chat := e.params.API == target.Chat
+	if chat && prompt.IDs != nil {
+		return nil
+	}
+	dst = e.begin(slices.Grow(dst, len(e.head)+len(prompt.Text)+7*len(prompt.IDs)+80), output)
+	switch {
+	case chat:
+		dst = append(append(dst, keyMessages...), '[')
+		return append(appendMessage(dst, prompt.Text), "]}"...)
+	case prompt.IDs != nil:
+		dst = append(append(dst, keyPrompt...), '[')
+		return append(appendIDs(dst, prompt.IDs), "]}"...)
+	}
+	return append(appendString(append(dst, keyPrompt...), prompt.Text), '}')
+}
+
+// The prompt is a body's last field.
+const (
+	keyMessages = `,"messages":`
+	keyPrompt   = `,"prompt":`
+)
+
+// begin appends a body up to its prompt.
+func (e *Encoder) begin(dst []byte, output int) []byte {
+	dst = append(dst, e.head...)
+	for _, field := range e.lengths {
+		if output > 0 {
+			dst = append(append(append(dst, `,"`...), field...), `":`...)
+			dst = strconv.AppendInt(dst, int64(output), 10)
+		}
+	}
+	return dst
+}
+
+// appendIDs appends the items of a list.
+func appendIDs(dst []byte, ids []int32) []byte {
+	for _, id := range ids {
+		if c := dst[len(dst)-1]; c != '[' {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, int64(id), 10)
+	}
+	return dst
+}
+
+// Extend appends the body of a conversation's next turn to dst. before is the body of the turn before, as
+// Body or Extend made it for a nil dst; answer is the server's answer to it; prompt is what the new turn
+// adds. In the chat API they become messages with their roles; in the other one prompt, as text or token ids.
+func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, output int) []byte {
+	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
+	dst = e.begin(dst, output)
+	key := keyPrompt
+	if e.params.API == target.Chat {
+		key = keyMessages
+	}
+	own := before[len(e.head):]
+	dst = append(dst, own[bytes.Index(own, []byte(key)):len(own)-len(`]}`)]...) // without the end of the list or string
+	switch {
+	case e.params.API == target.Chat:
+		dst = append(append(append(dst, `,{"role":"assistant","content":"`...), answer.Text...), `"},`...)
+		return append(appendMessage(dst, prompt.Text), "]}"...)
+	case prompt.IDs != nil:
+		return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
+	}
+	dst = append(append(dst, answer.Text...), jsonEscape(prompt.Text)...)
+	return append(dst, `"}`...)
+}
+
+func appendMessage(dst []byte, text string) []byte {
+	return append(appendString(append(dst, `{"role":"user","content":`...), text), '}')
+}
+
+// appendString appends a JSON string; bytes that are no UTF-8 become U+FFFD, as encoding/json does it.
+func appendString(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(text[i:]); r != utf8.RuneError || size > 1 {
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, text[from:i]...)
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			dst = append(dst, "\uFFFD"...)
+		}
+		i += size
+		from = i
+	}
+	return append(append(dst, text[from:]...), '"')
+}

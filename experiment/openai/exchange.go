@@ -1,0 +1,254 @@
+package openai
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Do sends the request and blocks until it has ended. It overwrites r, reusing its slices. It never sends a
+// request twice.
+func (c *Client) Do(ctx context.Context, call *Call, r *Result) { c.Start(ctx, call, r)() }
+
+// Start is the part of Do that does not wait: if a connection is idle, it writes as much of the request as
+// the kernel takes. The caller must call finish, which does the rest, on any goroutine. So a dispatcher can
+// write a request on time itself, and leave the answer to another goroutine.
+func (c *Client) Start(ctx context.Context, call *Call, r *Result) (finish func()) {
+	r.reset()
+	x := c.exchanges.Get().(*exchange)
+	x.prepare(c, call, r)
+	x.callerCtx = ctx
+	x.ctx, x.cancel = context.WithTimeout(ctx, c.timeout)
+	if !c.viaTransport && c.tls == nil && x.reusable() {
+		x.writeIdle()
+	}
+	return x.finish
+}
+
+// finish is the rest of the exchange.
+func (x *exchange) finish() {
+	defer func(c *Client, cancel context.CancelFunc) {
+		cancel()
+		x.release()
+		c.exchanges.Put(x)
+	}(x.client, x.cancel)
+	if x.client.viaTransport {
+		x.runTransport()
+	} else {
+		x.runConn()
+	}
+}
+
+// exchange is one request in flight. Exchanges are pooled with their buffers.
+type exchange struct {
+	client    *Client
+	call      *Call
+	result    *Result
+	callerCtx context.Context
+	ctx       context.Context // callerCtx with the request's time limit
+	cancel    context.CancelFunc
+	epoch     time.Duration // since the clock's base
+	began     time.Duration // since the clock's base
+	conn      *conn         // nil: none yet, or the transport's
+
+	request      []byte
+	written      int    // bytes of it that the kernel has taken
+	head         []byte // of the response, while it is incomplete
+	resp         *http.Response
+	framing      framing
+	lastArrival  time.Duration // since the clock's base
+	received     bool          // at least one byte of the response
+	bodyComplete bool          // and nothing came behind it
+	draining     bool          // only drainTimeout is left for what follows [DONE]
+	drainedBytes int           // bytes behind [DONE]
+	protocolErr  error         // the response is malformed
+
+	scanner scanner
+	walker  walker
+	body    []byte  // of an answer in one piece, or of an error status
+	bodyAt  arrival // of the last byte
+
+	concluded    bool // the result has its outcome
+	sawDone      bool // [DONE] came
+	tokens       int  // counted from events
+	usageSeen    bool // OutputTokens is the server's usage
+	runningUsage bool // usage comes with the token-bearing events
+}
+
+func (x *exchange) prepare(c *Client, call *Call, r *Result) {
+	epoch := call.Epoch
+	if epoch.IsZero() {
+		epoch = time.Now()
+	}
+	x.client, x.call, x.result = c, call, r
+	x.epoch, x.began = epoch.Sub(c.clock.base), time.Since(c.clock.base)
+}
+
+// release drops everything but the buffers.
+func (x *exchange) release() {
+	x.scanner.reset()
+	if cap(x.body) > maxKeptBuffer {
+		x.body = nil
+	}
+	if cap(x.request) > maxKeptBuffer {
+		x.request = nil
+	}
+	x.walker.clear()
+	*x = exchange{request: x.request[:0], head: x.head[:0], scanner: x.scanner, walker: x.walker, body: x.body[:0]}
+}
+
+// sinceEpoch converts a time since the clock's base into one since the call's epoch.
+func (x *exchange) sinceEpoch(at time.Duration) time.Duration { return at - x.epoch }
+
+func (x *exchange) now() time.Duration { return x.sinceEpoch(time.Since(x.client.clock.base)) }
+
+// reusable reports whether the connection is kept for later requests.
+func (x *exchange) reusable() bool { return !x.client.noReuse.Load() && !x.call.Fresh }
+
+// writeIdle writes as much of the request as an idle connection takes without waiting.
+func (x *exchange) writeIdle() {
+	if conn := x.client.getIdle(); conn != nil {
+		x.attach(conn)
+		x.markSent(conn.rx.tryWrite(x.request))
+	}
+}
+
+// attach gives the exchange its connection, and encodes the request.
+func (x *exchange) attach(conn *conn) {
+	x.conn = conn
+	r := x.result
+	r.Reused = conn.prepared || conn.used
+	if r.Connect = conn.setup.total(); r.Reused {
+		r.Connect = 0
+	} else {
+		r.Setup = conn.setup
+	}
+	x.request = append(x.client.template.head(x.request[:0], x.call, x.reusable()), x.call.Body...)
+}
+
+// runConn sends the request over a connection of the client's own, and reads the answer.
+func (x *exchange) runConn() {
+	if x.conn == nil {
+		conn, err := x.client.getConn(x.ctx, x.call.Fresh)
+		if err != nil {
+			x.conclude(err)
+			return
+		}
+		x.attach(conn)
+	}
+	conn := x.conn
+	uninterrupted := context.AfterFunc(x.ctx, conn.interrupt)
+	x.conclude(x.roundTrip())
+	if uninterrupted() && x.reusable() && x.bodyComplete && !x.resp.Close {
+		if x.draining {
+			_ = conn.SetReadDeadline(time.Time{})
+		}
+		conn.used, conn.prepared = true, false
+		x.client.putIdle(conn)
+		return
+	}
+	conn.Close()
+}
+
+// markSent records that the kernel took n more bytes of the request.
+func (x *exchange) markSent(n int) {
+	if n > 0 {
+		x.written += n
+		x.result.Sent = x.sinceEpoch(x.conn.rx.lastWrite.Sub(x.client.clock.base))
+	}
+}
+
+// roundTrip writes the rest of the request and reads the answer. A server may answer and close the connection
+// before it has read the whole request.
+func (x *exchange) roundTrip() error {
+	conn := x.conn
+	var writeErr error
+	if x.written < len(x.request) {
+		var n int
+		n, writeErr = conn.Write(x.request[x.written:])
+		x.markSent(n)
+	}
+	err := conn.readLoop(x.onData)
+	if writeErr != nil && !x.received {
+		return writeErr
+	}
+	return err
+}
+
+// onData handles a piece of the response, whose read returned at the given time. It is done when no more is
+// expected.
+func (x *exchange) onData(b []byte, read time.Time) (done bool) {
+	x.received = true
+	a := x.arrival(read)
+	if x.resp == nil {
+		if b = x.onHeader(b); x.resp == nil {
+			return x.protocolErr != nil
+		}
+	}
+	for {
+		piece, rest, err := x.framing.next(b)
+		if err != nil {
+			x.protocolErr = err
+			return true
+		}
+		if x.onBody(piece, a) {
+			return true
+		}
+		if b = rest; len(piece) == 0 {
+			break
+		}
+	}
+	if x.framing.state == atEnd {
+		x.bodyComplete = len(b) == 0
+		return true
+	}
+	x.startDrain()
+	return false
+}
+
+// arrival is when bytes arrived whose read returned at read: by the kernel's stamp if clock trusts it.
+func (x *exchange) arrival(read time.Time) arrival {
+	clock := x.client.clock
+	now := read.Sub(clock.base)
+	a := arrival{at: now}
+	if stamp := x.conn.rx.stamp; stamp != 0 {
+		if at, ok := clock.toMonotonic(stamp, read, x.began); ok {
+			a = arrival{at: at, lag: now - at, kernel: true}
+		}
+	}
+	if a.at < x.lastArrival { // arrivals never go back
+		a.at, a.lag = x.lastArrival, now-x.lastArrival
+	}
+	x.lastArrival = a.at
+	return a
+}
+
+// onBody handles a piece of the body; enough: no more is wanted.
+func (x *exchange) onBody(b []byte, a arrival) (enough bool) {
+	switch {
+	case len(b) == 0:
+		return false
+	case x.concluded: // drain what follows [DONE], so that the connection can be reused
+		x.drainedBytes += len(b)
+		return x.drainedBytes > drainBytes
+	case x.resp.StatusCode < 200 || x.resp.StatusCode > 299:
+		x.body = append(x.body, b[:min(len(b), maxErrorBody-len(x.body))]...)
+		return len(x.body) == maxErrorBody
+	case x.call.Stream:
+		return x.onStream(b, a)
+	}
+	x.body, x.bodyAt = append(x.body, b...), a
+	if len(x.body) > maxEvent {
+		x.protocolErr = errTooLong
+	}
+	return x.protocolErr != nil
+}
+
+// startDrain limits the time for what follows [DONE]. The end of a chunked body often comes in a packet of
+// its own, and closing the connection before it would lose the connection.
+func (x *exchange) startDrain() {
+	if x.concluded && !x.draining {
+		x.draining = true
+		_ = x.conn.SetReadDeadline(time.Now().Add(drainTimeout)) // on a closed connection, reads fail anyway
+	}
+}

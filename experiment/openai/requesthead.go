@@ -1,0 +1,107 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"bench/experiment/target"
+)
+
+// Values of the Accept header.
+const (
+	acceptStream   = "text/event-stream"
+	acceptDocument = "application/json"
+)
+
+// requestTemplate is a completion request without its body: method, URL and headers. It is made once; each
+// call adds its own headers and body. The hot path encodes it by hand, since it hands head and body to the
+// kernel in one write.
+type requestTemplate struct {
+	request *http.Request
+	stream  []byte // request line and shared headers of a streamed request
+	whole   []byte // the same for an answer in one piece
+}
+
+func (c *Client) newTemplate() (requestTemplate, error) {
+	path := "/completions"
+	if c.api == target.Chat {
+		path = "/chat/completions"
+	}
+	req, err := http.NewRequest(http.MethodPost, c.base+path, nil)
+	if err != nil {
+		return requestTemplate{}, fmt.Errorf("making the client: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Cache-Control", "no-cache")
+	req.Header.Set("Accept", acceptStream)
+	c.setHeaders(req)
+	t := requestTemplate{request: req, stream: encodeHead(req)}
+	req.Header.Set("Accept", acceptDocument)
+	t.whole = encodeHead(req)
+	return t, nil
+}
+
+// encodeHead is the request line and the headers that do not depend on the body.
+func encodeHead(req *http.Request) []byte {
+	var b bytes.Buffer
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
+	}
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", req.URL.RequestURI(), host)
+	_ = req.Header.Write(&b) // a buffer's Write never fails
+	return b.Bytes()
+}
+
+// head appends a call's request line and headers to b.
+func (t *requestTemplate) head(b []byte, call *Call, keep bool) []byte {
+	if call.Stream {
+		b = append(b, t.stream...)
+	} else {
+		b = append(b, t.whole...)
+	}
+	if call.RequestID != "" {
+		b = append(append(append(b, "X-Request-Id: "...), call.RequestID...), "\r\n"...)
+	}
+	if !keep {
+		b = append(b, "Connection: close\r\n"...)
+	}
+	b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(call.Body)), 10)
+	return append(b, "\r\n\r\n"...)
+}
+
+// http is the call as a net/http request.
+func (t *requestTemplate) http(ctx context.Context, call *Call) *http.Request {
+	req := t.request.Clone(ctx)
+	req.Header.Set("Accept", acceptStream)
+	if !call.Stream {
+		req.Header.Set("Accept", acceptDocument)
+	}
+	if call.RequestID != "" {
+		req.Header.Set("X-Request-Id", call.RequestID)
+	}
+	req.Body, req.ContentLength, req.GetBody = io.NopCloser(bytes.NewReader(call.Body)), int64(len(call.Body)), nil
+	return req
+}
+
+// setHeaders sets the headers that every request has, measured or not.
+func (c *Client) setHeaders(req *http.Request) {
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	} else if c.user != nil {
+		password, _ := c.user.Password()
+		req.SetBasicAuth(c.user.Username(), password)
+	}
+	req.Header.Set("User-Agent", "bench")
+	for name, value := range c.headers {
+		if http.CanonicalHeaderKey(name) == "Host" {
+			req.Host = value
+			continue
+		}
+		req.Header.Set(name, value)
+	}
+}
