@@ -4,8 +4,8 @@ package collector
 
 import "time"
 
-// files: other systems have no /proc. Absent from their samples are run_delay, threads, core_busy, steal,
-// fds, sockets, segments and the cost of a sample.
+// procfs is empty: other systems have no /proc. Their samples lack run_delay, threads, core_busy, steal, fds,
+// sockets, segments and cost_us.
 type files struct{}
 
 func openFiles(string) files    { return files{} }
