@@ -11,7 +11,7 @@ const canAttempt = false
 
 func writeOnce(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
-func unpaced(uintptr) {}
+func disablePacing(uintptr) {}
 
 // monotonicAt is 0: no clock is shared with other processes.
 func monotonicAt(time.Time) int64 { return 0 }

@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// Calibration says up to which load this machine's figures can be believed.
+// Calibration is the load up to which the client is accurate on this machine.
 type Calibration struct {
-	Load                        // the most of each that a believed step had, below the first that is not
-	FirstInaccurate     string  `json:"first_inaccurate,omitempty"`      // the first step of streams that is not; empty: all are
-	FirstInaccurateRate string  `json:"first_inaccurate_rate,omitempty"` // and of rates
-	OnTimePerS          float64 `json:"on_time_requests_per_s"`          // sending, arrivals apart: the most of the steps below the first whose lag is too long
-	OnTimeTogether      int     `json:"on_time_together"`                // sending all at once
-	LatePerS            string  `json:"late,omitempty"`                  // that first step
+	Load                        // the maxima over the accurate steps below the first inaccurate one
+	FirstInaccurate     string  `json:"first_inaccurate,omitempty"`      // first inaccurate step of streams; empty: none
+	FirstInaccurateRate string  `json:"first_inaccurate_rate,omitempty"` // first inaccurate rate step; empty: none
+	OnTimePerS          float64 `json:"on_time_requests_per_s"`          // spread and rate steps: highest request rate below the first late step
+	OnTimeTogether      int     `json:"on_time_together"`                // burst steps: most requests at once below the first late step
+	LatePerS            string  `json:"late,omitempty"`                  // first late spread or rate step
 	LateTogether        string  `json:"late_together,omitempty"`
 }
 
-// LimitUs is the p99 that is believed, of an error and of a lag, µs.
+// LimitUs is the upper limit of the p99 of errors and lag, µs.
 const LimitUs = 1000
 
-// tolerated is the share of requests that may be missing from a step.
-const tolerated = 0.01
+// maxLostShare is the largest share of failed or missing requests of an accurate step.
+const maxLostShare = 0.01
 
-// believe judges the step's own figures.
+// Assess sets Accurate, OnTime, and Why or Problem, from the figures of the step.
 func (m *Measured) Assess() {
 	lost := m.Failed + m.Missing
 	switch of := float64(m.Requests + lost); {
@@ -30,12 +30,12 @@ func (m *Measured) Assess() {
 		m.Problem = fmt.Sprintf("all %d requests failed: %s", m.Failed, m.FirstFailure)
 		m.Why = m.Problem
 	case m.Requests == 0:
-		m.Problem = "no request could be held against the server's times"
+		m.Problem = "no request could be matched with the server's records"
 		m.Why = m.Problem
-	case float64(m.Failed) > tolerated*of:
+	case float64(m.Failed) > maxLostShare*of:
 		m.Why = fmt.Sprintf("%d of %.0f requests failed: %s", m.Failed, of, m.FirstFailure)
-	case float64(m.Missing) > tolerated*of:
-		m.Why = fmt.Sprintf("the server's times lack %d of %.0f requests", m.Missing, of)
+	case float64(m.Missing) > maxLostShare*of:
+		m.Why = fmt.Sprintf("the server's records lack %d of %.0f requests", m.Missing, of)
 	case m.First.P99Us >= LimitUs:
 		m.Why = "first token p99 " + micros(m.First.P99Us) + " µs"
 	case m.Gap != nil && m.Gap.P99Us >= LimitUs:
@@ -46,7 +46,7 @@ func (m *Measured) Assess() {
 	m.OnTime = m.Lag != nil && m.Lag.P99Us < LimitUs
 }
 
-// worst is the larger of the two errors' p99.
+// worst is the larger p99 of the two errors.
 func (m *Measured) worst() float64 {
 	worst := 0.0
 	for _, e := range []*Error{m.First, m.Gap} {
@@ -57,23 +57,23 @@ func (m *Measured) worst() float64 {
 	return worst
 }
 
-// firstUnbelieved is the smallest step of that family that is not believed: of the rates, or of the streams.
+// FirstInaccurate is the smallest inaccurate step: of the rate steps, or of the others; nil: none.
 func FirstInaccurate(steps []Measured, rates bool) *Measured {
-	return first(steps, func(m *Measured) bool { return (m.Kind == Rate) == rates && !m.Accurate })
+	return smallestStep(steps, func(m *Measured) bool { return (m.Kind == Rate) == rates && !m.Accurate })
 }
 
-// first is the smallest step of those that are meant; nil: there is none.
-func first(steps []Measured, meant func(*Measured) bool) *Measured {
+// smallestStep is the smallest step that match accepts; nil: none.
+func smallestStep(steps []Measured, match func(*Measured) bool) *Measured {
 	var found *Measured
 	for i := range steps {
-		if m := &steps[i]; meant(m) && (found == nil || m.Size < found.Size) {
+		if m := &steps[i]; match(m) && (found == nil || m.Size < found.Size) {
 			found = m
 		}
 	}
 	return found
 }
 
-// judge draws the verdict.
+// Calibrate derives the calibration from the steps.
 func Calibrate(steps []Measured) Calibration {
 	var v Calibration
 	for _, rates := range []bool{false, true} {
@@ -91,12 +91,12 @@ func Calibrate(steps []Measured) Calibration {
 			}
 		}
 	}
-	v.sending(steps)
+	v.addSendingLimits(steps)
 	return v
 }
 
-// sending draws the verdict on the schedule: of arrivals that are apart by requests per second, and of those that come together.
-func (v *Calibration) sending(steps []Measured) {
+// addSendingLimits sets the limits of sending on time, for separate arrivals and for requests at once.
+func (v *Calibration) addSendingLimits(steps []Measured) {
 	var late *Measured
 	for i := range steps {
 		m := &steps[i]
@@ -104,7 +104,7 @@ func (v *Calibration) sending(steps []Measured) {
 			late = m
 		}
 	}
-	together := first(steps, func(m *Measured) bool { return m.Kind == Burst && !m.OnTime && m.Problem == "" })
+	together := smallestStep(steps, func(m *Measured) bool { return m.Kind == Burst && !m.OnTime && m.Problem == "" })
 	if late != nil {
 		v.LatePerS = late.Name()
 	}
@@ -123,7 +123,7 @@ func (v *Calibration) sending(steps []Measured) {
 	}
 }
 
-// better is the try that counts, of two.
+// Better is the attempt that counts of two.
 func Better(a, b Measured) Measured {
 	if b.Problem == "" && (b.Accurate || a.Problem != "" || b.worst() < a.worst()) {
 		a = b
@@ -132,28 +132,28 @@ func Better(a, b Measured) Measured {
 	return a
 }
 
-// Believes says whether a load is one that this machine's figures can be believed under: a believed step had at least as much of
-// everything; or, since events and requests cost the client what they cost whether they come together or not, its shares of the
-// most of both do not exceed the whole.
+// Covers reports whether load l is within the calibration: an accurate step had at least as many streams,
+// events/s and requests/s; or l is within the maxima and its shares of the maximum events/s and requests/s
+// sum to at most 1, since their costs add up.
 func (r *Result) Covers(l Load) bool {
 	v := r.Calibration
 	for i := range r.Steps {
-		if m := &r.Steps[i]; m.below(v) && l.within(m.Load) {
+		if m := &r.Steps[i]; m.supports(v) && l.within(m.Load) {
 			return true
 		}
 	}
 	return l.within(v.Load) && l.EventsPerS/v.EventsPerS+l.RequestsPerS/v.RequestsPerS <= 1
 }
 
-// below says that the step is one on which the verdict rests.
-func (m *Measured) below(v Calibration) bool { return m.Accurate && m.Load.within(v.Load) }
+// supports reports whether the calibration rests on the step.
+func (m *Measured) supports(v Calibration) bool { return m.Accurate && m.Load.within(v.Load) }
 
 func (l Load) within(most Load) bool {
 	return l.Streams <= most.Streams && l.EventsPerS <= most.EventsPerS && l.RequestsPerS <= most.RequestsPerS
 }
 
-// Nearest is the step whose load is most like l, in what l has more of than is believed; of equals, the one that is most like it
-// in everything. Nil: nothing was measured.
+// Nearest is the step with the load nearest to l, in the quantities in which l exceeds the calibration; among
+// equals, in all quantities. Nil: nothing was measured.
 func (r *Result) Nearest(l Load) *Measured {
 	over := [3]bool{l.Streams > r.Calibration.Streams, l.EventsPerS > r.Calibration.EventsPerS, l.RequestsPerS > r.Calibration.RequestsPerS}
 	var nearest *Measured
@@ -177,7 +177,7 @@ func (r *Result) Nearest(l Load) *Measured {
 	return nearest
 }
 
-// distances are the logarithms of the ratios; what is below 1 counts as 1.
+// distances are the absolute logarithms of the ratios; values below 1 count as 1.
 func (l Load) distances(o Load) [3]float64 {
 	ratio := func(a, b float64) float64 { return math.Abs(math.Log(max(a, 1) / max(b, 1))) }
 	return [3]float64{ratio(float64(l.Streams), float64(o.Streams)), ratio(l.EventsPerS, o.EventsPerS), ratio(l.RequestsPerS, o.RequestsPerS)}

@@ -8,51 +8,51 @@ import (
 	"time"
 )
 
-// SchemaGateway names the format of a Comparison.
+// SchemaGateway is the format of a Comparison.
 const SchemaGateway = "bench/gateway/v1"
 
-// Comparison is each step made twice, straight to the server and through the gateway.
+// Comparison has each step twice: directly to the server and through the gateway.
 type Comparison struct {
 	Schema    string    `json:"schema"`
 	StartedAt time.Time `json:"started_at"`
 	Machine   Machine   `json:"machine"`
 	Gateway   string    `json:"gateway"` // without user info
 	Server    string    `json:"server"`
-	Simulates string    `json:"simulates"` // what the server says of itself
+	Simulates string    `json:"simulates"` // description by the server
 	Steps     []Pair    `json:"steps"`
 }
 
 // Pair is one step.
 type Pair struct {
 	Step
-	Problem string  `json:"problem,omitempty"` // why it could not be made
+	Problem string  `json:"problem,omitempty"` // why the step failed
 	Direct  Outside `json:"direct"`
 	Through Outside `json:"through"`
 }
 
-// Outside is what happened to the requests of a step outside the server, and thus on the network, in the client and in what stands
-// between. It compares lengths of time alone, each by one clock, so that client and server need not be on one machine.
+// Outside is the time of a step's requests outside the server: in the network, the client and the gateway. It
+// compares durations only, each by one clock, so that client and server can be on different machines.
 type Outside struct {
 	Load         Load      `json:"load"`
-	Requests     int       `json:"requests"` // of the window, paired with what the server noted
+	Requests     int       `json:"requests"` // in the window, matched with the server's records
 	Failed       int       `json:"failed"`
-	Missing      int       `json:"missing"`   // ended well, but are not among what the server noted: no id came through
-	Regrouped    int       `json:"regrouped"` // came in another number of events than the server wrote: they have no gaps here
+	Missing      int       `json:"missing"`   // completed, but not in the server's records: no id was passed on
+	Regrouped    int       `json:"regrouped"` // the number of events differs from the server's: excluded from gap
 	FirstFailure string    `json:"first_failure,omitempty"`
 	Problem      string    `json:"problem,omitempty"` // why nothing could be compared
-	TTFT         *Delay    `json:"ttft"`              // (first token − sent) − (its write − the arrival at the server), µs
-	Gap          *Error    `json:"gap"`               // the client's gap − the server's, µs
+	TTFT         *Delay    `json:"ttft"`              // (first token − sent) − (its write − arrival at the server), µs
+	Gap          *Error    `json:"gap"`               // client's gap − server's gap, µs
 	Each         []Request `json:"each"`
 }
 
-// Request is one request outside the server.
+// Request is the time of one request outside the server.
 type Request struct {
 	ID     string   `json:"id"`
 	TTFTUs float64  `json:"ttft_us"`
-	GapUs  *float64 `json:"gap_max_us,omitempty"` // the gap that differs most, with its sign; absent: it has none, or was regrouped
+	GapUs  *float64 `json:"gap_max_us,omitempty"` // the largest difference by absolute value, with sign; absent: no gaps, or regrouped
 }
 
-// Measured says whether anything could be compared.
+// Measured reports whether any step succeeded.
 func (c *Comparison) Measured() bool {
 	for i := range c.Steps {
 		if c.Steps[i].Problem == "" {
@@ -62,23 +62,23 @@ func (c *Comparison) Measured() bool {
 	return false
 }
 
-// GatewayText writes a comparison for people, in tables of at most 100 columns.
+// GatewayText writes a comparison in tables of at most 100 columns.
 func GatewayText(w io.Writer, c *Comparison) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "gateway %s before %s\nserver: %s\n", c.Gateway, c.Server, c.Simulates)
-	for _, t := range []table{addedFirst(c.Steps), addedGap(c.Steps)} {
+	fmt.Fprintf(&b, "gateway %s, server %s\nserver: %s\n", c.Gateway, c.Server, c.Simulates)
+	for _, t := range []table{addedTTFTTable(c.Steps), addedGapTable(c.Steps)} {
 		fmt.Fprintf(&b, "\n%s\n", t.title)
 		t.write(&b)
 	}
 	b.WriteString("\n")
-	remarks(&b, c.Steps)
+	writeRemarks(&b, c.Steps)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func addedFirst(steps []Pair) table {
+func addedTTFTTable(steps []Pair) table {
 	t := table{
-		title: "to the first token, outside the server: µs, request by request",
+		title: "TTFT outside the server, per request, µs",
 		heads: []string{"step", "requests", "direct\np50", "\np99", "through\np50", "\np99", "\nmax", "added\np50", "failed", "missing"},
 	}
 	for i := range steps {
@@ -95,9 +95,9 @@ func addedFirst(steps []Pair) table {
 	return t
 }
 
-func addedGap(steps []Pair) table {
+func addedGapTable(steps []Pair) table {
 	t := table{
-		title: "gaps: µs that they differ from the server's, either way; the extremes have their sign",
+		title: "gaps: absolute difference from the server's, µs; min and max with sign",
 		heads: []string{"step", "direct\np50", "\np99", "through\np50", "\np99", "\nmin", "\nmax", "regrouped"},
 	}
 	for i := range steps {
@@ -120,12 +120,12 @@ func addedGap(steps []Pair) table {
 	return t
 }
 
-// remarks say what is not in the tables, a problem once for all steps that have it.
-func remarks(b *strings.Builder, steps []Pair) {
+// writeRemarks writes problems, each once for all its steps, and failed or regrouped requests.
+func writeRemarks(b *strings.Builder, steps []Pair) {
 	for i := range steps {
 		p := &steps[i]
 		if p.Problem == "" {
-			p.remark(b)
+			p.writeRemark(b)
 			continue
 		}
 		same := func(o Pair) bool { return o.Problem == p.Problem }
@@ -138,15 +138,15 @@ func remarks(b *strings.Builder, steps []Pair) {
 				names = append(names, o.Name())
 			}
 		}
-		fmt.Fprintf(b, "%s could not be made: %s\n", strings.Join(names, ", "), p.Problem)
+		fmt.Fprintf(b, "%s failed: %s\n", strings.Join(names, ", "), p.Problem)
 	}
 }
 
-func (p *Pair) remark(b *strings.Builder) {
+func (p *Pair) writeRemark(b *strings.Builder) {
 	switch {
 	case p.Through.Failed > 0:
 		fmt.Fprintf(b, "%s: %d of %d requests failed through the gateway: %s\n", p.Name(), p.Through.Failed, p.Through.Failed+p.Through.Requests+p.Through.Missing, p.Through.FirstFailure)
 	case p.Through.Regrouped > 0:
-		fmt.Fprintf(b, "%s: %d answers came in other events than the server wrote: the gateway joins or splits them, and their gaps are left out\n", p.Name(), p.Through.Regrouped)
+		fmt.Fprintf(b, "%s: %d responses with joined or split events: the gateway regroups them, and their gaps are excluded\n", p.Name(), p.Through.Regrouped)
 	}
 }

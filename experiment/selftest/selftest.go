@@ -1,3 +1,6 @@
+// Package selftest is the result of a self-test: the error of the client's timestamps on this machine, by
+// load, and the calibration that follows, the load up to which the client is accurate. A check asks whether a
+// row's load is within it (Covers). Text and GatewayText print results. Package runner measures them.
 package selftest
 
 import (
@@ -7,10 +10,10 @@ import (
 	"time"
 )
 
-// Schema of a saved result; a reader refuses what it does not know.
+// Schema is the format of a saved result. Read rejects other schemas.
 const Schema = "bench/selftest/v1"
 
-// Result is what the self-test found, as it is saved.
+// Result is the result of a self-test, as it is saved.
 type Result struct {
 	Schema      string      `json:"schema"`
 	StartedAt   time.Time   `json:"started_at"`
@@ -18,12 +21,13 @@ type Result struct {
 	Machine     Machine     `json:"machine"`
 	TTFTMs      float64     `json:"server_ttft_ms"`
 	ITLMs       float64     `json:"server_itl_ms"`
-	LimitUs     float64     `json:"limit_us"` // an error or a lag whose p99 is below it is believed
+	LimitUs     float64     `json:"limit_us"` // the largest p99 of an accurate step's error, and of an on-time step's lag
 	Steps       []Measured  `json:"steps"`
 	Calibration Calibration `json:"calibration"`
 }
 
-// Machine is what a result is true of; one that differs in anything has to be tested itself.
+// Machine identifies the machine and the bench version of a result. A result is valid for an equal Machine
+// only.
 type Machine struct {
 	CPU      string `json:"cpu"` // model
 	Cores    int    `json:"cores"`
@@ -33,41 +37,42 @@ type Machine struct {
 	Bench    string `json:"bench"` // version and commit
 }
 
-// Load is what is asked of a client.
+// Load is the load on a client.
 type Load struct {
-	Streams      int     `json:"streams"` // in flight at once
+	Streams      int     `json:"streams"` // concurrent streams
 	EventsPerS   float64 `json:"events_per_s"`
 	RequestsPerS float64 `json:"requests_per_s"`
 }
 
 // Kinds of steps.
 const (
-	Burst  = "burst"  // a closed loop: all streams start together, and their tokens come together
-	Spread = "spread" // an open loop of even arrivals that keeps so many streams in flight, evenly out of step
-	Rate   = "rate"   // an open loop of Poisson arrivals with short answers: sending is what is hard
+	Burst  = "burst"  // closed loop: all streams start together, and their tokens arrive together
+	Spread = "spread" // open loop with constant arrivals: the streams are evenly staggered
+	Rate   = "rate"   // open loop with Poisson arrivals and short responses: it tests sending
 )
 
 // Step is one load of the ladder.
 type Step struct {
 	Kind    string  `json:"kind"`     // burst, spread or rate
-	Size    float64 `json:"size"`     // streams; of a rate, requests per second
-	Tokens  int     `json:"tokens"`   // of each answer
-	WindowS float64 `json:"window_s"` // how long is measured, about
+	Size    float64 `json:"size"`     // streams; for rate steps, requests per second
+	Tokens  int     `json:"tokens"`   // per response
+	WindowS float64 `json:"window_s"` // approximate length of the measurement
 }
 
-// Name is the step in two words: "burst 1000".
+// Name is, for example, "burst 1000".
 func (s Step) Name() string { return s.Kind + " " + strconv.FormatFloat(s.Size, 'f', -1, 64) }
 
-// Error describes errors: differences from the truth. Percentiles are of their sizes, without the sign; the extremes have it.
+// Error summarizes differences from the server's times. Percentiles are of absolute values; min and max have
+// their sign.
 type Error struct {
 	N     int     `json:"n"`
 	P50Us float64 `json:"p50_us"`
 	P99Us float64 `json:"p99_us"`
-	MinUs float64 `json:"min_us"` // below 0: the stamp came before the truth
+	MinUs float64 `json:"min_us"` // < 0: the client's time is before the server's
 	MaxUs float64 `json:"max_us"`
 }
 
-// Delay describes times that something took.
+// Delay summarizes durations.
 type Delay struct {
 	N     int     `json:"n"`
 	P50Us float64 `json:"p50_us"`
@@ -75,38 +80,38 @@ type Delay struct {
 	MaxUs float64 `json:"max_us"`
 }
 
-// Measured is a step and what came of it. A nil figure was not measured.
+// Measured is a step with its results. A nil figure was not measured.
 type Measured struct {
 	Step
-	Load     Load   `json:"load"`              // as it was inside the window
-	Tries    int    `json:"tries"`             // 2: the first was not believed, and the better one is here
-	Problem  string `json:"problem,omitempty"` // why it could not be made
-	Accurate bool   `json:"accurate"`          // the stamps
-	Why      string `json:"why,omitempty"`     // not
-	OnTime   bool   `json:"on_time"`           // the sending
+	Load     Load   `json:"load"`              // inside the window
+	Tries    int    `json:"tries"`             // 2: the first attempt was inaccurate; this is the better one
+	Problem  string `json:"problem,omitempty"` // why the step failed
+	Accurate bool   `json:"accurate"`          // p99 of both timestamp errors below the limit
+	Why      string `json:"why,omitempty"`     // why it is not accurate
+	OnTime   bool   `json:"on_time"`           // p99 lag below the limit
 
-	Requests     int    `json:"requests"` // of the window, held against the server's times
+	Requests     int    `json:"requests"` // in the window, compared with the server's times
 	Failed       int    `json:"failed"`
-	Missing      int    `json:"missing"` // ended well, but the server's times don't have them
+	Missing      int    `json:"missing"` // completed, but not in the server's records
 	FirstFailure string `json:"first_failure,omitempty"`
 
-	First         *Error   `json:"first_token_error"` // first token's stamp − the server's time just before its write
+	First         *Error   `json:"first_token_error"` // client's time of the first token − server's time before its write
 	Gap           *Error   `json:"gap_error"`         // the client's gap − the server's
 	Lag           *Delay   `json:"lag"`               // sent − ready
-	Arrival       *Delay   `json:"arrival"`           // the server had read the header − sent
-	ServerLate    *Delay   `json:"server_late"`       // written − due: not the client's fault, and in no error
-	TruthWidth    *Delay   `json:"truth_width"`       // written − just before: how well the server knows
-	KernelStamps  int      `json:"kernel_stamps"`     // events of the window
+	Arrival       *Delay   `json:"arrival"`           // server had read the headers − sent
+	ServerLate    *Delay   `json:"server_late"`       // written − due: the server's own delay, not in any error
+	TruthWidth    *Delay   `json:"truth_width"`       // end − start of the write: the uncertainty of the server's times
+	KernelStamps  int      `json:"kernel_stamps"`     // events in the window
 	UserStamps    int      `json:"user_stamps"`
-	ReadLagMeanUs *float64 `json:"read_lag_mean_us"` // return of the read − the kernel's stamp
+	ReadLagMeanUs *float64 `json:"read_lag_mean_us"` // return of the read − kernel timestamp
 	ReadLagMaxUs  *float64 `json:"read_lag_max_us"`
-	CPUUsPerEvent *float64 `json:"cpu_us_per_event"` // of this process, warm-up and sending included
+	CPUUsPerEvent *float64 `json:"cpu_us_per_event"` // of this process, including warm-up and sending
 	CPUCores      *float64 `json:"cpu_cores"`
 	ServerCores   *float64 `json:"server_cores"`
-	OtherCores    *float64 `json:"other_cores"` // of all other processes of the machine, and what a hypervisor took
+	OtherCores    *float64 `json:"other_cores"` // all other processes of the machine, and CPU steal
 }
 
-// Stamps says which clock stamped the events: kernel, user or mixed; empty: there were none.
+// Stamps is the clock of the timestamps: kernel, user or mixed; empty: no events.
 func (m *Measured) Stamps() string {
 	switch kernel, user := m.KernelStamps > 0, m.UserStamps > 0; {
 	case kernel && user:
@@ -119,7 +124,7 @@ func (m *Measured) Stamps() string {
 	return ""
 }
 
-// Measured says whether anything could be measured.
+// Measured reports whether any step succeeded.
 func (r *Result) Measured() bool {
 	for i := range r.Steps {
 		if r.Steps[i].Problem == "" {
@@ -136,7 +141,7 @@ func Read(text []byte) (*Result, error) {
 		return nil, fmt.Errorf("reading the self-test: %w", err)
 	}
 	if r.Schema != Schema {
-		return nil, fmt.Errorf("reading the self-test: its schema is %q, not %q", r.Schema, Schema)
+		return nil, fmt.Errorf("reading the self-test: schema is %q, want %q", r.Schema, Schema)
 	}
 	return r, nil
 }

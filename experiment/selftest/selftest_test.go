@@ -24,7 +24,7 @@ func TestAssess(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		change   func(*Measured)
-		believed bool
+		accurate bool
 		onTime   bool
 		why      string
 		problem  bool
@@ -37,19 +37,19 @@ func TestAssess(t *testing.T) {
 		{"never sent", func(m *Measured) { m.Lag = nil }, true, false, "", false},
 		{"one in a hundred failed", func(m *Measured) { m.Requests, m.Failed = 198, 2 }, true, true, "", false},
 		{"more", func(m *Measured) { m.Requests, m.Failed, m.FirstFailure = 197, 3, "status: 503" }, false, true, "3 of 200 requests failed: status: 503", false},
-		{"missing", func(m *Measured) { m.Requests, m.Missing = 197, 3 }, false, true, "the server's times lack 3 of 200 requests", false},
+		{"missing", func(m *Measured) { m.Requests, m.Missing = 197, 3 }, false, true, "the server's records lack 3 of 200 requests", false},
 		{"all failed", func(m *Measured) {
 			m.Requests, m.Failed, m.First, m.Gap, m.FirstFailure = 0, 5, nil, nil, "connect: refused"
 		},
 			false, true, "all 5 requests failed: connect: refused", true},
-		{"none joined", func(m *Measured) { m.Requests, m.Missing, m.First, m.Gap = 0, 5, nil, nil }, false, true, "no request could be held against the server's times", true},
+		{"none joined", func(m *Measured) { m.Requests, m.Missing, m.First, m.Gap = 0, 5, nil, nil }, false, true, "no request could be matched with the server's records", true},
 	} {
 		m := made(Burst, 10, Load{}, 999, 999, 999)
 		m.Accurate, m.OnTime = false, false
 		c.change(&m)
 		m.Assess()
-		if m.Accurate != c.believed || m.OnTime != c.onTime || m.Why != c.why || (m.Problem != "") != c.problem {
-			t.Errorf("%s: believed %t, on time %t, why %q, problem %q", c.name, m.Accurate, m.OnTime, m.Why, m.Problem)
+		if m.Accurate != c.accurate || m.OnTime != c.onTime || m.Why != c.why || (m.Problem != "") != c.problem {
+			t.Errorf("%s: accurate %t, on time %t, why %q, problem %q", c.name, m.Accurate, m.OnTime, m.Why, m.Problem)
 		}
 	}
 }
@@ -115,11 +115,11 @@ func TestCovers(t *testing.T) {
 		}
 	}
 	if (&Result{}).Covers(Load{}) {
-		t.Error("a result without a step believes something")
+		t.Error("a result without a step covers a load")
 	}
 }
 
-// What is believed is believed with less of anything.
+// A load below a covered load is covered.
 func TestCoversIsMonotone(t *testing.T) {
 	r := &Result{Steps: ladder()}
 	r.Calibration = Calibrate(r.Steps)

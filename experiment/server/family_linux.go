@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopt makes this process the parent of its descendants' orphans: one that forks twice and leaves its group and its session
+// becomeSubreaper makes this process the parent of its descendants' orphans: one that forks twice and leaves its group and its session
 // can still be found.
-func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // descendants are the processes below one, in no order.
 func descendants(root int) []int {
@@ -54,12 +54,12 @@ func pids() []int {
 
 // parentOf is the parent of a process.
 func parentOf(pid int) (parent int, ok bool) {
-	parent, _, ok = kinOf(pid)
+	parent, _, ok = parentAndSession(pid)
 	return parent, ok
 }
 
-// kinOf reads parent and session from /proc/<pid>/stat: the name in it may hold anything, and stands in brackets.
-func kinOf(pid int) (parent, session int, ok bool) {
+// parentAndSession reads parent and session from /proc/<pid>/stat: the name in it may hold anything, and stands in brackets.
+func parentAndSession(pid int) (parent, session int, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, false
@@ -76,11 +76,11 @@ func kinOf(pid int) (parent, session int, ok bool) {
 	return parent, session, err == nil
 }
 
-// inherit ends what a guard that was killed has left: it is this process's by then, and in another session, as all that is started
+// killOrphans ends what a guard that was killed has left: it is this process's by then, and in another session, as all that is started
 // without a guard is not.
-func inherit() {
-	for until := time.Now().Add(lastTry); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		left := heirlooms()
+func killOrphans() {
+	for until := time.Now().Add(killTimeout); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		left := orphans()
 		if len(left) == 0 {
 			return
 		}
@@ -93,23 +93,23 @@ func inherit() {
 	}
 }
 
-// heirlooms are the children of this process in other sessions.
-func heirlooms() []int {
+// orphans are the children of this process in other sessions.
+func orphans() []int {
 	me := os.Getpid()
-	_, mine, _ := kinOf(me)
+	_, mine, _ := parentAndSession(me)
 	var out []int
 	for _, pid := range pids() {
-		if parent, session, ok := kinOf(pid); ok && parent == me && session != mine {
+		if parent, session, ok := parentAndSession(pid); ok && parent == me && session != mine {
 			out = append(out, pid)
 		}
 	}
 	return out
 }
 
-// holders says who listens on a TCP port of this machine: whether one of the family (a process and its descendants) does, and
+// portOwner says who listens on a TCP port of this machine: whether one of the family (a process and its descendants) does, and
 // whether anybody does, as far as this process may see.
-func holders(port, family int) (ours, somebody bool) {
-	sockets := listening(port)
+func portOwner(port, family int) (ours, somebody bool) {
+	sockets := listeningSockets(port)
 	for _, pid := range append(descendants(family), family) {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, link := range links {
@@ -121,8 +121,8 @@ func holders(port, family int) (ours, somebody bool) {
 	return false, len(sockets) > 0
 }
 
-// listening are the sockets that listen on a port, as links in /proc/<pid>/fd name them.
-func listening(port int) map[string]bool {
+// listeningSockets are the sockets that listen on a port, as links in /proc/<pid>/fd name them.
+func listeningSockets(port int) map[string]bool {
 	const listen = "0A" // TCP_LISTEN
 	out := map[string]bool{}
 	for _, name := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {

@@ -3,10 +3,10 @@
 package server
 
 // Here orphans become those of the first process, and who listens where is not told.
-func adopt() error { return nil }
+func becomeSubreaper() error { return nil }
 
-func inherit() {}
+func killOrphans() {}
 
 func descendants(int) []int { return nil }
 
-func holders(port, family int) (ours, somebody bool) { return false, false }
+func portOwner(port, family int) (ours, somebody bool) { return false, false }

@@ -2,6 +2,6 @@ package server
 
 import "syscall"
 
-func attributes() *syscall.SysProcAttr {
+func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

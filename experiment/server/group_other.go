@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-func attributes() *syscall.SysProcAttr { return nil }
+func childAttributes() *syscall.SysProcAttr { return nil }
 
-func apart() *syscall.SysProcAttr { return nil }
+func sessionAttributes() *syscall.SysProcAttr { return nil }
 
 // There is no way to ask here.
 func terminate(p *os.Process) { kill(p) }
 
 func kill(p *os.Process) { _ = p.Kill() }
 
-func left(*os.Process) bool { return false }
+func groupAlive(*os.Process) bool { return false }

@@ -15,7 +15,7 @@ import (
 //
 // asked ends it too; it is for signals. out takes the command's output, and what is to be said of its end.
 func Guard(command []string, grace time.Duration, life io.Reader, asked <-chan os.Signal, out *os.File) (status int, err error) {
-	if err := adopt(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		return 0, fmt.Errorf("becoming the parent of orphans: %w", err)
 	}
 	child, err := spawn(command, out)
@@ -32,7 +32,7 @@ func Guard(command []string, grace time.Duration, life io.Reader, asked <-chan o
 	case <-closed:
 	case <-asked:
 	}
-	child.clear(grace)
+	child.endAll(grace)
 	<-child.ended
 	if child.signal != "" {
 		fmt.Fprintf(out, "bench: %s was ended by a signal: %s\n", command[0], child.signal)
@@ -44,6 +44,6 @@ func Guard(command []string, grace time.Duration, life io.Reader, asked <-chan o
 func spawn(command []string, out *os.File) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = childAttributes()
 	return newChild(cmd)
 }

@@ -19,4 +19,4 @@ func newChild(*exec.Cmd) (*child, error) {
 	return nil, errors.New("servers can be started on Unix only\nhint: start it yourself, and leave [server] out")
 }
 
-func (c *child) clear(time.Duration) {}
+func (c *child) endAll(time.Duration) {}

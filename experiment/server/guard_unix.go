@@ -16,12 +16,12 @@ type child struct {
 	signal string // that ended it
 
 	ended chan struct{} // closed when the command is over
-	empty chan struct{} // closed when there is no descendant left
+	allEnded chan struct{} // closed when there is no descendant left
 }
 
 // newChild starts the command and reaps whatever ends below this process.
 func newChild(cmd *exec.Cmd) (*child, error) {
-	c := &child{ended: make(chan struct{}), empty: make(chan struct{})}
+	c := &child{ended: make(chan struct{}), allEnded: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The system kills the command when the thread that started it ends: this one stays until then.
@@ -41,7 +41,7 @@ func newChild(cmd *exec.Cmd) (*child, error) {
 
 // reap waits for all descendants; cmd.Wait would wait for one of them.
 func (c *child) reap() {
-	defer close(c.empty)
+	defer close(c.allEnded)
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
@@ -60,21 +60,21 @@ func (c *child) reap() {
 }
 
 // lastTry is how long the guard goes on killing: a process may be in the kernel and deaf for a while.
-const lastTry = 30 * time.Second
+const killTimeout = 30 * time.Second
 
-// clear asks all that is left to end, and kills it after the grace period.
-func (c *child) clear(grace time.Duration) {
+// endAll asks all that is left to end, and kills it after the grace period.
+func (c *child) endAll(grace time.Duration) {
 	c.signalAll(syscall.SIGTERM)
 	select {
-	case <-c.empty:
+	case <-c.allEnded:
 		return
 	case <-time.After(grace):
 	}
-	give := time.After(lastTry)
+	give := time.After(killTimeout)
 	for {
 		c.signalAll(syscall.SIGKILL) // again and again: one may have had a child meanwhile
 		select {
-		case <-c.empty:
+		case <-c.allEnded:
 			return
 		case <-give:
 			return

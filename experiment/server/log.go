@@ -10,11 +10,11 @@ import (
 type logFile struct {
 	f     *os.File
 	lines int
-	at    int64 // up to where lines were counted
+	counted    int64 // up to where lines were counted
 }
 
-// last is the end of what was said.
-func (l *logFile) last() string {
+// lastOutput is the end of what was said.
+func (l *logFile) lastOutput() string {
 	const most = lastLines * lineBytes
 	info, err := l.f.Stat()
 	if err != nil {
@@ -34,9 +34,9 @@ func (l *logFile) last() string {
 func (l *logFile) count() int {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := l.f.ReadAt(buf, l.at)
+		n, err := l.f.ReadAt(buf, l.counted)
 		l.lines += bytes.Count(buf[:n], []byte("\n"))
-		l.at += int64(n)
+		l.counted += int64(n)
 		if err != nil { // io.EOF, as a rule
 			return l.lines
 		}

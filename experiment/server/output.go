@@ -36,12 +36,12 @@ func (o *output) Write(p []byte) (int, error) {
 		if !whole {
 			return n, nil
 		}
-		o.keep(strings.TrimRight(string(o.line), "\r"))
+		o.add(strings.TrimRight(string(o.line), "\r"))
 		o.line, p = o.line[:0], rest
 	}
 }
 
-func (o *output) keep(line string) {
+func (o *output) add(line string) {
 	if len(o.lines) == lastLines {
 		o.lines = append(o.lines[:0], o.lines[1:]...)
 	}
@@ -55,8 +55,8 @@ func (o *output) keep(line string) {
 	}
 }
 
-// last is the end of what was said.
-func (o *output) last() string {
+// lastOutput is the end of what was said.
+func (o *output) lastOutput() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	lines := o.lines

@@ -17,8 +17,8 @@ func (e *StaleError) Error() string {
 		"hint: end it (ss -ltnp shows who it is), or give the new one another port in [server] command and [target] endpoint", e.Address)
 }
 
-// vacant asks, before the start, whether the address is free.
-func (c Config) vacant(ctx context.Context) error {
+// checkFree asks, before the start, whether the address is free.
+func (c Config) checkFree(ctx context.Context) error {
 	address := c.address()
 	if address == "" {
 		return nil
@@ -33,9 +33,9 @@ func (c Config) vacant(ctx context.Context) error {
 	return &StaleError{address}
 }
 
-// owned asks, once the server answers, whether it is that of the process and its descendants. Where the system does not tell who
+// checkOwner asks, once the server answers, whether it is that of the process and its descendants. Where the system does not tell who
 // listens, vacant has to do.
-func (c Config) owned(pid int) error {
+func (c Config) checkOwner(pid int) error {
 	_, text, err := net.SplitHostPort(c.address())
 	if !c.Own || err != nil {
 		return nil
@@ -44,7 +44,7 @@ func (c Config) owned(pid int) error {
 	if err != nil {
 		return nil
 	}
-	if ours, somebody := holders(port, pid); somebody && !ours {
+	if ours, somebody := portOwner(port, pid); somebody && !ours {
 		return fmt.Errorf("%w\nhint: if the command hands its port to another process on purpose (docker, a gateway): proxied = true in [server]", &StaleError{c.address()})
 	}
 	return nil

@@ -59,11 +59,11 @@ type DiedError struct {
 }
 
 func (e *DiedError) Error() string {
-	return "the server ended by itself (" + e.Status + ")" + lastWords(e.Output)
+	return "the server ended by itself (" + e.Status + ")" + outputSuffix(e.Output)
 }
 
-// lastWords goes behind what is said of a process that is over, or late.
-func lastWords(output string) string {
+// outputSuffix goes behind what is said of a process that is over, or late.
+func outputSuffix(output string) string {
 	if output == "" {
 		return " and said nothing"
 	}
@@ -73,15 +73,15 @@ func lastWords(output string) string {
 // Run starts the server, calls use once it answers, and ends it. The context of use ends with a DiedError as
 // its cause when the server does; that is then Run's error too.
 func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running) error) error {
-	if err := c.vacant(ctx); err != nil {
+	if err := c.checkFree(ctx); err != nil {
 		return err
 	}
-	if err := c.hook(ctx, "before", c.Before); err != nil {
+	if err := c.runHook(ctx, "before", c.Before); err != nil {
 		return err
 	}
 	err := c.run(ctx, use)
 	// What was set before is set back, also after an interruption.
-	return errors.Join(err, c.hook(context.WithoutCancel(ctx), "after", c.After))
+	return errors.Join(err, c.runHook(context.WithoutCancel(ctx), "after", c.After))
 }
 
 func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running) error) error {
@@ -102,7 +102,7 @@ func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running
 		case <-watching:
 		}
 	}()
-	url, err := p.meet(ctx, c)
+	url, err := p.waitReady(ctx, c)
 	if err == nil {
 		s := Running{URL: url, PID: p.cmd.Process.Pid, Ready: time.Since(began)}
 		if p.log != nil {
@@ -124,10 +124,10 @@ func (c Config) grace() time.Duration {
 }
 
 // mostHook is how long a hook may take.
-const mostHook = 5 * time.Minute
+const hookTimeout = 5 * time.Minute
 
-// hook runs a command to its end.
-func (c Config) hook(ctx context.Context, name string, command []string) error {
+// runHook runs a command to its end.
+func (c Config) runHook(ctx context.Context, name string, command []string) error {
 	if len(command) == 0 {
 		return nil
 	}
@@ -138,17 +138,17 @@ func (c Config) hook(ctx context.Context, name string, command []string) error {
 		return fmt.Errorf("starting the %s hook %s: %w", name, command[0], err)
 	}
 	defer p.end(c.grace())
-	late := time.NewTimer(mostHook)
+	late := time.NewTimer(hookTimeout)
 	defer late.Stop()
 	select {
 	case <-p.ended:
 	case <-late.C:
-		return fmt.Errorf("the %s hook did not end within %v%s", name, mostHook, lastWords(p.last()))
+		return fmt.Errorf("the %s hook did not end within %v%s", name, hookTimeout, outputSuffix(p.lastOutput()))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	if !p.cmd.ProcessState.Success() {
-		return fmt.Errorf("the %s hook: %s%s", name, p.cmd.ProcessState, lastWords(p.last()))
+		return fmt.Errorf("the %s hook: %s%s", name, p.cmd.ProcessState, outputSuffix(p.lastOutput()))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ type process struct {
 	cmd    *exec.Cmd
 	output *output
 	log    *logFile      // nil: the output is kept
-	life   io.Closer     // what its guard holds on to; nil: it has none
+	guardPipe   io.Closer     // what its guard holds on to; nil: it has none
 	ended  chan struct{} // closed when the process is over
 }
 
@@ -199,35 +199,35 @@ func start(c Config) (*process, error) {
 // attach ties the process to this one: a guard by a pipe, a bare server by the system's own means.
 func (p *process) attach(guarded bool) error {
 	if !guarded {
-		p.cmd.SysProcAttr = attributes()
+		p.cmd.SysProcAttr = childAttributes()
 		return nil
 	}
-	p.cmd.SysProcAttr = apart()
-	if err := adopt(); err != nil {
+	p.cmd.SysProcAttr = sessionAttributes()
+	if err := becomeSubreaper(); err != nil {
 		return fmt.Errorf("becoming the parent of orphans: %w", err)
 	}
 	life, err := p.cmd.StdinPipe()
-	p.life = life
+	p.guardPipe = life
 	return err
 }
 
 // died is the error of a server that is over.
 func (p *process) died() error {
-	return &DiedError{Status: p.cmd.ProcessState.String(), Output: p.last()}
+	return &DiedError{Status: p.cmd.ProcessState.String(), Output: p.lastOutput()}
 }
 
-// last is the end of what the process said.
-func (p *process) last() string {
+// lastOutput is the end of what the process said.
+func (p *process) lastOutput() string {
 	if p.log != nil {
-		return p.log.last()
+		return p.log.lastOutput()
 	}
-	return p.output.last()
+	return p.output.lastOutput()
 }
 
 // end asks the process and its children to end, and kills what is left of them after the grace period.
 func (p *process) end(grace time.Duration) {
-	if p.life != nil {
-		p.letGo(grace)
+	if p.guardPipe != nil {
+		p.endGuard(grace)
 		return
 	}
 	deadline := time.NewTimer(grace)
@@ -242,7 +242,7 @@ func (p *process) end(grace time.Duration) {
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for left(p.cmd.Process) { // its children, which may still be at it
+	for groupAlive(p.cmd.Process) { // its children, which may still be at it
 		select {
 		case <-tick.C:
 		case <-deadline.C:
@@ -252,25 +252,25 @@ func (p *process) end(grace time.Duration) {
 	}
 }
 
-// letGo has the guard do it, which knows all of them. What a guard that was killed has left falls to this process.
-func (p *process) letGo(grace time.Duration) {
-	_ = p.life.Close()
+// endGuard has the guard do it, which knows all of them. What a guard that was killed has left falls to this process.
+func (p *process) endGuard(grace time.Duration) {
+	_ = p.guardPipe.Close()
 	select {
 	case <-p.ended:
-	case <-time.After(grace + guardPatience):
+	case <-time.After(grace + guardExtra):
 		kill(p.cmd.Process)
 		<-p.ended
 	}
 	if !p.cmd.ProcessState.Exited() {
-		inherit()
+		killOrphans()
 	}
 }
 
 // guardPatience is how much longer than the grace period a guard may take: it kills what it can for a while.
-const guardPatience = 35 * time.Second
+const guardExtra = 35 * time.Second
 
-// meet waits until the server answers, and returns its URL.
-func (p *process) meet(ctx context.Context, c Config) (string, error) {
+// waitReady waits until the server answers, and returns its URL.
+func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
 	patience := c.Start
 	if patience == 0 {
 		patience = DefaultStart
@@ -282,7 +282,7 @@ func (p *process) meet(ctx context.Context, c Config) (string, error) {
 		select {
 		case url = <-p.output.url:
 		case <-ctx.Done():
-			return "", p.silent(ctx, patience)
+			return "", p.timeoutError(ctx, patience)
 		}
 	}
 	path := c.Health
@@ -293,18 +293,18 @@ func (p *process) meet(ctx context.Context, c Config) (string, error) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return "", p.silent(ctx, patience)
+			return "", p.timeoutError(ctx, patience)
 		}
 	}
-	return url, c.owned(p.cmd.Process.Pid)
+	return url, c.checkOwner(p.cmd.Process.Pid)
 }
 
-// silent is the error of a server that was not met before ctx ended.
-func (p *process) silent(ctx context.Context, patience time.Duration) error {
+// timeoutError is the error of a server that was not met before ctx ended.
+func (p *process) timeoutError(ctx context.Context, patience time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("the server did not answer within %v%s", patience, lastWords(p.last()))
+	return fmt.Errorf("the server did not answer within %v%s", patience, outputSuffix(p.lastOutput()))
 }
 
 // answers asks once. A server that wants a key answers, too.

@@ -262,13 +262,13 @@ func TestOutput(t *testing.T) {
 		t.Errorf("announced %q", url)
 	}
 	want := "one\ntwo at http://a:1 and more\nthree at http://b:2\n" + long[:lineBytes] + "\nunfinished"
-	if got := o.last(); got != want {
+	if got := o.lastOutput(); got != want {
 		t.Errorf("kept %q", got)
 	}
 	for i := range 100 {
 		fmt.Fprintf(o, "\n%d", i)
 	}
-	if got := strings.Split(o.last(), "\n"); len(got) != lastLines+1 || got[lastLines] != "99" {
+	if got := strings.Split(o.lastOutput(), "\n"); len(got) != lastLines+1 || got[lastLines] != "99" {
 		t.Errorf("kept %q", got)
 	}
 }

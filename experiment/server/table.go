@@ -32,8 +32,8 @@ type Table struct {
 
 // Times in force for a server under test where none are given: loading a model takes minutes.
 const (
-	tableStart = 10 * time.Minute
-	tableStop  = 30 * time.Second
+	tableStartTimeout = 10 * time.Minute
+	tableStopTimeout  = 30 * time.Second
 )
 
 // Knobs are the settings of a server that vary. One is turned at a time: the first variant has the first value of each, every
@@ -73,12 +73,12 @@ func (v Variant) Differ(w Variant) int {
 func (t *Table) Runs() bool { return len(t.Command) > 0 }
 
 var (
-	placeName = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 	knobName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // taken are names that mean something else where a knob's name stands: the keys of a row that its points are named by.
-var taken = []string{"rate", "concurrency", "input", "output", "prefix", "repeat", "endpoint"}
+var reservedNames = []string{"rate", "concurrency", "input", "output", "prefix", "repeat", "endpoint"}
 
 // DecodeTOML reads [server.knobs]: product, and for each knob a value or a list of them.
 func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
@@ -95,7 +95,7 @@ func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 			}
 			continue
 		}
-		if !knobName.MatchString(name) || slices.Contains(taken, name) {
+		if !knobName.MatchString(name) || slices.Contains(reservedNames, name) {
 			bad(name, strconv.Quote(name)+" can't be the name of a knob", "use letters, digits and underscores, and no key of a row")
 			continue
 		}
@@ -157,14 +157,14 @@ func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 	if t.Ready != "" && !strings.HasPrefix(t.Ready, "/") {
 		bad("ready", strconv.Quote(t.Ready)+" is no path", `write ready = "/models": it is below the endpoint's base, which ends in /v1`)
 	}
-	t.checkPlaces(bad)
+	t.checkPlaceholders(bad)
 }
 
-// checkPlaces finds places without a knob, and knobs without a place.
-func (t *Table) checkPlaces(bad func(key, problem, hint string)) {
+// checkPlaceholders finds places without a knob, and knobs without a place.
+func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	used := map[string]bool{}
 	look := func(key, text string) {
-		for _, m := range placeName.FindAllStringSubmatch(text, -1) {
+		for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
 			used[m[1]] = true
 			if _, known := t.Knobs.Values[m[1]]; !known {
 				bad(key, m[0]+" is the place of a knob that is not there", "write "+m[1]+" = [1, 2] in [server.knobs]")
@@ -191,7 +191,7 @@ func (t *Table) checkPlaces(bad func(key, problem, hint string)) {
 }
 
 // mostVariants is what a weekend of starts allows.
-const mostVariants = 1000
+const maxVariants = 1000
 
 // Variants are the servers to start, the knobs in the order of names; the first is the baseline. ok is false where there are
 // too many.
@@ -201,7 +201,7 @@ func (t *Table) Variants(names []string) (out []Variant, ok bool) {
 	for _, name := range names {
 		values := t.Knobs.Values[name]
 		base = append(base, Setting{name, values[0]})
-		if all *= len(values); all > mostVariants {
+		if all *= len(values); all > maxVariants {
 			return nil, false
 		}
 	}
@@ -236,7 +236,7 @@ func (t *Table) product(v Variant, i int) []Variant {
 // Config is how the server of a variant is started; who calls adds where it answers, its log and its guard.
 func (t *Table) Config(v Variant) Config {
 	fill := func(text string) string {
-		return placeName.ReplaceAllStringFunc(text, func(place string) string {
+		return placeholder.ReplaceAllStringFunc(text, func(place string) string {
 			for _, s := range v {
 				if place == "{"+s.Knob+"}" {
 					return s.Value
@@ -263,10 +263,10 @@ func (t *Table) Config(v Variant) Config {
 		c.Health = "/models"
 	}
 	if c.Start == 0 {
-		c.Start = tableStart
+		c.Start = tableStartTimeout
 	}
 	if c.Grace == 0 {
-		c.Grace = tableStop
+		c.Grace = tableStopTimeout
 	}
 	return c
 }

@@ -56,7 +56,7 @@ func TestTableConfig(t *testing.T) {
 	got := table.Config(Variant{{"seqs", "32"}, {"dtype", "fp8"}})
 	want := Config{
 		Command: []string{"vllm", "--seqs=32", "32fp8", `{"seqs": 1}`, "{unknown}"}, Env: []string{"A=1", "B=fp8"}, Dir: "/srv/fp8",
-		Before: []string{"set", "32"}, After: []string{"reset"}, Health: "/x", Start: tableStart, Grace: tableStop,
+		Before: []string{"set", "32"}, After: []string{"reset"}, Health: "/x", Start: tableStartTimeout, Grace: tableStopTimeout,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

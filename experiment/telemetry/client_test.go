@@ -55,7 +55,7 @@ func TestWaitQuantile(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	if diff := cmp.Diff([][2]float64{{1, 5}, {2, 7 + 1}}, merge([]Sample{{Sched: [][2]float64{{2, 7}, {1, 5}}}, {Sched: [][2]float64{{2, 1}}}})); diff != "" {
+	if diff := cmp.Diff([][2]float64{{1, 5}, {2, 7 + 1}}, mergeHistograms([]Sample{{Sched: [][2]float64{{2, 7}, {1, 5}}}, {Sched: [][2]float64{{2, 1}}}})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -2,26 +2,26 @@ package telemetry
 
 import "slices"
 
-// point is a figure at one moment, µs from the row's epoch.
+// point is a figure at a time, µs from the row's epoch.
 type point struct {
 	us int64
 	v  float64
 }
 
-// Gauge is a figure that goes up and down, over a window. Between two readings it is taken to go straight.
+// Gauge summarizes a gauge over a window, interpolated linearly between readings.
 type Gauge struct {
 	Mean float64 `json:"mean"` // over time
-	Max  float64 `json:"max"`  // of the readings, and of what lies at the window's ends
+	Max  float64 `json:"max"`  // of the readings, and of the interpolated values at the window's ends
 	Last float64 `json:"last"` // at the window's end
 }
 
-// gauge is over the window, as far as there are readings on both sides; nil = there is none inside: those before and behind
-// the load say nothing of it.
+// gauge covers the part of the window between readings; nil: no reading in the window. Readings before and
+// after the load are not enough.
 func gauge(points []point, start, end int64) *Gauge {
 	if !slices.ContainsFunc(points, func(p point) bool { return p.us >= start && p.us <= end }) {
 		return nil
 	}
-	in := within(points, start, end)
+	in := window(points, start, end)
 	g := Gauge{Mean: in[0].v, Max: in[0].v, Last: in[len(in)-1].v}
 	var area float64
 	for i, p := range in[1:] {
@@ -35,8 +35,8 @@ func gauge(points []point, start, end int64) *Gauge {
 	return &g
 }
 
-// within are the points of a window, with those at its edges that lie between two readings.
-func within(points []point, start, end int64) []point {
+// window returns the points of a window, with interpolated points at its ends where readings surround them.
+func window(points []point, start, end int64) []point {
 	var in []point
 	if v, ok := valueAt(points, start); ok {
 		in = append(in, point{start, v})
@@ -52,7 +52,7 @@ func within(points []point, start, end int64) []point {
 	return in
 }
 
-// valueAt is the value on the straight line between the readings around a moment; not ok: there are none on both sides.
+// valueAt interpolates linearly at us; not ok: no readings on both sides.
 func valueAt(points []point, us int64) (v float64, ok bool) {
 	for i, p := range points {
 		switch {
@@ -68,10 +68,10 @@ func valueAt(points []point, us int64) (v float64, ok bool) {
 	return 0, false
 }
 
-// growth is that of a counter over the window, by the straight lines between the readings around its ends; nil = there are
-// none on both sides. A counter that fell began anew at 0: what it had counted since the reading before is lost, and resets
-// says so.
-func growth(points []point, start, end int64) (by *float64, resets int) {
+// increase is the increase of a counter over the window, interpolated at its ends; nil: no readings on both
+// sides. resets counts the counter resets (the value fell): increments between the last reading and the reset
+// are lost.
+func increase(points []point, start, end int64) (by *float64, resets int) {
 	total := make([]point, len(points))
 	var lost float64
 	for i, p := range points {

@@ -47,15 +47,15 @@ func TestGrowth(t *testing.T) {
 		{"begun before the readings", -1, 10, nil, 0},
 		{"ends behind them", 20, 31, nil, 0},
 	} {
-		by, resets := growth(points, c.start, c.end)
+		by, resets := increase(points, c.start, c.end)
 		if diff := cmp.Diff(c.want, by); diff != "" || resets != c.resets {
 			t.Errorf("%s: %d resets, %s", c.what, resets, diff)
 		}
 	}
 }
 
-// Whatever the readings: a mean lies between the extremes, a counter that never falls grows by what it grew, and two halves
-// of a window make its whole.
+// Whatever the readings: a mean lies between the extremes, a counter that never falls grows by what it grew,
+// and two halves of a window make its whole.
 func TestWindowProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 20).Draw(t, "n")
@@ -75,14 +75,14 @@ func TestWindowProperties(t *testing.T) {
 		if g := gauge(level, start, end); (g == nil) == inside || inside && (g.Mean < low-1e-6 || g.Mean > high+1e-6 || g.Max < g.Mean-1e-6 || g.Max > high+1e-6) {
 			t.Fatalf("%+v of %v", g, level)
 		}
-		all, resets := growth(counter, counter[0].us, at)
+		all, resets := increase(counter, counter[0].us, at)
 		if resets != 0 || math.Abs(*all-(counter[n-1].v-counter[0].v)) > 1e-2 {
 			t.Fatalf("grew by %g with %d resets: %v", *all, resets, counter)
 		}
 		middle := rapid.Int64Range(start, end).Draw(t, "middle")
-		a, _ := growth(counter, start, middle)
-		b, _ := growth(counter, middle, end)
-		whole, _ := growth(counter, start, end)
+		a, _ := increase(counter, start, middle)
+		b, _ := increase(counter, middle, end)
+		whole, _ := increase(counter, start, end)
 		if math.Abs(*a+*b-*whole) > 1e-2 {
 			t.Fatalf("%g and %g are not %g", *a, *b, *whole)
 		}

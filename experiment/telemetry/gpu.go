@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// GPUUsage is how the GPUs fared over a window: the field gpu of <row>.json.
+// GPUUsage summarizes the GPUs over a window: the field gpu of <row>.json.
 type GPUUsage struct {
-	Source  string `json:"source,omitempty"`  // nvidia-smi, an exporter's URL without user info, or "off"
+	Source  string `json:"source,omitempty"`  // nvidia-smi, the URL of an exporter without user info, or "off"
 	Missing string `json:"missing,omitempty"` // why there are no figures
 	Samples int    `json:"samples"`           // readings in the window
 	Failed  int    `json:"samples_failed,omitempty"`
 
-	Devices []GPUDevice `json:"devices,omitempty"` // all that the source tells of, also those that serve something else
+	Devices []GPUDevice `json:"devices,omitempty"` // all GPUs of the source, including those that the server does not use
 
-	Before []GPUProcess `json:"processes_before,omitzero"` // on the GPUs, before the load; absent: not readings
-	After  []GPUProcess `json:"processes_after,omitzero"`  // behind it
+	Before []GPUProcess `json:"processes_before,omitzero"` // before the load; absent: not collected
+	After  []GPUProcess `json:"processes_after,omitzero"`  // after the load
 }
 
-// GPUDevice is one GPU over a window; its figures are explained at GPUReading.
+// GPUDevice is one GPU over a window; GPUReading explains its figures.
 type GPUDevice struct {
 	GPU  string `json:"gpu"`
 	UUID string `json:"uuid,omitempty"`
@@ -31,17 +31,18 @@ type GPUDevice struct {
 	DRAMActive   *Gauge `json:"dram_active,omitempty"`
 
 	PowerW      *Gauge             `json:"power_w,omitempty"`
-	EnergyJ     *float64           `json:"energy_j,omitempty"` // in the window; by the device's counter, else power over time
+	EnergyJ     *float64           `json:"energy_j,omitempty"` // in the window; by the GPU's counter, else mean power × time
 	SMClock     *Gauge             `json:"sm_clock_mhz,omitempty"`
 	MemoryClock *Gauge             `json:"memory_clock_mhz,omitempty"`
 	UsedMiB     *Gauge             `json:"memory_used_mib,omitempty"`
 	TotalMiB    *float64           `json:"memory_total_mib,omitempty"`
 	Temperature *Gauge             `json:"temperature_c,omitempty"`
-	Throttled   map[string]float64 `json:"throttled,omitempty"` // share of the readings by reason; empty with throttle_known: never
-	Known       bool               `json:"throttle_known"`      // it was readings whether its clocks were held down
+	Throttled   map[string]float64 `json:"throttled,omitempty"` // share of the readings by reason; absent with throttle_known: never throttled
+	Known       bool               `json:"throttle_known"`      // throttle reasons were reported
 }
 
-// SummarizeGPUs summarizes the GPUs' samples of a window, µs from the samples' epoch. If there are no figures, Missing is why.
+// SummarizeGPUs summarizes the GPUs' samples of a window, µs from the samples' epoch. If there are no
+// figures, Missing is why.
 func SummarizeGPUs(from Source, samples []Sample, startUs, endUs int64) *GPUUsage {
 	u := &GPUUsage{Source: from.Name, Missing: from.Missing}
 	r := readingsOf(samples, SourceGPU, startUs, endUs, func(s *Sample) bool { return s.GPUs != nil })
@@ -71,7 +72,7 @@ func SummarizeGPUs(from Source, samples []Sample, startUs, endUs int64) *GPUUsag
 	return u
 }
 
-// processes takes the first and the last list; one alone says nothing of a change.
+// processes sets the first and the last list of processes.
 func (u *GPUUsage) processes(samples []Sample) {
 	for i := range samples {
 		switch p := samples[i].Processes; {
@@ -84,7 +85,7 @@ func (u *GPUUsage) processes(samples []Sample) {
 	}
 }
 
-// deviceOf is one GPU; each of the samples has it alone.
+// deviceOf summarizes one GPU. Each sample has this GPU only.
 func deviceOf(readings []*Sample, start, end int64) GPUDevice {
 	last := &readings[len(readings)-1].GPUs[0]
 	d := GPUDevice{GPU: last.GPU, UUID: last.UUID, Name: last.Name, TotalMiB: last.TotalMiB}
@@ -103,7 +104,7 @@ func deviceOf(readings []*Sample, start, end int64) GPUDevice {
 	d.UsedMiB = level(func(r *GPUReading) *float64 { return r.UsedMiB })
 	d.Temperature = level(func(r *GPUReading) *float64 { return r.Temperature })
 	var resets int
-	if d.EnergyJ, resets = growth(line(func(r *GPUReading) *float64 { return r.EnergyJ }), start, end); resets > 0 || d.EnergyJ == nil {
+	if d.EnergyJ, resets = increase(line(func(r *GPUReading) *float64 { return r.EnergyJ }), start, end); resets > 0 || d.EnergyJ == nil {
 		d.EnergyJ = nil
 		if d.PowerW != nil {
 			d.EnergyJ = new(Round(d.PowerW.Mean*float64(end-start)/1e6, 3))
@@ -113,7 +114,7 @@ func deviceOf(readings []*Sample, start, end int64) GPUDevice {
 	return d
 }
 
-// throttle counts the readings of the window in which each reason held the clocks down.
+// throttle sets the share of the readings in the window with each throttle reason.
 func (d *GPUDevice) throttle(readings []*Sample, start, end int64) {
 	n := 0
 	count := map[string]float64{}
@@ -136,7 +137,7 @@ func (d *GPUDevice) throttle(readings []*Sample, start, end int64) {
 	}
 }
 
-// Changed gives the processes that are only in the second or the first list, as text.
+// Changed lists the processes that started (came) or ended (gone) between Before and After.
 func (u *GPUUsage) Changed() (came, gone []string) {
 	if u.Before == nil || u.After == nil {
 		return nil, nil

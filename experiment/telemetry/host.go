@@ -1,17 +1,17 @@
 package telemetry
 
-// Host is how busy this machine was at the two ends of a row: its load average over a minute, which is processes that run or
-// want to, its own among them. nil = not told.
+// Host is the load of the client machine before and after a row: its one-minute load average, which counts
+// running and runnable processes, including bench. nil: not reported.
 type Host struct {
-	Before *float64 `json:"load_before,omitempty"` // before anything of the row was sent
+	Before *float64 `json:"load_before,omitempty"` // before the first request of the row
 	After  *float64 `json:"load_after,omitempty"`
-	Cores  int      `json:"cores,omitempty"`       // of this machine, whose share of them the client may have; 0 = not told
-	Server bool     `json:"with_server,omitempty"` // the server runs here too: its work is in it
+	Cores  int      `json:"cores,omitempty"`       // of this machine, which may be more than the client may use; 0: not reported
+	Server bool     `json:"with_server,omitempty"` // the server runs on this machine too, and adds to the load
 }
 
-// Limits are what the system lets this process have; 0 = not known, or none.
+// Limits are the resource limits of this process; 0: unknown, or unlimited.
 type Limits struct {
 	Files int // open file descriptors
-	Open  int // of them, those that are open now
-	Ports int // ephemeral ports: connections to one address
+	Open  int // currently open file descriptors
+	Ports int // ephemeral ports: the maximum number of connections to one address
 }

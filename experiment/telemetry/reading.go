@@ -1,41 +1,43 @@
 package telemetry
 
-// ServerReading is what a server said of itself at one moment, in one set of words for all engines. A nil figure was not told.
-// Counters are totals since the server's start; several engines (data parallel) are added up.
+// ServerReading is one reading of a server's metrics, with the same names for all engines. A nil figure was
+// not reported. Counters are totals since the server's start. The engines of a data-parallel server are
+// summed.
 type ServerReading struct {
-	Engine string `json:"engine"` // whose names they are: vllm, sglang, tgi, trtllm, triton, llamacpp
+	Engine string `json:"engine"` // by the metric names: vllm, sglang, tgi, trtllm, triton, llamacpp
 
 	Running    *float64 `json:"running,omitempty"`            // requests in the running batch
 	Waiting    *float64 `json:"waiting,omitempty"`            // requests in the queue
-	KVUsage    *float64 `json:"kv_usage,omitempty"`           // share of the KV cache in use, of the fullest engine
-	KVCapacity *float64 `json:"kv_capacity_tokens,omitempty"` // what the KV cache can hold
+	KVUsage    *float64 `json:"kv_usage,omitempty"`           // used share of the KV cache, of the fullest engine
+	KVCapacity *float64 `json:"kv_capacity_tokens,omitempty"` // size of the KV cache
 
-	Preemptions   *float64 `json:"preemptions,omitempty"`     // counter: requests that lost their place in the batch
-	PrefixQueries *float64 `json:"prefix_queries,omitempty"`  // counter: tokens looked up in the prefix cache; blocks where prefix_unit says so
-	PrefixHits    *float64 `json:"prefix_hits,omitempty"`     // counter: those found there
-	PrefixUnit    string   `json:"prefix_unit,omitempty"`     // tokens, or blocks in old versions of vLLM
-	HitRate       *float64 `json:"prefix_hit_rate,omitempty"` // as the server reckons it, over a time of its own choice
+	Preemptions   *float64 `json:"preemptions,omitempty"`     // counter: preempted requests
+	PrefixQueries *float64 `json:"prefix_queries,omitempty"`  // counter: looked up in the prefix cache, in prefix_unit
+	PrefixHits    *float64 `json:"prefix_hits,omitempty"`     // counter: found in the prefix cache
+	PrefixUnit    string   `json:"prefix_unit,omitempty"`     // tokens; blocks in old versions of vLLM
+	HitRate       *float64 `json:"prefix_hit_rate,omitempty"` // as the server computes it, over its own interval
 	Prompt        *float64 `json:"prompt_tokens,omitempty"`   // counter
 	Generated     *float64 `json:"generation_tokens,omitempty"`
 
-	Drafts       *float64 `json:"drafts,omitempty"`            // counter: speculations
-	Drafted      *float64 `json:"draft_tokens,omitempty"`      // counter: tokens that were guessed
-	Accepted     *float64 `json:"accepted_tokens,omitempty"`   // counter: guesses that held
-	AcceptLength *float64 `json:"acceptance_length,omitempty"` // tokens a step, as the server reckons it
-	AcceptRate   *float64 `json:"acceptance_rate,omitempty"`   // accepted / guessed, as the server reckons it
+	Drafts       *float64 `json:"drafts,omitempty"`            // counter: draft rounds of speculative decoding
+	Drafted      *float64 `json:"draft_tokens,omitempty"`      // counter: proposed tokens
+	Accepted     *float64 `json:"accepted_tokens,omitempty"`   // counter: accepted tokens
+	AcceptLength *float64 `json:"acceptance_length,omitempty"` // tokens per step, as the server computes it
+	AcceptRate   *float64 `json:"acceptance_rate,omitempty"`   // accepted / proposed, as the server computes it
 }
 
-// GPUReading is how one GPU stood at one moment. A nil figure was not told. Shares are of the source's own averaging time.
+// GPUReading is one reading of one GPU. A nil figure was not reported. Shares are means over the source's own
+// interval.
 type GPUReading struct {
-	GPU  string `json:"gpu"` // its index, and that of its slice behind a colon
+	GPU  string `json:"gpu"` // index; for a MIG instance index:instance
 	UUID string `json:"uuid,omitempty"`
 	Name string `json:"name,omitempty"`
 
-	Busy         *float64 `json:"busy,omitempty"`          // share of the time with any kernel on it: says little about how well it is used
+	Busy         *float64 `json:"busy,omitempty"`          // share of the time with any kernel running; not a measure of utilization
 	EngineActive *float64 `json:"engine_active,omitempty"` // share of the time with its compute or graphics engine active
-	SMActive     *float64 `json:"sm_active,omitempty"`     // share of its multiprocessors with work, over time
+	SMActive     *float64 `json:"sm_active,omitempty"`     // mean share of its multiprocessors with work
 	TensorActive *float64 `json:"tensor_active,omitempty"` // share of the time with its tensor cores active
-	DRAMActive   *float64 `json:"dram_active,omitempty"`   // share of the time with its memory transferring: times the peak it is the bandwidth in use
+	DRAMActive   *float64 `json:"dram_active,omitempty"`   // share of the time with memory transfers; times the peak bandwidth, the bandwidth in use
 
 	PowerW      *float64 `json:"power_w,omitempty"`
 	EnergyJ     *float64 `json:"energy_j,omitempty"` // counter: since the driver was loaded
@@ -44,11 +46,11 @@ type GPUReading struct {
 	UsedMiB     *float64 `json:"memory_used_mib,omitempty"`
 	TotalMiB    *float64 `json:"memory_total_mib,omitempty"`
 	Temperature *float64 `json:"temperature_c,omitempty"`
-	Throttled   []string `json:"throttled,omitempty"`   // why its clocks are held down, see throttles; nil: not told
-	Unthrottled bool     `json:"unthrottled,omitempty"` // it was told that nothing holds them down
+	Throttled   []string `json:"throttled,omitempty"`   // reasons of reduced clocks; nil: none, or not reported
+	Unthrottled bool     `json:"unthrottled,omitempty"` // reported: no reason reduces the clocks
 }
 
-// GPUProcess is a process that computes on a GPU. In containers its id is that of another namespace, or hidden.
+// GPUProcess is a compute process on a GPU. In a container, PID may be of another namespace or hidden.
 type GPUProcess struct {
 	GPU     string   `json:"gpu_uuid"`
 	PID     int      `json:"pid"`

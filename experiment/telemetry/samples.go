@@ -16,7 +16,7 @@ type Writer struct {
 	begun bool
 }
 
-// NewWriter writes to w, which stays the caller's to close.
+// NewWriter writes to w. The caller closes w.
 func NewWriter(w io.Writer) (*Writer, error) {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
 	if err != nil {
@@ -25,7 +25,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	return &Writer{z: z, e: json.NewEncoder(z)}, nil
 }
 
-// Write appends one sample. The first one carries the file's schema.
+// Write appends one sample. The first sample of a file has the schema.
 func (w *Writer) Write(s *Sample) error {
 	line := *s
 	if !w.begun {
@@ -37,10 +37,10 @@ func (w *Writer) Write(s *Sample) error {
 	return nil
 }
 
-// Close ends the stream; the file is whole only after it.
+// Close ends the stream. The file is incomplete before.
 func (w *Writer) Close() error { return w.z.Close() }
 
-// ReadSamples calls each for every sample of a whole stream, in its order. At is zero.
+// ReadSamples calls each for every sample of a complete stream, in order. At is zero.
 func ReadSamples(r io.Reader, each func(Sample)) error {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	if err != nil {

@@ -8,8 +8,9 @@ type Source struct {
 	Missing string // why it gives no samples; empty: it gives them
 }
 
-// ServerUsage is what the server reported over a window: server.metrics in <row>.json. Counters are differences; gauges
-// are interpolated linearly between readings. Figures that the server does not report are absent.
+// ServerUsage is what the server reported over a window: server.metrics in <row>.json. Counters are
+// differences; gauges are interpolated linearly between readings. Figures that the server does not report are
+// absent.
 type ServerUsage struct {
 	Source  string `json:"source"`            // URL without user info, or "off"
 	Missing string `json:"missing,omitempty"` // why there are no figures
@@ -40,8 +41,8 @@ type ServerUsage struct {
 	AcceptanceLength *float64 `json:"acceptance_length,omitempty"` // tokens per step: 1 + accepted / draft rounds
 }
 
-// SummarizeServer summarizes the server's samples of a window, µs from the samples' epoch. If there are no figures, Missing
-// is why.
+// SummarizeServer summarizes the server's samples of a window, µs from the samples' epoch. If there are no
+// figures, Missing is why.
 func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *ServerUsage {
 	u := &ServerUsage{Source: from.Name, Missing: from.Missing}
 	if from.Missing != "" {
@@ -62,7 +63,7 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 	}
 	level := func(get func(*ServerReading) *float64) *Gauge { return gauge(line(get), startUs, endUs) }
 	count := func(get func(*ServerReading) *float64) *float64 {
-		by, resets := growth(line(get), startUs, endUs)
+		by, resets := increase(line(get), startUs, endUs)
 		u.Resets = max(u.Resets, resets)
 		return by
 	}

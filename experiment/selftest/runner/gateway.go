@@ -13,36 +13,36 @@ import (
 	"bench/experiment/target"
 )
 
-// Gateway says which gateway is judged, by what it adds to an exactly timed server behind it.
+// Gateway is a gateway to measure, by the time that it adds to a server with fixed times.
 type Gateway struct {
-	URL    string // of the gateway, as a user types it
-	Server string // of the `bench mock` that it passes requests on to
-	API    string // openai.Completions (also when empty) or openai.Chat
-	Model  string // what the gateway calls the model; empty: as the server does
+	URL    string // of the gateway
+	Server string // of the `bench mock` behind it
+	API    string // target.Completions (also when empty) or target.Chat
+	Model  string // model name in the gateway; empty: the server's
 	Key    string // API key for the gateway; empty: none
-	Ladder Ladder // which steps; the server's times are taken from the server
+	Ladder Ladder // steps; TTFT and ITL are taken from the server
 	Begun  func(index, total int, s selftest.Step)
 }
 
-// Compare makes every step straight and through the gateway. A step that could not be made says why.
+// Compare makes every step directly and through the gateway. A failed step has its Problem.
 func (g Gateway) Compare(ctx context.Context, m selftest.Machine) (*selftest.Comparison, error) {
-	direct, through, err := g.routes()
+	direct, through, err := g.targets()
 	if err != nil {
 		return nil, err
 	}
-	said, err := introduction(ctx, direct.truth)
+	info, err := fetchServerInfo(ctx, direct.truth)
 	if err != nil {
 		return nil, err
 	}
 	c := &selftest.Comparison{
-		Schema: selftest.SchemaGateway, StartedAt: time.Now().UTC(), Machine: m, Simulates: said.Simulates,
+		Schema: selftest.SchemaGateway, StartedAt: time.Now().UTC(), Machine: m, Simulates: info.Simulates,
 		Gateway: target.Redact(through.url), Server: target.Redact(direct.url), Steps: []selftest.Pair{},
 	}
-	if direct.model = said.Config.Model; through.model == "" {
+	if direct.model = info.Config.Model; through.model == "" {
 		through.model = direct.model
 	}
 	l := g.Ladder
-	l.TTFT, l.ITL = time.Duration(said.Config.TTFT), time.Duration(said.Config.ITL)
+	l.TTFT, l.ITL = time.Duration(info.Config.TTFT), time.Duration(info.Config.ITL)
 	steps := l.Steps()
 	for i, s := range steps {
 		if g.Begun != nil {
@@ -56,7 +56,7 @@ func (g Gateway) Compare(ctx context.Context, m selftest.Machine) (*selftest.Com
 	return c, nil
 }
 
-func (g Gateway) routes() (direct, through route, err error) {
+func (g Gateway) targets() (direct, through target, err error) {
 	server, err := target.BaseURL(g.Server)
 	if err != nil {
 		return direct, through, fmt.Errorf("the server: %w", err)
@@ -65,21 +65,21 @@ func (g Gateway) routes() (direct, through route, err error) {
 	if err != nil {
 		return direct, through, fmt.Errorf("the gateway: %w", err)
 	}
-	direct = route{url: server, truth: strings.TrimSuffix(server, "/v1"), api: g.API, words: true}
+	direct = target{url: server, truth: strings.TrimSuffix(server, "/v1"), api: g.API, textPrompts: true}
 	through = direct
 	through.url, through.model, through.key = gateway, g.Model, g.Key
 	return direct, through, nil
 }
 
-// pair makes one step on both ways.
-func (l Ladder) pair(ctx context.Context, s selftest.Step, i int, direct, through route) selftest.Pair {
+// pair makes one step both ways.
+func (l Ladder) pair(ctx context.Context, s selftest.Step, i int, direct, through target) selftest.Pair {
 	p := selftest.Pair{Step: s, Direct: selftest.Outside{Each: []selftest.Request{}}, Through: selftest.Outside{Each: []selftest.Request{}}}
 	for w, way := range []struct {
 		name string
-		route
+		target
 		into *selftest.Outside
-	}{{"straight to the server", direct, &p.Direct}, {"through the gateway", through, &p.Through}} {
-		seen, truth, err := l.drive(ctx, way.route, s, 2*i+w+1)
+	}{{"directly to the server", direct, &p.Direct}, {"through the gateway", through, &p.Through}} {
+		seen, truth, err := l.runStep(ctx, way.target, s, 2*i+w+1)
 		if err != nil {
 			p.Problem = way.name + ": " + err.Error()
 			return p
@@ -93,8 +93,8 @@ func (l Ladder) pair(ctx context.Context, s selftest.Step, i int, direct, throug
 	return p
 }
 
-// introduced is what the server says at /debug.
-type introduced struct {
+// serverInfo is the answer of the server's /debug.
+type serverInfo struct {
 	Simulates string `json:"simulates"`
 	Config    struct {
 		Model string `json:"model"`
@@ -103,19 +103,19 @@ type introduced struct {
 	} `json:"config"`
 }
 
-// introduction asks the server what it simulates.
-func introduction(ctx context.Context, url string) (introduced, error) {
-	var said introduced
-	body, err := ask(ctx, http.MethodGet, url+"/debug")
+// fetchServerInfo gets the configuration of the server.
+func fetchServerInfo(ctx context.Context, url string) (serverInfo, error) {
+	var info serverInfo
+	body, err := request(ctx, http.MethodGet, url+"/debug")
 	if err != nil {
-		return said, fmt.Errorf("the server: %w\nhint: it has to be bench mock --ttft 50ms --itl 10ms", err)
+		return info, fmt.Errorf("the server: %w\nhint: --server must be bench mock --ttft 50ms --itl 10ms", err)
 	}
 	defer body.Close()
-	if err := json.NewDecoder(body).Decode(&said); err != nil {
-		return said, fmt.Errorf("the server: %w\nhint: it has to be bench mock --ttft 50ms --itl 10ms", err)
+	if err := json.NewDecoder(body).Decode(&info); err != nil {
+		return info, fmt.Errorf("the server: %w\nhint: --server must be bench mock --ttft 50ms --itl 10ms", err)
 	}
-	if said.Config.TTFT <= 0 || said.Config.ITL <= 0 {
-		return said, errors.New("the server has no exact times\nhint: start it with bench mock --ttft 50ms --itl 10ms")
+	if info.Config.TTFT <= 0 || info.Config.ITL <= 0 {
+		return info, errors.New("the server has no fixed times\nhint: start it with bench mock --ttft 50ms --itl 10ms")
 	}
-	return said, nil
+	return info, nil
 }

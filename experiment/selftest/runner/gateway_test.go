@@ -19,18 +19,19 @@ import (
 	"bench/experiment/selftest"
 )
 
-// What happened outside the server is the client's length of time less the server's, whatever clocks they have.
+// What happened outside the server is the client's length of time less the server's, whatever clocks they
+// have.
 func TestOutside(t *testing.T) {
 	a := answered("a", 1*milli, 61*milli, 75*milli, 81*milli)
-	failed := sample{id: "f", window: true, sent: milli, first: openai.Never, outcome: openai.Status, err: "HTTP 502"}
+	failed := clientRecord{id: "f", window: true, sent: milli, first: openai.Never, outcome: openai.Status, err: "HTTP 502"}
 	byName := answered("b", 0, 50*milli)
 	byName.serverID = "cmpl-other"
 	early := answered("w", 0, milli)
 	early.window = false
-	o := &observed{start: 0, end: second, samples: []sample{a, failed, byName, early, answered("lost", 0, milli), answered("joined", 0, 30*milli)}}
+	o := &clientLog{start: 0, end: second, samples: []clientRecord{a, failed, byName, early, answered("lost", 0, milli), answered("joined", 0, 30*milli)}}
 	renamed := noted(9_000_000_000, 9_049_000_000)
 	renamed.ID = "cmpl-other"
-	out := outside(o, map[string]*record{
+	out := outside(o, map[string]*serverRecord{
 		"a":      noted(7_000_000_000, 7_050_000_000, 7_060_000_000, 7_070_000_000), // another clock
 		"made":   renamed,
 		"joined": noted(0, 10_000_000, 20_000_000),
@@ -38,19 +39,21 @@ func TestOutside(t *testing.T) {
 	if out.Requests != 3 || out.Failed != 1 || out.Missing != 1 || out.Regrouped != 1 || out.FirstFailure != "status: HTTP 502" || out.Problem != "" {
 		t.Errorf("%+v", out)
 	}
-	// a: 60 ms, of which the server had 50; its gaps are 4 ms longer and 4 ms shorter. b: 50 of 49; joined: 30 of 10.
+	// a: 60 ms, of which the server had 50; its gaps are 4 ms longer and 4 ms shorter. b: 50 of 49; joined:
+	// 30 of 10.
 	if out.TTFT.N != 3 || out.TTFT.P50Us != 10_000 || out.TTFT.MaxUs != 20_000 || out.Gap.N != 2 || out.Gap.MinUs != -4000 || out.Gap.MaxUs != 4000 {
 		t.Errorf("%+v, %+v", out.TTFT, out.Gap)
 	}
 	if len(out.Each) != 3 || out.Each[0].ID != "a" || out.Each[0].TTFTUs != 10_000 || *out.Each[0].GapUs != 4000 || out.Each[2].GapUs != nil {
 		t.Errorf("%+v", out.Each)
 	}
-	if none := outside(&observed{samples: []sample{answered("x", 0, milli)}}, nil); !strings.Contains(none.Problem, "X-Request-Id") {
+	if none := outside(&clientLog{samples: []clientRecord{answered("x", 0, milli)}}, nil); !strings.Contains(none.Problem, "X-Request-Id") {
 		t.Errorf("%+v", none)
 	}
 }
 
-// A gateway that holds each request back for 30 ms adds about that to the first token, and nothing to speak of to the gaps.
+// A gateway that holds each request back for 30 ms adds about that to the first token, and nothing to speak
+// of to the gaps.
 func TestCompare(t *testing.T) {
 	server := serving(t, mock.Config{TTFT: 20 * time.Millisecond, ITL: 5 * time.Millisecond})
 	for name, prepare := range map[string]func(*http.Request){
@@ -95,8 +98,8 @@ func TestCompareProblems(t *testing.T) {
 		t.Errorf("%v, %+v", err, c)
 	}
 	for server, want := range map[string]string{
-		serving(t, mock.Config{}): "no exact times",
-		down.URL:                  "it has to be bench mock",
+		serving(t, mock.Config{}): "no fixed times",
+		down.URL:                  "--server must be bench mock",
 		"ftp://x":                 "the server: ",
 	} {
 		if _, err := (Gateway{URL: down.URL, Server: server, Ladder: l}).Compare(t.Context(), selftest.Machine{}); err == nil || !strings.Contains(err.Error(), want) {
@@ -120,7 +123,7 @@ func TestDeadGatewayIsSaidOnce(t *testing.T) {
 	if err := selftest.GatewayText(&b, c); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.String(); strings.Count(got, "could not be made") != 1 || !strings.Contains(got, "burst 1, burst 2 could not be made") || strings.Contains(got, "ulimit") {
+	if got := b.String(); strings.Count(got, " failed: ") != 1 || !strings.Contains(got, "burst 1, burst 2 failed: ") || strings.Contains(got, "ulimit") {
 		t.Errorf("it says\n%s", got)
 	}
 }

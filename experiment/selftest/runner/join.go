@@ -10,20 +10,20 @@ import (
 	"bench/experiment/stats"
 )
 
-// compared are the two sides of a step, request by request; all in µs.
-type compared struct {
-	first, gap   []float64 // stamp − the server's time just before the write; gap − the difference of those times
-	lag, arrival []float64 // sent − ready; the server had read the header − sent
-	late, width  []float64 // of the server: written − due, written − writing
+// differences compare both sides of a step, in µs.
+type differences struct {
+	first, gap   []float64 // client's time − server's time before its write; client's gap − server's gap
+	lag, arrival []float64 // sent − ready; server had read the headers − sent
+	late, width  []float64 // of the server: written − due; written − writing
 
-	joined, failed, missing int // requests of the window
+	joined, failed, missing int // requests in the window
 	problem                 string
 }
 
-// join holds what the client saw against what the server noted. A request counts as missing where the server does not know it, or
-// knows of another number of events.
-func join(o *observed, truth map[string]*record) compared {
-	var c compared
+// join compares the client's log with the server's records. A request is missing if the server has no record
+// of it, or one with another number of events.
+func join(o *clientLog, truth map[string]*serverRecord) differences {
+	var c differences
 	for i := range o.samples {
 		s := &o.samples[i]
 		if !s.window {
@@ -50,7 +50,7 @@ func join(o *observed, truth map[string]*record) compared {
 }
 
 // add compares one request.
-func (c *compared) add(s *sample, t *record, epoch moment) {
+func (c *differences) add(s *clientRecord, t *serverRecord, epoch moment) {
 	c.joined++
 	c.arrival = append(c.arrival, nanos(t.sinceEpoch(t.ArrivalNS, epoch)-int64(s.sent)))
 	c.first = append(c.first, nanos(int64(s.first)-t.sinceEpoch(t.WritingNS[0], epoch)))
@@ -67,7 +67,7 @@ func us(d time.Duration) float64 { return nanos(int64(d)) }
 
 func nanos(ns int64) float64 { return float64(ns) / 1e3 }
 
-// errorOf describes errors in µs; nil: there are none.
+// errorOf summarizes errors in µs; nil: no values.
 func errorOf(values []float64) *selftest.Error {
 	if len(values) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func errorOf(values []float64) *selftest.Error {
 	return &selftest.Error{N: len(values), P50Us: stats.Quantile(sizes, 0.5), P99Us: stats.Quantile(sizes, 0.99), MinUs: slices.Min(values), MaxUs: slices.Max(values)}
 }
 
-// delayOf describes times in µs; nil: there are none.
+// delayOf summarizes durations in µs; nil: no values.
 func delayOf(values []float64) *selftest.Delay {
 	if len(values) == 0 {
 		return nil
@@ -89,8 +89,8 @@ func delayOf(values []float64) *selftest.Delay {
 	return &selftest.Delay{N: len(values), P50Us: stats.Quantile(sorted, 0.5), P99Us: stats.Quantile(sorted, 0.99), MaxUs: sorted[len(sorted)-1]}
 }
 
-// measure fills m from the two sides.
-func measure(m *selftest.Measured, o *observed, truth map[string]*record) {
+// measure sets the figures of m from both sides.
+func measure(m *selftest.Measured, o *clientLog, truth map[string]*serverRecord) {
 	c := join(o, truth)
 	m.Load = o.load()
 	m.Requests, m.Failed, m.Missing, m.FirstFailure = c.joined, c.failed, c.missing, c.problem
@@ -101,7 +101,7 @@ func measure(m *selftest.Measured, o *observed, truth map[string]*record) {
 	if o.kernel > 0 {
 		m.ReadLagMeanUs, m.ReadLagMaxUs = new(us(o.lagSum)/float64(o.kernel)), new(us(o.lagMax))
 	}
-	seconds := o.cores.at.Seconds()
+	seconds := o.cores.elapsed.Seconds()
 	if all, _ := o.events(); o.cores.client > 0 && seconds > 0 && all > 0 {
 		m.CPUUsPerEvent, m.CPUCores = new(us(o.cores.client)/float64(all)), new(o.cores.client.Seconds()/seconds)
 	}

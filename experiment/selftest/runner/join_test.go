@@ -18,8 +18,8 @@ const (
 )
 
 // answered is a request of the window that was sent at a time and got its tokens then.
-func answered(id string, sent time.Duration, tokens ...time.Duration) sample {
-	s := sample{id: id, window: true, ready: sent, sent: sent, first: tokens[0], end: tokens[len(tokens)-1], outcome: openai.OK}
+func answered(id string, sent time.Duration, tokens ...time.Duration) clientRecord {
+	s := clientRecord{id: id, window: true, ready: sent, sent: sent, first: tokens[0], end: tokens[len(tokens)-1], outcome: openai.OK}
 	for i := 1; i < len(tokens); i++ {
 		s.gaps = append(s.gaps, tokens[i]-tokens[i-1])
 	}
@@ -30,9 +30,9 @@ func answered(id string, sent time.Duration, tokens ...time.Duration) sample {
 var epoch = moment{wall: 5e18, monotonic: 1000e9}
 
 // noted is a record of the server: an arrival and writes, in ns since the client's epoch.
-func noted(arrival int64, writing ...int64) *record {
+func noted(arrival int64, writing ...int64) *serverRecord {
 	const own = 100e9 // the server's clock at the epoch
-	r := &record{ArrivalNS: own + arrival, ArrivalMonotonicNS: epoch.monotonic + arrival, ArrivalUnixNS: epoch.wall + arrival + 77}
+	r := &serverRecord{ArrivalNS: own + arrival, ArrivalMonotonicNS: epoch.monotonic + arrival, ArrivalUnixNS: epoch.wall + arrival + 77}
 	for _, w := range writing {
 		r.WritingNS = append(r.WritingNS, own+w)
 		r.WrittenNS = append(r.WrittenNS, own+w+2000)
@@ -44,22 +44,22 @@ func noted(arrival int64, writing ...int64) *record {
 func TestJoin(t *testing.T) {
 	a := answered("a", 1*milli, 51*milli, 61*milli, 72*milli)
 	a.ready = a.sent - 30*micro
-	failed := sample{id: "f", window: true, ready: 0, sent: milli, first: openai.Never, outcome: openai.Status, err: "HTTP 503"}
-	unsent := sample{id: "u", window: true, ready: openai.Never, sent: openai.Never, first: openai.Never, outcome: openai.Unfinished, err: "late"}
+	failed := clientRecord{id: "f", window: true, ready: 0, sent: milli, first: openai.Never, outcome: openai.Status, err: "HTTP 503"}
+	unsent := clientRecord{id: "u", window: true, ready: openai.Never, sent: openai.Never, first: openai.Never, outcome: openai.Unfinished, err: "late"}
 	other := answered("w", 1*milli, 2*milli)
 	other.window = false
-	o := &observed{epoch: epoch, samples: []sample{
+	o := &clientLog{epoch: epoch, samples: []clientRecord{
 		a, answered("b", 2*milli, 52*milli), failed, unsent, other,
 		answered("unknown", 0, milli), answered("longer", 0, milli),
 	}}
-	c := join(o, map[string]*record{
+	c := join(o, map[string]*serverRecord{
 		"a":      noted(1_200_000, 50_990_000, 61_000_000, 71_000_000),
 		"b":      noted(2_100_000, 52_005_000),
 		"w":      noted(0, 0),
 		"f":      noted(0, 0),
 		"longer": noted(0, 0, 1),
 	})
-	want := compared{
+	want := differences{
 		first:   []float64{10, -5},    // 51,000 − 50,990; 52,000 − 52,005
 		gap:     []float64{-10, 1000}, // 10,000 − 10,010; 11,000 − 10,000
 		lag:     []float64{30, 0, 1000, 0, 0},
@@ -68,7 +68,7 @@ func TestJoin(t *testing.T) {
 		width:   []float64{2, 2, 2, 2},
 		joined:  2, failed: 2, missing: 2, problem: "status: HTTP 503",
 	}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(compared{})); diff != "" {
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(differences{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -92,7 +92,7 @@ func TestSinceEpoch(t *testing.T) {
 func TestPlaced(t *testing.T) {
 	a := time.Now()
 	b := a.Add(3 * second)
-	from, to := placed(a), placed(b)
+	from, to := momentOf(a), momentOf(b)
 	if to.wall-from.wall != 3e9 {
 		t.Errorf("wall: %d", to.wall-from.wall)
 	}
@@ -123,7 +123,7 @@ func TestErrorOf(t *testing.T) {
 func TestLoad(t *testing.T) {
 	early := answered("e", -10*milli, 500*milli, 1500*milli) // in flight, and with a token, in the window
 	early.window = false
-	o := &observed{start: second, end: 3 * second, samples: []sample{
+	o := &clientLog{start: second, end: 3 * second, samples: []clientRecord{
 		early,
 		answered("a", 1000*milli, 1100*milli, 1200*milli),
 		answered("b", 1200*milli, 2900*milli, 3000*milli), // begins where a ends
@@ -151,12 +151,12 @@ func delay(n int, us float64) *selftest.Delay {
 }
 
 func TestMeasure(t *testing.T) {
-	o := &observed{
-		epoch: epoch, start: 0, end: second, cores: usage{at: 2 * second, client: 500 * milli, server: 800 * milli, machine: 1500 * milli}, kernel: 4, user: 1, lagSum: 40 * micro, lagMax: 30 * micro,
-		samples: []sample{answered("a", milli, 51*milli, 61*milli)},
+	o := &clientLog{
+		epoch: epoch, start: 0, end: second, cores: coreUsage{elapsed: 2 * second, client: 500 * milli, server: 800 * milli, machine: 1500 * milli}, kernel: 4, user: 1, lagSum: 40 * micro, lagMax: 30 * micro,
+		samples: []clientRecord{answered("a", milli, 51*milli, 61*milli)},
 	}
 	m := selftest.Measured{Step: selftest.Step{Kind: selftest.Burst, Size: 1}}
-	measure(&m, o, map[string]*record{"a": noted(2e6, 51e6, 61e6)})
+	measure(&m, o, map[string]*serverRecord{"a": noted(2e6, 51e6, 61e6)})
 	want := selftest.Measured{
 		Step: selftest.Step{Kind: selftest.Burst, Size: 1}, Load: selftest.Load{Streams: 1, EventsPerS: 2, RequestsPerS: 1}, Requests: 1,
 		First: &selftest.Error{N: 1}, Gap: &selftest.Error{N: 1}, Lag: &selftest.Delay{N: 1}, Arrival: delay(1, 1000),
@@ -173,8 +173,8 @@ func TestMeasure(t *testing.T) {
 
 func TestReadTruth(t *testing.T) {
 	const good = `{"n":1,"request_id":"a","arrival_ns":5,"arrival_unix_ns":6,"arrival_monotonic_ns":7,"due_ns":[1],"writing_ns":[2],"written_ns":[3],"model":"m"}`
-	got, err := readTruth(strings.NewReader(good + "\n" + strings.Replace(good, `"a"`, `"b"`, 1) + "\n"))
-	want := &record{RequestID: "a", ArrivalNS: 5, ArrivalUnixNS: 6, ArrivalMonotonicNS: 7, DueNS: []int64{1}, WritingNS: []int64{2}, WrittenNS: []int64{3}}
+	got, err := readTimes(strings.NewReader(good + "\n" + strings.Replace(good, `"a"`, `"b"`, 1) + "\n"))
+	want := &serverRecord{RequestID: "a", ArrivalNS: 5, ArrivalUnixNS: 6, ArrivalMonotonicNS: 7, DueNS: []int64{1}, WritingNS: []int64{2}, WrittenNS: []int64{3}}
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%v, %v", got, err)
 	}
@@ -186,7 +186,7 @@ func TestReadTruth(t *testing.T) {
 		"text":      "<html>",
 		"times off": strings.Replace(good, `[2]`, `[]`, 1),
 	} {
-		if _, err := readTruth(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "reading the server's times: ") {
+		if _, err := readTimes(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "reading the server's records: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -197,11 +197,11 @@ func FuzzReadTruth(f *testing.F) {
 	f.Add(`{"request_id":"a","arrival_ns":5,"due_ns":[1,2],"writing_ns":[2,3],"written_ns":[3,4]}`)
 	f.Add(`null`)
 	f.Fuzz(func(t *testing.T, text string) {
-		truth, err := readTruth(strings.NewReader(text))
+		truth, err := readTimes(strings.NewReader(text))
 		if err != nil {
 			return
 		}
-		o := &observed{epoch: epoch}
+		o := &clientLog{epoch: epoch}
 		for id := range truth {
 			o.samples = append(o.samples, answered(id, 0, milli, 2*milli))
 		}

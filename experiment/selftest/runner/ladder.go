@@ -8,48 +8,48 @@ import (
 	"bench/experiment/workload"
 )
 
-// Ladder says which steps are made.
+// Ladder is the list of steps.
 type Ladder struct {
-	Streams   []int         // each a burst and, from spreadFrom on, a spread one
+	Streams   []int         // each a burst step and, from spreadFrom on, a spread step
 	Rates     []float64     // requests per second
-	Tokens    int           // of an answer of a burst or spread step
-	TTFT, ITL time.Duration // of the server: when its tokens are due
-	Window    time.Duration // of each step, about
+	Tokens    int           // per response of a burst or spread step
+	TTFT, ITL time.Duration // of the server
+	Window    time.Duration // of each step, approximately
 }
 
-// DefaultLadder takes about a minute; QuickLadder a quarter of it, and says less.
+// DefaultLadder takes about a minute.
 func DefaultLadder() Ladder {
 	return Ladder{Streams: []int{1, 10, 100, 500, 1000, 2000}, Rates: []float64{100, 1000, 5000}, Tokens: 100,
 		TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Window: 2 * time.Second}
 }
 
-// QuickLadder is the short ladder.
+// QuickLadder has fewer and shorter steps: about 15 s.
 func QuickLadder() Ladder {
 	l := DefaultLadder()
 	l.Streams, l.Rates, l.Tokens, l.Window = []int{10, 100, 1000}, []float64{1000}, 50, time.Second
 	return l
 }
 
-// spreadFrom is the smallest number of streams for which it matters whether they are in step.
+// spreadFrom is the smallest number of streams of a spread step: below it, staggering makes no difference.
 const spreadFrom = 100
 
-// shortTokens are those of an answer of a rate step: a first one and a gap.
-const shortTokens = 2
+// rateStepTokens per response of a rate step: a first token and one gap.
+const rateStepTokens = 2
 
-// What the server remembers must hold the step's truth.
+// The server must store the records of a whole step.
 const (
-	mostRequests = 15_000
-	mostEvents   = 3_500_000
+	maxRequests = 15_000
+	maxEvents   = 3_500_000
 )
 
-// Check reports what is wrong or impossible.
+// Check reports all mistakes.
 func (l Ladder) Check(bad func(flag, problem, hint string)) {
 	if len(l.Streams)+len(l.Rates) == 0 {
-		bad("streams", "no steps", "give some, e.g. --streams 1,100,1000")
+		bad("streams", "no steps", "for example --streams 1,100,1000")
 	}
 	for _, n := range l.Streams {
-		if n < 1 || n > mostRequests {
-			bad("streams", fmt.Sprintf("%d is not between 1 and %d", n, mostRequests), "--streams 1,100,1000")
+		if n < 1 || n > maxRequests {
+			bad("streams", fmt.Sprintf("%d is not between 1 and %d", n, maxRequests), "--streams 1,100,1000")
 		}
 	}
 	for _, r := range l.Rates {
@@ -71,7 +71,7 @@ func (l Ladder) Check(bad func(flag, problem, hint string)) {
 	}
 }
 
-// Steps are those of the ladder, each kind with the load rising.
+// Steps are the steps of the ladder, by kind, in the order of Streams and Rates.
 func (l Ladder) Steps() []selftest.Step {
 	var burst, spread, rate []selftest.Step
 	for _, n := range l.Streams {
@@ -82,35 +82,35 @@ func (l Ladder) Steps() []selftest.Step {
 		}
 	}
 	for _, r := range l.Rates {
-		rate = append(rate, selftest.Step{Kind: selftest.Rate, Size: r, Tokens: min(shortTokens, l.Tokens), WindowS: l.Window.Seconds()})
+		rate = append(rate, selftest.Step{Kind: selftest.Rate, Size: r, Tokens: min(rateStepTokens, l.Tokens), WindowS: l.Window.Seconds()})
 	}
 	return append(append(burst, spread...), rate...)
 }
 
-// answer is how long an answer of the step takes.
-func (l Ladder) answer(s selftest.Step) time.Duration {
+// responseTime is the duration of a response of the step.
+func (l Ladder) responseTime(s selftest.Step) time.Duration {
 	return l.TTFT + time.Duration(s.Tokens-1)*l.ITL
 }
 
-// Expected is how long the whole ladder takes, about.
+// Expected is the approximate duration of the ladder.
 func (l Ladder) Expected() time.Duration {
 	total := time.Second
 	for _, s := range l.Steps() {
-		total += l.answer(s) + max(l.Window, l.answer(s)) + 500*time.Millisecond
+		total += l.responseTime(s) + max(l.Window, l.responseTime(s)) + 500*time.Millisecond
 	}
 	return total
 }
 
-// load is the step as the driver takes it. The warm-up opens connections, and is over when as much is in flight as in
-// the window.
+// load is the workload and load of the step. The warm-up opens the connections, until the concurrency of the
+// window is reached.
 func (l Ladder) load(s selftest.Step) (workload.Workload, workload.Load) {
 	w := workload.Workload{Input: workload.Fixed(promptTokens), Output: workload.Fixed(s.Tokens)}
-	answer := l.answer(s)
+	answer := l.responseTime(s)
 	window := time.Duration(s.WindowS * float64(time.Second))
 	if s.Kind == selftest.Burst {
 		n := int(s.Size)
 		rounds := max(1, int((window+answer/2)/answer))
-		rounds = max(1, min(rounds, mostRequests/n, mostEvents/(n*s.Tokens)))
+		rounds = max(1, min(rounds, maxRequests/n, maxEvents/(n*s.Tokens)))
 		return w, workload.Load{Concurrency: n, Warmup: workload.Extent{Requests: n}, Requests: n * rounds, Grace: grace}
 	}
 	rate, warmup := s.Size, answer+500*time.Millisecond
@@ -120,20 +120,20 @@ func (l Ladder) load(s selftest.Step) (workload.Workload, workload.Load) {
 		w.Arrival.Process, rate = "constant", s.Size/answer.Seconds()
 	}
 	w.Rate = workload.Rate(rate)
-	most := min(mostRequests/rate, mostEvents/(rate*float64(s.Tokens)))
+	most := min(maxRequests/rate, maxEvents/(rate*float64(s.Tokens)))
 	window = min(window, max(time.Duration(most*float64(time.Second))-answer, 200*time.Millisecond))
 	return w, workload.Load{Warmup: workload.Extent{Time: workload.Span(warmup)}, Duration: workload.Span(window), Grace: grace}
 }
 
-// connections is how many the step has in use at once, and some to spare.
+// connections is the number of connections of the step, with some spare ones.
 func (l Ladder) connections(s selftest.Step) int {
 	if s.Kind == selftest.Rate {
-		return int(2*s.Size*l.answer(s).Seconds()) + 16
+		return int(2*s.Size*l.responseTime(s).Seconds()) + 16
 	}
 	return int(s.Size) + 16
 }
 
 const (
 	promptTokens = 32
-	grace        = workload.Span(5 * time.Second) // longer than any answer is late on a machine of which something could be believed
+	grace        = workload.Span(5 * time.Second) // longer than any delay of a response on a usable machine
 )

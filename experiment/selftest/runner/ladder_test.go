@@ -37,7 +37,7 @@ func TestLadderLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := DefaultLadder()
 		l.Tokens = rapid.IntRange(1, 10_000).Draw(t, "tokens")
-		l.Streams = []int{rapid.IntRange(1, mostRequests).Draw(t, "streams")}
+		l.Streams = []int{rapid.IntRange(1, maxRequests).Draw(t, "streams")}
 		l.Rates = []float64{rapid.Float64Range(1, 1e5).Draw(t, "rate")}
 		l.Window = time.Duration(rapid.Int64Range(int64(100*milli), int64(20*second)).Draw(t, "window"))
 		l.Check(func(flag, problem, _ string) { t.Errorf("%s: %s", flag, problem) })
@@ -46,10 +46,10 @@ func TestLadderLoads(t *testing.T) {
 			bad := func(key, problem, _ string) { t.Errorf("%+v: %s: %s", s, key, problem) }
 			w.Check(bad)
 			load.Check(w.Rate > 0, false, bad)
-			if s.Kind == selftest.Burst && (load.Requests%load.Concurrency != 0 || load.Requests > mostRequests || load.Warmup.Requests != load.Concurrency) {
+			if s.Kind == selftest.Burst && (load.Requests%load.Concurrency != 0 || load.Requests > maxRequests || load.Warmup.Requests != load.Concurrency) {
 				t.Errorf("%+v: %+v", s, load)
 			}
-			if s.Kind == selftest.Spread && math.Abs(float64(w.Rate)*l.answer(s).Seconds()-s.Size) > 1e-6*s.Size {
+			if s.Kind == selftest.Spread && math.Abs(float64(w.Rate)*l.responseTime(s).Seconds()-s.Size) > 1e-6*s.Size {
 				t.Errorf("%+v: rate %v", s, w.Rate)
 			}
 		}

@@ -9,10 +9,10 @@ import (
 	"bench/experiment/selftest"
 )
 
-// outside pairs what the client saw with what the server noted: by the id that the client gave, else by the name of the answer.
-func outside(o *observed, truth map[string]*record) selftest.Outside {
+// outside matches the client's records with the server's: by request id, else by the id of the response.
+func outside(o *clientLog, truth map[string]*serverRecord) selftest.Outside {
 	out := selftest.Outside{Load: o.load(), Each: []selftest.Request{}}
-	named := map[string]*record{}
+	named := map[string]*serverRecord{}
 	for _, r := range truth {
 		if r.ID != "" {
 			named[r.ID] = r
@@ -36,9 +36,9 @@ func outside(o *observed, truth map[string]*record) selftest.Outside {
 		}
 		r := selftest.Request{ID: s.id, TTFTUs: nanos(int64(s.first-s.sent) - (t.WritingNS[0] - t.ArrivalNS))}
 		first = append(first, r.TTFTUs)
-		if own, whole := t.beside(s); whole {
+		if own, whole := t.gapDifferences(s); whole {
 			gaps = append(gaps, own...)
-			r.GapUs = largest(own)
+			r.GapUs = farthestFromZero(own)
 		} else {
 			out.Regrouped++
 		}
@@ -46,13 +46,13 @@ func outside(o *observed, truth map[string]*record) selftest.Outside {
 	}
 	out.Requests, out.TTFT, out.Gap = len(first), delayOf(first), errorOf(gaps)
 	if out.Requests == 0 {
-		out.Problem = cmp.Or(out.FirstFailure, "none of the requests could be found among those of the server: neither X-Request-Id nor the answer's id came through")
+		out.Problem = cmp.Or(out.FirstFailure, "no request matches a record of the server: neither X-Request-Id nor the response id was passed on")
 	}
 	return out
 }
 
-// beside is how much longer each gap of s was than the server made it; false where the events are not the server's.
-func (r *record) beside(s *sample) (us []float64, whole bool) {
+// gapDifferences are the gaps of s minus the server's, µs; false: the number of events differs.
+func (r *serverRecord) gapDifferences(s *clientRecord) (us []float64, whole bool) {
 	if len(r.WritingNS) != 1+len(s.gaps) {
 		return nil, false
 	}
@@ -62,8 +62,8 @@ func (r *record) beside(s *sample) (us []float64, whole bool) {
 	return us, true
 }
 
-// largest is the value that is farthest from 0; nil: there is none.
-func largest(values []float64) *float64 {
+// farthestFromZero is the value with the largest absolute value; nil: no values.
+func farthestFromZero(values []float64) *float64 {
 	if len(values) == 0 {
 		return nil
 	}

@@ -1,12 +1,12 @@
-// Package selftest measures the client's own error on this machine. An exactly timed server runs in a process of its own;
-// the client drives it up a ladder of loads with the same code that measures rows; then each request's
-// stamps are held against the times that the server noted for that very request, on one clock. What comes of it is the load up
-// to which the client's figures can be believed.
+// Package runner runs self-tests and gateway comparisons. A server with fixed times runs in a separate
+// process. The client sends it a ladder of loads with the same code that measures rows. Then the timestamps
+// of each request are compared with the server's record of that request, on one clock.
 //
-// The order is: a Ladder gives Steps; Run makes them and returns a Result, of which every figure is a function of the two sides'
-// times (join, measure) and every verdict one of those figures (judge); Text shows it.
+// The order: a Ladder gives Steps; Run makes them, computes each step's figures from the times of both sides
+// (join, measure), and the calibration from the steps.
 //
-// Nothing here reads the environment or writes a file, and the server's time is never counted as the client's.
+// The package reads no environment variables and writes no files. Delays of the server are not counted as
+// client errors.
 package runner
 
 import (
@@ -25,28 +25,29 @@ import (
 	"bench/experiment/workload"
 )
 
-// Config is what Run needs.
+// Config is the input of Run.
 type Config struct {
 	Ladder  Ladder
-	Machine selftest.Machine // this one, as the caller knows it
-	// Command starts the server: it writes "listening on URL", has its first token due after Ladder.TTFT and the further ones after
-	// Ladder.ITL each, puts no request off, and tells its times at /debug/requests.
+	Machine selftest.Machine // this machine
+	// Command starts the server. It must print "listening on URL", emit the first token after Ladder.TTFT and
+	// further tokens every Ladder.ITL, not queue requests, and serve its records at /debug/requests.
 	Command []string
-	// Begun and Done are told of each step; nil = nobody wants to know.
+	// Begun and Done are called for each step; nil: not called.
 	Begun func(index, total int, s selftest.Step)
 	Done  func(selftest.Measured)
 }
 
-// Run makes the steps of the ladder. A step that could not be made says why; the error is ctx's, or the server's that
-// could not be started or ended. A step that is not believed is made once more, and the better try counts: a busy moment of
-// the machine is no limit of the client. Above the first one that stays so, of streams and of rates each, steps have one try.
+// Run makes the steps of the ladder. A failed step has its Problem; the error is ctx's, or of a server that
+// did not start or that exited. An inaccurate step is repeated once and the better attempt counts, since a
+// short disturbance is not a limit of the client. Steps above the first inaccurate one, of streams and of
+// rates each, have one attempt.
 func Run(ctx context.Context, c Config) (*selftest.Result, error) {
 	r := &selftest.Result{
 		Schema: selftest.Schema, StartedAt: time.Now().UTC(), Machine: c.Machine,
 		TTFTMs: ms(c.Ladder.TTFT), ITLMs: ms(c.Ladder.ITL), LimitUs: selftest.LimitUs, Steps: []selftest.Measured{},
 	}
 	err := server.Run(ctx, server.Config{Command: c.Command, Announce: "listening on "}, func(ctx context.Context, s server.Running) error {
-		return c.climb(ctx, s, r)
+		return c.runSteps(ctx, s, r)
 	})
 	if err != nil {
 		return nil, err
@@ -56,12 +57,12 @@ func Run(ctx context.Context, c Config) (*selftest.Result, error) {
 	return r, nil
 }
 
-func (c Config) climb(ctx context.Context, srv server.Running, r *selftest.Result) error {
+func (c Config) runSteps(ctx context.Context, srv server.Running, r *selftest.Result) error {
 	steps := c.Ladder.Steps()
 	tries := 0
 	try := func(s selftest.Step) selftest.Measured {
 		tries++
-		return c.try(ctx, srv, s, tries)
+		return c.attempt(ctx, srv, s, tries)
 	}
 	for i, s := range steps {
 		if c.Begun != nil {
@@ -81,10 +82,10 @@ func (c Config) climb(ctx context.Context, srv server.Running, r *selftest.Resul
 	return nil
 }
 
-// try makes one step; n is its number among all tries.
-func (c Config) try(ctx context.Context, srv server.Running, s selftest.Step, n int) selftest.Measured {
+// attempt makes one step; n numbers all attempts.
+func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step, n int) selftest.Measured {
 	m := selftest.Measured{Step: s, Tries: 1}
-	seen, truth, err := c.Ladder.drive(ctx, route{url: srv.URL + "/v1", truth: srv.URL, pid: srv.PID, model: model}, s, n)
+	seen, truth, err := c.Ladder.runStep(ctx, target{url: srv.URL + "/v1", truth: srv.URL, pid: srv.PID, model: model}, s, n)
 	if err != nil {
 		m.Problem = err.Error()
 		m.Why = m.Problem
@@ -95,20 +96,20 @@ func (c Config) try(ctx context.Context, srv server.Running, s selftest.Step, n 
 	return m
 }
 
-// route is the way of a step's requests.
-type route struct {
-	url   string // base URL of the server, or of what stands before it
-	truth string // URL of the server that notes its times
-	pid   int    // of that server; 0: its CPU is not counted
-	api   string // as openai.Options
-	model string
-	key   string // API key; empty: none
-	words bool   // prompts are text; else token ids
+// target is the destination of a step's requests.
+type target struct {
+	url         string // base URL of the server or gateway
+	truth       string // URL of the server with the records
+	pid         int    // of that server; 0: its CPU time is not measured
+	api         string // as in openai.Options
+	model       string
+	key         string // API key; empty: none
+	textPrompts bool   // prompts are text, else token ids
 }
 
-// drive sends the step's load and returns what the client saw and what the server noted.
-func (l Ladder) drive(ctx context.Context, r route, s selftest.Step, n int) (*observed, map[string]*record, error) {
-	if err := forget(ctx, r.truth); err != nil {
+// runStep sends the step's load and returns the client's log and the server's records by request id.
+func (l Ladder) runStep(ctx context.Context, r target, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
+	if err := clearTimes(ctx, r.truth); err != nil {
 		return nil, nil, err
 	}
 	seen, err := l.send(ctx, r, s, n)
@@ -118,11 +119,11 @@ func (l Ladder) drive(ctx context.Context, r route, s selftest.Step, n int) (*ob
 	if err != nil {
 		return nil, nil, err
 	}
-	truth, err := fetch(ctx, r.truth)
+	truth, err := fetchTimes(ctx, r.truth)
 	return seen, truth, err
 }
 
-func (l Ladder) send(ctx context.Context, r route, s selftest.Step, n int) (*observed, error) {
+func (l Ladder) send(ctx context.Context, r target, s selftest.Step, n int) (*clientLog, error) {
 	client, err := openai.New(openai.Options{BaseURL: r.url, API: r.api, APIKey: r.key, Timeout: timeout})
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (l Ladder) send(ctx context.Context, r route, s selftest.Step, n int) (*obs
 	defer client.Close()
 	if _, err := client.Prepare(ctx, l.connections(s)); err != nil {
 		if strings.Contains(err.Error(), syscall.EMFILE.Error()) {
-			err = fmt.Errorf("%w (ulimit -n tells how many files may be open: a stream is one here and one at the server)", err)
+			err = fmt.Errorf("%w (each stream needs one open file here and one in the server; ulimit -n is the limit)", err)
 		}
 		return nil, err
 	}
@@ -140,14 +141,14 @@ func (l Ladder) send(ctx context.Context, r route, s selftest.Step, n int) (*obs
 	}
 	w, asked := l.load(s)
 	var ids []int32
-	seen := &observed{}
-	before := used(r.pid)
+	seen := &clientLog{}
+	before := coresUsed(r.pid)
 	measured, err := load.Run(ctx, load.Config{
 		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
 		Encode: func(q *workload.Request) []byte {
 			ids = vocab.TokenIDs(ids[:0], q)
-			if r.words {
-				return enc.Body(nil, openai.Prompt{Text: words(ids)}, q.Output)
+			if r.textPrompts {
+				return enc.Body(nil, openai.Prompt{Text: promptText(ids)}, q.Output)
 			}
 			return enc.Body(nil, openai.Prompt{IDs: ids}, q.Output)
 		},
@@ -161,15 +162,15 @@ func (l Ladder) send(ctx context.Context, r route, s selftest.Step, n int) (*obs
 			return nil
 		},
 	})
-	seen.cores = used(r.pid).since(before)
-	seen.epoch, seen.start, seen.end = placed(measured.Epoch), measured.Start, measured.End
+	seen.cores = coresUsed(r.pid).since(before)
+	seen.epoch, seen.start, seen.end = momentOf(measured.Epoch), measured.Start, measured.End
 	return seen, err
 }
 
 var vocab = workload.Vocabulary{IDs: 1000}
 
-// words is a prompt that the server reads as these token ids.
-func words(ids []int32) string {
+// promptText is a text prompt with these token ids in the server's tokenizer.
+func promptText(ids []int32) string {
 	var b []byte
 	for _, id := range ids {
 		b = strconv.AppendInt(append(b, " w"...), int64(id), 10)
@@ -182,7 +183,7 @@ const (
 	model   = "bench-mock"
 )
 
-// requestID joins a request with the server's record of it.
+// requestID matches a request with the server's record.
 func requestID(try, index int) string { return fmt.Sprintf("selftest-%d-%d", try, index) }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -9,7 +9,7 @@ import (
 
 // BenchmarkSample is what one sample costs; at four a second 0.2 % of a core is 500 µs.
 func BenchmarkSample(b *testing.B) {
-	s := newSystem("/proc")
+	s := newSampler("/proc")
 	defer s.close()
 	before, now := new(reading), new(reading)
 	s.read(before, nil)
@@ -22,8 +22,8 @@ func BenchmarkSample(b *testing.B) {
 	b.ReportMetric(float64(now.cost.Microseconds()), "cpu-µs")
 }
 
-// BenchmarkServerSample is what one sample of a server's page of 165 kB costs this process, over loopback, the fake server's
-// part included.
+// BenchmarkServerSample is what one sample of a server's page of 165 kB costs this process, over loopback,
+// the fake server's part included.
 func BenchmarkServerSample(b *testing.B) {
 	text := []byte(bigPage())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))

@@ -1,3 +1,8 @@
+// Package collector takes the samples of package telemetry. WatchClient samples this process and its machine:
+// each sample is the difference of two readings of /proc and the Go runtime. Sources (Open) are the server's
+// metrics page and its GPUs; Sources.Watch samples them. HostLoad and ReadLimits are single readings.
+//
+// A figure that a source does not report is absent.
 package collector
 
 import (
@@ -9,36 +14,36 @@ import (
 	"time"
 )
 
-// Load is what the caller knows of its requests.
+// Load is the state of the caller's requests.
 type Load struct {
 	InFlight int           // now
 	Ended    int           // since the start
-	LagMax   time.Duration // the largest since the last call; negative = none
+	LagMax   time.Duration // largest client lag since the last call; negative: none
 }
 
 const (
-	// every is short enough that a stall of a second shows, and long enough to be cheap.
-	every = 250 * time.Millisecond
-	// share is what sampling may take of a core: beyond it the interval grows. Large machines have
-	// large files to read.
-	share = 0.002
-	// rarest is the longest interval, whatever it costs.
-	rarest = 5 * time.Second
+	// clientInterval is short enough to show a stall of a second, and long enough to be cheap.
+	clientInterval = 250 * time.Millisecond
+	// clientShare is the largest share of a core for sampling: beyond it the interval grows. Large machines
+	// have large files in /proc.
+	clientShare = 0.002
+	// clientMaxInterval is the longest interval at any cost.
+	clientMaxInterval = 5 * time.Second
 )
 
-// WatchClient samples this process and its machine until ctx ends, and then once more. each takes the
-// samples, in order, from the caller's goroutine; it may keep them. load is asked for each sample; nil
-// = there is none.
+// WatchClient samples this process and its machine until ctx ends, and then once more. It calls each with
+// every sample, in order, on the caller's goroutine; each may keep the sample. It calls load for every
+// sample; nil: no requests.
 func WatchClient(ctx context.Context, load func() Load, each func(telemetry.Sample)) {
-	s := newSystem("/proc")
+	s := newSampler("/proc")
 	defer s.close()
 	s.watch(ctx, load, each)
 }
 
-func (s *system) watch(ctx context.Context, load func() Load, each func(telemetry.Sample)) {
+func (s *sampler) watch(ctx context.Context, load func() Load, each func(telemetry.Sample)) {
 	before, now := new(reading), new(reading)
 	s.read(before, load)
-	timer := time.NewTimer(every)
+	timer := time.NewTimer(clientInterval)
 	defer timer.Stop()
 	for ended := false; !ended; {
 		select {
@@ -48,46 +53,46 @@ func (s *system) watch(ctx context.Context, load func() Load, each func(telemetr
 		}
 		s.read(now, load)
 		each(difference(before, now))
-		timer.Reset(pause(now.cost))
+		timer.Reset(nextInterval(now.cost))
 		before, now = now, before
 	}
 }
 
-// pause is how long to wait after a sample that took so much CPU time; 0 = not known.
-func pause(cost time.Duration) time.Duration {
-	return min(max(every, time.Duration(float64(cost)/share)), rarest)
+// nextInterval is the wait after a sample with this CPU cost; 0: unknown.
+func nextInterval(cost time.Duration) time.Duration {
+	return min(max(clientInterval, time.Duration(float64(cost)/clientShare)), clientMaxInterval)
 }
 
-// system is where readings come from.
-type system struct {
+// sampler takes readings.
+type sampler struct {
 	runtime []metrics.Sample
-	files   files // those of the system
+	procfs  procfs // of the system
 }
 
-// Of the Go runtime, in the order of system.runtime.
+// Indices of sampler.runtime.
 const (
 	schedLatencies = iota
 	heapObjects
 	goroutines
 )
 
-func newSystem(proc string) *system {
-	return &system{
+func newSampler(proc string) *sampler {
+	return &sampler{
 		runtime: []metrics.Sample{{Name: "/sched/latencies:seconds"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}},
-		files:   openFiles(proc),
+		procfs:  openProcfs(proc),
 	}
 }
 
-func (s *system) close() { s.files.close() }
+func (s *sampler) close() { s.procfs.close() }
 
-// read takes a reading; what r holds of an earlier one is used again.
-func (s *system) read(r *reading, load func() Load) {
-	runtime.LockOSThread() // the cost is that of a thread
+// read takes a reading into r and reuses its memory.
+func (s *sampler) read(r *reading, load func() Load) {
+	runtime.LockOSThread() // cost is CPU time of a thread
 	defer runtime.UnlockOSThread()
 	start := threadTime()
 	r.at = time.Now()
 	r.user, r.system = processTime()
-	s.files.read(r)
+	s.procfs.read(r)
 	s.readRuntime(r)
 	r.load = nil
 	if load != nil {
@@ -96,11 +101,11 @@ func (s *system) read(r *reading, load func() Load) {
 	r.cost = threadTime() - start
 }
 
-// readRuntime stops nothing: runtime.ReadMemStats would.
-func (s *system) readRuntime(r *reading) {
+// readRuntime reads the Go runtime without stopping the world, unlike runtime.ReadMemStats.
+func (s *sampler) readRuntime(r *reading) {
 	metrics.Read(s.runtime)
 	if v := s.runtime[schedLatencies].Value; v.Kind() == metrics.KindFloat64Histogram {
-		h := v.Float64Histogram() // the next reading writes over it
+		h := v.Float64Histogram() // the next reading overwrites it
 		r.sched.Counts, r.sched.Buckets = append(r.sched.Counts[:0], h.Counts...), h.Buckets
 	}
 	if v := s.runtime[heapObjects].Value; v.Kind() == metrics.KindUint64 {

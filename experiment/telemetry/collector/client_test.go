@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 			return Load{InFlight: 10 * asked, Ended: asked * asked, LagMax: time.Duration(asked-3) * time.Millisecond}
 		}
 		var got []telemetry.Sample
-		s := newSystem(t.TempDir())
+		s := newSampler(t.TempDir())
 		defer s.close()
 		s.watch(ctx, load, func(x telemetry.Sample) { got = append(got, x) })
 		if len(got) != 5 {
@@ -53,7 +53,7 @@ func TestWatchWhereNothingIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		s := newSystem(t.TempDir())
+		s := newSampler(t.TempDir())
 		defer s.close()
 		n := 0
 		s.watch(ctx, nil, func(x telemetry.Sample) {
@@ -78,7 +78,7 @@ func TestPause(t *testing.T) {
 		0: 250 * time.Millisecond, 500 * time.Microsecond: 250 * time.Millisecond, // 0.2 %
 		time.Millisecond: 500 * time.Millisecond, time.Second: 5 * time.Second,
 	} {
-		if got := pause(cost); got != want {
+		if got := nextInterval(cost); got != want {
 			t.Errorf("after a sample of %s: %s, want %s", cost, got, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestPause(t *testing.T) {
 
 // TestWatchSeesThisProcess: what the real system tells of a known piece of work.
 func TestWatchSeesThisProcess(t *testing.T) {
-	s := newSystem("/proc")
+	s := newSampler("/proc")
 	defer s.close()
 	before, now := new(reading), new(reading)
 	s.read(before, nil)

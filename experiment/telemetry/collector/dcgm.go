@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// throttles are the reasons of NVML (nvmlClocksThrottleReasons) that hold clocks down while there is work; idleness and settings
-// that somebody chose are none.
+// throttles are the reasons of NVML (nvmlClocksThrottleReasons) that reduce clocks under load. Idleness and
+// clocks set by the user are excluded.
 var throttles = []struct {
 	bit  uint64
 	name string
@@ -17,7 +17,7 @@ var throttles = []struct {
 	{0x04, "sw_power_cap"}, {0x08, "hw_slowdown"}, {0x20, "sw_thermal"}, {0x40, "hw_thermal"}, {0x80, "hw_power_brake"},
 }
 
-// throttle notes the reasons of a mask.
+// setThrottled sets the reasons of a mask.
 func setThrottled(r *telemetry.GPUReading, mask uint64) {
 	for _, t := range throttles {
 		if mask&t.bit != 0 {
@@ -27,14 +27,14 @@ func setThrottled(r *telemetry.GPUReading, mask uint64) {
 	r.Unthrottled = len(r.Throttled) == 0
 }
 
-// device is a figure of a GPU with its names at the DCGM exporter, and what one of its units is of ours.
-type device struct {
-	of    func(*telemetry.GPUReading) **float64
+// gpuMetric is a figure of a GPU with its names in the DCGM exporter and the factor to our unit.
+type gpuMetric struct {
+	field func(*telemetry.GPUReading) **float64
 	scale float64
 	names []string
 }
 
-var devices = []device{
+var gpuMetrics = []gpuMetric{
 	{func(r *telemetry.GPUReading) **float64 { return &r.Busy }, 0.01, []string{"DCGM_FI_DEV_GPU_UTIL"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.EngineActive }, 1, []string{"DCGM_FI_PROF_GR_ENGINE_ACTIVE"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.SMActive }, 1, []string{"DCGM_FI_PROF_SM_ACTIVE"}},
@@ -50,24 +50,24 @@ var devices = []device{
 }
 
 // masks are the names of the throttle reasons, the newer one first.
-var masks = []string{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"}
+var throttleMasks = []string{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"}
 
-// gpuNames are all that an exporter's page is searched for.
+// gpuNames are all names to read from an exporter's page.
 var gpuNames = func() map[string]bool {
 	out := map[string]bool{"DCGM_FI_DEV_FB_FREE": true}
-	for _, d := range devices {
+	for _, d := range gpuMetrics {
 		for _, n := range d.names {
 			out[n] = true
 		}
 	}
-	for _, n := range masks {
+	for _, n := range throttleMasks {
 		out[n] = true
 	}
 	return out
 }()
 
-// readGPUs finds the GPUs on a page of the DCGM exporter, in the order of their names.
-func readGPUs(p page) ([]telemetry.GPUReading, error) {
+// readGPUs reads the GPUs of a DCGM exporter page, in the order of their names.
+func readGPUs(p metricsPage) ([]telemetry.GPUReading, error) {
 	at := map[string]*telemetry.GPUReading{}
 	for _, s := range p.series {
 		name := gpuName(s.labels)
@@ -97,21 +97,21 @@ func gpuName(labels map[string]string) string {
 	return labels["gpu"]
 }
 
-// take notes one series of the GPU. Of the processes and containers that share it, each has a series with the same value.
+// addSeries adds one series of the GPU. Each process or container on it has a series with the same value.
 func addSeries(r *telemetry.GPUReading, s series) {
-	if slices.Contains(masks, s.name) && r.Throttled == nil && !r.Unthrottled && s.value >= 0 && s.value < math.MaxUint32 {
+	if slices.Contains(throttleMasks, s.name) && r.Throttled == nil && !r.Unthrottled && s.value >= 0 && s.value < math.MaxUint32 {
 		setThrottled(r, uint64(s.value))
 		return
 	}
-	for _, d := range devices {
-		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 { // DCGM's blanks are huge numbers
-			*d.of(r) = new(s.value * d.scale)
+	for _, d := range gpuMetrics {
+		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 { // DCGM reports missing values as huge numbers
+			*d.field(r) = new(s.value * d.scale)
 		}
 	}
 }
 
-// total is the memory in use and that which is free, where the exporter has no field of its own for it.
-func addTotal(r *telemetry.GPUReading, p page) {
+// addTotal sets the total memory from used and free memory, if the exporter does not report it.
+func addTotal(r *telemetry.GPUReading, p metricsPage) {
 	if r.TotalMiB != nil || r.UsedMiB == nil {
 		return
 	}

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// reading is what the counters say at one moment. A nil pointer, list or map was not told.
+// reading is one reading of the counters. A nil pointer, list or map was not reported.
 type reading struct {
 	at   time.Time
-	cost time.Duration // CPU time of the reading; 0 = not known
+	cost time.Duration // CPU time of the reading; 0: unknown
 
-	user, system *time.Duration           // of the process, since its start
-	delays       map[int]time.Duration    // waits on the run queue by thread
-	cores        []core                   //
+	user, system *time.Duration           // CPU time of the process since its start
+	delays       map[int]time.Duration    // run-queue waits by thread
+	cores        []coreTicks              //
 	files        *int                     //
 	sockets      sockets                  //
 	segments     segments                 //
-	sched        metrics.Float64Histogram // Buckets are the runtime's own
+	sched        metrics.Float64Histogram // Buckets belongs to the runtime
 	gc           debug.GCStats            //
 	heap         uint64                   // bytes
 	routines     int
@@ -37,10 +37,10 @@ func difference(a, b *reading) telemetry.Sample {
 	s.UserCores, s.SystemCores = rate(a.user, b.user, span), rate(a.system, b.system, span)
 	if a.delays != nil && b.delays != nil {
 		s.Threads = new(len(b.delays))
-		s.RunDelay = new(perSecond(waited(a.delays, b.delays), span))
+		s.RunDelay = new(perTime(runDelay(a.delays, b.delays), span))
 	}
-	s.CoreBusy, s.Steal = busy(a.cores, b.cores)
-	s.Sched = buckets(&a.sched, &b.sched)
+	s.CoreBusy, s.Steal = coreShares(a.cores, b.cores)
+	s.Sched = histogramDelta(&a.sched, &b.sched)
 	s.SchedP50, s.SchedP99, s.SchedMax = telemetry.WaitQuantile(s.Sched, 0.5), telemetry.WaitQuantile(s.Sched, 0.99), telemetry.WaitQuantile(s.Sched, 1)
 	addCollections(&s, &a.gc, &b.gc)
 	s.SegmentsOut, s.SegmentsIn = increase(a.segments.out, b.segments.out), increase(a.segments.in, b.segments.in)
@@ -66,9 +66,9 @@ func addCollections(s *telemetry.Sample, a, b *debug.GCStats) {
 	s.GCPauses = new(telemetry.Round((b.PauseTotal-a.PauseTotal).Seconds()*1e3, 3))
 }
 
-// waited is how long threads waited between two readings. One that ended since the first takes its last
-// wait with it; a number that begins again belongs to a new thread.
-func waited(a, b map[int]time.Duration) time.Duration {
+// runDelay is the run-queue wait of all threads between two readings. The last wait of a thread that ended is
+// lost; a counter that fell belongs to a new thread.
+func runDelay(a, b map[int]time.Duration) time.Duration {
 	var sum time.Duration
 	for id, now := range b {
 		if before := a[id]; before <= now {
@@ -79,10 +79,10 @@ func waited(a, b map[int]time.Duration) time.Duration {
 	return sum
 }
 
-// busy is the share of the time in which each core did something, and what others had of all of them,
-// in proportion to the time that the kernel accounts for. No tick between two readings: idle.
-func busy(a, b []core) (shares []float64, steal *float64) {
-	if len(a) != len(b) || len(b) == 0 { // a core came or went
+// coreShares is the busy share of each core, and the CPU steal of all, relative to the ticks counted by the
+// kernel. A core without a tick is idle.
+func coreShares(a, b []coreTicks) (shares []float64, steal *float64) {
+	if len(a) != len(b) || len(b) == 0 { // a core was added or removed
 		return nil, nil
 	}
 	var stolen, all float64
@@ -96,8 +96,8 @@ func busy(a, b []core) (shares []float64, steal *float64) {
 	return shares, new(telemetry.Round(stolen/max(all, 1), 4))
 }
 
-// buckets is how often each wait occurred between two readings, but for those that did not.
-func buckets(a, b *metrics.Float64Histogram) [][2]float64 {
+// histogramDelta lists the non-empty buckets of the difference of two histograms: [upper edge in µs, count].
+func histogramDelta(a, b *metrics.Float64Histogram) [][2]float64 {
 	var out [][2]float64
 	for i, n := range b.Counts {
 		if i < len(a.Counts) {
@@ -119,18 +119,18 @@ func rate(a, b *time.Duration, span time.Duration) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	return new(perSecond(*b-*a, span))
+	return new(perTime(*b-*a, span))
 }
 
-// perSecond is a time per time, to four digits: more is noise, and costs room in the file.
-func perSecond(d, span time.Duration) float64 {
+// perTime is d / span to four digits. More digits are noise and enlarge the file.
+func perTime(d, span time.Duration) float64 {
 	if span <= 0 {
 		return 0
 	}
 	return telemetry.Round(float64(max(d, 0))/float64(span), 4)
 }
 
-// increase is that of a counter. One that fell was reset, and says nothing.
+// increase is the increase of a counter; nil: not reported, or reset.
 func increase(a, b *int64) *int64 {
 	if a == nil || b == nil || *b < *a {
 		return nil

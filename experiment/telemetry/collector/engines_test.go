@@ -101,13 +101,13 @@ llamacpp:requests_processing 1
 	"lines that nobody asked for may be garbage": {"<html>\nvllm:num_requests_running 1\n}}} {{{ 3\n# TYPE vllm:num_requests_running gauge\n# HELP vllm:num_requests_running a\n# HELP vllm:num_requests_running b\n",
 		telemetry.ServerReading{Engine: "vllm", Running: new(1.0)}},
 	"a last line without its end may be cut": {"vllm:num_requests_running 1\nvllm:num_requests_waiting 12", telemetry.ServerReading{Engine: "vllm", Running: new(1.0)}},
-	"an endless line is left out":            {"vllm:x{a=\"" + strings.Repeat("y", 3*lineBytes) + "\"} 1\nvllm:num_requests_running 1\n", telemetry.ServerReading{Engine: "vllm", Running: new(1.0)}},
+	"an endless line is left out":            {"vllm:x{a=\"" + strings.Repeat("y", 3*maxLineBytes) + "\"} 1\nvllm:num_requests_running 1\n", telemetry.ServerReading{Engine: "vllm", Running: new(1.0)}},
 }
 
-func readText(text string, wanted map[string]bool) (page, error) {
+func readText(text string, wanted map[string]bool) (metricsPage, error) {
 	kept, err := filter(strings.NewReader(text), wanted)
 	if err != nil {
-		return page{}, err
+		return metricsPage{}, err
 	}
 	return parsePage(kept)
 }
@@ -140,12 +140,12 @@ func TestReadServer(t *testing.T) {
 }
 
 func TestFilterBounds(t *testing.T) {
-	wanted := strings.Repeat("vllm:num_requests_running 1\n", keptBytes/28+10)
+	wanted := strings.Repeat("vllm:num_requests_running 1\n", maxKeptBytes/28+10)
 	if _, err := readText(wanted, serverNames); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("%d bytes of what is looked for: %v", len(wanted), err)
 	}
-	other := strings.NewReader(strings.Repeat("x 1\n", pageBytes/4+10))
-	if _, err := filter(other, serverNames); err == nil || other.Len() > lineBytes {
+	other := strings.NewReader(strings.Repeat("x 1\n", maxPageBytes/4+10))
+	if _, err := filter(other, serverNames); err == nil || other.Len() > maxLineBytes {
 		t.Errorf("a page of %d bytes: %v, %d not read", other.Size(), err, other.Len())
 	}
 }
@@ -186,7 +186,7 @@ func TestReadGPUs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got, err := readGPUs(page{}); err == nil {
+	if got, err := readGPUs(metricsPage{}); err == nil {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ReadLimits asks the system. Ports are known on Linux only.
+// ReadLimits reads the limits of this process. Ports is known on Linux only.
 func ReadLimits() telemetry.Limits { return readLimits("/proc") }
 
 func readLimits(proc string) telemetry.Limits {
@@ -16,7 +16,7 @@ func readLimits(proc string) telemetry.Limits {
 	if text, err := os.ReadFile(filepath.Join(proc, "sys/net/ipv4/ip_local_port_range")); err == nil {
 		l.Ports = parsePorts(text)
 	}
-	f := openFiles(proc)
+	f := openProcfs(proc)
 	defer f.close()
 	var now reading
 	if f.read(&now); now.files != nil {
@@ -25,7 +25,7 @@ func readLimits(proc string) telemetry.Limits {
 	return l
 }
 
-// HostLoad is the load average of this machine now; nil = the system does not tell.
+// HostLoad is the one-minute load average of this machine; nil: not reported by the system.
 func HostLoad() *float64 { return hostLoad("/proc") }
 
 func hostLoad(proc string) *float64 {

@@ -16,30 +16,30 @@ import (
 	"time"
 )
 
-// columns are the fields that nvidia-smi is asked for, the last by its newer and its older name; the oldest have neither.
+// smiColumns are the queried fields. The last field is one of smiReasons: newer name, older name, or none.
 var (
-	columns = []string{"index", "uuid", "name", "utilization.gpu", "power.draw", "clocks.sm", "clocks.mem", "memory.used", "memory.total", "temperature.gpu"}
-	reasons = []string{"clocks_event_reasons.active", "clocks_throttle_reasons.active", ""}
+	smiColumns = []string{"index", "uuid", "name", "utilization.gpu", "power.draw", "clocks.sm", "clocks.mem", "memory.used", "memory.total", "temperature.gpu"}
+	smiReasons = []string{"clocks_event_reasons.active", "clocks_throttle_reasons.active", ""}
 )
 
-// smiTimeout is what one answer may take: with many GPUs, or without persistence mode, the driver needs seconds.
+// smiTimeout is for one query: with many GPUs, or without persistence mode, the driver needs seconds.
 const smiTimeout = 10 * time.Second
 
-// smiTool is an nvidia-smi that answers.
-type smiTool struct {
+// nvidiaSMI is a working nvidia-smi.
+type nvidiaSMI struct {
 	path  string
-	query string // the --query-gpu that it takes
+	query string // the --query-gpu that it accepts
 }
 
-// findSMI looks for nvidia-smi and finds out what it can be asked.
-func findSMI(ctx context.Context) (*smiTool, error) {
+// findSMI finds nvidia-smi and the query that it accepts.
+func findSMI(ctx context.Context) (*nvidiaSMI, error) {
 	path, err := exec.LookPath(telemetry.NvidiaSMI)
 	if err != nil {
-		return nil, errors.New("there is no nvidia-smi on this machine")
+		return nil, errors.New("nvidia-smi not found on this machine")
 	}
-	t := &smiTool{path: path}
-	for _, last := range reasons {
-		t.query = strings.TrimSuffix(strings.Join(append(slices.Clone(columns), last), ","), ",")
+	t := &nvidiaSMI{path: path}
+	for _, last := range smiReasons {
+		t.query = strings.TrimSuffix(strings.Join(append(slices.Clone(smiColumns), last), ","), ",")
 		if _, err = t.read(ctx); err == nil {
 			return t, nil
 		}
@@ -47,8 +47,8 @@ func findSMI(ctx context.Context) (*smiTool, error) {
 	return nil, err
 }
 
-// read asks for the GPUs once.
-func (t *smiTool) read(ctx context.Context) ([]telemetry.GPUReading, error) {
+// read queries the GPUs once.
+func (t *nvidiaSMI) read(ctx context.Context) ([]telemetry.GPUReading, error) {
 	text, err := t.run(ctx, "--query-gpu="+t.query)
 	if err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func (t *smiTool) read(ctx context.Context) ([]telemetry.GPUReading, error) {
 	return parseGPUs(text)
 }
 
-// processes are those that compute on the GPUs.
-func (t *smiTool) processes(ctx context.Context) ([]telemetry.GPUProcess, error) {
+// processes are the compute processes on the GPUs.
+func (t *nvidiaSMI) processes(ctx context.Context) ([]telemetry.GPUProcess, error) {
 	text, err := t.run(ctx, "--query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory")
 	if err != nil {
 		return nil, err
@@ -65,12 +65,12 @@ func (t *smiTool) processes(ctx context.Context) ([]telemetry.GPUProcess, error)
 	return parseProcesses(text)
 }
 
-func (t *smiTool) run(ctx context.Context, query string) ([]byte, error) {
+func (t *nvidiaSMI) run(ctx context.Context, query string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.path, query, "--format=csv,noheader,nounits")
 	cmd.WaitDelay = time.Second
-	var out, words capped
+	var out, words limitedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &words
 	if err := cmd.Run(); err != nil {
 		said := strings.TrimSpace(string(append(out.text, words.text...)))
@@ -79,17 +79,17 @@ func (t *smiTool) run(ctx context.Context, query string) ([]byte, error) {
 	return out.text, nil
 }
 
-// capped keeps the beginning of what is written.
-type capped struct{ text []byte }
+// limitedBuffer keeps the first maxKeptBytes.
+type limitedBuffer struct{ text []byte }
 
-func (c *capped) Write(p []byte) (int, error) {
-	c.text = append(c.text, p[:min(len(p), keptBytes-len(c.text))]...)
+func (c *limitedBuffer) Write(p []byte) (int, error) {
+	c.text = append(c.text, p[:min(len(p), maxKeptBytes-len(c.text))]...)
 	return len(p), nil
 }
 
-// loop has nvidia-smi write every GPU once a period, until ctx ends: starting it anew each time costs far more. each takes
-// the GPUs of one round and when they came.
-func (t *smiTool) loop(ctx context.Context, period time.Duration, each func([]telemetry.GPUReading, time.Time)) error {
+// loop runs nvidia-smi with an interval until ctx ends, which is far cheaper than starting it for each
+// reading. It calls each with the GPUs of one round and the time of arrival.
+func (t *nvidiaSMI) loop(ctx context.Context, period time.Duration, each func([]telemetry.GPUReading, time.Time)) error {
 	cmd := exec.CommandContext(ctx, t.path, "--query-gpu="+t.query, "--format=csv,noheader,nounits", fmt.Sprintf("--loop-ms=%d", period.Milliseconds()))
 	cmd.WaitDelay = time.Second
 	r, w := io.Pipe()
@@ -100,8 +100,8 @@ func (t *smiTool) loop(ctx context.Context, period time.Duration, each func([]te
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		rounds(r, each)
-		_ = r.Close() // what is not read must not hold the process up
+		splitRounds(r, each)
+		_ = r.Close() // unread output must not block the process
 	}()
 	err := cmd.Wait()
 	_ = w.Close()
@@ -112,9 +112,9 @@ func (t *smiTool) loop(ctx context.Context, period time.Duration, each func([]te
 	return fmt.Errorf("nvidia-smi ended: %v", err)
 }
 
-// rounds cuts what nvidia-smi writes in its loop: a round is over when a GPU comes again. A line that can't be read ends
-// nothing, since a driver may warn between the lines.
-func rounds(r io.Reader, each func([]telemetry.GPUReading, time.Time)) {
+// splitRounds splits the output of the loop: a round ends when a GPU repeats. Unreadable lines are skipped,
+// since a driver may print warnings between the lines.
+func splitRounds(r io.Reader, each func([]telemetry.GPUReading, time.Time)) {
 	lines := bufio.NewScanner(r)
 	var round []telemetry.GPUReading
 	var at time.Time
@@ -133,9 +133,9 @@ func rounds(r io.Reader, each func([]telemetry.GPUReading, time.Time)) {
 	}
 }
 
-// parseGPUs reads lines of --query-gpu; what a GPU does not tell is "[N/A]" or the like.
+// parseGPUs reads lines of --query-gpu. Missing values are "[N/A]" or similar.
 func parseGPUs(text []byte) ([]telemetry.GPUReading, error) {
-	rows, err := records(text, len(columns))
+	rows, err := smiFields(text, len(smiColumns))
 	if err != nil {
 		return nil, err
 	}
@@ -146,24 +146,24 @@ func parseGPUs(text []byte) ([]telemetry.GPUReading, error) {
 			UsedMiB: number(f[7], 1), TotalMiB: number(f[8], 1), Temperature: number(f[9], 1), Busy: number(f[3], 0.01),
 		}
 		if _, err := strconv.Atoi(g.GPU); err != nil {
-			return nil, fmt.Errorf("nvidia-smi: %.100q is no GPU", g.GPU)
+			return nil, fmt.Errorf("nvidia-smi: %.100q is not a GPU index", g.GPU)
 		}
-		if len(f) > len(columns) {
-			if mask, err := strconv.ParseUint(f[len(columns)], 0, 64); err == nil {
+		if len(f) > len(smiColumns) {
+			if mask, err := strconv.ParseUint(f[len(smiColumns)], 0, 64); err == nil {
 				setThrottled(&g, mask)
 			}
 		}
 		out = append(out, g)
 	}
 	if len(out) == 0 {
-		return nil, errors.New("nvidia-smi names no GPU")
+		return nil, errors.New("nvidia-smi lists no GPU")
 	}
 	return out, nil
 }
 
-// parseProcesses reads lines of --query-compute-apps; none is a GPU that nobody uses.
+// parseProcesses reads lines of --query-compute-apps. No lines means no processes.
 func parseProcesses(text []byte) ([]telemetry.GPUProcess, error) {
-	rows, err := records(text, 4)
+	rows, err := smiFields(text, 4)
 	if err != nil {
 		return nil, err
 	}
@@ -171,15 +171,15 @@ func parseProcesses(text []byte) ([]telemetry.GPUProcess, error) {
 	for _, f := range rows {
 		pid, err := strconv.Atoi(f[1])
 		if err != nil {
-			return nil, fmt.Errorf("nvidia-smi: %.100q is no process id", f[1])
+			return nil, fmt.Errorf("nvidia-smi: %.100q is not a process id", f[1])
 		}
 		out = append(out, telemetry.GPUProcess{GPU: f[0], PID: pid, Name: f[2], UsedMiB: number(f[3], 1)})
 	}
 	return out, nil
 }
 
-// records are the fields of lines, each with so many at least.
-func records(text []byte, least int) ([][]string, error) {
+// smiFields are the fields of lines, at least `least` per line.
+func smiFields(text []byte, least int) ([][]string, error) {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.TrimLeadingSpace, r.FieldsPerRecord, r.LazyQuotes = true, -1, true
 	rows, err := r.ReadAll()
@@ -197,7 +197,7 @@ func records(text []byte, least int) ([][]string, error) {
 	return rows, nil
 }
 
-// number is a figure; nil = none was told.
+// number is a scaled figure; nil: not reported.
 func number(text string, scale float64) *float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v < 1e12) {

@@ -9,19 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// files are those of /proc. The ones that are always there stay open: half of the cost of reading one
-// is opening it.
-type files struct {
+// procfs are the files of /proc. keptOpen stay open: opening a file is half the cost of reading it.
+type procfs struct {
 	root string
 	open map[string]*os.File
 	buf  []byte
 }
 
-var always = []string{"stat", "net/sockstat", "net/sockstat6", "net/snmp", "net/netstat"}
+var keptOpen = []string{"stat", "net/sockstat", "net/sockstat6", "net/snmp", "net/netstat"}
 
-func openFiles(root string) files {
-	f := files{root: root, open: map[string]*os.File{}, buf: make([]byte, 0, 16<<10)}
-	for _, name := range always {
+func openProcfs(root string) procfs {
+	f := procfs{root: root, open: map[string]*os.File{}, buf: make([]byte, 0, 16<<10)}
+	for _, name := range keptOpen {
 		if file, err := os.Open(filepath.Join(root, name)); err == nil {
 			f.open[name] = file
 		}
@@ -29,13 +28,13 @@ func openFiles(root string) files {
 	return f
 }
 
-func (f *files) close() {
+func (f *procfs) close() {
 	for _, file := range f.open {
 		_ = file.Close()
 	}
 }
 
-func (f *files) read(r *reading) {
+func (f *procfs) read(r *reading) {
 	r.cores = parseCores(r.cores[:0], f.text("stat"))
 	r.delays = f.delays()
 	r.files = f.descriptors()
@@ -45,8 +44,8 @@ func (f *files) read(r *reading) {
 	r.segments = parseSegments(snmp, f.text("net/netstat"))
 }
 
-// text is what an open file says now, until the next call; nil = it is not there.
-func (f *files) text(name string) []byte {
+// text is the content of an open file, valid until the next call; nil: the file does not exist.
+func (f *procfs) text(name string) []byte {
 	file := f.open[name]
 	if file == nil {
 		return nil
@@ -63,8 +62,8 @@ func (f *files) text(name string) []byte {
 	}
 }
 
-// delays are the waits of the process's threads. /proc/self/schedstat has those of its first thread only.
-func (f *files) delays() map[int]time.Duration {
+// delays are the run-queue waits of the process's threads. /proc/self/schedstat covers the main thread only.
+func (f *procfs) delays() map[int]time.Duration {
 	tasks := filepath.Join(f.root, "self", "task")
 	dir, err := os.Open(tasks)
 	if err != nil {
@@ -92,7 +91,8 @@ func (f *files) delays() map[int]time.Duration {
 	return out
 }
 
-// readInto reads a small file by the bare system calls: os.File costs twice as much, and there are many.
+// readInto reads a small file with bare system calls, at half the cost of os.File: there is one file per
+// thread.
 func readInto(b []byte, name string) int {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -106,9 +106,9 @@ func readInto(b []byte, name string) int {
 	return n
 }
 
-// descriptors counts the open files. Since Linux 6.2 the size of the directory is their number; before,
-// it is 0, and they are counted one by one.
-func (f *files) descriptors() *int {
+// descriptors counts the open files: the size of the directory since Linux 6.2, which is 0 before; then the
+// entries are counted.
+func (f *procfs) descriptors() *int {
 	name := filepath.Join(f.root, "self", "fd")
 	info, err := os.Stat(name)
 	if err != nil {

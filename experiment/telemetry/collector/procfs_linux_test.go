@@ -35,7 +35,7 @@ func proc(t *testing.T) (root string, write func(name, text string)) {
 
 func TestReadProc(t *testing.T) {
 	root, write := proc(t)
-	s := newSystem(root)
+	s := newSampler(root)
 	defer s.close()
 	before, now := new(reading), new(reading)
 	s.read(before, nil)
@@ -69,7 +69,7 @@ func TestReadProc(t *testing.T) {
 func TestReadLongFile(t *testing.T) {
 	root, write := proc(t)
 	write("stat", "cpu 0\n"+strings.Repeat("cpu7 100 0 0 100 0 0 0 0\n", 2000))
-	s := newSystem(root)
+	s := newSampler(root)
 	defer s.close()
 	var r reading
 	if s.read(&r, nil); len(r.cores) != 2000 {
@@ -81,7 +81,7 @@ func TestReadLongFile(t *testing.T) {
 func TestCoreGoesOffline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root, write := proc(t)
-		s := newSystem(root)
+		s := newSampler(root)
 		defer s.close()
 		before, now := new(reading), new(reading)
 		s.read(before, nil)

@@ -4,11 +4,11 @@ package collector
 
 import "time"
 
-// files: other systems have no /proc. Absent from their samples are run_delay, threads, core_busy, steal,
-// fds, sockets, segments and the cost of a sample.
-type files struct{}
+// procfs is empty: other systems have no /proc. Their samples lack run_delay, threads, core_busy, steal, fds,
+// sockets, segments and cost_us.
+type procfs struct{}
 
-func openFiles(string) files    { return files{} }
-func (files) close()            {}
-func (files) read(*reading)     {}
+func openProcfs(string) procfs  { return procfs{} }
+func (procfs) close()           {}
+func (procfs) read(*reading)    {}
 func threadTime() time.Duration { return 0 }

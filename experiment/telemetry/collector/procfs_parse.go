@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// core is what one core did since the start of the machine, in the kernel's ticks.
-type core struct{ busy, idle, steal float64 }
+// coreTicks are the ticks of one core since boot.
+type coreTicks struct{ busy, idle, steal float64 }
 
-// since is the difference; iowait, which is in idle, may fall (proc_stat(5)).
-func (c core) since(before core) core {
-	return core{max(0, c.busy-before.busy), max(0, c.idle-before.idle), max(0, c.steal-before.steal)}
+// since is the difference. iowait, which is part of idle, can decrease (proc_stat(5)).
+func (c coreTicks) since(before coreTicks) coreTicks {
+	return coreTicks{max(0, c.busy-before.busy), max(0, c.idle-before.idle), max(0, c.steal-before.steal)}
 }
 
-// sockets are those of the network namespace; nil = not told.
+// sockets are counts in the network namespace; nil: not reported.
 type sockets struct{ used, timeWait *int }
 
-// segments are counters of TCP in the network namespace; nil = not told.
+// segments are TCP counters of the network namespace; nil: not reported.
 type segments struct{ out, in, again, needless, timeouts, outOfOrder, closed *int64 }
 
-// parseCores reads /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice, of
-// which guest time is in user already.
-func parseCores(into []core, text []byte) []core {
+// parseCores reads /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice. user includes
+// guest.
+func parseCores(into []coreTicks, text []byte) []coreTicks {
 	for line := range bytes.Lines(text) {
 		name, rest, _ := bytes.Cut(line, []byte(" "))
 		if !bytes.HasPrefix(name, []byte("cpu")) {
-			break // the first lines are the cores', and interrupts make the others long
+			break // the core lines come first; the interrupt lines are long
 		}
 		if len(name) == len("cpu") {
-			continue // all together
+			continue // sum of all cores
 		}
 		var x [8]float64
 		for i, word := range bytes.Fields(rest) {
@@ -43,12 +43,12 @@ func parseCores(into []core, text []byte) []core {
 			}
 			x[i] = float64(n)
 		}
-		into = append(into, core{busy: x[0] + x[1] + x[2] + x[5] + x[6], idle: x[3] + x[4], steal: x[7]})
+		into = append(into, coreTicks{busy: x[0] + x[1] + x[2] + x[5] + x[6], idle: x[3] + x[4], steal: x[7]})
 	}
 	return into
 }
 
-// parseDelay reads /proc/<pid>/task/<tid>/schedstat: time on a core, time ready without one, slices.
+// parseDelay reads /proc/<pid>/task/<tid>/schedstat: time on a core, time on the run queue, time slices.
 func parseDelay(text []byte) (delay time.Duration, ok bool) {
 	words := bytes.Fields(text)
 	if len(words) < 2 {
@@ -58,17 +58,17 @@ func parseDelay(text []byte) (delay time.Duration, ok bool) {
 	return time.Duration(n), err == nil && n >= 0
 }
 
-// parseSockets reads /proc/net/sockstat and sockstat6; the second has no more than the sockets in use.
+// parseSockets reads /proc/net/sockstat and sockstat6. The latter has only the sockets in use.
 func parseSockets(v4, v6 []byte) sockets {
-	s := sockets{used: stat(v4, "TCP:", "inuse"), timeWait: stat(v4, "TCP:", "tw")}
-	if more := stat(v6, "TCP6:", "inuse"); s.used != nil && more != nil {
+	s := sockets{used: sockstatField(v4, "TCP:", "inuse"), timeWait: sockstatField(v4, "TCP:", "tw")}
+	if more := sockstatField(v6, "TCP6:", "inuse"); s.used != nil && more != nil {
 		s.used = new(*s.used + *more)
 	}
 	return s
 }
 
-// stat is the number behind a word of a line.
-func stat(text []byte, line, word string) *int {
+// sockstatField is the number after word in a line.
+func sockstatField(text []byte, line, word string) *int {
 	for l := range bytes.Lines(text) {
 		words := strings.Fields(string(l))
 		if len(words) == 0 || words[0] != line {
@@ -89,15 +89,15 @@ func stat(text []byte, line, word string) *int {
 // parseSegments reads /proc/net/snmp and /proc/net/netstat.
 func parseSegments(snmp, netstat []byte) segments {
 	var s segments
-	pick(snmp, "Tcp:", map[string]**int64{"OutSegs": &s.out, "InSegs": &s.in, "RetransSegs": &s.again})
-	pick(netstat, "TcpExt:", map[string]**int64{
+	readCounters(snmp, "Tcp:", map[string]**int64{"OutSegs": &s.out, "InSegs": &s.in, "RetransSegs": &s.again})
+	readCounters(netstat, "TcpExt:", map[string]**int64{
 		"TCPTimeouts": &s.timeouts, "TCPOFOQueue": &s.outOfOrder, "TCPDSACKRecv": &s.needless, "TCPToZeroWindowAdv": &s.closed,
 	})
 	return s
 }
 
-// pick takes counters out of a pair of lines, of which the first holds the names.
-func pick(text []byte, group string, want map[string]**int64) {
+// readCounters reads counters from a pair of lines; the first line has the names.
+func readCounters(text []byte, group string, want map[string]**int64) {
 	var names []byte
 	for line := range bytes.Lines(text) {
 		rest, ok := bytes.CutPrefix(line, []byte(group))
@@ -123,7 +123,7 @@ func pick(text []byte, group string, want map[string]**int64) {
 	}
 }
 
-// firstWord cuts a text behind its first word.
+// firstWord cuts text after its first word.
 func firstWord(text []byte) (word, rest []byte) {
 	text = bytes.TrimLeft(text, " ")
 	if i := bytes.IndexAny(text, " \n"); i >= 0 {
@@ -132,7 +132,7 @@ func firstWord(text []byte) (word, rest []byte) {
 	return text, nil
 }
 
-// parsePorts reads /proc/sys/net/ipv4/ip_local_port_range: how many ports it has; 0 = not told.
+// parsePorts is the number of ports in /proc/sys/net/ipv4/ip_local_port_range; 0: not reported.
 func parsePorts(text []byte) int {
 	words := bytes.Fields(text)
 	if len(words) != 2 {

@@ -33,16 +33,16 @@ IpExt: 0
 func TestParseCores(t *testing.T) {
 	for _, c := range []struct {
 		what, text string
-		want       []core
+		want       []coreTicks
 	}{
-		{"two cores: guest time is in user", statText, []core{{77, 420, 15}, {103, 505, 5}}},
-		{"an old kernel without steal", "cpu  1 2 3 4\ncpu0 1 2 3 4 5 6 7\n", []core{{19, 9, 0}}},
+		{"two cores: guest time is in user", statText, []coreTicks{{77, 420, 15}, {103, 505, 5}}},
+		{"an old kernel without steal", "cpu  1 2 3 4\ncpu0 1 2 3 4 5 6 7\n", []coreTicks{{19, 9, 0}}},
 		{"no core of its own", "cpu  1 2 3 4 5 6 7 8\nintr 3\n", nil},
 		{"not a number", "cpu0 1 x 3\n", nil},
 		{"empty", "", nil},
-		{"cut short", "cpu0", []core{{}}},
+		{"cut short", "cpu0", []coreTicks{{}}},
 	} {
-		if diff := cmp.Diff(c.want, parseCores(nil, []byte(c.text)), cmp.AllowUnexported(core{})); diff != "" {
+		if diff := cmp.Diff(c.want, parseCores(nil, []byte(c.text)), cmp.AllowUnexported(coreTicks{})); diff != "" {
 			t.Errorf("%s: %s", c.what, diff)
 		}
 	}

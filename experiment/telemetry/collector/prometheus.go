@@ -16,40 +16,40 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// What a page may be: a server that misbehaves must not disturb the client.
+// Limits of a page: a misbehaving server must not disturb the client.
 const (
-	pageBytes   = 16 << 20
-	lineBytes   = 64 << 10 // longer lines are left out
-	keptBytes   = 1 << 20  // of the lines that are looked for
-	pageTimeout = 2 * time.Second
+	maxPageBytes = 16 << 20
+	maxLineBytes = 64 << 10 // longer lines are skipped
+	maxKeptBytes = 1 << 20  // of the wanted lines
+	pageTimeout  = 2 * time.Second
 )
 
-// page is what was looked for on a page in Prometheus' text format.
-type page struct {
+// metricsPage is the wanted part of a page in the Prometheus text format.
+type metricsPage struct {
 	series []series
 	help   map[string]string // by name
 }
 
 // series is one metric with its labels.
 type series struct {
-	name   string // as plainName gives it
+	name   string // canonical, see canonicalName
 	labels map[string]string
 	value  float64 // never NaN or infinite
 }
 
-// scraper reads one page again and again, over a connection of its own.
+// scraper reads one page repeatedly over its own connection.
 type scraper struct {
-	url    string // user info in it is sent as basic authentication
+	url    string // user info is sent as basic authentication
 	header http.Header
 	client *http.Client
 	wanted map[string]bool
 }
 
-// newScraper looks for the wanted names. It obeys no proxy of the environment, as the requests of a row don't.
+// newScraper reads the wanted names. Like the requests of a row, it ignores proxy variables.
 func newScraper(url string, header http.Header, wanted map[string]bool) *scraper {
 	return &scraper{url: url, header: header, wanted: wanted, client: &http.Client{
 		Transport: &http.Transport{MaxConnsPerHost: 1, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10},
-		// The header may hold a key: it goes nowhere else.
+		// No redirects: the header may contain a key.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       pageTimeout,
 	}}
@@ -58,10 +58,10 @@ func newScraper(url string, header http.Header, wanted map[string]bool) *scraper
 func (s *scraper) close() { s.client.CloseIdleConnections() }
 
 // read gets the page once.
-func (s *scraper) read(ctx context.Context) (page, error) {
+func (s *scraper) read(ctx context.Context) (metricsPage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
-		return page{}, errors.New("the URL can't be asked")
+		return metricsPage{}, errors.New("invalid URL")
 	}
 	for name, values := range s.header {
 		req.Header[name] = values
@@ -69,24 +69,24 @@ func (s *scraper) read(ctx context.Context) (page, error) {
 	req.Header.Set("Accept", "text/plain;version=0.0.4")
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return page{}, plainError(err)
+		return metricsPage{}, plainError(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return page{}, fmt.Errorf("HTTP status %d", resp.StatusCode)
+		return metricsPage{}, fmt.Errorf("HTTP status %d", resp.StatusCode)
 	}
 	kept, err := filter(resp.Body, s.wanted)
 	if err != nil {
-		return page{}, plainError(err)
+		return metricsPage{}, plainError(err)
 	}
 	return parsePage(kept)
 }
 
-// plainError is an error of net/http without the URL, which may hold a password.
+// plainError is an error of net/http without the URL, which may contain a password.
 func plainError(err error) error {
 	var timeout interface{ Timeout() bool }
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return fmt.Errorf("no whole answer within %v", pageTimeout)
+		return fmt.Errorf("no complete response within %v", pageTimeout)
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
@@ -94,32 +94,32 @@ func plainError(err error) error {
 	return err
 }
 
-// filter keeps the lines about the wanted names. The parser takes a hundred times as long as this scan, and stops at the
-// first line that it can't read, whosever that is.
+// filter keeps the lines of the wanted names. The parser takes a hundred times as long as this scan, and
+// fails at the first unreadable line of any metric.
 func filter(body io.Reader, wanted map[string]bool) ([]byte, error) {
-	limited := &io.LimitedReader{R: body, N: pageBytes + 1}
-	r := bufio.NewReaderSize(limited, lineBytes)
+	limited := &io.LimitedReader{R: body, N: maxPageBytes + 1}
+	r := bufio.NewReaderSize(limited, maxLineBytes)
 	var kept []byte
-	helped := map[string]bool{} // a second text for a name is an error to the parser
+	helped := map[string]bool{} // the parser rejects a second help text
 	for {
 		line, err := r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			line, err = nil, skipLine(r)
 		}
 		switch {
-		case limited.N <= 0 || len(kept) > keptBytes:
-			return nil, fmt.Errorf("the page is larger than %d MiB", pageBytes>>20)
-		case errors.Is(err, io.EOF): // a last line without its end may be cut
+		case limited.N <= 0 || len(kept) > maxKeptBytes:
+			return nil, fmt.Errorf("the page is larger than %d MiB", maxPageBytes>>20)
+		case errors.Is(err, io.EOF): // a last line without newline may be truncated
 			return kept, nil
 		case err != nil:
 			return nil, err
-		case wantedLine(line, wanted, helped):
+		case isWanted(line, wanted, helped):
 			kept = append(kept, line...)
 		}
 	}
 }
 
-// skipLine reads to the end of a line.
+// skipLine skips the rest of a line.
 func skipLine(r *bufio.Reader) error {
 	for {
 		if _, err := r.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
@@ -128,13 +128,13 @@ func skipLine(r *bufio.Reader) error {
 	}
 }
 
-// wantedLine takes series and help texts. Without TYPE lines each series stands for itself: a histogram's sum is a number
-// like any other.
-func wantedLine(line []byte, wanted, helped map[string]bool) bool {
+// isWanted accepts series and help texts. Without TYPE lines each series is untyped, also the sum of a
+// histogram.
+func isWanted(line []byte, wanted, helped map[string]bool) bool {
 	var room [64]byte
 	if rest, help := bytes.CutPrefix(line, []byte("# HELP ")); help {
 		name, _, _ := bytes.Cut(rest, []byte(" "))
-		if !wanted[string(plainName(&room, name))] || helped[string(name)] {
+		if !wanted[string(canonicalName(&room, name))] || helped[string(name)] {
 			return false
 		}
 		helped[string(name)] = true
@@ -144,12 +144,12 @@ func wantedLine(line []byte, wanted, helped map[string]bool) bool {
 		return false
 	}
 	end := bytes.IndexAny(line, "{ \t")
-	return end > 0 && wanted[string(plainName(&room, line[:end]))]
+	return end > 0 && wanted[string(canonicalName(&room, line[:end]))]
 }
 
-// plainName is a metric's name as it is looked for: colons, which some exporters turn into underscores, are those, and Ray's
-// mark at the front is gone. It stands in room, so that a line costs no memory; a name that does not fit is nobody's.
-func plainName(room *[64]byte, name []byte) []byte {
+// canonicalName replaces colons by underscores, as some exporters do, and removes Ray's prefix. The result is
+// in room, to avoid an allocation per line; nil: the name is too long to be a wanted one.
+func canonicalName(room *[64]byte, name []byte) []byte {
 	name = bytes.TrimPrefix(name, []byte("ray_"))
 	if len(name) > len(room) {
 		return nil
@@ -163,16 +163,16 @@ func plainName(room *[64]byte, name []byte) []byte {
 	return out
 }
 
-// parsePage reads filtered lines.
-func parsePage(text []byte) (page, error) {
+// parsePage parses filtered lines.
+func parsePage(text []byte) (metricsPage, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
-		return page{}, fmt.Errorf("reading the page: %w", err)
+		return metricsPage{}, fmt.Errorf("reading the page: %w", err)
 	}
-	p := page{help: map[string]string{}}
+	p := metricsPage{help: map[string]string{}}
 	for _, f := range families {
-		name := string(plainName(new([64]byte), []byte(f.GetName())))
+		name := string(canonicalName(new([64]byte), []byte(f.GetName())))
 		p.help[name] = f.GetHelp()
 		for _, m := range f.GetMetric() {
 			if v := m.GetUntyped().GetValue(); !math.IsNaN(v) && !math.IsInf(v, 0) {

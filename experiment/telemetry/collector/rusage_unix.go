@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTime is the CPU time of the process, all threads together.
+// processTime is the CPU time of all threads of the process.
 func processTime() (user, system *time.Duration) {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
@@ -17,10 +17,10 @@ func processTime() (user, system *time.Duration) {
 	return new(time.Duration(r.Utime.Nano())), new(time.Duration(r.Stime.Nano()))
 }
 
-// fileLimit is the soft limit, which the Go runtime has raised to the hard one at the start.
+// fileLimit is the soft limit, which the Go runtime has raised to the hard limit; 0: unlimited.
 func fileLimit() int {
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > 1<<30 { // more is no limit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > 1<<30 { // more is unlimited
 		return 0
 	}
 	return int(l.Cur)

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// Endpoint is the thing under test, as far as its telemetry depends on it.
+// Endpoint is the server under test.
 type Endpoint struct {
-	Base      string      // of its API; user info in it goes to its own metrics page only
-	Header    http.Header // authentication, for its own metrics page only; may be nil
-	Local     bool        // it is on this machine, and so are its GPUs
-	Simulated bool        // it has none
-	Foreign   string      // what it runs on, where that is no NVIDIA GPU; empty: it is, or nobody told
+	Base      string      // URL of its API; user info is sent to its own metrics page only
+	Header    http.Header // authentication, sent to its own metrics page only; may be nil
+	Local     bool        // the server and its GPUs are on this machine
+	Simulated bool        // the server has no GPU
+	Foreign   string      // hardware other than NVIDIA GPUs; empty: NVIDIA, or not specified
 }
 
-// Sources are where the samples of a server and its GPUs come from. What is not there is said in Observe.
+// Sources are the sources of server and GPU samples. Observe reports why one is missing.
 type Sources struct {
 	server, gpu telemetry.Source
-	pages       []*poller // those of the two that are pages
-	smi         *smiTool  // for the processes on the GPUs, and for the figures where no exporter tells them; nil: there is none
+	pages       []*poller  // metrics pages among them
+	smi         *nvidiaSMI // for GPU processes, and for GPU figures without an exporter; nil: not used
 }
 
 // Observe summarizes the samples of a window, µs from the samples' epoch.
@@ -34,11 +34,11 @@ func (s *Sources) Observe(samples []telemetry.Sample, startUs, endUs int64) (*te
 // poller samples one page.
 type poller struct {
 	*scraper
-	source string                              // of its samples
-	into   func(page, *telemetry.Sample) error // what is found on the page
+	source string                                     // of its samples
+	parse  func(metricsPage, *telemetry.Sample) error // reads the page into the sample
 }
 
-// Open finds out which sources there are.
+// Open finds the available sources.
 func Open(ctx context.Context, c telemetry.Config, e Endpoint) *Sources {
 	s := &Sources{}
 	s.openServer(ctx, c.Server, e)
@@ -46,7 +46,7 @@ func Open(ctx context.Context, c telemetry.Config, e Endpoint) *Sources {
 	return s
 }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (s *Sources) Close() {
 	for _, p := range s.pages {
 		p.close()
@@ -58,15 +58,15 @@ func (s *Sources) openServer(ctx context.Context, from string, e Endpoint) {
 	case telemetry.Off:
 		s.server = telemetry.Source{Name: telemetry.Off, Missing: `[telemetry] server = "off"`}
 	case "", telemetry.Auto:
-		// trtllm-serve answers JSON at the usual path.
+		// trtllm-serve serves JSON at the usual path.
 		for _, path := range []string{"/metrics", "/prometheus/metrics"} {
-			p := newPoller(telemetry.SourceServer, root(e.Base)+path, e.Header)
+			p := newPoller(telemetry.SourceServer, serverRoot(e.Base)+path, e.Header)
 			first := s.server
 			if s.server = s.add(ctx, p); s.server.Missing == "" {
 				return
 			}
 			if first.Name != "" {
-				s.server = first // the usual path is the one that people know
+				s.server = first // report the error of the usual path
 			}
 		}
 	default:
@@ -74,18 +74,18 @@ func (s *Sources) openServer(ctx context.Context, from string, e Endpoint) {
 	}
 }
 
-// root is the base of an API without its version, below which servers have their metrics.
-func root(base string) string { return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") }
+// serverRoot is the base URL without /v1: servers have /metrics below it.
+func serverRoot(base string) string { return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") }
 
-// dcgmHere is where an exporter is as a rule.
-const dcgmHere = "http://127.0.0.1:9400/metrics"
+// localDCGM is the default address of an exporter.
+const localDCGM = "http://127.0.0.1:9400/metrics"
 
 func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
 	switch from {
 	case telemetry.Off:
 		s.gpu = telemetry.Source{Name: telemetry.Off, Missing: `[telemetry] gpu = "off"`}
 	case telemetry.NvidiaSMI:
-		s.askSMI(ctx)
+		s.openSMI(ctx)
 	case "", telemetry.Auto:
 		s.findGPU(ctx, e)
 	default:
@@ -96,26 +96,26 @@ func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
 	}
 }
 
-// findGPU looks on this machine, where the endpoint is.
+// findGPU finds the GPU source of a local endpoint.
 func (s *Sources) findGPU(ctx context.Context, e Endpoint) {
 	switch {
 	case e.Simulated:
-		s.gpu.Missing = "the server is simulated: it has no GPU"
+		s.gpu.Missing = "the server is simulated and has no GPU"
 		return
 	case e.Foreign != "":
-		s.gpu.Missing = "the hardware is " + e.Foreign + ": only NVIDIA's GPUs are read"
+		s.gpu.Missing = "the hardware is " + e.Foreign + ": only NVIDIA GPUs are supported"
 		return
 	case !e.Local:
-		s.gpu.Missing = "the endpoint is on another machine: give the URL of a DCGM exporter there in [telemetry] gpu"
+		s.gpu.Missing = "the endpoint is on another machine: set [telemetry] gpu to the URL of its DCGM exporter"
 		return
 	}
-	exporter := s.add(ctx, newPoller(telemetry.SourceGPU, dcgmHere, nil))
-	if s.askSMI(ctx); exporter.Missing == "" { // it knows more than nvidia-smi
+	exporter := s.add(ctx, newPoller(telemetry.SourceGPU, localDCGM, nil))
+	if s.openSMI(ctx); exporter.Missing == "" { // it reports more than nvidia-smi
 		s.gpu = exporter
 	}
 }
 
-func (s *Sources) askSMI(ctx context.Context) {
+func (s *Sources) openSMI(ctx context.Context) {
 	var err error
 	s.gpu = telemetry.Source{Name: telemetry.NvidiaSMI}
 	if s.smi, err = findSMI(ctx); err != nil {
@@ -123,26 +123,26 @@ func (s *Sources) askSMI(ctx context.Context) {
 	}
 }
 
-// newPoller is for the page at a URL.
+// newPoller polls the page at a URL.
 func newPoller(source, at string, header http.Header) *poller {
 	p := &poller{source: source}
 	if source == telemetry.SourceServer {
 		p.scraper = newScraper(at, header, serverNames)
-		p.into = func(page page, s *telemetry.Sample) (err error) {
+		p.parse = func(page metricsPage, s *telemetry.Sample) (err error) {
 			s.Server, err = readServer(page)
 			return err
 		}
 		return p
 	}
 	p.scraper = newScraper(at, header, gpuNames)
-	p.into = func(page page, s *telemetry.Sample) (err error) {
+	p.parse = func(page metricsPage, s *telemetry.Sample) (err error) {
 		s.GPUs, err = readGPUs(page)
 		return err
 	}
 	return p
 }
 
-// add takes a page in that tells something.
+// add adds a page if its first reading succeeds.
 func (s *Sources) add(ctx context.Context, p *poller) telemetry.Source {
 	at := telemetry.Source{Name: telemetry.Redact(p.url)}
 	if first := p.sample(ctx); first.Error != "" {
@@ -161,7 +161,7 @@ func (p *poller) sample(ctx context.Context) telemetry.Sample {
 	took := time.Since(before)
 	s := telemetry.Sample{Source: p.source, At: before.Add(took / 2), Span: took.Microseconds()}
 	if err == nil {
-		err = p.into(page, &s)
+		err = p.parse(page, &s)
 	}
 	if err != nil {
 		s.Error = err.Error()
@@ -169,8 +169,8 @@ func (p *poller) sample(ctx context.Context) telemetry.Sample {
 	return s
 }
 
-// Watch samples all sources before it calls begun, until ctx ends, and then once more. each and begun are called one at
-// a time, each for every source in order; it may keep the samples.
+// Watch samples all sources once, calls begun, and samples until ctx ends, and then once more. Calls of each
+// and begun do not overlap; samples of one source are in order. each may keep the samples.
 func (s *Sources) Watch(ctx context.Context, begun func(), each func(telemetry.Sample)) {
 	var mu sync.Mutex
 	alone := func(x telemetry.Sample) {
@@ -197,16 +197,17 @@ func (s *Sources) Watch(ctx context.Context, begun func(), each func(telemetry.S
 }
 
 const (
-	// pageEvery is how often a page is read at most: a server builds it between two steps of its own work.
-	pageEvery = time.Second
-	// pageShare of the server's time is what building it may take: a page that comes slowly is read more rarely.
-	pageShare  = 0.01
-	pageRarest = 10 * time.Second
+	// pageInterval is the shortest interval: a server builds the page between two steps of its engine.
+	pageInterval = time.Second
+	// pageShare is the largest share of the server's time for building the page: slow pages are read less
+	// often.
+	pageShare       = 0.01
+	pageMaxInterval = 10 * time.Second
 )
 
-// pagePause is how long to wait after an answer that took so long.
-func pagePause(took time.Duration) time.Duration {
-	return min(max(pageEvery, time.Duration(float64(took)/pageShare)), pageRarest)
+// nextPageInterval is the wait after a reading with this duration.
+func nextPageInterval(took time.Duration) time.Duration {
+	return min(max(pageInterval, time.Duration(float64(took)/pageShare)), pageMaxInterval)
 }
 
 func (p *poller) watch(ctx context.Context, begun func(), each func(telemetry.Sample)) {
@@ -214,24 +215,24 @@ func (p *poller) watch(ctx context.Context, begun func(), each func(telemetry.Sa
 	each(last)
 	begun()
 	for ctx.Err() == nil {
-		wait := time.NewTimer(pagePause(time.Duration(last.Span) * time.Microsecond))
+		wait := time.NewTimer(nextPageInterval(time.Duration(last.Span) * time.Microsecond))
 		select {
 		case <-wait.C:
 		case <-ctx.Done():
 			wait.Stop()
 		}
-		last = p.sample(context.WithoutCancel(ctx)) // the last one is behind the end
+		last = p.sample(context.WithoutCancel(ctx)) // the last sample follows the end of ctx
 		each(last)
 	}
 }
 
-// watchSMI samples by nvidia-smi: what runs on the GPUs at both ends, and the figures where nobody else tells them.
+// watchSMI samples with nvidia-smi: processes at both ends, and figures if it is the GPU source.
 func (s *Sources) watchSMI(ctx context.Context, begun func(), each func(telemetry.Sample)) {
 	figures := s.gpu.Name == telemetry.NvidiaSMI
 	each(s.smi.sample(ctx, figures))
 	begun()
 	if figures {
-		err := s.smi.loop(ctx, pageEvery, func(gpus []telemetry.GPUReading, at time.Time) {
+		err := s.smi.loop(ctx, pageInterval, func(gpus []telemetry.GPUReading, at time.Time) {
 			each(telemetry.Sample{Source: telemetry.SourceGPU, At: at, GPUs: gpus})
 		})
 		if err != nil {
@@ -242,8 +243,8 @@ func (s *Sources) watchSMI(ctx context.Context, begun func(), each func(telemetr
 	each(s.smi.sample(context.WithoutCancel(ctx), figures))
 }
 
-// sample asks for the processes, and for the figures too.
-func (t *smiTool) sample(ctx context.Context, figures bool) telemetry.Sample {
+// sample queries the processes and, if wanted, the figures.
+func (t *nvidiaSMI) sample(ctx context.Context, figures bool) telemetry.Sample {
 	before := time.Now()
 	s := telemetry.Sample{Source: telemetry.SourceGPU}
 	var err1, err2 error

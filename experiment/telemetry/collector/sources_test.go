@@ -33,7 +33,8 @@ func opened(t *testing.T, c telemetry.Config, e Endpoint) *Sources {
 	return s
 }
 
-// watched are the samples of a watch that ends when they are enough, and those behind its end, with their offsets from its beginning.
+// watched are the samples of a watch that ends when they are enough, and those behind its end, with their
+// offsets from its beginning.
 func watched(t *testing.T, s *Sources, enough func(sofar []telemetry.Sample) bool) []telemetry.Sample {
 	t.Helper()
 	began := time.Now()
@@ -113,7 +114,7 @@ func TestHostilePages(t *testing.T) {
 				}
 			}
 		}, "the page is larger than 16 MiB", true},
-		"slow": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no whole answer within 2s", false},
+		"slow": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no complete response within 2s", false},
 		"moved": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, "HTTP status 302", false},
@@ -125,7 +126,7 @@ func TestHostilePages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Base: serve(t, c.answer) + "/v1", Header: key})
-			if u, _ := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(u.Missing, c.want) && !(c.bounded && strings.HasPrefix(u.Missing, "no whole answer within")) || u.Samples != 0 || u.Running != nil {
+			if u, _ := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(u.Missing, c.want) && !(c.bounded && strings.HasPrefix(u.Missing, "no complete response within")) || u.Samples != 0 || u.Running != nil {
 				t.Errorf("%+v, want %s", u, c.want)
 			}
 		})
@@ -230,7 +231,7 @@ func TestSMI(t *testing.T) {
 func TestSMIThatFails(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"no driver":  {"echo 'NVIDIA-SMI has failed because it could not talk to the driver.'; exit 9", "could not talk to the driver"},
-		"no GPU":     {"exit 0", "names no GPU"},
+		"no GPU":     {"exit 0", "lists no GPU"},
 		"other text": {"echo a, b", "has 2 fields"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +260,7 @@ func TestAutoGPU(t *testing.T) {
 	}{
 		{Endpoint{}, "", "the endpoint is on another machine"},
 		{Endpoint{Local: true, Simulated: true}, "", "the server is simulated"},
-		{Endpoint{Local: true, Foreign: "cpu-ddr5-4800-8ch"}, "", "the hardware is cpu-ddr5-4800-8ch: only NVIDIA's GPUs are read"},
+		{Endpoint{Local: true, Foreign: "cpu-ddr5-4800-8ch"}, "", "the hardware is cpu-ddr5-4800-8ch: only NVIDIA GPUs are supported"},
 		{Endpoint{Foreign: "mi300x"}, "", "the hardware is mi300x"},
 		{Endpoint{Local: true}, telemetry.NvidiaSMI, ""},
 	} {
@@ -301,7 +302,7 @@ func FuzzSMI(f *testing.F) {
 
 func TestPagePause(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{0: time.Second, 10 * time.Millisecond: time.Second, 30 * time.Millisecond: 3 * time.Second, time.Second: 10 * time.Second} {
-		if got := pagePause(took); got != want {
+		if got := nextPageInterval(took); got != want {
 			t.Errorf("after %s: %s, want %s", took, got, want)
 		}
 	}

@@ -10,32 +10,32 @@ import (
 	"bench/experiment/selftest"
 )
 
-// sample is what the client saw of one request; times count from the epoch.
-type sample struct {
+// clientRecord is the client's record of one request; times are since the epoch.
+type clientRecord struct {
 	id                      string
-	serverID                string // what the answer is called
-	window                  bool   // it belongs to the step's window
+	serverID                string // id of the response
+	window                  bool   // in the measurement window
 	ready, sent, first, end time.Duration
 	gaps                    []time.Duration
 	outcome                 openai.Outcome
 	err                     string
 }
 
-// observed is what the client saw of one step.
-type observed struct {
+// clientLog are the client's records of one step.
+type clientLog struct {
 	epoch      moment
-	start, end time.Duration // of the window
-	samples    []sample      // of all phases
-	cores      usage         // of the driving, all phases
+	start, end time.Duration  // of the window
+	samples    []clientRecord // of all phases
+	cores      coreUsage      // of all phases
 
-	kernel, user   int // events of the window by the clock that stamped them
+	kernel, user   int // events in the window with kernel and user-space timestamps
 	lagSum, lagMax time.Duration
 }
 
-// add copies what is needed of a request that has ended; a job may be used again.
-func (o *observed) add(try int, job *load.Job) {
+// add copies an ended request, since the driver may reuse the job.
+func (o *clientLog) add(try int, job *load.Job) {
 	r := &job.Result
-	o.samples = append(o.samples, sample{
+	o.samples = append(o.samples, clientRecord{
 		id: requestID(try, job.Request.Index), serverID: r.ServerID, window: job.Phase == load.Window,
 		ready: job.Ready, sent: r.Sent, first: r.First, end: r.End, gaps: slices.Clone(r.Gaps), outcome: r.Outcome, err: r.Error,
 	})
@@ -47,8 +47,8 @@ func (o *observed) add(try int, job *load.Job) {
 	}
 }
 
-// events counts those of all phases, and those that came inside the window.
-func (o *observed) events() (all, inside int) {
+// events counts the events of all phases, and those received inside the window.
+func (o *clientLog) events() (all, inside int) {
 	for i := range o.samples {
 		s := &o.samples[i]
 		if s.first == openai.Never {
@@ -69,8 +69,8 @@ func (o *observed) events() (all, inside int) {
 	return all, inside
 }
 
-// load is what the step put on the client inside its window.
-func (o *observed) load() selftest.Load {
+// load is the load on the client inside the window.
+func (o *clientLog) load() selftest.Load {
 	seconds := (o.end - o.start).Seconds()
 	if seconds <= 0 {
 		return selftest.Load{}
@@ -85,8 +85,8 @@ func (o *observed) load() selftest.Load {
 	return selftest.Load{Streams: o.streams(), EventsPerS: float64(events) / seconds, RequestsPerS: float64(sent) / seconds}
 }
 
-// streams is how many requests were in flight at once, at most, inside the window.
-func (o *observed) streams() int {
+// streams is the maximum number of requests in flight inside the window.
+func (o *clientLog) streams() int {
 	type change struct {
 		at time.Duration
 		by int

@@ -4,4 +4,4 @@ package runner
 
 import "time"
 
-func monotonic(time.Time) int64 { return 0 }
+func monotonicAt(time.Time) int64 { return 0 }

@@ -61,8 +61,8 @@ func TestText(t *testing.T) {
 }
 
 func TestConclusionOfNothing(t *testing.T) {
-	want := "no load of this ladder is believed (p99 error below 1 ms)\n  first step that is not: of streams burst 1, of rates none\n" +
-		"no step of this ladder is sent on time (p99 lag below 1 ms)\n  first step that is not: of arrivals apart none, of those at once burst 1\n"
+	want := "not calibrated: no step is accurate (p99 error below 1 ms)\n  first step above the limit: streams burst 1, rates none\n" +
+		"no step is sent on time (p99 lag below 1 ms)\n  first step above the limit: separate arrivals none, at once burst 1\n"
 	r := &Result{LimitUs: LimitUs, Steps: []Measured{made(Burst, 1, Load{1, 96, 1}, bad, good, bad)}}
 	r.Calibration = Calibrate(r.Steps)
 	if diff := cmp.Diff(want, r.Conclusion()); diff != "" {
@@ -79,7 +79,7 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]string{0: "0", 12: "12", 123: "123", 1234: "1,234", 1e6: "1,000,000", -1234: "-1,234", -0.4: "0"} {
-		if got := whole(x); got != want {
+		if got := grouped(x); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monotonic gives t by CLOCK_MONOTONIC, from the narrowest of some brackets by Go's own reading of it.
-func monotonic(t time.Time) int64 {
+// monotonicAt is CLOCK_MONOTONIC at t, from the narrowest of ten brackets by Go's clock; 0: no such clock.
+func monotonicAt(t time.Time) int64 {
 	var narrowest, at int64
 	for i := range 10 {
 		var ts unix.Timespec

@@ -10,35 +10,35 @@ import (
 	"unicode/utf8"
 )
 
-// Text writes the result for people, in tables of at most 100 columns, and its verdict.
+// Text writes the result in tables of at most 100 columns, and its conclusion.
 func Text(w io.Writer, r *Result) error {
 	m := r.Machine
 	var b strings.Builder
 	fmt.Fprintf(&b, "bench %s on %s, %d cores (GOMAXPROCS %d), %s, kernel %s\n", m.Bench, cmp.Or(m.CPU, "unknown CPU"), m.Cores, m.MaxProcs, m.OS, cmp.Or(m.Kernel, "unknown"))
-	fmt.Fprintf(&b, "server: a process of its own on this machine, first token after %g ms, then one every %g ms\n", r.TTFTMs, r.ITLMs)
-	for _, t := range []table{receiving(r.Steps), sending(r.Steps), cost(r.Steps), basis(r.Steps)} {
+	fmt.Fprintf(&b, "server: a separate process on this machine, first token after %g ms, then one every %g ms\n", r.TTFTMs, r.ITLMs)
+	for _, t := range []table{receivingTable(r.Steps), sendingTable(r.Steps), costTable(r.Steps), basisTable(r.Steps)} {
 		fmt.Fprintf(&b, "\n%s\n", t.title)
 		t.write(&b)
 	}
 	b.WriteString("\n")
 	for i := range r.Steps {
 		if m := &r.Steps[i]; m.Why != "" {
-			fmt.Fprintf(&b, "%s is not believed: %s\n", m.Name(), m.Why)
+			fmt.Fprintf(&b, "%s is inaccurate: %s\n", m.Name(), m.Why)
 		}
 	}
 	b.WriteString(r.Conclusion())
-	if others := r.others(); others > loud*float64(m.Cores) {
-		fmt.Fprintf(&b, "note: other work took up to %s of the %d cores meanwhile: the verdict is of the machine as it was\nhint: run it again when the machine is quiet\n", cores(others), m.Cores)
+	if others := r.maxOtherCores(); others > noteworthyShare*float64(m.Cores) {
+		fmt.Fprintf(&b, "note: other processes used up to %s of the %d cores, which can lower the calibration\nhint: repeat the self-test on an idle machine\n", cores(others), m.Cores)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// loud is the share of the cores from which on other work is worth a note.
-const loud = 0.1
+// noteworthyShare is the share of the cores used by other processes that causes a note.
+const noteworthyShare = 0.1
 
-// others is the most that other work took of the cores, in any step.
-func (r *Result) others() float64 {
+// maxOtherCores is the maximum of the cores used by other processes in any step.
+func (r *Result) maxOtherCores() float64 {
 	most := 0.0
 	for i := range r.Steps {
 		if c := r.Steps[i].OtherCores; c != nil {
@@ -48,39 +48,39 @@ func (r *Result) others() float64 {
 	return most
 }
 
-// Conclusion is the verdict in words, of receiving and of sending.
+// Conclusion is the calibration as text, for receiving and for sending.
 func (r *Result) Conclusion() string {
 	v := r.Calibration
 	limit := fmt.Sprintf("%g ms", r.LimitUs/1e3)
-	received := "believed up to " + v.Load.String()
+	received := "calibrated up to " + v.Load.String()
 	if v.Load == (Load{}) {
-		received = "no load of this ladder is believed"
+		received = "not calibrated: no step is accurate"
 	}
 	var onTime []string
 	if v.OnTimePerS > 0 {
-		onTime = append(onTime, whole(v.OnTimePerS)+" requests/s")
+		onTime = append(onTime, grouped(v.OnTimePerS)+" requests/s")
 	}
 	if v.OnTimeTogether > 0 {
-		onTime = append(onTime, whole(float64(v.OnTimeTogether))+" at once")
+		onTime = append(onTime, grouped(float64(v.OnTimeTogether))+" at once")
 	}
-	sent := "no step of this ladder is sent on time"
+	sent := "no step is sent on time"
 	if len(onTime) > 0 {
 		sent = "sent on time up to " + strings.Join(onTime, ", ")
 	}
-	return fmt.Sprintf("%s (p99 error below %s)\n  %s\n", received, limit, stops("streams", v.FirstInaccurate, "rates", v.FirstInaccurateRate)) +
-		fmt.Sprintf("%s (p99 lag below %s)\n  %s\n", sent, limit, stops("arrivals apart", v.LatePerS, "those at once", v.LateTogether))
+	return fmt.Sprintf("%s (p99 error below %s)\n  %s\n", received, limit, firstFailures("streams", v.FirstInaccurate, "rates", v.FirstInaccurateRate)) +
+		fmt.Sprintf("%s (p99 lag below %s)\n  %s\n", sent, limit, firstFailures("separate arrivals", v.LatePerS, "at once", v.LateTogether))
 }
 
-// stops names the first steps that are beyond the machine.
-func stops(a, stepA, b, stepB string) string {
-	return fmt.Sprintf("first step that is not: of %s %s, of %s %s", a, cmp.Or(stepA, "none"), b, cmp.Or(stepB, "none"))
+// firstFailures names the first steps above a limit.
+func firstFailures(a, stepA, b, stepB string) string {
+	return fmt.Sprintf("first step above the limit: %s %s, %s %s", a, cmp.Or(stepA, "none"), b, cmp.Or(stepB, "none"))
 }
 
 func (l Load) String() string {
-	return fmt.Sprintf("%s streams, %s events/s, %s requests/s", whole(float64(l.Streams)), whole(l.EventsPerS), whole(l.RequestsPerS))
+	return fmt.Sprintf("%s streams, %s events/s, %s requests/s", grouped(float64(l.Streams)), grouped(l.EventsPerS), grouped(l.RequestsPerS))
 }
 
-// table is rows of text under headings, which may be of two lines.
+// table has rows under headings of one or two lines.
 type table struct {
 	title string
 	heads []string
@@ -120,14 +120,14 @@ func (t *table) write(b *strings.Builder) {
 	}
 }
 
-func receiving(steps []Measured) table {
+func receivingTable(steps []Measured) table {
 	t := table{
-		title: "receiving: the stamps' error against the server's own times, µs",
+		title: "receiving: timestamp error against the server's times, µs",
 		heads: []string{"step", "streams", "events/s", "first\np50", "\np99", "\nmin", "\nmax", "gap\np50", "\np99", "\nmin", "\nmax"},
 	}
 	for i := range steps {
 		m := &steps[i]
-		cells := []string{m.Name(), whole(float64(m.Load.Streams)), whole(m.Load.EventsPerS)}
+		cells := []string{m.Name(), grouped(float64(m.Load.Streams)), grouped(m.Load.EventsPerS)}
 		for _, e := range []*Error{m.First, m.Gap} {
 			if e == nil {
 				cells = append(cells, "-", "-", "-", "-")
@@ -140,41 +140,41 @@ func receiving(steps []Measured) table {
 	return t
 }
 
-func sending(steps []Measured) table {
+func sendingTable(steps []Measured) table {
 	t := table{
-		title: "sending, and reading: µs",
+		title: "sending and reading, µs",
 		heads: []string{"step", "requests/s", "lag\np50", "\np99", "\nmax", "arrival\np50", "\np99", "read lag\nmean", "\nmax", "on time"},
 	}
 	for i := range steps {
 		m := &steps[i]
-		t.add(m.Name(), whole(m.Load.RequestsPerS), p50(m.Lag), p99(m.Lag), longest(m.Lag), p50(m.Arrival), p99(m.Arrival),
-			maybe(m.ReadLagMeanUs, micros), maybe(m.ReadLagMaxUs, micros), yes(m.OnTime))
+		t.add(m.Name(), grouped(m.Load.RequestsPerS), p50(m.Lag), p99(m.Lag), maxOf(m.Lag), p50(m.Arrival), p99(m.Arrival),
+			optional(m.ReadLagMeanUs, micros), optional(m.ReadLagMaxUs, micros), yesNo(m.OnTime))
 	}
 	return t
 }
 
-func cost(steps []Measured) table {
+func costTable(steps []Measured) table {
 	t := table{
-		title: "what it costs: CPU time of the client, and the cores in use",
+		title: "cost: CPU time of the client, and cores in use",
 		heads: []string{"step", "µs\nper event", "cores\nclient", "\nserver", "\nothers"},
 	}
 	for i := range steps {
 		m := &steps[i]
-		t.add(m.Name(), maybe(m.CPUUsPerEvent, micros), maybe(m.CPUCores, cores), maybe(m.ServerCores, cores), maybe(m.OtherCores, cores))
+		t.add(m.Name(), optional(m.CPUUsPerEvent, micros), optional(m.CPUCores, cores), optional(m.ServerCores, cores), optional(m.OtherCores, cores))
 	}
 	return t
 }
 
-// basis is what the figures rest on.
-func basis(steps []Measured) table {
+// basisTable has the counts behind the figures, and the server's own delays.
+func basisTable(steps []Measured) table {
 	t := table{
-		title: "what it rests on; the server's lateness is in no error (its times in µs)",
-		heads: []string{"step", "requests", "failed", "missing", "tries", "stamps", "late\np50", "\np99", "write\np50", "\np99", "believed"},
+		title: "basis; server delays are not part of the errors (µs)",
+		heads: []string{"step", "requests", "failed", "missing", "tries", "stamps", "late\np50", "\np99", "write\np50", "\np99", "accurate"},
 	}
 	for i := range steps {
 		m := &steps[i]
-		t.add(m.Name(), whole(float64(m.Requests)), whole(float64(m.Failed)), whole(float64(m.Missing)), strconv.Itoa(m.Tries), cmp.Or(m.Stamps(), "-"),
-			p50(m.ServerLate), p99(m.ServerLate), p50(m.TruthWidth), p99(m.TruthWidth), yes(m.Accurate))
+		t.add(m.Name(), grouped(float64(m.Requests)), grouped(float64(m.Failed)), grouped(float64(m.Missing)), strconv.Itoa(m.Tries), cmp.Or(m.Stamps(), "-"),
+			p50(m.ServerLate), p99(m.ServerLate), p50(m.TruthWidth), p99(m.TruthWidth), yesNo(m.Accurate))
 	}
 	return t
 }
@@ -183,7 +183,7 @@ func p50(d *Delay) string { return delay(d, func(d *Delay) float64 { return d.P5
 
 func p99(d *Delay) string { return delay(d, func(d *Delay) float64 { return d.P99Us }) }
 
-func longest(d *Delay) string { return delay(d, func(d *Delay) float64 { return d.MaxUs }) }
+func maxOf(d *Delay) string { return delay(d, func(d *Delay) float64 { return d.MaxUs }) }
 
 func delay(d *Delay, figure func(*Delay) float64) string {
 	if d == nil {
@@ -192,7 +192,7 @@ func delay(d *Delay, figure func(*Delay) float64) string {
 	return micros(figure(d))
 }
 
-func maybe(x *float64, show func(float64) string) string {
+func optional(x *float64, show func(float64) string) string {
 	if x == nil {
 		return "-"
 	}
@@ -201,28 +201,28 @@ func maybe(x *float64, show func(float64) string) string {
 
 func cores(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-func yes(b bool) string {
+func yesNo(b bool) string {
 	if b {
 		return "yes"
 	}
 	return "no"
 }
 
-// micros shows µs in six characters at most: 9.4, 412, 8,125, 12.5k, 350k.
+// micros formats µs in at most six characters: 9.4, 412, 8,125, 12.5k, 350k.
 func micros(us float64) string {
 	switch size := math.Abs(us); {
 	case size < 9.95:
 		return strconv.FormatFloat(us, 'f', 1, 64)
 	case size < 9999.5:
-		return whole(us)
+		return grouped(us)
 	case size < 99_950:
 		return strconv.FormatFloat(us/1e3, 'f', 1, 64) + "k"
 	}
 	return strconv.FormatFloat(us/1e3, 'f', 0, 64) + "k"
 }
 
-// whole shows a number without decimals, its thousands apart.
-func whole(x float64) string {
+// grouped formats an integer with thousands separators.
+func grouped(x float64) string {
 	text := strconv.FormatFloat(math.Abs(x), 'f', 0, 64)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
@@ -233,7 +233,7 @@ func whole(x float64) string {
 	return text
 }
 
-// Line is a step in one line, while the ladder is climbed.
+// Line is the result of a step in one line, for progress output.
 func (m *Measured) Line() string {
 	if m.Problem != "" {
 		return m.Problem

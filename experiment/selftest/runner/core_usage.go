@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/process"
+)
+
+// coreUsage is CPU time up to a moment, or between two; 0: not reported.
+type coreUsage struct {
+	elapsed time.Duration // time since the start of the program
+	client  time.Duration // this process without its children
+	server  time.Duration
+	machine time.Duration // all processes, and CPU steal
+}
+
+var processStart = time.Now()
+
+// coresUsed reads the usage until now.
+func coresUsed(serverPID int) coreUsage {
+	u := coreUsage{elapsed: time.Since(processStart), client: cpuTime()}
+	if p, err := process.NewProcess(int32(serverPID)); err == nil {
+		if t, err := p.Times(); err == nil {
+			u.server = seconds(t.User + t.System)
+		}
+	}
+	if all, err := cpu.Times(false); err == nil && len(all) == 1 {
+		t := all[0]
+		u.machine = seconds(t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal)
+	}
+	return u
+}
+
+func (u coreUsage) since(before coreUsage) coreUsage {
+	return coreUsage{u.elapsed - before.elapsed, u.client - before.client, u.server - before.server, u.machine - before.machine}
+}
+
+// others is the CPU time of all but client and server. The bound at 0 covers the tick resolution of several
+// ms.
+func (u coreUsage) others() time.Duration { return max(0, u.machine-u.client-u.server) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
