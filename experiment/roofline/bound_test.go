@@ -38,7 +38,7 @@ func TestRuleOfThumb(t *testing.T) {
 	b := s.Decode(1, 0)
 	within(t, "floor", b.FloorMs, 26.667, 1e-4)
 	within(t, "expected", b.ExpectedMs, 26.667/0.8+1, 1e-4)
-	if b.Note != "the device's compute peak is unknown: memory only" {
+	if b.Note != "the device's compute peak is unknown: memory bandwidth only" {
 		t.Errorf("note %q", b.Note)
 	}
 }
@@ -136,7 +136,7 @@ func TestCapacityTokens(t *testing.T) {
 			t.Errorf("%s on %s: %d tokens, want %d", c.s.Model.ID, c.s.Device.ID, got, c.want)
 		}
 	}
-	if note := (Setup{Model: model(t, "llama-3.1-70b"), Device: device(t, "h100-sxm")}).Decode(1, 1).Note; note != "the weights don't fit: 141.1 GB into 80 GB" {
+	if note := (Setup{Model: model(t, "llama-3.1-70b"), Device: device(t, "h100-sxm")}).Decode(1, 1).Note; note != "the weights do not fit: 141.1 GB, but the memory is 80 GB" {
 		t.Errorf("note %q", note)
 	}
 }

@@ -118,7 +118,7 @@ func TestCalibrateRefusesWhatTellsNothing(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err := s.Calibrate([]Point{{Name: "a", Batch: 1, Ms: math.NaN()}, {Name: "b", Ms: 3}})
-	if err == nil || !strings.Contains(err.Error(), "point 1 (a): NaN ms is no time") || !strings.Contains(err.Error(), "point 2 (b): neither an input") {
+	if err == nil || !strings.Contains(err.Error(), "point 1 (a): NaN ms is not a valid time") || !strings.Contains(err.Error(), "point 2 (b): needs an input") {
 		t.Errorf("%v", err)
 	}
 }
@@ -161,7 +161,7 @@ func TestCalibrateAtItsLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fit.Memory < 0.999 || !strings.Contains(strings.Join(fit.Notes, " "), "is the hardware or the precision another?") {
+	if fit.Memory < 0.999 || !strings.Contains(strings.Join(fit.Notes, " "), "check the hardware and the precision") {
 		t.Errorf("%+v", fit)
 	}
 }
@@ -185,7 +185,7 @@ func TestCalibrateOnePointReads(t *testing.T) {
 		t.Fatalf("%+v", fit)
 	}
 	within(t, "compute", *fit.Compute, 0.4, 0.05)
-	if _, err := s.Calibrate(at(1, 4, 8)); err == nil || !strings.Contains(err.Error(), "1 of them is limited by memory, and two are needed, or more points than the 3 constants") {
+	if _, err := s.Calibrate(at(1, 4, 8)); err == nil || !strings.Contains(err.Error(), "points limited by memory: 1; needed: 2, or more points than the 3 constants") {
 		t.Errorf("%v", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestCalibrateSaysHowLooseTheOverheadIs(t *testing.T) {
 			}
 			found = append(found, f.constant[overhead])
 			moved += f.moved(f.setup.rows(points), overhead) / 300
-			if strings.Contains(strings.Join(f.report(points).Notes, ""), "the overhead is loose") {
+			if strings.Contains(strings.Join(f.report(points).Notes, ""), "the overhead is uncertain") {
 				said++
 			}
 		}

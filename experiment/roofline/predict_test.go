@@ -122,7 +122,7 @@ func TestChunkedProperties(t *testing.T) {
 func TestCeiling(t *testing.T) {
 	s := simple()
 	c := s.Ceiling(Workload{Input: 100, Output: 100, MaxSeqs: 50})
-	if c.Batch != 50 || c.Why != "the engine's limit of sequences" {
+	if c.Batch != 50 || c.Why != "the engine's limit of concurrent sequences" {
 		t.Errorf("%+v", c)
 	}
 	kv := 50 * 150 * 799 * 2 * 10 * 10 * 2 / 1e12 * 1e3
@@ -138,7 +138,7 @@ func TestCeiling(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	s.Device.MemoryGB = 8.8
-	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "no room") {
+	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "no memory") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -221,7 +221,7 @@ func TestPredictPutsItTogether(t *testing.T) {
 		t.Errorf("batch 128 of 2,304 tokens: %+v", d)
 	}
 	err := Workload{Input: 10, Cached: 10, Batches: []int{0, 99}, Budget: 50, Speculation: &Speculation{Acceptance: 2}}.Check()
-	for _, want := range []string{"output is 0", "cached is 10", "batch is 0", "a budget of 50 tokens a step leaves no room", "drafted tokens are 0", "acceptance is 2"} {
+	for _, want := range []string{"output is 0", "cached is 10", "batch is 0", "a budget of 50 tokens per step leaves no room", "number of drafted tokens is 0", "acceptance is 2"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
