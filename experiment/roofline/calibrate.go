@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// Point is one measured time: the TPOT of a batch at a context or, if Input is set, the TTFT of a single request.
+// Point is one measured time: the TPOT of a batch at a context or, if Input is set, the TTFT of a single
+// request.
 type Point struct {
 	Name    string  `json:"name"` // for display
 	Batch   float64 `json:"batch,omitempty"`
@@ -16,19 +17,20 @@ type Point struct {
 	Ms      float64 `json:"ms"`
 }
 
-// Fit is the fraction of its hardware that a server reached: the constants with which the arithmetic of a Setup is
-// closest to its measured times.
+// Fit is the fraction of its hardware that a server reached: the constants with which the arithmetic of a
+// Setup is closest to its measured times.
 type Fit struct {
 	OverheadMs float64  `json:"overhead_ms"` // of a step, including the minimum latency of all-reduces
 	Memory     float64  `json:"memory"`      // share of the memory bandwidth
 	Compute    *float64 `json:"compute"`     // share of the compute peak; null: not determined by the points, the default is used
-	// Spread is the root mean square of the relative residuals, with the degrees of freedom as divisor; null: as many
-	// constants as points.
+	// Spread is the root mean square of the relative residuals, with the degrees of freedom as divisor; null:
+	// as many constants as points.
 	Spread *float64 `json:"spread"`
 	Points []Fitted `json:"points"`
 	Notes  []string `json:"notes,omitempty"`
 
-	// Efficiency is the fit for a Setup with this model, device and number of GPUs. Its typical range is twice the spread.
+	// Efficiency is the fit for a Setup with this model, device and number of GPUs. Its typical range is
+	// twice the spread.
 	Efficiency Efficiency `json:"-"`
 }
 
@@ -47,9 +49,9 @@ type UnidentifiableError struct{ Why string }
 
 func (e *UnidentifiableError) Error() string { return "the fit is not identifiable: " + e.Why }
 
-// Calibrate fits overhead, memory efficiency and compute efficiency to measured times, by least squares of the relative
-// errors, with each share within 1 to 100 % of the peak. It returns an *UnidentifiableError if the points do not determine
-// the overhead and the memory efficiency.
+// Calibrate fits overhead, memory efficiency and compute efficiency to measured times, by least squares of
+// the relative errors, with each share within 1 to 100 % of the peak. It returns an *UnidentifiableError if
+// the points do not determine the overhead and the memory efficiency.
 func (s Setup) Calibrate(points []Point) (*Fit, error) {
 	if err := errors.Join(s.Check(), checkPoints(points)); err != nil {
 		return nil, err
@@ -83,8 +85,8 @@ func checkPoints(points []Point) error {
 	return errors.Join(errs...)
 }
 
-// fit is a setup and its fitted constants: the overhead in ms, and the factors by which reading and computing take longer
-// than with the default efficiencies.
+// fit is a setup and its fitted constants: the overhead in ms, and the factors by which reading and computing
+// take longer than with the default efficiencies.
 type fit struct {
 	setup    Setup // with the default efficiency
 	constant [3]float64
@@ -162,8 +164,8 @@ func (s *Setup) passOf(p Point) pass {
 	return s.decode(p.Batch, p.Context)
 }
 
-// coefficients are the factors of the constants, if reading and computing take equally long at this ratio of the compute
-// to the memory factor.
+// coefficients are the factors of the constants, if reading and computing take equally long at this ratio of
+// the compute to the memory factor.
 func (r row) coefficients(ratio float64) (x [3]float64) {
 	x[overhead] = 1
 	if r.linear <= ratio*r.weights {

@@ -166,8 +166,8 @@ func TestCalibrateAtItsLimit(t *testing.T) {
 	}
 }
 
-// A CPU computes longer than it reads from a batch of two on: one point tells of memory, and is enough where there are more
-// points than constants, so that the residuals tell how well it fits.
+// A CPU computes longer than it reads from a batch of two on: one point tells of memory, and is enough where
+// there are more points than constants, so that the residuals tell how well it fits.
 func TestCalibrateOnePointReads(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.2-1b"), Device: Device{ID: "core", BandwidthGBs: 10, DenseTFLOPS: Rates{BF16: 0.05}}}
 	at := func(batches ...float64) (points []Point) {
@@ -190,8 +190,8 @@ func TestCalibrateOnePointReads(t *testing.T) {
 	}
 }
 
-// What an error of 1 % in each time does to the overhead is what the fit says of it: short contexts at small batches hardly tell it
-// from reading the weights, and that is said.
+// What an error of 1 % in each time does to the overhead is what the fit says of it: short contexts at small
+// batches hardly tell it from reading the weights, and that is said.
 func TestCalibrateSaysHowLooseTheOverheadIs(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// The limits are far above any model or machine. They keep the parameter count within an int64 (layers × experts × 3 ×
-// hidden × expert width < 2·10¹⁸).
+// The limits are far above any model or machine. They keep the parameter count within an int64 (layers ×
+// experts × 3 × hidden × expert width < 2·10¹⁸).
 const (
 	maxLayers = 2_000
 	maxHidden = 200_000

@@ -8,13 +8,14 @@ import (
 // Efficiency is the reachable share of the peaks; gpus.json states the source.
 type Efficiency struct {
 	ByGPUs []ByGPUs `json:"by_gpus"` // ascending; a width between two entries takes the smaller one
-	// SmallBelowParams is the number of parameters below which a model is small: its matrices use less of the bandwidth
-	// when they are divided among many GPUs.
+	// SmallBelowParams is the number of parameters below which a model is small: its matrices use less of the
+	// bandwidth when they are divided among many GPUs.
 	SmallBelowParams float64 `json:"small_below_params"`
 	Compute          Rates   `json:"compute"`          // share of the compute peak, end to end
 	Link             float64 `json:"link"`             // share of the link's bandwidth
 	StepOverheadMs   float64 `json:"step_overhead_ms"` // scheduling, sampling and launching
-	// Low and High are the ends of the typical range: the efficiencies of fast and slow engines. Zero = no range.
+	// Low and High are the ends of the typical range: the efficiencies of fast and slow engines. Zero = no
+	// range.
 	Low    Scale  `json:"low,omitzero"`
 	High   Scale  `json:"high,omitzero"`
 	Source string `json:"source"`

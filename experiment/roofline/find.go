@@ -49,8 +49,8 @@ type entry struct {
 	match   []string
 }
 
-// Find finds a model by its ID or alias, ignoring case, an organisation before the name, and the folders of a path; else by
-// the longest fragment of Match in the name. The error is an *UnknownError.
+// Find finds a model by its ID or alias, ignoring case, an organisation before the name, and the folders of a
+// path; else by the longest fragment of Match in the name. The error is an *UnknownError.
 func (m Models) Find(name string) (Model, error) {
 	i, err := find("model", ModelFile, name, len(m), func(i int) entry { return entry{m[i].ID, m[i].Aliases, m[i].Match} })
 	if err != nil {
@@ -116,8 +116,8 @@ func byFragment(want string, n int, at func(int) entry) int {
 	return best
 }
 
-// near are the IDs of at most three entries with a name that contains the wanted one, or that differs from it in at most
-// half of its letters.
+// near are the IDs of at most three entries with a name that contains the wanted one, or that differs from it
+// in at most half of its letters.
 func near(want string, n int, at func(int) entry) []string {
 	type candidate struct {
 		id    string

@@ -8,10 +8,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// leastSquares finds the free constants with the smallest sum of squared relative errors. A step takes the longer of reading
-// and computing, so the errors are linear in the constants once it is known which of the two limits each point. That depends
-// on one number only, the ratio of the two factors, and changes at one or two ratios for each point: all cases are tried.
-// Another free constant must pay for itself as in Akaike's criterion, with a penalty of 4 and measurement errors of 1 %.
+// leastSquares finds the free constants with the smallest sum of squared relative errors. A step takes the
+// longer of reading and computing, so the errors are linear in the constants once it is known which of the
+// two limits each point. That depends on one number only, the ratio of the two factors, and changes at one or
+// two ratios for each point: all cases are tried. Another free constant must pay for itself as in Akaike's
+// criterion, with a penalty of 4 and measurement errors of 1 %.
 func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 	const noise = 0.01
 	best, least := fit{setup: s}, math.Inf(1)
@@ -33,8 +34,9 @@ func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 	return best
 }
 
-// coefficients are those of all rows. told are the constants that occur in them. It is not sound to determine the compute
-// efficiency from a single batch: a row that is slow for any other reason would be mistaken for it.
+// coefficients are those of all rows. told are the constants that occur in them. It is not sound to determine
+// the compute efficiency from a single batch: a row that is slow for any other reason would be mistaken for
+// it.
 func coefficients(rows []row, ratio float64) (x [][3]float64, told [3]bool, sound bool) {
 	told[overhead] = true
 	prompts, computing := 0, 0
@@ -81,8 +83,8 @@ func squares(rows []row, c [3]float64) (sum float64) {
 	return sum
 }
 
-// bounded solves the linear problem within the limits. It tries each constant free, at its lower and at its upper limit: 27
-// cases for three constants. This finds the exact minimum, whatever the limits exclude.
+// bounded solves the linear problem within the limits. It tries each constant free, at its lower and at its
+// upper limit: 27 cases for three constants. This finds the exact minimum, whatever the limits exclude.
 func (s *Setup) bounded(rows []row, x [][3]float64, free [3]bool) [3]float64 {
 	low, high := s.limits(rows)
 	best, least := [3]float64{0, 1, 1}, math.Inf(1)
@@ -165,8 +167,8 @@ func solve(rows []row, x [][3]float64, open []int, c *[3]float64) bool {
 	return true
 }
 
-// vague says why the points do not determine a constant: an error of 1 % in each of them could move it by more than loose.
-// Empty = they determine it.
+// vague says why the points do not determine a constant: an error of 1 % in each of them could move it by
+// more than loose. Empty = they determine it.
 func (f *fit) vague(rows []row, constant int) string {
 	if !f.free[constant] {
 		return fmt.Sprintf("no point depends on the %s efficiency", constants[constant])
@@ -185,8 +187,8 @@ func (f *fit) vague(rows []row, constant int) string {
 // loose is the largest relative uncertainty of a constant that counts as determined.
 const loose = 0.2
 
-// moved is the standard error of a free constant if each point has an error of 1 %: a share, or ms for the overhead. +Inf =
-// the points cannot separate it from another constant.
+// moved is the standard error of a free constant if each point has an error of 1 %: a share, or ms for the
+// overhead. +Inf = the points cannot separate it from another constant.
 func (f *fit) moved(rows []row, constant int) float64 {
 	const noise = 0.01
 	var open []int

@@ -43,8 +43,8 @@ var parseBuiltin = sync.OnceValue(func() Hardware {
 // BuiltinHardware is the built-in table. The caller must not change it.
 func BuiltinHardware() Hardware { return parseBuiltin() }
 
-// ParseHardware reads and checks a hardware table. It reports every mistake with its entry and field. The efficiency may be
-// missing in a table that is added to another one (Hardware.With).
+// ParseHardware reads and checks a hardware table. It reports every mistake with its entry and field. The
+// efficiency may be missing in a table that is added to another one (Hardware.With).
 func ParseHardware(data []byte) (Hardware, error) {
 	var file struct {
 		About      string            `json:"about"`

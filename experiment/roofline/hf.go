@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// family is what a config.json of this model_type does not contain: the defaults of its class in the transformers library,
-// and the pattern of its layers.
+// family is what a config.json of this model_type does not contain: the defaults of its class in the
+// transformers library, and the pattern of its layers.
 type family struct {
 	tied        bool // embeddings and output layer share one table by default
 	gated       bool // the query projection has double width
@@ -37,8 +37,9 @@ var families = map[string]family{
 // Families are the values of model_type that ParseHF can read.
 func Families() []string { return slices.Sorted(maps.Keys(families)) }
 
-// ParseHF reads a model's shape from a Hugging Face config.json. It reports every mistake. An unknown key that may change the
-// shape is a mistake, since ignoring it would give a wrong number of bytes. The notes state what was ignored or assumed.
+// ParseHF reads a model's shape from a Hugging Face config.json. It reports every mistake. An unknown key
+// that may change the shape is a mistake, since ignoring it would give a wrong number of bytes. The notes
+// state what was ignored or assumed.
 func ParseHF(data []byte, id string) (Model, []string, error) {
 	c := &hfConfig{read: map[string]bool{}}
 	if err := json.Unmarshal(data, &c.keys); err != nil {

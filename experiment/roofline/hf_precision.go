@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// quantization is the part of a config.json that describes how weights are stored; its fields depend on the method.
+// quantization is the part of a config.json that describes how weights are stored; its fields depend on the
+// method.
 type quantization struct {
 	Method    string `json:"quant_method"`
 	Algorithm string `json:"quant_algo"` // modelopt

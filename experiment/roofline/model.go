@@ -15,9 +15,9 @@ type Models []Model
 type Model struct {
 	ID      string   `json:"id"`
 	Aliases []string `json:"aliases,omitempty"`
-	// Match are fragments of names: a name that contains one is this model, unless an ID or alias matches. The built-in
-	// table has none, because a fragment would also match quantised copies with other weights; they are for a user's own
-	// served names.
+	// Match are fragments of names: a name that contains one is this model, unless an ID or alias matches.
+	// The built-in table has none, because a fragment would also match quantised copies with other weights;
+	// they are for a user's own served names.
 	Match []string `json:"match,omitempty"`
 
 	Layers         int  `json:"layers"`
@@ -40,8 +40,8 @@ type Model struct {
 
 	Weights       string `json:"weights,omitempty"`        // precision as published; "" = bf16
 	ExpertWeights string `json:"expert_weights,omitempty"` // of the routed experts; "" = Weights
-	// PublishedParams and PublishedActive are the vendor's numbers. The first is checked against the shape: the two must
-	// agree within 10 %.
+	// PublishedParams and PublishedActive are the vendor's numbers. The first is checked against the shape:
+	// the two must agree within 10 %.
 	PublishedParams int64  `json:"params,omitempty"`
 	PublishedActive int64  `json:"active_params,omitempty"`
 	Source          string `json:"source"`

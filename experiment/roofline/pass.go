@@ -2,8 +2,8 @@ package roofline
 
 import "math"
 
-// pass counts what one step of an engine reads, computes and sends, over all GPUs and before any efficiency: some prompt
-// tokens, and one token for each of some decoding sequences.
+// pass counts what one step of an engine reads, computes and sends, over all GPUs and before any efficiency:
+// some prompt tokens, and one token for each of some decoding sequences.
 type pass struct {
 	dense        float64 // bytes of weights that every token passes, and of the output layer
 	experts      float64 // bytes of the routed experts that evenly spread tokens choose
@@ -29,8 +29,8 @@ func (s *Setup) prefill(input, cached float64) pass {
 	return s.step(input-cached, cached, 0, 0)
 }
 
-// loaded is a decode step that also computes prompts, as in a steady load: when sequences end, new ones take their place,
-// which makes input over output tokens of prompt per output token.
+// loaded is a decode step that also computes prompts, as in a steady load: when sequences end, new ones take
+// their place, which makes input over output tokens of prompt per output token.
 func (s *Setup) loaded(batch, context, input, cached, output float64) pass {
 	batch, output = atLeast(1, batch), atLeast(1, output)
 	input = atLeast(0, input)
@@ -44,8 +44,8 @@ func (s *Setup) loaded(batch, context, input, cached, output float64) pass {
 	return p
 }
 
-// step computes fresh tokens of a prompt after the cached ones, causally and with the output layer for the last one only,
-// and decodes batch sequences.
+// step computes fresh tokens of a prompt after the cached ones, causally and with the output layer for the
+// last one only, and decodes batch sequences.
 func (s *Setup) step(fresh, cached, batch, context float64) pass {
 	p := s.read(fresh + batch)
 	outputs := batch
@@ -96,8 +96,8 @@ func (s *Setup) read(tokens float64) pass {
 	}
 }
 
-// distinct is the expected number of experts in one layer that at least one of the tokens chooses, with even routing:
-// E·(1−(1−k/E)^tokens).
+// distinct is the expected number of experts in one layer that at least one of the tokens chooses, with even
+// routing: E·(1−(1−k/E)^tokens).
 func (m MoE) distinct(tokens float64) float64 {
 	if m.Experts == 0 {
 		return 0
@@ -135,8 +135,8 @@ func (s *Setup) expect(p pass, r reached) expected {
 	return x
 }
 
-// allReduce adds two all-reduces in each layer, after attention and after the MLP (Megatron-LM, arXiv 1909.08053), in a
-// ring: 2·(g−1)/g of the message over each link, but at least the minimum latency.
+// allReduce adds two all-reduces in each layer, after attention and after the MLP (Megatron-LM, arXiv
+// 1909.08053), in a ring: 2·(g−1)/g of the message over each link, but at least the minimum latency.
 func (s *Setup) allReduce(x *expected, p pass, r reached) {
 	g := s.gpus()
 	if g < 2 {
@@ -154,8 +154,8 @@ func (s *Setup) allReduce(x *expected, p pass, r reached) {
 	}
 }
 
-// computeMs is 0 if the device's peak is unknown. Attention computes in fp8 only if the KV cache is fp8, whatever the weights
-// are.
+// computeMs is 0 if the device's peak is unknown. Attention computes in fp8 only if the KV cache is fp8,
+// whatever the weights are.
 func (s *Setup) computeMs(p pass, share Rates) (linear, attention, scan float64) {
 	peak := s.Device.DenseTFLOPS
 	kw, ke, ka := peak.kind(s.weights().kind), peak.kind(s.experts().kind), inBF16

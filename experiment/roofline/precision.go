@@ -24,7 +24,8 @@ type precision struct {
 	ends  bool // also used for embeddings and output layer
 }
 
-// endBytes is the size of an element of the embeddings and of the output layer, which most formats store in 2 bytes.
+// endBytes is the size of an element of the embeddings and of the output layer, which most formats store in 2
+// bytes.
 func (p precision) endBytes() float64 {
 	if p.ends {
 		return p.bytes
@@ -32,9 +33,10 @@ func (p precision) endBytes() float64 {
 	return 2
 }
 
-// precisions: mxfp4 has an 8-bit scale for 32 values (OCP MX 1.0), nvfp4 one for 16. int4 has a 16-bit scale and a 4-bit zero
-// in a group of 128, or 16 bits in a group of 32. q4_0, q8_0 and q*_k are the block formats of llama.cpp (ggml-common.h). A
-// Q4_K_M file stores some tensors in more bits: the bound of q4_k is slightly too fast for it.
+// precisions: mxfp4 has an 8-bit scale for 32 values (OCP MX 1.0), nvfp4 one for 16. int4 has a 16-bit scale
+// and a 4-bit zero in a group of 128, or 16 bits in a group of 32. q4_0, q8_0 and q*_k are the block formats
+// of llama.cpp (ggml-common.h). A Q4_K_M file stores some tensors in more bits: the bound of q4_k is slightly
+// too fast for it.
 var precisions = []precision{
 	{"bf16", 2, inBF16, true}, {"fp16", 2, inBF16, true}, {"fp32", 4, inBF16, true},
 	{"fp8", 1, inFP8, false}, {"int8", 1, inINT8, false},
@@ -89,7 +91,8 @@ type Rates struct {
 
 func (r Rates) of(k kind) float64 { return [...]float64{r.BF16, r.FP8, r.FP4, r.INT8}[k] }
 
-// kind is the format in which the device computes with weights of kind k. If it lacks k, weights are widened to bf16.
+// kind is the format in which the device computes with weights of kind k. If it lacks k, weights are widened
+// to bf16.
 func (r Rates) kind(k kind) kind {
 	if r.of(k) > r.BF16 {
 		return k

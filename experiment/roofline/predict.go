@@ -11,8 +11,8 @@ import (
 type Workload struct {
 	Input, Cached, Output float64 // tokens of a request; the first Cached tokens of Input are in the KV cache
 	Batches               []int   // numbers of sequences that decode together; nil = 1
-	// Budget is the maximum number of tokens in one step, with chunked prefill (vLLM's max_num_batched_tokens); 0 = a prompt
-	// is computed alone and as a whole.
+	// Budget is the maximum number of tokens in one step, with chunked prefill (vLLM's
+	// max_num_batched_tokens); 0 = a prompt is computed alone and as a whole.
 	Budget      int
 	MaxSeqs     int          // the engine's limit of concurrent sequences; 0 = the capacity of the KV cache
 	Speculation *Speculation // nil = none
@@ -48,7 +48,8 @@ type Prediction struct {
 	Fit *Fit `json:"fit,omitempty"` // the fit to measured rows that gave the efficiencies; nil = none. The caller sets it
 }
 
-// Rule is the common rule of thumb: each token reads all weights once (with experts: those that the token uses), at the peak.
+// Rule is the common rule of thumb: each token reads all weights once (with experts: those that the token
+// uses), at the peak.
 type Rule struct {
 	WeightsGB float64 `json:"weights_gb"`
 	GBs       float64 `json:"bandwidth_gb_s"`
@@ -56,8 +57,8 @@ type Rule struct {
 	PerS      float64 `json:"tokens_per_s"`
 }
 
-// Capacity is what fits beside the weights into 90 % of the memory. Zero tokens: the weights do not fit, or the memory is
-// unknown.
+// Capacity is what fits beside the weights into 90 % of the memory. Zero tokens: the weights do not fit, or
+// the memory is unknown.
 type Capacity struct {
 	MemoryGB  float64 `json:"memory_gb"` // of all GPUs; 0 = unknown
 	WeightsGB float64 `json:"weights_gb"`
@@ -85,8 +86,8 @@ type Decoded struct {
 	Speculated *Speculated `json:"speculative,omitempty"`
 }
 
-// Ceiling is the highest throughput of the setup: the largest batch that fits, and in each step the prompts of the sequences
-// that replace ended ones.
+// Ceiling is the highest throughput of the setup: the largest batch that fits, and in each step the prompts
+// of the sequences that replace ended ones.
 type Ceiling struct {
 	Batch     int     `json:"batch"`
 	Why       string  `json:"why"`  // what limits the batch
@@ -194,8 +195,9 @@ func (s Setup) Capacity(context float64) Capacity {
 	return c
 }
 
-// CriticalBatch is the batch at which computing a decode step takes as long as reading its weights, with default
-// efficiencies. Below it, a larger batch is almost free. 0 = none below a million, or the compute peak is unknown.
+// CriticalBatch is the batch at which computing a decode step takes as long as reading its weights, with
+// default efficiencies. Below it, a larger batch is almost free. 0 = none below a million, or the compute
+// peak is unknown.
 func (s Setup) CriticalBatch() float64 {
 	const most = 1e6
 	usual := s.usual(s.efficiency())
@@ -217,8 +219,9 @@ func (s Setup) CriticalBatch() float64 {
 	return high
 }
 
-// Ceiling is the highest throughput for a workload. Every step decodes one token of each sequence, and computes the prompts
-// of the sequences that replace ended ones: input/output tokens of prompt per output token.
+// Ceiling is the highest throughput for a workload. Every step decodes one token of each sequence, and
+// computes the prompts of the sequences that replace ended ones: input/output tokens of prompt per output
+// token.
 func (s Setup) Ceiling(w Workload) Ceiling {
 	held := s.Capacity(w.Input + w.Output)
 	c := Ceiling{Batch: held.Sequences, Why: "capacity of the KV cache"}
@@ -240,15 +243,16 @@ func (s Setup) Ceiling(w Workload) Ceiling {
 	return c
 }
 
-// MBU is the share of the peak memory bandwidth that a decode step of this duration uses: weights, evenly chosen experts, and
-// KV with its copies.
+// MBU is the share of the peak memory bandwidth that a decode step of this duration uses: weights, evenly
+// chosen experts, and KV with its copies.
 func (s Setup) MBU(batch, context, stepMs float64) float64 {
 	p := s.decode(batch, context)
 	return 1e3 * (p.dense + p.experts + p.kv) / stepMs / (s.gpus() * s.Device.BandwidthGBs * 1e9)
 }
 
-// MFU is the share of the peak compute that this many tokens per second use, counting the operations of the weights alone;
-// ok is false if the peak is unknown. Each output token passes the output layer, but only the last token of a prompt.
+// MFU is the share of the peak compute that this many tokens per second use, counting the operations of the
+// weights alone; ok is false if the peak is unknown. Each output token passes the output layer, but only the
+// last token of a prompt.
 func (s Setup) MFU(promptPerS, outputPerS float64) (mfu float64, ok bool) {
 	p := s.read(promptPerS + outputPerS)
 	p.flops += 2 * outputPerS * float64(s.Model.headParams())

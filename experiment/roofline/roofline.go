@@ -1,26 +1,29 @@
-// Package roofline computes what the hardware allows: the time of one decode step (TPOT) and of one prefill (TTFT), from the
-// bytes that a model must read and the operations that it must do, over the rates of a device.
+// Package roofline computes what the hardware allows: the time of one decode step (TPOT) and of one prefill
+// (TTFT), from the bytes that a model must read and the operations that it must do, over the rates of a
+// device.
 //
-// The order of its steps: a Model and a Device are looked up in two tables (find.go), or a Model is read from a config.json
-// (hf.go). A Setup combines them with a number of GPUs and two precisions. A pass (pass.go) counts bytes and operations, and
-// Setup.Decode and Setup.Prefill divide them by rates. Setup.Predict combines these for a workload. Calibrate fits the rates
-// to measured times.
+// The order of its steps: a Model and a Device are looked up in two tables (find.go), or a Model is read from
+// a config.json (hf.go). A Setup combines them with a number of GPUs and two precisions. A pass (pass.go)
+// counts bytes and operations, and Setup.Decode and Setup.Prefill divide them by rates. Setup.Predict
+// combines these for a workload. Calibrate fits the rates to measured times.
 //
-// Every Bound has a floor, an expected time, and a typical range around that. The floor uses the peak rates, overlaps
-// everything that can overlap, lets all tokens choose the same experts, and ignores communication and overheads. A
-// measurement below it is an error, a cache hit, speculative decoding, or a wrong precision. The expected time uses the
-// default efficiencies of gpus.json, evenly spread experts, tensor parallelism with its all-reduces, and a constant per step.
-// The typical range uses the efficiencies of fast and slow engines.
+// Every Bound has a floor, an expected time, and a typical range around that. The floor uses the peak rates,
+// overlaps everything that can overlap, lets all tokens choose the same experts, and ignores communication
+// and overheads. A measurement below it is an error, a cache hit, speculative decoding, or a wrong precision.
+// The expected time uses the default efficiencies of gpus.json, evenly spread experts, tensor parallelism
+// with its all-reduces, and a constant per step. The typical range uses the efficiencies of fast and slow
+// engines.
 //
-// Units: GB and GB/s are decimal (10⁹), as is TFLOP (10¹²). memory_gb is the nominal size, also taken as decimal. A device
-// with nominally 80 GB often has up to 7 % more (80 GiB), which roughly equals the activations and graphs that CapacityTokens
-// ignores.
+// Units: GB and GB/s are decimal (10⁹), as is TFLOP (10¹²). memory_gb is the nominal size, also taken as
+// decimal. A device with nominally 80 GB often has up to 7 % more (80 GiB), which roughly equals the
+// activations and graphs that CapacityTokens ignores.
 //
-// Ignored: queueing, the operations of linear layers and of sparse-attention indexers, and layouts other than tensor
-// parallelism (no expert or data-parallel attention). The package never measures anything or contacts a server.
+// Ignored: queueing, the operations of linear layers and of sparse-attention indexers, and layouts other than
+// tensor parallelism (no expert or data-parallel attention). The package never measures anything or contacts
+// a server.
 //
-// Equations: Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102; jax-ml/scaling-book, inference.md; the
-// all-reduce as in NVIDIA nccl-tests, doc/PERFORMANCE.md.
+// Equations: Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102; jax-ml/scaling-book,
+// inference.md; the all-reduce as in NVIDIA nccl-tests, doc/PERFORMANCE.md.
 package roofline
 
 import (
@@ -90,24 +93,26 @@ func (s Setup) Check() error {
 
 const maxGPUs = 4096
 
-// Decode is the bound on TPOT: one decode step for batch sequences with a mean context of context tokens. A batch below 1
-// counts as 1. It is
+// Decode is the bound on TPOT: one decode step for batch sequences with a mean context of context tokens. A
+// batch below 1 counts as 1. It is
 //
 //	max(weights, compute) + max(KV, attention) + all-reduce + overhead
 func (s Setup) Decode(batch, context float64) Bound {
 	return s.bound(s.decode(batch, context))
 }
 
-// Prefill is the bound on TTFT: one request of input tokens, the first cached of which are in the KV cache, alone on the
-// machine and in one piece. At least one token is always computed. Its attention is part of the compute:
+// Prefill is the bound on TTFT: one request of input tokens, the first cached of which are in the KV cache,
+// alone on the machine and in one piece. At least one token is always computed. Its attention is part of the
+// compute:
 //
 //	max(weights, compute + attention) + KV + all-reduce + overhead
 func (s Setup) Prefill(input, cached float64) Bound {
 	return s.bound(s.prefill(input, cached))
 }
 
-// Loaded is the bound on TPOT in a steady load, in which decode steps also compute the prompts of new requests: requests of
-// input tokens, cached of them in the KV cache, and of output tokens. It does not apply with disaggregated prefill.
+// Loaded is the bound on TPOT in a steady load, in which decode steps also compute the prompts of new
+// requests: requests of input tokens, cached of them in the KV cache, and of output tokens. It does not apply
+// with disaggregated prefill.
 func (s Setup) Loaded(batch, context, input, cached, output float64) Bound {
 	return s.bound(s.loaded(batch, context, input, cached, output))
 }
@@ -122,8 +127,8 @@ func (s Setup) PrefillMs(input, cached float64) float64 {
 	return s.expect(s.prefill(input, cached), s.usual(s.efficiency())).ms()
 }
 
-// WeightBytes is the size of all weights, over all GPUs. Embeddings and the output layer count 2 bytes an element unless the
-// precision includes them.
+// WeightBytes is the size of all weights, over all GPUs. Embeddings and the output layer count 2 bytes an
+// element unless the precision includes them.
 func (s Setup) WeightBytes() float64 {
 	w, e := s.weights(), s.experts()
 	ends := float64(s.Model.endParams())
@@ -131,9 +136,9 @@ func (s Setup) WeightBytes() float64 {
 	return ends*w.endBytes() + (float64(s.Model.Params())-ends-routed)*w.bytes + routed*e.bytes
 }
 
-// KVBytesPerToken is the size of one more token in the KV cache, over all layers and without copies, in an engine that keeps
-// the whole context in every layer (or while the token is within every window). The constant state of linear layers is not
-// included.
+// KVBytesPerToken is the size of one more token in the KV cache, over all layers and without copies, in an
+// engine that keeps the whole context in every layer (or while the token is within every window). The
+// constant state of linear layers is not included.
 func (s Setup) KVBytesPerToken() float64 {
 	return s.Model.kv(1, s.kvBytes(), 1) - s.Model.stateBytes()
 }
@@ -141,15 +146,16 @@ func (s Setup) KVBytesPerToken() float64 {
 // CheckKV reports an unknown precision of the KV cache.
 func (s Setup) CheckKV() error { return checkPrecision("KV precision", s.KVPrecision) }
 
-// KVBytes is the size of one sequence of that many tokens in the KV cache, as Model.KVBytes, at the cache's precision.
+// KVBytes is the size of one sequence of that many tokens in the KV cache, as Model.KVBytes, at the cache's
+// precision.
 func (s Setup) KVBytes(tokens float64) float64 { return s.Model.KVBytes(tokens, s.kvBytes()) }
 
 // usableMemory is the share of a GPU's memory that engines use by default.
 const usableMemory = 0.9
 
-// CapacityTokens is the number of KV tokens that fit beside the weights into 90 % of the memory, at KVBytesPerToken and with
-// the copies of tensor parallelism. An engine that frees KV outside of sliding windows holds more. 0 means that the memory is
-// unknown or that the weights do not fit.
+// CapacityTokens is the number of KV tokens that fit beside the weights into 90 % of the memory, at
+// KVBytesPerToken and with the copies of tensor parallelism. An engine that frees KV outside of sliding
+// windows holds more. 0 means that the memory is unknown or that the weights do not fit.
 func (s Setup) CapacityTokens() int {
 	free := usableMemory*s.gpus()*s.Device.MemoryGB*1e9 - s.WeightBytes()
 	perToken := s.Model.kv(1, s.kvBytes(), s.width()) - s.Model.stateBytes()

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Speculation is speculative decoding: tokens are drafted and then verified in one step of the model (Leviathan et al., arXiv
-// 2211.17192).
+// Speculation is speculative decoding: tokens are drafted and then verified in one step of the model
+// (Leviathan et al., arXiv 2211.17192).
 type Speculation struct {
 	Tokens     int     // drafted per step
 	Acceptance float64 // probability that a drafted token is accepted, given that the previous ones were
@@ -50,8 +50,8 @@ func (p Speculation) tokensPerStep() float64 {
 	return (1 - math.Pow(p.Acceptance, n)) / (1 - p.Acceptance)
 }
 
-// Speculative is a decode step that verifies drafted tokens: it reads the KV cache once for all of them, computes each, and
-// reads the experts of each.
+// Speculative is a decode step that verifies drafted tokens: it reads the KV cache once for all of them,
+// computes each, and reads the experts of each.
 func (s Setup) Speculative(batch, context float64, with Speculation) Speculated {
 	batch, context = atLeast(1, batch), atLeast(0, context)
 	n := float64(with.Tokens) + 1

@@ -15,8 +15,9 @@ type process struct {
 	mean float64
 	draw func(n int, rng *rand.Rand) []float64
 	n    int
-	// least is the share of intervals that must hold the mean. A bootstrap is right only for many values: it promises 0.95, and
-	// gives less where a heavy tail or a long memory leaves few independent ones; and 150 trials tell it to 0.04.
+	// least is the share of intervals that must hold the mean. A bootstrap is right only for many values: it
+	// promises 0.95, and gives less where a heavy tail or a long memory leaves few independent ones; and 150
+	// trials tell it to 0.04.
 	least float64
 }
 

@@ -10,9 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// n=30, p=0.5 → (10, 21) is the textbook case. The larger ones are the definition evaluated with scipy 1.17.1: the largest l with
-// binom.cdf(l-1, n, p) <= 0.025 and the smallest u with binom.sf(u-1, n, p) <= 0.025. They also show that
-// gonum's incomplete beta function holds for as many gaps between tokens as a run can have.
+// n=30, p=0.5 → (10, 21) is the textbook case. The larger ones are the definition evaluated with scipy
+// 1.17.1: the largest l with binom.cdf(l-1, n, p) <= 0.025 and the smallest u with binom.sf(u-1, n, p) <=
+// 0.025. They also show that gonum's incomplete beta function holds for as many gaps between tokens as a run
+// can have.
 func TestIntervalRanks(t *testing.T) {
 	tests := []struct {
 		n            int

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The rule of MLPerf LoadGen at its confidence of 0.99. 662 is the number of queries that mlperf.conf itself asks of the
-// MultiStream scenario; the rest is the same rule, computed apart from this code.
+// The rule of MLPerf LoadGen at its confidence of 0.99. 662 is the number of queries that mlperf.conf itself
+// asks of the MultiStream scenario; the rest is the same rule, computed apart from this code.
 func TestEarlyStopTotalIsMLPerfs(t *testing.T) {
 	over := []int{0, 1, 2, 3, 5, 10, 20, 50, 100}
 	for p, want := range map[float64][]int{
@@ -30,7 +30,8 @@ func TestEarlyStopTotalIsMLPerfs(t *testing.T) {
 	}
 }
 
-// The figures are of scipy 1.17.1: binom.cdf and binom.sf for the verdicts, and for need every larger n tried in turn.
+// The figures are of scipy 1.17.1: binom.cdf and binom.sf for the verdicts, and for need every larger n tried
+// in turn.
 func TestDecide(t *testing.T) {
 	tests := []struct {
 		name          string
@@ -69,7 +70,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What need promises comes true: with that many more at the same share there is a verdict, and with one fewer there is none.
+// What need promises comes true: with that many more at the same share there is a verdict, and with one fewer
+// there is none.
 func TestDecideNeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom([]float64{0.5, 0.9, 0.95, 0.99, 0.999}).Draw(t, "p")

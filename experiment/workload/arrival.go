@@ -144,7 +144,8 @@ func (a *Arrival) check(bad func(key, problem, hint string)) {
 	}
 }
 
-// Rate is the mean rate in requests per second of a process that sets its own rate; 0 = the row's rate applies.
+// Rate is the mean rate in requests per second of a process that sets its own rate; 0 = the row's rate
+// applies.
 func (a *Arrival) Rate() Rate {
 	switch {
 	case a.Process == "ramp" && a.Over > 0:
@@ -237,5 +238,6 @@ func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {
 	}
 }
 
-// Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at all.
+// Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at
+// all.
 const minBurstiness, maxBurstiness = 1e-3, 1e6

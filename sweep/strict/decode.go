@@ -11,20 +11,22 @@ import (
 	"time"
 )
 
-// Decode fills into, a pointer to a struct, from a table of a [Document] or one assembled from several. It reports every
-// mistake to bad with its path inside the table. Fields without a key in the table stay as they are.
+// Decode fills into, a pointer to a struct, from a table of a [Document] or one assembled from several. It
+// reports every mistake to bad with its path inside the table. Fields without a key in the table stay as they
+// are.
 //
-// A field needs a tag `toml:"name"`; a field without one, or with "-", is ignored. The fields of an embedded struct
-// without a tag count as fields of the outer struct. Types are string, bool, integers, floats (from an integer too; never
-// nan, and inf only with `toml:"name,inf"`), time.Duration ("10s", not negative), any (what JSON can represent), maps from
-// string to any of these, structs, and pointers to and slices of these. Any other type panics.
+// A field needs a tag `toml:"name"`; a field without one, or with "-", is ignored. The fields of an embedded
+// struct without a tag count as fields of the outer struct. Types are string, bool, integers, floats (from an
+// integer too; never nan, and inf only with `toml:"name,inf"`), time.Duration ("10s", not negative), any
+// (what JSON can represent), maps from string to any of these, structs, and pointers to and slices of these.
+// Any other type panics.
 //
 // A type with a method
 //
 //	DecodeTOML(v any, bad func(key, problem, hint string))
 //
-// on its pointer decodes itself from the parser's value, and reports keys relative to itself. Decode does not call that
-// method of into, so that the method can pass its table to Decode.
+// on its pointer decodes itself from the parser's value, and reports keys relative to itself. Decode does not
+// call that method of into, so that the method can pass its table to Decode.
 func Decode(v map[string]any, into any, bad func(path, text, hint string)) {
 	rv := reflect.ValueOf(into)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
@@ -182,8 +184,8 @@ func (d decoder) mapping(path string, v any, into reflect.Value, inf bool) {
 	into.Set(out)
 }
 
-// plain copies a value for JSON, with every list as []any. It reports dates, which it returns as strings, and nan and
-// inf, for which it returns nil.
+// plain copies a value for JSON, with every list as []any. It reports dates, which it returns as strings, and
+// nan and inf, for which it returns nil.
 func (d decoder) plain(path string, v any) any {
 	if from, ok := list(v); ok {
 		out := make([]any, len(from))

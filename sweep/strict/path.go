@@ -13,7 +13,8 @@ func Quote(key string) string {
 	return key
 }
 
-// Join appends a relative path to base: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"), Join("rate", "").
+// Join appends a relative path to base: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"),
+// Join("rate", "").
 func Join(base, rel string) string {
 	if base == "" || rel == "" || rel[0] == '[' {
 		return base + rel

@@ -92,7 +92,8 @@ func (t *table) lengths(e *Entry, fields, columns []string) (err error) {
 	return err
 }
 
-// azure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in 2024.
+// azure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in
+// 2024.
 type azure struct{ *table }
 
 func newAzure(l *lines, header []byte, o Options) (*azure, error) {

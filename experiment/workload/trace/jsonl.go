@@ -106,7 +106,8 @@ func (j *jsonl) next(e *Entry) error {
 	return err
 }
 
-// chat assigns a Bailian row to its parent's conversation. A parent that the file does not contain starts one.
+// chat assigns a Bailian row to its parent's conversation. A parent that the file does not contain starts
+// one.
 func (j *jsonl) chat(e *Entry, r *row) {
 	e.Class, e.Session = r.Type, 0
 	if r.ChatID == nil {

@@ -15,8 +15,8 @@ type conversation struct {
 	} `json:"conversations"`
 }
 
-// sharegpt reads conversations from a JSON array or a sequence of objects. Each answer makes a request, whose prompt is
-// everything before it.
+// sharegpt reads conversations from a JSON array or a sequence of objects. Each answer makes a request, whose
+// prompt is everything before it.
 type sharegpt struct {
 	counter *lineCounter
 	json    *json.Decoder
