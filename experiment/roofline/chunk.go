@@ -2,11 +2,11 @@ package roofline
 
 import "slices"
 
-// Chunked is the bound on TTFT with chunked prefill: each step of at most budget tokens decodes batch
+// chunked is the bound on TTFT with chunked prefill: each step of at most budget tokens decodes batch
 // sequences of context tokens and fills the rest with the prompt. ttft is the sum of those steps; step is
 // their mean, the time between two tokens of the decoding sequences meanwhile. A budget without room for the
 // prompt counts as one prompt token a step.
-func (s Setup) Chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound, steps int) {
+func (s Setup) chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound, steps int) {
 	input, batch, context = atLeast(1, input), atLeast(0, batch), atLeast(0, context)
 	cached = min(atLeast(0, cached), input-1)
 	room := atLeast(1, float64(budget)-batch)

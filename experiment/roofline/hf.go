@@ -34,9 +34,6 @@ var families = map[string]family{
 	"deepseek_v2": {}, "deepseek_v3": {}, "kimi_k2": {}, "deepseek_v32": {sparse: true}, "glm_moe_dsa": {sparse: true},
 }
 
-// Families are the values of model_type that ParseHF can read.
-func Families() []string { return slices.Sorted(maps.Keys(families)) }
-
 // ParseHF reads a model's shape from a Hugging Face config.json. It reports every mistake. An unknown key
 // that may change the shape is a mistake, since ignoring it would give a wrong number of bytes. The notes
 // state what was ignored or assumed.
@@ -49,7 +46,7 @@ func ParseHF(data []byte, id string) (Model, []string, error) {
 	kind := strings.TrimSuffix(c.text("model_type"), "_text")
 	f, ok := families[kind]
 	if !ok {
-		return Model{}, nil, fmt.Errorf("config.json: model_type is %q, not one of %s: write the entry by hand", kind, strings.Join(Families(), ", "))
+		return Model{}, nil, fmt.Errorf("config.json: model_type is %q, not one of %s: write the entry by hand", kind, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 	}
 	m := Model{ID: cmp.Or(id, c.text("_name_or_path")), Source: "its Hugging Face config.json"}
 	c.shape(&m, f)

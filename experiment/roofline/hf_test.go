@@ -86,7 +86,7 @@ func TestParseHFGivesTheTablesEntries(t *testing.T) {
 	}
 }
 
-// Families that the table has no model of give the numbers of parameters that are published.
+// families that the table has no model of give the numbers of parameters that are published.
 func TestParseHFGivesPublishedCounts(t *testing.T) {
 	for text, want := range map[string]float64{
 		`{"model_type": "granite", "hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 12800, "vocab_size": 49155,

@@ -68,11 +68,11 @@ func checkPrecision(field, name string) error {
 	if _, ok := lookUpPrecision(name); ok {
 		return nil
 	}
-	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(Precisions(), ", "))
+	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(precisionNames(), ", "))
 }
 
-// Precisions are the names that Setup and the model table accept.
-func Precisions() []string {
+// precisionNames are the names that Setup and the model table accept.
+func precisionNames() []string {
 	names := make([]string, 0, len(precisions))
 	for _, p := range precisions {
 		names = append(names, p.name)

@@ -136,7 +136,7 @@ func (s Setup) Predict(w Workload) Prediction {
 		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(),
 		Input: w.Input, Cached: w.Cached, Output: w.Output,
 		Rule: s.Rule(), Capacity: s.Capacity(w.Input + w.Output), TTFT: s.Prefill(w.Input, w.Cached),
-		Critical: s.CriticalBatch(), Ceiling: s.Ceiling(w),
+		Critical: s.criticalBatch(), Ceiling: s.Ceiling(w),
 	}
 	batches := w.Batches
 	if len(batches) == 0 {
@@ -154,11 +154,11 @@ func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
 	d.PerS = 1e3 * n / d.TPOT.ExpectedMs
 	d.MBU = s.MBU(n, context, d.TPOT.ExpectedMs)
 	if w.Budget > 0 {
-		ttft, step, steps := s.Chunked(w.Input, w.Cached, w.Budget, n, context)
+		ttft, step, steps := s.chunked(w.Input, w.Cached, w.Budget, n, context)
 		d.ChunkedTTFT, d.ChunkedTPOT, d.ChunkedSteps = &ttft, &step, steps
 	}
 	if w.Speculation != nil {
-		x := s.Speculative(n, context, *w.Speculation)
+		x := s.speculative(n, context, *w.Speculation)
 		d.Speculated = &x
 	}
 	return d
@@ -195,10 +195,10 @@ func (s Setup) Capacity(context float64) Capacity {
 	return c
 }
 
-// CriticalBatch is the batch at which computing a decode step takes as long as reading its weights, with
+// criticalBatch is the batch at which computing a decode step takes as long as reading its weights, with
 // default efficiencies. Below it, a larger batch is almost free. 0 = none below a million, or the compute
 // peak is unknown.
-func (s Setup) CriticalBatch() float64 {
+func (s Setup) criticalBatch() float64 {
 	const most = 1e6
 	usual := s.usual(s.efficiency())
 	computes := func(batch float64) bool {

@@ -50,9 +50,9 @@ func (p Speculation) tokensPerStep() float64 {
 	return (1 - math.Pow(p.Acceptance, n)) / (1 - p.Acceptance)
 }
 
-// Speculative is a decode step that verifies drafted tokens: it reads the KV cache once for all of them,
+// speculative is a decode step that verifies drafted tokens: it reads the KV cache once for all of them,
 // computes each, and reads the experts of each.
-func (s Setup) Speculative(batch, context float64, with Speculation) Speculated {
+func (s Setup) speculative(batch, context float64, with Speculation) Speculated {
 	batch, context = atLeast(1, batch), atLeast(0, context)
 	n := float64(with.Tokens) + 1
 	p := s.decode(batch*n, context)

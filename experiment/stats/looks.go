@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Looks are the moments at which a row with until = "decided" may be evaluated: after FirstLook requests, and
+// Looks are the moments at which a row with until = "decided" may be evaluated: after firstLook requests, and
 // after each doubling. Deciding after every request with the confidence of one look would be wrong far more
 // often than that confidence states. Instead the risk is divided among the looks: look k takes 1/(k·(k+1)) of
 // it, which sums to at most all of it.
@@ -14,11 +14,11 @@ type Looks struct {
 	Risk float64 // of a wrong decision over all looks; 0.01 = 1 %
 }
 
-// FirstLook is the number of requests at the first look: fewer seldom decide.
-const FirstLook = 64
+// firstLook is the number of requests at the first look: fewer seldom decide.
+const firstLook = 64
 
 // At is the number of requests at look k, counted from 1.
-func (Looks) At(k int) int { return FirstLook << (k - 1) }
+func (Looks) At(k int) int { return firstLook << (k - 1) }
 
 // Confidence is the confidence of look k alone.
 func (l Looks) Confidence(k int) float64 { return 1 - l.Risk/float64(k*(k+1)) }

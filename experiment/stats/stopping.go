@@ -46,10 +46,10 @@ func fails(n, over int, p, confidence float64) bool {
 	return atLeast(over, n, 1-p) <= 1-confidence
 }
 
-// EarlyStopTotal is the smallest number of requests that Pass with t of them over the limit: h+t for the
+// earlyStopTotal is the smallest number of requests that Pass with t of them over the limit: h+t for the
 // smallest h with I_p(h, t+1) ≤ 1-confidence. It is 0 for p or confidence outside (0, 1), where there is no
 // such number.
-func EarlyStopTotal(t int, p, confidence float64) int {
+func earlyStopTotal(t int, p, confidence float64) int {
 	if !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
 		return 0
 	}
@@ -65,13 +65,13 @@ func EarlyStopTotal(t int, p, confidence float64) int {
 // enough determines the number.
 func passTotal(n, over int, p, confidence float64) int {
 	if over == 0 {
-		return EarlyStopTotal(0, p, confidence)
+		return earlyStopTotal(0, p, confidence)
 	}
 	t, ok := firstOver(n, over, func(t int) bool { return passes(t*n/over, t, p, confidence) })
 	if !ok {
 		return 0
 	}
-	return max(EarlyStopTotal(t, p, confidence), (t-1)*n/over+1)
+	return max(earlyStopTotal(t, p, confidence), (t-1)*n/over+1)
 }
 
 // failTotal is the number of requests that Fail if the share over/n stays the same, rounded down; 0 if none

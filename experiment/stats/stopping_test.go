@@ -18,13 +18,13 @@ func TestEarlyStopTotalIsMLPerfs(t *testing.T) {
 		0.999: {4_603, 6_636, 8_403, 10_042, 13_105, 20_140, 33_097, 69_058, 125_826},
 	} {
 		for i, over := range over {
-			if got := EarlyStopTotal(over, p, 0.99); got != want[i] {
+			if got := earlyStopTotal(over, p, 0.99); got != want[i] {
 				t.Errorf("p=%v t=%d: %d, want %d", p, over, got, want[i])
 			}
 		}
 	}
 	for _, p := range []float64{0, 1} {
-		if got := EarlyStopTotal(3, p, 0.99); got != 0 {
+		if got := earlyStopTotal(3, p, 0.99); got != 0 {
 			t.Errorf("p=%v: %d, want 0: no number is right", p, got)
 		}
 	}

@@ -71,7 +71,7 @@ func needed(n int) map[string]int {
 		case NoBound:
 			out[q.name] = MinSamples(q.p, shownConfidence)
 		case Thin:
-			out[q.name] = SoundSamples(q.p)
+			out[q.name] = soundSamples(q.p)
 		}
 	}
 	return out

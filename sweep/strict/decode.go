@@ -92,7 +92,7 @@ func (d decoder) table(path string, v map[string]any, into reflect.Value) {
 			d.unknown(path, key, names(known))
 			continue
 		}
-		d.value(Join(path, Quote(key)), v[key], into.FieldByIndex(known[at].index), known[at].inf)
+		d.value(Join(path, quote(key)), v[key], into.FieldByIndex(known[at].index), known[at].inf)
 	}
 }
 
@@ -105,10 +105,10 @@ func (d decoder) unknown(path, key string, known []string) {
 	if len(known) == 0 {
 		hint = "remove it; this table has no keys"
 	}
-	if near, ok := Suggest(key, known); ok {
+	if near, ok := suggest(key, known); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	d.bad(Join(path, Quote(key)), text, hint)
+	d.bad(Join(path, quote(key)), text, hint)
 }
 
 // value fills one value of any type. inf allows it to be infinite.
@@ -178,7 +178,7 @@ func (d decoder) mapping(path string, v any, into reflect.Value, inf bool) {
 	out := reflect.MakeMapWithSize(t, len(from))
 	for _, key := range slices.Sorted(maps.Keys(from)) {
 		element := reflect.New(t.Elem()).Elem()
-		d.value(Join(path, Quote(key)), from[key], element, inf)
+		d.value(Join(path, quote(key)), from[key], element, inf)
 		out.SetMapIndex(reflect.ValueOf(key).Convert(t.Key()), element)
 	}
 	into.Set(out)
@@ -198,7 +198,7 @@ func (d decoder) plain(path string, v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out[key] = d.plain(Join(path, Quote(key)), v[key])
+			out[key] = d.plain(Join(path, quote(key)), v[key])
 		}
 		return out
 	case time.Time:

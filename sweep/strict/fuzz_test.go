@@ -87,7 +87,7 @@ func checkTable(t *testing.T, d *Document, path string, table map[string]any) {
 		t.Fatalf("keys of %q are %q, want %q", path, got, want)
 	}
 	for key, v := range table {
-		at := Join(path, Quote(key))
+		at := Join(path, quote(key))
 		if got := written(t, d, at); got != key {
 			t.Fatalf("at the place of %s is %q", at, got)
 		}

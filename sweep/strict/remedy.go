@@ -221,7 +221,7 @@ func example(t reflect.Type, depth int) string {
 			return "{ key = " + example(t.Elem(), depth+1) + " }"
 		}
 		for _, f := range fields(t) {
-			return fmt.Sprintf("{ %s = %s }", Quote(f.name), example(t.FieldByIndex(f.index).Type, depth+1))
+			return fmt.Sprintf("{ %s = %s }", quote(f.name), example(t.FieldByIndex(f.index).Type, depth+1))
 		}
 		return "{ }"
 	}

@@ -31,7 +31,7 @@ const (
 
 // Document is a parsed file: a tree of plain Go values, and the places of their keys.
 //
-// A path names a place in the tree, such as row[2].prefix.tokens. Keys in it are written as by [Quote]. The
+// A path names a place in the tree, such as row[2].prefix.tokens. Keys in it are written as by [quote]. The
 // empty path is the whole file.
 type Document struct {
 	File string         // as given to Parse, for messages
@@ -153,9 +153,9 @@ func (d *Document) label(path string) (where, rest string) {
 
 func title(key string, index int, table map[string]any) string {
 	if name, ok := table["name"].(string); ok && name != "" {
-		return Quote(key) + " " + strconv.Quote(clip(name))
+		return quote(key) + " " + strconv.Quote(clip(name))
 	}
-	return indexed(Quote(key), index)
+	return indexed(quote(key), index)
 }
 
 // problemAt makes a problem that underlines size bytes from an offset.

@@ -29,7 +29,7 @@ func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
 	c.Info = r.Info
 	b := bufio.NewWriterSize(w, 1<<16)
 	out := json.NewEncoder(b)
-	h := header{Schema: Schema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated}
+	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated}
 	if r.Info.Timed {
 		h.TimeUnit = "ms"
 	}

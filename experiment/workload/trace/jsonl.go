@@ -64,8 +64,8 @@ func newNative(l *lines, first []byte, o Options) (*jsonl, error) {
 	}
 	unit, known := units[h.TimeUnit]
 	switch {
-	case h.Schema != Schema:
-		return nil, fmt.Errorf("unknown schema %q\nhint: this bench reads %q", h.Schema, Schema)
+	case h.Schema != nativeSchema:
+		return nil, fmt.Errorf("unknown schema %q\nhint: this bench reads %q", h.Schema, nativeSchema)
 	case h.TimeUnit != "" && !known:
 		return nil, fmt.Errorf("unknown time_unit %q\nhint: use s, ms, us or ns", h.TimeUnit)
 	case h.BlockTokens < 0 || h.BlockTokens > maxBlockTokens:

@@ -47,8 +47,8 @@ func (o Options) Check(bad func(key, problem, hint string)) {
 	if o.File == "" {
 		bad("file", "no trace file", `write file = "conversation_trace.jsonl"`)
 	}
-	if o.Format != "" && !slices.Contains(Formats, o.Format) {
-		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(Formats, ", ")+"; without format it is detected")
+	if o.Format != "" && !slices.Contains(formats, o.Format) {
+		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(formats, ", ")+"; without format it is detected")
 	}
 	if _, ok := units[o.TimeUnit]; o.TimeUnit != "" && !ok {
 		bad("time_unit", fmt.Sprintf("unknown unit %q", o.TimeUnit), `write "s", "ms", "us" or "ns"`)

@@ -10,7 +10,7 @@ package trace
 
 import "time"
 
-// Formats, as named in a matrix and on the command line.
+// formats, as named in a matrix and on the command line.
 const (
 	Mooncake = "mooncake" // JSONL: ms, hash ids of 512-token blocks
 	Azure    = "azure"    // CSV of Azure's LLM inference traces, 2023 and 2024: dates and lengths
@@ -21,11 +21,11 @@ const (
 	Native   = "bench"    // bench's own: a header, then lines that are a superset of Mooncake's
 )
 
-// Formats lists all formats.
-var Formats = []string{Mooncake, Azure, BurstGPT, Bailian, ShareGPT, Log, Native}
+// formats lists all formats.
+var formats = []string{Mooncake, Azure, BurstGPT, Bailian, ShareGPT, Log, Native}
 
-// Schema is the schema in the header of the native format.
-const Schema = "bench/trace/v1"
+// nativeSchema is the schema in the header of the native format.
+const nativeSchema = "bench/trace/v1"
 
 // Entry is one request of a trace.
 type Entry struct {
