@@ -17,13 +17,13 @@ func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 	const noise = 0.01
 	best, least := fit{setup: s}, math.Inf(1)
 	for _, ratio := range turns(rows) {
-		x, told, sound := coefficients(rows, ratio)
+		x, determined, sound := coefficients(rows, ratio)
 		if !sound && free[compute] {
 			continue
 		}
 		try := fit{setup: s}
 		for i := range free {
-			try.free[i] = free[i] && told[i]
+			try.free[i] = free[i] && determined[i]
 		}
 		try.constant = s.bounded(rows, x, try.free)
 		try.residuals = squares(rows, try.constant)
@@ -34,25 +34,25 @@ func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 	return best
 }
 
-// coefficients are those of all rows. told are the constants that occur in them. It is not sound to determine
-// the compute efficiency from a single batch: a row that is slow for any other reason would be mistaken for
-// it.
-func coefficients(rows []row, ratio float64) (x [][3]float64, told [3]bool, sound bool) {
-	told[overhead] = true
+// coefficients are those of all rows. determined are the constants that occur in them. It is not sound to
+// determine the compute efficiency from a single batch: a row that is slow for any other reason would be
+// mistaken for it.
+func coefficients(rows []row, ratio float64) (x [][3]float64, determined [3]bool, sound bool) {
+	determined[overhead] = true
 	prompts, computing := 0, 0
 	for _, r := range rows {
 		c := r.coefficients(ratio)
 		x = append(x, c)
-		told[memory] = told[memory] || c[memory] > 0
+		determined[memory] = determined[memory] || c[memory] > 0
 		if c[compute] > 0 {
-			told[compute] = true
+			determined[compute] = true
 			computing++
 			if r.prompt {
 				prompts++
 			}
 		}
 	}
-	return x, told, computing != 1 || prompts == 1
+	return x, determined, computing != 1 || prompts == 1
 }
 
 // turns are ratios between all those at which a point changes from one limit to the other.

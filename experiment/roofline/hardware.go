@@ -1,6 +1,7 @@
 package roofline
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func ParseHardware(data []byte) (Hardware, error) {
 	names := map[string]string{}
 	for i, raw := range file.Devices {
 		if err := parseDevice(raw, &h.Devices[i], names); err != nil {
-			errs = append(errs, fmt.Errorf("hardware table: entry %d (%s): %w", i+1, or(h.Devices[i].ID, "no id"), err))
+			errs = append(errs, fmt.Errorf("hardware table: entry %d (%s): %w", i+1, cmp.Or(h.Devices[i].ID, "no id"), err))
 		}
 	}
 	if len(h.Devices) == 0 {

@@ -2,6 +2,7 @@ package roofline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func ParseModels(data []byte) (Models, error) {
 	names := map[string]string{}
 	for i, raw := range file.Models {
 		if err := parseModel(raw, &models[i], names); err != nil {
-			errs = append(errs, fmt.Errorf("model table: entry %d (%s): %w", i+1, or(models[i].ID, "no id"), err))
+			errs = append(errs, fmt.Errorf("model table: entry %d (%s): %w", i+1, cmp.Or(models[i].ID, "no id"), err))
 		}
 	}
 	if len(models) == 0 {

@@ -27,6 +27,7 @@
 package roofline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -168,14 +169,7 @@ func (s Setup) CapacityTokens() int {
 func (s *Setup) width() int         { return max(1, s.GPUs) }
 func (s *Setup) gpus() float64      { return float64(s.width()) }
 func (s *Setup) kvBytes() float64   { return precisionOf(s.KVPrecision).bytes }
-func (s *Setup) weights() precision { return precisionOf(or(s.Precision, s.Model.Weights)) }
+func (s *Setup) weights() precision { return precisionOf(cmp.Or(s.Precision, s.Model.Weights)) }
 func (s *Setup) experts() precision {
-	return precisionOf(or(s.Precision, or(s.Model.ExpertWeights, s.Model.Weights)))
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
+	return precisionOf(cmp.Or(s.Precision, s.Model.ExpertWeights, s.Model.Weights))
 }

@@ -139,25 +139,9 @@ func (s *Summary) Get(name string) (float64, bool) {
 	if s == nil {
 		return 0, false
 	}
-	switch name {
-	case "mean":
-		return s.Mean, true
-	case "std":
-		return s.Std, true
-	case "min":
-		return s.Min, true
-	case "p50":
-		return s.P50, true
-	case "p90":
-		return s.P90, true
-	case "p95":
-		return s.P95, true
-	case "p99":
-		return s.P99, true
-	case "p999":
-		return s.P999, true
-	case "max":
-		return s.Max, true
+	i := slices.Index([]string{"mean", "std", "min", "p50", "p90", "p95", "p99", "p999", "max"}, name)
+	if i < 0 {
+		return 0, false
 	}
-	return 0, false
+	return [...]float64{s.Mean, s.Std, s.Min, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max}[i], true
 }

@@ -81,7 +81,7 @@ func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 		}
 	case p.policy == LRU:
 		p.use(tokens / p.size)
-	case !p.hold(found, (tokens+p.size-1)/p.size):
+	case !p.allocate(found, (tokens+p.size-1)/p.size):
 		return 0
 	}
 	return found * p.size
@@ -112,7 +112,7 @@ func (p *Pool) use(blocks int) {
 		}
 		if !there {
 			s = p.evict()
-			p.name(s, i)
+			p.setKey(s, i)
 		} else {
 			p.unlink(s)
 		}
@@ -120,9 +120,9 @@ func (p *Pool) use(blocks int) {
 	}
 }
 
-// hold removes the found blocks from the eviction list, evicts blocks for the rest, and then frees all of
+// allocate removes the found blocks from the eviction list, evicts blocks for the rest, and then frees all of
 // them, the last first. It returns false if the pool is too small.
-func (p *Pool) hold(found, need int) bool {
+func (p *Pool) allocate(found, need int) bool {
 	if need > len(p.slots)-1 {
 		return false
 	}
@@ -134,7 +134,7 @@ func (p *Pool) hold(found, need int) bool {
 	}
 	for len(p.held) < need {
 		s := p.evict()
-		p.name(s, len(p.held))
+		p.setKey(s, len(p.held))
 		p.held = append(p.held, s)
 	}
 	for i := len(p.held) - 1; i >= 0; i-- {
@@ -147,13 +147,13 @@ func (p *Pool) hold(found, need int) bool {
 func (p *Pool) evict() int32 {
 	s := p.slots[0].next
 	p.unlink(s)
-	p.forget(s)
+	p.removeKey(s)
 	return s
 }
 
-// name gives a slot the i-th key of the request, if it has one. Another slot may have the same key: the last
-// block of a prompt is computed again, and the old copy stays until it is evicted.
-func (p *Pool) name(s int32, i int) {
+// setKey gives a slot the i-th key of the request, if it has one. Another slot may have the same key: the
+// last block of a prompt is computed again, and the old copy stays until it is evicted.
+func (p *Pool) setKey(s int32, i int) {
 	if i >= len(p.keys) {
 		return
 	}
@@ -170,8 +170,8 @@ func (p *Pool) name(s int32, i int) {
 	p.slots[at].twin = s
 }
 
-// forget removes the key of a slot.
-func (p *Pool) forget(s int32) {
+// removeKey removes the key of a slot.
+func (p *Pool) removeKey(s int32) {
 	key, twin := p.slots[s].key, p.slots[s].twin
 	if key == 0 {
 		return

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -73,12 +74,7 @@ func (p *Prefix) checkHitRate(key string, input Length, bad func(key, problem, h
 }
 
 // state is the prefix's state, with the default applied.
-func (p *Prefix) state() string {
-	if p.State == "" {
-		return Shared
-	}
-	return p.State
-}
+func (p *Prefix) state() string { return cmp.Or(p.State, Shared) }
 
 // groups is the number of prefixes, with the default applied.
 func (p *Prefix) groups() int { return max(p.Groups, 1) }

@@ -45,11 +45,11 @@ func (n *Turns) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		bad("", fmt.Sprintf("%d turns is not between 1 and %d", x, maxTurns), hint)
 		return
 	}
-	n.Length.DecodeTOML(v, func(key, problem, said string) {
-		if said == lengthHint {
-			said = hint
+	n.Length.DecodeTOML(v, func(key, problem, inner string) {
+		if inner == lengthHint {
+			inner = hint
 		}
-		bad(key, strings.ReplaceAll(problem, "token", "turn"), said)
+		bad(key, strings.ReplaceAll(problem, "token", "turn"), inner)
 	})
 }
 

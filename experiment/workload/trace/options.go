@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -98,10 +99,7 @@ func (o Options) checkLengths(bad func(key, problem, hint string)) {
 
 // speed is Speed with the default applied.
 func (o Options) speed() float64 {
-	if o.Speed == 0 {
-		return 1
-	}
-	return o.Speed
+	return cmp.Or(o.Speed, 1)
 }
 
 // scaled converts a time of the trace to that of the replay.
