@@ -245,7 +245,7 @@ func checkArithmetic(t *rapid.T, b Bound, ms float64) {
 	}
 }
 
-// A prompt of which all but the last token is cached is one decode step.
+// A prompt with all but the last token cached is one decode step.
 func TestFullHitIsADecodeStep(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	within(t, "TTFT", s.PrefillMs(10001, 10000), s.DecodeMs(1, 10000), 1e-9)

@@ -76,8 +76,7 @@ func TestCalibrateRecovers(t *testing.T) {
 	}
 }
 
-// Two rows are enough for the two constants of decoding, and say nothing of
-// computing.
+// Two rows determine the two constants of decoding, but not the compute efficiency.
 func TestCalibrateTwoRows(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	fit, err := s.Calibrate(server(s, other(0.6, 0.4, 2, 0), 0, 1, Point{Batch: 1, Context: 2000}, Point{Batch: 32, Context: 2000}))
@@ -123,8 +122,7 @@ func TestCalibrateRefusesWhatTellsNothing(t *testing.T) {
 	}
 }
 
-// Each point beside what the others predict of it; a row that leaves the model is
-// told by that.
+// Each point has the prediction of the others; a row that does not fit the model is visible by that.
 func TestCalibrateHeldOut(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	points := server(s, other(0.6, 0.4, 2, 0), 0, 1, Point{Batch: 1, Context: 1000}, Point{Batch: 8, Context: 1000}, Point{Batch: 32, Context: 1000}, Point{Batch: 64, Context: 1000})
@@ -149,8 +147,7 @@ func TestCalibrateHeldOut(t *testing.T) {
 	}
 }
 
-// Points faster than the peak put the memory efficiency at its limit, and that is
-// said.
+// Points faster than the peak put the memory efficiency at its limit, which a note states.
 func TestCalibrateAtItsLimit(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	points := server(s, other(0.9, 0.4, 0.1, 0), 0, 1, Point{Batch: 1, Context: 1000}, Point{Batch: 32, Context: 1000}, Point{Batch: 128, Context: 1000})
@@ -166,8 +163,8 @@ func TestCalibrateAtItsLimit(t *testing.T) {
 	}
 }
 
-// A CPU computes longer than it reads from a batch of two on: one point tells of memory, and is enough where
-// there are more points than constants, so that the residuals tell how well it fits.
+// A CPU is limited by computing from a batch of two on. One point then determines the memory efficiency, which
+// is enough if there are more points than constants, so that the residuals show the quality of the fit.
 func TestCalibrateOnePointReads(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.2-1b"), Device: Device{ID: "core", BandwidthGBs: 10, DenseTFLOPS: Rates{BF16: 0.05}}}
 	at := func(batches ...float64) (points []Point) {
@@ -190,8 +187,8 @@ func TestCalibrateOnePointReads(t *testing.T) {
 	}
 }
 
-// What an error of 1 % in each time does to the overhead is what the fit says of it: short contexts at small
-// batches hardly tell it from reading the weights, and that is said.
+// The stated uncertainty of the overhead is the effect of a 1 % error in each time. Short contexts at small
+// batches hardly separate the overhead from reading the weights, which a note states.
 func TestCalibrateSaysHowLooseTheOverheadIs(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	for _, c := range []struct {

@@ -17,8 +17,8 @@ func repeated(n int, types ...string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// hfConfigs hold what the models' config.json files say of their shape, with some
-// of what these say beside it; the table has the same models from elsewhere.
+// hfConfigs are the keys about shape of the models' config.json files, with some others; the table has the
+// same models from other sources.
 var hfConfigs = map[string]string{
 	"meta-llama/Llama-3.1-8B-Instruct": `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
 		"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": false, "torch_dtype": "bfloat16",

@@ -77,7 +77,7 @@ func TestMeanIntervalCovers(t *testing.T) {
 	}
 }
 
-// What resampling the values one by one would say of values with a memory: the test above can fail.
+// Resampling single values of a dependent series gives too short intervals: the test above can fail.
 func TestBlocksAreNeeded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a simulation; make test runs it without the race detector")

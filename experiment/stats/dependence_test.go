@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// autoregressive is n values, standard normal each, of which each keeps rho of the one before. Its
+// autoregressive is a series of n standard normal values with correlation rho of neighbours. Its
 // autocorrelation time is (1+rho)/(1-rho).
 func autoregressive(n int, rho float64, rng *rand.Rand) []float64 {
 	out := make([]float64, n)

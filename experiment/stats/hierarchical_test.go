@@ -61,8 +61,7 @@ func TestCompareWithoutRepeats(t *testing.T) {
 	}
 }
 
-// Over many A/A trials the test calls as many differences as its level says, whatever lies inside of the
-// repeats.
+// Over many A/A trials the share of differences found is the level, whatever the variance within repeats.
 func TestCompareKeepsItsLevel(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	for _, n := range []int{2, 3, 5} {

@@ -106,8 +106,8 @@ func TestMinSamplesIsWhereTheIntervalCloses(t *testing.T) {
 	})
 }
 
-// The interval has to cover the true quantile as often as the binomial says, which is at least as often
-// as promised, for a skewed distribution as for a flat one.
+// The interval must cover the true quantile as often as the binomial distribution predicts, which is at least
+// the confidence, for a skewed distribution as for a flat one.
 func TestQuantileIntervalCovers(t *testing.T) {
 	const trials = 4000
 	distributions := map[string]struct{ draw, quantile func(float64) float64 }{

@@ -80,8 +80,8 @@ func TestPooledIntervalsCover(t *testing.T) {
 	}
 }
 
-// Taking pooled gaps for independent makes intervals that are far too narrow: those of the requests are
-// several times as wide.
+// Treating pooled gaps as independent makes intervals far too narrow: those from requests are several times as
+// wide.
 func TestPooledIsWiderThanPooling(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	requests := streams(400, 200, 0, rng)

@@ -135,8 +135,8 @@ func TestSearchUndecided(t *testing.T) {
 	})
 }
 
-// TestSearchAnyAnswers holds that a search ends whatever it hears, says nothing that its answers do not, and
-// goes on from any subset of them in any order.
+// TestSearchAnyAnswers: a search ends whatever the answers are, its result agrees with them, and it continues
+// from any subset of them in any order.
 func TestSearchAnyAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySearch(t)

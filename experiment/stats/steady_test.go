@@ -117,7 +117,7 @@ func TestBlockTrend(t *testing.T) {
 	}
 }
 
-// Values that are steady, with and without a memory, show a trend about as seldom as P says.
+// Steady values, dependent or not, show a trend about as often as P states.
 func TestTrendErrs(t *testing.T) {
 	const trials = 2000
 	for _, rho := range []float64{0, 0.7} {

@@ -29,7 +29,7 @@ func drawShared(t *rapid.T) Workload {
 	return w
 }
 
-// The hits of a plan are those of the brute-force reading of the tokens that it sends, request by request.
+// The hits of a plan equal those of a brute-force comparison of the tokens that it sends, request by request.
 func TestHitsAreThoseOfTheTokens(t *testing.T) {
 	vocabulary := Vocabulary{IDs: 1 << 30}
 	hits := 0

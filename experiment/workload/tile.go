@@ -10,9 +10,9 @@ const (
 )
 
 // Tile cycles the requests of a row through a fixed list of contexts, always in the same order; each request
-// has a random question of its context appended. An LRU cache hits nothing as soon as the contexts exceed its
-// capacity, and everything below that. Hits beyond its capacity must therefore come from a tier that holds
-// all contexts.
+// has a random question of its context appended. An LRU cache hits everything while the contexts fit, and
+// nothing once they exceed its capacity, however slightly. Hits beyond its capacity must therefore come from
+// a tier that holds all contexts.
 //
 // The number of contexts is given, or computed from the size of the tier to fill (Size in package
 // experiment).

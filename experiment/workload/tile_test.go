@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tiling is a workload of so many contexts.
+// tiling is a workload with that many contexts.
 func tiling(contexts, questions, input, asks int) Workload {
 	return Workload{Generator: Tiling, Input: Fixed(input), Output: Fixed(7),
 		Tile: &Tile{Contexts: contexts, Questions: questions, QuestionTokens: asks}}
