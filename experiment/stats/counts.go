@@ -92,7 +92,6 @@ func (s Sorted) Summarize() *Summary { return summarize(s) }
 // QuantileWithMissing is the quantile of the sample and of `missing` further values that rank as +Inf.
 func (s Sorted) QuantileWithMissing(missing int, p float64) float64 { return quantile(s, missing, p) }
 
-// size is the size of the sample.
 func (s Sorted) size() int {
 	if len(s.ends) == 0 {
 		return 0

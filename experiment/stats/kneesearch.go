@@ -77,7 +77,6 @@ func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	return Bracket{Low: &loads[low], High: &loads[high], LowRuns: runs[low], HighRuns: runs[high], Open: loads[low+1 : high]}, true
 }
 
-// grid returns the loads of the initial grid.
 func (s Search) grid() []float64 {
 	var out []float64
 	for i := range gridPoints {

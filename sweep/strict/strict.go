@@ -184,7 +184,6 @@ func (d *Document) columns(at, size int) int {
 	return max(1, utf8.RuneCountInString(span))
 }
 
-// line returns a line without its end.
 func (d *Document) line(n int) string {
 	text, _, _ := strings.Cut(d.Text[d.lines[n-1]:], "\n")
 	return strings.TrimSuffix(text, "\r")

@@ -75,7 +75,6 @@ func (t *table) next(e *Entry) ([]string, error) {
 	return fields, err
 }
 
-// tokens parses an integer.
 func (t *table) tokens(fields []string, column string) (int, error) {
 	text := fields[t.columns[column]]
 	n, err := strconv.Atoi(text)
@@ -85,7 +84,6 @@ func (t *table) tokens(fields []string, column string) (int, error) {
 	return n, nil
 }
 
-// lengths fills the two lengths of e.
 func (t *table) lengths(e *Entry, fields, columns []string) (err error) {
 	if e.Input, err = t.tokens(fields, columns[1]); err != nil {
 		return err
