@@ -70,7 +70,7 @@ rate       = 60
 arrival    = "gamma"
 burstiness = 0.5
 duration   = "200ms"
-SLO   = { e2e_p99 = "2s", each = { ttft = "1s" } }
+slo   = { e2e_p99 = "2s", each = { ttft = "1s" } }
 [[row.mix]]
 name     = "chat"
 weight   = 3

@@ -83,7 +83,7 @@ func TestSizingRefuses(t *testing.T) {
 		want  string
 	}{
 		{workload.Tile{}, "", "the model is not known"},
-		{workload.Tile{}, "gpt-oss-21b", "near: openai/gpt-oss-20b"},
+		{workload.Tile{}, "gpt-oss-21b", "similar: openai/gpt-oss-20b"},
 		{workload.Tile{OffloadPerGPUGiB: 10}, "gpt-oss-20b", "--gpus 8"},
 	} {
 		s := tiled(tt.tile)

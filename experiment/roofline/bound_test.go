@@ -38,7 +38,7 @@ func TestRuleOfThumb(t *testing.T) {
 	b := s.Decode(1, 0)
 	within(t, "floor", b.FloorMs, 26.667, 1e-4)
 	within(t, "expected", b.ExpectedMs, 26.667/0.8+1, 1e-4)
-	if b.Note != "the device's compute peak is unknown: memory only" {
+	if b.Note != "the device's compute peak is unknown: memory bandwidth only" {
 		t.Errorf("note %q", b.Note)
 	}
 }
@@ -136,7 +136,7 @@ func TestCapacityTokens(t *testing.T) {
 			t.Errorf("%s on %s: %d tokens, want %d", c.s.Model.ID, c.s.Device.ID, got, c.want)
 		}
 	}
-	if note := (Setup{Model: model(t, "llama-3.1-70b"), Device: device(t, "h100-sxm")}).Decode(1, 1).Note; note != "the weights don't fit: 141.1 GB into 80 GB" {
+	if note := (Setup{Model: model(t, "llama-3.1-70b"), Device: device(t, "h100-sxm")}).Decode(1, 1).Note; note != "the weights do not fit: 141.1 GB, but the memory is 80 GB" {
 		t.Errorf("note %q", note)
 	}
 }
@@ -200,7 +200,7 @@ func setups(t *testing.T) *rapid.Generator[Setup] {
 			Model:       rapid.SampledFrom(models).Draw(t, "model"),
 			Device:      rapid.SampledFrom(devices).Draw(t, "device"),
 			GPUs:        rapid.SampledFrom([]int{0, 1, 2, 3, 4, 8, 16, 72}).Draw(t, "gpus"),
-			Precision:   rapid.SampledFrom(append(Precisions(), "")).Draw(t, "precision"),
+			Precision:   rapid.SampledFrom(append(precisionNames(), "")).Draw(t, "precision"),
 			KVPrecision: rapid.SampledFrom([]string{"", "fp8", "q8_0"}).Draw(t, "kv"),
 		}
 	})
@@ -245,7 +245,7 @@ func checkArithmetic(t *rapid.T, b Bound, ms float64) {
 	}
 }
 
-// A prompt of which all but the last token is cached is one decode step.
+// A prompt with all but the last token cached is one decode step.
 func TestFullHitIsADecodeStep(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	within(t, "TTFT", s.PrefillMs(10001, 10000), s.DecodeMs(1, 10000), 1e-9)

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Point is one measured time: the TPOT of a batch at a context; or, where Input
-// is stated, the TTFT of a request alone on the machine.
+// Point is one measured time: the TPOT of a batch at a context or, if Input is set, the TTFT of a single
+// request.
 type Point struct {
-	Name    string  `json:"name"` // for people
+	Name    string  `json:"name"` // for display
 	Batch   float64 `json:"batch,omitempty"`
 	Context float64 `json:"context_tokens,omitempty"`
 	Input   float64 `json:"input_tokens,omitempty"`
@@ -17,43 +17,41 @@ type Point struct {
 	Ms      float64 `json:"ms"`
 }
 
-// Fit is what a server was seen to reach of its hardware: the constants that
-// bring the arithmetic of a Setup nearest to its measured times.
+// Fit is the fraction of its hardware that a server reached: the constants with which the arithmetic of a
+// Setup is closest to its measured times.
 type Fit struct {
-	OverheadMs float64  `json:"overhead_ms"` // of a step; the least times of all-reduces are part of it
+	OverheadMs float64  `json:"overhead_ms"` // of a step, including the minimum latency of all-reduces
 	Memory     float64  `json:"memory"`      // share of the memory bandwidth
-	Compute    *float64 `json:"compute"`     // share of the compute peak; null: no point tells, the usual share stays
-	// Spread is the root mean square of the relative residuals, over what the
-	// points have more than the fit has constants; null: they have no more.
+	Compute    *float64 `json:"compute"`     // share of the compute peak; null: not determined by the points, the default is used
+	// Spread is the root mean square of the relative residuals, with the degrees of freedom as divisor; null:
+	// as many constants as points.
 	Spread *float64 `json:"spread"`
 	Points []Fitted `json:"points"`
 	Notes  []string `json:"notes,omitempty"`
 
-	// Efficiency is the fit as a Setup takes it, for this model, device and number
-	// of GPUs. Its band is twice the spread.
+	// Efficiency is the fit for a Setup with this model, device and number of GPUs. Its typical range is
+	// twice the spread.
 	Efficiency Efficiency `json:"-"`
 }
 
-// Fitted is one point beside the fit.
+// Fitted is a point and its fitted time.
 type Fitted struct {
 	Point
 	FittedMs float64 `json:"fitted_ms"`
 	Off      float64 `json:"off"` // (fitted − measured) / measured
-	// HeldOutMs is what a fit of all other points predicts; null: they don't
-	// identify one.
+	// HeldOutMs is the prediction of a fit of all other points; null: they do not identify one.
 	HeldOutMs  *float64 `json:"held_out_ms"`
 	HeldOutOff *float64 `json:"held_out_off"`
 }
 
-// UnidentifiableError says why a fit of these points would mean nothing.
+// UnidentifiableError says why the points do not determine the constants.
 type UnidentifiableError struct{ Why string }
 
-func (e *UnidentifiableError) Error() string { return "these points don't identify a fit: " + e.Why }
+func (e *UnidentifiableError) Error() string { return "the fit is not identifiable: " + e.Why }
 
-// Calibrate fits overhead, memory efficiency and compute efficiency to measured
-// times, by least squares of the relative errors, with each share within 1 to
-// 100 % of the peak. It refuses points from which one of the first two can't be
-// told (*UnidentifiableError).
+// Calibrate fits overhead, memory efficiency and compute efficiency to measured times, by least squares of
+// the relative errors, with each share within 1 to 100 % of the peak. It returns an *UnidentifiableError if
+// the points do not determine the overhead and the memory efficiency.
 func (s Setup) Calibrate(points []Point) (*Fit, error) {
 	if err := errors.Join(s.Check(), checkPoints(points)); err != nil {
 		return nil, err
@@ -78,23 +76,23 @@ func checkPoints(points []Point) error {
 	var errs []error
 	for i, p := range points {
 		if !(p.Ms > 0) || math.IsInf(p.Ms, 0) {
-			errs = append(errs, fmt.Errorf("point %d (%s): %g ms is no time", i+1, p.Name, p.Ms))
+			errs = append(errs, fmt.Errorf("point %d (%s): %g ms is not a valid time", i+1, p.Name, p.Ms))
 		}
 		if p.Input <= 0 && !(p.Batch >= 1 && p.Context >= 0) {
-			errs = append(errs, fmt.Errorf("point %d (%s): neither an input, nor a batch of 1 or more and a context", i+1, p.Name))
+			errs = append(errs, fmt.Errorf("point %d (%s): needs an input, or a batch of at least 1 and a context", i+1, p.Name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// fit is a setup with the constants found, relative to its usual ones: reading
-// takes memory times as long, computing compute times.
+// fit is a setup and its fitted constants: the overhead in ms, and the factors by which reading and computing
+// take longer than with the default efficiencies.
 type fit struct {
-	setup    Setup // with the efficiency that the factors are relative to
+	setup    Setup // with the default efficiency
 	constant [3]float64
-	// free says which constants the points told; the others kept their start.
+	// free are the constants that the points determine; the others keep their defaults.
 	free      [3]bool
-	residuals float64 // sum of the squares of the relative errors
+	residuals float64 // sum of the squared relative errors
 }
 
 // The constants, by their index.
@@ -104,12 +102,11 @@ const (
 	compute
 )
 
-// fit finds the constants: those of the points that compute too, if these tell
-// of computing, else the first two.
+// fit finds all constants or, if the points do not determine the compute efficiency, the first two.
 func (s Setup) fit(points []Point) (fit, error) {
 	e := *s.efficiency()
-	e.ByGPUs = []ByGPUs{e.at(s.width())}
-	e.ByGPUs[0].GPUs, e.ByGPUs[0].AllReduceUs = 1, 0 // a constant of a step: the fit's overhead has it
+	e.ByGPUs = []ByGPUs{e.forWidth(s.width())}
+	e.ByGPUs[0].GPUs, e.ByGPUs[0].AllReduceUs = 1, 0 // constant in each step, so part of the fitted overhead
 	s.Efficiency = &e
 	rows := s.rows(points)
 	if len(points) < 2 {
@@ -141,7 +138,7 @@ func (f *fit) unknowns() (n int) {
 	return n
 }
 
-// row is one point in the terms of the fit, at factors of 1.
+// row is one point as the times of its parts with default efficiencies.
 type row struct {
 	weights, linear float64 // ms that overlap
 	kv, scan        float64 // ms that overlap
@@ -153,22 +150,22 @@ func (s *Setup) rows(points []Point) []row {
 	rows := make([]row, len(points))
 	usual := s.usual(s.Efficiency)
 	for i, p := range points {
-		x := s.expect(s.at(p), usual)
+		x := s.expect(s.passOf(p), usual)
 		rows[i] = row{weights: x.weights(), linear: x.compute(), kv: x.kv, scan: x.scan, fixed: x.reduce, measured: p.Ms, prompt: p.Input > 0}
 	}
 	return rows
 }
 
-// at is the pass of a point.
-func (s *Setup) at(p Point) pass {
+// passOf is the pass of a point.
+func (s *Setup) passOf(p Point) pass {
 	if p.Input > 0 {
 		return s.prefill(p.Input, p.Cached)
 	}
 	return s.decode(p.Batch, p.Context)
 }
 
-// coefficients are what the constants are multiplied with, if reading and
-// computing take equally long at this ratio of their factors.
+// coefficients are the factors of the constants, if reading and computing take equally long at this ratio of
+// the compute to the memory factor.
 func (r row) coefficients(ratio float64) (x [3]float64) {
 	x[overhead] = 1
 	if r.linear <= ratio*r.weights {
@@ -188,10 +185,10 @@ func (r row) ms(c [3]float64) float64 {
 	return c[overhead] + max(c[memory]*r.weights, c[compute]*r.linear) + max(c[memory]*r.kv, c[compute]*r.scan) + r.fixed
 }
 
-// ms is what the fit predicts for a point.
+// ms is the prediction for a point.
 func (f *fit) ms(p Point) float64 { return f.setup.rows([]Point{p})[0].ms(f.constant) }
 
-// report is the fit in the words of a reader.
+// report converts the fit to its result.
 func (f *fit) report(points []Point) *Fit {
 	usual := f.setup.usual(f.setup.Efficiency)
 	out := &Fit{OverheadMs: f.constant[overhead], Memory: usual.memory / f.constant[memory]}
@@ -200,25 +197,25 @@ func (f *fit) report(points []Point) *Fit {
 		share := shares.of(f.setup.Device.DenseTFLOPS.kind(f.setup.experts().kind))
 		out.Compute = &share
 	} else {
-		out.Notes = append(out.Notes, "no point is limited by computing in a way that tells its efficiency: the usual one stays")
+		out.Notes = append(out.Notes, "no point determines the compute efficiency: the default is used")
 	}
 	rows := f.setup.rows(points)
 	if moved := f.moved(rows, overhead); moved > loose*out.OverheadMs {
-		out.Notes = append(out.Notes, fmt.Sprintf("the overhead is loose: an error of 1 %% in each time could move it by %.2g ms; rows whose times differ more would tell it", moved))
+		out.Notes = append(out.Notes, fmt.Sprintf("the overhead is uncertain: a 1 %% error in each time could move it by %.2g ms; add rows whose times differ more", moved))
 	}
 	for i, r := range rows {
 		ms := r.ms(f.constant)
 		out.Points = append(out.Points, Fitted{Point: points[i], FittedMs: ms, Off: ms/r.measured - 1})
 	}
-	spread := 0.05 // nothing tells: a judgement
+	spread := 0.05 // without residuals: an assumption
 	if more := len(points) - f.unknowns(); more > 0 {
 		spread = math.Sqrt(f.residuals / float64(more))
 		out.Spread = &spread
 	} else {
-		out.Notes = append(out.Notes, "as many constants as points: the fit goes through them, and its residuals say nothing")
+		out.Notes = append(out.Notes, "as many constants as points: the fit is exact, and its residuals carry no information")
 	}
 	if out.Memory > 0.999 {
-		out.Notes = append(out.Notes, "the memory efficiency is at its limit: the points are as fast as the peak, or faster; is the hardware or the precision another?")
+		out.Notes = append(out.Notes, "the memory efficiency is at its limit: the points reach or exceed the peak; check the hardware and the precision")
 	}
 	out.Efficiency = f.efficiency(out, shares, math.Max(0.02, 2*spread))
 	return out
@@ -234,7 +231,7 @@ func (f *fit) efficiency(out *Fit, shares Rates, band float64) Efficiency {
 	up := min(1+band, 100)
 	low := Scale{Memory: up, Compute: up, Link: up, Overhead: 1 / up}
 	high := Scale{Memory: 1 / up, Compute: 1 / up, Link: 1 / up, Overhead: up}
-	if !f.free[compute] { // as uncertain as it was
+	if !f.free[compute] { // keeps its default uncertainty
 		low.Compute, high.Compute = e.Low.Compute, e.High.Compute
 	}
 	e.Low, e.High = low, high

@@ -76,8 +76,7 @@ func TestCalibrateRecovers(t *testing.T) {
 	}
 }
 
-// Two rows are enough for the two constants of decoding, and say nothing of
-// computing.
+// Two rows determine the two constants of decoding, but not the compute efficiency.
 func TestCalibrateTwoRows(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	fit, err := s.Calibrate(server(s, other(0.6, 0.4, 2, 0), 0, 1, Point{Batch: 1, Context: 2000}, Point{Batch: 32, Context: 2000}))
@@ -118,13 +117,12 @@ func TestCalibrateRefusesWhatTellsNothing(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err := s.Calibrate([]Point{{Name: "a", Batch: 1, Ms: math.NaN()}, {Name: "b", Ms: 3}})
-	if err == nil || !strings.Contains(err.Error(), "point 1 (a): NaN ms is no time") || !strings.Contains(err.Error(), "point 2 (b): neither an input") {
+	if err == nil || !strings.Contains(err.Error(), "point 1 (a): NaN ms is not a valid time") || !strings.Contains(err.Error(), "point 2 (b): needs an input") {
 		t.Errorf("%v", err)
 	}
 }
 
-// Each point beside what the others predict of it; a row that leaves the model is
-// told by that.
+// Each point has the prediction of the others; a row that does not fit the model is visible by that.
 func TestCalibrateHeldOut(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	points := server(s, other(0.6, 0.4, 2, 0), 0, 1, Point{Batch: 1, Context: 1000}, Point{Batch: 8, Context: 1000}, Point{Batch: 32, Context: 1000}, Point{Batch: 64, Context: 1000})
@@ -149,8 +147,7 @@ func TestCalibrateHeldOut(t *testing.T) {
 	}
 }
 
-// Points faster than the peak put the memory efficiency at its limit, and that is
-// said.
+// Points faster than the peak put the memory efficiency at its limit, which a note states.
 func TestCalibrateAtItsLimit(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	points := server(s, other(0.9, 0.4, 0.1, 0), 0, 1, Point{Batch: 1, Context: 1000}, Point{Batch: 32, Context: 1000}, Point{Batch: 128, Context: 1000})
@@ -161,13 +158,13 @@ func TestCalibrateAtItsLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fit.Memory < 0.999 || !strings.Contains(strings.Join(fit.Notes, " "), "is the hardware or the precision another?") {
+	if fit.Memory < 0.999 || !strings.Contains(strings.Join(fit.Notes, " "), "check the hardware and the precision") {
 		t.Errorf("%+v", fit)
 	}
 }
 
-// A CPU computes longer than it reads from a batch of two on: one point tells of memory, and is enough where there are more
-// points than constants, so that the residuals tell how well it fits.
+// A CPU is limited by computing from a batch of two on. One point then determines the memory efficiency, which
+// is enough if there are more points than constants, so that the residuals show the quality of the fit.
 func TestCalibrateOnePointReads(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.2-1b"), Device: Device{ID: "core", BandwidthGBs: 10, DenseTFLOPS: Rates{BF16: 0.05}}}
 	at := func(batches ...float64) (points []Point) {
@@ -185,13 +182,13 @@ func TestCalibrateOnePointReads(t *testing.T) {
 		t.Fatalf("%+v", fit)
 	}
 	within(t, "compute", *fit.Compute, 0.4, 0.05)
-	if _, err := s.Calibrate(at(1, 4, 8)); err == nil || !strings.Contains(err.Error(), "1 of them is limited by memory, and two are needed, or more points than the 3 constants") {
+	if _, err := s.Calibrate(at(1, 4, 8)); err == nil || !strings.Contains(err.Error(), "points limited by memory: 1; needed: 2, or more points than the 3 constants") {
 		t.Errorf("%v", err)
 	}
 }
 
-// What an error of 1 % in each time does to the overhead is what the fit says of it: short contexts at small batches hardly tell it
-// from reading the weights, and that is said.
+// The stated uncertainty of the overhead is the effect of a 1 % error in each time. Short contexts at small
+// batches hardly separate the overhead from reading the weights, which a note states.
 func TestCalibrateSaysHowLooseTheOverheadIs(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
 	for _, c := range []struct {
@@ -209,7 +206,7 @@ func TestCalibrateSaysHowLooseTheOverheadIs(t *testing.T) {
 			}
 			found = append(found, f.constant[overhead])
 			moved += f.moved(f.setup.rows(points), overhead) / 300
-			if strings.Contains(strings.Join(f.report(points).Notes, ""), "the overhead is loose") {
+			if strings.Contains(strings.Join(f.report(points).Notes, ""), "the overhead is uncertain") {
 				said++
 			}
 		}

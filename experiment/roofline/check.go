@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// The limits lie far above any model or machine. They keep the parameter count
-// within an int64 (layers × experts × 3 × hidden × expert width < 2·10¹⁸).
+// The limits are far above any model or machine. They keep the parameter count within an int64 (layers ×
+// experts × 3 × hidden × expert width < 2·10¹⁸).
 const (
 	maxLayers = 2_000
 	maxHidden = 200_000
@@ -90,7 +90,7 @@ func (l Linear) fields(layers int) []field {
 	}
 }
 
-// checkParts holds the rules between fields.
+// checkParts checks the rules between fields.
 func (m *Model) checkParts() (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if m.ID == "" {
@@ -100,13 +100,13 @@ func (m *Model) checkParts() (errs []error) {
 		bad("intermediate is missing: %d layers have a dense MLP", m.Layers-m.MoE.Layers)
 	}
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
-		bad("kv_heads is %d, which does not divide heads (%d)", m.KVHeads, m.Heads)
+		bad("kv_heads is %d, not a divisor of heads (%d)", m.KVHeads, m.Heads)
 	}
 	if m.MLA != (MLA{}) && (m.KVHeads != 0 || m.HeadDim != 0 || len(m.KVGroups) > 0 || m.Linear != (Linear{})) {
-		bad("mla stands alone: leave out kv_heads, head_dim, kv_groups and linear")
+		bad("mla cannot be combined with kv_heads, head_dim, kv_groups or linear")
 	}
 	if (m.MLA.IndexDim == 0) != (m.MLA.IndexTopK == 0) {
-		bad("mla.index_dim and mla.index_top_k need each other")
+		bad("mla.index_dim and mla.index_top_k must be set together")
 	}
 	for _, p := range []struct{ name, value string }{{"weights", m.Weights}, {"expert_weights", m.ExpertWeights}} {
 		if err := checkPrecision(p.name, p.value); err != nil {
@@ -136,7 +136,7 @@ func (m *Model) checkGroups() (errs []error) {
 		layers += g.Layers
 	}
 	if len(m.KVGroups) > 0 && layers != m.Layers {
-		errs = append(errs, fmt.Errorf("kv_groups and linear have %d layers together, layers is %d", layers, m.Layers))
+		errs = append(errs, fmt.Errorf("kv_groups and linear have %d layers in total, but layers is %d", layers, m.Layers))
 	}
 	return errs
 }
@@ -147,7 +147,7 @@ func (m *Model) checkParams() error {
 		return fmt.Errorf("params is %.4g, but the shape gives %.4g: one of the fields is wrong", published, computed)
 	}
 	if active := m.PublishedActive; active < 0 || float64(active) > 1.1*computed {
-		return fmt.Errorf("active_params is %d, more than the model has or negative", active)
+		return fmt.Errorf("active_params is %d, which is negative or above params", active)
 	}
 	return nil
 }

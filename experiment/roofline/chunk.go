@@ -2,13 +2,11 @@ package roofline
 
 import "slices"
 
-// Chunked is the bound on TTFT where the prompt is cut into pieces (chunked
-// prefill): each step of at most budget tokens decodes batch sequences of
-// context tokens and fills the rest with the prompt. It is the sum of those
-// steps; the second bound is their mean, which is what the decoding sequences
-// wait between two tokens meanwhile. A budget that leaves no room counts as one
-// token of prompt a step.
-func (s Setup) Chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound, steps int) {
+// chunked is the bound on TTFT with chunked prefill: each step of at most budget tokens decodes batch
+// sequences of context tokens and fills the rest with the prompt. ttft is the sum of those steps; step is
+// their mean, the time between two tokens of the decoding sequences meanwhile. A budget without room for the
+// prompt counts as one prompt token a step.
+func (s Setup) chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound, steps int) {
 	input, batch, context = atLeast(1, input), atLeast(0, batch), atLeast(0, context)
 	cached = min(atLeast(0, cached), input-1)
 	room := atLeast(1, float64(budget)-batch)
@@ -20,10 +18,10 @@ func (s Setup) Chunked(input, cached float64, budget int, batch, context float64
 		ttft = ttft.plus(b)
 		steps++
 	}
-	return ttft, ttft.over(float64(steps)), steps
+	return ttft, ttft.dividedBy(float64(steps)), steps
 }
 
-// plus is one bound after the other.
+// plus is the bound of one step after the other.
 func (b Bound) plus(more Bound) Bound {
 	b.FloorMs += more.FloorMs
 	b.LowMs += more.LowMs
@@ -50,8 +48,8 @@ func (b Bound) plus(more Bound) Bound {
 	return b
 }
 
-// over is the mean of n.
-func (b Bound) over(n float64) Bound {
+// dividedBy divides all times and amounts by n.
+func (b Bound) dividedBy(n float64) Bound {
 	b.FloorMs /= n
 	b.LowMs /= n
 	b.ExpectedMs /= n

@@ -5,53 +5,49 @@ import (
 	"fmt"
 )
 
-// Efficiency is what of the peaks is reached; gpus.json says what measured it.
+// Efficiency is the reachable share of the peaks; gpus.json states the source.
 type Efficiency struct {
-	ByGPUs []ByGPUs `json:"by_gpus"` // ascending; a width between two takes the smaller
-	// SmallBelowParams parts the models: the smaller ones have small matrices,
-	// which use less of the bandwidth once they are cut for many GPUs.
+	ByGPUs []ByGPUs `json:"by_gpus"` // ascending; a width between two entries takes the smaller one
+	// SmallBelowParams is the number of parameters below which a model is small: its matrices use less of the
+	// bandwidth when they are divided among many GPUs.
 	SmallBelowParams float64 `json:"small_below_params"`
 	Compute          Rates   `json:"compute"`          // share of the compute peak, end to end
 	Link             float64 `json:"link"`             // share of the link's bandwidth
 	StepOverheadMs   float64 `json:"step_overhead_ms"` // scheduling, sampling and launching
-	// Low and High are the ends of the band around these: what good engines
-	// reach, and what one should at least. Zero = no band.
+	// Low and High are the ends of the typical range: the efficiencies of fast and slow engines. Zero = no
+	// range.
 	Low    Scale  `json:"low,omitzero"`
 	High   Scale  `json:"high,omitzero"`
 	Source string `json:"source"`
 }
 
-// ByGPUs is what depends on the tensor parallel width.
+// ByGPUs are the numbers that depend on the tensor parallel width.
 type ByGPUs struct {
 	GPUs        int     `json:"gpus"`
 	MemorySmall float64 `json:"memory_small"` // share of the memory bandwidth, small models
 	MemoryLarge float64 `json:"memory_large"`
-	AllReduceUs float64 `json:"all_reduce_us"` // least time of one all-reduce
+	AllReduceUs float64 `json:"all_reduce_us"` // minimum latency of one all-reduce
 }
 
-// Scale is one end of the band, as factors on an Efficiency. 0 = 1; a share
-// stays within the peak.
+// Scale is one end of the typical range, as factors on an Efficiency. 0 = 1; a share stays at most 1.
 type Scale struct {
 	Memory    float64 `json:"memory,omitempty"`
 	Compute   float64 `json:"compute,omitempty"`
 	Link      float64 `json:"link,omitempty"`
-	AllReduce float64 `json:"all_reduce,omitempty"` // on its least time
+	AllReduce float64 `json:"all_reduce,omitempty"` // on its minimum latency
 	Overhead  float64 `json:"overhead,omitempty"`
-	// MoELayerUs is added for each layer with experts: routing and the launches
-	// of small matrices.
+	// MoELayerUs is added for each layer with experts: routing and the launches of small kernels.
 	MoELayerUs float64 `json:"moe_layer_us,omitempty"`
 }
 
-// reached is what a setup reaches of its device: an Efficiency for one model at
-// one width.
+// reached are the reachable rates of a setup: an Efficiency for one model at one width.
 type reached struct {
 	memory, link, allReduceUs, overheadMs float64
 
 	compute Rates
 }
 
-// rates are those of the low end of the band, the usual ones, and those of the
-// high end.
+// rates are those of the low end of the typical range, the default ones, and those of the high end.
 func (s *Setup) rates() (low, usual, high reached) {
 	e := s.efficiency()
 	usual = s.usual(e)
@@ -59,7 +55,7 @@ func (s *Setup) rates() (low, usual, high reached) {
 }
 
 func (s *Setup) usual(e *Efficiency) reached {
-	n := e.at(s.width())
+	n := e.forWidth(s.width())
 	r := reached{memory: n.MemoryLarge, link: e.Link, allReduceUs: n.AllReduceUs, overheadMs: e.StepOverheadMs, compute: e.Compute}
 	if float64(s.Model.Params()) < e.SmallBelowParams {
 		r.memory = n.MemorySmall
@@ -83,13 +79,13 @@ func factor(x float64) float64 {
 	return x
 }
 
-// times scales shares of a peak.
+// times multiplies shares of a peak.
 func (r Rates) times(x float64) Rates {
 	return Rates{min(1, r.BF16*x), min(1, r.FP8*x), min(1, r.FP4*x), min(1, r.INT8*x)}
 }
 
-// at is the entry of the widest group that is not wider than gpus.
-func (e *Efficiency) at(gpus int) ByGPUs {
+// forWidth is the entry of the widest group that is not wider than gpus.
+func (e *Efficiency) forWidth(gpus int) ByGPUs {
 	found := e.ByGPUs[0]
 	for _, n := range e.ByGPUs {
 		if n.GPUs <= gpus {
@@ -117,7 +113,7 @@ func (e Efficiency) check() error {
 		shares = append(shares, number{name + "memory_small", n.MemorySmall}, number{name + "memory_large", n.MemoryLarge})
 		times = append(times, number{name + "all_reduce_us", n.AllReduceUs})
 		if n.GPUs <= last || (i == 0 && n.GPUs != 1) {
-			errs = append(errs, fmt.Errorf("%sgpus is %d: the widths start at 1 and ascend", name, n.GPUs))
+			errs = append(errs, fmt.Errorf("%sgpus is %d: the values must start at 1 and ascend", name, n.GPUs))
 		}
 		last = n.GPUs
 	}
@@ -135,7 +131,7 @@ func (e Efficiency) check() error {
 	return errors.Join(append(errs, e.High.check("high", 0.01, 1, 1, 100)...)...)
 }
 
-// check holds an end of the band to its side: shares and times lie apart.
+// check checks that an end of the range is on its side: shares and times move in opposite directions.
 func (s Scale) check(end string, leastShare, mostShare, leastTime, mostTime float64) (errs []error) {
 	within := func(name string, x, least, most float64) {
 		if x != 0 && !(x >= least && x <= most) {

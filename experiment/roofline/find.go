@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// The files that hold the tables, as a user names a copy with entries of his own.
+// The names of the table files, to name a user's copy with additional entries.
 const (
 	ModelFile    = "model_configs.json"
 	HardwareFile = "gpus.json"
 )
 
-// UnknownError says that a table has no entry, or more than one, of a name.
+// UnknownError means that a table has no entry, or several entries, for a name.
 type UnknownError struct {
 	What string   // model, device
-	Name string   // as asked for
-	Near []string // IDs of similar entries, the nearest first; may be empty
-	File string   // where an entry can be added
-	Many bool     // Near are those that share the name
+	Name string   // as requested
+	Near []string // IDs of similar entries, the most similar first; may be empty
+	File string   // file to add an entry to
+	Many bool     // the name is ambiguous: Near are its entries
 }
 
 func (e *UnknownError) Error() string {
 	if e.Many {
-		return fmt.Sprintf("%s %q stands for several: %s (give one in full)", e.What, e.Name, strings.Join(e.Near, ", "))
+		return fmt.Sprintf("%s %q is ambiguous: %s (write one of them in full)", e.What, e.Name, strings.Join(e.Near, ", "))
 	}
 	near := ""
 	if len(e.Near) > 0 {
-		near = " (near: " + strings.Join(e.Near, ", ") + ")"
+		near = " (similar: " + strings.Join(e.Near, ", ") + ")"
 	}
 	return fmt.Sprintf("unknown %s %q%s: add an entry to %s", e.What, e.Name, near, e.File)
 }
 
-// Entry is the file to write for the name, with numbers to replace.
+// Entry is a file with an entry for the name, with numbers to replace.
 func (e *UnknownError) Entry() string {
 	if e.What == "device" {
 		return fmt.Sprintf(`{"devices": [{"id": %q, "memory_gb": 80, "bandwidth_gb_s": 3350, "dense_tflops": {"bf16": 989}, "link_gb_s": 450, "source": "datasheet"}]}`, e.Name)
@@ -42,16 +42,15 @@ func (e *UnknownError) Entry() string {
 	return fmt.Sprintf(`{"models": [{"id": %q, "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "intermediate": 14336, "vocab": 128256, "source": "its config.json"}]}`, e.Name)
 }
 
-// entry is what finding needs of a model or device.
+// entry is the part of a model or device that a lookup needs.
 type entry struct {
 	id      string
 	aliases []string
 	match   []string
 }
 
-// Find finds a model by its ID or alias, without regard to case, to an
-// organisation before the name, or to the folders of a path; failing that, by
-// the longest fragment of Match in the name. The error is an *UnknownError.
+// Find finds a model by its ID or alias, ignoring case, an organisation before the name, and the folders of a
+// path; else by the longest fragment of Match in the name. The error is an *UnknownError.
 func (m Models) Find(name string) (Model, error) {
 	i, err := find("model", ModelFile, name, len(m), func(i int) entry { return entry{m[i].ID, m[i].Aliases, m[i].Match} })
 	if err != nil {
@@ -60,8 +59,7 @@ func (m Models) Find(name string) (Model, error) {
 	return m[i], nil
 }
 
-// Find finds a device by its ID or alias, without regard to case. The error is
-// an *UnknownError.
+// Find finds a device by its ID or alias, ignoring case. The error is an *UnknownError.
 func (h Hardware) Find(name string) (Device, error) {
 	i, err := find("device", HardwareFile, name, len(h.Devices), func(i int) entry { return entry{h.Devices[i].ID, h.Devices[i].Aliases, nil} })
 	if err != nil {
@@ -118,8 +116,8 @@ func byFragment(want string, n int, at func(int) entry) int {
 	return best
 }
 
-// near are the IDs of at most three entries, of which one name holds the wanted
-// one, or differs from it in at most half of its letters.
+// near are the IDs of at most three entries with a name that contains the wanted one, or that differs from it
+// in at most half of its letters.
 func near(want string, n int, at func(int) entry) []string {
 	type candidate struct {
 		id    string
@@ -134,7 +132,7 @@ func near(want string, n int, at func(int) entry) []string {
 			k := last(known)
 			off := float64(distance(want, k)) / float64(max(len(want), len(k)))
 			if len(want) > 1 && strings.Contains(k, want) {
-				off /= 2 // a name cut short: "rtx" of rtx-4090
+				off /= 2 // an abbreviation: "rtx" of rtx-4090
 			}
 			c.score = min(c.score, off)
 		}
@@ -150,7 +148,7 @@ func near(want string, n int, at func(int) entry) []string {
 	return ids
 }
 
-// distance is Levenshtein's: how many bytes to insert, delete or replace.
+// distance is Levenshtein's: the number of bytes to insert, delete or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

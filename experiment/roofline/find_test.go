@@ -46,7 +46,7 @@ func TestFindNamesNearOnesAndTheFile(t *testing.T) {
 			t.Errorf("Find(%q): %v, want a %s first", part, err, want)
 		}
 	}
-	if _, err := BuiltinHardware().Find("h100-sxn"); err == nil || !strings.Contains(err.Error(), `unknown device "h100-sxn" (near: h100-sxm`) {
+	if _, err := BuiltinHardware().Find("h100-sxn"); err == nil || !strings.Contains(err.Error(), `unknown device "h100-sxn" (similar: h100-sxm`) {
 		t.Errorf("got %v", err)
 	}
 }

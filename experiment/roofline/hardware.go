@@ -1,6 +1,7 @@
 package roofline
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -14,13 +15,12 @@ type Hardware struct {
 	Devices    []Device
 }
 
-// Device is one GPU, another accelerator, or a CPU socket, at its peak. Zero
-// means unknown.
+// Device is the peak of one GPU, another accelerator, or a CPU socket. Zero means unknown.
 type Device struct {
 	ID           string   `json:"id"`
-	Aliases      []string `json:"aliases,omitempty"` // as nvidia-smi and DCGM say it, among others
+	Aliases      []string `json:"aliases,omitempty"` // names that nvidia-smi and DCGM report, among others
 	Vendor       string   `json:"vendor,omitempty"`
-	MemoryGB     float64  `json:"memory_gb,omitempty"` // as the vendor prints it
+	MemoryGB     float64  `json:"memory_gb,omitempty"` // nominal
 	BandwidthGBs float64  `json:"bandwidth_gb_s"`
 	DenseTFLOPS  Rates    `json:"dense_tflops,omitzero"` // without structured sparsity
 	LinkGBs      float64  `json:"link_gb_s,omitempty"`   // to its peers, one direction
@@ -36,17 +36,16 @@ var builtin []byte
 var parseBuiltin = sync.OnceValue(func() Hardware {
 	h, err := ParseHardware(builtin)
 	if err != nil {
-		panic(err) // a test reads the table, so that no build ships a broken one
+		panic(err) // a test reads the table, so a release never has a broken one
 	}
 	return h
 })
 
-// BuiltinHardware is the table of this build. The caller must not change it.
+// BuiltinHardware is the built-in table. The caller must not change it.
 func BuiltinHardware() Hardware { return parseBuiltin() }
 
-// ParseHardware reads a hardware table. It reports every mistake with the entry
-// and the field; what it returns is valid. A table without efficiency leaves
-// that to the one it is laid over (Hardware.With).
+// ParseHardware reads and checks a hardware table. It reports every mistake with its entry and field. The
+// efficiency may be missing in a table that is added to another one (Hardware.With).
 func ParseHardware(data []byte) (Hardware, error) {
 	var file struct {
 		About      string            `json:"about"`
@@ -67,7 +66,7 @@ func ParseHardware(data []byte) (Hardware, error) {
 	names := map[string]string{}
 	for i, raw := range file.Devices {
 		if err := parseDevice(raw, &h.Devices[i], names); err != nil {
-			errs = append(errs, fmt.Errorf("hardware table: entry %d (%s): %w", i+1, or(h.Devices[i].ID, "no id"), err))
+			errs = append(errs, fmt.Errorf("hardware table: entry %d (%s): %w", i+1, cmp.Or(h.Devices[i].ID, "no id"), err))
 		}
 	}
 	if len(h.Devices) == 0 {
@@ -106,8 +105,7 @@ type number struct {
 	value float64
 }
 
-// checkNumbers lets pass what is 0 or between 10⁻⁶ and the limit, so that no
-// quotient leaves a float64.
+// checkNumbers accepts 0 and numbers between 10⁻⁶ and the limit, so that no quotient overflows.
 func checkNumbers(most float64, numbers []number) (errs []error) {
 	for _, n := range numbers {
 		if n.value != 0 && !(n.value >= 1e-6 && n.value <= most) {

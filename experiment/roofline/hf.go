@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// family is what a model_type's config.json leaves unsaid: the defaults of its
-// class in the transformers library, and how its layers alternate.
+// family is what a config.json of this model_type does not contain: the defaults of its class in the
+// transformers library, and the pattern of its layers.
 type family struct {
-	tied        bool // embeddings and output layer are one table, unless the file says otherwise
-	gated       bool // the query projection is doubled
+	tied        bool // embeddings and output layer share one table by default
+	gated       bool // the query projection has double width
 	wideExperts bool // the experts' width is intermediate_size
 	sparse      bool // has an indexer
 	window      layering
@@ -34,13 +34,9 @@ var families = map[string]family{
 	"deepseek_v2": {}, "deepseek_v3": {}, "kimi_k2": {}, "deepseek_v32": {sparse: true}, "glm_moe_dsa": {sparse: true},
 }
 
-// Families are the values of model_type that ParseHF can read.
-func Families() []string { return slices.Sorted(maps.Keys(families)) }
-
-// ParseHF reads a model's shape from a Hugging Face config.json. It reports
-// every mistake; a key that sounds like shape and that it can't read is one,
-// since to pass over it would give a wrong number of bytes. The notes say what
-// was left out or taken for granted.
+// ParseHF reads a model's shape from a Hugging Face config.json. It reports every mistake. An unknown key
+// that may change the shape is a mistake, since ignoring it would give a wrong number of bytes. The notes
+// state what was ignored or assumed.
 func ParseHF(data []byte, id string) (Model, []string, error) {
 	c := &hfConfig{read: map[string]bool{}}
 	if err := json.Unmarshal(data, &c.keys); err != nil {
@@ -50,7 +46,7 @@ func ParseHF(data []byte, id string) (Model, []string, error) {
 	kind := strings.TrimSuffix(c.text("model_type"), "_text")
 	f, ok := families[kind]
 	if !ok {
-		return Model{}, nil, fmt.Errorf("config.json: model_type is %q, not one of %s: write the entry by hand", kind, strings.Join(Families(), ", "))
+		return Model{}, nil, fmt.Errorf("config.json: model_type is %q, not one of %s: write the entry by hand", kind, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 	}
 	m := Model{ID: cmp.Or(id, c.text("_name_or_path")), Source: "its Hugging Face config.json"}
 	c.shape(&m, f)
@@ -63,12 +59,12 @@ func ParseHF(data []byte, id string) (Model, []string, error) {
 		return Model{}, nil, fmt.Errorf("config.json: %w", err)
 	}
 	if err := m.check(); err != nil {
-		return Model{}, nil, fmt.Errorf("config.json: the shape that it gives: %w", err)
+		return Model{}, nil, fmt.Errorf("config.json: invalid shape: %w", err)
 	}
 	return m, c.notes, nil
 }
 
-// hfConfig is a config.json on its way into a Model.
+// hfConfig is a config.json that is being converted to a Model.
 type hfConfig struct {
 	keys  map[string]json.RawMessage
 	read  map[string]bool
@@ -76,7 +72,7 @@ type hfConfig struct {
 	notes []string
 }
 
-// descend goes to the text model of one that also sees or hears.
+// descend selects the text model of a multimodal one.
 func (c *hfConfig) descend() {
 	var inner map[string]json.RawMessage
 	if c.decode("text_config", &inner); inner == nil {
@@ -91,10 +87,10 @@ func (c *hfConfig) descend() {
 		inner["model_type"] = c.keys["model_type"]
 	}
 	c.keys = inner
-	c.notes = append(c.notes, "only text_config was read: towers for images or sound are left out")
+	c.notes = append(c.notes, "only text_config was read: image and audio encoders are ignored")
 }
 
-// decode reads a key if it is there and not null.
+// decode reads a key if it is present and not null.
 func (c *hfConfig) decode(key string, into any) bool {
 	raw, ok := c.keys[key]
 	c.read[key] = true
@@ -118,7 +114,7 @@ func (c *hfConfig) is(key string, otherwise bool) bool {
 	return otherwise
 }
 
-// number is the first of the keys that is there, else 0.
+// number is the first of the keys that is present, else 0.
 func (c *hfConfig) number(keys ...string) int {
 	found := 0
 	for _, key := range keys {
@@ -130,7 +126,7 @@ func (c *hfConfig) number(keys ...string) int {
 	return found
 }
 
-// need is number, and a mistake where there is none.
+// need is number, and reports a mistake if no key is present.
 func (c *hfConfig) need(keys ...string) int {
 	n := c.number(keys...)
 	if n == 0 {
@@ -155,7 +151,7 @@ func (c *hfConfig) shape(m *Model, f family) {
 	m.KVHeads, m.HeadDim = cmp.Or(kv, m.Heads), dim
 	if dim == 0 && m.Heads > 0 {
 		if m.Hidden%m.Heads != 0 {
-			c.bad("head_dim is missing, and hidden_size %d is no multiple of %d heads", m.Hidden, m.Heads)
+			c.bad("head_dim is missing, and hidden_size %d is not a multiple of %d heads", m.Hidden, m.Heads)
 		}
 		m.HeadDim = m.Hidden / m.Heads
 	}
@@ -235,10 +231,10 @@ func (c *hfConfig) latent(m *Model, f family) {
 	}
 }
 
-// shapely are words of keys that change how many bytes or operations there are.
+// shapely are parts of key names that may change the number of bytes or operations.
 var shapely = regexp.MustCompile(`layer|head|expert|dim|size|rank|window|chunk|interleave|intermediate|width|depth|conv|ssm|mamba|state|block|shared`)
 
-// harmless are keys that sound so and don't, or that are left out on purpose.
+// harmless are keys with such parts that do not, or that are ignored on purpose.
 var harmless = []string{
 	"num_nextn_predict_layers", "mamba_ssm_dtype", "rope_interleave", "indexer_rope_interleave", "qk_head_dim", "rotary_dim", "layer_norm_eps", "layernorm_epsilon",
 	"num_expert_group", "ep_size", "chunk_size_feed_forward", "lm_head_bias",
@@ -246,7 +242,7 @@ var harmless = []string{
 	"no_rope_layers", "no_rope_layer_interval", "attention_chunk_size",
 }
 
-// unread reports the keys that would have changed the shape.
+// unread reports the unread keys that may change the shape.
 func (c *hfConfig) unread() {
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
 		if c.read[key] || slices.Contains(harmless, key) || !shapely.MatchString(key) || strings.HasPrefix(key, "mtp_") {
@@ -255,6 +251,6 @@ func (c *hfConfig) unread() {
 		if v := string(c.keys[key]); slices.Contains([]string{"null", "false", "0", "0.0", "[]", "{}", `""`}, v) {
 			continue
 		}
-		c.bad("%s is not understood, and sounds like shape: write the entry by hand", key)
+		c.bad("the key %s is unknown and may change the shape: write the entry by hand", key)
 	}
 }

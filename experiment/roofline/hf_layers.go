@@ -2,20 +2,19 @@ package roofline
 
 import "cmp"
 
-// layering is which layers have sliding_window, where the file has no
-// layer_types.
+// layering is the pattern of layers with sliding_window, for files without layer_types.
 type layering int
 
 const (
 	noWindow   layering = iota
 	allLayers           // every one
-	ifUsed              // those from max_window_layers on, where use_sliding_window is true
-	everyOther          // every second one is full
-	fiveOfSix           // every sixth one is full, or every sliding_window_pattern-th
-	chunkedOf4          // chunked; every fourth one is full
+	ifUsed              // layers from max_window_layers on, if use_sliding_window is true
+	everyOther          // every second layer is full
+	fiveOfSix           // every sixth layer is full, or every sliding_window_pattern-th
+	chunkedOf4          // chunked; every fourth layer is full
 )
 
-// layers reads which layers look how far back.
+// layers reads the attention span of each layer.
 func (c *hfConfig) layers(m *Model, f family) {
 	window := c.window(m, f)
 	full, slid, chunked, linear := c.alternation(m.Layers, f, window > 0)
@@ -35,7 +34,7 @@ func (c *hfConfig) layers(m *Model, f family) {
 	}
 }
 
-// window is the tokens that some layers are limited to; 0 = none.
+// window is the attention span in tokens of some layers; 0 = none.
 func (c *hfConfig) window(m *Model, f family) int {
 	window := c.number("sliding_window")
 	if chunk := c.number("attention_chunk_size"); f.window == chunkedOf4 {
@@ -55,7 +54,7 @@ func (c *hfConfig) alternation(layers int, f family, window bool) (full, slid, c
 		types = c.rule(layers, f)
 	}
 	if len(types) != layers {
-		c.bad("layer_types has %d entries, num_hidden_layers is %d", len(types), layers)
+		c.bad("layer_types has %d entries, but num_hidden_layers is %d", len(types), layers)
 	}
 	for _, t := range types {
 		switch {
@@ -75,7 +74,7 @@ func (c *hfConfig) alternation(layers int, f family, window bool) (full, slid, c
 	return full, slid, chunked, linear
 }
 
-// rule is the layer types of a file that does not list them.
+// rule returns the layer types for a file that does not list them.
 func (c *hfConfig) rule(layers int, f family) []string {
 	interval, pattern := c.number("full_attention_interval"), max(1, cmp.Or(c.number("sliding_window_pattern"), 6))
 	from := c.number("max_window_layers")

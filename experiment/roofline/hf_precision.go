@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// quantization is the part of a config.json that says how weights are stored;
-// which fields there are depends on the method.
+// quantization is the part of a config.json that describes how weights are stored; its fields depend on the
+// method.
 type quantization struct {
 	Method    string `json:"quant_method"`
 	Algorithm string `json:"quant_algo"` // modelopt
@@ -20,14 +20,14 @@ type quantization struct {
 	} `json:"config_groups"` // compressed-tensors
 }
 
-// storedAs is the storage of the weights of one group.
+// storedAs is the storage format of one group of weights.
 type storedAs struct {
 	Bits      int    `json:"num_bits"`
 	Type      string `json:"type"` // int, float
 	GroupSize int    `json:"group_size"`
 }
 
-// precision reads how the weights are stored.
+// precision reads the storage format of the weights.
 func (c *hfConfig) precision(m *Model) {
 	dtype := cmp.Or(c.text("torch_dtype"), c.text("dtype"))
 	name, ok := map[string]string{"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "": "bf16"}[dtype]
@@ -35,7 +35,7 @@ func (c *hfConfig) precision(m *Model) {
 		c.bad("torch_dtype is %q, not one of bfloat16, float16, float32", dtype)
 	}
 	if dtype == "" {
-		c.notes = append(c.notes, "torch_dtype is not stated: bf16 taken")
+		c.notes = append(c.notes, "torch_dtype is missing: bf16 assumed")
 	}
 	m.Weights = name
 	var q quantization
@@ -50,7 +50,7 @@ func (c *hfConfig) precision(m *Model) {
 		m.ExpertWeights = stored
 	default:
 		m.Weights = stored
-		c.notes = append(c.notes, "all weights but embeddings and output layer are taken as "+stored+": layers that the quantization leaves out are not read")
+		c.notes = append(c.notes, "all weights but embeddings and output layer are assumed to be "+stored+": the list of unquantized layers is ignored")
 	}
 }
 
@@ -79,8 +79,8 @@ func (q quantization) precision() (string, error) {
 			return all[0], nil
 		}
 	}
-	text, _ := json.Marshal(q) // plain data always has an encoding
-	return "", fmt.Errorf("%s can't be read: state the precision in the entry, one of %v", text, Precisions())
+	text, _ := json.Marshal(q) // cannot fail
+	return "", fmt.Errorf("unknown quantization %s: set the precision in the entry to one of %v", text, precisionNames())
 }
 
 func (s storedAs) precision() (string, error) {
@@ -92,5 +92,5 @@ func (s storedAs) precision() (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("weights of %d bits (%s) in groups of %d are none of the precisions that are known", s.Bits, s.Type, s.GroupSize)
+	return "", fmt.Errorf("unknown precision: weights of %d bits (%s) in groups of %d", s.Bits, s.Type, s.GroupSize)
 }

@@ -17,8 +17,8 @@ func repeated(n int, types ...string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// hfConfigs hold what the models' config.json files say of their shape, with some
-// of what these say beside it; the table has the same models from elsewhere.
+// hfConfigs are the keys about shape of the models' config.json files, with some others; the table has the
+// same models from other sources.
 var hfConfigs = map[string]string{
 	"meta-llama/Llama-3.1-8B-Instruct": `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
 		"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
@@ -86,7 +86,7 @@ func TestParseHFGivesTheTablesEntries(t *testing.T) {
 	}
 }
 
-// Families that the table has no model of give the numbers of parameters that are published.
+// families that the table has no model of give the numbers of parameters that are published.
 func TestParseHFGivesPublishedCounts(t *testing.T) {
 	for text, want := range map[string]float64{
 		`{"model_type": "granite", "hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 12800, "vocab_size": 49155,
@@ -132,11 +132,11 @@ func TestParseHFSaysWhatItCantRead(t *testing.T) {
 		"no type":        {[]byte(`{}`), `model_type is ""`},
 		"missing":        {[]byte(`{"model_type": "llama"}`), "num_hidden_layers is missing\nhidden_size is missing\nnum_attention_heads is missing\nvocab_size is missing"},
 		"wrong type":     {small(`, "num_key_value_heads": "two"`), "num_key_value_heads: json: cannot unmarshal"},
-		"unread shape":   {small(`, "altup_num_inputs_dim": 4, "num_kv_shared_layers": 10`), "altup_num_inputs_dim is not understood, and sounds like shape: write the entry by hand\nnum_kv_shared_layers"},
-		"heads":          {small(`, "num_key_value_heads": 3`), "kv_heads is 3, which does not divide heads (4)"},
+		"unread shape":   {small(`, "altup_num_inputs_dim": 4, "num_kv_shared_layers": 10`), "altup_num_inputs_dim is unknown and may change the shape: write the entry by hand\nthe key num_kv_shared_layers"},
+		"heads":          {small(`, "num_key_value_heads": 3`), "kv_heads is 3, not a divisor of heads (4)"},
 		"head_dim":       {[]byte(`{"model_type": "llama", "hidden_size": 65, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100}`), "head_dim is missing, and hidden_size 65"},
 		"layer types":    {small(`, "layer_types": ["full_attention", "ring_attention"]`), `layer_types has "ring_attention"`},
-		"too few types":  {small(`, "layer_types": ["full_attention"]`), "layer_types has 1 entries, num_hidden_layers is 2"},
+		"too few types":  {small(`, "layer_types": ["full_attention"]`), "layer_types has 1 entries, but num_hidden_layers is 2"},
 		"dtype":          {small(`, "torch_dtype": "float8"`), `torch_dtype is "float8"`},
 		"quantization":   {small(`, "quantization_config": {"quant_method": "bitsandbytes", "bits": 4}`), "bitsandbytes"},
 		"odd bits":       {small(`, "quantization_config": {"quant_method": "gptq", "bits": 3, "group_size": 128}`), "weights of 3 bits (int) in groups of 128"},
@@ -165,7 +165,7 @@ func TestParseHFPrecision(t *testing.T) {
 		}
 	}
 	_, notes, err := ParseHF(small(""), "x")
-	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "bf16 taken") {
+	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "bf16 assumed") {
 		t.Errorf("%q, %v", notes, err)
 	}
 }

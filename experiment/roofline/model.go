@@ -2,6 +2,7 @@ package roofline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,15 +12,13 @@ import (
 // Models is the model table, model_configs.json.
 type Models []Model
 
-// Model is the shape of one model, as its config.json gives it. Zero means
-// absent.
+// Model is the shape of one model, as in its config.json. Zero means absent.
 type Model struct {
 	ID      string   `json:"id"`
 	Aliases []string `json:"aliases,omitempty"`
-	// Match are fragments of names: a name that holds one is this model, if no
-	// ID or alias says otherwise. The shipped table has none, because a
-	// fragment would also find quantised copies with other weights; they are
-	// for a user's own served names.
+	// Match are fragments of names: a name that contains one is this model, unless an ID or alias matches.
+	// The built-in table has none, because a fragment would also match quantised copies with other weights;
+	// they are for a user's own served names.
 	Match []string `json:"match,omitempty"`
 
 	Layers         int  `json:"layers"`
@@ -35,22 +34,22 @@ type Model struct {
 	// GatedAttention doubles the query projection (Qwen3-Next and later).
 	GatedAttention bool `json:"gated_attention,omitempty"`
 
-	KVGroups []KVGroup `json:"kv_groups,omitempty"` // none = all layers full
+	KVGroups []KVGroup `json:"kv_groups,omitempty"` // nil = all layers full
 	MoE      MoE       `json:"moe,omitzero"`
 	MLA      MLA       `json:"mla,omitzero"`
 	Linear   Linear    `json:"linear,omitzero"`
 
 	Weights       string `json:"weights,omitempty"`        // precision as published; "" = bf16
 	ExpertWeights string `json:"expert_weights,omitempty"` // of the routed experts; "" = Weights
-	// PublishedParams and PublishedActive are what the vendor prints. The first
-	// guards the shape: the two must agree within 10 %.
+	// PublishedParams and PublishedActive are the vendor's numbers. The first is checked against the shape:
+	// the two must agree within 10 %.
 	PublishedParams int64  `json:"params,omitempty"`
 	PublishedActive int64  `json:"active_params,omitempty"`
 	Source          string `json:"source"`
 	Note            string `json:"note,omitempty"`
 }
 
-// KVGroup is a number of layers with softmax attention of one kind.
+// KVGroup is a group of layers with the same softmax attention.
 type KVGroup struct {
 	Kind     string `json:"kind"` // full, window, chunked
 	Layers   int    `json:"layers"`
@@ -67,13 +66,11 @@ type MoE struct {
 	Experts            int `json:"experts"`
 	TopK               int `json:"top_k"`
 	ExpertIntermediate int `json:"expert_intermediate"`
-	// SharedIntermediate is the width of what every token goes through beside
-	// its experts, all shared experts together.
+	// SharedIntermediate is the total width of the shared experts, which every token passes.
 	SharedIntermediate int `json:"shared_intermediate,omitempty"`
 }
 
-// MLA is multi-head latent attention, with DeepSeek's sparse attention if it
-// has an index.
+// MLA is multi-head latent attention, with DeepSeek's sparse attention if it has an index.
 type MLA struct {
 	KVLoraRank int `json:"kv_lora_rank"`
 	QLoraRank  int `json:"q_lora_rank,omitempty"`
@@ -84,8 +81,7 @@ type MLA struct {
 	IndexTopK  int `json:"index_top_k,omitempty"`
 }
 
-// Linear are layers of linear attention with a constant state (gated delta
-// net).
+// Linear are layers with linear attention and a constant state (gated delta net).
 type Linear struct {
 	Layers     int `json:"layers"`
 	KeyHeads   int `json:"key_heads"`
@@ -95,8 +91,7 @@ type Linear struct {
 	Conv       int `json:"conv"` // kernel width of the short convolution
 }
 
-// ParseModels reads a model table. It reports every mistake with the entry and
-// the field; what it returns is valid.
+// ParseModels reads and checks a model table. It reports every mistake with its entry and field.
 func ParseModels(data []byte) (Models, error) {
 	var file struct {
 		About  string            `json:"about"`
@@ -110,7 +105,7 @@ func ParseModels(data []byte) (Models, error) {
 	names := map[string]string{}
 	for i, raw := range file.Models {
 		if err := parseModel(raw, &models[i], names); err != nil {
-			errs = append(errs, fmt.Errorf("model table: entry %d (%s): %w", i+1, or(models[i].ID, "no id"), err))
+			errs = append(errs, fmt.Errorf("model table: entry %d (%s): %w", i+1, cmp.Or(models[i].ID, "no id"), err))
 		}
 	}
 	if len(models) == 0 {
@@ -129,9 +124,9 @@ func parseModel(raw []byte, m *Model, names map[string]string) error {
 	return errors.Join(m.check(), claim(names, m.ID, m.Aliases))
 }
 
-// strict decodes JSON in which every key is known.
+// strict decodes JSON and rejects unknown keys.
 func strict(data []byte, v any) error {
-	if !json.Valid(data) { // a Decoder would accept what follows the value
+	if !json.Valid(data) { // a Decoder ignores what follows the value
 		return json.Unmarshal(data, v)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -139,7 +134,7 @@ func strict(data []byte, v any) error {
 	return d.Decode(v)
 }
 
-// claim enters the names of one entry, each of which must be its own.
+// claim registers the names of one entry, each of which must be unique.
 func claim(names map[string]string, id string, aliases []string) error {
 	var errs []error
 	for _, name := range append([]string{id}, aliases...) {
@@ -147,7 +142,7 @@ func claim(names map[string]string, id string, aliases []string) error {
 		if key == "" {
 			errs = append(errs, errors.New("id or alias is empty"))
 		} else if owner, taken := names[key]; taken {
-			errs = append(errs, fmt.Errorf("name %q is taken by %s", name, owner))
+			errs = append(errs, fmt.Errorf("name %q belongs to %s already", name, owner))
 		}
 		names[key] = id
 	}

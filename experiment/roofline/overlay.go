@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// With lays a user's own entries over the table: they come first, and take the
-// names that they claim.
+// With adds a user's own entries before those of the table. A name in both means the user's entry.
 func (m Models) With(own Models) Models {
 	out := slices.Clone(own)
 	for _, theirs := range m {
@@ -19,8 +18,7 @@ func (m Models) With(own Models) Models {
 	return out
 }
 
-// With lays a user's own devices over the table, likewise; their efficiency
-// replaces the table's if there is one.
+// With adds a user's own devices in the same way; their efficiency, if there is one, replaces the table's.
 func (h Hardware) With(own Hardware) Hardware {
 	out := Hardware{Efficiency: h.Efficiency, Devices: slices.Clone(own.Devices)}
 	if len(own.Efficiency.ByGPUs) > 0 {
@@ -38,7 +36,7 @@ func (h Hardware) With(own Hardware) Hardware {
 	return out
 }
 
-// unclaimed are the aliases that no own entry has; taken says that one has the ID.
+// unclaimed are the aliases that no own entry has; taken reports whether an own entry has the ID.
 func unclaimed(id string, aliases []string, n int, own func(int) entry) (left []string, taken bool) {
 	claimed := func(name string) bool {
 		return len(hits(n, own, func(known string) bool { return strings.EqualFold(known, name) })) > 0

@@ -48,7 +48,7 @@ func TestOwnDevicesComeFirst(t *testing.T) {
 	}
 }
 
-// The entry that an unknown name is told to write can be read.
+// The entry that an UnknownError suggests can be parsed.
 func TestEntryToWrite(t *testing.T) {
 	_, err := table(t).Find(`odd "name"`)
 	if own, parse := ParseModels([]byte(err.(*UnknownError).Entry())); parse != nil || own[0].ID != `odd "name"` {

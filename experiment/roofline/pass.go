@@ -2,22 +2,21 @@ package roofline
 
 import "math"
 
-// pass counts what one step of an engine reads, does and sends, over all GPUs
-// and before any efficiency: some prompt tokens, and a token for each of some
-// decoding sequences.
+// pass counts what one step of an engine reads, computes and sends, over all GPUs and before any efficiency:
+// some prompt tokens, and one token for each of some decoding sequences.
 type pass struct {
-	dense        float64 // bytes of weights that every token goes through, and of the output layer
-	experts      float64 // bytes of routed experts that evenly spread tokens choose
-	leastExperts float64 // the same, if all tokens choose the same experts
-	kv           float64 // bytes of KV read, with the copies of tensor parallelism
-	leastKV      float64 // the same, each once
+	dense        float64 // bytes of weights that every token passes, and of the output layer
+	experts      float64 // bytes of the routed experts that evenly spread tokens choose
+	leastExperts float64 // bytes of the routed experts if all tokens choose the same ones
+	kv           float64 // bytes of KV read, including the copies of tensor parallelism
+	leastKV      float64 // bytes of KV read without copies
 	flops        float64 // operations at the precision of the weights
 	expertFlops  float64 // operations at the precision of the experts
-	attention    float64 // operations of the prompt's attention, beside the weights'
-	scan         float64 // operations of the decoding sequences' attention, while their KV is read
+	attention    float64 // operations of the prompt's attention
+	scan         float64 // operations of the decoding sequences' attention, during the reading of their KV
 	message      float64 // bytes of one all-reduce
 
-	tokens, sequences, context float64 // what it was counted for
+	tokens, sequences, context float64 // of the step
 }
 
 func (s *Setup) decode(batch, context float64) pass {
@@ -30,9 +29,8 @@ func (s *Setup) prefill(input, cached float64) pass {
 	return s.step(input-cached, cached, 0, 0)
 }
 
-// loaded is a decode step in which the prompts of those are computed, too, that
-// take the place of the sequences that end in it: input over output tokens of
-// prompt for each of output, as in a steady load.
+// loaded is a decode step that also computes prompts, as in a steady load: when sequences end, new ones take
+// their place, which makes input over output tokens of prompt per output token.
 func (s *Setup) loaded(batch, context, input, cached, output float64) pass {
 	batch, output = atLeast(1, batch), atLeast(1, output)
 	input = atLeast(0, input)
@@ -46,8 +44,8 @@ func (s *Setup) loaded(batch, context, input, cached, output float64) pass {
 	return p
 }
 
-// step computes new tokens of a prompt behind those in the cache, causally and
-// with the output layer for the last one only, and decodes batch sequences.
+// step computes fresh tokens of a prompt after the cached ones, causally and with the output layer for the
+// last one only, and decodes batch sequences.
 func (s *Setup) step(fresh, cached, batch, context float64) pass {
 	p := s.read(fresh + batch)
 	outputs := batch
@@ -72,7 +70,7 @@ func (s *Setup) step(fresh, cached, batch, context float64) pass {
 	return p
 }
 
-// atLeast takes a NaN, the mean of nothing, as too small.
+// atLeast is at least least, also for NaN.
 func atLeast(least, v float64) float64 {
 	if v > least {
 		return v
@@ -80,7 +78,7 @@ func atLeast(least, v float64) float64 {
 	return least
 }
 
-// read is the pass of a number of tokens without attention and output layer.
+// read is the pass of a number of tokens, without attention and output layer.
 func (s *Setup) read(tokens float64) pass {
 	m, w, e := &s.Model, s.weights(), s.experts()
 	layers := float64(m.everyTokenParams())
@@ -98,8 +96,8 @@ func (s *Setup) read(tokens float64) pass {
 	}
 }
 
-// distinct is the expected number of experts in one layer that at least one of
-// the tokens chooses, if the router spreads them evenly: E·(1−(1−k/E)^tokens).
+// distinct is the expected number of experts in one layer that at least one of the tokens chooses, with even
+// routing: E·(1−(1−k/E)^tokens).
 func (m MoE) distinct(tokens float64) float64 {
 	if m.Experts == 0 {
 		return 0
@@ -108,7 +106,7 @@ func (m MoE) distinct(tokens float64) float64 {
 	return e * (1 - math.Pow(1-k/e, tokens))
 }
 
-// expected holds the parts of a step's time in ms, and the rates behind them.
+// expected are the parts of a step's time in ms, and the rates that give them.
 type expected struct {
 	dense, experts, linear, attention, kv, scan, reduce, overhead float64
 
@@ -116,7 +114,7 @@ type expected struct {
 	reduces      float64 // all-reduces in a pass
 	reduceBytes  float64 // bytes through each GPU's link in a pass
 	linkPerS     float64
-	latencyBound bool // the all-reduces take their least time
+	latencyBound bool // the all-reduces take their minimum latency
 }
 
 func (x expected) weights() float64 { return x.dense + x.experts }
@@ -137,9 +135,8 @@ func (s *Setup) expect(p pass, r reached) expected {
 	return x
 }
 
-// allReduce adds two all-reduces in each layer, after attention and after the
-// MLP (Megatron-LM, arXiv 1909.08053), in a ring: 2·(g−1)/g of the message
-// through each link, but never in less than the latency floor.
+// allReduce adds two all-reduces in each layer, after attention and after the MLP (Megatron-LM, arXiv
+// 1909.08053), in a ring: 2·(g−1)/g of the message over each link, but at least the minimum latency.
 func (s *Setup) allReduce(x *expected, p pass, r reached) {
 	g := s.gpus()
 	if g < 2 {
@@ -157,8 +154,8 @@ func (s *Setup) allReduce(x *expected, p pass, r reached) {
 	}
 }
 
-// computeMs is 0 where the device's peak is unknown. Attention computes in fp8
-// only where the KV cache is stored so, whatever the weights are.
+// computeMs is 0 if the device's peak is unknown. Attention computes in fp8 only if the KV cache is fp8,
+// whatever the weights are.
 func (s *Setup) computeMs(p pass, share Rates) (linear, attention, scan float64) {
 	peak := s.Device.DenseTFLOPS
 	kw, ke, ka := peak.kind(s.weights().kind), peak.kind(s.experts().kind), inBF16
@@ -177,7 +174,7 @@ func (s *Setup) flopsMs(flops float64, k kind, share Rates) float64 {
 	return 1e3 * flops / rate
 }
 
-// floorMs overlaps reading with computing.
+// floorMs assumes that reading and computing overlap completely.
 func (s *Setup) floorMs(p pass) float64 {
 	read := 1e3 * (p.dense + p.leastExperts + p.leastKV) / (s.gpus() * s.Device.BandwidthGBs * 1e9)
 	linear, attention, scan := s.computeMs(p, Rates{1, 1, 1, 1})

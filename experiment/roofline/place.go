@@ -1,17 +1,17 @@
 package roofline
 
-// Place is where a measured time lies beside a bound.
+// Place is the position of a measured time relative to a bound.
 type Place string
 
 // The places, from fast to slow.
 const (
-	Impossible Place = "below_floor" // an error, a cache hit, speculation, or another precision or device than stated
-	Fast       Place = "fast"        // below the band
+	Impossible Place = "below_floor" // an error, a cache hit, speculation, or a wrong precision or device
+	Fast       Place = "fast"        // faster than the typical range
 	Inside     Place = "inside"
-	Slow       Place = "slow" // above the band: the hardware does not explain it
+	Slow       Place = "slow" // slower than the typical range: the hardware does not explain it
 )
 
-// Place says where a time lies.
+// Place compares a measured time with the bound.
 func (b Bound) Place(ms float64) Place {
 	switch {
 	case ms < b.FloorMs:

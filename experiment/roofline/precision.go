@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// kind is what the matrix units compute in.
+// kind is a number format of the matrix units.
 type kind int
 
 const (
@@ -16,16 +16,16 @@ const (
 	inINT8
 )
 
-// precision is how weights or KV are stored.
+// precision is a storage format of weights or KV.
 type precision struct {
 	name  string
-	bytes float64 // per element, scales included
+	bytes float64 // per element, including scales
 	kind  kind
-	ends  bool // embeddings and output layer are stored so, too
+	ends  bool // also used for embeddings and output layer
 }
 
-// endBytes is the size of an element of the embeddings and of the output layer,
-// which most formats leave at 2 bytes.
+// endBytes is the size of an element of the embeddings and of the output layer, which most formats store in 2
+// bytes.
 func (p precision) endBytes() float64 {
 	if p.ends {
 		return p.bytes
@@ -33,11 +33,10 @@ func (p precision) endBytes() float64 {
 	return 2
 }
 
-// precisions: mxfp4 has an 8-bit scale for 32 values (OCP MX 1.0), nvfp4 one for
-// 16; int4 has a 16-bit scale and a 4-bit zero in a group of 128, or 16 bits in
-// one of 32; q4_0 and what follows are the blocks of llama.cpp
-// (ggml-common.h). A Q4_K_M file holds some tensors at more bits: its bound is
-// that of q4_k, a little too fast.
+// precisions: mxfp4 has an 8-bit scale for 32 values (OCP MX 1.0), nvfp4 one for 16. int4 has a 16-bit scale
+// and a 4-bit zero in a group of 128, or 16 bits in a group of 32. q4_0, q8_0 and q*_k are the block formats
+// of llama.cpp (ggml-common.h). A Q4_K_M file stores some tensors in more bits: the bound of q4_k is slightly
+// too fast for it.
 var precisions = []precision{
 	{"bf16", 2, inBF16, true}, {"fp16", 2, inBF16, true}, {"fp32", 4, inBF16, true},
 	{"fp8", 1, inFP8, false}, {"int8", 1, inINT8, false},
@@ -59,7 +58,7 @@ func lookUpPrecision(name string) (precision, bool) {
 	return precision{}, false
 }
 
-// precisionOf is the precision of a checked name; "" is bf16.
+// precisionOf returns the precision of a valid name; "" is bf16.
 func precisionOf(name string) precision {
 	p, _ := lookUpPrecision(name)
 	return p
@@ -69,11 +68,11 @@ func checkPrecision(field, name string) error {
 	if _, ok := lookUpPrecision(name); ok {
 		return nil
 	}
-	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(Precisions(), ", "))
+	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(precisionNames(), ", "))
 }
 
-// Precisions are the names that Setup and the model table take.
-func Precisions() []string {
+// precisionNames are the names that Setup and the model table accept.
+func precisionNames() []string {
 	names := make([]string, 0, len(precisions))
 	for _, p := range precisions {
 		names = append(names, p.name)
@@ -92,8 +91,8 @@ type Rates struct {
 
 func (r Rates) of(k kind) float64 { return [...]float64{r.BF16, r.FP8, r.FP4, r.INT8}[k] }
 
-// kind is what the device computes in when the weights are k: weights can
-// always be widened to bf16 on the way.
+// kind is the format in which the device computes with weights of kind k. If it lacks k, weights are widened
+// to bf16.
 func (r Rates) kind(k kind) kind {
 	if r.of(k) > r.BF16 {
 		return k

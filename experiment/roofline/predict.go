@@ -7,21 +7,21 @@ import (
 	"math"
 )
 
-// Workload is what Predict is asked about. Input and Output are needed.
+// Workload is the workload of a Prediction. Input and Output are required.
 type Workload struct {
-	Input, Cached, Output float64 // tokens of a request; Cached of Input lie in the KV cache already
-	Batches               []int   // sequences that decode at once; none = 1
-	// Budget is the most tokens of one step, where prompts are cut into chunks
-	// (vLLM's max_num_batched_tokens); 0 = a prompt in one piece, alone.
+	Input, Cached, Output float64 // tokens of a request; the first Cached tokens of Input are in the KV cache
+	Batches               []int   // numbers of sequences that decode together; nil = 1
+	// Budget is the maximum number of tokens in one step, with chunked prefill (vLLM's
+	// max_num_batched_tokens); 0 = a prompt is computed alone and as a whole.
 	Budget      int
-	MaxSeqs     int          // the engine's limit of sequences at once; 0 = what the KV cache holds
+	MaxSeqs     int          // the engine's limit of concurrent sequences; 0 = the capacity of the KV cache
 	Speculation *Speculation // nil = none
 }
 
-// SchemaPredict names the format of a Prediction.
+// SchemaPredict is the schema of a Prediction.
 const SchemaPredict = "bench/predict/v1"
 
-// Prediction is what the hardware allows for a workload.
+// Prediction contains all bounds for a workload.
 type Prediction struct {
 	Schema      string `json:"schema"`
 	Model       string `json:"model"`
@@ -32,7 +32,7 @@ type Prediction struct {
 
 	Params       int64   `json:"params"`
 	ActiveParams int64   `json:"active_params"`
-	KVBytes      float64 `json:"kv_bytes_per_token"` // over all layers, once
+	KVBytes      float64 `json:"kv_bytes_per_token"` // over all layers, without copies
 
 	Input  float64 `json:"input_tokens"`
 	Cached float64 `json:"cached_tokens"`
@@ -42,14 +42,14 @@ type Prediction struct {
 	Capacity Capacity  `json:"capacity"`
 	TTFT     Bound     `json:"ttft"`
 	Decode   []Decoded `json:"decode"`
-	Critical float64   `json:"critical_batch"` // where computing takes as long as reading the weights; 0 = none, or unknown
+	Critical float64   `json:"critical_batch"` // batch at which computing takes as long as reading the weights; 0 = none, or unknown
 	Ceiling  Ceiling   `json:"ceiling"`
 
-	Fit *Fit `json:"fit,omitempty"` // where the efficiencies come from measured rows: set by who fitted them
+	Fit *Fit `json:"fit,omitempty"` // the fit to measured rows that gave the efficiencies; nil = none. The caller sets it
 }
 
-// Rule is the rule of thumb of the field: all weights are read once for a token
-// (of a mixture of experts, those that the token uses), at the peak.
+// Rule is the common rule of thumb: each token reads all weights once (with experts: those that the token
+// uses), at the peak.
 type Rule struct {
 	WeightsGB float64 `json:"weights_gb"`
 	GBs       float64 `json:"bandwidth_gb_s"`
@@ -57,30 +57,28 @@ type Rule struct {
 	PerS      float64 `json:"tokens_per_s"`
 }
 
-// Capacity is what fits beside the weights in 90 % of the memory. Zero tokens:
-// the weights don't fit, or the memory is unknown.
+// Capacity is what fits beside the weights into 90 % of the memory. Zero tokens: the weights do not fit, or
+// the memory is unknown.
 type Capacity struct {
 	MemoryGB  float64 `json:"memory_gb"` // of all GPUs; 0 = unknown
 	WeightsGB float64 `json:"weights_gb"`
-	KVGB      float64 `json:"kv_gb"`          // room for the KV cache
+	KVGB      float64 `json:"kv_gb"`          // memory for the KV cache
 	Tokens    int     `json:"tokens"`         // in an engine that keeps the whole context in every layer
 	Context   float64 `json:"context_tokens"` // of one sequence
-	// Sequences of Context tokens that fit, in an engine that frees what windows
-	// have left behind.
+	// Sequences of Context tokens that fit, in an engine that frees KV outside of sliding windows.
 	Sequences int `json:"sequences"`
 }
 
-// Decoded is decoding at one batch.
+// Decoded is the bound on decoding at one batch.
 type Decoded struct {
 	Batch   int     `json:"batch"`
-	Context float64 `json:"context_tokens"` // mean over the answer: the input and half of the output
+	Context float64 `json:"context_tokens"` // mean during the answer: the input and half of the output
 	TPOT    Bound   `json:"tpot"`
 	PerS    float64 `json:"output_tokens_per_s"` // of the batch, while no prompt is computed
-	MBU     float64 `json:"mbu"`                 // share of the memory bandwidth that the expected time uses
-	Fits    bool    `json:"fits"`                // the KV cache holds so many sequences; true where the memory is unknown
+	MBU     float64 `json:"mbu"`                 // memory bandwidth utilisation in the expected time
+	Fits    bool    `json:"fits"`                // the KV cache holds this many sequences; true if the memory is unknown
 
-	// With a budget: how long the prompt takes beside the decoding of this batch,
-	// and what the batch waits for a token meanwhile.
+	// With a budget: TTFT of a prompt beside the decoding of this batch, and the TPOT of the batch meanwhile.
 	ChunkedTTFT  *Bound `json:"chunked_ttft,omitempty"`
 	ChunkedTPOT  *Bound `json:"chunked_tpot,omitempty"`
 	ChunkedSteps int    `json:"chunked_steps,omitempty"`
@@ -88,8 +86,8 @@ type Decoded struct {
 	Speculated *Speculated `json:"speculative,omitempty"`
 }
 
-// Ceiling is the highest throughput that the setup allows: as many sequences as
-// fit, and in each step as much of new prompts as answers end.
+// Ceiling is the highest throughput of the setup: the largest batch that fits, and in each step the prompts
+// of the sequences that replace ended ones.
 type Ceiling struct {
 	Batch     int     `json:"batch"`
 	Why       string  `json:"why"`  // what limits the batch
@@ -97,12 +95,12 @@ type Ceiling struct {
 	OutputPer float64 `json:"output_tokens_per_s"`
 	PerGPU    float64 `json:"output_tokens_per_s_per_gpu"`
 	RequestsS float64 `json:"requests_per_s"`
-	// BestPerS and WorstPerS are the output tokens/s at the ends of the band.
+	// BestPerS and WorstPerS are the output tokens/s at the ends of the typical range.
 	BestPerS  float64 `json:"output_tokens_per_s_best"`
 	WorstPerS float64 `json:"output_tokens_per_s_worst"`
 }
 
-// mostTokens bounds what Predict sums up step by step.
+// mostTokens bounds lengths, over which Predict sums step by step.
 const mostTokens = 10_000_000
 
 // Check reports every mistake in w.
@@ -121,7 +119,7 @@ func (w Workload) Check() error {
 	for _, b := range w.Batches {
 		within("batch", float64(b), 1, mostTokens)
 		if w.Budget > 0 && b >= w.Budget {
-			errs = append(errs, fmt.Errorf("batch is %d: a budget of %d tokens a step leaves no room for a prompt", b, w.Budget))
+			errs = append(errs, fmt.Errorf("batch is %d: a budget of %d tokens per step leaves no room for a prompt", b, w.Budget))
 		}
 	}
 	if w.Speculation != nil {
@@ -130,8 +128,7 @@ func (w Workload) Check() error {
 	return errors.Join(errs...)
 }
 
-// Predict puts all bounds of a workload together. The setup and the workload
-// have been checked.
+// Predict computes all bounds of a workload. Setup and workload must have passed Check.
 func (s Setup) Predict(w Workload) Prediction {
 	p := Prediction{
 		Schema: SchemaPredict, Model: s.Model.ID, Hardware: s.Device.ID, GPUs: s.width(),
@@ -139,7 +136,7 @@ func (s Setup) Predict(w Workload) Prediction {
 		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(),
 		Input: w.Input, Cached: w.Cached, Output: w.Output,
 		Rule: s.Rule(), Capacity: s.Capacity(w.Input + w.Output), TTFT: s.Prefill(w.Input, w.Cached),
-		Critical: s.CriticalBatch(), Ceiling: s.Ceiling(w),
+		Critical: s.criticalBatch(), Ceiling: s.Ceiling(w),
 	}
 	batches := w.Batches
 	if len(batches) == 0 {
@@ -157,17 +154,17 @@ func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
 	d.PerS = 1e3 * n / d.TPOT.ExpectedMs
 	d.MBU = s.MBU(n, context, d.TPOT.ExpectedMs)
 	if w.Budget > 0 {
-		ttft, step, steps := s.Chunked(w.Input, w.Cached, w.Budget, n, context)
+		ttft, step, steps := s.chunked(w.Input, w.Cached, w.Budget, n, context)
 		d.ChunkedTTFT, d.ChunkedTPOT, d.ChunkedSteps = &ttft, &step, steps
 	}
 	if w.Speculation != nil {
-		x := s.Speculative(n, context, *w.Speculation)
+		x := s.speculative(n, context, *w.Speculation)
 		d.Speculated = &x
 	}
 	return d
 }
 
-// precisionName says what the weights are stored in: "bf16, experts mxfp4".
+// precisionName describes the storage of the weights: "bf16, experts mxfp4".
 func (s *Setup) precisionName() string {
 	if s.Model.MoE.Experts > 0 && s.weights() != s.experts() {
 		return s.weights().name + ", experts " + s.experts().name
@@ -188,7 +185,7 @@ func (s Setup) Rule() Rule {
 	return r
 }
 
-// Capacity is what fits, for sequences of so many tokens.
+// Capacity is what fits, with sequences of context tokens.
 func (s Setup) Capacity(context float64) Capacity {
 	c := Capacity{MemoryGB: s.gpus() * s.Device.MemoryGB, WeightsGB: s.WeightBytes() / 1e9, Tokens: s.CapacityTokens(), Context: context}
 	c.KVGB = max(0, usableMemory*c.MemoryGB-c.WeightsGB)
@@ -198,11 +195,10 @@ func (s Setup) Capacity(context float64) Capacity {
 	return c
 }
 
-// CriticalBatch is the batch at which computing a decode step takes as long as
-// reading its weights, at the usual efficiencies: below it a larger batch is
-// almost free. 0 = there is none below a million, or the compute peak is
-// unknown.
-func (s Setup) CriticalBatch() float64 {
+// criticalBatch is the batch at which computing a decode step takes as long as reading its weights, with
+// default efficiencies. Below it, a larger batch is almost free. 0 = none below a million, or the compute
+// peak is unknown.
+func (s Setup) criticalBatch() float64 {
 	const most = 1e6
 	usual := s.usual(s.efficiency())
 	computes := func(batch float64) bool {
@@ -223,19 +219,19 @@ func (s Setup) CriticalBatch() float64 {
 	return high
 }
 
-// Ceiling is the highest throughput for a workload. Every step decodes one token
-// of each sequence, and computes the prompts of those that take the place of the
-// sequences that end in it: input/output tokens of prompt for each of output.
+// Ceiling is the highest throughput for a workload. Every step decodes one token of each sequence, and
+// computes the prompts of the sequences that replace ended ones: input/output tokens of prompt per output
+// token.
 func (s Setup) Ceiling(w Workload) Ceiling {
 	held := s.Capacity(w.Input + w.Output)
-	c := Ceiling{Batch: held.Sequences, Why: "as many sequences as the KV cache holds"}
+	c := Ceiling{Batch: held.Sequences, Why: "capacity of the KV cache"}
 	switch {
 	case w.MaxSeqs > 0 && (w.MaxSeqs < c.Batch || held.MemoryGB == 0):
-		c.Batch, c.Why = w.MaxSeqs, "the engine's limit of sequences"
+		c.Batch, c.Why = w.MaxSeqs, "the engine's limit of concurrent sequences"
 	case held.MemoryGB == 0:
-		c.Why = "the device's memory is unknown: state the engine's limit of sequences"
+		c.Why = "the device's memory is unknown: set the engine's limit of concurrent sequences"
 	case c.Batch == 0:
-		c.Why = "the weights leave no room for one sequence"
+		c.Why = "the weights leave no memory for a sequence"
 	}
 	if c.Batch == 0 {
 		return c
@@ -247,16 +243,16 @@ func (s Setup) Ceiling(w Workload) Ceiling {
 	return c
 }
 
-// MBU is the share of the peak memory bandwidth that a decode step of this
-// length uses: weights, evenly chosen experts, and KV with its copies.
+// MBU is the share of the peak memory bandwidth that a decode step of this duration uses: weights, evenly
+// chosen experts, and KV with its copies.
 func (s Setup) MBU(batch, context, stepMs float64) float64 {
 	p := s.decode(batch, context)
 	return 1e3 * (p.dense + p.experts + p.kv) / stepMs / (s.gpus() * s.Device.BandwidthGBs * 1e9)
 }
 
-// MFU is the share of the peak compute that so many tokens per second use, by
-// the operations of the weights alone; ok is false where the peak is unknown.
-// Each output token passes the output layer, a prompt only with its last one.
+// MFU is the share of the peak compute that this many tokens per second use, counting the operations of the
+// weights alone; ok is false if the peak is unknown. Each output token passes the output layer, but only the
+// last token of a prompt.
 func (s Setup) MFU(promptPerS, outputPerS float64) (mfu float64, ok bool) {
 	p := s.read(promptPerS + outputPerS)
 	p.flops += 2 * outputPerS * float64(s.Model.headParams())

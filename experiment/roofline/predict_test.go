@@ -32,18 +32,18 @@ func TestRuleOfThumbByName(t *testing.T) {
 func TestCriticalBatch(t *testing.T) {
 	s := simple()
 	// 2 bytes a parameter at 1 TB/s beside 2 operations at 100 TFLOP/s: 100.
-	within(t, "dense", s.CriticalBatch(), 100, 0.001)
+	within(t, "dense", s.criticalBatch(), 100, 0.001)
 	s.Precision = "int4_g128" // half a byte, bf16 arithmetic
-	if b := s.CriticalBatch(); math.Abs(b/25.8-1) > 0.02 {
+	if b := s.criticalBatch(); math.Abs(b/25.8-1) > 0.02 {
 		t.Errorf("4 bits: %g, want about 25.8", b)
 	}
 	s.Device.DenseTFLOPS = Rates{}
-	if b := s.CriticalBatch(); b != 0 {
+	if b := s.criticalBatch(); b != 0 {
 		t.Errorf("no peak: %g", b)
 	}
 	// A sparse model turns over later, about E/k times: here 128/8.
 	dense, sparse := Setup{Model: model(t, "qwen3-8b"), Device: device(t, "h100-sxm")}, Setup{Model: model(t, "qwen3-30b-a3b"), Device: device(t, "h100-sxm")}
-	if r := sparse.CriticalBatch() / dense.CriticalBatch(); r < 8 || r > 16 {
+	if r := sparse.criticalBatch() / dense.criticalBatch(); r < 8 || r > 16 {
 		t.Errorf("sparse over dense: %g", r)
 	}
 }
@@ -78,7 +78,7 @@ func TestCapacitySequences(t *testing.T) {
 func TestChunkedPrefill(t *testing.T) {
 	s := simple()
 	s.Efficiency.StepOverheadMs = 1
-	ttft, step, steps := s.Chunked(1200, 0, 400, 100, 50)
+	ttft, step, steps := s.chunked(1200, 0, 400, 100, 50)
 	if steps != 4 {
 		t.Errorf("%d steps", steps)
 	}
@@ -90,9 +90,9 @@ func TestChunkedPrefill(t *testing.T) {
 	heads := 4 * 101 * 2 * 5e6 / 100e12 * 1e3
 	kv := 799 * 2 * 10 * 10 * 2 / 1e12 * 1e3 * (4*100*50 + 300 + 600 + 900)
 	within(t, "TTFT", ttft.ExpectedMs, linear+attention+heads+kv+4, 1e-3)
-	alone, _, _ := s.Chunked(1200, 0, 5000, 0, 0)
+	alone, _, _ := s.chunked(1200, 0, 5000, 0, 0)
 	within(t, "in one piece", alone.ExpectedMs, s.PrefillMs(1200, 0), 1e-9)
-	if two, _, _ := s.Chunked(1200, 600, 600, 0, 0); math.Abs(two.ExpectedMs-s.PrefillMs(1200, 600)) > 1e-9 {
+	if two, _, _ := s.chunked(1200, 600, 600, 0, 0); math.Abs(two.ExpectedMs-s.PrefillMs(1200, 600)) > 1e-9 {
 		t.Errorf("the cached half: %g, want %g", two.ExpectedMs, s.PrefillMs(1200, 600))
 	}
 }
@@ -105,13 +105,13 @@ func TestChunkedProperties(t *testing.T) {
 		s := gen.Draw(t, "setup")
 		input, cached := rapid.Float64Range(1, 20_000).Draw(t, "input"), rapid.Float64Range(0, 20_000).Draw(t, "cached")
 		budget := rapid.IntRange(64, 8192).Draw(t, "budget")
-		chunked, step, _ := s.Chunked(input, cached, budget, 0, 0)
+		chunked, step, _ := s.chunked(input, cached, budget, 0, 0)
 		checkArithmetic(t, chunked, chunked.ExpectedMs)
 		checkArithmetic(t, step, step.ExpectedMs)
 		if whole := s.PrefillMs(input, cached); chunked.ExpectedMs < whole*(1-1e-9) {
 			t.Errorf("in chunks of %d %g ms, in one piece %g", budget, chunked.ExpectedMs, whole)
 		}
-		if beside, _, _ := s.Chunked(input, cached, budget, 32, 1000); beside.ExpectedMs < chunked.ExpectedMs*(1-1e-9) {
+		if beside, _, _ := s.chunked(input, cached, budget, 32, 1000); beside.ExpectedMs < chunked.ExpectedMs*(1-1e-9) {
 			t.Errorf("beside a batch %g ms, alone %g", beside.ExpectedMs, chunked.ExpectedMs)
 		}
 	})
@@ -122,7 +122,7 @@ func TestChunkedProperties(t *testing.T) {
 func TestCeiling(t *testing.T) {
 	s := simple()
 	c := s.Ceiling(Workload{Input: 100, Output: 100, MaxSeqs: 50})
-	if c.Batch != 50 || c.Why != "the engine's limit of sequences" {
+	if c.Batch != 50 || c.Why != "the engine's limit of concurrent sequences" {
 		t.Errorf("%+v", c)
 	}
 	kv := 50 * 150 * 799 * 2 * 10 * 10 * 2 / 1e12 * 1e3
@@ -138,7 +138,7 @@ func TestCeiling(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	s.Device.MemoryGB = 8.8
-	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "no room") {
+	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "no memory") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -166,19 +166,19 @@ func TestLoaded(t *testing.T) {
 // much as a plain one.
 func TestSpeculative(t *testing.T) {
 	s := simple()
-	x := s.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7})
+	x := s.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7})
 	within(t, "tokens per step", x.TokensPerStep, 2.7731, 1e-6)
 	within(t, "speedup", x.Speedup, 2.7731, 1e-6)
 	within(t, "step", x.Step.ExpectedMs, s.DecodeMs(1, 100), 1e-9)
-	within(t, "all accepted", s.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 1}).TokensPerStep, 5, 1e-9)
-	within(t, "none accepted", s.Speculative(1, 100, Speculation{Tokens: 4}).Speedup, 1, 1e-6)
-	within(t, "at the critical batch", s.Speculative(100, 0, Speculation{Tokens: 4, Acceptance: 0.7}).Speedup, 2.7731/5, 1e-3)
+	within(t, "all accepted", s.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 1}).TokensPerStep, 5, 1e-9)
+	within(t, "none accepted", s.speculative(1, 100, Speculation{Tokens: 4}).Speedup, 1, 1e-6)
+	within(t, "at the critical batch", s.speculative(100, 0, Speculation{Tokens: 4, Acceptance: 0.7}).Speedup, 2.7731/5, 1e-3)
 	draft := s
 	draft.Model.Layers /= 8
-	slow := s.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7, Draft: &draft})
+	slow := s.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7, Draft: &draft})
 	within(t, "with a draft of an eighth", slow.Speedup, 2.7731/(1+4*99./799), 0.01)
 	moe := Setup{Model: model(t, "qwen3-30b-a3b"), Device: device(t, "h100-sxm")}
-	if x := moe.Speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7}); x.Speedup > 2 {
+	if x := moe.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7}); x.Speedup > 2 {
 		t.Errorf("each drafted token touches experts of its own: %g", x.Speedup)
 	}
 }
@@ -221,7 +221,7 @@ func TestPredictPutsItTogether(t *testing.T) {
 		t.Errorf("batch 128 of 2,304 tokens: %+v", d)
 	}
 	err := Workload{Input: 10, Cached: 10, Batches: []int{0, 99}, Budget: 50, Speculation: &Speculation{Acceptance: 2}}.Check()
-	for _, want := range []string{"output is 0", "cached is 10", "batch is 0", "a budget of 50 tokens a step leaves no room", "drafted tokens are 0", "acceptance is 2"} {
+	for _, want := range []string{"output is 0", "cached is 10", "batch is 0", "a budget of 50 tokens per step leaves no room", "number of drafted tokens is 0", "acceptance is 2"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

@@ -2,20 +2,18 @@ package roofline
 
 import "math"
 
-// Params is the number of parameters: embeddings, attention, MLP, experts,
-// router and output layer. Norms, biases and the short convolutions of linear
-// layers are left out (below 0.02 %), and so are vision towers and layers that
-// only draft tokens.
+// Params is the number of parameters: embeddings, attention, MLP, experts, router and output layer. It
+// ignores norms, biases and the short convolutions of linear layers (below 0.02 %), vision encoders, and
+// layers that only draft tokens.
 func (m Model) Params() int64 { return m.endParams() + m.everyTokenParams() + m.routedParams() }
 
-// ActiveParams are the parameters that one token uses, with the embeddings and
-// the output layer; vendors often print the number without those.
+// ActiveParams is the number of parameters that one token uses, including embeddings and output layer, which
+// vendors often leave out.
 func (m Model) ActiveParams() int64 {
 	return m.endParams() + m.everyTokenParams() + int64(m.MoE.Layers*m.MoE.TopK)*m.expertParams()
 }
 
-// headParams is the output layer, which is read in every step; the embedding
-// table is only looked up.
+// headParams is the output layer, which every step reads; of the embedding table it reads single rows only.
 func (m *Model) headParams() int64 { return int64(m.Vocab) * int64(m.Hidden) }
 
 // endParams are the embedding table and the output layer.
@@ -34,8 +32,8 @@ func (m *Model) routedParams() int64 {
 	return int64(m.MoE.Layers) * int64(m.MoE.Experts) * m.expertParams()
 }
 
-// everyTokenParams are the parameters of the layers that each token goes
-// through: all but the routed experts.
+// everyTokenParams are the parameters that each token passes: all but embeddings, output layer and routed
+// experts.
 func (m *Model) everyTokenParams() int64 {
 	h := int64(m.Hidden)
 	dense := int64(m.Layers-m.MoE.Layers) * int64(m.Intermediate)
@@ -83,23 +81,21 @@ func (a MLA) params(h, heads int64) int64 {
 	return query + h*(kv+int64(a.QKRopeDim)) + kv*heads*(int64(a.QKNopeDim)+v) + heads*v*h
 }
 
-// params: the projections of a gated delta net (arXiv 2412.06464): q, k, v, an
-// output gate and two scalars per value head.
+// params: the projections of a gated delta net (arXiv 2412.06464): q, k, v, an output gate and two scalars
+// per value head.
 func (l Linear) params(h int64) int64 {
 	k, v := int64(l.KeyHeads*l.KeyDim), int64(l.ValueHeads*l.ValueDim)
 	return int64(l.Layers) * (h*(2*k+2*v+2*int64(l.ValueHeads)) + v*h)
 }
 
-// KVBytes is what one sequence of that many tokens holds in the KV cache, over
-// all layers and once: window layers stop growing at their window, linear
-// layers hold a constant state.
+// KVBytes is the size of one sequence of that many tokens in the KV cache, over all layers and without
+// copies. Window layers stop growing at their window; linear layers have a constant state.
 func (m Model) KVBytes(tokens, bytesPerElement float64) float64 {
 	return m.kv(tokens, bytesPerElement, 1)
 }
 
-// kv is KVBytes over all GPUs of a tensor parallel group. A GPU holds at least
-// one whole KV head of each layer, so that a wide group holds copies; the
-// latent vector of MLA is copied to every GPU.
+// kv is KVBytes over all GPUs of a tensor parallel group. A GPU holds at least one whole KV head of each
+// layer, so that a wide group holds copies. The latent vector of MLA is copied to every GPU.
 func (m *Model) kv(tokens, b float64, gpus int) float64 {
 	if m.MLA.KVLoraRank > 0 {
 		return tokens * float64(m.Layers*gpus) * (m.MLA.latentDim()*b + m.MLA.indexBytes())
@@ -114,8 +110,8 @@ func (m *Model) kv(tokens, b float64, gpus int) float64 {
 	return sum
 }
 
-// kvRead is what a decode step reads of it: sparse attention reads no more than
-// its top k of the latent vectors.
+// kvRead is the part of it that a decode step reads: sparse attention reads at most its top k of the latent
+// vectors.
 func (m *Model) kvRead(tokens, b float64, gpus int) float64 {
 	all := m.kv(tokens, b, gpus)
 	if skipped := tokens - float64(m.MLA.IndexTopK); m.MLA.IndexTopK > 0 && skipped > 0 {
@@ -126,22 +122,20 @@ func (m *Model) kvRead(tokens, b float64, gpus int) float64 {
 
 func (a MLA) latentDim() float64 { return float64(a.KVLoraRank + a.QKRopeDim) }
 
-// indexBytes per token and layer: the keys of the indexer are stored in fp8
-// with one 4-byte scale for 128, whatever the cache's precision is (vLLM,
-// DeepseekV32IndexerCache).
+// indexBytes per token and layer: the indexer's keys are stored in fp8 with one 4-byte scale for 128,
+// whatever the cache's precision is (vLLM, DeepseekV32IndexerCache).
 func (a MLA) indexBytes() float64 { return float64(a.IndexDim) * (1 + 4.0/128) }
 
-// stateBytes of one sequence: for each linear layer the last inputs of the
-// convolution in bf16 and a matrix per value head in fp32.
+// stateBytes of one sequence: for each linear layer the last inputs of the convolution in bf16, and a matrix
+// per value head in fp32.
 func (m *Model) stateBytes() float64 {
 	l := m.Linear
 	conv := 2 * l.Conv * (2*l.KeyHeads*l.KeyDim + l.ValueHeads*l.ValueDim)
 	return float64(l.Layers) * float64(conv+4*l.ValueHeads*l.KeyDim*l.ValueDim)
 }
 
-// attentionFlops are the operations of softmax attention for the tokens after
-// the cached ones: two per element of key and of value, for every head and
-// every pair of tokens that may look at each other.
+// attentionFlops are the operations of softmax attention for the tokens after the cached ones: two per
+// element of key and of value, for every head and every pair of tokens in the attention span.
 func (m *Model) attentionFlops(input, cached float64) float64 {
 	heads := float64(m.Heads)
 	if m.MLA.KVLoraRank > 0 {
@@ -161,9 +155,8 @@ func (m *Model) attentionFlops(input, cached float64) float64 {
 	return sum
 }
 
-// scanFlops are the operations of attention for one token that looks back at a
-// context. In MLA each head works on the latent vectors themselves ("absorbed"),
-// as engines decode.
+// scanFlops are the operations of attention for one token over a context. In MLA each head works on the
+// latent vectors themselves ("absorbed"), as engines decode.
 func (m *Model) scanFlops(context float64) float64 {
 	heads := float64(m.Heads)
 	if m.MLA.KVLoraRank > 0 {
@@ -180,8 +173,8 @@ func (m *Model) scanFlops(context float64) float64 {
 	return sum
 }
 
-// pairs is how many pairs causal attention makes in one of the group's layers.
-// A chunked layer looks back to the start of its chunk only.
+// pairs is the number of token pairs of causal attention in one of the group's layers. A chunked layer
+// attends only to the tokens since the start of its chunk.
 func (g KVGroup) pairs(n float64) float64 {
 	if g.Kind == "chunked" {
 		c := g.span()
@@ -191,7 +184,7 @@ func (g KVGroup) pairs(n float64) float64 {
 	return pairs(n, g.span())
 }
 
-// pairs is the area under min(n, span): how many pairs causal attention makes.
+// pairs is the number of token pairs of causal attention with a span: the area under min(n, span).
 func pairs(n, span float64) float64 {
 	if n <= span {
 		return n * n / 2
@@ -199,8 +192,8 @@ func pairs(n, span float64) float64 {
 	return span*span/2 + (n-span)*span
 }
 
-// oneGroup and groups give the KV groups with the default filled in, without
-// allocation: the caller holds the default.
+// oneGroup and groups return the KV groups with the default applied. The caller holds the default, to avoid
+// allocation.
 func (m *Model) oneGroup() [1]KVGroup {
 	return [1]KVGroup{{Kind: "full", Layers: m.Layers - m.Linear.Layers}}
 }
@@ -228,8 +221,8 @@ func pick(own, inherited int) int64 {
 	return int64(inherited)
 }
 
-// span is the number of tokens that a layer looks back at, at most: in a chunked
-// one it is half of that on average, but the cache holds the whole chunk.
+// span is the maximum number of tokens that a layer attends to. In a chunked layer the mean is half of that,
+// but the cache holds the whole chunk.
 func (g KVGroup) span() float64 {
 	if g.Kind != "full" {
 		return float64(g.Window)

@@ -6,42 +6,42 @@ import (
 	"math"
 )
 
-// Speculation is speculative decoding: some tokens are drafted and then
-// verified in one step of the model (Leviathan et al., arXiv 2211.17192).
+// Speculation is speculative decoding: tokens are drafted and then verified in one step of the model
+// (Leviathan et al., arXiv 2211.17192).
 type Speculation struct {
-	Tokens     int     // drafted in a step
-	Acceptance float64 // chance that a drafted token is accepted, given that those before it were
-	Draft      *Setup  // the model that drafts, one step a token; nil: drafting takes no time (n-grams)
+	Tokens     int     // drafted per step
+	Acceptance float64 // probability that a drafted token is accepted, given that the previous ones were
+	Draft      *Setup  // the draft model, one step a token; nil: drafting takes no time (n-grams)
 }
 
 // Check reports every mistake.
 func (p Speculation) Check() error {
 	var errs []error
 	if p.Tokens < 1 || p.Tokens > 64 {
-		errs = append(errs, fmt.Errorf("drafted tokens are %d, not within 1 to 64", p.Tokens))
+		errs = append(errs, fmt.Errorf("the number of drafted tokens is %d, not within 1 to 64", p.Tokens))
 	}
 	if !(p.Acceptance >= 0 && p.Acceptance <= 1) {
 		errs = append(errs, fmt.Errorf("acceptance is %g, not within 0 to 1", p.Acceptance))
 	}
 	if p.Draft != nil {
 		if err := p.Draft.Check(); err != nil {
-			errs = append(errs, fmt.Errorf("the draft: %w", err))
+			errs = append(errs, fmt.Errorf("draft model: %w", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Speculated is what speculative decoding makes of a decode step.
+// Speculated is a decode step with speculative decoding.
 type Speculated struct {
 	Drafted       int     `json:"drafted_tokens"`
 	Acceptance    float64 `json:"acceptance"`
-	TokensPerStep float64 `json:"tokens_per_step"` // expected, the model's own token among them
+	TokensPerStep float64 `json:"tokens_per_step"` // expected, including the model's own token
 	Step          Bound   `json:"step"`            // drafting and verifying
-	TPOT          Bound   `json:"tpot"`            // of the step, over its tokens
-	Speedup       float64 `json:"speedup"`         // against plain decoding; below 1 it costs more than it brings
+	TPOT          Bound   `json:"tpot"`            // Step over TokensPerStep
+	Speedup       float64 `json:"speedup"`         // over plain decoding; below 1 it is slower
 }
 
-// tokensPerStep is (1−α^(γ+1)) / (1−α): the accepted run, and one token more.
+// tokensPerStep is (1−α^(γ+1)) / (1−α): the accepted tokens, and one more.
 func (p Speculation) tokensPerStep() float64 {
 	n := float64(p.Tokens) + 1
 	if p.Acceptance == 1 {
@@ -50,9 +50,9 @@ func (p Speculation) tokensPerStep() float64 {
 	return (1 - math.Pow(p.Acceptance, n)) / (1 - p.Acceptance)
 }
 
-// Speculative is a decode step that verifies drafted tokens: it reads the KV
-// cache once for all of them, computes each, and touches the experts of each.
-func (s Setup) Speculative(batch, context float64, with Speculation) Speculated {
+// speculative is a decode step that verifies drafted tokens: it reads the KV cache once for all of them,
+// computes each, and reads the experts of each.
+func (s Setup) speculative(batch, context float64, with Speculation) Speculated {
 	batch, context = atLeast(1, batch), atLeast(0, context)
 	n := float64(with.Tokens) + 1
 	p := s.decode(batch*n, context)
@@ -63,14 +63,14 @@ func (s Setup) Speculative(batch, context float64, with Speculation) Speculated 
 	if with.Draft != nil {
 		out.Step = out.Step.plus(with.drafting(batch, context))
 	}
-	out.TPOT = out.Step.over(out.TokensPerStep)
+	out.TPOT = out.Step.dividedBy(out.TokensPerStep)
 	if out.TPOT.ExpectedMs > 0 {
 		out.Speedup = s.DecodeMs(batch, context) / out.TPOT.ExpectedMs
 	}
 	return out
 }
 
-// drafting is the time of the draft's steps, as one term.
+// drafting is the time of the draft model's steps, as one term.
 func (p Speculation) drafting(batch, context float64) Bound {
 	one := p.Draft.Decode(batch, context)
 	n := float64(p.Tokens)

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// bound is the pass's time at the peak, at the usual rates and at both ends of
-// their band.
+// bound is the pass's time at the peak, with default rates, and at both ends of the typical range.
 func (s *Setup) bound(p pass) Bound {
 	if err := s.Check(); err != nil {
 		return Bound{Note: "no bound: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -58,7 +57,7 @@ func (s *Setup) appendReduce(t []Term, x expected) []Term {
 	switch {
 	case x.reduce == 0:
 	case x.latencyBound:
-		t = append(t, Term{Name: "all-reduce", Of: "at their least time", Amount: x.reduces, Unit: "calls", Rate: 1e3 * x.reduces / x.reduce, RateUnit: "calls/s", Ms: x.reduce})
+		t = append(t, Term{Name: "all-reduce", Of: "at minimum latency", Amount: x.reduces, Unit: "calls", Rate: 1e3 * x.reduces / x.reduce, RateUnit: "calls/s", Ms: x.reduce})
 	default:
 		of := fmt.Sprintf("%.4g calls", x.reduces)
 		t = append(t, Term{Name: "all-reduce", Of: of, Amount: x.reduceBytes / 1e9, Unit: "GB", Rate: x.linkPerS / 1e9, RateUnit: "GB/s", Ms: x.reduce})
@@ -66,21 +65,21 @@ func (s *Setup) appendReduce(t []Term, x expected) []Term {
 	return t
 }
 
-// note says what the tables don't know, and whether the weights fit at all.
+// note reports unknown inputs, and weights that do not fit.
 func (s *Setup) note(p pass) string {
 	var notes []string
 	if s.Device.DenseTFLOPS.BF16 == 0 {
-		notes = append(notes, "the device's compute peak is unknown: memory only")
+		notes = append(notes, "the device's compute peak is unknown: memory bandwidth only")
 	}
 	if s.width() > 1 && s.Device.LinkGBs == 0 {
-		notes = append(notes, "the device's link is unknown: the all-reduces take their least time")
+		notes = append(notes, "the device's link bandwidth is unknown: all-reduces are counted at minimum latency")
 	}
 	have := s.gpus() * s.Device.MemoryGB
 	if need := s.WeightBytes() / 1e9; have > 0 && need > have {
-		notes = append(notes, fmt.Sprintf("the weights don't fit: %.4g GB into %.4g GB", need, have))
+		notes = append(notes, fmt.Sprintf("the weights do not fit: %.4g GB, but the memory is %.4g GB", need, have))
 	}
 	if p.experts > 1.001*p.leastExperts { // more than rounding
-		notes = append(notes, "experts: expected for even routing, floor for tokens that all choose the same")
+		notes = append(notes, "experts: expected time for even routing, floor for tokens that all choose the same experts")
 	}
 	return strings.Join(notes, "; ")
 }

@@ -1,6 +1,7 @@
 // Package safetext makes untrusted text safe to show. Names from files and answers of servers can contain
 // characters that move a terminal's cursor, set its title, or reverse the reading direction of a line. Escape
-// writes such a character as a Go escape, so that the reader sees that it is there. It never hides or deletes one.
+// writes such a character as a Go escape, so that the reader sees that it is there. It never hides or deletes
+// one.
 package safetext
 
 import (

@@ -15,7 +15,7 @@ type child struct {
 	status int    // exit status, 128 and the signal's number after one; valid once ended is closed
 	signal string // that ended it
 
-	ended chan struct{} // closed when the command is over
+	ended    chan struct{} // closed when the command is over
 	allEnded chan struct{} // closed when there is no descendant left
 }
 

@@ -8,9 +8,9 @@ import (
 
 // logFile is the file that a server writes its output to, by itself: reading it along would be work of the client's.
 type logFile struct {
-	f     *os.File
-	lines int
-	counted    int64 // up to where lines were counted
+	f       *os.File
+	lines   int
+	counted int64 // up to where lines were counted
 }
 
 // lastOutput is the end of what was said.

@@ -155,11 +155,11 @@ func (c Config) runHook(ctx context.Context, name string, command []string) erro
 
 // process is a server that was started.
 type process struct {
-	cmd    *exec.Cmd
-	output *output
-	log    *logFile      // nil: the output is kept
-	guardPipe   io.Closer     // what its guard holds on to; nil: it has none
-	ended  chan struct{} // closed when the process is over
+	cmd       *exec.Cmd
+	output    *output
+	log       *logFile      // nil: the output is kept
+	guardPipe io.Closer     // what its guard holds on to; nil: it has none
+	ended     chan struct{} // closed when the process is over
 }
 
 func start(c Config) (*process, error) {

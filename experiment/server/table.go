@@ -74,7 +74,7 @@ func (t *Table) Runs() bool { return len(t.Command) > 0 }
 
 var (
 	placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-	knobName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	knobName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // taken are names that mean something else where a knob's name stands: the keys of a row that its points are named by.

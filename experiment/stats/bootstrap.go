@@ -8,23 +8,25 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Limits of the bootstrap. Below fewestValues, or with fewer than fewestBlocks nearly independent blocks, resamples do
-// not show the spread. With more than mostBlocks the blocks are made longer: the interval stays correct, and a million
-// values cost no more than a thousand.
+// Limits of the bootstrap. Below fewestValues, or with fewer than fewestBlocks nearly independent blocks,
+// resamples do not show the spread. With more than mostBlocks the blocks are made longer: the interval stays
+// correct, and a million values cost no more than a thousand.
 const (
 	fewestValues = 30
 	fewestBlocks = 8
 	mostBlocks   = 400
 )
 
-// MeanInterval is a confidence interval of the mean of the process that produced values, which must be in time order.
-// It resamples blocks of successive values, which may depend on each other (Politis and Romano, "A circular
-// block-resampling procedure for stationary data", 1992). Both ends are infinite if there are too few values.
+// MeanInterval is a confidence interval of the mean of the process that produced values, which must be in
+// time order. It resamples blocks of successive values, which may depend on each other (Politis and Romano,
+// "A circular block-resampling procedure for stationary data", 1992). Both ends are infinite if there are too
+// few values.
 func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval {
 	return newBlocks(values, nil, DependenceOf(values).Block).interval(confidence, rng)
 }
 
-// blocks is a series of pairs (a sum and its number of values), to be resampled in blocks of successive pairs.
+// blocks is a series of pairs (a sum and its number of values), to be resampled in blocks of successive
+// pairs.
 type blocks struct {
 	sums, sizes []float64 // running sums, starting with 0; sizes nil = 1 each
 	n, length   int
@@ -89,9 +91,9 @@ func (b *blocks) resample(times int, rng *rand.Rand) []float64 {
 	return out
 }
 
-// interval is between two percentiles of the resampled means. The percentiles are further out than the confidence, by
-// the ratio of Student's t for count blocks to the normal distribution (Hesterberg, "What Teachers Should Know About the
-// Bootstrap", The American Statistician 69(4), 2015, section 3.3).
+// interval is between two percentiles of the resampled means. The percentiles are further out than the
+// confidence, by the ratio of Student's t for count blocks to the normal distribution (Hesterberg, "What
+// Teachers Should Know About the Bootstrap", The American Statistician 69(4), 2015, section 3.3).
 func (b *blocks) interval(confidence float64, rng *rand.Rand) Interval {
 	m := b.count()
 	if m == 0 || !(confidence > 0 && confidence < 1) {

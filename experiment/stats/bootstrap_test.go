@@ -15,8 +15,9 @@ type process struct {
 	mean float64
 	draw func(n int, rng *rand.Rand) []float64
 	n    int
-	// least is the share of intervals that must hold the mean. A bootstrap is right only for many values: it promises 0.95, and
-	// gives less where a heavy tail or a long memory leaves few independent ones; and 150 trials tell it to 0.04.
+	// least is the share of intervals that must hold the mean. A bootstrap is right only for many values: it
+	// promises 0.95, and gives less where a heavy tail or a long memory leaves few independent ones; and 150
+	// trials tell it to 0.04.
 	least float64
 }
 
@@ -76,7 +77,7 @@ func TestMeanIntervalCovers(t *testing.T) {
 	}
 }
 
-// What resampling the values one by one would say of values with a memory: the test above can fail.
+// Resampling single values of a dependent series gives too short intervals: the test above can fail.
 func TestBlocksAreNeeded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a simulation; make test runs it without the race detector")

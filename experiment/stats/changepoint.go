@@ -18,12 +18,13 @@ type ChangeTest struct {
 	Permutations int     // maximum number; fewer are made when p is clearly above Level
 }
 
-// ChangePoints returns the changes of a series in order. It is the divisive part of E-divisive. The split with the largest
-// energy distance between both sides, scaled by their lengths, is a change if a shuffled series seldom has one as large.
-// Then both parts are split in the same way (D. Matteson and N. James, Journal of the American Statistical Association 109,
-// 2014, arXiv 1306.4933, with α = 1; as in D. Daly et al., ICPE 2020, arXiv 2003.00584, each part is tested by itself and
-// up to its end). It detects any change of the distribution, not only of its centre. Permutations are drawn from r and end
-// early after ten that are as large (J. Besag and P. Clifford, Biometrika 78, 1991).
+// ChangePoints returns the changes of a series in order. It is the divisive part of E-divisive. The split
+// with the largest energy distance between both sides, scaled by their lengths, is a change if a shuffled
+// series seldom has one as large. Then both parts are split in the same way (D. Matteson and N. James,
+// Journal of the American Statistical Association 109, 2014, arXiv 1306.4933, with α = 1; as in D. Daly et
+// al., ICPE 2020, arXiv 2003.00584, each part is tested by itself and up to its end). It detects any change
+// of the distribution, not only of its centre. Permutations are drawn from r and end early after ten that are
+// as large (J. Besag and P. Clifford, Biometrika 78, 1991).
 func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint {
 	var found []ChangePoint
 	var divide func(from, to int)
@@ -79,8 +80,9 @@ func places(values []float64) []placed {
 	return out
 }
 
-// bestSplit is the index of the best split and its size: n·m/(n+m)·Ê, with Ê twice the mean distance between values of
-// both sides less the mean distance within each side. at is 0 if there are too few values or all are equal.
+// bestSplit is the index of the best split and its size: n·m/(n+m)·Ê, with Ê twice the mean distance between
+// values of both sides less the mean distance within each side. at is 0 if there are too few values or all
+// are equal.
 func bestSplit(values []placed, least int) (at int, size float64) {
 	n := len(values)
 	if least < 2 || n < 2*least {
@@ -102,7 +104,8 @@ func bestSplit(values []placed, least int) (at int, size float64) {
 	return at, size
 }
 
-// prefixDistances returns, for each length, the sum of |x−y| over all pairs of that many first values, in O(n log n).
+// prefixDistances returns, for each length, the sum of |x−y| over all pairs of that many first values, in O(n
+// log n).
 func prefixDistances(values []placed) []float64 {
 	counts, sums := make(fenwick, len(values)+1), make(fenwick, len(values)+1)
 	out := make([]float64, len(values)+1)

@@ -119,7 +119,7 @@ func TestPredictionInterval(t *testing.T) {
 	}
 }
 
-// The next values lie inside as often as it says.
+// The interval contains the next values as often as its confidence states.
 func TestPredictionIntervalCovers(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 5))
 	for _, next := range []int{1, 2} {

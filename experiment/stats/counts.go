@@ -6,9 +6,9 @@ import (
 	"sort"
 )
 
-// Counts is an exact sample of integers (stored microseconds), as the number of occurrences of each value. Millions of
-// values, most of them small and many equal, take a few MiB instead of a slice and its sorted copy. The zero value is an
-// empty sample.
+// Counts is an exact sample of integers (stored microseconds), as the number of occurrences of each value.
+// Millions of values, most of them small and many equal, take a few MiB instead of a slice and its sorted
+// copy. The zero value is an empty sample.
 type Counts struct {
 	table  []int   // occurrences by value; grown to the largest value seen
 	beyond []int64 // values outside the table, one by one
@@ -67,7 +67,8 @@ func (c *Counts) runs() iter.Seq2[int64, int] {
 	}
 }
 
-// Sorted is the sample in ascending order, each value divided by unit: 1000 makes milliseconds of microseconds.
+// Sorted is the sample in ascending order, each value divided by unit: 1000 makes milliseconds of
+// microseconds.
 func (c *Counts) Sorted(unit float64) Sorted {
 	var s Sorted
 	end := 0
@@ -91,7 +92,6 @@ func (s Sorted) Summarize() *Summary { return summarize(s) }
 // QuantileWithMissing is the quantile of the sample and of `missing` further values that rank as +Inf.
 func (s Sorted) QuantileWithMissing(missing int, p float64) float64 { return quantile(s, missing, p) }
 
-// size is the size of the sample.
 func (s Sorted) size() int {
 	if len(s.ends) == 0 {
 		return 0

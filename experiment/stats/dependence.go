@@ -7,20 +7,22 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Dependence describes how strongly successive values depend on each other. Requests that share a batch or a queue
-// resemble each other, so that n of them carry less information than n independent ones.
+// Dependence describes how strongly successive values depend on each other. Requests that share a batch or a
+// queue resemble each other, so that n of them carry less information than n independent ones.
 type Dependence struct {
 	Time  float64 // integrated autocorrelation time: number of successive values per independent value; at least 1
 	Block int     // number of successive values that a bootstrap must keep together; at least 1
 }
 
-// longest is the length of the longest series that is analysed value by value; a longer one is averaged in batches first.
+// longest is the length of the longest series that is analysed value by value; a longer one is averaged in
+// batches first.
 const longest = 1 << 15
 
-// DependenceOf estimates from values in time order. Autocorrelations are summed while the sums of neighbouring ones are
-// positive and falling (Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7(4), 1992, section 3.3). The
-// block length is Politis and White's optimum for circular blocks ("Automatic Block-Length Selection for the Dependent
-// Bootstrap", Econometric Reviews 23(1), 2004, corrected 2009), with the same sums.
+// DependenceOf estimates from values in time order. Autocorrelations are summed while the sums of
+// neighbouring ones are positive and falling (Geyer, "Practical Markov Chain Monte Carlo", Statistical
+// Science 7(4), 1992, section 3.3). The block length is Politis and White's optimum for circular blocks
+// ("Automatic Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23(1), 2004, corrected
+// 2009), with the same sums.
 func DependenceOf(values []float64) Dependence {
 	n := len(values)
 	batch := (n + longest - 1) / longest

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// autoregressive is n values, standard normal each, of which each keeps rho of the one before. Its autocorrelation time is
-// (1+rho)/(1-rho).
+// autoregressive is a series of n standard normal values with correlation rho of neighbours. Its
+// autocorrelation time is (1+rho)/(1-rho).
 func autoregressive(n int, rho float64, rng *rand.Rand) []float64 {
 	out := make([]float64, n)
 	x, fresh := rng.NormFloat64(), math.Sqrt(1-rho*rho)
@@ -39,8 +39,8 @@ func TestDependenceOfAutoregression(t *testing.T) {
 	}
 }
 
-// The block length is Politis and White's formula where its sums are known: for an autoregression 2·moment/(time·variance)
-// is 2ρ/(1-ρ²).
+// The block length is Politis and White's formula where its sums are known: for an autoregression
+// 2·moment/(time·variance) is 2ρ/(1-ρ²).
 func TestBlockLength(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, rho = 30_000, 0.5

@@ -2,9 +2,10 @@ package stats
 
 import "math"
 
-// Dip is the largest distance between the distribution of sorted (ascending) values and the nearest unimodal one: Hartigan
-// and Hartigan, "The Dip Test of Unimodality", Annals of Statistics 13(1), 1985. It is at least 1/(2n), at most 0.25 (two
-// values far apart), and about 0.06 if a fifth of the values is far from the others. It is 0 for no values.
+// Dip is the largest distance between the distribution of sorted (ascending) values and the nearest unimodal
+// one: Hartigan and Hartigan, "The Dip Test of Unimodality", Annals of Statistics 13(1), 1985. It is at least
+// 1/(2n), at most 0.25 (two values far apart), and about 0.06 if a fifth of the values is far from the
+// others. It is 0 for no values.
 func Dip(sorted []float64) float64 {
 	s := newSteps(sorted)
 	if len(s.x) == 0 {
@@ -30,7 +31,8 @@ func Dip(sorted []float64) float64 {
 	}
 }
 
-// steps is a distribution function in numbers of values: the distinct values, and how many values are before and up to each.
+// steps is a distribution function in numbers of values: the distinct values, and how many values are before
+// and up to each.
 type steps struct{ x, before, through []float64 }
 
 func newSteps(sorted []float64) steps {
@@ -44,13 +46,15 @@ func newSteps(sorted []float64) steps {
 	return s
 }
 
-// hull is a line around the steps from one end to the other: its height at each step, and the steps that it touches.
+// hull is a line around the steps from one end to the other: its height at each step, and the steps that it
+// touches.
 type hull struct {
 	at      []float64
 	touches []bool
 }
 
-// hull is the greatest convex minorant of y (side -1) or its least concave majorant (side 1) between lo and hi.
+// hull is the greatest convex minorant of y (side -1) or its least concave majorant (side 1) between lo and
+// hi.
 func (s steps) hull(lo, hi int, y []float64, side float64) hull {
 	var corners []int
 	for k := lo; k <= hi; k++ {
@@ -78,8 +82,8 @@ func (s steps) hull(lo, hi int, y []float64, side float64) hull {
 	return h
 }
 
-// widest is the largest distance of the two lines, at a place where one of them touches, and the new modal interval: from
-// a touch of the lower line to the next touch of the upper line.
+// widest is the largest distance of the two lines, at a place where one of them touches, and the new modal
+// interval: from a touch of the lower line to the next touch of the upper line.
 func widest(below, above hull) (gap float64, left, right int) {
 	at := -1
 	for k := range below.at {
@@ -94,19 +98,20 @@ func widest(below, above hull) (gap float64, left, right int) {
 	return gap, left, right
 }
 
-// Unimodal reports whether chance explains a dip: whether more than one of a hundred samples of n values from a uniform
-// distribution, which has the largest dips of all unimodal ones, has one as large. ok is false for fewer than 50 values.
+// Unimodal reports whether chance explains a dip: whether more than one of a hundred samples of n values from
+// a uniform distribution, which has the largest dips of all unimodal ones, has one as large. ok is false for
+// fewer than 50 values.
 func Unimodal(dip float64, n int) (unimodal, ok bool) {
 	return dip*math.Sqrt(float64(n)) <= dipLimit, n >= 50
 }
 
-// dipLimit is the dip times √n that at most one uniform sample in a hundred exceeds. By simulation it is 0.57 for 50
-// values, 0.60 for 200, 0.62 for 2,000.
+// dipLimit is the dip times √n that at most one uniform sample in a hundred exceeds. By simulation it is 0.57
+// for 50 values, 0.60 for 200, 0.62 for 2,000.
 const dipLimit = 0.65
 
-// Split splits sorted (ascending) values into the two groups with the smallest squared deviations from their means
-// (Fisher, "On Grouping for Maximum Homogeneity", Journal of the American Statistical Association 53, 1958), and returns
-// the size of the lower group. It needs at least two values.
+// Split splits sorted (ascending) values into the two groups with the smallest squared deviations from their
+// means (Fisher, "On Grouping for Maximum Homogeneity", Journal of the American Statistical Association 53,
+// 1958), and returns the size of the lower group. It needs at least two values.
 func Split(sorted []float64) int {
 	n := len(sorted)
 	run := running(sorted)

@@ -5,8 +5,8 @@ import "math"
 // Grade classifies a percentile by its sample size alone.
 type Grade string
 
-// NoBound: the sample is smaller than MinSamples at 95 %, so the percentile has no upper bound. Thin: bounded, but by few
-// values. Sound: at least SoundSamples.
+// NoBound: the sample is smaller than MinSamples at 95 %, so the percentile has no upper bound. Thin:
+// bounded, but by few values. Sound: at least soundSamples.
 const (
 	NoBound Grade = "no_bound"
 	Thin    Grade = "thin"
@@ -18,18 +18,18 @@ func GradeOf(n int, p float64) Grade {
 	switch {
 	case n < MinSamples(p, shownConfidence):
 		return NoBound
-	case n < SoundSamples(p):
+	case n < soundSamples(p):
 		return Thin
 	default:
 		return Sound
 	}
 }
 
-// SoundSamples is the number of values from which the p-quantile is Sound: ten are expected beyond it (20 for p50, 100 for
-// p90, 200 for p95, 1,000 for p99). From p999 on it is a hundred (100,000 for p999), because values out there, a pause or a
-// retry, come in bursts, and ten values can be one event. It is a rule of thumb, not a theorem. It is math.MaxInt for p
-// outside (0, 1).
-func SoundSamples(p float64) int {
+// soundSamples is the number of values from which the p-quantile is Sound: ten are expected beyond it (20 for
+// p50, 100 for p90, 200 for p95, 1,000 for p99). From p999 on it is a hundred (100,000 for p999), because
+// values out there, a pause or a retry, come in bursts, and ten values can be one event. It is a rule of
+// thumb, not a theorem. It is math.MaxInt for p outside (0, 1).
+func soundSamples(p float64) int {
 	if !(p > 0 && p < 1) {
 		return math.MaxInt
 	}

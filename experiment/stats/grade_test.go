@@ -14,8 +14,8 @@ func TestGradeOf(t *testing.T) {
 		{0.75, 13, 40}, {0.1, 36, 100}, {0.01, 368, 1_000}, {0.995, 736, 2_000},
 	}
 	for _, tt := range tests {
-		if got := SoundSamples(tt.p); got != tt.sound {
-			t.Errorf("SoundSamples(%v) = %d, want %d", tt.p, got, tt.sound)
+		if got := soundSamples(tt.p); got != tt.sound {
+			t.Errorf("soundSamples(%v) = %d, want %d", tt.p, got, tt.sound)
 		}
 		for n, want := range map[int]Grade{
 			0: NoBound, tt.thin - 1: NoBound, tt.thin: Thin, tt.sound - 1: Thin, tt.sound: Sound, 10 * tt.sound: Sound,
@@ -26,8 +26,8 @@ func TestGradeOf(t *testing.T) {
 		}
 	}
 	for _, p := range []float64{0, 1, -1, 2, math.NaN()} {
-		if got := SoundSamples(p); got != math.MaxInt {
-			t.Errorf("SoundSamples(%v) = %d", p, got)
+		if got := soundSamples(p); got != math.MaxInt {
+			t.Errorf("soundSamples(%v) = %d", p, got)
 		}
 		if got := GradeOf(1_000_000, p); got != NoBound {
 			t.Errorf("GradeOf(1000000, %v) = %s", p, got)

@@ -23,15 +23,17 @@ type Contrast struct {
 	P          float64 // two-sided; NaN if DF is 0
 }
 
-// Compare tests the difference of two sets of repeats. The unit is the repeat, since requests of one repeat share their
-// machine, caches and load: treating them as independent finds differences that the next repeat does not show. The variance
-// of repeats is pooled over both sides (it is one under the null hypothesis), and is at least the variance within repeats,
-// so that two repeats that are close by accident do not hide it. The test is Student's with the repeats' degrees of freedom.
-// A bootstrap of so few repeats gives intervals that are too short (T. Hesterberg, The American Statistician 69(4), 2015),
-// and one that resamples requests within resampled repeats counts their variance twice (A. Davison and D. Hinkley,
-// "Bootstrap Methods and their Application", 1997, section 3.8).
+// Compare tests the difference of two sets of repeats. The unit is the repeat, since requests of one repeat
+// share their machine, caches and load: treating them as independent finds differences that the next repeat
+// does not show. The variance of repeats is pooled over both sides (it is one under the null hypothesis), and
+// is at least the variance within repeats, so that two repeats that are close by accident do not hide it. The
+// test is Student's with the repeats' degrees of freedom. A bootstrap of so few repeats gives intervals that
+// are too short (T. Hesterberg, The American Statistician 69(4), 2015), and one that resamples requests
+// within resampled repeats counts their variance twice (A. Davison and D. Hinkley, "Bootstrap Methods and
+// their Application", 1997, section 3.8).
 //
-// If neither side has repeats, SE is from the variance within repeats, which is less than the truth, and P is NaN.
+// If neither side has repeats, SE is from the variance within repeats, which is less than the truth, and P is
+// NaN.
 func Compare(base, changed []Repeat) Contrast {
 	if len(base) == 0 || len(changed) == 0 {
 		return Contrast{P: math.NaN(), SE: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
@@ -64,8 +66,8 @@ func describeRepeats(rs []Repeat) (mean, squares, within float64) {
 	return mean, squares, within
 }
 
-// RepeatsInterval is the mean of repeats with its interval, by their spread as in Compare. For a single repeat it uses the
-// variance within it, and is unbounded if that is unknown.
+// RepeatsInterval is the mean of repeats with its interval, by their spread as in Compare. For a single
+// repeat it uses the variance within it, and is unbounded if that is unknown.
 func RepeatsInterval(repeats []Repeat, confidence float64) (mean float64, within Interval) {
 	mean, squares, inside := describeRepeats(repeats)
 	c := Contrast{Difference: mean, DF: len(repeats) - 1}
@@ -91,7 +93,8 @@ func (c Contrast) p() float64 {
 
 func student(df int) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: float64(df)} }
 
-// Interval covers the difference with the given confidence. Without repeats it uses the variance within repeats alone.
+// Interval covers the difference with the given confidence. Without repeats it uses the variance within
+// repeats alone.
 func (c Contrast) Interval(confidence float64) Interval {
 	half := c.SE * quantileOfT(1-(1-confidence)/2, c.DF)
 	if math.IsNaN(half) {
@@ -108,8 +111,8 @@ func quantileOfT(p float64, df int) float64 {
 	return student(df).Quantile(p)
 }
 
-// Detectable is the smallest detectable difference: the one that such data would show, at this level, with the given
-// power; +Inf without repeats.
+// Detectable is the smallest detectable difference: the one that such data would show, at this level, with
+// the given power; +Inf without repeats.
 func (c Contrast) Detectable(level, power float64) float64 {
 	if c.DF <= 0 {
 		return math.Inf(1)
@@ -120,8 +123,8 @@ func (c Contrast) Detectable(level, power float64) float64 {
 // mostRepeats is the limit of RepeatsFor.
 const mostRepeats = 1000
 
-// RepeatsFor is the number of repeats on each side that show a difference, at this level, with the given power, if repeats
-// have this standard deviation; 0 if it is above mostRepeats.
+// RepeatsFor is the number of repeats on each side that show a difference, at this level, with the given
+// power, if repeats have this standard deviation; 0 if it is above mostRepeats.
 func RepeatsFor(difference, spread, level, power float64) int {
 	for n := 2; n <= mostRepeats; n++ {
 		c := Contrast{DF: 2*n - 2, SE: spread * math.Sqrt(2/float64(n))}
@@ -132,16 +135,18 @@ func RepeatsFor(difference, spread, level, power float64) int {
 	return 0
 }
 
-// redraws is the number of resamples of BlockVariance: the standard error is then within 5 % in four of five cases.
+// redraws is the number of resamples of BlockVariance: the standard error is then within 5 % in four of five
+// cases.
 const redraws = 300
 
 // leastBlocks is the smallest number of blocks that resampling needs.
 const leastBlocks = 5
 
-// BlockVariance is the variance of a statistic of one repeat over resampled blocks. values are in time order. Blocks of
-// successive values are resampled whole, since requests that share a batch are slow together (H. Künsch, Annals of
-// Statistics 17, 1989); they do not overlap, and their length is the cube root of the sample's size. statistic gets the
-// values in ascending order with their weights. The result is 0, unknown, for fewer than leastBlocks blocks.
+// BlockVariance is the variance of a statistic of one repeat over resampled blocks. values are in time order.
+// Blocks of successive values are resampled whole, since requests that share a batch are slow together (H.
+// Künsch, Annals of Statistics 17, 1989); they do not overlap, and their length is the cube root of the
+// sample's size. statistic gets the values in ascending order with their weights. The result is 0, unknown,
+// for fewer than leastBlocks blocks.
 func BlockVariance(values []float64, statistic func(Weighted) float64, r *rand.Rand) float64 {
 	length := int(math.Ceil(math.Cbrt(float64(len(values)))))
 	blocks := 0

@@ -61,7 +61,7 @@ func TestCompareWithoutRepeats(t *testing.T) {
 	}
 }
 
-// Over many A/A trials the test calls as many differences as its level says, whatever lies inside of the repeats.
+// Over many A/A trials the share of differences found is the level, whatever the variance within repeats.
 func TestCompareKeepsItsLevel(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	for _, n := range []int{2, 3, 5} {
@@ -86,7 +86,8 @@ func TestCompareKeepsItsLevel(t *testing.T) {
 func TestDetectableIsDetected(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 2))
 	const n, trials = 5, 4000
-	// The standard error is known here, so that the promise is exact but for the t quantiles' approximation of the noncentral t.
+	// The standard error is known here, so that the promise is exact but for the t quantiles' approximation
+	// of the noncentral t.
 	size := Contrast{DF: 2*n - 2, SE: math.Sqrt(2.0 / n)}.Detectable(0.05, 0.8)
 	found := 0
 	for range trials {
@@ -109,7 +110,8 @@ func TestDetectableIsDetected(t *testing.T) {
 	}
 }
 
-// For independent values the block variance of the mean is σ²/n, and values that come in bursts make it larger.
+// For independent values the block variance of the mean is σ²/n, and values that come in bursts make it
+// larger.
 func TestBlockVariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 3))
 	const n, times = 2000, 20

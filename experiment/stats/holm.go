@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Holm adjusts the p-values of a family of tests, so that the probability of even one false alarm stays below the level: S.
-// Holm, Scandinavian Journal of Statistics 6, 1979. A NaN is a test that could not be made; it stays NaN and does not count
-// for the family. The result is in the order of p.
+// Holm adjusts the p-values of a family of tests, so that the probability of even one false alarm stays below
+// the level: S. Holm, Scandinavian Journal of Statistics 6, 1979. A NaN is a test that could not be made; it
+// stays NaN and does not count for the family. The result is in the order of p.
 func Holm(p []float64) []float64 {
 	adjusted := slices.Clone(p)
 	var order []int

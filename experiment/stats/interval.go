@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Interval is a confidence interval, in the unit of its values. An end is -Inf or +Inf if the sample is too small for a
-// bound; no end is ever NaN. In JSON it is [lo, hi], with null for an end that is not finite.
+// Interval is a confidence interval, in the unit of its values. An end is -Inf or +Inf if the sample is too
+// small for a bound; no end is ever NaN. In JSON it is [lo, hi], with null for an end that is not finite.
 type Interval struct{ Lo, Hi float64 }
 
 // MarshalJSON writes [lo, hi], with null for an end that is not finite.
@@ -46,11 +46,12 @@ func (iv *Interval) UnmarshalJSON(text []byte) error {
 
 func unbounded() Interval { return Interval{math.Inf(-1), math.Inf(1)} }
 
-// quantileInterval is the interval between two order statistics that covers the p-quantile of the population with
-// at least the given confidence (such as 0.95), half of the risk on either side, for any distribution: David and
-// Nagaraja, "Order Statistics", 3rd edition, section 7.1. It uses the exact binomial, as the normal approximation
-// is poor at p99. Below MinSamples one end is infinite. With very few values the interval can lie beyond the
-// Quantile of the same sample: the p99 of two values is most likely above both, but their Quantile is between them.
+// quantileInterval is the interval between two order statistics that covers the p-quantile of the population
+// with at least the given confidence (such as 0.95), half of the risk on either side, for any distribution:
+// David and Nagaraja, "Order Statistics", 3rd edition, section 7.1. It uses the exact binomial, as the normal
+// approximation is poor at p99. Below MinSamples one end is infinite. With very few values the interval can
+// lie beyond the Quantile of the same sample: the p99 of two values is most likely above both, but their
+// Quantile is between them.
 func quantileInterval(s ranked, p, confidence float64) Interval {
 	iv := unbounded()
 	n := s.size()
@@ -67,9 +68,9 @@ func quantileInterval(s ranked, p, confidence float64) Interval {
 	return iv
 }
 
-// intervalRanks gives the ranks, counted from 1, of the order statistics that bound the p-quantile; 0
-// and n+1 stand for no bound. With K ~ Binomial(n, p) values below the quantile, lower is the largest k with
-// P(K ≤ k-1) ≤ α/2, and upper the smallest k with P(K ≥ k) ≤ α/2.
+// intervalRanks gives the ranks, counted from 1, of the order statistics that bound the p-quantile; 0 and n+1
+// stand for no bound. With K ~ Binomial(n, p) values below the quantile, lower is the largest k with P(K ≤
+// k-1) ≤ α/2, and upper the smallest k with P(K ≥ k) ≤ α/2.
 func intervalRanks(n int, p, confidence float64) (lower, upper int) {
 	tail := (1 - confidence) / 2
 	if !(tail > 0) || !(p >= 0 && p <= 1) {
@@ -80,9 +81,10 @@ func intervalRanks(n int, p, confidence float64) (lower, upper int) {
 	return lower, upper
 }
 
-// atLeast is P(K ≥ k) for K ~ Binomial(n, p), by the regularised incomplete beta function: I_p(k, n-k+1). Only the tails
-// matter here, where gonum's function agrees with scipy's to 1e-6 up to n = 10⁹. Within a standard deviation of the mean
-// its continued fraction is truncated: it is off by 0.001 at 10⁷ and by 0.1 at 10⁸, which farthest keeps searches out of.
+// atLeast is P(K ≥ k) for K ~ Binomial(n, p), by the regularised incomplete beta function: I_p(k, n-k+1).
+// Only the tails matter here, where gonum's function agrees with scipy's to 1e-6 up to n = 10⁹. Within a
+// standard deviation of the mean its continued fraction is truncated: it is off by 0.001 at 10⁷ and by 0.1 at
+// 10⁸, which farthest keeps searches out of.
 func atLeast(k, n int, p float64) float64 {
 	switch {
 	case k <= 0:
@@ -93,9 +95,9 @@ func atLeast(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 
-// MinSamples is the smallest sample with which quantileInterval, two-sided, bounds the p-quantile from above (p ≥ 0.5) or
-// from below (p < 0.5). It is the smallest n with pⁿ ≤ α/2 (with 1-p in place of p below the median), and math.MaxInt for
-// p or confidence outside (0, 1), where no sample is large enough.
+// MinSamples is the smallest sample with which quantileInterval, two-sided, bounds the p-quantile from above
+// (p ≥ 0.5) or from below (p < 0.5). It is the smallest n with pⁿ ≤ α/2 (with 1-p in place of p below the
+// median), and math.MaxInt for p or confidence outside (0, 1), where no sample is large enough.
 func MinSamples(p, confidence float64) int {
 	if !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
 		return math.MaxInt
@@ -109,8 +111,8 @@ func MinSamples(p, confidence float64) int {
 	return first(bounded)
 }
 
-// first is the smallest n ≥ 1 for which ok holds; ok must hold for every larger n too. It is math.MaxInt if that is beyond
-// farthest.
+// first is the smallest n ≥ 1 for which ok holds; ok must hold for every larger n too. It is math.MaxInt if
+// that is beyond farthest.
 func first(ok func(n int) bool) int {
 	high := 1
 	for !ok(high) {
@@ -123,5 +125,6 @@ func first(ok func(n int) bool) int {
 	return low + 1 + sort.Search(high-low-1, func(i int) bool { return ok(low + 1 + i) })
 }
 
-// farthest is the largest number of requests that a search considers: more than a run sends, and within atLeast's accuracy.
+// farthest is the largest number of requests that a search considers: more than a run sends, and within
+// atLeast's accuracy.
 const farthest = 10_000_000

@@ -10,9 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// n=30, p=0.5 → (10, 21) is the textbook case. The larger ones are the definition evaluated with scipy 1.17.1: the largest l with
-// binom.cdf(l-1, n, p) <= 0.025 and the smallest u with binom.sf(u-1, n, p) <= 0.025. They also show that
-// gonum's incomplete beta function holds for as many gaps between tokens as a run can have.
+// n=30, p=0.5 → (10, 21) is the textbook case. The larger ones are the definition evaluated with scipy
+// 1.17.1: the largest l with binom.cdf(l-1, n, p) <= 0.025 and the smallest u with binom.sf(u-1, n, p) <=
+// 0.025. They also show that gonum's incomplete beta function holds for as many gaps between tokens as a run
+// can have.
 func TestIntervalRanks(t *testing.T) {
 	tests := []struct {
 		n            int
@@ -105,8 +106,8 @@ func TestMinSamplesIsWhereTheIntervalCloses(t *testing.T) {
 	})
 }
 
-// The interval has to cover the true quantile as often as the binomial says, which is at least as often
-// as promised, for a skewed distribution as for a flat one.
+// The interval must cover the true quantile as often as the binomial distribution predicts, which is at least
+// the confidence, for a skewed distribution as for a flat one.
 func TestQuantileIntervalCovers(t *testing.T) {
 	const trials = 4000
 	distributions := map[string]struct{ draw, quantile func(float64) float64 }{

@@ -5,15 +5,17 @@ import (
 	"slices"
 )
 
-// Knee finds the point after which more load brings little more gain, on a concave, increasing curve: gain[i] is the gain
-// at load[i]. It is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS Workshops
-// 2011): both axes are scaled to [0, 1], and the knee is the first local maximum of gain - load from which the difference
-// falls by sensitivity times the mean step of load before it rises to another maximum. The paper's sensitivity is 1; larger
-// is more conservative. There is no smoothing: a series has few points, and each is a measurement.
+// Knee finds the point after which more load brings little more gain, on a concave, increasing curve: gain[i]
+// is the gain at load[i]. It is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
+// Haystack", ICDCS Workshops 2011): both axes are scaled to [0, 1], and the knee is the first local maximum
+// of gain - load from which the difference falls by sensitivity times the mean step of load before it rises
+// to another maximum. The paper's sensitivity is 1; larger is more conservative. There is no smoothing: a
+// series has few points, and each is a measurement.
 //
-// index is the knee's index in load and gain, which must have equal lengths, in any order, and are not changed. Points with
-// a NaN or an infinity are ignored. ok is false if there is no knee: fewer than four points, a curve without width or
-// height, or no such maximum (a straight line, or a curve that has not bent yet).
+// index is the knee's index in load and gain, which must have equal lengths, in any order, and are not
+// changed. Points with a NaN or an infinity are ignored. ok is false if there is no knee: fewer than four
+// points, a curve without width or height, or no such maximum (a straight line, or a curve that has not bent
+// yet).
 func Knee(load, gain []float64, sensitivity float64) (index int, ok bool) {
 	order := byLoad(load, gain)
 	if len(order) < 4 {
@@ -77,9 +79,10 @@ func falls(d []float64, fall float64) bool {
 	return false
 }
 
-// Saturation returns the index of the first load that the server did not keep up with: achieved[i]/offered[i] < share (such
-// as 0.95), both in one unit, in the given order, by ascending load. ok is false if there is none. It ignores loads that are
-// not positive and finite (all requests at once is infinite) and an achieved NaN.
+// Saturation returns the index of the first load that the server did not keep up with: achieved[i]/offered[i]
+// < share (such as 0.95), both in one unit, in the given order, by ascending load. ok is false if there is
+// none. It ignores loads that are not positive and finite (all requests at once is infinite) and an achieved
+// NaN.
 func Saturation(offered, achieved []float64, share float64) (index int, ok bool) {
 	for i, load := range offered {
 		if load > 0 && isFinite(load) && achieved[i]/load < share {

@@ -17,8 +17,9 @@ func curve(n int, from, to float64, f func(float64) float64) (load, gain []float
 	return load, gain
 }
 
-// The answers are those of kneed 0.9.0 (KneeLocator(x, y, S, curve="concave", direction="increasing")), the same method in Python;
-// the first two curves are the example y = -1/x + 5 of the Kneedle paper, over 1…10 and as its figure 2 has it.
+// The answers are from kneed 0.9.0 (KneeLocator(x, y, S, curve="concave", direction="increasing")), the
+// same method in Python; the first two curves are the example y = -1/x + 5 of the Kneedle paper, over 1…10
+// and as its figure 2 has it.
 func TestKnee(t *testing.T) {
 	hyperbola := func(x float64) float64 { return -1/x + 5 }
 	type series struct{ load, gain []float64 }

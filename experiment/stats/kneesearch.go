@@ -12,12 +12,13 @@ type Gain struct {
 	Load, Gain float64
 }
 
-// gridPoints is the number of loads of the initial logarithmic grid: Kneedle needs some on either side of the knee.
+// gridPoints is the number of loads of the initial logarithmic grid: Kneedle needs some on either side of the
+// knee.
 const gridPoints = 8
 
-// NextOfKnee is the next load to run in the search for the knee of a curve (Knee): first a grid over the range, then the
-// middle of the wider gap beside the knee, until both gaps are within the tolerance, then the knee and its neighbours again,
-// until each has Confirm runs. Like Next it is a function of the runs so far.
+// NextOfKnee is the next load to run in the search for the knee of a curve (Knee): first a grid over the
+// range, then the middle of the wider gap beside the knee, until both gaps are within the tolerance, then the
+// knee and its neighbours again, until each has Confirm runs. Like Next it is a function of the runs so far.
 func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	loads, runs, median := s.curve(gains)
 	for _, x := range s.grid() {
@@ -49,8 +50,8 @@ func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	return 0, false
 }
 
-// KneeOf brackets the knee: between the neighbours of its load, extended by loads whose gain does not differ from the knee's
-// by more than two standard errors of the difference. ok is false if there is no knee.
+// KneeOf brackets the knee: between the neighbours of its load, extended by loads whose gain does not differ
+// from the knee's by more than two standard errors of the difference. ok is false if there is no knee.
 func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	loads, runs, median := s.curve(gains)
 	at, ok := Knee(loads, median, 1)
@@ -76,7 +77,6 @@ func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	return Bracket{Low: &loads[low], High: &loads[high], LowRuns: runs[low], HighRuns: runs[high], Open: loads[low+1 : high]}, true
 }
 
-// grid returns the loads of the initial grid.
 func (s Search) grid() []float64 {
 	var out []float64
 	for i := range gridPoints {
@@ -93,7 +93,8 @@ func (s Search) grid() []float64 {
 	return out
 }
 
-// curve returns the loads of the range, ascending, each with its number of runs and the median of their gains.
+// curve returns the loads of the range, ascending, each with its number of runs and the median of their
+// gains.
 func (s Search) curve(gains []Gain) (loads []float64, runs []int, median []float64) {
 	at := s.byLoad(gains)
 	for load := range at {
@@ -117,7 +118,8 @@ func (s Search) byLoad(gains []Gain) map[float64][]float64 {
 	return at
 }
 
-// noise is the standard deviation of a run's gain, pooled over the loads with several runs; 0 if there are none.
+// noise is the standard deviation of a run's gain, pooled over the loads with several runs; 0 if there are
+// none.
 func (s Search) noise(gains []Gain) float64 {
 	sum, n := 0.0, 0
 	for _, own := range s.byLoad(gains) {

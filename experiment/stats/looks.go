@@ -6,24 +6,26 @@ import (
 	"slices"
 )
 
-// Looks are the moments at which a row with until = "decided" may be evaluated: after FirstLook requests, and after each
-// doubling. Deciding after every request with the confidence of one look would be wrong far more often than that confidence
-// states. Instead the risk is divided among the looks: look k takes 1/(k·(k+1)) of it, which sums to at most all of it.
+// Looks are the moments at which a row with until = "decided" may be evaluated: after firstLook requests, and
+// after each doubling. Deciding after every request with the confidence of one look would be wrong far more
+// often than that confidence states. Instead the risk is divided among the looks: look k takes 1/(k·(k+1)) of
+// it, which sums to at most all of it.
 type Looks struct {
 	Risk float64 // of a wrong decision over all looks; 0.01 = 1 %
 }
 
-// FirstLook is the number of requests at the first look: fewer seldom decide.
-const FirstLook = 64
+// firstLook is the number of requests at the first look: fewer seldom decide.
+const firstLook = 64
 
 // At is the number of requests at look k, counted from 1.
-func (Looks) At(k int) int { return FirstLook << (k - 1) }
+func (Looks) At(k int) int { return firstLook << (k - 1) }
 
 // Confidence is the confidence of look k alone.
 func (l Looks) Confidence(k int) float64 { return 1 - l.Risk/float64(k*(k+1)) }
 
-// DecideInOrder is Decide for requests that depend on each other. values are in time order, with +Inf for a failed request.
-// time is the autocorrelation time used (OverrunTime), or 1 if the result does not depend on it.
+// DecideInOrder is Decide for requests that depend on each other. values are in time order, with +Inf for a
+// failed request. time is the autocorrelation time used (OverrunTime), or 1 if the result does not depend on
+// it.
 func DecideInOrder(values []float64, limit, p, confidence float64) (v Verdict, time float64) {
 	n, over := len(values), 0
 	for _, x := range values {
@@ -38,8 +40,8 @@ func DecideInOrder(values []float64, limit, p, confidence float64) (v Verdict, t
 	return DecideDependent(n, over, time, p, confidence), time
 }
 
-// DecideDependent is Decide for n requests, over of them above the limit, that are worth n/time and over/time independent
-// ones. It rounds towards Undecided.
+// DecideDependent is Decide for n requests, over of them above the limit, that are worth n/time and over/time
+// independent ones. It rounds towards Undecided.
 func DecideDependent(n, over int, time, p, confidence float64) Verdict {
 	worth := func(count int) float64 { return float64(count) / max(1, time) }
 	switch {
@@ -51,10 +53,11 @@ func DecideDependent(n, over int, time, p, confidence float64) Verdict {
 	return Undecided
 }
 
-// OverrunTime is the autocorrelation time of exceeding a limit. The requests above it may be too few to show whether they
-// come in bursts, so the ranks of the values are used too: if slow requests come together, latencies rise and fall together.
-// An autocorrelation time from few values has a relative error of about √(10·time/n) (Sokal, "Monte Carlo Methods in
-// Statistical Mechanics", 1997, section 3); two such errors are added.
+// OverrunTime is the autocorrelation time of exceeding a limit. The requests above it may be too few to show
+// whether they come in bursts, so the ranks of the values are used too: if slow requests come together,
+// latencies rise and fall together. An autocorrelation time from few values has a relative error of about
+// √(10·time/n) (Sokal, "Monte Carlo Methods in Statistical Mechanics", 1997, section 3); two such errors are
+// added.
 func OverrunTime(values []float64, limit float64) float64 {
 	over := make([]float64, len(values))
 	for i, x := range values {

@@ -36,7 +36,8 @@ var servers = []struct {
 	{"a memory of 0.8", remembering(0.8)},
 	{"a memory of 0.95", remembering(0.95)},
 	{"a queue", func(n int, over float64, rng *rand.Rand) []float64 {
-		// Waits of an M/M/1 queue at 70 %: P(wait > x) = 0.7·exp(-0.3·x), so that the limit lies at ln(0.7/over)/0.3.
+		// Waits of an M/M/1 queue at 70 %: P(wait > x) = 0.7·exp(-0.3·x), so that the limit lies at
+		// ln(0.7/over)/0.3.
 		const load = 0.7
 		limit := math.Log(load/over) / (1 - load)
 		out := make([]float64, n)
@@ -74,8 +75,8 @@ func sequential(values []float64, p float64) (Verdict, int) {
 	return Undecided, len(values)
 }
 
-// A server just over the limit is passed, and one just within it failed, in at most 1 % of the runs. All 10,000 of each
-// kind:
+// A server just over the limit is passed, and one just within it failed, in at most 1 % of the runs. All
+// 10,000 of each kind:
 //
 //	LOOKS=1 go test -run LooksErr -v ./experiment/stats
 func TestLooksErr(t *testing.T) {

@@ -11,11 +11,12 @@ import (
 // exactRanks is the largest total number of values for which MannWhitney counts the exact distribution.
 const exactRanks = 100
 
-// MannWhitney is the two-sided rank-sum test. u counts the pairs in which the value of x is larger (a tie counts half); p is
-// the probability of a u as extreme if both samples come from one population: the smaller tail, doubled. It is exact up to
-// exactRanks values, ties included (all assignments of the pooled ranks are equally likely: Mann and Whitney, Annals of
-// Mathematical Statistics 18, 1947; Lehmann, "Nonparametrics", 1975, section 1.4); above, it is the normal approximation with
-// the correction for ties and continuity. p is NaN if a sample is empty.
+// MannWhitney is the two-sided rank-sum test. u counts the pairs in which the value of x is larger (a tie
+// counts half); p is the probability of a u as extreme if both samples come from one population: the smaller
+// tail, doubled. It is exact up to exactRanks values, ties included (all assignments of the pooled ranks are
+// equally likely: Mann and Whitney, Annals of Mathematical Statistics 18, 1947; Lehmann, "Nonparametrics",
+// 1975, section 1.4); above, it is the normal approximation with the correction for ties and continuity. p is
+// NaN if a sample is empty.
 func MannWhitney(x, y []float64) (u, p float64) {
 	n, m := len(x), len(y)
 	if n == 0 || m == 0 {
@@ -40,7 +41,8 @@ func MannWhitney(x, y []float64) (u, p float64) {
 	return u, min(1, 2*min(below, above)/all)
 }
 
-// doubledRanks returns twice the rank of each pooled value, so that the mean rank of a tie is an integer, and the sum over x.
+// doubledRanks returns twice the rank of each pooled value, so that the mean rank of a tie is an integer, and
+// the sum over x.
 func doubledRanks(x, y []float64) (ranks []int, sum int) {
 	type value struct {
 		v     float64
@@ -112,8 +114,8 @@ func normalRankSum(ranks []int, n int, u float64) float64 {
 	return min(1, 2*distuv.UnitNormal.Survival(z))
 }
 
-// LeastRankP is the smallest p that MannWhitney can return for samples of n and m values without ties. Three against three
-// values reach 0.1, four against four 0.029.
+// LeastRankP is the smallest p that MannWhitney can return for samples of n and m values without ties. Three
+// against three values reach 0.1, four against four 0.029.
 func LeastRankP(n, m int) float64 {
 	ways := 1.0 // binomial coefficient of n+m over n
 	for i := 1; i <= n; i++ {
@@ -122,9 +124,10 @@ func LeastRankP(n, m int) float64 {
 	return min(1, 2/ways)
 }
 
-// HodgesLehmann is the shift from x to y, the median of all differences y−x, with the interval that matches MannWhitney: the
-// shifts that the test does not reject at this confidence (Lehmann, section 2.6). The interval is unbounded if the samples
-// are too small. It computes n·m differences: use it for repeats, not for requests.
+// HodgesLehmann is the shift from x to y, the median of all differences y−x, with the interval that matches
+// MannWhitney: the shifts that the test does not reject at this confidence (Lehmann, section 2.6). The
+// interval is unbounded if the samples are too small. It computes n·m differences: use it for repeats, not
+// for requests.
 func HodgesLehmann(x, y []float64, confidence float64) (shift float64, within Interval) {
 	var differences []float64
 	for _, a := range x {
@@ -140,7 +143,8 @@ func HodgesLehmann(x, y []float64, confidence float64) (shift float64, within In
 	return Quantile(differences, 0.5), within
 }
 
-// rankDepth is the largest k with P(U ≤ k−1) ≤ tail: the number of differences outside of the interval at either end.
+// rankDepth is the largest k with P(U ≤ k−1) ≤ tail: the number of differences outside of the interval at
+// either end.
 func rankDepth(n, m int, tail float64) int {
 	if n == 0 || m == 0 {
 		return 0

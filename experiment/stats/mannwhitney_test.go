@@ -124,7 +124,8 @@ func TestHodgesLehmann(t *testing.T) {
 	x := []float64{1, 2, 3, 4, 5}
 	y := []float64{11, 12, 13, 14, 15}
 	shift, within := HodgesLehmann(x, y, 0.95)
-	// R: wilcox.test(y, x, conf.int = TRUE, exact = TRUE) gives 10, from the 3rd smallest difference to the 3rd largest
+	// R: wilcox.test(y, x, conf.int = TRUE, exact = TRUE) gives 10, from the 3rd smallest difference to the
+	// 3rd largest
 	if shift != 10 || within != (Interval{7, 13}) {
 		t.Errorf("%v %v, want 10 from 7 to 13", shift, within)
 	}

@@ -8,9 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Pooled summarizes the pooled gaps of many requests. The gaps of one request depend on each other, and so do successive
-// requests; intervals therefore come from resampling blocks of requests, never gaps. Call Begin with the sample of all gaps,
-// then for each request, in time order, Request, and Gap for each of its gaps; then Summarize.
+// Pooled summarizes the pooled gaps of many requests. The gaps of one request depend on each other, and so do
+// successive requests; intervals therefore come from resampling blocks of requests, never gaps. Call Begin
+// with the sample of all gaps, then for each request, in time order, Request, and Gap for each of its gaps;
+// then Summarize.
 type Pooled struct {
 	Unit     float64 // values of Gap per unit of the Summary: 1000 turns microseconds into milliseconds
 	Requests int     // expected number of requests, to allocate memory; 0 = unknown
@@ -21,7 +22,8 @@ type Pooled struct {
 	sums   []float64           // sum of gaps by request
 }
 
-// bins of a request's gaps: below the first percentile, equal to it, between it and the next, …, above the last.
+// bins of a request's gaps: below the first percentile, equal to it, between it and the next, …, above the
+// last.
 const bins = 2*len(shown) + 1
 
 // Begin sets the sample of all gaps.
@@ -91,13 +93,13 @@ func (c *Pooled) upTo(request, bin int) int {
 	return n
 }
 
-// fewestReaching is the number of requests that must have gaps at or beyond a percentile for its interval to end there: one
-// or two requests do not predict the next.
+// fewestReaching is the number of requests that must have gaps at or beyond a percentile for its interval to
+// end there: one or two requests do not predict the next.
 const fewestReaching = 6
 
-// interval of a percentile is the interval of the share of gaps up to it, converted to values with the sample itself:
-// Woodruff, "Confidence Intervals for Medians and Other Position Measures", Journal of the American Statistical Association
-// 47, 1952.
+// interval of a percentile is the interval of the share of gaps up to it, converted to values with the sample
+// itself: Woodruff, "Confidence Intervals for Medians and Other Position Measures", Journal of the American
+// Statistical Association 47, 1952.
 func (c *Pooled) interval(mark int, sizes []float64, rng *rand.Rand) Interval {
 	lowest := slices.Index(c.marks[:], c.marks[mark]) // several percentiles can be equal
 	within, residual := make([]float64, len(sizes)), make([]float64, len(sizes))

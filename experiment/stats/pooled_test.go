@@ -29,7 +29,8 @@ func pool(requests [][]int64, rng *rand.Rand) *Summary {
 	return c.Summarize(rng)
 }
 
-// streams are requests whose gaps share a pace, lognormal about 10 ms, that has a memory from request to request.
+// streams are requests whose gaps share a pace, lognormal about 10 ms, that has a memory from request to
+// request.
 func streams(n, gaps int, rho float64, rng *rand.Rand) [][]int64 {
 	out := make([][]int64, n)
 	for i, pace := range autoregressive(n, rho, rng) {
@@ -79,7 +80,8 @@ func TestPooledIntervalsCover(t *testing.T) {
 	}
 }
 
-// Taking pooled gaps for independent makes intervals that are far too narrow: those of the requests are several times as wide.
+// Treating pooled gaps as independent makes intervals far too narrow: those from requests are several times as
+// wide.
 func TestPooledIsWiderThanPooling(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	requests := streams(400, 200, 0, rng)

@@ -2,10 +2,10 @@ package stats
 
 import "math"
 
-// PredictionInterval contains the mean of `next` further values with the given confidence, if they come from the same nearly
-// normal distribution as values: mean ± t·s·√(1/next + 1/n) (G. Hahn and W. Meeker, "Statistical Intervals", 1991, section
-// 4.7). least is a lower bound of the standard deviation, since equal values say little about the next one. The interval is
-// unbounded for fewer than two values.
+// PredictionInterval contains the mean of `next` further values with the given confidence, if they come from
+// the same nearly normal distribution as values: mean ± t·s·√(1/next + 1/n) (G. Hahn and W. Meeker,
+// "Statistical Intervals", 1991, section 4.7). least is a lower bound of the standard deviation, since equal
+// values say little about the next one. The interval is unbounded for fewer than two values.
 func PredictionInterval(values []float64, next int, confidence, least float64) Interval {
 	n := float64(len(values))
 	if len(values) < 2 || next < 1 {
@@ -16,7 +16,8 @@ func PredictionInterval(values []float64, next int, confidence, least float64) I
 	return Interval{mean - half, mean + half}
 }
 
-// MeanSpread returns the mean and the standard deviation (n−1) of values; the latter is NaN for fewer than two.
+// MeanSpread returns the mean and the standard deviation (n−1) of values; the latter is NaN for fewer than
+// two.
 func MeanSpread(values []float64) (mean, spread float64) {
 	n := float64(len(values))
 	for _, x := range values {

@@ -1,15 +1,16 @@
-// Package stats computes what a sample of measurements shows: exact quantiles, distribution-free intervals, a grade of each
-// percentile by its sample size, and verdicts on limits that can be undecided. For a series of points it finds the frontier,
-// the knee and saturation.
+// Package stats computes what a sample of measurements shows: exact quantiles, distribution-free intervals, a
+// grade of each percentile by its sample size, and verdicts on limits that can be undecided. For a series of
+// points it finds the frontier, the knee and saturation.
 //
-// The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide for an SLO, and
-// then Frontier, Knee and Saturation over the points of a series.
+// The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide
+// for an SLO, and then Frontier, Knee and Saturation over the points of a series.
 //
-// Everything is a pure function of its arguments, including the random number generator. Nothing here estimates with a sketch
-// or a histogram, assumes that measurements are normally distributed, or sorts the caller's slice. The intervals of
-// percentiles and the verdicts of one look treat the values as independent, which requests of one batch are not quite. Means
-// and pooled gaps have intervals from a block bootstrap, which allows for dependence; DependenceOf measures it. Repeats of a
-// whole row show more of its variance than any interval here.
+// Everything is a pure function of its arguments, including the random number generator. Nothing here
+// estimates with a sketch or a histogram, assumes that measurements are normally distributed, or sorts the
+// caller's slice. The intervals of percentiles and the verdicts of one look treat the values as independent,
+// which requests of one batch are not quite. Means and pooled gaps have intervals from a block bootstrap,
+// which allows for dependence; DependenceOf measures it. Repeats of a whole row show more of its variance
+// than any interval here.
 package stats
 
 import (
@@ -40,17 +41,17 @@ func (a ascending) runs() iter.Seq2[float64, int] {
 	}
 }
 
-// Quantile is the p-quantile of sorted (ascending), by linear interpolation between order statistics: type 7 of Hyndman
-// and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50(4), 1996. It equals
-// numpy.quantile to the last bit for finite values. It is NaN for an empty slice, for p outside [0, 1], and if
-// a value is NaN (slices.Sort puts those first).
+// Quantile is the p-quantile of sorted (ascending), by linear interpolation between order statistics: type 7
+// of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50(4), 1996. It
+// equals numpy.quantile to the last bit for finite values. It is NaN for an empty slice, for p outside [0,
+// 1], and if a value is NaN (slices.Sort puts those first).
 func Quantile(sorted []float64, p float64) float64 {
 	return quantile(ascending(sorted), 0, p)
 }
 
-// QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: failed requests, which
-// must not improve a percentile under an SLO by their absence. It is +Inf if the rank is that of a missing value, or between
-// a value and a missing one.
+// QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: failed
+// requests, which must not improve a percentile under an SLO by their absence. It is +Inf if the rank is that
+// of a missing value, or between a value and a missing one.
 func QuantileWithMissing(sorted []float64, missing int, p float64) float64 {
 	return quantile(ascending(sorted), missing, p)
 }
@@ -67,16 +68,16 @@ func quantile(s ranked, missing int, p float64) float64 {
 		}
 		return math.Inf(1)
 	}
-	// The conversion keeps the compiler from fusing the product into the subtraction below, which would change the last bit
-	// on some processors.
+	// The conversion keeps the compiler from fusing the product into the subtraction below, which would
+	// change the last bit on some processors.
 	rank := float64(float64(n-1) * p)
 	below := math.Floor(rank)
 	i := int(below)
 	return lerp(at(i), at(min(i+1, n-1)), rank-below)
 }
 
-// lerp interpolates as numpy's _lerp does (lib/_function_base_impl.py): from the nearer end, so that
-// the result is monotone in t and exact at both ends.
+// lerp interpolates as numpy's _lerp does (lib/_function_base_impl.py): from the nearer end, so that the
+// result is monotone in t and exact at both ends.
 func lerp(a, b, t float64) float64 {
 	switch {
 	case t == 0 || a == b:

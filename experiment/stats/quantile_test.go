@@ -24,7 +24,8 @@ func sample(n int) []float64 {
 
 func ordered(values []float64) []float64 { return slices.Sorted(slices.Values(values)) }
 
-// The figures are printed by numpy 2.4.6: [float(np.quantile(v, p)) for p in …], and compared to the last bit.
+// The figures are printed by numpy 2.4.6: [float(np.quantile(v, p)) for p in …], and compared to the last
+// bit.
 func TestQuantileEqualsNumpy(t *testing.T) {
 	ps := []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1}
 	tests := []struct {

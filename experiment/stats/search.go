@@ -7,13 +7,14 @@ import (
 	"strconv"
 )
 
-// Search finds the load up to which a condition holds. It runs one load after the other: from Min upwards, doubling the load
-// until the condition fails; then the middle of the bracket (on a logarithmic scale), until its ends are within the
-// tolerance; then both ends again, until Confirm runs agree.
+// Search finds the load up to which a condition holds. It runs one load after the other: from Min upwards,
+// doubling the load until the condition fails; then the middle of the bracket (on a logarithmic scale), until
+// its ends are within the tolerance; then both ends again, until Confirm runs agree.
 //
-// The next load is a function of the answers so far, in any order, so that an interrupted search can resume. Answers may be
-// wrong by chance. A load whose runs disagree, or whose runs are all undecided, is open: it is neither end, and the search
-// continues around it. One wrong answer thus makes the search longer, not its result wrong.
+// The next load is a function of the answers so far, in any order, so that an interrupted search can resume.
+// Answers may be wrong by chance. A load whose runs disagree, or whose runs are all undecided, is open: it is
+// neither end, and the search continues around it. One wrong answer thus makes the search longer, not its
+// result wrong.
 type Search struct {
 	Min, Max  float64
 	Tolerance float64 // largest gap between the ends, as a share of the lower one

@@ -85,7 +85,8 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// TestSearchExact holds that an oracle which is never wrong is bracketed to the tolerance, both ends confirmed.
+// TestSearchExact holds that an oracle which is never wrong is bracketed to the tolerance, both ends
+// confirmed.
 func TestSearchExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySearch(t)
@@ -134,8 +135,8 @@ func TestSearchUndecided(t *testing.T) {
 	})
 }
 
-// TestSearchAnyAnswers holds that a search ends whatever it hears, says nothing that its answers do not, and goes on from any
-// subset of them in any order.
+// TestSearchAnyAnswers: a search ends whatever the answers are, its result agrees with them, and it continues
+// from any subset of them in any order.
 func TestSearchAnyAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySearch(t)
@@ -165,8 +166,9 @@ func TestSearchAnyAnswers(t *testing.T) {
 	})
 }
 
-// TestSearchNoisy holds what confirmation is for: answers that are wrong by chance, most near the threshold and some anywhere,
-// leave the threshold inside of the answer. Without confirmation the same answers lose it several times as often.
+// TestSearchNoisy holds what confirmation is for: answers that are wrong by chance, most near the threshold
+// and some anywhere, leave the threshold inside of the answer. Without confirmation the same answers lose it
+// several times as often.
 func TestSearchNoisy(t *testing.T) {
 	const trials, at, slope, anywhere = 2000, 10.0, 0.01, 0.02
 	missed := func(confirm int) int {

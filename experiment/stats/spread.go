@@ -31,9 +31,9 @@ func SpreadOf(values []float64) *Spread {
 	return s
 }
 
-// Same is the p-value of values that all measure the same thing, each with its own standard error: Cochran's Q against
-// chi-squared ("The Combination of Estimates from Different Experiments", Biometrics 10, 1954). ok is false for fewer than
-// two values, or an error that is not positive and finite.
+// Same is the p-value of values that all measure the same thing, each with its own standard error: Cochran's
+// Q against chi-squared ("The Combination of Estimates from Different Experiments", Biometrics 10, 1954). ok
+// is false for fewer than two values, or an error that is not positive and finite.
 func Same(values, errors []float64) (p float64, ok bool) {
 	if len(values) < 2 {
 		return 0, false
@@ -52,9 +52,9 @@ func Same(values, errors []float64) (p float64, ok bool) {
 	return mathext.GammaIncRegComp(float64(len(values)-1)/2, q/2), true
 }
 
-// Difference is the interval of b − a from the intervals of two independent figures, of the same confidence: Zou and Donner,
-// "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008 (their method of variance
-// estimates recovery). It assumes no distribution beyond what the intervals assume.
+// Difference is the interval of b − a from the intervals of two independent figures, of the same confidence:
+// Zou and Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008
+// (their method of variance estimates recovery). It assumes no distribution beyond what the intervals assume.
 func Difference(a, b float64, ofA, ofB Interval) Interval {
 	d := b - a
 	return Interval{

@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// MSER5 is the number of values at the beginning that belong to a warm-up that was too short: those without which the
-// standard error of the mean of the rest is smallest, in batches of five (White, "An Effective Truncation Heuristic for Bias
-// Reduction in Simulation Output", Simulation 69(6), 1997; White, Cobb and Spratt, Winter Simulation Conference 2000). It is
-// at most half of the values; a half means that no steady part was found. ok is false for fewer than 50 values.
+// MSER5 is the number of values at the beginning that belong to a warm-up that was too short: those without
+// which the standard error of the mean of the rest is smallest, in batches of five (White, "An Effective
+// Truncation Heuristic for Bias Reduction in Simulation Output", Simulation 69(6), 1997; White, Cobb and
+// Spratt, Winter Simulation Conference 2000). It is at most half of the values; a half means that no steady
+// part was found. ok is false for fewer than 50 values.
 func MSER5(values []float64) (cut int, ok bool) {
 	const batch, fewest = 5, 10
 	m := len(values) / batch
@@ -46,10 +47,12 @@ type Trend struct {
 	P      float64 `json:"p"`      // probability that a series without a trend shows one as clear
 }
 
-// trendBlocks is the number of blocks that are compared: few enough to be nearly independent, enough for a small P.
+// trendBlocks is the number of blocks that are compared: few enough to be nearly independent, enough for a
+// small P.
 const trendBlocks = 20
 
-// BlockTrend tests for a trend in values in time order, by the means of 20 blocks. ok is false for fewer than 100 values.
+// BlockTrend tests for a trend in values in time order, by the means of 20 blocks. ok is false for fewer than
+// 100 values.
 func BlockTrend(values []float64) (t Trend, ok bool) {
 	if len(values) < 5*trendBlocks {
 		return Trend{}, false
@@ -57,9 +60,9 @@ func BlockTrend(values []float64) (t Trend, ok bool) {
 	return TrendOf(blockMeans(values, trendBlocks)), true
 }
 
-// TrendOf tests for a trend in nearly independent values, with Mann and Kendall's test and Theil and Sen's slope (Kendall,
-// "Rank Correlation Methods", 1970; Sen, Journal of the American Statistical Association 63, 1968). Both use ranks or medians,
-// so that a few outliers do not make a trend.
+// TrendOf tests for a trend in nearly independent values, with Mann and Kendall's test and Theil and Sen's
+// slope (Kendall, "Rank Correlation Methods", 1970; Sen, Journal of the American Statistical Association 63,
+// 1968). Both use ranks or medians, so that a few outliers do not make a trend.
 func TrendOf(values []float64) Trend {
 	n := len(values)
 	score := 0
@@ -79,8 +82,8 @@ func TrendOf(values []float64) Trend {
 	return t
 }
 
-// kendallP is two-sided, by the normal approximation with the correction for ties and continuity: correct to a few per cent
-// from ten values on.
+// kendallP is two-sided, by the normal approximation with the correction for ties and continuity: correct to
+// a few per cent from ten values on.
 func kendallP(score int, values []float64) float64 {
 	pairs := func(n float64) float64 { return n * (n - 1) * (2*n + 5) }
 	variance := pairs(float64(len(values)))

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// brute is MSER-5 as it is written: for each cut, the squared deviations of the rest over the square of its size.
+// brute is MSER-5 as it is written: for each cut, the squared deviations of the rest over the square of its
+// size.
 func brute(values []float64) int {
 	m := len(values) / 5
 	means := make([]float64, m)
@@ -73,8 +74,8 @@ func TestMSER5(t *testing.T) {
 	}
 }
 
-// The score of this textbook series is 30 of 66 pairs' 66: by hand; P by scipy.stats.kendalltau on the same, whose
-// exact value 0.0448 the normal approximation with its correction for continuity meets at 0.0464.
+// The score of this textbook series is 30 of 66 pairs' 66: by hand; P by scipy.stats.kendalltau on the same,
+// whose exact value 0.0448 the normal approximation with its correction for continuity meets at 0.0464.
 func TestTrendKnown(t *testing.T) {
 	rising := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	got := TrendOf(rising)
@@ -116,7 +117,7 @@ func TestBlockTrend(t *testing.T) {
 	}
 }
 
-// Values that are steady, with and without a memory, show a trend about as seldom as P says.
+// Steady values, dependent or not, show a trend about as often as P states.
 func TestTrendErrs(t *testing.T) {
 	const trials = 2000
 	for _, rho := range []float64{0, 0.7} {

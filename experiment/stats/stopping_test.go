@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The rule of MLPerf LoadGen at its confidence of 0.99. 662 is the number of queries that mlperf.conf itself asks of the
-// MultiStream scenario; the rest is the same rule, computed apart from this code.
+// The rule of MLPerf LoadGen at its confidence of 0.99. 662 is the number of queries that mlperf.conf itself
+// asks of the MultiStream scenario; the rest is the same rule, computed apart from this code.
 func TestEarlyStopTotalIsMLPerfs(t *testing.T) {
 	over := []int{0, 1, 2, 3, 5, 10, 20, 50, 100}
 	for p, want := range map[float64][]int{
@@ -18,19 +18,20 @@ func TestEarlyStopTotalIsMLPerfs(t *testing.T) {
 		0.999: {4_603, 6_636, 8_403, 10_042, 13_105, 20_140, 33_097, 69_058, 125_826},
 	} {
 		for i, over := range over {
-			if got := EarlyStopTotal(over, p, 0.99); got != want[i] {
+			if got := earlyStopTotal(over, p, 0.99); got != want[i] {
 				t.Errorf("p=%v t=%d: %d, want %d", p, over, got, want[i])
 			}
 		}
 	}
 	for _, p := range []float64{0, 1} {
-		if got := EarlyStopTotal(3, p, 0.99); got != 0 {
+		if got := earlyStopTotal(3, p, 0.99); got != 0 {
 			t.Errorf("p=%v: %d, want 0: no number is right", p, got)
 		}
 	}
 }
 
-// The figures are of scipy 1.17.1: binom.cdf and binom.sf for the verdicts, and for need every larger n tried in turn.
+// The figures are of scipy 1.17.1: binom.cdf and binom.sf for the verdicts, and for need every larger n tried
+// in turn.
 func TestDecide(t *testing.T) {
 	tests := []struct {
 		name          string
@@ -69,7 +70,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What need promises comes true: with that many more at the same share there is a verdict, and with one fewer there is none.
+// What need promises comes true: with that many more at the same share there is a verdict, and with one fewer
+// there is none.
 func TestDecideNeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom([]float64{0.5, 0.9, 0.95, 0.99, 0.999}).Draw(t, "p")

@@ -6,16 +6,17 @@ import (
 	"slices"
 )
 
-// Summary describes one sample, in the unit of its values. Std is the population's standard deviation (ddof 0, the default of
-// numpy.std), not the n-1 estimate. Percentiles are Quantiles. CI95 has the 95 % interval of each of them, under "p50", "p90",
-// "p95", "p99" and "p999", and, if the values are in time order, the MeanInterval under "mean". GradeOf decides whether a
-// percentile should be shown.
+// Summary describes one sample, in the unit of its values. Std is the population's standard deviation (ddof
+// 0, the default of numpy.std), not the n-1 estimate. Percentiles are Quantiles. CI95 has the 95 % interval
+// of each of them, under "p50", "p90", "p95", "p99" and "p999", and, if the values are in time order, the
+// MeanInterval under "mean". GradeOf decides whether a percentile should be shown.
 type Summary struct {
 	N int `json:"n"`
-	// ESS is the effective sample size: the number of independent values with a mean as precise; 0 = time order unknown.
+	// ESS is the effective sample size: the number of independent values with a mean as precise; 0 = time
+	// order unknown.
 	ESS float64 `json:"ess,omitempty"`
-	// Needed is, for each percentile that is not Sound, the number of values (for pooled gaps: of requests) that makes it
-	// Sound, or that bounds it if it has no bound; nil = time order unknown.
+	// Needed is, for each percentile that is not Sound, the number of values (for pooled gaps: of requests)
+	// that makes it Sound, or that bounds it if it has no bound; nil = time order unknown.
 	Needed map[string]int `json:"n_needed,omitempty"`
 
 	Mean float64             `json:"mean"`
@@ -39,16 +40,17 @@ var shown = [...]struct {
 // shownConfidence is the confidence of the intervals of a Summary and of MinSamples in a Grade.
 const shownConfidence = 0.95
 
-// Summarize describes values; nil if there are none. It does not change the slice, and its result does not depend on their
-// order. A NaN among the values makes every figure NaN, which JSON rejects: the caller must leave out missing values, and
-// count them.
+// Summarize describes values; nil if there are none. It does not change the slice, and its result does not
+// depend on their order. A NaN among the values makes every figure NaN, which JSON rejects: the caller must
+// leave out missing values, and count them.
 func Summarize(values []float64) *Summary {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	return summarize(ascending(sorted))
 }
 
-// SummarizeInOrder is Summarize for values in time order, with the effective sample size and an interval of the mean.
+// SummarizeInOrder is Summarize for values in time order, with the effective sample size and an interval of
+// the mean.
 func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
 	s := Summarize(values)
 	if s == nil {
@@ -69,7 +71,7 @@ func needed(n int) map[string]int {
 		case NoBound:
 			out[q.name] = MinSamples(q.p, shownConfidence)
 		case Thin:
-			out[q.name] = SoundSamples(q.p)
+			out[q.name] = soundSamples(q.p)
 		}
 	}
 	return out
@@ -92,8 +94,8 @@ func summarize(sorted ranked) *Summary {
 	return s
 }
 
-// meanStd returns the mean and the population's standard deviation, with compensated sums in two passes over sorted values,
-// so that the result does not depend on the order of measurement.
+// meanStd returns the mean and the population's standard deviation, with compensated sums in two passes over
+// sorted values, so that the result does not depend on the order of measurement.
 func meanStd(sorted ranked) (mean, std float64) {
 	n := float64(sorted.size())
 	var sum, squares compensated
@@ -108,8 +110,9 @@ func meanStd(sorted ranked) (mean, std float64) {
 	return mean, math.Sqrt(squares.value() / n)
 }
 
-// compensated is a sum with compensation of rounding errors: A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
-// Summation endlicher Summen", ZAMM 54 (1974). gonum's function needs a slice, which Counts do not have.
+// compensated is a sum with compensation of rounding errors: A. Neumaier, "Rundungsfehleranalyse einiger
+// Verfahren zur Summation endlicher Summen", ZAMM 54 (1974). gonum's function needs a slice, which Counts do
+// not have.
 type compensated struct{ sum, lost float64 }
 
 // add adds x the given number of times.
@@ -136,25 +139,9 @@ func (s *Summary) Get(name string) (float64, bool) {
 	if s == nil {
 		return 0, false
 	}
-	switch name {
-	case "mean":
-		return s.Mean, true
-	case "std":
-		return s.Std, true
-	case "min":
-		return s.Min, true
-	case "p50":
-		return s.P50, true
-	case "p90":
-		return s.P90, true
-	case "p95":
-		return s.P95, true
-	case "p99":
-		return s.P99, true
-	case "p999":
-		return s.P999, true
-	case "max":
-		return s.Max, true
+	i := slices.Index([]string{"mean", "std", "min", "p50", "p90", "p95", "p99", "p999", "max"}, name)
+	if i < 0 {
+		return 0, false
 	}
-	return 0, false
+	return [...]float64{s.Mean, s.Std, s.Min, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max}[i], true
 }

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Percentiles and std are from numpy 2.4.6 (np.quantile, np.std), the mean from Python's math.fsum, which is exact.
+// Percentiles and std are from numpy 2.4.6 (np.quantile, np.std), the mean from Python's math.fsum, which is
+// exact.
 func TestSummarizeKnown(t *testing.T) {
 	s := Summarize(sample(1000))
 	got := *s
@@ -128,7 +129,8 @@ func TestSummarizeProperties(t *testing.T) {
 			if !ok || iv.Lo > iv.Hi {
 				t.Fatalf("interval of %s: %v, %v", name, iv, ok)
 			}
-			// With few values the quantile is likely beyond them all, and the estimate below its own interval.
+			// With few values the quantile is likely beyond them all, and the estimate below its own
+			// interval.
 			if closed := isFinite(iv.Lo) && isFinite(iv.Hi); closed && (x < iv.Lo || x > iv.Hi) {
 				t.Fatalf("%s = %v lies outside its interval %v", name, x, iv)
 			}

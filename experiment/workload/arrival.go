@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -144,7 +145,8 @@ func (a *Arrival) check(bad func(key, problem, hint string)) {
 	}
 }
 
-// Rate is the mean rate in requests per second of a process that sets its own rate; 0 = the row's rate applies.
+// Rate is the mean rate in requests per second of a process that sets its own rate; 0 = the row's rate
+// applies.
 func (a *Arrival) Rate() Rate {
 	switch {
 	case a.Process == "ramp" && a.Over > 0:
@@ -162,18 +164,11 @@ func (a *Arrival) Rate() Rate {
 func (a *Arrival) gaps() string {
 	switch a.Process {
 	case "", poisson, constant, gamma:
-		return orElse(a.Process, poisson)
+		return cmp.Or(a.Process, poisson)
 	case "bursts":
-		return orElse(a.Gaps, constant)
+		return cmp.Or(a.Gaps, constant)
 	}
-	return orElse(a.Gaps, poisson)
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+	return cmp.Or(a.Gaps, poisson)
 }
 
 // batch is how many requests arrive at once.
@@ -186,7 +181,7 @@ func (a Arrival) IsZero() bool { return a.Process == "" }
 func (a *Arrival) String() string {
 	switch a.Process {
 	case "ramp":
-		return fmt.Sprintf("%s ramp from %g to %g/s over %v", orElse(a.Shape, "linear"), a.From, a.To, a.Over)
+		return fmt.Sprintf("%s ramp from %g to %g/s over %v", cmp.Or(a.Shape, "linear"), a.From, a.To, a.Over)
 	case "step":
 		var rates []string
 		for _, s := range a.Steps {
@@ -237,5 +232,6 @@ func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {
 	}
 }
 
-// Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at all.
+// Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at
+// all.
 const minBurstiness, maxBurstiness = 1e-3, 1e6

@@ -167,13 +167,13 @@ func TestArrivingInAWindow(t *testing.T) {
 	}
 }
 
-func decodeArrival(text string) (Arrival, told, error) {
+func decodeArrival(text string) (Arrival, reported, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
 		return Arrival{}, nil, err
 	}
 	var a Arrival
-	var got told
+	var got reported
 	a.DecodeTOML(doc["v"], got.bad)
 	return a, got, nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Observed compares a sequence of arrivals, planned or sent, with its arrival process. All but the rates is
-// measured in unit time, in which the process has one arrival a second at every moment. A ramp that was sent as
-// planned is thus as regular as a constant rate.
+// measured in unit time, in which the process has one arrival a second at every moment. A ramp that was sent
+// as planned is thus as regular as a constant rate.
 type Observed struct {
 	Arrivals   int          `json:"arrivals"`
 	RatePerS   float64      `json:"rate_per_s"`
@@ -28,8 +28,8 @@ type Fit struct {
 	Limit    float64 `json:"ks_limit"` // exceeded by 1 of 100 true samples of this size
 }
 
-// Dispersion is the variance of the number of arrivals in windows of one length, over its mean. It
-// is 1 for Poisson arrivals in every window; regular arrivals have less, bursts more.
+// Dispersion is the variance of the number of arrivals in windows of one length, over its mean. It is 1 for
+// Poisson arrivals in every window; regular arrivals have less, bursts more.
 type Dispersion struct {
 	WindowS  float64  `json:"window_s"` // mean length; windows have equal unit time
 	Windows  int      `json:"windows"`
@@ -43,8 +43,8 @@ var dispersionWindows = []time.Duration{time.Second, 30 * time.Second}
 
 const fewestGaps = 20 // for a meaningful Kolmogorov–Smirnov distance
 
-// Observe describes the arrivals in [from, to) of the row's time. Times may be unsorted and may lie outside of that.
-// The workload must have a finite rate.
+// Observe describes the arrivals in [from, to) of the row's time. Times may be unsorted and may lie outside
+// of that. The workload must have a finite rate.
 func (w *Workload) Observe(times []time.Duration, from, to time.Duration) Observed {
 	units := w.unitTimes(times, from, to)
 	o := Observed{Arrivals: len(units), GapCVAsked: w.gapCV()}

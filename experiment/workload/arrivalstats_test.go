@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Poisson arrivals and the like have the dispersion, the gaps and the rate of their process, whatever the profile of the rate.
+// Poisson arrivals and the like have the dispersion, the gaps and the rate of their process, whatever the
+// profile of the rate.
 func TestArrivalsAreTheirProcess(t *testing.T) {
 	tests := []struct {
 		name string

@@ -32,7 +32,7 @@ func TestBlocksHoldTheInput(t *testing.T) {
 	})
 }
 
-// owners says which requests use each block.
+// owners returns the requests that use each block.
 func owners(into map[uint64]int, requests []Request) map[uint64]int {
 	for _, r := range requests {
 		for _, b := range r.Blocks {

@@ -27,7 +27,8 @@ func (k keyList) has(key string) bool {
 	return slices.Contains(k.must, key) || slices.Contains(k.may, key)
 }
 
-// fields reads the values of a table. It ignores keys that are not in its list; done reports those, and missing ones.
+// fields reads the values of a table. It ignores keys that are not in its list; done reports those, and
+// missing ones.
 type fields struct {
 	t     map[string]any
 	of    string // what the table describes, for messages
@@ -110,8 +111,8 @@ func (f *fields) flag(key string, into *bool) {
 	}
 }
 
-// done reports unknown and missing keys, and returns whether the table has no error. kind is the key that selects the
-// kind of the table; it is known.
+// done reports unknown and missing keys, and returns whether the table has no error. kind is the key that
+// selects the kind of the table; it is known.
 func (f *fields) done(kind string) bool {
 	for _, k := range slices.Sorted(maps.Keys(f.t)) {
 		if k != kind && !f.keys.has(k) {

@@ -101,13 +101,13 @@ func TestLengthDataMistakes(t *testing.T) {
 	}
 }
 
-func decodePairs(text string) (Pairs, told, error) {
+func decodePairs(text string) (Pairs, reported, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
 		return Pairs{}, nil, err
 	}
 	var p Pairs
-	var got told
+	var got reported
 	p.DecodeTOML(doc["v"], got.bad)
 	(&Workload{Pairs: &p}).Look(new(Files), got.bad)
 	return p, got, nil
@@ -158,7 +158,7 @@ func TestPairsMistakes(t *testing.T) {
 		}
 		got.want(t, want)
 	}
-	var got told
+	var got reported
 	w := Workload{Pairs: &Pairs{List: [][2]int{{10, 1}}}, Input: Fixed(4), Prefix: &Prefix{Tokens: 12}}
 	w.Check(got.bad)
 	got.want(t, "pairs: pairs replaces", "prefix.tokens: the prefix of 12 tokens is not shorter than the shortest input of 10")

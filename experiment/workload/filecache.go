@@ -9,8 +9,8 @@ import (
 	"bench/experiment/workload/trace"
 )
 
-// Files caches the files that the points of a matrix name: an axis of a hundred values names one file a hundred
-// times. The zero value is an empty cache. It is not safe for concurrent use.
+// Files caches the files that the points of a matrix name: an axis of a hundred values names one file a
+// hundred times. The zero value is an empty cache. It is not safe for concurrent use.
 type Files struct {
 	texts   map[string]func() (content, error) // files of lengths, by name
 	columns map[string]func() (File, error)    // parsed lengths, by file name and column names

@@ -24,7 +24,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 		}
 	}
 	files := new(Files)
-	look := func(w *Workload) (got told) {
+	look := func(w *Workload) (got reported) {
 		w.Look(files, got.bad)
 		w.Trace.Look(files, got.bad)
 		return got
@@ -49,7 +49,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 	if d := cmp.Diff(want, second.Pairs.File.Read); d != "" || second.Pairs.File.Count != 2 || second.Mix[0].Session.Turns.File.Read[0][1] != 3 {
 		t.Errorf("read wrong:\n%s", d)
 	}
-	third, other := point(), told{}
+	third, other := point(), reported{}
 	third.Look(new(Files), other.bad)
 	other.want(t, "input.file", "output.file", "pairs.file", "session.turns.file", "session.user.file", "mix[0].input.file", "mix[0].session.turns.file")
 }

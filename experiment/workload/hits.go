@@ -19,8 +19,8 @@ func (h *Hits) Add(r *Request, hit int) {
 	h.HitTokens += int64(hit)
 }
 
-// Serve passes the priming requests and then those of All through a pool, and yields each of the latter with the
-// number of its prompt tokens that were found. It is endless unless the plan has a trace.
+// Serve passes the priming requests and then those of All through a pool, and yields each of the latter with
+// the number of its prompt tokens that were found. It is endless unless the plan has a trace.
 func (p *Plan) Serve(pool *Pool, workers int, takes time.Duration) func(yield func(Request, int) bool) {
 	return func(yield func(Request, int) bool) {
 		for r := range p.Priming {

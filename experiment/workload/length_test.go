@@ -12,17 +12,17 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// told collects what a decoder or a check reports.
-type told []string
+// reported collects what a decoder or a check reports.
+type reported []string
 
-func (t *told) bad(key, problem, hint string) {
+func (t *reported) bad(key, problem, hint string) {
 	if hint == "" {
 		hint = "NO HINT"
 	}
 	*t = append(*t, key+": "+problem+" | "+hint)
 }
 
-func (t told) want(tt *testing.T, parts ...string) {
+func (t reported) want(tt *testing.T, parts ...string) {
 	tt.Helper()
 	if len(t) != len(parts) {
 		tt.Fatalf("got %q, want %q", []string(t), parts)
@@ -101,13 +101,13 @@ func TestLengthsKeepTheirBounds(t *testing.T) {
 }
 
 // decodeLength decodes the value of a line "v = …" as a matrix has it.
-func decodeLength(text string) (Length, told, error) {
+func decodeLength(text string) (Length, reported, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
 		return Length{}, nil, err
 	}
 	var l Length
-	var got told
+	var got reported
 	l.DecodeTOML(doc["v"], got.bad)
 	(&Workload{Input: l}).Look(new(Files), got.bad)
 	return l, got, nil
@@ -204,13 +204,13 @@ func FuzzRateDecodeTOML(f *testing.F) {
 	})
 }
 
-func decodeRate(text string) (Rate, told, error) {
+func decodeRate(text string) (Rate, reported, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
 		return 0, nil, err
 	}
 	var r Rate
-	var got told
+	var got reported
 	r.DecodeTOML(doc["v"], got.bad)
 	return r, got, nil
 }

@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// File is a file of lengths. Its hash is part of a point's spec: a file with other content makes another point.
+// File is a file of lengths. Its hash is part of a point's spec: a file with other content makes another
+// point.
 type File struct {
 	Name    string   `json:"name"`              // relative to the working directory
 	Columns []string `json:"columns,omitempty"` // of a CSV file with a header; none = one number a line

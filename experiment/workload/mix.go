@@ -20,8 +20,8 @@ type Class struct {
 	SLO     map[string]any `toml:"slo" json:"slo,omitempty"`               // limits of this class, in the form of [slo]; decoded by package experiment
 }
 
-// Classes are the classes of the mix; without a mix, the row as one class without a name. Pairs are also given as
-// Input and Output, one Length each. A prefix without a state gets the state of the row's prefix.
+// Classes are the classes of the mix; without a mix, the row as one class without a name. Pairs are also
+// given as Input and Output, one Length each. A prefix without a state gets the state of the row's prefix.
 func (w Workload) Classes() []Class {
 	classes := []Class{w.only()}
 	if len(w.Mix) > 0 {

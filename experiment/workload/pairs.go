@@ -2,14 +2,15 @@ package workload
 
 import "fmt"
 
-// Pairs are input and output lengths that belong together: each request draws one pair, uniformly. They replace
-// input and output.
+// Pairs are input and output lengths that belong together: each request draws one pair, uniformly. They
+// replace input and output.
 type Pairs struct {
 	List [][2]int `json:"list,omitempty"` // input and output; nil = from File
 	File *File    `json:"file,omitempty"` // nil = from List
 }
 
-// DecodeTOML reads a list of pairs, or a table { file = "log.csv", input = "ContextTokens", output = "GeneratedTokens" }.
+// DecodeTOML reads a list of pairs, or a table { file = "log.csv", input = "ContextTokens", output =
+// "GeneratedTokens" }.
 func (p *Pairs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	*p = Pairs{}
 	if t, ok := v.(map[string]any); ok {

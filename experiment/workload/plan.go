@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// BlockTokens is the number of tokens in a block of a prompt: vLLM's default KV block size, so that blocks that the
-// plan shares can also be shared in the cache. The last block of a prefix or a prompt may be shorter.
+// BlockTokens is the number of tokens in a block of a prompt: vLLM's default KV block size, so that blocks
+// that the plan shares can also be shared in the cache. The last block of a prefix or a prompt may be
+// shorter.
 const BlockTokens = 16
 
 // Block is a run of tokens, determined by its number and length.
@@ -35,8 +36,9 @@ type Request struct {
 	Context int           // prompt tokens from earlier prompts and answers of the conversation
 }
 
-// Plan is the schedule and all prompts, as a function of (seed, salt, index): the same on any machine and any number
-// of cores. Each dimension has its own random stream, so that a change of one leaves the others unchanged.
+// Plan is the schedule and all prompts, as a function of (seed, salt, index): the same on any machine and any
+// number of cores. Each dimension has its own random stream, so that a change of one leaves the others
+// unchanged.
 type Plan struct {
 	w       Workload
 	classes []Class
@@ -50,8 +52,8 @@ type Plan struct {
 	replay *replay // nil = the plan has no trace
 }
 
-// NewPlan makes the plan of a workload that passed Check. Plans with equal salts have equal prompts; each run uses
-// another salt, so that its prompts are not in the server's cache.
+// NewPlan makes the plan of a workload that passed Check. Plans with equal salts have equal prompts; each run
+// uses another salt, so that its prompts are not in the server's cache.
 func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	p := &Plan{w: w, classes: w.Classes(), seed: seed, salt: hash64(salt)}
 	for _, c := range p.classes {
@@ -87,8 +89,8 @@ func (p *Plan) rand(stream, index uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(p.seed, stream), index))
 }
 
-// Next returns the requests in order of arrival. Of a conversation it returns the first turn; Following returns the
-// others. It is not safe for concurrent use.
+// Next returns the requests in order of arrival. Of a conversation it returns the first turn; Following
+// returns the others. It is not safe for concurrent use.
 func (p *Plan) Next() Request {
 	if p.replay != nil {
 		return p.replayed()
@@ -157,8 +159,8 @@ const (
 	blockQuestion
 )
 
-// blocks is the prompt of a request: the prefix of its group (or its own prefix), then fresh blocks. A cold request
-// has its block boundaries at the same places as a warm one, so that lengths and shapes agree.
+// blocks is the prompt of a request: the prefix of its group (or its own prefix), then fresh blocks. A cold
+// request has its block boundaries at the same places as a warm one, so that lengths and shapes agree.
 func (p *Plan) blocks(class int, index uint64, input, group int) []Block {
 	out := make([]Block, 0, input/BlockTokens+2)
 	rest := input

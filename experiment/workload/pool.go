@@ -2,10 +2,10 @@ package workload
 
 import "fmt"
 
-// Pool simulates a prefix cache that serves the requests of a plan one after the other. It counts the prompt tokens
-// that are cached when a request arrives. The count is exact for a server with this policy, block size and capacity
-// that serves requests in this order. Concurrent requests can change the order of eviction, and can only hit what
-// has been computed.
+// Pool simulates a prefix cache that serves the requests of a plan one after the other. It counts the prompt
+// tokens that are cached when a request arrives. The count is exact for a server with this policy, block size
+// and capacity that serves requests in this order. Concurrent requests can change the order of eviction, and
+// can only hit what has been computed.
 type Pool struct {
 	policy string
 	size   int                 // tokens in a block
@@ -20,9 +20,9 @@ type Pool struct {
 const (
 	// LRU evicts the least recently used block. A prompt uses its blocks from the first to the last.
 	LRU = "lru"
-	// TailFirst is vLLM's policy: a request holds its blocks until it ends and then frees them from the last to the
-	// first, so that of prompts used equally long ago the tails are evicted first. A request that does not fit into
-	// the pool is not served.
+	// TailFirst is vLLM's policy: a request holds its blocks until it ends and then frees them from the last
+	// to the first, so that of prompts used equally long ago the tails are evicted first. A request that does
+	// not fit into the pool is not served.
 	TailFirst = "tail-first"
 )
 
@@ -33,8 +33,8 @@ type slot struct {
 	twin       int32 // next slot with the same key; 0 = none
 }
 
-// NewPool makes an empty pool with a capacity in blocks of blockTokens tokens; 0 blocks = unbounded, which makes the
-// policy irrelevant.
+// NewPool makes an empty pool with a capacity in blocks of blockTokens tokens; 0 blocks = unbounded, which
+// makes the policy irrelevant.
 func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
 	if policy != LRU && policy != TailFirst {
 		return nil, fmt.Errorf("making a pool: unknown policy %q", policy)
@@ -58,9 +58,9 @@ func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
 // Unbounded is an empty pool without a capacity limit, with blocks of BlockTokens.
 func Unbounded() *Pool { return &Pool{size: BlockTokens, seen: map[uint64]struct{}{}} }
 
-// Serve serves a request and returns how many tokens of its prompt were cached: whole blocks, but never the last
-// token, whose output must be computed. The answer's tokens are cached too, except for the last one, which no step
-// has read; a nil answer adds nothing.
+// Serve serves a request and returns how many tokens of its prompt were cached: whole blocks, but never the
+// last token, whose output must be computed. The answer's tokens are cached too, except for the last one,
+// which no step has read; a nil answer adds nothing.
 func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 	tokens, common := r.Input, r.Input-r.Own
 	for _, b := range answer {
@@ -81,7 +81,7 @@ func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 		}
 	case p.policy == LRU:
 		p.use(tokens / p.size)
-	case !p.hold(found, (tokens+p.size-1)/p.size):
+	case !p.allocate(found, (tokens+p.size-1)/p.size):
 		return 0
 	}
 	return found * p.size
@@ -102,8 +102,8 @@ func (p *Pool) find(limit int) int {
 	return limit
 }
 
-// use moves the blocks of a request, in order, to the end of the eviction list, and evicts a block for each that is
-// not cached. Blocks beyond p.keys belong to this request alone and have no key.
+// use moves the blocks of a request, in order, to the end of the eviction list, and evicts a block for each
+// that is not cached. Blocks beyond p.keys belong to this request alone and have no key.
 func (p *Pool) use(blocks int) {
 	for i := range blocks {
 		s, there := int32(0), false
@@ -112,7 +112,7 @@ func (p *Pool) use(blocks int) {
 		}
 		if !there {
 			s = p.evict()
-			p.name(s, i)
+			p.setKey(s, i)
 		} else {
 			p.unlink(s)
 		}
@@ -120,9 +120,9 @@ func (p *Pool) use(blocks int) {
 	}
 }
 
-// hold removes the found blocks from the eviction list, evicts blocks for the rest, and then frees all of them, the
-// last first. It returns false if the pool is too small.
-func (p *Pool) hold(found, need int) bool {
+// allocate removes the found blocks from the eviction list, evicts blocks for the rest, and then frees all of
+// them, the last first. It returns false if the pool is too small.
+func (p *Pool) allocate(found, need int) bool {
 	if need > len(p.slots)-1 {
 		return false
 	}
@@ -134,7 +134,7 @@ func (p *Pool) hold(found, need int) bool {
 	}
 	for len(p.held) < need {
 		s := p.evict()
-		p.name(s, len(p.held))
+		p.setKey(s, len(p.held))
 		p.held = append(p.held, s)
 	}
 	for i := len(p.held) - 1; i >= 0; i-- {
@@ -147,13 +147,13 @@ func (p *Pool) hold(found, need int) bool {
 func (p *Pool) evict() int32 {
 	s := p.slots[0].next
 	p.unlink(s)
-	p.forget(s)
+	p.removeKey(s)
 	return s
 }
 
-// name gives a slot the i-th key of the request, if it has one. Another slot may have the same key: the last block
-// of a prompt is computed again, and the old copy stays until it is evicted.
-func (p *Pool) name(s int32, i int) {
+// setKey gives a slot the i-th key of the request, if it has one. Another slot may have the same key: the
+// last block of a prompt is computed again, and the old copy stays until it is evicted.
+func (p *Pool) setKey(s int32, i int) {
 	if i >= len(p.keys) {
 		return
 	}
@@ -170,8 +170,8 @@ func (p *Pool) name(s int32, i int) {
 	p.slots[at].twin = s
 }
 
-// forget removes the key of a slot.
-func (p *Pool) forget(s int32) {
+// removeKey removes the key of a slot.
+func (p *Pool) removeKey(s int32) {
 	key, twin := p.slots[s].key, p.slots[s].twin
 	if key == 0 {
 		return
@@ -202,8 +202,8 @@ func (p *Pool) link(s int32) {
 	p.slots[last].next, p.slots[0].prev = s, s
 }
 
-// chain appends the keys of the first n whole blocks of size tokens, or of fewer if there are no more. A key is a
-// hash of the block's content and the previous key, so that equal keys mean equal prompts up to there.
+// chain appends the keys of the first n whole blocks of size tokens, or of fewer if there are no more. A key
+// is a hash of the block's content and the previous key, so that equal keys mean equal prompts up to there.
 func chain(keys []uint64, size, n int, parts ...[]Block) []uint64 {
 	key, room := uint64(0), size
 	for _, blocks := range parts {

@@ -29,7 +29,7 @@ func drawShared(t *rapid.T) Workload {
 	return w
 }
 
-// The hits of a plan are those of the brute-force reading of the tokens that it sends, request by request.
+// The hits of a plan equal those of a brute-force comparison of the tokens that it sends, request by request.
 func TestHitsAreThoseOfTheTokens(t *testing.T) {
 	vocabulary := Vocabulary{IDs: 1 << 30}
 	hits := 0
@@ -63,7 +63,8 @@ func TestHitsAreThoseOfTheTokens(t *testing.T) {
 	}
 }
 
-// The same for prompts that come again as they were, or as a part of each other: the last block of a prompt is computed again then.
+// The same for prompts that come again as they were, or as a part of each other: the last block of a prompt
+// is computed again then.
 func TestHitsOfRepeatedPrompts(t *testing.T) {
 	vocabulary := Vocabulary{IDs: 1 << 30}
 	rapid.Check(t, func(t *rapid.T) {
@@ -205,7 +206,8 @@ func TestAllIsThePlan(t *testing.T) {
 	}
 }
 
-// A warm row hits its whole prefix from the first request on, a cold one nothing, a shared one all but the first of each group.
+// A warm row hits its whole prefix from the first request on, a cold one nothing, a shared one all but the
+// first of each group.
 func TestHitsOfTheStates(t *testing.T) {
 	hits := func(state string) (h Hits) {
 		w := Workload{Input: Fixed(1000), Output: Fixed(100), Prefix: &Prefix{Tokens: 500, Groups: 4, State: state}}

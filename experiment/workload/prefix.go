@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -73,18 +74,13 @@ func (p *Prefix) checkHitRate(key string, input Length, bad func(key, problem, h
 }
 
 // state is the prefix's state, with the default applied.
-func (p *Prefix) state() string {
-	if p.State == "" {
-		return Shared
-	}
-	return p.State
-}
+func (p *Prefix) state() string { return cmp.Or(p.State, Shared) }
 
 // groups is the number of prefixes, with the default applied.
 func (p *Prefix) groups() int { return max(p.Groups, 1) }
 
-// sharedTokens is the length of the prefix of a prompt with this many input tokens. A hit rate gives whole blocks and
-// leaves at least one token that no cache has.
+// sharedTokens is the length of the prefix of a prompt with this many input tokens. A hit rate gives whole
+// blocks and leaves at least one token that no cache has.
 func (p *Prefix) sharedTokens(input int) int {
 	if p.HitRate == 0 {
 		return min(p.Tokens, input)
@@ -119,8 +115,8 @@ func (p *Plan) group(class, i int) int {
 	return src.IntN(pre.groups())
 }
 
-// Priming yields one request for each group of each warm prefix: the prefix, a suffix that no other request has, and
-// one output token. Sent before the warm-up, they bring the prefixes into the server's cache.
+// Priming yields one request for each group of each warm prefix: the prefix, a suffix that no other request
+// has, and one output token. Sent before the warm-up, they bring the prefixes into the server's cache.
 func (p *Plan) Priming(yield func(Request) bool) {
 	n := 0
 	for c, class := range p.classes {
@@ -140,8 +136,8 @@ func (p *Plan) Priming(yield func(Request) bool) {
 	}
 }
 
-// HasPrefix reports whether the row, or any class of it, has a prefix in that state. Rows with a trace and tiling
-// rows count as shared.
+// HasPrefix reports whether the row, or any class of it, has a prefix in that state. Rows with a trace and
+// tiling rows count as shared.
 func (w Workload) HasPrefix(state string) bool {
 	if w.Trace != nil || w.Tile != nil {
 		return state == Shared
@@ -154,8 +150,8 @@ func (w Workload) HasPrefix(state string) bool {
 	return false
 }
 
-// WarmTokens is the number of tokens that a warm cache holds of every prompt of a class (empty: of the row): the whole
-// blocks of a primed prefix.
+// WarmTokens is the number of tokens that a warm cache holds of every prompt of a class (empty: of the row):
+// the whole blocks of a primed prefix.
 func (w Workload) WarmTokens(class string) int {
 	for _, c := range w.Classes() {
 		if c.Name == class && c.Prefix != nil && c.Prefix.state() == Warm {

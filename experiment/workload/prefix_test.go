@@ -43,7 +43,7 @@ func TestTargetHitRate(t *testing.T) {
 			Fixed(1000), Fixed(37), {Dist: "uniform", Min: 1, Max: 5000}, {Dist: "lognormal", P50: 300, P95: 2000, Max: 4000}, {Dist: "empirical", Values: []int{100, 3000}},
 		}).Draw(t, "input")
 		w := Workload{Input: input, Output: Fixed(1), Prefix: &Prefix{HitRate: rate, Groups: 3, State: Warm}}
-		var got told
+		var got reported
 		if w.Check(got.bad); (len(got) > 0) != (w.Prefix.sharedTokens(input.most()) == 0) {
 			t.Fatal(got)
 		}
@@ -86,7 +86,7 @@ func TestPrefixMistakes(t *testing.T) {
 		{Prefix{Tokens: 4, Zipf: 1, Groups: 1<<20 + 1}, Fixed(100), []string{"prefix.groups: with zipf, groups must be at most 1048576, not 1048577"}},
 		{Prefix{Tokens: -4}, Fixed(100), []string{"prefix.tokens: a prefix needs at least one"}},
 	} {
-		var got told
+		var got reported
 		Workload{Input: tt.input, Output: Fixed(1), Prefix: &tt.p}.Check(got.bad)
 		got.want(t, tt.want...)
 	}
@@ -99,7 +99,7 @@ func TestStateOfAMix(t *testing.T) {
 		{Name: "b", Weight: 1, Input: Fixed(64), Output: Fixed(1), Prefix: &Prefix{Tokens: 48, State: Cold}},
 		{Name: "c", Weight: 1, Input: Fixed(64), Output: Fixed(1)},
 	}}
-	var got told
+	var got reported
 	if w.Check(got.bad); len(got) > 0 {
 		t.Fatal(got)
 	}

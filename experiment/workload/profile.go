@@ -20,8 +20,8 @@ func (a *Arrival) cumulative(rate, t float64) float64 {
 	return rate * t
 }
 
-// Arriving is the expected number of requests (of first turns, with conversations) in [from, to) of the row's time; 0
-// with an infinite rate.
+// Arriving is the expected number of requests (of first turns, with conversations) in [from, to) of the row's
+// time; 0 with an infinite rate.
 func (w *Workload) Arriving(from, to time.Duration) float64 {
 	if w.Rate.IsInf() {
 		return 0
@@ -29,9 +29,9 @@ func (w *Workload) Arriving(from, to time.Duration) float64 {
 	return w.Arrival.cumulative(float64(w.Rate), to.Seconds()) - w.Arrival.cumulative(float64(w.Rate), from.Seconds())
 }
 
-// inverse is the inverse function of cumulative: the time in seconds at which n arrivals are expected. A process with
-// one arrival a second, mapped through inverse, is this process (Çinlar 1975, Introduction to Stochastic Processes,
-// section 4.7).
+// inverse is the inverse function of cumulative: the time in seconds at which n arrivals are expected. A
+// process with one arrival a second, mapped through inverse, is this process (Çinlar 1975, Introduction to
+// Stochastic Processes, section 4.7).
 func (a *Arrival) inverse(rate, n float64) float64 {
 	switch a.Process {
 	case "ramp":
@@ -114,8 +114,8 @@ func (a *Arrival) unstepped(n float64) (t float64) {
 	return t // rounding left a remainder beyond the last cycle
 }
 
-// kepler solves y − a/2π·sin 2πy = part for y between 0 and 1, by Newton's method within brackets, since the slope is
-// zero at both ends for a = 1.
+// kepler solves y − a/2π·sin 2πy = part for y between 0 and 1, by Newton's method within brackets, since the
+// slope is zero at both ends for a = 1.
 func kepler(a, part float64) float64 {
 	if part == 0 {
 		return 0

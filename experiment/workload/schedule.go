@@ -17,7 +17,8 @@ type moment struct {
 // timed reports whether arrivals have times: not in a closed loop, nor if all requests are sent at once.
 func (p *Plan) timed() bool { return p.w.Rate > 0 && !p.w.Rate.IsInf() }
 
-// Arrivals yields the remaining intended arrivals, endlessly unless the plan has a trace. The plan keeps its position.
+// Arrivals yields the remaining intended arrivals, endlessly unless the plan has a trace. The plan keeps its
+// position.
 func (p *Plan) Arrivals(yield func(time.Duration) bool) {
 	if p.w.Arrival.Process == traced {
 		p.traceArrivals(yield)
@@ -47,8 +48,8 @@ func (p *Plan) time(unit float64) time.Duration {
 	return time.Duration(math.Min(math.Round(s*float64(time.Second)), 1<<62))
 }
 
-// gap is the unit time between arrivals (or batches) i−1 and i: a sample with mean 1. The conversions to float64 keep
-// the compiler from fusing operations, which would give other digits on other machines.
+// gap is the unit time between arrivals (or batches) i−1 and i: a sample with mean 1. The conversions to
+// float64 keep the compiler from fusing operations, which would give other digits on other machines.
 func (p *Plan) gap(i int) float64 {
 	switch b := p.w.Burstiness; p.w.Arrival.gaps() {
 	case constant:

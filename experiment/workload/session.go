@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Session makes each arrival a conversation. Its first turn is the row's (or the class's) request; each later turn
-// contains the whole conversation so far, with the server's answers, and a new question. In an open loop the rate
-// counts conversations. In a closed loop each worker has one conversation at a time.
+// Session makes each arrival a conversation. Its first turn is the row's (or the class's) request; each later
+// turn contains the whole conversation so far, with the server's answers, and a new question. In an open loop
+// the rate counts conversations. In a closed loop each worker has one conversation at a time.
 type Session struct {
 	Turns Turns  `toml:"turns" json:"turns"`          // drawn once for each conversation
 	User  Length `toml:"user" json:"user"`            // prompt tokens that each later turn adds
@@ -45,11 +45,11 @@ func (n *Turns) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		bad("", fmt.Sprintf("%d turns is not between 1 and %d", x, maxTurns), hint)
 		return
 	}
-	n.Length.DecodeTOML(v, func(key, problem, said string) {
-		if said == lengthHint {
-			said = hint
+	n.Length.DecodeTOML(v, func(key, problem, inner string) {
+		if inner == lengthHint {
+			inner = hint
 		}
-		bad(key, strings.ReplaceAll(problem, "token", "turn"), said)
+		bad(key, strings.ReplaceAll(problem, "token", "turn"), inner)
 	})
 }
 
@@ -105,10 +105,10 @@ func (s *Session) check(key string, bad func(key, problem, hint string)) {
 	}
 }
 
-// Following returns the turn after r in its conversation; false after the last one. The turn is a function of the
-// plan's seeds, the conversation and the turn's number: its prompt is r's prompt, an answer of the length that r
-// requests, and new blocks. When the turn is sent, the server's real answer replaces that answer. It is safe for
-// concurrent use.
+// Following returns the turn after r in its conversation; false after the last one. The turn is a function of
+// the plan's seeds, the conversation and the turn's number: its prompt is r's prompt, an answer of the length
+// that r requests, and new blocks. When the turn is sent, the server's real answer replaces that answer. It
+// is safe for concurrent use.
 func (p *Plan) Following(r *Request) (Request, bool) {
 	if r.Turn+1 >= r.Turns {
 		return Request{}, false
@@ -137,8 +137,8 @@ func (p *Plan) turn(stream uint64, session, turn int) *rand.Rand {
 	return p.rand(mix(stream, uint64(turn)), uint64(session))
 }
 
-// Added is what the request adds to its conversation: the user's text without the context. For a first turn, and for
-// a request outside of conversations, it is the whole prompt.
+// Added is what the request adds to its conversation: the user's text without the context. For a first turn,
+// and for a request outside of conversations, it is the whole prompt.
 func (r *Request) Added() Request {
 	own, skip := *r, 0
 	for i := 0; skip < r.Context; i++ {

@@ -187,13 +187,13 @@ func TestThink(t *testing.T) {
 	}
 }
 
-func decodeThink(text string) (Think, told, error) {
+func decodeThink(text string) (Think, reported, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
 		return Think{}, nil, err
 	}
 	var k Think
-	var got told
+	var got reported
 	k.DecodeTOML(doc["v"], got.bad)
 	return k, got, nil
 }
@@ -238,7 +238,7 @@ func TestTurnsDecodeTOML(t *testing.T) {
 		{map[string]any{"dist": "normal", "mean": "x", "std": 1.0}, "mean: x is not a turn count | write mean"},
 	} {
 		var n Turns
-		var got told
+		var got reported
 		n.DecodeTOML(c.v, got.bad)
 		if c.want == "" && (len(got) > 0 || !n.set()) || c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], c.want)) {
 			t.Errorf("%v: %q, want %q", c.v, []string(got), c.want)

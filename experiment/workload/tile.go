@@ -9,11 +9,13 @@ const (
 	Tiling    = "tiling"    // of [row.tile]
 )
 
-// Tile cycles the requests of a row through a fixed list of contexts, always in the same order; each request has a
-// random question of its context appended. An LRU cache hits nothing as soon as the contexts exceed its capacity, and
-// everything below that. Hits beyond its capacity must therefore come from a tier that holds all contexts.
+// Tile cycles the requests of a row through a fixed list of contexts, always in the same order; each request
+// has a random question of its context appended. An LRU cache hits everything while the contexts fit, and
+// nothing once they exceed its capacity, however slightly. Hits beyond its capacity must therefore come from
+// a tier that holds all contexts.
 //
-// The number of contexts is given, or computed from the size of the tier to fill (Size in package experiment).
+// The number of contexts is given, or computed from the size of the tier to fill (Size in package
+// experiment).
 type Tile struct {
 	Contexts       int `toml:"contexts" json:"contexts"`                         // 0 = computed from the size of the tier
 	Questions      int `toml:"questions" json:"questions,omitempty"`             // for each context; 0 = the number of contexts

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tiling is a workload of so many contexts.
+// tiling is a workload with that many contexts.
 func tiling(contexts, questions, input, asks int) Workload {
 	return Workload{Generator: Tiling, Input: Fixed(input), Output: Fixed(7),
 		Tile: &Tile{Contexts: contexts, Questions: questions, QuestionTokens: asks}}
@@ -67,8 +67,8 @@ func TestTiles(t *testing.T) {
 	})
 }
 
-// In a pool of n blocks, whatever its policy: what is a whole context over it finds nothing, for ever; what fits finds the whole
-// context from the second rotation on.
+// In a pool of n blocks, whatever its policy: what is a whole context over it finds nothing, for ever; what
+// fits finds the whole context from the second rotation on.
 func TestTilesInAPool(t *testing.T) {
 	const asks = 2 * BlockTokens
 	rapid.Check(t, func(t *rapid.T) {
@@ -77,7 +77,8 @@ func TestTilesInAPool(t *testing.T) {
 		input := (blocks + 2) * BlockTokens
 		each := blocks + 3 // the question, and a block for the answer of 7 tokens
 		for _, fits := range []bool{false, true} {
-			// Old questions and answers take room too, until they are the oldest: a rotation's worth of them at most.
+			// Old questions and answers take room too, until they are the oldest: a rotation's worth of them
+			// at most.
 			capacity := (contexts - 1) * blocks
 			if fits {
 				capacity = contexts * each * 2

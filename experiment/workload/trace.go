@@ -18,8 +18,8 @@ import (
 // traced is the arrival process of a row that uses the trace's timestamps.
 const traced = "trace"
 
-// Trace replays the requests of a trace in order: lengths and shared blocks, and with arrival = "trace" their times.
-// The row ends with the trace.
+// Trace replays the requests of a trace in order: lengths and shared blocks, and with arrival = "trace" their
+// times. The row ends with the trace.
 type Trace struct {
 	trace.Options
 	SHA256 string `toml:"-" json:"sha256,omitempty"` // of the file: a file with other content makes another point
@@ -120,8 +120,8 @@ func hashFile(name string) (string, error) {
 // String is the file name for display.
 func (t *Trace) String() string { return filepath.Base(t.File) }
 
-// OwnRate is the mean rate of a process that sets its own rate, or of a trace's first requests; 0 = the row's rate
-// applies.
+// OwnRate is the mean rate of a process that sets its own rate, or of a trace's first requests; 0 = the row's
+// rate applies.
 func (w *Workload) OwnRate() Rate {
 	if w.Arrival.Process == traced && w.Trace != nil {
 		return Rate(w.Trace.Head.RatePerS)
@@ -236,8 +236,8 @@ func (p *Plan) replayed() Request {
 	return r
 }
 
-// traceBlocks splits each block of the trace into blocks of BlockTokens. Equal blocks of the trace give equal prompts,
-// and a part of a block gives the beginning of the whole.
+// traceBlocks splits each block of the trace into blocks of BlockTokens. Equal blocks of the trace give equal
+// prompts, and a part of a block gives the beginning of the whole.
 func (p *Plan) traceBlocks(e *trace.Entry, size int) []Block {
 	if e.Blocks == nil {
 		return p.fill(nil, e.Input, blockFresh, 0, uint64(p.replay.given), 1)

@@ -1,11 +1,11 @@
-// Package workload defines what is sent and when, as data. A Workload (the keys of a row) and two seeds make a Plan.
-// A Plan is a pure function from an index to a Request: its lengths, class, intended arrival, and prompt, which is a
-// list of block numbers. A Vocabulary turns blocks into token ids or text. This package never waits, sends, or
-// depends on the server's answers.
+// Package workload defines what is sent and when, as data. A Workload (the keys of a row) and two seeds make
+// a Plan. A Plan is a pure function from an index to a Request: its lengths, class, intended arrival, and
+// prompt, which is a list of block numbers. A Vocabulary turns blocks into token ids or text. This package
+// never waits, sends, or depends on the server's answers.
 package workload
 
-// Workload defines the requests of a row. With a Mix, the classes define input, output and prefix; the row's Prefix
-// then has only a state, which applies to classes without one.
+// Workload defines the requests of a row. With a Mix, the classes define input, output and prefix; the row's
+// Prefix then has only a state, which applies to classes without one.
 type Workload struct {
 	Input  Length  `toml:"input" json:"input,omitzero"`   // prompt tokens, including the prefix
 	Output Length  `toml:"output" json:"output,omitzero"` // requested output tokens
@@ -45,8 +45,8 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 	only.check("", bad)
 }
 
-// Longest is the largest possible number of prompt and output tokens of a request. An unbounded distribution counts
-// with its 95th percentile, or with its mean plus two standard deviations.
+// Longest is the largest possible number of prompt and output tokens of a request. An unbounded distribution
+// counts with its 95th percentile, or with its mean plus two standard deviations.
 func (w Workload) Longest() int {
 	if t := w.Trace; t != nil { // of the first requests
 		return int(t.Head.InputMax + t.Head.OutputMax)

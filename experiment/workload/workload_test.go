@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var got told
+			var got reported
 			tt.w.Check(got.bad)
 			got.want(t, tt.want...)
 		})

@@ -11,20 +11,22 @@ import (
 	"time"
 )
 
-// Decode fills into, a pointer to a struct, from a table of a [Document] or one assembled from several. It reports every
-// mistake to bad with its path inside the table. Fields without a key in the table stay as they are.
+// Decode fills into, a pointer to a struct, from a table of a [Document] or one assembled from several. It
+// reports every mistake to bad with its path inside the table. Fields without a key in the table stay as they
+// are.
 //
-// A field needs a tag `toml:"name"`; a field without one, or with "-", is ignored. The fields of an embedded struct
-// without a tag count as fields of the outer struct. Types are string, bool, integers, floats (from an integer too; never
-// nan, and inf only with `toml:"name,inf"`), time.Duration ("10s", not negative), any (what JSON can represent), maps from
-// string to any of these, structs, and pointers to and slices of these. Any other type panics.
+// A field needs a tag `toml:"name"`; a field without one, or with "-", is ignored. The fields of an embedded
+// struct without a tag count as fields of the outer struct. Types are string, bool, integers, floats (from an
+// integer too; never nan, and inf only with `toml:"name,inf"`), time.Duration ("10s", not negative), any
+// (what JSON can represent), maps from string to any of these, structs, and pointers to and slices of these.
+// Any other type panics.
 //
 // A type with a method
 //
 //	DecodeTOML(v any, bad func(key, problem, hint string))
 //
-// on its pointer decodes itself from the parser's value, and reports keys relative to itself. Decode does not call that
-// method of into, so that the method can pass its table to Decode.
+// on its pointer decodes itself from the parser's value, and reports keys relative to itself. Decode does not
+// call that method of into, so that the method can pass its table to Decode.
 func Decode(v map[string]any, into any, bad func(path, text, hint string)) {
 	rv := reflect.ValueOf(into)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
@@ -90,7 +92,7 @@ func (d decoder) table(path string, v map[string]any, into reflect.Value) {
 			d.unknown(path, key, names(known))
 			continue
 		}
-		d.value(Join(path, Quote(key)), v[key], into.FieldByIndex(known[at].index), known[at].inf)
+		d.value(Join(path, quote(key)), v[key], into.FieldByIndex(known[at].index), known[at].inf)
 	}
 }
 
@@ -103,10 +105,10 @@ func (d decoder) unknown(path, key string, known []string) {
 	if len(known) == 0 {
 		hint = "remove it; this table has no keys"
 	}
-	if near, ok := Suggest(key, known); ok {
+	if near, ok := suggest(key, known); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	d.bad(Join(path, Quote(key)), text, hint)
+	d.bad(Join(path, quote(key)), text, hint)
 }
 
 // value fills one value of any type. inf allows it to be infinite.
@@ -176,14 +178,14 @@ func (d decoder) mapping(path string, v any, into reflect.Value, inf bool) {
 	out := reflect.MakeMapWithSize(t, len(from))
 	for _, key := range slices.Sorted(maps.Keys(from)) {
 		element := reflect.New(t.Elem()).Elem()
-		d.value(Join(path, Quote(key)), from[key], element, inf)
+		d.value(Join(path, quote(key)), from[key], element, inf)
 		out.SetMapIndex(reflect.ValueOf(key).Convert(t.Key()), element)
 	}
 	into.Set(out)
 }
 
-// plain copies a value for JSON, with every list as []any. It reports dates, which it returns as strings, and nan and
-// inf, for which it returns nil.
+// plain copies a value for JSON, with every list as []any. It reports dates, which it returns as strings, and
+// nan and inf, for which it returns nil.
 func (d decoder) plain(path string, v any) any {
 	if from, ok := list(v); ok {
 		out := make([]any, len(from))
@@ -196,7 +198,7 @@ func (d decoder) plain(path string, v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out[key] = d.plain(Join(path, Quote(key)), v[key])
+			out[key] = d.plain(Join(path, quote(key)), v[key])
 		}
 		return out
 	case time.Time:

@@ -34,8 +34,8 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzParse holds the locator to the parser: what the parser accepts has a place for every key and every element, where the text
-// has that very key; what it does not accept is one problem with a place.
+// FuzzParse holds the locator to the parser: what the parser accepts has a place for every key and every
+// element, where the text has that very key; what it does not accept is one problem with a place.
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -87,7 +87,7 @@ func checkTable(t *testing.T, d *Document, path string, table map[string]any) {
 		t.Fatalf("keys of %q are %q, want %q", path, got, want)
 	}
 	for key, v := range table {
-		at := Join(path, Quote(key))
+		at := Join(path, quote(key))
 		if got := written(t, d, at); got != key {
 			t.Fatalf("at the place of %s is %q", at, got)
 		}
@@ -108,7 +108,8 @@ func checkValue(t *testing.T, d *Document, path string, v any) {
 	}
 }
 
-// written reads the key at a place with the parser, to be independent of the locator's own reading of quotes and escapes.
+// written reads the key at a place with the parser, to be independent of the locator's own reading of quotes
+// and escapes.
 func written(t *testing.T, d *Document, path string) string {
 	line, col, length, ok := d.Place(path)
 	if !ok {
@@ -159,8 +160,8 @@ type plainOnly struct {
 	Own own            `toml:"own"`
 }
 
-// FuzzDecode holds Decode to the parser's own decoding wherever it reports nothing, and its reports to having a text, a hint and
-// a place that renders.
+// FuzzDecode holds Decode to the parser's own decoding wherever it reports nothing, and its reports to having
+// a text, a hint and a place that renders.
 func FuzzDecode(f *testing.F) {
 	seeds(f)
 	for _, text := range []string{

@@ -12,16 +12,16 @@ type part struct {
 	at, size int32
 }
 
-// located is the result of the locator: the places, the offset where the nesting is too deep (-1: nowhere), and the first
-// duplicate key with the place of its first occurrence (again 0: none).
+// located is the result of the locator: the places, the offset where the nesting is too deep (-1: nowhere),
+// and the first duplicate key with the place of its first occurrence (again 0: none).
 type located struct {
 	root               *node
 	tooDeep            int
 	again, first, size int
 }
 
-// locator finds the places of keys in a TOML text. It runs before the parser, so the text may be invalid: it accepts
-// everything that the parser accepts, and stops no later than the parser does.
+// locator finds the places of keys in a TOML text. It runs before the parser, so the text may be invalid: it
+// accepts everything that the parser accepts, and stops no later than the parser does.
 type locator struct {
 	located
 	s string
@@ -204,7 +204,8 @@ func (l *locator) line() bool {
 	return false
 }
 
-// lines reads a triple-quoted string. Up to two more quotes before its end belong to it, so it ends with the run of quotes.
+// lines reads a triple-quoted string. Up to two more quotes before its end belong to it, so it ends with the
+// run of quotes.
 func (l *locator) lines(quote byte) bool {
 	for l.i += 3; l.i < len(l.s); l.i++ {
 		switch c := l.s[l.i]; {

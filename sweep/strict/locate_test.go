@@ -103,7 +103,8 @@ func rows(n int) []byte {
 	return []byte(b.String())
 }
 
-// TestManyRows guards against what grows with the square of the rows; the bound is far above the tenth of a second that it takes.
+// TestManyRows guards against what grows with the square of the rows; the bound is far above the tenth of a
+// second that it takes.
 func TestManyRows(t *testing.T) {
 	text := append(rows(5000), []byte("rate = 1\n")...)
 	began := time.Now()

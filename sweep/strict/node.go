@@ -1,6 +1,7 @@
 package strict
 
-// node is the place of one key of the file, or of one element of a list. It is small because a list may have a million.
+// node is the place of one key of the file, or of one element of a list. It is small because a list may have
+// a million.
 type node struct {
 	at, size int32 // in bytes: the key's last part, or the element's value
 	implicit bool  // so far only part of other keys, so its place is where the first of those is

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// Quote writes a key as in a path: bare if it has only letters, digits, _ and -, else in double quotes.
-func Quote(key string) string {
+// quote writes a key as in a path: bare if it has only letters, digits, _ and -, else in double quotes.
+func quote(key string) string {
 	if key == "" || strings.IndexFunc(key, func(r rune) bool { return r > 127 || !isBare(byte(r)) }) >= 0 {
 		return strconv.Quote(key)
 	}
 	return key
 }
 
-// Join appends a relative path to base: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"), Join("rate", "").
+// Join appends a relative path to base: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"),
+// Join("rate", "").
 func Join(base, rel string) string {
 	if base == "" || rel == "" || rel[0] == '[' {
 		return base + rel
@@ -86,7 +87,7 @@ func tail(path string) (key, indices string) {
 // subject is the part of a path that messages name: its last key, and the indices after it.
 func subject(path string) string {
 	key, indices := tail(path)
-	return Quote(clip(key)) + indices
+	return quote(clip(key)) + indices
 }
 
 // header is the path as in a table header: without indices.
@@ -98,7 +99,7 @@ func header(path string) string {
 			break
 		}
 		if path = rest; s.index < 0 {
-			head = Join(head, Quote(s.key))
+			head = Join(head, quote(s.key))
 		}
 	}
 	return head

@@ -77,8 +77,8 @@ const (
 	lead      = 60  // runes shown before the mistake if the line is cut
 )
 
-// underline returns a line that is safe for a terminal, and the carets for the line below it. Tabs stay in both, so that
-// they line up at any tab width.
+// underline returns a line that is safe for a terminal, and the carets for the line below it. Tabs stay in
+// both, so that they line up at any tab width.
 func underline(line string, col, length int) (source, caret string) {
 	characters, before, after := window(split(line), &col)
 	var s, c strings.Builder
@@ -107,8 +107,8 @@ func underline(line string, col, length int) (source, caret string) {
 	return s.String(), c.String()
 }
 
-// window cuts a line that is too long to the part around a column, and makes the column relative to that part.
-// before and after report whether something was cut.
+// window cuts a line that is too long to the part around a column, and makes the column relative to that
+// part. before and after report whether something was cut.
 func window(line []string, col *int) (shown []string, before, after bool) {
 	from := max(0, min(*col-1-lead, len(line)-wholeLine))
 	to := min(len(line), from+wholeLine)
@@ -152,8 +152,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// wide are the blocks whose characters mostly take two columns on a terminal (Unicode TR 11, "W" and "F"). They may contain
-// unassigned code points, since those are escaped.
+// wide are the blocks whose characters mostly take two columns on a terminal (Unicode TR 11, "W" and "F").
+// They may contain unassigned code points, since those are escaped.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x2614, 0x2615, 1}, {0x2648, 0x2653, 1}, {0x26a1, 0x26a1, 1},

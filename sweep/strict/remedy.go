@@ -104,8 +104,8 @@ func tableKeys(t reflect.Type) string {
 	return ""
 }
 
-// repair converts a value to the wanted kind if the intention is clear: quotes too many or too few, a missing unit, one
-// element.
+// repair converts a value to the wanted kind if the intention is clear: quotes too many or too few, a missing
+// unit, one element.
 func repair(v any, want reflect.Type) (string, bool) {
 	kind := kindOf(want)
 	if kind == aList {
@@ -198,8 +198,8 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// example writes a value that a type accepts. Tables nested deeper than two levels, and types that decode themselves, are
-// shown as "…".
+// example writes a value that a type accepts. Tables nested deeper than two levels, and types that decode
+// themselves, are shown as "…".
 func example(t reflect.Type, depth int) string {
 	t = deref(t)
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[selfDecoder]()) || depth > 2 {
@@ -221,7 +221,7 @@ func example(t reflect.Type, depth int) string {
 			return "{ key = " + example(t.Elem(), depth+1) + " }"
 		}
 		for _, f := range fields(t) {
-			return fmt.Sprintf("{ %s = %s }", Quote(f.name), example(t.FieldByIndex(f.index).Type, depth+1))
+			return fmt.Sprintf("{ %s = %s }", quote(f.name), example(t.FieldByIndex(f.index).Type, depth+1))
 		}
 		return "{ }"
 	}

@@ -1,13 +1,14 @@
-// Package strict reads a TOML file that a person wrote and reports all its mistakes at once, each with file, line, column, a
-// caret and a hint, before anything is done with the file.
+// Package strict reads a TOML file that a person wrote and reports all its mistakes at once, each with file,
+// line, column, a caret and a hint, before anything is done with the file.
 //
-// [Parse] makes a [Document]: a tree of plain Go values, and the place of each key in the text. The caller may merge, copy and
-// multiply parts of the tree. [Decode] fills structs from the result and reports mistakes by path, such as
-// row[2].prefix.tokens. [Document.Problem] turns a path into a [Problem] with its place, and [Problems] renders them.
-// BurntSushi/toml parses the text. It does not keep the positions of keys, so a locator also reads the text, for places alone.
+// [Parse] makes a [Document]: a tree of plain Go values, and the place of each key in the text. The caller
+// may merge, copy and multiply parts of the tree. [Decode] fills structs from the result and reports mistakes
+// by path, such as row[2].prefix.tokens. [Document.Problem] turns a path into a [Problem] with its place, and
+// [Problems] renders them. BurntSushi/toml parses the text. It does not keep the positions of keys, so a
+// locator also reads the text, for places alone.
 //
-// The package does not print, open files, or know what the keys mean. The file is untrusted: its text is escaped before it
-// is shown, and its size and nesting are bounded.
+// The package does not print, open files, or know what the keys mean. The file is untrusted: its text is
+// escaped before it is shown, and its size and nesting are bounded.
 package strict
 
 import (
@@ -30,8 +31,8 @@ const (
 
 // Document is a parsed file: a tree of plain Go values, and the places of their keys.
 //
-// A path names a place in the tree, such as row[2].prefix.tokens. Keys in it are written as by [Quote]. The empty path is
-// the whole file.
+// A path names a place in the tree, such as row[2].prefix.tokens. Keys in it are written as by [quote]. The
+// empty path is the whole file.
 type Document struct {
 	File string         // as given to Parse, for messages
 	Text string         // without its byte order mark
@@ -41,7 +42,8 @@ type Document struct {
 	lines  []int // offsets of the first byte of each line
 }
 
-// Parse parses a TOML text. The error is of type [Problems] and has one problem, as a syntax error hides all later ones.
+// Parse parses a TOML text. The error is of type [Problems] and has one problem, as a syntax error hides all
+// later ones.
 func Parse(file string, text []byte) (*Document, error) {
 	if len(text) > maxSize {
 		return nil, Problems{{File: file, Len: 1, Text: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "split it into several files"}}
@@ -92,8 +94,8 @@ func (d *Document) Keys(path string) []string {
 	return append([]string(nil), n.keys...)
 }
 
-// Place is the place in the file of the last key of path; of a list element, the start of its value; of row[2], the name in
-// the third [[row]]. line and col start at 1; col and length are in runes.
+// Place is the place in the file of the last key of path; of a list element, the start of its value; of
+// row[2], the name in the third [[row]]. line and col start at 1; col and length are in runes.
 func (d *Document) Place(path string) (line, col, length int, ok bool) {
 	n, exact := d.places.find(path)
 	if !exact || n == d.places {
@@ -103,8 +105,9 @@ func (d *Document) Place(path string) (line, col, length int, ok bool) {
 	return line, col, d.columns(int(n.at), int(n.size)), true
 }
 
-// Problem makes a problem at the place of path or, if the file has no such key, of the nearest key around it. Its text starts
-// with the names of the list tables around it (row "B-long"), and with the key unless text contains it.
+// Problem makes a problem at the place of path or, if the file has no such key, of the nearest key around it.
+// Its text starts with the names of the list tables around it (row "B-long"), and with the key unless text
+// contains it.
 func (d *Document) Problem(path, text, hint string) Problem {
 	where, key := d.label(path)
 	if !mentions(text, key) {
@@ -150,9 +153,9 @@ func (d *Document) label(path string) (where, rest string) {
 
 func title(key string, index int, table map[string]any) string {
 	if name, ok := table["name"].(string); ok && name != "" {
-		return Quote(key) + " " + strconv.Quote(clip(name))
+		return quote(key) + " " + strconv.Quote(clip(name))
 	}
-	return indexed(Quote(key), index)
+	return indexed(quote(key), index)
 }
 
 // problemAt makes a problem that underlines size bytes from an offset.
@@ -181,7 +184,6 @@ func (d *Document) columns(at, size int) int {
 	return max(1, utf8.RuneCountInString(span))
 }
 
-// line returns a line without its end.
 func (d *Document) line(n int) string {
 	text, _, _ := strings.Cut(d.Text[d.lines[n-1]:], "\n")
 	return strings.TrimSuffix(text, "\r")

@@ -229,12 +229,12 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{"a-b_1": "a-b_1", "": `""`, "a.b": `"a.b"`, `"`: `"\""`, "é": `"é"`, "a b": `"a b"`} {
-		if got := Quote(key); got != want {
-			t.Errorf("Quote(%q) = %s, want %s", key, got, want)
+		if got := quote(key); got != want {
+			t.Errorf("quote(%q) = %s, want %s", key, got, want)
 		}
-		s, rest, ok := cutStep(Quote(key) + "[1]")
+		s, rest, ok := cutStep(quote(key) + "[1]")
 		if !ok || s.key != key || rest != "[1]" {
-			t.Errorf("cutStep(%s) = %q, %q, %v", Quote(key), s.key, rest, ok)
+			t.Errorf("cutStep(%s) = %q, %q, %v", quote(key), s.key, rest, ok)
 		}
 	}
 }
@@ -247,8 +247,8 @@ func TestSuggest(t *testing.T) {
 		"x": "", "": "", "temperature": "", "mode": "", "i": "", "untli": "until",
 	}
 	for word, want := range cases {
-		if got, ok := Suggest(word, known); got != want || ok != (want != "") {
-			t.Errorf("Suggest(%q) = %q, %v, want %q", word, got, ok, want)
+		if got, ok := suggest(word, known); got != want || ok != (want != "") {
+			t.Errorf("suggest(%q) = %q, %v, want %q", word, got, ok, want)
 		}
 	}
 }

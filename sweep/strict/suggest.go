@@ -7,10 +7,10 @@ import (
 
 const likeness = 2 // largest number of edits between a word and a suggestion
 
-// Suggest returns the known word that was probably meant: one that differs by one edit (a swap of neighbours is one), else one
-// that is a prefix of word or has it as a prefix, else one that differs by two edits. Case is ignored, and at least half of
-// the letters must agree.
-func Suggest(word string, known []string) (string, bool) {
+// suggest returns the known word that was probably meant: one that differs by one edit (a swap of neighbours
+// is one), else one that is a prefix of word or has it as a prefix, else one that differs by two edits. Case
+// is ignored, and at least half of the letters must agree.
+func suggest(word string, known []string) (string, bool) {
 	best, least := "", likeness+1
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && 2*d <= max(utf8.RuneCountInString(word), utf8.RuneCountInString(k)) {

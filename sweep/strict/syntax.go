@@ -10,7 +10,6 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// syntax converts the parser's error to a problem.
 func (d *Document) syntax(err error, places located) Problem {
 	var pe toml.ParseError
 	if !errors.As(err, &pe) {

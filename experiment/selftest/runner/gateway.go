@@ -56,7 +56,7 @@ func (g Gateway) Compare(ctx context.Context, m selftest.Machine) (*selftest.Com
 	return c, nil
 }
 
-func (g Gateway) targets() (direct, through target, err error) {
+func (g Gateway) targets() (direct, through destination, err error) {
 	server, err := target.BaseURL(g.Server)
 	if err != nil {
 		return direct, through, fmt.Errorf("the server: %w", err)
@@ -65,21 +65,21 @@ func (g Gateway) targets() (direct, through target, err error) {
 	if err != nil {
 		return direct, through, fmt.Errorf("the gateway: %w", err)
 	}
-	direct = target{url: server, truth: strings.TrimSuffix(server, "/v1"), api: g.API, textPrompts: true}
+	direct = destination{url: server, truth: strings.TrimSuffix(server, "/v1"), api: g.API, textPrompts: true}
 	through = direct
 	through.url, through.model, through.key = gateway, g.Model, g.Key
 	return direct, through, nil
 }
 
 // pair makes one step both ways.
-func (l Ladder) pair(ctx context.Context, s selftest.Step, i int, direct, through target) selftest.Pair {
+func (l Ladder) pair(ctx context.Context, s selftest.Step, i int, direct, through destination) selftest.Pair {
 	p := selftest.Pair{Step: s, Direct: selftest.Outside{Each: []selftest.Request{}}, Through: selftest.Outside{Each: []selftest.Request{}}}
 	for w, way := range []struct {
 		name string
-		target
+		destination
 		into *selftest.Outside
 	}{{"directly to the server", direct, &p.Direct}, {"through the gateway", through, &p.Through}} {
-		seen, truth, err := l.runStep(ctx, way.target, s, 2*i+w+1)
+		seen, truth, err := l.runStep(ctx, way.destination, s, 2*i+w+1)
 		if err != nil {
 			p.Problem = way.name + ": " + err.Error()
 			return p

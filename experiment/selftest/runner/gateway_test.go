@@ -152,11 +152,11 @@ func serving(t *testing.T, c mock.Config) string {
 // standing is a gateway before a server.
 func standing(t *testing.T, server string, each func(*http.Request)) string {
 	t.Helper()
-	target, err := url.Parse(server)
+	destination, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := httputil.NewSingleHostReverseProxy(target)
+	p := httputil.NewSingleHostReverseProxy(destination)
 	p.FlushInterval = -1
 	p.ErrorLog = log.New(io.Discard, "", 0) // requests that are cut at a step's end
 	g := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

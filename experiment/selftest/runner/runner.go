@@ -85,7 +85,7 @@ func (c Config) runSteps(ctx context.Context, srv server.Running, r *selftest.Re
 // attempt makes one step; n numbers all attempts.
 func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step, n int) selftest.Measured {
 	m := selftest.Measured{Step: s, Tries: 1}
-	seen, truth, err := c.Ladder.runStep(ctx, target{url: srv.URL + "/v1", truth: srv.URL, pid: srv.PID, model: model}, s, n)
+	seen, truth, err := c.Ladder.runStep(ctx, destination{url: srv.URL + "/v1", truth: srv.URL, pid: srv.PID, model: model}, s, n)
 	if err != nil {
 		m.Problem = err.Error()
 		m.Why = m.Problem
@@ -96,8 +96,8 @@ func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step
 	return m
 }
 
-// target is the destination of a step's requests.
-type target struct {
+// destination is the destination of a step's requests.
+type destination struct {
 	url         string // base URL of the server or gateway
 	truth       string // URL of the server with the records
 	pid         int    // of that server; 0: its CPU time is not measured
@@ -108,7 +108,7 @@ type target struct {
 }
 
 // runStep sends the step's load and returns the client's log and the server's records by request id.
-func (l Ladder) runStep(ctx context.Context, r target, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
+func (l Ladder) runStep(ctx context.Context, r destination, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
 	if err := clearTimes(ctx, r.truth); err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +123,7 @@ func (l Ladder) runStep(ctx context.Context, r target, s selftest.Step, n int) (
 	return seen, truth, err
 }
 
-func (l Ladder) send(ctx context.Context, r target, s selftest.Step, n int) (*clientLog, error) {
+func (l Ladder) send(ctx context.Context, r destination, s selftest.Step, n int) (*clientLog, error) {
 	client, err := openai.New(openai.Options{BaseURL: r.url, API: r.api, APIKey: r.key, Timeout: timeout})
 	if err != nil {
 		return nil, err

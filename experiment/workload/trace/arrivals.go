@@ -10,16 +10,16 @@ import (
 type Arrivals struct {
 	PerS     float64 `json:"per_s"`      // mean; 0 = all have the same timestamp
 	PeakPerS int     `json:"peak_per_s"` // maximum within one second of the trace's clock
-	// GapCV is the standard deviation of the gaps over their mean: 1 for a Poisson process, 0 for a constant one; null
-	// below two gaps.
+	// GapCV is the standard deviation of the gaps over their mean: 1 for a Poisson process, 0 for a constant
+	// one; null below two gaps.
 	GapCV *float64 `json:"gap_cv"`
-	// Dispersion is the variance of the number of requests in windows of this length over its mean: 1 for a Poisson
-	// process; null below two windows.
+	// Dispersion is the variance of the number of requests in windows of this length over its mean: 1 for a
+	// Poisson process; null below two windows.
 	Dispersion1s  *float64 `json:"dispersion_1s"`
 	Dispersion30s *float64 `json:"dispersion_30s"`
 	SameTime      float64  `json:"same_time"` // share of requests with the timestamp of the previous one
-	// StepS is the step to which timestamps are rounded; 0 = none found. A step is found if requests share timestamps and
-	// the other gaps are multiples of one length.
+	// StepS is the step to which timestamps are rounded; 0 = none found. A step is found if requests share
+	// timestamps and the other gaps are multiples of one length.
 	StepS float64 `json:"step_s"`
 }
 
@@ -75,7 +75,8 @@ func (a *arrivals) result() *Arrivals {
 	return r
 }
 
-// A step is found if this share of requests has equal timestamps, and this share of the other gaps are its multiples.
+// A step is found if this share of requests has equal timestamps, and this share of the other gaps are its
+// multiples.
 const (
 	quantisedShare = 0.02
 	stepFit        = 0.95
@@ -83,7 +84,8 @@ const (
 	fewestGaps     = 20
 )
 
-// step is the length of which the gaps are multiples, or 0. Real gaps vary a little: of those of 3 s some are 2.999 s.
+// step is the length of which the gaps are multiples, or 0. Real gaps vary a little: of those of 3 s some are
+// 2.999 s.
 func step(gaps []time.Duration) time.Duration {
 	if len(gaps) < fewestGaps {
 		return 0

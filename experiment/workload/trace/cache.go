@@ -2,16 +2,16 @@ package trace
 
 import "math"
 
-// Cache is the hit rate of a prefix cache that serves the requests of a trace one by one. Only prompts are counted; in
-// a real cache answers take space too.
+// Cache is the hit rate of a prefix cache that serves the requests of a trace one by one. Only prompts are
+// counted; in a real cache answers take space too.
 type Cache struct {
 	Blocks    int     `json:"blocks"`         // in all prompts
 	Different int     `json:"different"`      // distinct blocks
 	Largest   int     `json:"largest_prompt"` // in blocks
 	HitRate   float64 `json:"hit_rate"`       // share of prompt tokens that an unlimited cache hits
 	Sizes     []Size  `json:"sizes"`
-	// Unchained counts block hashes that occur at more than one position in prompts. They cannot identify whole prefixes,
-	// and a real prefix cache hits less than the rates above.
+	// Unchained counts block hashes that occur at more than one position in prompts. They cannot identify
+	// whole prefixes, and a real prefix cache hits less than the rates above.
 	Unchained int `json:"unchained"`
 }
 
@@ -45,8 +45,8 @@ func (r *reuse) request(blocks []uint64, input, size int) {
 		r.plain.use(id)
 		r.seen(id, i)
 	}
-	// A prompt looks up all its blocks before it uses them. They are freed from the last to the first, which is thus the
-	// most recently used one.
+	// A prompt looks up all its blocks before it uses them. They are freed from the last to the first, which
+	// is thus the most recently used one.
 	for i, id := range blocks {
 		r.tailFirst.look(r.tail.rank(id), inBlock(i, input, size))
 	}

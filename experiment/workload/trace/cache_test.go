@@ -24,8 +24,9 @@ func lruHits(prompts [][]uint64, size int) (hits int) {
 	return hits
 }
 
-// vllmHits is vLLM's block pool with one request at a time: blocks of the longest cached prefix are taken out of the queue of
-// free ones, others are evicted from its front, and at the end all are freed, the last one first.
+// vllmHits is vLLM's block pool with one request at a time: blocks of the longest cached prefix are taken out
+// of the queue of free ones, others are evicted from its front, and at the end all are freed, the last one
+// first.
 func vllmHits(prompts [][]uint64, size int) (hits int) {
 	var free []uint64 // cached, evicted from the front
 	for _, prompt := range prompts {

@@ -22,14 +22,14 @@ type Conversion struct {
 	Lost      []string // what the new file lacks, one phrase each
 }
 
-// Convert writes the requests of r in the native format, always without text. Anonymized output has only lengths, times
-// since the first request, and blocks and sessions numbered in order of first appearance.
+// Convert writes the requests of r in the native format, always without text. Anonymized output has only
+// lengths, times since the first request, and blocks and sessions numbered in order of first appearance.
 func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
 	c := &converter{blocks: map[uint64]uint64{}, sessions: map[int]int{}, classes: map[string]bool{}, anonymize: anonymize}
 	c.Info = r.Info
 	b := bufio.NewWriterSize(w, 1<<16)
 	out := json.NewEncoder(b)
-	h := header{Schema: Schema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated}
+	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated}
 	if r.Info.Timed {
 		h.TimeUnit = "ms"
 	}

@@ -128,7 +128,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestPrompt: blocks are equal exactly as far as whole blocks of text are, however the text was put together.
+// TestPrompt: blocks are equal exactly where whole blocks of text are, however the text was assembled.
 func TestPrompt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{BytesPerToken: rapid.Float64Range(minTextBytes, 9).Draw(t, "bytes"), BlockTokens: rapid.IntRange(1, 9).Draw(t, "tokens")}

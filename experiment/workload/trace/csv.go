@@ -61,11 +61,13 @@ func cells(line string) ([]string, error) {
 
 func (t *table) at() int { return t.lines.line }
 
-func (t *table) next() ([]string, error) {
+// next returns the fields of the next row, and sets e.Line.
+func (t *table) next(e *Entry) ([]string, error) {
 	line, err := t.lines.next()
 	if err != nil {
 		return nil, err
 	}
+	e.Line = t.lines.line
 	fields, err := cells(string(line))
 	if err == nil && len(fields) != t.width {
 		err = fmt.Errorf("%d columns, the header has %d", len(fields), t.width)
@@ -73,7 +75,6 @@ func (t *table) next() ([]string, error) {
 	return fields, err
 }
 
-// tokens parses an integer.
 func (t *table) tokens(fields []string, column string) (int, error) {
 	text := fields[t.columns[column]]
 	n, err := strconv.Atoi(text)
@@ -83,7 +84,6 @@ func (t *table) tokens(fields []string, column string) (int, error) {
 	return n, nil
 }
 
-// lengths fills the two lengths of e.
 func (t *table) lengths(e *Entry, fields, columns []string) (err error) {
 	if e.Input, err = t.tokens(fields, columns[1]); err != nil {
 		return err
@@ -92,7 +92,8 @@ func (t *table) lengths(e *Entry, fields, columns []string) (err error) {
 	return err
 }
 
-// azure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in 2024.
+// azure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in
+// 2024.
 type azure struct{ *table }
 
 func newAzure(l *lines, header []byte, o Options) (*azure, error) {
@@ -106,11 +107,10 @@ func newAzure(l *lines, header []byte, o Options) (*azure, error) {
 func (a *azure) info() Info { return Info{Format: Azure, Timed: true} }
 
 func (a *azure) next(e *Entry) error {
-	fields, err := a.table.next()
+	fields, err := a.table.next(e)
 	if err != nil {
 		return err
 	}
-	e.Line = a.lines.line
 	if e.At, err = parseDate(fields[a.columns[azureColumns[0]]]); err != nil {
 		return err
 	}
@@ -132,11 +132,10 @@ func newBurstGPT(l *lines, header []byte, o Options) (*burst, error) {
 func (b *burst) info() Info { return Info{Format: BurstGPT, Timed: true} }
 
 func (b *burst) next(e *Entry) error {
-	fields, err := b.table.next()
+	fields, err := b.table.next(e)
 	if err != nil {
 		return err
 	}
-	e.Line = b.lines.line
 	if e.At, err = b.clock.parse(fields[b.columns[burstColumns[0]]]); err != nil {
 		return err
 	}

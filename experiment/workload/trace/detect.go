@@ -98,7 +98,7 @@ func detect(first []byte) (string, error) {
 	return "", errUnknown
 }
 
-var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set format to one of %s", strings.Join(Formats, ", "))
+var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set format to one of %s", strings.Join(formats, ", "))
 
 func detectCSV(header string) (string, error) {
 	switch {

@@ -12,9 +12,9 @@ import (
 // defaultTextBytes is about the mean number of bytes in a token of English text.
 const defaultTextBytes = 4
 
-// fingerprints numbers pieces of text in order of first appearance. Equal pieces get equal numbers. The numbers reveal
-// nothing else about the text: they stand for hashes under a random key that exists only in this process, so that even
-// a guessed text cannot be confirmed.
+// fingerprints numbers pieces of text in order of first appearance. Equal pieces get equal numbers. The
+// numbers reveal nothing else about the text: they stand for hashes under a random key that exists only in
+// this process, so that even a guessed text cannot be confirmed.
 type fingerprints struct {
 	mac         hash.Hash
 	ids         map[[16]byte]uint64
@@ -42,8 +42,8 @@ func (f *fingerprints) info(format string, timed bool) Info {
 // tokens estimates the number of tokens in a text of n bytes.
 func (f *fingerprints) tokens(n int) int { return int(math.Ceil(float64(n) / f.tokenBytes)) }
 
-// prompt is a growing text and the hashes of its blocks. Each hash covers the previous hash and the block's own bytes,
-// so that one number stands for all the text up to the end of its block.
+// prompt is a growing text and the hashes of its blocks. Each hash covers the previous hash and the block's
+// own bytes, so that one number stands for all the text up to the end of its block.
 type prompt struct {
 	f      *fingerprints
 	blocks []uint64 // full blocks

@@ -13,7 +13,8 @@ import (
 
 var placedError = regexp.MustCompile(`^fuzz:(\d+:)? `)
 
-// fuzz reads any bytes as a format (empty: whichever they look like): requests that come are sound, and an error names its place.
+// fuzz reads any bytes as a format (empty: whichever they look like): requests that come are sound, and an
+// error names its place.
 func fuzz(f *testing.F, format string) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil || len(files) == 0 {

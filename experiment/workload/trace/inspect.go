@@ -41,8 +41,9 @@ type Note struct {
 	Hint string `json:"hint"`
 }
 
-// Inspect reads a trace to its end. Memory grows with the number of distinct lengths, blocks, sessions and classes, not
-// with the number of requests. sizes are the cache sizes in blocks for hit rates; nil = round sizes.
+// Inspect reads a trace to its end. Memory grows with the number of distinct lengths, blocks, sessions and
+// classes, not with the number of requests. sizes are the cache sizes in blocks for hit rates; nil = round
+// sizes.
 func Inspect(r *Reader, sizes []int) (*Report, error) { return inspect(r, math.MaxInt, sizes) }
 
 // InspectFirst reads the first n requests of a trace, or all if there are fewer.

@@ -66,7 +66,7 @@ func TestInspectJSON(t *testing.T) {
 	}
 }
 
-// TestText: what a file says of itself can't reach a terminal.
+// TestText: control characters of a file do not reach the terminal.
 func TestText(t *testing.T) {
 	r := &Report{File: "a\x1b[2J", Classes: map[string]int{"b\x1b]0;": 1, strings.Repeat("c", 1<<20): 2}}
 	var b strings.Builder

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// decode decodes a line into v. A duplicate key is an error, since one of the two values would be dropped silently.
+// decode decodes a line into v. A duplicate key is an error, since one of the two values would be dropped
+// silently.
 func decode(line []byte, v any) error {
 	if err := json.Unmarshal(line, v); err != nil {
 		return misread(err)
@@ -55,7 +56,8 @@ func wanted(t reflect.Type) string {
 	return "a string"
 }
 
-// twice is the first duplicate key of a valid JSON object, in its quotes; empty: none. Nested objects are skipped.
+// twice is the first duplicate key of a valid JSON object, in its quotes; empty: none. Nested objects are
+// skipped.
 func twice(object []byte) string {
 	var seen [][]byte
 	depth := 0

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMistakesInJSON: what is wrong with a row is said in the words of the file.
+// TestMistakesInJSON: errors use the terms of the file.
 func TestMistakesInJSON(t *testing.T) {
 	for _, c := range []struct{ row, want string }{
 		{`{"timestamp": 0, "input_length": 1e30, "output_length": 1}`, "input_length is 1e30, but must be an integer"},

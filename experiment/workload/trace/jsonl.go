@@ -64,8 +64,8 @@ func newNative(l *lines, first []byte, o Options) (*jsonl, error) {
 	}
 	unit, known := units[h.TimeUnit]
 	switch {
-	case h.Schema != Schema:
-		return nil, fmt.Errorf("unknown schema %q\nhint: this bench reads %q", h.Schema, Schema)
+	case h.Schema != nativeSchema:
+		return nil, fmt.Errorf("unknown schema %q\nhint: this bench reads %q", h.Schema, nativeSchema)
 	case h.TimeUnit != "" && !known:
 		return nil, fmt.Errorf("unknown time_unit %q\nhint: use s, ms, us or ns", h.TimeUnit)
 	case h.BlockTokens < 0 || h.BlockTokens > maxBlockTokens:
@@ -106,7 +106,8 @@ func (j *jsonl) next(e *Entry) error {
 	return err
 }
 
-// chat assigns a Bailian row to its parent's conversation. A parent that the file does not contain starts one.
+// chat assigns a Bailian row to its parent's conversation. A parent that the file does not contain starts
+// one.
 func (j *jsonl) chat(e *Entry, r *row) {
 	e.Class, e.Session = r.Type, 0
 	if r.ChatID == nil {

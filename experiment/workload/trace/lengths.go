@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Lengths summarizes a number of tokens exactly; percentiles interpolate between order statistics (Hyndman and Fan's type 7).
+// Lengths summarizes a number of tokens exactly; percentiles interpolate between order statistics (Hyndman
+// and Fan's type 7).
 type Lengths struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`

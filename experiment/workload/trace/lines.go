@@ -8,7 +8,8 @@ import (
 	"io"
 )
 
-// maxLine bounds a line, and a conversation of a JSON file, in bytes: a prompt of a million tokens as JSON text.
+// maxLine bounds a line, and a conversation of a JSON file, in bytes: a prompt of a million tokens as JSON
+// text.
 const maxLine = 32 << 20
 
 var errLong = fmt.Errorf("longer than %d MiB\nhint: a trace has one request a line", maxLine>>20)

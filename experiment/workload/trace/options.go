@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -47,8 +48,8 @@ func (o Options) Check(bad func(key, problem, hint string)) {
 	if o.File == "" {
 		bad("file", "no trace file", `write file = "conversation_trace.jsonl"`)
 	}
-	if o.Format != "" && !slices.Contains(Formats, o.Format) {
-		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(Formats, ", ")+"; without format it is detected")
+	if o.Format != "" && !slices.Contains(formats, o.Format) {
+		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(formats, ", ")+"; without format it is detected")
 	}
 	if _, ok := units[o.TimeUnit]; o.TimeUnit != "" && !ok {
 		bad("time_unit", fmt.Sprintf("unknown unit %q", o.TimeUnit), `write "s", "ms", "us" or "ns"`)
@@ -98,10 +99,7 @@ func (o Options) checkLengths(bad func(key, problem, hint string)) {
 
 // speed is Speed with the default applied.
 func (o Options) speed() float64 {
-	if o.Speed == 0 {
-		return 1
-	}
-	return o.Speed
+	return cmp.Or(o.Speed, 1)
 }
 
 // scaled converts a time of the trace to that of the replay.

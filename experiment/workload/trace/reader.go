@@ -97,8 +97,8 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Next returns the next request that is kept, and io.EOF at the end. Any other error names the file and the line, and
-// is returned by every later call. The caller owns the blocks.
+// Next returns the next request that is kept, and io.EOF at the end. Any other error names the file and the
+// line, and is returned by every later call. The caller owns the blocks.
 func (r *Reader) Next() (Entry, error) {
 	if r.o.Jitter > 0 {
 		return r.spread()
@@ -217,8 +217,8 @@ func (r *Reader) keep(e *Entry) bool {
 // maxGroup bounds the number of requests with one timestamp under jitter, which are kept in memory.
 const maxGroup = 1 << 16
 
-// spread returns the next request under jitter. Requests with one timestamp are spread uniformly over the step, in
-// order, but not beyond the next timestamp, since the steps of real files are not all equal.
+// spread returns the next request under jitter. Requests with one timestamp are spread uniformly over the
+// step, in order, but not beyond the next timestamp, since the steps of real files are not all equal.
 func (r *Reader) spread() (Entry, error) {
 	if len(r.group) == 0 {
 		if err := r.gather(); err != nil {

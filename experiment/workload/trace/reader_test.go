@@ -102,13 +102,15 @@ func TestFormats(t *testing.T) {
 			1: {Line: 3, At: 12500 * time.Microsecond, Input: 125, Output: 2, Blocks: []uint64{1000, 1001}, Session: 2, Turn: 1, Class: "b"},
 		}},
 		{"log.jsonl", Info{Format: Log, Timed: true, BlockTokens: 64, Estimated: true}, 12, map[int]Entry{
-			// "system" and a line end, 372 bytes, a line end, "user" and a line end, 24 bytes, a line end: 410 bytes.
+			// "system" and a line end, 372 bytes, a line end, "user" and a line end, 24 bytes, a line end:
+			// 410 bytes.
 			0: {Line: 1, Input: 103, Output: 4, Blocks: []uint64{0, 1}, Session: 1, Turn: 1, Class: "m-small"},
 			1: {Line: 2, At: 1250 * time.Millisecond, Input: 103, Output: 8, Blocks: []uint64{0, 1}, Session: 2, Turn: 1, Class: "m-large"},
 			4: {Line: 5, At: 5 * time.Second, Input: 103, Output: 77, Blocks: []uint64{0, 4}, Session: 2, Turn: 3, Class: "m-small"},
 		}},
 		{"sharegpt.json", Info{Format: ShareGPT, BlockTokens: 64, Estimated: true}, 11, map[int]Entry{
-			// "system" and a line end, 372 bytes, a line end, "human" and a line end, 20 bytes, a line end: 407 bytes.
+			// "system" and a line end, 372 bytes, a line end, "human" and a line end, 20 bytes, a line end:
+			// 407 bytes.
 			0: {Line: 2, Input: 102, Output: 27, Blocks: []uint64{0, 1}, Session: 1, Turn: 1},
 			1: {Line: 2, Input: 134, Output: 4, Blocks: []uint64{0, 2, 3}, Session: 1, Turn: 2},
 			2: {Line: 27, Input: 102, Output: 3, Blocks: []uint64{0, 1}, Session: 2, Turn: 1},

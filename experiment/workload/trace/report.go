@@ -49,7 +49,7 @@ func Text(w io.Writer, r *Report) error {
 
 // counts reports skipped, excluded and truncated rows.
 func (r *Report) counts(b *strings.Builder) {
-	var said []string
+	var parts []string
 	for _, c := range []struct {
 		n    int
 		what string
@@ -58,11 +58,11 @@ func (r *Report) counts(b *strings.Builder) {
 		{r.CutInput, "with a truncated prompt"}, {r.CutOutput, "with a truncated answer"},
 	} {
 		if c.n > 0 {
-			said = append(said, fmt.Sprintf("%d %s", c.n, c.what))
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	if len(said) > 0 {
-		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(said, ", "))
+	if len(parts) > 0 {
+		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(parts, ", "))
 	}
 }
 
@@ -96,14 +96,14 @@ func (r *Report) classes(b *strings.Builder) {
 		}
 		return strings.Compare(x, y)
 	})
-	said := make([]string, 0, mostClasses)
+	parts := make([]string, 0, mostClasses)
 	for _, name := range names[:min(len(names), mostClasses)] {
-		said = append(said, fmt.Sprintf("%s %d", shown(name), r.Classes[name]))
+		parts = append(parts, fmt.Sprintf("%s %d", shown(name), r.Classes[name]))
 	}
 	if more := len(names) - mostClasses; more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
+		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	fmt.Fprintf(b, "classes   %s\n", strings.Join(said, ", "))
+	fmt.Fprintf(b, "classes   %s\n", strings.Join(parts, ", "))
 }
 
 // shown is the beginning of a name from an untrusted file, safe for a terminal.

@@ -15,8 +15,8 @@ type conversation struct {
 	} `json:"conversations"`
 }
 
-// sharegpt reads conversations from a JSON array or a sequence of objects. Each answer makes a request, whose prompt is
-// everything before it.
+// sharegpt reads conversations from a JSON array or a sequence of objects. Each answer makes a request, whose
+// prompt is everything before it.
 type sharegpt struct {
 	counter *lineCounter
 	json    *json.Decoder
@@ -46,16 +46,16 @@ func (s *sharegpt) at() int    { return s.counter.line }
 func (s *sharegpt) next(e *Entry) error {
 	for {
 		for ; s.spoken < len(s.now.Turns); s.spoken++ {
-			said := s.now.Turns[s.spoken]
-			if answers[said.From] && s.prompt.bytes > 0 {
+			turn := s.now.Turns[s.spoken]
+			if answers[turn.From] && s.prompt.bytes > 0 {
 				s.turn++
-				*e = Entry{Line: s.counter.line, Output: s.prints.tokens(len(said.Value)), Session: s.count, Turn: s.turn}
+				*e = Entry{Line: s.counter.line, Output: s.prints.tokens(len(turn.Value)), Session: s.count, Turn: s.turn}
 				s.prompt.fill(e)
-				s.prompt.add(said.Value + "\n")
+				s.prompt.add(turn.Value + "\n")
 				s.spoken++
 				return nil
 			}
-			s.prompt.add(said.From + "\n" + said.Value + "\n")
+			s.prompt.add(turn.From + "\n" + turn.Value + "\n")
 		}
 		if err := s.converse(); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (s *sharegpt) converse() error {
 	return nil
 }
 
-// cut replaces an end of file inside a value by an error that people understand.
+// cut replaces an end of file inside a value by an readable error.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("unexpected end of file")

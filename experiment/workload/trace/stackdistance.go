@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// stack orders blocks by last use, to compute stack distances (Mattson et al. 1970): an LRU cache of C blocks holds
-// exactly the C blocks used last, so that one pass gives the hits of every size. Ranks come from a Fenwick tree over the
-// times of last use. Times are renumbered when the tree is full, so that memory grows with the number of distinct blocks.
+// stack orders blocks by last use, to compute stack distances (Mattson et al. 1970): an LRU cache of C blocks
+// holds exactly the C blocks used last, so that one pass gives the hits of every size. Ranks come from a
+// Fenwick tree over the times of last use. Times are renumbered when the tree is full, so that memory grows
+// with the number of distinct blocks.
 type stack struct {
 	last map[uint64]int // time of last use by block, from 1
 	tree []int          // Fenwick tree over times: 1 if a block was last used then
@@ -16,8 +17,8 @@ type stack struct {
 
 func newStack() *stack { return &stack{last: map[uint64]int{}, tree: make([]int, 1<<10)} }
 
-// rank is the size in blocks of the smallest LRU cache that holds the block: the number of distinct blocks used since
-// its last use, itself included; 0 = it was never used.
+// rank is the size in blocks of the smallest LRU cache that holds the block: the number of distinct blocks
+// used since its last use, itself included; 0 = it was never used.
 func (s *stack) rank(id uint64) int {
 	at, ok := s.last[id]
 	if !ok {

@@ -14,7 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// endless gives a head once and then the same text for ever; it fails the test when more is read than anybody needs.
+// endless gives a head once and then the same text for ever; it fails the test when more is read than anybody
+// needs.
 type endless struct {
 	t          *testing.T
 	head, text string

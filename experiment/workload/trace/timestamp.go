@@ -52,7 +52,8 @@ func (c *clock) begin(text string) (err error) {
 	return err
 }
 
-// parseTime parses a decimal number of units, exactly to the nanosecond: a float64 would lose digits of a date.
+// parseTime parses a decimal number of units, exactly to the nanosecond: a float64 would lose digits of a
+// date.
 func parseTime(text string, unit time.Duration) (time.Duration, error) {
 	if strings.HasPrefix(text, "-") {
 		return 0, fmt.Errorf("the time %.40q is negative", text)

@@ -1,15 +1,16 @@
-// Package trace reads logs of real requests row by row: when each arrived, how long its prompt and its answer were, and
-// which blocks its prompt shares with others. Open detects the format and checks units and block size against the rows.
-// Next returns one request after the other, filtered, truncated and rescaled as the Options say. Inspect summarizes a
-// trace and its possible cache hits in one pass. Convert writes the native format, without text.
+// Package trace reads logs of real requests row by row: when each arrived, how long its prompt and its answer
+// were, and which blocks its prompt shares with others. Open detects the format and checks units and block
+// size against the rows. Next returns one request after the other, filtered, truncated and rescaled as the
+// Options say. Inspect summarizes a trace and its possible cache hits in one pass. Convert writes the native
+// format, without text.
 //
-// A file is never read as a whole, and its content is untrusted: lines, decompression and numbers are bounded, and what
-// is impossible is an error with file and line.
+// A file is never read as a whole, and its content is untrusted: lines, decompression and numbers are
+// bounded, and what is impossible is an error with file and line.
 package trace
 
 import "time"
 
-// Formats, as named in a matrix and on the command line.
+// formats, as named in a matrix and on the command line.
 const (
 	Mooncake = "mooncake" // JSONL: ms, hash ids of 512-token blocks
 	Azure    = "azure"    // CSV of Azure's LLM inference traces, 2023 and 2024: dates and lengths
@@ -20,11 +21,11 @@ const (
 	Native   = "bench"    // bench's own: a header, then lines that are a superset of Mooncake's
 )
 
-// Formats lists all formats.
-var Formats = []string{Mooncake, Azure, BurstGPT, Bailian, ShareGPT, Log, Native}
+// formats lists all formats.
+var formats = []string{Mooncake, Azure, BurstGPT, Bailian, ShareGPT, Log, Native}
 
-// Schema is the schema in the header of the native format.
-const Schema = "bench/trace/v1"
+// nativeSchema is the schema in the header of the native format.
+const nativeSchema = "bench/trace/v1"
 
 // Entry is one request of a trace.
 type Entry struct {
@@ -32,8 +33,9 @@ type Entry struct {
 	At     time.Duration // since the start of the trace, or of the kept part of it; 0 in a trace without timestamps
 	Input  int           // prompt tokens
 	Output int           // output tokens
-	// Blocks number the prompt's blocks of Info.BlockTokens tokens each; the last block may be shorter. A number stands
-	// for the whole prompt up to the end of its block: equal numbers, equal prefixes. nil = the trace has no blocks.
+	// Blocks number the prompt's blocks of Info.BlockTokens tokens each; the last block may be shorter. A
+	// number stands for the whole prompt up to the end of its block: equal numbers, equal prefixes. nil = the
+	// trace has no blocks.
 	Blocks  []uint64
 	Session int    // conversation, from 1; 0 = unknown
 	Turn    int    // of the conversation, from 1; 0 = unknown

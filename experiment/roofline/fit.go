@@ -8,24 +8,22 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// leastSquares finds the free constants that make the sum of the squared
-// relative errors least. A step takes the longer of reading and computing, so
-// the errors are linear in the constants only while it is known which points do
-// which; that depends on one number, the ratio of the two factors, at which each
-// point turns over. There are no more cases than points, twice: all are tried.
-// A case with one constant more has to explain more than measurements err: it
-// pays as in Akaike's criterion, twice, with errors of 1 %.
+// leastSquares finds the free constants with the smallest sum of squared relative errors. A step takes the
+// longer of reading and computing, so the errors are linear in the constants once it is known which of the
+// two limits each point. That depends on one number only, the ratio of the two factors, and changes at one or
+// two ratios for each point: all cases are tried. Another free constant must pay for itself as in Akaike's
+// criterion, with a penalty of 4 and measurement errors of 1 %.
 func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 	const noise = 0.01
 	best, least := fit{setup: s}, math.Inf(1)
 	for _, ratio := range turns(rows) {
-		x, told, sound := coefficients(rows, ratio)
+		x, determined, sound := coefficients(rows, ratio)
 		if !sound && free[compute] {
 			continue
 		}
 		try := fit{setup: s}
 		for i := range free {
-			try.free[i] = free[i] && told[i]
+			try.free[i] = free[i] && determined[i]
 		}
 		try.constant = s.bounded(rows, x, try.free)
 		try.residuals = squares(rows, try.constant)
@@ -36,28 +34,28 @@ func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 	return best
 }
 
-// coefficients are those of all rows, and which constants they tell. It is not
-// sound to read the compute efficiency off one batch alone: any row that is slow
-// for another reason would pass for it.
-func coefficients(rows []row, ratio float64) (x [][3]float64, told [3]bool, sound bool) {
-	told[overhead] = true
+// coefficients are those of all rows. determined are the constants that occur in them. It is not sound to
+// determine the compute efficiency from a single batch: a row that is slow for any other reason would be
+// mistaken for it.
+func coefficients(rows []row, ratio float64) (x [][3]float64, determined [3]bool, sound bool) {
+	determined[overhead] = true
 	prompts, computing := 0, 0
 	for _, r := range rows {
 		c := r.coefficients(ratio)
 		x = append(x, c)
-		told[memory] = told[memory] || c[memory] > 0
+		determined[memory] = determined[memory] || c[memory] > 0
 		if c[compute] > 0 {
-			told[compute] = true
+			determined[compute] = true
 			computing++
 			if r.prompt {
 				prompts++
 			}
 		}
 	}
-	return x, told, computing != 1 || prompts == 1
+	return x, determined, computing != 1 || prompts == 1
 }
 
-// turns are ratios between all those at which a point turns over.
+// turns are ratios between all those at which a point changes from one limit to the other.
 func turns(rows []row) []float64 {
 	at := []float64{1e-9}
 	for _, r := range rows {
@@ -85,8 +83,8 @@ func squares(rows []row, c [3]float64) (sum float64) {
 	return sum
 }
 
-// bounded solves the linear problem within the limits, by trying each constant
-// free, at its lower and at its upper limit: three constants make 27 cases.
+// bounded solves the linear problem within the limits. It tries each constant free, at its lower and at its
+// upper limit: 27 cases for three constants. This finds the exact minimum, whatever the limits exclude.
 func (s *Setup) bounded(rows []row, x [][3]float64, free [3]bool) [3]float64 {
 	low, high := s.limits(rows)
 	best, least := [3]float64{0, 1, 1}, math.Inf(1)
@@ -118,8 +116,7 @@ func (s *Setup) bounded(rows []row, x [][3]float64, free [3]bool) [3]float64 {
 	return best
 }
 
-// limits: an overhead from nothing to the longest time that was measured, and
-// shares of the peak from 1 to 100 %.
+// limits are an overhead from 0 to the longest measured time, and shares of the peak from 1 to 100 %.
 func (s *Setup) limits(rows []row) (low, high [3]float64) {
 	usual := s.usual(s.Efficiency)
 	share := usual.compute.of(s.Device.DenseTFLOPS.kind(s.experts().kind))
@@ -139,8 +136,7 @@ func linearSquares(rows []row, x [][3]float64, c [3]float64) (sum float64) {
 	return sum
 }
 
-// solve sets the open constants to the least squares, the others given; false
-// where they can't be told apart.
+// solve sets the open constants to the least squares solution, given the others; false if it is not unique.
 func solve(rows []row, x [][3]float64, open []int, c *[3]float64) bool {
 	if len(open) == 0 {
 		return true
@@ -171,28 +167,28 @@ func solve(rows []row, x [][3]float64, open []int, c *[3]float64) bool {
 	return true
 }
 
-// vague says why a constant is not told by the points, empty if it is: an error
-// of 1 % in each of them would move it by more than a fifth.
+// vague says why the points do not determine a constant: an error of 1 % in each of them could move it by
+// more than loose. Empty = they determine it.
 func (f *fit) vague(rows []row, constant int) string {
 	if !f.free[constant] {
-		return fmt.Sprintf("none depends on the %s efficiency", constants[constant])
+		return fmt.Sprintf("no point depends on the %s efficiency", constants[constant])
 	}
 	if n := f.reading(rows); constant == memory && (n == 0 || n == 1 && len(rows) <= f.unknowns()) {
-		return fmt.Sprintf("%d of them is limited by memory, and two are needed, or more points than the %d constants: add rows at small batches", n, f.unknowns())
+		return fmt.Sprintf("points limited by memory: %d; needed: 2, or more points than the %d constants; add rows at small batches", n, f.unknowns())
 	}
 	moved := f.moved(rows, constant)
 	if moved <= loose {
 		return ""
 	}
-	return fmt.Sprintf("they lie too close together: an error of 1 %% in each could move the %s efficiency by %s; add a row at another batch, eight times larger or smaller",
+	return fmt.Sprintf("the points are too close together: a 1 %% error in each could move the %s efficiency by %s; add a row at another batch, eight times larger or smaller",
 		constants[constant], percent(moved))
 }
 
-// loose is the share by which a constant may move, to be told.
+// loose is the largest relative uncertainty of a constant that counts as determined.
 const loose = 0.2
 
-// moved is how far an error of 1 % in each point would move a free constant: a
-// share, of the overhead in ms. +Inf: they don't tell it from another.
+// moved is the standard error of a free constant if each point has an error of 1 %: a share, or ms for the
+// overhead. +Inf = the points cannot separate it from another constant.
 func (f *fit) moved(rows []row, constant int) float64 {
 	const noise = 0.01
 	var open []int
@@ -219,7 +215,7 @@ func (f *fit) moved(rows []row, constant int) float64 {
 
 var constants = [...]string{"overhead", "memory", "compute"}
 
-// reading is how many rows the memory efficiency decides, and not computing.
+// reading is the number of rows that the memory efficiency limits more than the compute efficiency.
 func (f *fit) reading(rows []row) (n int) {
 	for _, r := range rows {
 		if x := r.coefficients(f.constant[memory] / f.constant[compute]); x[memory] > x[compute] {
@@ -229,7 +225,7 @@ func (f *fit) reading(rows []row) (n int) {
 	return n
 }
 
-// constantScale makes the error of a share relative; an overhead is taken in ms.
+// constantScale makes the error of a share relative; the overhead stays in ms.
 func (f *fit) constantScale(i int) float64 {
 	if i == overhead {
 		return 1
