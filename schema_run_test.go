@@ -235,7 +235,7 @@ func refuse(t *testing.T, compiled map[string]*jsonschema.Schema, valid document
 		{"duration as text", "row", func(d any) { at(d, "spec")["duration_s"] = "10s" }, "/spec/duration_s"},
 		{"errors as null", "row", func(d any) { at(d, "summary", "requests")["errors"] = nil }, "/errors"},
 		{"findings as null", "row", func(d any) { at(d)["findings"] = nil }, "/findings"},
-		{"no bound", "row", func(d any) { delete(at(d), "bound") }, "bound"},
+		{"no roofline", "row", func(d any) { delete(at(d), "roofline") }, "roofline"},
 		{"no date", "row", func(d any) { at(d)["started_at"] = "yesterday" }, "/started_at"},
 
 		{"later version", "telemetry", func(d any) { at(d)["schema"] = "bench/telemetry/v2" }, "/schema"},

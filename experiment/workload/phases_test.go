@@ -34,7 +34,7 @@ func (t mistakesOf) want(tt *testing.T, parts ...string) {
 }
 
 func TestSpanDecodeTOML(t *testing.T) {
-	const form, notOne = "in quotes with its unit", "is not a duration"
+	const form, notOne = "must be a string with a unit", "is not a duration"
 	tests := []struct {
 		v    any
 		want Span
