@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper makes this process the parent of its descendants' orphans: one that forks twice and leaves its group and its session
-// can still be found.
+// becomeSubreaper makes this process the parent of orphaned descendants, so that daemons that left group and
+// session are found.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// descendants are the processes below one, in no order.
+// descendants are all descendants of root, in no order.
 func descendants(root int) []int {
 	children := map[int][]int{}
 	for _, pid := range pids() {
@@ -58,7 +58,7 @@ func parentOf(pid int) (parent int, ok bool) {
 	return parent, ok
 }
 
-// parentAndSession reads parent and session from /proc/<pid>/stat: the name in it may hold anything, and stands in brackets.
+// parentAndSession reads /proc/<pid>/stat. The process name in parentheses may contain any character.
 func parentAndSession(pid int) (parent, session int, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -76,8 +76,8 @@ func parentAndSession(pid int) (parent, session int, ok bool) {
 	return parent, session, err == nil
 }
 
-// killOrphans ends what a guard that was killed has left: it is this process's by then, and in another session, as all that is started
-// without a guard is not.
+// killOrphans kills the descendants of a killed guard. They are children of this process in another session;
+// processes started without a guard are in this session.
 func killOrphans() {
 	for until := time.Now().Add(killTimeout); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		left := orphans()
@@ -88,7 +88,7 @@ func killOrphans() {
 			for _, below := range append(descendants(pid), pid) {
 				_ = unix.Kill(below, unix.SIGKILL)
 			}
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // nobody else waits for it
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // reap it
 		}
 	}
 }
@@ -106,9 +106,9 @@ func orphans() []int {
 	return out
 }
 
-// portOwner says who listens on a TCP port of this machine: whether one of the family (a process and its descendants) does, and
-// whether anybody does, as far as this process may see.
-func portOwner(port, family int) (ours, somebody bool) {
+// portOwner reports whether the process `family` or a descendant listens on a TCP port, and whether any
+// visible process does.
+func portOwner(port, family int) (ours, any bool) {
 	sockets := listeningSockets(port)
 	for _, pid := range append(descendants(family), family) {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -121,7 +121,7 @@ func portOwner(port, family int) (ours, somebody bool) {
 	return false, len(sockets) > 0
 }
 
-// listeningSockets are the sockets that listen on a port, as links in /proc/<pid>/fd name them.
+// listeningSockets are the sockets listening on a port, as named in /proc/<pid>/fd.
 func listeningSockets(port int) map[string]bool {
 	const listen = "0A" // TCP_LISTEN
 	out := map[string]bool{}

@@ -2,11 +2,11 @@
 
 package server
 
-// Here orphans become those of the first process, and who listens where is not told.
+// Other systems have no subreaper, and do not report who listens on a port.
 func becomeSubreaper() error { return nil }
 
 func killOrphans() {}
 
 func descendants(int) []int { return nil }
 
-func portOwner(port, family int) (ours, somebody bool) { return false, false }
+func portOwner(port, family int) (ours, any bool) { return false, false }

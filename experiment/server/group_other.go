@@ -11,7 +11,7 @@ func childAttributes() *syscall.SysProcAttr { return nil }
 
 func sessionAttributes() *syscall.SysProcAttr { return nil }
 
-// There is no way to ask here.
+// This system has no SIGTERM.
 func terminate(p *os.Process) { kill(p) }
 
 func kill(p *os.Process) { _ = p.Kill() }

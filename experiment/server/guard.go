@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Guard runs a command for a process that may die: it is called in a process of its own, whose standard input is a pipe that the
-// first one holds. When that closes, because all is done or because its holder was killed, whatever the command has left is asked
-// to end and then killed: its process group, and where the system can find them (Linux) all its descendants, those that left
-// the group included. Guard returns when they are gone, with the command's exit status.
+// Guard runs a command in a separate process, so that the command ends when the calling process dies. life is
+// a pipe from that process. When it closes, when the command exits, or on a signal from asked, Guard
+// terminates and then kills the rest: the process group and, on Linux, all descendants, including those that
+// left the group. It returns when they have ended, with the command's exit status.
 //
-// asked ends it too; it is for signals. out takes the command's output, and what is to be said of its end.
+// out gets the command's output, and a line if a signal ended it.
 func Guard(command []string, grace time.Duration, life io.Reader, asked <-chan os.Signal, out *os.File) (status int, err error) {
 	if err := becomeSubreaper(); err != nil {
 		return 0, fmt.Errorf("becoming the parent of orphans: %w", err)

@@ -75,7 +75,7 @@ func TestNeverReady(t *testing.T) {
 	c, _ := guarded(t, "serve")
 	c.Command, c.Start = []string{"sh", "-c", "echo loading; sleep 60"}, 2*time.Second
 	err := Run(t.Context(), c, func(context.Context, Running) error { t.Error("used"); return nil })
-	if err == nil || err.Error() != "the server did not answer within 2s; its last words:\nloading" {
+	if err == nil || err.Error() != "the server was not ready within 2s; last output:\nloading" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestHooks(t *testing.T) {
 	}
 	c.Before = []string{"sh", "-c", "echo no right to set clocks; exit 4"}
 	err = Run(t.Context(), c, func(context.Context, Running) error { t.Error("used"); return nil })
-	if err == nil || !strings.HasPrefix(err.Error(), "the before hook: exit status 4; its last words:\n") || !strings.HasSuffix(err.Error(), "no right to set clocks") {
+	if err == nil || !strings.HasPrefix(err.Error(), "the before hook: exit status 4; last output:\n") || !strings.HasSuffix(err.Error(), "no right to set clocks") {
 		t.Errorf("got %v", err)
 	}
 	c.Before = []string{"/no/such/program"}

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// child is the guarded command. Its descendants are the guard's own once their parents have ended.
+// child is the guarded command. The guard becomes the parent of its orphaned descendants.
 type child struct {
 	pid    int
-	status int    // exit status, 128 and the signal's number after one; valid once ended is closed
-	signal string // that ended it
+	status int    // exit status, or 128 + signal number; valid once ended is closed
+	signal string // that ended it; empty: none
 
-	ended    chan struct{} // closed when the command is over
-	allEnded chan struct{} // closed when there is no descendant left
+	ended    chan struct{} // closed when the command has exited
+	allEnded chan struct{} // closed when no descendant is left
 }
 
-// newChild starts the command and reaps whatever ends below this process.
+// newChild starts the command and reaps all descendants.
 func newChild(cmd *exec.Cmd) (*child, error) {
 	c := &child{ended: make(chan struct{}), allEnded: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The system kills the command when the thread that started it ends: this one stays until then.
+		// Pdeathsig kills the command when the thread that started it ends: keep this thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -39,7 +39,7 @@ func newChild(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-// reap waits for all descendants; cmd.Wait would wait for one of them.
+// reap waits for all descendants; cmd.Wait would wait for the command only.
 func (c *child) reap() {
 	defer close(c.allEnded)
 	for {
@@ -47,7 +47,7 @@ func (c *child) reap() {
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
 		case err == syscall.EINTR:
-		case err != nil: // none is left
+		case err != nil: // no child is left
 			return
 		case pid == c.pid:
 			c.status = status.ExitStatus()
@@ -59,10 +59,10 @@ func (c *child) reap() {
 	}
 }
 
-// lastTry is how long the guard goes on killing: a process may be in the kernel and deaf for a while.
+// killTimeout is how long SIGKILL is retried: a process can be uninterruptible in the kernel for a while.
 const killTimeout = 30 * time.Second
 
-// endAll asks all that is left to end, and kills it after the grace period.
+// endAll terminates all descendants, and kills them after the grace period.
 func (c *child) endAll(grace time.Duration) {
 	c.signalAll(syscall.SIGTERM)
 	select {
@@ -72,7 +72,7 @@ func (c *child) endAll(grace time.Duration) {
 	}
 	give := time.After(killTimeout)
 	for {
-		c.signalAll(syscall.SIGKILL) // again and again: one may have had a child meanwhile
+		c.signalAll(syscall.SIGKILL) // repeated: a process may have started a child
 		select {
 		case <-c.allEnded:
 			return
@@ -83,7 +83,7 @@ func (c *child) endAll(grace time.Duration) {
 	}
 }
 
-// signalAll reaches the group and those that have left it.
+// signalAll signals the group, and the descendants that have left it.
 func (c *child) signalAll(s syscall.Signal) {
 	_ = syscall.Kill(-c.pid, s)
 	for _, pid := range descendants(syscall.Getpid()) {

@@ -29,8 +29,8 @@ func TestParentIsKilled(t *testing.T) {
 	gone(t, pid)
 }
 
-// Under a guard nothing is left, however a process below the server tried to leave it, and whoever of the two is killed. None of
-// these servers listens to being asked.
+// Under a guard nothing is left, however a process below the server tried to leave it, and whoever of the two
+// is killed. None of these servers listens to being asked.
 func TestNothingIsLeft(t *testing.T) {
 	for _, way := range []string{"child", "session", "twice", "daemon"} {
 		for name, end := range map[string]func(*testing.T, Config, string){

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// logFile is the file that a server writes its output to, by itself: reading it along would be work of the client's.
+// logFile is the file that a server writes its output to directly, to save the client the copying.
 type logFile struct {
 	f       *os.File
 	lines   int
-	counted int64 // up to where lines were counted
+	counted int64 // offset up to which lines were counted
 }
 
-// lastOutput is the end of what was said.
+// lastOutput is the end of the output.
 func (l *logFile) lastOutput() string {
 	const most = lastLines * lineBytes
 	info, err := l.f.Stat()
@@ -37,7 +37,7 @@ func (l *logFile) count() int {
 		n, err := l.f.ReadAt(buf, l.counted)
 		l.lines += bytes.Count(buf[:n], []byte("\n"))
 		l.counted += int64(n)
-		if err != nil { // io.EOF, as a rule
+		if err != nil { // usually io.EOF
 			return l.lines
 		}
 	}

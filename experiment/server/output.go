@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// What is kept of a server's output.
+// Bounds of the kept output.
 const (
 	lastLines = 20
 	lineBytes = 400
 )
 
-// output takes what a server says: it keeps the last lines, and finds the URL that one of them announces.
+// output keeps the last lines of the output and finds the announced URL.
 type output struct {
 	announce string
-	url      chan string // holds the first URL that was announced
+	url      chan string // the first announced URL
 
 	mu    sync.Mutex
-	line  []byte // the one that has no end yet, as far as it is kept
+	line  []byte // the unfinished line, at most lineBytes
 	lines []string
 }
 
@@ -50,12 +50,12 @@ func (o *output) add(line string) {
 		url, _, _ := strings.Cut(strings.TrimSpace(after), " ")
 		select {
 		case o.url <- url:
-		default: // announced before
+		default: // already announced
 		}
 	}
 }
 
-// lastOutput is the end of what was said.
+// lastOutput is the end of the output.
 func (o *output) lastOutput() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// StaleError says that somebody else answers where the server was to.
+// StaleError is the error of an address that another process uses.
 type StaleError struct{ Address string }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("something answers at %s already, which is not the server that bench starts: it would be measured in its place\n"+
-		"hint: end it (ss -ltnp shows who it is), or give the new one another port in [server] command and [target] endpoint", e.Address)
+	return fmt.Sprintf("another process listens at %s: it would be measured instead of the server that bench starts\n"+
+		"hint: stop it (ss -ltnp shows its pid), or use another port in [server] command and [target] endpoint", e.Address)
 }
 
-// checkFree asks, before the start, whether the address is free.
+// checkFree fails if a process accepts connections at the address.
 func (c Config) checkFree(ctx context.Context) error {
 	address := c.address()
 	if address == "" {
@@ -33,8 +33,8 @@ func (c Config) checkFree(ctx context.Context) error {
 	return &StaleError{address}
 }
 
-// checkOwner asks, once the server answers, whether it is that of the process and its descendants. Where the system does not tell who
-// listens, vacant has to do.
+// checkOwner fails if neither the process pid nor a descendant listens at the address. It needs Linux;
+// elsewhere only checkFree applies.
 func (c Config) checkOwner(pid int) error {
 	_, text, err := net.SplitHostPort(c.address())
 	if !c.Own || err != nil {
@@ -44,13 +44,13 @@ func (c Config) checkOwner(pid int) error {
 	if err != nil {
 		return nil
 	}
-	if ours, somebody := portOwner(port, pid); somebody && !ours {
-		return fmt.Errorf("%w\nhint: if the command hands its port to another process on purpose (docker, a gateway): proxied = true in [server]", &StaleError{c.address()})
+	if ours, any := portOwner(port, pid); any && !ours {
+		return fmt.Errorf("%w\nhint: if the command passes its port to another process (docker, a gateway), set proxied = true in [server]", &StaleError{c.address()})
 	}
 	return nil
 }
 
-// address is the host and port of the URL; empty without one.
+// address is the host and port of the URL; empty: no URL.
 func (c Config) address() string {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Hostname() == "" {

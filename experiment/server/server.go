@@ -1,8 +1,8 @@
-// Package server owns the [server] table: it starts the thing under test as a process of its own, waits until it answers, and
-// ends it with all its children. Whatever happens to the caller, nothing is left running: the processes are a group, which is
-// asked to end and then killed; on Linux the server is killed too when this process is, and with a guard (Guard) all its
-// descendants are. A server that ends by itself is an error with the last of what it said, and one that was there before is
-// refused.
+// Package server owns the [server] table. It starts the server under test as a child process, waits until it
+// is ready, and stops it with all its children: the process group gets SIGTERM and, after a grace period,
+// SIGKILL. On Linux the server is also killed when this process dies; with a guard (Guard), all its
+// descendants are. A server that exits early is an error with the end of its output. A server that already
+// listens at the address is an error too.
 package server
 
 import (
@@ -18,60 +18,60 @@ import (
 	"time"
 )
 
-// Config says what is started and how it is met.
+// Config is a server to start.
 type Config struct {
-	Command  []string      // the program and its arguments; it has this process's environment
+	Command  []string      // program and arguments; it inherits the environment
 	Env      []string      // NAME=value, added to the environment
 	Dir      string        // working directory; empty: this process's
-	URL      string        // where it answers; empty: it announces that
-	Announce string        // what stands before the URL in a line of its output, e.g. "listening on "
-	Health   string        // path that is asked until it answers 200; empty: "/health"
-	Start    time.Duration // how long it may take to answer; 0: DefaultStart
-	Grace    time.Duration // how long it and its children may take to end before they are killed; 0: DefaultGrace
+	URL      string        // base URL of the server; empty: taken from its output, see Announce
+	Announce string        // text before the URL in its output, e.g. "listening on "
+	Health   string        // path polled until it returns 200; empty: "/health"
+	Start    time.Duration // timeout until it is ready; 0: DefaultStart
+	Grace    time.Duration // time between SIGTERM and SIGKILL; 0: DefaultGrace
 
-	Before, After []string // commands that are run before the start and behind the end; empty: none
-	// Own refuses a server at the URL that is not of the process that was started, or its descendants.
+	Before, After []string // commands to run before the start and after the end; empty: none
+	// Own requires that the process that was started, or a descendant, listens at URL.
 	Own bool
-	// Guard is the command that calls Guard in a process of its own, to which the grace period and the command are added; empty: the
-	// server is this process's child.
+	// Guard is the command line of a process that calls the function Guard; the grace period and Command are
+	// appended. Empty: no guard, the server is a child of this process.
 	Guard []string
-	Log   *os.File // takes all output, also that of the hooks; nil: the last lines are kept
+	Log   *os.File // gets all output, including that of the hooks; nil: the last lines are kept in memory
 }
 
-// The times in force where none are given.
+// Default times of Config.
 const (
 	DefaultStart = 30 * time.Second
 	DefaultGrace = 5 * time.Second
 )
 
-// Running is a server that answers.
+// Running is a server that is ready.
 type Running struct {
 	URL   string
-	PID   int           // of the process that was started, not of its children; with a guard, the guard's
-	Ready time.Duration // from the start of the command to the first answer
-	Lines func() int    // written to the log so far; nil without one. From one goroutine
+	PID   int           // of the started process; with a guard, of the guard
+	Ready time.Duration // from the start of the command to readiness
+	Lines func() int    // lines in the log so far; nil without a log. Not for concurrent use
 }
 
-// DiedError says that the server ended before it was told to.
+// DiedError is the error of a server that exited before it was stopped.
 type DiedError struct {
-	Status string // as the system tells it: "exit status 1", "signal: killed"
+	Status string // for example "exit status 1" or "signal: killed"
 	Output string // its last lines
 }
 
 func (e *DiedError) Error() string {
-	return "the server ended by itself (" + e.Status + ")" + outputSuffix(e.Output)
+	return "the server exited early (" + e.Status + ")" + outputSuffix(e.Output)
 }
 
-// outputSuffix goes behind what is said of a process that is over, or late.
+// outputSuffix is the end of an error message: the last lines of output.
 func outputSuffix(output string) string {
 	if output == "" {
-		return " and said nothing"
+		return " without output"
 	}
-	return "; its last words:\n" + output
+	return "; last output:\n" + output
 }
 
-// Run starts the server, calls use once it answers, and ends it. The context of use ends with a DiedError as
-// its cause when the server does; that is then Run's error too.
+// Run starts the server, calls use when it is ready, and stops it. If the server exits early, the context of
+// use ends with a DiedError as its cause, which Run returns.
 func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running) error) error {
 	if err := c.checkFree(ctx); err != nil {
 		return err
@@ -80,7 +80,7 @@ func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running)
 		return err
 	}
 	err := c.run(ctx, use)
-	// What was set before is set back, also after an interruption.
+	// The after hook also runs after an interruption: it undoes the before hook.
 	return errors.Join(err, c.runHook(context.WithoutCancel(ctx), "after", c.After))
 }
 
@@ -123,10 +123,10 @@ func (c Config) grace() time.Duration {
 	return DefaultGrace
 }
 
-// mostHook is how long a hook may take.
+// hookTimeout is the timeout of a hook.
 const hookTimeout = 5 * time.Minute
 
-// runHook runs a command to its end.
+// runHook runs a command and waits for it.
 func (c Config) runHook(ctx context.Context, name string, command []string) error {
 	if len(command) == 0 {
 		return nil
@@ -153,13 +153,13 @@ func (c Config) runHook(ctx context.Context, name string, command []string) erro
 	return nil
 }
 
-// process is a server that was started.
+// process is a started process.
 type process struct {
 	cmd       *exec.Cmd
 	output    *output
-	log       *logFile      // nil: the output is kept
-	guardPipe io.Closer     // what its guard holds on to; nil: it has none
-	ended     chan struct{} // closed when the process is over
+	log       *logFile      // nil: output is kept in memory
+	guardPipe io.Closer     // standard input of the guard; nil: no guard
+	ended     chan struct{} // closed when the process has exited
 }
 
 func start(c Config) (*process, error) {
@@ -173,7 +173,7 @@ func start(c Config) (*process, error) {
 		p.log = &logFile{f: c.Log}
 		p.cmd.Stdout, p.cmd.Stderr = c.Log, c.Log
 	}
-	p.cmd.WaitDelay = time.Second // a child of it may hold its output open
+	p.cmd.WaitDelay = time.Second // a child may keep its output open
 	p.cmd.Dir = c.Dir
 	if len(c.Env) > 0 {
 		p.cmd.Env = append(p.cmd.Environ(), c.Env...)
@@ -183,20 +183,20 @@ func start(c Config) (*process, error) {
 	}
 	started := make(chan error)
 	go func() {
-		// The system kills the server when the thread that started it ends: this one stays until then.
+		// Pdeathsig kills the server when the thread that started it ends: keep this thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in its state
+			_ = p.cmd.Wait() // ProcessState has the result
 			close(p.ended)
 		}
 	}()
 	return p, <-started
 }
 
-// attach ties the process to this one: a guard by a pipe, a bare server by the system's own means.
+// attach ties the process to this one: a guard by a pipe, a server without guard by Pdeathsig.
 func (p *process) attach(guarded bool) error {
 	if !guarded {
 		p.cmd.SysProcAttr = childAttributes()
@@ -211,12 +211,12 @@ func (p *process) attach(guarded bool) error {
 	return err
 }
 
-// died is the error of a server that is over.
+// died is the error of a server that has exited.
 func (p *process) died() error {
 	return &DiedError{Status: p.cmd.ProcessState.String(), Output: p.lastOutput()}
 }
 
-// lastOutput is the end of what the process said.
+// lastOutput is the end of the output.
 func (p *process) lastOutput() string {
 	if p.log != nil {
 		return p.log.lastOutput()
@@ -224,7 +224,7 @@ func (p *process) lastOutput() string {
 	return p.output.lastOutput()
 }
 
-// end asks the process and its children to end, and kills what is left of them after the grace period.
+// end terminates the process and its children, and kills the rest after the grace period.
 func (p *process) end(grace time.Duration) {
 	if p.guardPipe != nil {
 		p.endGuard(grace)
@@ -238,11 +238,11 @@ func (p *process) end(grace time.Duration) {
 	case <-deadline.C:
 		kill(p.cmd.Process)
 		<-p.ended
-		deadline.Reset(time.Second) // for those that were killed with it
+		deadline.Reset(time.Second) // for its killed children
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for groupAlive(p.cmd.Process) { // its children, which may still be at it
+	for groupAlive(p.cmd.Process) { // its children may still be exiting
 		select {
 		case <-tick.C:
 		case <-deadline.C:
@@ -252,7 +252,7 @@ func (p *process) end(grace time.Duration) {
 	}
 }
 
-// endGuard has the guard do it, which knows all of them. What a guard that was killed has left falls to this process.
+// endGuard lets the guard end all descendants. If the guard was killed, this process ends them.
 func (p *process) endGuard(grace time.Duration) {
 	_ = p.guardPipe.Close()
 	select {
@@ -266,10 +266,10 @@ func (p *process) endGuard(grace time.Duration) {
 	}
 }
 
-// guardPatience is how much longer than the grace period a guard may take: it kills what it can for a while.
+// guardExtra is the time beyond the grace period that a guard may take: it retries SIGKILL.
 const guardExtra = 35 * time.Second
 
-// waitReady waits until the server answers, and returns its URL.
+// waitReady waits until the server is ready and returns its URL.
 func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
 	patience := c.Start
 	if patience == 0 {
@@ -299,15 +299,15 @@ func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
 	return url, c.checkOwner(p.cmd.Process.Pid)
 }
 
-// timeoutError is the error of a server that was not met before ctx ended.
+// timeoutError is the error of a server that was not ready before ctx ended.
 func (p *process) timeoutError(ctx context.Context, patience time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("the server did not answer within %v%s", patience, outputSuffix(p.lastOutput()))
+	return fmt.Errorf("the server was not ready within %v%s", patience, outputSuffix(p.lastOutput()))
 }
 
-// answers asks once. A server that wants a key answers, too.
+// answers polls once. 401 and 403 count as ready: the server requires a key.
 func answers(ctx context.Context, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -227,10 +227,10 @@ func TestServerNeverAnswers(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"ends":           {Config{Command: []string{"sh", "-c", "echo no such model >&2; exit 2"}, Announce: "at "}, "the server ended by itself (exit status 2); its last words:\nno such model"},
-		"ends in peace":  {Config{Command: []string{"true"}, Announce: "at "}, "the server ended by itself (exit status 0) and said nothing"},
-		"says nothing":   {Config{Command: []string{"sleep", "60"}, Announce: "at ", Start: 50 * time.Millisecond}, "the server did not answer within 50ms"},
-		"answers nobody": {Config{Command: []string{"sleep", "60"}, URL: "http://127.0.0.1:1", Start: 50 * time.Millisecond}, "the server did not answer within 50ms"},
+		"ends":           {Config{Command: []string{"sh", "-c", "echo no such model >&2; exit 2"}, Announce: "at "}, "the server exited early (exit status 2); last output:\nno such model"},
+		"ends in peace":  {Config{Command: []string{"true"}, Announce: "at "}, "the server exited early (exit status 0) without output"},
+		"says nothing":   {Config{Command: []string{"sleep", "60"}, Announce: "at ", Start: 50 * time.Millisecond}, "the server was not ready within 50ms"},
+		"answers nobody": {Config{Command: []string{"sleep", "60"}, URL: "http://127.0.0.1:1", Start: 50 * time.Millisecond}, "the server was not ready within 50ms"},
 		"is not there":   {Config{Command: []string{"/no/such/program"}}, "starting /no/such/program: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,46 +10,46 @@ import (
 	"time"
 )
 
-// Table is the [server] table: how the thing under test is started, and with which knobs. In the command, the hooks, the
-// environment and the directory {name} stands for the value of the knob of that name.
+// Table is the [server] table: how to start the server under test, and with which knobs. In the command, the
+// hooks, the environment and the directory, {name} is replaced by the value of the knob name.
 type Table struct {
-	Command []string          `toml:"command"` // the program and its arguments; empty: bench starts nothing
-	Env     map[string]string `toml:"env"`     // added to bench's own environment
+	Command []string          `toml:"command"` // program and arguments; empty: bench starts no server
+	Env     map[string]string `toml:"env"`     // added to the environment of bench
 	Dir     string            `toml:"dir"`     // working directory; empty: bench's
 
-	Ready        string        `toml:"ready"`         // path below the endpoint that is asked until it answers; empty: "/models"
-	StartTimeout time.Duration `toml:"start_timeout"` // from the command to the answer; 0: 10 minutes
-	StopTimeout  time.Duration `toml:"stop_timeout"`  // from being asked to end to being killed; 0: 30 seconds
-	// Proxied says that the endpoint's port is held by a process that is not the command's own, such as docker's proxy. Else
-	// that is taken for another server, and refused.
+	Ready        string        `toml:"ready"`         // path below the endpoint, polled until it returns 200; empty: "/models"
+	StartTimeout time.Duration `toml:"start_timeout"` // timeout until the server is ready; 0: 10 minutes
+	StopTimeout  time.Duration `toml:"stop_timeout"`  // time between SIGTERM and SIGKILL; 0: 30 seconds
+	// Proxied allows a process outside the command, such as docker's proxy, to listen at the endpoint.
+	// Without it, such a process is an error.
 	Proxied bool `toml:"proxied"`
 
-	Before []string `toml:"before"` // command that is run before each start, e.g. one that sets clocks
-	After  []string `toml:"after"`  // and one behind each end
+	Before []string `toml:"before"` // command to run before each start, e.g. to set GPU clocks
+	After  []string `toml:"after"`  // command to run after each end
 
 	Knobs Knobs `toml:"knobs"`
 }
 
-// Times in force for a server under test where none are given: loading a model takes minutes.
+// Default times of a server under test: loading a model takes minutes.
 const (
 	tableStartTimeout = 10 * time.Minute
 	tableStopTimeout  = 30 * time.Second
 )
 
-// Knobs are the settings of a server that vary. One is turned at a time: the first variant has the first value of each, every
-// other differs from it in one. With Product they are all combined.
+// Knobs are the varied settings of a server. The first variant has the first value of each knob; every other
+// variant differs in one knob. With Product, all values are combined.
 type Knobs struct {
 	Product bool
 	Values  map[string][]string
 }
 
-// Variant is a choice of one value for each knob.
+// Variant has one value per knob.
 type Variant []Setting
 
 // Setting is a knob with its value.
 type Setting struct{ Knob, Value string }
 
-// String is the variant as people read it: "max_num_seqs=32 dtype=fp8".
+// String is, for example, "max_num_seqs=32 dtype=fp8".
 func (v Variant) String() string {
 	parts := make([]string, len(v))
 	for i, s := range v {
@@ -58,7 +58,7 @@ func (v Variant) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Differ counts the knobs in which two variants differ; they have the same ones.
+// Differ counts the knobs with different values. Both variants must have the same knobs.
 func (v Variant) Differ(w Variant) int {
 	n := 0
 	for i := range v {
@@ -69,7 +69,7 @@ func (v Variant) Differ(w Variant) int {
 	return n
 }
 
-// Runs says that bench starts the server itself.
+// Runs reports whether bench starts the server.
 func (t *Table) Runs() bool { return len(t.Command) > 0 }
 
 var (
@@ -77,10 +77,10 @@ var (
 	knobName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// taken are names that mean something else where a knob's name stands: the keys of a row that its points are named by.
+// reservedNames cannot be knobs: they are keys in the names of points.
 var reservedNames = []string{"rate", "concurrency", "input", "output", "prefix", "repeat", "endpoint"}
 
-// DecodeTOML reads [server.knobs]: product, and for each knob a value or a list of them.
+// DecodeTOML reads [server.knobs]: product, and a value or a list of values for each knob.
 func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -109,7 +109,7 @@ func knobValues(name string, v any, bad func(key, problem, hint string)) []strin
 		list = []any{v}
 	}
 	if len(list) == 0 {
-		bad(name, "the list is empty: there would be nothing to start", "write at least one value")
+		bad(name, "the list is empty", "write at least one value")
 	}
 	var out []string
 	for i, x := range list {
@@ -120,9 +120,9 @@ func knobValues(name string, v any, bad func(key, problem, hint string)) []strin
 		}
 		switch {
 		case !ok:
-			bad(at, "a knob's value is a text, a number or true or false", "write "+name+" = [32, 64]")
+			bad(at, "a knob's value must be a string, a number or a boolean", "write "+name+" = [32, 64]")
 		case slices.Contains(out, text):
-			bad(at, text+" is in the list twice", "remove one; repeats = 2 runs a point twice")
+			bad(at, text+" is listed twice", "remove one; repeats = 2 runs a point twice")
 		default:
 			out = append(out, text)
 		}
@@ -142,32 +142,32 @@ func knobValue(v any) (text string, ok bool) {
 	return "", false
 }
 
-// Check reports what is wrong in the table; endpoint says that [target] has one that is no simulation.
+// Check reports all mistakes in the table. endpoint: [target] has an endpoint that is not the mock.
 func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 	if !t.Runs() {
 		bad("command", "the table has no command", `write command = ["vllm", "serve", "MODEL", "--port", "8000"]`)
 		return
 	}
 	if !endpoint {
-		bad("", "[server] starts a server, and [target] does not say where it answers", `write endpoint = "http://127.0.0.1:8000" in [target]`)
+		bad("", "[server] needs an endpoint in [target]", `write endpoint = "http://127.0.0.1:8000" in [target]`)
 	}
 	if t.Command[0] == "" {
-		bad("command", "the program has no name", `write command = ["vllm", "serve", "MODEL"]`)
+		bad("command", "the program name is empty", `write command = ["vllm", "serve", "MODEL"]`)
 	}
 	if t.Ready != "" && !strings.HasPrefix(t.Ready, "/") {
-		bad("ready", strconv.Quote(t.Ready)+" is no path", `write ready = "/models": it is below the endpoint's base, which ends in /v1`)
+		bad("ready", strconv.Quote(t.Ready)+" is not a path", `write ready = "/models": it is below the endpoint's base, which ends in /v1`)
 	}
 	t.checkPlaceholders(bad)
 }
 
-// checkPlaceholders finds places without a knob, and knobs without a place.
+// checkPlaceholders reports placeholders without a knob, and unused knobs.
 func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	used := map[string]bool{}
 	look := func(key, text string) {
 		for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
 			used[m[1]] = true
 			if _, known := t.Knobs.Values[m[1]]; !known {
-				bad(key, m[0]+" is the place of a knob that is not there", "write "+m[1]+" = [1, 2] in [server.knobs]")
+				bad(key, m[0]+" is a placeholder without a knob", "write "+m[1]+" = [1, 2] in [server.knobs]")
 			}
 		}
 	}
@@ -185,16 +185,16 @@ func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	look("dir", t.Dir)
 	for _, name := range slices.Sorted(maps.Keys(t.Knobs.Values)) {
 		if !used[name] {
-			bad("knobs."+name, name+" is used nowhere: all its values would start the same server", "write {"+name+"} in command, e.g. \"--max-num-seqs\", \"{"+name+"}\"")
+			bad("knobs."+name, name+" is not used: all its values would start the same server", "write {"+name+"} in command, e.g. \"--max-num-seqs\", \"{"+name+"}\"")
 		}
 	}
 }
 
-// mostVariants is what a weekend of starts allows.
+// maxVariants bounds the number of server starts.
 const maxVariants = 1000
 
-// Variants are the servers to start, the knobs in the order of names; the first is the baseline. ok is false where there are
-// too many.
+// Variants are the servers to start, with the knobs in the order of names; the first is the baseline. ok:
+// there are at most maxVariants.
 func (t *Table) Variants(names []string) (out []Variant, ok bool) {
 	base := make(Variant, 0, len(names))
 	all := 1
@@ -219,7 +219,7 @@ func (t *Table) Variants(names []string) (out []Variant, ok bool) {
 	return out, true
 }
 
-// product combines the values of the knobs from the i-th on, the last fastest.
+// product combines the values of the knobs from index i on; the last knob varies fastest.
 func (t *Table) product(v Variant, i int) []Variant {
 	if i == len(v) {
 		return []Variant{slices.Clone(v)}
@@ -233,7 +233,7 @@ func (t *Table) product(v Variant, i int) []Variant {
 	return out
 }
 
-// Config is how the server of a variant is started; who calls adds where it answers, its log and its guard.
+// Config is the Config of a variant. The caller adds URL, Log and Guard.
 func (t *Table) Config(v Variant) Config {
 	fill := func(text string) string {
 		return placeholder.ReplaceAllStringFunc(text, func(place string) string {

@@ -49,7 +49,7 @@ var gpuMetrics = []gpuMetric{
 	{func(r *telemetry.GPUReading) **float64 { return &r.Temperature }, 1, []string{"DCGM_FI_DEV_GPU_TEMP"}},
 }
 
-// masks are the names of the throttle reasons, the newer one first.
+// throttleMasks are the names of the throttle reasons, the newer one first.
 var throttleMasks = []string{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"}
 
 // gpuNames are all names to read from an exporter's page.

@@ -56,7 +56,7 @@ func difference(a, b *reading) telemetry.Sample {
 	return s
 }
 
-// collections adds the garbage collections that ended between two readings.
+// addCollections adds the garbage collections completed between two readings.
 func addCollections(s *telemetry.Sample, a, b *debug.GCStats) {
 	n, longest := int(b.NumGC-a.NumGC), 0.0
 	for _, p := range b.Pause[:min(n, len(b.Pause))] { // the latest first
