@@ -34,10 +34,10 @@ func TestBetweenRuns(t *testing.T) {
 		want    string
 	}{
 		{"the same", 2000, []float64{100, 100, 100}, ""},
-		{"one is a fifth slower", 2000, []float64{100, 120, 100}, "the 3 repeats differ by more than the spread inside each explains: mean ttft "},
+		{"one is a fifth slower", 2000, []float64{100, 120, 100}, "the 3 repeats differ by more than their confidence intervals explain: mean ttft "},
 		{"two runs", 2000, []float64{100, 140}, "the 2 repeats"},
 		{"too few requests to tell", 40, []float64{100, 110, 100}, ""},
-		{"clear, and yet nobody minds", 200_000, []float64{100, 103}, ""},
+		{"clear but too small to matter", 200_000, []float64{100, 103}, ""},
 		{"one run", 2000, []float64{100}, ""},
 		{"no interval", 20, []float64{100, 500}, ""},
 	} {
