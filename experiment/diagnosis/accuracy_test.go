@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the result into docs/diagnosis.md")
 
-// family is settings of one kind. The thresholds of the rules were chosen with the first list of parameters; the second was
-// run afterwards.
+// family is settings of one kind. The thresholds of the rules were chosen with the first list of parameters;
+// the second was run afterwards.
 type family struct {
 	name         string
 	cause        Bottleneck

@@ -12,8 +12,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Decision is the decision record of a run: what was tested, the operating point, why the other points are rejected, and
-// what to do next. All its figures are in the rows.
+// Decision is the decision record of a run: what was tested, the operating point, why the other points are
+// rejected, and what to do next. All its figures are in the rows.
 type Decision struct {
 	Target []Fact   `json:"target"` // what was tested: as specified in the matrix and as the server reported
 	SLO    []string `json:"slo"`    // the limits; empty: no SLO
@@ -108,8 +108,8 @@ func Decide(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, m
 	return d
 }
 
-// Accept finds the operating point: the highest output throughput of the valid points that meet the SLO. s and p are
-// indexes; ok is false if there is no such point.
+// Accept finds the operating point: the highest output throughput of the valid points that meet the SLO. s
+// and p are indexes; ok is false if there is no such point.
 func Accept(series []series.Series) (s, p int, ok bool) {
 	best := 0.0
 	for i := range series {

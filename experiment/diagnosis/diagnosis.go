@@ -1,13 +1,15 @@
 // Package diagnosis names the bottleneck of each point of a run and what to do next.
 //
-// The order of its steps: Diagnose collects the figures of every point (point_metrics.go) and applies the rules
-// (rules.go) to each: what is outside of the server (rules_machine.go), what makes requests wait (rules_queue.go),
-// prefill (rules_prefill.go) and decode (rules_decode.go); some rules compare two points (pairs.go). Decide makes the
-// Decision (decision.go): the operating point, why the other points are rejected, the first stage that fails (stages.go),
-// the one thing to change next (next_sweep.go), and what was expected and what was not measured (expectations.go).
+// The order of its steps: Diagnose collects the figures of every point (point_metrics.go) and applies the
+// rules (rules.go) to each: what is outside of the server (rules_machine.go), what makes requests wait
+// (rules_queue.go), prefill (rules_prefill.go) and decode (rules_decode.go); some rules compare two points
+// (pairs.go). Decide makes the Decision (decision.go): the operating point, why the other points are
+// rejected, the first stage that fails (stages.go), the one thing to change next (next_sweep.go), and what
+// was expected and what was not measured (expectations.go).
 //
-// It reads rows and series only. It measures nothing, judges no limit and changes no figure. A missing figure never
-// satisfies a rule: without evidence the bottleneck is unknown, and Missing names the telemetry that would show it.
+// It reads rows and series only. It measures nothing, judges no limit and changes no figure. A missing figure
+// never satisfies a rule: without evidence the bottleneck is unknown, and Missing names the telemetry that
+// would show it.
 package diagnosis
 
 import (
@@ -47,8 +49,8 @@ func (b Bottleneck) Words() string {
 		UnknownBottleneck: "unknown"}[b]
 }
 
-// Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the measurement that would
-// settle it.
+// Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the
+// measurement that would settle it.
 type Diagnosis struct {
 	Series int    `json:"series"`           // index in the run's series
 	Point  int    `json:"point"`            // index in the series' points
@@ -81,8 +83,8 @@ func (e Evidence) String() string {
 	return text
 }
 
-// Diagnose names the bottlenecks of every point of a run, at least one each. Of several at a point the first is the one
-// to act on.
+// Diagnose names the bottlenecks of every point of a run, at least one each. Of several at a point the first
+// is the one to act on.
 func Diagnose(series []series.Series) []Diagnosis {
 	out := []Diagnosis{}
 	all := pointMetricsOf(series)

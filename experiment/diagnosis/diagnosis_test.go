@@ -26,7 +26,8 @@ func flat(p50, p99 float64) *stats.Summary {
 
 func level(x float64) *telemetry.Gauge { return &telemetry.Gauge{Mean: x, Max: x, Last: x} }
 
-// healthy is a row in which nothing is wrong: decode within its typical range, no request waits, all telemetry is present.
+// healthy is a row in which nothing is wrong: decode within its typical range, no request waits, all
+// telemetry is present.
 func healthy() record.Row {
 	r := record.Row{ID: "r", PromptForm: "token_ids", Spec: experiment.Spec{Name: "r", Point: fixture.Concurrency("8"), Repeat: 1, Load: workload.Load{Concurrency: 8},
 		Workload: workload.Workload{Input: workload.Fixed(1000), Output: workload.Fixed(200)}}}
@@ -191,7 +192,8 @@ func TestUnknownSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Answers that arrive all at once have a TPOT and a TTFT of 0: no point is slower by a factor, and the result must stay JSON.
+// Answers that arrive all at once have a TPOT and a TTFT of 0: no point is slower by a factor, and the result
+// must stay JSON.
 func TestDiagnosisBesideNothing(t *testing.T) {
 	at := func(concurrency int, ttft, tpot, output float64) func(r *record.Row) {
 		return func(r *record.Row) {
@@ -214,8 +216,8 @@ func TestDiagnosisBesideNothing(t *testing.T) {
 	}
 }
 
-// bench collects the metrics of NVIDIA GPUs only: for other hardware no exporter is proposed. On a CPU two batches prove
-// nothing, since it reads and computes in turn.
+// bench collects the metrics of NVIDIA GPUs only: for other hardware no exporter is proposed. On a CPU two
+// batches prove nothing, since it reads and computes in turn.
 func TestUnknownOfOtherHardware(t *testing.T) {
 	slow := func(vendor string, concurrency int, floor, ms float64) func(r *record.Row) {
 		return func(r *record.Row) {

@@ -30,7 +30,8 @@ func (v *pointMetrics) sibling(all []pointMetrics, point int) *pointMetrics {
 	return &all[i]
 }
 
-// otherTrafficPair is the point of the same row whose TPOT floor, and so its memory traffic per step, differs most.
+// otherTrafficPair is the point of the same row whose TPOT floor, and so its memory traffic per step, differs
+// most.
 func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
 	const leastRatio = 1.3 // of the floors
 	var best *pointMetrics
@@ -48,8 +49,8 @@ func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
 	return best
 }
 
-// shorterInputPair is the point with the shortest prompts among those of the same load and output whose prompts and TTFT
-// are much shorter, if no request waits at either.
+// shorterInputPair is the point with the shortest prompts among those of the same load and output whose
+// prompts and TTFT are much shorter, if no request waits at either.
 func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
 	const alike = 1.2 // ratio of the outputs
 	idle := func(x *pointMetrics) bool { return x.waiting < waitingSome || x.spec.Concurrency == 1 }

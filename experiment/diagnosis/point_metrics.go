@@ -12,8 +12,9 @@ import (
 	"bench/experiment/verdict"
 )
 
-// pointMetrics are the figures of a point that the rules use: medians over its repeats, NaN if not collected. A
-// comparison with NaN is false, so that no rule rests on a missing figure. Times are in ms, shares within 0 to 1.
+// pointMetrics are the figures of a point that the rules use: medians over its repeats, NaN if not collected.
+// A comparison with NaN is false, so that no rule rests on a missing figure. Times are in ms, shares within 0
+// to 1.
 type pointMetrics struct {
 	series, point int // indexes
 	s             *series.Series
@@ -210,8 +211,8 @@ func maxOf(g *telemetry.Gauge) *float64 {
 	return &g.Max
 }
 
-// readGPU takes the highest value of all GPUs: the busiest one, since some may serve something else, and the most
-// throttled one.
+// readGPU takes the highest value of all GPUs: the busiest one, since some may serve something else, and the
+// most throttled one.
 func (v *pointMetrics) readGPU() {
 	usage := in(v, func(r *record.Row) *telemetry.GPUUsage { return r.GPU })
 	get := func(of func(*telemetry.GPUDevice) *float64) float64 {

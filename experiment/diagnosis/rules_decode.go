@@ -17,8 +17,8 @@ func (v *pointMetrics) tpotAboveRange() Evidence {
 	return atLeast("TPOT p50", v.tpot, "ms", v.loadedHigh)
 }
 
-// checkSlowDecode: TPOT is outside of what the hardware explains. MBU alone cannot show why; activity of the GPU and of
-// its memory can, and else two points with different memory traffic.
+// checkSlowDecode: TPOT is outside of what the hardware explains. MBU alone cannot show why; activity of the
+// GPU and of its memory can, and else two points with different memory traffic.
 func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if v.tpot < v.tpotFloor {
 		return &Diagnosis{
@@ -63,8 +63,8 @@ func (d *Diagnosis) setInefficient(because string) {
 	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are dequantised on the way"
 }
 
-// compareTraffic separates host overhead from slow memory access by two points: their step times over their floors lie on
-// a line, whose slope is the memory's and whose intercept is the host's.
+// compareTraffic separates host overhead from slow memory access by two points: their step times over their
+// floors lie on a line, whose slope is the memory's and whose intercept is the host's.
 func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 	d.Regime, d.Missing = UnknownBottleneck, []string{v.missingDevices()}
 	if v.p.Rows[0].Vendor() == "cpu" { // it reads and computes in turn, so that computing looks like overhead

@@ -17,8 +17,8 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 }
 
-// checkClocks: throttling by heat or power supply always counts; the power cap counts only if decode is slow, since many
-// GPUs run at it by design.
+// checkClocks: throttling by heat or power supply always counts; the power cap counts only if decode is slow,
+// since many GPUs run at it by design.
 func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Symptom: "GPU clocks were throttled during the row", Regime: ThermalOrPower,

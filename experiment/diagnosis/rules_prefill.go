@@ -7,8 +7,8 @@ const (
 	longerTTFT    = 1.5 // TTFT ÷ TTFT of the shorter pair
 )
 
-// prefillShare is the expected share of the time in which the server computes prompts; NaN without a roofline. Reading
-// the weights does not count: a step that decodes reads them anyway.
+// prefillShare is the expected share of the time in which the server computes prompts; NaN without a
+// roofline. Reading the weights does not count: a step that decodes reads them anyway.
 func (v *pointMetrics) prefillShare() float64 { return v.requestsS * v.promptMs / 1e3 }
 
 // checkPrefill: computing prompts takes the time, the request's own or those of others.
@@ -38,7 +38,8 @@ func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	return d
 }
 
-// checkDecodeBesidePrefill: TPOT is in the typical range of decode with prefill in between, and above the range without.
+// checkDecodeBesidePrefill: TPOT is in the typical range of decode with prefill in between, and above the
+// range without.
 func checkDecodeBesidePrefill(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	if !(v.tpot > v.tpotHigh && v.tpot <= v.loadedHigh) {
 		return nil

@@ -44,8 +44,8 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	return d
 }
 
-// checkPrefixCache: the server caches fewer prompt tokens than the plan's prefixes allow. If it does not report cached
-// tokens, the TTFT of a warm and a cold prefix are compared.
+// checkPrefixCache: the server caches fewer prompt tokens than the plan's prefixes allow. If it does not
+// report cached tokens, the TTFT of a warm and a cold prefix are compared.
 func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Symptom: "shared prefixes are computed again for each request", Regime: PrefixCacheMisses,

@@ -187,8 +187,8 @@ func (r *replay) record(m *mock.Record, w record.Window) *record.Record {
 	return rec
 }
 
-// sample is what /metrics and a GPU exporter would have reported. The simulator has no GPU: its activity follows from the
-// hidden constants, that of its memory from the share of the bandwidth that they reach.
+// sample is what /metrics and a GPU exporter would have reported. The simulator has no GPU: its activity
+// follows from the hidden constants, that of its memory from the share of the bandwidth that they reach.
 func (s *setting) sample(m mock.Moment, records []*record.Record) []telemetry.Sample {
 	t := record.RoundMicros(m.At - after)
 	var out []telemetry.Sample
@@ -228,7 +228,8 @@ func stepOf(records []*record.Record) float64 {
 	return math.NaN()
 }
 
-// A decode step reads the weights anyway: prompts that take less time to compute are not the bottleneck, however many there are.
+// A decode step reads the weights anyway: prompts that take less time to compute are not the bottleneck,
+// however many there are.
 func TestShortPromptsInABusyBatch(t *testing.T) {
 	for _, x := range [][3]int{{24, 64, 24}, {32, 32, 16}, {16, 64, 16}} {
 		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{closed("s", x[0], x[1], x[2])}}

@@ -11,8 +11,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// stages in their order: invalid figures cannot be judged, users notice the first token before the others, and cost
-// matters once latency is good enough.
+// stages in their order: invalid figures cannot be judged, users notice the first token before the others,
+// and cost matters once latency is good enough.
 var stages = []string{"validity", "ttft", "tpot", "throughput", "cost"}
 
 // firstFailure is the first stage at which a series has no point left that passes.
@@ -23,8 +23,8 @@ type firstFailure struct {
 	limit         *record.Verdict // of the SLO; nil: the point is invalid
 }
 
-// evaluateStages evaluates one stage after the other while each series has a point that passes, and gives the advice for
-// the first that fails.
+// evaluateStages evaluates one stage after the other while each series has a point that passes, and gives the
+// advice for the first that fails.
 func (d *Decision) evaluateStages(series []series.Series, diagnoses []Diagnosis, missing []string) {
 	left := make([][]int, len(series)) // the points of each series that passed so far
 	total := 0
@@ -78,8 +78,8 @@ func (e *firstFailure) advice(series []series.Series, n *NextSweep) string {
 	return fmt.Sprintf("%s %s at %s; change one thing: %s", stage, verb, name, change)
 }
 
-// evaluateStage leaves in each series the points that pass a stage. failure is set if a series has none left: of several
-// the first that fails, else the first that is undecided.
+// evaluateStage leaves in each series the points that pass a stage. failure is set if a series has none left:
+// of several the first that fails, else the first that is undecided.
 func evaluateStage(stage string, series []series.Series, left [][]int, total int) (Step, *firstFailure) {
 	var failure *firstFailure
 	limited, passing := false, 0
@@ -114,8 +114,8 @@ func evaluateStage(stage string, series []series.Series, left [][]int, total int
 	return Step{Stage: stage, Verdict: stats.Pass, Why: fmt.Sprintf("%d of %d points pass so far, at least one of each series", passing, total)}, nil
 }
 
-// closerToPassing reports whether point j, at a higher load, is nearer to passing than the nearest so far: an undecided
-// point is nearer than one that fails, and a throughput or cost limit is nearer at more output.
+// closerToPassing reports whether point j, at a higher load, is nearer to passing than the nearest so far: an
+// undecided point is nearer than one that fails, and a throughput or cost limit is nearer at more output.
 func closerToPassing(stage string, v stats.Verdict, s *series.Series, nearest, j int) bool {
 	was, _ := verdictAt(&s.Points[nearest], stage)
 	if was != v {
@@ -125,8 +125,8 @@ func closerToPassing(stage string, v stats.Verdict, s *series.Series, nearest, j
 	return (stage == "throughput" || stage == "cost") && more
 }
 
-// verdictAt is the worst verdict of the point at a stage, and the limit with that verdict; nil: the SLO has no such
-// limit.
+// verdictAt is the worst verdict of the point at a stage, and the limit with that verdict; nil: the SLO has
+// no such limit.
 func verdictAt(p *series.SeriesPoint, stage string) (worst stats.Verdict, limit *record.Verdict) {
 	if stage == "validity" {
 		if p.Valid {

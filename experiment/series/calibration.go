@@ -17,7 +17,8 @@ type Calibration struct {
 	LeftOut []string         // the other rows, with the reason: "chat-r1 (client_bound)"
 }
 
-// CalibrationOf takes a decode step from each row, and the TTFT of the rows at concurrency 1, where no request queues.
+// CalibrationOf takes a decode step from each row, and the TTFT of the rows at concurrency 1, where no
+// request queues.
 func CalibrationOf(rows []record.Row) Calibration {
 	var c Calibration
 	for i := range rows {
@@ -40,8 +41,8 @@ func CalibrationOf(rows []record.Row) Calibration {
 	return c
 }
 
-// unfit is the reason to leave a row out; empty: none. Failed checks of the requested load and of the sample size do not
-// affect the median of a time.
+// unfit is the reason to leave a row out; empty: none. Failed checks of the requested load and of the sample
+// size do not affect the median of a time.
 func (c *Calibration) unfit(r *record.Row) string {
 	const fewest = 6 // stats gives a p50 no interval below
 	harmless := []string{"few_samples", "rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}
@@ -59,8 +60,9 @@ func (c *Calibration) unfit(r *record.Row) string {
 	return ""
 }
 
-// StepMs is the median duration of a decode step: the p50 of itl if each event has one token, since tpot includes the
-// prefill of other requests between the tokens; else the p50 of tpot. ok is false without either.
+// StepMs is the median duration of a decode step: the p50 of itl if each event has one token, since tpot
+// includes the prefill of other requests between the tokens; else the p50 of tpot. ok is false without
+// either.
 func StepMs(r *record.Row) (ms float64, ok bool) {
 	const tolerance = 0.01 // of one token per event
 	s := &r.Summary

@@ -6,16 +6,17 @@ import (
 	"bench/experiment/stats"
 )
 
-// Frontier is the points of a series that no other point beats in both of two figures. Points of different series are
-// never compared: they are of different workloads.
+// Frontier is the points of a series that no other point beats in both of two figures. Points of different
+// series are never compared: they are of different workloads.
 type Frontier struct {
 	Gain   string `json:"gain"`   // output_tokens_per_s, or output_tokens_per_s_per_gpu if the number of GPUs is specified
 	Cost   string `json:"cost"`   // ttft_p99, tpot_p95, e2e_p99 (less is better); or per_user_tokens_per_s (more is better)
 	Points []int  `json:"points"` // from the best cost to the worst
 }
 
-// Against is the points that no other point beats in both output tokens/s and a percentile of ttft, tpot or e2e, by
-// ascending latency. A percentile without an upper bound ranks by its lower bound; a point without either is left out.
+// Against is the points that no other point beats in both output tokens/s and a percentile of ttft, tpot or
+// e2e, by ascending latency. A percentile without an upper bound ranks by its lower bound; a point without
+// either is left out.
 func (s *Series) Against(metric, percentile string) []int {
 	return s.trade(func(p *SeriesPoint) float64 {
 		if l, ok := p.Latency(metric).Get(percentile); ok {

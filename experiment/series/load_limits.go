@@ -8,7 +8,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Knee is one point that stands out in a series (max load within SLO, saturation, knee), or the reason why none does.
+// Knee is one point that stands out in a series (max load within SLO, saturation, knee), or the reason why
+// none does.
 type Knee struct {
 	Point *int   `json:"point"` // index in the series' points; null: none
 	Why   string `json:"why"`
@@ -90,8 +91,8 @@ func (s *Series) maxLoad(i int) Knee {
 	return k
 }
 
-// findKnee is Kneedle's knee of output throughput over load. "inf" is the last point and no part of the curve, so that
-// indexes agree.
+// findKnee is Kneedle's knee of output throughput over load. "inf" is the last point and no part of the
+// curve, so that indexes agree.
 func (s *Series) findKnee() Knee {
 	// Kneedle runs at the first sensitivity, which its paper uses; the higher ones need a clearer bend.
 	sensitivities := []float64{1, 1.5, 2, 3, 5, 10}
@@ -122,13 +123,14 @@ func (s *Series) findKnee() Knee {
 const (
 	// keepsUp is the share of the offered requests/s that a server completes if it keeps up.
 	keepsUp = 0.95
-	// leastGain is the throughput of an added concurrent request, as a share of the first ones' average, below which a
-	// closed loop is saturated.
+	// leastGain is the throughput of an added concurrent request, as a share of the first ones' average,
+	// below which a closed loop is saturated.
 	leastGain = 0.1
 )
 
-// findSaturation is the first load that the server does not keep up with: it completes fewer requests/s than offered,
-// or its queue grows during the window. In a closed loop it is the first load that hardly adds throughput.
+// findSaturation is the first load that the server does not keep up with: it completes fewer requests/s than
+// offered, or its queue grows during the window. In a closed loop it is the first load that hardly adds
+// throughput.
 func (s *Series) findSaturation() Knee {
 	if s.Closed {
 		return s.closedSaturation()

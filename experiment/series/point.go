@@ -124,7 +124,8 @@ func (p *SeriesPoint) Offered() (load float64, ok bool) {
 	return p.LoadValue, !math.IsInf(p.LoadValue, 0)
 }
 
-// Short states how the point stands to the SLO, unless it is valid and meets it: "concurrency 16 misses ttft_p99".
+// Short states how the point stands to the SLO, unless it is valid and meets it: "concurrency 16 misses
+// ttft_p99".
 func (p *SeriesPoint) Short() string {
 	limits := func(verdict stats.Verdict) string {
 		var keys []string
@@ -154,8 +155,8 @@ func (p *SeriesPoint) Short() string {
 	return p.Load + " has no SLO"
 }
 
-// failsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or errors. A
-// minimum throughput and a maximum cost fail at low load by nature.
+// failsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
+// errors. A minimum throughput and a maximum cost fail at low load by nature.
 func (p *SeriesPoint) failsByLoad() bool {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
@@ -181,8 +182,8 @@ func (p *SeriesPoint) queue() (t stats.Trend, ok bool) {
 	return stats.Trend{}, false
 }
 
-// StageOf is the stage of the decision that evaluates a metric of the SLO: ttft, tpot, throughput or cost. e2e belongs
-// to tpot, since most of it is decoding.
+// StageOf is the stage of the decision that evaluates a metric of the SLO: ttft, tpot, throughput or cost.
+// e2e belongs to tpot, since most of it is decoding.
 func StageOf(metric string) string {
 	switch name, _, _ := strings.Cut(metric, "_"); name {
 	case "ttft", "ttfe", "cap", "lag":

@@ -11,8 +11,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Resampled is the certainty of a Knee: where it is in series whose repeats are drawn at random, with replacement, from
-// those of each point.
+// Resampled is the certainty of a Knee: where it is in series whose repeats are drawn at random, with
+// replacement, from those of each point.
 type Resampled struct {
 	Share float64 `json:"share"` // of the draws with the same result
 	Low   *int    `json:"low"`   // 95 % of the draws that have a point have it from this one …
@@ -79,15 +79,16 @@ func resampled(point *int, drawn []int) *Resampled {
 }
 
 const (
-	// unlikely is the probability, if all repeats measure the same, of a spread that counts as a difference. It is tested
-	// for three means.
+	// unlikely is the probability, if all repeats measure the same, of a spread that counts as a difference.
+	// It is tested for three means.
 	unlikely = 0.003
-	// leastSpread is the distance of the extreme repeats, as a share of the lower one, that counts as a difference.
+	// leastSpread is the distance of the extreme repeats, as a share of the lower one, that counts as a
+	// difference.
 	leastSpread = 0.05
 )
 
-// betweenRuns is the finding that the repeats of a point differ by more than their own confidence intervals explain:
-// something changed between the runs, so the interval of one run is too narrow.
+// betweenRuns is the finding that the repeats of a point differ by more than their own confidence intervals
+// explain: something changed between the runs, so the interval of one run is too narrow.
 func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 	var parts []string
 	for _, m := range latencies {

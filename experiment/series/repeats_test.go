@@ -92,7 +92,8 @@ func TestResampledKnees(t *testing.T) {
 		}
 	}
 	k := SeriesOf(rows)[0].SLOKnee
-	// At concurrency 4 all three drawn pass in (2/3)³ of the draws; the point itself does not, so the max load is at concurrency 2.
+	// At concurrency 4 all three drawn pass in (2/3)³ of the draws; the point itself does not, so the max
+	// load is at concurrency 2.
 	if k.Point == nil || *k.Point != 1 || k.Resampled == nil {
 		t.Fatalf("%+v", k)
 	}

@@ -15,8 +15,8 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Next is the load of a search's next probe; more is false when the search is over. rows are its probes so far, in any
-// order.
+// Next is the load of a search's next probe; more is false when the search is over. rows are its probes so
+// far, in any order.
 func Next(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
 	load, more = nextLoad(k, rows)
 	return load, more && !budgetSpent(k, rows)
@@ -58,18 +58,19 @@ func gains(k *experiment.Search, rows []*record.Row) []stats.Gain {
 	return out
 }
 
-// Findings that void an answer: the first list can make a row pass that its load would fail, the second can make it fail
-// for causes outside the server.
+// Findings that void an answer: the first list can make a row pass that its load would fail, the second can
+// make it fail for causes outside the server.
 var (
 	voidPass = []string{"short", "arrivals", "rate_not_achieved", "prompt_length", "output_length", "prefix_cache", "faster_than_bound", "server_restarted"}
 	voidFail = []string{"client_bound", "client_cpu", "network", "gpu_throttled", "gpu_processes", "shared_server", "host_load"}
 )
 
-// probeAnswer is PASS if the load of a probe is not too high, FAIL if it is, and UNDECIDED, with the reason, if the probe
-// cannot tell.
+// probeAnswer is PASS if the load of a probe is not too high, FAIL if it is, and UNDECIDED, with the reason,
+// if the probe cannot tell.
 func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why string) {
 	grows := ""
-	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow client.
+	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow
+	// client.
 	if t, ok := (&SeriesPoint{Rows: []*record.Row{r}}).queue(); ok && r.Spec.Rate > 0 {
 		grows = fmt.Sprintf("the queue grows by %.0f %% during the window", 100*t.Change)
 	}
@@ -104,8 +105,8 @@ func errorsFail(r *record.Row) bool {
 	return slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
 }
 
-// Beyond reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose, so its failed
-// checks and limits are no failure of the run.
+// Beyond reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose, so
+// its failed checks and limits are no failure of the run.
 func Beyond(r *record.Row) bool {
 	if r.Spec.Search == nil {
 		return false
@@ -114,8 +115,8 @@ func Beyond(r *record.Row) bool {
 	return v != stats.Pass || r.Spec.Search.For == experiment.ForKnee
 }
 
-// keptUp reports whether the server completed as many requests/s as were offered; a shortfall that can be chance is
-// undecided.
+// keptUp reports whether the server completed as many requests/s as were offered; a shortfall that can be
+// chance is undecided.
 func keptUp(r *record.Row) stats.Verdict {
 	n := float64(r.Summary.Requests.Planned)
 	if n == 0 || r.Summary.DurationS <= 0 {

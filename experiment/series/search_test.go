@@ -137,7 +137,8 @@ func TestSearchSaturation(t *testing.T) {
 	}
 }
 
-// A growing queue breaks the SLO later, so such a probe does not pass. Errors fail it whatever the client did.
+// A growing queue breaks the SLO later, so such a probe does not pass. Errors fail it whatever the client
+// did.
 func TestSearchAsks(t *testing.T) {
 	k := sloSearch("rate")
 	refused := probed(k, 1, 1, stats.Fail, "client_bound")

@@ -1,11 +1,12 @@
-// Package series turns the rows of a run into curves. A Series is the rows of one name that differ only in their
-// load (rate or concurrency) and repeat.
+// Package series turns the rows of a run into curves. A Series is the rows of one name that differ only in
+// their load (rate or concurrency) and repeat.
 //
-// The order of its steps: SeriesOf groups the rows, joins the repeats of each load into a point (point.go), and finds
-// the frontier (frontier.go), the highest load within the SLO, the saturation and the knee (load_limits.go), each with
-// its certainty over resampled repeats (repeats.go). Beside that: the next load and the result of a search
-// (search.go), costs (cost.go), measured times for the calibration of the roofline (calibration.go), and comparisons of
-// rows that differ in one axis: warm with cold prefixes, a class alone with the class in a mix (paired_rows.go).
+// The order of its steps: SeriesOf groups the rows, joins the repeats of each load into a point (point.go),
+// and finds the frontier (frontier.go), the highest load within the SLO, the saturation and the knee
+// (load_limits.go), each with its certainty over resampled repeats (repeats.go). Beside that: the next load
+// and the result of a search (search.go), costs (cost.go), measured times for the calibration of the roofline
+// (calibration.go), and comparisons of rows that differ in one axis: warm with cold prefixes, a class alone
+// with the class in a mix (paired_rows.go).
 //
 // It judges no row (package verdict does), finds no cause (package diagnosis does), and formats no table.
 package series
@@ -35,8 +36,8 @@ type Series struct {
 
 	Points   []SeriesPoint `json:"points"`   // by ascending load
 	Headline *int          `json:"headline"` // index in points: the highest load within the SLO, else the highest valid throughput
-	// Points that no other point beats in both latency and throughput, by ascending latency; a p99 without an upper bound
-	// ranks by its lower bound.
+	// Points that no other point beats in both latency and throughput, by ascending latency; a p99 without an
+	// upper bound ranks by its lower bound.
 	Frontier []int `json:"frontier"`
 
 	Frontiers []Frontier `json:"frontiers"` // one for each pair of figures
@@ -52,8 +53,8 @@ func (s *Series) Label() string {
 	return (&experiment.Spec{Name: s.Name, Point: s.Others}).Pretty()
 }
 
-// PointName is a point's name for display: "D-saturation, concurrency 8". The load is left out if the row has one load
-// only; a series that was interrupted after its first point has more.
+// PointName is a point's name for display: "D-saturation, concurrency 8". The load is left out if the row has
+// one load only; a series that was interrupted after its first point has more.
 func (s *Series) PointName(p *SeriesPoint) string {
 	listed := slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Spec.Varies(s.Axis) })
 	if len(s.Points) == 1 && !listed {
@@ -162,8 +163,8 @@ func (s *Series) sentence() string {
 	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, l.Quoted(), limit)
 }
 
-// limit is the percentile to quote, and its limit in the SLO with the verdict. The percentile is p99, unless the SLO
-// limits another one and not p99.
+// limit is the percentile to quote, and its limit in the SLO with the verdict. The percentile is p99, unless
+// the SLO limits another one and not p99.
 func (s *Series) limit(p *SeriesPoint) (name, text string) {
 	name = "p99"
 	for i := len(record.PercentileNames) - 1; i >= 0; i-- {

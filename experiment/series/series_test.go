@@ -180,7 +180,8 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// An open loop whose queue grows is past its saturation, even where the count of its window does not show it yet.
+// An open loop whose queue grows is past its saturation, even where the count of its window does not show it
+// yet.
 func TestSaturationByTheQueue(t *testing.T) {
 	rows := []record.Row{measured("F", nil, 2, 0, 1, 200, 90, ""), measured("F", []experiment.Axis{{Key: "rate", Value: "4"}}, 4, 0, 1, 400, 90, "")}
 	rows[0].Spec.Point = []experiment.Axis{{Key: "rate", Value: "2"}}
@@ -383,7 +384,8 @@ func TestDigitsKeepsThree(t *testing.T) {
 	})
 }
 
-// TestPointName: a point whose row has a series says its load, also where it is the first of a sweep that was cut off.
+// TestPointName: a point whose row has a series says its load, also where it is the first of a sweep that was
+// cut off.
 func TestPointName(t *testing.T) {
 	for _, c := range []struct {
 		rows []record.Row
