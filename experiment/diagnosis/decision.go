@@ -227,7 +227,7 @@ func failedChecks(p *series.SeriesPoint) []string {
 	return codes
 }
 
-// findings are those of the repeats, then those between the repeats.
+// findings of the repeats, then between the repeats.
 func findings(p *series.SeriesPoint) []record.Finding {
 	var all []record.Finding
 	for _, r := range p.Rows {

@@ -3,7 +3,7 @@
 // The order of its steps: Diagnose collects the figures of every point (point_metrics.go) and applies the
 // rules (rules.go) to each: what is outside of the server (rules_machine.go), what makes requests wait
 // (rules_queue.go), prefill (rules_prefill.go) and decode (rules_decode.go); some rules compare two points
-// (pairs.go). Decide makes the Decision (decision.go): the operating point, why the other points are
+// (pairs.go). NewDecision makes the Decision (decision.go): the operating point, why the other points are
 // rejected, the first stage that fails (stages.go), the one thing to change next (next_sweep.go), and what
 // was expected and what was not measured (expectations.go).
 //

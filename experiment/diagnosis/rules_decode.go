@@ -6,8 +6,8 @@ const (
 	memoryBusy   = 0.6  // GPU memory activity above which it transfers more than the model needs
 	mostlyHost   = 0.5  // share of a step that does not depend on its memory traffic
 	steepTraffic = 2.0  // time per extra byte ÷ HBM limit
-	moreOutput   = 1.1  // throughput ÷ that of the next lower load
-	slowerTokens = 1.15 // TPOT ÷ that of the next lower load
+	moreOutput   = 1.1  // throughput relative to the next lower load
+	slowerTokens = 1.15 // TPOT relative to the next lower load
 )
 
 // slow reports whether TPOT is above its typical range, prefill of other requests included.
@@ -115,8 +115,8 @@ func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	// A TPOT of 0: the answers arrived all at once.
 	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot:
 		d.Beside, d.Symptom = lower.name, "more load raises both throughput and TPOT"
-		d.Evidence = collected(atLeast("output throughput ÷ that of the lower load", v.outputS/lower.outputS, "", moreOutput),
-			atLeast("TPOT p50 ÷ that of the lower load", v.tpot/lower.tpot, "", slowerTokens), fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))
+		d.Evidence = collected(atLeast("output throughput relative to the lower load", v.outputS/lower.outputS, "", moreOutput),
+			atLeast("TPOT p50 relative to the lower load", v.tpot/lower.tpot, "", slowerTokens), fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))
 	case v.computeBound && v.tpot <= v.tpotHigh:
 		d.Symptom = "the batch is so large that decode is compute-bound"
 		d.Evidence = collected(fact("batch", v.batch, ""), fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"))

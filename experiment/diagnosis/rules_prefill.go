@@ -11,7 +11,7 @@ const (
 // roofline. Reading the weights does not count: a step that decodes reads them anyway.
 func (v *pointMetrics) prefillShare() float64 { return v.requestsS * v.promptMs / 1e3 }
 
-// checkPrefill: computing prompts takes the time, the request's own or those of others.
+// checkPrefill: computing prompts takes the time, of the request itself or of others.
 func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Regime:   ComputeBoundPrefill,
@@ -27,7 +27,7 @@ func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	case shorter != nil:
 		d.Beside = shorter.name
 		d.Symptom = "TTFT grows with the input while no request waits"
-		d.Evidence = collected(atLeast("TTFT p50 ÷ that of the shorter input", v.ttft/shorter.ttft, "", longerTTFT), atLeast("input ÷ shorter input", v.input/shorter.input, "", longerInput),
+		d.Evidence = collected(atLeast("TTFT p50 relative to the shorter input", v.ttft/shorter.ttft, "", longerTTFT), atLeast("input relative to the shorter input", v.input/shorter.input, "", longerInput),
 			fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
 	case v.ttft <= v.ttftHigh && v.ttft >= firstShare*v.e2e:
 		d.Symptom = "TTFT is a large share of e2e, and prefill explains it"

@@ -15,7 +15,7 @@ const (
 	leastSaving   = 0.5  // TTFT that a warm prefix saves, relative to its share of the prompt
 	highTail      = 3.0  // TTFT p99 ÷ p50, if all prompts have the same length
 	highTTFT      = 2.0  // TTFT p50 ÷ the upper end of its typical range
-	risenTTFT     = 5.0  // TTFT p50 ÷ that of the series' lowest load
+	risenTTFT     = 5.0  // TTFT p50 relative to the series' lowest load
 	queueShare    = 0.5  // share of TTFT p50 that a request waits in the server's queue
 	standingQueue = 0.25 // requests waiting per running one; fewer can come from users that send in step
 	waitingSome   = 0.1  // requests waiting, mean
@@ -154,8 +154,8 @@ func (v *pointMetrics) lateFirstToken(all []pointMetrics) *lateness {
 		return &lateness{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.batch*v.ttftHigh+2*v.tpot,
 			evidence: collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh), fact("prefill alone, expected", v.ttftExpected, "ms"))}
 	case !known(v.ttftExpected) && lowest != nil && v.ttft >= risen*lowest.ttft:
-		return &lateness{symptom: "TTFT is far above that of the lowest load", median: true,
-			evidence: collected(atLeast("TTFT p50 ÷ that of "+lowest.p.Load, v.ttft/lowest.ttft, "", risen), fact("TTFT p50", v.ttft, "ms"))}
+		return &lateness{symptom: "TTFT is far higher than at the lowest load", median: true,
+			evidence: collected(atLeast("TTFT p50 relative to "+lowest.p.Load, v.ttft/lowest.ttft, "", risen), fact("TTFT p50", v.ttft, "ms"))}
 	case tail >= tailLimit:
 		return &lateness{symptom: "TTFT is normal at p50 and high at p99",
 			evidence: collected(atLeast("TTFT p99 ÷ p50", tail, "", tailLimit), fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))}

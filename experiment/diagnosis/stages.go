@@ -11,7 +11,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// stages in their order: invalid figures cannot be judged, users notice the first token before the others,
+// stages in their order: invalid figures get no verdict, users notice the first token before the others,
 // and cost matters once latency is good enough.
 var stages = []string{"validity", "ttft", "tpot", "throughput", "cost"}
 

@@ -5,7 +5,7 @@ const (
 	missingServer  = "server metrics: requests running and waiting, KV cache usage, preemptions ([telemetry] server)"
 	missingGPU     = "GPU metrics: activity, memory activity, clocks, throttle reasons ([telemetry] gpu: a DCGM exporter)"
 	missingCPU     = "server CPU metrics: busy cores, memory bandwidth, clocks (perf, pcm-memory; bench does not collect them)"
-	missingForeign = "device metrics: activity, memory activity, clocks (the vendor's own tool; bench collects those of NVIDIA GPUs only)"
+	missingForeign = "device metrics: activity, memory activity, clocks (the vendor's own tool; bench collects NVIDIA GPUs only)"
 )
 
 // missingDevices is the telemetry that would show where the time of a step goes.

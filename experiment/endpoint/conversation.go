@@ -10,7 +10,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// promptStyle is how prompts are made: single ones, or those of a conversation.
+// promptStyle is how prompts are made, single ones or the turns of a conversation.
 type promptStyle struct {
 	first workload.Vocabulary // of a prompt, or of a conversation's first turn
 	later workload.Vocabulary // of what each later turn adds

@@ -22,7 +22,7 @@ type classEncoder struct {
 	ignoreEOS bool
 }
 
-// classEncoders are those of a point, by the class's name.
+// classEncoders are the encoders of a point, by the class's name.
 type classEncoders map[string]*classEncoder
 
 func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (classEncoders, error) {

@@ -203,7 +203,7 @@ func (c *apiClient) encoder(stream bool) (*openai.Encoder, error) {
 	return openai.Params{API: c.api, Model: c.model, Stream: stream, IgnoreEOS: true, Omit: c.omit, Extra: c.extra}.Encoder()
 }
 
-// merged is fields with those of over, which win.
+// merged is both sets of fields; over wins.
 func merged(fields, over map[string]any) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, fields)

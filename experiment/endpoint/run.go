@@ -26,7 +26,7 @@ import (
 type RunConfig struct {
 	Spec     *experiment.Spec
 	ID       string // of the row
-	Salt     string // makes the prompts differ from those of every other attempt
+	Salt     string // makes the prompts differ from every other attempt
 	Bounds   record.RooflineSource
 	Progress *Progress // nil: no display
 	// Each gets every record as its request ends, and must not keep it; an error ends the row.

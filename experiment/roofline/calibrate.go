@@ -44,7 +44,7 @@ type Fitted struct {
 	HeldOutOff *float64 `json:"held_out_off"`
 }
 
-// UnidentifiableError says why the points do not determine the constants.
+// UnidentifiableError states why the points do not determine the constants.
 type UnidentifiableError struct{ Why string }
 
 func (e *UnidentifiableError) Error() string { return "the fit is not identifiable: " + e.Why }

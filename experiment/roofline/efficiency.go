@@ -48,7 +48,7 @@ type reached struct {
 	compute Rates
 }
 
-// rates are those of the low end of the typical range, the default ones, and those of the high end.
+// rates are the rates at the low end of the typical range, the default ones, and the rates at the high end.
 func (s *Setup) rates() (low, usual, high reached) {
 	e := s.efficiency()
 	usual = s.usual(e)

@@ -34,7 +34,7 @@ func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 	return best
 }
 
-// coefficients are those of all rows. determined are the constants that occur in them. It is not sound to
+// coefficients of all rows. determined are the constants that occur in them. It is not sound to
 // determine the compute efficiency from a single batch: a row that is slow for any other reason would be
 // mistaken for it.
 func coefficients(rows []row, ratio float64) (x [][3]float64, determined [3]bool, sound bool) {
@@ -161,7 +161,7 @@ func solve(rows []row, x [][3]float64, open []int, c *[3]float64) bool {
 	return true
 }
 
-// vague says why the points do not determine a constant: an error of 1 % in each of them could move it by
+// vague states why the points do not determine a constant: an error of 1 % in each of them could move it by
 // more than loose. Empty = they determine it.
 func (f *fit) vague(rows []row, constant int) string {
 	if !f.free[constant] {

@@ -48,8 +48,9 @@ var precisions = []precision{
 }
 
 func lookUpPrecision(name string) (precision, bool) {
+	name = cmp.Or(name, "bf16")
 	for _, p := range precisions {
-		if strings.EqualFold(p.name, cmp.Or(name, "bf16")) {
+		if strings.EqualFold(p.name, name) {
 			return p, true
 		}
 	}

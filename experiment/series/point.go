@@ -86,7 +86,7 @@ var latencies = []struct {
 	of   latency
 }{{"ttft", ttft}, {"tpot", tpot}, {"e2e", e2e}}
 
-// summaries are those of the rows, or of one class of them.
+// summaries of the rows, or of one class in them.
 func summaries(rows []*record.Row, class string) []*record.Summary {
 	all := make([]*record.Summary, len(rows))
 	for i, r := range rows {
@@ -97,7 +97,7 @@ func summaries(rows []*record.Row, class string) []*record.Summary {
 	return all
 }
 
-// percentiles are those of a latency over repeats.
+// percentiles of a latency over repeats.
 func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
 	all := make([]*stats.Summary, len(repeats))
 	for i, s := range repeats {

@@ -66,7 +66,7 @@ var (
 )
 
 // probeAnswer is PASS if the load of a probe is not too high, FAIL if it is, and UNDECIDED, with the reason,
-// if the probe cannot tell.
+// if the probe shows neither.
 func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why string) {
 	grows := ""
 	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow

@@ -1,7 +1,7 @@
 // Package series turns the rows of a run into curves. A Series is the rows of one name that differ only in
 // their load (rate or concurrency) and repeat.
 //
-// The order of its steps: SeriesOf groups the rows, joins the repeats of each load into a point (point.go),
+// The order of its steps: FromRows groups the rows, joins the repeats of each load into a point (point.go),
 // and finds the frontier (frontier.go), the highest load within the SLO, the saturation and the knee
 // (load_limits.go), each with its certainty over resampled repeats (repeats.go). Beside that: the next load
 // and the result of a search (search.go), costs (cost.go), measured times for the calibration of the roofline
