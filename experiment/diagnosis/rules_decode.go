@@ -32,13 +32,15 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if !v.slow() {
 		return nil
 	}
-	d := &Diagnosis{Symptom: "decode is slower than its typical range", Evidence: collected(v.tpotAboveRange(), fact("TPOT floor", v.tpotFloor, "ms"), fact("MBU", v.mbu, "share"))}
+	d := &Diagnosis{Symptom: "decode is slower than its typical range", Evidence: collected(v.tpotAboveRange(),
+		fact("TPOT floor", v.tpotFloor, "ms"), fact("MBU", v.mbu, "share"))}
 	switch {
 	case v.gpuActive < gpuIdles:
 		d.Evidence = append(d.Evidence, below("GPU active", v.gpuActive, "share", gpuIdles))
 		d.setHostOverhead("the GPU waits for the host between steps")
 	case v.memoryActive < memoryIdles:
-		d.Evidence = append(d.Evidence, collected(below("GPU memory active", v.memoryActive, "share", memoryIdles), fact("GPU active", v.gpuActive, "share"))...)
+		d.Evidence = append(d.Evidence, collected(below("GPU memory active", v.memoryActive, "share", memoryIdles),
+			fact("GPU active", v.gpuActive, "share"))...)
 		d.setInefficient("the GPU memory is mostly idle")
 	case v.memoryActive >= memoryBusy:
 		d.Evidence = append(d.Evidence, atLeast("GPU memory active", v.memoryActive, "share", memoryBusy))
@@ -96,7 +98,8 @@ func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 		d.setHostOverhead("most of a step does not depend on its memory traffic")
 	case slope >= steepTraffic:
 		d.Missing = nil
-		d.Evidence = append(d.Evidence, atLeast("time per extra byte ÷ HBM limit", slope, "", steepTraffic), fact(unexplained, host, "share"))
+		d.Evidence = append(d.Evidence, atLeast("time per extra byte ÷ HBM limit", slope, "", steepTraffic),
+			fact(unexplained, host, "share"))
 		d.setInefficient("each extra byte takes a multiple of its HBM time")
 	default:
 		d.Confirm, d.Response = "GPU and memory activity in the same row", v.collectDevices()+", and run again"
@@ -116,7 +119,8 @@ func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot:
 		d.Beside, d.Symptom = lower.name, "more load raises both throughput and TPOT"
 		d.Evidence = collected(atLeast("output throughput relative to the lower load", v.outputS/lower.outputS, "", moreOutput),
-			atLeast("TPOT p50 relative to the lower load", v.tpot/lower.tpot, "", slowerTokens), fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))
+			atLeast("TPOT p50 relative to the lower load", v.tpot/lower.tpot, "", slowerTokens),
+			fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))
 	case v.computeBound && v.tpot <= v.tpotHigh:
 		d.Symptom = "the batch is so large that decode is compute-bound"
 		d.Evidence = collected(fact("batch", v.batch, ""), fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"))
@@ -133,7 +137,8 @@ func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	return &Diagnosis{
 		Symptom: "TPOT is about what the memory bandwidth allows", Regime: BandwidthBoundDecode,
-		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"), fact("TPOT, end of the typical range", v.tpotHigh, "ms"), fact("MBU", v.mbu, "share"), fact("batch", v.batch, "")),
+		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"),
+			fact("TPOT, end of the typical range", v.tpotHigh, "ms"), fact("MBU", v.mbu, "share"), fact("batch", v.batch, "")),
 		Confirm:  "8-bit weights: TPOT falls by almost half",
 		Response: "nothing is wrong; quantisation, tensor parallelism or speculation lower TPOT; a larger batch raises throughput",
 	}

@@ -11,7 +11,8 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	return &Diagnosis{
 		Symptom: "the client sent requests late, or was short of CPU", Regime: ClientLimited,
-		Evidence: collected(fact("client lag p99", v.lag, "ms"), fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share")),
+		Evidence: collected(fact("client lag p99", v.lag, "ms"),
+			fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share")),
 		Confirm:  "repeat the row from a larger client machine; or find this one's limit with bench selftest --save",
 		Response: "measure again from a larger or idle machine, or at a lower load; draw no other conclusion from this point",
 	}
@@ -45,7 +46,8 @@ func checkDrift(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	d := &Diagnosis{
 		Symptom: "TPOT rises during the window at constant load", Regime: UnknownBottleneck,
-		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", verdict.MovedBy), fact("TPOT p50", v.tpot, "ms")),
+		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", verdict.MovedBy),
+			fact("TPOT p50", v.tpot, "ms")),
 		Missing:  []string{v.missingDevices()},
 		Confirm:  "repeat the row for twice as long, and record clocks, temperature and throttle reasons",
 		Response: v.collectDevices() + ", and check what else ran on the server at that time",

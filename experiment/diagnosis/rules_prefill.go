@@ -22,16 +22,19 @@ func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	switch share := v.prefillShare(); {
 	case share >= mostlyPrefill && (v.lateFirstToken(all) != nil || v.tpot > v.tpotHigh):
 		d.Symptom = "prefill takes most of the server's time, and requests wait for it"
-		d.Evidence = collected(atLeast("time spent on prefill", share, "share", mostlyPrefill), fact("prefill beside decoding, expected", v.promptMs, "ms"),
+		d.Evidence = collected(atLeast("time spent on prefill", share, "share", mostlyPrefill),
+			fact("prefill beside decoding, expected", v.promptMs, "ms"),
 			fact("TTFT p50", v.ttft, "ms"), fact("requests waiting, mean", v.waiting, ""))
 	case shorter != nil:
 		d.Beside = shorter.name
 		d.Symptom = "TTFT grows with the input while no request waits"
-		d.Evidence = collected(atLeast("TTFT p50 relative to the shorter input", v.ttft/shorter.ttft, "", longerTTFT), atLeast("input relative to the shorter input", v.input/shorter.input, "", longerInput),
+		d.Evidence = collected(atLeast("TTFT p50 relative to the shorter input", v.ttft/shorter.ttft, "", longerTTFT),
+			atLeast("input relative to the shorter input", v.input/shorter.input, "", longerInput),
 			fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
 	case v.ttft <= v.ttftHigh && v.ttft >= firstShare*v.e2e:
 		d.Symptom = "TTFT is a large share of e2e, and prefill explains it"
-		d.Evidence = collected(atLeast("TTFT ÷ e2e, medians", v.ttft/v.e2e, "share", firstShare), fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
+		d.Evidence = collected(atLeast("TTFT ÷ e2e, medians", v.ttft/v.e2e, "share", firstShare),
+			fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
 	default:
 		return nil
 	}
@@ -46,7 +49,8 @@ func checkDecodeBesidePrefill(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	return &Diagnosis{
 		Symptom: "decode waits for the prefill of other requests", Regime: ComputeBoundPrefill,
-		Evidence: collected(atLeast("TPOT p50", v.tpot, "ms", v.tpotHigh), fact("TPOT beside prefill, end of the range", v.loadedHigh, "ms"), fact("time spent on prefill", v.prefillShare(), "share")),
+		Evidence: collected(atLeast("TPOT p50", v.tpot, "ms", v.tpotHigh), fact("TPOT beside prefill, end of the range", v.loadedHigh, "ms"),
+			fact("time spent on prefill", v.prefillShare(), "share")),
 		Confirm:  "shorten the input, or halve the token budget of a step (--max-num-batched-tokens): TPOT falls",
 		Response: "lower --max-num-batched-tokens, or use separate GPUs for prefill",
 	}

@@ -29,13 +29,16 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		Confirm:  "halve the concurrency or double the KV cache: preemptions stop, and TTFT p99 falls",
 		Response: "enlarge the KV cache (--gpu-memory-utilization, 8-bit KV cache), or admit fewer sequences (--max-num-seqs)",
 	}
-	shown := collected(fact("KV cache usage, mean", v.kv, "share"), fact("requests waiting, mean", v.waiting, ""), fact("TTFT p99", v.ttftP99, "ms"))
+	shown := collected(fact("KV cache usage, mean", v.kv, "share"),
+		fact("requests waiting, mean", v.waiting, ""), fact("TTFT p99", v.ttftP99, "ms"))
 	switch {
 	case v.preempted >= manyPreempted && (!known(v.kvMax) || v.kvMax >= cacheFull):
-		d.Evidence = collected(atLeast("preemptions per completed request", v.preempted, "", manyPreempted), atLeast("KV cache usage, max", v.kvMax, "share", cacheFull))
+		d.Evidence = collected(atLeast("preemptions per completed request", v.preempted, "", manyPreempted),
+			atLeast("KV cache usage, max", v.kvMax, "share", cacheFull))
 	case v.kv >= cacheFull && v.waiting >= waitingSome:
 		d.Symptom = "requests wait, and the KV cache is full"
-		d.Evidence = collected(atLeast("KV cache usage, mean", v.kv, "share", cacheFull), atLeast("requests waiting, mean", v.waiting, "", waitingSome))
+		d.Evidence = collected(atLeast("KV cache usage, mean", v.kv, "share", cacheFull),
+			atLeast("requests waiting, mean", v.waiting, "", waitingSome))
 		shown = shown[1:]
 	default:
 		return nil
@@ -54,7 +57,8 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	}
 	switch {
 	case v.possibleHits >= worthCaching && v.cached < leastHits*v.possibleHits:
-		d.Evidence = collected(below("prompt tokens cached", v.cached, "share", leastHits*v.possibleHits), fact("prompt tokens that a cache could hit", v.possibleHits, "share"),
+		d.Evidence = collected(below("prompt tokens cached", v.cached, "share", leastHits*v.possibleHits),
+			fact("prompt tokens that a cache could hit", v.possibleHits, "share"),
 			fact("KV cache usage, max", v.kvMax, "share"), fact("TTFT p50", v.ttft, "ms"))
 		if v.cached > 0 {
 			d.Symptom = "part of the shared prefixes is computed again: evicted before reuse"
@@ -73,7 +77,8 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		return nil
 	}
 	d.Beside, d.Symptom = cold.name, "a warm prefix is hardly faster than a cold one"
-	d.Evidence = collected(below("TTFT p50 saved by the warm prefix", saved, "share", leastSaving*shared), fact("its share of the prompt", shared, "share"), below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
+	d.Evidence = collected(below("TTFT p50 saved by the warm prefix", saved, "share", leastSaving*shared),
+		fact("its share of the prompt", shared, "share"), below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
 	if !(v.hitRate < worthCaching) {
 		d.Regime, d.Missing = UnknownBottleneck, []string{"cached prompt tokens: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
 		d.Evidence = d.Evidence[:2]
@@ -120,7 +125,8 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		d.Response = "compare ttfe with the server's own time to first token, with and without the gateway"
 		return d
 	}
-	d.Evidence = append(d.Evidence, collected(fact("requests waiting, max", v.waitingMax, ""), fact("requests running, mean", v.running, ""), fact("KV cache usage, max", v.kvMax, "share"))...)
+	d.Evidence = append(d.Evidence, collected(fact("requests waiting, max", v.waitingMax, ""),
+		fact("requests running, mean", v.running, ""), fact("KV cache usage, max", v.kvMax, "share"))...)
 	return d
 }
 
@@ -149,16 +155,20 @@ func (v *pointMetrics) lateFirstToken(all []pointMetrics) *lateness {
 	switch tail := v.ttftP99 / v.ttft; {
 	case verdict.Moves(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
 		return &lateness{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
-			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MovedBy), fact("TTFT p50", v.ttft, "ms"))}
+			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MovedBy),
+				fact("TTFT p50", v.ttft, "ms"))}
 	case v.ttft >= highTTFT*v.ttftHigh:
 		return &lateness{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.batch*v.ttftHigh+2*v.tpot,
-			evidence: collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh), fact("prefill alone, expected", v.ttftExpected, "ms"))}
+			evidence: collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh),
+				fact("prefill alone, expected", v.ttftExpected, "ms"))}
 	case !known(v.ttftExpected) && lowest != nil && v.ttft >= risen*lowest.ttft:
 		return &lateness{symptom: "TTFT is far higher than at the lowest load", median: true,
-			evidence: collected(atLeast("TTFT p50 relative to "+lowest.p.Load, v.ttft/lowest.ttft, "", risen), fact("TTFT p50", v.ttft, "ms"))}
+			evidence: collected(atLeast("TTFT p50 relative to "+lowest.p.Load, v.ttft/lowest.ttft, "", risen),
+				fact("TTFT p50", v.ttft, "ms"))}
 	case tail >= tailLimit:
 		return &lateness{symptom: "TTFT is normal at p50 and high at p99",
-			evidence: collected(atLeast("TTFT p99 ÷ p50", tail, "", tailLimit), fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))}
+			evidence: collected(atLeast("TTFT p99 ÷ p50", tail, "", tailLimit),
+				fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))}
 	}
 	return nil
 }
