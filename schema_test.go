@@ -111,9 +111,9 @@ var closed = map[string][]any{
 	"series.Frontier.cost":           {"ttft_p99", "tpot_p95", "e2e_p99", "per_user_tokens_per_s"},
 	"diagnosis.Step.stage":           {"validity", "ttft", "tpot", "throughput", "cost"},
 	"diagnosis.Step.verdict":         maybe(verdicts),
-	"diagnosis.Diagnosis.regime":     regimes(),
-	"diagnosis.Rejected.regime":      maybe(regimes()),
-	"diagnosis.NextSweep.regime":     regimes(),
+	"diagnosis.Diagnosis.bottleneck": bottlenecks(),
+	"diagnosis.Rejected.bottleneck":  maybe(bottlenecks()),
+	"diagnosis.NextSweep.bottleneck": bottlenecks(),
 	"compare.Comparison.schema":      {compare.Schema},
 	"compare.Metric.unit":            {"ms", "share", "1/s", "tokens/s"},
 	"compare.Metric.test":            {compare.ByRanks, compare.ByRepeats},
@@ -135,11 +135,11 @@ var verdicts = []any{string(stats.Pass), string(stats.Fail), string(stats.Undeci
 // maybe is values, or the empty text: there is none.
 func maybe(values []any) []any { return append([]any{""}, values...) }
 
-// regimes are what can decide a point's latency.
-func regimes() []any {
+// bottlenecks are the values of the field.
+func bottlenecks() []any {
 	var all []any
-	for _, r := range diagnosis.Regimes {
-		all = append(all, string(r))
+	for _, b := range diagnosis.Bottlenecks {
+		all = append(all, string(b))
 	}
 	return all
 }

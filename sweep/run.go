@@ -14,6 +14,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
+	"bench/experiment/telemetry"
 )
 
 // Options is what a run needs besides the matrix.
@@ -237,7 +238,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	if err != nil {
 		return nil, err
 	}
-	samples, err := begin(r.dir, p.ID+telemetrySuffix, endpoint.NewTelemetryWriter)
+	samples, err := begin(r.dir, p.ID+telemetrySuffix, telemetry.NewWriter)
 	if err != nil {
 		records.abandon()
 		return nil, err

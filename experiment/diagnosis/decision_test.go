@@ -14,7 +14,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// offered is a healthy row of a closed loop at so many slots, with an SLO.
+// offered is a healthy row of a closed loop at concurrency n, with an SLO.
 func offered(n int, output float64, slo ...record.Verdict) record.Row {
 	r := healthy()
 	r.Spec.Concurrency, r.Spec.Point, r.Summary.Throughput.OutputTokensPerS, r.SLO = n, fixture.Concurrency(unit.Count(n)), output, slo
@@ -26,7 +26,7 @@ func judged(metric, v string) record.Verdict {
 	return record.Verdict{Metric: metric, Verdict: v, Limit: 500, Unit: "ms", Value: new(600.), Why: "12 of 300 over the limit"}
 }
 
-// decide is the whole way of a run's rows.
+// decide makes the decision of a run from its rows.
 func decide(rows []record.Row, missing ...string) Decision {
 	series := series.SeriesOf(rows)
 	return Decide(&record.Manifest{Hypothesis: "it is fast", Facts: map[string]string{"driver": "580"}}, series, Diagnose(series), missing)
@@ -36,7 +36,7 @@ func TestDecisionStops(t *testing.T) {
 	rows := []record.Row{offered(1, 150, judged("ttft_p99", "PASS")), offered(8, 900, judged("ttft_p99", "PASS"), judged("usd_per_million_output_tokens", "PASS")),
 		offered(16, 1000, judged("ttft_p99", "FAIL"))}
 	d := decide(rows)
-	if d.Accepted == nil || d.Accepted.Point != 1 || d.Next != nil || d.Advice != "all pass: stop, keep this baseline" {
+	if d.Accepted == nil || d.Accepted.Point != 1 || d.Next != nil || d.Advice != "every stage passes: stop, and keep this baseline" {
 		t.Errorf("%+v", d)
 	}
 	var verdicts []string
@@ -46,15 +46,15 @@ func TestDecisionStops(t *testing.T) {
 	if want := []string{"validity PASS", "ttft PASS", "tpot ", "throughput ", "cost PASS"}; !slices.Equal(verdicts, want) {
 		t.Errorf("%q, want %q", verdicts, want)
 	}
-	if len(d.Rejected) != 2 || d.Rejected[0].Why != "meets the SLO, with less output than the accepted point" || d.Rejected[1].Why != "fails ttft_p99" {
+	if len(d.Rejected) != 2 || d.Rejected[0].Why != "meets the SLO, with less output than the operating point" || d.Rejected[1].Why != "misses ttft_p99" {
 		t.Errorf("%+v", d.Rejected)
 	}
-	if d := decide(rows, "lost-r1"); !strings.Contains(d.Advice, "--resume") || !slices.Contains(d.NotMeasured, "lost-r1: planned, and without a result") {
+	if d := decide(rows, "lost-r1"); !strings.Contains(d.Advice, "--resume") || !slices.Contains(d.NotMeasured, "lost-r1: planned, no result") {
 		t.Errorf("%+v", d)
 	}
 }
 
-// The walk ends at the first stage that fails, and asks for one thing.
+// The decision ends at the first stage that fails, and asks for one change.
 func TestDecisionNext(t *testing.T) {
 	fails := judged("ttft_p99", "FAIL")
 	changed := func(n int, change func(*record.Row), slo ...record.Verdict) record.Row {
@@ -68,9 +68,9 @@ func TestDecisionNext(t *testing.T) {
 		stage, variable string
 		values          string // joined
 	}{
-		{"doubted", []record.Row{changed(8, func(r *record.Row) {
+		{"invalid", []record.Row{changed(8, func(r *record.Row) {
 			r.Findings, r.Checks.Failed = []record.Finding{{Code: "warmup", Text: "no warm-up", Hint: "write warmup"}}, []string{"warmup"}
-		}, fails)}, "validity", "the measurement itself", ""},
+		}, fails)}, "validity", "the measurement", ""},
 		{"undecided", []record.Row{offered(8, 900, record.Verdict{Metric: "ttft_p99", Verdict: "UNDECIDED", Need: 700})}, "ttft", "requests", "1000"},
 		{"queueing", []record.Row{changed(64, func(r *record.Row) {
 			r.Summary.TTFT, r.Server.Metrics.Waiting = flat(9000, 9900), level(56)
@@ -87,7 +87,11 @@ func TestDecisionNext(t *testing.T) {
 	} {
 		d := decide(c.rows)
 		last := d.Walk[len(d.Walk)-1]
-		if d.Next == nil || last.Stage != c.stage || d.Next.Variable != c.variable || strings.Join(d.Next.Values, " ") != c.values || d.Accepted != nil || !strings.Contains(d.Advice, c.variable) {
+		advice := c.variable
+		if c.name == "invalid" {
+			advice = "r, concurrency 8 is invalid: no warm-up. Fix that before tuning."
+		}
+		if d.Next == nil || last.Stage != c.stage || d.Next.Variable != c.variable || strings.Join(d.Next.Values, " ") != c.values || d.Accepted != nil || !strings.Contains(d.Advice, advice) {
 			t.Errorf("%s: at %s: %+v, %+v", c.name, last.Stage, d.Next, d.Advice)
 			continue
 		}
@@ -97,7 +101,7 @@ func TestDecisionNext(t *testing.T) {
 	}
 }
 
-// A series with no point that passes stops the walk, though another series has an accepted one.
+// A series without a passing point ends the evaluation, though another series has the operating point.
 func TestDecisionHoldsEverySeries(t *testing.T) {
 	good, bad := offered(8, 900, judged("ttft_p99", "PASS")), offered(8, 300, judged("ttft_p99", "FAIL"))
 	bad.Spec.Name = "rag"
@@ -109,10 +113,10 @@ func TestDecisionHoldsEverySeries(t *testing.T) {
 
 func TestDecisionWithoutSLO(t *testing.T) {
 	d := decide([]record.Row{func() record.Row { r := healthy(); r.Spec.Expect = "fast"; return r }()})
-	if d.Accepted != nil || d.Next != nil || !strings.Contains(d.Advice, "no SLO is stated") && len(d.SLO) == 0 {
+	if d.Accepted != nil || d.Next != nil || !strings.Contains(d.Advice, "no SLO is specified") && len(d.SLO) == 0 {
 		t.Errorf("%+v", d)
 	}
-	if len(d.Expected) != 2 || d.Expected[0].Happened != "of the points: memory-bound decode at 1" || d.Expected[1].Expected != "fast" || d.Expected[1].Regimes[0] != string(MemoryBound) {
+	if len(d.Expected) != 2 || d.Expected[0].Happened != "points by bottleneck: HBM-bandwidth-bound decode 1" || d.Expected[1].Expected != "fast" || d.Expected[1].Regimes[0] != string(BandwidthBoundDecode) {
 		t.Errorf("%+v", d.Expected)
 	}
 	if d := decide(nil); d.Advice != "no row has a result" {
@@ -130,13 +134,13 @@ func TestOperatingPoint(t *testing.T) {
 	if o == nil || o.Cost == nil || o.Cost.USDPerMillion != 1.5 || o.NoCost != "" {
 		t.Fatalf("%+v", o)
 	}
-	if !slices.Contains(o.Flags, Stated{"server", "vllm serve --max-num-seqs 64"}) || !slices.Contains(o.Flags, Stated{"load", "concurrency 8"}) {
+	if !slices.Contains(o.Flags, Fact{"server", "vllm serve --max-num-seqs 64"}) || !slices.Contains(o.Flags, Fact{"load", "concurrency 8"}) {
 		t.Errorf("%+v", o.Flags)
 	}
-	if !slices.ContainsFunc(o.Figures, func(s Stated) bool { return s.Name == "ttft p50" && strings.HasPrefix(s.Value, "40.0 ms") }) {
+	if !slices.ContainsFunc(o.Figures, func(s Fact) bool { return s.Name == "ttft p50" && strings.HasPrefix(s.Value, "40.0 ms") }) {
 		t.Errorf("%+v", o.Figures)
 	}
-	series[0].Points[0].Rows[0].Notes = []record.Finding{{Code: "closed_loop"}} // says what from_slot would
+	series[0].Points[0].Rows[0].Notes = []record.Finding{{Code: "closed_loop"}} // states the same as closed_loop_latency
 	if o := Decide(m, series, Diagnose(series), nil).Accepted; len(o.Notes) != 1 {
 		t.Errorf("%+v", o.Notes)
 	}
@@ -146,7 +150,7 @@ func TestUnmeasured(t *testing.T) {
 	r := healthy()
 	r.GPU, r.Server.Metrics = nil, &telemetry.ServerUsage{Missing: "no answer"}
 	d := Decide(&record.Manifest{Target: record.TargetInfo{Simulated: true}, NotStated: []string{"driver"}}, series.SeriesOf([]record.Row{r}), nil, nil)
-	for _, want := range []string{"the GPUs: nobody looked", "the server's own metrics: no answer", "a real server: this one is simulated", "of the target nobody stated: driver"} {
+	for _, want := range []string{"GPU metrics: not collected", "server metrics: no answer", "a real server: the target is simulated", "not specified in [target]: driver"} {
 		if !slices.Contains(d.NotMeasured, want) {
 			t.Errorf("%q lacks %q", d.NotMeasured, want)
 		}

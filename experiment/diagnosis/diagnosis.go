@@ -1,69 +1,95 @@
+// Package diagnosis names the bottleneck of each point of a run and what to do next.
+//
+// The order of its steps: Diagnose collects the figures of every point (point_metrics.go) and applies the
+// rules (rules.go) to each: what is outside of the server (rules_machine.go), what makes requests wait
+// (rules_queue.go), prefill (rules_prefill.go) and decode (rules_decode.go); some rules compare two points
+// (pairs.go). NewDecision makes the Decision (decision.go): the operating point, why the other points are
+// rejected, the first stage that fails (stages.go), the one thing to change next (next_sweep.go), and what
+// was expected and what was not measured (expectations.go).
+//
+// It reads rows and series only. It measures nothing, judges no limit and changes no figure. A missing figure
+// never satisfies a rule: without evidence the bottleneck is unknown, and Missing names the telemetry that
+// would show it.
 package diagnosis
 
 import (
 	"fmt"
-	"strings"
 
+	"bench/experiment/series"
 	"bench/experiment/unit"
 )
 
-// Regime is what decides a point's latency, as far as its evidence goes.
-type Regime string
+// Bottleneck is what limits the latency of a point, according to the evidence. Empty: not diagnosed.
+type Bottleneck string
 
-// The regimes, those first whose presence makes the later ones doubtful.
+// The bottlenecks; one that makes the later ones doubtful is before them.
 const (
-	ClientBound   Regime = "client_bound"        // this machine held the load back: nothing is known of the server
-	PowerLimited  Regime = "thermal_or_power"    // clocks were held down
-	KVPressure    Regime = "kv_pressure"         // the KV cache is full: requests wait for blocks, or lose theirs
-	CacheMiss     Regime = "prefix_cache_miss"   // prefixes that should be in the cache were computed again
-	Queueing      Regime = "queueing"            // requests wait for a place in the batch
-	HostBound     Regime = "cpu_bound"           // the GPU waits for its host: overhead of each step
-	Inefficient   Regime = "inefficient_decode"  // decode steps are slow while the memory idles
-	PrefillCost   Regime = "prefill_cost"        // the time goes into computing prompts
-	Batching      Regime = "batching_tradeoff"   // more throughput for slower tokens
-	MemoryBound   Regime = "memory_bound_decode" // as fast as the memory allows: the healthy regime of decode
-	UnknownRegime Regime = "unknown"             // the evidence does not tell; Missing says what would
+	ClientLimited        Bottleneck = "client_limited"             // the client delayed requests: nothing is known of the server
+	ThermalOrPower       Bottleneck = "thermal_or_power"           // GPU clocks were throttled
+	KVCachePressure      Bottleneck = "kv_cache_pressure"          // the KV cache is full: requests wait for blocks or are preempted
+	PrefixCacheMisses    Bottleneck = "prefix_cache_misses"        // prefixes that should be cached are computed again
+	Queueing             Bottleneck = "queueing"                   // requests wait for a place in the batch
+	HostOverhead         Bottleneck = "host_overhead"              // the GPU waits for the CPU in each step
+	InefficientDecode    Bottleneck = "inefficient_decode"         // decode steps are slow while the GPU memory idles
+	ComputeBoundPrefill  Bottleneck = "compute_bound_prefill"      // computing prompts takes the time
+	BatchingTradeoff     Bottleneck = "batching_tradeoff"          // more throughput at a higher TPOT: nothing is wrong
+	BandwidthBoundDecode Bottleneck = "hbm_bandwidth_bound_decode" // as fast as the memory allows: nothing is wrong
+	UnknownBottleneck    Bottleneck = "unknown"                    // the evidence does not suffice; Missing says what is needed
 )
 
-// Regimes are all of them, in their order.
-var Regimes = []Regime{ClientBound, PowerLimited, KVPressure, CacheMiss, Queueing, HostBound, Inefficient, PrefillCost, Batching, MemoryBound, UnknownRegime}
+// Bottlenecks are all of them, in their order.
+var Bottlenecks = []Bottleneck{ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses, Queueing, HostOverhead,
+	InefficientDecode, ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode, UnknownBottleneck}
 
-// Words is the regime for people: "memory-bound decode".
-func (r Regime) Words() string {
-	return strings.NewReplacer("client_", "client-", "cpu_", "CPU-", "memory_", "memory-", "kv_", "KV ", "thermal_or_power", "thermal or power limit",
-		"tradeoff", "trade-off", "prefix_", "prefix-", "_", " ").Replace(string(r))
+// Words is the bottleneck for display: "HBM-bandwidth-bound decode".
+func (b Bottleneck) Words() string {
+	return map[Bottleneck]string{ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
+		PrefixCacheMisses: "prefix-cache misses", Queueing: "queueing", HostOverhead: "host (CPU) overhead", InefficientDecode: "inefficient decode",
+		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off", BandwidthBoundDecode: "HBM-bandwidth-bound decode",
+		UnknownBottleneck: "unknown"}[b]
 }
 
-// Diagnosis is what one point's figures point to, and what to do next. It is a reading of the evidence, not a proof: Confirm says
-// which measurement would settle it.
+// Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the
+// measurement that would settle it.
 type Diagnosis struct {
 	Series int    `json:"series"`           // index in the run's series
 	Point  int    `json:"point"`            // index in the series' points
-	Name   string `json:"name"`             // of the point, for people
-	Beside string `json:"beside,omitempty"` // the other point, of a rule over a pair
+	Name   string `json:"name"`             // of the point, for display
+	Beside string `json:"beside,omitempty"` // the other point, if the rule compares two
 
 	Symptom  string     `json:"symptom"`
-	Regime   Regime     `json:"regime"`
+	Regime   Bottleneck `json:"bottleneck"`
 	Evidence []Evidence `json:"evidence"`
-	Missing  []string   `json:"missing"` // telemetry that was not there and would tell; of unknown never empty
+	Missing  []string   `json:"missing"` // what was not collected and would show the bottleneck; not empty if it is unknown
 	Confirm  string     `json:"confirm"`
 	Response string     `json:"response"` // the first, cheapest thing to try
 }
 
-// Evidence is one figure that a rule looked at, with the line that it was held against. Figures of repeats are their medians.
+// Evidence is one figure that a rule used. Figures of repeats are their medians.
 type Evidence struct {
 	Figure string  `json:"figure"`
 	Value  float64 `json:"value"`
-	Unit   string  `json:"unit,omitempty"` // as Format takes it; empty: a number
-	Sign   string  `json:"sign,omitempty"` // how it lies to the line: ≥, <; empty: it is shown, and decides nothing
-	Line   float64 `json:"line,omitempty"`
+	Unit   string  `json:"unit,omitempty"`      // as unit.Format takes it; empty: a number
+	Sign   string  `json:"sign,omitempty"`      // of the comparison with the threshold: ≥, <; empty: shown only
+	Line   float64 `json:"threshold,omitempty"` // in the unit
 }
 
-// String is the evidence for people: "KV cache in use, max 99.2 % (≥ 95 %)".
+// String is the evidence for display: "KV cache usage, max 99.2 % (≥ 90 %)".
 func (e Evidence) String() string {
 	text := e.Figure + " " + unit.Format(e.Value, e.Unit)
 	if e.Sign != "" {
 		text += fmt.Sprintf(" (%s %s)", e.Sign, unit.Format(e.Line, e.Unit))
 	}
 	return text
+}
+
+// Diagnose names the bottlenecks of every point of a run, at least one each. Of several at a point the first
+// is the one to act on.
+func Diagnose(series []series.Series) []Diagnosis {
+	out := []Diagnosis{}
+	all := pointMetricsOf(series)
+	for i := range all {
+		out = append(out, all[i].diagnose(all)...)
+	}
+	return out
 }

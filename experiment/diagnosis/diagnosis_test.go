@@ -26,7 +26,8 @@ func flat(p50, p99 float64) *stats.Summary {
 
 func level(x float64) *telemetry.Gauge { return &telemetry.Gauge{Mean: x, Max: x, Last: x} }
 
-// healthy is a row in which nothing is wrong: decode within its band, nobody waits, everything is told.
+// healthy is a row in which nothing is wrong: decode within its typical range, no request waits, all
+// telemetry is present.
 func healthy() record.Row {
 	r := record.Row{ID: "r", PromptForm: "token_ids", Spec: experiment.Spec{Name: "r", Point: fixture.Concurrency("8"), Repeat: 1, Load: workload.Load{Concurrency: 8},
 		Workload: workload.Workload{Input: workload.Fixed(1000), Output: workload.Fixed(200)}}}
@@ -48,7 +49,7 @@ func as(change func(r *record.Row)) []record.Row {
 	return []record.Row{r}
 }
 
-// beside is a pair of rows: the second is the one to look at.
+// pair is two rows; tests look at the second.
 func pair(first, second func(r *record.Row)) []record.Row { return append(as(first), as(second)...) }
 
 func same(*record.Row) {}
@@ -68,13 +69,13 @@ func cold(r *record.Row) {
 	r.Spec.Prefix.State, r.Spec.Point[1].Value = "cold", "cold"
 }
 
-// Each rule has a row that it holds for, and one near it that it must not hold for.
+// Each rule has a row that it applies to, and a similar one that it must not apply to.
 func TestRules(t *testing.T) {
 	slowDecode := func(r *record.Row) { r.Summary.TPOT, r.Summary.ITL = flat(30, 31), flat(30, 31) }
-	at := func(slots int, floor, ms float64) func(r *record.Row) {
+	at := func(concurrency int, floor, ms float64) func(r *record.Row) {
 		return func(r *record.Row) {
-			r.Spec.Point, r.Spec.Concurrency = []experiment.Axis{{Key: "concurrency", Value: unit.Count(slots)}}, slots
-			r.Roofline.Batch, r.Roofline.TPOT.FloorMs = float64(slots), floor
+			r.Spec.Point, r.Spec.Concurrency = []experiment.Axis{{Key: "concurrency", Value: unit.Count(concurrency)}}, concurrency
+			r.Roofline.Batch, r.Roofline.TPOT.FloorMs = float64(concurrency), floor
 			r.Summary.TPOT, r.Summary.ITL = flat(ms, ms), flat(ms, ms)
 			r.GPU = nil
 		}
@@ -82,81 +83,81 @@ func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		rows    []record.Row
-		want    Regime
+		want    Bottleneck
 		symptom string
 		near    []record.Row
-		then    Regime
+		then    Bottleneck
 	}{
-		{"client", as(func(r *record.Row) { r.Checks.Failed = []string{"client_cpu"} }), ClientBound, "client",
-			as(func(r *record.Row) { r.Checks.Failed = []string{"warmup"} }), MemoryBound},
-		{"heat", as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.05} }), PowerLimited, "held down",
-			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.005} }), MemoryBound},
+		{"client", as(func(r *record.Row) { r.Checks.Failed = []string{"client_cpu"} }), ClientLimited, "client",
+			as(func(r *record.Row) { r.Checks.Failed = []string{"warmup"} }), BandwidthBoundDecode},
+		{"heat", as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.05} }), ThermalOrPower, "throttled",
+			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.005} }), BandwidthBoundDecode},
 		{"power cap", as(func(r *record.Row) {
 			slowDecode(r)
 			r.GPU.Devices[0].Throttled = map[string]float64{"sw_power_cap": 0.9}
-		}), PowerLimited, "power cap",
-			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_power_cap": 0.9} }), MemoryBound}, // as many run all the time
-		{"drift", as(func(r *record.Row) { trend(r, "tpot", 0.4); r.GPU = nil }), UnknownRegime, "slow down through the window",
-			as(func(r *record.Row) { trend(r, "tpot", 0.1); r.GPU = nil }), MemoryBound},
-		{"preemptions", as(func(r *record.Row) { r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = new(30.), level(0.99) }), KVPressure, "lose their place",
-			as(func(r *record.Row) { r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = new(3.), level(0.99) }), MemoryBound},
-		{"full cache", as(func(r *record.Row) { r.Server.Metrics.Waiting, r.Server.Metrics.KVUsage = level(4), level(0.95) }), KVPressure, "wait, and the KV cache is full",
-			as(func(r *record.Row) { r.Server.Metrics.KVUsage = level(0.95) }), MemoryBound}, // full of what is cached and nobody waits for
-		{"eviction", as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.3} }), CacheMiss, "evicted",
-			as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.7} }), MemoryBound},
-		{"nothing to find", as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0} }), CacheMiss, "again each time",
-			as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.04, CachedRate: 0} }), MemoryBound},
-		{"warm as cold", pair(cold, warmed), UnknownRegime, "hardly faster",
-			pair(cold, func(r *record.Row) { warmed(r); r.Summary.TTFT = flat(15, 20) }), MemoryBound},
-		{"warm as cold, and no hits", pair(cold, func(r *record.Row) { warmed(r); r.Server.Metrics.PrefixHitRate = new(0.01) }), CacheMiss, "hardly faster",
-			pair(cold, func(r *record.Row) { warmed(r); r.Server.Metrics.PrefixHitRate = new(0.7) }), UnknownRegime}, // hits that save nothing are no miss
-		{"tail", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = flat(40, 400), level(0.5) }), Queueing, "bad at p99",
+		}), ThermalOrPower, "power cap",
+			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_power_cap": 0.9} }), BandwidthBoundDecode}, // as many run all the time
+		{"drift", as(func(r *record.Row) { trend(r, "tpot", 0.4); r.GPU = nil }), UnknownBottleneck, "TPOT rises during the window",
+			as(func(r *record.Row) { trend(r, "tpot", 0.1); r.GPU = nil }), BandwidthBoundDecode},
+		{"preemptions", as(func(r *record.Row) { r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = new(30.), level(0.99) }), KVCachePressure, "preempted and computed again",
+			as(func(r *record.Row) { r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = new(3.), level(0.99) }), BandwidthBoundDecode},
+		{"full cache", as(func(r *record.Row) { r.Server.Metrics.Waiting, r.Server.Metrics.KVUsage = level(4), level(0.95) }), KVCachePressure, "wait, and the KV cache is full",
+			as(func(r *record.Row) { r.Server.Metrics.KVUsage = level(0.95) }), BandwidthBoundDecode}, // full of what is cached and nobody waits for
+		{"eviction", as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.3} }), PrefixCacheMisses, "evicted",
+			as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.7} }), BandwidthBoundDecode},
+		{"nothing to find", as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0} }), PrefixCacheMisses, "again for each request",
+			as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.04, CachedRate: 0} }), BandwidthBoundDecode},
+		{"warm as cold", pair(cold, warmed), UnknownBottleneck, "hardly faster",
+			pair(cold, func(r *record.Row) { warmed(r); r.Summary.TTFT = flat(15, 20) }), BandwidthBoundDecode},
+		{"warm as cold, and no hits", pair(cold, func(r *record.Row) { warmed(r); r.Server.Metrics.PrefixHitRate = new(0.01) }), PrefixCacheMisses, "hardly faster",
+			pair(cold, func(r *record.Row) { warmed(r); r.Server.Metrics.PrefixHitRate = new(0.7) }), UnknownBottleneck}, // hits that save nothing are no miss
+		{"tail", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = flat(40, 400), level(0.5) }), Queueing, "high at p99",
 			as(func(r *record.Row) { // prompts that differ as much
 				r.Summary.TTFT, r.Server.Metrics.Waiting, r.Lengths.PromptTokens = flat(40, 400), level(0.5), flat(500, 2500)
-			}), MemoryBound},
-		{"tail, metrics unread", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), UnknownRegime, "bad at p99",
-			as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 100), nil }), MemoryBound},
-		{"late at the median", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = flat(900, 1000), level(4) }), Queueing, "long after",
-			as(func(r *record.Row) { r.Summary.TTFT = flat(300, 350) }), MemoryBound}, // the prompts of users in step
-		{"late, and nobody waits", as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }), UnknownRegime, "long after",
-			as(func(r *record.Row) { r.Summary.TTFT = flat(90, 120) }), MemoryBound},
+			}), BandwidthBoundDecode},
+		{"tail, metrics unread", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), UnknownBottleneck, "high at p99",
+			as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 100), nil }), BandwidthBoundDecode},
+		{"late at the median", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = flat(900, 1000), level(4) }), Queueing, "far above the time to compute",
+			as(func(r *record.Row) { r.Summary.TTFT = flat(300, 350) }), BandwidthBoundDecode}, // the prompts of users in step
+		{"late, and nobody waits", as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }), UnknownBottleneck, "far above the time to compute",
+			as(func(r *record.Row) { r.Summary.TTFT = flat(90, 120) }), BandwidthBoundDecode},
 		{"growing queue", as(func(r *record.Row) { r.Spec.Rate, r.Server.Metrics.Waiting = 5, level(9); trend(r, "in_flight", 0.8) }), Queueing, "queue grows",
-			as(func(r *record.Row) { r.Spec.Rate = 5; trend(r, "in_flight", 0.1) }), MemoryBound},
-		{"the row's own cap", as(func(r *record.Row) { r.Spec.Rate, r.Summary.CapWait, r.Summary.TTFT = 5, flat(50, 800), flat(90, 900) }), Queueing, "own cap",
-			as(func(r *record.Row) { r.Spec.Rate, r.Summary.CapWait = 5, flat(0, 5) }), MemoryBound},
-		{"idle GPU", as(func(r *record.Row) { slowDecode(r); r.GPU.Devices[0].EngineActive = level(0.3) }), HostBound, "GPU waits",
-			as(func(r *record.Row) { r.GPU.Devices[0].EngineActive = level(0.3) }), MemoryBound}, // an idle GPU that is fast enough
-		{"idle memory", as(func(r *record.Row) { slowDecode(r); r.GPU.Devices[0].DRAMActive = level(0.2) }), Inefficient, "memory idles",
-			as(func(r *record.Row) { slowDecode(r); r.GPU.Devices[0].DRAMActive = level(0.8) }), UnknownRegime}, // it carries something else
-		{"constant steps", pair(at(1, 5, 29), at(8, 10, 31)), HostBound, "does not depend on what it reads", pair(at(1, 5, 7), at(8, 10, 11)), MemoryBound},
-		{"steep steps", pair(at(1, 5, 26), at(8, 10, 50)), Inefficient, "a multiple of the memory's time", pair(at(1, 5, 26), at(8, 6, 30)), UnknownRegime}, // floors too near
-		{"slow, GPUs unwatched", as(func(r *record.Row) { slowDecode(r); r.GPU = nil }), UnknownRegime, "slower than the hardware explains",
-			as(func(r *record.Row) { r.GPU = nil }), MemoryBound},
-		{"too fast", as(func(r *record.Row) { r.Summary.TPOT = flat(4, 5) }), UnknownRegime, "faster than the memory",
-			as(func(r *record.Row) { r.Summary.TPOT = flat(5.1, 6) }), MemoryBound},
+			as(func(r *record.Row) { r.Spec.Rate = 5; trend(r, "in_flight", 0.1) }), BandwidthBoundDecode},
+		{"the row's own cap", as(func(r *record.Row) { r.Spec.Rate, r.Summary.CapWait, r.Summary.TTFT = 5, flat(50, 800), flat(90, 900) }), Queueing, "own concurrency cap",
+			as(func(r *record.Row) { r.Spec.Rate, r.Summary.CapWait = 5, flat(0, 5) }), BandwidthBoundDecode},
+		{"idle GPU", as(func(r *record.Row) { slowDecode(r); r.GPU.Devices[0].EngineActive = level(0.3) }), HostOverhead, "GPU waits",
+			as(func(r *record.Row) { r.GPU.Devices[0].EngineActive = level(0.3) }), BandwidthBoundDecode}, // an idle GPU that is fast enough
+		{"idle memory", as(func(r *record.Row) { slowDecode(r); r.GPU.Devices[0].DRAMActive = level(0.2) }), InefficientDecode, "memory is mostly idle",
+			as(func(r *record.Row) { slowDecode(r); r.GPU.Devices[0].DRAMActive = level(0.8) }), UnknownBottleneck}, // it carries something else
+		{"constant steps", pair(at(1, 5, 29), at(8, 10, 31)), HostOverhead, "does not depend on its memory traffic", pair(at(1, 5, 7), at(8, 10, 11)), BandwidthBoundDecode},
+		{"steep steps", pair(at(1, 5, 26), at(8, 10, 50)), InefficientDecode, "a multiple of its HBM time", pair(at(1, 5, 26), at(8, 6, 30)), UnknownBottleneck}, // floors too near
+		{"slow, GPUs unwatched", as(func(r *record.Row) { slowDecode(r); r.GPU = nil }), UnknownBottleneck, "slower than its typical range",
+			as(func(r *record.Row) { r.GPU = nil }), BandwidthBoundDecode},
+		{"too fast", as(func(r *record.Row) { r.Summary.TPOT = flat(4, 5) }), UnknownBottleneck, "faster than the memory",
+			as(func(r *record.Row) { r.Summary.TPOT = flat(5.1, 6) }), BandwidthBoundDecode},
 		{"longer prompts", pair(same, func(r *record.Row) {
 			r.Spec.Name, r.Summary.Tokens.Prompt, r.Summary.TTFT = "long", 1_200_000, flat(150, 200)
-		}), PrefillCost, "grows with the input",
-			pair(same, func(r *record.Row) { r.Spec.Name, r.Summary.Tokens.Prompt = "long", 1_200_000 }), MemoryBound},
+		}), ComputeBoundPrefill, "grows with the input",
+			pair(same, func(r *record.Row) { r.Spec.Name, r.Summary.Tokens.Prompt = "long", 1_200_000 }), BandwidthBoundDecode},
 		{"prompts all the time", as(func(r *record.Row) {
 			r.Summary.Throughput.RequestsPerS, r.Summary.TTFT, r.Server.Metrics.Waiting = 20, flat(900, 1000), level(4)
-		}), PrefillCost, "most of the server's time",
+		}), ComputeBoundPrefill, "most of the server's time",
 			as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = flat(900, 1000), level(4) }), Queueing},
-		{"short answers", as(func(r *record.Row) { r.Summary.E2E = flat(120, 150) }), PrefillCost, "large part of the answer's time",
-			as(func(r *record.Row) { r.Summary.E2E = flat(150, 160) }), MemoryBound},
-		{"beside prompts", as(func(r *record.Row) { r.Summary.TPOT = flat(13, 14) }), PrefillCost, "prompts of others",
-			as(func(r *record.Row) { r.Summary.TPOT = flat(10.9, 14) }), MemoryBound},
+		{"short answers", as(func(r *record.Row) { r.Summary.E2E = flat(120, 150) }), ComputeBoundPrefill, "large share of e2e",
+			as(func(r *record.Row) { r.Summary.E2E = flat(150, 160) }), BandwidthBoundDecode},
+		{"beside prompts", as(func(r *record.Row) { r.Summary.TPOT = flat(13, 14) }), ComputeBoundPrefill, "prefill of other requests",
+			as(func(r *record.Row) { r.Summary.TPOT = flat(10.9, 14) }), BandwidthBoundDecode},
 		{"more load", pair(same, func(r *record.Row) {
 			r.Spec.Concurrency, r.Spec.Point, r.Summary.Throughput.OutputTokensPerS, r.Summary.TPOT = 16, fixture.Concurrency("16"), 1600, flat(10, 11)
-		}), Batching, "slower tokens",
+		}), BatchingTradeoff, "raises both throughput and TPOT",
 			pair(same, func(r *record.Row) {
 				r.Spec.Concurrency, r.Spec.Point, r.Summary.Throughput.OutputTokensPerS = 16, fixture.Concurrency("16"), 1900
-			}), MemoryBound},
-		{"computing", as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute"}} }), Batching, "computes longer than it reads",
-			as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute", Hidden: true}} }), MemoryBound},
-		{"no bound", as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "hardware is not stated" }), UnknownRegime, "nothing stands out", as(same), MemoryBound},
-		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownRegime, "no request completed", as(same), MemoryBound},
-		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownRegime, "nothing stands out", as(same), MemoryBound},
+			}), BandwidthBoundDecode},
+		{"computing", as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute"}} }), BatchingTradeoff, "decode is compute-bound",
+			as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute", Hidden: true}} }), BandwidthBoundDecode},
+		{"no bound", as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "hardware is not stated" }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},
+		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownBottleneck, "no request completed", as(same), BandwidthBoundDecode},
+		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},
 	} {
 		if d := lastOf(c.rows); d.Regime != c.want || !strings.Contains(d.Symptom, c.symptom) {
 			t.Errorf("%s: %s, want %s with %q: %+v", c.name, d.Regime, c.want, c.symptom, d)
@@ -167,35 +168,36 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// lastOf is what is to be acted on at the last point of the last series.
+// lastOf is the first diagnosis of the last point of the last series.
 func lastOf(rows []record.Row) *Diagnosis {
 	series := series.SeriesOf(rows)
 	last := len(series) - 1
 	return firstAt(Diagnose(series), last, len(series[last].Points)-1)
 }
 
-// Without any telemetry there is no regime that rests on it, and unknown says what is missing.
+// Without telemetry no bottleneck rests on it, and unknown names what is missing.
 func TestUnknownSaysWhatIsMissing(t *testing.T) {
 	for _, rows := range [][]record.Row{
 		as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "not stated" }),
 		as(func(r *record.Row) { r.Summary.TPOT, r.GPU = flat(30, 31), nil }), pair(cold, warmed), as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }),
 	} {
 		for _, d := range Diagnose(series.SeriesOf(rows)) {
-			if (d.Regime == UnknownRegime) != (len(d.Missing) > 0) || d.Symptom == "" || d.Response == "" || d.Confirm == "" {
+			if (d.Regime == UnknownBottleneck) != (len(d.Missing) > 0) || d.Symptom == "" || d.Response == "" || d.Confirm == "" {
 				t.Errorf("%+v", d)
 			}
-			if d.Regime != UnknownRegime && len(d.Evidence) == 0 {
+			if d.Regime != UnknownBottleneck && len(d.Evidence) == 0 {
 				t.Errorf("no evidence: %+v", d)
 			}
 		}
 	}
 }
 
-// Answers that came all at once have a TPOT and a TTFT of 0: no point is slower than that by a factor, and the result must stay JSON.
+// Answers that arrive all at once have a TPOT and a TTFT of 0: no point is slower by a factor, and the result
+// must stay JSON.
 func TestDiagnosisBesideNothing(t *testing.T) {
-	at := func(slots int, ttft, tpot, output float64) func(r *record.Row) {
+	at := func(concurrency int, ttft, tpot, output float64) func(r *record.Row) {
 		return func(r *record.Row) {
-			r.Spec.Point, r.Spec.Concurrency = []experiment.Axis{{Key: "concurrency", Value: unit.Count(slots)}}, slots
+			r.Spec.Point, r.Spec.Concurrency = []experiment.Axis{{Key: "concurrency", Value: unit.Count(concurrency)}}, concurrency
 			r.Summary.TTFT, r.Summary.TPOT = flat(ttft, ttft), flat(tpot, tpot)
 			r.Summary.Throughput.OutputTokensPerS = output
 			r.Roofline, r.NoRoofline = nil, "not stated"
@@ -207,34 +209,34 @@ func TestDiagnosisBesideNothing(t *testing.T) {
 			t.Error(err)
 		}
 		for _, d := range found {
-			if d.Regime == Batching {
+			if d.Regime == BatchingTradeoff {
 				t.Errorf("slower than nothing: %+v", d)
 			}
 		}
 	}
 }
 
-// What bench reads of hardware is NVIDIA's: for anything else nobody is sent to look for an exporter, and of a CPU two batches tell
-// nothing, since it reads and computes in turn.
+// bench collects the metrics of NVIDIA GPUs only: for other hardware no exporter is proposed. On a CPU two
+// batches prove nothing, since it reads and computes in turn.
 func TestUnknownOfOtherHardware(t *testing.T) {
-	slow := func(vendor string, slots int, floor, ms float64) func(r *record.Row) {
+	slow := func(vendor string, concurrency int, floor, ms float64) func(r *record.Row) {
 		return func(r *record.Row) {
-			r.GPU, r.Roofline.Vendor, r.Roofline.TPOT.FloorMs, r.Spec.Concurrency = nil, vendor, floor, slots
+			r.GPU, r.Roofline.Vendor, r.Roofline.TPOT.FloorMs, r.Spec.Concurrency = nil, vendor, floor, concurrency
 			r.Summary.TPOT, r.Summary.ITL = flat(ms, ms), flat(ms, ms)
-			r.Spec.Point = []experiment.Axis{{Key: "concurrency", Value: unit.Count(slots)}}
+			r.Spec.Point = []experiment.Axis{{Key: "concurrency", Value: unit.Count(concurrency)}}
 		}
 	}
 	for _, c := range []struct {
 		vendor, missing string
-		speaks          bool   // of the exporter
-		pair            Regime // of two batches
-	}{{"", missingGPU, true, HostBound}, {"nvidia", missingGPU, true, HostBound}, {"amd", missingForeign, false, HostBound}, {"cpu", missingCPU, false, UnknownRegime}} {
+		exporter        bool       // is proposed
+		pair            Bottleneck // diagnosis of two batches
+	}{{"", missingGPU, true, HostOverhead}, {"nvidia", missingGPU, true, HostOverhead}, {"amd", missingForeign, false, HostOverhead}, {"cpu", missingCPU, false, UnknownBottleneck}} {
 		rows := as(slow(c.vendor, 8, 10, 31))
 		series := series.SeriesOf(rows)
 		found := Diagnose(series)
 		d := found[0]
-		next := nothingKnown(&rows[0], strings.Join(d.Missing, "; "))
-		if d.Regime != UnknownRegime || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "DCGM") != c.speaks {
+		next := moreTelemetry(&rows[0], strings.Join(d.Missing, "; "))
+		if d.Regime != UnknownBottleneck || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "DCGM") != c.exporter {
 			t.Errorf("%q: %+v, next %+v", c.vendor, d, next)
 		}
 		if d := lastOf(pair(slow(c.vendor, 1, 5, 29), slow(c.vendor, 8, 10, 31))); d.Regime != c.pair {
@@ -243,7 +245,7 @@ func TestUnknownOfOtherHardware(t *testing.T) {
 	}
 }
 
-// A figure of repeats is their median, and one of them that tells is enough.
+// A figure of repeats is the median of those that have it.
 func TestDiagnosisOfRepeats(t *testing.T) {
 	rows := append(as(same), append(as(same), as(same)...)...)
 	for i := range rows {
@@ -253,24 +255,24 @@ func TestDiagnosisOfRepeats(t *testing.T) {
 	rows[0].Server.Metrics = nil
 	d := lastOf(rows)
 	at := slices.IndexFunc(d.Evidence, func(e Evidence) bool { return strings.HasPrefix(e.Figure, "preemptions") })
-	if d.Regime != KVPressure || at < 0 || math.Abs(d.Evidence[at].Value-0.15) > 1e-9 {
+	if d.Regime != KVCachePressure || at < 0 || math.Abs(d.Evidence[at].Value-0.15) > 1e-9 {
 		t.Errorf("%+v", d)
 	}
-	if text := d.Evidence[at].String(); text != "preemptions for each completed request 0.150 (≥ 0.0200)" {
+	if text := d.Evidence[at].String(); text != "preemptions per completed request 0.150 (≥ 0.0200)" {
 		t.Error(text)
 	}
 }
 
-// A point that has others of its row beside it is not told to measure a second concurrency.
+// A row with several points gets no advice to measure a second concurrency.
 func TestUnknownBesideNearBatches(t *testing.T) {
-	slow := func(slots int) func(r *record.Row) {
+	slow := func(concurrency int) func(r *record.Row) {
 		return func(r *record.Row) {
-			r.GPU, r.Summary.TPOT, r.Spec.Concurrency = nil, flat(30, 31), slots
-			r.Spec.Point = []experiment.Axis{{Key: "concurrency", Value: fmt.Sprint(slots)}}
+			r.GPU, r.Summary.TPOT, r.Spec.Concurrency = nil, flat(30, 31), concurrency
+			r.Spec.Point = []experiment.Axis{{Key: "concurrency", Value: fmt.Sprint(concurrency)}}
 		}
 	}
 	for want, rows := range map[string][]record.Row{"or a second concurrency": as(slow(1)), "or batches or contexts further apart": pair(slow(1), slow(2))} {
-		if d := lastOf(rows); d.Regime != UnknownRegime || !strings.HasPrefix(d.Missing[1], want) {
+		if d := lastOf(rows); d.Regime != UnknownBottleneck || !strings.HasPrefix(d.Missing[1], want) {
 			t.Errorf("%+v, want %s", d, want)
 		}
 	}

@@ -20,26 +20,26 @@ import (
 	"bench/experiment/workload"
 )
 
-// setting is a simulated server with a known cause, and what of it is told.
+// setting is a simulated server with a known cause, and the telemetry that it has.
 type setting struct {
 	name  string
-	cause Regime // of the last of the rows
+	cause Bottleneck // of the last of the rows
 	rows  []experiment.Spec
 
-	slots, blocks, budget int     // of the server; 0: its own
-	memory                float64 // share of the memory bandwidth that it reaches; 0: the usual one
-	overheadMs            float64 // of a step; 0: the usual one
-	drift                 string
+	maxSeqs, blocks, budget int     // of the server; 0: its default
+	memory                  float64 // share of the memory bandwidth that it reaches; 0: the default
+	overheadMs              float64 // of a step; 0: the default
+	drift                   string
 
-	blind    bool // nobody reads the server's metrics
-	uncached bool // nor does it tell cached tokens
-	gpu      bool // there is an exporter beside its GPUs
-	throttle bool // which says that clocks are held down by heat
+	blind    bool // no server metrics
+	uncached bool // no cached tokens
+	gpu      bool // GPU metrics
+	throttle bool // clocks throttled by heat
 	lagMs    float64
-	unstated bool // no hardware is stated
+	unstated bool // no hardware specified
 }
 
-// big is a model of the shape of an 8B one.
+// big is a model with the shape of an 8B one.
 func big(t *testing.T) roofline.Models {
 	t.Helper()
 	models, err := roofline.ParseModels([]byte(`{"about": "a test", "models": [{"id": "eight", "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128,
@@ -50,7 +50,7 @@ func big(t *testing.T) roofline.Models {
 	return models
 }
 
-// config is the server. What it reaches of its hardware is its own; the bound does not know.
+// config is the server. The efficiency that it reaches is not known to the roofline.
 func (s *setting) config(t *testing.T) mock.Config {
 	table := roofline.BuiltinHardware()
 	table.Efficiency.ByGPUs = slices.Clone(table.Efficiency.ByGPUs)
@@ -60,7 +60,7 @@ func (s *setting) config(t *testing.T) mock.Config {
 		}
 	}
 	table.Efficiency.StepOverheadMs = cmp.Or(s.overheadMs, table.Efficiency.StepOverheadMs)
-	c := mock.Config{Model: "eight", Hardware: "h100-sxm", MaxNumSeqs: s.slots, KVBlocks: s.blocks, MaxNumBatchedTokens: s.budget, Drift: s.drift,
+	c := mock.Config{Model: "eight", Hardware: "h100-sxm", MaxNumSeqs: s.maxSeqs, KVBlocks: s.blocks, MaxNumBatchedTokens: s.budget, Drift: s.drift,
 		Queue: 1 << 20, MaxModelLen: 16384, Models: big(t), Devices: table}
 	if s.blocks > 0 {
 		c.MaxModelLen = min(c.MaxModelLen, 16*s.blocks)
@@ -78,7 +78,7 @@ func (s *setting) simulated(t *testing.T) []series.Series {
 	return series.SeriesOf(rows)
 }
 
-// after is when the load begins: priming is over by then.
+// after is the start of the load, when priming is over.
 const after = 100 * time.Second
 
 func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
@@ -114,7 +114,7 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 
 var vocabulary = workload.Vocabulary{FirstID: 100, IDs: 30000}
 
-// replay turns a plan into jobs, and what became of them into records.
+// replay turns a plan into jobs, and their results into records.
 type replay struct {
 	s     *setting
 	spec  experiment.Spec
@@ -187,8 +187,8 @@ func (r *replay) record(m *mock.Record, w record.Window) *record.Record {
 	return rec
 }
 
-// sample is what a metrics page and an exporter would have told. The engine has no GPU: how busy one would be follows from the
-// hidden constants, its memory from the share of the bandwidth that they reach while it is busy.
+// sample is what /metrics and a GPU exporter would have reported. The simulator has no GPU: its activity
+// follows from the hidden constants, that of its memory from the share of the bandwidth that they reach.
 func (s *setting) sample(m mock.Moment, records []*record.Record) []telemetry.Sample {
 	t := record.RoundMicros(m.At - after)
 	var out []telemetry.Sample
@@ -228,27 +228,27 @@ func stepOf(records []*record.Record) float64 {
 	return math.NaN()
 }
 
-// A step that decodes reads the weights anyway: prompts that take less than that to compute are not what the server's time goes into,
-// however many of them there are.
+// A decode step reads the weights anyway: prompts that take less time to compute are not the bottleneck,
+// however many there are.
 func TestShortPromptsInABusyBatch(t *testing.T) {
 	for _, x := range [][3]int{{24, 64, 24}, {32, 32, 16}, {16, 64, 16}} {
-		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{slotted("s", x[0], x[1], x[2])}}
+		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{closed("s", x[0], x[1], x[2])}}
 		for _, d := range Diagnose(s.simulated(t)) {
-			if d.Regime != MemoryBound {
+			if d.Regime != BandwidthBoundDecode {
 				t.Errorf("%v: %s, by %q: %v", x, d.Regime, d.Symptom, d.Evidence)
 			}
 		}
 	}
 }
 
-// slotted is a row of a closed loop; timed one with a rate.
-func slotted(name string, slots, input, output int) experiment.Spec {
-	return experiment.Spec{Name: name, Point: []experiment.Axis{{Key: "concurrency", Value: strconv.Itoa(slots)}}, Repeat: 1, Workload: workload.Workload{Input: workload.Fixed(input), Output: workload.Fixed(output), Seed: 7},
-		Load: workload.Load{Concurrency: slots, Warmup: workload.Extent{Time: workload.Span(20 * time.Second)}, Duration: workload.Span(40 * time.Second)}}
+// closed is a row of a closed loop; rated is one with a rate.
+func closed(name string, concurrency, input, output int) experiment.Spec {
+	return experiment.Spec{Name: name, Point: []experiment.Axis{{Key: "concurrency", Value: strconv.Itoa(concurrency)}}, Repeat: 1, Workload: workload.Workload{Input: workload.Fixed(input), Output: workload.Fixed(output), Seed: 7},
+		Load: workload.Load{Concurrency: concurrency, Warmup: workload.Extent{Time: workload.Span(20 * time.Second)}, Duration: workload.Span(40 * time.Second)}}
 }
 
 func rated(name string, rate float64, input, output int) experiment.Spec {
-	s := slotted(name, 0, input, output)
+	s := closed(name, 0, input, output)
 	s.Point, s.Rate = []experiment.Axis{{Key: "rate", Value: fmt.Sprint(rate)}}, workload.Rate(rate)
 	s.Duration = workload.Span(60 * time.Second)
 	return s

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,20 +11,21 @@ import (
 	"bench/experiment/unit"
 )
 
-// stages of the walk, in order: what can't be trusted is not weighed; a user waits for the first token before any other; and what it
-// costs matters once it is fast enough.
+// stages in their order: invalid figures get no verdict, users notice the first token before the others,
+// and cost matters once latency is good enough.
 var stages = []string{"validity", "ttft", "tpot", "throughput", "cost"}
 
-// stuck is where the walk ended: at a stage that no point of a series passes of those that had passed all before.
+// firstFailure is the first stage at which a series has no point left that passes.
 type firstFailure struct {
 	stage         string
-	series, point int // the point that is nearest
+	series, point int // the point that comes nearest to passing
 	verdict       stats.Verdict
-	limit         *record.Verdict // the line of the SLO that fails; nil: the point is doubted
+	limit         *record.Verdict // of the SLO; nil: the point is invalid
 }
 
-// walk goes from stage to stage as long as every series has a point that passes, and says what to do at the first that has none.
-func (d *Decision) evaluateStages(m *record.Manifest, series []series.Series, found []Diagnosis, missing []string) {
+// evaluateStages evaluates one stage after the other while each series has a point that passes, and gives the
+// advice for the first that fails.
+func (d *Decision) evaluateStages(series []series.Series, diagnoses []Diagnosis, missing []string) {
 	left := make([][]int, len(series)) // the points of each series that passed so far
 	total := 0
 	for i := range series {
@@ -33,71 +35,88 @@ func (d *Decision) evaluateStages(m *record.Manifest, series []series.Series, fo
 		}
 	}
 	for _, stage := range stages {
-		step, end := filterStage(stage, series, left, total)
+		step, failure := evaluateStage(stage, series, left, total)
 		d.Walk = append(d.Walk, step)
-		if end == nil {
-			continue
+		if failure != nil {
+			d.Next = failure.next(series, diagnoses)
+			d.Advice = failure.advice(series, d.Next)
+			return
 		}
-		d.Next = end.next(series, found)
-		d.Advice = fmt.Sprintf("%s is the first that %s, at %s; change one thing: %s", stage, map[bool]string{true: "fails", false: "is undecided"}[end.verdict == stats.Fail],
-			series[end.series].PointName(&series[end.series].Points[end.point]), d.Next.change())
-		return
 	}
-	d.Advice = d.keep(series, missing)
-}
-
-// keep is the advice where no stage fails.
-func (d *Decision) keep(series []series.Series, missing []string) string {
 	switch {
 	case len(series) == 0:
-		return "no row has a result"
+		d.Advice = "no row has a result"
 	case len(d.SLO) == 0:
-		return `no SLO is stated, so nothing can be accepted: write [slo] and below it ttft_p95 = "1s"`
+		d.Advice = `no SLO is specified, so no point can be accepted: add [slo] with ttft_p95 = "1s"`
 	case len(missing) > 0:
-		return "all that was measured passes; finish the planned rows first: bench sweep MATRIX --resume DIR"
+		d.Advice = "all measured rows pass; finish the planned ones: bench sweep MATRIX --resume DIR"
+	default:
+		d.Advice = "every stage passes: stop, and keep this baseline"
 	}
-	return "all pass: stop, keep this baseline"
 }
 
-// pass leaves in each series the points that pass a stage. end is where a series has none left: of several the first that fails, else
-// the first that is undecided.
-func filterStage(stage string, series []series.Series, left [][]int, total int) (Step, *firstFailure) {
-	var end *firstFailure
-	stated, kept := false, 0
+// advice states the failure and what to change. An invalid point only concerns its own row.
+func (e *firstFailure) advice(series []series.Series, n *NextSweep) string {
+	p := &series[e.series].Points[e.point]
+	name := series[e.series].PointName(p)
+	if e.limit == nil {
+		cause := "a check failed"
+		if all := findings(p); len(all) > 0 {
+			cause = strings.TrimSuffix(all[0].Text, ".")
+		}
+		return fmt.Sprintf("%s is invalid: %s. Fix that before tuning.", name, cause)
+	}
+	change := n.Variable
+	if len(n.Values) > 0 {
+		change += " = " + strings.Join(n.Values, ", ")
+	}
+	verb := "is undecided"
+	if e.verdict == stats.Fail {
+		verb = "fails"
+	}
+	stage := cmp.Or(map[string]string{"ttft": "TTFT", "tpot": "TPOT"}[e.stage], e.stage)
+	return fmt.Sprintf("%s %s at %s; change one thing: %s", stage, verb, name, change)
+}
+
+// evaluateStage leaves in each series the points that pass a stage. failure is set if a series has none left:
+// of several the first that fails, else the first that is undecided.
+func evaluateStage(stage string, series []series.Series, left [][]int, total int) (Step, *firstFailure) {
+	var failure *firstFailure
+	limited, passing := false, 0
 	for i := range series {
 		var passed []int
 		nearest := -1
 		for _, j := range left[i] {
 			v, limit := verdictAt(&series[i].Points[j], stage)
-			stated = stated || limit != nil
+			limited = limited || limit != nil
 			switch {
 			case v == stats.Pass || v == "":
 				passed = append(passed, j)
-			case nearest < 0 || closerToLimit(stage, v, &series[i], nearest, j):
+			case nearest < 0 || closerToPassing(stage, v, &series[i], nearest, j):
 				nearest = j
 			}
 		}
 		if len(passed) == 0 && nearest >= 0 {
 			v, limit := verdictAt(&series[i].Points[nearest], stage)
-			if end == nil || end.verdict != stats.Fail && v == stats.Fail {
-				end = &firstFailure{stage, i, nearest, v, limit}
+			if failure == nil || failure.verdict != stats.Fail && v == stats.Fail {
+				failure = &firstFailure{stage, i, nearest, v, limit}
 			}
 		}
 		left[i] = passed
-		kept += len(passed)
+		passing += len(passed)
 	}
-	if end != nil {
-		return end.step(series), end
+	if failure != nil {
+		return failure.step(series), failure
 	}
-	if stage != "validity" && !stated {
-		return Step{Stage: stage, Why: "the SLO has no limit on it"}, nil
+	if stage != "validity" && !limited {
+		return Step{Stage: stage, Why: "the SLO has no such limit"}, nil
 	}
-	return Step{Stage: stage, Verdict: stats.Pass, Why: fmt.Sprintf("%d of %d points pass so far, and every row has one", kept, total)}, nil
+	return Step{Stage: stage, Verdict: stats.Pass, Why: fmt.Sprintf("%d of %d points pass so far, at least one of each series", passing, total)}, nil
 }
 
-// nearer says whether point j, at the next higher load, is nearer to passing than the nearest so far: an undecided one is; and to a
-// throughput or a price a higher load.
-func closerToLimit(stage string, v stats.Verdict, s *series.Series, nearest, j int) bool {
+// closerToPassing reports whether point j, at a higher load, is nearer to passing than the nearest so far: an
+// undecided point is nearer than one that fails, and a throughput or cost limit is nearer at more output.
+func closerToPassing(stage string, v stats.Verdict, s *series.Series, nearest, j int) bool {
 	was, _ := verdictAt(&s.Points[nearest], stage)
 	if was != v {
 		return v == stats.Undecided
@@ -106,7 +125,8 @@ func closerToLimit(stage string, v stats.Verdict, s *series.Series, nearest, j i
 	return (stage == "throughput" || stage == "cost") && more
 }
 
-// at is the worst verdict of the point at a stage, and the limit that it comes from; nil: there is none.
+// verdictAt is the worst verdict of the point at a stage, and the limit with that verdict; nil: the SLO has
+// no such limit.
 func verdictAt(p *series.SeriesPoint, stage string) (worst stats.Verdict, limit *record.Verdict) {
 	if stage == "validity" {
 		if p.Valid {
@@ -132,10 +152,10 @@ func (e *firstFailure) step(series []series.Series) Step {
 	p := &series[e.series].Points[e.point]
 	step := Step{Stage: e.stage, Verdict: e.verdict, Name: series[e.series].PointName(p)}
 	if e.limit == nil {
-		step.Why = "no point of the row is valid; nearest: doubted for " + strings.Join(findingCodes(p), ", ")
+		step.Why = "no point of this series is valid; failed checks here: " + strings.Join(failedChecks(p), ", ")
 		return step
 	}
-	step.Why = fmt.Sprintf("no point of the row passes; nearest: %s, limit %s: %s", e.limit.Metric, unit.Format(e.limit.Limit, e.limit.Unit), e.limit.Why)
+	step.Why = fmt.Sprintf("no point of this series passes; nearest: %s, limit %s: %s", e.limit.Metric, unit.Format(e.limit.Limit, e.limit.Unit), e.limit.Why)
 	if e.limit.Value != nil {
 		step.Why += ", measured " + unit.Format(*e.limit.Value, e.limit.Unit)
 	}

@@ -36,8 +36,8 @@ func byConversation(records []*record.Record) map[int][]*record.Record {
 	return out
 }
 
-// Whatever the form, the server's own answer is sent back: the prompts have the length that the plan says, and the server
-// finds nearly all of the turn before in its prefix cache.
+// Whatever the form, the server's own answer is sent back: the prompts have the length that the plan says,
+// and the server finds nearly all of the turn before in its prefix cache.
 func TestConversations(t *testing.T) {
 	s := mocked(t, mock.Config{}, experiment.Target{}, target.Completions, target.Chat)
 	for api, form := range map[string]string{target.Chat: "text", target.Completions: "text"} {
@@ -190,7 +190,8 @@ func TestClassesOfTheirOwn(t *testing.T) {
 		if r.Class == "agent" && r.OutputTokens < 12 {
 			short++
 		}
-		// The deltas of a tool call are tokens: the name comes in an event of its own, and each of the arguments in one.
+		// The deltas of a tool call are tokens: the name comes in an event of its own, and each of the
+		// arguments in one.
 		if events := r.Gaps.Len() + 1; r.Class == "agent" && events != r.OutputTokens {
 			t.Errorf("%d events of %d tokens", events, r.OutputTokens)
 		}

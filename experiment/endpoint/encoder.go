@@ -14,153 +14,161 @@ import (
 	"bench/experiment/workload"
 )
 
-// voice is how the requests of one class are made.
+// classEncoder makes the requests of one class of a point.
 type classEncoder struct {
 	api *apiClient
 	enc *openai.Encoder
 	promptStyle
-	converses, forced bool
+	ignoreEOS bool
 }
 
-// voices are those of all classes of a point, by the class's name.
-func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (map[string]*classEncoder, error) {
-	out := map[string]*classEncoder{}
-	for _, c := range spec.Classes() {
-		v := &classEncoder{api: s.apis[cmp.Or(c.API, spec.APIOr(s.Target))], converses: c.Session != nil, forced: spec.ClassForced(c.Name)}
-		v.promptStyle = promptStyle{first: v.api.vocab}
-		if v.converses {
-			m, err := v.api.conversation(ctx)
+// classEncoders are the encoders of a point, by the class's name.
+type classEncoders map[string]*classEncoder
+
+func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (classEncoders, error) {
+	out := classEncoders{}
+	for _, class := range spec.Classes() {
+		api := cmp.Or(class.API, spec.APIOr(s.Target))
+		e := &classEncoder{api: s.apis[api], ignoreEOS: spec.ClassForced(class.Name)}
+		e.promptStyle = promptStyle{first: e.api.vocab}
+		if class.Session != nil {
+			style, err := e.api.conversationStyle(ctx)
 			if err != nil {
 				return nil, err
 			}
-			v.promptStyle = *m
+			e.promptStyle = *style
 		}
-		v.api.measureTemplateOverhead(ctx, &v.promptStyle, c.Extra)
-		extra := map[string]any{}
-		maps.Copy(extra, v.extra)
-		maps.Copy(extra, s.Target.ExtraBody)
-		maps.Copy(extra, c.Extra)
+		e.api.measureTemplateOverhead(ctx, &e.promptStyle, class.Extra)
 		var err error
-		v.enc, err = openai.Params{
-			API: cmp.Or(c.API, spec.APIOr(s.Target)), Model: s.Info.Model, Stream: spec.Streams(), IgnoreEOS: v.forced,
-			Omit: v.api.omit, Extra: extra,
+		e.enc, err = openai.Params{
+			API: api, Model: s.Info.Model, Stream: spec.Streams(), IgnoreEOS: e.ignoreEOS, Omit: e.api.omit,
+			Extra: merged(merged(e.extra, s.Target.ExtraBody), class.Extra),
 		}.Encoder()
 		if err != nil {
 			return nil, err
 		}
-		out[c.Name] = v
+		out[class.Name] = e
 	}
 	return out, nil
 }
 
-// prompt is what a vocabulary makes of a request; ids is room that it may use.
-func prompt(vocab *workload.Vocabulary, ids []int32, r *workload.Request) openai.Prompt {
+// promptOf is a request's prompt in a vocabulary; ids is memory that it may use.
+func promptOf(vocab *workload.Vocabulary, ids []int32, r *workload.Request) openai.Prompt {
 	if vocab.IDs == 0 {
 		return openai.Prompt{Text: vocab.Text(r)}
 	}
 	return openai.Prompt{IDs: vocab.TokenIDs(ids, r)}
 }
 
-// encoder makes the function that encodes bodies; it is used from one goroutine.
-func encoder(voices map[string]*classEncoder) func(*workload.Request) []byte {
+// encode returns the function that encodes bodies, for use by one goroutine.
+func (es classEncoders) encode() func(*workload.Request) []byte {
 	var ids []int32
 	return func(r *workload.Request) []byte {
-		v := voices[r.Class]
-		p := prompt(&v.first, ids[:0], r)
+		e := es[r.Class]
+		p := promptOf(&e.first, ids[:0], r)
 		ids = p.IDs
-		return v.enc.Body(nil, p, r.Output)
+		return e.enc.Body(nil, p, r.Output)
 	}
 }
 
-// follow makes the next turn of a conversation from the one that has ended: what the server said takes the place of the
-// answer that was planned.
-func follow(voices map[string]*classEncoder, plan *workload.Plan, job *load.Job, body []byte) (*load.Job, []byte) {
-	v := voices[job.Request.Class]
+// nextTurn makes the next turn of a conversation from the one that has ended; the server's answer replaces
+// the planned one.
+func (es classEncoders) nextTurn(plan *workload.Plan, job *load.Job, body []byte) (*load.Job, []byte) {
+	e := es[job.Request.Class]
 	next, _ := plan.Following(&job.Request)
 	added := next.Added()
-	p := prompt(&v.later, nil, &added)
-	if p.IDs == nil && v.api.api != target.Chat {
-		p.Text = v.later.Sep + p.Text
+	p := promptOf(&e.later, nil, &added)
+	if p.IDs == nil && e.api.api != target.Chat {
+		p.Text = e.later.Sep + p.Text
 	}
-	asked := cmp.Or(job.Input, job.Request.Input) + job.Result.OutputTokens + added.Input
-	return &load.Job{Request: next, Input: asked}, v.enc.Extend(nil, body, &job.Result.Answer, p, next.Output)
+	input := cmp.Or(job.Input, job.Request.Input) + job.Result.OutputTokens + added.Input
+	return &load.Job{Request: next, Input: input}, e.enc.Extend(nil, body, &job.Result.Answer, p, next.Output)
 }
 
-// form is how the point's prompts are sent, as results name it.
-func form(voices map[string]*classEncoder) string {
-	forms := map[string]bool{}
-	for _, v := range voices {
-		forms[formOf(&v.first)] = true
+// promptForm is token_ids, text or mixed.
+func (es classEncoders) promptForm() string {
+	form := ""
+	for _, e := range es {
+		if own := formOf(&e.first); form == "" {
+			form = own
+		} else if own != form {
+			return "mixed"
+		}
 	}
-	if len(forms) > 1 {
-		return "mixed"
-	}
-	return slices.Collect(maps.Keys(forms))[0]
+	return form
 }
 
-// Manner is how a point's requests are going to be made, as its results will name it: the form of the prompts, and the constant
-// part of every body. Figures of two servers compare where both are the same.
+// formOf is the form of a vocabulary's prompts: token_ids or text.
+func formOf(v *workload.Vocabulary) string {
+	if v.IDs > 0 {
+		return "token_ids"
+	}
+	return "text"
+}
+
+// PromptStyle is how a point's requests will be made, as its results will state it: the form of the prompts,
+// and the constant fields of every body. Figures of two servers are comparable if both are the same.
 func (s *Server) PromptStyle(ctx context.Context, spec *experiment.Spec) (promptForm string, body map[string]any, err error) {
-	voices, err := s.classEncoders(ctx, spec)
+	encoders, err := s.classEncoders(ctx, spec)
 	if err != nil {
 		return "", nil, err
 	}
-	body, _ = sampling(voices)
-	return form(voices), body, nil
+	body, _ = encoders.sampling()
+	return encoders.promptForm(), body, nil
 }
 
-// sampling is the constant part of every body, and what that of each class has beside it.
-func sampling(voices map[string]*classEncoder) (common map[string]any, own map[string]map[string]any) {
-	for _, v := range voices {
-		said := v.enc.Sampling()
+// sampling is the constant fields that all bodies share, and the other ones of each class.
+func (es classEncoders) sampling() (common map[string]any, own map[string]map[string]any) {
+	for _, e := range es {
+		fields := e.enc.Sampling()
 		if common == nil {
-			common = maps.Clone(said)
+			common = maps.Clone(fields)
 		}
 		maps.DeleteFunc(common, func(key string, value any) bool {
-			other, there := said[key]
-			return !there || !reflect.DeepEqual(other, value)
+			other, has := fields[key]
+			return !has || !reflect.DeepEqual(other, value)
 		})
 	}
-	for class, v := range voices {
-		said := v.enc.Sampling()
-		maps.DeleteFunc(said, func(key string, _ any) bool { _, all := common[key]; return all })
-		if len(said) == 0 {
+	for class, e := range es {
+		fields := e.enc.Sampling()
+		maps.DeleteFunc(fields, func(key string, _ any) bool { _, shared := common[key]; return shared })
+		if len(fields) == 0 {
 			continue
 		}
 		if own == nil {
 			own = map[string]map[string]any{}
 		}
-		own[class] = said
+		own[class] = fields
 	}
 	return common, own
 }
 
-// dialects are those that the voices speak, in a fixed order.
-func apiClients(voices map[string]*classEncoder) []*apiClient {
+// apiClients are those in use, in a fixed order.
+func (es classEncoders) apiClients() []*apiClient {
 	var out []*apiClient
-	for _, class := range slices.Sorted(maps.Keys(voices)) {
-		if d := voices[class].api; !slices.Contains(out, d) {
-			out = append(out, d)
+	for _, class := range slices.Sorted(maps.Keys(es)) {
+		if c := es[class].api; !slices.Contains(out, c) {
+			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// omitted are the request fields that the server refused, in whatever API.
-func omitted(voices map[string]*classEncoder) []string {
+// omitted are the request fields that the server refused, by any API; never nil.
+func (es classEncoders) omitted() []string {
 	all := map[string]bool{}
-	for _, d := range apiClients(voices) {
-		maps.Copy(all, d.omit)
+	for _, e := range es {
+		maps.Copy(all, e.api.omit)
 	}
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(all))))
 }
 
-// widest is the vocabulary whose prompts have the most tokens around them.
-func widest(voices map[string]*classEncoder) *workload.Vocabulary {
+// widest is the vocabulary with the most tokens around a prompt.
+func (es classEncoders) widest() *workload.Vocabulary {
 	var most *workload.Vocabulary
-	for _, v := range voices {
-		if most == nil || v.first.Overhead > most.Overhead {
-			most = &v.first
+	for _, e := range es {
+		if most == nil || e.first.Overhead > most.Overhead {
+			most = &e.first
 		}
 	}
 	return most

@@ -24,11 +24,11 @@ import (
 	"bench/experiment/workload"
 )
 
-// The stages that an event goes through once it is stamped. ns/event counts a gap as an event, and B/event is what it
-// takes on disk.
+// The stages that an event goes through once it is stamped. ns/event counts a gap as an event, and B/event is
+// what it takes on disk.
 
-// streamed makes requests that ended well, each with so many gaps: lognormal around 10 ms, as an engine's steps are. The
-// gaps grow as a client's do, one by one.
+// streamed makes requests that ended well, each with so many gaps: lognormal around 10 ms, as an engine's
+// steps are. The gaps grow as a client's do, one by one.
 type streamed struct {
 	rng   *rand.Rand
 	gaps  int
@@ -68,7 +68,8 @@ func (s *streamed) measured(n int) []*record.Record {
 	return records
 }
 
-// jitters are how much the gaps of a request differ: a quiet engine, one that takes prompts in between, a loaded one.
+// jitters are how much the gaps of a request differ: a quiet engine, one that takes prompts in between, a
+// loaded one.
 var jitters = []float64{0.02, 0.1, 0.3}
 
 func perGap(b *testing.B, gaps int) {
@@ -131,8 +132,9 @@ func BenchmarkSummarize(b *testing.B) {
 	perGap(b, 1_000_000)
 }
 
-// BenchmarkTenMillionGaps is a row from its jobs to its files: records written, summary, verdicts and findings made and
-// written. Its memory is the whole process's, the making of the jobs included: run it alone, once,
+// BenchmarkTenMillionGaps is a row from its jobs to its files: records written, summary, verdicts and
+// findings made and written. Its memory is the whole process's, the making of the jobs included: run it
+// alone, once,
 //
 //	go test -run '^$' -bench TenMillionGaps/gaps=1000 -benchtime 1x ./experiment
 func BenchmarkTenMillionGaps(b *testing.B) {
@@ -175,7 +177,7 @@ func longRow(t testing.TB, requests, gaps int) int64 {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fillClock(e, &collect)
+	collect.fillClock()
 	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if err := json.NewEncoder(io.Discard).Encode(e.Row); err != nil {
 		t.Fatal(err)

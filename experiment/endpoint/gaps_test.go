@@ -11,7 +11,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// A row of a million gaps: in memory, on disk, and while its figures are made. A slice of all gaps, even once, has 8 MB.
+// A row of a million gaps: in memory, on disk, and while its figures are made. A slice of all gaps, even
+// once, has 8 MB.
 func TestGapsAreSmall(t *testing.T) {
 	const gaps = 1_000_000
 	before := heap()

@@ -10,26 +10,34 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Limits is what this machine lets the process have, now.
+// Fits returns an error if a request of a point exceeds the server's context length.
+func (s *Server) Fits(spec *experiment.Spec) error {
+	longest := spec.Longest()
+	if s.MaxLen == 0 || longest <= s.MaxLen {
+		return nil
+	}
+	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, or start the server with a longer context", spec.Pretty(), longest, s.MaxLen)
+}
+
+// Limits are this process's limits of files and ports, now.
 func Limits() telemetry.Limits { return collector.ReadLimits() }
 
-// spareFiles is what the process opens beside its connections in the course of a row: results,
-// sampling, look-ups of names.
+// spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.
 const spareFiles = 64
 
-// Affords says whether the machine's limits let a point have its connections. An open loop has as many
-// as the server is slow, so only what it surely needs is asked for. Ports that closed connections still
-// hold are not counted: where each request opens its own it says so in its header, most are closed by
-// the server first, and they wait there. Too many all the same is found out by checkErrors.
+// Affords returns an error if the limits do not allow a point's connections. An open loop is checked for its
+// least number: a slow server needs more, and checkErrors reports a shortage then. Ports of closed
+// connections do not count, since a row with a connection per request asks the server to close them first, so
+// that they wait there.
 func (s *Server) Affords(spec *experiment.Spec, l telemetry.Limits) error {
 	n := spec.AtOnce()
-	files := l.Open + spareFiles + n + spec.ConnectionsAhead() // those opened ahead, while the last row's are idle still
+	files := l.Open + spareFiles + n + spec.ConnectionsAhead() // opened ahead, while the last row's are still idle
 	if s.inProcess() {
-		files += n // the other ends are in this process too
+		files += n // the server's ends are in this process, too
 	}
 	switch {
 	case l.Files > 0 && files > l.Files:
-		return fmt.Errorf("%s needs about %s open files for its %s connections, this process may have %s\nhint: %s, then start bench again; or lower the load",
+		return fmt.Errorf("%s needs about %s open files for its %s connections, the limit is %s\nhint: %s, then start bench again; or lower the load",
 			spec.Pretty(), unit.Count(files), unit.Count(n), unit.Count(l.Files), verdict.MoreFiles(files))
 	case l.Ports > 0 && n > l.Ports:
 		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", spec.Pretty(), unit.Count(n), unit.Count(l.Ports), verdict.MorePorts)

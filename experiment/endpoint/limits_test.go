@@ -27,7 +27,7 @@ func TestAffords(t *testing.T) {
 		{"nothing is known", closed(60_000), telemetry.Limits{Open: 10}, false, nil},
 		{"just enough files", closed(500), telemetry.Limits{Files: 1074, Open: 10}, false, nil},
 		{"one file too few", closed(500), telemetry.Limits{Files: 1073, Open: 10}, false,
-			[]string{"D needs about 1,074 open files for its 500 connections, this process may have 1,073\nhint: ulimit -n 2000 ", "--nofile=2000"}},
+			[]string{"D needs about 1,074 open files for its 500 connections, the limit is 1,073\nhint: ulimit -n 2000 ", "--nofile=2000"}},
 		{"both ends in one process", closed(500), telemetry.Limits{Files: 1074, Open: 10}, true, []string{"needs about 1,574 open files"}},
 		{"those opened ahead are 1,024 at most", closed(20_000), telemetry.Limits{Files: 21_088}, false, nil},
 		{"as many ports", closed(28_232), telemetry.Limits{Ports: 28_232}, false, nil},

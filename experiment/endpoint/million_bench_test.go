@@ -6,8 +6,8 @@ import (
 	"bench/experiment/record"
 )
 
-// BenchmarkMillionRequests summarises a million requests of 100 gaps each, with every interval. Its memory is the whole
-// process's, the records included: run it alone, once,
+// BenchmarkMillionRequests summarises a million requests of 100 gaps each, with every interval. Its memory is
+// the whole process's, the records included: run it alone, once,
 //
 //	go test -run '^$' -bench MillionRequests -benchtime 1x ./experiment
 func BenchmarkMillionRequests(b *testing.B) {

@@ -3,140 +3,227 @@ package endpoint
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"bench/experiment/openai"
 	"bench/experiment/target"
-	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
 
-// prober asks a server, by small requests, what it takes and how it counts.
-type prober struct {
-	ctx   context.Context
-	d     *apiClient
-	api   string
-	model string
-	extra map[string]any
+// apiClient is one API of the server, and what its probes showed.
+type apiClient struct {
+	api    string
+	model  string
+	client *openai.Client
 
-	stream bool // streams tell usage: else it takes whole answers to count
-	whole  bool // the server refuses streams
-	silent bool // the server does not count the tokens of prompts
+	omit         map[string]bool // optional request fields that the server refused
+	refusesSSE   bool            // it answers only without streaming
+	countsInSSE  bool            // streams report usage; else only whole answers may
+	uncounted    bool            // it does not report the prompt's tokens
+	vocab        workload.Vocabulary
+	lengthSource string         // how prompts get their lengths, for display
+	connections  string         // how they are used, for display
+	extra        map[string]any // request fields of [target.extra_body]
+	conversation *promptStyle   // nil: not probed yet
+	answered     time.Time      // the first answer
 }
 
-// optional are the request fields that a server may refuse, the likeliest first.
-var optional = []string{"min_tokens", "ignore_eos", "stream_options", "temperature"}
+// optionalFields are the request fields that a server may refuse, the likeliest first.
+var optionalFields = []string{"min_tokens", "ignore_eos", "stream_options", "temperature"}
 
-// Token ids of synthetic prompts: above the special and byte tokens of common vocabularies, below
-// the size of the smallest of them (32,000, Llama 2 and Mistral).
+// Token IDs of synthetic prompts: above the special and byte tokens of common vocabularies, below the size of
+// the smallest of them (32,000, Llama 2 and Mistral).
 const (
 	firstID = 1000
 	idCount = 30000
 )
 
-// probe finds the prompt form and the fields to leave out.
-func (p *prober) probe() error {
-	p.d.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: 1}
+// probe asks, by small requests and in this order: which optional fields the server refuses, whether it keeps
+// connections open, whether it counts prompt tokens, whether it takes prompts of token IDs; and if not, which
+// words are one token.
+func (c *apiClient) probe(ctx context.Context) error {
+	c.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: 1}
 	text := openai.Prompt{Text: strings.Join(words[:16], " ")}
-	r, err := p.accept(text)
+	r, err := c.findRefusedFields(ctx, text)
 	if err != nil {
 		return err
 	}
-	p.d.answered = time.Now()
-	if p.closes(text) {
-		p.d.client.NoReuse()
-		p.d.connections = "one for each request: the server closes them after an answer"
+	c.answered = time.Now()
+	if c.connections = "kept open and reused"; c.closesConnections(ctx, text) {
+		c.client.NoReuse()
+		c.connections = "one per request: the server closes them after an answer"
 	}
-	if p.stream = counts(r); !p.stream { // some servers count only in whole answers
-		whole := p.ask(text, false)
+	if c.countsInSSE = counts(r); !c.countsInSSE { // some servers count only in whole answers
+		whole := c.ask(ctx, text, false)
 		if whole.Outcome == openai.Connect {
-			return outcome(whole)
+			return probeError(whole)
 		}
 		if !counts(whole) {
-			p.silent = true
-			p.d.how = "text, one word taken for one token: the server does not count its tokens"
+			c.uncounted = true
+			c.lengthSource = "text, one token per word assumed: the server does not report prompt tokens"
 			return nil
 		}
 	}
-	if p.api == target.Completions && p.takesIDs() {
-		p.d.vocab = workload.Vocabulary{FirstID: firstID, IDs: idCount}
-		p.d.how = "token ids: exact, and without the server's tokenizing"
+	if c.api == target.Completions && c.takesIDs(ctx) {
+		c.vocab = workload.Vocabulary{FirstID: firstID, IDs: idCount}
+		c.lengthSource = "token IDs: exact, not tokenized by the server"
 		return nil
 	}
-	return p.calibrate()
+	return c.calibrateWords(ctx)
 }
 
-// counts says that an answer tells the tokens of its prompt.
+// counts reports whether an answer states the tokens of its prompt.
 func counts(r openai.Result) bool { return !r.Outcome.Failed() && r.HasUsage && r.PromptTokens > 0 }
 
-// accept sends one request, and finds out which optional field is in the way when it is refused.
-func (p *prober) accept(prompt openai.Prompt) (openai.Result, error) {
-	r := p.ask(prompt, true)
+// findRefusedFields sends a request; if it is refused, it finds the optional fields that the server does not
+// take.
+func (c *apiClient) findRefusedFields(ctx context.Context, prompt openai.Prompt) (openai.Result, error) {
+	r := c.ask(ctx, prompt, true)
 	for range 3 { // a server that is busy for a moment is no reason to give up
-		if !busy(r) {
+		if r.Outcome != openai.Status || !slices.Contains([]int{429, 502, 503}, r.Status) {
 			break
 		}
-		p.pause(300 * time.Millisecond)
-		r = p.ask(prompt, true)
+		pause(ctx, retryPause)
+		r = c.ask(ctx, prompt, true)
 	}
 	if !refused(r) {
-		return r, outcome(r)
+		return r, probeError(r)
 	}
 	first := r
-	for _, f := range optional {
-		p.d.omit[f] = true
+	for _, f := range optionalFields {
+		c.omit[f] = true
 	}
-	if r = p.ask(prompt, true); refused(r) {
-		clear(p.d.omit)
-		p.whole = true // rows that do not stream can be measured all the same
-		if r = p.ask(prompt, true); !r.Outcome.Failed() {
+	if r = c.ask(ctx, prompt, true); refused(r) {
+		clear(c.omit)
+		c.refusesSSE = true // rows without streaming can still be measured
+		if r = c.ask(ctx, prompt, true); !r.Outcome.Failed() {
 			return r, nil
 		}
-		return first, outcome(first)
+		return first, probeError(first)
 	}
-	for _, f := range optional { // put each back that does no harm
-		delete(p.d.omit, f)
-		if back := p.ask(prompt, true); back.Outcome.Failed() {
-			p.d.omit[f] = true
+	for _, f := range optionalFields { // send each that is not refused
+		delete(c.omit, f)
+		if again := c.ask(ctx, prompt, true); again.Outcome.Failed() {
+			c.omit[f] = true
 		} else {
-			r = back
+			r = again
 		}
 	}
-	return r, outcome(r)
+	return r, probeError(r)
 }
 
-// busy says that the server, or what stands before it, may answer in a moment.
-func busy(r openai.Result) bool {
-	return r.Outcome == openai.Status && slices.Contains([]int{429, 502, 503}, r.Status)
-}
+const retryPause = 300 * time.Millisecond
 
-func (p *prober) pause(d time.Duration) {
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
-	case <-p.ctx.Done():
+	case <-ctx.Done():
 	}
 }
 
-// refused says that the server may not have liked the request itself; some say so by a 500.
+// refused reports whether the request itself may be the reason of a failure; some servers answer 500 then.
 func refused(r openai.Result) bool {
 	return r.Outcome == openai.Status && slices.Contains([]int{400, 422, 500, 501}, r.Status)
 }
 
-func outcome(r openai.Result) error {
+// closesConnections reports whether the server closes a connection after a streamed answer. The pause gives
+// it the time to; without it, its close and the next request could cross.
+func (c *apiClient) closesConnections(ctx context.Context, text openai.Prompt) bool {
+	c.ask(ctx, text, true)
+	pause(ctx, 20*time.Millisecond)
+	r := c.ask(ctx, text, true)
+	return !r.Reused || r.Outcome == openai.Connect
+}
+
+// takesIDs sends a prompt of IDs from both ends of the range, which must be counted as they are. A failure
+// that is no refusal is asked about again: else the same server would get text in one run and IDs in the
+// next.
+func (c *apiClient) takesIDs(ctx context.Context) bool {
+	ids := make([]int32, 24)
+	for i := range ids {
+		ids[i] = firstID + int32(i)*(idCount-1)/23
+	}
+	r := c.ask(ctx, openai.Prompt{IDs: ids}, c.countsInSSE)
+	temporary := r.Outcome == openai.Connect || r.Outcome == openai.Truncated ||
+		r.Outcome == openai.Status && (r.Status == 429 || r.Status >= 500 && r.Status != 501)
+	if temporary {
+		pause(ctx, retryPause)
+		r = c.ask(ctx, openai.Prompt{IDs: ids}, c.countsInSSE)
+	}
+	return counts(r) && r.PromptTokens == len(ids)
+}
+
+// listsIDs reports whether the server lists the token IDs of its answers if these fields ask for them.
+func (c *apiClient) listsIDs(ctx context.Context, extra map[string]any) bool {
+	with := *c
+	with.extra = merged(c.extra, extra)
+	r := with.ask(ctx, openai.Prompt{IDs: []int32{firstID, firstID + 1, firstID + 2}}, c.countsInSSE)
+	return !r.Outcome.Failed() && r.OutputTokens > 0 && len(r.Answer.IDs) == r.OutputTokens
+}
+
+// probeTimeout suffices for the first answer of a cold server.
+const probeTimeout = 2 * time.Minute
+
+// ask sends one request for two tokens by the path of measured requests, and keeps its answer.
+func (c *apiClient) ask(ctx context.Context, prompt openai.Prompt, stream bool) (r openai.Result) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	stream = stream && !c.refusesSSE
+	enc, err := c.encoder(stream)
+	if err != nil {
+		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}
+	}
+	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, prompt, 2), Stream: stream, KeepAnswer: true, Epoch: time.Now()}, &r)
+	return r
+}
+
+// countTokens is the server's count of a prompt's tokens, chat template included. Several texts are a
+// conversation of user and assistant in turn.
+func (c *apiClient) countTokens(ctx context.Context, texts ...string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	enc, err := c.encoder(false)
+	if err != nil {
+		return 0, err
+	}
+	r := c.client.CountTokens(ctx, enc, texts...)
+	if err := probeError(r); err != nil {
+		return 0, err
+	}
+	if !counts(r) {
+		return 0, errors.New("the server reports the tokens of some prompts only\nhint: run again; if it fails again, check its answers with curl")
+	}
+	return r.PromptTokens, nil
+}
+
+func (c *apiClient) encoder(stream bool) (*openai.Encoder, error) {
+	return openai.Params{API: c.api, Model: c.model, Stream: stream, IgnoreEOS: true, Omit: c.omit, Extra: c.extra}.Encoder()
+}
+
+// merged is both sets of fields; over wins.
+func merged(fields, over map[string]any) map[string]any {
+	out := map[string]any{}
+	maps.Copy(out, fields)
+	maps.Copy(out, over)
+	return out
+}
+
+func probeError(r openai.Result) error {
 	if r.Outcome.Failed() {
 		return &ProbeError{r}
 	}
 	return nil
 }
 
-// ProbeError is a first request that failed: no row could be measured.
+// ProbeError is a failed probe: no row can be measured.
 type ProbeError struct{ Result openai.Result }
 
+// Error is the failure with a hint, if one is known.
 func (e *ProbeError) Error() string {
-	text := e.Result.Error // of a status it names the status
+	text := e.Result.Error // with the HTTP status, if there is one
 	if e.Result.Outcome != openai.Status {
 		text = string(e.Result.Outcome) + ": " + text
 	}
@@ -146,194 +233,23 @@ func (e *ProbeError) Error() string {
 	return text
 }
 
-// hint is what can be done about the failure; empty where that is not known.
 func (e *ProbeError) hint() string {
 	r := e.Result
 	switch {
 	case r.Status == 401 || r.Status == 403:
-		return "give the key: --api-key-env VAR"
+		return "set the API key: --api-key-env VAR"
 	case r.Status == 404:
-		return `name another model or API: model = "…", api = "chat" or "completions" in [target]`
+		return `set another model or API in [target]: model = "…", api = "chat" or "completions"`
 	case r.Status == 429 || r.Status == 503:
-		return "the server is busy: try again when it is free"
+		return "the server is busy: try again later"
 	case r.Status == 400 || r.Status == 422:
-		return "see what it says of the request: model, api and [target.extra_body] are yours"
+		return "check model, api and [target.extra_body] in the matrix"
 	case r.Status >= 500 || r.Outcome == openai.Connect || r.Outcome == openai.Truncated:
-		return "look at the server's log: it may have died"
+		return "check the server's log: it may have crashed"
 	case r.Outcome == openai.Timeout:
-		return `give it longer: timeout = "10m" in [target]; or look at the server's log`
+		return `raise timeout = "10m" in [target], or check the server's log`
 	case r.Outcome == openai.Protocol:
-		return "the endpoint does not speak the API: look at the URL"
+		return "the endpoint does not speak the OpenAI API: check the URL"
 	}
 	return ""
 }
-
-// closes says whether the server closes a connection after a streamed answer. The pause gives it the
-// time to; without it, its close and the next request would cross on the way.
-func (p *prober) closes(text openai.Prompt) bool {
-	p.ask(text, true)
-	p.pause(20 * time.Millisecond)
-	r := p.ask(text, true)
-	return !r.Reused || r.Outcome == openai.Connect
-}
-
-// takesIDs asks with a prompt of ids from both ends of the range, which must count as they are. A failure that is no refusal says
-// nothing of ids, and is asked about again: rows of the same server would else be sent as text in one run, and as ids in the next.
-func (p *prober) takesIDs() bool {
-	ids := make([]int32, 24)
-	for i := range ids {
-		ids[i] = firstID + int32(i)*(idCount-1)/23
-	}
-	r := p.ask(openai.Prompt{IDs: ids}, p.stream)
-	if unclear(r) {
-		p.pause(300 * time.Millisecond)
-		r = p.ask(openai.Prompt{IDs: ids}, p.stream)
-	}
-	return counts(r) && r.PromptTokens == len(ids)
-}
-
-// unclear says that a failure may be the moment's, and not the request's.
-func unclear(r openai.Result) bool {
-	switch r.Outcome {
-	case openai.Connect, openai.Truncated:
-		return true
-	case openai.Status:
-		return r.Status == 429 || r.Status >= 500 && r.Status != 501
-	}
-	return false
-}
-
-// probeTime is long enough for a cold server, and short enough that a wrong address is soon noticed.
-const probeTime = 2 * time.Minute
-
-// ask sends one request for two tokens.
-func (p *prober) ask(prompt openai.Prompt, stream bool) openai.Result {
-	return p.send(stream, func(e *openai.Encoder) []byte { return e.Body(nil, prompt, 2) })
-}
-
-// send sends one request, and keeps its answer.
-func (p *prober) send(stream bool, body func(*openai.Encoder) []byte) openai.Result {
-	ctx, cancel := context.WithTimeout(p.ctx, probeTime)
-	defer cancel()
-	var r openai.Result
-	stream = stream && !p.whole
-	enc, err := p.params(stream, true).Encoder()
-	if err != nil {
-		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}
-	}
-	p.d.client.Do(ctx, &openai.Call{Body: body(enc), Stream: stream, KeepAnswer: true, Epoch: time.Now()}, &r)
-	return r
-}
-
-func (p *prober) params(stream, forced bool) openai.Params {
-	return openai.Params{API: p.api, Model: p.model, Stream: stream, IgnoreEOS: forced, Omit: p.d.omit, Extra: p.extra}
-}
-
-// count is the server's count of a conversation's prompt tokens, template included: texts of the user and the assistant in turn.
-func (p *prober) count(texts ...string) (int, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, probeTime)
-	defer cancel()
-	enc, err := p.params(false, true).Encoder()
-	if err != nil {
-		return 0, err
-	}
-	r := p.d.client.CountTokens(ctx, enc, texts...)
-	if err := outcome(r); err != nil {
-		return 0, err
-	}
-	if !counts(r) {
-		return 0, errors.New("the server counts the tokens of some prompts only\nhint: run again; if it stays, look at what it answers by curl")
-	}
-	return r.PromptTokens, nil
-}
-
-// cost is what some words cost within a text: the second half of the doubled text, so that
-// whatever stands around a prompt is in neither.
-func (p *prober) cost(w []string) (tokens, overhead int, err error) {
-	one := strings.Join(w, " ")
-	once, err := p.count(one)
-	if err != nil {
-		return 0, 0, err
-	}
-	twice, err := p.count(one + " " + one)
-	return twice - once, once - (twice - once), err
-}
-
-// fewestWords is how many words of one token each make prompts that no cache mistakes for another.
-const fewestWords = 16
-
-// calibrate finds words that are one token each, and the tokens that stand around every prompt.
-func (p *prober) calibrate() error {
-	tokens, overhead, err := p.cost(words)
-	if err != nil {
-		return err
-	}
-	if tokens <= 0 {
-		p.silent = true
-		p.d.how = "text, one word taken for one token: the server's count does not grow with the prompt"
-		return nil
-	}
-	single := words
-	if tokens != len(words) {
-		if single, err = p.singles(nil, words); err != nil {
-			return err
-		}
-	}
-	v := workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: float64(tokens) / float64(len(words)), Overhead: overhead}
-	p.d.how = fmt.Sprintf("text, %s tokens a word on average by the server's count: lengths are approximate", unit.Brief(v.TokensPerWord, 3))
-	if len(single) >= fewestWords {
-		v.Words, v.TokensPerWord = single, 1
-		if _, v.Overhead, err = p.cost(single); err != nil {
-			return err
-		}
-		p.d.how = fmt.Sprintf("text of %d words that are one token each by the server's count", len(single))
-	}
-	p.d.vocab = v
-	return p.verify()
-}
-
-// singles appends to found the words of w that are one token each, until there are enough. It halves
-// the list until a part holds no other, and gives up a part of two tokens a word or more.
-func (p *prober) singles(found, w []string) ([]string, error) {
-	if len(found) >= 2*fewestWords {
-		return found, nil
-	}
-	tokens, _, err := p.cost(w)
-	switch {
-	case err != nil:
-		return nil, err
-	case tokens == len(w):
-		return append(found, w...), nil
-	case len(w) == 1 || tokens >= 2*len(w):
-		return found, nil
-	}
-	if found, err = p.singles(found, w[:len(w)/2]); err != nil {
-		return nil, err
-	}
-	return p.singles(found, w[len(w)/2:])
-}
-
-// verify counts one prompt made with the vocabulary, and says how far off it is.
-func (p *prober) verify() error {
-	const want = 256
-	plan := workload.NewPlan(workload.Workload{Input: workload.Fixed(want), Output: workload.Fixed(1)}, 1, "probe")
-	r := plan.Next()
-	got, err := p.count(p.d.vocab.Text(&r))
-	if err != nil {
-		return err
-	}
-	if got != want {
-		p.d.how += fmt.Sprintf("; a prompt of %d came to %d", want, got)
-	}
-	return nil
-}
-
-// words are short and common: one token each, with the space before them, in the vocabularies of
-// most models. Which of them are, the server says.
-var words = strings.Fields(`
-time year people way day man thing woman life child world school state family student group country
-problem hand part place case week company system program question work government number night point
-home water room mother area money story fact month lot right study book eye job word business issue
-side kind head house service friend father power hour game line end member law car city community name
-president team minute idea body information back parent face others level office door health person art
-war history party result change morning reason research girl guy moment air teacher force education`)

@@ -34,41 +34,41 @@ func refuse(status int, fields ...string) map[string]int {
 	return out
 }
 
-func TestReachLearnsAServersHabits(t *testing.T) {
+func TestProbe(t *testing.T) {
 	long := func(most int) func(string) int {
 		return func(word string) int { return 1 + max(0, len(word)-1)/most }
 	}
 	var habits = []habit{
-		{name: "takes all", fake: &fake{}, form: "token_ids", how: "token ids: exact"},
+		{name: "takes all", fake: &fake{}, form: "token_ids", how: "token IDs: exact"},
 		{name: "chat has no ids", fake: &fake{overhead: 9}, api: "chat", form: "text", how: "one token each"},
 		{name: "ids refused by 400", fake: &fake{ids: 400}, form: "text", how: "one token each"},
 		{name: "ids refused by 422", fake: &fake{ids: 422, overhead: 1}, form: "text", how: "one token each"},
 		{name: "ids refused by 500", fake: &fake{ids: 500}, form: "text", how: "one token each"},
 		{name: "ids taken for text", fake: &fake{idsCountMore: 70}, form: "text", how: "one token each"},
-		{name: "usage only in whole answers", fake: &fake{silent: true}, form: "token_ids", how: "token ids: exact"},
+		{name: "usage only in whole answers", fake: &fake{silent: true}, form: "token_ids", how: "token IDs: exact"},
 		{name: "usage only in whole answers, text", fake: &fake{silent: true, ids: 400, overhead: 3}, form: "text", how: "one token each"},
 		{name: "no stream_options, so no usage in streams", fake: &fake{refuses: refuse(400, "stream_options"), ids: 400}, form: "text",
 			how: "one token each", omit: "stream_options"},
-		{name: "no usage at all", fake: &fake{mute: true}, form: "text", how: "the server does not count its tokens"},
-		{name: "a count that says nothing", fake: &fake{constant: true}, form: "text", how: "does not grow with the prompt"},
+		{name: "no usage at all", fake: &fake{mute: true}, form: "text", how: "the server does not report prompt tokens"},
+		{name: "a constant count", fake: &fake{constant: true}, form: "text", how: "does not grow with the prompt"},
 		{name: "long words are two tokens", fake: &fake{ids: 400, cost: long(6), overhead: 4}, form: "text", how: "words that are one token each"},
 		{name: "long words are two tokens, chat", fake: &fake{cost: long(5), overhead: 20}, api: "chat", form: "text", how: "words that are one token each"},
 		{name: "every word is two tokens", fake: &fake{ids: 400, cost: func(string) int { return 2 }, overhead: 3}, form: "text",
-			how: "2 tokens a word on average", off: 1},
+			how: "2 tokens per word on average", off: 1},
 		{name: "bytes are tokens", fake: &fake{ids: 400, cost: func(w string) int { return len(w) + 1 }}, form: "text",
-			how: "tokens a word on average by the server's count: lengths are approximate", off: 90},
+			how: "tokens per word on average by the server's count: lengths are approximate", off: 90},
 		{name: "closes after a stream", fake: &fake{closesStreams: true, ids: 400}, form: "text", how: "one token each"},
 	}
-	for _, f := range optional {
+	for _, f := range optionalFields {
 		for _, status := range []int{400, 422, 500} {
 			habits = append(habits, habit{name: fmt.Sprintf("refuses %s by %d", f, status), fake: &fake{refuses: refuse(status, f)},
-				form: "token_ids", how: "token ids", omit: f})
+				form: "token_ids", how: "token IDs", omit: f})
 		}
 	}
 	habits = append(habits,
-		habit{name: "refuses two", fake: &fake{refuses: refuse(400, "min_tokens", "temperature")}, form: "token_ids", how: "token ids", omit: "min_tokens temperature"},
-		habit{name: "refuses all", fake: &fake{refuses: refuse(422, optional...)}, form: "token_ids", how: "token ids",
-			omit: strings.Join(slices.Sorted(slices.Values(optional)), " ")},
+		habit{name: "refuses two", fake: &fake{refuses: refuse(400, "min_tokens", "temperature")}, form: "token_ids", how: "token IDs", omit: "min_tokens temperature"},
+		habit{name: "refuses all", fake: &fake{refuses: refuse(422, optionalFields...)}, form: "token_ids", how: "token IDs",
+			omit: strings.Join(slices.Sorted(slices.Values(optionalFields)), " ")},
 	)
 	for _, h := range habits {
 		t.Run(h.name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func (h habit) check(t *testing.T) {
 	if omit := strings.Join(slices.Sorted(maps.Keys(d.omit)), " "); omit != h.omit {
 		t.Errorf("left out: %q, want %q", omit, h.omit)
 	}
-	if closes := strings.Contains(s.Info.Connections, "one for each request"); closes != h.fake.closesStreams {
+	if closes := strings.Contains(s.Info.Connections, "one per request"); closes != h.fake.closesStreams {
 		t.Errorf("connections: %s", s.Info.Connections)
 	}
 	if s.Info.Model != "m" || s.MaxLen != 2048 {
@@ -136,12 +136,12 @@ func TestReachErrorsSayWhatToDo(t *testing.T) {
 		{"no model listed", &fake{models: []string{}}, experiment.Target{}, []string{"lists no model", `model = "…" in [target]`}},
 		{"several", &fake{models: []string{"a", "b", "c"}}, experiment.Target{}, []string{`3 models: "a", "b", "c"`, `model = "a" in [target]`}},
 		{"no list", &fake{noModel: true}, experiment.Target{}, []string{"listing models", "404"}},
-		{"401", &fake{modelRefused: 401}, experiment.Target{}, []string{"HTTP 401", "hint: give the key"}},
-		{"404", &fake{modelRefused: 404}, experiment.Target{}, []string{"HTTP 404", "hint: name another model or API"}},
+		{"401", &fake{modelRefused: 401}, experiment.Target{}, []string{"HTTP 401", "hint: set the API key"}},
+		{"404", &fake{modelRefused: 404}, experiment.Target{}, []string{"HTTP 404", "hint: set another model or API"}},
 		{"429", &fake{modelRefused: 429}, experiment.Target{}, []string{"HTTP 429", "busy"}},
 		{"400 for all", &fake{modelRefused: 400}, experiment.Target{}, []string{"HTTP 400", "[target.extra_body]"}},
 		{"500 for all", &fake{modelRefused: 500}, experiment.Target{}, []string{"HTTP 500", "server's log"}},
-		{"a web page", page, experiment.Target{}, []string{"protocol", "look at the URL"}},
+		{"a web page", page, experiment.Target{}, []string{"protocol", "check the URL"}},
 		{"nobody answers", gone, experiment.Target{}, []string{"connect", "server's log"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestReachAServerThatDies(t *testing.T) {
 	all := f.posts.Load()
 	for _, n := range []int64{1, 2, 3, 4, 5, 6, 7, 8, all / 2, all - 2, all - 1} {
 		_, err := habits(n).reach(t, experiment.Target{}, target.Completions)
-		if err == nil || !strings.Contains(err.Error(), "trying completions of http://127.0.0.1") || !strings.Contains(err.Error(), "hint: look at the server's log") {
+		if err == nil || !strings.Contains(err.Error(), "trying completions of http://127.0.0.1") || !strings.Contains(err.Error(), "hint: check the server's log") {
 			t.Fatalf("dead after %d posts: %v", n, err)
 		}
 	}
@@ -229,7 +229,7 @@ func TestReachIsInterrupted(t *testing.T) {
 
 func TestProbeErrorWithoutAStatus(t *testing.T) {
 	for outcome, want := range map[openai.Outcome]string{
-		openai.Timeout: "timeout: it was\nhint: give it longer", openai.Cancelled: "cancelled: it was", openai.Truncated: "truncated: it was\nhint: look",
+		openai.Timeout: "timeout: it was\nhint: raise timeout", openai.Cancelled: "cancelled: it was", openai.Truncated: "truncated: it was\nhint: check",
 	} {
 		err := &ProbeError{openai.Result{Outcome: outcome, Error: "it was"}}
 		if !strings.HasPrefix(err.Error(), want) || outcome == openai.Cancelled && err.Error() != want {

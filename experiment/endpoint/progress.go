@@ -11,49 +11,50 @@ import (
 	"bench/experiment/stats"
 )
 
-// Progress is what a row is doing, for a display; read it at any time.
+// Progress is the state of a running row, for a display. Read is safe at any time.
 type Progress struct {
 	Sent, Done, Failed atomic.Int64
-	Tokens             atomic.Int64 // output tokens of the requests that are done
+	Tokens             atomic.Int64 // output tokens of the requests that have ended
 
-	Meter *openai.TokenCounter // counts the tokens as they come, where who looks sets it before the row begins; nil = nobody counts
-	Each  func(*record.Record) // likewise, takes every record as its request ends, from one goroutine; it must not keep it. nil = nobody does
+	// Set before the row begins; nil: not used.
+	Meter *openai.TokenCounter // counts tokens as they arrive
+	Each  func(*record.Record) // gets every record as its request ends, from one goroutine; it must not keep it
 
-	begun  atomic.Pointer[time.Time]
-	ended  atomic.Pointer[time.Time]
-	phase  atomic.Int64 // of the latest request that was sent
-	first  [2]digest    // intended arrival to first token, of good requests: of the warm-up, of the window
-	behind digest       // lag of all requests
+	begun      atomic.Pointer[time.Time]
+	ended      atomic.Pointer[time.Time]
+	phase      atomic.Int64        // of the latest request that was sent
+	firstToken [2]latencyHistogram // of good requests: of the warm-up, of the window
+	lag        latencyHistogram    // of all requests
 }
 
-// Reading is what a Progress says at one moment. It is for the eye: no figure of the results is made of it.
+// Reading is a Progress at one moment. It is for display only: no result is made of it.
 type Reading struct {
 	Begun    time.Time // of the load; zero: connections are opened, prefixes primed
-	Ended    time.Time // of the load; zero: it goes on. Behind it the row is summarized, which may take a while
+	Ended    time.Time // of the load; zero: it goes on. The summary of the row follows, which may take a while
 	Phase    string    // of the latest request sent: PhaseWarmup, PhaseWindow or PhaseCooldown
 	Sent     int
 	Done     int
 	Failed   int
 	InFlight int
-	Tokens   int // output tokens of the requests that are done
+	Tokens   int // output tokens of the requests that have ended
 
-	// First is from the intended arrival to the first token, without streaming to the end of the answer; of the good requests
-	// of the window, or as long as it has none of the warm-up.
+	// First is from the intended arrival to the first token (without streaming, to the end of the answer) of
+	// the good requests of the window; of the warm-up until the window has one.
 	First Glance
 	Lag   Glance
 }
 
-// Glance is a latency so far, in ms, its percentiles within half a percent.
+// Glance is a latency so far, in ms; its percentiles are exact within half a percent.
 type Glance struct {
 	N             int
-	P50, P99, Max float64 // P50 and P99 are NaN for a sample that is too small to have a bound there
+	P50, P99, Max float64 // P50 and P99 are NaN if the sample is too small for a bound
 }
 
-// Read says how the row fares now.
+// Read is the progress now.
 func (p *Progress) Read() Reading {
 	r := Reading{
 		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
-		Tokens: int(p.Tokens.Load()), Lag: p.behind.glance(),
+		Tokens: int(p.Tokens.Load()), Lag: p.lag.read(),
 	}
 	r.InFlight = max(0, r.Sent-r.Done)
 	if begun := p.begun.Load(); begun != nil {
@@ -62,26 +63,25 @@ func (p *Progress) Read() Reading {
 	if ended := p.ended.Load(); ended != nil {
 		r.Ended = *ended
 	}
-	if r.First = p.first[load.Window].glance(); r.First.N == 0 {
-		r.First = p.first[load.Warmup].glance()
+	if r.First = p.firstToken[load.Window].read(); r.First.N == 0 {
+		r.First = p.firstToken[load.Warmup].read()
 	}
 	return r
 }
 
-func (d *digest) glance() Glance {
+func (h *latencyHistogram) read() Glance {
+	n := int(h.n.Load())
 	at := func(p float64) float64 {
-		if stats.GradeOf(int(d.n.Load()), p) == stats.NoBound {
+		if stats.GradeOf(n, p) == stats.NoBound {
 			return math.NaN()
 		}
-		return d.quantile(p) / record.UsPerMs
+		return h.quantile(p) / record.UsPerMs
 	}
-	return Glance{N: int(d.n.Load()), P50: at(0.50), P99: at(0.99), Max: float64(d.max.Load()) / record.UsPerMs}
+	return Glance{N: n, P50: at(0.50), P99: at(0.99), Max: float64(h.max.Load()) / record.UsPerMs}
 }
 
-// loads says that the load begins.
 func (p *Progress) loadStarted() { p.begun.Store(new(time.Now())) }
 
-// rests says that the load is over.
 func (p *Progress) loadEnded() { p.ended.Store(new(time.Now())) }
 
 func (p *Progress) requestSent(job *load.Job) {
@@ -89,22 +89,22 @@ func (p *Progress) requestSent(job *load.Job) {
 	p.Sent.Add(1)
 }
 
-// over takes a request that has ended; it is called from one goroutine.
+// requestEnded is called from one goroutine.
 func (p *Progress) requestEnded(job *load.Job, r *record.Record, stream bool) {
 	p.Tokens.Add(int64(r.OutputTokens))
 	if !r.OK() && job.Phase != load.Cooldown {
 		p.Failed.Add(1)
 	}
 	if job.Ready != openai.Never && job.Result.Sent != openai.Never {
-		p.behind.add((job.Result.Sent - job.Ready).Microseconds())
+		p.lag.add((job.Result.Sent - job.Ready).Microseconds())
 	}
 	end := r.First
 	if !stream {
 		end = r.Last
 	}
-	if at, ok := end.Get(); ok && r.OK() && job.Phase != load.Cooldown {
+	if us, ok := end.Get(); ok && r.OK() && job.Phase != load.Cooldown {
 		from, _ := r.At.Get()
-		p.first[job.Phase].add(at - from)
+		p.firstToken[job.Phase].add(us - from)
 	}
 	p.Done.Add(1)
 }

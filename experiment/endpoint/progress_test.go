@@ -17,7 +17,7 @@ import (
 func TestDigest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Int64Range(0, 10_000_000_000), 1, 500).Draw(t, "µs")
-		d := new(digest)
+		d := new(latencyHistogram)
 		for _, x := range values {
 			d.add(x)
 		}
@@ -29,10 +29,10 @@ func TestDigest(t *testing.T) {
 			}
 		}
 	})
-	if d := new(digest); d.quantile(0.5) != 0 {
+	if d := new(latencyHistogram); d.quantile(0.5) != 0 {
 		t.Error("a quantile of nothing")
 	}
-	d := new(digest)
+	d := new(latencyHistogram)
 	d.add(-3)
 	d.add(math.MaxInt64)
 	if d.quantile(0.5) != 0 || d.quantile(1) < 1e10 {

@@ -17,8 +17,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// What a plan says of its hits is what the simulated server finds, request by request: with room for all, and in a pool that is too
-// small for its prefixes, which is freed as vLLM frees it.
+// What a plan says of its hits is what the simulated server finds, request by request: with room for all, and
+// in a pool that is too small for its prefixes, which is freed as vLLM frees it.
 func TestHitsOfThePlanAreTheServers(t *testing.T) {
 	const small = 40 // blocks; a request takes nine, the prefixes 24
 	for _, c := range []struct {
@@ -75,7 +75,8 @@ func TestHitsOfThePlanAreTheServers(t *testing.T) {
 	}
 }
 
-// truth is how many of the prompt tokens the simulated server found, by its own account of each request of a row.
+// truth is how many of the prompt tokens the simulated server found, by its own account of each request of a
+// row.
 func truth(t *testing.T, s *Server, salt string) (cached map[string]int) {
 	t.Helper()
 	answer, err := http.Get(strings.TrimSuffix(s.options.BaseURL, "/v1") + "/debug/requests")
@@ -101,8 +102,9 @@ func truth(t *testing.T, s *Server, salt string) (cached map[string]int) {
 	return cached
 }
 
-// The hits that a tiling row reports are the simulated server's, request by request: nothing where the circle is over both tiers,
-// all after the first rotation where it is under the second, and whatever it found with several requests in flight.
+// The hits that a tiling row reports are the simulated server's, request by request: nothing where the circle
+// is over both tiers, all after the first rotation where it is under the second, and whatever it found with
+// several requests in flight.
 func TestHitsOfTiling(t *testing.T) {
 	const contexts, input, asks, rounds = 6, 320, 32, 4
 	for _, c := range []struct {

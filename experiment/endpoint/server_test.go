@@ -108,7 +108,7 @@ func TestFits(t *testing.T) {
 		t.Error(err)
 	}
 	s.MaxLen = 263
-	if err := s.Fits(&spec); err == nil || !strings.Contains(err.Error(), "A needs up to 264 tokens, the server's context holds 263\nhint: ") {
+	if err := s.Fits(&spec); err == nil || !strings.Contains(err.Error(), "A needs up to 264 tokens, the server's context length is 263\nhint: ") {
 		t.Errorf("error %v", err)
 	}
 	spec.Mix = []workload.Class{{Name: "a", Input: workload.Fixed(10), Output: workload.Fixed(10)}}

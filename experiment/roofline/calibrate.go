@@ -44,7 +44,7 @@ type Fitted struct {
 	HeldOutOff *float64 `json:"held_out_off"`
 }
 
-// UnidentifiableError says why the points do not determine the constants.
+// UnidentifiableError states why the points do not determine the constants.
 type UnidentifiableError struct{ Why string }
 
 func (e *UnidentifiableError) Error() string { return "the fit is not identifiable: " + e.Why }
@@ -116,8 +116,8 @@ func (s Setup) fit(points []Point) (fit, error) {
 	if why := f.vague(rows, compute); why != "" {
 		f = s.leastSquares(rows, [3]bool{true, true, false})
 	}
-	if len(points) < f.unknowns() {
-		return f, tooFew(len(points), f.unknowns())
+	if len(points) < len(f.open()) {
+		return f, tooFew(len(points), len(f.open()))
 	}
 	if why := f.vague(rows, memory); why != "" {
 		return f, &UnidentifiableError{why}
@@ -129,13 +129,14 @@ func tooFew(points, constants int) error {
 	return &UnidentifiableError{fmt.Sprintf("%d points for %d constants; add rows at other batches", points, constants)}
 }
 
-func (f *fit) unknowns() (n int) {
-	for _, free := range f.free {
+// open are the indexes of the free constants.
+func (f *fit) open() (open []int) {
+	for i, free := range f.free {
 		if free {
-			n++
+			open = append(open, i)
 		}
 	}
-	return n
+	return open
 }
 
 // row is one point as the times of its parts with default efficiencies.
@@ -208,7 +209,7 @@ func (f *fit) report(points []Point) *Fit {
 		out.Points = append(out.Points, Fitted{Point: points[i], FittedMs: ms, Off: ms/r.measured - 1})
 	}
 	spread := 0.05 // without residuals: an assumption
-	if more := len(points) - f.unknowns(); more > 0 {
+	if more := len(points) - len(f.open()); more > 0 {
 		spread = math.Sqrt(f.residuals / float64(more))
 		out.Spread = &spread
 	} else {

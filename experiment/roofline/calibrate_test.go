@@ -163,8 +163,8 @@ func TestCalibrateAtItsLimit(t *testing.T) {
 	}
 }
 
-// A CPU is limited by computing from a batch of two on. One point then determines the memory efficiency, which
-// is enough if there are more points than constants, so that the residuals show the quality of the fit.
+// A CPU is limited by computing from a batch of two on. One point then determines the memory efficiency,
+// which is enough if there are more points than constants, so that the residuals show the quality of the fit.
 func TestCalibrateOnePointReads(t *testing.T) {
 	s := Setup{Model: model(t, "llama-3.2-1b"), Device: Device{ID: "core", BandwidthGBs: 10, DenseTFLOPS: Rates{BF16: 0.05}}}
 	at := func(batches ...float64) (points []Point) {

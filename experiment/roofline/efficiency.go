@@ -1,6 +1,7 @@
 package roofline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -47,7 +48,7 @@ type reached struct {
 	compute Rates
 }
 
-// rates are those of the low end of the typical range, the default ones, and those of the high end.
+// rates are the rates at the low end of the typical range, the default ones, and the rates at the high end.
 func (s *Setup) rates() (low, usual, high reached) {
 	e := s.efficiency()
 	usual = s.usual(e)
@@ -64,19 +65,12 @@ func (s *Setup) usual(e *Efficiency) reached {
 }
 
 func (s *Setup) scale(r reached, by Scale) reached {
-	r.memory = min(1, r.memory*factor(by.Memory))
-	r.link = min(1, r.link*factor(by.Link))
-	r.allReduceUs *= factor(by.AllReduce)
-	r.overheadMs = r.overheadMs*factor(by.Overhead) + float64(s.Model.MoE.Layers)*by.MoELayerUs/1e3
-	r.compute = r.compute.times(factor(by.Compute))
+	r.memory = min(1, r.memory*cmp.Or(by.Memory, 1))
+	r.link = min(1, r.link*cmp.Or(by.Link, 1))
+	r.allReduceUs *= cmp.Or(by.AllReduce, 1)
+	r.overheadMs = r.overheadMs*cmp.Or(by.Overhead, 1) + float64(s.Model.MoE.Layers)*by.MoELayerUs/1e3
+	r.compute = r.compute.times(cmp.Or(by.Compute, 1))
 	return r
-}
-
-func factor(x float64) float64 {
-	if x == 0 {
-		return 1
-	}
-	return x
 }
 
 // times multiplies shares of a peak.

@@ -26,15 +26,15 @@ func (s Setup) leastSquares(rows []row, free [3]bool) fit {
 			try.free[i] = free[i] && determined[i]
 		}
 		try.constant = s.bounded(rows, x, try.free)
-		try.residuals = squares(rows, try.constant)
-		if score := try.residuals/noise/noise + 4*float64(try.unknowns()); score < least {
+		try.residuals = squares(rows, func(i int) float64 { return rows[i].ms(try.constant) })
+		if score := try.residuals/noise/noise + 4*float64(len(try.open())); score < least {
 			best, least = try, score
 		}
 	}
 	return best
 }
 
-// coefficients are those of all rows. determined are the constants that occur in them. It is not sound to
+// coefficients of all rows. determined are the constants that occur in them. It is not sound to
 // determine the compute efficiency from a single batch: a row that is slow for any other reason would be
 // mistaken for it.
 func coefficients(rows []row, ratio float64) (x [][3]float64, determined [3]bool, sound bool) {
@@ -75,9 +75,10 @@ func turns(rows []row) []float64 {
 	return at
 }
 
-func squares(rows []row, c [3]float64) (sum float64) {
-	for _, r := range rows {
-		off := r.ms(c)/r.measured - 1
+// squares is the sum of the squared relative errors of times in ms.
+func squares(rows []row, ms func(i int) float64) (sum float64) {
+	for i, r := range rows {
+		off := ms(i)/r.measured - 1
 		sum += off * off
 	}
 	return sum
@@ -109,7 +110,8 @@ func (s *Setup) bounded(rows []row, x [][3]float64, free [3]bool) [3]float64 {
 		for _, i := range open {
 			inside = inside && c[i] >= low[i] && c[i] <= high[i]
 		}
-		if sum := linearSquares(rows, x, c); inside && sum < least {
+		linear := func(i int) float64 { return x[i][0]*c[0] + x[i][1]*c[1] + x[i][2]*c[2] + rows[i].fixed }
+		if sum := squares(rows, linear); inside && sum < least {
 			best, least = c, sum
 		}
 	}
@@ -126,14 +128,6 @@ func (s *Setup) limits(rows []row) (low, high [3]float64) {
 	low[memory], high[memory] = usual.memory, usual.memory/0.01
 	low[compute], high[compute] = share, share/0.01
 	return low, high
-}
-
-func linearSquares(rows []row, x [][3]float64, c [3]float64) (sum float64) {
-	for i, r := range rows {
-		off := (x[i][0]*c[0]+x[i][1]*c[1]+x[i][2]*c[2]+r.fixed)/r.measured - 1
-		sum += off * off
-	}
-	return sum
 }
 
 // solve sets the open constants to the least squares solution, given the others; false if it is not unique.
@@ -167,14 +161,14 @@ func solve(rows []row, x [][3]float64, open []int, c *[3]float64) bool {
 	return true
 }
 
-// vague says why the points do not determine a constant: an error of 1 % in each of them could move it by
+// vague states why the points do not determine a constant: an error of 1 % in each of them could move it by
 // more than loose. Empty = they determine it.
 func (f *fit) vague(rows []row, constant int) string {
 	if !f.free[constant] {
 		return fmt.Sprintf("no point depends on the %s efficiency", constants[constant])
 	}
-	if n := f.reading(rows); constant == memory && (n == 0 || n == 1 && len(rows) <= f.unknowns()) {
-		return fmt.Sprintf("points limited by memory: %d; needed: 2, or more points than the %d constants; add rows at small batches", n, f.unknowns())
+	if n := f.reading(rows); constant == memory && (n == 0 || n == 1 && len(rows) <= len(f.open())) {
+		return fmt.Sprintf("points limited by memory: %d; needed: 2, or more points than the %d constants; add rows at small batches", n, len(f.open()))
 	}
 	moved := f.moved(rows, constant)
 	if moved <= loose {
@@ -191,12 +185,7 @@ const loose = 0.2
 // overhead. +Inf = the points cannot separate it from another constant.
 func (f *fit) moved(rows []row, constant int) float64 {
 	const noise = 0.01
-	var open []int
-	for i, free := range f.free {
-		if free {
-			open = append(open, i)
-		}
-	}
+	open := f.open()
 	a := mat.NewDense(len(rows), len(open), nil)
 	for i, r := range rows {
 		x := r.coefficients(f.constant[memory] / f.constant[compute])

@@ -1,7 +1,6 @@
 package roofline
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -55,37 +54,24 @@ func ParseHardware(data []byte) (Hardware, error) {
 	if err := strict(data, &file); err != nil {
 		return Hardware{}, fmt.Errorf("hardware table: %w", err)
 	}
-	h := Hardware{Devices: make([]Device, len(file.Devices))}
-	var errs []error
+	var h Hardware
+	var efficiency, entries error
 	if file.Efficiency != nil {
 		h.Efficiency = *file.Efficiency
 		if err := h.Efficiency.check(); err != nil {
-			errs = append(errs, fmt.Errorf("hardware table: efficiency: %w", err))
+			efficiency = fmt.Errorf("hardware table: efficiency: %w", err)
 		}
 	}
-	names := map[string]string{}
-	for i, raw := range file.Devices {
-		if err := parseDevice(raw, &h.Devices[i], names); err != nil {
-			errs = append(errs, fmt.Errorf("hardware table: entry %d (%s): %w", i+1, cmp.Or(h.Devices[i].ID, "no id"), err))
-		}
-	}
-	if len(h.Devices) == 0 {
-		errs = append(errs, errors.New("hardware table: devices is empty"))
-	}
-	if err := errors.Join(errs...); err != nil {
+	h.Devices, entries = parseEntries[Device]("hardware table", "devices", file.Devices)
+	if err := errors.Join(efficiency, entries); err != nil {
 		return Hardware{}, err
 	}
 	return h, nil
 }
 
-func parseDevice(raw []byte, d *Device, names map[string]string) error {
-	if err := strict(raw, d); err != nil {
-		return err
-	}
-	return errors.Join(d.check(), claim(names, d.ID, d.Aliases))
-}
+func (d *Device) names() names { return names{d.ID, &d.Aliases, nil} }
 
-func (d Device) check() error {
+func (d *Device) check() error {
 	t := d.DenseTFLOPS
 	errs := checkNumbers(1e9, []number{
 		{"memory_gb", d.MemoryGB}, {"bandwidth_gb_s", d.BandwidthGBs}, {"link_gb_s", d.LinkGBs}, {"tdp_w", d.TDPW},

@@ -195,20 +195,11 @@ func (c *hfConfig) moeLayers(layers int) int {
 	c.decode("mlp_only_layers", &dense)
 	var kinds []string
 	if c.decode("mlp_layer_types", &kinds) {
-		return len(kinds) - count(kinds, "dense")
+		return len(slices.DeleteFunc(kinds, func(kind string) bool { return kind == "dense" }))
 	}
 	n := 0
 	for i := range layers {
 		if i >= first && (i+1)%step == 0 && !slices.Contains(dense, i) {
-			n++
-		}
-	}
-	return n
-}
-
-func count(all []string, one string) (n int) {
-	for _, s := range all {
-		if s == one {
 			n++
 		}
 	}

@@ -1,12 +1,8 @@
 package roofline
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 )
 
 // Models is the model table, model_configs.json.
@@ -91,6 +87,8 @@ type Linear struct {
 	Conv       int `json:"conv"` // kernel width of the short convolution
 }
 
+func (m *Model) names() names { return names{m.ID, &m.Aliases, m.Match} }
+
 // ParseModels reads and checks a model table. It reports every mistake with its entry and field.
 func ParseModels(data []byte) (Models, error) {
 	var file struct {
@@ -100,51 +98,5 @@ func ParseModels(data []byte) (Models, error) {
 	if err := strict(data, &file); err != nil {
 		return nil, fmt.Errorf("model table: %w", err)
 	}
-	models := make(Models, len(file.Models))
-	var errs []error
-	names := map[string]string{}
-	for i, raw := range file.Models {
-		if err := parseModel(raw, &models[i], names); err != nil {
-			errs = append(errs, fmt.Errorf("model table: entry %d (%s): %w", i+1, cmp.Or(models[i].ID, "no id"), err))
-		}
-	}
-	if len(models) == 0 {
-		errs = append(errs, errors.New("model table: models is empty"))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return models, nil
-}
-
-func parseModel(raw []byte, m *Model, names map[string]string) error {
-	if err := strict(raw, m); err != nil {
-		return err
-	}
-	return errors.Join(m.check(), claim(names, m.ID, m.Aliases))
-}
-
-// strict decodes JSON and rejects unknown keys.
-func strict(data []byte, v any) error {
-	if !json.Valid(data) { // a Decoder ignores what follows the value
-		return json.Unmarshal(data, v)
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	return d.Decode(v)
-}
-
-// claim registers the names of one entry, each of which must be unique.
-func claim(names map[string]string, id string, aliases []string) error {
-	var errs []error
-	for _, name := range append([]string{id}, aliases...) {
-		key := strings.ToLower(name)
-		if key == "" {
-			errs = append(errs, errors.New("id or alias is empty"))
-		} else if owner, taken := names[key]; taken {
-			errs = append(errs, fmt.Errorf("name %q belongs to %s already", name, owner))
-		}
-		names[key] = id
-	}
-	return errors.Join(errs...)
+	return parseEntries[Model]("model table", "models", file.Models)
 }

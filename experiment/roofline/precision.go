@@ -1,6 +1,7 @@
 package roofline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,9 +48,7 @@ var precisions = []precision{
 }
 
 func lookUpPrecision(name string) (precision, bool) {
-	if name == "" {
-		name = "bf16"
-	}
+	name = cmp.Or(name, "bf16")
 	for _, p := range precisions {
 		if strings.EqualFold(p.name, name) {
 			return p, true

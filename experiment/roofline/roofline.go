@@ -2,10 +2,10 @@
 // (TTFT), from the bytes that a model must read and the operations that it must do, over the rates of a
 // device.
 //
-// The order of its steps: a Model and a Device are looked up in two tables (find.go), or a Model is read from
-// a config.json (hf.go). A Setup combines them with a number of GPUs and two precisions. A pass (pass.go)
-// counts bytes and operations, and Setup.Decode and Setup.Prefill divide them by rates. Setup.Predict
-// combines these for a workload. Calibrate fits the rates to measured times.
+// The order of its steps: a Model and a Device are looked up in two tables (tables.go), or a Model is read
+// from a config.json (hf.go). A Setup combines them with a number of GPUs and two precisions. A pass
+// (pass.go) counts bytes and operations, and Setup.Decode and Setup.Prefill divide them by rates.
+// Setup.Predict combines these for a workload. Calibrate fits the rates to measured times.
 //
 // Every Bound has a floor, an expected time, and a typical range around that. The floor uses the peak rates,
 // overlaps everything that can overlap, lets all tokens choose the same experts, and ignores communication
@@ -21,6 +21,10 @@
 // Ignored: queueing, the operations of linear layers and of sparse-attention indexers, and layouts other than
 // tensor parallelism (no expert or data-parallel attention). The package never measures anything or contacts
 // a server.
+//
+// It is longer than other packages because it covers the shapes of all current models (GQA, MLA, sliding
+// windows, linear attention, experts) and their storage formats, each with its checks: fewer would make the
+// roofline wrong for a model that users measure.
 //
 // Equations: Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102; jax-ml/scaling-book,
 // inference.md; the all-reduce as in NVIDIA nccl-tests, doc/PERFORMANCE.md.
@@ -172,4 +176,28 @@ func (s *Setup) kvBytes() float64   { return precisionOf(s.KVPrecision).bytes }
 func (s *Setup) weights() precision { return precisionOf(cmp.Or(s.Precision, s.Model.Weights)) }
 func (s *Setup) experts() precision {
 	return precisionOf(cmp.Or(s.Precision, s.Model.ExpertWeights, s.Model.Weights))
+}
+
+// Place is the position of a measured time relative to a bound.
+type Place string
+
+// The places, from fast to slow.
+const (
+	Impossible Place = "below_floor" // an error, a cache hit, speculation, or a wrong precision or device
+	Fast       Place = "fast"        // faster than the typical range
+	Inside     Place = "inside"
+	Slow       Place = "slow" // slower than the typical range: the hardware does not explain it
+)
+
+// Place compares a measured time with the bound.
+func (b Bound) Place(ms float64) Place {
+	switch {
+	case ms < b.FloorMs:
+		return Impossible
+	case ms < b.LowMs:
+		return Fast
+	case ms <= b.HighMs:
+		return Inside
+	}
+	return Slow
 }

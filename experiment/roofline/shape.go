@@ -1,6 +1,9 @@
 package roofline
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Params is the number of parameters: embeddings, attention, MLP, experts, router and output layer. It
 // ignores norms, biases and the short convolutions of linear layers (below 0.02 %), vision encoders, and
@@ -42,12 +45,8 @@ func (m *Model) everyTokenParams() int64 {
 	return m.attentionParams() + m.mlpMatrices()*h*(dense+shared) + router
 }
 
-func (m *Model) mlpMatrices() int64 {
-	if m.MLPMatrices == 0 {
-		return 3 // gate, up, down
-	}
-	return int64(m.MLPMatrices)
-}
+// mlpMatrices: gate, up and down by default.
+func (m *Model) mlpMatrices() int64 { return int64(cmp.Or(m.MLPMatrices, 3)) }
 
 func (m *Model) attentionParams() int64 {
 	h, heads := int64(m.Hidden), int64(m.Heads)
@@ -208,18 +207,9 @@ func (m *Model) groups(one *[1]KVGroup) []KVGroup {
 	return one[:]
 }
 
-func (g KVGroup) kvHeads(m *Model) int64 { return pick(g.KVHeads, m.KVHeads) }
-func (g KVGroup) headDim(m *Model) int64 { return pick(g.HeadDim, m.HeadDim) }
-func (g KVGroup) valueDim(m *Model) int64 {
-	return pick(g.ValueDim, int(g.headDim(m)))
-}
-
-func pick(own, inherited int) int64 {
-	if own > 0 {
-		return int64(own)
-	}
-	return int64(inherited)
-}
+func (g KVGroup) kvHeads(m *Model) int64  { return int64(cmp.Or(g.KVHeads, m.KVHeads)) }
+func (g KVGroup) headDim(m *Model) int64  { return int64(cmp.Or(g.HeadDim, m.HeadDim)) }
+func (g KVGroup) valueDim(m *Model) int64 { return int64(cmp.Or(g.ValueDim, g.HeadDim, m.HeadDim)) }
 
 // span is the maximum number of tokens that a layer attends to. In a chunked layer the mean is half of that,
 // but the cache holds the whole chunk.

@@ -10,16 +10,15 @@ import (
 	"bench/experiment/roofline"
 )
 
-// Calibration is what of some rows roofline.Calibrate can use.
+// Calibration is the part of some rows that roofline.Calibrate can use.
 type Calibration struct {
 	Points  []roofline.Point
-	Of      *record.Roofline // of the first row that is used: model and hardware of all; nil: none is
-	LeftOut []string         // the other rows, and why: "chat-r1 (client_bound)"
+	Of      *record.Roofline // model and hardware, the same for all points; nil: no row is used
+	LeftOut []string         // the other rows, with the reason: "chat-r1 (client_bound)"
 }
 
-// CalibrationOf takes a decode step from each row: the p50 of the gaps between tokens where each event has one token, since
-// tpot also holds the prompts of others that were computed in between. A row with one slot, where nothing queues, gives its
-// TTFT too.
+// CalibrationOf takes a decode step from each row, and the TTFT of the rows at concurrency 1, where no
+// request queues.
 func CalibrationOf(rows []record.Row) Calibration {
 	var c Calibration
 	for i := range rows {
@@ -42,30 +41,32 @@ func CalibrationOf(rows []record.Row) Calibration {
 	return c
 }
 
-// unfit says why a row tells nothing; empty: it does. Its times can be believed where no check failed but those of what was
-// asked, or of how many requests there were, of which a p50 needs few.
+// unfit is the reason to leave a row out; empty: none. Failed checks of the requested load and of the sample
+// size do not affect the median of a time.
 func (c *Calibration) unfit(r *record.Row) string {
 	const fewest = 6 // stats gives a p50 no interval below
 	harmless := []string{"few_samples", "rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}
 	failed := slices.DeleteFunc(slices.Clone(r.Checks.Failed), func(code string) bool { return slices.Contains(harmless, code) })
 	switch {
 	case r.Roofline == nil:
-		return "no bound"
+		return "no roofline"
 	case len(failed) > 0:
 		return strings.Join(failed, ", ")
 	case r.Summary.Requests.Completed < fewest:
-		return fmt.Sprintf("%d requests completed, %d are needed", r.Summary.Requests.Completed, fewest)
+		return fmt.Sprintf("%d requests completed, %d needed", r.Summary.Requests.Completed, fewest)
 	case c.Of != nil && !SameSetup(r.Roofline, c.Of):
-		return "another model or hardware"
+		return "different model or hardware"
 	}
 	return ""
 }
 
-// StepMs is how long a decode step took at the median.
+// StepMs is the median duration of a decode step: the p50 of itl if each event has one token, since tpot
+// includes the prefill of other requests between the tokens; else the p50 of tpot. ok is false without
+// either.
 func StepMs(r *record.Row) (ms float64, ok bool) {
-	const single = 0.01 // off one token an event
+	const tolerance = 0.01 // of one token per event
 	s := &r.Summary
-	if s.ITL != nil && math.Abs(s.TokensPerEvent-1) <= single {
+	if s.ITL != nil && math.Abs(s.TokensPerEvent-1) <= tolerance {
 		return s.ITL.P50, s.ITL.P50 > 0
 	}
 	if s.TPOT != nil {
@@ -74,6 +75,7 @@ func StepMs(r *record.Row) (ms float64, ok bool) {
 	return 0, false
 }
 
+// SameSetup reports whether two rooflines are of the same model, hardware, GPUs and precision.
 func SameSetup(a, b *record.Roofline) bool {
 	return a.Model == b.Model && a.Hardware == b.Hardware && a.GPUs == b.GPUs && a.Precision == b.Precision
 }

@@ -12,9 +12,9 @@ import (
 )
 
 func TestCalibrationOf(t *testing.T) {
-	row := func(id string, slots int, model string) record.Row {
-		r := record.Row{ID: id, Roofline: &record.Roofline{Model: model, Hardware: "h", GPUs: 1, Batch: float64(slots), Context: 100, Input: 80, Cached: 5}}
-		r.Spec.Concurrency = slots
+	row := func(id string, concurrency int, model string) record.Row {
+		r := record.Row{ID: id, Roofline: &record.Roofline{Model: model, Hardware: "h", GPUs: 1, Batch: float64(concurrency), Context: 100, Input: 80, Cached: 5}}
+		r.Spec.Concurrency = concurrency
 		r.Summary = record.Summary{TPOT: &stats.Summary{P50: 12}, ITL: &stats.Summary{P50: 10}, TTFT: &stats.Summary{P50: 50}, TokensPerEvent: 1, Requests: record.Requests{Completed: 6}}
 		return r
 	}
@@ -34,7 +34,7 @@ func TestCalibrationOf(t *testing.T) {
 	if d := cmp.Diff(want, c.Points); d != "" {
 		t.Error(d)
 	}
-	if c.Of == nil || c.Of.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted (errors)", "bare (no bound)", "few (5 requests completed, 6 are needed)", "other (another model or hardware)"}) {
+	if c.Of == nil || c.Of.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted (errors)", "bare (no roofline)", "few (5 requests completed, 6 needed)", "other (different model or hardware)"}) {
 		t.Errorf("%+v", c)
 	}
 	if c := CalibrationOf([]record.Row{bare}); c.Points != nil || c.Of != nil {

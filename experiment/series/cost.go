@@ -10,13 +10,12 @@ import (
 
 // PointCost is the cost of one point of a series.
 type PointCost struct {
-	Point    int         `json:"point"` // index in the series' points
-	Cost     record.Cost `json:"cost"`  // of the repeat with the median price, the dearer of two
-	Accepted bool        `json:"accepted"`
+	Point    int         `json:"point"`    // index in the series' points
+	Cost     record.Cost `json:"cost"`     // of the repeat with the median cost, the higher of two
+	Accepted bool        `json:"accepted"` // the point is the series' max load within the SLO
 }
 
-// Costs are those of the points that meet the SLO and are valid, by
-// ascending load; the accepted one is the series' SLO knee.
+// Costs are the costs of the valid points that meet the SLO (or have none), by ascending load.
 func (s *Series) Costs() []PointCost {
 	var out []PointCost
 	for i := range s.Points {
@@ -31,7 +30,7 @@ func (s *Series) Costs() []PointCost {
 	return out
 }
 
-// middle is the median cost of a point's repeats; nil: one has none.
+// MedianCost is the median cost of a point's repeats; nil: a repeat has none.
 func MedianCost(rows []*record.Row) *record.Cost {
 	costs := make([]*record.Cost, 0, len(rows))
 	for _, r := range rows {

@@ -14,11 +14,11 @@ import (
 // repeats the median counts.
 func TestCostsOfASeries(t *testing.T) {
 	var rows []record.Row
-	for slots, verdict := range map[int]stats.Verdict{1: stats.Pass, 8: stats.Pass, 16: stats.Fail} {
+	for concurrency, verdict := range map[int]stats.Verdict{1: stats.Pass, 8: stats.Pass, 16: stats.Fail} {
 		for repeat := range 3 {
 			r := record.Row{SLO: []record.Verdict{{Verdict: string(verdict)}}, Spec: experiment.Spec{Name: "a", Repeat: repeat + 1, Point: []experiment.Axis{{Key: "concurrency", Value: "x"}}}}
-			r.Spec.Concurrency = slots
-			r.Cost = &record.Cost{USDPerMillion: float64(100/slots + repeat)}
+			r.Spec.Concurrency = concurrency
+			r.Cost = &record.Cost{USDPerMillion: float64(100/concurrency + repeat)}
 			if verdict == stats.Fail {
 				r.Cost = nil
 			}

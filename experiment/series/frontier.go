@@ -6,19 +6,17 @@ import (
 	"bench/experiment/stats"
 )
 
-// Frontier is the points of a series that no other beats in both of two figures. It is of one shape: points of another
-// series are never on it, and what it is per GPU is the same, since all of a series run on the same ones.
+// Frontier is the points of a series that no other point beats in both of two figures. Points of different
+// series are never compared: they are of different workloads.
 type Frontier struct {
-	Gain   string `json:"gain"`   // output_tokens_per_s, or output_tokens_per_s_per_gpu where it is stated
-	Cost   string `json:"cost"`   // ttft_p99, tpot_p95, e2e_p99; or per_user_tokens_per_s, of which more is better
-	Points []int  `json:"points"` // by ascending cost; from the fastest for the user on
+	Gain   string `json:"gain"`   // output_tokens_per_s, or output_tokens_per_s_per_gpu if the number of GPUs is specified
+	Cost   string `json:"cost"`   // ttft_p99, tpot_p95, e2e_p99 (less is better); or per_user_tokens_per_s (more is better)
+	Points []int  `json:"points"` // from the best cost to the worst
 }
 
-// frontier ranks points by what is drawn and quoted: a p99 without a bound by the lower end of its
-// interval. A point of which not even that is known has no rank.
-func (s *Series) frontierIndices() []int { return s.Against(s.Cost, "p99") }
-
-// Against is the points that no other beats in output tokens/s and in a percentile of ttft, tpot or e2e, by ascending latency.
+// Against is the points that no other point beats in both output tokens/s and a percentile of ttft, tpot or
+// e2e, by ascending latency. A percentile without an upper bound ranks by its lower bound; a point without
+// either is left out.
 func (s *Series) Against(metric, percentile string) []int {
 	return s.trade(func(p *SeriesPoint) float64 {
 		if l, ok := p.Latency(metric).Get(percentile); ok {
@@ -38,7 +36,7 @@ func (s *Series) trade(cost func(*SeriesPoint) float64) []int {
 	return stats.Frontier(points)
 }
 
-// frontiers are all that have a point.
+// frontiers leaves out those without a point.
 func (s *Series) frontiers() []Frontier {
 	gain := "output_tokens_per_s"
 	if s.Points[0].OutputTokensPerSPerGPU != nil {

@@ -11,27 +11,28 @@ import (
 	"bench/experiment/unit"
 )
 
-// Resampled is where a knee lies when repeats are drawn at random, with replacement, from those of each point.
+// Resampled is the certainty of a Knee: where it is in series whose repeats are drawn at random, with
+// replacement, from those of each point.
 type Resampled struct {
-	Share float64 `json:"share"` // of the draws in which it is the same point
-	Low   *int    `json:"low"`   // 95 % of the draws that have the knee lie from this point …
-	High  *int    `json:"high"`  // … to this one; null = no draw has one
+	Share float64 `json:"share"` // of the draws with the same result
+	Low   *int    `json:"low"`   // 95 % of the draws that have a point have it from this one …
+	High  *int    `json:"high"`  // … to this one; null: no draw has a point
 }
 
-// draws of the repeats: a share is known to 3 % then.
+// draws give a share with a standard error of at most 3.5 %.
 const draws = 200
 
-// resample says how sure the knees are, as far as the repeats tell.
+// resample sets the certainty of the max load, the knee and the saturation, if a point has several repeats.
 func (s *Series) resample() {
 	if !slices.ContainsFunc(s.Points, func(p SeriesPoint) bool { return len(p.Rows) > 1 }) {
 		return
 	}
 	rng := rand.New(rand.NewPCG(record.Seed, 1))
-	knees := []*Knee{&s.SLOKnee, &s.GeometricKnee, &s.Saturation}
-	drawn := make([][]int, len(knees)) // the point of each draw; −1 = none
+	found := []*Knee{&s.SLOKnee, &s.GeometricKnee, &s.Saturation}
+	drawn := make([][]int, len(found)) // the point of each draw; −1 = none
 	for range draws {
 		d := s.draw(rng)
-		for i, k := range []Knee{d.maxLoadWithinSLO(), d.geometricKnee(), d.saturation()} {
+		for i, k := range []Knee{d.findMaxLoad(), d.findKnee(), d.findSaturation()} {
 			at := -1
 			if k.Point != nil {
 				at = *k.Point
@@ -39,12 +40,12 @@ func (s *Series) resample() {
 			drawn[i] = append(drawn[i], at)
 		}
 	}
-	for i, k := range knees {
+	for i, k := range found {
 		k.Resampled = resampled(k.Point, drawn[i])
 	}
 }
 
-// draw is the series with the repeats of each point drawn anew.
+// draw is the series with the repeats of each point drawn again.
 func (s *Series) draw(rng *rand.Rand) Series {
 	out := *s
 	out.Points = make([]SeriesPoint, len(s.Points))
@@ -54,7 +55,7 @@ func (s *Series) draw(rng *rand.Rand) Series {
 			rows[j] = s.Points[i].Rows[rng.IntN(len(rows))]
 		}
 		out.Points[i] = s.pointOf(rows)
-		out.Points[i].Valid = s.Points[i].Valid // what is doubted stays so, whichever repeats are drawn
+		out.Points[i].Valid = s.Points[i].Valid // an invalid point stays invalid, whichever repeats are drawn
 	}
 	return out
 }
@@ -78,18 +79,19 @@ func resampled(point *int, drawn []int) *Resampled {
 }
 
 const (
-	// unlikely is the chance of spreads as large as a finding needs, when runs of the same measure the same; three means are
-	// looked at.
+	// unlikely is the probability, if all repeats measure the same, of a spread that counts as a difference.
+	// It is tested for three means.
 	unlikely = 0.003
-	// apartBy is the distance of the extreme repeats, as a share of the mean, below which nobody minds.
-	apartBy = 0.05
+	// leastSpread is the distance of the extreme repeats, as a share of the lower one, that counts as a
+	// difference.
+	leastSpread = 0.05
 )
 
-// betweenRuns findings a point whose repeats differ by more than the intervals inside each of them explain: something changed
-// from run to run, and the interval of one run says too little.
+// betweenRuns is the finding that the repeats of a point differ by more than their own confidence intervals
+// explain: something changed between the runs, so the interval of one run is too narrow.
 func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 	var parts []string
-	for _, m := range Headlines {
+	for _, m := range latencies {
 		var means, errors []float64
 		for _, r := range rows {
 			if s := m.of(&r.Summary); s != nil {
@@ -99,14 +101,14 @@ func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 			}
 		}
 		p, ok := stats.Same(means, errors)
-		if spread := stats.SpreadOf(means); ok && p < unlikely && spread.Max-spread.Min > apartBy*spread.Min {
-			parts = append(parts, fmt.Sprintf("mean %s from %s to %s", m.name, unit.Format(spread.Min, "ms"), unit.Format(spread.Max, "ms")))
+		if spread := stats.SpreadOf(means); ok && p < unlikely && spread.Max-spread.Min > leastSpread*spread.Min {
+			parts = append(parts, fmt.Sprintf("mean %s %s to %s", m.name, unit.Format(spread.Min, "ms"), unit.Format(spread.Max, "ms")))
 		}
 	}
 	if len(parts) == 0 {
 		return record.Finding{}, false
 	}
 	return record.Finding{Code: "between_runs",
-		Text: fmt.Sprintf("the %d repeats differ by more than the spread inside each explains: %s", len(rows), strings.Join(parts, ", ")),
-		Hint: `quote the spread of the repeats, not the interval of one; look for what changes between runs (order = "blocked" tells drift from effect)`}, true
+		Text: fmt.Sprintf("the %d repeats differ by more than their confidence intervals explain: %s", len(rows), strings.Join(parts, ", ")),
+		Hint: `quote the spread of the repeats; look for what changed between runs (order = "blocked" separates drift from effect)`}, true
 }

@@ -34,10 +34,10 @@ func TestBetweenRuns(t *testing.T) {
 		want    string
 	}{
 		{"the same", 2000, []float64{100, 100, 100}, ""},
-		{"one is a fifth slower", 2000, []float64{100, 120, 100}, "the 3 repeats differ by more than the spread inside each explains: mean ttft from "},
+		{"one is a fifth slower", 2000, []float64{100, 120, 100}, "the 3 repeats differ by more than their confidence intervals explain: mean ttft "},
 		{"two runs", 2000, []float64{100, 140}, "the 2 repeats"},
 		{"too few requests to tell", 40, []float64{100, 110, 100}, ""},
-		{"clear, and yet nobody minds", 200_000, []float64{100, 103}, ""},
+		{"clear but too small to matter", 200_000, []float64{100, 103}, ""},
 		{"one run", 2000, []float64{100}, ""},
 		{"no interval", 20, []float64{100, 500}, ""},
 	} {
@@ -83,16 +83,17 @@ func TestBetweenRunsErrs(t *testing.T) {
 func TestResampledKnees(t *testing.T) {
 	var rows []record.Row
 	for repeat := 1; repeat <= 3; repeat++ {
-		for i, slot := range []string{"1", "2", "4", "8"} {
+		for i, load := range []string{"1", "2", "4", "8"} {
 			verdict := []string{"PASS", "PASS", "PASS", "FAIL"}[i]
 			if i == 2 && repeat == 1 {
-				verdict = "FAIL" // one of three at 4 slots
+				verdict = "FAIL" // one of three at concurrency 4
 			}
-			rows = append(rows, measured("D", fixture.Concurrency(slot), 0, 1<<i, repeat, []float64{100, 190, 260, 280}[i], 50, verdict))
+			rows = append(rows, measured("D", fixture.Concurrency(load), 0, 1<<i, repeat, []float64{100, 190, 260, 280}[i], 50, verdict))
 		}
 	}
 	k := SeriesOf(rows)[0].SLOKnee
-	// At 4 slots all three drawn pass in (2/3)³ of the draws; the point itself does not, so the knee is at 2 slots.
+	// At concurrency 4 all three drawn pass in (2/3)³ of the draws; the point itself does not, so the max
+	// load is at concurrency 2.
 	if k.Point == nil || *k.Point != 1 || k.Resampled == nil {
 		t.Fatalf("%+v", k)
 	}

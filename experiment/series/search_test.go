@@ -53,11 +53,11 @@ func TestSearchFinds(t *testing.T) {
 		return probed(k, x, 1, stats.Fail)
 	})
 	f := FoundBy(k, s, rows)
-	want := "A input=256: the highest rate that meets the SLO lies between 9.512/s and 10.37/s (2 runs agree at each) (10 probes, 10m0s)"
+	want := "A input=256: the highest rate that meets the SLO is between 9.512/s and 10.37/s (2 runs agree at each) (10 probes, 10m0s)"
 	if f.Text != want || f.State != "found" || !f.Met() || *f.Low != 9.512 || f.Probes != 10 || f.TookS != 600 || len(f.Others) != 1 {
 		t.Errorf("%+v\n%s", f, f.Text)
 	}
-	if part := FoundBy(k, s, rows[:6]); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "so far it lies between 8/s and 11.31/s (1 run at each, not confirmed)") {
+	if part := FoundBy(k, s, rows[:6]); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "so far it is between 8/s and 11.31/s (1 run at each, not confirmed)") {
 		t.Errorf("%s", part.Text)
 	}
 	if none := FoundBy(k, s, nil); none.State != "searching" || none.Probes != 0 {
@@ -75,8 +75,8 @@ func TestSearchEndsOutside(t *testing.T) {
 		state     string
 		want      string
 	}{
-		{stats.Pass, "few_samples", "above", "is 64 slots or above, where the search ends (2 runs agree); raise max"},
-		{stats.Fail, "unsteady", "below", "is below 1 slot, where the search begins (2 runs agree); lower min"},
+		{stats.Pass, "few_samples", "above", "is 64 or above, the search's max (2 runs agree); raise max"},
+		{stats.Fail, "unsteady", "below", "is below 1, the search's min (2 runs agree); lower min"},
 		{stats.Undecided, "", "none", "is decided: more requests are needed for a verdict"},
 		{stats.Pass, "server_restarted", "none", "is decided: because of server_restarted"},
 		{stats.Fail, "client_bound", "none", "is decided: because of client_bound"},
@@ -89,7 +89,7 @@ func TestSearchEndsOutside(t *testing.T) {
 	}
 }
 
-// TestSearchBudget holds that no probe begins when the budget is used up, and that the answer says so.
+// No probe begins when the budget is spent, and the result reports it.
 func TestSearchBudget(t *testing.T) {
 	for _, k := range []*experiment.Search{
 		{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Probes: 7},
@@ -102,7 +102,7 @@ func TestSearchBudget(t *testing.T) {
 			return probed(k, x, 1, stats.Fail)
 		})
 		f := FoundBy(k, s, rows)
-		if len(rows) != 7 || f.State != "budget" || f.Met() || !strings.Contains(f.Text, "so far it lies between 9.512/s") || !strings.Contains(f.Text, "allow more") {
+		if len(rows) != 7 || f.State != "budget" || f.Met() || !strings.Contains(f.Text, "so far it is between 9.512/s") || !strings.Contains(f.Text, "raise budget or probes") {
 			t.Errorf("%d probes: %s", len(rows), f.Text)
 		}
 	}
@@ -111,14 +111,14 @@ func TestSearchBudget(t *testing.T) {
 func TestSearchSaturation(t *testing.T) {
 	k := &experiment.Search{Axis: "rate", For: "saturation", Min: 1, Max: 64, Tolerance: 0.05, Confirm: 2}
 	row := func(x float64) *record.Row {
-		r := probed(k, x, 1, stats.Fail) // an SLO has no say in it
+		r := probed(k, x, 1, stats.Fail) // the SLO does not count here
 		r.Summary.DurationS, r.Summary.Requests.Planned = 100, int(100*x)
 		r.Summary.Throughput.RequestsPerS = min(x, 20)
 		return r
 	}
 	s, rows := search(t, k, row)
 	f := FoundBy(k, s, rows)
-	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with lies between") {
+	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with is between") {
 		t.Errorf("%s", f.Text)
 	}
 	for _, tt := range []struct {
@@ -131,30 +131,31 @@ func TestSearchSaturation(t *testing.T) {
 		if tt.grows {
 			r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
 		}
-		if v, why := Answer(k, r); v != tt.want {
+		if v, why := probeAnswer(k, r); v != tt.want {
 			t.Errorf("%+v: %s %s", tt, v, why)
 		}
 	}
 }
 
-// A queue that grows will break the SLO later: such a probe does not pass. Errors fail it whatever the client was.
+// A growing queue breaks the SLO later, so such a probe does not pass. Errors fail it whatever the client
+// did.
 func TestSearchAsks(t *testing.T) {
 	k := sloSearch("rate")
 	refused := probed(k, 1, 1, stats.Fail, "client_bound")
 	refused.SLO[0].Metric = "error_rate"
-	if v, why := Answer(k, refused); v != stats.Fail {
+	if v, why := probeAnswer(k, refused); v != stats.Fail {
 		t.Errorf("a slow client makes no errors, but: %s %s", v, why)
 	}
 	r := probed(k, 1, 1, stats.Pass)
 	r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
-	if v, why := Answer(k, r); v != stats.Undecided || why != "the queue grows, by 50 % through the window" {
+	if v, why := probeAnswer(k, r); v != stats.Undecided || why != "the queue grows by 50 % during the window" {
 		t.Errorf("%s: %s", v, why)
 	}
 	k = sloSearch("concurrency")
 	r = probed(k, 4, 1, stats.Pass)
 	r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-9}}}
-	if v, why := Answer(k, r); v != stats.Pass {
-		t.Errorf("slots that filled late are no queue, but: %s %s", v, why)
+	if v, why := probeAnswer(k, r); v != stats.Pass {
+		t.Errorf("concurrency that was reached late is no queue, but: %s %s", v, why)
 	}
 }
 
@@ -168,11 +169,11 @@ func TestSearchKnee(t *testing.T) {
 		}
 	}
 	s, rows := search(t, k, curve(24))
-	if f := FoundBy(k, s, rows); f.State != "found" || *f.Low > 24 || *f.High < 24 || !strings.Contains(f.Text, "the knee lies between") {
+	if f := FoundBy(k, s, rows); f.State != "found" || *f.Low > 24 || *f.High < 24 || !strings.Contains(f.Text, "the concurrency at the knee is between") {
 		t.Errorf("%s", f.Text)
 	}
 	s, rows = search(t, k, curve(1000))
-	if f := FoundBy(k, s, rows); f.State != "none" || f.Met() || !strings.Contains(f.Text, "no knee from 1 slot to 128 slots") {
+	if f := FoundBy(k, s, rows); f.State != "none" || f.Met() || !strings.Contains(f.Text, "no knee for concurrency 1 to 128") {
 		t.Errorf("%s", f.Text)
 	}
 }

@@ -1,3 +1,14 @@
+// Package series turns the rows of a run into curves. A Series is the rows of one name that differ only in
+// their load (rate or concurrency) and repeat.
+//
+// The order of its steps: FromRows groups the rows, joins the repeats of each load into a point (point.go),
+// and finds the frontier (frontier.go), the highest load within the SLO, the saturation and the knee
+// (load_limits.go), each with its certainty over resampled repeats (repeats.go). Beside that: the next load
+// and the result of a search (search.go), costs (cost.go), measured times for the calibration of the roofline
+// (calibration.go), and comparisons of rows that differ in one axis: warm with cold prefixes, a class alone
+// with the class in a mix (paired_rows.go).
+//
+// It judges no row (package verdict does), finds no cause (package diagnosis does), and formats no table.
 package series
 
 import (
@@ -11,95 +22,64 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
-	"bench/experiment/verdict"
 )
 
-// Series is the rows of one name that differ only in their load (rate or concurrency): a curve.
-// It is what a run says, as data, before any renderer.
+// Series is the rows of one name that differ only in their load and repeat.
 type Series struct {
-	Name   string            `json:"name"`             // the row's
-	Others []experiment.Axis `json:"axes,omitempty"`   // the values of the axes that are not the load
+	Name   string            `json:"name"`             // of the row
+	Others []experiment.Axis `json:"axes,omitempty"`   // values of the axes other than the load
 	Axis   string            `json:"axis"`             // rate, concurrency
-	Closed bool              `json:"closed_loop"`      // latencies count from the slot, not from a schedule
-	Prompt string            `json:"prompt_form"`      // forms are never compared in silence
-	Marks  []string          `json:"marks,omitempty"`  // what sets the figures apart: cold starts, conversations, natural stop
-	Cost   string            `json:"frontier_latency"` // what the frontier trades for output tokens/s, at p99: ttft; e2e without streaming
+	Closed bool              `json:"closed_loop"`      // latency starts when a worker becomes free, not at a scheduled arrival
+	Prompt string            `json:"prompt_form"`      // token_ids, text, mixed: other forms are another series
+	Marks  []string          `json:"marks,omitempty"`  // limits of comparability: cold starts, conversations, natural EOS
+	Cost   string            `json:"frontier_latency"` // latency on the frontier against output tokens/s, at p99: ttft; e2e without streaming
 
-	Points   []SeriesPoint `json:"points"` // by ascending load
-	Headline *int          `json:"headline"`
-	Frontier []int         `json:"frontier"` // points that no other beats in both, by ascending latency; without a bound, by its lower end
+	Points   []SeriesPoint `json:"points"`   // by ascending load
+	Headline *int          `json:"headline"` // index in points: the highest load within the SLO, else the highest valid throughput
+	// Points that no other point beats in both latency and throughput, by ascending latency; a p99 without an
+	// upper bound ranks by its lower bound.
+	Frontier []int `json:"frontier"`
 
-	Frontiers []Frontier `json:"frontiers"` // of every pair of figures that is traded; those that dominate no other stay in Points
+	Frontiers []Frontier `json:"frontiers"` // one for each pair of figures
 
-	SLOKnee       Knee   `json:"slo_knee"`       // the highest load that meets the SLO
-	GeometricKnee Knee   `json:"geometric_knee"` // after it more load buys little more throughput
-	Saturation    Knee   `json:"saturation"`     // the first load that the server does not keep up with
-	Sentence      string `json:"sentence"`
+	SLOKnee       Knee   `json:"max_load_within_slo"` // the highest load that meets the SLO
+	GeometricKnee Knee   `json:"knee"`                // where the gain in throughput falls off, by Kneedle
+	Saturation    Knee   `json:"saturation"`          // the first load that the server does not keep up with
+	Sentence      string `json:"sentence"`            // the headline point in one sentence
 }
 
-// SeriesPoint is one load of a series, its repeats together. Figures are medians over the repeats.
-type SeriesPoint struct {
-	Rows []*record.Row `json:"-"`    // the repeats, in order; the caller's
-	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"
-
-	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
-	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not stated
-	RequestsPerS           record.Repeats  `json:"requests_per_s"`
-	OfferedPerS            record.Repeats  `json:"offered_requests_per_s,omitzero"` // arrivals of the window over its length
-	PerUserTokensPerS      record.Repeats  `json:"per_user_tokens_per_s,omitzero"`  // 1 / tpot p50: what one of them sees; absent without tpot
-
-	TTFT record.Percentiles `json:"ttft_ms,omitempty"`
-	TPOT record.Percentiles `json:"tpot_ms,omitempty"`
-	E2E  record.Percentiles `json:"e2e_ms,omitempty"`
-
-	Valid    bool             `json:"valid"`              // no check of any repeat failed, nor one of them together
-	Findings []record.Finding `json:"findings,omitempty"` // of the repeats together
-	SLO      stats.Verdict    `json:"slo"`                // the worst of the repeats; empty: no SLO
-	Need     int              `json:"need"`               // more requests for a decision; 0 = not a matter of count
-
-	LoadValue float64 `json:"-"`
-}
-
-// Latency is the percentiles of ttft, tpot or e2e.
-func (p *SeriesPoint) Latency(metric string) record.Percentiles {
-	switch metric {
-	case "ttft":
-		return p.TTFT
-	case "tpot":
-		return p.TPOT
-	case "e2e":
-		return p.E2E
-	}
-	return nil
-}
-
-// Offered is the load as a number: slots, or requests/s; ok is false for "inf".
-func (p *SeriesPoint) Offered() (load float64, ok bool) {
-	return p.LoadValue, !math.IsInf(p.LoadValue, 0)
-}
-
-// Label is the series as people read it: its name and the axes that are not the load.
+// Label is the series' name for display: the row's name and the axes other than the load.
 func (s *Series) Label() string {
 	return (&experiment.Spec{Name: s.Name, Point: s.Others}).Pretty()
 }
 
-// SeriesOf sorts rows into series, in the order of their first row. The points keep pointers into rows.
+// PointName is a point's name for display: "D-saturation, concurrency 8". The load is left out if the row has
+// one load only; a series that was interrupted after its first point has more.
+func (s *Series) PointName(p *SeriesPoint) string {
+	listed := slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Spec.Varies(s.Axis) })
+	if len(s.Points) == 1 && !listed {
+		return s.Label()
+	}
+	return s.Label() + ", " + p.Load
+}
+
+// SeriesOf groups rows into series, in the order of their first rows. The points keep pointers into rows.
 func SeriesOf(rows []record.Row) []Series {
 	groups := map[string][]*record.Row{}
 	var order []string
 	for i := range rows {
-		key := seriesKey(&rows[i])
+		r := &rows[i]
+		axis, others := experiment.LoadAxis(&r.Spec)
+		key := fmt.Sprintf("%q %q %q %q", r.Spec.Name, axis, others, r.PromptForm)
 		if groups[key] == nil {
 			order = append(order, key)
 		}
-		groups[key] = append(groups[key], &rows[i])
+		groups[key] = append(groups[key], r)
 	}
 	series := make([]Series, len(order))
+	labels := map[string]int{}
 	for i, key := range order {
 		series[i] = newSeries(groups[key])
-	}
-	labels := map[string]int{}
-	for i := range series {
 		labels[series[i].Label()]++
 	}
 	for i := range series {
@@ -108,11 +88,6 @@ func SeriesOf(rows []record.Row) []Series {
 		}
 	}
 	return series
-}
-
-func seriesKey(r *record.Row) string {
-	axis, others := experiment.LoadAxis(&r.Spec)
-	return fmt.Sprintf("%q %q %q %q", r.Spec.Name, axis, others, r.PromptForm)
 }
 
 func newSeries(rows []*record.Row) Series {
@@ -130,8 +105,8 @@ func newSeries(rows []*record.Row) Series {
 		s.Points = append(s.Points, s.pointOf(repeats))
 	}
 	slices.SortFunc(s.Points, func(a, b SeriesPoint) int { return cmp.Compare(a.LoadValue, b.LoadValue) })
-	s.Frontier, s.Frontiers = s.frontierIndices(), s.frontiers()
-	s.SLOKnee, s.GeometricKnee, s.Saturation = s.maxLoadWithinSLO(), s.geometricKnee(), s.saturation()
+	s.Frontier, s.Frontiers = s.Against(s.Cost, "p99"), s.frontiers()
+	s.SLOKnee, s.GeometricKnee, s.Saturation = s.findMaxLoad(), s.findKnee(), s.findSaturation()
 	s.resample()
 	s.Headline = s.headline()
 	s.Sentence = s.sentence()
@@ -145,45 +120,7 @@ func (s *Series) load(r *record.Row) float64 {
 	return float64(r.Spec.Concurrency)
 }
 
-func (s *Series) pointOf(rows []*record.Row) SeriesPoint {
-	slices.SortFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Repeat, b.Spec.Repeat) })
-	p := SeriesPoint{Rows: rows, LoadValue: s.load(rows[0]), Valid: true}
-	p.Load = s.loadName(p.LoadValue)
-	if rows[0].Spec.Cold() {
-		p.Load = "cold starts"
-	}
-	var output, perGPU, requests, offered, perUser []float64
-	var ttft, tpot, e2e []*stats.Summary
-	for _, r := range rows {
-		t := r.Summary.Throughput
-		output, requests = append(output, t.OutputTokensPerS), append(requests, t.RequestsPerS)
-		if t.OutputTokensPerSPerGPU != nil {
-			perGPU = append(perGPU, *t.OutputTokensPerSPerGPU)
-		}
-		ttft, tpot, e2e = append(ttft, r.Summary.TTFT), append(tpot, r.Summary.TPOT), append(e2e, r.Summary.E2E)
-		if d := r.Summary.DurationS; d > 0 {
-			offered = append(offered, float64(r.Summary.Requests.Planned)/d)
-		}
-		if t := r.Summary.TPOT; t != nil && t.P50 > 0 {
-			perUser = append(perUser, 1e3/t.P50)
-		}
-		p.Valid = p.Valid && r.Checks.Valid()
-	}
-	p.OutputTokensPerS, p.RequestsPerS, p.OfferedPerS = record.RepeatsOf(output), record.RepeatsOf(requests), record.RepeatsOf(offered)
-	p.PerUserTokensPerS = record.RepeatsOf(perUser)
-	if len(perGPU) > 0 {
-		g := record.RepeatsOf(perGPU)
-		p.OutputTokensPerSPerGPU = &g
-	}
-	p.TTFT, p.TPOT, p.E2E = record.PercentilesOf(ttft...), record.PercentilesOf(tpot...), record.PercentilesOf(e2e...)
-	p.SLO, p.Need = verdict.SLOOf(rows...)
-	if d, ok := betweenRuns(rows); ok {
-		p.Findings, p.Valid = append(p.Findings, d), false
-	}
-	return p
-}
-
-// loadName is a load as people read it: "rate 2/s".
+// loadName is a load for display: "rate 2/s".
 func (s *Series) loadName(load float64) string {
 	switch {
 	case math.IsInf(load, 1):
@@ -194,8 +131,7 @@ func (s *Series) loadName(load float64) string {
 	return s.Axis + " " + strconv.FormatFloat(load, 'g', -1, 64)
 }
 
-// headline is the point to quote: the SLO's knee, else the valid point of the highest
-// throughput, else of all.
+// headline is the highest load within the SLO, else the valid point of the highest throughput, else of all.
 func (s *Series) headline() *int {
 	if s.SLOKnee.Point != nil {
 		return s.SLOKnee.Point
@@ -211,7 +147,7 @@ func (s *Series) headline() *int {
 	return best
 }
 
-// sentence is the series in one: throughput, load, and the latency that it costs beside its limit.
+// sentence states the throughput of the headline point, its load, and its latency beside the limit.
 func (s *Series) sentence() string {
 	p := &s.Points[*s.Headline]
 	text := unit.Format(p.OutputTokensPerS.Median, "output tok/s")
@@ -227,8 +163,8 @@ func (s *Series) sentence() string {
 	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, l.Quoted(), limit)
 }
 
-// limit is the percentile to quote and its limit in the SLO, with what came of it: p99, unless another one alone is
-// limited.
+// limit is the percentile to quote, and its limit in the SLO with the verdict. The percentile is p99, unless
+// the SLO limits another one and not p99.
 func (s *Series) limit(p *SeriesPoint) (name, text string) {
 	name = "p99"
 	for i := len(record.PercentileNames) - 1; i >= 0; i-- {
@@ -238,7 +174,7 @@ func (s *Series) limit(p *SeriesPoint) (name, text string) {
 				continue
 			}
 			sign := map[string]string{string(stats.Pass): "<", string(stats.Fail): ">"}[v.Verdict]
-			limit := fmt.Sprintf("%g ms", v.Limit) // as it was written, not rounded
+			limit := fmt.Sprintf("%g ms", v.Limit) // as written in the matrix, not rounded
 			if v.Limit >= 1000 {
 				limit = fmt.Sprintf("%g s", v.Limit/1000)
 			}
@@ -248,14 +184,4 @@ func (s *Series) limit(p *SeriesPoint) (name, text string) {
 		}
 	}
 	return name, text
-}
-
-// PointName is a point of the series as people read it: "D-saturation, concurrency 8". The load is left out where the row has but
-// one; a series that was cut off after its first point has more.
-func (s *Series) PointName(p *SeriesPoint) string {
-	listed := slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Spec.Varies(s.Axis) })
-	if len(s.Points) == 1 && !listed {
-		return s.Label()
-	}
-	return s.Label() + ", " + p.Load
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // measured is a row of a series with what its curve is made from.
-func measured(name string, axes []experiment.Axis, rate float64, slots, repeat int, output, p99 float64, verdict string) record.Row {
+func measured(name string, axes []experiment.Axis, rate float64, concurrency, repeat int, output, p99 float64, verdict string) record.Row {
 	duration := 100.0
 	r := record.Row{ID: name, PromptForm: "token_ids", Spec: experiment.Spec{Name: name, Point: axes, Repeat: repeat,
-		Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: workload.Load{Concurrency: slots}}}
+		Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: workload.Load{Concurrency: concurrency}}}
 	values := make([]float64, 2000)
 	for i := range values {
 		values[i] = p99
@@ -78,24 +78,24 @@ func TestSeriesClosed(t *testing.T) {
 }
 
 func TestSeriesWithoutKnees(t *testing.T) {
-	rows := closedCurve()[1:4] // 1, 2, 4 slots: still rising
+	rows := closedCurve()[1:4] // concurrency 1, 2, 4: still rising
 	s := SeriesOf(rows)[0]
 	for name, c := range map[string]struct {
 		knee Knee
 		why  string
 	}{
 		"geometric":  {s.GeometricKnee, "four loads"},
-		"saturation": {s.Saturation, "go on to concurrency 8"},
+		"saturation": {s.Saturation, "try concurrency 8"},
 	} {
 		if c.knee.Point != nil || !strings.Contains(c.knee.Why, c.why) {
 			t.Errorf("%s: %+v", name, c.knee)
 		}
 	}
-	if k := s.SLOKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "go on to concurrency 8") {
+	if k := s.SLOKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "try concurrency 8") {
 		t.Errorf("SLO: %+v", k)
 	}
 	for name, c := range map[string]struct{ verdict, why string }{
-		"undecided": {"UNDECIDED", "need 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no SLO"},
+		"undecided": {"UNDECIDED", "needs 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no SLO"},
 	} {
 		row := measured("x", nil, 1, 0, 1, 100, 50, c.verdict)
 		for i := range row.SLO {
@@ -113,18 +113,18 @@ func TestSeriesWithoutKnees(t *testing.T) {
 }
 
 // What a low load fails by nature is no reason to go lower, nor to finding the repeats.
-func TestSLOKneeOfThroughput(t *testing.T) {
+func TestMaxLoadWithinSLOOfThroughput(t *testing.T) {
 	for _, c := range []struct {
 		low, high string // what fails there; empty: the point passes
 		why       string
 		not       string
 	}{
-		{"usd_per_million_output_tokens", "", "the highest load of the series still meets", "a lower load fails it"},
-		{"ttft_p95", "", "but a lower load fails it, so look at the repeats", "higher load"},
-		{"error_rate", "", "but a lower load fails it", "higher load"},
-		{"min_output_tokens_per_s", "min_output_tokens_per_s", "go on to higher load", "lower load"},
-		{"usd_per_million_output_tokens", "ttft_p95", "a low load gives too little, a high one is too slow", "go on to"},
-		{"ttft_p95", "ttft_p95", "go on to lower load", "higher load"},
+		{"usd_per_million_output_tokens", "", "the highest load of the series meets", "a lower load misses it"},
+		{"ttft_p95", "", "but a lower load misses it: check the repeats", "higher load"},
+		{"error_rate", "", "but a lower load misses it", "higher load"},
+		{"min_output_tokens_per_s", "min_output_tokens_per_s", "try a higher load", "lower load"},
+		{"usd_per_million_output_tokens", "ttft_p95", "throughput or cost fails at low load, latency at high load", "try a"},
+		{"ttft_p95", "ttft_p95", "try a lower load", "higher load"},
 	} {
 		rows := []record.Row{measured("D", fixture.Concurrency("1"), 0, 1, 1, 130, 90, "PASS"), measured("D", fixture.Concurrency("2"), 0, 2, 1, 250, 100, "PASS")}
 		for i, fails := range []string{c.low, c.high} {
@@ -147,11 +147,11 @@ func TestKneesAreExplained(t *testing.T) {
 		}
 	}
 	s := SeriesOf(rows)[0]
-	if k := s.SLOKnee; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99), and needs 640 more requests") {
+	if k := s.SLOKnee; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99) and needs 640 more requests") {
 		t.Errorf("%+v", k)
 	}
 	rows[5].SLO[0].Verdict = "FAIL"
-	if k := SeriesOf(rows)[0].SLOKnee; !strings.HasSuffix(k.Why, "; concurrency 16 fails ttft_p99") {
+	if k := SeriesOf(rows)[0].SLOKnee; !strings.HasSuffix(k.Why, "; concurrency 16 misses ttft_p99") {
 		t.Errorf("%+v", k)
 	}
 	if k := s.GeometricKnee; k.Sensitivity < 1 || !strings.Contains(k.Why, "sensitivity") {
@@ -180,11 +180,12 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// An open loop whose queue grows is past its saturation, even where the count of its window does not show it yet.
+// An open loop whose queue grows is past its saturation, even where the count of its window does not show it
+// yet.
 func TestSaturationByTheQueue(t *testing.T) {
 	rows := []record.Row{measured("F", nil, 2, 0, 1, 200, 90, ""), measured("F", []experiment.Axis{{Key: "rate", Value: "4"}}, 4, 0, 1, 400, 90, "")}
 	rows[0].Spec.Point = []experiment.Axis{{Key: "rate", Value: "2"}}
-	if k := SeriesOf(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "go on to rate 8/s") {
+	if k := SeriesOf(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "try rate 8/s") {
 		t.Errorf("%+v", k)
 	}
 	rows[1].Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-5}}}
@@ -203,7 +204,7 @@ func TestFrontiers(t *testing.T) {
 		n := float64(rows[i].Spec.Concurrency)
 		rows[i].Summary.TPOT = stats.Summarize([]float64{10 + n})
 	}
-	rows[5].Summary.TPOT = stats.Summarize([]float64{60}) // 16 slots: slower for the user than 32, and no more throughput
+	rows[5].Summary.TPOT = stats.Summarize([]float64{60}) // concurrency 16: slower for the user than 32, and no more throughput
 	s := SeriesOf(rows)[0]
 	if len(s.Frontiers) != 2 || s.Frontiers[0].Cost != "ttft_p99" || s.Frontiers[1].Cost != "per_user_tokens_per_s" || s.Frontiers[1].Gain != "output_tokens_per_s" {
 		t.Fatalf("%+v", s.Frontiers)
@@ -217,8 +218,8 @@ func TestFrontiers(t *testing.T) {
 }
 
 // ofN is a row whose TTFTs are 1 … n ms, scaled: with few of them p99 has no upper bound.
-func ofN(slotCount string, concurrency, n int, scale, output float64) record.Row {
-	r := measured("D", fixture.Concurrency(slotCount), 0, concurrency, 1, output, 1, "")
+func ofN(load string, concurrency, n int, scale, output float64) record.Row {
+	r := measured("D", fixture.Concurrency(load), 0, concurrency, 1, output, 1, "")
 	values := make([]float64, n)
 	for i := range values {
 		values[i] = scale * float64(i+1)
@@ -383,7 +384,8 @@ func TestDigitsKeepsThree(t *testing.T) {
 	})
 }
 
-// TestPointName: a point whose row has a series says its load, also where it is the first of a sweep that was cut off.
+// TestPointName: a point whose row has a series says its load, also where it is the first of a sweep that was
+// cut off.
 func TestPointName(t *testing.T) {
 	for _, c := range []struct {
 		rows []record.Row

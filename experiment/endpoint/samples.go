@@ -11,16 +11,16 @@ import (
 	"bench/experiment/telemetry"
 )
 
-// samples are those of a running row, of the client and of the server. They are kept in memory, where writing would be load of its
-// own; those of a row that may be very long go to a file as they come, and are taken from it when the load is over.
+// samples are the telemetry of a running row. They are kept in memory, since writing would load the client;
+// those of a row that may be very long go to a file, and are read back when the load is over.
 type samples struct {
 	mu   sync.Mutex
 	kept []telemetry.Sample
 
-	file  io.ReadWriteSeeker // nil = they are kept
+	file  io.ReadWriteSeeker // nil: they are kept in memory
 	w     *telemetry.Writer
-	since time.Time // the times in the file count from here
-	err   error     // of the first write that failed
+	since time.Time // zero of the times in the file
+	err   error     // the first failed write
 }
 
 func newSamples(file io.ReadWriteSeeker) (*samples, error) {
@@ -46,7 +46,7 @@ func (s *samples) add(sample telemetry.Sample) {
 	}
 }
 
-// all gives the samples back; none can be added after it. A file's are of whole microseconds.
+// all returns the samples; none can be added after it. Those of a file are rounded to microseconds.
 func (s *samples) all() ([]telemetry.Sample, error) {
 	if s.file == nil {
 		return s.kept, nil

@@ -13,7 +13,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// An endless row ends when it is told to; what it did not keep in memory it reads again, and its figures are those of the records.
+// An endless row ends when it is told to; what it did not keep in memory it reads again, and its figures are
+// those of the records.
 func TestEndlessRow(t *testing.T) {
 	s := mocked(t, mock.Config{TTFT: 2 * time.Millisecond, ITL: time.Millisecond}, experiment.Target{}, target.Completions)
 	spec := experiment.Spec{Name: "tile", Repeat: 1, Until: "stopped",

@@ -9,7 +9,7 @@ import (
 	"bench/experiment/record"
 )
 
-// record is a job in the form that is stored: µs, and only what happened.
+// requestRecord is a job as it is stored: times in µs, absent if they did not happen.
 func requestRecord(j *load.Job) *record.Record {
 	r := &j.Result
 	rec := &record.Record{
@@ -20,7 +20,7 @@ func requestRecord(j *load.Job) *record.Record {
 		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
 		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
 	}
-	if q := &j.Request; q.Turns > 0 || q.Session > 0 { // a conversation, or what a trace says of one
+	if q := &j.Request; q.Turns > 0 || q.Session > 0 { // of a conversation, or of a trace with sessions
 		rec.Session, rec.Turn = new(q.Session), new(q.Turn)
 		if q.Turns > 0 && r.Outcome.Failed() && r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
 			rec.TurnsLost = j.Request.Turns - j.Request.Turn - 1
@@ -40,10 +40,10 @@ func requestRecord(j *load.Job) *record.Record {
 	return rec
 }
 
-// phases are the words for load's.
+// phases are the names of the phases of package load.
 var phases = [...]string{load.Warmup: record.PhaseWarmup, load.Window: record.PhaseWindow, load.Cooldown: record.PhaseCooldown}
 
-// offset is a stamp of the client as a time of the record; openai.Never did not happen.
+// offset is a timestamp as the record has it; absent for openai.Never.
 func offset(d time.Duration) record.Micros {
 	if d == openai.Never {
 		return record.Micros{}

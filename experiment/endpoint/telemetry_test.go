@@ -74,20 +74,20 @@ func testSamples(t *testing.T, scratch io.ReadWriteSeeker) {
 	}
 }
 
-func TestLate(t *testing.T) {
+func TestAddLag(t *testing.T) {
 	m := &measurement{t: RunConfig{Progress: new(Progress)}}
-	m.lag.Store(noLag)
+	m.maxLag.Store(noLag)
 	if l := m.load(); l.LagMax >= 0 {
 		t.Errorf("a lag of %s before any request", l.LagMax)
 	}
-	m.late(5, 25)
-	m.late(5, 10)
-	m.late(5, openai.Never)
-	m.late(openai.Never, openai.Never)
+	m.addLag(5, 25)
+	m.addLag(5, 10)
+	m.addLag(5, openai.Never)
+	m.addLag(openai.Never, openai.Never)
 	if l := m.load(); l.LagMax != 20 {
 		t.Errorf("the largest is %d ns, want 20", l.LagMax)
 	}
 	if l := m.load(); l.LagMax >= 0 {
-		t.Errorf("it is told twice: %s", l.LagMax)
+		t.Errorf("it is reported twice: %s", l.LagMax)
 	}
 }

@@ -1,0 +1,83 @@
+package diagnosis
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/series"
+)
+
+// The pairs of points that rules compare. Each function returns nil if there is no such point.
+
+// lowerLoad is the point of the next lower load.
+func (v *pointMetrics) lowerLoad(all []pointMetrics) *pointMetrics { return v.sibling(all, v.point-1) }
+
+// lowestLoad is the point of the series' lowest load, if it is another one.
+func (v *pointMetrics) lowestLoad(all []pointMetrics) *pointMetrics {
+	if v.point == 0 {
+		return nil
+	}
+	return v.sibling(all, 0)
+}
+
+func (v *pointMetrics) sibling(all []pointMetrics, point int) *pointMetrics {
+	i := slices.IndexFunc(all, func(o pointMetrics) bool { return o.series == v.series && o.point == point })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// otherTrafficPair is the point of the same row whose TPOT floor, and so its memory traffic per step, differs
+// most.
+func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
+	const leastRatio = 1.3 // of the floors
+	var best *pointMetrics
+	distance := math.Log(leastRatio)
+	for i := range all {
+		o := &all[i]
+		x, y := o.p.Rows[0].Roofline, v.p.Rows[0].Roofline
+		if o.spec.Name != v.spec.Name || o.spec.Variant != v.spec.Variant || x == nil || y == nil || !series.SameSetup(x, y) || !known(o.step) || !known(v.step) {
+			continue
+		}
+		if d := math.Abs(math.Log(o.tpotFloor / v.tpotFloor)); d >= distance {
+			best, distance = o, d
+		}
+	}
+	return best
+}
+
+// shorterInputPair is the point with the shortest prompts among those of the same load and output whose
+// prompts and TTFT are much shorter, if no request waits at either.
+func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
+	const alike = 1.2 // ratio of the outputs
+	idle := func(x *pointMetrics) bool { return x.waiting < waitingSome || x.spec.Concurrency == 1 }
+	var best *pointMetrics
+	for i := range all {
+		o := &all[i]
+		same := o.s.Axis == v.s.Axis && o.p.LoadValue == v.p.LoadValue && o.spec.Variant == v.spec.Variant && o.output <= alike*v.output && v.output <= alike*o.output
+		if same && idle(v) && idle(o) && v.input >= longerInput*o.input && v.ttft >= longerTTFT*o.ttft && (best == nil || o.input < best.input) {
+			best = o
+		}
+	}
+	return best
+}
+
+// coldPair is the same point with a cold prefix, if this one's is warm.
+func (v *pointMetrics) coldPair(all []pointMetrics) *pointMetrics {
+	others := func(x *pointMetrics) []experiment.Axis {
+		return slices.DeleteFunc(slices.Clone(x.s.Others), func(a experiment.Axis) bool { return strings.HasPrefix(a.Key, "prefix") })
+	}
+	has := func(x *pointMetrics, state string) bool { return x.spec.Prefix != nil && x.spec.Prefix.State == state }
+	if !has(v, "warm") {
+		return nil
+	}
+	for i := range all {
+		if o := &all[i]; has(o, "cold") && o.spec.Name == v.spec.Name && o.p.LoadValue == v.p.LoadValue && slices.Equal(others(o), others(v)) {
+			return o
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package diagnosis
+
+const (
+	gpuIdles     = 0.7  // GPU activity below which the GPU waits for the host
+	memoryIdles  = 0.4  // GPU memory activity below which the kernels are slow
+	memoryBusy   = 0.6  // GPU memory activity above which it transfers more than the model needs
+	mostlyHost   = 0.5  // share of a step that does not depend on its memory traffic
+	steepTraffic = 2.0  // time per extra byte ÷ HBM limit
+	moreOutput   = 1.1  // throughput relative to the next lower load
+	slowerTokens = 1.15 // TPOT relative to the next lower load
+)
+
+// slow reports whether TPOT is above its typical range, prefill of other requests included.
+func (v *pointMetrics) slow() bool { return v.tpot > v.loadedHigh }
+
+func (v *pointMetrics) tpotAboveRange() Evidence {
+	return atLeast("TPOT p50", v.tpot, "ms", v.loadedHigh)
+}
+
+// checkSlowDecode: TPOT is outside of what the hardware explains. MBU alone cannot show why; activity of the
+// GPU and of its memory can, and else two points with different memory traffic.
+func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
+	if v.tpot < v.tpotFloor {
+		return &Diagnosis{
+			Symptom: "tokens arrive faster than the memory bandwidth allows", Regime: UnknownBottleneck,
+			Evidence: collected(below("TPOT p50", v.tpot, "ms", v.tpotFloor)),
+			Missing:  []string{"the real setup: model, hardware, gpus or precision differ from [target], or the server speculates"},
+			Confirm:  "the server's log for model, precision and speculative decoding",
+			Response: "correct [target], and run bench report again",
+		}
+	}
+	if !v.slow() {
+		return nil
+	}
+	d := &Diagnosis{Symptom: "decode is slower than its typical range", Evidence: collected(v.tpotAboveRange(),
+		fact("TPOT floor", v.tpotFloor, "ms"), fact("MBU", v.mbu, "share"))}
+	switch {
+	case v.gpuActive < gpuIdles:
+		d.Evidence = append(d.Evidence, below("GPU active", v.gpuActive, "share", gpuIdles))
+		d.setHostOverhead("the GPU waits for the host between steps")
+	case v.memoryActive < memoryIdles:
+		d.Evidence = append(d.Evidence, collected(below("GPU memory active", v.memoryActive, "share", memoryIdles),
+			fact("GPU active", v.gpuActive, "share"))...)
+		d.setInefficient("the GPU memory is mostly idle")
+	case v.memoryActive >= memoryBusy:
+		d.Evidence = append(d.Evidence, atLeast("GPU memory active", v.memoryActive, "share", memoryBusy))
+		d.Regime, d.Missing = UnknownBottleneck, []string{"the memory traffic: it exceeds what this model needs; check precision and other processes on the GPU"}
+		d.Confirm = "nvidia-smi for other processes, and the server's log for the loaded precision"
+		d.Response = "check model, precision and hardware in [target]"
+	default:
+		d.compareTraffic(v, all)
+	}
+	return d
+}
+
+func (d *Diagnosis) setHostOverhead(because string) {
+	d.Symptom, d.Regime = "decode is slow, and "+because, HostOverhead
+	d.Confirm = "profile some steps (nsys, torch profiler): gaps between kernels; or a smaller model is hardly faster"
+	d.Response = "reduce host work: CUDA graphs (no --enforce-eager), asynchronous scheduling, less logging, a faster or less busy CPU"
+}
+
+func (d *Diagnosis) setInefficient(because string) {
+	d.Symptom, d.Regime = "decode is slow, and "+because, InefficientDecode
+	d.Confirm = "profile some steps: kernels run all the time and reach a small part of the bandwidth"
+	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are dequantised on the way"
+}
+
+// compareTraffic separates host overhead from slow memory access by two points: their step times over their
+// floors lie on a line, whose slope is the memory's and whose intercept is the host's.
+func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
+	d.Regime, d.Missing = UnknownBottleneck, []string{v.missingDevices()}
+	if v.p.Rows[0].Vendor() == "cpu" { // it reads and computes in turn, so that computing looks like overhead
+		d.Confirm = "profile some steps (perf): where the cores wait, and where they compute"
+		d.Response = "check the server's threads: one per physical core, on one NUMA node, nothing else there"
+		return
+	}
+	other := v.otherTrafficPair(all)
+	if other == nil {
+		d.Confirm = "GPU and memory activity in the same row: an idle GPU means host overhead, an idle memory slow kernels"
+		missing, try := "or a second concurrency in this row, for another batch size", "write concurrency = [1, 8, 32]"
+		if len(v.s.Points) > 1 {
+			missing = "or batches or contexts further apart: the TPOT floors of this row's points differ by less than 30 %"
+			try = "add a larger concurrency or longer prompts to this row"
+		}
+		d.Missing = append(d.Missing, missing)
+		d.Response = v.collectDevices() + ", or " + try + ", and run again"
+		return
+	}
+	slope := (v.step - other.step) / (v.tpotFloor - other.tpotFloor)
+	host := max(0, v.step-slope*v.tpotFloor) / v.step
+	const unexplained = "step time not explained by memory traffic"
+	d.Beside = other.name
+	d.Evidence = append(d.Evidence, fact("decode step", v.step, "ms"), fact("decode step at "+other.p.Load, other.step, "ms"))
+	switch {
+	case host >= mostlyHost:
+		d.Missing = nil
+		d.Evidence = append(d.Evidence, atLeast(unexplained, host, "share", mostlyHost))
+		d.setHostOverhead("most of a step does not depend on its memory traffic")
+	case slope >= steepTraffic:
+		d.Missing = nil
+		d.Evidence = append(d.Evidence, atLeast("time per extra byte ÷ HBM limit", slope, "", steepTraffic),
+			fact(unexplained, host, "share"))
+		d.setInefficient("each extra byte takes a multiple of its HBM time")
+	default:
+		d.Confirm, d.Response = "GPU and memory activity in the same row", v.collectDevices()+", and run again"
+	}
+}
+
+// checkBatching: more load raises throughput and TPOT, as it does if nothing is wrong.
+func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
+	d := &Diagnosis{
+		Regime:   BatchingTradeoff,
+		Confirm:  "measure points between the two loads: throughput and TPOT rise together",
+		Response: "nothing is wrong: choose the highest load whose TPOT is within its limit",
+	}
+	lower := v.lowerLoad(all)
+	switch {
+	// A TPOT of 0: the answers arrived all at once.
+	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot:
+		d.Beside, d.Symptom = lower.name, "more load raises both throughput and TPOT"
+		d.Evidence = collected(atLeast("output throughput relative to the lower load", v.outputS/lower.outputS, "", moreOutput),
+			atLeast("TPOT p50 relative to the lower load", v.tpot/lower.tpot, "", slowerTokens),
+			fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))
+	case v.computeBound && v.tpot <= v.tpotHigh:
+		d.Symptom = "the batch is so large that decode is compute-bound"
+		d.Evidence = collected(fact("batch", v.batch, ""), fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"))
+	default:
+		return nil
+	}
+	return d
+}
+
+// checkBandwidth: TPOT is in its typical range, and memory bandwidth sets that range.
+func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	if !(v.tpot >= v.tpotFloor && v.tpot <= v.tpotHigh) || v.computeBound {
+		return nil
+	}
+	return &Diagnosis{
+		Symptom: "TPOT is about what the memory bandwidth allows", Regime: BandwidthBoundDecode,
+		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"),
+			fact("TPOT, end of the typical range", v.tpotHigh, "ms"), fact("MBU", v.mbu, "share"), fact("batch", v.batch, "")),
+		Confirm:  "8-bit weights: TPOT falls by almost half",
+		Response: "nothing is wrong; quantisation, tensor parallelism or speculation lower TPOT; a larger batch raises throughput",
+	}
+}

@@ -1,0 +1,59 @@
+package diagnosis
+
+import "bench/experiment/verdict"
+
+// atPowerCap is the share of readings at the power cap that counts, if decode is slow.
+const atPowerCap = 0.2
+
+func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	if !v.checkFailed("client_bound", "client_cpu") {
+		return nil
+	}
+	return &Diagnosis{
+		Symptom: "the client sent requests late, or was short of CPU", Regime: ClientLimited,
+		Evidence: collected(fact("client lag p99", v.lag, "ms"),
+			fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share")),
+		Confirm:  "repeat the row from a larger client machine; or find this one's limit with bench selftest --save",
+		Response: "measure again from a larger or idle machine, or at a lower load; draw no other conclusion from this point",
+	}
+}
+
+// checkClocks: throttling by heat or power supply always counts; the power cap counts only if decode is slow,
+// since many GPUs run at it by design.
+func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	d := &Diagnosis{
+		Symptom: "GPU clocks were throttled during the row", Regime: ThermalOrPower,
+		Confirm:  "lock the clocks below the limit (nvidia-smi -lgc) and repeat: TPOT no longer drifts",
+		Response: "check cooling, power supply and power limit (nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER)",
+	}
+	shown := collected(fact("GPU temperature, max", v.heat, "°C"), fact("GPU power", v.watts, "W"), fact("TPOT p50", v.tpot, "ms"))
+	switch {
+	case v.throttled > verdict.Slowed:
+		d.Evidence = append(collected(atLeast("readings throttled by heat or power supply", v.throttled, "share", verdict.Slowed)), shown...)
+	case v.capped >= atPowerCap && v.slow():
+		d.Evidence = append(collected(atLeast("readings at the power cap", v.capped, "share", atPowerCap), v.tpotAboveRange()), shown...)
+		d.Symptom = "decode is slow, and the GPU is at its power cap"
+	default:
+		return nil
+	}
+	return d
+}
+
+// checkDrift: TPOT that rises at a constant load has a cause that the server's metrics do not show.
+func checkDrift(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	if !verdict.Moves(v.tpotTrend) || v.tpotTrend.Change < 0 || verdict.Moves(v.inFlight) {
+		return nil
+	}
+	d := &Diagnosis{
+		Symptom: "TPOT rises during the window at constant load", Regime: UnknownBottleneck,
+		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", verdict.MovedBy),
+			fact("TPOT p50", v.tpot, "ms")),
+		Missing:  []string{v.missingDevices()},
+		Confirm:  "repeat the row for twice as long, and record clocks, temperature and throttle reasons",
+		Response: v.collectDevices() + ", and check what else ran on the server at that time",
+	}
+	if known(v.throttled) {
+		d.Missing = []string{"what changed on the server: clocks were not throttled; check its log and other processes"}
+	}
+	return d
+}

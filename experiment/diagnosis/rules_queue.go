@@ -1,0 +1,174 @@
+package diagnosis
+
+import (
+	"fmt"
+	"math"
+
+	"bench/experiment/verdict"
+)
+
+const (
+	manyPreempted = 0.02 // preemptions per completed request
+	cacheFull     = 0.9  // share of the KV cache in use
+	leastHits     = 0.8  // share of the possible prefix-cache hits that a working cache has
+	worthCaching  = 0.05 // share of the prompt tokens below which hits do not matter
+	leastSaving   = 0.5  // TTFT that a warm prefix saves, relative to its share of the prompt
+	highTail      = 3.0  // TTFT p99 ÷ p50, if all prompts have the same length
+	highTTFT      = 2.0  // TTFT p50 ÷ the upper end of its typical range
+	risenTTFT     = 5.0  // TTFT p50 relative to the series' lowest load
+	queueShare    = 0.5  // share of TTFT p50 that a request waits in the server's queue
+	standingQueue = 0.25 // requests waiting per running one; fewer can come from users that send in step
+	waitingSome   = 0.1  // requests waiting, mean
+	capWaitShare  = 0.5  // share of TTFT p99 that requests wait under the row's cap
+)
+
+// checkKVCache: a full KV cache preempts requests or lets them wait for blocks.
+func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	d := &Diagnosis{
+		Symptom: "requests are preempted and computed again", Regime: KVCachePressure,
+		Confirm:  "halve the concurrency or double the KV cache: preemptions stop, and TTFT p99 falls",
+		Response: "enlarge the KV cache (--gpu-memory-utilization, 8-bit KV cache), or admit fewer sequences (--max-num-seqs)",
+	}
+	shown := collected(fact("KV cache usage, mean", v.kv, "share"),
+		fact("requests waiting, mean", v.waiting, ""), fact("TTFT p99", v.ttftP99, "ms"))
+	switch {
+	case v.preempted >= manyPreempted && (!known(v.kvMax) || v.kvMax >= cacheFull):
+		d.Evidence = collected(atLeast("preemptions per completed request", v.preempted, "", manyPreempted),
+			atLeast("KV cache usage, max", v.kvMax, "share", cacheFull))
+	case v.kv >= cacheFull && v.waiting >= waitingSome:
+		d.Symptom = "requests wait, and the KV cache is full"
+		d.Evidence = collected(atLeast("KV cache usage, mean", v.kv, "share", cacheFull),
+			atLeast("requests waiting, mean", v.waiting, "", waitingSome))
+		shown = shown[1:]
+	default:
+		return nil
+	}
+	d.Evidence = append(d.Evidence, shown...)
+	return d
+}
+
+// checkPrefixCache: the server caches fewer prompt tokens than the plan's prefixes allow. If it does not
+// report cached tokens, the TTFT of a warm and a cold prefix are compared.
+func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
+	d := &Diagnosis{
+		Symptom: "shared prefixes are computed again for each request", Regime: PrefixCacheMisses,
+		Confirm:  "repeat the row with one prefix group: with hits, the others were evicted; without, caching is off or prefixes differ",
+		Response: "enable prefix caching; else use fewer groups, a larger KV cache, or one replica per group",
+	}
+	switch {
+	case v.possibleHits >= worthCaching && v.cached < leastHits*v.possibleHits:
+		d.Evidence = collected(below("prompt tokens cached", v.cached, "share", leastHits*v.possibleHits),
+			fact("prompt tokens that a cache could hit", v.possibleHits, "share"),
+			fact("KV cache usage, max", v.kvMax, "share"), fact("TTFT p50", v.ttft, "ms"))
+		if v.cached > 0 {
+			d.Symptom = "part of the shared prefixes is computed again: evicted before reuse"
+		}
+		return d
+	case known(v.cached):
+		return nil
+	}
+	cold := v.coldPair(all)
+	if cold == nil {
+		return nil
+	}
+	shared := float64(v.spec.WarmTokens("")) / v.input
+	saved := 1 - v.ttft/cold.ttft
+	if !(saved < leastSaving*shared) {
+		return nil
+	}
+	d.Beside, d.Symptom = cold.name, "a warm prefix is hardly faster than a cold one"
+	d.Evidence = collected(below("TTFT p50 saved by the warm prefix", saved, "share", leastSaving*shared),
+		fact("its share of the prompt", shared, "share"), below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
+	if !(v.hitRate < worthCaching) {
+		d.Regime, d.Missing = UnknownBottleneck, []string{"cached prompt tokens: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
+		d.Evidence = d.Evidence[:2]
+		d.Response = "let the server report cached tokens, and run the pair again"
+	}
+	return d
+}
+
+// checkQueueing: requests wait before they are computed.
+func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
+	d := &Diagnosis{
+		Regime:   Queueing,
+		Confirm:  "halve the rate or double --max-num-seqs: TTFT p99 falls to its p50, TPOT stays",
+		Response: "lower the rate; or raise --max-num-seqs as far as TPOT and the KV cache allow; or add a replica",
+	}
+	if v.capWait >= capWaitShare*v.ttftP99 {
+		d.Symptom = "requests wait under the row's own concurrency cap"
+		d.Evidence = collected(atLeast("cap wait p99", v.capWait, "ms", capWaitShare*v.ttftP99), fact("TTFT p99", v.ttftP99, "ms"))
+		d.Response = "raise concurrency in the row: the cap is the client's, and the server may take more"
+		return d
+	}
+	l := v.lateFirstToken(all)
+	if l == nil || v.prefillShare() >= mostlyPrefill {
+		return nil
+	}
+	d.Symptom, d.Evidence = l.symptom, l.evidence
+	switch waitMs := v.queueWaitMs(); {
+	case l.median && waitMs >= queueShare*v.ttft && (!l.inStep || v.waiting >= standingQueue*v.running):
+		d.Evidence = append(d.Evidence, collected(atLeast("queue wait, mean (Little's law)", waitMs, "ms", queueShare*v.ttft))...)
+	case !l.median && v.waiting >= waitingSome:
+		d.Evidence = append(d.Evidence, atLeast("requests waiting, mean", v.waiting, "", waitingSome))
+	case !known(v.waiting):
+		if l.inStep {
+			return nil
+		}
+		d.Regime, d.Missing, d.Response = UnknownBottleneck, []string{missingServer}, "collect the server's metrics ([telemetry] server), and run the row again"
+		return d
+	case l.inStep || v.slow(): // slow steps delay the first token, too
+		return nil
+	default:
+		d.Evidence = append(d.Evidence, fact("requests waiting, mean", v.waiting, ""))
+		d.Regime = UnknownBottleneck
+		d.Missing = []string{"the time before the first token: the server's queue does not explain it; check gateway, tokenizer and log"}
+		d.Response = "compare ttfe with the server's own time to first token, with and without the gateway"
+		return d
+	}
+	d.Evidence = append(d.Evidence, collected(fact("requests waiting, max", v.waitingMax, ""),
+		fact("requests running, mean", v.running, ""), fact("KV cache usage, max", v.kvMax, "share"))...)
+	return d
+}
+
+// queueWaitMs is the mean wait in the server's queue, by Little's law.
+func (v *pointMetrics) queueWaitMs() float64 { return 1e3 * v.waiting / v.requestsS }
+
+// lateness is how the first token is late.
+type lateness struct {
+	symptom  string
+	evidence []Evidence
+	median   bool // also at the median
+	inStep   bool // the prefill of the whole batch, one prompt after the other, explains it: users may send in step
+}
+
+// lateFirstToken is nil if the first token is not late.
+func (v *pointMetrics) lateFirstToken(all []pointMetrics) *lateness {
+	tailLimit := highTail
+	if known(v.promptSpread) {
+		tailLimit *= math.Max(1, v.promptSpread)
+	}
+	lowest := v.lowestLoad(all)
+	var risen float64
+	if lowest != nil {
+		risen = max(risenTTFT, v.p.LoadValue/lowest.p.LoadValue)
+	}
+	switch tail := v.ttftP99 / v.ttft; {
+	case verdict.Moves(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
+		return &lateness{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
+			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MovedBy),
+				fact("TTFT p50", v.ttft, "ms"))}
+	case v.ttft >= highTTFT*v.ttftHigh:
+		return &lateness{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.batch*v.ttftHigh+2*v.tpot,
+			evidence: collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh),
+				fact("prefill alone, expected", v.ttftExpected, "ms"))}
+	case !known(v.ttftExpected) && lowest != nil && v.ttft >= risen*lowest.ttft:
+		return &lateness{symptom: "TTFT is far higher than at the lowest load", median: true,
+			evidence: collected(atLeast("TTFT p50 relative to "+lowest.p.Load, v.ttft/lowest.ttft, "", risen),
+				fact("TTFT p50", v.ttft, "ms"))}
+	case tail >= tailLimit:
+		return &lateness{symptom: "TTFT is normal at p50 and high at p99",
+			evidence: collected(atLeast("TTFT p99 ÷ p50", tail, "", tailLimit),
+				fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/openai"
+	"bench/experiment/record"
+	"bench/experiment/target"
+	"bench/experiment/unit"
+)
+
+// identify asks the server for its models, version and build.
+func (s *Server) identify(ctx context.Context, c *openai.Client) error {
+	t := s.Target
+	s.Info = record.TargetInfo{
+		Endpoint: target.Redact(s.options.BaseURL), API: t.API, Hardware: t.Hardware, GPUs: t.GPUs,
+		Precision: t.Precision, ExtraBody: t.ExtraBody, Model: t.Model,
+	}
+	if s.Info.API == "" {
+		s.Info.API = target.Completions
+	}
+	models, err := c.Models(ctx)
+	if err != nil && t.Model == "" {
+		return err
+	}
+	if s.Info.Model == "" {
+		if s.Info.Model, err = onlyModel(models); err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		s.describe(models)
+	}
+	s.Info.Version = getJSON(ctx, c, "/version", &s.Info.Headers)
+	s.Info.BuildInfo = buildInfo(ctx, c)
+	if slices.ContainsFunc(models, func(m openai.Model) bool { return m.OwnedBy == "bench-mock" }) {
+		s.Info.Simulated, s.Info.Simulator = true, "bench mock"
+		if answer, ok := getJSON(ctx, c, "/debug", nil).(map[string]any); ok {
+			if text, ok := answer["simulates"].(string); ok {
+				s.Info.Simulator = unit.Clip(text, 1000)
+			}
+		}
+	}
+	s.Info.Identity = s.identity()
+	return nil
+}
+
+func onlyModel(models []openai.Model) (string, error) {
+	ids := make([]string, len(models))
+	for i, m := range models {
+		ids[i] = strconv.Quote(m.ID) // untrusted text, shown on a terminal
+	}
+	switch len(ids) {
+	case 1:
+		return models[0].ID, nil
+	case 0:
+		return "", errors.New("the server lists no model\nhint: set model = \"…\" in [target]")
+	}
+	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0], ids[0])
+}
+
+// describe keeps the list of models, and the context length of the one in use.
+func (s *Server) describe(models []openai.Model) {
+	raw := make([]any, 0, len(models))
+	for _, m := range models {
+		var v any
+		if json.Unmarshal(m.Raw, &v) == nil {
+			raw = append(raw, v)
+		}
+		if m.ID == s.Info.Model {
+			s.MaxLen = m.MaxModelLen
+		}
+	}
+	s.Info.Models = raw
+}
+
+// getJSON is the JSON (or short text) at a path of the server's root; nil without an answer. headers, if not
+// nil, gets the public headers of the answer.
+func getJSON(ctx context.Context, c *openai.Client, path string, headers *map[string]string) any {
+	status, header, body, err := c.Get(ctx, path)
+	if err == nil && headers != nil {
+		*headers = publicHeaders(header)
+	}
+	if err != nil || status != http.StatusOK {
+		return nil
+	}
+	var v any
+	if json.Unmarshal(body, &v) == nil {
+		return v
+	}
+	return unit.Clip(strings.TrimSpace(string(body)), 200)
+}
+
+// publicHeaders keeps the headers that identify servers; others could be private.
+func publicHeaders(h http.Header) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"Server", "Via", "X-Powered-By", "X-Served-By", "Openai-Version", "X-Vllm-Version"} {
+		if v := h.Get(name); v != "" {
+			out[name] = unit.Clip(v, 200)
+		}
+	}
+	return out
+}
+
+// buildInfo is the info lines of /metrics: versions and cache sizes in vLLM, SGLang and others.
+func buildInfo(ctx context.Context, c *openai.Client) []string {
+	status, _, body, err := c.Get(ctx, "/metrics")
+	if err != nil || status != http.StatusOK {
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(string(body)) {
+		name, _, ok := strings.Cut(line, "{")
+		if ok && strings.HasSuffix(name, "_info") && !strings.HasPrefix(line, "#") && len(out) < 20 {
+			out = append(out, unit.Clip(strings.TrimSpace(line), 1000))
+		}
+	}
+	return out
+}
+
+// identity is a hash of what distinguishes servers; resume compares it.
+func (s *Server) identity() string {
+	var served []any
+	models, _ := s.Info.Models.([]any) // nil if the server lists none
+	for _, m := range models {
+		if t, ok := m.(map[string]any); ok {
+			served = append(served, t["id"], t["root"], t["max_model_len"], t["owned_by"])
+		}
+	}
+	b, err := json.Marshal([]any{s.Info.Model, served, s.Info.Version, s.Info.Headers["Server"], s.Info.Simulator})
+	if err != nil {
+		panic(err) // plain values that came from JSON
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// CacheTokens is the capacity of the KV cache in tokens, summed over engines, from vLLM's cache_config_info;
+// 0: not reported.
+func (s *Server) CacheTokens() int {
+	sum := 0
+	for _, line := range s.Info.BuildInfo {
+		if strings.HasPrefix(line, "vllm:cache_config_info{") {
+			sum += intLabel(line, "block_size") * intLabel(line, "num_gpu_blocks")
+		}
+	}
+	return sum
+}
+
+// intLabel is an integer label of a metric's line; 0: missing, or not an integer.
+func intLabel(line, name string) int {
+	for _, before := range []string{"{", ","} {
+		if _, rest, ok := strings.Cut(line, before+name+`="`); ok {
+			value, _, _ := strings.Cut(rest, `"`)
+			n, _ := strconv.Atoi(value)
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,128 @@
+package endpoint
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"bench/experiment/openai"
+	"bench/experiment/record"
+	"bench/experiment/telemetry"
+	"bench/experiment/telemetry/collector"
+	"bench/experiment/verdict"
+)
+
+const sameHost = "same host" // openai.Vantage.Place
+
+// Telemetry is the [telemetry] table.
+type Telemetry = telemetry.Config
+
+// Observe finds the sources of server and GPU metrics; Close closes them. Without it rows have samples of the
+// client only. b knows the hardware.
+func (s *Server) Observe(ctx context.Context, c Telemetry, b record.RooflineSource) {
+	header := http.Header{}
+	for name, value := range s.options.Headers {
+		header.Set(name, value)
+	}
+	if s.options.APIKey != "" && header.Get("Authorization") == "" {
+		header.Set("Authorization", "Bearer "+s.options.APIKey)
+	}
+	s.sources = collector.Open(ctx, c, collector.Endpoint{
+		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.Foreign(),
+	})
+}
+
+// watch samples the client, and the server and its GPUs if they have sources, until stop is called, which
+// returns the samples. The first sample of each source is taken before watch returns, so before the load.
+func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]telemetry.Sample, error), err error) {
+	taken, err := newSamples(m.t.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	sampleAfter := m.sampleHost(s)
+	m.maxLag.Store(noLag)
+	var running sync.WaitGroup
+	if s.sources != nil {
+		first := make(chan struct{})
+		running.Go(func() { s.sources.Watch(ctx, func() { close(first) }, taken.add) })
+		<-first
+	}
+	first := make(chan struct{})
+	once := sync.OnceFunc(func() { close(first) })
+	load := func() collector.Load {
+		once()
+		return m.load()
+	}
+	running.Go(func() { collector.WatchClient(ctx, load, taken.add) })
+	<-first
+	return func() ([]telemetry.Sample, error) {
+		cancel()
+		running.Wait()
+		sampleAfter()
+		all, err := taken.all()
+		slices.SortStableFunc(all, func(a, b telemetry.Sample) int { return a.At.Compare(b.At) })
+		return all, err
+	}, nil
+}
+
+// sampleHost samples the load of this machine before the row, and after it by the function that it returns.
+func (m *measurement) sampleHost(s *Server) (after func()) {
+	e := m.e
+	e.Host.Server = s.Info.Vantage.Place == sameHost && !s.inProcess()
+	e.Host.Before, e.Host.Cores = collector.HostLoad(), runtime.NumCPU()
+	lines := 0
+	if s.LogLines != nil {
+		lines = s.LogLines()
+	}
+	return func() {
+		e.Host.After = collector.HostLoad()
+		if s.LogLines != nil {
+			e.Server.LogLines = new(s.LogLines() - lines)
+		}
+	}
+}
+
+// noLag: no request was sent since the last sample.
+const noLag = -1
+
+// load is the requests now, for a sample of the client.
+func (m *measurement) load() collector.Load {
+	done := m.t.Progress.Done.Load()
+	return collector.Load{
+		InFlight: int(max(0, m.t.Progress.Sent.Load()-done)), Ended: int(done),
+		LagMax: time.Duration(m.maxLag.Swap(noLag)),
+	}
+}
+
+// addLag notes the lag of a request that has ended.
+func (m *measurement) addLag(ready, sent time.Duration) {
+	if ready == openai.Never || sent == openai.Never {
+		return
+	}
+	lag := int64(sent - ready)
+	for old := m.maxLag.Load(); lag > old && !m.maxLag.CompareAndSwap(old, lag); old = m.maxLag.Load() {
+	}
+}
+
+// fillSamples counts the samples' times from the row's epoch, stores them, and summarizes those of the window
+// in the row.
+func fillSamples(e *verdict.Measured, samples []telemetry.Sample, epoch time.Time, t RunConfig, sources *collector.Sources) error {
+	for i := range samples {
+		samples[i].TUs = record.RoundMicros(samples[i].At.Sub(epoch))
+		if t.Sample == nil {
+			continue
+		}
+		if err := t.Sample(&samples[i]); err != nil {
+			return err
+		}
+	}
+	e.Client = telemetry.Summarize(samples, e.Window.StartUs, e.Window.EndUs)
+	if sources != nil {
+		e.Server.Metrics, e.GPU = sources.Observe(samples, e.Window.StartUs, e.Window.EndUs)
+	}
+	return nil
+}

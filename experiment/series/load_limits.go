@@ -1,0 +1,174 @@
+package series
+
+import (
+	"fmt"
+	"math"
+
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// Knee is one point that stands out in a series (max load within SLO, saturation, knee), or the reason why
+// none does.
+type Knee struct {
+	Point *int   `json:"point"` // index in the series' points; null: none
+	Why   string `json:"why"`
+
+	Beyond      *int    `json:"beyond,omitempty"`      // max load within SLO: the next higher load, which does not meet it
+	Sensitivity float64 `json:"sensitivity,omitempty"` // knee: the highest sensitivity at which Kneedle finds the same point
+
+	// Certainty by resampling the repeats; absent if no point has two.
+	Resampled *Resampled `json:"resampled,omitempty"`
+}
+
+func none(format string, args ...any) Knee { return Knee{Why: fmt.Sprintf(format, args...)} }
+
+// higher is the load to try when a series ends too early: twice its highest.
+func (s *Series) higher() string {
+	highest := 0.0
+	for i := range s.Points {
+		if x, ok := s.Points[i].Offered(); ok {
+			highest = max(highest, x)
+		}
+	}
+	return s.loadName(2 * highest)
+}
+
+// findMaxLoad is the highest load whose point meets the SLO and is valid.
+func (s *Series) findMaxLoad() Knee {
+	for i := len(s.Points) - 1; i >= 0; i-- {
+		if p := &s.Points[i]; p.SLO == stats.Pass && p.Valid {
+			return s.maxLoad(i)
+		}
+	}
+	var undecided, invalid *SeriesPoint
+	stated := false
+	for i := range s.Points {
+		p := &s.Points[i]
+		stated = stated || p.SLO != ""
+		switch {
+		case p.SLO == stats.Pass && invalid == nil:
+			invalid = p
+		case p.SLO == stats.Undecided && undecided == nil:
+			undecided = p
+		}
+	}
+	switch lowest, highest := &s.Points[0], &s.Points[len(s.Points)-1]; {
+	case !stated:
+		return none("no SLO is specified")
+	case invalid != nil:
+		return none("no valid point meets the SLO: %s meets it but is invalid", invalid.Load)
+	case undecided != nil && undecided.Need > 0:
+		return none("no point meets the SLO yet: %s is undecided and needs %s more requests", undecided.Load, unit.Count(undecided.Need))
+	case undecided != nil:
+		return none("no point meets the SLO: %s is undecided", undecided.Load)
+	case !highest.failsByLoad():
+		return none("no valid point meets the SLO: a throughput or cost limit fails; try a higher load")
+	case !lowest.failsByLoad():
+		return none("no valid point meets the SLO: throughput or cost fails at low load, latency at high load")
+	}
+	return none("no valid point meets the SLO; try a lower load")
+}
+
+// maxLoad explains why the highest load within the SLO is at a point, by the next higher one.
+func (s *Series) maxLoad(i int) Knee {
+	k := Knee{Point: &i, Why: "the highest load that meets the SLO"}
+	switch {
+	case len(s.Points) == 1:
+		k.Why = "the only load meets the SLO; add higher loads to find the limit"
+	case i == len(s.Points)-1:
+		k.Why = "the highest load of the series meets the SLO: the limit is here or above; try " + s.higher()
+	default:
+		k.Beyond = new(i + 1)
+		k.Why += "; " + s.Points[i+1].Short()
+	}
+	for j := range i {
+		if s.Points[j].failsByLoad() {
+			k.Why += "; but a lower load misses it: check the repeats"
+			break
+		}
+	}
+	return k
+}
+
+// findKnee is Kneedle's knee of output throughput over load. "inf" is the last point and no part of the
+// curve, so that indexes agree.
+func (s *Series) findKnee() Knee {
+	// Kneedle runs at the first sensitivity, which its paper uses; the higher ones need a clearer bend.
+	sensitivities := []float64{1, 1.5, 2, 3, 5, 10}
+	var load, output []float64
+	for i := range s.Points {
+		if x, ok := s.Points[i].Offered(); ok {
+			load, output = append(load, x), append(output, s.Points[i].OutputTokensPerS.Median)
+		}
+	}
+	if len(load) < 4 {
+		return none("no knee: a curve needs at least four loads")
+	}
+	i, ok := stats.Knee(load, output, sensitivities[0])
+	if !ok {
+		return none("no knee: throughput does not bend; try %s", s.higher())
+	}
+	k := Knee{Point: &i}
+	for _, x := range sensitivities {
+		if j, ok := stats.Knee(load, output, x); !ok || j != i {
+			break
+		}
+		k.Sensitivity = x
+	}
+	k.Why = fmt.Sprintf("above it throughput gains fall off (Kneedle, up to sensitivity %g)", k.Sensitivity)
+	return k
+}
+
+const (
+	// keepsUp is the share of the offered requests/s that a server completes if it keeps up.
+	keepsUp = 0.95
+	// leastGain is the throughput of an added concurrent request, as a share of the first ones' average,
+	// below which a closed loop is saturated.
+	leastGain = 0.1
+)
+
+// findSaturation is the first load that the server does not keep up with: it completes fewer requests/s than
+// offered, or its queue grows during the window. In a closed loop it is the first load that hardly adds
+// throughput.
+func (s *Series) findSaturation() Knee {
+	if s.Closed {
+		return s.closedSaturation()
+	}
+	if _, rated := s.Points[0].Offered(); !rated {
+		return none("no saturation: all requests are sent at once, so no rate is offered")
+	}
+	for i := range s.Points {
+		p := &s.Points[i]
+		if _, ok := p.Offered(); !ok {
+			continue
+		}
+		got, offered := p.RequestsPerS.Median, p.OfferedPerS.Median
+		// A count of n arrivals has a standard deviation of √n: a shortfall within two of them can be chance.
+		n := float64(p.Rows[0].Summary.Requests.Planned)
+		_, behind := stats.Saturation([]float64{offered}, []float64{got}, keepsUp)
+		if behind && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
+			return Knee{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", unit.Brief(got, 3), unit.Brief(offered, 3))}
+		}
+		if t, grows := p.queue(); grows {
+			return Knee{Point: &i, Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% during the window", 100*t.Change)}
+		}
+	}
+	return none("no saturation: the server keeps up with every rate; try %s", s.higher())
+}
+
+func (s *Series) closedSaturation() Knee {
+	first := s.Points[0].OutputTokensPerS.Median / s.Points[0].LoadValue
+	for i := 1; i < len(s.Points); i++ {
+		a, b := &s.Points[i-1], &s.Points[i]
+		gain := (b.OutputTokensPerS.Median - a.OutputTokensPerS.Median) / (b.LoadValue - a.LoadValue)
+		if first > 0 && gain < leastGain*first {
+			return Knee{Point: &i, Why: fmt.Sprintf("above %s each added request gains %s tok/s (%s each at first)",
+				a.Load, unit.Brief(gain, 3), unit.Brief(first, 3))}
+		}
+	}
+	if len(s.Points) < 2 {
+		return none("no saturation: the series has one load")
+	}
+	return none("no saturation: each added request still gains throughput; try %s", s.higher())
+}

@@ -1,0 +1,109 @@
+package series
+
+import (
+	"fmt"
+	"slices"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// PrefixGain is the latency that a warm or shared prefix saves, against the same point with a cold prefix.
+type PrefixGain struct {
+	Point  []experiment.Axis // without the state of the prefix
+	State  string            // of the prefix: warm or shared
+	Metric string            // ttft, tpot, e2e
+
+	SavedMs float64        // p50 with the cold prefix − p50 with this one; medians over the repeats
+	CI95    stats.Interval // of SavedMs; an end is infinite if either median has no interval
+}
+
+// Certain reports whether the sign of the gain is certain: the interval excludes 0.
+func (g PrefixGain) Certain() bool { return g.CI95.Lo > 0 || g.CI95.Hi < 0 }
+
+// PrefixGains compares each point with a warm or shared prefix with the same point with a cold one.
+func PrefixGains(rows []record.Row) []PrefixGain {
+	type states struct {
+		point []experiment.Axis
+		rows  map[string][]*record.Row // by state of the prefix
+	}
+	points := map[string]states{}
+	var order []string
+	for i := range rows {
+		r := &rows[i]
+		at := slices.IndexFunc(r.Spec.Point, func(a experiment.Axis) bool { return a.Key == "prefix.state" })
+		if at < 0 {
+			continue
+		}
+		point := slices.Delete(slices.Clone(r.Spec.Point), at, at+1)
+		key := fmt.Sprintf("%q %q %q", r.Spec.Name, point, r.PromptForm)
+		if _, known := points[key]; !known {
+			points[key] = states{point, map[string][]*record.Row{}}
+			order = append(order, key)
+		}
+		state := r.Spec.Point[at].Value
+		points[key].rows[state] = append(points[key].rows[state], r)
+	}
+	var out []PrefixGain
+	for _, key := range order {
+		p := points[key]
+		cold := summaries(p.rows[workload.Cold], "")
+		for _, state := range []string{workload.Shared, workload.Warm} {
+			met := summaries(p.rows[state], "")
+			for _, m := range latencies {
+				a, hasA := percentiles(cold, m.of).Get("p50")
+				b, hasB := percentiles(met, m.of).Get("p50")
+				if hasA && hasB {
+					out = append(out, PrefixGain{Point: p.point, State: state, Metric: m.name,
+						SavedMs: a.Median - b.Median, CI95: stats.Difference(b.Median, a.Median, b.CI95, a.CI95)})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Interference is the p99 of a class in a mix minus its p99 alone.
+type Interference struct {
+	Name   string            // of the row
+	Point  []experiment.Axis // of the mix
+	Class  string
+	Metric string // ttft, tpot, e2e
+
+	Alone        float64 // p99, ms, median over the repeats
+	Together     float64
+	DifferenceMs float64
+	CI95         stats.Interval // of DifferenceMs; an end is infinite if either p99 has no interval
+}
+
+// InterferenceOf compares each class that also ran alone with the same class in the mix.
+func InterferenceOf(rows []record.Row) []Interference {
+	type key struct{ point, class string } // class "": the mix
+	groups := map[key][]*record.Row{}
+	var order []key
+	for i := range rows {
+		r := &rows[i]
+		point := slices.DeleteFunc(slices.Clone(r.Spec.Point), func(a experiment.Axis) bool { return r.Spec.Alone != "" && a.Key == "alone" })
+		k := key{fmt.Sprintf("%q %q", r.Spec.Name, point), r.Spec.Alone}
+		if groups[k] == nil && k.class != "" {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], r)
+	}
+	var out []Interference
+	for _, k := range order {
+		mixed := groups[key{point: k.point}]
+		alone, together := summaries(groups[k], ""), summaries(mixed, k.class)
+		for _, m := range latencies {
+			a, hasA := percentiles(alone, m.of).Get("p99")
+			b, hasB := percentiles(together, m.of).Get("p99")
+			if hasA && hasB {
+				out = append(out, Interference{Name: mixed[0].Spec.Name, Point: mixed[0].Spec.Point, Class: k.class, Metric: m.name,
+					Alone: a.Median, Together: b.Median, DifferenceMs: b.Median - a.Median, CI95: stats.Difference(a.Median, b.Median, a.CI95, b.CI95)})
+			}
+		}
+	}
+	return out
+}

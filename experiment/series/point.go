@@ -1,0 +1,197 @@
+package series
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+)
+
+// SeriesPoint is one load of a series. Its figures are medians over the repeats.
+type SeriesPoint struct {
+	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of SeriesOf
+	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"
+
+	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
+	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not specified
+	RequestsPerS           record.Repeats  `json:"requests_per_s"`
+	OfferedPerS            record.Repeats  `json:"offered_requests_per_s,omitzero"` // arrivals in the window over its length
+	PerUserTokensPerS      record.Repeats  `json:"per_user_tokens_per_s,omitzero"`  // interactivity, 1 / tpot p50; absent without tpot
+
+	TTFT record.Percentiles `json:"ttft_ms,omitempty"`
+	TPOT record.Percentiles `json:"tpot_ms,omitempty"`
+	E2E  record.Percentiles `json:"e2e_ms,omitempty"`
+
+	Valid    bool             `json:"valid"`              // no check failed, in any repeat or between the repeats
+	Findings []record.Finding `json:"findings,omitempty"` // between the repeats
+	SLO      stats.Verdict    `json:"slo"`                // the worst of the repeats; empty: no SLO
+	Need     int              `json:"need"`               // more requests until a verdict; 0: more requests do not help
+
+	LoadValue float64 `json:"-"` // concurrency or requests/s; +Inf: all requests at once
+}
+
+// pointOf joins the repeats of one load. It sorts rows by repeat.
+func (s *Series) pointOf(rows []*record.Row) SeriesPoint {
+	slices.SortFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Repeat, b.Spec.Repeat) })
+	p := SeriesPoint{Rows: rows, LoadValue: s.load(rows[0]), Valid: true}
+	p.Load = s.loadName(p.LoadValue)
+	if rows[0].Spec.Cold() {
+		p.Load = "cold starts"
+	}
+	var output, perGPU, requests, offered, perUser []float64
+	for _, r := range rows {
+		t := r.Summary.Throughput
+		output, requests = append(output, t.OutputTokensPerS), append(requests, t.RequestsPerS)
+		if t.OutputTokensPerSPerGPU != nil {
+			perGPU = append(perGPU, *t.OutputTokensPerSPerGPU)
+		}
+		if d := r.Summary.DurationS; d > 0 {
+			offered = append(offered, float64(r.Summary.Requests.Planned)/d)
+		}
+		if t := r.Summary.TPOT; t != nil && t.P50 > 0 {
+			perUser = append(perUser, 1e3/t.P50)
+		}
+		p.Valid = p.Valid && r.Checks.Valid()
+	}
+	p.OutputTokensPerS, p.RequestsPerS = record.RepeatsOf(output), record.RepeatsOf(requests)
+	p.OfferedPerS, p.PerUserTokensPerS = record.RepeatsOf(offered), record.RepeatsOf(perUser)
+	if len(perGPU) > 0 {
+		p.OutputTokensPerSPerGPU = new(record.RepeatsOf(perGPU))
+	}
+	repeats := summaries(rows, "")
+	p.TTFT, p.TPOT, p.E2E = percentiles(repeats, ttft), percentiles(repeats, tpot), percentiles(repeats, e2e)
+	p.SLO, p.Need = verdict.SLOOf(rows...)
+	if d, ok := betweenRuns(rows); ok {
+		p.Findings, p.Valid = append(p.Findings, d), false
+	}
+	return p
+}
+
+// latency selects one latency of a summary.
+type latency func(*record.Summary) *stats.Summary
+
+func ttft(s *record.Summary) *stats.Summary { return s.TTFT }
+func tpot(s *record.Summary) *stats.Summary { return s.TPOT }
+func e2e(s *record.Summary) *stats.Summary  { return s.E2E }
+
+// latencies are those that reports quote, by name.
+var latencies = []struct {
+	name string
+	of   latency
+}{{"ttft", ttft}, {"tpot", tpot}, {"e2e", e2e}}
+
+// summaries of the rows, or of one class in them.
+func summaries(rows []*record.Row, class string) []*record.Summary {
+	all := make([]*record.Summary, len(rows))
+	for i, r := range rows {
+		if all[i] = &r.Summary; class != "" {
+			all[i] = new(r.Classes[class])
+		}
+	}
+	return all
+}
+
+// percentiles of a latency over repeats.
+func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
+	all := make([]*stats.Summary, len(repeats))
+	for i, s := range repeats {
+		all[i] = of(s)
+	}
+	return record.PercentilesOf(all...)
+}
+
+// Latency is the percentiles of ttft, tpot or e2e; nil for any other name.
+func (p *SeriesPoint) Latency(metric string) record.Percentiles {
+	switch metric {
+	case "ttft":
+		return p.TTFT
+	case "tpot":
+		return p.TPOT
+	case "e2e":
+		return p.E2E
+	}
+	return nil
+}
+
+// Offered is the load as a number, concurrency or requests/s; ok is false for "inf".
+func (p *SeriesPoint) Offered() (load float64, ok bool) {
+	return p.LoadValue, !math.IsInf(p.LoadValue, 0)
+}
+
+// Short states how the point stands to the SLO, unless it is valid and meets it: "concurrency 16 misses
+// ttft_p99".
+func (p *SeriesPoint) Short() string {
+	limits := func(verdict stats.Verdict) string {
+		var keys []string
+		for _, r := range p.Rows {
+			for _, v := range r.SLO {
+				key := v.Metric
+				if v.Class != "" {
+					key = v.Class + " " + key
+				}
+				if v.Verdict == string(verdict) && !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+		}
+		return strings.Join(keys, ", ")
+	}
+	switch {
+	case p.SLO == stats.Fail:
+		return strings.TrimSpace(p.Load + " misses " + limits(stats.Fail))
+	case p.SLO == stats.Undecided && p.Need > 0:
+		return fmt.Sprintf("%s is undecided (%s) and needs %s more requests", p.Load, limits(stats.Undecided), unit.Count(p.Need))
+	case p.SLO == stats.Undecided:
+		return fmt.Sprintf("%s is undecided (%s)", p.Load, limits(stats.Undecided))
+	case p.SLO == stats.Pass:
+		return p.Load + " meets the SLO but is invalid"
+	}
+	return p.Load + " has no SLO"
+}
+
+// failsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
+// errors. A minimum throughput and a maximum cost fail at low load by nature.
+func (p *SeriesPoint) failsByLoad() bool {
+	for _, r := range p.Rows {
+		for _, v := range r.SLO {
+			stage := StageOf(v.Metric)
+			if v.Verdict == string(stats.Fail) && (stage == "ttft" || stage == "tpot" || v.Metric == "error_rate") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// queue is the first repeat's growing trend of requests in flight; ok is false if no repeat has one.
+func (p *SeriesPoint) queue() (t stats.Trend, ok bool) {
+	for _, r := range p.Rows {
+		if r.Steady == nil {
+			continue
+		}
+		if t, ok := r.Steady.Trends["in_flight"]; ok && verdict.Moves(t) && t.Change > 0 {
+			return t, true
+		}
+	}
+	return stats.Trend{}, false
+}
+
+// StageOf is the stage of the decision that evaluates a metric of the SLO: ttft, tpot, throughput or cost.
+// e2e belongs to tpot, since most of it is decoding.
+func StageOf(metric string) string {
+	switch name, _, _ := strings.Cut(metric, "_"); name {
+	case "ttft", "ttfe", "cap", "lag":
+		return "ttft"
+	case "tpot", "itl", "e2e":
+		return "tpot"
+	case "usd":
+		return "cost"
+	}
+	return "throughput"
+}

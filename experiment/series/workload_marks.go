@@ -1,0 +1,34 @@
+package series
+
+import (
+	"fmt"
+	"time"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+	"bench/experiment/workload"
+)
+
+// marksOf states how a row's workload differs from a load of independent requests with fixed lengths; figures
+// of the two are not comparable.
+func marksOf(r *record.Row) []string {
+	s := &r.Spec
+	var out []string
+	if s.Cold() {
+		out = append(out, fmt.Sprintf("cold starts: one request at a time on a new connection, %v idle in between", time.Duration(s.Phases().Idle)))
+	}
+	if s.Converses() {
+		in := s.ClassesWhere(func(c workload.Class) bool { return c.Session != nil })
+		out = append(out, "conversations"+in+": each later turn contains the server's earlier answers")
+	}
+	for _, c := range s.Classes() {
+		sum, in := &r.Summary, ""
+		if own, ok := r.Classes[c.Name]; ok && c.Name != "" {
+			sum, in = &own, " in "+c.Name
+		}
+		if n := sum.Requests.Completed; !s.ClassForced(c.Name) && n > 0 {
+			out = append(out, fmt.Sprintf("natural EOS%s: answers have %s tokens on average", in, unit.Digits(float64(sum.Tokens.Output)/float64(n))))
+		}
+	}
+	return out
+}
