@@ -60,8 +60,7 @@ func (c *Comparison) findIn(class, name string) *Metric {
 	return nil
 }
 
-// A class that got slower is found, where all requests together are the same, and the gate's thresholds hold
-// for it.
+// A slower class is found although the figures of all requests do not change, and the thresholds apply to it.
 func TestClassThatTheOthersHide(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 1))
 	for _, withRecords := range []bool{true, false} {

@@ -120,8 +120,7 @@ func TestHistoryGroups(t *testing.T) {
 	}
 }
 
-// What changed with the figure is told before what changed in the night before it: a terminal has room for
-// the first alone.
+// Suspects of the night itself come first: a terminal shows only the first.
 func TestSuspectOfTheNightComesFirst(t *testing.T) {
 	all := nights(40, 20, rand.New(rand.NewPCG(13, 50)))
 	for i := range all {
