@@ -138,17 +138,6 @@ func stampedStream(t *testing.T, s *httptest.Server, c *Client) {
 	}
 }
 
-func ticking(w http.ResponseWriter, _ *http.Request) {
-	for i := range 20 {
-		if i > 0 {
-			time.Sleep(2 * time.Millisecond)
-		}
-		_, _ = io.WriteString(w, token("x"))
-		w.(http.Flusher).Flush()
-	}
-	_, _ = io.WriteString(w, finish("stop")+doneEvent)
-}
-
 func TestStampedStream(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(ticking))
 	defer s.Close()

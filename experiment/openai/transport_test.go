@@ -106,6 +106,18 @@ func TestProxyOutcomes(t *testing.T) {
 	}
 }
 
+// ticking streams 20 events, 2 ms apart.
+func ticking(w http.ResponseWriter, _ *http.Request) {
+	for i := range 20 {
+		if i > 0 {
+			time.Sleep(2 * time.Millisecond)
+		}
+		_, _ = io.WriteString(w, token("x"))
+		w.(http.Flusher).Flush()
+	}
+	_, _ = io.WriteString(w, finish("stop")+doneEvent)
+}
+
 // TestHTTP2: requests share one connection, in plain text and over TLS.
 func TestHTTP2(t *testing.T) {
 	for _, secure := range []bool{false, true} {
