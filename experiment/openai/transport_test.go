@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
