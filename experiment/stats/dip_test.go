@@ -110,6 +110,7 @@ func TestUnimodal(t *testing.T) {
 // At most one uniform sample in a hundred exceeds the limit, and not hardly any: the test that it belongs to
 // can find something.
 func TestDipLimit(t *testing.T) {
+	simulation(t)
 	for _, n := range []int{50, 200, 2000} {
 		trials := 2000
 		if n == 2000 {

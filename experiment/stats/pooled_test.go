@@ -43,9 +43,7 @@ func streams(n, gaps int, rho float64, rng *rand.Rand) [][]int64 {
 }
 
 func TestPooledIntervalsCover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation; make test runs it without the race detector")
-	}
+	simulation(t)
 	const trials = 80
 	sigma := math.Hypot(0.3, 0.2)
 	for _, c := range []struct {
