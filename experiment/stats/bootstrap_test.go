@@ -150,7 +150,8 @@ func BenchmarkMeanInterval(b *testing.B) {
 	}
 }
 
-// simulation skips a test with -short: with the race detector it would take minutes. make test runs it without.
+// simulation skips a test with -short: with the race detector it would take minutes. make test runs it
+// without.
 func simulation(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The figures with many digits are from the Python package diptest 0.12.0, which runs Hartigan's own algorithm
-// (AS 217).
+// The figures with many digits are from the Python package diptest 0.12.0, which runs Hartigan's own
+// algorithm (AS 217).
 func TestDipKnown(t *testing.T) {
 	kinds, ties, logs := sample(200), sample(300), sample(500)
 	for i := range kinds {

@@ -78,8 +78,8 @@ func TestPooledIntervalsCover(t *testing.T) {
 	}
 }
 
-// Treating pooled gaps as independent makes intervals far too narrow: those from requests are several times as
-// wide.
+// Treating pooled gaps as independent makes intervals far too narrow: those from requests are several times
+// as wide.
 func TestPooledIsWiderThanPooling(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	requests := streams(400, 200, 0, rng)

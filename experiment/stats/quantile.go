@@ -12,8 +12,8 @@
 // which allows for dependence; DependenceOf measures it. Repeats of a whole row show more of its variance
 // than any interval here.
 //
-// It is one package, although it is large, because its ideas share three types (Interval, Summary, Verdict) and
-// one definition of a quantile. Each file holds one idea with its source.
+// It is one package, although it is large, because its ideas share three types (Interval, Summary, Verdict)
+// and one definition of a quantile. Each file holds one idea with its source.
 package stats
 
 import (

@@ -145,7 +145,8 @@ func TestObserveAnything(t *testing.T) {
 	})
 }
 
-// simulation skips a test with -short: with the race detector it would take minutes. make test runs it without.
+// simulation skips a test with -short: with the race detector it would take minutes. make test runs it
+// without.
 func simulation(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
