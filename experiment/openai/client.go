@@ -17,6 +17,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -128,14 +129,10 @@ func New(o Options) (*Client, error) {
 
 // configureTransport sets up the TCP address, TLS and net/http's transport for the server at u.
 func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
-	port := u.Port()
 	if u.Scheme == "https" {
 		c.tls = &tls.Config{ServerName: u.Hostname(), NextProtos: []string{map[bool]string{false: "http/1.1", true: "h2"}[http2]}}
 	}
-	if port == "" {
-		port = map[bool]string{true: "443", false: "80"}[c.tls != nil]
-	}
-	c.addr = net.JoinHostPort(u.Hostname(), port)
+	c.addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
