@@ -99,20 +99,15 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 	case "output_tokens_per_s":
 		return s.Throughput.OutputTokensPerS, true
 	case "output_tokens_per_s_per_gpu":
-		return deref(s.Throughput.OutputTokensPerSPerGPU)
+		if perGPU := s.Throughput.OutputTokensPerSPerGPU; perGPU != nil {
+			return *perGPU, true
+		}
 	case "goodput_requests_per_s":
 		if s.Goodput != nil {
 			return s.Goodput.RequestsPerS, true
 		}
 	}
 	return 0, false
-}
-
-func deref(x *float64) (float64, bool) {
-	if x == nil {
-		return 0, false
-	}
-	return *x, true
 }
 
 // within is the variance of the figure within a row, on the scale of comparison: by block bootstrap of its

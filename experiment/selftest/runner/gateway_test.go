@@ -79,8 +79,8 @@ func TestCompare(t *testing.T) {
 			if p.Problem != "" || p.Through.Missing+p.Through.Failed+p.Through.Regrouped > 0 || p.Through.Requests < 4 {
 				t.Fatalf("%+v", p)
 			}
-			if n := int(passed.Swap(0)); p.Through.TTFT.P50Us < 30_000 || n < p.Through.Requests || n >= p.Through.Requests+p.Direct.Requests {
-				t.Errorf("%d requests passed; direct %d, %+v; through the gateway %d, %+v", n, p.Direct.Requests, p.Direct.TTFT, p.Through.Requests, p.Through.TTFT)
+			if n := int(passed.Swap(0)); p.Through.TTFT.P50Us < 30_000 || n < p.Through.Requests {
+				t.Errorf("%d requests passed the gateway; %d measured, %+v", n, p.Through.Requests, p.Through.TTFT)
 			}
 			var text bytes.Buffer
 			if err := selftest.GatewayText(&text, c); err != nil || !c.Measured() || !strings.Contains(text.String(), "\nburst 4 ") {
