@@ -27,3 +27,4 @@ fuzz:
 # Write the golden files anew; read the diff before committing it.
 golden:
 	go test ./docs/schema ./report ./sweep/... ./experiment/diagnosis ./experiment/selftest -update
+	go test ./cmd/bench -run Frames -update
