@@ -6,8 +6,8 @@ test:
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
-	go test -race -short ./...
-	go test -run 'Cover|Seldom|Looks|Needed' ./experiment/stats ./report/compare # simulations: the race detector would take minutes
+	go test -race -short -timeout 20m ./...
+	go test -timeout 20m ./experiment/stats ./experiment/workload ./report/compare # simulations: the race detector would take minutes
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o bench ./cmd/bench
@@ -26,4 +26,5 @@ fuzz:
 
 # Write the golden files anew; read the diff before committing it.
 golden:
-	go test . ./report ./sweep/... ./experiment/diagnosis ./experiment/selftest -update
+	go test ./docs/schema ./report ./sweep/... ./experiment/diagnosis ./experiment/selftest -update
+	go test ./cmd/bench -run Frames -update

@@ -157,13 +157,13 @@ class Bench(Client):
         salt = (salt + "0" * 12)[:12]
         times = list(accumulate([r["first_us"], *r.get("gaps_us", [])]))
         return Seen(
-            f"{salt[:8]}-{salt[8:]}-4000-8000-{r['i']:012x}",  # experiment/run.go, requestID
+            f"{salt[:8]}-{salt[8:]}-4000-8000-{r['i']:012x}",  # experiment/endpoint/run.go, requestID
             (r["first_us"] - r["sent_us"]) * 1000, [g * 1000 for g in r.get("gaps_us", [])], [epoch + t * 1000 for t in times],
         )
 
     def details(self, folder):
         row, _ = self.row(folder)
-        return {"clock": row["clock"], "lag_ms": row["summary"].get("lag_ms"), "doubts": [d["code"] for d in row["doubts"]]}
+        return {"clock": row["clock"], "lag_ms": row["summary"].get("lag_ms"), "findings": [f["code"] for f in row["findings"]]}
 
     def row(self, folder):
         """The row's JSON and its records."""

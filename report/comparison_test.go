@@ -125,7 +125,7 @@ func hostileHistory() *compare.History {
 		}
 		nights = append(nights, compare.Night{Run: fmt.Sprint(i), StartedAt: began.AddDate(0, 0, i), Group: compare.GroupKey{Matrix: "m", Model: hostile},
 			Facts: []compare.Fact{{What: "server version", Value: map[bool]string{false: hostile, true: "0.12"}[i >= 40]}},
-			Points: []compare.NightPoint{{Name: "A" + hostile, Sent: "1", Valid: i != 3, Figures: map[string]compare.Value{
+			Points: []compare.NightPoint{{Name: "A" + hostile, Workload: "1", Valid: i != 3, Figures: map[string]compare.Value{
 				"ttft_p99": {X: x, Repeats: 3, CI95: stats.Interval{Lo: x * 0.9, Hi: x * 1.1}}, "output_tokens_per_s": {X: 1e5 / x, Repeats: 3, CI95: stats.Interval{Lo: 9e4 / x, Hi: 1.1e5 / x}}}}}})
 	}
 	return compare.NewHistory(append(nights, compare.Night{Dir: hostile, Error: hostile, StartedAt: time.Time{}}))
@@ -141,7 +141,7 @@ func TestHistory(t *testing.T) {
 	}
 	alone := compare.NewHistory([]compare.Night{{Run: "1", StartedAt: began, Group: compare.GroupKey{Matrix: "m"},
 		Points: []compare.NightPoint{{Name: "A", Figures: map[string]compare.Value{"ttft_p99": {X: 1, Repeats: 1}}}}}})
-	if text := rendered(t, func(w io.Writer) error { return HistoryText(w, alone, false) }); !strings.Contains(text, "Not watched\n  A (ttft_p99) · the last night is not valid") {
+	if text := rendered(t, func(w io.Writer) error { return HistoryText(w, alone, false) }); !strings.Contains(text, "Not watched\n  A (ttft_p99) · the last night is invalid") {
 		t.Errorf("a night that says nothing: %s", text)
 	}
 	for _, f := range []func(io.Writer, *compare.History) error{HistoryHTML, HistoryMarkdown, HistoryJSON} {

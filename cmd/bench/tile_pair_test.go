@@ -139,7 +139,7 @@ func TestTilePair(t *testing.T) {
 			}
 			// On a busy machine a block may be so far off that nothing is certain; the sign is.
 			for _, want := range []string{`QPS: +\S+ req/s to \S+ req/s: -\S+ % \[-\S+ % to \S+ %\]`, `TTFT p50: +\S+ ms to \S+ ms: \+\S+ % \[\S+ % to \+\S+ %\]`} {
-				if text := stdout.String(); !regexp.MustCompile(`(?m)^` + want + `, (worse|can't tell)$`).MatchString(text) {
+				if text := stdout.String(); !regexp.MustCompile(`(?m)^` + want + `, (worse|inconclusive)$`).MatchString(text) {
 					t.Errorf("no %s in\n%s", want, text)
 				}
 			}
@@ -189,7 +189,7 @@ func TestTilePairInterrupted(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 	text := w.text.String()
-	for _, want := range []string{", 1 of 4 blocks", "QPS: ", "can't tell"} {
+	for _, want := range []string{", 1 of 4 blocks", "QPS: ", "inconclusive"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

@@ -70,7 +70,7 @@ func (w chunkWriter) Write(b []byte) (int, error) { return w.conn.Write(appendCh
 
 // lent waits until the pacer has the reply.
 func (d *direct) lent(t testing.TB) {
-	for range 5000 {
+	for range 60_000 {
 		d.reply.q.mail.mu.Lock()
 		lent := d.reply.q.mail.sink != nil
 		d.reply.q.mail.mu.Unlock()

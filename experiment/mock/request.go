@@ -2,6 +2,7 @@ package mock
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -55,13 +56,10 @@ func badRequest(format string, args ...any) *apiError {
 
 // object is the error as JSON.
 func (e *apiError) object() []byte {
-	kind := map[int]string{
+	kind := cmp.Or(map[int]string{
 		http.StatusBadRequest: "BadRequestError", http.StatusNotFound: "NotFoundError",
 		http.StatusTooManyRequests: "RateLimitError", http.StatusServiceUnavailable: "ServiceUnavailableError",
-	}[e.status]
-	if kind == "" {
-		kind = "InternalServerError"
-	}
+	}[e.status], "InternalServerError")
 	body := map[string]any{"message": e.message, "type": kind, "param": nil, "code": e.status}
 	if e.param != "" {
 		body["param"] = e.param

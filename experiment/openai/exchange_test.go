@@ -320,7 +320,7 @@ func TestPrepare(t *testing.T) {
 	if r.Outcome != OK || !r.Reused || r.Connect != 0 {
 		t.Errorf("%+v", r)
 	}
-	for deadline := time.Now().Add(5 * time.Second); conns.Load() < 100 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); conns.Load() < 100 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if conns.Load() != 100 {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,11 +49,7 @@ func (c *Client) newTemplate() (requestTemplate, error) {
 // encodeHead is the request line and the headers that do not depend on the body.
 func encodeHead(req *http.Request) []byte {
 	var b bytes.Buffer
-	host := req.Host
-	if host == "" {
-		host = req.URL.Host
-	}
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", req.URL.RequestURI(), host)
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", req.URL.RequestURI(), cmp.Or(req.Host, req.URL.Host))
 	_ = req.Header.Write(&b) // a buffer's Write never fails
 	return b.Bytes()
 }

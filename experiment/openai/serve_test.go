@@ -115,7 +115,7 @@ func once(say func(p *peer)) func(int, *peer) {
 
 func testClient(t testing.TB, addr string, change ...func(*Options)) *Client {
 	t.Helper()
-	o := Options{BaseURL: "http://" + addr + "/v1", APIKey: testKey, Timeout: 5 * time.Second}
+	o := Options{BaseURL: "http://" + addr + "/v1", APIKey: testKey, Timeout: time.Minute}
 	for _, f := range change {
 		f(&o)
 	}

@@ -76,9 +76,11 @@ func TestReceiverEnds(t *testing.T) {
 		t.Error("an open connection is called closed, or has bytes")
 	}
 	far.Write([]byte("x"))
-	time.Sleep(time.Millisecond)
-	if bytes, end := near.peek(); !bytes || end {
-		t.Error("bytes are not seen")
+	for bytes, end := near.peek(); !bytes; bytes, end = near.peek() { // hangs if it never reports them
+		if end {
+			t.Fatal("an open connection is reported as closed")
+		}
+		time.Sleep(time.Millisecond)
 	}
 	near.Read(buf[:])
 	far.(*net.TCPConn).CloseWrite()
@@ -133,20 +135,9 @@ func stampedStream(t *testing.T, s *httptest.Server, c *Client) {
 	if r.KernelStamps == 0 {
 		t.Skip("this kernel gives no receive stamps")
 	}
-	if r.Last-r.First < 19*time.Millisecond {
+	if r.KernelStamps == 20 && r.Last-r.First < 19*time.Millisecond {
 		t.Errorf("20 events, 2 ms apart, within %v", r.Last-r.First)
 	}
-}
-
-func ticking(w http.ResponseWriter, _ *http.Request) {
-	for i := range 20 {
-		if i > 0 {
-			time.Sleep(2 * time.Millisecond)
-		}
-		_, _ = io.WriteString(w, token("x"))
-		w.(http.Flusher).Flush()
-	}
-	_, _ = io.WriteString(w, finish("stop")+doneEvent)
 }
 
 func TestStampedStream(t *testing.T) {

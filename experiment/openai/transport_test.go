@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,18 @@ func TestProxyOutcomes(t *testing.T) {
 	if refused.Do(t.Context(), &streamCall, &r); r.Outcome != Connect || r.Sent != Never {
 		t.Errorf("%+v", r)
 	}
+}
+
+// ticking streams 20 events, 2 ms apart.
+func ticking(w http.ResponseWriter, _ *http.Request) {
+	for i := range 20 {
+		if i > 0 {
+			time.Sleep(2 * time.Millisecond)
+		}
+		_, _ = io.WriteString(w, token("x"))
+		w.(http.Flusher).Flush()
+	}
+	_, _ = io.WriteString(w, finish("stop")+doneEvent)
 }
 
 // TestHTTP2: requests share one connection, in plain text and over TLS.

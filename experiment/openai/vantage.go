@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -36,11 +37,7 @@ func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
 		if err != nil {
 			return Vantage{}, fmt.Errorf("measuring the round trip to %s: %w", c.addr, err)
 		}
-		rtt := conn.setup.rtt
-		if rtt == 0 {
-			rtt = conn.setup.TCP
-		}
-		v.RTT = append(v.RTT, rtt)
+		v.RTT = append(v.RTT, cmp.Or(conn.setup.rtt, conn.setup.TCP))
 		v.Place = classify(conn.LocalAddr(), conn.RemoteAddr(), slices.Min(v.RTT))
 		conn.Close()
 	}

@@ -129,8 +129,8 @@ func TestCapacityTokens(t *testing.T) {
 		{Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}, 426788},
 		{Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm"), KVPrecision: "fp8"}, 853576},
 		{Setup{Model: model(t, "deepseek-r1"), Device: device(t, "h200-sxm"), GPUs: 8}, 608921},
-		{Setup{Model: model(t, "llama-3.1-70b"), Device: device(t, "h100-sxm")}, 0}, // doesn't fit
-		{Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "apple-m4")}, 0},  // memory unknown
+		{Setup{Model: model(t, "llama-3.1-70b"), Device: device(t, "h100-sxm")}, 0},        // doesn't fit
+		{Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "apple-m4-max-40c")}, 0}, // memory unknown
 	} {
 		if got := c.s.CapacityTokens(); got != c.want {
 			t.Errorf("%s on %s: %d tokens, want %d", c.s.Model.ID, c.s.Device.ID, got, c.want)

@@ -146,8 +146,8 @@ func TestTablesNameTheirSources(t *testing.T) {
 			t.Errorf("%s lacks source or vendor", d.ID)
 		}
 	}
-	if n := len(BuiltinHardware().Devices); n < 60 {
-		t.Errorf("%d devices, want 60", n)
+	if n := len(BuiltinHardware().Devices); n < 51 {
+		t.Errorf("%d devices, want 51", n)
 	}
 }
 

@@ -1,19 +1,7 @@
-//go:build !unix
+//go:build !linux
 
 package server
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
-func childAttributes() *syscall.SysProcAttr { return nil }
-
-func sessionAttributes() *syscall.SysProcAttr { return nil }
-
-// This system has no SIGTERM.
-func terminate(p *os.Process) { kill(p) }
-
-func kill(p *os.Process) { _ = p.Kill() }
-
-func groupAlive(*os.Process) bool { return false }
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package server
 
 import (
@@ -9,21 +7,36 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// guarded is a kind of server under a guard, on a port that is free, with a log.
+// freePort is below the ports that the system gives to listeners on port 0, so that no other test gets it
+// meanwhile.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for i := range 1000 {
+		port := strconv.Itoa(10_000 + (os.Getpid()+97*(i+int(ports.Add(1))))%20_000)
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+var ports atomic.Int64
+
+// guarded is a kind of server under a guard, on a free port, with a log.
 func guarded(t *testing.T, kind string) (Config, string) {
 	t.Helper()
 	c, dir := being(t, kind)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	port := freePort(t)
+	var err error
 	c.Log, err = os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		t.Fatal(err)

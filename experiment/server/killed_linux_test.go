@@ -101,7 +101,7 @@ func TestDescendants(t *testing.T) {
 		}
 		_ = child.Wait()
 	}()
-	for range 500 {
+	for range 6000 { // at most a minute
 		if got := descendants(os.Getpid()); slices.Contains(got, child.Process.Pid) && len(descendants(child.Process.Pid)) == 1 {
 			return
 		}

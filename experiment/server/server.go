@@ -6,6 +6,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -271,10 +272,7 @@ const guardExtra = 35 * time.Second
 
 // waitReady waits until the server is ready and returns its URL.
 func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
-	patience := c.Start
-	if patience == 0 {
-		patience = DefaultStart
-	}
+	patience := cmp.Or(c.Start, DefaultStart)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	url := c.URL
@@ -285,11 +283,7 @@ func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
 			return "", p.timeoutError(ctx, patience)
 		}
 	}
-	path := c.Health
-	if path == "" {
-		path = "/health"
-	}
-	for !answers(ctx, strings.TrimSuffix(url, "/")+path) {
+	for !answers(ctx, strings.TrimSuffix(url, "/")+cmp.Or(c.Health, "/health")) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():

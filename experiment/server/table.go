@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -254,19 +255,11 @@ func (t *Table) Config(v Variant) Config {
 	}
 	c := Config{
 		Command: words(t.Command), Dir: fill(t.Dir), Before: words(t.Before), After: words(t.After),
-		Health: t.Ready, Start: t.StartTimeout, Grace: t.StopTimeout, Own: !t.Proxied,
+		Health: cmp.Or(t.Ready, "/models"), Start: cmp.Or(t.StartTimeout, tableStartTimeout),
+		Grace: cmp.Or(t.StopTimeout, tableStopTimeout), Own: !t.Proxied,
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		c.Env = append(c.Env, name+"="+fill(t.Env[name]))
-	}
-	if c.Health == "" {
-		c.Health = "/models"
-	}
-	if c.Start == 0 {
-		c.Start = tableStartTimeout
-	}
-	if c.Grace == 0 {
-		c.Grace = tableStopTimeout
 	}
 	return c
 }

@@ -53,9 +53,7 @@ func processes() []process {
 }
 
 func TestMeanIntervalCovers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation; make test runs it without the race detector")
-	}
+	simulation(t)
 	const trials = 150
 	for _, p := range processes() {
 		rng := rand.New(rand.NewPCG(5, uint64(p.n)))
@@ -79,9 +77,7 @@ func TestMeanIntervalCovers(t *testing.T) {
 
 // Resampling single values of a dependent series gives too short intervals: the test above can fail.
 func TestBlocksAreNeeded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation; make test runs it without the race detector")
-	}
+	simulation(t)
 	const trials = 150
 	rng := rand.New(rand.NewPCG(6, 7))
 	covered := 0
@@ -151,5 +147,14 @@ func BenchmarkMeanInterval(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for b.Loop() {
 		MeanInterval(values, 0.95, rng)
+	}
+}
+
+// simulation skips a test with -short: with the race detector it would take minutes. make test runs it
+// without.
+func simulation(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a simulation")
 	}
 }

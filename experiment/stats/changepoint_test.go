@@ -121,6 +121,7 @@ func TestPredictionInterval(t *testing.T) {
 
 // The interval contains the next values as often as its confidence states.
 func TestPredictionIntervalCovers(t *testing.T) {
+	simulation(t)
 	r := rand.New(rand.NewPCG(9, 5))
 	for _, next := range []int{1, 2} {
 		inside := 0

@@ -22,6 +22,7 @@ func autoregressive(n int, rho float64, rng *rand.Rand) []float64 {
 }
 
 func TestDependenceOfAutoregression(t *testing.T) {
+	simulation(t)
 	for _, c := range []struct {
 		rho float64
 		n   int
@@ -42,6 +43,7 @@ func TestDependenceOfAutoregression(t *testing.T) {
 // The block length is Politis and White's formula where its sums are known: for an autoregression
 // 2·moment/(time·variance) is 2ρ/(1-ρ²).
 func TestBlockLength(t *testing.T) {
+	simulation(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, rho = 30_000, 0.5
 	var lengths []float64

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The figures with many digits are from the Python package diptest 0.12.0, which runs Hartigan's own algorithm
-// (AS 217).
+// The figures with many digits are from the Python package diptest 0.12.0, which runs Hartigan's own
+// algorithm (AS 217).
 func TestDipKnown(t *testing.T) {
 	kinds, ties, logs := sample(200), sample(300), sample(500)
 	for i := range kinds {
@@ -110,6 +110,7 @@ func TestUnimodal(t *testing.T) {
 // At most one uniform sample in a hundred exceeds the limit, and not hardly any: the test that it belongs to
 // can find something.
 func TestDipLimit(t *testing.T) {
+	simulation(t)
 	for _, n := range []int{50, 200, 2000} {
 		trials := 2000
 		if n == 2000 {

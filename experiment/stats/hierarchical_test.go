@@ -113,6 +113,7 @@ func TestDetectableIsDetected(t *testing.T) {
 // For independent values the block variance of the mean is σ²/n, and values that come in bursts make it
 // larger.
 func TestBlockVariance(t *testing.T) {
+	simulation(t)
 	r := rand.New(rand.NewPCG(7, 3))
 	const n, times = 2000, 20
 	mean := func(w Weighted) float64 { return w.Mean() }

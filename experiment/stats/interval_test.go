@@ -109,6 +109,7 @@ func TestMinSamplesIsWhereTheIntervalCloses(t *testing.T) {
 // The interval must cover the true quantile as often as the binomial distribution predicts, which is at least
 // the confidence, for a skewed distribution as for a flat one.
 func TestQuantileIntervalCovers(t *testing.T) {
+	simulation(t)
 	const trials = 4000
 	distributions := map[string]struct{ draw, quantile func(float64) float64 }{
 		"uniform":     {func(u float64) float64 { return u }, func(p float64) float64 { return p }},

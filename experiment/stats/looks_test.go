@@ -80,9 +80,7 @@ func sequential(values []float64, p float64) (Verdict, int) {
 //
 //	LOOKS=1 go test -run LooksErr -v ./experiment/stats
 func TestLooksErr(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation; make test runs it without the race detector")
-	}
+	simulation(t)
 	trials := 100
 	if os.Getenv("LOOKS") != "" {
 		trials = 10_000
@@ -111,6 +109,7 @@ func TestLooksErr(t *testing.T) {
 
 // What it is for: far from the limit it takes few requests.
 func TestLooksDecideSoon(t *testing.T) {
+	simulation(t)
 	rng := rand.New(rand.NewPCG(22, 1))
 	for _, c := range []struct {
 		share float64

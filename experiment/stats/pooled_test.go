@@ -43,9 +43,7 @@ func streams(n, gaps int, rho float64, rng *rand.Rand) [][]int64 {
 }
 
 func TestPooledIntervalsCover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation; make test runs it without the race detector")
-	}
+	simulation(t)
 	const trials = 80
 	sigma := math.Hypot(0.3, 0.2)
 	for _, c := range []struct {
@@ -80,8 +78,8 @@ func TestPooledIntervalsCover(t *testing.T) {
 	}
 }
 
-// Treating pooled gaps as independent makes intervals far too narrow: those from requests are several times as
-// wide.
+// Treating pooled gaps as independent makes intervals far too narrow: those from requests are several times
+// as wide.
 func TestPooledIsWiderThanPooling(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	requests := streams(400, 200, 0, rng)

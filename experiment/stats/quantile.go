@@ -11,6 +11,9 @@
 // which requests of one batch are not quite. Means and pooled gaps have intervals from a block bootstrap,
 // which allows for dependence; DependenceOf measures it. Repeats of a whole row show more of its variance
 // than any interval here.
+//
+// It is one package, although it is large, because its ideas share three types (Interval, Summary, Verdict)
+// and one definition of a quantile. Each file holds one idea with its source.
 package stats
 
 import (

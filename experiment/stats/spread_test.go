@@ -64,6 +64,7 @@ func TestDifference(t *testing.T) {
 
 // The difference of two p99 is inside as often as each p99 is.
 func TestDifferenceCovers(t *testing.T) {
+	simulation(t)
 	const trials, n = 600, 2000
 	rng := rand.New(rand.NewPCG(3, 3))
 	truth := 2 * math.Log(100) // scale 3 and scale 1

@@ -119,6 +119,7 @@ func TestBlockTrend(t *testing.T) {
 
 // Steady values, dependent or not, show a trend about as often as P states.
 func TestTrendErrs(t *testing.T) {
+	simulation(t)
 	const trials = 2000
 	for _, rho := range []float64{0, 0.7} {
 		rng := rand.New(rand.NewPCG(4, 5))

@@ -11,6 +11,7 @@ import (
 // Poisson arrivals and the like have the dispersion, the gaps and the rate of their process, whatever the
 // profile of the rate.
 func TestArrivalsAreTheirProcess(t *testing.T) {
+	simulation(t)
 	tests := []struct {
 		name string
 		w    Workload
@@ -54,6 +55,7 @@ func TestArrivalsAreTheirProcess(t *testing.T) {
 
 // The check that Poisson arrivals are held to: within 0.9–1.15 at both windows, over many seeds.
 func TestPoissonDispersion(t *testing.T) {
+	simulation(t)
 	w := arriving(Arrival{}, 10)
 	sum := map[float64]float64{}
 	const seeds = 20
@@ -141,4 +143,13 @@ func TestObserveAnything(t *testing.T) {
 			}
 		}
 	})
+}
+
+// simulation skips a test with -short: with the race detector it would take minutes. make test runs it
+// without.
+func simulation(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a simulation")
+	}
 }

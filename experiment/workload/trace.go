@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -56,10 +57,7 @@ func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 	}
 	if err := t.look(files); err != nil {
 		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-		if hint == "" {
-			hint = "the path is relative to the working directory; bench trace FILE inspects a trace"
-		}
-		bad("trace.file", problem, hint)
+		bad("trace.file", problem, cmp.Or(hint, "the path is relative to the working directory; bench trace FILE inspects a trace"))
 	}
 }
 

@@ -2,6 +2,9 @@
 // a Plan. A Plan is a pure function from an index to a Request: its lengths, class, intended arrival, and
 // prompt, which is a list of block numbers. A Vocabulary turns blocks into token ids or text. This package
 // never waits, sends, or depends on the server's answers.
+//
+// Each file holds one key or table of the row. They stay together because Plan combines all of them for every
+// request: lengths, arrivals, prefixes, conversations, classes and traces draw from the same seeds.
 package workload
 
 // Workload defines the requests of a row. With a Mix, the classes define input, output and prefix; the row's

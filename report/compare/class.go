@@ -6,13 +6,14 @@ import (
 	"bench/experiment/record"
 )
 
-// Class is one class of a mix, apart: together, what one class loses another can hide.
+// Class is the figures of one class of a mix. The figures over all requests can hide a change of one class.
 type Class struct {
 	Name    string   `json:"class"`
 	Metrics []Metric `json:"metrics"`
 }
 
-// classes are those of the rows' mixes, in the order of the matrix. One class alone is the row itself.
+// classes are the names of the mixes' classes, in the order of the matrix; nil for a single class, which is
+// the whole row.
 func (p pair) classes() []string {
 	var out []string
 	for _, s := range slices.Concat(p.base, p.changed) {
@@ -28,12 +29,12 @@ func (p pair) classes() []string {
 	return out
 }
 
-// class is a class as if its requests were all that the rows had.
+// class is the pair with the requests of one class only.
 func (p pair) class(name string) pair {
 	return pair{p.name, ofClass(p.base, name), ofClass(p.changed, name)}
 }
 
-// ofClass leaves out rows without a request of the class.
+// ofClass is the samples with the requests of one class only, without rows that have none.
 func ofClass(samples []sample, name string) []sample {
 	var out []sample
 	for _, s := range samples {

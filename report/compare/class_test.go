@@ -13,7 +13,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// mixed is a run of n repeats of which every fifth request is of the class rag, whose TTFT is `slower` times as long.
+// mixed is a run of n repeats of which every fifth request is of the class rag, whose TTFT is `slower` times
+// as long.
 func mixed(name string, slower float64, n int, r *rand.Rand) Run {
 	run := Run{Name: name, Manifest: manifest()}
 	records := map[string][]*record.Record{}
@@ -37,7 +38,7 @@ func mixed(name string, slower float64, n int, r *rand.Rand) Run {
 	return run
 }
 
-// later moves all that a request got, so that its TTFT is `times` what it was.
+// later delays the response of a request so that its TTFT grows by the factor `times`.
 func later(x *record.Record, times float64) {
 	at, _ := x.At.Get()
 	first, _ := x.First.Get()
@@ -59,7 +60,7 @@ func (c *Comparison) findIn(class, name string) *Metric {
 	return nil
 }
 
-// A class that got slower is found, where all requests together are the same, and the gate's thresholds hold for it.
+// A slower class is found although the figures of all requests do not change, and the thresholds apply to it.
 func TestClassThatTheOthersHide(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 1))
 	for _, withRecords := range []bool{true, false} {
@@ -89,7 +90,7 @@ func TestClassThatTheOthersHide(t *testing.T) {
 	}
 }
 
-// What a class says is what the row would say if it had no other requests.
+// The figures of a class are those of a row with the requests of the class alone.
 func TestClassIsARowOfItsOwn(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 2))
 	base, changed := mixed("base", 1, 3, r), mixed("new", 1.1, 3, r)
@@ -121,7 +122,7 @@ func TestClassIsARowOfItsOwn(t *testing.T) {
 	}
 }
 
-// A class that only one side has is no pass; a mix of one class is the row itself.
+// A class of one side only does not pass; a mix of one class has no classes.
 func TestClassOfOneSide(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 3))
 	base, changed := mixed("base", 1, 3, r), mixed("new", 1, 3, r)

@@ -1,45 +1,50 @@
-// Package compare says whether results differ: two sets of them (Compare), with a gate for a job that must say "slower, by this
-// much, for certain" or stay quiet, or many over time (History), with the nights on which something changed.
+// Package compare decides whether results differ: two sets of runs (Compare), with a gate for nightly jobs, or
+// the runs of many nights (History), with the nights at which a figure changed.
 //
-// The steps are: what would make figures incomparable is found first and refused (Difference); points are matched by their
-// specs; each figure is judged by its repeats, not by its requests as if they were independent (stats.Compare); the figures of
-// the gate share one risk of a false alarm (Holm); and only then is there a verdict. "Can't tell" is one, with what it would
-// take. Everything here is data; package report renders it.
+// Compare works in this order: differences that make figures incomparable are refused (Difference); points
+// are matched by their specs; each figure is tested over its repeats, never over its requests as if they were
+// independent (stats.Compare); the gated figures share one risk of a false alarm (Holm); then each gets a
+// verdict: better, worse, no change, or inconclusive with the number of repeats that it needs. History groups
+// runs, follows each figure from night to night and finds change-points and alarms.
+//
+// The package never renders: package report does.
 package compare
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
-// Schema is of a Comparison as JSON.
+// Schema is the schema name in a Comparison's JSON.
 const Schema = "bench/comparison/v1"
 
-// Risks of a verdict.
 const (
-	risk       = 0.05 // of a false alarm: over all gated figures together, or over one that is only described
+	risk       = 0.05 // of a false alarm: over all gated figures together, or over one figure without a threshold
 	confidence = 0.95 // of shown intervals
-	power      = 0.8  // with which a difference that is called detectable would have shown
+	power      = 0.8  // of the smallest detectable change
 )
 
-// Run is one run as it is compared, of ours or of another tool.
+// Run is one run of bench or of another tool.
 type Run struct {
 	Name     string
 	Manifest record.Manifest
-	Rows     []record.Row // without those that are no longer in the matrix; the caller's
+	Rows     []record.Row // without rows that were removed from the matrix; never changed here
 
-	// Records gives the requests of a row; nil = there are none, and what chance does inside of a row is taken from its summary.
+	// Records reads the requests of a row. If it is nil, the variance within a row is estimated from its
+	// summary.
 	Records func(*record.Row) ([]*record.Record, error)
 
-	// Definitions says what another tool means by a metric (ttft, itl, …); one that is not in it is that of docs/metrics.md.
+	// Definitions holds another tool's definition of a metric (ttft, itl, …); a missing one is that of
+	// docs/metrics.md.
 	Definitions map[string]string
 }
 
-// Side is what one argument of the command named. Rows of the same point in several runs are its repeats.
+// Side is the runs of one side. Rows of the same point in several runs are its repeats.
 type Side struct {
 	Name string
 	Runs []Run
@@ -48,36 +53,36 @@ type Side struct {
 // Options of a comparison.
 type Options struct {
 	Gate  experiment.Gate // empty: nothing is gated
-	Allow []string        // keys of differences that are meant, and not refused
-	Same  float64         // figures that differ by no more are the same; 0 = 0.05
-	// UndecidedPasses lets a gate pass where the data can't tell.
-	UndecidedPasses bool
+	Allow []string        // keys of intended differences, which are not refused
+	Same  float64         // largest change that counts as none, for figures without a threshold; 0 = 0.05
+
+	UndecidedPasses bool // the gate passes although a figure is UNDECIDED
 }
 
-// Comparison is the whole answer.
+// Comparison is what Compare finds.
 type Comparison struct {
 	Schema      string       `json:"schema"`
 	Base        string       `json:"base"`
 	New         string       `json:"new"`
 	Differences []Difference `json:"differences"` // between the sides as a whole
-	Refused     bool         `json:"refused"`     // one of them makes the figures incomparable: there are no points
+	Refused     bool         `json:"refused"`     // a difference makes the figures incomparable: Points is empty
 	Points      []Point      `json:"points"`
 	Missing     []string     `json:"only_in_base"`
 	Added       []string     `json:"only_in_new"`
-	Family      int          `json:"gated_figures"` // that share the risk of a false alarm
+	Family      int          `json:"gated_figures"` // number of figures that share the risk of a false alarm
 	Gate        *Outcome     `json:"gate,omitempty"`
 }
 
 // Point is one point that both sides have.
 type Point struct {
 	Name        string       `json:"point"`
-	BaseRepeats int          `json:"base_repeats"` // those that were left out are not among them
+	BaseRepeats int          `json:"base_repeats"` // without invalid ones that were left out
 	NewRepeats  int          `json:"new_repeats"`
-	Invalid     []Invalid    `json:"not_valid"`
+	Invalid     []Invalid    `json:"invalid"`
 	Differences []Difference `json:"differences"`
-	Refused     bool         `json:"refused"`           // the workloads differ: there are no figures
+	Refused     bool         `json:"refused"`           // the workloads differ: Metrics is empty
 	Metrics     []Metric     `json:"metrics"`           // of all requests together
-	Classes     []Class      `json:"classes,omitempty"` // of a mix, each apart
+	Classes     []Class      `json:"classes,omitempty"` // of a mix; each compared alone
 }
 
 // Invalid is a row with failed checks.
@@ -85,17 +90,17 @@ type Invalid struct {
 	Run     string   `json:"run"`
 	Row     string   `json:"row"`
 	Failed  []string `json:"failed"`
-	LeftOut bool     `json:"left_out"` // of base, which has valid repeats of the point without it: nothing rests on it
+	LeftOut bool     `json:"left_out"` // of base, as the point has valid repeats there: no figure uses the row
 }
 
-// Compare judges what changed from base to changed. It reads the records of rows where a Run has them.
+// Compare tests what changed from base to changed. It reads the records of runs that have them.
 func Compare(base, changed Side, o Options) (*Comparison, error) {
 	if o.Same == 0 {
 		o.Same = 0.05
 	}
 	for _, key := range o.Allow {
 		if !slices.Contains(Refusable, key) {
-			return nil, fmt.Errorf("nothing to allow is called %q", key)
+			return nil, fmt.Errorf("unknown difference %q: allow one of %s", key, strings.Join(Refusable, ", "))
 		}
 	}
 	c := &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, Points: []Point{}, Missing: []string{}, Added: []string{}}
@@ -121,7 +126,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 
 func newPoint(p pair, o Options) (Point, error) {
 	point := Point{Name: p.name, Invalid: p.invalid(), Metrics: []Metric{}}
-	p.base = sound(p.base)
+	p.base = withoutInvalid(p.base)
 	point.BaseRepeats, point.NewRepeats = len(p.base), len(p.changed)
 	point.Differences = p.differences(o.Allow)
 	point.Refused = slices.ContainsFunc(point.Differences, Difference.refuses)
@@ -142,7 +147,8 @@ func newPoint(p pair, o Options) (Point, error) {
 	return point, nil
 }
 
-// judge gives every figure its verdict, once it is known how many of them are gated and so share the risk of a false alarm.
+// judge gives every figure its verdict. It counts the gated figures first, as they share the risk of a false
+// alarm.
 func (c *Comparison) judge(o Options) {
 	c.each(func(m *Metric) {
 		if m.Threshold != nil && m.testable() {
@@ -164,7 +170,7 @@ func (c *Comparison) judge(o Options) {
 	c.each(func(m *Metric) { m.judge(o.Same, m.level(c.Family)) })
 }
 
-// each calls f for every figure, those of a point's classes behind its own.
+// each calls f for every figure, and for those of a point's classes after its own.
 func (c *Comparison) each(f func(*Metric)) {
 	for i := range c.Points {
 		for j := range c.Points[i].Metrics {

@@ -14,11 +14,11 @@ import (
 	"bench/experiment/stats"
 )
 
-// process is a simulated server: what it does to requests of a minute, and how its repeats differ.
+// process is a simulated server: the latencies of a minute of requests, and the spread of repeats.
 type process struct {
 	ttft, tpot float64 // ms, medians
-	between    float64 // standard deviation of a repeat's level, in logs
-	wander     float64 // of what neighbours share
+	between    float64 // standard deviation of a repeat's level, of the logarithm
+	wander     float64 // standard deviation that neighbouring requests share, of the logarithm
 	rate       float64 // requests/s
 }
 
@@ -73,7 +73,7 @@ func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (r
 	return row, records
 }
 
-// summary has what these tests look at; all of it would take most of their time.
+// summary holds only what these tests read: a whole one would take most of their time.
 func summary(records []*record.Record) record.Summary {
 	values := map[string][]float64{}
 	for _, r := range records {
@@ -130,8 +130,8 @@ func (c *Comparison) find(name string) *Metric {
 // long asks for the trials that take minutes.
 func long() bool { return os.Getenv("BENCH_LONG") != "" }
 
-// Two results of the same noisy process differ seldom: of 200 pairs at most 18 are called different, a bound that a test at 5 %
-// passes 99 times in 100. Gated figures share that risk.
+// Two results of the same noisy process differ seldom: of 200 pairs at most 18 are called different, a bound
+// that a test at 5 % passes 99 times in 100. Gated figures share that risk.
 func TestSameProcessSeldomDiffers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a simulation; make test runs it without the race detector")

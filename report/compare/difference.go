@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,37 +12,37 @@ import (
 	"bench/experiment/record"
 )
 
-// Difference is one thing besides the figures that is not the same on both sides.
+// Difference is a setting or fact, other than a figure, that differs between the sides.
 type Difference struct {
 	What    string `json:"what"`
 	Base    string `json:"base"`
 	New     string `json:"new"`
-	Key     string `json:"key,omitempty"` // what --allow calls it; empty: it is told and never refused
+	Key     string `json:"key,omitempty"` // its name for --allow; empty: reported, never refused
 	Allowed bool   `json:"allowed,omitempty"`
 }
 
 func (d Difference) refuses() bool { return d.Key != "" && !d.Allowed }
 
-// Refusable are the keys of differences that make figures incomparable, unless they are meant.
+// Refusable are the keys of differences that make figures incomparable unless Options.Allow names them.
 var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "precision", "vantage", "connections",
 	"workload", "prompt_form", "sampling", "definitions"}
 
 const notStated = "not stated"
 
-// fact is one thing that a run says of itself and of its target.
+// fact is one property of a run.
 type fact struct {
 	what, value string
 	key         string // as in Difference
 }
 
-// facts is what has to be known of a run to compare it. What is refused comes first.
+// facts are the properties that a comparison checks: those that can be refused come first.
 func (r *Run) facts() []fact {
 	m, t, c := r.Manifest, r.Manifest.Target, r.Manifest.Client
 	gpus := ""
 	if t.GPUs > 0 {
 		gpus = fmt.Sprint(t.GPUs)
 	}
-	simulated := "" // another tool does not say
+	simulated := "" // another tool does not report it
 	switch {
 	case t.Simulated:
 		simulated = "simulated: " + t.Simulator
@@ -71,7 +72,7 @@ func machine(c record.ClientInfo) string {
 	return fmt.Sprintf("%s, %s, %d cores", c.Host, c.CPU, c.Cores)
 }
 
-// compact is a value as JSON; empty for nothing.
+// compact is v as JSON; empty for null and {}.
 func compact(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil || string(b) == "null" || string(b) == "{}" {
@@ -80,22 +81,22 @@ func compact(v any) string {
 	return string(b)
 }
 
-// gathered is what several runs say of each thing, in the order in which it was first said.
-type gathered struct {
+// factTable holds the facts of several runs, in the order of their first mention.
+type factTable struct {
 	order  []string
 	keys   map[string]string
-	values map[string][]string
+	values map[string][]string // distinct values
 }
 
-func gather(runs []Run) gathered {
-	g := gathered{keys: map[string]string{}, values: map[string][]string{}}
+func factsOf(runs []Run) factTable {
+	g := factTable{keys: map[string]string{}, values: map[string][]string{}}
 	for i := range runs {
 		for _, f := range runs[i].facts() {
 			if _, known := g.keys[f.what]; !known {
 				g.order = append(g.order, f.what)
 			}
 			g.keys[f.what] = f.key
-			if value := or(f.value, notStated); !slices.Contains(g.values[f.what], value) {
+			if value := cmp.Or(f.value, notStated); !slices.Contains(g.values[f.what], value) {
 				g.values[f.what] = append(g.values[f.what], value)
 			}
 		}
@@ -103,22 +104,22 @@ func gather(runs []Run) gathered {
 	return g
 }
 
-// said is what the runs say of a thing; all of it where they differ among themselves.
-func (g gathered) said(what string) string {
-	return or(strings.Join(g.values[what], " | "), notStated)
+// value is a fact's value; several distinct ones are joined.
+func (g factTable) value(what string) string {
+	return cmp.Or(strings.Join(g.values[what], " | "), notStated)
 }
 
-// sideDifferences sets what both sides say of themselves beside each other. What one of them does not say can't be held against
-// the other: it is told, and not refused.
+// sideDifferences are the facts that differ between the sides or within one. A fact that one side does not
+// state is reported and not refused.
 func sideDifferences(base, changed Side, allow []string) []Difference {
-	a, b := gather(base.Runs), gather(changed.Runs)
+	a, b := factsOf(base.Runs), factsOf(changed.Runs)
 	out := []Difference{}
 	for _, what := range union(a.order, b.order) {
-		was, is := a.said(what), b.said(what)
+		was, is := a.value(what), b.value(what)
 		if was == is && len(a.values[what]) < 2 {
 			continue
 		}
-		d := Difference{What: what, Base: was, New: is, Key: or(a.keys[what], b.keys[what])}
+		d := Difference{What: what, Base: was, New: is, Key: cmp.Or(a.keys[what], b.keys[what])}
 		if was == notStated || is == notStated {
 			d.Key = ""
 		}
@@ -128,7 +129,7 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 	return out
 }
 
-// differences is what the rows of a point say of themselves that is not the same: what was sent, and how.
+// differences are the parts of the workload in which the rows of a point differ from the first row of base.
 func (p pair) differences(allow []string) []Difference {
 	out := []Difference{}
 	first := p.base[0].row
@@ -144,8 +145,8 @@ func (p pair) differences(allow []string) []Difference {
 			if was[key] == is[key] {
 				continue
 			}
-			d := Difference{What: key, Base: or(was[key], "none"), New: or(is[key], "none"), Key: "workload"}
-			if measure(key) {
+			d := Difference{What: key, Base: cmp.Or(was[key], "none"), New: cmp.Or(is[key], "none"), Key: "workload"}
+			if sizesOnly(key) {
 				d.Key = ""
 			}
 			add(d)
@@ -171,13 +172,14 @@ func sampling(r *record.Row) string {
 	return compact(body)
 }
 
-// measure says of a key of a spec that it only says how much is measured, or draws the same workload anew.
-func measure(key string) bool {
+// sizesOnly reports whether a key of a spec changes only the amount measured or the random draw, and not the
+// workload.
+func sizesOnly(key string) bool {
 	head, _, _ := strings.Cut(key, ".")
 	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "seed"}, head)
 }
 
-// flatten gives a spec's leaves by their path, without its name and what is only expected of it.
+// flatten is a spec's leaves by their path, without name, point, repeat, expectation and SLO.
 func flatten(s *experiment.Spec) map[string]string {
 	spec := *s
 	spec.Name, spec.Point, spec.Repeat, spec.Expect, spec.SLO = "", nil, 0, "", experiment.SLO{}
@@ -197,7 +199,7 @@ func flatten(s *experiment.Spec) map[string]string {
 	return out
 }
 
-// leaves puts what is not empty under its path.
+// leaves adds the non-empty leaves of v to out, by path.
 func leaves(path string, v any, out map[string]string) {
 	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	switch x := v.(type) {
@@ -228,10 +230,3 @@ func union(a, b []string) []string {
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}

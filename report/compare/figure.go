@@ -13,23 +13,23 @@ import (
 	"bench/experiment/stats"
 )
 
-// figure is one figure of a row that is compared.
+// figure is a figure of a row that can be compared.
 type figure struct {
 	name       string // ttft_p99, output_tokens_per_s, error_rate
 	metric     string // ttft; empty for figures of the whole window
 	stat       string // p99
 	unit       string
 	threshold  *experiment.Threshold
-	definition string // the metric whose definition it goes by
+	definition string // key of Run.Definitions
 }
 
-// described are the figures that are always compared: throughput beside latency, and per GPU beside the total, as one can hide
-// the other.
-var described = []string{"ttft_p50", "ttft_p95", "ttft_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
+// alwaysCompared are figures that are compared without a threshold too: throughput and latency, per GPU and
+// in total, because one can hide a loss of the other.
+var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
 	"e2e_p50", "e2e_p95", "e2e_p99", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "prompt_tokens_per_s",
 	"goodput_requests_per_s", experiment.ErrorRate}
 
-// figures are those of the gate, then the described ones.
+// figures are those of the gate, then the others.
 func figures(g experiment.Gate) []figure {
 	var out []figure
 	for i := range g.Thresholds {
@@ -37,7 +37,7 @@ func figures(g experiment.Gate) []figure {
 		f.threshold = &g.Thresholds[i]
 		out = append(out, f)
 	}
-	for _, name := range described {
+	for _, name := range alwaysCompared {
 		if !slices.ContainsFunc(out, func(f figure) bool { return f.name == name }) {
 			out = append(out, newFigure(name))
 		}
@@ -63,7 +63,7 @@ func newFigure(name string) figure {
 	return f
 }
 
-// absolute figures are compared as they are; all others by their ratio.
+// absolute figures are compared by their difference; all others by their ratio.
 func (f figure) absolute() bool { return f.name == experiment.ErrorRate }
 
 func (f figure) scale(x float64) float64 {
@@ -73,7 +73,8 @@ func (f figure) scale(x float64) float64 {
 	return math.Log(x)
 }
 
-// change is a difference on the scale of comparison as people read it: 0.05 is 5 % more, or of a share 0.05 more.
+// change turns a difference on the scale of comparison into a relative change (0.05: 5 % more) or, of a
+// share, leaves it.
 func (f figure) change(difference float64) float64 {
 	if f.absolute() {
 		return difference
@@ -81,12 +82,12 @@ func (f figure) change(difference float64) float64 {
 	return math.Expm1(difference)
 }
 
-// of is the figure of a row; false where the row has none.
-func (f figure) of(row *record.Row) (float64, bool) {
+// of is the value of the figure in a row; ok is false if the row has none.
+func (f figure) of(row *record.Row) (x float64, ok bool) {
 	s := &row.Summary
 	if f.metric != "" {
 		x, ok := s.Latency(f.metric).Get(f.stat)
-		return x, ok && !math.IsNaN(x) // another tool's summary need not have it
+		return x, ok && !math.IsNaN(x) // another tool's summary can lack it
 	}
 	switch f.name {
 	case experiment.ErrorRate:
@@ -98,7 +99,9 @@ func (f figure) of(row *record.Row) (float64, bool) {
 	case "output_tokens_per_s":
 		return s.Throughput.OutputTokensPerS, true
 	case "output_tokens_per_s_per_gpu":
-		return deref(s.Throughput.OutputTokensPerSPerGPU)
+		if perGPU := s.Throughput.OutputTokensPerSPerGPU; perGPU != nil {
+			return *perGPU, true
+		}
 	case "goodput_requests_per_s":
 		if s.Goodput != nil {
 			return s.Goodput.RequestsPerS, true
@@ -107,24 +110,17 @@ func (f figure) of(row *record.Row) (float64, bool) {
 	return 0, false
 }
 
-func deref(x *float64) (float64, bool) {
-	if x == nil {
-		return 0, false
-	}
-	return *x, true
-}
-
-// within is the variance that chance inside of a row gives the figure, on the scale of comparison: over redrawn blocks of its
-// requests where these are at hand, else by the interval of its summary; 0 = not known.
+// within is the variance of the figure within a row, on the scale of comparison: by block bootstrap of its
+// requests if they were loaded, else from the interval of its summary; 0 = unknown.
 func (f figure) within(row *record.Row, window []*record.Record) float64 {
 	n := float64(row.Summary.Requests.Planned)
 	switch {
 	case n == 0:
 		return 0
-	case f.absolute(): // with half a failure more, as none in n is not never
+	case f.absolute(): // half a failure is added: no failure in n requests does not prove a rate of 0
 		share := (row.Summary.ErrorRate*n + 0.5) / (n + 1)
 		return share * (1 - share) / n
-	case f.metric == "": // one request more or less at the window's edge
+	case f.metric == "": // one request more or less at the edge of the window
 		return 1 / (n * n)
 	}
 	var values []float64
@@ -134,26 +130,27 @@ func (f figure) within(row *record.Row, window []*record.Record) float64 {
 		}
 	}
 	if len(values) > 0 {
-		return stats.BlockVariance(values, func(w stats.Weighted) float64 { return math.Log(f.redrawn(w)) }, f.random(row))
+		return stats.BlockVariance(values, func(w stats.Weighted) float64 { return math.Log(f.resampled(w)) }, f.random(row))
 	}
 	return f.fromInterval(row)
 }
 
-func (f figure) redrawn(w stats.Weighted) float64 {
+func (f figure) resampled(w stats.Weighted) float64 {
 	if p, ok := (experiment.Limit{Stat: f.stat}).P(); ok {
 		return w.Quantile(p)
 	}
 	return w.Mean()
 }
 
-// random is a source for redrawing, the same for the same row and figure.
+// random is the bootstrap's source, the same for the same row and figure.
 func (f figure) random(row *record.Row) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, row.ID, row.Salt, row.Spec.Repeat)
 	return rand.New(rand.NewPCG(h.Sum64(), uint64(len(f.name))))
 }
 
-// fromInterval takes a 95 % interval for four standard errors, near enough for a floor.
+// fromInterval takes a 95 % interval for 2 × 1.96 standard errors. That is exact enough for a lower bound of
+// the spread.
 func (f figure) fromInterval(row *record.Row) float64 {
 	s := row.Summary.Latency(f.metric)
 	ci, ok := s.CI95[f.stat]

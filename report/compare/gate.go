@@ -11,19 +11,19 @@ import (
 	"bench/experiment/unit"
 )
 
-// Outcome is what the gate says of the whole comparison.
+// Outcome is the verdict of the gate on the whole comparison.
 type Outcome struct {
-	Verdict stats.Verdict `json:"verdict"` // FAIL: a regression; else UNDECIDED where one could not be told; else PASS
-	Passes  bool          `json:"passes"`  // PASS, or UNDECIDED where that was asked to pass
+	Verdict stats.Verdict `json:"verdict"` // FAIL if a case fails; else UNDECIDED if one is; else PASS
+	Passes  bool          `json:"passes"`  // PASS, or UNDECIDED with UndecidedPasses
 	Cases   []Case        `json:"cases"`
 
-	UndecidedPasses bool `json:"undecided_passes"` // as it was asked for
+	UndecidedPasses bool `json:"undecided_passes"` // Options.UndecidedPasses
 }
 
 // Case is one gated figure of one point, or of one class of its mix.
 type Case struct {
-	Point   string        `json:"point"`           // empty: of the whole comparison
-	Class   string        `json:"class,omitempty"` // of a mix; empty: all requests together
+	Point   string        `json:"point"`           // empty: the whole comparison
+	Class   string        `json:"class,omitempty"` // of a mix; empty: all requests
 	Metric  string        `json:"metric"`
 	Verdict stats.Verdict `json:"verdict"`
 	Why     string        `json:"why"`
@@ -37,8 +37,8 @@ func (x Case) Where() string {
 	return x.Point + " (class " + x.Class + ")"
 }
 
-// outcome judges every gated figure: a regression is both significant and larger than its threshold. What was not compared is
-// undecided, never passed.
+// outcome judges every gated figure: a regression is both significant and larger than its threshold. A figure
+// that was not compared is UNDECIDED, never PASS.
 func (c *Comparison) outcome(o Options) *Outcome {
 	out := &Outcome{Verdict: stats.Pass, Cases: []Case{}, UndecidedPasses: o.UndecidedPasses}
 	add := func(x Case) {
@@ -51,28 +51,29 @@ func (c *Comparison) outcome(o Options) *Outcome {
 		add(Case{Point: point, Metric: metric, Verdict: stats.Undecided, Why: why})
 	}
 	if c.Refused {
-		undecided("", "", "the sides differ in what makes figures incomparable")
+		undecided("", "", "the sides are not comparable")
 	}
 	for i := range c.Points {
 		p := &c.Points[i]
 		if p.Refused {
-			undecided(p.Name, "", "its workloads differ")
+			undecided(p.Name, "", "the workloads differ")
 		}
 		for _, x := range p.gate() {
 			add(x)
 		}
 	}
 	for _, name := range c.Missing {
-		undecided(name, "", "new has no such point")
+		undecided(name, "", "the point is missing in new")
 	}
 	c.unmeasured(o.Gate, undecided)
 	out.Passes = out.Verdict == stats.Pass || out.Verdict == stats.Undecided && o.UndecidedPasses
 	return out
 }
 
-// gate holds a point's figures to their thresholds, then those of each class: they hold for a class as for all together.
+// gate judges a point's gated figures, then those of each class: a threshold applies to all requests and to
+// each class.
 func (p *Point) gate() (out []Case) {
-	hold := func(class string, metrics []Metric) {
+	add := func(class string, metrics []Metric) {
 		for i := range metrics {
 			if m := &metrics[i]; m.Threshold != nil {
 				verdict, why := m.gate(p)
@@ -81,14 +82,15 @@ func (p *Point) gate() (out []Case) {
 			}
 		}
 	}
-	hold("", p.Metrics)
+	add("", p.Metrics)
 	for _, c := range p.Classes {
-		hold(c.Name, c.Metrics)
+		add(c.Name, c.Metrics)
 	}
 	return out
 }
 
-// unmeasured finds gated figures that no point has: a threshold that nothing is held to is a mistake, not a pass.
+// unmeasured adds an undecided case for each threshold whose figure no point has: it is a mistake, not a
+// pass.
 func (c *Comparison) unmeasured(g experiment.Gate, undecided func(point, metric, why string)) {
 	if c.Refused {
 		return
@@ -109,33 +111,33 @@ func (m *Metric) gate(p *Point) (stats.Verdict, string) {
 	switch {
 	case bad >= 0:
 		x := p.Invalid[bad]
-		return stats.Undecided, fmt.Sprintf("the row %s of %s is not valid: %s", x.Row, x.Run, strings.Join(x.Failed, ", "))
+		return stats.Undecided, fmt.Sprintf("row %s of %s is invalid: %s", x.Row, x.Run, strings.Join(x.Failed, ", "))
 	case m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse:
 		return stats.Fail, fmt.Sprintf("worse by more than %s: %s", limit, m.Describe())
 	case m.Verdict != CantTell:
 		return stats.Pass, m.Describe()
 	case m.P != nil && max(worse(m.Name, m.CI95.Lo), worse(m.Name, m.CI95.Hi)) < m.Threshold.Worse:
-		return stats.Pass, "no worse than " + limit + ": " + m.Describe()
+		return stats.Pass, "not worse than " + limit + ": " + m.Describe()
 	}
 	return stats.Undecided, m.Describe()
 }
 
-// Describe is a figure's verdict in words: "worse by 6.2 % (3.9 to 8.5 %, p=0.008)".
+// Describe is a figure's verdict as text: "worse by 6.2 % (3.9 to 8.5 %, p=0.008)".
 func (m *Metric) Describe() string {
 	switch {
 	case m.Verdict == CantTell && m.Change == nil:
-		return "can't tell: " + m.Why
+		return "inconclusive: " + m.Why
 	case m.Verdict == CantTell:
-		s := fmt.Sprintf("can't tell: %s (%s)", m.percent(), m.interval())
+		s := fmt.Sprintf("inconclusive: %s (%s)", m.percent(), m.interval())
 		if m.P != nil && *m.P <= risk {
 			s += ", " + m.Why
 		}
 		if m.Need > 0 {
-			s += fmt.Sprintf(", need %s repeats a side", unit.Count(m.Need))
+			s += fmt.Sprintf(", needs %s repeats per side", unit.Count(m.Need))
 		}
 		return s
 	case m.Verdict == Same:
-		return fmt.Sprintf("same within %s (%s)", Percent(m.Within, false), m.interval())
+		return fmt.Sprintf("no change within %s (%s)", Percent(m.Within, false), m.interval())
 	}
 	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), unit.Digits(*m.Adjusted))
 }
@@ -146,10 +148,10 @@ func (m *Metric) interval() string {
 	return Percent(m.CI95.Lo, true) + " to " + Percent(m.CI95.Hi, true)
 }
 
-// Percent writes a share in percent, with its sign if asked; an interval's open end in words.
+// Percent formats a share in percent, with a + if signed; "unbounded" for an infinite one.
 func Percent(share float64, signed bool) string {
 	if math.IsInf(share, 0) {
-		return "no end"
+		return "unbounded"
 	}
 	s := unit.Digits(100*share) + " %"
 	if signed && share > 0 {

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -11,10 +12,10 @@ import (
 	"bench/experiment/stats"
 )
 
-// SchemaHistory is of a History as JSON.
+// SchemaHistory is the schema name in a History's JSON.
 const SchemaHistory = "bench/trends/v1"
 
-// History is many runs, grouped by what makes them one history, and each figure's way through them.
+// History is the trends of many runs, grouped by what makes runs comparable.
 type History struct {
 	Schema string   `json:"schema"`
 	Groups []Group  `json:"groups"`
@@ -27,10 +28,10 @@ type Unread struct {
 	Error string `json:"error"`
 }
 
-// Group is the runs of one matrix against one model on one hardware.
+// Group is the runs with one GroupKey.
 type Group struct {
 	GroupKey
-	Nights []Night `json:"-"` // in the order of their start
+	Nights []Night `json:"-"` // by start
 	Trends []Trend `json:"trends"`
 }
 
@@ -41,8 +42,8 @@ type Trend struct {
 	Unit    string       `json:"unit"`
 	Nights  []TrendNight `json:"nights"`
 	Changes []Change     `json:"changes"`
-	Alarm   *Alarm       `json:"alarm"` // of the last night; null: it is as expected, or not watched
-	// Unwatched is why no alarm can be raised for the last night; empty: it is watched.
+	Alarm   *Alarm       `json:"alarm"` // of the last night; null: as expected, or unwatched
+	// Unwatched is why the last night can raise no alarm; empty: it can.
 	Unwatched string `json:"unwatched,omitempty"`
 }
 
@@ -50,56 +51,57 @@ type Trend struct {
 type TrendNight struct {
 	Run   string    `json:"run"`
 	At    time.Time `json:"at"`
-	Valid bool      `json:"valid"` // one that is not is shown, and not judged by
+	Valid bool      `json:"valid"` // an invalid night is shown, and ignored by tests
 	Value
 
-	night int // in the group
+	night int // index in Group.Nights
 }
 
-// Change is a night from which on a figure is another one.
+// Change is a change-point: the night from which on the level of a figure differs.
 type Change struct {
 	At       int       `json:"at"` // index in Nights
 	Date     time.Time `json:"date"`
 	Run      string    `json:"run"`
-	Before   float64   `json:"before"` // mean since the change before
+	Before   float64   `json:"before"` // mean since the previous change
 	After    float64   `json:"after"`
-	Size     float64   `json:"size"` // share of before; of error_rate, the difference
+	Size     float64   `json:"size"` // relative to Before; of error_rate, the difference
 	Worse    bool      `json:"worse"`
 	P        float64   `json:"p"`
-	Suspects []Suspect `json:"suspects"` // what else changed in the nights around
+	Suspects []Suspect `json:"suspects"` // what else changed in this night or a neighbour
 }
 
-// Suspect is a fact that changed about when a figure did.
+// Suspect is a fact that changed at about the same night as a figure.
 type Suspect struct {
 	Fact
 	Was  string    `json:"was"`
 	Date time.Time `json:"date"`
 }
 
-// Alarm says that the last night, or the last two together, lie where the nights before would seldom have put them. A change that
-// is one becomes a change-point in the nights to come.
+// Alarm is an outlier: the last night, or the mean of the last two, lies outside the prediction interval of
+// the previous nights. If the level stays, a later night makes it a change-point.
 type Alarm struct {
 	Nights   int            `json:"nights"` // 1 or 2
 	X        float64        `json:"x"`      // their mean
 	Expected stats.Interval `json:"expected"`
-	Size     float64        `json:"size"` // against the mean of the nights before, as in Change
+	Size     float64        `json:"size"` // against the mean of the previous nights, as in Change
 	Worse    bool           `json:"worse"`
 	Date     time.Time      `json:"date"`
 }
 
-// How a history is watched. With these an alarm in a quiet series comes less than once in a thousand nights, and a step of five
-// standard deviations raises one within two nights (in 293 of 300 simulated histories) and is a change-point within five (in all).
+// With these values a series without a change raises less than one alarm in a thousand nights. In 300
+// simulated histories, a step of five standard deviations raised an alarm within two nights in 293, and was a
+// change-point within five in all.
 const (
-	alarmRisk   = 2e-4 // of a night's false alarm, over all figures of a group together
-	baseline    = 60   // nights that an alarm is measured against, at most
-	leastNights = 8    // and at least
-	leastSpread = 1e-3 // between nights: who has seen only equal nights has not seen much
-	mostNights  = 500  // that change-points are looked for in, from the last one back
+	alarmRisk   = 2e-4 // of a false alarm per night, over all figures of a group together
+	baseline    = 60   // largest number of previous nights in the prediction
+	leastNights = 8    // smallest number of them
+	leastSpread = 1e-3 // smallest standard deviation between nights: a few equal nights do not prove that there is none
+	mostNights  = 500  // latest nights in which change-points are searched
 )
 
 var changes = stats.ChangeTest{Least: 4, Level: 1e-3, Permutations: 1999}
 
-// NewHistory puts nights in order and judges them.
+// NewHistory groups nights and finds the changes and alarms of their trends.
 func NewHistory(nights []Night) *History {
 	h := &History{Schema: SchemaHistory, Groups: []Group{}}
 	at := map[GroupKey]int{}
@@ -117,27 +119,27 @@ func NewHistory(nights []Night) *History {
 		h.Groups[i].Nights = append(h.Groups[i].Nights, n)
 	}
 	for i := range h.Groups {
-		h.Groups[i].follow()
+		h.Groups[i].findTrends()
 	}
 	return h
 }
 
-// follow gathers the trends of a group, and judges them.
-func (g *Group) follow() {
+// findTrends collects the trends of a group and tests them.
+func (g *Group) findTrends() {
 	slices.SortStableFunc(g.Nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
 	at := map[string]int{}
 	workloads := map[string][]string{}
 	for i, n := range g.Nights {
 		for _, p := range n.Points {
-			if !slices.Contains(workloads[p.Name], p.Sent) {
-				workloads[p.Name] = append(workloads[p.Name], p.Sent)
+			if !slices.Contains(workloads[p.Name], p.Workload) {
+				workloads[p.Name] = append(workloads[p.Name], p.Workload)
 			}
 			for _, metric := range trended {
 				v, ok := p.Figures[metric]
 				if !ok {
 					continue
 				}
-				key := p.Name + "\x00" + p.Sent + "\x00" + metric
+				key := p.Name + "\x00" + p.Workload + "\x00" + metric
 				k, known := at[key]
 				if !known {
 					k = len(g.Trends)
@@ -154,35 +156,28 @@ func (g *Group) follow() {
 			live++
 		}
 	}
-	each(indices(len(g.Trends)), func(i int) { g.judge(&g.Trends[i], live) })
+	parallel(len(g.Trends), func(i int) { g.judge(&g.Trends[i], live) })
 }
 
-// label tells a point from one of the same name that had another workload before it.
+// label is the point's name, numbered if an earlier point of that name had another workload.
 func (g *Group) label(p NightPoint, workloads map[string][]string) string {
-	if i := slices.Index(workloads[p.Name], p.Sent); i > 0 {
+	if i := slices.Index(workloads[p.Name], p.Workload); i > 0 {
 		return fmt.Sprintf("%s (workload %d)", p.Name, i+1)
 	}
 	return p.Name
 }
 
-func indices(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
-// current says that the trend has the group's last night: another one is over, and raises no alarm.
+// current reports whether the trend has the group's last night. One that has ended raises no alarm.
 func (g *Group) current(t *Trend) bool {
 	return t.Nights[len(t.Nights)-1].night == len(g.Nights)-1
 }
 
-// judge finds the changes and the alarm of a trend; live is how many trends share the risk of a false alarm.
+// judge finds the changes and the alarm of a trend; live is the number of trends that share the risk of a
+// false alarm.
 func (g *Group) judge(t *Trend, live int) {
 	f := newFigure(t.Metric)
 	t.Changes = []Change{}
-	var valid []int // nights to judge by
+	var valid []int // indices of valid nights
 	var values []float64
 	for i, n := range t.Nights {
 		if n.Valid {
@@ -208,7 +203,7 @@ func (g *Group) judge(t *Trend, live int) {
 	if t.Unwatched = g.unwatched(t, valid, len(values)-start); t.Unwatched != "" {
 		return
 	}
-	if a, ok := watch(values[start:], alarmRisk/float64(live)); ok {
+	if a, ok := outlier(values[start:], alarmRisk/float64(live)); ok {
 		a.Size = f.change(a.Size)
 		a.Worse, a.Date = worse(t.Metric, a.Size) > 0, t.Nights[len(t.Nights)-1].At
 		a.X, a.Expected = f.unscale(a.X), stats.Interval{Lo: f.unscale(a.Expected.Lo), Hi: f.unscale(a.Expected.Hi)}
@@ -216,27 +211,27 @@ func (g *Group) judge(t *Trend, live int) {
 	}
 }
 
-// Over is why a trend that has ended is not watched.
-const Over = "the last night has no such point"
+// Over is the Unwatched of a trend that has ended.
+const Over = "the last night lacks the point"
 
-// unwatched is why the last night is not held against those before it; valid are the nights to judge by, since of them come after
-// the last change.
+// unwatched is the Unwatched of a trend; valid are the indices of its valid nights, since is how many come
+// after the last change.
 func (g *Group) unwatched(t *Trend, valid []int, since int) string {
 	counted := fmt.Sprintf("%d of %d nights are valid", len(valid), len(t.Nights))
 	switch {
 	case !g.current(t):
 		return Over
 	case len(valid) == 0 || valid[len(valid)-1] != len(t.Nights)-1:
-		return "the last night is not valid; " + counted
+		return "the last night is invalid; " + counted
 	case since <= leastNights:
-		return fmt.Sprintf("an alarm needs %d valid nights before the last one and since the last change, and there are %d; %s", leastNights, since-1, counted)
+		return fmt.Sprintf("an alarm needs %d valid nights between the last change and the last night, not %d; %s", leastNights, since-1, counted)
 	}
 	return ""
 }
 
-// watch asks whether the last value, or the mean of the last two, lies outside of what the values before predict. Half of the risk
-// goes to either question. Two together find what is smaller, one alone what is larger at once.
-func watch(values []float64, risk float64) (Alarm, bool) {
+// outlier tests the last value, then the mean of the last two, against the prediction interval of the values
+// before. Each test takes half of the risk. One night finds a large step at once, two nights a smaller one.
+func outlier(values []float64, risk float64) (Alarm, bool) {
 	for _, nights := range []int{1, 2} {
 		n := len(values) - nights
 		if n < leastNights {
@@ -252,32 +247,33 @@ func watch(values []float64, risk float64) (Alarm, bool) {
 	return Alarm{}, false
 }
 
-// random is a source for permutations, the same for the same trend: a page made twice is the same page.
+// random is the source of permutations, the same for the same trend, so that the same history gives the same
+// page.
 func (t *Trend) random() *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.Point, t.Metric)
 	return rand.New(rand.NewPCG(h.Sum64(), math.Float64bits(t.Nights[len(t.Nights)-1].X)))
 }
 
-// suspects are the facts that changed about a night: with it first, then in the night before and the one after, as a change-point
-// can lie one off.
+// suspects are the facts that changed in a night, then those of the previous and of the next one, as a
+// change-point can be off by one.
 func (g *Group) suspects(night int) []Suspect {
 	out := []Suspect{}
 	for _, i := range []int{night, night - 1, night + 1} {
 		if i < 1 || i >= len(g.Nights) {
 			continue
 		}
-		was, is := said(g.Nights[i-1]), said(g.Nights[i])
+		was, is := g.Nights[i-1].facts(), g.Nights[i].facts()
 		for _, what := range union(g.Nights[i-1].order(), g.Nights[i].order()) {
 			if was[what] != is[what] {
-				out = append(out, Suspect{Fact{what, or(is[what], notStated)}, or(was[what], notStated), g.Nights[i].StartedAt})
+				out = append(out, Suspect{Fact{what, cmp.Or(is[what], notStated)}, cmp.Or(was[what], notStated), g.Nights[i].StartedAt})
 			}
 		}
 	}
 	return out
 }
 
-func said(n Night) map[string]string {
+func (n Night) facts() map[string]string {
 	out := map[string]string{}
 	for _, f := range n.Facts {
 		out[f.What] = f.Value

@@ -17,10 +17,10 @@ import (
 func night(i int, ttft float64, version string) Night {
 	return Night{Dir: fmt.Sprint(i), Run: fmt.Sprint(i), StartedAt: time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC).AddDate(0, 0, i),
 		Group: GroupKey{Matrix: "m", Model: "llama", Hardware: "h100-sxm"}, Facts: []Fact{{"server version", version}, {"fact: driver", "580"}},
-		Points: []NightPoint{{Name: "A", Sent: "1", Valid: true, Figures: map[string]Value{"ttft_p99": {X: ttft, Repeats: 3}}}}}
+		Points: []NightPoint{{Name: "A", Workload: "1", Valid: true, Figures: map[string]Value{"ttft_p99": {X: ttft, Repeats: 3}}}}}
 }
 
-// nights are 2 % apart from each other; from `step` on, five of these standard deviations slower.
+// nights have a standard deviation of 2 %; from `step` on they are five of them slower.
 func nights(n, step int, r *rand.Rand) []Night {
 	var out []Night
 	for i := range n {
@@ -33,8 +33,8 @@ func nights(n, step int, r *rand.Rand) []Night {
 	return out
 }
 
-// A step of five between-night standard deviations raises an alarm within two nights, and is a change-point within five, at its
-// place, with what else changed.
+// A step of five between-night standard deviations raises an alarm within two nights, and is a change-point
+// within five, at its place, with what else changed.
 func TestStepIsSeen(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 1))
 	trials := 20
@@ -63,7 +63,8 @@ func TestStepIsSeen(t *testing.T) {
 	}
 }
 
-// A thousand quiet nights, looked at night by night, raise one false alarm at most, and no change-point is in them at their end.
+// A thousand quiet nights, looked at night by night, raise one false alarm at most, and no change-point is in
+// them at their end.
 func TestQuietNights(t *testing.T) {
 	seeds := []uint64{1}
 	if long() {
@@ -77,7 +78,7 @@ func TestQuietNights(t *testing.T) {
 		}
 		alarms, looks := 0, 0
 		for n := 1; n <= len(values); n++ {
-			if _, ok := watch(values[:n], alarmRisk); ok {
+			if _, ok := outlier(values[:n], alarmRisk); ok {
 				alarms++
 			}
 			if long() && seed < 4 && len(stats.ChangePoints(values[max(0, n-mostNights):n], changes, r)) > 0 {
@@ -92,7 +93,7 @@ func TestQuietNights(t *testing.T) {
 	}
 }
 
-// Nights that are not valid are shown and not judged by; another model is another history.
+// Invalid nights are shown and ignored by tests; another model is another group.
 func TestHistoryGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 30))
 	all := nights(30, 0, r)
@@ -106,11 +107,11 @@ func TestHistoryGroups(t *testing.T) {
 		t.Fatalf("%d groups, %d unread", len(h.Groups), len(h.Unread))
 	}
 	if tr := h.Groups[0].Trends[0]; tr.Alarm != nil || len(tr.Changes) > 0 || len(tr.Nights) != 30 {
-		t.Errorf("a night that is not valid counts: %+v", tr.Alarm)
-	} else if tr.Unwatched != "the last night is not valid; 29 of 30 nights are valid" {
+		t.Errorf("an invalid night counts: %+v", tr.Alarm)
+	} else if tr.Unwatched != "the last night is invalid; 29 of 30 nights are valid" {
 		t.Errorf("not watched for %q", tr.Unwatched)
 	}
-	if tr := h.Groups[1].Trends[0]; !strings.HasPrefix(tr.Unwatched, "an alarm needs 8 valid nights before the last one and since the last change, and there are 0;") {
+	if tr := h.Groups[1].Trends[0]; !strings.HasPrefix(tr.Unwatched, "an alarm needs 8 valid nights between the last change and the last night, not 0;") {
 		t.Errorf("a single night is not watched for %q", tr.Unwatched)
 	}
 	all[29].Points[0].Valid = true
@@ -119,7 +120,7 @@ func TestHistoryGroups(t *testing.T) {
 	}
 }
 
-// What changed with the figure is told before what changed in the night before it: a terminal has room for the first alone.
+// Suspects of the night itself come first: a terminal shows only the first.
 func TestSuspectOfTheNightComesFirst(t *testing.T) {
 	all := nights(40, 20, rand.New(rand.NewPCG(13, 50)))
 	for i := range all {
@@ -136,7 +137,7 @@ func TestHistoryTellsWorkloadsApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 40))
 	all := nights(40, 20, r)
 	for i := range all[20:] {
-		all[20+i].Points[0].Sent = "2"
+		all[20+i].Points[0].Workload = "2"
 	}
 	trends := NewHistory(all).Groups[0].Trends
 	if len(trends) != 2 || trends[0].Unwatched != Over || trends[1].Unwatched != "" || len(trends[0].Changes)+len(trends[1].Changes) > 0 || trends[1].Point != "A (workload 2)" {
@@ -144,7 +145,7 @@ func TestHistoryTellsWorkloadsApart(t *testing.T) {
 	}
 }
 
-// A thousand runs are read once, then taken from the index; only what changed is read again.
+// A thousand runs are read once, then taken from the index; only changed ones are read again.
 func TestReadNightsKeepsAnIndex(t *testing.T) {
 	root := t.TempDir()
 	for i := range 1000 {
@@ -188,7 +189,7 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 	}
 }
 
-// Other tools' files are nights, too; what is no result, and what lies in a run, is not.
+// Other tools' files are nights; other files, and those inside a run, are not.
 func TestReadNightsOfFiles(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"run/run.json", "run/A-r1.json", "a.json", "deep/b.jsonl", "list.json", ".bench-history.json", "notes.md"} {

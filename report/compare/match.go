@@ -10,38 +10,38 @@ import (
 	"bench/experiment/record"
 )
 
-// sample is one repeat of a point: a row, and the run that it is of.
+// sample is one repeat of a point: a row of a run.
 type sample struct {
 	run    *Run
 	row    *record.Row
-	window []*record.Record // once loaded: the requests whose latencies count, by arrival; nil: not at hand
+	window []*record.Record // the completed requests of the window by arrival; nil before load or without records
 }
 
-// pair is one point in both sides.
+// pair is a point that both sides have.
 type pair struct {
 	name          string
 	base, changed []sample
 }
 
-// match finds the points that both sides have: by name and axes first; what is left over, by what is sent, so that a row that
-// was only renamed still finds itself.
+// match pairs points by name and axes first, then the remaining ones by workload, so that a renamed row still
+// finds its counterpart.
 func match(base, changed Side) (pairs []pair, missing, added []string) {
 	old, oldOrder := points(base)
 	now, nowOrder := points(changed)
-	renamed := map[string]string{} // what is sent → the point in base
+	renamed := map[string]string{} // workload → the point in base
 	for _, name := range oldOrder {
 		if now[name] == nil {
-			renamed[sent(&old[name][0].row.Spec)] = name
+			renamed[workloadKey(&old[name][0].row.Spec)] = name
 		}
 	}
 	taken := map[string]bool{}
-	if len(oldOrder) == 1 && len(nowOrder) == 1 { // two files: their workloads are held against each other, whatever they are called
-		renamed[sent(&now[nowOrder[0]][0].row.Spec)] = oldOrder[0]
+	if len(oldOrder) == 1 && len(nowOrder) == 1 { // two files: they are compared whatever their points are called
+		renamed[workloadKey(&now[nowOrder[0]][0].row.Spec)] = oldOrder[0]
 	}
 	for _, name := range nowOrder {
 		from := name
 		if old[name] == nil {
-			from = renamed[sent(&now[name][0].row.Spec)]
+			from = renamed[workloadKey(&now[name][0].row.Spec)]
 		}
 		switch {
 		case from == "" || taken[from]:
@@ -63,7 +63,7 @@ func match(base, changed Side) (pairs []pair, missing, added []string) {
 	return pairs, missing, added
 }
 
-// points gathers the rows of a side by point, in the order of the first of each.
+// points groups the rows of a side by point; the names are in the order of their first rows.
 func points(s Side) (map[string][]sample, []string) {
 	found := map[string][]sample{}
 	var order []string
@@ -80,19 +80,19 @@ func points(s Side) (map[string][]sample, []string) {
 	return found, order
 }
 
-// sent is what tells workloads apart, whatever they are called.
-func sent(s *experiment.Spec) string {
+// workloadKey identifies what a spec sends, whatever its name.
+func workloadKey(s *experiment.Spec) string {
 	var b strings.Builder
 	flat := flatten(s)
 	for _, key := range sortedKeys(flat) {
-		if !measure(key) {
+		if !sizesOnly(key) {
 			fmt.Fprintf(&b, "%s=%s\n", key, flat[key])
 		}
 	}
 	return b.String()
 }
 
-// load reads the requests of samples that have them.
+// load fills the windows of samples whose runs have records.
 func load(samples []sample) ([]sample, error) {
 	out := slices.Clone(samples)
 	for i := range out {
@@ -118,9 +118,10 @@ func load(samples []sample) ([]sample, error) {
 	return out, nil
 }
 
-// sound are the valid rows of base; all of them where none is. One bad night among five would else keep a gate from telling
-// anything for as long as it is part of base. Rows of new are never left out: an overloaded server is no evidence of a good one.
-func sound(base []sample) []sample {
+// withoutInvalid is the valid rows of base, or all of them if none is valid: one bad night among five must
+// not make the gate UNDECIDED for as long as base includes it. Invalid rows of new always count: leaving out
+// an overloaded server's rows would hide a regression.
+func withoutInvalid(base []sample) []sample {
 	valid := slices.DeleteFunc(slices.Clone(base), func(s sample) bool { return !s.row.Checks.Valid() })
 	if len(valid) == 0 {
 		return base
@@ -128,7 +129,7 @@ func sound(base []sample) []sample {
 	return valid
 }
 
-// invalid lists the rows with a failed check.
+// invalid are the rows with a failed check.
 func (p pair) invalid() []Invalid {
 	out := []Invalid{}
 	add := func(samples []sample, leftOut bool) {
@@ -138,7 +139,7 @@ func (p pair) invalid() []Invalid {
 			}
 		}
 	}
-	add(p.base, len(sound(p.base)) < len(p.base))
+	add(p.base, len(withoutInvalid(p.base)) < len(p.base))
 	add(p.changed, false)
 	return out
 }

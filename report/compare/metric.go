@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,40 +11,39 @@ import (
 	"bench/experiment/unit"
 )
 
-// Verdict says what became of a figure.
+// Verdict is the result of comparing one figure.
 type Verdict string
 
-// The verdicts. Same is within a stated margin; CantTell says what it would take.
 const (
 	Better   Verdict = "better"
 	Worse    Verdict = "worse"
-	Same     Verdict = "same"
-	CantTell Verdict = "can't tell"
+	Same     Verdict = "no change"    // the interval of the change lies within the margin
+	CantTell Verdict = "inconclusive" // Metric.Need repeats would decide
 )
 
-// Tests by which a figure can be judged.
+// Values of Metric.Test.
 const (
 	ByRanks   = "mann-whitney"
 	ByRepeats = "repeats"
 )
 
-// Metric is one figure of one point on both sides. Changes are shares of base (0.05: 5 % more), those of error_rate changes
-// of the share itself.
+// Metric is one figure of one point on both sides. Changes are relative to base (0.05: 5 % more); those of
+// error_rate are differences of the share.
 type Metric struct {
 	Name       string         `json:"metric"`
 	Unit       string         `json:"unit"`
-	Base       *float64       `json:"base"` // median over the repeats; null: none has it
+	Base       *float64       `json:"base"` // median over the repeats; null: no repeat has it
 	New        *float64       `json:"new"`
-	Values     [2][]float64   `json:"repeats"` // base's and new's, one each
-	Change     *float64       `json:"change"`  // by ranks the Hodges–Lehmann shift, else between geometric means; null: none, see why
+	Values     [2][]float64   `json:"repeats"` // the values of base, then those of new
+	Change     *float64       `json:"change"`  // Hodges–Lehmann shift for mann-whitney, else between geometric means; null: not compared, see why
 	CI95       stats.Interval `json:"change_ci95"`
 	Test       string         `json:"test,omitempty"`
-	P          *float64       `json:"p"`           // null: no test was possible
-	Adjusted   *float64       `json:"p_adjusted"`  // over all gated figures, by Holm; as p where it is not gated
-	Detectable *float64       `json:"detectable"`  // the smallest change that data like these show in four cases of five; null: none
-	Verdict    Verdict        `json:"verdict"`     // at 5 %
-	Within     float64        `json:"same_within"` // of a verdict "same": the farthest that the interval lets the change be
-	Need       int            `json:"need_repeats"`
+	P          *float64       `json:"p"`                          // null: no test was possible
+	Adjusted   *float64       `json:"p_adjusted"`                 // by Holm, over all gated figures; p itself for a figure without a threshold
+	Detectable *float64       `json:"smallest_detectable_change"` // with a power of 80 %; null: unknown
+	Verdict    Verdict        `json:"verdict"`                    // at a risk of 5 %
+	Within     float64        `json:"no_change_within"`           // for "no change": the end of the interval that is farthest from 0
+	Need       int            `json:"need_repeats"`               // per side, for "inconclusive"; 0: unknown, or more than a thousand
 	Why        string         `json:"why"`
 
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
@@ -51,10 +51,10 @@ type Metric struct {
 
 	figure        figure
 	base, changed []stats.Repeat // on the scale of comparison
-	refused       string         // why it is not compared
+	refused       string         // why it is not compared; empty: it is
 }
 
-// metrics are the figures that a side has.
+// metrics are the figures that base or new has.
 func (p pair) metrics(o Options) []Metric {
 	out := []Metric{}
 	for _, f := range figures(o.Gate) {
@@ -65,9 +65,9 @@ func (p pair) metrics(o Options) []Metric {
 	return out
 }
 
-// metric takes a figure from both sides; false where neither has it.
-func (p pair) metric(f figure, o Options) (Metric, bool) {
-	m := Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
+// metric is a figure of both sides; ok is false if neither has it.
+func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
+	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 	m.Values[0], m.base = f.repeats(p.base)
 	m.Values[1], m.changed = f.repeats(p.changed)
 	m.Base, m.New = median(m.Values[0]), median(m.Values[1])
@@ -79,15 +79,15 @@ func (p pair) metric(f figure, o Options) (Metric, bool) {
 	case m.Base == nil:
 		m.refused = "only new has it"
 	default:
-		m.refused = or(f.definitions(p, o), f.unfit(m.Values))
+		m.refused = cmp.Or(f.definitions(p, o), f.noRatio(m.Values))
 	}
 	if m.refused == "" {
-		m.refused = f.unbounded(p)
+		m.refused = f.tooFew(p)
 	}
 	return m, true
 }
 
-// repeats are the values of the samples that have the figure, as they are and on the scale of comparison.
+// repeats are the values of the samples that have the figure, as measured and on the scale of comparison.
 func (f figure) repeats(samples []sample) (values []float64, scaled []stats.Repeat) {
 	values = []float64{}
 	for _, s := range samples {
@@ -107,36 +107,37 @@ func median(values []float64) *float64 {
 	return &m
 }
 
-// definitions refuses to hold two tools' different readings of a metric against each other.
+// definitions is an error text if two runs define the metric differently and Options.Allow does not permit
+// that.
 func (f figure) definitions(p pair, o Options) string {
 	if slices.Contains(o.Allow, "definitions") {
 		return ""
 	}
-	meaning := func(s sample) string { return or(s.run.Definitions[f.definition], "as in docs/metrics.md") }
+	meaning := func(s sample) string { return cmp.Or(s.run.Definitions[f.definition], "as in docs/metrics.md") }
 	first := meaning(p.base[0])
 	for _, s := range slices.Concat(p.base, p.changed) {
 		if other := meaning(s); other != first {
-			return fmt.Sprintf("it does not mean the same: %s: %s; %s: %s", p.base[0].run.Name, first, s.run.Name, other)
+			return fmt.Sprintf("metric definitions differ: %s: %s; %s: %s", p.base[0].run.Name, first, s.run.Name, other)
 		}
 	}
 	return ""
 }
 
-// unfit says why values can't be compared by their ratio.
-func (f figure) unfit(values [2][]float64) string {
+// noRatio is why values can't be compared by their ratio; empty: they can.
+func (f figure) noRatio(values [2][]float64) string {
 	if f.absolute() {
 		return ""
 	}
 	for _, x := range slices.Concat(values[0], values[1]) {
 		if !(x > 0) {
-			return "it is 0 in a repeat: there is no ratio"
+			return "the value of a repeat is 0: no ratio"
 		}
 	}
 	return ""
 }
 
-// unbounded says that a percentile rests on too few requests to be one.
-func (f figure) unbounded(p pair) string {
+// tooFew is an error text if a percentile has too few requests for an upper bound.
+func (f figure) tooFew(p pair) string {
 	share, ok := experiment.Limit{Stat: f.stat}.P()
 	if !ok {
 		return ""
@@ -144,13 +145,13 @@ func (f figure) unbounded(p pair) string {
 	for _, s := range slices.Concat(p.base, p.changed) {
 		latency := s.row.Summary.Latency(f.metric)
 		if latency != nil && stats.GradeOf(latency.N, share) == stats.NoBound {
-			return fmt.Sprintf("%s of n=%d has no bound: a repeat needs %d requests", f.stat, latency.N, stats.MinSamples(share, confidence))
+			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d requests", f.stat, latency.N, stats.MinSamples(share, confidence))
 		}
 	}
 	return ""
 }
 
-// level is the risk of a false alarm that the first of a family of so many gated figures may take.
+// level is the significance level of a figure: Holm's first step for one of `family` gated figures.
 func (m *Metric) level(family int) float64 {
 	if m.Threshold == nil || family < 2 {
 		return risk
@@ -158,12 +159,13 @@ func (m *Metric) level(family int) float64 {
 	return risk / float64(family)
 }
 
-// testable says that there are repeats to test by.
+// testable reports whether one side has repeats.
 func (m *Metric) testable() bool { return m.refused == "" && len(m.base)+len(m.changed) > 2 }
 
-// test finds the change, its interval and its p: by ranks, which assume nothing of the distribution, where there are repeats
-// enough for ranks to reach the level at all, else by the repeats' spread. A share is not judged by ranks: those of five repeats
-// without a failure on either side are all equal, whether a repeat has sixty requests or six thousand.
+// test computes the change, its interval and p. It uses ranks, which assume no distribution, if enough
+// repeats exist for a rank test to reach the level; else the spread of the repeats. Ranks do not suit a
+// share: five repeats a side without a failure have equal ranks, whether a repeat has sixty requests or six
+// thousand.
 func (m *Metric) test(level float64) {
 	if m.refused != "" {
 		return
@@ -194,7 +196,7 @@ func scaled(rs []stats.Repeat) []float64 {
 	return out
 }
 
-// worse is a change of a figure, turned so that more is worse.
+// worse is a change with its sign turned so that above 0 is worse.
 func worse(figure string, change float64) float64 {
 	if experiment.MoreIsBetter(figure) {
 		return -change
@@ -202,11 +204,11 @@ func worse(figure string, change float64) float64 {
 	return change
 }
 
-// judge gives the verdict; same is the margin of figures that are not gated.
+// judge sets the verdict; same is the margin of figures without a threshold.
 func (m *Metric) judge(same, level float64) {
 	margin := same
 	if m.figure.absolute() {
-		margin = same / 5 // of all requests, 1 % where other figures may change by 5 %
+		margin = same / 5 // 1 % of all requests if other figures may change by 5 %
 	}
 	if m.Threshold != nil {
 		margin = m.Threshold.Worse
@@ -216,7 +218,7 @@ func (m *Metric) judge(same, level float64) {
 	case m.refused != "":
 		m.Verdict, m.Why = CantTell, m.refused
 	case m.P == nil:
-		m.Verdict, m.Why = CantTell, "one repeat a side: how far repeats differ by themselves is not known"
+		m.Verdict, m.Why = CantTell, "one repeat per side: the spread between repeats is unknown"
 		m.Need = max(leastRepeats, m.need(margin, level))
 	case *m.Adjusted <= risk && worse(m.Name, *m.Change) > 0:
 		m.Verdict = Worse
@@ -226,20 +228,21 @@ func (m *Metric) judge(same, level float64) {
 		m.Verdict, m.Within = Same, farthest
 	default:
 		m.Verdict, m.Need = CantTell, m.need(margin, level)
-		m.Why = "the interval holds both no change and more than the margin"
+		m.Why = "the interval includes 0 and more than the margin"
 		if *m.P <= risk {
-			m.Why = fmt.Sprintf("by itself it is a change (p=%s), among all gated figures it can be chance (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
+			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
 		}
 		if m.Need == 0 {
-			m.Why += "; repeats differ too much for a thousand of them to tell"
+			m.Why += "; the spread is so large that a thousand repeats would not decide"
 		}
 	}
 }
 
-// leastRepeats are worth to be asked for where there is one.
+// leastRepeats is the smallest number of repeats to ask for if a side has one.
 const leastRepeats = 4
 
-// need is how many repeats a side would show a change of the margin; more than there are, as these did not.
+// need is the number of repeats per side that detects a change of the margin; 0 if a thousand do not. It
+// exceeds the present number, which did not suffice.
 func (m *Metric) need(margin, level float64) int {
 	difference := margin
 	if !m.figure.absolute() {

@@ -12,17 +12,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bench/experiment"
 	"bench/experiment/stats"
 )
 
-// SchemaIndex is of an Index as JSON.
+// SchemaIndex is the schema name in an Index's JSON.
 const SchemaIndex = "bench/history/v1"
 
-// Index is what History needs of many runs, so that a thousand need not be read again. It says nothing that is not in them: it
-// can be deleted at any time.
+// Index caches what NewHistory needs of many runs. It can be deleted at any time: ReadNights makes it again
+// from the runs.
 type Index struct {
 	Schema string  `json:"schema"`
 	Nights []Night `json:"nights"`
@@ -30,8 +31,8 @@ type Index struct {
 
 // Night is one run of a history.
 type Night struct {
-	Dir       string       `json:"dir"`   // below the history's own; of another tool's result, its file
-	Stamp     string       `json:"stamp"` // of its files' names, sizes and times
+	Dir       string       `json:"dir"`   // relative to the root; of another tool's result, its file
+	Stamp     string       `json:"stamp"` // hash of its files' names, sizes and times
 	Error     string       `json:"error,omitempty"`
 	Run       string       `json:"run"`
 	StartedAt time.Time    `json:"started_at"`
@@ -40,7 +41,7 @@ type Night struct {
 	Points    []NightPoint `json:"points,omitempty"`
 }
 
-// GroupKey is what runs must have in common to be one history.
+// GroupKey is what the runs of one group have in common.
 type GroupKey struct {
 	Matrix    string `json:"matrix"`
 	Model     string `json:"model"`
@@ -51,35 +52,36 @@ type GroupKey struct {
 	Simulated bool   `json:"simulated"`
 }
 
-// Fact is one thing that a run says of itself.
+// Fact is one property of a run.
 type Fact struct {
 	What  string `json:"what"`
 	Value string `json:"value"`
 }
 
-// NightPoint is one point of one night, its repeats together.
+// NightPoint is one point of one night, over its repeats.
 type NightPoint struct {
-	Name    string           `json:"point"`
-	Sent    string           `json:"sent"` // hash of what is sent: a changed workload is another history
-	Valid   bool             `json:"valid"`
-	Figures map[string]Value `json:"figures"`
+	Name     string           `json:"point"`
+	Workload string           `json:"workload"` // hash: another workload is another trend
+	Valid    bool             `json:"valid"`
+	Figures  map[string]Value `json:"figures"`
 }
 
-// Value is one figure of one night: the mean of its repeats (of ratios, the geometric one).
+// Value is one figure of one night: the geometric mean of its repeats; of error_rate, the arithmetic one.
 type Value struct {
 	X       float64        `json:"x"`
-	CI95    stats.Interval `json:"ci95"` // by the repeats' spread; of a single one, by chance inside of it
+	CI95    stats.Interval `json:"ci95"` // from the spread of the repeats; of a single one, from the variance within it
 	Repeats int            `json:"n"`
 }
 
 // trended are the figures that a history follows.
 var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate}
 
-// ErrNoRun says of a file that it is no result of any tool.
+// ErrNoRun is the error of a file that is not a result of any tool.
 var ErrNoRun = errors.New("no run")
 
-// ReadNights finds the runs below a directory, and other tools' results, and reads those that old does not have as they are now.
-// read loads one of them; one that can't be read is a night with an error, and a file that is ErrNoRun is passed over.
+// ReadNights finds the runs and other tools' results below a directory, and reads those that are new or
+// changed since old; fresh is their number. read loads one of them. If it fails, the night has an Error; a
+// file with ErrNoRun is skipped.
 func ReadNights(root string, old []Night, read func(name string) (Run, error)) (nights []Night, fresh int, err error) {
 	names, err := runsBelow(root)
 	if err != nil {
@@ -103,8 +105,8 @@ func ReadNights(root string, old []Night, read func(name string) (Run, error)) (
 		nights[i] = Night{Dir: name, Stamp: stamp}
 		todo = append(todo, i)
 	}
-	each(todo, func(i int) {
-		n := &nights[i]
+	parallel(len(todo), func(i int) {
+		n := &nights[todo[i]]
 		run, err := read(filepath.Join(root, n.Dir))
 		switch {
 		case errors.Is(err, ErrNoRun):
@@ -112,7 +114,7 @@ func ReadNights(root string, old []Night, read func(name string) (Run, error)) (
 		case err != nil:
 			n.Error = err.Error()
 		default:
-			n.take(&run)
+			n.fill(&run)
 		}
 	})
 	found := len(nights)
@@ -121,25 +123,21 @@ func ReadNights(root string, old []Night, read func(name string) (Run, error)) (
 	return nights, len(todo) - (found - len(nights)), nil
 }
 
-// each calls f for every index, on as many goroutines as there are cores; it returns when all are done.
-func each(todo []int, f func(int)) {
-	next := make(chan int)
+// parallel calls f for 0 to n−1 on GOMAXPROCS goroutines, and returns when all calls have returned.
+func parallel(n int, f func(int)) {
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(todo)) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		wg.Go(func() {
-			for i := range next {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(i)
 			}
 		})
 	}
-	for _, i := range todo {
-		next <- i
-	}
-	close(next)
 	wg.Wait()
 }
 
-// runsBelow lists the directories with a run.json, those inside of others too, and beside them the JSON files that lie in no run.
+// runsBelow lists the directories with a run.json, nested ones too, and the JSON files outside of them.
 func runsBelow(root string) ([]string, error) {
 	var runs, files []string
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -159,7 +157,7 @@ func runsBelow(root string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("looking for runs: %w", err)
+		return nil, fmt.Errorf("searching for runs: %w", err)
 	}
 	dirs := map[string]bool{}
 	for _, dir := range runs {
@@ -173,11 +171,11 @@ func runsBelow(root string) ([]string, error) {
 	return runs, nil
 }
 
-// stampOf is other when a result of the run, or the file, is.
+// stampOf is a hash that changes with the results of a run, or with a file.
 func stampOf(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return "", fmt.Errorf("looking at a run: %w", err)
+		return "", fmt.Errorf("reading a run: %w", err)
 	}
 	h := fnv.New64a()
 	if !info.IsDir() {
@@ -186,7 +184,7 @@ func stampOf(name string) (string, error) {
 	}
 	entries, err := os.ReadDir(name)
 	if err != nil {
-		return "", fmt.Errorf("looking at a run: %w", err)
+		return "", fmt.Errorf("reading a run: %w", err)
 	}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".json") {
@@ -194,15 +192,15 @@ func stampOf(name string) (string, error) {
 		}
 		info, err := e.Info()
 		if err != nil {
-			return "", fmt.Errorf("looking at a run: %w", err)
+			return "", fmt.Errorf("reading a run: %w", err)
 		}
 		fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
 	}
 	return fmt.Sprintf("%016x", h.Sum64()), nil
 }
 
-// take fills a night from its run.
-func (n *Night) take(r *Run) {
+// fill sets the night's fields from its run.
+func (n *Night) fill(r *Run) {
 	t := r.Manifest.Target
 	n.Run, n.StartedAt = r.Manifest.Run, r.Manifest.StartedAt
 	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
@@ -220,22 +218,22 @@ func (n *Night) take(r *Run) {
 
 func nightPoint(name string, samples []sample) NightPoint {
 	h := fnv.New64a()
-	fmt.Fprint(h, sent(&samples[0].row.Spec), samples[0].row.PromptForm)
-	p := NightPoint{Name: name, Sent: fmt.Sprintf("%06x", h.Sum64()>>40), Valid: true, Figures: map[string]Value{}}
+	fmt.Fprint(h, workloadKey(&samples[0].row.Spec), samples[0].row.PromptForm)
+	p := NightPoint{Name: name, Workload: fmt.Sprintf("%06x", h.Sum64()>>40), Valid: true, Figures: map[string]Value{}}
 	for _, s := range samples {
 		p.Valid = p.Valid && s.row.Checks.Valid()
 	}
 	for _, name := range trended {
 		f := newFigure(name)
 		values, scaled := f.repeats(samples)
-		if len(values) > 0 && f.unfit([2][]float64{values}) == "" {
+		if len(values) > 0 && f.noRatio([2][]float64{values}) == "" {
 			p.Figures[name] = f.value(scaled)
 		}
 	}
 	return p
 }
 
-// value is the mean of repeats with its interval, on the scale of the figure again.
+// value is the mean of repeats with its interval, on the scale of the figure.
 func (f figure) value(repeats []stats.Repeat) Value {
 	mean, within := stats.RepeatsInterval(repeats, confidence)
 	return Value{X: f.unscale(mean), Repeats: len(repeats), CI95: stats.Interval{Lo: f.unscale(within.Lo), Hi: f.unscale(within.Hi)}}

@@ -9,7 +9,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// pairOf is two results of the quiet server, with three repeats each.
+// pairOf is two runs of the quiet server, with three repeats each.
 func pairOf(seed uint64) (base, changed Run) {
 	r := rand.New(rand.NewPCG(17, seed))
 	return quiet.run("base", 3, r), quiet.run("new", 3, r)
@@ -24,7 +24,7 @@ func has(ds []Difference, what, was, is string, refused bool) bool {
 	return false
 }
 
-// What makes figures incomparable is refused, line by line, unless it is allowed by its name.
+// A difference that makes figures incomparable is refused unless its key is allowed.
 func TestSidesThatDiffer(t *testing.T) {
 	base, changed := pairOf(1)
 	changed.Manifest.Target.Model, changed.Manifest.Target.Hardware, changed.Manifest.Client.Version = "qwen", "", "1.1"
@@ -33,28 +33,28 @@ func TestSidesThatDiffer(t *testing.T) {
 		t.Errorf("another model is compared: %+v", c.Differences)
 	}
 	if !has(c.Differences, "hardware", "h100-sxm", "not stated", false) || !has(c.Differences, "client version", "1.0", "1.1", false) {
-		t.Errorf("not told: %+v", c.Differences)
+		t.Errorf("not reported: %+v", c.Differences)
 	}
 	if c.Gate.Verdict != stats.Undecided || c.Gate.Passes {
-		t.Errorf("the gate says %+v of what was not compared", c.Gate)
+		t.Errorf("gate %+v of sides that were not compared", c.Gate)
 	}
 	c = compared(t, side(base), side(changed), Options{Allow: []string{"model"}})
 	if c.Refused || len(c.Points) != 1 || !has(c.Differences, "model", "llama", "qwen", false) {
-		t.Errorf("what is allowed is refused, or not told: %+v", c.Differences)
+		t.Errorf("an allowed difference is refused or not reported: %+v", c.Differences)
 	}
 	if _, err := Compare(side(base), side(changed), Options{Allow: []string{"modle"}}); err == nil {
 		t.Error("anything can be allowed")
 	}
 }
 
-// Runs of one side that differ among themselves are told, too.
+// A difference between the runs of one side is reported.
 func TestSideThatDiffersInItself(t *testing.T) {
 	a, b := pairOf(2)
 	other, _ := pairOf(3)
 	other.Manifest.Target.Version = map[string]any{"version": "0.12"}
 	c := compared(t, side(a, other), side(b), Options{})
 	if !has(c.Differences, "server version", `not stated | {"version":"0.12"}`, "not stated", false) {
-		t.Errorf("not told: %+v", c.Differences)
+		t.Errorf("not reported: %+v", c.Differences)
 	}
 	if c.Points[0].BaseRepeats != 6 {
 		t.Errorf("%d repeats in two runs of three", c.Points[0].BaseRepeats)
@@ -73,7 +73,7 @@ func TestWorkloadsThatDiffer(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if c.Gate.Verdict != stats.Undecided {
-		t.Errorf("the gate says %v", c.Gate.Verdict)
+		t.Errorf("gate %v", c.Gate.Verdict)
 	}
 	changed.Rows[0].PromptForm = "token_ids"
 	if d := compared(t, side(base), side(changed), Options{Allow: []string{"workload"}}).Points[0].Differences; !has(d, "prompt form", "text", "token_ids", true) {
@@ -97,11 +97,11 @@ func TestPointsAreMatched(t *testing.T) {
 		t.Errorf("%d points, missing %v, added %v", len(c.Points), c.Missing, c.Added)
 	}
 	if last := c.Gate.Cases[len(c.Gate.Cases)-1]; last.Point != "gone" || last.Verdict != stats.Undecided {
-		t.Errorf("a point that is gone passes: %+v", last)
+		t.Errorf("a missing point passes: %+v", last)
 	}
 }
 
-// One repeat says nothing of how repeats differ: no verdict, but how many it would take.
+// One repeat per side gives no spread: inconclusive, with the number of repeats needed.
 func TestOneRepeatCantTell(t *testing.T) {
 	base, changed := pairOf(7)
 	base.Rows, changed.Rows = base.Rows[:1], changed.Rows[:1]
@@ -109,14 +109,14 @@ func TestOneRepeatCantTell(t *testing.T) {
 	if m.Verdict != CantTell || m.Need < leastRepeats || m.P != nil || m.CI95.Lo > *m.Change {
 		t.Errorf("%+v", m)
 	}
-	// One repeat beside several is judged by the spread of the several.
+	// One repeat against several is tested with the spread of the several.
 	base, _ = pairOf(8)
 	if m := compared(t, side(base), side(changed), Options{}).find("tpot_p50"); m.P == nil {
 		t.Errorf("%+v", m)
 	}
 }
 
-// The same figures on both sides are the same, within what the spread allows.
+// Equal figures on both sides are "no change", within what the spread allows.
 func TestSameIsSame(t *testing.T) {
 	base, _ := pairOf(9)
 	m := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}).find("tpot_p50")
@@ -152,7 +152,7 @@ func TestGateOutcomes(t *testing.T) {
 	if c := compared(t, side(changed), side(base), Options{Gate: gate("requests_per_s -5%")}); c.Gate.Verdict != stats.Pass || c.find("requests_per_s").Verdict != Better {
 		t.Errorf("twice the throughput: %+v", c.Gate)
 	}
-	// A threshold that no point has a figure for is no pass, and neither is a row that is not valid.
+	// A threshold without a figure does not pass, nor does an invalid row.
 	if c := compared(t, side(base), side(base), Options{Gate: gate("goodput_requests_per_s -5%")}); c.Gate.Verdict != stats.Undecided || c.Gate.Passes {
 		t.Errorf("no goodput at all: %+v", c.Gate)
 	}
@@ -161,11 +161,11 @@ func TestGateOutcomes(t *testing.T) {
 	}
 	base.Rows[0].Checks.Failed = []string{"client_lag"}
 	if c := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}); c.Gate.Verdict != stats.Undecided || !strings.Contains(c.Gate.Cases[0].Why, "client_lag") {
-		t.Errorf("a row that is not valid: %+v", c.Gate)
+		t.Errorf("an invalid row: %+v", c.Gate)
 	}
 }
 
-// More failures are a regression of their own, whatever the latencies of the others are.
+// More failures are a regression, whatever the latencies of the completed requests.
 func TestErrorRate(t *testing.T) {
 	base, changed := pairOf(12)
 	for i := range changed.Rows {
@@ -177,7 +177,7 @@ func TestErrorRate(t *testing.T) {
 	}
 }
 
-// Another tool's reading of a metric is not held against ours, but the one that means the same is.
+// A metric that another tool defines differently is not compared; the others are.
 func TestDefinitionsThatDiffer(t *testing.T) {
 	base, changed := pairOf(13)
 	changed.Definitions = map[string]string{"ttft": "send to the first event"}

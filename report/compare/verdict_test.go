@@ -10,13 +10,14 @@ import (
 	"bench/experiment/stats"
 )
 
-// doubted marks the first row of a run as not valid.
+// invalid marks the first row of a run as invalid.
 func flagged(r Run) Run {
 	r.Rows[0].Checks = record.Checks{Failed: []string{"client_bound"}}
 	return r
 }
 
-// One bad night in base neither hides a regression nor moves its figures; without another one it is all there is.
+// An invalid night in base neither hides a regression nor changes its figures; a base without a valid one is
+// used as it is.
 func TestInvalidRowOfBaseIsLeftOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	slow, bad := quiet, quiet
@@ -35,34 +36,34 @@ func TestInvalidRowOfBaseIsLeftOut(t *testing.T) {
 		t.Errorf("gate %s, change %v; without the bad night it is %v", c.Gate.Verdict, *c.find("tpot_p50").Change, *alone.find("tpot_p50").Change)
 	}
 	if c := compared(t, side(night), side(now), o); c.Gate.Verdict != stats.Undecided || c.Points[0].Invalid[0].LeftOut {
-		t.Errorf("gate %s on a base that is not valid", c.Gate.Verdict)
+		t.Errorf("gate %s on an invalid base", c.Gate.Verdict)
 	}
 }
 
-// A row of new counts, valid or not: the gate can't tell then.
+// An invalid row of new counts, and makes the gate UNDECIDED.
 func TestInvalidRowOfNewIsNotLeftOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	c := compared(t, side(quiet.run("base", 4, r)), side(flagged(quiet.run("now", 4, r))), Options{Gate: gate("tpot_p50 +50%")})
 	p := c.Points[0]
 	if c.Gate.Verdict != stats.Undecided || p.NewRepeats != 4 || len(p.Invalid) != 1 || p.Invalid[0].LeftOut {
-		t.Errorf("gate %s with %d repeats of new, not valid %+v", c.Gate.Verdict, p.NewRepeats, p.Invalid)
+		t.Errorf("gate %s with %d repeats of new, invalid %+v", c.Gate.Verdict, p.NewRepeats, p.Invalid)
 	}
 }
 
-// A change that stands by itself, and not among many gated figures, is not said to hold "no change".
+// The reason names Holm if a change is significant alone and not among all gated figures.
 func TestChangeThatHolmTakesAway(t *testing.T) {
 	m := Metric{Name: "tpot_p50", Threshold: &experiment.Threshold{Metric: "tpot_p50", Worse: 0.03}, Change: new(0.1), P: new(0.017), Adjusted: new(0.24),
 		CI95: stats.Interval{Lo: 0.09, Hi: 0.12}, figure: newFigure("tpot_p50")}
 	m.base, m.changed = []stats.Repeat{{Value: 1}, {Value: 1.1}}, []stats.Repeat{{Value: 1.1}, {Value: 1.2}}
 	m.judge(0.05, 0.05/16)
-	const why = "by itself it is a change (p=0.0170), among all gated figures it can be chance (p=0.240)"
+	const why = "significant alone (p=0.0170), but not among all gated figures (p=0.240)"
 	if m.Verdict != CantTell || !strings.HasPrefix(m.Why, why) || !strings.Contains(m.Describe(), why) {
 		t.Errorf("%s: %s; %s", m.Verdict, m.Why, m.Describe())
 	}
 }
 
-// No failure in five repeats of some 720 requests says that the share rose by less than 0.5 %, and not that it is what it was: 0.1 %
-// more is as likely as not to show none.
+// No failure in five repeats of about 720 requests proves a rise of less than 0.5 %, and not of less than 0.1
+// %: with 0.1 % more failures, no failure is about as likely as one.
 func TestNoFailureIsNotNoFailures(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	base, now := side(quiet.run("base", 5, r)), side(quiet.run("now", 5, r))

@@ -103,10 +103,10 @@ func rows(n int) []byte {
 	return []byte(b.String())
 }
 
-// TestManyRows guards against what grows with the square of the rows; the bound is far above the tenth of a
-// second that it takes.
+// TestManyRows takes a fifth of a second. The bound of a minute only guards against time that grows with the
+// square of the rows.
 func TestManyRows(t *testing.T) {
-	text := append(rows(5000), []byte("rate = 1\n")...)
+	text := append(rows(10_000), []byte("rate = 1\n")...)
 	began := time.Now()
 	d, err := Parse("many.toml", text)
 	if err != nil {
@@ -115,16 +115,16 @@ func TestManyRows(t *testing.T) {
 	var m matrix
 	var problems Problems
 	Decode(d.Root, &m, func(path, text, hint string) { problems = append(problems, d.Problem(path, text, hint)) })
-	if len(m.Rows) != 5000 || len(problems) != 1 || problems[0].Key != "row[4999].mix[0].rate" {
+	if len(m.Rows) != 10_000 || len(problems) != 1 || problems[0].Key != "row[9999].mix[0].rate" {
 		t.Errorf("%d rows, problems: %v", len(m.Rows), problems)
 	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("5000 rows took %v", took)
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("10,000 rows took %v", took)
 	}
 }
 
 func BenchmarkRows(b *testing.B) {
-	text := rows(5000)
+	text := rows(10_000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		d, err := Parse("many.toml", text)

@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,16 +53,19 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// A gateway that holds each request back for 30 ms adds about that to the first token, and nothing to speak
-// of to the gaps.
+// A gateway that delays each request by 30 ms adds at least that to the first token.
 func TestCompare(t *testing.T) {
 	server := serving(t, mock.Config{TTFT: 20 * time.Millisecond, ITL: 5 * time.Millisecond})
+	var passed atomic.Int32
 	for name, prepare := range map[string]func(*http.Request){
 		"with the request id": func(*http.Request) {},
 		"without":             func(r *http.Request) { r.Header.Del("X-Request-Id") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			gateway := standing(t, server, func(r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/completions") {
+					passed.Add(1)
+				}
 				time.Sleep(30 * time.Millisecond)
 				prepare(r)
 			})
@@ -75,8 +79,8 @@ func TestCompare(t *testing.T) {
 			if p.Problem != "" || p.Through.Missing+p.Through.Failed+p.Through.Regrouped > 0 || p.Through.Requests < 4 {
 				t.Fatalf("%+v", p)
 			}
-			if added := p.Through.TTFT.P50Us - p.Direct.TTFT.P50Us; added < 25_000 || p.Direct.TTFT.P50Us > 25_000 {
-				t.Errorf("%.0f µs added; %+v straight, %+v through", added, p.Direct.TTFT, p.Through.TTFT)
+			if n := int(passed.Swap(0)); p.Through.TTFT.P50Us < 30_000 || n < p.Through.Requests {
+				t.Errorf("%d requests passed the gateway; %d measured, %+v", n, p.Through.Requests, p.Through.TTFT)
 			}
 			var text bytes.Buffer
 			if err := selftest.GatewayText(&text, c); err != nil || !c.Measured() || !strings.Contains(text.String(), "\nburst 4 ") {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -34,9 +35,7 @@ func join(o *clientLog, truth map[string]*serverRecord) differences {
 		}
 		if s.outcome.Failed() {
 			c.failed++
-			if c.problem == "" {
-				c.problem = string(s.outcome) + ": " + s.err
-			}
+			c.problem = cmp.Or(c.problem, string(s.outcome)+": "+s.err)
 			continue
 		}
 		t := truth[s.id]

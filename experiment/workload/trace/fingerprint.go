@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -25,13 +26,8 @@ type fingerprints struct {
 func newFingerprints(o Options, blockTokens int) *fingerprints {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
-	f := &fingerprints{mac: hmac.New(sha256.New, key), ids: map[[16]byte]uint64{}, blockTokens: blockTokens, tokenBytes: o.BytesPerToken}
-	if o.BlockTokens > 0 {
-		f.blockTokens = o.BlockTokens
-	}
-	if f.tokenBytes == 0 {
-		f.tokenBytes = defaultTextBytes
-	}
+	f := &fingerprints{mac: hmac.New(sha256.New, key), ids: map[[16]byte]uint64{}, tokenBytes: cmp.Or(o.BytesPerToken, defaultTextBytes)}
+	f.blockTokens = cmp.Or(o.BlockTokens, blockTokens)
 	return f
 }
 

@@ -133,16 +133,21 @@ func TestCompressed(t *testing.T) {
 // TestBombs: small files that expand without measure, and broken ones, end in an error with the line.
 func TestBombs(t *testing.T) {
 	row := []byte(`{"timestamp": 1, "input_length": 6, "output_length": 2}` + "\n")
-	many := append(row, bytes.Repeat([]byte(" \n"), 50<<20)...)
+	// More than freeExpansion in all: a MiB is compressed once, and its frame repeated.
+	many := func(pack func(*testing.T, []byte) []byte, mib []byte) []byte {
+		return append(pack(t, row), bytes.Repeat(pack(t, mib), 66)...)
+	}
+	spaces := bytes.Repeat([]byte(" "), 1<<20)
+	blanks := bytes.Repeat(append(spaces[:1<<12-1:1<<12-1], '\n'), 1<<8)
 	for name, c := range map[string]struct {
 		packed []byte
 		want   string
 	}{
-		"gzip":      {gzipped(t, many), "times its size"},
-		"zstd":      {zstded(t, many), "times its size"},
-		"one line":  {zstded(t, bytes.Repeat([]byte(" "), 100<<20)), "times its size"},
+		"gzip":      {many(gzipped, blanks), "times its size"},
+		"zstd":      {many(zstded, blanks), "times its size"},
+		"one line":  {bytes.Repeat(zstded(t, spaces), 66), "times its size"},
 		"cut gzip":  {gzipped(t, row)[:30], "unexpected EOF"},
-		"cut zstd":  {zstded(t, many)[:30], "x:1: "},
+		"cut zstd":  {zstded(t, blanks)[:30], "x:1: "},
 		"bad gzip":  {[]byte{0x1f, 0x8b, 9, 9}, "x: reading gzip"},
 		"bad zstd":  {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff, 0xff, 0xff}, "x:1: "},
 		"only gzip": {[]byte{0x1f, 0x8b}, "x: reading gzip"},

@@ -6,6 +6,9 @@
 //
 // A file is never read as a whole, and its content is untrusted: lines, decompression and numbers are
 // bounded, and what is impossible is an error with file and line.
+//
+// The size comes from the formats: each has a file (json, jsonl, csv, log, sharegpt), and all share the
+// reader of bounded lines, the timestamps and the options.
 package trace
 
 import "time"

@@ -1,4 +1,4 @@
-package bench_test
+package schema
 
 import (
 	"encoding/json"
@@ -92,7 +92,7 @@ func TestSchemaOfHistory(t *testing.T) {
 		}
 		nights = append(nights, compare.Night{Dir: fmt.Sprint(i), Stamp: "2", Run: fmt.Sprint(i), StartedAt: time.Unix(0, 0).UTC().AddDate(0, 0, i),
 			Group: compare.GroupKey{Matrix: "m"}, Facts: []compare.Fact{{What: "server version", Value: version}},
-			Points: []compare.NightPoint{{Name: "A", Sent: "1", Valid: true, Figures: map[string]compare.Value{"ttft_p99": {X: x, Repeats: 1}}}}})
+			Points: []compare.NightPoint{{Name: "A", Workload: "1", Valid: true, Figures: map[string]compare.Value{"ttft_p99": {X: x, Repeats: 1}}}}})
 	}
 	compiled := compile(t)
 	h := compare.NewHistory(nights)

@@ -1,4 +1,7 @@
-package bench_test
+// Package schema holds no code: its tests make these JSON Schemas from the Go types and their comments, and hold what
+// bench really writes (a run, a report, a comparison, a self-test, …) against them. They lie beside the schemas, as no
+// one package writes all the documents.
+package schema
 
 import (
 	"bytes"
@@ -6,12 +9,14 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,8 +39,19 @@ import (
 
 var update = flag.Bool("update", false, "write docs/schema anew")
 
-// schemas are the kinds of documents of a run, what a self-test saves, what a sweep tells while it runs, what results say beside
-// each other, and what is known without a server: bounds, and what a trace holds. The files are made from the Go types and their comments: after a change, go test . -update, and read the diff.
+// module is the path that our imports begin with.
+const module = "bench"
+
+// TestMain runs the tests in the root of the module: the results of the example lie there, and the paths of Go comments
+// begin there.
+func TestMain(m *testing.M) {
+	if err := os.Chdir(filepath.Join("..", "..")); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// schemas are the documents that have a schema. After a change of a type: go test ./docs/schema -update, and read the diff.
 var schemas = []struct {
 	name     string // in docs/schema, without .v1.json
 	document any
@@ -66,7 +82,8 @@ var mapped = map[reflect.Type]reflector.Schema{
 	},
 }
 
-// closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet".
+// closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet". TestSchemas fails for a
+// key that no document has.
 var closed = map[string][]any{
 	"record.Manifest.schema":         {record.SchemaRun},
 	"record.Manifest.state":          {"running", "done", "interrupted", "failed"},
@@ -157,12 +174,27 @@ func nullable(s *reflector.Schema) *reflector.Schema {
 	return &reflector.Schema{OneOf: []*reflector.Schema{&described, {Type: "null"}}, Description: s.Description}
 }
 
-// generate makes the schema of a document.
-func generate(t *testing.T, name string, document any) []byte {
+// comments are the doc comments of our types and fields.
+var comments = sync.OnceValues(func() (map[string]string, error) {
+	var r reflector.Reflector
+	for _, folder := range []string{"experiment", "report", "sweep"} {
+		if err := r.AddGoComments(module, folder, reflector.WithFullComment()); err != nil {
+			return nil, err
+		}
+	}
+	return r.CommentMap, nil
+})
+
+// generate makes the schema of a document; it adds the properties that it meets, as "record.Row.schema", to seen.
+func generate(t *testing.T, name string, document any, seen map[string]bool) []byte {
 	t.Helper()
+	described, err := comments()
+	if err != nil {
+		t.Fatal(err)
+	}
 	types := map[string]reflect.Type{}
 	r := reflector.Reflector{
-		Anonymous: true, ExpandedStruct: true,
+		Anonymous: true, ExpandedStruct: true, CommentMap: described,
 		Namer: func(t reflect.Type) string {
 			if t.PkgPath() == "" || t.Kind() != reflect.Struct { // only structs get a definition of their own
 				return ""
@@ -178,16 +210,11 @@ func generate(t *testing.T, name string, document any) []byte {
 			return nil
 		},
 	}
-	for _, folder := range []string{"experiment", "report", "sweep"} {
-		if err := r.AddGoComments(module, folder, reflector.WithFullComment()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	s := r.Reflect(document)
 	own := path.Base(reflect.TypeOf(document).PkgPath()) + "." + reflect.TypeOf(document).Name()
-	tighten(s, own, types[own])
+	tighten(s, own, types[own], seen)
 	for name, def := range s.Definitions {
-		tighten(def, name, types[name])
+		tighten(def, name, types[name], seen)
 	}
 	s.ID = reflector.ID("urn:bench:" + name + ":v1")
 	s.Title = "bench/" + name + "/v1"
@@ -202,7 +229,7 @@ func generate(t *testing.T, name string, document any) []byte {
 
 // tighten adds to the schema of a struct what its Go type does not say: which properties can be
 // null, and which texts have a fixed set of values.
-func tighten(s *reflector.Schema, name string, t reflect.Type) {
+func tighten(s *reflector.Schema, name string, t reflect.Type, seen map[string]bool) {
 	s.Description = strings.Join(strings.Fields(s.Description), " ")
 	if t == nil { // a list that has a name
 		return
@@ -215,6 +242,7 @@ func tighten(s *reflector.Schema, name string, t reflect.Type) {
 		}
 		property.Description = strings.Join(strings.Fields(property.Description), " ")
 		at := name + "." + key
+		seen[at] = true
 		if values := closed[at]; len(values) == 1 {
 			property.Const = values[0]
 		} else {
@@ -229,8 +257,9 @@ func tighten(s *reflector.Schema, name string, t reflect.Type) {
 func schemaFile(name string) string { return filepath.Join("docs", "schema", name+".v1.json") }
 
 func TestSchemas(t *testing.T) {
+	seen := map[string]bool{}
 	for _, s := range schemas {
-		got := generate(t, s.name, s.document)
+		got := generate(t, s.name, s.document, seen)
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(schemaFile(s.name)), 0o755); err != nil {
 				t.Fatal(err)
@@ -244,7 +273,12 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-			t.Errorf("%s is not what the types say (go test . -update writes it; a document that was valid must stay so, or the version changes):\n%s", schemaFile(s.name), diff)
+			t.Errorf("%s is not what the types say (go test ./docs/schema -update writes it; a document that was valid must stay so, or the version changes):\n%s", schemaFile(s.name), diff)
+		}
+	}
+	for _, key := range slices.Concat(slices.Sorted(maps.Keys(closed)), maybeNull) {
+		if !seen[key] {
+			t.Errorf("no document has the property %s: was its type or its field renamed?", key)
 		}
 	}
 }
@@ -252,28 +286,35 @@ func TestSchemas(t *testing.T) {
 // compile reads the committed schemas.
 func compile(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
+	all, err := compileAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var compileAll = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	compiled := map[string]*jsonschema.Schema{}
+	all := map[string]*jsonschema.Schema{}
 	for _, s := range schemas {
-		f, err := os.Open(schemaFile(s.name))
+		text, err := os.ReadFile(schemaFile(s.name))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		defer f.Close()
-		doc, err := jsonschema.UnmarshalJSON(f)
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		if err := c.AddResource(schemaFile(s.name), doc); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		if compiled[s.name], err = c.Compile(schemaFile(s.name)); err != nil {
-			t.Fatal(err)
+		if all[s.name], err = c.Compile(schemaFile(s.name)); err != nil {
+			return nil, err
 		}
 	}
-	return compiled
-}
+	return all, nil
+})
 
 // documents are the JSON texts of a run, by kind.
 type documents map[string][][]byte

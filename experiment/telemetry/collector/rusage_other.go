@@ -1,9 +1,0 @@
-//go:build !unix
-
-package collector
-
-import "time"
-
-func processTime() (user, system *time.Duration) { return nil, nil }
-
-func fileLimit() int { return 0 }
