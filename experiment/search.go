@@ -93,7 +93,9 @@ func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
 		}
 	case ForKnee:
 	case "":
-		bad("search", "the table does not say what to look for", `write search = "slo", "saturation" or "knee"`)
+		bad("search", "the search has no target", `write search = "slo", "saturation" or "knee"`)
+	case "contract":
+		bad("search", `unknown search "contract"`, `write search = "slo": it has that name now`)
 	default:
 		bad("search", "unknown search "+strconv.Quote(k.For), `write "slo", "saturation" or "knee"`)
 	}

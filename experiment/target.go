@@ -17,7 +17,6 @@ type Target struct {
 	GPUs       int      `toml:"gpus" json:"gpus,omitempty"`                 // 0 = not stated: no per-GPU figures
 	Precision  string   `toml:"precision" json:"precision,omitempty"`       // of the weights; empty = the model's own
 	GPUHourUSD *float64 `toml:"gpu_hour_usd" json:"gpu_hour_usd,omitempty"` // price of one GPU for an hour; nil = not stated
-	Owned
 	Facts     map[string]string `toml:"facts" json:"facts,omitempty"`         // what bench can't see
 	Endpoints []string          `toml:"endpoints" json:"endpoints,omitempty"` // several servers, each measured by all rows; in place of endpoint
 }
@@ -30,13 +29,12 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 		bad("gpus", "gpus is negative", "write gpus = 1")
 	}
 	if usd := t.GPUHourUSD; usd != nil && !(*usd >= 0 && *usd <= math.MaxFloat64) { // nan, too
-		bad("gpu_hour_usd", fmt.Sprintf("%v is no price", *usd), "write gpu_hour_usd = 2.5")
-	}
-	t.Owned.Check(bad)
-	if t.GPUHourUSD != nil && t.GPUPriceUSD > 0 {
-		bad("gpu_price_usd", "the price of a GPU is stated twice, by the hour and to buy", "leave out gpu_hour_usd or gpu_price_usd")
+		bad("gpu_hour_usd", fmt.Sprintf("gpu_hour_usd is %v, not a price", *usd), "write gpu_hour_usd = 2.5")
 	}
 }
+
+// Priced reports whether the price of an hour of all GPUs is known.
+func (t Target) Priced() bool { return t.GPUHourUSD != nil && t.GPUs > 0 }
 
 func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 	if len(t.Endpoints) > 0 && t.Endpoint != "" {
@@ -91,7 +89,7 @@ func (t Target) NotStated() []string {
 	if t.Precision == "" {
 		missing = append(missing, "precision")
 	}
-	if _, ok := t.HourlyPrice(); !ok {
+	if t.GPUHourUSD == nil {
 		missing = append(missing, "gpu_hour_usd")
 	}
 	for _, f := range WantedFacts {

@@ -24,18 +24,10 @@ const NoPrice = "the price or the number of GPUs is not stated: write gpus and g
 
 // cost is of a throughput above 0 on a priced target.
 func costOf(tokensPerS float64, t experiment.Target) *record.Cost {
-	usd, _ := t.HourlyPrice()
-	c := &record.Cost{HourUSD: usd * float64(t.GPUs)}
+	c := &record.Cost{HourUSD: *t.GPUHourUSD * float64(t.GPUs)}
 	c.USDPerMillion = c.HourUSD / 3600 / tokensPerS * 1e6
 	if c.HourUSD > 0 {
 		c.TokensPerUSD = 3600 * tokensPerS / c.HourUSD
-	}
-	if u := t.Utilisation; u > 0 {
-		c.Utilisation, c.USDPerMillionUsed = &u, new(c.USDPerMillion/u)
-	}
-	if t.GPUWatts > 0 {
-		watts := t.GPUWatts * float64(t.GPUs)
-		c.Watts, c.Joules = &watts, new(watts/tokensPerS)
 	}
 	return c
 }
