@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -70,6 +69,9 @@ var checks = []struct {
 	{"host_load", checkHost},
 }
 
+// needLoad are the checks of a load: a cold start skips them.
+var needLoad = []string{"few_samples", "warmup", "rate_not_achieved", "concurrency"}
+
 // finding makes every check and fills the row's findings, notes and validity.
 func (e *Measured) runChecks() {
 	e.Steady, e.Arrivals, e.Notes = e.steadiness(), e.observeArrivals(), e.noteRow()
@@ -77,7 +79,7 @@ func (e *Measured) runChecks() {
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {
 		f := c.make(e)
-		if e.Spec.Cold() && slices.Contains(experiment.NeedsLoad, c.code) {
+		if e.Spec.Cold() && slices.Contains(needLoad, c.code) {
 			f = noData
 		}
 		switch {
