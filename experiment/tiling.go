@@ -45,7 +45,6 @@ func (z Sizing) Contexts() int {
 	return int(math.Min(math.Floor(z.Ratio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
 }
 
-
 // noneFits is the error of a tier that is smaller than one context.
 func (z Sizing) noneFits() error {
 	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes %.4g GiB\n"+

@@ -26,7 +26,7 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 	if s.Requests.Planned > 0 {
 		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
 	}
-	l := latencies{ordered: InOrder(records), rng: rand.New(rand.NewPCG(Seed, 0))}
+	l := latencies{ordered: CompletedByArrival(records), rng: rand.New(rand.NewPCG(Seed, 0))}
 	l.summarize(&s, stream)
 	s.Throughput = throughputOf(records, w, gpus)
 	s.Concurrency = ConcurrencyOf(records, w)
@@ -87,16 +87,19 @@ func Completed(records []*Record) iter.Seq[*Record] {
 	}
 }
 
-// inOrder are the completed requests by their intended arrival: records stand in the order of their ends, and what neighbours
-// have in common shows in the order of time.
-func InOrder(records []*Record) []*Record {
-	out := slices.Collect(Completed(records))
-	SortByArrival(out)
-	return out
+// CompletedByArrival are the completed requests by intended arrival. Records stand in the order of their ends, but the
+// dependence of neighbours shows in the order of arrival.
+func CompletedByArrival(records []*Record) []*Record { return byArrival(slices.Collect(Completed(records))) }
+
+// WindowByArrival are the requests of the window by intended arrival.
+func WindowByArrival(records []*Record) []*Record {
+	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Phase != PhaseWindow }))
 }
 
-func SortByArrival(records []*Record) {
+// byArrival sorts its argument.
+func byArrival(records []*Record) []*Record {
 	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Or(cmp.Compare(a.At.us, b.At.us), cmp.Compare(a.I, b.I)) })
+	return records
 }
 
 // latencies makes the samples of each metric, in ms, in the order of the arrivals. It makes one after the other: of a row of

@@ -16,14 +16,14 @@ func TestCostByTheHour(t *testing.T) {
 	usd := 2.5
 	r := &record.Row{Summary: record.Summary{Throughput: record.Throughput{OutputTokensPerS: 1000}}}
 	target := experiment.Target{GPUs: 4, GPUHourUSD: &usd}
-	got, missing := CostOf(r, target)
+	got, missing := costOf(r, target)
 	want := &record.Cost{HourUSD: 10, USDPerMillion: 10 / 3.6, TokensPerUSD: 360_000}
 	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); d != "" || missing != "" {
 		t.Error(d, missing)
 	}
 	free := 0.0
 	target = experiment.Target{GPUs: 4, GPUHourUSD: &free}
-	if got, _ := CostOf(r, target); got.USDPerMillion != 0 || got.TokensPerUSD != 0 {
+	if got, _ := costOf(r, target); got.USDPerMillion != 0 || got.TokensPerUSD != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -32,21 +32,21 @@ func TestNoCostSaysWhy(t *testing.T) {
 	usd := 1.0
 	target := experiment.Target{GPUs: 1, GPUHourUSD: &usd}
 	row := record.Row{Summary: record.Summary{Throughput: record.Throughput{OutputTokensPerS: 1}}, SLO: []record.Verdict{{Verdict: string(stats.Pass)}}}
-	if c, missing := CostOf(&row, target); c == nil || missing != "" {
+	if c, missing := costOf(&row, target); c == nil || missing != "" {
 		t.Errorf("%+v, %q", c, missing)
 	}
 	for _, target := range []experiment.Target{{GPUs: 1}, {GPUHourUSD: &usd}} {
-		if c, missing := CostOf(&row, target); c != nil || missing != NoPrice {
+		if c, missing := costOf(&row, target); c != nil || missing != NoPrice {
 			t.Errorf("%+v, %q", c, missing)
 		}
 	}
 	for _, v := range []stats.Verdict{stats.Fail, stats.Undecided} {
 		row.SLO[0].Verdict = string(v)
-		if c, missing := CostOf(&row, target); c != nil || missing != "the SLO is not met: "+string(v) {
+		if c, missing := costOf(&row, target); c != nil || missing != "the SLO is not met: "+string(v) {
 			t.Errorf("%+v, %q", c, missing)
 		}
 	}
-	if c, missing := CostOf(&record.Row{}, target); c != nil || missing != "no output token came inside the window" {
+	if c, missing := costOf(&record.Row{}, target); c != nil || missing != "no output token in the window" {
 		t.Errorf("%+v, %q", c, missing)
 	}
 }
