@@ -96,7 +96,7 @@ func rotation(records []*record.Record, in func(i int) bool) record.Rotation {
 		r.TTFTMeanMs = new(stat.Mean(ttft, nil))
 	}
 	if reported {
-		r.CachedRate = new(record.Ratio(float64(cached), float64(prompt)))
+		r.CachedRate = new(float64(cached) / float64(max(prompt, 1)))
 	}
 	return r
 }
