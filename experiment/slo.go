@@ -134,7 +134,7 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		return Limit{}, false
 	}
 	if key == "itl_mean" {
-		bad("itl_mean can't be judged: the gaps of one request depend on each other", "limit tpot_mean or itl_p95")
+		bad("itl_mean can't be a limit: the gaps of one request depend on each other", "limit tpot_mean or itl_p95")
 		return Limit{}, false
 	}
 	ms, ok := milliseconds(v, bad)

@@ -114,7 +114,7 @@ func TestSLOMistakes(t *testing.T) {
 		`error_rate = nan`:                     `error_rate: error_rate is a share from 0 to 1, not NaN`,
 		`min_requests_per_s = inf`:             `min_requests_per_s: min_requests_per_s is a number from 0, not +Inf`,
 		`usd_per_million_output_tokens = true`: `usd_per_million_output_tokens: usd_per_million_output_tokens is a number from 0, not true`,
-		`itl_mean = "5ms"`:                     `itl_mean: itl_mean can't be judged: the gaps of one request depend on each other`,
+		`itl_mean = "5ms"`:                     `itl_mean: itl_mean can't be a limit: the gaps of one request depend on each other`,
 		`each = "1s"`:                          `each: each must be a table of per-request limits`,
 		"[each]\nttft_p95 = \"1s\"":            `each.ttft_p95: "ttft_p95" is not a per-request metric`,
 		"[each]\nitl = \"1s\"":                 `each.itl: "itl" is not a per-request metric`,

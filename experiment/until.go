@@ -45,7 +45,7 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 		bad("until", fmt.Sprintf("unknown until %q", s.Until), `write until = "decided" or "stopped", or leave it out`)
 	case !s.decidable():
 		bad("until", "the row has no limit that more requests could decide",
-			`write [slo] and below it ttft_p95 = "1s"; a throughput or a price is judged at the end`)
+			`write [slo] and below it ttft_p95 = "1s"; a throughput or a price is decided at the end`)
 	case s.Rate.IsInf():
 		bad("until", `rate = "inf" sends all requests at once: the row can't end early`, "write a finite rate, or leave until out")
 	case s.Session != nil || s.Cold():

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment"
 	"bench/experiment/stats"
@@ -96,7 +95,7 @@ func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 	return "≥", p.CI95.Lo, !math.IsInf(p.CI95.Lo, 0)
 }
 
-// String is the percentile with its sample: "820 ms (n=1,200)", "~820 ms (n=400: thin)", "≥610 ms (n=64: no bound)".
+// String is the percentile with its sample: "820 ms (n=1,200)", "~820 ms (n=400: thin)", "≥610 ms (n=64: too small)".
 func (p Percentile) String() string { return p.value() + p.sample() }
 
 // Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
@@ -123,7 +122,7 @@ func (p Percentile) sample() string {
 	if p.Grade == stats.Sound {
 		return fmt.Sprintf(" (n=%s)", unit.Count(p.N))
 	}
-	return fmt.Sprintf(" (n=%s: %s)", unit.Count(p.N), strings.ReplaceAll(string(p.Grade), "_", " "))
+	return fmt.Sprintf(" (n=%s: %s)", unit.Count(p.N), map[bool]string{true: "thin", false: "too small"}[p.Grade == stats.Thin])
 }
 
 // Within is the 95 % interval in the unit that Format gives the percentile: "[760, 910]", with a dash for an unbounded end;

@@ -20,7 +20,7 @@ func (e *Measured) noteRow() []record.Finding {
 	if len(keys) > 0 {
 		out = append(out, record.Finding{Code: "closed_loop",
 			Text: fmt.Sprintf("closed loop: %s count from a free worker; users who arrive independently queue first and wait longer", strings.Join(keys, ", ")),
-			Hint: "judge users' latency in a row with a rate"})
+			Hint: "limit users' latency in a row with a rate"})
 	}
 	if len(e.Spec.Mix) < 2 {
 		return out

@@ -146,7 +146,7 @@ func judgeGaps(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 	}
 	judgeShare(v, requests+failed, overRequests, p, failed)
 	if requests > 0 {
-		v.Why += "; gaps counted by request, since those of one request depend on each other"
+		v.Why += "; gaps counted by request: within a request they depend on each other"
 	}
 }
 
