@@ -193,11 +193,15 @@ func (k *Search) Runs() int {
 	return min(n, k.MaxProbes())
 }
 
-// String is the search in short: "slo, 1 to 64/s within 5 %".
+// String is the search in short: "SLO, 1 to 64/s within 5 %".
 func (k *Search) String() string {
 	u := "/s"
 	if k.Axis == "concurrency" {
 		u = " requests in flight"
 	}
-	return fmt.Sprintf("%s, %s to %s%s within %s", k.For, unit.Brief(k.Min, 6), unit.Brief(k.Max, 6), u, k.Tolerance)
+	what := k.For
+	if what == ForSLO {
+		what = "SLO"
+	}
+	return fmt.Sprintf("%s, %s to %s%s within %s", what, unit.Brief(k.Min, 6), unit.Brief(k.Max, 6), u, k.Tolerance)
 }
