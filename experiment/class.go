@@ -30,8 +30,8 @@ func (s *Spec) Turns() float64 {
 	return sum / weights
 }
 
-// ClassForced reports whether requests of a class are sent with ignore_eos, so that every answer has exactly the
-// requested number of tokens. An unknown class has the row's setting.
+// ClassForced reports whether requests of a class are sent with ignore_eos, so that every answer has exactly
+// the requested number of tokens. An unknown class has the row's setting.
 func (s *Spec) ClassForced(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {

@@ -17,8 +17,8 @@ func (s *Spec) AtOnce() int {
 	return s.Requests
 }
 
-// ConnectionsAhead is the number of connections to open before the first request: the expected number of requests
-// in flight. 0 for a point whose requests open their own.
+// ConnectionsAhead is the number of connections to open before the first request: the expected number of
+// requests in flight. 0 for a point whose requests open their own.
 func (s *Spec) ConnectionsAhead() int {
 	const most = 1024
 	switch {

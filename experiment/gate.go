@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Gate is the [gate] table: how much worse than an earlier run a figure may be. An SLO limits a figure, a gate its change.
+// Gate is the [gate] table: how much worse than an earlier run a figure may be. An SLO limits a figure, a
+// gate its change.
 type Gate struct {
 	Thresholds []Threshold `json:"thresholds,omitempty"`
 }
@@ -17,8 +18,8 @@ type Gate struct {
 // Threshold is one line of a gate.
 type Threshold struct {
 	Metric string `json:"metric"` // ttft_p99, output_tokens_per_s, error_rate
-	// Worse is the largest accepted change for the worse, above 0: a share of the earlier figure (0.05); of error_rate the
-	// difference of the two rates.
+	// Worse is the largest accepted change for the worse, above 0: a share of the earlier figure (0.05); of
+	// error_rate the difference of the two rates.
 	Worse float64 `json:"worse"`
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // mlperf are MLPerf Inference's p99 limits for language models in the data centre, ms (mlcommons/inference,
-// loadgen/mlperf.conf, commit b66003e; e2e from inference_policies, commit ac93e89). For gpt-oss-120b interactive the
-// two differ, 15 and 20 ms: this is the stricter one.
+// loadgen/mlperf.conf, commit b66003e; e2e from inference_policies, commit ac93e89). For gpt-oss-120b
+// interactive the two differ, 15 and 20 ms: this is the stricter one.
 var mlperf = map[string]map[string]float64{
 	"llama2-70b/server":         {"ttft_p99": 2000, "tpot_p99": 200},
 	"llama2-70b/interactive":    {"ttft_p99": 450, "tpot_p99": 40},
@@ -57,7 +57,8 @@ const (
 	serverSeconds  = 600
 )
 
-// Preset fills in the defaults of the row's workload and scenario, and reports keys that contradict the scenario.
+// Preset fills in the defaults of the row's workload and scenario, and reports keys that contradict the
+// scenario.
 func (s *Spec) Preset(bad func(key, problem, hint string)) {
 	s.presetTile(bad)
 	unstated := s.Requests == 0 && s.Duration == 0

@@ -12,12 +12,12 @@ import (
 	"bench/experiment/workload"
 )
 
-// Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every probe is a point
-// of its own, at the probed load, and is judged by its row alone.
+// Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every probe is
+// a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
-	// For is slo: the highest load that meets the SLO; saturation: the highest rate that the server sustains; or knee: the
-	// load above which throughput hardly grows.
+	// For is slo: the highest load that meets the SLO; saturation: the highest rate that the server sustains;
+	// or knee: the load above which throughput hardly grows.
 	For string `toml:"search" json:"search"`
 
 	Min       float64       `toml:"min" json:"min"`
@@ -86,7 +86,7 @@ func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
 func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 	switch k.For {
 	case ForSLO:
-		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.classNames(), func(c string) bool { return c != "" }) {
+		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
 			bad("search", "the row has no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
 		}
 	case ForSaturation:
@@ -131,17 +131,6 @@ func (k *Search) checkRange(bad func(key, problem, hint string)) {
 	if inRange && k.Max <= k.Min {
 		bad("max", fmt.Sprintf("max %v is not above min %v", k.Max, k.Min), example)
 	}
-}
-
-// classNames are the names of the classes that have their own SLO.
-func (s *Spec) classNames() []string {
-	var out []string
-	for _, c := range s.Mix {
-		if len(c.SLO) > 0 {
-			out = append(out, c.Name)
-		}
-	}
-	return out
 }
 
 // Probe is the point of a search at a load.

@@ -163,8 +163,8 @@ func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
 	return float64(d) / float64(time.Millisecond), true
 }
 
-// EachRequest are the limits that a request must meet to count as goodput: [slo.each], else the largest limit of each
-// per-request metric in the SLO.
+// EachRequest are the limits that a request must meet to count as goodput: [slo.each], else the largest limit
+// of each per-request metric in the SLO.
 func (c SLO) EachRequest() []Limit {
 	if len(c.Each) > 0 {
 		return c.Each
@@ -189,8 +189,8 @@ func (c SLO) With(own SLO) SLO {
 	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
 }
 
-// forClass is the SLO of a class with limits of its own. A class inherits no limit on a throughput or a price: these
-// are figures of the whole row.
+// forClass is the SLO of a class with limits of its own. A class inherits no limit on a throughput or a
+// price: these are figures of the whole row.
 func (c SLO) forClass(own SLO) SLO {
 	inherited := SLO{Each: c.Each}
 	for _, l := range c.Limits {

@@ -1,9 +1,10 @@
-// Package experiment is the [[row]] table of a matrix, and the tables beside it that decide how a row is judged:
-// [target], [slo], [gate] and a search. Its main type is Spec: one point of a row, with one value for each axis.
+// Package experiment is the [[row]] table of a matrix, and the tables beside it that decide how a row is
+// judged: [target], [slo], [gate] and a search. Its main type is Spec: one point of a row, with one value for
+// each axis.
 //
-// The order of steps: package sweep decodes a row into Specs and calls Preset, then Check on each. Packages below take
-// a checked Spec: workload makes its requests, endpoint runs it, record summarizes it, verdict judges it.
-// This package sends nothing, reads no results and judges nothing.
+// The order of steps: package sweep decodes a row into Specs and calls Preset, then Check on each. Packages
+// below take a checked Spec: workload makes its requests, endpoint runs it, record summarizes it, verdict
+// judges it. This package sends nothing, reads no results and judges nothing.
 package experiment
 
 import (
@@ -17,14 +18,15 @@ import (
 	"bench/experiment/workload"
 )
 
-// Spec is one point of a row: everything that decides what is sent, when, and how it is judged. Its JSON is the input
-// of the point's hash.
+// Spec is one point of a row: everything that decides what is sent, when, and how it is judged. Its JSON is
+// the input of the point's hash.
 type Spec struct {
 	Name   string `toml:"name" json:"name"`
 	Point  []Axis `toml:"-" json:"point,omitempty"` // the value of each axis, in the order of the row's keys
 	Repeat int    `toml:"-" json:"repeat"`          // counts from 1
 	Expect string `toml:"expect" json:"expect,omitempty"`
-	// Kind is load (also if empty), or cold_start: from an idle server to the first token, one request at a time.
+	// Kind is load (also if empty), or cold_start: from an idle server to the first token, one request at a
+	// time.
 	Kind string `toml:"kind" json:"kind,omitempty"`
 
 	Variant string `toml:"-" json:"variant,omitempty"` // the server's knobs, or its endpoint; empty: the run has one server
@@ -33,8 +35,8 @@ type Spec struct {
 	workload.Load
 
 	Stream *bool `toml:"stream" json:"stream"` // nil = true
-	// Connections is "reuse" (also if empty, except for cold starts): connections are opened before the row and stay open;
-	// or "new": each request opens one, and its latency contains the connection set-up.
+	// Connections is "reuse" (also if empty, except for cold starts): connections are opened before the row
+	// and stay open; or "new": each request opens one, and its latency contains the connection set-up.
 	Connections string `toml:"connections" json:"connections,omitempty"`
 
 	Stop     string `toml:"stop" json:"stop"`                   // forced (default): ignore_eos; natural: natural EOS
@@ -42,8 +44,8 @@ type Spec struct {
 	Scenario string `toml:"scenario" json:"scenario,omitempty"` // MLPerf's SingleStream, Server or Offline; empty = none
 	Isolate  bool   `toml:"isolate" json:"isolate,omitempty"`   // also run each class alone, at its share of the rate
 	Alone    string `toml:"-" json:"alone,omitempty"`           // the class that runs alone at this point
-	// Until is decided: the row ends when its SLO is decided; stopped: when it is interrupted (bench tile); empty = at the
-	// end of its duration or requests.
+	// Until is decided: the row ends when its SLO is decided; stopped: when it is interrupted (bench tile);
+	// empty = at the end of its duration or requests.
 	Until   string  `toml:"until" json:"until,omitempty"`
 	Search  *Search `toml:"-" json:"search,omitempty"` // the search whose probe this point is; absent = none
 	Repeats int     `toml:"repeats" json:"-"`          // 0 = 1
@@ -137,8 +139,8 @@ func (s *Spec) Pretty() string {
 	return strings.Join(parts, " ")
 }
 
-// Expected is the shortest time of warm-up and window: the durations, or the number of requests divided by the rate.
-// known is false for a number of requests in a closed loop.
+// Expected is the shortest time of warm-up and window: the durations, or the number of requests divided by
+// the rate. known is false for a number of requests in a closed loop.
 func (s *Spec) Expected() (d time.Duration, known bool) {
 	rate := float64(s.Rate)
 	if s.Converses() {
@@ -154,8 +156,8 @@ func (s *Spec) Expected() (d time.Duration, known bool) {
 // PlanSeed is the seed of the point's plan: each repeat has its own lengths and arrivals.
 func (s *Spec) PlanSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f4a7c15 }
 
-// LoadAxis separates the axis of the load from the others. If rate and concurrency both vary, the rate is the load,
-// and each cap is a series.
+// LoadAxis separates the axis of the load from the others. If rate and concurrency both vary, the rate is the
+// load, and each cap is a series.
 func LoadAxis(s *Spec) (axis string, others []Axis) {
 	axis = "concurrency"
 	if s.Varies("rate") || (s.Rate > 0 && !s.Varies("concurrency")) {

@@ -83,8 +83,9 @@ func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
 var errUnsized = errors.New("the number of contexts depends on the model's KV cache, and the model is unknown\n" +
 	"hint: write model in [target], or bytes_per_token or contexts in [row.tile]")
 
-// Size fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on them. model is
-// the served name; empty = not known yet. The sizing is nil for a row that specifies its contexts, and for other rows.
+// Size fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on them.
+// model is the served name; empty = not known yet. The sizing is nil for a row that specifies its contexts,
+// and for other rows.
 func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, error) {
 	if s.Tile == nil {
 		return nil, nil
@@ -111,15 +112,15 @@ func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, er
 	return used, nil
 }
 
-// A short rotation ends before clocks, graphs and batches of the server are warm: the warm-up takes at least warmTime, or
-// 1/warmShares of the duration if that is less.
+// A short rotation ends before clocks, graphs and batches of the server are warm: the warm-up takes at least
+// warmTime, or 1/warmShares of the duration if that is less.
 const (
 	warmTime   = workload.Span(time.Minute)
 	warmShares = 10
 )
 
-// tileWarmup is the whole first rotation, which can't hit any cache, and at least warmTime. If rounds or requests end
-// the row, it is the rotation alone.
+// tileWarmup is the whole first rotation, which can't hit any cache, and at least warmTime. If rounds or
+// requests end the row, it is the rotation alone.
 func (s *Spec) tileWarmup(contexts int) workload.Extent {
 	e := workload.Extent{Requests: contexts}
 	switch {
@@ -178,7 +179,8 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	}
 }
 
-// sizedLoad is the load to check: with placeholders for what Size fills in later, and for the end of an endless row.
+// sizedLoad is the load to check: with placeholders for what Size fills in later, and for the end of an
+// endless row.
 func (s *Spec) sizedLoad() workload.Load {
 	l := s.Phases()
 	if s.Endless() && l.Duration == 0 && l.Requests == 0 {
@@ -196,6 +198,6 @@ func (s *Spec) sizedLoad() workload.Load {
 	return l
 }
 
-// ContextsOver is the smallest number of contexts that always miss in an LRU cache of that many tokens, when they come in
-// a circle: the cache can't hold all but one. With fewer contexts some hit.
+// ContextsOver is the smallest number of contexts that always miss in an LRU cache of that many tokens, when
+// they come in a circle: the cache can't hold all but one. With fewer contexts some hit.
 func ContextsOver(cache, input int) int { return (cache+input-1)/input + 1 }

@@ -8,9 +8,10 @@ import (
 	"bench/experiment/workload"
 )
 
-// A row with until = "decided" is judged while it runs, and ends when its SLO is decided. The looks come after doubling
-// numbers of requests, and each spends a part of the error probability (stats.Looks). A look takes the first n requests
-// by arrival, once all of them have ended: the fast ones alone would show a better server.
+// A row with until = "decided" is judged while it runs, and ends when its SLO is decided. The looks come
+// after doubling numbers of requests, and each spends a part of the error probability (stats.Looks). A look
+// takes the first n requests by arrival, once all of them have ended: the fast ones alone would show a better
+// server.
 
 // Values of the key until.
 const (
@@ -27,7 +28,8 @@ const (
 	spoolsFromRequests = 100_000
 )
 
-// Spools reports whether the row may have too many records for the memory: they are read back from its file at the end.
+// Spools reports whether the row may have too many records for the memory: they are read back from its file
+// at the end.
 func (s *Spec) Spools() bool {
 	return s.Endless() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.InWindow()) >= spoolsFromRequests
 }
@@ -63,8 +65,9 @@ func (s *Spec) decidable() bool {
 	})
 }
 
-// Decidable reports whether more requests can decide the limit. Other limits are judged once, at the end: a throughput
-// or a price is one figure of the whole window, and no number of requests proves an error rate of 0.
+// Decidable reports whether more requests can decide the limit. Other limits are judged once, at the end: a
+// throughput or a price is one figure of the whole window, and no number of requests proves an error rate of
+// 0.
 func (l Limit) Decidable() bool {
 	return l.Stat != "" || l.Metric == "error_rate" && l.Value > 0 && l.Value < 1
 }

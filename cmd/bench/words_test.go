@@ -68,8 +68,8 @@ var rules = []rule{
 	{`\b(that|those) of\b|\bof which\b`, "the noun", ""},
 }
 
-// TestWords holds every text that people read to the words of the field: string literals of the program, which
-// include its help, the manual, the matrices and the page.
+// TestWords holds every text that people read to the words of the field: string literals of the program,
+// which include its help, the manual, the matrices and the page.
 func TestWords(t *testing.T) {
 	type compiled struct {
 		rule
@@ -154,7 +154,8 @@ func readTexts(root fs.FS) ([]passage, error) {
 	return out, err
 }
 
-// goStrings are the string literals of a Go file, those joined by + as one, without import paths and struct tags.
+// goStrings are the string literals of a Go file, those joined by + as one, without import paths and struct
+// tags.
 func goStrings(path string, content []byte) ([]passage, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, content, 0)

@@ -11,8 +11,8 @@ type Decoding struct {
 	context float64 // mean tokens of prompt and answer so far, at a token
 }
 
-// ObserveDecoding averages over tokens, not over time: a step with a long prefill takes as long as ten decode steps, and
-// has fewer decoding requests than the batch of a step.
+// ObserveDecoding averages over tokens, not over time: a step with a long prefill takes as long as ten decode
+// steps, and has fewer decoding requests than the batch of a step.
 func ObserveDecoding(records []*Record, w Window) Decoding {
 	busy := changes(records)
 	var tokens, batch, context float64

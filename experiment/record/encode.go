@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends the record, byte for byte as encoding/json writes it. Records are written while the load runs, in the
-// same process, and reflection would take several times as long.
+// AppendJSON appends the record, byte for byte as encoding/json writes it. Records are written while the load
+// runs, in the same process, and reflection would take several times as long.
 func (r *Record) AppendJSON(dst []byte) []byte {
 	o := object{dst: append(dst, '{')}
 	o.textIf("schema", r.Schema)
@@ -103,7 +103,8 @@ func (o *object) list(name string, p Packed) {
 	}
 }
 
-// appendText writes a string. One that needs an escape, which only a server's text can, is left to encoding/json.
+// appendText writes a string. One that needs an escape, which only a server's text can, is left to
+// encoding/json.
 func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

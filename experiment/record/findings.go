@@ -43,8 +43,8 @@ func (v Checks) Total() int {
 // Steadiness is how a row's figures changed through the window.
 type Steadiness struct {
 	Metric string `json:"metric"` // of Cut: ttft, or e2e without streaming
-	// Cut is the number of requests at the window's start that MSER-5 would leave out; null = too few requests. It is a
-	// finding only if these requests differ enough from the others.
+	// Cut is the number of requests at the window's start that MSER-5 would leave out; null = too few
+	// requests. It is a finding only if these requests differ enough from the others.
 	Cut    *int                   `json:"mser5_cut"`
 	Trends map[string]stats.Trend `json:"trends,omitempty"` // of ttft, tpot, e2e and in_flight through the window
 }

@@ -4,15 +4,23 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bench/experiment"
 	"bench/experiment/stats"
 )
 
 // Latency is a metric of the summary by its name in experiment.Latencies; nil = not measured.
 func (s *Summary) Latency(metric string) *stats.Summary {
-	return map[string]*stats.Summary{
-		"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "tpot": s.TPOT, "itl": s.ITL,
-		"e2e": s.E2E, "e2e_from_send": s.E2EFromSend, "cap_wait": s.CapWait, "lag": s.Lag,
-	}[metric]
+	if field, ok := s.latencies()[metric]; ok {
+		return *field
+	}
+	return nil
+}
+
+func (s *Summary) latencies() map[string]**stats.Summary {
+	return map[string]**stats.Summary{
+		"ttft": &s.TTFT, "ttft_from_send": &s.TTFTFromSend, "ttfe": &s.TTFE, "tpot": &s.TPOT, "itl": &s.ITL,
+		"e2e": &s.E2E, "e2e_from_send": &s.E2EFromSend, "cap_wait": &s.CapWait, "lag": &s.Lag,
+	}
 }
 
 // Latency is one metric of the request in ms; ok is false if it has none.
@@ -53,8 +61,8 @@ func (r *Record) tpot() (ms float64, ok bool) {
 	return float64(r.Last.us-r.First.us) / UsPerMs / float64(r.OutputTokens-1), true
 }
 
-// latencies computes the samples of each metric, in ms, by arrival. It reuses their memory: for millions of requests, all
-// samples together would be as large as the records.
+// latencies computes the samples of each metric, in ms, by arrival. It reuses their memory: for millions of
+// requests, all samples together would be as large as the records.
 type latencies struct {
 	ordered []*Record
 	rng     *rand.Rand
@@ -68,18 +76,17 @@ const UsPerMs = 1e3
 const Seed = 0x62656e6368
 
 func (l *latencies) summarize(s *Summary, stream bool) {
-	if stream {
-		s.TTFT = l.of("ttft", stream)
-		s.TTFTFromSend = l.of("ttft_from_send", stream)
-		s.TTFE = l.of("ttfe", stream)
-		s.TPOT = l.of("tpot", stream)
-		s.ITL, s.ITLRequests = l.gaps()
-		s.TokensPerEvent = l.tokensPerEvent()
+	fields := s.latencies()
+	for _, metric := range experiment.Latencies { // in a fixed order: the intervals share one random stream
+		switch {
+		case !stream && (experiment.Limit{Metric: metric}).NeedsStream():
+		case metric == "itl":
+			s.ITL, s.ITLRequests = l.gaps()
+			s.TokensPerEvent = l.tokensPerEvent()
+		default:
+			*fields[metric] = l.of(metric, stream)
+		}
 	}
-	s.E2E = l.of("e2e", stream)
-	s.E2EFromSend = l.of("e2e_from_send", stream)
-	s.CapWait = l.of("cap_wait", stream)
-	s.Lag = l.of("lag", stream)
 }
 
 // of summarizes a metric over the requests that have it.

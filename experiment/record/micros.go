@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Micros is a time as an offset from the row's start, in µs. The zero value is a time that did not happen, unlike offset 0.
+// Micros is a time as an offset from the row's start, in µs. The zero value is a time that did not happen,
+// unlike offset 0.
 type Micros struct {
 	us int64
 	ok bool

@@ -8,8 +8,9 @@ import (
 	"strconv"
 )
 
-// Packed is a compact list of integers, made for the gaps of a request in µs: two bytes each below 16.4 ms and three below
-// 2.1 s, where a slice takes eight. It stores any int64 exactly, and is an array in JSON. The zero value is empty.
+// Packed is a compact list of integers, made for the gaps of a request in µs: two bytes each below 16.4 ms
+// and three below 2.1 s, where a slice takes eight. It stores any int64 exactly, and is an array in JSON. The
+// zero value is empty.
 type Packed struct {
 	b []byte // uvarints of encoding/binary; a negative number takes ten bytes
 	n int

@@ -50,8 +50,8 @@ func RepeatsOf(values []float64) Repeats {
 	return Repeats{Values: values, Median: stats.Quantile(sorted, 0.5), Spread: stats.SpreadOf(values)}
 }
 
-// PercentilesOf takes each percentile from the sample of each repeat; a nil sample has none. The requests of repeats are
-// not pooled: that would hide the difference between repeats.
+// PercentilesOf takes each percentile from the sample of each repeat; a nil sample has none. The requests of
+// repeats are not pooled: that would hide the difference between repeats.
 func PercentilesOf(samples ...*stats.Summary) Percentiles {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s *stats.Summary) bool { return s == nil })
 	if len(samples) == 0 {
@@ -83,8 +83,8 @@ func PercentilesOf(samples ...*stats.Summary) Percentiles {
 	return ps
 }
 
-// Mark is how to quote the percentile: without a mark; "~" if the sample is thin; "≥" with the lower end of its interval
-// if n is too small for an upper end. ok is false if n is too small for both.
+// Mark is how to quote the percentile: without a mark; "~" if the sample is thin; "≥" with the lower end of
+// its interval if n is too small for an upper end. ok is false if n is too small for both.
 func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 	switch {
 	case p.Grade == stats.Sound:
@@ -95,7 +95,8 @@ func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 	return "≥", p.CI95.Lo, !math.IsInf(p.CI95.Lo, 0)
 }
 
-// String is the percentile with its sample: "820 ms (n=1,200)", "~820 ms (n=400: thin)", "≥610 ms (n=64: too small)".
+// String is the percentile with its sample: "820 ms (n=1,200)", "~820 ms (n=400: thin)", "≥610 ms (n=64: too
+// small)".
 func (p Percentile) String() string { return p.value() + p.sample() }
 
 // Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
@@ -125,8 +126,8 @@ func (p Percentile) sample() string {
 	return fmt.Sprintf(" (n=%s: %s)", unit.Count(p.N), map[bool]string{true: "thin", false: "too small"}[p.Grade == stats.Thin])
 }
 
-// Within is the 95 % interval in the unit that Format gives the percentile: "[760, 910]", with a dash for an unbounded end;
-// empty if both are unbounded.
+// Within is the 95 % interval in the unit that Format gives the percentile: "[760, 910]", with a dash for an
+// unbounded end; empty if both are unbounded.
 func (p Percentile) Within() string {
 	lo, hi := p.CI95.Lo, p.CI95.Hi
 	if math.IsInf(lo, 0) && math.IsInf(hi, 0) {

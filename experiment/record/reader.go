@@ -28,8 +28,8 @@ type (
 	GPUDevice = telemetry.GPUDevice
 )
 
-// ReadRecords calls each for every record of a stream, in the order of their ends. A stream that a kill cut gives the
-// records before the cut, then an error that wraps io.ErrUnexpectedEOF.
+// ReadRecords calls each for every record of a stream, in the order of their ends. A stream that a kill cut
+// gives the records before the cut, then an error that wraps io.ErrUnexpectedEOF.
 func ReadRecords(r io.Reader, each func(*Record) error) error {
 	in := bufio.NewReader(r)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
@@ -86,7 +86,8 @@ type storedLines struct {
 // mostWords bounds the number of shared texts of an untrusted stream.
 const mostWords = 1000
 
-// share makes records share the text of the same phase, outcome and so on: a tenth of the memory of millions of records.
+// share makes records share the text of the same phase, outcome and so on: a tenth of the memory of millions
+// of records.
 func (l *storedLines) share(r *Record) {
 	for _, text := range []*string{&r.Class, &r.Phase, &r.Outcome, &r.Finish, &r.Error} {
 		if word, known := l.words[*text]; known {
@@ -137,8 +138,8 @@ var gapsKey, inPlace = []byte(`"gaps_us":[`), strconv.AppendInt(nil, inPlaceOfGa
 // inPlaceOfGaps replaces the removed gaps; no gap is that long.
 const inPlaceOfGaps = 1<<62 + 1
 
-// decode reads one record. Most of a line are its gaps, which are decoded separately, since encoding/json reads each byte
-// several times. The key can't be inside a text, whose quotes are escaped.
+// decode reads one record. Most of a line are its gaps, which are decoded separately, since encoding/json
+// reads each byte several times. The key can't be inside a text, whose quotes are escaped.
 func (l *storedLines) decode(line []byte, r *Record) error {
 	from := bytes.Index(line, gapsKey)
 	if from < 0 {
@@ -162,7 +163,8 @@ func (l *storedLines) decode(line []byte, r *Record) error {
 	return nil
 }
 
-// decodeLine decodes by encoding/json alone. The error of a line that ends too early wraps io.ErrUnexpectedEOF.
+// decodeLine decodes by encoding/json alone. The error of a line that ends too early wraps
+// io.ErrUnexpectedEOF.
 func decodeLine(line []byte, into any) error {
 	err := json.Unmarshal(line, into)
 	var syntax *json.SyntaxError
@@ -172,8 +174,8 @@ func decodeLine(line []byte, into any) error {
 	return err
 }
 
-// readNumbers reads a list of non-negative integers up to its closing bracket; n is its length in bytes. ok is false for
-// any other text.
+// readNumbers reads a list of non-negative integers up to its closing bracket; n is its length in bytes. ok
+// is false for any other text.
 func readNumbers(text []byte) (list Packed, n int, ok bool) {
 	var room packing
 	b, count := room[:0], 0

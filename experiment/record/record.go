@@ -1,10 +1,10 @@
-// Package record is what a run leaves on disk, and what can be computed from it alone: request records, samples, rows and
-// the run's manifest, with the schema of each file.
+// Package record is what a run leaves on disk, and what can be computed from it alone: request records,
+// samples, rows and the run's manifest, with the schema of each file.
 //
 // The order of steps: RecordWriter stores each request while the load runs (Record: one line of
-// <row>.requests.jsonl.zst); Summarize and the functions beside it compute a row's figures from the records; Row and
-// Manifest are <row>.json and run.json. A row's figures are computed from the stored µs, so that the stored records
-// always give the same figures. This package opens no file, sends nothing and judges nothing.
+// <row>.requests.jsonl.zst); Summarize and the functions beside it compute a row's figures from the records;
+// Row and Manifest are <row>.json and run.json. A row's figures are computed from the stored µs, so that the
+// stored records always give the same figures. This package opens no file, sends nothing and judges nothing.
 package record
 
 // Phases of a row. A request belongs to a phase by its intended arrival; only those of the window count.
@@ -14,8 +14,8 @@ const (
 	PhaseCooldown = "cooldown"
 )
 
-// Record is one request: one line of <row>.requests.jsonl.zst. Times are µs from the row's start; an absent time did not
-// happen.
+// Record is one request: one line of <row>.requests.jsonl.zst. Times are µs from the row's start; an absent
+// time did not happen.
 type Record struct {
 	Schema string `json:"schema,omitempty"` // in the first record of a file
 

@@ -20,14 +20,14 @@ type Roofline struct {
 	Cached    float64        `json:"cached_tokens"`  // mean cached prompt tokens; 0 = not reported
 	TPOT      roofline.Bound `json:"tpot"`
 	TTFT      roofline.Bound `json:"ttft"`
-	// Loaded is tpot with the prefill of other requests in between, in a steady load of the observed lengths. A server that
-	// prefills on other devices can be faster.
+	// Loaded is tpot with the prefill of other requests in between, in a steady load of the observed lengths.
+	// A server that prefills on other devices can be faster.
 	Loaded *roofline.Bound `json:"tpot_beside_prompts,omitempty"`
 
 	TPOTRatio *float64 `json:"tpot_measured_over_floor"` // p50 / floor; null = no tpot
 	TTFTRatio *float64 `json:"ttft_measured_over_floor"`
-	// TPOTPlace is the place of the measured p50; absent = no tpot. It is slow only above the typical range of
-	// tpot_beside_prompts.
+	// TPOTPlace is the place of the measured p50; absent = no tpot. It is slow only above the typical range
+	// of tpot_beside_prompts.
 	TPOTPlace roofline.Place `json:"tpot_place,omitempty"`
 	TTFTPlace roofline.Place `json:"ttft_place,omitempty"`
 
@@ -64,7 +64,8 @@ func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model
 	return RooflineSource{setup: s}
 }
 
-// Of is the roofline for the observed batch and lengths, not for the requested ones; nil and the reason without one.
+// Of is the roofline for the observed batch and lengths, not for the requested ones; nil and the reason
+// without one.
 func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target) (*Roofline, string) {
 	if b.setup == nil {
 		return nil, b.Missing()
@@ -121,8 +122,8 @@ func beside(b roofline.Bound, ms float64) (ratio *float64, place roofline.Place)
 	return new(ms / b.FloorMs), b.Place(ms)
 }
 
-// PromptMs is the time that a prefill adds to a step that reads the weights anyway, ms: its operations, and reading its
-// cached prefix. 0 = the device's compute peak is unknown.
+// PromptMs is the time that a prefill adds to a step that reads the weights anyway, ms: its operations, and
+// reading its cached prefix. 0 = the device's compute peak is unknown.
 func (b *Roofline) PromptMs() (ms float64) {
 	computed := false
 	for _, t := range b.TTFT.Terms {

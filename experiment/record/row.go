@@ -17,8 +17,8 @@ const (
 	SchemaRecord = "bench/record/v1"
 )
 
-// Row is one measured repeat of a point: the contents of <row>.json. Summary, findings and verdicts are computed from the
-// records.
+// Row is one measured repeat of a point: the contents of <row>.json. Summary, findings and verdicts are
+// computed from the records.
 type Row struct {
 	Schema     string          `json:"schema"`
 	ID         string          `json:"id"` // the file's name without .json
@@ -64,8 +64,8 @@ type Row struct {
 	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refuses, left out
 }
 
-// Connections counts the connections that the row opened, and their set-up times. The set-up of a connection that a request
-// opens is part of its latencies (connect_us of the record).
+// Connections counts the connections that the row opened, and their set-up times. The set-up of a connection
+// that a request opens is part of its latencies (connect_us of the record).
 type Connections struct {
 	Ahead  int            `json:"opened_ahead"`  // before the first request
 	During int            `json:"opened_during"` // by requests; not counted over a proxy or HTTP/2
@@ -113,8 +113,8 @@ func (r *Row) Vendor() string {
 // Observable reports whether telemetry can read the GPU metrics of the hardware; true for unknown hardware.
 func (r *Row) Observable() bool { return r.Vendor() == "" || r.Vendor() == NVIDIA }
 
-// AllFailed reports whether no request of the window completed. A window without requests counts if also no token arrived:
-// that is a closed loop with a server that hangs.
+// AllFailed reports whether no request of the window completed. A window without requests counts if also no
+// token arrived: that is a closed loop with a server that hangs.
 func (r *Row) AllFailed() bool {
 	s := &r.Summary
 	return s.Requests.Completed == 0 && (s.Requests.Planned > 0 || s.Throughput.OutputTokensPerS == 0)
@@ -133,8 +133,8 @@ type Startup struct {
 	FirstTokenMs *float64 `json:"first_token_ms"` // of its first request; null = none arrived
 }
 
-// Cost is the cost of a row's output tokens at the throughput of its window. The whole price of the GPUs falls
-// on the output tokens.
+// Cost is the cost of a row's output tokens at the throughput of its window. The whole price of the GPUs
+// falls on the output tokens.
 type Cost struct {
 	HourUSD       float64 `json:"hour_usd"` // of all GPUs
 	USDPerMillion float64 `json:"usd_per_million_output_tokens"`

@@ -13,8 +13,8 @@ type Found struct {
 	Search  experiment.Search `json:"search"`
 
 	stats.Bracket
-	// State is searching, found, above (even the highest load qualifies), below (not even the lowest does), none, or budget
-	// (used up before the end of the search).
+	// State is searching, found, above (even the highest load qualifies), below (not even the lowest does),
+	// none, or budget (used up before the end of the search).
 	State  string  `json:"state"`
 	Probes int     `json:"probes_run"`
 	TookS  float64 `json:"took_s"`

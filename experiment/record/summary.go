@@ -10,8 +10,8 @@ import (
 	"bench/experiment/stats"
 )
 
-// Summary has the metrics of docs/metrics.md for the requests of the window. A nil metric was not measured, or does not
-// exist for the row.
+// Summary has the metrics of docs/metrics.md for the requests of the window. A nil metric was not measured,
+// or does not exist for the row.
 type Summary struct {
 	TTFT         *stats.Summary `json:"ttft_ms,omitempty"`
 	TTFTFromSend *stats.Summary `json:"ttft_from_send_ms,omitempty"`
@@ -166,8 +166,8 @@ func Completed(records []*Record) iter.Seq[*Record] {
 	}
 }
 
-// CompletedByArrival are the completed requests by intended arrival. Records stand in the order of their ends, but the
-// dependence of neighbours shows in the order of arrival.
+// CompletedByArrival are the completed requests by intended arrival. Records stand in the order of their
+// ends, but the dependence of neighbours shows in the order of arrival.
 func CompletedByArrival(records []*Record) []*Record {
 	return byArrival(slices.Collect(Completed(records)))
 }

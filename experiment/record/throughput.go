@@ -7,8 +7,9 @@ import (
 	"bench/experiment"
 )
 
-// throughputOf counts what arrived inside the window, of any request: output tokens at their own times, prompt tokens at
-// the first token of their answer (their prefill is done by then), requests at their last token.
+// throughputOf counts what arrived inside the window, of any request: output tokens at their own times,
+// prompt tokens at the first token of their answer (their prefill is done by then), requests at their last
+// token.
 func throughputOf(records []*Record, w Window, gpus int) Throughput {
 	var requests, prompt, output float64
 	for _, r := range records {
@@ -45,8 +46,8 @@ func (r *Record) Prompt() int {
 	return r.PromptAsked
 }
 
-// outputInside is the number of output tokens inside the window. An event with an unknown number of tokens counts as the
-// request's mean.
+// outputInside is the number of output tokens inside the window. An event with an unknown number of tokens
+// counts as the request's mean.
 func (r *Record) outputInside(w Window) float64 {
 	if r.First.IsZero() { // not streamed: all at the last byte
 		if w.has(r.Last) {

@@ -1,6 +1,6 @@
-// Package target is the part of the [target] table that a request needs: address, API, timeout, headers, extra fields. It
-// checks them, turns addresses as people type them into base URLs, and removes secrets from URLs before they are shown.
-// It sends nothing: package openai does.
+// Package target is the part of the [target] table that a request needs: address, API, timeout, headers,
+// extra fields. It checks them, turns addresses as people type them into base URLs, and removes secrets from
+// URLs before they are shown. It sends nothing: package openai does.
 package target
 
 import (

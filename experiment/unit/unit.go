@@ -1,5 +1,5 @@
-// Package unit writes figures as text, for every output of bench: the number of digits, the unit that fits, thousands
-// separators, plurals. It knows no metric and no file format.
+// Package unit writes figures as text, for every output of bench: the number of digits, the unit that fits,
+// thousands separators, plurals. It knows no metric and no file format.
 package unit
 
 import (
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Format writes a figure to three significant digits with its unit. Of "ms" it takes the unit of time that fits, of "share"
-// a percentage.
+// Format writes a figure to three significant digits with its unit. Of "ms" it takes the unit of time that
+// fits, of "share" a percentage.
 func Format(x float64, unit string) string {
 	switch abs := math.Abs(x); {
 	case unit == "ms" && abs >= 1000:
@@ -28,7 +28,8 @@ func Format(x float64, unit string) string {
 // Digits writes three significant digits, without an exponent from 1e-4 to 1e15.
 func Digits(x float64) string { return significant(x, 3) }
 
-// Brief writes at most that many significant digits, without trailing zeros, for a figure in a sentence: 5, 0.1, 1,230.
+// Brief writes at most that many significant digits, without trailing zeros, for a figure in a sentence: 5,
+// 0.1, 1,230.
 func Brief(x float64, digits int) string {
 	text := significant(x, digits)
 	if strings.Contains(text, ".") && !strings.Contains(text, "e") {

@@ -10,8 +10,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// Limits of the difference between arrivals and their process. Several are tested, so each fails a row of the true process
-// only once in many thousand.
+// Limits of the difference between arrivals and their process. Several are tested, so each fails a row of the
+// true process only once in many thousand.
 const (
 	minArrivals = 50  // fewer can't be tested
 	farRate     = 4.5 // standard errors of the number of arrivals, if that is also above 1 % of it
@@ -20,8 +20,9 @@ const (
 	evenGaps    = 0.1 // variation of the gaps of constant arrivals, as a share of their mean
 )
 
-// observeArrivals describes the sending times as an arrival process; nil for a row without one, such as a trace. Under a
-// cap it takes the intended arrivals instead, since requests wait. Later turns of a conversation are left out.
+// observeArrivals describes the sending times as an arrival process; nil for a row without one, such as a
+// trace. Under a cap it takes the intended arrivals instead, since requests wait. Later turns of a
+// conversation are left out.
 func (e *Measured) observeArrivals() *workload.Observed {
 	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Spec.Replays() {
 		return nil
@@ -40,13 +41,14 @@ func (e *Measured) observeArrivals() *workload.Observed {
 	return &o
 }
 
-// follows reports whether a request waits for an earlier turn of its conversation. The turns of a trace do not.
+// follows reports whether a request waits for an earlier turn of its conversation. The turns of a trace do
+// not.
 func (e *Measured) follows(r *record.Record) bool {
 	return r.Turn != nil && *r.Turn > 0 && e.Spec.Trace == nil
 }
 
-// mostTogether is the largest share of a trace's requests with the same time as the previous one. Above it, the times of the
-// log were rounded.
+// mostTogether is the largest share of a trace's requests with the same time as the previous one. Above it,
+// the times of the log were rounded.
 const mostTogether = 0.05
 
 // checkSteps fails if the times of a trace were rounded: the replay sends bursts that did not exist.
@@ -76,7 +78,8 @@ func checkArrivals(e *Measured) checkResult {
 
 // arrivalsDiffer is how the arrivals differ from their process; empty = they do not.
 func arrivalsDiffer(o *workload.Observed) string {
-	// Of a renewal process: the count of arrivals has a standard deviation of the gaps' CV times the root of the count.
+	// Of a renewal process: the count of arrivals has a standard deviation of the gaps' CV times the root of
+	// the count.
 	off, chance := math.Abs(o.RatePerS/o.AskedPerS-1), max(o.GapCVAsked, 0.05)/math.Sqrt(float64(o.Arrivals))
 	switch {
 	case o.GapCVAsked == 0 && o.GapCV > evenGaps:

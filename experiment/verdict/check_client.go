@@ -6,24 +6,24 @@ import (
 	"bench/experiment/unit"
 )
 
-// Limits of the client machine. The kernel timestamps arrivals, so a busy client does not move them, and its effect on the
-// sending is the lag of client_bound: run_delay, a busy core, GC pauses and, with kernel timestamps, scheduler latency are
-// no findings.
+// Limits of the client machine. The kernel timestamps arrivals, so a busy client does not move them, and its
+// effect on the sending is the lag of client_bound: run_delay, a busy core, GC pauses and, with kernel
+// timestamps, scheduler latency are no findings.
 const (
 	// minSamples is one second of samples: a core's share is a count of 10 ms ticks.
 	minSamples = 4
-	// saturated is the share of its cores above which the client may be the bottleneck: the wait for a core grows as
-	// 1/(1 − share). The workers of a closed loop then take their next request late, which no record shows, and late
-	// reads throttle the server by the TCP window.
+	// saturated is the share of its cores above which the client may be the bottleneck: the wait for a core
+	// grows as 1/(1 − share). The workers of a closed loop then take their next request late, which no record
+	// shows, and late reads throttle the server by the TCP window.
 	saturated = 0.9
-	// stolen is the limit of CPU steal. No timestamp is taken meanwhile, not even the kernel's: at 5 % one arrival in
-	// twenty is late, and p95 is wrong.
+	// stolen is the limit of CPU steal. No timestamp is taken meanwhile, not even the kernel's: at 5 % one
+	// arrival in twenty is late, and p95 is wrong.
 	stolen = 0.05
-	// lateWakeup, ms: without kernel timestamps a token's time is when a goroutine reads it. 1 ms at p99 is the largest
-	// accepted error.
+	// lateWakeup, ms: without kernel timestamps a token's time is when a goroutine reads it. 1 ms at p99 is
+	// the largest accepted error.
 	lateWakeup = 1
-	// lossy is the largest share of lost segments. A loss delays its stream by a round trip, the last one by 200 ms. A
-	// tenth of the share that would move p99.
+	// lossy is the largest share of lost segments. A loss delays its stream by a round trip, the last one by
+	// 200 ms. A tenth of the share that would move p99.
 	lossy = 0.001
 	// minLosses is the smallest number of losses that is not chance.
 	minLosses = 5

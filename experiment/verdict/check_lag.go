@@ -10,8 +10,9 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkLag fails if client lag is above 1 ms and above 5 % of ttft (e2e without streaming), both at p50 or both at p99. The
-// set-up of a connection is no lag. A row with little lag must also be within the machine's self-test.
+// checkLag fails if client lag is above 1 ms and above 5 % of ttft (e2e without streaming), both at p50 or
+// both at p99. The set-up of a connection is no lag. A row with little lag must also be within the machine's
+// self-test.
 func checkLag(e *Measured) checkResult {
 	latency := e.Summary.TTFT
 	if latency == nil {
@@ -58,8 +59,8 @@ func clientLoad(s *record.Summary) selftest.Load {
 	return l
 }
 
-// withinSelftest fails if the row's load exceeds this machine's calibration. It passes without a self-test, and with one that
-// had the other kind of timestamps.
+// withinSelftest fails if the row's load exceeds this machine's calibration. It passes without a self-test,
+// and with one that had the other kind of timestamps.
 func (e *Measured) withinSelftest() checkResult {
 	t := e.Selftest
 	load := clientLoad(&e.Summary)

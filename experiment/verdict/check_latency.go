@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// minDip is the smallest dip that matters: two distant groups, with a twentieth of the requests in the smaller one.
+	// minDip is the smallest dip that matters: two distant groups, with a twentieth of the requests in the
+	// smaller one.
 	minDip = 0.025
-	// blurWidth is the relative distance within which latencies count as equal: an engine works in steps, and each
-	// number of steps is a mode of its own.
+	// blurWidth is the relative distance within which latencies count as equal: an engine works in steps, and
+	// each number of steps is a mode of its own.
 	blurWidth = 0.1
 )
 

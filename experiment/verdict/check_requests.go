@@ -40,19 +40,11 @@ func (e *Measured) checkOutcomes() checkResult {
 		kinds = append(kinds, fmt.Sprintf("%d %s", q.Errors[k], k))
 	}
 	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Planned, strings.Join(kinds, ", "))
-	if first := e.firstError(); first != "" {
-		text += "; first error: " + first
+	i := slices.IndexFunc(e.Records, func(r *record.Record) bool { return r.Phase == record.PhaseWindow && r.Error != "" })
+	if i >= 0 {
+		text += "; first error: " + e.Records[i].Error
 	}
 	return failed("read the server's log, then run again", "%s", text)
-}
-
-func (e *Measured) firstError() string {
-	for _, r := range e.Records {
-		if r.Phase == record.PhaseWindow && r.Error != "" {
-			return r.Error
-		}
-	}
-	return ""
 }
 
 // checkUnfinished fails if requests of the window had not ended when the row did.
@@ -100,7 +92,8 @@ func MoreFiles(n int) string {
 // MorePorts is the command that lets a machine open more connections to one address.
 const MorePorts = `sysctl -w net.ipv4.ip_local_port_range="1024 65535" (as root)`
 
-// raiseLimit is the command that raises the limit of this machine that made connections fail; empty = none did.
+// raiseLimit is the command that raises the limit of this machine that made connections fail; empty = none
+// did.
 func (e *Measured) raiseLimit() string {
 	for _, r := range e.Records {
 		switch {

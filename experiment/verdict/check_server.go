@@ -35,9 +35,10 @@ func checkRestarted(e *Measured) checkResult {
 	return passed()
 }
 
-// checkShared compares the server's requests and tokens with this client's. Readings are a second apart and can coincide
-// with this client's bursts: many requests prove nothing if the tokens are this client's; without a token counter only more
-// requests than this client ever had in flight do. A request that the client gave up can still run in the server.
+// checkShared compares the server's requests and tokens with this client's. Readings are a second apart and
+// can coincide with this client's bursts: many requests prove nothing if the tokens are this client's;
+// without a token counter only more requests than this client ever had in flight do. A request that the
+// client gave up can still run in the server.
 func checkShared(e *Measured) checkResult {
 	m := e.Server.Metrics
 	if m == nil || m.Running == nil || m.Samples < minReadings || e.Summary.ErrorRate > tolerated {
@@ -125,8 +126,8 @@ func checkGPUProcesses(e *Measured) checkResult {
 	return passed()
 }
 
-// checkHost fails if other work on this machine started or ended. The work of a local server can't be separated from other
-// work; but a load average of twice the cores means that the server waited for them.
+// checkHost fails if other work on this machine started or ended. The work of a local server can't be
+// separated from other work; but a load average of twice the cores means that the server waited for them.
 func checkHost(e *Measured) checkResult {
 	h, c := e.Host, e.Client
 	switch {

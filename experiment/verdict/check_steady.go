@@ -18,16 +18,16 @@ const MovedBy = 0.2
 const (
 	// clearTrend is the largest p-value of a trend. Every row has several, so it is small.
 	clearTrend = 0.001
-	// The requests that MSER-5 would cut matter if they move the mean by the share shiftedBy, and differ from the others by
-	// clearShift standard errors.
+	// The requests that MSER-5 would cut matter if they move the mean by the share shiftedBy, and differ from
+	// the others by clearShift standard errors.
 	shiftedBy  = 0.03
 	clearShift = 4
 	// flightParts is the number of parts of the window with a mean number of requests in flight each.
 	flightParts = 20
 )
 
-// steadiness computes the trends of latencies and load through the window; nil for a load that is meant to change, or
-// without completed requests.
+// steadiness computes the trends of latencies and load through the window; nil for a load that is meant to
+// change, or without completed requests.
 func (e *Measured) steadiness() *record.Steadiness {
 	if e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Summary.Requests.Completed == 0 {
 		return nil

@@ -21,7 +21,8 @@ func checkPromptLength(e *Measured) checkResult {
 	return passed()
 }
 
-// checkOutputLength fails if answers with ignore_eos have other lengths than requested, whatever their finish reason.
+// checkOutputLength fails if answers with ignore_eos have other lengths than requested, whatever their finish
+// reason.
 func checkOutputLength(e *Measured) checkResult {
 	counted, requested, n := 0, 0, 0
 	for r := range record.Completed(e.Records) {
@@ -75,8 +76,8 @@ func checkTokensPerEvent(e *Measured) checkResult {
 	return passed()
 }
 
-// checkBuffered fails if events arrived together: a proxy buffers them, or the engine sends several at once. Then itl is not
-// the time between tokens, and tpot does not exist for an answer that arrived all at once.
+// checkBuffered fails if events arrived together: a proxy buffers them, or the engine sends several at once.
+// Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once.
 func checkBuffered(e *Measured) checkResult {
 	whole, n := buffered(e.Records)
 	zero, gaps := 0, 0
@@ -100,7 +101,8 @@ func checkBuffered(e *Measured) checkResult {
 	return passed()
 }
 
-// buffered counts the streamed answers of the window whose tokens arrived all at once: less than 1 µs apart on average.
+// buffered counts the streamed answers of the window whose tokens arrived all at once: less than 1 µs apart
+// on average.
 func buffered(records []*record.Record) (whole, of int) {
 	for r := range record.Completed(records) {
 		if r.Gaps.Len() < 3 {
@@ -154,8 +156,8 @@ func checkPrefix(e *Measured) checkResult {
 	return passed()
 }
 
-// checkSharedPrefix fails if more tokens were cached than the row's own requests can leave. Fewer are no finding: the server's
-// pool can be small.
+// checkSharedPrefix fails if more tokens were cached than the row's own requests can leave. Fewer are no
+// finding: the server's pool can be small.
 func (e *Measured) checkSharedPrefix() checkResult {
 	u := e.Reuse
 	if u == nil {

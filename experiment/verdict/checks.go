@@ -79,13 +79,14 @@ func (e *Measured) runChecks() {
 		switch {
 		case f.unverified:
 			e.Checks.Unverified = append(e.Checks.Unverified, c.code)
-			e.Findings = append(e.Findings, record.Finding{Code: c.code, Text: f.problem, Hint: f.hint})
 		case !f.possible:
 			e.Checks.NotPossible = append(e.Checks.NotPossible, c.code)
 		case f.problem == "":
 			e.Checks.Passed = append(e.Checks.Passed, c.code)
 		default:
 			e.Checks.Failed = append(e.Checks.Failed, c.code)
+		}
+		if f.problem != "" {
 			e.Findings = append(e.Findings, record.Finding{Code: c.code, Text: f.problem, Hint: f.hint})
 		}
 	}

@@ -31,7 +31,8 @@ func costOf(r *record.Row, t experiment.Target) (*record.Cost, string) {
 // hourUSD is the price of all GPUs for an hour; t must be priced.
 func hourUSD(t experiment.Target) float64 { return *t.GPUHourUSD * float64(t.GPUs) }
 
-// costPerMillion is the price of a million output tokens in USD at this throughput; false without a price or tokens.
+// costPerMillion is the price of a million output tokens in USD at this throughput; false without a price or
+// tokens.
 func costPerMillion(s *record.Summary, t experiment.Target) (usd float64, ok bool) {
 	if !t.Priced() || s.Throughput.OutputTokensPerS <= 0 {
 		return 0, false

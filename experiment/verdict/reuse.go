@@ -10,8 +10,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// CountReuse compares the cached tokens that the server reports with those that are possible. It is nil for a row
-// without common prefixes, and for a server that does not report them.
+// CountReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
+// row without common prefixes, and for a server that does not report them.
 func (e *Measured) CountReuse() *record.Reuse {
 	cached := map[int]int{} // by the request's index
 	for r := range record.Completed(e.Records) {

@@ -20,7 +20,8 @@ type Measured struct {
 	Selftest *selftest.Result // of this machine; nil = none
 }
 
-// Conclude derives from the records everything else in the row: summary, verdicts, roofline, cost, checks, findings.
+// Conclude derives from the records everything else in the row: summary, verdicts, roofline, cost, checks,
+// findings.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
 	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.EachRequest(), t.GPUs)
@@ -95,7 +96,8 @@ func questions(s *experiment.Spec) []question {
 	return out
 }
 
-// classGoodput is the row's goodput if classes have their own limits: each request must meet those of its class.
+// classGoodput is the row's goodput if classes have their own limits: each request must meet those of its
+// class.
 func (e *Measured) classGoodput() *record.Goodput {
 	if !slices.ContainsFunc(e.Spec.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
 		return e.Summary.Goodput
@@ -121,8 +123,9 @@ func (e *Measured) classGoodput() *record.Goodput {
 	return sum
 }
 
-// SLOOf is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if any is, else
-// PASS; empty without an SLO. need is the largest number of further requests that an UNDECIDED limit needs.
+// SLOOf is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if
+// any is, else PASS; empty without an SLO. need is the largest number of further requests that an UNDECIDED
+// limit needs.
 func SLOOf(rows ...*record.Row) (v stats.Verdict, need int) {
 	for _, r := range rows {
 		for _, c := range r.SLO {

@@ -12,8 +12,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// judgeAtLooks decides a limit at the first look that can. window is the row's, by arrival. A window that ends between
-// two looks has a last look at its end.
+// judgeAtLooks decides a limit at the first look that can. window is the row's, by arrival. A window that
+// ends between two looks has a last look at its end.
 func judgeAtLooks(v *record.Verdict, q question, window []*record.Record, stream bool) {
 	looks := stats.Looks{Risk: 1 - confidence}
 	for k := 1; ; k++ {
@@ -68,8 +68,8 @@ func judgeAtLook(v *record.Verdict, l experiment.Limit, window []*record.Record,
 	}
 }
 
-// limitValues are the values that a limit covers, one per request: its latency in ms, +∞ if it failed; 1 or 0 for
-// error_rate; for itl the share of its gaps over the limit, 1 if it failed.
+// limitValues are the values that a limit covers, one per request: its latency in ms, +∞ if it failed; 1 or 0
+// for error_rate; for itl the share of its gaps over the limit, 1 if it failed.
 func limitValues(l experiment.Limit, window []*record.Record, stream bool) (values []float64, failed int) {
 	if l.Metric != "error_rate" && l.Metric != "itl" {
 		return ranked(l.Metric, window, stream)
@@ -98,8 +98,8 @@ func shareOfGapsOver(r *record.Record, ms float64) float64 {
 	return float64(over) / float64(r.Gaps.Len())
 }
 
-// SequentialTest decides while a row runs whether its SLO is decided. It looks at the first n requests by arrival, when
-// all of them have ended, for n that double.
+// SequentialTest decides while a row runs whether its SLO is decided. It looks at the first n requests by
+// arrival, when all of them have ended, for n that double.
 type SequentialTest struct {
 	spec  *experiment.Spec
 	ended map[int]*record.Record // ended requests after the first one that has not

@@ -1,8 +1,10 @@
-// Package verdict judges a measured row: which limits of its SLO it meets, and whether its figures can be trusted.
+// Package verdict judges a measured row: which limits of its SLO it meets, and whether its figures can be
+// trusted.
 //
-// Measured.Conclude is the whole: it summarizes the records, decides each limit as PASS, FAIL or UNDECIDED (at the end
-// of the window, or at looks while an until = "decided" row runs), and makes the checks, whose failures are findings.
-// Everything is a function of the row's spec, records and samples: nothing here sends, reads a file or knows a clock.
+// Measured.Conclude is the whole: it summarizes the records, decides each limit as PASS, FAIL or UNDECIDED
+// (at the end of the window, or at looks while an until = "decided" row runs), and makes the checks, whose
+// failures are findings. Everything is a function of the row's spec, records and samples: nothing here sends,
+// reads a file or takes the time.
 package verdict
 
 import (
@@ -23,7 +25,8 @@ import (
 // confidence of a PASS or a FAIL: MLPerf LoadGen's.
 const confidence = 0.99
 
-// judgeLimit decides one limit. window is the requests that it covers, by arrival; s summarizes the row, or the class.
+// judgeLimit decides one limit. window is the requests that it covers, by arrival; s summarizes the row, or
+// the class.
 func judgeLimit(q question, window []*record.Record, s *record.Summary, stream bool, t experiment.Target) record.Verdict {
 	l := q.limit
 	v := record.Verdict{Metric: l.Key, Class: q.class, Limit: l.Value, Unit: l.Unit, Observed: len(window)}
@@ -114,8 +117,9 @@ func setNeed(v *record.Verdict, need int) {
 	}
 }
 
-// judgeGaps counts in requests, not in gaps: the gaps of one request depend on each other, and taken as independent they
-// would decide too early. A failed request counts as the mean number of gaps of the others, all infinite.
+// judgeGaps counts in requests, not in gaps: the gaps of one request depend on each other, and taken as
+// independent they would decide too early. A failed request counts as the mean number of gaps of the others,
+// all infinite.
 func judgeGaps(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 	var gaps stats.Counts
 	requests, over, failed := 0, 0, 0
@@ -184,8 +188,8 @@ func judgeMean(v *record.Verdict, l experiment.Limit, window []*record.Record, s
 	}
 }
 
-// meanNeed is the number of further requests that would move the interval off the limit, if mean and spread stay; 0 if
-// that takes more than ten million, as in stats.Decide.
+// meanNeed is the number of further requests that would move the interval off the limit, if mean and spread
+// stay; 0 if that takes more than ten million, as in stats.Decide.
 func meanNeed(n int, mean, limit float64, iv stats.Interval) int {
 	reach := iv.Hi - mean
 	if mean > limit {
@@ -211,7 +215,8 @@ func ranked(metric string, window []*record.Record, stream bool) (values []float
 	return values, failed
 }
 
-// judgeErrors decides whether the true error rate is within the limit: few requests without a failure prove little.
+// judgeErrors decides whether the true error rate is within the limit: few requests without a failure prove
+// little.
 func judgeErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 	n, failed := len(window), 0
 	for _, r := range window {
