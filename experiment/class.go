@@ -11,12 +11,12 @@ import (
 	"bench/experiment/workload"
 )
 
-// Converses says that requests are turns of conversations, at least in one class.
+// Converses reports whether at least one class sends conversations: requests that are turns of a session.
 func (s *Spec) Converses() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Session != nil })
 }
 
-// turns is how many requests an arrival is, on average.
+// Turns is the mean number of requests per arrival: more than 1 where an arrival begins a conversation.
 func (s *Spec) Turns() float64 {
 	sum, weights := 0.0, 0.0
 	for _, c := range s.Classes() {
@@ -30,7 +30,8 @@ func (s *Spec) Turns() float64 {
 	return sum / weights
 }
 
-// forced says whether the server is made to write exactly the tokens that a class asks for.
+// ClassForced reports whether requests of a class are sent with ignore_eos, so that every answer has exactly
+// the requested number of tokens. An unknown class has the row's setting.
 func (s *Spec) ClassForced(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {
@@ -40,12 +41,12 @@ func (s *Spec) ClassForced(class string) bool {
 	return s.Stop != "natural"
 }
 
-// Forced says that the server is made to write exactly the tokens asked for, at least in one class.
+// Forced reports whether at least one class is sent with ignore_eos.
 func (s *Spec) Forced() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return s.ClassForced(c.Name) })
 }
 
-// APIOr is the point's API: its own, else the target's, else completions. A class may have another.
+// APIOr is the point's API: its own, else the target's, else completions. A class can have another one.
 func (s *Spec) APIOr(t Target) string { return cmp.Or(s.API, t.API, target.Completions) }
 
 // APIs lists the APIs that a set of points uses.
@@ -61,10 +62,11 @@ func APIs(specs []Spec, t Target) []string {
 	return out
 }
 
-// checkClasses reports what is wrong with the way in which the requests of classes are made.
+// checkClasses reports mistakes in how the requests of a class are made.
 func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 	if s.Rate.IsInf() && s.Converses() {
-		bad("rate", `with rate = "inf" all requests are sent at once, and a conversation's turns can't be`, "write concurrency = 64, for as many users")
+		bad("rate", `rate = "inf" sends all requests at once, but a turn must wait for the previous one`,
+			"write concurrency = 64 for 64 users")
 	}
 	for i, c := range s.Mix {
 		for _, key := range slices.Sorted(maps.Keys(c.Extra)) {
@@ -75,7 +77,7 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 	}
 }
 
-// where names the classes that something is true of; empty: of all.
+// ClassesWhere is " in <names>" of the classes for which is returns true; empty if it returns true for all.
 func (s *Spec) ClassesWhere(is func(workload.Class) bool) string {
 	var names []string
 	all := true

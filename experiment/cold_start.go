@@ -13,13 +13,13 @@ const (
 	defaultIdle = workload.Span(10 * time.Second)
 )
 
-// Cold says that the point measures cold starts, not a load.
+// Cold reports whether the point measures cold starts, not a load.
 func (s *Spec) Cold() bool { return s.Kind == coldStart }
 
-// Fresh says that each request opens a connection of its own.
+// Fresh reports whether each request opens its own connection.
 func (s *Spec) Fresh() bool { return s.Connections == "new" || s.Cold() }
 
-// load is who sends when: as stated; of a cold start, one request at a time.
+// Phases is the point's load. A cold start has one request at a time and an idle time before each.
 func (s *Spec) Phases() workload.Load {
 	l := s.Load
 	if s.Cold() {
@@ -31,20 +31,20 @@ func (s *Spec) Phases() workload.Load {
 	return l
 }
 
-// checkCold reports what a cold start can't have, and what a load can't.
+// checkCold reports keys that exclude a cold start, and keys that only a cold start has.
 func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 	switch s.Kind {
 	case coldStart:
 	case "", "load":
 		if s.Idle > 0 {
-			bad("idle", "a load leaves no server idle", `write kind = "cold_start", or leave out idle`)
+			bad("idle", "only a cold start has an idle time", `write kind = "cold_start", or leave out idle`)
 		}
 		return
 	default:
 		bad("kind", "unknown kind "+strconv.Quote(s.Kind), `write kind = "load" or "cold_start"`)
 		return
 	}
-	const alone = "a cold start is measured by one request at a time"
+	const alone = "a cold start sends one request at a time"
 	if s.Rate > 0 {
 		bad("rate", alone, "leave out rate")
 	}
@@ -52,7 +52,7 @@ func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 		bad("concurrency", alone, "leave out concurrency")
 	}
 	if s.Requests == 0 {
-		bad("", "a cold start without a number of requests", "write requests = 5")
+		bad("", "a cold start needs a number of requests", "write requests = 5")
 	}
 	if s.Converses() {
 		bad("session", alone, "leave out session")
@@ -66,6 +66,3 @@ func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 		}
 	}
 }
-
-// needsLoad are the checks that ask something of a load, which a cold start is not.
-var NeedsLoad = []string{"few_samples", "warmup", "rate_not_achieved", "concurrency"}

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// atOnce is how many connections a point surely has at the same time.
+// AtOnce is the number of connections that the point certainly has open at the same time.
 func (s *Spec) AtOnce() int {
 	switch {
 	case s.Rate == 0:
@@ -17,7 +17,8 @@ func (s *Spec) AtOnce() int {
 	return s.Requests
 }
 
-// connections is how many the point needs at once, as far as that is known beforehand.
+// ConnectionsAhead is the number of connections to open before the first request: the expected number of
+// requests in flight. 0 for a point whose requests open their own.
 func (s *Spec) ConnectionsAhead() int {
 	const most = 1024
 	switch {
@@ -28,5 +29,5 @@ func (s *Spec) ConnectionsAhead() int {
 	case s.Rate.IsInf():
 		return min(s.Warmup.Requests+s.Requests, most)
 	}
-	return min(int(math.Ceil(2*float64(s.Rate)))+8, 256) // two seconds' worth of arrivals
+	return min(int(math.Ceil(2*float64(s.Rate)))+8, 256) // the arrivals of two seconds
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Gate is the [gate] table: how much worse than an earlier run a figure may be. The SLO limits a figure by itself, the
+// Gate is the [gate] table: how much worse than an earlier run a figure may be. An SLO limits a figure, a
 // gate its change.
 type Gate struct {
 	Thresholds []Threshold `json:"thresholds,omitempty"`
@@ -17,20 +17,24 @@ type Gate struct {
 
 // Threshold is one line of a gate.
 type Threshold struct {
-	Metric string  `json:"metric"` // ttft_p99, output_tokens_per_s, error_rate
-	Worse  float64 `json:"worse"`  // the largest change for the worse: a share of the earlier figure (0.05), of error_rate the share's own change; above 0
+	Metric string `json:"metric"` // ttft_p99, output_tokens_per_s, error_rate
+	// Worse is the largest accepted change for the worse, above 0: a share of the earlier figure (0.05); of
+	// error_rate the difference of the two rates.
+	Worse float64 `json:"worse"`
 }
 
-// Throughputs are the figures of a whole window of which more is better.
-var Throughputs = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "goodput_requests_per_s"}
+// Throughputs are the metrics of a gate for which more is better.
+var Throughputs = []string{
+	"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "goodput_requests_per_s",
+}
 
-// ErrorRate is the metric whose change is one of a share, not a share of it.
+// ErrorRate is the metric of a gate whose threshold is a difference, not a share of the earlier figure.
 const ErrorRate = "error_rate"
 
-// MoreIsBetter says which way a metric of a gate gets worse.
+// MoreIsBetter reports whether a metric of a gate gets worse when it falls.
 func MoreIsBetter(metric string) bool { return slices.Contains(Throughputs, metric) }
 
-// String is the threshold as it is written: ttft_p99 = "+5%".
+// String is the threshold as TOML: ttft_p99 = "+5%".
 func (t Threshold) String() string {
 	if t.Metric == ErrorRate {
 		return fmt.Sprintf(`%s = "+%s"`, t.Metric, strconv.FormatFloat(t.Worse, 'g', -1, 64))
@@ -42,7 +46,7 @@ func (t Threshold) String() string {
 	return fmt.Sprintf(`%s = "%s%s%%"`, t.Metric, sign, strconv.FormatFloat(math.Round(t.Worse*1e8)/1e6, 'g', -1, 64))
 }
 
-// DecodeTOML reads the table: metric → the largest change for the worse.
+// DecodeTOML reads the table: metric → largest change for the worse.
 func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -52,7 +56,7 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		text, ok := table[key].(string)
 		if !ok {
-			bad(key, fmt.Sprintf("a threshold is a change in quotes, not %v", table[key]), "write "+example(key))
+			bad(key, fmt.Sprintf("%s must be a change in quotes, not %v", key, table[key]), "write "+example(key))
 			continue
 		}
 		t, problem, hint := ParseThreshold(key, text)
@@ -64,10 +68,10 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// ParseThreshold reads the threshold of one metric; problem says what is wrong with it, and is empty for a good one.
+// ParseThreshold reads the threshold of one metric. problem is empty if it is valid.
 func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 	if !gateable(metric) {
-		return t, fmt.Sprintf("unknown metric %q of a gate", metric),
+		return t, fmt.Sprintf("unknown gate metric %q", metric),
 			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(SLOStats, " ") +
 				"; or one of " + strings.Join(Throughputs, " ") + " " + ErrorRate
 	}
@@ -76,17 +80,18 @@ func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 	signed := strings.HasPrefix(number, "+") || strings.HasPrefix(number, "-")
 	switch {
 	case err != nil || !signed || math.IsNaN(x) || math.IsInf(x, 0) || x == 0:
-		return t, fmt.Sprintf("%q is no change for the worse", change), "write " + example(metric)
+		return t, fmt.Sprintf("%q is not a change for the worse", change), "write " + example(metric)
 	case percent == (metric == ErrorRate):
-		return t, fmt.Sprintf("%q is no change of %s", change, metric), "write " + example(metric) + map[bool]string{true: ": a tenth of a percent of the requests", false: ": a part of the earlier figure"}[metric == ErrorRate]
+		unit := map[bool]string{true: "a difference of two shares", false: "a percentage of the earlier figure"}[metric == ErrorRate]
+		return t, fmt.Sprintf("%q: a change of %s is %s", change, metric, unit), "write " + example(metric)
 	case x < 0 != MoreIsBetter(metric):
-		return t, fmt.Sprintf("%s gets worse the other way than %q", metric, change), "write " + example(metric)
+		return t, fmt.Sprintf("%q makes %s better, not worse", change, metric), "write " + example(metric)
 	}
 	if percent {
 		x /= 100
 	}
 	if x <= -1 {
-		return t, fmt.Sprintf("%s can't fall by more than it is", metric), "write " + example(metric)
+		return t, fmt.Sprintf("%s can't fall by 100 %% or more", metric), "write " + example(metric)
 	}
 	return Threshold{metric, math.Abs(x)}, "", ""
 }

@@ -26,18 +26,18 @@ func TestGateMistakes(t *testing.T) {
 		value         any
 		problem, hint string
 	}{
-		"ttft":                {"+5%", `unknown metric "ttft"`, "statistic p50"},
-		"ttft_p98":            {"+5%", "unknown metric", "p999"},
-		"min_requests_per_s":  {"-5%", "unknown metric", "requests_per_s"},
-		"ttft_p99":            {"5%", "no change for the worse", `ttft_p99 = "+5%"`},
-		"ttft_p95":            {"-5%", "the other way", `"+5%"`},
-		"requests_per_s":      {"+5%", "the other way", `"-5%"`},
-		"output_tokens_per_s": {"-100%", "can't fall by more", `"-5%"`},
-		"error_rate":          {"+5%", "no change of error_rate", `"+0.001"`},
-		"e2e_p50":             {"+50", "no change of e2e_p50", `"+5%"`},
+		"ttft":                {"+5%", `unknown gate metric "ttft"`, "statistic p50"},
+		"ttft_p98":            {"+5%", "unknown gate metric", "p999"},
+		"min_requests_per_s":  {"-5%", "unknown gate metric", "requests_per_s"},
+		"ttft_p99":            {"5%", "not a change for the worse", `ttft_p99 = "+5%"`},
+		"ttft_p95":            {"-5%", "better, not worse", `"+5%"`},
+		"requests_per_s":      {"+5%", "better, not worse", `"-5%"`},
+		"output_tokens_per_s": {"-100%", "can't fall by 100 %", `"-5%"`},
+		"error_rate":          {"+5%", "a change of error_rate is a difference", `"+0.001"`},
+		"e2e_p50":             {"+50", "a change of e2e_p50 is a percentage", `"+5%"`},
 		"e2e_p99":             {0.05, "in quotes", `e2e_p99 = "+5%"`},
-		"tpot_p50":            {"+nan%", "no change", `"+5%"`},
-		"tpot_p95":            {"+0%", "no change", `"+5%"`},
+		"tpot_p50":            {"+nan%", "not a change", `"+5%"`},
+		"tpot_p95":            {"+0%", "not a change", `"+5%"`},
 	} {
 		var g Gate
 		said := ""

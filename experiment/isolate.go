@@ -7,20 +7,20 @@ import (
 	"bench/experiment/workload"
 )
 
-// A row with isolate = true runs its mix, and each class of it alone at its share of the rate: what a class's p99 has more
-// in the mix is what it suffers from the others, which pools of their own would spare it.
+// A row with isolate = true runs its mix, and each class alone at its share of the rate. The difference of a
+// class's p99 is the interference from the other classes: what separate server pools would save.
 
 func (s *Spec) checkIsolate(bad func(key, problem, hint string)) {
 	switch {
 	case !s.Isolate:
 	case len(s.Mix) < 2:
-		bad("isolate", "there are no classes to run alone", "write two [[row.mix]] tables or more, or leave isolate out")
+		bad("isolate", "a row without classes has none to run alone", "write two [[row.mix]] tables or more, or leave isolate out")
 	case s.Rate == 0 || s.Rate.IsInf() || s.Arrival.Rate() != 0:
-		bad("isolate", "a class alone has its share of the rate, and the row has none to share", "write rate = 4, or leave isolate out")
+		bad("isolate", "a class alone gets its share of the rate, but the row has no constant rate", "write rate = 4, or leave isolate out")
 	}
 }
 
-// Isolated are the points at which each class runs alone; none where the row does not ask for them.
+// Isolated lists the points at which each class runs alone; nil without isolate = true.
 func (s *Spec) Isolated() []Spec {
 	if !s.Isolate {
 		return nil

@@ -35,7 +35,7 @@ func TestCheckIsolate(t *testing.T) {
 		want string
 	}{
 		{"two classes", workload.Workload{Rate: 4, Mix: twoClasses}, ""},
-		{"one class", workload.Workload{Rate: 4, Mix: twoClasses[:1]}, "no classes to run alone"},
+		{"one class", workload.Workload{Rate: 4, Mix: twoClasses[:1]}, "without classes"},
 		{"closed loop", workload.Workload{Mix: twoClasses}, "its share of the rate"},
 		{"all at once", workload.Workload{Rate: workload.Rate(math.Inf(1)), Mix: twoClasses}, "its share of the rate"},
 	} {

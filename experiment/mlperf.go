@@ -12,9 +12,9 @@ import (
 	"bench/experiment/workload"
 )
 
-// mlperf are the p99 limits of MLPerf Inference for language models in a data centre, ms (mlcommons/inference,
-// loadgen/mlperf.conf, commit b66003e; the end-to-end one from inference_policies, commit ac93e89). For gpt-oss-120b
-// interactive these two differ, 15 and 20 ms: the stricter is taken.
+// mlperf are MLPerf Inference's p99 limits for language models in the data centre, ms (mlcommons/inference,
+// loadgen/mlperf.conf, commit b66003e; e2e from inference_policies, commit ac93e89). For gpt-oss-120b
+// interactive the two differ, 15 and 20 ms: this is the stricter one.
 var mlperf = map[string]map[string]float64{
 	"llama2-70b/server":         {"ttft_p99": 2000, "tpot_p99": 200},
 	"llama2-70b/interactive":    {"ttft_p99": 450, "tpot_p99": 40},
@@ -30,12 +30,12 @@ var mlperf = map[string]map[string]float64{
 	"qwen3-vl-235b/server":      {"e2e_p99": 12_000},
 }
 
-// decodePreset puts the limits of MLPerf in, but for those that the table states itself.
+// decodePreset adds the limits of an MLPerf preset. A limit of the table itself replaces that of the preset.
 func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hint string)) {
 	name, _ := v.(string)
 	limits, ok := mlperf[name]
 	if !ok {
-		bad("mlperf", fmt.Sprintf("%v is none of MLPerf's limits", v), "one of "+strings.Join(slices.Sorted(maps.Keys(mlperf)), " "))
+		bad("mlperf", fmt.Sprintf("unknown MLPerf preset %v", v), "write one of "+strings.Join(slices.Sorted(maps.Keys(mlperf)), " "))
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(limits)) {
@@ -47,17 +47,18 @@ func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hin
 	}
 }
 
-// scenarios of MLPerf LoadGen, as loads: one request at a time, Poisson arrivals, all at once.
+// scenarios are those of MLPerf LoadGen: all requests at once, Poisson arrivals, one request at a time.
 var scenarios = []string{"Offline", "Server", "SingleStream"}
 
-// LoadGen's least numbers (mlperf.conf): of queries one by one, and of samples at once; and how long a server is measured.
+// LoadGen's minima (mlperf.conf): queries of SingleStream, samples of Offline, duration of Server.
 const (
 	singleQueries  = 1024
 	offlineSamples = 24_576
 	serverSeconds  = 600
 )
 
-// Preset fills in what the row's workload or scenario says and the row does not, and refuses what contradicts it.
+// Preset fills in the defaults of the row's workload and scenario, and reports keys that contradict the
+// scenario.
 func (s *Spec) Preset(bad func(key, problem, hint string)) {
 	s.presetTile(bad)
 	unstated := s.Requests == 0 && s.Duration == 0
@@ -65,7 +66,7 @@ func (s *Spec) Preset(bad func(key, problem, hint string)) {
 	case "":
 	case "SingleStream":
 		if s.Rate != 0 || s.Concurrency > 1 {
-			bad("scenario", "SingleStream sends one request when the one before is over", "remove rate and concurrency")
+			bad("scenario", "SingleStream sends a request when the previous one has ended", "remove rate and concurrency")
 		}
 		s.Concurrency = 1
 		if unstated {
@@ -83,7 +84,7 @@ func (s *Spec) Preset(bad func(key, problem, hint string)) {
 			bad("scenario", "Offline sends all requests at once", "remove rate and duration; requests = "+strconv.Itoa(offlineSamples)+" is the default")
 		}
 		s.Rate = workload.Rate(math.Inf(1))
-		if s.Requests == 0 { // a duration is a mistake, and told already
+		if s.Requests == 0 {
 			s.Requests = offlineSamples
 		}
 	default:

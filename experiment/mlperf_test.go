@@ -19,7 +19,7 @@ func TestSLOOfMLPerf(t *testing.T) {
 	if got := limitsText(c); got != "error_rate ≤ 0.01 share, tpot_p99 ≤ 40 ms, ttft_p99 ≤ 300 ms" {
 		t.Errorf("its own limit wins: %s", got)
 	}
-	if _, m := decode(t, `mlperf = "llama2/offline"`); len(m) != 1 || !strings.Contains(m[0], "none of MLPerf's limits") {
+	if _, m := decode(t, `mlperf = "llama2/offline"`); len(m) != 1 || !strings.Contains(m[0], "unknown MLPerf preset") {
 		t.Errorf("%v", m)
 	}
 	for name, limits := range mlperf {

@@ -12,22 +12,23 @@ import (
 	"bench/experiment/workload"
 )
 
-// Search is a rate or a concurrency that is to be found: rate = { search = "slo", min = 1, max = 64 } in a row. Every
-// probe is a point of its own, with the load that was tried; what it says is taken from its row alone.
+// Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every probe is
+// a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
-	Axis string `toml:"-" json:"axis"`        // rate, concurrency
-	For  string `toml:"search" json:"search"` // SLO: the highest load that meets it; saturation: the highest rate that the server keeps up with; knee: where more load begins to buy little throughput
+	Axis string `toml:"-" json:"axis"` // rate, concurrency
+	// For is slo: the highest load that meets the SLO; saturation: the highest rate that the server sustains;
+	// or knee: the load above which throughput hardly grows.
+	For string `toml:"search" json:"search"`
 
 	Min       float64       `toml:"min" json:"min"`
 	Max       float64       `toml:"max" json:"max"`
-	Tolerance Share         `toml:"tolerance" json:"tolerance"`       // how far the ends of the answer may be apart
+	Tolerance Share         `toml:"tolerance" json:"tolerance"`       // largest distance of the two ends of the answer
 	Confirm   int           `toml:"-" json:"confirm"`                 // runs that must agree at each end: the row's repeats, at least 2
-	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"` // no probe begins when the probes took so long; 0 = no bound
-	Probes    int           `toml:"probes" json:"probes,omitempty"`   // at most so many; 0 = DefaultProbes
+	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"` // total time after which no further probe begins; 0 = unlimited
+	Probes    int           `toml:"probes" json:"probes,omitempty"`   // maximum number; 0 = DefaultProbes
 }
 
-// DefaultProbes are more than a search takes unless its answers contradict each other; DefaultTolerance is that of a search that
-// states none.
+// Defaults of a search. It needs DefaultProbes only if its answers contradict each other.
 const (
 	DefaultProbes          = 40
 	DefaultTolerance Share = 0.05
@@ -56,22 +57,23 @@ func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 // String is the share as a percentage.
 func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g', 4, 64) + " %" }
 
+// Values of Search.For.
 const (
 	ForSLO        = "slo"
 	ForSaturation = "saturation"
 	ForKnee       = "knee"
 )
 
-// Bounds of a search. A tolerance below a per cent would ask for loads that their names don't tell apart.
+// Bounds of a search. Loads that differ by less than 1 % can have the same name.
 const (
 	leastTolerance, mostTolerance Share = 0.01, 1
 
 	mostProbes = 1000
 )
 
-// Check reports what is wrong or impossible in the search of a row; s is the row at the search's lowest load.
+// Check reports every mistake in the search of a row; s is the row at the search's lowest load.
 func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
-	k.checkWhat(s, bad)
+	k.checkFor(s, bad)
 	k.checkRange(bad)
 	if k.Tolerance < leastTolerance || k.Tolerance > mostTolerance {
 		bad("tolerance", fmt.Sprintf("a tolerance of %s is not between %s and %s", k.Tolerance, leastTolerance, mostTolerance), `write tolerance = "5%"`)
@@ -81,27 +83,29 @@ func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
 	}
 }
 
-func (k *Search) checkWhat(s *Spec, bad func(key, problem, hint string)) {
+func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 	switch k.For {
 	case ForSLO:
-		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.classNames(), func(c string) bool { return c != "" }) {
-			bad("search", "there is no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
+		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
+			bad("search", "the row has no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
 		}
 	case ForSaturation:
 		if k.Axis != "rate" {
-			bad("search", "in a closed loop every server keeps up: its users wait for it", `write rate = { search = "saturation", … }, or search = "knee"`)
+			bad("search", "every server sustains a closed loop: its users wait for it", `write rate = { search = "saturation", … }, or search = "knee"`)
 		}
 	case ForKnee:
 	case "":
-		bad("search", "the table does not say what to look for", `write search = "slo", "saturation" or "knee"`)
+		bad("search", "the search has no target", `write search = "slo", "saturation" or "knee"`)
+	case "contract":
+		bad("search", `unknown search "contract"`, `write search = "slo": it has that name now`)
 	default:
 		bad("search", "unknown search "+strconv.Quote(k.For), `write "slo", "saturation" or "knee"`)
 	}
 	if s.Isolate {
-		bad("search", "isolate runs each class at its share of a rate, and here the rate is looked for", "leave out isolate; run it at the rate that is found")
+		bad("search", "isolate needs a rate that is known before the row", "leave out isolate; run it at the rate that the search finds")
 	}
 	if s.Cold() {
-		bad("search", "a cold start has no load to look for", `write kind = "load", or leave the search out`)
+		bad("search", "a cold start has no load to search for", `write kind = "load", or leave the search out`)
 	}
 }
 
@@ -121,31 +125,20 @@ func (k *Search) checkRange(bad func(key, problem, hint string)) {
 			inRange = false
 			bad(end.key, fmt.Sprintf("%s is %v, not between %v and %.0f", end.key, x, least, most), example)
 		case k.Axis == "concurrency" && x != math.Round(x):
-			bad(end.key, fmt.Sprintf("%s is %v, and slots are whole", end.key, x), example)
+			bad(end.key, fmt.Sprintf("%s is %v, not a whole number of requests", end.key, x), example)
 		}
 	}
 	if inRange && k.Max <= k.Min {
-		bad("max", fmt.Sprintf("max %v is not above min %v: there is nothing to search", k.Max, k.Min), example)
+		bad("max", fmt.Sprintf("max %v is not above min %v", k.Max, k.Min), example)
 	}
 }
 
-// classNames are those of the mix that have an SLO of their own.
-func (s *Spec) classNames() []string {
-	var out []string
-	for _, c := range s.Mix {
-		if len(c.SLO) > 0 {
-			out = append(out, c.Name)
-		}
-	}
-	return out
-}
-
-// Probe is the point of a search at one of its loads.
+// Probe is the point of a search at a load.
 func (s *Spec) Probe(load float64, repeat int) Spec {
 	p := *s
 	p.Repeat = repeat
 	if repeat > 1 {
-		p.Repeats = repeat // as many as are known of
+		p.Repeats = repeat // the number known so far
 	}
 	value := strconv.FormatFloat(load, 'g', -1, 64)
 	at := slices.IndexFunc(s.Point, func(a Axis) bool { return a.Key == s.Search.Axis })
@@ -159,10 +152,12 @@ func (s *Spec) Probe(load float64, repeat int) Spec {
 	return p
 }
 
+// Search is the algorithm that chooses the loads.
 func (k *Search) Search() stats.Search {
 	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency", Confirm: k.Confirm}
 }
 
+// MaxProbes is the largest number of probes.
 func (k *Search) MaxProbes() int {
 	if k.Probes > 0 {
 		return k.Probes
@@ -170,7 +165,7 @@ func (k *Search) MaxProbes() int {
 	return DefaultProbes
 }
 
-// Load is that of a probe.
+// LoadOf is the load of a probe.
 func (k *Search) LoadOf(s *Spec) float64 {
 	if k.Axis == "rate" {
 		return float64(s.Rate)
@@ -178,7 +173,7 @@ func (k *Search) LoadOf(s *Spec) float64 {
 	return float64(s.Concurrency)
 }
 
-// Runs is how many probes the search takes at most when none of its answers is wrong or undecided.
+// Runs is the largest number of probes if no answer is wrong or UNDECIDED.
 func (k *Search) Runs() int {
 	n := k.Search().Most()
 	if k.For == ForKnee {
@@ -187,11 +182,15 @@ func (k *Search) Runs() int {
 	return min(n, k.MaxProbes())
 }
 
-// String is what the search asks, in short: "SLO, 1 to 64/s within 5 %".
+// String is the search in short: "SLO, 1 to 64/s within 5 %".
 func (k *Search) String() string {
 	u := "/s"
 	if k.Axis == "concurrency" {
-		u = " slots"
+		u = " requests in flight"
 	}
-	return fmt.Sprintf("%s, %s to %s%s within %s", k.For, unit.Brief(k.Min, 6), unit.Brief(k.Max, 6), u, k.Tolerance)
+	what := k.For
+	if what == ForSLO {
+		what = "SLO"
+	}
+	return fmt.Sprintf("%s, %s to %s%s within %s", what, unit.Brief(k.Min, 6), unit.Brief(k.Max, 6), u, k.Tolerance)
 }

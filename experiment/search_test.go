@@ -15,16 +15,16 @@ func TestSearchCheck(t *testing.T) {
 		want   string
 	}{
 		{func(*Search, *Spec) {}, ""},
-		{func(k *Search, _ *Spec) { k.For = "" }, "search: the table does not say what to look for"},
+		{func(k *Search, _ *Spec) { k.For = "" }, "search: the search has no target"},
 		{func(k *Search, _ *Spec) { k.For = "max" }, `search: unknown search "max"`},
-		{func(_ *Search, s *Spec) { s.SLO.Limits = nil }, "search: there is no SLO to meet"},
-		{func(k *Search, _ *Spec) { k.Axis, k.For = "concurrency", "saturation" }, "search: in a closed loop every server keeps up"},
-		{func(_ *Search, s *Spec) { s.Isolate = true }, "search: isolate runs"},
+		{func(_ *Search, s *Spec) { s.SLO.Limits = nil }, "search: the row has no SLO to meet"},
+		{func(k *Search, _ *Spec) { k.Axis, k.For = "concurrency", "saturation" }, "search: every server sustains a closed loop"},
+		{func(_ *Search, s *Spec) { s.Isolate = true }, "search: isolate needs a rate"},
 		{func(_ *Search, s *Spec) { s.Kind = coldStart }, "search: a cold start"},
 		{func(k *Search, _ *Spec) { k.Min = 0 }, "min: min is 0, not between"},
 		{func(k *Search, _ *Spec) { k.Max = 1 }, "max: max 1 is not above min 1"},
 		{func(k *Search, _ *Spec) { k.Max = 2e6 }, "max: max is 2e+06, not between"},
-		{func(k *Search, _ *Spec) { k.Axis, k.Max = "concurrency", 2.5 }, "max: max is 2.5, and slots are whole"},
+		{func(k *Search, _ *Spec) { k.Axis, k.Max = "concurrency", 2.5 }, "max: max is 2.5, not a whole number of requests"},
 		{func(k *Search, _ *Spec) { k.Tolerance = 0.001 }, "tolerance: a tolerance of 0.1 % is not between 1 % and 100 %"},
 		{func(k *Search, _ *Spec) { k.Probes = -1 }, "probes: -1 is not a number"},
 	} {

@@ -15,14 +15,14 @@ import (
 // SLO is the [slo] table: the limits that make a row acceptable.
 type SLO struct {
 	Limits []Limit `json:"limits,omitempty"`
-	Each   []Limit `json:"each,omitempty"` // per-request limits, for goodput
+	Each   []Limit `json:"each,omitempty"` // limits of a single request, for goodput
 }
 
 // Limit is one line of an SLO.
 type Limit struct {
 	Key    string  `json:"key"`            // as written: ttft_p95, min_requests_per_s, error_rate
-	Metric string  `json:"metric"`         // ttft, tpot, …, or the whole key where it has no statistic
-	Stat   string  `json:"stat,omitempty"` // p50 … p999, mean; empty where there is none
+	Metric string  `json:"metric"`         // ttft, tpot, …; without a statistic the whole key
+	Stat   string  `json:"stat,omitempty"` // p50 … p999, mean; empty = none
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd
 }
@@ -30,6 +30,7 @@ type Limit struct {
 // Latencies are the metrics that an SLO can limit by percentile or mean, in the order of docs/metrics.md.
 var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
 
+// SLOStats are the statistics of a latency that an SLO can limit.
 var SLOStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
 
 // single are the limits without a statistic, with their unit.
@@ -43,12 +44,12 @@ var single = map[string]string{
 	"min_goodput_requests_per_s":      "1/s",
 }
 
-// NeedsStream says that the metric exists only where tokens are streamed.
+// NeedsStream reports whether the metric exists only with streaming.
 func (l Limit) NeedsStream() bool {
 	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl"}, l.Metric)
 }
 
-// P is the share that the statistic leaves below it: 0.95 for p95; ok is false for a mean.
+// P is the statistic as a share: 0.95 for p95; ok is false for a mean.
 func (l Limit) P() (p float64, ok bool) {
 	digits, found := strings.CutPrefix(l.Stat, "p")
 	if !found {
@@ -67,14 +68,14 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s %s %s %s", l.Key, sign, strconv.FormatFloat(l.Value, 'f', -1, 64), l.Unit)
 }
 
-// All is every limit, those for each request included.
+// All is Limits and Each.
 func (c SLO) All() []Limit { return append(slices.Clone(c.Limits), c.Each...) }
 
 // DecodeTOML reads the table: metric → limit, and the sub-table each.
 func (c *SLO) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
-		bad("", "SLO is a table", `write [slo] and below it ttft_p95 = "1s"`)
+		bad("", "slo must be a table", `write [slo] and below it ttft_p95 = "1s"`)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -95,7 +96,7 @@ func (c *SLO) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func (c *SLO) decodeEach(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
-		bad("each", "each is a table of per-request limits", `write [slo.each] and below it ttft = "1s"`)
+		bad("each", "each must be a table of per-request limits", `write [slo.each] and below it ttft = "1s"`)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -118,7 +119,7 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 			most, example = 1, "0.001"
 		}
 		x, ok := workload.Number(v)
-		if !ok || !(x >= 0 && x <= most) { // so written that it refuses TOML's nan and inf
+		if !ok || !(x >= 0 && x <= most) { // refuses TOML's nan and inf
 			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[unit == "share"]
 			bad(fmt.Sprintf("%s is %s, not %v", key, wanted, v), "write "+key+" = "+example)
 			return Limit{}, false
@@ -133,7 +134,7 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		return Limit{}, false
 	}
 	if key == "itl_mean" {
-		bad("a mean of pooled gaps can't be judged: those of one request depend on each other", "limit tpot_mean or itl_p95")
+		bad("itl_mean can't be a limit: the gaps of one request depend on each other", "limit tpot_mean or itl_p95")
 		return Limit{}, false
 	}
 	ms, ok := milliseconds(v, bad)
@@ -151,7 +152,7 @@ func cutStat(key string) (metric, stat string, ok bool) {
 func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
 	s, ok := v.(string)
 	if !ok {
-		bad(fmt.Sprintf("a latency limit is a duration in quotes, not %v", v), `write "800ms" or "1.5s"`)
+		bad(fmt.Sprintf("a latency limit must be a duration in quotes, not %v", v), `write "800ms" or "1.5s"`)
 		return 0, false
 	}
 	d, err := time.ParseDuration(s)
@@ -162,8 +163,8 @@ func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
 	return float64(d) / float64(time.Millisecond), true
 }
 
-// EachRequest are the limits that a request must meet to count as goodput: [slo.each], else
-// the largest limit of each per-request metric in the SLO.
+// EachRequest are the limits that a request must meet to count as goodput: [slo.each], else the largest limit
+// of each per-request metric in the SLO.
 func (c SLO) EachRequest() []Limit {
 	if len(c.Each) > 0 {
 		return c.Each
@@ -183,13 +184,13 @@ func (c SLO) EachRequest() []Limit {
 	return each
 }
 
-// With is the SLO with the limits of own in place of those of the same key.
+// With is the SLO with each limit of own in place of that with the same key.
 func (c SLO) With(own SLO) SLO {
 	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
 }
 
-// forClass is the SLO of a class with limits of its own. What the whole row owes, a throughput
-// or a price, a class does not owe alone: it has such a limit only where it states one.
+// forClass is the SLO of a class with limits of its own. A class inherits no limit on a throughput or a
+// price: these are figures of the whole row.
 func (c SLO) forClass(own SLO) SLO {
 	inherited := SLO{Each: c.Each}
 	for _, l := range c.Limits {
@@ -210,7 +211,7 @@ func override(base, own []Limit) []Limit {
 	return out
 }
 
-// overrides says whether a class has a limit of its own for a key.
+// ClassOverrides reports whether a class has its own limit for a key.
 func (s *Spec) ClassOverrides(class, key string) bool {
 	for _, c := range s.Mix {
 		if _, own := c.SLO[key]; own && c.Name == class {
@@ -220,7 +221,7 @@ func (s *Spec) ClassOverrides(class, key string) bool {
 	return false
 }
 
-// classSLO is the row's SLO with the class's own limits in place of those of the same key.
+// ClassSLO is the row's SLO with each limit of the class in place of that with the same key.
 func (s *Spec) ClassSLO(c workload.Class) SLO {
 	var own SLO
 	if c.SLO != nil {

@@ -1,3 +1,10 @@
+// Package experiment is the [[row]] table of a matrix, and the tables beside it that decide how a row is
+// judged: [target], [slo], [gate] and a search. Its main type is Spec: one point of a row, with one value for
+// each axis.
+//
+// The order of steps: package sweep decodes a row into Specs and calls Preset, then Check on each. Packages
+// below take a checked Spec: workload makes its requests, endpoint runs it, record summarizes it, verdict
+// judges it. This package sends nothing, reads no results and judges nothing.
 package experiment
 
 import (
@@ -11,52 +18,56 @@ import (
 	"bench/experiment/workload"
 )
 
-// Spec is one point of a row, expanded: everything that decides what is sent, when, and how it is
-// judged. Its canonical JSON is what a point's hash is made of.
+// Spec is one point of a row: everything that decides what is sent, when, and how it is judged. Its JSON is
+// the input of the point's hash.
 type Spec struct {
 	Name   string `toml:"name" json:"name"`
-	Point  []Axis `toml:"-" json:"point,omitempty"` // the axes' values, in the order of the row's keys
+	Point  []Axis `toml:"-" json:"point,omitempty"` // the value of each axis, in the order of the row's keys
 	Repeat int    `toml:"-" json:"repeat"`          // counts from 1
 	Expect string `toml:"expect" json:"expect,omitempty"`
-	Kind   string `toml:"kind" json:"kind,omitempty"` // load (also when empty), or cold_start: from an idle server to the first token, one request at a time
+	// Kind is load (also if empty), or cold_start: from an idle server to the first token, one request at a
+	// time.
+	Kind string `toml:"kind" json:"kind,omitempty"`
 
-	Variant string `toml:"-" json:"variant,omitempty"` // the server's knobs, or its endpoint; empty: there is one server
+	Variant string `toml:"-" json:"variant,omitempty"` // the server's knobs, or its endpoint; empty: the run has one server
 
 	workload.Workload
 	workload.Load
 
 	Stream *bool `toml:"stream" json:"stream"` // nil = true
-	// Connections is "reuse" (also when empty, but for cold starts): connections stay open from request to request, and are
-	// opened before the row; or "new": one for each request, its set-up inside of the request's latency.
+	// Connections is "reuse" (also if empty, except for cold starts): connections are opened before the row
+	// and stay open; or "new": each request opens one, and its latency contains the connection set-up.
 	Connections string `toml:"connections" json:"connections,omitempty"`
 
-	Stop     string  `toml:"stop" json:"stop"`                   // forced (default): the server is made to write every token; natural: it may stop
-	API      string  `toml:"api" json:"api"`                     // empty = the target's
-	Scenario string  `toml:"scenario" json:"scenario,omitempty"` // of MLPerf: SingleStream, Server, Offline; empty = as the load says
-	Isolate  bool    `toml:"isolate" json:"isolate,omitempty"`   // run each class alone too, at its share of the rate
-	Alone    string  `toml:"-" json:"alone,omitempty"`           // the class that runs alone here
-	Until    string  `toml:"until" json:"until,omitempty"`       // decided: the row ends when its SLO is; stopped: when it is told to (bench tile); empty = at its end
-	Search   *Search `toml:"-" json:"search,omitempty"`          // the point is a probe of it; absent: its load is stated
-	Repeats  int     `toml:"repeats" json:"-"`                   // 0 = 1
-	SLO      SLO     `toml:"slo" json:"slo"`
+	Stop     string `toml:"stop" json:"stop"`                   // forced (default): ignore_eos; natural: natural EOS
+	API      string `toml:"api" json:"api"`                     // empty = the target's
+	Scenario string `toml:"scenario" json:"scenario,omitempty"` // MLPerf's SingleStream, Server or Offline; empty = none
+	Isolate  bool   `toml:"isolate" json:"isolate,omitempty"`   // also run each class alone, at its share of the rate
+	Alone    string `toml:"-" json:"alone,omitempty"`           // the class that runs alone at this point
+	// Until is decided: the row ends when its SLO is decided; stopped: when it is interrupted (bench tile);
+	// empty = at the end of its duration or requests.
+	Until   string  `toml:"until" json:"until,omitempty"`
+	Search  *Search `toml:"-" json:"search,omitempty"` // the search whose probe this point is; absent = none
+	Repeats int     `toml:"repeats" json:"-"`          // 0 = 1
+	SLO     SLO     `toml:"slo" json:"slo"`
 }
 
-// Files are the files that points name, each read once; see Look.
+// Files are the files that points name, each read once.
 type Files = workload.Files
 
-// Axis is one value of one list of the row.
+// Axis is one value of a key that has a list of values in the row.
 type Axis struct {
 	Key   string `json:"key"`
-	Value string `json:"value"` // as it is written in file names
+	Value string `json:"value"` // as in file names
 }
 
-// Streams says whether tokens are streamed.
+// Streams reports whether tokens are streamed.
 func (s *Spec) Streams() bool { return s.Stream == nil || *s.Stream }
 
-// mostRequests of one row: their records stay in memory until the row is summarised.
+// mostRequests bounds the records of a row, which stay in memory until the row is summarized.
 const mostRequests = 5_000_000
 
-// Check reports what is wrong or impossible in the point.
+// Check reports every mistake in the point.
 func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if s.Stop != "" && s.Stop != "forced" && s.Stop != "natural" {
 		bad("stop", "unknown stop "+strconv.Quote(s.Stop), `write "forced" or "natural"`)
@@ -71,7 +82,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 		bad("repeats", "repeats is negative", "write repeats = 3")
 	}
 	if n := s.InWindow(); n > mostRequests && s.Requests == 0 {
-		bad("rate", fmt.Sprintf("%s requests in one window are more than can be kept", unit.Brief(n, 3)), "make duration shorter, or write requests = 100000")
+		bad("rate", fmt.Sprintf("%s requests in one window exceed the limit of %s", unit.Brief(n, 3), unit.Count(mostRequests)), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
 	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)
@@ -90,7 +101,7 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 		for _, l := range c.All() {
 			if !s.Streams() && l.NeedsStream() {
 				bad("stream", "without streaming "+prefix+l.Key+" can't be measured",
-					"set stream = true, or limit e2e instead ([slo] goes for every row)")
+					"set stream = true, or limit e2e instead ([slo] applies to every row)")
 			}
 		}
 	}
@@ -98,7 +109,7 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 	if len(s.Mix) == 0 && len(s.SLO.EachRequest()) == 0 {
 		for _, l := range s.SLO.Limits {
 			if l.Metric == "min_goodput_requests_per_s" {
-				bad("slo."+l.Key, l.Key+" without a limit for each request", `write [slo.each] and below it ttft = "1s"`)
+				bad("slo."+l.Key, l.Key+" needs a limit for each request", `write [slo.each] and below it ttft = "1s"`)
 			}
 		}
 	}
@@ -113,13 +124,13 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 	}
 }
 
-// InWindow is how many requests should arrive in a window of the stated duration; 0 where that is no matter of time.
+// InWindow is the expected number of requests in a window of the specified duration; 0 = not limited by time.
 func (s *Spec) InWindow() float64 {
 	start := time.Duration(s.Warmup.Time)
 	return s.Arriving(start, start+time.Duration(s.Duration)) * s.Turns()
 }
 
-// Pretty is the point as people read it: "D-saturation concurrency=8".
+// Pretty is the point's name for people: "D-saturation concurrency=8".
 func (s *Spec) Pretty() string {
 	parts := []string{s.Name}
 	for _, a := range s.Point {
@@ -128,12 +139,12 @@ func (s *Spec) Pretty() string {
 	return strings.Join(parts, " ")
 }
 
-// Expected is how long the point takes at best: warm-up and window by time, or by the rate for a
-// number of requests; 0 = not known before it ran (a number of requests in a closed loop).
+// Expected is the shortest time of warm-up and window: the durations, or the number of requests divided by
+// the rate. known is false for a number of requests in a closed loop.
 func (s *Spec) Expected() (d time.Duration, known bool) {
 	rate := float64(s.Rate)
 	if s.Converses() {
-		rate = 0 // when turns arrive, the answers decide
+		rate = 0 // a turn arrives after the previous answer
 	}
 	d, known = s.Phases().Expected(rate)
 	if _, span, ends := s.AtMost(); ends {
@@ -142,11 +153,11 @@ func (s *Spec) Expected() (d time.Duration, known bool) {
 	return d, known
 }
 
-// planSeed gives each repeat lengths and arrivals of its own.
+// PlanSeed is the seed of the point's plan: each repeat has its own lengths and arrivals.
 func (s *Spec) PlanSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f4a7c15 }
 
-// loadAxis tells the axis of the load from the others. A rate that varies is the load even where
-// the cap varies too: each cap is a series then.
+// LoadAxis separates the axis of the load from the others. If rate and concurrency both vary, the rate is the
+// load, and each cap is a series.
 func LoadAxis(s *Spec) (axis string, others []Axis) {
 	axis = "concurrency"
 	if s.Varies("rate") || (s.Rate > 0 && !s.Varies("concurrency")) {
@@ -155,7 +166,7 @@ func LoadAxis(s *Spec) (axis string, others []Axis) {
 	return axis, slices.DeleteFunc(slices.Clone(s.Point), func(a Axis) bool { return a.Key == axis })
 }
 
-// varies says that the matrix has several values of a key for the row.
+// Varies reports whether the row has a list of values for a key.
 func (s *Spec) Varies(key string) bool {
 	return slices.ContainsFunc(s.Point, func(a Axis) bool { return a.Key == key })
 }

@@ -10,37 +10,35 @@ import (
 	"bench/experiment/target"
 )
 
-// Target is the [target] table: the thing under test, as declared.
+// Target is the [target] table: the server under test, as declared.
 type Target struct {
 	target.Target
-	Hardware   string   `toml:"hardware" json:"hardware,omitempty"`         // id in the hardware table; empty = no bounds
-	GPUs       int      `toml:"gpus" json:"gpus,omitempty"`                 // 0 = not stated: no per-GPU figures
-	Precision  string   `toml:"precision" json:"precision,omitempty"`       // of the weights; empty = the model's own
-	GPUHourUSD *float64 `toml:"gpu_hour_usd" json:"gpu_hour_usd,omitempty"` // price of one GPU for an hour; nil = not stated
-	Owned
-	Facts     map[string]string `toml:"facts" json:"facts,omitempty"`         // what bench can't see
-	Endpoints []string          `toml:"endpoints" json:"endpoints,omitempty"` // several servers, each measured by all rows; in place of endpoint
+	Hardware   string            `toml:"hardware" json:"hardware,omitempty"`         // id in the hardware table; empty = no roofline
+	GPUs       int               `toml:"gpus" json:"gpus,omitempty"`                 // 0 = not specified: no figures per GPU
+	Precision  string            `toml:"precision" json:"precision,omitempty"`       // of the weights; empty = the model's own
+	GPUHourUSD *float64          `toml:"gpu_hour_usd" json:"gpu_hour_usd,omitempty"` // price of one GPU for an hour; nil = not specified
+	Facts      map[string]string `toml:"facts" json:"facts,omitempty"`               // what bench can't see
+	Endpoints  []string          `toml:"endpoints" json:"endpoints,omitempty"`       // in place of endpoint: servers that each run all rows
 }
 
-// Check reports what is wrong in the table.
+// Check reports every mistake in the table.
 func (t Target) Check(bad func(key, problem, hint string)) {
 	t.Target.Check(bad)
 	t.checkEndpoints(bad)
 	if t.GPUs < 0 {
 		bad("gpus", "gpus is negative", "write gpus = 1")
 	}
-	if usd := t.GPUHourUSD; usd != nil && !(*usd >= 0 && *usd <= math.MaxFloat64) { // nan, too
-		bad("gpu_hour_usd", fmt.Sprintf("%v is no price", *usd), "write gpu_hour_usd = 2.5")
-	}
-	t.Owned.Check(bad)
-	if t.GPUHourUSD != nil && t.GPUPriceUSD > 0 {
-		bad("gpu_price_usd", "the price of a GPU is stated twice, by the hour and to buy", "leave out gpu_hour_usd or gpu_price_usd")
+	if usd := t.GPUHourUSD; usd != nil && !(*usd >= 0 && *usd <= math.MaxFloat64) { // refuses NaN
+		bad("gpu_hour_usd", fmt.Sprintf("gpu_hour_usd is %v, not a price", *usd), "write gpu_hour_usd = 2.5")
 	}
 }
 
+// Priced reports whether the price of all GPUs for an hour is specified.
+func (t Target) Priced() bool { return t.GPUHourUSD != nil && t.GPUs > 0 }
+
 func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 	if len(t.Endpoints) > 0 && t.Endpoint != "" {
-		bad("endpoints", "endpoint and endpoints are both there", "remove one: endpoints are several servers, each measured by all rows")
+		bad("endpoints", "endpoint and endpoints exclude each other", "remove one; each server in endpoints runs all rows")
 	}
 	seen := map[string]bool{}
 	for i, e := range t.Endpoints {
@@ -60,10 +58,10 @@ func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 	}
 }
 
-// BaseURL is the base of the API at an endpoint as people type it.
+// BaseURL is the base URL of the API at an endpoint as people type it.
 func BaseURL(endpoint string) (string, error) { return target.BaseURL(endpoint) }
 
-// EndpointName is an endpoint as it stands in names: without what is the same for most, and without user info.
+// EndpointName is an endpoint as part of a name: host and port, without scheme, /v1 and user info.
 func EndpointName(endpoint string) string {
 	base, err := target.BaseURL(endpoint)
 	if err != nil {
@@ -76,10 +74,10 @@ func EndpointName(endpoint string) string {
 	return u.Host + strings.TrimSuffix(u.Path, "/v1")
 }
 
-// wantedFacts are what a reader of the report would ask for and bench can't see.
+// WantedFacts are the keys of [target.facts] that a reader of the report needs and bench can't see.
 var WantedFacts = []string{"driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
 
-// NotStated lists what a reader would want to know of the target and nobody declared.
+// NotStated lists the keys of [target] that a reader of the report needs and that are not specified.
 func (t Target) NotStated() []string {
 	missing := []string{}
 	if t.Hardware == "" {
@@ -91,7 +89,7 @@ func (t Target) NotStated() []string {
 	if t.Precision == "" {
 		missing = append(missing, "precision")
 	}
-	if _, ok := t.HourlyPrice(); !ok {
+	if t.GPUHourUSD == nil {
 		missing = append(missing, "gpu_hour_usd")
 	}
 	for _, f := range WantedFacts {

@@ -12,49 +12,47 @@ import (
 	"bench/experiment/workload"
 )
 
-// Defaults of a tiling row, those of the tool that it is compared with.
+// Defaults of a tiling row: those of tmesh-cli benchmark.
 const (
 	tileInput   = 32_000
 	tileOutput  = 100
 	tileOffload = 100.0 // GiB
 	tileRatio   = 0.9
-	perInFlight = 3 // contexts for each request in flight
+	perInFlight = 3 // contexts per request in flight
 )
 
-// Sizing says how many contexts fill a tier of the KV cache, and from what.
+// Sizing is the number of contexts that fill a tier of the KV cache, with its inputs.
 type Sizing struct {
-	OffloadGiB    float64 // of the tier
-	Ratio         float64 // of it that is filled
+	OffloadGiB    float64 // size of the tier
+	Ratio         float64 // share of the tier to fill
 	BytesPerToken float64
 	Input         int // tokens of a context, its question included
 
-	// Where the model says the bytes:
-	Model       string  // its entry in the model table; empty: the bytes were stated
-	KVPrecision string  // assumed or stated
-	Full        float64 // bytes a token where every layer keeps every token
-	Resident    float64 // the same as windows and linear layers keep them, on average over a context
+	// Only if the bytes come from the model table:
+	Model       string  // id in the table; empty = the row specifies the bytes
+	KVPrecision string  // specified, else bf16
+	Full        float64 // bytes per token if every layer keeps every token
+	Resident    float64 // mean bytes per token if windows and linear layers keep less
 }
 
 const gib = 1 << 30
 
-// ContextGiB is what one context takes.
+// ContextGiB is the size of one context.
 func (z Sizing) ContextGiB() float64 { return z.BytesPerToken * float64(z.Input) / gib }
 
-// Contexts is floor(ratio · tier / context): one more would be over what is to be filled.
+// Contexts is the number of contexts that fit: floor(ratio · tier / context).
 func (z Sizing) Contexts() int {
 	return int(math.Min(math.Floor(z.Ratio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
 }
 
-// InFlight is a third of the contexts, and one at least: none would be a workload that stands still.
-func InFlight(contexts int) int { return max(1, contexts/perInFlight) }
-
-// none says why no context fits.
-func (z Sizing) none() error {
-	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, and a context of %d tokens of %.10g bytes takes %.4g GiB\nhint: a larger tier (offload_gib), a shorter input, or fewer bytes_per_token",
+// noneFits is the error of a tier that is smaller than one context.
+func (z Sizing) noneFits() error {
+	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes %.4g GiB\n"+
+		"hint: a larger tier (offload_gib), a shorter input, or fewer bytes_per_token",
 		z.Ratio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
 }
 
-// sizing is what a row states, with the defaults; its bytes a token are 0 where the model has to say them.
+// sizing is the row's sizing with the defaults; 0 bytes per token = take them from the model.
 func sizing(t *workload.Tile, input, gpus int) Sizing {
 	z := Sizing{OffloadGiB: t.OffloadGiB, Ratio: t.Ratio, BytesPerToken: t.BytesPerToken, Input: input}
 	if t.OffloadPerGPUGiB > 0 {
@@ -69,8 +67,8 @@ func sizing(t *workload.Tile, input, gpus int) Sizing {
 	return z
 }
 
-// of takes the bytes of a token from a model.
-func (z Sizing) of(m roofline.Model, t *workload.Tile) Sizing {
+// withModel takes the bytes per token from a model.
+func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
 	s := roofline.Setup{Model: m, KVPrecision: t.KVPrecision}
 	z.Model, z.KVPrecision = m.ID, cmp.Or(t.KVPrecision, "bf16")
 	z.Full, z.Resident = s.KVBytesPerToken(), s.KVBytes(float64(z.Input))/float64(z.Input)
@@ -81,18 +79,19 @@ func (z Sizing) of(m roofline.Model, t *workload.Tile) Sizing {
 	return z
 }
 
-// errUnsized says that a row's contexts can't be counted yet.
-var errUnsized = errors.New("how many contexts there are follows from the model's KV cache, and the model is not known\nhint: state model in [target], or bytes_per_token or contexts in [row.tile]")
+// errUnsized is the error of a row whose number of contexts depends on an unknown model.
+var errUnsized = errors.New("the number of contexts depends on the model's KV cache, and the model is unknown\n" +
+	"hint: write model in [target], or bytes_per_token or contexts in [row.tile]")
 
-// Size fills in what follows from a tiling row's sizing: the contexts, the slots, and the requests of its rounds. model is the
-// name that the server goes by, empty where it is not known yet: then only what is stated can be used. The sizing is nil for
-// a row that states its contexts, and for one that is no tiling.
+// Size fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on them.
+// model is the served name; empty = not known yet. The sizing is nil for a row that specifies its contexts,
+// and for other rows.
 func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, error) {
 	if s.Tile == nil {
 		return nil, nil
 	}
 	var used *Sizing
-	t := *s.Tile // the row's other repeats have the same
+	t := *s.Tile // the row's other repeats share the pointer
 	if t.Contexts == 0 {
 		z, err := s.sized(&t, models, model, gpus)
 		if err != nil {
@@ -102,7 +101,7 @@ func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, er
 	}
 	s.Tile = &t
 	if s.Rate == 0 && s.Concurrency == 0 {
-		s.Concurrency = InFlight(t.Contexts)
+		s.Concurrency = max(1, t.Contexts/perInFlight)
 	}
 	if s.Warmup == (workload.Extent{}) {
 		s.Warmup = s.tileWarmup(t.Contexts)
@@ -113,15 +112,15 @@ func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, er
 	return used, nil
 }
 
-// A rotation of few or short contexts is over before server and client run as they will: clocks, graphs and batches take longer.
+// A short rotation ends before clocks, graphs and batches of the server are warm: the warm-up takes at least
+// warmTime, or 1/warmShares of the duration if that is less.
 const (
 	warmTime   = workload.Span(time.Minute)
-	warmShares = 10 // of a stated duration the warm-up need not take more than one of so many, or a trial would be all warm-up
+	warmShares = 10
 )
 
-// tileWarmup is the first rotation, which finds nothing, whole, however long it takes: the rest of it would be measured as if the
-// caches had been tried. It goes on for a minute where it ends sooner, or for a tenth of the stated duration. Where rounds or
-// requests end the row it is the rotation alone.
+// tileWarmup is the whole first rotation, which can't hit any cache, and at least warmTime. If rounds or
+// requests end the row, it is the rotation alone.
 func (s *Spec) tileWarmup(contexts int) workload.Extent {
 	e := workload.Extent{Requests: contexts}
 	switch {
@@ -135,7 +134,7 @@ func (s *Spec) tileWarmup(contexts int) workload.Extent {
 
 func (s *Spec) sized(t *workload.Tile, models roofline.Models, model string, gpus int) (Sizing, error) {
 	if t.OffloadPerGPUGiB > 0 && gpus < 1 {
-		return Sizing{}, errors.New("the tier is sized by GPU, and how many there are is not stated\nhint: gpus = 8 in [target], or --gpus 8")
+		return Sizing{}, errors.New("offload_gib_per_gpu needs the number of GPUs\nhint: write gpus = 8 in [target], or --gpus 8")
 	}
 	z := sizing(t, s.Input.Least(), gpus)
 	if z.BytesPerToken == 0 {
@@ -146,15 +145,15 @@ func (s *Spec) sized(t *workload.Tile, models roofline.Models, model string, gpu
 		if err != nil {
 			return z, err
 		}
-		z = z.of(m, t)
+		z = z.withModel(m, t)
 	}
 	if z.Contexts() < 1 {
-		return z, z.none()
+		return z, z.noneFits()
 	}
 	return z, nil
 }
 
-// presetTile fills in what a tiling row leaves out.
+// presetTile fills in the defaults of a tiling row, and reports a size that no context fits.
 func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	if s.Generator != workload.Tiling {
 		return
@@ -180,7 +179,8 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	}
 }
 
-// sizedLoad is the load to be checked: what the sizing will fill in counts as stated, and the end of a row without one.
+// sizedLoad is the load to check: with placeholders for what Size fills in later, and for the end of an
+// endless row.
 func (s *Spec) sizedLoad() workload.Load {
 	l := s.Phases()
 	if s.Endless() && l.Duration == 0 && l.Requests == 0 {
@@ -198,6 +198,6 @@ func (s *Spec) sizedLoad() workload.Load {
 	return l
 }
 
-// ContextsOver is the least number of contexts that a cache of so many tokens can't hold even without one of them: the worst case
-// for it. With fewer it may find some.
+// ContextsOver is the smallest number of contexts that always miss in an LRU cache of that many tokens, when
+// they come in a circle: the cache can't hold all but one. With fewer contexts some hit.
 func ContextsOver(cache, input int) int { return (cache+input-1)/input + 1 }

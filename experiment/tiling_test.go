@@ -58,7 +58,7 @@ func TestSizing(t *testing.T) {
 		stated := s.Tile.Contexts > 0 // by the bytes
 		z, err := s.Size(models, tt.model, tt.gpus)
 		if tt.contexts == 0 {
-			if err == nil || !strings.Contains(err.Error(), "no context fits: 0.01 × 100 GiB to fill, and a context of 32000 tokens of 49152 bytes takes 1.465 GiB\nhint: a larger tier") {
+			if err == nil || !strings.Contains(err.Error(), "no context fits: 0.01 × 100 GiB to fill, but a context of 32000 tokens at 49152 bytes takes 1.465 GiB\nhint: a larger tier") {
 				t.Errorf("%s: %v", tt.model, err)
 			}
 			continue
@@ -82,7 +82,7 @@ func TestSizingRefuses(t *testing.T) {
 		model string
 		want  string
 	}{
-		{workload.Tile{}, "", "the model is not known"},
+		{workload.Tile{}, "", "the model is unknown"},
 		{workload.Tile{}, "gpt-oss-21b", "similar: openai/gpt-oss-20b"},
 		{workload.Tile{OffloadPerGPUGiB: 10}, "gpt-oss-20b", "--gpus 8"},
 	} {

@@ -8,55 +8,54 @@ import (
 	"bench/experiment/workload"
 )
 
-// A row with until = "decided" is looked at while it runs, and ends when its SLO is decided. It is looked at after
-// doubling numbers of requests, of which each look spends a part of the risk of one (stats.Looks), and always at the first n
-// by arrival, when all of these are over: the fast ones alone would be a better server than there is.
+// A row with until = "decided" is judged while it runs, and ends when its SLO is decided. The looks come
+// after doubling numbers of requests, and each spends a part of the error probability (stats.Looks). A look
+// takes the first n requests by arrival, once all of them have ended: the fast ones alone would show a better
+// server.
 
 // Values of the key until.
 const (
-	UntilDecided     = "decided"
-	untilInterrupted = "stopped" // the row has no end of its own
+	UntilDecided     = "decided" // the row ends when its SLO is decided
+	untilInterrupted = "stopped" // the row runs until it is interrupted
 )
 
-// Endless says that the row ends when it is told to, and not before.
+// Endless reports whether the row runs until it is interrupted.
 func (s *Spec) Endless() bool { return s.Until == untilInterrupted }
 
-// A window so long, or of so many requests, does not keep its records in memory while it runs.
+// A row of at least one of these sizes does not keep its records in memory.
 const (
 	spoolsFrom         = workload.Span(30 * time.Minute)
 	spoolsFromRequests = 100_000
 )
 
-// Spools says that the records are read again from where they were written, at the end, since there may be very many of them.
+// Spools reports whether the row may have too many records for the memory: they are read back from its file
+// at the end.
 func (s *Spec) Spools() bool {
 	return s.Endless() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.InWindow()) >= spoolsFromRequests
 }
 
-// checkUntil refuses what could never be decided, or not while it runs.
+// checkUntil reports a row that can't be decided, or not while it runs.
 func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	switch {
 	case s.Until == "":
 	case s.Endless():
-		s.checkEndless(bad)
+		if s.Rate > 0 || s.Session != nil || s.Cold() {
+			bad("until", `until = "stopped" needs a closed loop of single requests`,
+				"write concurrency = 8, and remove rate, session and kind")
+		}
 	case s.Until != UntilDecided:
 		bad("until", fmt.Sprintf("unknown until %q", s.Until), `write until = "decided" or "stopped", or leave it out`)
 	case !s.decidable():
-		bad("until", "there is no limit that more requests could decide", `write [slo] and below it ttft_p95 = "1s"; a throughput or a price is judged at the end`)
+		bad("until", "the row has no limit that more requests could decide",
+			`write [slo] and below it ttft_p95 = "1s"; a throughput or a price is decided at the end`)
 	case s.Rate.IsInf():
-		bad("until", "all requests are sent at once: none is left to save", "write a finite rate, or leave until out")
+		bad("until", `rate = "inf" sends all requests at once: the row can't end early`, "write a finite rate, or leave until out")
 	case s.Session != nil || s.Cold():
-		bad("until", "until looks at the first requests by arrival, and here the answers decide who comes first", "leave it out; requests or duration end the row")
+		bad("until", "until needs arrival times that do not depend on the answers", "leave it out; requests or duration end the row")
 	}
 }
 
-// checkEndless refuses what such a row can't have.
-func (s *Spec) checkEndless(bad func(key, problem, hint string)) {
-	if s.Rate > 0 || s.Session != nil || s.Cold() {
-		bad("until", `until = "stopped" is for closed loops of single requests`, "write concurrency = 8, and remove rate, session and kind")
-	}
-}
-
-// decidable says whether more requests can decide any limit of the row or of a class of it.
+// decidable reports whether more requests can decide any limit of the row or of one of its classes.
 func (s *Spec) decidable() bool {
 	if slices.ContainsFunc(s.SLO.Limits, Limit.Decidable) {
 		return true
@@ -66,8 +65,9 @@ func (s *Spec) decidable() bool {
 	})
 }
 
-// looksAt says whether more requests can decide a limit. A throughput or a price is one figure of the whole window, and that
-// nothing ever fails no number of requests proves: such limits are judged at the end, and do not keep a row going.
+// Decidable reports whether more requests can decide the limit. Other limits are judged once, at the end: a
+// throughput or a price is one figure of the whole window, and no number of requests proves an error rate of
+// 0.
 func (l Limit) Decidable() bool {
 	return l.Stat != "" || l.Metric == "error_rate" && l.Value > 0 && l.Value < 1
 }

@@ -21,8 +21,8 @@ func TestCheckUntil(t *testing.T) {
 		{"unknown", Spec{Until: "later", SLO: p99}, `unknown until "later"`},
 		{"no SLO", Spec{Until: "decided"}, "no limit that more requests could decide"},
 		{"only a throughput", Spec{Until: "decided", SLO: tableOf(t, `min_requests_per_s = 3`)}, "no limit"},
-		{"all at once", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Rate: workload.Rate(math.Inf(1))}}, "sent at once"},
-		{"conversations", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Session: &workload.Session{}}}, "answers decide"},
+		{"all at once", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Rate: workload.Rate(math.Inf(1))}}, "sends all requests at once"},
+		{"conversations", Spec{Until: "decided", SLO: p99, Workload: workload.Workload{Session: &workload.Session{}}}, "do not depend on the answers"},
 	} {
 		got := ""
 		c.spec.checkUntil(func(key, problem, hint string) { got = key + ": " + problem + hint })

@@ -12,7 +12,7 @@ import (
 func (o *Outcome) costsTable() table {
 	t := table{id: "costs", caption: "Cost", note: "Of points that are valid and meet their SLO, where one is stated, at the price that [target] states; all of it is put on the output tokens.",
 		columns: []column{{head: "point"}, {head: "per million output tokens", unit: "USD", num: true, help: "cost"}, {head: "output tokens per USD", num: true, help: "cost"},
-			{head: "an hour, all GPUs", unit: "USD", num: true}, {head: "per million at the utilisation", unit: "USD", num: true, help: "cost"}, {head: "J per output token", num: true}}}
+			{head: "an hour, all GPUs", unit: "USD", num: true}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		for _, c := range s.Costs() {
@@ -20,15 +20,11 @@ func (o *Outcome) costsTable() table {
 			if c.Accepted {
 				name.tag = strings.TrimPrefix(name.tag+"; SLO knee", "; ")
 			}
-			used := absent()
-			if u := c.Cost.USDPerMillionUsed; u != nil {
-				used = text(fmt.Sprintf("%s at %s", unit.Digits(*u), unit.Format(*c.Cost.Utilisation, "share")))
-			}
 			per := absent()
 			if c.Cost.TokensPerUSD > 0 {
 				per = text(unit.Digits(c.Cost.TokensPerUSD))
 			}
-			t.rows = append(t.rows, []cell{name, text(unit.Digits(c.Cost.USDPerMillion)), per, text(unit.Digits(c.Cost.HourUSD)), used, known(c.Cost.Joules, "")})
+			t.rows = append(t.rows, []cell{name, text(unit.Digits(c.Cost.USDPerMillion)), per, text(unit.Digits(c.Cost.HourUSD))})
 		}
 	}
 	return t

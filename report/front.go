@@ -259,12 +259,6 @@ func costFact(s *series.Series, p *series.SeriesPoint) fact {
 	c := costs[i].Cost
 	f.Lead = unit.Format(c.USDPerMillion, "usd") + " per million output tokens"
 	f.Lines = []string{fmt.Sprintf("%s an hour for all GPUs, as stated; all of it is put on the output tokens", unit.Format(c.HourUSD, "usd"))}
-	if c.USDPerMillionUsed != nil {
-		f.Lines = append(f.Lines, fmt.Sprintf("%s at a utilisation of %s", unit.Format(*c.USDPerMillionUsed, "usd"), unit.Format(*c.Utilisation, "share")))
-	}
-	if c.Joules != nil {
-		f.Lines = append(f.Lines, unit.Format(*c.Joules, "J per output token"))
-	}
 	return f
 }
 

@@ -255,9 +255,6 @@ func (r *run) hash(s *experiment.Spec) string {
 		spec, spec.APIOr(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
 		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row rest on these
 	}
-	if t.Owned != (experiment.Owned{}) { // the hashes of those that state none of it stay as they were
-		key = append(key, t.Owned)
-	}
 	if r.m.Varies() { // the model may be one of each variant; how it is started is its name
 		key[2] = t.Model
 		if v := r.m.variant(s.Variant); v.Settings != nil {

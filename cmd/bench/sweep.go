@@ -217,11 +217,11 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	t := &m.Target
 	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
 		// What the file says of one machine is not true of the other.
-		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil || t.Owned != (experiment.Owned{}) {
+		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil {
 			fmt.Fprintln(stderr, "note: hardware, gpus, precision, price and facts in [target] describe what endpoint there means, and are not taken over;\n"+
 				"      state those of this endpoint with --hardware, --gpus and --precision, or in the matrix beside it")
 		}
-		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Owned, t.Facts = "", 0, "", nil, experiment.Owned{}, nil
+		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Facts = "", 0, "", nil, nil
 		if isMock(t.Endpoint) {
 			t.Model = ""
 		}

@@ -250,7 +250,7 @@ func TestColdStart(t *testing.T) {
 			t.Errorf("request %d came %d µs after the one before", i, r.At.Us()-records[i-1].End.Us())
 		}
 	}
-	for _, code := range experiment.NeedsLoad {
+	for _, code := range []string{"few_samples", "warmup", "rate_not_achieved", "concurrency"} {
 		if !slices.Contains(row.Checks.NotPossible, code) {
 			t.Errorf("%s is asked of a cold start: %+v", code, row.Checks)
 		}
@@ -275,18 +275,18 @@ func TestCheckColdStart(t *testing.T) {
 		{cold(func(s *experiment.Spec) { s.Connections, s.Concurrency, s.Idle = "new", 1, workload.Span(time.Minute) }), ""},
 		{cold(func(s *experiment.Spec) { s.Rate = 1 }), "rate: a cold start"},
 		{cold(func(s *experiment.Spec) { s.Concurrency = 2 }), "concurrency: a cold start"},
-		{cold(func(s *experiment.Spec) { s.Requests, s.Duration = 0, workload.Span(time.Minute) }), "without a number of requests"},
+		{cold(func(s *experiment.Spec) { s.Requests, s.Duration = 0, workload.Span(time.Minute) }), "a cold start needs a number of requests"},
 		{cold(func(s *experiment.Spec) { s.Session = talk("").Session }), "session: a cold start"},
 		{cold(func(s *experiment.Spec) { s.Connections = "reuse" }), "connections: a cold start"},
 		{cold(func(s *experiment.Spec) { s.SLO = fixture.SLO(t, "min_requests_per_s = 1") }), "slo.min_requests_per_s: a cold start has no throughput"},
 		{cold(func(s *experiment.Spec) { s.Kind, s.Concurrency = "warm", 1 }), "kind: unknown kind"},
-		{func() experiment.Spec { s := point(); s.Concurrency, s.Idle = 4, 1; return s }(), "idle: a load leaves"}, // one mistake, said once
+		{func() experiment.Spec { s := point(); s.Concurrency, s.Idle = 4, 1; return s }(), "idle: only a cold start"}, // one mistake, said once
 		{func() experiment.Spec {
 			s := talk("chat")
 			s.Concurrency, s.Rate = 0, workload.Rate(math.Inf(1))
 			s.Warmup = workload.Extent{}
 			return s
-		}(), "a conversation's turns"},
+		}(), "a turn must wait"},
 		{func() experiment.Spec {
 			s := point()
 			s.Concurrency, s.Input, s.Output = 1, workload.Length{}, workload.Length{}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends the record as encoding/json writes it, to the byte. It exists because the records are written while
-// the load runs, in the same process, and reflection takes several times as long.
+// AppendJSON appends the record, byte for byte as encoding/json writes it. Records are written while the load
+// runs, in the same process, and reflection would take several times as long.
 func (r *Record) AppendJSON(dst []byte) []byte {
 	o := object{dst: append(dst, '{')}
 	o.textIf("schema", r.Schema)
@@ -48,10 +48,10 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	return append(o.dst, '}')
 }
 
-// object is a JSON object in the making.
+// object builds a JSON object.
 type object struct {
 	dst   []byte
-	begun bool // a field has been written
+	begun bool // has a field
 }
 
 func (o *object) key(name string) {
@@ -74,28 +74,28 @@ func (o *object) text(name, s string) {
 	o.dst = appendText(o.dst, s)
 }
 
-// textIf leaves the empty text out.
+// textIf omits an empty text.
 func (o *object) textIf(name, s string) {
 	if s != "" {
 		o.text(name, s)
 	}
 }
 
-// time leaves out what did not happen.
+// time omits a time that did not happen.
 func (o *object) time(name string, m Micros) {
 	if m.ok {
 		o.number(name, m.us)
 	}
 }
 
-// count leaves out what was not told.
+// count omits a count that was not reported.
 func (o *object) count(name string, n *int) {
 	if n != nil {
 		o.number(name, int64(*n))
 	}
 }
 
-// list leaves out the empty one.
+// list omits an empty list.
 func (o *object) list(name string, p Packed) {
 	if !p.IsZero() {
 		o.key(name)
@@ -103,7 +103,8 @@ func (o *object) list(name string, p Packed) {
 	}
 }
 
-// appendText writes a string; what needs any escape, as only a server's text may, is encoding/json's matter.
+// appendText writes a string. One that needs an escape, which only a server's text can, is left to
+// encoding/json.
 func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

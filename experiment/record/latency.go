@@ -1,13 +1,141 @@
 package record
 
 import (
+	"math/rand/v2"
+	"slices"
+
+	"bench/experiment"
 	"bench/experiment/stats"
 )
 
-// Latency is the sample of a metric by its name in Latencies; nil where nothing was measured.
+// Latency is a metric of the summary by its name in experiment.Latencies; nil = not measured.
 func (s *Summary) Latency(metric string) *stats.Summary {
-	return map[string]*stats.Summary{
-		"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "tpot": s.TPOT, "itl": s.ITL,
-		"e2e": s.E2E, "e2e_from_send": s.E2EFromSend, "cap_wait": s.CapWait, "lag": s.Lag,
-	}[metric]
+	if field, ok := s.latencies()[metric]; ok {
+		return *field
+	}
+	return nil
+}
+
+func (s *Summary) latencies() map[string]**stats.Summary {
+	return map[string]**stats.Summary{
+		"ttft": &s.TTFT, "ttft_from_send": &s.TTFTFromSend, "ttfe": &s.TTFE, "tpot": &s.TPOT, "itl": &s.ITL,
+		"e2e": &s.E2E, "e2e_from_send": &s.E2EFromSend, "cap_wait": &s.CapWait, "lag": &s.Lag,
+	}
+}
+
+// Latency is one metric of the request in ms; ok is false if it has none.
+func (r *Record) Latency(metric string, stream bool) (ms float64, ok bool) {
+	var from, to Micros
+	switch metric {
+	case "tpot":
+		if !stream {
+			return 0, false
+		}
+		return r.tpot()
+	case "ttft":
+		from, to = r.At, r.First
+	case "ttft_from_send":
+		from, to = r.Sent, r.First
+	case "ttfe":
+		from, to = r.Sent, r.FirstEvent
+	case "e2e":
+		from, to = r.At, r.Last
+	case "e2e_from_send":
+		from, to = r.Sent, r.Last
+	case "cap_wait":
+		from, to = r.At, r.Ready
+	case "lag":
+		from, to = r.Ready, r.Sent
+	}
+	if !from.ok || !to.ok {
+		return 0, false
+	}
+	return float64(to.us-from.us) / UsPerMs, true
+}
+
+// tpot is (last − first) / (output tokens − 1) in ms, for at least two tokens.
+func (r *Record) tpot() (ms float64, ok bool) {
+	if r.OutputTokens < 2 || !r.First.ok || !r.Last.ok {
+		return 0, false
+	}
+	return float64(r.Last.us-r.First.us) / UsPerMs / float64(r.OutputTokens-1), true
+}
+
+// latencies computes the samples of each metric, in ms, by arrival. It reuses their memory: for millions of
+// requests, all samples together would be as large as the records.
+type latencies struct {
+	ordered []*Record
+	rng     *rand.Rand
+	room    []float64 // memory of the last sample
+}
+
+// UsPerMs is the number of µs in a ms.
+const UsPerMs = 1e3
+
+// Seed of the resampling for intervals: constant, so that the same records give the same intervals.
+const Seed = 0x62656e6368
+
+func (l *latencies) summarize(s *Summary, stream bool) {
+	fields := s.latencies()
+	for _, metric := range experiment.Latencies { // in a fixed order: the intervals share one random stream
+		switch {
+		case !stream && (experiment.Limit{Metric: metric}).NeedsStream():
+		case metric == "itl":
+			s.ITL, s.ITLRequests = l.gaps()
+			s.TokensPerEvent = l.tokensPerEvent()
+		default:
+			*fields[metric] = l.of(metric, stream)
+		}
+	}
+}
+
+// of summarizes a metric over the requests that have it.
+func (l *latencies) of(metric string, stream bool) *stats.Summary {
+	l.room = slices.Grow(l.room[:0], len(l.ordered))
+	for _, r := range l.ordered {
+		if ms, ok := r.Latency(metric, stream); ok {
+			l.room = append(l.room, ms)
+		}
+	}
+	return stats.SummarizeInOrder(l.room, l.rng)
+}
+
+// gaps summarizes the pooled gaps; its intervals resample the requests with gaps.
+func (l *latencies) gaps() (s *stats.Summary, requests int) {
+	var itl stats.Counts // can be many millions
+	for _, r := range l.ordered {
+		for us := range r.Gaps.All() {
+			itl.Add(us)
+		}
+		if r.Gaps.Len() > 0 {
+			requests++
+		}
+	}
+	pooled := stats.Pooled{Unit: UsPerMs, Requests: requests}
+	pooled.Begin(itl.Sorted(UsPerMs))
+	for _, r := range l.ordered {
+		if r.Gaps.Len() == 0 {
+			continue
+		}
+		pooled.Request()
+		for us := range r.Gaps.All() {
+			pooled.Gap(us)
+		}
+	}
+	return pooled.Summarize(l.rng), requests
+}
+
+// tokensPerEvent is the mean over all token-bearing events; 0 = none.
+func (l *latencies) tokensPerEvent() float64 {
+	events, tokens := 0, 0
+	for _, r := range l.ordered {
+		if r.First.ok {
+			events += r.Gaps.Len() + 1
+			tokens += r.OutputTokens
+		}
+	}
+	if events == 0 {
+		return 0
+	}
+	return float64(tokens) / float64(events)
 }

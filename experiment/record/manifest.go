@@ -6,7 +6,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// Manifest is run.json: what somebody else needs to do the run again, and how far it got.
+// Manifest is run.json: what reproduces the run, and its state.
 type Manifest struct {
 	Schema     string    `json:"schema"`
 	Run        string    `json:"run"` // the directory's name
@@ -22,32 +22,32 @@ type Manifest struct {
 	State      string    `json:"state"` // running, done, interrupted, failed
 	Salt       string    `json:"salt"`
 	Seed       uint64    `json:"seed"`
-	Order      string    `json:"order,omitempty"` // listed, or blocked: shuffled by the seed within each round of repeats
-	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
+	Order      string    `json:"order,omitempty"` // listed: as written; blocked: randomized blocks, one for each round of repeats
+	Plan       []Planned `json:"plan"`            // every repeat of every point, in order of execution
 
 	Client    ClientInfo        `json:"client"`
 	Target    TargetInfo        `json:"target"`
 	Facts     map[string]string `json:"facts"`      // [target.facts] as declared
-	NotStated []string          `json:"not_stated"` // facts that a reader would want, and that nobody stated
+	NotStated []string          `json:"not_stated"` // keys of [target] that a reader needs, not specified
 	Attempts  []Attempt         `json:"attempts"`   // one for the start, one for each resume
 	Priced    *float64          `json:"gpu_hour_usd"`
 
-	Servers  []ServerStart `json:"servers,omitempty"`  // in order, where servers are started or several are measured
-	Searches []Found       `json:"searches,omitempty"` // what rows with a search found, as far as they got
+	Servers  []ServerStart `json:"servers,omitempty"`  // started by bench, or several endpoints, in order
+	Searches []Found       `json:"searches,omitempty"` // results of searches so far
 }
 
-// ServerStart is one start of the server under test by bench, or one of several endpoints.
+// ServerStart is one start of the server by bench, or one of several endpoints.
 type ServerStart struct {
-	N            int       `json:"n"`                 // counts from 1, over all attempts
+	N            int       `json:"n"`                 // from 1, over all attempts
 	Variant      string    `json:"variant"`           // the knobs, or the endpoint
-	Command      []string  `json:"command,omitempty"` // with the knobs in their places; absent for an endpoint
-	Log          string    `json:"log,omitempty"`     // file beside the rows
+	Command      []string  `json:"command,omitempty"` // with the knobs' values; absent = an endpoint
+	Log          string    `json:"log,omitempty"`     // file name
 	StartedAt    time.Time `json:"started_at"`
 	EndedAt      time.Time `json:"ended_at,omitzero"`
-	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of the models endpoint; absent: it never answered, or was there already
-	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from then to the end of the first answer with tokens
+	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of its ready path; absent = none, or an endpoint
+	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
 	Identity     string    `json:"identity,omitempty"`       // as in target
-	Error        string    `json:"error,omitempty"`          // why it could not be used, or how it ended
+	Error        string    `json:"error,omitempty"`          // why it was not usable, or how it ended
 }
 
 // Planned is one row of the plan.
@@ -55,20 +55,20 @@ type Planned struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	SpecHash string `json:"spec_hash"`
-	State    string `json:"state"` // planned, done, failed, removed (in an earlier matrix, no longer in this one)
+	State    string `json:"state"` // planned, done, failed, removed (no longer in the matrix)
 	Error    string `json:"error,omitempty"`
 }
 
-// Attempt is one start of the command on this directory.
+// Attempt is one execution of the command on this directory: the first, or a resume.
 type Attempt struct {
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	Command   []string  `json:"command"`
 	Bench     string    `json:"bench"`
-	Ended     string    `json:"ended"` // done, interrupted, failed; empty: killed
+	Ended     string    `json:"ended"` // done, interrupted, failed; empty = killed
 }
 
-// ClientInfo is the machine and the program that measured.
+// ClientInfo is the measuring machine and program.
 type ClientInfo struct {
 	Version   string  `json:"bench_version"`
 	Commit    string  `json:"bench_commit"`
@@ -82,11 +82,11 @@ type ClientInfo struct {
 	MemoryGiB float64 `json:"memory_gib"`
 }
 
-// TargetInfo is what was declared of the thing under test and what it said of itself.
+// TargetInfo is the server under test: as declared, and as it reports itself.
 type TargetInfo struct {
 	Endpoint    string            `json:"endpoint"` // user info removed
 	Simulated   bool              `json:"simulated"`
-	Simulator   string            `json:"simulator,omitempty"` // what the mock simulates
+	Simulator   string            `json:"simulator,omitempty"` // its simulated model and hardware
 	API         string            `json:"api"`
 	Model       string            `json:"model"`
 	Hardware    string            `json:"hardware,omitempty"`
@@ -98,16 +98,16 @@ type TargetInfo struct {
 	BuildInfo   []string          `json:"build_info,omitempty"`     // info lines of /metrics
 	Headers     map[string]string `json:"headers,omitempty"`
 	PromptForm  string            `json:"prompt_form"`
-	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how text prompts were sized
-	Connections string            `json:"connections"`                  // whether they are used again
+	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how the length of text prompts was set
+	Connections string            `json:"connections"`                  // kept open, or one per request
 	Proxy       string            `json:"proxy,omitempty"`              // user info removed
 	HTTP2       bool              `json:"http2,omitempty"`
-	Vantage     Vantage           `json:"vantage,omitzero"` // absent in runs of versions that did not measure it
-	Identity    string            `json:"identity"`         // hash of what tells this server from another
+	Vantage     Vantage           `json:"vantage,omitzero"` // absent in runs of older versions
+	Identity    string            `json:"identity"`         // hash of the server's identity
 }
 
-// Vantage is where the client stood. Latencies from two places can't be compared without it: the network is in them.
+// Vantage is the client's network distance from the server, which is part of every latency.
 type Vantage struct {
 	Place string         `json:"place"`            // same host, lan, remote, behind a proxy
-	RTT   *stats.Summary `json:"rtt_ms,omitempty"` // round trips of TCP handshakes, made before the first row; by the kernel where it tells; absent behind a proxy
+	RTT   *stats.Summary `json:"rtt_ms,omitempty"` // of TCP handshakes before the first row, by the kernel if it reports it; absent behind a proxy
 }

@@ -1,8 +1,61 @@
 package record
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
 
-// RoundGaps gives the differences of the rounded times, so that they sum to last − first.
+// Micros is a time as an offset from the row's start, in µs. The zero value is a time that did not happen,
+// unlike offset 0.
+type Micros struct {
+	us int64
+	ok bool
+}
+
+// At is the offset of us microseconds.
+func At(us int64) Micros { return Micros{us: us, ok: true} }
+
+// Get returns the offset in µs, and whether it happened.
+func (m Micros) Get() (us int64, ok bool) { return m.us, m.ok }
+
+// Us is the offset in µs; 0 if it did not happen.
+func (m Micros) Us() int64 { return m.us }
+
+// Add moves the offset by us microseconds, if it happened.
+func (m Micros) Add(us int64) Micros {
+	if m.ok {
+		m.us += us
+	}
+	return m
+}
+
+// IsZero reports whether it did not happen; omitzero of encoding/json then omits the field.
+func (m Micros) IsZero() bool { return !m.ok }
+
+// MarshalJSON writes the number; null if it did not happen.
+func (m Micros) MarshalJSON() ([]byte, error) {
+	if !m.ok {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, m.us, 10), nil
+}
+
+// UnmarshalJSON reads a number; null = it did not happen.
+func (m *Micros) UnmarshalJSON(b []byte) error {
+	*m = Micros{}
+	if string(b) == "null" {
+		return nil
+	}
+	us, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading a time in µs: %w", err)
+	}
+	*m = At(us)
+	return nil
+}
+
+// RoundGaps are the differences of the rounded times in µs, so that they sum to last − first.
 func RoundGaps(first time.Duration, gaps []time.Duration) Packed {
 	var room packing
 	out := Packed{b: room[:0]}

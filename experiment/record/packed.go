@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Packed is a list of whole numbers that are small and not negative, as a rule: the gaps of a request in µs, in two
-// bytes each below 16.4 ms and three below 2.1 s, where a slice takes eight. It holds any int64 exactly. In JSON it is a
-// plain array. The zero value is the empty list.
+// Packed is a compact list of integers, made for the gaps of a request in µs: two bytes each below 16.4 ms
+// and three below 2.1 s, where a slice takes eight. It stores any int64 exactly, and is an array in JSON. The
+// zero value is empty.
 type Packed struct {
 	b []byte // uvarints of encoding/binary; a negative number takes ten bytes
 	n int
@@ -26,15 +26,15 @@ func Pack[T int | int64](xs ...T) Packed {
 	return p.clone()
 }
 
-// packing is where a list is made, on the stack: most fit, and are then allocated once and to size.
+// packing is room on the stack to build a list: most fit, and are then allocated once, at their size.
 type packing [4 << 10]byte
 
-// Append gives the list with one more entry at its end; as with the built-in append, p itself is used up.
+// Append returns the list with x appended; as with the built-in append, p must not be used afterwards.
 func (p Packed) Append(x int64) Packed {
 	return Packed{b: binary.AppendUvarint(p.b, uint64(x)), n: p.n + 1}
 }
 
-// clone is a copy without spare room.
+// clone is a copy without spare capacity.
 func (p Packed) clone() Packed {
 	if p.n == 0 {
 		return Packed{}
@@ -45,10 +45,10 @@ func (p Packed) clone() Packed {
 // Len is the number of entries.
 func (p Packed) Len() int { return p.n }
 
-// IsZero says that there are none; encoding/json's omitzero leaves the field out then.
+// IsZero reports whether the list is empty; omitzero of encoding/json then omits the field.
 func (p Packed) IsZero() bool { return p.n == 0 }
 
-// All gives the entries in their order.
+// All yields the entries in order.
 func (p Packed) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for b := p.b; len(b) > 0; {
@@ -61,7 +61,7 @@ func (p Packed) All() iter.Seq[int64] {
 	}
 }
 
-// take cuts the first entry off; there must be one.
+// take removes and returns the first entry; the list must not be empty.
 func (p *Packed) take() int64 {
 	x, n := binary.Uvarint(p.b)
 	p.b, p.n = p.b[n:], p.n-1
@@ -83,7 +83,7 @@ func (p Packed) appendJSON(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// UnmarshalJSON reads an array of whole numbers; null is the empty list.
+// UnmarshalJSON reads an array of integers; null = empty.
 func (p *Packed) UnmarshalJSON(text []byte) error {
 	*p = Packed{}
 	if string(text) == "null" {
@@ -92,7 +92,7 @@ func (p *Packed) UnmarshalJSON(text []byte) error {
 	inner, ok := bytes.CutPrefix(text, []byte("["))
 	inner, closed := bytes.CutSuffix(inner, []byte("]"))
 	if !ok || !closed {
-		return fmt.Errorf("reading a list of numbers: %.20q is no array", text)
+		return fmt.Errorf("reading a list of numbers: %.20q is not an array", text)
 	}
 	if len(bytes.TrimSpace(inner)) == 0 {
 		return nil

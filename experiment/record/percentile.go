@@ -4,30 +4,29 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
-// Repeats is one figure of a point: its value in each repeat that has it, their median, and how far they are apart.
+// Repeats is one figure of a point: its value in each repeat that has it, their median and their spread.
 type Repeats struct {
 	Values []float64     `json:"values"`
 	Median float64       `json:"median"`
-	Spread *stats.Spread `json:"spread,omitempty"` // absent: one repeat
+	Spread *stats.Spread `json:"spread,omitempty"` // absent = one repeat
 }
 
 // Percentile is one percentile of one latency at a point, in ms.
 type Percentile struct {
 	Name string `json:"name"` // p50 … p999
 	Repeats
-	CI95  stats.Interval `json:"ci95"` // the hull of the repeats' own intervals
-	N     int            `json:"n"`    // requests in the repeat that has the fewest
+	CI95  stats.Interval `json:"ci95"` // from the lowest to the highest end of the repeats' intervals
+	N     int            `json:"n"`    // requests of the repeat with the fewest
 	Grade stats.Grade    `json:"grade"`
 }
 
-// Percentiles of one latency, in the order of PercentileNames; empty: not measured.
+// Percentiles of one latency, in the order of PercentileNames; empty = not measured.
 type Percentiles []Percentile
 
 // PercentileNames are the percentiles that are shown.
@@ -42,6 +41,7 @@ func (ps Percentiles) Get(name string) (Percentile, bool) {
 	return ps[i], true
 }
 
+// RepeatsOf computes median and spread; the zero Repeats without values.
 func RepeatsOf(values []float64) Repeats {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
@@ -50,9 +50,8 @@ func RepeatsOf(values []float64) Repeats {
 	return Repeats{Values: values, Median: stats.Quantile(sorted, 0.5), Spread: stats.SpreadOf(values)}
 }
 
-// PercentilesOf takes each percentile's value from each repeat's sample; a nil one has none. The
-// requests are not thrown together: that would hide what differs between repeats, which is most of
-// what there is to know.
+// PercentilesOf takes each percentile from the sample of each repeat; a nil sample has none. The requests of
+// repeats are not pooled: that would hide the difference between repeats.
 func PercentilesOf(samples ...*stats.Summary) Percentiles {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s *stats.Summary) bool { return s == nil })
 	if len(samples) == 0 {
@@ -64,7 +63,7 @@ func PercentilesOf(samples ...*stats.Summary) Percentiles {
 		var values []float64
 		for _, s := range samples {
 			x, _ := s.Get(name)
-			if math.IsNaN(x) { // a summary of another tool need not have every percentile
+			if math.IsNaN(x) { // results of other tools can lack it
 				continue
 			}
 			values = append(values, x)
@@ -84,9 +83,8 @@ func PercentilesOf(samples ...*stats.Summary) Percentiles {
 	return ps
 }
 
-// Mark is how a percentile may be quoted: as it is, as about ("~") where the sample is thin, as the
-// lower end of its interval ("≥") where the sample gives no upper one; ok is false where there is
-// not even that.
+// Mark is how to quote the percentile: without a mark; "~" if the sample is thin; "≥" with the lower end of
+// its interval if n is too small for an upper end. ok is false if n is too small for both.
 func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 	switch {
 	case p.Grade == stats.Sound:
@@ -97,17 +95,17 @@ func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 	return "≥", p.CI95.Lo, !math.IsInf(p.CI95.Lo, 0)
 }
 
-// String is the percentile with what its sample can carry: "820 ms (n=1,200)", "~820 ms (n=400:
-// thin)", "≥610 ms (n=64: no bound)".
+// String is the percentile with its sample: "820 ms (n=1,200)", "~820 ms (n=400: thin)", "≥610 ms (n=64: too
+// small)".
 func (p Percentile) String() string { return p.value() + p.sample() }
 
 // Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
 func (p Percentile) Quoted() string { return p.Bare() + p.sample() }
 
-// Bare is the percentile with its interval, for where its sample is said beside it: "820 ms [760, 910]", "≥610 ms".
+// Bare is the percentile with its interval, without its sample: "820 ms [760, 910]", "≥610 ms".
 func (p Percentile) Bare() string {
 	text := p.value()
-	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ says it already
+	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ is the interval
 		text += " " + within
 	}
 	return text
@@ -125,11 +123,11 @@ func (p Percentile) sample() string {
 	if p.Grade == stats.Sound {
 		return fmt.Sprintf(" (n=%s)", unit.Count(p.N))
 	}
-	return fmt.Sprintf(" (n=%s: %s)", unit.Count(p.N), strings.ReplaceAll(string(p.Grade), "_", " "))
+	return fmt.Sprintf(" (n=%s: %s)", unit.Count(p.N), map[bool]string{true: "thin", false: "too small"}[p.Grade == stats.Thin])
 }
 
-// Within is the 95 % interval in the unit that Format gives the percentile itself: "[760, 910]", with a dash for an end that the
-// sample does not give; empty where it gives none.
+// Within is the 95 % interval in the unit that Format gives the percentile: "[760, 910]", with a dash for an
+// unbounded end; empty if both are unbounded.
 func (p Percentile) Within() string {
 	lo, hi := p.CI95.Lo, p.CI95.Hi
 	if math.IsInf(lo, 0) && math.IsInf(hi, 0) {

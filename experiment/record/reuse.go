@@ -1,15 +1,29 @@
 package record
 
-// Reuse sets what the server found in its prefix cache beside what its plan lets a cache find, over the completed requests
-// of the window whose cached tokens the server told.
+// Reuse compares the cached tokens that the server reports with the possible ones, over the completed
+// requests of the window with reported cached tokens.
 type Reuse struct {
 	Requests       int `json:"requests"`
 	PromptTokens   int `json:"prompt_tokens"`   // as planned
-	PossibleTokens int `json:"possible_tokens"` // in a cache without a bound, which serves the requests in the plan's order; answers of the planned length
-	// InCapacity is PossibleTokens of a cache as large as the server said that its KV cache is, which frees blocks as vLLM does and serves
-	// one request after the other; absent: it did not say.
+	PossibleTokens int `json:"possible_tokens"` // in an unbounded cache, with requests in the plan's order and answers of the planned length
+	// InCapacity is PossibleTokens of a cache of the size that the server reports for its KV cache, with
+	// vLLM's eviction and one request at a time; absent = size not reported.
 	InCapacity   *int    `json:"possible_tokens_in_capacity,omitempty"`
-	CachedTokens int     `json:"cached_tokens"` // as the server told
+	CachedTokens int     `json:"cached_tokens"` // as the server reports
 	PossibleRate float64 `json:"possible_rate"` // of the prompt tokens
 	CachedRate   float64 `json:"cached_rate"`
+}
+
+// Rotations compares the first rotation of a tiling row, which can't hit a cache, with the later ones, over
+// the completed requests of warm-up and window.
+type Rotations struct {
+	First Rotation `json:"first"`
+	Later Rotation `json:"later"`
+}
+
+// Rotation is one or more passes over all contexts.
+type Rotation struct {
+	Requests   int      `json:"requests"`
+	TTFTMeanMs *float64 `json:"ttft_mean_ms"` // null = no request, or no stream
+	CachedRate *float64 `json:"cached_rate"`  // of the prompt tokens; null = not reported
 }

@@ -127,8 +127,8 @@ func TestNoBoundSaysWhy(t *testing.T) {
 		t     experiment.Target
 		want  string
 	}{
-		{"tiny", experiment.Target{}, "hardware is not stated"},
-		{"tiny", experiment.Target{Hardware: "h100-sxm"}, "gpus is not stated"},
+		{"tiny", experiment.Target{}, "hardware is not specified"},
+		{"tiny", experiment.Target{Hardware: "h100-sxm"}, "gpus is not specified"},
 		{"tiny", experiment.Target{Hardware: "abacus", GPUs: 1}, "abacus"},
 		{"unheard-of", experiment.Target{Hardware: "h100-sxm", GPUs: 1}, "unheard-of"},
 		{"tiny", experiment.Target{Hardware: "h100-sxm", GPUs: 1, Precision: "int3"}, "int3"},

@@ -5,21 +5,23 @@ import (
 	"bench/experiment/stats"
 )
 
-// Found is what a search found: where the load lies that was looked for.
+// Found is the result of a search: the bracket of the load.
 type Found struct {
 	Name    string            `json:"name"`           // the row's
-	Others  []experiment.Axis `json:"axes,omitempty"` // the values of the axes that are not the load
+	Others  []experiment.Axis `json:"axes,omitempty"` // values of the other axes
 	Variant string            `json:"variant,omitempty"`
 	Search  experiment.Search `json:"search"`
 
 	stats.Bracket
-	State  string  `json:"state"` // searching, found, above (even the highest load is one), below (not even the lowest), none, budget (it ended before the search)
+	// State is searching, found, above (even the highest load qualifies), below (not even the lowest does),
+	// none, or budget (used up before the end of the search).
+	State  string  `json:"state"`
 	Probes int     `json:"probes_run"`
 	TookS  float64 `json:"took_s"`
-	Text   string  `json:"text"` // in a sentence
+	Text   string  `json:"text"` // the result as a sentence
 }
 
-// Verdict is that of a search for what meets the SLO; empty for the others.
+// Verdict is that of a search for an SLO; empty for other searches.
 func (f *Found) Verdict() stats.Verdict {
 	switch {
 	case f.Search.For != experiment.ForSLO:
@@ -32,5 +34,5 @@ func (f *Found) Verdict() stats.Verdict {
 	return stats.Undecided
 }
 
-// Met says that there is a load that is one of those looked for.
+// Met reports whether a load qualifies.
 func (f *Found) Met() bool { return f.Low != nil && (f.State == "found" || f.State == "above") }

@@ -174,7 +174,7 @@ func TestCheckReportsEveryMistake(t *testing.T) {
 			t.Errorf("no %q in %v", want, err)
 		}
 	}
-	if b := bad.Decode(1, 1); b.ExpectedMs != 0 || !strings.HasPrefix(b.Note, "no bound: model") || strings.Contains(b.Note, "\n") {
+	if b := bad.Decode(1, 1); b.ExpectedMs != 0 || !strings.HasPrefix(b.Note, "no roofline: model") || strings.Contains(b.Note, "\n") {
 		t.Errorf("got %+v", b)
 	}
 }

@@ -8,7 +8,7 @@ import (
 // bound is the pass's time at the peak, with default rates, and at both ends of the typical range.
 func (s *Setup) bound(p pass) Bound {
 	if err := s.Check(); err != nil {
-		return Bound{Note: "no bound: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+		return Bound{Note: "no roofline: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
 	}
 	low, usual, high := s.rates()
 	x := s.expect(p, usual)

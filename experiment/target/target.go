@@ -1,3 +1,6 @@
+// Package target is the part of the [target] table that a request needs: address, API, timeout, headers,
+// extra fields. It checks them, turns addresses as people type them into base URLs, and removes secrets from
+// URLs before they are shown. It sends nothing: package openai does.
 package target
 
 import (
@@ -8,7 +11,7 @@ import (
 	"time"
 )
 
-// The APIs that a request can go to.
+// Values of the key api.
 const (
 	Completions = "completions" // POST /v1/completions: text or token-id prompts
 	Chat        = "chat"        // POST /v1/chat/completions: text only
@@ -25,8 +28,8 @@ type Target struct {
 	Timeout   time.Duration     `toml:"timeout" json:"timeout_ns,omitempty"`    // of a request, until its last byte; 0: 10 minutes
 	ExtraBody map[string]any    `toml:"extra_body" json:"extra_body,omitempty"` // fields of every body, as Params.Extra
 	Headers   map[string]string `toml:"headers" json:"-"`                       // of every request
-	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, may contain a password; empty: none, and the environment is ignored
-	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // requests share connections, and token times are those of the reads
+	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, may contain a password; empty: none, not even from the environment
+	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // requests share connections, without kernel timestamps
 }
 
 // Check reports every mistake in the table; key is the path inside [target].
@@ -57,10 +60,10 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	}
 }
 
-// reservedFields are the body's fields that no extra field may replace.
+// ReservedFields are the body's fields that no extra field may replace.
 var ReservedFields = []string{"prompt", "messages", "model", "stream"}
 
-// ReservedField is why an extra field can't have that name; empty: it can.
+// ReservedField is why an extra field can't have that name; empty = it can.
 func ReservedField(name string) string {
 	if slices.Contains(ReservedFields, name) {
 		return "is set by bench itself"
@@ -68,7 +71,7 @@ func ReservedField(name string) string {
 	return ""
 }
 
-// headerProblem is why a request header can't be sent, without its value; empty: it can.
+// HeaderProblem is why a request header can't be sent, without its value; empty = it can.
 func HeaderProblem(name, value string) string {
 	const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch strings.ToLower(name) {

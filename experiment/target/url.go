@@ -57,7 +57,7 @@ func Redact(url string) string {
 	return secretQuery.ReplaceAllString(userInfo.ReplaceAllString(url, "${1}***@"), "${1}***")
 }
 
-// splitUser separates the user info from a base URL.
+// SplitUser separates the user info from a base URL.
 func SplitUser(base string) (*url.URL, *url.Userinfo, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {
@@ -68,7 +68,7 @@ func SplitUser(base string) (*url.URL, *url.Userinfo, error) {
 	return u, user, nil
 }
 
-// parseProxy reads the URL of a proxy; an empty text gives an empty URL.
+// ParseProxy reads the URL of a proxy; an empty text gives an empty URL.
 func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {

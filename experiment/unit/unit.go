@@ -1,3 +1,5 @@
+// Package unit writes figures as text, for every output of bench: the number of digits, the unit that fits,
+// thousands separators, plurals. It knows no metric and no file format.
 package unit
 
 import (
@@ -7,8 +9,8 @@ import (
 	"time"
 )
 
-// Format writes a figure to three significant digits with its unit; milliseconds take the unit of
-// time that fits, a share becomes a percentage.
+// Format writes a figure to three significant digits with its unit. Of "ms" it takes the unit of time that
+// fits, of "share" a percentage.
 func Format(x float64, unit string) string {
 	switch abs := math.Abs(x); {
 	case unit == "ms" && abs >= 1000:
@@ -23,10 +25,11 @@ func Format(x float64, unit string) string {
 	return strings.TrimSpace(Digits(x) + " " + unit)
 }
 
-// Digits writes three significant digits, without an exponent where a reader can do without one.
+// Digits writes three significant digits, without an exponent from 1e-4 to 1e15.
 func Digits(x float64) string { return significant(x, 3) }
 
-// Brief is a figure within a sentence: so many significant digits at most, without zeros behind the point: 5, 0.1, 1,230.
+// Brief writes at most that many significant digits, without trailing zeros, for a figure in a sentence: 5,
+// 0.1, 1,230.
 func Brief(x float64, digits int) string {
 	text := significant(x, digits)
 	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
@@ -35,7 +38,7 @@ func Brief(x float64, digits int) string {
 	return text
 }
 
-// significant writes so many significant digits, and thousands apart.
+// significant writes that many significant digits, with thousands separators.
 func significant(x float64, digits int) string {
 	abs := math.Abs(x)
 	switch {
@@ -60,7 +63,7 @@ func significant(x float64, digits int) string {
 	return strings.TrimSuffix(Count(n)+"."+fraction, ".")
 }
 
-// Count writes a whole number with its thousands apart: 12,300.
+// Count writes an integer with thousands separators: 12,300.
 func Count(n int) string {
 	text := strconv.Itoa(n)
 	start := len(text) - 3
@@ -70,4 +73,21 @@ func Count(n int) string {
 	return text
 }
 
+// Plural writes a count of things: 1 request, 2,000 requests.
+func Plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return Count(n) + " " + thing
+}
+
+// Clip shortens a text to n bytes, and marks a cut by "…".
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// Ms is a duration in ms.
 func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -10,24 +10,19 @@ import (
 	"bench/experiment/workload"
 )
 
-// Limits of what the sending may differ from the process that was asked for. Each is looked at on its own, so each leaves a
-// row of the true process alone but for one in many thousand.
+// Limits of the difference between arrivals and their process. Several are tested, so each fails a row of the
+// true process only once in many thousand.
 const (
-	// fewestArrivals carry a judgement of their process.
-	fewestArrivals = 50
-	// farRate is in standard errors of the number of arrivals, and beyond a per cent of it.
-	farRate = 4.5
-	// farGaps is how many times the distance of one true sample in a hundred the gaps may have.
-	farGaps = 1.5
-	// farIndex is in standard errors of the index of dispersion, whose distribution leans to the right.
-	farIndex = 6
-	// evenGaps is how much the gaps of constant arrivals may vary, as a share of their mean.
-	evenGaps = 0.1
+	minArrivals = 50  // fewer can't be tested
+	farRate     = 4.5 // standard errors of the number of arrivals, if that is also above 1 % of it
+	farGaps     = 1.5 // times the distance that 1 % of true samples exceed
+	farIndex    = 6   // standard errors of the index of dispersion, whose distribution is skewed to the right
+	evenGaps    = 0.1 // variation of the gaps of constant arrivals, as a share of their mean
 )
 
-// observe describes the sending as an arrival process; nil where the row has none. Under a cap requests wait, as the row asked,
-// and in a conversation for the answer before: there it is of the intended arrivals of what begins one. The times of a trace are
-// of no process.
+// observeArrivals describes the sending times as an arrival process; nil for a row without one, such as a
+// trace. Under a cap it takes the intended arrivals instead, since requests wait. Later turns of a
+// conversation are left out.
 func (e *Measured) observeArrivals() *workload.Observed {
 	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Spec.Replays() {
 		return nil
@@ -46,54 +41,59 @@ func (e *Measured) observeArrivals() *workload.Observed {
 	return &o
 }
 
-// follows says that a request is a later turn of a conversation; the turns of a trace arrive when it says.
+// follows reports whether a request waits for an earlier turn of its conversation. The turns of a trace do
+// not.
 func (e *Measured) follows(r *record.Record) bool {
 	return r.Turn != nil && *r.Turn > 0 && e.Spec.Trace == nil
 }
 
-// fewTogether is the share of a trace's requests that may have the time of the one before: more, and the clock of the log has
-// put them together.
-const fewTogether = 0.05
+// mostTogether is the largest share of a trace's requests with the same time as the previous one. Above it,
+// the times of the log were rounded.
+const mostTogether = 0.05
 
-// checkSteps asks whether the times of a trace were rounded, so that a replay sends in bursts what came apart.
+// checkSteps fails if the times of a trace were rounded: the replay sends bursts that did not exist.
 func checkSteps(h workload.Head) checkResult {
-	if step := time.Duration(h.StepS * float64(time.Second)); step > 0 && h.SameTime > fewTogether {
-		return failed(fmt.Sprintf("jitter = %q spreads them over the step", step),
-			"the trace's times are in steps of %v: %s %% of the requests arrive together with the one before", step, unit.Brief(100*h.SameTime, 3))
+	if step := time.Duration(h.StepS * float64(time.Second)); step > 0 && h.SameTime > mostTogether {
+		return failed(fmt.Sprintf("write jitter = %q to spread them over the step", step),
+			"trace times are rounded to %v: %s %% of the requests arrive together with the previous one",
+			step, unit.Brief(100*h.SameTime, 3))
 	}
 	return passed()
 }
 
-// checkArrivals holds what was sent against the process that was asked for.
+// checkArrivals compares the arrivals with the requested process.
 func checkArrivals(e *Measured) checkResult {
 	if e.Spec.Replays() {
 		return checkSteps(e.Spec.Trace.Head)
 	}
 	o := e.Arrivals
-	if o == nil || o.Arrivals < fewestArrivals || o.AskedPerS == 0 {
+	if o == nil || o.Arrivals < minArrivals || o.AskedPerS == 0 {
 		return noData
 	}
-	if text := strange(o); text != "" {
-		return failed("use a larger client machine; a short window can hold an odd stretch of a random process: make duration longer, or change seed", "%s", text)
+	if text := arrivalsDiffer(o); text != "" {
+		return failed("use a larger client machine; chance is larger in a short window: make duration longer, or change seed", "%s", text)
 	}
 	return passed()
 }
 
-// strange says in what the arrivals are not those of their process; empty = in nothing.
-func strange(o *workload.Observed) string {
-	// A count of arrivals varies by the CV of the gaps times its root, where each gap begins anew.
+// arrivalsDiffer is how the arrivals differ from their process; empty = they do not.
+func arrivalsDiffer(o *workload.Observed) string {
+	// Of a renewal process: the count of arrivals has a standard deviation of the gaps' CV times the root of
+	// the count.
 	off, chance := math.Abs(o.RatePerS/o.AskedPerS-1), max(o.GapCVAsked, 0.05)/math.Sqrt(float64(o.Arrivals))
 	switch {
 	case o.GapCVAsked == 0 && o.GapCV > evenGaps:
-		return fmt.Sprintf("constant arrivals were asked for, and the gaps vary by %.0f %% of their mean", 100*o.GapCV)
+		return fmt.Sprintf("requested constant arrivals, but the gaps vary by %.0f %% of their mean", 100*o.GapCV)
 	case off > max(0.01, farRate*chance):
-		return fmt.Sprintf("%s requests/s were sent, %s were asked for", unit.Brief(o.RatePerS, 4), unit.Brief(o.AskedPerS, 4))
+		return fmt.Sprintf("requested %s requests/s, sent %s", unit.Brief(o.AskedPerS, 4), unit.Brief(o.RatePerS, 4))
 	case o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit:
-		return fmt.Sprintf("the gaps are not those of the process: their distribution is off by %s, where chance makes %s once in a hundred", unit.Brief(o.Gaps.Distance, 2), unit.Brief(o.Gaps.Limit, 2))
+		return fmt.Sprintf("the distribution of the gaps differs from the process by %s; a true process exceeds %s once in 100 windows",
+			unit.Brief(o.Gaps.Distance, 2), unit.Brief(o.Gaps.Limit, 2))
 	}
 	for _, d := range o.Dispersion {
 		if d.Expected != nil && o.GapCVAsked > 0 && math.Abs(d.Index-*d.Expected) > farIndex*d.StdError*max(1, *d.Expected) {
-			return fmt.Sprintf("in windows of %s s the number of arrivals has an index of dispersion of %s, the process %s", unit.Brief(d.WindowS, 3), unit.Brief(d.Index, 3), unit.Brief(*d.Expected, 3))
+			return fmt.Sprintf("over windows of %s s the arrivals' index of dispersion is %s, expected %s",
+				unit.Brief(d.WindowS, 3), unit.Brief(d.Index, 3), unit.Brief(*d.Expected, 3))
 		}
 	}
 	return ""

@@ -42,11 +42,11 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 		want    string
 	}{
 		{"poisson", "", poisson, ""},
-		{"poisson that is constant", "", func(int) float64 { return 1 }, "the gaps are not those of the process"},
-		{"poisson that comes in bursts", "", bursts, "the gaps are not those of the process"},
+		{"poisson that is constant", "", func(int) float64 { return 1 }, "the distribution of the gaps differs from the process"},
+		{"poisson that comes in bursts", "", bursts, "the distribution of the gaps differs from the process"},
 		{"constant", "constant", func(int) float64 { return 1 + 0.02*rng.NormFloat64() }, ""},
 		{"constant that is poisson", "constant", poisson, "the gaps vary by "},
-		{"a fifth too slow", "", func(int) float64 { return 1.25 * rng.ExpFloat64() }, "requests/s were sent, 20 were asked for"},
+		{"a fifth too slow", "", func(int) float64 { return 1.25 * rng.ExpFloat64() }, "requested 20 requests/s, sent"},
 	} {
 		e := sentRow(c.gap)
 		e.Spec.Arrival = workload.Arrival{Process: c.process}
@@ -71,7 +71,7 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 		t.Errorf("replay: %q, %+v", got, replay.Arrivals)
 	}
 	replay.Spec.Trace.Head.SameTime = 0.9
-	if got := replay.checked().findingOf("arrivals"); got != "the trace's times are in steps of 3s: 90 % of the requests arrive together with the one before" {
+	if got := replay.checked().findingOf("arrivals"); got != "trace times are rounded to 3s: 90 % of the requests arrive together with the previous one" {
 		t.Errorf("rounded times: %q", got)
 	}
 	// The turns of a trace arrive when it says, by a process too.

@@ -1,75 +1,112 @@
 package verdict
 
 import (
+	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
-// Limits of what the client's machine may be seen to do. Arrivals are stamped by the kernel, so a busy
-// client does not move them, and what it does to its sending is the lag of client_bound: run_delay, a busy
-// core, GC pauses and, with kernel stamps, scheduler latency are information, not findings.
+// Limits of the client machine. The kernel timestamps arrivals, so a busy client does not move them, and its
+// effect on the sending is the lag of client_bound: run_delay, a busy core, GC pauses and, with kernel
+// timestamps, scheduler latency are no findings.
 const (
-	// fewestSamples of a window, one second's worth: fewer tell of a moment, and a core's share is a
-	// count of 10 ms ticks.
-	fewestSamples = 4
-	// saturated is the share of its cores above which the client is taken for the bottleneck: what waits
-	// for a core grows as 1/(1 − share). A closed loop then hands its slots over late, which no record
-	// shows, and reads late enough to hold the server back by TCP's window.
+	// minSamples is one second of samples: a core's share is a count of 10 ms ticks.
+	minSamples = 4
+	// saturated is the share of its cores above which the client may be the bottleneck: the wait for a core
+	// grows as 1/(1 − share). The workers of a closed loop then take their next request late, which no record
+	// shows, and late reads throttle the server by the TCP window.
 	saturated = 0.9
-	// stolen is the share of the cores' time that may go to other virtual machines. No stamp is taken in
-	// it, the kernel's neither: one arrival in twenty late is a p95 in finding.
+	// stolen is the limit of CPU steal. No timestamp is taken meanwhile, not even the kernel's: at 5 % one
+	// arrival in twenty is late, and p95 is wrong.
 	stolen = 0.05
-	// lateWakeup is in ms: without kernel stamps a token's time is when a goroutine got to read it, and an
-	// error of 1 ms at p99 is the most that a client is believed with.
+	// lateWakeup, ms: without kernel timestamps a token's time is when a goroutine reads it. 1 ms at p99 is
+	// the largest accepted error.
 	lateWakeup = 1
-	// lossy is the share of segments that may be lost: each holds its stream up by a round trip, or by
-	// 200 ms where it was the last. A tenth of what would move a p99.
+	// lossy is the largest share of lost segments. A loss delays its stream by a round trip, the last one by
+	// 200 ms. A tenth of the share that would move p99.
 	lossy = 0.001
-	// fewestLosses tell of a path, fewer of chance.
-	fewestLosses = 5
+	// minLosses is the smallest number of losses that is not chance.
+	minLosses = 5
 )
 
+// checkClient tests whether the client's cores were saturated, stolen, or late to read.
 func checkClient(e *Measured) checkResult {
 	u := e.Client
-	if u == nil || u.Samples < fewestSamples || u.CPUMean == nil {
+	if u == nil || u.Samples < minSamples || u.CPUMean == nil {
 		return noData
 	}
 	switch user := e.Clock.KernelStamps == 0 && e.Clock.UserStamps > 0; {
 	case *u.CPUMean > saturated*float64(u.MaxProcs):
 		hint := "use a client machine with more cores, or lower the load"
-		if e.Simulated && !e.Host.Server { // one beside this process is another matter
-			hint = "the simulated server shares this process: start it with bench mock, and sweep with --endpoint"
+		if e.Simulated && !e.Host.Server { // the simulated server runs in this process
+			hint = "the simulated server runs in this process: start it with bench mock, and sweep with --endpoint"
 		}
-		return failed(hint, "the client used %s of the %d cores that it may use: it may have held the load back", unit.Brief(*u.CPUMean, 3), u.MaxProcs)
+		return failed(hint, "the client used %s of its %d cores: it may have limited the load", unit.Brief(*u.CPUMean, 3), u.MaxProcs)
 	case u.Steal != nil && *u.Steal > stolen:
-		return failed("measure from a machine whose cores are its own", "other virtual machines took %s %% of the cores' time: what arrived in it was stamped late", unit.Brief(100**u.Steal, 3))
+		return failed("measure from a machine with dedicated cores", "CPU steal %s %%: timestamps of that time are late", unit.Brief(100**u.Steal, 3))
 	case user && u.SchedP99 != nil && *u.SchedP99 > lateWakeup:
-		return failed("measure from Linux, where the kernel stamps arrivals, or lower the load",
-			"tokens were stamped when they were read, and readers waited up to %s ms (p99) for a core", unit.Brief(*u.SchedP99, 3))
+		return failed("measure from Linux with kernel timestamps, or lower the load",
+			"no kernel timestamps: token times are late by the scheduler latency, p99 %s ms", unit.Brief(*u.SchedP99, 3))
 	}
 	return passed()
 }
 
-// checkNetwork can't tell whose segments were lost: the system counts those of all connections, and
-// between two ends on one machine those of both.
+// checkNetwork tests the machine's TCP counters. They cover all connections, and both ends of a local one.
 func checkNetwork(e *Measured) checkResult {
 	u := e.Client
-	if u == nil || u.Samples < fewestSamples || u.Retransmits == nil || u.SegmentsOut == nil || *u.SegmentsOut == 0 {
+	if u == nil || u.Samples < minSamples || u.Retransmits == nil || u.SegmentsOut == nil || *u.SegmentsOut == 0 {
 		return noData
 	}
-	const hint = "look for the connection that loses them: ss -tin (retrans, reord_seen); measure on a quiet network, or on the server's host"
+	const hint = "find the connection with ss -tin (retrans, reord_seen); measure on a quiet network, or on the server's host"
 	again := *u.Retransmits
-	if u.Needless != nil { // probes of a sender whose peer was slow to answer: two busy ends on one machine send many
+	if u.Needless != nil { // tail loss probes to a slow peer: two busy ends on one machine send many
 		again -= *u.Needless
 	}
 	if losing(again, *u.SegmentsOut) {
-		return failed(hint, "%d of %d TCP segments were lost and sent again in the window, over all of this machine's connections: their streams stood still meanwhile",
+		return failed(hint, "%d of %d TCP segments were retransmitted in the window (all connections of this machine): their streams stalled",
 			again, *u.SegmentsOut)
 	}
 	if u.OutOfOrder != nil && u.SegmentsIn != nil && losing(*u.OutOfOrder, *u.SegmentsIn) {
-		return failed(hint, "%d of %d TCP segments came out of order in the window, over all of this machine's connections: others were lost or overtaken",
+		return failed(hint, "%d of %d TCP segments arrived out of order in the window (all connections of this machine): some were lost",
 			*u.OutOfOrder, *u.SegmentsIn)
 	}
 	return passed()
 }
 
-func losing(n, of int64) bool { return n >= fewestLosses && float64(n) > lossy*float64(of) }
+func losing(n, of int64) bool { return n >= minLosses && float64(n) > lossy*float64(of) }
+
+// checkConnections fails if requests had to open a connection, which an application keeps open.
+func checkConnections(e *Measured) checkResult {
+	var setup []float64
+	n := 0
+	for r := range record.Completed(e.Records) {
+		n++
+		if r.ConnectUs != nil {
+			setup = append(setup, float64(*r.ConnectUs)/1e3)
+		}
+	}
+	if n == 0 {
+		return noData
+	}
+	if e.Spec.Fresh() { // the row asks for it
+		return passed()
+	}
+	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
+		return failed("compare only with runs that connect as often; the server may close connections (connections in run.json)",
+			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e", s.N, n, unit.Brief(s.P50, 3))
+	}
+	return passed()
+}
+
+// checkStamps fails if some arrivals have a kernel timestamp and others do not.
+func checkStamps(e *Measured) checkResult {
+	c := e.Clock
+	switch {
+	case c.KernelStamps == 0:
+		return noData // without kernel timestamps their error is unknown
+	case float64(c.UserStamps) > tolerated*float64(c.KernelStamps):
+		return failed("run again; if it stays, report the kernel version",
+			"%d of %d arrivals have no kernel timestamp: two clocks are mixed", c.UserStamps, c.UserStamps+c.KernelStamps)
+	}
+	return passed()
+}

@@ -31,14 +31,14 @@ func TestFindingsOfTheServer(t *testing.T) {
 		change     func(*Measured)
 		want, text string
 	}{
-		{"server_restarted", "counters fell", func(e *Measured) { e.Server.Metrics.Resets = 2 }, failed, "fell back 2 times"},
+		{"server_restarted", "counters fell", func(e *Measured) { e.Server.Metrics.Resets = 2 }, failed, "(2 counter resets)"},
 		{"server_restarted", "no metrics", func(e *Measured) { e.Server.Metrics = nil }, impossible, ""},
 		{"server_restarted", "no counter", func(e *Measured) { e.Server.Metrics.GenerationTokens = nil }, impossible, ""},
 		{"shared_server", "one more, in flight", running(2, 0), passed, ""},
 		{"shared_server", "another's, whose tokens are not told", func(e *Measured) {
 			running(2, 1)(e)
 			e.Server.Metrics.GenerationTokens = nil
-		}, failed, "the server had 3 requests on average, 1 of them from here"},
+		}, failed, "the server had 3 requests in flight (mean), 1 of them from this client"},
 		{"shared_server", "bursts that fell on the readings: the tokens are ours", func(e *Measured) {
 			running(9, 9)(e)
 			e.Server.Metrics.GenerationTokens = new(1.0)
@@ -46,26 +46,26 @@ func TestFindingsOfTheServer(t *testing.T) {
 		{"shared_server", "another's, with its tokens", func(e *Measured) {
 			running(9, 9)(e)
 			e.Server.Metrics.GenerationTokens = new(1e9)
-		}, failed, "the server had 18 requests on average"},
+		}, failed, "the server had 18 requests in flight"},
 		{"shared_server", "few readings", func(e *Measured) { running(9, 9)(e); e.Server.Metrics.Samples = 4 }, impossible, ""},
 		{"shared_server", "not told", func(e *Measured) { e.Server.Metrics.Running = nil }, impossible, ""},
 		{"shared_server", "the queue is not told", func(e *Measured) { e.Server.Metrics.Waiting = nil }, passed, ""},
 		{"server_logs", "a line for two requests", func(e *Measured) { e.Server.LogLines = new(50) }, passed, ""},
-		{"server_logs", "one for each", func(e *Measured) { e.Server.LogLines = new(101) }, failed, "wrote 101 lines to its log for 101 requests"},
+		{"server_logs", "one for each", func(e *Measured) { e.Server.LogLines = new(101) }, failed, "wrote 101 log lines for 101 requests"},
 		{"server_logs", "its log is not ours", func(e *Measured) { e.Server.LogLines = nil }, impossible, ""},
-		{"gpu_throttled", "heat", func(e *Measured) { e.GPU.Devices[0].Throttled["hw_thermal"] = 0.011 }, failed, "GPU 0 by hw_thermal in 1.1 % of the readings"},
+		{"gpu_throttled", "heat", func(e *Measured) { e.GPU.Devices[0].Throttled["hw_thermal"] = 0.011 }, failed, "GPU 0 by hw_thermal in 1.1 % of readings"},
 		{"gpu_throttled", "not told", func(e *Measured) { e.GPU.Devices[0].Known = false }, impossible, ""},
 		{"gpu_throttled", "no source", func(e *Measured) { e.GPU = nil }, impossible, ""},
-		{"gpu_processes", "came", func(e *Measured) { e.GPU.Before = []telemetry.GPUProcess{} }, failed, "vllm (7) came"},
-		{"gpu_processes", "went", func(e *Measured) { e.GPU.After = []telemetry.GPUProcess{} }, failed, "vllm (7) went"},
+		{"gpu_processes", "came", func(e *Measured) { e.GPU.Before = []telemetry.GPUProcess{} }, failed, "vllm (7) started"},
+		{"gpu_processes", "went", func(e *Measured) { e.GPU.After = []telemetry.GPUProcess{} }, failed, "vllm (7) ended"},
 		{"gpu_processes", "not told at the end", func(e *Measured) { e.GPU.After = nil }, impossible, ""},
 		{"gpu_processes", "nobody, twice", func(e *Measured) { e.GPU.Before, e.GPU.After = []telemetry.GPUProcess{}, []telemetry.GPUProcess{} }, passed, ""},
 		{"host_load", "half a core beside the client's", func(e *Measured) { e.Host.After = new(1.5) }, passed, ""},
-		{"host_load", "more", func(e *Measured) { e.Host.After = new(1.51) }, failed, "went from 0.5 to 1.51, of which 0.5 are this client's"},
-		{"host_load", "less than before", func(e *Measured) { e.Host.Before = new(4.0) }, failed, "went from 4 to 1.5"},
+		{"host_load", "more", func(e *Measured) { e.Host.After = new(1.51) }, failed, "changed from 0.5 to 1.51; this client used 0.5 cores"},
+		{"host_load", "less than before", func(e *Measured) { e.Host.Before = new(4.0) }, failed, "changed from 4 to 1.5"},
 		{"host_load", "the server is here too", func(e *Measured) { e.Host.Server = true }, impossible, ""},
 		{"host_load", "the server is here too, and twice the work that there are cores", func(e *Measured) { e.Host = crowd(8, 9) }, impossible, ""},
-		{"host_load", "the server is here too, and more", func(e *Measured) { e.Host = crowd(8.1, 9) }, failed, "was 8.1 before the row and 9 after it, for 4 cores"},
+		{"host_load", "the server is here too, and more", func(e *Measured) { e.Host = crowd(8.1, 9) }, failed, "8.1 before and 9 after the row on 4 cores"},
 		{"host_load", "the server is here too, and more at one end", func(e *Measured) { e.Host = crowd(1, 9) }, impossible, ""},
 		{"host_load", "not told", func(e *Measured) { e.Host.After = nil }, impossible, ""},
 		{"host_load", "a short row", func(e *Measured) { e.Window.EndUs = 9_000_000 }, impossible, ""},

@@ -11,29 +11,30 @@ import (
 	"bench/experiment/unit"
 )
 
-// Limits of what a row may move while it is measured.
+// MovedBy is the smallest change of a figure through the window that matters, as a share of its median.
+const MovedBy = 0.2
+
+// Limits of a steady row.
 const (
-	// clearTrend is the chance that a row without a trend shows as clear a one. Several trends of every row are looked at.
+	// clearTrend is the largest p-value of a trend. Every row has several, so it is small.
 	clearTrend = 0.001
-	// movedBy is how far a trend must carry a figure through the window, as a share of its median.
-	MovedBy = 0.2
-	// shiftedBy is how far the requests that MSER-5 would cut must move the mean of all, as a share of it; and clearShift
-	// how many standard errors they must lie apart from the others, of the most that any cut of a steady row would.
+	// The requests that MSER-5 would cut matter if they move the mean by the share shiftedBy, and differ from
+	// the others by clearShift standard errors.
 	shiftedBy  = 0.03
 	clearShift = 4
-	// flightParts of a window have their mean number of requests in flight taken.
+	// flightParts is the number of parts of the window with a mean number of requests in flight each.
 	flightParts = 20
 )
 
-// steadiness looks at the window's requests in the order of their arrivals, and at the load; nil where an unsteady load was asked
-// for, or nothing completed.
+// steadiness computes the trends of latencies and load through the window; nil for a load that is meant to
+// change, or without completed requests.
 func (e *Measured) steadiness() *record.Steadiness {
 	if e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Summary.Requests.Completed == 0 {
 		return nil
 	}
 	switch e.Spec.Arrival.Process {
 	case "", "poisson", "constant", "gamma":
-	default: // a rate that changes was asked for
+	default: // a rate that changes
 		return nil
 	}
 	s := &record.Steadiness{Metric: "e2e", Trends: map[string]stats.Trend{}}
@@ -54,10 +55,10 @@ func (e *Measured) steadiness() *record.Steadiness {
 	return s
 }
 
-// series is a latency of the completed requests, in ms, in the order of their arrivals.
+// series is a latency of the completed requests, in ms, by arrival.
 func (e *Measured) series(metric string) []float64 {
 	var out []float64
-	for _, r := range record.InOrder(e.Records) {
+	for _, r := range record.CompletedByArrival(e.Records) {
 		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok {
 			out = append(out, ms)
 		}
@@ -76,17 +77,17 @@ func (e *Measured) inFlight() []float64 {
 	return out
 }
 
-// moves says whether a trend is clear, and large enough to matter.
+// Moves reports whether a trend is significant, and large enough to matter.
 func Moves(t stats.Trend) bool { return t.P < clearTrend && math.Abs(t.Change) > MovedBy }
 
-// checkSteady asks whether the window holds one state of the server: neither the rest of its warm-up nor a drift.
+// checkSteady fails if the window contains a growing queue, part of the warm-up, or a drift.
 func checkSteady(e *Measured) checkResult {
 	s := e.Steady
 	if s == nil || s.Cut == nil && len(s.Trends) == 0 {
 		return noData
 	}
 	if t := s.Trends["in_flight"]; Moves(t) && t.Change > 0 && e.Spec.Rate > 0 {
-		return failed("lower the rate: the server does not sustain it, and latency only tells how long the row ran",
+		return failed("lower the rate: the server does not sustain it, and latency grows with the length of the row",
 			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change)
 	}
 	if text := e.tooShort(); text != "" {
@@ -94,14 +95,14 @@ func checkSteady(e *Measured) checkResult {
 	}
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		if t := s.Trends[metric]; Moves(t) {
-			return failed("make warmup and duration longer; look for what changes on the server (clocks, other load, its cache)",
+			return failed("make warmup and duration longer; find what changes on the server (clocks, other load, cache)",
 				"%s %s by %.0f %% through the window", metric, map[bool]string{true: "rose", false: "fell"}[t.Change > 0], 100*math.Abs(t.Change))
 		}
 	}
 	return passed()
 }
 
-// tooShort says how the requests that MSER-5 would cut differ from the others, where that matters; else it is empty.
+// tooShort is how the requests that MSER-5 would cut differ from the others; empty = too little to matter.
 func (e *Measured) tooShort() string {
 	if e.Steady.Cut == nil || *e.Steady.Cut == 0 {
 		return ""
@@ -114,6 +115,6 @@ func (e *Measured) tooShort() string {
 	if apart*float64(cut)/float64(len(values)) <= shiftedBy*is || apart <= clearShift*math.Sqrt(stat.PopVariance(rest, nil)*worth) {
 		return ""
 	}
-	return fmt.Sprintf("the warm-up was too short: the first %d of %d requests of the window have a mean %s of %s ms, the others %s ms (MSER-5)",
+	return fmt.Sprintf("the warm-up was too short: the first %d of %d requests have a mean %s of %s ms, the others %s ms (MSER-5)",
 		cut, len(values), e.Steady.Metric, unit.Brief(was, 3), unit.Brief(is, 3))
 }

@@ -107,7 +107,7 @@ func TestHeterogeneous(t *testing.T) {
 		want    string
 	}{
 		{"one kind", twice(0, 1), ""},
-		{"a fifth takes eight times as long", twice(0.2, 8), "e2e falls into two groups, "},
+		{"a fifth takes eight times as long", twice(0.2, 8), "e2e has two modes without declared classes: "},
 		{"two in a hundred do", twice(0.02, 8), ""},
 		{"half takes half as long again", twice(0.5, 1.5), ""},
 		{"a heavy tail", func(float64) float64 { return 50 * math.Exp(rng.NormFloat64()) }, ""},

@@ -8,37 +8,40 @@ import (
 	"bench/experiment/workload"
 )
 
+// checkPromptLength fails if the server counts other prompt lengths than requested.
 func checkPromptLength(e *Measured) checkResult {
 	l := e.Lengths
 	if l.PromptTokens == nil || l.PromptAsked == nil {
 		return noData
 	}
 	if math.Abs(l.PromptTokens.Mean-l.PromptAsked.Mean) > tolerated*l.PromptAsked.Mean {
-		return failed("compare rows by the counted tokens, not by the asked ones",
-			"prompts had %s tokens on average, %s were asked for", unit.Brief(l.PromptTokens.Mean, 4), unit.Brief(l.PromptAsked.Mean, 4))
+		return failed("compare rows by the counted tokens, not by the requested ones",
+			"requested %s prompt tokens, server counted %s (mean)", unit.Brief(l.PromptAsked.Mean, 4), unit.Brief(l.PromptTokens.Mean, 4))
 	}
 	return passed()
 }
 
-// checkOutputLength asks the counts themselves: a server can say that it wrote all and count otherwise. It looks at the answers that
-// were forced; classes that end by themselves have the length they like.
+// checkOutputLength fails if answers with ignore_eos have other lengths than requested, whatever their finish
+// reason.
 func checkOutputLength(e *Measured) checkResult {
-	wrote, forced, n := 0, 0, 0
+	counted, requested, n := 0, 0, 0
 	for r := range record.Completed(e.Records) {
 		if e.Spec.ClassForced(r.Class) {
-			wrote, forced, n = wrote+r.OutputTokens, forced+r.OutputAsked, n+1
+			counted, requested, n = counted+r.OutputTokens, requested+r.OutputAsked, n+1
 		}
 	}
 	if n == 0 {
 		return noData
 	}
-	if off := math.Abs(float64(wrote - forced)); off > tolerated*float64(forced) {
-		return failed(`compare rows by the counted tokens; or let the answers end where they like, with stop = "natural"`,
-			"answers had %s tokens on average, %s were forced", unit.Brief(float64(wrote)/float64(n), 4), unit.Brief(float64(forced)/float64(n), 4))
+	if off := math.Abs(float64(counted - requested)); off > tolerated*float64(requested) {
+		return failed(`compare rows by the counted tokens; or use natural EOS: stop = "natural"`,
+			"requested %s output tokens with ignore_eos, server counted %s (mean)",
+			unit.Brief(float64(requested)/float64(n), 4), unit.Brief(float64(counted)/float64(n), 4))
 	}
 	return passed()
 }
 
+// checkTokenCounts fails if the server's usage is impossible or missing.
 func checkTokenCounts(e *Measured) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
@@ -51,29 +54,30 @@ func checkTokenCounts(e *Measured) checkResult {
 		}
 	}
 	if impossible > 0 {
-		return failed("do not use the figures per token: the server's usage is wrong",
-			"%d of %d answers have more tokens than were allowed, or none although text came", impossible, n)
+		return failed("ignore figures per token: the server's usage is wrong",
+			"usage of %d of %d answers is impossible: more tokens than requested, or none despite text", impossible, n)
 	}
 	if e.Summary.Tokens.Estimated {
-		return failed("let the server send usage (stream_options.include_usage)", "the server did not count its tokens: counts are the client's estimate")
+		return failed("enable usage on the server (stream_options.include_usage)",
+			"the server did not report usage: token counts are the client's estimate")
 	}
 	return passed()
 }
 
+// checkTokensPerEvent fails if an event is not a token.
 func checkTokensPerEvent(e *Measured) checkResult {
 	x := e.Summary.TokensPerEvent
 	if e.Summary.ITL == nil || x == 0 {
 		return noData
 	}
 	if x > 1.05 || x < 0.95 {
-		return failed("read tpot, which is per token", "an event carries %s tokens on average: itl is per event, not per token", unit.Brief(x, 3))
+		return failed("read tpot, which is per token", "an event has %s tokens (mean): itl is per event, not per token", unit.Brief(x, 3))
 	}
 	return passed()
 }
 
-// checkBuffered asks whether events came one by one. Something between server and client may hold them
-// back (a proxy), or an engine may send several at once; then itl is not the time between tokens, and
-// where a whole answer came at once tpot is none either.
+// checkBuffered fails if events arrived together: a proxy buffers them, or the engine sends several at once.
+// Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once.
 func checkBuffered(e *Measured) checkResult {
 	whole, n := buffered(e.Records)
 	zero, gaps := 0, 0
@@ -89,16 +93,16 @@ func checkBuffered(e *Measured) checkResult {
 	case gaps == 0:
 		return noData
 	case whole > 0 && float64(whole) > tolerated*float64(n):
-		return failed("turn buffering off between server and client (nginx: proxy_buffering off)",
-			"%d of %d answers came all at once: tpot and itl can't be measured", whole, n)
+		return failed("disable buffering between server and client (nginx: proxy_buffering off)",
+			"%d of %d answers arrived all at once: tpot and itl can't be measured", whole, n)
 	case 2*zero > gaps:
-		return failed("read tpot, not itl", "%d of %d events came together with the one before: itl is not the time between tokens", zero, gaps)
+		return failed("read tpot, not itl", "%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps)
 	}
 	return passed()
 }
 
-// buffered counts the streamed answers of the window whose tokens came all at once, less than a
-// microsecond apart on average.
+// buffered counts the streamed answers of the window whose tokens arrived all at once: less than 1 µs apart
+// on average.
 func buffered(records []*record.Record) (whole, of int) {
 	for r := range record.Completed(records) {
 		if r.Gaps.Len() < 3 {
@@ -112,26 +116,28 @@ func buffered(records []*record.Record) (whole, of int) {
 	return whole, of
 }
 
-// checkPrefix compares the cached tokens that the server told with what the row means.
+const sharedHint = "find what sends the same prompts: another client, or the cache of an earlier run"
+
+// checkPrefix compares the cached tokens that the server reports with the row's prefix state.
 func checkPrefix(e *Measured) checkResult {
 	if e.FailedPriming > 0 {
-		return failed("look at the server's log", "%d requests that should have warmed the prefixes failed", e.FailedPriming)
+		return failed("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
 	}
-	told, cached, possible := 0, 0, 0
+	reported, cached, possible := 0, 0, 0
 	warm := e.Spec.HasPrefix(workload.Warm)
 	for r := range record.Completed(e.Records) {
-		if r.CachedTokens == nil || e.follows(r) { // a later turn is to find its conversation
+		if r.CachedTokens == nil || e.follows(r) { // a later turn has its conversation in the cache
 			continue
 		}
-		told++
+		reported++
 		cached += *r.CachedTokens
 		possible += e.Spec.WarmTokens(r.Class)
 	}
-	if warm && told == 0 && e.Summary.Requests.Completed > 0 {
-		return unverified("let the server tell: vLLM has --enable-prompt-tokens-details, SGLang --enable-cache-report; or compare ttft with a cold row",
-			"a warm row, but the server does not say how many prompt tokens it found in its cache")
+	if warm && reported == 0 && e.Summary.Requests.Completed > 0 {
+		return unverified("enable the report (vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report), or compare ttft with a cold row",
+			"the row is warm, but the server does not report cached tokens")
 	}
-	if told == 0 {
+	if reported == 0 {
 		return noData
 	}
 	if !warm && e.Spec.HasPrefix(workload.Shared) {
@@ -139,39 +145,26 @@ func checkPrefix(e *Measured) checkResult {
 	}
 	if warm {
 		if float64(cached) < 0.9*float64(possible) {
-			return failed("make the cache larger or the groups fewer: the prefixes do not stay resident",
-				"a warm row, but the server found %d of %d prefix tokens in its cache", cached, possible)
+			return failed("make the cache larger or the groups fewer: prefixes were evicted",
+				"the row is warm, but only %d of %d prefix tokens were cached", cached, possible)
 		}
 		return passed()
 	}
-	if allowed := told * (e.Vocabulary.Overhead + workload.BlockTokens); cached > allowed {
-		return failed("something shares prompts with this row: another client, or a cache from before",
-			"a cold row, but the server found %d prompt tokens in its cache", cached)
+	if allowed := reported * (e.Vocabulary.Overhead + workload.BlockTokens); cached > allowed {
+		return failed(sharedHint, "the row is cold, but %d prompt tokens were cached", cached)
 	}
 	return passed()
 }
 
-// checkSharedPrefix asks whether a cache found more than the row's own requests could have left in it. That it found less is the
-// server's own matter: its pool may be small.
+// checkSharedPrefix fails if more tokens were cached than the row's own requests can leave. Fewer are no
+// finding: the server's pool can be small.
 func (e *Measured) checkSharedPrefix() checkResult {
 	u := e.Reuse
 	if u == nil {
 		return noData
 	}
 	if allowed := u.PossibleTokens + u.Requests*(e.Vocabulary.Overhead+workload.BlockTokens); u.CachedTokens > allowed {
-		return failed("something shares prompts with this row: another client, or a cache from before",
-			"the server found %d prompt tokens in its cache, and the row's own requests leave %d at the most", u.CachedTokens, u.PossibleTokens)
-	}
-	return passed()
-}
-
-func checkRoofline(e *Measured) checkResult {
-	if e.Roofline == nil || e.Summary.TPOT == nil {
-		return noData
-	}
-	if floor := e.Roofline.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
-		return failed("check model, hardware, gpus and precision in [target]; speculative decoding and caches also beat this bound",
-			"tpot p50 %s ms is below the bound of %s ms: faster than the memory allows", unit.Brief(e.Summary.TPOT.P50, 3), unit.Brief(floor, 3))
+		return failed(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d", u.CachedTokens, u.PossibleTokens)
 	}
 	return passed()
 }

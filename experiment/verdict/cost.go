@@ -6,45 +6,36 @@ import (
 	"bench/experiment/stats"
 )
 
-// CostOf is the cost of a row that meets its SLO, or why there is none.
-func CostOf(r *record.Row, t experiment.Target) (*record.Cost, string) {
+// NoPrice is the reason of a row without a price. It holds for every row of a run.
+const NoPrice = "price not specified: write gpus and gpu_hour_usd in [target]"
+
+// costOf is the cost of a row that meets its SLO, or why it has none.
+func costOf(r *record.Row, t experiment.Target) (*record.Cost, string) {
 	verdict, _ := SLOOf(r)
+	usd, ok := costPerMillion(&r.Summary, t)
 	switch {
 	case !t.Priced():
 		return nil, NoPrice
 	case verdict != "" && verdict != stats.Pass:
 		return nil, "the SLO is not met: " + string(verdict)
-	case r.Summary.Throughput.OutputTokensPerS <= 0:
-		return nil, "no output token came inside the window"
+	case !ok:
+		return nil, "no output token in the window"
 	}
-	return costOf(r.Summary.Throughput.OutputTokensPerS, t), ""
-}
-
-const NoPrice = "the price or the number of GPUs is not stated: write gpus and gpu_hour_usd in [target]"
-
-// cost is of a throughput above 0 on a priced target.
-func costOf(tokensPerS float64, t experiment.Target) *record.Cost {
-	usd, _ := t.HourlyPrice()
-	c := &record.Cost{HourUSD: usd * float64(t.GPUs)}
-	c.USDPerMillion = c.HourUSD / 3600 / tokensPerS * 1e6
+	c := &record.Cost{HourUSD: hourUSD(t), USDPerMillion: usd}
 	if c.HourUSD > 0 {
-		c.TokensPerUSD = 3600 * tokensPerS / c.HourUSD
+		c.TokensPerUSD = 3600 * r.Summary.Throughput.OutputTokensPerS / c.HourUSD
 	}
-	if u := t.Utilisation; u > 0 {
-		c.Utilisation, c.USDPerMillionUsed = &u, new(c.USDPerMillion/u)
-	}
-	if t.GPUWatts > 0 {
-		watts := t.GPUWatts * float64(t.GPUs)
-		c.Watts, c.Joules = &watts, new(watts/tokensPerS)
-	}
-	return c
+	return c, ""
 }
 
-// CostPerMillion is the price of a million output tokens in USD at this row's throughput; false
-// where price or GPUs are not stated, or nothing came.
-func CostPerMillion(s *record.Summary, t experiment.Target) (usd float64, ok bool) {
+// hourUSD is the price of all GPUs for an hour; t must be priced.
+func hourUSD(t experiment.Target) float64 { return *t.GPUHourUSD * float64(t.GPUs) }
+
+// costPerMillion is the price of a million output tokens in USD at this throughput; false without a price or
+// tokens.
+func costPerMillion(s *record.Summary, t experiment.Target) (usd float64, ok bool) {
 	if !t.Priced() || s.Throughput.OutputTokensPerS <= 0 {
 		return 0, false
 	}
-	return costOf(s.Throughput.OutputTokensPerS, t).USDPerMillion, true
+	return hourUSD(t) / 3600 / s.Throughput.OutputTokensPerS * 1e6, true
 }

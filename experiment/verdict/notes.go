@@ -8,47 +8,29 @@ import (
 	"bench/experiment/record"
 )
 
-// notes say how a row is to be read where it is easily read wrong; they are no reason to finding it.
+// noteRow lists how the row's figures can be misread. A note does not invalidate the row.
 func (e *Measured) noteRow() []record.Finding {
 	var out []record.Finding
-	for _, note := range []func(*Measured) (record.Finding, bool){noteClosed, notePooled} {
-		if d, ok := note(e); ok {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-// noteClosed warns of a limit on what a user would wait for, in a loop that waits for the server.
-func noteClosed(e *Measured) (record.Finding, bool) {
-	if e.Spec.Rate > 0 {
-		return record.Finding{}, false
-	}
-	var keys []string
+	var keys []string // latencies of a user, limited in a closed loop
 	for _, l := range e.Spec.SLO.Limits {
-		if l.Metric == "ttft" || l.Metric == "e2e" {
+		if e.Spec.Rate == 0 && (l.Metric == "ttft" || l.Metric == "e2e") {
 			keys = append(keys, l.Key)
 		}
 	}
-	if len(keys) == 0 {
-		return record.Finding{}, false
+	if len(keys) > 0 {
+		out = append(out, record.Finding{Code: "closed_loop",
+			Text: fmt.Sprintf("closed loop: %s count from a free worker; users who arrive independently queue first and wait longer", strings.Join(keys, ", ")),
+			Hint: "limit users' latency in a row with a rate"})
 	}
-	return record.Finding{Code: "closed_loop",
-		Text: fmt.Sprintf("%s count from the slot: in a closed loop the next request waits for the server, so nobody queues; users who come when they like wait longer", strings.Join(keys, ", ")),
-		Hint: "judge users' latency in a row with a rate"}, true
-}
-
-// notePooled warns of percentiles over classes: they are of no class, and move with the weights.
-func notePooled(e *Measured) (record.Finding, bool) {
 	if len(e.Spec.Mix) < 2 {
-		return record.Finding{}, false
+		return out
 	}
-	names := make([]string, len(e.Spec.Mix))
-	for i, c := range e.Spec.Mix {
-		names[i] = c.Name
+	var names []string
+	for _, c := range e.Spec.Mix {
+		names = append(names, c.Name)
 	}
 	slices.Sort(names)
-	return record.Finding{Code: "pooled_classes",
-		Text: fmt.Sprintf("percentiles of the whole row are pooled over %d classes (%s): they are those of no class, and move with its weights", len(names), strings.Join(names, ", ")),
-		Hint: "read the classes apart, and limit each in [row.mix.slo]"}, true
+	return append(out, record.Finding{Code: "pooled_classes",
+		Text: fmt.Sprintf("percentiles of the row pool %d classes (%s): they describe no class, and depend on the weights", len(names), strings.Join(names, ", ")),
+		Hint: "read each class separately, and limit each in [row.mix.slo]"})
 }

@@ -19,7 +19,7 @@ func TestNotes(t *testing.T) {
 		code string
 		text string
 	}{
-		{"closed loop, users' latency limited", experiment.Spec{SLO: limited}, "closed_loop", "e2e_p99, ttft_p99 count from the slot"},
+		{"closed loop, users' latency limited", experiment.Spec{SLO: limited}, "closed_loop", "e2e_p99, ttft_p99 count from a free worker"},
 		{"closed loop, another limit", experiment.Spec{SLO: tokens}, "", ""},
 		{"open loop", experiment.Spec{SLO: limited, Workload: workload.Workload{Rate: 2}}, "", ""},
 		{"two classes", experiment.Spec{Workload: workload.Workload{Mix: []workload.Class{{Name: "rag"}, {Name: "chat"}}}}, "pooled_classes", "2 classes (chat, rag)"},

@@ -3,32 +3,35 @@ package verdict
 import (
 	"iter"
 
+	"gonum.org/v1/gonum/stat"
+
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/workload"
 )
 
-// reuse is nil where nothing of the row is meant to be found again, and where the server tells nothing.
+// CountReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
+// row without common prefixes, and for a server that does not report them.
 func (e *Measured) CountReuse() *record.Reuse {
-	told := map[int]int{} // by the request's index
+	cached := map[int]int{} // by the request's index
 	for r := range record.Completed(e.Records) {
 		if r.CachedTokens != nil {
-			told[r.I] = *r.CachedTokens
+			cached[r.I] = *r.CachedTokens
 		}
 	}
-	if len(told) == 0 || !e.Spec.Reuses() {
+	if len(cached) == 0 || !e.Spec.Reuses() {
 		return nil
 	}
 	var out record.Reuse
-	for r, hit := range among(e.Spec.Hits(0), told) {
+	for r, hit := range among(e.Spec.Hits(0), cached) {
 		out.Requests++
 		out.PromptTokens += r.Input
 		out.PossibleTokens += hit
-		out.CachedTokens += told[r.Index]
+		out.CachedTokens += cached[r.Index]
 	}
 	if room := e.kvCapacity(); experiment.Countable(room) {
 		out.InCapacity = new(int)
-		for _, hit := range among(e.Spec.Hits(room), told) {
+		for _, hit := range among(e.Spec.Hits(room), cached) {
 			*out.InCapacity += hit
 		}
 	}
@@ -37,12 +40,12 @@ func (e *Measured) CountReuse() *record.Reuse {
 	return &out
 }
 
-// among picks the requests that the server told of, by their indices, and ends with the last of them.
-func among(hits iter.Seq2[workload.Request, int], told map[int]int) iter.Seq2[workload.Request, int] {
+// among yields the requests whose index is in cached, and ends after the last of them.
+func among(hits iter.Seq2[workload.Request, int], cached map[int]int) iter.Seq2[workload.Request, int] {
 	return func(yield func(workload.Request, int) bool) {
-		left := len(told)
+		left := len(cached)
 		for r, hit := range hits {
-			if _, ok := told[r.Index]; !ok {
+			if _, ok := cached[r.Index]; !ok {
 				continue
 			}
 			if left--; !yield(r, hit) || left == 0 {
@@ -52,10 +55,48 @@ func among(hits iter.Seq2[workload.Request, int], told map[int]int) iter.Seq2[wo
 	}
 }
 
-// kvCapacity is how many tokens the server said that its KV cache holds; 0 = it did not say.
+// kvCapacity is the size of the server's KV cache in tokens; 0 = not reported.
 func (e *Measured) kvCapacity() int {
 	if m := e.Server.Metrics; m != nil && m.KVCapacity != nil {
 		return int(*m.KVCapacity)
 	}
 	return 0
+}
+
+// compareRotations is nil for a row that is no tiling.
+func (e *Measured) compareRotations() *record.Rotations {
+	if e.Spec.Tile == nil {
+		return nil
+	}
+	return &record.Rotations{
+		First: rotation(e.Records, func(i int) bool { return i < e.Spec.Tile.Contexts }),
+		Later: rotation(e.Records, func(i int) bool { return i >= e.Spec.Tile.Contexts }),
+	}
+}
+
+func rotation(records []*record.Record, in func(i int) bool) record.Rotation {
+	var r record.Rotation
+	var ttft []float64
+	reported, prompt, cached := false, 0, 0
+	for _, q := range records {
+		if !in(q.I) || !q.OK() || q.Phase == record.PhaseCooldown {
+			continue
+		}
+		r.Requests++
+		if ms, ok := q.Latency("ttft", true); ok {
+			ttft = append(ttft, ms)
+		}
+		if q.CachedTokens != nil {
+			reported = true
+			prompt += q.Prompt()
+			cached += *q.CachedTokens
+		}
+	}
+	if len(ttft) > 0 {
+		r.TTFTMeanMs = new(stat.Mean(ttft, nil))
+	}
+	if reported {
+		r.CachedRate = new(float64(cached) / float64(max(prompt, 1)))
+	}
+	return r
 }

@@ -1,3 +1,10 @@
+// Package verdict judges a measured row: which limits of its SLO it meets, and whether its figures can be
+// trusted.
+//
+// Measured.Conclude is the whole: it summarizes the records, decides each limit as PASS, FAIL or UNDECIDED
+// (at the end of the window, or at looks while an until = "decided" row runs), and makes the checks, whose
+// failures are findings. Everything is a function of the row's spec, records and samples: nothing here sends,
+// reads a file or takes the time.
 package verdict
 
 import (
@@ -15,64 +22,57 @@ import (
 	"bench/experiment/unit"
 )
 
-// confidence is how sure a PASS or a FAIL is: MLPerf LoadGen's.
+// confidence of a PASS or a FAIL: MLPerf LoadGen's.
 const confidence = 0.99
 
-// Judge decides every limit of an SLO for the requests of the window (of one class, where
-// class is not empty).
-func Judge(c experiment.SLO, class string, records []*record.Record, s *record.Summary, stream bool, t experiment.Target) []record.Verdict {
-	var window []*record.Record
-	cancelled := false
-	for _, r := range records {
-		if r.Phase == record.PhaseWindow && (class == "" || r.Class == class) {
-			window = append(window, r)
-			cancelled = cancelled || r.Outcome == "cancelled"
-		}
+// judgeLimit decides one limit. window is the requests that it covers, by arrival; s summarizes the row, or
+// the class.
+func judgeLimit(q question, window []*record.Record, s *record.Summary, stream bool, t experiment.Target) record.Verdict {
+	l := q.limit
+	v := record.Verdict{Metric: l.Key, Class: q.class, Limit: l.Value, Unit: l.Unit, Observed: len(window)}
+	switch {
+	case len(window) == 0:
+		decide(&v, stats.Undecided, "no request in the window")
+	case interrupted(window):
+		decide(&v, stats.Undecided, "the row was interrupted")
+	case needsEvents(l) && mostlyBuffered(window):
+		decide(&v, stats.Undecided, "the answers arrived all at once: something between server and client buffers them")
+	case l.Metric == "itl":
+		judgeGaps(&v, l, window)
+	case l.Stat == "mean":
+		judgeMean(&v, l, window, stream, confidence)
+	case l.Stat != "":
+		judgePercentile(&v, l, window, stream)
+	case l.Metric == "error_rate":
+		judgeErrors(&v, l, window)
+	default:
+		judgeFigure(&v, l, s, t)
 	}
-	record.SortByArrival(window)
-	var out []record.Verdict
-	for _, l := range c.Limits {
-		v := record.Verdict{Metric: l.Key, Class: class, Limit: l.Value, Unit: l.Unit, Observed: len(window)}
-		switch {
-		case len(window) == 0:
-			undecided(&v, "no request in the window")
-		case cancelled:
-			undecided(&v, "the row was interrupted")
-		case (l.Metric == "itl" || l.Metric == "tpot") && mostlyBuffered(window):
-			undecided(&v, "the answers came all at once: something between server and client buffers them")
-		case l.Metric == "itl":
-			judgeGaps(&v, l, window)
-		case l.Stat == "mean":
-			judgeMean(&v, l, window, stream)
-		case l.Stat != "":
-			judgePercentile(&v, l, window, stream)
-		case l.Metric == "error_rate":
-			judgeErrors(&v, l, s)
-		default:
-			judgeFigure(&v, l, s, t)
-		}
-		out = append(out, v)
-	}
-	return out
+	return v
 }
+
+func decide(v *record.Verdict, verdict stats.Verdict, why string) {
+	v.Verdict, v.Why = string(verdict), why
+}
+
+// needsEvents reports whether the limit's metric needs the times of single events.
+func needsEvents(l experiment.Limit) bool { return l.Metric == "itl" || l.Metric == "tpot" }
 
 func mostlyBuffered(window []*record.Record) bool {
 	whole, of := buffered(window)
 	return whole > 0 && float64(whole) > tolerated*float64(of)
 }
 
-func undecided(v *record.Verdict, why string) { v.Verdict, v.Why = string(stats.Undecided), why }
-
 // judgePercentile ranks failed requests as +∞, so that time-outs can't improve a percentile.
 func judgePercentile(v *record.Verdict, l experiment.Limit, window []*record.Record, stream bool) {
 	p, _ := l.P()
 	values, failed := ranked(l.Metric, window, stream)
-	quote(v, values, failed, p)
-	decide(v, len(values), overLimit(values, l.Value), p, failed)
+	setPercentile(v, values, failed, p)
+	judgeShare(v, len(values), overLimit(values, l.Value), p, failed)
 }
 
-// quote sets the value of a percentile, where it is finite.
-func quote(v *record.Verdict, values []float64, failed int, p float64) {
+// setPercentile sets the verdict's value, if the percentile is finite.
+func setPercentile(v *record.Verdict, values []float64, failed int, p float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	if x := stats.QuantileWithMissing(sorted[:len(sorted)-failed], failed, p); !math.IsInf(x, 0) && !math.IsNaN(x) {
 		v.Value = &x
@@ -91,26 +91,35 @@ func overLimit(values []float64, limit float64) int {
 
 const notMeasured = "not measured: no request has this metric"
 
-// decide fills the verdict from counts: over of n were beyond the limit, 1−p may be.
-func decide(v *record.Verdict, n, over int, p float64, failed int) {
+func overText(over, n int, p float64) string {
+	return fmt.Sprintf("%d of %d over the limit, %s %% allowed", over, n, unit.Brief((1-p)*100, 3))
+}
+
+// judgeShare decides from counts: over of n requests exceed the limit, a share of 1−p may.
+func judgeShare(v *record.Verdict, n, over int, p float64, failed int) {
 	if n == 0 {
-		undecided(v, notMeasured)
+		decide(v, stats.Undecided, notMeasured)
 		return
 	}
 	verdict, need := stats.Decide(n, over, p, confidence)
-	v.Verdict, v.Need, v.Observed = string(verdict), need, n
-	v.Why = fmt.Sprintf("%d of %d over the limit, %s %% allowed", over, n, unit.Brief((1-p)*100, 3))
+	decide(v, verdict, overText(over, n, p))
+	v.Observed = n
 	if failed > 0 {
 		v.Why += fmt.Sprintf(" (%d of them failed)", failed)
 	}
-	if need > 0 {
+	setNeed(v, need)
+}
+
+// setNeed sets the number of further requests that a decision needs; 0 = none, or more would not help.
+func setNeed(v *record.Verdict, need int) {
+	if v.Need = need; need > 0 {
 		v.Why += fmt.Sprintf("; need %d more requests", need)
 	}
 }
 
-// judgeGaps counts in requests, not in gaps: the gaps of one request depend on each other, and
-// taking them for independent would decide too soon. A failed request stands for as many infinite
-// gaps as the others have on average.
+// judgeGaps counts in requests, not in gaps: the gaps of one request depend on each other, and taken as
+// independent they would decide too early. A failed request counts as the mean number of gaps of the others,
+// all infinite.
 func judgeGaps(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 	var gaps stats.Counts
 	requests, over, failed := 0, 0, 0
@@ -136,72 +145,64 @@ func judgeGaps(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 		if x := gaps.Sorted(record.UsPerMs).QuantileWithMissing(missing, p); !math.IsInf(x, 0) {
 			v.Value = &x
 		}
-		// ⌈over / gaps · requests⌉, in whole numbers: a float would round up what is even.
+		// ⌈over / gaps · requests⌉ in whole numbers: a float could round an exact result up.
 		overRequests += (over*requests + gaps.N() - 1) / gaps.N()
 	}
-	decide(v, requests+failed, overRequests, p, failed)
-	if requests == 0 {
-		return
+	judgeShare(v, requests+failed, overRequests, p, failed)
+	if requests > 0 {
+		v.Why += "; gaps counted by request: within a request they depend on each other"
 	}
-	v.Why += "; gaps counted by request, since those of one request depend on each other"
 }
 
-// judgeMean compares with the bootstrap interval of the mean over requests, in the order of their arrivals.
-func judgeMean(v *record.Verdict, l experiment.Limit, window []*record.Record, stream bool) {
+// judgeMean compares the bootstrap interval of the mean over requests, by arrival, with the limit.
+func judgeMean(v *record.Verdict, l experiment.Limit, window []*record.Record, stream bool, confidence float64) {
+	const few = 30 // below, the bootstrap interval is too short
 	values, failed := ranked(l.Metric, window, stream)
-	switch {
-	case failed > 0:
-		v.Verdict = string(stats.Fail)
-		v.Why = fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", failed)
-		return
-	case len(values) == 0:
-		undecided(v, notMeasured)
+	if failed > 0 {
+		decide(v, stats.Fail, fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", failed))
 		return
 	}
-	decideMean(v, values, l.Value, confidence)
-}
-
-// decideMean fills the verdict from the interval of the mean.
-func decideMean(v *record.Verdict, values []float64, limit, confidence float64) {
-	const few = 30 // below, the bootstrap says nothing
+	if len(values) == 0 {
+		decide(v, stats.Undecided, notMeasured)
+		return
+	}
 	n, mean := len(values), stat.Mean(values, nil)
 	iv := stats.MeanInterval(values, confidence, rand.New(rand.NewPCG(record.Seed, 2)))
 	v.Value, v.Observed = &mean, n
-	v.Why = fmt.Sprintf("mean %s ms [%s, %s] (%s %%, n=%d)", unit.Brief(mean, 4), unit.Brief(iv.Lo, 4), unit.Brief(iv.Hi, 4), unit.Brief(100*confidence, 4), n)
+	v.Why = fmt.Sprintf("mean %s ms [%s, %s] (%s %%, n=%d)",
+		unit.Brief(mean, 4), unit.Brief(iv.Lo, 4), unit.Brief(iv.Hi, 4), unit.Brief(100*confidence, 4), n)
 	switch {
 	case n < few:
-		v.Need = few - n
-		undecided(v, fmt.Sprintf("%d requests are too few for an interval of the mean; need %d more", n, v.Need))
+		decide(v, stats.Undecided, fmt.Sprintf("n too small for an interval of the mean: %d", n))
+		setNeed(v, few-n)
 	case math.IsInf(iv.Hi, 1):
-		v.Need = n
-		undecided(v, fmt.Sprintf("%d requests depend on each other so much that they give no interval of the mean; need %d more", n, v.Need))
-	case iv.Hi <= limit:
+		decide(v, stats.Undecided, fmt.Sprintf("no interval of the mean: the %d requests depend too much on each other", n))
+		setNeed(v, n)
+	case iv.Hi <= l.Value:
 		v.Verdict = string(stats.Pass)
-	case iv.Lo > limit:
+	case iv.Lo > l.Value:
 		v.Verdict = string(stats.Fail)
 	default:
 		v.Verdict = string(stats.Undecided)
-		if v.Need = meanNeed(n, mean, limit, iv); v.Need > 0 {
-			v.Why += fmt.Sprintf("; need %d more requests", v.Need)
-		}
+		setNeed(v, meanNeed(n, mean, l.Value, iv))
 	}
 }
 
-// meanNeed is how many more requests would move the interval off the limit, if mean and spread
-// stay; 0 where ten million would not, as in stats.Decide.
+// meanNeed is the number of further requests that would move the interval off the limit, if mean and spread
+// stay; 0 if that takes more than ten million, as in stats.Decide.
 func meanNeed(n int, mean, limit float64, iv stats.Interval) int {
 	reach := iv.Hi - mean
 	if mean > limit {
 		reach = mean - iv.Lo
 	}
-	total := math.Ceil(float64(n) * math.Pow(reach/(mean-limit), 2)) // +Inf where they are equal
+	total := math.Ceil(float64(n) * math.Pow(reach/(mean-limit), 2)) // +Inf if mean = limit
 	if total > 1e7 {
 		return 0
 	}
 	return max(1, int(total)-n)
 }
 
-// ranked is a latency of each request of the window that has it, in ms; a failed request is +∞, and counted.
+// ranked is a latency of each request that has it, in ms. A failed request is +∞, and counted.
 func ranked(metric string, window []*record.Record, stream bool) (values []float64, failed int) {
 	for _, r := range window {
 		if !r.OK() {
@@ -214,51 +215,54 @@ func ranked(metric string, window []*record.Record, stream bool) (values []float
 	return values, failed
 }
 
-// judgeErrors asks whether the true rate is within the limit: no failure in few requests proves little.
-func judgeErrors(v *record.Verdict, l experiment.Limit, s *record.Summary) {
-	v.Value = &s.ErrorRate
-	switch { // at the ends nothing is left to chance
-	case l.Value == 0 && s.Requests.Failed > 0:
-		v.Verdict, v.Why = string(stats.Fail), fmt.Sprintf("%d requests failed", s.Requests.Failed)
-		return
-	case l.Value == 0:
-		v.Verdict, v.Why = string(stats.Pass), "no request failed"
-		return
-	case l.Value >= 1:
-		v.Verdict, v.Why = string(stats.Pass), "every request may fail"
-		return
+// judgeErrors decides whether the true error rate is within the limit: few requests without a failure prove
+// little.
+func judgeErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {
+	n, failed := len(window), 0
+	for _, r := range window {
+		if !r.OK() {
+			failed++
+		}
 	}
-	verdict, need := stats.Decide(s.Requests.Planned, s.Requests.Failed, 1-l.Value, confidence)
-	v.Verdict, v.Need = string(verdict), need
-	v.Why = fmt.Sprintf("%d of %d failed", s.Requests.Failed, s.Requests.Planned)
-	if need > 0 {
-		v.Why += fmt.Sprintf("; need %d more requests", need)
+	v.Value = new(float64(failed) / float64(n))
+	switch { // a limit of 0 or 1 needs no statistics
+	case l.Value == 0 && failed > 0:
+		decide(v, stats.Fail, fmt.Sprintf("%d requests failed", failed))
+	case l.Value == 0:
+		decide(v, stats.Pass, "no request failed")
+	case l.Value >= 1:
+		decide(v, stats.Pass, "every request may fail")
+	default:
+		verdict, need := stats.Decide(n, failed, 1-l.Value, confidence)
+		decide(v, verdict, fmt.Sprintf("%d of %d failed", failed, n))
+		setNeed(v, need)
 	}
 }
 
-// judgeFigure compares a figure of the whole window; it is one measurement, without an interval.
+// judgeFigure compares a figure of the whole window: one measurement, without an interval.
 func judgeFigure(v *record.Verdict, l experiment.Limit, s *record.Summary, t experiment.Target) {
 	if l.Unit == "usd" && t.Priced() && s.Throughput.OutputTokensPerS == 0 {
-		v.Verdict, v.Why = string(stats.Fail), "no output token came inside the window: the price has no value"
+		decide(v, stats.Fail, "no output token in the window: the price has no value")
 		return
 	}
 	x, missing := figure(l.Metric, s, t)
 	if missing != "" {
-		undecided(v, missing)
+		decide(v, stats.Undecided, missing)
 		return
 	}
-	v.Value = &x
 	ok := x <= l.Value
 	if strings.HasPrefix(l.Metric, "min_") {
 		ok = x >= l.Value
 	}
-	v.Verdict = string(stats.Fail)
+	verdict := stats.Fail
 	if ok {
-		v.Verdict = string(stats.Pass)
+		verdict = stats.Pass
 	}
-	v.Why = fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3))
+	v.Value = &x
+	decide(v, verdict, fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3)))
 }
 
+// figure is the value of a limit on the whole window, or why it has none.
 func figure(metric string, s *record.Summary, t experiment.Target) (x float64, missing string) {
 	switch metric {
 	case "min_requests_per_s":
@@ -269,16 +273,16 @@ func figure(metric string, s *record.Summary, t experiment.Target) (x float64, m
 		return s.Throughput.OutputTokensPerS, ""
 	case "min_output_tokens_per_s_per_gpu":
 		if s.Throughput.OutputTokensPerSPerGPU == nil {
-			return 0, "the number of GPUs is not stated: write gpus = 1 in [target]"
+			return 0, "number of GPUs not specified: write gpus = 1 in [target]"
 		}
 		return *s.Throughput.OutputTokensPerSPerGPU, ""
 	case "min_goodput_requests_per_s":
 		if s.Goodput == nil {
-			return 0, "no per-request limit is stated: write [slo.each]"
+			return 0, "per-request limit not specified: write [slo.each]"
 		}
 		return s.Goodput.RequestsPerS, ""
 	}
-	usd, ok := CostPerMillion(s, t)
+	usd, ok := costPerMillion(s, t)
 	if !ok {
 		return 0, NoPrice
 	}

@@ -14,15 +14,24 @@ import (
 	"bench/experiment/workload"
 )
 
-// sloOf is an SLO of one line, or more.
 var second = record.Window{EndUs: 1_000_000}
+
+// judgeAll judges an SLO for the requests of the window, of one class if class is not empty.
+func judgeAll(c experiment.SLO, class string, records []*record.Record, s *record.Summary, stream bool, t experiment.Target) []record.Verdict {
+	window := filter(record.WindowByArrival(records), func(r *record.Record) bool { return class == "" || r.Class == class })
+	var out []record.Verdict
+	for _, l := range c.Limits {
+		out = append(out, judgeLimit(question{limit: l, class: class}, window, s, stream, t))
+	}
+	return out
+}
 
 // judge summarises and judges, as a row does.
 func judge(t *testing.T, slo string, records []*record.Record, target experiment.Target) []record.Verdict {
 	t.Helper()
 	c := fixture.SLO(t, slo)
 	s := record.Summarize(records, second, true, c.EachRequest(), target.GPUs)
-	return Judge(c, "", records, &s, true, target)
+	return judgeAll(c, "", records, &s, true, target)
 }
 
 // requests are n answers of two tokens, ttft and gap given in µs.
@@ -42,7 +51,6 @@ func failures(n int) []*record.Record {
 	return out
 }
 
-// text is a verdict in a line; the value has no figure where it is null.
 func TestVerdicts(t *testing.T) {
 	usd := 3.6
 	var priced experiment.Target
@@ -203,7 +211,7 @@ func TestJudgeOneClass(t *testing.T) {
 	}
 	s := record.Summarize(records, second, true, nil, 0)
 	for class, want := range map[string]string{"chat": "PASS 1 of 90", "rag": "FAIL 8 of 90", "": "FAIL 8 of 180", "none": "UNDECIDED - of 0"} {
-		v := Judge(fixture.SLO(t, `ttft_p95 = "1ms"`), class, records, &s, true, experiment.Target{})
+		v := judgeAll(fixture.SLO(t, `ttft_p95 = "1ms"`), class, records, &s, true, experiment.Target{})
 		if fixture.Verdict(v[0]) != want || v[0].Class != class || v[0].Unit != "ms" || v[0].Limit != 1 || v[0].Metric != "ttft_p95" {
 			t.Errorf("class %q: %s, want %s (%+v)", class, fixture.Verdict(v[0]), want, v[0])
 		}
@@ -212,7 +220,7 @@ func TestJudgeOneClass(t *testing.T) {
 	for _, r := range warm {
 		r.Phase = record.PhaseCooldown
 	}
-	if v := Judge(fixture.SLO(t, `ttft_p95 = "1ms"`), "", append(warm, failures(1)...), &s, true, experiment.Target{}); v[0].Observed != 1 {
+	if v := judgeAll(fixture.SLO(t, `ttft_p95 = "1ms"`), "", append(warm, failures(1)...), &s, true, experiment.Target{}); v[0].Observed != 1 {
 		t.Errorf("requests outside the window are judged: %s", fixture.Verdict(v[0]))
 	}
 }
@@ -234,15 +242,15 @@ func TestCostPerMillion(t *testing.T) {
 	s := &record.Summary{Throughput: record.Throughput{OutputTokensPerS: 1000}}
 	target := experiment.Target{GPUs: 4, GPUHourUSD: &usd}
 	// 8 USD an hour over 3.6 million tokens an hour.
-	if got, ok := CostPerMillion(s, target); !ok || math.Abs(got-8/3.6) > 1e-12 {
+	if got, ok := costPerMillion(s, target); !ok || math.Abs(got-8/3.6) > 1e-12 {
 		t.Errorf("%v, %t", got, ok)
 	}
 	for _, target := range []experiment.Target{{GPUs: 4}, {GPUHourUSD: &usd}} {
-		if _, ok := CostPerMillion(s, target); ok {
+		if _, ok := costPerMillion(s, target); ok {
 			t.Errorf("a price from %+v", target)
 		}
 	}
-	if _, ok := CostPerMillion(&record.Summary{}, target); ok {
+	if _, ok := costPerMillion(&record.Summary{}, target); ok {
 		t.Error("a price of nothing")
 	}
 }
@@ -264,13 +272,13 @@ func TestVerdictsValueIsTheSummarys(t *testing.T) {
 			if metric+"_"+stat == "itl_mean" { // not a limit: see slo_test.go
 				continue
 			}
-			v := Judge(fixture.SLO(t, metric+"_"+stat+` = "100ms"`), "", records, &s, true, experiment.Target{})[0]
+			v := judgeAll(fixture.SLO(t, metric+"_"+stat+` = "100ms"`), "", records, &s, true, experiment.Target{})[0]
 			if want, ok := shown[metric].Get(stat); !ok || v.Value == nil || *v.Value != want {
 				t.Errorf("%s_%s: %s, the summary says %v", metric, stat, fixture.Verdict(v), want)
 			}
 		}
 	}
-	unstreamed := Judge(fixture.SLO(t, `tpot_p95 = "100ms"`), "", records, &s, false, experiment.Target{})[0]
+	unstreamed := judgeAll(fixture.SLO(t, `tpot_p95 = "100ms"`), "", records, &s, false, experiment.Target{})[0]
 	if unstreamed.Verdict != "UNDECIDED" || unstreamed.Value != nil {
 		t.Errorf("tpot of an unstreamed row: %s", fixture.Verdict(unstreamed))
 	}
@@ -284,7 +292,7 @@ func TestBufferedAnswersDecideNothing(t *testing.T) {
 	}
 	s := record.Summarize(records, record.Window{StartUs: 0, EndUs: 1_000_000}, true, nil, 0)
 	for _, limit := range []string{"tpot_p95", "itl_p95"} {
-		if v := Judge(fixture.SLO(t, limit+` = "5ms"`), "", records, &s, true, experiment.Target{}); v[0].Verdict != "UNDECIDED" {
+		if v := judgeAll(fixture.SLO(t, limit+` = "5ms"`), "", records, &s, true, experiment.Target{}); v[0].Verdict != "UNDECIDED" {
 			t.Errorf("%s: %s", limit, fixture.Verdict(v[0]))
 		}
 	}

@@ -96,6 +96,9 @@ func (d decoder) table(path string, v map[string]any, into reflect.Value) {
 	}
 }
 
+// renamed has the present name of each table that had another one.
+var renamed = map[string]string{"contract": "slo"}
+
 func (d decoder) unknown(path, key string, known []string) {
 	text := "unknown key " + strconv.Quote(clip(key))
 	if path != "" && !strings.HasSuffix(path, "]") {
@@ -107,6 +110,9 @@ func (d decoder) unknown(path, key string, known []string) {
 	}
 	if near, ok := suggest(key, known); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	if now := renamed[key]; slices.Contains(known, now) {
+		hint = fmt.Sprintf("write %s: the table has that name now", now)
 	}
 	d.bad(Join(path, quote(key)), text, hint)
 }

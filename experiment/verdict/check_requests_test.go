@@ -12,8 +12,8 @@ func TestErrorsFindingSaysTheCommand(t *testing.T) {
 	for _, c := range []struct{ outcome, text, want string }{
 		{"connect", "no connection to h:1: dial tcp h:1: socket: " + syscall.EMFILE.Error(), "ulimit -n 2000"},
 		{"connect", "no connection to h:1: dial tcp h:1: connect: " + syscall.EADDRNOTAVAIL.Error(), "sysctl -w net.ipv4.ip_local_port_range"},
-		{"connect", "no connection to h:1: " + syscall.ECONNREFUSED.Error(), "look at the server's log"},
-		{"status", "HTTP 500: " + syscall.EMFILE.Error(), "look at the server's log"},
+		{"connect", "no connection to h:1: " + syscall.ECONNREFUSED.Error(), "read the server's log"},
+		{"status", "HTTP 500: " + syscall.EMFILE.Error(), "read the server's log"},
 	} {
 		e := flawless()
 		for _, r := range e.inWindow()[:5] {
@@ -27,6 +27,6 @@ func TestErrorsFindingSaysTheCommand(t *testing.T) {
 	e := flawless()
 	e.inWindow()[0].Outcome, e.inWindow()[0].Error = "connect", syscall.EMFILE.Error()
 	if e.checked(); len(e.Findings) > 0 {
-		t.Errorf("one in a hundred is doubted: %+v", e.Findings)
+		t.Errorf("one in a hundred is a finding: %+v", e.Findings)
 	}
 }

@@ -11,24 +11,48 @@ import (
 	"strconv"
 
 	"github.com/klauspost/compress/zstd"
+
+	"bench/experiment/telemetry"
 )
 
-// Bounds on what reading a stream may take, whoever wrote it.
+// Bounds on the memory for an untrusted stream.
 const (
-	longestRecord = 16 << 20  // bytes of JSON; an answer of a million tokens has 8 MiB
-	widestWindow  = 128 << 20 // zstd --long; ours is 128 KiB
+	longestRecord = 16 << 20  // bytes of JSON; an answer of a million tokens takes 8 MiB
+	widestWindow  = 128 << 20 // zstd --long; RecordWriter's is 128 KiB
 )
 
-// ReadRecords calls each for every record of a stream, in the order in which they ended. A stream
-// cut by a kill gives the records before the cut, then an error that wraps io.ErrUnexpectedEOF.
+// Types of telemetry that readers of a row need; package telemetry itself collects them.
+type (
+	Sample    = telemetry.Sample
+	Gauge     = telemetry.Gauge
+	GPUDevice = telemetry.GPUDevice
+)
+
+// ReadRecords calls each for every record of a stream, in the order of their ends. A stream that a kill cut
+// gives the records before the cut, then an error that wraps io.ErrUnexpectedEOF.
 func ReadRecords(r io.Reader, each func(*Record) error) error {
 	in := bufio.NewReader(r)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 		return fmt.Errorf("opening the record stream: it is empty: %w", io.ErrUnexpectedEOF)
 	}
+	return readStream(in, "record", "request record", func(l *storedLines, line []byte, r *Record) error {
+		err := l.decode(line, r)
+		l.share(r)
+		return err
+	}, each)
+}
+
+// ReadSamples is ReadRecords for the samples of a row's telemetry, in the order of the file.
+func ReadSamples(r io.Reader, each func(*Sample) error) error {
+	decode := func(_ *storedLines, line []byte, s *Sample) error { return decodeLine(line, s) }
+	return readStream(bufio.NewReader(r), "telemetry", "telemetry sample", decode, each)
+}
+
+// readStream calls each for every entry of a stream; decode fills one entry from its line.
+func readStream[T any](in *bufio.Reader, stream, entry string, decode func(*storedLines, []byte, *T) error, each func(*T) error) error {
 	lines, err := openLines(in)
 	if err != nil {
-		return fmt.Errorf("opening the record stream: %w", err)
+		return fmt.Errorf("opening the %s stream: %w", stream, err)
 	}
 	defer lines.close()
 	for n := 1; ; n++ {
@@ -36,15 +60,14 @@ func ReadRecords(r io.Reader, each func(*Record) error) error {
 		if err == io.EOF {
 			return nil
 		}
-		var rec Record
+		x := new(T)
 		if err == nil {
-			err = lines.decode(line, &rec)
+			err = decode(lines, line, x)
 		}
 		if err != nil {
-			return fmt.Errorf("reading request record %d: %w", n, err)
+			return fmt.Errorf("reading %s %d: %w", entry, n, err)
 		}
-		lines.share(&rec)
-		if err := each(&rec); err != nil {
+		if err := each(x); err != nil {
 			return err
 		}
 	}
@@ -54,16 +77,17 @@ func ReadRecords(r io.Reader, each func(*Record) error) error {
 type storedLines struct {
 	in    *bufio.Reader
 	close func()
-	long  []byte // a line that is longer than the reader's buffer
-	rest  []byte // a line without its gaps
+	long  []byte // memory of a line longer than the reader's buffer
+	rest  []byte // memory of a line without its gaps
 
-	words map[string]string // that records have in common
+	words map[string]string // texts that records share
 }
 
-// mostWords bounds what is kept for sharing, whoever wrote the stream.
+// mostWords bounds the number of shared texts of an untrusted stream.
 const mostWords = 1000
 
-// share has records of the same phase, outcome and so on use one text for it: of millions these would be a tenth of all.
+// share makes records share the text of the same phase, outcome and so on: a tenth of the memory of millions
+// of records.
 func (l *storedLines) share(r *Record) {
 	for _, text := range []*string{&r.Class, &r.Phase, &r.Outcome, &r.Finish, &r.Error} {
 		if word, known := l.words[*text]; known {
@@ -82,7 +106,7 @@ func openLines(r io.Reader) (*storedLines, error) {
 	return &storedLines{in: bufio.NewReaderSize(z, 64<<10), close: z.Close, words: map[string]string{}}, nil
 }
 
-// next is the next line that is not empty, good until the next call; io.EOF behind the last.
+// next is the next line that is not empty, valid until the next call; io.EOF after the last.
 func (l *storedLines) next() ([]byte, error) {
 	for {
 		line, err := l.whole()
@@ -102,7 +126,7 @@ func (l *storedLines) whole() ([]byte, error) {
 	}
 	for l.long = l.long[:0]; err == bufio.ErrBufferFull; line, err = l.in.ReadSlice('\n') {
 		if l.long = append(l.long, line...); len(l.long) > longestRecord {
-			return nil, fmt.Errorf("it is longer than %d MiB", longestRecord>>20)
+			return nil, fmt.Errorf("longer than %d MiB", longestRecord>>20)
 		}
 	}
 	l.long = append(l.long, line...)
@@ -111,11 +135,11 @@ func (l *storedLines) whole() ([]byte, error) {
 
 var gapsKey, inPlace = []byte(`"gaps_us":[`), strconv.AppendInt(nil, inPlaceOfGaps, 10)
 
-// inPlaceOfGaps stands where gaps have been taken out; no gap is that long.
+// inPlaceOfGaps replaces the removed gaps; no gap is that long.
 const inPlaceOfGaps = 1<<62 + 1
 
-// decode reads one record. Nearly all of a line are its gaps, and these are read apart: encoding/json looks at each byte
-// several times. A quote inside of a text is escaped, so that the key is never found in one.
+// decode reads one record. Most of a line are its gaps, which are decoded separately, since encoding/json
+// reads each byte several times. The key can't be inside a text, whose quotes are escaped.
 func (l *storedLines) decode(line []byte, r *Record) error {
 	from := bytes.Index(line, gapsKey)
 	if from < 0 {
@@ -131,7 +155,7 @@ func (l *storedLines) decode(line []byte, r *Record) error {
 	if err := decodeLine(l.rest, r); err != nil {
 		return err
 	}
-	if r.Gaps.Len() != 1 || r.Gaps.take() != inPlaceOfGaps { // the key is there again, in capitals
+	if r.Gaps.Len() != 1 || r.Gaps.take() != inPlaceOfGaps { // the key occurs again, in capitals
 		*r = Record{}
 		return decodeLine(line, r)
 	}
@@ -139,7 +163,8 @@ func (l *storedLines) decode(line []byte, r *Record) error {
 	return nil
 }
 
-// decodeLine is decode without a short cut. A line that ends too early was cut.
+// decodeLine decodes by encoding/json alone. The error of a line that ends too early wraps
+// io.ErrUnexpectedEOF.
 func decodeLine(line []byte, into any) error {
 	err := json.Unmarshal(line, into)
 	var syntax *json.SyntaxError
@@ -149,8 +174,8 @@ func decodeLine(line []byte, into any) error {
 	return err
 }
 
-// readNumbers reads a list of whole numbers, none of them negative, up to the bracket that closes it, and says how many
-// bytes that took; it is not ok where there is anything else.
+// readNumbers reads a list of non-negative integers up to its closing bracket; n is its length in bytes. ok
+// is false for any other text.
 func readNumbers(text []byte) (list Packed, n int, ok bool) {
 	var room packing
 	b, count := room[:0], 0

@@ -31,12 +31,12 @@ func TestWithinSelftest(t *testing.T) {
 		problem string
 	}{
 		{"below", streams(100), ""},
-		{"above", streams(101), "the load, 101 streams, 200 events/s, 100 requests/s, is above"},
+		{"above", streams(101), "the load, 101 streams, 200 events/s, 100 requests/s, exceeds"},
 		{"no self-test", func(e *Measured) { streams(5000)(e); e.Selftest = nil }, ""},
 		{"nothing measured", func(e *Measured) { streams(5000)(e); e.Selftest = &selftest.Result{} }, ""},
 		{"other stamps", func(e *Measured) { streams(5000)(e); e.Clock.Stamps = "user" }, ""},
 		{"some other stamps", func(e *Measured) { streams(5000)(e); e.Clock.Stamps = "mixed" },
-			"at its nearest step, burst 1000, the error was p99 7.00 ms of the first token and 1.50 ms of the gaps"},
+			"at the nearest step, burst 1000, the error was p99 7.00 ms of the first token and 1.50 ms of the gaps"},
 	} {
 		e := flawless()
 		e.Clock.Stamps = "kernel"
@@ -65,7 +65,7 @@ func TestOwnLagComesFirst(t *testing.T) {
 		r.At = r.Ready
 	}
 	e.checked()
-	if i := slices.IndexFunc(e.Findings, func(d record.Finding) bool { return d.Code == "client_bound" }); i < 0 || !strings.Contains(e.Findings[i].Text, "the client itself sent late") {
+	if i := slices.IndexFunc(e.Findings, func(d record.Finding) bool { return d.Code == "client_bound" }); i < 0 || !strings.Contains(e.Findings[i].Text, "client lag p50") {
 		t.Errorf("%+v", e.Findings)
 	}
 }

@@ -1,0 +1,145 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+
+	"bench/experiment"
+)
+
+// throughputOf counts what arrived inside the window, of any request: output tokens at their own times,
+// prompt tokens at the first token of their answer (their prefill is done by then), requests at their last
+// token.
+func throughputOf(records []*Record, w Window, gpus int) Throughput {
+	var requests, prompt, output float64
+	for _, r := range records {
+		output += r.outputInside(w)
+		first := r.First
+		if first.IsZero() {
+			first = r.Last
+		}
+		if w.has(first) {
+			prompt += float64(r.Prompt())
+		}
+		if r.OK() && w.has(r.Last) {
+			requests++
+		}
+	}
+	d := w.Seconds()
+	if d <= 0 {
+		return Throughput{}
+	}
+	t := Throughput{RequestsPerS: requests / d, PromptTokensPerS: prompt / d, OutputTokensPerS: output / d}
+	if gpus > 0 {
+		perGPU := t.OutputTokensPerS / float64(gpus)
+		t.OutputTokensPerSPerGPU = &perGPU
+	}
+	return t
+}
+
+func (w Window) has(m Micros) bool { return m.ok && m.us >= w.StartUs && m.us < w.EndUs }
+
+func (r *Record) Prompt() int {
+	if r.PromptTokens != nil {
+		return *r.PromptTokens
+	}
+	return r.PromptAsked
+}
+
+// outputInside is the number of output tokens inside the window. An event with an unknown number of tokens
+// counts as the request's mean.
+func (r *Record) outputInside(w Window) float64 {
+	if r.First.IsZero() { // not streamed: all at the last byte
+		if w.has(r.Last) {
+			return float64(r.OutputTokens)
+		}
+		return 0
+	}
+	each := float64(r.OutputTokens) / float64(r.Gaps.Len()+1)
+	tokens := r.TokensPerEvent
+	inside, at := 0.0, r.First
+	event := func() {
+		n := each
+		if tokens.Len() > 0 {
+			n = float64(tokens.take())
+		}
+		if w.has(at) {
+			inside += n
+		}
+	}
+	event()
+	for us := range r.Gaps.All() {
+		at.us += us
+		event()
+	}
+	return inside
+}
+
+// ConcurrencyOf is the time-weighted mean and the maximum of the number of requests in flight.
+func ConcurrencyOf(records []*Record, w Window) Concurrency {
+	type edge struct {
+		at   int64
+		step int
+	}
+	edges := make([]edge, 0, 2*len(records))
+	for _, r := range records {
+		if from, to := r.Sent, r.End; from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
+			edges = append(edges, edge{max(from.us, w.StartUs), 1}, edge{min(to.us, w.EndUs), -1})
+		}
+	}
+	// At equal times the ends come first: the next request of a worker does not overlap the last one.
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
+	var c Concurrency
+	n, area, last := 0, 0.0, w.StartUs
+	for _, e := range edges {
+		area += float64(n) * float64(e.at-last)
+		last = e.at
+		n += e.step
+		c.Max = max(c.Max, n)
+	}
+	if w.EndUs > w.StartUs {
+		c.Mean = area / float64(w.EndUs-w.StartUs)
+	}
+	return c
+}
+
+// goodputOf counts the requests of the window that met every per-request limit.
+func goodputOf(records []*Record, w Window, stream bool, each []experiment.Limit) *Goodput {
+	if len(each) == 0 || w.Seconds() <= 0 {
+		return nil
+	}
+	g := &Goodput{}
+	for _, l := range each {
+		g.Limits = append(g.Limits, l.String())
+	}
+	n, good, tokens := 0, 0, 0
+	for _, r := range records {
+		if r.Phase != PhaseWindow {
+			continue
+		}
+		n++
+		if r.meets(each, stream) {
+			good++
+			tokens += r.OutputTokens
+		}
+	}
+	if n > 0 {
+		g.Share = float64(good) / float64(n)
+	}
+	g.RequestsPerS = float64(good) / w.Seconds()
+	g.OutputTokensPerS = float64(tokens) / w.Seconds()
+	return g
+}
+
+func (r *Record) meets(each []experiment.Limit, stream bool) bool {
+	if !r.OK() {
+		return false
+	}
+	for _, l := range each {
+		ms, ok := r.Latency(l.Metric, stream)
+		if ok && ms > l.Value {
+			return false
+		}
+	}
+	return true
+}

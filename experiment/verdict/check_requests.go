@@ -1,0 +1,108 @@
+package verdict
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+)
+
+// checkErrors fails if requests failed, or none fell into the window.
+func checkErrors(e *Measured) checkResult {
+	f := e.checkOutcomes()
+	if command := e.raiseLimit(); f.problem != "" && command != "" {
+		f.hint = "raise this machine's limit: " + command + ", then run again"
+	}
+	return f
+}
+
+func (e *Measured) checkOutcomes() checkResult {
+	q := e.Summary.Requests
+	switch {
+	case q.Planned == 0 && e.Window.Cut:
+		return failed("make max_duration longer, or the warm-up shorter", "the window has no request: max_duration ended the row first")
+	case q.Planned == 0 && e.AllFailed():
+		return failed("read the server's log; if it is only slow, make duration longer",
+			"the window has no request: the %d requests of the warm-up got no token", q.Warmup)
+	case q.Planned == 0:
+		return failed("make duration longer or the rate higher", "the window has no request")
+	}
+	if e.Summary.ErrorRate <= tolerated {
+		return passed()
+	}
+	var kinds []string
+	for _, k := range slices.Sorted(maps.Keys(q.Errors)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", q.Errors[k], k))
+	}
+	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Planned, strings.Join(kinds, ", "))
+	i := slices.IndexFunc(e.Records, func(r *record.Record) bool { return r.Phase == record.PhaseWindow && r.Error != "" })
+	if i >= 0 {
+		text += "; first error: " + e.Records[i].Error
+	}
+	return failed("read the server's log, then run again", "%s", text)
+}
+
+// checkUnfinished fails if requests of the window had not ended when the row did.
+func checkUnfinished(e *Measured) checkResult {
+	if n := e.Summary.Requests.Unfinished; n > 0 && e.Window.Cut {
+		return failed("make max_duration longer, or lower the load",
+			"%d requests of the window had not ended when max_duration ended the row: they count as failed", n)
+	} else if n > 0 {
+		return failed("lower the load, or make grace longer",
+			"%d requests of the window had not ended %g s after it: they count as failed", n, e.Spec.GraceTime().Seconds())
+	}
+	return passed()
+}
+
+// checkShort fails if answers end early although they were sent with ignore_eos.
+func checkShort(e *Measured) checkResult {
+	if !e.Spec.Forced() || e.Summary.Requests.Completed == 0 {
+		return noData
+	}
+	if n, of := e.Summary.Requests.Short, e.Summary.Requests.Completed; float64(n) > tolerated*float64(of) {
+		return failed(`the server ignores ignore_eos and min_tokens: set its own field in [target.extra_body], or stop = "natural"`,
+			"%d of %d answers ended early despite ignore_eos: rows of different servers can't be compared", n, of)
+	}
+	return passed()
+}
+
+// checkSamples fails if n is too small for p90.
+func checkSamples(e *Measured) checkResult {
+	if e.AllFailed() {
+		return noData
+	}
+	need := stats.MinSamples(0.9, 0.95)
+	if n := e.Summary.Requests.Completed; n < need {
+		return failed("raise requests or duration", "%d completed requests are too few for a percentile above p50 (p90 needs %d)", n, need)
+	}
+	return passed()
+}
+
+// MoreFiles is the command that lets a process open n files. A limit above the hard one needs root.
+func MoreFiles(n int) string {
+	thousands := int(math.Ceil(float64(n)/1000)) * 1000
+	return fmt.Sprintf("ulimit -n %d (if refused, as root: prlimit --pid $$ --nofile=%d)", thousands, thousands)
+}
+
+// MorePorts is the command that lets a machine open more connections to one address.
+const MorePorts = `sysctl -w net.ipv4.ip_local_port_range="1024 65535" (as root)`
+
+// raiseLimit is the command that raises the limit of this machine that made connections fail; empty = none
+// did.
+func (e *Measured) raiseLimit() string {
+	for _, r := range e.Records {
+		switch {
+		case r.Outcome != "connect":
+		case strings.Contains(r.Error, syscall.EMFILE.Error()):
+			return MoreFiles(2*e.Summary.Concurrency.Max + 1000)
+		case strings.Contains(r.Error, syscall.EADDRNOTAVAIL.Error()):
+			return MorePorts
+		}
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package verdict
+
+import (
+	"slices"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/selftest"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+)
+
+// Measured is a measured row with everything that its verdicts and checks need.
+type Measured struct {
+	*record.Row
+	Records       []*record.Record
+	Vocabulary    *workload.Vocabulary // of the prompts; of several, the one with the largest overhead
+	FailedPriming int                  // priming requests that failed
+
+	Selftest *selftest.Result // of this machine; nil = none
+}
+
+// Conclude derives from the records everything else in the row: summary, verdicts, roofline, cost, checks,
+// findings.
+func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
+	stream := e.Spec.Streams()
+	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.EachRequest(), t.GPUs)
+	e.Lengths = record.LengthsOf(e.Records)
+	e.Reuse, e.Rotations = e.CountReuse(), e.compareRotations()
+	for _, c := range e.Spec.Mix {
+		if e.Classes == nil {
+			e.Classes = map[string]record.Summary{}
+		}
+		own := filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name })
+		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).EachRequest(), t.GPUs)
+	}
+	e.SLO = e.judge(t)
+	e.Summary.Goodput = e.classGoodput()
+	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
+	e.Little = record.LittlesLaw(e.Records, e.Window)
+	e.Cost, e.NoCost = costOf(e.Row, t)
+	e.runChecks()
+}
+
+// judge decides every limit of the row: at the end of the window, or at the first look that can.
+func (e *Measured) judge(t experiment.Target) []record.Verdict {
+	window := record.WindowByArrival(e.Records)
+	looks := e.Spec.Until == experiment.UntilDecided && len(window) > 0 && !interrupted(window)
+	out := []record.Verdict{}
+	for _, q := range questions(&e.Spec) {
+		if q.class == "" && len(e.Records) > 0 && !slices.ContainsFunc(e.Records, q.about) {
+			continue // every class has a limit of its own in place of this one
+		}
+		s := e.Summary
+		if q.class != "" {
+			s = e.Classes[q.class]
+		}
+		v := judgeLimit(q, filter(window, q.about), &s, e.Spec.Streams(), t)
+		if looks && q.limit.Decidable() && !(needsEvents(q.limit) && mostlyBuffered(window)) {
+			judgeAtLooks(&v, q, window, e.Spec.Streams())
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func filter(records []*record.Record, keep func(*record.Record) bool) []*record.Record {
+	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return !keep(r) })
+}
+
+func interrupted(window []*record.Record) bool {
+	return slices.ContainsFunc(window, func(r *record.Record) bool { return r.Outcome == "cancelled" })
+}
+
+// question is one limit, and the requests that it covers.
+type question struct {
+	limit experiment.Limit
+	class string // empty: the row, without classes that have their own limit for the key
+	about func(*record.Record) bool
+}
+
+// questions lists the limits of the row, then those of each class with its own SLO.
+func questions(s *experiment.Spec) []question {
+	var out []question
+	for _, l := range s.SLO.Limits {
+		out = append(out, question{l, "", func(r *record.Record) bool { return !s.ClassOverrides(r.Class, l.Key) }})
+	}
+	for _, c := range s.Mix {
+		if len(c.SLO) == 0 {
+			continue
+		}
+		for _, l := range s.ClassSLO(c).Limits {
+			out = append(out, question{l, c.Name, func(r *record.Record) bool { return r.Class == c.Name }})
+		}
+	}
+	return out
+}
+
+// classGoodput is the row's goodput if classes have their own limits: each request must meet those of its
+// class.
+func (e *Measured) classGoodput() *record.Goodput {
+	if !slices.ContainsFunc(e.Spec.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
+		return e.Summary.Goodput
+	}
+	var sum *record.Goodput
+	for _, c := range e.Spec.Mix {
+		g := e.Classes[c.Name].Goodput
+		if g == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &record.Goodput{}
+		}
+		sum.RequestsPerS += g.RequestsPerS
+		sum.OutputTokensPerS += g.OutputTokensPerS
+		for _, l := range g.Limits {
+			sum.Limits = append(sum.Limits, c.Name+": "+l)
+		}
+	}
+	if n := e.Summary.Requests.Planned; sum != nil && n > 0 {
+		sum.Share = sum.RequestsPerS * e.Window.Seconds() / float64(n)
+	}
+	return sum
+}
+
+// SLOOf is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if
+// any is, else PASS; empty without an SLO. need is the largest number of further requests that an UNDECIDED
+// limit needs.
+func SLOOf(rows ...*record.Row) (v stats.Verdict, need int) {
+	for _, r := range rows {
+		for _, c := range r.SLO {
+			need = max(need, c.Need)
+			switch {
+			case c.Verdict == string(stats.Fail) || v == stats.Fail:
+				v = stats.Fail
+			case c.Verdict != string(stats.Pass) || v == stats.Undecided: // an unknown word is no PASS
+				v = stats.Undecided
+			default:
+				v = stats.Pass
+			}
+		}
+	}
+	if v != stats.Undecided {
+		need = 0
+	}
+	return v, need
+}
