@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"strings"
 
@@ -27,7 +26,7 @@ type Matrix struct {
 	Hypothesis string   `toml:"hypothesis"`
 	Notes      []string `toml:"notes"`
 	Seed       uint64   `toml:"seed"`  // 0 = 1
-	Order      string   `toml:"order"` // listed (default): as in the file; blocked: shuffled within each round of repeats
+	Order      string   `toml:"order"` // listed (also when empty), blocked or interleaved: see inOrder
 
 	Target    experiment.Target  `toml:"target"`
 	Server    server.Table       `toml:"server"`
@@ -121,6 +120,10 @@ func (r *reader) read(ext []Extension) {
 	r.m.Target.Check(r.under("target"))
 	r.m.Telemetry.Check(r.under("telemetry"))
 	r.readVariants(server)
+	if r.m.Order == orderInterleaved && len(r.m.Variants) < 2 && len(r.problems) == 0 {
+		r.bad("order", "the matrix has no variants to interleave",
+			`write [target] endpoints = ["a:8000", "b:8000"], or two values of a knob in [server.knobs]; or order = "blocked"`)
+	}
 	if len(rows) == 0 {
 		r.bad("", "the matrix has no row", "write [[row]] with name, input, output and rate or concurrency")
 	}
@@ -133,7 +136,7 @@ func (r *reader) read(ext []Extension) {
 		points = append(points, row...)
 	}
 	if len(r.problems) == 0 {
-		r.m.Points = r.m.grouped(r.order(points))
+		r.m.Points = r.m.inOrder(points)
 	}
 }
 
@@ -166,9 +169,9 @@ func (r *reader) checkHead() {
 		r.bad("name", "the name "+why, "use letters, digits, dots, dashes and underscores")
 	}
 	switch m.Order {
-	case "", "listed", "blocked":
+	case "", orderListed, orderBlocked, orderInterleaved:
 	default:
-		r.bad("order", fmt.Sprintf("unknown order %q", m.Order), `write "listed" or "blocked"`)
+		r.bad("order", fmt.Sprintf("unknown order %q", m.Order), `write "listed", "blocked" or "interleaved"`)
 	}
 	if m.Seed == 0 {
 		m.Seed = 1
@@ -231,28 +234,4 @@ func (r *reader) checkIDs(at string, points []experiment.Spec) {
 		}
 		r.ids[id] = true
 	}
-}
-
-// order puts the points of all repeats in order of execution.
-func (r *reader) order(points []experiment.Spec) []experiment.Spec {
-	most := 0
-	for _, p := range points {
-		most = max(most, p.Repeats, 1)
-	}
-	shuffle := rand.New(rand.NewPCG(r.m.Seed, 0x6f72646572))
-	var out []experiment.Spec
-	for repeat := 1; repeat <= most; repeat++ {
-		var block []experiment.Spec
-		for _, p := range points {
-			if repeat <= max(p.Repeats, 1) {
-				p.Repeat = repeat
-				block = append(block, p)
-			}
-		}
-		if r.m.Order == "blocked" {
-			shuffle.Shuffle(len(block), func(i, j int) { block[i], block[j] = block[j], block[i] })
-		}
-		out = append(out, block...)
-	}
-	return out
 }

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -83,44 +82,6 @@ func (m *Matrix) vary(points []experiment.Spec) []experiment.Spec {
 		}
 	}
 	return out
-}
-
-// grouped puts points that share a server next to each other. In listed order each variant is started once; blocked, once in
-// each round of repeats, in a new order: then the difference between two starts is in the spread of the repeats.
-func (m *Matrix) grouped(points []experiment.Spec) []experiment.Spec {
-	if !m.Varies() {
-		return points
-	}
-	rank := map[string]int{}
-	for i, v := range m.Variants {
-		rank[v.Name] = i
-	}
-	if m.Order != "blocked" {
-		slices.SortStableFunc(points, func(a, b experiment.Spec) int { return rank[a.Variant] - rank[b.Variant] })
-		return points
-	}
-	shuffle := rand.New(rand.NewPCG(m.Seed, 0x76617279))
-	for from := 0; from < len(points); {
-		to := from
-		for to < len(points) && points[to].Repeat == points[from].Repeat {
-			to++
-		}
-		round := shuffle.Perm(len(m.Variants))
-		slices.SortStableFunc(points[from:to], func(a, b experiment.Spec) int { return round[rank[a.Variant]] - round[rank[b.Variant]] })
-		from = to
-	}
-	return points
-}
-
-// Starts is how often a server is started, for all points in their order.
-func (m *Matrix) Starts() int {
-	n := 0
-	for i := range m.Points {
-		if m.Server.Runs() && (i == 0 || m.Points[i].Variant != m.Points[i-1].Variant) {
-			n++
-		}
-	}
-	return n
 }
 
 // attribution says which variants can't be compared to learn what one knob does; empty where any two can.
