@@ -51,29 +51,41 @@ func (r *run) nextVariant() (string, error) {
 	return r.firstVariant()
 }
 
-// startError is a server that could not be started with its knobs.
-type startError struct{ err error }
+// startError is the error of a server that did not start with its knobs.
+type startError struct {
+	err   error
+	round int // repeat of the last row that it was the reason to pass over; 0 = none yet
+}
 
 func (e *startError) Error() string { return e.err.Error() }
 
 func (e *startError) Unwrap() error { return e.err }
 
-// passUnstarted goes by the rows that come next where their server did not start. A later round of repeats tries it again.
+// passUnstarted marks the next rows as failed if their server did not start. A later round of repeats tries the server
+// again, but not later rows of the same round: interleaved, each of them would wait for the start in vain.
 func (r *run) passUnstarted() error {
-	if !r.begun || r.next == len(r.todo) {
-		return nil
-	}
-	variant := r.specs[r.todo[r.next].ID].Variant
-	why := r.unstarted[variant]
-	if why == nil {
-		return nil
-	}
-	delete(r.unstarted, variant)
-	for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
-		at := slices.IndexFunc(r.manifest.Plan, func(p record.Planned) bool { return p.ID == r.todo[r.next].ID })
-		if p := &r.manifest.Plan[at]; p.State != "done" {
-			p.State, p.Error = "failed", r.hide(why.Error())
+	passed := false
+	for r.begun && r.next < len(r.todo) {
+		variant := r.specs[r.todo[r.next].ID].Variant
+		failed := r.unstarted[variant]
+		if failed == nil {
+			break
 		}
+		if failed.round > 0 && r.specs[r.todo[r.next].ID].Repeat > failed.round {
+			delete(r.unstarted, variant)
+			break
+		}
+		for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
+			at := slices.IndexFunc(r.manifest.Plan, func(p record.Planned) bool { return p.ID == r.todo[r.next].ID })
+			if p := &r.manifest.Plan[at]; p.State != "done" {
+				p.State, p.Error = "failed", r.hide(failed.Error())
+			}
+			failed.round = r.specs[r.todo[r.next].ID].Repeat
+		}
+		passed = true
+	}
+	if !passed {
+		return nil
 	}
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
@@ -202,7 +214,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	if stale := new(server.StaleError); errors.As(err, &stale) { // the next one would fare no better
 		return err
 	}
-	return &startError{err}
+	return &startError{err: err}
 }
 
 // hide takes the secrets out of a text.

@@ -54,13 +54,25 @@ func planTable(m *sweep.Matrix, only []string, room int) (string, error) {
 		return "", noMatch(m, only)
 	}
 	sum := fmt.Sprintf("\n%s, %s", count(len(points), "row"), total)
-	if n := m.Starts(); n > 0 {
+	if n := m.Starts(); n > 0 && m.Order != "interleaved" {
 		sum += ", and " + count(n, "start") + " of the server"
 	}
 	if total.open {
 		sum += ": a number of requests takes as long as the server needs"
 	}
-	return t.Render() + hitsText(points, room) + sum + "\nnothing was sent\n", nil
+	return t.Render() + hitsText(points, room) + sum + orderText(m) + "\nnothing was sent\n", nil
+}
+
+// orderText states the order of execution unless it is as written, and what alternating servers costs.
+func orderText(m *sweep.Matrix) string {
+	if m.Order == "" || m.Order == "listed" {
+		return ""
+	}
+	text := "\norder: " + m.OrderText()
+	if n := m.Starts(); n > 0 && m.Order == "interleaved" {
+		text += fmt.Sprintf(": %s of the server, as written %d", count(n, "start"), len(m.Variants))
+	}
+	return text
 }
 
 // noMatch is the error of --only patterns that pick nothing.

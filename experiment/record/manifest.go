@@ -22,7 +22,7 @@ type Manifest struct {
 	State      string    `json:"state"` // running, done, interrupted, failed
 	Salt       string    `json:"salt"`
 	Seed       uint64    `json:"seed"`
-	Order      string    `json:"order,omitempty"` // listed, or blocked: shuffled by the seed within each round of repeats
+	Order      string    `json:"order,omitempty"` // listed (as written), blocked (shuffled within each round of repeats) or interleaved (ABBA)
 	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
 
 	Client    ClientInfo        `json:"client"`
