@@ -24,6 +24,7 @@ var (
 	secretName  = regexp.MustCompile(`(?i)(^|[._"'-])((auth|token|key)["']?$|headers["']?($|\.))|api[_-]?key|authorization|passw|secret|credential|cookie|bearer`)
 	userInfo    = regexp.MustCompile(`://([^\s"']*)@`)
 	bareUser    = regexp.MustCompile(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
+	quotedUser  = regexp.MustCompile(`["']([^\s"'/]*:[^\s"'/]*)@`) // in a list of endpoints
 	quoted      = regexp.MustCompile(`"([^"]*)|'([^']*)`)
 )
 
@@ -53,10 +54,13 @@ func findSecrets(text string) secrets {
 
 // hideLine masks the secrets of one line; until is not empty if one goes on in the next.
 func (s *secrets) hideLine(line string, all bool) (masked, until string) {
-	for _, rule := range []*regexp.Regexp{userInfo, bareUser} {
-		if m := rule.FindStringSubmatchIndex(line); m != nil {
+	users := bareUser // for an endpoint without a scheme
+	if userInfo.MatchString(line) {
+		users = userInfo
+	}
+	for _, rule := range []*regexp.Regexp{users, quotedUser} {
+		for _, m := range slices.Backward(rule.FindAllStringSubmatchIndex(line, -1)) { // the last first: masking can shorten the line
 			line = s.hideSpan(line, m[2], m[3])
-			break
 		}
 	}
 	from := secretFrom(line, all)
