@@ -80,11 +80,11 @@ func (r *run) begin() error {
 	}
 	old := r.manifest
 	r.before = &old
-	variant := ""
-	if r.serving != nil {
-		variant = r.serving.Variant
+	was, is := old.Target.Identity, r.Server.Info.Identity
+	if r.m.Varies() {
+		was, _ = lastIdentity(old.Servers, r.serving.Variant)
 	}
-	if was, is := r.identity(&old, variant), r.Server.Info.Identity; was != "" && was != is {
+	if was != "" && was != is {
 		if !r.AcceptServerChange {
 			return &ServerChangedError{Was: was, Is: is}
 		}

@@ -116,41 +116,41 @@ func (r *run) firstVariant() (string, error) {
 	return first, nil
 }
 
-// welcome begins the run with its first server; of each later one it asks whether it is the one that earlier rows of its
-// variant were measured on.
+// welcome begins the run with its first server. Each later server must be the one that earlier rows of its variant were
+// measured on.
 func (r *run) welcome() error {
 	if !r.begun {
 		return r.begin()
 	}
 	r.manifest.Servers = r.servers
-	was, is := r.identity(r.before, r.serving.Variant), r.Server.Info.Identity
+	variant, is := r.serving.Variant, r.Server.Info.Identity
+	was, n := lastIdentity(r.servers[:len(r.servers)-1], variant)
 	if was != "" && was != is {
-		if !r.AcceptServerChange {
-			return &ServerChangedError{Was: was, Is: is}
+		if inThisAttempt := n > len(r.before.Servers); inThisAttempt || !r.AcceptServerChange {
+			changed := &ServerChangedError{Was: was, Is: is}
+			r.serving.Identity, r.serving.Error = "", changed.Error() // no row was measured on it
+			return changed
 		}
 		err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(r.manifest.Attempts)-1), func(id string) bool {
 			s := r.specs[id]
-			return s != nil && s.Variant == r.serving.Variant
+			return s != nil && s.Variant == variant
 		})
 		if err != nil {
 			return err
 		}
-		r.forget(r.serving.Variant)
+		r.forget(variant)
 	}
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
-// identity is that of the server which the rows of a variant were measured on, by an earlier attempt; empty: there is none.
-func (r *run) identity(old *record.Manifest, variant string) string {
-	if !r.m.Varies() {
-		return old.Target.Identity
-	}
-	for _, s := range slices.Backward(old.Servers) {
+// lastIdentity is the identity of the last server of a variant, and its number; empty: there was none.
+func lastIdentity(servers []record.ServerStart, variant string) (identity string, n int) {
+	for _, s := range slices.Backward(servers) {
 		if s.Variant == variant && s.Identity != "" {
-			return s.Identity
+			return s.Identity, s.N
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // with has the server of a variant for a time.
