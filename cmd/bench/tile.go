@@ -15,6 +15,7 @@ import (
 	"bench/experiment/roofline"
 	"bench/experiment/target"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
 func newTile(c *cli) *cobra.Command {
@@ -68,7 +69,7 @@ func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
 	if t.m.Varies() {
 		return t.runPair(cmd.Context())
 	}
-	fmt.Fprint(c.stdout, specificationText(&t.m.Points[0], t.o.Server, t.sizing))
+	fmt.Fprint(c.stdout, t.specification(t.o.Server))
 	return t.runOne(cmd.Context())
 }
 
@@ -153,6 +154,11 @@ func (t *tileRun) size(server *endpoint.Server) (err error) {
 		}
 	}
 	return nil
+}
+
+// specification describes what a server will be sent.
+func (t *tileRun) specification(server *endpoint.Server) string {
+	return forecast.TilingText(&t.m.Points[0], server.Info.Model, server.CacheTokens(), t.sizing)
 }
 
 // sizeTiles counts the contexts of the rows that do not state them.

@@ -70,7 +70,7 @@ func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) (infos []rec
 		point := &t.m.Points[0]
 		servers, infos, contexts = append(servers, server), append(infos, server.Info), append(contexts, point.Tile.Contexts)
 		sides = append(sides, compare.Side{Name: t.sideName(i), Runs: []compare.Run{{Manifest: record.Manifest{Target: server.Info}}}})
-		fmt.Fprintf(&text, "\n%s\n%s", t.sideName(i), specificationText(point, server, t.sizing))
+		fmt.Fprintf(&text, "\n%s\n%s", t.sideName(i), t.specification(server))
 	}
 	t.known = true
 	result, err := compare.Compare(sides[0], sides[1], o)
@@ -141,7 +141,7 @@ func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 	t.o.Event = func(e sweep.Event) {
 		switch {
 		case e.Started != nil:
-			newTileLive(t.stdout, t.interval, end).event(e)
+			fmt.Fprintf(t.stdout, "results go to %s\n\n", plain(e.Started.Dir))
 		case e.Begun != nil:
 			name := t.sideName(t.side(e.Begun.Spec.Variant))
 			live = newTileLive(t.stdout, t.interval, func(cause error) { end(fmt.Errorf("%s: %w", name, cause)) })

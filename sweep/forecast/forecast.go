@@ -1,5 +1,5 @@
-// Package forecast computes what a sweep sends and how long it takes: before it runs (NewPlan, for a dry run), and while
-// it runs, from the rows that have ended (Remaining). Times that depend on the server are spans: they have a lower end,
+// Package forecast computes what a sweep sends and how long it takes: before it runs (NewPlan for a dry run,
+// TilingText), and while it runs, from the rows that have ended (Remaining). Times that depend on the server are spans: they have a lower end,
 // and an upper one if something bounds them.
 //
 // It sends nothing and reads no clock: everything is a function of the matrix and of what was measured so far.
