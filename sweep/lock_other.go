@@ -2,5 +2,5 @@
 
 package sweep
 
-// lock is not there on this system: two runs in one directory are the user's to avoid.
+// lock does nothing on this system: the user has to avoid two runs in one directory.
 func (d directory) lock() (unlock func(), err error) { return func() {}, nil }

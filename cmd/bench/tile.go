@@ -102,7 +102,7 @@ func (t *tileRun) prepare(ctx context.Context) (stop func(), err error) {
 	}
 	v, commit := version()
 	t.o = sweep.Options{
-		Out: t.out, Resume: t.resume, Client: sweep.Client(v, commit), Command: redacted(t.args), Once: !t.m.Varies(),
+		Out: t.out, Resume: t.resume, Client: sweep.Client(v, commit), Command: redacted(t.args), NoResume: !t.m.Varies(),
 	}
 	stop, err = t.servers(ctx, t.m, simulated, &t.o, t.connect)
 	return stop, couldNotConnect(err)
