@@ -13,7 +13,6 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
-	"bench/experiment/safetext"
 	"bench/experiment/target"
 	"bench/sweep"
 	"bench/sweep/forecast"
@@ -126,7 +125,7 @@ func (t *tileRun) connect(ctx context.Context, base, simulator string) (*endpoin
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(t.stderr)
 	if !t.known {
-		fmt.Fprintf(t.stdout, "endpoint: %s\nfound model: %s\n", safetext.Escape(target.Redact(base)), safetext.Escape(server.Info.Model))
+		fmt.Fprintf(t.stdout, "endpoint: %s\nfound model: %s\n", plain(target.Redact(base)), plain(server.Info.Model))
 		if err := t.size(server); err != nil {
 			server.Close()
 			return nil, record.RooflineSource{}, err

@@ -14,7 +14,6 @@ import (
 
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/target"
 	"bench/experiment/unit"
 	"bench/report"
@@ -53,7 +52,7 @@ func (t *tileRun) runPair(ctx context.Context) error {
 
 // sideName is how texts call one of the two endpoints.
 func (t *tileRun) sideName(i int) string {
-	return fmt.Sprintf("%c %s", 'A'+i, safetext.Escape(target.Redact(t.m.Variants[i].Endpoint)))
+	return fmt.Sprintf("%c %s", 'A'+i, plain(target.Redact(t.m.Variants[i].Endpoint)))
 }
 
 // reachBoth reaches both servers, prints what each will be sent, and refuses what the comparison would refuse in the end.
@@ -138,27 +137,27 @@ func (t *tileRun) side(variant string) int {
 func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 	blocks, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	var display *tileLive // of the block that runs
+	var live *tileLive // of the block that runs
 	t.o.Event = func(e sweep.Event) {
 		switch {
 		case e.Started != nil:
-			fmt.Fprintf(t.stdout, "results go to %s\n\n", safetext.Escape(e.Started.Dir))
+			fmt.Fprintf(t.stdout, "results go to %s\n\n", plain(e.Started.Dir))
 		case e.Begun != nil:
 			name := t.sideName(t.side(e.Begun.Spec.Variant))
-			display = newTileLive(t.stdout, t.interval, func(cause error) { end(fmt.Errorf("%s: %w", name, cause)) })
-			display.title = fmt.Sprintf("%s, block %d of %d", name, e.Begun.Spec.Repeat, t.blocks)
-			display.event(e)
+			live = newTileLive(t.stdout, t.interval, func(cause error) { end(fmt.Errorf("%s: %w", name, cause)) })
+			live.title = fmt.Sprintf("%s, block %d of %d", name, e.Begun.Spec.Repeat, t.blocks)
+			live.event(e)
 		case e.Finished != nil:
-			if display != nil {
-				display.stop()
-				display = nil
+			if live != nil {
+				live.stop()
+				live = nil
 			}
-			fmt.Fprintf(t.stdout, "%s: %s\n\n", t.sideName(t.side(e.Finished.Row.Spec.Variant)), safetext.Escape(finished(e.Finished)))
+			fmt.Fprintf(t.stdout, "%s: %s\n\n", t.sideName(t.side(e.Finished.Row.Spec.Variant)), plain(finished(e.Finished)))
 		}
 	}
 	result, err := sweep.Run(blocks, t.m, t.o)
-	if display != nil {
-		display.stop()
+	if live != nil {
+		live.stop()
 	}
 	if failing := context.Cause(blocks); err != nil && failing != nil && ctx.Err() == nil {
 		err = failing
