@@ -28,6 +28,8 @@ var mayImport = map[string][]string{
 	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
 	"sweep/strict": {"experiment/safetext"},
 
+	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
+
 	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
 	"report/foreign": {"experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},

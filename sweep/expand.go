@@ -11,39 +11,39 @@ import (
 	"bench/sweep/strict"
 )
 
-// expander makes the points of one row.
+// expander expands one row into its points.
 type expander struct {
 	*reader
 	index         int
 	row, defaults map[string]any
 	slo           map[string]any
 	axes          []axis
-	search        *experiment.Search // nil = the load is stated
-	findings      findings
+	search        *experiment.Search // nil = none: the load is stated
+	mistakes      mistakes
 }
 
 const (
 	maxValues = 1000  // of one list
-	maxPoints = 10000 // of a matrix, its repeats counted: months of measuring
+	maxPoints = 10000 // of a matrix with all repeats: weeks of measuring
 )
 
-// axis is a key of the row, or of a table in it, whose value is a list.
+// axis is a key of the row, or of a table in it, with a list of values.
 type axis struct {
 	path   string
 	values []any
 }
 
-// notAxes are keys of a row, or of a table in it, whose value is a list anyway.
-var notAxes = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps",
+// listKeys are keys of a row, or of a table in it, that take a list as one value.
+var listKeys = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps",
 	"input.buckets", "input.values", "output.buckets", "output.values"}
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
 
 func (x *expander) expand() []experiment.Spec {
 	merged := x.merge()
-	x.takeSearch(merged)
+	x.extractSearch(merged)
 	x.findAxes(merged)
-	if !x.countable(merged) {
+	if !x.withinLimits(merged) {
 		return nil
 	}
 	var points []experiment.Spec
@@ -55,8 +55,8 @@ func (x *expander) expand() []experiment.Spec {
 	return points
 }
 
-// countable refuses lists whose product no machine could hold, let alone run.
-func (x *expander) countable(merged map[string]any) bool {
+// withinLimits refuses lists with too many combinations.
+func (x *expander) withinLimits(merged map[string]any) bool {
 	n, times := int64(1), int64(1)
 	if repeats, ok := merged["repeats"].(int64); ok && repeats > 0 {
 		times = min(repeats, maxPoints+1)
@@ -67,13 +67,14 @@ func (x *expander) countable(merged map[string]any) bool {
 	before := x.count
 	x.count += n * times
 	if x.count > maxPoints && before <= maxPoints {
-		x.bad(x.at(), fmt.Sprintf("with this row the matrix has more than %d points, its repeats counted", maxPoints), "write fewer values or repeats, or split the matrix")
+		x.bad(x.at(), fmt.Sprintf("with this row the matrix has more than %d points (repeats included)", maxPoints),
+			"write fewer values or repeats, or split the matrix")
 	}
 	return x.count <= maxPoints
 }
 
-// merge lays the row over the defaults, and its SLO over theirs and the matrix's, key by key. A cold
-// start has an SLO of its own only: the others are those of a load.
+// merge overrides the defaults by the row, and their SLO and the matrix's by the row's, key by key. A cold start has no
+// SLO but its own: the others are about load.
 func (x *expander) merge() map[string]any {
 	merged := map[string]any{}
 	maps.Copy(merged, x.defaults)
@@ -86,23 +87,23 @@ func (x *expander) merge() map[string]any {
 		v, there := layer["slo"]
 		own, isTable := v.(map[string]any)
 		if there && !isTable {
-			merged["slo"] = v // the decoder will say so
+			merged["slo"] = v // the decoder reports it
 			return merged
 		}
-		slo = over(slo, own)
+		slo = mergeSLO(slo, own)
 	}
 	merged["slo"] = slo
 	return merged
 }
 
-// over lays the limits of own over those of an SLO, those of each request too.
-func over(slo, own map[string]any) map[string]any {
+// mergeSLO overrides the limits of an SLO, also those in its table each.
+func mergeSLO(slo, own map[string]any) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, slo)
 	for k, v := range own {
 		each, isTable := v.(map[string]any)
 		if base, ok := out[k].(map[string]any); ok && isTable && k == "each" {
-			v = over(base, each)
+			v = mergeSLO(base, each)
 		}
 		out[k] = v
 	}
@@ -118,7 +119,7 @@ func (x *expander) findAxes(merged map[string]any) {
 		}
 	}
 	for _, key := range keys {
-		if slices.Contains(notAxes, key) {
+		if slices.Contains(listKeys, key) {
 			continue
 		}
 		switch v := merged[key].(type) {
@@ -132,7 +133,7 @@ func (x *expander) findAxes(merged map[string]any) {
 				table = "defaults." + key
 			}
 			for _, k := range x.doc.Keys(table) {
-				if list, ok := v[k].([]any); ok && !slices.Contains(notAxes, key+"."+k) {
+				if list, ok := v[k].([]any); ok && !slices.Contains(listKeys, key+"."+k) {
 					x.addAxis(key+"."+k, list)
 				}
 			}
@@ -154,7 +155,7 @@ func (x *expander) addAxis(path string, values []any) {
 	case len(values) == 0:
 		x.bad(where, "the list is empty: the row would have no point", "write at least one value, or a single value without brackets")
 	case len(values) > maxValues:
-		x.bad(where, fmt.Sprintf("%d values make too many points", len(values)), fmt.Sprintf("write at most %d", maxValues))
+		x.bad(where, fmt.Sprintf("%d values are too many points", len(values)), fmt.Sprintf("write at most %d", maxValues))
 		values = values[:1]
 	}
 	x.axes = append(x.axes, axis{path, values})
@@ -168,7 +169,7 @@ func (x *expander) addAxis(path string, values []any) {
 	}
 }
 
-// product calls f for every choice of one value an axis, the last axis fastest.
+// product calls f for every choice of one value per axis. The last axis varies fastest.
 func (x *expander) product(choice []int, f func([]int)) {
 	if len(choice) == len(x.axes) {
 		f(choice)
@@ -196,7 +197,7 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	}
 	var spec experiment.Spec
 	readable := true
-	found := x.found(choice)
+	found := x.collect(choice)
 	unreadable := func(path, text, hint string) {
 		readable = false
 		found(path, text, hint)
@@ -211,10 +212,10 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 		spec.Rate = spec.OwnRate()
 	}
 	spec.Point = point
-	if readable { // what could not be read can't be judged either
+	if readable { // else the checks would report the same mistake again
 		spec.Preset(found)
 		spec.Check(found)
-		x.searched(&spec, found)
+		x.toProbe(&spec, found)
 	}
 	if spec.Seed == 0 {
 		spec.Seed = x.m.Seed
@@ -222,10 +223,10 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	return spec
 }
 
-// kindKeys name the kind of a table; in a name it stands first.
+// kindKeys name the kind of a table. In names of points it comes first.
 var kindKeys = []string{"dist", "process"}
 
-// valueName is an axis value as it stands in names: 8, 0.5, warm, lognormal-p50_300-p95_2000.
+// valueName is an axis value as text in names: 8, 0.5, warm, lognormal-p50_300-p95_2000.
 func valueName(v any) string {
 	switch x := v.(type) {
 	case string:

@@ -8,7 +8,7 @@ import (
 	"bench/experiment"
 )
 
-// ID is a row's name in file names: <name>[,key=value…]-r<repeat>, escaped.
+// ID identifies a row within a run and names its files: <name>[,key=value…]-r<repeat>, escaped.
 func ID(s *experiment.Spec) string {
 	var b strings.Builder
 	b.WriteString(escape(s.Name))
@@ -19,7 +19,7 @@ func ID(s *experiment.Spec) string {
 	return b.String()
 }
 
-// escape keeps what every file system takes, and writes the other bytes as %XX.
+// escape writes every byte as %XX that some file system does not accept.
 func escape(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
@@ -33,20 +33,19 @@ func escape(s string) string {
 	return b.String()
 }
 
-// Match says whether a point is picked by one of the globs, by its row's name or its own; no glob
-// picks all.
+// Match reports whether the name of a point or of its row matches one of the globs. No globs match all points.
 func Match(s *experiment.Spec, globs []string) (bool, error) {
 	if len(globs) == 0 {
 		return true, nil
 	}
 	for _, g := range globs {
 		for _, name := range []string{s.Name, strings.TrimSuffix(ID(s), fmt.Sprintf("-r%d", s.Repeat))} {
-			if g == name { // a name may hold what a glob takes for a sign
+			if g == name { // a name can contain *, ? or [
 				return true, nil
 			}
 			ok, err := path.Match(g, name)
 			if err != nil {
-				return false, fmt.Errorf("the pattern %q: %w\nhint: * stands for any text, ? for a character, [ab] for one of several", g, err)
+				return false, fmt.Errorf("the pattern %q: %w\nhint: * stands for any text, ? for one character, [ab] for a or b", g, err)
 			}
 			if ok {
 				return true, nil

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps two runs out of one directory. It goes with the process, however that ends.
+// lock keeps two runs out of one directory. The kernel releases it when the process ends.
 func (d directory) lock() (unlock func(), err error) {
 	f, err := os.OpenFile(d.file(lockFile), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -17,7 +17,7 @@ func (d directory) lock() (unlock func(), err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, fmt.Errorf("another bench is running in %s\nhint: wait for it, or start a run of its own without --resume", d.path)
+		return nil, fmt.Errorf("another bench is running in %s\nhint: wait for it, or start a new run without --resume", d.path)
 	}
 	if err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) { // some file systems have no locks
 		f.Close()

@@ -1,7 +1,14 @@
-// Package sweep turns a matrix into rows, and rows into files: read the TOML strictly (Read), expand
-// its lists into points (the product, last key fastest), run what is not there yet (Run), and keep
-// each finished row so that a kill at any moment loses only the one in progress. It prints nothing;
-// what happens is told as events.
+// Package sweep turns a matrix into rows, and rows into files. Its steps:
+//
+//   - Read and Parse decode the TOML strictly and expand its lists into points, the last key fastest (matrix, expand,
+//     search, zeros, secret); every mistake is collected with its place in the file (mistakes);
+//   - points are repeated, multiplied by the servers of the matrix (variant) and put in order (order);
+//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers), measures them
+//     (run) and writes each atomically (directory, lock), so that a kill at any moment loses only the row in progress.
+//
+// It prints nothing: Run reports its steps as events (event), which Message converts for programs (message). Parsing and
+// running are one package since a resumed run plans from both sides: a row is kept if the point of today's matrix has
+// the ID and the hash that the directory has.
 package sweep
 
 import (
@@ -10,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"strings"
 
@@ -20,14 +26,14 @@ import (
 	"bench/sweep/strict"
 )
 
-// Matrix is one matrix file, checked and expanded.
+// Matrix is a matrix file, checked and expanded.
 type Matrix struct {
 	File, Text string
 	Name       string   `toml:"name"`
 	Hypothesis string   `toml:"hypothesis"`
 	Notes      []string `toml:"notes"`
 	Seed       uint64   `toml:"seed"`  // 0 = 1
-	Order      string   `toml:"order"` // listed (default): as in the file; blocked: shuffled within each round of repeats
+	Order      string   `toml:"order"` // listed (also when empty), blocked or interleaved: see inOrder
 
 	Target    experiment.Target  `toml:"target"`
 	Server    server.Table       `toml:"server"`
@@ -35,7 +41,7 @@ type Matrix struct {
 	SLO       experiment.SLO     `toml:"slo"`
 	Gate      experiment.Gate    `toml:"gate"` // for bench compare, which reads it from the text
 
-	Variants []Variant         `toml:"-"` // the servers that are measured; none: the one at the endpoint
+	Variants []Variant         `toml:"-"` // the servers to measure; empty: the one at the endpoint
 	Points   []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
 }
 
@@ -45,8 +51,7 @@ func (m *Matrix) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Extension is a top-level table whose owner sweep does not know: Read decodes it into Into, a
-// pointer to a struct, and checks it.
+// Extension is a top-level table of another package. Read decodes it into Into, a pointer to a struct, and checks it.
 type Extension struct {
 	Table string
 	Into  interface {
@@ -54,7 +59,7 @@ type Extension struct {
 	}
 }
 
-// Read reads and checks a matrix file. Every mistake is in the error, a strict.Problems.
+// Read reads, checks and expands a matrix file. The error is a strict.Problems with every mistake.
 func Read(file string, ext ...Extension) (*Matrix, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -63,7 +68,7 @@ func Read(file string, ext ...Extension) (*Matrix, error) {
 	return Parse(file, text, ext...)
 }
 
-// Parse checks and expands the text of a matrix file.
+// Parse does what Read does, with the text of a file.
 func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
 	doc, err := strict.Parse(file, text)
 	if err != nil {
@@ -81,27 +86,27 @@ func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
 	return r.m, nil
 }
 
-// reader collects the problems of one file.
+// reader parses one file and collects its problems.
 type reader struct {
 	doc      *strict.Document
-	root     map[string]any // what is not read yet
+	root     map[string]any // keys not decoded yet
 	m        *Matrix
 	problems strict.Problems
 	seen     map[strict.Problem]bool
-	count    int64           // points of the rows so far, their repeats counted
-	ids      map[string]bool // of the rows so far, in lower case
+	count    int64           // points of the rows so far, with repeats
+	ids      map[string]bool // IDs of the rows so far, in lower case
 	files    experiment.Files
 }
 
 func (r *reader) bad(path, text, hint string) {
 	p := r.doc.Problem(path, text, hint)
-	if !r.seen[p] { // a mistake of a row is found again at each of its points
+	if !r.seen[p] { // each point of a row has the same mistake
 		r.seen[p] = true
 		r.problems = append(r.problems, p)
 	}
 }
 
-// under reports problems of the table at a path.
+// under returns a function that reports problems in the table at a path.
 func (r *reader) under(table string) func(key, text, hint string) {
 	return func(key, text, hint string) { r.bad(strict.Join(table, key), text, hint) }
 }
@@ -121,6 +126,10 @@ func (r *reader) read(ext []Extension) {
 	r.m.Target.Check(r.under("target"))
 	r.m.Telemetry.Check(r.under("telemetry"))
 	r.readVariants(server)
+	if r.m.Order == orderInterleaved && len(r.m.Variants) < 2 && len(r.problems) == 0 {
+		r.bad("order", "the matrix has no variants to interleave",
+			`write [target] endpoints = ["a:8000", "b:8000"], or two values of a knob in [server.knobs]; or order = "blocked"`)
+	}
 	if len(rows) == 0 {
 		r.bad("", "the matrix has no row", "write [[row]] with name, input, output and rate or concurrency")
 	}
@@ -128,16 +137,16 @@ func (r *reader) read(ext []Extension) {
 	var points []experiment.Spec
 	for i, row := range rows {
 		x := expander{reader: r, index: i, row: row, defaults: defaults, slo: slo}
-		row := r.m.vary(x.expand())
+		row := r.m.forVariants(x.expand())
 		r.checkIDs(x.at(), row)
 		points = append(points, row...)
 	}
 	if len(r.problems) == 0 {
-		r.m.Points = r.m.grouped(r.order(points))
+		r.m.Points = r.m.inOrder(points)
 	}
 }
 
-// table takes a top-level table out of the root.
+// table removes a top-level table from the root and returns it.
 func (r *reader) table(key string) map[string]any {
 	v, there := r.root[key]
 	delete(r.root, key)
@@ -166,9 +175,9 @@ func (r *reader) checkHead() {
 		r.bad("name", "the name "+why, "use letters, digits, dots, dashes and underscores")
 	}
 	switch m.Order {
-	case "", "listed", "blocked":
+	case "", orderListed, orderBlocked, orderInterleaved:
 	default:
-		r.bad("order", fmt.Sprintf("unknown order %q", m.Order), `write "listed" or "blocked"`)
+		r.bad("order", fmt.Sprintf("unknown order %q", m.Order), `write "listed", "blocked" or "interleaved"`)
 	}
 	if m.Seed == 0 {
 		m.Seed = 1
@@ -176,12 +185,12 @@ func (r *reader) checkHead() {
 }
 
 func (r *reader) checkNames(rows []map[string]any) {
-	seen := map[string]string{} // name → the row that has it
+	seen := map[string]string{} // name → path of its row
 	for i, row := range rows {
 		at := fmt.Sprintf("row[%d]", i)
 		name, isText := row["name"].(string)
 		if _, there := row["name"]; there && !isText {
-			continue // the decoder says so
+			continue // the decoder reports it
 		}
 		if name == "" {
 			r.bad(at, "the row has no name", `write name = "A-short-chat"`)
@@ -190,17 +199,18 @@ func (r *reader) checkNames(rows []map[string]any) {
 		if why := nameProblem(name); why != "" {
 			r.bad(at+".name", "the name "+why, "use letters, digits, dots, dashes and underscores: it names files")
 		}
-		key := strings.ToLower(name) // file systems may not tell them apart
+		key := strings.ToLower(name) // some file systems ignore case
 		if first, twice := seen[key]; twice {
 			line, _, _, _ := r.doc.Place(first)
-			r.bad(at+".name", fmt.Sprintf("the name is that of the row in line %d already", line), "give each row a name of its own; upper and lower case count as the same")
+			r.bad(at+".name", fmt.Sprintf("the row in line %d has the same name", line),
+				"give each row a unique name; upper and lower case count as the same")
 			continue
 		}
 		seen[key] = at
 	}
 }
 
-// nameProblem says why a name can't be part of a file's name.
+// nameProblem is the reason why a name cannot be part of a file name; empty: it can.
 func nameProblem(name string) string {
 	switch {
 	case len(name) > 80:
@@ -208,51 +218,27 @@ func nameProblem(name string) string {
 	case strings.HasPrefix(name, "."):
 		return "begins with a dot"
 	case strings.ContainsAny(name, `/\`):
-		return "holds a path separator: it would leave the results directory"
+		return "contains a path separator: it would leave the results directory"
 	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\ufffd' }):
-		return "holds a control character"
+		return "contains a control character"
 	}
 	return ""
 }
 
-// maxID leaves room for the ends of file names below the 255 bytes that file systems take.
+// maxID leaves room for the suffixes of file names: file systems accept 255 bytes.
 const maxID = 200
 
-// checkIDs guards against two points whose files would be one, and names that no file can have.
+// checkIDs reports two points with the same files, and file names that are too long.
 func (r *reader) checkIDs(at string, points []experiment.Spec) {
 	for i := range points {
 		id := strings.ToLower(ID(&points[i]))
 		switch {
 		case len(id) > maxID:
-			r.bad(at, fmt.Sprintf("its files would have names of %d bytes", len(id)), "shorten the row's name, or vary fewer keys")
+			r.bad(at, fmt.Sprintf("its file names are too long (%d bytes)", len(id)), "shorten the row's name, or vary fewer keys")
 			return
-		case r.ids[id] && len(r.problems) == 0: // else it is another mistake's echo
-			r.bad(at, fmt.Sprintf("two points are named %q", id), "rename the row, or remove a value that is there twice")
+		case r.ids[id] && len(r.problems) == 0: // else another mistake can be the reason
+			r.bad(at, fmt.Sprintf("two points are named %q", id), "rename the row, or remove a duplicate value")
 		}
 		r.ids[id] = true
 	}
-}
-
-// order puts the points of all repeats in order of execution.
-func (r *reader) order(points []experiment.Spec) []experiment.Spec {
-	most := 0
-	for _, p := range points {
-		most = max(most, p.Repeats, 1)
-	}
-	shuffle := rand.New(rand.NewPCG(r.m.Seed, 0x6f72646572))
-	var out []experiment.Spec
-	for repeat := 1; repeat <= most; repeat++ {
-		var block []experiment.Spec
-		for _, p := range points {
-			if repeat <= max(p.Repeats, 1) {
-				p.Repeat = repeat
-				block = append(block, p)
-			}
-		}
-		if r.m.Order == "blocked" {
-			shuffle.Shuffle(len(block), func(i, j int) { block[i], block[j] = block[j], block[i] })
-		}
-		out = append(out, block...)
-	}
-	return out
 }

@@ -7,10 +7,10 @@ import (
 	"bench/experiment/verdict"
 )
 
-// SchemaEvent names the form of a Message.
+// SchemaEvent is the schema of a Message.
 const SchemaEvent = "bench/event/v1"
 
-// The words of Message.Event.
+// Values of Message.Event.
 const (
 	EventServerStarting = "server_starting"
 	EventRunStarted     = "run_started"
@@ -21,7 +21,7 @@ const (
 	EventRunEnded       = "run_ended" // the last one
 )
 
-// Message is what happens in a sweep as one line of JSON, for programs that watch it.
+// Message is an event of a sweep as one line of JSON, for programs.
 type Message struct {
 	Schema string    `json:"schema"`
 	At     time.Time `json:"at"`
@@ -29,7 +29,7 @@ type Message struct {
 
 	Server   *MessageServer   `json:"server,omitempty"`   // of server_starting
 	Run      *MessageRun      `json:"run,omitempty"`      // of run_started and run_ended
-	Row      *MessageRow      `json:"row,omitempty"`      // of the events of a row
+	Row      *MessageRow      `json:"row,omitempty"`      // of all row events
 	Progress *MessageProgress `json:"progress,omitempty"` // of row_progress
 	Result   *MessageResult   `json:"result,omitempty"`   // of row_finished
 	Search   *MessageSearch   `json:"search,omitempty"`   // of search_ended
@@ -38,19 +38,19 @@ type Message struct {
 // MessageServer is a server that is being started.
 type MessageServer struct {
 	N       int    `json:"n"`       // counts from 1
-	Variant string `json:"variant"` // its knobs; empty: it has none
-	Log     string `json:"log"`     // file that its words go to
+	Variant string `json:"variant"` // its knobs; empty: none
+	Log     string `json:"log"`     // file with its output
 }
 
 // MessageRun is the run as a whole.
 type MessageRun struct {
 	Dir   string `json:"dir"`
 	Rows  int    `json:"rows"`            // of the plan
-	Kept  int    `json:"rows_kept"`       // there already when it was resumed
-	State string `json:"state,omitempty"` // how it ended: done, interrupted or failed; absent = it has not
+	Kept  int    `json:"rows_kept"`       // finished by an earlier attempt
+	State string `json:"state,omitempty"` // done, interrupted or failed; absent = running
 }
 
-// MessageRow says which row an event is about.
+// MessageRow is the row of an event.
 type MessageRow struct {
 	ID      string            `json:"id"`
 	Index   int               `json:"index"` // counts from 1
@@ -58,40 +58,40 @@ type MessageRow struct {
 	Name    string            `json:"name"`
 	Point   []experiment.Axis `json:"point,omitempty"`
 	Repeat  int               `json:"repeat"`            // counts from 1
-	Repeats int               `json:"repeats,omitempty"` // absent = one, or a row that was kept: it does not tell
+	Repeats int               `json:"repeats,omitempty"` // absent = one, or not known of a row that was kept
 }
 
-// MessageSearch is what a search found; all of it is in run.json.
+// MessageSearch is the answer of a search; run.json has all of it.
 type MessageSearch struct {
 	Name   string            `json:"name"`
 	Point  []experiment.Axis `json:"point,omitempty"` // without the load
 	Axis   string            `json:"axis"`            // rate or concurrency
-	Search string            `json:"search"`          // what for
+	Search string            `json:"search"`          // what it searches for
 	State  string            `json:"state"`           // as in run.json
-	Low    *float64          `json:"low"`             // the answer lies above this …; null = no such end
-	High   *float64          `json:"high"`            // … and below this
+	Low    *float64          `json:"low"`             // lower end of the answer; null = none
+	High   *float64          `json:"high"`            // upper end of the answer; null = none
 	Text   string            `json:"text"`
 }
 
-// MessageProgress is how far a row is.
+// MessageProgress is the progress of a row.
 type MessageProgress struct {
-	Phase    string   `json:"phase"` // of the latest request sent; preparing: the load has not begun
+	Phase    string   `json:"phase"` // phase of the latest request sent; preparing = none sent yet
 	ElapsedS float64  `json:"elapsed_s"`
 	Sent     int      `json:"sent"`
 	Done     int      `json:"done"`
 	Failed   int      `json:"failed"`
 	InFlight int      `json:"in_flight"`
 	Tokens   int      `json:"output_tokens"`         // of the requests that are done
-	TTFTP50  *float64 `json:"ttft_p50_ms,omitempty"` // so far, within half a percent; absent = too few requests, or no streaming
+	TTFTP50  *float64 `json:"ttft_p50_ms,omitempty"` // so far, within 0.5 %; absent = too few requests, or no streaming
 	TTFTP99  *float64 `json:"ttft_p99_ms,omitempty"`
 	LagP99   *float64 `json:"lag_p99_ms,omitempty"`
 	LeastS   float64  `json:"left_at_least_s"`          // of the whole sweep
 	MostS    *float64 `json:"left_at_most_s,omitempty"` // absent = nothing bounds it
 }
 
-// MessageResult is what a finished row says; all of it is in its <row>.json.
+// MessageResult is an excerpt of a finished <row>.json.
 type MessageResult struct {
-	Kept      bool     `json:"kept"` // it was there already
+	Kept      bool     `json:"kept"` // finished by an earlier attempt
 	Completed int      `json:"completed"`
 	Failed    int      `json:"failed"`
 	TTFTP50   *float64 `json:"ttft_p50_ms,omitempty"` // absent = not measured
@@ -102,7 +102,7 @@ type MessageResult struct {
 	Findings  []string `json:"findings"`      // their codes
 }
 
-// Message is an event as data.
+// Message converts an event.
 func (e Event) Message(at time.Time) Message {
 	m := Message{Schema: SchemaEvent, At: at.UTC()}
 	switch {

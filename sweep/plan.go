@@ -20,7 +20,7 @@ import (
 	"bench/experiment/record"
 )
 
-// open finds or makes the run's directory.
+// open opens the directory of the run to resume, or makes a new one.
 func (r *run) open() error {
 	if r.Resume != "" {
 		r.dir = directory{filepath.Clean(r.Resume)}
@@ -57,20 +57,20 @@ func (r *run) load() error {
 	}
 	switch was := r.manifest; {
 	case errors.Is(err, fs.ErrNotExist):
-		return &ResumeError{fmt.Sprintf("%s holds no run: there is no %s in it\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.dir.path, manifestFile)}
+		return &ResumeError{fmt.Sprintf("%s contains no run: %s is missing\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.dir.path, manifestFile)}
 	case err != nil:
 		return err
 	case was.Schema != record.SchemaRun:
 		return &ResumeError{fmt.Sprintf("%s: unknown schema %q\nhint: resume with the version of bench that wrote it", r.dir.file(manifestFile), was.Schema)}
 	case was.Matrix != r.m.Name:
-		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\nhint: without --resume a run of its own begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
+		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\nhint: without --resume a new run begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
 	}
 	return nil
 }
 
-// begin fills the manifest for this attempt and writes it.
+// begin writes the manifest of this attempt.
 func (r *run) begin() error {
-	if r.Resume != "" { // again, under the lock: another process may have just ended
+	if r.Resume != "" { // again, now locked: another process may have ended just now
 		if err := r.load(); err != nil {
 			return err
 		}
@@ -80,11 +80,11 @@ func (r *run) begin() error {
 	}
 	old := r.manifest
 	r.before = &old
-	variant := ""
-	if r.serving != nil {
-		variant = r.serving.Variant
+	was, is := old.Target.Identity, r.Server.Info.Identity
+	if r.m.Varies() {
+		was, _ = lastIdentity(old.Servers, r.serving.Variant)
 	}
-	if was, is := r.identity(&old, variant), r.Server.Info.Identity; was != "" && was != is {
+	if was != "" && was != is {
 		if !r.AcceptServerChange {
 			return &ServerChangedError{Was: was, Is: is}
 		}
@@ -96,7 +96,7 @@ func (r *run) begin() error {
 	if err := r.plan(old.Plan); err != nil {
 		return err
 	}
-	if err := r.affordable(); err != nil {
+	if err := r.checkLimits(); err != nil {
 		return err
 	}
 	if err := r.dir.writeJSON(manifestFile, &r.manifest); err != nil {
@@ -107,7 +107,7 @@ func (r *run) begin() error {
 	return nil
 }
 
-// newManifest is that of this attempt; old is that of the run to resume, or zero.
+// newManifest is the manifest of this attempt. old is the one of the run to resume, or zero.
 func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	hide := r.hide
 	notes := make([]string, 0, len(r.m.Notes))
@@ -127,7 +127,7 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	m := record.Manifest{
 		Schema: record.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
 		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
-		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed, Order: cmp.Or(r.m.Order, "listed"),
+		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed, Order: cmp.Or(r.m.Order, orderListed),
 		Client: r.Client, Target: target, Facts: facts, NotStated: r.m.Target.NotStated(),
 		Attempts: append(old.Attempts, record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
 		Priced:   r.m.Target.GPUHourUSD, Servers: r.servers,
@@ -138,8 +138,8 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	return m
 }
 
-// plan lists what is to be run, what is there, and what an earlier matrix left. Rows that were
-// planned before and are not picked now stay as they are.
+// plan lists the rows to run, the finished ones, and those of an earlier matrix. Rows that were planned before and do not
+// match --only keep their state.
 func (r *run) plan(before []record.Planned) error {
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
@@ -147,7 +147,7 @@ func (r *run) plan(before []record.Planned) error {
 		if err != nil {
 			return err
 		}
-		points, err := r.points(s, picked)
+		points, err := r.probesOf(s, picked)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (r *run) plan(before []record.Planned) error {
 	return r.planRemoved()
 }
 
-// planPoint lists a point, where it is to be run, is there, or was planned before.
+// planPoint adds a point to the plan if it is to be run, is finished, or was planned before.
 func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned) {
 	p := record.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
 	_, there := r.kept(p)
@@ -173,7 +173,7 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 		r.todo = append(r.todo, p)
 	} else if at := slices.IndexFunc(before, func(b record.Planned) bool { return b.ID == p.ID && b.SpecHash == p.SpecHash }); at >= 0 {
 		if p = before[at]; p.State == "done" {
-			p.State = "planned" // its files are gone
+			p.State = "planned" // its files are missing
 		}
 	} else {
 		return
@@ -181,7 +181,7 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 	r.manifest.Plan = append(r.manifest.Plan, p)
 }
 
-// planRemoved lists the rows that only an earlier matrix had.
+// planRemoved adds the rows that only an earlier matrix had.
 func (r *run) planRemoved() error {
 	planned := map[string]bool{}
 	for _, p := range r.manifest.Plan {
@@ -203,8 +203,8 @@ func (r *run) noRow() error {
 	return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", r.Only)
 }
 
-// affordable says which rows to run this machine's limits would break, all at once.
-func (r *run) affordable() error {
+// checkLimits reports all rows that need more than the limits of this machine, and those without an end.
+func (r *run) checkLimits() error {
 	todo := map[string]bool{}
 	for _, p := range r.todo {
 		todo[p.ID] = p.State != "done"
@@ -213,7 +213,7 @@ func (r *run) affordable() error {
 	var broken []string
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
-		if k := r.searches[ID(s)]; k != nil { // it may come to its highest load
+		if k := r.searches[ID(s)]; k != nil { // the search can reach its highest load
 			if _, more := k.next(); !more || !k.picked {
 				continue
 			}
@@ -222,9 +222,9 @@ func (r *run) affordable() error {
 			continue
 		}
 		if s.Endless() && r.Ends == nil {
-			broken = append(broken, s.Pretty()+": until = \"stopped\" has no end in a sweep\nhint: write duration = \"60s\", or run it by bench tile")
+			broken = append(broken, s.Pretty()+": until = \"stopped\" has no end in a sweep\nhint: write duration = \"60s\", or use bench tile")
 		}
-		if err := r.Server.Affords(s, limits); err != nil && !slices.Contains(broken, err.Error()) { // repeats say the same
+		if err := r.Server.Affords(s, limits); err != nil && !slices.Contains(broken, err.Error()) { // repeats give the same error
 			broken = append(broken, err.Error())
 		}
 	}
@@ -234,28 +234,28 @@ func (r *run) affordable() error {
 	return nil
 }
 
-// kept is a row that is there, whole, of the same spec, and with at least one answer.
+// kept reads the finished row of a planned one. ok is false if it is to be run.
 func (r *run) kept(p record.Planned) (*record.Row, bool) {
 	row, ok := r.dir.row(p.ID)
-	return row, ok && r.whole(row, p.SpecHash)
+	return row, ok && r.reusable(row, p.SpecHash)
 }
 
-// whole says that a row is of a spec and worth keeping.
-func (r *run) whole(row *record.Row, hash string) bool {
+// reusable reports whether a row has the hash of a spec and at least one answer.
+func (r *run) reusable(row *record.Row, hash string) bool {
 	return row.SpecHash == hash && !row.AllFailed() && !row.ServerLost
 }
 
-// hash is of everything that decides what a point measures: its spec, the API, the model and the
-// fields of the body. What is only said about it (expect), or why it is measured (a search), is not in it.
+// hash covers everything that decides what a point measures: its spec, the API, the model, the fields of the body and how
+// its server is started. It leaves out the expectation (expect) and the reason for the point (a search).
 func (r *run) hash(s *experiment.Spec) string {
 	spec := *s
 	spec.Expect, spec.Search = "", nil
 	t, info := r.m.Target, r.Server.Info
 	key := []any{
 		spec, spec.APIOr(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
-		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row rest on these
+		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row depend on these
 	}
-	if r.m.Varies() { // the model may be one of each variant; how it is started is its name
+	if r.m.Varies() { // each variant can have another model
 		key[2] = t.Model
 		if v := r.m.variant(s.Variant); v.Settings != nil {
 			c := r.m.Server.Config(v.Settings)
@@ -264,7 +264,7 @@ func (r *run) hash(s *experiment.Spec) string {
 	}
 	b, err := json.Marshal(key)
 	if err != nil {
-		panic(err) // values that came from TOML
+		panic(err) // all values come from TOML
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:12])

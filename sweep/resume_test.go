@@ -120,8 +120,8 @@ func TestResumeRefused(t *testing.T) {
 	empty := t.TempDir()
 	result := complete(t, base, tiny, Options{Out: t.TempDir()})
 	for _, tt := range []struct{ dir, text, want string }{
-		{empty, tiny, "holds no run"},
-		{filepath.Join(empty, "none"), tiny, "holds no run"},
+		{empty, tiny, "contains no run"},
+		{filepath.Join(empty, "none"), tiny, "contains no run"},
 		{result.Dir, strings.Replace(tiny, `"tiny"`, `"other"`, 1), "is a run of the matrix"},
 	} {
 		_, err := sweepTo(t, t.Context(), base, tt.text, Options{Resume: tt.dir})

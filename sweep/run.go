@@ -19,107 +19,71 @@ import (
 
 // Options is what a run needs besides the matrix.
 type Options struct {
-	Out    string // results root; the run's directory is <Out>/<matrix>/<UTC start time>
-	Resume string // the run's directory to go on with; empty = a new one
-	Only   []string
+	Out    string   // directory for results; the run's directory is <Out>/<matrix>/<UTC start time>
+	Resume string   // directory of the run to complete; empty = a new run
+	Only   []string // globs of the rows to run; empty = all (Match)
 
-	Server *endpoint.Server // reached; nil where the matrix varies it
+	Server *endpoint.Server // already reached; nil if the matrix has several
 	Bounds record.RooflineSource
-	// Reach meets the server at an endpoint of the matrix, each time that it varies; and Guard is the command that servers are
-	// started by (server.Config).
+	// Reach connects to the server at an endpoint, each time that the server changes. Guard is the command that starts
+	// servers (server.Config). Both are for a matrix that varies its server.
 	Reach func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error)
 	Guard []string
 
-	Client  record.ClientInfo
-	Command []string // the command line, its secrets taken out
-	Once    bool     // the command line can't resume a run: no hint says so
-	// Ends ends the row in progress in order: its result is whole, and the rows after it run. Rows with until = "stopped" need it.
+	Client   record.ClientInfo
+	Command  []string // command line without secrets
+	NoResume bool     // the command cannot resume a run: hints do not offer it
+	// Ends, when it is done, closes the window of the row in progress, whose result is whole; later rows run. Rows with
+	// until = "stopped" need it.
 	Ends context.Context
-	// AcceptServerChange redoes every row when the server is not the one of the run to resume.
+	// AcceptServerChange redoes every row if the server is not the one of the run to resume.
 	AcceptServerChange bool
-	// Event is told what happens, from one goroutine; nil = nobody wants to know.
+	// Event receives each step of the run, from one goroutine; nil = none.
 	Event func(Event)
 }
 
-// Event is a step of a run: exactly one of the pointers is set.
-type Event struct {
-	Starting *Starting
-	Started  *Started
-	Begun    *Begun
-	Finished *Finished
-	Found    *record.Found // a search that is over
-}
-
-// Starting is a server that is being started.
-type Starting struct {
-	N       int // counts from 1
-	Variant string
-	Log     string // its file
-}
-
-// Started opens a run.
-type Started struct {
-	Dir         string
-	Total, Kept int // rows in the plan, and those that are there already
-}
-
-// Begun is a row that starts.
-type Begun struct {
-	Index, Total int // counts from 1, kept rows included
-	Spec         *experiment.Spec
-	ID           string
-	Progress     *endpoint.Progress
-}
-
-// Finished is a row that is on disk.
-type Finished struct {
-	Index, Total int
-	Row          *record.Row
-	Kept         bool // it was there already
-}
-
-// Result is how a run ended.
+// Result is the end of a run.
 type Result struct {
 	Dir       string
 	Manifest  record.Manifest
 	AllFailed []string // rows without a single completed request
 }
 
-// ResumeError refuses a directory that can't be resumed, or not with this matrix.
+// ResumeError is the error of a directory that cannot be resumed, or not with this matrix.
 type ResumeError struct{ text string }
 
 func (e *ResumeError) Error() string { return e.text }
 
-// ServerChangedError refuses to mix two servers in one run.
+// ServerChangedError is the error of a run whose server is not the one of its earlier rows.
 type ServerChangedError struct{ Was, Is string }
 
 func (e *ServerChangedError) Error() string {
-	return fmt.Sprintf("the server is not the one of this run (identity %s, was %s)\nhint: --accept-server-change redoes every row; without --resume a run of its own begins", e.Is, e.Was)
+	return fmt.Sprintf("the server is not the one of this run (identity %s, was %s)\n"+
+		"hint: --resume with --accept-server-change redoes every row; without --resume a new run begins", e.Is, e.Was)
 }
 
 // run is the state of one Run.
 type run struct {
 	Options
 	m        *Matrix
-	secrets  secrets // of the matrix's text
+	secrets  secrets // in the text of the matrix
 	dir      directory
 	manifest record.Manifest
-	todo     []record.Planned // what this attempt reports or runs, in order
-	next     int              // of todo
-	begun    bool             // the manifest is written
+	todo     []record.Planned // rows that this attempt runs or keeps, in order
+	next     int              // index in todo
+	begun    bool             // the manifest of this attempt is written
 	specs    map[string]*experiment.Spec
-	searches map[string]*searching // by the IDs of their probes
+	searches map[string]*searching // by ID of a probe
 	result   Result
 
-	servers   []record.ServerStart   // of all attempts
-	unstarted map[string]*startError // variants whose server did not start, until their rows have been passed
-	serving   *record.ServerStart    // the one that is there now; nil: the matrix does not vary it
-	before    *record.Manifest       // of the run to resume, or zero
+	servers   []record.ServerStart   // starts of all attempts
+	unstarted map[string]*startError // by variant
+	serving   *record.ServerStart    // the current one; nil: the matrix has one server
+	before    *record.Manifest       // manifest of the run to resume, or zero
 }
 
-// Run executes the matrix's points that are not there yet. Its error is ctx's after an
-// interruption; finished rows are kept then, and the run can be resumed. A result beside an error
-// says what is there.
+// Run runs the points of the matrix that have no result yet. After an interruption the error is ctx's; finished rows are
+// kept, and the run can be resumed. A result can stand beside an error.
 func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
@@ -148,7 +112,7 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	return &r.result, errors.Join(err, r.end(err))
 }
 
-// all runs what is not there, on the one server or on each of several.
+// all runs the rows without a result, on the one server or on each of several.
 func (r *run) all(ctx context.Context) error {
 	if r.m.Varies() {
 		return r.variants(ctx)
@@ -160,7 +124,7 @@ func (r *run) all(ctx context.Context) error {
 	return r.rows(ctx)
 }
 
-// announce says what is to be done.
+// announce emits Started.
 func (r *run) announce() {
 	done := 0
 	for _, p := range r.todo {
@@ -171,7 +135,7 @@ func (r *run) announce() {
 	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done}})
 }
 
-// rows runs what is not there, up to a row that wants another server.
+// rows runs the next rows without a result, up to a row of another server.
 func (r *run) rows(ctx context.Context) error {
 	for ; r.next < len(r.todo); r.next++ {
 		if err := r.passUnstarted(); err != nil || r.next == len(r.todo) {
@@ -190,7 +154,7 @@ func (r *run) rows(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found := r.probed(row)
+		found := r.planNextProbe(row)
 		if err := r.mark(p.ID, row); err != nil {
 			return err
 		}
@@ -198,16 +162,16 @@ func (r *run) rows(ctx context.Context) error {
 		if found != nil {
 			r.Event(Event{Found: found})
 		}
-		if row.ServerLost { // going on would only collect more of the same
-			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: %s", p.ID, firstError(row), r.again("bring it up again"))
+		if row.ServerLost { // later rows would fail too
+			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: %s", p.ID, firstError(row), r.resumeHint("restart it"))
 		}
 	}
 	return nil
 }
 
-// again is a hint of what to do, and how to go on then.
-func (r *run) again(first string) string {
-	if r.Once {
+// resumeHint appends how to continue to the first step of a hint.
+func (r *run) resumeHint(first string) string {
+	if r.NoResume {
 		return first + ", then run it again"
 	}
 	return first + ", then go on with --resume " + r.dir.path
@@ -222,15 +186,15 @@ func firstError(row *record.Row) string {
 	return "see its records"
 }
 
-// row measures one point and makes it whole on disk.
+// row measures one point and writes its files.
 func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int) (*record.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := r.dir.reserve(); err != nil {
-		return nil, fmt.Errorf("%w\nhint: %s", err, r.again("free some space"))
+		return nil, fmt.Errorf("%w\nhint: %s", err, r.resumeHint("free some space"))
 	}
-	// What a changed spec replaces goes first: its summary must never stand beside other records.
+	// The summary of an old spec is removed first: it must never stand beside the records of another.
 	if err := os.Remove(r.dir.file(p.ID + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("replacing %s: %w", p.ID, err)
 	}
@@ -245,22 +209,22 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	}
 	progress := &endpoint.Progress{}
 	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
-	try := endpoint.RunConfig{
+	config := endpoint.RunConfig{
 		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write, Progress: progress, Ends: r.Ends,
 	}
-	tidy, err := r.spool(&try, records)
+	tidy, err := r.spool(&config, records)
 	defer tidy()
 	var row *record.Row
 	if err == nil {
-		row, err = r.Server.Run(ctx, try)
+		row, err = r.Server.Run(ctx, config)
 	}
 	if err != nil {
 		records.abandon()
 		samples.abandon()
-		return nil, r.full(err)
+		return nil, r.diskFull(err)
 	}
 	if err := errors.Join(samples.finish(), records.finish()); err != nil {
-		return nil, r.full(err)
+		return nil, r.diskFull(err)
 	}
 	row.SpecHash = p.SpecHash
 	if r.serving != nil {
@@ -270,27 +234,27 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	for class, own := range row.ClassSampling {
 		row.ClassSampling[class] = r.secrets.hideIn(own)
 	}
-	return row, r.full(r.dir.writeJSON(p.ID+".json", row))
+	return row, r.diskFull(r.dir.writeJSON(p.ID+".json", row))
 }
 
-// spool has a row that may be very long leave its records and samples on disk while it runs. tidy takes away what is needed no longer.
-func (r *run) spool(try *endpoint.RunConfig, records *stream[*record.RecordWriter]) (tidy func(), err error) {
-	if !try.Spec.Spools() {
+// spool keeps the samples and records of a very long row on disk while it runs. tidy removes the samples.
+func (r *run) spool(config *endpoint.RunConfig, records *stream[*record.RecordWriter]) (tidy func(), err error) {
+	if !config.Spec.Spools() {
 		return func() {}, nil
 	}
-	f, err := os.Create(r.dir.file(try.ID + scratchSuffix))
+	f, err := os.Create(r.dir.file(config.ID + scratchSuffix))
 	if err != nil {
 		return func() {}, fmt.Errorf("making a file for samples: %w", err)
 	}
-	try.Scratch = f
-	try.Reread = func(each func(*record.Record) error) error { return reread(records, each) }
+	config.Scratch = f
+	config.Reread = func(each func(*record.Record) error) error { return reread(records, each) }
 	return func() {
-		_ = f.Close() // it was read to its end, or nobody needs it
+		_ = f.Close() // it has been read, or is not needed
 		_ = os.Remove(f.Name())
 	}, nil
 }
 
-// reread gives the records of the row in progress again; no more can be written after it.
+// reread reads the records of the row in progress. No record can be written after it.
 func reread(records *stream[*record.RecordWriter], each func(*record.Record) error) error {
 	if err := records.end(); err != nil {
 		return err
@@ -303,15 +267,15 @@ func reread(records *stream[*record.RecordWriter], each func(*record.Record) err
 	return record.ReadRecords(f, each)
 }
 
-// full adds what helps to the error of a disk that filled up in the course of a row.
-func (r *run) full(err error) error {
+// diskFull adds a hint to the error of a disk that filled up during a row.
+func (r *run) diskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("%w\nhint: %s", err, r.again("free some space"))
+		return fmt.Errorf("%w\nhint: %s", err, r.resumeHint("free some space"))
 	}
 	return err
 }
 
-// salt makes the prompts of every row, repeat, run and attempt unlike all others.
+// salt makes the prompts of each row, repeat, run and attempt unique.
 func (r *run) salt(id string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", r.manifest.Salt, id, len(r.manifest.Attempts)))
 	return hex.EncodeToString(sum[:6])
@@ -327,7 +291,7 @@ func (r *run) mark(id string, row *record.Row) error {
 			r.manifest.Plan[i].State = "failed"
 			r.manifest.Plan[i].Error = firstError(row)
 		}
-		if row.AllFailed() && row.Spec.Search == nil { // to a search it is an answer
+		if row.AllFailed() && row.Spec.Search == nil { // for a search it is an answer
 			r.result.AllFailed = append(r.result.AllFailed, id)
 		}
 	}
@@ -335,7 +299,7 @@ func (r *run) mark(id string, row *record.Row) error {
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
-// end closes the manifest of this attempt.
+// end writes the final manifest of this attempt.
 func (r *run) end(err error) error {
 	state := "done"
 	switch {

@@ -12,35 +12,36 @@ import (
 	"bench/sweep/strict"
 )
 
-// takeSearch takes the search out of a row, and leaves the load that it begins at in its place.
-func (x *expander) takeSearch(merged map[string]any) {
+// extractSearch replaces the search of a row by the load that it begins at.
+func (x *expander) extractSearch(merged map[string]any) {
 	for _, axis := range []string{"rate", "concurrency"} {
 		table, ok := merged[axis].(map[string]any)
 		if !ok {
 			continue
 		}
 		if x.search != nil {
-			x.bad(x.place(axis), "the row looks for a rate and for a concurrency", "write a number for one of them; a list runs a search for each value")
+			x.bad(x.place(axis), "the row searches for both a rate and a concurrency",
+				"write a number for one of them; a list runs one search per value")
 			delete(merged, axis)
 			continue
 		}
 		k := &experiment.Search{Axis: axis, Tolerance: experiment.DefaultTolerance}
 		x.search = k
 		strict.Decode(table, k, func(path, text, hint string) {
-			x.search = nil // what could not be read can't be judged either
+			x.search = nil // else the checks would report the same mistake again
 			x.bad(x.place(strict.Join(axis, path)), text, hint)
 		})
 		merged[axis] = k.Min
 		if axis == "concurrency" {
 			merged[axis] = int64(min(max(k.Min, 1), math.MaxUint16))
-		} else if !(k.Min >= 1e-4 && k.Min <= 1e6) { // the search says so itself
+		} else if !(k.Min >= 1e-4 && k.Min <= 1e6) { // its check reports a wrong value
 			merged[axis] = 1.0
 		}
 	}
 }
 
-// searched makes of a point the first probe of the row's search. It is checked at the highest load too.
-func (x *expander) searched(p *experiment.Spec, found func(path, text, hint string)) {
+// toProbe turns a point into the first probe of the row's search, and checks it at the highest load too.
+func (x *expander) toProbe(p *experiment.Spec, found func(path, text, hint string)) {
 	if x.search == nil {
 		return
 	}
@@ -57,14 +58,14 @@ func (x *expander) searched(p *experiment.Spec, found func(path, text, hint stri
 	}
 }
 
-// searching is a search with its probes that are whole.
+// searching is a search with its finished probes.
 type searching struct {
-	first  *experiment.Spec // its first probe, which stands for it in the matrix
+	first  *experiment.Spec // its first probe, the one in the matrix
 	rows   []*record.Row
 	picked bool
 }
 
-// probes are those of a search that lie in the directory whole, in the order in which they ran.
+// probes reads the finished probes of a search that counts accepts, in the order in which they ran.
 func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, *record.Row) bool) ([]*record.Row, error) {
 	ids, err := d.rowIDs()
 	if err != nil {
@@ -90,13 +91,13 @@ func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, 
 	return out, nil
 }
 
-// points are what a point of the matrix stands for: itself, or the probes of a search that are there, and the next one.
-func (r *run) points(s *experiment.Spec, picked bool) ([]experiment.Spec, error) {
+// probesOf returns a point itself or, if it is a search, its finished probes and the next one.
+func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, error) {
 	if s.Search == nil {
 		return []experiment.Spec{*s}, nil
 	}
 	rows, err := r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool {
-		return r.whole(row, r.hash(s))
+		return r.reusable(row, r.hash(s))
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (r *run) points(s *experiment.Spec, picked bool) ([]experiment.Spec, error)
 	return out, nil
 }
 
-// next is the next probe; more is false when the search is over.
+// next is the next probe. more is false if the search is over.
 func (k *searching) next() (p experiment.Spec, more bool) {
 	load, more := series.Next(k.first.Search, k.rows)
 	if !more {
@@ -130,9 +131,8 @@ func (k *searching) next() (p experiment.Spec, more bool) {
 	}
 }
 
-// probed takes the row of a probe that has just run, plans the next one behind it, and says what the search found when there is
-// none.
-func (r *run) probed(row *record.Row) *record.Found {
+// planNextProbe plans the next probe after one that has just run. After the last probe it returns what the search found.
+func (r *run) planNextProbe(row *record.Row) *record.Found {
 	k := r.searches[row.ID]
 	if k == nil || !k.picked {
 		return nil
@@ -144,7 +144,7 @@ func (r *run) probed(row *record.Row) *record.Found {
 	}
 	id := ID(&p)
 	if slices.ContainsFunc(r.todo[r.next+1:], func(t record.Planned) bool { return t.ID == id }) {
-		return nil // planned already: the server changed, and its rows are done again
+		return nil // planned already: the rows of a changed server run again
 	}
 	r.specs[id], r.searches[id] = &p, k
 	planned := record.Planned{ID: id, Name: p.Name, SpecHash: r.hash(&p), State: "planned"}
@@ -156,8 +156,8 @@ func (r *run) probed(row *record.Row) *record.Found {
 
 func (k *searching) found() record.Found { return series.FoundBy(k.first.Search, k.first, k.rows) }
 
-// forget makes the searches of a variant begin anew: their probes were of another server.
-func (r *run) forget(variant string) {
+// restartSearches drops the probes of a variant: they ran on another server.
+func (r *run) restartSearches(variant string) {
 	for _, k := range r.searches {
 		if k.first.Variant == variant {
 			k.rows = nil
@@ -165,7 +165,7 @@ func (r *run) forget(variant string) {
 	}
 }
 
-// found is what the searches found by now, in the order of the matrix.
+// found is the state of all searches with a probe, in the order of the plan.
 func (r *run) found() []record.Found {
 	var out []record.Found
 	seen := map[*searching]bool{}
@@ -178,8 +178,8 @@ func (r *run) found() []record.Found {
 	return out
 }
 
-// lacks says that a point has no result yet, or a search no end, whatever is there counts.
-func (d directory) lacks(s *experiment.Spec) bool {
+// incomplete reports whether a point has no result, or a search has not ended, whatever their specs were.
+func (d directory) incomplete(s *experiment.Spec) bool {
 	if s.Search == nil {
 		_, there := d.row(ID(s))
 		return !there

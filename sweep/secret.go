@@ -9,11 +9,11 @@ import (
 	"bench/sweep/strict"
 )
 
-// secrets are the values of a matrix that must not be shown or stored: those of [target.headers], of
-// keys that look like a secret's, and the user info of URLs. They are found in the text, not in what
-// was parsed, since a file that can't be parsed is shown too; too much is masked rather than too little.
+// secrets are the values of a matrix that must not be shown or stored: those of [target.headers], those of keys with
+// names of secrets, and the user info of URLs. They are found in the text, since errors also show files that cannot be
+// parsed. In doubt a value is masked.
 type secrets struct {
-	masked string   // the text with a * for each of their characters
+	masked string   // the text with * for each character of a secret
 	values []string // the longest first
 }
 
@@ -24,13 +24,14 @@ var (
 	secretName  = regexp.MustCompile(`(?i)(^|[._"'-])((auth|token|key)["']?$|headers["']?($|\.))|api[_-]?key|authorization|passw|secret|credential|cookie|bearer`)
 	userInfo    = regexp.MustCompile(`://([^\s"']*)@`)
 	bareUser    = regexp.MustCompile(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
+	quotedUser  = regexp.MustCompile(`["']([^\s"'/]*:[^\s"'/]*)@`) // in a list of endpoints
 	quoted      = regexp.MustCompile(`"([^"]*)|'([^']*)`)
 )
 
-// findSecrets reads a matrix line by line.
+// findSecrets finds the secrets in the text of a matrix, line by line.
 func findSecrets(text string) secrets {
 	s := secrets{}
-	inHeaders, until := false, "" // until: what ends a secret of several lines
+	inHeaders, until := false, "" // until: the end of a secret of several lines
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if until != "" {
@@ -51,12 +52,16 @@ func findSecrets(text string) secrets {
 	return s
 }
 
-// hideLine masks the secrets of one line; until is not empty if one goes on in the next.
+// hideLine masks the secrets of one line. until is the end of a secret that continues in the next line.
 func (s *secrets) hideLine(line string, all bool) (masked, until string) {
-	for _, rule := range []*regexp.Regexp{userInfo, bareUser} {
-		if m := rule.FindStringSubmatchIndex(line); m != nil {
+	users := bareUser // for an endpoint without a scheme
+	if userInfo.MatchString(line) {
+		users = userInfo
+	}
+	for _, rule := range []*regexp.Regexp{users, quotedUser} {
+		// From the last match on: masking can shorten the line.
+		for _, m := range slices.Backward(rule.FindAllStringSubmatchIndex(line, -1)) {
 			line = s.hideSpan(line, m[2], m[3])
-			break
 		}
 	}
 	from := secretFrom(line, all)
@@ -75,13 +80,12 @@ func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 	return s.hideSpan(line, from, len(line)), until
 }
 
-// isSecret says whether a key's name looks like that of a secret; a time per token does not.
+// isSecret reports whether a key has the name of a secret. A time per token has not.
 func isSecret(name string) bool {
 	return secretName.MatchString(name) && !strings.Contains(name, "per_")
 }
 
-// secretFrom finds where the secret of a line begins; -1 if there is none. All lines have one in the
-// table of headers.
+// secretFrom is the index at which the secret of a line begins; -1 = none. In the table of headers all lines have one.
 func secretFrom(line string, all bool) int {
 	for _, m := range keyOf.FindAllStringSubmatchIndex(line, -1) {
 		if all || isSecret(line[m[2]:m[3]]) {
@@ -97,10 +101,10 @@ func secretFrom(line string, all bool) int {
 	return -1
 }
 
-// hideSpan masks a span of a line, but for what TOML itself puts around values.
+// hideSpan masks a span of a line, except the punctuation of TOML.
 func (s *secrets) hideSpan(line string, from, to int) string {
 	span := line[from:to]
-	s.keep(span)
+	s.remember(span)
 	masked := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\"'{}[],=", r) {
 			return r
@@ -110,16 +114,16 @@ func (s *secrets) hideSpan(line string, from, to int) string {
 	return line[:from] + masked + line[to:]
 }
 
-// keep notes the values in a span, to find them in messages again.
-func (s *secrets) keep(span string) {
-	const least = 4 // shorter ones are words of the messages rather than secrets
+// remember stores the values in a span, to find them in messages.
+func (s *secrets) remember(span string) {
+	const least = 4 // shorter ones would mask ordinary words
 	var found []string
 	for _, m := range quoted.FindAllStringSubmatch(span, -1) {
 		found = append(found, m[1]+m[2])
 	}
 	if found == nil {
 		span, _, _ = strings.Cut(span, "#")
-		found = append(strings.FieldsFunc(span, notWord), strings.TrimSpace(span)) // the parser shows what it stops at
+		found = append(strings.FieldsFunc(span, notWord), strings.TrimSpace(span)) // errors of the parser show single words
 	}
 	for _, v := range found {
 		if _, bare, ok := strings.Cut(v, " "); ok { // "Bearer KEY"
@@ -135,7 +139,7 @@ func (s *secrets) keep(span string) {
 
 func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// mask takes the secrets out of problems.
+// mask removes the secrets from problems.
 func (s secrets) mask(problems strict.Problems) strict.Problems {
 	lines := strings.Split(strings.TrimPrefix(s.masked, "\ufeff"), "\n")
 	for i := range problems {
@@ -148,9 +152,9 @@ func (s secrets) mask(problems strict.Problems) strict.Problems {
 	return problems
 }
 
-// hide replaces the secrets in a message, also where it shows only the beginning of one.
+// hide replaces the secrets in a message, also cut ones.
 func (s secrets) hide(text string) string {
-	const shown = 39 // runes that strict shows of a long text
+	const shown = 39 // runes of a long text that package strict shows
 	for _, v := range s.values {
 		text = strings.ReplaceAll(text, v, "***")
 		if r := []rune(v); len(r) > shown {
@@ -160,7 +164,7 @@ func (s secrets) hide(text string) string {
 	return text
 }
 
-// hideIn is a table without the secrets in its texts, at any depth.
+// hideIn copies a table without the secrets in its texts, at any depth.
 func (s secrets) hideIn(table map[string]any) map[string]any {
 	if table == nil {
 		return nil

@@ -19,6 +19,8 @@ func TestFindSecrets(t *testing.T) {
 		{"a comment that was a line", `# api_key = "abc"`, `# api_key = "***"`},
 		{"user info", `endpoint = "https://me:pa/ss@h:8000/v1"`, `endpoint = "https://********@h:8000/v1"`},
 		{"user info without a scheme", `endpoint = "me:pass@h:8000"`, `endpoint = "*******@h:8000"`},
+		{"user info of several endpoints", `endpoints = ["http://me:pass@a:1", "http://you:word@b:1"]`, `endpoints = ["http://*******@a:1", "http://********@b:1"]`},
+		{"the same without a scheme", "endpoints = [\n\"me:pass@a:1\", \"b:1\", 'you:word@c:1',\n]", "endpoints = [\n\"*******@a:1\", \"b:1\", '********@c:1',\n]"},
 		{"several lines", "api_key = \"\"\"\nabc\ndef\"\"\"\nrate = 1", "api_key = \"\"\"\n***\n***\"\"\"\nrate = 1"},
 		{"a list over lines", "token = [\n  \"abc\",\n]\nrate = 1", "token = [\n  \"***\",\n]\nrate = 1"},
 		{"lists elsewhere", "rate = [\n  1,\n]\n", "rate = [\n  1,\n]\n"},

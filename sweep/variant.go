@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -10,33 +9,33 @@ import (
 	"bench/experiment/server"
 )
 
-// Variant is one of several servers that a matrix measures: one that is started with its knobs, or one of several endpoints.
-// Rows of a variant share its start.
+// Variant is one of several servers of a matrix: one that bench starts with its knobs, or one of several endpoints.
 type Variant struct {
-	Name     string         // as Spec.Variant has it
+	Name     string         // as in Spec.Variant
 	Settings server.Variant // the knobs; nil for an endpoint
-	Endpoint string         // as the user wrote it; empty for a server that is started
+	Endpoint string         // as written; empty for a server that bench starts
 
-	axes []experiment.Axis // what tells it from the others
+	axes []experiment.Axis // its differences from the others
 }
 
-// Varies says that servers are started or changed in the course of the run.
+// Varies reports whether bench starts servers or changes endpoints during the run.
 func (m *Matrix) Varies() bool { return len(m.Variants) > 0 }
 
-// variant finds one by its name.
+// variant finds a variant by its name.
 func (m *Matrix) variant(name string) *Variant {
 	at := slices.IndexFunc(m.Variants, func(v Variant) bool { return v.Name == name })
 	return &m.Variants[at]
 }
 
-// readVariants checks [server] and the endpoints, and lists what is to be measured.
+// readVariants checks [server] and the endpoints, and lists the variants.
 func (r *reader) readVariants(given bool) {
 	m := r.m
 	if given {
 		m.Server.Check(m.Target.Endpoint != "" && m.Target.Endpoint != "mock", r.under("server"))
 	}
 	if given && len(m.Target.Endpoints) > 0 {
-		r.bad("target.endpoints", "[server] starts one server, and here are several endpoints", "write endpoint, and what varies in [server.knobs]; or remove [server]")
+		r.bad("target.endpoints", "[server] starts one server, but endpoints has several",
+			"write endpoint, and what varies in [server.knobs]; or remove [server]")
 	}
 	if len(r.problems) > 0 {
 		return
@@ -51,15 +50,16 @@ func (r *reader) readVariants(given bool) {
 	knobs := slices.DeleteFunc(r.doc.Keys("server.knobs"), func(k string) bool { return k == "product" })
 	variants, ok := m.Server.Variants(knobs)
 	if !ok {
-		r.bad("server.knobs", "the knobs have too many combinations to start", "write fewer values, or leave product out: then one knob is turned at a time")
+		r.bad("server.knobs", "the knobs have too many combinations to start",
+			"write fewer values, or leave product out: then one knob changes at a time")
 	}
 	for _, v := range variants {
-		m.Variants = append(m.Variants, Variant{Name: v.String(), Settings: v, axes: turned(v, m.Server.Knobs)})
+		m.Variants = append(m.Variants, Variant{Name: v.String(), Settings: v, axes: variedKnobs(v, m.Server.Knobs)})
 	}
 }
 
-// turned are the settings of the knobs that have more than one value.
-func turned(v server.Variant, k server.Knobs) []experiment.Axis {
+// variedKnobs are the settings of the knobs with more than one value.
+func variedKnobs(v server.Variant, k server.Knobs) []experiment.Axis {
 	var out []experiment.Axis
 	for _, s := range v {
 		if len(k.Values[s.Knob]) > 1 {
@@ -69,8 +69,8 @@ func turned(v server.Variant, k server.Knobs) []experiment.Axis {
 	return out
 }
 
-// vary makes of the points of a row those of all variants.
-func (m *Matrix) vary(points []experiment.Spec) []experiment.Spec {
+// forVariants returns the points of a row for each variant.
+func (m *Matrix) forVariants(points []experiment.Spec) []experiment.Spec {
 	if !m.Varies() {
 		return points
 	}
@@ -85,45 +85,7 @@ func (m *Matrix) vary(points []experiment.Spec) []experiment.Spec {
 	return out
 }
 
-// grouped puts points that share a server next to each other. In listed order each variant is started once; blocked, once in
-// each round of repeats, in a new order: then the difference between two starts is in the spread of the repeats.
-func (m *Matrix) grouped(points []experiment.Spec) []experiment.Spec {
-	if !m.Varies() {
-		return points
-	}
-	rank := map[string]int{}
-	for i, v := range m.Variants {
-		rank[v.Name] = i
-	}
-	if m.Order != "blocked" {
-		slices.SortStableFunc(points, func(a, b experiment.Spec) int { return rank[a.Variant] - rank[b.Variant] })
-		return points
-	}
-	shuffle := rand.New(rand.NewPCG(m.Seed, 0x76617279))
-	for from := 0; from < len(points); {
-		to := from
-		for to < len(points) && points[to].Repeat == points[from].Repeat {
-			to++
-		}
-		round := shuffle.Perm(len(m.Variants))
-		slices.SortStableFunc(points[from:to], func(a, b experiment.Spec) int { return round[rank[a.Variant]] - round[rank[b.Variant]] })
-		from = to
-	}
-	return points
-}
-
-// Starts is how often a server is started, for all points in their order.
-func (m *Matrix) Starts() int {
-	n := 0
-	for i := range m.Points {
-		if m.Server.Runs() && (i == 0 || m.Points[i].Variant != m.Points[i-1].Variant) {
-			n++
-		}
-	}
-	return n
-}
-
-// attribution says which variants can't be compared to learn what one knob does; empty where any two can.
+// attribution is a note about variants whose difference has several causes; empty: no pair differs in two knobs.
 func (m *Matrix) attribution() string {
 	var pairs []string
 	for i, v := range m.Variants {
@@ -141,6 +103,6 @@ func (m *Matrix) attribution() string {
 	if len(pairs) > shown {
 		more = fmt.Sprintf(", and %d more pairs", len(pairs)-shown)
 	}
-	return "variants that differ in two knobs or more: what is between them can't be attributed to one of these: " +
+	return "these variants differ in two or more knobs, so their difference cannot be attributed to one: " +
 		strings.Join(pairs[:min(shown, len(pairs))], "; ") + more
 }

@@ -131,6 +131,46 @@ func TestSeveralEndpoints(t *testing.T) {
 	}
 }
 
+// Interleaved endpoints are reached anew for each block. A server that changes between two blocks ends the run; a resume
+// with leave redoes all rows of both, once.
+func TestInterleavedEndpointChanges(t *testing.T) {
+	a, _ := startMock(t, mock.Config{Model: "a"})
+	b, stop := startMock(t, mock.Config{Model: "b"})
+	text := strings.Replace(endpoints(a, b), "\n", "\norder = \"interleaved\"\n", 1)
+	change := func(e Event) {
+		if f := e.Finished; f != nil && f.Index == 3 { // of A B B A
+			stop()
+			startMockAt(t, strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"), mock.Config{Model: "c"})
+		}
+	}
+	text = strings.ReplaceAll(text, "[[row]]\n", "[[row]]\nrepeats = 2\n")
+	var changed *ServerChangedError
+	result, err := sweepVariants(t, text, Options{Out: t.TempDir(), Event: change})
+	if !errors.As(err, &changed) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err = sweepVariants(t, text, Options{Resume: result.Dir}); !errors.As(err, &changed) {
+		t.Errorf("got %v", err)
+	}
+	var order strings.Builder
+	again, err := sweepVariants(t, text, Options{Resume: result.Dir, AcceptServerChange: true, Event: func(e Event) {
+		if e.Begun != nil {
+			order.WriteByte("AB"[strings.Count(e.Begun.Spec.Variant, b[strings.LastIndexByte(b, ':'):len(b)-len("/v1")])])
+		}
+	}})
+	if err != nil || again.Manifest.State != "done" || again.Manifest.Order != "interleaved" {
+		t.Fatalf("got %v, %+v", err, again)
+	}
+	for _, p := range again.Manifest.Plan {
+		if _, ok := (directory{again.Dir}).row(p.ID); !ok {
+			t.Errorf("%s is missing: it was set aside twice", p.ID)
+		}
+	}
+	if !strings.HasSuffix("ABBABAAB", order.String()) || order.Len() < 4 {
+		t.Errorf("order of the resume: %s", &order)
+	}
+}
+
 // An endpoint that another server has taken is refused at a resume, and with leave only its own rows are measured again.
 func TestEndpointChanges(t *testing.T) {
 	a, _ := startMock(t, mock.Config{Model: "a"})

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
-	"bench/experiment/workload"
 	"bench/report"
 	"bench/sweep"
 	"bench/sweep/strict"
@@ -79,28 +76,6 @@ func TestEnforced(t *testing.T) {
 	want := "SLO not met:\n  bad: SLO FAIL\n  open: SLO UNDECIDED\n  doubted: not valid (client_bound, errors)"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestEstimate(t *testing.T) {
-	spec := func(rate float64, l workload.Load) *experiment.Spec {
-		return &experiment.Spec{Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: l}
-	}
-	const s = workload.Span(time.Second)
-	tests := []struct {
-		spec *experiment.Spec
-		want string
-	}{
-		{spec(0, workload.Load{Concurrency: 1, Duration: 30 * s, Warmup: workload.Extent{Time: 5 * s}}), "36s"},
-		{spec(2, workload.Load{Requests: 10}), "6s"},
-		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Duration: 15 * s}), "up to 16s"},
-		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Warmup: workload.Extent{Time: 5 * s}}), "6s and more"},
-		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "about 16s"},
-	}
-	for _, tt := range tests {
-		if got := timeOf(tt.spec).String(); got != tt.want {
-			t.Errorf("%+v: %s, want %s", tt.spec.Load, got, tt.want)
-		}
 	}
 }
 

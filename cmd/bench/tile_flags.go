@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -15,8 +16,7 @@ import (
 type tileFlags struct {
 	sweepFlags
 
-	endpoints []string // one, or two to compare: sweepFlags.endpoint is that of a run
-	parallel  bool
+	endpoints []string // one, or two to compare
 	blocks    int
 	allow     []string
 
@@ -34,39 +34,39 @@ type tileFlags struct {
 func (f *tileFlags) register(fl *pflag.FlagSet) {
 	f.key.register(fl)
 	f.tables.register(fl)
-	fl.StringArrayVar(&f.endpoints, "endpoint", nil, `where to send requests: host:port, a URL, or "mock"; twice: two servers to compare`)
-	fl.BoolVar(&f.parallel, "parallel", false, "two endpoints: both at once, not in turn")
-	fl.IntVar(&f.blocks, "blocks", 4, "two endpoints: blocks of each; what is to be measured is shared out among them")
-	fl.StringSliceVar(&f.allow, "allow", nil, "two endpoints: differences that are meant: "+strings.Join(compare.Refusable, ", "))
+	fl.StringArrayVar(&f.endpoints, "endpoint", nil, `host:port, URL or "mock", in place of the argument; two to compare them`)
+	fl.IntVar(&f.blocks, "blocks", 4, "two endpoints: blocks per endpoint, which share --duration, --rounds or --requests")
+	fl.StringSliceVar(&f.allow, "allow", nil, "two endpoints: differences that are intended: "+strings.Join(compare.Refusable, ", "))
+	fl.StringVar(&f.resume, "resume", "", "two endpoints: directory of an interrupted run to complete")
 	fl.StringVar(&f.api, "api", "", "completions (default) or chat")
-	fl.StringVar(&f.model, "model", "", "model to ask for (the one that the server lists)")
-	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for bounds, e.g. h100-sxm")
+	fl.StringVar(&f.model, "model", "", "model to request (default: the model that the server lists)")
+	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm")
 	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs")
-	fl.StringVar(&f.precision, "precision", "", "of the weights, e.g. bf16, fp8")
-	fl.IntVar(&f.input, "input", 0, "tokens of a context, the question included (32000)")
-	fl.IntVar(&f.output, "output", 0, "tokens to write (100)")
+	fl.StringVar(&f.precision, "precision", "", "precision of the weights, e.g. bf16, fp8")
+	fl.IntVar(&f.input, "input", 0, "tokens of a context with its question (32000)")
+	fl.IntVar(&f.output, "output", 0, "output tokens per request (100)")
 	fl.Float64Var(&f.offload, "offload-size", 0, "GiB of the tier to fill (100)")
-	fl.Float64Var(&f.perGPU, "offload-size-per-gpu", 0, "GiB of each GPU's buffer, times --gpus, in place of --offload-size")
+	fl.Float64Var(&f.perGPU, "offload-size-per-gpu", 0, "GiB of the tier per GPU, times --gpus, instead of --offload-size")
 	fl.Float64Var(&f.ratio, "ratio", 0, "share of the tier that the contexts fill (0.9)")
-	fl.Float64Var(&f.bytesPerToken, "bytes-per-token", 0, "bytes of a token in the KV cache (as model_configs.json has the model)")
-	fl.StringVar(&f.kvPrecision, "kv-precision", "", "of the KV cache, for the model's bytes: bf16 (assumed), fp8")
-	fl.StringVar(&f.accounting, "kv-accounting", "", "full: every layer keeps every token; resident: as windows and linear layers keep them (full)")
-	fl.StringVar(&f.fit, "fit", "offload", "what to be larger than: offload sizes for the tier; hbm for the cache that the server states")
-	fl.IntVar(&f.contexts, "contexts", 0, "how many contexts, in place of the sizing")
-	fl.IntVar(&f.questions, "questions", 0, "questions of each context (as many as contexts)")
+	fl.Float64Var(&f.bytesPerToken, "bytes-per-token", 0, "bytes of one token in the KV cache (default: from model_configs.json)")
+	fl.StringVar(&f.kvPrecision, "kv-precision", "", "precision of the KV cache, for the model's bytes: bf16 (assumed), fp8")
+	fl.StringVar(&f.accounting, "kv-accounting", "", "full: every layer keeps every token; resident: windows and linear layers keep less (full)")
+	fl.StringVar(&f.fit, "fit", "offload", "offload: size the contexts for the tier; hbm: for one context more than the server's own KV cache")
+	fl.IntVar(&f.contexts, "contexts", 0, "number of contexts, instead of the sizing")
+	fl.IntVar(&f.questions, "questions", 0, "questions per context (number of contexts)")
 	fl.IntVar(&f.questionTokens, "question-tokens", 0, "tokens of a question, at the end of the input (32)")
-	fl.IntVar(&f.inFlight, "in-flight", 0, "requests at once (a third of the contexts, 1 at least)")
-	fl.DurationVar(&f.duration, "duration", 0, "how long to measure, behind the warm-up (until Ctrl-C)")
-	fl.IntVar(&f.rounds, "rounds", 0, "rotations to measure, behind the warm-up (until Ctrl-C)")
-	fl.IntVar(&f.requests, "requests", 0, "requests to measure, behind the warm-up (until Ctrl-C)")
-	fl.StringVar(&f.warmup, "warmup", "", "what is not counted: a duration or a number of requests (the first rotation, and a minute or a tenth of --duration at least)")
-	fl.DurationVar(&f.grace, "grace", 30*time.Second, "how long the last requests may take after the end")
-	fl.DurationVar(&f.interval, "interval", 5*time.Second, "between two prints of the metrics")
-	fl.Uint64Var(&f.seed, "seed", 1, "of the questions; prompts are new in each run")
+	fl.IntVar(&f.inFlight, "in-flight", 0, "concurrency (a third of the contexts, at least 1)")
+	fl.DurationVar(&f.duration, "duration", 0, "time to measure after the warm-up (until interrupted)")
+	fl.IntVar(&f.rounds, "rounds", 0, "rotations to measure after the warm-up (until interrupted)")
+	fl.IntVar(&f.requests, "requests", 0, "requests to measure after the warm-up (until interrupted)")
+	fl.StringVar(&f.warmup, "warmup", "", "duration or number of requests (the first rotation, at least one minute or a tenth of --duration)")
+	fl.DurationVar(&f.grace, "grace", 30*time.Second, "time for the last requests after the end")
+	fl.DurationVar(&f.interval, "interval", 5*time.Second, "time between two prints of the metrics")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the questions; the prompts are new in each run")
 	fl.StringVar(&f.out, "out", "results", "directory for results")
 }
 
-// endless says that nothing but a signal ends the run.
+// endless reports whether only an interruption ends the run.
 func (f *tileFlags) endless() bool { return f.duration == 0 && f.rounds == 0 && f.requests == 0 }
 
 func (f *tileFlags) check(fl *pflag.FlagSet) error {
@@ -75,16 +75,25 @@ func (f *tileFlags) check(fl *pflag.FlagSet) error {
 	}
 	switch {
 	case len(f.endpoints) == 0:
-		return usage("which endpoint?\nhint: bench tile --endpoint http://localhost:8000")
-	case len(f.endpoints) > 1:
-		return f.checkPair()
-	case f.parallel || fl.Changed("blocks") || len(f.allow) > 0:
-		return usage("--parallel, --blocks and --allow are about two endpoints, and there is one\nhint: --endpoint A --endpoint B, or leave them out")
+		return usage("no endpoint\nhint: bench tile http://localhost:8000")
+	case len(f.endpoints) > maxTileEndpoints:
+		return usage("%d endpoints: one run compares %d\nhint: run the others alone, and compare any two results with bench compare", len(f.endpoints), maxTileEndpoints)
+	case len(f.endpoints) == 1 && (fl.Changed("blocks") || len(f.allow) > 0 || f.resume != ""):
+		return usage("--blocks, --allow and --resume need two endpoints\nhint: bench tile A B, or leave them out")
+	case len(f.endpoints) == 1:
+		return f.checkSizing()
+	case f.endless():
+		return usage("two endpoints need a stated length\nhint: --duration 5m (per endpoint, in %s)", unit.Plural(f.blocks, "block"))
+	case f.rounds%f.blocks != 0 || f.requests%f.blocks != 0:
+		return usage("%d rounds and %d requests cannot be shared by %s\nhint: --rounds or --requests as a multiple of %d, or another number of --blocks",
+			f.rounds, f.requests, unit.Plural(f.blocks, "block"), f.blocks)
+	case f.resume != "" && fl.Changed("out"):
+		return usage("--out cannot be combined with --resume\nhint: leave out --out")
 	}
-	return f.checkOne()
+	return f.checkSizing()
 }
 
-// positive refuses a number that is stated and not above 0: most zeros would be taken for a flag that was left out.
+// positive refuses a stated number that is not above 0: most zeros would count as a flag that was left out.
 func positive(fl *pflag.FlagSet) (err error) {
 	fl.Visit(func(f *pflag.Flag) {
 		x := 1.0
@@ -96,33 +105,33 @@ func positive(fl *pflag.FlagSet) (err error) {
 			x = d.Seconds()
 		}
 		if err == nil && !(x > 0 && x <= math.MaxFloat64) {
-			err = usage("--%s %s is no number above 0\nhint: leave it out, or state %s", f.Name, f.Value, f.Usage)
+			err = usage("--%s %s: expected a number above 0\nhint: leave it out for the default", f.Name, f.Value)
 		}
 	})
 	return err
 }
 
-// none says that a warm-up is stated and empty.
+// none reports whether a warm-up is stated and empty.
 func none(warmup string) bool {
 	n, err := strconv.Atoi(warmup)
 	d, noTime := time.ParseDuration(warmup)
 	return err == nil && n == 0 || noTime == nil && d == 0
 }
 
-// checkOne judges what goes for each endpoint.
-func (f *tileFlags) checkOne() error {
+// checkSizing refuses flags that contradict each other.
+func (f *tileFlags) checkSizing() error {
 	sized := f.offload > 0 || f.perGPU > 0 || f.bytesPerToken > 0 || f.ratio > 0 || f.kvPrecision != "" || f.accounting != ""
 	switch {
 	case f.fit != "offload" && f.fit != "hbm":
 		return usage("unknown --fit %q\nhint: use offload or hbm", f.fit)
 	case f.fit == "hbm" && (sized || f.contexts > 0):
-		return usage("--fit hbm counts the contexts by the server's own cache: --contexts, --ratio, the bytes of a token and the offload sizes have no say\nhint: leave out one or the other")
+		return usage("--fit hbm counts the contexts from the server's KV cache: it cannot be combined with --contexts or sizing flags\nhint: leave out one or the other")
 	case f.contexts > 0 && sized:
-		return usage("--contexts %d stands in place of the sizing, and flags of the sizing are stated too\nhint: leave out one or the other", f.contexts)
+		return usage("--contexts %d cannot be combined with sizing flags\nhint: leave out one or the other", f.contexts)
 	case none(f.warmup):
 		return usage("--warmup %s would count the first rotation, which finds nothing\nhint: --warmup 1, or leave it out", f.warmup)
 	case f.rounds > 0 && f.requests > 0:
-		return usage("--rounds and --requests both say how many requests\nhint: leave one out")
+		return usage("--rounds and --requests both state the number of requests\nhint: leave one out")
 	}
 	return nil
 }

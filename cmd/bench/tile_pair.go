@@ -1,289 +1,238 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"path/filepath"
 	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/target"
+	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
 	"bench/sweep"
 )
 
-// checkPair judges a command line with two endpoints.
-func (f *tileFlags) checkPair() error {
-	switch {
-	case len(f.endpoints) > 2:
-		return usage("there are %d endpoints, and two are compared\nhint: run the others by themselves; bench compare sets any two results beside each other", len(f.endpoints))
-	case f.endless():
-		return usage("two endpoints are compared over a stated length\nhint: --duration 5m (of each, its %s together)", count(f.blocks, "block"))
-	case f.rounds%f.blocks != 0 || f.requests%f.blocks != 0:
-		return usage("what is to be measured can't be shared out among %s\nhint: --rounds or --requests as a multiple of %d, or another number of --blocks", count(f.blocks, "block"), f.blocks)
-	}
-	return f.checkOne()
-}
+// maxTileEndpoints is the number of endpoints that one run compares.
+const maxTileEndpoints = 2
 
-// block is what one block of an endpoint measures: its share of the whole.
-func (f *tileFlags) block() *tileFlags {
-	own := *f
-	own.duration /= time.Duration(f.blocks)
-	own.rounds /= f.blocks
-	own.requests /= f.blocks
-	return &own
-}
-
-// tileSide is one of two endpoints that are compared. Its blocks are the repeats of a run of its own.
-type tileSide struct {
-	*tileRun
-	n     int
-	name  string
-	out   io.Writer
-	turns *turns
-	end   func(cause error) // of both
-	live  *tileLive         // of the block that is measured; nil: none is
-	whole int               // blocks that are on disk
-
-	result *sweep.Result
-}
-
-// tilePair measures two endpoints in blocks, in turn or at once, and says how they differ.
-func (c *cli) tilePair(ctx context.Context, f *tileFlags, t tileSetup) error {
-	o, err := (&compareFlags{format: "text", onUndecided: "fail", same: "5%", allow: f.allow}).options()
+// runPair measures two endpoints in interleaved blocks, the repeats of one row, and prints their difference.
+func (t *tileRun) runPair(ctx context.Context) error {
+	o, err := (&compareFlags{format: "text", onUndecided: "fail", same: "5%", allow: t.allow}).options()
 	if err != nil {
 		return err
 	}
-	sides := make([]*tileSide, len(f.endpoints))
-	for i, endpoint := range f.endpoints {
-		r, err := c.newTileRun(ctx, f.block(), endpoint, t)
+	infos, err := t.reachBoth(ctx, o)
+	if err != nil {
+		return couldNotConnect(err)
+	}
+	fmt.Fprint(t.stdout, t.orderText())
+	result, err := t.runBlocks(ctx)
+	defer debug.SetGCPercent(debug.SetGCPercent(reportGC))
+	quiet := t.sweepFlags
+	quiet.watch.json = true // the comparison is the table
+	err = t.conclude(result, err, &quiet)
+	if result == nil {
+		return err
+	}
+	compareErr := t.comparePair(result.Dir, infos, o)
+	if err == nil || ctx.Err() == nil {
+		return errors.Join(err, compareErr)
+	}
+	return err
+}
+
+// sideName is how texts call one of the two endpoints.
+func (t *tileRun) sideName(i int) string {
+	return fmt.Sprintf("%c %s", 'A'+i, plain(target.Redact(t.m.Variants[i].Endpoint)))
+}
+
+// reachBoth reaches both servers, prints what each will be sent, and refuses what the comparison would refuse in the end.
+func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) (infos []record.TargetInfo, err error) {
+	var servers []*endpoint.Server
+	var sides []compare.Side
+	var contexts []int
+	var text strings.Builder
+	for i, v := range t.m.Variants {
+		server, _, err := t.o.Reach(ctx, v.Endpoint)
 		if err != nil {
-			return err
-		}
-		defer r.stop()
-		sides[i] = &tileSide{tileRun: r, n: i, out: c.stdout, name: fmt.Sprintf("%c %s", 'A'+i, plain(target.Redact(r.m.Target.Endpoint)))}
-	}
-	if err := comparable(ctx, sides, o); err != nil {
-		return err
-	}
-	for _, s := range sides {
-		fmt.Fprintf(c.stdout, "\n%s\n%s", s.name, s.specification())
-	}
-	fmt.Fprint(c.stdout, f.orderText())
-	cause := measureSides(ctx, sides, f.parallel)
-	return c.concludePair(ctx, cause, sides, o)
-}
-
-// comparable refuses, before the load begins, what the comparison would refuse in the end.
-func comparable(ctx context.Context, sides []*tileSide, o compare.Options) error {
-	var said [2]compare.Side
-	for i, s := range sides {
-		said[i] = compare.Side{Name: s.name, Runs: []compare.Run{{Manifest: record.Manifest{Target: s.o.Server.Info}}}}
-	}
-	result, err := compare.Compare(said[0], said[1], o)
-	if err != nil {
-		return err
-	}
-	manners, err := differentManners(ctx, sides, o.Allow)
-	if err != nil {
-		return err
-	}
-	result.Differences = append(result.Differences, manners...)
-	result.Refused = result.Refused || len(manners) > 0
-	if err := (&compareFlags{}).verdict(result); err != nil {
-		return err
-	}
-	a, b := sides[0].m.Points[0].Tile.Contexts, sides[1].m.Points[0].Tile.Contexts
-	if a != b {
-		return usage("the contexts are counted by each server, and come to %d and %d: that would be two workloads\nhint: --contexts %d", a, b, max(a, b))
-	}
-	return nil
-}
-
-// differentManners are the differences between what both servers are going to be sent that are not allowed.
-func differentManners(ctx context.Context, sides []*tileSide, allow []string) (out []compare.Difference, err error) {
-	var forms [2]string
-	var bodies [2]map[string]any
-	for i, s := range sides {
-		if forms[i], bodies[i], err = s.o.Server.PromptStyle(ctx, &s.m.Points[0]); err != nil {
 			return nil, err
 		}
-		delete(bodies[i], "model") // which is looked at by itself
+		defer server.Close()
+		point := &t.m.Points[0]
+		servers, infos, contexts = append(servers, server), append(infos, server.Info), append(contexts, point.Tile.Contexts)
+		sides = append(sides, compare.Side{Name: t.sideName(i), Runs: []compare.Run{{Manifest: record.Manifest{Target: server.Info}}}})
+		fmt.Fprintf(&text, "\n%s\n%s", t.sideName(i), t.specification(server))
 	}
-	if forms[0] != forms[1] && !slices.Contains(allow, "prompt_form") {
+	t.known = true
+	result, err := compare.Compare(sides[0], sides[1], o)
+	if err != nil {
+		return nil, err
+	}
+	styles, err := t.styleDifferences(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	result.Differences, result.Refused = append(result.Differences, styles...), result.Refused || len(styles) > 0
+	if err := (&compareFlags{}).verdict(result); err != nil {
+		return nil, err
+	}
+	if a, b := contexts[0], contexts[1]; a != b {
+		return nil, usage("the sizing gives %d contexts for one server and %d for the other: two different workloads\nhint: --contexts %d", a, b, max(a, b))
+	}
+	_, err = fmt.Fprint(t.stdout, text.String())
+	return infos, err
+}
+
+// styleDifferences are the differences between the requests for both servers that --allow does not name.
+func (t *tileRun) styleDifferences(ctx context.Context, servers []*endpoint.Server) (out []compare.Difference, err error) {
+	var forms [2]string
+	var bodies [2]map[string]any
+	for i, server := range servers {
+		if forms[i], bodies[i], err = server.PromptStyle(ctx, &t.m.Points[0]); err != nil {
+			return nil, err
+		}
+		delete(bodies[i], "model") // compared by itself
+	}
+	if forms[0] != forms[1] && !slices.Contains(t.allow, "prompt_form") {
 		out = append(out, compare.Difference{What: "prompt form", Base: forms[0], New: forms[1], Key: "prompt_form"})
 	}
-	if !reflect.DeepEqual(bodies[0], bodies[1]) && !slices.Contains(allow, "sampling") {
+	if !reflect.DeepEqual(bodies[0], bodies[1]) && !slices.Contains(t.allow, "sampling") {
 		out = append(out, compare.Difference{What: "sampling", Base: fmt.Sprint(bodies[0]), New: fmt.Sprint(bodies[1]), Key: "sampling"})
 	}
 	return out, nil
 }
 
-// orderText says in what order the blocks come, and how long they are.
-func (f *tileFlags) orderText() string {
-	b := f.block()
-	long := count(b.rounds, "rotation")
+// orderText describes the length and the order of the blocks.
+func (t *tileRun) orderText() string {
+	long := unit.Plural(t.rounds/t.blocks, "rotation")
 	switch {
-	case b.duration > 0:
-		long = b.duration.String()
-	case b.requests > 0:
-		long = count(b.requests, "request")
+	case t.duration > 0:
+		long = (t.duration / time.Duration(t.blocks)).String()
+	case t.requests > 0:
+		long = unit.Plural(t.requests/t.blocks, "request")
 	}
-	order := "both at once"
-	if !f.parallel {
-		var letters []string
-		for i := range 2 * f.blocks {
-			letters = append(letters, string(rune('A'+sideOf(i))))
-		}
-		order = "in the order " + strings.Join(letters, " ")
+	var letters []string
+	for i := range t.m.Points {
+		letters = append(letters, string(rune('A'+t.side(t.m.Points[i].Variant))))
 	}
-	return fmt.Sprintf("%s of %s for each endpoint, %s; each begins with a warm-up that is not counted\n", count(f.blocks, "block"), long, order)
+	return fmt.Sprintf("%s of %s for each endpoint, in the order %s; each begins with a warm-up that is not counted\n",
+		unit.Plural(t.blocks, "block"), long, strings.Join(letters, " "))
 }
 
-// oneByOne lets two runs write to one place, a table at a time. It is no terminal: two tables can't both stay where they are.
-type oneByOne struct {
-	mu sync.Mutex
-	w  io.Writer
+// side is the index of an endpoint, by its variant.
+func (t *tileRun) side(variant string) int {
+	return slices.IndexFunc(t.m.Variants, func(v sweep.Variant) bool { return v.Name == variant })
 }
 
-func (o *oneByOne) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.w.Write(p)
-}
-
-// measureSides runs both until all their blocks are there, or one of them fails: the rest of the other would have nothing beside
-// it. Its error is why they ended before that.
-func measureSides(ctx context.Context, sides []*tileSide, parallel bool) error {
-	ctx, end := context.WithCancelCause(ctx)
+// runBlocks runs the blocks until an interruption, or until a server fails everything: without it there is nothing to compare.
+func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
+	blocks, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	t := newTurns(parallel)
-	defer context.AfterFunc(ctx, t.over)()
-	out := &oneByOne{w: sides[0].out}
-	var both sync.WaitGroup
-	for _, s := range sides {
-		s.turns, s.o.Event = t, s.event
-		s.end = func(cause error) { end(fmt.Errorf("%s: %w", s.name, cause)) }
-		if parallel {
-			s.out = out
-		}
-		both.Go(func() {
-			defer t.leave(s.n)
-			s.measure(ctx)
-		})
-		t.await(s.n) // so that the first directory is the first endpoint's
-	}
-	both.Wait()
-	return context.Cause(ctx)
-}
-
-func (s *tileSide) measure(ctx context.Context) {
-	var err error
-	if s.result, err = sweep.Run(ctx, s.m, s.o); err != nil {
-		s.end(err)
-	}
-	if s.live != nil {
-		s.live.stop()
-	}
-}
-
-// event holds a block back until its turn has come.
-func (s *tileSide) event(e sweep.Event) {
-	switch {
-	case e.Started != nil:
-		fmt.Fprintf(s.out, "results of %s go to %s\n\n", s.name, plain(e.Started.Dir))
-		s.turns.open(s.n)
-	case e.Begun != nil:
-		if !s.turns.take(s.n) {
-			return
-		}
-		s.live = newTileLive(s.out, s.f.interval, s.end)
-		s.live.title = fmt.Sprintf("%s, block %d of %d", s.name, e.Begun.Index, e.Begun.Total)
-		s.live.event(e)
-	case e.Finished != nil:
-		s.live.stop()
-		s.live = nil
-		s.whole++
-		fmt.Fprintf(s.out, "%s: %s\n\n", s.name, plain(finished(e.Finished)))
-		s.turns.pass()
-	}
-}
-
-// concludePair makes the reports of both, compares the blocks that are whole, and finds the exit code. cause is why there are not
-// more of them; nil = there are all.
-func (c *cli) concludePair(ctx context.Context, cause error, sides []*tileSide, o compare.Options) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(reportGC))
-	var errs []error
-	if cause != nil && ctx.Err() == nil {
-		errs = append(errs, cause)
-	}
-	for _, s := range sides {
-		if err := c.reportSide(s); err != nil {
-			errs = append(errs, err)
+	var live *tileLive // of the block that runs
+	t.o.Event = func(e sweep.Event) {
+		switch {
+		case e.Started != nil:
+			fmt.Fprintf(t.stdout, "results go to %s\n\n", plain(e.Started.Dir))
+		case e.Begun != nil:
+			name := t.sideName(t.side(e.Begun.Spec.Variant))
+			live = newTileLive(t.stdout, t.interval, func(cause error) { end(fmt.Errorf("%s: %w", name, cause)) })
+			live.title = fmt.Sprintf("%s, block %d of %d", name, e.Begun.Spec.Repeat, t.blocks)
+			live.event(e)
+		case e.Finished != nil:
+			if live != nil {
+				live.stop()
+				live = nil
+			}
+			fmt.Fprintf(t.stdout, "%s: %s\n\n", t.sideName(t.side(e.Finished.Row.Spec.Variant)), plain(finished(e.Finished)))
 		}
 	}
-	if err := c.comparePair(sides, o); err != nil {
-		errs = append(errs, err)
+	result, err := sweep.Run(blocks, t.m, t.o)
+	if live != nil {
+		live.stop()
 	}
-	if ctx.Err() != nil {
-		return &exitError{codeInterrupted, errors.Join(append([]error{errors.New("interrupted before its end: blocks that are whole are kept")}, errs...)...)}
+	if failing := context.Cause(blocks); err != nil && failing != nil && ctx.Err() == nil {
+		err = failing
 	}
-	return errors.Join(errs...)
+	return result, err
 }
 
-// reportSide makes the report of one endpoint, where there is something to report.
-func (c *cli) reportSide(s *tileSide) error {
-	if s.whole == 0 {
-		return nil
-	}
-	run, err := report.Load(s.result.Dir)
-	if err == nil {
-		err = c.render(run, true)
-	}
-	if err != nil {
-		return fmt.Errorf("making the report: %w", err)
-	}
-	if failed := s.result.AllFailed; len(failed) > 0 {
-		return fmt.Errorf("%s: every request failed in: %s\nhint: each record in %s has its error", s.name, strings.Join(failed, ", "), s.result.Dir)
-	}
-	return nil
-}
-
-// comparePair prints how the second endpoint differs from the first, over the blocks that are whole.
-func (c *cli) comparePair(sides []*tileSide, o compare.Options) error {
-	var loaded [2]compare.Side
-	for i, s := range sides {
-		if s.whole == 0 {
-			return fmt.Errorf("nothing is compared: %s has no whole block", s.name)
-		}
-		side, err := loadSide(s.result.Dir)
-		if err != nil {
-			return err
-		}
-		side.Name = fmt.Sprintf("%s, %d of %s (%s)", s.name, s.whole, count(len(s.m.Points), "block"), s.result.Dir)
-		loaded[i] = side
-	}
-	result, err := compare.Compare(loaded[0], loaded[1], o)
+// comparePair prints how the second endpoint differs from the first, over their whole blocks.
+func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.Options) error {
+	run, err := loadResult(dir)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.stdout)
-	if err := report.ComparisonText(c.stdout, result, colors(c.stdout)); err != nil {
+	var sides []compare.Side
+	var globs []string
+	for i, v := range t.m.Variants {
+		own := run.compared()
+		own.Manifest.Target = infos[i]
+		own.Rows = slices.DeleteFunc(slices.Clone(own.Rows), func(r record.Row) bool { return r.Spec.Variant != v.Name })
+		if len(own.Rows) == 0 {
+			return fmt.Errorf("nothing is compared: %s has no whole block", t.sideName(i))
+		}
+		id := strings.TrimSuffix(own.Rows[0].ID, fmt.Sprintf("-r%d", own.Rows[0].Spec.Repeat))
+		glob := filepath.Join(dir, id+"-r*.json")
+		for j := range own.Rows {
+			own.Rows[j].Spec.Point = nil // the endpoint, which is not the same on both sides
+		}
+		globs = append(globs, shellWord(glob))
+		name := fmt.Sprintf("%s, %d of %s (%s)", t.sideName(i), len(own.Rows), unit.Plural(t.blocks, "block"), glob)
+		sides = append(sides, compare.Side{Name: name, Runs: []compare.Run{own}})
+	}
+	result, err := compare.Compare(sides[0], sides[1], o)
+	if err != nil {
 		return err
 	}
-	fmt.Fprint(c.stdout, pairText(result, sides))
-	a, b := shellWord(sides[0].result.Dir), shellWord(sides[1].result.Dir)
-	again := "bench compare " + a + " " + b
+	fmt.Fprintln(t.stdout)
+	if err := report.ComparisonText(t.stdout, result, colors(t.stdout)); err != nil {
+		return err
+	}
+	fmt.Fprint(t.stdout, t.differencesText(result))
+	again := "bench compare " + strings.Join(globs, " ")
 	if len(o.Allow) > 0 {
 		again += " --allow " + strings.Join(o.Allow, ",")
 	}
-	fmt.Fprintf(c.stdout, "\nreports: %s/report.html, %s/report.html\nagain:   %s\n", a, b, again)
+	fmt.Fprintf(t.stdout, "\nreport: %s\nagain:  %s\n", filepath.Join(dir, "report.html"), again)
 	return (&compareFlags{}).verdict(result)
+}
+
+// pairFigures are the live metrics that the comparison has, with their names there.
+var pairFigures = []struct{ words, name string }{{"QPS", "requests_per_s"}, {"TTFT p50", "ttft_p50"}, {"TTFT p95", "ttft_p95"}, {"TTFT p99", "ttft_p99"},
+	{"Prefill Throughput", "prompt_tokens_per_s"}, {"Decode Throughput", "output_tokens_per_s"}}
+
+// differencesText has the main differences with their intervals.
+func (t *tileRun) differencesText(c *compare.Comparison) string {
+	var b strings.Builder
+	for _, p := range c.Points {
+		fmt.Fprintf(&b, "\n%s against %s, with 95 %% intervals:\n", t.sideName(1), t.sideName(0))
+		for _, f := range pairFigures {
+			if i := slices.IndexFunc(p.Metrics, func(m compare.Metric) bool { return m.Name == f.name }); i >= 0 {
+				fmt.Fprintf(&b, "%-20s%s\n", f.words+":", differenceText(&p.Metrics[i]))
+			}
+		}
+	}
+	return b.String()
+}
+
+func differenceText(m *compare.Metric) string {
+	if m.Change == nil || m.Base == nil || m.New == nil {
+		return string(m.Verdict) + " (" + m.Why + ")"
+	}
+	u := cmp.Or(map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[m.Unit], m.Unit)
+	text := fmt.Sprintf("%s to %s: %s [%s to %s], %s", unit.Format(*m.Base, u), unit.Format(*m.New, u),
+		compare.Percent(*m.Change, true), compare.Percent(m.CI95.Lo, true), compare.Percent(m.CI95.Hi, true), m.Verdict)
+	if m.P == nil { // then the interval covers chance within the blocks alone
+		text += " (" + m.Why + ")"
+	}
+	return text
 }

@@ -22,8 +22,8 @@ type Manifest struct {
 	State      string    `json:"state"` // running, done, interrupted, failed
 	Salt       string    `json:"salt"`
 	Seed       uint64    `json:"seed"`
-	Order      string    `json:"order,omitempty"` // listed: as written; blocked: randomized blocks, one for each round of repeats
-	Plan       []Planned `json:"plan"`            // every repeat of every point, in order of execution
+	Order      string    `json:"order,omitempty"` // listed (as written), blocked (shuffled within each round of repeats) or interleaved (ABBA)
+	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
 
 	Client    ClientInfo        `json:"client"`
 	Target    TargetInfo        `json:"target"`

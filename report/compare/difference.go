@@ -179,10 +179,10 @@ func sizesOnly(key string) bool {
 	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "seed"}, head)
 }
 
-// flatten is a spec's leaves by their path, without name, point, repeat, expectation and SLO.
+// flatten gives a spec's leaves by their path, without its name, its server and what is only expected of it.
 func flatten(s *experiment.Spec) map[string]string {
 	spec := *s
-	spec.Name, spec.Point, spec.Repeat, spec.Expect, spec.SLO = "", nil, 0, "", experiment.SLO{}
+	spec.Name, spec.Point, spec.Variant, spec.Repeat, spec.Expect, spec.SLO = "", nil, "", 0, "", experiment.SLO{}
 	b, err := json.Marshal(spec)
 	if err != nil {
 		panic(err) // it came from JSON

@@ -14,7 +14,7 @@ import (
 	"bench/experiment/record"
 )
 
-// partial marks a file that is not whole yet. Nothing reads it.
+// partial ends the names of files that are not whole yet. No command reads them.
 const partial = ".partial"
 
 const (
@@ -23,15 +23,15 @@ const (
 	recordsSuffix = ".requests.jsonl.zst"
 
 	telemetrySuffix = ".telemetry.jsonl.zst"
-	scratchSuffix   = ".samples" + partial // of a long row, while it runs
+	scratchSuffix   = ".samples" + partial // samples of a long row while it runs
 )
 
-// directory is a run's place on disk.
+// directory is the directory of a run.
 type directory struct{ path string }
 
 func (d directory) file(name string) string { return filepath.Join(d.path, name) }
 
-// writeJSON writes a file so that it is there whole or not at all, also after a power cut.
+// writeJSON writes a file atomically: also after a power cut it is whole or does not exist.
 func (d directory) writeJSON(name string, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -43,8 +43,8 @@ func (d directory) writeJSON(name string, v any) error {
 	return d.write(name, b.Bytes())
 }
 
-// WriteWhole is the same for any file, as it is written: what was at path, or where a link there leads, stays as it was until the
-// new one is whole. What is no regular file (a device, a pipe) is written to as it is.
+// WriteWhole writes a file atomically: the old file at path, or at the target of a link there, stays until the new one is
+// whole. Devices and pipes are written directly.
 func WriteWhole(path string, write func(io.Writer) error) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.Mode().IsRegular():
@@ -55,13 +55,13 @@ func WriteWhole(path string, write func(io.Writer) error) error {
 		}
 	default:
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("writing %s: it is a link to what is not there\nhint: name the file itself", path)
+			return fmt.Errorf("writing %s: the link leads to a missing file\nhint: name the file itself", path)
 		}
 	}
 	return directory{filepath.Dir(path)}.stream(filepath.Base(path), write)
 }
 
-// writeInto writes to what can't be replaced by a file.
+// writeInto writes to a device or a pipe, which cannot be replaced.
 func writeInto(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d directory) write(name string, data []byte) error {
 	})
 }
 
-// stream keeps what write writes once that is whole; an error of write comes back as it is.
+// stream writes a file atomically. It returns an error of write unchanged.
 func (d directory) stream(name string, write func(io.Writer) error) error {
 	f, err := os.Create(d.file(name + partial))
 	if err != nil {
@@ -98,7 +98,7 @@ func (d directory) stream(name string, write func(io.Writer) error) error {
 	return err
 }
 
-// commit gives a whole and synced file its name.
+// commit renames a whole and synced partial file to its name.
 func (d directory) commit(name string) error {
 	if err := os.Rename(d.file(name+partial), d.file(name)); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
@@ -106,7 +106,7 @@ func (d directory) commit(name string) error {
 	return d.sync()
 }
 
-// sync makes renames last; a file system that can't is no error.
+// sync makes renames durable, where the file system supports it.
 func (d directory) sync() error {
 	f, err := os.Open(d.path)
 	if err != nil {
@@ -116,23 +116,23 @@ func (d directory) sync() error {
 	return f.Close()
 }
 
-// reserve finds out before a row runs that its results could not be kept.
+// reserve tests, before a row runs, whether the disk has room for its results.
 func (d directory) reserve() error {
-	const room = 4 << 20 // more than the summary; records come on top, and are found out as they come
+	const room = 4 << 20 // more than the summary takes; a disk that fills up with records fails later
 	name := d.file("room" + partial)
 	defer os.Remove(name)
 	f, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("trying the results directory: %w", err)
+		return fmt.Errorf("testing the results directory: %w", err)
 	}
 	_, err = f.Write(make([]byte, room))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("trying the results directory: %w", err)
+		return fmt.Errorf("testing the results directory: %w", err)
 	}
 	return nil
 }
 
-// readJSON reads a file of a run; a missing one is fs.ErrNotExist.
+// readJSON reads a file of a run. The error of a missing file is fs.ErrNotExist.
 func (d directory) readJSON(name string, v any) error {
 	b, err := os.ReadFile(d.file(name))
 	if err != nil {
@@ -144,7 +144,7 @@ func (d directory) readJSON(name string, v any) error {
 	return nil
 }
 
-// row reads a finished row, if it is there and whole.
+// row reads a finished row. ok is false if it is missing or not whole.
 func (d directory) row(id string) (*record.Row, bool) {
 	var row record.Row
 	if err := d.readJSON(id+".json", &row); err != nil || row.Schema != record.SchemaRow || row.ID != id {
@@ -156,7 +156,7 @@ func (d directory) row(id string) (*record.Row, bool) {
 	return &row, true
 }
 
-// rowIDs lists the rows whose summaries are there, sorted.
+// rowIDs lists the rows with a summary, sorted.
 func (d directory) rowIDs() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -171,48 +171,48 @@ func (d directory) rowIDs() ([]string, error) {
 	return ids, nil
 }
 
-// setAside moves rows into a directory of its own inside the run, where no report finds it.
+// setAside moves rows into a subdirectory, which no report reads.
 func (d directory) setAside(into string, which func(id string) bool) error {
 	ids, err := d.rowIDs()
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	if err := os.MkdirAll(d.file(into), 0o755); err != nil {
-		return fmt.Errorf("setting rows aside: %w", err)
+		return fmt.Errorf("moving rows of the former server: %w", err)
 	}
 	for _, id := range ids {
 		if !which(id) {
 			continue
 		}
-		// The summary goes last: as long as it is there, the row is found again.
+		// The summary moves last: until then a repeated setAside finds the row again.
 		for _, name := range []string{id + recordsSuffix, id + telemetrySuffix, id + ".json"} {
 			err := os.Rename(d.file(name), filepath.Join(d.file(into), name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("setting rows aside: %w", err)
+				return fmt.Errorf("moving rows of the former server: %w", err)
 			}
 		}
 	}
 	return d.sync()
 }
 
-// discard takes back a directory in which nothing was begun.
+// discard removes a directory in which no row began.
 func (d directory) discard() {
 	for _, name := range []string{lockFile, manifestFile + partial} {
 		_ = os.Remove(d.file(name))
 	}
-	_ = os.Remove(d.path) // fails if there is anything else in it
+	_ = os.Remove(d.path) // fails if it has other files
 }
 
-// stream is a file of the row in progress that is written line by line, by a W.
+// stream is a file of the row in progress, written line by line by a W.
 type stream[W io.Closer] struct {
 	dir  directory
 	name string
 	f    *os.File
 	w    W
-	over bool // nothing more is written
+	over bool // w is closed
 }
 
-// begin starts a stream of a row, over what a cut attempt left.
+// begin starts a stream of a row. It overwrites the partial file of an earlier attempt.
 func begin[W io.Closer](d directory, name string, writer func(io.Writer) (W, error)) (*stream[W], error) {
 	f, err := os.Create(d.file(name + partial))
 	if err != nil {
@@ -225,7 +225,7 @@ func begin[W io.Closer](d directory, name string, writer func(io.Writer) (W, err
 	return &stream[W]{dir: d, name: name, f: f, w: w}, nil
 }
 
-// end writes what is left of the lines; the file stays open.
+// end flushes the lines. The file stays open.
 func (s *stream[W]) end() error {
 	if s.over {
 		return nil
@@ -237,7 +237,7 @@ func (s *stream[W]) end() error {
 	return nil
 }
 
-// finish makes the file whole.
+// finish commits the file.
 func (s *stream[W]) finish() error {
 	if err := errors.Join(s.end(), s.f.Sync(), s.f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", s.name, err)
@@ -245,5 +245,5 @@ func (s *stream[W]) finish() error {
 	return s.dir.commit(s.name)
 }
 
-// abandon leaves what there is as a partial file.
+// abandon leaves the partial file.
 func (s *stream[W]) abandon() { _ = errors.Join(s.end(), s.f.Close()) }

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// notZero are keys of a row whose zero would be taken for none stated, with what to write: a zero that somebody wrote is
-// never the default in silence.
-var notZero = []struct{ key, hint string }{
+// zeroRowKeys are keys of a row whose zero would mean the default, with what to write: a stated zero never silently
+// becomes the default.
+var zeroRowKeys = []struct{ key, hint string }{
 	{"repeats", "write repeats = 1, or leave it out"},
 	{"burstiness", "write burstiness = 0.5 (1 = Poisson, below 1 burstier), or leave it out"},
 	{"prefix.groups", "write groups = 1, or leave it out"},
 	{"trace.speed", "write speed = 2 (twice as fast), or leave it out"},
-	{"grace", `write grace = "1ms": what is not over at the window's end is unfinished; without it the last requests have 2 minutes`},
+	{"grace", `write grace = "1ms": requests that run at the end of the window are unfinished; without grace they have 2 minutes`},
 }
 
-// noTimes are such keys of the tables beside the rows.
-var noTimes = []struct{ key, hint string }{
+// zeroTableKeys are such keys outside the rows.
+var zeroTableKeys = []struct{ key, hint string }{
 	{"target.timeout", `write timeout = "10m", or leave it out`},
 	{"server.start_timeout", `write start_timeout = "10m", or leave it out`},
 	{"server.stop_timeout", `write stop_timeout = "30s", or leave it out`},
 }
 
-// checkZeros reports the stated zeros of a point that have no meaning.
+// checkZeros reports stated zeros in a point that have no meaning.
 func checkZeros(values map[string]any, bad func(path, text, hint string)) {
-	for _, k := range notZero {
+	for _, k := range zeroRowKeys {
 		if zeroAt(values, k.key) {
 			bad(k.key, k.key+" is 0", k.hint)
 		}
@@ -37,12 +37,12 @@ func checkZeros(values map[string]any, bad func(path, text, hint string)) {
 		}
 	}
 	if values["kind"] == "cold_start" && zeroAt(values, "idle") {
-		bad("idle", "idle is 0, but a cold start needs a server that had nothing to do", `write idle = "10s", or leave it out`)
+		bad("idle", "idle is 0, but a cold start needs an idle server", `write idle = "10s", or leave it out`)
 	}
 	checkEnd(values, bad)
 }
 
-// checkEnd reports the zero that leaves a window without an end. Beside the other key a zero takes away what the defaults say.
+// checkEnd reports a zero that leaves the window without an end. Beside the other key a zero overrides the defaults.
 func checkEnd(values map[string]any, bad func(path, text, hint string)) {
 	ends := func(key string) bool { return values[key] != nil && !zeroAt(values, key) }
 	if ends("requests") || ends("duration") {
@@ -56,16 +56,16 @@ func checkEnd(values map[string]any, bad func(path, text, hint string)) {
 	}
 }
 
-// checkTimes reports the stated zeros of the tables beside the rows.
+// checkTimes reports stated zeros outside the rows.
 func (r *reader) checkTimes() {
-	for _, k := range noTimes {
+	for _, k := range zeroTableKeys {
 		if zeroAt(r.doc.Root, k.key) {
 			r.bad(k.key, k.key+" is 0", k.hint)
 		}
 	}
 }
 
-// zeroAt says whether the key of a table, or of a table in it, is there and zero: a number, or a duration in quotes.
+// zeroAt reports whether a table states zero for a key, or for a key in a table in it: a number, or a quoted duration.
 func zeroAt(table map[string]any, path string) bool {
 	key, inner, nested := strings.Cut(path, ".")
 	if nested {

@@ -7,21 +7,21 @@ import (
 	"bench/sweep/strict"
 )
 
-// finding is a mistake of one point, or of many with the same cause.
-type checkResult struct {
+// mistake is one mistake, of one point or of several.
+type mistake struct {
 	path, text, hint string
-	axis             int // the axis that path leads into, or -1
+	axis             int // index of the axis that contains path; -1 = none
 }
 
-// findings collects the mistakes of a row's points: one at an axis is a mistake of a value or, if every value has it, of the key.
-type findings struct {
-	order  []checkResult
-	values map[checkResult]map[int]bool // the values of its axis that have it, by index
+// mistakes are those of all points of a row. A mistake at an axis is one of a value or, if every value has it, of the key.
+type mistakes struct {
+	order  []mistake
+	values map[mistake]map[int]bool // indices of the axis values that have it
 }
 
-func (f *findings) add(m checkResult, value int) {
+func (f *mistakes) add(m mistake, value int) {
 	if f.values == nil {
-		f.values = map[checkResult]map[int]bool{}
+		f.values = map[mistake]map[int]bool{}
 	}
 	if f.values[m] == nil {
 		f.order = append(f.order, m)
@@ -30,27 +30,27 @@ func (f *findings) add(m checkResult, value int) {
 	f.values[m][value] = true
 }
 
-// found notes what is wrong with the point of a choice.
-func (x *expander) found(choice []int) func(path, text, hint string) {
+// collect returns a function that collects the mistakes of one point.
+func (x *expander) collect(choice []int) func(path, text, hint string) {
 	return func(path, text, hint string) {
 		for i, a := range x.axes {
 			if within(path, a.path) {
-				x.findings.add(checkResult{path, text, hint, i}, choice[i])
+				x.mistakes.add(mistake{path, text, hint, i}, choice[i])
 				return
 			}
 		}
-		x.findings.add(checkResult{path, text, hint, -1}, 0)
+		x.mistakes.add(mistake{path, text, hint, -1}, 0)
 	}
 }
 
-// report tells the problems that were found, each at its place in the file.
+// report reports the mistakes, each at its place in the file.
 func (x *expander) report() {
-	for _, m := range x.findings.order {
+	for _, m := range x.mistakes.order {
 		if m.axis < 0 {
 			x.bad(x.place(m.path), m.text, m.hint)
 			continue
 		}
-		a, with := x.axes[m.axis], x.findings.values[m]
+		a, with := x.axes[m.axis], x.mistakes.values[m]
 		if len(a.values) > 1 && len(with) == len(a.values) {
 			x.bad(x.place(a.path), m.text, m.hint)
 			continue
@@ -63,14 +63,14 @@ func (x *expander) report() {
 	}
 }
 
-// within says whether a path is that of outer, or of something in it.
+// within reports whether a path is outer or a path inside it.
 func within(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// place is where a path of a point stands in the file: in the row, in the defaults or in the
-// matrix's SLO. A key that stands nowhere is missing from the table that ought to have it.
+// place is the path in the file of a path in a point: in the row, in the defaults or in the matrix's SLO. The path of a
+// missing key is in the table that needs it.
 func (x *expander) place(path string) string {
 	own, theirs := strict.Join(x.at(), path), strict.Join("defaults", path)
 	if path == "" || x.stands(own) {

@@ -12,7 +12,7 @@ import (
 	"bench/experiment/record"
 )
 
-// Client describes this machine; what the system does not tell stays empty.
+// Client describes this machine. What the system does not report stays empty.
 func Client(version, commit string) record.ClientInfo {
 	c := record.ClientInfo{
 		Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH,

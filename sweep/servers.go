@@ -13,8 +13,8 @@ import (
 	"bench/experiment/server"
 )
 
-// variants starts or reaches one server after the other, each for the rows that follow each other on it. One that does not
-// start is a result too: its rows have failed, and the others go on.
+// variants starts or reaches one server after the other, each for its consecutive rows. The rows of a server that does not
+// start fail, and the others run.
 func (r *run) variants(ctx context.Context) error {
 	name, err := r.firstVariant()
 	if err != nil {
@@ -22,8 +22,8 @@ func (r *run) variants(ctx context.Context) error {
 	}
 	var without []error
 	for {
-		err := r.with(ctx, r.m.variant(name), func(ctx context.Context) error {
-			if err := r.welcome(); err != nil {
+		err := r.withServer(ctx, r.m.variant(name), func(ctx context.Context) error {
+			if err := r.accept(); err != nil {
 				return err
 			}
 			return r.rows(ctx)
@@ -42,8 +42,7 @@ func (r *run) variants(ctx context.Context) error {
 	}
 }
 
-// nextVariant is that of the next row; before the run has begun, which takes a server, that of the next one to try. Empty: there
-// is none.
+// nextVariant is the variant of the next row. Before the run has begun it is the next one to try. Empty: none is left.
 func (r *run) nextVariant() (string, error) {
 	if r.begun {
 		return r.specs[r.todo[r.next].ID].Variant, nil
@@ -51,35 +50,47 @@ func (r *run) nextVariant() (string, error) {
 	return r.firstVariant()
 }
 
-// startError is a server that could not be started with its knobs.
-type startError struct{ err error }
+// startError is the error of a server that did not start with its knobs.
+type startError struct {
+	err   error
+	round int // repeat of the last row that it was the reason to pass over; 0 = none yet
+}
 
 func (e *startError) Error() string { return e.err.Error() }
 
 func (e *startError) Unwrap() error { return e.err }
 
-// passUnstarted goes by the rows that come next where their server did not start. A later round of repeats tries it again.
+// passUnstarted marks the next rows as failed if their server did not start. A later round of repeats tries the server
+// again, but not later rows of the same round: interleaved, each of them would wait for the start in vain.
 func (r *run) passUnstarted() error {
-	if !r.begun || r.next == len(r.todo) {
-		return nil
-	}
-	variant := r.specs[r.todo[r.next].ID].Variant
-	why := r.unstarted[variant]
-	if why == nil {
-		return nil
-	}
-	delete(r.unstarted, variant)
-	for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
-		at := slices.IndexFunc(r.manifest.Plan, func(p record.Planned) bool { return p.ID == r.todo[r.next].ID })
-		if p := &r.manifest.Plan[at]; p.State != "done" {
-			p.State, p.Error = "failed", r.hide(why.Error())
+	passed := false
+	for r.begun && r.next < len(r.todo) {
+		variant := r.specs[r.todo[r.next].ID].Variant
+		failed := r.unstarted[variant]
+		if failed == nil {
+			break
 		}
+		if failed.round > 0 && r.specs[r.todo[r.next].ID].Repeat > failed.round {
+			delete(r.unstarted, variant)
+			break
+		}
+		for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
+			at := slices.IndexFunc(r.manifest.Plan, func(p record.Planned) bool { return p.ID == r.todo[r.next].ID })
+			if p := &r.manifest.Plan[at]; p.State != "done" {
+				p.State, p.Error = "failed", r.hide(failed.Error())
+			}
+			failed.round = r.specs[r.todo[r.next].ID].Repeat
+		}
+		passed = true
+	}
+	if !passed {
+		return nil
 	}
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
-// firstVariant is that of the first row without a result, of those that were not tried in vain; empty where that was the last of
-// them. Which results count is known only once a server has been reached.
+// firstVariant is the variant of the first row without a result, except those whose server did not start; empty: none is
+// left. Whether a result can be kept is known only after a server has been reached.
 func (r *run) firstVariant() (string, error) {
 	first, found := "", false
 	for i := range r.m.Points {
@@ -91,7 +102,7 @@ func (r *run) firstVariant() (string, error) {
 		case !picked || r.unstarted[s.Variant] != nil:
 			continue
 		}
-		if r.dir.lacks(s) {
+		if r.dir.incomplete(s) {
 			return s.Variant, nil
 		}
 		if !found && len(r.unstarted) == 0 {
@@ -104,45 +115,45 @@ func (r *run) firstVariant() (string, error) {
 	return first, nil
 }
 
-// welcome begins the run with its first server; of each later one it asks whether it is the one that earlier rows of its
-// variant were measured on.
-func (r *run) welcome() error {
+// accept begins the run with its first server. Each later server must be the one that measured the earlier rows of its
+// variant.
+func (r *run) accept() error {
 	if !r.begun {
 		return r.begin()
 	}
 	r.manifest.Servers = r.servers
-	was, is := r.identity(r.before, r.serving.Variant), r.Server.Info.Identity
+	variant, is := r.serving.Variant, r.Server.Info.Identity
+	was, n := lastIdentity(r.servers[:len(r.servers)-1], variant)
 	if was != "" && was != is {
-		if !r.AcceptServerChange {
-			return &ServerChangedError{Was: was, Is: is}
+		if inThisAttempt := n > len(r.before.Servers); inThisAttempt || !r.AcceptServerChange {
+			changed := &ServerChangedError{Was: was, Is: is}
+			r.serving.Identity, r.serving.Error = "", changed.Error() // it measured no row
+			return changed
 		}
 		err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(r.manifest.Attempts)-1), func(id string) bool {
 			s := r.specs[id]
-			return s != nil && s.Variant == r.serving.Variant
+			return s != nil && s.Variant == variant
 		})
 		if err != nil {
 			return err
 		}
-		r.forget(r.serving.Variant)
+		r.restartSearches(variant)
 	}
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
-// identity is that of the server which the rows of a variant were measured on, by an earlier attempt; empty: there is none.
-func (r *run) identity(old *record.Manifest, variant string) string {
-	if !r.m.Varies() {
-		return old.Target.Identity
-	}
-	for _, s := range slices.Backward(old.Servers) {
+// lastIdentity is the identity of the last server of a variant, and its number; empty: none.
+func lastIdentity(servers []record.ServerStart, variant string) (identity string, n int) {
+	for _, s := range slices.Backward(servers) {
 		if s.Variant == variant && s.Identity != "" {
-			return s.Identity
+			return s.Identity, s.N
 		}
 	}
-	return ""
+	return "", 0
 }
 
-// with has the server of a variant for a time.
-func (r *run) with(ctx context.Context, v *Variant, use func(context.Context) error) error {
+// withServer calls use while the server of a variant runs.
+func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Context) error) error {
 	r.servers = append(r.servers, record.ServerStart{N: len(r.servers) + 1, Variant: v.Name, StartedAt: time.Now().UTC()})
 	r.serving = &r.servers[len(r.servers)-1]
 	defer func() {
@@ -159,7 +170,7 @@ func (r *run) with(ctx context.Context, v *Variant, use func(context.Context) er
 	return r.start(ctx, v, use)
 }
 
-// start runs the server of a variant as a process.
+// start calls use while the server of a variant runs as a process.
 func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) error) error {
 	endpoint := r.m.Target.Endpoint
 	base, err := experiment.BaseURL(endpoint)
@@ -199,13 +210,13 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	if used {
 		return fmt.Errorf("%w\nhint: finished rows are kept; go on with --resume %s", err, r.dir.path)
 	}
-	if stale := new(server.StaleError); errors.As(err, &stale) { // the next one would fare no better
+	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err
 	}
-	return &startError{err}
+	return &startError{err: err}
 }
 
-// hide takes the secrets out of a text.
+// hide removes the secrets from a text.
 func (r *run) hide(text string) string {
 	if r.Server != nil {
 		text = r.Server.Hide(text)
@@ -213,7 +224,7 @@ func (r *run) hide(text string) string {
 	return r.secrets.hide(text)
 }
 
-// reach meets the server that answers; started is what is known of one that was just started, nil: it was there.
+// reach calls use while it is connected to a server. started is nil if the server was there before the run.
 func (r *run) reach(ctx context.Context, endpoint string, started *server.Running, use func(context.Context) error) error {
 	answers := time.Now()
 	s, bounds, err := r.Reach(ctx, endpoint)

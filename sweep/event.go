@@ -1,0 +1,44 @@
+package sweep
+
+import (
+	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+)
+
+// Event is a step of a run. Exactly one of the pointers is set.
+type Event struct {
+	Starting *Starting
+	Started  *Started
+	Begun    *Begun
+	Finished *Finished
+	Found    *record.Found // a search that has ended
+}
+
+// Starting is the start of a server.
+type Starting struct {
+	N       int // counts from 1
+	Variant string
+	Log     string // path of its log
+}
+
+// Started is the begin of a run.
+type Started struct {
+	Dir         string
+	Total, Kept int // rows in the plan, and those finished by an earlier attempt
+}
+
+// Begun is the begin of a row.
+type Begun struct {
+	Index, Total int // counts from 1, kept rows included
+	Spec         *experiment.Spec
+	ID           string
+	Progress     *endpoint.Progress
+}
+
+// Finished is a row with all of its files.
+type Finished struct {
+	Index, Total int
+	Row          *record.Row
+	Kept         bool // finished by an earlier attempt
+}

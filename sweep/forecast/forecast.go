@@ -1,0 +1,60 @@
+// Package forecast computes what a sweep sends and how long it takes: before it runs (NewPlan for a dry run,
+// TilingText), and while it runs, from the rows that have ended (Remaining). Times that depend on the server are spans: they have a lower end,
+// and an upper one if something bounds them.
+//
+// It sends nothing and reads no clock: everything is a function of the matrix and of what was measured so far.
+package forecast
+
+import (
+	"fmt"
+	"time"
+)
+
+// perRow is the time that a row takes beyond its phases, until one has been measured: connecting, priming, draining.
+const perRow = time.Second
+
+// Span is a time that is not known exactly.
+type Span struct {
+	Least, Most time.Duration
+	Open        bool // nothing bounds it from above: Most is no bound
+}
+
+// Add adds a span that follows this one.
+func (s *Span) Add(o Span) {
+	s.Least += o.Least
+	s.Most += o.Most
+	s.Open = s.Open || o.Open
+}
+
+// Less is the rest of the span after a time.
+func (s Span) Less(d time.Duration) Span {
+	s.Least, s.Most = max(0, s.Least-d), max(0, s.Most-d)
+	return s
+}
+
+// String is "about 42s" where both ends lie within a tenth, "2s to 1m 43s", or "at least 30s".
+func (s Span) String() string {
+	switch {
+	case s.Open && s.Least < time.Second:
+		return "not known how long"
+	case s.Open:
+		return "at least " + Clock(s.Least)
+	case s.Most-s.Least <= max(time.Second, s.Most/10):
+		return "about " + Clock(s.Most)
+	case s.Least < time.Second:
+		return "at most " + Clock(s.Most)
+	}
+	return Clock(s.Least) + " to " + Clock(s.Most)
+}
+
+// Clock is a duration to the second: 42s, 11m 20s, 1h 05m.
+func Clock(d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	}
+	return fmt.Sprintf("%dh %02dm", s/3600, s%3600/60)
+}

@@ -1,0 +1,74 @@
+package forecast
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/workload"
+	"bench/sweep"
+)
+
+func TestEstimate(t *testing.T) {
+	spec := func(rate float64, l workload.Load) *experiment.Spec {
+		return &experiment.Spec{Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: l}
+	}
+	const s = workload.Span(time.Second)
+	tests := []struct {
+		spec *experiment.Spec
+		want string
+	}{
+		{spec(0, workload.Load{Concurrency: 1, Duration: 30 * s, Warmup: workload.Extent{Time: 5 * s}}), "36s"},
+		{spec(2, workload.Load{Requests: 10}), "6s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Duration: 15 * s}), "up to 16s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Warmup: workload.Extent{Time: 5 * s}}), "6s and more"},
+		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "about 16s"},
+	}
+	for _, tt := range tests {
+		if got := timeOf(tt.spec).String(); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.spec.Load, got, tt.want)
+		}
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	for n, want := range map[int]string{0: "depends", 1: "none", 20: "p50", 100: "p95 (thin)", 1000: "p99"} {
+		if got := percentile(n); got != want {
+			t.Errorf("n=%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// A plan states the order unless it is as written, and the starts that alternating servers costs.
+func TestPlanOrder(t *testing.T) {
+	text := `name = "m"
+order = "ORDER"
+[target]
+endpoint = "http://127.0.0.1:1"
+[server]
+command = ["x", "{n}"]
+[server.knobs]
+n = [1, 2]
+[[row]]
+name = "r"
+input = 16
+output = 4
+concurrency = 1
+duration = "9s"
+repeats = 4
+`
+	for order, want := range map[string]string{
+		"listed":      "8 rows, 1m20s, and 2 starts of the server",
+		"interleaved": "8 rows, 1m20s, and 5 starts of the server\norder: interleaved (ABBA), which costs 3 starts more than as written",
+	} {
+		m, err := sweep.Parse("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPlan(m, []string{"r"}, 0)
+		if err != nil || p.Total() != want || len(p.Rows) != 8 || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "1 worker" {
+			t.Errorf("%s: %v, %q, %+v", order, err, p.Total(), p.Rows)
+		}
+	}
+}
