@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	".":            {}, // the model table; for cmd alone
 	"cmd/bench":    {everything},
 	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
+	"sweep/live":   {"sweep", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	"sweep/strict": {"experiment/safetext"},
 
 	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
@@ -50,6 +51,7 @@ var mayImport = map[string][]string{
 	"experiment/workload":            {"experiment/workload/trace"},
 	"experiment/workload/trace":      {"experiment/safetext"},
 
+	"experiment/columns":  {},
 	"experiment/roofline": {},
 	"experiment/safetext": {},
 	"experiment/stats":    {},

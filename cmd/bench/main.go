@@ -29,9 +29,9 @@ func main() {
 	os.Exit(bench(ctx, os.Stdin, os.Stdout, os.Stderr, os.Args[1:]))
 }
 
-// unread has nobody who stops reading the output end a measurement: of `bench tile | tee log` Ctrl-C ends both, and what is
-// written to who is gone would end bench before its results are saved. The returned function undoes that.
-func unread() (undo func()) {
+// ignoreSIGPIPE keeps a closed stdout from ending the run: Ctrl-C ends `bench tile | tee log` both, and a write to
+// the closed pipe would kill bench before its results are saved. undo restores the signal.
+func ignoreSIGPIPE() (undo func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	return func() { signal.Reset(syscall.SIGPIPE) }
 }

@@ -35,7 +35,6 @@ type sweepFlags struct {
 	dryRun, enforce bool
 	acceptChange    bool
 	watch           watchFlags
-	metrics         string
 }
 
 func newSweep(c *cli) *cobra.Command {
@@ -75,7 +74,6 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: redo everything when the server is another one")
 	f.watch.register(fl)
-	fl.StringVar(&f.metrics, "metrics-listen", "", "show live figures to Prometheus at this address, e.g. 127.0.0.1:9464 (docs/grafana)")
 	return cmd
 }
 
@@ -109,31 +107,24 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		}
 		return c.dryRun(m, f.only, room)
 	}
-	defer unread()()
+	defer ignoreSIGPIPE()()
 	v, commit := version()
 	o := sweep.Options{
 		Out: f.out, Resume: f.resume, Only: f.only,
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
 	}
 	ctx := cmd.Context()
-	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-		return c.meet(ctx, m, f, models, hardware, base, key, simulator)
-	}
-	stop, err := f.servers(ctx, m, simulated, &o, meet)
+	dial := connection{m, f, models, hardware, key}
+	stop, err := f.servers(ctx, m, simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+		return c.connect(ctx, dial, base, simulator)
+	})
 	if err != nil {
 		return err
 	}
 	defer stop()
-	w := c.watch(f.watch, m, f.only, func() bool { return ctx.Err() != nil })
-	if f.metrics != "" {
-		exposed, at, end, err := listenMetrics(ctx, f.metrics, m.Name)
-		if err != nil {
-			w.stop()
-			return err
-		}
-		defer end()
-		fmt.Fprintln(w.notes, "metrics are at "+at)
-		w = w.with(exposed.event)
+	w, err := c.watch(ctx, f.watch, m, f.only)
+	if err != nil {
+		return err
 	}
 	result, err := c.watched(ctx, m, o, w)
 	err = c.conclude(result, err, f)
@@ -141,11 +132,11 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	return err
 }
 
-// watched runs the sweep and shows how it goes on.
+// watched runs the sweep and shows it on w.
 func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {
 	stderr := c.stderr
 	c.stderr = w.notes
-	defer func() { // on a panic too
+	defer func() { // also after a panic
 		w.stop()
 		c.stderr = stderr
 	}()
@@ -153,23 +144,32 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 	return sweep.Run(ctx, m, o)
 }
 
-// meet reaches a server and finds its bounds.
-func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-	server, err := c.reach(ctx, m, f, base, key)
+// connection is what a connection to a server takes.
+type connection struct {
+	m        *sweep.Matrix
+	flags    *sweepFlags
+	models   roofline.Models
+	hardware roofline.Hardware
+	key      string
+}
+
+// connect reaches a server and finds its roofline. simulator describes a simulated server; empty: it is none.
+func (c *cli) connect(ctx context.Context, to connection, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+	server, err := c.reach(ctx, to.m, to.flags, base, to.key)
 	if err != nil {
 		return nil, record.RooflineSource{}, err
 	}
-	if err := sizeTiles(m, models, server.Info.Model); err != nil {
+	if err := sizeTiles(to.m, to.models, server.Info.Model); err != nil {
 		server.Close()
 		return nil, record.RooflineSource{}, err
 	}
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
-	bounds := record.NewRooflineSource(models, hardware, server.Info.Model, m.Target)
-	if m.Target.Hardware != "" && bounds.Missing() != "" {
-		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
+	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
+	if to.m.Target.Hardware != "" && source.Missing() != "" {
+		fmt.Fprintln(c.stderr, plain("note: rows have no roofline: "+source.Missing()))
 	}
-	return server, bounds, nil
+	return server, source, nil
 }
 
 // servers gives the run the one server that it measures, or the means to have several.

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"fmt"
+
+	"bench/sweep"
+	"bench/sweep/live"
+)
+
+// count is a number of things: 1 finding, 2 findings.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+func plain(s string) string { return safe(s) }
+
+func finished(f *sweep.Finished) string { return live.RowLine(f) }
