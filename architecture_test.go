@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 
 	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
-	"report/foreign": {"experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
 
 	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},

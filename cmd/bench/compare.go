@@ -16,6 +16,7 @@ import (
 	"bench/experiment"
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/foreign"
 	"bench/sweep/strict"
 )
 
@@ -64,13 +65,13 @@ func (c *cli) compare(f *compareFlags, baseArg, newArg string) error {
 	if err != nil {
 		return err
 	}
-	base, err := loadSide(baseArg)
+	base, err := foreign.LoadSide(baseArg)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
-	changed, err := loadSide(newArg)
+	changed, err := foreign.LoadSide(newArg)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
 	if err := c.apart(&base, changed); err != nil {
 		return err

@@ -10,8 +10,6 @@ import (
 	"syscall"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/stats"
-	"bench/experiment/verdict"
 	"bench/report"
 	"bench/sweep"
 )
@@ -41,7 +39,9 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	case len(result.AllFailed) > 0:
 		return fmt.Errorf("every request failed in: %s\nhint: the findings in the table say why, and each record in %s has its error", strings.Join(result.AllFailed, ", "), result.Dir)
 	case f.enforce:
-		return enforced(run)
+		if err := run.Met(); err != nil {
+			return &exitError{codeNotMet, err}
+		}
 	}
 	return nil
 }
@@ -100,43 +100,4 @@ func writeWhole(name string, render func(io.Writer) error) error {
 		_, err := b.WriteTo(w)
 		return err
 	})
-}
-
-// enforced is the error for --enforce: an SLO that is not met, or a row that is not valid.
-func enforced(run *report.Run) error {
-	var missed []string
-	removed := map[string]bool{}
-	for _, p := range run.Manifest.Plan {
-		removed[p.ID] = p.State == "removed"
-	}
-	for i := range run.Rows {
-		row := &run.Rows[i]
-		if removed[row.ID] { // of an earlier matrix
-			continue
-		}
-		switch v, _ := verdict.SLOOf(row); {
-		case row.Spec.Search != nil: // it is there to fail too; what counts is what the search found
-		case v != "" && v != stats.Pass:
-			missed = append(missed, row.ID+": SLO "+string(v))
-		case !row.Checks.Valid():
-			missed = append(missed, row.ID+": not valid ("+strings.Join(append(row.Checks.Failed, row.Checks.Unverified...), ", ")+")")
-		}
-	}
-	for _, id := range run.Missing {
-		missed = append(missed, id+": no result")
-	}
-	for _, f := range run.Manifest.Searches {
-		if !f.Met() {
-			missed = append(missed, f.Text)
-		}
-	}
-	o := run.Outcome() // what every renderer says
-	met := o.Valid && (o.Verdict == stats.Pass || o.Verdict == "")
-	if met && len(missed) == 0 {
-		return nil
-	}
-	if len(missed) == 0 {
-		missed = []string{o.Validity}
-	}
-	return &exitError{codeNotMet, errors.New("SLO not met:\n  " + strings.Join(missed, "\n  "))}
 }

@@ -67,7 +67,7 @@ func (c *cli) history(format, output, dir string) error {
 // nights reads the runs below a directory, those that the index does not know, and keeps the index.
 func (c *cli) nights(dir string) ([]compare.Night, error) {
 	index := filepath.Join(dir, indexName)
-	nights, fresh, err := compare.ReadNights(dir, readIndex(index), readNight)
+	nights, fresh, err := compare.ReadNights(dir, readIndex(index), foreign.LoadNight)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usage("%w\nhint: name the directory that holds the runs, like results/nightly", err)
 	}
@@ -85,27 +85,6 @@ func (c *cli) nights(dir string) ([]compare.Night, error) {
 		fmt.Fprintln(c.stderr, "note: the index of the history can't be kept: "+err.Error())
 	}
 	return nights, nil
-}
-
-// readNight reads a run, or a file of another tool; one that does not say when it was measured is as old as the file.
-func readNight(name string) (compare.Run, error) {
-	r, err := loadResult(name)
-	if errors.Is(err, foreign.ErrUnknown) {
-		return compare.Run{}, compare.ErrNoRun
-	}
-	if err != nil {
-		return compare.Run{}, err
-	}
-	run := r.compared()
-	run.Records = nil // a night's interval is by its repeats, or by its summary
-	if run.Manifest.StartedAt.IsZero() {
-		info, err := os.Stat(name)
-		if err != nil {
-			return compare.Run{}, err
-		}
-		run.Manifest.StartedAt = info.ModTime()
-	}
-	return run, nil
 }
 
 // readIndex is what an earlier history kept; nothing where it is of another version, or not whole.

@@ -47,37 +47,34 @@ func (c *cli) report(format, output string, paths []string) error {
 	if format == "parquet" && output == "" {
 		return usage("--format parquet is not for a terminal\nhint: add -o requests.parquet")
 	}
-	var results []*result
+	var runs []*report.Run
 	for _, path := range paths {
-		r, err := loadResult(path)
+		run, err := foreign.Load(path)
 		if err != nil {
-			return severalRuns(path, err)
+			return usage("%w", err)
 		}
-		results = append(results, r)
+		runs = append(runs, run)
 	}
-	if format != "html" && format != "json" && len(results) > 1 {
+	if format != "html" && format != "json" && len(runs) > 1 {
 		return usage("--format %s takes one run\nhint: several go into --format html or json", format)
 	}
-	first := results[0]
+	first := runs[0]
+	source := foreign.Source{Manifest: first.Manifest, Rows: first.Live(), Records: first.Records}
 	color := output == "" && colors(c.stdout)
 	if format == "html" && output == "" {
 		output = besides(first.Dir)
 	}
-	var runs []*report.Run
-	for _, r := range results {
-		runs = append(runs, r.Run)
-	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
 		"html":        func(w io.Writer) error { return report.HTML(w, runs...) },
 		"json":        func(w io.Writer) error { return report.JSON(w, runs...) },
-		"svg":         func(w io.Writer) error { return report.SVG(w, first.Run) },
-		"md":          func(w io.Writer) error { return report.Markdown(w, first.Run) },
-		"csv":         func(w io.Writer) error { return report.CSV(w, first.Run) },
-		"text":        func(w io.Writer) error { return report.Text(w, first.Run, color) },
-		"vllm":        func(w io.Writer) error { return foreign.VLLM(w, first.source()) },
-		"gobench":     func(w io.Writer) error { return foreign.GoBenchmark(w, first.source()) },
-		"openmetrics": func(w io.Writer) error { return foreign.OpenMetrics(w, first.source()) },
-		"parquet":     func(w io.Writer) error { return foreign.Parquet(w, first.source()) },
+		"svg":         func(w io.Writer) error { return report.SVG(w, first) },
+		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
+		"csv":         func(w io.Writer) error { return report.CSV(w, first) },
+		"text":        func(w io.Writer) error { return report.Text(w, first, color) },
+		"vllm":        func(w io.Writer) error { return foreign.VLLM(w, source) },
+		"gobench":     func(w io.Writer) error { return foreign.GoBenchmark(w, source) },
+		"openmetrics": func(w io.Writer) error { return foreign.OpenMetrics(w, source) },
+		"parquet":     func(w io.Writer) error { return foreign.Parquet(w, source) },
 	}[format])
 }
 

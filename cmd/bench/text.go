@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"bench/report/compare"
+	"bench/report/foreign"
 	"bench/sweep"
 	"bench/sweep/live"
 )
@@ -18,3 +20,5 @@ func count(n int, thing string) string {
 func plain(s string) string { return safe(s) }
 
 func finished(f *sweep.Finished) string { return live.RowLine(f) }
+
+func loadSide(arg string) (compare.Side, error) { return foreign.LoadSide(arg) }
