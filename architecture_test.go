@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"experiment/workload/trace":      {"experiment/safetext"},
 
 	"experiment/columns":  {},
-	"experiment/roofline": {},
+	"experiment/roofline": {"experiment/columns", "experiment/unit"},
 	"experiment/safetext": {},
 	"experiment/stats":    {},
 	"experiment/target":   {},

@@ -114,8 +114,7 @@ func (c *cli) predict(f *predictFlags) error {
 	if f.format == "json" {
 		return c.json(p)
 	}
-	_, err = fmt.Fprint(c.stdout, predictText(p))
-	return err
+	return roofline.Text(c.stdout, p)
 }
 
 func (c *cli) json(v any) error {
