@@ -14,7 +14,7 @@ import (
 	"bench/sweep"
 )
 
-// conclude makes the report of what there is, prints the table, and finds the exit code.
+// conclude writes the report, prints the table, and decides the exit code.
 func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
 	if result == nil || result.Dir == "" {
 		if endpoint.Interrupted(runErr) {
@@ -26,18 +26,18 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	if err == nil && len(run.Rows) > 0 {
 		err = c.render(run, f.watch.json)
 	}
-	if errors.Is(err, syscall.EPIPE) { // nobody reads the table; all is on disk before it is written
+	if errors.Is(err, syscall.EPIPE) { // the table comes last: all files are written
 		err = nil
 	}
 	switch {
 	case endpoint.Interrupted(runErr):
-		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: go on with: %s", result.Dir, c.again(result.Dir))}
+		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir, c.again(result.Dir))}
 	case runErr != nil:
 		return runErr
 	case err != nil:
-		return fmt.Errorf("making the report: %w", err)
+		return fmt.Errorf("writing the report: %w", err)
 	case len(result.AllFailed) > 0:
-		return fmt.Errorf("every request failed in: %s\nhint: the findings in the table say why, and each record in %s has its error", strings.Join(result.AllFailed, ", "), result.Dir)
+		return fmt.Errorf("every request failed in: %s\nhint: see the findings in the table, and the error of each record in %s", strings.Join(result.AllFailed, ", "), result.Dir)
 	case f.enforce:
 		if err := run.Met(); err != nil {
 			return &exitError{codeNotMet, err}
@@ -46,7 +46,7 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	return nil
 }
 
-// again is the command line that resumes a run.
+// again returns the command line that resumes a run.
 func (c *cli) again(dir string) string {
 	var words []string
 	skip := false
@@ -71,7 +71,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// render writes report.html and summary.md, and prints the table, unless standard output is for programs.
+// render writes report.html and summary.md, and prints the table unless quiet.
 func (c *cli) render(run *report.Run, quiet bool) error {
 	html := filepath.Join(run.Dir, "report.html")
 	if err := writeWhole(html, func(w io.Writer) error { return report.HTML(w, run) }); err != nil {
@@ -90,7 +90,7 @@ func (c *cli) render(run *report.Run, quiet bool) error {
 	return err
 }
 
-// writeWhole writes what is rendered, once it is rendered to its end.
+// writeWhole writes a file after it is rendered without an error.
 func writeWhole(name string, render func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := render(&b); err != nil {

@@ -16,11 +16,10 @@ func newReport(c *cli) *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "report RESULT…",
-		Short: "make a report of one run or several, or write it in another form",
-		Long: `report reads the results of runs (results/<matrix>/<start time>), or files of other tools (vllm bench serve, SGLang,
-guidellm, aiperf), and writes them as html, md, csv, text, json (what they say, as data) or svg (the main curve), or in the forms of others: vllm (JSON of vllm bench serve, with its
-arrays), gobench (for benchstat), openmetrics (for a push gateway) and parquet (every request). html goes to report.html in the
-first directory unless -o says otherwise; parquet needs -o; the others go to the terminal.`,
+		Short: "write the report of one run or several",
+		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
+Formats: html, md, text, csv, json (the report's data), svg (the main curve), vllm (JSON of vllm bench serve),
+gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).`,
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
@@ -34,7 +33,7 @@ first directory unless -o says otherwise; parquet needs -o; the others go to the
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "html", strings.Join(reportFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; - for the terminal")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
 	return cmd
 }
 
@@ -45,7 +44,7 @@ func (c *cli) report(format, output string, paths []string) error {
 		return usage("unknown format %q\nhint: use %s", format, strings.Join(reportFormats, ", "))
 	}
 	if format == "parquet" && output == "" {
-		return usage("--format parquet is not for a terminal\nhint: add -o requests.parquet")
+		return usage("--format parquet needs a file\nhint: add -o requests.parquet")
 	}
 	var runs []*report.Run
 	for _, path := range paths {
@@ -56,7 +55,7 @@ func (c *cli) report(format, output string, paths []string) error {
 		runs = append(runs, run)
 	}
 	if format != "html" && format != "json" && len(runs) > 1 {
-		return usage("--format %s takes one run\nhint: several go into --format html or json", format)
+		return usage("--format %s takes one run\nhint: --format html and json take several", format)
 	}
 	first := runs[0]
 	source := foreign.Source{Manifest: first.Manifest, Rows: first.Live(), Records: first.Records}
@@ -78,7 +77,7 @@ func (c *cli) report(format, output string, paths []string) error {
 	}[format])
 }
 
-// besides is where the page of a result goes: into a run's directory, beside a file.
+// besides returns the default file of the page: in a run's directory, or next to a file.
 func besides(path string) string {
 	if ext := filepath.Ext(path); ext == ".json" || ext == ".jsonl" {
 		return strings.TrimSuffix(path, ext) + ".html"

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// continued tells nothing where a program can't be stopped from a terminal.
+// continued never reports: without job control a terminal cannot stop the program.
 func continued() (back <-chan os.Signal, forget func()) { return nil, func() {} }
