@@ -95,7 +95,7 @@ func TestNightlyCron(t *testing.T) {
 		write(t, program, script)
 		return bare(t, home, env, "/bin/sh", "-c", job)
 	}
-	if code, said := night(); code != codeUsage || !strings.Contains(said, "nothing is named like base/*") {
+	if code, said := night(); code != codeUsage || !strings.Contains(said, "nothing matches base/*") {
 		t.Errorf("the first night: exit code %d, it printed\n%s", code, said)
 	}
 	if err := os.Mkdir(filepath.Join(home, "results", "nightly", "20260101T020000Z"), 0o755); err != nil { // its server never started
