@@ -126,9 +126,10 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		group.Args, group.RunE, group.DisableFlagsInUseLine = cobra.ArbitraryArgs, onlyCommands, true
 	}
 	for _, shell := range find(root, "completion").Commands() {
-		shell.Args = positional(cobra.NoArgs)
+		shell.Args, shell.Short = positional(cobra.NoArgs), "write the completion script for "+shell.Name()
 		shell.Example = "  bench completion " + shell.Name() + " > bench." + shell.Name()
 	}
+	find(root, "completion").Short = "write the completion script for a shell"
 	find(root, "completion").Example = "  bench completion bash > ~/.local/share/bash-completion/completions/bench"
 	return root
 }

@@ -50,10 +50,10 @@ inconclusive figure unless --on-undecided pass. Thresholds come from [gate] of N
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "text", "text, md, json or html")
-	fl.StringVarP(&f.output, "output", "o", "", "file to write; - for stdout (default for html: comparison.html)")
+	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default for html: comparison.html)")
 	fl.BoolVar(&f.gate, "gate", false, "exit 3 on a regression or an inconclusive figure")
-	fl.StringArrayVar(&f.thresholds, "threshold", nil, "largest allowed change of a figure, e.g. ttft_p99=+5% (repeatable)")
-	fl.StringVar(&f.junit, "junit", "", "file for the gate's cases, as JUnit XML")
+	fl.StringArrayVar(&f.thresholds, "threshold", nil, "largest allowed change of a figure, as `METRIC=CHANGE`, e.g. ttft_p99=+5% (repeatable)")
+	fl.StringVar(&f.junit, "junit", "", "`FILE` for the gate's cases, as JUnit XML")
 	fl.StringVar(&f.onUndecided, "on-undecided", "fail", "pass or fail: the gate's result for an inconclusive figure")
 	fl.StringVar(&f.same, "same", "5%", "largest difference that is no change, for figures without a threshold")
 	fl.StringSliceVar(&f.allow, "allow", nil, "differences to allow: "+strings.Join(compare.Refusable, ", "))

@@ -22,8 +22,8 @@ type gatewayFlags struct {
 }
 
 func (g *gatewayFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&g.gateway, "gateway", "", "measure this gateway's added latency over --server, instead of the client")
-	f.StringVar(&g.server, "server", "", "the bench mock --ttft … --itl … that the gateway forwards to")
+	f.StringVar(&g.gateway, "gateway", "", "measure the latency that the gateway at `URL` adds to --server, instead of the client")
+	f.StringVar(&g.server, "server", "", "`URL` of the bench mock --ttft … --itl … that the gateway forwards to")
 	f.StringVar(&g.api, "api", "", "with --gateway: API, completions or chat (default completions)")
 	f.StringVar(&g.model, "model", "", "with --gateway: its name of the model (default: the server's)")
 	g.key.register(f)

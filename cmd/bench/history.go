@@ -41,7 +41,7 @@ DIR/` + indexName + ` caches what was read; it can be deleted at any time.`,
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", strings.Join(historyFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; - for stdout (default for html: DIR/history.html)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - for stdout (default for html: DIR/history.html)")
 	return cmd
 }
 

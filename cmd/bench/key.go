@@ -20,9 +20,9 @@ type keyFlags struct {
 }
 
 func (k *keyFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&k.env, "api-key-env", "OPENAI_API_KEY", "environment variable with the API key")
-	f.StringVar(&k.file, "api-key-file", "", "file with the API key")
-	f.StringVar(&k.key, "api-key", "", "the API key itself, visible in the process list: prefer --api-key-env or --api-key-file")
+	f.StringVar(&k.env, "api-key-env", "OPENAI_API_KEY", "environment variable `VAR` with the API key")
+	f.StringVar(&k.file, "api-key-file", "", "`FILE` with the API key")
+	f.StringVar(&k.key, "api-key", "", "API `KEY` itself, visible in the process list: prefer --api-key-env or --api-key-file")
 }
 
 // resolve returns the key; empty: none is given.

@@ -45,7 +45,7 @@ from the --step flags. /debug describes the simulation, /debug/requests has the 
 			return c.mock(cmd.Context(), config, listen)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on; a host other than 127.0.0.1 opens it to the network")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
 	tables.register(cmd.Flags())
 	mockFlags(cmd.Flags(), &config)
 	return cmd

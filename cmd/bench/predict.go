@@ -72,8 +72,8 @@ with --hardware it predicts that model.`,
 	fl.IntVar(&f.speculate, "speculate", 0, "draft tokens per step of speculative decoding (default: none)")
 	fl.Float64Var(&f.acceptance, "acceptance", 0.7, "with --speculate: acceptance probability of a draft token")
 	fl.StringVar(&f.draft, "draft-model", "", "with --speculate: draft model, on the same hardware (default: drafting takes no time)")
-	fl.StringVar(&f.hfConfig, "hf-config", "", "config.json of a Hugging Face model, to convert")
-	fl.StringVar(&f.calibrate, "calibrate", "", "directory of the run to fit the efficiencies to")
+	fl.StringVar(&f.hfConfig, "hf-config", "", "`FILE`: config.json of a Hugging Face model, to convert")
+	fl.StringVar(&f.calibrate, "calibrate", "", "`DIR` of the run to fit the efficiencies to")
 	fl.StringVar(&f.format, "format", "text", "output format: text or json")
 	return cmd
 }

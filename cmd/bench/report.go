@@ -33,7 +33,7 @@ gobench (for benchstat), openmetrics (for a push gateway), parquet (every reques
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "html", strings.Join(reportFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
 	return cmd
 }
 

@@ -19,8 +19,8 @@ import (
 type tableFlags struct{ models, hardware string }
 
 func (t *tableFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&t.models, "model-configs", "", "file of models, used before the built-in ones (default: ./model_configs.json, else beside bench)")
-	f.StringVar(&t.hardware, "hardware-configs", "", "file of devices, used before the built-in ones (default: ./gpus.json, else beside bench)")
+	f.StringVar(&t.models, "model-configs", "", "`FILE` of models, used before the built-in ones (default: ./model_configs.json, else beside bench)")
+	f.StringVar(&t.hardware, "hardware-configs", "", "`FILE` of devices, used before the built-in ones (default: ./gpus.json, else beside bench)")
 }
 
 // read returns both tables, the user's entries first.

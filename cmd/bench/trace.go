@@ -76,7 +76,7 @@ session numbers, in order of appearance.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&output, "output", "o", "", "file to write, compressed if its name ends in .gz or .zst; - for stdout")
+	f.StringVarP(&output, "output", "o", "", "`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
 	f.BoolVar(&anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
 	traceFlags(f, &o)
 	return cmd
