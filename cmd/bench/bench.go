@@ -227,7 +227,7 @@ func newVersion(c *cli) *cobra.Command {
 	}
 }
 
-// release is the version of this tree; CHANGELOG.md says what is in it.
+// release is the version of this tree, as in CHANGELOG.md.
 const release = "0.1.0-dev"
 
 // version returns the release, and the commit that the binary was built from. Empty: Go did not record it.

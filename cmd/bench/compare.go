@@ -91,22 +91,22 @@ func (c *cli) compare(f *compareFlags, baseArg, newArg string) error {
 
 // apart removes the runs of changed from base: a glob of all nights also matches the last one.
 func (c *cli) apart(base *compare.Side, changed compare.Side) error {
-	both := slices.DeleteFunc(slices.Clone(base.Runs), func(r compare.Run) bool { return !holds(changed, r) })
+	both := slices.DeleteFunc(slices.Clone(base.Runs), func(r compare.Run) bool { return !contains(changed, r) })
 	if len(both) == 0 {
 		return nil
 	}
 	if len(both) == len(base.Runs) {
 		return usage("%s is on both sides: it cannot be compared with itself\nhint: name an earlier run as BASE", both[0].Name)
 	}
-	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return holds(changed, r) })
+	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return contains(changed, r) })
 	for _, r := range both {
 		fmt.Fprintf(c.stderr, "note: %s is on both sides: removed from BASE\n", r.Name)
 	}
 	return nil
 }
 
-// holds reports whether a run is one of the side's, also under another name.
-func holds(s compare.Side, r compare.Run) bool {
+// contains reports whether a run is one of the side's, also under another name.
+func contains(s compare.Side, r compare.Run) bool {
 	is, err := os.Stat(r.Name)
 	return err == nil && slices.ContainsFunc(s.Runs, func(x compare.Run) bool {
 		other, err := os.Stat(x.Name)

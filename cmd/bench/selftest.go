@@ -36,10 +36,10 @@ func newSelftest(c *cli) *cobra.Command {
 	f := &selftestFlags{}
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "calibrate the client on this machine: its error, and the load up to which it holds",
-		Long: `selftest sends rising loads to an exactly timed server, a process of its own on this machine, and compares every timestamp
-of the client with the server's times. It prints the error of TTFT and ITL, the client lag, the CPU time, and the load
-up to which the client is calibrated. It takes about a minute. With --save, sweeps on this machine mark rows above
+		Short: "calibrate the client on this machine: its error at each load",
+		Long: `selftest sends rising loads to an exactly timed server, another process on this machine, and compares every
+timestamp of the client with the server's times. It prints the error of TTFT and ITL, the client lag, the CPU time,
+and the load up to which the client is calibrated. It takes about a minute. With --save, sweeps on this machine mark rows above
 that load.
 
 With --gateway it measures a gateway, router or proxy instead: each step runs directly against --server, then through

@@ -356,7 +356,7 @@ func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)}
 }
 
-// dryRun prints the plan; room is that of planTable.
+// dryRun prints the plan. room is the KV cache of the simulated server in tokens; 0: none.
 func (c *cli) dryRun(m *sweep.Matrix, only []string, room int) error {
 	plan, err := planTable(m, only, room)
 	if err != nil {

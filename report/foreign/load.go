@@ -53,7 +53,7 @@ func loadRun(dir string) (*report.Run, error) {
 	return run, nil
 }
 
-// loadRow reads the run that a row's file belongs to, and keeps that row alone. run.json stands for its run.
+// loadRow reads the run that a row's file belongs to, and keeps only that row. run.json is its run.
 func loadRow(path, schema, id string) (*report.Run, error) {
 	if schema != record.SchemaRun && schema != record.SchemaRow {
 		return nil, fmt.Errorf("reading %s: schema %q is not a result\nhint: name a run's directory, or the <row>.json of a row", path, schema)

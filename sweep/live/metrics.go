@@ -32,7 +32,7 @@ type Metrics struct {
 	searches []record.Found
 }
 
-// counters go up through the whole sweep, so that rate() holds across rows.
+// counters go up through the whole sweep, so that rate() is right across rows.
 type counters struct{ sent, done, failed, tokens int }
 
 func (c counters) add(r endpoint.Reading) counters {

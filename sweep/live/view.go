@@ -17,7 +17,7 @@ import (
 //
 // It leaves nothing to restore, whatever ends the program: it sets no mode, the cursor stays visible and on the
 // line below the frame, and the screen before it stays. Each frame is one write, in a synchronized update where
-// the terminal knows that (DEC private mode 2026; others ignore it), so that a half frame is never seen.
+// the terminal supports that (DEC private mode 2026; others ignore it), so that a half frame is never seen.
 type View struct {
 	W           io.Writer
 	Size        func() (width, height int) // of the terminal; nil: W is none, and frames are printed one below another
