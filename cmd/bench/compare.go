@@ -262,5 +262,5 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 			keys = append(keys, d.Key)
 		}
 	}
-	return usage("not compared: %s\nhint: to compare in spite of it: --allow %s", strings.Join(keys, ", ")+" differ", strings.Join(keys, ","))
+	return usage("not compared: %s\nhint: if that is what you compare: --allow %s", strings.Join(keys, ", ")+" differ", strings.Join(keys, ","))
 }

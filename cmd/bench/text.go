@@ -17,6 +17,8 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
+func unread() func() { return ignoreSIGPIPE() }
+
 func plain(s string) string { return safe(s) }
 
 func finished(f *sweep.Finished) string { return live.RowLine(f) }

@@ -55,7 +55,7 @@ func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
 	if err != nil {
 		return err
 	}
-	defer ignoreSIGPIPE()()
+	defer unread()()
 	t := tileSetup{key, models, hardware}
 	if len(f.endpoints) == 2 {
 		return c.tilePair(cmd.Context(), f, t)

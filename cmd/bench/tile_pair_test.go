@@ -210,7 +210,7 @@ func TestTilePairOfTwoForms(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	if code := bench(t.Context(), nil, &stdout, &stderr, args("--allow", "simulated")); code != codeUsage || strings.Contains(stdout.String(), "results of") ||
-		!strings.Contains(stderr.String(), "not compared: prompt_form differ\nhint: to compare in spite of it: --allow prompt_form") {
+		!strings.Contains(stderr.String(), "not compared: prompt_form differ\nhint: if that is what you compare: --allow prompt_form") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 	if code := bench(t.Context(), nil, &stdout, &stderr, args("--allow", "simulated,prompt_form")); code != codeDone {
