@@ -135,7 +135,7 @@ func (f *compareFlags) options() (compare.Options, error) {
 	o.Same = percent / 100
 	for _, key := range f.allow {
 		if !slices.Contains(compare.Refusable, key) {
-			bad("--allow %q: unknown difference\nhint: use %s", key, strings.Join(compare.Refusable, ", "))
+			bad("--allow %q: no such difference is refused\nhint: use %s", key, strings.Join(compare.Refusable, ", "))
 		}
 	}
 	o.Allow = f.allow
