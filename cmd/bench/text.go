@@ -9,6 +9,8 @@ import (
 	"bench/sweep/live"
 )
 
+// The names below serve the files of tile until these use the packages directly.
+
 // count is a number of things: 1 finding, 2 findings.
 func count(n int, thing string) string {
 	if n != 1 {
@@ -24,3 +26,15 @@ func plain(s string) string { return safe(s) }
 func finished(f *sweep.Finished) string { return live.RowLine(f) }
 
 func loadSide(arg string) (compare.Side, error) { return foreign.LoadSide(arg) }
+
+type result compare.Run
+
+func (r result) compared() compare.Run { return compare.Run(r) }
+
+func loadResult(path string) (result, error) {
+	side, err := foreign.LoadSide(path)
+	if err != nil {
+		return result{}, err
+	}
+	return result(side.Runs[0]), nil
+}
