@@ -113,7 +113,7 @@ func TestAgain(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := &cli{args: strings.Fields(tt.args)}
-		if got := c.again("results/m/1"); got != tt.want {
+		if got := c.resumeCommand("results/m/1"); got != tt.want {
 			t.Errorf("%s: got %s", tt.args, got)
 		}
 	}

@@ -31,7 +31,7 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	}
 	switch {
 	case endpoint.Interrupted(runErr):
-		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir, c.again(result.Dir))}
+		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir, c.resumeCommand(result.Dir))}
 	case runErr != nil:
 		return runErr
 	case err != nil:
@@ -46,8 +46,8 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	return nil
 }
 
-// again returns the command line that resumes a run.
-func (c *cli) again(dir string) string {
+// resumeCommand returns the command line that resumes a run.
+func (c *cli) resumeCommand(dir string) string {
 	var words []string
 	skip := false
 	for _, a := range redacted(c.args) {

@@ -29,9 +29,9 @@ func (g *gatewayFlags) register(f *pflag.FlagSet) {
 	g.key.register(f)
 }
 
-// milder replaces the ladder's defaults by those for gateways: loads far below the client's limit, and short answers
+// setDefaults replaces the ladder's defaults by those for gateways: loads far below the client's limit, and short answers
 // for many first tokens. Flags that are set stay.
-func (g *gatewayFlags) milder(l *runner.Ladder, f *pflag.FlagSet) {
+func (g *gatewayFlags) setDefaults(l *runner.Ladder, f *pflag.FlagSet) {
 	if !f.Changed("streams") && !f.Changed("rates") {
 		l.Streams, l.Rates = []int{1, 10, 100}, nil
 	}

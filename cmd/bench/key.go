@@ -80,8 +80,8 @@ func clean(key, from string) (string, error) {
 	return key, nil
 }
 
-// hidden replaces a secret.
-const hidden = "<redacted>"
+// mask replaces a secret.
+const mask = "<redacted>"
 
 // looksSecret matches flags, also mistyped ones, whose values must not be shown.
 var looksSecret = regexp.MustCompile(`(?i)^--?[a-z_-]*(api[_-]?key|token|password|secret)$`)
@@ -101,11 +101,11 @@ func redacted(args []string) []string {
 		flag, value, joined := strings.Cut(a, "=")
 		switch {
 		case isSecret(before):
-			a = hidden
+			a = mask
 		case !strings.HasPrefix(a, "-") || !joined:
 			a = redactURL(before, a)
 		case isSecret(flag):
-			a = flag + "=" + hidden
+			a = flag + "=" + mask
 		default:
 			a = flag + "=" + redactURL(flag, value)
 		}

@@ -105,7 +105,7 @@ func (c *cli) predict(f *predictFlags) error {
 	var fit *roofline.Fit
 	if f.calibrate != "" {
 		if fit, err = s.Calibrate(points); err != nil {
-			return calibrating(err)
+			return withSeriesHint(err)
 		}
 		s.Efficiency = &fit.Efficiency
 	}
@@ -123,8 +123,8 @@ func (c *cli) json(v any) error {
 	return e.Encode(v)
 }
 
-// calibrating adds to the error of a fit how to measure points that determine it.
-func calibrating(err error) error {
+// withSeriesHint adds to the error of a fit how to measure points that determine it.
+func withSeriesHint(err error) error {
 	var vague *roofline.UnidentifiableError
 	if errors.As(err, &vague) {
 		return fmt.Errorf("%w\nhint: measure a series, e.g. concurrency = [1, 2, 8, 32], and calibrate with that run", err)
@@ -135,7 +135,7 @@ func calibrating(err error) error {
 // setup looks up the names in the flags. Its error lists all unknown names.
 func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.Hardware) (roofline.Setup, error) {
 	none := roofline.Setup{}
-	if err := f.asked(); err != nil {
+	if err := f.checkNames(); err != nil {
 		return none, err
 	}
 	s := roofline.Setup{GPUs: f.gpus, Precision: f.precision, KVPrecision: f.kvPrecision, Efficiency: &hardware.Efficiency}
@@ -156,8 +156,8 @@ func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.H
 	return s, errors.Join(unknownEntry(model), unknownEntry(device), unknownEntry(draft))
 }
 
-// asked refuses missing and contradicting flags, and sets the speculation.
-func (f *predictFlags) asked() error {
+// checkNames refuses missing and contradicting flags, and sets the speculation.
+func (f *predictFlags) checkNames() error {
 	var open []string
 	if f.model == "" && f.hfConfig == "" {
 		open = append(open, "missing --model")

@@ -61,7 +61,7 @@ func (c *cli) report(format, output string, paths []string) error {
 	source := foreign.Source{Manifest: first.Manifest, Rows: first.Live(), Records: first.Records}
 	color := output == "" && colors(c.stdout)
 	if format == "html" && output == "" {
-		output = besides(first.Dir)
+		output = defaultPage(first.Dir)
 	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
 		"html":        func(w io.Writer) error { return report.HTML(w, runs...) },
@@ -77,8 +77,8 @@ func (c *cli) report(format, output string, paths []string) error {
 	}[format])
 }
 
-// besides returns the default file of the page: in a run's directory, or next to a file.
-func besides(path string) string {
+// defaultPage returns the default file of the page: in a run's directory, or next to a file.
+func defaultPage(path string) string {
 	if ext := filepath.Ext(path); ext == ".json" || ext == ".jsonl" {
 		return strings.TrimSuffix(path, ext) + ".html"
 	}

@@ -88,7 +88,7 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 		}
 	}
 	if f.gateway.gateway != "" {
-		f.gateway.milder(&l, fl)
+		f.gateway.setDefaults(&l, fl)
 	}
 	switch streams, rates := fl.Changed("streams"), fl.Changed("rates"); {
 	case streams && !rates:

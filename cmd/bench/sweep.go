@@ -92,7 +92,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	simulated := mock.Config{Models: models, Devices: hardware}
 	m, err := sweep.Read(file, sweep.Extension{Table: "mock", Into: &simulated})
 	if err != nil {
-		return inUsage(err)
+		return matrixError(err)
 	}
 	if err := f.override(m, c.stderr); err != nil {
 		return err
@@ -204,8 +204,8 @@ func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated moc
 	}, nil
 }
 
-// inUsage makes an error of reading a matrix a usage error.
-func inUsage(err error) error {
+// matrixError makes an error of reading a matrix a usage error.
+func matrixError(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return usage("%w\nhint: bench ships matrices/chat.toml and matrices/smoke.toml", err)
 	}

@@ -121,8 +121,8 @@ func flagWords(hint string) string {
 	})
 }
 
-// inFlags replaces the keys of a matrix by flags in the hint of an error.
-func inFlags(err error) error {
+// withFlags replaces the keys of a matrix by flags in the hint of an error.
+func withFlags(err error) error {
 	text, hint, ok := strings.Cut(err.Error(), "\nhint: ")
 	if !ok {
 		return err
@@ -152,7 +152,7 @@ func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(
 	if err != nil {
 		wake()
 		_ = f.Close()
-		return nil, nil, inFlags(interrupted(ctx, err))
+		return nil, nil, withFlags(interrupted(ctx, err))
 	}
 	return r, func() {
 		wake()
@@ -177,7 +177,7 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 	defer end()
 	report, err := trace.Inspect(r, sizes)
 	if err != nil {
-		return inFlags(interrupted(ctx, err))
+		return withFlags(interrupted(ctx, err))
 	}
 	if format == "json" {
 		e := json.NewEncoder(c.stdout)
@@ -214,7 +214,7 @@ func (c *cli) convert(ctx context.Context, o trace.Options, output string, anony
 		err = sweep.WriteWhole(output, write)
 	}
 	if err != nil {
-		return inFlags(interrupted(ctx, err))
+		return withFlags(interrupted(ctx, err))
 	}
 	fmt.Fprintf(notes, "%s: %s\n", output, unit.Plural(done.Requests, "request"))
 	if done.Different > 0 {
