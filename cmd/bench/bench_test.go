@@ -42,7 +42,7 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// TestInterruptedBeforeTheFirstRow: a command that is told to stop while it still meets the server is interrupted, not failed.
+// TestInterruptedBeforeTheFirstRow: an interrupt while connecting exits 130, not 1.
 func TestInterruptedBeforeTheFirstRow(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

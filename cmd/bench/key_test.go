@@ -23,8 +23,7 @@ import (
 
 const secret = "sk-verysecret/0+1=="
 
-// echo is a server that repeats the key wherever it can: as the name of its model, in a header, in /version, in the
-// bodies of its errors, and in a stream.
+// echo is a server that repeats the key everywhere: in its model's name, a header, /version, error bodies and streams.
 func echo(pass http.Handler) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

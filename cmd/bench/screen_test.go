@@ -14,7 +14,7 @@ import (
 	"bench/sweep/live"
 )
 
-// grid is a terminal as far as the live view uses one. Anything else is an error.
+// grid is a terminal with the escapes that the live view uses. Any other escape is an error.
 type grid struct {
 	t     *testing.T
 	lines []string
@@ -56,7 +56,7 @@ func (g *grid) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// put writes behind what the line got since its beginning, and in the place of what was there before.
+// put appends to what was written since the line's beginning, which replaces the old line.
 func (g *grid) put(s string) {
 	if g.at(g.y); g.x == 0 {
 		g.lines[g.y] = ""
@@ -93,7 +93,7 @@ func (g *grid) escape(args string, do byte) {
 
 func (g *grid) String() string { return strings.TrimRight(strings.Join(g.lines, "\n"), "\n") }
 
-// The frame is replaced by the next one, lines that stay are above it, and nothing of it is left in the end.
+// A frame replaces the last one below the lines that stay, and is removed at the end.
 func TestLiveOnAScreen(t *testing.T) { synctest.Test(t, liveOnAScreen) }
 
 func liveOnAScreen(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the frames in testdata")
 
-// busy is a sweep in its middle, and the reading of its row.
+// busy returns a sweep in its middle, and the reading of its row.
 func busy(now time.Time, width int) (*Sweep, endpoint.Reading, []string) {
 	var points []experiment.Spec
 	point := func(repeats int, l workload.Load, name string, axis ...experiment.Axis) {
@@ -86,7 +86,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Whatever its size, a frame fits the terminal, and so does a finished row from 80 columns on.
+// A frame fits a terminal of any size; a finished row fits from 80 columns on.
 func TestFrameFits(t *testing.T) {
 	now := time.Now()
 	rapid.Check(t, func(t *rapid.T) {
@@ -150,7 +150,7 @@ func TestFrameWords(t *testing.T) {
 	holds(frame(r), "cool-down  11s of 10s: draining", "e2e        p50 –   p99 –   max 10.0 ms   n=1", "output     27.3 tok/s (requests that ended in the last 11s)")
 }
 
-// A frame drawn on a wide screen is folded on a narrow one, and takes more of its lines.
+// A frame drawn on a wide screen takes more lines on a narrow one.
 func TestScreenLines(t *testing.T) {
 	frame := []string{"", strings.Repeat("x", 80), "\x1b[32m" + strings.Repeat("名", 20) + "\x1b[0m"}
 	for width, want := range map[int]int{160: 3, 80: 3, 79: 4, 40: 4, 39: 6, 20: 7} {
@@ -160,7 +160,7 @@ func TestScreenLines(t *testing.T) {
 	}
 }
 
-// A matrix of a long name does not push what is left of the sweep off the screen.
+// A long matrix name does not hide the time left.
 func TestLongMatrixName(t *testing.T) {
 	now := time.Now()
 	for _, width := range []int{80, 100, 160} {

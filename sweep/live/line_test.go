@@ -18,7 +18,7 @@ import (
 
 const second = workload.Span(time.Second)
 
-// matrixOf is a matrix of points that are run in their order.
+// matrixOf returns a matrix of points.
 func matrixOf(points ...experiment.Spec) *sweep.Matrix {
 	for i := range points {
 		points[i].Repeat = max(1, points[i].Repeat)
@@ -26,7 +26,7 @@ func matrixOf(points ...experiment.Spec) *sweep.Matrix {
 	return &sweep.Matrix{Name: "chat", Points: points}
 }
 
-// rowOf is a finished row of a point with so many good requests, each of 12.345 ms.
+// rowOf returns a finished row of a point with n ok requests, each of 12.345 ms.
 func rowOf(s experiment.Spec, n int, verdict stats.Verdict, findings int) *record.Row {
 	row := &record.Row{ID: sweep.ID(&s), Spec: s, Findings: make([]record.Finding, findings)}
 	if verdict != "" {

@@ -19,7 +19,7 @@ import (
 	"bench/sweep"
 )
 
-// watchedRow is a row that runs, and the same row finished.
+// watchedRow returns a row that runs, and the same row finished.
 func watchedRow(sent, done int64) (*sweep.Begun, *sweep.Finished) {
 	s := &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "rate", Value: "4"}}, Repeat: 1, Workload: workload.Workload{Rate: 4}, Load: workload.Load{Concurrency: 8}}
 	p := &endpoint.Progress{}
@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 	lacks("in the next row", "bench_requests_sent_total 15", `bench_search{name="A",axis="rate",search="slo",state="above",end="low"} 8`)
 }
 
-// Every figure is written with what it means, once, and in the form that Prometheus asks for.
+// Every metric has one HELP and TYPE, and the form that Prometheus expects.
 func TestMetricsForm(t *testing.T) {
 	m := &Metrics{}
 	begun, _ := watchedRow(1, 1)
@@ -92,7 +92,7 @@ func TestMetricsForm(t *testing.T) {
 	}
 }
 
-// TestDashboard holds that the dashboard asks for what there is.
+// TestDashboard: every metric of the dashboard exists, and every metric is in it.
 func TestDashboard(t *testing.T) {
 	b, err := os.ReadFile("../../docs/grafana/bench.json")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"bench/sweep"
 )
 
-// tick gives a live display at the start of its row.
+// tick returns a live view at the start of its row.
 func tick(w io.Writer, end func(error)) (*Tiling, *endpoint.Progress) {
 	return tickUntil(w, end, nil)
 }
@@ -29,13 +29,13 @@ func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*Tiling, *en
 	return l, p
 }
 
-// ended is a request that took two seconds to its first token, and two gaps of half a second.
+// ended is a request with a TTFT of 2 s, and two gaps of 0.5 s.
 func ended(outcome string) *record.Record {
 	return &record.Record{Phase: record.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 990, PromptTokens: new(1000), CachedTokens: new(900),
 		At: record.At(1e6), First: record.At(3e6), Last: record.At(4e6), Gaps: record.Pack(500_000, 500_000)}
 }
 
-// The metrics in their order, in seconds and tokens: rates are tokens over time, and an interval without an end is printed too.
+// The metrics in order, in seconds and tokens; an interval without a finished request is printed too.
 func TestTilingMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
@@ -96,7 +96,7 @@ nothing finished for 10 s`}
 	})
 }
 
-// A server that fails everything for 30 s ends the run, with the reason; one success in between keeps it.
+// A server that fails all requests for 30 s ends the run; one success in between keeps it.
 func TestTilingEndsWhenAllFails(t *testing.T) {
 	for name, good := range map[string]bool{"nothing else": false, "one success": true} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestTilingEndsWhenAllFails(t *testing.T) {
 	}
 }
 
-// One failure that took long is no server that fails everything, and what the end of the row cut off is no failure of the server.
+// A single slow failure does not end the run, and requests that the row's end cut are no failures.
 func TestTilingGoesOnAfterAFailure(t *testing.T) {
 	for name, outcomes := range map[string][]string{"a slow failure": {"ok", "timeout", "ok", "timeout"}, "cut off": {"ok", "status", "unfinished", "cancelled"}} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestTilingGoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
-// Who tells it to end sees at once that it was heard, and what a second signal does.
+// An interrupt is shown at once, with the effect of a second one.
 func TestTilingSaysThatItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
