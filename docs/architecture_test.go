@@ -26,13 +26,14 @@ var mayImport = map[string][]string{
 	"docs/schema":  {}, // tests alone
 	"cmd/bench":    {everything},
 	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
+	"sweep/live":   {"sweep", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	"sweep/strict": {"experiment/safetext"},
 
 	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
 
 	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
-	"report/foreign": {"experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
 
 	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
@@ -54,7 +55,8 @@ var mayImport = map[string][]string{
 	"experiment/workload":            {"experiment/workload/trace"},
 	"experiment/workload/trace":      {"experiment/safetext"},
 
-	"experiment/roofline": {},
+	"experiment/columns":  {},
+	"experiment/roofline": {"experiment/columns", "experiment/unit"},
 	"experiment/safetext": {},
 	"experiment/stats":    {},
 	"experiment/target":   {},

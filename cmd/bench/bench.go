@@ -24,7 +24,7 @@ const (
 	codeInterrupted = 130
 )
 
-// exitError carries the exit code that an error asks for.
+// exitError is an error with its exit code.
 type exitError struct {
 	code int
 	err  error
@@ -34,16 +34,16 @@ func (e *exitError) Error() string { return e.err.Error() }
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usage is an error of the command line.
+// usage returns an error of the command line: exit code 2.
 func usage(format string, args ...any) error {
 	return &exitError{codeUsage, fmt.Errorf(format, args...)}
 }
 
-// cli is what every command may touch of the world.
+// cli is the environment of a command.
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	args           []string // the whole command line, without the program's name
+	args           []string // the command line, without the program's name
 }
 
 // bench runs one command line and returns its exit code.
@@ -63,7 +63,7 @@ func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args 
 	return codeOf(err)
 }
 
-// message is what is said of an error: "error:" and what it is, then its hint. Nothing where all was said already.
+// message is the text of an error: "error:", then its hint. Empty: it was printed already.
 func message(err error) string {
 	var problems strict.Problems
 	if errors.As(err, &problems) {
@@ -71,7 +71,7 @@ func message(err error) string {
 	}
 	if text := err.Error(); text != "" {
 		lines := strings.Split("error: "+text, "\n")
-		for i := range lines { // a server's words may be in it
+		for i := range lines { // it may quote a server
 			lines[i] = plain(lines[i])
 		}
 		return strings.Join(lines, "\n")
@@ -99,19 +99,22 @@ func newRoot(c *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bench",
 		Short: "measure LLM serving endpoints: one matrix in, one report out",
-		Long: `bench runs a matrix of workloads against an OpenAI-compatible endpoint (vLLM, SGLang, llama.cpp, …)
-and says what the numbers mean, and how far they can be trusted.`,
-		Example: `  bench sweep matrices/chat.toml                                    the embedded simulated server: no GPU needed
+		Long: `bench runs a matrix of workloads against an OpenAI-compatible endpoint (vLLM, SGLang, llama.cpp, …).
+It reports the operating point, the bottleneck, and how reliable the figures are.`,
+		Example: `  bench sweep matrices/chat.toml                                    the simulated server: no GPU needed
   bench sweep matrices/chat.toml --endpoint http://localhost:8000   your server
-  bench report results/chat/20260101T120000Z                        make the report again`,
+  bench report results/chat/20260101T120000Z                        write the report again`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2, // letters
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text, _, parsing := strings.Cut(err.Error(), ": strconv.")
-		if parsing { // the rest is of the program, not of the command line
-			text += ": it is no number of the right kind"
+		if parsing { // the rest names functions of the program
+			text += ": not a valid number"
+			if kind := expected(cmd, text); kind != "" {
+				text += ": expected " + kind
+			}
 		}
 		return usage("%s\nhint: %s --help", text, cmd.CommandPath())
 	})
@@ -119,18 +122,31 @@ and says what the numbers mean, and how far they can be trusted.`,
 		newSelftest(c), newVersion(c), newGuard(c))
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd(c.args...)
-	for _, group := range []*cobra.Command{root, find(root, "completion")} { // they only hold commands
+	for _, group := range []*cobra.Command{root, find(root, "completion")} { // groups of commands
 		group.Args, group.RunE, group.DisableFlagsInUseLine = cobra.ArbitraryArgs, onlyCommands, true
 	}
 	for _, shell := range find(root, "completion").Commands() {
-		shell.Args = positional(cobra.NoArgs)
+		shell.Args, shell.Short = positional(cobra.NoArgs), "write the completion script for "+shell.Name()
 		shell.Example = "  bench completion " + shell.Name() + " > bench." + shell.Name()
 	}
+	find(root, "completion").Short = "write the completion script for a shell"
 	find(root, "completion").Example = "  bench completion bash > ~/.local/share/bash-completion/completions/bench"
 	return root
 }
 
-// find is the command that a path of names leads to; nil if there is none.
+// expected names the kind of number that the flag quoted in an error takes; empty: not known.
+func expected(cmd *cobra.Command, text string) string {
+	_, name, _ := strings.Cut(text, "--")
+	name, _, _ = strings.Cut(name, `"`)
+	f := cmd.Flags().Lookup(strings.TrimSpace(name))
+	if f == nil {
+		return ""
+	}
+	kinds := map[string]string{"int": "an integer", "uint64": "an integer ≥ 0", "float64": "a number", "intSlice": "integers", "float64Slice": "numbers"}
+	return kinds[f.Value.Type()]
+}
+
+// find returns the command at a path of names; nil: none.
 func find(cmd *cobra.Command, name ...string) *cobra.Command {
 	found, rest, err := cmd.Find(name)
 	if err != nil || len(rest) > 0 {
@@ -139,7 +155,7 @@ func find(cmd *cobra.Command, name ...string) *cobra.Command {
 	return found
 }
 
-// onlyCommands runs a command that only holds others: help without a word, an error for an unknown one.
+// onlyCommands runs a group of commands: help without an argument, else an error.
 func onlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -158,7 +174,7 @@ func unknown(cmd *cobra.Command, word string) error {
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
-		Short:   "explain bench or one of its commands",
+		Short:   "show the help of bench or of a command",
 		Example: "  bench help sweep",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
@@ -171,7 +187,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// positional wraps a rule for positional arguments so that breaking it is a usage error with a hint.
+// positional makes a violation of a rule for positional arguments a usage error with a hint.
 func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := rule(cmd, args); err != nil {
@@ -179,13 +195,13 @@ func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 			if len(args) > 0 {
 				given = strings.Join(args, " ")
 			}
-			return usage("%s takes %s, but there is: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given, cmd.CommandPath())
+			return usage("%s takes %s, got: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given, cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-// takes is what stands behind a command's name in its usage line.
+// takes is the arguments part of a command's usage line.
 func takes(cmd *cobra.Command) string {
 	_, words, ok := strings.Cut(cmd.Use, " ")
 	if !ok {
@@ -211,10 +227,10 @@ func newVersion(c *cli) *cobra.Command {
 	}
 }
 
-// release is the version of this tree; CHANGELOG.md says what is in it.
+// release is the version of this tree, as in CHANGELOG.md.
 const release = "0.1.0-dev"
 
-// version is the release, and the commit that the binary was built from where Go recorded it.
+// version returns the release, and the commit that the binary was built from. Empty: Go did not record it.
 func version() (v, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

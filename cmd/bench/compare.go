@@ -16,6 +16,7 @@ import (
 	"bench/experiment"
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/foreign"
 	"bench/sweep/strict"
 )
 
@@ -30,32 +31,32 @@ func newCompare(c *cli) *cobra.Command {
 	f := &compareFlags{}
 	cmd := &cobra.Command{
 		Use:   "compare BASE NEW",
-		Short: "say whether two results differ, by how much, and whether it is a regression",
-		Long: `compare matches the points of two results and judges each figure: better, worse, same, or can't tell, with what it would
-take. BASE and NEW are each a run's directory, the file of one row, a result file of another tool (vllm bench serve, SGLang,
-guidellm, aiperf), or a quoted glob of several, whose rows of the same point count as repeats. What makes figures incomparable
-(another model, hardware, vantage, workload, …) is refused unless --allow says that it is meant.
+		Short: "compare two results: better, worse, no change or inconclusive",
+		Long: `compare matches the points of two results and compares each figure: better, worse, no change, or inconclusive with the
+smallest detectable change. BASE and NEW are each a run's directory, the file of one row, a result file of another
+tool (vllm bench serve, SGLang, guidellm, aiperf), or a quoted glob of several, whose rows of the same point are
+repeats. Different models, hardware, vantage points or workloads are refused unless --allow names the difference.
 
-With --gate the exit code is 3 for a regression that is both significant and larger than its threshold, and, unless
---on-undecided pass, where the data can't tell. Thresholds are in [gate] of NEW's matrix; --threshold adds to them or replaces them.`,
+With --gate the exit code is 3 for a regression that is significant and larger than its threshold, and for an
+inconclusive figure unless --on-undecided pass. Thresholds come from [gate] of NEW's matrix; --threshold overrides them.`,
 		Example: `  bench compare results/chat/20260101T020000Z results/chat/20260102T020000Z
   bench compare 'results/chat/202601*' results/chat/20260201T020000Z --gate --junit gate.xml
   bench compare base new --gate --threshold ttft_p99=+5% --threshold output_tokens_per_s=-3%
   bench compare base new --format md -o comparison.md        for a pull request
-  bench compare a100 h100 --allow hardware                   what the other GPU brings
+  bench compare a100 h100 --allow hardware                   the gain of another GPU
   bench compare vllm-old.json vllm-new.json                  files of vllm bench serve`,
 		Args: positional(cobra.ExactArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.compare(f, args[0], args[1]) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "text", "text, md, json or html")
-	fl.StringVarP(&f.output, "output", "o", "", "file to write; - for the terminal; html: comparison.html")
-	fl.BoolVar(&f.gate, "gate", false, "exit 3 on a regression, and where the data can't tell")
-	fl.StringArrayVar(&f.thresholds, "threshold", nil, "how much worse a figure may be, e.g. ttft_p99=+5% (repeatable)")
-	fl.StringVar(&f.junit, "junit", "", "file for the gate's cases as JUnit XML")
-	fl.StringVar(&f.onUndecided, "on-undecided", "fail", "pass or fail: what the gate does where the data can't tell")
-	fl.StringVar(&f.same, "same", "5%", "figures without a threshold are the same if they differ by no more")
-	fl.StringSliceVar(&f.allow, "allow", nil, "differences that are meant: "+strings.Join(compare.Refusable, ", "))
+	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default for html: comparison.html)")
+	fl.BoolVar(&f.gate, "gate", false, "exit 3 on a regression or an inconclusive figure")
+	fl.StringArrayVar(&f.thresholds, "threshold", nil, "largest allowed change of a figure, as `METRIC=CHANGE`, e.g. ttft_p99=+5% (repeatable)")
+	fl.StringVar(&f.junit, "junit", "", "`FILE` for the gate's cases, as JUnit XML")
+	fl.StringVar(&f.onUndecided, "on-undecided", "fail", "pass or fail: the gate's result for an inconclusive figure")
+	fl.StringVar(&f.same, "same", "5%", "largest difference that is no change, for figures without a threshold")
+	fl.StringSliceVar(&f.allow, "allow", nil, "differences to allow: "+strings.Join(compare.Refusable, ", "))
 	return cmd
 }
 
@@ -64,13 +65,13 @@ func (c *cli) compare(f *compareFlags, baseArg, newArg string) error {
 	if err != nil {
 		return err
 	}
-	base, err := loadSide(baseArg)
+	base, err := foreign.LoadSide(baseArg)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
-	changed, err := loadSide(newArg)
+	changed, err := foreign.LoadSide(newArg)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
 	if err := c.apart(&base, changed); err != nil {
 		return err
@@ -88,24 +89,24 @@ func (c *cli) compare(f *compareFlags, baseArg, newArg string) error {
 	return f.verdict(result)
 }
 
-// apart leaves the runs of new out of base: a glob of all nights holds the last one too, and no run is a base of itself.
+// apart removes the runs of changed from base: a glob of all nights also matches the last one.
 func (c *cli) apart(base *compare.Side, changed compare.Side) error {
-	both := slices.DeleteFunc(slices.Clone(base.Runs), func(r compare.Run) bool { return !holds(changed, r) })
+	both := slices.DeleteFunc(slices.Clone(base.Runs), func(r compare.Run) bool { return !contains(changed, r) })
 	if len(both) == 0 {
 		return nil
 	}
 	if len(both) == len(base.Runs) {
-		return usage("%s is on both sides: it would be compared with itself\nhint: name an earlier run as BASE", both[0].Name)
+		return usage("%s is on both sides: it cannot be compared with itself\nhint: name an earlier run as BASE", both[0].Name)
 	}
-	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return holds(changed, r) })
+	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return contains(changed, r) })
 	for _, r := range both {
-		fmt.Fprintf(c.stderr, "note: %s is on both sides; it is left out of base\n", r.Name)
+		fmt.Fprintf(c.stderr, "note: %s is on both sides: removed from BASE\n", r.Name)
 	}
 	return nil
 }
 
-// holds says that a run is one of a side's, under whatever name.
-func holds(s compare.Side, r compare.Run) bool {
+// contains reports whether a run is one of the side's, also under another name.
+func contains(s compare.Side, r compare.Run) bool {
 	is, err := os.Stat(r.Name)
 	return err == nil && slices.ContainsFunc(s.Runs, func(x compare.Run) bool {
 		other, err := os.Stat(x.Name)
@@ -125,11 +126,11 @@ func (f *compareFlags) options() (compare.Options, error) {
 	case "pass", "fail":
 		o.UndecidedPasses = f.onUndecided == "pass"
 	default:
-		bad("--on-undecided %q is neither pass nor fail\nhint: --on-undecided pass", f.onUndecided)
+		bad("--on-undecided %q: expected pass or fail\nhint: --on-undecided pass", f.onUndecided)
 	}
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(f.same, "%"), 64)
 	if err != nil || !strings.HasSuffix(f.same, "%") || !(percent > 0 && percent < 100) {
-		bad("--same %q is no percentage\nhint: --same 5%%", f.same)
+		bad("--same %q is not a percentage\nhint: --same 5%%", f.same)
 	}
 	o.Same = percent / 100
 	for _, key := range f.allow {
@@ -148,7 +149,7 @@ func (f *compareFlags) options() (compare.Options, error) {
 		o.Gate.Thresholds = append(o.Gate.Thresholds, parsed)
 	}
 	if f.junit != "" && !f.gate {
-		bad("--junit writes the gate's cases, and there is no gate\nhint: add --gate")
+		bad("--junit needs --gate, whose cases it writes\nhint: add --gate")
 	}
 	if len(wrong) > 0 {
 		return o, usage("%s", strings.Join(wrong, "\nerror: "))
@@ -156,7 +157,7 @@ func (f *compareFlags) options() (compare.Options, error) {
 	return o, nil
 }
 
-// thresholdsOf lays the thresholds of the command line over those of the matrix that new was run with.
+// thresholdsOf returns the thresholds of changed's matrix, overridden by the given ones.
 func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate) (experiment.Gate, error) {
 	var g experiment.Gate
 	for _, run := range changed.Runs {
@@ -165,7 +166,7 @@ func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate)
 			return g, err
 		}
 		if len(stated.Thresholds) > 0 {
-			g = stated // of the last run
+			g = stated // the last run's count
 		}
 	}
 	for _, t := range given.Thresholds {
@@ -173,7 +174,7 @@ func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate)
 		g.Thresholds = append(g.Thresholds, t)
 	}
 	if f.gate && len(g.Thresholds) == 0 {
-		return g, usage("the gate has no threshold\nhint: write [gate] and below it ttft_p99 = \"+5%%\" in the matrix, or add --threshold ttft_p99=+5%%")
+		return g, usage("the gate has no threshold\nhint: add --threshold ttft_p99=+5%%, or [gate] with ttft_p99 = \"+5%%\" to the matrix")
 	}
 	if !f.gate && len(given.Thresholds) == 0 {
 		return experiment.Gate{}, nil
@@ -181,7 +182,7 @@ func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate)
 	return g, nil
 }
 
-// gateOf reads the [gate] of a matrix, and nothing else of it: the rest may be of another version.
+// gateOf reads [gate] of a matrix and no other table: the rest may be written for another version.
 func gateOf(file, text string) (experiment.Gate, error) {
 	var g experiment.Gate
 	doc, err := strict.Parse(file, []byte(text))
@@ -221,7 +222,7 @@ func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error
 	return c.deliver(output, "comparison", render)
 }
 
-// deliver writes what is rendered to a file, or to the terminal.
+// deliver renders to a file or to stdout.
 func (c *cli) deliver(output, what string, render func(io.Writer) error) error {
 	if output == "" || output == "-" {
 		var b bytes.Buffer
@@ -238,7 +239,7 @@ func (c *cli) deliver(output, what string, render func(io.Writer) error) error {
 	return err
 }
 
-// verdict is the exit code, with the reason in a line for each figure.
+// verdict returns the error of a gate that is not met, or of a refused comparison.
 func (f *compareFlags) verdict(result *compare.Comparison) error {
 	if f.gate && result.Gate.Passes {
 		return nil

@@ -10,13 +10,11 @@ import (
 	"syscall"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/stats"
-	"bench/experiment/verdict"
 	"bench/report"
 	"bench/sweep"
 )
 
-// conclude makes the report of what there is, prints the table, and finds the exit code.
+// conclude writes the report, prints the table, and decides the exit code.
 func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
 	if result == nil || result.Dir == "" {
 		if endpoint.Interrupted(runErr) {
@@ -28,26 +26,28 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	if err == nil && len(run.Rows) > 0 {
 		err = c.render(run, f.watch.json)
 	}
-	if errors.Is(err, syscall.EPIPE) { // nobody reads the table; all is on disk before it is written
+	if errors.Is(err, syscall.EPIPE) { // the table comes last: all files are written
 		err = nil
 	}
 	switch {
 	case endpoint.Interrupted(runErr):
-		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: go on with: %s", result.Dir, c.again(result.Dir))}
+		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir, c.resumeCommand(result.Dir))}
 	case runErr != nil:
 		return runErr
 	case err != nil:
-		return fmt.Errorf("making the report: %w", err)
+		return fmt.Errorf("writing the report: %w", err)
 	case len(result.AllFailed) > 0:
-		return fmt.Errorf("every request failed in: %s\nhint: the findings in the table say why, and each record in %s has its error", strings.Join(result.AllFailed, ", "), result.Dir)
+		return fmt.Errorf("every request failed in: %s\nhint: see the findings in the table, and the error of each record in %s", strings.Join(result.AllFailed, ", "), result.Dir)
 	case f.enforce:
-		return enforced(run)
+		if err := run.Met(); err != nil {
+			return &exitError{codeNotMet, err}
+		}
 	}
 	return nil
 }
 
-// again is the command line that resumes a run.
-func (c *cli) again(dir string) string {
+// resumeCommand returns the command line that resumes a run.
+func (c *cli) resumeCommand(dir string) string {
 	var words []string
 	skip := false
 	for _, a := range redacted(c.args) {
@@ -71,7 +71,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// render writes report.html and summary.md, and prints the table, unless standard output is for programs.
+// render writes report.html and summary.md, and prints the table unless quiet.
 func (c *cli) render(run *report.Run, quiet bool) error {
 	html := filepath.Join(run.Dir, "report.html")
 	if err := writeWhole(html, func(w io.Writer) error { return report.HTML(w, run) }); err != nil {
@@ -90,7 +90,7 @@ func (c *cli) render(run *report.Run, quiet bool) error {
 	return err
 }
 
-// writeWhole writes what is rendered, once it is rendered to its end.
+// writeWhole writes a file after it is rendered without an error.
 func writeWhole(name string, render func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := render(&b); err != nil {
@@ -100,43 +100,4 @@ func writeWhole(name string, render func(io.Writer) error) error {
 		_, err := b.WriteTo(w)
 		return err
 	})
-}
-
-// enforced is the error for --enforce: an SLO that is not met, or a row that is not valid.
-func enforced(run *report.Run) error {
-	var missed []string
-	removed := map[string]bool{}
-	for _, p := range run.Manifest.Plan {
-		removed[p.ID] = p.State == "removed"
-	}
-	for i := range run.Rows {
-		row := &run.Rows[i]
-		if removed[row.ID] { // of an earlier matrix
-			continue
-		}
-		switch v, _ := verdict.SLOOf(row); {
-		case row.Spec.Search != nil: // it is there to fail too; what counts is what the search found
-		case v != "" && v != stats.Pass:
-			missed = append(missed, row.ID+": SLO "+string(v))
-		case !row.Checks.Valid():
-			missed = append(missed, row.ID+": not valid ("+strings.Join(append(row.Checks.Failed, row.Checks.Unverified...), ", ")+")")
-		}
-	}
-	for _, id := range run.Missing {
-		missed = append(missed, id+": no result")
-	}
-	for _, f := range run.Manifest.Searches {
-		if !f.Met() {
-			missed = append(missed, f.Text)
-		}
-	}
-	o := run.Outcome() // what every renderer says
-	met := o.Valid && (o.Verdict == stats.Pass || o.Verdict == "")
-	if met && len(missed) == 0 {
-		return nil
-	}
-	if len(missed) == 0 {
-		missed = []string{o.Validity}
-	}
-	return &exitError{codeNotMet, errors.New("SLO not met:\n  " + strings.Join(missed, "\n  "))}
 }

@@ -15,23 +15,23 @@ import (
 	"bench/experiment/target"
 )
 
-// gatewayFlags are those of `bench selftest --gateway`.
+// gatewayFlags are the flags of `bench selftest --gateway`.
 type gatewayFlags struct {
 	gateway, server, api, model string
 	key                         keyFlags
 }
 
 func (g *gatewayFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&g.gateway, "gateway", "", "judge this gateway by what it adds to --server, instead of the client")
-	f.StringVar(&g.server, "server", "", "the bench mock --ttft … --itl … that the gateway passes requests on to")
-	f.StringVar(&g.api, "api", "", "with --gateway: completions (default) or chat")
-	f.StringVar(&g.model, "model", "", "with --gateway: what it calls the model (as the server does)")
+	f.StringVar(&g.gateway, "gateway", "", "measure the latency that the gateway at `URL` adds to --server, instead of the client")
+	f.StringVar(&g.server, "server", "", "`URL` of the bench mock --ttft … --itl … that the gateway forwards to")
+	f.StringVar(&g.api, "api", "", "with --gateway: API, completions or chat (default completions)")
+	f.StringVar(&g.model, "model", "", "with --gateway: its name of the model (default: the server's)")
 	g.key.register(f)
 }
 
-// milder makes the default ladder one for gateways: less than the client can bear, and short answers, so that there are many first
-// tokens. Flags that were given stay.
-func (g *gatewayFlags) milder(l *runner.Ladder, f *pflag.FlagSet) {
+// setDefaults replaces the ladder's defaults by those for gateways: loads far below the client's limit, and short answers
+// for many first tokens. Flags that are set stay.
+func (g *gatewayFlags) setDefaults(l *runner.Ladder, f *pflag.FlagSet) {
 	if !f.Changed("streams") && !f.Changed("rates") {
 		l.Streams, l.Rates = []int{1, 10, 100}, nil
 	}
@@ -43,31 +43,31 @@ func (g *gatewayFlags) milder(l *runner.Ladder, f *pflag.FlagSet) {
 	}
 }
 
-// check reports flags that do not go together.
+// check refuses flags that cannot be combined.
 func (g *gatewayFlags) check(f *pflag.FlagSet) error {
 	if g.gateway == "" {
 		for _, name := range []string{"server", "api", "model", "api-key", "api-key-file", "api-key-env"} {
 			if f.Changed(name) {
-				return usage("--%s says nothing without --gateway\nhint: bench selftest --gateway http://127.0.0.1:4000 --server http://127.0.0.1:8000", name)
+				return usage("--%s needs --gateway\nhint: bench selftest --gateway http://127.0.0.1:4000 --server http://127.0.0.1:8000", name)
 			}
 		}
 		return nil
 	}
 	for _, name := range []string{"save", "ttft", "itl"} {
 		if f.Changed(name) {
-			return usage("--%s has no say with --gateway: the times are the server's, and nothing is saved\nhint: leave it out; --format json > gateway.json keeps the result", name)
+			return usage("--%s cannot be combined with --gateway: --server sets the times, and nothing is saved\nhint: omit it; --format json > gateway.json keeps the result", name)
 		}
 	}
 	switch {
 	case g.server == "":
-		return usage("--gateway needs the server behind it\nhint: start bench mock --ttft 50ms --itl 10ms, have the gateway pass requests on to it, and name it with --server")
+		return usage("--gateway needs --server, the server that it forwards to\nhint: start bench mock --ttft 50ms --itl 10ms, let the gateway forward to it, and add --server URL")
 	case g.api != "" && g.api != target.Completions && g.api != target.Chat:
 		return usage("unknown API %q\nhint: use completions or chat", g.api)
 	}
 	return nil
 }
 
-// gateway compares the way through a gateway with the one past it.
+// gateway measures a server directly and through the gateway, and prints the difference.
 func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder runner.Ladder) error {
 	g := &f.gateway
 	key, err := g.key.resolve(cmd.Flags(), c.stderr)
@@ -82,7 +82,7 @@ func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder runner.Ladder
 				fmt.Fprintln(c.stderr)
 			}
 			open = true
-			fmt.Fprintf(c.stderr, "[%d/%d] %s, straight and through the gateway …", i, n, s.Name())
+			fmt.Fprintf(c.stderr, "[%d/%d] %s, directly and through the gateway …", i, n, s.Name())
 		},
 	}.Compare(cmd.Context(), machine())
 	if open {
@@ -90,7 +90,7 @@ func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder runner.Ladder
 	}
 	switch {
 	case cmd.Context().Err() != nil:
-		return &exitError{codeInterrupted, errors.New("interrupted: nothing is shown of a comparison that is not whole")}
+		return &exitError{codeInterrupted, errors.New("interrupted: the comparison is incomplete, so there is no result")}
 	case err != nil:
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder runner.Ladder
 		return err
 	}
 	if !result.Measured() {
-		return errors.New("nothing could be compared: see why at each step\nhint: try the gateway by hand: curl -sS " + target.Redact(g.gateway) + "/v1/models")
+		return errors.New("no step could be compared: see the reason at each step\nhint: try the gateway: curl -sS " + target.Redact(g.gateway) + "/v1/models")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// watched has a search that ends soon, and then a row for as long as anybody looks.
+// watched has a search that ends soon, then a long row.
 const watched = `name = "watched"
 [slo]
 error_rate = 0.5
@@ -36,7 +36,7 @@ rate = 50
 duration = "10m"
 `
 
-// TestDashboardOnPrometheus has a Prometheus scrape a sweep, and asks it all that the dashboard asks: each panel has something to draw.
+// TestDashboardOnPrometheus lets Prometheus scrape a sweep: every query of the dashboard must return data.
 func TestDashboardOnPrometheus(t *testing.T) {
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -109,7 +109,7 @@ func expressions(v any) (out []string) {
 	return out
 }
 
-// prometheus starts one that scrapes an address; it gives where it answers.
+// prometheus starts a Prometheus that scrapes an address, and returns its URL.
 func prometheus(t *testing.T, program, address string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -154,7 +154,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// query is how many series a question has.
+// query returns the number of series in an answer.
 func query(t *testing.T, base, q string) int {
 	t.Helper()
 	resp, err := http.Get(base + "/api/v1/query?" + url.Values{"query": {q}}.Encode())

@@ -13,22 +13,22 @@ import (
 	"bench/experiment/server"
 )
 
-// newGuard is what bench starts servers by; people don't call it.
+// newGuard is the process between bench and a server that bench started. It is hidden: users do not call it.
 func newGuard(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:                "guard GRACE COMMAND [ARGUMENT…]",
-		Short:              "run a command until standard input closes, then end it and all that it started",
+		Short:              "run a command until stdin closes, then end it and its children",
 		Hidden:             true,
-		DisableFlagParsing: true, // all of it is the command's
+		DisableFlagParsing: true, // flags belong to COMMAND
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usage("guard wants a time and a command\nhint: bench sweep starts servers by it: [server]")
+				return usage("guard takes a grace period and a command\nhint: bench sweep runs it for [server]; do not call it yourself")
 			}
 			grace, err := time.ParseDuration(args[0])
 			if err != nil {
 				return usage("the grace period: %w\nhint: bench guard 10s COMMAND", err)
 			}
-			// The guard outlives every signal but the one that nobody can catch: each asks it to clear up.
+			// The guard survives every signal but SIGKILL: each one asks it to end the command.
 			signal.Reset(os.Interrupt, syscall.SIGTERM)
 			asked := make(chan os.Signal, 1)
 			signal.Notify(asked, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -17,19 +17,19 @@ import (
 	"bench/report/foreign"
 )
 
-// indexName is the file in which a history keeps what it read; it can be deleted at any time.
+// indexName is the cache of a history's runs; it can be deleted at any time.
 const indexName = ".bench-history.json"
 
 func newHistory(c *cli) *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "history DIR",
-		Short: "many runs: trends, changes and alarms",
-		Long: `history reads every run below a directory and follows each figure of each point, night by night: a change-point is a night
-from which on a figure is another one, with what else changed then (server version, driver, flags, bench); an alarm says that the
-last night lies where the nights before would seldom have put it. Runs are grouped by matrix, model and hardware. Files of other
-tools that lie there (vllm bench serve, SGLang, guidellm, aiperf) are nights of a history of their own, by that tool's definitions.
-What was read is kept in DIR/` + indexName + `, which can be deleted at any time.`,
+		Short: "show trends, change points and alarms of many runs",
+		Long: `history reads every run below a directory and follows each figure of each point over the nights. A change point is a
+night at which a figure's level changed; what else changed that night (server version, driver, flags, bench) is
+listed. An alarm is a last night that is an outlier against the previous nights. Runs are grouped by matrix, model
+and hardware. Files of other tools (vllm bench serve, SGLang, guidellm, aiperf) form groups of their own.
+DIR/` + indexName + ` caches what was read; it can be deleted at any time.`,
 		Example: `  bench history results/nightly
   bench history results/nightly --format html -o trends.html`,
 		Args: positional(cobra.ExactArgs(1)),
@@ -41,7 +41,7 @@ What was read is kept in DIR/` + indexName + `, which can be deleted at any time
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", strings.Join(historyFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; - for the terminal; html: history.html in DIR")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - for stdout (default for html: DIR/history.html)")
 	return cmd
 }
 
@@ -64,51 +64,30 @@ func (c *cli) history(format, output, dir string) error {
 	}[format])
 }
 
-// nights reads the runs below a directory, those that the index does not know, and keeps the index.
+// nights reads the runs below a directory that its index does not have, and writes the index.
 func (c *cli) nights(dir string) ([]compare.Night, error) {
 	index := filepath.Join(dir, indexName)
-	nights, fresh, err := compare.ReadNights(dir, readIndex(index), readNight)
+	nights, fresh, err := compare.ReadNights(dir, readIndex(index), foreign.LoadNight)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usage("%w\nhint: name the directory that holds the runs, like results/nightly", err)
+		return nil, usage("%w\nhint: name the directory of the runs, like results/nightly", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(nights) == 0 {
-		return nil, usage("there is no run below %s\nhint: name the directory that holds the runs, like results/nightly", dir)
+		return nil, usage("no run below %s\nhint: name the directory of the runs, like results/nightly", dir)
 	}
 	if fresh == 0 {
 		return nights, nil
 	}
 	known := compare.Index{Schema: compare.SchemaIndex, Nights: nights}
 	if err := writeWhole(index, func(w io.Writer) error { return json.NewEncoder(w).Encode(known) }); err != nil {
-		fmt.Fprintln(c.stderr, "note: the index of the history can't be kept: "+err.Error())
+		fmt.Fprintln(c.stderr, "note: cannot write the history's index: "+err.Error())
 	}
 	return nights, nil
 }
 
-// readNight reads a run, or a file of another tool; one that does not say when it was measured is as old as the file.
-func readNight(name string) (compare.Run, error) {
-	r, err := loadResult(name)
-	if errors.Is(err, foreign.ErrUnknown) {
-		return compare.Run{}, compare.ErrNoRun
-	}
-	if err != nil {
-		return compare.Run{}, err
-	}
-	run := r.compared()
-	run.Records = nil // a night's interval is by its repeats, or by its summary
-	if run.Manifest.StartedAt.IsZero() {
-		info, err := os.Stat(name)
-		if err != nil {
-			return compare.Run{}, err
-		}
-		run.Manifest.StartedAt = info.ModTime()
-	}
-	return run, nil
-}
-
-// readIndex is what an earlier history kept; nothing where it is of another version, or not whole.
+// readIndex reads the index of an earlier history; nil: none of this version.
 func readIndex(name string) []compare.Night {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"bench/experiment/target"
 )
 
-// keyFlags are the three ways to give an API key. The key goes into the request header and nowhere else.
+// keyFlags are the three sources of an API key. The key goes into the request header and nowhere else.
 type keyFlags struct {
 	env, file, key string
 }
 
 func (k *keyFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&k.env, "api-key-env", "OPENAI_API_KEY", "environment variable that holds the API key")
-	f.StringVar(&k.file, "api-key-file", "", "file that holds the API key")
-	f.StringVar(&k.key, "api-key", "", "the API key itself; others on this machine can see it: prefer --api-key-env or --api-key-file")
+	f.StringVar(&k.env, "api-key-env", "OPENAI_API_KEY", "environment variable `VAR` with the API key")
+	f.StringVar(&k.file, "api-key-file", "", "`FILE` with the API key")
+	f.StringVar(&k.key, "api-key", "", "API `KEY` itself, visible in the process list: prefer --api-key-env or --api-key-file")
 }
 
-// resolve gives the key; empty when none is given.
+// resolve returns the key; empty: none is given.
 func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	given := 0
 	for _, name := range []string{"api-key", "api-key-file", "api-key-env"} {
@@ -34,15 +34,15 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 		}
 	}
 	if given > 1 {
-		return "", usage("more than one of --api-key, --api-key-file and --api-key-env\nhint: give one")
+		return "", usage("--api-key, --api-key-file and --api-key-env exclude each other\nhint: give one")
 	}
 	switch {
 	case f.Changed("api-key"):
-		fmt.Fprintln(stderr, "warning: others on this machine can see --api-key in the process list; --api-key-env VAR or --api-key-file FILE keep it to yourself")
+		fmt.Fprintln(stderr, "warning: --api-key is visible to others in the process list; use --api-key-env VAR or --api-key-file FILE")
 		return clean(k.key, "--api-key")
 	case f.Changed("api-key-file"):
 		b, err := os.ReadFile(k.file)
-		if err != nil { // without its path, which may be the key itself, given to the wrong flag
+		if err != nil { // without its path, which may be a key given to the wrong flag
 			if path := new(fs.PathError); errors.As(err, &path) {
 				err = path.Err
 			}
@@ -52,7 +52,7 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	}
 	key, ok := os.LookupEnv(k.env)
 	if f.Changed("api-key-env") && !ok {
-		if !variable.MatchString(k.env) { // it may be the key itself, given to the wrong flag
+		if !variable.MatchString(k.env) { // it may be a key given to the wrong flag
 			return "", usage("--api-key-env takes the name of an environment variable\nhint: --api-key-env MY_KEY, after export MY_KEY=…")
 		}
 		return "", usage("the environment variable %s is not set\nhint: export %s=… first", k.env, k.env)
@@ -63,10 +63,10 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	return clean(key, k.env)
 }
 
-// variable is what environment variables are usually named.
+// variable matches the usual names of environment variables.
 var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// clean refuses a key that can't be a header value, without showing it.
+// clean trims a key, and refuses one that cannot be a header value, without showing it.
 func clean(key, from string) (string, error) {
 	key = strings.TrimSpace(key)
 	if key == "" {
@@ -74,26 +74,26 @@ func clean(key, from string) (string, error) {
 	}
 	for _, c := range key {
 		if c <= ' ' || c >= 0x7f {
-			return "", usage("the API key in %s holds a character that no header can carry", from)
+			return "", usage("the API key in %s contains a character that is not allowed in a header", from)
 		}
 	}
 	return key, nil
 }
 
-// hidden stands where a secret stood.
-const hidden = "<redacted>"
+// mask replaces a secret.
+const mask = "<redacted>"
 
-// looksSecret are names of flags, rightly typed or not, whose values are not to be shown.
+// looksSecret matches flags, also mistyped ones, whose values must not be shown.
 var looksSecret = regexp.MustCompile(`(?i)^--?[a-z_-]*(api[_-]?key|token|password|secret)$`)
 
-// countsTokens are names of flags that end like one of a secret, and say how much of something a token takes.
+// countsTokens matches flags that end like a secret's and are amounts per token: --bytes-per-token.
 var countsTokens = regexp.MustCompile(`(?i)-per-([a-z]+-)?token$`)
 
 func isSecret(flag string) bool {
 	return looksSecret.MatchString(flag) && !countsTokens.MatchString(flag)
 }
 
-// redacted is the command line with its secrets taken out.
+// redacted returns the command line without its secrets.
 func redacted(args []string) []string {
 	out := []string{"bench"}
 	before := ""
@@ -101,11 +101,11 @@ func redacted(args []string) []string {
 		flag, value, joined := strings.Cut(a, "=")
 		switch {
 		case isSecret(before):
-			a = hidden
+			a = mask
 		case !strings.HasPrefix(a, "-") || !joined:
 			a = redactURL(before, a)
 		case isSecret(flag):
-			a = flag + "=" + hidden
+			a = flag + "=" + mask
 		default:
 			a = flag + "=" + redactURL(flag, value)
 		}
@@ -115,7 +115,7 @@ func redacted(args []string) []string {
 	return out
 }
 
-// redactURL takes user info and keys out of a value that is a URL: all that has a scheme, and that of --endpoint.
+// redactURL removes user info and keys from a value that is a URL: one with a scheme, or that of --endpoint.
 func redactURL(flag, value string) string {
 	if flag == "--endpoint" || strings.Contains(value, "://") {
 		return target.Redact(value)
@@ -123,7 +123,7 @@ func redactURL(flag, value string) string {
 	return value
 }
 
-// withoutSecrets takes the secrets of a command line out of a text that may repeat its arguments.
+// withoutSecrets removes the secrets of a command line from a text that may repeat its arguments.
 func withoutSecrets(text string, args []string) string {
 	for i, shown := range redacted(args)[1:] {
 		if shown == args[i] || len(args[i]) < 4 {
@@ -138,7 +138,7 @@ func withoutSecrets(text string, args []string) string {
 	return text
 }
 
-// curl is the header option of a curl line that sends the key, without showing it.
+// curl returns the option of curl that sends the key, without showing it.
 func (k *keyFlags) curl() string {
 	from := "$" + k.env
 	switch {

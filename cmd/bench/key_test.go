@@ -23,8 +23,7 @@ import (
 
 const secret = "sk-verysecret/0+1=="
 
-// echo is a server that repeats the key wherever it can: as the name of its model, in a header, in /version, in the
-// bodies of its errors, and in a stream.
+// echo is a server that repeats the key everywhere: in its model's name, a header, /version, error bodies and streams.
 func echo(pass http.Handler) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +205,7 @@ func TestKeyFlags(t *testing.T) {
 		{[]string{"--api-key-file", filepath.Join(dir, "none")}, "", "reading the file of --api-key-file: no such file", false},
 		{[]string{"--api-key", "from-flag"}, "from-flag", "", true},
 		{[]string{"--api-key", ""}, "", "is empty", true},
-		{[]string{"--api-key", "a b"}, "", "no header can carry", true},
+		{[]string{"--api-key", "a b"}, "", "not allowed in a header", true},
 		{[]string{"--api-key", "a", "--api-key-env", "MY_KEY"}, "", "hint: give one", false},
 	}
 	for _, tt := range tests {
@@ -221,7 +220,7 @@ func TestKeyFlags(t *testing.T) {
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%q: %q, %v", tt.args, got, err)
 		}
-		if warned := strings.Contains(stderr.String(), "warning: others on this machine can see"); warned != tt.warns {
+		if warned := strings.Contains(stderr.String(), "warning: --api-key is visible to others"); warned != tt.warns {
 			t.Errorf("%q: warning %q", tt.args, &stderr)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"bench/report"
 )
 
-// killable has servers that are started with a knob, a row and a search on each. What the search hears does not depend on how busy
-// this machine is.
+// killable starts a server for each value of a knob, with a row and a search on each. The search's answer does not
+// depend on the load of this machine.
 const killable = `name = "k"
 [target]
 endpoint = "http://127.0.0.1:%d"
@@ -45,8 +45,8 @@ name = "s"
 concurrency = { search = "slo", min = 1, max = 4 }
 `
 
-// TestKilledAtAnyMoment kills bench at random moments, goes on, and holds that the run ends with the same rows as one that was left
-// alone, and that no process is left of either. BENCH_TEST_KILLS says how often.
+// TestKilledAtAnyMoment kills bench at random moments and resumes. The run must end with the rows of an undisturbed
+// one, and leave no process. BENCH_TEST_KILLS is the number of kills.
 func TestKilledAtAnyMoment(t *testing.T) {
 	times := 2
 	if text := os.Getenv("BENCH_TEST_KILLS"); text != "" {
@@ -96,7 +96,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	t.Logf("killed %d times in the course of %v, %d times before the run had begun", times, took, before)
 }
 
-// sweptTo runs bench to its end, which leaves no process; it gives what was said.
+// sweptTo runs bench to its end, which must leave no process, and returns its output.
 func sweptTo(t *testing.T, port int, args ...string) string {
 	t.Helper()
 	var said bytes.Buffer
@@ -144,7 +144,7 @@ func mentioning(word string) string {
 	return ""
 }
 
-// wholeRows are those of the one run in a directory, which has to be over, with none missing and nothing half.
+// wholeRows returns the rows of the one run in a directory. The run must be done, without missing or partial rows.
 func wholeRows(t *testing.T, said, out string) []string {
 	t.Helper()
 	runs, err := filepath.Glob(filepath.Join(out, "k", "*", "run.json"))

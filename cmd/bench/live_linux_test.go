@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal gives both ends of a pseudo terminal of 80×24.
+// openTerminal returns both ends of an 80×24 pseudo terminal.
 func openTerminal(t *testing.T) (user, program *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -38,7 +38,7 @@ func openTerminal(t *testing.T) (user, program *os.File) {
 	return user, program
 }
 
-// onTerminal runs a command whose standard error is a terminal. It gives what the terminal shows in the end, and all that it was sent.
+// onTerminal runs a command whose stderr is a terminal. screen is what it shows in the end, raw what it was sent.
 func onTerminal(t *testing.T, args ...string) (screen, raw string, code int) {
 	t.Helper()
 	user, program := openTerminal(t)

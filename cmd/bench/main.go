@@ -1,5 +1,5 @@
-// Command bench runs declarative sweeps against LLM serving endpoints. This package turns words
-// into calls and errors into exit codes; what it calls is in the packages below.
+// Command bench runs declarative sweeps against LLM serving endpoints. This package turns command lines into calls
+// and errors into exit codes. It has one file per command; the packages below do the work.
 package main
 
 import (
@@ -10,18 +10,18 @@ import (
 )
 
 func main() {
-	// The first Ctrl-C ends the run in order; the second leaves now. What is on disk is whole either way.
+	// The first Ctrl-C ends the run in order; the second exits at once. Files on disk are whole either way.
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // a terminal that is gone is told from nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it: a closed terminal must not end the run
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	go func() {
 		<-signals
 		cancel()
 		for s := range signals {
-			if s != syscall.SIGHUP { // of a terminal that is gone both the system and the shell tell: that is nobody's second Ctrl-C
+			if s != syscall.SIGHUP { // the system and the shell both send one when a terminal closes
 				os.Exit(codeInterrupted)
 			}
 		}
@@ -29,9 +29,9 @@ func main() {
 	os.Exit(bench(ctx, os.Stdin, os.Stdout, os.Stderr, os.Args[1:]))
 }
 
-// unread has nobody who stops reading the output end a measurement: of `bench tile | tee log` Ctrl-C ends both, and what is
-// written to who is gone would end bench before its results are saved. The returned function undoes that.
-func unread() (undo func()) {
+// ignoreSIGPIPE keeps a closed stdout from ending the run: Ctrl-C ends `bench tile | tee log` both, and a write to
+// the closed pipe would kill bench before its results are saved. undo restores the signal.
+func ignoreSIGPIPE() (undo func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	return func() { signal.Reset(syscall.SIGPIPE) }
 }

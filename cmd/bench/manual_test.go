@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The manual's page of bounds shows what bench prints.
+// docs/roofline.md shows what bench prints.
 func TestBoundsManual(t *testing.T) {
 	page, err := os.ReadFile("../../docs/roofline.md")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestBoundsManual(t *testing.T) {
 	}
 }
 
-// trimmed takes the indentation off each line, and the spaces at its end.
+// trimmed removes each line's indentation and trailing spaces.
 func trimmed(text, indent string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n "), "\n")
 	for i := range lines {

@@ -19,21 +19,21 @@ func newMock(c *cli) *cobra.Command {
 	var tables tableFlags
 	cmd := &cobra.Command{
 		Use:   "mock",
-		Short: "serve the simulated vLLM, to try clients and matrices without a GPU",
-		Long: `mock answers like an OpenAI-compatible vLLM (models, completions, chat, tokenize, health, version, metrics, reset_prefix_cache).
-With --ttft and --itl every token comes at exactly those times; without them a batching scheduler decides, with a paged KV
-cache, prefix hits, preemption and a queue. A step takes what model and hardware allow with --hardware, else what the --step flags say.
-/debug says what is simulated, /debug/requests the true times of each request. It listens on this machine only, unless told otherwise.
+		Short: "serve a simulated vLLM, to try clients and matrices without a GPU",
+		Long: `mock serves the API of vLLM (models, completions, chat, tokenize, health, version, metrics, reset_prefix_cache).
+With --ttft and --itl every token has exactly those times. Without them a batching scheduler with a paged KV cache,
+prefix hits, preemption and a queue sets the times. The time of a step comes from the roofline of --hardware, or
+from the --step flags. /debug describes the simulation, /debug/requests has the true times of each request.
 
---fault goes wrong on purpose, "kind[=argument][@n|@p%]": on every request, on every n-th, or on so many percent. Kinds:
-  status=CODE, reset-before, slow-headers=TIME, html200, garbage; after N tokens: reset-mid=N, fin-mid=N, cut-mid=N, stall=N,
-  garbage-mid=N, error-in-stream=N, pause=N:TIME, short=N; and multi=K (tokens an event), crlf, comments, empty-events, no-done,
-  no-usage, split-utf8, role-early, role-reasoning, tool-calls (the last three: chat).
---drift makes the server slower as time goes by: "5%/h", or "20%@10m" from ten minutes after its start on.`,
-		Example: `  bench mock                                     simulated: batching, queueing, a prefix cache
+--fault injects faults, "kind[=argument][@n|@p%]": into every request, every n-th, or p percent. Kinds:
+  status=CODE, reset-before, slow-headers=TIME, html200, garbage; after N tokens: reset-mid=N, fin-mid=N, cut-mid=N,
+  stall=N, garbage-mid=N, error-in-stream=N, pause=N:TIME, short=N; and multi=K (tokens per event), crlf, comments,
+  empty-events, no-done, no-usage, split-utf8, role-early, role-reasoning, tool-calls (the last three: chat).
+--drift slows the server over time: "5%/h", or "20%@10m" (20 % slower from minute 10 on).`,
+		Example: `  bench mock                                     batching, queueing, a prefix cache
   bench mock --model llama-3.1-8b --hardware h100-sxm --max-num-seqs 256
-                                                 the same, as fast as that model on that GPU by arithmetic
-  bench mock --ttft 50ms --itl 10ms              exact: to check a client against known times
+                                                 with the roofline's times of that model and GPU
+  bench mock --ttft 50ms --itl 10ms              exact times: to check a client
   bench mock --listen 127.0.0.1:9000 --max-num-seqs 8
   bench mock --fault status=500@1% --fault stall=5@100 --drift 5%/h`,
 		Args: positional(cobra.NoArgs),
@@ -45,13 +45,13 @@ cache, prefix hits, preemption and a queue. A step takes what model and hardware
 			return c.mock(cmd.Context(), config, listen)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
 	tables.register(cmd.Flags())
 	mockFlags(cmd.Flags(), &config)
 	return cmd
 }
 
-// mock serves until ctx ends.
+// mock serves until ctx is done.
 func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error {
 	var problems []string
 	config.Check(func(key, problem, hint string) {
@@ -78,37 +78,37 @@ func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error
 	return &exitError{codeInterrupted, errors.New("")}
 }
 
-// mockFlags are the keys of the [mock] table.
+// mockFlags registers a flag for each key of the [mock] table.
 func mockFlags(f *pflag.FlagSet, config *mock.Config) {
-	f.StringVar(&config.Model, "model", "", "served model name (bench-mock)")
-	f.DurationVar(&config.TTFT, "ttft", 0, "exact time to first token")
-	f.DurationVar(&config.ITL, "itl", 0, "exact time between tokens")
-	f.StringVar(&config.Hardware, "hardware", "", "GPU that the model is simulated on, e.g. h100-sxm")
-	f.IntVar(&config.GPUs, "gpus", 0, "number of these GPUs (1)")
-	f.StringVar(&config.Precision, "precision", "", "of the weights, e.g. bf16, fp8 (as published)")
-	f.StringVar(&config.KVPrecision, "kv-precision", "", "of the KV cache (bf16)")
-	f.IntVar(&config.MaxNumSeqs, "max-num-seqs", 0, "sequences that run at once (64; on hardware: 256; exact times: no limit)")
-	f.IntVar(&config.MaxNumBatchedTokens, "max-num-batched-tokens", 0, "tokens in one step (2048; on hardware: 8192)")
-	f.IntVar(&config.MaxModelLen, "max-model-len", 0, "context length in tokens (131072; on hardware: what model and memory allow)")
-	f.IntVar(&config.KVBlocks, "kv-blocks", 0, "KV cache in blocks of 16 tokens (32768; on hardware: what the memory holds)")
-	f.Float64Var(&config.Watermark, "watermark", 0, "share of the KV blocks that admissions leave free while others run")
-	f.Float64Var(&config.KVOffloadingGB, "kv-offloading-gb", 0, "size of a second tier for KV blocks, 10^9 bytes (none)")
-	f.Float64Var(&config.KVOffloadingGBs, "kv-offloading-gb-s", 0, "what it loads per second, 10^9 bytes (50; a disk has about 7)")
-	f.IntVar(&config.KVBytesPerToken, "kv-bytes-per-token", 0, "what a token weighs in the KV cache (131072; on hardware: the model's)")
-	f.IntVar(&config.Queue, "queue", 0, "requests that may wait (1000); more are refused")
-	f.IntVar(&config.QueueStatus, "queue-status", 0, "with this status, 503 or 429 (503)")
-	f.DurationVar(&config.StepBase, "step-base", 0, "time of a step (2.33 ms, when no step time is given)")
-	f.DurationVar(&config.StepPerSeq, "step-per-seq", 0, "and for each decoding sequence")
-	f.DurationVar(&config.StepPerContextToken, "step-per-context-token", 0, "and for each token of their contexts")
-	f.DurationVar(&config.StepPerPrefillToken, "step-per-prefill-token", 0, "and for each prompt token in the step")
-	f.StringVar(&config.Drift, "drift", "", `times that grow: "5%/h", or "20%@10m" from then on`)
-	f.Uint64Var(&config.Seed, "seed", 0, "of tokens, natural output lengths and faults by percentage")
-	f.StringArrayVar(&config.Faults, "fault", nil, `go wrong on purpose: "kind[=arg][@n|@p%]", e.g. status=500@10 (repeatable)`)
+	f.StringVar(&config.Model, "model", "", "served model name (default bench-mock)")
+	f.DurationVar(&config.TTFT, "ttft", 0, "exact time to first token, e.g. 50ms")
+	f.DurationVar(&config.ITL, "itl", 0, "exact time between tokens, e.g. 10ms")
+	f.StringVar(&config.Hardware, "hardware", "", "simulated GPU, e.g. h100-sxm")
+	f.IntVar(&config.GPUs, "gpus", 0, "number of GPUs (default 1)")
+	f.StringVar(&config.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: as published)")
+	f.StringVar(&config.KVPrecision, "kv-precision", "", "precision of the KV cache (default bf16)")
+	f.IntVar(&config.MaxNumSeqs, "max-num-seqs", 0, "largest number of running sequences (default 64; with --hardware 256; with exact times no limit)")
+	f.IntVar(&config.MaxNumBatchedTokens, "max-num-batched-tokens", 0, "largest number of tokens in a step (default 2048; with --hardware 8192)")
+	f.IntVar(&config.MaxModelLen, "max-model-len", 0, "context length, tokens (default 131072; with --hardware: by model and memory)")
+	f.IntVar(&config.KVBlocks, "kv-blocks", 0, "KV cache, blocks of 16 tokens (default 32768; with --hardware: by memory)")
+	f.Float64Var(&config.Watermark, "watermark", 0, "share of the KV blocks, 0 to 1, that admission keeps free while sequences run")
+	f.Float64Var(&config.KVOffloadingGB, "kv-offloading-gb", 0, "second tier for KV blocks, 10^9 bytes (default: none)")
+	f.Float64Var(&config.KVOffloadingGBs, "kv-offloading-gb-s", 0, "load bandwidth of the second tier, 10^9 bytes/s (default 50; a disk: about 7)")
+	f.IntVar(&config.KVBytesPerToken, "kv-bytes-per-token", 0, "KV cache bytes per token (default 131072; with --hardware: the model's)")
+	f.IntVar(&config.Queue, "queue", 0, "queue length; more requests are refused (default 1000)")
+	f.IntVar(&config.QueueStatus, "queue-status", 0, "HTTP status of refused requests: 503 or 429 (default 503)")
+	f.DurationVar(&config.StepBase, "step-base", 0, "base time of a step (default 2.33ms without other step times)")
+	f.DurationVar(&config.StepPerSeq, "step-per-seq", 0, "added step time per decoding sequence")
+	f.DurationVar(&config.StepPerContextToken, "step-per-context-token", 0, "added step time per context token of decoding sequences")
+	f.DurationVar(&config.StepPerPrefillToken, "step-per-prefill-token", 0, "added step time per prompt token in the step")
+	f.StringVar(&config.Drift, "drift", "", `slowdown over time: "5%/h", or "20%@10m"`)
+	f.Uint64Var(&config.Seed, "seed", 0, "seed of tokens, natural output lengths and random faults")
+	f.StringArrayVar(&config.Faults, "fault", nil, `fault to inject: "kind[=arg][@n|@p%]", e.g. status=500@10 (repeatable)`)
 	f.BoolVar(&config.AllowFaults, "allow-faults", false, "obey the X-Mock-Fault header of requests")
-	f.StringVar(&config.APIKey, "require-api-key", "", "refuse requests without this key")
+	f.StringVar(&config.APIKey, "require-api-key", "", "API key that requests must have")
 }
 
-// flagOf is the flag for a key of the [mock] table.
+// flagOf returns the flag of a key of the [mock] table.
 func flagOf(key string) string {
 	if strings.HasPrefix(key, "faults") {
 		return "--fault"

@@ -27,7 +27,7 @@ output = 4
 concurrency = 1
 `
 
-// example is a code block of the manual's page of nightly jobs, with its places on this machine.
+// example is a code block of docs/nightly.md, with paths of this machine.
 func example(t *testing.T, language, home, base string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/nightly.md")
@@ -46,7 +46,7 @@ func example(t *testing.T, language, home, base string) string {
 	return strings.NewReplacer("/srv/bench", home, "http://127.0.0.1:8000", base, "/usr/local/bin", home+":"+filepath.Dir(program)).Replace(block)
 }
 
-// bare runs a command in an environment that has nothing but what is said.
+// bare runs a command with only the given environment.
 func bare(t *testing.T, dir string, env []string, name string, args ...string) (code int, said string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -59,7 +59,7 @@ func bare(t *testing.T, dir string, env []string, name string, args ...string) (
 	return cmd.ProcessState.ExitCode(), out.String()
 }
 
-// nightly is a directory with a matrix, and a server.
+// nightly returns a directory with a matrix, and a server.
 func nightly(t *testing.T) (home, base string) {
 	t.Helper()
 	for _, name := range []string{"flock", "bash"} {
@@ -74,7 +74,7 @@ func nightly(t *testing.T) (home, base string) {
 	return home, base
 }
 
-// The manual's job for cron does as the page says, in cron's bare environment: it prints why a night is no pass, and nothing else.
+// The cron job of docs/nightly.md works in cron's bare environment, and prints only why a night does not pass.
 func TestNightlyCron(t *testing.T) {
 	home, base := nightly(t)
 	script, crontab := example(t, "sh", home, base), example(t, "crontab", home, base)
@@ -95,7 +95,7 @@ func TestNightlyCron(t *testing.T) {
 		write(t, program, script)
 		return bare(t, home, env, "/bin/sh", "-c", job)
 	}
-	if code, said := night(); code != codeUsage || !strings.Contains(said, "nothing is named like base/*") {
+	if code, said := night(); code != codeUsage || !strings.Contains(said, "nothing matches base/*") {
 		t.Errorf("the first night: exit code %d, it printed\n%s", code, said)
 	}
 	if err := os.Mkdir(filepath.Join(home, "results", "nightly", "20260101T020000Z"), 0o755); err != nil { // its server never started
@@ -126,7 +126,7 @@ func TestNightlyCron(t *testing.T) {
 	}
 }
 
-// The steps of the manual's CI job do as the page says, in the shell that runs them there.
+// The steps of the CI job in docs/nightly.md work in the shell of the CI.
 func TestNightlyCI(t *testing.T) {
 	home, base := nightly(t)
 	program, err := exec.LookPath("bench")

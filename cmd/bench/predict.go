@@ -37,12 +37,12 @@ func newPredict(c *cli) *cobra.Command {
 	f := &predictFlags{}
 	cmd := &cobra.Command{
 		Use:   "predict",
-		Short: "say what the hardware allows for a model, with the arithmetic; no server needed",
-		Long: `predict computes TTFT, TPOT, KV-cache capacity and the throughput ceiling from what a model must read and compute, and what a
-device can read and compute in a second. Each time has a floor (the peak: faster is impossible), an expected value, and a band
-around it for good and poor engines; below stand the terms that add up to the expected one.
-With --calibrate the efficiencies are those that a measured run reached, and the rows of the run stand beside the fit.
---hf-config turns a Hugging Face config.json into an entry of model_configs.json; with --hardware it predicts for it.`,
+		Short: "compute the roofline of a model on hardware; no server needed",
+		Long: `predict computes TTFT, TPOT, KV-cache capacity and the throughput ceiling from the bytes and FLOPs of a model and the
+bandwidth and compute of a device. Each time has a floor (no server is faster), an expected value, and a typical
+range (low, high); the terms of the expected value follow. --calibrate fits the efficiencies to a measured run and
+prints its rows beside the fit. --hf-config converts a Hugging Face config.json to an entry of model_configs.json;
+with --hardware it predicts that model.`,
 		Example: `  bench predict --model llama-3.1-8b --hardware h100-sxm
   bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 8 --input 2048 --output 256 --batch 1,8,32,128
   bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 4 --precision fp8 --kv-precision fp8 --chunk 2048
@@ -58,23 +58,23 @@ With --calibrate the efficiencies are those that a measured run reached, and the
 	}
 	fl := cmd.Flags()
 	f.tables.register(fl)
-	fl.StringVar(&f.model, "model", "", "model, by a name in model_configs.json")
-	fl.StringVar(&f.hardware, "hardware", "", "device, by a name in the hardware table, e.g. h100-sxm")
-	fl.IntVar(&f.gpus, "gpus", 0, "how many of them, in tensor parallel (1)")
-	fl.StringVar(&f.precision, "precision", "", "of the weights, e.g. fp8, int4_g128 (as published)")
-	fl.StringVar(&f.kvPrecision, "kv-precision", "", "of the KV cache (bf16)")
-	fl.Float64Var(&f.work.Input, "input", 1024, "prompt tokens of a request")
-	fl.Float64Var(&f.work.Cached, "cached", 0, "of these, in the prefix cache already")
-	fl.Float64Var(&f.work.Output, "output", 256, "output tokens of a request")
-	fl.IntSliceVar(&f.work.Batches, "batch", []int{1, 8, 32, 128}, "sequences that decode at once")
-	fl.IntVar(&f.work.Budget, "chunk", 0, "most tokens of a step, where prompts are cut into chunks (max_num_batched_tokens)")
-	fl.IntVar(&f.work.MaxSeqs, "max-seqs", 0, "the engine's limit of sequences at once (what the KV cache holds)")
-	fl.IntVar(&f.speculate, "speculate", 0, "tokens that are drafted in each step (none)")
-	fl.Float64Var(&f.acceptance, "acceptance", 0.7, "with --speculate: chance that a drafted token is accepted")
-	fl.StringVar(&f.draft, "draft-model", "", "with --speculate: the model that drafts, on the same hardware (drafting takes no time)")
-	fl.StringVar(&f.hfConfig, "hf-config", "", "config.json of a model on Hugging Face, to convert")
-	fl.StringVar(&f.calibrate, "calibrate", "", "directory of a run whose rows the efficiencies are fitted to")
-	fl.StringVar(&f.format, "format", "text", "text or json")
+	fl.StringVar(&f.model, "model", "", "model: a name in model_configs.json")
+	fl.StringVar(&f.hardware, "hardware", "", "device: a name in the hardware table, e.g. h100-sxm")
+	fl.IntVar(&f.gpus, "gpus", 0, "number of devices, in tensor parallel (default 1)")
+	fl.StringVar(&f.precision, "precision", "", "precision of the weights, e.g. fp8, int4_g128 (default: as published)")
+	fl.StringVar(&f.kvPrecision, "kv-precision", "", "precision of the KV cache (default bf16)")
+	fl.Float64Var(&f.work.Input, "input", 1024, "prompt tokens per request")
+	fl.Float64Var(&f.work.Cached, "cached", 0, "prompt tokens found in the prefix cache")
+	fl.Float64Var(&f.work.Output, "output", 256, "output tokens per request")
+	fl.IntSliceVar(&f.work.Batches, "batch", []int{1, 8, 32, 128}, "batch sizes: sequences that decode together")
+	fl.IntVar(&f.work.Budget, "chunk", 0, "tokens per step of chunked prefill, max_num_batched_tokens (default: no chunks)")
+	fl.IntVar(&f.work.MaxSeqs, "max-seqs", 0, "the engine's max_num_seqs (default: KV-cache capacity)")
+	fl.IntVar(&f.speculate, "speculate", 0, "draft tokens per step of speculative decoding (default: none)")
+	fl.Float64Var(&f.acceptance, "acceptance", 0.7, "with --speculate: acceptance probability of a draft token")
+	fl.StringVar(&f.draft, "draft-model", "", "with --speculate: draft model, on the same hardware (default: drafting takes no time)")
+	fl.StringVar(&f.hfConfig, "hf-config", "", "`FILE`: config.json of a Hugging Face model, to convert")
+	fl.StringVar(&f.calibrate, "calibrate", "", "`DIR` of the run to fit the efficiencies to")
+	fl.StringVar(&f.format, "format", "text", "output format: text or json")
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (c *cli) predict(f *predictFlags) error {
 	var fit *roofline.Fit
 	if f.calibrate != "" {
 		if fit, err = s.Calibrate(points); err != nil {
-			return calibrating(err)
+			return withSeriesHint(err)
 		}
 		s.Efficiency = &fit.Efficiency
 	}
@@ -114,8 +114,7 @@ func (c *cli) predict(f *predictFlags) error {
 	if f.format == "json" {
 		return c.json(p)
 	}
-	_, err = fmt.Fprint(c.stdout, predictText(p))
-	return err
+	return roofline.Text(c.stdout, p)
 }
 
 func (c *cli) json(v any) error {
@@ -124,8 +123,8 @@ func (c *cli) json(v any) error {
 	return e.Encode(v)
 }
 
-// calibrating says what to do about points that can't be fitted.
-func calibrating(err error) error {
+// withSeriesHint adds to the error of a fit how to measure points that determine it.
+func withSeriesHint(err error) error {
 	var vague *roofline.UnidentifiableError
 	if errors.As(err, &vague) {
 		return fmt.Errorf("%w\nhint: measure a series, e.g. concurrency = [1, 2, 8, 32], and calibrate with that run", err)
@@ -133,10 +132,10 @@ func calibrating(err error) error {
 	return err
 }
 
-// setup looks up what the flags name. What no table has is said of all of them at once.
+// setup looks up the names in the flags. Its error lists all unknown names.
 func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.Hardware) (roofline.Setup, error) {
 	none := roofline.Setup{}
-	if err := f.asked(); err != nil {
+	if err := f.checkNames(); err != nil {
 		return none, err
 	}
 	s := roofline.Setup{GPUs: f.gpus, Precision: f.precision, KVPrecision: f.kvPrecision, Efficiency: &hardware.Efficiency}
@@ -157,14 +156,14 @@ func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.H
 	return s, errors.Join(unknownEntry(model), unknownEntry(device), unknownEntry(draft))
 }
 
-// asked says what the flags leave open, and takes those of speculation together.
-func (f *predictFlags) asked() error {
+// checkNames refuses missing and contradicting flags, and sets the speculation.
+func (f *predictFlags) checkNames() error {
 	var open []string
 	if f.model == "" && f.hfConfig == "" {
-		open = append(open, "which model?")
+		open = append(open, "missing --model")
 	}
 	if f.hardware == "" {
-		open = append(open, "which hardware?")
+		open = append(open, "missing --hardware")
 	}
 	switch {
 	case len(open) > 0:
@@ -190,7 +189,7 @@ func (f *predictFlags) check(s roofline.Setup) error {
 	return nil
 }
 
-// measured are the points of a run; the run states the setup where no flag does.
+// measured reads the points of a run, which also sets what no flag sets.
 func (f *predictFlags) measured(stderr io.Writer) ([]roofline.Point, error) {
 	run, err := report.Load(f.calibrate)
 	if err != nil {
@@ -198,23 +197,23 @@ func (f *predictFlags) measured(stderr io.Writer) ([]roofline.Point, error) {
 	}
 	c := series.CalibrationOf(run.Rows)
 	if len(c.LeftOut) > 0 {
-		fmt.Fprintf(stderr, "note: left out: %s\n", strings.Join(c.LeftOut, "; "))
+		fmt.Fprintf(stderr, "note: rows left out: %s\n", strings.Join(c.LeftOut, "; "))
 	}
 	if c.Of == nil {
-		return nil, usage("no row of %s can be fitted\nhint: state hardware and gpus in [target], and measure until the rows are valid", f.calibrate)
+		return nil, usage("no row of %s can be fitted\nhint: set hardware and gpus in [target], and measure until rows are valid", f.calibrate)
 	}
 	f.model, f.hardware = cmp.Or(f.model, c.Of.Model), cmp.Or(f.hardware, c.Of.Hardware)
 	f.precision, f.gpus = cmp.Or(f.precision, c.Of.Precision), cmp.Or(f.gpus, c.Of.GPUs)
 	return c.Points, nil
 }
 
-// modelEntry prints the entry of a config.json.
+// modelEntry converts a config.json and prints the entry.
 func (c *cli) modelEntry(f *predictFlags) error {
 	m, err := f.readHF(c)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "%s: %.4g G parameters, %.4g G of them active; %.0f bytes of KV a token in bf16\n",
+	fmt.Fprintf(c.stderr, "%s: %.4g G parameters, %.4g G of them active; %.0f KV bytes per token in bf16\n",
 		m.ID, float64(m.Params())/1e9, float64(m.ActiveParams())/1e9, roofline.Setup{Model: m}.KVBytesPerToken())
 	return c.json(map[string]any{"models": []roofline.Model{m}})
 }
@@ -232,7 +231,7 @@ func (f *predictFlags) readHF(c *cli) (roofline.Model, error) {
 	}
 	m, notes, err := roofline.ParseHF(text, name)
 	if err != nil {
-		return m, usage("%w\nhint: add an entry to %s by hand, e.g. from that of a similar model", err, roofline.ModelFile)
+		return m, usage("%w\nhint: add an entry to %s by hand, based on a similar model", err, roofline.ModelFile)
 	}
 	for _, note := range notes {
 		fmt.Fprintln(c.stderr, "note: "+note)

@@ -16,11 +16,10 @@ func newReport(c *cli) *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "report RESULT…",
-		Short: "make a report of one run or several, or write it in another form",
-		Long: `report reads the results of runs (results/<matrix>/<start time>), or files of other tools (vllm bench serve, SGLang,
-guidellm, aiperf), and writes them as html, md, csv, text, json (what they say, as data) or svg (the main curve), or in the forms of others: vllm (JSON of vllm bench serve, with its
-arrays), gobench (for benchstat), openmetrics (for a push gateway) and parquet (every request). html goes to report.html in the
-first directory unless -o says otherwise; parquet needs -o; the others go to the terminal.`,
+		Short: "write the report of one run or several",
+		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
+Formats: html, md, text, csv, json (the report's data), svg (the main curve), vllm (JSON of vllm bench serve),
+gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).`,
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
@@ -34,7 +33,7 @@ first directory unless -o says otherwise; parquet needs -o; the others go to the
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "html", strings.Join(reportFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; - for the terminal")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
 	return cmd
 }
 
@@ -45,44 +44,41 @@ func (c *cli) report(format, output string, paths []string) error {
 		return usage("unknown format %q\nhint: use %s", format, strings.Join(reportFormats, ", "))
 	}
 	if format == "parquet" && output == "" {
-		return usage("--format parquet is not for a terminal\nhint: add -o requests.parquet")
-	}
-	var results []*result
-	for _, path := range paths {
-		r, err := loadResult(path)
-		if err != nil {
-			return severalRuns(path, err)
-		}
-		results = append(results, r)
-	}
-	if format != "html" && format != "json" && len(results) > 1 {
-		return usage("--format %s takes one run\nhint: several go into --format html or json", format)
-	}
-	first := results[0]
-	color := output == "" && colors(c.stdout)
-	if format == "html" && output == "" {
-		output = besides(first.Dir)
+		return usage("--format parquet needs a file\nhint: add -o requests.parquet")
 	}
 	var runs []*report.Run
-	for _, r := range results {
-		runs = append(runs, r.Run)
+	for _, path := range paths {
+		run, err := foreign.Load(path)
+		if err != nil {
+			return usage("%w", err)
+		}
+		runs = append(runs, run)
+	}
+	if format != "html" && format != "json" && len(runs) > 1 {
+		return usage("--format %s takes one run\nhint: --format html and json take several", format)
+	}
+	first := runs[0]
+	source := foreign.Source{Manifest: first.Manifest, Rows: first.Live(), Records: first.Records}
+	color := output == "" && colors(c.stdout)
+	if format == "html" && output == "" {
+		output = defaultPage(first.Dir)
 	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
 		"html":        func(w io.Writer) error { return report.HTML(w, runs...) },
 		"json":        func(w io.Writer) error { return report.JSON(w, runs...) },
-		"svg":         func(w io.Writer) error { return report.SVG(w, first.Run) },
-		"md":          func(w io.Writer) error { return report.Markdown(w, first.Run) },
-		"csv":         func(w io.Writer) error { return report.CSV(w, first.Run) },
-		"text":        func(w io.Writer) error { return report.Text(w, first.Run, color) },
-		"vllm":        func(w io.Writer) error { return foreign.VLLM(w, first.source()) },
-		"gobench":     func(w io.Writer) error { return foreign.GoBenchmark(w, first.source()) },
-		"openmetrics": func(w io.Writer) error { return foreign.OpenMetrics(w, first.source()) },
-		"parquet":     func(w io.Writer) error { return foreign.Parquet(w, first.source()) },
+		"svg":         func(w io.Writer) error { return report.SVG(w, first) },
+		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
+		"csv":         func(w io.Writer) error { return report.CSV(w, first) },
+		"text":        func(w io.Writer) error { return report.Text(w, first, color) },
+		"vllm":        func(w io.Writer) error { return foreign.VLLM(w, source) },
+		"gobench":     func(w io.Writer) error { return foreign.GoBenchmark(w, source) },
+		"openmetrics": func(w io.Writer) error { return foreign.OpenMetrics(w, source) },
+		"parquet":     func(w io.Writer) error { return foreign.Parquet(w, source) },
 	}[format])
 }
 
-// besides is where the page of a result goes: into a run's directory, beside a file.
-func besides(path string) string {
+// defaultPage returns the default file of the page: in a run's directory, or next to a file.
+func defaultPage(path string) string {
 	if ext := filepath.Ext(path); ext == ".json" || ext == ".jsonl" {
 		return strings.TrimSuffix(path, ext) + ".html"
 	}

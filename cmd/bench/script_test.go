@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"bench": main})
 }
 
-// TestScripts runs the command as a user does. Beside testscript's own words a script has
+// TestScripts runs the command as a user does. Scripts have three more commands:
 //
-//	code N bench …                 run it, and hold its exit code
+//	code N bench …                 run it, and check its exit code
 //	serve KIND                     start a server; $URL is its address
-//	interrupt N CODE GLOB bench …  run it, send N signals to end it (2 at most) once a file is there, hold its exit code; its words
-//	                               go to out and err
+//	interrupt N CODE GLOB bench …  run it, send N signals (at most 2) once a file exists, check its exit code; its output
+//	                               goes to out and err
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -151,7 +151,7 @@ func startMock(config mock.Config) (base string, stop func()) {
 	}
 }
 
-// proxy passes requests on to a server.
+// proxy forwards requests to a server.
 func proxy(base string) http.Handler {
 	target, err := url.Parse(base)
 	if err != nil {
@@ -171,7 +171,7 @@ func proxy(base string) http.Handler {
 	})
 }
 
-// failing answers what finds out about a server, and refuses what the rows ask: they write four tokens.
+// failing answers the requests that identify a server, and refuses the rows' requests of four tokens.
 func failing(pass http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -184,7 +184,7 @@ func failing(pass http.Handler) http.Handler {
 	})
 }
 
-// stalled never answers requests for a thousand tokens, and makes a file when one has come.
+// stalled never answers requests for a thousand tokens, and creates a file at the first one.
 func stalled(pass http.Handler, file string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

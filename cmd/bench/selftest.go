@@ -15,6 +15,7 @@ import (
 
 	"bench/experiment/selftest"
 	"bench/experiment/selftest/runner"
+	"bench/experiment/unit"
 	"bench/sweep"
 )
 
@@ -28,48 +29,48 @@ type selftestFlags struct {
 	gateway gatewayFlags
 }
 
-// defaultPlace is what --save without a file stands for.
+// defaultPlace is the value of --save without a file.
 const defaultPlace = "default"
 
 func newSelftest(c *cli) *cobra.Command {
 	f := &selftestFlags{}
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "measure the client's own error on this machine, and up to which load it can be believed",
-		Long: `selftest drives an exactly timed server, in a process of its own on this machine, up a ladder of loads, and holds every stamp
-of the client against the times that the server noted. It prints the error of the first token and of the gaps, how late
-requests are sent, what the client costs in CPU, and the load up to which its figures can be believed. About a minute.
-With --save, a sweep on this machine compares its own load with that and findings rows above it.
+		Short: "calibrate the client on this machine: its error at each load",
+		Long: `selftest sends rising loads to an exactly timed server, another process on this machine, and compares every
+timestamp of the client with the server's times. It prints the error of TTFT and ITL, the client lag, the CPU time,
+and the load up to which the client is calibrated. It takes about a minute. With --save, sweeps on this machine mark rows above
+that load.
 
-With --gateway, it judges a gateway, router or proxy instead: each step goes straight to the server of --server, and then through the
-gateway before it. What a request took outside the server is what the connection and the gateway added, request by request.`,
-		Example: `  bench selftest --save                          test this machine, and let sweeps know
+With --gateway it measures a gateway, router or proxy instead: each step runs directly against --server, then through
+the gateway. A request's time outside the server is what the connection and the gateway add.`,
+		Example: `  bench selftest --save                          calibrate this machine for sweeps
   bench selftest --quick                         a quarter of the time, fewer steps
-  bench selftest --streams 4000,8000             steps of your own: only these streams
+  bench selftest --streams 4000,8000             only these numbers of streams
   bench selftest --rates 2000 --window 10s       only this rate, for longer
   bench selftest --format json > selftest.json
   bench selftest --gateway http://127.0.0.1:4000 --server http://127.0.0.1:8000
-                                                 what a gateway adds to bench mock --ttft 50ms --itl 10ms`,
+                                                 a gateway in front of bench mock --ttft 50ms --itl 10ms`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
 	d := runner.DefaultLadder()
 	fl := cmd.Flags()
 	fl.BoolVar(&f.quick, "quick", false, "fewer and shorter steps")
-	fl.IntSliceVar(&f.ladder.Streams, "streams", d.Streams, "streams at once: a step each, in bursts, and from 100 on spread too; without --rates only these")
-	fl.Float64SliceVar(&f.ladder.Rates, "rates", d.Rates, "requests per second with short answers, a step each; without --streams only these")
-	fl.IntVar(&f.ladder.Tokens, "tokens", d.Tokens, "tokens of an answer of a step of streams")
-	fl.DurationVar(&f.ladder.TTFT, "ttft", d.TTFT, "when the server has its first token due")
-	fl.DurationVar(&f.ladder.ITL, "itl", d.ITL, "and each further one")
-	fl.DurationVar(&f.ladder.Window, "window", d.Window, "how long each step measures, about")
-	fl.StringVar(&f.format, "format", "text", "text or json")
-	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to a file of yours")
+	fl.IntSliceVar(&f.ladder.Streams, "streams", d.Streams, "concurrent streams, a step each: in bursts, from 100 on also spread; without --rates only these")
+	fl.Float64SliceVar(&f.ladder.Rates, "rates", d.Rates, "request rates, 1/s, with short answers, a step each; without --streams only these")
+	fl.IntVar(&f.ladder.Tokens, "tokens", d.Tokens, "tokens per answer, in steps of streams")
+	fl.DurationVar(&f.ladder.TTFT, "ttft", d.TTFT, "the server's time to first token")
+	fl.DurationVar(&f.ladder.ITL, "itl", d.ITL, "the server's time between tokens")
+	fl.DurationVar(&f.ladder.Window, "window", d.Window, "approximate measurement window of a step")
+	fl.StringVar(&f.format, "format", "text", "output format: text or json")
+	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
 	f.gateway.register(fl)
 	return cmd
 }
 
-// steps is the ladder in force: the flags that were given over the default or the quick one.
+// steps returns the ladder: flags that are set override the default or the quick one.
 func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 	l := f.ladder
 	if quick := runner.QuickLadder(); f.quick {
@@ -87,7 +88,7 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 		}
 	}
 	if f.gateway.gateway != "" {
-		f.gateway.milder(&l, fl)
+		f.gateway.setDefaults(&l, fl)
 	}
 	switch streams, rates := fl.Changed("streams"), fl.Changed("rates"); {
 	case streams && !rates:
@@ -126,10 +127,10 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program, which is the server too: %w", err)
+		return fmt.Errorf("finding the bench program, which is also the server: %w", err)
 	}
-	fmt.Fprintf(c.stderr, "%s, about %v; other work on this machine disturbs it\n", count(len(ladder.Steps()), "step"), ladder.Expected().Round(time.Second))
-	open := false // a line of progress has no end yet
+	fmt.Fprintf(c.stderr, "%s, about %v; keep this machine otherwise idle\n", unit.Plural(len(ladder.Steps()), "step"), ladder.Expected().Round(time.Second))
+	open := false // the line of progress has no line feed yet
 	result, err := runner.Run(cmd.Context(), runner.Config{
 		Ladder: ladder, Machine: machine(),
 		Command: []string{self, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000", "--ttft", ladder.TTFT.String(), "--itl", ladder.ITL.String()},
@@ -139,7 +140,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 		},
 		Done: func(m selftest.Measured) {
 			open = false
-			fmt.Fprintln(c.stderr, plain(m.Line()))
+			fmt.Fprintln(c.stderr, safe(m.Line()))
 		},
 	})
 	if open {
@@ -147,14 +148,14 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	}
 	switch {
 	case cmd.Context().Err() != nil:
-		return &exitError{codeInterrupted, errors.New("interrupted: a ladder that is not whole has no verdict")}
+		return &exitError{codeInterrupted, errors.New("interrupted: the self-test is incomplete, so there is no result")}
 	case err != nil:
 		return fmt.Errorf("the self-test: %w", err)
 	}
 	return c.concludeSelftest(result, f)
 }
 
-// concludeSelftest shows the result and saves it.
+// concludeSelftest prints the result and saves it.
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 	render := func(w io.Writer) error { return selftest.Text(w, r) }
 	asJSON := func(w io.Writer) error {
@@ -169,7 +170,7 @@ func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 		return err
 	}
 	if !r.Measured() {
-		return errors.New("nothing could be measured: see why at each step\nhint: bench selftest --streams 1 is the smallest load")
+		return errors.New("no step could be measured: see the reason at each step\nhint: bench selftest --streams 1 is the smallest load")
 	}
 	if f.save == "" {
 		return nil
@@ -184,7 +185,7 @@ func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 	return nil
 }
 
-// machine is what a self-test is true of.
+// machine is the machine and the bench that a self-test is valid for.
 func machine() selftest.Machine {
 	v, commit := version()
 	if commit != "" {
@@ -194,16 +195,16 @@ func machine() selftest.Machine {
 	return selftest.Machine{CPU: m.CPU, Cores: m.Cores, OS: m.OS, Kernel: m.Kernel, MaxProcs: m.MaxProcs, Bench: v}
 }
 
-// selftestFile is where a saved self-test lies for sweeps to find.
+// selftestFile is the file of the saved self-test, which sweeps read.
 func selftestFile() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the place for the self-test: %w", err)
+		return "", fmt.Errorf("finding the directory of the self-test: %w", err)
 	}
 	return filepath.Join(dir, "bench", "selftest.json"), nil
 }
 
-// savedSelftest is the one of this machine; nil: there is none. One that is there and can't be used is said.
+// savedSelftest returns this machine's saved self-test; nil: none. It reports one that it cannot use.
 func savedSelftest(stderr io.Writer) *selftest.Result {
 	file, err := selftestFile()
 	if err != nil {
@@ -211,14 +212,14 @@ func savedSelftest(stderr io.Writer) *selftest.Result {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil // most never made one
+		return nil // none was saved
 	}
 	r, err := selftest.Read(text)
 	switch {
 	case err != nil:
 		fmt.Fprintf(stderr, "note: %v\n", err)
 	case r.Machine != machine():
-		fmt.Fprintln(stderr, "note: the saved self-test is of another machine or another bench")
+		fmt.Fprintln(stderr, "note: the saved self-test is for another machine or another bench")
 	default:
 		return r
 	}

@@ -35,21 +35,20 @@ type sweepFlags struct {
 	dryRun, enforce bool
 	acceptChange    bool
 	watch           watchFlags
-	metrics         string
 }
 
 func newSweep(c *cli) *cobra.Command {
 	f := &sweepFlags{}
 	cmd := &cobra.Command{
 		Use:   "sweep MATRIX",
-		Short: "expand a matrix, run it, save the results, make the report",
-		Long: `sweep reads a matrix (TOML), sends its workloads to the endpoint, and leaves in results/<matrix>/<start time>/
-a JSON file and the request records of each row, report.html and summary.md. Without an endpoint it measures an
-embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from there.`,
+		Short: "run a matrix and write its results and report",
+		Long: `sweep sends the workloads of a matrix (TOML) to an endpoint. It writes to results/<matrix>/<start time>/: a JSON
+file and request records per row, report.html and summary.md. Without an endpoint it measures the embedded
+simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 		Example: `  bench sweep matrices/chat.toml                                      the simulated server
-  bench sweep matrices/chat.toml --endpoint http://localhost:8000     your server, its model discovered
+  bench sweep matrices/chat.toml --endpoint http://localhost:8000     your server; bench finds its model
   bench sweep matrices/chat.toml --endpoint https://host/v1 --api-key-env MY_KEY --model my-model --api chat
-  bench sweep matrices/chat.toml --dry-run                            what would be run, and how long
+  bench sweep matrices/chat.toml --dry-run                            print the plan and its duration
   bench sweep matrices/chat.toml --only 'D-*' --only F-production     some rows
   bench sweep matrices/chat.toml --resume results/chat/20260101T120000Z
   bench sweep matrices/full.toml --enforce                            exit 3 unless every SLO is met
@@ -61,27 +60,26 @@ embedded simulated server. Ctrl-C keeps what is finished; --resume goes on from 
 	}
 	fl := cmd.Flags()
 	f.key.register(fl)
-	fl.StringVar(&f.endpoint, "endpoint", "", `where to send requests, instead of [target] endpoint: host:port, a URL, or "mock"`)
-	fl.StringVar(&f.api, "api", "", "completions or chat, instead of [target] api")
-	fl.StringVar(&f.model, "model", "", "model to ask for, instead of [target] model")
-	fl.StringVar(&f.hardware, "hardware", "", "GPU under test for bounds, e.g. h100-sxm, instead of [target] hardware")
-	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs, instead of [target] gpus")
-	fl.StringVar(&f.precision, "precision", "", "of the weights, e.g. bf16, fp8, instead of [target] precision")
+	fl.StringVar(&f.endpoint, "endpoint", "", `endpoint: host:port, a URL, or "mock" (default: [target] endpoint)`)
+	fl.StringVar(&f.api, "api", "", "API: completions or chat (default: [target] api)")
+	fl.StringVar(&f.model, "model", "", "model name in requests (default: [target] model)")
+	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm (default: [target] hardware)")
+	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs (default: [target] gpus)")
+	fl.StringVar(&f.precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: [target] precision)")
 	f.tables.register(fl)
-	fl.StringVar(&f.out, "out", "results", "directory for results")
-	fl.StringVar(&f.resume, "resume", "", "directory of the run to go on with")
-	fl.StringArrayVar(&f.only, "only", nil, "run only the rows that match this name or glob (repeatable)")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points, their requests and times, and send nothing")
+	fl.StringVar(&f.out, "out", "results", "`DIR` for results")
+	fl.StringVar(&f.resume, "resume", "", "`DIR` of the run to continue")
+	fl.StringArrayVar(&f.only, "only", nil, "run only rows that match this name or `GLOB` (repeatable)")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points with their requests and durations; send nothing")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
-	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: redo everything when the server is another one")
+	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: if the server changed, run all rows again")
 	f.watch.register(fl)
-	fl.StringVar(&f.metrics, "metrics-listen", "", "show live figures to Prometheus at this address, e.g. 127.0.0.1:9464 (docs/grafana)")
 	return cmd
 }
 
 func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	if f.resume != "" && cmd.Flags().Changed("out") {
-		return usage("--resume goes on in its own directory: --out has no say\nhint: leave out --out")
+		return usage("--out cannot be combined with --resume: a resumed run stays in its directory\nhint: omit --out")
 	}
 	key, err := f.key.resolve(cmd.Flags(), c.stderr)
 	if err != nil {
@@ -94,7 +92,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	simulated := mock.Config{Models: models, Devices: hardware}
 	m, err := sweep.Read(file, sweep.Extension{Table: "mock", Into: &simulated})
 	if err != nil {
-		return inUsage(err)
+		return matrixError(err)
 	}
 	if err := f.override(m, c.stderr); err != nil {
 		return err
@@ -109,31 +107,24 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		}
 		return c.dryRun(m, f.only, room)
 	}
-	defer unread()()
+	defer ignoreSIGPIPE()()
 	v, commit := version()
 	o := sweep.Options{
 		Out: f.out, Resume: f.resume, Only: f.only,
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
 	}
 	ctx := cmd.Context()
-	meet := func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-		return c.meet(ctx, m, f, models, hardware, base, key, simulator)
-	}
-	stop, err := f.servers(ctx, m, simulated, &o, meet)
+	dial := connection{m, f, models, hardware, key}
+	stop, err := f.servers(ctx, m, simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+		return c.connect(ctx, dial, base, simulator)
+	})
 	if err != nil {
 		return err
 	}
 	defer stop()
-	w := c.watch(f.watch, m, f.only, func() bool { return ctx.Err() != nil })
-	if f.metrics != "" {
-		exposed, at, end, err := listenMetrics(ctx, f.metrics, m.Name)
-		if err != nil {
-			w.stop()
-			return err
-		}
-		defer end()
-		fmt.Fprintln(w.notes, "metrics are at "+at)
-		w = w.with(exposed.event)
+	w, err := c.watch(ctx, f.watch, m, f.only)
+	if err != nil {
+		return err
 	}
 	result, err := c.watched(ctx, m, o, w)
 	err = c.conclude(result, err, f)
@@ -141,11 +132,11 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	return err
 }
 
-// watched runs the sweep and shows how it goes on.
+// watched runs the sweep and shows it on w.
 func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {
 	stderr := c.stderr
 	c.stderr = w.notes
-	defer func() { // on a panic too
+	defer func() { // also after a panic
 		w.stop()
 		c.stderr = stderr
 	}()
@@ -153,32 +144,41 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 	return sweep.Run(ctx, m, o)
 }
 
-// meet reaches a server and finds its bounds.
-func (c *cli) meet(ctx context.Context, m *sweep.Matrix, f *sweepFlags, models roofline.Models, hardware roofline.Hardware, base, key, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-	server, err := c.reach(ctx, m, f, base, key)
+// connection is what a connection to a server takes.
+type connection struct {
+	m        *sweep.Matrix
+	flags    *sweepFlags
+	models   roofline.Models
+	hardware roofline.Hardware
+	key      string
+}
+
+// connect reaches a server and finds its roofline. simulator describes a simulated server; empty: it is none.
+func (c *cli) connect(ctx context.Context, to connection, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+	server, err := c.reach(ctx, to.m, to.flags, base, to.key)
 	if err != nil {
 		return nil, record.RooflineSource{}, err
 	}
-	if err := sizeTiles(m, models, server.Info.Model); err != nil {
+	if err := sizeTiles(to.m, to.models, server.Info.Model); err != nil {
 		server.Close()
 		return nil, record.RooflineSource{}, err
 	}
 	server.Simulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
-	bounds := record.NewRooflineSource(models, hardware, server.Info.Model, m.Target)
-	if m.Target.Hardware != "" && bounds.Missing() != "" {
-		fmt.Fprintln(c.stderr, plain("note: rows have no bound: "+bounds.Missing()))
+	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
+	if to.m.Target.Hardware != "" && source.Missing() != "" {
+		fmt.Fprintln(c.stderr, plain("note: rows have no roofline: "+source.Missing()))
 	}
-	return server, bounds, nil
+	return server, source, nil
 }
 
-// servers gives the run the one server that it measures, or the means to have several.
+// servers sets o.Server, or for variants o.Reach. stop closes the server.
 func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated mock.Config, o *sweep.Options,
 	meet func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error)) (stop func(), err error) {
 	if m.Varies() {
 		self, err := os.Executable()
 		if err != nil {
-			return nil, fmt.Errorf("finding this program, which guards servers too: %w", err)
+			return nil, fmt.Errorf("finding the bench program, which also guards servers: %w", err)
 		}
 		o.Guard = []string{self, "guard"}
 		o.Reach = func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error) {
@@ -204,22 +204,22 @@ func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated moc
 	}, nil
 }
 
-// inUsage makes a file that can't be read an error of usage; mistakes in it are one already.
-func inUsage(err error) error {
+// matrixError makes an error of reading a matrix a usage error.
+func matrixError(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
-		return usage("%w\nhint: matrices that come with bench: matrices/chat.toml, matrices/smoke.toml", err)
+		return usage("%w\nhint: bench ships matrices/chat.toml and matrices/smoke.toml", err)
 	}
 	return &exitError{codeUsage, err}
 }
 
-// override lays the flags over [target].
+// override replaces keys of [target] by flags.
 func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	t := &m.Target
 	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
-		// What the file says of one machine is not true of the other.
+		// [target] describes the other machine.
 		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil {
-			fmt.Fprintln(stderr, "note: hardware, gpus, precision, price and facts in [target] describe what endpoint there means, and are not taken over;\n"+
-				"      state those of this endpoint with --hardware, --gpus and --precision, or in the matrix beside it")
+			fmt.Fprintln(stderr, "note: --endpoint replaces [target] endpoint: hardware, gpus, precision, price and facts of [target] are ignored;\n"+
+				"      set --hardware, --gpus and --precision for this endpoint")
 		}
 		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Facts = "", 0, "", nil, nil
 		if isMock(t.Endpoint) {
@@ -249,7 +249,7 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 
 func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }
 
-// target gives the base URL of the endpoint; for "mock" it starts the simulated server and says what that simulates.
+// target returns the base URL of the endpoint. For "mock" it starts the simulated server; simulator describes it.
 func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Config) (base, simulator string, stop func(), err error) {
 	if !isMock(m.Target.Endpoint) {
 		base, err = target.BaseURL(m.Target.Endpoint)
@@ -269,12 +269,12 @@ func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Co
 	if err != nil {
 		return "", "", nil, fmt.Errorf("starting the simulated server: %w", err)
 	}
-	// It outlives ctx, so that requests in flight at an interruption can be drained.
+	// The server outlives ctx: after an interruption the requests in flight are drained.
 	mockCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(mockCtx, l) // its end is seen by the client
+		_ = server.Serve(mockCtx, l) // the client sees its end
 	}()
 	stop = func() {
 		cancel()
@@ -283,7 +283,7 @@ func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Co
 	return "http://" + l.Addr().String() + "/v1", server.Describe(), stop, nil
 }
 
-// reach connects, and says what to try when that fails.
+// reach connects to a server, and checks that the picked rows fit its context.
 func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*endpoint.Server, error) {
 	var picked []experiment.Spec
 	for _, s := range m.Points {
@@ -318,45 +318,45 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	return server, nil
 }
 
-// unreachableError is an endpoint that could not be met.
+// unreachableError is an endpoint that did not answer.
 type unreachableError struct {
-	url  string // as it may be shown
+	url  string // without secrets
 	text string
 }
 
 func (e *unreachableError) Error() string { return e.text }
 
-// statusText is in an error of a server that was met.
+// statusText matches the error of a server that answered.
 var statusText = regexp.MustCompile(`: HTTP ([45]\d\d): `)
 
-// unreachable says which URL was tried, and what to try by hand.
+// unreachable adds to an error the URL that was tried, and a command to check it by hand.
 func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	shown := target.Redact(base)
 	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
-	if strings.Contains(text, "\nhint:") { // it knows better
+	if strings.Contains(text, "\nhint:") { // it has its own
 		return errors.New(text)
 	}
 	if strings.Contains(text, "does not look like a TLS handshake") {
 		return fmt.Errorf("%s\nhint: the port speaks http, not https: --endpoint %s", text, strings.Replace(strings.TrimSuffix(shown, "/v1"), "https://", "http://", 1))
 	}
 	if http2 && strings.HasPrefix(base, "http://") && strings.Contains(text, "http2: ") {
-		return fmt.Errorf("%s\nhint: without TLS http2 = true needs a server that begins in HTTP/2 (h2c), and this one does not: leave out http2 in [target], or name its https:// address", text)
+		return fmt.Errorf("%s\nhint: http2 = true without TLS needs h2c, which this server does not support: remove http2 from [target], or use its https:// address", text)
 	}
 	auth := ""
 	if key != "" {
 		auth = f.key.curl()
 	}
 	if refused := statusText.FindStringSubmatch(text); refused != nil {
-		hint := "it answers, but not as the API: is the address right?"
+		hint := "the server answers, but not as the API: check the address;"
 		if refused[1] == "401" || refused[1] == "403" {
-			hint = "give the key that the server wants: --api-key-env VAR;"
+			hint = "the server requires an API key: --api-key-env VAR;"
 		}
 		return fmt.Errorf("%s\nhint: %s try: curl -sS%s %s/models", text, hint, auth, shown)
 	}
 	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)}
 }
 
-// dryRun prints the plan; room is as in planTable.
+// dryRun prints the plan. room is the KV cache of the simulated server in tokens; 0: none.
 func (c *cli) dryRun(m *sweep.Matrix, only []string, room int) error {
 	plan, err := planTable(m, only, room)
 	if err != nil {

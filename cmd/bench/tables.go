@@ -15,15 +15,15 @@ import (
 	"bench/experiment/roofline"
 )
 
-// tableFlags say which files add models and devices to the built-in tables.
+// tableFlags name the files that add models and devices to the built-in tables.
 type tableFlags struct{ models, hardware string }
 
 func (t *tableFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&t.models, "model-configs", "", "file with models of yours, before the built-in ones (model_configs.json here, or beside the program)")
-	f.StringVar(&t.hardware, "hardware-configs", "", "file with devices of yours, likewise (gpus.json)")
+	f.StringVar(&t.models, "model-configs", "", "`FILE` of models, used before the built-in ones (default: ./model_configs.json, else beside bench)")
+	f.StringVar(&t.hardware, "hardware-configs", "", "`FILE` of devices, used before the built-in ones (default: ./gpus.json, else beside bench)")
 }
 
-// read gives both tables, a user's own entries first.
+// read returns both tables, the user's entries first.
 func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware, error) {
 	builtin, err := roofline.ParseModels(root.ModelConfigs)
 	if err != nil {
@@ -54,8 +54,8 @@ func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware,
 	return builtin, hardware, nil
 }
 
-// ownTable is the text of the file that was named, else of the one in the working directory, else of the one beside the
-// program; nil: there is none. One that nobody named is said, unless it holds nothing new.
+// ownTable returns the text of the named file, else of the one in the working directory, else of the one beside the
+// program; nil: none. A file that was found, not named, is reported unless it equals the built-in table.
 func ownTable(named, name string, known []byte, stderr io.Writer) ([]byte, error) {
 	if named != "" {
 		text, err := os.ReadFile(named)
@@ -78,13 +78,13 @@ func ownTable(named, name string, known []byte, stderr io.Writer) ([]byte, error
 		case bytes.Equal(text, known):
 			return nil, nil
 		}
-		fmt.Fprintf(stderr, "note: entries of %s come before the built-in ones\n", place)
+		fmt.Fprintf(stderr, "note: entries of %s are used before the built-in ones\n", place)
 		return text, nil
 	}
 	return nil, nil
 }
 
-// unknownEntry adds to an unknown name what to type; nil stays nil.
+// unknownEntry adds to the error of an unknown name how to add it. nil stays nil.
 func unknownEntry(err error) error {
 	if err == nil {
 		return nil
@@ -93,9 +93,9 @@ func unknownEntry(err error) error {
 	if !errors.As(err, &unknown) || unknown.Many {
 		return usage("%w", err)
 	}
-	hint := fmt.Sprintf("write ./%s with your own numbers: %s", unknown.File, unknown.Entry())
+	hint := fmt.Sprintf("write ./%s with its numbers: %s", unknown.File, unknown.Entry())
 	if unknown.What == "model" {
-		hint = "bench predict --hf-config config.json > my-models.json, and then --model-configs my-models.json; or " + hint
+		hint = "bench predict --hf-config config.json > my-models.json, then --model-configs my-models.json; or " + hint
 	}
 	return usage("%w\nhint: %s", err, hint)
 }

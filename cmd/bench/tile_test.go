@@ -2,25 +2,15 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
-	"io"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"bench/experiment"
-	"bench/experiment/endpoint"
-	"bench/experiment/record"
-	"bench/experiment/workload"
 	"bench/report"
-	"bench/sweep"
 )
 
 // seenBy is a writer that calls once when its text matches.
@@ -89,148 +79,4 @@ func TestTileUntilInterrupted(t *testing.T) {
 			}
 		})
 	}
-}
-
-// tick gives a live display at the start of its row.
-func tick(w io.Writer, end func(error)) (*tileLive, *endpoint.Progress) {
-	return tickUntil(w, end, nil)
-}
-
-func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*tileLive, *endpoint.Progress) {
-	l := newTileLive(w, 5*time.Second, end)
-	l.told = told
-	p := &endpoint.Progress{}
-	l.event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: workload.Load{Warmup: workload.Extent{Requests: 61}}}}})
-	return l, p
-}
-
-// ended is a request that took two seconds to its first token, and two gaps of half a second.
-func ended(outcome string) *record.Record {
-	return &record.Record{Phase: record.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 990, PromptTokens: new(1000), CachedTokens: new(900),
-		At: record.At(1e6), First: record.At(3e6), Last: record.At(4e6), Gaps: record.Pack(500_000, 500_000)}
-}
-
-// The metrics in their order, in seconds and tokens: rates are tokens over time, and an interval without an end is printed too.
-func TestTileLiveMetrics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w bytes.Buffer
-		l, p := tick(&w, nil)
-		p.Sent.Store(3)
-		p.Meter.Prompt.Add(2000)
-		p.Meter.Output.Add(6)
-		p.Each(ended("ok"))
-		p.Each(ended("status"))
-		cut := ended("unfinished")
-		cut.Phase = record.PhaseCooldown
-		p.Each(cut)
-		cut.Phase = record.PhaseWarmup
-		p.Each(cut)
-		p.Done.Store(2)
-		time.Sleep(10*time.Second + time.Millisecond)
-		l.stop()
-		blocks := strings.Split(w.String(), "\n\n")
-		want := []string{`Elapsed Time: 5.00
-Total Number of Requests Processed: 2
-QPS: 0.20
-Global Average TTFT: 2.000
-Global Average ITL: 0.5000
-Global Average Prefill Throughput: 400.00
-Global Average Decode Throughput: 1.20
-Requests Processed in Last 5 second Interval: 2
-Interval Average TTFT: 2.000
-Interval Average ITL: 0.5000
-Interval Average Prefill Throughput: 400.00
-Interval Average Decode Throughput: 1.20
-Interval TTFT p50 / p99: 2.000 / 2.000 (n=1)
-Errors: 1 in the interval, 1 in all
-Cache Hits: 90.0 % of the interval's prompt tokens, 90.0 % of all
-Inflight Requests: 1
-Phase: warm-up, not counted: 3 of 61 requests`, `Elapsed Time: 10.00
-Total Number of Requests Processed: 2
-QPS: 0.10
-Global Average TTFT: 2.000
-Global Average ITL: 0.5000
-Global Average Prefill Throughput: 200.00
-Global Average Decode Throughput: 0.60
-Requests Processed in Last 5 second Interval: 0
-Interval Average TTFT: -
-Interval Average ITL: -
-Interval Average Prefill Throughput: 0.00
-Interval Average Decode Throughput: 0.00
-Interval TTFT p50 / p99: -
-Errors: 0 in the interval, 1 in all
-Cache Hits: - of the interval's prompt tokens, 90.0 % of all
-Inflight Requests: 1
-Phase: warm-up, not counted: 3 of 61 requests
-nothing finished for 10 s`}
-		for i := range want {
-			if blocks[i] != want[i] {
-				t.Errorf("interval %d:\n%s\nwant\n%s", i, blocks[i], want[i])
-			}
-		}
-	})
-}
-
-// A server that fails everything for 30 s ends the run, with the reason; one success in between keeps it.
-func TestTileEndsWhenAllFails(t *testing.T) {
-	for name, good := range map[string]bool{"nothing else": false, "one success": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var cause error
-				l, p := tick(io.Discard, func(err error) { cause = cmp.Or(cause, err) })
-				for i := range 31 {
-					time.Sleep(time.Second)
-					if good && i == 15 {
-						p.Each(ended("ok"))
-					} else {
-						p.Each(ended("status"))
-					}
-				}
-				l.stop()
-				var failing *failingError
-				if errors.As(cause, &failing) == good {
-					t.Errorf("%v", cause)
-				}
-				if !good && !strings.Contains(cause.Error(), "every request of the last 30s failed (31 requests); the last one: status: HTTP 500\nhint: ") {
-					t.Errorf("%v", cause)
-				}
-			})
-		})
-	}
-}
-
-// One failure that took long is no server that fails everything, and what the end of the row cut off is no failure of the server.
-func TestTileGoesOnAfterAFailure(t *testing.T) {
-	for name, outcomes := range map[string][]string{"a slow failure": {"ok", "timeout", "ok", "timeout"}, "cut off": {"ok", "status", "unfinished", "cancelled"}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, p := tick(io.Discard, func(err error) { t.Errorf("it ended: %v", err) })
-				for _, outcome := range outcomes {
-					time.Sleep(2 * failingTime)
-					p.Each(ended(outcome))
-				}
-				l.stop()
-			})
-		})
-	}
-}
-
-// Who tells it to end sees at once that it was heard, and what a second signal does.
-func TestTileSaysThatItEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w bytes.Buffer
-		told := make(chan struct{})
-		l, _ := tickUntil(&w, nil, told)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if w.Len() > 0 {
-			t.Errorf("before: %s", &w)
-		}
-		close(told)
-		synctest.Wait()
-		if !strings.Contains(w.String(), "Elapsed Time: 1.00\n") || !strings.Contains(w.String(), "\nPhase: ending: waiting for the last requests, ") {
-			t.Errorf("it said %q", &w)
-		}
-		l.stop()
-	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bench/experiment/unit"
 	"bench/experiment/workload/trace"
 	"bench/sweep"
 )
@@ -29,12 +30,12 @@ func newTrace(c *cli) *cobra.Command {
 	var sizes []int
 	cmd := &cobra.Command{
 		Use:   "trace FILE",
-		Short: "inspect a trace of requests: its load, its lengths, the cache hits it allows",
-		Long: `trace reads a log of requests in one pass and says how many there are, how they come (rate, burstiness, steps of the clock), how
-long they are, and which share of their prompts a prefix cache of which size can hit.
+		Short: "inspect a trace: request rate, burstiness, lengths, possible cache hits",
+		Long: `trace reads a log of requests in one pass. It prints their number, arrivals (rate, burstiness, clock resolution), lengths,
+and the share of prompt tokens that prefix caches of several sizes can hit.
 
-Formats: ` + traceFormats + `; told from the data unless --from states it.
-gzip and zstd are read as they are. docs/traces.md has the formats and the figures.`,
+Formats: ` + traceFormats + `; detected unless --from sets it.
+Files can be gzip or zstd. docs/traces.md describes the formats and the figures.`,
 		Example: `  bench trace conversation_trace.jsonl
   bench trace conversation_trace.jsonl --cache-blocks 1000,10000,100000
   bench trace AzureLLMInferenceTrace_code.csv --start 10m --end 20m
@@ -47,8 +48,8 @@ gzip and zstd are read as they are. docs/traces.md has the formats and the figur
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "text", "text or json")
-	f.IntSliceVar(&sizes, "cache-blocks", nil, "cache sizes, in blocks of the trace (round ones up to the trace's own)")
+	f.StringVar(&format, "format", "text", "output format: text or json")
+	f.IntSliceVar(&sizes, "cache-blocks", nil, "cache sizes, in blocks (default: round numbers up to the trace's size)")
 	traceFlags(f, &o)
 	cmd.AddCommand(newTraceConvert(c))
 	return cmd
@@ -60,11 +61,11 @@ func newTraceConvert(c *cli) *cobra.Command {
 	var anonymize bool
 	cmd := &cobra.Command{
 		Use:   "convert FILE -o OUT",
-		Short: "write a trace in bench's own format, without text, on request anonymous",
-		Long: `convert writes a trace, or a log of requests with their text, as lines that are a superset of Mooncake's, and says what was lost.
-There is no text in the outcome: prompts become numbers of blocks, the same number for the same beginning, by hashes under a
-key that is forgotten at the end. With --anonymize it has lengths, times since the first request, and numbers of blocks and sessions
-counted from the start: nothing else of the log.`,
+		Short: "convert a trace to bench's format, without text; optionally anonymize it",
+		Long: `convert writes a trace, or a log of requests with text, as lines in a superset of Mooncake's format, and reports what is lost.
+The output has no text: prompts become block numbers, equal for equal prefixes, from hashes with a key that is
+discarded at the end. With --anonymize the output has only lengths, times since the first request, and block and
+session numbers, in order of appearance.`,
 		Example: `  bench trace convert requests.jsonl --anonymize -o private.jsonl
   bench trace convert conversation_trace.jsonl --end 10m -o ten_minutes.jsonl.zst
   bench trace convert ShareGPT_V3.json --bytes-per-token 3.8 -o sharegpt.jsonl`,
@@ -75,30 +76,30 @@ counted from the start: nothing else of the log.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&output, "output", "o", "", "file to write, compressed where its name ends in .gz or .zst; - for the terminal")
-	f.BoolVar(&anonymize, "anonymize", false, "keep lengths, relative times and counted numbers alone")
+	f.StringVarP(&output, "output", "o", "", "`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
+	f.BoolVar(&anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
 	traceFlags(f, &o)
 	return cmd
 }
 
-// traceFlags are the keys of [row.trace] that make sense for a file at hand.
+// traceFlags registers flags for the keys of [row.trace] that apply to a file.
 func traceFlags(f *pflag.FlagSet, o *trace.Options) {
-	f.StringVar(&o.Format, "from", "", "format of the file (told from the data): "+traceFormats)
-	f.StringVar(&o.TimeUnit, "time-unit", "", "of numeric times: s, ms, us, ns (the format's)")
-	f.IntVar(&o.BlockTokens, "block-tokens", 0, "tokens of a block (the format's)")
-	f.Float64Var(&o.BytesPerToken, "bytes-per-token", 0, "of text, to estimate lengths (4)")
-	f.DurationVar(&o.Start, "start", 0, "leave out what comes before, since the first row")
-	f.DurationVar(&o.End, "end", 0, "leave out what comes after, since the first row")
-	f.StringVar(&o.Class, "class", "", "keep this model or kind of request alone")
-	f.IntVar(&o.MinInput, "min-input", 0, "keep prompts of so many tokens and more")
-	f.IntVar(&o.MaxInput, "max-input", 0, "keep prompts of so many tokens and less")
-	f.IntVar(&o.MinOutput, "min-output", 0, "keep answers of so many tokens and more")
-	f.IntVar(&o.MaxOutput, "max-output", 0, "keep answers of so many tokens and less")
-	f.IntVar(&o.CapInput, "cap-input", 0, "cut longer prompts to so many tokens")
-	f.IntVar(&o.CapOutput, "cap-output", 0, "cut longer answers to so many tokens")
+	f.StringVar(&o.Format, "from", "", "format of the file (default: detected): "+traceFormats)
+	f.StringVar(&o.TimeUnit, "time-unit", "", "unit of numeric times: s, ms, us, ns (default: the format's)")
+	f.IntVar(&o.BlockTokens, "block-tokens", 0, "tokens per block (default: the format's)")
+	f.Float64Var(&o.BytesPerToken, "bytes-per-token", 0, "bytes of text per token, to estimate lengths (default 4)")
+	f.DurationVar(&o.Start, "start", 0, "skip requests before this time since the first one, e.g. 10m")
+	f.DurationVar(&o.End, "end", 0, "skip requests after this time since the first one, e.g. 20m")
+	f.StringVar(&o.Class, "class", "", "keep only this model or request class")
+	f.IntVar(&o.MinInput, "min-input", 0, "skip requests with fewer prompt tokens")
+	f.IntVar(&o.MaxInput, "max-input", 0, "skip requests with more prompt tokens")
+	f.IntVar(&o.MinOutput, "min-output", 0, "skip requests with fewer output tokens")
+	f.IntVar(&o.MaxOutput, "max-output", 0, "skip requests with more output tokens")
+	f.IntVar(&o.CapInput, "cap-input", 0, "truncate prompts to N tokens")
+	f.IntVar(&o.CapOutput, "cap-output", 0, "truncate answers to N tokens")
 }
 
-// traceFlag is the flag of a key of [row.trace].
+// traceFlag returns the flag of a key of [row.trace].
 func traceFlag(key string) string {
 	if flag := map[string]string{"format": "--from", "file": "FILE"}[key]; flag != "" {
 		return flag
@@ -106,10 +107,10 @@ func traceFlag(key string) string {
 	return flagOf(key)
 }
 
-// traceAssigned is a key of [row.trace] in a hint, with its value where it has one.
+// traceAssigned matches a key of [row.trace] in a hint, with its value if it has one.
 var traceAssigned = regexp.MustCompile(`\b((?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token)( = "?[\w.]+"?)?|\b(start|end) = "\w+"`)
 
-// flagWords are the words of a hint with flags in place of keys: block_tokens = 512 is --block-tokens 512.
+// flagWords replaces the keys in a hint by flags: block_tokens = 512 by --block-tokens 512.
 func flagWords(hint string) string {
 	return traceAssigned.ReplaceAllStringFunc(hint, func(found string) string {
 		key, value, assigned := strings.Cut(found, " = ")
@@ -120,8 +121,8 @@ func flagWords(hint string) string {
 	})
 }
 
-// inFlags is an error about a trace with the flags to type in its hint, where the package speaks of a matrix.
-func inFlags(err error) error {
+// withFlags replaces the keys of a matrix by flags in the hint of an error.
+func withFlags(err error) error {
 	text, hint, ok := strings.Cut(err.Error(), "\nhint: ")
 	if !ok {
 		return err
@@ -129,7 +130,7 @@ func inFlags(err error) error {
 	return &exitError{codeOf(err), errors.New(text + "\nhint: " + flagWords(hint))}
 }
 
-// openTrace opens what the command line asks for, to be read until ctx ends; end closes it.
+// openTrace opens a trace; its reads fail once ctx is done. end closes it.
 func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(), err error) {
 	var problems []string
 	o.Check(func(key, problem, hint string) {
@@ -142,20 +143,20 @@ func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(
 	if err != nil {
 		err = fmt.Errorf("opening the trace: %w", err)
 		if errors.Is(err, os.ErrNotExist) {
-			err = usage("%w\nhint: bench trace takes the path of a file", err)
+			err = usage("%w\nhint: bench trace takes the path of a trace", err)
 		}
 		return nil, nil, err
 	}
-	wake := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) }) // a file on a disk needs no waking
-	r, err = trace.New(&obedient{File: f, ctx: ctx}, o, nil)
+	wake := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) }) // wakes a blocked read of a pipe
+	r, err = trace.New(&contextFile{File: f, ctx: ctx}, o, nil)
 	if err != nil {
 		wake()
 		_ = f.Close()
-		return nil, nil, inFlags(interrupted(ctx, err))
+		return nil, nil, withFlags(interrupted(ctx, err))
 	}
 	return r, func() {
 		wake()
-		_ = r.Close() // both were only read
+		_ = r.Close() // nothing was written
 		_ = f.Close()
 	}, nil
 }
@@ -166,7 +167,7 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 	}
 	for _, n := range sizes {
 		if n < 1 {
-			return usage("--cache-blocks: a cache of %d blocks\nhint: write --cache-blocks 1000,10000", n)
+			return usage("--cache-blocks %d: expected an integer ≥ 1\nhint: write --cache-blocks 1000,10000", n)
 		}
 	}
 	r, end, err := openTrace(ctx, o)
@@ -176,7 +177,7 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 	defer end()
 	report, err := trace.Inspect(r, sizes)
 	if err != nil {
-		return inFlags(interrupted(ctx, err))
+		return withFlags(interrupted(ctx, err))
 	}
 	if format == "json" {
 		e := json.NewEncoder(c.stdout)
@@ -188,11 +189,11 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 
 func (c *cli) convert(ctx context.Context, o trace.Options, output string, anonymize bool) error {
 	if output == "" {
-		return usage("no file to write\nhint: bench trace convert %s -o converted.jsonl", o.File)
+		return usage("missing -o\nhint: bench trace convert %s -o converted.jsonl", o.File)
 	}
 	if in, err := os.Stat(o.File); err == nil {
 		if out, err := os.Stat(output); err == nil && os.SameFile(in, out) && in.Mode().IsRegular() {
-			return usage("-o %s is the file that is read\nhint: write another one", output)
+			return usage("-o %s is the input file\nhint: name another file", output)
 		}
 	}
 	r, end, err := openTrace(ctx, o)
@@ -205,28 +206,28 @@ func (c *cli) convert(ctx context.Context, o trace.Options, output string, anony
 		done, err = writeTrace(w, output, r, anonymize)
 		return err
 	}
-	said := c.stdout
+	notes := c.stdout
 	if output == "-" {
-		said = c.stderr // the trace goes to the other
+		notes = c.stderr // stdout gets the trace
 		err = write(c.stdout)
 	} else {
 		err = sweep.WriteWhole(output, write)
 	}
 	if err != nil {
-		return inFlags(interrupted(ctx, err))
+		return withFlags(interrupted(ctx, err))
 	}
-	fmt.Fprintf(said, "%s: %s\n", output, count(done.Requests, "request"))
+	fmt.Fprintf(notes, "%s: %s\n", output, unit.Plural(done.Requests, "request"))
 	if done.Different > 0 {
-		fmt.Fprintf(said, "%d different blocks of %d tokens: an unlimited cache hits %.1f %% of the prompt tokens\n",
+		fmt.Fprintf(notes, "%d different blocks of %d tokens: an unlimited cache hits %.1f %% of the prompt tokens\n",
 			done.Different, done.BlockTokens, 100*done.HitRate)
 	}
 	for _, lost := range done.Lost {
-		fmt.Fprintln(said, plain("lost: "+lost))
+		fmt.Fprintln(notes, safe("lost: "+lost))
 	}
 	return nil
 }
 
-// writeTrace writes a trace, compressed where its name says so.
+// writeTrace writes a trace, compressed by the extension of name.
 func writeTrace(w io.Writer, name string, r *trace.Reader, anonymize bool) (*trace.Conversion, error) {
 	var packed io.WriteCloser
 	switch filepath.Ext(name) {
@@ -245,22 +246,22 @@ func writeTrace(w io.Writer, name string, r *trace.Reader, anonymize bool) (*tra
 	return done, errors.Join(err, packed.Close())
 }
 
-// interrupted is what an error is after a Ctrl-C.
+// interrupted replaces an error after a Ctrl-C.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return &exitError{codeInterrupted, errors.New("interrupted before the trace was read to its end")}
+	return &exitError{codeInterrupted, errors.New("interrupted before the end of the trace")}
 }
 
-// obedient reads a file until ctx ends, in a pipe that nothing comes from too.
-type obedient struct {
+// contextFile reads a file until ctx is done, also a pipe that has no writer.
+type contextFile struct {
 	*os.File
 	ctx   context.Context
-	begun bool // somebody has written, or there is nothing to wait for
+	begun bool // the pipe has or had a writer
 }
 
-func (f *obedient) Read(p []byte) (int, error) {
+func (f *contextFile) Read(p []byte) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -7,14 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openUnblocked opens a file to be read. Of a pipe that nobody writes to yet it does not wait for one who does: the wait would
-// obey nobody.
+// openUnblocked opens a file for reading. It does not wait for the writer of a pipe: no context could end that wait.
 func openUnblocked(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 }
 
-// awaitWriter waits until there is something to read, or somebody has been there: before, a pipe reads as one that has ended.
-// The file's deadline ends it.
+// awaitWriter waits until there is something to read or a writer has closed: before that a pipe reads as ended.
+// The file's deadline ends the wait.
 func awaitWriter(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestTraceIsInterrupted ends the reading of a trace that comes through a pipe and does not end.
+// TestTraceIsInterrupted interrupts the reading of an endless pipe.
 func TestTraceIsInterrupted(t *testing.T) {
 	for _, words := range [][]string{{"trace"}, {"trace", "convert", "-o", "out.jsonl"}} {
 		t.Run(strings.Join(words, " "), func(t *testing.T) {
@@ -48,8 +48,7 @@ func TestTraceIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestTraceOfAPipe: the opening of a pipe waits for nobody; what comes through it later is read, and without a writer an
-// interrupt ends the wait.
+// TestTraceOfAPipe: opening a pipe does not wait for a writer; later data is read; an interrupt ends the wait.
 func TestTraceOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

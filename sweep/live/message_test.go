@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"bytes"
@@ -19,24 +19,24 @@ import (
 	"bench/sweep"
 )
 
-func TestEvents(t *testing.T) {
+func TestMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spec := experiment.Spec{Name: "a", Repeat: 1, Repeats: 2, Point: []experiment.Axis{{Key: "rate", Value: "2"}}, Load: workload.Load{Duration: 20 * second}}
 		m := matrixOf(spec, experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 1, Requests: 100}})
 		var out bytes.Buffer
-		e := newEvents(&out, newAgenda(m, nil))
-		e.event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
+		e := NewMessages(&out, m, nil)
+		e.Event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 		time.Sleep(6 * time.Second) // no row runs: nothing to tell
 		begun := &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "a,rate=2-r1", Progress: &endpoint.Progress{}}
 		begun.Progress.Sent.Store(3)
-		e.event(sweep.Event{Begun: begun})
+		e.Event(sweep.Event{Begun: begun})
 		time.Sleep(5 * time.Second)
 		row := rowOf(spec, 30, stats.Fail, 0)
 		row.Findings = []record.Finding{{Code: "errors"}}
-		e.event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: row}})
-		e.stop()
-		e.ended(&sweep.Result{})
-		e.ended(&sweep.Result{Dir: "results/m/1", Manifest: record.Manifest{State: "done"}})
+		e.Event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: row}})
+		e.Stop()
+		e.End(&sweep.Result{})
+		e.End(&sweep.Result{Dir: "results/m/1", Manifest: record.Manifest{State: "done"}})
 		want := []string{
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:00Z","event":"run_started","run":{"dir":"results/m/1","rows":2,"rows_kept":0}}`,
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:06Z","event":"row_started","row":{"id":"a,rate=2-r1","index":1,"rows":2,"name":"a","point":[{"key":"rate","value":"2"}],"repeat":1,"repeats":2}}`,

@@ -1,10 +1,8 @@
-package main
+package live
 
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -21,7 +19,7 @@ import (
 	"bench/sweep"
 )
 
-// watchedRow is a row that runs, and the same row finished.
+// watchedRow returns a row that runs, and the same row finished.
 func watchedRow(sent, done int64) (*sweep.Begun, *sweep.Finished) {
 	s := &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "rate", Value: "4"}}, Repeat: 1, Workload: workload.Workload{Rate: 4}, Load: workload.Load{Concurrency: 8}}
 	p := &endpoint.Progress{}
@@ -33,14 +31,14 @@ func watchedRow(sent, done int64) (*sweep.Begun, *sweep.Finished) {
 	return &sweep.Begun{Index: 2, Total: 5, Spec: s, ID: row.ID, Progress: p}, &sweep.Finished{Index: 2, Total: 6, Row: row}
 }
 
-func (m *metrics) text() string {
+func (m *Metrics) text() string {
 	var b bytes.Buffer
-	m.write(&b, time.Now())
+	_ = m.Write(&b, time.Now())
 	return b.String()
 }
 
 func TestMetrics(t *testing.T) {
-	m := &metrics{matrix: "quotes \" and\nlines \\", finished: map[string]int{}}
+	m := &Metrics{Version: "1.2", Matrix: "quotes \" and\nlines \\"}
 	lacks := func(when string, want ...string) {
 		t.Helper()
 		text := m.text()
@@ -50,33 +48,33 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 	}
-	m.event(sweep.Event{Started: &sweep.Started{Dir: "results/a", Total: 5}})
-	lacks("before the first row", `bench_info{version="`+release+`",matrix="quotes \" and\nlines \\",dir="results/a"} 1`, "bench_rows 5", "bench_requests_sent_total 0", "bench_requests_in_flight 0")
+	m.Event(sweep.Event{Started: &sweep.Started{Dir: "results/a", Total: 5}})
+	lacks("before the first row", `bench_info{version="1.2",matrix="quotes \" and\nlines \\",dir="results/a"} 1`, "bench_rows 5", "bench_requests_sent_total 0", "bench_requests_in_flight 0")
 	if text := m.text(); strings.Contains(text, "bench_row_") || strings.Contains(text, "bench_search") {
 		t.Errorf("no row runs, but:\n%s", text)
 	}
 	begun, finished := watchedRow(10, 7)
-	m.event(sweep.Event{Begun: begun})
+	m.Event(sweep.Event{Begun: begun})
 	lacks("while a row runs", "bench_requests_sent_total 10", "bench_requests_done_total 7", "bench_requests_failed_total 1", "bench_output_tokens_total 700", "bench_requests_in_flight 3",
 		`bench_row_info{row="A,rate=4-r1",name="A",phase="preparing"} 1`, "bench_row_index 2", "bench_row_rate 4", "bench_row_concurrency 8")
-	m.event(sweep.Event{Finished: finished})
+	m.Event(sweep.Event{Finished: finished})
 	lacks("after it", "bench_requests_sent_total 10", "bench_requests_in_flight 0", `bench_rows_finished_total{slo="PASS"} 1`, `bench_rows_finished_total{slo="FAIL"} 0`, "bench_rows 6")
 	kept := *finished
 	kept.Kept = true
-	m.event(sweep.Event{Finished: &kept})
+	m.Event(sweep.Event{Finished: &kept})
 	lacks("after a row that was kept", "bench_requests_sent_total 10", `bench_rows_finished_total{slo="PASS"} 2`)
 	again, _ := watchedRow(5, 5)
-	m.event(sweep.Event{Begun: again})
+	m.Event(sweep.Event{Begun: again})
 	low := 8.0
-	m.event(sweep.Event{Found: &record.Found{Name: "A", Search: experiment.Search{Axis: "rate", For: "slo"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
+	m.Event(sweep.Event{Found: &record.Found{Name: "A", Search: experiment.Search{Axis: "rate", For: "slo"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
 	lacks("in the next row", "bench_requests_sent_total 15", `bench_search{name="A",axis="rate",search="slo",state="above",end="low"} 8`)
 }
 
-// Every figure is written with what it means, once, and in the form that Prometheus asks for.
+// Every metric has one HELP and TYPE, and the form that Prometheus expects.
 func TestMetricsForm(t *testing.T) {
-	m := &metrics{finished: map[string]int{}}
+	m := &Metrics{}
 	begun, _ := watchedRow(1, 1)
-	m.event(sweep.Event{Begun: begun})
+	m.Event(sweep.Event{Begun: begun})
 	sample := regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?[0-9][0-9.e+-]*$`)
 	typed := map[string]bool{}
 	for _, line := range strings.Split(strings.TrimSuffix(m.text(), "\n"), "\n") {
@@ -94,40 +92,7 @@ func TestMetricsForm(t *testing.T) {
 	}
 }
 
-func TestMetricsListen(t *testing.T) {
-	m, at, stop, err := listenMetrics(t.Context(), ":0", "chat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	if !strings.HasPrefix(at, "http://127.0.0.1:") {
-		t.Errorf("a port alone is open to others: %s", at)
-	}
-	get := func(url string) (int, string) {
-		resp, err := http.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(body)
-	}
-	if code, text := get(at); code != 200 || text != m.text() {
-		t.Errorf("%d %s", code, text)
-	}
-	if code, _ := get(strings.TrimSuffix(at, "/metrics")); code != 404 {
-		t.Errorf("got %d", code)
-	}
-	address := strings.TrimSuffix(strings.TrimPrefix(at, "http://"), "/metrics")
-	if _, _, _, err := listenMetrics(t.Context(), address, "chat"); codeOf(err) != codeUsage || !strings.Contains(err.Error(), "hint:") {
-		t.Errorf("a port that is taken: %v", err)
-	}
-}
-
-// TestDashboard holds that the dashboard asks for what there is.
+// TestDashboard: every metric of the dashboard exists, and every metric is in it.
 func TestDashboard(t *testing.T) {
 	b, err := os.ReadFile("../../docs/grafana/bench.json")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// continued tells when the program goes on after a stop (Ctrl-Z and fg), until forget.
+// continued reports when the program continues after a stop (Ctrl-Z, fg), until forget.
 func continued() (back <-chan os.Signal, forget func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGCONT)

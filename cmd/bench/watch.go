@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"bench/experiment/safetext"
+	"bench/sweep"
+	"bench/sweep/live"
+)
+
+// isTerminal reports whether w is a terminal, not a file or a pipe.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// redraws reports whether a frame can be redrawn on w.
+func redraws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+// colors reports whether output to w may be coloured (https://no-color.org).
+func colors(w io.Writer) bool { return redraws(w) && os.Getenv("NO_COLOR") == "" }
+
+// safe makes untrusted text safe for a terminal, in one line.
+func safe(s string) string { return safetext.Escape(s) }
+
+// watchFlags choose how a sweep is shown while it runs.
+type watchFlags struct {
+	plain, json bool
+	metrics     string
+}
+
+func (f *watchFlags) register(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.plain, "plain", false, "one line per event instead of the live view (default when stderr is not a terminal)")
+	fl.BoolVar(&f.json, "json", false, "JSON lines of events on stdout instead of the live view and the final table (docs/results.md)")
+	fl.StringVar(&f.metrics, "metrics-listen", "", "serve live metrics to Prometheus at `ADDRESS`, e.g. 127.0.0.1:9464 (docs/grafana)")
+}
+
+// watcher shows a sweep while it runs.
+type watcher struct {
+	event func(sweep.Event)
+	notes io.Writer // for others to write whole lines to
+	stop  func()
+	ended func(*sweep.Result) // after stop, when the report is written
+}
+
+// watch makes the watcher that the flags and the terminal ask for.
+func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, only []string) (watcher, error) {
+	w := watcher{func(e sweep.Event) { live.PrintEvent(c.stderr, e) }, c.stderr, func() {}, func(*sweep.Result) {}}
+	switch {
+	case f.json:
+		e := live.NewMessages(c.stdout, m, only)
+		w = watcher{e.Event, c.stderr, e.Stop, e.End}
+	case !f.plain && redraws(c.stderr):
+		view, forget := newView(c.stderr, frameEvery, ctx.Done())
+		s := live.NewSweep(view, m, only, colors(c.stderr))
+		w.event, w.notes = s.Event, view
+		w.stop = func() {
+			view.Stop()
+			forget()
+		}
+	}
+	if f.metrics == "" {
+		return w, nil
+	}
+	err := w.expose(ctx, f.metrics, m.Name)
+	if err != nil {
+		w.stop()
+	}
+	return w, err
+}
+
+const frameEvery = 250 * time.Millisecond
+
+// newView returns a view on w, until forget. It redraws in place if w is a terminal.
+func newView(w io.Writer, every time.Duration, interrupted <-chan struct{}) (v *live.View, forget func()) {
+	v = &live.View{W: w, Every: every, Interrupted: interrupted}
+	if !redraws(w) {
+		return v, func() {}
+	}
+	fd := int(w.(*os.File).Fd())
+	v.Size = func() (int, int) {
+		width, height, err := term.GetSize(fd)
+		if err != nil || width < 1 || height < 1 {
+			return 80, 24
+		}
+		return width, height
+	}
+	v.Resumed, forget = continued()
+	return v, forget
+}
+
+// expose serves the sweep's metrics until ended. A port without a host listens on this machine only.
+func (w *watcher) expose(ctx context.Context, address, matrix string) error {
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return usage("--metrics-listen: %w\nhint: name a free address and port: --metrics-listen 127.0.0.1:9464", err)
+	}
+	v, _ := version()
+	m := &live.Metrics{Version: v, Matrix: matrix}
+	handler := http.NewServeMux()
+	handler.HandleFunc("/metrics", func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", live.MetricsType)
+		_ = m.Write(out, time.Now()) // a scraper that leaves does not disturb the sweep
+	})
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // until it is closed
+	}()
+	show, ended := w.event, w.ended
+	w.event = func(e sweep.Event) {
+		show(e)
+		m.Event(e)
+	}
+	w.ended = func(r *sweep.Result) {
+		ended(r)
+		_ = server.Close()
+		<-done
+	}
+	_, err = io.WriteString(w.notes, "metrics: http://"+l.Addr().String()+"/metrics\n")
+	return err
+}

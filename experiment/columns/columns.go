@@ -1,0 +1,112 @@
+// Package columns lays text out on a terminal. It measures in columns of the screen: a letter takes one, a
+// wide character (most of Chinese, Japanese, Korean) two, a combining mark none. Text is safe already
+// (package safetext), but for colours.
+package columns
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// Width returns the columns that s takes. Colour escapes take none.
+func Width(s string) int {
+	n := 0
+	for len(s) > 0 {
+		if strings.HasPrefix(s, "\x1b[") {
+			s = s[strings.IndexByte(s, 'm')+1:]
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
+		n += runeWidth(r)
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	switch kind := width.LookupRune(r).Kind(); {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case kind == width.EastAsianWide || kind == width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Clip returns the longest beginning of s that fits n columns. s has no colour.
+func Clip(s string, n int) string {
+	for i, r := range s {
+		if n -= runeWidth(r); n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// Shorten cuts s in its middle, so that it takes at most n columns: the end of a row's name distinguishes points.
+func Shorten(s string, n int) string {
+	if Width(s) <= n || n < 3 {
+		return s
+	}
+	head := Clip(s, n/3)
+	r := []rune(s)
+	tail := len(r)
+	for room := n - 1 - Width(head); tail > 0 && runeWidth(r[tail-1]) <= room; tail-- {
+		room -= runeWidth(r[tail-1])
+	}
+	return head + "…" + string(r[tail:])
+}
+
+// Pad appends spaces to s, up to n columns.
+func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-Width(s))) }
+
+// PadLeft puts spaces before s, up to n columns.
+func PadLeft(s string, n int) string { return strings.Repeat(" ", max(0, n-Width(s))) + s }
+
+// Table lays out rows, two spaces apart. The listed columns are aligned
+// to the right; they count from 0. A cell can have several lines. The result has no line feed at its end.
+func Table(rows [][]string, right ...int) string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			for line := range strings.SplitSeq(cell, "\n") {
+				widths[i] = max(widths[i], Width(line))
+			}
+		}
+	}
+	var lines []string
+	for _, row := range rows {
+		lines = append(lines, tableRow(row, widths, right)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func tableRow(row []string, widths, right []int) []string {
+	var lines []string
+	for i, cell := range row {
+		for n, part := range strings.Split(cell, "\n") {
+			if n == len(lines) {
+				lines = append(lines, "")
+			}
+			before := 0
+			for _, w := range widths[:i] {
+				before += w + 2
+			}
+			if slices.Contains(right, i) {
+				part = PadLeft(part, widths[i])
+			}
+			lines[n] = Pad(lines[n], before+1) + part
+		}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}

@@ -1,0 +1,211 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"bench/experiment/columns"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+	"bench/experiment/safetext"
+	"bench/experiment/unit"
+	"bench/sweep"
+)
+
+// Sweep is the live view of bench sweep: finished rows are lines that stay; the frame below them has what runs,
+// and what is to come.
+type Sweep struct {
+	view   *View
+	matrix string
+	color  bool
+
+	mu     sync.Mutex
+	status status
+	name   int // columns of the longest name of a row
+	pace   pace
+}
+
+// NewSweep shows a sweep of the rows of m that only picks, on v, until its Stop.
+func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
+	s := newSweep(m, only, color)
+	s.view = v
+	v.frame = func(at Moment) []string {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.frame(s.status.reading(), at)
+	}
+	v.start()
+	return s
+}
+
+func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
+	s := &Sweep{matrix: m.Name, color: color, status: status{agenda: newAgenda(m, only)}, name: narrowestName}
+	s.status.total = len(s.status.agenda.todo)
+	for _, t := range s.status.agenda.todo {
+		s.name = max(s.name, columns.Width(title(t.spec)))
+	}
+	return s
+}
+
+// Event takes a step of the run.
+func (s *Sweep) Event(e sweep.Event) {
+	width, _ := s.view.Size()
+	s.view.print(s.apply(e, time.Now(), width-1)...)
+}
+
+// apply takes a step of the run, and returns its lines that stay.
+func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.apply(e, now)
+	switch {
+	case e.Begun != nil:
+		s.pace = pace{}
+	case e.Finished != nil:
+		return []string{s.finished(e.Finished, width)}
+	default:
+		return eventLines(e)
+	}
+	return nil
+}
+
+// frame draws the part that changes: lines that fit the width, at most as many as the height has room for.
+func (s *Sweep) frame(r endpoint.Reading, at Moment) []string {
+	lines := []string{""}
+	put := func(format string, args ...any) {
+		lines = append(lines, columns.Clip(safetext.Escape(fmt.Sprintf(format, args...)), at.Width))
+	}
+	st := &s.status
+	ahead := st.left(r, at.Now).String() + " left"
+	if at.Interrupted {
+		ahead = "interrupted: waiting for requests in flight; finished rows are kept"
+	}
+	where := fmt.Sprintf("  %d of %s done  %s  %s", st.done, unit.Plural(st.total, "row"), bar(float64(st.done)/float64(max(1, st.total)), at.Width/5), ahead)
+	put("%s%s", columns.Shorten(s.matrix, max(narrowestName, at.Width-columns.Width(where))), where) // the time left is never cut
+	switch {
+	case st.server != nil:
+		put("   starting server %d %s: %s", st.server.N, st.server.Variant, clock(at.Now.Sub(st.since)))
+	case st.row != nil:
+		s.current(put, r, at)
+	}
+	s.coming(put, at.Height-1-len(lines))
+	return lines[:max(0, min(len(lines), at.Height-1))]
+}
+
+// current draws the row that runs.
+func (s *Sweep) current(put func(string, ...any), r endpoint.Reading, at Moment) {
+	row := s.status.row
+	spec := row.Spec
+	repeat := ""
+	if spec.Repeats > 1 {
+		repeat = fmt.Sprintf(", repeat %d of %d", spec.Repeat, spec.Repeats)
+	}
+	number := len(fmt.Sprint(s.status.total))
+	put("%*d  %s%s", number, row.Index, columns.Shorten(safetext.Escape(spec.Pretty()), at.Width-6-len(repeat)), repeat)
+	if r.Begun.IsZero() {
+		put("   preparing  connections and prefixes: %s", clock(at.Now.Sub(s.status.since)))
+		return
+	}
+	elapsed := at.Now.Sub(r.Begun)
+	expected, known := spec.Expected()
+	total := spec.Warmup.Requests + spec.Requests
+	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window", record.PhaseCooldown: "cool-down"}[r.Phase]
+	switch {
+	case known && elapsed > expected:
+		put("   %-9s  %s of %s: draining", phase, clock(elapsed), clock(expected))
+	case known:
+		put("   %-9s  %s of %s  %s  %s left", phase, clock(elapsed), clock(expected),
+			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), clock(expected-elapsed))
+	case total > 0:
+		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, clock(elapsed), unit.Count(r.Done), unit.Count(total),
+			bar(float64(r.Done)/float64(total), at.Width/5), s.status.agenda.rest(spec, r, at.Now))
+	default:
+		put("   %-9s  %s", phase, clock(elapsed))
+	}
+	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done), unit.Count(r.Failed), unit.Count(r.InFlight))
+	latency := "TTFT"
+	if !spec.Streams() {
+		latency = "e2e"
+	}
+	put("   %-9s  %s", latency, glance(r.First))
+	put("   output     %s", s.pace.add(at.Now, r))
+	put("   lag        %s", glance(r.Lag))
+}
+
+// glance writes a latency so far.
+func glance(g endpoint.Glance) string {
+	if g.N == 0 {
+		return "none yet"
+	}
+	part := func(name string, ms float64) string {
+		if math.IsNaN(ms) {
+			return name + " –"
+		}
+		return name + " " + unit.Format(ms, "ms")
+	}
+	return strings.Join([]string{part("p50", g.P50), part("p99", g.P99), part("max", g.Max), "n=" + unit.Count(g.N)}, "   ")
+}
+
+// coming lists the rows that have not begun, in at most room lines.
+func (s *Sweep) coming(put func(string, ...any), room int) {
+	todo := s.status.agenda.todo
+	if len(todo) == 0 || room < 3 {
+		return
+	}
+	const most = 12
+	shown := min(len(todo), room-2, most)
+	if len(todo) == shown+1 && room-2 > shown {
+		shown++ // the last row takes the line that would count it
+	}
+	put("")
+	before := s.status.total - len(todo)
+	names := 0
+	for _, t := range todo[:shown] {
+		names = max(names, columns.Width(title(t.spec)))
+	}
+	names = min(names, widestName)
+	for i, t := range todo[:shown] {
+		name := columns.Pad(columns.Shorten(title(t.spec), names), names)
+		put("%*d  %s  %s", len(fmt.Sprint(s.status.total)), before+i+1, name, s.status.agenda.rowSpan(t.spec))
+	}
+	if more := len(todo) - shown; more > 0 {
+		put("   and %s", unit.Plural(more, "more row"))
+	}
+}
+
+// bar draws a share from 0 to 1 as a line of width columns.
+func bar(share float64, width int) string {
+	full := int(math.Round(min(1, max(0, share)) * float64(width)))
+	return strings.Repeat("━", full) + strings.Repeat("─", width-full)
+}
+
+// pace is the output rate of the requests that ended in the last paceSpan.
+type pace struct{ samples []sample }
+
+type sample struct {
+	at     time.Time
+	tokens int
+}
+
+const paceSpan = 10 * time.Second
+
+// add takes a reading, and returns the rate as text.
+func (p *pace) add(now time.Time, r endpoint.Reading) string {
+	if len(p.samples) == 0 {
+		p.samples = []sample{{at: r.Begun}}
+	}
+	p.samples = append(p.samples, sample{now, r.Tokens})
+	for len(p.samples) > 2 && now.Sub(p.samples[1].at) >= paceSpan {
+		p.samples = p.samples[1:]
+	}
+	first := p.samples[0]
+	over := now.Sub(first.at)
+	if r.Done == 0 || over < time.Second {
+		return "none yet"
+	}
+	perS := float64(r.Tokens-first.tokens) / over.Seconds()
+	return fmt.Sprintf("%s (requests that ended in the last %s)", unit.Format(perS, "tok/s"), clock(over))
+}

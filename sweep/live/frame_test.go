@@ -1,0 +1,174 @@
+package live
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"bench/experiment"
+	"bench/experiment/columns"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+	"bench/sweep"
+)
+
+var update = flag.Bool("update", false, "write the frames in testdata")
+
+// busy returns a sweep in its middle, and the reading of its row.
+func busy(now time.Time, width int) (*Sweep, endpoint.Reading, []string) {
+	var points []experiment.Spec
+	point := func(repeats int, l workload.Load, name string, axis ...experiment.Axis) {
+		for i := range repeats {
+			points = append(points, experiment.Spec{Name: name, Point: axis, Repeat: i + 1, Repeats: repeats, Load: l})
+		}
+	}
+	timed := workload.Load{Concurrency: 1, Warmup: workload.Extent{Time: 10 * second}, Duration: 60 * second}
+	point(1, timed, "A-short-chat")
+	point(1, timed, "E-warm-prefix", experiment.Axis{Key: "prefix.state", Value: "warm"})
+	point(3, timed, "D-saturation", experiment.Axis{Key: "concurrency", Value: "8"})
+	point(1, workload.Load{Concurrency: 4, Requests: 100, MaxDuration: 300 * second}, "counted")
+	point(2, timed, "名前の長い行-a-row-whose-name-is-far-too-long-for-any-terminal-to-show", experiment.Axis{Key: "concurrency", Value: "16"})
+	for range 12 {
+		point(1, timed, fmt.Sprintf("later-%d", len(points)))
+	}
+	s := newSweep(matrixOf(points...), nil, false)
+	total := len(points)
+	at := now.Add(-10 * time.Minute)
+	tell := func(e sweep.Event, after time.Duration) []string {
+		at = at.Add(after)
+		return s.apply(e, at, width)
+	}
+	stay := tell(sweep.Event{Started: &sweep.Started{Dir: "results/chat/20260101T120000Z", Total: total, Kept: 1}}, 0)
+	stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: total, Kept: true, Row: rowOf(points[0], 5, "", 0)}}, 0)...)
+	for i, f := range []*record.Row{rowOf(points[1], 1200, stats.Pass, 0), rowOf(points[2], 40, stats.Undecided, 12), rowOf(points[3], 3, stats.Fail, 1)} {
+		f.Summary.Requests.Failed = i * 1000
+		tell(sweep.Event{Begun: &sweep.Begun{Index: i + 2, Total: total, Spec: &points[i+1], ID: f.ID}}, time.Second)
+		stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: i + 2, Total: total, Row: f}}, 73*time.Second)...)
+	}
+	at = now.Add(-45 * time.Second)
+	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 5, Total: total, Spec: &points[4], ID: sweep.ID(&points[4])}}, at, width)
+	r := endpoint.Reading{
+		Begun: now.Add(-42 * time.Second), Phase: record.PhaseWindow, Sent: 1320, Done: 1312, Failed: 2, InFlight: 8, Tokens: 51_660,
+		First: endpoint.Glance{N: 288, P50: 52.13, P99: math.NaN(), Max: 1288.3}, Lag: endpoint.Glance{N: 1312, P50: 0.0212, P99: 0.0514, Max: 0.42},
+	}
+	return s, r, stay
+}
+
+func TestFrames(t *testing.T) {
+	now := time.Now()
+	for _, size := range []struct{ width, height int }{{80, 24}, {160, 50}, {40, 9}} {
+		s, r, stay := busy(now, size.width-1)
+		frame := s.frame(r, Moment{Now: now, Width: size.width - 1, Height: size.height})
+		got := strings.Join(stay, "\n") + "\n" + strings.Join(frame, "\n") + "\n"
+		file := filepath.Join("testdata", fmt.Sprintf("%dx%d.txt", size.width, size.height))
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (go test ./sweep/live -run Frames -update writes it):\n%s", file, diff)
+		}
+	}
+}
+
+// A frame fits a terminal of any size; a finished row fits from 80 columns on.
+func TestFrameFits(t *testing.T) {
+	now := time.Now()
+	rapid.Check(t, func(t *rapid.T) {
+		width, height := rapid.IntRange(1, 300).Draw(t, "width"), rapid.IntRange(1, 80).Draw(t, "height")
+		s, r, stay := busy(now, width-1)
+		switch rapid.IntRange(0, 3).Draw(t, "state") {
+		case 0:
+			r = endpoint.Reading{}
+		case 1:
+			s.status.row, s.status.server = nil, &sweep.Starting{N: 2, Variant: "max_num_seqs=8"}
+		case 2:
+			s.status.row = nil
+		}
+		frame := s.frame(r, Moment{Now: now, Width: width - 1, Height: height})
+		if len(frame) > height-1 {
+			t.Fatalf("%d lines of %d", len(frame), height)
+		}
+		if width >= 80 {
+			frame = append(frame, stay...)
+		}
+		for _, line := range frame {
+			if n := columns.Width(line); n > max(0, width-1) {
+				t.Fatalf("%d columns of %d: %s", n, width, line)
+			}
+		}
+	})
+}
+
+func TestFrameWords(t *testing.T) {
+	now := time.Now()
+	counted := experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 2, Requests: 100}}
+	whole := experiment.Spec{Name: "whole", Stream: new(false), Load: workload.Load{Concurrency: 1, Duration: 10 * second}}
+	m := matrixOf(counted, whole)
+	m.Name = "m"
+	s := newSweep(m, nil, true)
+	cut := false
+	frame := func(r endpoint.Reading) string { return strings.Join(s.frame(r, Moment{now, 120, 30, cut}), "\n") }
+	holds := func(text string, parts ...string) {
+		t.Helper()
+		for _, p := range parts {
+			if !strings.Contains(text, p) {
+				t.Errorf("no %q in\n%s", p, text)
+			}
+		}
+	}
+	s.apply(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=4"}}, now.Add(-3*time.Second), 100)
+	holds(frame(endpoint.Reading{}), "starting server 1 n=4: 3s", "at least 11s left")
+	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "counted-r1"}}, now.Add(-2*time.Second), 100)
+	holds(frame(endpoint.Reading{}), "preparing  connections and prefixes: 2s", "at least 11s left")
+	r := endpoint.Reading{Begun: now.Add(-40 * time.Second), Phase: record.PhaseWarmup, Done: 50}
+	holds(frame(r), "warm-up    40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "about 51s left")
+	cut = true
+	holds(frame(r), "interrupted: waiting for requests in flight")
+	cut = false
+	failed := rowOf(m.Points[0], 3, stats.Fail, 0)
+	failed.Summary.Requests.Failed = 2
+	line := s.apply(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 120)
+	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "\x1b[31m2 failed\x1b[0m", "TTFT p50 n=3")
+	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &m.Points[1], ID: "whole-r1"}}, now, 100)
+	r = endpoint.Reading{Begun: now.Add(-11 * time.Second), Phase: record.PhaseCooldown, Done: 1, Tokens: 300, First: endpoint.Glance{N: 1, P50: math.NaN(), P99: math.NaN(), Max: 10}}
+	holds(frame(r), "cool-down  11s of 10s: draining", "e2e        p50 –   p99 –   max 10.0 ms   n=1", "output     27.3 tok/s (requests that ended in the last 11s)")
+}
+
+// A frame drawn on a wide screen takes more lines on a narrow one.
+func TestScreenLines(t *testing.T) {
+	frame := []string{"", strings.Repeat("x", 80), "\x1b[32m" + strings.Repeat("名", 20) + "\x1b[0m"}
+	for width, want := range map[int]int{160: 3, 80: 3, 79: 4, 40: 4, 39: 6, 20: 7} {
+		if got := screenLines(frame, width); got != want {
+			t.Errorf("at %d columns %d, want %d", width, got, want)
+		}
+	}
+}
+
+// A long matrix name does not hide the time left.
+func TestLongMatrixName(t *testing.T) {
+	now := time.Now()
+	for _, width := range []int{80, 100, 160} {
+		s, r, _ := busy(now, width)
+		s.matrix = "a-matrix-with-a-rather-long-name-that-somebody-chose-日本語"
+		line := s.frame(r, Moment{Now: now, Width: width, Height: 24})[1]
+		if !strings.HasSuffix(line, " left") || columns.Width(line) > width || !strings.HasPrefix(line, "a-mat") {
+			t.Errorf("%d columns: %q", width, line)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package live
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"bench/experiment/endpoint"
+	"bench/sweep"
+)
+
+// Messages writes a sweep as JSON lines, with the progress of the row that runs every few seconds.
+type Messages struct {
+	w io.Writer
+
+	mu     sync.Mutex
+	status status
+	run    sweep.MessageRun
+
+	quit chan struct{}
+	done sync.WaitGroup
+}
+
+// progressEvery is the time between two events of a row's progress.
+const progressEvery = 5 * time.Second
+
+// NewMessages writes the events of a sweep of the rows of m that only picks, until its Stop.
+func NewMessages(w io.Writer, m *sweep.Matrix, only []string) *Messages {
+	x := &Messages{w: w, status: status{agenda: newAgenda(m, only)}, quit: make(chan struct{})}
+	x.done.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				x.progress(now)
+			case <-x.quit:
+				return
+			}
+		}
+	})
+	return x
+}
+
+// Stop ends the events of progress.
+func (x *Messages) Stop() {
+	close(x.quit)
+	x.done.Wait()
+}
+
+// End writes the last event, after Stop. A run without a directory has measured nothing, and gets no event.
+func (x *Messages) End(result *sweep.Result) {
+	if result == nil || result.Dir == "" {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.run.State = result.Manifest.State
+	x.put(sweep.Message{Schema: sweep.SchemaEvent, At: time.Now().UTC(), Event: sweep.EventRunEnded, Run: &x.run})
+}
+
+// Event takes a step of the run.
+func (x *Messages) Event(e sweep.Event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	x.status.apply(e, now)
+	m := e.Message(now)
+	if e.Started != nil {
+		x.run = *m.Run
+	}
+	x.put(m)
+}
+
+// put writes one line. An error does not end the sweep: it is dropped.
+func (x *Messages) put(m sweep.Message) { _ = json.NewEncoder(x.w).Encode(m) }
+
+func (x *Messages) progress(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.status.row
+	if row == nil {
+		return
+	}
+	r := x.status.reading()
+	m := sweep.Event{Begun: row}.Message(now)
+	m.Event, m.Progress = sweep.EventRowProgress, progressOf(r, now)
+	left := x.status.left(r, now)
+	m.Progress.LeastS = left.least.Seconds()
+	if !left.open {
+		m.Progress.MostS = new(left.most.Seconds())
+	}
+	if !row.Spec.Streams() {
+		m.Progress.TTFTP50, m.Progress.TTFTP99 = nil, nil
+	}
+	x.put(m)
+}
+
+func progressOf(r endpoint.Reading, now time.Time) *sweep.MessageProgress {
+	p := &sweep.MessageProgress{
+		Phase: "preparing", Sent: r.Sent, Done: r.Done, Failed: r.Failed, InFlight: r.InFlight, Tokens: r.Tokens,
+		TTFTP50: known(r.First.P50), TTFTP99: known(r.First.P99), LagP99: known(r.Lag.P99),
+	}
+	if !r.Begun.IsZero() {
+		p.Phase, p.ElapsedS = r.Phase, now.Sub(r.Begun).Seconds()
+	}
+	return p
+}
+
+// known is x, or nil for NaN.
+func known(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}
