@@ -14,8 +14,6 @@ import (
 	"bench/experiment/stats"
 )
 
-var infinite = math.Inf(1)
-
 // tiny is a model table of one.
 func tiny(t *testing.T) roofline.Models {
 	t.Helper()
