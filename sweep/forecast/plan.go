@@ -33,7 +33,8 @@ type Row struct {
 	HighestPercentiles string // that the number of requests supports
 }
 
-// NewPlan lists the rows that match only. room is the KV cache of the simulated server in tokens; 0 = not known.
+// NewPlan lists the rows that match only. room is the KV cache of the simulated server in tokens; 0 = not
+// known.
 func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 	p := &Plan{}
 	for i := range m.Points {
@@ -89,7 +90,8 @@ func (p *Plan) Total() string {
 	return text
 }
 
-// searchTime is the time of as many probes as the search expects, each at its lowest load, where a number of requests takes longest.
+// searchTime is the time of as many probes as the search expects, each at its lowest load, where a number of
+// requests takes longest.
 func searchTime(s *experiment.Spec) estimate {
 	e := timeOf(s)
 	e.time *= time.Duration(s.Search.Runs())
