@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,10 @@ func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 		if written := len(m.Variants); n > written {
 			p.order += fmt.Sprintf(", which costs %s more than as written", unit.Plural(n-written, "start"))
 		}
+	}
+	odd := func(s experiment.Spec) bool { return max(s.Repeats, 1)%2 == 1 }
+	if m.Order == "interleaved" && slices.ContainsFunc(m.Points, odd) {
+		p.order += "\nwith an even number of repeats linear drift cancels for each point"
 	}
 	return p, nil
 }
