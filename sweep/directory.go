@@ -43,8 +43,8 @@ func (d directory) writeJSON(name string, v any) error {
 	return d.write(name, b.Bytes())
 }
 
-// WriteWhole writes a file atomically: the old file at path, or at the target of a link there, stays until the new one is
-// whole. Devices and pipes are written directly.
+// WriteWhole writes a file atomically: the old file at path, or at the target of a link there, stays until
+// the new one is whole. Devices and pipes are written directly.
 func WriteWhole(path string, write func(io.Writer) error) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.Mode().IsRegular():

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWorkloadExamples holds that what docs/workloads.md shows is read without a problem: each line of its examples that is a whole
-// value of a row makes a row of its own, but for those that name a file.
+// TestWorkloadExamples holds that what docs/workloads.md shows is read without a problem: each line of its
+// examples that is a whole value of a row makes a row of its own, but for those that name a file.
 func TestWorkloadExamples(t *testing.T) {
 	text, err := os.ReadFile("../docs/workloads.md")
 	if err != nil {

@@ -73,8 +73,8 @@ func (x *expander) withinLimits(merged map[string]any) bool {
 	return x.count <= maxPoints
 }
 
-// merge overrides the defaults by the row, and their SLO and the matrix's by the row's, key by key. A cold start has no
-// SLO but its own: the others are about load.
+// merge overrides the defaults by the row, and their SLO and the matrix's by the row's, key by key. A cold
+// start has no SLO but its own: the others are about load.
 func (x *expander) merge() map[string]any {
 	merged := map[string]any{}
 	maps.Copy(merged, x.defaults)
@@ -153,7 +153,8 @@ func (x *expander) addAxis(path string, values []any) {
 	where := x.place(path)
 	switch {
 	case len(values) == 0:
-		x.bad(where, "the list is empty: the row would have no point", "write at least one value, or a single value without brackets")
+		x.bad(where, "the list is empty: the row would have no point",
+			"write at least one value, or a single value without brackets")
 	case len(values) > maxValues:
 		x.bad(where, fmt.Sprintf("%d values are too many points", len(values)), fmt.Sprintf("write at most %d", maxValues))
 		values = values[:1]

@@ -236,7 +236,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestIDsAreUnique holds that two points have one ID only if they are one point, and that an ID is a plain file name.
+// TestIDsAreUnique holds that two points have one ID only if they are one point, and that an ID is a plain
+// file name.
 func TestIDsAreUnique(t *testing.T) {
 	spec := rapid.Custom(func(t *rapid.T) experiment.Spec {
 		text := rapid.StringOfN(rapid.RuneFrom([]rune(`ab,=-r1%/\. é`)), 1, 4, -1)

@@ -33,7 +33,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// Match reports whether the name of a point or of its row matches one of the globs. No globs match all points.
+// Match reports whether the name of a point or of its row matches one of the globs. No globs match all
+// points.
 func Match(s *experiment.Spec, globs []string) (bool, error) {
 	if len(globs) == 0 {
 		return true, nil
@@ -45,7 +46,8 @@ func Match(s *experiment.Spec, globs []string) (bool, error) {
 			}
 			ok, err := path.Match(g, name)
 			if err != nil {
-				return false, fmt.Errorf("the pattern %q: %w\nhint: * stands for any text, ? for one character, [ab] for a or b", g, err)
+				return false, fmt.Errorf("the pattern %q: %w\n"+
+					"hint: * stands for any text, ? for one character, [ab] for a or b", g, err)
 			}
 			if ok {
 				return true, nil

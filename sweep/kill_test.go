@@ -16,7 +16,8 @@ import (
 	"bench/experiment/mock"
 )
 
-// TestMain lets the test binary be the process that is killed: with BENCH_TEST_SWEEP it runs a sweep and nothing else.
+// TestMain lets the test binary be the process that is killed: with BENCH_TEST_SWEEP it runs a sweep and
+// nothing else.
 func TestMain(m *testing.M) {
 	if base := os.Getenv("BENCH_TEST_SWEEP"); base != "" {
 		if err := child(base, os.Getenv("BENCH_TEST_OUT")); err != nil {

@@ -17,9 +17,11 @@ func (d directory) lock() (unlock func(), err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, fmt.Errorf("another bench is running in %s\nhint: wait for it, or start a new run without --resume", d.path)
+		return nil, fmt.Errorf("another bench is running in %s\n"+
+			"hint: wait for it, or start a new run without --resume", d.path)
 	}
-	if err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) { // some file systems have no locks
+	// Some file systems have no locks.
+	if err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) {
 		f.Close()
 		return nil, fmt.Errorf("locking the run: %w", err)
 	}

@@ -1,14 +1,14 @@
 // Package sweep turns a matrix into rows, and rows into files. Its steps:
 //
-//   - Read and Parse decode the TOML strictly and expand its lists into points, the last key fastest (matrix, expand,
-//     search, zeros, secret); every mistake is collected with its place in the file (mistakes);
+//   - Read and Parse decode the TOML strictly and expand its lists into points, the last key fastest
+//     (matrix, expand, search, zeros, secret); every mistake is collected with its place in the file (mistakes);
 //   - points are repeated, multiplied by the servers of the matrix (variant) and put in order (order);
-//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers), measures them
-//     (run) and writes each atomically (directory, lock), so that a kill at any moment loses only the row in progress.
+//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers), measures
+//     them (run) and writes each atomically (directory, lock): a kill at any moment loses only the row in progress.
 //
-// It prints nothing: Run reports its steps as events (event), which Message converts for programs (message). Parsing and
-// running are one package since a resumed run plans from both sides: a row is kept if the point of today's matrix has
-// the ID and the hash that the directory has.
+// It prints nothing: Run reports its steps as events (event), which Message converts for programs (message).
+// Parsing and running are one package (about 2,700 lines), since a resumed run plans from both sides: a row is
+// kept if a point of today's matrix has its ID and its hash.
 package sweep
 
 import (
@@ -51,7 +51,8 @@ func (m *Matrix) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Extension is a top-level table of another package. Read decodes it into Into, a pointer to a struct, and checks it.
+// Extension is a top-level table of another package. Read decodes it into Into, a pointer to a struct, and
+// checks it.
 type Extension struct {
 	Table string
 	Into  interface {
@@ -78,7 +79,10 @@ func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
 		}
 		return nil, err
 	}
-	r := &reader{doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text)}, seen: map[strict.Problem]bool{}, ids: map[string]bool{}}
+	r := &reader{
+		doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text)},
+		seen: map[strict.Problem]bool{}, ids: map[string]bool{},
+	}
 	r.read(ext)
 	if len(r.problems) > 0 {
 		return nil, findSecrets(string(text)).mask(r.problems)
@@ -234,7 +238,8 @@ func (r *reader) checkIDs(at string, points []experiment.Spec) {
 		id := strings.ToLower(ID(&points[i]))
 		switch {
 		case len(id) > maxID:
-			r.bad(at, fmt.Sprintf("its file names are too long (%d bytes)", len(id)), "shorten the row's name, or vary fewer keys")
+			r.bad(at, fmt.Sprintf("its file names are too long (%d bytes)", len(id)),
+				"shorten the row's name, or vary fewer keys")
 			return
 		case r.ids[id] && len(r.problems) == 0: // else another mistake can be the reason
 			r.bad(at, fmt.Sprintf("two points are named %q", id), "rename the row, or remove a duplicate value")

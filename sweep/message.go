@@ -107,7 +107,8 @@ func (e Event) Message(at time.Time) Message {
 	m := Message{Schema: SchemaEvent, At: at.UTC()}
 	switch {
 	case e.Starting != nil:
-		m.Event, m.Server = EventServerStarting, &MessageServer{N: e.Starting.N, Variant: e.Starting.Variant, Log: e.Starting.Log}
+		m.Event = EventServerStarting
+		m.Server = &MessageServer{N: e.Starting.N, Variant: e.Starting.Variant, Log: e.Starting.Log}
 	case e.Started != nil:
 		m.Event, m.Run = EventRunStarted, &MessageRun{Dir: e.Started.Dir, Rows: e.Started.Total, Kept: e.Started.Kept}
 	case e.Begun != nil:
@@ -118,14 +119,17 @@ func (e Event) Message(at time.Time) Message {
 	case e.Found != nil:
 		f := e.Found
 		m.Event, m.Search = EventSearchEnded, &MessageSearch{
-			Name: f.Name, Point: f.Others, Axis: f.Search.Axis, Search: f.Search.For, State: f.State, Low: f.Low, High: f.High, Text: f.Text,
+			Name: f.Name, Point: f.Others, Axis: f.Search.Axis, Search: f.Search.For,
+			State: f.State, Low: f.Low, High: f.High, Text: f.Text,
 		}
 	}
 	return m
 }
 
 func messageRow(id string, s *experiment.Spec, index, total int) *MessageRow {
-	return &MessageRow{ID: id, Index: index, Rows: total, Name: s.Name, Point: s.Point, Repeat: s.Repeat, Repeats: s.Repeats}
+	return &MessageRow{
+		ID: id, Index: index, Rows: total, Name: s.Name, Point: s.Point, Repeat: s.Repeat, Repeats: s.Repeats,
+	}
 }
 
 func (f *Finished) result() *MessageResult {

@@ -13,7 +13,8 @@ type mistake struct {
 	axis             int // index of the axis that contains path; -1 = none
 }
 
-// mistakes are those of all points of a row. A mistake at an axis is one of a value or, if every value has it, of the key.
+// mistakes are those of all points of a row. A mistake at an axis is one of a value or, if every value has
+// it, of the key.
 type mistakes struct {
 	order  []mistake
 	values map[mistake]map[int]bool // indices of the axis values that have it
@@ -69,8 +70,8 @@ func within(path, outer string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// place is the path in the file of a path in a point: in the row, in the defaults or in the matrix's SLO. The path of a
-// missing key is in the table that needs it.
+// place is the path in the file of a path in a point: in the row, in the defaults or in the matrix's SLO. The
+// path of a missing key is in the table that needs it.
 func (x *expander) place(path string) string {
 	own, theirs := strict.Join(x.at(), path), strict.Join("defaults", path)
 	if path == "" || x.stands(own) {

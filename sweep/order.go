@@ -25,10 +25,12 @@ func (m *Matrix) OrderText() string {
 	return "as written"
 }
 
-// inOrder returns the points of all repeats in order of execution. points has one entry for each point and variant.
+// inOrder returns the points of all repeats in order of execution. points has one entry for each point and
+// variant.
 //
-// As written, each variant runs all of its rows before the next one, so its server starts once. Randomized blocks and
-// the interleaved order start servers more often, which puts the difference between two starts into the spread of the repeats.
+// As written, each variant runs all of its rows before the next one, so its server starts once. Randomized
+// blocks and the interleaved order start servers more often, which puts the difference between two starts
+// into the spread of the repeats.
 func (m *Matrix) inOrder(points []experiment.Spec) []experiment.Spec {
 	rank := map[string]int{}
 	for i, v := range m.Variants {
@@ -71,15 +73,17 @@ func randomize(rounds [][]experiment.Spec, rank map[string]int, seed uint64) []e
 		points.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
 		if len(rank) > 0 {
 			place := variants.Perm(len(rank))
-			slices.SortStableFunc(round, func(a, b experiment.Spec) int { return place[rank[a.Variant]] - place[rank[b.Variant]] })
+			slices.SortStableFunc(round, func(a, b experiment.Spec) int {
+				return place[rank[a.Variant]] - place[rank[b.Variant]]
+			})
 		}
 	}
 	return slices.Concat(rounds...)
 }
 
-// interleave runs each point on all variants before the next point. The next point, and the same point in the next
-// round, runs on them in reverse: A B B A, with three variants A B C C B A. Over two rounds every variant of a point has
-// the same mean position, so a linear drift affects all of them alike.
+// interleave runs each point on all variants before the next point. The next point, and the same point in the
+// next round, runs on them in reverse: A B B A, with three variants A B C C B A. Over two rounds every
+// variant of a point has the same mean position, so a linear drift affects all of them alike.
 func interleave(rounds [][]experiment.Spec, rank map[string]int) []experiment.Spec {
 	var out []experiment.Spec
 	index := map[string]int{} // of a point in the first round, by its name on the first variant

@@ -62,8 +62,8 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// The order has the points of the order as written. With an even number of repeats a linear drift adds the same to every
-// variant, of each point and of all, and every variant runs equally often in each half.
+// The order has the points of the order as written. With an even number of repeats a linear drift adds the
+// same to every variant, of each point and of all, and every variant runs equally often in each half.
 func TestInterleavedCancelsDrift(t *testing.T) {
 	for variants := 2; variants <= 5; variants++ {
 		for points := 1; points <= 5; points++ {

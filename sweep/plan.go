@@ -57,13 +57,16 @@ func (r *run) load() error {
 	}
 	switch was := r.manifest; {
 	case errors.Is(err, fs.ErrNotExist):
-		return &ResumeError{fmt.Sprintf("%s contains no run: %s is missing\nhint: --resume takes the directory of one run, results/<matrix>/<start time>", r.dir.path, manifestFile)}
+		return &ResumeError{fmt.Sprintf("%s contains no run: %s is missing\n"+
+			"hint: --resume takes the directory of one run, results/<matrix>/<start time>", r.dir.path, manifestFile)}
 	case err != nil:
 		return err
 	case was.Schema != record.SchemaRun:
-		return &ResumeError{fmt.Sprintf("%s: unknown schema %q\nhint: resume with the version of bench that wrote it", r.dir.file(manifestFile), was.Schema)}
+		return &ResumeError{fmt.Sprintf("%s: unknown schema %q\n"+
+			"hint: resume with the version of bench that wrote it", r.dir.file(manifestFile), was.Schema)}
 	case was.Matrix != r.m.Name:
-		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\nhint: without --resume a new run begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
+		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\n"+
+			"hint: without --resume a new run begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
 	}
 	return nil
 }
@@ -88,7 +91,8 @@ func (r *run) begin() error {
 		if !r.AcceptServerChange {
 			return &ServerChangedError{Was: was, Is: is}
 		}
-		if err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(old.Attempts)), func(string) bool { return true }); err != nil {
+		all := func(string) bool { return true }
+		if err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(old.Attempts)), all); err != nil {
 			return err
 		}
 	}
@@ -127,7 +131,8 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	m := record.Manifest{
 		Schema: record.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
 		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
-		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed, Order: cmp.Or(r.m.Order, orderListed),
+		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]),
+		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, orderListed),
 		Client: r.Client, Target: target, Facts: facts, NotStated: r.m.Target.NotStated(),
 		Attempts: append(old.Attempts, record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
 		Priced:   r.m.Target.GPUHourUSD, Servers: r.servers,
@@ -138,8 +143,8 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	return m
 }
 
-// plan lists the rows to run, the finished ones, and those of an earlier matrix. Rows that were planned before and do not
-// match --only keep their state.
+// plan lists the rows to run, the finished ones, and those of an earlier matrix. Rows that were planned
+// before and do not match --only keep their state.
 func (r *run) plan(before []record.Planned) error {
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
@@ -171,7 +176,9 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 	}
 	if picked || there {
 		r.todo = append(r.todo, p)
-	} else if at := slices.IndexFunc(before, func(b record.Planned) bool { return b.ID == p.ID && b.SpecHash == p.SpecHash }); at >= 0 {
+	} else if at := slices.IndexFunc(before, func(b record.Planned) bool {
+		return b.ID == p.ID && b.SpecHash == p.SpecHash
+	}); at >= 0 {
 		if p = before[at]; p.State == "done" {
 			p.State = "planned" // its files are missing
 		}
@@ -193,7 +200,8 @@ func (r *run) planRemoved() error {
 	}
 	for _, id := range ids {
 		if row, ok := r.dir.row(id); ok && !planned[id] {
-			r.manifest.Plan = append(r.manifest.Plan, record.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"})
+			removed := record.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"}
+			r.manifest.Plan = append(r.manifest.Plan, removed)
 		}
 	}
 	return nil
@@ -222,9 +230,11 @@ func (r *run) checkLimits() error {
 			continue
 		}
 		if s.Endless() && r.Ends == nil {
-			broken = append(broken, s.Pretty()+": until = \"stopped\" has no end in a sweep\nhint: write duration = \"60s\", or use bench tile")
+			broken = append(broken, s.Pretty()+": until = \"stopped\" has no end in a sweep\n"+
+				"hint: write duration = \"60s\", or use bench tile")
 		}
-		if err := r.Server.Affords(s, limits); err != nil && !slices.Contains(broken, err.Error()) { // repeats give the same error
+		// Repeats give the same error.
+		if err := r.Server.Affords(s, limits); err != nil && !slices.Contains(broken, err.Error()) {
 			broken = append(broken, err.Error())
 		}
 	}
@@ -245,8 +255,9 @@ func (r *run) reusable(row *record.Row, hash string) bool {
 	return row.SpecHash == hash && !row.AllFailed() && !row.ServerLost
 }
 
-// hash covers everything that decides what a point measures: its spec, the API, the model, the fields of the body and how
-// its server is started. It leaves out the expectation (expect) and the reason for the point (a search).
+// hash covers everything that decides what a point measures: its spec, the API, the model, the fields of the
+// body and how its server is started. It leaves out the expectation (expect) and the reason for the point (a
+// search).
 func (r *run) hash(s *experiment.Spec) string {
 	spec := *s
 	spec.Expect, spec.Search = "", nil

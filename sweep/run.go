@@ -25,16 +25,16 @@ type Options struct {
 
 	Server *endpoint.Server // already reached; nil if the matrix has several
 	Bounds record.RooflineSource
-	// Reach connects to the server at an endpoint, each time that the server changes. Guard is the command that starts
-	// servers (server.Config). Both are for a matrix that varies its server.
+	// Reach connects to the server at an endpoint, each time that the server changes. Guard is the command
+	// that starts servers (server.Config). Both are for a matrix that varies its server.
 	Reach func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error)
 	Guard []string
 
 	Client   record.ClientInfo
 	Command  []string // command line without secrets
 	NoResume bool     // the command cannot resume a run: hints do not offer it
-	// Ends, when it is done, closes the window of the row in progress, whose result is whole; later rows run. Rows with
-	// until = "stopped" need it.
+	// Ends, when it is done, closes the window of the row in progress, whose result is whole; later rows run.
+	// Rows with until = "stopped" need it.
 	Ends context.Context
 	// AcceptServerChange redoes every row if the server is not the one of the run to resume.
 	AcceptServerChange bool
@@ -82,14 +82,16 @@ type run struct {
 	before    *record.Manifest       // manifest of the run to resume, or zero
 }
 
-// Run runs the points of the matrix that have no result yet. After an interruption the error is ctx's; finished rows are
-// kept, and the run can be resumed. A result can stand beside an error.
+// Run runs the points of the matrix that have no result yet. After an interruption the error is ctx's;
+// finished rows are kept, and the run can be resumed. A result can stand beside an error.
 func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	r := &run{Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{}, searches: map[string]*searching{},
-		unstarted: map[string]*startError{}}
+	r := &run{
+		Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{},
+		searches: map[string]*searching{}, unstarted: map[string]*startError{},
+	}
 	for i := range m.Points {
 		r.specs[ID(&m.Points[i])] = &m.Points[i]
 	}
@@ -163,7 +165,8 @@ func (r *run) rows(ctx context.Context) error {
 			r.Event(Event{Found: found})
 		}
 		if row.ServerLost { // later rows would fail too
-			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: %s", p.ID, firstError(row), r.resumeHint("restart it"))
+			return fmt.Errorf("%s: no request reached the server any more: %s\nhint: %s",
+				p.ID, firstError(row), r.resumeHint("restart it"))
 		}
 	}
 	return nil
@@ -210,7 +213,8 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	progress := &endpoint.Progress{}
 	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
 	config := endpoint.RunConfig{
-		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write, Progress: progress, Ends: r.Ends,
+		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write,
+		Progress: progress, Ends: r.Ends,
 	}
 	tidy, err := r.spool(&config, records)
 	defer tidy()

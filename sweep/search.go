@@ -131,7 +131,8 @@ func (k *searching) next() (p experiment.Spec, more bool) {
 	}
 }
 
-// planNextProbe plans the next probe after one that has just run. After the last probe it returns what the search found.
+// planNextProbe plans the next probe after one that has just run. After the last probe it returns what the
+// search found.
 func (r *run) planNextProbe(row *record.Row) *record.Found {
 	k := r.searches[row.ID]
 	if k == nil || !k.picked {

@@ -28,8 +28,8 @@ name = "s"
 concurrency = { search = "slo", min = 2, max = 16, tolerance = "25%" }
 `
 
-// nine is a server that refuses every second request of a row with more slots than that, and the function that it learns of rows
-// by: what is found does not depend on how busy this machine is.
+// nine is a server that refuses every second request of a row with more slots than that, and the function
+// that it learns of rows by: what is found does not depend on how busy this machine is.
 func nine(t *testing.T) (base string, begun func(Event)) {
 	t.Helper()
 	var slots, asked atomic.Int64
@@ -61,8 +61,8 @@ func trimmed(ids []string) []string {
 	return out
 }
 
-// TestSearch holds that every probe is a row with its own files, in the plan before it runs, and that the answer is in the
-// manifest; and that a resume takes what is there.
+// TestSearch holds that every probe is a row with its own files, in the plan before it runs, and that the
+// answer is in the manifest; and that a resume takes what is there.
 func TestSearch(t *testing.T) {
 	base, begun := nine(t)
 	var events []string
@@ -121,7 +121,8 @@ func onlyDir(t *testing.T, out string) string {
 	return out + "/hunt/" + strings.TrimSuffix(runs[0], "/")
 }
 
-// A search that was cut goes on with the probe that was cut; and one whose range changes takes the probes that are there.
+// A search that was cut goes on with the probe that was cut; and one whose range changes takes the probes
+// that are there.
 func TestSearchResume(t *testing.T) {
 	base, tell := nine(t)
 	ctx, event := interrupt(t.Context(), "s,concurrency=8-r1")

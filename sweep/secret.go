@@ -9,9 +9,9 @@ import (
 	"bench/sweep/strict"
 )
 
-// secrets are the values of a matrix that must not be shown or stored: those of [target.headers], those of keys with
-// names of secrets, and the user info of URLs. They are found in the text, since errors also show files that cannot be
-// parsed. In doubt a value is masked.
+// secrets are the values of a matrix that must not be shown or stored: those of [target.headers], those of
+// keys with names of secrets, and the user info of URLs. They are found in the text, since errors also show
+// files that cannot be parsed. In doubt a value is masked.
 type secrets struct {
 	masked string   // the text with * for each character of a secret
 	values []string // the longest first
@@ -85,7 +85,8 @@ func isSecret(name string) bool {
 	return secretName.MatchString(name) && !strings.Contains(name, "per_")
 }
 
-// secretFrom is the index at which the secret of a line begins; -1 = none. In the table of headers all lines have one.
+// secretFrom is the index at which the secret of a line begins; -1 = none. In the table of headers all lines
+// have one.
 func secretFrom(line string, all bool) int {
 	for _, m := range keyOf.FindAllStringSubmatchIndex(line, -1) {
 		if all || isSecret(line[m[2]:m[3]]) {
@@ -123,7 +124,8 @@ func (s *secrets) remember(span string) {
 	}
 	if found == nil {
 		span, _, _ = strings.Cut(span, "#")
-		found = append(strings.FieldsFunc(span, notWord), strings.TrimSpace(span)) // errors of the parser show single words
+		// Errors of the parser show single words.
+		found = append(strings.FieldsFunc(span, notWord), strings.TrimSpace(span))
 	}
 	for _, v := range found {
 		if _, bare, ok := strings.Cut(v, " "); ok { // "Bearer KEY"

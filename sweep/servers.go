@@ -13,8 +13,8 @@ import (
 	"bench/experiment/server"
 )
 
-// variants starts or reaches one server after the other, each for its consecutive rows. The rows of a server that does not
-// start fail, and the others run.
+// variants starts or reaches one server after the other, each for its consecutive rows. The rows of a server
+// that does not start fail, and the others run.
 func (r *run) variants(ctx context.Context) error {
 	name, err := r.firstVariant()
 	if err != nil {
@@ -42,7 +42,8 @@ func (r *run) variants(ctx context.Context) error {
 	}
 }
 
-// nextVariant is the variant of the next row. Before the run has begun it is the next one to try. Empty: none is left.
+// nextVariant is the variant of the next row. Before the run has begun it is the next one to try. Empty: none
+// is left.
 func (r *run) nextVariant() (string, error) {
 	if r.begun {
 		return r.specs[r.todo[r.next].ID].Variant, nil
@@ -60,8 +61,9 @@ func (e *startError) Error() string { return e.err.Error() }
 
 func (e *startError) Unwrap() error { return e.err }
 
-// passUnstarted marks the next rows as failed if their server did not start. A later round of repeats tries the server
-// again, but not later rows of the same round: interleaved, each of them would wait for the start in vain.
+// passUnstarted marks the next rows as failed if their server did not start. A later round of repeats tries
+// the server again, but not later rows of the same round: interleaved, each of them would wait for the start
+// in vain.
 func (r *run) passUnstarted() error {
 	passed := false
 	for r.begun && r.next < len(r.todo) {
@@ -89,8 +91,8 @@ func (r *run) passUnstarted() error {
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
-// firstVariant is the variant of the first row without a result, except those whose server did not start; empty: none is
-// left. Whether a result can be kept is known only after a server has been reached.
+// firstVariant is the variant of the first row without a result, except those whose server did not start;
+// empty: none is left. Whether a result can be kept is known only after a server has been reached.
 func (r *run) firstVariant() (string, error) {
 	first, found := "", false
 	for i := range r.m.Points {
@@ -115,8 +117,8 @@ func (r *run) firstVariant() (string, error) {
 	return first, nil
 }
 
-// accept begins the run with its first server. Each later server must be the one that measured the earlier rows of its
-// variant.
+// accept begins the run with its first server. Each later server must be the one that measured the earlier
+// rows of its variant.
 func (r *run) accept() error {
 	if !r.begun {
 		return r.begin()

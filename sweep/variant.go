@@ -9,7 +9,8 @@ import (
 	"bench/experiment/server"
 )
 
-// Variant is one of several servers of a matrix: one that bench starts with its knobs, or one of several endpoints.
+// Variant is one of several servers of a matrix: one that bench starts with its knobs, or one of several
+// endpoints.
 type Variant struct {
 	Name     string         // as in Spec.Variant
 	Settings server.Variant // the knobs; nil for an endpoint
@@ -43,7 +44,8 @@ func (r *reader) readVariants(given bool) {
 	if !given {
 		for _, e := range m.Target.Endpoints {
 			name := experiment.EndpointName(e)
-			m.Variants = append(m.Variants, Variant{Name: "endpoint=" + name, Endpoint: e, axes: []experiment.Axis{{Key: "endpoint", Value: name}}})
+			axes := []experiment.Axis{{Key: "endpoint", Value: name}}
+			m.Variants = append(m.Variants, Variant{Name: "endpoint=" + name, Endpoint: e, axes: axes})
 		}
 		return
 	}
@@ -85,7 +87,8 @@ func (m *Matrix) forVariants(points []experiment.Spec) []experiment.Spec {
 	return out
 }
 
-// attribution is a note about variants whose difference has several causes; empty: no pair differs in two knobs.
+// attribution is a note about variants whose difference has several causes; empty: no pair differs in two
+// knobs.
 func (m *Matrix) attribution() string {
 	var pairs []string
 	for i, v := range m.Variants {

@@ -115,7 +115,8 @@ func TestSeveralEndpoints(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 
-	// Each endpoint has an identity of its own: a resume begins with whichever lacks a row, and takes no offence.
+	// Each endpoint has an identity of its own: a resume begins with whichever lacks a row, and takes no
+	// offence.
 	again, err := sweepVariants(t, text, Options{Resume: result.Dir})
 	if err != nil || len(again.Manifest.Servers) != 3 {
 		t.Fatalf("%v, %+v", err, again)
@@ -131,8 +132,8 @@ func TestSeveralEndpoints(t *testing.T) {
 	}
 }
 
-// Interleaved endpoints are reached anew for each block. A server that changes between two blocks ends the run; a resume
-// with leave redoes all rows of both, once.
+// Interleaved endpoints are reached anew for each block. A server that changes between two blocks ends the
+// run; a resume with leave redoes all rows of both, once.
 func TestInterleavedEndpointChanges(t *testing.T) {
 	a, _ := startMock(t, mock.Config{Model: "a"})
 	b, stop := startMock(t, mock.Config{Model: "b"})
@@ -171,7 +172,8 @@ func TestInterleavedEndpointChanges(t *testing.T) {
 	}
 }
 
-// An endpoint that another server has taken is refused at a resume, and with leave only its own rows are measured again.
+// An endpoint that another server has taken is refused at a resume, and with leave only its own rows are
+// measured again.
 func TestEndpointChanges(t *testing.T) {
 	a, _ := startMock(t, mock.Config{Model: "a"})
 	b, stop := startMock(t, mock.Config{Model: "b"})

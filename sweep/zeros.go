@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// zeroRowKeys are keys of a row whose zero would mean the default, with what to write: a stated zero never silently
-// becomes the default.
+// zeroRowKeys are keys of a row whose zero would mean the default, with what to write: a stated zero never
+// silently becomes the default.
 var zeroRowKeys = []struct{ key, hint string }{
 	{"repeats", "write repeats = 1, or leave it out"},
 	{"burstiness", "write burstiness = 0.5 (1 = Poisson, below 1 burstier), or leave it out"},
@@ -42,7 +42,8 @@ func checkZeros(values map[string]any, bad func(path, text, hint string)) {
 	checkEnd(values, bad)
 }
 
-// checkEnd reports a zero that leaves the window without an end. Beside the other key a zero overrides the defaults.
+// checkEnd reports a zero that leaves the window without an end. Beside the other key a zero overrides the
+// defaults.
 func checkEnd(values map[string]any, bad func(path, text, hint string)) {
 	ends := func(key string) bool { return values[key] != nil && !zeroAt(values, key) }
 	if ends("requests") || ends("duration") {
@@ -65,7 +66,8 @@ func (r *reader) checkTimes() {
 	}
 }
 
-// zeroAt reports whether a table states zero for a key, or for a key in a table in it: a number, or a quoted duration.
+// zeroAt reports whether a table states zero for a key, or for a key in a table in it: a number, or a quoted
+// duration.
 func zeroAt(table map[string]any, path string) bool {
 	key, inner, nested := strings.Cut(path, ".")
 	if nested {

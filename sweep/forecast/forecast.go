@@ -1,8 +1,9 @@
 // Package forecast computes what a sweep sends and how long it takes: before it runs (NewPlan for a dry run,
-// TilingText), and while it runs, from the rows that have ended (Remaining). Times that depend on the server are spans: they have a lower end,
-// and an upper one if something bounds them.
+// TilingText), and while it runs, from the rows that have ended (Remaining). Times that depend on the server
+// are spans: they have a lower end, and an upper one if something bounds them.
 //
-// It sends nothing and reads no clock: everything is a function of the matrix and of what was measured so far.
+// It sends nothing and reads no clock: everything is a function of the matrix and of what was measured so
+// far.
 package forecast
 
 import (
@@ -10,7 +11,8 @@ import (
 	"time"
 )
 
-// perRow is the time that a row takes beyond its phases, until one has been measured: connecting, priming, draining.
+// perRow is the time that a row takes beyond its phases, until one has been measured: connecting, priming,
+// draining.
 const perRow = time.Second
 
 // Span is a time that is not known exactly.

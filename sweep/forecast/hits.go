@@ -13,14 +13,15 @@ const (
 	countedOpen   = 1000   // requests of a point whose number the server's speed decides
 )
 
-// hitsText is the possible prefix-cache hit rate of a point's first repeat: in an unbounded cache, and in a cache of room
-// tokens (0 = not known). Empty: the point shares no prefix.
+// hitsText is the possible prefix-cache hit rate of a point's first repeat: in an unbounded cache, and in a
+// cache of room tokens (0 = not known). Empty: the point shares no prefix.
 func hitsText(s *experiment.Spec, room int) string {
 	if !s.Reuses() || s.Repeat > 1 {
 		return ""
 	}
 	hits := countHits(s, 0)
-	text := fmt.Sprintf("%s: %.2f %% of the prompt tokens of %s", s.Pretty(), 100*hits.Rate(), unit.Plural(hits.Requests, "request"))
+	text := fmt.Sprintf("%s: %.2f %% of the prompt tokens of %s",
+		s.Pretty(), 100*hits.Rate(), unit.Plural(hits.Requests, "request"))
 	if experiment.Countable(room) {
 		in := countHits(s, room)
 		text += fmt.Sprintf("; in the simulated server's %d tokens %.2f %%", room, 100*in.Rate())

@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,8 @@ type Row struct {
 	HighestPercentiles string // that the number of requests supports
 }
 
-// NewPlan lists the rows that match only. room is the KV cache of the simulated server in tokens; 0 = not known.
+// NewPlan lists the rows that match only. room is the KV cache of the simulated server in tokens; 0 = not
+// known.
 func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 	p := &Plan{}
 	for i := range m.Points {
@@ -56,6 +58,10 @@ func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 		if written := len(m.Variants); n > written {
 			p.order += fmt.Sprintf(", which costs %s more than as written", unit.Plural(n-written, "start"))
 		}
+	}
+	odd := func(s experiment.Spec) bool { return max(s.Repeats, 1)%2 == 1 }
+	if m.Order == "interleaved" && slices.ContainsFunc(m.Points, odd) {
+		p.order += "\nwith an even number of repeats linear drift cancels for each point"
 	}
 	return p, nil
 }
@@ -89,7 +95,8 @@ func (p *Plan) Total() string {
 	return text
 }
 
-// searchTime is the time of as many probes as the search expects, each at its lowest load, where a number of requests takes longest.
+// searchTime is the time of as many probes as the search expects, each at its lowest load, where a number of
+// requests takes longest.
 func searchTime(s *experiment.Spec) estimate {
 	e := timeOf(s)
 	e.time *= time.Duration(s.Search.Runs())

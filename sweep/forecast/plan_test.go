@@ -67,6 +67,10 @@ repeats = 4
 			t.Fatal(err)
 		}
 		p, err := NewPlan(m, []string{"r"}, 0)
+		odd, _ := sweep.Parse("m.toml", []byte(strings.Replace(strings.Replace(text, "ORDER", order, 1), "repeats = 4", "repeats = 3", 1)))
+		if q, err := NewPlan(odd, nil, 0); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
+			t.Errorf("%s, 3 repeats: %v, %q", order, err, q.Total())
+		}
 		if err != nil || p.Total() != want || len(p.Rows) != 8 || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "1 worker" {
 			t.Errorf("%s: %v, %q, %+v", order, err, p.Total(), p.Rows)
 		}

@@ -39,7 +39,8 @@ func NewRemaining(m *sweep.Matrix, only []string) *Remaining {
 	return r
 }
 
-// Reach removes a row that has begun and the rows before it. Rows whose server did not start have no event of their own.
+// Reach removes a row that has begun and the rows before it. Rows whose server did not start have no event of
+// their own.
 func (r *Remaining) Reach(id string) {
 	if at := slices.IndexFunc(r.Todo, func(t Task) bool { return t.ID == id }); at >= 0 {
 		r.Variant, r.Searching = r.Todo[at].Spec.Variant, r.Todo[at].Spec.Search != nil
@@ -56,8 +57,8 @@ func (r *Remaining) Learn(s *experiment.Spec, took time.Duration) {
 	}
 }
 
-// Row is the duration of a row: from its stated phases and the median time of other rows beyond theirs, or from an
-// earlier repeat.
+// Row is the duration of a row: from its stated phases and the median time of other rows beyond theirs, or
+// from an earlier repeat.
 func (r *Remaining) Row(s *experiment.Spec) Span {
 	more := perRow
 	if n := len(r.beyond); n > 0 {
@@ -89,7 +90,8 @@ func (r *Remaining) RowLeft(s *experiment.Spec, progress endpoint.Reading, now t
 	elapsed := now.Sub(progress.Begun)
 	left := whole.Less(elapsed)
 	total := s.Warmup.Requests + s.Requests
-	// A row that counts its requests is extrapolated from those that are done, once they are a tenth and five at least.
+	// A row that counts its requests is extrapolated from those that are done, once they are a tenth and five
+	// at least.
 	known := whole.Most == whole.Least && !whole.Open
 	if known || s.Until != "" || s.Requests == 0 || s.Warmup.Time > 0 || progress.Done < max(5, total/10) {
 		return left

@@ -9,8 +9,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// TilingText describes what a tiling row sends, and how its contexts were counted. cache is the server's KV cache in tokens,
-// 0 = not reported; z is nil if the contexts are stated.
+// TilingText describes what a tiling row sends, and how its contexts were counted. cache is the server's KV
+// cache in tokens, 0 = not reported; z is nil if the contexts are stated.
 func TilingText(s *experiment.Spec, model string, cache int, z *experiment.Sizing) string {
 	var b strings.Builder
 	if z != nil {
@@ -18,7 +18,8 @@ func TilingText(s *experiment.Spec, model string, cache int, z *experiment.Sizin
 	}
 	fmt.Fprintf(&b, "Workload Specifications:\nModel: %s\nNumber of Contexts: %d\nNumber of Questions per Context: %d\n",
 		safetext.Escape(model), s.Tile.Contexts, s.Tile.PerContext())
-	fmt.Fprintf(&b, "Max Inflight Requests (Load-Balancing): %d\nInput Length: %d\nOutput Length: %s\n", s.Concurrency, s.Input.Least(), s.Output)
+	fmt.Fprintf(&b, "Max Inflight Requests (Load-Balancing): %d\nInput Length: %d\nOutput Length: %s\n",
+		s.Concurrency, s.Input.Least(), s.Output)
 	if z != nil {
 		b.WriteString(sizingText(z))
 	}
@@ -51,7 +52,8 @@ func cacheText(cache, contexts, input int) string {
 	text := fmt.Sprintf("the contexts together have %s tokens, %.3g times the server's own KV cache (%s)\n",
 		unit.Count(all), float64(all)/float64(cache), unit.Count(cache))
 	if over := experiment.ContextsOver(cache, input); contexts < over {
-		text += fmt.Sprintf("warning: the server's own cache has room for (nearly) all contexts: the tier below it is not needed. --fit hbm takes %d contexts\n", over)
+		text += fmt.Sprintf("warning: the server's own cache has room for (nearly) all contexts: "+
+			"the tier below it is not needed. --fit hbm takes %d contexts\n", over)
 	}
 	return text
 }
