@@ -119,8 +119,8 @@ func (f *compareFlags) options() (compare.Options, error) {
 	var o compare.Options
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if !slices.Contains([]string{"text", "md", "json", "html"}, f.format) {
-		bad("unknown format %q\nhint: use text, md, json or html", f.format)
+	if err := checkFormat(f.format, "text", "md", "json", "html"); err != nil {
+		bad("%v", err)
 	}
 	switch f.onUndecided {
 	case "pass", "fail":

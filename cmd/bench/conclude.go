@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -100,4 +102,19 @@ func writeWhole(name string, render func(io.Writer) error) error {
 		_, err := b.WriteTo(w)
 		return err
 	})
+}
+
+// writeJSON writes v indented.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// checkFormat refuses a --format that is not in the list.
+func checkFormat(format string, known ...string) error {
+	if slices.Contains(known, format) {
+		return nil
+	}
+	return usage("unknown format %q\nhint: use %s", format, strings.Join(known, ", "))
 }

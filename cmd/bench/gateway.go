@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -94,20 +93,15 @@ func (c *cli) gateway(cmd *cobra.Command, f *selftestFlags, ladder runner.Ladder
 	case err != nil:
 		return err
 	}
-	if err := showComparison(c.stdout, result, f.format); err != nil {
+	render := selftest.GatewayText
+	if f.format == "json" {
+		render = func(w io.Writer, r *selftest.Comparison) error { return writeJSON(w, r) }
+	}
+	if err := render(c.stdout, result); err != nil {
 		return err
 	}
 	if !result.Measured() {
 		return errors.New("no step could be compared: see the reason at each step\nhint: try the gateway: curl -sS " + target.Redact(g.gateway) + "/v1/models")
 	}
 	return nil
-}
-
-func showComparison(w io.Writer, r *selftest.Comparison, format string) error {
-	if format != "json" {
-		return selftest.GatewayText(w, r)
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,8 +33,8 @@ DIR/` + indexName + ` caches what was read; it can be deleted at any time.`,
   bench history results/nightly --format html -o trends.html`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !slices.Contains(historyFormats, format) {
-				return usage("unknown format %q\nhint: use %s", format, strings.Join(historyFormats, ", "))
+			if err := checkFormat(format, historyFormats...); err != nil {
+				return err
 			}
 			return c.history(format, output, args[0])
 		},

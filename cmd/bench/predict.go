@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -79,8 +78,8 @@ with --hardware it predicts that model.`,
 }
 
 func (c *cli) predict(f *predictFlags) error {
-	if f.format != "text" && f.format != "json" {
-		return usage("unknown format %q\nhint: use text or json", f.format)
+	if err := checkFormat(f.format, "text", "json"); err != nil {
+		return err
 	}
 	if f.hfConfig != "" && f.hardware == "" {
 		return c.modelEntry(f)
@@ -112,15 +111,9 @@ func (c *cli) predict(f *predictFlags) error {
 	p := s.Predict(f.work)
 	p.Fit = fit
 	if f.format == "json" {
-		return c.json(p)
+		return writeJSON(c.stdout, p)
 	}
 	return roofline.Text(c.stdout, p)
-}
-
-func (c *cli) json(v any) error {
-	e := json.NewEncoder(c.stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // withSeriesHint adds to the error of a fit how to measure points that determine it.
@@ -215,7 +208,7 @@ func (c *cli) modelEntry(f *predictFlags) error {
 	}
 	fmt.Fprintf(c.stderr, "%s: %.4g G parameters, %.4g G of them active; %.0f KV bytes per token in bf16\n",
 		m.ID, float64(m.Params())/1e9, float64(m.ActiveParams())/1e9, roofline.Setup{Model: m}.KVBytesPerToken())
-	return c.json(map[string]any{"models": []roofline.Model{m}})
+	return writeJSON(c.stdout, map[string]any{"models": []roofline.Model{m}})
 }
 
 func (f *predictFlags) readHF(c *cli) (roofline.Model, error) {

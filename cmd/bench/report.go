@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,8 +39,8 @@ gobench (for benchstat), openmetrics (for a push gateway), parquet (every reques
 var reportFormats = []string{"html", "md", "csv", "text", "json", "svg", "vllm", "gobench", "openmetrics", "parquet"}
 
 func (c *cli) report(format, output string, paths []string) error {
-	if !slices.Contains(reportFormats, format) {
-		return usage("unknown format %q\nhint: use %s", format, strings.Join(reportFormats, ", "))
+	if err := checkFormat(format, reportFormats...); err != nil {
+		return err
 	}
 	if format == "parquet" && output == "" {
 		return usage("--format parquet needs a file\nhint: add -o requests.parquet")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,8 +113,8 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.format != "text" && f.format != "json" {
-		return usage("unknown format %q\nhint: use text or json", f.format)
+	if err := checkFormat(f.format, "text", "json"); err != nil {
+		return err
 	}
 	if f.gateway.gateway != "" {
 		return c.gateway(cmd, f, ladder)
@@ -158,11 +157,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 // concludeSelftest prints the result and saves it.
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 	render := func(w io.Writer) error { return selftest.Text(w, r) }
-	asJSON := func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
+	asJSON := func(w io.Writer) error { return writeJSON(w, r) }
 	if f.format == "json" {
 		render = asJSON
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -162,8 +161,8 @@ func openTrace(ctx context.Context, o trace.Options) (r *trace.Reader, end func(
 }
 
 func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes []int) error {
-	if format != "text" && format != "json" {
-		return usage("unknown format %q\nhint: use text or json; --from states the format of the file", format)
+	if err := checkFormat(format, "text", "json"); err != nil {
+		return fmt.Errorf("%w; --from sets the format of the file", err)
 	}
 	for _, n := range sizes {
 		if n < 1 {
@@ -180,9 +179,7 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 		return withFlags(interrupted(ctx, err))
 	}
 	if format == "json" {
-		e := json.NewEncoder(c.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
+		return writeJSON(c.stdout, report)
 	}
 	return trace.Text(c.stdout, report)
 }
