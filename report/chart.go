@@ -13,38 +13,37 @@ import (
 	"bench/experiment/stats"
 )
 
-// chart is a picture of a table: the option for ECharts, as JSON without functions, and what the
-// page's script needs to finish it.
+// chart is a chart of a table: the option for ECharts, as JSON without functions, and what page.js needs to finish it.
 type chart struct {
 	ID      string         `json:"id"`
 	Title   string         `json:"-"`
 	Alt     string         `json:"-"`
-	Note    string         `json:"-"`       // what the picture leaves out; empty: nothing
+	Note    string         `json:"-"`       // what the chart leaves out; empty: nothing
 	Table   string         `json:"-"`       // id of the table with the same figures
 	Height  int            `json:"-"`       // px
 	UnitX   string         `json:"unit_x"`  // "ms": labels take the unit that fits
 	UnitY   string         `json:"unit_y"`  // likewise; empty: none
-	Option  map[string]any `json:"option"`  // described by go-echarts; a series that looks the same in several views has "views", by name
-	Visible int            `json:"visible"` // how many series are on at first; 0 = all
+	Option  map[string]any `json:"option"`  // by go-echarts; a series that looks alike in several views has "views", by name
+	Visible int            `json:"visible"` // number of series shown at first; 0: all
 
-	Choices []choice `json:"choices,omitempty"` // what the reader chooses between: series are of one view, or of all
-	AxisOf  string   `json:"axis_of,omitempty"` // the axis that is called by what is chosen: xAxis, yAxis; empty: none
-	Logs    bool     `json:"logs,omitempty"`    // the reader may take logarithms of either axis
-	UnitsY  []string `json:"units_y,omitempty"` // of each y axis, where there are several
-	PerGPU  int      `json:"per_gpu,omitempty"` // the reader may divide x by so many GPUs; 0: there is nothing to divide
+	Choices []choice `json:"choices,omitempty"` // lists of the reader; a series belongs to one view or to all
+	AxisOf  string   `json:"axis_of,omitempty"` // axis named after the choices: xAxis, yAxis; empty: none
+	Logs    bool     `json:"logs,omitempty"`    // either axis can be logarithmic
+	UnitsY  []string `json:"units_y,omitempty"` // of several y axes
+	PerGPU  int      `json:"per_gpu,omitempty"` // GPUs that the reader can divide x by; 0: none
 
-	looks map[string]int // the series with views, by how they look
+	looks map[string]int // index of each series with views, by its look
 }
 
-// choice is a list to choose from. A series' view is the chosen values, one of each list, with spaces between.
+// choice is a list to choose from. The name of a view is one value of each list, with spaces between.
 type choice struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
-	First  string   `json:"first"`           // what is chosen at first
-	Aside  bool     `json:"aside,omitempty"` // no part of the axis's name
+	First  string   `json:"first"`           // chosen at first
+	Aside  bool     `json:"aside,omitempty"` // not part of the axis name
 }
 
-// view adds the series of a further picture on the same axes, shown when its view is chosen; without a name it is always shown.
+// view adds series on the same axes, shown if the named view is chosen; without a name they are always shown.
 func (c *chart) view(name string, line *charts.Line, more ...map[string]any) error {
 	o, err := option(line)
 	if err != nil {
@@ -65,10 +64,10 @@ func (c *chart) view(name string, line *charts.Line, more ...map[string]any) err
 	return nil
 }
 
-// ofView are the keys of a series that differ from view to view; the others are how it looks.
+// ofView are the keys of a series that differ between views; the others are its look.
 var ofView = []string{"data", "steps", "n", "x0", "dx", "ys", "bars", "markArea", "markLine"}
 
-// add puts a series into a view. How it looks is there once, for all views: that is most of it.
+// add puts a series into a view. Views share its look, which is most of the data.
 func (c *chart) add(view string, s map[string]any) error {
 	list := c.Option["series"].([]any)
 	if view == "" {
@@ -102,7 +101,7 @@ func (c *chart) add(view string, s map[string]any) error {
 	return nil
 }
 
-// whiskers are intervals, as lines behind the marks; none where there is none. The page's script makes a line with gaps of them.
+// whiskers are intervals, as lines behind the marks. page.js joins them to one line with gaps.
 func whiskers(name string, ends [][2][2]float64) []map[string]any {
 	if len(ends) == 0 {
 		return nil
@@ -117,8 +116,8 @@ func whiskers(name string, ends [][2][2]float64) []map[string]any {
 		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": neutral, "width": 1.5, "opacity": 0.7}}}
 }
 
-// The hues of Okabe and Ito, which the colour-blind can tell apart, as dark as lines on white must be (3:1; a test computes it),
-// without yellow, and with vermilion kept for knees; a shape and a dash go with each colour. The page's script has lighter ones for dark.
+// The hues of Okabe and Ito, distinct for the colour-blind, darkened to a contrast of 3:1 on white (a test computes it),
+// without yellow, and with vermilion kept for limits and bends. page.js has lighter ones for dark pages.
 var (
 	palette = []string{"#0060A0", "#B87900", "#009467", "#C4609A", "#2E93D0", "#7048B8"}
 	shapes  = []string{"circle", "rect", "triangle", "diamond", "roundRect"}
@@ -127,20 +126,20 @@ var (
 
 const (
 	vermilion = "#D55E00"
-	neutral   = "#808080" // reads on white and on black
+	neutral   = "#808080" // legible on white and on black
 )
 
-// datum is one mark: where it is, what it is called, how sure it is.
+// datum is one mark: place, tooltip, grade.
 type datum struct {
 	x, y    any // number, or the name of a category
 	tip     string
 	grade   stats.Grade
-	atLeast bool // the sample gives no upper bound: drawn at the lower one, as an arrow
+	atLeast bool // no upper bound: an arrow at the lower end
 }
 
 func (d datum) value() []any { return []any{drawn(d.x), drawn(d.y), d.tip} }
 
-// drawn is a coordinate of four digits, one more than anybody reads; a category stays.
+// drawn is a coordinate of four digits; a category stays.
 func drawn(v any) any {
 	if x, ok := v.(float64); ok {
 		return short(x)
@@ -148,7 +147,7 @@ func drawn(v any) any {
 	return v
 }
 
-// mark is the shape where it is not that of the whole series.
+// mark is the shape if it is not the one of the series.
 func (d datum) mark(full string) string {
 	if shape := d.shape(full); shape != full {
 		return shape
@@ -156,7 +155,7 @@ func (d datum) mark(full string) string {
 	return ""
 }
 
-// shape makes uncertainty visible without colour: full, hollow, arrow.
+// shape shows uncertainty without colour: full, hollow, arrow.
 func (d datum) shape(full string) string {
 	switch {
 	case d.atLeast:
@@ -180,15 +179,15 @@ func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
 	return line
 }
 
-// look tells a curve from others: by colour, by the shape of its marks and by its dashes, so that none of them is needed alone.
+// look distinguishes a curve by colour, shape and dashes, so that colour alone is never needed.
 type look struct{ color, shape, dash string }
 
-// lookOf gives things of one kind a colour, and those of another a shape and dashes.
+// lookOf takes the colour of one index, shape and dashes of another.
 func lookOf(color, shape int) look {
 	return look{palette[color%len(palette)], shapes[shape%len(shapes)], dashes[shape%len(dashes)]}
 }
 
-// addLine draws the i-th of things of one kind. A series is the same i in every chart of a page, so that it looks the same.
+// addLine draws curve i. A series has the same i, hence the same look, in every chart of a page.
 func addLine(line *charts.Line, i int, name string, data []datum) {
 	addCurve(line, look{palette[i%len(palette)], shapes[i%len(shapes)], dashes[i/len(palette)%len(dashes)]}, name, data)
 }
@@ -218,14 +217,14 @@ func addMarks(line *charts.Line, name, symbol, color string, size int, data []da
 	line.Overlap(marks)
 }
 
-// addLimits draws the SLO's limits on the y axis.
+// addLimits draws the limits of the SLO on the y axis.
 func addLimits(line *charts.Line, metric string, limits []float64) {
 	if len(limits) == 0 {
 		return
 	}
 	var items []opts.MarkLineNameYAxisItem
 	for _, ms := range limits {
-		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + exactly(ms, "ms"), YAxis: ms})
+		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + Exactly(ms, "ms"), YAxis: ms})
 	}
 	line.AddSeries("SLO limit", nil,
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}), charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion, Type: "dashed"}),
@@ -235,8 +234,8 @@ func addLimits(line *charts.Line, metric string, limits []float64) {
 			LineStyle: &opts.LineStyle{Color: vermilion, Type: "dashed"}}))
 }
 
-// option is the plain data that ECharts takes. What go-echarts has no field for is set here: text
-// in tooltips is drawn, never parsed as HTML, and drawing them needs no inline style.
+// option is the option for ECharts as plain data. Tooltips are drawn as text: they are never parsed as HTML and need no
+// inline style.
 func option(line *charts.Line) (map[string]any, error) {
 	line.Validate()
 	b, err := json.Marshal(line.JSON())
@@ -251,14 +250,13 @@ func option(line *charts.Line) (map[string]any, error) {
 	}
 	tooltip, _ := o["tooltip"].(map[string]any)
 	tooltip["renderMode"], tooltip["confine"] = "richText", true
-	for _, key := range []string{"title", "toolbox", "color"} { // the page has its own title, the series their colours
+	for _, key := range []string{"title", "toolbox", "color"} { // the page has the title, the series have colours
 		delete(o, key)
 	}
 	return o, nil
 }
 
-// latencyDatum places a percentile on an axis of latency; ok is false where it can't be quoted, or
-// not on a logarithmic axis.
+// latencyDatum places a percentile on a logarithmic axis of latency; ok is false if it has no positive value.
 func latencyDatum(ps record.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
 	p, ok := ps.Get(name)
 	if !ok {

@@ -13,14 +13,14 @@ import (
 	"bench/experiment/unit"
 )
 
-// evidenceCharts are the pictures that need the requests themselves.
+// evidenceCharts are the charts that need the requests.
 func (o *Outcome) evidenceCharts(e evidence) ([]chart, error) {
 	var out []chart
 	for _, draw := range []func() (chart, error){
 		func() (chart, error) { return distributions(e.rows) },
 		func() (chart, error) { return o.prompts(e) },
-		o.batches,
-		func() (chart, error) { return timelines(e.rows, o.quotedRow()) },
+		func() (chart, error) { return o.batches() },
+		func() (chart, error) { return timelines(e.rows, headlineRow(o)) },
 	} {
 		c, err := draw()
 		if err != nil {
@@ -33,19 +33,27 @@ func (o *Outcome) evidenceCharts(e evidence) ([]chart, error) {
 	return out, nil
 }
 
-// distributions are the latencies of every row and class as steps from 0 to 1: nothing is averaged away.
+// headlineRow is the first row of the headline point; empty: none.
+func headlineRow(o *Outcome) string {
+	if _, p := o.HeadlinePoint(); p != nil {
+		return p.Rows[0].ID
+	}
+	return ""
+}
+
+// distributions are the CDFs of the latencies of every row and class.
 func distributions(rows []observed) (chart, error) {
 	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
-		Alt: "Share of the completed requests that took no longer than a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
+		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
 	var names []string
-	low := 0.
+	worst := 0.
 	for _, metric := range shownLatencies {
-		line := newPlot(opts.XAxis{Type: "log", Name: metricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
+		line := newPlot(opts.XAxis{Type: "log", Name: MetricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
 		var curves []map[string]any
 		for _, row := range rows {
 			for _, e := range row.ecdfs {
 				if e.metric == metric {
-					low = max(low, e.low())
+					worst = max(worst, e.maxError())
 					curves = append(curves, steps(len(curves), row.name, e))
 				}
 			}
@@ -53,13 +61,13 @@ func distributions(rows []observed) (chart, error) {
 		if len(curves) == 0 {
 			continue
 		}
-		names = append(names, metricName(metric))
-		if err := c.view(metricName(metric), line, curves...); err != nil {
+		names = append(names, MetricName(metric))
+		if err := c.view(MetricName(metric), line, curves...); err != nil {
 			return c, err
 		}
 	}
-	if low > 0 {
-		c.Note = fmt.Sprintf("Long samples are drawn with fewer steps, the first and the last among them: between two of them a curve is low by %s at most.", unit.Format(low, "share"))
+	if worst > 0 {
+		c.Note = fmt.Sprintf("Large samples are drawn with fewer steps: a share can read up to %s too low.", unit.Format(worst, "share"))
 	}
 	if len(names) > 0 {
 		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
@@ -73,24 +81,24 @@ func steps(i int, name string, e ecdf) map[string]any {
 	}
 	name += " (n=" + unit.Count(e.n)
 	if e.without > 0 {
-		name += fmt.Sprintf("; %s without it", unit.Count(e.without))
+		name += fmt.Sprintf("; %s without a value", unit.Count(e.without))
 	}
 	color := palette[i%len(palette)]
 	return map[string]any{"type": "line", "name": name + ")", "n": e.n, "steps": e.steps, "step": "end", "showSymbol": len(e.steps) < 40, "symbol": shapes[i%len(shapes)],
 		"itemStyle": map[string]any{"color": color}, "lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
 }
 
-// prompts is ttft against the prompt's length, request by request, with the hardware's band where rows differ in it.
+// prompts is TTFT of single requests against prompt length, with the roofline.
 func (o *Outcome) prompts(e evidence) (chart, error) {
-	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "bounds", Height: 400, UnitY: "ms", Logs: true,
-		Alt: "TTFT of single requests against the tokens of their prompts, and what the hardware would allow for prompts of such lengths. Floors and measured medians are in the table below."}
+	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
+		Alt: "TTFT of single requests against prompt tokens, with roofline floor and typical range. Floors and medians are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
 	lengths := map[float64]bool{}
 	var names []string
 	dots := map[string][]datum{}
 	for _, row := range e.rows {
 		if len(row.pairs) == e.budget.pairs {
-			c.Note = fmt.Sprintf("At most %d requests of each row are drawn, evenly spread over its window.", e.budget.pairs)
+			c.Note = fmt.Sprintf("Up to %d requests of each row, evenly spread over its window.", e.budget.pairs)
 		}
 		if dots[row.series] == nil {
 			names = append(names, row.series)
@@ -109,16 +117,16 @@ func (o *Outcome) prompts(e evidence) (chart, error) {
 		return c, nil
 	}
 	var band []bandPoint
-	o.each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.SeriesPoint) {
 		if b := p.Rows[0].Roofline; b != nil {
-			band = append(band, bandPoint{b.Input, b.TTFT, pointName(s, p)})
+			band = append(band, bandPoint{b.Input, b.TTFT, s.PointName(p)})
 		}
 	})
-	addBandMarks(line, band)
+	addRoofline(line, band)
 	return c, c.view("", line)
 }
 
-// addDots are many small marks whose tips say no more than where they are.
+// addDots adds small marks whose tooltips are their coordinates.
 func addDots(line *charts.Line, i int, name string, data []datum) {
 	items := make([]opts.ScatterData, len(data))
 	for k, d := range data {
@@ -130,24 +138,24 @@ func addDots(line *charts.Line, i int, name string, data []datum) {
 	line.Overlap(dots)
 }
 
-// bandPoint is what the hardware would allow at one x.
+// bandPoint is the roofline at one x.
 type bandPoint struct {
 	x     float64
 	bound roofline.Bound
 	name  string
 }
 
-// addBandMarks draws floor, and the band from what good engines reach to what needs a reason, as lines over x.
-func addBandMarks(line *charts.Line, points []bandPoint) {
+// addRoofline draws the floor and the typical range as lines over x.
+func addRoofline(line *charts.Line, points []bandPoint) {
 	points = slices.DeleteFunc(points, func(p bandPoint) bool { return p.x <= 0 || p.bound.FloorMs <= 0 })
 	slices.SortStableFunc(points, func(a, b bandPoint) int { return cmp.Compare(a.x, b.x) })
 	for _, x := range []struct {
 		name, dash string
 		ms         func(roofline.Bound) float64
 	}{
-		{"floor", "solid", func(b roofline.Bound) float64 { return b.FloorMs }},
-		{"band of good engines", "dotted", func(b roofline.Bound) float64 { return b.LowMs }},
-		{"band of good engines", "dotted", func(b roofline.Bound) float64 { return b.HighMs }},
+		{"roofline floor", "solid", func(b roofline.Bound) float64 { return b.FloorMs }},
+		{"typical range", "dotted", func(b roofline.Bound) float64 { return b.LowMs }},
+		{"typical range", "dotted", func(b roofline.Bound) float64 { return b.HighMs }},
 	} {
 		var items []opts.LineData
 		for _, p := range points {
@@ -163,11 +171,11 @@ func addBandMarks(line *charts.Line, points []bandPoint) {
 	}
 }
 
-// batches is tpot against the batch that tokens met, with the band for that batch.
+// batches is TPOT against the mean decode batch, with the roofline.
 func (o *Outcome) batches() (chart, error) {
-	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "bounds", Height: 400, UnitY: "ms", Logs: true,
-		Alt: "TPOT p50 of each point against the mean number of requests that decode with it, one curve for each series, and what the hardware would allow for that batch and context. The same figures are in the table below."}
-	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of requests that decode together)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
+	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
+		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}
+	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
 	var band []bandPoint
 	for i := range o.Series {
 		s := &o.Series[i]
@@ -178,11 +186,11 @@ func (o *Outcome) batches() (chart, error) {
 			if b == nil {
 				continue
 			}
-			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", pointName(s, p), unit.Digits(b.Batch), unit.Digits(b.Context))
+			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", s.PointName(p), unit.Digits(b.Batch), unit.Digits(b.Context))
 			if d, ms, ok := latencyDatum(p.TPOT, "p50", tip); ok {
 				d.x, d.y = short(b.Batch), ms
 				data = append(data, d)
-				band = append(band, bandPoint{b.Batch, b.TPOT, pointName(s, p)})
+				band = append(band, bandPoint{b.Batch, b.TPOT, s.PointName(p)})
 			}
 		}
 		if len(data) > 0 {
@@ -192,6 +200,6 @@ func (o *Outcome) batches() (chart, error) {
 	if len(band) < 2 {
 		return c, nil
 	}
-	addBandMarks(line, band)
+	addRoofline(line, band)
 	return c, c.view("", line)
 }

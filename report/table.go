@@ -1,19 +1,16 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
-// table is what every renderer draws; nothing in it is escaped yet.
+// table is what every renderer draws. Its texts are not escaped.
 type table struct {
 	id      string // anchor in the page
 	caption string
@@ -22,21 +19,23 @@ type table struct {
 	rows    [][]cell
 }
 
+func (t *table) add(row ...cell) { t.rows = append(t.rows, row) }
+
 type column struct {
 	head string
 	unit string // empty: none, or in the cells
 	num  bool   // aligned to the right
-	help string // the definition's anchor; empty: none
+	help string // id of a definition; empty: none
 }
 
 type cell struct {
 	text  string
-	title string // what lies behind the text
+	title string // tooltip: the evidence behind the text
 	kind  kind
-	tag   string // a small remark beside the text
+	tag   string // a short remark beside the text
 }
 
-// kind is what a cell means; renderers may show it, but never in place of words.
+// kind is the meaning of a cell. A renderer may colour it, but the text says the same.
 type kind string
 
 const (
@@ -47,7 +46,7 @@ const (
 	failed    kind = "fail"
 	undecided kind = "undecided"
 	faint     kind = "faint"
-	code      kind = "code" // to be typed
+	code      kind = "code" // a command
 )
 
 func text(s string) cell { return cell{text: s} }
@@ -56,12 +55,12 @@ func count(n int) cell { return cell{text: unit.Count(n)} }
 
 func absent() cell { return cell{text: "–", kind: faint} }
 
-// units says where the unit of a latency stands.
+// units is the place of a latency's unit.
 type units bool
 
 const (
 	inHeading units = false // every latency in ms
-	inCell    units = true  // each in the unit that fits
+	inCell    units = true  // each in its own unit
 )
 
 func (u units) head() string {
@@ -78,13 +77,13 @@ func (u units) ms(x float64) string {
 	return unit.Digits(x)
 }
 
-// percentile shows no more than its sample can carry.
+// percentile shows a percentile with the mark of its grade: ~ thin, ≥ a lower bound, n= no bound at all.
 func (u units) percentile(ps record.Percentiles, name string) cell {
 	p, ok := ps.Get(name)
 	if !ok {
 		return absent()
 	}
-	c := cell{title: u.behind(p)}
+	c := cell{title: evidenceOf(p)}
 	mark, x, ok := p.Mark()
 	c.text = mark + u.ms(x)
 	switch p.Grade {
@@ -99,8 +98,8 @@ func (u units) percentile(ps record.Percentiles, name string) cell {
 	return c
 }
 
-// behind is the evidence of a percentile: value, interval, sample, repeats.
-func (u units) behind(p record.Percentile) string {
+// evidenceOf is the tooltip of a percentile: value, interval, sample, repeats.
+func evidenceOf(p record.Percentile) string {
 	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, inCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
 	if len(p.Values) > 1 {
 		var each []string
@@ -115,7 +114,7 @@ func (u units) behind(p record.Percentile) string {
 func interval(iv stats.Interval) string {
 	end := func(x float64) string {
 		if math.IsInf(x, 0) {
-			return "no end"
+			return "unbounded"
 		}
 		return inCell.ms(x)
 	}
@@ -125,9 +124,9 @@ func interval(iv stats.Interval) string {
 func gradeWords(g stats.Grade) string {
 	switch g {
 	case stats.NoBound:
-		return "too few requests for a bound"
+		return "n too small for an upper bound"
 	case stats.Thin:
-		return "thin: few requests lie beyond it"
+		return "thin: few requests beyond it"
 	}
 	return "sound"
 }
@@ -136,7 +135,7 @@ func verdictCell(v stats.Verdict, need int) cell {
 	c := text(string(v))
 	switch v {
 	case "":
-		return cell{text: "–", kind: faint, title: "no SLO is stated"}
+		return cell{text: "–", kind: faint, title: "no SLO"}
 	case stats.Pass:
 		c.kind = passed
 	case stats.Fail:
@@ -144,28 +143,8 @@ func verdictCell(v stats.Verdict, need int) cell {
 	default:
 		c.kind = undecided
 		if need > 0 {
-			c.title = "need " + unit.Count(need) + " more requests"
+			c.title = "needs " + unit.Count(need) + " more requests"
 		}
 	}
 	return c
-}
-
-// visible is untrusted text as one line that is safe to show.
-func visible(s string) string { return safetext.Escape(s) }
-
-// visibleLines is visible for text of several lines.
-func visibleLines(s string) string { return safetext.EscapeLines(s) }
-
-// hidden matches each character that visibleLines may change, as JSON writes it: as an escape, or as it is.
-var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
-
-// visibleJSON is JSON of which every text is as visibleLines has it.
-func visibleJSON(s string) string {
-	return hidden.ReplaceAllStringFunc(s, func(found string) string {
-		var was string
-		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || visibleLines(was) == was {
-			return found
-		}
-		return `\\` + visibleLines(was)[1:] // an escape begins with a backslash
-	})
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,89 +12,86 @@ import (
 	"bench/experiment/unit"
 )
 
-// screen is the width that Text fits.
-const screen = 100
-
-// Text writes the final table for a terminal: verdicts in words, findings as footnotes with hints.
-// Color adds to the words and replaces none.
+// Text writes the final table for a terminal, with findings as footnotes. Color repeats what the words say.
 func Text(w io.Writer, run *Run, color bool) error {
 	o := run.Outcome()
 	p := &printer{color: color}
 	p.head(run, &o)
-	t, flagged := o.textTable()
+	t, footnotes := o.textTable()
 	p.table(t)
 	p.legend(&o, &t)
-	p.regimes(&o)
-	p.footnotes(&o, flagged)
+	p.bottlenecks(&o)
+	p.findings(&o, footnotes)
 	p.missing(run.missingTable())
-	_, err := io.WriteString(w, p.b.String())
-	if err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
+	return p.flush(w)
 }
 
 func (p *printer) head(run *Run, o *Outcome) {
 	m := run.Manifest
-	p.wrap("", fmt.Sprintf("%s, run %s, model %s", m.Matrix, m.Run, or(m.Target.Model, "not stated")))
+	p.wrap("", fmt.Sprintf("%s, run %s, model %s", m.Matrix, m.Run, cmp.Or(m.Target.Model, "not reported")))
 	if run.Simulated() {
-		p.wrap("", "SIMULATED: measured against a simulated server, not a real one")
+		p.wrap("", "SIMULATED: measured against a simulated server")
 	}
-	verdict := "none"
-	if o.Verdict != "" {
-		verdict = string(o.Verdict)
-	}
-	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).kind, verdict)+":", o.SLO)
+	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).kind, cmp.Or(string(o.Verdict), "none"))+":", o.SLO)
 	p.wrap("validity ", o.Validity)
-	accepted := o.Advice
-	if o.Accepted != nil {
-		accepted = o.Accepted.Text
+	point := "none"
+	if s, best := o.operatingPoint(); best != nil {
+		point = pointSentence(s, best)
 	}
-	p.wrap("accepted ", accepted)
+	p.wrap("operating point ", point)
 	p.wrap("decision ", o.Decision.Advice)
 	p.line("")
 }
 
-// textTable keeps to the columns that a terminal has room for; doubted maps a code to its footnote.
-func (o *Outcome) textTable() (table, map[string]int) {
-	u := inHeading
-	flagged := map[string]int{}
-	for i, d := range o.Findings {
-		flagged[d.Code] = i + 1
+func pointSentence(s *series.Series, p *series.SeriesPoint) string {
+	parts := []string{unit.Format(p.OutputTokensPerS.Median, "output tok/s")}
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		if l, ok := p.Latency(metric).Get("p99"); ok {
+			parts = append(parts, fmt.Sprintf("%s p99 %s", MetricName(metric), l))
+		}
 	}
-	t := table{columns: []column{{head: "point"}, {head: "output", unit: "tok/s", num: true},
-		{head: "TTFT p50", unit: "ms", num: true}, {head: "TTFT p99", unit: "ms", num: true}, {head: "TPOT p50", unit: "ms", num: true},
-		{head: "e2e p99", unit: "ms", num: true}, {head: "", unit: "n", num: true}, {head: "", unit: "SLO"}, {head: "", unit: "findings"}}}
+	return fmt.Sprintf("%s: %s", s.PointName(p), strings.Join(parts, ", "))
+}
+
+// textTable is the columns that fit a terminal; footnotes numbers the codes of findings.
+func (o *Outcome) textTable() (t table, footnotes map[string]int) {
+	u := inHeading
+	footnotes = map[string]int{}
+	for i, d := range o.Findings {
+		footnotes[d.Code] = i + 1
+	}
+	t = table{columns: []column{{head: "point"}, {head: "output", unit: "tok/s", num: true}, u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"),
+		u.column("E2E p99"), {head: "", unit: "n", num: true}, {head: "", unit: "SLO"}, {head: "", unit: "findings"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
-		if len(s.Points) > 1 { // a series has a line for its name
-			t.rows = append(t.rows, []cell{text(s.Label())})
+		if len(s.Points) > 1 { // the name of a curve has its own line
+			t.add(text(s.Label()))
 		}
 		for j := range s.Points {
 			p := &s.Points[j]
-			name := text(pointName(s, p))
+			name := text(s.PointName(p))
 			if len(s.Points) > 1 {
 				name.text = "  " + p.Load
 			}
 			if s.Closed {
 				name.text += " †"
 			}
-			t.rows = append(t.rows, []cell{name, text(unit.Digits(p.OutputTokensPerS.Median)),
+			t.add(name, text(unit.Digits(p.OutputTokensPerS.Median)),
 				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"), u.percentile(p.E2E, "p99"),
-				completed(p), verdictCell(p.SLO, p.Need), footnoteCell(p, flagged)})
+				completed(p), verdictCell(p.SLO, p.Need), footnoteCell(p, footnotes))
 		}
 	}
-	return t, flagged
+	return t, footnotes
 }
 
-func footnoteCell(p *series.SeriesPoint, flagged map[string]int) cell {
+func footnoteCell(p *series.SeriesPoint, footnotes map[string]int) cell {
 	var notes []int
 	for _, d := range p.Findings {
-		notes = append(notes, flagged[d.Code])
+		notes = append(notes, footnotes[d.Code])
 	}
 	for _, r := range p.Rows {
 		for _, d := range r.Findings {
-			notes = append(notes, flagged[d.Code])
+			notes = append(notes, footnotes[d.Code])
 		}
 	}
 	slices.Sort(notes)
@@ -107,7 +105,7 @@ func footnoteCell(p *series.SeriesPoint, flagged map[string]int) cell {
 	return cell{text: strings.Join(parts, " "), kind: failed}
 }
 
-// legend explains the marks that the table has.
+// legend explains the marks that the table uses.
 func (p *printer) legend(o *Outcome, t *table) {
 	used := map[kind]bool{}
 	for _, row := range t.rows {
@@ -115,10 +113,9 @@ func (p *printer) legend(o *Outcome, t *table) {
 			used[c.kind] = true
 		}
 	}
-	closed := slices.ContainsFunc(o.Series, func(s series.Series) bool { return s.Closed })
 	p.line("")
-	if closed {
-		p.line("  † closed loop: latencies count from slot, the moment the slot became free")
+	if slices.ContainsFunc(o.Series, func(s series.Series) bool { return s.Closed }) {
+		p.line("  † closed loop: latencies count from the moment a worker is free")
 	}
 	for _, s := range o.Series {
 		for _, mark := range s.Marks {
@@ -126,15 +123,14 @@ func (p *printer) legend(o *Outcome, t *table) {
 		}
 	}
 	if used[thin] {
-		p.line("  ~ thin: few requests lie beyond it")
+		p.line("  ~ thin: few requests beyond it")
 	}
 	if used[noBound] {
-		p.line("  ≥ no bound: too few requests; the lower end of the 95 % interval, or n where there is none")
+		p.line("  ≥ n too small: the lower end of the 95 % interval; n= no lower end either")
 	}
 }
 
-// missing names the first of the rows that have no result for the same reason, and counts the others: of a sweep that was cut off
-// there can be hundreds.
+// missing names one row for each reason and counts the others: an interrupted sweep can lack hundreds.
 func (p *printer) missing(t table) {
 	var order []string
 	rows := map[string][]string{}
@@ -149,15 +145,19 @@ func (p *printer) missing(t table) {
 		p.line("")
 	}
 	for _, why := range order {
-		who := rows[why][0]
-		if n := len(rows[why]) - 1; n > 0 {
-			who += ", and " + plural(n, "more row", "more rows")
-		}
-		p.wrap(" ", who+why)
+		p.wrap(" ", andMore(rows[why][0], len(rows[why])-1)+why)
 	}
 }
 
-func (p *printer) footnotes(o *Outcome, flagged map[string]int) {
+// andMore is the name of a row and the number of others.
+func andMore(row string, others int) string {
+	if others > 0 {
+		row += ", and " + unit.Plural(others, "more row")
+	}
+	return row
+}
+
+func (p *printer) findings(o *Outcome, footnotes map[string]int) {
 	if len(o.Findings) == 0 {
 		return
 	}
@@ -165,13 +165,7 @@ func (p *printer) footnotes(o *Outcome, flagged map[string]int) {
 	p.line("findings")
 	for _, d := range o.Findings {
 		c := d.Cases[0]
-		s := fmt.Sprintf("%d %s: %s", flagged[d.Code], d.Code, c.Text)
-		if n := len(d.Cases) - 1; n > 0 {
-			s += fmt.Sprintf(" (%s, and %s)", c.Row, plural(n, "more row", "more rows"))
-		} else {
-			s += " (" + c.Row + ")"
-		}
-		p.wrap(" ", s)
+		p.wrap(" ", fmt.Sprintf("%d %s: %s (%s)", footnotes[d.Code], d.Code, c.Text, andMore(c.Row, len(d.Cases)-1)))
 		p.wrap("   ", "hint: "+c.Hint)
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"bench/experiment/unit"
 )
 
-// fewPoints is up to how many points the page carries the curves of every percentile.
+// fewPoints is the number of points up to which the page has the curves of every percentile.
 const fewPoints = 40
 
-// tradeoff is throughput against latency for each series, for each latency and percentile that a reader may choose.
+// tradeoff is throughput against latency of each series. The reader chooses latency and percentile.
 func (o *Outcome) tradeoff() (chart, error) {
 	c := chart{ID: "tradeoff", Title: "Throughput against latency", Table: "series", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, PerGPU: o.gpus(), AxisOf: "yAxis",
-		Alt: "Curves of output tokens per second against latency, one for each series, with the frontier ringed, the three knees, the SLO's limits and the hardware's floor. " +
-			"Points whose percentile has no bound are drawn and ranked by the lower end of its interval (at least). The same figures are in the table of all points."}
+		Alt: "Output tok/s against latency, one curve for each series. Rings: frontier; pin: max load within SLO; diamonds: saturation, knee; dashed: SLO; squares: roofline floor. " +
+			"A percentile without an upper bound is drawn and ranked by the lower end of its interval. The same figures are in the table of all points."}
 	percentiles := []string{"p50", "p90", "p95", "p99"}
 	points := 0
-	o.each(func(*series.Series, *series.SeriesPoint) { points++ })
+	o.Each(func(*series.Series, *series.SeriesPoint) { points++ })
 	if points > fewPoints {
 		percentiles = slices.Compact([]string{"p50", o.judged(o.limited(o.latencies()), percentiles), "p99"})
 	}
@@ -36,22 +36,22 @@ func (o *Outcome) tradeoff() (chart, error) {
 			if v == nil {
 				continue
 			}
-			if name := metricName(metric); !slices.Contains(names, name) {
+			if name := MetricName(metric); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-			if err := c.view(metricName(metric)+" "+percentile, v.line, whiskers("95 % interval, repeats", v.whiskers)...); err != nil {
+			if err := c.view(MetricName(metric)+" "+percentile, v.line, whiskers("95 % interval, repeats", v.whiskers)...); err != nil {
 				return c, err
 			}
 		}
 	}
 	if len(names) > 0 {
 		metric := o.limited(names)
-		c.Choices = []choice{{Name: "latency", Values: names, First: metricName(metric)}, {Name: "percentile", Values: percentiles, First: o.judged(metric, percentiles)}}
+		c.Choices = []choice{{Name: "latency", Values: names, First: MetricName(metric)}, {Name: "percentile", Values: percentiles, First: o.judged(metric, percentiles)}}
 	}
 	return c, nil
 }
 
-// limited is the first latency that the SLO limits, of those with these names; else the first of them.
+// limited is the first of the named latencies that the SLO limits; else the first.
 func (o *Outcome) limited(names []string) string {
 	for _, name := range names {
 		for _, percentile := range record.PercentileNames {
@@ -63,7 +63,7 @@ func (o *Outcome) limited(names []string) string {
 	return strings.ToLower(names[0])
 }
 
-// judged is the percentile that the SLO limits, the highest if there are several; else p99.
+// judged is the highest percentile that the SLO limits; else p99.
 func (o *Outcome) judged(metric string, percentiles []string) string {
 	for _, p := range slices.Backward(percentiles) {
 		if len(o.limits(metric+"_"+p)) > 0 {
@@ -73,10 +73,10 @@ func (o *Outcome) judged(metric string, percentiles []string) string {
 	return percentiles[len(percentiles)-1]
 }
 
-// gpus is how many GPUs the throughputs are of; 0: one, or not stated, or not the same everywhere.
+// gpus is the number of GPUs of every point; 0: one, not specified, or different.
 func (o *Outcome) gpus() int {
 	n := -1
-	o.each(func(_ *series.Series, p *series.SeriesPoint) {
+	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
 		of := 0
 		if g := p.OutputTokensPerSPerGPU; g != nil && g.Median > 0 {
 			of = int(math.Round(p.OutputTokensPerS.Median / g.Median))
@@ -95,7 +95,7 @@ func (o *Outcome) gpus() int {
 	return n
 }
 
-// curves is one picture of throughput against something.
+// curves is one view of a throughput chart.
 type curves struct {
 	line                  *charts.Line
 	drawn                 int
@@ -104,9 +104,9 @@ type curves struct {
 	floors                []datum
 }
 
-// tradeoffView is the picture of one percentile of one latency; nil: no point has it.
+// tradeoffView is the view of one percentile of one latency; nil: no point has it.
 func (o *Outcome) tradeoffView(metric, percentile string) *curves {
-	name := metricName(metric) + " " + percentile
+	name := MetricName(metric) + " " + percentile
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s", Min: 0}, opts.YAxis{Type: "log", Name: name})}
 	for i := range o.Series {
 		v.addSeries(i, &o.Series[i], metric, percentile)
@@ -116,9 +116,9 @@ func (o *Outcome) tradeoffView(metric, percentile string) *curves {
 	}
 	addLimits(v.line, metric+"_"+percentile, o.limits(metric+"_"+percentile))
 	addMarks(v.line, "frontier", "emptyCircle", neutral, 18, v.frontier)
-	addMarks(v.line, "SLO knee", "pin", vermilion, 30, v.slo)
-	addMarks(v.line, "other knees", "emptyDiamond", vermilion, 22, v.others)
-	addMarks(v.line, "hardware's floor", "rect", neutral, 5, v.floors)
+	addMarks(v.line, "max load within SLO", "pin", vermilion, 30, v.slo)
+	addMarks(v.line, "saturation, knee", "emptyDiamond", vermilion, 22, v.others)
+	addMarks(v.line, "roofline floor", "rect", neutral, 5, v.floors)
 	return v
 }
 
@@ -129,17 +129,17 @@ func (v *curves) addSeries(nth int, s *series.Series, metric, percentile string)
 	}
 	addLine(v.line, nth, s.Label(), data)
 	v.drawn++
-	if len(s.Points) > 1 { // one point is its own frontier and knee
+	if len(s.Points) > 1 { // a single point has no frontier
 		v.markKnees(s, at, s.Against(metric, percentile))
 	}
 }
 
-// collect takes the marks of a series, and what is drawn about them: intervals and floors. at has nil where a point has no mark.
+// collect takes the marks of a series, and adds their intervals and floors. at[j] is nil if point j has no mark.
 func (v *curves) collect(s *series.Series, metric, percentile string) (at []*datum, data []datum) {
 	at = make([]*datum, len(s.Points))
 	for j := range s.Points {
 		p := &s.Points[j]
-		tip := fmt.Sprintf("%s\n%s\n%s %s", pointName(s, p), unit.Format(p.OutputTokensPerS.Median, "output tok/s"), metricName(metric), percentile)
+		tip := fmt.Sprintf("%s\n%s\n%s %s", s.PointName(p), unit.Format(p.OutputTokensPerS.Median, "output tok/s"), MetricName(metric), percentile)
 		d, ms, ok := latencyDatum(p.Latency(metric), percentile, tip)
 		if !ok {
 			continue
@@ -148,7 +148,7 @@ func (v *curves) collect(s *series.Series, metric, percentile string) (at []*dat
 		data, at[j] = append(data, d), &d
 		v.addWhiskers(p, metric, percentile, ms)
 		if b := floorOf(p, metric); b > 0 {
-			v.floors = append(v.floors, datum{x: d.x, y: b, tip: fmt.Sprintf("%s\nfloor of the hardware for this batch and context: %s", pointName(s, p), unit.Format(b, "ms"))})
+			v.floors = append(v.floors, datum{x: d.x, y: b, tip: fmt.Sprintf("%s\nroofline floor at this batch and context: %s", s.PointName(p), unit.Format(b, "ms"))})
 		}
 	}
 	return at, data
@@ -159,17 +159,17 @@ func (v *curves) markKnees(s *series.Series, at []*datum, frontier []int) {
 		v.frontier = appendMark(v.frontier, at[j], "on the frontier")
 	}
 	if j := s.SLOKnee.Point; j != nil {
-		v.slo = appendMark(v.slo, at[*j], "SLO knee: "+s.SLOKnee.Why)
+		v.slo = appendMark(v.slo, at[*j], "max load within SLO: "+s.SLOKnee.Why)
 	}
 	if j := s.GeometricKnee.Point; j != nil {
-		v.others = appendMark(v.others, at[*j], "geometric knee: "+s.GeometricKnee.Why)
+		v.others = appendMark(v.others, at[*j], "knee: "+s.GeometricKnee.Why)
 	}
 	if j := s.Saturation.Point; j != nil {
 		v.others = appendMark(v.others, at[*j], "saturation: "+s.Saturation.Why)
 	}
 }
 
-// addWhiskers draws the interval of the latency, and how far the repeats' throughputs are apart.
+// addWhiskers draws the interval of the latency and the spread of the repeats' throughputs.
 func (v *curves) addWhiskers(p *series.SeriesPoint, metric, percentile string, ms float64) {
 	x := p.OutputTokensPerS
 	if l, _ := p.Latency(metric).Get(percentile); !math.IsInf(l.CI95.Lo, 0) && !math.IsInf(l.CI95.Hi, 0) && l.CI95.Lo > 0 {
@@ -184,7 +184,7 @@ func (v *curves) spread(x record.Repeats, y float64) {
 	}
 }
 
-// floorOf is the floor of a point's ttft or tpot; 0: there is none.
+// floorOf is the roofline floor of TTFT or TPOT; 0: none.
 func floorOf(p *series.SeriesPoint, metric string) float64 {
 	b := p.Rows[0].Roofline
 	if b == nil {
@@ -193,16 +193,16 @@ func floorOf(p *series.SeriesPoint, metric string) float64 {
 	return map[string]roofline.Bound{"ttft": b.TTFT, "tpot": b.TPOT}[metric].FloorMs
 }
 
-// interactivity is what one user sees against what a GPU, or all, bring: the price of a faster answer.
+// interactivity is tok/s/user against throughput: the cost of a faster answer.
 func (o *Outcome) interactivity() (chart, error) {
 	c := chart{ID: "interactivity", Title: "Interactivity against throughput", Table: "series", Height: 400, UnitX: "tok/s", UnitY: "tok/s", Logs: true,
-		Alt: "Output tokens per second of one user (1 / TPOT p50) against output tokens per second per GPU, one curve for each series, with the frontier ringed. The figures are in the table of all points."}
-	name := "output tok/s per GPU"
+		Alt: "Output tok/s/user (1 / TPOT p50) against output tok/s/GPU, one curve for each series. Rings: frontier. The figures are in the table of all points."}
+	name := "output tok/s/GPU"
 	output := func(p *series.SeriesPoint) *record.Repeats { return p.OutputTokensPerSPerGPU }
 	if !o.allPerGPU() {
 		name, output = "output tok/s", func(p *series.SeriesPoint) *record.Repeats { return &p.OutputTokensPerS }
 	}
-	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s of one user", Min: 0}, opts.YAxis{Type: "value", Name: name, Min: 0})}
+	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s/user", Min: 0}, opts.YAxis{Type: "value", Name: name, Min: 0})}
 	for i := range o.Series {
 		v.addInteractive(i, &o.Series[i], name, output)
 	}
@@ -213,10 +213,10 @@ func (o *Outcome) interactivity() (chart, error) {
 	return c, c.view("", v.line, whiskers("spread of the repeats", v.whiskers)...)
 }
 
-// allPerGPU says that every point knows its GPUs.
+// allPerGPU reports whether every point has its number of GPUs.
 func (o *Outcome) allPerGPU() bool {
 	all := true
-	o.each(func(_ *series.Series, p *series.SeriesPoint) { all = all && p.OutputTokensPerSPerGPU != nil })
+	o.Each(func(_ *series.Series, p *series.SeriesPoint) { all = all && p.OutputTokensPerSPerGPU != nil })
 	return all
 }
 
@@ -229,7 +229,7 @@ func (v *curves) addInteractive(nth int, s *series.Series, name string, output f
 		if len(x.Values) == 0 {
 			continue
 		}
-		d := datum{x: x.Median, y: y.Median, tip: fmt.Sprintf("%s\n%s of one user\n%s", pointName(s, p), unit.Format(x.Median, "tok/s"), unit.Format(y.Median, strings.TrimPrefix(name, "output ")))}
+		d := datum{x: x.Median, y: y.Median, tip: fmt.Sprintf("%s\n%s\n%s", s.PointName(p), unit.Format(x.Median, "tok/s/user"), unit.Format(y.Median, strings.TrimPrefix(name, "output ")))}
 		data, at[j] = append(data, d), &d
 		v.spread(x, y.Median)
 		if y.Spread != nil {
@@ -248,12 +248,12 @@ func (v *curves) addInteractive(nth int, s *series.Series, name string, output f
 	}
 }
 
-// latencies are those of which a point has a percentile, in the order in which they are chosen from; e2e where there is none.
+// latencies are the latencies that a point has, in the order of the choices; E2E always.
 func (o *Outcome) latencies() []string {
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		measured := false
-		o.each(func(_ *series.Series, p *series.SeriesPoint) {
+		o.Each(func(_ *series.Series, p *series.SeriesPoint) {
 			measured = measured || len(p.Latency(metric)) > 0
 		})
 		if measured || metric == "e2e" {

@@ -14,6 +14,7 @@ import (
 
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/export"
 	"bench/report/foreign"
 )
 
@@ -60,7 +61,7 @@ func (c *cli) history(format, output, dir string) error {
 		"text": func(w io.Writer) error { return report.HistoryText(w, h, output == "" && colors(c.stdout)) },
 		"html": func(w io.Writer) error { return report.HistoryHTML(w, h) },
 		"md":   func(w io.Writer) error { return report.HistoryMarkdown(w, h) },
-		"json": func(w io.Writer) error { return report.HistoryJSON(w, h) },
+		"json": func(w io.Writer) error { return export.WriteJSON(w, h) },
 	}[format])
 }
 

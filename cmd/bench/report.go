@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bench/report"
-	"bench/report/foreign"
+	"bench/report/export"
 )
 
 func newReport(c *cli) *cobra.Command {
@@ -18,13 +18,12 @@ func newReport(c *cli) *cobra.Command {
 		Use:   "report RESULT…",
 		Short: "make a report of one run or several, or write it in another form",
 		Long: `report reads the results of runs (results/<matrix>/<start time>), or files of other tools (vllm bench serve, SGLang,
-guidellm, aiperf), and writes them as html, md, csv, text, json (what they say, as data) or svg (the main curve), or in the forms of others: vllm (JSON of vllm bench serve, with its
+guidellm, aiperf), and writes them as html, md, csv, text, json (what they say, as data), or in the forms of others: vllm (JSON of vllm bench serve, with its
 arrays), gobench (for benchstat), openmetrics (for a push gateway) and parquet (every request). html goes to report.html in the
 first directory unless -o says otherwise; parquet needs -o; the others go to the terminal.`,
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
-  bench report results/chat/20260101T120000Z --format svg -o curve.svg
   bench report vllm-result.json --format text
   bench report results/chat/20260101T120000Z --format parquet -o requests.parquet
   bench report results/chat/20260101T120000Z --format openmetrics | curl --data-binary @- http://127.0.0.1:9091/metrics/job/bench`,
@@ -38,7 +37,7 @@ first directory unless -o says otherwise; parquet needs -o; the others go to the
 	return cmd
 }
 
-var reportFormats = []string{"html", "md", "csv", "text", "json", "svg", "vllm", "gobench", "openmetrics", "parquet"}
+var reportFormats = []string{"html", "md", "csv", "text", "json", "vllm", "gobench", "openmetrics", "parquet"}
 
 func (c *cli) report(format, output string, paths []string) error {
 	if !slices.Contains(reportFormats, format) {
@@ -69,15 +68,14 @@ func (c *cli) report(format, output string, paths []string) error {
 	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
 		"html":        func(w io.Writer) error { return report.HTML(w, runs...) },
-		"json":        func(w io.Writer) error { return report.JSON(w, runs...) },
-		"svg":         func(w io.Writer) error { return report.SVG(w, first.Run) },
+		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first.Run) },
-		"csv":         func(w io.Writer) error { return report.CSV(w, first.Run) },
+		"csv":         func(w io.Writer) error { return export.CSV(w, first.Run) },
 		"text":        func(w io.Writer) error { return report.Text(w, first.Run, color) },
-		"vllm":        func(w io.Writer) error { return foreign.VLLM(w, first.source()) },
-		"gobench":     func(w io.Writer) error { return foreign.GoBenchmark(w, first.source()) },
-		"openmetrics": func(w io.Writer) error { return foreign.OpenMetrics(w, first.source()) },
-		"parquet":     func(w io.Writer) error { return foreign.Parquet(w, first.source()) },
+		"vllm":        func(w io.Writer) error { return export.VLLM(w, first.source()) },
+		"gobench":     func(w io.Writer) error { return export.GoBenchmark(w, first.source()) },
+		"openmetrics": func(w io.Writer) error { return export.OpenMetrics(w, first.source()) },
+		"parquet":     func(w io.Writer) error { return export.Parquet(w, first.source()) },
 	}[format])
 }
 

@@ -21,8 +21,11 @@ type result struct {
 	records func(*record.Row) ([]*record.Record, error)
 }
 
-func (r *result) source() foreign.Source {
-	return foreign.Source{Manifest: r.Manifest, Rows: r.Live(), Records: r.records}
+// source is the run with the requests of a row's file, too.
+func (r *result) source() *report.Run {
+	run := *r.Run
+	run.Records = r.records
+	return &run
 }
 
 func (r *result) compared() compare.Run {

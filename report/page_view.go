@@ -1,0 +1,158 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"regexp"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/safetext"
+)
+
+// runView is a run for the template.
+type runView struct {
+	ID        string // prefix of the anchors
+	Manifest  record.Manifest
+	Outcome   Outcome
+	Setup     string // what was measured, on one line
+	Happened  string // the result in one sentence
+	Cards     []card
+	Simulated bool
+	Figures   []figure
+	Rest      []tableView
+	Notes     string
+}
+
+// figure is charts and the table of the same figures.
+type figure struct {
+	Charts []chartView
+	Table  tableView
+	Folded bool // the reader opens the table
+}
+
+type chartView struct {
+	chart
+	Data template.JS
+}
+
+// drawn is a chart for the page. A canvas obeys bidi characters too, so they are escaped.
+func (c chart) drawn() (chartView, error) {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return chartView{}, fmt.Errorf("encoding a chart: %w", err)
+	}
+	return chartView{c, template.JS(escapeJSON(string(b)))}, nil
+}
+
+type tableView struct {
+	ID, Caption, Note string
+	Columns           []columnView
+	Rows              [][]cellView
+	Long              bool // folded
+}
+
+type columnView struct {
+	Head, Unit, Help string
+	Num              bool
+}
+
+type cellView struct {
+	Text, Title, Class, Tag string
+	Num                     bool
+}
+
+func runID(i int) string { return fmt.Sprintf("r%d", i) }
+
+func newRunView(i int, run *Run, o *Outcome) (runView, error) {
+	v := runView{ID: runID(i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
+		Setup: run.Setup(o), Happened: o.Happened(), Cards: run.cards(o)}
+	charts, err := o.charts()
+	if err != nil {
+		return runView{}, err
+	}
+	seen := observe(run, o)
+	more, err := o.evidenceCharts(seen)
+	if err != nil {
+		return runView{}, err
+	}
+	if len(seen.rows) > 0 { // the distributions contain every percentile
+		charts = slices.DeleteFunc(charts, func(c chart) bool { return strings.HasPrefix(c.ID, byPercentile) })
+	}
+	charts = append(charts, more...)
+	for _, t := range heatMaps(o) {
+		v.Rest = append(v.Rest, newTableView(v.ID, t))
+	}
+	for _, s := range run.sections(o) {
+		if !s.Charted {
+			v.Rest = append(v.Rest, newTableView(v.ID, s.table))
+			continue
+		}
+		f, err := newFigure(v.ID, charts, s.table, s.Folded)
+		if err != nil {
+			return runView{}, err
+		}
+		v.Figures = append(v.Figures, f)
+	}
+	if len(seen.unread.rows) > 0 {
+		v.Rest = append(v.Rest, newTableView(v.ID, seen.unread))
+	}
+	return v, nil
+}
+
+// newFigure takes the charts that name the table.
+func newFigure(prefix string, charts []chart, t table, folded bool) (figure, error) {
+	f := figure{Table: newTableView(prefix, t), Folded: folded}
+	for _, c := range charts {
+		if c.Table != t.id || c.Option == nil {
+			continue
+		}
+		c.ID = prefix + "-" + c.ID
+		view, err := c.drawn()
+		if err != nil {
+			return f, err
+		}
+		f.Charts = append(f.Charts, view)
+	}
+	return f, nil
+}
+
+const (
+	longTable   = 40 // rows from which a table is folded
+	proseLength = 30 // bytes from which a cell wraps
+)
+
+func newTableView(prefix string, t table) tableView {
+	v := tableView{ID: prefix + "-" + t.id, Caption: safetext.EscapeLines(t.caption), Note: t.note, Long: len(t.rows) > longTable}
+	for _, c := range t.columns {
+		v.Columns = append(v.Columns, columnView{c.head, c.unit, c.help, c.num})
+	}
+	for _, row := range t.rows {
+		cells := make([]cellView, len(row))
+		for i, c := range row {
+			class := string(c.kind)
+			if len(c.text) > proseLength && c.kind != code {
+				class += " prose"
+			}
+			cells[i] = cellView{safetext.EscapeLines(c.text), safetext.EscapeLines(c.title), class, safetext.EscapeLines(c.tag), t.columns[i].num}
+		}
+		v.Rows = append(v.Rows, cells)
+	}
+	return v
+}
+
+// hidden matches each character that safetext.EscapeLines may change, as JSON writes it: as an escape, or as it is.
+var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
+
+// escapeJSON escapes every text of JSON as safetext.EscapeLines does.
+func escapeJSON(s string) string {
+	return hidden.ReplaceAllStringFunc(s, func(found string) string {
+		var was string
+		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || safetext.EscapeLines(was) == was {
+			return found
+		}
+		return `\\` + safetext.EscapeLines(was)[1:] // an escape begins with a backslash
+	})
+}
