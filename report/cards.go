@@ -16,25 +16,25 @@ import (
 )
 
 // card is one answer of the first screen: a word or a figure, and the figures behind it.
-type card struct {
+type Card struct {
 	Head  string
 	Lead  string
 	Lines []string
-	Kind  kind
+	Kind  Kind
 	Table string // id of the table with the details; empty: none
 }
 
 // cards are the first screen: SLO, operating point, maximum load, bottleneck, cost, validity, next step.
-func (r *Run) cards(o *Outcome) []card {
-	cards := append([]card{o.sloCard(), o.operatingCard()}, r.searchCards()...)
+func (r *Run) Cards(o *Outcome) []Card {
+	cards := append([]Card{o.sloCard(), o.operatingCard()}, r.searchCards()...)
 	if s, p := o.HeadlinePoint(); p != nil {
 		cards = append(cards, maxLoadCard(s), o.bottleneckCard(p), costCard(s, p))
 	}
 	return append(cards, o.validityCard(r.Manifest.NotStated), o.decisionCard())
 }
 
-func (o *Outcome) sloCard() card {
-	f := card{Head: "SLO", Lead: cmp.Or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).kind, Table: "slo"}
+func (o *Outcome) sloCard() Card {
+	f := Card{Head: "SLO", Lead: cmp.Or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).Kind, Table: "slo"}
 	if o.Verdict == "" {
 		f.Table = ""
 	}
@@ -67,8 +67,8 @@ func (o *Outcome) missedLimits() []string {
 	return limits
 }
 
-func (o *Outcome) operatingCard() card {
-	f := card{Head: "Operating point", Lead: "none", Table: "points"}
+func (o *Outcome) operatingCard() Card {
+	f := Card{Head: "Operating point", Lead: "none", Table: "points"}
 	s, p := o.HeadlinePoint()
 	if p == nil {
 		f.Table = ""
@@ -82,7 +82,7 @@ func (o *Outcome) operatingCard() card {
 	return f.with(headlines(s, p)).with([]string{"highest output tok/s of the valid points that meet the SLO"})
 }
 
-func (f card) with(lines []string) card {
+func (f Card) with(lines []string) Card {
 	f.Lines = append(f.Lines, lines...)
 	return f
 }
@@ -105,7 +105,7 @@ func headlines(s *series.Series, p *series.SeriesPoint) []string {
 			lines = append(lines, MetricName(metric)+" "+strings.Join(parts, ", "))
 		}
 	}
-	sample := "n=" + completed(p).text
+	sample := "n=" + completed(p).Text
 	if n := len(p.Rows); n > 1 {
 		sample += fmt.Sprintf(" or more in each of %d repeats", n)
 	}
@@ -123,8 +123,8 @@ func spread(r record.Repeats) string {
 	return fmt.Sprintf(" (%d repeats: %s to %s)", len(r.Values), unit.Digits(r.Spread.Min), unit.Digits(r.Spread.Max))
 }
 
-func maxLoadCard(s *series.Series) card {
-	f := card{Head: "SLO met up to", Lead: "none", Table: "series"}
+func maxLoadCard(s *series.Series) Card {
+	f := Card{Head: "SLO met up to", Lead: "none", Table: "series"}
 	if k := s.SLOKnee.Point; k != nil {
 		f.Lead = s.Points[*k].Load
 	}
@@ -166,8 +166,8 @@ func placeText(metric string, place roofline.Place, s *experiment.Spec) string {
 }
 
 // bottleneckCard is the diagnosis of a point, and its medians beside the roofline.
-func (o *Outcome) bottleneckCard(p *series.SeriesPoint) card {
-	f := card{Head: "Bottleneck", Lead: "not known", Table: "roofline"}
+func (o *Outcome) bottleneckCard(p *series.SeriesPoint) Card {
+	f := Card{Head: "Bottleneck", Lead: "not known", Table: "roofline"}
 	if d := o.DiagnosisOf(p); d != nil {
 		f.Lead, f.Table = d.Regime.Words(), "diagnosis"
 		f.Lines = append(f.Lines, d.Symptom)
@@ -182,8 +182,8 @@ func (o *Outcome) bottleneckCard(p *series.SeriesPoint) card {
 		ratio  *float64
 		place  roofline.Place
 	}{{"ttft", b.TTFT, b.TTFTRatio, b.TTFTPlace}, {"tpot", b.TPOT, b.TPOTRatio, b.TPOTPlace}} {
-		if ratio := ratioCell(x.ratio, p.Latency(x.metric)); ratio.kind != faint {
-			line := fmt.Sprintf("%s p50: %s the roofline floor of %s", MetricName(x.metric), ratio.text, unit.Format(x.bound.FloorMs, "ms"))
+		if ratio := ratioCell(x.ratio, p.Latency(x.metric)); ratio.Kind != Faint {
+			line := fmt.Sprintf("%s p50: %s the roofline floor of %s", MetricName(x.metric), ratio.Text, unit.Format(x.bound.FloorMs, "ms"))
 			if x.place != "" {
 				line += ", " + placeText(x.metric, x.place, &p.Rows[0].Spec)
 			}
@@ -208,8 +208,8 @@ func utilization(b *record.Roofline) string {
 	return strings.Join(parts, ", ")
 }
 
-func costCard(s *series.Series, p *series.SeriesPoint) card {
-	f := card{Head: "Cost", Lead: "none", Table: "costs"}
+func costCard(s *series.Series, p *series.SeriesPoint) Card {
+	f := Card{Head: "Cost", Lead: "none", Table: "costs"}
 	costs := s.Costs()
 	i := slices.IndexFunc(costs, func(c series.PointCost) bool { return &s.Points[c.Point] == p })
 	if i < 0 {
@@ -233,14 +233,14 @@ func costCard(s *series.Series, p *series.SeriesPoint) card {
 const shownFindings = 3
 
 // validityCard lists the findings of the headline point first.
-func (o *Outcome) validityCard(notSpecified []string) card {
+func (o *Outcome) validityCard(notSpecified []string) Card {
 	lead, rest := o.Validity, ""
 	if i := strings.IndexAny(lead, ":,"); i > 0 {
 		lead, rest = lead[:i], strings.TrimSpace(lead[i+1:])
 	}
-	f := card{Head: "Validity", Lead: lead, Kind: failed}
+	f := Card{Head: "Validity", Lead: lead, Kind: Failed}
 	if o.Valid {
-		f.Kind = passed
+		f.Kind = Passed
 	}
 	if rest != "" {
 		f.Lines = []string{rest}
@@ -281,8 +281,8 @@ func (o *Outcome) orderedFindings() []Finding {
 	return append(first, others...)
 }
 
-func (o *Outcome) decisionCard() card {
-	f := card{Head: "Decision", Lead: o.Decision.Advice, Table: "decision"}
+func (o *Outcome) decisionCard() Card {
+	f := Card{Head: "Decision", Lead: o.Decision.Advice, Table: "decision"}
 	if n := o.Decision.Next; n != nil {
 		f.Lines = append(f.Lines, "next: "+nextText(n))
 	}

@@ -18,18 +18,18 @@ func ComparisonText(w io.Writer, c *compare.Comparison, color bool) error {
 		p.wrap("", s)
 	}
 	for _, t := range ComparisonTables(c, false) {
-		if len(t.rows) == 0 {
+		if len(t.Rows) == 0 {
 			continue
 		}
 		p.line("")
-		p.wrap("", t.caption)
-		if strings.HasPrefix(t.id, figuresID) && !strings.HasSuffix(t.id, listID) {
+		p.wrap("", t.Caption)
+		if strings.HasPrefix(t.ID, figuresID) && !strings.HasSuffix(t.ID, listID) {
 			p.table(t)
 		} else {
 			p.list(t)
 		}
-		if t.note != "" {
-			p.wrap("  ", t.note)
+		if t.Note != "" {
+			p.wrap("  ", t.Note)
 		}
 	}
 	p.line("")
@@ -38,11 +38,11 @@ func ComparisonText(w io.Writer, c *compare.Comparison, color bool) error {
 }
 
 // list writes each row of a table as a paragraph, for tables too wide for a terminal.
-func (p *printer) list(t table) {
-	for _, row := range t.rows {
+func (p *printer) list(t Table) {
+	for _, row := range t.Rows {
 		texts := make([]string, len(row))
 		for i, c := range row {
-			texts[i] = c.text
+			texts[i] = c.Text
 		}
 		p.wrap(" ", strings.Join(texts, " · "))
 	}
@@ -102,8 +102,8 @@ const (
 )
 
 // ComparisonTables are the tables of a comparison. Wide tables have columns for intervals and tests.
-func ComparisonTables(c *compare.Comparison, wide bool) []table {
-	tables := []table{gateTable(c), DifferencesTable("differences", "Other differences", c.Differences)}
+func ComparisonTables(c *compare.Comparison, wide bool) []Table {
+	tables := []Table{gateTable(c), DifferencesTable("differences", "Other differences", c.Differences)}
 	for i := range c.Points {
 		p := &c.Points[i]
 		id := figuresID + fmt.Sprint(i)
@@ -117,43 +117,43 @@ func ComparisonTables(c *compare.Comparison, wide bool) []table {
 	return append(tables, UnmatchedTable(c))
 }
 
-func gateTable(c *compare.Comparison) table {
-	t := table{id: "gate", caption: "Gate", columns: []column{{head: "point"}, {head: "figure"}, {head: "verdict"}, {head: "why"}}}
+func gateTable(c *compare.Comparison) Table {
+	t := Table{ID: "gate", Caption: "Gate", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "verdict"}, {Head: "why"}}}
 	if c.Gate == nil {
 		return t
 	}
 	for _, x := range c.Gate.Cases {
-		t.add(text(cmp.Or(x.Where(), "all")), text(cmp.Or(x.Metric, "all")), verdictCell(x.Verdict, 0), text(x.Why))
+		t.Add(TextCell(cmp.Or(x.Where(), "all")), TextCell(cmp.Or(x.Metric, "all")), verdictCell(x.Verdict, 0), TextCell(x.Why))
 	}
 	return t
 }
 
 // DifferencesTable is what differs between the sides besides the figures.
-func DifferencesTable(id, caption string, ds []compare.Difference) table {
-	t := table{id: id, caption: caption, columns: []column{{head: "what"}, {head: "base"}, {head: "new"}, {head: "effect"}}}
+func DifferencesTable(id, caption string, ds []compare.Difference) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "what"}, {Head: "base"}, {Head: "new"}, {Head: "effect"}}}
 	for _, d := range ds {
-		effect := cell{text: "noted", kind: faint}
+		effect := Cell{Text: "noted", Kind: Faint}
 		switch {
 		case d.Key != "" && d.Allowed:
-			effect = cell{text: "allowed", kind: undecided}
+			effect = Cell{Text: "allowed", Kind: Undecided}
 		case d.Key != "":
-			effect = cell{text: "refused: intended? --allow " + d.Key, kind: failed}
+			effect = Cell{Text: "refused: intended? --allow " + d.Key, Kind: Failed}
 		}
-		t.add(text(d.What), text(d.Base), text(d.New), effect)
+		t.Add(TextCell(d.What), TextCell(d.Base), TextCell(d.New), effect)
 	}
 	return t
 }
 
 // figuresTable is the figures of a point or of a class of it.
-func figuresTable(id, caption string, metrics []compare.Metric, wide bool) table {
-	t := table{id: id, caption: caption, columns: []column{{head: "figure"}, {head: "base", num: true}, {head: "new", num: true}, {head: "change", num: true}, {head: "verdict"}}}
+func figuresTable(id, caption string, metrics []compare.Metric, wide bool) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "figure"}, {Head: "base", Num: true}, {Head: "new", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}}}
 	if wide {
-		t.columns = append(t.columns, column{head: "95 % interval"}, column{head: "p", num: true}, column{head: "test"}, column{head: "smallest detectable change", num: true}, column{head: "why"})
+		t.Columns = append(t.Columns, Column{Head: "95 % interval"}, Column{Head: "p", Num: true}, Column{Head: "test"}, Column{Head: "smallest detectable change", Num: true}, Column{Head: "why"})
 	}
 	names, whys := map[string][]string{}, []string{} // reasons go to the note of a narrow table
 	for i := range metrics {
 		m := &metrics[i]
-		row := []cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
+		row := []Cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
 		if !wide && m.Verdict == compare.CantTell && m.Need == 0 {
 			if len(names[m.Why]) == 0 {
 				whys = append(whys, m.Why)
@@ -161,94 +161,94 @@ func figuresTable(id, caption string, metrics []compare.Metric, wide bool) table
 			names[m.Why] = append(names[m.Why], m.Name)
 		}
 		if wide {
-			row = append(row, intervalCell(m), pCell(m), text(m.Test), detectableCell(m), text(m.Why))
+			row = append(row, intervalCell(m), pCell(m), TextCell(m.Test), detectableCell(m), TextCell(m.Why))
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
 	for _, why := range whys {
-		t.note += strings.Join(names[why], ", ") + ": " + why + ". "
+		t.Note += strings.Join(names[why], ", ") + ": " + why + ". "
 	}
 	return t
 }
 
-func figureCell(m *compare.Metric) cell {
-	c := text(m.Name)
+func figureCell(m *compare.Metric) Cell {
+	c := TextCell(m.Name)
 	if m.Threshold != nil {
-		c.tag = "gate: " + m.Threshold.String()
+		c.Tag = "gate: " + m.Threshold.String()
 	}
 	return c
 }
 
-func quantityCell(x *float64, unit string) cell {
+func quantityCell(x *float64, unit string) Cell {
 	if x == nil {
-		return absent()
+		return Absent()
 	}
-	return text(Quantity(*x, unit))
+	return TextCell(Quantity(*x, unit))
 }
 
-func changeCell(m *compare.Metric) cell {
+func changeCell(m *compare.Metric) Cell {
 	if m.Change == nil {
-		return absent()
+		return Absent()
 	}
-	return text(compare.Percent(*m.Change, true))
+	return TextCell(compare.Percent(*m.Change, true))
 }
 
 // judgedCell is the verdict, in a narrow table with the figure behind it.
-func judgedCell(m *compare.Metric, wide bool) cell {
-	c := cell{text: string(m.Verdict), kind: map[compare.Verdict]kind{compare.Better: passed, compare.Worse: failed, compare.CantTell: undecided}[m.Verdict]}
+func judgedCell(m *compare.Metric, wide bool) Cell {
+	c := Cell{Text: string(m.Verdict), Kind: map[compare.Verdict]Kind{compare.Better: Passed, compare.Worse: Failed, compare.CantTell: Undecided}[m.Verdict]}
 	switch {
 	case m.Verdict == compare.Same:
-		c.text += " within " + compare.Percent(m.Within, false)
+		c.Text += " within " + compare.Percent(m.Within, false)
 	case m.Verdict == compare.CantTell && m.Need > 0:
-		c.text += fmt.Sprintf(" (needs %s)", unit.Plural(m.Need, "repeat"))
+		c.Text += fmt.Sprintf(" (needs %s)", unit.Plural(m.Need, "repeat"))
 	case m.Verdict == compare.CantTell: // the reason is in a column or the note
 	case !wide:
-		c.text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))
+		c.Text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))
 	}
 	return c
 }
 
-func intervalCell(m *compare.Metric) cell {
+func intervalCell(m *compare.Metric) Cell {
 	if m.Change == nil {
-		return absent()
+		return Absent()
 	}
-	return text(compare.Percent(m.CI95.Lo, true) + " to " + compare.Percent(m.CI95.Hi, true))
+	return TextCell(compare.Percent(m.CI95.Lo, true) + " to " + compare.Percent(m.CI95.Hi, true))
 }
 
-func pCell(m *compare.Metric) cell {
+func pCell(m *compare.Metric) Cell {
 	if m.Adjusted == nil {
-		return absent()
+		return Absent()
 	}
-	return text(unit.Digits(*m.Adjusted))
+	return TextCell(unit.Digits(*m.Adjusted))
 }
 
-func detectableCell(m *compare.Metric) cell {
+func detectableCell(m *compare.Metric) Cell {
 	if m.Detectable == nil {
-		return absent()
+		return Absent()
 	}
-	return text(compare.Percent(*m.Detectable, false))
+	return TextCell(compare.Percent(*m.Detectable, false))
 }
 
-func invalidTable(id string, p *compare.Point) table {
-	t := table{id: id + "-invalid" + listID, caption: p.Name + ": invalid rows", columns: []column{{head: "failed checks"}, {head: "row"}, {head: "effect"}}}
+func invalidTable(id string, p *compare.Point) Table {
+	t := Table{ID: id + "-invalid" + listID, Caption: p.Name + ": invalid rows", Columns: []Column{{Head: "failed checks"}, {Head: "row"}, {Head: "effect"}}}
 	for _, x := range p.Invalid {
-		effect := text("included")
+		effect := TextCell("included")
 		if x.LeftOut {
-			effect = text("left out of base")
+			effect = TextCell("left out of base")
 		}
-		t.add(cell{text: strings.Join(x.Failed, ", "), kind: failed}, text(x.Run+" "+x.Row), effect)
+		t.Add(Cell{Text: strings.Join(x.Failed, ", "), Kind: Failed}, TextCell(x.Run+" "+x.Row), effect)
 	}
 	return t
 }
 
 // UnmatchedTable is the points of one side only.
-func UnmatchedTable(c *compare.Comparison) table {
-	t := table{id: "unmatched", caption: "Unmatched points", columns: []column{{head: "point"}, {head: "side"}}}
+func UnmatchedTable(c *compare.Comparison) Table {
+	t := Table{ID: "unmatched", Caption: "Unmatched points", Columns: []Column{{Head: "point"}, {Head: "side"}}}
 	for _, name := range c.Missing {
-		t.add(text(name), text("only in base"))
+		t.Add(TextCell(name), TextCell("only in base"))
 	}
 	for _, name := range c.Added {
-		t.add(text(name), text("only in new"))
+		t.Add(TextCell(name), TextCell("only in new"))
 	}
 	return t
 }

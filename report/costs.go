@@ -11,53 +11,53 @@ import (
 )
 
 // costsTable is the cost of output tokens at the valid points that meet their SLO.
-func (o *Outcome) costsTable() table {
-	t := table{id: "costs", caption: "Cost", note: "Valid points that meet their SLO, at the price in [target], charged to output tokens only.",
-		columns: []column{{head: "point"}, {head: "per million output tokens", unit: "USD", num: true, help: "cost"}, {head: "output tokens per USD", num: true, help: "cost"},
-			{head: "per hour, all GPUs", unit: "USD", num: true}, {head: "per million at the utilization", unit: "USD", num: true, help: "cost"}, {head: "J per output token", num: true}}}
+func (o *Outcome) costsTable() Table {
+	t := Table{ID: "costs", Caption: "Cost", Note: "Valid points that meet their SLO, at the price in [target], charged to output tokens only.",
+		Columns: []Column{{Head: "point"}, {Head: "per million output tokens", Unit: "USD", Num: true, Help: "cost"}, {Head: "output tokens per USD", Num: true, Help: "cost"},
+			{Head: "per hour, all GPUs", Unit: "USD", Num: true}, {Head: "per million at the utilization", Unit: "USD", Num: true, Help: "cost"}, {Head: "J per output token", Num: true}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		for _, c := range s.Costs() {
 			name := pointCell(s, &s.Points[c.Point])
 			if c.Accepted {
-				name.tag = strings.TrimPrefix(name.tag+"; max load within SLO", "; ")
+				name.Tag = strings.TrimPrefix(name.Tag+"; max load within SLO", "; ")
 			}
-			used := absent()
+			used := Absent()
 			if u := c.Cost.USDPerMillionUsed; u != nil {
-				used = text(fmt.Sprintf("%s at %s", unit.Digits(*u), unit.Format(*c.Cost.Utilisation, "share")))
+				used = TextCell(fmt.Sprintf("%s at %s", unit.Digits(*u), unit.Format(*c.Cost.Utilisation, "share")))
 			}
-			per := absent()
+			per := Absent()
 			if c.Cost.TokensPerUSD > 0 {
-				per = text(unit.Digits(c.Cost.TokensPerUSD))
+				per = TextCell(unit.Digits(c.Cost.TokensPerUSD))
 			}
-			t.rows = append(t.rows, []cell{name, text(unit.Digits(c.Cost.USDPerMillion)), per, text(unit.Digits(c.Cost.HourUSD)), used, known(c.Cost.Joules, "")})
+			t.Rows = append(t.Rows, []Cell{name, TextCell(unit.Digits(c.Cost.USDPerMillion)), per, TextCell(unit.Digits(c.Cost.HourUSD)), used, known(c.Cost.Joules, "")})
 		}
 	}
 	return t
 }
 
 // variantsTable is each server that was started or endpoint that was measured, with its operating point.
-func (r *Run) variantsTable(o *Outcome) table {
-	t := table{id: "variants", caption: "Servers and knobs", columns: []column{{head: "variant"}, {head: "operating point"}, {head: "output", unit: "tok/s", num: true, help: "throughput"},
-		{head: "TTFT p99", num: true, help: "ttft"}, {head: "TPOT p99", num: true, help: "tpot"}, {head: "ready after", num: true}, {head: "first answer", num: true}, {head: "command or error"}}}
+func (r *Run) variantsTable(o *Outcome) Table {
+	t := Table{ID: "variants", Caption: "Servers and knobs", Columns: []Column{{Head: "variant"}, {Head: "operating point"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+		{Head: "TTFT p99", Num: true, Help: "ttft"}, {Head: "TPOT p99", Num: true, Help: "tpot"}, {Head: "ready after", Num: true}, {Head: "first answer", Num: true}, {Head: "command or error"}}}
 	for _, start := range r.Manifest.Servers {
-		ready, first := absent(), absent()
+		ready, first := Absent(), Absent()
 		if start.ReadyS > 0 {
-			ready = text(unit.Format(start.ReadyS*1000, "ms"))
+			ready = TextCell(unit.Format(start.ReadyS*1000, "ms"))
 		}
 		if start.FirstAnswerS != nil {
-			first = text(unit.Format(*start.FirstAnswerS*1000, "ms"))
+			first = TextCell(unit.Format(*start.FirstAnswerS*1000, "ms"))
 		}
-		command := text(strings.Join(start.Command, " "))
+		command := TextCell(strings.Join(start.Command, " "))
 		if start.Error != "" {
-			command = cell{text: start.Error, kind: failed}
+			command = Cell{Text: start.Error, Kind: Failed}
 		}
-		row := []cell{text(fmt.Sprintf("%d. %s", start.N, cmp.Or(start.Variant, "no knobs"))), {text: "none", kind: faint}, absent(), absent(), absent(), ready, first, command}
+		row := []Cell{TextCell(fmt.Sprintf("%d. %s", start.N, cmp.Or(start.Variant, "no knobs"))), {Text: "none", Kind: Faint}, Absent(), Absent(), Absent(), ready, first, command}
 		if s, p := o.bestOf(start.Variant); p != nil {
-			row[1], row[2] = text(s.PointName(p)), text(unit.Digits(p.OutputTokensPerS.Median))
-			row[3], row[4] = inCell.percentile(p.TTFT, "p99"), inCell.percentile(p.TPOT, "p99")
+			row[1], row[2] = TextCell(s.PointName(p)), TextCell(unit.Digits(p.OutputTokensPerS.Median))
+			row[3], row[4] = InCell.Percentile(p.TTFT, "p99"), InCell.Percentile(p.TPOT, "p99")
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -10,81 +10,81 @@ import (
 )
 
 // stagesTable is the decision: its stages from validity to cost, up to the first that no point of a row passes.
-func (o *Outcome) stagesTable() table {
-	t := table{id: "decision", caption: "Decision", note: "Stages run from validity to cost and end at the first that no point of a row passes.",
-		columns: []column{{head: "stage"}, {head: "verdict", help: "slo"}, {head: "point"}, {head: "why"}}}
+func (o *Outcome) stagesTable() Table {
+	t := Table{ID: "decision", Caption: "Decision", Note: "Stages run from validity to cost and end at the first that no point of a row passes.",
+		Columns: []Column{{Head: "stage"}, {Head: "verdict", Help: "slo"}, {Head: "point"}, {Head: "why"}}}
 	for _, s := range o.Decision.Walk {
-		point := absent()
+		point := Absent()
 		if s.Name != "" {
-			point = text(s.Name)
+			point = TextCell(s.Name)
 		}
-		t.add(text(MetricName(s.Stage)), verdictCell(s.Verdict, 0), point, text(s.Why))
+		t.Add(TextCell(MetricName(s.Stage)), verdictCell(s.Verdict, 0), point, TextCell(s.Why))
 	}
 	if n := o.Decision.Next; n != nil {
-		t.add(text("next"), absent(), text(n.Variable), text(strings.TrimSpace(nextText(n)+". "+strings.ReplaceAll(n.TOML, "\n", " ⏎ "))))
+		t.Add(TextCell("next"), Absent(), TextCell(n.Variable), TextCell(strings.TrimSpace(nextText(n)+". "+strings.ReplaceAll(n.TOML, "\n", " ⏎ "))))
 	}
 	return t
 }
 
 // operatingTable is the operating point with its settings and figures.
-func (o *Outcome) operatingTable() table {
-	t := table{id: "operating", caption: "Operating point", columns: []column{{head: "what"}, {head: "value"}}}
+func (o *Outcome) operatingTable() Table {
+	t := Table{ID: "operating", Caption: "Operating point", Columns: []Column{{Head: "what"}, {Head: "value"}}}
 	a := o.Decision.Accepted
 	if a == nil {
 		return t
 	}
-	t.note = "Brackets: 95 % intervals of the percentiles."
-	t.add(text("point"), text(a.Name))
+	t.Note = "Brackets: 95 % intervals of the percentiles."
+	t.Add(TextCell("point"), TextCell(a.Name))
 	for _, s := range append(a.Flags[:len(a.Flags):len(a.Flags)], a.Figures...) {
-		t.add(text(s.Name), text(s.Value))
+		t.Add(TextCell(s.Name), TextCell(s.Value))
 	}
 	cost := a.NoCost
 	if a.Cost != nil {
 		cost = unit.Format(a.Cost.USDPerMillion, "usd") + " per million output tokens"
 	}
-	t.add(text("cost"), text(cmp.Or(cost, "not specified")))
+	t.Add(TextCell("cost"), TextCell(cmp.Or(cost, "not specified")))
 	for _, n := range a.Notes {
-		t.add(text("note"), text(n.Text+": "+n.Hint))
+		t.Add(TextCell("note"), TextCell(n.Text+": "+n.Hint))
 	}
 	return t
 }
 
 // rejectedTable is every other point with the reason.
-func (o *Outcome) rejectedTable() table {
-	t := table{id: "rejected", caption: "Other points", columns: []column{{head: "point"}, {head: "why not the operating point"}, {head: "bottleneck"}}}
+func (o *Outcome) rejectedTable() Table {
+	t := Table{ID: "rejected", Caption: "Other points", Columns: []Column{{Head: "point"}, {Head: "why not the operating point"}, {Head: "bottleneck"}}}
 	for _, r := range o.Decision.Rejected {
-		t.add(text(r.Name), text(r.Why), text(r.Regime.Words()))
+		t.Add(TextCell(r.Name), TextCell(r.Why), TextCell(r.Regime.Words()))
 	}
 	return t
 }
 
 // diagnosisTable is the bottleneck of every point, the most urgent diagnosis of a point first.
-func (o *Outcome) diagnosisTable() table {
-	t := table{id: "diagnosis", caption: "Bottlenecks", note: "A diagnosis is inferred from the evidence; \"would confirm\" names the measurement that would prove it.",
-		columns: []column{{head: "point"}, {head: "observation"}, {head: "bottleneck"}, {head: "evidence"}, {head: "not collected"}, {head: "would confirm"}, {head: "first response"}}}
+func (o *Outcome) diagnosisTable() Table {
+	t := Table{ID: "diagnosis", Caption: "Bottlenecks", Note: "A diagnosis is inferred from the evidence; \"would confirm\" names the measurement that would prove it.",
+		Columns: []Column{{Head: "point"}, {Head: "observation"}, {Head: "bottleneck"}, {Head: "evidence"}, {Head: "not collected"}, {Head: "would confirm"}, {Head: "first response"}}}
 	for _, d := range o.Diagnoses {
-		name := text(d.Name)
+		name := TextCell(d.Name)
 		if d.Beside != "" {
-			name.tag = "with " + d.Beside
+			name.Tag = "with " + d.Beside
 		}
 		parts := make([]string, len(d.Evidence))
 		for i, e := range d.Evidence {
 			parts[i] = e.String()
 		}
-		missing := absent()
+		missing := Absent()
 		if len(d.Missing) > 0 {
-			missing = text(strings.Join(d.Missing, "; "))
+			missing = TextCell(strings.Join(d.Missing, "; "))
 		}
-		t.add(name, text(d.Symptom), text(d.Regime.Words()), text(strings.Join(parts, "; ")), missing, text(d.Confirm), text(d.Response))
+		t.Add(name, TextCell(d.Symptom), TextCell(d.Regime.Words()), TextCell(strings.Join(parts, "; ")), missing, TextCell(d.Confirm), TextCell(d.Response))
 	}
 	return t
 }
 
 // unmeasuredTable lists what a reader could mistake for measured.
-func (o *Outcome) unmeasuredTable() table {
-	t := table{id: "unmeasured", caption: "Not measured", columns: []column{{head: "what"}}}
+func (o *Outcome) unmeasuredTable() Table {
+	t := Table{ID: "unmeasured", Caption: "Not measured", Columns: []Column{{Head: "what"}}}
 	for _, s := range o.Decision.NotMeasured {
-		t.add(text(s))
+		t.Add(TextCell(s))
 	}
 	return t
 }

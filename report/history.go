@@ -23,13 +23,13 @@ func HistoryText(w io.Writer, h *compare.History, color bool) error {
 		}
 		p.wrap("", GroupTitle(g))
 		alarms, changes := alarmTable(g), changeTable(g, false)
-		if len(alarms.rows) == 0 {
+		if len(alarms.Rows) == 0 {
 			p.line("no alarm")
 		}
-		for _, t := range []table{unwatchedTable(g), alarms, changes} {
-			if len(t.rows) > 0 {
+		for _, t := range []Table{unwatchedTable(g), alarms, changes} {
+			if len(t.Rows) > 0 {
 				p.line("")
-				p.line(t.caption)
+				p.line(t.Caption)
 				p.list(t)
 			}
 		}
@@ -76,13 +76,13 @@ func GroupTitle(g *compare.Group) string {
 func Day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 // GroupTables are the figures without an alarm test, the alarms and the changes.
-func GroupTables(g *compare.Group) []table {
-	return []table{unwatchedTable(g), alarmTable(g), changeTable(g, true)}
+func GroupTables(g *compare.Group) []Table {
+	return []Table{unwatchedTable(g), alarmTable(g), changeTable(g, true)}
 }
 
 // unwatchedTable is the figures that no alarm tests in the last night, by reason: "no alarm" does not cover them.
-func unwatchedTable(g *compare.Group) table {
-	t := table{id: "unwatched", caption: "Not tested for alarms", columns: []column{{head: "what"}, {head: "why"}}}
+func unwatchedTable(g *compare.Group) Table {
+	t := Table{ID: "unwatched", Caption: "Not tested for alarms", Columns: []Column{{Head: "what"}, {Head: "why"}}}
 	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
@@ -108,44 +108,44 @@ func unwatchedTable(g *compare.Group) table {
 		if more := len(parts) - shown; more > 0 {
 			what += "; and " + unit.Plural(more, "more point")
 		}
-		t.add(text(what), text(why))
+		t.Add(TextCell(what), TextCell(why))
 	}
 	return t
 }
 
-func worseCell(size float64, worse bool) cell {
+func worseCell(size float64, worse bool) Cell {
 	if worse {
-		return cell{text: compare.Percent(size, true) + " worse", kind: failed}
+		return Cell{Text: compare.Percent(size, true) + " worse", Kind: Failed}
 	}
-	return cell{text: compare.Percent(size, true) + " better", kind: passed}
+	return Cell{Text: compare.Percent(size, true) + " better", Kind: Passed}
 }
 
-func alarmTable(g *compare.Group) table {
-	t := table{id: "alarms", caption: "Alarms", columns: []column{{head: "point"}, {head: "figure"}, {head: "change"}, {head: "value", num: true}, {head: "expected"}, {head: "nights"}}}
+func alarmTable(g *compare.Group) Table {
+	t := Table{ID: "alarms", Caption: "Alarms", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "change"}, {Head: "value", Num: true}, {Head: "expected"}, {Head: "nights"}}}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		if a := tr.Alarm; a != nil {
-			t.add(text(tr.Point), text(tr.Metric), worseCell(a.Size, a.Worse), text(Quantity(a.X, tr.Unit)),
-				text(Quantity(a.Expected.Lo, tr.Unit)+" to "+Quantity(a.Expected.Hi, tr.Unit)), text(unit.Plural(a.Nights, "night")))
+			t.Add(TextCell(tr.Point), TextCell(tr.Metric), worseCell(a.Size, a.Worse), TextCell(Quantity(a.X, tr.Unit)),
+				TextCell(Quantity(a.Expected.Lo, tr.Unit)+" to "+Quantity(a.Expected.Hi, tr.Unit)), TextCell(unit.Plural(a.Nights, "night")))
 		}
 	}
 	return t
 }
 
 // changeTable is the change-points. A terminal has room for the first suspect only; all adds the others and the figures.
-func changeTable(g *compare.Group, all bool) table {
-	t := table{id: "changes", caption: "Changes", columns: []column{{head: "point"}, {head: "figure"}, {head: "since"}, {head: "change"}, {head: "other changes"}}}
+func changeTable(g *compare.Group, all bool) Table {
+	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"}, {Head: "change"}, {Head: "other changes"}}}
 	if all {
-		t.columns = append(t.columns, column{head: "before", num: true}, column{head: "after", num: true}, column{head: "p", num: true})
+		t.Columns = append(t.Columns, Column{Head: "before", Num: true}, Column{Head: "after", Num: true}, Column{Head: "p", Num: true})
 	}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		for _, c := range tr.Changes {
-			row := []cell{text(tr.Point), text(tr.Metric), text(Day(c.Date)), worseCell(c.Size, c.Worse), text(suspects(c, all))}
+			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(c.Date)), worseCell(c.Size, c.Worse), TextCell(suspects(c, all))}
 			if all {
-				row = append(row, text(Quantity(c.Before, tr.Unit)), text(Quantity(c.After, tr.Unit)), text(unit.Digits(c.P)))
+				row = append(row, TextCell(Quantity(c.Before, tr.Unit)), TextCell(Quantity(c.After, tr.Unit)), TextCell(unit.Digits(c.P)))
 			}
-			t.add(row...)
+			t.Add(row...)
 		}
 	}
 	return t
@@ -169,16 +169,16 @@ func suspects(c compare.Change, all bool) string {
 }
 
 // TrendsTable is every figure's last night and last change.
-func TrendsTable(g *compare.Group) table {
-	t := table{id: "trends", caption: "Trends", columns: []column{{head: "point"}, {head: "figure"}, {head: "last night", num: true}, {head: "95 % interval"}, {head: "nights", num: true}, {head: "last change"}}}
+func TrendsTable(g *compare.Group) Table {
+	t := Table{ID: "trends", Caption: "Trends", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "last night", Num: true}, {Head: "95 % interval"}, {Head: "nights", Num: true}, {Head: "last change"}}}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		last := tr.Nights[len(tr.Nights)-1]
-		changed := cell{text: "none", kind: faint}
+		changed := Cell{Text: "none", Kind: Faint}
 		if n := len(tr.Changes); n > 0 {
-			changed = text(Day(tr.Changes[n-1].Date))
+			changed = TextCell(Day(tr.Changes[n-1].Date))
 		}
-		t.add(text(tr.Point), text(tr.Metric), text(Quantity(last.X, tr.Unit)), text(IntervalText(last.CI95, tr.Unit)), count(len(tr.Nights)), changed)
+		t.Add(TextCell(tr.Point), TextCell(tr.Metric), TextCell(Quantity(last.X, tr.Unit)), TextCell(IntervalText(last.CI95, tr.Unit)), count(len(tr.Nights)), changed)
 	}
 	return t
 }
@@ -192,10 +192,10 @@ func IntervalText(iv stats.Interval, unit string) string {
 }
 
 // UnreadTable is the runs that could not be read.
-func UnreadTable(h *compare.History) table {
-	t := table{id: "unread", caption: "Unreadable runs", columns: []column{{head: "run"}, {head: "why"}}}
+func UnreadTable(h *compare.History) Table {
+	t := Table{ID: "unread", Caption: "Unreadable runs", Columns: []Column{{Head: "run"}, {Head: "why"}}}
 	for _, n := range h.Unread {
-		t.add(text(n.Dir), text(n.Error))
+		t.Add(TextCell(n.Dir), TextCell(n.Error))
 	}
 	return t
 }

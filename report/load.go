@@ -13,36 +13,36 @@ import (
 )
 
 // loadTable is the load of each row: requests, arrivals, and how steady it was.
-func (r *Run) loadTable() table {
-	t := table{id: "load", caption: "Load", columns: []column{
-		{head: "row"}, {head: "planned", num: true, help: "failures"}, {head: "completed", num: true, help: "failures"}, {head: "failed", num: true, help: "failures"},
-		{head: "warm-up", num: true}, {head: "concurrency", num: true}, {head: "window", num: true}, {head: "arrivals"}, {head: "finish reasons"}, {head: "steadiness", help: "steady"}, {head: "Little's law", help: "steady"},
+func (r *Run) loadTable() Table {
+	t := Table{ID: "load", Caption: "Load", Columns: []Column{
+		{Head: "row"}, {Head: "planned", Num: true, Help: "failures"}, {Head: "completed", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
+		{Head: "warm-up", Num: true}, {Head: "concurrency", Num: true}, {Head: "window", Num: true}, {Head: "arrivals"}, {Head: "finish reasons"}, {Head: "steadiness", Help: "steady"}, {Head: "Little's law", Help: "steady"},
 	}}
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency
-		t.add(text(row.ID), count(q.Planned), shortCell(q), failedCell(q), count(q.Warmup),
-			cell{text: unit.Digits(c.Mean), tag: "max " + unit.Count(c.Max)}, text(unit.Format(row.Summary.DurationS*1000, "ms")),
-			text(arrivals(&row)), text(finishes(q.Finish)), text(steadiness(row.Steady)), littleCell(row.Little))
+		t.Add(TextCell(row.ID), count(q.Planned), shortCell(q), failedCell(q), count(q.Warmup),
+			Cell{Text: unit.Digits(c.Mean), Tag: "max " + unit.Count(c.Max)}, TextCell(unit.Format(row.Summary.DurationS*1000, "ms")),
+			TextCell(arrivals(&row)), TextCell(finishes(q.Finish)), TextCell(steadiness(row.Steady)), littleCell(row.Little))
 	}
 	return t
 }
 
-func shortCell(q record.Requests) cell {
+func shortCell(q record.Requests) Cell {
 	c := count(q.Completed)
 	if q.Short > 0 {
-		c.tag = unit.Count(q.Short) + " short"
+		c.Tag = unit.Count(q.Short) + " short"
 	}
 	return c
 }
 
-func failedCell(q record.Requests) cell {
+func failedCell(q record.Requests) Cell {
 	c := count(q.Failed)
 	if q.Failed > 0 {
-		c.kind = failed
+		c.Kind = Failed
 	}
-	c.tag = counts(q.Errors)
+	c.Tag = counts(q.Errors)
 	if q.TurnsLost > 0 {
-		c.tag = strings.TrimPrefix(c.tag+", ", ", ") + unit.Plural(q.TurnsLost, "turn") + " lost"
+		c.Tag = strings.TrimPrefix(c.Tag+", ", ", ") + unit.Plural(q.TurnsLost, "turn") + " lost"
 	}
 	return c
 }
@@ -88,14 +88,14 @@ func trendText(metric string, t stats.Trend) string {
 	return fmt.Sprintf("%s %s%s (p=%s)", strings.ReplaceAll(metric, "_", " "), sign, unit.Format(t.Change, "share"), unit.Digits(t.P))
 }
 
-func littleCell(l *record.Little) cell {
+func littleCell(l *record.Little) Cell {
 	if l == nil {
-		return absent()
+		return Absent()
 	}
-	c := text(fmt.Sprintf("within %s", unit.Format(l.Tolerance, "share")))
+	c := TextCell(fmt.Sprintf("within %s", unit.Format(l.Tolerance, "share")))
 	if !l.Consistent {
-		c = cell{text: fmt.Sprintf("off by %s, tolerance %s", unit.Format(l.Off, "share"), unit.Format(l.Tolerance, "share")), kind: failed}
+		c = Cell{Text: fmt.Sprintf("off by %s, tolerance %s", unit.Format(l.Off, "share"), unit.Format(l.Tolerance, "share")), Kind: Failed}
 	}
-	c.title = fmt.Sprintf("concurrency %s; %s requests/s × %s", unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
+	c.Title = fmt.Sprintf("concurrency %s; %s requests/s × %s", unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
 	return c
 }

@@ -16,11 +16,11 @@ func Markdown(w io.Writer, run *Run) error {
 	m := &markdown{}
 	m.head(run, &o)
 	m.table(o.operatingTable())
-	m.table(o.pointsTable(inHeading))
+	m.table(o.pointsTable(InHeading))
 	m.line("Latencies in ms. `~`: thin, few requests beyond it. `≥`: n too small, the lower end of the 95 % interval. *" + closedLoop +
 		"*: latencies count from the moment a worker is free.")
-	for _, t := range []table{o.seriesTable(), run.searchesTable(), o.stagesTable(), o.rejectedTable(), o.diagnosisTable(), o.unmeasuredTable(), o.expectTable(),
-		o.classesTable(inHeading), run.sloTable(), o.rooflineTable(inHeading), o.prefixTable(inHeading), run.interferenceTable(inHeading), o.costsTable(),
+	for _, t := range []Table{o.seriesTable(), run.searchesTable(), o.stagesTable(), o.rejectedTable(), o.diagnosisTable(), o.unmeasuredTable(), o.expectTable(),
+		o.classesTable(InHeading), run.sloTable(), o.rooflineTable(InHeading), o.prefixTable(InHeading), run.interferenceTable(InHeading), o.costsTable(),
 		run.variantsTable(&o), run.reuseTable(), run.coldTable(), o.findingsTable(), run.notesTable(), run.missingTable(), run.reproduceTable(), run.metadataTable()} {
 		m.table(t)
 	}
@@ -58,7 +58,7 @@ func (m *markdown) head(run *Run, o *Outcome) {
 		m.line("Outcome: " + escapeMarkdown(happened))
 	}
 	m.line(escapeMarkdown(run.Setup(o)))
-	for _, x := range run.cards(o) {
+	for _, x := range run.Cards(o) {
 		lines := slices.Concat([]string{x.Lead}, x.Lines)
 		for i := range lines {
 			lines[i] = escapeMarkdown(lines[i])
@@ -68,30 +68,30 @@ func (m *markdown) head(run *Run, o *Outcome) {
 	m.b.WriteString("\n")
 }
 
-func (m *markdown) table(t table) {
-	if len(t.rows) == 0 {
+func (m *markdown) table(t Table) {
+	if len(t.Rows) == 0 {
 		return
 	}
-	m.line("## " + escapeMarkdown(t.caption))
-	if t.note != "" {
-		m.line(escapeMarkdown(t.note))
+	m.line("## " + escapeMarkdown(t.Caption))
+	if t.Note != "" {
+		m.line(escapeMarkdown(t.Note))
 	}
-	heads, rules := make([]string, len(t.columns)), make([]string, len(t.columns))
-	for i, c := range t.columns {
-		heads[i] = escapeMarkdown(strings.TrimSpace(c.head + " " + c.unit))
+	heads, rules := make([]string, len(t.Columns)), make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		heads[i] = escapeMarkdown(strings.TrimSpace(c.Head + " " + c.Unit))
 		rules[i] = "---"
-		if c.num {
+		if c.Num {
 			rules[i] = "---:"
 		}
 	}
 	m.row(heads)
 	m.row(rules)
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		texts := make([]string, len(row))
 		for i, c := range row {
-			texts[i] = escapeMarkdown(c.text)
-			if c.tag != "" {
-				texts[i] += " *(" + escapeMarkdown(c.tag) + ")*"
+			texts[i] = escapeMarkdown(c.Text)
+			if c.Tag != "" {
+				texts[i] += " *(" + escapeMarkdown(c.Tag) + ")*"
 			}
 		}
 		m.row(texts)

@@ -16,14 +16,14 @@ import (
 const stamp = "2006-01-02 15:04:05 UTC"
 
 // metadataTable is the environment of the run, and what the matrix does not specify.
-func (r *Run) metadataTable() table {
+func (r *Run) metadataTable() Table {
 	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
-	t := table{id: "metadata", caption: "Metadata", columns: []column{{head: "what"}, {head: "value"}}}
+	t := Table{ID: "metadata", Caption: "Metadata", Columns: []Column{{Head: "what"}, {Head: "value"}}}
 	add := func(what, value string) {
 		if value == "" {
 			value = "not specified"
 		}
-		t.rows = append(t.rows, []cell{text(what), text(value)})
+		t.Rows = append(t.Rows, []Cell{TextCell(what), TextCell(value)})
 	}
 	add("run", m.Run)
 	add("matrix", fmt.Sprintf("%s (%s, sha256 %s)", m.Matrix, cmp.Or(m.MatrixFile, "no file"), m.MatrixHash))

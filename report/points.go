@@ -15,64 +15,64 @@ import (
 // closedLoop is the tag of rows without a schedule: their latencies count from the moment a worker is free.
 const closedLoop = "closed loop"
 
-func pointCell(s *series.Series, p *series.SeriesPoint) cell {
-	c := text(s.PointName(p))
+func pointCell(s *series.Series, p *series.SeriesPoint) Cell {
+	c := TextCell(s.PointName(p))
 	if s.Closed {
-		c.tag = closedLoop
+		c.Tag = closedLoop
 	}
 	for _, mark := range s.Marks {
-		c.tag = strings.TrimPrefix(c.tag+"; "+mark, "; ")
+		c.Tag = strings.TrimPrefix(c.Tag+"; "+mark, "; ")
 	}
 	if n := len(p.Rows); n > 1 {
-		c.title = fmt.Sprintf("%d repeats", n)
+		c.Title = fmt.Sprintf("%d repeats", n)
 	}
 	return c
 }
 
 // pointsTable is every point with its headline metrics.
-func (o *Outcome) pointsTable(u units) table {
-	t := table{id: "points", caption: "All points", columns: []column{
-		{head: "point"}, {head: "SLO", help: "slo"}, {head: "validity", help: "validity"},
-		{head: "offered", unit: "req/s", num: true, help: "throughput"},
-		{head: "achieved", unit: "req/s", num: true, help: "throughput"},
-		{head: "output", unit: "tok/s", num: true, help: "throughput"},
-		{head: "output", unit: "tok/s/GPU", num: true, help: "throughput"},
+func (o *Outcome) pointsTable(u Units) Table {
+	t := Table{ID: "points", Caption: "All points", Columns: []Column{
+		{Head: "point"}, {Head: "SLO", Help: "slo"}, {Head: "validity", Help: "validity"},
+		{Head: "offered", Unit: "req/s", Num: true, Help: "throughput"},
+		{Head: "achieved", Unit: "req/s", Num: true, Help: "throughput"},
+		{Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+		{Head: "output", Unit: "tok/s/GPU", Num: true, Help: "throughput"},
 		u.column("TTFT p50"), u.column("TTFT p95"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("TPOT p99"),
 		u.column("E2E p50"), u.column("E2E p99"),
-		{head: "n", num: true, help: "failures"}, {head: "failed", num: true, help: "failures"},
+		{Head: "n", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
 	}}
 	o.Each(func(s *series.Series, p *series.SeriesPoint) {
-		perGPU, offered := absent(), absent()
+		perGPU, offered := Absent(), Absent()
 		if _, ok := p.Offered(); ok && !s.Closed { // a closed loop and the rate "inf" offer no rate
-			offered = text(unit.Digits(p.OfferedPerS.Median))
+			offered = TextCell(unit.Digits(p.OfferedPerS.Median))
 		}
 		if p.OutputTokensPerSPerGPU != nil {
-			perGPU = text(unit.Digits(p.OutputTokensPerSPerGPU.Median))
+			perGPU = TextCell(unit.Digits(p.OutputTokensPerSPerGPU.Median))
 		}
-		t.add(pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, text(unit.Digits(p.RequestsPerS.Median)),
-			text(unit.Digits(p.OutputTokensPerS.Median)), perGPU,
-			u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p95"), u.percentile(p.TTFT, "p99"),
-			u.percentile(p.TPOT, "p50"), u.percentile(p.TPOT, "p99"),
-			u.percentile(p.E2E, "p50"), u.percentile(p.E2E, "p99"),
+		t.Add(pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, TextCell(unit.Digits(p.RequestsPerS.Median)),
+			TextCell(unit.Digits(p.OutputTokensPerS.Median)), perGPU,
+			u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p95"), u.Percentile(p.TTFT, "p99"),
+			u.Percentile(p.TPOT, "p50"), u.Percentile(p.TPOT, "p99"),
+			u.Percentile(p.E2E, "p50"), u.Percentile(p.E2E, "p99"),
 			completed(p), failures(p))
 	})
 	return t
 }
 
 // completed is the sample size of a point: that of its smallest repeat.
-func completed(p *series.SeriesPoint) cell {
+func completed(p *series.SeriesPoint) Cell {
 	least := p.Rows[0].Summary.Requests.Completed
 	for _, r := range p.Rows {
 		least = min(least, r.Summary.Requests.Completed)
 	}
 	c := count(least)
 	if len(p.Rows) > 1 {
-		c.title = fmt.Sprintf("completed requests of the smallest of %d repeats", len(p.Rows))
+		c.Title = fmt.Sprintf("completed requests of the smallest of %d repeats", len(p.Rows))
 	}
 	return c
 }
 
-func failures(p *series.SeriesPoint) cell {
+func failures(p *series.SeriesPoint) Cell {
 	n, classes := 0, map[string]int{}
 	for _, r := range p.Rows {
 		n += r.Summary.Requests.Failed
@@ -82,8 +82,8 @@ func failures(p *series.SeriesPoint) cell {
 	}
 	c := count(n)
 	if n > 0 {
-		c.kind, c.tag = failed, counts(classes)
-		c.title = c.tag
+		c.Kind, c.Tag = Failed, counts(classes)
+		c.Title = c.Tag
 	}
 	return c
 }
@@ -97,7 +97,7 @@ func counts(by map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func validityCell(p *series.SeriesPoint) cell {
+func validityCell(p *series.SeriesPoint) Cell {
 	worst := p.Rows[0].Checks
 	for _, r := range p.Rows {
 		v := r.Checks
@@ -105,57 +105,57 @@ func validityCell(p *series.SeriesPoint) cell {
 			worst = v
 		}
 	}
-	c := cell{text: ValidityOf(worst), kind: passed}
+	c := Cell{Text: ValidityOf(worst), Kind: Passed}
 	if worst.Valid() && !p.Valid {
-		c.text, c.kind, c.title = "INVALID, repeats differ", failed, p.Findings[0].Text
+		c.Text, c.Kind, c.Title = "INVALID, repeats differ", Failed, p.Findings[0].Text
 	} else if !p.Valid {
-		c.kind, c.title = failed, "failed: "+strings.Join(append(worst.Failed, worst.Unverified...), ", ")
+		c.Kind, c.Title = Failed, "failed: "+strings.Join(append(worst.Failed, worst.Unverified...), ", ")
 	} else if len(worst.NotPossible) > 0 {
-		c.title = "not possible: " + strings.Join(worst.NotPossible, ", ")
+		c.Title = "not possible: " + strings.Join(worst.NotPossible, ", ")
 	}
 	return c
 }
 
 // seriesTable is each curve with its sentence, its maximum load and its bends.
-func (o *Outcome) seriesTable() table {
-	t := table{id: "series", caption: "Curves", columns: []column{
-		{head: "series"}, {head: "result"}, {head: "max load within SLO", help: "knee"},
-		{head: "saturation", help: "knee"}, {head: "knee", help: "knee"},
+func (o *Outcome) seriesTable() Table {
+	t := Table{ID: "series", Caption: "Curves", Columns: []Column{
+		{Head: "series"}, {Head: "result"}, {Head: "max load within SLO", Help: "knee"},
+		{Head: "saturation", Help: "knee"}, {Head: "knee", Help: "knee"},
 	}}
 	for i := range o.Series {
 		s := &o.Series[i]
-		knee := func(k series.Knee) cell {
+		knee := func(k series.Knee) Cell {
 			if k.Point == nil {
-				return cell{text: k.Why, kind: faint}
+				return Cell{Text: k.Why, Kind: Faint}
 			}
-			return text(kneeText(s, k))
+			return TextCell(kneeText(s, k))
 		}
-		name := text(s.Label())
+		name := TextCell(s.Label())
 		if s.Closed {
-			name.tag = closedLoop
+			name.Tag = closedLoop
 		}
-		t.add(name, text(s.Sentence), knee(s.SLOKnee), knee(s.Saturation), knee(s.GeometricKnee))
+		t.Add(name, TextCell(s.Sentence), knee(s.SLOKnee), knee(s.Saturation), knee(s.GeometricKnee))
 	}
 	return t
 }
 
 // percentilesTable is one latency of every point, by percentile.
-func (o *Outcome) percentilesTable(metric string, u units) table {
-	t := table{id: "percentiles-" + metric, caption: MetricName(metric) + " by percentile",
-		columns: []column{{head: "point"}, {head: "n", num: true}}}
+func (o *Outcome) percentilesTable(metric string, u Units) Table {
+	t := Table{ID: "percentiles-" + metric, Caption: MetricName(metric) + " by percentile",
+		Columns: []Column{{Head: "point"}, {Head: "n", Num: true}}}
 	for _, name := range record.PercentileNames {
-		t.columns = append(t.columns, column{head: name, unit: u.head(), num: true, help: metric})
+		t.Columns = append(t.Columns, Column{Head: name, Unit: u.head(), Num: true, Help: metric})
 	}
 	o.Each(func(s *series.Series, p *series.SeriesPoint) {
 		ps := p.Latency(metric)
 		if len(ps) == 0 {
 			return
 		}
-		row := []cell{pointCell(s, p), count(ps[0].N)}
+		row := []Cell{pointCell(s, p), count(ps[0].N)}
 		for _, name := range record.PercentileNames {
-			row = append(row, u.percentile(ps, name))
+			row = append(row, u.Percentile(ps, name))
 		}
-		t.add(row...)
+		t.Add(row...)
 	})
 	return t
 }
@@ -170,8 +170,8 @@ func MetricName(metric string) string {
 }
 
 // classesTable is each class of the mixes.
-func (o *Outcome) classesTable(u units) table {
-	t := table{id: "classes", caption: "Classes", columns: []column{{head: "point"}, {head: "class"}, {head: "n", num: true},
+func (o *Outcome) classesTable(u Units) Table {
+	t := Table{ID: "classes", Caption: "Classes", Columns: []Column{{Head: "point"}, {Head: "class"}, {Head: "n", Num: true},
 		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}
 	o.Each(func(s *series.Series, p *series.SeriesPoint) {
 		samples := map[string][3][]*stats.Summary{}
@@ -188,8 +188,8 @@ func (o *Outcome) classesTable(u units) table {
 			if len(e2e) > 0 {
 				n = e2e[0].N
 			}
-			t.add(pointCell(s, p), text(name), count(n), u.percentile(ttft, "p50"),
-				u.percentile(ttft, "p99"), u.percentile(tpot, "p50"), u.percentile(e2e, "p99"))
+			t.Add(pointCell(s, p), TextCell(name), count(n), u.Percentile(ttft, "p50"),
+				u.Percentile(ttft, "p99"), u.Percentile(tpot, "p50"), u.Percentile(e2e, "p99"))
 		}
 	})
 	return t

@@ -42,24 +42,24 @@ func (o *Outcome) PrefixSets() []PrefixSet {
 }
 
 // prefixTable compares cold and warm prefixes.
-func (o *Outcome) prefixTable(u units) table {
-	t := table{id: "prefix", caption: "Prefix cold and warm", columns: []column{
-		{head: "point"}, {head: "prefix"}, {head: "prompt tokens cached", unit: "%", num: true},
-		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), {head: "output", unit: "tok/s", num: true, help: "throughput"},
-		{head: "TTFT p50 saved [95 %]", num: true, help: "percentile"},
+func (o *Outcome) prefixTable(u Units) Table {
+	t := Table{ID: "prefix", Caption: "Prefix cold and warm", Columns: []Column{
+		{Head: "point"}, {Head: "prefix"}, {Head: "prompt tokens cached", Unit: "%", Num: true},
+		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+		{Head: "TTFT p50 saved [95 %]", Num: true, Help: "percentile"},
 	}}
 	for _, set := range o.PrefixSets() {
 		for i, p := range set.Points {
-			t.add(text(set.Name), text(set.States[i]), cachedCell(p),
-				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"),
-				text(unit.Digits(p.OutputTokensPerS.Median)), gainCell(set.Points, set.States[i]))
+			t.Add(TextCell(set.Name), TextCell(set.States[i]), cachedCell(p),
+				u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p99"), u.Percentile(p.TPOT, "p50"),
+				TextCell(unit.Digits(p.OutputTokensPerS.Median)), gainCell(set.Points, set.States[i]))
 		}
 	}
 	return t
 }
 
 // gainCell is the TTFT that a prefix state saves against the cold prefix of the same points.
-func gainCell(points []*series.SeriesPoint, state string) cell {
+func gainCell(points []*series.SeriesPoint, state string) Cell {
 	var rows []record.Row
 	for _, p := range points {
 		for _, r := range p.Rows {
@@ -70,87 +70,87 @@ func gainCell(points []*series.SeriesPoint, state string) cell {
 		if g.State != state || g.Metric != "ttft" {
 			continue
 		}
-		c := text(inCell.ms(g.SavedMs) + " [" + interval(g.CI95) + "]")
+		c := TextCell(InCell.ms(g.SavedMs) + " [" + interval(g.CI95) + "]")
 		if !g.Certain() {
-			c.tag = "inconclusive"
+			c.Tag = "inconclusive"
 		}
 		return c
 	}
-	return absent()
+	return Absent()
 }
 
-func cachedCell(p *series.SeriesPoint) cell {
+func cachedCell(p *series.SeriesPoint) Cell {
 	cached, prompt := 0, 0
 	for _, r := range p.Rows {
 		if r.Summary.Tokens.Cached == nil {
-			return cell{text: "not reported", kind: faint, title: "the server does not report cached prompt tokens"}
+			return Cell{Text: "not reported", Kind: Faint, Title: "the server does not report cached prompt tokens"}
 		}
 		cached += *r.Summary.Tokens.Cached
 		prompt += r.Summary.Tokens.Prompt
 	}
 	if prompt == 0 {
-		return absent()
+		return Absent()
 	}
-	return text(unit.Digits(100 * float64(cached) / float64(prompt)))
+	return TextCell(unit.Digits(100 * float64(cached) / float64(prompt)))
 }
 
 // interferenceTable compares the classes of mixes with the same classes alone.
-func (r *Run) interferenceTable(u units) table {
-	t := table{id: "interference", caption: "Classes alone and in the mix", columns: []column{
-		{head: "point"}, {head: "class"}, {head: "latency"}, {head: "p99 alone", unit: u.head(), num: true, help: "percentile"},
-		{head: "p99 in the mix", unit: u.head(), num: true, help: "percentile"}, {head: "difference [95 %]", num: true, help: "percentile"},
+func (r *Run) interferenceTable(u Units) Table {
+	t := Table{ID: "interference", Caption: "Classes alone and in the mix", Columns: []Column{
+		{Head: "point"}, {Head: "class"}, {Head: "latency"}, {Head: "p99 alone", Unit: u.head(), Num: true, Help: "percentile"},
+		{Head: "p99 in the mix", Unit: u.head(), Num: true, Help: "percentile"}, {Head: "difference [95 %]", Num: true, Help: "percentile"},
 	}}
 	for _, x := range series.InterferenceOf(r.Rows) {
 		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Pretty()
-		alone, together := text(u.ms(x.Alone)), text(u.ms(x.Together))
-		difference := text(inCell.ms(x.DifferenceMs) + " [" + interval(x.CI95) + "]")
+		alone, together := TextCell(u.ms(x.Alone)), TextCell(u.ms(x.Together))
+		difference := TextCell(InCell.ms(x.DifferenceMs) + " [" + interval(x.CI95) + "]")
 		switch {
 		case math.IsInf(x.CI95.Lo, 0) || math.IsInf(x.CI95.Hi, 0):
-			few := cell{text: "n too small", kind: faint, title: "too few requests for an upper bound of p99"}
+			few := Cell{Text: "n too small", Kind: Faint, Title: "too few requests for an upper bound of p99"}
 			alone, together, difference = few, few, few
 		case x.CI95.Lo <= 0 && x.CI95.Hi >= 0:
-			difference.tag = "inconclusive"
+			difference.Tag = "inconclusive"
 		}
-		t.add(text(name), text(x.Class), text(MetricName(x.Metric)), alone, together, difference)
+		t.Add(TextCell(name), TextCell(x.Class), TextCell(MetricName(x.Metric)), alone, together, difference)
 	}
 	return t
 }
 
 // reuseTable compares the prefix-cache hits that the plan makes possible with those that the server reports.
-func (r *Run) reuseTable() table {
-	t := table{id: "reuse", caption: "Prefix-cache hits", columns: []column{{head: "row"}, {head: "prompt tokens", num: true},
-		{head: "possible hit rate", num: true, help: "reuse"}, {head: "reported hit rate", num: true, help: "reuse"},
-		{head: "reported ÷ possible", num: true}, {head: "requests", num: true}}}
+func (r *Run) reuseTable() Table {
+	t := Table{ID: "reuse", Caption: "Prefix-cache hits", Columns: []Column{{Head: "row"}, {Head: "prompt tokens", Num: true},
+		{Head: "possible hit rate", Num: true, Help: "reuse"}, {Head: "reported hit rate", Num: true, Help: "reuse"},
+		{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true}}}
 	for _, row := range r.Live() {
 		u := row.Reuse
 		if u == nil {
 			continue
 		}
-		share := absent()
+		share := Absent()
 		if u.PossibleTokens > 0 {
-			share = text(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
+			share = TextCell(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
 		}
-		t.add(text(row.ID), count(u.PromptTokens), text(unit.Format(u.PossibleRate, "share")),
-			text(unit.Format(u.CachedRate, "share")), share, count(u.Requests))
+		t.Add(TextCell(row.ID), count(u.PromptTokens), TextCell(unit.Format(u.PossibleRate, "share")),
+			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests))
 	}
 	return t
 }
 
 // coldTable is the time from an idle or a stopped server to the first token.
-func (r *Run) coldTable() table {
-	t := table{id: "cold", caption: "Cold starts", columns: []column{{head: "row"}, {head: "idle before each", num: true},
-		{head: "server ready after", num: true}, {head: "first token after", num: true}, inCell.column("TTFT p50"), {head: "n", num: true}}}
+func (r *Run) coldTable() Table {
+	t := Table{ID: "cold", Caption: "Cold starts", Columns: []Column{{Head: "row"}, {Head: "idle before each", Num: true},
+		{Head: "server ready after", Num: true}, {Head: "first token after", Num: true}, InCell.column("TTFT p50"), {Head: "n", Num: true}}}
 	for _, row := range r.Live() {
 		c := row.ColdStart
 		if c == nil {
 			continue
 		}
-		ready, token := cell{text: "already running", kind: faint}, absent()
+		ready, token := Cell{Text: "already running", Kind: Faint}, Absent()
 		if c.Server != nil {
-			ready, token = text(unit.Format(c.Server.ReadyMs, "ms")), known(c.Server.FirstTokenMs, "ms")
+			ready, token = TextCell(unit.Format(c.Server.ReadyMs, "ms")), known(c.Server.FirstTokenMs, "ms")
 		}
-		t.add(text(row.ID), text(fmt.Sprint(c.IdleS)), ready, token,
-			inCell.percentile(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))
+		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)), ready, token,
+			InCell.Percentile(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))
 	}
 	return t
 }

@@ -8,15 +8,15 @@ import (
 )
 
 // reproduceTable is the commands that reproduce the run or a part of it. Names come from a file and are quoted.
-func (r *Run) reproduceTable() table {
+func (r *Run) reproduceTable() Table {
 	m := r.Manifest
-	t := table{id: "reproduce", caption: "Reproduce", note: "Save the matrix below under the file name in the commands.",
-		columns: []column{{head: "what"}, {head: "command"}}}
+	t := Table{ID: "reproduce", Caption: "Reproduce", Note: "Save the matrix below under the file name in the commands.",
+		Columns: []Column{{Head: "what"}, {Head: "command"}}}
 	add := func(what string, words ...string) {
 		for i, w := range words {
 			words[i] = ShellWord(w)
 		}
-		t.add(text(what), cell{text: strings.Join(words, " "), kind: code})
+		t.Add(TextCell(what), Cell{Text: strings.Join(words, " "), Kind: Code})
 	}
 	if len(m.Command) == 0 {
 		return t

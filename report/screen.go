@@ -52,8 +52,8 @@ func (p *printer) wrap(lead, s string) {
 }
 
 // paint colours escaped text.
-func (p *printer) paint(k kind, s string) string {
-	code := map[kind]string{passed: "32", failed: "31", undecided: "33", noBound: "2", faint: "2"}[k]
+func (p *printer) paint(k Kind, s string) string {
+	code := map[Kind]string{Passed: "32", Failed: "31", Undecided: "33", NoBound: "2", Faint: "2"}[k]
 	if !p.color || code == "" || s == "" {
 		return s
 	}

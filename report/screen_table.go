@@ -14,28 +14,28 @@ const (
 
 // table draws columns two spaces apart under two heading lines, name and unit. If the table is wider than the screen,
 // the last column and then the first one wrap.
-func (p *printer) table(t table) {
+func (p *printer) table(t Table) {
 	widths := t.widths()
 	var over, under []string
-	for i, c := range t.columns {
-		over, under = append(over, pad(c.head, widths[i], c.num)), append(under, pad(c.unit, widths[i], c.num))
+	for i, c := range t.Columns {
+		over, under = append(over, pad(c.Head, widths[i], c.Num)), append(under, pad(c.Unit, widths[i], c.Num))
 	}
 	p.line(strings.Join(over, "  "))
 	p.line(strings.Join(under, "  "))
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		p.row(&t, row, widths)
 	}
 }
 
 // widths are the widths of the columns; together they fit the screen if that is possible.
-func (t *table) widths() []int {
-	widths := make([]int, len(t.columns))
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.Columns))
 	rest := -2
-	for i, c := range t.columns {
-		widths[i] = max(Width(c.head), Width(c.unit))
-		for _, row := range t.rows {
+	for i, c := range t.Columns {
+		widths[i] = max(Width(c.Head), Width(c.Unit))
+		for _, row := range t.Rows {
 			if i < len(row) && len(row) > 1 { // a row of one cell spans the table
-				widths[i] = max(widths[i], Width(safetext.Escape(row[i].text)))
+				widths[i] = max(widths[i], Width(safetext.Escape(row[i].Text)))
 			}
 		}
 		rest += 2 + widths[i]
@@ -45,15 +45,15 @@ func (t *table) widths() []int {
 		return widths
 	}
 	rest -= widths[0] + widths[last]
-	heading := max(Width(t.columns[last].head), Width(t.columns[last].unit))
+	heading := max(Width(t.Columns[last].Head), Width(t.Columns[last].Unit))
 	widths[last] = min(widths[last], max(heading, screen-rest-min(widths[0], nameWidth)))
 	widths[0] = min(widths[0], max(narrowestOne, screen-rest-widths[last]))
 	return widths
 }
 
 // row draws a row on the lines that its first and last cells need.
-func (p *printer) row(t *table, row []cell, widths []int) {
-	name := safetext.Escape(row[0].text)
+func (p *printer) row(t *Table, row []Cell, widths []int) {
+	name := safetext.Escape(row[0].Text)
 	if len(row) == 1 {
 		for _, part := range fold(name, screen) {
 			p.line(part)
@@ -61,10 +61,10 @@ func (p *printer) row(t *table, row []cell, widths []int) {
 		return
 	}
 	last := len(row) - 1
-	names, notes := fold(name, widths[0]), words(safetext.Escape(row[last].text), widths[last])
+	names, notes := fold(name, widths[0]), words(safetext.Escape(row[last].Text), widths[last])
 	line := pad(names[0], widths[0], false)
 	for i := 1; i < last; i++ {
-		line += "  " + p.cell(row[i].kind, safetext.Escape(row[i].text), widths[i], t.columns[i].num)
+		line += "  " + p.cell(row[i].Kind, safetext.Escape(row[i].Text), widths[i], t.Columns[i].Num)
 	}
 	before := Width(line)
 	for i := range max(len(names), len(notes)) {
@@ -76,14 +76,14 @@ func (p *printer) row(t *table, row []cell, widths []int) {
 			line = pad(line, before, false)
 		}
 		if i < len(notes) {
-			line += "  " + p.cell(row[last].kind, notes[i], widths[last], t.columns[last].num)
+			line += "  " + p.cell(row[last].Kind, notes[i], widths[last], t.Columns[last].Num)
 		}
 		p.line(line)
 	}
 }
 
 // cell is a painted text, padded.
-func (p *printer) cell(k kind, s string, width int, right bool) string {
+func (p *printer) cell(k Kind, s string, width int, right bool) string {
 	space := strings.Repeat(" ", max(0, width-Width(s)))
 	if right {
 		return space + p.paint(k, s)

@@ -11,13 +11,13 @@ import (
 )
 
 // searchCards are the answers of the searches: intervals of the load.
-func (r *Run) searchCards() []card {
-	var out []card
+func (r *Run) searchCards() []Card {
+	var out []Card
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
-		x := card{Head: "Search of " + searchName(f), Lead: answer(f), Table: "searches", Lines: []string{f.Text}}
+		x := Card{Head: "Search of " + searchName(f), Lead: answer(f), Table: "searches", Lines: []string{f.Text}}
 		if f.Verdict() != "" {
-			x.Kind = verdictCell(f.Verdict(), 0).kind
+			x.Kind = verdictCell(f.Verdict(), 0).Kind
 		}
 		out = append(out, x)
 	}
@@ -68,20 +68,20 @@ func searched(f *record.Found, load *float64) string {
 }
 
 // searchesTable is each search with its answer and the runs behind it. The probes are also points of their own.
-func (r *Run) searchesTable() table {
-	t := table{id: "searches", caption: "Searches", note: "The answer is an interval. Each probe is also a point of the tables and curves.",
-		columns: []column{{head: "row"}, {head: "goal"}, {head: "range"}, {head: "answer", num: true}, {head: "runs at low, high end", num: true},
-			{head: "undecided", num: true}, {head: "state"}, {head: "probes", num: true}, {head: "duration", num: true}, {head: "result"}}}
+func (r *Run) searchesTable() Table {
+	t := Table{ID: "searches", Caption: "Searches", Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
+		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true}, {Head: "runs at low, high end", Num: true},
+			{Head: "undecided", Num: true}, {Head: "state"}, {Head: "probes", Num: true}, {Head: "duration", Num: true}, {Head: "result"}}}
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
 		var open []string
 		for _, x := range f.Open {
 			open = append(open, searched(f, &x))
 		}
-		t.add(text(searchName(f)), text(fmt.Sprintf(cmp.Or(searchGoals[f.Search.For], f.Search.For+" of %s"), f.Search.Axis)),
-			text(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), Exactly(float64(f.Search.Tolerance), "share"))),
-			text(answer(f)), text(fmt.Sprintf("%d and %d", f.LowRuns, f.HighRuns)), text(cmp.Or(strings.Join(open, ", "), "–")),
-			text(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), text(unit.Format(f.TookS*1000, "ms")), text(f.Text))
+		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.For], f.Search.For+" of %s"), f.Search.Axis)),
+			TextCell(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), Exactly(float64(f.Search.Tolerance), "share"))),
+			TextCell(answer(f)), TextCell(fmt.Sprintf("%d and %d", f.LowRuns, f.HighRuns)), TextCell(cmp.Or(strings.Join(open, ", "), "–")),
+			TextCell(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), TextCell(unit.Format(f.TookS*1000, "ms")), TextCell(f.Text))
 	}
 	return t
 }

@@ -2,22 +2,22 @@ package report
 
 // Section is a table of the page. Charts that name its id are drawn above it.
 type Section struct {
-	table
+	Table
 	Charted bool // the table belongs to charts; else it comes after all that do
 	Folded  bool // the reader opens the table
 }
 
 // sections are the tables of a run in the page's order, those without rows left out.
-func (r *Run) sections(o *Outcome) []Section {
+func (r *Run) Sections(o *Outcome) []Section {
 	var out []Section
-	add := func(charted, folded bool, tables ...table) {
+	add := func(charted, folded bool, tables ...Table) {
 		for _, t := range tables {
-			if len(t.rows) > 0 {
+			if len(t.Rows) > 0 {
 				out = append(out, Section{t, charted, folded})
 			}
 		}
 	}
-	u := inCell
+	u := InCell
 	add(true, false, o.seriesTable(), o.pointsTable(u))
 	add(true, true, o.percentilesTable("ttft", u), o.percentilesTable("tpot", u), o.percentilesTable("e2e", u), o.rooflineTable(u))
 	add(true, false, o.prefixTable(u), r.interferenceTable(u))

@@ -14,18 +14,18 @@ import (
 )
 
 // sloTable is every limit of every row with its verdict.
-func (r *Run) sloTable() table {
-	t := table{id: "slo", caption: "SLO", columns: []column{
-		{head: "row"}, {head: "limit"}, {head: "value", num: true}, {head: "verdict", help: "slo"},
-		{head: "needs", unit: "requests", num: true, help: "slo"}, {head: "why"},
+func (r *Run) sloTable() Table {
+	t := Table{ID: "slo", Caption: "SLO", Columns: []Column{
+		{Head: "row"}, {Head: "limit"}, {Head: "value", Num: true}, {Head: "verdict", Help: "slo"},
+		{Head: "needs", Unit: "requests", Num: true, Help: "slo"}, {Head: "why"},
 	}}
 	for _, row := range r.Live() {
 		for _, v := range row.SLO {
-			need := absent()
+			need := Absent()
 			if v.Need > 0 {
 				need = count(v.Need)
 			}
-			t.add(text(row.ID), text(limitText(v)), measuredCell(v), verdictCell(stats.Verdict(v.Verdict), v.Need), need, text(v.Why))
+			t.Add(TextCell(row.ID), TextCell(limitText(v)), measuredCell(v), verdictCell(stats.Verdict(v.Verdict), v.Need), need, TextCell(v.Why))
 		}
 	}
 	return t
@@ -33,22 +33,22 @@ func (r *Run) sloTable() table {
 
 // measuredCell is the value under a limit, a percentile with its grade. Means and figures of the whole window have
 // no grade.
-func measuredCell(v record.Verdict) cell {
+func measuredCell(v record.Verdict) Cell {
 	if v.Value == nil {
-		return cell{text: "no value", kind: faint, title: "not measured, or unbounded because failed requests rank as infinitely slow"}
+		return Cell{Text: "no value", Kind: Faint, Title: "not measured, or unbounded because failed requests rank as infinitely slow"}
 	}
-	c := text(Quantity(*v.Value, v.Unit))
+	c := TextCell(Quantity(*v.Value, v.Unit))
 	p, ok := experiment.Limit{Stat: v.Metric[strings.LastIndexByte(v.Metric, '_')+1:]}.P()
 	if !ok {
 		return c
 	}
 	grade, n := stats.GradeOf(v.Observed, p), "n="+unit.Count(v.Observed)
-	c.title = n + ", " + gradeWords(grade)
+	c.Title = n + ", " + gradeWords(grade)
 	switch grade {
 	case stats.NoBound:
-		c.text, c.kind = c.text+", "+n+" is too small", noBound
+		c.Text, c.Kind = c.Text+", "+n+" is too small", NoBound
 	case stats.Thin:
-		c.text, c.kind = "~"+c.text, thin
+		c.Text, c.Kind = "~"+c.Text, Thin
 	}
 	return c
 }
@@ -92,63 +92,63 @@ func UnitWords(unit string) string {
 }
 
 // findingsTable is every finding of every row with its hint.
-func (o *Outcome) findingsTable() table {
-	t := table{id: "findings", caption: "Findings", columns: []column{{head: "finding"}, {head: "row"}, {head: "what"}, {head: "what to do"}}}
+func (o *Outcome) findingsTable() Table {
+	t := Table{ID: "findings", Caption: "Findings", Columns: []Column{{Head: "finding"}, {Head: "row"}, {Head: "what"}, {Head: "what to do"}}}
 	for _, d := range o.Findings {
 		for _, c := range d.Cases {
-			t.add(text(d.Code), text(c.Row), text(c.Text), text(c.Hint))
+			t.Add(TextCell(d.Code), TextCell(c.Row), TextCell(c.Text), TextCell(c.Hint))
 		}
 	}
 	return t
 }
 
 // notesTable is the notes on how to read rows. A note is no reason to distrust a row.
-func (r *Run) notesTable() table {
-	t := table{id: "reading", caption: "Notes on rows", columns: []column{{head: "note"}, {head: "rows"}, {head: "what to do"}}}
+func (r *Run) notesTable() Table {
+	t := Table{ID: "reading", Caption: "Notes on rows", Columns: []Column{{Head: "note"}, {Head: "rows"}, {Head: "what to do"}}}
 	at := map[record.Finding]int{}
 	var rows [][]string
 	for _, row := range r.Live() {
 		for _, n := range row.Notes {
 			if _, ok := at[n]; !ok {
-				at[n], rows = len(t.rows), append(rows, nil)
-				t.add(text(n.Text), cell{}, text(n.Hint))
+				at[n], rows = len(t.Rows), append(rows, nil)
+				t.Add(TextCell(n.Text), Cell{}, TextCell(n.Hint))
 			}
 			rows[at[n]] = append(rows[at[n]], row.ID)
 		}
 	}
 	const few = 3
 	for i, ids := range rows {
-		t.rows[i][1] = text(strings.Join(ids[:min(few, len(ids))], ", "))
+		t.Rows[i][1] = TextCell(strings.Join(ids[:min(few, len(ids))], ", "))
 		if more := len(ids) - few; more > 0 {
-			t.rows[i][1].text += fmt.Sprintf(" and %d more", more)
+			t.Rows[i][1].Text += fmt.Sprintf(" and %d more", more)
 		}
 	}
 	return t
 }
 
 // expectTable is the expectation of each row beside its result.
-func (o *Outcome) expectTable() table {
-	t := table{id: "expectations", caption: "Expected and measured",
-		note: "Expectations are prose: bench does not evaluate them.", columns: []column{{head: "row"}, {head: "expected"}, {head: "measured"}}}
+func (o *Outcome) expectTable() Table {
+	t := Table{ID: "expectations", Caption: "Expected and measured",
+		Note: "Expectations are prose: bench does not evaluate them.", Columns: []Column{{Head: "row"}, {Head: "expected"}, {Head: "measured"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		if expect := s.Points[0].Rows[0].Spec.Expect; expect != "" {
-			t.add(text(s.Label()), text(expect), text(s.Sentence))
+			t.Add(TextCell(s.Label()), TextCell(expect), TextCell(s.Sentence))
 		}
 	}
 	return t
 }
 
 // missingTable is planned rows without a result, and results of rows that are no longer planned.
-func (r *Run) missingTable() table {
-	t := table{id: "missing", caption: "Missing and removed rows", columns: []column{{head: "row"}, {head: "state"}, {head: "why"}}}
+func (r *Run) missingTable() Table {
+	t := Table{ID: "missing", Caption: "Missing and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
-		t.add(text(id), text(p.State), text(cmp.Or(p.Error, "no result yet; run bench sweep --resume")))
+		t.Add(TextCell(id), TextCell(p.State), TextCell(cmp.Or(p.Error, "no result yet; run bench sweep --resume")))
 	}
 	for _, row := range r.Rows {
 		if r.Removed(row.ID) {
-			t.add(text(row.ID), text("removed"), text("no longer in the matrix; not counted"))
+			t.Add(TextCell(row.ID), TextCell("removed"), TextCell("no longer in the matrix; not counted"))
 		}
 	}
 	return t

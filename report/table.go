@@ -11,100 +11,100 @@ import (
 )
 
 // table is what every renderer draws. Its texts are not escaped.
-type table struct {
-	id      string // anchor in the page
-	caption string
-	note    string // empty: none
-	columns []column
-	rows    [][]cell
+type Table struct {
+	ID      string // anchor in the page
+	Caption string
+	Note    string // empty: none
+	Columns []Column
+	Rows    [][]Cell
 }
 
-func (t *table) add(row ...cell) { t.rows = append(t.rows, row) }
+func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
 
-type column struct {
-	head string
-	unit string // empty: none, or in the cells
-	num  bool   // aligned to the right
-	help string // id of a definition; empty: none
+type Column struct {
+	Head string
+	Unit string // empty: none, or in the cells
+	Num  bool   // aligned to the right
+	Help string // id of a definition; empty: none
 }
 
-type cell struct {
-	text  string
-	title string // tooltip: the evidence behind the text
-	kind  kind
-	tag   string // a short remark beside the text
+type Cell struct {
+	Text  string
+	Title string // tooltip: the evidence behind the text
+	Kind  Kind
+	Tag   string // a short remark beside the text
 }
 
 // kind is the meaning of a cell. A renderer may colour it, but the text says the same.
-type kind string
+type Kind string
 
 const (
-	plain     kind = ""
-	thin      kind = "thin"
-	noBound   kind = "nobound"
-	passed    kind = "pass"
-	failed    kind = "fail"
-	undecided kind = "undecided"
-	faint     kind = "faint"
-	code      kind = "code" // a command
+	Plain     Kind = ""
+	Thin      Kind = "thin"
+	NoBound   Kind = "nobound"
+	Passed    Kind = "pass"
+	Failed    Kind = "fail"
+	Undecided Kind = "undecided"
+	Faint     Kind = "faint"
+	Code      Kind = "code" // a command
 )
 
-func text(s string) cell { return cell{text: s} }
+func TextCell(s string) Cell { return Cell{Text: s} }
 
-func count(n int) cell { return cell{text: unit.Count(n)} }
+func count(n int) Cell { return Cell{Text: unit.Count(n)} }
 
-func absent() cell { return cell{text: "–", kind: faint} }
+func Absent() Cell { return Cell{Text: "–", Kind: Faint} }
 
 // units is the place of a latency's unit.
-type units bool
+type Units bool
 
 const (
-	inHeading units = false // every latency in ms
-	inCell    units = true  // each in its own unit
+	InHeading Units = false // every latency in ms
+	InCell    Units = true  // each in its own unit
 )
 
-func (u units) head() string {
-	if u == inCell {
+func (u Units) head() string {
+	if u == InCell {
 		return ""
 	}
 	return "ms"
 }
 
-func (u units) ms(x float64) string {
-	if u == inCell {
+func (u Units) ms(x float64) string {
+	if u == InCell {
 		return unit.Format(x, "ms")
 	}
 	return unit.Digits(x)
 }
 
 // percentile shows a percentile with the mark of its grade: ~ thin, ≥ a lower bound, n= no bound at all.
-func (u units) percentile(ps record.Percentiles, name string) cell {
+func (u Units) Percentile(ps record.Percentiles, name string) Cell {
 	p, ok := ps.Get(name)
 	if !ok {
-		return absent()
+		return Absent()
 	}
-	c := cell{title: evidenceOf(p)}
+	c := Cell{Title: evidenceOf(p)}
 	mark, x, ok := p.Mark()
-	c.text = mark + u.ms(x)
+	c.Text = mark + u.ms(x)
 	switch p.Grade {
 	case stats.NoBound:
-		c.kind = noBound
+		c.Kind = NoBound
 		if !ok {
-			c.text = "n=" + unit.Count(p.N)
+			c.Text = "n=" + unit.Count(p.N)
 		}
 	case stats.Thin:
-		c.kind = thin
+		c.Kind = Thin
 	}
 	return c
 }
 
 // evidenceOf is the tooltip of a percentile: value, interval, sample, repeats.
 func evidenceOf(p record.Percentile) string {
-	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, inCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
+	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, InCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
 	if len(p.Values) > 1 {
 		var each []string
 		for _, v := range p.Values {
-			each = append(each, inCell.ms(v))
+			each = append(each, InCell.ms(v))
 		}
 		s += fmt.Sprintf("; median of %d repeats: %s", len(p.Values), strings.Join(each, ", "))
 	}
@@ -116,7 +116,7 @@ func interval(iv stats.Interval) string {
 		if math.IsInf(x, 0) {
 			return "unbounded"
 		}
-		return inCell.ms(x)
+		return InCell.ms(x)
 	}
 	return end(iv.Lo) + " to " + end(iv.Hi)
 }
@@ -131,19 +131,19 @@ func gradeWords(g stats.Grade) string {
 	return "sound"
 }
 
-func verdictCell(v stats.Verdict, need int) cell {
-	c := text(string(v))
+func verdictCell(v stats.Verdict, need int) Cell {
+	c := TextCell(string(v))
 	switch v {
 	case "":
-		return cell{text: "–", kind: faint, title: "no SLO"}
+		return Cell{Text: "–", Kind: Faint, Title: "no SLO"}
 	case stats.Pass:
-		c.kind = passed
+		c.Kind = Passed
 	case stats.Fail:
-		c.kind = failed
+		c.Kind = Failed
 	default:
-		c.kind = undecided
+		c.Kind = Undecided
 		if need > 0 {
-			c.title = "needs " + unit.Count(need) + " more requests"
+			c.Title = "needs " + unit.Count(need) + " more requests"
 		}
 	}
 	return c

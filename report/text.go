@@ -32,7 +32,7 @@ func (p *printer) head(run *Run, o *Outcome) {
 	if run.Simulated() {
 		p.wrap("", "SIMULATED: measured against a simulated server")
 	}
-	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).kind, cmp.Or(string(o.Verdict), "none"))+":", o.SLO)
+	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).Kind, cmp.Or(string(o.Verdict), "none"))+":", o.SLO)
 	p.wrap("validity ", o.Validity)
 	point := "none"
 	if s, best := o.operatingPoint(); best != nil {
@@ -54,37 +54,37 @@ func pointSentence(s *series.Series, p *series.SeriesPoint) string {
 }
 
 // textTable is the columns that fit a terminal; footnotes numbers the codes of findings.
-func (o *Outcome) textTable() (t table, footnotes map[string]int) {
-	u := inHeading
+func (o *Outcome) textTable() (t Table, footnotes map[string]int) {
+	u := InHeading
 	footnotes = map[string]int{}
 	for i, d := range o.Findings {
 		footnotes[d.Code] = i + 1
 	}
-	t = table{columns: []column{{head: "point"}, {head: "output", unit: "tok/s", num: true}, u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"),
-		u.column("E2E p99"), {head: "", unit: "n", num: true}, {head: "", unit: "SLO"}, {head: "", unit: "findings"}}}
+	t = Table{Columns: []Column{{Head: "point"}, {Head: "output", Unit: "tok/s", Num: true}, u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"),
+		u.column("E2E p99"), {Head: "", Unit: "n", Num: true}, {Head: "", Unit: "SLO"}, {Head: "", Unit: "findings"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		if len(s.Points) > 1 { // the name of a curve has its own line
-			t.add(text(s.Label()))
+			t.Add(TextCell(s.Label()))
 		}
 		for j := range s.Points {
 			p := &s.Points[j]
-			name := text(s.PointName(p))
+			name := TextCell(s.PointName(p))
 			if len(s.Points) > 1 {
-				name.text = "  " + p.Load
+				name.Text = "  " + p.Load
 			}
 			if s.Closed {
-				name.text += " †"
+				name.Text += " †"
 			}
-			t.add(name, text(unit.Digits(p.OutputTokensPerS.Median)),
-				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"), u.percentile(p.E2E, "p99"),
+			t.Add(name, TextCell(unit.Digits(p.OutputTokensPerS.Median)),
+				u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p99"), u.Percentile(p.TPOT, "p50"), u.Percentile(p.E2E, "p99"),
 				completed(p), verdictCell(p.SLO, p.Need), footnoteCell(p, footnotes))
 		}
 	}
 	return t, footnotes
 }
 
-func footnoteCell(p *series.SeriesPoint, footnotes map[string]int) cell {
+func footnoteCell(p *series.SeriesPoint, footnotes map[string]int) Cell {
 	var notes []int
 	for _, d := range p.Findings {
 		notes = append(notes, footnotes[d.Code])
@@ -96,21 +96,21 @@ func footnoteCell(p *series.SeriesPoint, footnotes map[string]int) cell {
 	}
 	slices.Sort(notes)
 	if notes = slices.Compact(notes); len(notes) == 0 {
-		return cell{text: "none", kind: faint}
+		return Cell{Text: "none", Kind: Faint}
 	}
 	parts := make([]string, len(notes))
 	for i, n := range notes {
 		parts[i] = strconv.Itoa(n)
 	}
-	return cell{text: strings.Join(parts, " "), kind: failed}
+	return Cell{Text: strings.Join(parts, " "), Kind: Failed}
 }
 
 // legend explains the marks that the table uses.
-func (p *printer) legend(o *Outcome, t *table) {
-	used := map[kind]bool{}
-	for _, row := range t.rows {
+func (p *printer) legend(o *Outcome, t *Table) {
+	used := map[Kind]bool{}
+	for _, row := range t.Rows {
 		for _, c := range row {
-			used[c.kind] = true
+			used[c.Kind] = true
 		}
 	}
 	p.line("")
@@ -122,24 +122,24 @@ func (p *printer) legend(o *Outcome, t *table) {
 			p.wrap(" ", s.Label()+": "+mark)
 		}
 	}
-	if used[thin] {
+	if used[Thin] {
 		p.line("  ~ thin: few requests beyond it")
 	}
-	if used[noBound] {
+	if used[NoBound] {
 		p.line("  ≥ n too small: the lower end of the 95 % interval; n= no lower end either")
 	}
 }
 
 // missing names one row for each reason and counts the others: an interrupted sweep can lack hundreds.
-func (p *printer) missing(t table) {
+func (p *printer) missing(t Table) {
 	var order []string
 	rows := map[string][]string{}
-	for _, row := range t.rows {
-		why := " (" + row[1].text + "): " + row[2].text
+	for _, row := range t.Rows {
+		why := " (" + row[1].Text + "): " + row[2].Text
 		if rows[why] == nil {
 			order = append(order, why)
 		}
-		rows[why] = append(rows[why], row[0].text)
+		rows[why] = append(rows[why], row[0].Text)
 	}
 	if len(order) > 0 {
 		p.line("")

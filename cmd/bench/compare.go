@@ -17,6 +17,7 @@ import (
 	"bench/report"
 	"bench/report/compare"
 	"bench/report/export"
+	reportpage "bench/report/page"
 	"bench/sweep/strict"
 )
 
@@ -217,7 +218,7 @@ func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error
 		"text": func(w io.Writer) error { return report.ComparisonText(w, result, output == "" && colors(c.stdout)) },
 		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, result) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, result) },
-		"html": func(w io.Writer) error { return report.ComparisonHTML(w, result) },
+		"html": func(w io.Writer) error { return reportpage.Comparison(w, result) },
 	}[f.format]
 	return c.deliver(output, "comparison", render)
 }

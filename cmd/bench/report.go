@@ -10,6 +10,7 @@ import (
 
 	"bench/report"
 	"bench/report/export"
+	reportpage "bench/report/page"
 )
 
 func newReport(c *cli) *cobra.Command {
@@ -67,7 +68,7 @@ func (c *cli) report(format, output string, paths []string) error {
 		runs = append(runs, r.Run)
 	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
-		"html":        func(w io.Writer) error { return report.HTML(w, runs...) },
+		"html":        func(w io.Writer) error { return reportpage.Runs(w, runs...) },
 		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first.Run) },
 		"csv":         func(w io.Writer) error { return export.CSV(w, first.Run) },

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"bench/experiment/record"
+	"bench/report"
 )
 
 // panel is one part of a row's timeline: lines over the same bins. Its name is in panelNames.
@@ -113,7 +114,7 @@ func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 			median[i], most[i] = values[len(values)/2], values[len(values)-1]
 		}
 	}
-	name := MetricName(metric)
+	name := report.MetricName(metric)
 	return []binned{{name + " median", median}, {name + " maximum", most}}
 }
 

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/go-echarts/go-echarts/v2/opts"
 
+	"bench/report"
 	"bench/report/compare"
 )
 
 // multiRun compares several runs: their curves on one scale, and each with the first.
 type multiRun struct {
-	runs     []*Run
-	outcomes []*Outcome
+	runs     []*report.Run
+	outcomes []*report.Outcome
 	names    []string // in legends and tables
 }
 
@@ -28,7 +29,7 @@ type multiRunView struct {
 // multiRunID begins the anchors; the anchors of a run begin with r and its number.
 const multiRunID = "all"
 
-func newMultiRun(runs []*Run, outcomes []*Outcome) multiRun {
+func newMultiRun(runs []*report.Run, outcomes []*report.Outcome) multiRun {
 	m := multiRun{runs: runs, outcomes: outcomes}
 	matrices := map[string]bool{}
 	for _, r := range runs {
@@ -56,7 +57,7 @@ func (m multiRun) view() (*multiRunView, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFigure(multiRunID, []chart{overlay}, RunsTable(m.names, m.runs, m.outcomes), false)
+	f, err := newFigure(multiRunID, []chart{overlay}, report.RunsTable(m.names, m.runs, m.outcomes), false)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +67,9 @@ func (m multiRun) view() (*multiRunView, error) {
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s with %s: %w", m.names[i+1], m.names[0], err)
 		}
-		for _, x := range []table{ChangesTable(c), DifferencesTable("differences", c.New+" against "+c.Base+": other differences", c.Differences), UnmatchedTable(c)} {
-			if len(x.rows) > 0 {
-				x.id += fmt.Sprintf("-%d", i+1)
+		for _, x := range []report.Table{report.ChangesTable(c), report.DifferencesTable("differences", c.New+" against "+c.Base+": other differences", c.Differences), report.UnmatchedTable(c)} {
+			if len(x.Rows) > 0 {
+				x.ID += fmt.Sprintf("-%d", i+1)
 				v.Rest = append(v.Rest, newTableView(multiRunID, x))
 			}
 		}
@@ -103,7 +104,7 @@ func (m multiRun) overlay() (chart, error) {
 		shown = append([]string{allSeries}, labels...)
 	}
 	first := m.outcomes[0]
-	percentiles := slices.Compact([]string{"p50", first.judged(first.limited(first.latencies()), []string{"p50", "p90", "p95", "p99"}), "p99"})
+	percentiles := slices.Compact([]string{"p50", limitedPercentile(first, limitedLatency(first, latenciesOf(first)), []string{"p50", "p90", "p95", "p99"}), "p99"})
 	for _, label := range shown {
 		for _, metric := range shownLatencies {
 			for _, percentile := range percentiles {
@@ -111,7 +112,7 @@ func (m multiRun) overlay() (chart, error) {
 				if v == nil {
 					continue
 				}
-				name := MetricName(metric)
+				name := report.MetricName(metric)
 				if !slices.Contains(metrics, name) {
 					metrics = append(metrics, name)
 				}
@@ -122,20 +123,20 @@ func (m multiRun) overlay() (chart, error) {
 		}
 	}
 	if len(metrics) > 0 {
-		metric := first.limited(metrics)
-		c.Choices = []choice{{Name: "series", Values: shown, First: shown[0], Aside: true}, {Name: "latency", Values: metrics, First: MetricName(metric)},
-			{Name: "percentile", Values: percentiles, First: first.judged(metric, percentiles)}}
+		metric := limitedLatency(first, metrics)
+		c.Choices = []choice{{Name: "series", Values: shown, First: shown[0], Aside: true}, {Name: "latency", Values: metrics, First: report.MetricName(metric)},
+			{Name: "percentile", Values: percentiles, First: limitedPercentile(first, metric, percentiles)}}
 	}
 	return c, nil
 }
 
 // overlayView is one series, or allSeries, of all runs; nil: no point has the latency.
 func (m multiRun) overlayView(label string, labels []string, metric, percentile string) *curves {
-	name := MetricName(metric) + " " + percentile
+	name := report.MetricName(metric) + " " + percentile
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s", Min: 0}, opts.YAxis{Type: "log", Name: name})}
 	var limits []float64
 	for r, o := range m.outcomes {
-		for _, x := range o.limits(metric + "_" + percentile) {
+		for _, x := range limitsOf(o, metric+"_"+percentile) {
 			if !slices.Contains(limits, x) {
 				limits = append(limits, x)
 			}

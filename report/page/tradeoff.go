@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -13,49 +13,50 @@ import (
 	"bench/experiment/roofline"
 	"bench/experiment/series"
 	"bench/experiment/unit"
+	"bench/report"
 )
 
 // fewPoints is the number of points up to which the page has the curves of every percentile.
 const fewPoints = 40
 
 // tradeoff is throughput against latency of each series. The reader chooses latency and percentile.
-func (o *Outcome) tradeoff() (chart, error) {
-	c := chart{ID: "tradeoff", Title: "Throughput against latency", Table: "series", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, PerGPU: o.gpus(), AxisOf: "yAxis",
+func tradeoffChart(o *report.Outcome) (chart, error) {
+	c := chart{ID: "tradeoff", Title: "Throughput against latency", Table: "series", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, PerGPU: gpusOf(o), AxisOf: "yAxis",
 		Alt: "Output tok/s against latency, one curve for each series. Rings: frontier; pin: max load within SLO; diamonds: saturation, knee; dashed: SLO; squares: roofline floor. " +
 			"A percentile without an upper bound is drawn and ranked by the lower end of its interval. The same figures are in the table of all points."}
 	percentiles := []string{"p50", "p90", "p95", "p99"}
 	points := 0
 	o.Each(func(*series.Series, *series.SeriesPoint) { points++ })
 	if points > fewPoints {
-		percentiles = slices.Compact([]string{"p50", o.judged(o.limited(o.latencies()), percentiles), "p99"})
+		percentiles = slices.Compact([]string{"p50", limitedPercentile(o, limitedLatency(o, latenciesOf(o)), percentiles), "p99"})
 	}
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		for _, percentile := range percentiles {
-			v := o.tradeoffView(metric, percentile)
+			v := tradeoffView(o, metric, percentile)
 			if v == nil {
 				continue
 			}
-			if name := MetricName(metric); !slices.Contains(names, name) {
+			if name := report.MetricName(metric); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-			if err := c.view(MetricName(metric)+" "+percentile, v.line, whiskers("95 % interval, repeats", v.whiskers)...); err != nil {
+			if err := c.view(report.MetricName(metric)+" "+percentile, v.line, whiskers("95 % interval, repeats", v.whiskers)...); err != nil {
 				return c, err
 			}
 		}
 	}
 	if len(names) > 0 {
-		metric := o.limited(names)
-		c.Choices = []choice{{Name: "latency", Values: names, First: MetricName(metric)}, {Name: "percentile", Values: percentiles, First: o.judged(metric, percentiles)}}
+		metric := limitedLatency(o, names)
+		c.Choices = []choice{{Name: "latency", Values: names, First: report.MetricName(metric)}, {Name: "percentile", Values: percentiles, First: limitedPercentile(o, metric, percentiles)}}
 	}
 	return c, nil
 }
 
 // limited is the first of the named latencies that the SLO limits; else the first.
-func (o *Outcome) limited(names []string) string {
+func limitedLatency(o *report.Outcome, names []string) string {
 	for _, name := range names {
 		for _, percentile := range record.PercentileNames {
-			if metric := strings.ToLower(name); len(o.limits(metric+"_"+percentile)) > 0 {
+			if metric := strings.ToLower(name); len(limitsOf(o, metric+"_"+percentile)) > 0 {
 				return metric
 			}
 		}
@@ -64,9 +65,9 @@ func (o *Outcome) limited(names []string) string {
 }
 
 // judged is the highest percentile that the SLO limits; else p99.
-func (o *Outcome) judged(metric string, percentiles []string) string {
+func limitedPercentile(o *report.Outcome, metric string, percentiles []string) string {
 	for _, p := range slices.Backward(percentiles) {
-		if len(o.limits(metric+"_"+p)) > 0 {
+		if len(limitsOf(o, metric+"_"+p)) > 0 {
 			return p
 		}
 	}
@@ -74,7 +75,7 @@ func (o *Outcome) judged(metric string, percentiles []string) string {
 }
 
 // gpus is the number of GPUs of every point; 0: one, not specified, or different.
-func (o *Outcome) gpus() int {
+func gpusOf(o *report.Outcome) int {
 	n := -1
 	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
 		of := 0
@@ -105,8 +106,8 @@ type curves struct {
 }
 
 // tradeoffView is the view of one percentile of one latency; nil: no point has it.
-func (o *Outcome) tradeoffView(metric, percentile string) *curves {
-	name := MetricName(metric) + " " + percentile
+func tradeoffView(o *report.Outcome, metric, percentile string) *curves {
+	name := report.MetricName(metric) + " " + percentile
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s", Min: 0}, opts.YAxis{Type: "log", Name: name})}
 	for i := range o.Series {
 		v.addSeries(i, &o.Series[i], metric, percentile)
@@ -114,7 +115,7 @@ func (o *Outcome) tradeoffView(metric, percentile string) *curves {
 	if v.drawn == 0 {
 		return nil
 	}
-	addLimits(v.line, metric+"_"+percentile, o.limits(metric+"_"+percentile))
+	addLimits(v.line, metric+"_"+percentile, limitsOf(o, metric+"_"+percentile))
 	addMarks(v.line, "frontier", "emptyCircle", neutral, 18, v.frontier)
 	addMarks(v.line, "max load within SLO", "pin", vermilion, 30, v.slo)
 	addMarks(v.line, "saturation, knee", "emptyDiamond", vermilion, 22, v.others)
@@ -139,7 +140,7 @@ func (v *curves) collect(s *series.Series, metric, percentile string) (at []*dat
 	at = make([]*datum, len(s.Points))
 	for j := range s.Points {
 		p := &s.Points[j]
-		tip := fmt.Sprintf("%s\n%s\n%s %s", s.PointName(p), unit.Format(p.OutputTokensPerS.Median, "output tok/s"), MetricName(metric), percentile)
+		tip := fmt.Sprintf("%s\n%s\n%s %s", s.PointName(p), unit.Format(p.OutputTokensPerS.Median, "output tok/s"), report.MetricName(metric), percentile)
 		d, ms, ok := latencyDatum(p.Latency(metric), percentile, tip)
 		if !ok {
 			continue
@@ -194,12 +195,12 @@ func floorOf(p *series.SeriesPoint, metric string) float64 {
 }
 
 // interactivity is tok/s/user against throughput: the cost of a faster answer.
-func (o *Outcome) interactivity() (chart, error) {
+func interactivityChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "interactivity", Title: "Interactivity against throughput", Table: "series", Height: 400, UnitX: "tok/s", UnitY: "tok/s", Logs: true,
 		Alt: "Output tok/s/user (1 / TPOT p50) against output tok/s/GPU, one curve for each series. Rings: frontier. The figures are in the table of all points."}
 	name := "output tok/s/GPU"
 	output := func(p *series.SeriesPoint) *record.Repeats { return p.OutputTokensPerSPerGPU }
-	if !o.allPerGPU() {
+	if !allPerGPU(o) {
 		name, output = "output tok/s", func(p *series.SeriesPoint) *record.Repeats { return &p.OutputTokensPerS }
 	}
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s/user", Min: 0}, opts.YAxis{Type: "value", Name: name, Min: 0})}
@@ -214,7 +215,7 @@ func (o *Outcome) interactivity() (chart, error) {
 }
 
 // allPerGPU reports whether every point has its number of GPUs.
-func (o *Outcome) allPerGPU() bool {
+func allPerGPU(o *report.Outcome) bool {
 	all := true
 	o.Each(func(_ *series.Series, p *series.SeriesPoint) { all = all && p.OutputTokensPerSPerGPU != nil })
 	return all
@@ -249,7 +250,7 @@ func (v *curves) addInteractive(nth int, s *series.Series, name string, output f
 }
 
 // latencies are the latencies that a point has, in the order of the choices; E2E always.
-func (o *Outcome) latencies() []string {
+func latenciesOf(o *report.Outcome) []string {
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		measured := false

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -10,17 +10,18 @@ import (
 
 	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/report"
 	"bench/report/compare"
 )
 
 // HistoryHTML writes the history as a page with a chart for each figure of each point.
-func HistoryHTML(w io.Writer, h *compare.History) error {
+func History(w io.Writer, h *compare.History) error {
 	v := tablesPage{Kind: "bench history", Title: "History", Lead: []string{historyLegend}}
 	for i := range h.Groups {
 		g := &h.Groups[i]
 		id := fmt.Sprintf("g%d-", i)
-		for _, t := range GroupTables(g) {
-			t.id, t.caption = id+t.id, GroupTitle(g)+": "+t.caption
+		for _, t := range report.GroupTables(g) {
+			t.ID, t.Caption = id+t.ID, report.GroupTitle(g)+": "+t.Caption
 			if err := v.add(t, false); err != nil {
 				return err
 			}
@@ -29,13 +30,13 @@ func HistoryHTML(w io.Writer, h *compare.History) error {
 		if err != nil {
 			return err
 		}
-		t := TrendsTable(g)
-		t.id, t.caption = id+t.id, GroupTitle(g)
+		t := report.TrendsTable(g)
+		t.ID, t.Caption = id+t.ID, report.GroupTitle(g)
 		if err := v.add(t, true, trends...); err != nil {
 			return err
 		}
 	}
-	if err := v.add(UnreadTable(h), false); err != nil {
+	if err := v.add(report.UnreadTable(h), false); err != nil {
 		return err
 	}
 	return v.write(w, nil) // the charts already have the nights
@@ -61,10 +62,10 @@ func trendChart(t *compare.Trend, id string) (chart, error) {
 	name := t.Metric + ", " + t.Point
 	c := chart{ID: id, Title: name, Height: 260, UnitY: unitOfAxis(t.Unit),
 		Alt: name + ", by night, with intervals and change-points. The figures are in the table below."}
-	line := newPlot(opts.XAxis{Type: "value", Name: "night", Min: 0}, opts.YAxis{Type: "value", Name: UnitWords(t.Unit), Scale: opts.Bool(true)})
+	line := newPlot(opts.XAxis{Type: "value", Name: "night", Min: 0}, opts.YAxis{Type: "value", Name: report.UnitWords(t.Unit), Scale: opts.Bool(true)})
 	var marks, low, high, alarms []datum
 	for i, n := range t.Nights {
-		tip := fmt.Sprintf("%s\n%s: %s (%s)\n%s", Day(n.At), t.Metric, Quantity(n.X, t.Unit), IntervalText(n.CI95, t.Unit), unit.Plural(n.Repeats, "repeat"))
+		tip := fmt.Sprintf("%s\n%s: %s (%s)\n%s", report.Day(n.At), t.Metric, report.Quantity(n.X, t.Unit), report.IntervalText(n.CI95, t.Unit), unit.Plural(n.Repeats, "repeat"))
 		d := datum{x: i, y: n.X, tip: tip}
 		if !n.Valid {
 			d.grade, d.tip = stats.Thin, tip+"\ninvalid"

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/report"
 )
 
 // observed is a row's requests and samples, reduced to what a page can carry.
@@ -22,7 +23,7 @@ type observed struct {
 // evidence is the rows of a run that have requests, and the files that could not be read.
 type evidence struct {
 	rows   []observed
-	unread table
+	unread report.Table
 	budget budget
 }
 
@@ -42,8 +43,8 @@ func budgetOf(rows int) budget {
 }
 
 // observe reads the requests and the samples of every live row, one row in memory at a time.
-func observe(r *Run, o *Outcome) evidence {
-	e := evidence{unread: table{id: "unread", caption: "Unreadable records", columns: []column{{head: "row"}, {head: "why"}}}}
+func observe(r *report.Run, o *report.Outcome) evidence {
+	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records", Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
 	e.budget = budgetOf(len(r.Live()))
 	b := e.budget
 	o.Each(func(s *series.Series, p *series.SeriesPoint) {
@@ -55,7 +56,7 @@ func observe(r *Run, o *Outcome) evidence {
 			records, err := r.Requests(row)
 			samples, err2 := r.Samples(row)
 			if err := errors.Join(err, err2); err != nil {
-				e.unread.add(text(row.ID), text(err.Error()))
+				e.unread.Add(report.TextCell(row.ID), report.TextCell(err.Error()))
 			}
 			if len(records) > 0 {
 				e.rows = append(e.rows, observed{row, s.Label(), name, ecdfsOf(row, records, b.steps), pairsOf(row, records, b.pairs), panelsOf(row, records, samples, b.bins)})

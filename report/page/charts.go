@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -10,10 +10,11 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/unit"
+	"bench/report"
 )
 
 // charts are the charts of an outcome that have data.
-func (o *Outcome) charts() ([]chart, error) {
+func chartsOf(o *report.Outcome) ([]chart, error) {
 	var out []chart
 	add := func(c chart, line *charts.Line) error {
 		if line == nil {
@@ -24,7 +25,7 @@ func (o *Outcome) charts() ([]chart, error) {
 		out = append(out, c)
 		return err
 	}
-	for _, whole := range []func() (chart, error){func() (chart, error) { return o.tradeoff() }, func() (chart, error) { return o.interactivity() }} {
+	for _, whole := range []func() (chart, error){func() (chart, error) { return tradeoffChart(o) }, func() (chart, error) { return interactivityChart(o) }} {
 		c, err := whole()
 		if err != nil {
 			return nil, err
@@ -34,28 +35,28 @@ func (o *Outcome) charts() ([]chart, error) {
 		}
 	}
 	for _, axis := range []string{"concurrency", "rate"} {
-		if err := add(o.scaling(axis)); err != nil {
+		if err := add(scalingChart(o, axis)); err != nil {
 			return nil, err
 		}
 	}
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
-		if err := add(o.percentileChart(metric)); err != nil {
+		if err := add(percentileChart(o, metric)); err != nil {
 			return nil, err
 		}
 	}
 	for _, metric := range []string{"ttft", "tpot"} {
-		if err := add(o.rooflineChart(metric)); err != nil {
+		if err := add(rooflineChart(o, metric)); err != nil {
 			return nil, err
 		}
 	}
-	if err := add(o.prefixChart()); err != nil {
+	if err := add(prefixChart(o)); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
 // limits are the distinct limits of rows on a metric, without those of classes.
-func (o *Outcome) limits(metric string) []float64 {
+func limitsOf(o *report.Outcome, metric string) []float64 {
 	var out []float64
 	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
 		for _, v := range p.Rows[0].SLO {
@@ -76,7 +77,7 @@ func appendMark(marks []datum, d *datum, what string) []datum {
 }
 
 // scaling is throughput against load of the series with two loads or more.
-func (o *Outcome) scaling(axis string) (chart, *charts.Line) {
+func scalingChart(o *report.Outcome, axis string) (chart, *charts.Line) {
 	u := map[string]string{"concurrency": "requests", "rate": "requests/s"}[axis]
 	c := chart{ID: "scaling-" + axis, Title: "Throughput against " + axis, Table: "series", Height: 360, UnitX: u, UnitY: "tok/s",
 		Alt: "Output tok/s against " + axis + ", one curve for each series, with saturation and knee. The figures are in the table of all points."}
@@ -123,8 +124,8 @@ const byPercentile = "by-percentile-"
 
 // percentileChart is one latency by percentile. A percentile without an upper bound is an arrow at its lower end, off
 // the line, or missing.
-func (o *Outcome) percentileChart(metric string) (chart, *charts.Line) {
-	name := MetricName(metric)
+func percentileChart(o *report.Outcome, metric string) (chart, *charts.Line) {
+	name := report.MetricName(metric)
 	c := chart{ID: byPercentile + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",
 		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "category", Data: record.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
@@ -157,8 +158,8 @@ func (o *Outcome) percentileChart(metric string) (chart, *charts.Line) {
 }
 
 // rooflineChart compares p50 and p99 of each point with the roofline.
-func (o *Outcome) rooflineChart(metric string) (chart, *charts.Line) {
-	name := MetricName(metric)
+func rooflineChart(o *report.Outcome, metric string) (chart, *charts.Line) {
+	name := report.MetricName(metric)
 	c := chart{ID: "roofline-" + metric, Title: name + " and roofline", Table: "roofline", UnitX: "ms",
 		Alt: name + " p50 and p99 of each point, with roofline floor and typical time. The same figures are in the table below."}
 	var names []string
@@ -214,7 +215,7 @@ func dotPlot(c *chart, names []string) *charts.Line {
 }
 
 // prefixChart is TTFT by the state of the prefix.
-func (o *Outcome) prefixChart() (chart, *charts.Line) {
+func prefixChart(o *report.Outcome) (chart, *charts.Line) {
 	c := chart{ID: "prefix-ttft", Title: "TTFT p50, prefix cold and warm", Table: "prefix", UnitX: "ms",
 		Alt: "TTFT p50 of each load with the prefix cold, shared and warm. The same figures are in the table below."}
 	var names, states []string

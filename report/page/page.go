@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"bench/experiment/safetext"
+	"bench/report"
 )
 
 // The common build of ECharts has every chart type of the page and is two thirds of the full build.
@@ -34,14 +35,14 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{"visible": 
 
 // HTML writes one self-contained page of one or several runs. Several runs follow a comparison of all of them. A
 // Content-Security-Policy allows only the page's own two scripts, by their hashes, and no request.
-func HTML(w io.Writer, runs ...*Run) error {
+func Runs(w io.Writer, runs ...*report.Run) error {
 	v := pageView{
 		Definitions: definitions,
 		Style:       template.CSS(style), ECharts: template.JS(echarts), Script: template.JS(script), Notice: notice,
 		Policy: policy(echarts, script),
 	}
-	data := NewDocument()
-	var outcomes []*Outcome
+	data := report.NewDocument()
+	var outcomes []*report.Outcome
 	for i, run := range runs {
 		o := run.Outcome()
 		view, err := newRunView(i, run, &o)

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/report"
 )
 
 // chart is a chart of a table: the option for ECharts, as JSON without functions, and what page.js needs to finish it.
@@ -224,7 +225,7 @@ func addLimits(line *charts.Line, metric string, limits []float64) {
 	}
 	var items []opts.MarkLineNameYAxisItem
 	for _, ms := range limits {
-		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + Exactly(ms, "ms"), YAxis: ms})
+		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + report.Exactly(ms, "ms"), YAxis: ms})
 	}
 	line.AddSeries("SLO limit", nil,
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}), charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion, Type: "dashed"}),

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"encoding/json"
@@ -10,16 +10,17 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/safetext"
+	"bench/report"
 )
 
 // runView is a run for the template.
 type runView struct {
 	ID        string // prefix of the anchors
 	Manifest  record.Manifest
-	Outcome   Outcome
+	Outcome   report.Outcome
 	Setup     string // what was measured, on one line
 	Happened  string // the result in one sentence
-	Cards     []card
+	Cards     []report.Card
 	Simulated bool
 	Figures   []figure
 	Rest      []tableView
@@ -66,15 +67,15 @@ type cellView struct {
 
 func runID(i int) string { return fmt.Sprintf("r%d", i) }
 
-func newRunView(i int, run *Run, o *Outcome) (runView, error) {
+func newRunView(i int, run *report.Run, o *report.Outcome) (runView, error) {
 	v := runView{ID: runID(i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
-		Setup: run.Setup(o), Happened: o.Happened(), Cards: run.cards(o)}
-	charts, err := o.charts()
+		Setup: run.Setup(o), Happened: o.Happened(), Cards: run.Cards(o)}
+	charts, err := chartsOf(o)
 	if err != nil {
 		return runView{}, err
 	}
 	seen := observe(run, o)
-	more, err := o.evidenceCharts(seen)
+	more, err := evidenceCharts(o, seen)
 	if err != nil {
 		return runView{}, err
 	}
@@ -85,28 +86,28 @@ func newRunView(i int, run *Run, o *Outcome) (runView, error) {
 	for _, t := range heatMaps(o) {
 		v.Rest = append(v.Rest, newTableView(v.ID, t))
 	}
-	for _, s := range run.sections(o) {
+	for _, s := range run.Sections(o) {
 		if !s.Charted {
-			v.Rest = append(v.Rest, newTableView(v.ID, s.table))
+			v.Rest = append(v.Rest, newTableView(v.ID, s.Table))
 			continue
 		}
-		f, err := newFigure(v.ID, charts, s.table, s.Folded)
+		f, err := newFigure(v.ID, charts, s.Table, s.Folded)
 		if err != nil {
 			return runView{}, err
 		}
 		v.Figures = append(v.Figures, f)
 	}
-	if len(seen.unread.rows) > 0 {
+	if len(seen.unread.Rows) > 0 {
 		v.Rest = append(v.Rest, newTableView(v.ID, seen.unread))
 	}
 	return v, nil
 }
 
 // newFigure takes the charts that name the table.
-func newFigure(prefix string, charts []chart, t table, folded bool) (figure, error) {
+func newFigure(prefix string, charts []chart, t report.Table, folded bool) (figure, error) {
 	f := figure{Table: newTableView(prefix, t), Folded: folded}
 	for _, c := range charts {
-		if c.Table != t.id || c.Option == nil {
+		if c.Table != t.ID || c.Option == nil {
 			continue
 		}
 		c.ID = prefix + "-" + c.ID
@@ -124,19 +125,19 @@ const (
 	proseLength = 30 // bytes from which a cell wraps
 )
 
-func newTableView(prefix string, t table) tableView {
-	v := tableView{ID: prefix + "-" + t.id, Caption: safetext.EscapeLines(t.caption), Note: t.note, Long: len(t.rows) > longTable}
-	for _, c := range t.columns {
-		v.Columns = append(v.Columns, columnView{c.head, c.unit, c.help, c.num})
+func newTableView(prefix string, t report.Table) tableView {
+	v := tableView{ID: prefix + "-" + t.ID, Caption: safetext.EscapeLines(t.Caption), Note: t.Note, Long: len(t.Rows) > longTable}
+	for _, c := range t.Columns {
+		v.Columns = append(v.Columns, columnView{c.Head, c.Unit, c.Help, c.Num})
 	}
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
-			class := string(c.kind)
-			if len(c.text) > proseLength && c.kind != code {
+			class := string(c.Kind)
+			if len(c.Text) > proseLength && c.Kind != report.Code {
 				class += " prose"
 			}
-			cells[i] = cellView{safetext.EscapeLines(c.text), safetext.EscapeLines(c.title), class, safetext.EscapeLines(c.tag), t.columns[i].num}
+			cells[i] = cellView{safetext.EscapeLines(c.Text), safetext.EscapeLines(c.Title), class, safetext.EscapeLines(c.Tag), t.Columns[i].Num}
 		}
 		v.Rows = append(v.Rows, cells)
 	}

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -11,16 +11,17 @@ import (
 	"bench/experiment/roofline"
 	"bench/experiment/series"
 	"bench/experiment/unit"
+	"bench/report"
 )
 
 // evidenceCharts are the charts that need the requests.
-func (o *Outcome) evidenceCharts(e evidence) ([]chart, error) {
+func evidenceCharts(o *report.Outcome, e evidence) ([]chart, error) {
 	var out []chart
 	for _, draw := range []func() (chart, error){
-		func() (chart, error) { return distributions(e.rows) },
-		func() (chart, error) { return o.prompts(e) },
-		func() (chart, error) { return o.batches() },
-		func() (chart, error) { return timelines(e.rows, headlineRow(o)) },
+		func() (chart, error) { return distributionChart(e.rows) },
+		func() (chart, error) { return promptChart(o, e) },
+		func() (chart, error) { return batchChart(o) },
+		func() (chart, error) { return timelineChart(e.rows, headlineRow(o)) },
 	} {
 		c, err := draw()
 		if err != nil {
@@ -34,7 +35,7 @@ func (o *Outcome) evidenceCharts(e evidence) ([]chart, error) {
 }
 
 // headlineRow is the first row of the headline point; empty: none.
-func headlineRow(o *Outcome) string {
+func headlineRow(o *report.Outcome) string {
 	if _, p := o.HeadlinePoint(); p != nil {
 		return p.Rows[0].ID
 	}
@@ -42,13 +43,13 @@ func headlineRow(o *Outcome) string {
 }
 
 // distributions are the CDFs of the latencies of every row and class.
-func distributions(rows []observed) (chart, error) {
+func distributionChart(rows []observed) (chart, error) {
 	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
 		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
 	var names []string
 	worst := 0.
 	for _, metric := range shownLatencies {
-		line := newPlot(opts.XAxis{Type: "log", Name: MetricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
+		line := newPlot(opts.XAxis{Type: "log", Name: report.MetricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
 		var curves []map[string]any
 		for _, row := range rows {
 			for _, e := range row.ecdfs {
@@ -61,8 +62,8 @@ func distributions(rows []observed) (chart, error) {
 		if len(curves) == 0 {
 			continue
 		}
-		names = append(names, MetricName(metric))
-		if err := c.view(MetricName(metric), line, curves...); err != nil {
+		names = append(names, report.MetricName(metric))
+		if err := c.view(report.MetricName(metric), line, curves...); err != nil {
 			return c, err
 		}
 	}
@@ -89,7 +90,7 @@ func steps(i int, name string, e ecdf) map[string]any {
 }
 
 // prompts is TTFT of single requests against prompt length, with the roofline.
-func (o *Outcome) prompts(e evidence) (chart, error) {
+func promptChart(o *report.Outcome, e evidence) (chart, error) {
 	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TTFT of single requests against prompt tokens, with roofline floor and typical range. Floors and medians are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
@@ -172,7 +173,7 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 }
 
 // batches is TPOT against the mean decode batch, with the roofline.
-func (o *Outcome) batches() (chart, error) {
+func batchChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/unit"
+	"bench/report"
 )
 
 // heatSteps is the number of shades of a heat map. The cells also have the figures.
@@ -16,25 +17,25 @@ const heatSteps = 5
 // heatMetrics are what heat maps show: the figure that sets the shade, and its cell; ok is false without a figure.
 var heatMetrics = []struct {
 	name, help string
-	of         func(*series.SeriesPoint) (x float64, c cell, ok bool)
+	of         func(*series.SeriesPoint) (x float64, c report.Cell, ok bool)
 }{
-	{"output tok/s", "throughput", func(p *series.SeriesPoint) (float64, cell, bool) {
+	{"output tok/s", "throughput", func(p *series.SeriesPoint) (float64, report.Cell, bool) {
 		x := p.OutputTokensPerS.Median
-		return x, text(unit.Digits(x)), x > 0
+		return x, report.TextCell(unit.Digits(x)), x > 0
 	}},
-	{"TTFT p95", "ttft", func(p *series.SeriesPoint) (float64, cell, bool) { return p95Cell(p.TTFT) }},
-	{"TPOT p95", "tpot", func(p *series.SeriesPoint) (float64, cell, bool) { return p95Cell(p.TPOT) }},
+	{"TTFT p95", "ttft", func(p *series.SeriesPoint) (float64, report.Cell, bool) { return p95Cell(p.TTFT) }},
+	{"TPOT p95", "tpot", func(p *series.SeriesPoint) (float64, report.Cell, bool) { return p95Cell(p.TPOT) }},
 }
 
-func p95Cell(ps record.Percentiles) (float64, cell, bool) {
+func p95Cell(ps record.Percentiles) (float64, report.Cell, bool) {
 	l, _ := ps.Get("p95")
 	_, ms, ok := l.Mark()
-	return ms, inCell.percentile(ps, "p95"), ok && len(ps) > 0
+	return ms, report.InCell.Percentile(ps, "p95"), ok && len(ps) > 0
 }
 
 // heatMaps are the rows with exactly two axes of two values or more, as tables with shades: the first axis down, the
 // second across. Curves need a load axis; a map also shows rows such as input × output.
-func heatMaps(o *Outcome) []table {
+func heatMaps(o *report.Outcome) []report.Table {
 	points := map[string][]*series.SeriesPoint{}
 	var names []string
 	o.Each(func(s *series.Series, p *series.SeriesPoint) {
@@ -43,7 +44,7 @@ func heatMaps(o *Outcome) []table {
 		}
 		points[s.Name] = append(points[s.Name], p)
 	})
-	var out []table
+	var out []report.Table
 	for _, name := range names {
 		at := map[[2]string]*series.SeriesPoint{}
 		var values [2][]string
@@ -74,15 +75,15 @@ func heatMaps(o *Outcome) []table {
 			if !known {
 				continue
 			}
-			t := table{id: fmt.Sprintf("heat-%d", len(out)), caption: fmt.Sprintf("%s: %s by %s and %s", name, m.name, axes[0].Key, axes[1].Key),
-				note: "Darker: larger. Tag: SLO verdict.", columns: []column{{head: axes[0].Key + " ↓ " + axes[1].Key + " →"}}}
+			t := report.Table{ID: fmt.Sprintf("heat-%d", len(out)), Caption: fmt.Sprintf("%s: %s by %s and %s", name, m.name, axes[0].Key, axes[1].Key),
+				Note: "Darker: larger. Tag: SLO verdict.", Columns: []report.Column{{Head: axes[0].Key + " ↓ " + axes[1].Key + " →"}}}
 			for _, head := range values[1] {
-				t.columns = append(t.columns, column{head: head, num: true, help: m.help})
+				t.Columns = append(t.Columns, report.Column{Head: head, Num: true, Help: m.help})
 			}
 			for _, line := range values[0] {
-				row := []cell{text(line)}
+				row := []report.Cell{report.TextCell(line)}
 				for _, head := range values[1] {
-					row = append(row, absent())
+					row = append(row, report.Absent())
 					p := at[[2]string{line, head}]
 					if p == nil {
 						continue
@@ -92,11 +93,11 @@ func heatMaps(o *Outcome) []table {
 						if high > low {
 							shade = min(int(heatSteps*(x-low)/(high-low)), heatSteps-1)
 						}
-						c.kind, c.tag = kind(fmt.Sprintf("heat%d", shade)), string(p.SLO)
+						c.Kind, c.Tag = report.Kind(fmt.Sprintf("heat%d", shade)), string(p.SLO)
 						row[len(row)-1] = c
 					}
 				}
-				t.add(row...)
+				t.Add(row...)
 			}
 			out = append(out, t)
 		}

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	_ "embed"
@@ -6,19 +6,20 @@ import (
 	"html/template"
 	"io"
 
+	"bench/report"
 	"bench/report/compare"
 )
 
-//go:embed comparison.html
+//go:embed tables.html
 var tablesHTML string
 
 // tablesTemplate is the template of comparisons and histories.
 var tablesTemplate = template.Must(template.Must(page.Clone()).New("tables").Parse(tablesHTML))
 
 // ComparisonHTML writes a comparison as one self-contained page.
-func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
-	v := tablesPage{Kind: "bench compare", Title: ComparisonTitle(c), Lead: append(ComparisonLead(c), ComparisonLegend)}
-	for _, t := range ComparisonTables(c, true) {
+func Comparison(w io.Writer, c *compare.Comparison) error {
+	v := tablesPage{Kind: "bench compare", Title: report.ComparisonTitle(c), Lead: append(report.ComparisonLead(c), report.ComparisonLegend)}
+	for _, t := range report.ComparisonTables(c, true) {
 		if err := v.add(t, false); err != nil {
 			return err
 		}
@@ -62,8 +63,8 @@ func (v *tablesPage) write(w io.Writer, data any) error {
 }
 
 // add adds a table with its charts, if it has rows.
-func (v *tablesPage) add(t table, folded bool, charts ...chart) error {
-	if len(t.rows) == 0 {
+func (v *tablesPage) add(t report.Table, folded bool, charts ...chart) error {
+	if len(t.Rows) == 0 {
 		return nil
 	}
 	f := figure{Table: newTableView("s", t), Folded: folded}

@@ -1,4 +1,4 @@
-package report
+package page
 
 // definition explains a word that the heads of columns link to.
 type definition struct{ ID, Word, Text string }
