@@ -15,7 +15,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// card is one answer of the first screen: a word or a figure, and the figures behind it.
+// Card is one answer of the first screen: a word or a figure, and the figures behind it.
 type Card struct {
 	Head  string
 	Lead  string
@@ -24,7 +24,7 @@ type Card struct {
 	Table string // id of the table with the details; empty: none
 }
 
-// cards are the first screen: SLO, operating point, maximum load, bottleneck, cost, validity, next step.
+// Cards are the first screen: SLO, operating point, maximum load, bottleneck, cost, validity, next step.
 func (r *Run) Cards(o *Outcome) []Card {
 	cards := append([]Card{o.sloCard(), o.operatingCard()}, r.searchCards()...)
 	if s, p := o.HeadlinePoint(); p != nil {
@@ -34,12 +34,12 @@ func (r *Run) Cards(o *Outcome) []Card {
 }
 
 func (o *Outcome) sloCard() Card {
-	f := Card{Head: "SLO", Lead: cmp.Or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).Kind, Table: "slo"}
+	card := Card{Head: "SLO", Lead: cmp.Or(string(o.Verdict), "none"), Kind: verdictCell(o.Verdict, 0).Kind, Table: "slo"}
 	if o.Verdict == "" {
-		f.Table = ""
+		card.Table = ""
 	}
-	f.Lines = append([]string{o.SLO}, o.missedLimits()...)
-	return f
+	card.Lines = append([]string{o.SLO}, o.missedLimits()...)
+	return card
 }
 
 // missedLimits are the limits that points miss, each with the number of points.
@@ -68,23 +68,23 @@ func (o *Outcome) missedLimits() []string {
 }
 
 func (o *Outcome) operatingCard() Card {
-	f := Card{Head: "Operating point", Lead: "none", Table: "points"}
+	card := Card{Head: "Operating point", Lead: "none", Table: "points"}
 	s, p := o.HeadlinePoint()
 	if p == nil {
-		f.Table = ""
-		return f
+		card.Table = ""
+		return card
 	}
 	if o.Decision.Accepted == nil {
-		f.Lines = append(f.Lines, "no valid point meets an SLO; reference point "+s.PointName(p)+":")
-		return f.with(headlines(s, p))
+		card.Lines = append(card.Lines, "no valid point meets an SLO; reference point "+s.PointName(p)+":")
+		return card.with(headlines(s, p))
 	}
-	f.Lead = s.PointName(p)
-	return f.with(headlines(s, p)).with([]string{"highest output tok/s of the valid points that meet the SLO"})
+	card.Lead = s.PointName(p)
+	return card.with(headlines(s, p)).with([]string{"highest output tok/s of the valid points that meet the SLO"})
 }
 
-func (f Card) with(lines []string) Card {
-	f.Lines = append(f.Lines, lines...)
-	return f
+func (c Card) with(lines []string) Card {
+	c.Lines = append(c.Lines, lines...)
+	return c
 }
 
 // headlines are the figures of a point, each with its interval.
@@ -124,12 +124,12 @@ func spread(r record.Repeats) string {
 }
 
 func maxLoadCard(s *series.Series) Card {
-	f := Card{Head: "SLO met up to", Lead: "none", Table: "series"}
+	card := Card{Head: "SLO met up to", Lead: "none", Table: "series"}
 	if k := s.SLOKnee.Point; k != nil {
-		f.Lead = s.Points[*k].Load
+		card.Lead = s.Points[*k].Load
 	}
-	f.Lines = []string{s.Label() + ": " + s.SLOKnee.Why + resampled(s.SLOKnee), "saturation: " + kneeText(s, s.Saturation)}
-	return f
+	card.Lines = []string{s.Label() + ": " + s.SLOKnee.Why + resampled(s.SLOKnee), "saturation: " + kneeText(s, s.Saturation)}
+	return card
 }
 
 // kneeText is a bend of the curve with its reason.
@@ -167,14 +167,14 @@ func placeText(metric string, place roofline.Place, s *experiment.Spec) string {
 
 // bottleneckCard is the diagnosis of a point, and its medians beside the roofline.
 func (o *Outcome) bottleneckCard(p *series.SeriesPoint) Card {
-	f := Card{Head: "Bottleneck", Lead: "not known", Table: "roofline"}
+	card := Card{Head: "Bottleneck", Lead: "not known", Table: "roofline"}
 	if d := o.DiagnosisOf(p); d != nil {
-		f.Lead, f.Table = d.Regime.Words(), "diagnosis"
-		f.Lines = append(f.Lines, d.Symptom)
+		card.Lead, card.Table = d.Regime.Words(), "diagnosis"
+		card.Lines = append(card.Lines, d.Symptom)
 	}
 	b := p.Rows[0].Roofline
 	if b == nil {
-		return f.with([]string{"no roofline: " + p.Rows[0].NoRoofline})
+		return card.with([]string{"no roofline: " + p.Rows[0].NoRoofline})
 	}
 	for _, x := range []struct {
 		metric string
@@ -187,13 +187,13 @@ func (o *Outcome) bottleneckCard(p *series.SeriesPoint) Card {
 			if x.place != "" {
 				line += ", " + placeText(x.metric, x.place, &p.Rows[0].Spec)
 			}
-			f.Lines = append(f.Lines, line)
+			card.Lines = append(card.Lines, line)
 		}
 	}
 	if use := utilization(b); use != "" {
-		f.Lines = append(f.Lines, use)
+		card.Lines = append(card.Lines, use)
 	}
-	return f
+	return card
 }
 
 // utilization is MBU and MFU; empty: neither is known.
@@ -209,24 +209,24 @@ func utilization(b *record.Roofline) string {
 }
 
 func costCard(s *series.Series, p *series.SeriesPoint) Card {
-	f := Card{Head: "Cost", Lead: "none", Table: "costs"}
+	card := Card{Head: "Cost", Lead: "none", Table: "costs"}
 	costs := s.Costs()
 	i := slices.IndexFunc(costs, func(c series.PointCost) bool { return &s.Points[c.Point] == p })
 	if i < 0 {
-		f.Table = ""
-		f.Lines = []string{cmp.Or(p.Rows[0].NoCost, "the point is not valid, or a repeat has no price")}
-		return f
+		card.Table = ""
+		card.Lines = []string{cmp.Or(p.Rows[0].NoCost, "the point is not valid, or a repeat has no price")}
+		return card
 	}
 	c := costs[i].Cost
-	f.Lead = unit.Format(c.USDPerMillion, "usd") + " per million output tokens"
-	f.Lines = []string{unit.Format(c.HourUSD, "usd") + " per hour for all GPUs, charged to output tokens only"}
+	card.Lead = unit.Format(c.USDPerMillion, "usd") + " per million output tokens"
+	card.Lines = []string{unit.Format(c.HourUSD, "usd") + " per hour for all GPUs, charged to output tokens only"}
 	if c.USDPerMillionUsed != nil {
-		f.Lines = append(f.Lines, fmt.Sprintf("%s at %s utilization", unit.Format(*c.USDPerMillionUsed, "usd"), unit.Format(*c.Utilisation, "share")))
+		card.Lines = append(card.Lines, fmt.Sprintf("%s at %s utilization", unit.Format(*c.USDPerMillionUsed, "usd"), unit.Format(*c.Utilisation, "share")))
 	}
 	if c.Joules != nil {
-		f.Lines = append(f.Lines, unit.Format(*c.Joules, "J per output token"))
+		card.Lines = append(card.Lines, unit.Format(*c.Joules, "J per output token"))
 	}
-	return f
+	return card
 }
 
 // shownFindings is the number of finding codes that the validity card lists.
@@ -238,28 +238,28 @@ func (o *Outcome) validityCard(notSpecified []string) Card {
 	if i := strings.IndexAny(lead, ":,"); i > 0 {
 		lead, rest = lead[:i], strings.TrimSpace(lead[i+1:])
 	}
-	f := Card{Head: "Validity", Lead: lead, Kind: Failed}
+	card := Card{Head: "Validity", Lead: lead, Kind: Failed}
 	if o.Valid {
-		f.Kind = Passed
+		card.Kind = Passed
 	}
 	if rest != "" {
-		f.Lines = []string{rest}
+		card.Lines = []string{rest}
 	}
 	findings := o.orderedFindings()
 	if len(findings) > 0 {
-		f.Table = "findings"
+		card.Table = "findings"
 	}
 	for i, d := range findings {
 		if i == shownFindings {
-			f.Lines = append(f.Lines, unit.Plural(len(findings)-i, "more finding code"))
+			card.Lines = append(card.Lines, unit.Plural(len(findings)-i, "more finding code"))
 			break
 		}
-		f.Lines = append(f.Lines, fmt.Sprintf("%s (%s): %s", d.Code, unit.Plural(len(d.Cases), "row"), d.Cases[0].Text))
+		card.Lines = append(card.Lines, fmt.Sprintf("%s (%s): %s", d.Code, unit.Plural(len(d.Cases), "row"), d.Cases[0].Text))
 	}
 	if len(notSpecified) > 0 {
-		f.Lines = append(f.Lines, "not specified: "+strings.Join(notSpecified, ", "))
+		card.Lines = append(card.Lines, "not specified: "+strings.Join(notSpecified, ", "))
 	}
-	return f
+	return card
 }
 
 // orderedFindings are all findings, those of the headline point first, each with its case first.
@@ -282,11 +282,11 @@ func (o *Outcome) orderedFindings() []Finding {
 }
 
 func (o *Outcome) decisionCard() Card {
-	f := Card{Head: "Decision", Lead: o.Decision.Advice, Table: "decision"}
+	card := Card{Head: "Decision", Lead: o.Decision.Advice, Table: "decision"}
 	if n := o.Decision.Next; n != nil {
-		f.Lines = append(f.Lines, "next: "+nextText(n))
+		card.Lines = append(card.Lines, "next: "+nextText(n))
 	}
-	return f
+	return card
 }
 
 func nextText(n *diagnosis.NextSweep) string {

@@ -7,7 +7,7 @@ type Section struct {
 	Folded  bool // the reader opens the table
 }
 
-// sections are the tables of a run in the page's order, those without rows left out.
+// Sections are the tables of a run in the page's order, those without rows left out.
 func (r *Run) Sections(o *Outcome) []Section {
 	var out []Section
 	add := func(charted, folded bool, tables ...Table) {

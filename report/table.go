@@ -10,7 +10,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// table is what every renderer draws. Its texts are not escaped.
+// Table is what every renderer draws. Its texts are untrusted and not escaped.
 type Table struct {
 	ID      string // anchor in the page
 	Caption string
@@ -19,8 +19,10 @@ type Table struct {
 	Rows    [][]Cell
 }
 
+// Add appends a row.
 func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
 
+// Column is the head of a column.
 type Column struct {
 	Head string
 	Unit string // empty: none, or in the cells
@@ -28,6 +30,7 @@ type Column struct {
 	Help string // id of a definition; empty: none
 }
 
+// Cell is one field of a table.
 type Cell struct {
 	Text  string
 	Title string // tooltip: the evidence behind the text
@@ -35,7 +38,7 @@ type Cell struct {
 	Tag   string // a short remark beside the text
 }
 
-// kind is the meaning of a cell. A renderer may colour it, but the text says the same.
+// Kind is the meaning of a cell. A renderer may colour it, but the text says the same.
 type Kind string
 
 const (
@@ -49,13 +52,15 @@ const (
 	Code      Kind = "code" // a command
 )
 
+// TextCell is a cell of text alone.
 func TextCell(s string) Cell { return Cell{Text: s} }
 
 func count(n int) Cell { return Cell{Text: unit.Count(n)} }
 
+// Absent is the cell of a figure that does not exist.
 func Absent() Cell { return Cell{Text: "–", Kind: Faint} }
 
-// units is the place of a latency's unit.
+// Units is the place of the unit of latencies.
 type Units bool
 
 const (
@@ -77,7 +82,7 @@ func (u Units) ms(x float64) string {
 	return unit.Digits(x)
 }
 
-// percentile shows a percentile with the mark of its grade: ~ thin, ≥ a lower bound, n= no bound at all.
+// Percentile shows a percentile with the mark of its grade: ~ thin, ≥ a lower bound, n= no bound at all.
 func (u Units) Percentile(ps record.Percentiles, name string) Cell {
 	p, ok := ps.Get(name)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"bench/report/compare"
 )
 
-// The elements of JUnit XML that CI systems read.
+// junitSuite is the root of JUnit XML, with the elements that CI systems read.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`

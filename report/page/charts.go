@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,49 +14,36 @@ import (
 	"bench/report"
 )
 
-// charts are the charts of an outcome that have data.
-func chartsOf(o *report.Outcome) ([]chart, error) {
+// chartsOf are the charts of a run that have data.
+func chartsOf(o *report.Outcome, e evidence) ([]chart, error) {
 	var out []chart
-	add := func(c chart, line *charts.Line) error {
-		if line == nil {
-			return nil
-		}
-		var err error
-		c.Option, err = option(line)
-		out = append(out, c)
-		return err
-	}
-	for _, whole := range []func() (chart, error){func() (chart, error) { return tradeoffChart(o) }, func() (chart, error) { return interactivityChart(o) }} {
-		c, err := whole()
-		if err != nil {
-			return nil, err
-		}
+	var errs []error
+	add := func(c chart, err error) {
+		errs = append(errs, err)
 		if c.Option != nil {
 			out = append(out, c)
 		}
 	}
-	for _, axis := range []string{"concurrency", "rate"} {
-		if err := add(scalingChart(o, axis)); err != nil {
-			return nil, err
+	add(tradeoffChart(o))
+	add(interactivityChart(o))
+	add(scalingChart(o, "concurrency"))
+	add(scalingChart(o, "rate"))
+	for _, metric := range shownLatencies {
+		if len(e.rows) == 0 { // the distributions contain every percentile
+			add(percentileChart(o, metric))
 		}
 	}
-	for _, metric := range []string{"ttft", "tpot", "e2e"} {
-		if err := add(percentileChart(o, metric)); err != nil {
-			return nil, err
-		}
-	}
-	for _, metric := range []string{"ttft", "tpot"} {
-		if err := add(rooflineChart(o, metric)); err != nil {
-			return nil, err
-		}
-	}
-	if err := add(prefixChart(o)); err != nil {
-		return nil, err
-	}
-	return out, nil
+	add(rooflineChart(o, "ttft"))
+	add(rooflineChart(o, "tpot"))
+	add(prefixChart(o))
+	add(distributionChart(e.rows))
+	add(promptChart(o, e))
+	add(batchChart(o))
+	add(timelineChart(e.rows, headlineRow(o)))
+	return out, errors.Join(errs...)
 }
 
-// limits are the distinct limits of rows on a metric, without those of classes.
+// limitsOf are the distinct limits of rows on a metric, without those of classes.
 func limitsOf(o *report.Outcome, metric string) []float64 {
 	var out []float64
 	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
@@ -76,8 +64,8 @@ func appendMark(marks []datum, d *datum, what string) []datum {
 	return append(marks, datum{x: d.x, y: d.y, tip: what + "\n" + d.tip})
 }
 
-// scaling is throughput against load of the series with two loads or more.
-func scalingChart(o *report.Outcome, axis string) (chart, *charts.Line) {
+// scalingChart is throughput against load of the series with two loads or more.
+func scalingChart(o *report.Outcome, axis string) (chart, error) {
 	u := map[string]string{"concurrency": "requests", "rate": "requests/s"}[axis]
 	c := chart{ID: "scaling-" + axis, Title: "Throughput against " + axis, Table: "series", Height: 360, UnitX: u, UnitY: "tok/s",
 		Alt: "Output tok/s against " + axis + ", one curve for each series, with saturation and knee. The figures are in the table of all points."}
@@ -113,20 +101,17 @@ func scalingChart(o *report.Outcome, axis string) (chart, *charts.Line) {
 	}
 	addMarks(line, "knee", "emptyDiamond", vermilion, 20, knees)
 	addMarks(line, "saturation", "emptyRect", neutral, 20, saturated)
-	return c, line
+	return c, c.view("", line)
 }
 
 // shownAtFirst is the number of curves that a chart shows at first; the legend turns others on.
 const shownAtFirst = 8
 
-// byPercentile begins the ids of charts for results without requests.
-const byPercentile = "by-percentile-"
-
 // percentileChart is one latency by percentile. A percentile without an upper bound is an arrow at its lower end, off
 // the line, or missing.
-func percentileChart(o *report.Outcome, metric string) (chart, *charts.Line) {
+func percentileChart(o *report.Outcome, metric string) (chart, error) {
 	name := report.MetricName(metric)
-	c := chart{ID: byPercentile + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",
+	c := chart{ID: "by-percentile-" + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",
 		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "category", Data: record.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
 	line.SetXAxis(record.PercentileNames)
@@ -154,11 +139,11 @@ func percentileChart(o *report.Outcome, metric string) (chart, *charts.Line) {
 	if drawn == 0 {
 		return c, nil
 	}
-	return c, line
+	return c, c.view("", line)
 }
 
 // rooflineChart compares p50 and p99 of each point with the roofline.
-func rooflineChart(o *report.Outcome, metric string) (chart, *charts.Line) {
+func rooflineChart(o *report.Outcome, metric string) (chart, error) {
 	name := report.MetricName(metric)
 	c := chart{ID: "roofline-" + metric, Title: name + " and roofline", Table: "roofline", UnitX: "ms",
 		Alt: name + " p50 and p99 of each point, with roofline floor and typical time. The same figures are in the table below."}
@@ -193,7 +178,7 @@ func rooflineChart(o *report.Outcome, metric string) (chart, *charts.Line) {
 	addMarks(line, name+" p99", "triangle", palette[1], 11, p99)
 	addMarks(line, "roofline floor", "rect", vermilion, 8, floor)
 	addMarks(line, "typical time", "diamond", palette[2], 12, expected)
-	return c, line
+	return c, c.view("", line)
 }
 
 func appendBound(to []datum, ms float64, label, what string) []datum {
@@ -215,7 +200,7 @@ func dotPlot(c *chart, names []string) *charts.Line {
 }
 
 // prefixChart is TTFT by the state of the prefix.
-func prefixChart(o *report.Outcome) (chart, *charts.Line) {
+func prefixChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "prefix-ttft", Title: "TTFT p50, prefix cold and warm", Table: "prefix", UnitX: "ms",
 		Alt: "TTFT p50 of each load with the prefix cold, shared and warm. The same figures are in the table below."}
 	var names, states []string
@@ -240,5 +225,5 @@ func prefixChart(o *report.Outcome) (chart, *charts.Line) {
 	for i, state := range states {
 		addMarks(line, state, shapes[i%len(shapes)], palette[i%len(palette)], 13, byState[state])
 	}
-	return c, line
+	return c, c.view("", line)
 }

@@ -14,9 +14,9 @@ import (
 var tablesHTML string
 
 // tablesTemplate is the template of comparisons and histories.
-var tablesTemplate = template.Must(template.Must(page.Clone()).New("tables").Parse(tablesHTML))
+var tablesTemplate = template.Must(template.Must(runsTemplate.Clone()).New("tables").Parse(tablesHTML))
 
-// ComparisonHTML writes a comparison as one self-contained page.
+// Comparison writes a comparison as one self-contained page.
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	v := tablesPage{Kind: "bench compare", Title: report.ComparisonTitle(c), Lead: append(report.ComparisonLead(c), report.ComparisonLegend)}
 	for _, t := range report.ComparisonTables(c, true) {

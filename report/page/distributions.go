@@ -14,26 +14,6 @@ import (
 	"bench/report"
 )
 
-// evidenceCharts are the charts that need the requests.
-func evidenceCharts(o *report.Outcome, e evidence) ([]chart, error) {
-	var out []chart
-	for _, draw := range []func() (chart, error){
-		func() (chart, error) { return distributionChart(e.rows) },
-		func() (chart, error) { return promptChart(o, e) },
-		func() (chart, error) { return batchChart(o) },
-		func() (chart, error) { return timelineChart(e.rows, headlineRow(o)) },
-	} {
-		c, err := draw()
-		if err != nil {
-			return nil, err
-		}
-		if c.Option != nil {
-			out = append(out, c)
-		}
-	}
-	return out, nil
-}
-
 // headlineRow is the first row of the headline point; empty: none.
 func headlineRow(o *report.Outcome) string {
 	if _, p := o.HeadlinePoint(); p != nil {
@@ -42,7 +22,7 @@ func headlineRow(o *report.Outcome) string {
 	return ""
 }
 
-// distributions are the CDFs of the latencies of every row and class.
+// distributionChart is the CDFs of the latencies of every row and class.
 func distributionChart(rows []observed) (chart, error) {
 	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
 		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
@@ -89,7 +69,7 @@ func steps(i int, name string, e ecdf) map[string]any {
 		"itemStyle": map[string]any{"color": color}, "lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
 }
 
-// prompts is TTFT of single requests against prompt length, with the roofline.
+// promptChart is TTFT of single requests against prompt length, with the roofline.
 func promptChart(o *report.Outcome, e evidence) (chart, error) {
 	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TTFT of single requests against prompt tokens, with roofline floor and typical range. Floors and medians are in the table below."}
@@ -172,7 +152,7 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 	}
 }
 
-// batches is TPOT against the mean decode batch, with the roofline.
+// batchChart is TPOT against the mean decode batch, with the roofline.
 func batchChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}

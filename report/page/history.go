@@ -14,7 +14,7 @@ import (
 	"bench/report/compare"
 )
 
-// HistoryHTML writes the history as a page with a chart for each figure of each point.
+// History writes the history as a page with a chart for each figure of each point.
 func History(w io.Writer, h *compare.History) error {
 	v := tablesPage{Kind: "bench history", Title: "History", Lead: []string{historyLegend}}
 	for i := range h.Groups {

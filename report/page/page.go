@@ -1,3 +1,10 @@
+// Package page writes results as one HTML file that needs nothing else: the report of one or several runs, a comparison, a
+// history. It takes tables from report, reduces the records of each row to what a file can carry (requests.go,
+// timeline_bins.go), describes charts with go-echarts (chart.go and one file for each kind), and puts both into a template.
+// page.js draws the charts in the reader's browser.
+//
+// A page never loads, sends or runs anything but its own two scripts, which a Content-Security-Policy allows by their
+// hashes. Every string of a result is untrusted: the template escapes it, and JSON in the page is escaped in the same way.
 package page
 
 import (
@@ -13,7 +20,7 @@ import (
 	"bench/report"
 )
 
-// The common build of ECharts has every chart type of the page and is two thirds of the full build.
+// echarts is the common build of ECharts: it has every chart type of the page and is two thirds of the full build.
 //
 //go:embed assets/echarts.common.min.js
 var echarts string
@@ -30,10 +37,10 @@ var style string
 //go:embed page.html
 var pageHTML string
 
-// The template escapes HTML; visible escapes control and bidi characters.
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"visible": safetext.EscapeLines}).Parse(pageHTML))
+// runsTemplate escapes HTML; its function visible escapes control and bidi characters.
+var runsTemplate = template.Must(template.New("runs").Funcs(template.FuncMap{"visible": safetext.EscapeLines}).Parse(pageHTML))
 
-// HTML writes one self-contained page of one or several runs. Several runs follow a comparison of all of them. A
+// Runs writes one self-contained page of one or several runs. Several runs follow a comparison of all of them. A
 // Content-Security-Policy allows only the page's own two scripts, by their hashes, and no request.
 func Runs(w io.Writer, runs ...*report.Run) error {
 	v := pageView{
@@ -62,7 +69,7 @@ func Runs(w io.Writer, runs ...*report.Run) error {
 	if v.Data, err = inline(data); err != nil {
 		return err
 	}
-	if err := page.Execute(w, v); err != nil {
+	if err := runsTemplate.Execute(w, v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

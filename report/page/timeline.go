@@ -18,7 +18,7 @@ const (
 	panelSpace = 42
 )
 
-// timelines is one row over time, as panels on one time axis. The reader chooses the row.
+// timelineChart is one row over time, as panels on one time axis. The reader chooses the row.
 func timelineChart(rows []observed, first string) (chart, error) {
 	c := chart{ID: "timeline", Title: "Timeline", Table: "load",
 		Alt: "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"bench/experiment/record"
+	"bench/experiment/telemetry"
 	"bench/report"
 )
 
@@ -161,26 +162,21 @@ func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64)
 	return out
 }
 
-func running(s *record.Sample) *float64 {
-	if s.Server == nil {
-		return nil
+// fromServer is a gauge of the server; nil: not collected.
+func fromServer(of func(*telemetry.ServerReading) *float64) func(*record.Sample) *float64 {
+	return func(s *record.Sample) *float64 {
+		if s.Server == nil {
+			return nil
+		}
+		return of(s.Server)
 	}
-	return s.Server.Running
 }
 
-func waiting(s *record.Sample) *float64 {
-	if s.Server == nil {
-		return nil
-	}
-	return s.Server.Waiting
-}
-
-func kvUsage(s *record.Sample) *float64 {
-	if s.Server == nil {
-		return nil
-	}
-	return s.Server.KVUsage
-}
+var (
+	running = fromServer(func(r *telemetry.ServerReading) *float64 { return r.Running })
+	waiting = fromServer(func(r *telemetry.ServerReading) *float64 { return r.Waiting })
+	kvUsage = fromServer(func(r *telemetry.ServerReading) *float64 { return r.KVUsage })
+)
 
 // power is the sum over the GPUs that report it; nil: none does.
 func power(s *record.Sample) *float64 {

@@ -19,7 +19,7 @@ import (
 // fewPoints is the number of points up to which the page has the curves of every percentile.
 const fewPoints = 40
 
-// tradeoff is throughput against latency of each series. The reader chooses latency and percentile.
+// tradeoffChart is throughput against latency of each series. The reader chooses latency and percentile.
 func tradeoffChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "tradeoff", Title: "Throughput against latency", Table: "series", Height: 460, UnitX: "tok/s", UnitY: "ms", Logs: true, PerGPU: gpusOf(o), AxisOf: "yAxis",
 		Alt: "Output tok/s against latency, one curve for each series. Rings: frontier; pin: max load within SLO; diamonds: saturation, knee; dashed: SLO; squares: roofline floor. " +
@@ -52,7 +52,7 @@ func tradeoffChart(o *report.Outcome) (chart, error) {
 	return c, nil
 }
 
-// limited is the first of the named latencies that the SLO limits; else the first.
+// limitedLatency is the first of the named latencies that the SLO limits; else the first.
 func limitedLatency(o *report.Outcome, names []string) string {
 	for _, name := range names {
 		for _, percentile := range record.PercentileNames {
@@ -64,7 +64,7 @@ func limitedLatency(o *report.Outcome, names []string) string {
 	return strings.ToLower(names[0])
 }
 
-// judged is the highest percentile that the SLO limits; else p99.
+// limitedPercentile is the highest percentile that the SLO limits; else p99.
 func limitedPercentile(o *report.Outcome, metric string, percentiles []string) string {
 	for _, p := range slices.Backward(percentiles) {
 		if len(limitsOf(o, metric+"_"+p)) > 0 {
@@ -74,7 +74,7 @@ func limitedPercentile(o *report.Outcome, metric string, percentiles []string) s
 	return percentiles[len(percentiles)-1]
 }
 
-// gpus is the number of GPUs of every point; 0: one, not specified, or different.
+// gpusOf is the number of GPUs of every point; 0: one, not specified, or different.
 func gpusOf(o *report.Outcome) int {
 	n := -1
 	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
@@ -194,7 +194,7 @@ func floorOf(p *series.SeriesPoint, metric string) float64 {
 	return map[string]roofline.Bound{"ttft": b.TTFT, "tpot": b.TPOT}[metric].FloorMs
 }
 
-// interactivity is tok/s/user against throughput: the cost of a faster answer.
+// interactivityChart is tok/s/user against throughput: the cost of a faster answer.
 func interactivityChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "interactivity", Title: "Interactivity against throughput", Table: "series", Height: 400, UnitX: "tok/s", UnitY: "tok/s", Logs: true,
 		Alt: "Output tok/s/user (1 / TPOT p50) against output tok/s/GPU, one curve for each series. Rings: frontier. The figures are in the table of all points."}
@@ -249,7 +249,7 @@ func (v *curves) addInteractive(nth int, s *series.Series, name string, output f
 	}
 }
 
-// latencies are the latencies that a point has, in the order of the choices; E2E always.
+// latenciesOf are the latencies that a point has, in the order of the choices; E2E always.
 func latenciesOf(o *report.Outcome) []string {
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {

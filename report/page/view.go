@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
-	"slices"
-	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/safetext"
@@ -70,19 +68,11 @@ func runID(i int) string { return fmt.Sprintf("r%d", i) }
 func newRunView(i int, run *report.Run, o *report.Outcome) (runView, error) {
 	v := runView{ID: runID(i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
 		Setup: run.Setup(o), Happened: o.Happened(), Cards: run.Cards(o)}
-	charts, err := chartsOf(o)
-	if err != nil {
-		return runView{}, err
-	}
 	seen := observe(run, o)
-	more, err := evidenceCharts(o, seen)
+	charts, err := chartsOf(o, seen)
 	if err != nil {
 		return runView{}, err
 	}
-	if len(seen.rows) > 0 { // the distributions contain every percentile
-		charts = slices.DeleteFunc(charts, func(c chart) bool { return strings.HasPrefix(c.ID, byPercentile) })
-	}
-	charts = append(charts, more...)
 	for _, t := range heatMaps(o) {
 		v.Rest = append(v.Rest, newTableView(v.ID, t))
 	}
