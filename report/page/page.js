@@ -1,13 +1,14 @@
-// Draws the charts that the page describes in JSON, each when it comes near. It reads nothing else, and sends nothing.
+// Draws the charts that the page describes in JSON, each before it scrolls into view. It reads and sends nothing else.
 (() => {
   'use strict';
   const root = document.documentElement;
   const system = matchMedia('(prefers-color-scheme: dark)');
   const boxes = [...document.querySelectorAll('.chart')];
-  const standing = new Map(); // box → the chart in it
-  const paper = 680; // px: what A4 and Letter have within their margins
+  const drawn = new Map(); // box → its chart
+  const paper = 680; // px: width of A4 and Letter within their margins
   let printing = false;
 
+  // figure formats as unit.Format does in Go, without zeros at the end; a test compares them.
   const digits = x => Number(x.toPrecision(3)).toLocaleString('en-US', {maximumFractionDigits: 9});
   function figure(x, unit) {
     if (unit === 's') return digits(x) + ' s';
@@ -20,7 +21,7 @@
 
   const dark = () => !printing && (root.dataset.theme ? root.dataset.theme === 'dark' : system.matches);
 
-  // Colours that are too dim for lines on a dark page, and what takes their place.
+  // Colours too dim for lines on a dark page, and their replacements.
   const lighter = {'#0060A0': '#3f8cff', '#B87900': '#E69F00', '#009467': '#2fbf90', '#C4609A': '#E58BBF', '#2E93D0': '#9BD8FF', '#7048B8': '#A98BEF', '#D55E00': '#ff8a4c', '#808080': '#9aa3ad'};
   function lighten(x) {
     for (const key of Object.keys(x)) {
@@ -29,8 +30,8 @@
     }
   }
 
-  // What a box shows: its description, read when it is first needed, and what the reader chose of it: a value of each of its
-  // lists, logarithms, figures of one GPU.
+  // The state of a box: its description, read when first needed, and the reader's choices: a value of each list, logarithmic
+  // axes, figures per GPU.
   const known = new Map();
   function shown(box) {
     if (known.has(box)) return known.get(box);
@@ -41,7 +42,7 @@
     return known.get(box);
   }
 
-  // The option with the series of the view that is chosen; those without views are in all.
+  // The option with the series of the chosen view; series without views are in all.
   function choose({spec, of, x, y, gpu}) {
     const view = (spec.choices || []).map(c => of[c.name]).join(' ');
     const series = spec.option.series.filter(s => !s.views || s.views[view]).map(({views, ...s}) => ({...s, ...(views || {})[view]}));
@@ -79,7 +80,7 @@
     return p.seriesName + '\n' + figure(p.value[0], spec.unit_x) + ', ' + figure(p.value[1], spec.unit_y);
   }
 
-  // What JSON can't say: functions, and what depends on the theme and on the width; more is what it takes of height.
+  // Adds what JSON cannot contain: functions, and what depends on theme and width. more is the extra height.
   function finish(state, width) {
     const spec = state.spec, o = choose(state);
     const line = dark() ? '#333a43' : '#d9dde2', ink = dark() ? '#c9d1d9' : '#3a424c';
@@ -106,7 +107,7 @@
     const names = [...new Set(o.series.map(s => s.name).filter(name => name))];
     o.legend.data = names;
     const rows = lines(names, width - 20);
-    let more = 0; // px of a legend of several lines; where it would be of many, its pages are turned
+    let more = 0; // px of a legend of several lines; a longer one has pages
     if (o.grid.length === 1 && rows <= (printing ? 12 : 8)) {
       more = 24 * (rows - 1);
       o.legend.type = 'plain';
@@ -118,7 +119,7 @@
     return {o, more};
   }
 
-  // How many lines a legend takes, about: an item is its mark and so many letters.
+  // The approximate number of lines of a legend.
   function lines(names, width) {
     let n = 1, x = 0;
     for (const name of names) {
@@ -129,7 +130,7 @@
     return n;
   }
 
-  // ECharts fills its hollow shapes with white, whatever the page's colour. A ring must not hide what it is around.
+  // ECharts fills hollow shapes with white on any page. A ring must not hide the mark inside it.
   function hollow(mark, series) {
     if (!mark.symbol || !mark.symbol.startsWith('empty')) return;
     mark.symbol = mark.symbol[5].toLowerCase() + mark.symbol.slice(6);
@@ -137,19 +138,19 @@
     mark.itemStyle = {color: inside, borderColor: series.itemStyle.borderColor || series.itemStyle.color, borderWidth: 2};
   }
 
-  // What is drawn along an axis: 0 is x, 1 is y. The contract's lines are a part of it: ECharts would leave those out of sight that
-  // lie beyond the marks.
+  // The values along an axis (0: x, 1: y), with the limits of the SLO: ECharts does not extend an axis to limits beyond the
+  // marks.
   const along = (o, dim) => o.series.flatMap(s => s.data || []).map(d => Number((d.value || d)[dim])).concat(dim ? limits(o) : []);
   const limits = o => o.series.flatMap(s => s.markLine ? s.markLine.data : []).map(d => d.yAxis).filter(y => y > 0);
 
-  // A linear axis reaches the highest of the contract's lines.
+  // A linear axis reaches the highest limit of the SLO.
   function reach(axis, o) {
     const top = Math.max(0, ...limits(o));
     if (top && top >= Math.max(...along(o, 1).filter(y => !Number.isNaN(y)))) axis.max = top * 1.05;
   }
 
-  // A logarithmic axis is labelled at 1, 2 and 5 of each decade, at 1 only where there are many: by
-  // itself ECharts would label powers of ten, of which a latency may span not even one.
+  // A logarithmic axis has labels at 1, 2 and 5 of each decade, at 1 only over many decades. ECharts labels powers of ten, and
+  // a latency can span less than one.
   function logarithmic(axis, o, dim) {
     const all = along(o, dim).filter(x => x > 0);
     if (!all.length) return;
@@ -160,7 +161,7 @@
     const first = ticks.findLastIndex(x => x <= low * 0.999), last = ticks.findIndex(x => x >= high * 1.001);
     ticks = ticks.slice(first, last + 1);
     axis.min = ticks[0];
-    axis.max = ticks[ticks.length - 1] * 1.000001; // the last label must not fall to rounding
+    axis.max = ticks[ticks.length - 1] * 1.000001; // rounding must not drop the last label
     axis.axisTick = {customValues: ticks};
     axis.axisLabel.customValues = ticks;
   }
@@ -171,13 +172,13 @@
     box.style.height = Number(box.dataset.height) + more + 'px';
     const c = echarts.init(box, dark() ? 'dark' : null, printing ? {width, devicePixelRatio: 2} : {width});
     c.setOption(o);
-    standing.set(box, c);
-    root.dataset.ready = standing.size;
+    drawn.set(box, c);
+    root.dataset.ready = drawn.size;
   }
 
   function drop(box) {
-    if (standing.has(box)) standing.get(box).dispose();
-    standing.delete(box);
+    if (drawn.has(box)) drawn.get(box).dispose();
+    drawn.delete(box);
   }
 
   function redraw(box) {
@@ -185,17 +186,16 @@
     draw(box);
   }
 
-  // A chart that is not in sight is drawn when it is less than a screen away: the first screen does not wait for those that nobody
-  // sees.
+  // A chart outside the screen is drawn when it is less than a screen away, so that the first screen appears at once.
   const near = new IntersectionObserver(all => {
     for (const one of all) {
       if (!one.isIntersecting) continue;
       near.unobserve(one.target);
-      if (!standing.has(one.target)) draw(one.target);
+      if (!drawn.has(one.target)) draw(one.target);
     }
   }, {rootMargin: '100% 0px'});
 
-  // Draws anew what is in sight now, what is near soon, and all of it for paper.
+  // Redraws what is on the screen now, and the rest when it is near; for paper, everything.
   function renew() {
     boxes.forEach(drop);
     root.dataset.ready = 0;
@@ -205,7 +205,7 @@
     }
   }
 
-  // Above a chart: its lists, and what it can be drawn as.
+  // The controls above a chart.
   function control(box) {
     const state = known.get(box), spec = state.spec, bar = document.createElement('div');
     bar.className = 'controls';
@@ -236,11 +236,11 @@
     box.append(l);
   }
 
-  // Tables: a heading sorts by its column, a button copies the table as CSV.
+  // Tables: a heading sorts by its column; a button copies the table as CSV.
   const cellText = cell => cell.firstChild ? cell.firstChild.textContent.trim() : '';
   const units = {µs: 1e-3, ms: 1, s: 1e3};
 
-  // The number that a cell begins with, in ms if it is a time; NaN where there is none.
+  // The number at the start of a cell, times in ms; NaN: none.
   function amount(text) {
     const m = /^[~≥]?([-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(µs|ms|s)?(?:\s|$)/.exec(text);
     return m ? Number(m[1].replaceAll(',', '')) * (units[m[2]] || 1) : NaN;
@@ -274,7 +274,7 @@
     }
   }
 
-  // A spreadsheet runs a cell that begins like a formula; a quote before it keeps it text.
+  // Spreadsheets run cells that begin like a formula; a leading quote prevents that.
   function quote(text) {
     text = text.replaceAll('↕', '').replaceAll('↑', '').replaceAll('↓', '').trim();
     if (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text))) text = "'" + text;
@@ -285,14 +285,14 @@
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'copy';
-    button.textContent = 'copy as CSV';
+    button.textContent = 'Copy as CSV';
     button.addEventListener('click', async () => {
       const csv = [...table.rows].map(row => [...row.cells].map(c => quote(c.textContent)).join(',')).join('\r\n');
       try {
         await navigator.clipboard.writeText(csv);
-        button.textContent = 'copied';
+        button.textContent = 'Copied';
       } catch {
-        button.textContent = 'the browser does not allow it; bench report --format csv writes it';
+        button.textContent = 'Blocked by the browser; use bench report --format csv';
       }
     });
     box.before(button);
@@ -328,6 +328,6 @@
     renew();
   });
   for (const box of boxes) box.style.height = box.dataset.height + 'px';
-  root.dataset.charts = boxes.length; // for whoever drives the page, as is data-ready
+  root.dataset.charts = boxes.length; // for scripts that drive the page, as is data-ready
   renew();
 })();
