@@ -84,7 +84,7 @@ func TestSGLang(t *testing.T) {
 	if text := fmt.Sprint(detailed.Findings); !strings.Contains(text, "TTFT of 0") {
 		t.Errorf("findings %s", text)
 	}
-	if text := fmt.Sprint(plain.Findings); !strings.Contains(text, "how many requests failed") {
+	if text := fmt.Sprint(plain.Findings); !strings.Contains(text, "number of failed requests") {
 		t.Errorf("findings %s", text)
 	}
 }

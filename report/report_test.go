@@ -1,0 +1,108 @@
+package report
+
+import (
+	"bench/experiment/record"
+	"bench/report/fixture"
+	"bytes"
+	"flag"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the goldens anew")
+
+// fixtureRun is the fixture's run.
+func fixtureRun() *Run {
+	r := &Run{Dir: "results/chat/20261120T120000Z", Notes: fixture.Notes, Missing: []string{"I-lost-r1"}}
+	r.Manifest, r.Rows = fixture.Run()
+	return r
+}
+
+func write(t *testing.T, run *Run) string {
+	return fixture.Write(t, run.Manifest, run.Rows, run.Notes)
+}
+
+func TestText(t *testing.T) {
+	var b bytes.Buffer
+	if err := Text(&b, fixtureRun(), false); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Golden(t, *update, "text.golden", b.Bytes())
+	for _, line := range strings.Split(b.String(), "\n") {
+		if n := Width(line); n > screen {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
+			t.Errorf("a control character in %q", line)
+		}
+	}
+}
+
+// TestTextOfACutSweep: rows without a result are counted, not listed; one that failed has its own line with the reason.
+func TestTextOfACutSweep(t *testing.T) {
+	run := fixtureRun()
+	for i := range 300 {
+		id := fmt.Sprintf("J,concurrency=%d-r1", i)
+		run.Missing = append(run.Missing, id)
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: id, Name: "J", State: "planned"})
+	}
+	var b bytes.Buffer
+	if err := Text(&b, run, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"J,concurrency=0-r1, and 299 more rows (planned): no result yet", "I-lost-r1 (failed): dial: refused <b>", "Z-removed-r1 (removed): no longer"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "J,concurrency=1-r1") {
+		t.Error("every row without a result is listed")
+	}
+}
+
+func TestTextColorOnlyAdds(t *testing.T) {
+	var bare, colored bytes.Buffer
+	if err := Text(&bare, fixtureRun(), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := Text(&colored, fixtureRun(), true); err != nil {
+		t.Fatal(err)
+	}
+	stripped := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(colored.String(), "")
+	if diff := cmp.Diff(bare.String(), stripped); diff != "" || bare.Len() == colored.Len() {
+		t.Errorf("colour changes the text, or there is none:\n%s", diff)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := Markdown(&b, fixtureRun()); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Golden(t, *update, "summary.golden.md", b.Bytes())
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "    ") && strings.Contains(line, "<") { // indented: code
+			t.Errorf("HTML could come of %q", line)
+		}
+	}
+}
+
+func TestEmptyRun(t *testing.T) {
+	run := &Run{}
+	var b bytes.Buffer
+	if err := Text(&b, run, false); err != nil {
+		t.Error(err)
+	}
+	if err := Markdown(&b, run); err != nil {
+		t.Error(err)
+	}
+	if err := CSV(&b, run); err != nil {
+		t.Error(err)
+	}
+	page1(t, run)
+}

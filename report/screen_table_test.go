@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// The column of footnotes gives way before names become too narrow to read.
+func TestTableGivesWay(t *testing.T) {
+	wide, _ := (&Outcome{}).textTable()
+	figures := []cell{text("1,230,000"), text("≥123,000"), text("≥123,000"), text("1,230"), text("≥1,230,000"), text("1,200"), text("UNDECIDED")}
+	for _, s := range [][2]string{{"whole-answers-without-streaming-with-a-long-name †", "none"}, {"short", "1 2 3 4 5 6 7 8 9 10 11"}} {
+		wide.rows = append(wide.rows, append(append([]cell{text(s[0])}, figures...), text(s[1])))
+	}
+	p := &printer{}
+	p.table(wide)
+	want := `point                   output  TTFT p50  TTFT p99  TPOT p50     e2e p99
+                         tok/s        ms        ms        ms          ms      n  SLO        findings
+whole-answers-       1,230,000  ≥123,000  ≥123,000     1,230  ≥1,230,000  1,200  UNDECIDED  none
+    without-
+    streaming-with-
+    a-long-name †
+short                1,230,000  ≥123,000  ≥123,000     1,230  ≥1,230,000  1,200  UNDECIDED  1 2 3 4
+                                                                                            5 6 7 8
+                                                                                            9 10 11
+`
+	if diff := cmp.Diff(want, p.b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whatever the names and the notes, a table fits the screen, and nothing of them is lost.
+func TestTableFits(t *testing.T) {
+	color := regexp.MustCompile("\x1b\\[[0-9]+m")
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringOfN(rapid.RuneFrom([]rune("abcdefg-=, 名")), 1, 150, -1)
+		var notes []string
+		for i := range rapid.IntRange(0, 40).Draw(t, "findings") {
+			notes = append(notes, fmt.Sprint(i+1))
+		}
+		figure := rapid.StringMatching(`[≥~]?[0-9]{1,3}(,[0-9]{3}){0,1}`)
+		wide, _ := (&Outcome{}).textTable()
+		long := name.Draw(t, "name")
+		wide.rows = [][]cell{{text(name.Draw(t, "series"))}, {text("a"), text("1"), text("2"), text("3"), text("4"), text("5"), text("6"), text("PASS"), text("none")}}
+		row := []cell{text(long)}
+		for range 6 {
+			row = append(row, text(figure.Draw(t, "figure")))
+		}
+		wide.rows = append(wide.rows, append(row, cell{text: "UNDECIDED", kind: undecided}, cell{text: strings.Join(notes, " "), kind: failed}))
+		p := &printer{color: true}
+		p.table(wide)
+		for _, line := range strings.Split(p.b.String(), "\n") {
+			if n := Width(line); n > screen {
+				t.Fatalf("%d columns: %s", n, line)
+			}
+		}
+		got := strings.Fields(color.ReplaceAllString(p.b.String(), ""))
+		for _, note := range notes {
+			if !strings.Contains(" "+strings.Join(got, " ")+" ", " "+note+" ") {
+				t.Fatalf("footnote %s is lost:\n%s", note, p.b.String())
+			}
+		}
+		if letters := strings.Count(p.b.String(), "名"); letters != strings.Count(long+wide.rows[0][0].text, "名") {
+			t.Fatalf("a name is cut:\n%s", p.b.String())
+		}
+	})
+}
+
+func TestFold(t *testing.T) {
+	for _, tt := range []struct {
+		s     string
+		width int
+		want  []string
+	}{
+		{"short", 10, []string{"short"}},
+		{"", 10, []string{""}},
+		{"whole-answers-without-streaming", 20, []string{"whole-answers-", "    without-", "    streaming"}},
+		{"abcdefghijklmnop", 10, []string{"abcdefghij", "    klmnop"}},
+		{"名前名前名前", 8, []string{"名前名前", "    名前"}},
+	} {
+		if diff := cmp.Diff(tt.want, fold(tt.s, tt.width)); diff != "" {
+			t.Errorf("%q in %d: %s", tt.s, tt.width, diff)
+		}
+	}
+}
+
+// A mark is explained where it is seen, and only there.
+func TestLegend(t *testing.T) {
+	for k, want := range map[kind]string{plain: "\n", thin: "\n  ~ thin: few requests lie beyond it\n"} {
+		p := &printer{}
+		p.legend(&Outcome{}, &table{rows: [][]cell{{text("a")}, {text("b"), {text: "1", kind: k}}}})
+		if got := p.b.String(); got != want {
+			t.Errorf("%q: %q", k, got)
+		}
+	}
+}
+
+func TestWidth(t *testing.T) {
+	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "漢字": 4, "\x1b[31mred\x1b[0m": 3} {
+		if got := Width(s); got != want {
+			t.Errorf("%q takes %d columns, want %d", s, got, want)
+		}
+	}
+}
