@@ -130,7 +130,7 @@ func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 		o.Validity = fmt.Sprintf("UNVERIFIED: the server does not report the data for %s; %d of %d checks passed",
 			unit.Plural(unverified, "check"), passed, total)
 	case total == 0:
-		o.Validity = "UNCHECKED: every row is a search probe that is not checked"
+		o.Validity = "UNCHECKED: no check applies to any row"
 	case passed == 0:
 		o.Validity = fmt.Sprintf("UNCHECKED: none of %d checks was possible", total)
 	default:

@@ -1,12 +1,13 @@
 package report
 
 import (
-	"bench/experiment"
-	"bench/experiment/record"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -103,7 +104,7 @@ func TestLoadPassesOverStrays(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	pass := []record.Verdict{{Verdict: "PASS"}}
 	row := func(name, verdict string, need int, failed ...string) record.Row {
-		return record.Row{ID: name, Spec: experiment.Spec{Name: name}, SLO: append(pass, record.Verdict{Verdict: verdict, Need: need}),
+		return record.Row{ID: name, Spec: experiment.Spec{Name: name, SLO: experiment.SLO{Limits: []experiment.Limit{{Key: "ttft_p95"}}}}, SLO: append(pass, record.Verdict{Verdict: verdict, Need: need}),
 			Checks: record.Checks{Passed: []string{"a", "b"}, Failed: failed, NotPossible: []string{"c"}}}
 	}
 	for name, c := range map[string]struct {
@@ -111,12 +112,12 @@ func TestOutcome(t *testing.T) {
 		missing                        []string
 		verdict, slo, validity, advice string
 	}{
-		"pass":      {[]record.Row{row("x", "PASS", 0)}, nil, "PASS", "1 of 1 point meets the SLO", "VALID, 2 of 3 checked", "the highest output throughput"},
-		"undecided": {[]record.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 is undecided (need up to 1,200 more requests)", "VALID", "x needs 1,200 more requests"},
-		"missing":   {[]record.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row has no result", "INCOMPLETE", "the highest"},
-		"invalid":   {[]record.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row has a failed check; 1 of 4 checks failed", "no valid point passes: x meets the SLO"},
-		"fails":     {[]record.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "1 of 2 points meet the SLO, 1 fails", "VALID, 4 of 6", "the highest"},
-		"none":      {[]record.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "no SLO is stated", "UNCHECKED", "no SLO"},
+		"pass":      {[]record.Row{row("x", "PASS", 0)}, nil, "PASS", "met at 1 of 1 point", "VALID, 2 of 3 checks passed", "all pass"},
+		"undecided": {[]record.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 UNDECIDED (needs up to 1,200 more requests)", "VALID", "1200"},
+		"missing":   {[]record.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row without a result", "INCOMPLETE", "--resume"},
+		"invalid":   {[]record.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: checks failed in 1 of 1 row; 1 of 4 checks failed", "validity"},
+		"fails":     {[]record.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "met at 1 of 2 points, 1 FAIL", "VALID, 4 of 6", "at x"},
+		"none":      {[]record.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "the run has no SLO", "UNCHECKED", "no SLO"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &Run{Rows: c.rows, Missing: c.missing}
@@ -124,8 +125,8 @@ func TestOutcome(t *testing.T) {
 				run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: r.ID})
 			}
 			o := run.Outcome()
-			if string(o.Verdict) != c.verdict || !strings.Contains(o.SLO, c.slo) || !strings.Contains(o.Validity, c.validity) || !strings.Contains(o.Advice, c.advice) {
-				t.Errorf("%q, %q, %q, %q", o.Verdict, o.SLO, o.Validity, o.Advice)
+			if string(o.Verdict) != c.verdict || !strings.Contains(o.SLO, c.slo) || !strings.Contains(o.Validity, c.validity) || !strings.Contains(o.Decision.Advice, c.advice) {
+				t.Errorf("%q, %q, %q, %q", o.Verdict, o.SLO, o.Validity, o.Decision.Advice)
 			}
 		})
 	}

@@ -1,13 +1,6 @@
 package export
 
 import (
-	"bench/experiment"
-	"bench/experiment/record"
-	"bench/experiment/stats"
-	"bench/experiment/workload"
-	"bench/report"
-	"bench/report/compare"
-	"bench/report/fixture"
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
@@ -16,6 +9,14 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/workload"
+	"bench/report"
+	"bench/report/compare"
+	"bench/report/fixture"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")
@@ -99,7 +100,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != SchemaPage || len(got.Runs) != 1 || got.Runs[0].Outcome.Verdict != "FAIL" {
+	if got.Schema != report.SchemaDocument || len(got.Runs) != 1 || got.Runs[0].Outcome.Verdict != "FAIL" {
 		t.Errorf("%+v", got)
 	}
 }

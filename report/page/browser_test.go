@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bench/report/fixture"
 	"bytes"
 	"context"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bench/report/fixture"
 )
 
 // browse opens the page in headless Chromium and returns the document after its script has run.

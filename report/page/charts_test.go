@@ -1,18 +1,19 @@
 package page
 
 import (
-	"bench/experiment/record"
-	"bench/experiment/series"
-	"bench/report"
-	"bench/report/fixture"
 	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/report"
+	"bench/report/fixture"
 )
 
-// chartsOf are the descriptions of the charts of a page.
-func chartsOf(t *testing.T, html []byte) []map[string]any {
+// optionsOf are the descriptions of the charts of a page.
+func optionsOf(t *testing.T, html []byte) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	for _, found := range regexp.MustCompile(`class="chart-data">([^<]*)`).FindAllSubmatch(html, -1) {
@@ -35,13 +36,13 @@ func TestSeriesLookTheSame(t *testing.T) {
 		label[o.Series[i].Label()] = true
 	}
 	colors := map[string]map[any][]string{} // of a series, or of a point: color → charts
-	for _, c := range chartsOf(t, page1(t, run)) {
+	for _, c := range optionsOf(t, page1(t, run)) {
 		for _, s := range c["option"].(map[string]any)["series"].([]any) {
 			s := s.(map[string]any)
 			name, _ := s["name"].(string)
 			id := c["id"].(string)
 			if style, ok := s["lineStyle"].(map[string]any); ok && label[name] {
-				if strings.Contains(id, byPercentile) {
+				if strings.Contains(id, "by-percentile-") {
 					name = "point " + name
 				}
 				if colors[name] == nil {
@@ -70,12 +71,12 @@ func TestSeriesLookTheSame(t *testing.T) {
 // TestLimitedFirst: the latency that the SLO limits is what the page begins with.
 func TestLimitedFirst(t *testing.T) {
 	for _, c := range []struct{ metric, chosen, percentile string }{
-		{"ttft_p99", "TTFT", "p99"}, {"tpot_p90", "TPOT", "p90"}, {"e2e_p50", "e2e", "p50"}, {"error_rate", "TTFT", "p99"},
+		{"ttft_p99", "TTFT", "p99"}, {"tpot_p90", "TPOT", "p90"}, {"e2e_p50", "E2E", "p50"}, {"error_rate", "TTFT", "p99"},
 	} {
 		row := fixture.Shape{Name: "A", Concurrency: 1, N: 1000, TTFT: 50, TPOT: 6, Output: 99}.Row()
 		row.SLO = []record.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
 		o := report.Outcome{Series: series.SeriesOf([]record.Row{row})}
-		drawn, err := o.tradeoff()
+		drawn, err := tradeoffChart(&o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +84,7 @@ func TestLimitedFirst(t *testing.T) {
 			t.Errorf("%s: the page begins with %s %s", c.metric, drawn.Choices[0].First, drawn.Choices[1].First)
 		}
 	}
-	if got := (&report.Outcome{}).latencies(); len(got) != 1 || got[0] != "e2e" {
+	if got := latenciesOf(&report.Outcome{}); len(got) != 1 || got[0] != "e2e" {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -100,7 +101,7 @@ func TestFrontierStandsWhereItIsRanked(t *testing.T) {
 		t.Fatalf("frontier %v: by what is drawn neither point beats the other in both", s.Frontier)
 	}
 	o := report.Outcome{Series: []series.Series{s}}
-	c, err := o.tradeoff()
+	c, err := tradeoffChart(&o)
 	if err != nil || c.Option == nil || !strings.Contains(c.Alt, "drawn and ranked by the lower end") {
 		t.Errorf("the caption does not say how points without a bound are ranked: %q", c.Alt)
 	}
@@ -113,7 +114,7 @@ func TestFrontierStandsWhereItIsRanked(t *testing.T) {
 		last = ms
 	}
 	html := string(page1(t))
-	if !strings.Contains(html, "ranked where they are drawn, by the lower end") {
+	if !strings.Contains(html, "as drawn: a p99 without an upper bound is ranked by the lower end") {
 		t.Error("the definitions do not say it")
 	}
 }

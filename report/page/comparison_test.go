@@ -1,12 +1,14 @@
 package page
 
 import (
-	"bench/report"
-	"bench/report/compare"
-	"bench/report/fixture"
 	"io"
 	"strings"
 	"testing"
+
+	"bench/report"
+	"bench/report/compare"
+	"bench/report/export"
+	"bench/report/fixture"
 )
 
 // Nothing that a server calls itself runs in the page, breaks a table, or reaches the terminal as it is.
@@ -23,7 +25,7 @@ func TestComparisonIsEscaped(t *testing.T) {
 	if strings.Contains(md, "<script>") || !strings.Contains(md, ": class rag") {
 		t.Error("HTML is in the Markdown, or a class is not")
 	}
-	if text := fixture.Rendered(t, func(w io.Writer) error { return ComparisonJSON(w, c) }); !strings.Contains(text, `"schema": "bench/comparison/v1"`) || strings.Contains(text, "<script>") {
+	if text := fixture.Rendered(t, func(w io.Writer) error { return export.WriteJSON(w, c) }); !strings.Contains(text, `"schema": "bench/comparison/v1"`) || strings.Contains(text, "<script>") {
 		t.Error("not the data of a comparison")
 	}
 }
@@ -38,10 +40,10 @@ func TestHistory(t *testing.T) {
 	}
 	alone := compare.NewHistory([]compare.Night{{Run: "1", StartedAt: fixture.Began, Group: compare.GroupKey{Matrix: "m"},
 		Points: []compare.NightPoint{{Name: "A", Figures: map[string]compare.Value{"ttft_p99": {X: 1, Repeats: 1}}}}}})
-	if text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, alone, false) }); !strings.Contains(text, "Not watched\n  A (ttft_p99) · the last night is not valid") {
+	if text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, alone, false) }); !strings.Contains(text, "Not tested for alarms\n  A (ttft_p99) · the last night is not valid") {
 		t.Errorf("a night that says nothing: %s", text)
 	}
-	for _, f := range []func(io.Writer, *compare.History) error{History, report.HistoryMarkdown, HistoryJSON} {
+	for _, f := range []func(io.Writer, *compare.History) error{History, report.HistoryMarkdown, func(w io.Writer, h *compare.History) error { return export.WriteJSON(w, h) }} {
 		if strings.Contains(fixture.Rendered(t, func(w io.Writer) error { return f(w, h) }), "<script>window") {
 			t.Error("a script of the server's is in it")
 		}

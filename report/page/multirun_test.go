@@ -1,14 +1,15 @@
 package page
 
 import (
-	"bench/experiment/record"
-	"bench/experiment/unit"
-	"bench/report"
-	"bench/report/fixture"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+	"bench/report"
+	"bench/report/fixture"
 )
 
 // another is a run of the same matrix with latencies that are slower by a factor.
@@ -32,7 +33,7 @@ func TestRunsBesideEachOther(t *testing.T) {
 	if n := strings.Count(string(html), `class="chart-data"`); n < 3 {
 		t.Fatalf("%d charts", n)
 	}
-	for _, want := range []string{"2 runs beside each other", "tuesday against monday", "&#43;20.0 %", "&#43;19", "worse", `href="#r1"`} {
+	for _, want := range []string{"2 runs", "tuesday against monday", "&#43;20.0 %", "&#43;19", "worse", `href="#r1"`} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -68,7 +69,7 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	a := another("monday", 1)
 	a.Manifest.Target.Hardware = "h100-sxm"
 	html := string(page1(t, a, b))
-	for _, want := range []string{"not compared", "refused: --allow hardware", "all-overlay"} {
+	for _, want := range []string{"not compared", "refused: intended? --allow hardware", "all-overlay"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
 		}

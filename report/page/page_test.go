@@ -1,13 +1,6 @@
 package page
 
 import (
-	"bench/experiment"
-	"bench/experiment/record"
-	"bench/experiment/safetext"
-	"bench/experiment/stats"
-	"bench/report"
-	"bench/report/export"
-	"bench/report/fixture"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -17,6 +10,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/safetext"
+	"bench/experiment/stats"
+	"bench/report"
+	"bench/report/export"
+	"bench/report/fixture"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -156,7 +157,7 @@ func TestMeasuredIsMarkedEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, got := range map[string]string{"HTML": string(page1(t, run)), "Markdown": b.String()} {
-		if !strings.Contains(got, "5.40 ms, n=8: no bound") || strings.Contains(got, "5.40 ms<") || strings.Contains(got, "5.40 ms |") {
+		if !strings.Contains(got, "5.40 ms, n=8 is too small") || strings.Contains(got, "5.40 ms<") || strings.Contains(got, "5.40 ms |") {
 			t.Errorf("%s shows a p95 of eight requests as a plain figure", name)
 		}
 	}
@@ -174,7 +175,7 @@ func TestSearchesAreShown(t *testing.T) {
 	}
 	html := string(page1(t, run))
 	for name, got := range map[string]string{"page": html, "record": md.String()} {
-		for _, want := range []string{"4/s to 5/s", "highest rate that meets the SLO", "1/s to 64/s, within 5 %", "2 and 3", "4.5/s", "75.0 s", "it lies between 4/s and 5/s"} {
+		for _, want := range []string{"4/s to 5/s", "max rate within SLO", "1/s to 64/s, within 5 %", "2 and 3", "4.5/s", "75.0 s", "it lies between 4/s and 5/s"} {
 			if !strings.Contains(strings.ReplaceAll(got, "\\", ""), want) {
 				t.Errorf("the %s does not say %q", name, want)
 			}
@@ -220,4 +221,38 @@ func TestHiddenMarksInCharts(t *testing.T) {
 			t.Errorf("marks that a canvas obeys, in %.300s", c)
 		}
 	}
+}
+
+func TestConnectionsFindingIsShown(t *testing.T) {
+	run := fixtureRun()
+	run.Rows[0].Findings = []record.Finding{{Code: "connections", Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
+	var md, text bytes.Buffer
+	if err := report.Markdown(&md, run); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Text(&text, run, false); err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"HTML": string(page1(t, run)), "Markdown": md.String(), "text": text.String()} {
+		for _, want := range []string{"connections", "40 of 40 requests opened a connection", "compare only with runs that connect as often"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+	}
+}
+
+func TestEmptyRun(t *testing.T) {
+	run := &report.Run{}
+	var b bytes.Buffer
+	if err := report.Text(&b, run, false); err != nil {
+		t.Error(err)
+	}
+	if err := report.Markdown(&b, run); err != nil {
+		t.Error(err)
+	}
+	if err := export.CSV(&b, run); err != nil {
+		t.Error(err)
+	}
+	page1(t, run)
 }

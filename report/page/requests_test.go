@@ -1,18 +1,19 @@
 package page
 
 import (
-	"bench/experiment"
-	"bench/experiment/record"
-	"bench/experiment/series"
-	"bench/experiment/telemetry"
-	"bench/report"
-	"bench/report/fixture"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/telemetry"
+	"bench/report"
+	"bench/report/fixture"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,7 +25,7 @@ func observedRun(t *testing.T) *report.Run {
 	row.Window = record.Window{StartUs: 1_000_000, EndUs: 10_000_000}
 	run := &report.Run{Rows: []record.Row{row}}
 	run.Manifest.Schema, run.Manifest.Plan = record.SchemaRun, []record.Planned{{ID: row.ID, State: "done"}}
-	run.Dir = write(t, run)
+	run.Dir = fixture.Write(t, run.Manifest, run.Rows, run.Notes)
 	create := func(suffix string, fill func(*os.File) error) {
 		f, err := os.Create(filepath.Join(run.Dir, row.ID+suffix))
 		if err != nil {
@@ -68,9 +69,9 @@ func observedRun(t *testing.T) *report.Run {
 func TestObserve(t *testing.T) {
 	run := observedRun(t)
 	o := run.Outcome()
-	e := run.observe(&o)
-	if len(e.rows) != 1 || len(e.unread.rows) != 0 {
-		t.Fatalf("%d rows, unread %v", len(e.rows), e.unread.rows)
+	e := observe(run, &o)
+	if len(e.rows) != 1 || len(e.unread.Rows) != 0 {
+		t.Fatalf("%d rows, unread %v", len(e.rows), e.unread.Rows)
 	}
 	row := e.rows[0]
 	ttft := row.ecdfs[0]
@@ -82,13 +83,13 @@ func TestObserve(t *testing.T) {
 	}
 	inFlight := row.panels[0].lines[0]
 	middle := inFlight.values[len(inFlight.values)/2]
-	if inFlight.name != "in flight" || math.Abs(middle-2.5) > 0.51 { // 10/s × 250 ms
+	if inFlight.name != "concurrency" || math.Abs(middle-2.5) > 0.51 { // 10/s × 250 ms
 		t.Errorf("%s %v", inFlight.name, middle)
 	}
 	if got := row.panels[4].lines[0].values[5]; got != 700 {
 		t.Errorf("two GPUs take %v W", got)
 	}
-	if got := row.panels[1].lines[1].values[40]; told(got) && got != 50 {
+	if got := row.panels[1].lines[1].values[40]; collected(got) && got != 50 {
 		t.Errorf("the largest ttft is %v ms", got)
 	}
 }
@@ -115,7 +116,7 @@ func TestUnreadEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(page1(t, run))
-	if !strings.Contains(html, "Evidence that could not be read") {
+	if !strings.Contains(html, "Unreadable records") {
 		t.Error("nothing is said of it")
 	}
 }
@@ -142,15 +143,15 @@ func TestHeat(t *testing.T) {
 	}
 	rows = append(rows, fixture.Shape{Name: "one", Axes: fixture.Axis("concurrency", "1"), Concurrency: 1, N: 300, TTFT: 50, TPOT: 7, Output: 100}.Row())
 	o := report.Outcome{Series: series.SeriesOf(rows)}
-	tables := o.heatTables()
+	tables := heatMaps(&o)
 	if len(tables) != 3 {
 		t.Fatalf("%d maps", len(tables))
 	}
 	var got [][]string
-	for _, row := range tables[0].rows {
+	for _, row := range tables[0].Rows {
 		var line []string
 		for _, c := range row {
-			line = append(line, c.text+string(c.kind))
+			line = append(line, c.Text+string(c.Kind))
 		}
 		got = append(got, line)
 	}
@@ -173,7 +174,7 @@ func TestECDFIsLowByNoMore(t *testing.T) {
 				rank, next := j*(n-1)/(steps-1), (j+1)*(n-1)/(steps-1)
 				worst = max(worst, float64(next-rank-1)/float64(n))
 			}
-			if got := e.low(); math.Abs(got-worst) > 1e-12 {
+			if got := e.maxError(); math.Abs(got-worst) > 1e-12 {
 				t.Errorf("%d requests in %d steps: %v, want %v", n, steps, got, worst)
 			}
 		}

@@ -1,10 +1,9 @@
 package export
 
 import (
-	"bench/experiment"
-	"bench/experiment/record"
 	"bytes"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -13,12 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/report"
+	"bench/report/foreign"
+
 	"github.com/google/go-cmp/cmp"
 	parquet "github.com/parquet-go/parquet-go"
 )
 
 // ours is a run of ours with requests, a failed one and one with an empty first event among them.
-func ours() (Source, []*record.Record) {
+func ours() (*report.Run, []*record.Record) {
 	r := rand.New(rand.NewPCG(3, 1))
 	var records []*record.Record
 	for i := range 50 {
@@ -49,7 +53,8 @@ func ours() (Source, []*record.Record) {
 	row.Spec.Point = []experiment.Axis{{Key: "rate", Value: "4"}}
 	row.Summary = record.Summarize(all, record.Window{EndUs: 12_500_000}, true, nil, 2)
 	m := record.Manifest{Matrix: "m", Run: "20261101T020000Z", Target: record.TargetInfo{Model: "llama \"8b\"\n", API: "chat"}}
-	return Source{Manifest: m, Rows: []record.Row{row}, Records: func(*record.Row) ([]*record.Record, error) { return all, nil }}, records
+	m.Plan = []record.Planned{{ID: row.ID, State: "done"}}
+	return &report.Run{Manifest: m, Rows: []record.Row{row}, Records: func(*record.Row) ([]*record.Record, error) { return all, nil }}, records
 }
 
 // What is written as vLLM's format and read again has the same requests, by vLLM's definitions.
@@ -59,7 +64,7 @@ func TestVLLMRoundTrip(t *testing.T) {
 	if err := VLLM(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	back, err := Read("x.json", b.Bytes())
+	back, err := foreign.Read("x.json", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +124,7 @@ func TestVLLMWithoutRecords(t *testing.T) {
 	if strings.Contains(b.String(), "ttfts") {
 		t.Error("arrays that nobody measured")
 	}
-	back, err := Read("x.json", b.Bytes())
+	back, err := foreign.Read("x.json", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +145,7 @@ func TestParquetRoundTrip(t *testing.T) {
 		t.Fatalf("%d lines", len(got))
 	}
 	for i, r := range records {
-		want := s.request(&s.Rows[0], r)
+		want := request(s, &s.Rows[0], r)
 		if len(got[i+1].GapsUs) == 0 {
 			got[i+1].GapsUs = nil
 		}
@@ -196,5 +201,12 @@ func TestOpenMetrics(t *testing.T) {
 		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "bench_") {
 			t.Errorf("a line of its own: %q", line)
 		}
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-9*math.Max(1, math.Abs(want))) {
+		t.Errorf("%s is %v, want %v", what, got, want)
 	}
 }
