@@ -26,4 +26,4 @@ fuzz:
 
 # Write the golden files anew; read the diff before committing it.
 golden:
-	go test . ./report ./sweep/... ./experiment/diagnosis ./experiment/selftest -update
+	go test . ./report ./report/page ./report/export ./sweep/... ./experiment/diagnosis ./experiment/selftest -update

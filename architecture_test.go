@@ -26,9 +26,12 @@ var mayImport = map[string][]string{
 	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
 	"sweep/strict": {"experiment/safetext"},
 
-	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/unit"},
+	"report/page":    {"report", "report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit"},
+	"report/export":  {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/verdict"},
+	"report/fixture": {"report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"}, // for tests
 	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
-	"report/foreign": {"experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"report/foreign": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
 
 	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},

@@ -128,7 +128,11 @@ func maxLoadCard(s *series.Series) Card {
 	if k := s.SLOKnee.Point; k != nil {
 		card.Lead = s.Points[*k].Load
 	}
-	card.Lines = []string{s.Label() + ": " + s.SLOKnee.Why + resampled(s.SLOKnee), "saturation: " + kneeText(s, s.Saturation)}
+	saturation := kneeText(s, s.Saturation)
+	if s.Saturation.Point != nil {
+		saturation = "saturation: " + saturation
+	}
+	card.Lines = []string{s.Label() + ": " + s.SLOKnee.Why + resampled(s.SLOKnee), saturation}
 	return card
 }
 
