@@ -3,7 +3,9 @@ package page
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"bench/experiment/unit"
 	"bench/report/fixture"
 )
 
@@ -138,5 +141,42 @@ func TestHistoryInBrowser(t *testing.T) {
 	dom := browse(t, []byte(html), "1280,4000")
 	if got := attribute(t, dom, "charts"); got != want || attribute(t, dom, "ready") == 0 || strings.Contains(dom, "__xss=1<") {
 		t.Errorf("%d charts stand, want %d", got, want)
+	}
+}
+
+// TestFigureIsAsInGo: page.js formats figures as unit.Format does, but for zeros at the end.
+func TestFigureIsAsInGo(t *testing.T) {
+	from, to := strings.Index(script, "const digits"), strings.Index(script, "const dark")
+	if from < 0 || to < from {
+		t.Fatal("page.js has no digits and figure before dark")
+	}
+	type sample struct {
+		X          float64
+		Unit, Want string
+	}
+	var samples []sample
+	for exponent := -3; exponent < 9; exponent++ {
+		for _, digits := range []float64{1, 1.005, 1.25, 4.996, 9.99, 9.999, 1.0 / 3 * 10} {
+			for _, u := range []string{"ms", "s", "share", ""} {
+				x := digits * math.Pow10(exponent)
+				number, rest, _ := strings.Cut(unit.Format(x, u), " ")
+				if strings.Contains(number, ".") {
+					number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
+				}
+				samples = append(samples, sample{x, u, strings.TrimSpace(number + " " + rest)})
+			}
+		}
+	}
+	b, err := json.Marshal(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dom := browse(t, []byte(`<!DOCTYPE html><html><body></body><script>`+script[from:to]+`
+const wrong = `+string(b)+`.filter(s => figure(s.X, s.Unit) !== s.Want);
+document.documentElement.dataset.wrong = wrong.length;
+document.body.textContent = JSON.stringify(wrong.map(s => [s, figure(s.X, s.Unit)]));
+</script></html>`), "800,600")
+	if attribute(t, dom, "wrong") > 0 {
+		t.Errorf("of %d figures differ: %s", len(samples), dom)
 	}
 }
