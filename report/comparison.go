@@ -137,7 +137,7 @@ func DifferencesTable(id, caption string, ds []compare.Difference) Table {
 		case d.Key != "" && d.Allowed:
 			effect = Cell{Text: "allowed", Kind: Undecided}
 		case d.Key != "":
-			effect = Cell{Text: "refused: intended? --allow " + d.Key, Kind: Failed}
+			effect = Cell{Text: "refused; to compare anyway: --allow " + d.Key, Kind: Failed}
 		}
 		t.Add(TextCell(d.What), TextCell(d.Base), TextCell(d.New), effect)
 	}

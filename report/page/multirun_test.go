@@ -69,7 +69,7 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	a := another("monday", 1)
 	a.Manifest.Target.Hardware = "h100-sxm"
 	html := string(page1(t, a, b))
-	for _, want := range []string{"not compared", "refused: intended? --allow hardware", "all-overlay"} {
+	for _, want := range []string{"not compared", "refused; to compare anyway: --allow hardware", "all-overlay"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
 		}
