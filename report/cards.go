@@ -160,8 +160,8 @@ var placeWords = map[roofline.Place]string{
 	roofline.Slow:       "slower than the typical range",
 }
 
-// placeText compares a median with its typical range. The roofline of TTFT is for one prompt on an idle server:
-// under load a prompt waits and shares steps, which the hardware does not explain.
+// placeText compares a median with its typical range. The roofline of TTFT is for one prompt on an idle
+// server: under load a prompt waits and shares steps, which the hardware does not explain.
 func placeText(metric string, place roofline.Place, s *experiment.Spec) string {
 	if metric == "ttft" && place == roofline.Slow && (s.Concurrency != 1 || s.Rate > 0) {
 		return "slower than the typical range of an idle server"

@@ -9,7 +9,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// stagesTable is the decision: its stages from validity to cost, up to the first that no point of a row passes.
+// stagesTable is the decision: its stages from validity to cost, up to the first that no point of a row
+// passes.
 func (o *Outcome) stagesTable() Table {
 	t := Table{ID: "decision", Caption: "Decision", Note: "Stages run from validity to cost and end at the first that no point of a row passes.",
 		Columns: []Column{{Head: "stage"}, {Head: "verdict", Help: "slo"}, {Head: "point"}, {Head: "why"}}}

@@ -3,7 +3,8 @@ package report
 // SchemaDocument is the schema of Document.
 const SchemaDocument = "bench/report/v1"
 
-// Document is the outcomes of runs as data: the page carries it under bench-data, and --format json writes it.
+// Document is the outcomes of runs as data: the page carries it under bench-data, and --format json writes
+// it.
 type Document struct {
 	Schema string        `json:"schema"`
 	Runs   []DocumentRun `json:"runs"` // in the order of the arguments

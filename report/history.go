@@ -80,7 +80,8 @@ func GroupTables(g *compare.Group) []Table {
 	return []Table{unwatchedTable(g), alarmTable(g), changeTable(g, true)}
 }
 
-// unwatchedTable is the figures that no alarm tests in the last night, by reason: "no alarm" does not cover them.
+// unwatchedTable is the figures that no alarm tests in the last night, by reason: "no alarm" does not cover
+// them.
 func unwatchedTable(g *compare.Group) Table {
 	t := Table{ID: "unwatched", Caption: "Not tested for alarms", Columns: []Column{{Head: "what"}, {Head: "why"}}}
 	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
@@ -132,7 +133,8 @@ func alarmTable(g *compare.Group) Table {
 	return t
 }
 
-// changeTable is the change-points. A terminal has room for the first suspect only; all adds the others and the figures.
+// changeTable is the change-points. A terminal has room for the first suspect only; all adds the others and
+// the figures.
 func changeTable(g *compare.Group, all bool) Table {
 	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"}, {Head: "change"}, {Head: "other changes"}}}
 	if all {

@@ -101,9 +101,10 @@ func (m *markdown) table(t Table) {
 
 func (m *markdown) row(cells []string) { m.b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 
-// escapeMarkdown keeps untrusted text from becoming a table cell, code, emphasis, a link, a mention or HTML. By the
-// rules of CommonMark and GFM most characters do that only in some places, and are left alone elsewhere so that the
-// file stays readable: _ within a word, ~ before a word, < before a space, ] that no ( follows.
+// escapeMarkdown keeps untrusted text from becoming a table cell, code, emphasis, a link, a mention or HTML.
+// By the rules of CommonMark and GFM most characters do that only in some places, and are left alone
+// elsewhere so that the file stays readable: _ within a word, ~ before a word, < before a space, ] that no (
+// follows.
 func escapeMarkdown(s string) string {
 	runes := []rune(safetext.Escape(s))
 	at := func(i int) rune {

@@ -132,7 +132,8 @@ func raise(most, x *float64) {
 // maxValues is the number of values that the metadata list if rows differ.
 const maxValues = 5
 
-// addByRow adds a value of the rows: one line if all live rows agree, else a line for each value with its number of rows.
+// addByRow adds a value of the rows: one line if all live rows agree, else a line for each value with its
+// number of rows.
 func (r *Run) addByRow(add func(what, value string), what string, of func(*record.Row) string) {
 	rows := r.Live()
 	rowsWith := map[string]int{}

@@ -157,8 +157,8 @@ func (o *Outcome) operatingPoint() (*series.Series, *series.SeriesPoint) {
 	return &o.Series[a.Series], &o.Series[a.Series].Points[a.Point]
 }
 
-// HeadlinePoint is the operating point, else the headline point of the series with the highest throughput, valid
-// ones first; nil: the run has no point.
+// HeadlinePoint is the operating point, else the headline point of the series with the highest throughput,
+// valid ones first; nil: the run has no point.
 func (o *Outcome) HeadlinePoint() (curve *series.Series, best *series.SeriesPoint) {
 	if s, p := o.operatingPoint(); p != nil {
 		return s, p

@@ -44,7 +44,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextOfACutSweep: rows without a result are counted, not listed; one that failed has its own line with the reason.
+// TestTextOfACutSweep: rows without a result are counted, not listed; one that failed has its own line with
+// the reason.
 func TestTextOfACutSweep(t *testing.T) {
 	run := fixtureRun()
 	for i := range 300 {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// reproduceTable is the commands that reproduce the run or a part of it. Names come from a file and are quoted.
+// reproduceTable is the commands that reproduce the run or a part of it. Names come from a file and are
+// quoted.
 func (r *Run) reproduceTable() Table {
 	m := r.Manifest
 	t := Table{ID: "reproduce", Caption: "Reproduce", Note: "Save the matrix below under the file name in the commands.",

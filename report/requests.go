@@ -38,7 +38,8 @@ func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	return out, err
 }
 
-// read opens a file of the run's directory. A missing file is no error, and neither is a run without a directory.
+// read opens a file of the run's directory. A missing file is no error, and neither is a run without a
+// directory.
 func (r *Run) read(name string, each func(io.Reader) error) error {
 	if info, err := os.Stat(r.Dir); err != nil || !info.IsDir() {
 		return nil

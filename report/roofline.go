@@ -11,8 +11,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// rooflineTable compares measured medians with the roofline of the first repeat, at the batch and the context that
-// were observed.
+// rooflineTable compares measured medians with the roofline of the first repeat, at the batch and the context
+// that were observed.
 func (o *Outcome) rooflineTable(u Units) Table {
 	t := Table{ID: "roofline", Caption: "Roofline", Columns: []Column{{Head: "point"}}}
 	for _, m := range []string{"TTFT", "TPOT"} {

@@ -1,9 +1,10 @@
-// Package report turns results into tables and text. Load reads a run directory into a Run; Outcome derives verdict, curves,
-// bottlenecks and decision from its rows; cards and tables show them; Text and Markdown write them, as report/page writes
-// HTML. Comparisons and histories (report/compare) have tables, text and Markdown here, too.
+// Package report turns results into tables and text. Load reads a run directory into a Run; Outcome derives
+// verdict, curves, bottlenecks and decision from its rows; cards and tables show them; Text and Markdown
+// write them, as report/page writes HTML. Comparisons and histories (report/compare) have tables, text and
+// Markdown here, too.
 //
-// It measures and decides nothing: verdicts are data before any renderer. It treats every string of a result as hostile,
-// as a server chose it.
+// It measures and decides nothing: verdicts are data before any renderer. It treats every string of a result
+// as hostile, as a server chose it.
 package report
 
 import (
@@ -40,8 +41,8 @@ const (
 	notesName    = "notes.md"
 )
 
-// Load reads a run directory: run.json, the <row>.json files and notes.md. A result file that is not whole or has another
-// schema is an error that names it. Other files are ignored.
+// Load reads a run directory: run.json, the <row>.json files and notes.md. A result file that is not whole or
+// has another schema is an error that names it. Other files are ignored.
 func Load(dir string) (*Run, error) {
 	run := &Run{Dir: dir}
 	manifest := filepath.Join(dir, manifestName)

@@ -12,8 +12,8 @@ const (
 	narrowestOne = 12
 )
 
-// table draws columns two spaces apart under two heading lines, name and unit. If the table is wider than the screen,
-// the last column and then the first one wrap.
+// table draws columns two spaces apart under two heading lines, name and unit. If the table is wider than the
+// screen, the last column and then the first one wrap.
 func (p *printer) table(t Table) {
 	widths := t.widths()
 	var over, under []string

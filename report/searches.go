@@ -67,7 +67,8 @@ func searched(f *record.Found, load *float64) string {
 	return unit.Count(int(*load))
 }
 
-// searchesTable is each search with its answer and the runs behind it. The probes are also points of their own.
+// searchesTable is each search with its answer and the runs behind it. The probes are also points of their
+// own.
 func (r *Run) searchesTable() Table {
 	t := Table{ID: "searches", Caption: "Searches", Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
 		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true}, {Head: "runs at low, high end", Num: true},

@@ -31,8 +31,8 @@ func (r *Run) sloTable() Table {
 	return t
 }
 
-// measuredCell is the value under a limit, a percentile with its grade. Means and figures of the whole window have
-// no grade.
+// measuredCell is the value under a limit, a percentile with its grade. Means and figures of the whole window
+// have no grade.
 func measuredCell(v record.Verdict) Cell {
 	if v.Value == nil {
 		return Cell{Text: "no value", Kind: Faint, Title: "not measured, or unbounded because failed requests rank as infinitely slow"}

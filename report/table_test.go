@@ -79,7 +79,8 @@ func TestBoundsOfFewRequests(t *testing.T) {
 	}
 }
 
-// Under load a first token waits and shares its steps: that it is later than a prompt alone is nothing that the hardware should explain.
+// Under load a first token waits and shares its steps: that it is later than a prompt alone is nothing that
+// the hardware should explain.
 func TestPlaceOfTTFTUnderLoad(t *testing.T) {
 	spec := func(slots int, rate workload.Rate) *experiment.Spec {
 		s := &experiment.Spec{}

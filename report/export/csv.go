@@ -53,8 +53,8 @@ func (r *csvLine) optional(head string, n int, has bool) {
 	r.int(head, n)
 }
 
-// CSV writes a line for each row of the run (one repeat of one point), with full figures in the units of the heads; a
-// missing figure is empty. Planned rows without a result come last, with their state.
+// CSV writes a line for each row of the run (one repeat of one point), with full figures in the units of the
+// heads; a missing figure is empty. Planned rows without a result come last, with their state.
 func CSV(w io.Writer, run *report.Run) error {
 	out := csv.NewWriter(w)
 	out.Write(csvRow(run, &record.Row{}).heads) // Error returns its error

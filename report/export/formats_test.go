@@ -155,7 +155,8 @@ func TestParquetRoundTrip(t *testing.T) {
 	}
 }
 
-// The lines are of the form that golang.org/design/14313-benchmark-format gives: a name, a count, and pairs of a value and a unit.
+// The lines are of the form that golang.org/design/14313-benchmark-format gives: a name, a count, and pairs
+// of a value and a unit.
 func TestGoBenchmark(t *testing.T) {
 	s, _ := ours()
 	s.Rows[0].Spec.Name = "prefill heavy/8"

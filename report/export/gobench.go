@@ -44,8 +44,9 @@ func perGPU(r *record.Row) (float64, bool) {
 	return 0, false
 }
 
-// GoBenchmark writes the live rows in the Go benchmark format, for benchstat. Each repeat is a line, so that benchstat tests
-// over repeats; the count of a line is its completed requests. Source: golang.org/design/14313-benchmark-format.
+// GoBenchmark writes the live rows in the Go benchmark format, for benchstat. Each repeat is a line, so that
+// benchstat tests over repeats; the count of a line is its completed requests. Source:
+// golang.org/design/14313-benchmark-format.
 func GoBenchmark(w io.Writer, run *report.Run) error {
 	b := bufio.NewWriter(w)
 	rows := run.Live()
@@ -78,7 +79,8 @@ func GoBenchmark(w io.Writer, run *report.Run) error {
 	return nil
 }
 
-// benchmarkName is a name like BenchmarkA-short/concurrency=8. Spaces and slashes of its parts become underscores.
+// benchmarkName is a name like BenchmarkA-short/concurrency=8. Spaces and slashes of its parts become
+// underscores.
 func benchmarkName(s *experiment.Spec) string {
 	part := func(text string) string { return strings.Join(strings.Fields(strings.ReplaceAll(text, "/", "_")), "_") }
 	name := "Benchmark" + strings.ToUpper(part(s.Name)[:1]) + part(s.Name)[1:]

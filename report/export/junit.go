@@ -37,8 +37,8 @@ type junitReason struct {
 	Type    string `xml:"type,attr,omitempty"`
 }
 
-// JUnit writes the cases of the gate, one for each point and figure: a regression is a failure, an undecided case an
-// error, or skipped if undecided passes.
+// JUnit writes the cases of the gate, one for each point and figure: a regression is a failure, an undecided
+// case an error, or skipped if undecided passes.
 func JUnit(w io.Writer, c *compare.Comparison) error {
 	s := junitSuite{Name: "bench compare: " + oneLine(report.ComparisonTitle(c))}
 	if c.Gate != nil {

@@ -12,9 +12,10 @@ import (
 	"bench/report"
 )
 
-// OpenMetrics writes the figures of the live rows as gauges for a push gateway, with the row, its settings and the target
-// as labels. Times are in seconds, as is usual there. There are no timestamps: push gateways refuse them. A family is
-// written by hand, as expfmt needs a metric object per line for the same three lines of text.
+// OpenMetrics writes the figures of the live rows as gauges for a push gateway, with the row, its settings
+// and the target as labels. Times are in seconds, as is usual there. There are no timestamps: push gateways
+// refuse them. A family is written by hand, as expfmt needs a metric object per line for the same three lines
+// of text.
 func OpenMetrics(w io.Writer, run *report.Run) error {
 	b := bufio.NewWriter(w)
 	rows := run.Live()

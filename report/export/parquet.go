@@ -10,8 +10,8 @@ import (
 	"bench/report"
 )
 
-// Request is one line of the Parquet file: a request with its row. Times are in µs from the start of the row; null: did not
-// happen.
+// Request is one line of the Parquet file: a request with its row. Times are in µs from the start of the row;
+// null: did not happen.
 type Request struct {
 	Run          string  `parquet:"run,dict"`
 	Row          string  `parquet:"row,dict"`

@@ -14,10 +14,11 @@ import (
 	"bench/report"
 )
 
-// VLLM writes each live row as an object like those of `vllm bench serve --save-result --save-detailed`, in the way of
-// --append-result. Figures follow vLLM's definitions, computed from the requests of the window: TTFT is from send to the
-// first event of any kind, and the time from that event to the first token is a gap. Throughputs are over bench's window.
-// A row without records has no arrays, a row without streaming no TTFT. Results hold no texts, so the file has none.
+// VLLM writes each live row as an object like those of `vllm bench serve --save-result --save-detailed`, in
+// the way of --append-result. Figures follow vLLM's definitions, computed from the requests of the window:
+// TTFT is from send to the first event of any kind, and the time from that event to the first token is a gap.
+// Throughputs are over bench's window. A row without records has no arrays, a row without streaming no TTFT.
+// Results hold no texts, so the file has none.
 func VLLM(w io.Writer, run *report.Run) error {
 	e := json.NewEncoder(w)
 	rows := run.Live()

@@ -1,7 +1,8 @@
-// Package foreign reads result files of other tools (vllm bench serve, SGLang's bench_serving, guidellm, aiperf) as runs of
-// bench. Read recognizes the tool by the content of the file. A figure takes the name of bench's metric with the same meaning,
-// whatever the tool calls it; if the meanings differ, the tool's definition goes with it, so that no comparison ignores
-// the difference. Figures that a file lacks stay missing.
+// Package foreign reads result files of other tools (vllm bench serve, SGLang's bench_serving, guidellm,
+// aiperf) as runs of bench. Read recognizes the tool by the content of the file. A figure takes the name of
+// bench's metric with the same meaning, whatever the tool calls it; if the meanings differ, the tool's
+// definition goes with it, so that no comparison ignores the difference. Figures that a file lacks stay
+// missing.
 package foreign
 
 import (
@@ -58,8 +59,8 @@ type measurement struct {
 	findings []record.Finding
 }
 
-// Read recognizes the tool that wrote a file by its content, and reads it. A file can contain several measurements as
-// consecutive JSON objects.
+// Read recognizes the tool that wrote a file by its content, and reads it. A file can contain several
+// measurements as consecutive JSON objects.
 func Read(name string, text []byte) (*Result, error) {
 	objects, err := split(text)
 	if err != nil {
@@ -152,8 +153,8 @@ func (t tool) row(m measurement) (record.Row, error) {
 // object is one JSON object with raw values.
 type object map[string]json.RawMessage
 
-// split reads the consecutive objects of a file. Python writes Infinity and NaN, which JSON lacks: Infinity becomes "inf",
-// -Infinity and NaN become null.
+// split reads the consecutive objects of a file. Python writes Infinity and NaN, which JSON lacks: Infinity
+// becomes "inf", -Infinity and NaN become null.
 func split(text []byte) ([]object, error) {
 	d := json.NewDecoder(bytes.NewReader(pythonNumbers(text)))
 	var out []object
@@ -230,7 +231,8 @@ func list[T any](o object, key string) ([]T, error) {
 	return out, nil
 }
 
-// totals is a summary of n values with only some figures known; the others are NaN. nil: neither mean nor median is known.
+// totals is a summary of n values with only some figures known; the others are NaN. nil: neither mean nor
+// median is known.
 func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 	s := &stats.Summary{N: n, CI95: map[string]stats.Interval{}}
 	known := false

@@ -58,8 +58,8 @@ func readVLLM(o object) ([]measurement, error) {
 	return []measurement{m}, nil
 }
 
-// rate is the request rate as in a spec; empty: none, or one that bench does not know ("trace"). A rate of "inf" with a cap
-// is a closed loop.
+// rate is the request rate as in a spec; empty: none, or one that bench does not know ("trace"). A rate of
+// "inf" with a cap is a closed loop.
 func rate(o object) string {
 	x, ok := o.number("request_rate")
 	switch {
@@ -148,8 +148,9 @@ func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
 	return out
 }
 
-// detailed makes records of the arrays of a detailed file; nil: it has none. Send times are relative to the first request, as
-// Python's clock has no fixed origin. Without send times every request is sent at 0: only latencies are read from such records.
+// detailed makes records of the arrays of a detailed file; nil: it has none. Send times are relative to the
+// first request, as Python's clock has no fixed origin. Without send times every request is sent at 0: only
+// latencies are read from such records.
 func detailed(o object, starts string) ([]*record.Record, error) {
 	outputs, err := list[int](o, "output_lens")
 	if err != nil || len(outputs) == 0 {

@@ -14,7 +14,8 @@ import (
 	"bench/report"
 )
 
-// chart is a chart of a table: the option for ECharts, as JSON without functions, and what page.js needs to finish it.
+// chart is a chart of a table: the option for ECharts, as JSON without functions, and what page.js needs to
+// finish it.
 type chart struct {
 	ID      string         `json:"id"`
 	Title   string         `json:"-"`
@@ -117,8 +118,9 @@ func whiskers(name string, ends [][2][2]float64) []map[string]any {
 		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": neutral, "width": 1.5, "opacity": 0.7}}}
 }
 
-// The hues of Okabe and Ito, distinct for the colour-blind, darkened to a contrast of 3:1 on white (a test computes it),
-// without yellow, and with vermilion kept for limits and bends. page.js has lighter ones for dark pages.
+// The hues of Okabe and Ito, distinct for the colour-blind, darkened to a contrast of 3:1 on white (a test
+// computes it), without yellow, and with vermilion kept for limits and bends. page.js has lighter ones for
+// dark pages.
 var (
 	palette = []string{"#0060A0", "#B87900", "#009467", "#C4609A", "#2E93D0", "#7048B8"}
 	shapes  = []string{"circle", "rect", "triangle", "diamond", "roundRect"}
@@ -235,8 +237,8 @@ func addLimits(line *charts.Line, metric string, limits []float64) {
 			LineStyle: &opts.LineStyle{Color: vermilion, Type: "dashed"}}))
 }
 
-// option is the option for ECharts as plain data. Tooltips are drawn as text: they are never parsed as HTML and need no
-// inline style.
+// option is the option for ECharts as plain data. Tooltips are drawn as text: they are never parsed as HTML
+// and need no inline style.
 func option(line *charts.Line) (map[string]any, error) {
 	line.Validate()
 	b, err := json.Marshal(line.JSON())

@@ -107,8 +107,8 @@ func scalingChart(o *report.Outcome, axis string) (chart, error) {
 // shownAtFirst is the number of curves that a chart shows at first; the legend turns others on.
 const shownAtFirst = 8
 
-// percentileChart is one latency by percentile. A percentile without an upper bound is an arrow at its lower end, off
-// the line, or missing.
+// percentileChart is one latency by percentile. A percentile without an upper bound is an arrow at its lower
+// end, off the line, or missing.
 func percentileChart(o *report.Outcome, metric string) (chart, error) {
 	name := report.MetricName(metric)
 	c := chart{ID: "by-percentile-" + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",

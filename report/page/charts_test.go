@@ -26,8 +26,8 @@ func optionsOf(t *testing.T, html []byte) []map[string]any {
 	return all
 }
 
-// TestSeriesLookTheSame: a series has one colour in every chart and view of a page, also where another has no mark; so has a point in
-// the charts that have a curve for each.
+// TestSeriesLookTheSame: a series has one colour in every chart and view of a page, also where another has no
+// mark; so has a point in the charts that have a curve for each.
 func TestSeriesLookTheSame(t *testing.T) {
 	run := fixtureRun()
 	o := run.Outcome()

@@ -14,7 +14,8 @@ import (
 // heatSteps is the number of shades of a heat map. The cells also have the figures.
 const heatSteps = 5
 
-// heatMetrics are what heat maps show: the figure that sets the shade, and its cell; ok is false without a figure.
+// heatMetrics are what heat maps show: the figure that sets the shade, and its cell; ok is false without a
+// figure.
 var heatMetrics = []struct {
 	name, help string
 	of         func(*series.SeriesPoint) (x float64, c report.Cell, ok bool)
@@ -33,8 +34,8 @@ func p95Cell(ps record.Percentiles) (float64, report.Cell, bool) {
 	return ms, report.InCell.Percentile(ps, "p95"), ok && len(ps) > 0
 }
 
-// heatMaps are the rows with exactly two axes of two values or more, as tables with shades: the first axis down, the
-// second across. Curves need a load axis; a map also shows rows such as input × output.
+// heatMaps are the rows with exactly two axes of two values or more, as tables with shades: the first axis
+// down, the second across. Curves need a load axis; a map also shows rows such as input × output.
 func heatMaps(o *report.Outcome) []report.Table {
 	points := map[string][]*series.SeriesPoint{}
 	var names []string

@@ -1,10 +1,11 @@
-// Package page writes results as one HTML file that needs nothing else: the report of one or several runs, a comparison, a
-// history. It takes tables from report, reduces the records of each row to what a file can carry (requests.go,
-// timeline_bins.go), describes charts with go-echarts (chart.go and one file for each kind), and puts both into a template.
-// page.js draws the charts in the reader's browser.
+// Package page writes results as one HTML file that needs nothing else: the report of one or several runs, a
+// comparison, a history. It takes tables from report, reduces the records of each row to what a file can
+// carry (requests.go, timeline_bins.go), describes charts with go-echarts (chart.go and one file for each
+// kind), and puts both into a template. page.js draws the charts in the reader's browser.
 //
-// A page never loads, sends or runs anything but its own two scripts, which a Content-Security-Policy allows by their
-// hashes. Every string of a result is untrusted: the template escapes it, and JSON in the page is escaped in the same way.
+// A page never loads, sends or runs anything but its own two scripts, which a Content-Security-Policy allows
+// by their hashes. Every string of a result is untrusted: the template escapes it, and JSON in the page is
+// escaped in the same way.
 package page
 
 import (
@@ -20,7 +21,8 @@ import (
 	"bench/report"
 )
 
-// echarts is the common build of ECharts: it has every chart type of the page and is two thirds of the full build.
+// echarts is the common build of ECharts: it has every chart type of the page and is two thirds of the full
+// build.
 //
 //go:embed assets/echarts.common.min.js
 var echarts string
@@ -40,8 +42,8 @@ var pageHTML string
 // runsTemplate escapes HTML; its function visible escapes control and bidi characters.
 var runsTemplate = template.Must(template.New("runs").Funcs(template.FuncMap{"visible": safetext.EscapeLines}).Parse(pageHTML))
 
-// Runs writes one self-contained page of one or several runs. Several runs follow a comparison of all of them. A
-// Content-Security-Policy allows only the page's own two scripts, by their hashes, and no request.
+// Runs writes one self-contained page of one or several runs. Several runs follow a comparison of all of
+// them. A Content-Security-Policy allows only the page's own two scripts, by their hashes, and no request.
 func Runs(w io.Writer, runs ...*report.Run) error {
 	v := pageView{
 		Definitions: definitions,
@@ -90,8 +92,8 @@ func hash(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// inline is v as JSON for a script element. json.Marshal escapes <, >, & and the line ends of JavaScript, so no string
-// can end the element or begin a comment.
+// inline is v as JSON for a script element. json.Marshal escapes <, >, & and the line ends of JavaScript, so
+// no string can end the element or begin a comment.
 func inline(v any) (template.JS, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -31,7 +31,8 @@ func contrast(a, b [3]float64) float64 {
 	return max(light(a), light(b)) / min(light(a), light(b))
 }
 
-// sights are full deuteranopia, protanopia and tritanopia (Machado, Oliveira and Fernandes 2009, severity 1), and none.
+// sights are full deuteranopia, protanopia and tritanopia (Machado, Oliveira and Fernandes 2009, severity 1),
+// and none.
 var sights = [][3][3]float64{
 	{{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
 	{{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
@@ -56,7 +57,8 @@ func lab(c [3]float64, sight [3][3]float64) [3]float64 {
 	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
 }
 
-// Lines have a contrast of 3:1 to the page (WCAG AA for graphics), light and dark, and no two of them look the same to anybody.
+// Lines have a contrast of 3:1 to the page (WCAG AA for graphics), light and dark, and no two of them look
+// the same to anybody.
 func TestPalette(t *testing.T) {
 	lighter := map[string]string{}
 	for _, m := range regexp.MustCompile(`'(#\w{6})': '(#\w{6})'`).FindAllStringSubmatch(script, -1) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// awaiting is the script that waits for a chart. Time is virtual, and ends before a busy machine has made a frame, without which nothing
-// comes near: so some of the machine's own goes by too.
+// awaiting is the script that waits for a chart. Time is virtual, and ends before a busy machine has made a
+// frame, without which nothing comes near: so some of the machine's own goes by too.
 const awaiting = `
 const work = () => { let x = 1; for (let i = 0; i < 1e6; i++) x = x * 16807 % 2147483647; document.documentElement.dataset.work = x; };
 const drawn = async b => { for (let k = 0; k < 10000 && !b.querySelector('canvas'); k++) { work(); await new Promise(ok => setTimeout(ok, 20)); } };
@@ -66,7 +66,8 @@ func probe(html []byte) []byte {
 	return with(html, look)
 }
 
-// with adds to the page a script that sees what a test can't see in the document. The policy is widened by that script's hash alone.
+// with adds to the page a script that sees what a test can't see in the document. The policy is widened by
+// that script's hash alone.
 func with(html []byte, look string) []byte {
 	escaped := strings.NewReplacer("'", "&#39;", "+", "&#43;")
 	html = bytes.Replace(html, []byte(escaped.Replace(hash(script))), []byte(escaped.Replace(hash(script)+" "+hash(look))), 1)

@@ -116,8 +116,8 @@ func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	return out
 }
 
-// stepsOf sorts values and keeps at most `most` order statistics, the smallest and the largest among them: the j-th of k
-// has rank j·(n−1)/(k−1), rounded down, from 0. page.js computes its share by the same rule.
+// stepsOf sorts values and keeps at most `most` order statistics, the smallest and the largest among them:
+// the j-th of k has rank j·(n−1)/(k−1), rounded down, from 0. page.js computes its share by the same rule.
 func stepsOf(values []float64, most int) []float64 {
 	slices.Sort(values)
 	n := len(values)

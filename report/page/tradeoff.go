@@ -135,7 +135,8 @@ func (v *curves) addSeries(nth int, s *series.Series, metric, percentile string)
 	}
 }
 
-// collect takes the marks of a series, and adds their intervals and floors. at[j] is nil if point j has no mark.
+// collect takes the marks of a series, and adds their intervals and floors. at[j] is nil if point j has no
+// mark.
 func (v *curves) collect(s *series.Series, metric, percentile string) (at []*datum, data []datum) {
 	at = make([]*datum, len(s.Points))
 	for j := range s.Points {

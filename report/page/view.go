@@ -134,7 +134,8 @@ func newTableView(prefix string, t report.Table) tableView {
 	return v
 }
 
-// hidden matches each character that safetext.EscapeLines may change, as JSON writes it: as an escape, or as it is.
+// hidden matches each character that safetext.EscapeLines may change, as JSON writes it: as an escape, or as
+// it is.
 var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
 
 // escapeJSON escapes every text of JSON as safetext.EscapeLines does.
