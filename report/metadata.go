@@ -71,9 +71,6 @@ func (r *Run) metadataTable() Table {
 	}
 	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
 	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
-	if use := r.clientUse(); use != "" {
-		add("client, maximum of the rows", use)
-	}
 	r.addByRow(add, "timestamps", func(row *record.Row) string {
 		if row.Clock.Stamps == "" {
 			return ""
@@ -90,43 +87,6 @@ func (r *Run) metadataTable() Table {
 		add("note", n)
 	}
 	return t
-}
-
-// clientUse is the largest load of the client in the window of any row; empty: not collected.
-func (r *Run) clientUse() string {
-	var cores, sched, files, pause float64
-	pauses := 0
-	for _, row := range r.Live() {
-		u := row.Client
-		if u == nil {
-			continue
-		}
-		raise(&cores, u.CPUMean)
-		raise(&sched, u.SchedP99)
-		if u.Files != nil {
-			files = max(files, float64(*u.Files))
-		}
-		if u.GCPauses >= pause {
-			pause, pauses = u.GCPauses, u.GCs
-		}
-	}
-	var parts []string
-	add := func(known float64, text string) {
-		if known > 0 {
-			parts = append(parts, text)
-		}
-	}
-	add(cores, unit.Digits(cores)+" cores")
-	add(sched, "sched p99 "+unit.Format(sched, "ms"))
-	add(float64(pauses), fmt.Sprintf("GC %s in %s", unit.Format(pause, "ms"), unit.Plural(pauses, "pause")))
-	add(files, unit.Plural(int(files), "fd"))
-	return strings.Join(parts, ", ")
-}
-
-func raise(most, x *float64) {
-	if x != nil {
-		*most = max(*most, *x)
-	}
 }
 
 // maxValues is the number of values that the metadata list if rows differ.

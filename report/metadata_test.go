@@ -58,19 +58,22 @@ func TestMetadataWhereRowsDiffer(t *testing.T) {
 	}
 }
 
-// The client's line is of the rows that were sampled, each figure that of the row with the most of it.
-func TestMetadataOfTheClient(t *testing.T) {
+// The load of the client is shown for each row that was sampled.
+func TestClientTable(t *testing.T) {
 	run := fixtureRun()
-	for i := range run.Rows {
-		run.Rows[i].Client = nil
-	}
-	if got, there := metadata(run)["client, maximum of the rows"]; there {
-		t.Errorf("no row was sampled: %q", got)
-	}
 	run.Rows[0].Client = &telemetry.Usage{CPUMean: new(0.62), SchedP99: new(0.2), GCs: 3, GCPauses: 1.2, Files: new(1012)}
-	run.Rows[1].Client = &telemetry.Usage{CPUMean: new(0.5), SchedP99: new(0.3), GCs: 9, GCPauses: 0.5}
-	if got, want := metadata(run)["client, maximum of the rows"], "0.620 cores, sched p99 300 µs, GC 1.20 ms in 3 pauses, 1,012 fds"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	run.Rows[1].Client = nil
+	for i, want := range []string{"0.620 – 200 µs 1.20 ms (3 pauses) 1,012 –", "– – – – – –"} {
+		var got []string
+		for _, c := range run.clientTable().Rows[i][4:10] {
+			if c.Tag != "" {
+				c.Text += " (" + c.Tag + ")"
+			}
+			got = append(got, c.Text)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("row %d: %q, want %q", i, got, want)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bench/experiment/record"
+	"bench/experiment/telemetry"
 	"bench/experiment/unit"
 )
 
@@ -17,6 +18,14 @@ func known(x *float64, u string) Cell {
 		return Absent()
 	}
 	return TextCell(unit.Format(*x, u))
+}
+
+// counted is a count that can be missing.
+func counted[N int | int64](n *N) Cell {
+	if n == nil {
+		return Absent()
+	}
+	return count(int(*n))
 }
 
 // level is a gauge over the window: its mean, with its maximum as the tag.
@@ -81,20 +90,17 @@ func throttled(d *record.GPUDevice) Cell {
 func (r *Run) clientTable() Table {
 	t := Table{ID: "client", Caption: "Client", Note: "Latencies contain client lag; a row with too much of it has a finding.", Columns: []Column{
 		{Head: "row"}, {Head: "lag p50", Num: true, Help: "lag"}, {Head: "lag p99", Num: true, Help: "lag"}, {Head: "read lag", Num: true, Help: "lag"}, {Head: "cores used", Num: true},
-		{Head: "machine busy", Num: true}, {Head: "run-queue wait p99", Num: true}, {Head: "GC pauses", Num: true}, {Head: "retransmits", Num: true},
+		{Head: "machine busy", Num: true}, {Head: "run-queue wait p99", Num: true}, {Head: "GC pauses", Num: true}, {Head: "open files", Num: true}, {Head: "retransmits", Num: true},
 		{Head: "connections", Num: true}, {Head: "timestamps"},
 	}}
 	for _, row := range r.Live() {
 		cells := []Cell{TextCell(row.ID), lagCell(&row, "p50"), lagCell(&row, "p99"), TextCell(unit.Format(row.Clock.ReadLagMeanMs, "ms"))}
-		if u := row.Client; u != nil {
-			again := Absent()
-			if u.Retransmits != nil {
-				again = count(int(*u.Retransmits))
-			}
-			cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), TextCell(unit.Format(u.GCPauses, "ms")), again)
-		} else {
-			cells = append(cells, Absent(), Absent(), Absent(), Absent(), Absent())
+		u := cmp.Or(row.Client, &telemetry.Usage{})
+		pauses := Absent()
+		if row.Client != nil {
+			pauses = Cell{Text: unit.Format(u.GCPauses, "ms"), Tag: unit.Plural(u.GCs, "pause")}
 		}
+		cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), pauses, counted(u.Files), counted(u.Retransmits))
 		opened := row.Connections
 		t.Rows = append(t.Rows, append(cells, TextCell(fmt.Sprintf("%s before, %s during", unit.Count(opened.Ahead), unit.Count(opened.During))),
 			TextCell(cmp.Or(row.Clock.Stamps, "not reported"))))

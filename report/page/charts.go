@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"bench/experiment/record"
@@ -33,8 +32,6 @@ func chartsOf(o *report.Outcome, e evidence) ([]chart, error) {
 			add(percentileChart(o, metric))
 		}
 	}
-	add(rooflineChart(o, "ttft"))
-	add(rooflineChart(o, "tpot"))
 	add(prefixChart(o))
 	add(distributionChart(e.rows))
 	add(promptChart(o, e))
@@ -142,63 +139,6 @@ func percentileChart(o *report.Outcome, metric string) (chart, error) {
 	return c, c.view("", line)
 }
 
-// rooflineChart compares p50 and p99 of each point with the roofline.
-func rooflineChart(o *report.Outcome, metric string) (chart, error) {
-	name := report.MetricName(metric)
-	c := chart{ID: "roofline-" + metric, Title: name + " and roofline", Table: "roofline", UnitX: "ms",
-		Alt: name + " p50 and p99 of each point, with roofline floor and typical time. The same figures are in the table below."}
-	var names []string
-	var p50, p99, floor, expected []datum
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
-		label := s.PointName(p)
-		if len(p.Latency(metric)) == 0 {
-			return
-		}
-		names = append(names, label)
-		for percentile, to := range map[string]*[]datum{"p50": &p50, "p99": &p99} {
-			if d, ms, ok := latencyDatum(p.Latency(metric), percentile, label+"\n"+name+" "+percentile); ok {
-				d.x, d.y = ms, label
-				*to = append(*to, d)
-			}
-		}
-		if b := p.Rows[0].Roofline; b != nil {
-			bound := b.TTFT
-			if metric == "tpot" {
-				bound = b.TPOT
-			}
-			floor = appendBound(floor, bound.FloorMs, label, "roofline floor")
-			expected = appendBound(expected, bound.ExpectedMs, label, "typical time")
-		}
-	})
-	if len(floor)+len(expected) == 0 { // other charts have the percentiles
-		return c, nil
-	}
-	line := dotPlot(&c, names)
-	addMarks(line, name+" p50", "circle", palette[0], 11, p50)
-	addMarks(line, name+" p99", "triangle", palette[1], 11, p99)
-	addMarks(line, "roofline floor", "rect", vermilion, 8, floor)
-	addMarks(line, "typical time", "diamond", palette[2], 12, expected)
-	return c, c.view("", line)
-}
-
-func appendBound(to []datum, ms float64, label, what string) []datum {
-	if ms <= 0 {
-		return to
-	}
-	return append(to, datum{x: ms, y: label, tip: fmt.Sprintf("%s\n%s %s", label, what, unit.Format(ms, "ms"))})
-}
-
-// tallest is the largest height, in px, of a canvas at double density.
-const tallest = 6000
-
-// dotPlot has a line for each name and a logarithmic latency axis.
-func dotPlot(c *chart, names []string) *charts.Line {
-	reversed := slices.Clone(names) // ECharts counts categories from the bottom
-	slices.Reverse(reversed)
-	c.Height = 110 + min(30*len(names), tallest)
-	return newPlot(opts.XAxis{Type: "log"}, opts.YAxis{Type: "category", Data: reversed})
-}
-
 // prefixChart is TTFT by the state of the prefix.
 func prefixChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "prefix-ttft", Title: "TTFT p50, prefix cold and warm", Table: "prefix", UnitX: "ms",
@@ -221,7 +161,9 @@ func prefixChart(o *report.Outcome) (chart, error) {
 	if len(names) == 0 {
 		return c, nil
 	}
-	line := dotPlot(&c, names)
+	slices.Reverse(names)                     // ECharts counts categories from the bottom
+	c.Height = 110 + min(30*len(names), 6000) // px; 6000 is the largest canvas at double density
+	line := newPlot(opts.XAxis{Type: "log"}, opts.YAxis{Type: "category", Data: names})
 	for i, state := range states {
 		addMarks(line, state, shapes[i%len(shapes)], palette[i%len(palette)], 13, byState[state])
 	}
