@@ -161,7 +161,8 @@ func figuresTable(id, caption string, metrics []compare.Metric, wide bool) Table
 			names[m.Why] = append(names[m.Why], m.Name)
 		}
 		if wide {
-			row = append(row, intervalCell(m), pCell(m), TextCell(m.Test), detectableCell(m), TextCell(m.Why))
+			row = append(row, intervalCell(m), optional(m.Adjusted, unit.Digits), TextCell(m.Test),
+				optional(m.Detectable, func(x float64) string { return compare.Percent(x, false) }), TextCell(m.Why))
 		}
 		t.Add(row...)
 	}
@@ -180,18 +181,12 @@ func figureCell(m *compare.Metric) Cell {
 }
 
 func quantityCell(x *float64, unit string) Cell {
-	if x == nil {
-		return Absent()
-	}
-	return TextCell(Quantity(*x, unit))
+	return optional(x, func(x float64) string { return Quantity(x, unit) })
 }
 
-func changeCell(m *compare.Metric) Cell {
-	if m.Change == nil {
-		return Absent()
-	}
-	return TextCell(compare.Percent(*m.Change, true))
-}
+func changeCell(m *compare.Metric) Cell { return optional(m.Change, signed) }
+
+func signed(change float64) string { return compare.Percent(change, true) }
 
 // judgedCell is the verdict, in a narrow table with the figure behind it.
 func judgedCell(m *compare.Metric, wide bool) Cell {
@@ -209,24 +204,7 @@ func judgedCell(m *compare.Metric, wide bool) Cell {
 }
 
 func intervalCell(m *compare.Metric) Cell {
-	if m.Change == nil {
-		return Absent()
-	}
-	return TextCell(compare.Percent(m.CI95.Lo, true) + " to " + compare.Percent(m.CI95.Hi, true))
-}
-
-func pCell(m *compare.Metric) Cell {
-	if m.Adjusted == nil {
-		return Absent()
-	}
-	return TextCell(unit.Digits(*m.Adjusted))
-}
-
-func detectableCell(m *compare.Metric) Cell {
-	if m.Detectable == nil {
-		return Absent()
-	}
-	return TextCell(compare.Percent(*m.Detectable, false))
+	return optional(m.Change, func(float64) string { return signed(m.CI95.Lo) + " to " + signed(m.CI95.Hi) })
 }
 
 func invalidTable(id string, p *compare.Point) Table {

@@ -22,10 +22,9 @@ func (o *Outcome) costsTable() Table {
 			if c.Accepted {
 				name.Tag = strings.TrimPrefix(name.Tag+"; max load within SLO", "; ")
 			}
-			used := Absent()
-			if u := c.Cost.USDPerMillionUsed; u != nil {
-				used = TextCell(fmt.Sprintf("%s at %s", unit.Digits(*u), unit.Format(*c.Cost.Utilisation, "share")))
-			}
+			used := optional(c.Cost.USDPerMillionUsed, func(usd float64) string {
+				return fmt.Sprintf("%s at %s", unit.Digits(usd), unit.Format(*c.Cost.Utilisation, "share"))
+			})
 			per := Absent()
 			if c.Cost.TokensPerUSD > 0 {
 				per = TextCell(unit.Digits(c.Cost.TokensPerUSD))
@@ -41,12 +40,9 @@ func (r *Run) variantsTable(o *Outcome) Table {
 	t := Table{ID: "variants", Caption: "Servers and knobs", Columns: []Column{{Head: "variant"}, {Head: "operating point"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
 		{Head: "TTFT p99", Num: true, Help: "ttft"}, {Head: "TPOT p99", Num: true, Help: "tpot"}, {Head: "ready after", Num: true}, {Head: "first answer", Num: true}, {Head: "command or error"}}}
 	for _, start := range r.Manifest.Servers {
-		ready, first := Absent(), Absent()
+		ready, first := Absent(), optional(start.FirstAnswerS, func(s float64) string { return unit.Format(s*1000, "ms") })
 		if start.ReadyS > 0 {
 			ready = TextCell(unit.Format(start.ReadyS*1000, "ms"))
-		}
-		if start.FirstAnswerS != nil {
-			first = TextCell(unit.Format(*start.FirstAnswerS*1000, "ms"))
 		}
 		command := TextCell(strings.Join(start.Command, " "))
 		if start.Error != "" {

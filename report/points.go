@@ -42,15 +42,13 @@ func (o *Outcome) pointsTable(u Units) Table {
 		{Head: "n", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
 	}}
 	o.Each(func(s *series.Series, p *series.SeriesPoint) {
-		perGPU, offered := Absent(), Absent()
+		offered := Absent()
 		if _, ok := p.Offered(); ok && !s.Closed { // a closed loop and the rate "inf" offer no rate
 			offered = TextCell(unit.Digits(p.OfferedPerS.Median))
 		}
-		if p.OutputTokensPerSPerGPU != nil {
-			perGPU = TextCell(unit.Digits(p.OutputTokensPerSPerGPU.Median))
-		}
 		t.Add(pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, TextCell(unit.Digits(p.RequestsPerS.Median)),
-			TextCell(unit.Digits(p.OutputTokensPerS.Median)), perGPU,
+			TextCell(unit.Digits(p.OutputTokensPerS.Median)),
+			optional(p.OutputTokensPerSPerGPU, func(r record.Repeats) string { return unit.Digits(r.Median) }),
 			u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p95"), u.Percentile(p.TTFT, "p99"),
 			u.Percentile(p.TPOT, "p50"), u.Percentile(p.TPOT, "p99"),
 			u.Percentile(p.E2E, "p50"), u.Percentile(p.E2E, "p99"),

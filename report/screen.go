@@ -60,7 +60,8 @@ func (p *printer) paint(k Kind, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func pad(s string, n int, right bool) string {
+// Pad adds spaces up to n columns, before s if right.
+func Pad(s string, n int, right bool) string {
 	space := strings.Repeat(" ", max(0, n-Width(s)))
 	if right {
 		return space + s

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"io"
 	"strings"
 
 	"bench/experiment/safetext"
@@ -12,13 +13,20 @@ const (
 	narrowestOne = 12
 )
 
+// WriteTable writes a table for a terminal of 100 columns.
+func WriteTable(w io.Writer, t Table, color bool) error {
+	p := &printer{color: color}
+	p.table(t)
+	return p.flush(w)
+}
+
 // table draws columns two spaces apart under two heading lines, name and unit. If the table is wider than the
 // screen, the last column and then the first one wrap.
 func (p *printer) table(t Table) {
 	widths := t.widths()
 	var over, under []string
 	for i, c := range t.Columns {
-		over, under = append(over, pad(c.Head, widths[i], c.Num)), append(under, pad(c.Unit, widths[i], c.Num))
+		over, under = append(over, Pad(c.Head, widths[i], c.Num)), append(under, Pad(c.Unit, widths[i], c.Num))
 	}
 	p.line(strings.Join(over, "  "))
 	p.line(strings.Join(under, "  "))
@@ -62,7 +70,7 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 	}
 	last := len(row) - 1
 	names, notes := fold(name, widths[0]), words(safetext.Escape(row[last].Text), widths[last])
-	line := pad(names[0], widths[0], false)
+	line := Pad(names[0], widths[0], false)
 	for i := 1; i < last; i++ {
 		line += "  " + p.cell(row[i].Kind, safetext.Escape(row[i].Text), widths[i], t.Columns[i].Num)
 	}
@@ -73,7 +81,7 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 			if i < len(names) {
 				line = names[i]
 			}
-			line = pad(line, before, false)
+			line = Pad(line, before, false)
 		}
 		if i < len(notes) {
 			line += "  " + p.cell(row[last].Kind, notes[i], widths[last], t.Columns[last].Num)

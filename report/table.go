@@ -60,6 +60,14 @@ func count(n int) Cell { return Cell{Text: unit.Count(n)} }
 // Absent is the cell of a figure that does not exist.
 func Absent() Cell { return Cell{Text: "–", Kind: Faint} }
 
+// optional is the cell of a figure that can be missing.
+func optional[T any](x *T, format func(T) string) Cell {
+	if x == nil {
+		return Absent()
+	}
+	return TextCell(format(*x))
+}
+
 // Units is the place of the unit of latencies.
 type Units bool
 

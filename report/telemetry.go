@@ -14,18 +14,7 @@ import (
 
 // known is a figure that can be missing.
 func known(x *float64, u string) Cell {
-	if x == nil {
-		return Absent()
-	}
-	return TextCell(unit.Format(*x, u))
-}
-
-// counted is a count that can be missing.
-func counted[N int | int64](n *N) Cell {
-	if n == nil {
-		return Absent()
-	}
-	return count(int(*n))
+	return optional(x, func(x float64) string { return unit.Format(x, u) })
 }
 
 // level is a gauge over the window: its mean, with its maximum as the tag.
@@ -100,7 +89,8 @@ func (r *Run) clientTable() Table {
 		if row.Client != nil {
 			pauses = Cell{Text: unit.Format(u.GCPauses, "ms"), Tag: unit.Plural(u.GCs, "pause")}
 		}
-		cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), pauses, counted(u.Files), counted(u.Retransmits))
+		cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), pauses, optional(u.Files, unit.Count),
+			optional(u.Retransmits, func(n int64) string { return unit.Count(int(n)) }))
 		opened := row.Connections
 		t.Rows = append(t.Rows, append(cells, TextCell(fmt.Sprintf("%s before, %s during", unit.Count(opened.Ahead), unit.Count(opened.During))),
 			TextCell(cmp.Or(row.Clock.Stamps, "not reported"))))

@@ -48,14 +48,9 @@ func (c chart) drawn() (chartView, error) {
 
 type tableView struct {
 	ID, Caption, Note string
-	Columns           []columnView
+	Columns           []report.Column
 	Rows              [][]cellView
 	Long              bool // folded
-}
-
-type columnView struct {
-	Head, Unit, Help string
-	Num              bool
 }
 
 type cellView struct {
@@ -116,10 +111,7 @@ const (
 )
 
 func newTableView(prefix string, t report.Table) tableView {
-	v := tableView{ID: prefix + "-" + t.ID, Caption: safetext.EscapeLines(t.Caption), Note: t.Note, Long: len(t.Rows) > longTable}
-	for _, c := range t.Columns {
-		v.Columns = append(v.Columns, columnView{c.Head, c.Unit, c.Help, c.Num})
-	}
+	v := tableView{ID: prefix + "-" + t.ID, Caption: safetext.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns, Long: len(t.Rows) > longTable}
 	for _, row := range t.Rows {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
