@@ -110,7 +110,7 @@ func headlines(s *series.Series, p *series.SeriesPoint) []string {
 		sample += fmt.Sprintf(" or more in each of %d repeats", n)
 	}
 	if s.Closed {
-		sample += "; " + closedLoop + ": latency from a free worker"
+		sample += "; " + closedLoop + ": latency counts from a free worker"
 	}
 	return append(lines, sample+"; brackets: 95 % intervals")
 }

@@ -70,7 +70,7 @@ func TestBrowser(t *testing.T) {
 	for _, size := range []string{"390,844", "1280,900"} {
 		t.Run(size, func(t *testing.T) {
 			dom := browse(t, probe(html), size)
-			if got := attribute(t, dom, "stood"); got != want || want < 11 {
+			if got := attribute(t, dom, "stood"); got != want || want < 9 {
 				t.Errorf("%d charts stand, want %d", got, want)
 			}
 			if got := attribute(t, dom, "drawn"); got != want {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"bench/experiment"
@@ -34,6 +35,14 @@ func p95Cell(ps record.Percentiles) (float64, report.Cell, bool) {
 	return ms, report.InCell.Percentile(ps, "p95"), ok && len(ps) > 0
 }
 
+// grid is the points of a row with two axes.
+type grid struct {
+	name   string
+	axes   []experiment.Axis // keys; the values are in values
+	values [2][]string       // in the order of the points
+	at     map[[2]string]*series.SeriesPoint
+}
+
 // heatMaps are the rows with exactly two axes of two values or more, as tables with shades: the first axis
 // down, the second across. Curves need a load axis; a map also shows rows such as input × output.
 func heatMaps(o *report.Outcome) []report.Table {
@@ -47,61 +56,65 @@ func heatMaps(o *report.Outcome) []report.Table {
 	})
 	var out []report.Table
 	for _, name := range names {
-		at := map[[2]string]*series.SeriesPoint{}
-		var values [2][]string
-		var axes []experiment.Axis
-		for _, p := range points[name] {
-			if axes = p.Rows[0].Spec.Point; len(axes) != 2 {
-				break
+		g, ok := newGrid(name, points[name])
+		for i := range heatMetrics {
+			if t, known := g.table(i); ok && known {
+				t.ID = fmt.Sprintf("heat-%d", len(out))
+				out = append(out, t)
 			}
-			at[[2]string{axes[0].Value, axes[1].Value}] = p
-			for i, a := range axes {
-				if !slices.Contains(values[i], a.Value) {
-					values[i] = append(values[i], a.Value)
-				}
-			}
-		}
-		if len(axes) != 2 || len(at) < len(points[name]) || len(values[0]) < 2 || len(values[1]) < 2 {
-			continue
-		}
-		for _, m := range heatMetrics {
-			low, high, known := 0.0, 0.0, false
-			for _, p := range at {
-				if x, _, ok := m.of(p); ok && !known {
-					low, high, known = x, x, true
-				} else if ok {
-					low, high = min(low, x), max(high, x)
-				}
-			}
-			if !known {
-				continue
-			}
-			t := report.Table{ID: fmt.Sprintf("heat-%d", len(out)), Caption: fmt.Sprintf("%s: %s by %s and %s", name, m.name, axes[0].Key, axes[1].Key),
-				Note: "Darker: larger. Tag: SLO verdict.", Columns: []report.Column{{Head: axes[0].Key + " ↓ " + axes[1].Key + " →"}}}
-			for _, head := range values[1] {
-				t.Columns = append(t.Columns, report.Column{Head: head, Num: true, Help: m.help})
-			}
-			for _, line := range values[0] {
-				row := []report.Cell{report.TextCell(line)}
-				for _, head := range values[1] {
-					row = append(row, report.Absent())
-					p := at[[2]string{line, head}]
-					if p == nil {
-						continue
-					}
-					if x, c, ok := m.of(p); ok {
-						shade := 0
-						if high > low {
-							shade = min(int(heatSteps*(x-low)/(high-low)), heatSteps-1)
-						}
-						c.Kind, c.Tag = report.Kind(fmt.Sprintf("heat%d", shade)), string(p.SLO)
-						row[len(row)-1] = c
-					}
-				}
-				t.Add(row...)
-			}
-			out = append(out, t)
 		}
 	}
 	return out
+}
+
+// newGrid is the grid of a row; ok is false unless each point has its own pair of values.
+func newGrid(name string, points []*series.SeriesPoint) (g grid, ok bool) {
+	g = grid{name: name, at: map[[2]string]*series.SeriesPoint{}}
+	for _, p := range points {
+		if g.axes = p.Rows[0].Spec.Point; len(g.axes) != 2 {
+			return grid{}, false
+		}
+		g.at[[2]string{g.axes[0].Value, g.axes[1].Value}] = p
+		for i, a := range g.axes {
+			if !slices.Contains(g.values[i], a.Value) {
+				g.values[i] = append(g.values[i], a.Value)
+			}
+		}
+	}
+	return g, len(g.at) == len(points) && len(g.values[0]) > 1 && len(g.values[1]) > 1
+}
+
+// table is the map of one of heatMetrics; ok is false if no point has a figure.
+func (g grid) table(metric int) (t report.Table, ok bool) {
+	m := heatMetrics[metric]
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, p := range g.at {
+		if x, _, ok := m.of(p); ok {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	if low > high {
+		return t, false
+	}
+	t = report.Table{Caption: fmt.Sprintf("%s: %s by %s and %s", g.name, m.name, g.axes[0].Key, g.axes[1].Key),
+		Note: "Darker: larger. Tag: SLO verdict.", Columns: []report.Column{{Head: g.axes[0].Key + " ↓ " + g.axes[1].Key + " →"}}}
+	for _, head := range g.values[1] {
+		t.Columns = append(t.Columns, report.Column{Head: head, Num: true, Help: m.help})
+	}
+	for _, line := range g.values[0] {
+		row := []report.Cell{report.TextCell(line)}
+		for _, head := range g.values[1] {
+			cell := report.Absent()
+			if p := g.at[[2]string{line, head}]; p != nil {
+				if x, c, ok := m.of(p); ok {
+					shade := min(int(heatSteps*(x-low)/max(high-low, math.SmallestNonzeroFloat64)), heatSteps-1)
+					c.Kind, c.Tag = report.Kind(fmt.Sprintf("heat%d", shade)), string(p.SLO)
+					cell = c
+				}
+			}
+			row = append(row, cell)
+		}
+		t.Add(row...)
+	}
+	return t, true
 }
