@@ -26,5 +26,5 @@ fuzz:
 
 # Write the golden files anew; read the diff before committing it.
 golden:
-	go test ./docs/schema ./report ./sweep/... ./experiment/diagnosis ./experiment/selftest -update
+	go test ./docs/schema ./report ./report/page ./report/export ./sweep/... ./experiment/diagnosis ./experiment/selftest -update
 	go test ./cmd/bench -run Frames -update

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -14,38 +14,35 @@ import (
 // ComparisonText writes a comparison for a terminal.
 func ComparisonText(w io.Writer, c *compare.Comparison, color bool) error {
 	p := &printer{color: color}
-	for _, s := range comparisonLead(c) {
+	for _, s := range ComparisonLead(c) {
 		p.wrap("", s)
 	}
-	for _, t := range comparisonTables(c, false) {
-		if len(t.rows) == 0 {
+	for _, t := range ComparisonTables(c, false) {
+		if len(t.Rows) == 0 {
 			continue
 		}
 		p.line("")
-		p.wrap("", t.caption)
-		if strings.HasPrefix(t.id, figuresID) && !strings.HasSuffix(t.id, besideID) {
+		p.wrap("", t.Caption)
+		if strings.HasPrefix(t.ID, figuresID) && !strings.HasSuffix(t.ID, listID) {
 			p.table(t)
 		} else {
 			p.list(t)
 		}
-		if t.note != "" {
-			p.wrap("  ", t.note)
+		if t.Note != "" {
+			p.wrap("  ", t.Note)
 		}
 	}
 	p.line("")
-	p.wrap("", comparisonLegend)
-	if _, err := io.WriteString(w, p.b.String()); err != nil {
-		return fmt.Errorf("writing the comparison: %w", err)
-	}
-	return nil
+	p.wrap("", ComparisonLegend)
+	return p.flush(w)
 }
 
-// list writes a table of prose line by line, as no screen is wide enough for it.
-func (p *printer) list(t table) {
-	for _, row := range t.rows {
+// list writes each row of a table as a paragraph, for tables too wide for a terminal.
+func (p *printer) list(t Table) {
+	for _, row := range t.Rows {
 		texts := make([]string, len(row))
 		for i, c := range row {
-			texts[i] = c.text
+			texts[i] = c.Text
 		}
 		p.wrap(" ", strings.Join(texts, " · "))
 	}
@@ -54,63 +51,40 @@ func (p *printer) list(t table) {
 // ComparisonMarkdown writes a comparison for a pull request.
 func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	m := &markdown{}
-	m.line("# " + escapeMarkdown(comparisonTitle(c)))
-	for _, s := range comparisonLead(c) {
+	m.line("# " + escapeMarkdown(ComparisonTitle(c)))
+	for _, s := range ComparisonLead(c) {
 		m.line(escapeMarkdown(s))
 	}
-	for _, t := range comparisonTables(c, true) {
+	for _, t := range ComparisonTables(c, true) {
 		m.table(t)
 	}
-	m.line(escapeMarkdown(comparisonLegend))
-	if _, err := io.WriteString(w, m.b.String()); err != nil {
-		return fmt.Errorf("writing Markdown: %w", err)
-	}
-	return nil
+	m.line(ComparisonLegend)
+	return m.flush(w)
 }
 
-// ComparisonJSON writes a comparison as data.
-func ComparisonJSON(w io.Writer, c *compare.Comparison) error { return writeJSON(w, c) }
+// ComparisonLegend explains the figures of a comparison.
+const ComparisonLegend = "Figures are medians over the repeats. Change: new against base, with its 95 % interval. " +
+	"With enough repeats the interval is by ranks (exact Mann–Whitney, Hodges–Lehmann). " +
+	"Else it is of the ratio of the geometric means of the repeats, which outliers move more than medians, " +
+	"with a spread no smaller than chance within a repeat explains. " +
+	"p is adjusted by Holm over all gated figures; other figures are tested at 5 % each. " +
+	"Smallest detectable change: what such data show in four of five comparisons."
 
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
-}
+// ComparisonTitle names both sides.
+func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }
 
-// ComparisonHTML writes a comparison as one page that needs nothing but itself.
-func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
-	v := sheetView{Kind: "bench compare", Title: comparisonTitle(c), Lead: append(comparisonLead(c), comparisonLegend)}
-	for _, t := range comparisonTables(c, true) {
-		if err := v.add(t, false); err != nil {
-			return err
-		}
-	}
-	return v.write(w, c)
-}
-
-const comparisonLegend = "Figures are medians over the repeats. The change is new against base with its 95 % interval: by ranks (exact Mann–Whitney, Hodges–Lehmann) " +
-	"where there are repeats enough, else between the geometric means of the repeats, which one odd repeat moves more than it moves the medians, " +
-	"by their spread, which is held to be no smaller than what chance inside of them makes. " +
-	"p is adjusted by Holm over all gated figures; the others are described, each at its own 5 %. " +
-	"Detectable: the smallest change that data like these show in four cases of five."
-
-func comparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }
-
-// comparisonLead is the answer in sentences.
-func comparisonLead(c *compare.Comparison) []string {
+// ComparisonLead is the answer in sentences.
+func ComparisonLead(c *compare.Comparison) []string {
 	lead := []string{"base: " + c.Base, "new:  " + c.New}
 	if c.Refused {
-		lead = append(lead, "NOT COMPARED: the sides differ in what makes figures incomparable")
+		lead = append(lead, "NOT COMPARED: differences below make the figures incomparable")
 	}
 	if g := c.Gate; g != nil {
 		counts := map[stats.Verdict]int{}
 		for _, x := range g.Cases {
 			counts[x.Verdict]++
 		}
-		s := fmt.Sprintf("gate: %s, %s (%s)", g.Verdict, map[bool]string{true: "passes", false: "does not pass"}[g.Passes], plural(len(g.Cases), "figure", "figures"))
+		s := fmt.Sprintf("gate: %s, %s (%s)", g.Verdict, map[bool]string{true: "passes", false: "does not pass"}[g.Passes], unit.Plural(len(g.Cases), "figure"))
 		for _, v := range []stats.Verdict{stats.Fail, stats.Undecided, stats.Pass} {
 			if counts[v] > 0 {
 				s += fmt.Sprintf(", %s %s", unit.Count(counts[v]), v)
@@ -121,74 +95,65 @@ func comparisonLead(c *compare.Comparison) []string {
 	return lead
 }
 
-// Names of tables: those of a point's figures, and what stands beside them.
+// Table ids: figuresID begins the tables of a point, listID ends those that a terminal shows as lists.
 const (
 	figuresID = "point-"
-	besideID  = "-beside"
+	listID    = "-list"
 )
 
-// comparisonTables are what every renderer draws; wide ones have the intervals and the tests in columns of their own.
-func comparisonTables(c *compare.Comparison, wide bool) []table {
-	tables := []table{gateTable(c), differencesTable("differences", "What else differs", c.Differences)}
+// ComparisonTables are the tables of a comparison. Wide tables have columns for intervals and tests.
+func ComparisonTables(c *compare.Comparison, wide bool) []Table {
+	tables := []Table{gateTable(c), DifferencesTable("differences", "Other differences", c.Differences)}
 	for i := range c.Points {
 		p := &c.Points[i]
 		id := figuresID + fmt.Sprint(i)
-		tables = append(tables, pointTable(id, p, wide))
+		caption := fmt.Sprintf("%s (base: %s, new: %s)", p.Name, unit.Plural(p.BaseRepeats, "repeat"), unit.Plural(p.NewRepeats, "repeat"))
+		tables = append(tables, figuresTable(id, caption, p.Metrics, wide))
 		for j := range p.Classes {
-			tables = append(tables, classTable(fmt.Sprintf("%s-class-%d", id, j), p, &p.Classes[j], wide))
+			tables = append(tables, figuresTable(fmt.Sprintf("%s-class-%d", id, j), p.Name+": class "+p.Classes[j].Name, p.Classes[j].Metrics, wide))
 		}
-		tables = append(tables, differencesTable(id+"-differences"+besideID, p.Name+": what else differs", p.Differences), invalidTable(id, p))
+		tables = append(tables, DifferencesTable(id+"-differences"+listID, p.Name+": other differences", p.Differences), invalidTable(id, p))
 	}
-	return append(tables, unmatchedTable(c))
+	return append(tables, UnmatchedTable(c))
 }
 
-func gateTable(c *compare.Comparison) table {
-	t := table{id: "gate", caption: "The gate", columns: []column{{head: "point"}, {head: "figure"}, {head: "verdict"}, {head: "why"}}}
+func gateTable(c *compare.Comparison) Table {
+	t := Table{ID: "gate", Caption: "Gate", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "verdict"}, {Head: "why"}}}
 	if c.Gate == nil {
 		return t
 	}
 	for _, x := range c.Gate.Cases {
-		t.rows = append(t.rows, []cell{text(or(x.Where(), "all")), text(or(x.Metric, "all")), verdictCell(x.Verdict, 0), text(x.Why)})
+		t.Add(TextCell(cmp.Or(x.Where(), "all")), TextCell(cmp.Or(x.Metric, "all")), verdictCell(x.Verdict, 0), TextCell(x.Why))
 	}
 	return t
 }
 
-func differencesTable(id, caption string, ds []compare.Difference) table {
-	t := table{id: id, caption: caption, columns: []column{{head: "what"}, {head: "base"}, {head: "new"}, {head: "so"}}}
+// DifferencesTable is what differs between the sides besides the figures.
+func DifferencesTable(id, caption string, ds []compare.Difference) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "what"}, {Head: "base"}, {Head: "new"}, {Head: "effect"}}}
 	for _, d := range ds {
-		so := cell{text: "noted", kind: faint}
+		effect := Cell{Text: "noted", Kind: Faint}
 		switch {
 		case d.Key != "" && d.Allowed:
-			so = cell{text: "allowed", kind: undecided}
+			effect = Cell{Text: "allowed", Kind: Undecided}
 		case d.Key != "":
-			so = cell{text: "refused: --allow " + d.Key + " if it is meant", kind: failed}
+			effect = Cell{Text: "refused; to compare anyway: --allow " + d.Key, Kind: Failed}
 		}
-		t.rows = append(t.rows, []cell{text(d.What), text(d.Base), text(d.New), so})
+		t.Add(TextCell(d.What), TextCell(d.Base), TextCell(d.New), effect)
 	}
 	return t
 }
 
-// pointTable is the figures of all of a point's requests.
-func pointTable(id string, p *compare.Point, wide bool) table {
-	caption := fmt.Sprintf("%s (%s of base, %s of new)", p.Name, plural(p.BaseRepeats, "repeat", "repeats"), plural(p.NewRepeats, "repeat", "repeats"))
-	return figuresTable(id, caption, p.Metrics, wide)
-}
-
-// classTable is the figures of one class of a mix.
-func classTable(id string, p *compare.Point, c *compare.Class, wide bool) table {
-	return figuresTable(id, p.Name+": class "+c.Name, c.Metrics, wide)
-}
-
-// figuresTable has throughput and latency beside each other.
-func figuresTable(id, caption string, metrics []compare.Metric, wide bool) table {
-	t := table{id: id, caption: caption, columns: []column{{head: "figure"}, {head: "base", num: true}, {head: "new", num: true}, {head: "change", num: true}, {head: "verdict"}}}
+// figuresTable is the figures of a point or of a class of it.
+func figuresTable(id, caption string, metrics []compare.Metric, wide bool) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "figure"}, {Head: "base", Num: true}, {Head: "new", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}}}
 	if wide {
-		t.columns = append(t.columns, column{head: "95 % interval"}, column{head: "p", num: true}, column{head: "test"}, column{head: "detectable", num: true}, column{head: "why"})
+		t.Columns = append(t.Columns, Column{Head: "95 % interval"}, Column{Head: "p", Num: true}, Column{Head: "test"}, Column{Head: "smallest detectable change", Num: true}, Column{Head: "why"})
 	}
-	names, whys := map[string][]string{}, []string{} // of figures that a narrow table has no room to explain
+	names, whys := map[string][]string{}, []string{} // reasons go to the note of a narrow table
 	for i := range metrics {
 		m := &metrics[i]
-		row := []cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
+		row := []Cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
 		if !wide && m.Verdict == compare.CantTell && m.Need == 0 {
 			if len(names[m.Why]) == 0 {
 				whys = append(whys, m.Why)
@@ -196,96 +161,72 @@ func figuresTable(id, caption string, metrics []compare.Metric, wide bool) table
 			names[m.Why] = append(names[m.Why], m.Name)
 		}
 		if wide {
-			row = append(row, intervalCell(m), pCell(m), text(m.Test), detectableCell(m), text(m.Why))
+			row = append(row, intervalCell(m), optional(m.Adjusted, unit.Digits), TextCell(m.Test),
+				optional(m.Detectable, func(x float64) string { return compare.Percent(x, false) }), TextCell(m.Why))
 		}
-		t.rows = append(t.rows, row)
+		t.Add(row...)
 	}
 	for _, why := range whys {
-		t.note += strings.Join(names[why], ", ") + ": " + why + ". "
+		t.Note += strings.Join(names[why], ", ") + ": " + why + ". "
 	}
 	return t
 }
 
-func figureCell(m *compare.Metric) cell {
-	c := text(m.Name)
+func figureCell(m *compare.Metric) Cell {
+	c := TextCell(m.Name)
 	if m.Threshold != nil {
-		c.tag = "gate: " + m.Threshold.String()
+		c.Tag = "gate: " + m.Threshold.String()
 	}
 	return c
 }
 
-func quantityCell(x *float64, unit string) cell {
-	if x == nil {
-		return absent()
-	}
-	return text(quantity(*x, unit))
+func quantityCell(x *float64, unit string) Cell {
+	return optional(x, func(x float64) string { return Quantity(x, unit) })
 }
 
-func changeCell(m *compare.Metric) cell {
-	if m.Change == nil {
-		return absent()
-	}
-	return text(compare.Percent(*m.Change, true))
-}
+func changeCell(m *compare.Metric) Cell { return optional(m.Change, signed) }
 
-// judgedCell is the verdict, in a narrow table with what it rests on.
-func judgedCell(m *compare.Metric, wide bool) cell {
-	c := cell{text: string(m.Verdict), kind: map[compare.Verdict]kind{compare.Better: passed, compare.Worse: failed, compare.CantTell: undecided}[m.Verdict]}
+func signed(change float64) string { return compare.Percent(change, true) }
+
+// judgedCell is the verdict, in a narrow table with the figure behind it.
+func judgedCell(m *compare.Metric, wide bool) Cell {
+	c := Cell{Text: string(m.Verdict), Kind: map[compare.Verdict]Kind{compare.Better: Passed, compare.Worse: Failed, compare.CantTell: Undecided}[m.Verdict]}
 	switch {
 	case m.Verdict == compare.Same:
-		c.text += " within " + compare.Percent(m.Within, false)
+		c.Text += " within " + compare.Percent(m.Within, false)
 	case m.Verdict == compare.CantTell && m.Need > 0:
-		c.text += fmt.Sprintf(" (need %s)", plural(m.Need, "repeat", "repeats"))
-	case m.Verdict == compare.CantTell: // why is in a column, or below
+		c.Text += fmt.Sprintf(" (needs %s)", unit.Plural(m.Need, "repeat"))
+	case m.Verdict == compare.CantTell: // the reason is in a column or the note
 	case !wide:
-		c.text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))
+		c.Text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))
 	}
 	return c
 }
 
-func intervalCell(m *compare.Metric) cell {
-	if m.Change == nil {
-		return absent()
-	}
-	return text(compare.Percent(m.CI95.Lo, true) + " to " + compare.Percent(m.CI95.Hi, true))
+func intervalCell(m *compare.Metric) Cell {
+	return optional(m.Change, func(float64) string { return signed(m.CI95.Lo) + " to " + signed(m.CI95.Hi) })
 }
 
-func pCell(m *compare.Metric) cell {
-	if m.Adjusted == nil {
-		return absent()
-	}
-	return text(unit.Digits(*m.Adjusted))
-}
-
-func detectableCell(m *compare.Metric) cell {
-	if m.Detectable == nil {
-		return absent()
-	}
-	return text(compare.Percent(*m.Detectable, false))
-}
-
-func invalidTable(id string, p *compare.Point) table {
-	t := table{id: id + "-invalid" + besideID, caption: p.Name + ": rows that are not valid", columns: []column{{head: "failed checks"}, {head: "row"}, {head: "so"}}}
+func invalidTable(id string, p *compare.Point) Table {
+	t := Table{ID: id + "-invalid" + listID, Caption: p.Name + ": invalid rows", Columns: []Column{{Head: "failed checks"}, {Head: "row"}, {Head: "effect"}}}
 	for _, x := range p.Invalid {
-		so := text("in the figures")
+		effect := TextCell("included")
 		if x.LeftOut {
-			so = text("left out of base")
+			effect = TextCell("left out of base")
 		}
-		t.rows = append(t.rows, []cell{{text: strings.Join(x.Failed, ", "), kind: failed}, text(x.Run + " " + x.Row), so})
+		t.Add(Cell{Text: strings.Join(x.Failed, ", "), Kind: Failed}, TextCell(x.Run+" "+x.Row), effect)
 	}
 	return t
 }
 
-func unmatchedTable(c *compare.Comparison) table {
-	t := table{id: "unmatched", caption: "Points of one side only", columns: []column{{head: "point"}, {head: "where"}}}
+// UnmatchedTable is the points of one side only.
+func UnmatchedTable(c *compare.Comparison) Table {
+	t := Table{ID: "unmatched", Caption: "Unmatched points", Columns: []Column{{Head: "point"}, {Head: "side"}}}
 	for _, name := range c.Missing {
-		t.rows = append(t.rows, []cell{text(name), text("only in base")})
+		t.Add(TextCell(name), TextCell("only in base"))
 	}
 	for _, name := range c.Added {
-		t.rows = append(t.rows, []cell{text(name), text("only in new")})
+		t.Add(TextCell(name), TextCell("only in new"))
 	}
 	return t
 }
-
-// oneLine keeps a message to one line.
-func oneLine(s string) string { return strings.Join(strings.Fields(visible(s)), " ") }

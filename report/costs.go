@@ -1,69 +1,66 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
-// costsTable is the price of the output at the points that are valid and meet their SLO, where one is stated.
-func (o *Outcome) costsTable() table {
-	t := table{id: "costs", caption: "Cost", note: "Of points that are valid and meet their SLO, where one is stated, at the price that [target] states; all of it is put on the output tokens.",
-		columns: []column{{head: "point"}, {head: "per million output tokens", unit: "USD", num: true, help: "cost"}, {head: "output tokens per USD", num: true, help: "cost"},
-			{head: "an hour, all GPUs", unit: "USD", num: true}}}
+// costsTable is the cost of output tokens at the valid points that meet their SLO.
+func (o *Outcome) costsTable() Table {
+	t := Table{ID: "costs", Caption: "Cost", Note: "Valid points that meet their SLO, at the price in [target], charged to output tokens only.",
+		Columns: []Column{{Head: "point"}, {Head: "per million output tokens", Unit: "USD", Num: true, Help: "cost"}, {Head: "output tokens per USD", Num: true, Help: "cost"},
+			{Head: "per hour, all GPUs", Unit: "USD", Num: true}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		for _, c := range s.Costs() {
 			name := pointCell(s, &s.Points[c.Point])
 			if c.Accepted {
-				name.tag = strings.TrimPrefix(name.tag+"; SLO knee", "; ")
+				name.Tag = strings.TrimPrefix(name.Tag+"; max load within SLO", "; ")
 			}
-			per := absent()
+			per := Absent()
 			if c.Cost.TokensPerUSD > 0 {
-				per = text(unit.Digits(c.Cost.TokensPerUSD))
+				per = TextCell(unit.Digits(c.Cost.TokensPerUSD))
 			}
-			t.rows = append(t.rows, []cell{name, text(unit.Digits(c.Cost.USDPerMillion)), per, text(unit.Digits(c.Cost.HourUSD))})
+			t.Rows = append(t.Rows, []Cell{name, TextCell(unit.Digits(c.Cost.USDPerMillion)), per, TextCell(unit.Digits(c.Cost.HourUSD))})
 		}
 	}
 	return t
 }
 
-// serversTable is the servers that were started, or the endpoints that were measured, with what came of each.
-func (r *Run) serversTable(o *Outcome) table {
-	t := table{id: "variants", caption: "Servers and their knobs", columns: []column{{head: "variant"}, {head: "best accepted point"}, {head: "output", unit: "tok/s", num: true, help: "throughput"},
-		{head: "TTFT p99", num: true, help: "ttft"}, {head: "TPOT p99", num: true, help: "tpot"}, {head: "ready after", num: true}, {head: "first answer", num: true}, {head: "command, or why not"}}}
-	for _, s := range r.Manifest.Servers {
-		ready, first := absent(), absent()
-		if s.ReadyS > 0 {
-			ready = text(unit.Format(s.ReadyS*1000, "ms"))
+// variantsTable is each server that was started or endpoint that was measured, with its operating point.
+func (r *Run) variantsTable(o *Outcome) Table {
+	t := Table{ID: "variants", Caption: "Servers and knobs", Columns: []Column{{Head: "variant"}, {Head: "operating point"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+		{Head: "TTFT p99", Num: true, Help: "ttft"}, {Head: "TPOT p99", Num: true, Help: "tpot"}, {Head: "ready after", Num: true}, {Head: "first answer", Num: true}, {Head: "command or error"}}}
+	for _, start := range r.Manifest.Servers {
+		ready, first := Absent(), optional(start.FirstAnswerS, func(s float64) string { return unit.Format(s*1000, "ms") })
+		if start.ReadyS > 0 {
+			ready = TextCell(unit.Format(start.ReadyS*1000, "ms"))
 		}
-		if s.FirstAnswerS != nil {
-			first = text(unit.Format(*s.FirstAnswerS*1000, "ms"))
+		command := TextCell(strings.Join(start.Command, " "))
+		if start.Error != "" {
+			command = Cell{Text: start.Error, Kind: Failed}
 		}
-		said := text(strings.Join(s.Command, " "))
-		if s.Error != "" {
-			said = cell{text: s.Error, kind: failed}
+		row := []Cell{TextCell(fmt.Sprintf("%d. %s", start.N, cmp.Or(start.Variant, "no knobs"))), {Text: "none", Kind: Faint}, Absent(), Absent(), Absent(), ready, first, command}
+		if s, p := o.bestOf(start.Variant); p != nil {
+			row[1], row[2] = TextCell(s.PointName(p)), TextCell(unit.Digits(p.OutputTokensPerS.Median))
+			row[3], row[4] = InCell.Percentile(p.TTFT, "p99"), InCell.Percentile(p.TPOT, "p99")
 		}
-		row := []cell{text(fmt.Sprintf("%d. %s", s.N, or(s.Variant, "no knobs"))), {text: "none", kind: faint}, absent(), absent(), absent(), ready, first, said}
-		if series, p := o.bestOf(s.Variant); p != nil {
-			row[1], row[2] = text(pointName(series, p)), text(unit.Digits(p.OutputTokensPerS.Median))
-			row[3], row[4] = inCell.percentile(p.TTFT, "p99"), inCell.percentile(p.TPOT, "p99")
-		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// bestOf is the accepted point of the highest throughput among those of one server; nil: it has none.
-func (o *Outcome) bestOf(variant string) (*series.Series, *series.SeriesPoint) {
-	var curve2 *series.Series
-	var best *series.SeriesPoint
-	o.each(func(s *series.Series, p *series.SeriesPoint) {
-		if acceptable(p) && p.Rows[0].Spec.Variant == variant && (best == nil || p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {
-			curve2, best = s, p
+// bestOf is the operating point of one server; nil: no valid point meets the SLO.
+func (o *Outcome) bestOf(variant string) (curve *series.Series, best *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+		if p.SLO == stats.Pass && p.Valid && p.Rows[0].Spec.Variant == variant && (best == nil || p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {
+			curve, best = s, p
 		}
 	})
-	return curve2, best
+	return curve, best
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,115 +9,89 @@ import (
 	"bench/experiment/unit"
 )
 
-// decisionFact is what to do now, and the walk that led there.
-func (o *Outcome) decisionFact() fact {
-	d := &o.Decision
-	f := fact{Head: "Decision", Lead: d.Advice, Table: "walk"}
-	if d.Next != nil {
-		f.Lines = append(f.Lines, "Next: "+nextText(d.Next))
-	}
-	return f
-}
-
-func nextText(n *diagnosis.NextSweep) string {
-	if len(n.Values) == 0 {
-		return n.Variable + ": " + n.Why
-	}
-	return fmt.Sprintf("%s = %s: %s", n.Variable, strings.Join(n.Values, ", "), n.Why)
-}
-
-// walkTable is the way from validity to cost, as far as it went.
-func (o *Outcome) walkTable() table {
-	t := table{id: "walk", caption: "Decision", note: "From the first token to the price; the walk ends at the first stage that no point of a row passes.",
-		columns: []column{{head: "stage"}, {head: "verdict", help: "slo"}, {head: "where"}, {head: "why"}}}
+// stagesTable is the decision: its stages from validity to cost, up to the first that no point of a row
+// passes.
+func (o *Outcome) stagesTable() Table {
+	t := Table{ID: "decision", Caption: "Decision", Note: "Stages run from validity to cost and end at the first that no point of a row passes.",
+		Columns: []Column{{Head: "stage"}, {Head: "verdict", Help: "slo"}, {Head: "point"}, {Head: "why"}}}
 	for _, s := range o.Decision.Walk {
-		where := absent()
+		point := Absent()
 		if s.Name != "" {
-			where = text(s.Name)
+			point = TextCell(s.Name)
 		}
-		t.rows = append(t.rows, []cell{text(stageName(s.Stage)), verdictCell(s.Verdict, 0), where, text(s.Why)})
+		t.Add(TextCell(MetricName(s.Stage)), verdictCell(s.Verdict, 0), point, TextCell(s.Why))
 	}
 	if n := o.Decision.Next; n != nil {
-		t.rows = append(t.rows, []cell{text("next"), absent(), text(n.Variable), text(strings.TrimSpace(nextText(n) + ". " + strings.ReplaceAll(n.TOML, "\n", " ⏎ ")))})
+		t.Add(TextCell("next"), Absent(), TextCell(n.Variable), TextCell(strings.TrimSpace(nextText(n)+". "+strings.ReplaceAll(n.TOML, "\n", " ⏎ "))))
 	}
 	return t
 }
 
-func stageName(stage string) string {
-	if stage == "ttft" || stage == "tpot" {
-		return strings.ToUpper(stage)
-	}
-	return stage
-}
-
-// operatingTable is the accepted point with its settings and figures.
-func (o *Outcome) operatingTable() table {
-	t := table{id: "operating", caption: "Accepted operating point", columns: []column{{head: "what"}, {head: "value"}}}
+// operatingTable is the operating point with its settings and figures.
+func (o *Outcome) operatingTable() Table {
+	t := Table{ID: "operating", Caption: "Operating point", Columns: []Column{{Head: "what"}, {Head: "value"}}}
 	a := o.Decision.Accepted
 	if a == nil {
 		return t
 	}
-	t.note = "The percentiles have their 95 % intervals in brackets."
-	t.rows = append(t.rows, []cell{text("point"), text(a.Name)})
-	for _, s := range a.Flags {
-		t.rows = append(t.rows, []cell{text(s.Name), text(s.Value)})
-	}
-	for _, s := range a.Figures {
-		t.rows = append(t.rows, []cell{text(s.Name), text(s.Value)})
+	t.Note = "Brackets: 95 % intervals of the percentiles."
+	t.Add(TextCell("point"), TextCell(a.Name))
+	for _, s := range append(a.Flags[:len(a.Flags):len(a.Flags)], a.Figures...) {
+		t.Add(TextCell(s.Name), TextCell(s.Value))
 	}
 	cost := a.NoCost
 	if a.Cost != nil {
 		cost = unit.Format(a.Cost.USDPerMillion, "usd") + " per million output tokens"
 	}
-	t.rows = append(t.rows, []cell{text("cost"), text(or(cost, "not known"))})
+	t.Add(TextCell("cost"), TextCell(cmp.Or(cost, "not specified")))
 	for _, n := range a.Notes {
-		t.rows = append(t.rows, []cell{text("note"), text(n.Text + ": " + n.Hint)})
+		t.Add(TextCell("note"), TextCell(n.Text+": "+n.Hint))
 	}
 	return t
 }
 
 // rejectedTable is every other point with the reason.
-func (o *Outcome) rejectedTable() table {
-	t := table{id: "rejected", caption: "Points that are not accepted", columns: []column{{head: "point"}, {head: "why"}, {head: "regime"}}}
+func (o *Outcome) rejectedTable() Table {
+	t := Table{ID: "rejected", Caption: "Other points", Columns: []Column{{Head: "point"}, {Head: "why not the operating point"}, {Head: "bottleneck"}}}
 	for _, r := range o.Decision.Rejected {
-		t.rows = append(t.rows, []cell{text(r.Name), text(r.Why), text(r.Regime.Words())})
+		t.Add(TextCell(r.Name), TextCell(r.Why), TextCell(r.Regime.Words()))
 	}
 	return t
 }
 
-// diagnosisTable is what decides the latency of every point, those to act on first before the others of the same point.
-func (o *Outcome) diagnosisTable() table {
-	t := table{id: "diagnosis", caption: "What decides the latency", note: "A reading of the evidence, not a proof: the measurement that would settle it stands beside it.",
-		columns: []column{{head: "point"}, {head: "symptom"}, {head: "regime"}, {head: "evidence"}, {head: "missing"}, {head: "would confirm"}, {head: "first response"}}}
+// diagnosisTable is the bottleneck of every point, the most urgent diagnosis of a point first.
+func (o *Outcome) diagnosisTable() Table {
+	t := Table{ID: "diagnosis", Caption: "Bottlenecks", Note: "A diagnosis is inferred from the evidence; \"would confirm\" names the measurement that would prove it.",
+		Columns: []Column{{Head: "point"}, {Head: "observation"}, {Head: "bottleneck"}, {Head: "evidence"}, {Head: "not collected"}, {Head: "would confirm"}, {Head: "first response"}}}
 	for _, d := range o.Diagnoses {
-		name := text(d.Name)
+		name := TextCell(d.Name)
 		if d.Beside != "" {
-			name.tag = "beside " + d.Beside
+			name.Tag = "with " + d.Beside
 		}
 		parts := make([]string, len(d.Evidence))
 		for i, e := range d.Evidence {
 			parts[i] = e.String()
 		}
-		missing := absent()
+		missing := Absent()
 		if len(d.Missing) > 0 {
-			missing = text(strings.Join(d.Missing, "; "))
+			missing = TextCell(strings.Join(d.Missing, "; "))
 		}
-		t.rows = append(t.rows, []cell{name, text(d.Symptom), text(d.Regime.Words()), text(strings.Join(parts, "; ")), missing, text(d.Confirm), text(d.Response)})
+		t.Add(name, TextCell(d.Symptom), TextCell(d.Regime.Words()), TextCell(strings.Join(parts, "; ")), missing, TextCell(d.Confirm), TextCell(d.Response))
 	}
 	return t
 }
 
-// unmeasuredTable is what a reader could take for measured.
-func (o *Outcome) unmeasuredTable() table {
-	t := table{id: "unmeasured", caption: "Not measured", columns: []column{{head: "what"}}}
+// unmeasuredTable lists what a reader could mistake for measured.
+func (o *Outcome) unmeasuredTable() Table {
+	t := Table{ID: "unmeasured", Caption: "Not measured", Columns: []Column{{Head: "what"}}}
 	for _, s := range o.Decision.NotMeasured {
-		t.rows = append(t.rows, []cell{text(s)})
+		t.Add(TextCell(s))
 	}
 	return t
 }
 
-// regimes writes what is to be acted on first at the points, those of the same regime and symptom together.
-func (p *printer) regimes(o *Outcome) {
+// bottlenecks writes the most urgent diagnosis of each point, grouped by bottleneck and observation.
+func (p *printer) bottlenecks(o *Outcome) {
 	type group struct {
 		first  *diagnosis.Diagnosis
 		points []string
@@ -141,15 +116,15 @@ func (p *printer) regimes(o *Outcome) {
 		return
 	}
 	p.line("")
-	p.line("what decides the latency (bench report --format md has the evidence)")
+	p.line("bottlenecks (evidence: bench report --format md)")
 	for _, g := range groups {
 		points := g.points[0]
 		if n := len(g.points) - 1; n > 0 {
-			points += ", and " + plural(n, "more point", "more points")
+			points += ", and " + unit.Plural(n, "more point")
 		}
 		p.wrap(" ", fmt.Sprintf("%s: %s (%s)", g.first.Regime.Words(), g.first.Symptom, points))
 		if len(g.first.Missing) > 0 {
-			p.wrap("   ", "missing: "+strings.Join(g.first.Missing, "; "))
+			p.wrap("   ", "not collected: "+strings.Join(g.first.Missing, "; "))
 			continue
 		}
 		p.wrap("   ", "first: "+g.first.Response)

@@ -5,68 +5,60 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+
+	"bench/experiment/safetext"
 )
 
-// Markdown writes the decision record: what was asked, what came out, what may be doubted.
+// Markdown writes the decision record of a run.
 func Markdown(w io.Writer, run *Run) error {
 	o := run.Outcome()
 	m := &markdown{}
 	m.head(run, &o)
 	m.table(o.operatingTable())
-	m.table(run.searchesTable())
-	m.table(o.walkTable())
-	m.table(o.rejectedTable())
-	m.table(o.diagnosisTable())
-	m.table(o.unmeasuredTable())
-	m.table(o.seriesTable())
-	m.table(o.expectTable())
-	m.table(o.pointsTable(inHeading))
-	m.line("Latencies in ms. `~`: thin, few requests lie beyond it. `≥`: too few requests for an upper bound, the lower end of the 95 % interval is shown. *from slot*: a closed loop, latencies count from the moment the slot became free.")
-	m.table(o.classesTable(inHeading))
-	m.table(run.sloTable())
-	m.table(o.boundsTable(inHeading))
-	m.table(o.prefixTable(inHeading))
-	m.table(run.interferenceTable(inHeading))
-	m.table(o.costsTable())
-	m.table(run.serversTable(&o))
-	m.table(run.reuseTable())
-	m.table(run.coldTable())
-	m.table(o.findingsTable())
-	m.table(run.readingTable())
-	m.table(run.missingTable())
-	m.table(run.reproduceTable())
-	m.table(run.metadataTable())
+	m.table(o.pointsTable(InHeading))
+	m.line("Latencies in ms. `~`: thin, few requests beyond it. `≥`: n too small, the lower end of the 95 % interval. *" + closedLoop +
+		"*: latencies count from the moment a worker is free.")
+	for _, t := range []Table{o.seriesTable(), run.searchesTable(), o.stagesTable(), o.rejectedTable(), o.diagnosisTable(), o.unmeasuredTable(), o.expectTable(),
+		o.classesTable(InHeading), run.sloTable(), o.rooflineTable(InHeading), o.prefixTable(InHeading), run.interferenceTable(InHeading), o.costsTable(),
+		run.variantsTable(&o), run.reuseTable(), run.coldTable(), o.findingsTable(), run.notesTable(), run.clientTable(), run.missingTable(), run.reproduceTable(), run.metadataTable()} {
+		m.table(t)
+	}
 	if run.Notes != "" {
 		m.line("## Notes")
 		for line := range strings.Lines(run.Notes) {
-			m.b.WriteString("    " + visible(strings.TrimRight(line, "\r\n")) + "\n")
+			m.b.WriteString("    " + safetext.Escape(strings.TrimRight(line, "\r\n")) + "\n")
 		}
 	}
+	return m.flush(w)
+}
+
+type markdown struct{ b strings.Builder }
+
+// line writes a block of trusted Markdown.
+func (m *markdown) line(s string) { m.b.WriteString(s + "\n\n") }
+
+func (m *markdown) flush(w io.Writer) error {
 	if _, err := io.WriteString(w, m.b.String()); err != nil {
 		return fmt.Errorf("writing Markdown: %w", err)
 	}
 	return nil
 }
 
-type markdown struct{ b strings.Builder }
-
-// line writes a block of Markdown of our own.
-func (m *markdown) line(s string) { m.b.WriteString(s + "\n\n") }
-
 func (m *markdown) head(run *Run, o *Outcome) {
 	f := run.Manifest
 	m.line("# " + escapeMarkdown(fmt.Sprintf("%s, run %s", f.Matrix, f.Run)))
 	if run.Simulated() {
-		m.line("**SIMULATED: measured against a simulated server, not a real one.**")
+		m.line("**SIMULATED: measured against a simulated server.**")
 	}
 	if f.Hypothesis != "" {
 		m.line("Hypothesis: " + escapeMarkdown(f.Hypothesis))
 	}
-	if happened := o.happened(); happened != "" {
+	if happened := o.Happened(); happened != "" {
 		m.line("Outcome: " + escapeMarkdown(happened))
 	}
-	m.line(escapeMarkdown(run.tested(o)))
-	for _, x := range run.front(o) {
+	m.line(escapeMarkdown(run.Setup(o)))
+	for _, x := range run.Cards(o) {
 		lines := slices.Concat([]string{x.Lead}, x.Lines)
 		for i := range lines {
 			lines[i] = escapeMarkdown(lines[i])
@@ -76,30 +68,30 @@ func (m *markdown) head(run *Run, o *Outcome) {
 	m.b.WriteString("\n")
 }
 
-func (m *markdown) table(t table) {
-	if len(t.rows) == 0 {
+func (m *markdown) table(t Table) {
+	if len(t.Rows) == 0 {
 		return
 	}
-	m.line("## " + escapeMarkdown(t.caption))
-	if t.note != "" {
-		m.line(t.note)
+	m.line("## " + escapeMarkdown(t.Caption))
+	if t.Note != "" {
+		m.line(escapeMarkdown(t.Note))
 	}
-	heads, rules := make([]string, len(t.columns)), make([]string, len(t.columns))
-	for i, c := range t.columns {
-		heads[i] = escapeMarkdown(strings.TrimSpace(c.head + " " + c.unit))
+	heads, rules := make([]string, len(t.Columns)), make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		heads[i] = escapeMarkdown(strings.TrimSpace(c.Head + " " + c.Unit))
 		rules[i] = "---"
-		if c.num {
+		if c.Num {
 			rules[i] = "---:"
 		}
 	}
 	m.row(heads)
 	m.row(rules)
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		texts := make([]string, len(row))
 		for i, c := range row {
-			texts[i] = escapeMarkdown(c.text)
-			if c.tag != "" {
-				texts[i] += " *(" + escapeMarkdown(c.tag) + ")*"
+			texts[i] = escapeMarkdown(c.Text)
+			if c.Tag != "" {
+				texts[i] += " *(" + escapeMarkdown(c.Tag) + ")*"
 			}
 		}
 		m.row(texts)
@@ -109,16 +101,38 @@ func (m *markdown) table(t table) {
 
 func (m *markdown) row(cells []string) { m.b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 
-// escapeMarkdown makes untrusted text stay text: no table cell, code, emphasis, link or HTML comes
-// of it. A URL gets a break after its scheme, as renderers link bare ones by themselves.
+// escapeMarkdown keeps untrusted text from becoming a table cell, code, emphasis, a link, a mention or HTML.
+// By the rules of CommonMark and GFM most characters do that only in some places, and are left alone
+// elsewhere so that the file stays readable: _ within a word, ~ before a word, < before a space, ] that no (
+// follows.
 func escapeMarkdown(s string) string {
-	return markdownEscapes.Replace(visible(s))
-}
-
-var markdownEscapes = func() *strings.Replacer {
-	pairs := []string{"&", "&amp;", "<", "&lt;", ">", "&gt;", "://", "&#58;//", "www.", "www&#46;", "@", "&#64;"}
-	for _, c := range "\\`*_[]|#~" {
-		pairs = append(pairs, string(c), "\\"+string(c))
+	runes := []rune(safetext.Escape(s))
+	at := func(i int) rune {
+		if i < 0 || i >= len(runes) {
+			return ' '
+		}
+		return runes[i]
 	}
-	return strings.NewReplacer(pairs...)
-}()
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	var b strings.Builder
+	for i, r := range runes {
+		before, after := at(i-1), at(i+1)
+		switch {
+		case strings.ContainsRune("\\`*|#", r),
+			r == '_' && !(word(before) && word(after)),
+			r == '~' && !((unicode.IsSpace(before) || strings.ContainsRune("([", before)) && word(after)),
+			r == ']' && strings.ContainsRune("([:", after):
+			b.WriteString("\\" + string(r))
+		case r == '<' && !unicode.IsSpace(after),
+			r == '>' && i == 0,
+			r == '&' && (word(after) || after == '#'),
+			r == '@',
+			r == ':' && after == '/' && at(i+2) == '/',
+			r == '.' && strings.EqualFold(string(runes[max(0, i-3):i]), "www"):
+			fmt.Fprintf(&b, "&#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -12,50 +12,40 @@ import (
 	"bench/experiment/unit"
 )
 
-// Outcome is what a run says, in data and in words: every renderer and the exit code take it from here.
+// Outcome is the result of a run as data and in words. Every renderer and the exit code take it from here.
 type Outcome struct {
-	Verdict  stats.Verdict `json:"verdict"`      // over all points; empty: no SLO is stated
-	SLO      string        `json:"slo"`          // the verdict in words
-	Need     int           `json:"need"`         // most further requests that a point needs for a decision
-	Valid    bool          `json:"valid"`        // a check passed, none failed, and no planned row is missing
-	Validity string        `json:"validity"`     // in words, with the counts of checks
-	Accepted *Accepted     `json:"accepted"`     // null: no point is valid and passes
-	Advice   string        `json:"accepted_why"` // why that point; without one, what is missing
-	Findings []Finding     `json:"findings"`     // by kind
+	Verdict  stats.Verdict `json:"verdict"`  // over all points; empty: the run has no SLO
+	SLO      string        `json:"slo"`      // the verdict in words
+	Need     int           `json:"need"`     // the most further requests that a point needs for a decision
+	Valid    bool          `json:"valid"`    // a check passed, none failed, and no planned row is missing
+	Validity string        `json:"validity"` // in words, with the counts of checks
+	Findings []Finding     `json:"findings"` // by code
 
 	Series    []series.Series       `json:"series"`
-	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, those to act on first
-	Decision  diagnosis.Decision    `json:"decision"`
+	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, the most urgent first
+	Decision  diagnosis.Decision    `json:"decision"`  // the operating point and what to do next
 }
 
-// Accepted is the operating point of the highest throughput that is valid and meets the SLO.
-type Accepted struct {
-	Series int    `json:"series"` // index in the run's series
-	Point  int    `json:"point"`  // index in the series' points
-	Text   string `json:"text"`   // its name, throughput and p99s
-}
-
-// Finding is one kind of finding with the rows that have it.
+// Finding is one code of findings with the rows that have it.
 type Finding struct {
 	Code  string    `json:"code"`
 	Cases []Flagged `json:"cases"`
 }
 
-// Doubted is one row's finding.
+// Flagged is one finding of one row.
 type Flagged struct {
-	Row  string `json:"row"` // its id; of repeats that differ, the name of the point
+	Row  string `json:"row"` // its id; for repeats that differ, the name of the point
 	Text string `json:"text"`
 	Hint string `json:"hint"`
 }
 
-// Outcome judges the run as a whole. Removed rows count for nothing.
+// Outcome derives the outcome from the rows. Removed rows do not count.
 func (r *Run) Outcome() Outcome {
 	rows := r.Live()
 	o := Outcome{Series: series.SeriesOf(rows), Findings: []Finding{}}
 	o.collectFindings(rows)
 	o.judgeSLO(len(r.Missing), r.Manifest.Searches)
 	o.judgeValidity(rows, r.Missing)
-	o.accept()
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
 	o.Decision = diagnosis.Decide(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
 	return o
@@ -64,22 +54,19 @@ func (r *Run) Outcome() Outcome {
 func (o *Outcome) judgeSLO(missing int, searches []record.Found) {
 	count := map[stats.Verdict]int{}
 	total := 0
-	for _, f := range searches { // each is one point: the one that it looks for
+	for _, f := range searches { // a search counts as the one point that it looks for
 		count[f.Verdict()]++
 		total++
 	}
-	for _, s := range o.Series {
-		for _, p := range s.Points {
-			if p.Rows[0].Spec.Search != nil {
-				continue
-			}
+	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
+		if p.Rows[0].Spec.Search == nil {
 			count[p.SLO]++
 			total++
 			o.Need = max(o.Need, p.Need)
 		}
-	}
+	})
 	if count[""] == total {
-		o.SLO = "no SLO is stated: nothing to meet"
+		o.SLO = "the run has no SLO"
 		return
 	}
 	switch {
@@ -90,19 +77,19 @@ func (o *Outcome) judgeSLO(missing int, searches []record.Found) {
 	default:
 		o.Verdict = stats.Pass
 	}
-	parts := []string{fmt.Sprintf("%d of %s", count[stats.Pass], plural(total-count[""], "point meets the SLO", "points meet the SLO"))}
+	parts := []string{fmt.Sprintf("met at %d of %s", count[stats.Pass], unit.Plural(total-count[""], "point"))}
 	if n := count[stats.Fail]; n > 0 {
-		parts = append(parts, plural(n, "fails", "fail"))
+		parts = append(parts, unit.Count(n)+" FAIL")
 	}
 	if n := count[stats.Undecided]; n > 0 {
-		text := plural(n, "is undecided", "are undecided")
+		text := unit.Count(n) + " UNDECIDED"
 		if o.Need > 0 {
-			text += fmt.Sprintf(" (need up to %s more requests)", unit.Count(o.Need))
+			text += fmt.Sprintf(" (needs up to %s more requests)", unit.Count(o.Need))
 		}
 		parts = append(parts, text)
 	}
 	if missing > 0 {
-		parts = append(parts, plural(missing, "planned row has no result", "planned rows have no result"))
+		parts = append(parts, unit.Plural(missing, "planned row")+" without a result")
 	}
 	o.SLO = strings.Join(parts, ", ")
 }
@@ -122,7 +109,7 @@ func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 		}
 	}
 	apart := 0
-	o.each(func(_ *series.Series, p *series.SeriesPoint) {
+	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
 		if len(p.Findings) > 0 {
 			apart++
 		}
@@ -132,77 +119,80 @@ func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 	case len(rows) == 0:
 		o.Validity = "INVALID: no row has a result"
 	case invalid > 0:
-		o.Validity = fmt.Sprintf("INVALID: %d of %s a failed check; %s of %s checks failed, %s not possible",
-			invalid, plural(len(rows), "row has", "rows have"), unit.Count(failed), unit.Count(total), unit.Count(impossible))
+		o.Validity = fmt.Sprintf("INVALID: checks failed in %d of %s; %s of %s checks failed, %s not possible",
+			invalid, unit.Plural(len(rows), "row"), unit.Count(failed), unit.Count(total), unit.Count(impossible))
 	case len(missing) > 0:
-		o.Validity = fmt.Sprintf("INCOMPLETE: %s no result; the others: %d of %d checked",
-			plural(len(missing), "planned row has", "planned rows have"), passed, total)
+		o.Validity = fmt.Sprintf("INCOMPLETE: %s without a result; in the others %d of %d checks passed",
+			unit.Plural(len(missing), "planned row"), passed, total)
 	case apart > 0:
-		o.Validity = fmt.Sprintf("INVALID: the repeats of %s differ by more than each explains; %d of %d checked", plural(apart, "point", "points"), passed, total)
+		o.Validity = fmt.Sprintf("INVALID: repeats differ beyond chance at %s; %d of %d checks passed", unit.Plural(apart, "point"), passed, total)
 	case unverified > 0:
-		o.Validity = fmt.Sprintf("UNVERIFIED: the server does not tell what %s on; %d of %d checked", plural(unverified, "row rests", "rows rest"), passed, total)
+		o.Validity = fmt.Sprintf("UNVERIFIED: the server does not report the data for %s; %d of %d checks passed",
+			unit.Plural(unverified, "check"), passed, total)
 	case total == 0:
-		o.Validity = "UNCHECKED: every row is a probe of a search that says nothing, went too far, or looks for a knee"
+		o.Validity = "UNCHECKED: no check applies to any row"
 	case passed == 0:
 		o.Validity = fmt.Sprintf("UNCHECKED: none of %d checks was possible", total)
 	default:
 		o.Valid = true
-		o.Validity = fmt.Sprintf("VALID, %d of %d checked", passed, total)
+		o.Validity = fmt.Sprintf("VALID, %d of %d checks passed", passed, total)
 	}
 }
 
-// accept picks the point to run at, or says what is missing for one.
-func (o *Outcome) accept() {
-	undecided, flagged := "", ""
-	need := 0
-	if s, p, ok := diagnosis.Accept(o.Series); ok {
-		o.Accepted = &Accepted{s, p, pointSentence(&o.Series[s], &o.Series[s].Points[p])}
+// Each calls f for every point of every series.
+func (o *Outcome) Each(f func(s *series.Series, p *series.SeriesPoint)) {
+	for i := range o.Series {
+		for j := range o.Series[i].Points {
+			f(&o.Series[i], &o.Series[i].Points[j])
+		}
+	}
+}
+
+// operatingPoint is the decision's operating point; nil: no valid point meets the SLO.
+func (o *Outcome) operatingPoint() (*series.Series, *series.SeriesPoint) {
+	a := o.Decision.Accepted
+	if a == nil {
+		return nil, nil
+	}
+	return &o.Series[a.Series], &o.Series[a.Series].Points[a.Point]
+}
+
+// HeadlinePoint is the operating point, else the headline point of the series with the highest throughput,
+// valid ones first; nil: the run has no point.
+func (o *Outcome) HeadlinePoint() (curve *series.Series, best *series.SeriesPoint) {
+	if s, p := o.operatingPoint(); p != nil {
+		return s, p
 	}
 	for i := range o.Series {
 		s := &o.Series[i]
-		for j := range s.Points {
-			p := &s.Points[j]
-			switch {
-			case p.SLO == stats.Pass && !p.Valid && flagged == "":
-				flagged = pointName(s, p)
-			case p.SLO == stats.Undecided && p.Need > 0 && (need == 0 || p.Need < need):
-				need, undecided = p.Need, pointName(s, p)
-			}
+		p := &s.Points[*s.Headline]
+		if best == nil || p.Valid && !best.Valid || p.Valid == best.Valid && p.OutputTokensPerS.Median > best.OutputTokensPerS.Median {
+			curve, best = s, p
 		}
 	}
-	switch {
-	case o.Accepted != nil:
-		o.Advice = "the highest output throughput of all points that are valid and meet the SLO"
-	case o.Verdict == "":
-		o.Advice = "no SLO is stated, so no point can be accepted"
-	case flagged != "":
-		o.Advice = fmt.Sprintf("no valid point passes: %s meets the SLO, but its row is doubted (see Findings)", flagged)
-	case undecided != "":
-		o.Advice = fmt.Sprintf("no point passes yet; nearest to a decision: %s needs %s more requests", undecided, unit.Count(need))
-	default:
-		o.Advice = "no point is valid and meets the SLO"
-	}
+	return curve, best
 }
 
-// acceptable says that a point meets its SLO and is valid.
-func acceptable(p *series.SeriesPoint) bool { return p.SLO == stats.Pass && p.Valid }
-
-// pointName is a point as people read it: "D-saturation, concurrency 8".
-func pointName(s *series.Series, p *series.SeriesPoint) string {
-	return s.PointName(p)
-}
-
-func pointSentence(s *series.Series, p *series.SeriesPoint) string {
-	parts := []string{unit.Format(p.OutputTokensPerS.Median, "output tok/s")}
-	for _, metric := range []string{"ttft", "tpot", "e2e"} {
-		if l, ok := p.Latency(metric).Get("p99"); ok {
-			parts = append(parts, fmt.Sprintf("%s p99 %s", metric, l))
+// DiagnosisOf is the most urgent diagnosis of a point; nil: it has none.
+func (o *Outcome) DiagnosisOf(p *series.SeriesPoint) *diagnosis.Diagnosis {
+	for i := range o.Diagnoses {
+		if d := &o.Diagnoses[i]; &o.Series[d.Series].Points[d.Point] == p {
+			return d
 		}
 	}
-	return fmt.Sprintf("%s: %s", pointName(s, p), strings.Join(parts, ", "))
+	return nil
 }
 
-// collectDoubts groups the findings of the rows, and of their repeats together, by code.
+// Happened is the sentence of the headline point's series; empty: nothing was measured.
+func (o *Outcome) Happened() string {
+	s, p := o.HeadlinePoint()
+	if p == nil {
+		return ""
+	}
+	return s.Label() + ": " + s.Sentence
+}
+
+// collectFindings groups the findings of the rows and of points whose repeats differ by code.
 func (o *Outcome) collectFindings(rows []record.Row) {
 	add := func(row string, findings []record.Finding) {
 		for _, d := range findings {
@@ -217,23 +207,16 @@ func (o *Outcome) collectFindings(rows []record.Row) {
 	for _, r := range rows {
 		add(r.ID, r.Findings)
 	}
-	o.each(func(s *series.Series, p *series.SeriesPoint) { add(pointName(s, p), p.Findings) })
+	o.Each(func(s *series.Series, p *series.SeriesPoint) { add(s.PointName(p), p.Findings) })
 }
 
-// ValidityOf is a row's validity in words: "VALID, 9 of 11 checked".
+// ValidityOf is a row's validity in words: "VALID, 9 of 11 checks passed".
 func ValidityOf(v record.Checks) string {
 	switch {
 	case len(v.Failed) > 0:
-		return fmt.Sprintf("INVALID, %d of %d failed", len(v.Failed), v.Total())
+		return fmt.Sprintf("INVALID, %d of %d checks failed", len(v.Failed), v.Total())
 	case !v.Valid():
 		return "UNVERIFIED: " + strings.Join(v.Unverified, ", ")
 	}
-	return fmt.Sprintf("VALID, %d of %d checked", len(v.Passed), v.Total())
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return unit.Count(n) + " " + many
+	return fmt.Sprintf("VALID, %d of %d checks passed", len(v.Passed), v.Total())
 }

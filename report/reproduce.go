@@ -1,27 +1,29 @@
 package report
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
 )
 
-// reproduceTable is what to type to do the run again, or a part of it. Names are quoted for a shell: they come from a file.
-func (r *Run) reproduceTable() table {
+// reproduceTable is the commands that reproduce the run or a part of it. Names come from a file and are
+// quoted.
+func (r *Run) reproduceTable() Table {
 	m := r.Manifest
-	t := table{id: "reproduce", caption: "Do it again", note: "The matrix is below, as it was run; save it under the name that the commands have.",
-		columns: []column{{head: "what"}, {head: "command"}}}
+	t := Table{ID: "reproduce", Caption: "Reproduce", Note: "Save the matrix below under the file name in the commands.",
+		Columns: []Column{{Head: "what"}, {Head: "command"}}}
 	add := func(what string, words ...string) {
 		for i, w := range words {
-			words[i] = shellWord(w)
+			words[i] = ShellWord(w)
 		}
-		t.rows = append(t.rows, []cell{text(what), {text: strings.Join(words, " "), kind: code}})
+		t.Add(TextCell(what), Cell{Text: strings.Join(words, " "), Kind: Code})
 	}
 	if len(m.Command) == 0 {
 		return t
 	}
-	add("the whole run, as it was started", slices.Clone(m.Command)...)
-	file := or(m.MatrixFile, m.Matrix+".toml")
+	add("the whole run", slices.Clone(m.Command)...)
+	file := cmp.Or(m.MatrixFile, m.Matrix+".toml")
 	var names []string
 	for _, row := range r.Live() {
 		if !slices.Contains(names, row.Spec.Name) {
@@ -34,20 +36,20 @@ func (r *Run) reproduceTable() table {
 		}
 	}
 	dir := path.Join("results", m.Matrix, m.Run)
-	add("what it would send", "bench", "sweep", file, "--dry-run")
-	add("go on, if it was cut", "bench", "sweep", file, "--resume", dir)
-	add("this page, from the results", "bench", "report", dir)
-	add("beside another run", "bench", "compare", dir, path.Join("results", m.Matrix, "OTHER"))
+	add("the plan, without sending", "bench", "sweep", file, "--dry-run")
+	add("resume an interrupted run", "bench", "sweep", file, "--resume", dir)
+	add("this report", "bench", "report", dir)
+	add("comparison with another run", "bench", "compare", dir, path.Join("results", m.Matrix, "OTHER"))
 	for _, s := range m.Servers {
 		if len(s.Command) > 0 {
-			add("the server, "+or(s.Variant, "no knobs"), slices.Clone(s.Command)...)
+			add("server, "+cmp.Or(s.Variant, "no knobs"), slices.Clone(s.Command)...)
 		}
 	}
 	return t
 }
 
-// shellWord quotes what a shell would take apart.
-func shellWord(s string) string {
+// ShellWord quotes a word for a POSIX shell if it needs quotes.
+func ShellWord(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,/:@%"
 	if s != "" && strings.Trim(s, plain) == "" {
 		return s

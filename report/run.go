@@ -1,7 +1,12 @@
-// Package report turns results into something to read: a run directory is loaded into a Run, a
-// Run into an Outcome and tables (verdicts are data before any renderer), and these into an HTML
-// page, Markdown, text or CSV. It measures nothing, decides nothing that is not in the data, and
-// takes every string of a result as hostile: a server chose it.
+// Package report turns results into tables and text. Load reads a run directory into a Run; Outcome derives
+// verdict, curves, bottlenecks and decision from its rows; cards and tables show them; Text and Markdown
+// write them, as report/page writes HTML. Comparisons and histories (report/compare) have tables, text and
+// Markdown here, too.
+//
+// It measures and decides nothing: verdicts are data before any renderer. It treats every string of a result as hostile,
+// as a server chose it.
+//
+// The package is large because it has every table once, in one file for each subject; a table is a function of data.
 package report
 
 import (
@@ -18,18 +23,18 @@ import (
 	"bench/experiment/record"
 )
 
-// Run is one execution of a matrix, as it lies in its directory.
+// Run is one execution of a matrix.
 type Run struct {
 	Dir      string // as given to Load
 	Manifest record.Manifest
-	Rows     []record.Row // in plan order; then those that the plan does not know
-	Missing  []string     // ids that were planned and have no result, in plan order
-	Notes    string       // notes.md; empty: there is none
+	Rows     []record.Row // in plan order, then rows that are not in the plan
+	Missing  []string     // ids of planned rows without a result, in plan order
+	Notes    string       // notes.md; empty: none
 
-	// Records are the requests of a row; nil: those in the directory, where there are any.
+	// Records reads the requests of a row; nil: from the directory.
 	Records func(*record.Row) ([]*record.Record, error)
 
-	// Definitions says what another tool means by a metric (ttft, itl, …); one that is not in it is that of docs/metrics.md.
+	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/metrics.md.
 	Definitions map[string]string
 }
 
@@ -38,15 +43,14 @@ const (
 	notesName    = "notes.md"
 )
 
-// Load reads a run directory: run.json, the <row>.json files and notes.md. A planned row's file that
-// is of another schema, or not whole, is an error that names it; so is one of ours that this version
-// can't read. What else somebody laid there is passed over.
+// Load reads a run directory: run.json, the <row>.json files and notes.md. A result file that is not whole or
+// has another schema is an error that names it. Other files are ignored.
 func Load(dir string) (*Run, error) {
 	run := &Run{Dir: dir}
 	manifest := filepath.Join(dir, manifestName)
 	if err := decode(manifest, record.SchemaRun, &run.Manifest, &run.Manifest.Schema); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not a run: it has no %s; name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
+			return nil, fmt.Errorf("%s is not a run: it has no %s\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
 		}
 		return nil, err
 	}
@@ -76,7 +80,7 @@ func (r *Run) readRows() error {
 			return err
 		}
 		if want := strings.TrimSuffix(filepath.Base(name), ".json"); row.ID != want {
-			return fmt.Errorf("reading %s: the row inside says that it is %q; was the file renamed?", name, row.ID)
+			return fmt.Errorf("reading %s: it contains row %q; was the file renamed?", name, row.ID)
 		}
 		found[row.ID] = row
 	}
@@ -90,7 +94,7 @@ func (r *Run) readRows() error {
 			r.Missing = append(r.Missing, p.ID)
 		}
 	}
-	for _, name := range names { // names are sorted: what the plan does not know comes in a stable order
+	for _, name := range names { // sorted by name
 		if row, ok := found[strings.TrimSuffix(filepath.Base(name), ".json")]; ok {
 			r.Rows = append(r.Rows, row)
 		}
@@ -98,8 +102,7 @@ func (r *Run) readRows() error {
 	return nil
 }
 
-// ours tells rows from other JSON that lies in the directory: the plan knows the name, or the file
-// says itself that bench wrote it.
+// ours reports whether a JSON file is a row: the plan has its name, or its schema is one of bench.
 func (r *Run) ours(name string) bool {
 	id := strings.TrimSuffix(filepath.Base(name), ".json")
 	if slices.ContainsFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id }) {
@@ -121,43 +124,43 @@ func schemaOf(b []byte) (string, error) {
 	return head.Schema, err
 }
 
-// escapeGlob makes a directory's name match only itself.
+// escapeGlob escapes a directory's name for filepath.Glob.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// decode reads a file into v; said is where v keeps its schema. A file that is as it should be is parsed once.
-func decode(name, schema string, v any, said *string) error {
+// decode reads a file into v; got points to the schema in v. A valid file is parsed once.
+func decode(name, schema string, v any, got *string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("reading a result: %w", err)
 	}
 	wrong := json.Unmarshal(b, v)
-	if wrong == nil && *said == schema {
+	if wrong == nil && *got == schema {
 		return nil
 	}
 	found, err := schemaOf(b)
 	if err != nil {
-		return fmt.Errorf("reading %s: not whole, or not JSON: %w\nhint: remove the file; bench sweep MATRIX --resume DIR measures its row again", name, err)
+		return fmt.Errorf("reading %s: not whole, or not JSON: %w\nhint: remove the file and measure its row again: bench sweep MATRIX --resume DIR", name, err)
 	}
 	if found != schema {
-		return fmt.Errorf("reading %s: its schema is %q, this version reads %q; use the bench that wrote it", name, found, schema)
+		return fmt.Errorf("reading %s: its schema is %q, this version reads %q\nhint: use the bench that wrote it", name, found, schema)
 	}
 	return fmt.Errorf("reading %s: %w", name, wrong)
 }
 
-// Removed says that a row's point is no longer in the matrix: its result stays, and counts for nothing.
+// Removed reports whether a row is no longer in the matrix. Its result stays but does not count.
 func (r *Run) Removed(id string) bool {
 	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
 	return i < 0 || r.Manifest.Plan[i].State == "removed"
 }
 
-// Simulated says that at least a part of the run was measured against a simulated server.
+// Simulated reports whether any row was measured against a simulated server.
 func (r *Run) Simulated() bool {
 	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
 }
 
-// Live are the rows of the matrix as it is now, without the removed ones.
+// Live are the rows that are still in the matrix.
 func (r *Run) Live() []record.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
 }

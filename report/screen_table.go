@@ -1,37 +1,49 @@
 package report
 
-import "strings"
+import (
+	"io"
+	"strings"
 
-// What the first column of a table may take before the last one, and at the least.
+	"bench/experiment/safetext"
+)
+
+// Widths of the first column, in columns of the terminal.
 const (
-	nameWidth    = 26
+	nameWidth    = 26 // the last column is narrowed before the first one gets narrower than this
 	narrowestOne = 12
 )
 
-// table draws columns two spaces apart, headings in two lines: the name above, the unit below. Where the screen is too narrow
-// the last column and then the first one give way: what does not fit goes on in the next line.
-func (p *printer) table(t table) {
+// WriteTable writes a table for a terminal of 100 columns.
+func WriteTable(w io.Writer, t Table, color bool) error {
+	p := &printer{color: color}
+	p.table(t)
+	return p.flush(w)
+}
+
+// table draws columns two spaces apart under two heading lines, name and unit. If the table is wider than the
+// screen, the last column and then the first one wrap.
+func (p *printer) table(t Table) {
 	widths := t.widths()
 	var over, under []string
-	for i, c := range t.columns {
-		over, under = append(over, pad(c.head, widths[i], c.num)), append(under, pad(c.unit, widths[i], c.num))
+	for i, c := range t.Columns {
+		over, under = append(over, Pad(c.Head, widths[i], c.Num)), append(under, Pad(c.Unit, widths[i], c.Num))
 	}
 	p.line(strings.Join(over, "  "))
 	p.line(strings.Join(under, "  "))
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		p.row(&t, row, widths)
 	}
 }
 
-// widths are those of the columns, so that together they fit the screen if there is any way.
-func (t *table) widths() []int {
-	widths := make([]int, len(t.columns))
+// widths are the widths of the columns; together they fit the screen if that is possible.
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.Columns))
 	rest := -2
-	for i, c := range t.columns {
-		widths[i] = max(cells(c.head), cells(c.unit))
-		for _, row := range t.rows {
-			if i < len(row) && len(row) > 1 { // a row of one cell has the line to itself
-				widths[i] = max(widths[i], cells(visible(row[i].text)))
+	for i, c := range t.Columns {
+		widths[i] = max(Width(c.Head), Width(c.Unit))
+		for _, row := range t.Rows {
+			if i < len(row) && len(row) > 1 { // a row of one cell spans the table
+				widths[i] = max(widths[i], Width(safetext.Escape(row[i].Text)))
 			}
 		}
 		rest += 2 + widths[i]
@@ -41,15 +53,15 @@ func (t *table) widths() []int {
 		return widths
 	}
 	rest -= widths[0] + widths[last]
-	heading := max(cells(t.columns[last].head), cells(t.columns[last].unit))
+	heading := max(Width(t.Columns[last].Head), Width(t.Columns[last].Unit))
 	widths[last] = min(widths[last], max(heading, screen-rest-min(widths[0], nameWidth)))
 	widths[0] = min(widths[0], max(narrowestOne, screen-rest-widths[last]))
 	return widths
 }
 
-// row draws a row in as many lines as its first and last cells need.
-func (p *printer) row(t *table, row []cell, widths []int) {
-	name := visible(row[0].text)
+// row draws a row on the lines that its first and last cells need.
+func (p *printer) row(t *Table, row []Cell, widths []int) {
+	name := safetext.Escape(row[0].Text)
 	if len(row) == 1 {
 		for _, part := range fold(name, screen) {
 			p.line(part)
@@ -57,40 +69,40 @@ func (p *printer) row(t *table, row []cell, widths []int) {
 		return
 	}
 	last := len(row) - 1
-	names, notes := fold(name, widths[0]), words(visible(row[last].text), widths[last])
-	line := pad(names[0], widths[0], false)
+	names, notes := fold(name, widths[0]), words(safetext.Escape(row[last].Text), widths[last])
+	line := Pad(names[0], widths[0], false)
 	for i := 1; i < last; i++ {
-		line += "  " + p.cell(row[i].kind, visible(row[i].text), widths[i], t.columns[i].num)
+		line += "  " + p.cell(row[i].Kind, safetext.Escape(row[i].Text), widths[i], t.Columns[i].Num)
 	}
-	before := cells(line)
+	before := Width(line)
 	for i := range max(len(names), len(notes)) {
 		if i > 0 {
 			line = ""
 			if i < len(names) {
 				line = names[i]
 			}
-			line = pad(line, before, false)
+			line = Pad(line, before, false)
 		}
 		if i < len(notes) {
-			line += "  " + p.cell(row[last].kind, notes[i], widths[last], t.columns[last].num)
+			line += "  " + p.cell(row[last].Kind, notes[i], widths[last], t.Columns[last].Num)
 		}
 		p.line(line)
 	}
 }
 
-// cell is a painted text with its space.
-func (p *printer) cell(k kind, s string, width int, right bool) string {
-	space := strings.Repeat(" ", max(0, width-cells(s)))
+// cell is a painted text, padded.
+func (p *printer) cell(k Kind, s string, width int, right bool) string {
+	space := strings.Repeat(" ", max(0, width-Width(s)))
 	if right {
 		return space + p.paint(k, s)
 	}
 	return p.paint(k, s) + space
 }
 
-// fold cuts a name into lines, if it can behind a mark that parts its words; all but the first are indented.
+// fold breaks a name into lines, after a separator if possible, and indents all but the first.
 func fold(s string, width int) []string {
 	const indent = "    "
-	head := clip(s, width)
+	head := Clip(s, width)
 	lines := []string{}
 	for lead := ""; ; lead = indent {
 		if len(head) < len(s) {
@@ -102,15 +114,15 @@ func fold(s string, width int) []string {
 		if s = s[len(head):]; s == "" {
 			return lines
 		}
-		head = clip(s, width-len(indent))
+		head = Clip(s, width-len(indent))
 	}
 }
 
-// words lays a text out in lines of a width; a word that is longer has a line of its own.
+// words breaks a text into lines; a word longer than the width has its own line.
 func words(s string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(s) {
-		if n := len(lines); n > 0 && cells(lines[n-1])+1+cells(word) <= width {
+		if n := len(lines); n > 0 && Width(lines[n-1])+1+Width(word) <= width {
 			lines[n-1] += " " + word
 		} else {
 			lines = append(lines, word)

@@ -13,13 +13,13 @@ import (
 // The column of footnotes gives way before names become too narrow to read.
 func TestTableGivesWay(t *testing.T) {
 	wide, _ := (&Outcome{}).textTable()
-	figures := []cell{text("1,230,000"), text("≥123,000"), text("≥123,000"), text("1,230"), text("≥1,230,000"), text("1,200"), text("UNDECIDED")}
+	figures := []Cell{TextCell("1,230,000"), TextCell("≥123,000"), TextCell("≥123,000"), TextCell("1,230"), TextCell("≥1,230,000"), TextCell("1,200"), TextCell("UNDECIDED")}
 	for _, s := range [][2]string{{"whole-answers-without-streaming-with-a-long-name †", "none"}, {"short", "1 2 3 4 5 6 7 8 9 10 11"}} {
-		wide.rows = append(wide.rows, append(append([]cell{text(s[0])}, figures...), text(s[1])))
+		wide.Rows = append(wide.Rows, append(append([]Cell{TextCell(s[0])}, figures...), TextCell(s[1])))
 	}
 	p := &printer{}
 	p.table(wide)
-	want := `point                   output  TTFT p50  TTFT p99  TPOT p50     e2e p99
+	want := `point                   output  TTFT p50  TTFT p99  TPOT p50     E2E p99
                          tok/s        ms        ms        ms          ms      n  SLO        findings
 whole-answers-       1,230,000  ≥123,000  ≥123,000     1,230  ≥1,230,000  1,200  UNDECIDED  none
     without-
@@ -46,17 +46,17 @@ func TestTableFits(t *testing.T) {
 		figure := rapid.StringMatching(`[≥~]?[0-9]{1,3}(,[0-9]{3}){0,1}`)
 		wide, _ := (&Outcome{}).textTable()
 		long := name.Draw(t, "name")
-		wide.rows = [][]cell{{text(name.Draw(t, "series"))}, {text("a"), text("1"), text("2"), text("3"), text("4"), text("5"), text("6"), text("PASS"), text("none")}}
-		row := []cell{text(long)}
+		wide.Rows = [][]Cell{{TextCell(name.Draw(t, "series"))}, {TextCell("a"), TextCell("1"), TextCell("2"), TextCell("3"), TextCell("4"), TextCell("5"), TextCell("6"), TextCell("PASS"), TextCell("none")}}
+		row := []Cell{TextCell(long)}
 		for range 6 {
-			row = append(row, text(figure.Draw(t, "figure")))
+			row = append(row, TextCell(figure.Draw(t, "figure")))
 		}
-		wide.rows = append(wide.rows, append(row, cell{text: "UNDECIDED", kind: undecided}, cell{text: strings.Join(notes, " "), kind: failed}))
+		wide.Rows = append(wide.Rows, append(row, Cell{Text: "UNDECIDED", Kind: Undecided}, Cell{Text: strings.Join(notes, " "), Kind: Failed}))
 		p := &printer{color: true}
 		p.table(wide)
 		for _, line := range strings.Split(p.b.String(), "\n") {
-			if n := cells(line); n > screen {
-				t.Fatalf("%d columns: %s", n, line)
+			if n := Width(line); n > screen {
+				t.Fatalf("%d Columns: %s", n, line)
 			}
 		}
 		got := strings.Fields(color.ReplaceAllString(p.b.String(), ""))
@@ -65,7 +65,7 @@ func TestTableFits(t *testing.T) {
 				t.Fatalf("footnote %s is lost:\n%s", note, p.b.String())
 			}
 		}
-		if letters := strings.Count(p.b.String(), "名"); letters != strings.Count(long+wide.rows[0][0].text, "名") {
+		if letters := strings.Count(p.b.String(), "名"); letters != strings.Count(long+wide.Rows[0][0].Text, "名") {
 			t.Fatalf("a name is cut:\n%s", p.b.String())
 		}
 	})
@@ -91,11 +91,19 @@ func TestFold(t *testing.T) {
 
 // A mark is explained where it is seen, and only there.
 func TestLegend(t *testing.T) {
-	for k, want := range map[kind]string{plain: "\n", thin: "\n  ~ thin: few requests lie beyond it\n"} {
+	for k, want := range map[Kind]string{Plain: "\n", Thin: "\n  ~ thin: few requests beyond it\n"} {
 		p := &printer{}
-		p.legend(&Outcome{}, &table{rows: [][]cell{{text("a")}, {text("b"), {text: "1", kind: k}}}})
+		p.legend(&Outcome{}, &Table{Rows: [][]Cell{{TextCell("a")}, {TextCell("b"), {Text: "1", Kind: k}}}})
 		if got := p.b.String(); got != want {
 			t.Errorf("%q: %q", k, got)
+		}
+	}
+}
+
+func TestWidth(t *testing.T) {
+	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "漢字": 4, "\x1b[31mred\x1b[0m": 3} {
+		if got := Width(s); got != want {
+			t.Errorf("%q takes %d columns, want %d", s, got, want)
 		}
 	}
 }

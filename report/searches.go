@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"bench/experiment/record"
@@ -10,14 +10,14 @@ import (
 	"bench/experiment/unit"
 )
 
-// searchFacts are what the rows found that looked for a load: the answer is an interval.
-func (r *Run) searchFacts() []fact {
-	var out []fact
+// searchCards are the answers of the searches: intervals of the load.
+func (r *Run) searchCards() []Card {
+	var out []Card
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
-		x := fact{Head: searchName(f), Lead: answer(f), Table: "searches", Lines: []string{f.Text}}
+		x := Card{Head: "Search of " + searchName(f), Lead: answer(f), Table: "searches", Lines: []string{f.Text}}
 		if f.Verdict() != "" {
-			x.Kind = verdictCell(f.Verdict(), 0).kind
+			x.Kind = verdictCell(f.Verdict(), 0).Kind
 		}
 		out = append(out, x)
 	}
@@ -26,58 +26,63 @@ func (r *Run) searchFacts() []fact {
 
 func searchName(f *record.Found) string {
 	s := series.Series{Name: f.Name, Others: f.Others}
-	return strings.TrimSpace("Search of " + s.Label() + " " + f.Variant)
+	return strings.TrimSpace(s.Label() + " " + f.Variant)
 }
 
-var sought = map[string]string{
-	"slo": "highest %s that meets the SLO", "saturation": "highest %s that the server keeps up with", "knee": "knee of the %s",
-}
+var searchGoals = map[string]string{"slo": "max %s within SLO", "saturation": "saturation %s", "knee": "knee of %s"}
 
-var searchStates = map[string]string{"above": "even the highest load is one", "below": "not even the lowest load is one", "none": "nothing found",
-	"budget": "ended by its budget", "searching": "cut: resume the run"}
+var searchStates = map[string]string{"above": "the highest load qualifies", "below": "the lowest load does not qualify", "none": "nothing found",
+	"budget": "ended by its budget", "searching": "interrupted: resume the run"}
 
-// answer is the interval that the search ended with, in the axis's unit.
+// answer is the interval that the search ended with.
 func answer(f *record.Found) string {
 	low, high := searched(f, f.Low), searched(f, f.High)
+	text := cmp.Or(searchStates[f.State], f.State)
 	switch {
 	case f.Low != nil && f.High != nil && *f.Low == *f.High:
-		return low
+		text = low
 	case f.Low != nil && f.High != nil:
-		return low + " to " + high
+		text = low + " to " + high
 	case f.Low != nil:
-		return low + " or above"
+		text = low + " or above"
 	case f.High != nil:
-		return "below " + high
+		text = "below " + high
+	default:
+		return text
 	}
-	return or(searchStates[f.State], f.State)
+	if f.Search.Axis == "concurrency" {
+		text = "concurrency " + text
+	}
+	return text
 }
 
-// searched is a load of a search with its unit; empty where there is none.
+// searched is a load of a search; empty: none.
 func searched(f *record.Found, load *float64) string {
 	switch {
 	case load == nil:
 		return ""
 	case f.Search.Axis == "rate":
-		return strconv.FormatFloat(short(*load), 'g', -1, 64) + "/s"
+		return unit.Brief(*load, 4) + "/s"
 	}
-	return plural(int(*load), "slot", "slots")
+	return unit.Count(int(*load))
 }
 
-// searchesTable is what each search asked for, what it found, and what that rests on; its probes are points like others.
-func (r *Run) searchesTable() table {
-	t := table{id: "searches", caption: "Searches", note: "The answer is an interval. Each probe is a point of its own, and in the tables and curves as such.",
-		columns: []column{{head: "row"}, {head: "looks for"}, {head: "in"}, {head: "answer", num: true}, {head: "runs that agree", num: true},
-			{head: "not decided", num: true}, {head: "state"}, {head: "probes", num: true}, {head: "took", num: true}, {head: "in a sentence"}}}
+// searchesTable is each search with its answer and the runs behind it. The probes are also points of their
+// own.
+func (r *Run) searchesTable() Table {
+	t := Table{ID: "searches", Caption: "Searches", Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
+		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true}, {Head: "runs at low, high end", Num: true},
+			{Head: "undecided", Num: true}, {Head: "state"}, {Head: "probes", Num: true}, {Head: "duration", Num: true}, {Head: "result"}}}
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
 		var open []string
 		for _, x := range f.Open {
 			open = append(open, searched(f, &x))
 		}
-		t.rows = append(t.rows, []cell{text(strings.TrimPrefix(searchName(f), "Search of ")), text(fmt.Sprintf(or(sought[f.Search.For], f.Search.For+" of the %s"), f.Search.Axis)),
-			text(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), exactly(float64(f.Search.Tolerance), "share"))),
-			text(answer(f)), text(fmt.Sprintf("%d and %d", f.LowRuns, f.HighRuns)), text(or(strings.Join(open, ", "), "–")),
-			text(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), text(unit.Format(f.TookS*1000, "ms")), text(f.Text)})
+		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.For], f.Search.For+" of %s"), f.Search.Axis)),
+			TextCell(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), Exactly(float64(f.Search.Tolerance), "share"))),
+			TextCell(answer(f)), TextCell(fmt.Sprintf("%d and %d", f.LowRuns, f.HighRuns)), TextCell(cmp.Or(strings.Join(open, ", "), "–")),
+			TextCell(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), TextCell(unit.Format(f.TookS*1000, "ms")), TextCell(f.Text))
 	}
 	return t
 }

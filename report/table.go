@@ -1,111 +1,123 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
-// table is what every renderer draws; nothing in it is escaped yet.
-type table struct {
-	id      string // anchor in the page
-	caption string
-	note    string // empty: none
-	columns []column
-	rows    [][]cell
+// Table is what every renderer draws. Its texts are untrusted and not escaped.
+type Table struct {
+	ID      string // anchor in the page
+	Caption string
+	Note    string // empty: none
+	Columns []Column
+	Rows    [][]Cell
 }
 
-type column struct {
-	head string
-	unit string // empty: none, or in the cells
-	num  bool   // aligned to the right
-	help string // the definition's anchor; empty: none
+// Add appends a row.
+func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
+
+// Column is the head of a column.
+type Column struct {
+	Head string
+	Unit string // empty: none, or in the cells
+	Num  bool   // aligned to the right
+	Help string // id of a definition; empty: none
 }
 
-type cell struct {
-	text  string
-	title string // what lies behind the text
-	kind  kind
-	tag   string // a small remark beside the text
+// Cell is one field of a table.
+type Cell struct {
+	Text  string
+	Title string // tooltip: the evidence behind the text
+	Kind  Kind
+	Tag   string // a short remark beside the text
 }
 
-// kind is what a cell means; renderers may show it, but never in place of words.
-type kind string
+// Kind is the meaning of a cell. A renderer may colour it, but the text says the same.
+type Kind string
 
 const (
-	plain     kind = ""
-	thin      kind = "thin"
-	noBound   kind = "nobound"
-	passed    kind = "pass"
-	failed    kind = "fail"
-	undecided kind = "undecided"
-	faint     kind = "faint"
-	code      kind = "code" // to be typed
+	Plain     Kind = ""
+	Thin      Kind = "thin"
+	NoBound   Kind = "nobound"
+	Passed    Kind = "pass"
+	Failed    Kind = "fail"
+	Undecided Kind = "undecided"
+	Faint     Kind = "faint"
+	Code      Kind = "code" // a command
 )
 
-func text(s string) cell { return cell{text: s} }
+// TextCell is a cell of text alone.
+func TextCell(s string) Cell { return Cell{Text: s} }
 
-func count(n int) cell { return cell{text: unit.Count(n)} }
+func count(n int) Cell { return Cell{Text: unit.Count(n)} }
 
-func absent() cell { return cell{text: "–", kind: faint} }
+// Absent is the cell of a figure that does not exist.
+func Absent() Cell { return Cell{Text: "–", Kind: Faint} }
 
-// units says where the unit of a latency stands.
-type units bool
+// optional is the cell of a figure that can be missing.
+func optional[T any](x *T, format func(T) string) Cell {
+	if x == nil {
+		return Absent()
+	}
+	return TextCell(format(*x))
+}
+
+// Units is the place of the unit of latencies.
+type Units bool
 
 const (
-	inHeading units = false // every latency in ms
-	inCell    units = true  // each in the unit that fits
+	InHeading Units = false // every latency in ms
+	InCell    Units = true  // each in its own unit
 )
 
-func (u units) head() string {
-	if u == inCell {
+func (u Units) head() string {
+	if u == InCell {
 		return ""
 	}
 	return "ms"
 }
 
-func (u units) ms(x float64) string {
-	if u == inCell {
+func (u Units) ms(x float64) string {
+	if u == InCell {
 		return unit.Format(x, "ms")
 	}
 	return unit.Digits(x)
 }
 
-// percentile shows no more than its sample can carry.
-func (u units) percentile(ps record.Percentiles, name string) cell {
+// Percentile shows a percentile with the mark of its grade: ~ thin, ≥ a lower bound, n= no bound at all.
+func (u Units) Percentile(ps record.Percentiles, name string) Cell {
 	p, ok := ps.Get(name)
 	if !ok {
-		return absent()
+		return Absent()
 	}
-	c := cell{title: u.behind(p)}
+	c := Cell{Title: evidenceOf(p)}
 	mark, x, ok := p.Mark()
-	c.text = mark + u.ms(x)
+	c.Text = mark + u.ms(x)
 	switch p.Grade {
 	case stats.NoBound:
-		c.kind = noBound
+		c.Kind = NoBound
 		if !ok {
-			c.text = "n=" + unit.Count(p.N)
+			c.Text = "n=" + unit.Count(p.N)
 		}
 	case stats.Thin:
-		c.kind = thin
+		c.Kind = Thin
 	}
 	return c
 }
 
-// behind is the evidence of a percentile: value, interval, sample, repeats.
-func (u units) behind(p record.Percentile) string {
-	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, inCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
+// evidenceOf is the tooltip of a percentile: value, interval, sample, repeats.
+func evidenceOf(p record.Percentile) string {
+	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, InCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
 	if len(p.Values) > 1 {
 		var each []string
 		for _, v := range p.Values {
-			each = append(each, inCell.ms(v))
+			each = append(each, InCell.ms(v))
 		}
 		s += fmt.Sprintf("; median of %d repeats: %s", len(p.Values), strings.Join(each, ", "))
 	}
@@ -115,9 +127,9 @@ func (u units) behind(p record.Percentile) string {
 func interval(iv stats.Interval) string {
 	end := func(x float64) string {
 		if math.IsInf(x, 0) {
-			return "no end"
+			return "unbounded"
 		}
-		return inCell.ms(x)
+		return InCell.ms(x)
 	}
 	return end(iv.Lo) + " to " + end(iv.Hi)
 }
@@ -125,47 +137,27 @@ func interval(iv stats.Interval) string {
 func gradeWords(g stats.Grade) string {
 	switch g {
 	case stats.NoBound:
-		return "too few requests for a bound"
+		return "n too small for an upper bound"
 	case stats.Thin:
-		return "thin: few requests lie beyond it"
+		return "thin: few requests beyond it"
 	}
 	return "sound"
 }
 
-func verdictCell(v stats.Verdict, need int) cell {
-	c := text(string(v))
+func verdictCell(v stats.Verdict, need int) Cell {
+	c := TextCell(string(v))
 	switch v {
 	case "":
-		return cell{text: "–", kind: faint, title: "no SLO is stated"}
+		return Cell{Text: "–", Kind: Faint, Title: "no SLO"}
 	case stats.Pass:
-		c.kind = passed
+		c.Kind = Passed
 	case stats.Fail:
-		c.kind = failed
+		c.Kind = Failed
 	default:
-		c.kind = undecided
+		c.Kind = Undecided
 		if need > 0 {
-			c.title = "need " + unit.Count(need) + " more requests"
+			c.Title = "needs " + unit.Count(need) + " more requests"
 		}
 	}
 	return c
-}
-
-// visible is untrusted text as one line that is safe to show.
-func visible(s string) string { return safetext.Escape(s) }
-
-// visibleLines is visible for text of several lines.
-func visibleLines(s string) string { return safetext.EscapeLines(s) }
-
-// hidden matches each character that visibleLines may change, as JSON writes it: as an escape, or as it is.
-var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
-
-// visibleJSON is JSON of which every text is as visibleLines has it.
-func visibleJSON(s string) string {
-	return hidden.ReplaceAllStringFunc(s, func(found string) string {
-		var was string
-		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || visibleLines(was) == was {
-			return found
-		}
-		return `\\` + visibleLines(was)[1:] // an escape begins with a backslash
-	})
 }

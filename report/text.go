@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,153 +12,152 @@ import (
 	"bench/experiment/unit"
 )
 
-// screen is the width that Text fits.
-const screen = 100
-
-// Text writes the final table for a terminal: verdicts in words, findings as footnotes with hints.
-// Color adds to the words and replaces none.
+// Text writes the final table for a terminal, with findings as footnotes. Color repeats what the words say.
 func Text(w io.Writer, run *Run, color bool) error {
 	o := run.Outcome()
 	p := &printer{color: color}
 	p.head(run, &o)
-	t, flagged := o.textTable()
+	t, footnotes := o.textTable()
 	p.table(t)
 	p.legend(&o, &t)
-	p.regimes(&o)
-	p.footnotes(&o, flagged)
+	p.bottlenecks(&o)
+	p.findings(&o, footnotes)
 	p.missing(run.missingTable())
-	_, err := io.WriteString(w, p.b.String())
-	if err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
+	return p.flush(w)
 }
 
 func (p *printer) head(run *Run, o *Outcome) {
 	m := run.Manifest
-	p.wrap("", fmt.Sprintf("%s, run %s, model %s", m.Matrix, m.Run, or(m.Target.Model, "not stated")))
+	p.wrap("", fmt.Sprintf("%s, run %s, model %s", m.Matrix, m.Run, cmp.Or(m.Target.Model, "not reported")))
 	if run.Simulated() {
-		p.wrap("", "SIMULATED: measured against a simulated server, not a real one")
+		p.wrap("", "SIMULATED: measured against a simulated server")
 	}
-	verdict := "none"
-	if o.Verdict != "" {
-		verdict = string(o.Verdict)
-	}
-	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).kind, verdict)+":", o.SLO)
+	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).Kind, cmp.Or(string(o.Verdict), "none"))+":", o.SLO)
 	p.wrap("validity ", o.Validity)
-	accepted := o.Advice
-	if o.Accepted != nil {
-		accepted = o.Accepted.Text
+	point := "none"
+	if s, best := o.operatingPoint(); best != nil {
+		point = pointSentence(s, best)
 	}
-	p.wrap("accepted ", accepted)
+	p.wrap("operating point ", point)
 	p.wrap("decision ", o.Decision.Advice)
 	p.line("")
 }
 
-// textTable keeps to the columns that a terminal has room for; doubted maps a code to its footnote.
-func (o *Outcome) textTable() (table, map[string]int) {
-	u := inHeading
-	flagged := map[string]int{}
-	for i, d := range o.Findings {
-		flagged[d.Code] = i + 1
+func pointSentence(s *series.Series, p *series.SeriesPoint) string {
+	parts := []string{unit.Format(p.OutputTokensPerS.Median, "output tok/s")}
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		if l, ok := p.Latency(metric).Get("p99"); ok {
+			parts = append(parts, fmt.Sprintf("%s p99 %s", MetricName(metric), l))
+		}
 	}
-	t := table{columns: []column{{head: "point"}, {head: "output", unit: "tok/s", num: true},
-		{head: "TTFT p50", unit: "ms", num: true}, {head: "TTFT p99", unit: "ms", num: true}, {head: "TPOT p50", unit: "ms", num: true},
-		{head: "e2e p99", unit: "ms", num: true}, {head: "", unit: "n", num: true}, {head: "", unit: "SLO"}, {head: "", unit: "findings"}}}
+	return fmt.Sprintf("%s: %s", s.PointName(p), strings.Join(parts, ", "))
+}
+
+// textTable is the columns that fit a terminal; footnotes numbers the codes of findings.
+func (o *Outcome) textTable() (t Table, footnotes map[string]int) {
+	u := InHeading
+	footnotes = map[string]int{}
+	for i, d := range o.Findings {
+		footnotes[d.Code] = i + 1
+	}
+	t = Table{Columns: []Column{{Head: "point"}, {Head: "output", Unit: "tok/s", Num: true}, u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"),
+		u.column("E2E p99"), {Head: "", Unit: "n", Num: true}, {Head: "", Unit: "SLO"}, {Head: "", Unit: "findings"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
-		if len(s.Points) > 1 { // a series has a line for its name
-			t.rows = append(t.rows, []cell{text(s.Label())})
+		if len(s.Points) > 1 { // the name of a curve has its own line
+			t.Add(TextCell(s.Label()))
 		}
 		for j := range s.Points {
 			p := &s.Points[j]
-			name := text(pointName(s, p))
+			name := TextCell(s.PointName(p))
 			if len(s.Points) > 1 {
-				name.text = "  " + p.Load
+				name.Text = "  " + p.Load
 			}
 			if s.Closed {
-				name.text += " †"
+				name.Text += " †"
 			}
-			t.rows = append(t.rows, []cell{name, text(unit.Digits(p.OutputTokensPerS.Median)),
-				u.percentile(p.TTFT, "p50"), u.percentile(p.TTFT, "p99"), u.percentile(p.TPOT, "p50"), u.percentile(p.E2E, "p99"),
-				completed(p), verdictCell(p.SLO, p.Need), footnoteCell(p, flagged)})
+			t.Add(name, TextCell(unit.Digits(p.OutputTokensPerS.Median)),
+				u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p99"), u.Percentile(p.TPOT, "p50"), u.Percentile(p.E2E, "p99"),
+				completed(p), verdictCell(p.SLO, p.Need), footnoteCell(p, footnotes))
 		}
 	}
-	return t, flagged
+	return t, footnotes
 }
 
-func footnoteCell(p *series.SeriesPoint, flagged map[string]int) cell {
+func footnoteCell(p *series.SeriesPoint, footnotes map[string]int) Cell {
 	var notes []int
 	for _, d := range p.Findings {
-		notes = append(notes, flagged[d.Code])
+		notes = append(notes, footnotes[d.Code])
 	}
 	for _, r := range p.Rows {
 		for _, d := range r.Findings {
-			notes = append(notes, flagged[d.Code])
+			notes = append(notes, footnotes[d.Code])
 		}
 	}
 	slices.Sort(notes)
 	if notes = slices.Compact(notes); len(notes) == 0 {
-		return cell{text: "none", kind: faint}
+		return Cell{Text: "none", Kind: Faint}
 	}
 	parts := make([]string, len(notes))
 	for i, n := range notes {
 		parts[i] = strconv.Itoa(n)
 	}
-	return cell{text: strings.Join(parts, " "), kind: failed}
+	return Cell{Text: strings.Join(parts, " "), Kind: Failed}
 }
 
-// legend explains the marks that the table has.
-func (p *printer) legend(o *Outcome, t *table) {
-	used := map[kind]bool{}
-	for _, row := range t.rows {
+// legend explains the marks that the table uses.
+func (p *printer) legend(o *Outcome, t *Table) {
+	used := map[Kind]bool{}
+	for _, row := range t.Rows {
 		for _, c := range row {
-			used[c.kind] = true
+			used[c.Kind] = true
 		}
 	}
-	closed := slices.ContainsFunc(o.Series, func(s series.Series) bool { return s.Closed })
 	p.line("")
-	if closed {
-		p.line("  † closed loop: latencies count from slot, the moment the slot became free")
+	if slices.ContainsFunc(o.Series, func(s series.Series) bool { return s.Closed }) {
+		p.line("  † closed loop: latencies count from the moment a worker is free")
 	}
 	for _, s := range o.Series {
 		for _, mark := range s.Marks {
 			p.wrap(" ", s.Label()+": "+mark)
 		}
 	}
-	if used[thin] {
-		p.line("  ~ thin: few requests lie beyond it")
+	if used[Thin] {
+		p.line("  ~ thin: few requests beyond it")
 	}
-	if used[noBound] {
-		p.line("  ≥ no bound: too few requests; the lower end of the 95 % interval, or n where there is none")
+	if used[NoBound] {
+		p.line("  ≥ n too small: the lower end of the 95 % interval; n= no lower end either")
 	}
 }
 
-// missing names the first of the rows that have no result for the same reason, and counts the others: of a sweep that was cut off
-// there can be hundreds.
-func (p *printer) missing(t table) {
+// missing names one row for each reason and counts the others: an interrupted sweep can lack hundreds.
+func (p *printer) missing(t Table) {
 	var order []string
 	rows := map[string][]string{}
-	for _, row := range t.rows {
-		why := " (" + row[1].text + "): " + row[2].text
+	for _, row := range t.Rows {
+		why := " (" + row[1].Text + "): " + row[2].Text
 		if rows[why] == nil {
 			order = append(order, why)
 		}
-		rows[why] = append(rows[why], row[0].text)
+		rows[why] = append(rows[why], row[0].Text)
 	}
 	if len(order) > 0 {
 		p.line("")
 	}
 	for _, why := range order {
-		who := rows[why][0]
-		if n := len(rows[why]) - 1; n > 0 {
-			who += ", and " + plural(n, "more row", "more rows")
-		}
-		p.wrap(" ", who+why)
+		p.wrap(" ", andMore(rows[why][0], len(rows[why])-1)+why)
 	}
 }
 
-func (p *printer) footnotes(o *Outcome, flagged map[string]int) {
+// andMore is the name of a row and the number of others.
+func andMore(row string, others int) string {
+	if others > 0 {
+		row += ", and " + unit.Plural(others, "more row")
+	}
+	return row
+}
+
+func (p *printer) findings(o *Outcome, footnotes map[string]int) {
 	if len(o.Findings) == 0 {
 		return
 	}
@@ -165,13 +165,7 @@ func (p *printer) footnotes(o *Outcome, flagged map[string]int) {
 	p.line("findings")
 	for _, d := range o.Findings {
 		c := d.Cases[0]
-		s := fmt.Sprintf("%d %s: %s", flagged[d.Code], d.Code, c.Text)
-		if n := len(d.Cases) - 1; n > 0 {
-			s += fmt.Sprintf(" (%s, and %s)", c.Row, plural(n, "more row", "more rows"))
-		} else {
-			s += " (" + c.Row + ")"
-		}
-		p.wrap(" ", s)
+		p.wrap(" ", fmt.Sprintf("%d %s: %s (%s)", footnotes[d.Code], d.Code, c.Text, andMore(c.Row, len(d.Cases)-1)))
 		p.wrap("   ", "hint: "+c.Hint)
 	}
 }

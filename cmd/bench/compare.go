@@ -16,7 +16,9 @@ import (
 	"bench/experiment"
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/export"
 	"bench/report/foreign"
+	reportpage "bench/report/page"
 	"bench/sweep/strict"
 )
 
@@ -205,7 +207,7 @@ func gateOf(file, text string) (experiment.Gate, error) {
 
 func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error {
 	if f.junit != "" {
-		if err := writeWhole(f.junit, func(w io.Writer) error { return report.JUnit(w, result) }); err != nil {
+		if err := writeWhole(f.junit, func(w io.Writer) error { return export.JUnit(w, result) }); err != nil {
 			return fmt.Errorf("writing %s: %w", f.junit, err)
 		}
 	}
@@ -216,8 +218,8 @@ func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error
 	render := map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return report.ComparisonText(w, result, output == "" && colors(c.stdout)) },
 		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, result) },
-		"json": func(w io.Writer) error { return report.ComparisonJSON(w, result) },
-		"html": func(w io.Writer) error { return report.ComparisonHTML(w, result) },
+		"json": func(w io.Writer) error { return export.WriteJSON(w, result) },
+		"html": func(w io.Writer) error { return reportpage.Comparison(w, result) },
 	}[f.format]
 	return c.deliver(output, "comparison", render)
 }

@@ -13,7 +13,9 @@ import (
 
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/export"
 	"bench/report/foreign"
+	reportpage "bench/report/page"
 )
 
 // indexName is the cache of a history's runs; it can be deleted at any time.
@@ -57,9 +59,9 @@ func (c *cli) history(format, output, dir string) error {
 	}
 	return c.deliver(output, "history", map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return report.HistoryText(w, h, output == "" && colors(c.stdout)) },
-		"html": func(w io.Writer) error { return report.HistoryHTML(w, h) },
+		"html": func(w io.Writer) error { return reportpage.History(w, h) },
 		"md":   func(w io.Writer) error { return report.HistoryMarkdown(w, h) },
-		"json": func(w io.Writer) error { return report.HistoryJSON(w, h) },
+		"json": func(w io.Writer) error { return export.WriteJSON(w, h) },
 	}[format])
 }
 

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"bench/report"
+	"bench/report/export"
 	"bench/report/foreign"
+	reportpage "bench/report/page"
 )
 
 func newReport(c *cli) *cobra.Command {
@@ -17,12 +19,11 @@ func newReport(c *cli) *cobra.Command {
 		Use:   "report RESULT…",
 		Short: "write the report of one run or several",
 		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
-Formats: html, md, text, csv, json (the report's data), svg (the main curve), vllm (JSON of vllm bench serve),
+Formats: html, md, text, csv, json (the report's data), vllm (JSON of vllm bench serve),
 gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).`,
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
-  bench report results/chat/20260101T120000Z --format svg -o curve.svg
   bench report vllm-result.json --format text
   bench report results/chat/20260101T120000Z --format parquet -o requests.parquet
   bench report results/chat/20260101T120000Z --format openmetrics | curl --data-binary @- http://127.0.0.1:9091/metrics/job/bench`,
@@ -36,7 +37,7 @@ gobench (for benchstat), openmetrics (for a push gateway), parquet (every reques
 	return cmd
 }
 
-var reportFormats = []string{"html", "md", "csv", "text", "json", "svg", "vllm", "gobench", "openmetrics", "parquet"}
+var reportFormats = []string{"html", "md", "csv", "text", "json", "vllm", "gobench", "openmetrics", "parquet"}
 
 func (c *cli) report(format, output string, paths []string) error {
 	if err := checkFormat(format, reportFormats...); err != nil {
@@ -57,22 +58,20 @@ func (c *cli) report(format, output string, paths []string) error {
 		return usage("--format %s takes one run\nhint: --format html and json take several", format)
 	}
 	first := runs[0]
-	source := foreign.Source{Manifest: first.Manifest, Rows: first.Live(), Records: first.Records}
 	color := output == "" && colors(c.stdout)
 	if format == "html" && output == "" {
 		output = defaultPage(first.Dir)
 	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
-		"html":        func(w io.Writer) error { return report.HTML(w, runs...) },
-		"json":        func(w io.Writer) error { return report.JSON(w, runs...) },
-		"svg":         func(w io.Writer) error { return report.SVG(w, first) },
+		"html":        func(w io.Writer) error { return reportpage.Runs(w, runs...) },
+		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
-		"csv":         func(w io.Writer) error { return report.CSV(w, first) },
+		"csv":         func(w io.Writer) error { return export.CSV(w, first) },
 		"text":        func(w io.Writer) error { return report.Text(w, first, color) },
-		"vllm":        func(w io.Writer) error { return foreign.VLLM(w, source) },
-		"gobench":     func(w io.Writer) error { return foreign.GoBenchmark(w, source) },
-		"openmetrics": func(w io.Writer) error { return foreign.OpenMetrics(w, source) },
-		"parquet":     func(w io.Writer) error { return foreign.Parquet(w, source) },
+		"vllm":        func(w io.Writer) error { return export.VLLM(w, first) },
+		"gobench":     func(w io.Writer) error { return export.GoBenchmark(w, first) },
+		"openmetrics": func(w io.Writer) error { return export.OpenMetrics(w, first) },
+		"parquet":     func(w io.Writer) error { return export.Parquet(w, first) },
 	}[format])
 }
 

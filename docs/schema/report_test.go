@@ -10,13 +10,14 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/report"
+	"bench/report/export"
 )
 
 // saidOf is what bench report --format json writes of runs.
 func saidOf(t *testing.T, runs ...*report.Run) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.JSON(&b, runs...); err != nil {
+	if err := export.JSON(&b, runs...); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -72,8 +73,8 @@ func TestSchemaOfReport(t *testing.T) {
 		"no runs":         func(d map[string]any) { d["runs"] = nil },
 		"another verdict": func(d map[string]any) { of(d)["verdict"] = "MAYBE" },
 		"no findings":     func(d map[string]any) { of(d)["findings"] = nil },
-		"no advice":       func(d map[string]any) { delete(of(d), "accepted_why") },
-		"a point alone":   func(d map[string]any) { of(d)["accepted"] = 0 },
+		"no decision":     func(d map[string]any) { delete(of(d), "decision") },
+		"a point alone":   func(d map[string]any) { of(d)["decision"].(map[string]any)["accepted"] = 0 },
 		"unknown field":   func(d map[string]any) { of(d)["operating"] = 3 },
 	})
 }

@@ -18,15 +18,15 @@ var aiperf = tool{
 	read: readAIPerf,
 	definitions: map[string]string{
 		"ttft":           "send to the first response with content",
-		"tpot":           "what aiperf calls inter_token_latency: (request latency − TTFT) / (output tokens − 1), one value for a request",
-		"itl":            "what aiperf calls inter_chunk_latency",
+		"tpot":           "inter_token_latency of aiperf: (request latency − TTFT) / (output tokens − 1), one value for a request",
+		"itl":            "inter_chunk_latency of aiperf",
 		"e2e":            "send to the last response",
 		"ttft_from_send": "send to the first response with content",
 		"e2e_from_send":  "send to the last response",
 
-		"requests_per_s":      "valid requests over the whole time measured",
-		"output_tokens_per_s": "over the whole time measured; tokens counted by a tokenizer on the client, unless it was told otherwise",
-		"prompt_tokens_per_s": "not written",
+		"requests_per_s":      "valid requests over the whole run",
+		"output_tokens_per_s": "over the whole run; tokens counted by a tokenizer on the client, by default",
+		"prompt_tokens_per_s": "not reported",
 		"error_rate":          "error_request_count / all requests",
 	},
 }
@@ -42,13 +42,7 @@ func readAIPerf(o object) ([]measurement, error) {
 	m := measurement{name: "aiperf"}
 	average := func(metric string) float64 { return o.object(metric).or0("avg") }
 	s := &m.summary
-	s.Requests = record.Requests{Completed: int(average("request_count")), Failed: int(average("error_request_count")), Errors: map[string]int{}}
-	s.Requests.Planned = s.Requests.Completed + s.Requests.Failed
-	s.Requests.Sent = s.Requests.Planned
-	if s.Requests.Failed > 0 {
-		s.Requests.Errors["unknown"] = s.Requests.Failed
-		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
-	}
+	setRequests(s, int(average("request_count")), int(average("error_request_count")))
 	n := s.Requests.Completed
 	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"), n)
 	s.ITL, s.E2E = aiperfSummary(o.object("inter_chunk_latency"), n), aiperfSummary(o.object("request_latency"), n)
@@ -61,15 +55,15 @@ func readAIPerf(o object) ([]measurement, error) {
 	}
 	m.aiperfLoad(o)
 	m.lengths = lengths(s)
-	m.axes = axes(m.rate, m.slots, m.lengths)
+	m.axes = axes(m.rate, m.cap, m.lengths)
 	return []measurement{m}, nil
 }
 
-// aiperfLoad is what was asked for, from the recorded command line's settings.
+// aiperfLoad reads the load from the recorded settings.
 func (m *measurement) aiperfLoad(o object) {
 	input := o.object("input_config")
 	load := input.object("loadgen")
-	m.slots = load.count("concurrency")
+	m.cap = load.count("concurrency")
 	if x, ok := load.number("request_rate"); ok && x > 0 {
 		m.rate = strconv.FormatFloat(x, 'g', -1, 64)
 	}
@@ -83,7 +77,7 @@ func (m *measurement) aiperfLoad(o object) {
 	}
 }
 
-// aiperfSummary reads one of aiperf's metrics, in ms: its latencies are in ms, or say that they are not.
+// aiperfSummary reads one metric in ms; nil: its unit is not one of time.
 func aiperfSummary(o object, n int) *stats.Summary {
 	scale, known := map[string]float64{"": 1, "ms": 1, "sec": 1000, "s": 1000, "us": 1e-3, "ns": 1e-6}[o.text("unit")]
 	if !known {

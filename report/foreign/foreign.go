@@ -1,6 +1,8 @@
-// Package foreign reads the results of other tools as if they were ours (Read), and writes ours in the forms of others. A figure
-// goes under the name that means the same here, whatever the other tool calls it, and where no name means quite the same the
-// definition goes with it: no figure of two tools is compared in silence. What a file does not hold stays missing.
+// Package foreign reads result files of other tools (vllm bench serve, SGLang's bench_serving, guidellm,
+// aiperf) as runs of bench. Read recognizes the tool by the content of the file. A figure takes the name of
+// bench's metric with the same meaning, whatever the tool calls it; if the meanings differ, the tool's
+// definition goes with it, so that no comparison ignores the difference. Figures that a file lacks stay
+// missing.
 package foreign
 
 import (
@@ -11,6 +13,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,19 +23,19 @@ import (
 	"bench/experiment/stats"
 )
 
-// Result is a file of another tool, read.
+// Result is the content of another tool's file.
 type Result struct {
 	Tool        string
 	Manifest    record.Manifest
-	Rows        []record.Row                // one for each measurement of the file
-	Records     map[string][]*record.Record // by the row's id; absent where the file has no requests one by one
-	Definitions map[string]string           // metric → what the tool means by it, where that is not docs/metrics.md
+	Rows        []record.Row                // one for each measurement in the file
+	Records     map[string][]*record.Record // by row id; absent if the file has no single requests
+	Definitions map[string]string           // metric → the tool's definition, if it differs from docs/metrics.md
 }
 
-// ErrUnknown says that a file is JSON of none of the tools.
-var ErrUnknown = errors.New("not a result of vllm bench serve, SGLang's bench_serving, guidellm or aiperf")
+// ErrUnknown is the error for a file of none of the tools.
+var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm or aiperf")
 
-// tool is one format: how to know it, and how to read one object of it.
+// tool is one format: its recognition and its reader.
 type tool struct {
 	name        string
 	is          func(object) bool
@@ -46,8 +49,8 @@ var tools = []tool{guidellm, aiperf, sglang, vllm}
 type measurement struct {
 	name     string
 	axes     []experiment.Axis
-	rate     string // of the spec, as JSON; empty: closed loop
-	slots    int    // 0 = no cap
+	rate     string // as JSON; empty: closed loop
+	cap      int    // maximum concurrency; 0: none
 	model    string
 	started  time.Time
 	summary  record.Summary
@@ -56,8 +59,8 @@ type measurement struct {
 	findings []record.Finding
 }
 
-// Read finds out by its content which tool wrote a file, and reads it. A file can hold several measurements, as JSON objects one
-// after the other.
+// Read recognizes the tool that wrote a file by its content, and reads it. A file can contain several
+// measurements as consecutive JSON objects.
 func Read(name string, text []byte) (*Result, error) {
 	objects, err := split(text)
 	if err != nil {
@@ -86,13 +89,13 @@ func Read(name string, text []byte) (*Result, error) {
 	return r, nil
 }
 
-// result makes rows of measurements; those of one name are repeats.
+// result makes rows of measurements; measurements of one name are repeats.
 func (t tool) result(file string, all []measurement) (*Result, error) {
 	r := &Result{Tool: t.name, Definitions: t.definitions, Records: map[string][]*record.Record{}}
 	r.Manifest = record.Manifest{Schema: record.SchemaRun, Run: file, Matrix: t.name, State: "done",
-		NotStated: []string{"hardware", "gpus", "precision", "everything else that " + t.name + " does not write"},
+		NotStated: []string{"hardware", "gpus", "precision", "everything else that " + t.name + " does not report"},
 		Client:    record.ClientInfo{Version: t.name},
-		Notes:     []string{"imported from a file of " + t.name + "; figures are that tool's"}}
+		Notes:     []string{"imported from a file of " + t.name + "; its figures follow that tool's definitions"}}
 	for _, metric := range experiment.Latencies {
 		if d, ok := t.definitions[metric]; ok {
 			r.Manifest.Notes = append(r.Manifest.Notes, metric+" is "+d)
@@ -112,7 +115,7 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 			r.Records[row.ID] = m.records
 		}
 		if !slices.Contains([]string{"", m.model}, r.Manifest.Target.Model) {
-			return nil, fmt.Errorf("it holds the models %q and %q\nhint: put each model's results into a file of its own", r.Manifest.Target.Model, m.model)
+			return nil, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model", r.Manifest.Target.Model, m.model)
 		}
 		r.Manifest.Target.Model = m.model
 		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
@@ -126,32 +129,32 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 }
 
 func (t tool) row(m measurement) (record.Row, error) {
-	row := record.Row{Schema: record.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not stated",
-		NoRoofline: "the file does not say on what hardware", Findings: m.findings,
-		Checks: record.Checks{NotPossible: []string{"every check: " + t.name + " made none"}}}
-	spec := map[string]any{"concurrency": m.slots}
+	row := record.Row{Schema: record.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not reported",
+		NoRoofline: "the file does not report the hardware", Findings: m.findings,
+		Checks: record.Checks{NotPossible: []string{"every check: " + t.name + " has none"}}}
+	spec := map[string]any{"concurrency": m.cap}
 	if m.rate != "" {
 		spec["rate"] = json.RawMessage(m.rate)
 	}
 	text, err := json.Marshal(spec)
 	if err != nil {
-		return row, fmt.Errorf("the rate %s: %w", m.rate, err)
+		return row, fmt.Errorf("reading the rate %s: %w", m.rate, err)
 	}
 	if err := json.Unmarshal(text, &row.Spec); err != nil {
-		return row, fmt.Errorf("the rate %s: %w", m.rate, err)
+		return row, fmt.Errorf("reading the rate %s: %w", m.rate, err)
 	}
 	row.Spec.Name, row.Spec.Point = m.name, m.axes
 	row.Findings = append(row.Findings, record.Finding{Code: "foreign",
-		Text: "measured by " + t.name + ": no check of the client, the workload or the stamps was made",
-		Hint: "the notes say what its figures mean; compare them with those of the same tool, or measure again with bench sweep"})
+		Text: "measured by " + t.name + ": client, workload and timestamps were not checked",
+		Hint: "see the notes for its definitions; compare with results of the same tool, or measure with bench sweep"})
 	return row, nil
 }
 
-// object is one JSON object, its values not read yet.
+// object is one JSON object with raw values.
 type object map[string]json.RawMessage
 
-// split reads the objects of a file, one after the other. Python writes Infinity and NaN, which are not JSON: the first becomes
-// "inf", the other null.
+// split reads the consecutive objects of a file. Python writes Infinity and NaN, which JSON lacks: Infinity
+// becomes "inf", -Infinity and NaN become null.
 func split(text []byte) ([]object, error) {
 	d := json.NewDecoder(bytes.NewReader(pythonNumbers(text)))
 	var out []object
@@ -168,49 +171,26 @@ func split(text []byte) ([]object, error) {
 	}
 }
 
-func pythonNumbers(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		switch c := text[i]; {
-		case c == '"':
-			n := stringLength(text[i:])
-			out = append(out, text[i:i+n]...)
-			i += n
-		case bytes.HasPrefix(text[i:], []byte("-Infinity")):
-			out = append(out, "null"...)
-			i += len("-Infinity")
-		case bytes.HasPrefix(text[i:], []byte("Infinity")):
-			out = append(out, `"inf"`...)
-			i += len("Infinity")
-		case bytes.HasPrefix(text[i:], []byte("NaN")):
-			out = append(out, "null"...)
-			i += len("NaN")
-		default:
-			out = append(out, c)
-			i++
-		}
-	}
-	return out
-}
+// pythonTokens matches string literals and the numbers that JSON lacks.
+var pythonTokens = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
-// stringLength is that of the string literal that text begins with, its quotes included.
-func stringLength(text []byte) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+func pythonNumbers(text []byte) []byte {
+	return pythonTokens.ReplaceAllFunc(text, func(token []byte) []byte {
+		switch string(token) {
+		case "Infinity":
+			return []byte(`"inf"`)
+		case "-Infinity", "NaN":
+			return []byte("null")
 		}
-	}
-	return len(text)
+		return token
+	})
 }
 
 func (o object) has(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(k string) bool { _, ok := o[k]; return !ok })
 }
 
-// number is a value, or false where there is none.
+// number is a value; false: none.
 func (o object) number(key string) (float64, bool) {
 	var x *float64
 	if err := json.Unmarshal(o[key], &x); err != nil || x == nil {
@@ -219,7 +199,7 @@ func (o object) number(key string) (float64, bool) {
 	return *x, true
 }
 
-// or0 is a value where 0 says nothing wrong: counts of what a file may leave out.
+// or0 is a value or 0, for counts that a file can leave out.
 func (o object) or0(key string) float64 {
 	x, _ := o.number(key)
 	return x
@@ -229,17 +209,17 @@ func (o object) count(key string) int { return int(math.Round(o.or0(key))) }
 
 func (o object) text(key string) string {
 	var s string
-	_ = json.Unmarshal(o[key], &s) // another type, or none, is no text
+	_ = json.Unmarshal(o[key], &s) // another type is no text
 	return s
 }
 
 func (o object) object(key string) object {
 	var inner object
-	_ = json.Unmarshal(o[key], &inner) // likewise
+	_ = json.Unmarshal(o[key], &inner) // another type is no object
 	return inner
 }
 
-// list reads an array into a slice; absent is empty, of another type an error.
+// list reads an array; nil: absent. Another type is an error.
 func list[T any](o object, key string) ([]T, error) {
 	if !o.has(key) {
 		return nil, nil
@@ -251,11 +231,8 @@ func list[T any](o object, key string) ([]T, error) {
 	return out, nil
 }
 
-// percentiles are the names that a summary of ours has.
-var percentiles = []string{"p50", "p90", "p95", "p99", "p999"}
-
-// totals is a summary of n values of which only some figures are known: the others are NaN, as they are no zeros. nil where not
-// even a mean or a median is known.
+// totals is a summary of n values with only some figures known; the others are NaN. nil: neither mean nor
+// median is known.
 func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 	s := &stats.Summary{N: n, CI95: map[string]stats.Interval{}}
 	known := false
@@ -268,7 +245,7 @@ func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 		*into = x
 		known = known || ok && (name == "mean" || name == "p50")
 	}
-	for _, p := range percentiles {
+	for _, p := range record.PercentileNames {
 		s.CI95[p] = stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
 	}
 	if !known || n == 0 {
@@ -277,7 +254,7 @@ func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 	return s
 }
 
-// perRequest is the mean length of n requests, as a summary that says no more; nil without tokens: a file that counts none has none.
+// perRequest is a summary with the mean length of n requests only; nil: the file counts no tokens.
 func perRequest(total, n int) *stats.Summary {
 	if total == 0 {
 		return nil

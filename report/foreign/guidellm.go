@@ -16,16 +16,16 @@ var guidellm = tool{
 	is:   func(o object) bool { return o.has("benchmarks") },
 	read: readGuideLLM,
 	definitions: map[string]string{
-		"ttft":           "send to the first token, by the wall clock; percentiles by nearest rank",
-		"tpot":           "what guidellm calls inter_token_latency: (last − first token) / (output tokens − 1), weighted by tokens; its time_per_output_token has the TTFT in it, and is left out here",
-		"e2e":            "send to the end of the request, by the wall clock; percentiles by nearest rank",
-		"ttft_from_send": "send to the first token, by the wall clock; percentiles by nearest rank",
-		"e2e_from_send":  "send to the end of the request, by the wall clock; percentiles by nearest rank",
+		"ttft":           "send to the first token, wall clock; nearest-rank percentiles",
+		"tpot":           "inter_token_latency of guidellm: (last − first token) / (output tokens − 1), weighted by tokens; its time_per_output_token contains the TTFT and is not read",
+		"e2e":            "send to the end of the request, wall clock; nearest-rank percentiles",
+		"ttft_from_send": "send to the first token, wall clock; nearest-rank percentiles",
+		"e2e_from_send":  "send to the end of the request, wall clock; nearest-rank percentiles",
 
-		"requests_per_s":      "successful requests over the time measured by guidellm",
-		"output_tokens_per_s": "rebuilt by guidellm from tokens spaced evenly between the first and the last",
-		"prompt_tokens_per_s": "rebuilt by guidellm from tokens spaced evenly",
-		"error_rate":          "errored / (successful + errored); those cut off at the end are left out",
+		"requests_per_s":      "successful requests over the duration that guidellm reports",
+		"output_tokens_per_s": "estimated by guidellm from evenly spaced tokens between the first and the last",
+		"prompt_tokens_per_s": "estimated by guidellm from evenly spaced tokens",
+		"error_rate":          "errored / (successful + errored); requests interrupted at the end are left out",
 	},
 }
 
@@ -50,13 +50,7 @@ func (b object) guideBenchmark() measurement {
 	m.guideStrategy(b)
 	totalsOf := metrics.object("request_totals")
 	s := &m.summary
-	s.Requests = record.Requests{Completed: totalsOf.count("successful"), Failed: totalsOf.count("errored"), Errors: map[string]int{}}
-	s.Requests.Planned = s.Requests.Completed + s.Requests.Failed
-	s.Requests.Sent = s.Requests.Planned
-	if s.Requests.Failed > 0 {
-		s.Requests.Errors["unknown"] = s.Requests.Failed
-		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
-	}
+	setRequests(s, totalsOf.count("successful"), totalsOf.count("errored"))
 	successful := func(metric string) object { return metrics.object(metric).object("successful") }
 	s.TTFT = guideSummary(successful("time_to_first_token_ms"), 1)
 	s.TPOT = guideSummary(successful("inter_token_latency_ms"), 1)
@@ -71,11 +65,11 @@ func (b object) guideBenchmark() measurement {
 		m.started = time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}
 	m.lengths = lengths(s)
-	m.axes = axes(m.rate, m.slots, m.lengths)
+	m.axes = axes(m.rate, m.cap, m.lengths)
 	return m
 }
 
-// guideStrategy is the load: versions of the file have it in different places.
+// guideStrategy reads the load, which different versions of the file have in different places.
 func (m *measurement) guideStrategy(b object) {
 	strategy := b.object("config").object("strategy")
 	if strategy == nil {
@@ -84,12 +78,12 @@ func (m *measurement) guideStrategy(b object) {
 	if x, ok := strategy.number("rate"); ok && x > 0 {
 		m.rate = strconv.FormatFloat(x, 'g', -1, 64)
 	}
-	m.slots = strategy.count("streams")
+	m.cap = strategy.count("streams")
 	switch strategy.text("type_") {
 	case "synchronous":
-		m.slots = 1
+		m.cap = 1
 	case "throughput":
-		m.rate, m.slots = `"inf"`, strategy.count("max_concurrency")
+		m.rate, m.cap = `"inf"`, strategy.count("max_concurrency")
 	}
 	backend := b.object("config").object("backend")
 	if backend == nil {

@@ -11,22 +11,22 @@ var sglang = tool{
 	is:   func(o object) bool { return o.has("completed", "request_throughput", "total_throughput") },
 	read: readSGLang,
 	definitions: map[string]string{
-		"ttft":           "send to the first event with text, over a connection of its own that is set up in it",
-		"ttft_from_send": "send to the first event with text, over a connection of its own that is set up in it",
-		"itl":            "gaps between events; by the native API, divided equally over an event's tokens",
-		"tpot":           "(latency − TTFT) / (output tokens − 1); where the server sends no usage, by the tokens that were asked for",
-		"e2e":            "send to the end of the stream, its closing lines included",
-		"e2e_from_send":  "send to the end of the stream, its closing lines included",
+		"ttft":           "send to the first event with text, including the set-up of a new connection",
+		"ttft_from_send": "send to the first event with text, including the set-up of a new connection",
+		"itl":            "gaps between events; by the native API, divided by the tokens of the event",
+		"tpot":           "(latency − TTFT) / (output tokens − 1); without usage from the server, requested tokens",
+		"e2e":            "send to the end of the stream, closing lines included",
+		"e2e_from_send":  "send to the end of the stream, closing lines included",
 
-		"requests_per_s":      "over the whole run, its end and a question to the server included",
-		"output_tokens_per_s": "over the whole run, its end and a question to the server included",
-		"prompt_tokens_per_s": "over the whole run, its end and a question to the server included",
-		"error_rate":          "known only with --output-details",
+		"requests_per_s":      "over the whole run, including its end and a query of the server",
+		"output_tokens_per_s": "over the whole run, including its end and a query of the server",
+		"prompt_tokens_per_s": "over the whole run, including its end and a query of the server",
+		"error_rate":          "only with --output-details",
 	},
 }
 
 func readSGLang(o object) ([]measurement, error) {
-	m := measurement{name: "sglang", slots: o.count("max_concurrency"), rate: rate(o)}
+	m := measurement{name: "sglang", cap: o.count("max_concurrency"), rate: rate(o)}
 	m.model = o.object("server_info").text("served_model_name")
 	m.summary = counts(o, 0)
 	s := &m.summary
@@ -41,23 +41,23 @@ func readSGLang(o object) ([]measurement, error) {
 	} else {
 		prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2e_latency"}
 		fromTotals(s, func(metric, stat string) (float64, bool) { return o.statistic(stat, "_"+prefixes[metric]+"_ms") })
-		m.findings = append(m.findings, record.Finding{Code: "foreign_failures", Text: "the file does not say how many requests failed",
+		m.findings = append(m.findings, record.Finding{Code: "foreign_failures", Text: "the file does not report the number of failed requests",
 			Hint: "run bench_serving with --output-details"})
 	}
 	if zero > 0 {
-		m.findings = append(m.findings, record.Finding{Code: "foreign_ttft", Text: unit.Count(zero) + " requests have a TTFT of 0, which means that it was not measured; they count as failed here",
-			Hint: "the server sent no text, or all of it in a form that bench_serving does not read"})
+		m.findings = append(m.findings, record.Finding{Code: "foreign_ttft", Text: unit.Count(zero) + " requests have a TTFT of 0 (not measured); they count as failed",
+			Hint: "the server sent no text, or in a form that bench_serving does not read"})
 	}
 	s.E2EFromSend, s.TTFTFromSend, s.TTFE = s.E2E, s.TTFT, nil
 	if x, ok := o.number("concurrency"); ok {
 		s.Concurrency.Mean = x
 	}
 	m.lengths = lengths(s)
-	m.axes = axes(m.rate, m.slots, m.lengths)
+	m.axes = axes(m.rate, m.cap, m.lengths)
 	return []measurement{m}, nil
 }
 
-// dropZeros marks requests that are said to have answered at the moment at which they were sent.
+// dropZeros marks requests with a TTFT of 0 as failed and counts them.
 func dropZeros(records []*record.Record) int {
 	n := 0
 	for _, r := range records {

@@ -20,22 +20,22 @@ var vllm = tool{
 	},
 	read: readVLLM,
 	definitions: map[string]string{
-		"ttft":          "send to the first event with choices, even an empty one (here also under ttfe, which means that)",
+		"ttft":          "send to the first event with choices, even an empty one (bench: ttfe)",
 		"itl":           "gaps between events with choices, empty ones too",
 		"tpot":          "(last event − first event with choices) / (output tokens − 1)",
-		"e2e":           "send to the last event with choices; by some versions, to the one with the usage",
-		"e2e_from_send": "send to the last event with choices; by some versions, to the one with the usage",
+		"e2e":           "send to the last event with choices; in some versions to the event with the usage",
+		"e2e_from_send": "send to the last event with choices; in some versions to the event with the usage",
 
-		"requests_per_s":      "over the whole run, its beginning and its end included",
-		"output_tokens_per_s": "over the whole run, its beginning and its end included",
-		"prompt_tokens_per_s": "over the whole run, its beginning and its end included",
-		"error_rate":          "an error that comes inside of a stream is none",
+		"requests_per_s":      "over the whole run, including start and end",
+		"output_tokens_per_s": "over the whole run, including start and end",
+		"prompt_tokens_per_s": "over the whole run, including start and end",
+		"error_rate":          "errors inside a stream are not counted",
 	},
 }
 
 func readVLLM(o object) ([]measurement, error) {
-	m := measurement{name: "vllm", model: o.text("model_id"), slots: o.count("max_concurrency")}
-	m.started, _ = time.ParseInLocation("20060102-150405", o.text("date"), time.UTC) // the file does not say in which zone
+	m := measurement{name: "vllm", model: o.text("model_id"), cap: o.count("max_concurrency")}
+	m.started, _ = time.ParseInLocation("20060102-150405", o.text("date"), time.UTC) // the file has no time zone
 	m.rate = rate(o)
 	m.summary = counts(o, o.count("failed"))
 	prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
@@ -54,12 +54,12 @@ func readVLLM(o object) ([]measurement, error) {
 	}
 	m.summary.E2EFromSend = m.summary.E2E
 	m.lengths = lengths(&m.summary)
-	m.axes = axes(m.rate, m.slots, m.lengths)
+	m.axes = axes(m.rate, m.cap, m.lengths)
 	return []measurement{m}, nil
 }
 
-// rate is the request rate as our specs write it; empty for none, or for one that bench does not know ("trace"). A rate of "inf"
-// with a cap is a closed loop.
+// rate is the request rate as in a spec; empty: none, or one that bench does not know ("trace"). A rate of
+// "inf" with a cap is a closed loop.
 func rate(o object) string {
 	x, ok := o.number("request_rate")
 	switch {
@@ -71,16 +71,21 @@ func rate(o object) string {
 	return ""
 }
 
-// counts is what a summary takes from the totals of vLLM and SGLang, which share their names.
-func counts(o object, failed int) record.Summary {
-	s := record.Summary{DurationS: o.or0("duration")}
-	s.Requests = record.Requests{Completed: o.count("completed"), Failed: failed, Errors: map[string]int{}}
-	s.Requests.Planned = s.Requests.Completed + failed
+// setRequests sets the counts of requests that ended one way or the other.
+func setRequests(s *record.Summary, completed, failed int) {
+	s.Requests = record.Requests{Completed: completed, Failed: failed, Errors: map[string]int{}}
+	s.Requests.Planned = completed + failed
 	s.Requests.Sent = s.Requests.Planned
 	if failed > 0 {
 		s.Requests.Errors["unknown"] = failed
 		s.ErrorRate = float64(failed) / float64(s.Requests.Planned)
 	}
+}
+
+// counts reads the totals of vLLM and SGLang, which have the same names.
+func counts(o object, failed int) record.Summary {
+	s := record.Summary{DurationS: o.or0("duration")}
+	setRequests(&s, o.count("completed"), failed)
 	s.Tokens = record.Tokens{Prompt: o.count("total_input_tokens"), Output: o.count("total_output_tokens")}
 	s.Throughput = record.Throughput{RequestsPerS: o.or0("request_throughput"), OutputTokensPerS: o.or0("output_throughput")}
 	s.Concurrency.Max = o.count("max_concurrent_requests")
@@ -90,7 +95,7 @@ func counts(o object, failed int) record.Summary {
 	return s
 }
 
-// fromTotals takes the latencies of a file without requests.
+// fromTotals reads the latencies of a file without single requests.
 func fromTotals(s *record.Summary, get func(metric, stat string) (float64, bool)) {
 	of := func(metric string) func(string) (float64, bool) {
 		return func(stat string) (float64, bool) { return get(metric, stat) }
@@ -99,7 +104,7 @@ func fromTotals(s *record.Summary, get func(metric, stat string) (float64, bool)
 	s.TTFT, s.TPOT, s.ITL, s.E2E = totals(n, of("ttft")), totals(n, of("tpot")), totals(n, of("itl")), totals(n, of("e2e"))
 }
 
-// statistic finds a statistic under the names that Python's tools give it: mean_ttft_ms, median_ttft_ms, p99.9_ttft_ms.
+// statistic reads a statistic under its names in Python tools: mean_ttft_ms, median_ttft_ms, p99.9_ttft_ms.
 func (o object) statistic(stat, end string) (float64, bool) {
 	names := map[string][]string{"p50": {"p50", "median"}, "p999": {"p99.9", "p999"}}[stat]
 	if names == nil {
@@ -113,7 +118,7 @@ func (o object) statistic(stat, end string) (float64, bool) {
 	return 0, false
 }
 
-// lengths of requests are known by their means only; not at all where the file has no tokens.
+// lengths are the mean lengths of requests; none if the file counts no tokens.
 func lengths(s *record.Summary) record.Lengths {
 	n := s.Requests.Completed
 	if n == 0 {
@@ -122,8 +127,8 @@ func lengths(s *record.Summary) record.Lengths {
 	return record.Lengths{PromptTokens: perRequest(s.Tokens.Prompt, n), OutputTokens: perRequest(s.Tokens.Output, n)}
 }
 
-// axes tell measurements of one file apart.
-func axes(rate string, slots int, l record.Lengths) []experiment.Axis {
+// axes distinguish the measurements of a file.
+func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
 	var out []experiment.Axis
 	add := func(key, value string) { out = append(out, experiment.Axis{Key: key, Value: value}) }
 	for _, x := range []struct {
@@ -137,15 +142,15 @@ func axes(rate string, slots int, l record.Lengths) []experiment.Axis {
 	if rate != "" {
 		add("rate", strings.Trim(rate, `"`))
 	}
-	if slots > 0 {
-		add("concurrency", strconv.Itoa(slots))
+	if concurrency > 0 {
+		add("concurrency", strconv.Itoa(concurrency))
 	}
 	return out
 }
 
-// detailed makes records of the arrays of a detailed file; nil where it has none. The seconds of Python's clock count from
-// anywhere; those of the records from the first request. Without times of sending every request is taken as sent at 0: latencies
-// are right, and nothing else is taken from such records.
+// detailed makes records of the arrays of a detailed file; nil: it has none. Send times are relative to the
+// first request, as Python's clock has no fixed origin. Without send times every request is sent at 0: only
+// latencies are read from such records.
 func detailed(o object, starts string) ([]*record.Record, error) {
 	outputs, err := list[int](o, "output_lens")
 	if err != nil || len(outputs) == 0 {
@@ -195,7 +200,7 @@ func detailed(o object, starts string) ([]*record.Record, error) {
 			r.Error = failures[i]
 		}
 		if r.Error != "" || outputs[i] == 0 || ttfts[i] == nil {
-			r.Outcome = "unknown" // the file says that it failed, not how
+			r.Outcome = "unknown" // the file does not report how it failed
 		} else {
 			stamp(r, sent, *ttfts[i], itls[i])
 		}
@@ -204,7 +209,7 @@ func detailed(o object, starts string) ([]*record.Record, error) {
 	return records, nil
 }
 
-// stamp gives a record its tokens' times. Each is rounded by itself, so that the rounding does not add up.
+// stamp sets the token times of a record, each rounded by itself so that rounding errors do not add up.
 func stamp(r *record.Record, sent int64, ttft float64, itls []float64) {
 	first := sent + micros(ttft)
 	last, exact := first, ttft
@@ -220,7 +225,7 @@ func stamp(r *record.Record, sent int64, ttft float64, itls []float64) {
 
 func micros(seconds float64) int64 { return int64(math.Round(seconds * 1e6)) }
 
-// fromRecords takes the latencies of the requests one by one, and leaves the totals as the tool has them.
+// fromRecords summarizes the latencies of single requests and keeps the totals of the tool.
 func fromRecords(m *measurement, records []*record.Record) {
 	s := record.Summarize(records, record.Window{EndUs: micros(m.summary.DurationS)}, true, nil, 0)
 	to := &m.summary

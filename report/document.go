@@ -1,0 +1,26 @@
+package report
+
+// SchemaDocument is the schema of Document.
+const SchemaDocument = "bench/report/v1"
+
+// Document is the outcomes of runs as data: the page carries it under bench-data, and --format json writes
+// it.
+type Document struct {
+	Schema string        `json:"schema"`
+	Runs   []DocumentRun `json:"runs"` // in the order of the arguments
+}
+
+// DocumentRun is a run of a Document.
+type DocumentRun struct {
+	Run     string  `json:"run"`    // start time in UTC
+	Matrix  string  `json:"matrix"` // name of the matrix
+	Outcome Outcome `json:"outcome"`
+}
+
+// NewDocument is a document without a run.
+func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []DocumentRun{}} }
+
+// Add appends a run with its outcome.
+func (d *Document) Add(r *Run, o Outcome) {
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, o})
+}

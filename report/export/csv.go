@@ -1,0 +1,206 @@
+package export
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/verdict"
+	"bench/report"
+)
+
+// csvLine is one line of the CSV, by column.
+type csvLine struct {
+	heads, values []string
+}
+
+func (r *csvLine) put(head, value string) {
+	r.heads, r.values = append(r.heads, head), append(r.values, value)
+}
+
+// text quotes a cell that a spreadsheet would run as a formula.
+func (r *csvLine) text(head, s string) {
+	if first, _ := utf8.DecodeRuneInString(s); s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		s = "'" + s
+	}
+	r.put(head, s)
+}
+
+func (r *csvLine) float(head string, x *float64) {
+	if x == nil || math.IsNaN(*x) {
+		r.put(head, "")
+		return
+	}
+	r.put(head, strconv.FormatFloat(*x, 'g', -1, 64))
+}
+
+func (r *csvLine) int(head string, n int) { r.put(head, strconv.Itoa(n)) }
+
+// optional writes a number, or an empty cell.
+func (r *csvLine) optional(head string, n int, has bool) {
+	if !has {
+		r.put(head, "")
+		return
+	}
+	r.int(head, n)
+}
+
+// CSV writes a line for each row of the run (one repeat of one point), with full figures in the units of the
+// heads; a missing figure is empty. Planned rows without a result come last, with their state.
+func CSV(w io.Writer, run *report.Run) error {
+	out := csv.NewWriter(w)
+	out.Write(csvRow(run, &record.Row{}).heads) // Error returns its error
+	for i := range run.Rows {
+		out.Write(csvRow(run, &run.Rows[i]).values)
+	}
+	for _, id := range run.Missing {
+		blank := csvRow(run, &record.Row{ID: id})
+		for i, head := range blank.heads {
+			if !slices.Contains([]string{"run", "row", "state"}, head) {
+				blank.values[i] = ""
+			}
+		}
+		out.Write(blank.values)
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("writing CSV: %w", err)
+	}
+	return nil
+}
+
+func csvRow(run *report.Run, row *record.Row) csvLine {
+	var r csvLine
+	spec, sum := row.Spec, row.Summary
+	r.text("run", run.Manifest.Run)
+	r.text("row", row.ID)
+	r.text("name", spec.Name)
+	r.text("point", strings.TrimPrefix(strings.TrimPrefix(spec.Pretty(), spec.Name), " "))
+	r.int("repeat", spec.Repeat)
+	r.text("state", rowState(run, row.ID))
+	r.put("simulated", strconv.FormatBool(row.Simulated))
+	r.text("model", run.Manifest.Target.Model)
+	r.text("prompt_form", row.PromptForm)
+	r.put("stream", strconv.FormatBool(spec.Streams()))
+	r.put("latency_from", map[bool]string{true: "worker free", false: "schedule"}[spec.Rate == 0])
+	rate := ""
+	if spec.Rate.IsInf() {
+		rate = "inf"
+	} else if spec.Rate > 0 {
+		rate = strconv.FormatFloat(float64(spec.Rate), 'g', -1, 64)
+	}
+	r.put("rate_per_s", rate)
+	r.optional("concurrency", spec.Concurrency, spec.Concurrency != 0) // 0: no cap
+	r.counts(&sum)
+	for _, m := range []struct {
+		name string
+		s    *stats.Summary
+	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}} {
+		r.latency(m.name, m.s)
+	}
+	r.roofline(row.Roofline)
+	verdict, need := verdict.SLOOf(row)
+	r.put("slo", string(verdict))
+	r.optional("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // otherwise no count decides
+	r.put("valid", strconv.FormatBool(row.Checks.Valid()))
+	r.int("checks_passed", len(row.Checks.Passed))
+	r.int("checks_failed", len(row.Checks.Failed))
+	r.int("checks_not_possible", len(row.Checks.NotPossible))
+	var codes []string
+	for _, d := range row.Findings {
+		codes = append(codes, d.Code)
+	}
+	r.text("findings", strings.Join(codes, " "))
+	return r
+}
+
+// rowState is the state of a row in the plan.
+func rowState(r *report.Run, id string) string {
+	for _, p := range r.Manifest.Plan {
+		if p.ID == id {
+			return p.State
+		}
+	}
+	return "removed"
+}
+
+func (r *csvLine) counts(s *record.Summary) {
+	q, t := s.Requests, s.Throughput
+	r.int("requests_planned", q.Planned)
+	r.int("requests_sent", q.Sent)
+	r.int("requests_completed", q.Completed)
+	r.int("requests_short", q.Short)
+	r.int("requests_failed", q.Failed)
+	r.int("requests_unfinished", q.Unfinished)
+	var classes []string
+	for _, class := range slices.Sorted(maps.Keys(q.Errors)) {
+		classes = append(classes, fmt.Sprintf("%s=%d", class, q.Errors[class]))
+	}
+	r.text("errors", strings.Join(classes, " "))
+	r.float("error_rate", &s.ErrorRate)
+	r.float("duration_s", &s.DurationS)
+	r.float("requests_per_s", &t.RequestsPerS)
+	r.float("prompt_tokens_per_s", &t.PromptTokensPerS)
+	r.float("output_tokens_per_s", &t.OutputTokensPerS)
+	r.float("output_tokens_per_s_per_gpu", t.OutputTokensPerSPerGPU)
+	var goodRequests, goodTokens *float64
+	if g := s.Goodput; g != nil {
+		goodRequests, goodTokens = &g.RequestsPerS, &g.OutputTokensPerS
+	}
+	r.float("goodput_requests_per_s", goodRequests)
+	r.float("goodput_output_tokens_per_s", goodTokens)
+	r.float("concurrency_mean", &s.Concurrency.Mean)
+	r.int("prompt_tokens", s.Tokens.Prompt)
+	r.int("output_tokens", s.Tokens.Output)
+	cached := ""
+	if s.Tokens.Cached != nil {
+		cached = strconv.Itoa(*s.Tokens.Cached)
+	}
+	r.put("cached_tokens", cached)
+	r.put("tokens_estimated", strconv.FormatBool(s.Tokens.Estimated))
+}
+
+// latency writes one metric, each percentile with its grade.
+func (r *csvLine) latency(name string, s *stats.Summary) {
+	n := 0
+	if s != nil {
+		n = s.N
+	}
+	r.int(name+"_n", n)
+	figure := func(stat string) *float64 {
+		if x, ok := s.Get(stat); ok {
+			return &x
+		}
+		return nil
+	}
+	r.float(name+"_mean_ms", figure("mean"))
+	known := record.PercentilesOf(s)
+	for _, percentile := range record.PercentileNames {
+		p, _ := known.Get(percentile)
+		r.float(name+"_"+percentile+"_ms", figure(percentile))
+		r.put(name+"_"+percentile+"_grade", string(p.Grade))
+	}
+	r.float(name+"_max_ms", figure("max"))
+}
+
+func (r *csvLine) roofline(b *record.Roofline) {
+	var x [4]*float64
+	if b != nil {
+		for i, ms := range []*float64{&b.TTFT.FloorMs, &b.TTFT.ExpectedMs, &b.TPOT.FloorMs, &b.TPOT.ExpectedMs} {
+			if *ms > 0 { // 0: not computed
+				x[i] = ms
+			}
+		}
+	}
+	for i, head := range []string{"ttft_floor_ms", "ttft_expected_ms", "tpot_floor_ms", "tpot_expected_ms"} {
+		r.float(head, x[i])
+	}
+}

@@ -1,0 +1,213 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/report"
+	"bench/report/foreign"
+
+	"github.com/google/go-cmp/cmp"
+	parquet "github.com/parquet-go/parquet-go"
+)
+
+// ours is a run of ours with requests, a failed one and one with an empty first event among them.
+func ours() (*report.Run, []*record.Record) {
+	r := rand.New(rand.NewPCG(3, 1))
+	var records []*record.Record
+	for i := range 50 {
+		at := int64(i) * 250_000
+		first := at + 80_000 + r.Int64N(20_000)
+		rec := &record.Record{I: i, Phase: record.PhaseWindow, At: record.At(at), Ready: record.At(at), Sent: record.At(at + 40),
+			FirstEvent: record.At(first), First: record.At(first), PromptAsked: 256, PromptTokens: new(256), OutputAsked: 9, OutputTokens: 9, Outcome: "ok"}
+		if i%5 == 0 {
+			rec.FirstEvent = record.At(first - 700)
+		}
+		last := first
+		for range 8 {
+			gap := 11_000 + r.Int64N(900)
+			rec.Gaps = rec.Gaps.Append(gap)
+			last += gap
+		}
+		rec.Last, rec.End = record.At(last), record.At(last+50)
+		if i == 7 {
+			*rec = record.Record{I: i, Phase: record.PhaseWindow, At: rec.At, Sent: rec.Sent, PromptAsked: 256, OutputAsked: 9, Outcome: "status", Error: "overloaded", Status: 503}
+		}
+		records = append(records, rec)
+	}
+	warm := *records[0]
+	warm.Phase = record.PhaseWarmup
+	all := append([]*record.Record{&warm}, records...)
+	row := record.Row{ID: "A,rate=4-r1", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), Spec: experiment.Spec{Name: "A", Repeat: 1}}
+	row.Spec.Rate = 4
+	row.Spec.Point = []experiment.Axis{{Key: "rate", Value: "4"}}
+	row.Summary = record.Summarize(all, record.Window{EndUs: 12_500_000}, true, nil, 2)
+	m := record.Manifest{Matrix: "m", Run: "20261101T020000Z", Target: record.TargetInfo{Model: "llama \"8b\"\n", API: "chat"}}
+	m.Plan = []record.Planned{{ID: row.ID, State: "done"}}
+	return &report.Run{Manifest: m, Rows: []record.Row{row}, Records: func(*record.Row) ([]*record.Record, error) { return all, nil }}, records
+}
+
+// What is written as vLLM's format and read again has the same requests, by vLLM's definitions.
+func TestVLLMRoundTrip(t *testing.T) {
+	s, records := ours()
+	var b bytes.Buffer
+	if err := VLLM(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	back, err := foreign.Read("x.json", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := back.Records[back.Rows[0].ID]
+	if len(got) != len(records) {
+		t.Fatalf("%d requests, want %d", len(got), len(records))
+	}
+	for i, want := range records {
+		if got[i].OK() != want.OK() {
+			t.Errorf("request %d is %s, was %s", i, got[i].Outcome, want.Outcome)
+			continue
+		}
+		if !want.OK() {
+			continue
+		}
+		first, gaps := vllmGaps(want)
+		sent, _ := want.Sent.Get()
+		gotSent, _ := got[i].Sent.Get()
+		gotFirst, _ := got[i].First.Get()
+		gotLast, _ := got[i].Last.Get()
+		last, _ := want.Last.Get()
+		if gotFirst-gotSent != first-sent || gotLast-gotSent != last-sent || !cmp.Equal(listed(got[i].Gaps), gaps) || gotSent != sent-40 {
+			t.Errorf("request %d: first %d, last %d, gaps %v; want %d, %d, %v", i, gotFirst-gotSent, gotLast-gotSent, listed(got[i].Gaps), first-sent, last-sent, gaps)
+		}
+	}
+	was, is := s.Rows[0].Summary, back.Rows[0].Summary
+	if diff := cmp.Diff(was.TTFE, is.TTFE); diff != "" {
+		t.Errorf("ttfe, which means the same in both:\n%s", diff)
+	}
+	if was.Throughput.RequestsPerS != is.Throughput.RequestsPerS || was.Requests.Failed != is.Requests.Failed || back.Rows[0].Spec.Rate != 4 {
+		t.Errorf("%+v became %+v", was.Throughput, is.Throughput)
+	}
+	// The statistics in the file are those of its arrays.
+	var o map[string]any
+	if err := json.Unmarshal(b.Bytes(), &o); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean_ttft_ms", o["mean_ttft_ms"].(float64), is.TTFT.Mean)
+	near(t, "p99_itl_ms", o["p99_itl_ms"].(float64), is.ITL.P99)
+}
+
+func listed(p record.Packed) (out []int64) {
+	for x := range p.All() {
+		out = append(out, x)
+	}
+	return out
+}
+
+// A row without records has vLLM's totals and no arrays.
+func TestVLLMWithoutRecords(t *testing.T) {
+	s, _ := ours()
+	s.Records = nil
+	var b bytes.Buffer
+	if err := VLLM(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "ttfts") {
+		t.Error("arrays that nobody measured")
+	}
+	back, err := foreign.Read("x.json", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "ttfe p99", back.Rows[0].Summary.TTFE.P99, s.Rows[0].Summary.TTFE.P99)
+}
+
+func TestParquetRoundTrip(t *testing.T) {
+	s, records := ours()
+	var b bytes.Buffer
+	if err := Parquet(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := parquet.Read[Request](bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(records)+1 || got[0].Phase != "warmup" {
+		t.Fatalf("%d lines", len(got))
+	}
+	for i, r := range records {
+		want := request(s, &s.Rows[0], r)
+		if len(got[i+1].GapsUs) == 0 {
+			got[i+1].GapsUs = nil
+		}
+		if diff := cmp.Diff(want, got[i+1]); diff != "" {
+			t.Errorf("request %d:\n%s", i, diff)
+		}
+	}
+}
+
+// The lines are of the form that golang.org/design/14313-benchmark-format gives: a name, a count, and pairs
+// of a value and a unit.
+func TestGoBenchmark(t *testing.T) {
+	s, _ := ours()
+	s.Rows[0].Spec.Name = "prefill heavy/8"
+	var b bytes.Buffer
+	if err := GoBenchmark(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`^(Benchmark[^a-z\s]\S* \d+( \S+ \S+)+|[a-z][^\sA-Z:]*: .*|Unit \S+ better=(lower|higher))\n$`)
+	var result []string
+	for line := range strings.Lines(b.String()) {
+		if !form.MatchString(line) {
+			t.Errorf("no line of the format: %q", line)
+		}
+		if strings.HasPrefix(line, "Benchmark") {
+			result = strings.Fields(line)
+		}
+	}
+	if len(result) == 0 || result[0] != "BenchmarkPrefill_heavy_8/rate=4" || result[1] != "49" {
+		t.Fatalf("the result is %q", result)
+	}
+	for unit, want := range map[string]float64{"ttft-p50-ms": s.Rows[0].Summary.TTFT.P50, "output-tokens/s/gpu": *s.Rows[0].Summary.Throughput.OutputTokensPerSPerGPU} {
+		i := slices.Index(result, unit)
+		if i < 1 || result[i-1] != strconv.FormatFloat(want, 'g', -1, 64) {
+			t.Errorf("%s is not %v in %q", unit, want, result)
+		}
+	}
+}
+
+func TestOpenMetrics(t *testing.T) {
+	s, _ := ours()
+	s.Rows[0].Checks.Failed = []string{"lag"}
+	var b bytes.Buffer
+	if err := OpenMetrics(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{`model="llama \"8b\"\n"`, "# TYPE bench_ttft_p99_seconds gauge\n", "bench_valid{", "} 0\n", "# EOF\n", "bench_error_rate{", `bench_run_start_seconds{matrix="m",row="A",point="A rate=4",repeat="1"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "bench_") {
+			t.Errorf("a line of its own: %q", line)
+		}
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-9*math.Max(1, math.Abs(want))) {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}

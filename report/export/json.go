@@ -1,0 +1,32 @@
+// Package export writes results in the forms that other programs read: CSV, JSON, JUnit XML, OpenMetrics, the
+// Go benchmark format, Parquet, and the JSON of vllm bench serve. Each writer is one function of a run, of a
+// comparison or of any data. It derives no figure: what a run has not measured is left out, never written as
+// 0.
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"bench/report"
+)
+
+// JSON writes the outcomes of runs, the same document that the page carries.
+func JSON(w io.Writer, runs ...*report.Run) error {
+	d := report.NewDocument()
+	for _, r := range runs {
+		d.Add(r, r.Outcome())
+	}
+	return WriteJSON(w, d)
+}
+
+// WriteJSON writes v indented: a comparison, a history.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package export
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/report"
+)
+
+// VLLM writes each live row as an object like those of `vllm bench serve --save-result --save-detailed`, in
+// the way of --append-result. Figures follow vLLM's definitions, computed from the requests of the window:
+// TTFT is from send to the first event of any kind, and the time from that event to the first token is a gap.
+// Throughputs are over bench's window. A row without records has no arrays, a row without streaming no TTFT.
+// Results hold no texts, so the file has none.
+func VLLM(w io.Writer, run *report.Run) error {
+	e := json.NewEncoder(w)
+	rows := run.Live()
+	for i := range rows {
+		row := &rows[i]
+		window, err := window(run, row)
+		if err != nil {
+			return err
+		}
+		if err := e.Encode(vllmObject(run, row, window)); err != nil {
+			return fmt.Errorf("writing %s: %w", row.ID, err)
+		}
+	}
+	return nil
+}
+
+// window is the requests of the measurement window; nil: the row has no records.
+func window(run *report.Run, row *record.Row) ([]*record.Record, error) {
+	records, err := requests(run, row)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return r.Phase != record.PhaseWindow }), nil
+}
+
+func requests(run *report.Run, row *record.Row) ([]*record.Record, error) {
+	records, err := run.Requests(row)
+	if err != nil {
+		return nil, fmt.Errorf("reading the requests of %s: %w", row.ID, err)
+	}
+	return records, nil
+}
+
+func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[string]any {
+	sum, spec := &row.Summary, &row.Spec
+	api := "openai"
+	if spec.API == "chat" || spec.API == "" && run.Manifest.Target.API == "chat" {
+		api = "openai-chat"
+	}
+	o := map[string]any{
+		"date": row.StartedAt.UTC().Format("20060102-150405"), "endpoint_type": api, "backend": api, "label": row.ID,
+		"model_id": run.Manifest.Target.Model, "tokenizer_id": nil, "num_prompts": sum.Requests.Planned,
+		"request_rate": "inf", "burstiness": cmp.Or(spec.Burstiness, 1), "max_concurrency": nil,
+		"duration": sum.DurationS, "completed": sum.Requests.Completed, "failed": sum.Requests.Failed,
+		"total_input_tokens": sum.Tokens.Prompt, "total_output_tokens": sum.Tokens.Output,
+		"request_throughput": sum.Throughput.RequestsPerS, "request_goodput": nil, "output_throughput": sum.Throughput.OutputTokensPerS,
+		"total_token_throughput":  sum.Throughput.OutputTokensPerS + sum.Throughput.PromptTokensPerS,
+		"max_concurrent_requests": sum.Concurrency.Max,
+		"exported_by":             "bench " + run.Manifest.Client.Version,
+	}
+	if sum.Goodput != nil {
+		o["request_goodput"] = sum.Goodput.RequestsPerS
+	}
+	if spec.Rate > 0 && !spec.Rate.IsInf() {
+		o["request_rate"] = float64(spec.Rate)
+	}
+	if spec.Concurrency > 0 {
+		o["max_concurrency"] = spec.Concurrency
+	}
+	if len(window) > 0 {
+		addDetails(o, window, spec.Streams())
+		return o
+	}
+	for metric, sample := range map[string]*stats.Summary{"ttft": sum.TTFE, "tpot": sum.TPOT, "itl": sum.ITL, "e2el": sum.E2EFromSend} {
+		addStatistics(o, metric, sample)
+	}
+	return o
+}
+
+// addStatistics writes a summary under vLLM's names.
+func addStatistics(o map[string]any, metric string, s *stats.Summary) {
+	for _, x := range []struct{ to, from string }{{"mean", "mean"}, {"median", "p50"}, {"std", "std"}, {"p50", "p50"}, {"p90", "p90"}, {"p95", "p95"}, {"p99", "p99"}, {"p99.9", "p999"}} {
+		if value, ok := s.Get(x.from); ok && !math.IsNaN(value) {
+			o[x.to+"_"+metric+"_ms"] = value
+		}
+	}
+}
+
+// addDetails writes the arrays, in seconds, and their statistics.
+func addDetails(o map[string]any, window []*record.Record, stream bool) {
+	n := len(window)
+	inputs, outputs, failures := make([]int, n), make([]int, n), make([]string, n)
+	starts, ttfts, itls, latencies := make([]float64, n), make([]float64, n), make([][]float64, n), make([]float64, n)
+	var ttft, tpot, itl, e2el []float64
+	for i, r := range window {
+		inputs[i], itls[i] = r.PromptAsked, []float64{}
+		if r.PromptTokens != nil {
+			inputs[i] = *r.PromptTokens
+		}
+		sent, _ := r.Sent.Get()
+		starts[i] = float64(sent) / 1e6
+		if !r.OK() {
+			failures[i] = strings.TrimSpace(r.Outcome + " " + r.Error)
+			continue
+		}
+		outputs[i] = r.OutputTokens
+		first, gaps := vllmGaps(r)
+		last, _ := r.Last.Get()
+		latencies[i] = float64(last-sent) / 1e6
+		e2el = append(e2el, float64(last-sent)/1e3)
+		if !stream {
+			continue
+		}
+		ttfts[i] = float64(first-sent) / 1e6
+		ttft = append(ttft, float64(first-sent)/1e3)
+		for _, us := range gaps {
+			itls[i], itl = append(itls[i], float64(us)/1e6), append(itl, float64(us)/1e3)
+		}
+		if r.OutputTokens > 1 {
+			tpot = append(tpot, float64(last-first)/1e3/float64(r.OutputTokens-1))
+		}
+	}
+	o["input_lens"], o["output_lens"], o["errors"], o["start_times"], o["latencies"] = inputs, outputs, failures, starts, latencies
+	if stream {
+		o["ttfts"], o["itls"] = ttfts, itls
+	}
+	for metric, values := range map[string][]float64{"ttft": ttft, "tpot": tpot, "itl": itl, "e2el": e2el} {
+		addStatistics(o, metric, stats.Summarize(values))
+	}
+}
+
+// vllmGaps is the first event of any kind and the gaps after it.
+func vllmGaps(r *record.Record) (first int64, gaps []int64) {
+	first, _ = r.First.Get()
+	if event, ok := r.FirstEvent.Get(); ok && event < first {
+		gaps = append(gaps, first-event)
+		first = event
+	}
+	for us := range r.Gaps.All() {
+		gaps = append(gaps, us)
+	}
+	return first, gaps
+}

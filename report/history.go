@@ -1,0 +1,203 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/report/compare"
+)
+
+// HistoryText writes a history for a terminal: figures without an alarm test, alarms, changes.
+func HistoryText(w io.Writer, h *compare.History, color bool) error {
+	p := &printer{color: color}
+	for i := range h.Groups {
+		g := &h.Groups[i]
+		if i > 0 {
+			p.line("")
+		}
+		p.wrap("", GroupTitle(g))
+		alarms, changes := alarmTable(g), changeTable(g, false)
+		if len(alarms.Rows) == 0 {
+			p.line("no alarm")
+		}
+		for _, t := range []Table{unwatchedTable(g), alarms, changes} {
+			if len(t.Rows) > 0 {
+				p.line("")
+				p.line(t.Caption)
+				p.list(t)
+			}
+		}
+	}
+	for _, n := range h.Unread {
+		p.wrap("unreadable: ", n.Dir+": "+n.Error)
+	}
+	return p.flush(w)
+}
+
+// HistoryMarkdown writes a history as Markdown.
+func HistoryMarkdown(w io.Writer, h *compare.History) error {
+	m := &markdown{}
+	for i := range h.Groups {
+		g := &h.Groups[i]
+		m.line("# " + escapeMarkdown(GroupTitle(g)))
+		for _, t := range GroupTables(g) {
+			m.table(t)
+		}
+		m.table(TrendsTable(g))
+	}
+	m.table(UnreadTable(h))
+	return m.flush(w)
+}
+
+// GroupTitle names the matrix, the model and the hardware of a group.
+func GroupTitle(g *compare.Group) string {
+	s := fmt.Sprintf("%s, %s, %s", cmp.Or(g.Matrix, "no matrix"), cmp.Or(g.Model, "model not reported"), cmp.Or(g.Hardware, "hardware not specified"))
+	if g.GPUs > 0 {
+		s += fmt.Sprintf(" × %d", g.GPUs)
+	}
+	for _, part := range []string{g.Precision, g.Vantage} {
+		if part != "" {
+			s += ", " + part
+		}
+	}
+	if g.Simulated {
+		s += ", SIMULATED"
+	}
+	return s + ": " + unit.Plural(len(g.Nights), "night")
+}
+
+// Day is the start of a night, in UTC.
+func Day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+
+// GroupTables are the figures without an alarm test, the alarms and the changes.
+func GroupTables(g *compare.Group) []Table {
+	return []Table{unwatchedTable(g), alarmTable(g), changeTable(g, true)}
+}
+
+// unwatchedTable is the figures that no alarm tests in the last night, by reason: "no alarm" does not cover
+// them.
+func unwatchedTable(g *compare.Group) Table {
+	t := Table{ID: "unwatched", Caption: "Not tested for alarms", Columns: []Column{{Head: "what"}, {Head: "why"}}}
+	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
+	for i := range g.Trends {
+		tr := &g.Trends[i]
+		if tr.Unwatched == "" || tr.Unwatched == compare.Over {
+			continue
+		}
+		if points[tr.Unwatched] == nil {
+			whys = append(whys, tr.Unwatched)
+		}
+		k := [2]string{tr.Unwatched, tr.Point}
+		if figures[k] == nil {
+			points[tr.Unwatched] = append(points[tr.Unwatched], tr.Point)
+		}
+		figures[k] = append(figures[k], tr.Metric)
+	}
+	for _, why := range whys {
+		var parts []string
+		for _, p := range points[why] {
+			parts = append(parts, p+" ("+strings.Join(figures[[2]string{why, p}], ", ")+")")
+		}
+		const shown = 3
+		what := strings.Join(parts[:min(shown, len(parts))], "; ")
+		if more := len(parts) - shown; more > 0 {
+			what += "; and " + unit.Plural(more, "more point")
+		}
+		t.Add(TextCell(what), TextCell(why))
+	}
+	return t
+}
+
+func worseCell(size float64, worse bool) Cell {
+	if worse {
+		return Cell{Text: compare.Percent(size, true) + " worse", Kind: Failed}
+	}
+	return Cell{Text: compare.Percent(size, true) + " better", Kind: Passed}
+}
+
+func alarmTable(g *compare.Group) Table {
+	t := Table{ID: "alarms", Caption: "Alarms", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "change"}, {Head: "value", Num: true}, {Head: "expected"}, {Head: "nights"}}}
+	for i := range g.Trends {
+		tr := &g.Trends[i]
+		if a := tr.Alarm; a != nil {
+			t.Add(TextCell(tr.Point), TextCell(tr.Metric), worseCell(a.Size, a.Worse), TextCell(Quantity(a.X, tr.Unit)),
+				TextCell(Quantity(a.Expected.Lo, tr.Unit)+" to "+Quantity(a.Expected.Hi, tr.Unit)), TextCell(unit.Plural(a.Nights, "night")))
+		}
+	}
+	return t
+}
+
+// changeTable is the change-points. A terminal has room for the first suspect only; all adds the others and
+// the figures.
+func changeTable(g *compare.Group, all bool) Table {
+	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"}, {Head: "change"}, {Head: "other changes"}}}
+	if all {
+		t.Columns = append(t.Columns, Column{Head: "before", Num: true}, Column{Head: "after", Num: true}, Column{Head: "p", Num: true})
+	}
+	for i := range g.Trends {
+		tr := &g.Trends[i]
+		for _, c := range tr.Changes {
+			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(c.Date)), worseCell(c.Size, c.Worse), TextCell(suspects(c, all))}
+			if all {
+				row = append(row, TextCell(Quantity(c.Before, tr.Unit)), TextCell(Quantity(c.After, tr.Unit)), TextCell(unit.Digits(c.P)))
+			}
+			t.Add(row...)
+		}
+	}
+	return t
+}
+
+func suspects(c compare.Change, all bool) string {
+	s := ""
+	for i, x := range c.Suspects {
+		switch {
+		case i > 0 && !all:
+			return s + fmt.Sprintf(" and %d more", len(c.Suspects)-i)
+		case i > 0:
+			s += "; "
+		}
+		s += x.What + ": " + x.Was + " → " + x.Value
+		if !x.Date.Equal(c.Date) {
+			s += " (" + Day(x.Date) + ")"
+		}
+	}
+	return cmp.Or(s, "none recorded")
+}
+
+// TrendsTable is every figure's last night and last change.
+func TrendsTable(g *compare.Group) Table {
+	t := Table{ID: "trends", Caption: "Trends", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "last night", Num: true}, {Head: "95 % interval"}, {Head: "nights", Num: true}, {Head: "last change"}}}
+	for i := range g.Trends {
+		tr := &g.Trends[i]
+		last := tr.Nights[len(tr.Nights)-1]
+		changed := Cell{Text: "none", Kind: Faint}
+		if n := len(tr.Changes); n > 0 {
+			changed = TextCell(Day(tr.Changes[n-1].Date))
+		}
+		t.Add(TextCell(tr.Point), TextCell(tr.Metric), TextCell(Quantity(last.X, tr.Unit)), TextCell(IntervalText(last.CI95, tr.Unit)), count(len(tr.Nights)), changed)
+	}
+	return t
+}
+
+// IntervalText is an interval for people.
+func IntervalText(iv stats.Interval, unit string) string {
+	if math.IsInf(iv.Hi, 1) {
+		return "unbounded"
+	}
+	return Quantity(iv.Lo, unit) + " to " + Quantity(iv.Hi, unit)
+}
+
+// UnreadTable is the runs that could not be read.
+func UnreadTable(h *compare.History) Table {
+	t := Table{ID: "unread", Caption: "Unreadable runs", Columns: []Column{{Head: "run"}, {Head: "why"}}}
+	for _, n := range h.Unread {
+		t.Add(TextCell(n.Dir), TextCell(n.Error))
+	}
+	return t
+}

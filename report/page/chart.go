@@ -1,0 +1,270 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/report"
+)
+
+// chart is a chart of a table: the option for ECharts, as JSON without functions, and what page.js needs to
+// finish it.
+type chart struct {
+	ID      string         `json:"id"`
+	Title   string         `json:"-"`
+	Alt     string         `json:"-"`
+	Note    string         `json:"-"`       // what the chart leaves out; empty: nothing
+	Table   string         `json:"-"`       // id of the table with the same figures
+	Height  int            `json:"-"`       // px
+	UnitX   string         `json:"unit_x"`  // "ms": labels take the unit that fits
+	UnitY   string         `json:"unit_y"`  // likewise; empty: none
+	Option  map[string]any `json:"option"`  // by go-echarts; a series that looks alike in several views has "views", by name
+	Visible int            `json:"visible"` // number of series shown at first; 0: all
+
+	Choices []choice `json:"choices,omitempty"` // lists of the reader; a series belongs to one view or to all
+	AxisOf  string   `json:"axis_of,omitempty"` // axis named after the choices: xAxis, yAxis; empty: none
+	Logs    bool     `json:"logs,omitempty"`    // either axis can be logarithmic
+	UnitsY  []string `json:"units_y,omitempty"` // of several y axes
+	PerGPU  int      `json:"per_gpu,omitempty"` // GPUs that the reader can divide x by; 0: none
+
+	looks map[string]int // index of each series with views, by its look
+}
+
+// choice is a list to choose from. The name of a view is one value of each list, with spaces between.
+type choice struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+	First  string   `json:"first"`           // chosen at first
+	Aside  bool     `json:"aside,omitempty"` // not part of the axis name
+}
+
+// view adds series on the same axes, shown if the named view is chosen; without a name they are always shown.
+func (c *chart) view(name string, line *charts.Line, more ...map[string]any) error {
+	o, err := option(line)
+	if err != nil {
+		return err
+	}
+	series, _ := o["series"].([]any)
+	for _, m := range more {
+		series = append(series, m)
+	}
+	if c.Option == nil {
+		c.Option, o["series"] = o, []any{}
+	}
+	for _, s := range series {
+		if err := c.add(name, s.(map[string]any)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofView are the keys of a series that differ between views; the others are its look.
+var ofView = []string{"data", "steps", "n", "x0", "dx", "ys", "bars", "markArea", "markLine"}
+
+// add puts a series into a view. Views share its look, which is most of the data.
+func (c *chart) add(view string, s map[string]any) error {
+	list := c.Option["series"].([]any)
+	if view == "" {
+		c.Option["series"] = append(list, s)
+		return nil
+	}
+	own, rest := map[string]any{}, map[string]any{}
+	for key, v := range s {
+		if slices.Contains(ofView, key) {
+			own[key] = v
+		} else {
+			rest[key] = v
+		}
+	}
+	look, err := json.Marshal(rest)
+	if err != nil {
+		return fmt.Errorf("describing a chart: %w", err)
+	}
+	if i, ok := c.looks[string(look)]; ok {
+		if views := list[i].(map[string]any)["views"].(map[string]any); views[view] == nil {
+			views[view] = own
+			return nil
+		}
+	}
+	if c.looks == nil {
+		c.looks = map[string]int{}
+	}
+	rest["views"] = map[string]any{view: own}
+	c.looks[string(look)] = len(list)
+	c.Option["series"] = append(list, rest)
+	return nil
+}
+
+// whiskers are intervals, as lines behind the marks. page.js joins them to one line with gaps.
+func whiskers(name string, ends [][2][2]float64) []map[string]any {
+	if len(ends) == 0 {
+		return nil
+	}
+	bars := make([][2][2]float64, len(ends))
+	for i, e := range ends {
+		for k, end := range e {
+			bars[i][k] = [2]float64{short(end[0]), short(end[1])}
+		}
+	}
+	return []map[string]any{{"type": "line", "name": name, "silent": true, "z": 1, "symbol": "none", "bars": bars,
+		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": neutral, "width": 1.5, "opacity": 0.7}}}
+}
+
+// The hues of Okabe and Ito, distinct for the colour-blind, darkened to a contrast of 3:1 on white (a test
+// computes it), without yellow, and with vermilion kept for limits and bends. page.js has lighter ones for
+// dark pages.
+var (
+	palette = []string{"#0060A0", "#B87900", "#009467", "#C4609A", "#2E93D0", "#7048B8"}
+	shapes  = []string{"circle", "rect", "triangle", "diamond", "roundRect"}
+	dashes  = []string{"solid", "dashed", "dotted"}
+)
+
+const (
+	vermilion = "#D55E00"
+	neutral   = "#808080" // legible on white and on black
+)
+
+// datum is one mark: place, tooltip, grade.
+type datum struct {
+	x, y    any // number, or the name of a category
+	tip     string
+	grade   stats.Grade
+	atLeast bool // no upper bound: an arrow at the lower end
+}
+
+func (d datum) value() []any { return []any{drawn(d.x), drawn(d.y), d.tip} }
+
+// drawn is a coordinate of four digits; a category stays.
+func drawn(v any) any {
+	if x, ok := v.(float64); ok {
+		return short(x)
+	}
+	return v
+}
+
+// mark is the shape if it is not the one of the series.
+func (d datum) mark(full string) string {
+	if shape := d.shape(full); shape != full {
+		return shape
+	}
+	return ""
+}
+
+// shape shows uncertainty without colour: full, hollow, arrow.
+func (d datum) shape(full string) string {
+	switch {
+	case d.atLeast:
+		return "arrow"
+	case d.grade == stats.Thin:
+		return "empty" + string(full[0]-'a'+'A') + full[1:]
+	}
+	return full
+}
+
+func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
+	line := charts.NewLine()
+	x.NameLocation, x.NameGap, y.NameLocation, y.NameGap = "middle", 26, "end", 12
+	line.SetGlobalOptions(
+		charts.WithXAxisOpts(x), charts.WithYAxisOpts(y),
+		charts.WithLegendOpts(opts.Legend{Type: "scroll", Top: "0", Left: "center"}),
+		charts.WithTooltipOpts(opts.Tooltip{Trigger: "item"}),
+		charts.WithGridOpts(opts.Grid{Top: "64", Left: "8", Right: "24", Bottom: "32", ContainLabel: opts.Bool(true)}),
+		charts.WithAnimation(false),
+	)
+	return line
+}
+
+// look distinguishes a curve by colour, shape and dashes, so that colour alone is never needed.
+type look struct{ color, shape, dash string }
+
+// lookOf takes the colour of one index, shape and dashes of another.
+func lookOf(color, shape int) look {
+	return look{palette[color%len(palette)], shapes[shape%len(shapes)], dashes[shape%len(dashes)]}
+}
+
+// addLine draws curve i. A series has the same i, hence the same look, in every chart of a page.
+func addLine(line *charts.Line, i int, name string, data []datum) {
+	addCurve(line, look{palette[i%len(palette)], shapes[i%len(shapes)], dashes[i/len(palette)%len(dashes)]}, name, data)
+}
+
+func addCurve(line *charts.Line, l look, name string, data []datum) {
+	items := make([]opts.LineData, len(data))
+	for k, d := range data {
+		items[k] = opts.LineData{Value: d.value(), Symbol: d.mark(l.shape)}
+	}
+	line.AddSeries(name, items,
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: l.color}),
+		charts.WithLineStyleOpts(opts.LineStyle{Color: l.color, Width: 2, Type: l.dash}),
+		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: l.shape, SymbolSize: 10}))
+}
+
+func addMarks(line *charts.Line, name, symbol, color string, size int, data []datum) {
+	if len(data) == 0 {
+		return
+	}
+	items := make([]opts.ScatterData, len(data))
+	for k, d := range data {
+		items[k] = opts.ScatterData{Value: d.value(), Symbol: d.mark(symbol)}
+	}
+	marks := charts.NewScatter()
+	marks.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
+		charts.WithScatterChartOpts(opts.ScatterChart{Symbol: symbol, SymbolSize: size}))
+	line.Overlap(marks)
+}
+
+// addLimits draws the limits of the SLO on the y axis.
+func addLimits(line *charts.Line, metric string, limits []float64) {
+	if len(limits) == 0 {
+		return
+	}
+	var items []opts.MarkLineNameYAxisItem
+	for _, ms := range limits {
+		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + report.Exactly(ms, "ms"), YAxis: ms})
+	}
+	line.AddSeries("SLO limit", nil,
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}), charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion, Type: "dashed"}),
+		charts.WithMarkLineNameYAxisItemOpts(items...),
+		charts.WithMarkLineStyleOpts(opts.MarkLineStyle{Symbol: []string{"none", "none"},
+			Label:     &opts.Label{Show: opts.Bool(true), Position: "insideStartTop", Formatter: "{b}", Color: vermilion},
+			LineStyle: &opts.LineStyle{Color: vermilion, Type: "dashed"}}))
+}
+
+// option is the option for ECharts as plain data. Tooltips are drawn as text: they are never parsed as HTML
+// and need no inline style.
+func option(line *charts.Line) (map[string]any, error) {
+	line.Validate()
+	b, err := json.Marshal(line.JSON())
+	if err != nil {
+		return nil, fmt.Errorf("describing a chart: %w", err)
+	}
+	var o map[string]any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&o); err != nil {
+		return nil, fmt.Errorf("describing a chart: %w", err)
+	}
+	tooltip, _ := o["tooltip"].(map[string]any)
+	tooltip["renderMode"], tooltip["confine"] = "richText", true
+	for _, key := range []string{"title", "toolbox", "color"} { // the page has the title, the series have colours
+		delete(o, key)
+	}
+	return o, nil
+}
+
+// latencyDatum places a percentile on a logarithmic axis of latency; ok is false if it has no positive value.
+func latencyDatum(ps record.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
+	p, ok := ps.Get(name)
+	if !ok {
+		return datum{}, 0, false
+	}
+	_, ms, ok = p.Mark()
+	return datum{grade: p.Grade, atLeast: p.Grade == stats.NoBound, tip: tip + " " + p.String()}, ms, ok && ms > 0
+}

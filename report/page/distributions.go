@@ -1,0 +1,186 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"bench/experiment/roofline"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+	"bench/report"
+)
+
+// headlineRow is the first row of the headline point; empty: none.
+func headlineRow(o *report.Outcome) string {
+	if _, p := o.HeadlinePoint(); p != nil {
+		return p.Rows[0].ID
+	}
+	return ""
+}
+
+// distributionChart is the CDFs of the latencies of every row and class.
+func distributionChart(rows []observed) (chart, error) {
+	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
+		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
+	var names []string
+	worst := 0.
+	for _, metric := range shownLatencies {
+		line := newPlot(opts.XAxis{Type: "log", Name: report.MetricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
+		var curves []map[string]any
+		for _, row := range rows {
+			for _, e := range row.ecdfs {
+				if e.metric == metric {
+					worst = max(worst, e.maxError())
+					curves = append(curves, steps(len(curves), row.name, e))
+				}
+			}
+		}
+		if len(curves) == 0 {
+			continue
+		}
+		names = append(names, report.MetricName(metric))
+		if err := c.view(report.MetricName(metric), line, curves...); err != nil {
+			return c, err
+		}
+	}
+	if worst > 0 {
+		c.Note = fmt.Sprintf("Large samples are drawn with fewer steps: a share can read up to %s too low.", unit.Format(worst, "share"))
+	}
+	if len(names) > 0 {
+		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
+	}
+	return c, nil
+}
+
+func steps(i int, name string, e ecdf) map[string]any {
+	if e.class != "" {
+		name += ", class " + e.class
+	}
+	name += " (n=" + unit.Count(e.n)
+	if e.without > 0 {
+		name += fmt.Sprintf("; %s without a value", unit.Count(e.without))
+	}
+	color := palette[i%len(palette)]
+	return map[string]any{"type": "line", "name": name + ")", "n": e.n, "steps": e.steps, "step": "end", "showSymbol": len(e.steps) < 40, "symbol": shapes[i%len(shapes)],
+		"itemStyle": map[string]any{"color": color}, "lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
+}
+
+// promptChart is TTFT of single requests against prompt length, with the roofline.
+func promptChart(o *report.Outcome, e evidence) (chart, error) {
+	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
+		Alt: "TTFT of single requests against prompt tokens, with roofline floor and typical range. Floors and medians are in the table below."}
+	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
+	lengths := map[float64]bool{}
+	var names []string
+	dots := map[string][]datum{}
+	for _, row := range e.rows {
+		if len(row.pairs) == e.budget.pairs {
+			c.Note = fmt.Sprintf("Up to %d requests of each row, evenly spread over its window.", e.budget.pairs)
+		}
+		if dots[row.series] == nil {
+			names = append(names, row.series)
+		}
+		for _, p := range row.pairs {
+			lengths[p.tokens] = true
+			if p.ms > 0 && p.tokens > 0 {
+				dots[row.series] = append(dots[row.series], datum{x: p.tokens, y: p.ms})
+			}
+		}
+	}
+	for i, name := range names {
+		addDots(line, i, name, dots[name])
+	}
+	if len(lengths) < 2 {
+		return c, nil
+	}
+	var band []bandPoint
+	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+		if b := p.Rows[0].Roofline; b != nil {
+			band = append(band, bandPoint{b.Input, b.TTFT, s.PointName(p)})
+		}
+	})
+	addRoofline(line, band)
+	return c, c.view("", line)
+}
+
+// addDots adds small marks whose tooltips are their coordinates.
+func addDots(line *charts.Line, i int, name string, data []datum) {
+	items := make([]opts.ScatterData, len(data))
+	for k, d := range data {
+		items[k] = opts.ScatterData{Value: []any{d.x, d.y}}
+	}
+	dots := charts.NewScatter()
+	dots.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: palette[i%len(palette)], Opacity: opts.Float(0.6)}),
+		charts.WithScatterChartOpts(opts.ScatterChart{Symbol: shapes[i%len(shapes)], SymbolSize: 6}))
+	line.Overlap(dots)
+}
+
+// bandPoint is the roofline at one x.
+type bandPoint struct {
+	x     float64
+	bound roofline.Bound
+	name  string
+}
+
+// addRoofline draws the floor and the typical range as lines over x.
+func addRoofline(line *charts.Line, points []bandPoint) {
+	points = slices.DeleteFunc(points, func(p bandPoint) bool { return p.x <= 0 || p.bound.FloorMs <= 0 })
+	slices.SortStableFunc(points, func(a, b bandPoint) int { return cmp.Compare(a.x, b.x) })
+	for _, x := range []struct {
+		name, dash string
+		ms         func(roofline.Bound) float64
+	}{
+		{"roofline floor", "solid", func(b roofline.Bound) float64 { return b.FloorMs }},
+		{"typical range", "dotted", func(b roofline.Bound) float64 { return b.LowMs }},
+		{"typical range", "dotted", func(b roofline.Bound) float64 { return b.HighMs }},
+	} {
+		var items []opts.LineData
+		for _, p := range points {
+			if ms := x.ms(p.bound); ms > 0 {
+				tip := fmt.Sprintf("%s\n%s %s", p.name, x.name, unit.Format(ms, "ms"))
+				items = append(items, opts.LineData{Value: []any{short(p.x), short(ms), tip}, Symbol: "rect", SymbolSize: 4})
+			}
+		}
+		if len(items) > 0 {
+			line.AddSeries(x.name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}), charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 1.5, Type: x.dash}),
+				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true)}))
+		}
+	}
+}
+
+// batchChart is TPOT against the mean decode batch, with the roofline.
+func batchChart(o *report.Outcome) (chart, error) {
+	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
+		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}
+	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
+	var band []bandPoint
+	for i := range o.Series {
+		s := &o.Series[i]
+		var data []datum
+		for j := range s.Points {
+			p := &s.Points[j]
+			b := p.Rows[0].Roofline
+			if b == nil {
+				continue
+			}
+			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", s.PointName(p), unit.Digits(b.Batch), unit.Digits(b.Context))
+			if d, ms, ok := latencyDatum(p.TPOT, "p50", tip); ok {
+				d.x, d.y = short(b.Batch), ms
+				data = append(data, d)
+				band = append(band, bandPoint{b.Batch, b.TPOT, s.PointName(p)})
+			}
+		}
+		if len(data) > 0 {
+			addLine(line, i, s.Label(), data)
+		}
+	}
+	if len(band) < 2 {
+		return c, nil
+	}
+	addRoofline(line, band)
+	return c, c.view("", line)
+}

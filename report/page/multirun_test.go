@@ -1,0 +1,88 @@
+package page
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+	"bench/report"
+	"bench/report/fixture"
+)
+
+// another is a run of the same matrix with latencies that are slower by a factor.
+func another(name string, slower float64) *report.Run {
+	run := &report.Run{}
+	run.Manifest.Matrix, run.Manifest.Run, run.Manifest.Hypothesis = "chat", name, "as "+name+fixture.Hostile
+	for _, slots := range []int{1, 2, 4, 8} {
+		for repeat := 1; repeat <= 4; repeat++ {
+			level := slower * (1 + 0.002*float64(repeat))
+			row := fixture.Shape{Name: "D", Axes: fixture.Axis("concurrency", unit.Count(slots)), Concurrency: slots, Repeat: repeat, N: 400,
+				TTFT: 80 * level, TPOT: 12 * level, Output: 90 * float64(slots) / level, Verdict: "PASS"}.Row()
+			run.Rows = append(run.Rows, row)
+			run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
+		}
+	}
+	return run
+}
+
+func TestRunsBesideEachOther(t *testing.T) {
+	html := page1(t, another("monday", 1), another("tuesday", 1.2))
+	if n := strings.Count(string(html), `class="chart-data"`); n < 3 {
+		t.Fatalf("%d charts", n)
+	}
+	for _, want := range []string{"2 runs", "tuesday against monday", "&#43;20.0 %", "&#43;19", "worse", `href="#r1"`} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	var overlay struct {
+		Choices []choice
+		Option  struct {
+			Series []struct {
+				Name  string
+				Views map[string]struct{ Data []struct{ Value []any } }
+			}
+		}
+	}
+	first := dataScript.FindSubmatch(html)[1]
+	if err := json.Unmarshal(first, &overlay); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range overlay.Option.Series {
+		if len(s.Views["D TTFT p50"].Data) == 4 {
+			names = append(names, s.Name)
+		}
+	}
+	if !slices.Equal(names, []string{"monday", "tuesday"}) || overlay.Choices[0].First != "D" {
+		t.Errorf("curves of %q, choices %+v", names, overlay.Choices)
+	}
+}
+
+// Runs that can't be compared say so, with what to type; their curves are drawn all the same.
+func TestRunsThatCannotBeCompared(t *testing.T) {
+	b := another("tuesday", 1)
+	b.Manifest.Target.Hardware = "b200-sxm"
+	a := another("monday", 1)
+	a.Manifest.Target.Hardware = "h100-sxm"
+	html := string(page1(t, a, b))
+	for _, want := range []string{"not compared", "refused; to compare anyway: --allow hardware", "all-overlay"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+func TestNamesOfRuns(t *testing.T) {
+	a, b, c := another("x", 1), another("x", 1), another("x", 1)
+	if got := newMultiRun([]*report.Run{a, b}, nil).names; !slices.Equal(got, []string{"x", "x (2)"}) {
+		t.Errorf("%q", got)
+	}
+	c.Manifest.Matrix = "other"
+	if got := newMultiRun([]*report.Run{a, c}, nil).names; !slices.Equal(got, []string{"chat x", "other x"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,258 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/safetext"
+	"bench/experiment/stats"
+	"bench/report"
+	"bench/report/export"
+	"bench/report/fixture"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the goldens anew")
+
+// fixtureRun is the fixture's run.
+func fixtureRun() *report.Run {
+	r := &report.Run{Dir: "results/chat/20261120T120000Z", Notes: fixture.Notes, Missing: []string{"I-lost-r1"}}
+	r.Manifest, r.Rows = fixture.Run()
+	return r
+}
+
+func page1(t *testing.T, runs ...*report.Run) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Runs(&b, runs...); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+var dataScript = regexp.MustCompile(`(?s)<script type="application/json"[^>]*>(.*?)</script>`)
+
+func TestHTMLData(t *testing.T) {
+	html := page1(t, fixtureRun())
+	var all bytes.Buffer
+	for _, m := range dataScript.FindAllSubmatch(html, -1) {
+		if err := json.Indent(&all, m[1], "", " "); err != nil {
+			t.Fatalf("a data block is not JSON: %v", err)
+		}
+		all.WriteByte('\n')
+	}
+	fixture.Golden(t, *update, "page-data.golden.json", all.Bytes())
+}
+
+func TestHTMLIsClosed(t *testing.T) {
+	html := page1(t, fixtureRun())
+	own := strings.NewReplacer(echarts, "", script, "", style, "").Replace(string(html))
+	if n := strings.Count(own, "<script"); n != strings.Count(own, "</script>") || strings.Contains(own, "window.__xss=1</script>") {
+		t.Errorf("hostile text is markup")
+	}
+	for _, pattern := range []string{`(?i)\s(src|href)="?[^#"]`, `style="`, ` on[a-z]+="`, `(?i)<(link|iframe|img|base|form)\b`} {
+		if m := regexp.MustCompile(pattern).FindString(own); m != "" {
+			t.Errorf("the page has %q", m)
+		}
+	}
+	policy := regexp.MustCompile(`content="(default-src[^"]*)"`).FindStringSubmatch(own)
+	if policy == nil || strings.Contains(policy[1], "unsafe") || strings.Contains(policy[1], "http") {
+		t.Errorf("policy %q", policy)
+	}
+	for _, text := range []string{echarts, script, style} {
+		if !bytes.Contains(html, []byte(text)) {
+			t.Error("a script or the style is not in the page as it was hashed")
+		}
+	}
+}
+
+func TestSeveralRuns(t *testing.T) {
+	html := page1(t, fixtureRun(), fixtureRun())
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\sid="([^"]*)"`).FindAllSubmatch(html, -1) {
+		if id := string(m[1]); seen[id] {
+			t.Errorf("two elements are %q", id)
+		} else {
+			seen[id] = true
+		}
+	}
+	for _, m := range regexp.MustCompile(`href="#([^"]*)"`).FindAllSubmatch(html, -1) {
+		if !seen[string(m[1])] {
+			t.Errorf("a link leads to %q, which is not there", m[1])
+		}
+	}
+}
+
+// copies is a run of n points more, each with 250 requests.
+func copies(n int) *report.Run {
+	run := fixtureRun()
+	run.Records = func(*record.Row) ([]*record.Record, error) { return fixture.Requests(250), nil }
+	for i := range n {
+		row := run.Rows[3]
+		row.Spec.Name = fmt.Sprintf("copy-%d", i)
+		row.ID = row.Spec.Name
+		run.Rows = append(run.Rows, row)
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
+	}
+	return run
+}
+
+func TestSize(t *testing.T) {
+	for n, most := range map[int]int{50: 2_000_000, 500: 9_000_000} {
+		got := len(page1(t, copies(n)))
+		t.Logf("%d points more: %d bytes", n, got)
+		if got > most {
+			t.Errorf("%d points more: %d bytes, not below %d", n, got, most)
+		}
+	}
+}
+
+// FuzzRow renders whatever passes for a row: no input may panic a renderer or break the page.
+func FuzzRow(f *testing.F) {
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"</script>","rate":"inf"},"summary":{"ttft_ms":{"n":1,"p50":-1}}}`)
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","concurrency":-4},"slo":[{"verdict":"MAYBE"}],"summary":{"duration_s":1e-300,"requests":{"planned":9}}}`)
+	f.Add(`{"schema":"bench/row/v1","id":"x","spec":{"name":"a","point":[{"key":"rate","value":"\u001b"}]},"roofline":{},"classes":{"":{}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		if os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"schema":"bench/run/v1","plan":[{"id":"x"}]}`), 0o644) != nil ||
+			os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o644) != nil {
+			t.Fatal("can't write")
+		}
+		run, err := report.Load(dir)
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		_ = Runs(&b, run) // an error is an answer: JSON has no infinity
+		own := strings.NewReplacer(echarts, "", script, "").Replace(b.String())
+		if strings.Count(own, "<script") != strings.Count(own, "</script>") {
+			t.Error("the page's scripts don't close")
+		}
+		for _, render := range []func() error{func() error { return report.Markdown(&b, run) }, func() error { return report.Text(&b, run, true) }, func() error { return export.CSV(&b, run) }} {
+			if err := render(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// The mark is in the text, not in a colour: every renderer has it.
+func TestMeasuredIsMarkedEverywhere(t *testing.T) {
+	run := fixtureRun()
+	x := 5.4
+	run.Rows[0].SLO[0] = record.Verdict{Metric: "ttft_p95", Limit: 1000, Unit: "ms", Value: &x, Verdict: "UNDECIDED", Need: 100, Observed: 8}
+	var b bytes.Buffer
+	if err := report.Markdown(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"HTML": string(page1(t, run)), "Markdown": b.String()} {
+		if !strings.Contains(got, "5.40 ms, n=8 is too small") || strings.Contains(got, "5.40 ms<") || strings.Contains(got, "5.40 ms |") {
+			t.Errorf("%s shows a p95 of eight requests as a plain figure", name)
+		}
+	}
+}
+
+// A search is on the first screen, and in a table with what it rests on, in the page and in the record.
+func TestSearchesAreShown(t *testing.T) {
+	run, low, high := fixtureRun(), 4., 5.
+	run.Manifest.Searches = []record.Found{{Name: "A-short-chat" + fixture.Hostile, State: "found", Probes: 9, TookS: 75, Text: "it lies between 4/s and 5/s",
+		Bracket: stats.Bracket{Low: &low, High: &high, LowRuns: 2, HighRuns: 3, Open: []float64{4.5}},
+		Search:  experiment.Search{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.05}}}
+	var md bytes.Buffer
+	if err := report.Markdown(&md, run); err != nil {
+		t.Fatal(err)
+	}
+	html := string(page1(t, run))
+	for name, got := range map[string]string{"page": html, "record": md.String()} {
+		for _, want := range []string{"4/s to 5/s", "max rate within SLO", "1/s to 64/s, within 5 %", "2 and 3", "4.5/s", "75.0 s", "it lies between 4/s and 5/s"} {
+			if !strings.Contains(strings.ReplaceAll(got, "\\", ""), want) {
+				t.Errorf("the %s does not say %q", name, want)
+			}
+		}
+	}
+	if strings.Index(html, "4/s to 5/s") > strings.Index(html, "<nav>") {
+		t.Error("the answer is not on the first screen")
+	}
+}
+
+// TestEscapeJSON: what a chart is told is what a table shows of any text, as a key and as a value.
+func TestEscapeJSON(t *testing.T) {
+	awkward := rapid.StringOf(rapid.SampledFrom([]rune("a\"\\u20e2<&\n\t\r\x1b\x7f\u0085\u200b\u202e\u2028\u2066\ue000\U000f0000é漢😀")))
+	rapid.Check(t, func(t *rapid.T) {
+		key, value := awkward.Draw(t, "key"), awkward.Draw(t, "value")
+		b, err := json.Marshal(map[string]any{key: []any{value, 1.5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(escapeJSON(string(b))), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]any{safetext.EscapeLines(key): []any{safetext.EscapeLines(value), 1.5}}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestHiddenMarksInCharts: a name that turns text around does not do so on a canvas.
+func TestHiddenMarksInCharts(t *testing.T) {
+	run := fixtureRun()
+	for i := range run.Rows {
+		run.Rows[i].Spec.Name = "\u202e\x1b[31m" + run.Rows[i].Spec.Name
+	}
+	html := string(page1(t, run))
+	charts := regexp.MustCompile(`class="chart-data">[^<]*`).FindAllString(html, -1)
+	if len(charts) == 0 {
+		t.Fatal("no chart")
+	}
+	for _, c := range charts {
+		if strings.Contains(c, "\u202e") || strings.Contains(c, `\u001b`) {
+			t.Errorf("marks that a canvas obeys, in %.300s", c)
+		}
+	}
+}
+
+func TestConnectionsFindingIsShown(t *testing.T) {
+	run := fixtureRun()
+	run.Rows[0].Findings = []record.Finding{{Code: "connections", Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
+	var md, text bytes.Buffer
+	if err := report.Markdown(&md, run); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Text(&text, run, false); err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"HTML": string(page1(t, run)), "Markdown": md.String(), "text": text.String()} {
+		for _, want := range []string{"connections", "40 of 40 requests opened a connection", "compare only with runs that connect as often"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+	}
+}
+
+func TestEmptyRun(t *testing.T) {
+	run := &report.Run{}
+	var b bytes.Buffer
+	if err := report.Text(&b, run, false); err != nil {
+		t.Error(err)
+	}
+	if err := report.Markdown(&b, run); err != nil {
+		t.Error(err)
+	}
+	if err := export.CSV(&b, run); err != nil {
+		t.Error(err)
+	}
+	page1(t, run)
+}

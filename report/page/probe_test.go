@@ -1,0 +1,104 @@
+package page
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// awaiting is the script that waits for a chart. Time is virtual, and ends before a busy machine has made a
+// frame, without which nothing comes near: so some of the machine's own goes by too.
+const awaiting = `
+const work = () => { let x = 1; for (let i = 0; i < 1e6; i++) x = x * 16807 % 2147483647; document.documentElement.dataset.work = x; };
+const drawn = async b => { for (let k = 0; k < 10000 && !b.querySelector('canvas'); k++) { work(); await new Promise(ok => setTimeout(ok, 20)); } };
+`
+
+// probe adds to the page a script that looks at all of it from inside.
+func probe(html []byte) []byte {
+	const look = awaiting + `addEventListener('load', async () => {
+  const root = document.documentElement, boxes = [...document.querySelectorAll('.chart')];
+  const standing = () => boxes.filter(b => b.querySelector('canvas')).length;
+  root.dataset.xss = window.__xss ? 1 : 0;
+  boxes[0].scrollIntoView();
+  await drawn(boxes[0]);
+  root.dataset.near = boxes[0].querySelector('canvas') && standing() < boxes.length ? 1 : 0;
+  boxes[boxes.length - 1].scrollIntoView();
+  await drawn(boxes[boxes.length - 1]);
+  root.dataset.far = boxes[boxes.length - 1].querySelector('canvas') ? 1 : 0;
+  const before = root.dataset.theme;
+  document.getElementById('theme').click(); // draws anew
+  root.dataset.switched = before === undefined && root.dataset.theme ? 1 : 0;
+  dispatchEvent(new Event('beforeprint')); // draws all
+  root.dataset.stood = root.dataset.ready;
+  root.dataset.drawn = boxes.map(b => b.querySelector('canvas')).filter(c => {
+    const px = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+    const seen = new Set();
+    for (let i = 0; i < px.length; i += 4) if (px[i + 3]) seen.add(px[i] << 16 | px[i + 1] << 8 | px[i + 2]);
+    return seen.size > 5;
+  }).length;
+  dispatchEvent(new Event('afterprint'));
+  boxes[0].scrollIntoView();
+  await drawn(boxes[0]);
+  const list = document.querySelector('.controls select'), figure = list.closest('figure');
+  const shot = () => figure.querySelector('canvas').toDataURL();
+  const was = shot();
+  list.value = list.options[list.options.length - 1].value;
+  list.dispatchEvent(new Event('change'));
+  const chosen = shot();
+  figure.querySelector('.controls input').click();
+  root.dataset.toggled = was !== chosen && chosen !== shot() ? 1 : 0;
+  const table = document.querySelector('[id$=points] table');
+  const i = [...table.tHead.rows[0].cells].findIndex(c => c.textContent.startsWith('output tok/s'));
+  const column = () => [...table.tBodies[0].rows].map(r => Number(r.cells[i].textContent.replace(',', '')));
+  const rising = xs => xs.every((x, k) => !k || xs[k - 1] <= x);
+  const order = column(), button = table.tHead.rows[0].cells[i].querySelector('button');
+  button.click();
+  const up = rising(column());
+  button.click();
+  root.dataset.sorted = !rising(order) && up && rising(column().reverse()) ? 1 : 0;
+  const copy = document.querySelector('.copy');
+  copy.click();
+  root.dataset.scrollWidth = root.scrollWidth;
+  root.dataset.clientWidth = root.clientWidth;
+  setTimeout(() => { root.dataset.copied = copy.textContent === 'copy as CSV' ? 0 : 1; }, 500);
+});`
+	return with(html, look)
+}
+
+// with adds to the page a script that sees what a test can't see in the document. The policy is widened by
+// that script's hash alone.
+func with(html []byte, look string) []byte {
+	escaped := strings.NewReplacer("'", "&#39;", "+", "&#43;")
+	html = bytes.Replace(html, []byte(escaped.Replace(hash(script))), []byte(escaped.Replace(hash(script)+" "+hash(look))), 1)
+	end := bytes.LastIndex(html, []byte("</body>")) // ECharts has one of its own, in a string
+	return slices.Concat(html[:end], []byte("<script>"+look+"</script>"), html[end:])
+}
+
+// bufferedLog keeps what Chromium writes; only what the page itself said to the console matters.
+type bufferedLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *bufferedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *bufferedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *bufferedLog) messages() []string {
+	var out []string
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, "CONSOLE") {
+			out = append(out, line)
+		}
+	}
+	return out
+}

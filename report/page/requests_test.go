@@ -1,0 +1,182 @@
+package page
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/telemetry"
+	"bench/report"
+	"bench/report/fixture"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// observedRun is one row on disk with its requests and its samples.
+func observedRun(t *testing.T) *report.Run {
+	t.Helper()
+	row := fixture.Shape{Name: "A " + fixture.Hostile, Rate: 10, N: 90, TTFT: 50, TPOT: 20, Output: 100, Verdict: "PASS"}.Row()
+	row.Window = record.Window{StartUs: 1_000_000, EndUs: 10_000_000}
+	run := &report.Run{Rows: []record.Row{row}}
+	run.Manifest.Schema, run.Manifest.Plan = record.SchemaRun, []record.Planned{{ID: row.ID, State: "done"}}
+	run.Dir = fixture.Write(t, run.Manifest, run.Rows, run.Notes)
+	create := func(suffix string, fill func(*os.File) error) {
+		f, err := os.Create(filepath.Join(run.Dir, row.ID+suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fill(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(".requests.jsonl.zst", func(f *os.File) error {
+		w, err := record.NewRecordWriter(f)
+		if err != nil {
+			return err
+		}
+		for _, r := range fixture.Requests(100) {
+			if err := w.Write(r); err != nil {
+				return err
+			}
+		}
+		return w.Close()
+	})
+	create(".telemetry.jsonl.zst", func(f *os.File) error {
+		w, err := telemetry.NewWriter(f)
+		if err != nil {
+			return err
+		}
+		for i := range 10 {
+			s := telemetry.Sample{Source: "server", TUs: int64(i) * 1_000_000, Server: &telemetry.ServerReading{Running: new(2.0), KVUsage: new(0.5)}, GPUs: []telemetry.GPUReading{{PowerW: new(300.0)}, {PowerW: new(400.0)}}}
+			if err := w.Write(&s); err != nil {
+				return err
+			}
+		}
+		return w.Close()
+	})
+	return run
+}
+
+func TestObserve(t *testing.T) {
+	run := observedRun(t)
+	o := run.Outcome()
+	e := observe(run, &o)
+	if len(e.rows) != 1 || len(e.unread.Rows) != 0 {
+		t.Fatalf("%d rows, unread %v", len(e.rows), e.unread.Rows)
+	}
+	row := e.rows[0]
+	ttft := row.ecdfs[0]
+	if ttft.metric != "ttft" || ttft.n != 81 || ttft.without != 9 || len(ttft.steps) != 81 || ttft.steps[0] != 50 {
+		t.Errorf("%+v", ttft)
+	}
+	if len(row.pairs) != 81 || row.pairs[0] != (pair{110, 50}) {
+		t.Errorf("%d pairs, first %v", len(row.pairs), row.pairs[0])
+	}
+	inFlight := row.panels[0].lines[0]
+	middle := inFlight.values[len(inFlight.values)/2]
+	if inFlight.name != "concurrency" || math.Abs(middle-2.5) > 0.51 { // 10/s × 250 ms
+		t.Errorf("%s %v", inFlight.name, middle)
+	}
+	if got := row.panels[4].lines[0].values[5]; got != 700 {
+		t.Errorf("two GPUs take %v W", got)
+	}
+	if got := row.panels[1].lines[1].values[40]; collected(got) && got != 50 {
+		t.Errorf("the largest ttft is %v ms", got)
+	}
+}
+
+func TestStepsKeepBothEnds(t *testing.T) {
+	values := make([]float64, 1000)
+	for i := range values {
+		values[i] = float64(1000 - i)
+	}
+	got := stepsOf(values, 3)
+	if diff := cmp.Diff([]float64{1, 500, 1000}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := stepsOf([]float64{7}, 3); len(got) != 1 || got[0] != 7 {
+		t.Error(got)
+	}
+}
+
+// A file that was cut, or is none, is said on the page and costs no more than its own figures.
+func TestUnreadEvidence(t *testing.T) {
+	run := observedRun(t)
+	name := filepath.Join(run.Dir, run.Rows[0].ID+".requests.jsonl.zst")
+	if err := os.WriteFile(name, []byte("not zstd"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	html := string(page1(t, run))
+	if !strings.Contains(html, "Unreadable records") {
+		t.Error("nothing is said of it")
+	}
+}
+
+func TestTimelineSurvivesSilence(t *testing.T) {
+	row := record.Row{}
+	if got := panelsOf(&row, nil, nil, 20); got != nil {
+		t.Error(got)
+	}
+	got := panelsOf(&row, fixture.Requests(3)[:1], nil, 20)
+	if len(got[3].lines) != 0 || len(got[0].lines) != 1 {
+		t.Errorf("what nobody told has lines: %+v", got)
+	}
+}
+
+// The map has the two axes of a row, and none of the rows that have one or three.
+func TestHeat(t *testing.T) {
+	var rows []record.Row
+	for i, input := range []string{"256", "2048"} {
+		for j, slots := range []string{"1", "2"} {
+			axes := []experiment.Axis{{Key: "input", Value: input}, {Key: "concurrency", Value: slots}}
+			rows = append(rows, fixture.Shape{Name: "two", Axes: axes, Concurrency: j + 1, N: 300, TTFT: 50, TPOT: 7, Output: float64(100 * (1 + 2*i + j)), Verdict: "PASS"}.Row())
+		}
+	}
+	rows = append(rows, fixture.Shape{Name: "one", Axes: fixture.Axis("concurrency", "1"), Concurrency: 1, N: 300, TTFT: 50, TPOT: 7, Output: 100}.Row())
+	o := report.Outcome{Series: series.SeriesOf(rows)}
+	tables := heatMaps(&o)
+	if len(tables) != 3 {
+		t.Fatalf("%d maps", len(tables))
+	}
+	var got [][]string
+	for _, row := range tables[0].Rows {
+		var line []string
+		for _, c := range row {
+			line = append(line, c.Text+string(c.Kind))
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff([][]string{{"256", "100heat0", "200heat1"}, {"2048", "300heat3", "400heat4"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What a thinned curve is said to be low by is what it is low by, and no more.
+func TestECDFIsLowByNoMore(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 50, 119, 120, 121, 250, 1000, 12345} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = float64(i)
+		}
+		for _, most := range []int{2, 12, 120} {
+			steps := len(stepsOf(slices.Clone(values), most))
+			e, worst := ecdf{n: n, steps: make([]float64, steps)}, 0.
+			for j := range steps - 1 { // just before the next step
+				rank, next := j*(n-1)/(steps-1), (j+1)*(n-1)/(steps-1)
+				worst = max(worst, float64(next-rank-1)/float64(n))
+			}
+			if got := e.maxError(); math.Abs(got-worst) > 1e-12 {
+				t.Errorf("%d requests in %d steps: %v, want %v", n, steps, got, worst)
+			}
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package page
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+)
+
+// Heights of a timeline in px: above the first panel, a panel, the space below it.
+const (
+	panelTop   = 70
+	panelTall  = 110
+	panelSpace = 42
+)
+
+// timelineChart is one row over time, as panels on one time axis. The reader chooses the row.
+func timelineChart(rows []observed, first string) (chart, error) {
+	c := chart{ID: "timeline", Title: "Timeline", Table: "load",
+		Alt: "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}
+	shown := panelsShown(rows)
+	if len(shown) == 0 {
+		return c, nil
+	}
+	c.Height = panelTop + len(shown)*(panelTall+panelSpace)
+	line := panelAxes(shown)
+	for _, i := range shown {
+		c.UnitsY = append(c.UnitsY, rows[0].panels[i].unit)
+	}
+	names := choice{Name: "row"}
+	for _, row := range rows {
+		name := row.name
+		if slices.Contains(names.Values, name) {
+			name += " (" + row.row.ID + ")"
+		}
+		names.Values = append(names.Values, name)
+		if row.row.ID == first {
+			names.First = name
+		}
+		if err := c.view(name, newLines(), timelineSeries(row, shown)...); err != nil {
+			return c, err
+		}
+	}
+	names.First = cmp.Or(names.First, names.Values[0])
+	c.Choices = []choice{names}
+	axes, err := option(line)
+	if err != nil {
+		return c, err
+	}
+	if grids, _ := axes["grid"].([]any); len(grids) > len(shown) {
+		axes["grid"] = grids[len(grids)-len(shown):] // without the grid of newLines
+	}
+	axes["series"], axes["axisPointer"] = c.Option["series"], map[string]any{"link": []any{map[string]any{"xAxisIndex": "all"}}}
+	c.Option = axes
+	return c, nil
+}
+
+func newLines() *charts.Line {
+	return newPlot(opts.XAxis{Type: "value"}, opts.YAxis{Type: "value"})
+}
+
+// panelsShown are the panels with a line in at least one row.
+func panelsShown(rows []observed) []int {
+	var shown []int
+	for _, row := range rows {
+		for i, p := range row.panels {
+			if len(p.lines) > 0 && !slices.Contains(shown, i) {
+				shown = append(shown, i)
+			}
+		}
+	}
+	slices.Sort(shown)
+	return shown
+}
+
+// panelNames name the panels of panelsOf.
+var panelNames = []string{"requests", "latency", "arrivals/s", "KV cache in use", "GPU power, W"}
+
+// panelColors is the first colour of each panel; a line has the same colour in every row.
+var panelColors = []int{0, 3, 5, 7, 8}
+
+func panelAxes(shown []int) *charts.Line {
+	line := newLines()
+	var grids []opts.Grid
+	var xs []opts.XAxis
+	var ys []opts.YAxis
+	for k, i := range shown {
+		grids = append(grids, opts.Grid{Top: fmt.Sprint(panelTop + k*(panelTall+panelSpace)), Height: fmt.Sprint(panelTall), Left: "64", Right: "24"})
+		x := opts.XAxis{Type: "value", Min: "dataMin", Max: "dataMax", GridIndex: k, AxisLabel: &opts.AxisLabel{Show: opts.Bool(k == len(shown)-1)}}
+		if k == len(shown)-1 {
+			x.Name, x.NameLocation, x.NameGap = "s from the start of the row", "middle", 26
+		}
+		xs = append(xs, x)
+		ys = append(ys, opts.YAxis{Type: "value", Name: panelNames[i], NameLocation: "end", NameGap: 8, Min: 0, GridIndex: k, SplitNumber: 3})
+	}
+	line.SetGlobalOptions(charts.WithGridOpts(grids...), charts.WithXAxisOpts(xs[0]), charts.WithYAxisOpts(ys[0]), charts.WithTooltipOpts(opts.Tooltip{Trigger: "axis"}))
+	line.ExtendXAxis(xs[1:]...)
+	line.ExtendYAxis(ys[1:]...)
+	return line
+}
+
+// timelineSeries is the lines of a row. page.js computes x from x0 and dx.
+func timelineSeries(row observed, shown []int) []map[string]any {
+	var out []map[string]any
+	for k, i := range shown {
+		p := row.panels[i]
+		for j, l := range p.lines {
+			color := panelColors[i] + j
+			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": k, "yAxisIndex": k, "showSymbol": p.unit == "ms", "symbolSize": 4, "step": "middle",
+				"x0": p.start, "dx": p.bin, "ys": figures(l.values),
+				"itemStyle": map[string]any{"color": palette[color%len(palette)]},
+				"lineStyle": map[string]any{"color": palette[color%len(palette)], "width": 1.5, "type": dashes[j%len(dashes)]}})
+		}
+		if len(p.lines) > 0 {
+			out = append(out, outside(row, p, k))
+		}
+	}
+	return out
+}
+
+// figures writes NaN as null, which JSON lacks.
+type figures []float64
+
+func (f figures) MarshalJSON() ([]byte, error) {
+	out := make([]any, len(f))
+	for i, x := range f {
+		if !math.IsNaN(x) {
+			out[i] = short(x)
+		}
+	}
+	return json.Marshal(out)
+}
+
+// outside shades what is before and after the measurement window.
+func outside(row observed, p panel, k int) map[string]any {
+	from, to := p.start, p.start+p.bin*float64(len(p.lines[0].values))
+	area := func(a, b float64) []any {
+		return []any{map[string]any{"xAxis": short(a)}, map[string]any{"xAxis": short(b)}}
+	}
+	var areas []any
+	w := row.row.Window
+	if start := float64(w.StartUs) / 1e6; start > from {
+		areas = append(areas, area(from, start))
+	}
+	if end := float64(w.EndUs) / 1e6; end < to {
+		areas = append(areas, area(end, to))
+	}
+	return map[string]any{"type": "line", "name": "outside the window", "xAxisIndex": k, "yAxisIndex": k, "data": []any{}, "silent": true, "symbol": "rect",
+		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"opacity": 0},
+		"markArea": map[string]any{"silent": true, "itemStyle": map[string]any{"color": neutral, "opacity": 0.15}, "data": areas}}
+}

@@ -1,0 +1,202 @@
+package page
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"bench/experiment/record"
+	"bench/experiment/telemetry"
+	"bench/report"
+)
+
+// panel is one part of a row's timeline: lines over the same bins. Its name is in panelNames.
+type panel struct {
+	unit       string
+	start, bin float64 // s from the row's start; width of a bin
+	lines      []binned
+}
+
+// binned is a figure by bin; NaN: not collected.
+type binned struct {
+	name   string
+	values []float64
+}
+
+// clock divides a row into bins, in µs from its start.
+type clock struct {
+	start, end int64
+	n          int
+}
+
+func (c clock) width() float64 { return float64(c.end-c.start) / float64(c.n) }
+
+// at is the bin of a time; ok is false outside the row.
+func (c clock) at(us int64) (int, bool) {
+	if us < c.start || us >= c.end {
+		return 0, false
+	}
+	return min(int(float64(us-c.start)/c.width()), c.n-1), true
+}
+
+// clockOf runs from the first arrival to the last end.
+func clockOf(records []*record.Record, bins int) (clock, bool) {
+	c := clock{start: math.MaxInt64, end: math.MinInt64, n: bins}
+	for _, r := range records {
+		if us, ok := r.At.Get(); ok {
+			c.start, c.end = min(c.start, us), max(c.end, us+1)
+		}
+		if us, ok := r.End.Get(); ok {
+			c.end = max(c.end, us+1)
+		}
+	}
+	return c, c.end > c.start
+}
+
+// panelsOf is a row over time: its requests, and the metrics of server and GPUs.
+func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sample, bins int) []panel {
+	c, ok := clockOf(records, bins)
+	if !ok {
+		return nil
+	}
+	panels := []panel{
+		{lines: []binned{{"concurrency", c.inFlight(records)}, {"running (server)", c.gauge(samples, running)}, {"waiting (server)", c.gauge(samples, waiting)}}},
+		{unit: "ms", lines: c.latencies(row, records)},
+		{lines: []binned{{"scheduled", c.perSecond(records, func(r *record.Record) record.Micros { return r.At })},
+			{"sent", c.perSecond(records, func(r *record.Record) record.Micros { return r.Sent })}}},
+		{unit: "share", lines: []binned{{"KV cache in use", c.gauge(samples, kvUsage)}}},
+		{lines: []binned{{"GPU power", c.gauge(samples, power)}}},
+	}
+	for i := range panels {
+		p := &panels[i]
+		p.start, p.bin = short(float64(c.start)/1e6), c.width()/1e6
+		p.lines = slices.DeleteFunc(p.lines, func(l binned) bool { return !slices.ContainsFunc(l.values, collected) })
+	}
+	return panels
+}
+
+func collected(x float64) bool { return !math.IsNaN(x) }
+
+// inFlight is the mean concurrency of each bin.
+func (c clock) inFlight(records []*record.Record) []float64 {
+	out := make([]float64, c.n)
+	for _, r := range records {
+		from, sent := r.Sent.Get()
+		to, ended := r.End.Get()
+		if !sent || !ended || to <= from {
+			continue
+		}
+		a, b := float64(from-c.start)/c.width(), float64(to-c.start)/c.width()
+		for i := max(0, int(a)); i < c.n && float64(i) < b; i++ {
+			out[i] += math.Min(b, float64(i+1)) - math.Max(a, float64(i))
+		}
+	}
+	return out
+}
+
+// latencies are median and maximum TTFT (E2E without streaming) of the requests that arrived in each bin.
+func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
+	metric := "ttft"
+	if !row.Spec.Streams() {
+		metric = "e2e"
+	}
+	by := make([][]float64, c.n)
+	for _, r := range records {
+		us, _ := r.At.Get()
+		i, inside := c.at(us)
+		if ms, ok := r.Latency(metric, row.Spec.Streams()); ok && inside && r.OK() {
+			by[i] = append(by[i], ms)
+		}
+	}
+	median, most := c.blank(), c.blank()
+	for i, values := range by {
+		if len(values) > 0 {
+			slices.Sort(values)
+			median[i], most[i] = values[len(values)/2], values[len(values)-1]
+		}
+	}
+	name := report.MetricName(metric)
+	return []binned{{name + " median", median}, {name + " maximum", most}}
+}
+
+func (c clock) perSecond(records []*record.Record, of func(*record.Record) record.Micros) []float64 {
+	out := make([]float64, c.n)
+	for _, r := range records {
+		us, ok := of(r).Get()
+		if i, inside := c.at(us); ok && inside {
+			out[i] += 1e6 / c.width()
+		}
+	}
+	return out
+}
+
+func (c clock) blank() []float64 {
+	out := make([]float64, c.n)
+	for i := range out {
+		out[i] = math.NaN()
+	}
+	return out
+}
+
+// gauge is the mean of the samples in each bin; a bin between samples repeats the last one.
+func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64) []float64 {
+	out, counts := c.blank(), make([]float64, c.n)
+	first, last := c.n, -1
+	for _, s := range samples {
+		x := of(s)
+		i, inside := c.at(s.TUs)
+		if x == nil || !inside {
+			continue
+		}
+		if counts[i]++; counts[i] == 1 {
+			out[i] = 0
+		}
+		out[i] += (*x - out[i]) / counts[i]
+		first, last = min(first, i), max(last, i)
+	}
+	for i := first + 1; i < last; i++ {
+		if counts[i] == 0 {
+			out[i] = out[i-1]
+		}
+	}
+	return out
+}
+
+// fromServer is a gauge of the server; nil: not collected.
+func fromServer(of func(*telemetry.ServerReading) *float64) func(*record.Sample) *float64 {
+	return func(s *record.Sample) *float64 {
+		if s.Server == nil {
+			return nil
+		}
+		return of(s.Server)
+	}
+}
+
+var (
+	running = fromServer(func(r *telemetry.ServerReading) *float64 { return r.Running })
+	waiting = fromServer(func(r *telemetry.ServerReading) *float64 { return r.Waiting })
+	kvUsage = fromServer(func(r *telemetry.ServerReading) *float64 { return r.KVUsage })
+)
+
+// power is the sum over the GPUs that report it; nil: none does.
+func power(s *record.Sample) *float64 {
+	var sum *float64
+	for _, g := range s.GPUs {
+		if g.PowerW != nil {
+			if sum == nil {
+				sum = new(float64)
+			}
+			*sum += *g.PowerW
+		}
+	}
+	return sum
+}
+
+// short rounds to four significant digits, one more than is shown, to keep the page small.
+func short(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	if err != nil {
+		return x
+	}
+	return y
+}

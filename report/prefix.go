@@ -1,0 +1,156 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+)
+
+// PrefixSet is the points that differ only in the state of their prefix.
+type PrefixSet struct {
+	Name   string
+	States []string
+	Points []*series.SeriesPoint
+}
+
+// PrefixSets are the sets of rows with the prefix as an axis, one for each load.
+func (o *Outcome) PrefixSets() []PrefixSet {
+	var sets []PrefixSet
+	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+		isPrefix := func(a experiment.Axis) bool { return a.Key == "prefix" || a.Key == "prefix.state" }
+		spec := p.Rows[0].Spec
+		if spec.Prefix == nil || !slices.ContainsFunc(s.Others, isPrefix) {
+			return
+		}
+		rest := series.Series{Name: s.Name, Others: slices.DeleteFunc(slices.Clone(s.Others), isPrefix)}
+		name := rest.Label() + ", " + p.Load
+		i := slices.IndexFunc(sets, func(x PrefixSet) bool { return x.Name == name })
+		if i < 0 {
+			i = len(sets)
+			sets = append(sets, PrefixSet{Name: name})
+		}
+		sets[i].States = append(sets[i].States, cmp.Or(spec.Prefix.State, "shared"))
+		sets[i].Points = append(sets[i].Points, p)
+	})
+	return sets
+}
+
+// prefixTable compares cold and warm prefixes.
+func (o *Outcome) prefixTable(u Units) Table {
+	t := Table{ID: "prefix", Caption: "Prefix cold and warm", Columns: []Column{
+		{Head: "point"}, {Head: "prefix"}, {Head: "prompt tokens cached", Unit: "%", Num: true},
+		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+		{Head: "TTFT p50 saved [95 %]", Num: true, Help: "percentile"},
+	}}
+	for _, set := range o.PrefixSets() {
+		for i, p := range set.Points {
+			t.Add(TextCell(set.Name), TextCell(set.States[i]), cachedCell(p),
+				u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p99"), u.Percentile(p.TPOT, "p50"),
+				TextCell(unit.Digits(p.OutputTokensPerS.Median)), gainCell(set.Points, set.States[i]))
+		}
+	}
+	return t
+}
+
+// gainCell is the TTFT that a prefix state saves against the cold prefix of the same points.
+func gainCell(points []*series.SeriesPoint, state string) Cell {
+	var rows []record.Row
+	for _, p := range points {
+		for _, r := range p.Rows {
+			rows = append(rows, *r)
+		}
+	}
+	for _, g := range series.PrefixGains(rows) {
+		if g.State != state || g.Metric != "ttft" {
+			continue
+		}
+		c := TextCell(InCell.ms(g.SavedMs) + " [" + interval(g.CI95) + "]")
+		if !g.Certain() {
+			c.Tag = "inconclusive"
+		}
+		return c
+	}
+	return Absent()
+}
+
+func cachedCell(p *series.SeriesPoint) Cell {
+	cached, prompt := 0, 0
+	for _, r := range p.Rows {
+		if r.Summary.Tokens.Cached == nil {
+			return Cell{Text: "not reported", Kind: Faint, Title: "the server does not report cached prompt tokens"}
+		}
+		cached += *r.Summary.Tokens.Cached
+		prompt += r.Summary.Tokens.Prompt
+	}
+	if prompt == 0 {
+		return Absent()
+	}
+	return TextCell(unit.Digits(100 * float64(cached) / float64(prompt)))
+}
+
+// interferenceTable compares the classes of mixes with the same classes alone.
+func (r *Run) interferenceTable(u Units) Table {
+	t := Table{ID: "interference", Caption: "Classes alone and in the mix", Columns: []Column{
+		{Head: "point"}, {Head: "class"}, {Head: "latency"}, {Head: "p99 alone", Unit: u.head(), Num: true, Help: "percentile"},
+		{Head: "p99 in the mix", Unit: u.head(), Num: true, Help: "percentile"}, {Head: "difference [95 %]", Num: true, Help: "percentile"},
+	}}
+	for _, x := range series.InterferenceOf(r.Rows) {
+		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Pretty()
+		alone, together := TextCell(u.ms(x.Alone)), TextCell(u.ms(x.Together))
+		difference := TextCell(InCell.ms(x.DifferenceMs) + " [" + interval(x.CI95) + "]")
+		switch {
+		case math.IsInf(x.CI95.Lo, 0) || math.IsInf(x.CI95.Hi, 0):
+			few := Cell{Text: "n too small", Kind: Faint, Title: "too few requests for an upper bound of p99"}
+			alone, together, difference = few, few, few
+		case x.CI95.Lo <= 0 && x.CI95.Hi >= 0:
+			difference.Tag = "inconclusive"
+		}
+		t.Add(TextCell(name), TextCell(x.Class), TextCell(MetricName(x.Metric)), alone, together, difference)
+	}
+	return t
+}
+
+// reuseTable compares the prefix-cache hits that the plan makes possible with those that the server reports.
+func (r *Run) reuseTable() Table {
+	t := Table{ID: "reuse", Caption: "Prefix-cache hits", Columns: []Column{{Head: "row"}, {Head: "prompt tokens", Num: true},
+		{Head: "possible hit rate", Num: true, Help: "reuse"}, {Head: "reported hit rate", Num: true, Help: "reuse"},
+		{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true}}}
+	for _, row := range r.Live() {
+		u := row.Reuse
+		if u == nil {
+			continue
+		}
+		share := Absent()
+		if u.PossibleTokens > 0 {
+			share = TextCell(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
+		}
+		t.Add(TextCell(row.ID), count(u.PromptTokens), TextCell(unit.Format(u.PossibleRate, "share")),
+			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests))
+	}
+	return t
+}
+
+// coldTable is the time from an idle or a stopped server to the first token.
+func (r *Run) coldTable() Table {
+	t := Table{ID: "cold", Caption: "Cold starts", Columns: []Column{{Head: "row"}, {Head: "idle before each", Num: true},
+		{Head: "server ready after", Num: true}, {Head: "first token after", Num: true}, InCell.column("TTFT p50"), {Head: "n", Num: true}}}
+	for _, row := range r.Live() {
+		c := row.ColdStart
+		if c == nil {
+			continue
+		}
+		ready, token := Cell{Text: "already running", Kind: Faint}, Absent()
+		if c.Server != nil {
+			ready, token = TextCell(unit.Format(c.Server.ReadyMs, "ms")), known(c.Server.FirstTokenMs, "ms")
+		}
+		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)), ready, token,
+			InCell.Percentile(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))
+	}
+	return t
+}
