@@ -3,10 +3,11 @@
 // write them, as report/page writes HTML. Comparisons and histories (report/compare) have tables, text and
 // Markdown here, too.
 //
-// It measures and decides nothing: verdicts are data before any renderer. It treats every string of a result as hostile,
-// as a server chose it.
+// It measures and decides nothing: verdicts are data before any renderer. It treats every string of a result
+// as hostile, as a server chose it.
 //
-// The package is large because it has every table once, in one file for each subject; a table is a function of data.
+// The package is large because it has every table once, in one file for each subject; a table is a function
+// of data.
 package report
 
 import (
