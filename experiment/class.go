@@ -11,13 +11,13 @@ import (
 	"bench/experiment/workload"
 )
 
-// Converses reports whether at least one class sends conversations: requests that are turns of a session.
-func (s *Spec) Converses() bool {
+// HasConversations reports whether at least one class sends conversations: requests that are turns of a session.
+func (s *Spec) HasConversations() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Session != nil })
 }
 
-// Turns is the mean number of requests per arrival: more than 1 where an arrival begins a conversation.
-func (s *Spec) Turns() float64 {
+// RequestsPerArrival is the mean number of requests per arrival: more than 1 where an arrival begins a conversation.
+func (s *Spec) RequestsPerArrival() float64 {
 	sum, weights := 0.0, 0.0
 	for _, c := range s.Classes() {
 		n := 1.0
@@ -30,9 +30,9 @@ func (s *Spec) Turns() float64 {
 	return sum / weights
 }
 
-// ClassForced reports whether requests of a class are sent with ignore_eos, so that every answer has exactly
+// ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos, so that every answer has exactly
 // the requested number of tokens. An unknown class has the row's setting.
-func (s *Spec) ClassForced(class string) bool {
+func (s *Spec) ClassIgnoresEOS(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {
 			return cmp.Or(c.Stop, s.Stop) != "natural"
@@ -41,20 +41,20 @@ func (s *Spec) ClassForced(class string) bool {
 	return s.Stop != "natural"
 }
 
-// Forced reports whether at least one class is sent with ignore_eos.
-func (s *Spec) Forced() bool {
-	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return s.ClassForced(c.Name) })
+// IgnoresEOS reports whether at least one class is sent with ignore_eos.
+func (s *Spec) IgnoresEOS() bool {
+	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return s.ClassIgnoresEOS(c.Name) })
 }
 
-// APIOr is the point's API: its own, else the target's, else completions. A class can have another one.
-func (s *Spec) APIOr(t Target) string { return cmp.Or(s.API, t.API, target.Completions) }
+// APIFor is the point's API: its own, else the target's, else completions. A class can have another one.
+func (s *Spec) APIFor(t Target) string { return cmp.Or(s.API, t.API, target.Completions) }
 
 // APIs lists the APIs that a set of points uses.
 func APIs(specs []Spec, t Target) []string {
 	var out []string
 	for i := range specs {
 		for _, c := range specs[i].Classes() {
-			if api := cmp.Or(c.API, specs[i].APIOr(t)); !slices.Contains(out, api) {
+			if api := cmp.Or(c.API, specs[i].APIFor(t)); !slices.Contains(out, api) {
 				out = append(out, api)
 			}
 		}
@@ -64,7 +64,7 @@ func APIs(specs []Spec, t Target) []string {
 
 // checkClasses reports mistakes in how the requests of a class are made.
 func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
-	if s.Rate.IsInf() && s.Converses() {
+	if s.Rate.IsInf() && s.HasConversations() {
 		bad("rate", `rate = "inf" sends all requests at once, but a turn must wait for the previous one`,
 			"write concurrency = 64 for 64 users")
 	}

@@ -13,16 +13,16 @@ const (
 	defaultIdle = workload.Span(10 * time.Second)
 )
 
-// Cold reports whether the point measures cold starts, not a load.
-func (s *Spec) Cold() bool { return s.Kind == coldStart }
+// IsColdStart reports whether the point measures cold starts, not a load.
+func (s *Spec) IsColdStart() bool { return s.Kind == coldStart }
 
-// Fresh reports whether each request opens its own connection.
-func (s *Spec) Fresh() bool { return s.Connections == "new" || s.Cold() }
+// ConnectsPerRequest reports whether each request opens its own connection.
+func (s *Spec) ConnectsPerRequest() bool { return s.Connections == "new" || s.IsColdStart() }
 
-// Phases is the point's load. A cold start has one request at a time and an idle time before each.
-func (s *Spec) Phases() workload.Load {
+// EffectiveLoad is the point's load. A cold start has one request at a time and an idle time before each.
+func (s *Spec) EffectiveLoad() workload.Load {
 	l := s.Load
-	if s.Cold() {
+	if s.IsColdStart() {
 		l.Concurrency = 1
 		if l.Idle == 0 {
 			l.Idle = defaultIdle
@@ -54,7 +54,7 @@ func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 	if s.Requests == 0 {
 		bad("", "a cold start needs a number of requests", "write requests = 5")
 	}
-	if s.Converses() {
+	if s.HasConversations() {
 		bad("session", alone, "leave out session")
 	}
 	if s.Connections == "reuse" {

@@ -4,25 +4,25 @@ import (
 	"math"
 )
 
-// AtOnce is the number of connections that the point certainly has open at the same time.
-func (s *Spec) AtOnce() int {
+// MinConnections is the number of connections that the point certainly has open at the same time.
+func (s *Spec) MinConnections() int {
 	switch {
 	case s.Rate == 0:
 		return s.Concurrency
 	case !s.Rate.IsInf():
-		return s.ConnectionsAhead()
+		return s.ConnectionsToOpen()
 	case s.Concurrency > 0:
 		return min(s.Concurrency, s.Requests)
 	}
 	return s.Requests
 }
 
-// ConnectionsAhead is the number of connections to open before the first request: the expected number of
+// ConnectionsToOpen is the number of connections to open before the first request: the expected number of
 // requests in flight. 0 for a point whose requests open their own.
-func (s *Spec) ConnectionsAhead() int {
+func (s *Spec) ConnectionsToOpen() int {
 	const most = 1024
 	switch {
-	case s.Fresh():
+	case s.ConnectsPerRequest():
 		return 0
 	case s.Concurrency > 0:
 		return min(s.Concurrency, most)

@@ -20,8 +20,8 @@ func (s *Spec) checkIsolate(bad func(key, problem, hint string)) {
 	}
 }
 
-// Isolated lists the points at which each class runs alone; nil without isolate = true.
-func (s *Spec) Isolated() []Spec {
+// IsolatedPoints lists the points at which each class runs alone; nil without isolate = true.
+func (s *Spec) IsolatedPoints() []Spec {
 	if !s.Isolate {
 		return nil
 	}

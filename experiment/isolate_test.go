@@ -12,18 +12,18 @@ var twoClasses = []workload.Class{{Name: "chat", Weight: 3}, {Name: "rag", Weigh
 
 func TestIsolated(t *testing.T) {
 	s := Spec{Name: "F", Isolate: true, Point: []Axis{{"rate", "8"}}, Workload: workload.Workload{Rate: 8, Mix: twoClasses}, Load: workload.Load{Requests: 101}}
-	alone := s.Isolated()
+	alone := s.IsolatedPoints()
 	if len(alone) != 2 || alone[0].Rate != 6 || alone[1].Rate != 2 || alone[0].Requests != 76 || alone[1].Requests != 25 {
 		t.Fatalf("%+v", alone)
 	}
-	if got := alone[1].Pretty(); got != "F rate=8 alone=rag" || len(alone[1].Mix) != 1 || alone[1].Mix[0].Name != "rag" || alone[1].Alone != "rag" {
+	if got := alone[1].Label(); got != "F rate=8 alone=rag" || len(alone[1].Mix) != 1 || alone[1].Mix[0].Name != "rag" || alone[1].Alone != "rag" {
 		t.Errorf("%s: %+v", got, alone[1])
 	}
-	if len(s.Point) != 1 || len(s.Mix) != 2 || len(alone[0].Isolated()) != 0 {
+	if len(s.Point) != 1 || len(s.Mix) != 2 || len(alone[0].IsolatedPoints()) != 0 {
 		t.Error("the row itself has changed")
 	}
 	s.Isolate = false
-	if s.Isolated() != nil {
+	if s.IsolatedPoints() != nil {
 		t.Error("isolated without being asked")
 	}
 }

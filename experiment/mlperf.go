@@ -57,9 +57,9 @@ const (
 	serverSeconds  = 600
 )
 
-// Preset fills in the defaults of the row's workload and scenario, and reports keys that contradict the
+// ApplyPresets fills in the defaults of the row's workload and scenario, and reports keys that contradict the
 // scenario.
-func (s *Spec) Preset(bad func(key, problem, hint string)) {
+func (s *Spec) ApplyPresets(bad func(key, problem, hint string)) {
 	s.presetTile(bad)
 	unstated := s.Requests == 0 && s.Duration == 0
 	switch s.Scenario {

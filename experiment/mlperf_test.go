@@ -50,7 +50,7 @@ func TestScenarios(t *testing.T) {
 		{"none", Spec{Workload: poisson}, "rate 4, 0 slots, 0 requests, 0s"},
 	} {
 		got := ""
-		c.spec.Preset(func(_, problem, hint string) { got = problem + ": " + hint })
+		c.spec.ApplyPresets(func(_, problem, hint string) { got = problem + ": " + hint })
 		if got == "" {
 			got = c.spec.loadText()
 		}

@@ -7,12 +7,12 @@ import (
 	"bench/experiment/workload"
 )
 
-// Replays reports whether the requests arrive at the times of a trace.
-func (s *Spec) Replays() bool { return s.Trace != nil && s.Arrival.Process == "trace" }
+// ReplaysTrace reports whether the requests arrive at the times of a trace.
+func (s *Spec) ReplaysTrace() bool { return s.Trace != nil && s.Arrival.Process == "trace" }
 
-// Reuses reports whether prompts of the point can have a common prefix, even a cold one: requests with a
+// SharesPrefixes reports whether prompts of the point can have a common prefix, even a cold one: requests with a
 // prefix, in a conversation, of a tiling, or of a trace with block hashes.
-func (s *Spec) Reuses() bool {
+func (s *Spec) SharesPrefixes() bool {
 	if s.Tile != nil {
 		return true
 	}
@@ -26,12 +26,12 @@ func (s *Spec) Reuses() bool {
 // too.
 const largestCache = 64 << 20
 
-// Countable reports whether Hits can simulate a cache of that many tokens.
-func Countable(tokens int) bool { return tokens >= workload.BlockTokens && tokens <= largestCache }
+// HitsCountable reports whether Hits can simulate a cache of that many tokens.
+func HitsCountable(tokens int) bool { return tokens >= workload.BlockTokens && tokens <= largestCache }
 
-// Hits yields the point's requests in order, without end, each with the number of its prompt tokens that a
+// PrefixHits yields the point's requests in order, without end, each with the number of its prompt tokens that a
 // cache of room tokens holds. The cache evicts as vLLM does. room must be Countable; 0 = unbounded.
-func (s *Spec) Hits(room int) iter.Seq2[workload.Request, int] {
+func (s *Spec) PrefixHits(room int) iter.Seq2[workload.Request, int] {
 	pool := workload.Unbounded()
 	if room > 0 {
 		pool, _ = workload.NewPool(workload.TailFirst, room/workload.BlockTokens, workload.BlockTokens)

@@ -12,13 +12,13 @@ import (
 	"bench/experiment/workload"
 )
 
-// Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every probe is
+// Algorithm finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every probe is
 // a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
-	// For is slo: the highest load that meets the SLO; saturation: the highest rate that the server sustains;
+	// Goal is slo: the highest load that meets the SLO; saturation: the highest rate that the server sustains;
 	// or knee: the load above which throughput hardly grows.
-	For string `toml:"search" json:"search"`
+	Goal string `toml:"search" json:"search"`
 
 	Min       float64       `toml:"min" json:"min"`
 	Max       float64       `toml:"max" json:"max"`
@@ -59,9 +59,9 @@ func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g',
 
 // Values of Search.For.
 const (
-	ForSLO        = "slo"
-	ForSaturation = "saturation"
-	ForKnee       = "knee"
+	GoalSLO        = "slo"
+	GoalSaturation = "saturation"
+	GoalKnee       = "knee"
 )
 
 // Bounds of a search. Loads that differ by less than 1 % can have the same name.
@@ -84,33 +84,33 @@ func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
 }
 
 func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
-	switch k.For {
-	case ForSLO:
+	switch k.Goal {
+	case GoalSLO:
 		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
 			bad("search", "the row has no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
 		}
-	case ForSaturation:
+	case GoalSaturation:
 		if k.Axis != "rate" {
 			bad("search", "every server sustains a closed loop: its users wait for it", `write rate = { search = "saturation", … }, or search = "knee"`)
 		}
-	case ForKnee:
+	case GoalKnee:
 	case "":
 		bad("search", "the search has no target", `write search = "slo", "saturation" or "knee"`)
 	case "contract":
 		bad("search", `unknown search "contract"`, `write search = "slo": it has that name now`)
 	default:
-		bad("search", "unknown search "+strconv.Quote(k.For), `write "slo", "saturation" or "knee"`)
+		bad("search", "unknown search "+strconv.Quote(k.Goal), `write "slo", "saturation" or "knee"`)
 	}
 	if s.Isolate {
 		bad("search", "isolate needs a rate that is known before the row", "leave out isolate; run it at the rate that the search finds")
 	}
-	if s.Cold() {
+	if s.IsColdStart() {
 		bad("search", "a cold start has no load to search for", `write kind = "load", or leave the search out`)
 	}
 }
 
 func (k *Search) checkRange(bad func(key, problem, hint string)) {
-	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, ForSLO)
+	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, GoalSLO)
 	least, most := 1e-4, 1e6
 	if k.Axis == "concurrency" {
 		least, most = 1, 1<<16-1
@@ -133,8 +133,8 @@ func (k *Search) checkRange(bad func(key, problem, hint string)) {
 	}
 }
 
-// Probe is the point of a search at a load.
-func (s *Spec) Probe(load float64, repeat int) Spec {
+// ProbeAt is the point of a search at a load.
+func (s *Spec) ProbeAt(load float64, repeat int) Spec {
 	p := *s
 	p.Repeat = repeat
 	if repeat > 1 {
@@ -152,8 +152,8 @@ func (s *Spec) Probe(load float64, repeat int) Spec {
 	return p
 }
 
-// Search is the algorithm that chooses the loads.
-func (k *Search) Search() stats.Search {
+// Algorithm is the algorithm that chooses the loads.
+func (k *Search) Algorithm() stats.Search {
 	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency", Confirm: k.Confirm}
 }
 
@@ -173,10 +173,10 @@ func (k *Search) LoadOf(s *Spec) float64 {
 	return float64(s.Concurrency)
 }
 
-// Runs is the largest number of probes if no answer is wrong or UNDECIDED.
-func (k *Search) Runs() int {
-	n := k.Search().Most()
-	if k.For == ForKnee {
+// ExpectedProbes is the largest number of probes if no answer is wrong or UNDECIDED.
+func (k *Search) ExpectedProbes() int {
+	n := k.Algorithm().Most()
+	if k.Goal == GoalKnee {
 		n += 8 // the grid, beyond the doublings
 	}
 	return min(n, k.MaxProbes())
@@ -188,8 +188,8 @@ func (k *Search) String() string {
 	if k.Axis == "concurrency" {
 		u = " requests in flight"
 	}
-	what := k.For
-	if what == ForSLO {
+	what := k.Goal
+	if what == GoalSLO {
 		what = "SLO"
 	}
 	return fmt.Sprintf("%s, %s to %s%s within %s", what, unit.Brief(k.Min, 6), unit.Brief(k.Max, 6), u, k.Tolerance)

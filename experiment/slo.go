@@ -163,9 +163,9 @@ func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
 	return float64(d) / float64(time.Millisecond), true
 }
 
-// EachRequest are the limits that a request must meet to count as goodput: [slo.each], else the largest limit
+// PerRequest are the limits that a request must meet to count as goodput: [slo.each], else the largest limit
 // of each per-request metric in the SLO.
-func (c SLO) EachRequest() []Limit {
+func (c SLO) PerRequest() []Limit {
 	if len(c.Each) > 0 {
 		return c.Each
 	}

@@ -199,7 +199,7 @@ func TestEachRequest(t *testing.T) {
 		{"ttft_p95 = \"1s\"\n[each]\ne2e = \"3s\"", "e2e ≤ 3000 ms"},
 	} {
 		slo, m := decode(t, c.slo)
-		if got := asText(slo.EachRequest()); got != c.want || len(m) > 0 {
+		if got := asText(slo.PerRequest()); got != c.want || len(m) > 0 {
 			t.Errorf("%s\ngot  %s %v\nwant %s", c.slo, got, m, c.want)
 		}
 	}
@@ -296,20 +296,20 @@ func TestSpecCheck(t *testing.T) {
 
 func TestSpecWords(t *testing.T) {
 	s := sound()
-	if s.Pretty() != "A" || !s.Streams() || !s.Forced() || s.APIOr(Target{}) != "completions" {
-		t.Errorf("the zero values mean otherwise: %s %t %t %s", s.Pretty(), s.Streams(), s.Forced(), s.APIOr(Target{}))
+	if s.Label() != "A" || !s.Streams() || !s.IgnoresEOS() || s.APIFor(Target{}) != "completions" {
+		t.Errorf("the zero values mean otherwise: %s %t %t %s", s.Label(), s.Streams(), s.IgnoresEOS(), s.APIFor(Target{}))
 	}
 	s.Point, s.Stop, s.Stream, s.API = []Axis{{"concurrency", "8"}, {"prefix.state", "warm"}}, "natural", new(false), "chat"
 	var target Target
 	target.API = "completions"
-	if s.Pretty() != "A concurrency=8 prefix.state=warm" || s.Streams() || s.Forced() || s.APIOr(target) != "chat" {
-		t.Errorf("%s %t %t %s", s.Pretty(), s.Streams(), s.Forced(), s.APIOr(target))
+	if s.Label() != "A concurrency=8 prefix.state=warm" || s.Streams() || s.IgnoresEOS() || s.APIFor(target) != "chat" {
+		t.Errorf("%s %t %t %s", s.Label(), s.Streams(), s.IgnoresEOS(), s.APIFor(target))
 	}
 	plain := sound()
 	if got := APIs([]Spec{s, plain, s}, target); !slices.Equal(got, []string{"chat", "completions"}) {
 		t.Errorf("APIs %v", got)
 	}
-	if d, known := plain.Expected(); !known || d.Seconds() < 1 || d.Seconds() > 3 {
+	if d, known := plain.ExpectedDuration(); !known || d.Seconds() < 1 || d.Seconds() > 3 {
 		t.Errorf("ten requests at five a second take %v, %t", d, known)
 	}
 }

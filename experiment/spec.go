@@ -81,7 +81,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if s.Repeats < 0 {
 		bad("repeats", "repeats is negative", "write repeats = 3")
 	}
-	if n := s.InWindow(); n > mostRequests && s.Requests == 0 {
+	if n := s.ExpectedRequests(); n > mostRequests && s.Requests == 0 {
 		bad("rate", fmt.Sprintf("%s requests in one window exceed the limit of %s", unit.Brief(n, 3), unit.Count(mostRequests)), "make duration shorter, or write requests = 100000")
 	}
 	s.Workload.Check(bad)
@@ -106,7 +106,7 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 		}
 	}
 	check("slo.", s.SLO)
-	if len(s.Mix) == 0 && len(s.SLO.EachRequest()) == 0 {
+	if len(s.Mix) == 0 && len(s.SLO.PerRequest()) == 0 {
 		for _, l := range s.SLO.Limits {
 			if l.Metric == "min_goodput_requests_per_s" {
 				bad("slo."+l.Key, l.Key+" needs a limit for each request", `write [slo.each] and below it ttft = "1s"`)
@@ -124,14 +124,14 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 	}
 }
 
-// InWindow is the expected number of requests in a window of the specified duration; 0 = not limited by time.
-func (s *Spec) InWindow() float64 {
+// ExpectedRequests is the expected number of requests in a window of the specified duration; 0 = not limited by time.
+func (s *Spec) ExpectedRequests() float64 {
 	start := time.Duration(s.Warmup.Time)
-	return s.Arriving(start, start+time.Duration(s.Duration)) * s.Turns()
+	return s.Arriving(start, start+time.Duration(s.Duration)) * s.RequestsPerArrival()
 }
 
-// Pretty is the point's name for people: "D-saturation concurrency=8".
-func (s *Spec) Pretty() string {
+// Label is the point's name for people: "D-saturation concurrency=8".
+func (s *Spec) Label() string {
 	parts := []string{s.Name}
 	for _, a := range s.Point {
 		parts = append(parts, a.Key+"="+a.Value)
@@ -139,14 +139,14 @@ func (s *Spec) Pretty() string {
 	return strings.Join(parts, " ")
 }
 
-// Expected is the shortest time of warm-up and window: the durations, or the number of requests divided by
+// ExpectedDuration is the shortest time of warm-up and window: the durations, or the number of requests divided by
 // the rate. known is false for a number of requests in a closed loop.
-func (s *Spec) Expected() (d time.Duration, known bool) {
+func (s *Spec) ExpectedDuration() (d time.Duration, known bool) {
 	rate := float64(s.Rate)
-	if s.Converses() {
+	if s.HasConversations() {
 		rate = 0 // a turn arrives after the previous answer
 	}
-	d, known = s.Phases().Expected(rate)
+	d, known = s.EffectiveLoad().Expected(rate)
 	if _, span, ends := s.AtMost(); ends {
 		d = min(d, span)
 	}

@@ -74,11 +74,11 @@ func EndpointName(endpoint string) string {
 	return u.Host + strings.TrimSuffix(u.Path, "/v1")
 }
 
-// WantedFacts are the keys of [target.facts] that a reader of the report needs and bench can't see.
-var WantedFacts = []string{"driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
+// ExpectedFacts are the keys of [target.facts] that a reader of the report needs and bench can't see.
+var ExpectedFacts = []string{"driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
 
-// NotStated lists the keys of [target] that a reader of the report needs and that are not specified.
-func (t Target) NotStated() []string {
+// Unspecified lists the keys of [target] that a reader of the report needs and that are not specified.
+func (t Target) Unspecified() []string {
 	missing := []string{}
 	if t.Hardware == "" {
 		missing = append(missing, "hardware")
@@ -92,7 +92,7 @@ func (t Target) NotStated() []string {
 	if t.GPUHourUSD == nil {
 		missing = append(missing, "gpu_hour_usd")
 	}
-	for _, f := range WantedFacts {
+	for _, f := range ExpectedFacts {
 		if strings.TrimSpace(t.Facts[f]) == "" {
 			missing = append(missing, f)
 		}

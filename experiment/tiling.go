@@ -83,10 +83,10 @@ func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
 var errUnsized = errors.New("the number of contexts depends on the model's KV cache, and the model is unknown\n" +
 	"hint: write model in [target], or bytes_per_token or contexts in [row.tile]")
 
-// Size fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on them.
+// SizeTiling fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on them.
 // model is the served name; empty = not known yet. The sizing is nil for a row that specifies its contexts,
 // and for other rows.
-func (s *Spec) Size(models roofline.Models, model string, gpus int) (*Sizing, error) {
+func (s *Spec) SizeTiling(models roofline.Models, model string, gpus int) (*Sizing, error) {
 	if s.Tile == nil {
 		return nil, nil
 	}
@@ -124,7 +124,7 @@ const (
 func (s *Spec) tileWarmup(contexts int) workload.Extent {
 	e := workload.Extent{Requests: contexts}
 	switch {
-	case s.Endless():
+	case s.UntilInterrupted():
 		e.Time = warmTime
 	case s.Duration > 0:
 		e.Time = min(warmTime, s.Duration/warmShares)
@@ -173,7 +173,7 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	if s.Tile.Contexts == 0 && s.Tile.BytesPerToken == 0 || s.Input.Dist != "fixed" || s.Tile.OffloadPerGPUGiB > 0 {
 		return
 	}
-	if _, err := s.Size(nil, "", 0); err != nil {
+	if _, err := s.SizeTiling(nil, "", 0); err != nil {
 		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 		bad("tile", problem, hint)
 	}
@@ -182,8 +182,8 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 // sizedLoad is the load to check: with placeholders for what Size fills in later, and for the end of an
 // endless row.
 func (s *Spec) sizedLoad() workload.Load {
-	l := s.Phases()
-	if s.Endless() && l.Duration == 0 && l.Requests == 0 {
+	l := s.EffectiveLoad()
+	if s.UntilInterrupted() && l.Duration == 0 && l.Requests == 0 {
 		l.Requests = 1
 	}
 	if s.Tile == nil {
@@ -198,6 +198,6 @@ func (s *Spec) sizedLoad() workload.Load {
 	return l
 }
 
-// ContextsOver is the smallest number of contexts that always miss in an LRU cache of that many tokens, when
+// ContextsToOverflow is the smallest number of contexts that always miss in an LRU cache of that many tokens, when
 // they come in a circle: the cache can't hold all but one. With fewer contexts some hit.
-func ContextsOver(cache, input int) int { return (cache+input-1)/input + 1 }
+func ContextsToOverflow(cache, input int) int { return (cache+input-1)/input + 1 }

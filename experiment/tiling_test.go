@@ -27,7 +27,7 @@ func builtin(t *testing.T) roofline.Models {
 // tiled is a tiling row without anything stated.
 func tiled(t workload.Tile) Spec {
 	s := Spec{Name: "tile", Repeat: 1, Workload: workload.Workload{Generator: workload.Tiling, Tile: &t}, Load: workload.Load{Requests: 1}}
-	s.Preset(func(key, problem, hint string) { panic(key + ": " + problem) })
+	s.ApplyPresets(func(key, problem, hint string) { panic(key + ": " + problem) })
 	return s
 }
 
@@ -56,7 +56,7 @@ func TestSizing(t *testing.T) {
 	} {
 		s := tiled(tt.tile)
 		stated := s.Tile.Contexts > 0 // by the bytes
-		z, err := s.Size(models, tt.model, tt.gpus)
+		z, err := s.SizeTiling(models, tt.model, tt.gpus)
 		if tt.contexts == 0 {
 			if err == nil || !strings.Contains(err.Error(), "no context fits: 0.01 × 100 GiB to fill, but a context of 32000 tokens at 49152 bytes takes 1.465 GiB\nhint: a larger tier") {
 				t.Errorf("%s: %v", tt.model, err)
@@ -87,7 +87,7 @@ func TestSizingRefuses(t *testing.T) {
 		{workload.Tile{OffloadPerGPUGiB: 10}, "gpt-oss-20b", "--gpus 8"},
 	} {
 		s := tiled(tt.tile)
-		if _, err := s.Size(models, tt.model, 0); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := s.SizeTiling(models, tt.model, 0); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q", tt.tile, err, tt.want)
 		}
 	}
@@ -101,13 +101,13 @@ func TestSizingLeavesWhatIsStated(t *testing.T) {
 	}
 	own := Spec{Name: "tile", Workload: workload.Workload{Generator: workload.Tiling, Tile: &workload.Tile{Contexts: 7}, Rate: 4},
 		Load: workload.Load{Requests: 5, Concurrency: 9, Warmup: workload.Extent{Requests: 1}}}
-	own.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
+	own.ApplyPresets(func(key, problem, hint string) { t.Error(key, problem, hint) })
 	if own.Concurrency != 9 || own.Requests != 5 || own.Warmup.Requests != 1 {
 		t.Errorf("%+v", own)
 	}
 	open := own
 	open.Concurrency = 0
-	if _, err := open.Size(nil, "", 0); err != nil || open.Concurrency != 0 {
+	if _, err := open.SizeTiling(nil, "", 0); err != nil || open.Concurrency != 0 {
 		t.Errorf("%v, %+v", err, open)
 	}
 }
@@ -129,7 +129,7 @@ func TestTileWarmup(t *testing.T) {
 		"stated as a time":   {workload.Load{Warmup: workload.Extent{Time: second}}, untilInterrupted, workload.Extent{Time: second}},
 	} {
 		s := Spec{Name: "tile", Until: tt.until, Load: tt.load, Workload: workload.Workload{Generator: workload.Tiling, Tile: &workload.Tile{Contexts: 7}}}
-		s.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
+		s.ApplyPresets(func(key, problem, hint string) { t.Error(key, problem, hint) })
 		if s.Warmup != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, s.Warmup, tt.want)
 		}
@@ -149,7 +149,7 @@ func TestSpools(t *testing.T) {
 		{Spec{Load: workload.Load{Duration: workload.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 10}}, false},
 		{Spec{Load: workload.Load{Requests: 1000}}, false},
 	} {
-		if tt.spec.Spools() != tt.want {
+		if tt.spec.SpoolsRecords() != tt.want {
 			t.Errorf("%+v: %v", tt.spec, !tt.want)
 		}
 	}

@@ -19,8 +19,8 @@ const (
 	untilInterrupted = "stopped" // the row runs until it is interrupted
 )
 
-// Endless reports whether the row runs until it is interrupted.
-func (s *Spec) Endless() bool { return s.Until == untilInterrupted }
+// UntilInterrupted reports whether the row runs until it is interrupted.
+func (s *Spec) UntilInterrupted() bool { return s.Until == untilInterrupted }
 
 // A row of at least one of these sizes does not keep its records in memory.
 const (
@@ -28,18 +28,18 @@ const (
 	spoolsFromRequests = 100_000
 )
 
-// Spools reports whether the row may have too many records for the memory: they are read back from its file
+// SpoolsRecords reports whether the row may have too many records for the memory: they are read back from its file
 // at the end.
-func (s *Spec) Spools() bool {
-	return s.Endless() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.InWindow()) >= spoolsFromRequests
+func (s *Spec) SpoolsRecords() bool {
+	return s.UntilInterrupted() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.ExpectedRequests()) >= spoolsFromRequests
 }
 
 // checkUntil reports a row that can't be decided, or not while it runs.
 func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	switch {
 	case s.Until == "":
-	case s.Endless():
-		if s.Rate > 0 || s.Session != nil || s.Cold() {
+	case s.UntilInterrupted():
+		if s.Rate > 0 || s.Session != nil || s.IsColdStart() {
 			bad("until", `until = "stopped" needs a closed loop of single requests`,
 				"write concurrency = 8, and remove rate, session and kind")
 		}
@@ -50,7 +50,7 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 			`write [slo] and below it ttft_p95 = "1s"; a throughput or a price is decided at the end`)
 	case s.Rate.IsInf():
 		bad("until", `rate = "inf" sends all requests at once: the row can't end early`, "write a finite rate, or leave until out")
-	case s.Session != nil || s.Cold():
+	case s.Session != nil || s.IsColdStart():
 		bad("until", "until needs arrival times that do not depend on the answers", "leave it out; requests or duration end the row")
 	}
 }

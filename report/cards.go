@@ -30,7 +30,7 @@ func (r *Run) Cards(o *Outcome) []Card {
 	if s, p := o.HeadlinePoint(); p != nil {
 		cards = append(cards, maxLoadCard(s), o.bottleneckCard(p), costCard(s, p))
 	}
-	return append(cards, o.validityCard(r.Manifest.NotStated), o.decisionCard())
+	return append(cards, o.validityCard(r.Manifest.Unspecified), o.decisionCard())
 }
 
 func (o *Outcome) sloCard() Card {
@@ -46,7 +46,7 @@ func (o *Outcome) sloCard() Card {
 func (o *Outcome) missedLimits() []string {
 	var limits []string
 	points := map[string]int{}
-	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
+	o.Each(func(_ *series.Series, p *series.Point) {
 		seen := map[string]bool{}
 		for _, r := range p.Rows {
 			for _, v := range r.SLO {
@@ -88,7 +88,7 @@ func (c Card) with(lines []string) Card {
 }
 
 // headlines are the figures of a point, each with its interval.
-func headlines(s *series.Series, p *series.SeriesPoint) []string {
+func headlines(s *series.Series, p *series.Point) []string {
 	output := unit.Format(p.OutputTokensPerS.Median, "output tok/s") + spread(p.OutputTokensPerS)
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		output += fmt.Sprintf(", %s tok/s/GPU", unit.Digits(g.Median))
@@ -98,7 +98,7 @@ func headlines(s *series.Series, p *series.SeriesPoint) []string {
 		var parts []string
 		for _, name := range []string{"p50", "p99"} {
 			if l, ok := p.Latency(metric).Get(name); ok {
-				parts = append(parts, name+" "+l.Bare())
+				parts = append(parts, name+" "+l.WithInterval())
 			}
 		}
 		if len(parts) > 0 {
@@ -125,19 +125,19 @@ func spread(r record.Repeats) string {
 
 func maxLoadCard(s *series.Series) Card {
 	card := Card{Head: "SLO met up to", Lead: "none", Table: "series"}
-	if k := s.SLOKnee.Point; k != nil {
+	if k := s.MaxLoadWithinSLO.Point; k != nil {
 		card.Lead = s.Points[*k].Load
 	}
 	saturation := kneeText(s, s.Saturation)
 	if s.Saturation.Point != nil {
 		saturation = "saturation: " + saturation
 	}
-	card.Lines = []string{s.Label() + ": " + s.SLOKnee.Why + resampled(s.SLOKnee), saturation}
+	card.Lines = []string{s.Label() + ": " + s.MaxLoadWithinSLO.Why + resampled(s.MaxLoadWithinSLO), saturation}
 	return card
 }
 
 // kneeText is a bend of the curve with its reason.
-func kneeText(s *series.Series, k series.Knee) string {
+func kneeText(s *series.Series, k series.LoadLimit) string {
 	text := k.Why + resampled(k)
 	if k.Point != nil {
 		text = s.Points[*k.Point].Load + ": " + text
@@ -146,7 +146,7 @@ func kneeText(s *series.Series, k series.Knee) string {
 }
 
 // resampled is how often redrawn repeats give the same point; empty: always, or there is one repeat.
-func resampled(k series.Knee) string {
+func resampled(k series.LoadLimit) string {
 	if r := k.Resampled; r != nil && r.Share < 1 {
 		return fmt.Sprintf(" (same point in %s of resampled repeats)", unit.Format(r.Share, "share"))
 	}
@@ -154,7 +154,7 @@ func resampled(k series.Knee) string {
 }
 
 var placeWords = map[roofline.Place]string{
-	roofline.Impossible: "below the floor",
+	roofline.BelowFloor: "below the floor",
 	roofline.Fast:       "faster than the typical range",
 	roofline.Inside:     "within the typical range",
 	roofline.Slow:       "slower than the typical range",
@@ -170,10 +170,10 @@ func placeText(metric string, place roofline.Place, s *experiment.Spec) string {
 }
 
 // bottleneckCard is the diagnosis of a point, and its medians beside the roofline.
-func (o *Outcome) bottleneckCard(p *series.SeriesPoint) Card {
+func (o *Outcome) bottleneckCard(p *series.Point) Card {
 	card := Card{Head: "Bottleneck", Lead: "not known", Table: "roofline"}
 	if d := o.DiagnosisOf(p); d != nil {
-		card.Lead, card.Table = d.Regime.Words(), "diagnosis"
+		card.Lead, card.Table = d.Bottleneck.Name(), "diagnosis"
 		card.Lines = append(card.Lines, d.Symptom)
 	}
 	b := p.Rows[0].Roofline
@@ -212,7 +212,7 @@ func utilization(b *record.Roofline) string {
 	return strings.Join(parts, ", ")
 }
 
-func costCard(s *series.Series, p *series.SeriesPoint) Card {
+func costCard(s *series.Series, p *series.Point) Card {
 	card := Card{Head: "Cost", Lead: "none", Table: "costs"}
 	costs := s.Costs()
 	i := slices.IndexFunc(costs, func(c series.PointCost) bool { return &s.Points[c.Point] == p })
@@ -302,7 +302,7 @@ func (r *Run) Setup(o *Outcome) string {
 		on += fmt.Sprintf(" × %d", g.GPUs)
 	}
 	points := 0
-	o.Each(func(*series.Series, *series.SeriesPoint) { points++ })
+	o.Each(func(*series.Series, *series.Point) { points++ })
 	parts := []string{"model " + cmp.Or(g.Model, "not reported"), on, cmp.Or(g.Precision, "precision not specified"), cmp.Or(g.API, "api not specified"),
 		fmt.Sprintf("%s in %d series, %s", unit.Plural(points, "point"), len(o.Series), unit.Plural(len(r.Live()), "row"))}
 	if g.Vantage.Place != "" {

@@ -154,7 +154,7 @@ func figuresTable(id, caption string, metrics []compare.Metric, wide bool) Table
 	for i := range metrics {
 		m := &metrics[i]
 		row := []Cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
-		if !wide && m.Verdict == compare.CantTell && m.Need == 0 {
+		if !wide && m.Verdict == compare.Inconclusive && m.NeedRepeats == 0 {
 			if len(names[m.Why]) == 0 {
 				whys = append(whys, m.Why)
 			}
@@ -162,7 +162,7 @@ func figuresTable(id, caption string, metrics []compare.Metric, wide bool) Table
 		}
 		if wide {
 			row = append(row, intervalCell(m), optional(m.Adjusted, unit.Digits), TextCell(m.Test),
-				optional(m.Detectable, func(x float64) string { return compare.Percent(x, false) }), TextCell(m.Why))
+				optional(m.SmallestDetectable, func(x float64) string { return compare.Percent(x, false) }), TextCell(m.Why))
 		}
 		t.Add(row...)
 	}
@@ -190,13 +190,13 @@ func signed(change float64) string { return compare.Percent(change, true) }
 
 // judgedCell is the verdict, in a narrow table with the figure behind it.
 func judgedCell(m *compare.Metric, wide bool) Cell {
-	c := Cell{Text: string(m.Verdict), Kind: map[compare.Verdict]Kind{compare.Better: Passed, compare.Worse: Failed, compare.CantTell: Undecided}[m.Verdict]}
+	c := Cell{Text: string(m.Verdict), Kind: map[compare.Verdict]Kind{compare.Better: Passed, compare.Worse: Failed, compare.Inconclusive: Undecided}[m.Verdict]}
 	switch {
-	case m.Verdict == compare.Same:
-		c.Text += " within " + compare.Percent(m.Within, false)
-	case m.Verdict == compare.CantTell && m.Need > 0:
-		c.Text += fmt.Sprintf(" (needs %s)", unit.Plural(m.Need, "repeat"))
-	case m.Verdict == compare.CantTell: // the reason is in a column or the note
+	case m.Verdict == compare.NoChange:
+		c.Text += " within " + compare.Percent(m.NoChangeWithin, false)
+	case m.Verdict == compare.Inconclusive && m.NeedRepeats > 0:
+		c.Text += fmt.Sprintf(" (needs %s)", unit.Plural(m.NeedRepeats, "repeat"))
+	case m.Verdict == compare.Inconclusive: // the reason is in a column or the note
 	case !wide:
 		c.Text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))
 	}

@@ -56,8 +56,8 @@ func (r *Run) variantsTable(o *Outcome) Table {
 }
 
 // bestOf is the operating point of one server; nil: no valid point meets the SLO.
-func (o *Outcome) bestOf(variant string) (curve *series.Series, best *series.SeriesPoint) {
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+func (o *Outcome) bestOf(variant string) (curve *series.Series, best *series.Point) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		if p.SLO == stats.Pass && p.Valid && p.Rows[0].Spec.Variant == variant && (best == nil || p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {
 			curve, best = s, p
 		}

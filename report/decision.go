@@ -14,7 +14,7 @@ import (
 func (o *Outcome) stagesTable() Table {
 	t := Table{ID: "decision", Caption: "Decision", Note: "Stages run from validity to cost and end at the first that no point of a row passes.",
 		Columns: []Column{{Head: "stage"}, {Head: "verdict", Help: "slo"}, {Head: "point"}, {Head: "why"}}}
-	for _, s := range o.Decision.Walk {
+	for _, s := range o.Decision.Stages {
 		point := Absent()
 		if s.Name != "" {
 			point = TextCell(s.Name)
@@ -54,7 +54,7 @@ func (o *Outcome) operatingTable() Table {
 func (o *Outcome) rejectedTable() Table {
 	t := Table{ID: "rejected", Caption: "Other points", Columns: []Column{{Head: "point"}, {Head: "why not the operating point"}, {Head: "bottleneck"}}}
 	for _, r := range o.Decision.Rejected {
-		t.Add(TextCell(r.Name), TextCell(r.Why), TextCell(r.Regime.Words()))
+		t.Add(TextCell(r.Name), TextCell(r.Why), TextCell(r.Bottleneck.Name()))
 	}
 	return t
 }
@@ -76,7 +76,7 @@ func (o *Outcome) diagnosisTable() Table {
 		if len(d.Missing) > 0 {
 			missing = TextCell(strings.Join(d.Missing, "; "))
 		}
-		t.Add(name, TextCell(d.Symptom), TextCell(d.Regime.Words()), TextCell(strings.Join(parts, "; ")), missing, TextCell(d.Confirm), TextCell(d.Response))
+		t.Add(name, TextCell(d.Symptom), TextCell(d.Bottleneck.Name()), TextCell(strings.Join(parts, "; ")), missing, TextCell(d.Confirm), TextCell(d.Response))
 	}
 	return t
 }
@@ -105,7 +105,7 @@ func (p *printer) bottlenecks(o *Outcome) {
 			continue
 		}
 		seen[d.Name] = true
-		key := string(d.Regime) + d.Symptom + strings.Join(d.Missing, ";")
+		key := string(d.Bottleneck) + d.Symptom + strings.Join(d.Missing, ";")
 		if at[key] == nil {
 			at[key] = &group{first: d}
 			groups = append(groups, at[key])
@@ -122,7 +122,7 @@ func (p *printer) bottlenecks(o *Outcome) {
 		if n := len(g.points) - 1; n > 0 {
 			points += ", and " + unit.Plural(n, "more point")
 		}
-		p.wrap(" ", fmt.Sprintf("%s: %s (%s)", g.first.Regime.Words(), g.first.Symptom, points))
+		p.wrap(" ", fmt.Sprintf("%s: %s (%s)", g.first.Bottleneck.Name(), g.first.Symptom, points))
 		if len(g.first.Missing) > 0 {
 			p.wrap("   ", "not collected: "+strings.Join(g.first.Missing, "; "))
 			continue

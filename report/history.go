@@ -87,7 +87,7 @@ func unwatchedTable(g *compare.Group) Table {
 	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
-		if tr.Unwatched == "" || tr.Unwatched == compare.Over {
+		if tr.Unwatched == "" || tr.Unwatched == compare.TrendEnded {
 			continue
 		}
 		if points[tr.Unwatched] == nil {

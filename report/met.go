@@ -14,7 +14,7 @@ import (
 func (r *Run) Met() error {
 	var missed []string
 	for _, row := range r.Live() {
-		switch v, _ := verdict.SLOOf(&row); {
+		switch v, _ := verdict.OfRows(&row); {
 		case row.Spec.Search != nil:
 		case v != "" && v != stats.Pass:
 			missed = append(missed, row.ID+": SLO "+string(v))

@@ -53,14 +53,14 @@ func (r *Run) metadataTable() Table {
 	add("vantage", vantage(g.Vantage))
 	add("model", g.Model)
 	add("hardware, GPUs, precision", fmt.Sprintf("%s, %s, %s", cmp.Or(g.Hardware, "not specified"), gpus(g.GPUs), cmp.Or(g.Precision, "not specified")))
-	if m.Priced != nil {
-		add("price per GPU hour", unit.Format(*m.Priced, "usd"))
+	if m.GPUHourUSD != nil {
+		add("price per GPU hour", unit.Format(*m.GPUHourUSD, "usd"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
 		add("fact: "+key, m.Facts[key])
 	}
-	if len(m.NotStated) > 0 {
-		add("NOT SPECIFIED", strings.Join(m.NotStated, ", "))
+	if len(m.Unspecified) > 0 {
+		add("NOT SPECIFIED", strings.Join(m.Unspecified, ", "))
 	}
 	addJSON(add, "extra body", g.ExtraBody, len(g.ExtraBody) > 0)
 	addJSON(add, "version, as reported", g.Version, g.Version != nil)

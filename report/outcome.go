@@ -42,12 +42,12 @@ type Flagged struct {
 // Outcome derives the outcome from the rows. Removed rows do not count.
 func (r *Run) Outcome() Outcome {
 	rows := r.Live()
-	o := Outcome{Series: series.SeriesOf(rows), Findings: []Finding{}}
+	o := Outcome{Series: series.FromRows(rows), Findings: []Finding{}}
 	o.collectFindings(rows)
 	o.judgeSLO(len(r.Missing), r.Manifest.Searches)
 	o.judgeValidity(rows, r.Missing)
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
-	o.Decision = diagnosis.Decide(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
+	o.Decision = diagnosis.NewDecision(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
 	return o
 }
 
@@ -58,7 +58,7 @@ func (o *Outcome) judgeSLO(missing int, searches []record.Found) {
 		count[f.Verdict()]++
 		total++
 	}
-	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
+	o.Each(func(_ *series.Series, p *series.Point) {
 		if p.Rows[0].Spec.Search == nil {
 			count[p.SLO]++
 			total++
@@ -97,7 +97,7 @@ func (o *Outcome) judgeSLO(missing int, searches []record.Found) {
 func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 	passed, failed, impossible, invalid, unverified := 0, 0, 0, 0, 0
 	for _, r := range rows {
-		if series.Beyond(&r) {
+		if series.Overshoots(&r) {
 			continue
 		}
 		passed += len(r.Checks.Passed)
@@ -109,7 +109,7 @@ func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 		}
 	}
 	apart := 0
-	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
+	o.Each(func(_ *series.Series, p *series.Point) {
 		if len(p.Findings) > 0 {
 			apart++
 		}
@@ -140,7 +140,7 @@ func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 }
 
 // Each calls f for every point of every series.
-func (o *Outcome) Each(f func(s *series.Series, p *series.SeriesPoint)) {
+func (o *Outcome) Each(f func(s *series.Series, p *series.Point)) {
 	for i := range o.Series {
 		for j := range o.Series[i].Points {
 			f(&o.Series[i], &o.Series[i].Points[j])
@@ -149,7 +149,7 @@ func (o *Outcome) Each(f func(s *series.Series, p *series.SeriesPoint)) {
 }
 
 // operatingPoint is the decision's operating point; nil: no valid point meets the SLO.
-func (o *Outcome) operatingPoint() (*series.Series, *series.SeriesPoint) {
+func (o *Outcome) operatingPoint() (*series.Series, *series.Point) {
 	a := o.Decision.Accepted
 	if a == nil {
 		return nil, nil
@@ -159,7 +159,7 @@ func (o *Outcome) operatingPoint() (*series.Series, *series.SeriesPoint) {
 
 // HeadlinePoint is the operating point, else the headline point of the series with the highest throughput,
 // valid ones first; nil: the run has no point.
-func (o *Outcome) HeadlinePoint() (curve *series.Series, best *series.SeriesPoint) {
+func (o *Outcome) HeadlinePoint() (curve *series.Series, best *series.Point) {
 	if s, p := o.operatingPoint(); p != nil {
 		return s, p
 	}
@@ -174,7 +174,7 @@ func (o *Outcome) HeadlinePoint() (curve *series.Series, best *series.SeriesPoin
 }
 
 // DiagnosisOf is the most urgent diagnosis of a point; nil: it has none.
-func (o *Outcome) DiagnosisOf(p *series.SeriesPoint) *diagnosis.Diagnosis {
+func (o *Outcome) DiagnosisOf(p *series.Point) *diagnosis.Diagnosis {
 	for i := range o.Diagnoses {
 		if d := &o.Diagnoses[i]; &o.Series[d.Series].Points[d.Point] == p {
 			return d
@@ -207,7 +207,7 @@ func (o *Outcome) collectFindings(rows []record.Row) {
 	for _, r := range rows {
 		add(r.ID, r.Findings)
 	}
-	o.Each(func(s *series.Series, p *series.SeriesPoint) { add(s.PointName(p), p.Findings) })
+	o.Each(func(s *series.Series, p *series.Point) { add(s.PointName(p), p.Findings) })
 }
 
 // ValidityOf is a row's validity in words: "VALID, 9 of 11 checks passed".

@@ -15,7 +15,7 @@ import (
 // closedLoop is the tag of rows without a schedule: their latencies count from the moment a worker is free.
 const closedLoop = "closed loop"
 
-func pointCell(s *series.Series, p *series.SeriesPoint) Cell {
+func pointCell(s *series.Series, p *series.Point) Cell {
 	c := TextCell(s.PointName(p))
 	if s.Closed {
 		c.Tag = closedLoop
@@ -41,9 +41,9 @@ func (o *Outcome) pointsTable(u Units) Table {
 		u.column("E2E p50"), u.column("E2E p99"),
 		{Head: "n", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
 	}}
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		offered := Absent()
-		if _, ok := p.Offered(); ok && !s.Closed { // a closed loop and the rate "inf" offer no rate
+		if _, ok := p.FiniteLoad(); ok && !s.Closed { // a closed loop and the rate "inf" offer no rate
 			offered = TextCell(unit.Digits(p.OfferedPerS.Median))
 		}
 		t.Add(pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, TextCell(unit.Digits(p.RequestsPerS.Median)),
@@ -58,7 +58,7 @@ func (o *Outcome) pointsTable(u Units) Table {
 }
 
 // completed is the sample size of a point: that of its smallest repeat.
-func completed(p *series.SeriesPoint) Cell {
+func completed(p *series.Point) Cell {
 	least := p.Rows[0].Summary.Requests.Completed
 	for _, r := range p.Rows {
 		least = min(least, r.Summary.Requests.Completed)
@@ -70,7 +70,7 @@ func completed(p *series.SeriesPoint) Cell {
 	return c
 }
 
-func failures(p *series.SeriesPoint) Cell {
+func failures(p *series.Point) Cell {
 	n, classes := 0, map[string]int{}
 	for _, r := range p.Rows {
 		n += r.Summary.Requests.Failed
@@ -95,7 +95,7 @@ func counts(by map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func validityCell(p *series.SeriesPoint) Cell {
+func validityCell(p *series.Point) Cell {
 	worst := p.Rows[0].Checks
 	for _, r := range p.Rows {
 		v := r.Checks
@@ -122,7 +122,7 @@ func (o *Outcome) seriesTable() Table {
 	}}
 	for i := range o.Series {
 		s := &o.Series[i]
-		knee := func(k series.Knee) Cell {
+		knee := func(k series.LoadLimit) Cell {
 			if k.Point == nil {
 				return Cell{Text: k.Why, Kind: Faint}
 			}
@@ -132,7 +132,7 @@ func (o *Outcome) seriesTable() Table {
 		if s.Closed {
 			name.Tag = closedLoop
 		}
-		t.Add(name, TextCell(s.Sentence), knee(s.SLOKnee), knee(s.Saturation), knee(s.GeometricKnee))
+		t.Add(name, TextCell(s.Sentence), knee(s.MaxLoadWithinSLO), knee(s.Saturation), knee(s.Knee))
 	}
 	return t
 }
@@ -144,7 +144,7 @@ func (o *Outcome) percentilesTable(metric string, u Units) Table {
 	for _, name := range record.PercentileNames {
 		t.Columns = append(t.Columns, Column{Head: name, Unit: u.head(), Num: true, Help: metric})
 	}
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		ps := p.Latency(metric)
 		if len(ps) == 0 {
 			return
@@ -171,7 +171,7 @@ func MetricName(metric string) string {
 func (o *Outcome) classesTable(u Units) Table {
 	t := Table{ID: "classes", Caption: "Classes", Columns: []Column{{Head: "point"}, {Head: "class"}, {Head: "n", Num: true},
 		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		samples := map[string][3][]*stats.Summary{}
 		for _, r := range p.Rows {
 			for name, c := range r.Classes {

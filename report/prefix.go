@@ -16,19 +16,19 @@ import (
 type PrefixSet struct {
 	Name   string
 	States []string
-	Points []*series.SeriesPoint
+	Points []*series.Point
 }
 
 // PrefixSets are the sets of rows with the prefix as an axis, one for each load.
 func (o *Outcome) PrefixSets() []PrefixSet {
 	var sets []PrefixSet
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		isPrefix := func(a experiment.Axis) bool { return a.Key == "prefix" || a.Key == "prefix.state" }
 		spec := p.Rows[0].Spec
-		if spec.Prefix == nil || !slices.ContainsFunc(s.Others, isPrefix) {
+		if spec.Prefix == nil || !slices.ContainsFunc(s.OtherAxes, isPrefix) {
 			return
 		}
-		rest := series.Series{Name: s.Name, Others: slices.DeleteFunc(slices.Clone(s.Others), isPrefix)}
+		rest := series.Series{Name: s.Name, OtherAxes: slices.DeleteFunc(slices.Clone(s.OtherAxes), isPrefix)}
 		name := rest.Label() + ", " + p.Load
 		i := slices.IndexFunc(sets, func(x PrefixSet) bool { return x.Name == name })
 		if i < 0 {
@@ -59,7 +59,7 @@ func (o *Outcome) prefixTable(u Units) Table {
 }
 
 // gainCell is the TTFT that a prefix state saves against the cold prefix of the same points.
-func gainCell(points []*series.SeriesPoint, state string) Cell {
+func gainCell(points []*series.Point, state string) Cell {
 	var rows []record.Row
 	for _, p := range points {
 		for _, r := range p.Rows {
@@ -79,7 +79,7 @@ func gainCell(points []*series.SeriesPoint, state string) Cell {
 	return Absent()
 }
 
-func cachedCell(p *series.SeriesPoint) Cell {
+func cachedCell(p *series.Point) Cell {
 	cached, prompt := 0, 0
 	for _, r := range p.Rows {
 		if r.Summary.Tokens.Cached == nil {
@@ -100,8 +100,8 @@ func (r *Run) interferenceTable(u Units) Table {
 		{Head: "point"}, {Head: "class"}, {Head: "latency"}, {Head: "p99 alone", Unit: u.head(), Num: true, Help: "percentile"},
 		{Head: "p99 in the mix", Unit: u.head(), Num: true, Help: "percentile"}, {Head: "difference [95 %]", Num: true, Help: "percentile"},
 	}}
-	for _, x := range series.InterferenceOf(r.Rows) {
-		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Pretty()
+	for _, x := range series.Interferences(r.Rows) {
+		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Label()
 		alone, together := TextCell(u.ms(x.Alone)), TextCell(u.ms(x.Together))
 		difference := TextCell(InCell.ms(x.DifferenceMs) + " [" + interval(x.CI95) + "]")
 		switch {

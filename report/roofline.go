@@ -22,7 +22,7 @@ func (o *Outcome) rooflineTable(u Units) Table {
 			Column{Head: m + " p50 ÷ floor", Num: true, Help: "roofline"})
 	}
 	t.Columns = append(t.Columns, Column{Head: "TPOT p50 is", Help: "roofline"}, Column{Head: "utilization", Help: "roofline"}, Column{Head: "computed for"})
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		r := p.Rows[0]
 		b := r.Roofline
 		if b == nil {

@@ -26,7 +26,7 @@ func RunsTable(names []string, runs []*Run, outcomes []*Outcome) Table {
 				name.Tag = "operating point"
 			}
 			if d := o.DiagnosisOf(p); d != nil {
-				limit = TextCell(d.Regime.Words())
+				limit = TextCell(d.Bottleneck.Name())
 			}
 			row = append(row, name, TextCell(unit.Digits(p.OutputTokensPerS.Median)), InCell.Percentile(p.TTFT, "p99"), InCell.Percentile(p.TPOT, "p99"), limit)
 		} else {

@@ -25,7 +25,7 @@ func (r *Run) searchCards() []Card {
 }
 
 func searchName(f *record.Found) string {
-	s := series.Series{Name: f.Name, Others: f.Others}
+	s := series.Series{Name: f.Name, OtherAxes: f.Others}
 	return strings.TrimSpace(s.Label() + " " + f.Variant)
 }
 
@@ -79,7 +79,7 @@ func (r *Run) searchesTable() Table {
 		for _, x := range f.Open {
 			open = append(open, searched(f, &x))
 		}
-		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.For], f.Search.For+" of %s"), f.Search.Axis)),
+		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.Goal], f.Search.Goal+" of %s"), f.Search.Axis)),
 			TextCell(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), Exactly(float64(f.Search.Tolerance), "share"))),
 			TextCell(answer(f)), TextCell(fmt.Sprintf("%d and %d", f.LowRuns, f.HighRuns)), TextCell(cmp.Or(strings.Join(open, ", "), "–")),
 			TextCell(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), TextCell(unit.Format(f.TookS*1000, "ms")), TextCell(f.Text))

@@ -43,7 +43,7 @@ func (p *printer) head(run *Run, o *Outcome) {
 	p.line("")
 }
 
-func pointSentence(s *series.Series, p *series.SeriesPoint) string {
+func pointSentence(s *series.Series, p *series.Point) string {
 	parts := []string{unit.Format(p.OutputTokensPerS.Median, "output tok/s")}
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		if l, ok := p.Latency(metric).Get("p99"); ok {
@@ -84,7 +84,7 @@ func (o *Outcome) textTable() (t Table, footnotes map[string]int) {
 	return t, footnotes
 }
 
-func footnoteCell(p *series.SeriesPoint, footnotes map[string]int) Cell {
+func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
 	var notes []int
 	for _, d := range p.Findings {
 		notes = append(notes, footnotes[d.Code])

@@ -57,7 +57,7 @@ func TestSearchExample(t *testing.T) {
 	_, rest, _ := strings.Cut(string(text), "```toml\n")
 	matrix, _, found := strings.Cut(rest, "```")
 	m, err := parse("search.md", matrix)
-	if err != nil || !found || len(m.Points) != 2 || m.Points[0].Search == nil || m.Points[1].Search.For != "knee" {
+	if err != nil || !found || len(m.Points) != 2 || m.Points[0].Search == nil || m.Points[1].Search.Goal != "knee" {
 		t.Errorf("%v: %v", found, err)
 	}
 }

@@ -49,7 +49,7 @@ func (x *expander) expand() []experiment.Spec {
 	var points []experiment.Spec
 	x.product(nil, func(choice []int) {
 		p := x.point(merged, choice)
-		points = append(append(points, p), p.Isolated()...)
+		points = append(append(points, p), p.IsolatedPoints()...)
 	})
 	x.report()
 	return points
@@ -214,7 +214,7 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	}
 	spec.Point = point
 	if readable { // else the checks would report the same mistake again
-		spec.Preset(found)
+		spec.ApplyPresets(found)
 		spec.Check(found)
 		x.toProbe(&spec, found)
 	}

@@ -119,7 +119,7 @@ func (e Event) Message(at time.Time) Message {
 	case e.Found != nil:
 		f := e.Found
 		m.Event, m.Search = EventSearchEnded, &MessageSearch{
-			Name: f.Name, Point: f.Others, Axis: f.Search.Axis, Search: f.Search.For,
+			Name: f.Name, Point: f.Others, Axis: f.Search.Axis, Search: f.Search.Goal,
 			State: f.State, Low: f.Low, High: f.High, Text: f.Text,
 		}
 	}
@@ -147,7 +147,7 @@ func (f *Finished) result() *MessageResult {
 	if s.E2E != nil {
 		r.E2EP50 = &s.E2E.P50
 	}
-	verdict, _ := verdict.SLOOf(f.Row)
+	verdict, _ := verdict.OfRows(f.Row)
 	r.SLO = string(verdict)
 	for _, d := range f.Row.Findings {
 		r.Findings = append(r.Findings, d.Code)

@@ -94,13 +94,13 @@ func interleave(rounds [][]experiment.Spec, rank map[string]int) []experiment.Sp
 		}
 		for j, first := range byVariant[0] {
 			if i == 0 {
-				index[first.Pretty()] = j
+				index[first.Label()] = j
 			}
 			from := len(out)
 			for _, points := range byVariant {
 				out = append(out, points[j])
 			}
-			if (index[first.Pretty()]+i)%2 == 1 {
+			if (index[first.Label()]+i)%2 == 1 {
 				slices.Reverse(out[from:])
 			}
 		}

@@ -133,9 +133,9 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]),
 		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, orderListed),
-		Client: r.Client, Target: target, Facts: facts, NotStated: r.m.Target.NotStated(),
-		Attempts: append(old.Attempts, record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
-		Priced:   r.m.Target.GPUHourUSD, Servers: r.servers,
+		Client: r.Client, Target: target, Facts: facts, Unspecified: r.m.Target.Unspecified(),
+		Attempts:   append(old.Attempts, record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
+		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers,
 	}
 	if !old.StartedAt.IsZero() {
 		m.StartedAt = old.StartedAt
@@ -225,16 +225,16 @@ func (r *run) checkLimits() error {
 			if _, more := k.next(); !more || !k.picked {
 				continue
 			}
-			s = new(s.Probe(s.Search.Max, 1))
+			s = new(s.ProbeAt(s.Search.Max, 1))
 		} else if !todo[ID(s)] {
 			continue
 		}
-		if s.Endless() && r.Ends == nil {
-			broken = append(broken, s.Pretty()+": until = \"stopped\" has no end in a sweep\n"+
+		if s.UntilInterrupted() && r.Ends == nil {
+			broken = append(broken, s.Label()+": until = \"stopped\" has no end in a sweep\n"+
 				"hint: write duration = \"60s\", or use bench tile")
 		}
 		// Repeats give the same error.
-		if err := r.Server.Affords(s, limits); err != nil && !slices.Contains(broken, err.Error()) {
+		if err := r.Server.CheckLimits(s, limits); err != nil && !slices.Contains(broken, err.Error()) {
 			broken = append(broken, err.Error())
 		}
 	}
@@ -263,7 +263,7 @@ func (r *run) hash(s *experiment.Spec) string {
 	spec.Expect, spec.Search = "", nil
 	t, info := r.m.Target, r.Server.Info
 	key := []any{
-		spec, spec.APIOr(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
+		spec, spec.APIFor(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
 		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row depend on these
 	}
 	if r.m.Varies() { // each variant can have another model

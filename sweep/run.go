@@ -23,8 +23,8 @@ type Options struct {
 	Resume string   // directory of the run to complete; empty = a new run
 	Only   []string // globs of the rows to run; empty = all (Match)
 
-	Server *endpoint.Server // already reached; nil if the matrix has several
-	Bounds record.RooflineSource
+	Server   *endpoint.Server // already reached; nil if the matrix has several
+	Roofline record.RooflineSource
 	// Reach connects to the server at an endpoint, each time that the server changes. Guard is the command
 	// that starts servers (server.Config). Both are for a matrix that varies its server.
 	Reach func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error)
@@ -122,7 +122,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	r.Server.Observe(ctx, r.m.Telemetry, r.Bounds)
+	r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline)
 	return r.rows(ctx)
 }
 
@@ -213,8 +213,8 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	progress := &endpoint.Progress{}
 	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
 	config := endpoint.RunConfig{
-		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Bounds: r.Bounds, Each: records.w.Write, Sample: samples.w.Write,
-		Progress: progress, Ends: r.Ends,
+		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Roofline: r.Roofline, Each: records.w.Write, Sample: samples.w.Write,
+		Progress: progress, Stop: r.Ends,
 	}
 	tidy, err := r.spool(&config, records)
 	defer tidy()
@@ -243,14 +243,14 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 
 // spool keeps the samples and records of a very long row on disk while it runs. tidy removes the samples.
 func (r *run) spool(config *endpoint.RunConfig, records *stream[*record.RecordWriter]) (tidy func(), err error) {
-	if !config.Spec.Spools() {
+	if !config.Spec.SpoolsRecords() {
 		return func() {}, nil
 	}
 	f, err := os.Create(r.dir.file(config.ID + scratchSuffix))
 	if err != nil {
 		return func() {}, fmt.Errorf("making a file for samples: %w", err)
 	}
-	config.Scratch = f
+	config.SampleFile = f
 	config.Reread = func(each func(*record.Record) error) error { return reread(records, each) }
 	return func() {
 		_ = f.Close() // it has been read, or is not needed

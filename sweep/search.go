@@ -50,10 +50,10 @@ func (x *expander) toProbe(p *experiment.Spec, found func(path, text, hint strin
 	p.Repeats = 0
 	p.Search = &k
 	p.Point = append(p.Point, experiment.Axis{Key: k.Axis})
-	*p = p.Probe(k.LoadOf(p), 1)
+	*p = p.ProbeAt(k.LoadOf(p), 1)
 	p.Check(found)
 	if k.Max > k.Min && k.Max <= 1e6 {
-		high := p.Probe(k.Max, 1)
+		high := p.ProbeAt(k.Max, 1)
 		high.Check(found)
 	}
 }
@@ -81,7 +81,7 @@ func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, 
 		if !ok || !(k.LoadOf(&row.Spec) >= k.Min && k.LoadOf(&row.Spec) <= k.Max) {
 			continue
 		}
-		if s := first.Probe(k.LoadOf(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
+		if s := first.ProbeAt(k.LoadOf(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
 			out = append(out, row)
 		}
 	}
@@ -105,7 +105,7 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 	k := &searching{first: s, rows: rows, picked: picked}
 	var out []experiment.Spec
 	for _, row := range rows {
-		out = append(out, s.Probe(s.Search.LoadOf(&row.Spec), row.Spec.Repeat))
+		out = append(out, s.ProbeAt(s.Search.LoadOf(&row.Spec), row.Spec.Repeat))
 	}
 	if p, more := k.next(); more {
 		out = append(out, p)
@@ -118,12 +118,12 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 
 // next is the next probe. more is false if the search is over.
 func (k *searching) next() (p experiment.Spec, more bool) {
-	load, more := series.Next(k.first.Search, k.rows)
+	load, more := series.NextProbe(k.first.Search, k.rows)
 	if !more {
 		return p, false
 	}
 	for repeat := 1; ; repeat++ {
-		p = k.first.Probe(load, repeat)
+		p = k.first.ProbeAt(load, repeat)
 		id := ID(&p)
 		if !slices.ContainsFunc(k.rows, func(r *record.Row) bool { return r.ID == id }) {
 			return p, true
@@ -155,7 +155,7 @@ func (r *run) planNextProbe(row *record.Row) *record.Found {
 	return nil
 }
 
-func (k *searching) found() record.Found { return series.FoundBy(k.first.Search, k.first, k.rows) }
+func (k *searching) found() record.Found { return series.SearchResult(k.first.Search, k.first, k.rows) }
 
 // restartSearches drops the probes of a variant: they ran on another server.
 func (r *run) restartSearches(variant string) {

@@ -233,12 +233,12 @@ func (r *run) reach(ctx context.Context, endpoint string, started *server.Runnin
 	if err != nil {
 		return err
 	}
-	r.Server, r.Bounds = s, bounds
+	r.Server, r.Roofline = s, bounds
 	if started != nil && !s.FirstAnswer.IsZero() {
 		s.LogLines = started.Lines
 		r.serving.FirstAnswerS = new(s.FirstAnswer.Sub(answers).Seconds())
 	}
 	r.serving.Identity = s.Info.Identity
-	s.Observe(ctx, r.m.Telemetry, bounds)
+	s.OpenTelemetry(ctx, r.m.Telemetry, bounds)
 	return use(ctx)
 }

@@ -134,7 +134,7 @@ func (f *compareFlags) options() (compare.Options, error) {
 	if err != nil || !strings.HasSuffix(f.same, "%") || !(percent > 0 && percent < 100) {
 		bad("--same %q is not a percentage\nhint: --same 5%%", f.same)
 	}
-	o.Same = percent / 100
+	o.Margin = percent / 100
 	for _, key := range f.allow {
 		if !slices.Contains(compare.Refusable, key) {
 			bad("--allow %q: no such difference is refused\nhint: use %s", key, strings.Join(compare.Refusable, ", "))

@@ -188,15 +188,15 @@ func (f *predictFlags) measured(stderr io.Writer) ([]roofline.Point, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	c := series.CalibrationOf(run.Rows)
+	c := series.CalibrationPoints(run.Rows)
 	if len(c.LeftOut) > 0 {
 		fmt.Fprintf(stderr, "note: rows left out: %s\n", strings.Join(c.LeftOut, "; "))
 	}
-	if c.Of == nil {
+	if c.Setup == nil {
 		return nil, usage("no row of %s can be fitted\nhint: set hardware and gpus in [target], and measure until rows are valid", f.calibrate)
 	}
-	f.model, f.hardware = cmp.Or(f.model, c.Of.Model), cmp.Or(f.hardware, c.Of.Hardware)
-	f.precision, f.gpus = cmp.Or(f.precision, c.Of.Precision), cmp.Or(f.gpus, c.Of.GPUs)
+	f.model, f.hardware = cmp.Or(f.model, c.Setup.Model), cmp.Or(f.hardware, c.Setup.Hardware)
+	f.precision, f.gpus = cmp.Or(f.precision, c.Setup.Precision), cmp.Or(f.gpus, c.Setup.GPUs)
 	return c.Points, nil
 }
 

@@ -163,7 +163,7 @@ func (c *cli) connect(ctx context.Context, to connection, base, simulator string
 		server.Close()
 		return nil, record.RooflineSource{}, err
 	}
-	server.Simulated(simulator)
+	server.MarkSimulated(simulator)
 	server.Selftest = savedSelftest(c.stderr)
 	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
 	if to.m.Target.Hardware != "" && source.Missing() != "" {
@@ -194,7 +194,7 @@ func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated moc
 	if err != nil {
 		return nil, err
 	}
-	if o.Server, o.Bounds, err = meet(ctx, base, simulator); err != nil {
+	if o.Server, o.Roofline, err = meet(ctx, base, simulator); err != nil {
 		end()
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	}
 	var tooLong []string
 	for i := range picked {
-		if err := server.Fits(&picked[i]); err != nil {
+		if err := server.CheckContext(&picked[i]); err != nil {
 			tooLong = append(tooLong, err.Error())
 		}
 	}

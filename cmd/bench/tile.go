@@ -122,7 +122,7 @@ func (t *tileRun) connect(ctx context.Context, base, simulator string) (*endpoin
 	if err != nil {
 		return nil, record.RooflineSource{}, err
 	}
-	server.Simulated(simulator)
+	server.MarkSimulated(simulator)
 	server.Selftest = savedSelftest(t.stderr)
 	if !t.known {
 		fmt.Fprintf(t.stdout, "endpoint: %s\nfound model: %s\n", plain(target.Redact(base)), plain(server.Info.Model))
@@ -142,14 +142,14 @@ func (t *tileRun) size(server *endpoint.Server) (err error) {
 		if tokens == 0 {
 			return usage("the server does not report its KV cache (vllm:cache_config_info), which --fit hbm needs\nhint: --contexts N")
 		}
-		contexts = experiment.ContextsOver(tokens, t.m.Points[0].Input.Least())
+		contexts = experiment.ContextsToOverflow(tokens, t.m.Points[0].Input.Least())
 	}
 	for i := range t.m.Points {
 		s := &t.m.Points[i]
 		tile := *s.Tile
 		tile.Contexts = contexts // parsing counted those of stated bytes: 0 counts them again, for the sizing
 		s.Tile = &tile
-		if t.sizing, err = s.Size(t.models, server.Info.Model, t.m.Target.GPUs); err != nil {
+		if t.sizing, err = s.SizeTiling(t.models, server.Info.Model, t.m.Target.GPUs); err != nil {
 			return unsizable(err)
 		}
 	}
@@ -164,8 +164,8 @@ func (t *tileRun) specification(server *endpoint.Server) string {
 // sizeTiles counts the contexts of the rows that do not state them.
 func sizeTiles(m *sweep.Matrix, models roofline.Models, model string) error {
 	for i := range m.Points {
-		if _, err := m.Points[i].Size(models, model, m.Target.GPUs); err != nil {
-			return unsizable(fmt.Errorf("%s: %w", m.Points[i].Pretty(), err))
+		if _, err := m.Points[i].SizeTiling(models, model, m.Target.GPUs); err != nil {
+			return unsizable(fmt.Errorf("%s: %w", m.Points[i].Label(), err))
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (t *tileRun) styleDifferences(ctx context.Context, servers []*endpoint.Serv
 	var forms [2]string
 	var bodies [2]map[string]any
 	for i, server := range servers {
-		if forms[i], bodies[i], err = server.PromptStyle(ctx, &t.m.Points[0]); err != nil {
+		if forms[i], bodies[i], err = server.RequestForm(ctx, &t.m.Points[0]); err != nil {
 			return nil, err
 		}
 		delete(bodies[i], "model") // compared by itself

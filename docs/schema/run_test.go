@@ -153,7 +153,7 @@ func measure(t *testing.T, text string) documents {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	server.Simulated(simulator.Describe())
+	server.MarkSimulated(simulator.Describe())
 	models, err := roofline.ParseModels(root.ModelConfigs)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func measure(t *testing.T, text string) documents {
 		events = append(events, text)
 	}
 	result, err := sweep.Run(ctx, m, sweep.Options{
-		Out: t.TempDir(), Server: server, Bounds: record.NewRooflineSource(models, roofline.BuiltinHardware(), server.Info.Model, m.Target),
+		Out: t.TempDir(), Server: server, Roofline: record.NewRooflineSource(models, roofline.BuiltinHardware(), server.Info.Model, m.Target),
 		Client: sweep.Client("test", "none"), Command: []string{"bench", "sweep", "matrix.toml"},
 		Event: tell,
 	})

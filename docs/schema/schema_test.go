@@ -121,7 +121,7 @@ var closed = map[string][]any{
 	"series.Series.axis":             {"rate", "concurrency"},
 	"series.Series.prompt_form":      {"", "token_ids", "text", "mixed"},
 	"series.Series.frontier_latency": {"ttft", "e2e"},
-	"series.SeriesPoint.slo":         maybe(verdicts),
+	"series.Point.slo":         maybe(verdicts),
 	"record.Percentile.name":         {"p50", "p90", "p95", "p99", "p999"},
 	"record.Percentile.grade":        {string(stats.NoBound), string(stats.Thin), string(stats.Sound)},
 	"series.Frontier.gain":           {"output_tokens_per_s", "output_tokens_per_s_per_gpu"},
@@ -134,7 +134,7 @@ var closed = map[string][]any{
 	"compare.Comparison.schema":      {compare.Schema},
 	"compare.Metric.unit":            {"ms", "share", "1/s", "tokens/s"},
 	"compare.Metric.test":            {compare.ByRanks, compare.ByRepeats},
-	"compare.Metric.verdict":         {string(compare.Better), string(compare.Worse), string(compare.Same), string(compare.CantTell)},
+	"compare.Metric.verdict":         {string(compare.Better), string(compare.Worse), string(compare.NoChange), string(compare.Inconclusive)},
 	"compare.Metric.gate":            verdicts,
 	"compare.Outcome.verdict":        verdicts,
 	"compare.Case.verdict":           verdicts,
@@ -162,7 +162,7 @@ func bottlenecks() []any {
 }
 
 // places are where a measured time can lie beside its bound.
-var places = []any{string(roofline.Impossible), string(roofline.Fast), string(roofline.Inside), string(roofline.Slow)}
+var places = []any{string(roofline.BelowFloor), string(roofline.Fast), string(roofline.Inside), string(roofline.Slow)}
 
 // maybeNull are lists that are null where there is nothing; all other lists and maps are empty then.
 var maybeNull = []string{"record.Manifest.not_stated"}

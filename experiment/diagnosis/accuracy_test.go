@@ -132,11 +132,11 @@ func evaluate(t *testing.T, fresh bool) (c score) {
 			last := len(series) - 1
 			d := firstAt(Diagnose(series), last, len(series[last].Points)-1)
 			c.n++
-			if d.Regime == f.cause {
+			if d.Bottleneck == f.cause {
 				c.right++
 				continue
 			}
-			c.wrong = append(c.wrong, fmt.Sprintf("- %s (%s; %g, %g): %s, \"%s\"\n", f.cause.Words(), f.name, x[0], x[1], d.Regime.Words(), d.Symptom))
+			c.wrong = append(c.wrong, fmt.Sprintf("- %s (%s; %g, %g): %s, \"%s\"\n", f.cause.Name(), f.name, x[0], x[1], d.Bottleneck.Name(), d.Symptom))
 			t.Logf("%s %v: %+v", f.name, x, d)
 		}
 	}

@@ -21,7 +21,7 @@ type Decision struct {
 	Accepted *OperatingPoint `json:"accepted"` // null: no point is valid and meets the SLO
 	Rejected []Rejected      `json:"rejected"`
 
-	Walk   []Step     `json:"stages"` // validity, TTFT, TPOT, throughput, cost, up to the first that fails
+	Stages []Step     `json:"stages"` // validity, TTFT, TPOT, throughput, cost, up to the first that fails
 	Advice string     `json:"advice"` // what to do now, in one sentence
 	Next   *NextSweep `json:"next"`   // null: nothing to sweep; see advice
 
@@ -50,11 +50,11 @@ type OperatingPoint struct {
 
 // Rejected is a point that is not the operating point.
 type Rejected struct {
-	Series int        `json:"series"`
-	Point  int        `json:"point"`
-	Name   string     `json:"name"`
-	Why    string     `json:"why"`
-	Regime Bottleneck `json:"bottleneck,omitempty"`
+	Series     int        `json:"series"`
+	Point      int        `json:"point"`
+	Name       string     `json:"name"`
+	Why        string     `json:"why"`
+	Bottleneck Bottleneck `json:"bottleneck,omitempty"`
 }
 
 // Step is the result of one stage of the decision.
@@ -67,24 +67,24 @@ type Step struct {
 
 // NextSweep is the one thing to change next; all else stays.
 type NextSweep struct {
-	Variable string     `json:"variable"` // a key of the row, or a knob of the server
-	Values   []string   `json:"values"`   // as in a matrix; empty: change it by hand and measure the same again
-	TOML     string     `json:"toml"`     // for the matrix; empty: nothing to add
-	Why      string     `json:"why"`
-	Regime   Bottleneck `json:"bottleneck,omitempty"` // the reason for the change
+	Variable   string     `json:"variable"` // a key of the row, or a knob of the server
+	Values     []string   `json:"values"`   // as in a matrix; empty: change it by hand and measure the same again
+	TOML       string     `json:"toml"`     // for the matrix; empty: nothing to add
+	Why        string     `json:"why"`
+	Bottleneck Bottleneck `json:"bottleneck,omitempty"` // the reason for the change
 }
 
 // Expectation is a text of the matrix beside the result. It gets no verdict.
 type Expectation struct {
-	Of       string   `json:"of"` // the row; empty: the run's hypothesis
-	Expected string   `json:"expected"`
-	Happened string   `json:"happened"`
-	Regimes  []string `json:"bottlenecks"` // of the row's points, by ascending load
+	Of          string   `json:"of"` // the row; empty: the run's hypothesis
+	Expected    string   `json:"expected"`
+	Happened    string   `json:"happened"`
+	Bottlenecks []string `json:"bottlenecks"` // of the row's points, by ascending load
 }
 
-// Decide makes the decision record of a run. missing are the planned rows without a result.
-func Decide(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, missing []string) Decision {
-	d := Decision{Target: target(m), SLO: []string{}, Rejected: []Rejected{}, Walk: []Step{},
+// NewDecision makes the decision record of a run. missing are the planned rows without a result.
+func NewDecision(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, missing []string) Decision {
+	d := Decision{Target: target(m), SLO: []string{}, Rejected: []Rejected{}, Stages: []Step{},
 		Expected: expectations(m, series, diagnoses), NotMeasured: notMeasured(m, series, missing)}
 	for i := range series {
 		for _, l := range series[i].Points[0].Rows[0].Spec.SLO.Limits {
@@ -93,7 +93,7 @@ func Decide(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, m
 			}
 		}
 	}
-	s, p, ok := Accept(series)
+	s, p, ok := FindOperatingPoint(series)
 	if ok {
 		d.Accepted = operatingPoint(m, series, s, p)
 	}
@@ -108,9 +108,9 @@ func Decide(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, m
 	return d
 }
 
-// Accept finds the operating point: the highest output throughput of the valid points that meet the SLO. s
+// FindOperatingPoint finds the operating point: the highest output throughput of the valid points that meet the SLO. s
 // and p are indexes; ok is false if there is no such point.
-func Accept(series []series.Series) (s, p int, ok bool) {
+func FindOperatingPoint(series []series.Series) (s, p int, ok bool) {
 	best := 0.0
 	for i := range series {
 		for j := range series[i].Points {
@@ -141,7 +141,7 @@ func target(m *record.Manifest) []Fact {
 	if t.Version != nil {
 		add("version", unit.Clip(fmt.Sprint(t.Version), 200))
 	}
-	for _, name := range experiment.WantedFacts {
+	for _, name := range experiment.ExpectedFacts {
 		add(name, m.Facts[name])
 	}
 	return out
@@ -170,7 +170,7 @@ func operatingPoint(m *record.Manifest, curves []series.Series, i, j int) *Opera
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		for _, name := range []string{"p50", "p95", "p99"} {
 			if l, ok := p.Latency(metric).Get(name); ok {
-				o.Figures = append(o.Figures, Fact{metric + " " + name, l.Quoted()})
+				o.Figures = append(o.Figures, Fact{metric + " " + name, l.WithIntervalAndN()})
 			}
 		}
 	}
@@ -182,9 +182,9 @@ func operatingPoint(m *record.Manifest, curves []series.Series, i, j int) *Opera
 }
 
 // flags are the settings of a point.
-func flags(m *record.Manifest, s *series.Series, p *series.SeriesPoint) []Fact {
+func flags(m *record.Manifest, s *series.Series, p *series.Point) []Fact {
 	out := []Fact{{"load", p.Load}}
-	for _, a := range s.Others {
+	for _, a := range s.OtherAxes {
 		out = append(out, Fact{a.Key, a.Value})
 	}
 	for _, start := range slices.Backward(m.Servers) {
@@ -201,9 +201,9 @@ func flags(m *record.Manifest, s *series.Series, p *series.SeriesPoint) []Fact {
 func rejected(series []series.Series, i, j int, diagnoses []Diagnosis) Rejected {
 	s := &series[i]
 	p := &s.Points[j]
-	r := Rejected{Series: i, Point: j, Name: s.PointName(p), Why: strings.TrimPrefix(p.Short(), p.Load+" ")}
+	r := Rejected{Series: i, Point: j, Name: s.PointName(p), Why: strings.TrimPrefix(p.SLOStatus(), p.Load+" ")}
 	if d := firstAt(diagnoses, i, j); d != nil {
-		r.Regime = d.Regime
+		r.Bottleneck = d.Bottleneck
 	}
 	switch codes := failedChecks(p); {
 	case len(codes) > 0 && p.SLO == stats.Pass:
@@ -217,7 +217,7 @@ func rejected(series []series.Series, i, j int, diagnoses []Diagnosis) Rejected 
 }
 
 // failedChecks are the codes of the findings on the point or one of its repeats.
-func failedChecks(p *series.SeriesPoint) []string {
+func failedChecks(p *series.Point) []string {
 	var codes []string
 	for _, f := range findings(p) {
 		if !slices.Contains(codes, f.Code) {
@@ -228,7 +228,7 @@ func failedChecks(p *series.SeriesPoint) []string {
 }
 
 // findings of the repeats, then between the repeats.
-func findings(p *series.SeriesPoint) []record.Finding {
+func findings(p *series.Point) []record.Finding {
 	var all []record.Finding
 	for _, r := range p.Rows {
 		all = append(all, r.Findings...)

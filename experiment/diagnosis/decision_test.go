@@ -28,8 +28,8 @@ func judged(metric, v string) record.Verdict {
 
 // decide makes the decision of a run from its rows.
 func decide(rows []record.Row, missing ...string) Decision {
-	series := series.SeriesOf(rows)
-	return Decide(&record.Manifest{Hypothesis: "it is fast", Facts: map[string]string{"driver": "580"}}, series, Diagnose(series), missing)
+	series := series.FromRows(rows)
+	return NewDecision(&record.Manifest{Hypothesis: "it is fast", Facts: map[string]string{"driver": "580"}}, series, Diagnose(series), missing)
 }
 
 func TestDecisionStops(t *testing.T) {
@@ -40,7 +40,7 @@ func TestDecisionStops(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	var verdicts []string
-	for _, s := range d.Walk {
+	for _, s := range d.Stages {
 		verdicts = append(verdicts, s.Stage+" "+string(s.Verdict))
 	}
 	if want := []string{"validity PASS", "ttft PASS", "tpot ", "throughput ", "cost PASS"}; !slices.Equal(verdicts, want) {
@@ -86,7 +86,7 @@ func TestDecisionNext(t *testing.T) {
 			changed(8, func(r *record.Row) { r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = new(90.), level(1) }, fails)}, "cost", "gpu_memory_utilization", "0.85 0.9 0.95"},
 	} {
 		d := decide(c.rows)
-		last := d.Walk[len(d.Walk)-1]
+		last := d.Stages[len(d.Stages)-1]
 		advice := c.variable
 		if c.name == "invalid" {
 			advice = "r, concurrency 8 is invalid: no warm-up. Fix that before tuning."
@@ -106,7 +106,7 @@ func TestDecisionHoldsEverySeries(t *testing.T) {
 	good, bad := offered(8, 900, judged("ttft_p99", "PASS")), offered(8, 300, judged("ttft_p99", "FAIL"))
 	bad.Spec.Name = "rag"
 	d := decide([]record.Row{good, bad})
-	if d.Accepted == nil || d.Accepted.Name != "r, concurrency 8" || d.Next == nil || !strings.HasPrefix(d.Walk[len(d.Walk)-1].Name, "rag") {
+	if d.Accepted == nil || d.Accepted.Name != "r, concurrency 8" || d.Next == nil || !strings.HasPrefix(d.Stages[len(d.Stages)-1].Name, "rag") {
 		t.Errorf("%+v", d)
 	}
 }
@@ -116,7 +116,7 @@ func TestDecisionWithoutSLO(t *testing.T) {
 	if d.Accepted != nil || d.Next != nil || !strings.Contains(d.Advice, "no SLO is specified") && len(d.SLO) == 0 {
 		t.Errorf("%+v", d)
 	}
-	if len(d.Expected) != 2 || d.Expected[0].Happened != "points by bottleneck: HBM-bandwidth-bound decode 1" || d.Expected[1].Expected != "fast" || d.Expected[1].Regimes[0] != string(BandwidthBoundDecode) {
+	if len(d.Expected) != 2 || d.Expected[0].Happened != "points by bottleneck: HBM-bandwidth-bound decode 1" || d.Expected[1].Expected != "fast" || d.Expected[1].Bottlenecks[0] != string(BandwidthBoundDecode) {
 		t.Errorf("%+v", d.Expected)
 	}
 	if d := decide(nil); d.Advice != "no row has a result" {
@@ -128,9 +128,9 @@ func TestOperatingPoint(t *testing.T) {
 	r := offered(8, 900, judged("ttft_p99", "PASS"))
 	r.Spec.Variant = "max_num_seqs=64"
 	r.Cost = &record.Cost{USDPerMillion: 1.5}
-	series := series.SeriesOf([]record.Row{r})
+	series := series.FromRows([]record.Row{r})
 	m := &record.Manifest{Servers: []record.ServerStart{{Variant: "max_num_seqs=64", Command: []string{"vllm", "serve", "--max-num-seqs", "64"}, ReadyS: 20}}, Facts: map[string]string{"server_flags": "x"}}
-	o := Decide(m, series, Diagnose(series), nil).Accepted
+	o := NewDecision(m, series, Diagnose(series), nil).Accepted
 	if o == nil || o.Cost == nil || o.Cost.USDPerMillion != 1.5 || o.NoCost != "" {
 		t.Fatalf("%+v", o)
 	}
@@ -141,7 +141,7 @@ func TestOperatingPoint(t *testing.T) {
 		t.Errorf("%+v", o.Figures)
 	}
 	series[0].Points[0].Rows[0].Notes = []record.Finding{{Code: "closed_loop"}} // states the same as closed_loop_latency
-	if o := Decide(m, series, Diagnose(series), nil).Accepted; len(o.Notes) != 1 {
+	if o := NewDecision(m, series, Diagnose(series), nil).Accepted; len(o.Notes) != 1 {
 		t.Errorf("%+v", o.Notes)
 	}
 }
@@ -149,7 +149,7 @@ func TestOperatingPoint(t *testing.T) {
 func TestUnmeasured(t *testing.T) {
 	r := healthy()
 	r.GPU, r.Server.Metrics = nil, &telemetry.ServerUsage{Missing: "no answer"}
-	d := Decide(&record.Manifest{Target: record.TargetInfo{Simulated: true}, NotStated: []string{"driver"}}, series.SeriesOf([]record.Row{r}), nil, nil)
+	d := NewDecision(&record.Manifest{Target: record.TargetInfo{Simulated: true}, Unspecified: []string{"driver"}}, series.FromRows([]record.Row{r}), nil, nil)
 	for _, want := range []string{"GPU metrics: not collected", "server metrics: no answer", "a real server: the target is simulated", "not specified in [target]: driver"} {
 		if !slices.Contains(d.NotMeasured, want) {
 			t.Errorf("%q lacks %q", d.NotMeasured, want)
@@ -158,7 +158,7 @@ func TestUnmeasured(t *testing.T) {
 }
 
 func TestWorstAtAStage(t *testing.T) {
-	p := series.SeriesPoint{Rows: []*record.Row{{SLO: []record.Verdict{judged("ttft_p99", "PASS"), judged("tpot_p95", "PASS")}}, {SLO: []record.Verdict{judged("ttft_p50", "UNDECIDED"), judged("ttft_p99", "FAIL")}}}}
+	p := series.Point{Rows: []*record.Row{{SLO: []record.Verdict{judged("ttft_p99", "PASS"), judged("tpot_p95", "PASS")}}, {SLO: []record.Verdict{judged("ttft_p50", "UNDECIDED"), judged("ttft_p99", "FAIL")}}}}
 	if v, l := verdictAt(&p, "ttft"); v != stats.Fail || l.Metric != "ttft_p99" {
 		t.Errorf("%s %+v", v, l)
 	}

@@ -41,8 +41,8 @@ const (
 var Bottlenecks = []Bottleneck{ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses, Queueing, HostOverhead,
 	InefficientDecode, ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode, UnknownBottleneck}
 
-// Words is the bottleneck for display: "HBM-bandwidth-bound decode".
-func (b Bottleneck) Words() string {
+// Name is the bottleneck for display: "HBM-bandwidth-bound decode".
+func (b Bottleneck) Name() string {
 	return map[Bottleneck]string{ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
 		PrefixCacheMisses: "prefix-cache misses", Queueing: "queueing", HostOverhead: "host (CPU) overhead", InefficientDecode: "inefficient decode",
 		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off", BandwidthBoundDecode: "HBM-bandwidth-bound decode",
@@ -57,28 +57,28 @@ type Diagnosis struct {
 	Name   string `json:"name"`             // of the point, for display
 	Beside string `json:"beside,omitempty"` // the other point, if the rule compares two
 
-	Symptom  string     `json:"symptom"`
-	Regime   Bottleneck `json:"bottleneck"`
-	Evidence []Evidence `json:"evidence"`
-	Missing  []string   `json:"missing"` // what was not collected and would show the bottleneck; not empty if it is unknown
-	Confirm  string     `json:"confirm"`
-	Response string     `json:"response"` // the first, cheapest thing to try
+	Symptom    string     `json:"symptom"`
+	Bottleneck Bottleneck `json:"bottleneck"`
+	Evidence   []Evidence `json:"evidence"`
+	Missing    []string   `json:"missing"` // what was not collected and would show the bottleneck; not empty if it is unknown
+	Confirm    string     `json:"confirm"`
+	Response   string     `json:"response"` // the first, cheapest thing to try
 }
 
 // Evidence is one figure that a rule used. Figures of repeats are their medians.
 type Evidence struct {
-	Figure string  `json:"figure"`
-	Value  float64 `json:"value"`
-	Unit   string  `json:"unit,omitempty"`      // as unit.Format takes it; empty: a number
-	Sign   string  `json:"sign,omitempty"`      // of the comparison with the threshold: ≥, <; empty: shown only
-	Line   float64 `json:"threshold,omitempty"` // in the unit
+	Figure    string  `json:"figure"`
+	Value     float64 `json:"value"`
+	Unit      string  `json:"unit,omitempty"`      // as unit.Format takes it; empty: a number
+	Sign      string  `json:"sign,omitempty"`      // of the comparison with the threshold: ≥, <; empty: shown only
+	Threshold float64 `json:"threshold,omitempty"` // in the unit
 }
 
 // String is the evidence for display: "KV cache usage, max 99.2 % (≥ 90 %)".
 func (e Evidence) String() string {
 	text := e.Figure + " " + unit.Format(e.Value, e.Unit)
 	if e.Sign != "" {
-		text += fmt.Sprintf(" (%s %s)", e.Sign, unit.Format(e.Line, e.Unit))
+		text += fmt.Sprintf(" (%s %s)", e.Sign, unit.Format(e.Threshold, e.Unit))
 	}
 	return text
 }

@@ -159,18 +159,18 @@ func TestRules(t *testing.T) {
 		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownBottleneck, "no request completed", as(same), BandwidthBoundDecode},
 		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},
 	} {
-		if d := lastOf(c.rows); d.Regime != c.want || !strings.Contains(d.Symptom, c.symptom) {
-			t.Errorf("%s: %s, want %s with %q: %+v", c.name, d.Regime, c.want, c.symptom, d)
+		if d := lastOf(c.rows); d.Bottleneck != c.want || !strings.Contains(d.Symptom, c.symptom) {
+			t.Errorf("%s: %s, want %s with %q: %+v", c.name, d.Bottleneck, c.want, c.symptom, d)
 		}
-		if d := lastOf(c.near); d.Regime != c.then {
-			t.Errorf("near %s: %s, want %s: %+v", c.name, d.Regime, c.then, d)
+		if d := lastOf(c.near); d.Bottleneck != c.then {
+			t.Errorf("near %s: %s, want %s: %+v", c.name, d.Bottleneck, c.then, d)
 		}
 	}
 }
 
 // lastOf is the first diagnosis of the last point of the last series.
 func lastOf(rows []record.Row) *Diagnosis {
-	series := series.SeriesOf(rows)
+	series := series.FromRows(rows)
 	last := len(series) - 1
 	return firstAt(Diagnose(series), last, len(series[last].Points)-1)
 }
@@ -181,11 +181,11 @@ func TestUnknownSaysWhatIsMissing(t *testing.T) {
 		as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "not stated" }),
 		as(func(r *record.Row) { r.Summary.TPOT, r.GPU = flat(30, 31), nil }), pair(cold, warmed), as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }),
 	} {
-		for _, d := range Diagnose(series.SeriesOf(rows)) {
-			if (d.Regime == UnknownBottleneck) != (len(d.Missing) > 0) || d.Symptom == "" || d.Response == "" || d.Confirm == "" {
+		for _, d := range Diagnose(series.FromRows(rows)) {
+			if (d.Bottleneck == UnknownBottleneck) != (len(d.Missing) > 0) || d.Symptom == "" || d.Response == "" || d.Confirm == "" {
 				t.Errorf("%+v", d)
 			}
-			if d.Regime != UnknownBottleneck && len(d.Evidence) == 0 {
+			if d.Bottleneck != UnknownBottleneck && len(d.Evidence) == 0 {
 				t.Errorf("no evidence: %+v", d)
 			}
 		}
@@ -204,12 +204,12 @@ func TestDiagnosisBesideNothing(t *testing.T) {
 		}
 	}
 	for _, rows := range [][]record.Row{pair(at(1, 40, 0, 100), at(8, 40, 9, 1000)), pair(at(1, 0, 9, 100), at(8, 40, 9, 1000)), as(at(1, 0, 0, 0))} {
-		found := Diagnose(series.SeriesOf(rows))
+		found := Diagnose(series.FromRows(rows))
 		if _, err := json.Marshal(found); err != nil {
 			t.Error(err)
 		}
 		for _, d := range found {
-			if d.Regime == BatchingTradeoff {
+			if d.Bottleneck == BatchingTradeoff {
 				t.Errorf("slower than nothing: %+v", d)
 			}
 		}
@@ -232,14 +232,14 @@ func TestUnknownOfOtherHardware(t *testing.T) {
 		pair            Bottleneck // diagnosis of two batches
 	}{{"", missingGPU, true, HostOverhead}, {"nvidia", missingGPU, true, HostOverhead}, {"amd", missingForeign, false, HostOverhead}, {"cpu", missingCPU, false, UnknownBottleneck}} {
 		rows := as(slow(c.vendor, 8, 10, 31))
-		series := series.SeriesOf(rows)
+		series := series.FromRows(rows)
 		found := Diagnose(series)
 		d := found[0]
 		next := moreTelemetry(&rows[0], strings.Join(d.Missing, "; "))
-		if d.Regime != UnknownBottleneck || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "DCGM") != c.exporter {
+		if d.Bottleneck != UnknownBottleneck || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "DCGM") != c.exporter {
 			t.Errorf("%q: %+v, next %+v", c.vendor, d, next)
 		}
-		if d := lastOf(pair(slow(c.vendor, 1, 5, 29), slow(c.vendor, 8, 10, 31))); d.Regime != c.pair {
+		if d := lastOf(pair(slow(c.vendor, 1, 5, 29), slow(c.vendor, 8, 10, 31))); d.Bottleneck != c.pair {
 			t.Errorf("%q, two batches: %+v", c.vendor, d)
 		}
 	}
@@ -255,7 +255,7 @@ func TestDiagnosisOfRepeats(t *testing.T) {
 	rows[0].Server.Metrics = nil
 	d := lastOf(rows)
 	at := slices.IndexFunc(d.Evidence, func(e Evidence) bool { return strings.HasPrefix(e.Figure, "preemptions") })
-	if d.Regime != KVCachePressure || at < 0 || math.Abs(d.Evidence[at].Value-0.15) > 1e-9 {
+	if d.Bottleneck != KVCachePressure || at < 0 || math.Abs(d.Evidence[at].Value-0.15) > 1e-9 {
 		t.Errorf("%+v", d)
 	}
 	if text := d.Evidence[at].String(); text != "preemptions per completed request 0.150 (≥ 0.0200)" {
@@ -272,7 +272,7 @@ func TestUnknownBesideNearBatches(t *testing.T) {
 		}
 	}
 	for want, rows := range map[string][]record.Row{"or a second concurrency": as(slow(1)), "or batches or contexts further apart": pair(slow(1), slow(2))} {
-		if d := lastOf(rows); d.Regime != UnknownBottleneck || !strings.HasPrefix(d.Missing[1], want) {
+		if d := lastOf(rows); d.Bottleneck != UnknownBottleneck || !strings.HasPrefix(d.Missing[1], want) {
 			t.Errorf("%+v, want %s", d, want)
 		}
 	}

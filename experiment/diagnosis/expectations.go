@@ -17,11 +17,11 @@ func expectations(m *record.Manifest, series []series.Series, diagnoses []Diagno
 	var rows []Expectation
 	for i := range series {
 		s := &series[i]
-		e := Expectation{Of: s.Label(), Expected: s.Points[0].Rows[0].Spec.Expect, Happened: s.Sentence, Regimes: []string{}}
+		e := Expectation{Of: s.Label(), Expected: s.Points[0].Rows[0].Spec.Expect, Happened: s.Sentence, Bottlenecks: []string{}}
 		for j := range s.Points {
 			if d := firstAt(diagnoses, i, j); d != nil {
-				count[d.Regime]++
-				e.Regimes = append(e.Regimes, string(d.Regime))
+				count[d.Bottleneck]++
+				e.Bottlenecks = append(e.Bottlenecks, string(d.Bottleneck))
 			}
 		}
 		if e.Expected != "" {
@@ -29,12 +29,12 @@ func expectations(m *record.Manifest, series []series.Series, diagnoses []Diagno
 		}
 	}
 	if m.Hypothesis != "" {
-		e := Expectation{Expected: m.Hypothesis, Regimes: []string{}}
+		e := Expectation{Expected: m.Hypothesis, Bottlenecks: []string{}}
 		var parts []string
 		for _, b := range Bottlenecks {
 			if n := count[b]; n > 0 {
-				e.Regimes = append(e.Regimes, string(b))
-				parts = append(parts, fmt.Sprintf("%s %d", b.Words(), n))
+				e.Bottlenecks = append(e.Bottlenecks, string(b))
+				parts = append(parts, fmt.Sprintf("%s %d", b.Name(), n))
 			}
 		}
 		e.Happened = "points by bottleneck: " + strings.Join(parts, ", ")
@@ -78,6 +78,6 @@ func notMeasured(m *record.Manifest, series []series.Series, missing []string) [
 			}
 		}
 	}
-	add("not specified in [target]", strings.Join(m.NotStated, ", "))
+	add("not specified in [target]", strings.Join(m.Unspecified, ", "))
 	return out
 }

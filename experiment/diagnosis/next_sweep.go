@@ -32,7 +32,7 @@ func (e *firstFailure) next(series []series.Series, diagnoses []Diagnosis) *Next
 		if e.limit.Metric != "error_rate" && last && s.Saturation.Point == nil {
 			n := loads(s, "the latencies are within their limits and the server keeps up: try more load", 2*p.LoadValue, 4*p.LoadValue)
 			if d != nil {
-				n.Regime = d.Regime
+				n.Bottleneck = d.Bottleneck
 			}
 			return n
 		}
@@ -44,7 +44,7 @@ func (e *firstFailure) next(series []series.Series, diagnoses []Diagnosis) *Next
 		return moreTelemetry(p.Rows[0], "")
 	}
 	n := changeFor(s, p, d)
-	n.Regime = d.Regime
+	n.Bottleneck = d.Bottleneck
 	return n
 }
 
@@ -54,7 +54,7 @@ func byHand(variable, why string) *NextSweep {
 }
 
 // remeasure: an invalid point is no evidence for any change.
-func remeasure(p *series.SeriesPoint) *NextSweep {
+func remeasure(p *series.Point) *NextSweep {
 	n := byHand("the measurement", "an invalid point is no evidence")
 	if all := findings(p); len(all) > 0 {
 		n.Why += ": " + all[0].Text + "; " + all[0].Hint
@@ -76,8 +76,8 @@ func loads(s *series.Series, why string, values ...float64) *NextSweep {
 }
 
 // changeFor is the first single change for a bottleneck.
-func changeFor(s *series.Series, p *series.SeriesPoint, d *Diagnosis) *NextSweep {
-	switch r := p.Rows[0]; d.Regime {
+func changeFor(s *series.Series, p *series.Point, d *Diagnosis) *NextSweep {
+	switch r := p.Rows[0]; d.Bottleneck {
 	case ClientLimited:
 		return byHand("the client machine", d.Response)
 	case ThermalOrPower:
@@ -113,7 +113,7 @@ func changeFor(s *series.Series, p *series.SeriesPoint, d *Diagnosis) *NextSweep
 func moreTelemetry(r *record.Row, missing string) *NextSweep {
 	n := byHand("telemetry", "the bottleneck is unknown: measure the same again with more telemetry")
 	n.TOML = "[telemetry]\nserver = \"auto\""
-	if r.Observable() {
+	if r.HasGPUMetrics() {
 		n.TOML += "\ngpu    = \"http://127.0.0.1:9400/metrics\"   # DCGM exporter"
 	}
 	if missing != "" {
@@ -123,7 +123,7 @@ func moreTelemetry(r *record.Row, missing string) *NextSweep {
 }
 
 // moreConcurrency is for requests that wait: under the row's own cap, or for a place in the server's batch.
-func moreConcurrency(s *series.Series, p *series.SeriesPoint) *NextSweep {
+func moreConcurrency(s *series.Series, p *series.Point) *NextSweep {
 	r := p.Rows[0]
 	if w := r.Summary.CapWait; w != nil && r.Summary.TTFT != nil && w.P99 >= capWaitShare*r.Summary.TTFT.P99 {
 		n := knob("concurrency", "requests wait under the row's own cap", 2*float64(r.Spec.Concurrency), 4*float64(r.Spec.Concurrency))

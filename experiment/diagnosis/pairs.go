@@ -68,7 +68,7 @@ func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
 // coldPair is the same point with a cold prefix, if this one's is warm.
 func (v *pointMetrics) coldPair(all []pointMetrics) *pointMetrics {
 	others := func(x *pointMetrics) []experiment.Axis {
-		return slices.DeleteFunc(slices.Clone(x.s.Others), func(a experiment.Axis) bool { return strings.HasPrefix(a.Key, "prefix") })
+		return slices.DeleteFunc(slices.Clone(x.s.OtherAxes), func(a experiment.Axis) bool { return strings.HasPrefix(a.Key, "prefix") })
 	}
 	has := func(x *pointMetrics, state string) bool { return x.spec.Prefix != nil && x.spec.Prefix.State == state }
 	if !has(v, "warm") {

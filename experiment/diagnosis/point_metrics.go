@@ -18,7 +18,7 @@ import (
 type pointMetrics struct {
 	series, point int // indexes
 	s             *series.Series
-	p             *series.SeriesPoint
+	p             *series.Point
 	spec          *experiment.Spec
 	name          string // of the point, for display
 
@@ -247,7 +247,7 @@ func (v *pointMetrics) readGPU() {
 			return &share
 		})
 	}
-	v.throttled, v.capped = throttled(verdict.Slowing...), throttled("sw_power_cap")
+	v.throttled, v.capped = throttled(verdict.ThrottleReasons...), throttled("sw_power_cap")
 }
 
 func (v *pointMetrics) readClient() {
@@ -270,7 +270,7 @@ func (v *pointMetrics) readClient() {
 
 // moving is the first of two trends that moves; else a. A zero Trend does not move.
 func moving(a, b stats.Trend) stats.Trend {
-	if !verdict.Moves(a) && verdict.Moves(b) {
+	if !verdict.SignificantTrend(a) && verdict.SignificantTrend(b) {
 		return b
 	}
 	return a

@@ -1,6 +1,8 @@
 package diagnosis
 
-import "math"
+import (
+	"math"
+)
 
 // rules in their order. Each returns nil if it does not apply. After a final one no other rule is tried: it
 // makes the other figures of the point meaningless. The thresholds beside the rules were chosen on one half
@@ -48,7 +50,7 @@ func (v *pointMetrics) diagnose(all []pointMetrics) []Diagnosis {
 
 func (v *pointMetrics) noRuleApplies() *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "no bottleneck found", Regime: UnknownBottleneck,
+		Symptom: "no bottleneck found", Bottleneck: UnknownBottleneck,
 		Evidence: collected(fact("TTFT p50", v.ttft, "ms"), fact("TPOT p50", v.tpot, "ms")),
 		Confirm:  "repeat the row with the missing data",
 		Response: "specify model and hardware in [target], and run bench sweep again",

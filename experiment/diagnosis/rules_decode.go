@@ -22,7 +22,7 @@ func (v *pointMetrics) tpotAboveRange() Evidence {
 func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if v.tpot < v.tpotFloor {
 		return &Diagnosis{
-			Symptom: "tokens arrive faster than the memory bandwidth allows", Regime: UnknownBottleneck,
+			Symptom: "tokens arrive faster than the memory bandwidth allows", Bottleneck: UnknownBottleneck,
 			Evidence: collected(below("TPOT p50", v.tpot, "ms", v.tpotFloor)),
 			Missing:  []string{"the real setup: model, hardware, gpus or precision differ from [target], or the server speculates"},
 			Confirm:  "the server's log for model, precision and speculative decoding",
@@ -44,7 +44,7 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		d.setInefficient("the GPU memory is mostly idle")
 	case v.memoryActive >= memoryBusy:
 		d.Evidence = append(d.Evidence, atLeast("GPU memory active", v.memoryActive, "share", memoryBusy))
-		d.Regime, d.Missing = UnknownBottleneck, []string{"the memory traffic: it exceeds what this model needs; check precision and other processes on the GPU"}
+		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"the memory traffic: it exceeds what this model needs; check precision and other processes on the GPU"}
 		d.Confirm = "nvidia-smi for other processes, and the server's log for the loaded precision"
 		d.Response = "check model, precision and hardware in [target]"
 	default:
@@ -54,13 +54,13 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 }
 
 func (d *Diagnosis) setHostOverhead(because string) {
-	d.Symptom, d.Regime = "decode is slow, and "+because, HostOverhead
+	d.Symptom, d.Bottleneck = "decode is slow, and "+because, HostOverhead
 	d.Confirm = "profile some steps (nsys, torch profiler): gaps between kernels; or a smaller model is hardly faster"
 	d.Response = "reduce host work: CUDA graphs (no --enforce-eager), asynchronous scheduling, less logging, a faster or less busy CPU"
 }
 
 func (d *Diagnosis) setInefficient(because string) {
-	d.Symptom, d.Regime = "decode is slow, and "+because, InefficientDecode
+	d.Symptom, d.Bottleneck = "decode is slow, and "+because, InefficientDecode
 	d.Confirm = "profile some steps: kernels run all the time and reach a small part of the bandwidth"
 	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are dequantised on the way"
 }
@@ -68,7 +68,7 @@ func (d *Diagnosis) setInefficient(because string) {
 // compareTraffic separates host overhead from slow memory access by two points: their step times over their
 // floors lie on a line, whose slope is the memory's and whose intercept is the host's.
 func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
-	d.Regime, d.Missing = UnknownBottleneck, []string{v.missingDevices()}
+	d.Bottleneck, d.Missing = UnknownBottleneck, []string{v.missingDevices()}
 	if v.p.Rows[0].Vendor() == "cpu" { // it reads and computes in turn, so that computing looks like overhead
 		d.Confirm = "profile some steps (perf): where the cores wait, and where they compute"
 		d.Response = "check the server's threads: one per physical core, on one NUMA node, nothing else there"
@@ -109,9 +109,9 @@ func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 // checkBatching: more load raises throughput and TPOT, as it does if nothing is wrong.
 func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Regime:   BatchingTradeoff,
-		Confirm:  "measure points between the two loads: throughput and TPOT rise together",
-		Response: "nothing is wrong: choose the highest load whose TPOT is within its limit",
+		Bottleneck: BatchingTradeoff,
+		Confirm:    "measure points between the two loads: throughput and TPOT rise together",
+		Response:   "nothing is wrong: choose the highest load whose TPOT is within its limit",
 	}
 	lower := v.lowerLoad(all)
 	switch {
@@ -136,7 +136,7 @@ func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Symptom: "TPOT is about what the memory bandwidth allows", Regime: BandwidthBoundDecode,
+		Symptom: "TPOT is about what the memory bandwidth allows", Bottleneck: BandwidthBoundDecode,
 		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"),
 			fact("TPOT, end of the typical range", v.tpotHigh, "ms"), fact("MBU", v.mbu, "share"), fact("batch", v.batch, "")),
 		Confirm:  "8-bit weights: TPOT falls by almost half",

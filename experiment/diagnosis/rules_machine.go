@@ -1,6 +1,8 @@
 package diagnosis
 
-import "bench/experiment/verdict"
+import (
+	"bench/experiment/verdict"
+)
 
 // atPowerCap is the share of readings at the power cap that counts, if decode is slow.
 const atPowerCap = 0.2
@@ -10,7 +12,7 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Symptom: "the client sent requests late, or was short of CPU", Regime: ClientLimited,
+		Symptom: "the client sent requests late, or was short of CPU", Bottleneck: ClientLimited,
 		Evidence: collected(fact("client lag p99", v.lag, "ms"),
 			fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share")),
 		Confirm:  "repeat the row from a larger client machine; or find this one's limit with bench selftest --save",
@@ -22,14 +24,14 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 // since many GPUs run at it by design.
 func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "GPU clocks were throttled during the row", Regime: ThermalOrPower,
+		Symptom: "GPU clocks were throttled during the row", Bottleneck: ThermalOrPower,
 		Confirm:  "lock the clocks below the limit (nvidia-smi -lgc) and repeat: TPOT no longer drifts",
 		Response: "check cooling, power supply and power limit (nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER)",
 	}
 	shown := collected(fact("GPU temperature, max", v.heat, "°C"), fact("GPU power", v.watts, "W"), fact("TPOT p50", v.tpot, "ms"))
 	switch {
-	case v.throttled > verdict.Slowed:
-		d.Evidence = append(collected(atLeast("readings throttled by heat or power supply", v.throttled, "share", verdict.Slowed)), shown...)
+	case v.throttled > verdict.MaxThrottledShare:
+		d.Evidence = append(collected(atLeast("readings throttled by heat or power supply", v.throttled, "share", verdict.MaxThrottledShare)), shown...)
 	case v.capped >= atPowerCap && v.slow():
 		d.Evidence = append(collected(atLeast("readings at the power cap", v.capped, "share", atPowerCap), v.tpotAboveRange()), shown...)
 		d.Symptom = "decode is slow, and the GPU is at its power cap"
@@ -41,12 +43,12 @@ func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 
 // checkDrift: TPOT that rises at a constant load has a cause that the server's metrics do not show.
 func checkDrift(v *pointMetrics, _ []pointMetrics) *Diagnosis {
-	if !verdict.Moves(v.tpotTrend) || v.tpotTrend.Change < 0 || verdict.Moves(v.inFlight) {
+	if !verdict.SignificantTrend(v.tpotTrend) || v.tpotTrend.Change < 0 || verdict.SignificantTrend(v.inFlight) {
 		return nil
 	}
 	d := &Diagnosis{
-		Symptom: "TPOT rises during the window at constant load", Regime: UnknownBottleneck,
-		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", verdict.MovedBy),
+		Symptom: "TPOT rises during the window at constant load", Bottleneck: UnknownBottleneck,
+		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", verdict.MinTrend),
 			fact("TPOT p50", v.tpot, "ms")),
 		Missing:  []string{v.missingDevices()},
 		Confirm:  "repeat the row for twice as long, and record clocks, temperature and throttle reasons",

@@ -14,9 +14,9 @@ func (v *pointMetrics) prefillShare() float64 { return v.requestsS * v.promptMs 
 // checkPrefill: computing prompts takes the time, of the request itself or of others.
 func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Regime:   ComputeBoundPrefill,
-		Confirm:  "repeat the row with half the input: TTFT halves, TPOT stays",
-		Response: "shorten or share prompts (prefix caching), or add prefill compute: tensor parallelism, 8-bit weights, separate prefill GPUs",
+		Bottleneck: ComputeBoundPrefill,
+		Confirm:    "repeat the row with half the input: TTFT halves, TPOT stays",
+		Response:   "shorten or share prompts (prefix caching), or add prefill compute: tensor parallelism, 8-bit weights, separate prefill GPUs",
 	}
 	shorter := v.shorterInputPair(all)
 	switch share := v.prefillShare(); {
@@ -48,7 +48,7 @@ func checkDecodeBesidePrefill(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Symptom: "decode waits for the prefill of other requests", Regime: ComputeBoundPrefill,
+		Symptom: "decode waits for the prefill of other requests", Bottleneck: ComputeBoundPrefill,
 		Evidence: collected(atLeast("TPOT p50", v.tpot, "ms", v.tpotHigh), fact("TPOT beside prefill, end of the range", v.loadedHigh, "ms"),
 			fact("time spent on prefill", v.prefillShare(), "share")),
 		Confirm:  "shorten the input, or halve the token budget of a step (--max-num-batched-tokens): TPOT falls",

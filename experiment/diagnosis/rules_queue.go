@@ -25,7 +25,7 @@ const (
 // checkKVCache: a full KV cache preempts requests or lets them wait for blocks.
 func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "requests are preempted and computed again", Regime: KVCachePressure,
+		Symptom: "requests are preempted and computed again", Bottleneck: KVCachePressure,
 		Confirm:  "halve the concurrency or double the KV cache: preemptions stop, and TTFT p99 falls",
 		Response: "enlarge the KV cache (--gpu-memory-utilization, 8-bit KV cache), or admit fewer sequences (--max-num-seqs)",
 	}
@@ -51,7 +51,7 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 // report cached tokens, the TTFT of a warm and a cold prefix are compared.
 func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "shared prefixes are computed again for each request", Regime: PrefixCacheMisses,
+		Symptom: "shared prefixes are computed again for each request", Bottleneck: PrefixCacheMisses,
 		Confirm:  "repeat the row with one prefix group: with hits, the others were evicted; without, caching is off or prefixes differ",
 		Response: "enable prefix caching; else use fewer groups, a larger KV cache, or one replica per group",
 	}
@@ -80,7 +80,7 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d.Evidence = collected(below("TTFT p50 saved by the warm prefix", saved, "share", leastSaving*shared),
 		fact("its share of the prompt", shared, "share"), below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
 	if !(v.hitRate < worthCaching) {
-		d.Regime, d.Missing = UnknownBottleneck, []string{"cached prompt tokens: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
+		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"cached prompt tokens: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
 		d.Evidence = d.Evidence[:2]
 		d.Response = "let the server report cached tokens, and run the pair again"
 	}
@@ -90,9 +90,9 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 // checkQueueing: requests wait before they are computed.
 func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Regime:   Queueing,
-		Confirm:  "halve the rate or double --max-num-seqs: TTFT p99 falls to its p50, TPOT stays",
-		Response: "lower the rate; or raise --max-num-seqs as far as TPOT and the KV cache allow; or add a replica",
+		Bottleneck: Queueing,
+		Confirm:    "halve the rate or double --max-num-seqs: TTFT p99 falls to its p50, TPOT stays",
+		Response:   "lower the rate; or raise --max-num-seqs as far as TPOT and the KV cache allow; or add a replica",
 	}
 	if v.capWait >= capWaitShare*v.ttftP99 {
 		d.Symptom = "requests wait under the row's own concurrency cap"
@@ -114,13 +114,13 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		if l.inStep {
 			return nil
 		}
-		d.Regime, d.Missing, d.Response = UnknownBottleneck, []string{missingServer}, "collect the server's metrics ([telemetry] server), and run the row again"
+		d.Bottleneck, d.Missing, d.Response = UnknownBottleneck, []string{missingServer}, "collect the server's metrics ([telemetry] server), and run the row again"
 		return d
 	case l.inStep || v.slow(): // slow steps delay the first token, too
 		return nil
 	default:
 		d.Evidence = append(d.Evidence, fact("requests waiting, mean", v.waiting, ""))
-		d.Regime = UnknownBottleneck
+		d.Bottleneck = UnknownBottleneck
 		d.Missing = []string{"the time before the first token: the server's queue does not explain it; check gateway, tokenizer and log"}
 		d.Response = "compare ttfe with the server's own time to first token, with and without the gateway"
 		return d
@@ -153,9 +153,9 @@ func (v *pointMetrics) lateFirstToken(all []pointMetrics) *lateness {
 		risen = max(risenTTFT, v.p.LoadValue/lowest.p.LoadValue)
 	}
 	switch tail := v.ttftP99 / v.ttft; {
-	case verdict.Moves(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
+	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
 		return &lateness{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
-			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MovedBy),
+			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend),
 				fact("TTFT p50", v.ttft, "ms"))}
 	case v.ttft >= highTTFT*v.ttftHigh:
 		return &lateness{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.batch*v.ttftHigh+2*v.tpot,

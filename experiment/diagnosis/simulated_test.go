@@ -75,7 +75,7 @@ func (s *setting) simulated(t *testing.T) []series.Series {
 	for i := range s.rows {
 		rows[i] = *s.row(t, s.rows[i])
 	}
-	return series.SeriesOf(rows)
+	return series.FromRows(rows)
 }
 
 // after is the start of the load, when priming is over.
@@ -89,7 +89,7 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 	if err != nil {
 		t.Fatalf("%s: %v", s.name, err)
 	}
-	row := &record.Row{Schema: record.SchemaRow, ID: spec.Pretty(), Spec: spec, Simulated: true, PromptForm: "token_ids", Clock: record.Clock{Stamps: "kernel", KernelStamps: 1}}
+	row := &record.Row{Schema: record.SchemaRow, ID: spec.Label(), Spec: spec, Simulated: true, PromptForm: "token_ids", Clock: record.Clock{Stamps: "kernel", KernelStamps: 1}}
 	row.Window = record.Window{StartUs: record.RoundMicros(time.Duration(spec.Warmup.Time)), EndUs: record.RoundMicros(run.end() - after)}
 	e := &verdict.Measured{Row: row, Vocabulary: &vocabulary}
 	for _, r := range records {
@@ -173,8 +173,8 @@ func (r *replay) record(m *mock.Record, w record.Window) *record.Record {
 	}
 	at := q.At - after
 	first, last := record.At(record.RoundMicros(times[0])), record.At(record.RoundMicros(times[len(times)-1]))
-	rec := &record.Record{I: q.Index, Phase: record.PhaseCooldown, At: record.At(record.RoundMicros(at)), Ready: record.At(record.RoundMicros(at)), Sent: record.At(record.RoundMicros(at + r.late())), FirstEvent: first, First: first, Last: last, End: last,
-		Gaps: record.RoundGaps(times[0], gaps), PromptAsked: q.Input, PromptTokens: &m.PromptTokens, OutputAsked: q.Output, OutputTokens: m.OutputTokens, Outcome: "ok", Finish: "length"}
+	rec := &record.Record{I: q.Index, Phase: record.PhaseCooldown, Arrival: record.At(record.RoundMicros(at)), Ready: record.At(record.RoundMicros(at)), Sent: record.At(record.RoundMicros(at + r.late())), FirstEvent: first, First: first, Last: last, End: last,
+		Gaps: record.RoundGaps(times[0], gaps), PromptRequested: q.Input, PromptTokens: &m.PromptTokens, OutputRequested: q.Output, OutputTokens: m.OutputTokens, Outcome: "ok", Finish: "length"}
 	if !r.s.uncached {
 		rec.CachedTokens = &m.CachedTokens
 	}
@@ -234,8 +234,8 @@ func TestShortPromptsInABusyBatch(t *testing.T) {
 	for _, x := range [][3]int{{24, 64, 24}, {32, 32, 16}, {16, 64, 16}} {
 		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{closed("s", x[0], x[1], x[2])}}
 		for _, d := range Diagnose(s.simulated(t)) {
-			if d.Regime != BandwidthBoundDecode {
-				t.Errorf("%v: %s, by %q: %v", x, d.Regime, d.Symptom, d.Evidence)
+			if d.Bottleneck != BandwidthBoundDecode {
+				t.Errorf("%v: %s, by %q: %v", x, d.Bottleneck, d.Symptom, d.Evidence)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func (d *Decision) evaluateStages(series []series.Series, diagnoses []Diagnosis,
 	}
 	for _, stage := range stages {
 		step, failure := evaluateStage(stage, series, left, total)
-		d.Walk = append(d.Walk, step)
+		d.Stages = append(d.Stages, step)
 		if failure != nil {
 			d.Next = failure.next(series, diagnoses)
 			d.Advice = failure.advice(series, d.Next)
@@ -127,7 +127,7 @@ func closerToPassing(stage string, v stats.Verdict, s *series.Series, nearest, j
 
 // verdictAt is the worst verdict of the point at a stage, and the limit with that verdict; nil: the SLO has
 // no such limit.
-func verdictAt(p *series.SeriesPoint, stage string) (worst stats.Verdict, limit *record.Verdict) {
+func verdictAt(p *series.Point, stage string) (worst stats.Verdict, limit *record.Verdict) {
 	if stage == "validity" {
 		if p.Valid {
 			return stats.Pass, nil

@@ -11,7 +11,7 @@ const (
 // missingDevices is the telemetry that would show where the time of a step goes.
 func (v *pointMetrics) missingDevices() string {
 	switch r := v.p.Rows[0]; {
-	case r.Observable():
+	case r.HasGPUMetrics():
 		return missingGPU
 	case r.Vendor() == "cpu":
 		return missingCPU
@@ -21,7 +21,7 @@ func (v *pointMetrics) missingDevices() string {
 
 // collectDevices is how to get it.
 func (v *pointMetrics) collectDevices() string {
-	if v.p.Rows[0].Observable() {
+	if v.p.Rows[0].HasGPUMetrics() {
 		return "collect GPU metrics ([telemetry] gpu)"
 	}
 	return "watch the hardware with its vendor's tools"

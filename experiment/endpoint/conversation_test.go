@@ -58,8 +58,8 @@ func TestConversations(t *testing.T) {
 					if !r.OK() { // cut at the row's end
 						continue
 					}
-					if want := 64 + 30*i; *r.Turn != i || r.PromptAsked != want || *r.PromptTokens != want {
-						t.Errorf("conversation %d, turn %d: %d tokens, asked %d, want %d", session, *r.Turn, *r.PromptTokens, r.PromptAsked, want)
+					if want := 64 + 30*i; *r.Turn != i || r.PromptRequested != want || *r.PromptTokens != want {
+						t.Errorf("conversation %d, turn %d: %d tokens, asked %d, want %d", session, *r.Turn, *r.PromptTokens, r.PromptRequested, want)
 					}
 					if i == 0 {
 						continue
@@ -69,7 +69,7 @@ func TestConversations(t *testing.T) {
 					if known := *before.PromptTokens + before.OutputTokens - 1; *r.CachedTokens < known/16*16-16 || *r.CachedTokens <= *before.CachedTokens {
 						t.Errorf("conversation %d, turn %d: %d of %d tokens were cached", session, i, *r.CachedTokens, known)
 					}
-					if think := r.At.Us() - before.End.Us(); think < 1999 || think > 2001 {
+					if think := r.Arrival.Us() - before.End.Us(); think < 1999 || think > 2001 {
 						t.Errorf("conversation %d, turn %d came %d µs after the end of the one before", session, i, think)
 					}
 				}
@@ -246,8 +246,8 @@ func TestColdStart(t *testing.T) {
 		if r.ConnectUs == nil {
 			t.Errorf("request %d was sent over an open connection", i)
 		}
-		if i > 0 && r.At.Us()-records[i-1].End.Us() < 50_000 {
-			t.Errorf("request %d came %d µs after the one before", i, r.At.Us()-records[i-1].End.Us())
+		if i > 0 && r.Arrival.Us()-records[i-1].End.Us() < 50_000 {
+			t.Errorf("request %d came %d µs after the one before", i, r.Arrival.Us()-records[i-1].End.Us())
 		}
 	}
 	for _, code := range []string{"few_samples", "warmup", "rate_not_achieved", "concurrency"} {

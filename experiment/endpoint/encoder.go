@@ -28,8 +28,8 @@ type classEncoders map[string]*classEncoder
 func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (classEncoders, error) {
 	out := classEncoders{}
 	for _, class := range spec.Classes() {
-		api := cmp.Or(class.API, spec.APIOr(s.Target))
-		e := &classEncoder{api: s.apis[api], ignoreEOS: spec.ClassForced(class.Name)}
+		api := cmp.Or(class.API, spec.APIFor(s.Target))
+		e := &classEncoder{api: s.apis[api], ignoreEOS: spec.ClassIgnoresEOS(class.Name)}
 		e.promptStyle = promptStyle{first: e.api.vocab}
 		if class.Session != nil {
 			style, err := e.api.conversationStyle(ctx)
@@ -106,9 +106,9 @@ func formOf(v *workload.Vocabulary) string {
 	return "text"
 }
 
-// PromptStyle is how a point's requests will be made, as its results will state it: the form of the prompts,
+// RequestForm is how a point's requests will be made, as its results will state it: the form of the prompts,
 // and the constant fields of every body. Figures of two servers are comparable if both are the same.
-func (s *Server) PromptStyle(ctx context.Context, spec *experiment.Spec) (promptForm string, body map[string]any, err error) {
+func (s *Server) RequestForm(ctx context.Context, spec *experiment.Spec) (promptForm string, body map[string]any, err error) {
 	encoders, err := s.classEncoders(ctx, spec)
 	if err != nil {
 		return "", nil, err

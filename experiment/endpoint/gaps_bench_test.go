@@ -104,7 +104,7 @@ func BenchmarkWrite(b *testing.B) {
 			size := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				size = len(fixture.Stored(b, records))
+				size = len(fixture.Encode(b, records))
 			}
 			perGap(b, 1_000_000)
 			b.ReportMetric(float64(size)/1e6, "B/event")
@@ -113,7 +113,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	file := fixture.Stored(b, newStreamed(1000, 0.1).measured(1000))
+	file := fixture.Encode(b, newStreamed(1000, 0.1).measured(1000))
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := record.ReadRecords(bytes.NewReader(file), func(*record.Record) error { return nil }); err != nil {

@@ -20,7 +20,7 @@ func TestGapsAreSmall(t *testing.T) {
 	if kept := float64(heap().HeapAlloc-before.HeapAlloc) / gaps; kept > 2.8 {
 		t.Errorf("%.2f bytes a gap in memory", kept)
 	}
-	if disk := float64(len(fixture.Stored(t, records))) / gaps; disk > 2.3 {
+	if disk := float64(len(fixture.Encode(t, records))) / gaps; disk > 2.3 {
 		t.Errorf("%.2f bytes a gap on disk", disk)
 	}
 	slo := fixture.SLO(t, `itl_p99 = "40ms"`)

@@ -77,7 +77,7 @@ func (s *Server) describe(models []openai.Model) {
 			raw = append(raw, v)
 		}
 		if m.ID == s.Info.Model {
-			s.MaxLen = m.MaxModelLen
+			s.ContextLength = m.MaxModelLen
 		}
 	}
 	s.Info.Models = raw

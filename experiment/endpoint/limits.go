@@ -10,13 +10,13 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Fits returns an error if a request of a point exceeds the server's context length.
-func (s *Server) Fits(spec *experiment.Spec) error {
+// CheckContext returns an error if a request of a point exceeds the server's context length.
+func (s *Server) CheckContext(spec *experiment.Spec) error {
 	longest := spec.Longest()
-	if s.MaxLen == 0 || longest <= s.MaxLen {
+	if s.ContextLength == 0 || longest <= s.ContextLength {
 		return nil
 	}
-	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, or start the server with a longer context", spec.Pretty(), longest, s.MaxLen)
+	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, or start the server with a longer context", spec.Label(), longest, s.ContextLength)
 }
 
 // Limits are this process's limits of files and ports, now.
@@ -25,22 +25,22 @@ func Limits() telemetry.Limits { return collector.ReadLimits() }
 // spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.
 const spareFiles = 64
 
-// Affords returns an error if the limits do not allow a point's connections. An open loop is checked for its
+// CheckLimits returns an error if the limits do not allow a point's connections. An open loop is checked for its
 // least number: a slow server needs more, and checkErrors reports a shortage then. Ports of closed
 // connections do not count, since a row with a connection per request asks the server to close them first, so
 // that they wait there.
-func (s *Server) Affords(spec *experiment.Spec, l telemetry.Limits) error {
-	n := spec.AtOnce()
-	files := l.Open + spareFiles + n + spec.ConnectionsAhead() // opened ahead, while the last row's are still idle
+func (s *Server) CheckLimits(spec *experiment.Spec, l telemetry.Limits) error {
+	n := spec.MinConnections()
+	files := l.Open + spareFiles + n + spec.ConnectionsToOpen() // opened ahead, while the last row's are still idle
 	if s.inProcess() {
 		files += n // the server's ends are in this process, too
 	}
 	switch {
 	case l.Files > 0 && files > l.Files:
 		return fmt.Errorf("%s needs about %s open files for its %s connections, the limit is %s\nhint: %s, then start bench again; or lower the load",
-			spec.Pretty(), unit.Count(files), unit.Count(n), unit.Count(l.Files), verdict.MoreFiles(files))
+			spec.Label(), unit.Count(files), unit.Count(n), unit.Count(l.Files), verdict.RaiseFileLimit(files))
 	case l.Ports > 0 && n > l.Ports:
-		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", spec.Pretty(), unit.Count(n), unit.Count(l.Ports), verdict.MorePorts)
+		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", spec.Label(), unit.Count(n), unit.Count(l.Ports), verdict.WidenPortRange)
 	}
 	return nil
 }

@@ -40,9 +40,9 @@ func TestAffords(t *testing.T) {
 	} {
 		s := &Server{}
 		if c.simulated {
-			s.Simulated("in this process")
+			s.MarkSimulated("in this process")
 		}
-		err := s.Affords(c.spec, c.limits)
+		err := s.CheckLimits(c.spec, c.limits)
 		if (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v", c.what, err)
 		}

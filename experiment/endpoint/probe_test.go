@@ -96,8 +96,8 @@ func (h habit) check(t *testing.T) {
 	if closes := strings.Contains(s.Info.Connections, "one per request"); closes != h.fake.closesStreams {
 		t.Errorf("connections: %s", s.Info.Connections)
 	}
-	if s.Info.Model != "m" || s.MaxLen != 2048 {
-		t.Errorf("model %q of %d tokens", s.Info.Model, s.MaxLen)
+	if s.Info.Model != "m" || s.ContextLength != 2048 {
+		t.Errorf("model %q of %d tokens", s.Info.Model, s.ContextLength)
 	}
 	if h.fake.mute || h.fake.constant {
 		return

@@ -17,8 +17,8 @@ type Progress struct {
 	Tokens             atomic.Int64 // output tokens of the requests that have ended
 
 	// Set before the row begins; nil: not used.
-	Meter *openai.TokenCounter // counts tokens as they arrive
-	Each  func(*record.Record) // gets every record as its request ends, from one goroutine; it must not keep it
+	Counter *openai.TokenCounter // counts tokens as they arrive
+	Each    func(*record.Record) // gets every record as its request ends, from one goroutine; it must not keep it
 
 	begun      atomic.Pointer[time.Time]
 	ended      atomic.Pointer[time.Time]
@@ -27,8 +27,8 @@ type Progress struct {
 	lag        latencyHistogram    // of all requests
 }
 
-// Reading is a Progress at one moment. It is for display only: no result is made of it.
-type Reading struct {
+// Snapshot is a Progress at one moment. It is for display only: no result is made of it.
+type Snapshot struct {
 	Begun    time.Time // of the load; zero: connections are opened, prefixes primed
 	Ended    time.Time // of the load; zero: it goes on. The summary of the row follows, which may take a while
 	Phase    string    // of the latest request sent: PhaseWarmup, PhaseWindow or PhaseCooldown
@@ -38,21 +38,21 @@ type Reading struct {
 	InFlight int
 	Tokens   int // output tokens of the requests that have ended
 
-	// First is from the intended arrival to the first token (without streaming, to the end of the answer) of
+	// FirstToken is from the intended arrival to the first token (without streaming, to the end of the answer) of
 	// the good requests of the window; of the warm-up until the window has one.
-	First Glance
-	Lag   Glance
+	FirstToken LiveLatency
+	Lag        LiveLatency
 }
 
-// Glance is a latency so far, in ms; its percentiles are exact within half a percent.
-type Glance struct {
+// LiveLatency is a latency so far, in ms; its percentiles are exact within half a percent.
+type LiveLatency struct {
 	N             int
 	P50, P99, Max float64 // P50 and P99 are NaN if the sample is too small for a bound
 }
 
-// Read is the progress now.
-func (p *Progress) Read() Reading {
-	r := Reading{
+// Snapshot is the progress now.
+func (p *Progress) Snapshot() Snapshot {
+	r := Snapshot{
 		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
 		Tokens: int(p.Tokens.Load()), Lag: p.lag.read(),
 	}
@@ -63,13 +63,13 @@ func (p *Progress) Read() Reading {
 	if ended := p.ended.Load(); ended != nil {
 		r.Ended = *ended
 	}
-	if r.First = p.firstToken[load.Window].read(); r.First.N == 0 {
-		r.First = p.firstToken[load.Warmup].read()
+	if r.FirstToken = p.firstToken[load.Window].read(); r.FirstToken.N == 0 {
+		r.FirstToken = p.firstToken[load.Warmup].read()
 	}
 	return r
 }
 
-func (h *latencyHistogram) read() Glance {
+func (h *latencyHistogram) read() LiveLatency {
 	n := int(h.n.Load())
 	at := func(p float64) float64 {
 		if stats.GradeOf(n, p) == stats.NoBound {
@@ -77,7 +77,7 @@ func (h *latencyHistogram) read() Glance {
 		}
 		return h.quantile(p) / record.UsPerMs
 	}
-	return Glance{N: n, P50: at(0.50), P99: at(0.99), Max: float64(h.max.Load()) / record.UsPerMs}
+	return LiveLatency{N: n, P50: at(0.50), P99: at(0.99), Max: float64(h.max.Load()) / record.UsPerMs}
 }
 
 func (p *Progress) loadStarted() { p.begun.Store(new(time.Now())) }
@@ -103,7 +103,7 @@ func (p *Progress) requestEnded(job *load.Job, r *record.Record, stream bool) {
 		end = r.Last
 	}
 	if us, ok := end.Get(); ok && r.OK() && job.Phase != load.Cooldown {
-		from, _ := r.At.Get()
+		from, _ := r.Arrival.Get()
 		p.firstToken[job.Phase].add(us - from)
 	}
 	p.Done.Add(1)

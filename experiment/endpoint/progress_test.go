@@ -42,7 +42,7 @@ func TestDigest(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	p := new(Progress)
-	if r := p.Read(); !r.Begun.IsZero() || r.Phase != record.PhaseWarmup || r.First.N != 0 || !math.IsNaN(r.First.P50) {
+	if r := p.Snapshot(); !r.Begun.IsZero() || r.Phase != record.PhaseWarmup || r.FirstToken.N != 0 || !math.IsNaN(r.FirstToken.P50) {
 		t.Errorf("before the load: %+v", r)
 	}
 	p.loadStarted()
@@ -54,7 +54,7 @@ func TestProgress(t *testing.T) {
 		p.requestEnded(job, requestRecord(job), true)
 	}
 	ends(load.Warmup, 0, time.Second, openai.OK)
-	if r := p.Read(); r.First.N != 1 || r.First.Max != 1000 {
+	if r := p.Snapshot(); r.FirstToken.N != 1 || r.FirstToken.Max != 1000 {
 		t.Errorf("in the warm-up: %+v", r)
 	}
 	for range stats.MinSamples(0.5, 0.95) {
@@ -63,25 +63,25 @@ func TestProgress(t *testing.T) {
 	ends(load.Window, time.Second, time.Hour, openai.Timeout)
 	ends(load.Cooldown, 2*time.Second, time.Hour, openai.Unfinished)
 	p.requestSent(&load.Job{Phase: load.Cooldown})
-	r := p.Read()
+	r := p.Snapshot()
 	if r.Begun.IsZero() || !r.Ended.IsZero() || r.Phase != record.PhaseCooldown || r.Sent != 10 || r.Done != 9 || r.InFlight != 1 || r.Failed != 1 || r.Tokens != 63 {
 		t.Errorf("%+v", r)
 	}
-	if f := r.First; f.N != 6 || math.Abs(f.P50-100) > 0.6 || !math.IsNaN(f.P99) || f.Max != 100 {
+	if f := r.FirstToken; f.N != 6 || math.Abs(f.P50-100) > 0.6 || !math.IsNaN(f.P99) || f.Max != 100 {
 		t.Errorf("first token: %+v", f)
 	}
 	if l := r.Lag; l.N != 9 || math.Abs(l.P50-0.05) > 0.0005 || l.Max != 0.05 {
 		t.Errorf("lag: %+v", l)
 	}
 
-	if p.loadEnded(); p.Read().Ended.Before(r.Begun) {
-		t.Errorf("ended: %+v", p.Read())
+	if p.loadEnded(); p.Snapshot().Ended.Before(r.Begun) {
+		t.Errorf("ended: %+v", p.Snapshot())
 	}
 
 	whole := &load.Job{Phase: load.Window, Result: openai.Result{First: openai.Never, Last: 3 * time.Second, Outcome: openai.OK}}
 	p = new(Progress)
 	p.requestEnded(whole, requestRecord(whole), false)
-	if f := p.Read().First; f.N != 1 || f.Max != 3000 {
+	if f := p.Snapshot().FirstToken; f.N != 1 || f.Max != 3000 {
 		t.Errorf("without streaming: %+v", f)
 	}
 }

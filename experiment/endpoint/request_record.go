@@ -14,10 +14,10 @@ func requestRecord(j *load.Job) *record.Record {
 	r := &j.Result
 	rec := &record.Record{
 		I: j.Request.Index, ServerID: r.ServerID, Class: j.Request.Class,
-		Phase: phases[j.Phase],
-		At:    offset(j.At), Ready: offset(j.Ready), Sent: offset(r.Sent), FirstEvent: offset(r.FirstEvent),
+		Phase:   phases[j.Phase],
+		Arrival: offset(j.At), Ready: offset(j.Ready), Sent: offset(r.Sent), FirstEvent: offset(r.FirstEvent),
 		First: offset(r.First), Last: offset(r.Last), End: offset(r.End),
-		PromptAsked: cmp.Or(j.Input, j.Request.Input), OutputAsked: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
+		PromptRequested: cmp.Or(j.Input, j.Request.Input), OutputRequested: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
 		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
 	}
 	if q := &j.Request; q.Turns > 0 || q.Session > 0 { // of a conversation, or of a trace with sessions

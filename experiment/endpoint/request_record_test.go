@@ -48,8 +48,8 @@ func TestRecordOfAJob(t *testing.T) {
 		},
 	}
 	cost := 257
-	want := &record.Record{I: 17, ServerID: "x", Class: "chat", Phase: record.PhaseWindow, At: record.At(2), Ready: record.At(2), Sent: record.At(2), Last: record.At(9), End: record.At(10),
-		PromptAsked: 256, PromptTokens: &cost, OutputAsked: 4, OutputTokens: 4, Outcome: "ok", Status: 200, Finish: "length"}
+	want := &record.Record{I: 17, ServerID: "x", Class: "chat", Phase: record.PhaseWindow, Arrival: record.At(2), Ready: record.At(2), Sent: record.At(2), Last: record.At(9), End: record.At(10),
+		PromptRequested: 256, PromptTokens: &cost, OutputRequested: 4, OutputTokens: 4, Outcome: "ok", Status: 200, Finish: "length"}
 	if d := cmp.Diff(want, requestRecord(&job), cmp.AllowUnexported(record.Micros{}, record.Packed{})); d != "" {
 		t.Error(d)
 	}

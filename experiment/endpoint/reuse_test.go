@@ -65,7 +65,7 @@ func TestHitsOfThePlanAreTheServers(t *testing.T) {
 			row.Server.Metrics = &telemetry.ServerUsage{}
 			row.Server.Metrics.KVCapacity = &told
 			e := verdict.Measured{Row: row, Records: records}
-			if in := e.CountReuse().InCapacity; in == nil || *in != hits {
+			if in := e.CompareReuse().InCapacity; in == nil || *in != hits {
 				t.Errorf("%v tokens are said to be possible in %g, %d were found", in, told, hits)
 			}
 			if roomy := c.blocks == 0; roomy != (hits == possible) || hits == 0 || hits > possible {
@@ -125,7 +125,7 @@ func TestHitsOfTiling(t *testing.T) {
 				Workload: workload.Workload{Generator: workload.Tiling, Input: workload.Fixed(input), Output: workload.Fixed(4), Seed: 7,
 					Tile: &workload.Tile{Contexts: contexts, QuestionTokens: asks, Rounds: rounds}},
 				Load: workload.Load{Concurrency: c.inFlight, Grace: workload.Span(20 * time.Second)}}
-			spec.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
+			spec.ApplyPresets(func(key, problem, hint string) { t.Error(key, problem, hint) })
 			row, records := measureSalted(t, s, spec, "0123456789ab")
 			found := truth(t, s, "0123456789ab")
 			told, ofWindow := 0, 0
@@ -178,7 +178,7 @@ func TestCacheTokens(t *testing.T) {
 		t.Errorf("%d tokens of a server that says nothing", got)
 	}
 	for _, tt := range []struct{ cache, input, want int }{{32000, 32000, 2}, {32001, 32000, 3}, {320_000, 32_000, 11}} {
-		if got := experiment.ContextsOver(tt.cache, tt.input); got != tt.want || (got-1)*tt.input < tt.cache {
+		if got := experiment.ContextsToOverflow(tt.cache, tt.input); got != tt.want || (got-1)*tt.input < tt.cache {
 			t.Errorf("%+v: %d", tt, got)
 		}
 	}

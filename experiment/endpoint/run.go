@@ -27,18 +27,18 @@ type RunConfig struct {
 	Spec     *experiment.Spec
 	ID       string // of the row
 	Salt     string // makes the prompts differ from every other attempt
-	Bounds   record.RooflineSource
+	Roofline record.RooflineSource
 	Progress *Progress // nil: no display
 	// Each gets every record as its request ends, and must not keep it; an error ends the row.
 	Each func(*record.Record) error
 	// Sample gets the telemetry samples when the load is over; nil: they are summarized only.
 	Sample func(*telemetry.Sample) error
-	Ends   context.Context // when it ends, so does a row that has until = "stopped", or any closed loop; nil: the row ends itself
+	Stop   context.Context // when it ends, so does a row that has until = "stopped", or any closed loop; nil: the row ends itself
 	// Reread passes on all records that Each got, in that order, when the load is over, so that they are not
 	// in memory meanwhile; nil: they are kept in memory.
-	Reread  func(each func(*record.Record) error) error
-	Scratch io.ReadWriteSeeker // an empty file that holds the samples during the row; nil: they are kept in memory
-	Startup *record.Startup    // of a cold start whose server bench started; nil: the server ran already
+	Reread     func(each func(*record.Record) error) error
+	SampleFile io.ReadWriteSeeker // an empty file that holds the samples during the row; nil: they are kept in memory
+	Startup    *record.Startup    // of a cold start whose server bench started; nil: the server ran already
 }
 
 // drainAfterInterrupt is how long requests in flight may go on after Ctrl-C.
@@ -75,13 +75,13 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	}
 	t.Progress.loadStarted()
 	measured, err := load.Run(ctx, load.Config{
-		Load: t.Spec.Phases(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
+		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
 		Encode: encoders.encode(),
 		Send:   m.send,
 		Follow: m.nextTurn(),
 		Each:   m.each,
 		Enough: m.enough(),
-		Ends:   t.Ends,
+		Ends:   t.Stop,
 	})
 	t.Progress.loadEnded()
 	samples, sampleErr := stop()
@@ -96,8 +96,8 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	}
 	row.EndedAt, row.Epoch = time.Now().UTC(), measured.Epoch.UTC()
 	row.Window = record.Window{StartUs: record.RoundMicros(measured.Start), EndUs: record.RoundMicros(measured.End), Cut: measured.Cut}
-	if t.Spec.Cold() {
-		row.ColdStart = &record.ColdStart{IdleS: t.Spec.Phases().Idle, Server: t.Startup}
+	if t.Spec.IsColdStart() {
+		row.ColdStart = &record.ColdStart{IdleS: t.Spec.EffectiveLoad().Idle, Server: t.Startup}
 	}
 	row.ServerLost = m.lost >= fewestLost
 	m.fillClock()
@@ -105,7 +105,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if err := fillSamples(e, samples, measured.Epoch, t, s.sources); err != nil {
 		return nil, err
 	}
-	e.Conclude(s.Target, t.Bounds)
+	e.Conclude(s.Target, t.Roofline)
 	return row, nil
 }
 
@@ -151,7 +151,7 @@ func (m *measurement) primePrefixes(ctx context.Context) error {
 // openConnections opens connections ahead of the row: for each API as many as if all requests were its own.
 func (m *measurement) openConnections(ctx context.Context) error {
 	for _, c := range m.encoders.apiClients() {
-		setups, err := c.client.Prepare(ctx, m.t.Spec.ConnectionsAhead())
+		setups, err := c.client.Prepare(ctx, m.t.Spec.ConnectionsToOpen())
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err() // another error shows in the records
 		}
@@ -166,10 +166,10 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 	e := m.encoders[job.Request.Class]
 	call := openai.Call{
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
-		Fresh:      m.t.Spec.Fresh(),
+		Fresh:      m.t.Spec.ConnectsPerRequest(),
 		RequestID:  requestID(m.t.Salt, job.Request.Index),
 		KeepAnswer: job.Request.Turn+1 < job.Request.Turns,
-		Counter:    m.t.Progress.Meter,
+		Counter:    m.t.Progress.Counter,
 		Prompt:     cmp.Or(job.Input, job.Request.Input),
 	}
 	if e.ignoreEOS {
@@ -187,7 +187,7 @@ func requestID(salt string, index int) string {
 
 // nextTurn makes the next turns of conversations; nil: the row has none.
 func (m *measurement) nextTurn() func(*load.Job, []byte) (*load.Job, []byte) {
-	if !m.t.Spec.Converses() {
+	if !m.t.Spec.HasConversations() {
 		return nil
 	}
 	return func(job *load.Job, body []byte) (*load.Job, []byte) { return m.encoders.nextTurn(m.plan, job, body) }

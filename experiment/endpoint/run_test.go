@@ -66,7 +66,7 @@ func measure(t *testing.T, s *Server, spec experiment.Spec) (*record.Row, []*rec
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	records := fixture.Records(t, file.Bytes())
+	records := fixture.Decode(t, file.Bytes())
 	if n := p.Done.Load(); int(n) != len(records) {
 		t.Errorf("%d requests done, %d records", n, len(records))
 	}
@@ -87,7 +87,7 @@ func text(t *testing.T, v any) string {
 func holdToRecords(t *testing.T, row *record.Row, records []*record.Record, target experiment.Target) {
 	t.Helper()
 	stream, slo := row.Spec.Streams(), row.Spec.SLO
-	again := record.Summarize(records, row.Window, stream, slo.EachRequest(), target.GPUs)
+	again := record.Summarize(records, row.Window, stream, slo.PerRequest(), target.GPUs)
 	if len(row.Spec.Mix) > 0 {
 		again.Goodput = row.Summary.Goodput // each request is held to the limits of its class: tested by itself
 	}
@@ -149,7 +149,7 @@ func TestRun(t *testing.T) {
 		}},
 		{"open", func(s *experiment.Spec) { s.Rate = 100 }, func(t *testing.T, row *record.Row, records []*record.Record) {
 			for _, r := range records {
-				if r.OK() && (r.Sent.Us() < r.Ready.Us() || r.Ready.Us() < r.At.Us() || r.First.Us() < r.Sent.Us()) {
+				if r.OK() && (r.Sent.Us() < r.Ready.Us() || r.Ready.Us() < r.Arrival.Us() || r.First.Us() < r.Sent.Us()) {
 					t.Errorf("times out of order: %+v", r)
 				}
 			}
@@ -161,8 +161,8 @@ func TestRun(t *testing.T) {
 		}},
 		{"all at once", func(s *experiment.Spec) { s.Rate, s.Warmup = workload.Rate(math.Inf(1)), workload.Extent{} }, func(t *testing.T, row *record.Row, records []*record.Record) {
 			for _, r := range records {
-				if r.At.Us() != 0 {
-					t.Errorf("a request at %d µs", r.At.Us())
+				if r.Arrival.Us() != 0 {
+					t.Errorf("a request at %d µs", r.Arrival.Us())
 				}
 			}
 		}},
@@ -231,7 +231,7 @@ func checkClasses(t *testing.T, row *record.Row, records []*record.Record) {
 	n := 0
 	for name, got := range row.Classes {
 		own := slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return r.Class != name })
-		want := record.Summarize(own, row.Window, true, row.Spec.ClassSLO(workload.Class{Name: name}).EachRequest(), 2)
+		want := record.Summarize(own, row.Window, true, row.Spec.ClassSLO(workload.Class{Name: name}).PerRequest(), 2)
 		if name == "chat" { // its own limit replaces that of the row
 			if got.Goodput.RequestsPerS != 0 || got.Goodput.Limits[0] != "ttft ≤ 0.000001 ms" {
 				t.Errorf("chat's goodput: %+v", got.Goodput)
@@ -269,7 +269,7 @@ func TestRunGivesTheSamePlanForTheSameSalt(t *testing.T) {
 		_, records := measure(t, s, spec)
 		var out []string
 		for _, r := range records[:10] {
-			out = append(out, fmt.Sprint(r.I, r.PromptAsked))
+			out = append(out, fmt.Sprint(r.I, r.PromptRequested))
 		}
 		return strings.Join(out, ", ")
 	}
@@ -346,7 +346,7 @@ func TestConnections(t *testing.T) {
 	} {
 		spec := point()
 		c.change(&spec)
-		if got := spec.ConnectionsAhead(); got != c.want {
+		if got := spec.ConnectionsToOpen(); got != c.want {
 			t.Errorf("%d connections, want %d", got, c.want)
 		}
 	}

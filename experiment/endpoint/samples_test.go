@@ -20,20 +20,20 @@ func TestEndlessRow(t *testing.T) {
 	spec := experiment.Spec{Name: "tile", Repeat: 1, Until: "stopped",
 		Workload: workload.Workload{Generator: workload.Tiling, Input: workload.Fixed(64), Output: workload.Fixed(4), Seed: 7, Tile: &workload.Tile{Contexts: 5}},
 		Load:     workload.Load{Warmup: workload.Extent{Requests: 5}, Grace: workload.Span(20 * time.Second)}}
-	spec.Preset(func(key, problem, hint string) { t.Error(key, problem, hint) })
+	spec.ApplyPresets(func(key, problem, hint string) { t.Error(key, problem, hint) })
 	spec.Check(func(key, problem, hint string) { t.Error(key, problem, hint) })
 	ends, end := context.WithCancel(t.Context())
 	defer end()
 	var kept []*record.Record
 	seen := 0
 	meter := &openai.TokenCounter{}
-	p := &Progress{Meter: meter, Each: func(*record.Record) {
+	p := &Progress{Counter: meter, Each: func(*record.Record) {
 		if seen++; seen == 60 {
 			end()
 		}
 	}}
 	row, err := s.Run(t.Context(), RunConfig{
-		Spec: &spec, ID: spec.Name, Salt: "salt", Ends: ends, Progress: p,
+		Spec: &spec, ID: spec.Name, Salt: "salt", Stop: ends, Progress: p,
 		Each: func(r *record.Record) error { kept = append(kept, r); return nil },
 		Reread: func(each func(*record.Record) error) error {
 			for _, r := range kept {

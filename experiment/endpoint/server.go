@@ -30,9 +30,9 @@ import (
 
 // Server is a target that was reached and probed.
 type Server struct {
-	Target experiment.Target
-	Info   record.TargetInfo // its identity, as reported
-	MaxLen int               // context length in tokens; 0: not reported
+	Target        experiment.Target
+	Info          record.TargetInfo // its identity, as reported
+	ContextLength int               // context length in tokens; 0: not reported
 
 	Selftest *selftest.Result // calibration of this client on this machine; nil: not known
 
@@ -121,9 +121,9 @@ func (s *Server) measureRTT(ctx context.Context, c *openai.Client) error {
 	return nil
 }
 
-// Simulated marks the target as the mock in this process; what is what it simulates. It does nothing if what
+// MarkSimulated marks the target as the mock in this process; what is what it simulates. It does nothing if what
 // is empty.
-func (s *Server) Simulated(what string) {
+func (s *Server) MarkSimulated(what string) {
 	if what == "" {
 		return
 	}

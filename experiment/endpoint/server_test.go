@@ -35,8 +35,8 @@ func TestReachFindsTheModel(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if s.Info.Model != c.model || s.MaxLen != c.maxLen {
-			t.Errorf("%s: model %q of %d tokens", c.name, s.Info.Model, s.MaxLen)
+		if s.Info.Model != c.model || s.ContextLength != c.maxLen {
+			t.Errorf("%s: model %q of %d tokens", c.name, s.Info.Model, s.ContextLength)
 		}
 		b, err := json.Marshal(s.Info)
 		if listed := strings.Contains(string(b), "models_answer"); err != nil || listed == c.fake.noModel {
@@ -91,7 +91,7 @@ func TestIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Simulated("7B on paper")
+	s.MarkSimulated("7B on paper")
 	if s.Info.Identity == base || !s.Info.Simulated || s.Info.Endpoint != "mock" {
 		t.Errorf("simulated: %+v", s.Info)
 	}
@@ -100,19 +100,19 @@ func TestIdentity(t *testing.T) {
 func TestFits(t *testing.T) {
 	spec := fixture.Spec() // 256 + 8
 	s := &Server{}
-	if err := s.Fits(&spec); err != nil {
+	if err := s.CheckContext(&spec); err != nil {
 		t.Errorf("a context that is not told: %v", err)
 	}
-	s.MaxLen = 264
-	if err := s.Fits(&spec); err != nil {
+	s.ContextLength = 264
+	if err := s.CheckContext(&spec); err != nil {
 		t.Error(err)
 	}
-	s.MaxLen = 263
-	if err := s.Fits(&spec); err == nil || !strings.Contains(err.Error(), "A needs up to 264 tokens, the server's context length is 263\nhint: ") {
+	s.ContextLength = 263
+	if err := s.CheckContext(&spec); err == nil || !strings.Contains(err.Error(), "A needs up to 264 tokens, the server's context length is 263\nhint: ") {
 		t.Errorf("error %v", err)
 	}
 	spec.Mix = []workload.Class{{Name: "a", Input: workload.Fixed(10), Output: workload.Fixed(10)}}
-	if err := s.Fits(&spec); err != nil {
+	if err := s.CheckContext(&spec); err != nil {
 		t.Errorf("a mix of short ones: %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func TestSimulatedAtAnAddress(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	identity := s.Info.Identity
-	if s.Simulated(""); !s.Info.Simulated || s.Info.Identity != identity {
+	if s.MarkSimulated(""); !s.Info.Simulated || s.Info.Identity != identity {
 		t.Errorf("not in this process, so no longer simulated: %+v", s.Info)
 	}
 	real, err := (&fake{version: "1.0"}).reach(t, experiment.Target{}, target.Completions)

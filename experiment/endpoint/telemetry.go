@@ -20,9 +20,9 @@ const sameHost = "same host" // openai.Vantage.Place
 // Telemetry is the [telemetry] table.
 type Telemetry = telemetry.Config
 
-// Observe finds the sources of server and GPU metrics; Close closes them. Without it rows have samples of the
+// OpenTelemetry finds the sources of server and GPU metrics; Close closes them. Without it rows have samples of the
 // client only. b knows the hardware.
-func (s *Server) Observe(ctx context.Context, c Telemetry, b record.RooflineSource) {
+func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.RooflineSource) {
 	header := http.Header{}
 	for name, value := range s.options.Headers {
 		header.Set(name, value)
@@ -31,14 +31,14 @@ func (s *Server) Observe(ctx context.Context, c Telemetry, b record.RooflineSour
 		header.Set("Authorization", "Bearer "+s.options.APIKey)
 	}
 	s.sources = collector.Open(ctx, c, collector.Endpoint{
-		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.Foreign(),
+		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.UnsupportedHardware(),
 	})
 }
 
 // watch samples the client, and the server and its GPUs if they have sources, until stop is called, which
 // returns the samples. The first sample of each source is taken before watch returns, so before the load.
 func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]telemetry.Sample, error), err error) {
-	taken, err := newSamples(m.t.Scratch)
+	taken, err := newSamples(m.t.SampleFile)
 	if err != nil {
 		return nil, err
 	}

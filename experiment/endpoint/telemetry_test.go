@@ -42,7 +42,7 @@ func testSamples(t *testing.T, scratch io.ReadWriteSeeker) {
 	var samples []telemetry.Sample
 	records := 0
 	row, err := s.Run(t.Context(), RunConfig{Spec: &spec,
-		Each: func(*record.Record) error { records++; return nil }, Scratch: scratch,
+		Each: func(*record.Record) error { records++; return nil }, SampleFile: scratch,
 		Sample: func(s *telemetry.Sample) error { samples = append(samples, *s); return nil },
 	})
 	if err != nil {

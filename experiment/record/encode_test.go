@@ -34,12 +34,12 @@ func anyRecord() *rapid.Generator[*Record] {
 		return &Record{
 			Schema: text.Draw(t, "schema"), I: whole.Draw(t, "i"), ServerID: text.Draw(t, "id"), Class: text.Draw(t, "class"), Phase: text.Draw(t, "phase"),
 			Session: rapid.Ptr(whole, true).Draw(t, "session"), Turn: rapid.Ptr(whole, true).Draw(t, "turn"), TurnsLost: whole.Draw(t, "turns lost"),
-			At: at.Draw(t, "at"), Ready: at.Draw(t, "ready"), Sent: at.Draw(t, "sent"), FirstEvent: at.Draw(t, "event"),
+			Arrival: at.Draw(t, "at"), Ready: at.Draw(t, "ready"), Sent: at.Draw(t, "sent"), FirstEvent: at.Draw(t, "event"),
 			First: at.Draw(t, "first"), Last: at.Draw(t, "last"), End: at.Draw(t, "end"),
 			ConnectUs: rapid.Ptr(number, true).Draw(t, "connect"),
 			Gaps:      Pack(rapid.SliceOf(number).Draw(t, "gaps")...), TokensPerEvent: Pack(rapid.SliceOf(whole).Draw(t, "tokens")...),
-			PromptAsked: whole.Draw(t, "prompt asked"), PromptTokens: rapid.Ptr(whole, true).Draw(t, "prompt"), CachedTokens: rapid.Ptr(whole, true).Draw(t, "cached"),
-			OutputAsked: whole.Draw(t, "output asked"), OutputTokens: whole.Draw(t, "output"), Estimated: rapid.Bool().Draw(t, "estimated"),
+			PromptRequested: whole.Draw(t, "prompt asked"), PromptTokens: rapid.Ptr(whole, true).Draw(t, "prompt"), CachedTokens: rapid.Ptr(whole, true).Draw(t, "cached"),
+			OutputRequested: whole.Draw(t, "output asked"), OutputTokens: whole.Draw(t, "output"), Estimated: rapid.Bool().Draw(t, "estimated"),
 			Outcome: text.Draw(t, "outcome"), Error: text.Draw(t, "error"), Status: whole.Draw(t, "status"), Finish: text.Draw(t, "finish"),
 		}
 	})
@@ -61,8 +61,8 @@ func TestAppendJSONIsEncodingJSON(t *testing.T) {
 // A field that is added to Record and forgotten in AppendJSON would be lost from the evidence.
 func TestAppendJSONHasEveryField(t *testing.T) {
 	n, us := 1, int64(1)
-	full := Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Phase: "s", At: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), Last: At(1), End: At(1),
-		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptAsked: 1, PromptTokens: &n, CachedTokens: &n, OutputAsked: 1, OutputTokens: 1, Estimated: true,
+	full := Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Phase: "s", Arrival: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), Last: At(1), End: At(1),
+		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptRequested: 1, PromptTokens: &n, CachedTokens: &n, OutputRequested: 1, OutputTokens: 1, Estimated: true,
 		Outcome: "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, TurnsLost: 1}
 	v := reflect.ValueOf(full)
 	for i := range v.NumField() {

@@ -33,17 +33,17 @@ func (r *Record) Latency(metric string, stream bool) (ms float64, ok bool) {
 		}
 		return r.tpot()
 	case "ttft":
-		from, to = r.At, r.First
+		from, to = r.Arrival, r.First
 	case "ttft_from_send":
 		from, to = r.Sent, r.First
 	case "ttfe":
 		from, to = r.Sent, r.FirstEvent
 	case "e2e":
-		from, to = r.At, r.Last
+		from, to = r.Arrival, r.Last
 	case "e2e_from_send":
 		from, to = r.Sent, r.Last
 	case "cap_wait":
-		from, to = r.At, r.Ready
+		from, to = r.Arrival, r.Ready
 	case "lag":
 		from, to = r.Ready, r.Sent
 	}

@@ -25,12 +25,12 @@ type Manifest struct {
 	Order      string    `json:"order,omitempty"` // listed (as written), blocked (shuffled within each round of repeats) or interleaved (ABBA)
 	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
 
-	Client    ClientInfo        `json:"client"`
-	Target    TargetInfo        `json:"target"`
-	Facts     map[string]string `json:"facts"`      // [target.facts] as declared
-	NotStated []string          `json:"not_stated"` // keys of [target] that a reader needs, not specified
-	Attempts  []Attempt         `json:"attempts"`   // one for the start, one for each resume
-	Priced    *float64          `json:"gpu_hour_usd"`
+	Client      ClientInfo        `json:"client"`
+	Target      TargetInfo        `json:"target"`
+	Facts       map[string]string `json:"facts"`      // [target.facts] as declared
+	Unspecified []string          `json:"not_stated"` // keys of [target] that a reader needs, not specified
+	Attempts    []Attempt         `json:"attempts"`   // one for the start, one for each resume
+	GPUHourUSD  *float64          `json:"gpu_hour_usd"`
 
 	Servers  []ServerStart `json:"servers,omitempty"`  // started by bench, or several endpoints, in order
 	Searches []Found       `json:"searches,omitempty"` // results of searches so far

@@ -99,11 +99,11 @@ func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 // small)".
 func (p Percentile) String() string { return p.value() + p.sample() }
 
-// Quoted is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
-func (p Percentile) Quoted() string { return p.Bare() + p.sample() }
+// WithIntervalAndN is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
+func (p Percentile) WithIntervalAndN() string { return p.WithInterval() + p.sample() }
 
-// Bare is the percentile with its interval, without its sample: "820 ms [760, 910]", "≥610 ms".
-func (p Percentile) Bare() string {
+// WithInterval is the percentile with its interval, without its sample: "820 ms [760, 910]", "≥610 ms".
+func (p Percentile) WithInterval() string {
 	text := p.value()
 	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ is the interval
 		text += " " + within

@@ -26,7 +26,7 @@ type Record struct {
 	Turn     *int   `json:"turn,omitempty"`    // of the conversation, from 0; at_us of a later turn is the end of the previous one plus the think time
 	Phase    string `json:"phase"`
 
-	At         Micros `json:"at_us,omitzero"`          // intended arrival
+	Arrival    Micros `json:"at_us,omitzero"`          // intended arrival
 	Ready      Micros `json:"ready_us,omitzero"`       // intended arrival, and a worker free under the cap
 	Sent       Micros `json:"sent_us,omitzero"`        // before its last byte goes to the kernel
 	FirstEvent Micros `json:"first_event_us,omitzero"` // first event of any kind
@@ -39,12 +39,12 @@ type Record struct {
 	Gaps           Packed `json:"gaps_us,omitzero"`          // between successive token-bearing events; they sum to last − first
 	TokensPerEvent Packed `json:"tokens_per_event,omitzero"` // absent = all are 1
 
-	PromptAsked  int  `json:"prompt_asked"`
-	PromptTokens *int `json:"prompt_tokens,omitempty"` // as the server reports; absent = not reported
-	CachedTokens *int `json:"cached_tokens,omitempty"` // of the prompt, as the server reports; absent = not reported
-	OutputAsked  int  `json:"output_asked"`
-	OutputTokens int  `json:"output_tokens"`
-	Estimated    bool `json:"estimated"` // output tokens are the client's count, not reported
+	PromptRequested int  `json:"prompt_asked"`
+	PromptTokens    *int `json:"prompt_tokens,omitempty"` // as the server reports; absent = not reported
+	CachedTokens    *int `json:"cached_tokens,omitempty"` // of the prompt, as the server reports; absent = not reported
+	OutputRequested int  `json:"output_asked"`
+	OutputTokens    int  `json:"output_tokens"`
+	Estimated       bool `json:"estimated"` // output tokens are the client's count, not reported
 
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`

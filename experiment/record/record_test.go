@@ -89,7 +89,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 
 func TestRecordKeepsAbsentApartFromZero(t *testing.T) {
 	zero, none := 0, Record{Phase: PhaseWindow, Outcome: "connect"}
-	some := Record{Phase: PhaseWarmup, Outcome: "ok", At: At(0), Sent: At(-3), First: At(0), PromptTokens: &zero, CachedTokens: &zero}
+	some := Record{Phase: PhaseWarmup, Outcome: "ok", Arrival: At(0), Sent: At(-3), First: At(0), PromptTokens: &zero, CachedTokens: &zero}
 	text, err := json.Marshal([]Record{none, some})
 	if err != nil {
 		t.Fatal(err)

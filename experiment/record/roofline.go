@@ -149,8 +149,8 @@ func (b RooflineSource) Missing() string {
 	return cmp.Or(b.missing, "no model and no hardware")
 }
 
-// Foreign is the hardware if telemetry can't read its GPU metrics; empty = NVIDIA's, or unknown.
-func (b RooflineSource) Foreign() string {
+// UnsupportedHardware is the hardware if telemetry can't read its GPU metrics; empty = NVIDIA's, or unknown.
+func (b RooflineSource) UnsupportedHardware() string {
 	if b.setup == nil || b.setup.Device.Vendor == "" || b.setup.Device.Vendor == NVIDIA {
 		return ""
 	}

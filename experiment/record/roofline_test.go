@@ -74,12 +74,12 @@ func TestObserveCountsWhatATokenMeets(t *testing.T) {
 	const s = 1_000_000
 	w := Window{StartUs: 0, EndUs: 10 * s}
 	records := []*Record{
-		{First: At(2 * s), Last: At(5 * s), Gaps: Pack(s, s, s), PromptAsked: 100, OutputTokens: 4},
-		{First: At(2 * s), Last: At(6 * s), Gaps: Pack(s, s, s, s), PromptAsked: 300, OutputTokens: 5},
-		{First: At(8 * s), Last: At(12 * s), Gaps: Pack(s, s, s, s), PromptAsked: 10, OutputTokens: 5},
-		{First: At(11 * s), Last: At(12 * s), Gaps: Pack(s), PromptAsked: 9999, OutputTokens: 2},
-		{Last: At(5 * s), PromptAsked: 9999},                                                      // not streamed
-		{First: At(4 * s), Last: At(4 * s), Gaps: Pack(0, 0), PromptAsked: 9999, OutputTokens: 3}, // all at once
+		{First: At(2 * s), Last: At(5 * s), Gaps: Pack(s, s, s), PromptRequested: 100, OutputTokens: 4},
+		{First: At(2 * s), Last: At(6 * s), Gaps: Pack(s, s, s, s), PromptRequested: 300, OutputTokens: 5},
+		{First: At(8 * s), Last: At(12 * s), Gaps: Pack(s, s, s, s), PromptRequested: 10, OutputTokens: 5},
+		{First: At(11 * s), Last: At(12 * s), Gaps: Pack(s), PromptRequested: 9999, OutputTokens: 2},
+		{Last: At(5 * s), PromptRequested: 9999},                                                      // not streamed
+		{First: At(4 * s), Last: At(4 * s), Gaps: Pack(0, 0), PromptRequested: 9999, OutputTokens: 3}, // all at once
 	}
 	got := ObserveDecoding(records, w)
 	// The tokens at 3, 4, 5 s meet two, twice; that at 6 s and that at 9 s one.
@@ -147,19 +147,19 @@ func TestNoBoundSaysWhy(t *testing.T) {
 
 func TestNotStated(t *testing.T) {
 	all := []string{"hardware", "gpus", "precision", "gpu_hour_usd", "driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
-	if got := (experiment.Target{}).NotStated(); !slices.Equal(got, all) {
+	if got := (experiment.Target{}).Unspecified(); !slices.Equal(got, all) {
 		t.Errorf("of nothing: %q", got)
 	}
 	usd := 0.0
 	some := experiment.Target{Hardware: "h100-sxm", GPUs: 1, Precision: "bf16", GPUHourUSD: &usd,
 		Facts: map[string]string{"driver": "580.159", "network": " ", "storage": "nvme", "cooling": "liquid"}}
-	if got := some.NotStated(); !slices.Equal(got, []string{"network", "quantization", "server_flags", "tokenizer"}) {
+	if got := some.Unspecified(); !slices.Equal(got, []string{"network", "quantization", "server_flags", "tokenizer"}) {
 		t.Errorf("%q", got)
 	}
-	for _, f := range experiment.WantedFacts {
+	for _, f := range experiment.ExpectedFacts {
 		some.Facts[f] = "stated"
 	}
-	if got := some.NotStated(); len(got) > 0 {
+	if got := some.Unspecified(); len(got) > 0 {
 		t.Errorf("all is stated, and yet %q", got)
 	}
 }

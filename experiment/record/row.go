@@ -110,8 +110,8 @@ func (r *Row) Vendor() string {
 	return r.Roofline.Vendor
 }
 
-// Observable reports whether telemetry can read the GPU metrics of the hardware; true for unknown hardware.
-func (r *Row) Observable() bool { return r.Vendor() == "" || r.Vendor() == NVIDIA }
+// HasGPUMetrics reports whether telemetry can read the GPU metrics of the hardware; true for unknown hardware.
+func (r *Row) HasGPUMetrics() bool { return r.Vendor() == "" || r.Vendor() == NVIDIA }
 
 // AllFailed reports whether no request of the window completed. A window without requests counts if also no
 // token arrived: that is a closed loop with a server that hangs.

@@ -24,7 +24,7 @@ type Found struct {
 // Verdict is that of a search for an SLO; empty for other searches.
 func (f *Found) Verdict() stats.Verdict {
 	switch {
-	case f.Search.For != experiment.ForSLO:
+	case f.Search.Goal != experiment.GoalSLO:
 		return ""
 	case f.Met():
 		return stats.Pass

@@ -82,12 +82,12 @@ type Concurrency struct {
 
 // Lengths compares requested and counted tokens of the completed requests.
 type Lengths struct {
-	PromptAsked  *stats.Summary `json:"prompt_asked,omitempty"`
-	PromptTokens *stats.Summary `json:"prompt_tokens,omitempty"`
-	PromptOff    int            `json:"prompt_off"` // requests whose prompt count differs from the requested one
-	OutputAsked  *stats.Summary `json:"output_asked,omitempty"`
-	OutputTokens *stats.Summary `json:"output_tokens,omitempty"`
-	OutputOff    int            `json:"output_off"`
+	PromptRequested *stats.Summary `json:"prompt_asked,omitempty"`
+	PromptTokens    *stats.Summary `json:"prompt_tokens,omitempty"`
+	PromptOff       int            `json:"prompt_off"` // requests whose prompt count differs from the requested one
+	OutputRequested *stats.Summary `json:"output_asked,omitempty"`
+	OutputTokens    *stats.Summary `json:"output_tokens,omitempty"`
+	OutputOff       int            `json:"output_off"`
 }
 
 // Summarize computes the metrics of a row, or of one class of it, from its records. gpus 0 = not specified.
@@ -144,7 +144,7 @@ func (s *Summary) count(r *Record) {
 	if r.PromptTokens != nil {
 		s.Tokens.Prompt += *r.PromptTokens
 	} else {
-		s.Tokens.Prompt += r.PromptAsked
+		s.Tokens.Prompt += r.PromptRequested
 		s.Tokens.Estimated = true
 	}
 	if r.CachedTokens != nil {
@@ -179,7 +179,7 @@ func WindowByArrival(records []*Record) []*Record {
 
 // byArrival sorts its argument.
 func byArrival(records []*Record) []*Record {
-	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Or(cmp.Compare(a.At.us, b.At.us), cmp.Compare(a.I, b.I)) })
+	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Or(cmp.Compare(a.Arrival.us, b.Arrival.us), cmp.Compare(a.I, b.I)) })
 	return records
 }
 
@@ -188,20 +188,20 @@ func LengthsOf(records []*Record) Lengths {
 	var l Lengths
 	var pAsked, pGot, oAsked, oGot []float64
 	for r := range Completed(records) {
-		pAsked = append(pAsked, float64(r.PromptAsked))
-		oAsked = append(oAsked, float64(r.OutputAsked))
+		pAsked = append(pAsked, float64(r.PromptRequested))
+		oAsked = append(oAsked, float64(r.OutputRequested))
 		oGot = append(oGot, float64(r.OutputTokens))
 		if r.PromptTokens != nil {
 			pGot = append(pGot, float64(*r.PromptTokens))
-			if *r.PromptTokens != r.PromptAsked {
+			if *r.PromptTokens != r.PromptRequested {
 				l.PromptOff++
 			}
 		}
-		if r.OutputTokens != r.OutputAsked {
+		if r.OutputTokens != r.OutputRequested {
 			l.OutputOff++
 		}
 	}
-	l.PromptAsked, l.PromptTokens = stats.Summarize(pAsked), stats.Summarize(pGot)
-	l.OutputAsked, l.OutputTokens = stats.Summarize(oAsked), stats.Summarize(oGot)
+	l.PromptRequested, l.PromptTokens = stats.Summarize(pAsked), stats.Summarize(pGot)
+	l.OutputRequested, l.OutputTokens = stats.Summarize(oAsked), stats.Summarize(oGot)
 	return l
 }

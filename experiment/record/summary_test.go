@@ -108,8 +108,8 @@ func sameJSON(t *testing.T, path string, want, got any) {
 
 // answered is an ok request of the window: sent at its arrival, with tokens at the given times (µs).
 func answered(at int64, tokens ...int64) *Record {
-	r := &Record{Phase: PhaseWindow, At: At(at), Ready: At(at), Sent: At(at), FirstEvent: At(tokens[0]), First: At(tokens[0]),
-		Last: At(tokens[len(tokens)-1]), End: At(tokens[len(tokens)-1]), PromptAsked: 10, OutputAsked: len(tokens), OutputTokens: len(tokens), Outcome: "ok"}
+	r := &Record{Phase: PhaseWindow, Arrival: At(at), Ready: At(at), Sent: At(at), FirstEvent: At(tokens[0]), First: At(tokens[0]),
+		Last: At(tokens[len(tokens)-1]), End: At(tokens[len(tokens)-1]), PromptRequested: 10, OutputRequested: len(tokens), OutputTokens: len(tokens), Outcome: "ok"}
 	r.PromptTokens = new(10)
 	for i := 1; i < len(tokens); i++ {
 		r.Gaps = r.Gaps.Append(tokens[i] - tokens[i-1])
@@ -119,7 +119,7 @@ func answered(at int64, tokens ...int64) *Record {
 
 // lost is a request of the window that failed.
 func lost(at int64, outcome string) *Record {
-	return &Record{Phase: PhaseWindow, At: At(at), Ready: At(at), Sent: At(at), End: At(at + 10), PromptAsked: 10, Outcome: outcome, Error: outcome + " it was"}
+	return &Record{Phase: PhaseWindow, Arrival: At(at), Ready: At(at), Sent: At(at), End: At(at + 10), PromptRequested: 10, Outcome: outcome, Error: outcome + " it was"}
 }
 
 func TestThroughputEndsAtTheWindowsEdges(t *testing.T) {
@@ -234,14 +234,14 @@ func TestSummaryOfAnEmptyWindow(t *testing.T) {
 
 func TestLengths(t *testing.T) {
 	exact, off, uncounted, warm := answered(0, 1, 2), answered(0, 1, 2), answered(0, 1), answered(0, 1)
-	off.PromptTokens, off.OutputAsked = new(12), 3
+	off.PromptTokens, off.OutputRequested = new(12), 3
 	uncounted.PromptTokens = nil
 	warm.Phase = PhaseWarmup
 	l := LengthsOf([]*Record{exact, off, uncounted, warm, lost(0, "status")})
-	if l.PromptOff != 1 || l.OutputOff != 1 || l.PromptAsked.N != 3 || l.PromptTokens.N != 2 || l.PromptTokens.Mean != 11 || l.OutputTokens.Max != 2 {
+	if l.PromptOff != 1 || l.OutputOff != 1 || l.PromptRequested.N != 3 || l.PromptTokens.N != 2 || l.PromptTokens.Mean != 11 || l.OutputTokens.Max != 2 {
 		t.Errorf("%+v", l)
 	}
-	if l := LengthsOf(nil); l.PromptAsked != nil || l.OutputTokens != nil {
+	if l := LengthsOf(nil); l.PromptRequested != nil || l.OutputTokens != nil {
 		t.Errorf("lengths of nothing: %+v", l)
 	}
 }

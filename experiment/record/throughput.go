@@ -43,7 +43,7 @@ func (r *Record) Prompt() int {
 	if r.PromptTokens != nil {
 		return *r.PromptTokens
 	}
-	return r.PromptAsked
+	return r.PromptRequested
 }
 
 // outputInside is the number of output tokens inside the window. An event with an unknown number of tokens

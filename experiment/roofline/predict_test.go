@@ -200,7 +200,7 @@ func TestUtilisations(t *testing.T) {
 
 func TestPlace(t *testing.T) {
 	b := Bound{FloorMs: 1, LowMs: 2, ExpectedMs: 3, HighMs: 4}
-	for ms, want := range map[float64]Place{0.9: Impossible, 1: Fast, 2: Inside, 4: Inside, 4.1: Slow} {
+	for ms, want := range map[float64]Place{0.9: BelowFloor, 1: Fast, 2: Inside, 4: Inside, 4.1: Slow} {
 		if got := b.Place(ms); got != want {
 			t.Errorf("%g: %s, want %s", ms, got, want)
 		}

@@ -170,10 +170,14 @@ func (s Setup) CapacityTokens() int {
 	return int(min(free/perToken, math.MaxInt32))
 }
 
-func (s *Setup) width() int         { return max(1, s.GPUs) }
-func (s *Setup) gpus() float64      { return float64(s.width()) }
-func (s *Setup) kvBytes() float64   { return precisionOf(s.KVPrecision).bytes }
+func (s *Setup) width() int { return max(1, s.GPUs) }
+
+func (s *Setup) gpus() float64 { return float64(s.width()) }
+
+func (s *Setup) kvBytes() float64 { return precisionOf(s.KVPrecision).bytes }
+
 func (s *Setup) weights() precision { return precisionOf(cmp.Or(s.Precision, s.Model.Weights)) }
+
 func (s *Setup) experts() precision {
 	return precisionOf(cmp.Or(s.Precision, s.Model.ExpertWeights, s.Model.Weights))
 }
@@ -183,7 +187,7 @@ type Place string
 
 // The places, from fast to slow.
 const (
-	Impossible Place = "below_floor" // an error, a cache hit, speculation, or a wrong precision or device
+	BelowFloor Place = "below_floor" // an error, a cache hit, speculation, or a wrong precision or device
 	Fast       Place = "fast"        // faster than the typical range
 	Inside     Place = "inside"
 	Slow       Place = "slow" // slower than the typical range: the hardware does not explain it
@@ -193,7 +197,7 @@ const (
 func (b Bound) Place(ms float64) Place {
 	switch {
 	case ms < b.FloorMs:
-		return Impossible
+		return BelowFloor
 	case ms < b.LowMs:
 		return Fast
 	case ms <= b.HighMs:

@@ -13,13 +13,13 @@ import (
 // Calibration is the part of some rows that roofline.Calibrate can use.
 type Calibration struct {
 	Points  []roofline.Point
-	Of      *record.Roofline // model and hardware, the same for all points; nil: no row is used
+	Setup   *record.Roofline // model and hardware, the same for all points; nil: no row is used
 	LeftOut []string         // the other rows, with the reason: "chat-r1 (client_bound)"
 }
 
-// CalibrationOf takes a decode step from each row, and the TTFT of the rows at concurrency 1, where no
+// CalibrationPoints takes a decode step from each row, and the TTFT of the rows at concurrency 1, where no
 // request queues.
-func CalibrationOf(rows []record.Row) Calibration {
+func CalibrationPoints(rows []record.Row) Calibration {
 	var c Calibration
 	for i := range rows {
 		r := &rows[i]
@@ -28,8 +28,8 @@ func CalibrationOf(rows []record.Row) Calibration {
 			c.LeftOut = append(c.LeftOut, r.ID+" ("+why+")")
 			continue
 		}
-		if c.Of == nil {
-			c.Of = b
+		if c.Setup == nil {
+			c.Setup = b
 		}
 		if ms, ok := StepMs(r); ok {
 			c.Points = append(c.Points, roofline.Point{Name: r.ID + ", decode", Batch: b.Batch, Context: b.Context, Ms: ms})
@@ -54,7 +54,7 @@ func (c *Calibration) unfit(r *record.Row) string {
 		return strings.Join(failed, ", ")
 	case r.Summary.Requests.Completed < fewest:
 		return fmt.Sprintf("%d requests completed, %d needed", r.Summary.Requests.Completed, fewest)
-	case c.Of != nil && !SameSetup(r.Roofline, c.Of):
+	case c.Setup != nil && !SameSetup(r.Roofline, c.Setup):
 		return "different model or hardware"
 	}
 	return ""

@@ -26,7 +26,7 @@ func TestCalibrationOf(t *testing.T) {
 	bare.Roofline = nil
 	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
 	rated.Spec.Rate = 3
-	c := CalibrationOf([]record.Row{flagged, bare, few, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
+	c := CalibrationPoints([]record.Row{flagged, bare, few, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
 	want := []roofline.Point{
 		{Name: "one, decode", Batch: 1, Context: 100, Ms: 10}, {Name: "one, TTFT", Input: 80, Cached: 5, Ms: 50},
 		{Name: "several, decode", Batch: 2, Context: 100, Ms: 12}, {Name: "rated, decode", Batch: 1, Context: 100, Ms: 10},
@@ -34,10 +34,10 @@ func TestCalibrationOf(t *testing.T) {
 	if d := cmp.Diff(want, c.Points); d != "" {
 		t.Error(d)
 	}
-	if c.Of == nil || c.Of.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted (errors)", "bare (no roofline)", "few (5 requests completed, 6 needed)", "other (different model or hardware)"}) {
+	if c.Setup == nil || c.Setup.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted (errors)", "bare (no roofline)", "few (5 requests completed, 6 needed)", "other (different model or hardware)"}) {
 		t.Errorf("%+v", c)
 	}
-	if c := CalibrationOf([]record.Row{bare}); c.Points != nil || c.Of != nil {
+	if c := CalibrationPoints([]record.Row{bare}); c.Points != nil || c.Setup != nil {
 		t.Errorf("%+v", c)
 	}
 }

@@ -24,7 +24,7 @@ func (s *Series) Costs() []PointCost {
 			continue
 		}
 		if c := MedianCost(p.Rows); c != nil {
-			out = append(out, PointCost{Point: i, Cost: *c, Accepted: s.SLOKnee.Point != nil && *s.SLOKnee.Point == i})
+			out = append(out, PointCost{Point: i, Cost: *c, Accepted: s.MaxLoadWithinSLO.Point != nil && *s.MaxLoadWithinSLO.Point == i})
 		}
 	}
 	return out

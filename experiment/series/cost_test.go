@@ -25,7 +25,7 @@ func TestCostsOfASeries(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	s := SeriesOf(rows)[0]
+	s := FromRows(rows)[0]
 	want := []PointCost{{0, record.Cost{USDPerMillion: 101}, false}, {1, record.Cost{USDPerMillion: 13}, true}}
 	if d := cmp.Diff(want, s.Costs()); d != "" {
 		t.Error(d)

@@ -14,11 +14,11 @@ type Frontier struct {
 	Points []int  `json:"points"` // from the best cost to the worst
 }
 
-// Against is the points that no other point beats in both output tokens/s and a percentile of ttft, tpot or
+// FrontierAgainst is the points that no other point beats in both output tokens/s and a percentile of ttft, tpot or
 // e2e, by ascending latency. A percentile without an upper bound ranks by its lower bound; a point without
 // either is left out.
-func (s *Series) Against(metric, percentile string) []int {
-	return s.trade(func(p *SeriesPoint) float64 {
+func (s *Series) FrontierAgainst(metric, percentile string) []int {
+	return s.trade(func(p *Point) float64 {
 		if l, ok := p.Latency(metric).Get(percentile); ok {
 			if _, ms, ok := l.Mark(); ok {
 				return ms
@@ -28,7 +28,7 @@ func (s *Series) Against(metric, percentile string) []int {
 	})
 }
 
-func (s *Series) trade(cost func(*SeriesPoint) float64) []int {
+func (s *Series) trade(cost func(*Point) float64) []int {
 	points := make([]stats.Point, len(s.Points))
 	for i := range s.Points {
 		points[i] = stats.Point{Cost: cost(&s.Points[i]), Gain: s.Points[i].OutputTokensPerS.Median}
@@ -48,10 +48,10 @@ func (s *Series) frontiers() []Frontier {
 			out = append(out, Frontier{gain, cost, points})
 		}
 	}
-	add("ttft_p99", s.Against("ttft", "p99"))
-	add("tpot_p95", s.Against("tpot", "p95"))
-	add("e2e_p99", s.Against("e2e", "p99"))
-	add("per_user_tokens_per_s", s.trade(func(p *SeriesPoint) float64 {
+	add("ttft_p99", s.FrontierAgainst("ttft", "p99"))
+	add("tpot_p95", s.FrontierAgainst("tpot", "p95"))
+	add("e2e_p99", s.FrontierAgainst("e2e", "p99"))
+	add("per_user_tokens_per_s", s.trade(func(p *Point) float64 {
 		if len(p.PerUserTokensPerS.Values) == 0 {
 			return math.NaN()
 		}

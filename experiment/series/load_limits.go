@@ -8,9 +8,9 @@ import (
 	"bench/experiment/unit"
 )
 
-// Knee is one point that stands out in a series (max load within SLO, saturation, knee), or the reason why
+// LoadLimit is one point that stands out in a series (max load within SLO, saturation, knee), or the reason why
 // none does.
-type Knee struct {
+type LoadLimit struct {
 	Point *int   `json:"point"` // index in the series' points; null: none
 	Why   string `json:"why"`
 
@@ -21,13 +21,13 @@ type Knee struct {
 	Resampled *Resampled `json:"resampled,omitempty"`
 }
 
-func none(format string, args ...any) Knee { return Knee{Why: fmt.Sprintf(format, args...)} }
+func none(format string, args ...any) LoadLimit { return LoadLimit{Why: fmt.Sprintf(format, args...)} }
 
 // higher is the load to try when a series ends too early: twice its highest.
 func (s *Series) higher() string {
 	highest := 0.0
 	for i := range s.Points {
-		if x, ok := s.Points[i].Offered(); ok {
+		if x, ok := s.Points[i].FiniteLoad(); ok {
 			highest = max(highest, x)
 		}
 	}
@@ -35,13 +35,13 @@ func (s *Series) higher() string {
 }
 
 // findMaxLoad is the highest load whose point meets the SLO and is valid.
-func (s *Series) findMaxLoad() Knee {
+func (s *Series) findMaxLoad() LoadLimit {
 	for i := len(s.Points) - 1; i >= 0; i-- {
 		if p := &s.Points[i]; p.SLO == stats.Pass && p.Valid {
 			return s.maxLoad(i)
 		}
 	}
-	var undecided, invalid *SeriesPoint
+	var undecided, invalid *Point
 	stated := false
 	for i := range s.Points {
 		p := &s.Points[i]
@@ -71,8 +71,8 @@ func (s *Series) findMaxLoad() Knee {
 }
 
 // maxLoad explains why the highest load within the SLO is at a point, by the next higher one.
-func (s *Series) maxLoad(i int) Knee {
-	k := Knee{Point: &i, Why: "the highest load that meets the SLO"}
+func (s *Series) maxLoad(i int) LoadLimit {
+	k := LoadLimit{Point: &i, Why: "the highest load that meets the SLO"}
 	switch {
 	case len(s.Points) == 1:
 		k.Why = "the only load meets the SLO; add higher loads to find the limit"
@@ -80,7 +80,7 @@ func (s *Series) maxLoad(i int) Knee {
 		k.Why = "the highest load of the series meets the SLO: the limit is here or above; try " + s.higher()
 	default:
 		k.Beyond = new(i + 1)
-		k.Why += "; " + s.Points[i+1].Short()
+		k.Why += "; " + s.Points[i+1].SLOStatus()
 	}
 	for j := range i {
 		if s.Points[j].failsByLoad() {
@@ -93,12 +93,12 @@ func (s *Series) maxLoad(i int) Knee {
 
 // findKnee is Kneedle's knee of output throughput over load. "inf" is the last point and no part of the
 // curve, so that indexes agree.
-func (s *Series) findKnee() Knee {
+func (s *Series) findKnee() LoadLimit {
 	// Kneedle runs at the first sensitivity, which its paper uses; the higher ones need a clearer bend.
 	sensitivities := []float64{1, 1.5, 2, 3, 5, 10}
 	var load, output []float64
 	for i := range s.Points {
-		if x, ok := s.Points[i].Offered(); ok {
+		if x, ok := s.Points[i].FiniteLoad(); ok {
 			load, output = append(load, x), append(output, s.Points[i].OutputTokensPerS.Median)
 		}
 	}
@@ -109,7 +109,7 @@ func (s *Series) findKnee() Knee {
 	if !ok {
 		return none("no knee: throughput does not bend; try %s", s.higher())
 	}
-	k := Knee{Point: &i}
+	k := LoadLimit{Point: &i}
 	for _, x := range sensitivities {
 		if j, ok := stats.Knee(load, output, x); !ok || j != i {
 			break
@@ -131,16 +131,16 @@ const (
 // findSaturation is the first load that the server does not keep up with: it completes fewer requests/s than
 // offered, or its queue grows during the window. In a closed loop it is the first load that hardly adds
 // throughput.
-func (s *Series) findSaturation() Knee {
+func (s *Series) findSaturation() LoadLimit {
 	if s.Closed {
 		return s.closedSaturation()
 	}
-	if _, rated := s.Points[0].Offered(); !rated {
+	if _, rated := s.Points[0].FiniteLoad(); !rated {
 		return none("no saturation: all requests are sent at once, so no rate is offered")
 	}
 	for i := range s.Points {
 		p := &s.Points[i]
-		if _, ok := p.Offered(); !ok {
+		if _, ok := p.FiniteLoad(); !ok {
 			continue
 		}
 		got, offered := p.RequestsPerS.Median, p.OfferedPerS.Median
@@ -148,22 +148,22 @@ func (s *Series) findSaturation() Knee {
 		n := float64(p.Rows[0].Summary.Requests.Planned)
 		_, behind := stats.Saturation([]float64{offered}, []float64{got}, keepsUp)
 		if behind && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
-			return Knee{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", unit.Brief(got, 3), unit.Brief(offered, 3))}
+			return LoadLimit{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", unit.Brief(got, 3), unit.Brief(offered, 3))}
 		}
 		if t, grows := p.queue(); grows {
-			return Knee{Point: &i, Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% during the window", 100*t.Change)}
+			return LoadLimit{Point: &i, Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% during the window", 100*t.Change)}
 		}
 	}
 	return none("no saturation: the server keeps up with every rate; try %s", s.higher())
 }
 
-func (s *Series) closedSaturation() Knee {
+func (s *Series) closedSaturation() LoadLimit {
 	first := s.Points[0].OutputTokensPerS.Median / s.Points[0].LoadValue
 	for i := 1; i < len(s.Points); i++ {
 		a, b := &s.Points[i-1], &s.Points[i]
 		gain := (b.OutputTokensPerS.Median - a.OutputTokensPerS.Median) / (b.LoadValue - a.LoadValue)
 		if first > 0 && gain < leastGain*first {
-			return Knee{Point: &i, Why: fmt.Sprintf("above %s each added request gains %s tok/s (%s each at first)",
+			return LoadLimit{Point: &i, Why: fmt.Sprintf("above %s each added request gains %s tok/s (%s each at first)",
 				a.Load, unit.Brief(gain, 3), unit.Brief(first, 3))}
 		}
 	}

@@ -78,8 +78,8 @@ type Interference struct {
 	CI95         stats.Interval // of DifferenceMs; an end is infinite if either p99 has no interval
 }
 
-// InterferenceOf compares each class that also ran alone with the same class in the mix.
-func InterferenceOf(rows []record.Row) []Interference {
+// Interferences compares each class that also ran alone with the same class in the mix.
+func Interferences(rows []record.Row) []Interference {
 	type key struct{ point, class string } // class "": the mix
 	groups := map[key][]*record.Row{}
 	var order []key

@@ -13,9 +13,9 @@ import (
 	"bench/experiment/verdict"
 )
 
-// SeriesPoint is one load of a series. Its figures are medians over the repeats.
-type SeriesPoint struct {
-	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of SeriesOf
+// Point is one load of a series. Its figures are medians over the repeats.
+type Point struct {
+	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
 	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"
 
 	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
@@ -37,11 +37,11 @@ type SeriesPoint struct {
 }
 
 // pointOf joins the repeats of one load. It sorts rows by repeat.
-func (s *Series) pointOf(rows []*record.Row) SeriesPoint {
+func (s *Series) pointOf(rows []*record.Row) Point {
 	slices.SortFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Repeat, b.Spec.Repeat) })
-	p := SeriesPoint{Rows: rows, LoadValue: s.load(rows[0]), Valid: true}
+	p := Point{Rows: rows, LoadValue: s.load(rows[0]), Valid: true}
 	p.Load = s.loadName(p.LoadValue)
-	if rows[0].Spec.Cold() {
+	if rows[0].Spec.IsColdStart() {
 		p.Load = "cold starts"
 	}
 	var output, perGPU, requests, offered, perUser []float64
@@ -66,7 +66,7 @@ func (s *Series) pointOf(rows []*record.Row) SeriesPoint {
 	}
 	repeats := summaries(rows, "")
 	p.TTFT, p.TPOT, p.E2E = percentiles(repeats, ttft), percentiles(repeats, tpot), percentiles(repeats, e2e)
-	p.SLO, p.Need = verdict.SLOOf(rows...)
+	p.SLO, p.Need = verdict.OfRows(rows...)
 	if d, ok := betweenRuns(rows); ok {
 		p.Findings, p.Valid = append(p.Findings, d), false
 	}
@@ -77,8 +77,10 @@ func (s *Series) pointOf(rows []*record.Row) SeriesPoint {
 type latency func(*record.Summary) *stats.Summary
 
 func ttft(s *record.Summary) *stats.Summary { return s.TTFT }
+
 func tpot(s *record.Summary) *stats.Summary { return s.TPOT }
-func e2e(s *record.Summary) *stats.Summary  { return s.E2E }
+
+func e2e(s *record.Summary) *stats.Summary { return s.E2E }
 
 // latencies are those that reports quote, by name.
 var latencies = []struct {
@@ -107,7 +109,7 @@ func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
 }
 
 // Latency is the percentiles of ttft, tpot or e2e; nil for any other name.
-func (p *SeriesPoint) Latency(metric string) record.Percentiles {
+func (p *Point) Latency(metric string) record.Percentiles {
 	switch metric {
 	case "ttft":
 		return p.TTFT
@@ -119,14 +121,14 @@ func (p *SeriesPoint) Latency(metric string) record.Percentiles {
 	return nil
 }
 
-// Offered is the load as a number, concurrency or requests/s; ok is false for "inf".
-func (p *SeriesPoint) Offered() (load float64, ok bool) {
+// FiniteLoad is the load as a number, concurrency or requests/s; ok is false for "inf".
+func (p *Point) FiniteLoad() (load float64, ok bool) {
 	return p.LoadValue, !math.IsInf(p.LoadValue, 0)
 }
 
-// Short states how the point stands to the SLO, unless it is valid and meets it: "concurrency 16 misses
+// SLOStatus states how the point stands to the SLO, unless it is valid and meets it: "concurrency 16 misses
 // ttft_p99".
-func (p *SeriesPoint) Short() string {
+func (p *Point) SLOStatus() string {
 	limits := func(verdict stats.Verdict) string {
 		var keys []string
 		for _, r := range p.Rows {
@@ -157,7 +159,7 @@ func (p *SeriesPoint) Short() string {
 
 // failsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
 // errors. A minimum throughput and a maximum cost fail at low load by nature.
-func (p *SeriesPoint) failsByLoad() bool {
+func (p *Point) failsByLoad() bool {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
 			stage := StageOf(v.Metric)
@@ -170,12 +172,12 @@ func (p *SeriesPoint) failsByLoad() bool {
 }
 
 // queue is the first repeat's growing trend of requests in flight; ok is false if no repeat has one.
-func (p *SeriesPoint) queue() (t stats.Trend, ok bool) {
+func (p *Point) queue() (t stats.Trend, ok bool) {
 	for _, r := range p.Rows {
 		if r.Steady == nil {
 			continue
 		}
-		if t, ok := r.Steady.Trends["in_flight"]; ok && verdict.Moves(t) && t.Change > 0 {
+		if t, ok := r.Steady.Trends["in_flight"]; ok && verdict.SignificantTrend(t) && t.Change > 0 {
 			return t, true
 		}
 	}

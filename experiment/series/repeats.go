@@ -11,7 +11,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// Resampled is the certainty of a Knee: where it is in series whose repeats are drawn at random, with
+// Resampled is the certainty of a LoadLimit: where it is in series whose repeats are drawn at random, with
 // replacement, from those of each point.
 type Resampled struct {
 	Share float64 `json:"share"` // of the draws with the same result
@@ -24,15 +24,15 @@ const draws = 200
 
 // resample sets the certainty of the max load, the knee and the saturation, if a point has several repeats.
 func (s *Series) resample() {
-	if !slices.ContainsFunc(s.Points, func(p SeriesPoint) bool { return len(p.Rows) > 1 }) {
+	if !slices.ContainsFunc(s.Points, func(p Point) bool { return len(p.Rows) > 1 }) {
 		return
 	}
 	rng := rand.New(rand.NewPCG(record.Seed, 1))
-	found := []*Knee{&s.SLOKnee, &s.GeometricKnee, &s.Saturation}
+	found := []*LoadLimit{&s.MaxLoadWithinSLO, &s.Knee, &s.Saturation}
 	drawn := make([][]int, len(found)) // the point of each draw; −1 = none
 	for range draws {
 		d := s.draw(rng)
-		for i, k := range []Knee{d.findMaxLoad(), d.findKnee(), d.findSaturation()} {
+		for i, k := range []LoadLimit{d.findMaxLoad(), d.findKnee(), d.findSaturation()} {
 			at := -1
 			if k.Point != nil {
 				at = *k.Point
@@ -48,7 +48,7 @@ func (s *Series) resample() {
 // draw is the series with the repeats of each point drawn again.
 func (s *Series) draw(rng *rand.Rand) Series {
 	out := *s
-	out.Points = make([]SeriesPoint, len(s.Points))
+	out.Points = make([]Point, len(s.Points))
 	for i := range s.Points {
 		rows := make([]*record.Row, len(s.Points[i].Rows))
 		for j := range rows {

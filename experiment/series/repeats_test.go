@@ -41,7 +41,7 @@ func TestBetweenRuns(t *testing.T) {
 		{"one run", 2000, []float64{100}, ""},
 		{"no interval", 20, []float64{100, 500}, ""},
 	} {
-		p := SeriesOf(runsOf(c.n, c.centres...))[0].Points[0]
+		p := FromRows(runsOf(c.n, c.centres...))[0].Points[0]
 		got := ""
 		if len(p.Findings) > 0 {
 			got = p.Findings[0].Text
@@ -50,7 +50,7 @@ func TestBetweenRuns(t *testing.T) {
 			t.Errorf("%s: valid %t, %q", c.name, p.Valid, got)
 		}
 	}
-	spread := SeriesOf(runsOf(100, 1, 1, 1))[0].Points[0].RequestsPerS.Spread
+	spread := FromRows(runsOf(100, 1, 1, 1))[0].Points[0].RequestsPerS.Spread
 	if spread == nil || spread.Std != 0 || spread.Max != 1 {
 		t.Errorf("%+v", spread)
 	}
@@ -91,7 +91,7 @@ func TestResampledKnees(t *testing.T) {
 			rows = append(rows, measured("D", fixture.Concurrency(load), 0, 1<<i, repeat, []float64{100, 190, 260, 280}[i], 50, verdict))
 		}
 	}
-	k := SeriesOf(rows)[0].SLOKnee
+	k := FromRows(rows)[0].MaxLoadWithinSLO
 	// At concurrency 4 all three drawn pass in (2/3)³ of the draws; the point itself does not, so the max
 	// load is at concurrency 2.
 	if k.Point == nil || *k.Point != 1 || k.Resampled == nil {
@@ -103,10 +103,10 @@ func TestResampledKnees(t *testing.T) {
 	if *k.Resampled.Low != 1 || *k.Resampled.High != 2 {
 		t.Errorf("from point %d to point %d", *k.Resampled.Low, *k.Resampled.High)
 	}
-	if k := SeriesOf(rows[:4])[0].SLOKnee; k.Resampled != nil {
+	if k := FromRows(rows[:4])[0].MaxLoadWithinSLO; k.Resampled != nil {
 		t.Errorf("one repeat says nothing of its spread: %+v", k.Resampled)
 	}
-	if a, b := SeriesOf(rows)[0].GeometricKnee.Resampled, SeriesOf(rows)[0].GeometricKnee.Resampled; a == nil || *b.Low != *a.Low || a.Share != b.Share {
+	if a, b := FromRows(rows)[0].Knee.Resampled, FromRows(rows)[0].Knee.Resampled; a == nil || *b.Low != *a.Low || a.Share != b.Share {
 		t.Errorf("not the same twice: %+v, %+v", a, b)
 	}
 }

@@ -15,19 +15,19 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Next is the load of a search's next probe; more is false when the search is over. rows are its probes so
+// NextProbe is the load of a search's next probe; more is false when the search is over. rows are its probes so
 // far, in any order.
-func Next(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
+func NextProbe(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
 	load, more = nextLoad(k, rows)
 	return load, more && !budgetSpent(k, rows)
 }
 
-// nextLoad is Next without the budget.
+// nextLoad is NextProbe without the budget.
 func nextLoad(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
-	if k.For == experiment.ForKnee {
-		return k.Search().NextOfKnee(gains(k, rows))
+	if k.Goal == experiment.GoalKnee {
+		return k.Algorithm().NextOfKnee(gains(k, rows))
 	}
-	return k.Search().Next(answers(k, rows))
+	return k.Algorithm().Next(answers(k, rows))
 }
 
 func budgetSpent(k *experiment.Search, rows []*record.Row) bool {
@@ -71,11 +71,11 @@ func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why stri
 	grows := ""
 	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow
 	// client.
-	if t, ok := (&SeriesPoint{Rows: []*record.Row{r}}).queue(); ok && r.Spec.Rate > 0 {
+	if t, ok := (&Point{Rows: []*record.Row{r}}).queue(); ok && r.Spec.Rate > 0 {
 		grows = fmt.Sprintf("the queue grows by %.0f %% during the window", 100*t.Change)
 	}
-	v, _ = verdict.SLOOf(r)
-	if k.For == experiment.ForSaturation {
+	v, _ = verdict.OfRows(r)
+	if k.Goal == experiment.GoalSaturation {
 		v = keptUp(r)
 		if grows != "" {
 			v, grows = stats.Fail, ""
@@ -85,7 +85,7 @@ func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why stri
 	switch {
 	case v == stats.Pass && grows != "":
 		return stats.Undecided, grows
-	case v == stats.Fail && k.For == experiment.ForSLO && errorsFail(r):
+	case v == stats.Fail && k.Goal == experiment.GoalSLO && errorsFail(r):
 		return v, ""
 	case v == stats.Fail:
 		voids = voidFail
@@ -105,14 +105,14 @@ func errorsFail(r *record.Row) bool {
 	return slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
 }
 
-// Beyond reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose, so
+// Overshoots reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose, so
 // its failed checks and limits are no failure of the run.
-func Beyond(r *record.Row) bool {
+func Overshoots(r *record.Row) bool {
 	if r.Spec.Search == nil {
 		return false
 	}
 	v, _ := probeAnswer(r.Spec.Search, r)
-	return v != stats.Pass || r.Spec.Search.For == experiment.ForKnee
+	return v != stats.Pass || r.Spec.Search.Goal == experiment.GoalKnee
 }
 
 // keptUp reports whether the server completed as many requests/s as were offered; a shortfall that can be
@@ -132,15 +132,15 @@ func keptUp(r *record.Row) stats.Verdict {
 	return stats.Fail
 }
 
-// FoundBy is the result of a search so far. s is one of its probes, or the row before it was expanded.
-func FoundBy(k *experiment.Search, s *experiment.Spec, rows []*record.Row) record.Found {
+// SearchResult is the result of a search so far. s is one of its probes, or the row before it was expanded.
+func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row) record.Found {
 	_, others := experiment.LoadAxis(s)
 	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows), TookS: duration(rows).Seconds()}
 	bends := true
-	if k.For == experiment.ForKnee {
-		f.Bracket, bends = k.Search().KneeOf(gains(k, rows))
+	if k.Goal == experiment.GoalKnee {
+		f.Bracket, bends = k.Algorithm().KneeOf(gains(k, rows))
 	} else {
-		f.Bracket = k.Search().Bracket(answers(k, rows))
+		f.Bracket = k.Algorithm().Bracket(answers(k, rows))
 	}
 	_, more := nextLoad(k, rows)
 	switch {
@@ -157,7 +157,7 @@ func FoundBy(k *experiment.Search, s *experiment.Spec, rows []*record.Row) recor
 	default:
 		f.State = "found"
 	}
-	label := (&experiment.Spec{Name: f.Name, Point: f.Others}).Pretty()
+	label := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
 	f.Text = fmt.Sprintf("%s: %s (%s, %s)", label, foundText(&f, rows), unit.Plural(f.Probes, "probe"), duration(rows).Round(time.Second))
 	return f
 }
@@ -166,17 +166,17 @@ func FoundBy(k *experiment.Search, s *experiment.Spec, rows []*record.Row) recor
 func foundText(f *record.Found, rows []*record.Row) string {
 	k := &f.Search
 	what := map[string]string{
-		experiment.ForSLO:        "the highest " + k.Axis + " that meets the SLO",
-		experiment.ForSaturation: "the highest rate that the server keeps up with",
-		experiment.ForKnee:       "the " + k.Axis + " at the knee",
-	}[k.For]
+		experiment.GoalSLO:        "the highest " + k.Axis + " that meets the SLO",
+		experiment.GoalSaturation: "the highest rate that the server keeps up with",
+		experiment.GoalKnee:       "the " + k.Axis + " at the knee",
+	}[k.Goal]
 	switch f.State {
 	case "searching":
 		return what + " is not found yet" + soFar(f)
 	case "budget":
 		return what + " is not found within the budget" + soFar(f) + "; raise budget or probes"
 	case "none":
-		if k.For == experiment.ForKnee {
+		if k.Goal == experiment.GoalKnee {
 			return fmt.Sprintf("no knee for %s %s to %s: throughput does not bend; change min or max", k.Axis, loadText(k, k.Min), loadText(k, k.Max))
 		}
 		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(k, rows))
@@ -186,7 +186,7 @@ func foundText(f *record.Found, rows []*record.Row) string {
 		return fmt.Sprintf("%s is below %s, the search's min (%s); lower min", what, loadText(k, *f.High), agreed(f.HighRuns))
 	}
 	text := what + " is" + between(f)
-	if k.For != experiment.ForKnee && len(f.Open) > 0 {
+	if k.Goal != experiment.GoalKnee && len(f.Open) > 0 {
 		open := make([]string, len(f.Open))
 		for i, x := range f.Open {
 			open[i] = loadText(k, x)

@@ -14,7 +14,7 @@ import (
 // probed is a probe of a search at a load.
 func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdict, findings ...string) *record.Row {
 	s := experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "input", Value: "256"}, {Key: k.Axis, Value: ""}}, Search: k}
-	r := &record.Row{Spec: s.Probe(load, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
+	r := &record.Row{Spec: s.ProbeAt(load, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
 	r.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
 	for _, code := range findings {
 		r.Findings = append(r.Findings, record.Finding{Code: code, Text: "because of " + code})
@@ -23,7 +23,7 @@ func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdic
 }
 
 func sloSearch(axis string) *experiment.Search {
-	return &experiment.Search{Axis: axis, For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
+	return &experiment.Search{Axis: axis, Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
 }
 
 // search runs a search on answers by load.
@@ -32,7 +32,7 @@ func search(t *testing.T, k *experiment.Search, answer func(load float64) *recor
 	runs := map[float64]int{}
 	var rows []*record.Row
 	for {
-		x, more := Next(k, rows)
+		x, more := NextProbe(k, rows)
 		if !more {
 			return &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "input", Value: "256"}, {Key: k.Axis, Value: "1"}}, Search: k}, rows
 		}
@@ -52,18 +52,18 @@ func TestSearchFinds(t *testing.T) {
 		}
 		return probed(k, x, 1, stats.Fail)
 	})
-	f := FoundBy(k, s, rows)
+	f := SearchResult(k, s, rows)
 	want := "A input=256: the highest rate that meets the SLO is between 9.512/s and 10.37/s (2 runs agree at each) (10 probes, 10m0s)"
 	if f.Text != want || f.State != "found" || !f.Met() || *f.Low != 9.512 || f.Probes != 10 || f.TookS != 600 || len(f.Others) != 1 {
 		t.Errorf("%+v\n%s", f, f.Text)
 	}
-	if part := FoundBy(k, s, rows[:6]); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "so far it is between 8/s and 11.31/s (1 run at each, not confirmed)") {
+	if part := SearchResult(k, s, rows[:6]); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "so far it is between 8/s and 11.31/s (1 run at each, not confirmed)") {
 		t.Errorf("%s", part.Text)
 	}
-	if none := FoundBy(k, s, nil); none.State != "searching" || none.Probes != 0 {
+	if none := SearchResult(k, s, nil); none.State != "searching" || none.Probes != 0 {
 		t.Errorf("%+v", none)
 	}
-	if n := k.Runs(); n < 10 || n > 15 {
+	if n := k.ExpectedProbes(); n < 10 || n > 15 {
 		t.Errorf("expects %d probes", n)
 	}
 }
@@ -83,7 +83,7 @@ func TestSearchEndsOutside(t *testing.T) {
 	} {
 		k := sloSearch("concurrency")
 		s, rows := search(t, k, func(x float64) *record.Row { return probed(k, x, 1, tt.verdict, tt.runChecks) })
-		if f := FoundBy(k, s, rows); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
+		if f := SearchResult(k, s, rows); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
 			t.Errorf("%s, %s: %+v\n%s", tt.verdict, tt.runChecks, f, f.Text)
 		}
 	}
@@ -92,8 +92,8 @@ func TestSearchEndsOutside(t *testing.T) {
 // No probe begins when the budget is spent, and the result reports it.
 func TestSearchBudget(t *testing.T) {
 	for _, k := range []*experiment.Search{
-		{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Probes: 7},
-		{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Budget: workload.Span(7 * time.Minute)},
+		{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Probes: 7},
+		{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2, Budget: workload.Span(7 * time.Minute)},
 	} {
 		s, rows := search(t, k, func(x float64) *record.Row {
 			if x <= 10 {
@@ -101,7 +101,7 @@ func TestSearchBudget(t *testing.T) {
 			}
 			return probed(k, x, 1, stats.Fail)
 		})
-		f := FoundBy(k, s, rows)
+		f := SearchResult(k, s, rows)
 		if len(rows) != 7 || f.State != "budget" || f.Met() || !strings.Contains(f.Text, "so far it is between 9.512/s") || !strings.Contains(f.Text, "raise budget or probes") {
 			t.Errorf("%d probes: %s", len(rows), f.Text)
 		}
@@ -109,7 +109,7 @@ func TestSearchBudget(t *testing.T) {
 }
 
 func TestSearchSaturation(t *testing.T) {
-	k := &experiment.Search{Axis: "rate", For: "saturation", Min: 1, Max: 64, Tolerance: 0.05, Confirm: 2}
+	k := &experiment.Search{Axis: "rate", Goal: "saturation", Min: 1, Max: 64, Tolerance: 0.05, Confirm: 2}
 	row := func(x float64) *record.Row {
 		r := probed(k, x, 1, stats.Fail) // the SLO does not count here
 		r.Summary.DurationS, r.Summary.Requests.Planned = 100, int(100*x)
@@ -117,7 +117,7 @@ func TestSearchSaturation(t *testing.T) {
 		return r
 	}
 	s, rows := search(t, k, row)
-	f := FoundBy(k, s, rows)
+	f := SearchResult(k, s, rows)
 	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with is between") {
 		t.Errorf("%s", f.Text)
 	}
@@ -160,7 +160,7 @@ func TestSearchAsks(t *testing.T) {
 }
 
 func TestSearchKnee(t *testing.T) {
-	k := &experiment.Search{Axis: "concurrency", For: "knee", Min: 1, Max: 128, Tolerance: 0.1, Confirm: 2}
+	k := &experiment.Search{Axis: "concurrency", Goal: "knee", Min: 1, Max: 128, Tolerance: 0.1, Confirm: 2}
 	curve := func(at float64) func(float64) *record.Row {
 		return func(x float64) *record.Row {
 			r := probed(k, x, 1, "")
@@ -169,11 +169,11 @@ func TestSearchKnee(t *testing.T) {
 		}
 	}
 	s, rows := search(t, k, curve(24))
-	if f := FoundBy(k, s, rows); f.State != "found" || *f.Low > 24 || *f.High < 24 || !strings.Contains(f.Text, "the concurrency at the knee is between") {
+	if f := SearchResult(k, s, rows); f.State != "found" || *f.Low > 24 || *f.High < 24 || !strings.Contains(f.Text, "the concurrency at the knee is between") {
 		t.Errorf("%s", f.Text)
 	}
 	s, rows = search(t, k, curve(1000))
-	if f := FoundBy(k, s, rows); f.State != "none" || f.Met() || !strings.Contains(f.Text, "no knee for concurrency 1 to 128") {
+	if f := SearchResult(k, s, rows); f.State != "none" || f.Met() || !strings.Contains(f.Text, "no knee for concurrency 1 to 128") {
 		t.Errorf("%s", f.Text)
 	}
 }

@@ -26,36 +26,36 @@ import (
 
 // Series is the rows of one name that differ only in their load and repeat.
 type Series struct {
-	Name   string            `json:"name"`             // of the row
-	Others []experiment.Axis `json:"axes,omitempty"`   // values of the axes other than the load
-	Axis   string            `json:"axis"`             // rate, concurrency
-	Closed bool              `json:"closed_loop"`      // latency starts when a worker becomes free, not at a scheduled arrival
-	Prompt string            `json:"prompt_form"`      // token_ids, text, mixed: other forms are another series
-	Marks  []string          `json:"marks,omitempty"`  // limits of comparability: cold starts, conversations, natural EOS
-	Cost   string            `json:"frontier_latency"` // latency on the frontier against output tokens/s, at p99: ttft; e2e without streaming
+	Name      string            `json:"name"`             // of the row
+	OtherAxes []experiment.Axis `json:"axes,omitempty"`   // values of the axes other than the load
+	Axis      string            `json:"axis"`             // rate, concurrency
+	Closed    bool              `json:"closed_loop"`      // latency starts when a worker becomes free, not at a scheduled arrival
+	Prompt    string            `json:"prompt_form"`      // token_ids, text, mixed: other forms are another series
+	Marks     []string          `json:"marks,omitempty"`  // limits of comparability: cold starts, conversations, natural EOS
+	Cost      string            `json:"frontier_latency"` // latency on the frontier against output tokens/s, at p99: ttft; e2e without streaming
 
-	Points   []SeriesPoint `json:"points"`   // by ascending load
-	Headline *int          `json:"headline"` // index in points: the highest load within the SLO, else the highest valid throughput
+	Points   []Point `json:"points"`   // by ascending load
+	Headline *int    `json:"headline"` // index in points: the highest load within the SLO, else the highest valid throughput
 	// Points that no other point beats in both latency and throughput, by ascending latency; a p99 without an
 	// upper bound ranks by its lower bound.
 	Frontier []int `json:"frontier"`
 
 	Frontiers []Frontier `json:"frontiers"` // one for each pair of figures
 
-	SLOKnee       Knee   `json:"max_load_within_slo"` // the highest load that meets the SLO
-	GeometricKnee Knee   `json:"knee"`                // where the gain in throughput falls off, by Kneedle
-	Saturation    Knee   `json:"saturation"`          // the first load that the server does not keep up with
-	Sentence      string `json:"sentence"`            // the headline point in one sentence
+	MaxLoadWithinSLO LoadLimit `json:"max_load_within_slo"` // the highest load that meets the SLO
+	Knee             LoadLimit `json:"knee"`                // where the gain in throughput falls off, by Kneedle
+	Saturation       LoadLimit `json:"saturation"`          // the first load that the server does not keep up with
+	Sentence         string    `json:"sentence"`            // the headline point in one sentence
 }
 
 // Label is the series' name for display: the row's name and the axes other than the load.
 func (s *Series) Label() string {
-	return (&experiment.Spec{Name: s.Name, Point: s.Others}).Pretty()
+	return (&experiment.Spec{Name: s.Name, Point: s.OtherAxes}).Label()
 }
 
 // PointName is a point's name for display: "D-saturation, concurrency 8". The load is left out if the row has
 // one load only; a series that was interrupted after its first point has more.
-func (s *Series) PointName(p *SeriesPoint) string {
+func (s *Series) PointName(p *Point) string {
 	listed := slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Spec.Varies(s.Axis) })
 	if len(s.Points) == 1 && !listed {
 		return s.Label()
@@ -63,8 +63,8 @@ func (s *Series) PointName(p *SeriesPoint) string {
 	return s.Label() + ", " + p.Load
 }
 
-// SeriesOf groups rows into series, in the order of their first rows. The points keep pointers into rows.
-func SeriesOf(rows []record.Row) []Series {
+// FromRows groups rows into series, in the order of their first rows. The points keep pointers into rows.
+func FromRows(rows []record.Row) []Series {
 	groups := map[string][]*record.Row{}
 	var order []string
 	for i := range rows {
@@ -84,7 +84,7 @@ func SeriesOf(rows []record.Row) []Series {
 	}
 	for i := range series {
 		if labels[series[i].Label()] > 1 { // they differ in the form of their prompts
-			series[i].Others = append(series[i].Others, experiment.Axis{Key: "prompt_form", Value: series[i].Prompt})
+			series[i].OtherAxes = append(series[i].OtherAxes, experiment.Axis{Key: "prompt_form", Value: series[i].Prompt})
 		}
 	}
 	return series
@@ -93,7 +93,7 @@ func SeriesOf(rows []record.Row) []Series {
 func newSeries(rows []*record.Row) Series {
 	spec := &rows[0].Spec
 	s := Series{Name: spec.Name, Closed: spec.Rate == 0, Prompt: rows[0].PromptForm, Cost: "e2e", Marks: marksOf(rows[0])}
-	s.Axis, s.Others = experiment.LoadAxis(spec)
+	s.Axis, s.OtherAxes = experiment.LoadAxis(spec)
 	if spec.Streams() {
 		s.Cost = "ttft"
 	}
@@ -104,9 +104,9 @@ func newSeries(rows []*record.Row) Series {
 	for _, repeats := range byLoad {
 		s.Points = append(s.Points, s.pointOf(repeats))
 	}
-	slices.SortFunc(s.Points, func(a, b SeriesPoint) int { return cmp.Compare(a.LoadValue, b.LoadValue) })
-	s.Frontier, s.Frontiers = s.Against(s.Cost, "p99"), s.frontiers()
-	s.SLOKnee, s.GeometricKnee, s.Saturation = s.findMaxLoad(), s.findKnee(), s.findSaturation()
+	slices.SortFunc(s.Points, func(a, b Point) int { return cmp.Compare(a.LoadValue, b.LoadValue) })
+	s.Frontier, s.Frontiers = s.FrontierAgainst(s.Cost, "p99"), s.frontiers()
+	s.MaxLoadWithinSLO, s.Knee, s.Saturation = s.findMaxLoad(), s.findKnee(), s.findSaturation()
 	s.resample()
 	s.Headline = s.headline()
 	s.Sentence = s.sentence()
@@ -133,8 +133,8 @@ func (s *Series) loadName(load float64) string {
 
 // headline is the highest load within the SLO, else the valid point of the highest throughput, else of all.
 func (s *Series) headline() *int {
-	if s.SLOKnee.Point != nil {
-		return s.SLOKnee.Point
+	if s.MaxLoadWithinSLO.Point != nil {
+		return s.MaxLoadWithinSLO.Point
 	}
 	var best *int
 	for i := range s.Points {
@@ -160,12 +160,12 @@ func (s *Series) sentence() string {
 	if !ok {
 		return text + ", no request completed"
 	}
-	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, l.Quoted(), limit)
+	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, l.WithIntervalAndN(), limit)
 }
 
 // limit is the percentile to quote, and its limit in the SLO with the verdict. The percentile is p99, unless
 // the SLO limits another one and not p99.
-func (s *Series) limit(p *SeriesPoint) (name, text string) {
+func (s *Series) limit(p *Point) (name, text string) {
 	name = "p99"
 	for i := len(record.PercentileNames) - 1; i >= 0; i-- {
 		q := record.PercentileNames[i]

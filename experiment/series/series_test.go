@@ -50,7 +50,7 @@ func closedCurve() []record.Row {
 }
 
 func TestSeriesClosed(t *testing.T) {
-	series := SeriesOf(closedCurve())
+	series := FromRows(closedCurve())
 	if len(series) != 1 {
 		t.Fatalf("%d series", len(series))
 	}
@@ -62,9 +62,9 @@ func TestSeriesClosed(t *testing.T) {
 		t.Errorf("frontier %v", s.Frontier)
 	}
 	for name, c := range map[string]struct {
-		knee Knee
+		knee LoadLimit
 		want int
-	}{"slo": {s.SLOKnee, 3}, "geometric": {s.GeometricKnee, 4}, "saturation": {s.Saturation, 5}} {
+	}{"slo": {s.MaxLoadWithinSLO, 3}, "geometric": {s.Knee, 4}, "saturation": {s.Saturation, 5}} {
 		if c.knee.Point == nil || *c.knee.Point != c.want {
 			t.Errorf("%s knee: %+v, want point %d", name, c.knee, c.want)
 		}
@@ -79,19 +79,19 @@ func TestSeriesClosed(t *testing.T) {
 
 func TestSeriesWithoutKnees(t *testing.T) {
 	rows := closedCurve()[1:4] // concurrency 1, 2, 4: still rising
-	s := SeriesOf(rows)[0]
+	s := FromRows(rows)[0]
 	for name, c := range map[string]struct {
-		knee Knee
+		knee LoadLimit
 		why  string
 	}{
-		"geometric":  {s.GeometricKnee, "four loads"},
+		"geometric":  {s.Knee, "four loads"},
 		"saturation": {s.Saturation, "try concurrency 8"},
 	} {
 		if c.knee.Point != nil || !strings.Contains(c.knee.Why, c.why) {
 			t.Errorf("%s: %+v", name, c.knee)
 		}
 	}
-	if k := s.SLOKnee; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "try concurrency 8") {
+	if k := s.MaxLoadWithinSLO; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "try concurrency 8") {
 		t.Errorf("SLO: %+v", k)
 	}
 	for name, c := range map[string]struct{ verdict, why string }{
@@ -101,13 +101,13 @@ func TestSeriesWithoutKnees(t *testing.T) {
 		for i := range row.SLO {
 			row.SLO[i].Metric = "ttft_p99"
 		}
-		if k := SeriesOf([]record.Row{row})[0].SLOKnee; k.Point != nil || !strings.Contains(k.Why, c.why) {
+		if k := FromRows([]record.Row{row})[0].MaxLoadWithinSLO; k.Point != nil || !strings.Contains(k.Why, c.why) {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}
 	invalid := measured("x", nil, 1, 0, 1, 100, 50, "PASS")
 	invalid.Checks.Failed = []string{"lag"}
-	if k := SeriesOf([]record.Row{invalid})[0].SLOKnee; k.Point != nil {
+	if k := FromRows([]record.Row{invalid})[0].MaxLoadWithinSLO; k.Point != nil {
 		t.Errorf("an invalid point is no knee: %+v", k)
 	}
 }
@@ -132,7 +132,7 @@ func TestMaxLoadWithinSLOOfThroughput(t *testing.T) {
 				rows[i].SLO = []record.Verdict{{Metric: fails, Verdict: "FAIL"}}
 			}
 		}
-		if k := SeriesOf(rows)[0].SLOKnee; !strings.Contains(k.Why, c.why) || strings.Contains(k.Why, c.not) {
+		if k := FromRows(rows)[0].MaxLoadWithinSLO; !strings.Contains(k.Why, c.why) || strings.Contains(k.Why, c.not) {
 			t.Errorf("%s, %s: %s", c.low, c.high, k.Why)
 		}
 	}
@@ -146,15 +146,15 @@ func TestKneesAreExplained(t *testing.T) {
 			rows[i].SLO[j].Metric = "ttft_p99"
 		}
 	}
-	s := SeriesOf(rows)[0]
-	if k := s.SLOKnee; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99) and needs 640 more requests") {
+	s := FromRows(rows)[0]
+	if k := s.MaxLoadWithinSLO; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99) and needs 640 more requests") {
 		t.Errorf("%+v", k)
 	}
 	rows[5].SLO[0].Verdict = "FAIL"
-	if k := SeriesOf(rows)[0].SLOKnee; !strings.HasSuffix(k.Why, "; concurrency 16 misses ttft_p99") {
+	if k := FromRows(rows)[0].MaxLoadWithinSLO; !strings.HasSuffix(k.Why, "; concurrency 16 misses ttft_p99") {
 		t.Errorf("%+v", k)
 	}
-	if k := s.GeometricKnee; k.Sensitivity < 1 || !strings.Contains(k.Why, "sensitivity") {
+	if k := s.Knee; k.Sensitivity < 1 || !strings.Contains(k.Why, "sensitivity") {
 		t.Errorf("%+v", k)
 	}
 }
@@ -174,7 +174,7 @@ func TestSentence(t *testing.T) {
 		for _, key := range words[1:] {
 			row.SLO = append(row.SLO, record.Verdict{Metric: key, Verdict: words[0], Limit: 1000, Unit: "ms"})
 		}
-		if got := SeriesOf([]record.Row{row})[0].Sentence; !strings.HasSuffix(got, c.want) {
+		if got := FromRows([]record.Row{row})[0].Sentence; !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.limits, got, c.want)
 		}
 	}
@@ -185,15 +185,15 @@ func TestSentence(t *testing.T) {
 func TestSaturationByTheQueue(t *testing.T) {
 	rows := []record.Row{measured("F", nil, 2, 0, 1, 200, 90, ""), measured("F", []experiment.Axis{{Key: "rate", Value: "4"}}, 4, 0, 1, 400, 90, "")}
 	rows[0].Spec.Point = []experiment.Axis{{Key: "rate", Value: "2"}}
-	if k := SeriesOf(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "try rate 8/s") {
+	if k := FromRows(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "try rate 8/s") {
 		t.Errorf("%+v", k)
 	}
 	rows[1].Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-5}}}
-	if k := SeriesOf(rows)[0].Saturation; k.Point == nil || *k.Point != 1 || !strings.Contains(k.Why, "rose by 50 %") {
+	if k := FromRows(rows)[0].Saturation; k.Point == nil || *k.Point != 1 || !strings.Contains(k.Why, "rose by 50 %") {
 		t.Errorf("%+v", k)
 	}
 	rows[1].Steady.Trends["in_flight"] = stats.Trend{Change: 0.5, P: 0.01}
-	if k := SeriesOf(rows)[0].Saturation; k.Point != nil {
+	if k := FromRows(rows)[0].Saturation; k.Point != nil {
 		t.Errorf("a trend that can be chance: %+v", k)
 	}
 }
@@ -205,7 +205,7 @@ func TestFrontiers(t *testing.T) {
 		rows[i].Summary.TPOT = stats.Summarize([]float64{10 + n})
 	}
 	rows[5].Summary.TPOT = stats.Summarize([]float64{60}) // concurrency 16: slower for the user than 32, and no more throughput
-	s := SeriesOf(rows)[0]
+	s := FromRows(rows)[0]
 	if len(s.Frontiers) != 2 || s.Frontiers[0].Cost != "ttft_p99" || s.Frontiers[1].Cost != "per_user_tokens_per_s" || s.Frontiers[1].Gain != "output_tokens_per_s" {
 		t.Fatalf("%+v", s.Frontiers)
 	}
@@ -234,7 +234,7 @@ func TestFrontierRanksByWhatIsDrawn(t *testing.T) {
 		ofN("1", 1, 60, 1, 100),         // p99 59.4 ms, no bound: drawn at the lower end, 58 ms
 		ofN("2", 2, 2000, 0.02965, 200), // p99 58.7 ms, sound
 	}
-	s := SeriesOf(rows)[0]
+	s := FromRows(rows)[0]
 	few, _ := s.Points[0].TTFT.Get("p99")
 	sound, _ := s.Points[1].TTFT.Get("p99")
 	mark, ms, ok := few.Mark()
@@ -246,7 +246,7 @@ func TestFrontierRanksByWhatIsDrawn(t *testing.T) {
 	}
 	// Without a lower end there is nothing to draw, and no rank.
 	delete(rows[0].Summary.TTFT.CI95, "p99")
-	if s, want := SeriesOf(rows)[0], []int{1}; !slices.Equal(s.Frontier, want) {
+	if s, want := FromRows(rows)[0], []int{1}; !slices.Equal(s.Frontier, want) {
 		t.Errorf("frontier %v, want %v: a point that can't be drawn has no rank", s.Frontier, want)
 	}
 }
@@ -257,7 +257,7 @@ func TestSeriesOpenSaturation(t *testing.T) {
 		measured("F", rate("2"), 2, 0, 1, 198, 90, ""), measured("F", rate("4"), 4, 0, 1, 395, 90, ""),
 		measured("F", rate("8"), 8, 0, 1, 510, 900, ""), measured("F", rate("inf"), math.Inf(1), 0, 1, 510, 90000, ""),
 	}
-	s := SeriesOf(rows)[0]
+	s := FromRows(rows)[0]
 	if s.Axis != "rate" || s.Closed || s.Points[3].Load != "rate inf" || s.Points[0].Load != "rate 2/s" {
 		t.Errorf("%+v", s)
 	}
@@ -269,7 +269,7 @@ func TestSeriesOpenSaturation(t *testing.T) {
 	}
 	// 36 of 40 requests: within what chance does to the count of a window.
 	few := measured("F", rate("0.4"), 0.4, 0, 1, 36, 90, "")
-	if k := SeriesOf([]record.Row{few})[0].Saturation; k.Point != nil {
+	if k := FromRows([]record.Row{few})[0].Saturation; k.Point != nil {
 		t.Errorf("chance taken for saturation: %+v", k)
 	}
 }
@@ -286,7 +286,7 @@ func TestSeriesGrouping(t *testing.T) {
 	}
 	rows[8].PromptForm = "text"
 	var got []string
-	for _, s := range SeriesOf(rows) {
+	for _, s := range FromRows(rows) {
 		got = append(got, s.Label()+" by "+s.Axis)
 	}
 	want := []string{"E prefix.state=cold by rate", "E prefix.state=warm by rate", "C concurrency=4 by rate", "C concurrency=8 by rate",
@@ -299,7 +299,7 @@ func TestSeriesGrouping(t *testing.T) {
 func TestSeriesRepeats(t *testing.T) {
 	rows := []record.Row{measured("A", nil, 1, 0, 3, 140, 70, "PASS"), measured("A", nil, 1, 0, 1, 100, 50, "PASS"), measured("A", nil, 1, 0, 2, 120, 90, "UNDECIDED")}
 	rows[2].Summary.TTFT.N = 12
-	p := SeriesOf(rows)[0].Points[0]
+	p := FromRows(rows)[0].Points[0]
 	if !slices.Equal(p.OutputTokensPerS.Values, []float64{100, 120, 140}) || p.OutputTokensPerS.Median != 120 {
 		t.Errorf("%+v", p.OutputTokensPerS)
 	}
@@ -313,11 +313,11 @@ func TestSeriesRepeats(t *testing.T) {
 }
 
 func TestSeriesNothingMeasured(t *testing.T) {
-	s := SeriesOf([]record.Row{{Spec: experiment.Spec{Name: "x"}}})[0]
+	s := FromRows([]record.Row{{Spec: experiment.Spec{Name: "x"}}})[0]
 	if s.Sentence != "0 output tok/s at concurrency 0, no request completed" || len(s.Frontier) != 0 {
 		t.Errorf("%+v", s)
 	}
-	if SeriesOf(nil) == nil || len(SeriesOf(nil)) != 0 {
+	if FromRows(nil) == nil || len(FromRows(nil)) != 0 {
 		t.Error("no rows are no series")
 	}
 }
@@ -396,7 +396,7 @@ func TestPointName(t *testing.T) {
 		{[]record.Row{measured("A", nil, 4, 0, 1, 400, 90, "PASS")}, "A"},
 		{[]record.Row{measured("A", []experiment.Axis{{Key: "input", Value: "128"}}, 4, 0, 1, 400, 90, "PASS")}, "A input=128"},
 	} {
-		s := SeriesOf(c.rows)[0]
+		s := FromRows(c.rows)[0]
 		if got := s.PointName(&s.Points[0]); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}

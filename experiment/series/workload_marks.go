@@ -14,10 +14,10 @@ import (
 func marksOf(r *record.Row) []string {
 	s := &r.Spec
 	var out []string
-	if s.Cold() {
-		out = append(out, fmt.Sprintf("cold starts: one request at a time on a new connection, %v idle in between", time.Duration(s.Phases().Idle)))
+	if s.IsColdStart() {
+		out = append(out, fmt.Sprintf("cold starts: one request at a time on a new connection, %v idle in between", time.Duration(s.EffectiveLoad().Idle)))
 	}
-	if s.Converses() {
+	if s.HasConversations() {
 		in := s.ClassesWhere(func(c workload.Class) bool { return c.Session != nil })
 		out = append(out, "conversations"+in+": each later turn contains the server's earlier answers")
 	}
@@ -26,7 +26,7 @@ func marksOf(r *record.Row) []string {
 		if own, ok := r.Classes[c.Name]; ok && c.Name != "" {
 			sum, in = &own, " in "+c.Name
 		}
-		if n := sum.Requests.Completed; !s.ClassForced(c.Name) && n > 0 {
+		if n := sum.Requests.Completed; !s.ClassIgnoresEOS(c.Name) && n > 0 {
 			out = append(out, fmt.Sprintf("natural EOS%s: answers have %s tokens on average", in, unit.Digits(float64(sum.Tokens.Output)/float64(n))))
 		}
 	}

@@ -31,16 +31,16 @@ func TestMarks(t *testing.T) {
 			"conversations in chat: each later turn contains the server's earlier answers; natural EOS in batch: answers have 30.0 tokens on average", "concurrency 0", 1.75},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			series := SeriesOf([]record.Row{c.row})[0]
+			series := FromRows([]record.Row{c.row})[0]
 			if got := strings.Join(series.Marks, "; "); got != c.marks || series.Points[0].Load != c.load {
 				t.Errorf("%q at %q", got, series.Points[0].Load)
 			}
-			if got := c.row.Spec.Turns(); got != c.turns {
+			if got := c.row.Spec.RequestsPerArrival(); got != c.turns {
 				t.Errorf("%v turns", got)
 			}
 		})
 	}
-	if forced := (&experiment.Spec{Stop: "natural", Workload: workload.Workload{Mix: []workload.Class{{Name: "a", Stop: "forced"}}}}).Forced(); !forced {
+	if forced := (&experiment.Spec{Stop: "natural", Workload: workload.Workload{Mix: []workload.Class{{Name: "a", Stop: "forced"}}}}).IgnoresEOS(); !forced {
 		t.Error("a class that is forced is overlooked")
 	}
 }

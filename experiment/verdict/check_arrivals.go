@@ -24,14 +24,14 @@ const (
 // trace. Under a cap it takes the intended arrivals instead, since requests wait. Later turns of a
 // conversation are left out.
 func (e *Measured) observeArrivals() *workload.Observed {
-	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Spec.Replays() {
+	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Spec.ReplaysTrace() {
 		return nil
 	}
 	var times []time.Duration
 	for _, r := range e.Records {
 		at := r.Sent
 		if e.Spec.Concurrency > 0 {
-			at = r.At
+			at = r.Arrival
 		}
 		if us, ok := at.Get(); ok && !e.follows(r) {
 			times = append(times, time.Duration(us)*time.Microsecond)
@@ -63,7 +63,7 @@ func checkSteps(h workload.Head) checkResult {
 
 // checkArrivals compares the arrivals with the requested process.
 func checkArrivals(e *Measured) checkResult {
-	if e.Spec.Replays() {
+	if e.Spec.ReplaysTrace() {
 		return checkSteps(e.Spec.Trace.Head)
 	}
 	o := e.Arrivals

@@ -18,7 +18,7 @@ func sentRow(gap func(i int) float64) *Measured {
 	e.Window = record.Window{EndUs: 100_000_000}
 	e.Records = e.Records[:1]
 	for i, at := 0, 0.0; at < 100e6; i++ {
-		r := fixture.Answered(int64(at), int64(at)+5000, int64(at)+9000)
+		r := fixture.OKRequest(int64(at), int64(at)+5000, int64(at)+9000)
 		r.I = i
 		e.Records = append(e.Records, r)
 		at += gap(i) * 50_000

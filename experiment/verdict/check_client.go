@@ -88,7 +88,7 @@ func checkConnections(e *Measured) checkResult {
 	if n == 0 {
 		return noData
 	}
-	if e.Spec.Fresh() { // the row asks for it
+	if e.Spec.ConnectsPerRequest() { // the row asks for it
 		return passed()
 	}
 	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {

@@ -62,7 +62,7 @@ func TestOwnLagComesFirst(t *testing.T) {
 	e.Selftest.Calibration.Load = selftest.Load{Streams: 1e6, EventsPerS: 1e9, RequestsPerS: 1e9}
 	for _, r := range e.inWindow() {
 		r.Ready = r.Ready.Add(-5000)
-		r.At = r.Ready
+		r.Arrival = r.Ready
 	}
 	e.checked()
 	if i := slices.IndexFunc(e.Findings, func(d record.Finding) bool { return d.Code == "client_bound" }); i < 0 || !strings.Contains(e.Findings[i].Text, "client lag p50") {

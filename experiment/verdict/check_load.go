@@ -28,8 +28,8 @@ func checkRate(e *Measured) checkResult {
 func (e *Measured) firstArrival() int64 {
 	first := e.Window.StartUs
 	for _, r := range e.Records {
-		if !r.At.IsZero() {
-			first = min(first, r.At.Us())
+		if !r.Arrival.IsZero() {
+			first = min(first, r.Arrival.Us())
 		}
 	}
 	return first
@@ -47,7 +47,7 @@ func checkConcurrency(e *Measured) checkResult {
 	if c.Max > n {
 		return failed("this is a defect of bench: report it with the request records", "%d requests were in flight, requested %d", c.Max, n)
 	}
-	if e.Spec.Rate == 0 && !e.Spec.Converses() && c.Mean < 0.9*float64(n) { // users think between their turns
+	if e.Spec.Rate == 0 && !e.Spec.HasConversations() && c.Mean < 0.9*float64(n) { // users think between their turns
 		return failed("the client can't keep its workers busy: give it more cores, or make the answers longer",
 			"mean concurrency %s, requested %d", unit.Brief(c.Mean, 3), n)
 	}

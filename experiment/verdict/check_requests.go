@@ -61,7 +61,7 @@ func checkUnfinished(e *Measured) checkResult {
 
 // checkShort fails if answers end early although they were sent with ignore_eos.
 func checkShort(e *Measured) checkResult {
-	if !e.Spec.Forced() || e.Summary.Requests.Completed == 0 {
+	if !e.Spec.IgnoresEOS() || e.Summary.Requests.Completed == 0 {
 		return noData
 	}
 	if n, of := e.Summary.Requests.Short, e.Summary.Requests.Completed; float64(n) > tolerated*float64(of) {
@@ -83,14 +83,14 @@ func checkSamples(e *Measured) checkResult {
 	return passed()
 }
 
-// MoreFiles is the command that lets a process open n files. A limit above the hard one needs root.
-func MoreFiles(n int) string {
+// RaiseFileLimit is the command that lets a process open n files. A limit above the hard one needs root.
+func RaiseFileLimit(n int) string {
 	thousands := int(math.Ceil(float64(n)/1000)) * 1000
 	return fmt.Sprintf("ulimit -n %d (if refused, as root: prlimit --pid $$ --nofile=%d)", thousands, thousands)
 }
 
-// MorePorts is the command that lets a machine open more connections to one address.
-const MorePorts = `sysctl -w net.ipv4.ip_local_port_range="1024 65535" (as root)`
+// WidenPortRange is the command that lets a machine open more connections to one address.
+const WidenPortRange = `sysctl -w net.ipv4.ip_local_port_range="1024 65535" (as root)`
 
 // raiseLimit is the command that raises the limit of this machine that made connections fail; empty = none
 // did.
@@ -99,9 +99,9 @@ func (e *Measured) raiseLimit() string {
 		switch {
 		case r.Outcome != "connect":
 		case strings.Contains(r.Error, syscall.EMFILE.Error()):
-			return MoreFiles(2*e.Summary.Concurrency.Max + 1000)
+			return RaiseFileLimit(2*e.Summary.Concurrency.Max + 1000)
 		case strings.Contains(r.Error, syscall.EADDRNOTAVAIL.Error()):
-			return MorePorts
+			return WidenPortRange
 		}
 	}
 	return ""

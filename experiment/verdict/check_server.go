@@ -10,8 +10,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Slowed is the largest share of readings in which heat or power supply may throttle a GPU.
-const Slowed = 0.01
+// MaxThrottledShare is the largest share of readings in which heat or power supply may throttle a GPU.
+const MaxThrottledShare = 0.01
 
 // Limits of the server, its GPUs and this machine.
 const (
@@ -78,8 +78,8 @@ func checkLogs(e *Measured) checkResult {
 	return passed()
 }
 
-// Slowing are the throttle reasons that invalidate a row. A power cap is a setting, and none of them.
-var Slowing = []string{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
+// ThrottleReasons are the throttle reasons that invalidate a row. A power cap is a setting, and none of them.
+var ThrottleReasons = []string{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
 
 // checkThrottled fails if heat or power supply lowered a GPU's clocks.
 func checkThrottled(e *Measured) checkResult {
@@ -91,7 +91,7 @@ func checkThrottled(e *Measured) checkResult {
 	for _, d := range e.GPU.Devices {
 		known = known || d.Known
 		for _, reason := range slices.Sorted(maps.Keys(d.Throttled)) {
-			if share := d.Throttled[reason]; share > Slowed && slices.Contains(Slowing, reason) {
+			if share := d.Throttled[reason]; share > MaxThrottledShare && slices.Contains(ThrottleReasons, reason) {
 				held = append(held, fmt.Sprintf("GPU %s by %s in %s %% of readings", d.GPU, reason, unit.Brief(100*share, 3)))
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// MovedBy is the smallest change of a figure through the window that matters, as a share of its median.
-const MovedBy = 0.2
+// MinTrend is the smallest change of a figure through the window that matters, as a share of its median.
+const MinTrend = 0.2
 
 // Limits of a steady row.
 const (
@@ -29,7 +29,7 @@ const (
 // steadiness computes the trends of latencies and load through the window; nil for a load that is meant to
 // change, or without completed requests.
 func (e *Measured) steadiness() *record.Steadiness {
-	if e.Spec.Rate.IsInf() || e.Spec.Cold() || e.Summary.Requests.Completed == 0 {
+	if e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Summary.Requests.Completed == 0 {
 		return nil
 	}
 	switch e.Spec.Arrival.Process {
@@ -77,8 +77,8 @@ func (e *Measured) inFlight() []float64 {
 	return out
 }
 
-// Moves reports whether a trend is significant, and large enough to matter.
-func Moves(t stats.Trend) bool { return t.P < clearTrend && math.Abs(t.Change) > MovedBy }
+// SignificantTrend reports whether a trend is significant, and large enough to matter.
+func SignificantTrend(t stats.Trend) bool { return t.P < clearTrend && math.Abs(t.Change) > MinTrend }
 
 // checkSteady fails if the window contains a growing queue, part of the warm-up, or a drift.
 func checkSteady(e *Measured) checkResult {
@@ -86,7 +86,7 @@ func checkSteady(e *Measured) checkResult {
 	if s == nil || s.Cut == nil && len(s.Trends) == 0 {
 		return noData
 	}
-	if t := s.Trends["in_flight"]; Moves(t) && t.Change > 0 && e.Spec.Rate > 0 {
+	if t := s.Trends["in_flight"]; SignificantTrend(t) && t.Change > 0 && e.Spec.Rate > 0 {
 		return failed("lower the rate: the server does not sustain it, and latency grows with the length of the row",
 			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change)
 	}
@@ -94,7 +94,7 @@ func checkSteady(e *Measured) checkResult {
 		return failed("make warmup longer", "%s", text)
 	}
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
-		if t := s.Trends[metric]; Moves(t) {
+		if t := s.Trends[metric]; SignificantTrend(t) {
 			return failed("make warmup and duration longer; find what changes on the server (clocks, other load, cache)",
 				"%s %s by %.0f %% through the window", metric, map[bool]string{true: "rose", false: "fell"}[t.Change > 0], 100*math.Abs(t.Change))
 		}

@@ -22,7 +22,7 @@ func steadyRow(n int, latency func(at float64) float64) *Measured {
 	for i := range n {
 		at := int64(i) * e.Window.EndUs / int64(n)
 		us := int64(1000 * latency(float64(i)/float64(n)))
-		r := fixture.Answered(at, at+us, at+2*us)
+		r := fixture.OKRequest(at, at+us, at+2*us)
 		r.I = i
 		e.Records = append(e.Records, r)
 	}

@@ -11,12 +11,12 @@ import (
 // checkPromptLength fails if the server counts other prompt lengths than requested.
 func checkPromptLength(e *Measured) checkResult {
 	l := e.Lengths
-	if l.PromptTokens == nil || l.PromptAsked == nil {
+	if l.PromptTokens == nil || l.PromptRequested == nil {
 		return noData
 	}
-	if math.Abs(l.PromptTokens.Mean-l.PromptAsked.Mean) > tolerated*l.PromptAsked.Mean {
+	if math.Abs(l.PromptTokens.Mean-l.PromptRequested.Mean) > tolerated*l.PromptRequested.Mean {
 		return failed("compare rows by the counted tokens, not by the requested ones",
-			"requested %s prompt tokens, server counted %s (mean)", unit.Brief(l.PromptAsked.Mean, 4), unit.Brief(l.PromptTokens.Mean, 4))
+			"requested %s prompt tokens, server counted %s (mean)", unit.Brief(l.PromptRequested.Mean, 4), unit.Brief(l.PromptTokens.Mean, 4))
 	}
 	return passed()
 }
@@ -26,8 +26,8 @@ func checkPromptLength(e *Measured) checkResult {
 func checkOutputLength(e *Measured) checkResult {
 	counted, requested, n := 0, 0, 0
 	for r := range record.Completed(e.Records) {
-		if e.Spec.ClassForced(r.Class) {
-			counted, requested, n = counted+r.OutputTokens, requested+r.OutputAsked, n+1
+		if e.Spec.ClassIgnoresEOS(r.Class) {
+			counted, requested, n = counted+r.OutputTokens, requested+r.OutputRequested, n+1
 		}
 	}
 	if n == 0 {
@@ -49,7 +49,7 @@ func checkTokenCounts(e *Measured) checkResult {
 	impossible, n := 0, 0
 	for r := range record.Completed(e.Records) {
 		n++
-		if r.OutputTokens > r.OutputAsked || r.OutputTokens == 0 && !r.First.IsZero() {
+		if r.OutputTokens > r.OutputRequested || r.OutputTokens == 0 && !r.First.IsZero() {
 			impossible++
 		}
 	}

@@ -73,7 +73,7 @@ func (e *Measured) runChecks() {
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {
 		f := c.check(e)
-		if e.Spec.Cold() && slices.Contains(loadChecks, c.code) {
+		if e.Spec.IsColdStart() && slices.Contains(loadChecks, c.code) {
 			f = noData
 		}
 		switch {

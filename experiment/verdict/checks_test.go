@@ -22,11 +22,11 @@ func flawless() *Measured {
 	e.Spec.Rate, e.Spec.Concurrency, e.Spec.Warmup = 100, 1, workload.Extent{Requests: 1}
 	e.Spec.Arrival.Process = "constant"
 	e.Window = record.Window{StartUs: 0, EndUs: 1_000_000}
-	warm := fixture.Answered(-19000, -18000, -17000)
+	warm := fixture.OKRequest(-19000, -18000, -17000)
 	warm.Phase = record.PhaseWarmup
 	e.Records = append(e.Records, warm)
 	for i := range int64(100) {
-		r := fixture.Answered(i*10_000, i*10_000+5000, i*10_000+9999)
+		r := fixture.OKRequest(i*10_000, i*10_000+5000, i*10_000+9999)
 		r.CachedTokens = new(0)
 		e.Records = append(e.Records, r)
 	}
@@ -52,7 +52,7 @@ func TestFindings(t *testing.T) {
 	fail := func(n int, outcome string) func(*Measured) {
 		return func(e *Measured) {
 			for i, r := range e.inWindow()[:n] {
-				*r = *fixture.Failed(r.At.Us(), outcome)
+				*r = *fixture.FailedRequest(r.Arrival.Us(), outcome)
 				r.I = i
 			}
 		}
@@ -67,8 +67,8 @@ func TestFindings(t *testing.T) {
 	lagging := func(lag int64, ttft int64) func(*Measured) {
 		return each(func(r *record.Record) {
 			r.Ready = r.Ready.Add(-lag)
-			r.At = r.Ready
-			r.First = record.At(r.At.Us() + ttft)
+			r.Arrival = r.Ready
+			r.First = record.At(r.Arrival.Us() + ttft)
 			r.Gaps = record.Pack(r.Last.Us() - r.First.Us())
 		})
 	}
@@ -102,7 +102,7 @@ func TestFindings(t *testing.T) {
 		{"errors", "one in a hundred", fail(1, "status"), passed, ""},
 		{"errors", "two in a hundred", fail(2, "status"), failed, "2 of 100 requests failed (2 status): percentiles cover the others; first error: status it was"},
 		{"errors", "an empty window", keep(0), failed, "the window has no request"},
-		{"errors", "text with a percent sign", each(func(r *record.Record) { *r = *fixture.Failed(0, "status"); r.Error = "100%d" }), failed, "first error: 100%d"},
+		{"errors", "text with a percent sign", each(func(r *record.Record) { *r = *fixture.FailedRequest(0, "status"); r.Error = "100%d" }), failed, "first error: 100%d"},
 		{"unfinished", "all finished", fail(1, "timeout"), passed, ""},
 		{"unfinished", "one is not", fail(1, "unfinished"), failed, "1 requests of the window had not ended 120 s after it"},
 		{"short", "one in a hundred", func(e *Measured) { e.inWindow()[0].Outcome = "short" }, passed, ""},
@@ -116,20 +116,20 @@ func TestFindings(t *testing.T) {
 		{"client_bound", "p99 alone", func(e *Measured) {
 			r := e.inWindow()[5]
 			r.Ready = r.Ready.Add(-9000)
-			r.At = r.Ready
-			r.First = record.At(r.At.Us() + 9000)
+			r.Arrival = r.Ready
+			r.First = record.At(r.Arrival.Us() + 9000)
 			r.Gaps = record.Pack(r.Last.Us() - r.First.Us())
 			q := e.inWindow()[6]
 			q.Ready = q.Ready.Add(-9000)
-			q.At = q.Ready
-			q.First = record.At(q.At.Us() + 9000)
+			q.Arrival = q.Ready
+			q.First = record.At(q.Arrival.Us() + 9000)
 			q.Gaps = record.Pack(q.Last.Us() - q.First.Us())
 		}, failed, "lag p99"},
 		{"client_bound", "2 ms of a ttft of 40 ms", lagging(2000, 40_000), passed, ""},
 		{"client_bound", "more than that", lagging(2001, 40_000), failed, "limit 2 ms"},
 		{"client_bound", "a connection's set-up", each(func(r *record.Record) {
 			r.Ready = r.Ready.Add(-5000)
-			r.At = r.Ready
+			r.Arrival = r.Ready
 			r.ConnectUs = new(int64(4500))
 		}), passed, ""},
 		{"connections", "two in a hundred", func(e *Measured) {
@@ -165,16 +165,16 @@ func TestFindings(t *testing.T) {
 		{"stamps", "more than one in a hundred", func(e *Measured) { e.Clock.UserStamps = 3 }, failed, "3 of 203 arrivals"},
 		{"stamps", "no kernel stamps", func(e *Measured) { e.Clock = record.Clock{UserStamps: 100} }, impossible, ""},
 		{"rate_not_achieved", "as few as chance may bring", each(func(r *record.Record) {
-			if r.At.Us() >= 800_000 {
+			if r.Arrival.Us() >= 800_000 {
 				r.Last = r.Last.Add(1_000_000)
 			}
 		}), passed, ""},
 		{"rate_not_achieved", "fewer", each(func(r *record.Record) {
-			if r.At.Us() >= 790_000 {
+			if r.Arrival.Us() >= 790_000 {
 				r.Last = r.Last.Add(1_000_000)
 			}
 		}), failed, "79 of 100 requests/s"},
-		{"rate_not_achieved", "a window before the first answers", func(e *Measured) { e.Records[0].At = record.At(-1) }, impossible, ""},
+		{"rate_not_achieved", "a window before the first answers", func(e *Measured) { e.Records[0].Arrival = record.At(-1) }, impossible, ""},
 		{"rate_not_achieved", "closed loop", func(e *Measured) { e.Spec.Rate = 0 }, impossible, ""},
 		{"rate_not_achieved", "all at once", func(e *Measured) { e.Spec.Rate = workload.Rate(math.Inf(1)) }, impossible, ""},
 		{"rate_not_achieved", "19 requests", keep(19), impossible, ""},
@@ -187,12 +187,12 @@ func TestFindings(t *testing.T) {
 		{"concurrency", "nothing completed", fail(100, "status"), impossible, ""},
 		{"warmup", "none", func(e *Measured) { e.Records = e.inWindow() }, failed, "no warm-up"},
 		{"warmup", "all at once", func(e *Measured) { e.Spec.Rate = workload.Rate(math.Inf(1)); e.Records = e.inWindow() }, impossible, ""},
-		{"prompt_length", "a hundredth more", each(func(r *record.Record) { r.PromptAsked, r.PromptTokens = 1000, new(1010) }), passed, ""},
-		{"prompt_length", "more than that", each(func(r *record.Record) { r.PromptAsked, r.PromptTokens = 1000, new(1011) }), failed, "requested 1,000 prompt tokens, server counted 1,011 (mean)"},
-		{"prompt_length", "fewer", each(func(r *record.Record) { r.PromptAsked, r.PromptTokens = 1000, new(989) }), failed, "server counted 989 (mean)"},
+		{"prompt_length", "a hundredth more", each(func(r *record.Record) { r.PromptRequested, r.PromptTokens = 1000, new(1010) }), passed, ""},
+		{"prompt_length", "more than that", each(func(r *record.Record) { r.PromptRequested, r.PromptTokens = 1000, new(1011) }), failed, "requested 1,000 prompt tokens, server counted 1,011 (mean)"},
+		{"prompt_length", "fewer", each(func(r *record.Record) { r.PromptRequested, r.PromptTokens = 1000, new(989) }), failed, "server counted 989 (mean)"},
 		{"prompt_length", "not counted", each(func(r *record.Record) { r.PromptTokens = nil }), impossible, ""},
 		{"token_counts", "one estimate", func(e *Measured) { e.inWindow()[3].Estimated = true }, failed, "the client's estimate"},
-		{"token_counts", "more than were allowed", func(e *Measured) { e.inWindow()[3].OutputTokens = e.inWindow()[3].OutputAsked + 1 }, failed, "1 of 100 answers is impossible: more tokens"},
+		{"token_counts", "more than were allowed", func(e *Measured) { e.inWindow()[3].OutputTokens = e.inWindow()[3].OutputRequested + 1 }, failed, "1 of 100 answers is impossible: more tokens"},
 		{"token_counts", "none although text came", func(e *Measured) { e.inWindow()[3].OutputTokens = 0 }, failed, "1 of 100 answers"},
 		{"buffered", "answers all at once", each(func(r *record.Record) {
 			r.Gaps = record.Pack(0, 0, 0)
@@ -232,15 +232,15 @@ func TestFindings(t *testing.T) {
 		{"prefix_cache", "not told", each(func(r *record.Record) { r.CachedTokens = nil }), impossible, ""},
 		{"prefix_cache", "warm, and the server is silent", then(prefix(workload.Warm, 96), each(func(r *record.Record) { r.CachedTokens = nil })), silent, "the server does not report"},
 		{"prefix_cache", "warm, and nothing completed", then(prefix(workload.Warm, 96), fail(100, "status")), impossible, ""},
-		{"output_length", "a hundredth fewer", each(func(r *record.Record) { r.OutputAsked, r.OutputTokens = 1000, 990 }), passed, ""},
-		{"output_length", "fewer than that", each(func(r *record.Record) { r.OutputAsked, r.OutputTokens = 1000, 989 }), failed, "requested 1,000 output tokens with ignore_eos, server counted 989"},
+		{"output_length", "a hundredth fewer", each(func(r *record.Record) { r.OutputRequested, r.OutputTokens = 1000, 990 }), passed, ""},
+		{"output_length", "fewer than that", each(func(r *record.Record) { r.OutputRequested, r.OutputTokens = 1000, 989 }), failed, "requested 1,000 output tokens with ignore_eos, server counted 989"},
 		{"output_length", "it may stop", func(e *Measured) {
 			e.Spec.Stop = "natural"
-			each(func(r *record.Record) { r.OutputAsked, r.OutputTokens = 1000, 500 })(e)
+			each(func(r *record.Record) { r.OutputRequested, r.OutputTokens = 1000, 500 })(e)
 		}, impossible, ""},
 		{"output_length", "only a class that may stop does", func(e *Measured) {
 			e.Spec.Mix = []workload.Class{{Name: "agent", Stop: "natural"}, {Name: "batch"}}
-			each(func(r *record.Record) { r.Class, r.OutputAsked, r.OutputTokens = "agent", 1000, 500 })(e)
+			each(func(r *record.Record) { r.Class, r.OutputRequested, r.OutputTokens = "agent", 1000, 500 })(e)
 			e.Records[50].Class, e.Records[50].OutputTokens = "batch", 1000
 		}, passed, ""},
 		{"prefix_cache", "priming failed", then(prefix(workload.Warm, 96), func(e *Measured) { e.FailedPriming = 2 }), failed, "2 requests that prime"},

@@ -11,7 +11,7 @@ const NoPrice = "price not specified: write gpus and gpu_hour_usd in [target]"
 
 // costOf is the cost of a row that meets its SLO, or why it has none.
 func costOf(r *record.Row, t experiment.Target) (*record.Cost, string) {
-	verdict, _ := SLOOf(r)
+	verdict, _ := OfRows(r)
 	usd, ok := costPerMillion(&r.Summary, t)
 	switch {
 	case !t.Priced():

@@ -10,28 +10,28 @@ import (
 	"bench/experiment/workload"
 )
 
-// CountReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
+// CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
 // row without common prefixes, and for a server that does not report them.
-func (e *Measured) CountReuse() *record.Reuse {
+func (e *Measured) CompareReuse() *record.Reuse {
 	cached := map[int]int{} // by the request's index
 	for r := range record.Completed(e.Records) {
 		if r.CachedTokens != nil {
 			cached[r.I] = *r.CachedTokens
 		}
 	}
-	if len(cached) == 0 || !e.Spec.Reuses() {
+	if len(cached) == 0 || !e.Spec.SharesPrefixes() {
 		return nil
 	}
 	var out record.Reuse
-	for r, hit := range among(e.Spec.Hits(0), cached) {
+	for r, hit := range among(e.Spec.PrefixHits(0), cached) {
 		out.Requests++
 		out.PromptTokens += r.Input
 		out.PossibleTokens += hit
 		out.CachedTokens += cached[r.Index]
 	}
-	if room := e.kvCapacity(); experiment.Countable(room) {
+	if room := e.kvCapacity(); experiment.HitsCountable(room) {
 		out.InCapacity = new(int)
-		for _, hit := range among(e.Spec.Hits(room), cached) {
+		for _, hit := range among(e.Spec.PrefixHits(room), cached) {
 			*out.InCapacity += hit
 		}
 	}

@@ -9,7 +9,7 @@ func TestNoReuse(t *testing.T) {
 	for _, r := range e.Records {
 		r.CachedTokens = new(0)
 	}
-	if e.CountReuse() != nil {
+	if e.CompareReuse() != nil {
 		t.Error("a row without prefixes has a reuse")
 	}
 }

@@ -24,15 +24,15 @@ type Measured struct {
 // findings.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
-	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.EachRequest(), t.GPUs)
+	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
 	e.Lengths = record.LengthsOf(e.Records)
-	e.Reuse, e.Rotations = e.CountReuse(), e.compareRotations()
+	e.Reuse, e.Rotations = e.CompareReuse(), e.compareRotations()
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {
 			e.Classes = map[string]record.Summary{}
 		}
 		own := filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name })
-		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).EachRequest(), t.GPUs)
+		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
 	}
 	e.SLO = e.judge(t)
 	e.Summary.Goodput = e.classGoodput()
@@ -123,10 +123,10 @@ func (e *Measured) classGoodput() *record.Goodput {
 	return sum
 }
 
-// SLOOf is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if
+// OfRows is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if
 // any is, else PASS; empty without an SLO. need is the largest number of further requests that an UNDECIDED
 // limit needs.
-func SLOOf(rows ...*record.Row) (v stats.Verdict, need int) {
+func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
 	for _, r := range rows {
 		for _, c := range r.SLO {
 			need = max(need, c.Need)

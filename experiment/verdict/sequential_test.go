@@ -19,7 +19,7 @@ func untilRow(t *testing.T, slo string, n int, ms func(i int) int64) *Measured {
 	e.Records = nil
 	for i := range n {
 		at := int64(i) * 10_000
-		r := fixture.Answered(at, at+1000*ms(i), at+1000*ms(i)+500)
+		r := fixture.OKRequest(at, at+1000*ms(i), at+1000*ms(i)+500)
 		r.I = i
 		e.Records = append(e.Records, r)
 	}

@@ -30,7 +30,7 @@ func judgeAll(c experiment.SLO, class string, records []*record.Record, s *recor
 func judge(t *testing.T, slo string, records []*record.Record, target experiment.Target) []record.Verdict {
 	t.Helper()
 	c := fixture.SLO(t, slo)
-	s := record.Summarize(records, second, true, c.EachRequest(), target.GPUs)
+	s := record.Summarize(records, second, true, c.PerRequest(), target.GPUs)
 	return judgeAll(c, "", records, &s, true, target)
 }
 
@@ -38,7 +38,7 @@ func judge(t *testing.T, slo string, records []*record.Record, target experiment
 func requests(n int, ttft, gap int64) []*record.Record {
 	out := make([]*record.Record, n)
 	for i := range out {
-		out[i] = fixture.Answered(1000, 1000+ttft, 1000+ttft+gap)
+		out[i] = fixture.OKRequest(1000, 1000+ttft, 1000+ttft+gap)
 	}
 	return out
 }
@@ -46,7 +46,7 @@ func requests(n int, ttft, gap int64) []*record.Record {
 func failures(n int) []*record.Record {
 	out := make([]*record.Record, n)
 	for i := range out {
-		out[i] = fixture.Failed(1000, "timeout")
+		out[i] = fixture.FailedRequest(1000, "timeout")
 	}
 	return out
 }
@@ -58,11 +58,11 @@ func TestVerdicts(t *testing.T) {
 	one := func(n int) []*record.Record { // requests of a single token: they have neither tpot nor gaps
 		out := make([]*record.Record, n)
 		for i := range out {
-			out[i] = fixture.Answered(1000, 2000)
+			out[i] = fixture.OKRequest(1000, 2000)
 		}
 		return out
 	}
-	cancelled := append(requests(500, 1000, 1000), fixture.Failed(0, "cancelled"))
+	cancelled := append(requests(500, 1000, 1000), fixture.FailedRequest(0, "cancelled"))
 	mixed := func(n int, slow int) []*record.Record {
 		out := append(requests(n-slow, 1000, 1000), requests(slow, 9000, 9000)...)
 		for i, r := range out {
@@ -177,7 +177,7 @@ func TestGapsDecideByRequest(t *testing.T) {
 	// Ten requests of a hundred gaps: a thousand gaps would decide, ten requests don't.
 	var records []*record.Record
 	for range 10 {
-		r := fixture.Answered(0, 0)
+		r := fixture.OKRequest(0, 0)
 		for range 100 {
 			r.Gaps = r.Gaps.Append(1000)
 		}
@@ -231,7 +231,7 @@ func TestSLOOf(t *testing.T) {
 		for _, s := range strings.Fields(in) {
 			v = append(v, record.Verdict{Verdict: s})
 		}
-		if got, _ := SLOOf(&record.Row{SLO: v}); string(got) != want {
+		if got, _ := OfRows(&record.Row{SLO: v}); string(got) != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
@@ -258,7 +258,7 @@ func TestCostPerMillion(t *testing.T) {
 // Where nothing failed, a verdict's value is the figure of the summary, whatever the metric.
 func TestVerdictsValueIsTheSummarys(t *testing.T) {
 	var records []*record.Record
-	for _, r := range fixture.StoredPlainly(t, "../record/testdata/records.jsonl") {
+	for _, r := range fixture.ReadJSONLines(t, "../record/testdata/records.jsonl") {
 		if r.OK() {
 			records = append(records, r)
 		}

@@ -40,7 +40,7 @@ func mixed(name string, slower float64, n int, r *rand.Rand) Run {
 
 // later delays the response of a request so that its TTFT grows by the factor `times`.
 func later(x *record.Record, times float64) {
-	at, _ := x.At.Get()
+	at, _ := x.Arrival.Get()
 	first, _ := x.First.Get()
 	last, _ := x.Last.Get()
 	by := int64(float64(first-at) * (times - 1))
@@ -131,7 +131,7 @@ func TestClassOfOneSide(t *testing.T) {
 	}
 	o := Options{Gate: gate("ttft_p50 +50%")}
 	c := compared(t, side(base), side(changed), o)
-	if m := c.findIn("rag", "ttft_p50"); m.Verdict != CantTell || m.Why != "only base has it" || m.Gate != stats.Undecided || c.Gate.Passes {
+	if m := c.findIn("rag", "ttft_p50"); m.Verdict != Inconclusive || m.Why != "only base has it" || m.Gate != stats.Undecided || c.Gate.Passes {
 		t.Errorf("%+v", m)
 	}
 	for _, run := range []Run{base, changed} {

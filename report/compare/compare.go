@@ -52,9 +52,9 @@ type Side struct {
 
 // Options of a comparison.
 type Options struct {
-	Gate  experiment.Gate // empty: nothing is gated
-	Allow []string        // keys of intended differences, which are not refused
-	Same  float64         // largest change that counts as none, for figures without a threshold; 0 = 0.05
+	Gate   experiment.Gate // empty: nothing is gated
+	Allow  []string        // keys of intended differences, which are not refused
+	Margin float64         // largest change that counts as none, for figures without a threshold; 0 = 0.05
 
 	UndecidedPasses bool // the gate passes although a figure is UNDECIDED
 }
@@ -95,8 +95,8 @@ type Invalid struct {
 
 // Compare tests what changed from base to changed. It reads the records of runs that have them.
 func Compare(base, changed Side, o Options) (*Comparison, error) {
-	if o.Same == 0 {
-		o.Same = 0.05
+	if o.Margin == 0 {
+		o.Margin = 0.05
 	}
 	for _, key := range o.Allow {
 		if !slices.Contains(Refusable, key) {
@@ -167,7 +167,7 @@ func (c *Comparison) judge(o Options) {
 	for i, adjusted := range stats.Holm(p) {
 		gated[i].Adjusted = &adjusted
 	}
-	c.each(func(m *Metric) { m.judge(o.Same, m.level(c.Family)) })
+	c.each(func(m *Metric) { m.judge(o.Margin, m.level(c.Family)) })
 }
 
 // each calls f for every figure, and for those of a point's classes after its own.

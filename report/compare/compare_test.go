@@ -61,9 +61,9 @@ func (p process) repeat(name string, repeat int, level float64, r *rand.Rand) (r
 			last += gaps[i]
 		}
 		t := record.At(int64(at))
-		records = append(records, &record.Record{I: len(records), Phase: record.PhaseWindow, At: t, Ready: t, Sent: t, FirstEvent: record.At(first),
-			First: record.At(first), Last: record.At(last), End: record.At(last), Gaps: record.Pack(gaps...), PromptAsked: 256,
-			OutputAsked: tokens, OutputTokens: tokens, Outcome: "ok"})
+		records = append(records, &record.Record{I: len(records), Phase: record.PhaseWindow, Arrival: t, Ready: t, Sent: t, FirstEvent: record.At(first),
+			First: record.At(first), Last: record.At(last), End: record.At(last), Gaps: record.Pack(gaps...), PromptRequested: 256,
+			OutputRequested: tokens, OutputTokens: tokens, Outcome: "ok"})
 	}
 	row := record.Row{ID: fmt.Sprintf("%s-r%d", name, repeat), PromptForm: "text", Spec: experiment.Spec{Name: name, Repeat: repeat},
 		Checks: record.Checks{Passed: []string{"lag"}}}

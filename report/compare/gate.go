@@ -114,7 +114,7 @@ func (m *Metric) gate(p *Point) (stats.Verdict, string) {
 		return stats.Undecided, fmt.Sprintf("row %s of %s is invalid: %s", x.Row, x.Run, strings.Join(x.Failed, ", "))
 	case m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse:
 		return stats.Fail, fmt.Sprintf("worse by more than %s: %s", limit, m.Describe())
-	case m.Verdict != CantTell:
+	case m.Verdict != Inconclusive:
 		return stats.Pass, m.Describe()
 	case m.P != nil && max(worse(m.Name, m.CI95.Lo), worse(m.Name, m.CI95.Hi)) < m.Threshold.Worse:
 		return stats.Pass, "not worse than " + limit + ": " + m.Describe()
@@ -125,19 +125,19 @@ func (m *Metric) gate(p *Point) (stats.Verdict, string) {
 // Describe is a figure's verdict as text: "worse by 6.2 % (3.9 to 8.5 %, p=0.008)".
 func (m *Metric) Describe() string {
 	switch {
-	case m.Verdict == CantTell && m.Change == nil:
+	case m.Verdict == Inconclusive && m.Change == nil:
 		return "inconclusive: " + m.Why
-	case m.Verdict == CantTell:
+	case m.Verdict == Inconclusive:
 		s := fmt.Sprintf("inconclusive: %s (%s)", m.percent(), m.interval())
 		if m.P != nil && *m.P <= risk {
 			s += ", " + m.Why
 		}
-		if m.Need > 0 {
-			s += fmt.Sprintf(", needs %s repeats per side", unit.Count(m.Need))
+		if m.NeedRepeats > 0 {
+			s += fmt.Sprintf(", needs %s repeats per side", unit.Count(m.NeedRepeats))
 		}
 		return s
-	case m.Verdict == Same:
-		return fmt.Sprintf("no change within %s (%s)", Percent(m.Within, false), m.interval())
+	case m.Verdict == NoChange:
+		return fmt.Sprintf("no change within %s (%s)", Percent(m.NoChangeWithin, false), m.interval())
 	}
 	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), unit.Digits(*m.Adjusted))
 }

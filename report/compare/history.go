@@ -211,8 +211,8 @@ func (g *Group) judge(t *Trend, live int) {
 	}
 }
 
-// Over is the Unwatched of a trend that has ended.
-const Over = "the last night lacks the point"
+// TrendEnded is the Unwatched of a trend that has ended.
+const TrendEnded = "the last night lacks the point"
 
 // unwatched is the Unwatched of a trend; valid are the indices of its valid nights, since is how many come
 // after the last change.
@@ -220,7 +220,7 @@ func (g *Group) unwatched(t *Trend, valid []int, since int) string {
 	counted := fmt.Sprintf("%d of %d nights are valid", len(valid), len(t.Nights))
 	switch {
 	case !g.current(t):
-		return Over
+		return TrendEnded
 	case len(valid) == 0 || valid[len(valid)-1] != len(t.Nights)-1:
 		return "the last night is invalid; " + counted
 	case since <= leastNights:

@@ -140,7 +140,7 @@ func TestHistoryTellsWorkloadsApart(t *testing.T) {
 		all[20+i].Points[0].Workload = "2"
 	}
 	trends := NewHistory(all).Groups[0].Trends
-	if len(trends) != 2 || trends[0].Unwatched != Over || trends[1].Unwatched != "" || len(trends[0].Changes)+len(trends[1].Changes) > 0 || trends[1].Point != "A (workload 2)" {
+	if len(trends) != 2 || trends[0].Unwatched != TrendEnded || trends[1].Unwatched != "" || len(trends[0].Changes)+len(trends[1].Changes) > 0 || trends[1].Point != "A (workload 2)" {
 		t.Errorf("%d trends", len(trends))
 	}
 }

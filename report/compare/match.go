@@ -70,7 +70,7 @@ func points(s Side) (map[string][]sample, []string) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		for j := range r.Rows {
-			name := r.Rows[j].Spec.Pretty()
+			name := r.Rows[j].Spec.Label()
 			if found[name] == nil {
 				order = append(order, name)
 			}
@@ -110,8 +110,8 @@ func load(samples []sample) ([]sample, error) {
 			}
 		}
 		slices.SortStableFunc(s.window, func(a, b *record.Record) int {
-			x, _ := a.At.Get()
-			y, _ := b.At.Get()
+			x, _ := a.Arrival.Get()
+			y, _ := b.Arrival.Get()
 			return cmp.Compare(x, y)
 		})
 	}

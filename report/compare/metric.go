@@ -15,10 +15,10 @@ import (
 type Verdict string
 
 const (
-	Better   Verdict = "better"
-	Worse    Verdict = "worse"
-	Same     Verdict = "no change"    // the interval of the change lies within the margin
-	CantTell Verdict = "inconclusive" // Metric.Need repeats would decide
+	Better       Verdict = "better"
+	Worse        Verdict = "worse"
+	NoChange     Verdict = "no change"    // the interval of the change lies within the margin
+	Inconclusive Verdict = "inconclusive" // Metric.Need repeats would decide
 )
 
 // Values of Metric.Test.
@@ -30,21 +30,21 @@ const (
 // Metric is one figure of one point on both sides. Changes are relative to base (0.05: 5 % more); those of
 // error_rate are differences of the share.
 type Metric struct {
-	Name       string         `json:"metric"`
-	Unit       string         `json:"unit"`
-	Base       *float64       `json:"base"` // median over the repeats; null: no repeat has it
-	New        *float64       `json:"new"`
-	Values     [2][]float64   `json:"repeats"` // the values of base, then those of new
-	Change     *float64       `json:"change"`  // Hodges–Lehmann shift for mann-whitney, else between geometric means; null: not compared, see why
-	CI95       stats.Interval `json:"change_ci95"`
-	Test       string         `json:"test,omitempty"`
-	P          *float64       `json:"p"`                          // null: no test was possible
-	Adjusted   *float64       `json:"p_adjusted"`                 // by Holm, over all gated figures; p itself for a figure without a threshold
-	Detectable *float64       `json:"smallest_detectable_change"` // with a power of 80 %; null: unknown
-	Verdict    Verdict        `json:"verdict"`                    // at a risk of 5 %
-	Within     float64        `json:"no_change_within"`           // for "no change": the end of the interval that is farthest from 0
-	Need       int            `json:"need_repeats"`               // per side, for "inconclusive"; 0: unknown, or more than a thousand
-	Why        string         `json:"why"`
+	Name               string         `json:"metric"`
+	Unit               string         `json:"unit"`
+	Base               *float64       `json:"base"` // median over the repeats; null: no repeat has it
+	New                *float64       `json:"new"`
+	Values             [2][]float64   `json:"repeats"` // the values of base, then those of new
+	Change             *float64       `json:"change"`  // Hodges–Lehmann shift for mann-whitney, else between geometric means; null: not compared, see why
+	CI95               stats.Interval `json:"change_ci95"`
+	Test               string         `json:"test,omitempty"`
+	P                  *float64       `json:"p"`                          // null: no test was possible
+	Adjusted           *float64       `json:"p_adjusted"`                 // by Holm, over all gated figures; p itself for a figure without a threshold
+	SmallestDetectable *float64       `json:"smallest_detectable_change"` // with a power of 80 %; null: unknown
+	Verdict            Verdict        `json:"verdict"`                    // at a risk of 5 %
+	NoChangeWithin     float64        `json:"no_change_within"`           // for "no change": the end of the interval that is farthest from 0
+	NeedRepeats        int            `json:"need_repeats"`               // per side, for "inconclusive"; 0: unknown, or more than a thousand
+	Why                string         `json:"why"`
 
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
 	Gate      stats.Verdict         `json:"gate,omitempty"`
@@ -175,7 +175,7 @@ func (m *Metric) test(level float64) {
 	if m.testable() {
 		m.Test, m.P = ByRepeats, &c.P
 		if d := c.Detectable(level, power); !math.IsInf(d, 0) {
-			m.Detectable = new(m.figure.change(d))
+			m.SmallestDetectable = new(m.figure.change(d))
 		}
 	}
 	if !m.figure.absolute() && stats.LeastRankP(len(m.base), len(m.changed)) <= level {
@@ -216,23 +216,23 @@ func (m *Metric) judge(same, level float64) {
 	farthest := max(-m.CI95.Lo, m.CI95.Hi)
 	switch {
 	case m.refused != "":
-		m.Verdict, m.Why = CantTell, m.refused
+		m.Verdict, m.Why = Inconclusive, m.refused
 	case m.P == nil:
-		m.Verdict, m.Why = CantTell, "one repeat per side: the spread between repeats is unknown"
-		m.Need = max(leastRepeats, m.need(margin, level))
+		m.Verdict, m.Why = Inconclusive, "one repeat per side: the spread between repeats is unknown"
+		m.NeedRepeats = max(leastRepeats, m.need(margin, level))
 	case *m.Adjusted <= risk && worse(m.Name, *m.Change) > 0:
 		m.Verdict = Worse
 	case *m.Adjusted <= risk && *m.Change != 0:
 		m.Verdict = Better
 	case farthest <= margin:
-		m.Verdict, m.Within = Same, farthest
+		m.Verdict, m.NoChangeWithin = NoChange, farthest
 	default:
-		m.Verdict, m.Need = CantTell, m.need(margin, level)
+		m.Verdict, m.NeedRepeats = Inconclusive, m.need(margin, level)
 		m.Why = "the interval includes 0 and more than the margin"
 		if *m.P <= risk {
 			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
 		}
-		if m.Need == 0 {
+		if m.NeedRepeats == 0 {
 			m.Why += "; the spread is so large that a thousand repeats would not decide"
 		}
 	}

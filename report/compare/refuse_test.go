@@ -106,7 +106,7 @@ func TestOneRepeatCantTell(t *testing.T) {
 	base, changed := pairOf(7)
 	base.Rows, changed.Rows = base.Rows[:1], changed.Rows[:1]
 	m := compared(t, side(base), side(changed), Options{}).find("tpot_p50")
-	if m.Verdict != CantTell || m.Need < leastRepeats || m.P != nil || m.CI95.Lo > *m.Change {
+	if m.Verdict != Inconclusive || m.NeedRepeats < leastRepeats || m.P != nil || m.CI95.Lo > *m.Change {
 		t.Errorf("%+v", m)
 	}
 	// One repeat against several is tested with the spread of the several.
@@ -120,11 +120,11 @@ func TestOneRepeatCantTell(t *testing.T) {
 func TestSameIsSame(t *testing.T) {
 	base, _ := pairOf(9)
 	m := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}).find("tpot_p50")
-	if m.Verdict != Same || m.Within > 0.1 || *m.Change != 0 || m.Gate != stats.Pass {
+	if m.Verdict != NoChange || m.NoChangeWithin > 0.1 || *m.Change != 0 || m.Gate != stats.Pass {
 		t.Errorf("%+v", m)
 	}
-	if m.Detectable == nil || *m.Detectable <= 0 || *m.Detectable > 0.2 {
-		t.Errorf("detectable %v", m.Detectable)
+	if m.SmallestDetectable == nil || *m.SmallestDetectable <= 0 || *m.SmallestDetectable > 0.2 {
+		t.Errorf("detectable %v", m.SmallestDetectable)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestDefinitionsThatDiffer(t *testing.T) {
 	base, changed := pairOf(13)
 	changed.Definitions = map[string]string{"ttft": "send to the first event"}
 	c := compared(t, side(base), side(changed), Options{})
-	if m := c.find("ttft_p50"); m.Verdict != CantTell || m.Change != nil || !strings.Contains(m.Why, "send to the first event") {
+	if m := c.find("ttft_p50"); m.Verdict != Inconclusive || m.Change != nil || !strings.Contains(m.Why, "send to the first event") {
 		t.Errorf("%+v", m)
 	}
 	if m := c.find("tpot_p50"); m.Change == nil {

@@ -57,7 +57,7 @@ func TestChangeThatHolmTakesAway(t *testing.T) {
 	m.base, m.changed = []stats.Repeat{{Value: 1}, {Value: 1.1}}, []stats.Repeat{{Value: 1.1}, {Value: 1.2}}
 	m.judge(0.05, 0.05/16)
 	const why = "significant alone (p=0.0170), but not among all gated figures (p=0.240)"
-	if m.Verdict != CantTell || !strings.HasPrefix(m.Why, why) || !strings.Contains(m.Describe(), why) {
+	if m.Verdict != Inconclusive || !strings.HasPrefix(m.Why, why) || !strings.Contains(m.Describe(), why) {
 		t.Errorf("%s: %s; %s", m.Verdict, m.Why, m.Describe())
 	}
 }

@@ -83,7 +83,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.text("run", run.Manifest.Run)
 	r.text("row", row.ID)
 	r.text("name", spec.Name)
-	r.text("point", strings.TrimPrefix(strings.TrimPrefix(spec.Pretty(), spec.Name), " "))
+	r.text("point", strings.TrimPrefix(strings.TrimPrefix(spec.Label(), spec.Name), " "))
 	r.int("repeat", spec.Repeat)
 	r.text("state", rowState(run, row.ID))
 	r.put("simulated", strconv.FormatBool(row.Simulated))
@@ -107,7 +107,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 		r.latency(m.name, m.s)
 	}
 	r.roofline(row.Roofline)
-	verdict, need := verdict.SLOOf(row)
+	verdict, need := verdict.OfRows(row)
 	r.put("slo", string(verdict))
 	r.optional("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // otherwise no count decides
 	r.put("valid", strconv.FormatBool(row.Checks.Valid()))

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	parquet "github.com/parquet-go/parquet-go"
+
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/report"
 	"bench/report/foreign"
-
-	"github.com/google/go-cmp/cmp"
-	parquet "github.com/parquet-go/parquet-go"
 )
 
 // ours is a run of ours with requests, a failed one and one with an empty first event among them.
@@ -28,8 +28,8 @@ func ours() (*report.Run, []*record.Record) {
 	for i := range 50 {
 		at := int64(i) * 250_000
 		first := at + 80_000 + r.Int64N(20_000)
-		rec := &record.Record{I: i, Phase: record.PhaseWindow, At: record.At(at), Ready: record.At(at), Sent: record.At(at + 40),
-			FirstEvent: record.At(first), First: record.At(first), PromptAsked: 256, PromptTokens: new(256), OutputAsked: 9, OutputTokens: 9, Outcome: "ok"}
+		rec := &record.Record{I: i, Phase: record.PhaseWindow, Arrival: record.At(at), Ready: record.At(at), Sent: record.At(at + 40),
+			FirstEvent: record.At(first), First: record.At(first), PromptRequested: 256, PromptTokens: new(256), OutputRequested: 9, OutputTokens: 9, Outcome: "ok"}
 		if i%5 == 0 {
 			rec.FirstEvent = record.At(first - 700)
 		}
@@ -41,7 +41,7 @@ func ours() (*report.Run, []*record.Record) {
 		}
 		rec.Last, rec.End = record.At(last), record.At(last+50)
 		if i == 7 {
-			*rec = record.Record{I: i, Phase: record.PhaseWindow, At: rec.At, Sent: rec.Sent, PromptAsked: 256, OutputAsked: 9, Outcome: "status", Error: "overloaded", Status: 503}
+			*rec = record.Record{I: i, Phase: record.PhaseWindow, Arrival: rec.Arrival, Sent: rec.Sent, PromptRequested: 256, OutputRequested: 9, Outcome: "status", Error: "overloaded", Status: 503}
 		}
 		records = append(records, rec)
 	}

@@ -46,7 +46,7 @@ func OpenMetrics(w io.Writer, run *report.Run) error {
 		return "", "0"
 	})
 	family("bench_slo", "The SLO of the row, with its verdict as a label.", func(row *record.Row) (string, string) {
-		if v, _ := verdict.SLOOf(row); v != "" {
+		if v, _ := verdict.OfRows(row); v != "" {
 			return ",verdict=" + quote(string(v)), "1"
 		}
 		return "", ""
@@ -67,7 +67,7 @@ func OpenMetrics(w io.Writer, run *report.Run) error {
 func rowLabels(run *report.Run, row *record.Row) string {
 	m := run.Manifest
 	var parts []string
-	for _, x := range [][2]string{{"matrix", m.Matrix}, {"row", row.Spec.Name}, {"point", row.Spec.Pretty()}, {"repeat", strconv.Itoa(row.Spec.Repeat)},
+	for _, x := range [][2]string{{"matrix", m.Matrix}, {"row", row.Spec.Name}, {"point", row.Spec.Label()}, {"repeat", strconv.Itoa(row.Spec.Repeat)},
 		{"model", m.Target.Model}, {"hardware", m.Target.Hardware}, {"simulated", strconv.FormatBool(row.Simulated)}} {
 		parts = append(parts, x[0]+"="+quote(x[1]))
 	}

@@ -65,10 +65,10 @@ func Parquet(w io.Writer, run *report.Run) error {
 }
 
 func request(run *report.Run, row *record.Row, r *record.Record) Request {
-	q := Request{Run: run.Manifest.Run, Row: row.ID, Point: row.Spec.Pretty(), Repeat: int32(row.Spec.Repeat), I: int64(r.I), Class: r.Class, Phase: r.Phase,
-		AtUs: offset(r.At), ReadyUs: offset(r.Ready), SentUs: offset(r.Sent), FirstEventUs: offset(r.FirstEvent), FirstUs: offset(r.First),
-		LastUs: offset(r.Last), EndUs: offset(r.End), PromptAsked: int64(r.PromptAsked), PromptTokens: long(r.PromptTokens), CachedTokens: long(r.CachedTokens),
-		OutputAsked: int64(r.OutputAsked), OutputTokens: int64(r.OutputTokens), Estimated: r.Estimated, Outcome: r.Outcome, Error: r.Error,
+	q := Request{Run: run.Manifest.Run, Row: row.ID, Point: row.Spec.Label(), Repeat: int32(row.Spec.Repeat), I: int64(r.I), Class: r.Class, Phase: r.Phase,
+		AtUs: offset(r.Arrival), ReadyUs: offset(r.Ready), SentUs: offset(r.Sent), FirstEventUs: offset(r.FirstEvent), FirstUs: offset(r.First),
+		LastUs: offset(r.Last), EndUs: offset(r.End), PromptAsked: int64(r.PromptRequested), PromptTokens: long(r.PromptTokens), CachedTokens: long(r.CachedTokens),
+		OutputAsked: int64(r.OutputRequested), OutputTokens: int64(r.OutputTokens), Estimated: r.Estimated, Outcome: r.Outcome, Error: r.Error,
 		Status: int32(r.Status), Finish: r.Finish}
 	for us := range r.Gaps.All() {
 		q.GapsUs = append(q.GapsUs, us)

@@ -104,7 +104,7 @@ func addDetails(o map[string]any, window []*record.Record, stream bool) {
 	starts, ttfts, itls, latencies := make([]float64, n), make([]float64, n), make([][]float64, n), make([]float64, n)
 	var ttft, tpot, itl, e2el []float64
 	for i, r := range window {
-		inputs[i], itls[i] = r.PromptAsked, []float64{}
+		inputs[i], itls[i] = r.PromptRequested, []float64{}
 		if r.PromptTokens != nil {
 			inputs[i] = *r.PromptTokens
 		}

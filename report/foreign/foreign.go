@@ -93,9 +93,9 @@ func Read(name string, text []byte) (*Result, error) {
 func (t tool) result(file string, all []measurement) (*Result, error) {
 	r := &Result{Tool: t.name, Definitions: t.definitions, Records: map[string][]*record.Record{}}
 	r.Manifest = record.Manifest{Schema: record.SchemaRun, Run: file, Matrix: t.name, State: "done",
-		NotStated: []string{"hardware", "gpus", "precision", "everything else that " + t.name + " does not report"},
-		Client:    record.ClientInfo{Version: t.name},
-		Notes:     []string{"imported from a file of " + t.name + "; its figures follow that tool's definitions"}}
+		Unspecified: []string{"hardware", "gpus", "precision", "everything else that " + t.name + " does not report"},
+		Client:      record.ClientInfo{Version: t.name},
+		Notes:       []string{"imported from a file of " + t.name + "; its figures follow that tool's definitions"}}
 	for _, metric := range experiment.Latencies {
 		if d, ok := t.definitions[metric]; ok {
 			r.Manifest.Notes = append(r.Manifest.Notes, metric+" is "+d)
@@ -107,7 +107,7 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		point := row.Spec.Pretty()
+		point := row.Spec.Label()
 		repeats[point]++
 		row.Spec.Repeat = repeats[point]
 		row.ID = fmt.Sprintf("%s-r%d", strings.ReplaceAll(point, " ", ","), row.Spec.Repeat)

@@ -45,8 +45,8 @@ func TestVLLMTotals(t *testing.T) {
 	r := read(t, "vllm.json")
 	row := r.Rows[0]
 	s := row.Summary
-	if r.Tool != "vllm bench serve" || r.Manifest.Target.Model != "llama" || row.Spec.Pretty() != "vllm input=256 output=32 rate=4" {
-		t.Errorf("%s, model %s, %s", r.Tool, r.Manifest.Target.Model, row.Spec.Pretty())
+	if r.Tool != "vllm bench serve" || r.Manifest.Target.Model != "llama" || row.Spec.Label() != "vllm input=256 output=32 rate=4" {
+		t.Errorf("%s, model %s, %s", r.Tool, r.Manifest.Target.Model, row.Spec.Label())
 	}
 	near(t, "ttft p50", s.TTFT.P50, 81.5)
 	near(t, "ttft p99", s.TTFT.P99, 190.25)

@@ -187,15 +187,15 @@ func detailed(o object, starts string) ([]*record.Record, error) {
 	}
 	records := make([]*record.Record, len(outputs))
 	for i := range outputs {
-		r := &record.Record{I: i, Phase: record.PhaseWindow, OutputTokens: outputs[i], OutputAsked: outputs[i], Outcome: "ok"}
+		r := &record.Record{I: i, Phase: record.PhaseWindow, OutputTokens: outputs[i], OutputRequested: outputs[i], Outcome: "ok"}
 		if len(inputs) > 0 {
-			r.PromptTokens, r.PromptAsked = &inputs[i], inputs[i]
+			r.PromptTokens, r.PromptRequested = &inputs[i], inputs[i]
 		}
 		sent := int64(0)
 		if len(at) > 0 {
 			sent = micros(at[i] - first)
 		}
-		r.At, r.Ready, r.Sent = record.At(sent), record.At(sent), record.At(sent)
+		r.Arrival, r.Ready, r.Sent = record.At(sent), record.At(sent), record.At(sent)
 		if len(failures) > 0 {
 			r.Error = failures[i]
 		}

@@ -43,7 +43,7 @@ func chartsOf(o *report.Outcome, e evidence) ([]chart, error) {
 // limitsOf are the distinct limits of rows on a metric, without those of classes.
 func limitsOf(o *report.Outcome, metric string) []float64 {
 	var out []float64
-	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
+	o.Each(func(_ *series.Series, p *series.Point) {
 		for _, v := range p.Rows[0].SLO {
 			if v.Metric == metric && v.Class == "" && v.Limit > 0 && !slices.Contains(out, v.Limit) {
 				out = append(out, v.Limit)
@@ -77,14 +77,14 @@ func scalingChart(o *report.Outcome, axis string) (chart, error) {
 		var data []datum
 		for j := range s.Points {
 			p := &s.Points[j]
-			load, ok := p.Offered()
+			load, ok := p.FiniteLoad()
 			if !ok {
 				continue
 			}
 			d := datum{x: load, y: p.OutputTokensPerS.Median, tip: fmt.Sprintf("%s\n%s", s.PointName(p), unit.Format(p.OutputTokensPerS.Median, "output tok/s"))}
 			data = append(data, d)
-			if k := s.GeometricKnee.Point; k != nil && *k == j {
-				knees = appendMark(knees, &d, "knee: "+s.GeometricKnee.Why)
+			if k := s.Knee.Point; k != nil && *k == j {
+				knees = appendMark(knees, &d, "knee: "+s.Knee.Why)
 			}
 			if k := s.Saturation.Point; k != nil && *k == j {
 				saturated = appendMark(saturated, &d, "saturation: "+s.Saturation.Why)
@@ -113,7 +113,7 @@ func percentileChart(o *report.Outcome, metric string) (chart, error) {
 	line := newPlot(opts.XAxis{Type: "category", Data: record.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
 	line.SetXAxis(record.PercentileNames)
 	drawn, nth := 0, -1
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		var data, loose []datum
 		nth++
 		for _, percentile := range record.PercentileNames {

@@ -75,7 +75,7 @@ func TestLimitedFirst(t *testing.T) {
 	} {
 		row := fixture.Shape{Name: "A", Concurrency: 1, N: 1000, TTFT: 50, TPOT: 6, Output: 99}.Row()
 		row.SLO = []record.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
-		o := report.Outcome{Series: series.SeriesOf([]record.Row{row})}
+		o := report.Outcome{Series: series.FromRows([]record.Row{row})}
 		drawn, err := tradeoffChart(&o)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestFrontierStandsWhereItIsRanked(t *testing.T) {
 		s := fixture.Shape{Name: "x", Axes: fixture.Axis("concurrency", []string{"1", "2"}[i]), Concurrency: i + 1, N: n, TTFT: []float64{100, 95}[i], TPOT: 7, Output: []float64{100, 200}[i]}
 		rows = append(rows, s.Row())
 	}
-	s := series.SeriesOf(rows)[0]
+	s := series.FromRows(rows)[0]
 	if len(s.Frontier) != 2 {
 		t.Fatalf("frontier %v: by what is drawn neither point beats the other in both", s.Frontier)
 	}

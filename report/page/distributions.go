@@ -98,7 +98,7 @@ func promptChart(o *report.Outcome, e evidence) (chart, error) {
 		return c, nil
 	}
 	var band []bandPoint
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		if b := p.Rows[0].Roofline; b != nil {
 			band = append(band, bandPoint{b.Input, b.TTFT, s.PointName(p)})
 		}

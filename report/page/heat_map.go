@@ -19,14 +19,14 @@ const heatSteps = 5
 // figure.
 var heatMetrics = []struct {
 	name, help string
-	of         func(*series.SeriesPoint) (x float64, c report.Cell, ok bool)
+	of         func(*series.Point) (x float64, c report.Cell, ok bool)
 }{
-	{"output tok/s", "throughput", func(p *series.SeriesPoint) (float64, report.Cell, bool) {
+	{"output tok/s", "throughput", func(p *series.Point) (float64, report.Cell, bool) {
 		x := p.OutputTokensPerS.Median
 		return x, report.TextCell(unit.Digits(x)), x > 0
 	}},
-	{"TTFT p95", "ttft", func(p *series.SeriesPoint) (float64, report.Cell, bool) { return p95Cell(p.TTFT) }},
-	{"TPOT p95", "tpot", func(p *series.SeriesPoint) (float64, report.Cell, bool) { return p95Cell(p.TPOT) }},
+	{"TTFT p95", "ttft", func(p *series.Point) (float64, report.Cell, bool) { return p95Cell(p.TTFT) }},
+	{"TPOT p95", "tpot", func(p *series.Point) (float64, report.Cell, bool) { return p95Cell(p.TPOT) }},
 }
 
 func p95Cell(ps record.Percentiles) (float64, report.Cell, bool) {
@@ -40,15 +40,15 @@ type grid struct {
 	name   string
 	axes   []experiment.Axis // keys; the values are in values
 	values [2][]string       // in the order of the points
-	at     map[[2]string]*series.SeriesPoint
+	at     map[[2]string]*series.Point
 }
 
 // heatMaps are the rows with exactly two axes of two values or more, as tables with shades: the first axis
 // down, the second across. Curves need a load axis; a map also shows rows such as input × output.
 func heatMaps(o *report.Outcome) []report.Table {
-	points := map[string][]*series.SeriesPoint{}
+	points := map[string][]*series.Point{}
 	var names []string
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		if points[s.Name] == nil {
 			names = append(names, s.Name)
 		}
@@ -68,8 +68,8 @@ func heatMaps(o *report.Outcome) []report.Table {
 }
 
 // newGrid is the grid of a row; ok is false unless each point has its own pair of values.
-func newGrid(name string, points []*series.SeriesPoint) (g grid, ok bool) {
-	g = grid{name: name, at: map[[2]string]*series.SeriesPoint{}}
+func newGrid(name string, points []*series.Point) (g grid, ok bool) {
+	g = grid{name: name, at: map[[2]string]*series.Point{}}
 	for _, p := range points {
 		if g.axes = p.Rows[0].Spec.Point; len(g.axes) != 2 {
 			return grid{}, false

@@ -159,8 +159,8 @@ func (m multiRun) overlayView(label string, labels []string, metric, percentile 
 			}
 			addCurve(v.line, lookOf(r, slices.Index(labels, s.Label())), legend, data)
 			v.drawn++
-			if j := s.SLOKnee.Point; j != nil && len(s.Points) > 1 {
-				v.slo = appendMark(v.slo, at[*j], m.names[r]+"\nmax load within SLO: "+s.SLOKnee.Why)
+			if j := s.MaxLoadWithinSLO.Point; j != nil && len(s.Points) > 1 {
+				v.slo = appendMark(v.slo, at[*j], m.names[r]+"\nmax load within SLO: "+s.MaxLoadWithinSLO.Why)
 			}
 		}
 	}

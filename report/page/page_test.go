@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
@@ -18,9 +21,6 @@ import (
 	"bench/report"
 	"bench/report/export"
 	"bench/report/fixture"
-
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")
@@ -168,7 +168,7 @@ func TestSearchesAreShown(t *testing.T) {
 	run, low, high := fixtureRun(), 4., 5.
 	run.Manifest.Searches = []record.Found{{Name: "A-short-chat" + fixture.Hostile, State: "found", Probes: 9, TookS: 75, Text: "it lies between 4/s and 5/s",
 		Bracket: stats.Bracket{Low: &low, High: &high, LowRuns: 2, HighRuns: 3, Open: []float64{4.5}},
-		Search:  experiment.Search{Axis: "rate", For: "slo", Min: 1, Max: 64, Tolerance: 0.05}}}
+		Search:  experiment.Search{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.05}}}
 	var md bytes.Buffer
 	if err := report.Markdown(&md, run); err != nil {
 		t.Fatal(err)

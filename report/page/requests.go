@@ -47,7 +47,7 @@ func observe(r *report.Run, o *report.Outcome) evidence {
 	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records", Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
 	e.budget = budgetOf(len(r.Live()))
 	b := e.budget
-	o.Each(func(s *series.Series, p *series.SeriesPoint) {
+	o.Each(func(s *series.Series, p *series.Point) {
 		for _, row := range p.Rows {
 			name := s.PointName(p)
 			if len(p.Rows) > 1 {
@@ -143,7 +143,7 @@ func pairsOf(row *record.Row, records []*record.Record, most int) []pair {
 		if !ok || !r.OK() || r.Phase != record.PhaseWindow {
 			continue
 		}
-		tokens := r.PromptAsked
+		tokens := r.PromptRequested
 		if r.PromptTokens != nil {
 			tokens = *r.PromptTokens
 		}

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/telemetry"
 	"bench/report"
 	"bench/report/fixture"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // observedRun is one row on disk with its requests and its samples.
@@ -142,7 +142,7 @@ func TestHeat(t *testing.T) {
 		}
 	}
 	rows = append(rows, fixture.Shape{Name: "one", Axes: fixture.Axis("concurrency", "1"), Concurrency: 1, N: 300, TTFT: 50, TPOT: 7, Output: 100}.Row())
-	o := report.Outcome{Series: series.SeriesOf(rows)}
+	o := report.Outcome{Series: series.FromRows(rows)}
 	tables := heatMaps(&o)
 	if len(tables) != 3 {
 		t.Fatalf("%d maps", len(tables))

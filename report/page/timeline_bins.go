@@ -43,7 +43,7 @@ func (c clock) at(us int64) (int, bool) {
 func clockOf(records []*record.Record, bins int) (clock, bool) {
 	c := clock{start: math.MaxInt64, end: math.MinInt64, n: bins}
 	for _, r := range records {
-		if us, ok := r.At.Get(); ok {
+		if us, ok := r.Arrival.Get(); ok {
 			c.start, c.end = min(c.start, us), max(c.end, us+1)
 		}
 		if us, ok := r.End.Get(); ok {
@@ -62,7 +62,7 @@ func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sampl
 	panels := []panel{
 		{lines: []binned{{"concurrency", c.inFlight(records)}, {"running (server)", c.gauge(samples, running)}, {"waiting (server)", c.gauge(samples, waiting)}}},
 		{unit: "ms", lines: c.latencies(row, records)},
-		{lines: []binned{{"scheduled", c.perSecond(records, func(r *record.Record) record.Micros { return r.At })},
+		{lines: []binned{{"scheduled", c.perSecond(records, func(r *record.Record) record.Micros { return r.Arrival })},
 			{"sent", c.perSecond(records, func(r *record.Record) record.Micros { return r.Sent })}}},
 		{unit: "share", lines: []binned{{"KV cache in use", c.gauge(samples, kvUsage)}}},
 		{lines: []binned{{"GPU power", c.gauge(samples, power)}}},
@@ -102,7 +102,7 @@ func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 	}
 	by := make([][]float64, c.n)
 	for _, r := range records {
-		us, _ := r.At.Get()
+		us, _ := r.Arrival.Get()
 		i, inside := c.at(us)
 		if ms, ok := r.Latency(metric, row.Spec.Streams()); ok && inside && r.OK() {
 			by[i] = append(by[i], ms)

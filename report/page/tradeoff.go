@@ -26,7 +26,7 @@ func tradeoffChart(o *report.Outcome) (chart, error) {
 			"A percentile without an upper bound is drawn and ranked by the lower end of its interval. The same figures are in the table of all points."}
 	percentiles := []string{"p50", "p90", "p95", "p99"}
 	points := 0
-	o.Each(func(*series.Series, *series.SeriesPoint) { points++ })
+	o.Each(func(*series.Series, *series.Point) { points++ })
 	if points > fewPoints {
 		percentiles = slices.Compact([]string{"p50", limitedPercentile(o, limitedLatency(o, latenciesOf(o)), percentiles), "p99"})
 	}
@@ -77,7 +77,7 @@ func limitedPercentile(o *report.Outcome, metric string, percentiles []string) s
 // gpusOf is the number of GPUs of every point; 0: one, not specified, or different.
 func gpusOf(o *report.Outcome) int {
 	n := -1
-	o.Each(func(_ *series.Series, p *series.SeriesPoint) {
+	o.Each(func(_ *series.Series, p *series.Point) {
 		of := 0
 		if g := p.OutputTokensPerSPerGPU; g != nil && g.Median > 0 {
 			of = int(math.Round(p.OutputTokensPerS.Median / g.Median))
@@ -131,7 +131,7 @@ func (v *curves) addSeries(nth int, s *series.Series, metric, percentile string)
 	addLine(v.line, nth, s.Label(), data)
 	v.drawn++
 	if len(s.Points) > 1 { // a single point has no frontier
-		v.markKnees(s, at, s.Against(metric, percentile))
+		v.markKnees(s, at, s.FrontierAgainst(metric, percentile))
 	}
 }
 
@@ -160,11 +160,11 @@ func (v *curves) markKnees(s *series.Series, at []*datum, frontier []int) {
 	for _, j := range frontier {
 		v.frontier = appendMark(v.frontier, at[j], "on the frontier")
 	}
-	if j := s.SLOKnee.Point; j != nil {
-		v.slo = appendMark(v.slo, at[*j], "max load within SLO: "+s.SLOKnee.Why)
+	if j := s.MaxLoadWithinSLO.Point; j != nil {
+		v.slo = appendMark(v.slo, at[*j], "max load within SLO: "+s.MaxLoadWithinSLO.Why)
 	}
-	if j := s.GeometricKnee.Point; j != nil {
-		v.others = appendMark(v.others, at[*j], "knee: "+s.GeometricKnee.Why)
+	if j := s.Knee.Point; j != nil {
+		v.others = appendMark(v.others, at[*j], "knee: "+s.Knee.Why)
 	}
 	if j := s.Saturation.Point; j != nil {
 		v.others = appendMark(v.others, at[*j], "saturation: "+s.Saturation.Why)
@@ -172,7 +172,7 @@ func (v *curves) markKnees(s *series.Series, at []*datum, frontier []int) {
 }
 
 // addWhiskers draws the interval of the latency and the spread of the repeats' throughputs.
-func (v *curves) addWhiskers(p *series.SeriesPoint, metric, percentile string, ms float64) {
+func (v *curves) addWhiskers(p *series.Point, metric, percentile string, ms float64) {
 	x := p.OutputTokensPerS
 	if l, _ := p.Latency(metric).Get(percentile); !math.IsInf(l.CI95.Lo, 0) && !math.IsInf(l.CI95.Hi, 0) && l.CI95.Lo > 0 {
 		v.whiskers = append(v.whiskers, [2][2]float64{{x.Median, l.CI95.Lo}, {x.Median, l.CI95.Hi}})
@@ -187,7 +187,7 @@ func (v *curves) spread(x record.Repeats, y float64) {
 }
 
 // floorOf is the roofline floor of TTFT or TPOT; 0: none.
-func floorOf(p *series.SeriesPoint, metric string) float64 {
+func floorOf(p *series.Point, metric string) float64 {
 	b := p.Rows[0].Roofline
 	if b == nil {
 		return 0
@@ -200,9 +200,9 @@ func interactivityChart(o *report.Outcome) (chart, error) {
 	c := chart{ID: "interactivity", Title: "Interactivity against throughput", Table: "series", Height: 400, UnitX: "tok/s", UnitY: "tok/s", Logs: true,
 		Alt: "Output tok/s/user (1 / TPOT p50) against output tok/s/GPU, one curve for each series. Rings: frontier. The figures are in the table of all points."}
 	name := "output tok/s/GPU"
-	output := func(p *series.SeriesPoint) *record.Repeats { return p.OutputTokensPerSPerGPU }
+	output := func(p *series.Point) *record.Repeats { return p.OutputTokensPerSPerGPU }
 	if !allPerGPU(o) {
-		name, output = "output tok/s", func(p *series.SeriesPoint) *record.Repeats { return &p.OutputTokensPerS }
+		name, output = "output tok/s", func(p *series.Point) *record.Repeats { return &p.OutputTokensPerS }
 	}
 	v := &curves{line: newPlot(opts.XAxis{Type: "value", Name: "output tok/s/user", Min: 0}, opts.YAxis{Type: "value", Name: name, Min: 0})}
 	for i := range o.Series {
@@ -218,11 +218,11 @@ func interactivityChart(o *report.Outcome) (chart, error) {
 // allPerGPU reports whether every point has its number of GPUs.
 func allPerGPU(o *report.Outcome) bool {
 	all := true
-	o.Each(func(_ *series.Series, p *series.SeriesPoint) { all = all && p.OutputTokensPerSPerGPU != nil })
+	o.Each(func(_ *series.Series, p *series.Point) { all = all && p.OutputTokensPerSPerGPU != nil })
 	return all
 }
 
-func (v *curves) addInteractive(nth int, s *series.Series, name string, output func(*series.SeriesPoint) *record.Repeats) {
+func (v *curves) addInteractive(nth int, s *series.Series, name string, output func(*series.Point) *record.Repeats) {
 	at := make([]*datum, len(s.Points))
 	var data []datum
 	for j := range s.Points {
@@ -255,7 +255,7 @@ func latenciesOf(o *report.Outcome) []string {
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		measured := false
-		o.Each(func(_ *series.Series, p *series.SeriesPoint) {
+		o.Each(func(_ *series.Series, p *series.Point) {
 			measured = measured || len(p.Latency(metric)) > 0
 		})
 		if measured || metric == "e2e" {

@@ -16,13 +16,13 @@ const (
 // hitsText is the possible prefix-cache hit rate of a point's first repeat: in an unbounded cache, and in a
 // cache of room tokens (0 = not known). Empty: the point shares no prefix.
 func hitsText(s *experiment.Spec, room int) string {
-	if !s.Reuses() || s.Repeat > 1 {
+	if !s.SharesPrefixes() || s.Repeat > 1 {
 		return ""
 	}
 	hits := countHits(s, 0)
 	text := fmt.Sprintf("%s: %.2f %% of the prompt tokens of %s",
-		s.Pretty(), 100*hits.Rate(), unit.Plural(hits.Requests, "request"))
-	if experiment.Countable(room) {
+		s.Label(), 100*hits.Rate(), unit.Plural(hits.Requests, "request"))
+	if experiment.HitsCountable(room) {
 		in := countHits(s, room)
 		text += fmt.Sprintf("; in the simulated server's %d tokens %.2f %%", room, 100*in.Rate())
 	}
@@ -35,7 +35,7 @@ func countHits(s *experiment.Spec, room int) (hits workload.Hits) {
 	if n == 0 {
 		n = countedOpen
 	}
-	for r, hit := range s.Hits(room) {
+	for r, hit := range s.PrefixHits(room) {
 		if hits.Add(&r, hit); hits.Requests >= min(n, countedAtMost) {
 			break
 		}

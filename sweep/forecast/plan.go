@@ -99,7 +99,7 @@ func (p *Plan) Total() string {
 // requests takes longest.
 func searchTime(s *experiment.Spec) estimate {
 	e := timeOf(s)
-	e.time *= time.Duration(s.Search.Runs())
+	e.time *= time.Duration(s.Search.ExpectedProbes())
 	if budget := time.Duration(s.Search.Budget); budget > 0 && e.time > budget {
 		e.time, e.open = budget, false
 	}
@@ -115,7 +115,7 @@ type estimate struct {
 }
 
 func timeOf(s *experiment.Spec) estimate {
-	d, known := s.Expected()
+	d, known := s.ExpectedDuration()
 	e := estimate{time: d + perRow}
 	if !known {
 		e.most = s.Duration > 0
@@ -162,8 +162,8 @@ func shapes(s *experiment.Spec) (input, output string) {
 func loadText(s *experiment.Spec) string {
 	switch {
 	case s.Search != nil:
-		return fmt.Sprintf("%s, up to %s", s.Search, unit.Plural(s.Search.Runs(), "probe"))
-	case s.Cold():
+		return fmt.Sprintf("%s, up to %s", s.Search, unit.Plural(s.Search.ExpectedProbes(), "probe"))
+	case s.IsColdStart():
 		return "cold starts"
 	case s.Rate.IsInf() && s.Concurrency > 0:
 		return fmt.Sprintf("all at once, cap %d", s.Concurrency)
@@ -173,7 +173,7 @@ func loadText(s *experiment.Spec) string {
 		return fmt.Sprintf("%s, cap %d", rateText(s), s.Concurrency)
 	case s.Rate > 0:
 		return rateText(s)
-	case s.Converses():
+	case s.HasConversations():
 		return unit.Plural(s.Concurrency, "user")
 	}
 	return unit.Plural(s.Concurrency, "worker")
@@ -195,7 +195,7 @@ func plannedRequests(s *experiment.Spec) int {
 	if s.Arrival.Process == "trace" {
 		return tracedRequests(s)
 	}
-	byTime := int(math.Round(s.InWindow()))
+	byTime := int(math.Round(s.ExpectedRequests()))
 	if most, _, ends := s.AtMost(); ends && (byTime == 0 || most < byTime) {
 		byTime = most
 	}

@@ -50,8 +50,8 @@ func (r *Remaining) Reach(id string) {
 
 // Learn takes the duration of a row that has ended.
 func (r *Remaining) Learn(s *experiment.Spec, took time.Duration) {
-	r.took[s.Pretty()] = took
-	if d, known := s.Expected(); known && s.Until == "" {
+	r.took[s.Label()] = took
+	if d, known := s.ExpectedDuration(); known && s.Until == "" {
 		at, _ := slices.BinarySearch(r.beyond, took-d)
 		r.beyond = slices.Insert(r.beyond, at, max(0, took-d))
 	}
@@ -64,11 +64,11 @@ func (r *Remaining) Row(s *experiment.Spec) Span {
 	if n := len(r.beyond); n > 0 {
 		more = r.beyond[n/2]
 	}
-	d, known := s.Expected()
+	d, known := s.ExpectedDuration()
 	if known && s.Until == "" {
 		return Span{Least: d + more, Most: d + more}
 	}
-	if took, ok := r.took[s.Pretty()]; ok {
+	if took, ok := r.took[s.Label()]; ok {
 		return Span{Least: took, Most: took}
 	}
 	w := Span{Least: d, Most: d + more, Open: !known && (s.Duration == 0 || s.Warmup.Requests > 0)}
@@ -82,7 +82,7 @@ func (r *Remaining) Row(s *experiment.Spec) Span {
 }
 
 // RowLeft is the time until the end of the row that runs.
-func (r *Remaining) RowLeft(s *experiment.Spec, progress endpoint.Reading, now time.Time) Span {
+func (r *Remaining) RowLeft(s *experiment.Spec, progress endpoint.Snapshot, now time.Time) Span {
 	whole := r.Row(s)
 	if progress.Begun.IsZero() {
 		return whole

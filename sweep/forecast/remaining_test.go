@@ -88,7 +88,7 @@ func TestRemainingLearns(t *testing.T) {
 	}
 	a.Reach("counted-r1")
 	now := time.Now()
-	r := endpoint.Reading{Begun: now.Add(-20 * time.Second), Done: 9}
+	r := endpoint.Snapshot{Begun: now.Add(-20 * time.Second), Done: 9}
 	if got := a.RowLeft(&counted, r, now).String(); got != "not known how long" {
 		t.Errorf("nine of a hundred are too few: %s", got)
 	}

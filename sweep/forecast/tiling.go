@@ -51,7 +51,7 @@ func cacheText(cache, contexts, input int) string {
 	all := contexts * input
 	text := fmt.Sprintf("the contexts together have %s tokens, %.3g times the server's own KV cache (%s)\n",
 		unit.Count(all), float64(all)/float64(cache), unit.Count(cache))
-	if over := experiment.ContextsOver(cache, input); contexts < over {
+	if over := experiment.ContextsToOverflow(cache, input); contexts < over {
 		text += fmt.Sprintf("warning: the server's own cache has room for (nearly) all contexts: "+
 			"the tier below it is not needed. --fit hbm takes %d contexts\n", over)
 	}

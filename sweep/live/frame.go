@@ -73,7 +73,7 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 }
 
 // frame draws the part that changes: lines that fit the width, at most as many as the height has room for.
-func (s *Sweep) frame(r endpoint.Reading, at Moment) []string {
+func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	lines := []string{""}
 	put := func(format string, args ...any) {
 		lines = append(lines, columns.Clip(safetext.Escape(fmt.Sprintf(format, args...)), at.Width))
@@ -96,7 +96,7 @@ func (s *Sweep) frame(r endpoint.Reading, at Moment) []string {
 }
 
 // current draws the row that runs.
-func (s *Sweep) current(put func(string, ...any), r endpoint.Reading, at Moment) {
+func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment) {
 	row := s.status.row
 	spec := row.Spec
 	repeat := ""
@@ -104,13 +104,13 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Reading, at Moment)
 		repeat = fmt.Sprintf(", repeat %d of %d", spec.Repeat, spec.Repeats)
 	}
 	number := len(fmt.Sprint(s.status.total))
-	put("%*d  %s%s", number, row.Index, columns.Shorten(safetext.Escape(spec.Pretty()), at.Width-6-len(repeat)), repeat)
+	put("%*d  %s%s", number, row.Index, columns.Shorten(safetext.Escape(spec.Label()), at.Width-6-len(repeat)), repeat)
 	if r.Begun.IsZero() {
 		put("   preparing  connections and prefixes: %s", clock(at.Now.Sub(s.status.since)))
 		return
 	}
 	elapsed := at.Now.Sub(r.Begun)
-	expected, known := spec.Expected()
+	expected, known := spec.ExpectedDuration()
 	total := spec.Warmup.Requests + spec.Requests
 	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window", record.PhaseCooldown: "cool-down"}[r.Phase]
 	switch {
@@ -130,13 +130,13 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Reading, at Moment)
 	if !spec.Streams() {
 		latency = "e2e"
 	}
-	put("   %-9s  %s", latency, glance(r.First))
+	put("   %-9s  %s", latency, glance(r.FirstToken))
 	put("   output     %s", s.pace.add(at.Now, r))
 	put("   lag        %s", glance(r.Lag))
 }
 
 // glance writes a latency so far.
-func glance(g endpoint.Glance) string {
+func glance(g endpoint.LiveLatency) string {
 	if g.N == 0 {
 		return "none yet"
 	}
@@ -193,7 +193,7 @@ type sample struct {
 const paceSpan = 10 * time.Second
 
 // add takes a reading, and returns the rate as text.
-func (p *pace) add(now time.Time, r endpoint.Reading) string {
+func (p *pace) add(now time.Time, r endpoint.Snapshot) string {
 	if len(p.samples) == 0 {
 		p.samples = []sample{{at: r.Begun}}
 	}

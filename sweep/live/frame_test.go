@@ -25,7 +25,7 @@ import (
 var update = flag.Bool("update", false, "write the frames in testdata")
 
 // busy returns a sweep in its middle, and the reading of its row.
-func busy(now time.Time, width int) (*Sweep, endpoint.Reading, []string) {
+func busy(now time.Time, width int) (*Sweep, endpoint.Snapshot, []string) {
 	var points []experiment.Spec
 	point := func(repeats int, l workload.Load, name string, axis ...experiment.Axis) {
 		for i := range repeats {
@@ -57,9 +57,9 @@ func busy(now time.Time, width int) (*Sweep, endpoint.Reading, []string) {
 	}
 	at = now.Add(-45 * time.Second)
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 5, Total: total, Spec: &points[4], ID: sweep.ID(&points[4])}}, at, width)
-	r := endpoint.Reading{
+	r := endpoint.Snapshot{
 		Begun: now.Add(-42 * time.Second), Phase: record.PhaseWindow, Sent: 1320, Done: 1312, Failed: 2, InFlight: 8, Tokens: 51_660,
-		First: endpoint.Glance{N: 288, P50: 52.13, P99: math.NaN(), Max: 1288.3}, Lag: endpoint.Glance{N: 1312, P50: 0.0212, P99: 0.0514, Max: 0.42},
+		FirstToken: endpoint.LiveLatency{N: 288, P50: 52.13, P99: math.NaN(), Max: 1288.3}, Lag: endpoint.LiveLatency{N: 1312, P50: 0.0212, P99: 0.0514, Max: 0.42},
 	}
 	return s, r, stay
 }
@@ -94,7 +94,7 @@ func TestFrameFits(t *testing.T) {
 		s, r, stay := busy(now, width-1)
 		switch rapid.IntRange(0, 3).Draw(t, "state") {
 		case 0:
-			r = endpoint.Reading{}
+			r = endpoint.Snapshot{}
 		case 1:
 			s.status.row, s.status.server = nil, &sweep.Starting{N: 2, Variant: "max_num_seqs=8"}
 		case 2:
@@ -123,7 +123,7 @@ func TestFrameWords(t *testing.T) {
 	m.Name = "m"
 	s := newSweep(m, nil, true)
 	cut := false
-	frame := func(r endpoint.Reading) string { return strings.Join(s.frame(r, Moment{now, 120, 30, cut}), "\n") }
+	frame := func(r endpoint.Snapshot) string { return strings.Join(s.frame(r, Moment{now, 120, 30, cut}), "\n") }
 	holds := func(text string, parts ...string) {
 		t.Helper()
 		for _, p := range parts {
@@ -133,10 +133,10 @@ func TestFrameWords(t *testing.T) {
 		}
 	}
 	s.apply(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=4"}}, now.Add(-3*time.Second), 100)
-	holds(frame(endpoint.Reading{}), "starting server 1 n=4: 3s", "at least 11s left")
+	holds(frame(endpoint.Snapshot{}), "starting server 1 n=4: 3s", "at least 11s left")
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "counted-r1"}}, now.Add(-2*time.Second), 100)
-	holds(frame(endpoint.Reading{}), "preparing  connections and prefixes: 2s", "at least 11s left")
-	r := endpoint.Reading{Begun: now.Add(-40 * time.Second), Phase: record.PhaseWarmup, Done: 50}
+	holds(frame(endpoint.Snapshot{}), "preparing  connections and prefixes: 2s", "at least 11s left")
+	r := endpoint.Snapshot{Begun: now.Add(-40 * time.Second), Phase: record.PhaseWarmup, Done: 50}
 	holds(frame(r), "warm-up    40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "about 51s left")
 	cut = true
 	holds(frame(r), "interrupted: waiting for requests in flight")
@@ -146,7 +146,7 @@ func TestFrameWords(t *testing.T) {
 	line := s.apply(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 120)
 	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "\x1b[31m2 failed\x1b[0m", "TTFT p50 n=3")
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &m.Points[1], ID: "whole-r1"}}, now, 100)
-	r = endpoint.Reading{Begun: now.Add(-11 * time.Second), Phase: record.PhaseCooldown, Done: 1, Tokens: 300, First: endpoint.Glance{N: 1, P50: math.NaN(), P99: math.NaN(), Max: 10}}
+	r = endpoint.Snapshot{Begun: now.Add(-11 * time.Second), Phase: record.PhaseCooldown, Done: 1, Tokens: 300, FirstToken: endpoint.LiveLatency{N: 1, P50: math.NaN(), P99: math.NaN(), Max: 10}}
 	holds(frame(r), "cool-down  11s of 10s: draining", "e2e        p50 –   p99 –   max 10.0 ms   n=1", "output     27.3 tok/s (requests that ended in the last 11s)")
 }
 

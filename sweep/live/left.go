@@ -95,8 +95,8 @@ func (a *agenda) reach(id string) {
 
 // learn takes how long a row took.
 func (a *agenda) learn(s *experiment.Spec, took time.Duration) {
-	a.took[s.Pretty()] = took
-	if d, known := s.Expected(); known && s.Until == "" {
+	a.took[s.Label()] = took
+	if d, known := s.ExpectedDuration(); known && s.Until == "" {
 		at, _ := slices.BinarySearch(a.beyond, took-d)
 		a.beyond = slices.Insert(a.beyond, at, max(0, took-d))
 	}
@@ -108,11 +108,11 @@ func (a *agenda) rowSpan(s *experiment.Spec) span {
 	if n := len(a.beyond); n > 0 {
 		more = a.beyond[n/2]
 	}
-	d, known := s.Expected()
+	d, known := s.ExpectedDuration()
 	if known && s.Until == "" {
 		return span{least: d + more, most: d + more}
 	}
-	if took, ok := a.took[s.Pretty()]; ok {
+	if took, ok := a.took[s.Label()]; ok {
 		return span{least: took, most: took}
 	}
 	w := span{least: d, most: d + more, open: !known && (s.Duration == 0 || s.Warmup.Requests > 0)}
@@ -126,7 +126,7 @@ func (a *agenda) rowSpan(s *experiment.Spec) span {
 }
 
 // rest is how long a row still takes.
-func (a *agenda) rest(s *experiment.Spec, r endpoint.Reading, now time.Time) span {
+func (a *agenda) rest(s *experiment.Spec, r endpoint.Snapshot, now time.Time) span {
 	whole := a.rowSpan(s)
 	if r.Begun.IsZero() {
 		return whole

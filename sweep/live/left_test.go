@@ -77,7 +77,7 @@ func TestAgendaLearns(t *testing.T) {
 	}
 	a.reach("counted-r1")
 	now := time.Now()
-	r := endpoint.Reading{Begun: now.Add(-20 * time.Second), Done: 9}
+	r := endpoint.Snapshot{Begun: now.Add(-20 * time.Second), Done: 9}
 	if got := a.rest(&counted, r, now).String(); got != "not known how long" {
 		t.Errorf("nine of a hundred say nothing: %s", got)
 	}

@@ -17,7 +17,7 @@ func PrintEvent(w io.Writer, e sweep.Event) {
 	lines := eventLines(e)
 	switch {
 	case e.Begun != nil:
-		lines = []string{safetext.Escape(fmt.Sprintf("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Pretty()))}
+		lines = []string{safetext.Escape(fmt.Sprintf("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Label()))}
 	case e.Finished != nil:
 		lines = []string{fmt.Sprintf("[%d/%d] %s", e.Finished.Index, e.Finished.Total, RowLine(e.Finished))}
 	}
@@ -47,7 +47,7 @@ func eventLines(e sweep.Event) []string {
 // RowLine is a finished row in one line. Its percentiles have the mark of their sample size.
 func RowLine(f *sweep.Finished) string {
 	s := &f.Row.Summary
-	name := safetext.Escape(f.Row.Spec.Pretty())
+	name := safetext.Escape(f.Row.Spec.Label())
 	if f.Kept {
 		return name + ": kept"
 	}
@@ -69,7 +69,7 @@ func RowLine(f *sweep.Finished) string {
 		median("e2e", s.E2E)
 	}
 	parts = append(parts, unit.Format(s.Throughput.OutputTokensPerS, "tok/s"))
-	if v, _ := verdict.SLOOf(f.Row); v != "" {
+	if v, _ := verdict.OfRows(f.Row); v != "" {
 		parts = append(parts, string(v))
 	}
 	if n := len(f.Row.Findings); n > 0 {

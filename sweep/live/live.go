@@ -48,15 +48,15 @@ func (s *status) apply(e sweep.Event, now time.Time) {
 }
 
 // reading is the progress of the row that runs; zero between rows.
-func (s *status) reading() endpoint.Reading {
+func (s *status) reading() endpoint.Snapshot {
 	if s.row == nil || s.row.Progress == nil {
-		return endpoint.Reading{}
+		return endpoint.Snapshot{}
 	}
-	return s.row.Progress.Read()
+	return s.row.Progress.Snapshot()
 }
 
 // left is the time until the end of the sweep.
-func (s *status) left(r endpoint.Reading, now time.Time) span {
+func (s *status) left(r endpoint.Snapshot, now time.Time) span {
 	left := s.agenda.left()
 	switch {
 	case s.server != nil:

@@ -98,10 +98,10 @@ func (x *Messages) progress(now time.Time) {
 	x.put(m)
 }
 
-func progressOf(r endpoint.Reading, now time.Time) *sweep.MessageProgress {
+func progressOf(r endpoint.Snapshot, now time.Time) *sweep.MessageProgress {
 	p := &sweep.MessageProgress{
 		Phase: "preparing", Sent: r.Sent, Done: r.Done, Failed: r.Failed, InFlight: r.InFlight, Tokens: r.Tokens,
-		TTFTP50: known(r.First.P50), TTFTP99: known(r.First.P99), LagP99: known(r.Lag.P99),
+		TTFTP50: known(r.FirstToken.P50), TTFTP99: known(r.FirstToken.P99), LagP99: known(r.Lag.P99),
 	}
 	if !r.Begun.IsZero() {
 		p.Phase, p.ElapsedS = r.Phase, now.Sub(r.Begun).Seconds()

@@ -55,9 +55,9 @@ func TestMessages(t *testing.T) {
 
 func TestProgressOf(t *testing.T) {
 	now := time.Now()
-	p := progressOf(endpoint.Reading{
+	p := progressOf(endpoint.Snapshot{
 		Begun: now.Add(-3 * time.Second), Phase: record.PhaseWindow, Done: 7, Tokens: 70,
-		First: endpoint.Glance{P50: 12.5, P99: math.NaN()}, Lag: endpoint.Glance{P99: 0.25},
+		FirstToken: endpoint.LiveLatency{P50: 12.5, P99: math.NaN()}, Lag: endpoint.LiveLatency{P99: 0.25},
 	}, now)
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -35,7 +35,7 @@ type Metrics struct {
 // counters go up through the whole sweep, so that rate() is right across rows.
 type counters struct{ sent, done, failed, tokens int }
 
-func (c counters) add(r endpoint.Reading) counters {
+func (c counters) add(r endpoint.Snapshot) counters {
 	return counters{c.sent + r.Sent, c.done + r.Done, c.failed + r.Failed, c.tokens + r.Tokens}
 }
 
@@ -51,13 +51,13 @@ func (m *Metrics) Event(e sweep.Event) {
 	case e.Finished != nil:
 		m.total = e.Finished.Total
 		if m.row != nil && !e.Finished.Kept {
-			m.before = m.before.add(m.row.Progress.Read())
+			m.before = m.before.add(m.row.Progress.Snapshot())
 			m.row = nil
 		}
 		if m.finished == nil {
 			m.finished = map[string]int{}
 		}
-		verdict, _ := verdict.SLOOf(e.Finished.Row)
+		verdict, _ := verdict.OfRows(e.Finished.Row)
 		m.finished[string(verdict)]++
 	case e.Found != nil:
 		m.searches = append(m.searches, *e.Found)
@@ -85,9 +85,9 @@ func (m *Metrics) families(now time.Time) []*dto.MetricFamily {
 	for _, verdict := range []string{"PASS", "FAIL", "UNDECIDED", ""} {
 		add(finished, float64(m.finished[verdict]), "slo", verdict)
 	}
-	var r endpoint.Reading
+	var r endpoint.Snapshot
 	if m.row != nil {
-		r = m.row.Progress.Read()
+		r = m.row.Progress.Snapshot()
 	}
 	sum := m.before.add(r)
 	out := []*dto.MetricFamily{
@@ -110,7 +110,7 @@ func (m *Metrics) families(now time.Time) []*dto.MetricFamily {
 }
 
 // rowFamilies are the metrics of the row that runs.
-func rowFamilies(row *sweep.Begun, r endpoint.Reading, now time.Time) []*dto.MetricFamily {
+func rowFamilies(row *sweep.Begun, r endpoint.Snapshot, now time.Time) []*dto.MetricFamily {
 	s := row.Spec
 	phase := "preparing"
 	if !r.Begun.IsZero() {
@@ -134,12 +134,12 @@ func rowFamilies(row *sweep.Begun, r endpoint.Reading, now time.Time) []*dto.Met
 	if !s.Streams() {
 		name, help = "bench_row_e2e_seconds", "intended arrival to the end of the answer so far"+requests
 	}
-	out = append(out, glanceFamilies(name, help, r.First)...)
+	out = append(out, glanceFamilies(name, help, r.FirstToken)...)
 	return append(out, glanceFamilies("bench_row_lag_seconds", "client lag so far, within 0.5 %", r.Lag)...)
 }
 
 // glanceFamilies are the percentiles that the sample is large enough for, the maximum, and the count.
-func glanceFamilies(name, help string, g endpoint.Glance) []*dto.MetricFamily {
+func glanceFamilies(name, help string, g endpoint.LiveLatency) []*dto.MetricFamily {
 	if g.N == 0 {
 		return nil
 	}
@@ -160,7 +160,7 @@ func searchFamily(searches []record.Found) *dto.MetricFamily {
 	family := family(dto.MetricType_GAUGE, "bench_search", "loads between which the searched load lies")
 	for _, f := range searches {
 		point := &experiment.Spec{Name: f.Name, Point: f.Others}
-		labels := []string{"name", point.Pretty(), "axis", f.Search.Axis, "search", f.Search.For, "state", f.State}
+		labels := []string{"name", point.Label(), "axis", f.Search.Axis, "search", f.Search.Goal, "state", f.State}
 		if f.Low != nil {
 			add(family, *f.Low, append(labels, "end", "low")...)
 		}

@@ -66,7 +66,7 @@ func TestMetrics(t *testing.T) {
 	again, _ := watchedRow(5, 5)
 	m.Event(sweep.Event{Begun: again})
 	low := 8.0
-	m.Event(sweep.Event{Found: &record.Found{Name: "A", Search: experiment.Search{Axis: "rate", For: "slo"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
+	m.Event(sweep.Event{Found: &record.Found{Name: "A", Search: experiment.Search{Axis: "rate", Goal: "slo"}, State: "above", Bracket: stats.Bracket{Low: &low}}})
 	lacks("in the next row", "bench_requests_sent_total 15", `bench_search{name="A",axis="rate",search="slo",state="above",end="low"} 8`)
 }
 

@@ -45,7 +45,7 @@ func (s *Sweep) finished(f *sweep.Finished, width int) string {
 // cells are the figures of a finished row, the most important first.
 func (s *Sweep) cells(f *sweep.Finished) []string {
 	sum := &f.Row.Summary
-	verdict, _ := verdict.SLOOf(f.Row)
+	verdict, _ := verdict.OfRows(f.Row)
 	word, findings := string(verdict), ""
 	if word == "" {
 		word = "–"
@@ -89,9 +89,9 @@ func (s *Sweep) paint(word string, v stats.Verdict) string {
 // title is a point and its repeat, short, as in the names of the row's files.
 func title(s *experiment.Spec) string {
 	if s.Repeats > 1 {
-		return fmt.Sprintf("%s r%d", safetext.Escape(s.Pretty()), s.Repeat)
+		return fmt.Sprintf("%s r%d", safetext.Escape(s.Label()), s.Repeat)
 	}
-	return safetext.Escape(s.Pretty())
+	return safetext.Escape(s.Label())
 }
 
 // percentile is one of a latency with the mark of its sample size; empty: it was not measured.

@@ -49,7 +49,7 @@ func (t *Tiling) Event(e sweep.Event) {
 		fmt.Fprintf(t.W, "results go to %s\n\n", safetext.Escape(e.Started.Dir))
 	case e.Begun != nil:
 		t.progress, t.spec = e.Begun.Progress, e.Begun.Spec
-		t.progress.Meter, t.progress.Each = &t.meter, t.requestEnded
+		t.progress.Counter, t.progress.Each = &t.meter, t.requestEnded
 		t.since = time.Now()
 		t.last, t.lastEnd = t.since, t.since
 		t.frame, t.keep = t.draw, true
@@ -101,7 +101,7 @@ func (t *Tiling) draw(m Moment) []string {
 	if t.over {
 		return nil
 	}
-	r := t.progress.Read()
+	r := t.progress.Snapshot()
 	if t.since.Before(r.Begun) { // connections were opened before it
 		t.since, t.last, t.lastEnd = r.Begun, r.Begun, r.Begun
 	}
@@ -117,7 +117,7 @@ func (t *Tiling) draw(m Moment) []string {
 }
 
 // figures are the metrics of the row and of the interval, which they end.
-func (t *Tiling) figures(r endpoint.Reading, m Moment) []string {
+func (t *Tiling) figures(r endpoint.Snapshot, m Moment) []string {
 	interval, elapsed := m.Now.Sub(t.last).Seconds(), m.Now.Sub(t.since).Seconds()
 	received := tokens{t.meter.Prompt.Load(), t.meter.Output.Load()}
 	t.all.merge(&t.now)
@@ -135,7 +135,7 @@ func (t *Tiling) figures(r endpoint.Reading, m Moment) []string {
 }
 
 // extras are the metrics beside the averages.
-func (t *Tiling) extras(r endpoint.Reading, m Moment) []string {
+func (t *Tiling) extras(r endpoint.Snapshot, m Moment) []string {
 	ttft := "-"
 	if n := len(t.now.ttft); n > 0 {
 		slices.Sort(t.now.ttft)
@@ -159,7 +159,7 @@ func (t *Tiling) extras(r endpoint.Reading, m Moment) []string {
 }
 
 // phase says whether requests count in the results now, and how far the warm-up is.
-func (t *Tiling) phase(r endpoint.Reading, m Moment) string {
+func (t *Tiling) phase(r endpoint.Snapshot, m Moment) string {
 	switch {
 	case !r.Ended.IsZero():
 		return "over"
@@ -209,7 +209,7 @@ func (t *tally) add(r *record.Record) {
 		t.failed++
 		return
 	}
-	at, _ := r.At.Get()
+	at, _ := r.Arrival.Get()
 	if first, ok := r.First.Get(); ok {
 		last, _ := r.Last.Get()
 		ttft := float64(first-at) / 1e6
@@ -222,7 +222,7 @@ func (t *tally) add(r *record.Record) {
 	if r.CachedTokens != nil {
 		t.reported++
 		t.cached += *r.CachedTokens
-		t.prompt += *cmp.Or(r.PromptTokens, &r.PromptAsked)
+		t.prompt += *cmp.Or(r.PromptTokens, &r.PromptRequested)
 	}
 }
 

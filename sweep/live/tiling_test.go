@@ -31,8 +31,8 @@ func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*Tiling, *en
 
 // ended is a request with a TTFT of 2 s, and two gaps of 0.5 s.
 func ended(outcome string) *record.Record {
-	return &record.Record{Phase: record.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptAsked: 990, PromptTokens: new(1000), CachedTokens: new(900),
-		At: record.At(1e6), First: record.At(3e6), Last: record.At(4e6), Gaps: record.Pack(500_000, 500_000)}
+	return &record.Record{Phase: record.PhaseWindow, Outcome: outcome, Error: "HTTP 500", PromptRequested: 990, PromptTokens: new(1000), CachedTokens: new(900),
+		Arrival: record.At(1e6), First: record.At(3e6), Last: record.At(4e6), Gaps: record.Pack(500_000, 500_000)}
 }
 
 // The metrics in order, in seconds and tokens; an interval without a finished request is printed too.
@@ -41,8 +41,8 @@ func TestTilingMetrics(t *testing.T) {
 		var w bytes.Buffer
 		l, p := tick(&w, nil)
 		p.Sent.Store(3)
-		p.Meter.Prompt.Add(2000)
-		p.Meter.Output.Add(6)
+		p.Counter.Prompt.Add(2000)
+		p.Counter.Output.Add(6)
 		p.Each(ended("ok"))
 		p.Each(ended("status"))
 		cut := ended("unfinished")
