@@ -112,10 +112,10 @@ func TestOutcome(t *testing.T) {
 		missing                        []string
 		verdict, slo, validity, advice string
 	}{
-		"pass":      {[]record.Row{row("x", "PASS", 0)}, nil, "PASS", "met at 1 of 1 point", "VALID, 2 of 3 checks passed", "all pass"},
+		"pass":      {[]record.Row{row("x", "PASS", 0)}, nil, "PASS", "met at 1 of 1 point", "VALID, 2 of 3 checks passed", "every stage passes"},
 		"undecided": {[]record.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 UNDECIDED (needs up to 1,200 more requests)", "VALID", "1200"},
 		"missing":   {[]record.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row without a result", "INCOMPLETE", "--resume"},
-		"invalid":   {[]record.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: checks failed in 1 of 1 row; 1 of 4 checks failed", "validity"},
+		"invalid":   {[]record.Row{row("x", "PASS", 0, "lag")}, nil, "PASS", "1 of 1", "INVALID: checks failed in 1 of 1 row; 1 of 4 checks failed", "x is invalid: a check failed"},
 		"fails":     {[]record.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "met at 1 of 2 points, 1 FAIL", "VALID, 4 of 6", "at x"},
 		"none":      {[]record.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "the run has no SLO", "UNCHECKED", "no SLO"},
 	} {

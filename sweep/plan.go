@@ -230,7 +230,7 @@ func (r *run) checkLimits() error {
 			continue
 		}
 		if s.UntilInterrupted() && r.Ends == nil {
-			broken = append(broken, s.Label()+": until = \"stopped\" has no end in a sweep\n"+
+			broken = append(broken, s.Label()+": until = \"stopped\" never ends in a sweep\n"+
 				"hint: write duration = \"60s\", or use bench tile")
 		}
 		// Repeats give the same error.

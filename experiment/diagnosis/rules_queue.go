@@ -92,7 +92,7 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Bottleneck: Queueing,
 		Confirm:    "halve the rate or double --max-num-seqs: TTFT p99 falls to its p50, TPOT stays",
-		Response:   "lower the rate; or raise --max-num-seqs as far as TPOT and the KV cache allow; or add a replica",
+		Response:   "lower the rate; or raise --max-num-seqs within the TPOT limit and the KV cache; or add a replica",
 	}
 	if v.capWait >= capWaitShare*v.ttftP99 {
 		d.Symptom = "requests wait under the row's own concurrency cap"

@@ -27,7 +27,7 @@ func (d Difference) refuses() bool { return d.Key != "" && !d.Allowed }
 var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "precision", "vantage", "connections",
 	"workload", "prompt_form", "sampling", "definitions"}
 
-const notStated = "not stated"
+const notSpecified = "not specified"
 
 // fact is one property of a run.
 type fact struct {
@@ -96,7 +96,7 @@ func factsOf(runs []Run) factTable {
 				g.order = append(g.order, f.what)
 			}
 			g.keys[f.what] = f.key
-			if value := cmp.Or(f.value, notStated); !slices.Contains(g.values[f.what], value) {
+			if value := cmp.Or(f.value, notSpecified); !slices.Contains(g.values[f.what], value) {
 				g.values[f.what] = append(g.values[f.what], value)
 			}
 		}
@@ -106,7 +106,7 @@ func factsOf(runs []Run) factTable {
 
 // value is a fact's value; several distinct ones are joined.
 func (g factTable) value(what string) string {
-	return cmp.Or(strings.Join(g.values[what], " | "), notStated)
+	return cmp.Or(strings.Join(g.values[what], " | "), notSpecified)
 }
 
 // sideDifferences are the facts that differ between the sides or within one. A fact that one side does not
@@ -120,7 +120,7 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 			continue
 		}
 		d := Difference{What: what, Base: was, New: is, Key: cmp.Or(a.keys[what], b.keys[what])}
-		if was == notStated || is == notStated {
+		if was == notSpecified || is == notSpecified {
 			d.Key = ""
 		}
 		d.Allowed = slices.Contains(allow, d.Key)

@@ -266,7 +266,7 @@ func (g *Group) suspects(night int) []Suspect {
 		was, is := g.Nights[i-1].facts(), g.Nights[i].facts()
 		for _, what := range union(g.Nights[i-1].order(), g.Nights[i].order()) {
 			if was[what] != is[what] {
-				out = append(out, Suspect{Fact{what, cmp.Or(is[what], notStated)}, cmp.Or(was[what], notStated), g.Nights[i].StartedAt})
+				out = append(out, Suspect{Fact{what, cmp.Or(is[what], notSpecified)}, cmp.Or(was[what], notSpecified), g.Nights[i].StartedAt})
 			}
 		}
 	}

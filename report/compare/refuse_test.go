@@ -32,7 +32,7 @@ func TestSidesThatDiffer(t *testing.T) {
 	if !c.Refused || len(c.Points) > 0 || !has(c.Differences, "model", "llama", "qwen", true) {
 		t.Errorf("another model is compared: %+v", c.Differences)
 	}
-	if !has(c.Differences, "hardware", "h100-sxm", "not stated", false) || !has(c.Differences, "client version", "1.0", "1.1", false) {
+	if !has(c.Differences, "hardware", "h100-sxm", "not specified", false) || !has(c.Differences, "client version", "1.0", "1.1", false) {
 		t.Errorf("not reported: %+v", c.Differences)
 	}
 	if c.Gate.Verdict != stats.Undecided || c.Gate.Passes {
@@ -53,7 +53,7 @@ func TestSideThatDiffersInItself(t *testing.T) {
 	other, _ := pairOf(3)
 	other.Manifest.Target.Version = map[string]any{"version": "0.12"}
 	c := compared(t, side(a, other), side(b), Options{})
-	if !has(c.Differences, "server version", `not stated | {"version":"0.12"}`, "not stated", false) {
+	if !has(c.Differences, "server version", `not specified | {"version":"0.12"}`, "not specified", false) {
 		t.Errorf("not reported: %+v", c.Differences)
 	}
 	if c.Points[0].BaseRepeats != 6 {

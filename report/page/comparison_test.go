@@ -40,7 +40,7 @@ func TestHistory(t *testing.T) {
 	}
 	alone := compare.NewHistory([]compare.Night{{Run: "1", StartedAt: fixture.Began, Group: compare.GroupKey{Matrix: "m"},
 		Points: []compare.NightPoint{{Name: "A", Figures: map[string]compare.Value{"ttft_p99": {X: 1, Repeats: 1}}}}}})
-	if text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, alone, false) }); !strings.Contains(text, "Not tested for alarms\n  A (ttft_p99) · the last night is not valid") {
+	if text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, alone, false) }); !strings.Contains(text, "Not tested for alarms\n  A (ttft_p99) · the last night is invalid") {
 		t.Errorf("a night that says nothing: %s", text)
 	}
 	for _, f := range []func(io.Writer, *compare.History) error{History, report.HistoryMarkdown, func(w io.Writer, h *compare.History) error { return export.WriteJSON(w, h) }} {
