@@ -39,7 +39,7 @@ var rules = []rule{
 	{`\b(last|remaining) answers are awaited\b`, "draining", ""},
 	{`\bno end\b|\bno (upper )?bound\b`, "n too small, unbounded, or no roofline", `(had|has) no end of (its|their) own`},
 	{`\bcan't tell\b`, "inconclusive", ""},
-	{`\bdetectable\b`, "smallest detectable change", `smallest\s+(detectable\s+)?change`},
+	{`\bdetectable\b`, "smallest detectable change", `(?i)smallest\s+(detectable\s+)?change`},
 	{`\bjudge(s|d)?\b`, "decide, evaluate, or limit", ""},
 	{`\bbegan anew\b|\bcounters? fell\b`, "restarted, counter reset", ""},
 	{`tok(ens)?/s of (one|a) user`, "tok/s/user", ""},
