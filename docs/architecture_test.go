@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"experiment/load":                {"experiment/workload", "experiment/openai"},
 	"experiment/openai":              {"experiment/target"},
 	"experiment/selftest":            {},
-	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/target", "experiment/workload", "experiment/stats"},
+	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
 	"experiment/server":              {},
 	"experiment/telemetry":           {},
 	"experiment/telemetry/collector": {"experiment/telemetry"},

@@ -24,8 +24,6 @@ type selftestFlags struct {
 	ladder runner.Ladder
 	format string
 	save   string // empty: not saved; defaultPlace: where a sweep finds it
-
-	gateway gatewayFlags
 }
 
 // defaultPlace is the value of --save without a file.
@@ -39,17 +37,12 @@ func newSelftest(c *cli) *cobra.Command {
 		Long: `selftest sends rising loads to an exactly timed server, another process on this machine, and compares every
 timestamp of the client with the server's times. It prints the error of TTFT and ITL, the client lag, the CPU time,
 and the load up to which the client is calibrated. It takes about a minute. With --save, sweeps on this machine mark rows above
-that load.
-
-With --gateway it measures a gateway, router or proxy instead: each step runs directly against --server, then through
-the gateway. A request's time outside the server is what the connection and the gateway add.`,
+that load.`,
 		Example: `  bench selftest --save                          calibrate this machine for sweeps
   bench selftest --quick                         a quarter of the time, fewer steps
   bench selftest --streams 4000,8000             only these numbers of streams
   bench selftest --rates 2000 --window 10s       only this rate, for longer
-  bench selftest --format json > selftest.json
-  bench selftest --gateway http://127.0.0.1:4000 --server http://127.0.0.1:8000
-                                                 a gateway in front of bench mock --ttft 50ms --itl 10ms`,
+  bench selftest --format json > selftest.json`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
@@ -65,7 +58,6 @@ the gateway. A request's time outside the server is what the connection and the 
 	fl.StringVar(&f.format, "format", "text", "output format: text or json")
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
-	f.gateway.register(fl)
 	return cmd
 }
 
@@ -86,9 +78,6 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 			l.Window = quick.Window
 		}
 	}
-	if f.gateway.gateway != "" {
-		f.gateway.setDefaults(&l, fl)
-	}
 	switch streams, rates := fl.Changed("streams"), fl.Changed("rates"); {
 	case streams && !rates:
 		l.Rates = nil
@@ -106,18 +95,12 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 }
 
 func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
-	if err := f.gateway.check(cmd.Flags()); err != nil {
-		return err
-	}
 	ladder, err := f.steps(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	if err := checkFormat(f.format, "text", "json"); err != nil {
 		return err
-	}
-	if f.gateway.gateway != "" {
-		return c.gateway(cmd, f, ladder)
 	}
 	if f.save == defaultPlace {
 		if f.save, err = selftestFile(); err != nil {

@@ -41,28 +41,3 @@ func TestSchemaOfASelftest(t *testing.T) {
 		}
 	}
 }
-
-// TestSchemaOfAComparison: the same for what stands before a server.
-func TestSchemaOfAComparison(t *testing.T) {
-	outside := selftest.Outside{Requests: 1, TTFT: &selftest.Delay{N: 1}, Each: []selftest.Request{{ID: "selftest-1-0", TTFTUs: 90, GapUs: new(-3.0)}}}
-	none := selftest.Outside{Each: []selftest.Request{}}
-	text, err := json.Marshal(selftest.Comparison{
-		Schema: selftest.SchemaGateway, StartedAt: time.Unix(1, 0).UTC(), Gateway: "http://g/v1", Server: "http://s/v1", Simulates: "m",
-		Steps: []selftest.Pair{
-			{Step: selftest.Step{Kind: selftest.Burst, Size: 1, Tokens: 20, WindowS: 5}, Direct: outside, Through: outside},
-			{Step: selftest.Step{Kind: selftest.Spread, Size: 100, Tokens: 20, WindowS: 5}, Problem: "no gateway", Direct: outside, Through: none},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema := compile(t)["gateway"]
-	if err := schema.Validate(parse(t, text)); err != nil {
-		t.Errorf("%v\n%s", err, text)
-	}
-	d := parse(t, text).(map[string]any)
-	delete(d["steps"].([]any)[0].(map[string]any)["through"].(map[string]any), "each")
-	if schema.Validate(d) == nil {
-		t.Error("without its requests: valid")
-	}
-}

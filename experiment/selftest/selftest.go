@@ -1,6 +1,6 @@
 // Package selftest is the result of a self-test: the error of the client's timestamps on this machine, by
 // load, and the calibration that follows, the load up to which the client is accurate. A check asks whether a
-// row's load is within it (Covers). Text and GatewayText print results. Package runner measures them.
+// row's load is within it (Covers). Text prints a result. Package runner measures it.
 package selftest
 
 import (

@@ -13,8 +13,7 @@ import (
 // clientRecord is the client's record of one request; times are since the epoch.
 type clientRecord struct {
 	id                      string
-	serverID                string // id of the response
-	window                  bool   // in the measurement window
+	window                  bool // in the measurement window
 	ready, sent, first, end time.Duration
 	gaps                    []time.Duration
 	outcome                 openai.Outcome
@@ -36,7 +35,7 @@ type clientLog struct {
 func (o *clientLog) add(try int, job *load.Job) {
 	r := &job.Result
 	o.samples = append(o.samples, clientRecord{
-		id: requestID(try, job.Request.Index), serverID: r.ServerID, window: job.Phase == load.Window,
+		id: requestID(try, job.Request.Index), window: job.Phase == load.Window,
 		ready: job.Ready, sent: r.Sent, first: r.First, end: r.End, gaps: slices.Clone(r.Gaps), outcome: r.Outcome, err: r.Error,
 	})
 	if job.Phase == load.Window {

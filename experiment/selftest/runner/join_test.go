@@ -89,7 +89,7 @@ func TestSinceEpoch(t *testing.T) {
 }
 
 // Both clocks of a moment go on as Go's does, to within what two readings take.
-func TestPlaced(t *testing.T) {
+func TestMomentOf(t *testing.T) {
 	a := time.Now()
 	b := a.Add(3 * second)
 	from, to := momentOf(a), momentOf(b)
@@ -171,7 +171,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestReadTruth(t *testing.T) {
+func TestReadTimes(t *testing.T) {
 	const good = `{"n":1,"request_id":"a","arrival_ns":5,"arrival_unix_ns":6,"arrival_monotonic_ns":7,"due_ns":[1],"writing_ns":[2],"written_ns":[3],"model":"m"}`
 	got, err := readTimes(strings.NewReader(good + "\n" + strings.Replace(good, `"a"`, `"b"`, 1) + "\n"))
 	want := &serverRecord{RequestID: "a", ArrivalNS: 5, ArrivalUnixNS: 6, ArrivalMonotonicNS: 7, DueNS: []int64{1}, WritingNS: []int64{2}, WrittenNS: []int64{3}}
@@ -192,8 +192,8 @@ func TestReadTruth(t *testing.T) {
 	}
 }
 
-// FuzzReadTruth: whatever a server writes, what is read can be compared.
-func FuzzReadTruth(f *testing.F) {
+// FuzzReadTimes: whatever a server writes, what is read can be compared.
+func FuzzReadTimes(f *testing.F) {
 	f.Add(`{"request_id":"a","arrival_ns":5,"due_ns":[1,2],"writing_ns":[2,3],"written_ns":[3,4]}`)
 	f.Add(`null`)
 	f.Fuzz(func(t *testing.T, text string) {

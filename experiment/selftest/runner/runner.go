@@ -1,6 +1,6 @@
-// Package runner runs self-tests and gateway comparisons. A server with fixed times runs in a separate
-// process. The client sends it a ladder of loads with the same code that measures rows. Then the timestamps
-// of each request are compared with the server's record of that request, on one clock.
+// Package runner runs self-tests. A server with fixed times runs in a separate process. The client sends it a
+// ladder of loads with the same code that measures rows. Then the timestamps of each request are compared with
+// the server's record of that request, on one clock.
 //
 // The order: a Ladder gives Steps; Run makes them, computes each step's figures from the times of both sides
 // (join, measure), and the calibration from the steps.
@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -85,7 +84,7 @@ func (c Config) runSteps(ctx context.Context, srv server.Running, r *selftest.Re
 // attempt makes one step; n numbers all attempts.
 func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step, n int) selftest.Measured {
 	m := selftest.Measured{Step: s, Tries: 1}
-	seen, truth, err := c.Ladder.runStep(ctx, destination{url: srv.URL + "/v1", truth: srv.URL, pid: srv.PID, model: model}, s, n)
+	seen, truth, err := c.Ladder.runStep(ctx, srv, s, n)
 	if err != nil {
 		m.Problem = err.Error()
 		m.Why = m.Problem
@@ -96,35 +95,24 @@ func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step
 	return m
 }
 
-// destination is the destination of a step's requests.
-type destination struct {
-	url         string // base URL of the server or gateway
-	truth       string // URL of the server with the records
-	pid         int    // of that server; 0: its CPU time is not measured
-	api         string // as in openai.Options
-	model       string
-	key         string // API key; empty: none
-	textPrompts bool   // prompts are text, else token ids
-}
-
 // runStep sends the step's load and returns the client's log and the server's records by request id.
-func (l Ladder) runStep(ctx context.Context, r destination, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
-	if err := clearTimes(ctx, r.truth); err != nil {
+func (l Ladder) runStep(ctx context.Context, srv server.Running, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
+	if err := clearTimes(ctx, srv.URL); err != nil {
 		return nil, nil, err
 	}
-	seen, err := l.send(ctx, r, s, n)
+	seen, err := l.send(ctx, srv, s, n)
 	if err == nil && len(seen.samples) == 0 {
 		err = errors.New("no request was sent")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	truth, err := fetchTimes(ctx, r.truth)
+	truth, err := fetchTimes(ctx, srv.URL)
 	return seen, truth, err
 }
 
-func (l Ladder) send(ctx context.Context, r destination, s selftest.Step, n int) (*clientLog, error) {
-	client, err := openai.New(openai.Options{BaseURL: r.url, API: r.api, APIKey: r.key, Timeout: timeout})
+func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n int) (*clientLog, error) {
+	client, err := openai.New(openai.Options{BaseURL: srv.URL + "/v1", Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -135,21 +123,18 @@ func (l Ladder) send(ctx context.Context, r destination, s selftest.Step, n int)
 		}
 		return nil, err
 	}
-	enc, err := openai.Params{API: r.api, Model: r.model, Stream: true, IgnoreEOS: true}.Encoder()
+	enc, err := openai.Params{Model: model, Stream: true, IgnoreEOS: true}.Encoder()
 	if err != nil {
 		return nil, err
 	}
 	w, asked := l.load(s)
 	var ids []int32
 	seen := &clientLog{}
-	before := coresUsed(r.pid)
+	before := coresUsed(srv.PID)
 	measured, err := load.Run(ctx, load.Config{
 		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
 		Encode: func(q *workload.Request) []byte {
 			ids = vocab.TokenIDs(ids[:0], q)
-			if r.textPrompts {
-				return enc.Body(nil, openai.Prompt{Text: promptText(ids)}, q.Output)
-			}
 			return enc.Body(nil, openai.Prompt{IDs: ids}, q.Output)
 		},
 		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) func() {
@@ -162,21 +147,12 @@ func (l Ladder) send(ctx context.Context, r destination, s selftest.Step, n int)
 			return nil
 		},
 	})
-	seen.cores = coresUsed(r.pid).since(before)
+	seen.cores = coresUsed(srv.PID).since(before)
 	seen.epoch, seen.start, seen.end = momentOf(measured.Epoch), measured.Start, measured.End
 	return seen, err
 }
 
 var vocab = workload.Vocabulary{IDs: 1000}
-
-// promptText is a text prompt with these token ids in the server's tokenizer.
-func promptText(ids []int32) string {
-	var b []byte
-	for _, id := range ids {
-		b = strconv.AppendInt(append(b, " w"...), int64(id), 10)
-	}
-	return string(b[1:])
-}
 
 const (
 	timeout = 30 * time.Second // of one request

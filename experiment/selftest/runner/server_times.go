@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 // clock; the arrival is also given by clocks that client and server share.
 type serverRecord struct {
 	RequestID          string  `json:"request_id"`
-	ID                 string  `json:"id"` // of its response
 	ArrivalUnixNS      int64   `json:"arrival_unix_ns"`
 	ArrivalMonotonicNS int64   `json:"arrival_monotonic_ns"` // 0: not reported
 	ArrivalNS          int64   `json:"arrival_ns"`           // request headers read
@@ -32,7 +30,7 @@ func (r *serverRecord) sinceEpoch(at int64, epoch moment) int64 {
 	return at + r.ArrivalUnixNS - epoch.wall // equivalent unless the clock was set in between
 }
 
-// readTimes reads JSON lines into a map by request id, or by response id without a request id.
+// readTimes reads JSON lines into a map by request id.
 func readTimes(r io.Reader) (map[string]*serverRecord, error) {
 	truth := map[string]*serverRecord{}
 	lines := json.NewDecoder(r)
@@ -47,7 +45,7 @@ func readTimes(r io.Reader) (map[string]*serverRecord, error) {
 		if n := len(one.DueNS); len(one.WritingNS) != n || len(one.WrittenNS) != n {
 			return nil, fmt.Errorf("reading the server's records: request %s has %d due, %d writing and %d written", one.RequestID, n, len(one.WritingNS), len(one.WrittenNS))
 		}
-		truth[cmp.Or(one.RequestID, one.ID)] = one
+		truth[one.RequestID] = one
 	}
 }
 
