@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -335,4 +337,23 @@ func (s *source) checkNode(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// TestWalks checks that architecture.md names files that exist: at the root, or below experiment/.
+func TestWalks(t *testing.T) {
+	text, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z_/]+/[a-z_]+\\.(?:go|html))`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 20 {
+		t.Errorf("only %d files are named", len(named))
+	}
+	for _, m := range named {
+		_, atRoot := os.Stat(filepath.Join("..", m[1]))
+		_, below := os.Stat(filepath.Join("..", "experiment", m[1]))
+		if atRoot != nil && below != nil {
+			t.Errorf("%s does not exist", m[1])
+		}
+	}
 }
