@@ -46,8 +46,9 @@ type Moment struct {
 
 // start draws until stop.
 func (v *View) start() {
-	v.quit = make(chan struct{})
-	v.done.Go(func() { v.loop(v.quit) })
+	quit := make(chan struct{})
+	v.quit = quit
+	v.done.Go(func() { v.loop(quit) })
 }
 
 func (v *View) loop(quit <-chan struct{}) {
