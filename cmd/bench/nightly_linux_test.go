@@ -108,7 +108,7 @@ func TestNightlyCron(t *testing.T) {
 	if code, said := night(); code != codeDone || said != "" {
 		t.Errorf("a night that passes: exit code %d, it printed\n%s", code, said)
 	}
-	for name, want := range map[string]string{"gate.xml": "<skipped", "trends.html": "nightly", "nightly.log": "2 repeats of new"} {
+	for name, want := range map[string]string{"gate.xml": "<skipped", "trends.html": "nightly", "nightly.log": "new: 2 repeats"} {
 		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s has no %q: %v", name, want, err)
 		}
