@@ -28,12 +28,12 @@ var mayImport = map[string][]string{
 	"docs/schema":  {}, // tests alone
 	"cmd/bench":    {everything},
 	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
-	"sweep/live":   {"sweep", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	"sweep/strict": {"experiment/safetext"},
 
 	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
 
-	"report":         {"report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report":         {"report/compare", "experiment", "experiment/columns", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
 	"report/page":    {"report", "report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/export":  {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/verdict"},

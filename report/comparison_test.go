@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"bench/report/fixture"
+
+	"bench/experiment/columns"
 )
 
 func TestComparisonText(t *testing.T) {
@@ -16,7 +18,7 @@ func TestComparisonText(t *testing.T) {
 		}
 	}
 	for _, line := range strings.Split(text, "\n") {
-		if n := Width(line); n > screen || strings.Contains(line, "\x1b") {
+		if n := columns.Width(line); n > screen || strings.Contains(line, "\x1b") {
 			t.Errorf("%d Columns: %q", n, line)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"bench/experiment/columns"
 	"bench/experiment/record"
 	"bench/report/fixture"
 
@@ -35,7 +36,7 @@ func TestText(t *testing.T) {
 	}
 	fixture.Golden(t, *update, "text.golden", b.Bytes())
 	for _, line := range strings.Split(b.String(), "\n") {
-		if n := Width(line); n > screen {
+		if n := columns.Width(line); n > screen {
 			t.Errorf("%d Columns: %s", n, line)
 		}
 		if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {

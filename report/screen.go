@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/width"
-
+	"bench/experiment/columns"
 	"bench/experiment/safetext"
 )
 
@@ -35,14 +33,14 @@ func (p *printer) wrap(lead, s string) {
 	indent := strings.Repeat(" ", len(lead)-len(strings.TrimLeft(lead, " "))+3)
 	line := lead
 	for _, word := range strings.Fields(safetext.Escape(s)) {
-		if line != indent && line != "" && Width(line)+1+Width(word) > screen {
+		if line != indent && line != "" && columns.Width(line)+1+columns.Width(word) > screen {
 			p.line(line)
 			line = indent
 		} else if line != indent && line != "" {
 			line += " "
 		}
-		for Width(line)+Width(word) > screen {
-			head := Clip(word, screen-Width(line))
+		for columns.Width(line)+columns.Width(word) > screen {
+			head := clip(word, screen-columns.Width(line))
 			p.line(line + head)
 			word, line = word[len(head):], indent
 		}
@@ -60,43 +58,19 @@ func (p *printer) paint(k Kind, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// Pad adds spaces up to n columns, before s if right.
-func Pad(s string, n int, right bool) string {
-	space := strings.Repeat(" ", max(0, n-Width(s)))
+// pad adds spaces up to n columns, before s if right.
+func pad(s string, n int, right bool) string {
 	if right {
-		return space + s
+		return columns.PadLeft(s, n)
 	}
-	return s + space
+	return columns.Pad(s, n)
 }
 
-// Clip is the longest beginning of s that fits n columns of a terminal, at least one rune.
-func Clip(s string, n int) string {
-	used := 0
-	for i, r := range s {
-		if used += Width(string(r)); used > n && i > 0 {
-			return s[:i]
-		}
+// clip is the longest beginning of s that fits n columns, at least one rune.
+func clip(s string, n int) string {
+	if head := columns.Clip(s, n); head != "" || s == "" {
+		return head
 	}
-	return s
-}
-
-// Width is the number of columns that s takes on a terminal. Colour escapes take none.
-func Width(s string) int {
-	n := 0
-	for len(s) > 0 {
-		if strings.HasPrefix(s, "\x1b[") {
-			s = s[strings.IndexByte(s, 'm')+1:]
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s)
-		s = s[size:]
-		switch k := width.LookupRune(r).Kind(); {
-		case unicode.In(r, unicode.Mn, unicode.Me):
-		case k == width.EastAsianWide || k == width.EastAsianFullwidth:
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
+	_, size := utf8.DecodeRuneInString(s)
+	return s[:size]
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 
+	"bench/experiment/columns"
 	"bench/experiment/safetext"
 )
 
@@ -26,7 +27,7 @@ func (p *printer) table(t Table) {
 	widths := t.widths()
 	var over, under []string
 	for i, c := range t.Columns {
-		over, under = append(over, Pad(c.Head, widths[i], c.Num)), append(under, Pad(c.Unit, widths[i], c.Num))
+		over, under = append(over, pad(c.Head, widths[i], c.Num)), append(under, pad(c.Unit, widths[i], c.Num))
 	}
 	p.line(strings.Join(over, "  "))
 	p.line(strings.Join(under, "  "))
@@ -40,10 +41,10 @@ func (t *Table) widths() []int {
 	widths := make([]int, len(t.Columns))
 	rest := -2
 	for i, c := range t.Columns {
-		widths[i] = max(Width(c.Head), Width(c.Unit))
+		widths[i] = max(columns.Width(c.Head), columns.Width(c.Unit))
 		for _, row := range t.Rows {
 			if i < len(row) && len(row) > 1 { // a row of one cell spans the table
-				widths[i] = max(widths[i], Width(safetext.Escape(row[i].Text)))
+				widths[i] = max(widths[i], columns.Width(safetext.Escape(row[i].Text)))
 			}
 		}
 		rest += 2 + widths[i]
@@ -53,7 +54,7 @@ func (t *Table) widths() []int {
 		return widths
 	}
 	rest -= widths[0] + widths[last]
-	heading := max(Width(t.Columns[last].Head), Width(t.Columns[last].Unit))
+	heading := max(columns.Width(t.Columns[last].Head), columns.Width(t.Columns[last].Unit))
 	widths[last] = min(widths[last], max(heading, screen-rest-min(widths[0], nameWidth)))
 	widths[0] = min(widths[0], max(narrowestOne, screen-rest-widths[last]))
 	return widths
@@ -70,18 +71,18 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 	}
 	last := len(row) - 1
 	names, notes := fold(name, widths[0]), words(safetext.Escape(row[last].Text), widths[last])
-	line := Pad(names[0], widths[0], false)
+	line := pad(names[0], widths[0], false)
 	for i := 1; i < last; i++ {
 		line += "  " + p.cell(row[i].Kind, safetext.Escape(row[i].Text), widths[i], t.Columns[i].Num)
 	}
-	before := Width(line)
+	before := columns.Width(line)
 	for i := range max(len(names), len(notes)) {
 		if i > 0 {
 			line = ""
 			if i < len(names) {
 				line = names[i]
 			}
-			line = Pad(line, before, false)
+			line = pad(line, before, false)
 		}
 		if i < len(notes) {
 			line += "  " + p.cell(row[last].Kind, notes[i], widths[last], t.Columns[last].Num)
@@ -92,7 +93,7 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 
 // cell is a painted text, padded.
 func (p *printer) cell(k Kind, s string, width int, right bool) string {
-	space := strings.Repeat(" ", max(0, width-Width(s)))
+	space := strings.Repeat(" ", max(0, width-columns.Width(s)))
 	if right {
 		return space + p.paint(k, s)
 	}
@@ -102,7 +103,7 @@ func (p *printer) cell(k Kind, s string, width int, right bool) string {
 // fold breaks a name into lines, after a separator if possible, and indents all but the first.
 func fold(s string, width int) []string {
 	const indent = "    "
-	head := Clip(s, width)
+	head := clip(s, width)
 	lines := []string{}
 	for lead := ""; ; lead = indent {
 		if len(head) < len(s) {
@@ -114,7 +115,7 @@ func fold(s string, width int) []string {
 		if s = s[len(head):]; s == "" {
 			return lines
 		}
-		head = Clip(s, width-len(indent))
+		head = clip(s, width-len(indent))
 	}
 }
 
@@ -122,7 +123,7 @@ func fold(s string, width int) []string {
 func words(s string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(s) {
-		if n := len(lines); n > 0 && Width(lines[n-1])+1+Width(word) <= width {
+		if n := len(lines); n > 0 && columns.Width(lines[n-1])+1+columns.Width(word) <= width {
 			lines[n-1] += " " + word
 		} else {
 			lines = append(lines, word)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"bench/experiment/columns"
 )
 
 // The column of footnotes gives way before names become too narrow to read.
@@ -55,7 +57,7 @@ func TestTableFits(t *testing.T) {
 		p := &printer{color: true}
 		p.table(wide)
 		for _, line := range strings.Split(p.b.String(), "\n") {
-			if n := Width(line); n > screen {
+			if n := columns.Width(line); n > screen {
 				t.Fatalf("%d Columns: %s", n, line)
 			}
 		}
@@ -96,14 +98,6 @@ func TestLegend(t *testing.T) {
 		p.legend(&Outcome{}, &Table{Rows: [][]Cell{{TextCell("a")}, {TextCell("b"), {Text: "1", Kind: k}}}})
 		if got := p.b.String(); got != want {
 			t.Errorf("%q: %q", k, got)
-		}
-	}
-}
-
-func TestWidth(t *testing.T) {
-	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "漢字": 4, "\x1b[31mred\x1b[0m": 3} {
-		if got := Width(s); got != want {
-			t.Errorf("%q takes %d columns, want %d", s, got, want)
 		}
 	}
 }

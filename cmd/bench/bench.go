@@ -72,7 +72,7 @@ func message(err error) string {
 	if text := err.Error(); text != "" {
 		lines := strings.Split("error: "+text, "\n")
 		for i := range lines { // it may quote a server
-			lines[i] = plain(lines[i])
+			lines[i] = safe(lines[i])
 		}
 		return strings.Join(lines, "\n")
 	}

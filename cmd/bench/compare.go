@@ -18,7 +18,7 @@ import (
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/foreign"
-	reportpage "bench/report/page"
+	"bench/report/page"
 	"bench/sweep/strict"
 )
 
@@ -219,7 +219,7 @@ func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error
 		"text": func(w io.Writer) error { return report.ComparisonText(w, result, output == "" && colors(c.stdout)) },
 		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, result) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, result) },
-		"html": func(w io.Writer) error { return reportpage.Comparison(w, result) },
+		"html": func(w io.Writer) error { return page.Comparison(w, result) },
 	}[f.format]
 	return c.deliver(output, "comparison", render)
 }

@@ -13,7 +13,7 @@ import (
 
 	"bench/experiment/endpoint"
 	"bench/report"
-	reportpage "bench/report/page"
+	"bench/report/page"
 	"bench/sweep"
 )
 
@@ -77,7 +77,7 @@ func shellWord(s string) string {
 // render writes report.html and summary.md, and prints the table unless quiet.
 func (c *cli) render(run *report.Run, quiet bool) error {
 	html := filepath.Join(run.Dir, "report.html")
-	if err := writeWhole(html, func(w io.Writer) error { return reportpage.Runs(w, run) }); err != nil {
+	if err := writeWhole(html, func(w io.Writer) error { return page.Runs(w, run) }); err != nil {
 		return err
 	}
 	if err := writeWhole(filepath.Join(run.Dir, "summary.md"), func(w io.Writer) error { return report.Markdown(w, run) }); err != nil {

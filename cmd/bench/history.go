@@ -15,7 +15,7 @@ import (
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/foreign"
-	reportpage "bench/report/page"
+	"bench/report/page"
 )
 
 // indexName is the cache of a history's runs; it can be deleted at any time.
@@ -59,7 +59,7 @@ func (c *cli) history(format, output, dir string) error {
 	}
 	return c.deliver(output, "history", map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return report.HistoryText(w, h, output == "" && colors(c.stdout)) },
-		"html": func(w io.Writer) error { return reportpage.History(w, h) },
+		"html": func(w io.Writer) error { return page.History(w, h) },
 		"md":   func(w io.Writer) error { return report.HistoryMarkdown(w, h) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, h) },
 	}[format])

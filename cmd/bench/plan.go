@@ -2,11 +2,10 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
+	"bench/experiment/columns"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -20,15 +19,11 @@ func planTable(m *sweep.Matrix, only []string, room int) (string, error) {
 	if len(p.Rows) == 0 {
 		return "", noMatch(m, only)
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"row", "point", "repeat", "prompt tok", "output tok", "load", "requests", "time", "percentiles up to"})
+	t := [][]string{{"row", "point", "repeat", "prompt tok", "output tok", "load", "requests", "time", "percentiles up to"}}
 	for _, r := range p.Rows {
-		t.AppendRow(table.Row{r.Name, r.Point, r.Repeat, r.Input, r.Output, r.Load, r.Requests, r.Time, r.HighestPercentiles})
+		t = append(t, []string{r.Name, r.Point, strconv.Itoa(r.Repeat), r.Input, r.Output, r.Load, r.Requests, r.Time, r.HighestPercentiles})
 	}
-	out := t.Render()
+	out := columns.Table(t, 2)
 	if len(p.Hits) > 0 {
 		out += "\npossible prefix-cache hits, in an unbounded cache:\n  " + strings.Join(p.Hits, "\n  ") + "\n"
 	}

@@ -10,7 +10,7 @@ import (
 	"bench/report"
 	"bench/report/export"
 	"bench/report/foreign"
-	reportpage "bench/report/page"
+	"bench/report/page"
 )
 
 func newReport(c *cli) *cobra.Command {
@@ -63,7 +63,7 @@ func (c *cli) report(format, output string, paths []string) error {
 		output = defaultPage(first.Dir)
 	}
 	return c.deliver(output, "report", map[string]func(io.Writer) error{
-		"html":        func(w io.Writer) error { return reportpage.Runs(w, runs...) },
+		"html":        func(w io.Writer) error { return page.Runs(w, runs...) },
 		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
 		"csv":         func(w io.Writer) error { return export.CSV(w, first) },

@@ -167,7 +167,7 @@ func (c *cli) connect(ctx context.Context, to connection, base, simulator string
 	server.Selftest = savedSelftest(c.stderr)
 	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
 	if to.m.Target.Hardware != "" && source.Missing() != "" {
-		fmt.Fprintln(c.stderr, plain("note: rows have no roofline: "+source.Missing()))
+		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+source.Missing()))
 	}
 	return server, source, nil
 }

@@ -16,6 +16,7 @@ import (
 	"bench/experiment/target"
 	"bench/sweep"
 	"bench/sweep/forecast"
+	"bench/sweep/live"
 )
 
 func newTile(c *cli) *cobra.Command {
@@ -59,7 +60,7 @@ func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
 	if err != nil {
 		return err
 	}
-	defer unread()()
+	defer ignoreSIGPIPE()()
 	t := &tileRun{cli: c, tileFlags: f, key: key, models: models, hardware: hardware}
 	stop, err := t.prepare(cmd.Context())
 	if err != nil {
@@ -125,7 +126,7 @@ func (t *tileRun) connect(ctx context.Context, base, simulator string) (*endpoin
 	server.MarkSimulated(simulator)
 	server.Selftest = savedSelftest(t.stderr)
 	if !t.known {
-		fmt.Fprintf(t.stdout, "endpoint: %s\nfound model: %s\n", plain(target.Redact(base)), plain(server.Info.Model))
+		fmt.Fprintf(t.stdout, "endpoint: %s\nfound model: %s\n", safe(target.Redact(base)), safe(server.Info.Model))
 		if err := t.size(server); err != nil {
 			server.Close()
 			return nil, record.RooflineSource{}, err
@@ -187,19 +188,18 @@ const reportGC = 20
 func (t *tileRun) runOne(ctx context.Context) error {
 	ends, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	live := newTileLive(t.stdout, t.interval, end)
-	live.told = ends.Done()
-	t.o.Ends, t.o.Event = ends, live.event
+	tiling := &live.Tiling{View: newView(t.stdout, t.interval, ends.Done()), End: end}
+	t.o.Ends, t.o.Event = ends, tiling.Event
 	if t.endless() {
 		fmt.Fprint(t.stdout, "it runs until you interrupt it (Ctrl-C); the results are saved then\n\n")
 	}
 	result, err := sweep.Run(context.WithoutCancel(ctx), t.m, t.o)
-	live.stop()
-	var failing *failingError
+	tiling.Stop()
+	var failing *live.FailingError
 	if errors.As(context.Cause(ends), &failing) {
 		err = errors.Join(failing, err)
 	}
-	if row := live.row; row != nil && err == nil {
+	if row := tiling.Row; row != nil && err == nil {
 		fmt.Fprint(t.stdout, rotationsText(row))
 		if row.Summary.Requests.Planned == 0 && ctx.Err() != nil {
 			return &exitError{codeInterrupted, fmt.Errorf("interrupted in the warm-up: %s has its requests, and none is counted\nhint: let it run longer than the warm-up, or --warmup 1", result.Dir)}

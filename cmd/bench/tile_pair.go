@@ -18,7 +18,9 @@ import (
 	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/foreign"
 	"bench/sweep"
+	"bench/sweep/live"
 )
 
 // maxTileEndpoints is the number of endpoints that one run compares.
@@ -52,7 +54,7 @@ func (t *tileRun) runPair(ctx context.Context) error {
 
 // sideName is how texts call one of the two endpoints.
 func (t *tileRun) sideName(i int) string {
-	return fmt.Sprintf("%c %s", 'A'+i, plain(target.Redact(t.m.Variants[i].Endpoint)))
+	return fmt.Sprintf("%c %s", 'A'+i, safe(target.Redact(t.m.Variants[i].Endpoint)))
 }
 
 // reachBoth reaches both servers, prints what each will be sent, and refuses what the comparison would refuse in the end.
@@ -137,27 +139,29 @@ func (t *tileRun) side(variant string) int {
 func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 	blocks, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	var live *tileLive // of the block that runs
+	var tiling *live.Tiling // of the block that runs
 	t.o.Event = func(e sweep.Event) {
 		switch {
 		case e.Started != nil:
-			fmt.Fprintf(t.stdout, "results go to %s\n\n", plain(e.Started.Dir))
+			fmt.Fprintf(t.stdout, "results go to %s\n\n", safe(e.Started.Dir))
 		case e.Begun != nil:
 			name := t.sideName(t.side(e.Begun.Spec.Variant))
-			live = newTileLive(t.stdout, t.interval, func(cause error) { end(fmt.Errorf("%s: %w", name, cause)) })
-			live.title = fmt.Sprintf("%s, block %d of %d", name, e.Begun.Spec.Repeat, t.blocks)
-			live.event(e)
-		case e.Finished != nil:
-			if live != nil {
-				live.stop()
-				live = nil
+			tiling = &live.Tiling{
+				View: newView(t.stdout, t.interval, nil), Title: fmt.Sprintf("%s, block %d of %d", name, e.Begun.Spec.Repeat, t.blocks),
+				End: func(cause error) { end(fmt.Errorf("%s: %w", name, cause)) },
 			}
-			fmt.Fprintf(t.stdout, "%s: %s\n\n", t.sideName(t.side(e.Finished.Row.Spec.Variant)), plain(finished(e.Finished)))
+			tiling.Event(e)
+		case e.Finished != nil:
+			if tiling != nil {
+				tiling.Stop()
+				tiling = nil
+			}
+			fmt.Fprintf(t.stdout, "%s: %s\n\n", t.sideName(t.side(e.Finished.Row.Spec.Variant)), live.RowLine(e.Finished))
 		}
 	}
 	result, err := sweep.Run(blocks, t.m, t.o)
-	if live != nil {
-		live.stop()
+	if tiling != nil {
+		tiling.Stop()
 	}
 	if failing := context.Cause(blocks); err != nil && failing != nil && ctx.Err() == nil {
 		err = failing
@@ -167,14 +171,14 @@ func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 
 // comparePair prints how the second endpoint differs from the first, over their whole blocks.
 func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.Options) error {
-	run, err := loadResult(dir)
+	whole, err := foreign.LoadSide(dir)
 	if err != nil {
 		return err
 	}
 	var sides []compare.Side
 	var globs []string
 	for i, v := range t.m.Variants {
-		own := run.compared()
+		own := whole.Runs[0]
 		own.Manifest.Target = infos[i]
 		own.Rows = slices.DeleteFunc(slices.Clone(own.Rows), func(r record.Row) bool { return r.Spec.Variant != v.Name })
 		if len(own.Rows) == 0 {

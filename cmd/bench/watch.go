@@ -60,13 +60,9 @@ func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, only []s
 		e := live.NewMessages(c.stdout, m, only)
 		w = watcher{e.Event, c.stderr, e.Stop, e.End}
 	case !f.plain && redraws(c.stderr):
-		view, forget := newView(c.stderr, frameEvery, ctx.Done())
+		view := newView(c.stderr, frameEvery, ctx.Done())
 		s := live.NewSweep(view, m, only, colors(c.stderr))
-		w.event, w.notes = s.Event, view
-		w.stop = func() {
-			view.Stop()
-			forget()
-		}
+		w.event, w.notes, w.stop = s.Event, view, view.Stop
 	}
 	if f.metrics == "" {
 		return w, nil
@@ -80,11 +76,11 @@ func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, only []s
 
 const frameEvery = 250 * time.Millisecond
 
-// newView returns a view on w, until forget. It redraws in place if w is a terminal.
-func newView(w io.Writer, every time.Duration, interrupted <-chan struct{}) (v *live.View, forget func()) {
-	v = &live.View{W: w, Every: every, Interrupted: interrupted}
+// newView returns a view on w. It redraws in place if w is a terminal.
+func newView(w io.Writer, every time.Duration, interrupted <-chan struct{}) *live.View {
+	v := &live.View{W: w, Every: every, Interrupted: interrupted}
 	if !redraws(w) {
-		return v, func() {}
+		return v
 	}
 	fd := int(w.(*os.File).Fd())
 	v.Size = func() (int, int) {
@@ -94,8 +90,8 @@ func newView(w io.Writer, every time.Duration, interrupted <-chan struct{}) (v *
 		}
 		return width, height
 	}
-	v.Resumed, forget = continued()
-	return v, forget
+	v.Resumed, v.OnStop = continued()
+	return v
 }
 
 // expose serves the sweep's metrics until ended. A port without a host listens on this machine only.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestWidth(t *testing.T) {
-	for s, want := range map[string]int{"": 0, "abc": 3, "名前": 4, "e\u0301": 1, "\x1b[32mPASS\x1b[0m": 4, "━…": 2} {
+	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "名前": 4, "e\u0301": 1, "\x1b[32mPASS\x1b[0m": 4, "━…": 2} {
 		if got := Width(s); got != want {
 			t.Errorf("%q: %d, want %d", s, got, want)
 		}

@@ -13,6 +13,7 @@ import (
 	"bench/experiment/safetext"
 	"bench/experiment/unit"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
 // Sweep is the live view of bench sweep: finished rows are lines that stay; the frame below them has what runs,
@@ -42,10 +43,10 @@ func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
 }
 
 func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
-	s := &Sweep{matrix: m.Name, color: color, status: status{agenda: newAgenda(m, only)}, name: narrowestName}
-	s.status.total = len(s.status.agenda.todo)
-	for _, t := range s.status.agenda.todo {
-		s.name = max(s.name, columns.Width(title(t.spec)))
+	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, only)}, name: narrowestName}
+	s.status.total = len(s.status.remaining.Todo)
+	for _, t := range s.status.remaining.Todo {
+		s.name = max(s.name, columns.Width(title(t.Spec)))
 	}
 	return s
 }
@@ -87,7 +88,7 @@ func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	put("%s%s", columns.Shorten(s.matrix, max(narrowestName, at.Width-columns.Width(where))), where) // the time left is never cut
 	switch {
 	case st.server != nil:
-		put("   starting server %d %s: %s", st.server.N, st.server.Variant, clock(at.Now.Sub(st.since)))
+		put("   starting server %d %s: %s", st.server.N, st.server.Variant, forecast.Clock(at.Now.Sub(st.since)))
 	case st.row != nil:
 		s.current(put, r, at)
 	}
@@ -106,7 +107,7 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	number := len(fmt.Sprint(s.status.total))
 	put("%*d  %s%s", number, row.Index, columns.Shorten(safetext.Escape(spec.Label()), at.Width-6-len(repeat)), repeat)
 	if r.Begun.IsZero() {
-		put("   preparing  connections and prefixes: %s", clock(at.Now.Sub(s.status.since)))
+		put("   preparing  connections and prefixes: %s", forecast.Clock(at.Now.Sub(s.status.since)))
 		return
 	}
 	elapsed := at.Now.Sub(r.Begun)
@@ -115,15 +116,15 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window", record.PhaseCooldown: "cool-down"}[r.Phase]
 	switch {
 	case known && elapsed > expected:
-		put("   %-9s  %s of %s: draining", phase, clock(elapsed), clock(expected))
+		put("   %-9s  %s of %s: draining", phase, forecast.Clock(elapsed), forecast.Clock(expected))
 	case known:
-		put("   %-9s  %s of %s  %s  %s left", phase, clock(elapsed), clock(expected),
-			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), clock(expected-elapsed))
+		put("   %-9s  %s of %s  %s  %s left", phase, forecast.Clock(elapsed), forecast.Clock(expected),
+			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), forecast.Clock(expected-elapsed))
 	case total > 0:
-		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, clock(elapsed), unit.Count(r.Done), unit.Count(total),
-			bar(float64(r.Done)/float64(total), at.Width/5), s.status.agenda.rest(spec, r, at.Now))
+		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, forecast.Clock(elapsed), unit.Count(r.Done), unit.Count(total),
+			bar(float64(r.Done)/float64(total), at.Width/5), s.status.remaining.RowLeft(spec, r, at.Now))
 	default:
-		put("   %-9s  %s", phase, clock(elapsed))
+		put("   %-9s  %s", phase, forecast.Clock(elapsed))
 	}
 	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done), unit.Count(r.Failed), unit.Count(r.InFlight))
 	latency := "TTFT"
@@ -151,7 +152,7 @@ func glance(g endpoint.LiveLatency) string {
 
 // coming lists the rows that have not begun, in at most room lines.
 func (s *Sweep) coming(put func(string, ...any), room int) {
-	todo := s.status.agenda.todo
+	todo := s.status.remaining.Todo
 	if len(todo) == 0 || room < 3 {
 		return
 	}
@@ -164,12 +165,12 @@ func (s *Sweep) coming(put func(string, ...any), room int) {
 	before := s.status.total - len(todo)
 	names := 0
 	for _, t := range todo[:shown] {
-		names = max(names, columns.Width(title(t.spec)))
+		names = max(names, columns.Width(title(t.Spec)))
 	}
 	names = min(names, widestName)
 	for i, t := range todo[:shown] {
-		name := columns.Pad(columns.Shorten(title(t.spec), names), names)
-		put("%*d  %s  %s", len(fmt.Sprint(s.status.total)), before+i+1, name, s.status.agenda.rowSpan(t.spec))
+		name := columns.Pad(columns.Shorten(title(t.Spec), names), names)
+		put("%*d  %s  %s", len(fmt.Sprint(s.status.total)), before+i+1, name, s.status.remaining.Row(t.Spec))
 	}
 	if more := len(todo) - shown; more > 0 {
 		put("   and %s", unit.Plural(more, "more row"))
@@ -207,5 +208,5 @@ func (p *pace) add(now time.Time, r endpoint.Snapshot) string {
 		return "none yet"
 	}
 	perS := float64(r.Tokens-first.tokens) / over.Seconds()
-	return fmt.Sprintf("%s (requests that ended in the last %s)", unit.Format(perS, "tok/s"), clock(over))
+	return fmt.Sprintf("%s (requests that ended in the last %s)", unit.Format(perS, "tok/s"), forecast.Clock(over))
 }

@@ -10,11 +10,12 @@ import (
 
 	"bench/experiment/endpoint"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
 // status is what a sweep does now.
 type status struct {
-	agenda *agenda
+	remaining *forecast.Remaining
 
 	total, done int             // rows
 	server      *sweep.Starting // being started; nil: none
@@ -27,23 +28,23 @@ func (s *status) apply(e sweep.Event, now time.Time) {
 	switch {
 	case e.Starting != nil:
 		s.server, s.row, s.since = e.Starting, nil, now
-		s.agenda.variant = e.Starting.Variant
+		s.remaining.Variant = e.Starting.Variant
 	case e.Started != nil:
 		s.total = e.Started.Total
 	case e.Begun != nil:
 		if s.server != nil {
-			s.agenda.start = now.Sub(s.since)
+			s.remaining.Start = now.Sub(s.since)
 		}
 		s.server, s.row, s.since, s.total = nil, e.Begun, now, e.Begun.Total
-		s.agenda.reach(e.Begun.ID)
+		s.remaining.Reach(e.Begun.ID)
 	case e.Finished != nil:
 		if s.row != nil && !e.Finished.Kept {
-			s.agenda.learn(s.row.Spec, now.Sub(s.since))
+			s.remaining.Learn(s.row.Spec, now.Sub(s.since))
 		}
 		s.row, s.total, s.done = nil, e.Finished.Total, s.done+1
-		s.agenda.reach(e.Finished.Row.ID)
+		s.remaining.Reach(e.Finished.Row.ID)
 	case e.Found != nil:
-		s.agenda.hunting = false
+		s.remaining.Searching = false
 	}
 }
 
@@ -56,14 +57,14 @@ func (s *status) reading() endpoint.Snapshot {
 }
 
 // left is the time until the end of the sweep.
-func (s *status) left(r endpoint.Snapshot, now time.Time) span {
-	left := s.agenda.left()
+func (s *status) left(r endpoint.Snapshot, now time.Time) forecast.Span {
+	left := s.remaining.Left()
 	switch {
 	case s.server != nil:
-		start := span{least: s.agenda.start, most: s.agenda.start, open: s.agenda.start == 0}
-		left.add(start.less(now.Sub(s.since)))
+		start := forecast.Span{Least: s.remaining.Start, Most: s.remaining.Start, Open: s.remaining.Start == 0}
+		left.Add(start.Less(now.Sub(s.since)))
 	case s.row != nil:
-		left.add(s.agenda.rest(s.row.Spec, r, now))
+		left.Add(s.remaining.RowLeft(s.row.Spec, r, now))
 	}
 	return left
 }

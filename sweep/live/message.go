@@ -9,6 +9,7 @@ import (
 
 	"bench/experiment/endpoint"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
 // Messages writes a sweep as JSON lines, with the progress of the row that runs every few seconds.
@@ -28,7 +29,7 @@ const progressEvery = 5 * time.Second
 
 // NewMessages writes the events of a sweep of the rows of m that only picks, until its Stop.
 func NewMessages(w io.Writer, m *sweep.Matrix, only []string) *Messages {
-	x := &Messages{w: w, status: status{agenda: newAgenda(m, only)}, quit: make(chan struct{})}
+	x := &Messages{w: w, status: status{remaining: forecast.NewRemaining(m, only)}, quit: make(chan struct{})}
 	x.done.Go(func() {
 		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
@@ -88,9 +89,9 @@ func (x *Messages) progress(now time.Time) {
 	m := sweep.Event{Begun: row}.Message(now)
 	m.Event, m.Progress = sweep.EventRowProgress, progressOf(r, now)
 	left := x.status.left(r, now)
-	m.Progress.LeastS = left.least.Seconds()
-	if !left.open {
-		m.Progress.MostS = new(left.most.Seconds())
+	m.Progress.LeastS = left.Least.Seconds()
+	if !left.Open {
+		m.Progress.MostS = new(left.Most.Seconds())
 	}
 	if !row.Spec.Streams() {
 		m.Progress.TTFTP50, m.Progress.TTFTP99 = nil, nil

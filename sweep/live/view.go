@@ -24,6 +24,7 @@ type View struct {
 	Every       time.Duration              // between two frames
 	Interrupted <-chan struct{}            // closed when the user ends the run, which draws at once; nil: never
 	Resumed     <-chan os.Signal           // the shell wrote below the frame (Ctrl-Z, fg); nil: never
+	OnStop      func()                     // ends Resumed; nil: nothing to do
 
 	frame func(Moment) []string // nil: nothing changed, the last frame stays
 	keep  bool                  // the last frame stays on the screen at the end
@@ -46,8 +47,9 @@ type Moment struct {
 
 // start draws until stop.
 func (v *View) start() {
-	v.quit = make(chan struct{})
-	v.done.Go(func() { v.loop(v.quit) })
+	quit := make(chan struct{})
+	v.quit = quit
+	v.done.Go(func() { v.loop(quit) })
 }
 
 func (v *View) loop(quit <-chan struct{}) {
@@ -82,6 +84,9 @@ func (v *View) Stop() {
 	close(v.quit)
 	v.quit = nil
 	v.done.Wait()
+	if v.OnStop != nil {
+		v.OnStop()
+	}
 	if v.keep {
 		v.print()
 		return
