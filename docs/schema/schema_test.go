@@ -118,7 +118,7 @@ var closed = map[string][]any{
 	"series.Series.axis":             {"rate", "concurrency"},
 	"series.Series.prompt_form":      {"", "token_ids", "text", "mixed"},
 	"series.Series.frontier_latency": {"ttft", "e2e"},
-	"series.Point.slo":         maybe(verdicts),
+	"series.Point.slo":               maybe(verdicts),
 	"record.Percentile.name":         {"p50", "p90", "p95", "p99", "p999"},
 	"record.Percentile.grade":        {string(stats.NoBound), string(stats.Thin), string(stats.Sound)},
 	"series.Frontier.gain":           {"output_tokens_per_s", "output_tokens_per_s_per_gpu"},
