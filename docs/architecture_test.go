@@ -1,4 +1,5 @@
-// Package docs holds no code: this test lies beside architecture.md because it holds the tree to the tables of that page.
+// Package docs holds no code: this test lies beside architecture.md because it holds the tree to the tables
+// of that page.
 package docs
 
 import (

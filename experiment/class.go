@@ -11,12 +11,14 @@ import (
 	"bench/experiment/workload"
 )
 
-// HasConversations reports whether at least one class sends conversations: requests that are turns of a session.
+// HasConversations reports whether at least one class sends conversations: requests that are turns of a
+// session.
 func (s *Spec) HasConversations() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Session != nil })
 }
 
-// RequestsPerArrival is the mean number of requests per arrival: more than 1 where an arrival begins a conversation.
+// RequestsPerArrival is the mean number of requests per arrival: more than 1 where an arrival begins a
+// conversation.
 func (s *Spec) RequestsPerArrival() float64 {
 	sum, weights := 0.0, 0.0
 	for _, c := range s.Classes() {
@@ -30,7 +32,8 @@ func (s *Spec) RequestsPerArrival() float64 {
 	return sum / weights
 }
 
-// ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos, so that every answer has exactly
+// ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos, so that every answer has
+// exactly
 // the requested number of tokens. An unknown class has the row's setting.
 func (s *Spec) ClassIgnoresEOS(class string) bool {
 	for _, c := range s.Classes() {

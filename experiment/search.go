@@ -12,7 +12,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// Algorithm finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every probe is
+// Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every
+// probe is
 // a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency

@@ -124,7 +124,8 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 	}
 }
 
-// ExpectedRequests is the expected number of requests in a window of the specified duration; 0 = not limited by time.
+// ExpectedRequests is the expected number of requests in a window of the specified duration; 0 = not limited
+// by time.
 func (s *Spec) ExpectedRequests() float64 {
 	start := time.Duration(s.Warmup.Time)
 	return s.Arriving(start, start+time.Duration(s.Duration)) * s.RequestsPerArrival()
@@ -139,7 +140,8 @@ func (s *Spec) Label() string {
 	return strings.Join(parts, " ")
 }
 
-// ExpectedDuration is the shortest time of warm-up and window: the durations, or the number of requests divided by
+// ExpectedDuration is the shortest time of warm-up and window: the durations, or the number of requests
+// divided by
 // the rate. known is false for a number of requests in a closed loop.
 func (s *Spec) ExpectedDuration() (d time.Duration, known bool) {
 	rate := float64(s.Rate)

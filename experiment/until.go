@@ -28,7 +28,8 @@ const (
 	spoolsFromRequests = 100_000
 )
 
-// SpoolsRecords reports whether the row may have too many records for the memory: they are read back from its file
+// SpoolsRecords reports whether the row may have too many records for the memory: they are read back from
+// its file
 // at the end.
 func (s *Spec) SpoolsRecords() bool {
 	return s.UntilInterrupted() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.ExpectedRequests()) >= spoolsFromRequests

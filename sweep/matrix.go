@@ -1,13 +1,21 @@
 // Package sweep turns a matrix into rows, and rows into files. Its steps:
 //
 //   - Read and Parse decode the TOML strictly and expand its lists into points, the last key fastest
-//     (matrix, expand, search, zeros, secret); every mistake is collected with its place in the file (mistakes);
+//     (matrix, expand, search, zeros, secret); every mistake is collected with its place in the file
+//
+// (mistakes);
 //   - points are repeated, multiplied by the servers of the matrix (variant) and put in order (order);
-//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers), measures
-//     them (run) and writes each atomically (directory, lock): a kill at any moment loses only the row in progress.
+//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers),
+//
+// measures
+//
+//	them (run) and writes each atomically (directory, lock): a kill at any moment loses only the row in
+//
+// progress.
 //
 // It prints nothing: Run reports its steps as events (event), which Message converts for programs (message).
-// Parsing and running are one package (about 2,700 lines), since a resumed run plans from both sides: a row is
+// Parsing and running are one package (about 2,700 lines), since a resumed run plans from both sides: a row
+// is
 // kept if a point of today's matrix has its ID and its hash.
 package sweep
 

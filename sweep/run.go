@@ -52,11 +52,13 @@ type Result struct {
 // ResumeError is the error of a directory that cannot be resumed, or not with this matrix.
 type ResumeError struct{ text string }
 
+// Error implements error.
 func (e *ResumeError) Error() string { return e.text }
 
 // ServerChangedError is the error of a run whose server is not the one of its earlier rows.
 type ServerChangedError struct{ Was, Is string }
 
+// Error implements error.
 func (e *ServerChangedError) Error() string {
 	return fmt.Sprintf("the server is not the one of this run (identity %s, was %s)\n"+
 		"hint: --resume with --accept-server-change redoes every row; without --resume a new run begins", e.Is, e.Was)

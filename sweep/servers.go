@@ -57,8 +57,10 @@ type startError struct {
 	round int // repeat of the last row that it was the reason to pass over; 0 = none yet
 }
 
+// Error implements error.
 func (e *startError) Error() string { return e.err.Error() }
 
+// Unwrap returns the cause.
 func (e *startError) Unwrap() error { return e.err }
 
 // passUnstarted marks the next rows as failed if their server did not start. A later round of repeats tries

@@ -30,8 +30,10 @@ type exitError struct {
 	err  error
 }
 
+// Error implements error.
 func (e *exitError) Error() string { return e.err.Error() }
 
+// Unwrap returns the cause.
 func (e *exitError) Unwrap() error { return e.err }
 
 // usage returns an error of the command line: exit code 2.

@@ -23,7 +23,8 @@ import (
 
 const secret = "sk-verysecret/0+1=="
 
-// echo is a server that repeats the key everywhere: in its model's name, a header, /version, error bodies and streams.
+// echo is a server that repeats the key everywhere: in its model's name, a header, /version, error bodies
+// and streams.
 func echo(pass http.Handler) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,8 @@ import (
 	"bench/report"
 )
 
-// killable starts a server for each value of a knob, with a row and a search on each. The search's answer does not
+// killable starts a server for each value of a knob, with a row and a search on each. The search's answer
+// does not
 // depend on the load of this machine.
 const killable = `name = "k"
 [target]
@@ -45,7 +46,8 @@ name = "s"
 concurrency = { search = "slo", min = 1, max = 4 }
 `
 
-// TestKilledAtAnyMoment kills bench at random moments and resumes. The run must end with the rows of an undisturbed
+// TestKilledAtAnyMoment kills bench at random moments and resumes. The run must end with the rows of an
+// undisturbed
 // one, and leave no process. BENCH_TEST_KILLS is the number of kills.
 func TestKilledAtAnyMoment(t *testing.T) {
 	times := 2
@@ -144,7 +146,8 @@ func mentioning(word string) string {
 	return ""
 }
 
-// wholeRows returns the rows of the one run in a directory. The run must be done, without missing or partial rows.
+// wholeRows returns the rows of the one run in a directory. The run must be done, without missing or partial
+// rows.
 func wholeRows(t *testing.T, said, out string) []string {
 	t.Helper()
 	runs, err := filepath.Glob(filepath.Join(out, "k", "*", "run.json"))

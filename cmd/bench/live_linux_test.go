@@ -38,7 +38,8 @@ func openTerminal(t *testing.T) (user, program *os.File) {
 	return user, program
 }
 
-// onTerminal runs a command whose stderr is a terminal. screen is what it shows in the end, raw what it was sent.
+// onTerminal runs a command whose stderr is a terminal. screen is what it shows in the end, raw what it was
+// sent.
 func onTerminal(t *testing.T, args ...string) (screen, raw string, code int) {
 	t.Helper()
 	user, program := openTerminal(t)

@@ -1,4 +1,5 @@
-// Command bench runs declarative sweeps against LLM serving endpoints. This package turns command lines into calls
+// Command bench runs declarative sweeps against LLM serving endpoints. This package turns command lines into
+// calls
 // and errors into exit codes. It has one file per command; the packages below do the work.
 package main
 
@@ -29,7 +30,8 @@ func main() {
 	os.Exit(bench(ctx, os.Stdin, os.Stdout, os.Stderr, os.Args[1:]))
 }
 
-// ignoreSIGPIPE keeps a closed stdout from ending the run: Ctrl-C ends `bench tile | tee log` both, and a write to
+// ignoreSIGPIPE keeps a closed stdout from ending the run: Ctrl-C ends `bench tile | tee log` both, and a
+// write to
 // the closed pipe would kill bench before its results are saved. undo restores the signal.
 func ignoreSIGPIPE() (undo func()) {
 	signal.Ignore(syscall.SIGPIPE)

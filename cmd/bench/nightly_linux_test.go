@@ -74,7 +74,8 @@ func nightly(t *testing.T) (home, base string) {
 	return home, base
 }
 
-// The cron job of docs/nightly.md works in cron's bare environment, and prints only why a night does not pass.
+// The cron job of docs/nightly.md works in cron's bare environment, and prints only why a night does not
+// pass.
 func TestNightlyCron(t *testing.T) {
 	home, base := nightly(t)
 	script, crontab := example(t, "sh", home, base), example(t, "crontab", home, base)

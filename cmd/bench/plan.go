@@ -10,7 +10,8 @@ import (
 	"bench/sweep/forecast"
 )
 
-// planTable is what --dry-run prints. room is the KV cache of the simulated server in tokens; 0 = there is none.
+// planTable is what --dry-run prints. room is the KV cache of the simulated server in tokens; 0 = there is
+// none.
 func planTable(m *sweep.Matrix, only []string, room int) (string, error) {
 	p, err := forecast.NewPlan(m, only, room)
 	if err != nil {

@@ -249,7 +249,8 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 
 func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }
 
-// target returns the base URL of the endpoint. For "mock" it starts the simulated server; simulator describes it.
+// target returns the base URL of the endpoint. For "mock" it starts the simulated server; simulator
+// describes it.
 func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Config) (base, simulator string, stop func(), err error) {
 	if !isMock(m.Target.Endpoint) {
 		base, err = target.BaseURL(m.Target.Endpoint)
@@ -324,6 +325,7 @@ type unreachableError struct {
 	text string
 }
 
+// Error implements error.
 func (e *unreachableError) Error() string { return e.text }
 
 // statusText matches the error of a server that answered.

@@ -88,7 +88,8 @@ type tileRun struct {
 	known  bool               // the servers were reached and compared
 }
 
-// prepare parses the flags as a matrix and gives the run its server, or the means to reach two. stop closes the server.
+// prepare parses the flags as a matrix and gives the run its server, or the means to reach two. stop closes
+// the server.
 func (t *tileRun) prepare(ctx context.Context) (stop func(), err error) {
 	simulated := mock.Config{Models: t.models, Devices: t.hardware}
 	t.m, err = sweep.Parse("the flags, as a matrix", []byte(t.matrix()), sweep.Extension{Table: "mock", Into: &simulated})

@@ -45,7 +45,8 @@ func (s *screen) was() string {
 	return s.sent.String()
 }
 
-// tiling is bench tile as a process of its own, on a terminal of so many columns or, for 0, with a file in its place.
+// tiling is bench tile as a process of its own, on a terminal of so many columns or, for 0, with a file in
+// its place.
 type tiling struct {
 	cmd  *exec.Cmd
 	out  string // results
@@ -129,7 +130,8 @@ func (x *tiling) run(t *testing.T) *report.Run {
 	return run
 }
 
-// The table stays in its place on a terminal, wide or narrow; the signals of a terminal and of a system end it in order, with a result.
+// The table stays in its place on a terminal, wide or narrow; the signals of a terminal and of a system end
+// it in order, with a result.
 func TestTileOnATerminal(t *testing.T) {
 	for _, tt := range []struct {
 		columns int
@@ -168,7 +170,8 @@ func TestTileOnATerminal(t *testing.T) {
 	}
 }
 
-// A server that stalls is seen: tables go on, and say for how long nothing has ended. A second signal leaves at once.
+// A server that stalls is seen: tables go on, and say for how long nothing has ended. A second signal leaves
+// at once.
 func TestTileStalled(t *testing.T) {
 	x := startTiling(t, 0, "--endpoint", serveMock(t, time.Millisecond, "stall=1@40"), "--in-flight", "1", "--warmup", "4")
 	x.until(t, "\nnothing finished for 1 s\n")
@@ -192,7 +195,8 @@ func TestTileStalled(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the reader of a pipe too (bench tile | tee log), perhaps first: the results are saved all the same.
+// Ctrl-C ends the reader of a pipe too (bench tile | tee log), perhaps first: the results are saved all the
+// same.
 func TestTileWithoutAReader(t *testing.T) {
 	out := t.TempDir()
 	cmd := exec.Command("bench", "tile", "--endpoint", "mock", "--contexts", "4", "--input", "64", "--output", "4", "--interval", "20ms", "--warmup", "4", "--out", out)

@@ -57,7 +57,8 @@ func (t *tileRun) sideName(i int) string {
 	return fmt.Sprintf("%c %s", 'A'+i, safe(target.Redact(t.m.Variants[i].Endpoint)))
 }
 
-// reachBoth reaches both servers, prints what each will be sent, and refuses what the comparison would refuse in the end.
+// reachBoth reaches both servers, prints what each will be sent, and refuses what the comparison would
+// refuse in the end.
 func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) (infos []record.TargetInfo, err error) {
 	var servers []*endpoint.Server
 	var sides []compare.Side
@@ -135,7 +136,8 @@ func (t *tileRun) side(variant string) int {
 	return slices.IndexFunc(t.m.Variants, func(v sweep.Variant) bool { return v.Name == variant })
 }
 
-// runBlocks runs the blocks until an interruption, or until a server fails everything: without it there is nothing to compare.
+// runBlocks runs the blocks until an interruption, or until a server fails everything: without it there is
+// nothing to compare.
 func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 	blocks, end := context.WithCancelCause(ctx)
 	defer end(nil)

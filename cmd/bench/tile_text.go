@@ -10,7 +10,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// matrix is the matrix that the flags stand for: one tiling row. With two endpoints its repeats are the blocks.
+// matrix is the matrix that the flags stand for: one tiling row. With two endpoints its repeats are the
+// blocks.
 func (f *tileFlags) matrix() string {
 	pair := len(f.endpoints) > 1
 	shares := 1

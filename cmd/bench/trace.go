@@ -258,6 +258,7 @@ type contextFile struct {
 	begun bool // the pipe has or had a writer
 }
 
+// Read implements io.Reader.
 func (f *contextFile) Read(p []byte) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err

@@ -7,12 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openUnblocked opens a file for reading. It does not wait for the writer of a pipe: no context could end that wait.
+// openUnblocked opens a file for reading. It does not wait for the writer of a pipe: no context could end
+// that wait.
 func openUnblocked(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 }
 
-// awaitWriter waits until there is something to read or a writer has closed: before that a pipe reads as ended.
+// awaitWriter waits until there is something to read or a writer has closed: before that a pipe reads as
+// ended.
 // The file's deadline ends the wait.
 func awaitWriter(f *os.File) error {
 	raw, err := f.SyscallConn()

@@ -48,7 +48,8 @@ func TestTraceIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestTraceOfAPipe: opening a pipe does not wait for a writer; later data is read; an interrupt ends the wait.
+// TestTraceOfAPipe: opening a pipe does not wait for a writer; later data is read; an interrupt ends the
+// wait.
 func TestTraceOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

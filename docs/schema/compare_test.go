@@ -31,7 +31,8 @@ func resultOf(name string, ms float64, repeats int) compare.Run {
 	return run
 }
 
-// TestSchemaOfCompare: what bench compare --format json writes is a document of the schema: judged, gated, refused, and without a
+// TestSchemaOfCompare: what bench compare --format json writes is a document of the schema: judged, gated,
+// refused, and without a
 // point.
 func TestSchemaOfCompare(t *testing.T) {
 	side := func(run compare.Run) compare.Side { return compare.Side{Name: run.Name, Runs: []compare.Run{run}} }

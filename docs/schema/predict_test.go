@@ -27,7 +27,8 @@ func setupOf(t *testing.T, model, device string, gpus int) roofline.Setup {
 	return roofline.Setup{Model: m, Device: d, GPUs: gpus}
 }
 
-// TestSchemaOfPredict: what bench predict --format json writes is a document of the schema: of a dense model and of experts, with a
+// TestSchemaOfPredict: what bench predict --format json writes is a document of the schema: of a dense model
+// and of experts, with a
 // budget, with speculation, and with a fit.
 func TestSchemaOfPredict(t *testing.T) {
 	dense, experts := setupOf(t, "llama-3.1-8b", "h100-sxm", 1), setupOf(t, "deepseek-r1", "h200-sxm", 8)
@@ -68,7 +69,8 @@ func TestSchemaOfPredict(t *testing.T) {
 	})
 }
 
-// TestSchemaOfTrace: the same for what bench trace --format json writes, of a trace that tells all and of one that tells lengths alone.
+// TestSchemaOfTrace: the same for what bench trace --format json writes, of a trace that tells all and of
+// one that tells lengths alone.
 func TestSchemaOfTrace(t *testing.T) {
 	inspected := func(lines string) []byte {
 		o := trace.Options{File: "x"}

@@ -32,8 +32,10 @@ func runOf(rows ...record.Row) *report.Run {
 	return r
 }
 
-// TestSchemaOfReport: what bench report --format json writes, and the page carries, is a document of the schema: of repeats with and
-// without an SLO, of a row without streaming, of one of which nothing came, of a run without a row, and of the example.
+// TestSchemaOfReport: what bench report --format json writes, and the page carries, is a document of the
+// schema: of repeats with and
+// without an SLO, of a row without streaming, of one of which nothing came, of a run without a row, and of
+// the example.
 func TestSchemaOfReport(t *testing.T) {
 	judged := resultOf("a", 80, 3).Rows
 	for i := range judged {

@@ -123,7 +123,8 @@ requests    = 30
 `
 )
 
-// measure runs a matrix against the simulated server, and gives what it left in its directory and told while it ran.
+// measure runs a matrix against the simulated server, and gives what it left in its directory and told while
+// it ran.
 func measure(t *testing.T, text string) documents {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

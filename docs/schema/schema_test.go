@@ -1,5 +1,7 @@
-// Package schema holds no code: its tests make these JSON Schemas from the Go types and their comments, and hold what
-// bench really writes (a run, a report, a comparison, a self-test, …) against them. They lie beside the schemas, as no
+// Package schema holds no code: its tests make these JSON Schemas from the Go types and their comments, and
+// hold what
+// bench really writes (a run, a report, a comparison, a self-test, …) against them. They lie beside the
+// schemas, as no
 // one package writes all the documents.
 package schema
 
@@ -42,7 +44,8 @@ var update = flag.Bool("update", false, "write docs/schema anew")
 // module is the path that our imports begin with.
 const module = "bench"
 
-// TestMain runs the tests in the root of the module: the results of the example lie there, and the paths of Go comments
+// TestMain runs the tests in the root of the module: the results of the example lie there, and the paths of
+// Go comments
 // begin there.
 func TestMain(m *testing.M) {
 	if err := os.Chdir(filepath.Join("..", "..")); err != nil {
@@ -51,7 +54,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// schemas are the documents that have a schema. After a change of a type: go test ./docs/schema -update, and read the diff.
+// schemas are the documents that have a schema. After a change of a type: go test ./docs/schema -update, and
+// read the diff.
 var schemas = []struct {
 	name     string // in docs/schema, without .v1.json
 	document any
@@ -81,7 +85,8 @@ var mapped = map[reflect.Type]reflector.Schema{
 	},
 }
 
-// closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet". TestSchemas fails for a
+// closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet".
+// TestSchemas fails for a
 // key that no document has.
 var closed = map[string][]any{
 	"record.Manifest.schema":         {record.SchemaRun},
@@ -182,7 +187,8 @@ var comments = sync.OnceValues(func() (map[string]string, error) {
 	return r.CommentMap, nil
 })
 
-// generate makes the schema of a document; it adds the properties that it meets, as "record.Row.schema", to seen.
+// generate makes the schema of a document; it adds the properties that it meets, as "record.Row.schema", to
+// seen.
 func generate(t *testing.T, name string, document any, seen map[string]bool) []byte {
 	t.Helper()
 	described, err := comments()

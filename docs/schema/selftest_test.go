@@ -8,7 +8,8 @@ import (
 	"bench/experiment/selftest"
 )
 
-// TestSchemaOfASelftest: a step that was measured, and one that could not be made, are both documents of the schema.
+// TestSchemaOfASelftest: a step that was measured, and one that could not be made, are both documents of the
+// schema.
 func TestSchemaOfASelftest(t *testing.T) {
 	r := selftest.Result{
 		Schema: selftest.Schema, StartedAt: time.Unix(1, 0).UTC(), EndedAt: time.Unix(2, 0).UTC(), LimitUs: 1000,

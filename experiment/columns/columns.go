@@ -47,7 +47,8 @@ func Clip(s string, n int) string {
 	return s
 }
 
-// Shorten cuts s in its middle, so that it takes at most n columns: the end of a row's name distinguishes points.
+// Shorten cuts s in its middle, so that it takes at most n columns: the end of a row's name distinguishes
+// points.
 func Shorten(s string, n int) string {
 	if Width(s) <= n || n < 3 {
 		return s

@@ -25,7 +25,8 @@ func Limits() telemetry.Limits { return collector.ReadLimits() }
 // spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.
 const spareFiles = 64
 
-// CheckLimits returns an error if the limits do not allow a point's connections. An open loop is checked for its
+// CheckLimits returns an error if the limits do not allow a point's connections. An open loop is checked for
+// its
 // least number: a slow server needs more, and checkErrors reports a shortage then. Ports of closed
 // connections do not count, since a row with a connection per request asks the server to close them first, so
 // that they wait there.

@@ -38,7 +38,8 @@ type Snapshot struct {
 	InFlight int
 	Tokens   int // output tokens of the requests that have ended
 
-	// FirstToken is from the intended arrival to the first token (without streaming, to the end of the answer) of
+	// FirstToken is from the intended arrival to the first token (without streaming, to the end of the answer)
+	// of
 	// the good requests of the window; of the warm-up until the window has one.
 	FirstToken LiveLatency
 	Lag        LiveLatency

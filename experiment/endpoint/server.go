@@ -121,7 +121,8 @@ func (s *Server) measureRTT(ctx context.Context, c *openai.Client) error {
 	return nil
 }
 
-// MarkSimulated marks the target as the mock in this process; what is what it simulates. It does nothing if what
+// MarkSimulated marks the target as the mock in this process; what is what it simulates. It does nothing if
+// what
 // is empty.
 func (s *Server) MarkSimulated(what string) {
 	if what == "" {

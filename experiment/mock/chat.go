@@ -21,6 +21,7 @@ type function struct {
 // content is the text of a message, given as a string or as a list of parts.
 type content string
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (c *content) UnmarshalJSON(b []byte) error {
 	if len(b) == 0 || b[0] != '[' {
 		return json.Unmarshal(b, (*string)(c))

@@ -251,6 +251,8 @@ type cleanError struct {
 	cause error
 }
 
+// Error implements error.
 func (e *cleanError) Error() string { return e.text }
 
+// Unwrap returns the cause.
 func (e *cleanError) Unwrap() error { return e.cause }

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// serverText draws what a server may say: any bytes, and those that encoding/json escapes in a way of its own.
+// serverText draws what a server may say: any bytes, and those that encoding/json escapes in a way of its
+// own.
 func serverText() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.String(), rapid.StringMatching(`[a-z0-9-]{0,20}`),

@@ -110,7 +110,8 @@ func (r *Row) Vendor() string {
 	return r.Roofline.Vendor
 }
 
-// HasGPUMetrics reports whether telemetry can read the GPU metrics of the hardware; true for unknown hardware.
+// HasGPUMetrics reports whether telemetry can read the GPU metrics of the hardware; true for unknown
+// hardware.
 func (r *Row) HasGPUMetrics() bool { return r.Vendor() == "" || r.Vendor() == NVIDIA }
 
 // AllFailed reports whether no request of the window completed. A window without requests counts if also no

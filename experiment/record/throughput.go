@@ -39,6 +39,7 @@ func throughputOf(records []*Record, w Window, gpus int) Throughput {
 
 func (w Window) has(m Micros) bool { return m.ok && m.us >= w.StartUs && m.us < w.EndUs }
 
+// Prompt is the number of prompt tokens: the server's count, else the requested one.
 func (r *Record) Prompt() int {
 	if r.PromptTokens != nil {
 		return *r.PromptTokens

@@ -47,6 +47,7 @@ type Fitted struct {
 // UnidentifiableError states why the points do not determine the constants.
 type UnidentifiableError struct{ Why string }
 
+// Error implements error.
 func (e *UnidentifiableError) Error() string { return "the fit is not identifiable: " + e.Why }
 
 // Calibrate fits overhead, memory efficiency and compute efficiency to measured times, by least squares of

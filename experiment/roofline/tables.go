@@ -26,6 +26,7 @@ type UnknownError struct {
 	Many bool     // the name is ambiguous: Near are its entries
 }
 
+// Error implements error.
 func (e *UnknownError) Error() string {
 	if e.Many {
 		return fmt.Sprintf("%s %q is ambiguous: %s (write one of them in full)", e.What, e.Name, strings.Join(e.Near, ", "))

@@ -76,6 +76,7 @@ func firstFailures(a, stepA, b, stepB string) string {
 	return fmt.Sprintf("first step above the limit: %s %s, %s %s", a, cmp.Or(stepA, "none"), b, cmp.Or(stepB, "none"))
 }
 
+// String implements fmt.Stringer.
 func (l Load) String() string {
 	return fmt.Sprintf("%s streams, %s events/s, %s requests/s", grouped(float64(l.Streams)), grouped(l.EventsPerS), grouped(l.RequestsPerS))
 }

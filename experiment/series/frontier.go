@@ -14,7 +14,8 @@ type Frontier struct {
 	Points []int  `json:"points"` // from the best cost to the worst
 }
 
-// FrontierAgainst is the points that no other point beats in both output tokens/s and a percentile of ttft, tpot or
+// FrontierAgainst is the points that no other point beats in both output tokens/s and a percentile of ttft,
+// tpot or
 // e2e, by ascending latency. A percentile without an upper bound ranks by its lower bound; a point without
 // either is left out.
 func (s *Series) FrontierAgainst(metric, percentile string) []int {

@@ -15,7 +15,8 @@ import (
 	"bench/experiment/verdict"
 )
 
-// NextProbe is the load of a search's next probe; more is false when the search is over. rows are its probes so
+// NextProbe is the load of a search's next probe; more is false when the search is over. rows are its probes
+// so
 // far, in any order.
 func NextProbe(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
 	load, more = nextLoad(k, rows)
@@ -105,7 +106,8 @@ func errorsFail(r *record.Row) bool {
 	return slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
 }
 
-// Overshoots reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose, so
+// Overshoots reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose,
+// so
 // its failed checks and limits are no failure of the run.
 func Overshoots(r *record.Row) bool {
 	if r.Spec.Search == nil {

@@ -26,6 +26,7 @@ func newOutput(announce string) *output {
 	return &output{announce: announce, url: make(chan string, 1)}
 }
 
+// Write implements io.Writer.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -59,6 +59,7 @@ type DiedError struct {
 	Output string // its last lines
 }
 
+// Error implements error.
 func (e *DiedError) Error() string {
 	return "the server exited early (" + e.Status + ")" + outputSuffix(e.Output)
 }

@@ -11,7 +11,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// sentRow is an open loop at 20 requests/s for 100 s; gap draws the time to the next one as a share of the mean.
+// sentRow is an open loop at 20 requests/s for 100 s; gap draws the time to the next one as a share of the
+// mean.
 func sentRow(gap func(i int) float64) *Measured {
 	e := flawless()
 	e.Spec.Rate, e.Spec.Concurrency, e.Spec.Arrival.Process = 20, 0, ""

@@ -12,7 +12,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// steadyRow is an open loop of n requests in 100 s; latency (ms, from the arrival to the first token, as much again to the
+// steadyRow is an open loop of n requests in 100 s; latency (ms, from the arrival to the first token, as
+// much again to the
 // last) is a function of the request's place from 0 to 1.
 func steadyRow(n int, latency func(at float64) float64) *Measured {
 	e := flawless()

@@ -10,7 +10,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
+// CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil
+// for a
 // row without common prefixes, and for a server that does not report them.
 func (e *Measured) CompareReuse() *record.Reuse {
 	cached := map[int]int{} // by the request's index

@@ -54,13 +54,22 @@ type dueRequest struct {
 // sendQueue is a heap of requests, the next one first. Of requests due at once, the earlier turn goes first.
 type sendQueue []dueRequest
 
+// Len implements heap.Interface.
 func (c sendQueue) Len() int { return len(c) }
+
+// Less implements heap.Interface.
 func (c sendQueue) Less(i, j int) bool {
 	a, b := &c[i], &c[j]
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.request.Turn, b.request.Turn), cmp.Compare(a.request.Index, b.request.Index)) < 0
 }
+
+// Swap implements heap.Interface.
 func (c sendQueue) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-func (c *sendQueue) Push(x any)   { *c = append(*c, x.(dueRequest)) }
+
+// Push implements heap.Interface.
+func (c *sendQueue) Push(x any) { *c = append(*c, x.(dueRequest)) }
+
+// Pop implements heap.Interface.
 func (c *sendQueue) Pop() any {
 	last := (*c)[len(*c)-1]
 	*c = (*c)[:len(*c)-1]

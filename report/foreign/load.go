@@ -14,7 +14,8 @@ import (
 	"bench/report/compare"
 )
 
-// Load reads a result of bench or of another tool: a run's directory, the file of one row, or a file of another
+// Load reads a result of bench or of another tool: a run's directory, the file of one row, or a file of
+// another
 // tool. Records of the returned run is set.
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
@@ -105,7 +106,8 @@ func hintRuns(path string, err error) error {
 		err, filepath.Dir(inner[len(inner)-1]), filepath.Join(path, "*"))
 }
 
-// LoadSide reads one side of a comparison: a result, or a glob of several whose rows of the same point are repeats.
+// LoadSide reads one side of a comparison: a result, or a glob of several whose rows of the same point are
+// repeats.
 func LoadSide(arg string) (compare.Side, error) {
 	paths := []string{arg}
 	if _, err := os.Stat(arg); err != nil && strings.ContainsAny(arg, "*?[") {

@@ -125,6 +125,7 @@ func timelineSeries(row observed, shown []int) []map[string]any {
 // figures writes NaN as null, which JSON lacks.
 type figures []float64
 
+// MarshalJSON implements json.Marshaler.
 func (f figures) MarshalJSON() ([]byte, error) {
 	out := make([]any, len(f))
 	for i, x := range f {

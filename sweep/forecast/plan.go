@@ -130,6 +130,7 @@ func (e *estimate) add(o estimate) {
 	e.open = e.open || o.open
 }
 
+// String implements fmt.Stringer.
 func (e estimate) String() string {
 	text := e.time.Round(time.Second).String()
 	switch {

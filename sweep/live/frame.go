@@ -16,7 +16,8 @@ import (
 	"bench/sweep/forecast"
 )
 
-// Sweep is the live view of bench sweep: finished rows are lines that stay; the frame below them has what runs,
+// Sweep is the live view of bench sweep: finished rows are lines that stay; the frame below them has what
+// runs,
 // and what is to come.
 type Sweep struct {
 	view   *View

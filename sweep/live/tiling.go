@@ -17,7 +17,8 @@ import (
 	"bench/sweep"
 )
 
-// Tiling is the live view of bench tile: the metrics of the row that runs, a frame each View.Every. It ends a row
+// Tiling is the live view of bench tile: the metrics of the row that runs, a frame each View.Every. It ends
+// a row
 // whose requests all fail. The views of rows that follow one another are Tilings of their own.
 type Tiling struct {
 	*View
@@ -68,6 +69,7 @@ type FailingError struct {
 	outcome, reason string // of the last one
 }
 
+// Error implements error.
 func (e *FailingError) Error() string {
 	return fmt.Sprintf("every request of the last %v failed (%s); the last one: %s: %s\nhint: look at the server's log",
 		failingTime, unit.Plural(e.failures, "request"), e.outcome, e.reason)
@@ -93,7 +95,8 @@ func (t *Tiling) requestEnded(r *record.Record) {
 	}
 }
 
-// draw makes the frame of the metrics up to now, and begins the next interval. The load's end makes the last one:
+// draw makes the frame of the metrics up to now, and begins the next interval. The load's end makes the last
+// one:
 // the time of the summary that follows is in no figure.
 func (t *Tiling) draw(m Moment) []string {
 	t.mu.Lock()
@@ -198,7 +201,8 @@ type tally struct {
 	prompt, cached int // tokens of those requests
 }
 
-// add takes a request that ended. One outside the window that the row's end cut is no error, and is not counted.
+// add takes a request that ended. One outside the window that the row's end cut is no error, and is not
+// counted.
 func (t *tally) add(r *record.Record) {
 	cut := r.Phase == record.PhaseCooldown || r.Phase == record.PhaseWarmup && r.Outcome == "unfinished"
 	if !r.OK() && cut {

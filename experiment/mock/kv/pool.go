@@ -39,10 +39,14 @@ func New(blocks int, below *Tier) *Pool {
 	return p
 }
 
-// Capacity is the number of blocks, Used of those with holders, Free of the others.
+// Capacity is the number of blocks.
 func (p *Pool) Capacity() int { return p.capacity }
-func (p *Pool) Used() int     { return p.used }
-func (p *Pool) Free() int     { return p.capacity - p.used }
+
+// Used is the number of blocks with holders.
+func (p *Pool) Used() int { return p.used }
+
+// Free is the number of blocks without holders.
+func (p *Pool) Free() int { return p.capacity - p.used }
 
 // Match returns the blocks of the longest cached prefix of a chain of hashes, without holding them.
 func (p *Pool) Match(chain []uint64) []*Block {

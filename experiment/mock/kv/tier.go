@@ -16,10 +16,14 @@ func NewTier(blocks int) *Tier {
 	return &Tier{capacity: blocks, order: list.New(), places: map[uint64]*list.Element{}}
 }
 
-// Capacity is the maximum number of blocks, Len the current one, and Stored the total of stored blocks.
+// Capacity is the maximum number of blocks.
 func (t *Tier) Capacity() int { return t.capacity }
-func (t *Tier) Len() int      { return t.order.Len() }
-func (t *Tier) Stored() int   { return t.stored }
+
+// Len is the current number of blocks.
+func (t *Tier) Len() int { return t.order.Len() }
+
+// Stored is the total number of blocks stored so far.
+func (t *Tier) Stored() int { return t.stored }
 
 // Match is the number of blocks at the head of chain in the tier.
 func (t *Tier) Match(chain []uint64) int {

@@ -82,6 +82,7 @@ func (t *nvidiaSMI) run(ctx context.Context, query string) ([]byte, error) {
 // limitedBuffer keeps the first maxKeptBytes.
 type limitedBuffer struct{ text []byte }
 
+// Write implements io.Writer.
 func (c *limitedBuffer) Write(p []byte) (int, error) {
 	c.text = append(c.text, p[:min(len(p), maxKeptBytes-len(c.text))]...)
 	return len(p), nil

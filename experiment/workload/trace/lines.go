@@ -81,6 +81,7 @@ const maxBlanks = 1 << 20
 
 var errBlanks = fmt.Errorf("%d MiB of blanks\nhint: check that the file is a trace", maxBlanks>>20)
 
+// Read implements io.Reader.
 func (m *lineCounter) Read(p []byte) (int, error) {
 	switch {
 	case m.read-m.from > maxLine:
