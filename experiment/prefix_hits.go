@@ -23,16 +23,15 @@ func (s *Spec) SharesPrefixes() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Prefix != nil || c.Session != nil })
 }
 
-// largestCache is the largest cache, in tokens, that Hits simulates: each of its blocks takes memory here
-// too.
+// largestCache is the largest cache, in tokens, that PrefixHits simulates: each of its blocks takes memory here.
 const largestCache = 64 << 20
 
-// HitsCountable reports whether Hits can simulate a cache of that many tokens.
+// HitsCountable reports whether PrefixHits can simulate a cache of that many tokens.
 func HitsCountable(tokens int) bool { return tokens >= workload.BlockTokens && tokens <= largestCache }
 
 // PrefixHits yields the point's requests in order, without end, each with the number of its prompt tokens
-// that a
-// cache of room tokens holds. The cache evicts as vLLM does. room must be Countable; 0 = unbounded.
+// that
+// a cache of room tokens holds. The cache evicts as vLLM does. room must be HitsCountable; 0 = unbounded.
 func (s *Spec) PrefixHits(room int) iter.Seq2[workload.Request, int] {
 	pool := workload.Unbounded()
 	if room > 0 {

@@ -74,7 +74,7 @@ func (o *Outcome) operatingCard() Card {
 		card.Table = ""
 		return card
 	}
-	if o.Decision.Accepted == nil {
+	if o.Decision.Operating == nil {
 		card.Lines = append(card.Lines, "no valid point meets an SLO; reference point "+s.PointName(p)+":")
 		return card.with(headlines(s, p))
 	}
@@ -174,7 +174,7 @@ func (o *Outcome) bottleneckCard(p *series.Point) Card {
 	card := Card{Head: "Bottleneck", Lead: "not known", Table: "roofline"}
 	if d := o.DiagnosisOf(p); d != nil {
 		card.Lead, card.Table = d.Bottleneck.Name(), "diagnosis"
-		card.Lines = append(card.Lines, d.Symptom)
+		card.Lines = append(card.Lines, d.Observation)
 	}
 	b := p.Rows[0].Roofline
 	if b == nil {

@@ -65,10 +65,10 @@ func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 // ComparisonLegend explains the figures of a comparison.
 const ComparisonLegend = "Figures are medians over the repeats. Change: new against base, with its 95 % interval. " +
 	"With enough repeats the interval is by ranks (exact Mann–Whitney, Hodges–Lehmann). " +
-	"Else it is of the ratio of the geometric means of the repeats, which outliers move more than medians, " +
-	"with a spread no smaller than chance within a repeat explains. " +
+	"With fewer repeats it is the interval of the ratio of geometric means, " +
+	"whose variance is at least the variance within a repeat. " +
 	"p is adjusted by Holm over all gated figures; other figures are tested at 5 % each. " +
-	"Smallest detectable change: what such data show in four of five comparisons."
+	"Smallest detectable change: the smallest change that such data find with 80 % power."
 
 // ComparisonTitle names both sides.
 func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }

@@ -19,7 +19,7 @@ func (o *Outcome) costsTable() Table {
 		s := &o.Series[i]
 		for _, c := range s.Costs() {
 			name := pointCell(s, &s.Points[c.Point])
-			if c.Accepted {
+			if c.AtMaxLoad {
 				name.Tag = strings.TrimPrefix(name.Tag+"; max load within SLO", "; ")
 			}
 			per := Absent()

@@ -30,7 +30,7 @@ func (o *Outcome) stagesTable() Table {
 // operatingTable is the operating point with its settings and figures.
 func (o *Outcome) operatingTable() Table {
 	t := Table{ID: "operating", Caption: "Operating point", Columns: []Column{{Head: "what"}, {Head: "value"}}}
-	a := o.Decision.Accepted
+	a := o.Decision.Operating
 	if a == nil {
 		return t
 	}
@@ -76,7 +76,7 @@ func (o *Outcome) diagnosisTable() Table {
 		if len(d.Missing) > 0 {
 			missing = TextCell(strings.Join(d.Missing, "; "))
 		}
-		t.Add(name, TextCell(d.Symptom), TextCell(d.Bottleneck.Name()), TextCell(strings.Join(parts, "; ")), missing, TextCell(d.Confirm), TextCell(d.Response))
+		t.Add(name, TextCell(d.Observation), TextCell(d.Bottleneck.Name()), TextCell(strings.Join(parts, "; ")), missing, TextCell(d.Confirm), TextCell(d.Response))
 	}
 	return t
 }
@@ -105,7 +105,7 @@ func (p *printer) bottlenecks(o *Outcome) {
 			continue
 		}
 		seen[d.Name] = true
-		key := string(d.Bottleneck) + d.Symptom + strings.Join(d.Missing, ";")
+		key := string(d.Bottleneck) + d.Observation + strings.Join(d.Missing, ";")
 		if at[key] == nil {
 			at[key] = &group{first: d}
 			groups = append(groups, at[key])
@@ -122,7 +122,7 @@ func (p *printer) bottlenecks(o *Outcome) {
 		if n := len(g.points) - 1; n > 0 {
 			points += ", and " + unit.Plural(n, "more point")
 		}
-		p.wrap(" ", fmt.Sprintf("%s: %s (%s)", g.first.Bottleneck.Name(), g.first.Symptom, points))
+		p.wrap(" ", fmt.Sprintf("%s: %s (%s)", g.first.Bottleneck.Name(), g.first.Observation, points))
 		if len(g.first.Missing) > 0 {
 			p.wrap("   ", "not collected: "+strings.Join(g.first.Missing, "; "))
 			continue

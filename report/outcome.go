@@ -150,7 +150,7 @@ func (o *Outcome) Each(f func(s *series.Series, p *series.Point)) {
 
 // operatingPoint is the decision's operating point; nil: no valid point meets the SLO.
 func (o *Outcome) operatingPoint() (*series.Series, *series.Point) {
-	a := o.Decision.Accepted
+	a := o.Decision.Operating
 	if a == nil {
 		return nil, nil
 	}

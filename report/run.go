@@ -142,7 +142,7 @@ func decode(name, schema string, v any, got *string) error {
 	}
 	found, err := schemaOf(b)
 	if err != nil {
-		return fmt.Errorf("reading %s: not whole, or not JSON: %w\nhint: remove the file and measure its row again: bench sweep MATRIX --resume DIR", name, err)
+		return fmt.Errorf("reading %s: incomplete or invalid JSON: %w\nhint: %s", name, err, repair(name))
 	}
 	if found != schema {
 		return fmt.Errorf("reading %s: its schema is %q, this version reads %q\nhint: use the bench that wrote it", name, found, schema)
@@ -164,4 +164,12 @@ func (r *Run) Simulated() bool {
 // Live are the rows that are still in the matrix.
 func (r *Run) Live() []record.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
+}
+
+// repair is what to do about a file of a run that is no JSON.
+func repair(name string) string {
+	if filepath.Base(name) == "run.json" {
+		return "restore run.json from a copy: without it the run can be neither read nor resumed"
+	}
+	return "remove the file and measure its row again: bench sweep MATRIX --resume DIR"
 }

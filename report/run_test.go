@@ -55,8 +55,8 @@ func TestLoadOrderAndRemoved(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
-		"not whole":       {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":{`, "A-short-chat-r1.json: not whole"},
-		"not JSON":        {"A-short-chat-r1.json", "<html>", "A-short-chat-r1.json: not whole, or not JSON"},
+		"not whole":       {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":{`, "A-short-chat-r1.json: incomplete or invalid JSON"},
+		"not JSON":        {"A-short-chat-r1.json", "<html>", "A-short-chat-r1.json: incomplete or invalid JSON"},
 		"wrong type":      {"A-short-chat-r1.json", `{"schema":"bench/row/v1","summary":[]}`, "A-short-chat-r1.json"},
 		"newer row":       {"A-short-chat-r1.json", `{"schema":"bench/row/v9"}`, `its schema is "bench/row/v9", this version reads "bench/row/v1"`},
 		"foreign":         {"A-short-chat-r1.json", `{"name":"x"}`, `A-short-chat-r1.json: its schema is ""`},

@@ -22,7 +22,7 @@ func RunsTable(names []string, runs []*Run, outcomes []*Outcome) Table {
 		row := []Cell{TextCell(names[i]), verdictCell(o.Verdict, 0), valid}
 		if s, p := o.HeadlinePoint(); p != nil {
 			name, limit := TextCell(s.PointName(p)), Absent()
-			if name.Tag = "reference point"; o.Decision.Accepted != nil {
+			if name.Tag = "reference point"; o.Decision.Operating != nil {
 				name.Tag = "operating point"
 			}
 			if d := o.DiagnosisOf(p); d != nil {

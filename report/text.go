@@ -126,7 +126,7 @@ func (p *printer) legend(o *Outcome, t *Table) {
 		p.line("  ~ thin: few requests beyond it")
 	}
 	if used[NoBound] {
-		p.line("  ≥ n too small: the lower end of the 95 % interval; n= no lower end either")
+		p.line("  ≥ n too small: the lower end of the 95 % interval; n=4: too few requests for any bound")
 	}
 }
 

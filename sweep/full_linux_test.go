@@ -53,7 +53,7 @@ func TestDiskFillsUp(t *testing.T) {
 		}
 	}
 	result, err := sweepTo(t, t.Context(), base, tiny, Options{Out: dir, Event: event})
-	if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), "go on with --resume "+result.Dir) {
+	if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), "resume with --resume "+result.Dir) {
 		t.Fatalf("got %v", err)
 	}
 	for _, name := range names(t, result.Dir) {

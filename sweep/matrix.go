@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"bench/experiment"
@@ -142,6 +143,10 @@ func (r *reader) read(ext []Extension) {
 		r.bad("order", "the matrix has no variants to interleave",
 			`write [target] endpoints = ["a:8000", "b:8000"], or two values of a knob in [server.knobs]; or order = "blocked"`)
 	}
+	if r.m.Order == orderInterleaved && slices.ContainsFunc(rows, looksForLoad) {
+		r.bad("order", "a search runs all its probes on one variant before the next: it is not interleaved",
+			`write order = "listed", or rate = [2, 4, 8] in place of the search`)
+	}
 	if len(rows) == 0 {
 		r.bad("", "the matrix has no row", "write [[row]] with name, input, output and rate or concurrency")
 	}
@@ -254,4 +259,14 @@ func (r *reader) checkIDs(at string, points []experiment.Spec) {
 		}
 		r.ids[id] = true
 	}
+}
+
+// looksForLoad reports whether a row's table has a search.
+func looksForLoad(row map[string]any) bool {
+	for _, key := range []string{"rate", "concurrency"} {
+		if table, ok := row[key].(map[string]any); ok && table["search"] != nil {
+			return true
+		}
+	}
+	return false
 }

@@ -82,8 +82,8 @@ func randomize(rounds [][]experiment.Spec, rank map[string]int, seed uint64) []e
 }
 
 // interleave runs each point on all variants before the next point. The next point, and the same point in the
-// next round, runs on them in reverse: A B B A, with three variants A B C C B A. Over two rounds every
-// variant of a point has the same mean position, so a linear drift affects all of them alike.
+// next round, runs on them in reverse: A B B A, with three variants A B C C B A. Over an even number of rounds
+// every variant of a point has the same mean position, so a linear drift affects all of them alike.
 func interleave(rounds [][]experiment.Spec, rank map[string]int) []experiment.Spec {
 	var out []experiment.Spec
 	index := map[string]int{} // of a point in the first round, by its name on the first variant

@@ -179,7 +179,7 @@ func (r *run) resumeHint(first string) string {
 	if r.NoResume {
 		return first + ", then run it again"
 	}
-	return first + ", then go on with --resume " + r.dir.path
+	return first + ", then resume with --resume " + r.dir.path
 }
 
 func firstError(row *record.Row) string {

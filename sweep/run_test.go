@@ -437,7 +437,7 @@ func TestLimitsAreCheckedFirst(t *testing.T) {
 
 // A hint names --resume only where the command line has it.
 func TestAgain(t *testing.T) {
-	for once, want := range map[bool]string{false: "free some space, then go on with --resume d", true: "free some space, then run it again"} {
+	for once, want := range map[bool]string{false: "free some space, then resume with --resume d", true: "free some space, then run it again"} {
 		r := &run{Options: Options{NoResume: once}, dir: directory{path: "d"}}
 		if got := r.resumeHint("free some space"); got != want {
 			t.Errorf("once %v: %s", once, got)

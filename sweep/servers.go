@@ -212,7 +212,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	}
 	err = fmt.Errorf("%s: %w\nits log: %s", name, err, log.Name())
 	if used {
-		return fmt.Errorf("%w\nhint: finished rows are kept; go on with --resume %s", err, r.dir.path)
+		return fmt.Errorf("%w\nhint: finished rows are kept; resume with --resume %s", err, r.dir.path)
 	}
 	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err

@@ -83,7 +83,7 @@ func (f *tileFlags) check(fl *pflag.FlagSet) error {
 	case len(f.endpoints) == 1:
 		return f.checkSizing()
 	case f.endless():
-		return usage("two endpoints need a stated length\nhint: --duration 5m (per endpoint, in %s)", unit.Plural(f.blocks, "block"))
+		return usage("two endpoints need --duration, --rounds or --requests\nhint: --duration 5m (per endpoint, in %s)", unit.Plural(f.blocks, "block"))
 	case f.rounds%f.blocks != 0 || f.requests%f.blocks != 0:
 		return usage("%d rounds and %d requests cannot be shared by %s\nhint: --rounds or --requests as a multiple of %d, or another number of --blocks",
 			f.rounds, f.requests, unit.Plural(f.blocks, "block"), f.blocks)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/target"
@@ -189,7 +190,8 @@ func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.O
 		id := strings.TrimSuffix(own.Rows[0].ID, fmt.Sprintf("-r%d", own.Rows[0].Spec.Repeat))
 		glob := filepath.Join(dir, id+"-r*.json")
 		for j := range own.Rows {
-			own.Rows[j].Spec.Point = nil // the endpoint, which is not the same on both sides
+			own.Rows[j].Spec.Point = slices.DeleteFunc(slices.Clone(own.Rows[j].Spec.Point),
+				func(a experiment.Axis) bool { return a.Key == "endpoint" }) // it differs between the sides
 		}
 		globs = append(globs, shellWord(glob))
 		name := fmt.Sprintf("%s, %d of %s (%s)", t.sideName(i), len(own.Rows), unit.Plural(t.blocks, "block"), glob)

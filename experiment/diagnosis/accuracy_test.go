@@ -136,7 +136,7 @@ func evaluate(t *testing.T, fresh bool) (c score) {
 				c.right++
 				continue
 			}
-			c.wrong = append(c.wrong, fmt.Sprintf("- %s (%s; %g, %g): %s, \"%s\"\n", f.cause.Name(), f.name, x[0], x[1], d.Bottleneck.Name(), d.Symptom))
+			c.wrong = append(c.wrong, fmt.Sprintf("- %s (%s; %g, %g): %s, \"%s\"\n", f.cause.Name(), f.name, x[0], x[1], d.Bottleneck.Name(), d.Observation))
 			t.Logf("%s %v: %+v", f.name, x, d)
 		}
 	}

@@ -18,8 +18,8 @@ type Decision struct {
 	Target []Fact   `json:"target"` // what was tested: as specified in the matrix and as the server reported
 	SLO    []string `json:"slo"`    // the limits; empty: no SLO
 
-	Accepted *OperatingPoint `json:"accepted"` // null: no point is valid and meets the SLO
-	Rejected []Rejected      `json:"rejected"`
+	Operating *OperatingPoint `json:"operating_point"` // null: no point is valid and meets the SLO
+	Rejected  []Rejected      `json:"rejected"`
 
 	Stages []Step     `json:"stages"` // validity, TTFT, TPOT, throughput, cost, up to the first that fails
 	Advice string     `json:"advice"` // what to do now, in one sentence
@@ -35,7 +35,7 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// OperatingPoint is the accepted point: its settings and its figures.
+// OperatingPoint is the point to ship: its settings and its figures.
 type OperatingPoint struct {
 	Series int    `json:"series"` // index in the run's series
 	Point  int    `json:"point"`  // index in the series' points
@@ -95,7 +95,7 @@ func NewDecision(m *record.Manifest, series []series.Series, diagnoses []Diagnos
 	}
 	s, p, ok := FindOperatingPoint(series)
 	if ok {
-		d.Accepted = operatingPoint(m, series, s, p)
+		d.Operating = operatingPoint(m, series, s, p)
 	}
 	for i := range series {
 		for j := range series[i].Points {

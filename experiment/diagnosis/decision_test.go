@@ -36,7 +36,7 @@ func TestDecisionStops(t *testing.T) {
 	rows := []record.Row{offered(1, 150, judged("ttft_p99", "PASS")), offered(8, 900, judged("ttft_p99", "PASS"), judged("usd_per_million_output_tokens", "PASS")),
 		offered(16, 1000, judged("ttft_p99", "FAIL"))}
 	d := decide(rows)
-	if d.Accepted == nil || d.Accepted.Point != 1 || d.Next != nil || d.Advice != "every stage passes: stop, and keep this baseline" {
+	if d.Operating == nil || d.Operating.Point != 1 || d.Next != nil || d.Advice != "every stage passes: stop, and keep this baseline" {
 		t.Errorf("%+v", d)
 	}
 	var verdicts []string
@@ -91,7 +91,7 @@ func TestDecisionNext(t *testing.T) {
 		if c.name == "invalid" {
 			advice = "r, concurrency 8 is invalid: no warm-up. Fix that before tuning."
 		}
-		if d.Next == nil || last.Stage != c.stage || d.Next.Variable != c.variable || strings.Join(d.Next.Values, " ") != c.values || d.Accepted != nil || !strings.Contains(d.Advice, advice) {
+		if d.Next == nil || last.Stage != c.stage || d.Next.Variable != c.variable || strings.Join(d.Next.Values, " ") != c.values || d.Operating != nil || !strings.Contains(d.Advice, advice) {
 			t.Errorf("%s: at %s: %+v, %+v", c.name, last.Stage, d.Next, d.Advice)
 			continue
 		}
@@ -106,14 +106,14 @@ func TestDecisionHoldsEverySeries(t *testing.T) {
 	good, bad := offered(8, 900, judged("ttft_p99", "PASS")), offered(8, 300, judged("ttft_p99", "FAIL"))
 	bad.Spec.Name = "rag"
 	d := decide([]record.Row{good, bad})
-	if d.Accepted == nil || d.Accepted.Name != "r, concurrency 8" || d.Next == nil || !strings.HasPrefix(d.Stages[len(d.Stages)-1].Name, "rag") {
+	if d.Operating == nil || d.Operating.Name != "r, concurrency 8" || d.Next == nil || !strings.HasPrefix(d.Stages[len(d.Stages)-1].Name, "rag") {
 		t.Errorf("%+v", d)
 	}
 }
 
 func TestDecisionWithoutSLO(t *testing.T) {
 	d := decide([]record.Row{func() record.Row { r := healthy(); r.Spec.Expect = "fast"; return r }()})
-	if d.Accepted != nil || d.Next != nil || !strings.Contains(d.Advice, "no SLO is specified") && len(d.SLO) == 0 {
+	if d.Operating != nil || d.Next != nil || !strings.Contains(d.Advice, "no SLO is specified") && len(d.SLO) == 0 {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Expected) != 2 || d.Expected[0].Happened != "points by bottleneck: HBM-bandwidth-bound decode 1" || d.Expected[1].Expected != "fast" || d.Expected[1].Bottlenecks[0] != string(BandwidthBoundDecode) {
@@ -130,7 +130,7 @@ func TestOperatingPoint(t *testing.T) {
 	r.Cost = &record.Cost{USDPerMillion: 1.5}
 	series := series.FromRows([]record.Row{r})
 	m := &record.Manifest{Servers: []record.ServerStart{{Variant: "max_num_seqs=64", Command: []string{"vllm", "serve", "--max-num-seqs", "64"}, ReadyS: 20}}, Facts: map[string]string{"server_flags": "x"}}
-	o := NewDecision(m, series, Diagnose(series), nil).Accepted
+	o := NewDecision(m, series, Diagnose(series), nil).Operating
 	if o == nil || o.Cost == nil || o.Cost.USDPerMillion != 1.5 || o.NoCost != "" {
 		t.Fatalf("%+v", o)
 	}
@@ -141,7 +141,7 @@ func TestOperatingPoint(t *testing.T) {
 		t.Errorf("%+v", o.Figures)
 	}
 	series[0].Points[0].Rows[0].Notes = []record.Finding{{Code: "closed_loop"}} // states the same as closed_loop_latency
-	if o := NewDecision(m, series, Diagnose(series), nil).Accepted; len(o.Notes) != 1 {
+	if o := NewDecision(m, series, Diagnose(series), nil).Operating; len(o.Notes) != 1 {
 		t.Errorf("%+v", o.Notes)
 	}
 }

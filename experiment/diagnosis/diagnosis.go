@@ -57,12 +57,12 @@ type Diagnosis struct {
 	Name   string `json:"name"`             // of the point, for display
 	Beside string `json:"beside,omitempty"` // the other point, if the rule compares two
 
-	Symptom    string     `json:"symptom"`
-	Bottleneck Bottleneck `json:"bottleneck"`
-	Evidence   []Evidence `json:"evidence"`
-	Missing    []string   `json:"missing"` // what was not collected and would show the bottleneck; not empty if it is unknown
-	Confirm    string     `json:"confirm"`
-	Response   string     `json:"response"` // the first, cheapest thing to try
+	Observation string     `json:"observation"`
+	Bottleneck  Bottleneck `json:"bottleneck"`
+	Evidence    []Evidence `json:"evidence"`
+	Missing     []string   `json:"missing"` // what was not collected and would show the bottleneck; not empty if it is unknown
+	Confirm     string     `json:"confirm"`
+	Response    string     `json:"response"` // the first, cheapest thing to try
 }
 
 // Evidence is one figure that a rule used. Figures of repeats are their medians.

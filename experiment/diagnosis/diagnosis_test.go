@@ -159,7 +159,7 @@ func TestRules(t *testing.T) {
 		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownBottleneck, "no request completed", as(same), BandwidthBoundDecode},
 		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},
 	} {
-		if d := lastOf(c.rows); d.Bottleneck != c.want || !strings.Contains(d.Symptom, c.symptom) {
+		if d := lastOf(c.rows); d.Bottleneck != c.want || !strings.Contains(d.Observation, c.symptom) {
 			t.Errorf("%s: %s, want %s with %q: %+v", c.name, d.Bottleneck, c.want, c.symptom, d)
 		}
 		if d := lastOf(c.near); d.Bottleneck != c.then {
@@ -182,7 +182,7 @@ func TestUnknownSaysWhatIsMissing(t *testing.T) {
 		as(func(r *record.Row) { r.Summary.TPOT, r.GPU = flat(30, 31), nil }), pair(cold, warmed), as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }),
 	} {
 		for _, d := range Diagnose(series.FromRows(rows)) {
-			if (d.Bottleneck == UnknownBottleneck) != (len(d.Missing) > 0) || d.Symptom == "" || d.Response == "" || d.Confirm == "" {
+			if (d.Bottleneck == UnknownBottleneck) != (len(d.Missing) > 0) || d.Observation == "" || d.Response == "" || d.Confirm == "" {
 				t.Errorf("%+v", d)
 			}
 			if d.Bottleneck != UnknownBottleneck && len(d.Evidence) == 0 {

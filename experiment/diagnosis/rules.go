@@ -50,14 +50,14 @@ func (v *pointMetrics) diagnose(all []pointMetrics) []Diagnosis {
 
 func (v *pointMetrics) noRuleApplies() *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "no bottleneck found", Bottleneck: UnknownBottleneck,
+		Observation: "no bottleneck found", Bottleneck: UnknownBottleneck,
 		Evidence: collected(fact("TTFT p50", v.ttft, "ms"), fact("TPOT p50", v.tpot, "ms")),
 		Confirm:  "repeat the row with the missing data",
 		Response: "specify model and hardware in [target], and run bench sweep again",
 	}
 	switch r := v.p.Rows[0]; {
 	case r.AllFailed():
-		d.Symptom, d.Missing = "no request completed", []string{"an answer: check the row's findings and the server's log"}
+		d.Observation, d.Missing = "no request completed", []string{"an answer: check the row's findings and the server's log"}
 		d.Response = "check the server's log, and fix the errors first"
 	case !known(v.tpot):
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}

@@ -22,7 +22,7 @@ func (v *pointMetrics) tpotAboveRange() Evidence {
 func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if v.tpot < v.tpotFloor {
 		return &Diagnosis{
-			Symptom: "tokens arrive faster than the memory bandwidth allows", Bottleneck: UnknownBottleneck,
+			Observation: "tokens arrive faster than the memory bandwidth allows", Bottleneck: UnknownBottleneck,
 			Evidence: collected(below("TPOT p50", v.tpot, "ms", v.tpotFloor)),
 			Missing:  []string{"the real setup: model, hardware, gpus or precision differ from [target], or the server speculates"},
 			Confirm:  "the server's log for model, precision and speculative decoding",
@@ -32,7 +32,7 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if !v.slow() {
 		return nil
 	}
-	d := &Diagnosis{Symptom: "decode is slower than its typical range", Evidence: collected(v.tpotAboveRange(),
+	d := &Diagnosis{Observation: "decode is slower than its typical range", Evidence: collected(v.tpotAboveRange(),
 		fact("TPOT floor", v.tpotFloor, "ms"), fact("MBU", v.mbu, "share"))}
 	switch {
 	case v.gpuActive < gpuIdles:
@@ -54,13 +54,13 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 }
 
 func (d *Diagnosis) setHostOverhead(because string) {
-	d.Symptom, d.Bottleneck = "decode is slow, and "+because, HostOverhead
+	d.Observation, d.Bottleneck = "decode is slow, and "+because, HostOverhead
 	d.Confirm = "profile some steps (nsys, torch profiler): gaps between kernels; or a smaller model is hardly faster"
 	d.Response = "reduce host work: CUDA graphs (no --enforce-eager), asynchronous scheduling, less logging, a faster or less busy CPU"
 }
 
 func (d *Diagnosis) setInefficient(because string) {
-	d.Symptom, d.Bottleneck = "decode is slow, and "+because, InefficientDecode
+	d.Observation, d.Bottleneck = "decode is slow, and "+because, InefficientDecode
 	d.Confirm = "profile some steps: kernels run all the time and reach a small part of the bandwidth"
 	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are dequantised on the way"
 }
@@ -117,12 +117,12 @@ func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	switch {
 	// A TPOT of 0: the answers arrived all at once.
 	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot:
-		d.Beside, d.Symptom = lower.name, "more load raises both throughput and TPOT"
+		d.Beside, d.Observation = lower.name, "more load raises both throughput and TPOT"
 		d.Evidence = collected(atLeast("output throughput relative to the lower load", v.outputS/lower.outputS, "", moreOutput),
 			atLeast("TPOT p50 relative to the lower load", v.tpot/lower.tpot, "", slowerTokens),
 			fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))
 	case v.computeBound && v.tpot <= v.tpotHigh:
-		d.Symptom = "the batch is so large that decode is compute-bound"
+		d.Observation = "the batch is so large that decode is compute-bound"
 		d.Evidence = collected(fact("batch", v.batch, ""), fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"))
 	default:
 		return nil
@@ -136,7 +136,7 @@ func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Symptom: "TPOT is about what the memory bandwidth allows", Bottleneck: BandwidthBoundDecode,
+		Observation: "TPOT is about what the memory bandwidth allows", Bottleneck: BandwidthBoundDecode,
 		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"),
 			fact("TPOT, end of the typical range", v.tpotHigh, "ms"), fact("MBU", v.mbu, "share"), fact("batch", v.batch, "")),
 		Confirm:  "8-bit weights: TPOT falls by almost half",

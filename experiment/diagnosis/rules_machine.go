@@ -12,7 +12,7 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Symptom: "the client sent requests late, or was short of CPU", Bottleneck: ClientLimited,
+		Observation: "the client sent requests late, or was short of CPU", Bottleneck: ClientLimited,
 		Evidence: collected(fact("client lag p99", v.lag, "ms"),
 			fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share")),
 		Confirm:  "repeat the row from a larger client machine; or find this one's limit with bench selftest --save",
@@ -24,7 +24,7 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 // since many GPUs run at it by design.
 func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "GPU clocks were throttled during the row", Bottleneck: ThermalOrPower,
+		Observation: "GPU clocks were throttled during the row", Bottleneck: ThermalOrPower,
 		Confirm:  "lock the clocks below the limit (nvidia-smi -lgc) and repeat: TPOT no longer drifts",
 		Response: "check cooling, power supply and power limit (nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER)",
 	}
@@ -34,7 +34,7 @@ func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		d.Evidence = append(collected(atLeast("readings throttled by heat or power supply", v.throttled, "share", verdict.MaxThrottledShare)), shown...)
 	case v.capped >= atPowerCap && v.slow():
 		d.Evidence = append(collected(atLeast("readings at the power cap", v.capped, "share", atPowerCap), v.tpotAboveRange()), shown...)
-		d.Symptom = "decode is slow, and the GPU is at its power cap"
+		d.Observation = "decode is slow, and the GPU is at its power cap"
 	default:
 		return nil
 	}
@@ -47,7 +47,7 @@ func checkDrift(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	d := &Diagnosis{
-		Symptom: "TPOT rises during the window at constant load", Bottleneck: UnknownBottleneck,
+		Observation: "TPOT rises during the window at constant load", Bottleneck: UnknownBottleneck,
 		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", verdict.MinTrend),
 			fact("TPOT p50", v.tpot, "ms")),
 		Missing:  []string{v.missingDevices()},

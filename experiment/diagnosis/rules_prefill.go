@@ -21,18 +21,18 @@ func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	shorter := v.shorterInputPair(all)
 	switch share := v.prefillShare(); {
 	case share >= mostlyPrefill && (v.lateFirstToken(all) != nil || v.tpot > v.tpotHigh):
-		d.Symptom = "prefill takes most of the server's time, and requests wait for it"
+		d.Observation = "prefill takes most of the server's time, and requests wait for it"
 		d.Evidence = collected(atLeast("time spent on prefill", share, "share", mostlyPrefill),
 			fact("prefill beside decoding, expected", v.promptMs, "ms"),
 			fact("TTFT p50", v.ttft, "ms"), fact("requests waiting, mean", v.waiting, ""))
 	case shorter != nil:
 		d.Beside = shorter.name
-		d.Symptom = "TTFT grows with the input while no request waits"
+		d.Observation = "TTFT grows with the input while no request waits"
 		d.Evidence = collected(atLeast("TTFT p50 relative to the shorter input", v.ttft/shorter.ttft, "", longerTTFT),
 			atLeast("input relative to the shorter input", v.input/shorter.input, "", longerInput),
 			fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
 	case v.ttft <= v.ttftHigh && v.ttft >= firstShare*v.e2e:
-		d.Symptom = "TTFT is a large share of e2e, and prefill explains it"
+		d.Observation = "TTFT is a large share of e2e, and prefill explains it"
 		d.Evidence = collected(atLeast("TTFT ÷ e2e, medians", v.ttft/v.e2e, "share", firstShare),
 			fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
 	default:
@@ -48,7 +48,7 @@ func checkDecodeBesidePrefill(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Symptom: "decode waits for the prefill of other requests", Bottleneck: ComputeBoundPrefill,
+		Observation: "decode waits for the prefill of other requests", Bottleneck: ComputeBoundPrefill,
 		Evidence: collected(atLeast("TPOT p50", v.tpot, "ms", v.tpotHigh), fact("TPOT beside prefill, end of the range", v.loadedHigh, "ms"),
 			fact("time spent on prefill", v.prefillShare(), "share")),
 		Confirm:  "shorten the input, or halve the token budget of a step (--max-num-batched-tokens): TPOT falls",

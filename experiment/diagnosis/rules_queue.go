@@ -25,7 +25,7 @@ const (
 // checkKVCache: a full KV cache preempts requests or lets them wait for blocks.
 func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "requests are preempted and computed again", Bottleneck: KVCachePressure,
+		Observation: "requests are preempted and computed again", Bottleneck: KVCachePressure,
 		Confirm:  "halve the concurrency or double the KV cache: preemptions stop, and TTFT p99 falls",
 		Response: "enlarge the KV cache (--gpu-memory-utilization, 8-bit KV cache), or admit fewer sequences (--max-num-seqs)",
 	}
@@ -36,7 +36,7 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		d.Evidence = collected(atLeast("preemptions per completed request", v.preempted, "", manyPreempted),
 			atLeast("KV cache usage, max", v.kvMax, "share", cacheFull))
 	case v.kv >= cacheFull && v.waiting >= waitingSome:
-		d.Symptom = "requests wait, and the KV cache is full"
+		d.Observation = "requests wait, and the KV cache is full"
 		d.Evidence = collected(atLeast("KV cache usage, mean", v.kv, "share", cacheFull),
 			atLeast("requests waiting, mean", v.waiting, "", waitingSome))
 		shown = shown[1:]
@@ -51,7 +51,7 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 // report cached tokens, the TTFT of a warm and a cold prefix are compared.
 func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Symptom: "shared prefixes are computed again for each request", Bottleneck: PrefixCacheMisses,
+		Observation: "shared prefixes are computed again for each request", Bottleneck: PrefixCacheMisses,
 		Confirm:  "repeat the row with one prefix group: with hits, the others were evicted; without, caching is off or prefixes differ",
 		Response: "enable prefix caching; else use fewer groups, a larger KV cache, or one replica per group",
 	}
@@ -61,7 +61,7 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 			fact("prompt tokens that a cache could hit", v.possibleHits, "share"),
 			fact("KV cache usage, max", v.kvMax, "share"), fact("TTFT p50", v.ttft, "ms"))
 		if v.cached > 0 {
-			d.Symptom = "part of the shared prefixes is computed again: evicted before reuse"
+			d.Observation = "part of the shared prefixes is computed again: evicted before reuse"
 		}
 		return d
 	case known(v.cached):
@@ -76,7 +76,7 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if !(saved < leastSaving*shared) {
 		return nil
 	}
-	d.Beside, d.Symptom = cold.name, "a warm prefix is hardly faster than a cold one"
+	d.Beside, d.Observation = cold.name, "a warm prefix is hardly faster than a cold one"
 	d.Evidence = collected(below("TTFT p50 saved by the warm prefix", saved, "share", leastSaving*shared),
 		fact("its share of the prompt", shared, "share"), below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
 	if !(v.hitRate < worthCaching) {
@@ -95,7 +95,7 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		Response:   "lower the rate; or raise --max-num-seqs within the TPOT limit and the KV cache; or add a replica",
 	}
 	if v.capWait >= capWaitShare*v.ttftP99 {
-		d.Symptom = "requests wait under the row's own concurrency cap"
+		d.Observation = "requests wait under the row's own concurrency cap"
 		d.Evidence = collected(atLeast("cap wait p99", v.capWait, "ms", capWaitShare*v.ttftP99), fact("TTFT p99", v.ttftP99, "ms"))
 		d.Response = "raise concurrency in the row: the cap is the client's, and the server may take more"
 		return d
@@ -104,7 +104,7 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if l == nil || v.prefillShare() >= mostlyPrefill {
 		return nil
 	}
-	d.Symptom, d.Evidence = l.symptom, l.evidence
+	d.Observation, d.Evidence = l.symptom, l.evidence
 	switch waitMs := v.queueWaitMs(); {
 	case l.median && waitMs >= queueShare*v.ttft && (!l.inStep || v.waiting >= standingQueue*v.running):
 		d.Evidence = append(d.Evidence, collected(atLeast("queue wait, mean (Little's law)", waitMs, "ms", queueShare*v.ttft))...)
@@ -134,7 +134,7 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 func (v *pointMetrics) queueWaitMs() float64 { return 1e3 * v.waiting / v.requestsS }
 
 // lateness is how the first token is late.
-type lateness struct {
+type queueSigns struct {
 	symptom  string
 	evidence []Evidence
 	median   bool // also at the median
@@ -142,7 +142,7 @@ type lateness struct {
 }
 
 // lateFirstToken is nil if the first token is not late.
-func (v *pointMetrics) lateFirstToken(all []pointMetrics) *lateness {
+func (v *pointMetrics) lateFirstToken(all []pointMetrics) *queueSigns {
 	tailLimit := highTail
 	if known(v.promptSpread) {
 		tailLimit *= math.Max(1, v.promptSpread)
@@ -154,19 +154,19 @@ func (v *pointMetrics) lateFirstToken(all []pointMetrics) *lateness {
 	}
 	switch tail := v.ttftP99 / v.ttft; {
 	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
-		return &lateness{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
+		return &queueSigns{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
 			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend),
 				fact("TTFT p50", v.ttft, "ms"))}
 	case v.ttft >= highTTFT*v.ttftHigh:
-		return &lateness{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.batch*v.ttftHigh+2*v.tpot,
+		return &queueSigns{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.batch*v.ttftHigh+2*v.tpot,
 			evidence: collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh),
 				fact("prefill alone, expected", v.ttftExpected, "ms"))}
 	case !known(v.ttftExpected) && lowest != nil && v.ttft >= risen*lowest.ttft:
-		return &lateness{symptom: "TTFT is far higher than at the lowest load", median: true,
+		return &queueSigns{symptom: "TTFT is far higher than at the lowest load", median: true,
 			evidence: collected(atLeast("TTFT p50 relative to "+lowest.p.Load, v.ttft/lowest.ttft, "", risen),
 				fact("TTFT p50", v.ttft, "ms"))}
 	case tail >= tailLimit:
-		return &lateness{symptom: "TTFT is normal at p50 and high at p99",
+		return &queueSigns{symptom: "TTFT is normal at p50 and high at p99",
 			evidence: collected(atLeast("TTFT p99 ÷ p50", tail, "", tailLimit),
 				fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))}
 	}

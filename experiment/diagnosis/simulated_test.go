@@ -235,7 +235,7 @@ func TestShortPromptsInABusyBatch(t *testing.T) {
 		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{closed("s", x[0], x[1], x[2])}}
 		for _, d := range Diagnose(s.simulated(t)) {
 			if d.Bottleneck != BandwidthBoundDecode {
-				t.Errorf("%v: %s, by %q: %v", x, d.Bottleneck, d.Symptom, d.Evidence)
+				t.Errorf("%v: %s, by %q: %v", x, d.Bottleneck, d.Observation, d.Evidence)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (d *Decision) evaluateStages(series []series.Series, diagnoses []Diagnosis,
 	case len(series) == 0:
 		d.Advice = "no row has a result"
 	case len(d.SLO) == 0:
-		d.Advice = `no SLO is specified, so no point can be accepted: add [slo] with ttft_p95 = "1s"`
+		d.Advice = `no SLO is specified, so no point can meet one: add [slo] with ttft_p95 = "1s"`
 	case len(missing) > 0:
 		d.Advice = "all measured rows pass; finish the planned ones: bench sweep MATRIX --resume DIR"
 	default:

@@ -150,7 +150,10 @@ type sdkDoer struct{ client *Client }
 
 // Do sends the request and returns its whole response.
 func (d sdkDoer) Do(req *http.Request) (*http.Response, error) {
-	u := req.Context().Value(unmeasuredKey{}).(*unmeasured)
+	u, ok := req.Context().Value(unmeasuredKey{}).(*unmeasured)
+	if !ok {
+		u = new(unmeasured)
+	}
 	if u.fields != nil {
 		var body map[string]any
 		if err := json.NewDecoder(req.Body).Decode(&body); err != nil {

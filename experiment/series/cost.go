@@ -10,9 +10,9 @@ import (
 
 // PointCost is the cost of one point of a series.
 type PointCost struct {
-	Point    int         `json:"point"`    // index in the series' points
-	Cost     record.Cost `json:"cost"`     // of the repeat with the median cost, the higher of two
-	Accepted bool        `json:"accepted"` // the point is the series' max load within the SLO
+	Point     int         `json:"point"`    // index in the series' points
+	Cost      record.Cost `json:"cost"`     // of the repeat with the median cost, the higher of two
+	AtMaxLoad bool        `json:"at_max_load_within_slo"` // the point is the series' max load within the SLO
 }
 
 // Costs are the costs of the valid points that meet the SLO (or have none), by ascending load.
@@ -24,7 +24,7 @@ func (s *Series) Costs() []PointCost {
 			continue
 		}
 		if c := MedianCost(p.Rows); c != nil {
-			out = append(out, PointCost{Point: i, Cost: *c, Accepted: s.MaxLoadWithinSLO.Point != nil && *s.MaxLoadWithinSLO.Point == i})
+			out = append(out, PointCost{Point: i, Cost: *c, AtMaxLoad: s.MaxLoadWithinSLO.Point != nil && *s.MaxLoadWithinSLO.Point == i})
 		}
 	}
 	return out

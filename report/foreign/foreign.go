@@ -3,6 +3,9 @@
 // bench's metric with the same meaning, whatever the tool calls it; if the meanings differ, the tool's
 // definition goes with it, so that no comparison ignores the difference. Figures that a file lacks stay
 // missing.
+//
+// Load, LoadSide and LoadNight take whatever a user names on the command line: a run of bench, one of its row
+// files, or a file of another tool.
 package foreign
 
 import (

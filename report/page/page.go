@@ -6,6 +6,8 @@
 // A page never loads, sends or runs anything but its own two scripts, which a Content-Security-Policy allows
 // by their hashes. Every string of a result is untrusted: the template escapes it, and JSON in the page is
 // escaped in the same way.
+//
+// Its size is one file for each kind of chart; they share scales, colours and the data that page.js expects.
 package page
 
 import (

@@ -112,7 +112,7 @@ func (d decoder) unknown(path, key string, known []string) {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	if now := renamed[key]; slices.Contains(known, now) {
-		hint = fmt.Sprintf("write %s: the table has that name now", now)
+		hint = fmt.Sprintf("write %s, the new name of this table", now)
 	}
 	d.bad(Join(path, quote(key)), text, hint)
 }
