@@ -70,7 +70,7 @@ func TestDecisionNext(t *testing.T) {
 	}{
 		{"invalid", []record.Row{changed(8, func(r *record.Row) {
 			r.Findings, r.Checks.Failed = []record.Finding{{Code: "warmup", Text: "no warm-up", Hint: "write warmup"}}, []string{"warmup"}
-		}, fails)}, "validity", "the measurement", ""},
+		}, fails)}, "validity", "repeat the row", ""},
 		{"undecided", []record.Row{offered(8, 900, record.Verdict{Metric: "ttft_p99", Verdict: "UNDECIDED", Need: 700})}, "ttft", "requests", "1000"},
 		{"queueing", []record.Row{changed(64, func(r *record.Row) {
 			r.Summary.TTFT, r.Server.Metrics.Waiting = flat(9000, 9900), level(56)

@@ -53,13 +53,13 @@ func byHand(variable, why string) *NextSweep {
 	return &NextSweep{Variable: variable, Values: []string{}, Why: why}
 }
 
-// remeasure: an invalid point is no evidence for any change.
+// remeasure repeats an invalid point: it supports no conclusion, so no other change follows from it.
 func remeasure(p *series.Point) *NextSweep {
-	n := byHand("the measurement", "an invalid point is no evidence")
+	why := "an invalid point supports no conclusion"
 	if all := findings(p); len(all) > 0 {
-		n.Why += ": " + all[0].Text + "; " + all[0].Hint
+		why = all[0].Hint
 	}
-	return n
+	return byHand("repeat the row", why)
 }
 
 // loads is a sweep of the series' own axis.

@@ -10,8 +10,8 @@ import (
 
 // PointCost is the cost of one point of a series.
 type PointCost struct {
-	Point     int         `json:"point"`    // index in the series' points
-	Cost      record.Cost `json:"cost"`     // of the repeat with the median cost, the higher of two
+	Point     int         `json:"point"`                  // index in the series' points
+	Cost      record.Cost `json:"cost"`                   // of the repeat with the median cost, the higher of two
 	AtMaxLoad bool        `json:"at_max_load_within_slo"` // the point is the series' max load within the SLO
 }
 
