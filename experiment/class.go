@@ -33,8 +33,7 @@ func (s *Spec) RequestsPerArrival() float64 {
 }
 
 // ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos, so that every answer has
-// exactly
-// the requested number of tokens. An unknown class has the row's setting.
+// exactly the requested number of tokens. An unknown class has the row's setting.
 func (s *Spec) ClassIgnoresEOS(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {

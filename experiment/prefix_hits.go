@@ -11,8 +11,7 @@ import (
 func (s *Spec) ReplaysTrace() bool { return s.Trace != nil && s.Arrival.Process == "trace" }
 
 // SharesPrefixes reports whether prompts of the point can have a common prefix, even a cold one: requests
-// with a
-// prefix, in a conversation, of a tiling, or of a trace with block hashes.
+// with a prefix, in a conversation, of a tiling, or of a trace with block hashes.
 func (s *Spec) SharesPrefixes() bool {
 	if s.Tile != nil {
 		return true
@@ -30,8 +29,8 @@ const largestCache = 64 << 20
 func HitsCountable(tokens int) bool { return tokens >= workload.BlockTokens && tokens <= largestCache }
 
 // PrefixHits yields the point's requests in order, without end, each with the number of its prompt tokens
-// that
-// a cache of room tokens holds. The cache evicts as vLLM does. room must be HitsCountable; 0 = unbounded.
+// that a cache of room tokens holds. The cache evicts as vLLM does. room must be HitsCountable; 0 =
+// unbounded.
 func (s *Spec) PrefixHits(room int) iter.Seq2[workload.Request, int] {
 	pool := workload.Unbounded()
 	if room > 0 {

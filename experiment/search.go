@@ -13,8 +13,7 @@ import (
 )
 
 // Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every
-// probe is
-// a point of its own, at the probed load, and decided from its row alone.
+// probe is a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
 	// Goal is slo: the highest load that meets the SLO; saturation: the highest rate that the server sustains;

@@ -141,8 +141,7 @@ func (s *Spec) Label() string {
 }
 
 // ExpectedDuration is the shortest time of warm-up and window: the durations, or the number of requests
-// divided by
-// the rate. known is false for a number of requests in a closed loop.
+// divided by the rate. known is false for a number of requests in a closed loop.
 func (s *Spec) ExpectedDuration() (d time.Duration, known bool) {
 	rate := float64(s.Rate)
 	if s.HasConversations() {

@@ -84,9 +84,8 @@ var errUnsized = errors.New("the number of contexts depends on the model's KV ca
 	"hint: write model in [target], or bytes_per_token or contexts in [row.tile]")
 
 // SizeTiling fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on
-// them.
-// model is the served name; empty = not known yet. The sizing is nil for a row that specifies its contexts,
-// and for other rows.
+// them. model is the served name; empty = not known yet. The sizing is nil for a row that specifies its
+// contexts, and for other rows.
 func (s *Spec) SizeTiling(models roofline.Models, model string, gpus int) (*Sizing, error) {
 	if s.Tile == nil {
 		return nil, nil
@@ -200,6 +199,5 @@ func (s *Spec) sizedLoad() workload.Load {
 }
 
 // ContextsToOverflow is the smallest number of contexts that always miss in an LRU cache of that many
-// tokens, when
-// they come in a circle: the cache can't hold all but one. With fewer contexts some hit.
+// tokens, when they come in a circle: the cache can't hold all but one. With fewer contexts some hit.
 func ContextsToOverflow(cache, input int) int { return (cache+input-1)/input + 1 }

@@ -32,8 +32,8 @@ func tiled(t workload.Tile) Spec {
 }
 
 // The sizes of 100 GiB that are published for tmesh-cli benchmark, and those that follow from its formula:
-// GiB, not GB, and
-// rounded down. Its 96,256 bytes a token for Qwen3-235B are those of a cache of one byte an element.
+// GiB, not GB, and rounded down. Its 96,256 bytes a token for Qwen3-235B are those of a cache of one byte an
+// element.
 func TestSizing(t *testing.T) {
 	models := builtin(t)
 	for _, tt := range []struct {

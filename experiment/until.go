@@ -29,8 +29,7 @@ const (
 )
 
 // SpoolsRecords reports whether the row may have too many records for the memory: they are read back from
-// its file
-// at the end.
+// its file at the end.
 func (s *Spec) SpoolsRecords() bool {
 	return s.UntilInterrupted() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.ExpectedRequests()) >= spoolsFromRequests
 }

@@ -15,8 +15,7 @@
 //
 // It prints nothing: Run reports its steps as events (event), which Message converts for programs (message).
 // Parsing and running are one package (about 2,700 lines), since a resumed run plans from both sides: a row
-// is
-// kept if a point of today's matrix has its ID and its hash.
+// is kept if a point of today's matrix has its ID and its hash.
 package sweep
 
 import (

@@ -20,8 +20,7 @@ import (
 )
 
 // killable starts a server for each value of a knob, with a row and a search on each. The search's answer
-// does not
-// depend on the load of this machine.
+// does not depend on the load of this machine.
 const killable = `name = "k"
 [target]
 endpoint = "http://127.0.0.1:%d"
@@ -47,8 +46,7 @@ concurrency = { search = "slo", min = 1, max = 4 }
 `
 
 // TestKilledAtAnyMoment kills bench at random moments and resumes. The run must end with the rows of an
-// undisturbed
-// one, and leave no process. BENCH_TEST_KILLS is the number of kills.
+// undisturbed one, and leave no process. BENCH_TEST_KILLS is the number of kills.
 func TestKilledAtAnyMoment(t *testing.T) {
 	times := 2
 	if text := os.Getenv("BENCH_TEST_KILLS"); text != "" {

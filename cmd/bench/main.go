@@ -32,8 +32,7 @@ func main() {
 }
 
 // ignoreSIGPIPE keeps a closed stdout from ending the run: Ctrl-C ends `bench tile | tee log` both, and a
-// write to
-// the closed pipe would kill bench before its results are saved. undo restores the signal.
+// write to the closed pipe would kill bench before its results are saved. undo restores the signal.
 func ignoreSIGPIPE() (undo func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	return func() { signal.Reset(syscall.SIGPIPE) }

@@ -55,8 +55,8 @@ func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware,
 }
 
 // ownTable returns the text of the named file, else of the one in the working directory, else of the one
-// beside the
-// program; nil: none. A file that was found, not named, is reported unless it equals the built-in table.
+// beside the program; nil: none. A file that was found, not named, is reported unless it equals the built-in
+// table.
 func ownTable(named, name string, known []byte, stderr io.Writer) ([]byte, error) {
 	if named != "" {
 		text, err := os.ReadFile(named)

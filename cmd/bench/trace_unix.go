@@ -14,8 +14,7 @@ func openUnblocked(name string) (*os.File, error) {
 }
 
 // awaitWriter waits until there is something to read or a writer has closed: before that a pipe reads as
-// ended.
-// The file's deadline ends the wait.
+// ended. The file's deadline ends the wait.
 func awaitWriter(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

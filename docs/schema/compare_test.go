@@ -32,8 +32,7 @@ func resultOf(name string, ms float64, repeats int) compare.Run {
 }
 
 // TestSchemaOfCompare: what bench compare --format json writes is a document of the schema: judged, gated,
-// refused, and without a
-// point.
+// refused, and without a point.
 func TestSchemaOfCompare(t *testing.T) {
 	side := func(run compare.Run) compare.Side { return compare.Side{Name: run.Name, Runs: []compare.Run{run}} }
 	base, changed := resultOf("base", 80, 4), resultOf("new", 100, 4)

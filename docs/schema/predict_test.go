@@ -28,8 +28,7 @@ func setupOf(t *testing.T, model, device string, gpus int) roofline.Setup {
 }
 
 // TestSchemaOfPredict: what bench predict --format json writes is a document of the schema: of a dense model
-// and of experts, with a
-// budget, with speculation, and with a fit.
+// and of experts, with a budget, with speculation, and with a fit.
 func TestSchemaOfPredict(t *testing.T) {
 	dense, experts := setupOf(t, "llama-3.1-8b", "h100-sxm", 1), setupOf(t, "deepseek-r1", "h200-sxm", 8)
 	work := roofline.Workload{Input: 2048, Output: 256, Batches: []int{1, 32}}

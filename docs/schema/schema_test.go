@@ -1,8 +1,6 @@
 // Package schema holds no code: its tests make these JSON Schemas from the Go types and their comments, and
-// hold what
-// bench really writes (a run, a report, a comparison, a self-test, …) against them. They lie beside the
-// schemas, as no
-// one package writes all the documents.
+// hold what bench really writes (a run, a report, a comparison, a self-test, …) against them. They lie beside
+// the schemas, as no one package writes all the documents.
 package schema
 
 import (
@@ -45,8 +43,7 @@ var update = flag.Bool("update", false, "write docs/schema anew")
 const module = "bench"
 
 // TestMain runs the tests in the root of the module: the results of the example lie there, and the paths of
-// Go comments
-// begin there.
+// Go comments begin there.
 func TestMain(m *testing.M) {
 	if err := os.Chdir(filepath.Join("..", "..")); err != nil {
 		panic(err)
@@ -86,8 +83,7 @@ var mapped = map[reflect.Type]reflector.Schema{
 }
 
 // closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet".
-// TestSchemas fails for a
-// key that no document has.
+// TestSchemas fails for a key that no document has.
 var closed = map[string][]any{
 	"record.Manifest.schema":         {record.SchemaRun},
 	"record.Manifest.state":          {"running", "done", "interrupted", "failed"},

@@ -109,8 +109,7 @@ func NewDecision(m *record.Manifest, series []series.Series, diagnoses []Diagnos
 }
 
 // FindOperatingPoint finds the operating point: the highest output throughput of the valid points that meet
-// the SLO. s
-// and p are indexes; ok is false if there is no such point.
+// the SLO. s and p are indexes; ok is false if there is no such point.
 func FindOperatingPoint(series []series.Series) (s, p int, ok bool) {
 	best := 0.0
 	for i := range series {

@@ -26,8 +26,7 @@ func Limits() telemetry.Limits { return collector.ReadLimits() }
 const spareFiles = 64
 
 // CheckLimits returns an error if the limits do not allow a point's connections. An open loop is checked for
-// its
-// least number: a slow server needs more, and checkErrors reports a shortage then. Ports of closed
+// its least number: a slow server needs more, and checkErrors reports a shortage then. Ports of closed
 // connections do not count, since a row with a connection per request asks the server to close them first, so
 // that they wait there.
 func (s *Server) CheckLimits(spec *experiment.Spec, l telemetry.Limits) error {

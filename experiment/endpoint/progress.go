@@ -39,8 +39,7 @@ type Snapshot struct {
 	Tokens   int // output tokens of the requests that have ended
 
 	// FirstToken is from the intended arrival to the first token (without streaming, to the end of the answer)
-	// of
-	// the good requests of the window; of the warm-up until the window has one.
+	// of the good requests of the window; of the warm-up until the window has one.
 	FirstToken LiveLatency
 	Lag        LiveLatency
 }

@@ -122,8 +122,7 @@ func (s *Server) measureRTT(ctx context.Context, c *openai.Client) error {
 }
 
 // MarkSimulated marks the target as the mock in this process; what is what it simulates. It does nothing if
-// what
-// is empty.
+// what is empty.
 func (s *Server) MarkSimulated(what string) {
 	if what == "" {
 		return

@@ -21,8 +21,7 @@ const sameHost = "same host" // openai.Vantage.Place
 type Telemetry = telemetry.Config
 
 // OpenTelemetry finds the sources of server and GPU metrics; Close closes them. Without it rows have samples
-// of the
-// client only. b knows the hardware.
+// of the client only. b knows the hardware.
 func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.RooflineSource) {
 	header := http.Header{}
 	for name, value := range s.options.Headers {

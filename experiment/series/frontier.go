@@ -15,9 +15,8 @@ type Frontier struct {
 }
 
 // FrontierAgainst is the points that no other point beats in both output tokens/s and a percentile of ttft,
-// tpot or
-// e2e, by ascending latency. A percentile without an upper bound ranks by its lower bound; a point without
-// either is left out.
+// tpot or e2e, by ascending latency. A percentile without an upper bound ranks by its lower bound; a point
+// without either is left out.
 func (s *Series) FrontierAgainst(metric, percentile string) []int {
 	return s.trade(func(p *Point) float64 {
 		if l, ok := p.Latency(metric).Get(percentile); ok {

@@ -9,8 +9,7 @@ import (
 )
 
 // LoadLimit is one point that stands out in a series (max load within SLO, saturation, knee), or the reason
-// why
-// none does.
+// why none does.
 type LoadLimit struct {
 	Point *int   `json:"point"` // index in the series' points; null: none
 	Why   string `json:"why"`

@@ -16,8 +16,7 @@ import (
 )
 
 // NextProbe is the load of a search's next probe; more is false when the search is over. rows are its probes
-// so
-// far, in any order.
+// so far, in any order.
 func NextProbe(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
 	load, more = nextLoad(k, rows)
 	return load, more && !budgetSpent(k, rows)
@@ -107,8 +106,7 @@ func errorsFail(r *record.Row) bool {
 }
 
 // Overshoots reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose,
-// so
-// its failed checks and limits are no failure of the run.
+// so its failed checks and limits are no failure of the run.
 func Overshoots(r *record.Row) bool {
 	if r.Spec.Search == nil {
 		return false

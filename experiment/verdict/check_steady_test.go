@@ -13,8 +13,7 @@ import (
 )
 
 // steadyRow is an open loop of n requests in 100 s; latency (ms, from the arrival to the first token, as
-// much again to the
-// last) is a function of the request's place from 0 to 1.
+// much again to the last) is a function of the request's place from 0 to 1.
 func steadyRow(n int, latency func(at float64) float64) *Measured {
 	e := flawless()
 	e.Spec.Rate, e.Spec.Concurrency = workload.Rate(float64(n)/100), 0

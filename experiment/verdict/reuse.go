@@ -11,8 +11,7 @@ import (
 )
 
 // CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil
-// for a
-// row without common prefixes, and for a server that does not report them.
+// for a row without common prefixes, and for a server that does not report them.
 func (e *Measured) CompareReuse() *record.Reuse {
 	cached := map[int]int{} // by the request's index
 	for r := range record.Completed(e.Records) {

@@ -11,28 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// told collects what a decoder or a check reports.
-type mistakesOf []string
-
-func (t *mistakesOf) bad(key, problem, hint string) {
-	if hint == "" {
-		hint = "NO HINT"
-	}
-	*t = append(*t, key+": "+problem+" | "+hint)
-}
-
-func (t mistakesOf) want(tt *testing.T, parts ...string) {
-	tt.Helper()
-	if len(t) != len(parts) {
-		tt.Fatalf("got %q, want %q", []string(t), parts)
-	}
-	for i, p := range parts {
-		if !strings.Contains(t[i], p) || strings.Contains(t[i], "NO HINT") {
-			tt.Errorf("got %q, want %q", t[i], p)
-		}
-	}
-}
-
 func TestSpanDecodeTOML(t *testing.T) {
 	const form, notOne = "must be a string with a unit", "is not a duration"
 	tests := []struct {
@@ -46,7 +24,7 @@ func TestSpanDecodeTOML(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var s Span
-		var got mistakesOf
+		var got reported
 		s.DecodeTOML(tt.v, got.bad)
 		if s != tt.want {
 			t.Errorf("%v: %v, want %v", tt.v, time.Duration(s), time.Duration(tt.want))
@@ -63,7 +41,7 @@ func TestExtentDecodeTOML(t *testing.T) {
 	// An earlier value, such as a default, is replaced.
 	for v, want := range map[any]Extent{"10s": {Time: Span(10 * time.Second)}, int64(50): {Requests: 50}, int64(0): {}, "0s": {}} {
 		for _, e := range []Extent{{}, {Time: Span(time.Second)}, {Requests: 3}} {
-			var got mistakesOf
+			var got reported
 			if e.DecodeTOML(v, got.bad); e != want || len(got) > 0 {
 				t.Errorf("%v: %+v, want %+v; %q", v, e, want, got)
 			}
@@ -71,7 +49,7 @@ func TestExtentDecodeTOML(t *testing.T) {
 	}
 	for v, want := range map[any]string{int64(-1): "not a number of requests", int64(1 << 40): "not a number of requests", 1.5: "a duration or a number", "soon": "not a duration", nil: "a duration or a number"} {
 		var e Extent
-		var got mistakesOf
+		var got reported
 		e.DecodeTOML(v, got.bad)
 		got.want(t, want)
 	}
@@ -88,7 +66,7 @@ func FuzzExtentDecodeTOML(f *testing.F) {
 			return
 		}
 		var e, back Extent
-		var got mistakesOf
+		var got reported
 		if e.DecodeTOML(doc["v"], got.bad); len(got) > 0 {
 			return
 		}
@@ -147,7 +125,7 @@ func TestCheckPhases(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var got mistakesOf
+			var got reported
 			tt.load.Check(tt.open, tt.all, got.bad)
 			got.want(t, tt.want...)
 		})

@@ -1,6 +1,5 @@
 // Package compare decides whether results differ: two sets of runs (Compare), with a gate for nightly jobs,
-// or
-// the runs of many nights (History), with the nights at which a figure changed.
+// or the runs of many nights (History), with the nights at which a figure changed.
 //
 // Compare works in this order: differences that make figures incomparable are refused (Difference); points
 // are matched by their specs; each figure is tested over its repeats, never over its requests as if they were

@@ -15,8 +15,7 @@ import (
 )
 
 // Load reads a result of bench or of another tool: a run's directory, the file of one row, or a file of
-// another
-// tool. Records of the returned run is set.
+// another tool. Records of the returned run is set.
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {

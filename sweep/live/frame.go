@@ -17,8 +17,7 @@ import (
 )
 
 // Sweep is the live view of bench sweep: finished rows are lines that stay; the frame below them has what
-// runs,
-// and what is to come.
+// runs, and what is to come.
 type Sweep struct {
 	view   *View
 	matrix string

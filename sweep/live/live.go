@@ -1,7 +1,6 @@
 // Package live shows a sweep while it runs, in four forms: a frame on a terminal (Sweep, Tiling), a line for
-// each
-// event (PrintEvent), JSON lines (Messages) and Prometheus metrics (Metrics). Each form takes the events of
-// sweep.Run and reads the Progress of the row that runs. View redraws the frames of both commands.
+// each event (PrintEvent), JSON lines (Messages) and Prometheus metrics (Metrics). Each form takes the events
+// of sweep.Run and reads the Progress of the row that runs. View redraws the frames of both commands.
 //
 // No figure here is a result: results are computed from the records.
 package live

@@ -25,8 +25,7 @@ const (
 )
 
 // finished is a row in one line of a table without headings. Cells that do not fit the width are left out,
-// from
-// the right.
+// from the right.
 func (s *Sweep) finished(f *sweep.Finished, width int) string {
 	number := fmt.Sprintf("%*d/%d", len(fmt.Sprint(f.Total)), f.Index, f.Total)
 	if f.Kept {

@@ -18,8 +18,7 @@ import (
 )
 
 // Tiling is the live view of bench tile: the metrics of the row that runs, a frame each View.Every. It ends
-// a row
-// whose requests all fail. The views of rows that follow one another are Tilings of their own.
+// a row whose requests all fail. The views of rows that follow one another are Tilings of their own.
 type Tiling struct {
 	*View
 	Title string            // above each frame; empty: none
@@ -96,8 +95,7 @@ func (t *Tiling) requestEnded(r *record.Record) {
 }
 
 // draw makes the frame of the metrics up to now, and begins the next interval. The load's end makes the last
-// one:
-// the time of the summary that follows is in no figure.
+// one: the time of the summary that follows is in no figure.
 func (t *Tiling) draw(m Moment) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

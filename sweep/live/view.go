@@ -16,10 +16,9 @@ import (
 // View redraws a frame in its place on a terminal, below the lines that stay.
 //
 // It leaves nothing to restore, whatever ends the program: it sets no mode, the cursor stays visible and on
-// the
-// line below the frame, and the screen before it stays. Each frame is one write, in a synchronized update
-// where
-// the terminal supports that (DEC private mode 2026; others ignore it), so that a half frame is never seen.
+// the line below the frame, and the screen before it stays. Each frame is one write, in a synchronized update
+// where the terminal supports that (DEC private mode 2026; others ignore it), so that a half frame is never
+// seen.
 type View struct {
 	W           io.Writer
 	Size        func() (width, height int) // of the terminal; nil: W is none, and frames are printed one below another

@@ -1,7 +1,6 @@
 // Package runner runs self-tests. A server with fixed times runs in a separate process. The client sends it a
 // ladder of loads with the same code that measures rows. Then the timestamps of each request are compared
-// with
-// the server's record of that request, on one clock.
+// with the server's record of that request, on one clock.
 //
 // The order: a Ladder gives Steps; Run makes them, computes each step's figures from the times of both sides
 // (join, measure), and the calibration from the steps.
