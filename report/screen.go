@@ -40,7 +40,7 @@ func (p *printer) wrap(lead, s string) {
 			line += " "
 		}
 		for columns.Width(line)+columns.Width(word) > screen {
-			head := clip(word, screen-columns.Width(line))
+			head := clipNonEmpty(word, screen-columns.Width(line))
 			p.line(line + head)
 			word, line = word[len(head):], indent
 		}
@@ -66,8 +66,8 @@ func pad(s string, n int, right bool) string {
 	return columns.Pad(s, n)
 }
 
-// clip is the longest beginning of s that fits n columns, at least one rune.
-func clip(s string, n int) string {
+// clipNonEmpty is the longest beginning of s that fits n columns, at least one rune.
+func clipNonEmpty(s string, n int) string {
 	if head := columns.Clip(s, n); head != "" || s == "" {
 		return head
 	}

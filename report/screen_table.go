@@ -71,7 +71,7 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 	}
 	last := len(row) - 1
 	names, notes := fold(name, widths[0]), words(safetext.Escape(row[last].Text), widths[last])
-	line := pad(names[0], widths[0], false)
+	line := columns.Pad(names[0], widths[0])
 	for i := 1; i < last; i++ {
 		line += "  " + p.cell(row[i].Kind, safetext.Escape(row[i].Text), widths[i], t.Columns[i].Num)
 	}
@@ -82,7 +82,7 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 			if i < len(names) {
 				line = names[i]
 			}
-			line = pad(line, before, false)
+			line = columns.Pad(line, before)
 		}
 		if i < len(notes) {
 			line += "  " + p.cell(row[last].Kind, notes[i], widths[last], t.Columns[last].Num)
@@ -103,7 +103,7 @@ func (p *printer) cell(k Kind, s string, width int, right bool) string {
 // fold breaks a name into lines, after a separator if possible, and indents all but the first.
 func fold(s string, width int) []string {
 	const indent = "    "
-	head := clip(s, width)
+	head := clipNonEmpty(s, width)
 	lines := []string{}
 	for lead := ""; ; lead = indent {
 		if len(head) < len(s) {
@@ -115,7 +115,7 @@ func fold(s string, width int) []string {
 		if s = s[len(head):]; s == "" {
 			return lines
 		}
-		head = clip(s, width-len(indent))
+		head = clipNonEmpty(s, width-len(indent))
 	}
 }
 

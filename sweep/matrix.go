@@ -138,11 +138,11 @@ func (r *reader) read(ext []Extension) {
 	r.m.Target.Check(r.under("target"))
 	r.m.Telemetry.Check(r.under("telemetry"))
 	r.readVariants(server)
-	if r.m.Order == orderInterleaved && len(r.m.Variants) < 2 && len(r.problems) == 0 {
+	if r.m.Order == OrderInterleaved && len(r.m.Variants) < 2 && len(r.problems) == 0 {
 		r.bad("order", "the matrix has no variants to interleave",
 			`write [target] endpoints = ["a:8000", "b:8000"], or two values of a knob in [server.knobs]; or order = "blocked"`)
 	}
-	if r.m.Order == orderInterleaved && slices.ContainsFunc(rows, looksForLoad) {
+	if r.m.Order == OrderInterleaved && slices.ContainsFunc(rows, looksForLoad) {
 		r.bad("order", "a search runs all its probes on one variant before the next: it is not interleaved",
 			`write order = "listed", or rate = [2, 4, 8] in place of the search`)
 	}
@@ -191,7 +191,7 @@ func (r *reader) checkHead() {
 		r.bad("name", "the name "+why, "use letters, digits, dots, dashes and underscores")
 	}
 	switch m.Order {
-	case "", orderListed, orderBlocked, orderInterleaved:
+	case "", OrderListed, OrderBlocked, OrderInterleaved:
 	default:
 		r.bad("order", fmt.Sprintf("unknown order %q", m.Order), `write "listed", "blocked" or "interleaved"`)
 	}

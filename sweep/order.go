@@ -9,17 +9,17 @@ import (
 
 // Values of the key order.
 const (
-	orderListed      = "listed"      // as written; the default
-	orderBlocked     = "blocked"     // randomized blocks: shuffled by the seed within each round of repeats
-	orderInterleaved = "interleaved" // variants alternate A B B A
+	OrderListed      = "listed"      // as written; the default
+	OrderBlocked     = "blocked"     // randomized blocks: shuffled by the seed within each round of repeats
+	OrderInterleaved = "interleaved" // variants alternate A B B A
 )
 
 // OrderText describes the order of execution.
 func (m *Matrix) OrderText() string {
 	switch m.Order {
-	case orderBlocked:
+	case OrderBlocked:
 		return "randomized blocks"
-	case orderInterleaved:
+	case OrderInterleaved:
 		return "interleaved (ABBA)"
 	}
 	return "as written"
@@ -38,9 +38,9 @@ func (m *Matrix) inOrder(points []experiment.Spec) []experiment.Spec {
 	}
 	rounds := rounds(points)
 	switch m.Order {
-	case orderInterleaved:
+	case OrderInterleaved:
 		return interleave(rounds, rank)
-	case orderBlocked:
+	case OrderBlocked:
 		return randomize(rounds, rank, m.Seed)
 	}
 	out := slices.Concat(rounds...)

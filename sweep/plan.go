@@ -132,7 +132,7 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 		Schema: record.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
 		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]),
-		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, orderListed),
+		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, OrderListed),
 		Client: r.Client, Target: target, Facts: facts, Unspecified: r.m.Target.Unspecified(),
 		Attempts:   append(old.Attempts, record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
 		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers,

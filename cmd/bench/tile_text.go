@@ -8,6 +8,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
+	"bench/sweep"
 )
 
 // matrix is the matrix that the flags stand for: one tiling row. With two endpoints its repeats are the
@@ -25,7 +26,7 @@ func (f *tileFlags) matrix() string {
 		}
 	}
 	fmt.Fprintf(&b, "# made by bench tile from its flags\nname = \"tile\"\nseed = %d\n", f.seed)
-	line("order", `"interleaved"`, pair)
+	line("order", strconv.Quote(sweep.OrderInterleaved), pair)
 	if pair {
 		fmt.Fprintf(&b, "\n[target]\nendpoints = [\n%q,\n%q,\n]\n", f.endpoints[0], f.endpoints[1])
 	}

@@ -139,7 +139,7 @@ func target(m *record.Manifest) []Fact {
 	}
 	add("precision", t.Precision)
 	if t.Version != nil {
-		add("version", unit.Clip(fmt.Sprint(t.Version), 200))
+		add("version", unit.ClipBytes(fmt.Sprint(t.Version), 200))
 	}
 	for _, name := range experiment.ExpectedFacts {
 		add(name, m.Facts[name])

@@ -46,7 +46,7 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 		s.Info.Simulated, s.Info.Simulator = true, "bench mock"
 		if answer, ok := getJSON(ctx, c, "/debug", nil).(map[string]any); ok {
 			if text, ok := answer["simulates"].(string); ok {
-				s.Info.Simulator = unit.Clip(text, 1000)
+				s.Info.Simulator = unit.ClipBytes(text, 1000)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func getJSON(ctx context.Context, c *openai.Client, path string, headers *map[st
 	if json.Unmarshal(body, &v) == nil {
 		return v
 	}
-	return unit.Clip(strings.TrimSpace(string(body)), 200)
+	return unit.ClipBytes(strings.TrimSpace(string(body)), 200)
 }
 
 // publicHeaders keeps the headers that identify servers; others could be private.
@@ -105,7 +105,7 @@ func publicHeaders(h http.Header) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"Server", "Via", "X-Powered-By", "X-Served-By", "Openai-Version", "X-Vllm-Version"} {
 		if v := h.Get(name); v != "" {
-			out[name] = unit.Clip(v, 200)
+			out[name] = unit.ClipBytes(v, 200)
 		}
 	}
 	return out
@@ -121,7 +121,7 @@ func buildInfo(ctx context.Context, c *openai.Client) []string {
 	for line := range strings.Lines(string(body)) {
 		name, _, ok := strings.Cut(line, "{")
 		if ok && strings.HasSuffix(name, "_info") && !strings.HasPrefix(line, "#") && len(out) < 20 {
-			out = append(out, unit.Clip(strings.TrimSpace(line), 1000))
+			out = append(out, unit.ClipBytes(strings.TrimSpace(line), 1000))
 		}
 	}
 	return out

@@ -127,7 +127,7 @@ func TestPublicHeadersKeepSecretsOut(t *testing.T) {
 	if len(got) != 2 || got["Via"] != "proxy" || !strings.HasSuffix(got["Server"], "é…") || len(got["Server"]) > 203 {
 		t.Errorf("%q", got)
 	}
-	if got := unit.Clip("é", 1); got != "…" {
+	if got := unit.ClipBytes("é", 1); got != "…" {
 		t.Errorf("half a rune: %q", got)
 	}
 }

@@ -81,8 +81,8 @@ func Plural(n int, thing string) string {
 	return Count(n) + " " + thing
 }
 
-// Clip shortens a text to n bytes, and marks a cut by "…".
-func Clip(s string, n int) string {
+// ClipBytes shortens a text to n bytes, and marks a cut by "…".
+func ClipBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -50,7 +50,7 @@ func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 			p.Hits = append(p.Hits, text)
 		}
 	}
-	if m.Order != "" && m.Order != "listed" {
+	if m.Order != "" && m.Order != sweep.OrderListed {
 		p.order = "order: " + m.OrderText()
 	}
 	if n := m.Starts(); n > 0 {
@@ -60,7 +60,7 @@ func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 		}
 	}
 	odd := func(s experiment.Spec) bool { return max(s.Repeats, 1)%2 == 1 }
-	if m.Order == "interleaved" && slices.ContainsFunc(m.Points, odd) {
+	if m.Order == sweep.OrderInterleaved && slices.ContainsFunc(m.Points, odd) {
 		p.order += "\nwith an even number of repeats linear drift cancels for each point"
 	}
 	return p, nil

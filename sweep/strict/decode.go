@@ -100,7 +100,7 @@ func (d decoder) table(path string, v map[string]any, into reflect.Value) {
 var renamed = map[string]string{"contract": "slo"}
 
 func (d decoder) unknown(path, key string, known []string) {
-	text := "unknown key " + strconv.Quote(clip(key))
+	text := "unknown key " + strconv.Quote(shorten(key))
 	if path != "" && !strings.HasSuffix(path, "]") {
 		text += " in " + subject(path)
 	}

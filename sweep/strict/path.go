@@ -87,7 +87,7 @@ func tail(path string) (key, indices string) {
 // subject is the part of a path that messages name: its last key, and the indices after it.
 func subject(path string) string {
 	key, indices := tail(path)
-	return quote(clip(key)) + indices
+	return quote(shorten(key)) + indices
 }
 
 // header is the path as in a table header: without indices.

@@ -40,7 +40,7 @@ func wanted(t reflect.Type) string {
 func found(v any) string {
 	switch v := v.(type) {
 	case string:
-		return "the string " + strconv.Quote(clip(v))
+		return "the string " + strconv.Quote(shorten(v))
 	case int64:
 		return fmt.Sprintf("the number %d", v)
 	case float64:
@@ -143,7 +143,7 @@ func literal(v any, want reflect.Type) (string, bool) {
 	isNumber := err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 	switch {
 	case kind == aText:
-		return strconv.Quote(clip(s)), true
+		return strconv.Quote(shorten(s)), true
 	case kind == aBool:
 		return s, s == "true" || s == "false"
 	case kind == aNumber && isNumber && !strings.ContainsAny(s, "xX_"):

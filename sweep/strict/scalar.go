@@ -88,9 +88,9 @@ func (d decoder) duration(path string, v any, into reflect.Value) {
 	length, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		d.bad(path, fmt.Sprintf("%s must be a duration, not %q", subject(path), clip(s)), durationHint(path, s))
+		d.bad(path, fmt.Sprintf("%s must be a duration, not %q", subject(path), shorten(s)), durationHint(path, s))
 	case length < 0:
-		d.bad(path, fmt.Sprintf("%s must be 0 or more, not %q", subject(path), clip(s)), "write "+assign(path, strconv.Quote(clip(s[1:]))))
+		d.bad(path, fmt.Sprintf("%s must be 0 or more, not %q", subject(path), shorten(s)), "write "+assign(path, strconv.Quote(shorten(s[1:]))))
 	default:
 		into.SetInt(int64(length))
 	}
@@ -100,7 +100,7 @@ func (d decoder) duration(path string, v any, into reflect.Value) {
 func durationHint(path, s string) string {
 	for _, try := range []string{strings.ReplaceAll(s, " ", ""), s + "s"} {
 		if length, err := time.ParseDuration(try); err == nil && length >= 0 {
-			return "write " + assign(path, strconv.Quote(clip(try)))
+			return "write " + assign(path, strconv.Quote(shorten(try)))
 		}
 	}
 	return `write a number and its unit (ns, us, ms, s, m, h), such as "250ms", "10s" or "1h30m"`

@@ -111,7 +111,7 @@ func (d *Document) Place(path string) (line, col, length int, ok bool) {
 func (d *Document) Problem(path, text, hint string) Problem {
 	where, key := d.label(path)
 	if !mentions(text, key) {
-		text = clip(key) + ": " + text
+		text = shorten(key) + ": " + text
 	}
 	if where != "" {
 		text = where + ": " + text
@@ -127,7 +127,7 @@ func (d *Document) Problem(path, text, hint string) Problem {
 func mentions(text, path string) bool {
 	key, _ := tail(path)
 	words := strings.FieldsFunc(text, func(r rune) bool { return r > 127 || !isBare(byte(r)) })
-	return key == "" || slices.Contains(words, key) || strings.Contains(text, strconv.Quote(clip(key)))
+	return key == "" || slices.Contains(words, key) || strings.Contains(text, strconv.Quote(shorten(key)))
 }
 
 // label returns the names of the list tables along a path, and the rest of the path.
@@ -153,7 +153,7 @@ func (d *Document) label(path string) (where, rest string) {
 
 func title(key string, index int, table map[string]any) string {
 	if name, ok := table["name"].(string); ok && name != "" {
-		return quote(key) + " " + strconv.Quote(clip(name))
+		return quote(key) + " " + strconv.Quote(shorten(name))
 	}
 	return indexed(quote(key), index)
 }

@@ -55,8 +55,8 @@ func distance(a, b string) int {
 	return one[len(y)]
 }
 
-// clip shortens a text of the file for a message.
-func clip(s string) string {
+// shorten shortens a text of the file for a message.
+func shorten(s string) string {
 	const most = 40
 	if utf8.RuneCountInString(s) <= most {
 		return s
