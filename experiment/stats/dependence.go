@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -23,22 +24,38 @@ const longest = 1 << 15
 // Science 7(4), 1992, section 3.3). The block length is Politis and White's optimum for circular blocks
 // ("Automatic Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23(1), 2004, corrected
 // 2009), with the same sums.
+//
+// Latencies of a batch that ends at once fall with the order of arrival, so that neighbours differ although
+// batches resemble each other: the sums then end too early. Therefore the same is done with means of 2, 4, 8 …
+// successive values, which preserve the long-run variance (the variance of a mean times its number of values).
+// Their largest time counts if it is more than 2.5 times that of the single values.
 func DependenceOf(values []float64) Dependence {
+	variance, d := 0.0, Dependence{1, 1}
 	n := len(values)
-	batch := (n + longest - 1) / longest
-	if batch <= 1 {
-		_, d := dependence(values)
-		return d
+	if n <= longest {
+		variance, d = dependence(values)
+	} else {
+		variance = stat.PopVariance(values, nil)
 	}
-	// Averaging preserves the long-run variance: the variance of a mean times its number of values.
-	means := blockMeans(values, n/batch)
-	inBatches, d := dependence(means)
-	variance := stat.PopVariance(values, nil)
 	if !(variance > 0) {
 		return Dependence{1, 1}
 	}
-	return Dependence{Time: max(1, float64(batch)*inBatches*d.Time/variance), Block: batch * d.Block}
+	fine := d.Time
+	for size := 2; n/size >= fewestMeans; size *= 2 {
+		if n/size > longest {
+			continue
+		}
+		ofMeans, m := dependence(blockMeans(values, n/size))
+		time := float64(size) * ofMeans * m.Time / variance
+		if time > d.Time && (time > 2.5*fine || n/size > longest/2) {
+			d = Dependence{Time: time, Block: size * m.Block}
+		}
+	}
+	return d
 }
+
+// fewestMeans is the smallest number of means that shows a long-run variance.
+const fewestMeans = 30
 
 // dependence analyses a series value by value, and also returns its variance.
 func dependence(values []float64) (variance float64, d Dependence) {
@@ -47,38 +64,62 @@ func dependence(values []float64) (variance float64, d Dependence) {
 	if n < 4 {
 		return 0, d
 	}
-	r := autocovariance(values)
-	if !(r[0] > 0) { // all values are equal, or one is NaN
+	r := &autocovariance{centred: make([]float64, n)}
+	mean := stat.Mean(values, nil)
+	for i, x := range values {
+		r.centred[i] = x - mean
+	}
+	variance = r.at(0)
+	if !(variance > 0) { // all values are equal, or one is NaN
 		return 0, d
 	}
-	sum, moment := 0.0, 0.0 // of γ(k) and k·γ(k)
+	sum, moment, lags := 0.0, 0.0, 0 // of γ(k) and k·γ(k)
 	for k, before := 0, math.Inf(1); 2*k+1 < n; k++ {
-		pair := min(r[2*k]+r[2*k+1], before)
+		even, odd := r.at(2*k), r.at(2*k+1)
+		pair := min(even+odd, before)
 		if pair <= 0 {
 			break
 		}
 		sum += pair
-		moment += float64(2*k)*r[2*k] + float64(2*k+1)*r[2*k+1]
-		before = pair
+		moment += float64(2*k)*even + float64(2*k+1)*odd
+		before, lags = pair, 2*k+2
 	}
-	d.Time = max(1, 2*sum/r[0]-1)
-	ratio := 2 * moment / (d.Time * r[0])
+	// Each autocovariance is too small by about the variance of the mean, as the mean is that of the series.
+	d.Time = max(1, (2*sum/variance-1)/max(0.3, 1-2*float64(lags)/float64(n)))
+	ratio := 2 * moment / (d.Time * variance)
 	d.Block = max(1, int(math.Ceil(math.Cbrt(1.5*ratio*ratio*float64(n)))))
-	return r[0], d
+	return variance, d
 }
 
-// autocovariance returns it for every lag, by the Fourier transform of the zero-padded series.
-func autocovariance(values []float64) []float64 {
-	n := len(values)
+// autocovariance computes the first lags one by one, since independent values need no more than two or four,
+// and then all of them by a Fourier transform.
+type autocovariance struct {
+	centred []float64
+	all     []float64
+}
+
+const directLags = 24
+
+func (a *autocovariance) at(lag int) float64 {
+	if lag < directLags {
+		n := len(a.centred)
+		return floats.Dot(a.centred[:n-lag], a.centred[lag:]) / float64(n)
+	}
+	if a.all == nil {
+		a.all = transformed(a.centred)
+	}
+	return a.all[lag]
+}
+
+// transformed is the autocovariance at every lag, by the Fourier transform of the zero-padded series.
+func transformed(centred []float64) []float64 {
+	n := len(centred)
 	size := 1
 	for size < 2*n {
 		size *= 2
 	}
-	mean := stat.Mean(values, nil)
 	padded := make([]float64, size)
-	for i, x := range values {
-		padded[i] = x - mean
-	}
+	copy(padded, centred)
 	fft := fourier.NewFFT(size)
 	spectrum := fft.Coefficients(nil, padded)
 	for i, c := range spectrum {

@@ -2,18 +2,19 @@ package stats
 
 import "math"
 
-// Grade classifies a percentile by its sample size alone.
+// Grade classifies a percentile by what its sample is worth.
 type Grade string
 
-// NoBound: the sample is smaller than MinSamples at 95 %, so the percentile has no upper bound. Thin:
-// bounded, but by few values. Sound: at least soundSamples.
+// NoBound: the sample is smaller than MinSamples at 95 %, so that even independent values would not bound the
+// percentile from above. Sound: worth at least soundSamples independent values, and bounded. Thin: between
+// them.
 const (
 	NoBound Grade = "no_bound"
 	Thin    Grade = "thin"
 	Sound   Grade = "sound"
 )
 
-// GradeOf grades the p-quantile of a sample of n values.
+// GradeOf grades the p-quantile of n independent values.
 func GradeOf(n int, p float64) Grade {
 	switch {
 	case n < MinSamples(p, shownConfidence):

@@ -5,33 +5,36 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
-// Pooled summarizes the pooled gaps of many requests. The gaps of one request depend on each other, and so do
-// successive requests; intervals therefore come from resampling blocks of requests, never gaps. Call Begin
-// with the sample of all gaps, then for each request, in time order, Request, and Gap for each of its gaps;
-// then Summarize.
+// Pooled is the pooled gaps of many requests. The gaps of one request depend on each other, and so do
+// successive requests; intervals and verdicts therefore count requests, never gaps. Call Begin with the sample
+// of all gaps, then for each request, in time order, Request, and Gap for each of its gaps; then Summarize or
+// InOrder.
 type Pooled struct {
 	Unit     float64 // values of Gap per unit of the Summary: 1000 turns microseconds into milliseconds
 	Requests int     // expected number of requests, to allocate memory; 0 = unknown
 
 	sorted Sorted
-	marks  [len(shown)]float64 // the percentiles, in the unit of Gap
-	counts [][bins]int32       // by request
-	sums   []float64           // sum of gaps by request
+	marks  [len(marked)]float64 // the marked percentiles, in the unit of Gap
+	counts [][bins]int32        // by request
+	sums   []float64            // sum of gaps by request
 }
 
-// bins of a request's gaps: below the first percentile, equal to it, between it and the next, …, above the
-// last.
-const bins = 2*len(shown) + 1
+// marked are the shown percentiles and their neighbours (see InOrder).
+var marked = [...]float64{0.5, 1 - neighbour*0.1, 1 - neighbour*0.05, 0.9, 0.95, 1 - neighbour*0.01, 0.99, 1 - neighbour*0.001, 0.999}
+
+// bins of a request's gaps: below the first mark, equal to it, between it and the next, …, above the last.
+const bins = 2*len(marked) + 1
 
 // Begin sets the sample of all gaps.
 func (c *Pooled) Begin(sorted Sorted) {
 	*c = Pooled{Unit: c.Unit, Requests: c.Requests, sorted: sorted,
 		counts: make([][bins]int32, 0, c.Requests), sums: make([]float64, 0, c.Requests)}
-	for i, q := range shown {
-		mark := sorted.QuantileWithMissing(0, q.p) * c.Unit
+	for i, p := range marked {
+		mark := sorted.QuantileWithMissing(0, p) * c.Unit
 		if whole := math.Round(mark); math.Abs(mark-whole) < 1e-6 { // gaps are integers and must equal their own mark
 			mark = whole
 		}
@@ -46,7 +49,10 @@ func (c *Pooled) Request() {
 }
 
 // Gap adds one gap of the current request.
-func (c *Pooled) Gap(gap int64) {
+func (c *Pooled) Gap(gap int64) { c.Gaps(gap, 1) }
+
+// Gaps adds equal gaps of the current request.
+func (c *Pooled) Gaps(gap int64, times int) {
 	x := float64(gap)
 	bin := bins - 1
 	for i, mark := range c.marks {
@@ -59,8 +65,8 @@ func (c *Pooled) Gap(gap int64) {
 		}
 	}
 	last := len(c.sums) - 1
-	c.counts[last][bin]++
-	c.sums[last] += x
+	c.counts[last][bin] += int32(times)
+	c.sums[last] += x * float64(times)
 }
 
 // Summarize summarizes the gaps; nil if there are none.
@@ -69,19 +75,51 @@ func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
 	if s == nil {
 		return nil
 	}
-	sizes := make([]float64, len(c.counts))
-	for i := range c.counts {
-		sizes[i] = float64(c.upTo(i, bins-1))
-	}
-	for i, q := range shown {
-		s.CI95[q.name] = c.interval(i, sizes, rng)
-	}
+	sizes := c.sizes()
+	s.order(c.InOrder(), c.sorted, func(i int) bool { return c.reaching(i) >= fewestReaching })
 	mean := c.mean(sizes)
 	d := DependenceOf(mean)
 	iv := newBlocks(c.sums, sizes, d.Block).interval(shownConfidence, rng)
 	s.CI95["mean"] = Interval{iv.Lo / c.Unit, iv.Hi / c.Unit}
-	s.ESS, s.Needed = c.effective(s, mean, d), needed(len(c.counts))
+	s.ESS = c.effective(s, mean, d)
 	return s
+}
+
+// InOrder is the requests with the share of their gaps above a level.
+func (c *Pooled) InOrder() *InOrder {
+	sizes := c.sizes()
+	means := make([]float64, len(sizes))
+	for i, sum := range c.sums {
+		means[i] = sum / max(1, sizes[i])
+	}
+	total := floats.Sum(sizes)
+	return newInOrder(len(sizes), ranks(means), func(q float64) ([]float64, float64) {
+		mark := slices.IndexFunc(marked[:], func(p float64) bool { return math.Abs(p-(1-q)) < 1e-9 })
+		// Above the mark, or at it as well: whichever is nearer to the share.
+		above, from := make([]float64, len(sizes)), make([]float64, len(sizes))
+		for i := range sizes {
+			above[i] = sizes[i] - float64(c.upTo(i, 2*mark+1))
+			from[i] = sizes[i] - float64(c.upTo(i, 2*mark))
+		}
+		out := above
+		if x, y := floats.Sum(above)/total, floats.Sum(from)/total; math.Abs(y-q) < math.Abs(x-q) {
+			out = from
+		}
+		share, mean := floats.Sum(out)/total, total/float64(len(sizes))
+		for i := range out {
+			out[i] = (out[i] - share*sizes[i]) / mean
+		}
+		return out, share
+	})
+}
+
+// sizes are the numbers of gaps.
+func (c *Pooled) sizes() []float64 {
+	out := make([]float64, len(c.counts))
+	for i := range out {
+		out[i] = float64(c.upTo(i, bins-1))
+	}
+	return out
 }
 
 // upTo is the number of gaps of a request in the bins up to bin.
@@ -97,41 +135,17 @@ func (c *Pooled) upTo(request, bin int) int {
 // end there: one or two requests do not predict the next.
 const fewestReaching = 6
 
-// interval of a percentile is the interval of the share of gaps up to it, converted to values with the sample
-// itself: Woodruff, "Confidence Intervals for Medians and Other Position Measures", Journal of the American
-// Statistical Association 47, 1952.
-func (c *Pooled) interval(mark int, sizes []float64, rng *rand.Rand) Interval {
-	lowest := slices.Index(c.marks[:], c.marks[mark]) // several percentiles can be equal
-	within, residual := make([]float64, len(sizes)), make([]float64, len(sizes))
-	total, inside, reaching := 0.0, 0.0, 0
-	for i := range sizes {
-		within[i] = float64(c.upTo(i, 2*mark+1))
-		total, inside = total+sizes[i], inside+within[i]
-		if float64(c.upTo(i, 2*lowest)) < sizes[i] {
-			reaching++
+// reaching is the number of requests with gaps above a shown percentile, or at it if several are equal.
+func (c *Pooled) reaching(percentile int) int {
+	mark := slices.Index(marked[:], shown[percentile].p)
+	lowest, n := slices.Index(c.marks[:], c.marks[mark]), 0
+	for i := range c.counts {
+		if c.upTo(i, 2*lowest) < c.upTo(i, bins-1) {
+			n++
 		}
 	}
-	share := inside / total
-	for i := range residual {
-		residual[i] = within[i] - share*sizes[i]
-	}
-	shares := newBlocks(within, sizes, DependenceOf(residual).Block).interval(shownConfidence, rng)
-	if math.IsInf(shares.Lo, 0) {
-		return unbounded()
-	}
-	p := shown[mark].p
-	iv := unbounded()
-	if low := p - (shares.Hi - share); low > 0 {
-		iv.Lo = c.at(math.Floor(low * (total - 1)))
-	}
-	if high := p + (share - shares.Lo); high < 1 && reaching >= fewestReaching {
-		iv.Hi = c.at(math.Ceil(high * (total - 1)))
-	}
-	return iv
+	return n
 }
-
-// at is the gap of a rank, from 0, in the unit of the Summary.
-func (c *Pooled) at(rank float64) float64 { return c.sorted.at(int(rank)) }
 
 // mean is the contribution of each request to the deviation of the mean gap.
 func (c *Pooled) mean(sizes []float64) []float64 {

@@ -15,8 +15,11 @@ type Summary struct {
 	// ESS is the effective sample size: the number of independent values with a mean as precise; 0 = time
 	// order unknown.
 	ESS float64 `json:"ess,omitempty"`
-	// Needed is, for each percentile that is not Sound, the number of values (for pooled gaps: of requests)
-	// that makes it Sound, or that bounds it if it has no bound; nil = time order unknown.
+	// Effective is, for each percentile, the number of independent requests that these are worth; nil = time
+	// order unknown.
+	Effective map[string]float64 `json:"n_effective,omitempty"`
+	// Needed is, for each percentile that is not Sound, the number of requests that makes it Sound if the
+	// dependence stays; nil = time order unknown.
 	Needed map[string]int `json:"n_needed,omitempty"`
 
 	Mean float64             `json:"mean"`
@@ -31,11 +34,13 @@ type Summary struct {
 	CI95 map[string]Interval `json:"ci95"`
 }
 
-// shown are the percentiles of a Summary.
-var shown = [...]struct {
+type percentile struct {
 	name string
 	p    float64
-}{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}}
+}
+
+// shown are the percentiles of a Summary.
+var shown = [...]percentile{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}}
 
 // shownConfidence is the confidence of the intervals of a Summary and of MinSamples in a Grade.
 const shownConfidence = 0.95
@@ -52,29 +57,54 @@ func Summarize(values []float64) *Summary {
 // SummarizeInOrder is Summarize for values in time order, with the effective sample size and an interval of
 // the mean.
 func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
-	s := Summarize(values)
+	sorted := slices.Sorted(slices.Values(values))
+	s := summarize(ascending(sorted))
 	if s == nil {
 		return nil
 	}
 	d := DependenceOf(values)
 	s.ESS = d.effective(s.N)
 	s.CI95["mean"] = newBlocks(values, nil, d.Block).interval(shownConfidence, rng)
-	s.Needed = needed(s.N)
+	s.order(NewInOrder(values), ascending(sorted), func(int) bool { return true })
 	return s
 }
 
-// needed is the sample size that each percentile of n values needs for its next grade, except for Sound ones.
-func needed(n int) map[string]int {
-	out := map[string]int{}
-	for _, q := range shown {
-		switch GradeOf(n, q.p) {
-		case NoBound:
-			out[q.name] = MinSamples(q.p, shownConfidence)
-		case Thin:
-			out[q.name] = soundSamples(q.p)
+// order replaces what assumes independent values by what the order of the requests shows. bounded reports
+// whether a shown percentile may have an upper end.
+func (s *Summary) order(requests *InOrder, sorted ranked, bounded func(i int) bool) {
+	s.Effective, s.Needed = map[string]float64{}, map[string]int{}
+	for i, q := range shown {
+		iv := requests.interval(sorted, q.p, shownConfidence)
+		if !bounded(i) {
+			iv.Hi = math.Inf(1)
+		}
+		s.CI95[q.name] = iv
+		s.Effective[q.name] = requests.Effective(q.p)
+		if s.Grade(q.name) != Sound {
+			s.Needed[q.name] = requests.Needed(q.p)
 		}
 	}
-	return out
+}
+
+// Grade is the grade of a percentile, by name ("p95"). Without the time order of the values it takes them for
+// independent.
+func (s *Summary) Grade(name string) Grade {
+	i := slices.IndexFunc(shown[:], func(q percentile) bool { return q.name == name })
+	if s == nil || i < 0 {
+		return NoBound
+	}
+	p, worth := shown[i].p, float64(s.N)
+	bounded := true
+	if e, ok := s.Effective[name]; ok {
+		worth, bounded = e, !math.IsInf(s.CI95[name].Hi, 1)
+	}
+	switch {
+	case s.N < MinSamples(p, shownConfidence):
+		return NoBound
+	case worth < float64(soundSamples(p)) || !bounded:
+		return Thin
+	}
+	return Sound
 }
 
 func summarize(sorted ranked) *Summary {
