@@ -19,10 +19,49 @@ const (
 
 // MeanInterval is a confidence interval of the mean of the process that produced values, which must be in
 // time order. It resamples blocks of successive values, which may depend on each other (Politis and Romano,
-// "A circular block-resampling procedure for stationary data", 1992). Both ends are infinite if there are too
-// few values.
+// "A circular block-resampling procedure for stationary data", 1992), and widens the result as InOrder does. Both
+// ends are infinite if there are too few values, or a window too short to show the dependence. The upper end is
+// infinite if the tail is so heavy that values which did not occur can move the mean.
 func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval {
-	return newBlocks(values, nil, DependenceOf(values).Block).interval(confidence, rng)
+	return meanInterval(newBlocks(values, nil, 1), values, DependenceOf(values), confidence, rng)
+}
+
+// meanInterval is the interval of the mean of b's series. contributions are what each request adds to it, with
+// their dependence.
+func meanInterval(b *blocks, contributions []float64, d Dependence, confidence float64, rng *rand.Rand) Interval {
+	n := float64(len(contributions))
+	if n < floor*d.Time {
+		return unbounded()
+	}
+	iv := b.of(d.Block).interval(confidence, rng)
+	if math.IsInf(iv.Lo, 0) {
+		return iv
+	}
+	mean, excess := b.mean(), excessOf(d.Time, n)
+	widen := func(care float64) float64 { return math.Sqrt((1 + excess*care) / (1 + excess)) }
+	iv.Lo, iv.Hi = mean-(mean-iv.Lo)*widen(failCare), mean+(iv.Hi-mean)*widen(passCare)
+	if heavyTail(contributions) {
+		iv.Hi = math.Inf(1)
+	}
+	return iv
+}
+
+// heavyTail reports whether the largest values look as if their variance were infinite: Hill's estimate of the
+// tail index ("A Simple General Approach to Inference About the Tail of a Distribution", Annals of Statistics
+// 3(5), 1975) from the largest twentieth, or the twenty largest, is below 2.2.
+func heavyTail(values []float64) bool {
+	const fewest, index = 20, 2.2
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	k := max(fewest, n/20)
+	if n < 2*k || !(sorted[n-1-k] > 0) {
+		return false
+	}
+	sum := 0.0
+	for _, x := range sorted[n-k:] {
+		sum += math.Log(x / sorted[n-1-k])
+	}
+	return sum*index > float64(k)
 }
 
 // blocks is a series of pairs (a sum and its number of values), to be resampled in blocks of successive
@@ -37,8 +76,20 @@ func newBlocks(sums, sizes []float64, length int) *blocks {
 	if sizes != nil {
 		b.sizes = running(sizes)
 	}
+	return b.of(length)
+}
+
+// of sets the length of the blocks.
+func (b *blocks) of(length int) *blocks {
 	b.length = max(length, (b.n+mostBlocks-1)/mostBlocks)
 	return b
+}
+
+func (b *blocks) mean() float64 {
+	if b.sizes != nil {
+		return b.sums[b.n] / b.sizes[b.n]
+	}
+	return b.sums[b.n] / float64(b.n)
 }
 
 func running(values []float64) []float64 {

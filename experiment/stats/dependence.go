@@ -30,28 +30,31 @@ const longest = 1 << 15
 // successive values, which preserve the long-run variance (the variance of a mean times its number of values).
 // Their largest time counts if it is more than 2.5 times that of the single values.
 func DependenceOf(values []float64) Dependence {
-	variance, d := 0.0, Dependence{1, 1}
-	n := len(values)
-	if n <= longest {
-		variance, d = dependence(values)
-	} else {
-		variance = stat.PopVariance(values, nil)
+	n, size := len(values), 1
+	for n/size > longest {
+		size *= 2
 	}
-	if !(variance > 0) {
+	variance := stat.PopVariance(values, nil)
+	if !(variance > 0) { // all values are equal, or one is NaN
 		return Dependence{1, 1}
 	}
-	fine := d.Time
-	for size := 2; n/size >= fewestMeans; size *= 2 {
-		if n/size > longest {
-			continue
-		}
-		ofMeans, m := dependence(blockMeans(values, n/size))
-		time := float64(size) * ofMeans * m.Time / variance
-		if time > d.Time && (time > 2.5*fine || n/size > longest/2) {
-			d = Dependence{Time: time, Block: size * m.Block}
+	d := ofMeans(values, size, variance)
+	for fine := d.Time; n/(2*size) >= fewestMeans; {
+		size *= 2
+		if coarse := ofMeans(values, size, variance); coarse.Time > max(d.Time, 2.5*fine) {
+			d = coarse
 		}
 	}
 	return d
+}
+
+// ofMeans estimates from the means of so many successive values.
+func ofMeans(values []float64, size int, variance float64) Dependence {
+	if size > 1 {
+		values = blockMeans(values, len(values)/size)
+	}
+	varianceOfMeans, d := dependence(values)
+	return Dependence{Time: max(1, float64(size)*varianceOfMeans*d.Time/variance), Block: size * d.Block}
 }
 
 // fewestMeans is the smallest number of means that shows a long-run variance.

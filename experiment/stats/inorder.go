@@ -124,9 +124,12 @@ func (s *InOrder) weight(p float64) weight {
 	} else {
 		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*s.memory)
 	}
-	excess := max(0, time-1-2/math.Sqrt(float64(s.n))) // what independent values also show is no dependence
+	excess := excessOf(time, float64(s.n))
 	return weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * s.memory}
 }
+
+// excessOf is the excess over 1 of an autocorrelation time from n values, less what independent ones also show.
+func excessOf(time, n float64) float64 { return max(0, time-1-2/math.Sqrt(n)) }
 
 // Decision is the result of checking a limit.
 type Decision struct {

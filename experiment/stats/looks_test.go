@@ -68,7 +68,13 @@ func sequential(values []float64, p float64) (Verdict, int) {
 	looks := Looks{Risk: 0.01}
 	for k := 1; looks.At(k) <= len(values); k++ {
 		seen := values[:looks.At(k)]
-		if v, _ := DecideInOrder(seen, 1, p, looks.Confidence(k)); v != Undecided {
+		over := 0.0
+		for _, x := range seen {
+			if x > 1 {
+				over++
+			}
+		}
+		if v := NewInOrder(seen).Decide(over, p, looks.Confidence(k)).Verdict; v != Undecided {
 			return v, len(seen)
 		}
 	}
@@ -125,44 +131,6 @@ func TestLooksDecideSoon(t *testing.T) {
 		if right < 190 {
 			t.Errorf("%v of the share: %d of 200 are %s after %d requests", c.share, right, c.want, c.most)
 		}
-	}
-}
-
-func TestDecideDependent(t *testing.T) {
-	for _, c := range []struct {
-		n, over int
-		time    float64
-		want    Verdict
-	}{
-		{459, 0, 1, Pass}, {459, 0, 0.5, Pass}, {459, 0, 1.01, Undecided}, {918, 0, 2, Pass}, {917, 0, 2, Undecided},
-		{1000, 19, 1, Fail}, {1000, 19, 2, Undecided}, {2000, 38, 2, Fail},
-		{662, 1, 1, Pass}, {1324, 1, 2, Pass}, {1324, 2, 2, Pass}, {1324, 3, 2, Undecided},
-	} {
-		if got := DecideDependent(c.n, c.over, c.time, 0.99, 0.99); got != c.want {
-			t.Errorf("%d over of %d, time %v: %s, want %s", c.over, c.n, c.time, got, c.want)
-		}
-	}
-}
-
-func TestOverrunTime(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 9))
-	if got := OverrunTime(autoregressive(8000, 0, rng), 2); got > 1.5 {
-		t.Errorf("independent values: %v", got)
-	}
-	// The overruns alone hardly tell of the memory, the values do.
-	if got := OverrunTime(autoregressive(8000, 0.9, rng), 3); got < 12 {
-		t.Errorf("a memory of 0.9: %v", got)
-	}
-	// And the other way round: bursts over a limit among values that are all alike.
-	values := make([]float64, 8000)
-	for i := range values {
-		values[i] = 1
-		if i%800 < 40 {
-			values[i] = math.Inf(1)
-		}
-	}
-	if got := OverrunTime(values, 2); got < 20 {
-		t.Errorf("bursts of forty: %v", got)
 	}
 }
 

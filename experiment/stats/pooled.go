@@ -79,7 +79,7 @@ func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
 	s.order(c.InOrder(), c.sorted, func(i int) bool { return c.reaching(i) >= fewestReaching })
 	mean := c.mean(sizes)
 	d := DependenceOf(mean)
-	iv := newBlocks(c.sums, sizes, d.Block).interval(shownConfidence, rng)
+	iv := meanInterval(newBlocks(c.sums, sizes, 1), mean, d, shownConfidence, rng)
 	s.CI95["mean"] = Interval{iv.Lo / c.Unit, iv.Hi / c.Unit}
 	s.ESS = c.effective(s, mean, d)
 	return s

@@ -100,7 +100,7 @@ func TestPooledIsWiderThanPooling(t *testing.T) {
 	if s.ESS > 800 || s.ESS < 300 {
 		t.Errorf("80,000 gaps of 400 requests are worth %.4g", s.ESS)
 	}
-	naive.CI95, s.CI95, s.ESS, s.Needed = nil, nil, 0, nil
+	naive.CI95, s.CI95, s.ESS, s.Effective, s.Needed = nil, nil, 0, nil, nil
 	if d := cmp.Diff(naive, s, cmpopts.EquateApprox(1e-12, 0)); d != "" {
 		t.Errorf("the figures themselves differ: %s", d)
 	}
@@ -111,24 +111,25 @@ func TestPooledEdges(t *testing.T) {
 	if s := pool(nil, rng); s != nil {
 		t.Errorf("a summary of nothing: %+v", s)
 	}
-	same := slices.Repeat([][]int64{slices.Repeat([]int64{10_007}, 50)}, 40)
+	same := slices.Repeat([][]int64{slices.Repeat([]int64{10_007}, 50)}, 5000)
 	s := pool(same, rng)
 	for name, iv := range s.CI95 {
 		if iv != (Interval{10.007, 10.007}) {
 			t.Errorf("equal gaps: %s in %v", name, iv)
 		}
 	}
-	if s.ESS != 2000 {
-		t.Errorf("2000 equal gaps are worth %v", s.ESS)
+	if s.ESS != 250_000 {
+		t.Errorf("250,000 equal gaps are worth %v", s.ESS)
 	}
-	few := pool(same[:29], rng)
+	few := pool(same[:14], rng)
 	if few.CI95["p50"] != unbounded() || few.CI95["mean"] != unbounded() {
-		t.Errorf("29 requests: %v", few.CI95)
+		t.Errorf("14 requests: %v", few.CI95)
 	}
 	// One request stalls: what it did bounds nothing.
+	same = same[:200]
 	same[7] = slices.Repeat([]int64{500_000}, 50)
 	if iv := pool(same, rng).CI95["p99"]; !math.IsInf(iv.Hi, 1) {
-		t.Errorf("one request in forty stalls: p99 in %v", iv)
+		t.Errorf("one request in 200 stalls: p99 in %v", iv)
 	}
 }
 

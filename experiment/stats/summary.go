@@ -64,7 +64,7 @@ func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
 	}
 	d := DependenceOf(values)
 	s.ESS = d.effective(s.N)
-	s.CI95["mean"] = newBlocks(values, nil, d.Block).interval(shownConfidence, rng)
+	s.CI95["mean"] = meanInterval(newBlocks(values, nil, 1), values, d, shownConfidence, rng)
 	s.order(NewInOrder(values), ascending(sorted), func(int) bool { return true })
 	return s
 }
