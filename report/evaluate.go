@@ -1,0 +1,171 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/roofline"
+	"bench/experiment/series"
+	"bench/experiment/verdict"
+)
+
+// Evaluation is how EvaluateAgain evaluates rows.
+type Evaluation struct {
+	Given    string                 // the limits as the user gave them; empty: those of the rows
+	Limits   func(*experiment.Spec) // replaces the limits of a row; nil: they stay
+	Models   roofline.Models
+	Hardware roofline.Hardware // a model or a device that the tables lack leaves the row its stored roofline
+}
+
+// Evaluated is how the outcome of a run differs from the run's files.
+type Evaluated struct {
+	Text   string   `json:"text"`             // the limits, and those of the run; or that the limits are the run's
+	Limits string   `json:"limits,omitempty"` // as given; absent = the run's
+	Stored []string `json:"stored,omitempty"` // rows without records: their verdicts are those of the files
+}
+
+// EvaluateAgain derives everything again that rows and searches have from the request records. It changes the
+// run in memory, and no file.
+func (r *Run) EvaluateAgain(by Evaluation) error {
+	done := &Evaluated{Limits: by.Given}
+	var was, is []*experiment.Spec
+	rows := slices.Clone(r.Rows)
+	for i := range rows {
+		stored := &r.Rows[i]
+		records, err := r.Requests(stored)
+		if err != nil {
+			return fmt.Errorf("reading the requests of %s: %w", stored.ID, err)
+		}
+		if len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
+			done.Stored = append(done.Stored, stored.ID)
+			continue
+		}
+		row := *stored
+		if by.Limits != nil {
+			by.Limits(&row.Spec)
+		}
+		rows[i] = *verdict.Again(&row, records, r.target(), r.rooflineOf(&row, by))
+		was, is = append(was, &stored.Spec), append(is, &rows[i].Spec)
+	}
+	r.Rows = rows
+	r.searchAgain(by.Limits != nil)
+	switch {
+	case len(is) == 0:
+		done.Text = "not evaluated again: no row has request records"
+	case by.Limits == nil:
+		done.Text = "recomputed from the records by this version"
+	default:
+		done.Text = fmt.Sprintf("evaluated again with %s (the run's own: %s)", limitsText(is), limitsText(was))
+	}
+	r.Evaluated = done
+	return nil
+}
+
+// target is the run's [target], without what only requests need.
+func (r *Run) target() experiment.Target {
+	t := r.Manifest.Target
+	return experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision, GPUHourUSD: r.Manifest.GPUHourUSD}
+}
+
+// rooflineOf is the source of a row's roofline: of its own model, since servers of a run can have several.
+func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
+	model := r.Manifest.Target.Model
+	if row.Roofline != nil {
+		model = row.Roofline.Model
+	}
+	return record.NewRooflineSource(by.Models, by.Hardware, model, r.target()).Or(row.Roofline)
+}
+
+// searchAgain derives the answers of searches from their probes.
+func (r *Run) searchAgain(otherLimits bool) {
+	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
+	for i := range r.Manifest.Searches {
+		was := &r.Manifest.Searches[i]
+		var probes []*record.Row
+		for k := range r.Rows {
+			row := &r.Rows[k]
+			if s := &row.Spec; s.Search != nil && s.Name == was.Name && s.Variant == was.Variant && !r.Removed(row.ID) {
+				if _, others := experiment.LoadAxis(s); slices.Equal(others, was.Others) {
+					probes = append(probes, row)
+				}
+			}
+		}
+		if len(probes) == 0 {
+			continue
+		}
+		now := series.SearchResult(&was.Search, &probes[0].Spec, probes)
+		if otherLimits || now.State != was.State {
+			now = series.SearchAgain(&was.Search, probes)
+		}
+		*was = now
+	}
+}
+
+// Lines state on top of a report that it is not the run's own; none for nil.
+func (e *Evaluated) Lines() []string {
+	if e == nil {
+		return nil
+	}
+	lines := []string{e.Text}
+	if n := len(e.Stored); n > 0 {
+		lines = append(lines, "without records, with the verdicts of the file: "+andMore(e.Stored[0], n-1))
+	}
+	return lines
+}
+
+// limitsText is the limits of the rows, by row if they differ.
+func limitsText(specs []*experiment.Spec) string {
+	type group struct {
+		limits string
+		rows   []string
+	}
+	var groups []group
+	for _, s := range specs {
+		text := limitsOf(s)
+		i := slices.IndexFunc(groups, func(g group) bool { return g.limits == text })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{limits: text})
+		}
+		if !slices.Contains(groups[i].rows, s.Name) {
+			groups[i].rows = append(groups[i].rows, s.Name)
+		}
+	}
+	if len(groups) == 1 {
+		return groups[0].limits
+	}
+	var parts []string
+	for _, g := range groups {
+		parts = append(parts, strings.Join(g.rows, ", ")+": "+g.limits)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// limitsOf is the limits of one row and its classes: "ttft_p95 ≤ 1 s, ttft_p95 ≤ 500 ms (class chat)".
+func limitsOf(s *experiment.Spec) string {
+	var parts []string
+	add := func(l experiment.Limit, key, class string) {
+		parts = append(parts, limitText(record.Verdict{Metric: key, Class: class, Limit: l.Value, Unit: l.Unit}))
+	}
+	for _, l := range s.SLO.Limits {
+		add(l, l.Key, "")
+	}
+	for _, l := range s.SLO.Each {
+		add(l, "each."+l.Key, "")
+	}
+	for _, c := range s.Mix {
+		if len(c.SLO) == 0 {
+			continue
+		}
+		for _, l := range s.ClassSLO(c).Limits {
+			if !slices.Contains(s.SLO.Limits, l) {
+				add(l, l.Key, c.Name)
+			}
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "no limit")
+}
