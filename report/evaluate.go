@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,39 +116,30 @@ func (e *Evaluated) Lines() []string {
 	return lines
 }
 
-// limitsText is the limits of the rows, by row if they differ.
+// limitsText is the limits that all rows have, and whether rows have others: "ttft_p95 ≤ 1 s, others by row".
 func limitsText(specs []*experiment.Spec) string {
-	type group struct {
-		limits string
-		rows   []string
+	common := limitsOf(specs[0])
+	differ := false
+	for _, s := range specs[1:] {
+		own := limitsOf(s)
+		differ = differ || !slices.Equal(own, limitsOf(specs[0]))
+		common = slices.DeleteFunc(common, func(l string) bool { return !slices.Contains(own, l) })
 	}
-	var groups []group
-	for _, s := range specs {
-		text := limitsOf(s)
-		i := slices.IndexFunc(groups, func(g group) bool { return g.limits == text })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, group{limits: text})
-		}
-		if !slices.Contains(groups[i].rows, s.Name) {
-			groups[i].rows = append(groups[i].rows, s.Name)
-		}
+	switch {
+	case differ && len(common) == 0:
+		return "limits by row"
+	case differ:
+		common = append(common, "others by row")
+	case len(common) == 0:
+		return "no limit"
 	}
-	if len(groups) == 1 {
-		return groups[0].limits
-	}
-	var parts []string
-	for _, g := range groups {
-		parts = append(parts, strings.Join(g.rows, ", ")+": "+g.limits)
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(common, ", ")
 }
 
-// limitsOf is the limits of one row and its classes: "ttft_p95 ≤ 1 s, ttft_p95 ≤ 500 ms (class chat)".
-func limitsOf(s *experiment.Spec) string {
-	var parts []string
+// limitsOf is the limits of one row and its classes: "ttft_p95 ≤ 1 s", "ttft_p95 ≤ 500 ms (class chat)".
+func limitsOf(s *experiment.Spec) (texts []string) {
 	add := func(l experiment.Limit, key, class string) {
-		parts = append(parts, limitText(record.Verdict{Metric: key, Class: class, Limit: l.Value, Unit: l.Unit}))
+		texts = append(texts, limitText(record.Verdict{Metric: key, Class: class, Limit: l.Value, Unit: l.Unit}))
 	}
 	for _, l := range s.SLO.Limits {
 		add(l, l.Key, "")
@@ -167,5 +157,5 @@ func limitsOf(s *experiment.Spec) string {
 			}
 		}
 	}
-	return cmp.Or(strings.Join(parts, ", "), "no limit")
+	return texts
 }

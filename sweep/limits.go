@@ -25,8 +25,14 @@ type Limits struct {
 // rowLimits is the SLO of one row.
 type rowLimits struct {
 	slo     experiment.SLO
-	classes map[string]map[string]any // limits of single classes, by name
-	place   func(key string) string   // the path in the file of a key of the SLO
+	classes map[string]classLimits   // by name
+	place   func(path string) string // the path in the file of a path in the row
+}
+
+// classLimits are limits of one class.
+type classLimits struct {
+	slo map[string]any
+	at  string // their path in the row
 }
 
 // LimitsFlag names a list of limits in messages.
@@ -84,7 +90,7 @@ func listedLimits(given string) (*Limits, error) {
 		}
 	}
 	l.others.slo.DecodeTOML(table, bad)
-	l.others.place = func(key string) string { return key }
+	l.others.place = func(path string) string { return path }
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -138,22 +144,22 @@ func fileLimits(file string, text []byte) (*Limits, error) {
 	return l, nil
 }
 
-// limits are the limits of the expander's row, and reports mistakes in them.
+// limits are the limits of the expander's row. It reports mistakes in them.
 func (x *expander) limits() rowLimits {
 	merged := x.merge()
-	out := rowLimits{classes: map[string]map[string]any{}, place: func(key string) string { return x.place(strict.Join("slo", key)) }}
-	out.slo.DecodeTOML(merged["slo"], func(key, text, hint string) { x.bad(out.place(key), text, hint) })
+	out := rowLimits{classes: map[string]classLimits{}, place: x.place}
+	bad := func(path, text, hint string) { x.bad(x.place(path), text, hint) }
+	out.slo.DecodeTOML(merged["slo"], func(key, text, hint string) { bad(strict.Join("slo", key), text, hint) })
 	classes, _ := merged["mix"].([]map[string]any)
 	for i, class := range classes {
-		name, _ := class["name"].(string)
 		if class["slo"] == nil {
 			continue
 		}
-		var own experiment.SLO
-		own.DecodeTOML(class["slo"], func(key, text, hint string) {
-			x.bad(x.place(strict.Join(fmt.Sprintf("mix[%d].slo", i), key)), text, hint)
-		})
-		out.classes[name], _ = class["slo"].(map[string]any)
+		own := classLimits{at: fmt.Sprintf("mix[%d].slo", i)}
+		new(experiment.SLO).DecodeTOML(class["slo"], func(key, text, hint string) { bad(strict.Join(own.at, key), text, hint) })
+		own.slo, _ = class["slo"].(map[string]any)
+		name, _ := class["name"].(string)
+		out.classes[name] = own
 	}
 	return out
 }
@@ -182,7 +188,7 @@ func (l *Limits) Apply(s *experiment.Spec) {
 	}
 	s.Mix = slices.Clone(s.Mix)
 	for i := range s.Mix {
-		s.Mix[i].SLO = own.classes[s.Mix[i].Name]
+		s.Mix[i].SLO = own.classes[s.Mix[i].Name].slo
 	}
 }
 
@@ -194,20 +200,23 @@ func (l *Limits) Check(s *experiment.Spec) (problems strict.Problems) {
 	}
 	after := *s
 	l.Apply(&after)
-	bad := func(key, text, hint string) { problems = append(problems, l.problem(own.place(key), text, hint)) }
-	unstreamed := func(c experiment.SLO) {
-		for _, x := range c.All() {
+	bad := func(path, text, hint string) { problems = append(problems, l.problem(own.place(path), text, hint)) }
+	check := func(at string, limits []experiment.Limit) {
+		for _, x := range limits {
 			if !s.Streams() && x.NeedsStream() {
-				bad(x.Key, fmt.Sprintf("%s needs streaming; row %q was measured without it", x.Key, s.Name), "limit e2e instead")
+				bad(strict.Join(at, x.Key), fmt.Sprintf("%s needs streaming; row %q was measured without it", x.Key, s.Name), "limit e2e instead")
 			}
 		}
 	}
-	unstreamed(after.SLO)
+	check("slo", after.SLO.Limits)
+	check("slo.each", after.SLO.Each)
 	for _, c := range after.Mix {
-		if len(c.SLO) > 0 {
-			unstreamed(after.ClassSLO(c))
+		var slo experiment.SLO
+		if c.SLO != nil {
+			slo.DecodeTOML(c.SLO, func(_, _, _ string) {}) // checked when it was read
 		}
+		check(own.classes[c.Name].at, slo.Limits)
 	}
-	after.CheckFigures(bad)
-	return slices.Compact(problems)
+	after.CheckFigures(func(key, text, hint string) { bad(strict.Join("slo", key), text, hint) })
+	return problems
 }
