@@ -22,8 +22,8 @@ type Evaluation struct {
 
 // Evaluated is how the outcome of a run differs from the run's files.
 type Evaluated struct {
-	Text   string   `json:"text"`             // the limits, and those of the run; or that the limits are the run's
-	Limits string   `json:"limits,omitempty"` // as given; absent = the run's
+	Text   string   `json:"text"`             // both SLOs; or that the rows' own holds
+	Limits string   `json:"limits,omitempty"` // as given; absent = the rows' own
 	Stored []string `json:"stored,omitempty"` // rows without records: their verdicts are those of the files
 }
 
@@ -51,7 +51,7 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 		was, is = append(was, &stored.Spec), append(is, &rows[i].Spec)
 	}
 	r.Rows = rows
-	r.searchAgain(by.Limits != nil)
+	r.searchAgain(by.Limits != nil, done.Stored)
 	switch {
 	case len(is) == 0:
 		done.Text = "not evaluated again: no row has request records"
@@ -79,14 +79,18 @@ func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
 	return record.NewRooflineSource(by.Models, by.Hardware, model, r.target()).Or(row.Roofline)
 }
 
-// searchAgain derives the answers of searches from their probes.
-func (r *Run) searchAgain(otherLimits bool) {
+// searchAgain derives the answers of searches from their probes. Under other limits, probes with their stored
+// verdicts do not count.
+func (r *Run) searchAgain(otherLimits bool, stored []string) {
 	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
 	for i := range r.Manifest.Searches {
 		was := &r.Manifest.Searches[i]
 		var probes []*record.Row
 		for k := range r.Rows {
 			row := &r.Rows[k]
+			if otherLimits && slices.Contains(stored, row.ID) {
+				continue
+			}
 			if s := &row.Spec; s.Search != nil && s.Name == was.Name && s.Variant == was.Variant && !r.Removed(row.ID) {
 				if _, others := experiment.LoadAxis(s); slices.Equal(others, was.Others) {
 					probes = append(probes, row)

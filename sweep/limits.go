@@ -13,7 +13,8 @@ import (
 	"bench/sweep/strict"
 )
 
-// Limits are the SLO of measured rows in place of the one that they were measured with. ReadLimits makes them.
+// Limits are the SLO of measured rows, in place of the one that they were measured with. ReadLimits makes
+// them.
 type Limits struct {
 	Given string // the list of limits, or the name of the file
 

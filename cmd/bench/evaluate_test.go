@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"bench/experiment/record"
 	"bench/report"
 	"bench/report/foreign"
 )
@@ -173,7 +174,8 @@ func plain(t *testing.T, v any) any {
 	return out
 }
 
-// TestRecomputeIsExact: the records and the row's file hold everything that the row was concluded from.
+// TestRecomputeIsExact: the records and the row's file hold everything that the row was concluded from. Other
+// limits apply to every kind of row.
 func TestRecomputeIsExact(t *testing.T) {
 	run := measured(t, everyKind)
 	if len(run.Missing) > 0 || len(run.Manifest.Searches) != 1 {
@@ -194,5 +196,36 @@ func TestRecomputeIsExact(t *testing.T) {
 	}
 	if len(run.Evaluated.Stored) > 0 {
 		t.Errorf("not evaluated: %q", run.Evaluated.Stored)
+	}
+
+	limits, err := limitsFor("e2e_p50=1us", []*report.Run{run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := evaluation(t)
+	by.Given, by.Limits = limits.Given, limits.Apply
+	if err := run.EvaluateAgain(by); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range run.Rows {
+		if len(r.SLO) != 1 || r.SLO[0].Metric != "e2e_p50" || r.SLO[0].Verdict == "PASS" || r.Cost != nil {
+			t.Errorf("%s under a limit that no request meets: %+v, cost %v", r.ID, r.SLO, r.Cost)
+		}
+	}
+	if f := run.Manifest.Searches[0]; f.State != "unprobed" || f.Met() || f.Probes != 3 {
+		t.Errorf("%s: %s", f.State, f.Text)
+	}
+	if want := "evaluated again with e2e_p50 ≤ 0.001 ms (the run's own: limits by row)"; run.Evaluated.Text != want {
+		t.Errorf("%s, want %s", run.Evaluated.Text, want)
+	}
+	records := run.Records
+	run.Records = func(row *record.Row) ([]*record.Record, error) {
+		if row.ID == "found,concurrency=1-r1" {
+			return nil, nil
+		}
+		return records(row)
+	}
+	if err := run.EvaluateAgain(by); err != nil || run.Manifest.Searches[0].Probes != 2 {
+		t.Errorf("a probe without records counts: %v, %s", err, run.Manifest.Searches[0].Text)
 	}
 }
