@@ -32,7 +32,7 @@ e2e = "1s"
 [mock]
 ttft = "2ms"
 itl = "1ms"
-faults = ["status=500@37"]
+faults = ["cut-mid=5@17", "short=6@11", "multi=2@13"] # after the two tokens of a probe
 [defaults]
 requests = 40
 [[row]]
