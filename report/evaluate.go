@@ -9,6 +9,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
+	"bench/experiment/telemetry"
 	"bench/experiment/verdict"
 )
 
@@ -44,6 +45,9 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 			continue
 		}
 		row := *stored
+		if row.Client, err = r.clientUsage(stored); err != nil {
+			return err
+		}
 		if by.Limits != nil {
 			by.Limits(&row.Spec)
 		}
@@ -62,6 +66,24 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	}
 	r.Evaluated = done
 	return nil
+}
+
+// clientUsage is the row's use of the client machine, by its telemetry; without telemetry, as it is stored.
+func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
+	stored, err := r.Samples(row)
+	if err != nil {
+		return nil, fmt.Errorf("reading the telemetry of %s: %w", row.ID, err)
+	}
+	samples := make([]telemetry.Sample, len(stored))
+	for i, s := range stored {
+		samples[i] = *s
+	}
+	u := telemetry.Summarize(samples, row.Window.StartUs, row.Window.EndUs)
+	if u == nil || row.Client == nil {
+		return row.Client, nil
+	}
+	u.MaxProcs = row.Client.MaxProcs // of the machine that measured
+	return u, nil
 }
 
 // target is the run's [target], without what only requests need.
