@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"experiment/series":    {"experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
-	"experiment/record":    {"experiment", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
+	"experiment/record":    {"experiment", "experiment/roofline", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment":           {"experiment/roofline", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment/fixture":   {"experiment", "experiment/record", "experiment/workload"}, // for tests
 

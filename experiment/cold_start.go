@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"bench/experiment/workload"
@@ -59,10 +58,5 @@ func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 	}
 	if s.Connections == "reuse" {
 		bad("connections", "a cold start opens a connection for each request", "leave out connections")
-	}
-	for _, l := range s.SLO.Limits {
-		if strings.HasPrefix(l.Key, "min_") || l.Unit == "usd" {
-			bad("slo."+l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
-		}
 	}
 }

@@ -49,6 +49,10 @@ func (l Limit) NeedsStream() bool {
 	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl"}, l.Metric)
 }
 
+// OfRequests reports whether the limit is on single requests, and not on a throughput or a price, which are
+// figures of the whole row.
+func (l Limit) OfRequests() bool { return l.Stat != "" || l.Metric == "error_rate" }
+
 // P is the statistic as a share: 0.95 for p95; ok is false for a mean.
 func (l Limit) P() (p float64, ok bool) {
 	digits, found := strings.CutPrefix(l.Stat, "p")
@@ -194,7 +198,7 @@ func (c SLO) With(own SLO) SLO {
 func (c SLO) forClass(own SLO) SLO {
 	inherited := SLO{Each: c.Each}
 	for _, l := range c.Limits {
-		if l.Stat != "" || l.Metric == "error_rate" {
+		if l.OfRequests() {
 			inherited.Limits = append(inherited.Limits, l)
 		}
 	}

@@ -106,13 +106,7 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 		}
 	}
 	check("slo.", s.SLO)
-	if len(s.Mix) == 0 && len(s.SLO.PerRequest()) == 0 {
-		for _, l := range s.SLO.Limits {
-			if l.Metric == "min_goodput_requests_per_s" {
-				bad("slo."+l.Key, l.Key+" needs a limit for each request", `write [slo.each] and below it ttft = "1s"`)
-			}
-		}
-	}
+	s.CheckFigures(func(key, problem, hint string) { bad("slo."+key, problem, hint) })
 	for i, class := range s.Mix {
 		if class.SLO == nil {
 			continue
@@ -121,6 +115,18 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 		var c SLO
 		c.DecodeTOML(class.SLO, func(key, problem, hint string) { bad(at+key, problem, hint) })
 		check(at, c)
+	}
+}
+
+// CheckFigures reports limits on figures of the whole row that the row does not have.
+func (s *Spec) CheckFigures(bad func(key, problem, hint string)) {
+	for _, l := range s.SLO.Limits {
+		switch {
+		case s.IsColdStart() && !l.OfRequests():
+			bad(l.Key, "a cold start has no throughput to limit", "limit ttft or e2e")
+		case l.Metric == "min_goodput_requests_per_s" && len(s.Mix) == 0 && len(s.SLO.PerRequest()) == 0:
+			bad(l.Key, l.Key+" needs a limit for each request", `write [slo.each] and below it ttft = "1s"`)
+		}
 	}
 }
 

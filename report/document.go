@@ -12,9 +12,11 @@ type Document struct {
 
 // DocumentRun is a run of a Document.
 type DocumentRun struct {
-	Run     string  `json:"run"`    // start time in UTC
-	Matrix  string  `json:"matrix"` // name of the matrix
-	Outcome Outcome `json:"outcome"`
+	Run    string `json:"run"`    // start time in UTC
+	Matrix string `json:"matrix"` // name of the matrix
+	// Evaluated is how the outcome differs from the run's files; absent = it does not.
+	Evaluated *Evaluated `json:"evaluated_again,omitempty"`
+	Outcome   Outcome    `json:"outcome"`
 }
 
 // NewDocument is a document without a run.
@@ -22,5 +24,5 @@ func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []Do
 
 // Add appends a run with its outcome.
 func (d *Document) Add(r *Run, o Outcome) {
-	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, o})
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, o})
 }

@@ -51,6 +51,9 @@ func (m *markdown) head(run *Run, o *Outcome) {
 	if run.Simulated() {
 		m.line("**SIMULATED: measured against a simulated server.**")
 	}
+	for _, line := range run.Evaluated.Lines() {
+		m.line("**" + escapeMarkdown(line) + "**")
+	}
 	if f.Hypothesis != "" {
 		m.line("Hypothesis: " + escapeMarkdown(f.Hypothesis))
 	}

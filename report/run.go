@@ -35,6 +35,8 @@ type Run struct {
 	// Records reads the requests of a row; nil: from the directory.
 	Records func(*record.Row) ([]*record.Record, error)
 
+	Evaluated *Evaluated // the rows were evaluated again; nil: they are as in their files
+
 	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/metrics.md.
 	Definitions map[string]string
 }

@@ -32,7 +32,8 @@ func searchName(f *record.Found) string {
 var searchGoals = map[string]string{"slo": "max %s within SLO", "saturation": "saturation %s", "knee": "knee of %s"}
 
 var searchStates = map[string]string{"above": "the highest load qualifies", "below": "the lowest load does not qualify", "none": "nothing found",
-	"budget": "ended by its budget", "searching": "interrupted: resume the run"}
+	"unprobed": "needs a load that was not probed",
+	"budget":   "ended by its budget", "searching": "interrupted: resume the run"}
 
 // answer is the interval that the search ended with.
 func answer(f *record.Found) string {

@@ -32,6 +32,9 @@ func (p *printer) head(run *Run, o *Outcome) {
 	if run.Simulated() {
 		p.wrap("", "SIMULATED: measured against a simulated server")
 	}
+	for _, line := range run.Evaluated.Lines() {
+		p.wrap("", line)
+	}
 	p.wrap("SLO  "+p.paint(verdictCell(o.Verdict, 0).Kind, cmp.Or(string(o.Verdict), "none"))+":", o.SLO)
 	p.wrap("validity ", o.Validity)
 	point := "none"

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,40 +14,70 @@ import (
 	"bench/report/export"
 	"bench/report/foreign"
 	"bench/report/page"
+	"bench/sweep"
+	"bench/sweep/strict"
 )
 
+// reportFlags are the flags of `bench report`.
+type reportFlags struct {
+	format, output string
+	enforce        bool
+
+	slo       string // limits in place of the runs' own; empty: none
+	recompute bool
+	tables    tableFlags
+}
+
+// again reports whether the rows are evaluated again.
+func (f *reportFlags) again() bool { return f.slo != "" || f.recompute }
+
 func newReport(c *cli) *cobra.Command {
-	var format, output string
+	f := &reportFlags{}
 	cmd := &cobra.Command{
 		Use:   "report RESULT…",
 		Short: "write the report of one run or several",
 		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
 Formats: html, md, text, csv, json (the report's data), vllm (JSON of vllm bench serve),
-gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).`,
+gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).
+
+--slo and --recompute evaluate the stored requests again: figures, verdicts, findings and searches. They change no
+file of the run, so the default format is then text. --slo takes limits, which replace the whole SLO of every row, or
+a matrix, from which each row takes the SLO of the row with its name, and other rows take [slo].`,
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
+  bench report results/chat/20260101T120000Z --slo 'ttft_p95=300ms,tpot_p95=40ms'
+  bench report results/chat/20260101T120000Z --slo matrices/chat.toml --enforce   exit 3 unless these limits are met
+  bench report results/chat/20260101T120000Z --recompute                          old results by this version
   bench report vllm-result.json --format text
   bench report results/chat/20260101T120000Z --format parquet -o requests.parquet
   bench report results/chat/20260101T120000Z --format openmetrics | curl --data-binary @- http://127.0.0.1:9091/metrics/job/bench`,
 		Args: positional(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return c.report(format, output, args)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("slo") && f.slo == "" {
+				return usage("--slo is empty\nhint: write --slo 'ttft_p95=300ms', or name a .toml file with [slo]")
+			}
+			if f.again() && !cmd.Flags().Changed("format") {
+				f.format = "text"
+			}
+			return c.report(f, args)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "html", strings.Join(reportFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
+	fl := cmd.Flags()
+	fl.StringVar(&f.format, "format", "html", strings.Join(reportFormats, ", "))
+	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
+	fl.StringVar(&f.slo, "slo", "", "`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
+	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
+	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
+	f.tables.register(fl)
 	return cmd
 }
 
 var reportFormats = []string{"html", "md", "csv", "text", "json", "vllm", "gobench", "openmetrics", "parquet"}
 
-func (c *cli) report(format, output string, paths []string) error {
-	if err := checkFormat(format, reportFormats...); err != nil {
+func (c *cli) report(f *reportFlags, paths []string) error {
+	if err := f.check(); err != nil {
 		return err
-	}
-	if format == "parquet" && output == "" {
-		return usage("--format parquet needs a file\nhint: add -o requests.parquet")
 	}
 	var runs []*report.Run
 	for _, path := range paths {
@@ -54,25 +87,124 @@ func (c *cli) report(format, output string, paths []string) error {
 		}
 		runs = append(runs, run)
 	}
-	if format != "html" && format != "json" && len(runs) > 1 {
-		return usage("--format %s takes one run\nhint: --format html and json take several", format)
+	if !slices.Contains([]string{"html", "json", "text"}, f.format) && len(runs) > 1 {
+		return usage("--format %s takes one run\nhint: --format html, json and text take several", f.format)
+	}
+	if f.again() {
+		if err := c.evaluateAgain(f, runs); err != nil {
+			return err
+		}
 	}
 	first := runs[0]
-	color := output == "" && colors(c.stdout)
-	if format == "html" && output == "" {
-		output = defaultPage(first.Dir)
+	color := f.output == "" && colors(c.stdout)
+	if f.format == "html" && f.output == "" {
+		f.output = defaultPage(first.Dir)
 	}
-	return c.deliver(output, "report", map[string]func(io.Writer) error{
+	err := c.deliver(f.output, "report", map[string]func(io.Writer) error{
 		"html":        func(w io.Writer) error { return page.Runs(w, runs...) },
 		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
 		"csv":         func(w io.Writer) error { return export.CSV(w, first) },
-		"text":        func(w io.Writer) error { return report.Text(w, first, color) },
+		"text":        func(w io.Writer) error { return textOf(w, runs, color) },
 		"vllm":        func(w io.Writer) error { return export.VLLM(w, first) },
 		"gobench":     func(w io.Writer) error { return export.GoBenchmark(w, first) },
 		"openmetrics": func(w io.Writer) error { return export.OpenMetrics(w, first) },
 		"parquet":     func(w io.Writer) error { return export.Parquet(w, first) },
-	}[format])
+	}[f.format])
+	if err != nil || !f.enforce {
+		return err
+	}
+	return met(runs)
+}
+
+// check refuses flags that do not go together.
+func (f *reportFlags) check() error {
+	switch err := checkFormat(f.format, reportFormats...); {
+	case err != nil:
+		return err
+	case f.format == "parquet" && f.output == "":
+		return usage("--format parquet needs a file\nhint: add -o requests.parquet")
+	case f.again() && f.format == "html" && f.output == "":
+		return usage("--format html needs a file: --slo and --recompute leave report.html of the run as it is\nhint: add -o again.html")
+	case !f.again() && f.tables != (tableFlags{}):
+		return usage("--model-configs and --hardware-configs need --recompute or --slo\nhint: add --recompute")
+	}
+	return nil
+}
+
+// evaluateAgain evaluates the rows again, under the limits of the flags.
+func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
+	by := report.Evaluation{Given: f.slo}
+	if f.slo != "" {
+		limits, err := limitsFor(f.slo, runs)
+		if err != nil {
+			return err
+		}
+		by.Limits = limits.Apply
+	}
+	var err error
+	if by.Models, by.Hardware, err = f.tables.read(c.stderr); err != nil {
+		return err
+	}
+	shown := slices.Contains([]string{"html", "json", "md", "text", "csv"}, f.format)
+	for _, run := range runs {
+		if err := run.EvaluateAgain(by); err != nil {
+			return err
+		}
+		for _, line := range run.Evaluated.Lines() {
+			if !shown { // the format has no place for it
+				fmt.Fprintln(c.stderr, safe("note: "+line))
+			}
+		}
+	}
+	return nil
+}
+
+// limitsFor reads limits, and checks that the rows of the runs can be held to them.
+func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
+	limits, err := sweep.ReadLimits(given)
+	if err != nil {
+		return nil, &exitError{codeUsage, err}
+	}
+	var problems strict.Problems
+	for _, run := range runs {
+		for i := range run.Rows {
+			problems = append(problems, limits.Check(&run.Rows[i].Spec)...)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return limits, nil
+}
+
+// textOf writes the final table of each run.
+func textOf(w io.Writer, runs []*report.Run, color bool) error {
+	for i, run := range runs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := report.Text(w, run, color); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// met is an error unless every SLO of the runs is met by valid rows.
+func met(runs []*report.Run) error {
+	var missed []error
+	for _, run := range runs {
+		err := run.Met()
+		if err != nil && len(runs) > 1 {
+			err = fmt.Errorf("%s: %w", run.Dir, err)
+		}
+		missed = append(missed, err)
+	}
+	if err := errors.Join(missed...); err != nil {
+		return &exitError{codeNotMet, err}
+	}
+	return nil
 }
 
 // defaultPage returns the default file of the page: in a run's directory, or next to a file.

@@ -46,8 +46,10 @@ func TestSchemaOfReport(t *testing.T) {
 	flagged[0].Summary.TTFT = nil
 	nothing := record.Row{ID: "N-r1", Spec: experiment.Spec{Name: "N", Repeat: 1}}
 	compiled := compile(t)
-	text := saidOf(t, runOf(judged...), runOf(flagged...), runOf(nothing), runOf())
-	for _, want := range []string{`"spread":`, `"resampled":`, `"verdict": "PASS"`, `"verdict": ""`, `"series": []`, `"findings": []`} {
+	again := runOf(judged...)
+	again.Evaluated = &report.Evaluated{Text: "evaluated again", Limits: "ttft_p50=100ms", Stored: []string{"a-r1"}}
+	text := saidOf(t, again, runOf(flagged...), runOf(nothing), runOf())
+	for _, want := range []string{`"evaluated_again":`, `"spread":`, `"resampled":`, `"verdict": "PASS"`, `"verdict": ""`, `"series": []`, `"findings": []`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)
 		}

@@ -91,7 +91,7 @@ var closed = map[string][]any{
 	"record.Attempt.ended":           {"", "done", "interrupted", "failed"},
 	"experiment.Search.axis":         {"rate", "concurrency"},
 	"experiment.Search.search":       {"slo", "saturation", "knee"},
-	"record.Found.state":             {"searching", "found", "above", "below", "none", "budget"},
+	"record.Found.state":             {"searching", "found", "above", "below", "none", "budget", "unprobed"},
 	"record.TargetInfo.api":          {"completions", "chat"},
 	"record.Row.schema":              {record.SchemaRow},
 	"record.Row.prompt_form":         {"token_ids", "text", "mixed"},

@@ -91,7 +91,7 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 	}
 	row := &record.Row{Schema: record.SchemaRow, ID: spec.Label(), Spec: spec, Simulated: true, PromptForm: "token_ids", Clock: record.Clock{Stamps: "kernel", KernelStamps: 1}}
 	row.Window = record.Window{StartUs: record.RoundMicros(time.Duration(spec.Warmup.Time)), EndUs: record.RoundMicros(run.end() - after)}
-	e := &verdict.Measured{Row: row, Vocabulary: &vocabulary}
+	e := &verdict.Measured{Row: row}
 	for _, r := range records {
 		if r.ID != "" {
 			e.Records = append(e.Records, run.record(r, row.Window))
@@ -108,6 +108,7 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 	if s.unstated {
 		target.Hardware = ""
 	}
+	e.Reuse = e.CompareReuse()
 	e.Conclude(target, record.NewRooflineSource(big(t), roofline.BuiltinHardware(), "eight", target))
 	return row
 }

@@ -163,13 +163,11 @@ func (es classEncoders) omitted() []string {
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(all))))
 }
 
-// widest is the vocabulary with the most tokens around a prompt.
-func (es classEncoders) widest() *workload.Vocabulary {
-	var most *workload.Vocabulary
+// overhead is the largest number of tokens around a prompt.
+func (es classEncoders) overhead() int {
+	most := 0
 	for _, e := range es {
-		if most == nil || e.first.Overhead > most.Overhead {
-			most = &e.first
-		}
+		most = max(most, e.first.Overhead)
 	}
 	return most
 }

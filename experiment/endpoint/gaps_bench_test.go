@@ -167,7 +167,7 @@ func longRow(t testing.TB, requests, gaps int) int64 {
 		t.Fatal(err)
 	}
 	slo := fixture.SLO(t, "itl_p99 = \"40ms\"\nttft_p95 = \"1s\"\ne2e_p99 = \"30s\"\neach = { ttft = \"1s\" }")
-	e := &verdict.Measured{Row: &record.Row{Spec: experiment.Spec{SLO: slo}, Window: record.Window{EndUs: int64(requests)*1000 + 1}}, Vocabulary: &workload.Vocabulary{}}
+	e := &verdict.Measured{Row: &record.Row{Spec: experiment.Spec{SLO: slo}, Window: record.Window{EndUs: int64(requests)*1000 + 1}}}
 	collect := measurement{t: RunConfig{Spec: &e.Spec, Each: w.Write, Progress: new(Progress)}, e: e}
 	for jobs := newStreamed(gaps, 0.1); jobs.made < requests; {
 		if err := collect.each(jobs.next()); err != nil {

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/verdict"
-	"bench/experiment/workload"
 )
 
 // A row of a million gaps: in memory, on disk, and while its figures are made. A slice of all gaps, even
@@ -24,7 +23,7 @@ func TestGapsAreSmall(t *testing.T) {
 		t.Errorf("%.2f bytes a gap on disk", disk)
 	}
 	slo := fixture.SLO(t, `itl_p99 = "40ms"`)
-	e := &verdict.Measured{Row: &record.Row{Spec: experiment.Spec{SLO: slo}, Window: record.Window{EndUs: 1_000_000}}, Vocabulary: &workload.Vocabulary{}, Records: records}
+	e := &verdict.Measured{Row: &record.Row{Spec: experiment.Spec{SLO: slo}, Window: record.Window{EndUs: 1_000_000}}, Records: records}
 	before = heap()
 	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if n := e.Summary.ITL.N; n != gaps || e.SLO[0].Verdict != "PASS" {

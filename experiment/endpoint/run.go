@@ -57,11 +57,12 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	row := &record.Row{
 		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
 		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
+		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest,
 	}
 	row.Sampling, row.ClassSampling = encoders.sampling()
 	plan := workload.NewPlan(t.Spec.Workload, t.Spec.PlanSeed(), t.Salt)
 	defer plan.Close()
-	e := &verdict.Measured{Row: row, Vocabulary: encoders.widest(), Selftest: s.Selftest}
+	e := &verdict.Measured{Row: row}
 	m := &measurement{t: t, e: e, encoders: encoders, plan: plan}
 	if err := m.primePrefixes(ctx); err != nil {
 		return nil, err
@@ -105,6 +106,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if err := fillSamples(e, samples, measured.Epoch, t, s.sources); err != nil {
 		return nil, err
 	}
+	e.Reuse = e.CompareReuse()
 	e.Conclude(s.Target, t.Roofline)
 	return row, nil
 }

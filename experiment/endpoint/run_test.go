@@ -97,7 +97,7 @@ func holdToRecords(t *testing.T, row *record.Row, records []*record.Record, targ
 	if got, want := text(t, record.LengthsOf(records)), text(t, row.Lengths); got != want {
 		t.Errorf("lengths from the records\n%s\nin the row\n%s", got, want)
 	}
-	judged := verdict.Measured{Row: &record.Row{Spec: row.Spec, Window: row.Window}, Vocabulary: &workload.Vocabulary{}, Records: records}
+	judged := verdict.Measured{Row: &record.Row{Spec: row.Spec, Window: row.Window}, Records: records}
 	judged.Conclude(target, record.RooflineSource{})
 	if got, want := text(t, judged.SLO), text(t, row.SLO); got != want {
 		t.Errorf("verdicts from the records\n%s\nin the row\n%s", got, want)

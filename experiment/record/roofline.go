@@ -39,6 +39,7 @@ type Roofline struct {
 type RooflineSource struct {
 	setup   *roofline.Setup
 	missing string
+	stored  *Roofline // in place of a setup
 }
 
 // NewRooflineSource looks up the model and the target's hardware.
@@ -64,11 +65,19 @@ func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model
 	return RooflineSource{setup: s}
 }
 
+// Or is a source that gives the stored roofline, if b has none; nil = there is none.
+func (b RooflineSource) Or(stored *Roofline) RooflineSource {
+	if b.Missing() == "" || stored == nil {
+		return b
+	}
+	return RooflineSource{stored: stored}
+}
+
 // Of is the roofline for the observed batch and lengths, not for the requested ones; nil and the reason
 // without one.
 func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target) (*Roofline, string) {
 	if b.setup == nil {
-		return nil, b.Missing()
+		return b.stored, b.Missing()
 	}
 	n := float64(s.Requests.Completed)
 	if n == 0 {
@@ -143,7 +152,7 @@ func (b *Roofline) PromptMs() (ms float64) {
 
 // Missing is why rows have no roofline; empty = they have one.
 func (b RooflineSource) Missing() string {
-	if b.setup != nil {
+	if b.setup != nil || b.stored != nil {
 		return ""
 	}
 	return cmp.Or(b.missing, "no model and no hardware")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
@@ -36,6 +37,11 @@ type Row struct {
 	Window      Window      `json:"window"`
 	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // absent = a load
 	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
+
+	// What the checks take from outside the records.
+	PromptOverhead *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent in rows of older versions
+	FailedPriming  int              `json:"failed_priming,omitempty"`         // priming requests that failed
+	Selftest       *selftest.Result `json:"selftest,omitempty"`               // of this machine, its steps near the row's load; absent = none
 
 	Summary    Summary            `json:"summary"`
 	Classes    map[string]Summary `json:"classes,omitempty"` // of a mix, by class

@@ -14,7 +14,8 @@ type Found struct {
 
 	stats.Bracket
 	// State is searching, found, above (even the highest load qualifies), below (not even the lowest does),
-	// none, or budget (used up before the end of the search).
+	// none, budget (used up before the end of the search), or unprobed (evaluated again: it needs a load that
+	// was not probed).
 	State  string  `json:"state"`
 	Probes int     `json:"probes_run"`
 	TookS  float64 `json:"took_s"`

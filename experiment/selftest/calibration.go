@@ -177,6 +177,25 @@ func (r *Result) Nearest(l Load) *Measured {
 	return nearest
 }
 
+// For is the part of a result that one load is checked against: the step nearest to it, and one that covers
+// it. Covers and Nearest of that load stay the same. nil for a nil result.
+func (r *Result) For(l Load) *Result {
+	if r == nil {
+		return nil
+	}
+	part, nearest, covered := *r, r.Nearest(l), false
+	part.Steps = []Measured{}
+	for i := range r.Steps {
+		m := &r.Steps[i]
+		covers := m.supports(r.Calibration) && l.within(m.Load)
+		if m == nearest || covers && !covered {
+			part.Steps = append(part.Steps, *m)
+		}
+		covered = covered || covers
+	}
+	return &part
+}
+
 // distances are the absolute logarithms of the ratios; values below 1 count as 1.
 func (l Load) distances(o Load) [3]float64 {
 	ratio := func(a, b float64) float64 { return math.Abs(math.Log(max(a, 1) / max(b, 1))) }

@@ -189,3 +189,22 @@ func TestSavedAndRead(t *testing.T) {
 		}
 	}
 }
+
+// The part of a result for a load gives the same answers for it, and has two steps at most.
+func TestFor(t *testing.T) {
+	r := &Result{Steps: ladder(), LimitUs: LimitUs}
+	r.Calibration = Calibrate(r.Steps)
+	rapid.Check(t, func(t *rapid.T) {
+		l := Load{rapid.IntRange(0, 2000).Draw(t, "streams"), rapid.Float64Range(0, 120_000).Draw(t, "events"), rapid.Float64Range(0, 6000).Draw(t, "requests")}
+		part := r.For(l)
+		if part.Covers(l) != r.Covers(l) || len(part.Steps) > 2 || !cmp.Equal(part.Nearest(l), r.Nearest(l)) || !cmp.Equal(part.For(l), part) {
+			t.Errorf("%v: %+v", l, part.Steps)
+		}
+	})
+	if part := (*Result)(nil).For(Load{1, 1, 1}); part != nil {
+		t.Errorf("of no self-test: %+v", part)
+	}
+	if len(r.Steps) != len(ladder()) {
+		t.Error("the result was changed")
+	}
+}

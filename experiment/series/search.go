@@ -134,6 +134,15 @@ func keptUp(r *record.Row) stats.Verdict {
 
 // SearchResult is the result of a search so far. s is one of its probes, or the row before it was expanded.
 func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row) record.Found {
+	return searchResult(k, s, rows, false)
+}
+
+// SearchAgain is the result of a search whose probes were evaluated again, so that it can't run further ones.
+func SearchAgain(k *experiment.Search, rows []*record.Row) record.Found {
+	return searchResult(k, &rows[0].Spec, rows, true)
+}
+
+func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, again bool) record.Found {
 	_, others := experiment.LoadAxis(s)
 	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows), TookS: duration(rows).Seconds()}
 	bends := true
@@ -144,6 +153,8 @@ func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row) 
 	}
 	_, more := nextLoad(k, rows)
 	switch {
+	case more && again:
+		f.State = "unprobed"
 	case more && budgetSpent(k, rows):
 		f.State = "budget"
 	case more:
@@ -173,6 +184,8 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	switch f.State {
 	case "searching":
 		return what + " is not found yet" + soFar(f)
+	case "unprobed":
+		return what + " is not found by the stored probes" + soFar(f) + "; run the search again"
 	case "budget":
 		return what + " is not found within the budget" + soFar(f) + "; raise budget or probes"
 	case "none":

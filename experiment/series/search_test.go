@@ -177,3 +177,28 @@ func TestSearchKnee(t *testing.T) {
 		t.Errorf("%s", f.Text)
 	}
 }
+
+// TestSearchAgain: probes that were evaluated again under a stricter SLO may not bracket its load; under the
+// same SLO the answer stays.
+func TestSearchAgain(t *testing.T) {
+	k := sloSearch("rate")
+	upTo := func(most float64) func(x float64) *record.Row {
+		return func(x float64) *record.Row {
+			if x <= most {
+				return probed(k, x, 1, stats.Pass)
+			}
+			return probed(k, x, 1, stats.Fail)
+		}
+	}
+	s, rows := search(t, k, upTo(10))
+	if same, was := SearchAgain(k, rows), SearchResult(k, s, rows); same.Text != was.Text || same.State != was.State {
+		t.Errorf("%s\nwas %s", same.Text, was.Text)
+	}
+	for _, r := range rows {
+		r.SLO = upTo(3)(k.LoadOf(&r.Spec)).SLO
+	}
+	f := SearchAgain(k, rows)
+	if f.State != "unprobed" || f.Met() || f.Verdict() != stats.Undecided || !strings.Contains(f.Text, "is not found by the stored probes: so far it is between 2/s and 4/s") {
+		t.Errorf("%s: %s", f.State, f.Text)
+	}
+}

@@ -150,10 +150,18 @@ func checkPrefix(e *Measured) checkResult {
 		}
 		return passed()
 	}
-	if allowed := reported * (e.Vocabulary.Overhead + workload.BlockTokens); cached > allowed {
+	if allowed := reported * (e.overhead() + workload.BlockTokens); cached > allowed {
 		return failed(sharedHint, "the row is cold, but %d prompt tokens were cached", cached)
 	}
 	return passed()
+}
+
+// overhead is the number of tokens around every prompt, which are the same in all.
+func (e *Measured) overhead() int {
+	if e.PromptOverhead == nil {
+		return 0
+	}
+	return *e.PromptOverhead
 }
 
 // checkSharedPrefix fails if more tokens were cached than the row's own requests can leave. Fewer are no
@@ -163,7 +171,7 @@ func (e *Measured) checkSharedPrefix() checkResult {
 	if u == nil {
 		return noData
 	}
-	if allowed := u.PossibleTokens + u.Requests*(e.Vocabulary.Overhead+workload.BlockTokens); u.CachedTokens > allowed {
+	if allowed := u.PossibleTokens + u.Requests*(e.overhead()+workload.BlockTokens); u.CachedTokens > allowed {
 		return failed(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d", u.CachedTokens, u.PossibleTokens)
 	}
 	return passed()

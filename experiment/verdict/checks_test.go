@@ -17,7 +17,7 @@ import (
 // flawless is a row without a finding, of which nothing was left unchecked: 100 requests, a slot
 // each for 10 ms after the other.
 func flawless() *Measured {
-	e := &Measured{Row: &record.Row{}, Vocabulary: &workload.Vocabulary{}}
+	e := &Measured{Row: &record.Row{}}
 	e.Spec = fixture.Spec()
 	e.Spec.Rate, e.Spec.Concurrency, e.Spec.Warmup = 100, 1, workload.Extent{Requests: 1}
 	e.Spec.Arrival.Process = "constant"
@@ -81,7 +81,7 @@ func TestFindings(t *testing.T) {
 	}
 	overhead := func(n, cached int) func(*Measured) {
 		return func(e *Measured) {
-			e.Vocabulary.Overhead = n
+			e.PromptOverhead = &n
 			each(func(r *record.Record) { r.CachedTokens = new(cached) })(e)
 		}
 	}

@@ -5,28 +5,23 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
-	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
-// Measured is a measured row with everything that its verdicts and checks need.
+// Measured is a measured row, or a stored one, with its records: everything that verdicts and checks need.
 type Measured struct {
 	*record.Row
-	Records       []*record.Record
-	Vocabulary    *workload.Vocabulary // of the prompts; of several, the one with the largest overhead
-	FailedPriming int                  // priming requests that failed
-
-	Selftest *selftest.Result // of this machine; nil = none
+	Records []*record.Record
 }
 
 // Conclude derives from the records everything else in the row: summary, verdicts, roofline, cost, checks,
-// findings.
+// findings. Reuse is not derived, since the plan of a stored row can't always be made again.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
 	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
 	e.Lengths = record.LengthsOf(e.Records)
-	e.Reuse, e.Rotations = e.CompareReuse(), e.compareRotations()
+	e.Rotations = e.compareRotations()
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {
 			e.Classes = map[string]record.Summary{}
@@ -39,6 +34,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Cost, e.NoCost = costOf(e.Row, t)
+	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
 	e.runChecks()
 }
 

@@ -310,7 +310,7 @@ func TestClassesOverrideTheRow(t *testing.T) {
 		}
 	}
 	mix := func(rag map[string]any) *Measured {
-		e := &Measured{Row: &record.Row{Window: record.Window{StartUs: -1, EndUs: 100_000_000}}, Vocabulary: &workload.Vocabulary{}, Records: records}
+		e := &Measured{Row: &record.Row{Window: record.Window{StartUs: -1, EndUs: 100_000_000}}, Records: records}
 		e.Spec.SLO = fixture.SLO(t, `ttft_p95 = "500ms"`)
 		e.Spec.Mix = []workload.Class{{Name: "chat", Weight: 1}, {Name: "rag", Weight: 1, SLO: rag}}
 		e.Conclude(experiment.Target{}, record.RooflineSource{})

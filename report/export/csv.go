@@ -119,6 +119,9 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 		codes = append(codes, d.Code)
 	}
 	r.text("findings", strings.Join(codes, " "))
+	if run.Evaluated != nil {
+		r.text("evaluated_again", strings.Join(run.Evaluated.Lines(), "; "))
+	}
 	return r
 }
 

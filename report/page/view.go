@@ -20,6 +20,7 @@ type runView struct {
 	Happened  string // the result in one sentence
 	Cards     []report.Card
 	Simulated bool
+	Evaluated []string // how the outcome differs from the run's files; empty: it does not
 	Figures   []figure
 	Rest      []tableView
 	Notes     string
@@ -61,7 +62,7 @@ type cellView struct {
 func runID(i int) string { return fmt.Sprintf("r%d", i) }
 
 func newRunView(i int, run *report.Run, o *report.Outcome) (runView, error) {
-	v := runView{ID: runID(i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(),
+	v := runView{ID: runID(i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(), Evaluated: run.Evaluated.Lines(),
 		Setup: run.Setup(o), Happened: o.Happened(), Cards: run.Cards(o)}
 	seen := observe(run, o)
 	charts, err := chartsOf(o, seen)

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/roofline"
+	"bench/experiment/series"
+	"bench/experiment/telemetry"
+	"bench/experiment/verdict"
+)
+
+// Evaluation is how EvaluateAgain evaluates rows.
+type Evaluation struct {
+	Given    string                 // the limits as the user gave them; empty: those of the rows
+	Limits   func(*experiment.Spec) // replaces the limits of a row; nil: they stay
+	Models   roofline.Models
+	Hardware roofline.Hardware // a model or a device that the tables lack leaves the row its stored roofline
+}
+
+// Evaluated is how the outcome of a run differs from the run's files.
+type Evaluated struct {
+	Text   string   `json:"text"`             // both SLOs; or that the rows' own holds
+	Limits string   `json:"limits,omitempty"` // as given; absent = the rows' own
+	Stored []string `json:"stored,omitempty"` // rows without records: their verdicts are those of the files
+}
+
+// EvaluateAgain derives everything again that rows and searches have from the request records. It changes the
+// run in memory, and no file.
+func (r *Run) EvaluateAgain(by Evaluation) error {
+	done := &Evaluated{Limits: by.Given}
+	var was, is []*experiment.Spec
+	rows := slices.Clone(r.Rows)
+	for i := range rows {
+		stored := &r.Rows[i]
+		records, err := r.Requests(stored)
+		if err != nil {
+			return fmt.Errorf("reading the requests of %s: %w", stored.ID, err)
+		}
+		if len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
+			done.Stored = append(done.Stored, stored.ID)
+			continue
+		}
+		row := *stored
+		if row.Client, err = r.clientUsage(stored); err != nil {
+			return err
+		}
+		if by.Limits != nil {
+			by.Limits(&row.Spec)
+		}
+		rows[i] = *verdict.Again(&row, records, r.target(), r.rooflineOf(&row, by))
+		was, is = append(was, &stored.Spec), append(is, &rows[i].Spec)
+	}
+	r.Rows = rows
+	r.searchAgain(by.Limits != nil, done.Stored)
+	switch {
+	case len(is) == 0:
+		done.Text = "not evaluated again: no row has request records"
+	case by.Limits == nil:
+		done.Text = "recomputed from the records by this version"
+	default:
+		done.Text = fmt.Sprintf("evaluated again with %s (the run's own: %s)", limitsText(is), limitsText(was))
+	}
+	r.Evaluated = done
+	return nil
+}
+
+// clientUsage is the row's use of the client machine, by its telemetry; without telemetry, as it is stored.
+func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
+	stored, err := r.Samples(row)
+	if err != nil {
+		return nil, fmt.Errorf("reading the telemetry of %s: %w", row.ID, err)
+	}
+	samples := make([]telemetry.Sample, len(stored))
+	for i, s := range stored {
+		samples[i] = *s
+	}
+	u := telemetry.Summarize(samples, row.Window.StartUs, row.Window.EndUs)
+	if u == nil || row.Client == nil {
+		return row.Client, nil
+	}
+	u.MaxProcs = row.Client.MaxProcs // of the machine that measured
+	return u, nil
+}
+
+// target is the run's [target], without what only requests need.
+func (r *Run) target() experiment.Target {
+	t := r.Manifest.Target
+	return experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision, GPUHourUSD: r.Manifest.GPUHourUSD}
+}
+
+// rooflineOf is the source of a row's roofline: of its own model, since servers of a run can have several.
+func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
+	model := r.Manifest.Target.Model
+	if row.Roofline != nil {
+		model = row.Roofline.Model
+	}
+	return record.NewRooflineSource(by.Models, by.Hardware, model, r.target()).Or(row.Roofline)
+}
+
+// searchAgain derives the answers of searches from their probes. Under other limits, probes with their stored
+// verdicts do not count.
+func (r *Run) searchAgain(otherLimits bool, stored []string) {
+	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
+	for i := range r.Manifest.Searches {
+		was := &r.Manifest.Searches[i]
+		var probes []*record.Row
+		for k := range r.Rows {
+			row := &r.Rows[k]
+			if otherLimits && slices.Contains(stored, row.ID) {
+				continue
+			}
+			if s := &row.Spec; s.Search != nil && s.Name == was.Name && s.Variant == was.Variant && !r.Removed(row.ID) {
+				if _, others := experiment.LoadAxis(s); slices.Equal(others, was.Others) {
+					probes = append(probes, row)
+				}
+			}
+		}
+		if len(probes) == 0 {
+			continue
+		}
+		now := series.SearchResult(&was.Search, &probes[0].Spec, probes)
+		if otherLimits || now.State != was.State {
+			now = series.SearchAgain(&was.Search, probes)
+		}
+		*was = now
+	}
+}
+
+// Lines state on top of a report that it is not the run's own; none for nil.
+func (e *Evaluated) Lines() []string {
+	if e == nil {
+		return nil
+	}
+	lines := []string{e.Text}
+	if n := len(e.Stored); n > 0 {
+		lines = append(lines, "without records, with the verdicts of the file: "+andMore(e.Stored[0], n-1))
+	}
+	return lines
+}
+
+// limitsText is the limits that all rows have, and whether rows have others: "ttft_p95 ≤ 1 s, others by row".
+func limitsText(specs []*experiment.Spec) string {
+	common := limitsOf(specs[0])
+	differ := false
+	for _, s := range specs[1:] {
+		own := limitsOf(s)
+		differ = differ || !slices.Equal(own, limitsOf(specs[0]))
+		common = slices.DeleteFunc(common, func(l string) bool { return !slices.Contains(own, l) })
+	}
+	switch {
+	case differ && len(common) == 0:
+		return "limits by row"
+	case differ:
+		common = append(common, "others by row")
+	case len(common) == 0:
+		return "no limit"
+	}
+	return strings.Join(common, ", ")
+}
+
+// limitsOf is the limits of one row and its classes: "ttft_p95 ≤ 1 s", "ttft_p95 ≤ 500 ms (class chat)".
+func limitsOf(s *experiment.Spec) (texts []string) {
+	add := func(l experiment.Limit, key, class string) {
+		texts = append(texts, limitText(record.Verdict{Metric: key, Class: class, Limit: l.Value, Unit: l.Unit}))
+	}
+	for _, l := range s.SLO.Limits {
+		add(l, l.Key, "")
+	}
+	for _, l := range s.SLO.Each {
+		add(l, "each."+l.Key, "")
+	}
+	for _, c := range s.Mix {
+		if len(c.SLO) == 0 {
+			continue
+		}
+		for _, l := range s.ClassSLO(c).Limits {
+			if !slices.Contains(s.SLO.Limits, l) {
+				add(l, l.Key, c.Name)
+			}
+		}
+	}
+	return texts
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench"
+	"bench/experiment"
+	unitfixture "bench/experiment/fixture"
+	"bench/experiment/record"
+	"bench/experiment/roofline"
+	"bench/experiment/workload"
+)
+
+// strict replaces the SLO of each row by one that no request meets.
+func strict(t *testing.T) func(*experiment.Spec) {
+	slo := unitfixture.SLO(t, `e2e_p50 = "1us"`)
+	return func(s *experiment.Spec) {
+		s.SLO = slo
+		s.Mix = append([]workload.Class(nil), s.Mix...)
+		for i := range s.Mix {
+			s.Mix[i].SLO = nil
+		}
+	}
+}
+
+func example(t *testing.T) *Run {
+	t.Helper()
+	dirs, err := filepath.Glob("../results/example/*")
+	if err != nil || len(dirs) == 0 {
+		t.Skip("the example is not here")
+	}
+	run, err := Load(dirs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func tables(t *testing.T) Evaluation {
+	t.Helper()
+	models, err := roofline.ParseModels(bench.ModelConfigs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Evaluation{Models: models, Hardware: roofline.BuiltinHardware()}
+}
+
+// Figures that no verdict and no interval enters are those of the run that wrote the example, whatever the
+// version.
+func TestEvaluateTheExampleAgain(t *testing.T) {
+	figures := func(rows []record.Row) any {
+		var out []any
+		for _, r := range rows {
+			s := r.Summary
+			for _, m := range experiment.Latencies {
+				if l := s.Latency(m); l != nil {
+					out = append(out, r.ID+" "+m, l.N, l.Mean, l.P50, l.P95, l.P99, l.Max)
+				}
+			}
+			out = append(out, s.Requests, s.Tokens, s.ErrorRate, s.Throughput, s.Goodput, s.Concurrency, len(r.SLO), r.Lengths, r.Rotations, r.Reuse, r.Client.CPUMean, r.Client.MaxProcs)
+		}
+		text, err := json.MarshalIndent(out, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	run, stored := example(t), example(t)
+	if err := run.EvaluateAgain(tables(t)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(figures(stored.Rows), figures(run.Rows)); diff != "" {
+		t.Errorf("stored (-), recomputed (+):\n%s", diff)
+	}
+	if lines := strings.Join(run.Evaluated.Lines(), "; "); lines != "recomputed from the records by this version" {
+		t.Error(lines)
+	}
+}
+
+// Under limits that no request meets every row fails, and the report states whose limits they are.
+func TestEvaluateAgain(t *testing.T) {
+	run := example(t)
+	by := tables(t)
+	by.Given, by.Limits = "e2e_p50=1us", strict(t)
+	if err := run.EvaluateAgain(by); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range run.Rows {
+		if len(r.SLO) != 1 || r.SLO[0].Verdict != "FAIL" || r.Summary.Goodput == nil || r.Summary.Goodput.RequestsPerS != 0 {
+			t.Errorf("%s: %+v, goodput %+v", r.ID, r.SLO, r.Summary.Goodput)
+		}
+	}
+	want := "evaluated again with e2e_p50 ≤ 0.001 ms (the run's own: error_rate ≤ 5 %, tpot_p95 ≤ 20 ms, ttft_p95 ≤ 250 ms)"
+	if o := run.Outcome(); o.Verdict != "FAIL" || run.Evaluated.Text != want || run.Evaluated.Limits != by.Given {
+		t.Errorf("%s: %+v", o.Verdict, run.Evaluated)
+	}
+	if run.Met() == nil {
+		t.Error("the limits are met")
+	}
+}
+
+// A row without records keeps its stored verdicts, and the report names it.
+func TestEvaluateAgainWithoutRecords(t *testing.T) {
+	run, stored := example(t), example(t)
+	lost, window := run.Rows[2].ID, run.Rows[3].ID
+	run.Rows[3].Window = record.Window{} // as in a file of another tool
+	run.Records = func(row *record.Row) ([]*record.Record, error) {
+		if row.ID == lost {
+			return nil, nil
+		}
+		return stored.Requests(row)
+	}
+	by := tables(t)
+	by.Limits = strict(t)
+	if err := run.EvaluateAgain(by); err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(run.Rows[2].SLO, stored.Rows[2].SLO) || !cmp.Equal(run.Rows[2].Spec.SLO, stored.Rows[2].Spec.SLO) || len(run.Rows[1].SLO) != 1 {
+		t.Errorf("%+v", run.Rows[2].SLO)
+	}
+	lines := run.Evaluated.Lines()
+	if !cmp.Equal(run.Evaluated.Stored, []string{lost, window}) || len(lines) != 2 || lines[1] != "without records, with the verdicts of the file: "+lost+", and 1 more row" {
+		t.Errorf("%q", lines)
+	}
+
+	run = example(t)
+	run.Records = func(*record.Row) ([]*record.Record, error) { return nil, nil }
+	if err := run.EvaluateAgain(by); err != nil || run.Evaluated.Text != "not evaluated again: no row has request records" || len(run.Evaluated.Stored) != len(run.Rows) {
+		t.Errorf("%v: %+v", err, run.Evaluated)
+	}
+	cut := errors.New("cut")
+	run.Records = func(*record.Row) ([]*record.Record, error) { return nil, cut }
+	if err := run.EvaluateAgain(by); !errors.Is(err, cut) || !strings.Contains(err.Error(), run.Rows[0].ID) {
+		t.Errorf("records that can't be read: %v", err)
+	}
+}
+
+func TestLimitsText(t *testing.T) {
+	row := func(name, slo string) *experiment.Spec {
+		return &experiment.Spec{Name: name, SLO: unitfixture.SLO(t, slo)}
+	}
+	mixed := row("m", `ttft_p95 = "1s"`)
+	mixed.Mix = []workload.Class{{Name: "chat", SLO: map[string]any{"ttft_p95": "300ms"}}, {Name: "batch"}}
+	a, b := row("a", "ttft_p95 = \"1s\"\nerror_rate = 0.1"), row("b", "ttft_p95 = \"1s\"\nmin_requests_per_s = 3\n[each]\ntpot = \"20ms\"")
+	for want, specs := range map[string][]*experiment.Spec{
+		"error_rate ≤ 10 %, ttft_p95 ≤ 1 s":                           {a, a},
+		"ttft_p95 ≤ 1 s, others by row":                               {a, b},
+		"requests_per_s ≥ 3 req/s, ttft_p95 ≤ 1 s, each.tpot ≤ 20 ms": {b},
+		"limits by row": {a, row("c", "")},
+		"no limit":      {row("c", "")},
+		"ttft_p95 ≤ 1 s, ttft_p95 ≤ 300 ms (class chat)": {mixed},
+	} {
+		if got := limitsText(specs); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
