@@ -18,10 +18,12 @@ type Measured struct {
 	FailedPriming int                  // priming requests that failed
 
 	Selftest *selftest.Result // of this machine; nil = none
+
+	effects []effect // of the findings
 }
 
-// Conclude derives from the records everything else in the row: summary, verdicts, roofline, cost, checks,
-// findings.
+// Conclude derives from the records everything else in the row: summary, roofline, checks and findings, then
+// the verdicts, which account for the findings' effects, and cost.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
 	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
@@ -34,12 +36,13 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 		own := filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name })
 		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
 	}
-	e.SLO = e.judge(t)
 	e.Summary.Goodput = e.classGoodput()
 	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
 	e.Little = record.LittlesLaw(e.Records, e.Window)
-	e.Cost, e.NoCost = costOf(e.Row, t)
 	e.runChecks()
+	e.SLO = e.judge(t)
+	e.nameLimits()
+	e.Cost, e.NoCost = costOf(e.Row, t)
 }
 
 // judge decides every limit of the row: at the end of the window, or at the first look that can.

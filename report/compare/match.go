@@ -122,20 +122,20 @@ func load(samples []sample) ([]sample, error) {
 // not make the gate UNDECIDED for as long as base includes it. Invalid rows of new always count: leaving out
 // an overloaded server's rows would hide a regression.
 func withoutInvalid(base []sample) []sample {
-	valid := slices.DeleteFunc(slices.Clone(base), func(s sample) bool { return !s.row.Checks.Valid() })
+	valid := slices.DeleteFunc(slices.Clone(base), func(s sample) bool { return !s.row.Valid() })
 	if len(valid) == 0 {
 		return base
 	}
 	return valid
 }
 
-// invalid are the rows with a failed check.
+// invalid are the rows with an invalid finding.
 func (p pair) invalid() []Invalid {
 	out := []Invalid{}
 	add := func(samples []sample, leftOut bool) {
 		for _, s := range samples {
-			if !s.row.Checks.Valid() {
-				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Checks.Failed, leftOut})
+			if !s.row.Valid() {
+				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Codes(record.Invalid), leftOut})
 			}
 		}
 	}
