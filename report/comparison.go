@@ -208,13 +208,13 @@ func intervalCell(m *compare.Metric) Cell {
 }
 
 func invalidTable(id string, p *compare.Point) Table {
-	t := Table{ID: id + "-invalid" + listID, Caption: p.Name + ": invalid rows", Columns: []Column{{Head: "failed checks"}, {Head: "row"}, {Head: "effect"}}}
+	t := Table{ID: id + "-invalid" + listID, Caption: p.Name + ": invalid rows", Columns: []Column{{Head: "invalid"}, {Head: "row"}, {Head: "effect"}}}
 	for _, x := range p.Invalid {
 		effect := TextCell("included")
 		if x.LeftOut {
 			effect = TextCell("left out of base")
 		}
-		t.Add(Cell{Text: strings.Join(x.Failed, ", "), Kind: Failed}, TextCell(x.Run+" "+x.Row), effect)
+		t.Add(Cell{Text: strings.Join(x.Codes, ", "), Kind: Failed}, TextCell(x.Run+" "+x.Row), effect)
 	}
 	return t
 }

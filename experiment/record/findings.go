@@ -3,7 +3,9 @@ package record
 import (
 	"cmp"
 	"slices"
+	"strings"
 
+	"bench/experiment"
 	"bench/experiment/stats"
 )
 
@@ -57,6 +59,11 @@ func SortFindings(findings []Finding) {
 	})
 }
 
+// Touches reports whether an effect of the finding is on a metric.
+func (f *Finding) Touches(metric string) bool {
+	return slices.ContainsFunc(f.Effects, func(x Effect) bool { return x.Metric == metric })
+}
+
 // Effect is how far a finding can have moved one metric. Several effects on one metric add up.
 type Effect struct {
 	Metric    string    `json:"metric"` // ttft, e2e, output_tokens_per_s, concurrency, …
@@ -67,6 +74,22 @@ type Effect struct {
 
 // MetricConcurrency is the metric of an effect on the load of a closed loop.
 const MetricConcurrency = "concurrency"
+
+// Price is the key of the limit on the price of output tokens.
+const Price = "usd_per_million_output_tokens"
+
+// TouchedMetric is the metric that the key of a limit is about, as effects name it: ttft for ttft_p95,
+// output_tokens_per_s for min_output_tokens_per_s_per_gpu and for the price of output tokens.
+func TouchedMetric(key string) string {
+	if key == Price {
+		return "output_tokens_per_s"
+	}
+	key = strings.TrimSuffix(strings.TrimPrefix(key, "min_"), "_per_gpu")
+	if i := strings.LastIndexByte(key, '_'); i > 0 && slices.Contains(experiment.SLOStats, key[i+1:]) {
+		return key[:i]
+	}
+	return key
+}
 
 // Units of an Effect's bound.
 const (

@@ -83,7 +83,7 @@ func inFlight(rows []*record.Row) (mean float64, ok bool) {
 	for _, r := range rows {
 		mean += r.Summary.Concurrency.Mean / float64(len(rows))
 		for _, f := range r.Findings {
-			ok = ok || slices.ContainsFunc(f.Effects, func(x record.Effect) bool { return x.Metric == record.MetricConcurrency })
+			ok = ok || f.Touches(record.MetricConcurrency)
 		}
 	}
 	return mean, ok

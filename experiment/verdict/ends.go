@@ -3,9 +3,7 @@ package verdict
 import (
 	"math"
 	"slices"
-	"strings"
 
-	"bench/experiment"
 	"bench/experiment/record"
 )
 
@@ -158,25 +156,10 @@ func (d *end) figure(x float64) float64 {
 
 // figureEnds are the ends of a limit on a figure of the whole window. A price falls as the throughput rises.
 func (e *Measured) figureEnds(key string) (low, high end) {
-	low, high = e.endsOf(touchedMetric(key))
-	if key == price {
+	low, high = e.endsOf(record.TouchedMetric(key))
+	if key == record.Price {
 		low, high = high, low
 		low.add, high.add = -1, 1
 	}
 	return low, high
-}
-
-const price = "usd_per_million_output_tokens"
-
-// touchedMetric is the metric that the key of a limit is about, as effects name it: ttft for ttft_p95,
-// output_tokens_per_s for min_output_tokens_per_s_per_gpu and for the price of output tokens.
-func touchedMetric(key string) string {
-	if key == price {
-		return "output_tokens_per_s"
-	}
-	key = strings.TrimSuffix(strings.TrimPrefix(key, "min_"), "_per_gpu")
-	if i := strings.LastIndexByte(key, '_'); i > 0 && slices.Contains(experiment.SLOStats, key[i+1:]) {
-		return key[:i]
-	}
-	return key
 }

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,15 +28,14 @@ func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 	var touched, open []string // limits, keys
 	undecided := false
 	for _, v := range verdicts {
-		metric := touchedMetric(v.Metric)
-		if !slices.ContainsFunc(f.Effects, func(x record.Effect) bool { return x.Metric == metric }) {
+		if !f.Touches(record.TouchedMetric(v.Metric)) {
 			continue
 		}
 		name := strings.TrimSpace(v.Class + " " + v.Metric)
 		touched = append(touched, fmt.Sprintf("%s limit %s", name, limitValue(v.Limit, v.Unit)))
 		if v.Verdict == string(stats.Undecided) {
 			undecided = true
-			if strings.Contains(v.Why, f.Code) {
+			if strings.Contains(v.Why, f.Code+":") {
 				open = append(open, name)
 			}
 		}

@@ -85,11 +85,11 @@ type Point struct {
 	Classes     []Class      `json:"classes,omitempty"` // of a mix; each compared alone
 }
 
-// Invalid is a row with failed checks.
+// Invalid is a row with invalid findings.
 type Invalid struct {
 	Run     string   `json:"run"`
 	Row     string   `json:"row"`
-	Failed  []string `json:"failed"`
+	Codes   []string `json:"codes"`    // of its invalid findings
 	LeftOut bool     `json:"left_out"` // of base, as the point has valid repeats there: no figure uses the row
 }
 

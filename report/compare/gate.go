@@ -111,7 +111,7 @@ func (m *Metric) gate(p *Point) (stats.Verdict, string) {
 	switch {
 	case bad >= 0:
 		x := p.Invalid[bad]
-		return stats.Undecided, fmt.Sprintf("row %s of %s is invalid: %s", x.Row, x.Run, strings.Join(x.Failed, ", "))
+		return stats.Undecided, fmt.Sprintf("row %s of %s is invalid: %s", x.Row, x.Run, strings.Join(x.Codes, ", "))
 	case m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse:
 		return stats.Fail, fmt.Sprintf("worse by more than %s: %s", limit, m.Describe())
 	case m.Verdict != Inconclusive:
