@@ -10,10 +10,10 @@ type point struct {
 
 // Gauge summarizes a gauge over a window, interpolated linearly between readings.
 type Gauge struct {
-	Mean float64 `json:"mean"` // over time
-	Max  float64 `json:"max"`  // of the readings, and of the interpolated values at the window's ends
-	Last float64 `json:"last"` // at the window's end
-	Min  float64 `json:"min"`  // as Max
+	Mean float64 `json:"mean"`          // over time
+	Max  float64 `json:"max"`           // of the readings, and of the interpolated values at the window's ends
+	Last float64 `json:"last"`          // at the window's end
+	Min  float64 `json:"min,omitempty"` // as Max; absent = 0, or written by an earlier version
 }
 
 // gauge covers the part of the window between readings; nil: no reading in the window. Readings before and
