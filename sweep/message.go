@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"slices"
 	"time"
 
 	"bench/experiment"
@@ -140,7 +139,7 @@ func (f *Finished) result() *MessageResult {
 	r := &MessageResult{
 		Kept: f.Kept, Completed: s.Requests.Completed, Failed: s.Requests.Failed,
 		TokensPS: s.Throughput.OutputTokensPerS, Valid: f.Row.Valid(),
-		Findings: slices.Concat(f.Row.Codes(record.Invalid), f.Row.Codes(record.Caution)),
+		Findings: append(f.Row.Codes(record.Invalid), f.Row.Codes(record.Caution)...),
 	}
 	if s.TTFT != nil {
 		r.TTFTP50 = &s.TTFT.P50

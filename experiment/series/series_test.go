@@ -1,8 +1,8 @@
 package series
 
 import (
-	"fmt"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"

@@ -143,3 +143,16 @@ func (p pair) invalid() []Invalid {
 	add(p.changed, false)
 	return out
 }
+
+// cautions are the rows with cautions, of base and of new.
+func (p pair) cautions() []Cautions {
+	out := []Cautions{}
+	for i, samples := range [][]sample{p.base, p.changed} {
+		for _, s := range samples {
+			if codes := s.row.Codes(record.Caution); len(codes) > 0 {
+				out = append(out, Cautions{Run: s.run.Name, Row: s.row.ID, New: i == 1, Codes: codes})
+			}
+		}
+	}
+	return out
+}
