@@ -137,6 +137,15 @@ func (s *Spec) ExpectedRequests() float64 {
 	return s.Arriving(start, start+time.Duration(s.Duration)) * s.RequestsPerArrival()
 }
 
+// HasConstantRate reports whether single requests arrive at a finite rate that stays the same.
+func (s *Spec) HasConstantRate() bool {
+	switch s.Arrival.Process {
+	case "", "poisson", "constant", "gamma":
+		return s.Rate > 0 && !s.Rate.IsInf() && s.Session == nil && !s.IsColdStart()
+	}
+	return false
+}
+
 // Label is the point's name for people: "D-saturation concurrency=8".
 func (s *Spec) Label() string {
 	parts := []string{s.Name}

@@ -79,7 +79,7 @@ func (o *Outcome) operatingCard() Card {
 		return card.with(headlines(s, p))
 	}
 	card.Lead = s.PointName(p)
-	return card.with(headlines(s, p)).with([]string{"highest output tok/s of the valid points that meet the SLO"})
+	return card.with(headlines(s, p)).with([]string{"highest output tok/s of the valid points that meet the SLO"}).with(o.operatingCautions())
 }
 
 func (c Card) with(lines []string) Card {
@@ -237,14 +237,17 @@ func (o *Outcome) validityCard(notSpecified []string) Card {
 		lead, rest = lead[:i], strings.TrimSpace(lead[i+1:])
 	}
 	card := Card{Head: "Validity", Lead: lead, Kind: Failed}
-	if o.Valid {
+	switch {
+	case o.Valid && len(o.codes(record.Caution)) > 0:
+		card.Kind = Undecided
+	case o.Valid:
 		card.Kind = Passed
 	}
 	if rest != "" {
 		card.Lines = []string{rest}
 	}
 	findings := o.orderedFindings()
-	if len(findings) > 0 {
+	if len(o.Findings) > 0 {
 		card.Table = "findings"
 	}
 	for i, d := range findings {
@@ -252,7 +255,7 @@ func (o *Outcome) validityCard(notSpecified []string) Card {
 			card.Lines = append(card.Lines, unit.Plural(len(findings)-i, "more finding code"))
 			break
 		}
-		card.Lines = append(card.Lines, fmt.Sprintf("%s (%s): %s", d.Code, unit.Plural(len(d.Cases), "row"), d.Cases[0].Text))
+		card.Lines = append(card.Lines, fmt.Sprintf("%s %s (%s): %s", d.Severity, d.Code, unit.Plural(len(d.Cases), "row"), d.Cases[0].Text))
 	}
 	if len(notSpecified) > 0 {
 		card.Lines = append(card.Lines, "not specified: "+strings.Join(notSpecified, ", "))
@@ -260,23 +263,31 @@ func (o *Outcome) validityCard(notSpecified []string) Card {
 	return card
 }
 
-// orderedFindings are all findings, those of the headline point first, each with its case first.
+// orderedFindings are all findings but the notes: invalid ones before cautions, within a severity those of the
+// headline point first, each with its case first.
 func (o *Outcome) orderedFindings() []Finding {
 	s, p := o.HeadlinePoint()
 	mine := func(c Flagged) bool {
 		return p != nil && (c.Row == s.PointName(p) || slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.ID == c.Row }))
 	}
-	var first, others []Finding
-	for _, d := range o.Findings {
-		i := slices.IndexFunc(d.Cases, mine)
-		if i < 0 {
-			others = append(others, d)
-			continue
+	var out []Finding
+	for _, severity := range []record.Severity{record.Invalid, record.Caution} {
+		var others []Finding
+		for _, d := range o.Findings {
+			if d.Severity != severity {
+				continue
+			}
+			i := slices.IndexFunc(d.Cases, mine)
+			if i < 0 {
+				others = append(others, d)
+				continue
+			}
+			d.Cases = slices.Concat(d.Cases[i:i+1], d.Cases[:i], d.Cases[i+1:])
+			out = append(out, d)
 		}
-		d.Cases = slices.Concat(d.Cases[i:i+1], d.Cases[:i], d.Cases[i+1:])
-		first = append(first, d)
+		out = append(out, others...)
 	}
-	return append(first, others...)
+	return out
 }
 
 func (o *Outcome) decisionCard() Card {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -112,7 +113,7 @@ func ComparisonTables(c *compare.Comparison, wide bool) []Table {
 		for j := range p.Classes {
 			tables = append(tables, figuresTable(fmt.Sprintf("%s-class-%d", id, j), p.Name+": class "+p.Classes[j].Name, p.Classes[j].Metrics, wide))
 		}
-		tables = append(tables, DifferencesTable(id+"-differences"+listID, p.Name+": other differences", p.Differences), invalidTable(id, p))
+		tables = append(tables, DifferencesTable(id+"-differences"+listID, p.Name+": other differences", p.Differences), disturbedTable(id, p))
 	}
 	return append(tables, UnmatchedTable(c))
 }
@@ -207,14 +208,22 @@ func intervalCell(m *compare.Metric) Cell {
 	return optional(m.Change, func(float64) string { return signed(m.CI95.Lo) + " to " + signed(m.CI95.Hi) })
 }
 
-func invalidTable(id string, p *compare.Point) Table {
-	t := Table{ID: id + "-invalid" + listID, Caption: p.Name + ": invalid rows", Columns: []Column{{Head: "failed checks"}, {Head: "row"}, {Head: "effect"}}}
+// disturbedTable is the invalid rows of a point, and those with cautions.
+func disturbedTable(id string, p *compare.Point) Table {
+	t := Table{ID: id + "-disturbed" + listID, Caption: p.Name + ": invalid rows and cautions",
+		Columns: []Column{{Head: "severity"}, {Head: "findings"}, {Head: "row"}, {Head: "effect"}}}
+	add := func(s record.Severity, codes []string, run, row, effect string) {
+		t.Add(Cell{Text: string(s), Kind: severityKind(s)}, TextCell(strings.Join(codes, ", ")), TextCell(run+" "+row), TextCell(effect))
+	}
 	for _, x := range p.Invalid {
-		effect := TextCell("included")
+		effect := "included"
 		if x.LeftOut {
-			effect = TextCell("left out of base")
+			effect = "left out of base"
 		}
-		t.Add(Cell{Text: strings.Join(x.Failed, ", "), Kind: Failed}, TextCell(x.Run+" "+x.Row), effect)
+		add(record.Invalid, x.Codes, x.Run, x.Row, effect)
+	}
+	for _, x := range p.Cautions {
+		add(record.Caution, x.Codes, x.Run, x.Row, "included")
 	}
 	return t
 }

@@ -44,8 +44,8 @@ func (o *Outcome) operatingTable() Table {
 		cost = unit.Format(a.Cost.USDPerMillion, "usd") + " per million output tokens"
 	}
 	t.Add(TextCell("cost"), TextCell(cmp.Or(cost, "not specified")))
-	for _, n := range a.Notes {
-		t.Add(TextCell("note"), TextCell(n.Text+": "+n.Hint))
+	for _, f := range a.Findings {
+		t.Add(Cell{Text: string(f.Severity), Kind: severityKind(f.Severity)}, TextCell(f.Code+": "+f.Text+"; "+f.Hint))
 	}
 	return t
 }

@@ -21,7 +21,7 @@ func Markdown(w io.Writer, run *Run) error {
 		"*: latencies count from the moment a worker is free.")
 	for _, t := range []Table{o.seriesTable(), run.searchesTable(), o.stagesTable(), o.rejectedTable(), o.diagnosisTable(), o.unmeasuredTable(), o.expectTable(),
 		o.classesTable(InHeading), run.sloTable(), o.rooflineTable(InHeading), o.prefixTable(InHeading), run.interferenceTable(InHeading), o.costsTable(),
-		run.variantsTable(&o), run.reuseTable(), run.coldTable(), o.findingsTable(), run.notesTable(), run.clientTable(), run.missingTable(), run.reproduceTable(), run.metadataTable()} {
+		run.variantsTable(&o), run.reuseTable(), run.coldTable(), o.findingsTable(), run.clientTable(), run.missingTable(), run.reproduceTable(), run.metadataTable()} {
 		m.table(t)
 	}
 	if run.Notes != "" {

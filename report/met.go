@@ -2,15 +2,15 @@ package report
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/verdict"
 )
 
 // Met returns nil if every SLO is met by valid rows, and else an error with a line for each that is not.
-// UNDECIDED and invalid count as not met. The probes of a search may fail: its answer counts instead.
+// UNDECIDED and invalid count as not met, a caution does not. The probes of a search may fail: its answer counts instead.
 func (r *Run) Met() error {
 	var missed []string
 	for _, row := range r.Live() {
@@ -18,8 +18,8 @@ func (r *Run) Met() error {
 		case row.Spec.Search != nil:
 		case v != "" && v != stats.Pass:
 			missed = append(missed, row.ID+": SLO "+string(v))
-		case !row.Checks.Valid():
-			missed = append(missed, row.ID+": not valid ("+strings.Join(slices.Concat(row.Checks.Failed, row.Checks.Unverified), ", ")+")")
+		case !row.Valid():
+			missed = append(missed, row.ID+": invalid ("+strings.Join(row.Codes(record.Invalid), ", ")+")")
 		}
 	}
 	for _, id := range r.Missing {
@@ -30,7 +30,7 @@ func (r *Run) Met() error {
 			missed = append(missed, f.Text)
 		}
 	}
-	// Outcome also judges repeats together, and rows without a possible check.
+	// Outcome also judges rows without a possible check.
 	if o := r.Outcome(); len(missed) == 0 && (!o.Valid || o.Verdict != "" && o.Verdict != stats.Pass) {
 		missed = []string{o.Validity}
 	}

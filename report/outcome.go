@@ -17,19 +17,20 @@ type Outcome struct {
 	Verdict  stats.Verdict `json:"verdict"`  // over all points; empty: the run has no SLO
 	SLO      string        `json:"slo"`      // the verdict in words
 	Need     int           `json:"need"`     // the most further requests that a point needs for a decision
-	Valid    bool          `json:"valid"`    // a check passed, none failed, and no planned row is missing
+	Valid    bool          `json:"valid"`    // a check passed, no row is invalid, and no planned row is missing
 	Validity string        `json:"validity"` // in words, with the counts of checks
-	Findings []Finding     `json:"findings"` // by code
+	Findings []Finding     `json:"findings"` // by severity, the most severe first, and code
 
 	Series    []series.Series       `json:"series"`
 	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, the most urgent first
 	Decision  diagnosis.Decision    `json:"decision"`  // the operating point and what to do next
 }
 
-// Finding is one code of findings with the rows that have it.
+// Finding is one code of findings of one severity with the rows that have it.
 type Finding struct {
-	Code  string    `json:"code"`
-	Cases []Flagged `json:"cases"`
+	Code     string          `json:"code"`
+	Severity record.Severity `json:"severity"`
+	Cases    []Flagged       `json:"cases"`
 }
 
 // Flagged is one finding of one row.
@@ -95,18 +96,50 @@ func (o *Outcome) judgeSLO(missing int, searches []record.Found) {
 }
 
 func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
-	passed, failed, impossible, invalid, unverified := 0, 0, 0, 0, 0
-	for _, r := range rows {
-		if series.Overshoots(&r) {
+	checks := record.Checks{}
+	var invalid, disturbed int
+	for i := range rows {
+		r := &rows[i]
+		if series.Overshoots(r) {
 			continue
 		}
-		passed += len(r.Checks.Passed)
-		failed += len(r.Checks.Failed)
-		impossible += len(r.Checks.NotPossible)
-		unverified += len(r.Checks.Unverified)
-		if len(r.Checks.Failed) > 0 {
+		checks.Passed = append(checks.Passed, r.Checks.Passed...)
+		checks.Failed = append(checks.Failed, r.Checks.Failed...)
+		checks.NotPossible = append(checks.NotPossible, r.Checks.NotPossible...)
+		checks.Unverified = append(checks.Unverified, r.Checks.Unverified...)
+		switch {
+		case !r.Valid():
 			invalid++
+		case len(r.Codes(record.Caution)) > 0:
+			disturbed++
 		}
+	}
+	passed, total := len(checks.Passed), checks.Total()
+	cautions := o.cautionsText(disturbed, len(rows))
+	switch {
+	case len(rows) == 0:
+		o.Validity = "INVALID: no row has a result"
+	case invalid > 0:
+		o.Validity = fmt.Sprintf("INVALID: %d of %s left out of answers (%s)%s",
+			invalid, unit.Plural(len(rows), "row"), strings.Join(o.codes(record.Invalid), ", "), cautions)
+	case len(missing) > 0:
+		o.Validity = fmt.Sprintf("INCOMPLETE: %s without a result; in the others %d of %d checks passed%s",
+			unit.Plural(len(missing), "planned row"), passed, total, cautions)
+	case total == 0:
+		o.Validity = "UNCHECKED: no check applies to any row"
+	case passed == 0:
+		o.Validity = fmt.Sprintf("UNCHECKED: none of %d checks was possible", total)
+	default:
+		o.Valid = true
+		o.Validity = fmt.Sprintf("VALID, %d of %d checks passed%s", passed, total, cautions)
+	}
+}
+
+// cautionsText counts the rows and points with cautions; empty: there are none.
+func (o *Outcome) cautionsText(disturbed, rows int) string {
+	text := ""
+	if disturbed > 0 {
+		text = fmt.Sprintf("; cautions in %d of %s", disturbed, unit.Plural(rows, "row"))
 	}
 	apart := 0
 	o.Each(func(_ *series.Series, p *series.Point) {
@@ -114,29 +147,21 @@ func (o *Outcome) judgeValidity(rows []record.Row, missing []string) {
 			apart++
 		}
 	})
-	total := passed + failed + impossible + unverified
-	switch {
-	case len(rows) == 0:
-		o.Validity = "INVALID: no row has a result"
-	case invalid > 0:
-		o.Validity = fmt.Sprintf("INVALID: checks failed in %d of %s; %s of %s checks failed, %s not possible",
-			invalid, unit.Plural(len(rows), "row"), unit.Count(failed), unit.Count(total), unit.Count(impossible))
-	case len(missing) > 0:
-		o.Validity = fmt.Sprintf("INCOMPLETE: %s without a result; in the others %d of %d checks passed",
-			unit.Plural(len(missing), "planned row"), passed, total)
-	case apart > 0:
-		o.Validity = fmt.Sprintf("INVALID: repeats differ beyond chance at %s; %d of %d checks passed", unit.Plural(apart, "point"), passed, total)
-	case unverified > 0:
-		o.Validity = fmt.Sprintf("UNVERIFIED: the server does not report the data for %s; %d of %d checks passed",
-			unit.Plural(unverified, "check"), passed, total)
-	case total == 0:
-		o.Validity = "UNCHECKED: no check applies to any row"
-	case passed == 0:
-		o.Validity = fmt.Sprintf("UNCHECKED: none of %d checks was possible", total)
-	default:
-		o.Valid = true
-		o.Validity = fmt.Sprintf("VALID, %d of %d checks passed", passed, total)
+	if apart > 0 {
+		text += "; repeats differ beyond chance at " + unit.Plural(apart, "point")
 	}
+	return text
+}
+
+// codes are the codes of a severity.
+func (o *Outcome) codes(s record.Severity) []string {
+	var codes []string
+	for _, d := range o.Findings {
+		if d.Severity == s {
+			codes = append(codes, d.Code)
+		}
+	}
+	return codes
 }
 
 // Each calls f for every point of every series.
@@ -192,31 +217,38 @@ func (o *Outcome) Happened() string {
 	return s.Label() + ": " + s.Sentence
 }
 
-// collectFindings groups the findings of the rows and of points whose repeats differ by code.
+// collectFindings groups the findings of the rows and of points whose repeats differ by severity and code.
 func (o *Outcome) collectFindings(rows []record.Row) {
-	add := func(row string, findings []record.Finding) {
-		for _, d := range findings {
-			i := slices.IndexFunc(o.Findings, func(x Finding) bool { return x.Code == d.Code })
-			if i < 0 {
-				i = len(o.Findings)
-				o.Findings = append(o.Findings, Finding{Code: d.Code})
+	for _, severity := range []record.Severity{record.Invalid, record.Caution, record.Note} {
+		first := len(o.Findings)
+		add := func(row string, findings []record.Finding) {
+			for _, d := range findings {
+				if d.Severity != severity {
+					continue
+				}
+				i := slices.IndexFunc(o.Findings[first:], func(x Finding) bool { return x.Code == d.Code })
+				if i < 0 {
+					i = len(o.Findings) - first
+					o.Findings = append(o.Findings, Finding{Code: d.Code, Severity: severity})
+				}
+				o.Findings[first+i].Cases = append(o.Findings[first+i].Cases, Flagged{row, d.Text, d.Hint})
 			}
-			o.Findings[i].Cases = append(o.Findings[i].Cases, Flagged{row, d.Text, d.Hint})
 		}
+		for _, r := range rows {
+			add(r.ID, r.Findings)
+		}
+		o.Each(func(s *series.Series, p *series.Point) { add(s.PointName(p), p.Findings) })
 	}
-	for _, r := range rows {
-		add(r.ID, r.Findings)
-	}
-	o.Each(func(s *series.Series, p *series.Point) { add(s.PointName(p), p.Findings) })
 }
 
-// ValidityOf is a row's validity in words: "VALID, 9 of 11 checks passed".
-func ValidityOf(v record.Checks) string {
-	switch {
-	case len(v.Failed) > 0:
-		return fmt.Sprintf("INVALID, %d of %d checks failed", len(v.Failed), v.Total())
-	case !v.Valid():
-		return "UNVERIFIED: " + strings.Join(v.Unverified, ", ")
+// ValidityOf is a row's validity in words: "INVALID: errors", "VALID, 2 cautions", "VALID, 9 of 11 checks
+// passed".
+func ValidityOf(r *record.Row) string {
+	if codes := r.Codes(record.Invalid); len(codes) > 0 {
+		return "INVALID: " + strings.Join(codes, ", ")
 	}
-	return fmt.Sprintf("VALID, %d of %d checks passed", len(v.Passed), v.Total())
+	if n := len(r.Codes(record.Caution)); n > 0 {
+		return "VALID, " + unit.Plural(n, "caution")
+	}
+	return fmt.Sprintf("VALID, %d of %d checks passed", len(r.Checks.Passed), r.Checks.Total())
 }

@@ -95,22 +95,34 @@ func counts(by map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// validityCell is the validity of the repeat with the most severe findings.
 func validityCell(p *series.Point) Cell {
-	worst := p.Rows[0].Checks
+	worst, rank := p.Rows[0], 0
 	for _, r := range p.Rows {
-		v := r.Checks
-		if len(v.Failed) > len(worst.Failed) || worst.Valid() && !v.Valid() {
-			worst = v
+		n := len(r.Codes(record.Caution))
+		if !r.Valid() {
+			n += 1000
+		}
+		if n > rank {
+			worst, rank = r, n
 		}
 	}
 	c := Cell{Text: ValidityOf(worst), Kind: Passed}
-	if worst.Valid() && !p.Valid {
-		c.Text, c.Kind, c.Title = "INVALID, repeats differ", Failed, p.Findings[0].Text
-	} else if !p.Valid {
-		c.Kind, c.Title = Failed, "failed: "+strings.Join(append(worst.Failed, worst.Unverified...), ", ")
-	} else if len(worst.NotPossible) > 0 {
-		c.Title = "not possible: " + strings.Join(worst.NotPossible, ", ")
+	var parts []string
+	for _, s := range []record.Severity{record.Caution, record.Invalid} {
+		if codes := worst.Codes(s); len(codes) > 0 {
+			c.Kind = severityKind(s)
+			parts = append(parts, string(s)+": "+strings.Join(codes, ", "))
+		}
 	}
+	if len(p.Findings) > 0 {
+		c.Text += ", repeats differ"
+		parts = append(parts, p.Findings[0].Text)
+	}
+	if len(worst.Checks.NotPossible) > 0 {
+		parts = append(parts, "not possible: "+strings.Join(worst.Checks.NotPossible, ", "))
+	}
+	c.Title = strings.Join(parts, "; ")
 	return c
 }
 

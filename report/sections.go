@@ -22,7 +22,7 @@ func (r *Run) Sections(o *Outcome) []Section {
 	add(true, true, o.percentilesTable("ttft", u), o.percentilesTable("tpot", u), o.percentilesTable("e2e", u), o.rooflineTable(u))
 	add(true, false, o.prefixTable(u), r.interferenceTable(u))
 	add(true, true, r.loadTable())
-	add(false, false, r.searchesTable(), o.stagesTable(), o.diagnosisTable(), o.rejectedTable(), o.unmeasuredTable(), r.sloTable(), o.findingsTable(), r.notesTable(),
+	add(false, false, r.searchesTable(), o.stagesTable(), o.diagnosisTable(), o.rejectedTable(), o.unmeasuredTable(), r.sloTable(), o.findingsTable(),
 		o.costsTable(), r.variantsTable(o), o.classesTable(u), r.reuseTable(), r.coldTable(), r.serverTable(), r.gpuTable(), r.clientTable(),
 		o.expectTable(), r.missingTable(), r.reproduceTable(), r.metadataTable())
 	return out

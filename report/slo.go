@@ -91,39 +91,50 @@ func UnitWords(unit string) string {
 	return unit
 }
 
-// findingsTable is every finding of every row with its hint.
+// severityKind is the kind of a cell with a severity.
+func severityKind(s record.Severity) Kind {
+	switch s {
+	case record.Invalid:
+		return Failed
+	case record.Caution:
+		return Undecided
+	}
+	return Faint
+}
+
+// findingsTable is every finding of every row with its hint, the most severe first. Rows that share a note have
+// one line.
 func (o *Outcome) findingsTable() Table {
-	t := Table{ID: "findings", Caption: "Findings", Columns: []Column{{Head: "finding"}, {Head: "row"}, {Head: "what"}, {Head: "what to do"}}}
+	t := Table{ID: "findings", Caption: "Findings", Note: "invalid: a figure is wrong, and the row is left out of answers. caution: disturbed; verdicts account for the effect. note: how figures can be misread.",
+		Columns: []Column{{Head: "severity"}, {Head: "finding"}, {Head: "row"}, {Head: "what"}, {Head: "what to do"}}}
 	for _, d := range o.Findings {
+		at := map[Flagged]int{} // lines by text and hint
+		var rows [][]string
 		for _, c := range d.Cases {
-			t.Add(TextCell(d.Code), TextCell(c.Row), TextCell(c.Text), TextCell(c.Hint))
+			key := Flagged{Text: c.Text, Hint: c.Hint}
+			i, ok := at[key]
+			if !ok {
+				i, at[key] = len(rows), len(rows)
+				rows = append(rows, nil)
+				t.Add(Cell{Text: string(d.Severity), Kind: severityKind(d.Severity)}, TextCell(d.Code), Cell{}, TextCell(c.Text), TextCell(c.Hint))
+			}
+			rows[i] = append(rows[i], c.Row)
+		}
+		for i, ids := range rows {
+			t.Rows[len(t.Rows)-len(rows)+i][2] = TextCell(someOf(ids))
 		}
 	}
 	return t
 }
 
-// notesTable is the notes on how to read rows. A note is no reason to distrust a row.
-func (r *Run) notesTable() Table {
-	t := Table{ID: "reading", Caption: "Notes on rows", Columns: []Column{{Head: "note"}, {Head: "rows"}, {Head: "what to do"}}}
-	at := map[record.Finding]int{}
-	var rows [][]string
-	for _, row := range r.Live() {
-		for _, n := range row.Notes {
-			if _, ok := at[n]; !ok {
-				at[n], rows = len(t.Rows), append(rows, nil)
-				t.Add(TextCell(n.Text), Cell{}, TextCell(n.Hint))
-			}
-			rows[at[n]] = append(rows[at[n]], row.ID)
-		}
-	}
+// someOf names a few rows and counts the others.
+func someOf(rows []string) string {
 	const few = 3
-	for i, ids := range rows {
-		t.Rows[i][1] = TextCell(strings.Join(ids[:min(few, len(ids))], ", "))
-		if more := len(ids) - few; more > 0 {
-			t.Rows[i][1].Text += fmt.Sprintf(" and %d more", more)
-		}
+	text := strings.Join(rows[:min(few, len(rows))], ", ")
+	if more := len(rows) - few; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return t
+	return text
 }
 
 // expectTable is the expectation of each row beside its result.

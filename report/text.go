@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/unit"
 )
@@ -42,6 +43,9 @@ func (p *printer) head(run *Run, o *Outcome) {
 		point = pointSentence(s, best)
 	}
 	p.wrap("operating point ", point)
+	for _, line := range o.operatingCautions() {
+		p.wrap("  ", line)
+	}
 	p.wrap("decision ", o.Decision.Advice)
 	p.line("")
 }
@@ -56,12 +60,14 @@ func pointSentence(s *series.Series, p *series.Point) string {
 	return fmt.Sprintf("%s: %s", s.PointName(p), strings.Join(parts, ", "))
 }
 
-// textTable is the columns that fit a terminal; footnotes numbers the codes of findings.
+// textTable is the columns that fit a terminal; footnotes numbers the findings that are no notes.
 func (o *Outcome) textTable() (t Table, footnotes map[string]int) {
 	u := InHeading
 	footnotes = map[string]int{}
-	for i, d := range o.Findings {
-		footnotes[d.Code] = i + 1
+	for _, d := range o.Findings {
+		if key := footnote(d.Severity, d.Code); d.Severity != record.Note {
+			footnotes[key] = len(footnotes) + 1
+		}
 	}
 	t = Table{Columns: []Column{{Head: "point"}, {Head: "output", Unit: "tok/s", Num: true}, u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"),
 		u.column("E2E p99"), {Head: "", Unit: "n", Num: true}, {Head: "", Unit: "SLO"}, {Head: "", Unit: "findings"}}}
@@ -87,15 +93,21 @@ func (o *Outcome) textTable() (t Table, footnotes map[string]int) {
 	return t, footnotes
 }
 
+// footnote is the key of a finding in footnotes: a code can have two severities.
+func footnote(s record.Severity, code string) string { return string(s) + " " + code }
+
 func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
 	var notes []int
-	for _, d := range p.Findings {
-		notes = append(notes, footnotes[d.Code])
-	}
-	for _, r := range p.Rows {
-		for _, d := range r.Findings {
-			notes = append(notes, footnotes[d.Code])
+	add := func(findings []record.Finding) {
+		for _, d := range findings {
+			if n := footnotes[footnote(d.Severity, d.Code)]; n > 0 {
+				notes = append(notes, n)
+			}
 		}
+	}
+	add(p.Findings)
+	for _, r := range p.Rows {
+		add(r.Findings)
 	}
 	slices.Sort(notes)
 	if notes = slices.Compact(notes); len(notes) == 0 {
@@ -105,7 +117,11 @@ func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
 	for i, n := range notes {
 		parts[i] = strconv.Itoa(n)
 	}
-	return Cell{Text: strings.Join(parts, " "), Kind: Failed}
+	kind := Undecided
+	if !p.Valid {
+		kind = Failed
+	}
+	return Cell{Text: strings.Join(parts, " "), Kind: kind}
 }
 
 // legend explains the marks that the table uses.
@@ -160,15 +176,40 @@ func andMore(row string, others int) string {
 	return row
 }
 
+// findings writes one line for each code. Only an invalid row needs its hint here.
 func (p *printer) findings(o *Outcome, footnotes map[string]int) {
 	if len(o.Findings) == 0 {
 		return
 	}
 	p.line("")
-	p.line("findings")
+	p.line("findings (hints: bench report --format md)")
+	var notes []string
 	for _, d := range o.Findings {
 		c := d.Cases[0]
-		p.wrap(" ", fmt.Sprintf("%d %s: %s (%s)", footnotes[d.Code], d.Code, c.Text, andMore(c.Row, len(d.Cases)-1)))
-		p.wrap("   ", "hint: "+c.Hint)
+		if d.Severity == record.Note {
+			notes = append(notes, fmt.Sprintf("%s (%s)", d.Code, unit.Plural(len(d.Cases), "row")))
+			continue
+		}
+		number, severity := footnotes[footnote(d.Severity, d.Code)], p.paint(severityKind(d.Severity), string(d.Severity))
+		p.wrap(fmt.Sprintf("  %d %s", number, severity), fmt.Sprintf("%s: %s (%s)", d.Code, c.Text, andMore(c.Row, len(d.Cases)-1)))
+		if d.Severity == record.Invalid {
+			p.wrap("   ", "hint: "+c.Hint)
+		}
 	}
+	if len(notes) > 0 {
+		p.wrap(" ", "notes: "+strings.Join(notes, ", "))
+	}
+}
+
+// operatingCautions are the cautions of the operating point, one line each.
+func (o *Outcome) operatingCautions() []string {
+	var lines []string
+	if a := o.Decision.Operating; a != nil {
+		for _, f := range a.Findings {
+			if f.Severity == record.Caution {
+				lines = append(lines, fmt.Sprintf("%s %s: %s", f.Severity, f.Code, f.Text))
+			}
+		}
+	}
+	return lines
 }

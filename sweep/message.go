@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/verdict"
 )
 
@@ -99,7 +100,8 @@ type MessageResult struct {
 	E2EP50    *float64 `json:"e2e_p50_ms,omitempty"`
 	TokensPS  float64  `json:"output_tokens_per_s"`
 	SLO       string   `json:"slo,omitempty"` // absent = none is stated
-	Findings  []string `json:"findings"`      // their codes
+	Valid     bool     `json:"valid"`         // no finding is invalid
+	Findings  []string `json:"findings"`      // codes of the invalid ones and of the cautions
 }
 
 // Message converts an event.
@@ -136,7 +138,8 @@ func (f *Finished) result() *MessageResult {
 	s := &f.Row.Summary
 	r := &MessageResult{
 		Kept: f.Kept, Completed: s.Requests.Completed, Failed: s.Requests.Failed,
-		TokensPS: s.Throughput.OutputTokensPerS, Findings: []string{},
+		TokensPS: s.Throughput.OutputTokensPerS, Valid: f.Row.Valid(),
+		Findings: append(f.Row.Codes(record.Invalid), f.Row.Codes(record.Caution)...),
 	}
 	if s.TTFT != nil {
 		r.TTFTP50 = &s.TTFT.P50
@@ -149,8 +152,5 @@ func (f *Finished) result() *MessageResult {
 	}
 	verdict, _ := verdict.OfRows(f.Row)
 	r.SLO = string(verdict)
-	for _, d := range f.Row.Findings {
-		r.Findings = append(r.Findings, d.Code)
-	}
 	return r
 }

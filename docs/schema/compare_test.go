@@ -36,8 +36,8 @@ func resultOf(name string, ms float64, repeats int) compare.Run {
 func TestSchemaOfCompare(t *testing.T) {
 	side := func(run compare.Run) compare.Side { return compare.Side{Name: run.Name, Runs: []compare.Run{run}} }
 	base, changed := resultOf("base", 80, 4), resultOf("new", 100, 4)
-	flagged := resultOf("doubted", 80, 1)
-	flagged.Rows[0].Checks.Failed = []string{"lag"}
+	flagged := resultOf("flagged", 80, 1)
+	flagged.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "network", Severity: record.Caution}}
 	o := compare.Options{Allow: []string{"hardware"}}
 	o.Gate.Thresholds = []experiment.Threshold{{Metric: "ttft_p50", Worse: 0.05}, {Metric: "goodput_requests_per_s", Worse: 0.05}}
 	var judged []byte

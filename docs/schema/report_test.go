@@ -42,7 +42,7 @@ func TestSchemaOfReport(t *testing.T) {
 		judged[i].SLO = []record.Verdict{{Metric: "ttft_p50", Limit: 100, Unit: "ms", Verdict: "PASS"}}
 	}
 	flagged := resultOf("b", 80, 1).Rows
-	flagged[0].Findings = []record.Finding{{Code: "rate", Text: "it did not keep up", Hint: "lower it"}}
+	flagged[0].Findings = []record.Finding{{Code: "rate", Severity: record.Caution, Text: "it did not keep up", Hint: "lower it"}}
 	flagged[0].Summary.TTFT = nil
 	nothing := record.Row{ID: "N-r1", Spec: experiment.Spec{Name: "N", Repeat: 1}}
 	compiled := compile(t)

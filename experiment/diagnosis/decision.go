@@ -41,11 +41,12 @@ type OperatingPoint struct {
 	Point  int    `json:"point"`  // index in the series' points
 	Name   string `json:"name"`
 
-	Flags   []Fact           `json:"flags"`   // the load, and the command of the server
-	Figures []Fact           `json:"figures"` // throughputs, and percentiles with their intervals
-	Cost    *record.Cost     `json:"cost"`    // null: see no_cost
-	NoCost  string           `json:"no_cost,omitempty"`
-	Notes   []record.Finding `json:"notes"` // how to read the figures
+	Flags   []Fact       `json:"flags"`   // the load, and the command of the server
+	Figures []Fact       `json:"figures"` // throughputs, and percentiles with their intervals
+	Cost    *record.Cost `json:"cost"`    // null: see no_cost
+	NoCost  string       `json:"no_cost,omitempty"`
+	// Findings are the cautions and notes of its repeats, one per code, the most severe first.
+	Findings []record.Finding `json:"findings"`
 }
 
 // Rejected is a point that is not the operating point.
@@ -151,7 +152,7 @@ func operatingPoint(m *record.Manifest, curves []series.Series, i, j int) *Opera
 	s := &curves[i]
 	p := &s.Points[j]
 	first := p.Rows[0]
-	o := &OperatingPoint{Series: i, Point: j, Name: s.PointName(p), Flags: flags(m, s, p), Notes: append([]record.Finding{}, first.Notes...)}
+	o := &OperatingPoint{Series: i, Point: j, Name: s.PointName(p), Flags: flags(m, s, p), Findings: oncePerCode(findings(p))}
 	if o.Cost = series.MedianCost(p.Rows); o.Cost == nil {
 		o.NoCost = first.NoCost
 	}
@@ -174,9 +175,9 @@ func operatingPoint(m *record.Manifest, curves []series.Series, i, j int) *Opera
 			}
 		}
 	}
-	noted := slices.ContainsFunc(o.Notes, func(n record.Finding) bool { return n.Code == "closed_loop" })
+	noted := slices.ContainsFunc(o.Findings, func(n record.Finding) bool { return n.Code == "closed_loop" })
 	if first.Spec.Rate == 0 && !noted {
-		o.Notes = append(o.Notes, record.Finding{Code: "closed_loop_latency", Text: "closed loop: latency starts when a worker becomes free", Hint: "measure users' latency in a row with a rate"})
+		o.Findings = append(o.Findings, record.Finding{Code: "closed_loop_latency", Severity: record.Note, Text: "closed loop: latency starts when a worker becomes free", Hint: "measure users' latency in a row with a rate"})
 	}
 	return o
 }
@@ -205,35 +206,37 @@ func rejected(series []series.Series, i, j int, diagnoses []Diagnosis) Rejected 
 	if d := firstAt(diagnoses, i, j); d != nil {
 		r.Bottleneck = d.Bottleneck
 	}
-	switch codes := failedChecks(p); {
+	switch codes := record.Codes(findings(p), record.Invalid); {
 	case len(codes) > 0 && p.SLO == stats.Pass:
-		r.Why = "meets the SLO, but checks failed: " + strings.Join(codes, ", ")
+		r.Why = "meets the SLO, but is invalid: " + strings.Join(codes, ", ")
 	case len(codes) > 0:
-		r.Why += "; failed checks: " + strings.Join(codes, ", ")
+		r.Why += "; invalid: " + strings.Join(codes, ", ")
 	case p.SLO == stats.Pass:
 		r.Why = "meets the SLO, with less output than the operating point"
 	}
 	return r
 }
 
-// failedChecks are the codes of the findings on the point or one of its repeats.
-func failedChecks(p *series.Point) []string {
-	var codes []string
-	for _, f := range findings(p) {
-		if !slices.Contains(codes, f.Code) {
-			codes = append(codes, f.Code)
-		}
-	}
-	return codes
-}
-
-// findings of the repeats, then between the repeats.
+// findings of the repeats and between the repeats, the most severe first.
 func findings(p *series.Point) []record.Finding {
-	var all []record.Finding
+	all := []record.Finding{}
 	for _, r := range p.Rows {
 		all = append(all, r.Findings...)
 	}
-	return append(all, p.Findings...)
+	all = append(all, p.Findings...)
+	record.SortFindings(all)
+	return all
+}
+
+// oncePerCode keeps the first finding of each code.
+func oncePerCode(all []record.Finding) []record.Finding {
+	out := []record.Finding{}
+	for _, f := range all {
+		if !slices.ContainsFunc(out, func(g record.Finding) bool { return g.Code == f.Code }) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // firstAt is the diagnosis to act on at a point; nil: it has none.

@@ -69,8 +69,11 @@ func TestDecisionNext(t *testing.T) {
 		values          string // joined
 	}{
 		{"invalid", []record.Row{changed(8, func(r *record.Row) {
-			r.Findings, r.Checks.Failed = []record.Finding{{Code: "warmup", Text: "no warm-up", Hint: "write warmup"}}, []string{"warmup"}
+			r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution, Text: "stolen"}, {Code: "short", Severity: record.Invalid, Text: "answers ended early", Hint: "set stop"}}
 		}, fails)}, "validity", "repeat the row", ""},
+		{"undecided because of a caution", []record.Row{changed(8, func(r *record.Row) {
+			r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores"}}
+		}, record.Verdict{Metric: "ttft_p99", Verdict: "UNDECIDED", Need: 700, Why: "client_cpu: CPU steal 9 %"})}, "ttft", "repeat the row", ""},
 		{"undecided", []record.Row{offered(8, 900, record.Verdict{Metric: "ttft_p99", Verdict: "UNDECIDED", Need: 700})}, "ttft", "requests", "1000"},
 		{"queueing", []record.Row{changed(64, func(r *record.Row) {
 			r.Summary.TTFT, r.Server.Metrics.Waiting = flat(9000, 9900), level(56)
@@ -89,7 +92,7 @@ func TestDecisionNext(t *testing.T) {
 		last := d.Stages[len(d.Stages)-1]
 		advice := c.variable
 		if c.name == "invalid" {
-			advice = "r, concurrency 8 is invalid: no warm-up. Fix that before tuning."
+			advice = "r, concurrency 8 is invalid: answers ended early. Fix that before tuning."
 		}
 		if d.Next == nil || last.Stage != c.stage || d.Next.Variable != c.variable || strings.Join(d.Next.Values, " ") != c.values || d.Operating != nil || !strings.Contains(d.Advice, advice) {
 			t.Errorf("%s: at %s: %+v, %+v", c.name, last.Stage, d.Next, d.Advice)
@@ -140,9 +143,11 @@ func TestOperatingPoint(t *testing.T) {
 	if !slices.ContainsFunc(o.Figures, func(s Fact) bool { return s.Name == "ttft p50" && strings.HasPrefix(s.Value, "40.0 ms") }) {
 		t.Errorf("%+v", o.Figures)
 	}
-	series[0].Points[0].Rows[0].Notes = []record.Finding{{Code: "closed_loop"}} // states the same as closed_loop_latency
-	if o := NewDecision(m, series, Diagnose(series), nil).Operating; len(o.Notes) != 1 {
-		t.Errorf("%+v", o.Notes)
+	caution, note := record.Finding{Code: "client_cpu", Severity: record.Caution}, record.Finding{Code: "closed_loop", Severity: record.Note}
+	series[0].Points[0].Rows[0].Findings = []record.Finding{caution, caution, note} // the note states the same as closed_loop_latency
+	o = NewDecision(m, series, Diagnose(series), nil).Operating
+	if got := []int{len(o.Findings), len(record.Codes(o.Findings, record.Caution)), len(record.Codes(o.Findings, record.Note))}; !slices.Equal(got, []int{2, 1, 1}) {
+		t.Errorf("%+v", o.Findings)
 	}
 }
 

@@ -54,6 +54,12 @@ func pair(first, second func(r *record.Row)) []record.Row { return append(as(fir
 
 func same(*record.Row) {}
 
+// clientCaution is a caution about a client that was hardly busy.
+func clientCaution(r *record.Row) {
+	r.Client = &telemetry.Usage{MaxProcs: 2, CPUMean: new(0.5)}
+	r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution}}
+}
+
 func trend(r *record.Row, metric string, change float64) {
 	r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{metric: {Change: change, P: 1e-6}}}
 }
@@ -88,8 +94,15 @@ func TestRules(t *testing.T) {
 		near    []record.Row
 		then    Bottleneck
 	}{
-		{"client", as(func(r *record.Row) { r.Checks.Failed = []string{"client_cpu"} }), ClientLimited, "client",
-			as(func(r *record.Row) { r.Checks.Failed = []string{"warmup"} }), BandwidthBoundDecode},
+		{"client", as(func(r *record.Row) { clientCaution(r); r.Client.CPUMean = new(1.9) }), ClientLimited, "client",
+			as(func(r *record.Row) { clientCaution(r); r.Client.CPUMean, r.Findings = new(1.9), nil }), BandwidthBoundDecode},
+		{"stolen", as(func(r *record.Row) { clientCaution(r); r.Client.Steal = new(0.25) }), ClientLimited, "client",
+			as(func(r *record.Row) { clientCaution(r); r.Client.Steal = new(0.1) }), BandwidthBoundDecode}, // a tenth explains no latency
+		{"thinned", as(func(r *record.Row) {
+			clientCaution(r)
+			r.Findings[0].Effects = []record.Effect{{Metric: record.MetricConcurrency}}
+		}), ClientLimited, "client",
+			as(clientCaution), BandwidthBoundDecode},
 		{"heat", as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.05} }), ThermalOrPower, "throttled",
 			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.005} }), BandwidthBoundDecode},
 		{"power cap", as(func(r *record.Row) {

@@ -19,7 +19,9 @@ func (e *firstFailure) next(series []series.Series, diagnoses []Diagnosis) *Next
 	d := firstAt(diagnoses, e.series, e.point)
 	switch {
 	case e.limit == nil:
-		return remeasure(p)
+		return remeasure(findings(p)[0])
+	case e.verdict != stats.Fail && openedBy(p, e.limit) != nil:
+		return remeasure(*openedBy(p, e.limit))
 	case e.verdict != stats.Fail && e.limit.Need > 0:
 		n := p.Rows[0].Summary.Requests.Planned + e.limit.Need
 		return &NextSweep{Variable: "requests", Values: []string{strconv.Itoa(n)}, TOML: inRow(s, fmt.Sprintf("requests = %d", n)),
@@ -53,13 +55,18 @@ func byHand(variable, why string) *NextSweep {
 	return &NextSweep{Variable: variable, Values: []string{}, Why: why}
 }
 
-// remeasure repeats an invalid point: it supports no conclusion, so no other change follows from it.
-func remeasure(p *series.Point) *NextSweep {
-	why := "an invalid point supports no conclusion"
-	if all := findings(p); len(all) > 0 {
-		why = all[0].Hint
+// remeasure repeats a row without what its finding is about: an invalid point supports no conclusion, and a
+// caution can leave a verdict open.
+func remeasure(f record.Finding) *NextSweep { return byHand("repeat the row", f.Hint) }
+
+// openedBy is the caution without which the limit would have a verdict; nil: none.
+func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
+	for _, f := range findings(p) {
+		if f.Severity == record.Caution && strings.Contains(limit.Why, f.Code+":") {
+			return &f
+		}
 	}
-	return byHand("repeat the row", why)
+	return nil
 }
 
 // loads is a sweep of the series' own axis.

@@ -276,9 +276,7 @@ func moving(a, b stats.Trend) stats.Trend {
 	return a
 }
 
-// checkFailed reports whether a check with one of these codes failed in a repeat.
-func (v *pointMetrics) checkFailed(codes ...string) bool {
-	return slices.ContainsFunc(v.p.Rows, func(r *record.Row) bool {
-		return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(r.Checks.Failed, code) })
-	})
+// findings of one of these codes in a repeat.
+func (v *pointMetrics) findings(codes ...string) []record.Finding {
+	return slices.DeleteFunc(findings(v.p), func(f record.Finding) bool { return !slices.Contains(codes, f.Code) })
 }

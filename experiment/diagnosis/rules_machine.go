@@ -1,14 +1,38 @@
 package diagnosis
 
 import (
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
 	"bench/experiment/verdict"
 )
 
 // atPowerCap is the share of readings at the power cap that counts, if decode is slow.
 const atPowerCap = 0.2
 
+const (
+	// longLag is the client lag p99, as a share of ttft p99 (e2e without streaming), and largeSteal the share of
+	// CPU steal, below which a caution about the client explains no latency: verdict.MinTrend for either.
+	longLag    = verdict.MinTrend
+	largeSteal = verdict.MinTrend
+	busyClient = 0.9 // share of the client's cores in use, as in client_cpu
+)
+
+// checkClient: a caution about the client counts if it is large, thins the load, or leaves a verdict open.
 func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
-	if !v.checkFailed("client_bound", "client_cpu") {
+	cautions := v.findings("client_bound", "client_cpu")
+	latency := v.ttftP99
+	if !known(latency) {
+		latency = v.e2e
+	}
+	matters := v.lag > longLag*latency || v.steal > largeSteal || v.cpu > busyClient ||
+		slices.ContainsFunc(cautions, func(f record.Finding) bool {
+			return f.Touches(record.MetricConcurrency) || slices.ContainsFunc(v.p.Rows, func(r *record.Row) bool {
+				return slices.ContainsFunc(r.SLO, func(x record.Verdict) bool { return strings.Contains(x.Why, f.Code+":") })
+			})
+		})
+	if len(cautions) == 0 || !matters {
 		return nil
 	}
 	return &Diagnosis{

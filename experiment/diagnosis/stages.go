@@ -60,11 +60,7 @@ func (e *firstFailure) advice(series []series.Series, n *NextSweep) string {
 	p := &series[e.series].Points[e.point]
 	name := series[e.series].PointName(p)
 	if e.limit == nil {
-		cause := "a check failed"
-		if all := findings(p); len(all) > 0 {
-			cause = strings.TrimSuffix(all[0].Text, ".")
-		}
-		return fmt.Sprintf("%s is invalid: %s. Fix that before tuning.", name, cause)
+		return fmt.Sprintf("%s is invalid: %s. Fix that before tuning.", name, strings.TrimSuffix(findings(p)[0].Text, "."))
 	}
 	change := n.Variable
 	if len(n.Values) > 0 {
@@ -152,7 +148,7 @@ func (e *firstFailure) step(series []series.Series) Step {
 	p := &series[e.series].Points[e.point]
 	step := Step{Stage: e.stage, Verdict: e.verdict, Name: series[e.series].PointName(p)}
 	if e.limit == nil {
-		step.Why = "no point of this series is valid; failed checks here: " + strings.Join(failedChecks(p), ", ")
+		step.Why = "no point of this series is valid; invalid here: " + strings.Join(record.Codes(findings(p), record.Invalid), ", ")
 		return step
 	}
 	step.Why = fmt.Sprintf("no point of this series passes; nearest: %s, limit %s: %s", e.limit.Metric, unit.Format(e.limit.Limit, e.limit.Unit), e.limit.Why)

@@ -1,6 +1,11 @@
 package record
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"bench/experiment"
 	"bench/experiment/stats"
 )
 
@@ -17,23 +22,98 @@ type Verdict struct {
 	Observed int      `json:"observed"` // number of requests
 }
 
-// Finding is a failed check: a reason not to trust a row, and what to do.
+// Severity is how much a finding takes from a row's figures.
+type Severity string
+
+const (
+	Invalid Severity = "invalid" // a figure is wrong: the row is left out of every answer
+	Caution Severity = "caution" // the row was disturbed: the effects are stated, and verdicts account for them
+	Note    Severity = "note"    // how figures can be misread: verdicts stand
+)
+
+// Finding is the result of a check that found something: what happened, and what to do.
 type Finding struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
-	Hint string `json:"hint"`
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	Text     string   `json:"text"`
+	Hint     string   `json:"hint"`
+	Effects  []Effect `json:"effects,omitempty"` // absent = none on a measured metric
 }
+
+// Codes are the codes of the findings of one severity, each once, in the order of the findings.
+func Codes(findings []Finding, s Severity) []string {
+	codes := []string{}
+	for _, f := range findings {
+		if f.Severity == s && !slices.Contains(codes, f.Code) {
+			codes = append(codes, f.Code)
+		}
+	}
+	return codes
+}
+
+// SortFindings sorts by severity, invalid first, and keeps the order within one.
+func SortFindings(findings []Finding) {
+	order := []Severity{Invalid, Caution, Note}
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
+	})
+}
+
+// Touches reports whether an effect of the finding is on a metric.
+func (f *Finding) Touches(metric string) bool {
+	return slices.ContainsFunc(f.Effects, func(x Effect) bool { return x.Metric == metric })
+}
+
+// Effect is how far a finding can have moved one metric. Several effects on one metric add up.
+type Effect struct {
+	Metric    string    `json:"metric"` // ttft, e2e, output_tokens_per_s, concurrency, …
+	Direction Direction `json:"direction"`
+	Bound     *float64  `json:"bound"` // null = no bound
+	Unit      string    `json:"unit"`  // of the bound: ms, x (a factor), or requests
+}
+
+// MetricConcurrency is the metric of an effect on the load of a closed loop.
+const MetricConcurrency = "concurrency"
+
+// Price is the key of the limit on the price of output tokens.
+const Price = "usd_per_million_output_tokens"
+
+// TouchedMetric is the metric that the key of a limit is about, as effects name it: ttft for ttft_p95,
+// output_tokens_per_s for min_output_tokens_per_s_per_gpu and for the price of output tokens.
+func TouchedMetric(key string) string {
+	if key == Price {
+		return "output_tokens_per_s"
+	}
+	key = strings.TrimSuffix(strings.TrimPrefix(key, "min_"), "_per_gpu")
+	if i := strings.LastIndexByte(key, '_'); i > 0 && slices.Contains(experiment.SLOStats, key[i+1:]) {
+		return key[:i]
+	}
+	return key
+}
+
+// Units of an Effect's bound.
+const (
+	UnitMs       = "ms"       // each value moved by at most so many ms
+	UnitFactor   = "x"        // each value moved by at most this factor
+	UnitRequests = "requests" // at most so many requests are touched, by any amount
+)
+
+// Direction is where a finding moved a metric.
+type Direction string
+
+const (
+	Inflated Direction = "inflated" // the measured value is above the true one
+	Lowered  Direction = "lowered"  // the measured value is below the true one
+	Unknown  Direction = "unknown"  // either
+)
 
 // Checks lists the codes of all checks by result.
 type Checks struct {
 	Passed      []string `json:"passed"`
-	Failed      []string `json:"failed"`
+	Failed      []string `json:"failed"`               // it has a finding, of any severity
 	NotPossible []string `json:"not_possible"`         // the row lacks the data
-	Unverified  []string `json:"unverified,omitempty"` // the row depends on it, and the server does not report it
+	Unverified  []string `json:"unverified,omitempty"` // the row depends on it, and the server does not report it: a caution
 }
-
-// Valid reports whether no check failed or is unverified.
-func (v Checks) Valid() bool { return len(v.Failed) == 0 && len(v.Unverified) == 0 }
 
 // Total is the number of checks.
 func (v Checks) Total() int {

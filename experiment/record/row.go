@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"bench/experiment"
@@ -49,9 +50,8 @@ type Row struct {
 	Reuse      *Reuse             `json:"reuse,omitempty"`     // absent = no common prefixes in the row, or cached tokens not reported
 	Rotations  *Rotations         `json:"rotations,omitempty"` // absent = no tiling row
 	SLO        []Verdict          `json:"slo"`
-	Findings   []Finding          `json:"findings"`
+	Findings   []Finding          `json:"findings"` // the most severe first
 	Checks     Checks             `json:"checks"`
-	Notes      []Finding          `json:"notes,omitempty"`      // how the figures can be misread; they do not invalidate the row
 	Steady     *Steadiness        `json:"steadiness,omitempty"` // absent = a load that changes, or no completed request
 	Arrivals   *workload.Observed `json:"arrivals,omitempty"`   // the arrivals as a process (under a cap the intended ones); absent = no rate
 	Roofline   *Roofline          `json:"roofline"`             // null = see roofline_missing
@@ -119,6 +119,14 @@ func (r *Row) Vendor() string {
 // HasGPUMetrics reports whether telemetry can read the GPU metrics of the hardware; true for unknown
 // hardware.
 func (r *Row) HasGPUMetrics() bool { return r.Vendor() == "" || r.Vendor() == NVIDIA }
+
+// Valid reports whether no finding is invalid. An invalid row is left out of every answer.
+func (r *Row) Valid() bool {
+	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Invalid })
+}
+
+// Codes are the codes of the findings of one severity.
+func (r *Row) Codes(s Severity) []string { return Codes(r.Findings, s) }
 
 // AllFailed reports whether no request of the window completed. A window without requests counts if also no
 // token arrived: that is a closed loop with a server that hangs.

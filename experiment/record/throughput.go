@@ -47,33 +47,52 @@ func (r *Record) Prompt() int {
 	return r.PromptRequested
 }
 
-// outputInside is the number of output tokens inside the window. An event with an unknown number of tokens
-// counts as the request's mean.
-func (r *Record) outputInside(w Window) float64 {
-	if r.First.IsZero() { // not streamed: all at the last byte
-		if w.has(r.Last) {
-			return float64(r.OutputTokens)
+// outputInside is the number of output tokens inside the window.
+func (r *Record) outputInside(w Window) (inside float64) {
+	r.eachOutput(func(at Micros, tokens float64) {
+		if w.has(at) {
+			inside += tokens
 		}
-		return 0
+	})
+	return inside
+}
+
+// eachOutput yields the output tokens at their times. An event with an unknown number of tokens counts as the
+// request's mean.
+func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
+	if r.First.IsZero() { // not streamed: all at the last byte
+		yield(r.Last, float64(r.OutputTokens))
+		return
 	}
 	each := float64(r.OutputTokens) / float64(r.Gaps.Len()+1)
 	tokens := r.TokensPerEvent
-	inside, at := 0.0, r.First
-	event := func() {
+	event := func(at Micros) {
 		n := each
 		if tokens.Len() > 0 {
 			n = float64(tokens.take())
 		}
-		if w.has(at) {
-			inside += n
-		}
+		yield(at, n)
 	}
-	event()
+	at := r.First
+	event(at)
 	for us := range r.Gaps.All() {
 		at.us += us
-		event()
+		event(at)
 	}
-	return inside
+}
+
+// OutputPerS are the output tokens per second in parts of the window of equal length.
+func OutputPerS(records []*Record, w Window, parts int) []float64 {
+	out := make([]float64, parts)
+	length := float64(w.EndUs-w.StartUs) / float64(parts)
+	for _, r := range records {
+		r.eachOutput(func(at Micros, tokens float64) {
+			if w.has(at) {
+				out[min(parts-1, int(float64(at.us-w.StartUs)/length))] += tokens / length * 1e6
+			}
+		})
+	}
+	return out
 }
 
 // ConcurrencyOf is the time-weighted mean and the maximum of the number of requests in flight.

@@ -41,12 +41,12 @@ func CalibrationPoints(rows []record.Row) Calibration {
 	return c
 }
 
-// unfit is the reason to leave a row out; empty: none. Failed checks of the requested load and of the sample
-// size do not affect the median of a time.
+// unfit is the reason to leave a row out; empty: none. Notes, and findings on the load and the lengths that
+// were requested, do not affect the median of a time at the load that there was.
 func (c *Calibration) unfit(r *record.Row) string {
 	const fewest = 6 // stats gives a p50 no interval below
-	harmless := []string{"few_samples", "rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}
-	failed := slices.DeleteFunc(slices.Clone(r.Checks.Failed), func(code string) bool { return slices.Contains(harmless, code) })
+	harmless := []string{"rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}
+	failed := slices.DeleteFunc(slices.Concat(r.Codes(record.Invalid), r.Codes(record.Caution)), func(code string) bool { return slices.Contains(harmless, code) })
 	switch {
 	case r.Roofline == nil:
 		return "no roofline"

@@ -18,11 +18,11 @@ func TestCalibrationOf(t *testing.T) {
 		r.Summary = record.Summary{TPOT: &stats.Summary{P50: 12}, ITL: &stats.Summary{P50: 10}, TTFT: &stats.Summary{P50: 50}, TokensPerEvent: 1, Requests: record.Requests{Completed: 6}}
 		return r
 	}
-	flagged, bare, several, rated := row("doubted", 4, "m"), row("bare", 4, "m"), row("several", 2, "m"), row("rated", 1, "m")
+	flagged, bare, several, rated := row("flagged", 4, "m"), row("bare", 4, "m"), row("several", 2, "m"), row("rated", 1, "m")
 	few := row("few", 1, "m")
 	few.Summary.Requests.Completed = 5
-	rated.Checks.Failed = []string{"few_samples", "rate_not_achieved"} // its times are as good as any
-	flagged.Checks.Failed = []string{"few_samples", "errors"}
+	rated.Findings = []record.Finding{{Code: "heterogeneous", Severity: record.Note}, {Code: "rate_not_achieved", Severity: record.Caution}} // its times are as good as any
+	flagged.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "rate_not_achieved", Severity: record.Caution}, {Code: "network", Severity: record.Caution}}
 	bare.Roofline = nil
 	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
 	rated.Spec.Rate = 3
@@ -34,7 +34,7 @@ func TestCalibrationOf(t *testing.T) {
 	if d := cmp.Diff(want, c.Points); d != "" {
 		t.Error(d)
 	}
-	if c.Setup == nil || c.Setup.Model != "m" || !slices.Equal(c.LeftOut, []string{"doubted (errors)", "bare (no roofline)", "few (5 requests completed, 6 needed)", "other (different model or hardware)"}) {
+	if c.Setup == nil || c.Setup.Model != "m" || !slices.Equal(c.LeftOut, []string{"flagged (errors, network)", "bare (no roofline)", "few (5 requests completed, 6 needed)", "other (different model or hardware)"}) {
 		t.Errorf("%+v", c)
 	}
 	if c := CalibrationPoints([]record.Row{bare}); c.Points != nil || c.Setup != nil {

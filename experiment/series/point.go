@@ -16,7 +16,7 @@ import (
 // Point is one load of a series. Its figures are medians over the repeats.
 type Point struct {
 	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
-	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"
+	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
 
 	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
 	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not specified
@@ -28,12 +28,12 @@ type Point struct {
 	TPOT record.Percentiles `json:"tpot_ms,omitempty"`
 	E2E  record.Percentiles `json:"e2e_ms,omitempty"`
 
-	Valid    bool             `json:"valid"`              // no check failed, in any repeat or between the repeats
+	Valid    bool             `json:"valid"`              // no finding of a repeat is invalid
 	Findings []record.Finding `json:"findings,omitempty"` // between the repeats
 	SLO      stats.Verdict    `json:"slo"`                // the worst of the repeats; empty: no SLO
 	Need     int              `json:"need"`               // more requests until a verdict; 0: more requests do not help
 
-	LoadValue float64 `json:"-"` // concurrency or requests/s; +Inf: all requests at once
+	LoadValue float64 `json:"-"` // concurrency (the mean in flight if workers waited for the client) or requests/s; +Inf: all requests at once
 }
 
 // pointOf joins the repeats of one load. It sorts rows by repeat.
@@ -41,6 +41,10 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	slices.SortFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Repeat, b.Spec.Repeat) })
 	p := Point{Rows: rows, LoadValue: s.load(rows[0]), Valid: true}
 	p.Load = s.loadName(p.LoadValue)
+	if mean, ok := inFlight(rows); ok && s.Axis == "concurrency" {
+		p.LoadValue = mean
+		p.Load = fmt.Sprintf("%s %s (requested %d)", s.Axis, unit.Brief(mean, 3), rows[0].Spec.Concurrency)
+	}
 	if rows[0].Spec.IsColdStart() {
 		p.Load = "cold starts"
 	}
@@ -57,7 +61,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 		if t := r.Summary.TPOT; t != nil && t.P50 > 0 {
 			perUser = append(perUser, 1e3/t.P50)
 		}
-		p.Valid = p.Valid && r.Checks.Valid()
+		p.Valid = p.Valid && r.Valid()
 	}
 	p.OutputTokensPerS, p.RequestsPerS = record.RepeatsOf(output), record.RepeatsOf(requests)
 	p.OfferedPerS, p.PerUserTokensPerS = record.RepeatsOf(offered), record.RepeatsOf(perUser)
@@ -68,9 +72,21 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	p.TTFT, p.TPOT, p.E2E = percentiles(repeats, ttft), percentiles(repeats, tpot), percentiles(repeats, e2e)
 	p.SLO, p.Need = verdict.OfRows(rows...)
 	if d, ok := betweenRuns(rows); ok {
-		p.Findings, p.Valid = append(p.Findings, d), false
+		p.Findings = append(p.Findings, d)
 	}
 	return p
+}
+
+// inFlight is the mean number of requests in flight over the repeats of a closed loop; ok is false unless a
+// finding states that it is below the requested one.
+func inFlight(rows []*record.Row) (mean float64, ok bool) {
+	for _, r := range rows {
+		mean += r.Summary.Concurrency.Mean / float64(len(rows))
+		for _, f := range r.Findings {
+			ok = ok || f.Touches(record.MetricConcurrency)
+		}
+	}
+	return mean, ok
 }
 
 // latency selects one latency of a summary.

@@ -88,9 +88,11 @@ const (
 )
 
 // betweenRuns is the finding that the repeats of a point differ by more than their own confidence intervals
-// explain: something changed between the runs, so the interval of one run is too narrow.
+// explain: something changed between the runs, so the interval of one run is too narrow. The verdict of the
+// point is the worst of its repeats', so that it accounts for the spread.
 func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 	var parts []string
+	var effects []record.Effect
 	for _, m := range latencies {
 		var means, errors []float64
 		for _, r := range rows {
@@ -103,12 +105,13 @@ func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 		p, ok := stats.Same(means, errors)
 		if spread := stats.SpreadOf(means); ok && p < unlikely && spread.Max-spread.Min > leastSpread*spread.Min {
 			parts = append(parts, fmt.Sprintf("mean %s %s to %s", m.name, unit.Format(spread.Min, "ms"), unit.Format(spread.Max, "ms")))
+			effects = append(effects, record.Effect{Metric: m.name, Direction: record.Unknown, Bound: new(spread.Max / spread.Min), Unit: record.UnitFactor})
 		}
 	}
 	if len(parts) == 0 {
 		return record.Finding{}, false
 	}
-	return record.Finding{Code: "between_runs",
+	return record.Finding{Code: "between_runs", Severity: record.Caution, Effects: effects,
 		Text: fmt.Sprintf("the %d repeats differ by more than their confidence intervals explain: %s", len(rows), strings.Join(parts, ", ")),
 		Hint: `quote the spread of the repeats; look for what changed between runs (order = "blocked" separates drift from effect)`}, true
 }

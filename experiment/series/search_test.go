@@ -17,7 +17,7 @@ func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdic
 	r := &record.Row{Spec: s.ProbeAt(load, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
 	r.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
 	for _, code := range findings {
-		r.Findings = append(r.Findings, record.Finding{Code: code, Text: "because of " + code})
+		r.Findings = append(r.Findings, record.Finding{Code: code, Severity: record.Caution, Text: "because of " + code})
 	}
 	return r
 }
@@ -75,7 +75,7 @@ func TestSearchEndsOutside(t *testing.T) {
 		state     string
 		want      string
 	}{
-		{stats.Pass, "few_samples", "above", "is 64 or above, the search's max (2 runs agree); raise max"},
+		{stats.Pass, "heterogeneous", "above", "is 64 or above, the search's max (2 runs agree); raise max"},
 		{stats.Fail, "unsteady", "below", "is below 1, the search's min (2 runs agree); lower min"},
 		{stats.Undecided, "", "none", "is decided: more requests are needed for a verdict"},
 		{stats.Pass, "server_restarted", "none", "is decided: because of server_restarted"},

@@ -2,6 +2,7 @@ package series
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -106,9 +107,37 @@ func TestSeriesWithoutKnees(t *testing.T) {
 		}
 	}
 	invalid := measured("x", nil, 1, 0, 1, 100, 50, "PASS")
-	invalid.Checks.Failed = []string{"lag"}
+	invalid.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
 	if k := FromRows([]record.Row{invalid})[0].MaxLoadWithinSLO; k.Point != nil {
 		t.Errorf("an invalid point is no knee: %+v", k)
+	}
+	invalid.Findings[0].Severity = record.Caution
+	if k := FromRows([]record.Row{invalid})[0].MaxLoadWithinSLO; k.Point == nil {
+		t.Errorf("a caution leaves the point in the answer: %+v", k)
+	}
+}
+
+// A closed loop whose workers waited for the client counts at the mean number in flight.
+func TestPointAtTheLoadThatItHad(t *testing.T) {
+	var rows []record.Row
+	for i, mean := range []float64{4, 6.4, 15} {
+		asked := []int{4, 8, 16}[i]
+		r := measured("D", fixture.Concurrency(fmt.Sprint(asked)), 0, asked, 1, 100*mean, 50, "PASS")
+		r.Summary.Concurrency.Mean = mean
+		if asked == 8 {
+			r.Findings = []record.Finding{{Code: "concurrency", Severity: record.Caution,
+				Effects: []record.Effect{{Metric: record.MetricConcurrency, Direction: record.Lowered, Bound: new(1.25), Unit: record.UnitFactor}}}}
+		}
+		rows = append(rows, r)
+	}
+	s := FromRows(rows)[0]
+	var got []string
+	for _, p := range s.Points {
+		got = append(got, fmt.Sprintf("%s, %g", p.Load, p.LoadValue))
+	}
+	want := []string{"concurrency 4, 4", "concurrency 6.4 (requested 8), 6.4", "concurrency 16, 16"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -15,16 +15,20 @@ type Usage struct {
 	SpanS    float64 `json:"span_s"`     // time covered by the samples
 	MaxProcs int     `json:"gomaxprocs"` // GOMAXPROCS: cores that the process may use
 
-	CPUMean     *float64 `json:"cpu_cores_mean,omitempty"`       // CPU seconds of the process per second
-	CPUMax      *float64 `json:"cpu_cores_max,omitempty"`        // in the busiest interval
-	Sampling    *float64 `json:"sampling_cores,omitempty"`       // part of it spent on sampling
-	RunDelay    *float64 `json:"run_delay,omitempty"`            // mean number of runnable threads of the process without a core
-	MachineBusy *float64 `json:"machine_busy,omitempty"`         // machine: mean busy share of the cores, without idle time and CPU steal
-	CoreBusyMax *float64 `json:"core_busy_max,omitempty"`        // machine: the same for the busiest core
-	Steal       *float64 `json:"steal,omitempty"`                // machine: CPU steal, share of the cores' time
-	SchedP50    *float64 `json:"sched_latency_p50_ms,omitempty"` // scheduling latency of goroutines, upper edge of the Go runtime's bucket
-	SchedP99    *float64 `json:"sched_latency_p99_ms,omitempty"`
-	SchedMax    *float64 `json:"sched_latency_max_ms,omitempty"`
+	CPUMean     *float64 `json:"cpu_cores_mean,omitempty"` // CPU seconds of the process per second
+	CPUMax      *float64 `json:"cpu_cores_max,omitempty"`  // in the busiest interval
+	Sampling    *float64 `json:"sampling_cores,omitempty"` // part of it spent on sampling
+	RunDelay    *float64 `json:"run_delay,omitempty"`      // mean number of runnable threads of the process without a core
+	MachineBusy *float64 `json:"machine_busy,omitempty"`   // machine: mean busy share of the cores, without idle time and CPU steal
+	CoreBusyMax *float64 `json:"core_busy_max,omitempty"`  // machine: the same for the busiest core
+	Steal       *float64 `json:"steal,omitempty"`          // machine: CPU steal, share of the cores' time
+	// StealMaxMs is the longest time without a break that CPU steal can have taken from one core: all of the
+	// machine's in two adjacent samples, ms. No timestamp is later than that.
+	StealMaxMs *float64 `json:"steal_max_ms,omitempty"`
+
+	SchedP50 *float64 `json:"sched_latency_p50_ms,omitempty"` // scheduling latency of goroutines, upper edge of the Go runtime's bucket
+	SchedP99 *float64 `json:"sched_latency_p99_ms,omitempty"`
+	SchedMax *float64 `json:"sched_latency_max_ms,omitempty"`
 
 	GCs       int     `json:"gcs"`               // garbage collections
 	GCPauses  float64 `json:"gc_pause_total_ms"` // total stop-the-world time
@@ -82,7 +86,34 @@ func (u *Usage) processor(in []Sample) {
 	})
 	u.RunDelay = timeMean(in, func(s *Sample) *float64 { return s.RunDelay })
 	u.Steal = timeMean(in, func(s *Sample) *float64 { return s.Steal })
+	u.StealMaxMs = longestSteal(in)
 	u.coreShares(in)
+}
+
+// longestSteal is nil if no sample reports CPU steal. A break that two samples share is in both.
+func longestSteal(in []Sample) *float64 {
+	var longest *float64
+	last := 0.0
+	for i := range in {
+		s := &in[i]
+		if s.Steal == nil {
+			last = 0
+			continue
+		}
+		span := float64(s.Span) / 1e3
+		now := 0.0
+		if *s.Steal > 0 {
+			now = span
+		}
+		if n := len(s.CoreBusy); n > 0 {
+			now = min(span, *s.Steal*float64(n)*span)
+		}
+		if longest == nil || last+now > *longest {
+			longest = new(Round(last+now, 3))
+		}
+		last = now
+	}
+	return longest
 }
 
 // coreShares sets the busy share of all cores and of the busiest.

@@ -25,7 +25,7 @@ func TestSummarize(t *testing.T) {
 		sample(900, 400, 9, 9), // and of this one behind it
 	}
 	want := &Usage{Samples: 2, SpanS: 0.0004, MaxProcs: runtime.GOMAXPROCS(0),
-		CPUMean: new(1.125), CPUMax: new(1.5), Sampling: new(0.001), RunDelay: new(0.0625), MachineBusy: new(0.3125), CoreBusyMax: new(0.625), Steal: new(0.01),
+		CPUMean: new(1.125), CPUMax: new(1.5), Sampling: new(0.001), RunDelay: new(0.0625), MachineBusy: new(0.3125), CoreBusyMax: new(0.625), Steal: new(0.01), StealMaxMs: new(0.008),
 		SchedP50: new(0.001), SchedP99: new(0.5), SchedMax: new(1.0), // of 198 waits, one of 0.5 and one of 1 ms
 		GCs: 2, GCPauses: 3, GCLongest: 1, HeapMiB: 1, Routines: 600, Files: new(600), Sockets: new(3), TimeWait: new(4),
 		SegmentsOut: new(int64(200)), SegmentsIn: new(int64(100)), Retransmits: new(int64(5)), Timeouts: new(int64(2)), Needless: new(int64(2)), Closed: new(int64(14))}
@@ -93,5 +93,29 @@ func TestWriter(t *testing.T) {
 	}
 	if len(lines) != 3 {
 		t.Errorf("%d lines", len(lines))
+	}
+}
+
+// CPU steal without a break can be all of two adjacent samples, on one core.
+func TestLongestSteal(t *testing.T) {
+	sample := func(steal float64, cores int) Sample {
+		return Sample{Span: 250_000, Steal: &steal, CoreBusy: make([]float64, cores)}
+	}
+	for _, c := range []struct {
+		name    string
+		samples []Sample
+		want    *float64
+	}{
+		{"none reported", []Sample{{Span: 250_000}}, nil},
+		{"none", []Sample{sample(0, 2), sample(0, 2)}, new(0.0)},
+		{"one of four cores", []Sample{sample(0, 4), sample(0.02, 4), sample(0, 4)}, new(20.0)},
+		{"across two samples", []Sample{sample(0.01, 4), sample(0.02, 4), sample(0.03, 4), sample(0, 4), sample(0.04, 4)}, new(50.0)},
+		{"no core loses more than the sample", []Sample{sample(0.5, 8)}, new(250.0)},
+		{"cores not reported", []Sample{sample(0.001, 0)}, new(250.0)},
+		{"a sample without the figure between", []Sample{sample(0.1, 1), {Span: 250_000}, sample(0.1, 1)}, new(25.0)},
+	} {
+		if diff := cmp.Diff(c.want, longestSteal(c.samples)); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
 	}
 }

@@ -10,9 +10,10 @@ type point struct {
 
 // Gauge summarizes a gauge over a window, interpolated linearly between readings.
 type Gauge struct {
-	Mean float64 `json:"mean"` // over time
-	Max  float64 `json:"max"`  // of the readings, and of the interpolated values at the window's ends
-	Last float64 `json:"last"` // at the window's end
+	Mean float64 `json:"mean"`          // over time
+	Max  float64 `json:"max"`           // of the readings, and of the interpolated values at the window's ends
+	Last float64 `json:"last"`          // at the window's end
+	Min  float64 `json:"min,omitempty"` // as Max; absent = 0, or written by an earlier version
 }
 
 // gauge covers the part of the window between readings; nil: no reading in the window. Readings before and
@@ -22,16 +23,16 @@ func gauge(points []point, start, end int64) *Gauge {
 		return nil
 	}
 	in := window(points, start, end)
-	g := Gauge{Mean: in[0].v, Max: in[0].v, Last: in[len(in)-1].v}
+	g := Gauge{Mean: in[0].v, Max: in[0].v, Min: in[0].v, Last: in[len(in)-1].v}
 	var area float64
 	for i, p := range in[1:] {
 		area += (in[i].v + p.v) / 2 * float64(p.us-in[i].us)
-		g.Max = max(g.Max, p.v)
+		g.Max, g.Min = max(g.Max, p.v), min(g.Min, p.v)
 	}
 	if span := in[len(in)-1].us - in[0].us; span > 0 {
 		g.Mean = area / float64(span)
 	}
-	g.Mean, g.Max, g.Last = Round(g.Mean, 6), Round(g.Max, 6), Round(g.Last, 6)
+	g.Mean, g.Max, g.Last, g.Min = Round(g.Mean, 6), Round(g.Max, 6), Round(g.Last, 6), Round(g.Min, 6)
 	return &g
 }
 

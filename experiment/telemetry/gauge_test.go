@@ -18,11 +18,11 @@ func TestGauge(t *testing.T) {
 		want       *Gauge
 	}{
 		{"all of it", points, 0, 30, &Gauge{Mean: 6.666667, Max: 10, Last: 0}},
-		{"from the middle of one interval to that of another", points, 5, 25, &Gauge{Mean: 8.75, Max: 10, Last: 5}},
+		{"from the middle of one interval to that of another", points, 5, 25, &Gauge{Mean: 8.75, Max: 10, Min: 5, Last: 5}},
 		{"inside one interval: what lies around it is no reading of it", points, 2, 4, nil},
-		{"a reading at its end", points, 5, 10, &Gauge{Mean: 7.5, Max: 10, Last: 10}},
-		{"longer than the readings: as far as they go", []point{{10, 2}, {20, 4}}, 0, 100, &Gauge{Mean: 3, Max: 4, Last: 4}},
-		{"one reading", []point{{10, 2}}, 0, 100, &Gauge{Mean: 2, Max: 2, Last: 2}},
+		{"a reading at its end", points, 5, 10, &Gauge{Mean: 7.5, Max: 10, Min: 5, Last: 10}},
+		{"longer than the readings: as far as they go", []point{{10, 2}, {20, 4}}, 0, 100, &Gauge{Mean: 3, Max: 4, Min: 2, Last: 4}},
+		{"one reading", []point{{10, 2}}, 0, 100, &Gauge{Mean: 2, Max: 2, Min: 2, Last: 2}},
 		{"none inside", []point{{10, 2}}, 20, 100, nil},
 		{"none", nil, 0, 1, nil},
 	} {

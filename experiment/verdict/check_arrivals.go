@@ -51,12 +51,12 @@ func (e *Measured) follows(r *record.Record) bool {
 // the times of the log were rounded.
 const mostTogether = 0.05
 
-// checkSteps fails if the times of a trace were rounded: the replay sends bursts that did not exist.
+// checkSteps finds rounded times of a trace: the replay sends bursts that did not exist, which queue.
 func checkSteps(h workload.Head) checkResult {
 	if step := time.Duration(h.StepS * float64(time.Second)); step > 0 && h.SameTime > mostTogether {
-		return failed(fmt.Sprintf("write jitter = %q to spread them over the step", step),
+		return caution(fmt.Sprintf("write jitter = %q to spread them over the step", step),
 			"trace times are rounded to %v: %s %% of the requests arrive together with the previous one",
-			step, unit.Brief(100*h.SameTime, 3))
+			step, unit.Brief(100*h.SameTime, 3)).touching(unbounded(record.Inflated, firstToken, lastToken))
 	}
 	return passed()
 }
@@ -71,7 +71,7 @@ func checkArrivals(e *Measured) checkResult {
 		return noData
 	}
 	if text := arrivalsDiffer(o); text != "" {
-		return failed("use a larger client machine; chance is larger in a short window: make duration longer, or change seed", "%s", text)
+		return invalid("use a larger client machine; chance is larger in a short window: make duration longer, or change seed", "%s", text)
 	}
 	return passed()
 }

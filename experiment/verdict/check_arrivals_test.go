@@ -97,11 +97,11 @@ func TestArrivalsErr(t *testing.T) {
 	flagged := 0
 	for range 150 {
 		e := sentRow(func(int) float64 { return rng.ExpFloat64() })
-		if e.Arrivals = e.observeArrivals(); checkArrivals(e).problem != "" {
+		if e.Arrivals = e.observeArrivals(); checkArrivals(e).severity != "" {
 			flagged++
 		}
 	}
 	if flagged > 1 {
-		t.Errorf("%d of 150 are doubted", flagged)
+		t.Errorf("%d of 150 have a finding", flagged)
 	}
 }

@@ -13,11 +13,10 @@ const (
 	// minSamples is one second of samples: a core's share is a count of 10 ms ticks.
 	minSamples = 4
 	// saturated is the share of its cores above which the client may be the bottleneck: the wait for a core
-	// grows as 1/(1 − share). The workers of a closed loop then take their next request late, which no record
-	// shows, and late reads throttle the server by the TCP window.
+	// grows as 1/(1 − share). Late reads then throttle the server by the TCP window.
 	saturated = 0.9
 	// stolen is the limit of CPU steal. No timestamp is taken meanwhile, not even the kernel's: at 5 % one
-	// arrival in twenty is late, and p95 is wrong.
+	// arrival in twenty is late.
 	stolen = 0.05
 	// lateWakeup, ms: without kernel timestamps a token's time is when a goroutine reads it. 1 ms at p99 is
 	// the largest accepted error.
@@ -35,20 +34,97 @@ func checkClient(e *Measured) checkResult {
 	if u == nil || u.Samples < minSamples || u.CPUMean == nil {
 		return noData
 	}
-	switch user := e.Clock.KernelStamps == 0 && e.Clock.UserStamps > 0; {
-	case *u.CPUMean > saturated*float64(u.MaxProcs):
-		hint := "use a client machine with more cores, or lower the load"
-		if e.Simulated && !e.Host.Server { // the simulated server runs in this process
-			hint = "the simulated server runs in this process: start it with bench mock, and sweep with --endpoint"
+	all := passed()
+	for _, f := range []checkResult{e.busyClient(), e.stolenClient(), e.lateReads()} {
+		switch {
+		case f.severity == "":
+		case all.severity == "":
+			all = f
+		default:
+			all.problem += "; " + f.problem
+			all = all.touching(f.effects)
 		}
-		return failed(hint, "the client used %s of its %d cores: it may have limited the load", unit.Brief(*u.CPUMean, 3), u.MaxProcs)
-	case u.Steal != nil && *u.Steal > stolen:
-		return failed("measure from a machine with dedicated cores", "CPU steal %s %%: timestamps of that time are late", unit.Brief(100**u.Steal, 3))
-	case user && u.SchedP99 != nil && *u.SchedP99 > lateWakeup:
-		return failed("measure from Linux with kernel timestamps, or lower the load",
-			"no kernel timestamps: token times are late by the scheduler latency, p99 %s ms", unit.Brief(*u.SchedP99, 3))
 	}
-	return passed()
+	return all
+}
+
+// busyClient finds saturated cores. Reads that come late throttle the server, which no record shows; a server
+// on the same cores is late with its first tokens, too.
+func (e *Measured) busyClient() checkResult {
+	u := e.Client
+	if *u.CPUMean <= saturated*float64(u.MaxProcs) {
+		return passed()
+	}
+	hint := "use a client machine with more cores, or lower the load"
+	if e.Simulated && !e.Host.Server { // the simulated server runs in this process
+		hint = "the simulated server runs in this process: start it with bench mock, and sweep with --endpoint"
+	}
+	effects := unbounded(record.Inflated, betweenIt, lastToken)
+	if e.localServer() || e.userStamps() {
+		effects = append(effects, unbounded(record.Inflated, firstToken)...)
+	}
+	return caution(hint, "the client used %s of its %d cores: late reads can slow the server", unit.Brief(*u.CPUMean, 3), u.MaxProcs).
+		touching(effects, e.thinned())
+}
+
+// stolenClient finds CPU steal. A server on this machine also works that much slower.
+func (e *Measured) stolenClient() checkResult {
+	u := e.Client
+	if u.Steal == nil || *u.Steal <= stolen {
+		return passed()
+	}
+	const hint = "measure from a machine with dedicated cores"
+	share := unit.Brief(100**u.Steal, 3)
+	var slower []effect
+	if e.localServer() {
+		slower = byFactor(record.Inflated, 1/(1-*u.Steal), firstToken, lastToken, betweenIt)
+	}
+	if u.StealMaxMs == nil {
+		return caution(hint, "CPU steal %s %%: timestamps of that time are late", share).
+			touching(unbounded(record.Inflated, firstToken, lastToken), unbounded(record.Unknown, betweenIt), slower)
+	}
+	ms := *u.StealMaxMs
+	return caution(hint, "CPU steal %s %%: timestamps up to %s ms late", share, unit.Brief(ms, 3)).
+		touching(inMs(record.Inflated, ms, firstToken, lastToken), inMs(record.Unknown, ms, []string{"itl"}), e.lateDecode(ms), slower)
+}
+
+// lateReads finds token times that are late since a goroutine takes them.
+func (e *Measured) lateReads() checkResult {
+	u := e.Client
+	if !e.userStamps() || u.SchedP99 == nil || *u.SchedP99 <= lateWakeup {
+		return passed()
+	}
+	most := *u.SchedP99
+	if u.SchedMax != nil {
+		most = *u.SchedMax
+	}
+	return caution("measure from Linux with kernel timestamps, or lower the load",
+		"no kernel timestamps: token times are late by the scheduler latency, p99 %s ms, max %s ms", unit.Brief(*u.SchedP99, 3), unit.Brief(most, 3)).
+		touching(inMs(record.Inflated, most, firstToken, lastToken), inMs(record.Unknown, most, []string{"itl"}), e.lateDecode(most))
+}
+
+func (e *Measured) userStamps() bool { return e.Clock.KernelStamps == 0 && e.Clock.UserStamps > 0 }
+
+// localServer reports whether the server shares the client's cores.
+func (e *Measured) localServer() bool { return e.Host.Server || e.Simulated }
+
+// lateDecode are the effects on tpot of timestamps that are up to ms late. A late last token inflates it by
+// that over the tokens after the first. A late first token lowers it, but a timestamp can't be later than the
+// time since its request was sent.
+func (e *Measured) lateDecode(ms float64) []effect {
+	part := func(r *record.Record, late float64) float64 { return late / float64(max(1, r.OutputTokens-1)) }
+	last := func(r *record.Record) float64 { return part(r, ms) }
+	first := func(r *record.Record) float64 {
+		ttft, _ := r.Latency("ttft_from_send", true)
+		return part(r, min(ms, ttft))
+	}
+	var mostLast, mostFirst float64
+	for r := range record.Completed(e.Records) {
+		if _, ok := r.Latency("tpot", e.Spec.Streams()); ok {
+			mostLast, mostFirst = max(mostLast, last(r)), max(mostFirst, first(r))
+		}
+	}
+	return append(exactly(record.Inflated, mostLast, last, []string{"tpot"}), exactly(record.Lowered, mostFirst, first, []string{"tpot"})...)
 }
 
 // checkNetwork tests the machine's TCP counters. They cover all connections, and both ends of a local one.
@@ -63,26 +139,32 @@ func checkNetwork(e *Measured) checkResult {
 		again -= *u.Needless
 	}
 	if losing(again, *u.SegmentsOut) {
-		return failed(hint, "%d of %d TCP segments were retransmitted in the window (all connections of this machine): their streams stalled",
+		return stalled(again, hint, "%d of %d TCP segments were retransmitted in the window (all connections of this machine): their streams stalled",
 			again, *u.SegmentsOut)
 	}
 	if u.OutOfOrder != nil && u.SegmentsIn != nil && losing(*u.OutOfOrder, *u.SegmentsIn) {
-		return failed(hint, "%d of %d TCP segments arrived out of order in the window (all connections of this machine): some were lost",
+		return stalled(*u.OutOfOrder, hint, "%d of %d TCP segments arrived out of order in the window (all connections of this machine): some were lost",
 			*u.OutOfOrder, *u.SegmentsIn)
 	}
 	return passed()
 }
 
+// stalled is a finding that up to n requests waited for a lost segment. A late first token lowers tpot.
+func stalled(n int64, hint, problem string, args ...any) checkResult {
+	return caution(hint, problem, args...).
+		touching(onRequests(record.Inflated, int(n), firstToken, lastToken), onRequests(record.Unknown, int(n), betweenIt))
+}
+
 func losing(n, of int64) bool { return n >= minLosses && float64(n) > lossy*float64(of) }
 
-// checkConnections fails if requests had to open a connection, which an application keeps open.
+// checkConnections finds requests that had to open a connection, which an application keeps open.
 func checkConnections(e *Measured) checkResult {
 	var setup []float64
 	n := 0
 	for r := range record.Completed(e.Records) {
 		n++
 		if r.ConnectUs != nil {
-			setup = append(setup, float64(*r.ConnectUs)/1e3)
+			setup = append(setup, ownSetup(r))
 		}
 	}
 	if n == 0 {
@@ -92,20 +174,21 @@ func checkConnections(e *Measured) checkResult {
 		return passed()
 	}
 	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
-		return failed("compare only with runs that connect as often; the server may close connections (connections in run.json)",
-			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e", s.N, n, unit.Brief(s.P50, 3))
+		return caution("compare only with runs that connect as often; the server may close connections (connections in run.json)",
+			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e", s.N, n, unit.Brief(s.P50, 3)).
+			touching(exactly(record.Inflated, s.Max, ownSetup, fromArrival))
 	}
 	return passed()
 }
 
-// checkStamps fails if some arrivals have a kernel timestamp and others do not.
+// checkStamps is invalid if some arrivals have a kernel timestamp and others do not.
 func checkStamps(e *Measured) checkResult {
 	c := e.Clock
 	switch {
 	case c.KernelStamps == 0:
 		return noData // without kernel timestamps their error is unknown
 	case float64(c.UserStamps) > tolerated*float64(c.KernelStamps):
-		return failed("run again; if it stays, report the kernel version",
+		return invalid("run again; if it stays, report the kernel version",
 			"%d of %d arrivals have no kernel timestamp: two clocks are mixed", c.UserStamps, c.UserStamps+c.KernelStamps)
 	}
 	return passed()

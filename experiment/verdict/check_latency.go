@@ -17,7 +17,7 @@ const (
 	blurWidth = 0.1
 )
 
-// checkHeterogeneous fails if e2e has two modes: mean and median then describe neither.
+// checkHeterogeneous finds two modes of e2e: mean and median then describe neither.
 func checkHeterogeneous(e *Measured) checkResult {
 	if len(e.Spec.Mix) > 0 {
 		return passed() // each class has its own figures
@@ -40,7 +40,7 @@ func checkHeterogeneous(e *Measured) checkResult {
 	}
 	slices.Sort(logs)
 	at := stats.Split(logs)
-	return failed("declare classes ([[row.mix]]) for separate figures; or find what affects only some requests (a cache, a retry, a second server)",
+	return note("declare classes ([[row.mix]]) for separate figures; or find what affects only some requests (a cache, a retry, a second server)",
 		"e2e has two modes without declared classes: %d requests around %s ms and %d around %s ms (dip %.3f)",
 		at, unit.Brief(math.Exp(stats.Quantile(logs[:at], 0.5)), 3), len(logs)-at, unit.Brief(math.Exp(stats.Quantile(logs[at:], 0.5)), 3), dip)
 }
@@ -55,13 +55,13 @@ func blur(values []float64, width float64) []float64 {
 	return out
 }
 
-// checkRoofline fails if tpot is below the roofline floor.
+// checkRoofline is invalid if tpot is below the roofline floor.
 func checkRoofline(e *Measured) checkResult {
 	if e.Roofline == nil || e.Summary.TPOT == nil {
 		return noData
 	}
 	if floor := e.Roofline.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
-		return failed("check model, hardware, gpus and precision in [target]; speculative decoding and caches also beat the floor",
+		return invalid("check model, hardware, gpus and precision in [target]; speculative decoding and caches also beat the floor",
 			"tpot p50 %s ms is below the roofline floor of %s ms", unit.Brief(e.Summary.TPOT.P50, 3), unit.Brief(floor, 3))
 	}
 	return passed()

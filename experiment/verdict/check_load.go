@@ -3,10 +3,12 @@ package verdict
 import (
 	"math"
 
+	"bench/experiment/record"
 	"bench/experiment/unit"
 )
 
-// checkRate fails if fewer requests completed in the window than arrived.
+// checkRate finds that fewer requests completed in the window than arrived: in a longer row they would wait
+// longer.
 func checkRate(e *Measured) checkResult {
 	if e.AllFailed() || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Planned < 20 || e.Summary.DurationS <= 0 {
 		return noData
@@ -18,8 +20,9 @@ func checkRate(e *Measured) checkResult {
 	asked := n / e.Summary.DurationS
 	chance := 2 / math.Sqrt(n) // of Poisson arrivals and departures
 	if got := e.Summary.Throughput.RequestsPerS; got < (1-max(0.1, chance))*asked {
-		return failed("lower the rate: above the highest sustained rate, latency grows with the length of the row",
-			"the server did not sustain the rate: %s of %s requests/s completed", unit.Brief(got, 3), unit.Brief(asked, 3))
+		return caution("lower the rate: above the highest sustained rate, latency grows with the length of the row",
+			"the server did not sustain the rate: %s of %s requests/s completed", unit.Brief(got, 3), unit.Brief(asked, 3)).
+			touching(unbounded(record.Lowered, firstToken, lastToken))
 	}
 	return passed()
 }
@@ -35,7 +38,8 @@ func (e *Measured) firstArrival() int64 {
 	return first
 }
 
-// checkConcurrency fails if the mean concurrency of a closed loop is below the requested one.
+// checkConcurrency compares the requests in flight with the requested ones. Too many are another load than
+// the row's; too few too, but it is known which one.
 func checkConcurrency(e *Measured) checkResult {
 	if e.Spec.Concurrency == 0 {
 		return noData
@@ -45,22 +49,36 @@ func checkConcurrency(e *Measured) checkResult {
 		return noData // requests that fail at once leave workers idle
 	}
 	if c.Max > n {
-		return failed("this is a defect of bench: report it with the request records", "%d requests were in flight, requested %d", c.Max, n)
+		return invalid("this is a defect of bench: report it with the request records", "%d requests were in flight, requested %d", c.Max, n)
 	}
 	if e.Spec.Rate == 0 && !e.Spec.HasConversations() && c.Mean < 0.9*float64(n) { // users think between their turns
-		return failed("the client can't keep its workers busy: give it more cores, or make the answers longer",
-			"mean concurrency %s, requested %d", unit.Brief(c.Mean, 3), n)
+		return caution("the client can't keep its workers busy: give it more cores, or make the answers longer",
+			"mean concurrency %s, requested %d: the point counts as concurrency %[1]s", unit.Brief(c.Mean, 3), n).touching(e.thinned())
 	}
 	return passed()
 }
 
-// checkWarmup fails if the window contains the ramp-up.
+// thinned is the effect of workers that wait for the client on the load of a closed loop: fewer requests were
+// in flight than requested. It is empty within 2 %: the client's turn between two answers takes that much.
+func (e *Measured) thinned() []effect {
+	const turnaround = 1.02
+	asked, mean := float64(e.Spec.Concurrency), e.Summary.Concurrency.Mean
+	if e.Spec.Rate > 0 || e.Spec.HasConversations() || mean <= 0 || asked <= turnaround*mean {
+		return nil
+	}
+	return byFactor(record.Lowered, asked/mean, []string{record.MetricConcurrency})
+}
+
+// checkWarmup finds a window that contains the ramp-up. Whether that matters is for checkSteady to find.
 func checkWarmup(e *Measured) checkResult {
-	if e.Spec.Rate.IsInf() {
+	const hint, text = `write warmup = "10s"`, "no warm-up: the window contains the ramp-up"
+	switch {
+	case e.Spec.Rate.IsInf():
 		return noData
+	case e.Summary.Requests.Warmup > 0:
+		return passed()
+	case checkSteady(e).severity != "":
+		return caution(hint, text)
 	}
-	if e.Summary.Requests.Warmup == 0 {
-		return failed(`write warmup = "10s"`, "no warm-up: the window contains the ramp-up")
-	}
-	return passed()
+	return note(hint, text)
 }

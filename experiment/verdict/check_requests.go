@@ -9,13 +9,12 @@ import (
 	"syscall"
 
 	"bench/experiment/record"
-	"bench/experiment/stats"
 )
 
-// checkErrors fails if requests failed, or none fell into the window.
+// checkErrors is invalid if requests failed, or none fell into the window.
 func checkErrors(e *Measured) checkResult {
 	f := e.checkOutcomes()
-	if command := e.raiseLimit(); f.problem != "" && command != "" {
+	if command := e.raiseLimit(); f.severity != "" && command != "" {
 		f.hint = "raise this machine's limit: " + command + ", then run again"
 	}
 	return f
@@ -25,12 +24,12 @@ func (e *Measured) checkOutcomes() checkResult {
 	q := e.Summary.Requests
 	switch {
 	case q.Planned == 0 && e.Window.Cut:
-		return failed("make max_duration longer, or the warm-up shorter", "the window has no request: max_duration ended the row first")
+		return invalid("make max_duration longer, or the warm-up shorter", "the window has no request: max_duration ended the row first")
 	case q.Planned == 0 && e.AllFailed():
-		return failed("read the server's log; if it is only slow, make duration longer",
+		return invalid("read the server's log; if it is only slow, make duration longer",
 			"the window has no request: the %d requests of the warm-up got no token", q.Warmup)
 	case q.Planned == 0:
-		return failed("make duration longer or the rate higher", "the window has no request")
+		return invalid("make duration longer or the rate higher", "the window has no request")
 	}
 	if e.Summary.ErrorRate <= tolerated {
 		return passed()
@@ -44,41 +43,36 @@ func (e *Measured) checkOutcomes() checkResult {
 	if i >= 0 {
 		text += "; first error: " + e.Records[i].Error
 	}
-	return failed("read the server's log, then run again", "%s", text)
+	return invalid("read the server's log, then run again", "%s", text)
 }
 
-// checkUnfinished fails if requests of the window had not ended when the row did.
+// checkUnfinished finds requests of the window that had not ended when the row did. Under an SLO they rank as
+// infinitely slow, so that few of them need no caution.
 func checkUnfinished(e *Measured) checkResult {
-	if n := e.Summary.Requests.Unfinished; n > 0 && e.Window.Cut {
-		return failed("make max_duration longer, or lower the load",
-			"%d requests of the window had not ended when max_duration ended the row: they count as failed", n)
-	} else if n > 0 {
-		return failed("lower the load, or make grace longer",
-			"%d requests of the window had not ended %g s after it: they count as failed", n, e.Spec.GraceTime().Seconds())
+	q := e.Summary.Requests
+	if q.Unfinished == 0 {
+		return passed()
 	}
-	return passed()
+	severity := record.Note
+	if float64(q.Unfinished) > tolerated*float64(q.Planned) {
+		severity = record.Invalid
+	}
+	if e.Window.Cut {
+		return found(severity, "make max_duration longer, or lower the load",
+			"%d requests of the window had not ended when max_duration ended the row: they count as failed", q.Unfinished)
+	}
+	return found(severity, "lower the load, or make grace longer",
+		"%d requests of the window had not ended %g s after it: they count as failed", q.Unfinished, e.Spec.GraceTime().Seconds())
 }
 
-// checkShort fails if answers end early although they were sent with ignore_eos.
+// checkShort is invalid if answers end early although they were sent with ignore_eos.
 func checkShort(e *Measured) checkResult {
 	if !e.Spec.IgnoresEOS() || e.Summary.Requests.Completed == 0 {
 		return noData
 	}
 	if n, of := e.Summary.Requests.Short, e.Summary.Requests.Completed; float64(n) > tolerated*float64(of) {
-		return failed(`the server ignores ignore_eos and min_tokens: set its own field in [target.extra_body], or stop = "natural"`,
+		return invalid(`the server ignores ignore_eos and min_tokens: set its own field in [target.extra_body], or stop = "natural"`,
 			"%d of %d answers ended early despite ignore_eos: rows of different servers can't be compared", n, of)
-	}
-	return passed()
-}
-
-// checkSamples fails if n is too small for p90.
-func checkSamples(e *Measured) checkResult {
-	if e.AllFailed() {
-		return noData
-	}
-	need := stats.MinSamples(0.9, 0.95)
-	if n := e.Summary.Requests.Completed; n < need {
-		return failed("raise requests or duration", "%d completed requests are too few for a percentile above p50 (p90 needs %d)", n, need)
 	}
 	return passed()
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/record"
+	"bench/experiment/telemetry"
 	"bench/experiment/unit"
 )
 
@@ -23,14 +25,15 @@ const (
 	minWindow   = 10.0 // seconds; the load average lags
 )
 
-// checkRestarted fails if the server restarted: its caches are then cold.
+// checkRestarted finds that the server restarted: its caches are then cold.
 func checkRestarted(e *Measured) checkResult {
 	m := e.Server.Metrics
 	if m == nil || m.GenerationTokens == nil && m.PromptTokens == nil {
 		return noData
 	}
 	if m.Resets > 0 {
-		return failed("find the reason in the server's log, then run again", "the server restarted during the window (%s)", unit.Plural(m.Resets, "counter reset"))
+		return caution("find the reason in the server's log, then run again", "the server restarted during the window (%s)", unit.Plural(m.Resets, "counter reset")).
+			touching(slowed(nil))
 	}
 	return passed()
 }
@@ -57,42 +60,56 @@ func checkShared(e *Measured) checkResult {
 		most = float64(e.Summary.Concurrency.Max)
 	}
 	if inside > most {
-		return failed("find the other client, or start a server for this run alone ([server])",
+		var share *float64 // of the server's time and of its queue
+		if ours > 0 {
+			share = new(inside / ours)
+		}
+		return caution("find the other client, or start a server for this run alone ([server])",
 			"the server had %s requests in flight (mean), %s of them from this client: another client uses it",
-			unit.Brief(inside, 3), unit.Brief(ours, 3))
+			unit.Brief(inside, 3), unit.Brief(ours, 3)).touching(slowed(share))
 	}
 	return passed()
 }
 
-// checkLogs fails if the server logs every request, which takes its CPU time.
+// checkLogs finds that the server logs every request, which takes its CPU time.
 func checkLogs(e *Measured) checkResult {
 	if e.Server.LogLines == nil || e.Summary.Requests.Sent == 0 {
 		return noData
 	}
 	n := e.Summary.Requests.Sent + e.Summary.Requests.Warmup
 	if lines := *e.Server.LogLines; lines > minReadings && float64(lines) > logLines*float64(n) {
-		return failed("disable its request log (vLLM: --disable-log-requests and --uvicorn-log-level warning; "+
+		return note("disable its request log (vLLM: --disable-log-requests and --uvicorn-log-level warning; "+
 			"SGLang: --log-level warning), or compare only with runs that log as much",
 			"the server wrote %d log lines for %d requests", lines, n)
 	}
 	return passed()
 }
 
-// ThrottleReasons are the throttle reasons that invalidate a row. A power cap is a setting, and none of them.
+// slowed are the effects of a server that was slower than it is, by at most a factor; nil = no bound is known.
+func slowed(factor *float64) []effect {
+	if factor == nil {
+		return append(unbounded(record.Inflated, firstToken, lastToken, betweenIt), unbounded(record.Lowered, throughputs)...)
+	}
+	return append(byFactor(record.Inflated, *factor, firstToken, lastToken, betweenIt), byFactor(record.Lowered, *factor, throughputs)...)
+}
+
+// ThrottleReasons are the throttle reasons that are findings. A power cap is a setting, and none of them.
 var ThrottleReasons = []string{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
 
-// checkThrottled fails if heat or power supply lowered a GPU's clocks.
+// checkThrottled finds that heat or power supply lowered a GPU's clocks.
 func checkThrottled(e *Measured) checkResult {
 	if e.GPU == nil {
 		return noData
 	}
 	known := false
 	var held []string
+	factor := new(1.0)
 	for _, d := range e.GPU.Devices {
 		known = known || d.Known
 		for _, reason := range slices.Sorted(maps.Keys(d.Throttled)) {
 			if share := d.Throttled[reason]; share > MaxThrottledShare && slices.Contains(ThrottleReasons, reason) {
 				held = append(held, fmt.Sprintf("GPU %s by %s in %s %% of readings", d.GPU, reason, unit.Brief(100*share, 3)))
+				factor = slower(factor, &d, share)
 			}
 		}
 	}
@@ -100,13 +117,26 @@ func checkThrottled(e *Measured) checkResult {
 	case !known:
 		return noData
 	case len(held) > 0:
-		return failed("check cooling and power supply (nvidia-smi -q -d PERFORMANCE,TEMPERATURE), then run again",
-			"clocks were throttled: %s", strings.Join(held, ", "))
+		return caution("check cooling and power supply (nvidia-smi -q -d PERFORMANCE,TEMPERATURE), then run again",
+			"clocks were throttled: %s", strings.Join(held, ", ")).touching(slowed(factor))
 	}
 	return passed()
 }
 
-// checkGPUProcesses fails if processes on the GPUs started or ended during the row.
+// slower is the larger of a factor and that of a GPU's highest clocks over its lowest; nil = no bound: a clock
+// is not reported, or every reading was throttled.
+func slower(factor *float64, d *telemetry.GPUDevice, throttled float64) *float64 {
+	if factor == nil || throttled >= 1 || d.SMClock == nil || d.SMClock.Min <= 0 {
+		return nil
+	}
+	x := max(*factor, d.SMClock.Max/d.SMClock.Min)
+	if m := d.MemoryClock; m != nil && m.Min > 0 {
+		x = max(x, m.Max/m.Min)
+	}
+	return &x
+}
+
+// checkGPUProcesses finds that processes on the GPUs started or ended during the row.
 func checkGPUProcesses(e *Measured) checkResult {
 	if e.GPU == nil || e.GPU.Before == nil || e.GPU.After == nil {
 		return noData
@@ -120,28 +150,30 @@ func checkGPUProcesses(e *Measured) checkResult {
 		parts = append(parts, strings.Join(gone, ", ")+" ended")
 	}
 	if len(parts) > 0 {
-		return failed("keep other processes off the GPUs (nvidia-smi lists them), then run again",
-			"processes on the GPUs changed during the row: %s", strings.Join(parts, "; "))
+		return caution("keep other processes off the GPUs (nvidia-smi lists them), then run again",
+			"processes on the GPUs changed during the row: %s", strings.Join(parts, "; ")).touching(slowed(nil))
 	}
 	return passed()
 }
 
-// checkHost fails if other work on this machine started or ended. The work of a local server can't be
-// separated from other work; but a load average of twice the cores means that the server waited for them.
+// checkHost finds other work on this machine. The work of a local server can't be separated from it; but a
+// load average of twice the cores means that the server waited for them, by that factor.
 func checkHost(e *Measured) checkResult {
 	h, c := e.Host, e.Client
 	switch {
 	case h.Before == nil || h.After == nil || c == nil || c.CPUMean == nil || e.Window.Seconds() < minWindow:
 		return noData
 	case h.Server && h.Cores > 0 && min(*h.Before, *h.After) > crowded*float64(h.Cores):
-		return failed("find other work on this machine (top), or give the server at most as many threads as cores; then run again",
-			"load average %.3g before and %.3g after the row on %d cores: the local server waited for CPU", *h.Before, *h.After, h.Cores)
+		return caution("find other work on this machine (top), or give the server at most as many threads as cores; then run again",
+			"load average %.3g before and %.3g after the row on %d cores: the local server waited for CPU", *h.Before, *h.After, h.Cores).
+			touching(slowed(new(max(*h.Before, *h.After) / float64(h.Cores))))
 	case h.Server:
 		return noData
 	}
 	if change := math.Abs(*h.After - *h.Before); change-*c.CPUMean > otherWork*float64(c.MaxProcs) {
-		return failed("find other work on this machine (top), then run again",
-			"load average changed from %s to %s; this client used %s cores", unit.Brief(*h.Before, 3), unit.Brief(*h.After, 3), unit.Brief(*c.CPUMean, 3))
+		return caution("find other work on this machine (top), then run again",
+			"load average changed from %s to %s; this client used %s cores", unit.Brief(*h.Before, 3), unit.Brief(*h.After, 3), unit.Brief(*c.CPUMean, 3)).
+			touching(unbounded(record.Inflated, firstToken, lastToken, betweenIt))
 	}
 	return passed()
 }

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -80,32 +81,52 @@ func (e *Measured) inFlight() []float64 {
 // SignificantTrend reports whether a trend is significant, and large enough to matter.
 func SignificantTrend(t stats.Trend) bool { return t.P < clearTrend && math.Abs(t.Change) > MinTrend }
 
-// checkSteady fails if the window contains a growing queue, part of the warm-up, or a drift.
+// checkSteady finds a growing queue, part of the warm-up, or a drift in the window.
 func checkSteady(e *Measured) checkResult {
 	s := e.Steady
 	if s == nil || s.Cut == nil && len(s.Trends) == 0 {
 		return noData
 	}
 	if t := s.Trends["in_flight"]; SignificantTrend(t) && t.Change > 0 && e.Spec.Rate > 0 {
-		return failed("lower the rate: the server does not sustain it, and latency grows with the length of the row",
-			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change)
+		return caution("lower the rate: the server does not sustain it, and latency grows with the length of the row",
+			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change).
+			touching(unbounded(record.Lowered, firstToken, lastToken))
 	}
-	if text := e.tooShort(); text != "" {
-		return failed("make warmup longer", "%s", text)
+	if f := e.rampUp(); f.severity != "" {
+		return f
 	}
-	for _, metric := range []string{"ttft", "tpot", "e2e"} {
-		if t := s.Trends[metric]; SignificantTrend(t) {
-			return failed("make warmup and duration longer; find what changes on the server (clocks, other load, cache)",
-				"%s %s by %.0f %% through the window", metric, map[bool]string{true: "rose", false: "fell"}[t.Change > 0], 100*math.Abs(t.Change))
-		}
-	}
-	return passed()
+	return drift(s)
 }
 
-// tooShort is how the requests that MSER-5 would cut differ from the others; empty = too little to matter.
-func (e *Measured) tooShort() string {
+// drift finds latencies that change through the window. Which part of it counts is not known, so that each
+// value can be off by the whole change.
+func drift(s *record.Steadiness) checkResult {
+	family := map[string][]string{"ttft": firstToken, "tpot": betweenIt, "e2e": lastToken}
+	var parts []string
+	var effects []effect
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		t := s.Trends[metric]
+		if !SignificantTrend(t) {
+			continue
+		}
+		way := "rose"
+		if t.Change < 0 {
+			way = "fell"
+		}
+		parts = append(parts, fmt.Sprintf("%s %s by %.0f %%", metric, way, 100*math.Abs(t.Change)))
+		effects = append(effects, byFactor(record.Unknown, 1+math.Abs(t.Change), family[metric])...)
+	}
+	if len(parts) == 0 {
+		return passed()
+	}
+	return caution("make warmup and duration longer; find what changes on the server (clocks, other load, cache)",
+		"%s through the window", strings.Join(parts, ", ")).touching(effects)
+}
+
+// rampUp finds that the requests that MSER-5 would cut differ from the others: the window began too early.
+func (e *Measured) rampUp() checkResult {
 	if e.Steady.Cut == nil || *e.Steady.Cut == 0 {
-		return ""
+		return passed()
 	}
 	values, cut := e.series(e.Steady.Metric), *e.Steady.Cut
 	first, rest := values[:cut], values[cut:]
@@ -113,8 +134,12 @@ func (e *Measured) tooShort() string {
 	apart := math.Abs(was - is)
 	worth := stats.DependenceOf(rest).Time * (1/float64(len(first)) + 1/float64(len(rest)))
 	if apart*float64(cut)/float64(len(values)) <= shiftedBy*is || apart <= clearShift*math.Sqrt(stat.PopVariance(rest, nil)*worth) {
-		return ""
+		return passed()
 	}
-	return fmt.Sprintf("the warm-up was too short: the first %d of %d requests have a mean %s of %s ms, the others %s ms (MSER-5)",
-		cut, len(values), e.Steady.Metric, unit.Brief(was, 3), unit.Brief(is, 3))
+	way := record.Inflated
+	if was < is {
+		way = record.Lowered
+	}
+	return caution("make warmup longer", "the warm-up was too short: the first %d of %d requests have a mean %s of %s ms, the others %s ms (MSER-5)",
+		cut, len(values), e.Steady.Metric, unit.Brief(was, 3), unit.Brief(is, 3)).touching(onRequests(way, cut, firstToken, lastToken))
 }

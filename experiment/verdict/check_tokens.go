@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"fmt"
 	"math"
 
 	"bench/experiment/record"
@@ -8,21 +9,38 @@ import (
 	"bench/experiment/workload"
 )
 
-// checkPromptLength fails if the server counts other prompt lengths than requested.
+// farOff is the share from which on lengths are another workload than the requested one.
+const farOff = 0.1
+
+// otherLength is a finding if requested and counted lengths differ by more than 1 %, in tokens of the kind. A
+// latency follows a length at most by its square, as attention does; a queue near its limit does so by more.
+func otherLength(kind, hint string, requested, counted float64) checkResult {
+	off := math.Abs(counted - requested)
+	if off <= tolerated*requested {
+		return passed()
+	}
+	text := fmt.Sprintf("requested %s %s, server counted %s (mean)", unit.Brief(requested, 4), kind, unit.Brief(counted, 4))
+	if off > farOff*requested {
+		return invalid(hint, "%s", text)
+	}
+	way, ratio := record.Inflated, counted/requested
+	if ratio < 1 {
+		way, ratio = record.Lowered, 1/ratio
+	}
+	return caution(hint, "%s", text).touching(byFactor(way, ratio*ratio, firstToken, lastToken, betweenIt))
+}
+
+// checkPromptLength finds that the server counts other prompt lengths than requested.
 func checkPromptLength(e *Measured) checkResult {
 	l := e.Lengths
 	if l.PromptTokens == nil || l.PromptRequested == nil {
 		return noData
 	}
-	if math.Abs(l.PromptTokens.Mean-l.PromptRequested.Mean) > tolerated*l.PromptRequested.Mean {
-		return failed("compare rows by the counted tokens, not by the requested ones",
-			"requested %s prompt tokens, server counted %s (mean)", unit.Brief(l.PromptRequested.Mean, 4), unit.Brief(l.PromptTokens.Mean, 4))
-	}
-	return passed()
+	return otherLength("prompt tokens", "compare rows by the counted tokens, not by the requested ones", l.PromptRequested.Mean, l.PromptTokens.Mean)
 }
 
-// checkOutputLength fails if answers with ignore_eos have other lengths than requested, whatever their finish
-// reason.
+// checkOutputLength finds that answers with ignore_eos have other lengths than requested, whatever their
+// finish reason.
 func checkOutputLength(e *Measured) checkResult {
 	counted, requested, n := 0, 0, 0
 	for r := range record.Completed(e.Records) {
@@ -33,15 +51,11 @@ func checkOutputLength(e *Measured) checkResult {
 	if n == 0 {
 		return noData
 	}
-	if off := math.Abs(float64(counted - requested)); off > tolerated*float64(requested) {
-		return failed(`compare rows by the counted tokens; or use natural EOS: stop = "natural"`,
-			"requested %s output tokens with ignore_eos, server counted %s (mean)",
-			unit.Brief(float64(requested)/float64(n), 4), unit.Brief(float64(counted)/float64(n), 4))
-	}
-	return passed()
+	return otherLength("output tokens with ignore_eos", `compare rows by the counted tokens; or use natural EOS: stop = "natural"`,
+		float64(requested)/float64(n), float64(counted)/float64(n))
 }
 
-// checkTokenCounts fails if the server's usage is impossible or missing.
+// checkTokenCounts finds that the server's usage is impossible or missing.
 func checkTokenCounts(e *Measured) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
@@ -54,29 +68,57 @@ func checkTokenCounts(e *Measured) checkResult {
 		}
 	}
 	if impossible > 0 {
-		return failed("ignore figures per token: the server's usage is wrong",
+		return invalid("ignore figures per token: the server's usage is wrong",
 			"usage of %d of %d answers is impossible: more tokens than requested, or none despite text", impossible, n)
 	}
 	if e.Summary.Tokens.Estimated {
-		return failed("enable usage on the server (stream_options.include_usage)",
-			"the server did not report usage: token counts are the client's estimate")
+		return caution("enable usage on the server (stream_options.include_usage)",
+			"the server did not report usage: token counts are the client's estimate").touching(e.estimatedTokens())
 	}
 	return passed()
 }
 
-// checkTokensPerEvent fails if an event is not a token.
+// estimatedTokens are the effects of counting events: an event has one token or more, and an answer has at
+// most the requested tokens.
+func (e *Measured) estimatedTokens() []effect {
+	var decode, all, counted float64
+	prompts := false
+	for r := range record.Completed(e.Records) {
+		most := r.OutputTokens
+		if prompts = prompts || r.PromptTokens == nil; r.Estimated {
+			most = r.OutputRequested
+		}
+		all, counted = all+float64(most), counted+float64(r.OutputTokens)
+		if r.Estimated && r.OutputTokens > 1 {
+			decode = max(decode, float64(most-1)/float64(r.OutputTokens-1))
+		}
+	}
+	var out []effect
+	if decode > 1 {
+		out = append(out, byFactor(record.Inflated, decode, []string{"tpot"})...)
+	}
+	if all > counted && counted > 0 {
+		out = append(out, byFactor(record.Lowered, all/counted, []string{"output_tokens_per_s"})...)
+	}
+	if prompts {
+		out = append(out, unbounded(record.Unknown, []string{"prompt_tokens_per_s"})...)
+	}
+	return out
+}
+
+// checkTokensPerEvent finds that an event is not a token.
 func checkTokensPerEvent(e *Measured) checkResult {
 	x := e.Summary.TokensPerEvent
 	if e.Summary.ITL == nil || x == 0 {
 		return noData
 	}
 	if x > 1.05 || x < 0.95 {
-		return failed("read tpot, which is per token", "an event has %s tokens (mean): itl is per event, not per token", unit.Brief(x, 3))
+		return note("read tpot, which is per token", "an event has %s tokens (mean): itl is per event, not per token", unit.Brief(x, 3))
 	}
 	return passed()
 }
 
-// checkBuffered fails if events arrived together: a proxy buffers them, or the engine sends several at once.
+// checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once.
 // Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once.
 func checkBuffered(e *Measured) checkResult {
 	whole, n := buffered(e.Records)
@@ -89,14 +131,20 @@ func checkBuffered(e *Measured) checkResult {
 			}
 		}
 	}
+	bundled := 2*zero > gaps
 	switch {
 	case gaps == 0:
 		return noData
 	case whole > 0 && float64(whole) > tolerated*float64(n):
-		return failed("disable buffering between server and client (nginx: proxy_buffering off)",
-			"%d of %d answers arrived all at once: tpot and itl can't be measured", whole, n)
-	case 2*zero > gaps:
-		return failed("read tpot, not itl", "%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps)
+		effects := onRequests(record.Unknown, whole, betweenIt)
+		if bundled && whole < n { // the others are bundled in part
+			effects = unbounded(record.Unknown, betweenIt)
+		}
+		return caution("disable buffering between server and client (nginx: proxy_buffering off)",
+			"%d of %d answers arrived all at once: their tpot and itl can't be measured", whole, n).touching(effects)
+	case bundled:
+		return caution("read tpot, not itl", "%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps).
+			touching(unbounded(record.Unknown, []string{"itl"}))
 	}
 	return passed()
 }
@@ -121,7 +169,7 @@ const sharedHint = "find what sends the same prompts: another client, or the cac
 // checkPrefix compares the cached tokens that the server reports with the row's prefix state.
 func checkPrefix(e *Measured) checkResult {
 	if e.FailedPriming > 0 {
-		return failed("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
+		return invalid("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
 	}
 	reported, cached, possible := 0, 0, 0
 	warm := e.Spec.HasPrefix(workload.Warm)
@@ -135,7 +183,8 @@ func checkPrefix(e *Measured) checkResult {
 	}
 	if warm && reported == 0 && e.Summary.Requests.Completed > 0 {
 		return unverified("enable the report (vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report), or compare ttft with a cold row",
-			"the row is warm, but the server does not report cached tokens")
+			"the row is warm, but the server does not report cached tokens").
+			touching(unbounded(record.Inflated, firstToken, lastToken))
 	}
 	if reported == 0 {
 		return noData
@@ -145,13 +194,13 @@ func checkPrefix(e *Measured) checkResult {
 	}
 	if warm {
 		if float64(cached) < 0.9*float64(possible) {
-			return failed("make the cache larger or the groups fewer: prefixes were evicted",
+			return invalid("make the cache larger or the groups fewer: prefixes were evicted",
 				"the row is warm, but only %d of %d prefix tokens were cached", cached, possible)
 		}
 		return passed()
 	}
 	if allowed := reported * (e.overhead() + workload.BlockTokens); cached > allowed {
-		return failed(sharedHint, "the row is cold, but %d prompt tokens were cached", cached)
+		return invalid(sharedHint, "the row is cold, but %d prompt tokens were cached", cached)
 	}
 	return passed()
 }
@@ -164,7 +213,7 @@ func (e *Measured) overhead() int {
 	return *e.PromptOverhead
 }
 
-// checkSharedPrefix fails if more tokens were cached than the row's own requests can leave. Fewer are no
+// checkSharedPrefix is invalid if more tokens were cached than the row's own requests can leave. Fewer are no
 // finding: the server's pool can be small.
 func (e *Measured) checkSharedPrefix() checkResult {
 	u := e.Reuse
@@ -172,7 +221,7 @@ func (e *Measured) checkSharedPrefix() checkResult {
 		return noData
 	}
 	if allowed := u.PossibleTokens + u.Requests*(e.overhead()+workload.BlockTokens); u.CachedTokens > allowed {
-		return failed(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d", u.CachedTokens, u.PossibleTokens)
+		return invalid(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d", u.CachedTokens, u.PossibleTokens)
 	}
 	return passed()
 }

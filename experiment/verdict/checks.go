@@ -4,25 +4,49 @@ import (
 	"fmt"
 	"slices"
 
+	"bench/experiment"
 	"bench/experiment/record"
 )
 
 // checkResult is the result of one check. The zero value: the check was not possible.
 type checkResult struct {
-	possible   bool   // the row has the data for the check
-	problem    string // empty = passed
+	possible   bool            // the row has the data for the check
+	severity   record.Severity // empty = passed
+	problem    string
 	hint       string
+	effects    []effect
 	unverified bool // the row depends on a figure that the server does not report: neither passed nor failed
 }
 
 func passed() checkResult { return checkResult{possible: true} }
 
-func failed(hint, problem string, args ...any) checkResult {
-	return checkResult{possible: true, problem: fmt.Sprintf(problem, args...), hint: hint}
+// invalid is for figures that are wrong, or of another load than the row's.
+func invalid(hint, problem string, args ...any) checkResult {
+	return found(record.Invalid, hint, problem, args...)
+}
+
+// caution is for a disturbance whose effects can be stated.
+func caution(hint, problem string, args ...any) checkResult {
+	return found(record.Caution, hint, problem, args...)
+}
+
+// note is for figures that can be misread.
+func note(hint, problem string, args ...any) checkResult {
+	return found(record.Note, hint, problem, args...)
+}
+
+func found(s record.Severity, hint, problem string, args ...any) checkResult {
+	return checkResult{possible: true, severity: s, problem: fmt.Sprintf(problem, args...), hint: hint}
 }
 
 func unverified(hint, problem string) checkResult {
-	return checkResult{unverified: true, problem: problem, hint: hint}
+	return checkResult{unverified: true, severity: record.Caution, problem: problem, hint: hint}
+}
+
+// touching adds effects to a finding.
+func (c checkResult) touching(effects ...[]effect) checkResult {
+	c.effects = append(c.effects, slices.Concat(effects...)...)
+	return c
 }
 
 // noData is the result of a check that was not possible.
@@ -36,7 +60,6 @@ var checks = []struct {
 	{"errors", checkErrors},
 	{"unfinished", checkUnfinished},
 	{"short", checkShort},
-	{"few_samples", checkSamples},
 	{"client_bound", checkLag},
 	{"client_cpu", checkClient},
 	{"network", checkNetwork},
@@ -64,12 +87,12 @@ var checks = []struct {
 }
 
 // loadChecks are skipped for a cold start, which is no load.
-var loadChecks = []string{"few_samples", "warmup", "rate_not_achieved", "concurrency"}
+var loadChecks = []string{"warmup", "rate_not_achieved", "concurrency"}
 
-// runChecks makes every check and fills the row's findings, notes and checks.
+// runChecks makes every check and fills the row's findings and checks, which the verdicts then account for.
 func (e *Measured) runChecks() {
-	e.Steady, e.Arrivals, e.Notes = e.steadiness(), e.observeArrivals(), e.noteRow()
-	e.Findings = []record.Finding{}
+	e.Steady, e.Arrivals = e.steadiness(), e.observeArrivals()
+	e.Findings, e.effects = []record.Finding{}, nil
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	for _, c := range checks {
 		f := c.check(e)
@@ -81,15 +104,31 @@ func (e *Measured) runChecks() {
 			e.Checks.Unverified = append(e.Checks.Unverified, c.code)
 		case !f.possible:
 			e.Checks.NotPossible = append(e.Checks.NotPossible, c.code)
-		case f.problem == "":
+		case f.severity == "":
 			e.Checks.Passed = append(e.Checks.Passed, c.code)
 		default:
 			e.Checks.Failed = append(e.Checks.Failed, c.code)
 		}
-		if f.problem != "" {
-			e.Findings = append(e.Findings, record.Finding{Code: c.code, Text: f.problem, Hint: f.hint})
+		if f.severity != "" {
+			e.addFinding(c.code, f)
 		}
 	}
+	e.Findings = append(e.Findings, e.notes()...)
+	record.SortFindings(e.Findings)
+}
+
+// addFinding keeps the effects on what the row measured.
+func (e *Measured) addFinding(code string, f checkResult) {
+	finding := record.Finding{Code: code, Severity: f.severity, Text: f.problem, Hint: f.hint}
+	for _, x := range f.effects {
+		if slices.Contains(experiment.Latencies, x.Metric) && e.Summary.Latency(x.Metric) == nil {
+			continue
+		}
+		x.cause = code + ": " + f.problem
+		e.effects = append(e.effects, x)
+		finding.Effects = append(finding.Effects, x.Effect)
+	}
+	e.Findings = append(e.Findings, finding)
 }
 
 // tolerated is the largest share of requests with a problem that is no finding.

@@ -25,11 +25,11 @@ func TestNotes(t *testing.T) {
 		{"two classes", experiment.Spec{Workload: workload.Workload{Mix: []workload.Class{{Name: "rag"}, {Name: "chat"}}}}, "pooled_classes", "2 classes (chat, rag)"},
 		{"one class", experiment.Spec{Workload: workload.Workload{Mix: []workload.Class{{Name: "rag"}}}}, "", ""},
 	} {
-		notes := (&Measured{Row: &record.Row{Spec: c.spec}}).noteRow()
+		notes := (&Measured{Row: &record.Row{Spec: c.spec}}).notes()
 		switch {
 		case c.code == "" && len(notes) > 0:
 			t.Errorf("%s: %+v", c.name, notes)
-		case c.code != "" && (len(notes) != 1 || notes[0].Code != c.code || !strings.Contains(notes[0].Text, c.text) || notes[0].Hint == ""):
+		case c.code != "" && (len(notes) != 1 || notes[0].Code != c.code || notes[0].Severity != record.Note || !strings.Contains(notes[0].Text, c.text) || notes[0].Hint == ""):
 			t.Errorf("%s: %+v", c.name, notes)
 		}
 	}

@@ -13,10 +13,13 @@ import (
 type Measured struct {
 	*record.Row
 	Records []*record.Record
+
+	effects []effect // of the findings
 }
 
-// Conclude derives from the records everything else in the row: summary, verdicts, roofline, cost, checks,
-// findings. Reuse is not derived, since the plan of a stored row can't always be made again.
+// Conclude derives from the records everything else in the row: summary, roofline, checks and findings, then
+// the verdicts, which account for the findings' effects, and cost. Reuse is not derived, since the plan of a
+// stored row can't always be made again.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
 	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
@@ -29,19 +32,19 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 		own := filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name })
 		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
 	}
-	e.SLO = e.judge(t)
 	e.Summary.Goodput = e.classGoodput()
 	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
 	e.Little = record.LittlesLaw(e.Records, e.Window)
-	e.Cost, e.NoCost = costOf(e.Row, t)
 	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
 	e.runChecks()
+	e.SLO = e.judge(t)
+	e.nameLimits()
+	e.Cost, e.NoCost = costOf(e.Row, t)
 }
 
 // judge decides every limit of the row: at the end of the window, or at the first look that can.
 func (e *Measured) judge(t experiment.Target) []record.Verdict {
 	window := record.WindowByArrival(e.Records)
-	looks := e.Spec.Until == experiment.UntilDecided && len(window) > 0 && !interrupted(window)
 	out := []record.Verdict{}
 	for _, q := range questions(&e.Spec) {
 		if q.class == "" && len(e.Records) > 0 && !slices.ContainsFunc(e.Records, q.about) {
@@ -51,11 +54,7 @@ func (e *Measured) judge(t experiment.Target) []record.Verdict {
 		if q.class != "" {
 			s = e.Classes[q.class]
 		}
-		v := judgeLimit(q, filter(window, q.about), &s, e.Spec.Streams(), t)
-		if looks && q.limit.Decidable() && !(needsEvents(q.limit) && mostlyBuffered(window)) {
-			judgeAtLooks(&v, q, window, e.Spec.Streams())
-		}
-		out = append(out, v)
+		out = append(out, e.judgeLimit(q, filter(window, q.about), &s, t))
 	}
 	return out
 }

@@ -1,10 +1,11 @@
-// Package verdict judges a measured row: which limits of its SLO it meets, and whether its figures can be
-// trusted.
+// Package verdict judges a measured row: whether its figures can be trusted, and which limits of its SLO it
+// meets.
 //
-// Measured.Conclude is the whole: it summarizes the records, decides each limit as PASS, FAIL or UNDECIDED
-// (at the end of the window, or at looks while an until = "decided" row runs), and makes the checks, whose
-// failures are findings. Everything is a function of the row's spec, records and samples: nothing here sends,
-// reads a file or takes the time.
+// Measured.Conclude is the whole: it summarizes the records, makes the checks, whose failures are findings with
+// effects on figures, and decides each limit as PASS, FAIL or UNDECIDED. One procedure decides all of them (at
+// the end of the window, or at looks while a row runs), with the dependence between requests, and at both ends
+// of what the findings leave possible. Everything is a function of the row's spec, records and samples: nothing
+// here sends, reads a file or takes the time.
 package verdict
 
 import (
@@ -25,9 +26,13 @@ import (
 // confidence of a PASS or a FAIL: MLPerf LoadGen's.
 const confidence = 0.99
 
-// judgeLimit decides one limit. window is the requests that it covers, by arrival; s summarizes the row, or
-// the class.
-func judgeLimit(q question, window []*record.Record, s *record.Summary, stream bool, t experiment.Target) record.Verdict {
+func decide(v *record.Verdict, verdict stats.Verdict, why string) {
+	v.Verdict, v.Why = string(verdict), why
+}
+
+// judgeLimit decides one limit at the end of the window. window is the requests that it covers, by arrival; s
+// summarizes the row, or the class.
+func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Summary, t experiment.Target) record.Verdict {
 	l := q.limit
 	v := record.Verdict{Metric: l.Key, Class: q.class, Limit: l.Value, Unit: l.Unit, Observed: len(window)}
 	switch {
@@ -35,52 +40,146 @@ func judgeLimit(q question, window []*record.Record, s *record.Summary, stream b
 		decide(&v, stats.Undecided, "no request in the window")
 	case interrupted(window):
 		decide(&v, stats.Undecided, "the row was interrupted")
-	case needsEvents(l) && mostlyBuffered(window):
-		decide(&v, stats.Undecided, "the answers arrived all at once: something between server and client buffers them")
-	case l.Metric == "itl":
-		judgeGaps(&v, l, window)
-	case l.Stat == "mean":
-		judgeMean(&v, l, window, stream, confidence)
-	case l.Stat != "":
-		judgePercentile(&v, l, window, stream)
-	case l.Metric == "error_rate":
-		judgeErrors(&v, l, window)
+	case l.Metric == "error_rate" && (l.Value == 0 || l.Value >= 1):
+		judgeCertainErrors(&v, l, window)
+	case l.Decidable():
+		e.judgeRequests(&v, l, window, false)
 	default:
-		judgeFigure(&v, l, s, t)
+		e.judgeFigure(&v, q, s, t)
 	}
 	return v
 }
 
-func decide(v *record.Verdict, verdict stats.Verdict, why string) {
-	v.Verdict, v.Why = string(verdict), why
+// judgeRequests decides a limit on a percentile or a mean of the requests: at looks if the row ends when it is
+// decided, else once. running: the row has not ended.
+func (e *Measured) judgeRequests(v *record.Verdict, l experiment.Limit, window []*record.Record, running bool) {
+	if e.overloaded(l, window) {
+		decide(v, stats.Fail, "overload: latency rises through the window, and its last quarter is over the limit")
+		v.Value = observe(l, window, e.Spec.Streams()).value
+		return
+	}
+	if e.Spec.Until != experiment.UntilDecided && e.Spec.Search == nil {
+		e.judgeAt(v, l, window, confidence)
+		return
+	}
+	looks, k := stats.Looks{Risk: 1 - confidence}, 1
+	for ; looks.At(k) < len(window); k++ {
+		e.judgeAt(v, l, window[:looks.At(k)], looks.Confidence(k))
+		// A probe of a search ends early when it fails, but its PASS is one look at its end.
+		if v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass) && e.Spec.Search == nil {
+			v.Why += fmt.Sprintf("; look %d, after %s requests", k, unit.Count(looks.At(k)))
+			return
+		}
+	}
+	if e.Spec.Search == nil || running {
+		e.judgeAt(v, l, window, looks.Confidence(k))
+		return
+	}
+	e.judgeAt(v, l, window, confidence)
 }
 
-// needsEvents reports whether the limit's metric needs the times of single events.
-func needsEvents(l experiment.Limit) bool { return l.Metric == "itl" || l.Metric == "tpot" }
-
-func mostlyBuffered(window []*record.Record) bool {
-	whole, of := buffered(window)
-	return whole > 0 && float64(whole) > tolerated*float64(of)
-}
-
-// judgePercentile ranks failed requests as +∞, so that time-outs can't improve a percentile.
-func judgePercentile(v *record.Verdict, l experiment.Limit, window []*record.Record, stream bool) {
-	p, _ := l.P()
-	values, failed := ranked(l.Metric, window, stream)
-	setPercentile(v, values, failed, p)
-	judgeShare(v, len(values), overLimit(values, l.Value), p, failed)
-}
-
-// setPercentile sets the verdict's value, if the percentile is finite.
-func setPercentile(v *record.Verdict, values []float64, failed int, p float64) {
-	sorted := slices.Sorted(slices.Values(values))
-	if x := stats.QuantileWithMissing(sorted[:len(sorted)-failed], failed, p); !math.IsInf(x, 0) && !math.IsNaN(x) {
-		v.Value = &x
+// judgeAt decides once.
+func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*record.Record, confidence float64) {
+	v.Value, v.Need, v.Observed = nil, 0, len(window)
+	if l.Stat == "mean" {
+		e.judgeMean(v, l, window, confidence)
+		return
+	}
+	o := observe(l, window, e.Spec.Streams())
+	v.Value, v.Observed = o.value, len(o.requests)
+	if len(o.requests) == 0 {
+		decide(v, stats.Undecided, "not measured: no request has this metric")
+		return
+	}
+	d := o.order.Decide(o.over, o.p, confidence)
+	decide(v, d.Verdict, fmt.Sprintf("%s of %d over the limit, %s %% allowed", unit.Brief(o.over, 4), len(o.requests), unit.Brief((1-o.p)*100, 3)))
+	if l.Metric == "error_rate" {
+		v.Why = fmt.Sprintf("%d of %d failed, %s %% allowed", o.failed, len(o.requests), unit.Brief((1-o.p)*100, 3))
+	} else if o.failed > 0 {
+		v.Why += fmt.Sprintf(" (%d of them failed)", o.failed)
+	}
+	if worth := max(1, math.Floor(d.Effective)); worth < 0.9*float64(len(o.requests)) {
+		v.Why += fmt.Sprintf("; as dependent requests worth %s independent ones", unit.Count(int(worth)))
+	}
+	low, high := e.endsOf(l.Metric)
+	switch {
+	case d.Verdict == stats.Pass && !high.untouched() && o.order.Decide(o.overAt(&high), o.p, confidence).Verdict != stats.Pass:
+		openBy(v, &high)
+	case d.Verdict == stats.Fail && !low.untouched() && o.order.Decide(o.overAt(&low), o.p, confidence).Verdict != stats.Fail:
+		openBy(v, &low)
+	case d.Verdict == stats.Undecided:
+		setNeed(v, d.Need)
 	}
 }
 
-func overLimit(values []float64, limit float64) int {
-	over := 0
+// openBy makes a verdict UNDECIDED that does not hold at one end of what the findings leave possible.
+func openBy(v *record.Verdict, d *end) {
+	decide(v, stats.Undecided, fmt.Sprintf("%s as measured (%s), but not without %s", v.Verdict, v.Why, strings.Join(d.causes, "; ")))
+}
+
+// observed is what the requests of a window show about a limit on a share of them.
+type observed struct {
+	limit    experiment.Limit
+	requests []*record.Record // that have the metric, or failed
+	values   []float64        // of them; +Inf if failed; for error_rate 0 or 1; nil for itl
+	order    *stats.InOrder
+	p        float64
+	over     float64 // requests over the limit; for itl the share of gaps, times the requests
+	failed   int
+	value    *float64 // nil = +∞
+}
+
+func observe(l experiment.Limit, window []*record.Record, stream bool) *observed {
+	o := &observed{limit: l, p: 1 - l.Value}
+	if l.Stat != "" {
+		o.p, _ = l.P()
+	}
+	if l.Metric == "itl" {
+		o.observeGaps(window)
+		return o
+	}
+	for _, r := range window {
+		x, has := r.Latency(l.Metric, stream)
+		switch {
+		case l.Metric == "error_rate":
+			x, has = 0, true
+			if !r.OK() {
+				x = 1
+				o.failed++
+			}
+		case !r.OK():
+			x, has = math.Inf(1), true // time-outs must not improve a percentile
+			o.failed++
+		}
+		if has {
+			o.requests, o.values = append(o.requests, r), append(o.values, x)
+		}
+	}
+	if len(o.values) == 0 {
+		return o
+	}
+	o.order, o.over = stats.NewInOrder(o.values), o.count(o.values)
+	if l.Metric == "error_rate" {
+		o.value = new(float64(o.failed) / float64(len(o.values)))
+		return o
+	}
+	sorted := slices.Sorted(slices.Values(o.values))
+	o.setValue(stats.QuantileWithMissing(sorted[:len(sorted)-o.failed], o.failed, o.p))
+	return o
+}
+
+func (o *observed) setValue(x float64) {
+	if !math.IsInf(x, 0) && !math.IsNaN(x) {
+		o.value = &x
+	}
+}
+
+// count is the number of values over the limit.
+func (o *observed) count(values []float64) (over float64) {
+	limit := o.limit.Value
+	if o.limit.Metric == "error_rate" {
+		limit = 0.5
+	}
 	for _, x := range values {
 		if x > limit {
 			over++
@@ -89,202 +188,169 @@ func overLimit(values []float64, limit float64) int {
 	return over
 }
 
-const notMeasured = "not measured: no request has this metric"
-
-func overText(over, n int, p float64) string {
-	return fmt.Sprintf("%d of %d over the limit, %s %% allowed", over, n, unit.Brief((1-p)*100, 3))
+// overAt is the number of requests over the limit at one end of what the findings leave possible.
+func (o *observed) overAt(d *end) float64 {
+	if o.limit.Metric == "itl" {
+		sum := 0.0
+		for _, x := range d.gapShares(o.requests, o.limit.Value) {
+			sum += x
+		}
+		return sum
+	}
+	return o.count(d.values(o.requests, o.values))
 }
 
-// judgeShare decides from counts: over of n requests exceed the limit, a share of 1−p may.
-func judgeShare(v *record.Verdict, n, over int, p float64, failed int) {
-	if n == 0 {
-		decide(v, stats.Undecided, notMeasured)
+// observeGaps counts in requests, not in gaps: the gaps of one request depend on each other. A failed request
+// counts as the mean number of gaps of the others, all infinite.
+func (o *observed) observeGaps(window []*record.Record) {
+	var gaps stats.Counts
+	over := 0
+	for _, r := range window {
+		if r.OK() && r.Gaps.Len() == 0 {
+			continue
+		}
+		o.requests = append(o.requests, r)
+		if !r.OK() {
+			o.failed++
+			continue
+		}
+		for us := range r.Gaps.All() {
+			gaps.Add(us)
+			if float64(us)/record.UsPerMs > o.limit.Value {
+				over++
+			}
+		}
+	}
+	finite := len(o.requests) - o.failed
+	if finite == 0 {
+		o.order, o.over = stats.NewInOrder(slices.Repeat([]float64{math.Inf(1)}, o.failed)), float64(o.failed)
+		if o.failed == 0 {
+			o.order = nil
+		}
 		return
 	}
-	verdict, need := stats.Decide(n, over, p, confidence)
-	decide(v, verdict, overText(over, n, p))
-	v.Observed = n
-	if failed > 0 {
-		v.Why += fmt.Sprintf(" (%d of them failed)", failed)
+	each := max(1, gaps.N()/finite)
+	o.over = float64(over)*float64(finite)/float64(gaps.N()) + float64(o.failed)
+	o.setValue(gaps.Sorted(record.UsPerMs).QuantileWithMissing(o.failed*each, o.p))
+	for range o.failed * each {
+		gaps.Add(math.MaxInt64)
 	}
-	setNeed(v, need)
+	pooled := stats.Pooled{Unit: record.UsPerMs, Requests: len(o.requests)}
+	pooled.Begin(gaps.Sorted(record.UsPerMs))
+	for _, r := range o.requests {
+		pooled.Request()
+		if !r.OK() {
+			pooled.Gaps(math.MaxInt64, each)
+			continue
+		}
+		for us := range r.Gaps.All() {
+			pooled.Gap(us)
+		}
+	}
+	o.order = pooled.InOrder()
+}
+
+// overloaded reports whether a row at a constant rate fails a limit on latency since the server does not keep
+// up with it.
+func (e *Measured) overloaded(l experiment.Limit, window []*record.Record) bool {
+	if !slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "e2e", "e2e_from_send", "cap_wait"}, l.Metric) || !e.Spec.HasConstantRate() {
+		return false
+	}
+	o := observe(experiment.Limit{Key: l.Key, Metric: l.Metric, Stat: "p50", Value: l.Value}, window, e.Spec.Streams())
+	if !stats.Overloaded(o.values, l.Value) {
+		return false
+	}
+	low, _ := e.endsOf(l.Metric)
+	return low.untouched() || stats.Overloaded(low.values(o.requests, o.values), l.Value)
 }
 
 // setNeed sets the number of further requests that a decision needs; 0 = none, or more would not help.
 func setNeed(v *record.Verdict, need int) {
 	if v.Need = need; need > 0 {
-		v.Why += fmt.Sprintf("; need %d more requests", need)
+		v.Why += fmt.Sprintf("; need %s more requests", unit.Count(need))
 	}
 }
 
-// judgeGaps counts in requests, not in gaps: the gaps of one request depend on each other, and taken as
-// independent they would decide too early. A failed request counts as the mean number of gaps of the others,
-// all infinite.
-func judgeGaps(v *record.Verdict, l experiment.Limit, window []*record.Record) {
-	var gaps stats.Counts
-	requests, over, failed := 0, 0, 0
-	for _, r := range window {
-		if !r.OK() {
-			failed++
-			continue
-		}
-		if r.Gaps.Len() > 0 {
-			requests++
-		}
-		for us := range r.Gaps.All() {
-			gaps.Add(us)
-			if float64(us)/record.UsPerMs > l.Value {
-				over++
-			}
-		}
-	}
-	p, _ := l.P()
-	overRequests := failed
-	if requests > 0 {
-		missing := (failed*gaps.N() + requests - 1) / requests
-		if x := gaps.Sorted(record.UsPerMs).QuantileWithMissing(missing, p); !math.IsInf(x, 0) {
-			v.Value = &x
-		}
-		// ⌈over / gaps · requests⌉ in whole numbers: a float could round an exact result up.
-		overRequests += (over*requests + gaps.N() - 1) / gaps.N()
-	}
-	judgeShare(v, requests+failed, overRequests, p, failed)
-	if requests > 0 {
-		v.Why += "; gaps counted by request: within a request they depend on each other"
-	}
-}
-
-// judgeMean compares the bootstrap interval of the mean over requests, by arrival, with the limit.
-func judgeMean(v *record.Verdict, l experiment.Limit, window []*record.Record, stream bool, confidence float64) {
-	const few = 30 // below, the bootstrap interval is too short
-	values, failed := ranked(l.Metric, window, stream)
-	if failed > 0 {
-		decide(v, stats.Fail, fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", failed))
-		return
-	}
-	if len(values) == 0 {
-		decide(v, stats.Undecided, notMeasured)
-		return
-	}
-	n, mean := len(values), stat.Mean(values, nil)
-	iv := stats.MeanInterval(values, confidence, rand.New(rand.NewPCG(record.Seed, 2)))
-	v.Value, v.Observed = &mean, n
-	v.Why = fmt.Sprintf("mean %s ms [%s, %s] (%s %%, n=%d)",
-		unit.Brief(mean, 4), unit.Brief(iv.Lo, 4), unit.Brief(iv.Hi, 4), unit.Brief(100*confidence, 4), n)
+// judgeMean compares the interval of the mean over requests, by arrival, with the limit.
+func (e *Measured) judgeMean(v *record.Verdict, l experiment.Limit, window []*record.Record, confidence float64) {
+	o := observe(experiment.Limit{Key: l.Key, Metric: l.Metric, Stat: "p50", Value: l.Value}, window, e.Spec.Streams())
 	switch {
-	case n < few:
-		decide(v, stats.Undecided, fmt.Sprintf("n too small for an interval of the mean: %d", n))
-		setNeed(v, few-n)
-	case math.IsInf(iv.Hi, 1):
-		decide(v, stats.Undecided, fmt.Sprintf("no interval of the mean: the %d requests depend too much on each other", n))
-		setNeed(v, n)
-	case iv.Hi <= l.Value:
-		v.Verdict = string(stats.Pass)
-	case iv.Lo > l.Value:
-		v.Verdict = string(stats.Fail)
-	default:
-		v.Verdict = string(stats.Undecided)
+	case o.failed > 0:
+		decide(v, stats.Fail, fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", o.failed))
+		return
+	case len(o.values) == 0:
+		decide(v, stats.Undecided, "not measured: no request has this metric")
+		return
+	}
+	interval := func(values []float64) stats.Interval {
+		return stats.MeanInterval(values, confidence, rand.New(rand.NewPCG(record.Seed, 2)))
+	}
+	n, mean, iv := len(o.values), stat.Mean(o.values, nil), interval(o.values)
+	v.Value, v.Observed = &mean, n
+	decide(v, against(iv, l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), intervalText(iv), unit.Brief(100*confidence, 4), n))
+	low, high := e.endsOf(l.Metric)
+	switch {
+	case v.Verdict == string(stats.Pass) && !high.untouched() && against(interval(high.values(o.requests, o.values)), l.Value) != stats.Pass:
+		openBy(v, &high)
+	case v.Verdict == string(stats.Fail) && !low.untouched() && against(interval(low.values(o.requests, o.values)), l.Value) != stats.Fail:
+		openBy(v, &low)
+	case v.Verdict == string(stats.Undecided) && math.IsInf(iv.Lo, 0):
+		setNeed(v, n) // the window is too short to show the dependence
+	case v.Verdict == string(stats.Undecided):
 		setNeed(v, meanNeed(n, mean, l.Value, iv))
 	}
 }
 
+// against is the verdict on a limit that a figure with this interval must not exceed.
+func against(iv stats.Interval, limit float64) stats.Verdict {
+	switch {
+	case iv.Hi <= limit:
+		return stats.Pass
+	case iv.Lo > limit:
+		return stats.Fail
+	}
+	return stats.Undecided
+}
+
+func intervalText(iv stats.Interval) string {
+	end := func(x float64) string {
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			return "–"
+		}
+		return unit.Brief(x, 4)
+	}
+	return "[" + end(iv.Lo) + ", " + end(iv.Hi) + "]"
+}
+
 // meanNeed is the number of further requests that would move the interval off the limit, if mean and spread
-// stay; 0 if that takes more than ten million, as in stats.Decide.
+// stay; 0 if that takes more than ten million, or the interval has no end there.
 func meanNeed(n int, mean, limit float64, iv stats.Interval) int {
 	reach := iv.Hi - mean
 	if mean > limit {
 		reach = mean - iv.Lo
 	}
 	total := math.Ceil(float64(n) * math.Pow(reach/(mean-limit), 2)) // +Inf if mean = limit
-	if total > 1e7 {
+	if !(total <= 1e7) {
 		return 0
 	}
 	return max(1, int(total)-n)
 }
 
-// ranked is a latency of each request that has it, in ms. A failed request is +∞, and counted.
-func ranked(metric string, window []*record.Record, stream bool) (values []float64, failed int) {
-	for _, r := range window {
-		if !r.OK() {
-			failed++
-			values = append(values, math.Inf(1))
-		} else if ms, ok := r.Latency(metric, stream); ok {
-			values = append(values, ms)
-		}
-	}
-	return values, failed
-}
-
-// judgeErrors decides whether the true error rate is within the limit: few requests without a failure prove
-// little.
-func judgeErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {
-	n, failed := len(window), 0
+// judgeCertainErrors decides limits on the error rate that need no statistics.
+func judgeCertainErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {
+	failed := 0
 	for _, r := range window {
 		if !r.OK() {
 			failed++
 		}
 	}
-	v.Value = new(float64(failed) / float64(n))
-	switch { // a limit of 0 or 1 needs no statistics
-	case l.Value == 0 && failed > 0:
-		decide(v, stats.Fail, fmt.Sprintf("%d requests failed", failed))
-	case l.Value == 0:
-		decide(v, stats.Pass, "no request failed")
+	v.Value = new(float64(failed) / float64(len(window)))
+	switch {
 	case l.Value >= 1:
 		decide(v, stats.Pass, "every request may fail")
+	case failed > 0:
+		decide(v, stats.Fail, fmt.Sprintf("%d requests failed", failed))
 	default:
-		verdict, need := stats.Decide(n, failed, 1-l.Value, confidence)
-		decide(v, verdict, fmt.Sprintf("%d of %d failed", failed, n))
-		setNeed(v, need)
+		decide(v, stats.Pass, "no request failed")
 	}
-}
-
-// judgeFigure compares a figure of the whole window: one measurement, without an interval.
-func judgeFigure(v *record.Verdict, l experiment.Limit, s *record.Summary, t experiment.Target) {
-	if l.Unit == "usd" && t.Priced() && s.Throughput.OutputTokensPerS == 0 {
-		decide(v, stats.Fail, "no output token in the window: the price has no value")
-		return
-	}
-	x, missing := figure(l.Metric, s, t)
-	if missing != "" {
-		decide(v, stats.Undecided, missing)
-		return
-	}
-	ok := x <= l.Value
-	if strings.HasPrefix(l.Metric, "min_") {
-		ok = x >= l.Value
-	}
-	verdict := stats.Fail
-	if ok {
-		verdict = stats.Pass
-	}
-	v.Value = &x
-	decide(v, verdict, fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3)))
-}
-
-// figure is the value of a limit on the whole window, or why it has none.
-func figure(metric string, s *record.Summary, t experiment.Target) (x float64, missing string) {
-	switch metric {
-	case "min_requests_per_s":
-		return s.Throughput.RequestsPerS, ""
-	case "min_prompt_tokens_per_s":
-		return s.Throughput.PromptTokensPerS, ""
-	case "min_output_tokens_per_s":
-		return s.Throughput.OutputTokensPerS, ""
-	case "min_output_tokens_per_s_per_gpu":
-		if s.Throughput.OutputTokensPerSPerGPU == nil {
-			return 0, "number of GPUs not specified: write gpus = 1 in [target]"
-		}
-		return *s.Throughput.OutputTokensPerSPerGPU, ""
-	case "min_goodput_requests_per_s":
-		if s.Goodput == nil {
-			return 0, "per-request limit not specified: write [slo.each]"
-		}
-		return s.Goodput.RequestsPerS, ""
-	}
-	usd, ok := costPerMillion(s, t)
-	if !ok {
-		return 0, NoPrice
-	}
-	return usd, ""
 }

@@ -79,18 +79,27 @@ type Point struct {
 	BaseRepeats int          `json:"base_repeats"` // without invalid ones that were left out
 	NewRepeats  int          `json:"new_repeats"`
 	Invalid     []Invalid    `json:"invalid"`
+	Cautions    []Cautions   `json:"cautions"` // of the rows that figures use
 	Differences []Difference `json:"differences"`
 	Refused     bool         `json:"refused"`           // the workloads differ: Metrics is empty
 	Metrics     []Metric     `json:"metrics"`           // of all requests together
 	Classes     []Class      `json:"classes,omitempty"` // of a mix; each compared alone
 }
 
-// Invalid is a row with failed checks.
+// Invalid is a row with invalid findings.
 type Invalid struct {
 	Run     string   `json:"run"`
 	Row     string   `json:"row"`
-	Failed  []string `json:"failed"`
+	Codes   []string `json:"codes"`    // of its invalid findings
 	LeftOut bool     `json:"left_out"` // of base, as the point has valid repeats there: no figure uses the row
+}
+
+// Cautions are the codes of a row's cautions.
+type Cautions struct {
+	Run   string   `json:"run"`
+	Row   string   `json:"row"`
+	New   bool     `json:"new"` // the row is of the new side
+	Codes []string `json:"codes"`
 }
 
 // Compare tests what changed from base to changed. It reads the records of runs that have them.
@@ -127,6 +136,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 func newPoint(p pair, o Options) (Point, error) {
 	point := Point{Name: p.name, Invalid: p.invalid(), Metrics: []Metric{}}
 	p.base = withoutInvalid(p.base)
+	point.Cautions = p.cautions()
 	point.BaseRepeats, point.NewRepeats = len(p.base), len(p.changed)
 	point.Differences = p.differences(o.Allow)
 	point.Refused = slices.ContainsFunc(point.Differences, Difference.refuses)

@@ -111,15 +111,31 @@ func (m *Metric) gate(p *Point) (stats.Verdict, string) {
 	switch {
 	case bad >= 0:
 		x := p.Invalid[bad]
-		return stats.Undecided, fmt.Sprintf("row %s of %s is invalid: %s", x.Row, x.Run, strings.Join(x.Failed, ", "))
+		return stats.Undecided, fmt.Sprintf("row %s of %s is invalid: %s", x.Row, x.Run, strings.Join(x.Codes, ", "))
 	case m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse:
-		return stats.Fail, fmt.Sprintf("worse by more than %s: %s", limit, m.Describe())
+		return stats.Fail, fmt.Sprintf("worse by more than %s: %s%s", limit, m.Describe(), p.newCautions())
 	case m.Verdict != Inconclusive:
 		return stats.Pass, m.Describe()
 	case m.P != nil && max(worse(m.Name, m.CI95.Lo), worse(m.Name, m.CI95.Hi)) < m.Threshold.Worse:
 		return stats.Pass, "not worse than " + limit + ": " + m.Describe()
 	}
 	return stats.Undecided, m.Describe()
+}
+
+// newCautions are the codes of the cautions of new, which can be why a figure is worse; empty: there are none.
+func (p *Point) newCautions() string {
+	var codes []string
+	for _, c := range p.Cautions {
+		for _, code := range c.Codes {
+			if c.New && !slices.Contains(codes, code) {
+				codes = append(codes, code)
+			}
+		}
+	}
+	if len(codes) == 0 {
+		return ""
+	}
+	return "; cautions of new: " + strings.Join(codes, ", ")
 }
 
 // Describe is a figure's verdict as text: "worse by 6.2 % (3.9 to 8.5 %, p=0.008)".

@@ -122,24 +122,37 @@ func load(samples []sample) ([]sample, error) {
 // not make the gate UNDECIDED for as long as base includes it. Invalid rows of new always count: leaving out
 // an overloaded server's rows would hide a regression.
 func withoutInvalid(base []sample) []sample {
-	valid := slices.DeleteFunc(slices.Clone(base), func(s sample) bool { return !s.row.Checks.Valid() })
+	valid := slices.DeleteFunc(slices.Clone(base), func(s sample) bool { return !s.row.Valid() })
 	if len(valid) == 0 {
 		return base
 	}
 	return valid
 }
 
-// invalid are the rows with a failed check.
+// invalid are the rows with an invalid finding.
 func (p pair) invalid() []Invalid {
 	out := []Invalid{}
 	add := func(samples []sample, leftOut bool) {
 		for _, s := range samples {
-			if !s.row.Checks.Valid() {
-				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Checks.Failed, leftOut})
+			if !s.row.Valid() {
+				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Codes(record.Invalid), leftOut})
 			}
 		}
 	}
 	add(p.base, len(withoutInvalid(p.base)) < len(p.base))
 	add(p.changed, false)
+	return out
+}
+
+// cautions are the rows with cautions, of base and of new.
+func (p pair) cautions() []Cautions {
+	out := []Cautions{}
+	for i, samples := range [][]sample{p.base, p.changed} {
+		for _, s := range samples {
+			if codes := s.row.Codes(record.Caution); len(codes) > 0 {
+				out = append(out, Cautions{Run: s.run.Name, Row: s.row.ID, New: i == 1, Codes: codes})
+			}
+		}
+	}
 	return out
 }

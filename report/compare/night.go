@@ -221,7 +221,7 @@ func nightPoint(name string, samples []sample) NightPoint {
 	fmt.Fprint(h, workloadKey(&samples[0].row.Spec), samples[0].row.PromptForm)
 	p := NightPoint{Name: name, Workload: fmt.Sprintf("%06x", h.Sum64()>>40), Valid: true, Figures: map[string]Value{}}
 	for _, s := range samples {
-		p.Valid = p.Valid && s.row.Checks.Valid()
+		p.Valid = p.Valid && s.row.Valid()
 	}
 	for _, name := range trended {
 		f := newFigure(name)

@@ -12,7 +12,7 @@ import (
 
 // invalid marks the first row of a run as invalid.
 func flagged(r Run) Run {
-	r.Rows[0].Checks = record.Checks{Failed: []string{"client_bound"}}
+	r.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
 	return r
 }
 

@@ -110,15 +110,13 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	verdict, need := verdict.OfRows(row)
 	r.put("slo", string(verdict))
 	r.optional("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // otherwise no count decides
-	r.put("valid", strconv.FormatBool(row.Checks.Valid()))
+	r.put("valid", strconv.FormatBool(row.Valid()))
 	r.int("checks_passed", len(row.Checks.Passed))
 	r.int("checks_failed", len(row.Checks.Failed))
 	r.int("checks_not_possible", len(row.Checks.NotPossible))
-	var codes []string
-	for _, d := range row.Findings {
-		codes = append(codes, d.Code)
-	}
-	r.text("findings", strings.Join(codes, " "))
+	r.text("invalid", strings.Join(row.Codes(record.Invalid), " "))
+	r.text("cautions", strings.Join(row.Codes(record.Caution), " "))
+	r.text("notes", strings.Join(row.Codes(record.Note), " "))
 	if run.Evaluated != nil {
 		r.text("evaluated_again", strings.Join(run.Evaluated.Lines(), "; "))
 	}

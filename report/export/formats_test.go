@@ -187,13 +187,13 @@ func TestGoBenchmark(t *testing.T) {
 
 func TestOpenMetrics(t *testing.T) {
 	s, _ := ours()
-	s.Rows[0].Checks.Failed = []string{"lag"}
+	s.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "network", Severity: record.Caution}}
 	var b bytes.Buffer
 	if err := OpenMetrics(&b, s); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{`model="llama \"8b\"\n"`, "# TYPE bench_ttft_p99_seconds gauge\n", "bench_valid{", "} 0\n", "# EOF\n", "bench_error_rate{", `bench_run_start_seconds{matrix="m",row="A",point="A rate=4",repeat="1"`} {
+	for _, want := range []string{`model="llama \"8b\"\n"`, "# TYPE bench_ttft_p99_seconds gauge\n", "bench_valid{", "} 0\n", "bench_cautions{", "} 1\n", "# EOF\n", "bench_error_rate{", `bench_run_start_seconds{matrix="m",row="A",point="A rate=4",repeat="1"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

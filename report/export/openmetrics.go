@@ -39,11 +39,14 @@ func OpenMetrics(w io.Writer, run *report.Run) error {
 			return "", ""
 		})
 	}
-	family("bench_valid", "1 if no check of the row failed, else 0.", func(row *record.Row) (string, string) {
-		if row.Checks.Valid() {
+	family("bench_valid", "1 if no finding of the row is invalid, else 0.", func(row *record.Row) (string, string) {
+		if row.Valid() {
 			return "", "1"
 		}
 		return "", "0"
+	})
+	family("bench_cautions", "Number of cautions of the row.", func(row *record.Row) (string, string) {
+		return "", strconv.Itoa(len(row.Codes(record.Caution)))
 	})
 	family("bench_slo", "The SLO of the row, with its verdict as a label.", func(row *record.Row) (string, string) {
 		if v, _ := verdict.OfRows(row); v != "" {

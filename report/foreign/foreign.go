@@ -147,7 +147,7 @@ func (t tool) row(m measurement) (record.Row, error) {
 		return row, fmt.Errorf("reading the rate %s: %w", m.rate, err)
 	}
 	row.Spec.Name, row.Spec.Point = m.name, m.axes
-	row.Findings = append(row.Findings, record.Finding{Code: "foreign",
+	row.Findings = append(row.Findings, record.Finding{Code: "foreign", Severity: record.Note,
 		Text: "measured by " + t.name + ": client, workload and timestamps were not checked",
 		Hint: "see the notes for its definitions; compare with results of the same tool, or measure with bench sweep"})
 	return row, nil

@@ -225,7 +225,7 @@ func TestHiddenMarksInCharts(t *testing.T) {
 
 func TestConnectionsFindingIsShown(t *testing.T) {
 	run := fixtureRun()
-	run.Rows[0].Findings = []record.Finding{{Code: "connections", Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
+	run.Rows[0].Findings = []record.Finding{{Code: "connections", Severity: record.Caution, Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
 	var md, text bytes.Buffer
 	if err := report.Markdown(&md, run); err != nil {
 		t.Fatal(err)
@@ -233,8 +233,13 @@ func TestConnectionsFindingIsShown(t *testing.T) {
 	if err := report.Text(&text, run, false); err != nil {
 		t.Fatal(err)
 	}
+	const hint = "compare only with runs that connect as often"
 	for name, got := range map[string]string{"HTML": string(page1(t, run)), "Markdown": md.String(), "text": text.String()} {
-		for _, want := range []string{"connections", "40 of 40 requests opened a connection", "compare only with runs that connect as often"} {
+		wants := []string{"caution", "connections", "40 of 40 requests opened a connection", hint}
+		if name == "text" { // one line for a caution
+			wants = wants[:3]
+		}
+		for _, want := range wants {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s lacks %q", name, want)
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -72,8 +73,20 @@ func RowLine(f *sweep.Finished) string {
 	if v, _ := verdict.OfRows(f.Row); v != "" {
 		parts = append(parts, string(v))
 	}
-	if n := len(f.Row.Findings); n > 0 {
-		parts = append(parts, unit.Plural(n, "finding"))
+	if text := findingsText(f.Row); text != "" {
+		parts = append(parts, text)
 	}
 	return name + ": " + strings.Join(parts, ", ")
+}
+
+// findingsText is the most severe thing that is wrong with a row: "INVALID", "2 cautions"; empty: nothing.
+func findingsText(r *record.Row) string {
+	n := len(r.Codes(record.Caution))
+	switch {
+	case !r.Valid():
+		return "INVALID"
+	case n > 0:
+		return unit.Plural(n, "caution")
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -27,8 +28,11 @@ func matrixOf(points ...experiment.Spec) *sweep.Matrix {
 }
 
 // rowOf returns a finished row of a point with n ok requests, each of 12.345 ms.
-func rowOf(s experiment.Spec, n int, verdict stats.Verdict, findings int) *record.Row {
-	row := &record.Row{ID: sweep.ID(&s), Spec: s, Findings: make([]record.Finding, findings)}
+func rowOf(s experiment.Spec, n int, verdict stats.Verdict, cautions int) *record.Row {
+	row := &record.Row{ID: sweep.ID(&s), Spec: s}
+	for i := range cautions {
+		row.Findings = append(row.Findings, record.Finding{Code: fmt.Sprint("code", i), Severity: record.Caution})
+	}
 	if verdict != "" {
 		row.SLO = []record.Verdict{{Verdict: string(verdict)}}
 	}
@@ -57,9 +61,26 @@ results go to results/m/1
 1 of 2 rows are kept
 [1/2] kept: kept
 [2/2] a\x1b[2J\u202e …
-[2/2] a\x1b[2J\u202e (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 finding
+[2/2] a\x1b[2J\u202e (repeat 2): n=1, 2 FAILED, ttft p50 12.3 ms, tpot p50 ~1.50 ms, 123 tok/s, UNDECIDED, 1 caution
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestFindingsText(t *testing.T) {
+	of := func(s ...record.Severity) *record.Row {
+		r := &record.Row{}
+		for i, x := range s {
+			r.Findings = append(r.Findings, record.Finding{Code: fmt.Sprint(i), Severity: x})
+		}
+		return r
+	}
+	for want, row := range map[string]*record.Row{
+		"": of(record.Note), "1 caution": of(record.Note, record.Caution), "2 cautions": of(record.Caution, record.Caution), "INVALID": of(record.Caution, record.Invalid),
+	} {
+		if got := findingsText(row); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

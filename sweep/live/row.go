@@ -18,7 +18,7 @@ import (
 const (
 	verdictColumn  = len("UNDECIDED")
 	figureColumn   = len("12,300 tok/s")
-	findingsColumn = len("10 findings")
+	findingsColumn = len("10 cautions")
 	latencyColumn  = len("TTFT p50 ~52.1 ms")
 	narrowestName  = 17
 	widestName     = 48
@@ -46,12 +46,9 @@ func (s *Sweep) finished(f *sweep.Finished, width int) string {
 func (s *Sweep) cells(f *sweep.Finished) []string {
 	sum := &f.Row.Summary
 	verdict, _ := verdict.OfRows(f.Row)
-	word, findings := string(verdict), ""
+	word, findings := string(verdict), findingsText(f.Row)
 	if word == "" {
 		word = "–"
-	}
-	if n := len(f.Row.Findings); n > 0 {
-		findings = unit.Plural(n, "finding")
 	}
 	cells := []string{
 		columns.Pad(s.paint(word, verdict), verdictColumn),

@@ -1,0 +1,46 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Overloaded reports whether latencies by arrival show a server that does not keep up with the rate: they rise
+// from eighth to eighth of the window, and nearly all of the last quarter are over the limit. Such a series
+// depends on itself over its whole length, so that no count of exceedances decides it; a longer window only
+// shows higher values. +Inf is a failed request.
+func Overloaded(values []float64, limit float64) bool {
+	const eighths, fewest, nearlyAll = 8, 4, 0.95
+	n := len(values)
+	if n < eighths*fewest {
+		return false
+	}
+	last, over := values[n-n/4:], 0
+	for _, x := range last {
+		if x > limit {
+			over++
+		}
+	}
+	if float64(over) < nearlyAll*float64(len(last)) {
+		return false
+	}
+	medians := make([]float64, eighths)
+	for i := range medians {
+		part := slices.Sorted(slices.Values(values[i*n/eighths : (i+1)*n/eighths]))
+		medians[i] = part[len(part)/2]
+	}
+	// Kendall's score is 28 if every eighth is above all before it; independent values reach 24 once in 1,152.
+	const clear = 24
+	score := 0
+	for i, a := range medians {
+		for _, b := range medians[i+1:] {
+			if math.IsInf(b, 1) { // time-outs only hide how far it rose
+				score++
+			} else {
+				score += cmp.Compare(b, a)
+			}
+		}
+	}
+	return score >= clear
+}

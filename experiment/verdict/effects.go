@@ -1,0 +1,62 @@
+package verdict
+
+import (
+	"bench/experiment/record"
+)
+
+// effect is an effect of a finding on the values of one metric.
+type effect struct {
+	record.Effect
+	cause string // code and text of the finding
+	// own is the part in the value of one request, in place of the bound, which is the largest of them; nil =
+	// only the bound is known.
+	own func(*record.Record) float64
+}
+
+// Metrics that findings touch together.
+var (
+	firstToken  = []string{"ttft", "ttft_from_send", "ttfe"}
+	lastToken   = []string{"e2e", "e2e_from_send"}
+	fromArrival = []string{"ttft", "e2e"} // they contain what the client does before it sends
+	betweenIt   = []string{"tpot", "itl"}
+	throughputs = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s"}
+)
+
+// unbounded are effects of which nothing limits the size.
+func unbounded(d record.Direction, metrics ...[]string) []effect {
+	return touch(record.Effect{Direction: d, Unit: record.UnitFactor}, metrics...)
+}
+
+// inMs are effects that move each value by at most ms.
+func inMs(d record.Direction, ms float64, metrics ...[]string) []effect {
+	return touch(record.Effect{Direction: d, Bound: &ms, Unit: record.UnitMs}, metrics...)
+}
+
+// exactly are effects whose part in each request's value is known; most is the largest part, in ms.
+func exactly(d record.Direction, most float64, own func(*record.Record) float64, metrics ...[]string) []effect {
+	out := inMs(d, most, metrics...)
+	for i := range out {
+		out[i].own = own
+	}
+	return out
+}
+
+// byFactor are effects that move each value by at most a factor.
+func byFactor(d record.Direction, x float64, metrics ...[]string) []effect {
+	return touch(record.Effect{Direction: d, Bound: &x, Unit: record.UnitFactor}, metrics...)
+}
+
+// onRequests are effects on at most n requests.
+func onRequests(d record.Direction, n int, metrics ...[]string) []effect {
+	return touch(record.Effect{Direction: d, Bound: new(float64(n)), Unit: record.UnitRequests}, metrics...)
+}
+
+func touch(x record.Effect, metrics ...[]string) []effect {
+	var out []effect
+	for _, group := range metrics {
+		for _, x.Metric = range group {
+			out = append(out, effect{Effect: x})
+		}
+	}
+	return out
+}

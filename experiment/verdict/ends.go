@@ -1,0 +1,165 @@
+package verdict
+
+import (
+	"math"
+	"slices"
+
+	"bench/experiment/record"
+)
+
+// end is one end of what the values of a metric can truly be, by the effects of the row's findings. The zero
+// value: no finding moves that end.
+type end struct {
+	add       float64  // +1 at the high end, −1 at the low one
+	ms        float64  // every value moves by at most this much more than its own parts
+	factor    float64  // every value moves by at most this factor
+	requests  int      // that many values can be anything
+	unbounded bool     // every value can be anything
+	causes    []string // code and text of the findings: "client_cpu: CPU steal 15.8 %: …"
+	own       []func(*record.Record) float64
+}
+
+// endsOf are the low end of a metric, which inflated values can truly have, and the high end of lowered ones.
+func (e *Measured) endsOf(metric string) (low, high end) {
+	low, high = end{add: -1, factor: 1}, end{add: 1, factor: 1}
+	for _, x := range e.effects {
+		if x.Metric != metric {
+			continue
+		}
+		if x.Direction != record.Lowered {
+			low.apply(x)
+		}
+		if x.Direction != record.Inflated {
+			high.apply(x)
+		}
+	}
+	return low, high
+}
+
+func (d *end) apply(x effect) {
+	if !slices.Contains(d.causes, x.cause) {
+		d.causes = append(d.causes, x.cause)
+	}
+	switch {
+	case x.own != nil:
+		d.own = append(d.own, x.own)
+	case x.Bound == nil:
+		d.unbounded = true
+	case x.Unit == record.UnitMs:
+		d.ms += *x.Bound
+	case x.Unit == record.UnitFactor:
+		d.factor *= *x.Bound
+	case x.Unit == record.UnitRequests:
+		d.requests += int(*x.Bound)
+	}
+}
+
+// untouched reports whether no finding moves this end.
+func (d *end) untouched() bool { return len(d.causes) == 0 }
+
+// value is the value of one request at this end. An infinite value stays infinite.
+func (d *end) value(r *record.Record, x float64) float64 {
+	moved := d.ms
+	for _, own := range d.own {
+		moved += own(r)
+	}
+	if d.add < 0 {
+		return max(0, x/d.factor-moved)
+	}
+	return x*d.factor + moved
+}
+
+// values are the values of a metric at this end, in the same order; nil if no finding moves it. requests are
+// those of the values. Values that can be anything are −∞ at the low end, the largest first, and +∞ at the
+// high end, the smallest first, so that a verdict on any percentile meets the worst case. Failed requests
+// stay +∞.
+func (d *end) values(requests []*record.Record, values []float64) []float64 {
+	if d.untouched() {
+		return nil
+	}
+	out := make([]float64, len(values))
+	for i, x := range values {
+		out[i] = d.value(requests[i], x)
+	}
+	for _, i := range d.free(out) {
+		out[i] = math.Inf(int(d.add))
+	}
+	return out
+}
+
+// free are the indexes of the values that can be anything, chosen so that they change a verdict the most.
+func (d *end) free(values []float64) []int {
+	var finite []int
+	for i, x := range values {
+		if !math.IsInf(x, 1) {
+			finite = append(finite, i)
+		}
+	}
+	if d.unbounded {
+		return finite
+	}
+	slices.SortStableFunc(finite, func(a, b int) int {
+		if values[a] == values[b] {
+			return 0
+		}
+		if (values[a] < values[b]) == (d.add > 0) {
+			return -1
+		}
+		return 1
+	})
+	return finite[:min(d.requests, len(finite))]
+}
+
+// gapShares are the shares of each request's gaps over the limit in ms at this end: 1 for a failed request,
+// as measured; nil if no finding moves it.
+func (d *end) gapShares(requests []*record.Record, limit float64) []float64 {
+	if d.untouched() {
+		return nil
+	}
+	out := make([]float64, len(requests))
+	for i, r := range requests {
+		if !r.OK() {
+			out[i] = math.Inf(1) // not free
+			continue
+		}
+		over := 0
+		for us := range r.Gaps.All() {
+			if d.value(r, float64(us)/record.UsPerMs) > limit {
+				over++
+			}
+		}
+		out[i] = float64(over) / float64(max(1, r.Gaps.Len()))
+	}
+	for _, i := range d.free(out) {
+		out[i] = max(0, d.add)
+	}
+	for i := range out {
+		out[i] = min(1, out[i])
+	}
+	return out
+}
+
+// figure is a figure of the whole window at this end.
+func (d *end) figure(x float64) float64 {
+	switch {
+	case d.untouched():
+		return x
+	case (d.unbounded || d.requests > 0) && d.add < 0:
+		return 0
+	case d.unbounded || d.requests > 0:
+		return math.Inf(1)
+	case d.add < 0:
+		return max(0, x/d.factor-d.ms)
+	}
+	return x*d.factor + d.ms
+}
+
+// figureEnds are the ends of a limit on a figure of the whole window. A price falls as the throughput rises.
+func (e *Measured) figureEnds(key string) (low, high end) {
+	low, high = e.endsOf(record.TouchedMetric(key))
+	if key == record.Price {
+		low, high = high, low
+		low.add, high.add = -1, 1
+	}
+	return low, high
+}

@@ -1,0 +1,98 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// judgeFigure decides a limit on a throughput or a price of the whole window, whose interval is that of the
+// throughput.
+func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary, t experiment.Target) {
+	l := q.limit
+	if l.Unit == "usd" && t.Priced() && s.Throughput.OutputTokensPerS == 0 {
+		decide(v, stats.Fail, "no output token in the window: the price has no value")
+		return
+	}
+	x, missing := figure(l.Metric, s, t)
+	if missing != "" {
+		decide(v, stats.Undecided, missing)
+		return
+	}
+	v.Value = &x
+	iv := e.figureInterval(q, x)
+	verdict := func(iv stats.Interval) stats.Verdict {
+		if strings.HasPrefix(l.Metric, "min_") { // as a limit on the negative figure
+			return against(stats.Interval{Lo: math.Nextafter(-iv.Hi, math.Inf(1)), Hi: -iv.Lo}, -l.Value)
+		}
+		return against(iv, l.Value)
+	}
+	why := fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3))
+	if iv.Lo < iv.Hi {
+		why = fmt.Sprintf("%s %s (%s %%) over a window of %s s", unit.Brief(x, 4), intervalText(iv), unit.Brief(100*confidence, 4), unit.Brief(s.DurationS, 3))
+	}
+	decide(v, verdict(iv), why)
+	low, high := e.figureEnds(l.Metric)
+	for _, d := range []*end{&low, &high} {
+		if at := (stats.Interval{Lo: d.figure(iv.Lo), Hi: d.figure(iv.Hi)}); !d.untouched() && v.Verdict != string(stats.Undecided) && v.Verdict != string(verdict(at)) {
+			openBy(v, d)
+		}
+	}
+}
+
+// figureInterval is the interval of a figure that follows the output throughput of a closed loop, by parts of
+// the window. Every other figure is taken as it is: with a rate, the row sets it.
+func (e *Measured) figureInterval(q question, x float64) stats.Interval {
+	const parts = 60
+	usd := q.limit.Unit == "usd"
+	if e.Spec.Rate > 0 || !usd && !strings.HasPrefix(q.limit.Metric, "min_output_tokens_per_s") {
+		return stats.Interval{Lo: x, Hi: x}
+	}
+	perS := record.OutputPerS(filter(e.Records, q.about), e.Window, parts)
+	iv := stats.MeanInterval(perS, confidence, rand.New(rand.NewPCG(record.Seed, 3)))
+	mean := 0.0
+	for _, y := range perS {
+		mean += y / parts
+	}
+	if !(mean > 0) {
+		return stats.Interval{Lo: x, Hi: x}
+	}
+	low, high := max(0, iv.Lo/mean), iv.Hi/mean
+	if usd {
+		low, high = 1/high, 1/low
+	}
+	return stats.Interval{Lo: x * low, Hi: x * high}
+}
+
+// figure is the value of a limit on the whole window, or why it has none.
+func figure(metric string, s *record.Summary, t experiment.Target) (x float64, missing string) {
+	switch metric {
+	case "min_requests_per_s":
+		return s.Throughput.RequestsPerS, ""
+	case "min_prompt_tokens_per_s":
+		return s.Throughput.PromptTokensPerS, ""
+	case "min_output_tokens_per_s":
+		return s.Throughput.OutputTokensPerS, ""
+	case "min_output_tokens_per_s_per_gpu":
+		if s.Throughput.OutputTokensPerSPerGPU == nil {
+			return 0, "number of GPUs not specified: write gpus = 1 in [target]"
+		}
+		return *s.Throughput.OutputTokensPerSPerGPU, ""
+	case "min_goodput_requests_per_s":
+		if s.Goodput == nil {
+			return 0, "per-request limit not specified: write [slo.each]"
+		}
+		return s.Goodput.RequestsPerS, ""
+	}
+	usd, ok := costPerMillion(s, t)
+	if !ok {
+		return 0, NoPrice
+	}
+	return usd, ""
+}

@@ -1,0 +1,65 @@
+package verdict
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+)
+
+// nameLimits adds to the text of each caution the limits on what it touches, and whether it leaves their
+// verdicts open. The verdicts account for all effects: a PASS or a FAIL holds at both ends.
+func (e *Measured) nameLimits() {
+	for i := range e.Findings {
+		f := &e.Findings[i]
+		if f.Severity != record.Caution {
+			continue
+		}
+		if text := limitsText(f, e.SLO); text != "" {
+			f.Text += "; " + text
+		}
+	}
+}
+
+// limitsText is empty if no limit is on a metric that the finding touches.
+func limitsText(f *record.Finding, verdicts []record.Verdict) string {
+	var touched, open []string // limits, keys
+	undecided := false
+	for _, v := range verdicts {
+		if !f.Touches(record.TouchedMetric(v.Metric)) {
+			continue
+		}
+		name := strings.TrimSpace(v.Class + " " + v.Metric)
+		touched = append(touched, fmt.Sprintf("%s limit %s", name, limitValue(v.Limit, v.Unit)))
+		if v.Verdict == string(stats.Undecided) {
+			undecided = true
+			if strings.Contains(v.Why, f.Code+":") {
+				open = append(open, name)
+			}
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return strings.Join(open, ", ") + " UNDECIDED because of it"
+	case len(touched) == 0:
+		return ""
+	case undecided:
+		return strings.Join(touched, ", ")
+	case len(touched) == 1:
+		return touched[0] + ": verdict unaffected"
+	}
+	return strings.Join(touched, ", ") + ": verdicts unaffected"
+}
+
+// limitValue is a limit as written, with all its digits.
+func limitValue(x float64, unit string) string {
+	switch {
+	case unit == "ms" && x >= 1000:
+		x, unit = x/1000, "s"
+	case unit == "share":
+		x, unit = 100*x, "%"
+	}
+	return strconv.FormatFloat(x, 'g', 12, 64) + " " + unit
+}
