@@ -227,69 +227,6 @@ func costCard(s *series.Series, p *series.Point) Card {
 	return card
 }
 
-// shownFindings is the number of finding codes that the validity card lists.
-const shownFindings = 3
-
-// validityCard lists the findings of the headline point first.
-func (o *Outcome) validityCard(notSpecified []string) Card {
-	lead, rest := o.Validity, ""
-	if i := strings.IndexAny(lead, ":,"); i > 0 {
-		lead, rest = lead[:i], strings.TrimSpace(lead[i+1:])
-	}
-	card := Card{Head: "Validity", Lead: lead, Kind: Failed}
-	switch {
-	case o.Valid && len(o.codes(record.Caution)) > 0:
-		card.Kind = Undecided
-	case o.Valid:
-		card.Kind = Passed
-	}
-	if rest != "" {
-		card.Lines = []string{rest}
-	}
-	findings := o.orderedFindings()
-	if len(o.Findings) > 0 {
-		card.Table = "findings"
-	}
-	for i, d := range findings {
-		if i == shownFindings {
-			card.Lines = append(card.Lines, unit.Plural(len(findings)-i, "more finding code"))
-			break
-		}
-		card.Lines = append(card.Lines, fmt.Sprintf("%s %s (%s): %s", d.Severity, d.Code, unit.Plural(len(d.Cases), "row"), d.Cases[0].Text))
-	}
-	if len(notSpecified) > 0 {
-		card.Lines = append(card.Lines, "not specified: "+strings.Join(notSpecified, ", "))
-	}
-	return card
-}
-
-// orderedFindings are all findings but the notes: invalid ones before cautions, within a severity those of the
-// headline point first, each with its case first.
-func (o *Outcome) orderedFindings() []Finding {
-	s, p := o.HeadlinePoint()
-	mine := func(c Flagged) bool {
-		return p != nil && (c.Row == s.PointName(p) || slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.ID == c.Row }))
-	}
-	var out []Finding
-	for _, severity := range []record.Severity{record.Invalid, record.Caution} {
-		var others []Finding
-		for _, d := range o.Findings {
-			if d.Severity != severity {
-				continue
-			}
-			i := slices.IndexFunc(d.Cases, mine)
-			if i < 0 {
-				others = append(others, d)
-				continue
-			}
-			d.Cases = slices.Concat(d.Cases[i:i+1], d.Cases[:i], d.Cases[i+1:])
-			out = append(out, d)
-		}
-		out = append(out, others...)
-	}
-	return out
-}
-
 func (o *Outcome) decisionCard() Card {
 	card := Card{Head: "Decision", Lead: o.Decision.Advice, Table: "decision"}
 	if n := o.Decision.Next; n != nil {

@@ -98,6 +98,10 @@ var closed = map[string][]any{
 	"record.Roofline.tpot_place":     places,
 	"record.Roofline.ttft_place":     places,
 	"record.Clock.stamps":            {"kernel", "user", "mixed"},
+	"record.Finding.severity":        severities,
+	"report.Finding.severity":        severities,
+	"record.Effect.direction":        {string(record.Inflated), string(record.Lowered), string(record.Unknown)},
+	"record.Effect.unit":             {record.UnitMs, record.UnitFactor, record.UnitRequests},
 	"record.Verdict.unit":            {"ms", "share", "1/s", "tokens/s", "usd"},
 	"record.Verdict.verdict":         verdicts,
 	"record.Record.phase":            {record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
@@ -143,6 +147,9 @@ var closed = map[string][]any{
 	"trace.Report.schema":            {trace.SchemaReport},
 	"sweep.MessageResult.slo":        verdicts,
 }
+
+// severities of a finding.
+var severities = []any{string(record.Invalid), string(record.Caution), string(record.Note)}
 
 // verdicts of an SLO and of a gate.
 var verdicts = []any{string(stats.Pass), string(stats.Fail), string(stats.Undecided)}

@@ -105,7 +105,11 @@ func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 		p, ok := stats.Same(means, errors)
 		if spread := stats.SpreadOf(means); ok && p < unlikely && spread.Max-spread.Min > leastSpread*spread.Min {
 			parts = append(parts, fmt.Sprintf("mean %s %s to %s", m.name, unit.Format(spread.Min, "ms"), unit.Format(spread.Max, "ms")))
-			effects = append(effects, record.Effect{Metric: m.name, Direction: record.Unknown, Bound: new(spread.Max / spread.Min), Unit: record.UnitFactor})
+			x := record.Effect{Metric: m.name, Direction: record.Unknown, Unit: record.UnitFactor}
+			if spread.Min > 0 {
+				x.Bound = new(spread.Max / spread.Min)
+			}
+			effects = append(effects, x)
 		}
 	}
 	if len(parts) == 0 {

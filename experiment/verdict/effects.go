@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"math"
+
 	"bench/experiment/record"
 )
 
@@ -51,7 +53,11 @@ func onRequests(d record.Direction, n int, metrics ...[]string) []effect {
 	return touch(record.Effect{Direction: d, Bound: new(float64(n)), Unit: record.UnitRequests}, metrics...)
 }
 
+// touch takes an infinite bound for none.
 func touch(x record.Effect, metrics ...[]string) []effect {
+	if x.Bound != nil && (math.IsInf(*x.Bound, 0) || math.IsNaN(*x.Bound)) {
+		x.Bound = nil
+	}
 	var out []effect
 	for _, group := range metrics {
 		for _, x.Metric = range group {

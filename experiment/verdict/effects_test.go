@@ -76,6 +76,8 @@ func TestEffects(t *testing.T) {
 			e.Clock, e.Client.SchedP99, e.Client.SchedMax = record.Clock{UserStamps: 9}, new(2.0), new(3.0)
 		},
 			slices.Concat(all("inflated 3 ms", waits...), []string{"itl unknown 3 ms", "tpot inflated 3 ms", "tpot lowered 3 ms"})},
+		{"client_cpu", "stolen altogether", func(e *Measured) { e.Client.Steal, e.Client.StealMaxMs, e.Host.Server = new(1.0), new(0.0), true },
+			slices.Concat(all("inflated 0 ms", waits...), []string{"itl unknown 0 ms", "tpot inflated 0 ms", "tpot lowered 0 ms"}, all("inflated without bound", every...))},
 		{"network", "lost segments", func(e *Measured) { e.Client.Retransmits = new(int64(7)) },
 			append(all("inflated 7 requests", waits...), all("unknown 7 requests", "tpot", "itl")...)},
 		{"connections", "set up", func(e *Measured) {
