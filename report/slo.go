@@ -42,7 +42,7 @@ func measuredCell(v record.Verdict) Cell {
 	if !ok {
 		return c
 	}
-	grade, n := stats.GradeOf(v.Observed, p), "n="+unit.Count(v.Observed)
+	grade, n := stats.GradeOf(v.Observed, cmp.Or(v.Effective, float64(v.Observed)), p), "n="+unit.Count(v.Observed)
 	c.Title = n + ", " + gradeWords(grade)
 	switch grade {
 	case stats.NoBound:

@@ -72,7 +72,7 @@ func (p *Progress) Snapshot() Snapshot {
 func (h *latencyHistogram) read() LiveLatency {
 	n := int(h.n.Load())
 	at := func(p float64) float64 {
-		if stats.GradeOf(n, p) == stats.NoBound {
+		if n < stats.MinSamples(p, 0.95) {
 			return math.NaN()
 		}
 		return h.quantile(p) / record.UsPerMs

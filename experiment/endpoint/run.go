@@ -195,9 +195,10 @@ func (m *measurement) nextTurn() func(*load.Job, []byte) (*load.Job, []byte) {
 	return func(job *load.Job, body []byte) (*load.Job, []byte) { return m.encoders.nextTurn(m.plan, job, body) }
 }
 
-// enough reports whether a row with until = "decided" is decided; nil: any other row.
+// enough reports whether a row with until = "decided" is decided, or a probe of a search for the SLO fails; nil:
+// any other row.
 func (m *measurement) enough() func() bool {
-	if m.t.Spec.Until != experiment.UntilDecided {
+	if k := m.t.Spec.Search; m.t.Spec.Until != experiment.UntilDecided && !(k != nil && k.Goal == experiment.GoalSLO) {
 		return nil
 	}
 	m.sequential = verdict.NewSequentialTest(m.t.Spec)

@@ -20,6 +20,9 @@ type Verdict struct {
 	Need     int      `json:"need"`     // further requests for a decision; 0 = decided, or more would not help
 	Why      string   `json:"why"`      // one line of text
 	Observed int      `json:"observed"` // number of requests
+	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile,
+	// or a row of an earlier version.
+	Effective float64 `json:"effective,omitempty"`
 }
 
 // Severity is how much a finding takes from a row's figures.

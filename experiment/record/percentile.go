@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"bench/experiment"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -23,7 +22,7 @@ type Percentile struct {
 	Repeats
 	CI95  stats.Interval `json:"ci95"` // from the lowest to the highest end of the repeats' intervals
 	N     int            `json:"n"`    // requests of the repeat with the fewest
-	Grade stats.Grade    `json:"grade"`
+	Grade stats.Grade    `json:"grade"` // the worst of the repeats
 }
 
 // Percentiles of one latency, in the order of PercentileNames; empty = not measured.
@@ -71,11 +70,10 @@ func PercentilesOf(samples ...*stats.Summary) Percentiles {
 			if !ok {
 				ci = stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
 			}
-			p.N = min(p.N, s.N)
+			p.N, p.Grade = min(p.N, s.N), p.Grade.Worst(s.Grade(name))
 			p.CI95.Lo, p.CI95.Hi = min(p.CI95.Lo, ci.Lo), max(p.CI95.Hi, ci.Hi)
 		}
-		share, _ := experiment.Limit{Stat: name}.P()
-		p.Repeats, p.Grade = RepeatsOf(values), stats.GradeOf(p.N, share)
+		p.Repeats = RepeatsOf(values)
 		if len(values) > 0 {
 			ps = append(ps, p)
 		}

@@ -69,7 +69,7 @@ func asJSON(t *testing.T, v any) map[string]any {
 	}
 	for _, m := range out {
 		if m, ok := m.(map[string]any); ok {
-			for _, name := range []string{"ci95", "ess", "n_needed"} {
+			for _, name := range []string{"ci95", "ess", "n_effective", "n_needed"} {
 				delete(m, name)
 			}
 		}

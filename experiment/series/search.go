@@ -58,15 +58,9 @@ func gains(k *experiment.Search, rows []*record.Row) []stats.Gain {
 	return out
 }
 
-// Findings that void an answer: the first list can make a row pass that its load would fail, the second can
-// make it fail for causes outside the server.
-var (
-	voidPass = []string{"short", "arrivals", "rate_not_achieved", "prompt_length", "output_length", "prefix_cache", "faster_than_bound", "server_restarted"}
-	voidFail = []string{"client_bound", "client_cpu", "network", "gpu_throttled", "gpu_processes", "shared_server", "host_load"}
-)
-
 // probeAnswer is PASS if the load of a probe is not too high, FAIL if it is, and UNDECIDED, with the reason,
-// if the probe shows neither.
+// if the probe shows neither. Verdicts account for cautions; an invalid row has no answer, except that failed
+// requests are a FAIL.
 func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why string) {
 	grows := ""
 	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow
@@ -81,28 +75,29 @@ func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why stri
 			v, grows = stats.Fail, ""
 		}
 	}
-	voids := voidPass
 	switch {
 	case v == stats.Pass && grows != "":
 		return stats.Undecided, grows
-	case v == stats.Fail && k.Goal == experiment.GoalSLO && errorsFail(r):
-		return v, ""
-	case v == stats.Fail:
-		voids = voidFail
-	case v != stats.Pass:
-		return stats.Undecided, "more requests are needed for a verdict"
+	case v != stats.Pass && v != stats.Fail:
+		return stats.Undecided, whyOpen(r)
 	}
 	for _, d := range r.Findings {
-		if slices.Contains(voids, d.Code) {
+		failures := v == stats.Fail && slices.Contains([]string{"errors", "unfinished"}, d.Code)
+		if d.Severity == record.Invalid && !failures {
 			return stats.Undecided, d.Text
 		}
 	}
 	return v, ""
 }
 
-// errorsFail reports whether the row fails the limit on errors, which a slow client does not cause.
-func errorsFail(r *record.Row) bool {
-	return slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return v.Metric == "error_rate" && v.Verdict == string(stats.Fail) })
+// whyOpen is why a row is undecided: the effect of a finding, or too few requests.
+func whyOpen(r *record.Row) string {
+	for _, v := range r.SLO {
+		if v.Verdict == string(stats.Undecided) && v.Need == 0 && v.Why != "" {
+			return v.Why
+		}
+	}
+	return "more requests are needed for a verdict"
 }
 
 // Overshoots reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose,

@@ -17,7 +17,11 @@ func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdic
 	r := &record.Row{Spec: s.ProbeAt(load, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
 	r.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
 	for _, code := range findings {
-		r.Findings = append(r.Findings, record.Finding{Code: code, Severity: record.Caution, Text: "because of " + code})
+		severity := record.Caution
+		if slices.Contains([]string{"arrivals", "prompt_length", "errors"}, code) {
+			severity = record.Invalid
+		}
+		r.Findings = append(r.Findings, record.Finding{Code: code, Severity: severity, Text: "because of " + code})
 	}
 	return r
 }
@@ -78,8 +82,9 @@ func TestSearchEndsOutside(t *testing.T) {
 		{stats.Pass, "heterogeneous", "above", "is 64 or above, the search's max (2 runs agree); raise max"},
 		{stats.Fail, "unsteady", "below", "is below 1, the search's min (2 runs agree); lower min"},
 		{stats.Undecided, "", "none", "is decided: more requests are needed for a verdict"},
-		{stats.Pass, "server_restarted", "none", "is decided: because of server_restarted"},
-		{stats.Fail, "client_bound", "none", "is decided: because of client_bound"},
+		{stats.Pass, "arrivals", "none", "is decided: because of arrivals"},
+		{stats.Fail, "prompt_length", "none", "is decided: because of prompt_length"},
+		{stats.Fail, "errors", "below", "is below 1"},
 	} {
 		k := sloSearch("concurrency")
 		s, rows := search(t, k, func(x float64) *record.Row { return probed(k, x, 1, tt.verdict, tt.runChecks) })

@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Grade classifies a percentile by what its sample is worth.
 type Grade string
@@ -14,16 +17,25 @@ const (
 	Sound   Grade = "sound"
 )
 
-// GradeOf grades the p-quantile of n independent values.
-func GradeOf(n int, p float64) Grade {
+// GradeOf grades the p-quantile of n values that are worth `effective` independent ones.
+func GradeOf(n int, effective, p float64) Grade {
 	switch {
 	case n < MinSamples(p, shownConfidence):
 		return NoBound
-	case n < soundSamples(p):
+	case effective < float64(soundSamples(p)):
 		return Thin
 	default:
 		return Sound
 	}
+}
+
+// Worst is the worse of two grades; an empty one counts as none.
+func (g Grade) Worst(other Grade) Grade {
+	order := []Grade{NoBound, Thin, Sound, ""}
+	if slices.Index(order, other) < slices.Index(order, g) {
+		return other
+	}
+	return g
 }
 
 // soundSamples is the number of values from which the p-quantile is Sound: ten are expected beyond it (20 for

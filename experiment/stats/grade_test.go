@@ -20,16 +20,20 @@ func TestGradeOf(t *testing.T) {
 		for n, want := range map[int]Grade{
 			0: NoBound, tt.thin - 1: NoBound, tt.thin: Thin, tt.sound - 1: Thin, tt.sound: Sound, 10 * tt.sound: Sound,
 		} {
-			if got := GradeOf(n, tt.p); got != want {
+			if got := GradeOf(n, float64(n), tt.p); got != want {
 				t.Errorf("GradeOf(%d, %v) = %s, want %s", n, tt.p, got, want)
 			}
 		}
+	}
+	// Many dependent requests are worth few, but they still bound the percentile.
+	if got := GradeOf(1000, 150, 0.95); got != Thin {
+		t.Errorf("1000 requests worth 150: %s", got)
 	}
 	for _, p := range []float64{0, 1, -1, 2, math.NaN()} {
 		if got := soundSamples(p); got != math.MaxInt {
 			t.Errorf("soundSamples(%v) = %d", p, got)
 		}
-		if got := GradeOf(1_000_000, p); got != NoBound {
+		if got := GradeOf(1_000_000, 1e6, p); got != NoBound {
 			t.Errorf("GradeOf(1000000, %v) = %s", p, got)
 		}
 	}

@@ -23,7 +23,8 @@ import (
 //     therefore take more than twice the excess of the time over 1; a FAIL and a lower end hardly more than the
 //     excess.
 //   - A window shorter than 30 times the ranks' autocorrelation time (50 for a percentile in the middle) does
-//     not show the dependence: it has no PASS and no upper end; half as long, no FAIL and no lower end.
+//     not show the dependence: it has no PASS and no upper end. Where there is any, a FAIL and a lower end take
+//     half as long.
 //
 // The numbers were chosen by simulation: docs/statistics.md has the table and its limits.
 type InOrder struct {
@@ -112,7 +113,8 @@ func (s *InOrder) level(q float64) level {
 // weight is what n requests are worth at a percentile: n/pass independent ones for a PASS, n/fail for a FAIL.
 type weight struct {
 	pass, fail float64
-	fewest     float64 // requests that a PASS takes at least; a FAIL takes half as many
+	fewest     float64 // requests that a PASS takes at least
+	fewestFail float64 // requests that a FAIL takes at least
 }
 
 func (s *InOrder) weight(p float64) weight {
@@ -125,7 +127,7 @@ func (s *InOrder) weight(p float64) weight {
 		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*s.memory)
 	}
 	excess := excessOf(time, float64(s.n))
-	return weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * s.memory}
+	return weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * s.memory, fewestFail: least / 2 * (s.memory - 1)}
 }
 
 // excessOf is the excess over 1 of an autocorrelation time from n values, less what independent ones also show.
@@ -177,7 +179,7 @@ func (w weight) passes(n, over, p, risk float64) bool {
 
 // fails reports whether so many have at most that probability.
 func (w weight) fails(n, over, p, risk float64) bool {
-	return n >= w.fewest/2 && atLeastShare(over/w.fail, n/w.fail, 1-p) <= risk
+	return n >= w.fewestFail && atLeastShare(over/w.fail, n/w.fail, 1-p) <= risk
 }
 
 // atLeastShare is atLeast for effective numbers, which are no integers.

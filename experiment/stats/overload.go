@@ -11,27 +11,30 @@ import (
 // depends on itself over its whole length, so that no count of exceedances decides it; a longer window only
 // shows higher values. +Inf is a failed request.
 func Overloaded(values []float64, limit float64) bool {
-	const eighths, fewest, nearlyAll = 8, 4, 0.95
-	n := len(values)
-	if n < eighths*fewest {
-		return false
-	}
-	last, over := values[n-n/4:], 0
+	return EndsOver(values, limit) && rises(values)
+}
+
+// EndsOver reports whether nearly all of the last quarter of the values are over the limit. It needs 32 values.
+func EndsOver(values []float64, limit float64) bool {
+	const fewest, nearlyAll = 32, 0.95
+	last, over := values[len(values)-len(values)/4:], 0
 	for _, x := range last {
 		if x > limit {
 			over++
 		}
 	}
-	if float64(over) < nearlyAll*float64(len(last)) {
-		return false
-	}
-	medians := make([]float64, eighths)
+	return len(values) >= fewest && float64(over) >= nearlyAll*float64(len(last))
+}
+
+// rises reports whether the medians of the eighths rise: Kendall's score is 28 if each is above all before it;
+// independent values reach 24 once in 1,152.
+func rises(values []float64) bool {
+	const eighths, clear = 8, 24
+	n, medians := len(values), make([]float64, eighths)
 	for i := range medians {
 		part := slices.Sorted(slices.Values(values[i*n/eighths : (i+1)*n/eighths]))
 		medians[i] = part[len(part)/2]
 	}
-	// Kendall's score is 28 if every eighth is above all before it; independent values reach 24 once in 1,152.
-	const clear = 24
 	score := 0
 	for i, a := range medians {
 		for _, b := range medians[i+1:] {

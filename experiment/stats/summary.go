@@ -93,18 +93,14 @@ func (s *Summary) Grade(name string) Grade {
 	if s == nil || i < 0 {
 		return NoBound
 	}
-	p, worth := shown[i].p, float64(s.N)
-	bounded := true
-	if e, ok := s.Effective[name]; ok {
-		worth, bounded = e, !math.IsInf(s.CI95[name].Hi, 1)
-	}
+	effective, ordered := s.Effective[name]
 	switch {
-	case s.N < MinSamples(p, shownConfidence):
-		return NoBound
-	case worth < float64(soundSamples(p)) || !bounded:
-		return Thin
+	case !ordered:
+		effective = float64(s.N)
+	case math.IsInf(s.CI95[name].Hi, 1):
+		effective = 0
 	}
-	return Sound
+	return GradeOf(s.N, effective, shown[i].p)
 }
 
 func summarize(sorted ranked) *Summary {

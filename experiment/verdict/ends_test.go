@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"bench/experiment"
 	"bench/experiment/record"
 )
 
@@ -111,8 +112,9 @@ func TestEndsContainTheTruth(t *testing.T) {
 			}
 		}
 		for _, limit := range []float64{1, 30, 100, 300} {
-			if few, real := overLimit(at, limit), overLimit(truth, limit); few > real {
-				t.Fatalf("%d over %g ms at the low end, %d in truth", few, limit, real)
+			over := observed{limit: experiment.Limit{Value: limit}}
+			if few, real := over.count(at), over.count(truth); few > real {
+				t.Fatalf("%g over %g ms at the low end, %g in truth", few, limit, real)
 			}
 		}
 	}

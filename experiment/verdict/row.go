@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"slices"
 
 	"bench/experiment"
@@ -45,6 +46,9 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 // judge decides every limit of the row: at the end of the window, or at the first look that can.
 func (e *Measured) judge(t experiment.Target) []record.Verdict {
 	window := record.WindowByArrival(e.Records)
+	if e.Spec.Until == experiment.UntilDecided || e.Spec.Search != nil && e.Spec.Session == nil { // as SequentialTest
+		slices.SortFunc(window, func(a, b *record.Record) int { return cmp.Compare(a.I, b.I) })
+	}
 	out := []record.Verdict{}
 	for _, q := range questions(&e.Spec) {
 		if q.class == "" && len(e.Records) > 0 && !slices.ContainsFunc(e.Records, q.about) {

@@ -7,7 +7,7 @@ import (
 )
 
 // SequentialTest decides while a row runs whether its SLO is decided. It looks at the first n requests by
-// arrival, when all of them have ended, for n that double; for an overload after every sixteenth.
+// arrival, when all of them have ended, for n that double; for a certain failure after every sixteenth.
 type SequentialTest struct {
 	row   Measured               // its spec, without findings
 	ended map[int]*record.Record // ended requests after the first one that has not
@@ -40,16 +40,16 @@ func (k *SequentialTest) Add(r *record.Record) bool {
 		if look {
 			k.next++
 		}
-		if (look || len(k.seen)%overloadLooks == 0) && k.decided(look) {
+		if (look || len(k.seen)%failureLooks == 0) && k.decided(look) {
 			return true
 		}
 	}
 }
 
-// overloadLooks is the number of requests between two looks for an overload.
-const overloadLooks = 16
+// failureLooks is the number of requests between two looks for a certain failure.
+const failureLooks = 16
 
-// decided reports whether the SLO is, at this look or an earlier one; between looks, by an overload.
+// decided reports whether the SLO is, at this look or an earlier one; between looks, by a certain failure.
 func (k *SequentialTest) decided(look bool) bool {
 	spec := &k.row.Spec
 	open := spec.Search != nil
@@ -58,7 +58,7 @@ func (k *SequentialTest) decided(look bool) bool {
 		if !q.limit.Decidable() || len(window) == 0 {
 			continue
 		}
-		if k.row.overloaded(q.limit, window) {
+		if k.row.certainFail(q.limit, window) != "" {
 			return true
 		}
 		if !look {

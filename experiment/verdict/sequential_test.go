@@ -30,7 +30,7 @@ func untilRow(t *testing.T, slo string, n int, ms func(i int) int64) *Measured {
 // looked runs through the records in the order of their ends, and gives how many were over when the SLO was
 // decided; 0 = it never was.
 func (e *Measured) looked() int {
-	k := &SequentialTest{spec: &e.Spec, ended: map[int]*record.Record{}, next: 1}
+	k := NewSequentialTest(&e.Spec)
 	byEnd := slices.Clone(e.Records)
 	slices.SortStableFunc(byEnd, func(a, b *record.Record) int { return int(a.End.Us() - b.End.Us()) })
 	for i, r := range byEnd {
@@ -49,12 +49,12 @@ func TestUntilDecided(t *testing.T) {
 		stops     int
 		want      string
 	}{
-		{"far within a p90", `ttft_p90 = "10ms"`, fast, 128, "PASS"},  // worth 82 at least: 0.9⁸² = 0.02 %, 0.17 % is to be spent
-		{"far within a p99", `ttft_p99 = "10ms"`, fast, 1024, "PASS"}, // worth 853 at least: 0.99⁸⁵³ = 0.02 %, 0.03 % is to be spent
+		{"far within a p90", `ttft_p90 = "10ms"`, fast, 64, "PASS"},   // 0.9⁶⁴ = 0.12 %, 0.5 % is to be spent
+		{"far within a p99", `ttft_p99 = "10ms"`, fast, 1024, "PASS"}, // 0.99¹⁰²⁴ = 0.003 %, 0.03 % is to be spent
 		{"far beyond", `ttft_p99 = "10ms"`, func(i int) int64 { return 5 + 20*int64(i%2) }, 65, "FAIL"},
 		{"two limits, the slower one decides", "ttft_p90 = \"10ms\"\ntpot_p99 = \"1s\"", fast, 1024, "PASS"},
 		{"a mean", `ttft_mean = "10ms"`, fast, 64, "PASS"},
-		{"errors", `error_rate = 0.1`, fast, 128, "PASS"},
+		{"errors", `error_rate = 0.1`, fast, 64, "PASS"},
 		{"gaps", `itl_p90 = "10ms"`, fast, 0, "UNDECIDED"}, // one token, no gap
 	} {
 		e := untilRow(t, c.slo, 1500, c.ms)
@@ -88,14 +88,14 @@ func TestUntilWaitsForTheSlow(t *testing.T) {
 
 // What was decided stays decided, whatever came while the row was ending.
 func TestUntilKeepsItsDecision(t *testing.T) {
-	e := untilRow(t, `ttft_p90 = "10ms"`, 160, func(i int) int64 {
-		if i >= 128 {
+	e := untilRow(t, `ttft_p90 = "10ms"`, 80, func(i int) int64 {
+		if i >= 64 && i%2 == 0 {
 			return 50
 		}
 		return 5
 	})
 	e.Conclude(experiment.Target{}, record.RooflineSource{})
-	if v := e.SLO[0]; v.Verdict != "PASS" || !strings.Contains(v.Why, "look 2, after 128 requests") {
+	if v := e.SLO[0]; v.Verdict != "PASS" || !strings.Contains(v.Why, "look 1, after 64 requests") {
 		t.Errorf("%s: %s", fixture.Verdict(v), v.Why)
 	}
 	e.Spec.Until = ""
@@ -112,7 +112,7 @@ func TestUntilOfClasses(t *testing.T) {
 	for i, r := range e.Records {
 		r.Class = []string{"fast", "slow"}[i%2]
 	}
-	if got := e.looked(); got != 257 { // 128 of each, and one that ends before the 256th
+	if got := e.looked(); got != 129 { // 64 of each, and one that ends before the 128th
 		t.Errorf("stops after %d", got)
 	}
 	e.Conclude(experiment.Target{}, record.RooflineSource{})

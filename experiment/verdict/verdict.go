@@ -53,8 +53,8 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 // judgeRequests decides a limit on a percentile or a mean of the requests: at looks if the row ends when it is
 // decided, else once. running: the row has not ended.
 func (e *Measured) judgeRequests(v *record.Verdict, l experiment.Limit, window []*record.Record, running bool) {
-	if e.overloaded(l, window) {
-		decide(v, stats.Fail, "overload: latency rises through the window, and its last quarter is over the limit")
+	if why := e.certainFail(l, window); why != "" {
+		decide(v, stats.Fail, why)
 		v.Value = observe(l, window, e.Spec.Streams()).value
 		return
 	}
@@ -80,24 +80,31 @@ func (e *Measured) judgeRequests(v *record.Verdict, l experiment.Limit, window [
 
 // judgeAt decides once.
 func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*record.Record, confidence float64) {
-	v.Value, v.Need, v.Observed = nil, 0, len(window)
+	v.Value, v.Need, v.Observed, v.Effective = nil, 0, len(window), 0
 	if l.Stat == "mean" {
 		e.judgeMean(v, l, window, confidence)
 		return
 	}
 	o := observe(l, window, e.Spec.Streams())
-	v.Value, v.Observed = o.value, len(o.requests)
-	if len(o.requests) == 0 {
-		decide(v, stats.Undecided, "not measured: no request has this metric")
+	if v.Value = o.value; len(o.requests) == 0 {
+		decide(v, stats.Undecided, notMeasured)
 		return
 	}
+	v.Observed = len(o.requests)
 	d := o.order.Decide(o.over, o.p, confidence)
-	decide(v, d.Verdict, fmt.Sprintf("%s of %d over the limit, %s %% allowed", unit.Brief(o.over, 4), len(o.requests), unit.Brief((1-o.p)*100, 3)))
-	if l.Metric == "error_rate" {
-		v.Why = fmt.Sprintf("%d of %d failed, %s %% allowed", o.failed, len(o.requests), unit.Brief((1-o.p)*100, 3))
-	} else if o.failed > 0 {
-		v.Why += fmt.Sprintf(" (%d of them failed)", o.failed)
+	n, allowed := len(o.requests), unit.Brief((1-o.p)*100, 3)
+	why := fmt.Sprintf("%s of %d over the limit, %s %% allowed", unit.Brief(o.over, 4), n, allowed)
+	switch {
+	case l.Metric == "error_rate":
+		why = fmt.Sprintf("%d of %d failed, %s %% allowed", o.failed, n, allowed)
+	case l.Metric == "itl":
+		why = fmt.Sprintf("%s %% of the gaps over the limit, %s %% allowed, counted by request", unit.Brief(100*o.over/float64(n), 3), allowed)
 	}
+	if o.failed > 0 && l.Metric != "error_rate" {
+		why += fmt.Sprintf(" (%d of them failed)", o.failed)
+	}
+	v.Effective = d.Effective
+	decide(v, d.Verdict, why)
 	if worth := max(1, math.Floor(d.Effective)); worth < 0.9*float64(len(o.requests)) {
 		v.Why += fmt.Sprintf("; as dependent requests worth %s independent ones", unit.Count(int(worth)))
 	}
@@ -111,6 +118,8 @@ func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*reco
 		setNeed(v, d.Need)
 	}
 }
+
+const notMeasured = "not measured: no request has this metric"
 
 // openBy makes a verdict UNDECIDED that does not hold at one end of what the findings leave possible.
 func openBy(v *record.Verdict, d *end) {
@@ -250,19 +259,37 @@ func (o *observed) observeGaps(window []*record.Record) {
 	o.order = pooled.InOrder()
 }
 
-// overloaded reports whether a row at a constant rate fails a limit on latency since the server does not keep
-// up with it.
-func (e *Measured) overloaded(l experiment.Limit, window []*record.Record) bool {
-	if !slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "e2e", "e2e_from_send", "cap_wait"}, l.Metric) || !e.Spec.HasConstantRate() {
-		return false
+// certainFail is why a limit fails without a count of requests: the end of the window shows a server that does
+// not keep up with its rate, has broken down, or is far slower than the limit. Empty = nothing of that.
+func (e *Measured) certainFail(l experiment.Limit, window []*record.Record) string {
+	if l.Metric == "itl" || l.Stat == "mean" { // an itl has no one value of a request, a mean fails by its interval
+		return ""
 	}
-	o := observe(experiment.Limit{Key: l.Key, Metric: l.Metric, Stat: "p50", Value: l.Value}, window, e.Spec.Streams())
-	if !stats.Overloaded(o.values, l.Value) {
-		return false
+	failed := observe(experiment.Limit{Metric: "error_rate"}, window, e.Spec.Streams())
+	if stats.EndsOver(failed.values, 0.5) {
+		return "nearly all requests in the last quarter of the window failed"
 	}
+	if l.Metric == "error_rate" {
+		return ""
+	}
+	o := observe(l, window, e.Spec.Streams())
 	low, _ := e.endsOf(l.Metric)
-	return low.untouched() || stats.Overloaded(low.values(o.requests, o.values), l.Value)
+	at := o.values
+	if !low.untouched() {
+		at = low.values(o.requests, o.values)
+	}
+	fromArrival := slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "e2e", "e2e_from_send", "cap_wait"}, l.Metric)
+	switch {
+	case fromArrival && e.Spec.HasConstantRate() && stats.Overloaded(at, l.Value):
+		return "overload: latency rises through the window, and nearly all of its last quarter is over the limit"
+	case o.p >= farTail && stats.EndsOver(at, 2*l.Value):
+		return "nearly all of the last quarter of the window is over twice the limit"
+	}
+	return ""
 }
+
+// farTail is the lowest percentile of which a quarter of the window over twice the limit is no chance.
+const farTail = 0.9
 
 // setNeed sets the number of further requests that a decision needs; 0 = none, or more would not help.
 func setNeed(v *record.Verdict, need int) {
@@ -279,7 +306,7 @@ func (e *Measured) judgeMean(v *record.Verdict, l experiment.Limit, window []*re
 		decide(v, stats.Fail, fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", o.failed))
 		return
 	case len(o.values) == 0:
-		decide(v, stats.Undecided, "not measured: no request has this metric")
+		decide(v, stats.Undecided, notMeasured)
 		return
 	}
 	interval := func(values []float64) stats.Interval {
@@ -295,11 +322,14 @@ func (e *Measured) judgeMean(v *record.Verdict, l experiment.Limit, window []*re
 	case v.Verdict == string(stats.Fail) && !low.untouched() && against(interval(low.values(o.requests, o.values)), l.Value) != stats.Fail:
 		openBy(v, &low)
 	case v.Verdict == string(stats.Undecided) && math.IsInf(iv.Lo, 0):
-		setNeed(v, n) // the window is too short to show the dependence
+		setNeed(v, max(n, fewestOfMean-n)) // the window is too short to show the dependence
 	case v.Verdict == string(stats.Undecided):
 		setNeed(v, meanNeed(n, mean, l.Value, iv))
 	}
 }
+
+// fewestOfMean is the number of requests below which a mean has no interval.
+const fewestOfMean = 30
 
 // against is the verdict on a limit that a figure with this interval must not exceed.
 func against(iv stats.Interval, limit float64) stats.Verdict {

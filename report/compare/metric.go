@@ -144,7 +144,7 @@ func (f figure) tooFew(p pair) string {
 	}
 	for _, s := range slices.Concat(p.base, p.changed) {
 		latency := s.row.Summary.Latency(f.metric)
-		if latency != nil && stats.GradeOf(latency.N, share) == stats.NoBound {
+		if latency != nil && latency.N < stats.MinSamples(share, confidence) {
 			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d requests", f.stat, latency.N, stats.MinSamples(share, confidence))
 		}
 	}

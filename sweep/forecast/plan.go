@@ -246,7 +246,7 @@ func percentile(n int) string {
 		name string
 		p    float64
 	}{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}} {
-		switch stats.GradeOf(n, p.p) {
+		switch stats.GradeOf(n, float64(n), p.p) {
 		case stats.Sound:
 			out = p.name
 		case stats.Thin:
