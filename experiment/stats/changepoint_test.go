@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -103,5 +104,37 @@ func TestChangePointsLeavesItsValues(t *testing.T) {
 	ChangePoints(values, ChangeTest{Least: 3, Level: 0.5, Permutations: 50}, rand.New(rand.NewPCG(1, 1)))
 	if !slices.Equal(values, kept) {
 		t.Errorf("became %v", values)
+	}
+}
+
+// Series whose values resemble the ones before seldom have false changes, and steps are still found. It logs the
+// rows of the table in docs/statistics.md.
+func TestSimulationChangePoints(t *testing.T) {
+	trials, lengths := 5, []int{60}
+	if long() {
+		trials, lengths = 400, []int{30, 60, 90}
+	}
+	test := ChangeTest{Least: 4, Level: 1e-3, Permutations: 1999}
+	for _, n := range lengths {
+		for _, rho := range []float64{0, 0.5, 0.8} {
+			r := rand.New(rand.NewPCG(9, uint64(n)))
+			row, found := fmt.Sprintf("| %d nights, AR(%g) |", n, rho), map[float64]int{}
+			for _, step := range []float64{0, 2, 3, 5} {
+				for range trials {
+					values := autoregressive(n, rho, r)
+					for i := n * 2 / 3; i < n; i++ {
+						values[i] += step
+					}
+					if len(ChangePoints(values, test, r)) > 0 {
+						found[step]++
+					}
+				}
+				row += fmt.Sprintf(" %.1f %% |", percent(found[step], trials))
+			}
+			t.Log(row)
+			if found[0] > max(1, trials/20) || rho == 0 && n >= 60 && found[3] < trials*4/5 {
+				t.Errorf("%d nights, AR(%g): false %d, found %v, of %d", n, rho, found[0], found, trials)
+			}
+		}
 	}
 }
