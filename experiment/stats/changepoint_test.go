@@ -114,7 +114,7 @@ func TestSimulationChangePoints(t *testing.T) {
 	if long() {
 		trials, lengths = 400, []int{30, 60, 90}
 	}
-	test := ChangeTest{Least: 4, Level: 1e-3, Permutations: 1999}
+	test := ChangeTest{Least: 4, Level: 1e-3, Permutations: 999}
 	for _, n := range lengths {
 		for _, rho := range []float64{0, 0.5, 0.8} {
 			r := rand.New(rand.NewPCG(9, uint64(n)))

@@ -68,7 +68,7 @@ type Change struct {
 	After    float64   `json:"after"`
 	Size     float64   `json:"size"` // relative to Before; of error_rate, the difference
 	Worse    bool      `json:"worse"`
-	P        float64   `json:"p"`
+	P        float64   `json:"p"`        // for nights with the autocorrelation of these, else exchangeable
 	Suspects []Suspect `json:"suspects"` // what else changed in this night or a neighbour
 }
 
