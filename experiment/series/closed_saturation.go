@@ -14,8 +14,8 @@ const (
 	leastGain = 0.1
 	// gainConfidence is the one-sided confidence that a gain is below the limit.
 	gainConfidence = 0.95
-	// assumedMargin is by how much a run can exceed its true throughput, as a share, where a series has too few
-	// runs to show it: 5 % noise at gainConfidence.
+	// assumedMargin is by how much a run can exceed its true throughput, as a share, where a series has
+	// too few runs to show it: 5 % noise at gainConfidence.
 	assumedMargin = 0.08
 )
 

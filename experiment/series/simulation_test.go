@@ -71,8 +71,8 @@ func noisyCurve(loads []float64, truth func(float64) float64, noise float64, rep
 // kneeCounts are the results of simulated series.
 type kneeCounts struct{ trials, kneedle, knee, missed, saturated int }
 
-// simulateKnees counts the series with a knee by Kneedle alone, with a reported knee, with Kneedle's true knee
-// refused, and with a saturation.
+// simulateKnees counts the series with a knee by Kneedle alone, with a reported knee, with Kneedle's true
+// knee refused, and with a saturation.
 func simulateKnees(loads []float64, truth func(float64) float64, noise float64, repeats, trials int) kneeCounts {
 	kneedle := func(s *Series) int {
 		var output []float64

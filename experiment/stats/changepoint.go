@@ -26,11 +26,12 @@ type ChangeTest struct {
 // with the largest energy distance between both sides, scaled by their lengths, is a change if a shuffled
 // series seldom has one as large. Then both parts are split in the same way (D. Matteson and N. James,
 // Journal of the American Statistical Association 109, 2014, arXiv 1306.4933, with α = 1; as in D. Daly et
-// al., ICPE 2020, arXiv 2003.00584, each part is tested by itself and up to its end). It detects any change
-// of the distribution, not only of its centre.
+// al., ICPE 2020, arXiv 2003.00584, each part is tested by itself and up to its end). It detects any
+// change of the distribution, not only of its centre.
 //
-// Successive values that resemble each other wander, which looks like changes. So what the test finds in plain
-// shuffled series is tested again in shuffled series with the memory of the values between those changes.
+// Successive values that resemble each other wander, which looks like changes. So what the test finds in
+// plain shuffled series is tested again in shuffled series with the memory of the values between those
+// changes.
 func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint {
 	candidates := test.divide(values, r, func(int, int, int) float64 { return 0 })
 	if len(candidates) == 0 {
@@ -47,8 +48,8 @@ func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint
 	})
 }
 
-// divide splits values until no part has a change; memory is that of the values between two indexes, with their
-// best split.
+// divide splits values until no part has a change; memory is that of the values between two indexes, with
+// their best split.
 func (test ChangeTest) divide(values []float64, r *rand.Rand, memory func(from, to, at int) float64) (found []ChangePoint) {
 	var part func(from, to int)
 	part = func(from, to int) {
@@ -69,10 +70,10 @@ func (test ChangeTest) divide(values []float64, r *rand.Rand, memory func(from, 
 	return found
 }
 
-// memory is the correlation of successive values within the segments that begin at starts, at least 0. Removing
-// a mean lowers it by (1+3ρ)/n (M. Kendall, "Note on Bias in the Estimation of Autocorrelation", Biometrika 41,
-// 1954). Half of that is added for each segment, since some of them are no changes but the memory itself: found
-// by simulation (TestSimulationChangePoints).
+// memory is the correlation of successive values within the segments that begin at starts, at least 0.
+// Removing a mean lowers it by (1+3ρ)/n (M. Kendall, "Note on Bias in the Estimation of Autocorrelation",
+// Biometrika 41, 1954). Half of that is added for each segment, since some of them are no changes but the
+// memory itself: found by simulation (TestSimulationChangePoints).
 func memory(values []float64, starts []int) float64 {
 	n, k := float64(len(values)), float64(len(starts))
 	slices.Sort(starts)
@@ -101,9 +102,9 @@ const (
 	mostMemory = 0.95
 )
 
-// permuted is the probability that a shuffled series has a split of this size. Shuffled values with memory are
-// y(i) = ρ·y(i−1) + √(1−ρ²)·x(i), which keeps their variance. Permutations are drawn from r and end early after
-// ten that are as large (J. Besag and P. Clifford, Biometrika 78, 1991).
+// permuted is the probability that a shuffled series has a split of this size. Shuffled values with memory
+// are y(i) = ρ·y(i−1) + √(1−ρ²)·x(i), which keeps their variance. Permutations are drawn from r and end
+// early after ten that are as large (J. Besag and P. Clifford, Biometrika 78, 1991).
 func (test ChangeTest) permuted(part []placed, size, rho float64, r *rand.Rand) float64 {
 	shuffled := slices.Clone(part)
 	mean := 0.0

@@ -107,8 +107,8 @@ func TestChangePointsLeavesItsValues(t *testing.T) {
 	}
 }
 
-// Series whose values resemble the ones before seldom have false changes, and steps are still found. It logs the
-// rows of the table in docs/statistics.md.
+// Series whose values resemble the ones before seldom have false changes, and steps are still found. It
+// logs the rows of the table in docs/statistics.md.
 func TestSimulationChangePoints(t *testing.T) {
 	trials, lengths := 5, []int{60}
 	if long() {

@@ -51,9 +51,9 @@ func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	return 0, false
 }
 
-// KneeOf brackets the knee: between the neighbours of its load, extended by loads whose gain does not differ
-// from the knee's by more than two standard errors of the difference. ok is false if there is no knee, or none
-// beyond noise (Bends).
+// KneeOf brackets the knee: between the neighbours of its load, extended by loads whose gain does not
+// differ from the knee's by more than two standard errors of the difference. ok is false if there is no
+// knee, or none beyond noise (Bends).
 func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	loads, runs, median := s.curve(gains)
 	at, ok := Knee(loads, median, 1)

@@ -81,7 +81,8 @@ func TestKneeSearchNoisy(t *testing.T) {
 	}
 }
 
-// A search on a flat noisy curve ends after its grid without a knee; the knees of clear bends are in the answer.
+// A search on a flat noisy curve ends after its grid without a knee; the knees of clear bends are in the
+// answer.
 func TestSimulationKneeSearch(t *testing.T) {
 	trials := 100
 	if long() {

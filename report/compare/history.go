@@ -229,9 +229,10 @@ func (g *Group) unwatched(t *Trend, valid []int, since int) string {
 	return ""
 }
 
-// outlier tests whether the last value, each of the last two or each of the last three lie beyond the limits of
-// the values before, on one side. The tests share the risk. One night shows only an enormous step, since nights
-// with heavy tails look like it; that several nights in a row are far out is rare whatever their tails.
+// outlier tests whether the last value, each of the last two or each of the last three lie beyond the
+// limits of the values before, on one side. The tests share the risk. One night shows only an enormous
+// step, since nights with heavy tails look like it; that several nights in a row are far out is rare
+// whatever their tails.
 func outlier(values []float64, risk float64) (Alarm, bool) {
 	for nights := 1; nights <= mostInRow; nights++ {
 		n := len(values) - nights

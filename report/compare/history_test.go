@@ -33,8 +33,8 @@ func nights(n, step int, r *rand.Rand) []Night {
 	return out
 }
 
-// A step of five between-night standard deviations raises an alarm or is a change-point within three nights, and
-// is a change-point within five, at its place, with what else changed.
+// A step of five between-night standard deviations raises an alarm or is a change-point within three
+// nights, and is a change-point within five, at its place, with what else changed.
 func TestStepIsSeen(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 1))
 	trials := 20
