@@ -28,8 +28,8 @@ func newHistory(c *cli) *cobra.Command {
 		Short: "show trends, change points and alarms of many runs",
 		Long: `history reads every run below a directory and follows each figure of each point over the nights. A change point is a
 night at which a figure's level changed; what else changed that night (server version, driver, flags, bench) is
-listed. An alarm is a last night that is an outlier against the previous nights. Runs are grouped by matrix, model
-and hardware. Files of other tools (vllm bench serve, SGLang, guidellm, aiperf) form groups of their own.
+listed. An alarm is a last night, or two or three in a row, far beyond the previous nights. Runs are grouped by
+matrix, model and hardware. Files of other tools (vllm bench serve, SGLang, guidellm, aiperf) form groups of their own.
 DIR/` + indexName + ` caches what was read; it can be deleted at any time.`,
 		Example: `  bench history results/nightly
   bench history results/nightly --format html -o trends.html`,

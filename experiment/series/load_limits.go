@@ -109,6 +109,9 @@ func (s *Series) findKnee() LoadLimit {
 	if !ok {
 		return none("no knee: throughput does not bend; try %s", s.higher())
 	}
+	if !stats.Bends(s.runs()) {
+		return none("no knee: throughput bends by no more than its noise; add loads or repeats")
+	}
 	k := LoadLimit{Point: &i}
 	for _, x := range sensitivities {
 		if j, ok := stats.Knee(load, output, x); !ok || j != i {
@@ -120,13 +123,8 @@ func (s *Series) findKnee() LoadLimit {
 	return k
 }
 
-const (
-	// keepsUp is the share of the offered requests/s that a server completes if it keeps up.
-	keepsUp = 0.95
-	// leastGain is the throughput of an added concurrent request, as a share of the first ones' average,
-	// below which a closed loop is saturated.
-	leastGain = 0.1
-)
+// keepsUp is the share of the offered requests/s that a server completes if it keeps up.
+const keepsUp = 0.95
 
 // findSaturation is the first load that the server does not keep up with: it completes fewer requests/s than
 // offered, or its queue grows during the window. In a closed loop it is the first load that hardly adds
@@ -157,18 +155,14 @@ func (s *Series) findSaturation() LoadLimit {
 	return none("no saturation: the server keeps up with every rate; try %s", s.higher())
 }
 
-func (s *Series) closedSaturation() LoadLimit {
-	first := s.Points[0].OutputTokensPerS.Median / s.Points[0].LoadValue
-	for i := 1; i < len(s.Points); i++ {
-		a, b := &s.Points[i-1], &s.Points[i]
-		gain := (b.OutputTokensPerS.Median - a.OutputTokensPerS.Median) / (b.LoadValue - a.LoadValue)
-		if first > 0 && gain < leastGain*first {
-			return LoadLimit{Point: &i, Why: fmt.Sprintf("above %s each added request gains %s tok/s (%s each at first)",
-				a.Load, unit.Brief(gain, 3), unit.Brief(first, 3))}
+// runs is the load and the output throughput of every run at a finite load.
+func (s *Series) runs() (load, output []float64) {
+	for i := range s.Points {
+		if x, ok := s.Points[i].FiniteLoad(); ok {
+			for _, r := range s.Points[i].Rows {
+				load, output = append(load, x), append(output, r.Summary.Throughput.OutputTokensPerS)
+			}
 		}
 	}
-	if len(s.Points) < 2 {
-		return none("no saturation: the series has one load")
-	}
-	return none("no saturation: each added request still gains throughput; try %s", s.higher())
+	return load, output
 }

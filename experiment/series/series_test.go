@@ -431,3 +431,36 @@ func TestPointName(t *testing.T) {
 		}
 	}
 }
+
+// A bend and a lack of gain that can be noise are no knee and no saturation; the reason states it.
+func TestLimitsWithinNoise(t *testing.T) {
+	curve := func(output ...float64) *Series {
+		var rows []record.Row
+		for i, x := range output {
+			load := 4 * (i + 1)
+			rows = append(rows, measured("D", fixture.Concurrency(strconv.Itoa(load)), 0, load, 1, x, 100, ""))
+		}
+		return &FromRows(rows)[0]
+	}
+	for _, c := range []struct {
+		name             string
+		output           []float64
+		knee, saturation string
+	}{
+		{"flat", []float64{100, 118, 90, 121, 95, 110, 104, 98},
+			"no knee: throughput bends by no more than its noise; add loads or repeats", ""},
+		{"rising with noise", []float64{40, 88, 115, 168, 190, 188, 300, 310, 352, 405, 398, 480},
+			"no knee: throughput bends by no more than its noise; add loads or repeats",
+			"saturation is undecided: above concurrency 40 each added request gains -1.75 ± 12.5 tok/s (10 each at first); add repeats or higher loads"},
+		{"two loads, hardly different", []float64{100, 104}, "no knee: a curve needs at least four loads",
+			"saturation is undecided: above concurrency 4 each added request gains 1 ± 2.94 tok/s (25 each at first); add repeats or higher loads"},
+	} {
+		s := curve(c.output...)
+		if s.Knee.Point != nil || s.Knee.Why != c.knee {
+			t.Errorf("%s: knee %v: %s", c.name, s.Knee.Point, s.Knee.Why)
+		}
+		if (s.Saturation.Point == nil) != (c.saturation != "") || c.saturation != "" && s.Saturation.Why != c.saturation {
+			t.Errorf("%s: saturation %v: %s", c.name, s.Saturation.Point, s.Saturation.Why)
+		}
+	}
+}

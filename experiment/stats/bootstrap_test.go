@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -150,6 +151,9 @@ func BenchmarkMeanInterval(b *testing.B) {
 		MeanInterval(values, 0.95, rng)
 	}
 }
+
+// long reports whether simulations run in full (BENCH_LONG=1), as the tables of docs/statistics.md have them.
+func long() bool { return os.Getenv("BENCH_LONG") != "" }
 
 // simulation skips a test with -short: with the race detector it would take minutes. make test runs it
 // without.

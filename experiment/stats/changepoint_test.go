@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -106,41 +107,34 @@ func TestChangePointsLeavesItsValues(t *testing.T) {
 	}
 }
 
-func TestPredictionInterval(t *testing.T) {
-	// 10 ± 2.776445·1.581139·√(1+1/5), t(4) at 97.5 %
-	iv := PredictionInterval([]float64{8, 9, 10, 11, 12}, 1, 0.95, 0)
-	near(t, "lower end", iv.Lo, 10-4.808944, 1e-5)
-	near(t, "upper end", iv.Hi, 10+4.808944, 1e-5)
-	if iv := PredictionInterval([]float64{5}, 1, 0.95, 0); !math.IsInf(iv.Hi, 1) {
-		t.Errorf("one value predicts %v", iv)
+// Series whose values resemble the ones before seldom have false changes, and steps are still found. It
+// logs the rows of the table in docs/statistics.md.
+func TestSimulationChangePoints(t *testing.T) {
+	trials, lengths := 5, []int{60}
+	if long() {
+		trials, lengths = 400, []int{30, 60, 90}
 	}
-	if iv := PredictionInterval([]float64{5, 5, 5}, 1, 0.95, 0.1); iv.Lo == iv.Hi {
-		t.Errorf("equal values predict %v without a floor", iv)
-	}
-}
-
-// The interval contains the next values as often as its confidence states.
-func TestPredictionIntervalCovers(t *testing.T) {
-	simulation(t)
-	r := rand.New(rand.NewPCG(9, 5))
-	for _, next := range []int{1, 2} {
-		inside := 0
-		const trials = 4000
-		for range trials {
-			values := make([]float64, 8)
-			for i := range values {
-				values[i] = r.NormFloat64()
+	test := ChangeTest{Least: 4, Level: 1e-3, Permutations: 999}
+	for _, n := range lengths {
+		for _, rho := range []float64{0, 0.5, 0.8} {
+			r := rand.New(rand.NewPCG(9, uint64(n)))
+			row, found := fmt.Sprintf("| %d nights, AR(%g) |", n, rho), map[float64]int{}
+			for _, step := range []float64{0, 2, 3, 5} {
+				for range trials {
+					values := autoregressive(n, rho, r)
+					for i := n * 2 / 3; i < n; i++ {
+						values[i] += step
+					}
+					if len(ChangePoints(values, test, r)) > 0 {
+						found[step]++
+					}
+				}
+				row += fmt.Sprintf(" %.1f %% |", percent(found[step], trials))
 			}
-			x := 0.0
-			for range next {
-				x += r.NormFloat64() / float64(next)
+			t.Log(row)
+			if found[0] > max(1, trials/20) || rho == 0 && n >= 60 && found[3] < trials*4/5 {
+				t.Errorf("%d nights, AR(%g): false %d, found %v, of %d", n, rho, found[0], found, trials)
 			}
-			if iv := PredictionInterval(values, next, 0.9, 0); iv.Lo <= x && x <= iv.Hi {
-				inside++
-			}
-		}
-		if share := float64(inside) / trials; math.Abs(share-0.9) > 0.015 {
-			t.Errorf("the mean of %d lies inside in %.3f of trials, want 0.9", next, share)
 		}
 	}
 }

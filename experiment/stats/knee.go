@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Knee finds the point after which more load brings little more gain, on a concave, increasing curve: gain[i]
-// is the gain at load[i]. It is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
-// Haystack", ICDCS Workshops 2011): both axes are scaled to [0, 1], and the knee is the first local maximum
-// of gain - load from which the difference falls by sensitivity times the mean step of load before it rises
-// to another maximum. The paper's sensitivity is 1; larger is more conservative. There is no smoothing: a
-// series has few points, and each is a measurement.
+// Knee finds the point after which more load brings little more gain, on a concave, increasing curve:
+// gain[i] is the gain at load[i]. It is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a
+// 'Kneedle' in a Haystack", ICDCS Workshops 2011): both axes are scaled to [0, 1], and the knee is the
+// first local maximum of gain - load from which the difference falls by sensitivity times the mean step of
+// load before it rises to another maximum. The paper's sensitivity is 1; larger is more conservative.
+// There is no smoothing: a series has few points, and each is a measurement. Kneedle scales noise as it
+// scales gains, so that it finds a knee in nearly every flat noisy curve: ask Bends first.
 //
 // index is the knee's index in load and gain, which must have equal lengths, in any order, and are not
 // changed. Points with a NaN or an infinity are ignored. ok is false if there is no knee: fewer than four
-// points, a curve without width or height, or no such maximum (a straight line, or a curve that has not bent
-// yet).
+// points, a curve without width or height, or no such maximum (a straight line, or a curve that has not
+// bent yet).
 func Knee(load, gain []float64, sensitivity float64) (index int, ok bool) {
 	order := byLoad(load, gain)
 	if len(order) < 4 {

@@ -17,8 +17,9 @@ type Gain struct {
 const gridPoints = 8
 
 // NextOfKnee is the next load to run in the search for the knee of a curve (Knee): first a grid over the
-// range, then the middle of the wider gap beside the knee, until both gaps are within the tolerance, then the
-// knee and its neighbours again, until each has Confirm runs. Like Next it is a function of the runs so far.
+// range, then, while the curve bends by more than its noise (Bends), the middle of the wider gap beside the
+// knee, until both gaps are within the tolerance, then the knee and its neighbours again, until each has
+// Confirm runs. Like Next it is a function of the runs so far.
 func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	loads, runs, median := s.curve(gains)
 	for _, x := range s.grid() {
@@ -27,7 +28,7 @@ func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 		}
 	}
 	at, ok := Knee(loads, median, 1)
-	if !ok {
+	if !ok || !s.bends(gains) {
 		return 0, false
 	}
 	sides := [][2]float64{{loads[at-1], loads[at]}, {loads[at], loads[at+1]}} // a knee is never the first or last load
@@ -50,12 +51,13 @@ func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 	return 0, false
 }
 
-// KneeOf brackets the knee: between the neighbours of its load, extended by loads whose gain does not differ
-// from the knee's by more than two standard errors of the difference. ok is false if there is no knee.
+// KneeOf brackets the knee: between the neighbours of its load, extended by loads whose gain does not
+// differ from the knee's by more than two standard errors of the difference. ok is false if there is no
+// knee, or none beyond noise (Bends).
 func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	loads, runs, median := s.curve(gains)
 	at, ok := Knee(loads, median, 1)
-	if !ok {
+	if !ok || !s.bends(gains) {
 		return b, false
 	}
 	order := make([]int, len(loads))
@@ -75,6 +77,17 @@ func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 		high++
 	}
 	return Bracket{Low: &loads[low], High: &loads[high], LowRuns: runs[low], HighRuns: runs[high], Open: loads[low+1 : high]}, true
+}
+
+// bends is Bends of the runs in the range.
+func (s Search) bends(gains []Gain) bool {
+	var loads, each []float64
+	for _, g := range gains {
+		if s.counts(g) {
+			loads, each = append(loads, g.Load), append(each, g.Gain)
+		}
+	}
+	return Bends(loads, each)
 }
 
 func (s Search) grid() []float64 {
@@ -108,10 +121,12 @@ func (s Search) curve(gains []Gain) (loads []float64, runs []int, median []float
 	return loads, runs, median
 }
 
+func (s Search) counts(g Gain) bool { return g.Load >= s.Min && g.Load <= s.Max && isFinite(g.Gain) }
+
 func (s Search) byLoad(gains []Gain) map[float64][]float64 {
 	at := map[float64][]float64{}
 	for _, g := range gains {
-		if g.Load >= s.Min && g.Load <= s.Max && isFinite(g.Gain) {
+		if s.counts(g) {
 			at[g.Load] = append(at[g.Load], g.Gain)
 		}
 	}

@@ -80,3 +80,37 @@ func TestKneeSearchNoisy(t *testing.T) {
 		t.Errorf("%d missed, %d wider", missed, wide)
 	}
 }
+
+// A search on a flat noisy curve ends after its grid without a knee; the knees of clear bends are in the
+// answer.
+func TestSimulationKneeSearch(t *testing.T) {
+	trials := 100
+	if long() {
+		trials = 4000
+	}
+	for _, c := range []struct {
+		name string
+		gain func(load float64) float64
+	}{{"flat", func(float64) float64 { return 100 }}, {"bend at 20", broken(20)}, {"bend at 60", broken(60)}} {
+		for _, noise := range []float64{0.01, 0.03, 0.05, 0.1} {
+			rng := rand.New(rand.NewPCG(4, math.Float64bits(noise)))
+			found, right := 0, 0
+			for range trials {
+				s := Search{Min: 1, Max: 128, Tolerance: 0.05, Confirm: 3}
+				b, ok := s.KneeOf(askGains(t, s, func(x float64) float64 { return c.gain(x) * math.Exp(noise*rng.NormFloat64()) }))
+				if ok {
+					found++
+				}
+				if at := map[string]float64{"bend at 20": 20, "bend at 60": 60}[c.name]; ok && *b.Low <= at && *b.High >= at {
+					right++
+				}
+			}
+			t.Logf("| knee search, %s | %.0f %% | %.1f %% | %.1f %% |", c.name, 100*noise, percent(found, trials), percent(right, trials))
+			if c.name == "flat" && found > trials/10 || c.name == "bend at 20" && found < trials*95/100 {
+				t.Errorf("%s, noise %v: %d of %d have a knee", c.name, noise, found, trials)
+			}
+		}
+	}
+}
+
+func percent(k, n int) float64 { return 100 * float64(k) / float64(n) }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"bench/experiment/stats"
 )
 
@@ -66,7 +68,7 @@ type Change struct {
 	After    float64   `json:"after"`
 	Size     float64   `json:"size"` // relative to Before; of error_rate, the difference
 	Worse    bool      `json:"worse"`
-	P        float64   `json:"p"`
+	P        float64   `json:"p"`        // for nights with the autocorrelation of these, else exchangeable
 	Suspects []Suspect `json:"suspects"` // what else changed in this night or a neighbour
 }
 
@@ -77,25 +79,24 @@ type Suspect struct {
 	Date time.Time `json:"date"`
 }
 
-// Alarm is an outlier: the last night, or the mean of the last two, lies outside the prediction interval of
-// the previous nights. If the level stays, a later night makes it a change-point.
+// Alarm is an outlier: the last night, or each of the last two or three, lies beyond the limits that the
+// previous nights give, on one side. If the level stays, a later night makes it a change-point.
 type Alarm struct {
-	Nights   int            `json:"nights"` // 1 or 2
-	X        float64        `json:"x"`      // their mean
-	Expected stats.Interval `json:"expected"`
-	Size     float64        `json:"size"` // against the mean of the previous nights, as in Change
+	Nights   int            `json:"nights"`   // 1, 2 or 3
+	X        float64        `json:"x"`        // their mean
+	Expected stats.Interval `json:"expected"` // the limits; wider for fewer nights
+	Size     float64        `json:"size"`     // against the median of the previous nights, as in Change
 	Worse    bool           `json:"worse"`
 	Date     time.Time      `json:"date"`
 }
 
-// With these values a series without a change raises less than one alarm in a thousand nights. In 300
-// simulated histories, a step of five standard deviations raised an alarm within two nights in 293, and was a
-// change-point within five in all.
+// TestSimulationAlarms has what these values bring about.
 const (
 	alarmRisk   = 2e-4 // of a false alarm per night, over all figures of a group together
-	baseline    = 60   // largest number of previous nights in the prediction
-	leastNights = 8    // smallest number of them
-	leastSpread = 1e-3 // smallest standard deviation between nights: a few equal nights do not prove that there is none
+	mostInRow   = 3    // largest number of nights in an alarm
+	baseline    = 60   // largest number of previous nights
+	leastNights = 10   // smallest number of them
+	leastSpread = 2e-3 // smallest distance of the furthest night: a few equal nights do not prove that there is none
 	mostNights  = 500  // latest nights in which change-points are searched
 )
 
@@ -192,8 +193,7 @@ func (g *Group) judge(t *Trend, live int) {
 		if i+1 < len(found) {
 			end = found[i+1].At + skipped
 		}
-		before, _ := stats.MeanSpread(values[start:at])
-		after, _ := stats.MeanSpread(values[at:end])
+		before, after := stat.Mean(values[start:at], nil), stat.Mean(values[at:end], nil)
 		n := t.Nights[valid[at]]
 		size := f.change(after - before)
 		t.Changes = append(t.Changes, Change{At: valid[at], Date: n.At, Run: n.Run, Before: f.unscale(before), After: f.unscale(after),
@@ -229,19 +229,20 @@ func (g *Group) unwatched(t *Trend, valid []int, since int) string {
 	return ""
 }
 
-// outlier tests the last value, then the mean of the last two, against the prediction interval of the values
-// before. Each test takes half of the risk. One night finds a large step at once, two nights a smaller one.
+// outlier tests whether the last value, each of the last two or each of the last three lie beyond the
+// limits of the values before, on one side. The tests share the risk. One night shows only an enormous
+// step, since nights with heavy tails look like it; that several nights in a row are far out is rare
+// whatever their tails.
 func outlier(values []float64, risk float64) (Alarm, bool) {
-	for _, nights := range []int{1, 2} {
+	for nights := 1; nights <= mostInRow; nights++ {
 		n := len(values) - nights
 		if n < leastNights {
 			return Alarm{}, false
 		}
-		before := values[max(0, n-baseline):n]
-		iv := stats.PredictionInterval(before, nights, 1-risk/2, leastSpread)
-		last, _ := stats.MeanSpread(values[n:])
-		if last < iv.Lo || last > iv.Hi {
-			return Alarm{Nights: nights, X: last, Expected: iv, Size: last - (iv.Lo+iv.Hi)/2}, true
+		limits := stats.OutlierLimits(values[max(0, n-baseline):n], nights, risk/mostInRow, leastSpread)
+		if last := values[n:]; slices.Min(last) > limits.Hi || slices.Max(last) < limits.Lo {
+			x := stat.Mean(last, nil)
+			return Alarm{Nights: nights, X: x, Expected: limits, Size: x - (limits.Lo+limits.Hi)/2}, true
 		}
 	}
 	return Alarm{}, false

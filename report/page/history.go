@@ -43,7 +43,7 @@ func History(w io.Writer, h *compare.History) error {
 }
 
 const historyLegend = "A mark is a night: the mean of its repeats, dashed lines its 95 % interval; hollow: a row was invalid, the night is not tested. " +
-	"Vertical line: change-point (E-divisive means, permutation test at 0.1 %). Arrow: alarm, the last one or two nights lie outside what earlier nights predict."
+	"Vertical line: change-point (E-divisive means, permutation test at 0.1 %). Arrow: alarm, each of the last one to three nights is far beyond the earlier ones."
 
 func trendCharts(g *compare.Group, id string) ([]chart, error) {
 	var out []chart
