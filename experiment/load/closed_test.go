@@ -206,3 +206,20 @@ func TestStoppedClientUnderACap(t *testing.T) {
 		}
 	})
 }
+
+// A request that was due in the window is sent even if its worker is the last to notice: the other one has
+// closed the window by then, and nothing else keeps the row.
+func TestLastWorkerToNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{
+			service: func(j *Job) time.Duration { return time.Duration(9600+600*(j.Request.Index%2)) * milli },
+			notices: func(j *Job) time.Duration { return 11*sec - j.Result.Free + time.Duration(1-j.Request.Index%2)*milli },
+		}
+		if _, err := r.run(t.Context(), workload.Load{Concurrency: 2, Duration: workload.Span(10 * sec), Grace: workload.Span(30 * sec)}, workload.Workload{}); err != nil {
+			t.Fatal(err)
+		}
+		if w := r.in(Window); len(w) != 3 || w[2].At != 9600*milli || w[2].Result.Sent != 11001*milli {
+			t.Errorf("%d requests in the window; the third is due at 9.6 s", len(w))
+		}
+	})
+}
