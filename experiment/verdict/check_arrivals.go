@@ -21,8 +21,8 @@ const (
 )
 
 // observeArrivals describes the sending times as an arrival process; nil for a row without one, such as a
-// trace. Under a cap it takes the intended arrivals instead, since requests wait. Later turns of a
-// conversation are left out.
+// trace. Under a cap, and in a pause of the client, it takes the intended arrivals instead, since requests
+// wait. Later turns of a conversation are left out.
 func (e *Measured) observeArrivals() *workload.Observed {
 	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Spec.ReplaysTrace() {
 		return nil
@@ -30,7 +30,7 @@ func (e *Measured) observeArrivals() *workload.Observed {
 	var times []time.Duration
 	for _, r := range e.Records {
 		at := r.Sent
-		if e.Spec.Concurrency > 0 {
+		if e.Spec.Concurrency > 0 || during(r, e.disturbed.paused) {
 			at = r.Arrival
 		}
 		if us, ok := at.Get(); ok && !e.follows(r) {

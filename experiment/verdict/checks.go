@@ -39,6 +39,7 @@ var checks = []struct {
 	{"few_samples", checkSamples},
 	{"client_bound", checkLag},
 	{"client_cpu", checkClient},
+	{"client_paused", checkPaused},
 	{"network", checkNetwork},
 	{"connections", checkConnections},
 	{"stamps", checkStamps},
@@ -56,6 +57,7 @@ var checks = []struct {
 	{"prefix_cache", checkPrefix},
 	{"faster_than_bound", checkRoofline},
 	{"server_restarted", checkRestarted},
+	{"server_stalled", checkStalled},
 	{"shared_server", checkShared},
 	{"server_logs", checkLogs},
 	{"gpu_throttled", checkThrottled},
@@ -68,6 +70,7 @@ var loadChecks = []string{"few_samples", "warmup", "rate_not_achieved", "concurr
 
 // runChecks makes every check and fills the row's findings, notes and checks.
 func (e *Measured) runChecks() {
+	e.disturbed = e.findDisturbances()
 	e.Steady, e.Arrivals, e.Notes = e.steadiness(), e.observeArrivals(), e.noteRow()
 	e.Findings = []record.Finding{}
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}

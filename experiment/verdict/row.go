@@ -18,6 +18,8 @@ type Measured struct {
 	FailedPriming int                  // priming requests that failed
 
 	Selftest *selftest.Result // of this machine; nil = none
+
+	disturbed disturbance // filled by runChecks
 }
 
 // Conclude derives from the records everything else in the row: summary, verdicts, roofline, cost, checks,
