@@ -59,7 +59,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
 	}
 	row.Sampling, row.ClassSampling = encoders.sampling()
-	plan := workload.NewPlan(t.Spec.Workload, t.Spec.PlanSeed(), t.Salt)
+	plan := t.Spec.Plan(t.Salt)
 	defer plan.Close()
 	e := &verdict.Measured{Row: row, Vocabulary: encoders.widest(), Selftest: s.Selftest}
 	m := &measurement{t: t, e: e, encoders: encoders, plan: plan}
