@@ -223,3 +223,32 @@ func TestLastWorkerToNotice(t *testing.T) {
 		}
 	})
 }
+
+// Counts stay exact when workers are noticed in another order than they became free.
+func TestCountsInDisorder(t *testing.T) {
+	for _, l := range []workload.Load{{Warmup: workload.Extent{Requests: 10}, Requests: 40}, {Warmup: workload.Extent{Requests: 7}, Duration: workload.Span(3 * sec)}} {
+		l.Concurrency = 8
+		synctest.Test(t, func(t *testing.T) {
+			r := &rig{
+				service: func(j *Job) time.Duration { return time.Duration(100+j.Request.Index*37%11) * milli },
+				notices: func(j *Job) time.Duration { return time.Duration(j.Request.Index*53%17) * milli },
+			}
+			m, err := r.run(t.Context(), l, workload.Workload{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			back := 0
+			for i, j := range r.in(Window) {
+				if i > 0 && j.At < r.in(Window)[i-1].At {
+					back++
+				}
+			}
+			if back == 0 {
+				t.Error("all arrivals are in order: nothing is tested")
+			}
+			if n := len(r.in(Warmup)); n != l.Warmup.Requests || l.Requests > 0 && len(r.in(Window)) != l.Requests || l.Duration > 0 && m.End-m.Start != 3*sec {
+				t.Errorf("%d of warm-up, %d in the window of %v", n, len(r.in(Window)), m.End-m.Start)
+			}
+		})
+	}
+}
