@@ -48,6 +48,14 @@ func (e *Measured) findDisturbances() (d disturbance) {
 // touches reports whether the request was waiting or in flight in a disturbance.
 func (d *disturbance) touches(r *record.Record) bool { return during(r, d.spans) }
 
+// without are the records that no disturbance touches.
+func (d *disturbance) without(records []*record.Record) []*record.Record {
+	if len(d.spans) == 0 {
+		return records
+	}
+	return filter(records, func(r *record.Record) bool { return !d.touches(r) })
+}
+
 // during reports whether the request was waiting or in flight in one of the spans.
 func during(r *record.Record, spans []span) bool {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.overlaps(r.Arrival.Us(), max(r.End.Us(), r.Arrival.Us()+1)) })
@@ -65,20 +73,17 @@ func (d *disturbance) share(w record.Window) float64 {
 	return float64(sum) / float64(max(1, w.EndUs-w.StartUs))
 }
 
-// stalls are the silences that are far longer than the usual one, the longest first. A pause of the client
-// explains its own.
+// stalls are the silences that are far longer than usual, the longest first. A pause of the client explains its
+// own.
 func (e *Measured) stalls(paused []span) (out []silence) {
 	if !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return longestWait(r) >= shortestStall }) {
 		return nil
 	}
 	all := silences(e.Records, e.Window)
-	usual := int64(0)
-	if rare := max(rareSilences, int(rareShare*float64(e.Summary.Requests.Completed))); rare < len(all) {
-		usual = all[rare].length()
-	}
+	limit := e.silenceLimit(all)
 	for _, s := range all {
-		if s.length() < max(shortestStall, stallRatio*usual) {
-			break
+		if s.length() < max(shortestStall, limit(s)) {
+			continue
 		}
 		if !slices.ContainsFunc(paused, func(p span) bool { return p.overlaps(s.from, s.to) }) && !e.prefill(s) {
 			out = append(out, s)
@@ -87,27 +92,47 @@ func (e *Measured) stalls(paused []span) (out []silence) {
 	return out
 }
 
-// longestWait is the longest time of an answer without a token, from its first one to its end.
-func longestWait(r *record.Record) (us int64) {
-	if r.First.IsZero() {
-		return 0
+// silenceLimit is how long a silence can be without a stall, µs.
+func (e *Measured) silenceLimit(all []silence) func(silence) int64 {
+	var decoding []silence // the longest first
+	for _, s := range all {
+		if s.streams > 0 {
+			decoding = append(decoding, s)
+		}
 	}
-	for gap := range r.Gaps.All() {
-		us = max(us, gap)
+	gap := int64(0)
+	if rare := max(rareSilences, int(rareShare*float64(e.Summary.Requests.Completed))); rare < len(decoding) {
+		gap = decoding[rare].length()
 	}
-	return max(us, r.End.Us()-r.Last.Us())
+	first := 0.0
+	if t := e.Summary.TTFTFromSend; t != nil {
+		first = t.P50 * record.UsPerMs
+	}
+	return func(s silence) int64 {
+		if s.streams > 0 {
+			return stallRatio * gap
+		}
+		// All prompts that wait may be computed before the first token comes.
+		return int64(float64(max(stallRatio, 2*s.waiting)) * first)
+	}
 }
 
-// prefill reports whether a silence ended with the first token of a request with a long prompt.
+// prefill reports whether a silence ended with the first token of a request with a long prompt to compute.
 func (e *Measured) prefill(s silence) bool {
+	computed := func(r *record.Record) float64 {
+		if r.CachedTokens != nil {
+			return float64(r.Prompt() - *r.CachedTokens)
+		}
+		return float64(r.Prompt())
+	}
 	var prompts []float64
 	for _, r := range e.Records {
-		prompts = append(prompts, float64(r.Prompt()))
+		prompts = append(prompts, computed(r))
 	}
 	slices.Sort(prompts)
 	long := longPrompt * stats.Quantile(prompts, 0.5)
 	return slices.ContainsFunc(e.Records, func(r *record.Record) bool {
-		return (r.First.Us() == s.to || r.FirstEvent.Us() == s.to) && float64(r.Prompt()) > long
+		return (r.First.Us() == s.to || r.FirstEvent.Us() == s.to) && computed(r) > long
 	})
 }
 
@@ -168,7 +193,8 @@ func (e *Measured) pausedRequests() (n int) {
 	return n
 }
 
-// checkStalled fails if every answer under way stood still at once. The latencies are the server's own.
+// checkStalled fails if all requests in flight stood still at once. The latencies are the server's own: they
+// count.
 func checkStalled(e *Measured) checkResult {
 	if !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return r.Gaps.Len() > 0 }) {
 		return noData

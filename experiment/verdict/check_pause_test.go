@@ -23,6 +23,7 @@ type stage struct {
 	client  span // stopped meanwhile: nothing is sent, all is stamped
 	server  span // stopped meanwhile
 	seconds int64
+	inStep  bool // all workers begin at once, and all gaps are 10 ms
 }
 
 const sUs = 1_000_000
@@ -40,7 +41,12 @@ func after(at, d int64, stop span) int64 {
 
 // request is the record of request i, which is due at that time.
 func (s *stage) request(i int, due int64, rng *rand.Rand) *record.Record {
-	itl := func() int64 { return 9000 + rng.Int64N(2000) }
+	itl := func() int64 {
+		if s.inStep {
+			return 10_000
+		}
+		return 9000 + rng.Int64N(2000)
+	}
 	sent := after(due, 0, s.client)
 	at := after(sent, s.prefill(i), s.server)
 	tokens := []int64{at}
@@ -63,7 +69,9 @@ func (s *stage) measured() *Measured {
 	if s.workers > 0 {
 		free := make([]int64, s.workers)
 		for w := range free {
-			free[w] = int64(w) * 7000
+			if !s.inStep {
+				free[w] = int64(w) * 7000
+			}
 		}
 		for i := 0; ; i++ {
 			w := slices.Index(free, slices.Min(free))
@@ -123,6 +131,14 @@ func TestPausesAndStalls(t *testing.T) {
 		{"open, client stopped", stage{rate: 8, prefill: short, client: second, seconds: 12}, "client_paused"},
 		{"open, server stopped", stage{rate: 8, prefill: short, server: three, seconds: 12}, "server_stalled the server sent nothing for 3.0 s with"},
 		{"open, stopped near the end", stage{rate: 8, prefill: short, server: span{10 * sUs, 13 * sUs}, seconds: 12}, "server_stalled"},
+		{"in step, server stopped before the first tokens", stage{workers: 8, inStep: true, prefill: short, server: span{6_610_000, 9_610_000}, seconds: 12}, "server_stalled the server sent nothing for 3.0 s with 8 requests in flight"},
+		{"in step, prompts of 2 s", stage{workers: 8, inStep: true, prefill: func(int) int64 { return 2 * sUs }, seconds: 60}, ""},
+		{"many at once, one prompt after the other", stage{workers: 64, inStep: true, prefill: func(i int) int64 {
+			if i < 64 {
+				return 3_300_000
+			}
+			return 60_000
+		}, seconds: 12}, ""},
 		{"low rate", stage{rate: 0.5, prefill: short, seconds: 100}, ""},
 		{"closed, both stopped", stage{workers: 8, prefill: short, server: second, client: second, seconds: 12}, "client_paused"},
 	} {
@@ -164,20 +180,28 @@ func TestSilences(t *testing.T) {
 	early.FirstEvent = record.At(4.5 * sUs)
 	hung := answer(1, 2)
 	hung.End = record.At(60 * sUs)
+	waits := func(sent, first float64) *record.Record {
+		r := answer(first, first+0.05)
+		r.Sent = record.At(int64(sent * sUs))
+		return r
+	}
 	for _, c := range []struct {
 		name    string
 		records []*record.Record
 		want    []silence
 	}{
-		{"one answer", []*record.Record{answer(1, 1.05, 4, 4.5)}, []silence{{sp(1.05, 4), 1}, {sp(4, 4.5), 1}}},
+		{"one answer", []*record.Record{answer(1, 1.05, 4, 4.5)}, []silence{{sp(1.05, 4), 1, 1}, {sp(4, 4.5), 1, 1}}},
 		{"nothing under way", []*record.Record{answer(1, 1.05), answer(9, 9.05)}, nil},
-		{"another one goes on", []*record.Record{answer(1, 4), answer(1.5, 2, 3)}, []silence{{sp(2, 3), 2}, {sp(3, 4), 1}, {sp(1, 1.5), 1}, {sp(1.5, 2), 2}}},
-		{"it is never silent", []*record.Record{answer(1, 1.4), answer(1, 1.09, 1.18, 1.27, 1.36, 1.4)}, nil},
-		{"both", []*record.Record{answer(1, 4), answer(0.9, 1, 4)}, []silence{{sp(1, 4), 2}, {sp(0.9, 1), 1}}},
-		{"a first token", []*record.Record{answer(1, 9), answer(5, 5.05)}, []silence{{sp(1, 5), 1}, {sp(5.05, 9), 1}}},
-		{"an event without a token", []*record.Record{answer(1, 9), early}, []silence{{sp(1, 4.5), 1}, {sp(6, 9), 1}, {sp(5, 6), 2}, {sp(4.5, 5), 1}}},
-		{"a hung answer", []*record.Record{hung}, []silence{{sp(2, 60), 1}, {sp(1, 2), 1}}},
-		{"cut by the window", []*record.Record{answer(-3, 2, 98, 105)}, []silence{{sp(2, 98), 1}, {sp(0, 2), 1}, {sp(98, 100), 1}}},
+		{"another one goes on", []*record.Record{answer(1, 4), answer(1.5, 2, 3)},
+			[]silence{{sp(2, 3), 2, 2}, {sp(3, 4), 1, 1}, {sp(0.5, 1), 0, 2}, {sp(1, 1.5), 1, 2}, {sp(1.5, 2), 2, 2}}},
+		{"it is never silent", []*record.Record{answer(1, 1.4), answer(1, 1.09, 1.18, 1.27, 1.36, 1.4)}, []silence{{sp(0, 1), 0, 2}}},
+		{"a first token", []*record.Record{answer(1, 9), answer(5, 5.05)}, []silence{{sp(1, 5), 1, 2}, {sp(5.05, 9), 1, 1}}},
+		{"an event without a token", []*record.Record{answer(1, 9), early}, []silence{{sp(1, 4.5), 1, 2}, {sp(6, 9), 1, 1}, {sp(5, 6), 2, 2}, {sp(4.5, 5), 1, 2}}},
+		{"a hung answer", []*record.Record{hung}, []silence{{sp(2, 60), 1, 1}, {sp(1, 2), 1, 1}}},
+		{"cut by the window", []*record.Record{answer(-3, 2, 98, 105)}, []silence{{sp(2, 98), 1, 1}, {sp(0, 2), 1, 1}, {sp(98, 100), 1, 1}}},
+		{"one waits", []*record.Record{waits(1, 9)}, nil},
+		{"two wait", []*record.Record{waits(1, 9), waits(3, 8.97)}, []silence{{sp(3, 8.97), 0, 2}}},
+		{"three wait", []*record.Record{waits(1, 9), waits(3, 9.01), waits(5, 9.02)}, []silence{{sp(3, 9), 0, 3}}},
 	} {
 		if diff := cmp.Diff(c.want, silences(c.records, w), cmp.AllowUnexported(silence{}, span{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)

@@ -59,10 +59,7 @@ func (e *Measured) steadiness() *record.Steadiness {
 // series is a latency of the completed requests, in ms, by arrival, without those of a disturbance.
 func (e *Measured) series(metric string) []float64 {
 	var out []float64
-	for _, r := range record.CompletedByArrival(e.Records) {
-		if e.disturbed.touches(r) {
-			continue
-		}
+	for _, r := range record.CompletedByArrival(e.disturbed.without(e.Records)) {
 		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok {
 			out = append(out, ms)
 		}
