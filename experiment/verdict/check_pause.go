@@ -15,7 +15,7 @@ const (
 	// stallRatio is how often the usual silence fits into a stall.
 	stallRatio = 10
 	// rareSilences are the longest silences, at least, that are not the usual one. A server that computes
-	// prompts apart from the decoding has a silence for each: a quarter of the requests may be longer than usual.
+	// prompts apart from the decoding has a silence for each: a quarter of them may be longer than usual.
 	rareSilences, rareShare = 10, 0.25
 	// longPrompt times the median prompt: the silence before its first token is its prefill, and no stall.
 	longPrompt = 2

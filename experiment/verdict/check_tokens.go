@@ -77,8 +77,8 @@ func checkTokensPerEvent(e *Measured) checkResult {
 }
 
 // checkBuffered fails if events arrived together: a proxy buffers them, or the engine sends several at once.
-// Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once. After
-// a stall a server, or a network, may send all that it had at once: that is no buffering.
+// Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once.
+// After a stall a server, or a network, may send all that it had at once: that is no buffering.
 func checkBuffered(e *Measured) checkResult {
 	whole, n := buffered(e.disturbed.without(e.Records))
 	zero, gaps := 0, 0
