@@ -36,11 +36,15 @@ func (e *Measured) findDisturbances() (d disturbance) {
 		}
 	}
 	d.stalled = e.stalls(d.paused)
+	if len(d.paused)+len(d.stalled) == 0 {
+		return d
+	}
+	recovered := e.recoveries()
 	for _, s := range d.paused {
-		d.spans = append(d.spans, e.untilRecovered(s))
+		d.spans = append(d.spans, recovered(s))
 	}
 	for _, s := range d.stalled {
-		d.spans = append(d.spans, e.untilRecovered(s.span))
+		d.spans = append(d.spans, recovered(s.span))
 	}
 	return d
 }
@@ -80,12 +84,12 @@ func (e *Measured) stalls(paused []span) (out []silence) {
 		return nil
 	}
 	all := silences(e.Records, e.Window)
-	limit := e.silenceLimit(all)
+	limit, prefill := e.silenceLimit(all), e.prefills()
 	for _, s := range all {
 		if s.length() < max(shortestStall, limit(s)) {
 			continue
 		}
-		if !slices.ContainsFunc(paused, func(p span) bool { return p.overlaps(s.from, s.to) }) && !e.prefill(s) {
+		if !slices.ContainsFunc(paused, func(p span) bool { return p.overlaps(s.from, s.to) }) && !prefill(s) {
 			out = append(out, s)
 		}
 	}
@@ -117,8 +121,8 @@ func (e *Measured) silenceLimit(all []silence) func(silence) int64 {
 	}
 }
 
-// prefill reports whether a silence ended with the first token of a request with a long prompt to compute.
-func (e *Measured) prefill(s silence) bool {
+// prefills reports whether a silence ended with the first token of a request with a long prompt to compute.
+func (e *Measured) prefills() func(silence) bool {
 	computed := func(r *record.Record) float64 {
 		if r.CachedTokens != nil {
 			return float64(r.Prompt() - *r.CachedTokens)
@@ -131,14 +135,16 @@ func (e *Measured) prefill(s silence) bool {
 	}
 	slices.Sort(prompts)
 	long := longPrompt * stats.Quantile(prompts, 0.5)
-	return slices.ContainsFunc(e.Records, func(r *record.Record) bool {
-		return (r.First.Us() == s.to || r.FirstEvent.Us() == s.to) && computed(r) > long
-	})
+	return func(s silence) bool {
+		return slices.ContainsFunc(e.Records, func(r *record.Record) bool {
+			return (r.First.Us() == s.to || r.FirstEvent.Us() == s.to) && computed(r) > long
+		})
+	}
 }
 
-// untilRecovered extends a disturbance to the moment at which no more requests are waiting or in flight than
-// at its start. It stays as it is if that does not happen in the window: then the load alone is too high.
-func (e *Measured) untilRecovered(s span) span {
+// recoveries extends a disturbance to the moment at which no more requests are waiting or in flight than at its
+// start. It stays as it is if that does not happen in the window: then the load alone is too high.
+func (e *Measured) recoveries() func(span) span {
 	var arrivals, ends []int64
 	for _, r := range e.Records {
 		if !r.Arrival.IsZero() && !r.End.IsZero() {
@@ -152,17 +158,19 @@ func (e *Measured) untilRecovered(s span) span {
 		gone, _ := slices.BinarySearch(ends, at+1)
 		return came - gone
 	}
-	before := level(s.from)
-	if level(s.to) <= before {
+	return func(s span) span {
+		before := level(s.from)
+		if level(s.to) <= before {
+			return s
+		}
+		next, _ := slices.BinarySearch(ends, s.to)
+		for _, end := range ends[next:] {
+			if end < e.Window.EndUs && level(end) <= before {
+				return span{s.from, end}
+			}
+		}
 		return s
 	}
-	next, _ := slices.BinarySearch(ends, s.to)
-	for _, end := range ends[next:] {
-		if end < e.Window.EndUs && level(end) <= before {
-			return span{s.from, end}
-		}
-	}
-	return s
 }
 
 // checkPaused fails if the client did not run for a time. The latencies of at most pausedRequests requests are
