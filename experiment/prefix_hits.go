@@ -36,5 +36,5 @@ func (s *Spec) PrefixHits(room int) iter.Seq2[workload.Request, int] {
 	if room > 0 {
 		pool, _ = workload.NewPool(workload.TailFirst, room/workload.BlockTokens, workload.BlockTokens)
 	}
-	return workload.NewPlan(s.Workload, s.PlanSeed(), "").Serve(pool, s.Concurrency, 0)
+	return s.Plan("").Serve(pool, s.Concurrency, 0)
 }

@@ -169,8 +169,13 @@ func (s *Spec) ExpectedDuration() (d time.Duration, known bool) {
 	return d, known
 }
 
-// PlanSeed is the seed of the point's plan: each repeat has its own lengths and arrivals.
-func (s *Spec) PlanSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f4a7c15 }
+// planSeed is the seed of the point's plan: each repeat has its own lengths and arrivals.
+func (s *Spec) planSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f4a7c15 }
+
+// Plan is the point's schedule and prompts. Each run uses another salt.
+func (s *Spec) Plan(salt string) *workload.Plan {
+	return workload.NewPlan(s.Workload, s.planSeed(), salt).For(s.EffectiveLoad())
+}
 
 // LoadAxis separates the axis of the load from the others. If rate and concurrency both vary, the rate is the
 // load, and each cap is a series.

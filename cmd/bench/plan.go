@@ -28,6 +28,9 @@ func planTable(m *sweep.Matrix, only []string, room int) (string, error) {
 	if len(p.Hits) > 0 {
 		out += "\npossible prefix-cache hits, in an unbounded cache:\n  " + strings.Join(p.Hits, "\n  ") + "\n"
 	}
+	if len(p.Short) > 0 {
+		out += "\n" + strings.Join(p.Short, "\n") + "\n"
+	}
 	return out + "\n" + p.Total() + "\nnothing was sent\n", nil
 }
 

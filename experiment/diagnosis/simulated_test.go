@@ -83,7 +83,7 @@ const after = 100 * time.Second
 
 func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 	t.Helper()
-	run := replay{s: s, spec: spec, plan: workload.NewPlan(spec.Workload, spec.PlanSeed(), s.name), asked: map[string]workload.Request{}}
+	run := replay{s: s, spec: spec, plan: spec.Plan(s.name), asked: map[string]workload.Request{}}
 	c := s.config(t)
 	records, moments, err := mock.Simulate(c, run.jobs(), run.next, 250*time.Millisecond)
 	if err != nil {

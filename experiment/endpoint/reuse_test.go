@@ -37,7 +37,7 @@ func TestHitsOfThePlanAreTheServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[int]int{}
-			for r, hit := range workload.NewPlan(spec.Workload, spec.PlanSeed(), "").Serve(pool, 1, 0) {
+			for r, hit := range spec.Plan("").Serve(pool, 1, 0) {
 				if want[r.Index] = hit; len(want) == 90 {
 					break
 				}

@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest,
 	}
 	row.Sampling, row.ClassSampling = encoders.sampling()
-	plan := workload.NewPlan(t.Spec.Workload, t.Spec.PlanSeed(), t.Salt)
+	plan := t.Spec.Plan(t.Salt)
 	defer plan.Close()
 	e := &verdict.Measured{Row: row}
 	m := &measurement{t: t, e: e, encoders: encoders, plan: plan}

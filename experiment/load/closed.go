@@ -4,15 +4,22 @@ import "time"
 
 // worker of a closed loop sends a request, and when that has ended the next. It takes its requests itself:
 // waking another goroutine for each would be client lag inside every latency.
+//
+// The request before is released only when the next one has its phase: a client that notices an answer late,
+// when the window is over, still owes the window the request that was due in it.
 func (d *driver) worker() {
+	var before *Job
 	freed, more := d.pause(0)
 	for more {
-		job, body, ok := d.takeRequest(freed)
-		if !ok {
+		job, body := d.takeRequest(freed)
+		d.release(before)
+		if job == nil || !d.active(job) {
 			return
 		}
-		freed, more = d.pause(d.runTurns(job, body, d.Send(d.requestCtx, job, body, d.epoch)))
+		before, freed = d.runTurns(job, body, d.Send(d.requestCtx, job, body, d.epoch))
+		freed, more = d.pause(freed)
 	}
+	d.release(before)
 }
 
 // pause waits for Load.Idle before the worker's next request; false when there is no next.
@@ -32,22 +39,24 @@ func (d *driver) pause(freed time.Duration) (time.Duration, bool) {
 	return freed, true
 }
 
-// takeRequest gives the plan's next request to a worker that became free at freed; false when the row is
-// over.
-func (d *driver) takeRequest(freed time.Duration) (*Job, []byte, bool) {
+// takeRequest gives the plan's next request to a worker that became free at freed; nil when the row is over.
+//
+// The request is due at that moment, whichever worker comes first: of two answers that came while the client
+// was late, each shows its own wait as lag. Requests are thus in the order of the plan, and their intended
+// arrivals nearly so.
+func (d *driver) takeRequest(freed time.Duration) (*Job, []byte) {
 	ctx := d.dispatchCtx
 	select {
 	case d.takeLock <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, false
+		return nil, nil
 	}
 	defer func() { <-d.takeLock }()
 	p, ok := d.next(ctx)
 	if !ok || ctx.Err() != nil {
-		return nil, nil, false
+		return nil, nil
 	}
-	d.lastFreed = max(d.lastFreed, freed) // two workers may come in the other order: arrivals never go back
-	job := &Job{Request: p.request, At: d.lastFreed, Ready: d.lastFreed}
+	job := &Job{Request: p.request, At: freed, Ready: freed}
 	d.assignPhase(ctx, job)
-	return job, p.body, d.active(job)
+	return job, p.body
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bench/experiment/workload"
@@ -121,6 +122,133 @@ func TestClosedLoopAgainstAStalledServer(t *testing.T) {
 					t.Errorf("%d unfinished, want %d", got, tt.unfinished)
 				}
 			})
+		})
+	}
+}
+
+// stopped makes the client notice nothing in [from, to), as under SIGSTOP.
+func stopped(from, to time.Duration) func(*Job) time.Duration {
+	return func(j *Job) time.Duration {
+		if at := j.Result.Free; at >= from && at < to {
+			return to - at
+		}
+		return 0
+	}
+}
+
+// A client that was stopped shows that time as lag: each request is due when its worker's answer came, in
+// whatever order the workers notice. The window gets all that was due in it, also if the client sleeps
+// through its end.
+func TestStoppedClientShowsLag(t *testing.T) {
+	for name, from := range map[string]time.Duration{"in the window": 5050 * milli, "at its end": 9550 * milli} {
+		for _, n := range []int{1, 2, 8} {
+			synctest.Test(t, func(t *testing.T) {
+				to := from + sec
+				r := &rig{notices: stopped(from, to), service: func(j *Job) time.Duration {
+					return time.Duration(100+j.Request.Index%7*20) * milli
+				}}
+				m, err := r.run(t.Context(), workload.Load{Concurrency: n, Duration: workload.Span(10 * sec)}, workload.Workload{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantWindow(t, m, 0, 10*sec)
+				free, late := map[time.Duration]int{0: n}, 0
+				for _, j := range r.jobs {
+					free[j.Result.Free]++
+				}
+				for _, j := range r.jobs {
+					if free[j.At]--; free[j.At] < 0 {
+						t.Errorf("%s, %d workers: request %d is due at %v, when no answer came", name, n, j.Request.Index, j.At)
+					}
+					want := j.At
+					if j.At >= from && j.At < to {
+						want = to
+						late++
+					}
+					if j.Ready != j.At || j.Result.Sent != want {
+						t.Errorf("%s, %d workers: request %d: at %v, ready %v, sent %v, want %v", name, n, j.Request.Index, j.At, j.Ready, j.Result.Sent, want)
+					}
+					if inside := j.At < 10*sec; inside != (j.Phase == Window) {
+						t.Errorf("%s, %d workers: request %d, due at %v: phase %d", name, n, j.Request.Index, j.At, j.Phase)
+					}
+				}
+				for at, left := range free {
+					if left > 0 && at < 10*sec {
+						t.Errorf("%s, %d workers: the worker that became free at %v took no request", name, n, at)
+					}
+				}
+				if late < 1 {
+					t.Errorf("%s, %d workers: no request was due in the pause", name, n)
+				}
+			})
+		}
+	}
+}
+
+// Under a cap too a request is ready when the answer came that its worker waited for.
+func TestStoppedClientUnderACap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{service: always(700 * milli), notices: stopped(5*sec, 6*sec)}
+		if _, err := r.run(t.Context(), workload.Load{Concurrency: 2, Duration: workload.Span(10 * sec)}, constant(4)); err != nil {
+			t.Fatal(err)
+		}
+		late := 0
+		for _, j := range r.in(Window) {
+			if lag := j.Result.Sent - j.Ready; lag > 0 {
+				late++
+				if j.Ready < 5*sec || j.Result.Sent != 6*sec {
+					t.Errorf("request %d: ready %v, sent %v", j.Request.Index, j.Ready, j.Result.Sent)
+				}
+			}
+		}
+		if late != 2 {
+			t.Errorf("%d requests show lag; each of the 2 workers became free once in the pause", late)
+		}
+	})
+}
+
+// A request that was due in the window is sent even if its worker is the last to notice: the other one has
+// closed the window by then, and nothing else keeps the row.
+func TestLastWorkerToNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{
+			service: func(j *Job) time.Duration { return time.Duration(9600+600*(j.Request.Index%2)) * milli },
+			notices: func(j *Job) time.Duration { return 11*sec - j.Result.Free + time.Duration(1-j.Request.Index%2)*milli },
+		}
+		if _, err := r.run(t.Context(), workload.Load{Concurrency: 2, Duration: workload.Span(10 * sec), Grace: workload.Span(30 * sec)}, workload.Workload{}); err != nil {
+			t.Fatal(err)
+		}
+		if w := r.in(Window); len(w) != 3 || w[2].At != 9600*milli || w[2].Result.Sent != 11001*milli {
+			t.Errorf("%d requests in the window; the third is due at 9.6 s", len(w))
+		}
+	})
+}
+
+// Counts stay exact when workers are noticed in another order than they became free.
+func TestCountsInDisorder(t *testing.T) {
+	for _, l := range []workload.Load{{Warmup: workload.Extent{Requests: 10}, Requests: 40}, {Warmup: workload.Extent{Requests: 7}, Duration: workload.Span(3 * sec)}} {
+		l.Concurrency = 8
+		synctest.Test(t, func(t *testing.T) {
+			r := &rig{
+				service: func(j *Job) time.Duration { return time.Duration(100+j.Request.Index*37%11) * milli },
+				notices: func(j *Job) time.Duration { return time.Duration(j.Request.Index*53%17) * milli },
+			}
+			m, err := r.run(t.Context(), l, workload.Workload{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			back := 0
+			for i, j := range r.in(Window) {
+				if i > 0 && j.At < r.in(Window)[i-1].At {
+					back++
+				}
+			}
+			if back == 0 {
+				t.Error("all arrivals are in order: nothing is tested")
+			}
+			if n := len(r.in(Warmup)); n != l.Warmup.Requests || l.Requests > 0 && len(r.in(Window)) != l.Requests || l.Duration > 0 && m.End-m.Start != 3*sec {
+				t.Errorf("%d of warm-up, %d in the window of %v", n, len(r.in(Window)), m.End-m.Start)
+			}
 		})
 	}
 }

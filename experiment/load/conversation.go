@@ -3,18 +3,20 @@ package load
 import "time"
 
 // runTurns finishes a request that has been sent and, when it begins a conversation, makes the later turns.
-// The worker belongs to the conversation until its end. It returns when the worker became free.
-func (d *driver) runTurns(job *Job, body []byte, finish func()) (freed time.Duration) {
+// The worker belongs to the conversation until its end. It returns the last turn, for release, and when the
+// worker became free: when that turn's response was over, and not when this process noticed.
+func (d *driver) runTurns(job *Job, body []byte, finish func()) (last *Job, freed time.Duration) {
 	for {
 		finish()
-		freed = time.Since(d.epoch)
+		freed = job.Result.Free
 		next, nextBody := d.nextTurn(job, body)
-		d.completed(job, freed)
+		d.completed(job)
 		if next == nil {
-			return d.backOff(freed)
+			return job, d.backOff(freed)
 		}
+		d.release(job)
 		if !d.awaitTurn(next) {
-			return freed
+			return nil, freed
 		}
 		job, body = next, nextBody
 		finish = d.Send(d.requestCtx, job, body, d.epoch)
@@ -52,7 +54,7 @@ func (d *driver) awaitTurn(job *Job) bool {
 }
 
 // completed hands on a request that has ended.
-func (d *driver) completed(job *Job, ended time.Duration) {
+func (d *driver) completed(job *Job) {
 	if job.Result.Outcome.Failed() {
 		d.failures.Add(1)
 	} else {
@@ -60,13 +62,18 @@ func (d *driver) completed(job *Job, ended time.Duration) {
 	}
 	if job.Phase == Window {
 		d.mu.Lock()
-		d.lastEnd = max(d.lastEnd, ended)
+		// A window excludes its end, and records are rounded to µs: the last token is inside.
+		d.lastEnd = max(d.lastEnd, job.Result.Free, job.Result.Last+time.Microsecond)
 		d.mu.Unlock()
 	}
-	if d.holdsRow(job) {
+	d.results <- job
+}
+
+// release lets the row end without the request, which has ended; nil: none.
+func (d *driver) release(job *Job) {
+	if job != nil && d.holdsRow(job) {
 		d.donePending()
 	}
-	d.results <- job
 }
 
 // After backOffAfter failures without a success each worker pauses, so that a server that only fails is not
@@ -81,6 +88,7 @@ func (d *driver) backOff(freed time.Duration) time.Duration {
 	if d.Concurrency == 0 || d.failures.Load() < backOffAfter {
 		return freed
 	}
-	waitTimer(d.dispatchCtx, time.Now().Add(backOffTime))
-	return time.Since(d.epoch)
+	freed += backOffTime
+	waitTimer(d.dispatchCtx, d.epoch.Add(freed))
+	return freed
 }

@@ -36,7 +36,6 @@ type driver struct {
 	inFlight    sync.WaitGroup
 	encodeMu    sync.Mutex    // held during Encode
 	takeLock    chan struct{} // closed loop: held by the worker that takes a request
-	lastFreed   time.Duration // under takeLock: the latest time at which a worker became free
 	pending     atomic.Int64  // requests that keep the row from ending, plus 1 for the open window
 	failures    atomic.Int64  // since the last success
 
@@ -189,7 +188,7 @@ func (d *driver) reportUnsent(job *Job) {
 	job.Ready = openai.Never
 	job.Result = openai.Result{
 		Outcome: openai.Unfinished, Error: "not sent before the end of the row", Sent: openai.Never,
-		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Connect: openai.Never,
+		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never, Connect: openai.Never,
 	}
 	d.results <- job
 }

@@ -48,10 +48,11 @@ const (
 type Job struct {
 	Request workload.Request
 	Phase   Phase
-	// At is the intended arrival. Open loop: by the schedule. Closed loop: when the worker became free. A
-	// later turn of a conversation: the end of the turn before plus the think time.
+	// At is the intended arrival. Open loop: by the schedule. Closed loop: when the worker became free, by the
+	// stamp of the last byte that it waited for (Result.Free). A later turn of a conversation: the end of the
+	// turn before plus the think time.
 	At     time.Duration
-	Ready  time.Duration // At, or later when no worker was free under the cap
+	Ready  time.Duration // At, or later when its worker became free later under the cap
 	Input  int           // prompt tokens of a later turn, counting the answers that came; 0 = the request's
 	Result openai.Result
 }

@@ -26,7 +26,8 @@ func (d *driver) dispatchArrivals() {
 		}
 		finish := d.Send(d.requestCtx, job, p.body, d.epoch) // here: a goroutine would have to be woken first
 		d.inFlight.Go(func() {
-			freed := d.runTurns(job, p.body, finish)
+			last, freed := d.runTurns(job, p.body, finish)
+			d.release(last)
 			if d.freeWorkers != nil {
 				d.freeWorkers <- freed
 			}
@@ -132,7 +133,8 @@ func (d *driver) getWorker(job *Job, body []byte) bool {
 // first come first served.
 func (d *driver) serveQueue(job *Job, body []byte, finish func()) {
 	for {
-		freed := d.runTurns(job, body, finish)
+		last, freed := d.runTurns(job, body, finish)
+		d.release(last)
 		if d.freeWorkers == nil {
 			return
 		}

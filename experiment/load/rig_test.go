@@ -22,7 +22,8 @@ const (
 // rig is a server in virtual time, with a log of its requests.
 type rig struct {
 	service func(*Job) time.Duration
-	fails   func(*Job) bool // nil = none
+	fails   func(*Job) bool          // nil = none
+	notices func(*Job) time.Duration // how late the client notices the end of an answer; nil = at once
 
 	mu       sync.Mutex
 	inFlight int
@@ -64,6 +65,10 @@ func (r *rig) send(ctx context.Context, job *Job, body []byte, epoch time.Time) 
 		r.mu.Unlock()
 	}
 	job.Result.End = time.Since(epoch)
+	job.Result.Free = job.Result.End
+	if r.notices != nil {
+		<-time.After(r.notices(job))
+	}
 	r.mu.Lock()
 	r.inFlight--
 	r.mu.Unlock()

@@ -74,7 +74,9 @@ func (w *window) stop(now time.Duration) {
 }
 
 // phase is the phase of the next request; the first one behind the window closes it. Requests come in the
-// order of their intended arrivals, except turns of conversations that are due at nearly the same moment.
+// order of their intended arrivals, except turns of conversations that are due at nearly the same moment, and
+// workers that became free at nearly the same moment or while the client was late. Where requests are counted
+// the order in which they come decides.
 //
 // A stopped window takes no further request, even if the worker became free before the stop: the row may be
 // over already, and a request that was never sent is no failure of the server.
@@ -84,7 +86,7 @@ func (w *window) phase(arrival time.Duration) Phase {
 	}
 	w.placed++
 	switch {
-	case !w.started || arrival < w.start:
+	case !w.started || arrival < w.start && w.Warmup.Requests == 0:
 		return Warmup
 	case !w.stopped && !w.complete() && arrival < w.latestEnd():
 		w.counted++

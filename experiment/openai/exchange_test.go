@@ -129,13 +129,13 @@ func TestOutcomes(t *testing.T) {
 func checkTimes(t *testing.T, r *Result) {
 	t.Helper()
 	last := time.Duration(0)
-	for _, at := range []time.Duration{r.Sent, r.FirstEvent, r.First, r.Last, r.End} {
+	for _, at := range []time.Duration{r.Sent, r.FirstEvent, r.First, r.Last, r.End, r.Free} {
 		if at != Never && at < last {
-			t.Errorf("times out of order: %v %v %v %v %v", r.Sent, r.FirstEvent, r.First, r.Last, r.End)
+			t.Errorf("times out of order: %v %v %v %v %v %v", r.Sent, r.FirstEvent, r.First, r.Last, r.End, r.Free)
 		}
 		last = max(last, at)
 	}
-	if r.End == Never || (r.First == Never) != (r.Events == 0) || len(r.Gaps) != max(0, r.Events-1) {
+	if r.End == Never || r.Free == Never || (r.First == Never) != (r.Events == 0) || len(r.Gaps) != max(0, r.Events-1) {
 		t.Errorf("end %v, first %v, %d events, %d gaps", r.End, r.First, r.Events, len(r.Gaps))
 	}
 	sum := r.First

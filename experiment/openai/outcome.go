@@ -11,6 +11,7 @@ import (
 // conclude gives the result its outcome, unless it has one; err is how the exchange ended: nil or io.EOF for
 // an orderly end.
 func (x *exchange) conclude(err error) {
+	defer x.setFree()
 	switch {
 	case x.protocolErr != nil:
 		err = x.protocolErr
@@ -146,11 +147,27 @@ func (x *exchange) succeed() {
 func (x *exchange) setEnd() {
 	r := x.result
 	x.concluded = true
-	if r.End = x.now(); x.sawDone {
+	if r.End = x.now(); x.sawDone || x.bodyEnded() {
 		r.End = x.sinceEpoch(x.lastArrival)
 	}
 	if !x.usageSeen {
 		r.OutputTokens, r.Estimated = x.tokens, x.tokens > 0
+	}
+}
+
+// bodyEnded reports whether the body's last byte has come, by the body's own framing.
+func (x *exchange) bodyEnded() bool {
+	return x.resp != nil && !x.client.viaTransport && x.framing.state == atEnd
+}
+
+// setFree records when the response was over. A server that leaves it open behind [DONE] costs drainTimeout.
+func (x *exchange) setFree() {
+	last := x.sinceEpoch(x.lastArrival)
+	switch x.result.Free = x.now(); {
+	case x.bodyEnded():
+		x.result.Free = last
+	case x.sawDone:
+		x.result.Free = min(x.result.Free, last+drainTimeout)
 	}
 }
 

@@ -56,7 +56,10 @@ type Result struct {
 	FirstEvent time.Duration // first event with data, token or not; streams only
 	First      time.Duration // first token-bearing event; streams only
 	Last       time.Duration // last token-bearing event; without streaming, the body's last byte
-	End        time.Duration // [DONE], the body's end, or the failure; Do may return later, after draining
+	End        time.Duration // [DONE], the body's end, or the failure
+	// Free is when the response was over: its last byte, which may come behind [DONE]. A failure, and a body
+	// whose end only the connection's end shows, have no stamp: the moment at which the client noticed.
+	Free time.Duration
 
 	Gaps           []time.Duration // between successive token-bearing events
 	TokensPerEvent []int           // by token ids or running usage; nil if every event carried one as far as known
@@ -98,7 +101,7 @@ const maxName = 200
 
 // reset clears the result and keeps its slices' capacity.
 func (r *Result) reset() {
-	*r = Result{Sent: Never, FirstEvent: Never, First: Never, Last: Never, End: Never, Connect: Never, Gaps: r.Gaps[:0],
+	*r = Result{Sent: Never, FirstEvent: Never, First: Never, Last: Never, End: Never, Free: Never, Connect: Never, Gaps: r.Gaps[:0],
 		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0]}}
 }
 

@@ -49,11 +49,49 @@ func TestExactTimes(t *testing.T) {
 			if want := fmt.Sprint(OK, 0*ms, 10*ms, 50*ms, []time.Duration{10 * ms, 20 * ms, 30 * ms}, 110*ms, 115*ms); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			if drained := time.Since(call.Epoch) - time.Second; drained != 122*ms {
-				t.Errorf("Do returned after %v", drained)
+			if drained := time.Since(call.Epoch) - time.Second; drained != 122*ms || r.Free-time.Second != drained {
+				t.Errorf("Do returned after %v, free at %v", drained, r.Free)
 			}
 		}
 	})
+}
+
+// A response is over with its last byte; one that stays open behind [DONE], after drainTimeout.
+func TestFree(t *testing.T) {
+	tests := []struct {
+		name      string
+		server    func(p *peer)
+		end, free time.Duration
+	}{
+		{"left open", func(p *peer) { p.say(streamHead, chunked(token("a")+doneEvent)); time.Sleep(time.Second) }, 0, drainTimeout},
+		{"a length without [DONE]", func(p *peer) {
+			body := token("a") + finish("stop")
+			p.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)))
+			time.Sleep(3 * ms)
+			p.say(body)
+		}, 3 * ms, 3 * ms},
+		{"closed later", func(p *peer) { p.say(plainHead, token("a"), finish("stop")); time.Sleep(9 * ms) }, 9 * ms, 9 * ms},
+		{"a refusal", func(p *peer) {
+			p.say("HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\n")
+			time.Sleep(4 * ms)
+			p.say("try later")
+		}, 4 * ms, 4 * ms},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := testClient(t, "test:80")
+				defer c.Close()
+				pipes(c, once(tt.server))
+				var r Result
+				c.Do(t.Context(), &streamCall, &r)
+				if r.End != tt.end || r.Free != tt.free {
+					t.Errorf("%s: end %v, free %v, want %v and %v", r.Outcome, r.End, r.Free, tt.end, tt.free)
+				}
+				time.Sleep(time.Second) // the server's
+			})
+		})
+	}
 }
 
 // TestStalls: a server stops at any point of an answer, and the wait ends in each possible way.

@@ -20,8 +20,8 @@ type Repeats struct {
 type Percentile struct {
 	Name string `json:"name"` // p50 … p999
 	Repeats
-	CI95  stats.Interval `json:"ci95"` // from the lowest to the highest end of the repeats' intervals
-	N     int            `json:"n"`    // requests of the repeat with the fewest
+	CI95  stats.Interval `json:"ci95"`  // from the lowest to the highest end of the repeats' intervals
+	N     int            `json:"n"`     // requests of the repeat with the fewest
 	Grade stats.Grade    `json:"grade"` // the worst of the repeats
 }
 

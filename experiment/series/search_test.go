@@ -1,6 +1,7 @@
 package series
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"

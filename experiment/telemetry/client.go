@@ -15,6 +15,9 @@ type Usage struct {
 	SpanS    float64 `json:"span_s"`     // time covered by the samples
 	MaxProcs int     `json:"gomaxprocs"` // GOMAXPROCS: cores that the process may use
 
+	LongestGap *float64 `json:"longest_gap_ms,omitempty"` // longest interval of a sample; absent in results of older versions
+	Pauses     []Pause  `json:"pauses,omitempty"`         // that touch the window
+
 	CPUMean     *float64 `json:"cpu_cores_mean,omitempty"` // CPU seconds of the process per second
 	CPUMax      *float64 `json:"cpu_cores_max,omitempty"`  // in the busiest interval
 	Sampling    *float64 `json:"sampling_cores,omitempty"` // part of it spent on sampling
@@ -56,14 +59,20 @@ func Summarize(samples []Sample, startUs, endUs int64) *Usage {
 			in = append(in, s)
 		}
 	}
-	if len(in) == 0 {
+	paused := pauses(samples, startUs, endUs)
+	if len(in)+len(paused) == 0 {
 		return nil
 	}
-	u := &Usage{Samples: len(in), MaxProcs: runtime.GOMAXPROCS(0)}
+	u := &Usage{Samples: len(in), MaxProcs: runtime.GOMAXPROCS(0), Pauses: paused}
+	longest := int64(0)
 	for i := range in {
 		u.SpanS += float64(in[i].Span) / 1e6
+		longest = max(longest, in[i].Span)
 	}
-	u.SpanS = Round(u.SpanS, 6)
+	for _, p := range paused {
+		longest = max(longest, p.ToUs-p.FromUs)
+	}
+	u.SpanS, u.LongestGap = Round(u.SpanS, 6), new(Round(float64(longest)/1e3, 3))
 	u.processor(in)
 	u.goRuntime(in)
 	u.network(in)

@@ -24,7 +24,7 @@ func TestSummarize(t *testing.T) {
 		sample(600, 300, 0.5, 3),
 		sample(900, 400, 9, 9), // and of this one behind it
 	}
-	want := &Usage{Samples: 2, SpanS: 0.0004, MaxProcs: runtime.GOMAXPROCS(0),
+	want := &Usage{Samples: 2, SpanS: 0.0004, MaxProcs: runtime.GOMAXPROCS(0), LongestGap: new(0.3),
 		CPUMean: new(1.125), CPUMax: new(1.5), Sampling: new(0.001), RunDelay: new(0.0625), MachineBusy: new(0.3125), CoreBusyMax: new(0.625), Steal: new(0.01), StealMaxMs: new(0.008),
 		SchedP50: new(0.001), SchedP99: new(0.5), SchedMax: new(1.0), // of 198 waits, one of 0.5 and one of 1 ms
 		GCs: 2, GCPauses: 3, GCLongest: 1, HeapMiB: 1, Routines: 600, Files: new(600), Sockets: new(3), TimeWait: new(4),

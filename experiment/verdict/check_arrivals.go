@@ -15,29 +15,40 @@ import (
 const (
 	minArrivals = 50  // fewer can't be tested
 	farRate     = 4.5 // standard errors of the number of arrivals, if that is also above 1 % of it
-	farGaps     = 1.5 // times the distance that 1 % of true samples exceed
-	farIndex    = 6   // standard errors of the index of dispersion, whose distribution is skewed to the right
-	evenGaps    = 0.1 // variation of the gaps of constant arrivals, as a share of their mean
+	// mostCrossing requests may be sent on the other side of the window's ends than they were due.
+	mostCrossing = 3
+	farGaps      = 1.5 // times the distance that 1 % of true samples exceed
+	farIndex     = 6   // standard errors of the index of dispersion, whose distribution is skewed to the right
+	evenGaps     = 0.1 // variation of the gaps of constant arrivals, as a share of their mean
 )
 
 // observeArrivals describes the sending times as an arrival process; nil for a row without one, such as a
-// trace. Under a cap it takes the intended arrivals instead, since requests wait. Later turns of a
-// conversation are left out.
+// trace. Under a cap, and in a pause of the client, it takes the intended arrivals instead, since requests
+// wait. Later turns of a conversation are left out.
 func (e *Measured) observeArrivals() *workload.Observed {
 	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Spec.ReplaysTrace() {
 		return nil
 	}
 	var times []time.Duration
+	intended := 0 // arrivals of the window
 	for _, r := range e.Records {
+		if r.Phase == record.PhaseWindow && !e.follows(r) {
+			intended++
+		}
 		at := r.Sent
-		if e.Spec.Concurrency > 0 {
+		if e.Spec.Concurrency > 0 || during(r, e.disturbed.paused) {
 			at = r.Arrival
 		}
 		if us, ok := at.Get(); ok && !e.follows(r) {
 			times = append(times, time.Duration(us)*time.Microsecond)
 		}
 	}
-	o := e.Spec.Observe(times, time.Duration(e.Window.StartUs)*time.Microsecond, time.Duration(e.Window.EndUs)*time.Microsecond)
+	from, to := time.Duration(e.Window.StartUs)*time.Microsecond, time.Duration(e.Window.EndUs)*time.Microsecond
+	o := e.Spec.Observe(times, from, to)
+	// A row that ended early, or of an older version, has another number or another length.
+	if n, in := e.Spec.FixedArrivals(e.Spec.EffectiveLoad()); intended == n && (to-from-in).Abs() <= 2*time.Microsecond {
+		o.Fix()
+	}
 	return &o
 }
 
@@ -79,12 +90,16 @@ func checkArrivals(e *Measured) checkResult {
 // arrivalsDiffer is how the arrivals differ from their process; empty = they do not.
 func arrivalsDiffer(o *workload.Observed) string {
 	// Of a renewal process: the count of arrivals has a standard deviation of the gaps' CV times the root of
-	// the count.
-	off, chance := math.Abs(o.RatePerS/o.AskedPerS-1), max(o.GapCVAsked, 0.05)/math.Sqrt(float64(o.Arrivals))
+	// the count. A fixed count has none, but a late request may cross the window's ends.
+	n := float64(o.Arrivals)
+	off, chance := math.Abs(o.RatePerS/o.AskedPerS-1), farRate*max(o.GapCVAsked, 0.05)/math.Sqrt(n)
+	if o.Fixed {
+		chance = mostCrossing / n
+	}
 	switch {
 	case o.GapCVAsked == 0 && o.GapCV > evenGaps:
 		return fmt.Sprintf("requested constant arrivals, but the gaps vary by %.0f %% of their mean", 100*o.GapCV)
-	case off > max(0.01, farRate*chance):
+	case off > max(0.01, chance):
 		return fmt.Sprintf("requested %s requests/s, sent %s", unit.Brief(o.AskedPerS, 4), unit.Brief(o.RatePerS, 4))
 	case o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit:
 		return fmt.Sprintf("the distribution of the gaps differs from the process by %s; a true process exceeds %s once in 100 windows",

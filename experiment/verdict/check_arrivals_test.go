@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"bench/experiment/fixture"
 	"bench/experiment/record"
@@ -103,5 +104,60 @@ func TestArrivalsErr(t *testing.T) {
 	}
 	if flagged > 1 {
 		t.Errorf("%d of 150 have a finding", flagged)
+	}
+}
+
+// plannedRow is a row of 60 s at 20 requests/s whose requests are sent as planned.
+func plannedRow(seed uint64, arrival string, load workload.Load) *Measured {
+	e := sentRow(func(int) float64 { return 1e9 })
+	e.Spec.Arrival.Process, e.Spec.Seed, e.Spec.Load = arrival, seed, load
+	start := time.Duration(load.Warmup.Time)
+	e.Window = record.Window{StartUs: start.Microseconds(), EndUs: (start + time.Minute).Microseconds()}
+	e.Records = nil
+	for at := range e.Spec.Plan("").Arrivals {
+		us := record.RoundMicros(at)
+		r := fixture.OKRequest(us, us+5000, us+9000)
+		if us < e.Window.StartUs {
+			r.Phase = record.PhaseWarmup
+		}
+		if us >= e.Window.EndUs {
+			return e
+		}
+		e.Records = append(e.Records, r)
+	}
+	return e
+}
+
+// A fixed number of arrivals is known without a standard error: a client that skips 3 in 100 shows.
+func TestFixedArrivals(t *testing.T) {
+	loads := []workload.Load{
+		{Duration: workload.Span(time.Minute), Warmup: workload.Extent{Time: workload.Span(10 * time.Second)}},
+		{Requests: 1200, Warmup: workload.Extent{Time: workload.Span(5 * time.Second)}},
+	}
+	for _, load := range loads {
+		for _, arrival := range []string{"poisson", "gamma"} {
+			for seed := range uint64(50) {
+				e := plannedRow(seed, arrival, load)
+				if e.Arrivals = e.observeArrivals(); !e.Arrivals.Fixed || e.Arrivals.Arrivals != 1200 || checkArrivals(e).problem != "" {
+					t.Fatalf("%s, seed %d: %q, %+v", arrival, seed, checkArrivals(e).problem, e.Arrivals)
+				}
+			}
+			e := plannedRow(1, arrival, load)
+			for i, r := range e.Records {
+				if i%33 == 0 {
+					r.Sent = record.Micros{}
+				}
+			}
+			if e.Arrivals = e.observeArrivals(); !strings.Contains(checkArrivals(e).problem, "requested 20 requests/s, sent 19.") {
+				t.Errorf("%s, 3 %% less: %q", arrival, checkArrivals(e).problem)
+			}
+			// A row that was cut has the number that chance gave it.
+			e = plannedRow(1, arrival, load)
+			e.Window.EndUs -= 20_000_000
+			e.Records = slices.DeleteFunc(e.Records, func(r *record.Record) bool { return r.Arrival.Us() >= e.Window.EndUs })
+			if e.Arrivals = e.observeArrivals(); e.Arrivals.Fixed || checkArrivals(e).problem != "" {
+				t.Errorf("%s, cut: %q, %+v", arrival, checkArrivals(e).problem, e.Arrivals)
+			}
+		}
 	}
 }

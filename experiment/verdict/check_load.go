@@ -18,8 +18,8 @@ func checkRate(e *Measured) checkResult {
 	}
 	n := float64(e.Summary.Requests.Planned)
 	asked := n / e.Summary.DurationS
-	chance := 2 / math.Sqrt(n) // of Poisson arrivals and departures
-	if got := e.Summary.Throughput.RequestsPerS; got < (1-max(0.1, chance))*asked {
+	missing := max(0.1, 2/math.Sqrt(n)) + e.disturbed.share(e.Window) // chance, of Poisson arrivals and departures
+	if got := e.Summary.Throughput.RequestsPerS; got < (1-missing)*asked {
 		return caution("lower the rate: above the highest sustained rate, latency grows with the length of the row",
 			"the server did not sustain the rate: %s of %s requests/s completed", unit.Brief(got, 3), unit.Brief(asked, 3)).
 			touching(unbounded(record.Lowered, firstToken, lastToken))
@@ -51,7 +51,7 @@ func checkConcurrency(e *Measured) checkResult {
 	if c.Max > n {
 		return invalid("this is a defect of bench: report it with the request records", "%d requests were in flight, requested %d", c.Max, n)
 	}
-	if e.Spec.Rate == 0 && !e.Spec.HasConversations() && c.Mean < 0.9*float64(n) { // users think between their turns
+	if e.Spec.Rate == 0 && !e.Spec.HasConversations() && c.Mean < (0.9-e.disturbed.share(e.Window))*float64(n) { // users think between their turns
 		return caution("the client can't keep its workers busy: give it more cores, or make the answers longer",
 			"mean concurrency %s, requested %d: the point counts as concurrency %[1]s", unit.Brief(c.Mean, 3), n).touching(e.thinned())
 	}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -50,16 +51,16 @@ func (e *Measured) steadiness() *record.Steadiness {
 	if cut, ok := stats.MSER5(e.series(s.Metric)); ok {
 		s.Cut = &cut
 	}
-	if e.Window.EndUs-e.Window.StartUs >= flightParts {
-		s.Trends["in_flight"] = stats.TrendOf(e.inFlight())
+	if load := e.inFlight(); len(load) >= flightParts/2 {
+		s.Trends["in_flight"] = stats.TrendOf(load)
 	}
 	return s
 }
 
-// series is a latency of the completed requests, in ms, by arrival.
+// series is a latency of the completed requests, in ms, by arrival, without those of a disturbance.
 func (e *Measured) series(metric string) []float64 {
 	var out []float64
-	for _, r := range record.CompletedByArrival(e.Records) {
+	for _, r := range record.CompletedByArrival(e.disturbed.without(e.Records)) {
 		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok {
 			out = append(out, ms)
 		}
@@ -67,13 +68,18 @@ func (e *Measured) series(metric string) []float64 {
 	return out
 }
 
-// inFlight is the mean number of requests in flight in each part of the window.
-func (e *Measured) inFlight() []float64 {
-	out := make([]float64, flightParts)
+// inFlight is the mean number of requests in flight in each part of the window, without those of a
+// disturbance; nil: the window is too short.
+func (e *Measured) inFlight() (out []float64) {
 	length := e.Window.EndUs - e.Window.StartUs
-	for i := range out {
-		part := record.Window{StartUs: e.Window.StartUs + int64(i)*length/flightParts, EndUs: e.Window.StartUs + int64(i+1)*length/flightParts}
-		out[i] = record.ConcurrencyOf(e.Records, part).Mean
+	if length < flightParts {
+		return nil
+	}
+	for i := range int64(flightParts) {
+		part := record.Window{StartUs: e.Window.StartUs + i*length/flightParts, EndUs: e.Window.StartUs + (i+1)*length/flightParts}
+		if !slices.ContainsFunc(e.disturbed.spans, func(s span) bool { return s.overlaps(part.StartUs, part.EndUs) }) {
+			out = append(out, record.ConcurrencyOf(e.Records, part).Mean)
+		}
 	}
 	return out
 }

@@ -120,8 +120,9 @@ func checkTokensPerEvent(e *Measured) checkResult {
 
 // checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once.
 // Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once.
+// After a stall a server, or a network, may send all that it had at once: that is no buffering.
 func checkBuffered(e *Measured) checkResult {
-	whole, n := buffered(e.Records)
+	whole, n := buffered(e.disturbed.without(e.Records))
 	zero, gaps := 0, 0
 	for r := range record.Completed(e.Records) {
 		gaps += r.Gaps.Len()

@@ -62,6 +62,7 @@ var checks = []struct {
 	{"short", checkShort},
 	{"client_bound", checkLag},
 	{"client_cpu", checkClient},
+	{"client_paused", checkPaused},
 	{"network", checkNetwork},
 	{"connections", checkConnections},
 	{"stamps", checkStamps},
@@ -79,6 +80,7 @@ var checks = []struct {
 	{"prefix_cache", checkPrefix},
 	{"faster_than_bound", checkRoofline},
 	{"server_restarted", checkRestarted},
+	{"server_stalled", checkStalled},
 	{"shared_server", checkShared},
 	{"server_logs", checkLogs},
 	{"gpu_throttled", checkThrottled},
@@ -91,6 +93,7 @@ var loadChecks = []string{"warmup", "rate_not_achieved", "concurrency"}
 
 // runChecks makes every check and fills the row's findings and checks, which the verdicts then account for.
 func (e *Measured) runChecks() {
+	e.disturbed = e.findDisturbances()
 	e.Steady, e.Arrivals = e.steadiness(), e.observeArrivals()
 	e.Findings, e.effects = []record.Finding{}, nil
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}

@@ -32,7 +32,7 @@ func flawless() *Measured {
 	}
 	e.Clock = record.Clock{Stamps: "kernel", KernelStamps: 200}
 	e.Roofline = &record.Roofline{TPOT: roofline.Bound{FloorMs: 1}}
-	e.Client = &telemetry.Usage{Samples: 4, SpanS: 1, MaxProcs: 2, CPUMean: new(0.5), Steal: new(0.0), SchedP99: new(5.0),
+	e.Client = &telemetry.Usage{Samples: 4, SpanS: 1, MaxProcs: 2, LongestGap: new(260.0), CPUMean: new(0.5), Steal: new(0.0), SchedP99: new(5.0),
 		SegmentsOut: new(int64(5000)), SegmentsIn: new(int64(5000)), Retransmits: new(int64(0)), OutOfOrder: new(int64(0))}
 	e.told()
 	return e

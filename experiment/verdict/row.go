@@ -15,7 +15,8 @@ type Measured struct {
 	*record.Row
 	Records []*record.Record
 
-	effects []effect // of the findings
+	effects   []effect    // of the findings
+	disturbed disturbance // filled by runChecks
 }
 
 // Conclude derives from the records everything else in the row: summary, roofline, checks and findings, then

@@ -14,6 +14,7 @@ import (
 // as planned is thus as regular as a constant rate.
 type Observed struct {
 	Arrivals   int          `json:"arrivals"`
+	Fixed      bool         `json:"fixed,omitempty"` // the plan fixed their number: the rate has no standard error
 	RatePerS   float64      `json:"rate_per_s"`
 	AskedPerS  float64      `json:"asked_per_s"` // expected rate of the process in the same time
 	GapCV      float64      `json:"gap_cv"`      // standard deviation of the gaps over their mean; 0 for fewer than two gaps
@@ -25,7 +26,7 @@ type Observed struct {
 // Fit is the Kolmogorov–Smirnov distance between the gaps and the distribution of the process.
 type Fit struct {
 	Distance float64 `json:"ks_distance"`
-	Limit    float64 `json:"ks_limit"` // exceeded by 1 of 100 true samples of this size
+	Limit    float64 `json:"ks_limit"` // exceeded by at most 1 of 100 true samples of this size
 }
 
 // Dispersion is the variance of the number of arrivals in windows of one length, over its mean. It is 1 for
@@ -67,6 +68,18 @@ func (w *Workload) Observe(times []time.Duration, from, to time.Duration) Observ
 		}
 	}
 	return o
+}
+
+// Fix states that the plan fixed the number of arrivals in the window. Exponential gaps that were divided by
+// their own mean come closer to their distribution than free ones: the limit is that of Stephens 1974, EDF
+// Statistics for Goodness of Fit and Some Comparisons, table 1A, case of an unknown scale. For gamma gaps the
+// limit of free gaps stays, which fewer true samples exceed.
+func (o *Observed) Fix() {
+	o.Fixed = true
+	if o.Gaps != nil && o.GapCVAsked == 1 {
+		root := math.Sqrt(float64(o.Arrivals - 1))
+		o.Gaps.Limit = 1.308/(root+0.26+0.5/root) + 0.2/(root*root)
+	}
 }
 
 // unitTimes returns the arrivals in [from, to) in unit time, sorted.

@@ -46,6 +46,7 @@ type Plan struct {
 	total   float64     // sum of the classes' weights
 	seed    uint64
 	salt    uint64
+	phases  []phase // parts with a fixed number of arrivals, by time; see For
 
 	next   moment
 	index  int     // of the next request, the turns of all earlier conversations included

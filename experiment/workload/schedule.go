@@ -12,6 +12,7 @@ type moment struct {
 	arrival int
 	unit    float64       // its time in unit time, in which the process has one arrival a second
 	at      time.Duration // intended arrival
+	in      inPhase
 }
 
 // timed reports whether arrivals have times: not in a closed loop, nor if all requests are sent at once.
@@ -34,6 +35,9 @@ func (p *Plan) after(m moment) moment {
 	m.arrival++
 	if !p.timed() {
 		return m
+	}
+	if m.in.number < len(p.phases) {
+		return p.afterInPhase(m)
 	}
 	if batch := p.w.Arrival.batch(); m.arrival%batch == 0 {
 		m.unit += float64(batch) * p.gap(m.arrival/batch)

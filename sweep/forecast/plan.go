@@ -18,6 +18,8 @@ import (
 type Plan struct {
 	Rows []Row
 	Hits []string // possible prefix-cache hits, a line for each point with shared prefixes
+	// Short are the rows whose searches have probes too short for their tolerance, a line each.
+	Short []string
 
 	order, starts string // texts
 	time          estimate
@@ -48,6 +50,9 @@ func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 		p.add(s)
 		if text := hitsText(s, room); text != "" {
 			p.Hits = append(p.Hits, text)
+		}
+		if text := shortText(s); text != "" && !slices.Contains(p.Short, text) {
+			p.Short = append(p.Short, text)
 		}
 	}
 	if m.Order != "" && m.Order != sweep.OrderListed {

@@ -21,16 +21,6 @@ type Load struct {
 	LagMax   time.Duration // largest client lag since the last call; negative: none
 }
 
-const (
-	// clientInterval is short enough to show a stall of a second, and long enough to be cheap.
-	clientInterval = 250 * time.Millisecond
-	// clientShare is the largest share of a core for sampling: beyond it the interval grows. Large machines
-	// have large files in /proc.
-	clientShare = 0.002
-	// clientMaxInterval is the longest interval at any cost.
-	clientMaxInterval = 5 * time.Second
-)
-
 // WatchClient samples this process and its machine until ctx ends, and then once more. It calls each with
 // every sample, in order, on the caller's goroutine; each may keep the sample. It calls load for every
 // sample; nil: no requests.
@@ -43,7 +33,7 @@ func WatchClient(ctx context.Context, load func() Load, each func(telemetry.Samp
 func (s *sampler) watch(ctx context.Context, load func() Load, each func(telemetry.Sample)) {
 	before, now := new(reading), new(reading)
 	s.read(before, load)
-	timer := time.NewTimer(clientInterval)
+	timer := time.NewTimer(telemetry.ClientInterval(0))
 	defer timer.Stop()
 	for ended := false; !ended; {
 		select {
@@ -53,14 +43,9 @@ func (s *sampler) watch(ctx context.Context, load func() Load, each func(telemet
 		}
 		s.read(now, load)
 		each(difference(before, now))
-		timer.Reset(nextInterval(now.cost))
+		timer.Reset(telemetry.ClientInterval(now.cost))
 		before, now = now, before
 	}
-}
-
-// nextInterval is the wait after a sample with this CPU cost; 0: unknown.
-func nextInterval(cost time.Duration) time.Duration {
-	return min(max(clientInterval, time.Duration(float64(cost)/clientShare)), clientMaxInterval)
 }
 
 // sampler takes readings.

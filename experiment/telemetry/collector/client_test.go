@@ -73,17 +73,6 @@ func TestWatchWhereNothingIsTold(t *testing.T) {
 	})
 }
 
-func TestPause(t *testing.T) {
-	for cost, want := range map[time.Duration]time.Duration{
-		0: 250 * time.Millisecond, 500 * time.Microsecond: 250 * time.Millisecond, // 0.2 %
-		time.Millisecond: 500 * time.Millisecond, time.Second: 5 * time.Second,
-	} {
-		if got := nextInterval(cost); got != want {
-			t.Errorf("after a sample of %s: %s, want %s", cost, got, want)
-		}
-	}
-}
-
 // TestWatchSeesThisProcess: what the real system tells of a known piece of work.
 func TestWatchSeesThisProcess(t *testing.T) {
 	s := newSampler("/proc")

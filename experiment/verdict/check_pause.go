@@ -1,0 +1,237 @@
+package verdict
+
+import (
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+const (
+	// shortestStall, µs: shorter silences are no finding. Engines pause for some 100 ms to capture a graph,
+	// collect garbage or compute a long prompt.
+	shortestStall = 1_000_000
+	// stallRatio is how often the usual silence fits into a stall.
+	stallRatio = 10
+	// rareSilences are the longest silences, at least, that are not the usual one. A server that computes
+	// prompts apart from the decoding has a silence for each: a quarter of them may be longer than usual.
+	rareSilences, rareShare = 10, 0.25
+	// longPrompt times the median prompt: the silence before its first token is its prefill, and no stall.
+	longPrompt = 2
+)
+
+// disturbance is a pause of the client or a stall of the server: other checks leave out what it explains.
+type disturbance struct {
+	paused  []span    // the client did not run
+	stalled []silence // the server sent nothing; the longest first
+	spans   []span    // of both, until their backlog was gone
+}
+
+// findDisturbances looks for pauses and stalls in the window.
+func (e *Measured) findDisturbances() (d disturbance) {
+	if e.Client != nil {
+		for _, p := range e.Client.Pauses {
+			d.paused = append(d.paused, span{p.FromUs, p.ToUs})
+		}
+	}
+	d.stalled = e.stalls(d.paused)
+	if len(d.paused)+len(d.stalled) == 0 {
+		return d
+	}
+	recovered := e.recoveries()
+	for _, s := range d.paused {
+		d.spans = append(d.spans, recovered(s))
+	}
+	for _, s := range d.stalled {
+		d.spans = append(d.spans, recovered(s.span))
+	}
+	return d
+}
+
+// touches reports whether the request was waiting or in flight in a disturbance.
+func (d *disturbance) touches(r *record.Record) bool { return during(r, d.spans) }
+
+// without are the records that no disturbance touches.
+func (d *disturbance) without(records []*record.Record) []*record.Record {
+	if len(d.spans) == 0 {
+		return records
+	}
+	return filter(records, func(r *record.Record) bool { return !d.touches(r) })
+}
+
+// during reports whether the request was waiting or in flight in one of the spans.
+func during(r *record.Record, spans []span) bool {
+	return slices.ContainsFunc(spans, func(s span) bool { return s.overlaps(r.Arrival.Us(), max(r.End.Us(), r.Arrival.Us()+1)) })
+}
+
+// share is the part of the window that disturbances take, without their backlog.
+func (d *disturbance) share(w record.Window) float64 {
+	var sum int64
+	for _, s := range d.paused {
+		sum += max(0, min(s.to, w.EndUs)-max(s.from, w.StartUs))
+	}
+	for _, s := range d.stalled {
+		sum += s.length()
+	}
+	return float64(sum) / float64(max(1, w.EndUs-w.StartUs))
+}
+
+// stalls are the silences that are far longer than usual, the longest first. A pause of the client explains its
+// own.
+func (e *Measured) stalls(paused []span) (out []silence) {
+	if !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return longestWait(r) >= shortestStall }) {
+		return nil
+	}
+	all := silences(e.Records, e.Window)
+	limit, prefill := e.silenceLimit(all), e.prefills()
+	for _, s := range all {
+		if s.length() < max(shortestStall, limit(s)) {
+			continue
+		}
+		if !slices.ContainsFunc(paused, func(p span) bool { return p.overlaps(s.from, s.to) }) && !prefill(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// silenceLimit is how long a silence can be without a stall, µs.
+func (e *Measured) silenceLimit(all []silence) func(silence) int64 {
+	var decoding []silence // the longest first
+	for _, s := range all {
+		if s.streams > 0 {
+			decoding = append(decoding, s)
+		}
+	}
+	gap := int64(0)
+	if rare := max(rareSilences, int(rareShare*float64(e.Summary.Requests.Completed))); rare < len(decoding) {
+		gap = decoding[rare].length()
+	}
+	first := 0.0
+	if t := e.Summary.TTFTFromSend; t != nil {
+		first = t.P50 * record.UsPerMs
+	}
+	return func(s silence) int64 {
+		if s.streams > 0 {
+			return stallRatio * gap
+		}
+		// All prompts that wait may be computed before the first token comes.
+		return int64(float64(max(stallRatio, 2*s.waiting)) * first)
+	}
+}
+
+// prefills reports whether a silence ended with the first token of a request with a long prompt to compute.
+func (e *Measured) prefills() func(silence) bool {
+	computed := func(r *record.Record) float64 {
+		if r.CachedTokens != nil {
+			return float64(r.Prompt() - *r.CachedTokens)
+		}
+		return float64(r.Prompt())
+	}
+	var prompts []float64
+	for _, r := range e.Records {
+		prompts = append(prompts, computed(r))
+	}
+	slices.Sort(prompts)
+	long := longPrompt * stats.Quantile(prompts, 0.5)
+	return func(s silence) bool {
+		return slices.ContainsFunc(e.Records, func(r *record.Record) bool {
+			return (r.First.Us() == s.to || r.FirstEvent.Us() == s.to) && computed(r) > long
+		})
+	}
+}
+
+// recoveries extends a disturbance to the moment at which no more requests are waiting or in flight than at its
+// start. It stays as it is if that does not happen in the window: then the load alone is too high.
+func (e *Measured) recoveries() func(span) span {
+	var arrivals, ends []int64
+	for _, r := range e.Records {
+		if !r.Arrival.IsZero() && !r.End.IsZero() {
+			arrivals, ends = append(arrivals, r.Arrival.Us()), append(ends, r.End.Us())
+		}
+	}
+	slices.Sort(arrivals)
+	slices.Sort(ends)
+	level := func(at int64) int {
+		came, _ := slices.BinarySearch(arrivals, at+1)
+		gone, _ := slices.BinarySearch(ends, at+1)
+		return came - gone
+	}
+	return func(s span) span {
+		before := level(s.from)
+		if level(s.to) <= before {
+			return s
+		}
+		next, _ := slices.BinarySearch(ends, s.to)
+		for _, end := range ends[next:] {
+			if end < e.Window.EndUs && level(end) <= before {
+				return span{s.from, end}
+			}
+		}
+		return s
+	}
+}
+
+// checkPaused fails if the client did not run for a time. The latencies of at most pausedRequests requests are
+// too long, by at most the pause: those that were due in it, and without kernel timestamps those in flight.
+func checkPaused(e *Measured) checkResult {
+	if e.Client == nil || e.Client.LongestGap == nil {
+		return noData
+	}
+	if len(e.disturbed.paused) == 0 {
+		return passed()
+	}
+	longest := 0.0
+	for _, p := range e.Client.Pauses {
+		longest = max(longest, p.Length())
+	}
+	lag := func(r *record.Record) float64 {
+		if !during(r, e.disturbed.paused) {
+			return 0
+		}
+		return ownLag(r)
+	}
+	most := 0.0
+	for _, r := range e.Records {
+		most = max(most, lag(r))
+	}
+	effects := exactly(record.Inflated, most, lag, fromArrival)
+	if e.Clock.KernelStamps == 0 { // tokens of the pause are stamped after it
+		effects = append(effects, onRequests(record.Unknown, e.pausedRequests(), firstToken, lastToken, betweenIt)...)
+	}
+	return caution("don't suspend bench, and give it cores of its own; then run again",
+		"client paused for about %.1f s (suspended, or starved of CPU): latencies of up to %s include it", longest, unit.Plural(e.pausedRequests(), "request")).
+		touching(effects, e.thinned())
+}
+
+// pausedRequests is the number of requests of the window that were waiting or in flight in a pause of the
+// client.
+func (e *Measured) pausedRequests() (n int) {
+	for _, r := range e.Records {
+		if r.Phase == record.PhaseWindow && during(r, e.disturbed.paused) {
+			n++
+		}
+	}
+	return n
+}
+
+// checkStalled fails if all requests in flight stood still at once. The latencies are the server's own: they
+// count.
+func checkStalled(e *Measured) checkResult {
+	if !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return r.Gaps.Len() > 0 }) {
+		return noData
+	}
+	if len(e.disturbed.stalled) == 0 {
+		return passed()
+	}
+	s, n := e.disturbed.stalled[0], 0
+	for _, r := range e.Records {
+		if !r.Sent.IsZero() && r.Sent.Us() <= s.from && r.End.Us() >= s.to {
+			n++
+		}
+	}
+	return caution("read the server's log of that time; look for a checkpoint, garbage collection, a throttled GPU or a lost network",
+		"the server sent nothing for %.1f s with %s in flight, from second %.1f of the row",
+		float64(s.length())/1e6, unit.Plural(n, "request"), float64(s.from)/1e6)
+}

@@ -1,0 +1,171 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// phase is a warm-up or a window with a fixed number of arrivals: a window of 60 s at 4/s has 240 requests, and
+// not 240 ± 15. The arrivals keep their law under that condition.
+//
+// Without the condition a window's load has a relative standard error of 1/√n, which would be added to every
+// figure of a series or a search. Given their number, Poisson arrivals are uniform order statistics (Cox and
+// Lewis 1966, The Statistical Analysis of Series of Events, section 2.1). Gamma gaps are, as shares of their
+// sum, a Dirichlet sample, and thus come one by one as Beta shares of what is left (Devroye 1986, Non-Uniform
+// Random Variate Generation, section XI.4): the memory does not grow with the row.
+type phase struct {
+	from, to time.Duration
+	n        int
+	// begins: the first arrival is at from and the one behind the phase at to, as where a number of requests
+	// ends the window. Else the phase is a circle, in which from is any moment.
+	begins bool
+}
+
+// phases are the warm-up and the window of a load; none where something else than the schedule ends them, or
+// where the rate changes: ramps, steps, sinusoids and bursts keep their chance.
+func (w *Workload) phases(l Load) (out []phase) {
+	gaps := w.Arrival.Process == "" || w.Arrival.Process == poisson || w.Arrival.Process == gamma
+	inTurns := l.Requests+l.Warmup.Requests > 0 && w.converses()
+	if !gaps || !(w.Rate > 0) || w.Rate.IsInf() || inTurns || l.Warmup.Time > 0 && l.Warmup.Requests > 0 {
+		return nil
+	}
+	const longest = 1 << 61 // of a warm-up and a window, whose sum must not overflow
+	rate := float64(w.Rate)
+	lasting := func(n int) time.Duration { return time.Duration(min(math.Round(float64(n)/rate*1e9), longest)) }
+	number := func(d time.Duration) int { return int(math.Round(rate * d.Seconds())) }
+	start, duration := min(time.Duration(l.Warmup.Time), longest), min(time.Duration(l.Duration), longest)
+	switch {
+	case l.Warmup.Requests > 0:
+		start = lasting(l.Warmup.Requests)
+		out = append(out, phase{0, start, l.Warmup.Requests, true})
+	case start > 0:
+		out = append(out, phase{0, start, number(start), false})
+	}
+	if counted := lasting(l.Requests); l.Requests > 0 && (duration == 0 || counted <= duration) {
+		return append(out, phase{start, start + counted, l.Requests, true})
+	}
+	return append(out, phase{start, start + duration, max(1, number(duration)), l.Warmup.Requests > 0})
+}
+
+// converses reports whether any class has conversations.
+func (w *Workload) converses() bool {
+	for _, c := range w.Classes() {
+		if c.Session != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// FixedArrivals is the number of arrivals that the plan of a load has in the window, and the window's length;
+// 0 = left to chance, or to the server.
+func (w *Workload) FixedArrivals(l Load) (n int, in time.Duration) {
+	phases := w.phases(l)
+	if len(phases) == 0 {
+		return 0, 0
+	}
+	window := phases[len(phases)-1]
+	return window.n, window.to - window.from
+}
+
+// For fixes the number of arrivals in the warm-up and in the window of a load. It returns the plan, which must
+// be new.
+func (p *Plan) For(l Load) *Plan {
+	if p.phases = p.w.phases(l); len(p.phases) > 0 {
+		p.next = p.enter(moment{}, 0)
+	}
+	return p
+}
+
+// inPhase is the place of an arrival in its phase.
+type inPhase struct {
+	number int     // of the phase
+	left   int     // arrivals of the phase that follow
+	gaps   int     // gaps that rest is divided into
+	at     float64 // time since the phase's start, ns
+	rest   float64 // ns
+}
+
+// enter is the first arrival from phase b on.
+func (p *Plan) enter(m moment, b int) moment {
+	for b < len(p.phases) && p.phases[b].n == 0 {
+		b++
+	}
+	if b == len(p.phases) {
+		return p.leave(m)
+	}
+	k := p.phases[b]
+	length := float64(k.to - k.from)
+	m.in = inPhase{number: b, left: k.n - 1, gaps: k.n, rest: length}
+	if !k.begins {
+		// The gap that contains a given moment is longer than the others: its share has one more in its shape.
+		r, shape := p.rand(streamArrival, uint64(m.arrival)), p.shape()
+		around := length * beta(r, shape+1, shape*float64(k.n-1))
+		m.in.at = around * r.Float64()
+		m.in.gaps, m.in.rest = k.n-1, length-around
+	}
+	return p.place(m)
+}
+
+// leave is the first arrival behind the last phase, where the process goes on without a condition.
+func (p *Plan) leave(m moment) moment {
+	k := p.phases[len(p.phases)-1]
+	m.in = inPhase{number: len(p.phases)}
+	m.unit = p.w.Arrival.cumulative(float64(p.w.Rate), k.to.Seconds())
+	if m.at = k.to; !k.begins {
+		m.unit += p.gap(m.arrival)
+		m.at = max(m.at, p.time(m.unit))
+	}
+	return m
+}
+
+// afterInPhase is the arrival m.arrival, which follows m in its phase or begins the next.
+func (p *Plan) afterInPhase(m moment) moment {
+	if m.in.left == 0 {
+		return p.enter(m, m.in.number+1)
+	}
+	shape := p.shape()
+	gap := m.in.rest * beta(p.rand(streamArrival, uint64(m.arrival)), shape, shape*float64(m.in.gaps-1))
+	m.in.at += gap
+	m.in.rest -= gap
+	m.in.gaps--
+	m.in.left--
+	return p.place(m)
+}
+
+// place gives the arrival its time. Rounding must not take it out of its phase, nor before another one.
+func (p *Plan) place(m moment) moment {
+	k := p.phases[m.in.number]
+	at := k.from + time.Duration(math.Round(m.in.at))
+	m.at = max(m.at, min(at, k.to-1))
+	return m
+}
+
+// shape is that of the gamma distribution of the gaps: 1 for Poisson arrivals.
+func (p *Plan) shape() float64 {
+	if p.w.gapsOf() == gamma {
+		return p.w.Burstiness
+	}
+	return 1
+}
+
+// beta is a sample of the beta distribution; 1 for b = 0.
+func beta(r *rand.Rand, a, b float64) float64 {
+	if b == 0 {
+		return 1
+	}
+	if a == 1 {
+		return -math.Expm1(-float64(r.ExpFloat64()) / b)
+	}
+	x, y := distuv.Gamma{Alpha: a, Beta: 1, Src: r}.Rand(), distuv.Gamma{Alpha: b, Beta: 1, Src: r}.Rand()
+	if x+y == 0 { // both are too small for a float64: then one of them is nearly all
+		if r.Float64()*(a+b) < a {
+			return 1
+		}
+		return 0
+	}
+	return x / (x + y)
+}
