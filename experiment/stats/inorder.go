@@ -194,6 +194,10 @@ func atLeastShare(k, n, p float64) float64 {
 }
 
 func (w weight) need(n, over, p, risk float64) int {
+	if k := int(over); w.pass == 1 && w.fail == 1 && float64(k) == over {
+		_, need := Decide(int(n), k, p, 1-risk)
+		return max(need, int(math.Ceil(w.fewest-n)))
+	}
 	share := over / n
 	decided := func(more int) bool {
 		x := n + float64(more)

@@ -7,12 +7,24 @@ import (
 )
 
 // Overloaded reports whether latencies by arrival show a server that does not keep up with the rate: they rise
-// from eighth to eighth of the window, and nearly all of the last quarter are over the limit. Such a series
-// depends on itself over its whole length, so that no count of exceedances decides it; a longer window only
-// shows higher values. +Inf is a failed request.
-func Overloaded(values []float64, limit float64) bool {
+// from eighth to eighth of the window, and nearly all of the last quarter are over the limit of the p-quantile
+// (below p90 over four times the limit, since a queue is often above its median). Such a series depends on itself
+// over its whole length, so that no count of exceedances decides it; a longer window only shows higher values.
+// +Inf is a failed request.
+func Overloaded(values []float64, limit, p float64) bool {
+	if p < farTail {
+		limit *= 4
+	}
 	return EndsOver(values, limit) && rises(values)
 }
+
+// FarOver reports whether nearly all of the last quarter are over twice the limit of the p-quantile, from p90 on.
+func FarOver(values []float64, limit, p float64) bool {
+	return p >= farTail && EndsOver(values, 2*limit)
+}
+
+// farTail is the lowest percentile above which a quarter of a window is seldom by chance.
+const farTail = 0.9
 
 // EndsOver reports whether nearly all of the last quarter of the values are over the limit. It needs 32 values.
 func EndsOver(values []float64, limit float64) bool {

@@ -280,16 +280,13 @@ func (e *Measured) certainFail(l experiment.Limit, window []*record.Record) stri
 	}
 	fromArrival := slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "e2e", "e2e_from_send", "cap_wait"}, l.Metric)
 	switch {
-	case fromArrival && e.Spec.HasConstantRate() && stats.Overloaded(at, l.Value):
+	case fromArrival && e.Spec.HasConstantRate() && stats.Overloaded(at, l.Value, o.p):
 		return "overload: latency rises through the window, and nearly all of its last quarter is over the limit"
-	case o.p >= farTail && stats.EndsOver(at, 2*l.Value):
+	case stats.FarOver(at, l.Value, o.p):
 		return "nearly all of the last quarter of the window is over twice the limit"
 	}
 	return ""
 }
-
-// farTail is the lowest percentile of which a quarter of the window over twice the limit is no chance.
-const farTail = 0.9
 
 // setNeed sets the number of further requests that a decision needs; 0 = none, or more would not help.
 func setNeed(v *record.Verdict, need int) {
