@@ -26,5 +26,4 @@ fuzz:
 
 # Write the golden files anew; read the diff before committing it.
 golden:
-	go test ./docs/schema ./report ./report/page ./report/export ./sweep/... ./experiment/diagnosis ./experiment/selftest -update
-	go test ./cmd/bench -run Frames -update
+	go test ./docs/schema ./report ./report/page ./report/export ./sweep ./sweep/strict ./sweep/live ./experiment/diagnosis ./experiment/selftest -update

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +93,9 @@ func TestEvaluateAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range run.Rows {
-		if len(r.SLO) != 1 || r.SLO[0].Verdict != "FAIL" || r.Summary.Goodput == nil || r.Summary.Goodput.RequestsPerS != 0 {
+		// Where timestamps can be later than the limit, the limit is undecided.
+		late := slices.Contains(r.Codes(record.Caution), "client_cpu")
+		if len(r.SLO) != 1 || r.SLO[0].Verdict != "FAIL" && !late || r.Summary.Goodput == nil || r.Summary.Goodput.RequestsPerS != 0 {
 			t.Errorf("%s: %+v, goodput %+v", r.ID, r.SLO, r.Summary.Goodput)
 		}
 	}

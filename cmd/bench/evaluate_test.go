@@ -212,7 +212,7 @@ func TestRecomputeIsExact(t *testing.T) {
 			t.Errorf("%s under a limit that no request meets: %+v, cost %v", r.ID, r.SLO, r.Cost)
 		}
 	}
-	if f := run.Manifest.Searches[0]; f.State != "unprobed" || f.Met() || f.Probes != 3 {
+	if f := run.Manifest.Searches[0]; f.State != "none" || f.Met() || f.Probes != 3 {
 		t.Errorf("%s: %s", f.State, f.Text)
 	}
 	if want := "evaluated again with e2e_p50 ≤ 0.001 ms (the run's own: limits by row)"; run.Evaluated.Text != want {

@@ -59,8 +59,8 @@ func gains(k *experiment.Search, rows []*record.Row) []stats.Gain {
 }
 
 // probeAnswer is PASS if the load of a probe is not too high, FAIL if it is, and UNDECIDED, with the reason,
-// if the probe shows neither. Verdicts account for cautions; an invalid row has no answer, except that failed
-// requests are a FAIL.
+// if the probe shows neither. Verdicts account for cautions and for failed requests; another invalid row has no
+// answer.
 func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why string) {
 	grows := ""
 	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow
@@ -82,8 +82,7 @@ func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why stri
 		return stats.Undecided, whyOpen(r)
 	}
 	for _, d := range r.Findings {
-		failures := v == stats.Fail && slices.Contains([]string{"errors", "unfinished"}, d.Code)
-		if d.Severity == record.Invalid && !failures {
+		if d.Severity == record.Invalid && !slices.Contains([]string{"errors", "unfinished"}, d.Code) {
 			return stats.Undecided, d.Text
 		}
 	}

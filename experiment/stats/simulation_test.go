@@ -267,6 +267,13 @@ func (s simulated) simulate(n, trials int, ps []float64, long []float64, times [
 		over := func(limit float64) float64 {
 			return float64(n - sortSearch(sorted, limit))
 		}
+		decide := func(limit, p float64) Verdict {
+			if FarFrom(sorted[0], sorted[n-1], limit) {
+				v, _ := Decide(n, int(over(limit)), p, 0.99)
+				return v
+			}
+			return in.Decide(over(limit), p, 0.99).Verdict
+		}
 		for i, p := range ps {
 			c := &cells[i]
 			c.process, c.n, c.p, c.windows = s.name, n, p, float64(n)/times[i]
@@ -279,11 +286,11 @@ func (s simulated) simulate(n, trials int, ps []float64, long []float64, times [
 					*to += one
 				}
 			}
-			count(&c.falsePass, in.Decide(over(truth*(1-1e-9)), p, 0.99).Verdict == Pass)
+			count(&c.falsePass, decide(truth*(1-1e-9), p) == Pass)
 			certain := Overloaded(x, truth, p) || FarOver(x, truth, p)
-			count(&c.falseFail, certain || in.Decide(over(truth*(1+1e-9)), p, 0.99).Verdict == Fail)
-			count(&c.pass, in.Decide(over(truth*far), p, 0.99).Verdict == Pass)
-			count(&c.fail, in.Decide(over(truth/far), p, 0.99).Verdict == Fail)
+			count(&c.falseFail, certain || decide(truth*(1+1e-9), p) == Fail)
+			count(&c.pass, decide(truth*far, p) == Pass)
+			count(&c.fail, decide(truth/far, p) == Fail)
 			worth := func(k float64) float64 { return k / times[i] }
 			count(&c.oraclePass, atLeastShare(worth(float64(n)-over(truth*far)), worth(float64(n)), p) <= 0.01)
 			count(&c.oracleFail, atLeastShare(worth(over(truth/far)), worth(float64(n)), 1-p) <= 0.01)

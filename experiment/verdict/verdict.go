@@ -91,7 +91,7 @@ func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*reco
 		return
 	}
 	v.Observed = len(o.requests)
-	d := o.order.Decide(o.over, o.p, confidence)
+	d := o.decide(confidence)
 	n, allowed := len(o.requests), unit.Brief((1-o.p)*100, 3)
 	why := fmt.Sprintf("%s of %d over the limit, %s %% allowed", unit.Brief(o.over, 4), n, allowed)
 	switch {
@@ -110,9 +110,9 @@ func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*reco
 	}
 	low, high := e.endsOf(l.Metric)
 	switch {
-	case d.Verdict == stats.Pass && !high.untouched() && o.order.Decide(o.overAt(&high), o.p, confidence).Verdict != stats.Pass:
+	case d.Verdict == stats.Pass && !o.standsAt(&high, stats.Pass, confidence):
 		openBy(v, &high)
-	case d.Verdict == stats.Fail && !low.untouched() && o.order.Decide(o.overAt(&low), o.p, confidence).Verdict != stats.Fail:
+	case d.Verdict == stats.Fail && !o.standsAt(&low, stats.Fail, confidence):
 		openBy(v, &low)
 	case d.Verdict == stats.Undecided:
 		setNeed(v, d.Need)
@@ -136,6 +136,27 @@ type observed struct {
 	over     float64 // requests over the limit; for itl the share of gaps, times the requests
 	failed   int
 	value    *float64 // nil = +∞
+	least    float64  // of all values, or gaps
+	most     float64
+}
+
+// decide decides as measured.
+func (o *observed) decide(confidence float64) stats.Decision {
+	n := len(o.requests)
+	if o.limit.Metric != "error_rate" && stats.FarFrom(o.least, o.most, o.limit.Value) {
+		v, need := stats.Decide(n, int(o.over), o.p, confidence)
+		return stats.Decision{Verdict: v, Need: need, Effective: float64(n)}
+	}
+	return o.order.Decide(o.over, o.p, confidence)
+}
+
+// standsAt reports whether a verdict is the same at one end of what the findings leave possible.
+func (o *observed) standsAt(d *end, v stats.Verdict, confidence float64) bool {
+	if d.untouched() {
+		return true
+	}
+	over := o.overAt(d)
+	return over == o.over || o.order.Decide(over, o.p, confidence).Verdict == v
 }
 
 func observe(l experiment.Limit, window []*record.Record, stream bool) *observed {
@@ -173,6 +194,7 @@ func observe(l experiment.Limit, window []*record.Record, stream bool) *observed
 		return o
 	}
 	sorted := slices.Sorted(slices.Values(o.values))
+	o.least, o.most = sorted[0], sorted[len(sorted)-1]
 	o.setValue(stats.QuantileWithMissing(sorted[:len(sorted)-o.failed], o.failed, o.p))
 	return o
 }
@@ -214,6 +236,7 @@ func (o *observed) overAt(d *end) float64 {
 func (o *observed) observeGaps(window []*record.Record) {
 	var gaps stats.Counts
 	over := 0
+	o.least = math.Inf(1)
 	for _, r := range window {
 		if r.OK() && r.Gaps.Len() == 0 {
 			continue
@@ -221,11 +244,14 @@ func (o *observed) observeGaps(window []*record.Record) {
 		o.requests = append(o.requests, r)
 		if !r.OK() {
 			o.failed++
+			o.most = math.Inf(1)
 			continue
 		}
 		for us := range r.Gaps.All() {
 			gaps.Add(us)
-			if float64(us)/record.UsPerMs > o.limit.Value {
+			ms := float64(us) / record.UsPerMs
+			o.least, o.most = min(o.least, ms), max(o.most, ms)
+			if ms > o.limit.Value {
 				over++
 			}
 		}
@@ -283,7 +309,7 @@ func (e *Measured) certainFail(l experiment.Limit, window []*record.Record) stri
 	case fromArrival && e.Spec.HasConstantRate() && stats.Overloaded(at, l.Value, o.p):
 		return "overload: latency rises through the window, and nearly all of its last quarter is over the limit"
 	case stats.FarOver(at, l.Value, o.p):
-		return "nearly all of the last quarter of the window is over twice the limit"
+		return "nearly all of the last quarter of the window is far over the limit"
 	}
 	return ""
 }
