@@ -24,10 +24,14 @@ import (
 //     excess.
 //   - A window shorter than 30 times the ranks' autocorrelation time (50 for a percentile in the middle) does
 //     not show the dependence: it has no PASS and no upper end. Where there is any, a FAIL and a lower end take
-//     half as long.
+//     half as long, but for a tail in a closed loop.
 //
 // The numbers were chosen by simulation: docs/statistics.md has the table and its limits.
 type InOrder struct {
+	// Closed: a closed loop sent the requests. Its concurrency bounds the queue, so that latencies can't rise and
+	// fall over the whole window as a queue does.
+	Closed bool
+
 	// exceedances returns, for each request, how much of its values is above the level with a share q of all
 	// values above it, less the mean; and that mean, which ties can make different from q.
 	exceedances func(q float64) (residuals []float64, share float64)
@@ -127,7 +131,11 @@ func (s *InOrder) weight(p float64) weight {
 		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*s.memory)
 	}
 	excess := excessOf(time, float64(s.n))
-	return weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * s.memory, fewestFail: least / 2 * (s.memory - 1)}
+	w := weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * s.memory}
+	if q > middle || !s.Closed {
+		w.fewestFail = least / 2 * (s.memory - 1)
+	}
+	return w
 }
 
 // excessOf is the excess over 1 of an autocorrelation time from n values, less what independent ones also show.

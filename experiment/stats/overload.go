@@ -62,5 +62,12 @@ func rises(values []float64) bool {
 }
 
 // FarFrom reports whether all values, from least to most, are so far from a limit that they decide like
-// independent requests: a tenth of it, or ten times. A queue that is often over the limit would show.
-func FarFrom(least, most, limit float64) bool { return most <= limit/10 || least > limit*10 }
+// independent requests: a tenth of it, or ten times; half or twice in a closed loop, whose queue is bounded. A
+// queue that is often over the limit would show.
+func (s *InOrder) FarFrom(least, most, limit float64) bool {
+	factor := 10.0
+	if s.Closed {
+		factor = 2
+	}
+	return most <= limit/factor || least > limit*factor
+}

@@ -90,6 +90,7 @@ func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*reco
 		decide(v, stats.Undecided, notMeasured)
 		return
 	}
+	o.order.Closed = e.Spec.Rate == 0
 	v.Observed = len(o.requests)
 	d := o.decide(confidence)
 	n, allowed := len(o.requests), unit.Brief((1-o.p)*100, 3)
@@ -143,7 +144,7 @@ type observed struct {
 // decide decides as measured.
 func (o *observed) decide(confidence float64) stats.Decision {
 	n := len(o.requests)
-	if o.limit.Metric != "error_rate" && stats.FarFrom(o.least, o.most, o.limit.Value) {
+	if o.limit.Metric != "error_rate" && o.order.FarFrom(o.least, o.most, o.limit.Value) {
 		v, need := stats.Decide(n, int(o.over), o.p, confidence)
 		return stats.Decision{Verdict: v, Need: need, Effective: float64(n)}
 	}
