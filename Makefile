@@ -1,5 +1,5 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test build bench fuzz golden
+.PHONY: test build bench fuzz golden simulate
 
 test:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -27,3 +27,9 @@ fuzz:
 # Write the golden files anew; read the diff before committing it.
 golden:
 	go test ./docs/schema ./report ./report/page ./report/export ./sweep ./sweep/strict ./sweep/live ./experiment/diagnosis ./experiment/selftest -update
+
+# The simulations behind docs/statistics.md, whole: about an hour. The verdicts' table goes to
+# experiment/stats/testdata/verdicts.csv.
+simulate:
+	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue' -v ./experiment/stats -simulate
+	BENCH_LONG=1 go test -timeout 1h -run TestSimulation -v ./experiment/stats ./experiment/series ./report/compare

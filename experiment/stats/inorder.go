@@ -114,6 +114,23 @@ func (s *InOrder) level(q float64) level {
 	return l
 }
 
+// fewestTimes is the number of the ranks' autocorrelation times in the shortest window with a PASS.
+func fewestTimes(p float64) float64 {
+	if min(p, 1-p) > middle {
+		return floorMiddle
+	}
+	return floor
+}
+
+// GradeAtBest is the grade of the p-quantile of n requests that do not depend on each other.
+func GradeAtBest(n int, p float64) Grade {
+	effective := float64(n)
+	if effective < fewestTimes(p) {
+		effective = 0
+	}
+	return GradeOf(n, effective, p)
+}
+
 // weight is what n requests are worth at a percentile: n/pass independent ones for a PASS, n/fail for a FAIL.
 type weight struct {
 	pass, fail float64
@@ -124,9 +141,9 @@ type weight struct {
 func (s *InOrder) weight(p float64) weight {
 	q := min(p, 1-p)
 	own := s.level(1 - p)
-	time, care, least := own.time, passCare, float64(floor)
+	time, care, least := own.time, passCare, fewestTimes(p)
 	if q > middle {
-		time, care, least = max(time, ofRanksMiddle*s.memory), middleCare, floorMiddle
+		time, care = max(time, ofRanksMiddle*s.memory), middleCare
 	} else {
 		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*s.memory)
 	}

@@ -3,7 +3,6 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 )
 
@@ -81,15 +80,12 @@ func sequential(values []float64, p float64) (Verdict, int) {
 	return Undecided, len(values)
 }
 
-// A server just over the limit is passed, and one just within it failed, in at most 1 % of the runs. All
-// 10,000 of each kind:
-//
-//	LOOKS=1 go test -run LooksErr -v ./experiment/stats
+// A server just over the limit is passed, and one just within it failed, in at most 1 % of the runs.
 func TestLooksErr(t *testing.T) {
 	simulation(t)
 	trials := 100
-	if os.Getenv("LOOKS") != "" {
-		trials = 10_000
+	if *simulateAll {
+		trials = 1000
 	}
 	for _, s := range servers {
 		for _, p := range []float64{0.9, 0.99} {

@@ -1,16 +1,15 @@
-// Package stats computes what a sample of measurements shows: exact quantiles, distribution-free intervals, a
-// grade of each percentile by its sample size, and verdicts on limits that can be undecided. For a series of
-// points it finds the frontier, the knee and saturation.
+// Package stats computes what a sample of measurements shows: exact quantiles, their intervals, a grade of each
+// percentile by what its sample is worth, and verdicts on limits that can be undecided. For a series of points
+// it finds the frontier, the knee and saturation.
 //
-// The usual order is Summarize for the figures and their intervals, GradeOf for whether to show them, Decide
-// for an SLO, and then Frontier, Knee and Saturation over the points of a series.
+// The usual order is SummarizeInOrder for the figures, their intervals and grades, InOrder for an SLO, and then
+// Frontier, Knee and Saturation over the points of a series.
 //
 // Everything is a pure function of its arguments, including the random number generator. Nothing here
 // estimates with a sketch or a histogram, assumes that measurements are normally distributed, or sorts the
-// caller's slice. The intervals of percentiles and the verdicts of one look treat the values as independent,
-// which requests of one batch are not quite. Means and pooled gaps have intervals from a block bootstrap,
-// which allows for dependence; DependenceOf measures it. Repeats of a whole row show more of its variance
-// than any interval here.
+// caller's slice. Requests of one queue or batch depend on each other: InOrder measures that and is the one
+// judge of percentiles; means have intervals from a block bootstrap, widened in the same way. Repeats of a whole
+// row show more of its variance than any interval here.
 //
 // It is one package, although it is large, because its ideas share three types (Interval, Summary, Verdict)
 // and one definition of a quantile. Each file holds one idea with its source.

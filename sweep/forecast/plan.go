@@ -241,7 +241,8 @@ func countText(n int) string {
 	return fmt.Sprint(n)
 }
 
-// percentile is the highest percentile with a sound, finite interval over n requests; 0 = not known.
+// percentile is the highest percentile with a sound, finite interval over n requests, if they do not depend on
+// each other; 0 = not known.
 func percentile(n int) string {
 	if n == 0 {
 		return "depends"
@@ -251,7 +252,7 @@ func percentile(n int) string {
 		name string
 		p    float64
 	}{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}} {
-		switch stats.GradeOf(n, float64(n), p.p) {
+		switch stats.GradeAtBest(n, p.p) {
 		case stats.Sound:
 			out = p.name
 		case stats.Thin:
