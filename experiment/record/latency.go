@@ -97,7 +97,16 @@ func (l *latencies) of(metric string, stream bool) *stats.Summary {
 			l.room = append(l.room, ms)
 		}
 	}
+	if l.atOnce() {
+		return stats.Summarize(l.room)
+	}
 	return stats.SummarizeInOrder(l.room, l.rng)
+}
+
+// atOnce reports whether all requests arrived at the same time, so that their order means nothing.
+func (l *latencies) atOnce() bool {
+	n := len(l.ordered)
+	return n > 1 && l.ordered[0].Arrival == l.ordered[n-1].Arrival
 }
 
 // gaps summarizes the pooled gaps; its intervals resample the requests with gaps.

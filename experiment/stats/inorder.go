@@ -36,7 +36,8 @@ type InOrder struct {
 	// values above it, less the mean; and that mean, which ties can make different from q.
 	exceedances func(q float64) (residuals []float64, share float64)
 	n           int
-	memory      float64           // autocorrelation time of the ranks
+	ranks       func() []float64  // of a figure of each request
+	memory      float64           // autocorrelation time of the ranks; 0 = not computed yet
 	levels      map[float64]level // by the share above
 }
 
@@ -56,10 +57,13 @@ const (
 	floor, floorMiddle = 30, 50
 )
 
-// NewInOrder takes one value of each request, by arrival; +Inf for a failed one.
+// NewInOrder takes one value of each request, by arrival; +Inf for a failed one. It keeps the values.
 func NewInOrder(values []float64) *InOrder {
-	sorted := slices.Sorted(slices.Values(values))
+	var sorted []float64
 	above := func(q float64) ([]float64, float64) {
+		if sorted == nil {
+			sorted = slices.Sorted(slices.Values(values))
+		}
 		least := levelAbove(sorted, q)
 		out, sum := make([]float64, len(values)), 0.0
 		for i, x := range values {
@@ -70,12 +74,15 @@ func NewInOrder(values []float64) *InOrder {
 		}
 		return centred(out, sum/float64(len(out))), sum / float64(len(out))
 	}
-	return newInOrder(len(values), ranks(values), above)
+	return &InOrder{exceedances: above, n: len(values), ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
 }
 
-// newInOrder takes n requests, the ranks of a figure of each, and their exceedances.
-func newInOrder(n int, ranks []float64, exceedances func(q float64) ([]float64, float64)) *InOrder {
-	return &InOrder{exceedances: exceedances, n: n, memory: DependenceOf(ranks).Time, levels: map[float64]level{}}
+// rankTime is the autocorrelation time of the ranks.
+func (s *InOrder) rankTime() float64 {
+	if s.memory == 0 {
+		s.memory = DependenceOf(s.ranks()).Time
+	}
+	return s.memory
 }
 
 // levelAbove is the smallest value that counts as above the level: as many values as possible are at least
@@ -141,16 +148,16 @@ type weight struct {
 func (s *InOrder) weight(p float64) weight {
 	q := min(p, 1-p)
 	own := s.level(1 - p)
-	time, care, least := own.time, passCare, fewestTimes(p)
+	time, care, least, memory := own.time, passCare, fewestTimes(p), s.rankTime()
 	if q > middle {
-		time, care = max(time, ofRanksMiddle*s.memory), middleCare
+		time, care = max(time, ofRanksMiddle*memory), middleCare
 	} else {
-		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*s.memory)
+		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*memory)
 	}
 	excess := excessOf(time, float64(s.n))
-	w := weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * s.memory}
+	w := weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * memory}
 	if q > middle || !s.Closed {
-		w.fewestFail = least / 2 * (s.memory - 1)
+		w.fewestFail = least / 2 * (memory - 1)
 	}
 	return w
 }

@@ -73,6 +73,12 @@ func sequential(values []float64, p float64) (Verdict, int) {
 				over++
 			}
 		}
+		// Looks for a certain failure come after a quarter more requests each.
+		for n := 48; n <= len(seen); n = n * 5 / 4 {
+			if Overloaded(seen[:n], 1, p) || FarOver(seen[:n], 1, p) {
+				return Fail, n
+			}
+		}
 		if v := NewInOrder(seen).Decide(over, p, looks.Confidence(k)).Verdict; v != Undecided {
 			return v, len(seen)
 		}

@@ -12,20 +12,17 @@ import (
 // over its whole length, so that no count of exceedances decides it; a longer window only shows higher values.
 // +Inf is a failed request.
 func Overloaded(values []float64, limit, p float64) bool {
-	return EndsOver(values, limit*queueing(p)) && rises(values)
-}
-
-// FarOver reports whether nearly all of the last quarter are over twice the limit of the p-quantile (below p90
-// eight times).
-func FarOver(values []float64, limit, p float64) bool { return EndsOver(values, 2*limit*queueing(p)) }
-
-// queueing is the multiple of the p-quantile that a queue seldom exceeds for a quarter of a window.
-func queueing(p float64) float64 {
-	if p < 0.9 {
-		return 4
+	if p < farTail {
+		limit *= 4
 	}
-	return 1
+	return EndsOver(values, limit) && rises(values)
 }
+
+// FarOver reports whether nearly all of the last quarter are over twice the limit of the p-quantile, from p90 on:
+// a quarter of a window is far more than may exceed it.
+func FarOver(values []float64, limit, p float64) bool { return p >= farTail && EndsOver(values, 2*limit) }
+
+const farTail = 0.9
 
 // EndsOver reports whether nearly all of the last quarter of the values are over the limit. It needs 32 values.
 func EndsOver(values []float64, limit float64) bool {

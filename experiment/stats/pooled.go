@@ -93,7 +93,8 @@ func (c *Pooled) InOrder() *InOrder {
 		means[i] = sum / max(1, sizes[i])
 	}
 	total := floats.Sum(sizes)
-	return newInOrder(len(sizes), ranks(means), func(q float64) ([]float64, float64) {
+	s := &InOrder{n: len(sizes), ranks: func() []float64 { return ranks(means) }, levels: map[float64]level{}}
+	s.exceedances = func(q float64) ([]float64, float64) {
 		mark := slices.IndexFunc(marked[:], func(p float64) bool { return math.Abs(p-(1-q)) < 1e-9 })
 		// Above the mark, or at it as well: whichever is nearer to the share.
 		above, from := make([]float64, len(sizes)), make([]float64, len(sizes))
@@ -110,7 +111,8 @@ func (c *Pooled) InOrder() *InOrder {
 			out[i] = (out[i] - share*sizes[i]) / mean
 		}
 		return out, share
-	})
+	}
+	return s
 }
 
 // sizes are the numbers of gaps.

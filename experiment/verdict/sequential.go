@@ -7,18 +7,20 @@ import (
 )
 
 // SequentialTest decides while a row runs whether its SLO is decided. It looks at the first n requests by
-// arrival, when all of them have ended, for n that double; for a certain failure after every sixteenth.
+// arrival, when all of them have ended, for n that double; for a certain failure after every quarter more.
 type SequentialTest struct {
 	row   Measured               // its spec, without findings
 	ended map[int]*record.Record // ended requests after the first one that has not
 	first int                    // number of requests that have ended, counted from the first without a gap
 	seen  []*record.Record       // of these, the requests of the window
 	next  int                    // number of the next look, from 1
+	// nextFailure is the number of requests at the next look for a certain failure.
+	nextFailure int
 }
 
 // NewSequentialTest is a test of a row that has no request yet.
 func NewSequentialTest(spec *experiment.Spec) *SequentialTest {
-	return &SequentialTest{row: Measured{Row: &record.Row{Spec: *spec}}, ended: map[int]*record.Record{}, next: 1}
+	return &SequentialTest{row: Measured{Row: &record.Row{Spec: *spec}}, ended: map[int]*record.Record{}, next: 1, nextFailure: failureLook}
 }
 
 // Add takes a request that has ended, and reports whether the SLO is decided: a limit fails, or all pass. A
@@ -40,14 +42,19 @@ func (k *SequentialTest) Add(r *record.Record) bool {
 		if look {
 			k.next++
 		}
-		if (look || len(k.seen)%failureLooks == 0) && k.decided(look) {
+		failures := len(k.seen) >= k.nextFailure
+		if failures {
+			k.nextFailure = max(failureLook, len(k.seen)*5/4)
+		}
+		if (look || failures) && k.decided(look) {
 			return true
 		}
 	}
 }
 
-// failureLooks is the number of requests between two looks for a certain failure.
-const failureLooks = 16
+// failureLook is the number of requests at the first look for a certain failure; the next ones come after a
+// quarter more each.
+const failureLook = 48
 
 // decided reports whether the SLO is, at this look or an earlier one; between looks, by a certain failure.
 func (k *SequentialTest) decided(look bool) bool {

@@ -91,6 +91,7 @@ func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*reco
 		return
 	}
 	o.order.Closed = e.Spec.Rate == 0
+	o.plain = e.Spec.Rate.IsInf() || e.Spec.IsColdStart()
 	v.Observed = len(o.requests)
 	d := o.decide(confidence)
 	n, allowed := len(o.requests), unit.Brief((1-o.p)*100, 3)
@@ -139,16 +140,28 @@ type observed struct {
 	value    *float64 // nil = +∞
 	least    float64  // of all values, or gaps
 	most     float64
+	plain    bool // the order of the requests means nothing: all arrived at once, or each to an idle server
 }
 
 // decide decides as measured.
 func (o *observed) decide(confidence float64) stats.Decision {
-	n := len(o.requests)
 	if o.limit.Metric != "error_rate" && o.order.FarFrom(o.least, o.most, o.limit.Value) {
-		v, need := stats.Decide(n, int(o.over), o.p, confidence)
-		return stats.Decision{Verdict: v, Need: need, Effective: float64(n)}
+		return o.decidePlain(o.over, confidence)
 	}
-	return o.order.Decide(o.over, o.p, confidence)
+	return o.decideAt(o.over, confidence)
+}
+
+func (o *observed) decideAt(over, confidence float64) stats.Decision {
+	if o.plain {
+		return o.decidePlain(over, confidence)
+	}
+	return o.order.Decide(over, o.p, confidence)
+}
+
+func (o *observed) decidePlain(over, confidence float64) stats.Decision {
+	n := len(o.requests)
+	v, need := stats.Decide(n, int(math.Ceil(over-1e-9)), o.p, confidence)
+	return stats.Decision{Verdict: v, Need: need, Effective: float64(n)}
 }
 
 // standsAt reports whether a verdict is the same at one end of what the findings leave possible.
@@ -157,7 +170,7 @@ func (o *observed) standsAt(d *end, v stats.Verdict, confidence float64) bool {
 		return true
 	}
 	over := o.overAt(d)
-	return over == o.over || o.order.Decide(over, o.p, confidence).Verdict == v
+	return over == o.over || o.decideAt(over, confidence).Verdict == v
 }
 
 func observe(l experiment.Limit, window []*record.Record, stream bool) *observed {
@@ -296,7 +309,7 @@ func (e *Measured) certainFail(l experiment.Limit, window []*record.Record) stri
 	if stats.EndsOver(failed.values, 0.5) {
 		return "nearly all requests in the last quarter of the window failed"
 	}
-	if l.Metric == "error_rate" {
+	if l.Metric == "error_rate" || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() {
 		return ""
 	}
 	o := observe(l, window, e.Spec.Streams())
