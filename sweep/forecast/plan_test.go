@@ -33,7 +33,7 @@ func TestEstimate(t *testing.T) {
 }
 
 func TestPercentile(t *testing.T) {
-	for n, want := range map[int]string{0: "depends", 1: "none", 20: "p50", 100: "p95 (thin)", 1000: "p99"} {
+	for n, want := range map[int]string{0: "depends", 1: "none", 20: "p50 (thin)", 50: "p90 (thin)", 100: "p95 (thin)", 1000: "p99"} {
 		if got := percentile(n); got != want {
 			t.Errorf("n=%d: %s, want %s", n, got, want)
 		}
