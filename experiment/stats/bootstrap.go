@@ -19,8 +19,8 @@ const (
 
 // MeanInterval is a confidence interval of the mean of the process that produced values, which must be in
 // time order. It resamples blocks of successive values, which may depend on each other (Politis and Romano,
-// "A circular block-resampling procedure for stationary data", 1992), and widens the result as InOrder does. Both
-// ends are infinite if there are too few values, or a window too short to show the dependence. The upper end is
+// "A circular block-resampling procedure for stationary data", 1992), and widens the result as InOrder does, the
+// upper end half as much again. Both ends are infinite if there are too few values, or a window too short to show the dependence. The upper end is
 // infinite if the tail is so heavy that values which did not occur can move the mean.
 func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval {
 	return meanInterval(newBlocks(values, nil, 1), values, DependenceOf(values), confidence, rng)
@@ -39,7 +39,7 @@ func meanInterval(b *blocks, contributions []float64, d Dependence, confidence f
 	}
 	mean, excess := b.mean(), excessOf(d.Time, n)
 	widen := func(care float64) float64 { return math.Sqrt((1 + excess*care) / (1 + excess)) }
-	iv.Lo, iv.Hi = mean-(mean-iv.Lo)*widen(failCare), mean+(iv.Hi-mean)*widen(passCare)
+	iv.Lo, iv.Hi = mean-(mean-iv.Lo)*widen(failCare), mean+(iv.Hi-mean)*widen(1.5*passCare)
 	if heavyTail(contributions) {
 		iv.Hi = math.Inf(1)
 	}

@@ -47,7 +47,12 @@ func processes() []process {
 		{"exponential", 1, independent((*rand.Rand).ExpFloat64), 1000, 0.9},
 		{"ties", 1.5, independent(func(rng *rand.Rand) float64 { return float64(rng.IntN(4)) }), 300, 0.9},
 		{"lognormal", math.Exp(0.5), independent(func(rng *rand.Rand) float64 { return math.Exp(rng.NormFloat64()) }), 1000, 0.88},
-		{"Pareto, shape 3", 1.5, independent(func(rng *rand.Rand) float64 { return math.Pow(1-rng.Float64(), -1.0/3) }), 2000, 0.9},
+		{"Pareto, shape 3", 1.5, independent(func(rng *rand.Rand) float64 { return math.Pow(1-rng.Float64(), -1.0/3) }), 2000, 0.83}, // its skewness is infinite
+		{"Pareto, shape 1.5", 3, independent(func(rng *rand.Rand) float64 { return math.Pow(1-rng.Float64(), -1/1.5) }), 1000, 0.9},
+		{"queue at 70 %", 1 / 0.3, exponentialQueue(0.7).draw, 400, 0.9},
+		{"queue at 70 %", 1 / 0.3, exponentialQueue(0.7).draw, 1000, 0.9},
+		{"queue at 85 %", 1 / 0.15, exponentialQueue(0.85).draw, 4000, 0.9},
+		{"queue at 95 %", 1 / 0.05, exponentialQueue(0.95).draw, 1000, 0.9},
 		{"memory 0.5", 0, memory(0.5, func(x float64) float64 { return x }), 500, 0.89},
 		{"memory 0.9", 0, memory(0.9, func(x float64) float64 { return x }), 2000, 0.88},
 		{"memory 0.9, lognormal", math.Exp(0.125), memory(0.9, func(x float64) float64 { return math.Exp(x / 2) }), 4000, 0.88},

@@ -28,7 +28,7 @@ const longest = 1 << 15
 // Latencies of a batch that ends at once fall with the order of arrival, so that neighbours differ although
 // batches resemble each other: the sums then end too early. Therefore the same is done with means of 2, 4, 8 …
 // successive values, which preserve the long-run variance (the variance of a mean times its number of values).
-// Their largest time counts if it is more than 2.5 times that of the single values.
+// Their largest time counts if it is clearly larger than that of the single values.
 func DependenceOf(values []float64) Dependence {
 	n, size := len(values), 1
 	for n/size > longest {
@@ -41,12 +41,19 @@ func DependenceOf(values []float64) Dependence {
 	d := ofMeans(values, size, variance)
 	for fine := d.Time; n/(2*size) >= fewestMeans; {
 		size *= 2
-		if coarse := ofMeans(values, size, variance); coarse.Time > max(d.Time, 2.5*fine) {
+		coarse := ofMeans(values, size, variance)
+		// The relative error of the variance of m means with a time t is about √(2t/m).
+		noise := math.Sqrt(2 * max(1, coarse.Time/float64(size)) * float64(size) / float64(n))
+		if coarse.Time > max(d.Time, fine*min(max(1.25, 1+clearly*noise), 2.5)) {
 			d = coarse
 		}
 	}
 	return d
 }
+
+// clearly is the number of standard errors by which a time exceeds another one clearly: twice four, since the sums
+// of autocorrelations have errors too.
+const clearly = 8
 
 // ofMeans estimates from the means of so many successive values.
 func ofMeans(values []float64, size int, variance float64) Dependence {

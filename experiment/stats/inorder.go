@@ -49,7 +49,6 @@ type level struct {
 
 const (
 	passCare, failCare = 2.25, 1.1 // factors of the excess of the time over 1
-	middleCare         = 1.75      // passCare of a percentile in the middle
 	middle             = 0.1       // share above from which a percentile is in the middle
 	neighbour          = 2.5
 	ofRanks            = 0.35 // smallest time, as a share of the ranks'
@@ -148,14 +147,14 @@ type weight struct {
 func (s *InOrder) weight(p float64) weight {
 	q := min(p, 1-p)
 	own := s.level(1 - p)
-	time, care, least, memory := own.time, passCare, fewestTimes(p), s.rankTime()
+	time, least, memory := own.time, fewestTimes(p), s.rankTime()
 	if q > middle {
-		time, care = max(time, ofRanksMiddle*memory), middleCare
+		time = max(time, ofRanksMiddle*memory)
 	} else {
 		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*memory)
 	}
 	excess := excessOf(time, float64(s.n))
-	w := weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare), fewest: least * memory}
+	w := weight{pass: own.spread * (1 + excess*passCare), fail: own.spread * (1 + excess*failCare), fewest: least * memory}
 	if q > middle || !s.Closed {
 		w.fewestFail = least / 2 * (memory - 1)
 	}

@@ -74,7 +74,7 @@ func sequential(values []float64, p float64) (Verdict, int) {
 			}
 		}
 		// Looks for a certain failure come after a quarter more requests each.
-		for n := 48; n <= len(seen); n = n * 5 / 4 {
+		for n := 64; n <= len(seen); n = n * 5 / 4 {
 			if Overloaded(seen[:n], 1, p) || FarOver(seen[:n], 1, p) {
 				return Fail, n
 			}

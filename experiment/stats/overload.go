@@ -18,9 +18,11 @@ func Overloaded(values []float64, limit, p float64) bool {
 	return EndsOver(values, limit) && rises(values)
 }
 
-// FarOver reports whether nearly all of the last quarter are over twice the limit of the p-quantile, from p90 on:
+// FarOver reports whether nearly all of the last quarter are over three times the limit of the p-quantile, from p90 on:
 // a quarter of a window is far more than may exceed it.
-func FarOver(values []float64, limit, p float64) bool { return p >= farTail && EndsOver(values, 2*limit) }
+func FarOver(values []float64, limit, p float64) bool {
+	return p >= farTail && EndsOver(values, 3*limit)
+}
 
 const farTail = 0.9
 
@@ -37,9 +39,9 @@ func EndsOver(values []float64, limit float64) bool {
 }
 
 // rises reports whether the medians of the eighths rise: Kendall's score is 28 if each is above all before it;
-// independent values reach 24 once in 1,152.
+// independent values reach 26 once in 5,040.
 func rises(values []float64) bool {
-	const eighths, clear = 8, 24
+	const eighths, clear = 8, 26
 	n, medians := len(values), make([]float64, eighths)
 	for i := range medians {
 		part := slices.Sorted(slices.Values(values[i*n/eighths : (i+1)*n/eighths]))

@@ -54,7 +54,7 @@ func (k *SequentialTest) Add(r *record.Record) bool {
 
 // failureLook is the number of requests at the first look for a certain failure; the next ones come after a
 // quarter more each.
-const failureLook = 48
+const failureLook = 64
 
 // decided reports whether the SLO is, at this look or an earlier one; between looks, by a certain failure.
 func (k *SequentialTest) decided(look bool) bool {
