@@ -225,6 +225,12 @@ func (s *Spec) ClassOverrides(class, key string) bool {
 	return false
 }
 
+// EveryClassOverrides reports whether each class has its own limit for a key, so that none of the row's requests is
+// left for the row's limit.
+func (s *Spec) EveryClassOverrides(key string) bool {
+	return len(s.Mix) > 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return !s.ClassOverrides(c.Name, key) })
+}
+
 // ClassSLO is the row's SLO with each limit of the class in place of that with the same key.
 func (s *Spec) ClassSLO(c workload.Class) SLO {
 	var own SLO

@@ -198,7 +198,7 @@ func (m *measurement) nextTurn() func(*load.Job, []byte) (*load.Job, []byte) {
 // enough reports whether a row with until = "decided" is decided, or a probe of a search for the SLO fails; nil:
 // any other row.
 func (m *measurement) enough() func() bool {
-	if k := m.t.Spec.Search; m.t.Spec.Until != experiment.UntilDecided && !(k != nil && k.Goal == experiment.GoalSLO) {
+	if !verdict.EndsEarly(m.t.Spec) {
 		return nil
 	}
 	m.sequential = verdict.NewSequentialTest(m.t.Spec)

@@ -81,6 +81,9 @@ func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why stri
 	case v != stats.Pass && v != stats.Fail:
 		return stats.Undecided, whyOpen(r)
 	}
+	if i := slices.IndexFunc(r.Findings, func(f record.Finding) bool { return f.Code == "rate_not_achieved" }); v == stats.Pass && i >= 0 {
+		return stats.Undecided, r.Findings[i].Text
+	}
 	for _, d := range r.Findings {
 		if d.Severity == record.Invalid && !slices.Contains([]string{"errors", "unfinished"}, d.Code) {
 			return stats.Undecided, d.Text

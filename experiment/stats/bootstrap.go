@@ -20,8 +20,9 @@ const (
 // MeanInterval is a confidence interval of the mean of the process that produced values, which must be in
 // time order. It resamples blocks of successive values, which may depend on each other (Politis and Romano,
 // "A circular block-resampling procedure for stationary data", 1992), and widens the result as InOrder does, the
-// upper end half as much again. Both ends are infinite if there are too few values, or a window too short to show the dependence. The upper end is
-// infinite if the tail is so heavy that values which did not occur can move the mean.
+// upper end half as much again. Both ends are infinite if there are too few values, or a window too short to show
+// the dependence. The upper end is infinite if the tail is so heavy that values which did not occur can move the
+// mean.
 func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval {
 	return meanInterval(newBlocks(values, nil, 1), values, DependenceOf(values), confidence, rng)
 }
@@ -33,12 +34,16 @@ func meanInterval(b *blocks, contributions []float64, d Dependence, confidence f
 	if n < floor*d.Time {
 		return unbounded()
 	}
-	iv := b.of(d.Block).interval(confidence, rng)
-	if math.IsInf(iv.Lo, 0) {
-		return iv
+	// Further out than 99 % resamples would be too many: the distance grows as of a normal distribution.
+	iv, scale := b.of(d.Block).interval(min(confidence, 0.99), rng), 1.0
+	if math.IsInf(iv.Lo, 0) || !(confidence < 1) {
+		return unbounded()
+	}
+	if confidence > 0.99 {
+		scale = distuv.UnitNormal.Quantile((1+confidence)/2) / distuv.UnitNormal.Quantile(0.995)
 	}
 	mean, excess := b.mean(), excessOf(d.Time, n)
-	widen := func(care float64) float64 { return math.Sqrt((1 + excess*care) / (1 + excess)) }
+	widen := func(care float64) float64 { return scale * math.Sqrt((1+excess*care)/(1+excess)) }
 	iv.Lo, iv.Hi = mean-(mean-iv.Lo)*widen(failCare), mean+(iv.Hi-mean)*widen(1.5*passCare)
 	if heavyTail(contributions) {
 		iv.Hi = math.Inf(1)

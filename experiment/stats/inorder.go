@@ -24,19 +24,20 @@ import (
 //     excess.
 //   - A window shorter than 30 times the ranks' autocorrelation time (50 for a percentile in the middle) does
 //     not show the dependence: it has no PASS and no upper end. Where there is any, a FAIL and a lower end take
-//     half as long, but for a tail in a closed loop.
+//     half as long, but for a tail of bounded values.
 //
 // The numbers were chosen by simulation: docs/statistics.md has the table and its limits.
 type InOrder struct {
-	// Closed: a closed loop sent the requests. Its concurrency bounds the queue, so that latencies can't rise and
-	// fall over the whole window as a queue does.
-	Closed bool
+	// Bounded: no queue without a bound is part of the values, so that they can't rise and fall over the whole
+	// window: a closed loop sent the requests, or they are token times, which a full batch bounds.
+	Bounded bool
 
 	// exceedances returns, for each request, how much of its values is above the level with a share q of all
 	// values above it, less the mean; and that mean, which ties can make different from q.
 	exceedances func(q float64) (residuals []float64, share float64)
 	n           int
 	ranks       func() []float64  // of a figure of each request
+	values      []float64         // one of each request; nil = many of each
 	memory      float64           // autocorrelation time of the ranks; 0 = not computed yet
 	levels      map[float64]level // by the share above
 }
@@ -73,7 +74,7 @@ func NewInOrder(values []float64) *InOrder {
 		}
 		return centred(out, sum/float64(len(out))), sum / float64(len(out))
 	}
-	return &InOrder{exceedances: above, n: len(values), ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
+	return &InOrder{exceedances: above, n: len(values), values: values, ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
 }
 
 // rankTime is the autocorrelation time of the ranks.
@@ -155,7 +156,7 @@ func (s *InOrder) weight(p float64) weight {
 	}
 	excess := excessOf(time, float64(s.n))
 	w := weight{pass: own.spread * (1 + excess*passCare), fail: own.spread * (1 + excess*failCare), fewest: least * memory}
-	if q > middle || !s.Closed {
+	if q > middle || !s.Bounded {
 		w.fewestFail = least / 2 * (memory - 1)
 	}
 	return w
@@ -271,11 +272,32 @@ func (s *InOrder) interval(sorted ranked, p, confidence float64) Interval {
 	return iv
 }
 
+// DecideFar is Decide, but values that are all far from the limit decide like independent ones. least and most are
+// the extreme values.
+func (s *InOrder) DecideFar(limit, least, most, over, p, confidence float64) Decision {
+	d := s.Decide(over, p, confidence)
+	if d.Verdict != Undecided || !s.farFrom(limit, least, most) {
+		return d
+	}
+	v, need := Decide(s.n, int(math.Ceil(over-1e-9)), p, confidence)
+	return Decision{Verdict: v, Need: need, Effective: float64(s.n)}
+}
+
+// farFrom reports whether all values are far from a limit: within a tenth of it (bounded values: half), or above
+// ten times (twice) the limit; or, unless a queue can come, by three times their own range below it; by twice their
+// range above it. A queue that grows slowly begins far below its limit too.
+func (s *InOrder) farFrom(limit, least, most float64) bool {
+	if s.Bounded {
+		return most <= limit/2 || least > 2*limit || limit-most >= 3*(most-least) || least-limit >= 2*(most-least)
+	}
+	return most <= limit/10 && !rises(s.values, 12) || least > 10*limit || least-limit >= 2*(most-least)
+}
+
 // Effective is the number of independent requests that these are worth at the p-quantile, for a PASS.
 func (s *InOrder) Effective(p float64) float64 { return float64(s.n) / s.weight(p).pass }
 
-// Needed is the number of requests that makes the p-quantile Sound, if the dependence stays.
-func (s *InOrder) Needed(p float64) int {
-	w := s.weight(p)
-	return int(math.Ceil(max(w.fewest, float64(soundSamples(p))*w.pass)))
+// needed is the number of requests that makes the p-quantile Sound, if the dependence stays.
+func (s *InOrder) needed(p float64) int {
+	const times = 100 // of the ranks' autocorrelation, from which verdicts keep their promise
+	return int(math.Ceil(max(times*s.rankTime(), fewestTimes(p), float64(soundSamples(p))*s.weight(p).pass)))
 }

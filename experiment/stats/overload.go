@@ -15,7 +15,7 @@ func Overloaded(values []float64, limit, p float64) bool {
 	if p < farTail {
 		limit *= 4
 	}
-	return EndsOver(values, limit) && rises(values)
+	return EndsOver(values, limit) && rises(values, 26)
 }
 
 // FarOver reports whether nearly all of the last quarter are over three times the limit of the p-quantile, from p90 on:
@@ -38,11 +38,14 @@ func EndsOver(values []float64, limit float64) bool {
 	return len(values) >= fewest && float64(over) >= nearlyAll*float64(len(last))
 }
 
-// rises reports whether the medians of the eighths rise: Kendall's score is 28 if each is above all before it;
-// independent values reach 26 once in 5,040.
-func rises(values []float64) bool {
-	const eighths, clear = 8, 26
+// rises reports whether the medians of the eighths rise, by Kendall's score: 28 if each is above all before it;
+// independent values reach 26 once in 5,040, and 12 once in 14. Fewer than 32 values do not show it.
+func rises(values []float64, clear int) bool {
+	const eighths = 8
 	n, medians := len(values), make([]float64, eighths)
+	if n < 4*eighths {
+		return false
+	}
 	for i := range medians {
 		part := slices.Sorted(slices.Values(values[i*n/eighths : (i+1)*n/eighths]))
 		medians[i] = part[len(part)/2]
@@ -58,15 +61,4 @@ func rises(values []float64) bool {
 		}
 	}
 	return score >= clear
-}
-
-// FarFrom reports whether all values, from least to most, are so far from a limit that they decide like
-// independent requests: a tenth of it, or ten times; half or twice in a closed loop, whose queue is bounded. A
-// queue that is often over the limit would show.
-func (s *InOrder) FarFrom(least, most, limit float64) bool {
-	factor := 10.0
-	if s.Closed {
-		factor = 2
-	}
-	return most <= limit/factor || least > limit*factor
 }

@@ -263,7 +263,6 @@ type cell struct {
 	pass, fail             float64 // right, at 1.5 times the true percentile (p50: 1.25) and below it by that factor
 	oraclePass             float64 // the same by the plain binomial at the true effective number
 	oracleFail             float64
-	needRatio              float64 // median of (needed in all by the first estimate at the far limit)/(the true one); 0 = none
 }
 
 func (s simulated) simulate(n, trials int, ps []float64, long []float64, times []float64, rng *rand.Rand) []cell {
@@ -277,11 +276,7 @@ func (s simulated) simulate(n, trials int, ps []float64, long []float64, times [
 			return float64(n - sortSearch(sorted, limit))
 		}
 		decide := func(limit, p float64) Verdict {
-			if in.FarFrom(sorted[0], sorted[n-1], limit) {
-				v, _ := Decide(n, int(over(limit)), p, 0.99)
-				return v
-			}
-			return in.Decide(over(limit), p, 0.99).Verdict
+			return in.DecideFar(limit, sorted[0], sorted[n-1], over(limit), p, 0.99).Verdict
 		}
 		for i, p := range ps {
 			c := &cells[i]
@@ -298,10 +293,10 @@ func (s simulated) simulate(n, trials int, ps []float64, long []float64, times [
 			count(&c.falsePass, decide(truth*(1-1e-9), p) == Pass)
 			certain := Overloaded(x, truth, p) || FarOver(x, truth, p)
 			count(&c.falseFail, certain || decide(truth*(1+1e-9), p) == Fail)
-			in.Closed = true
+			in.Bounded = true
 			count(&c.closedPass, decide(truth*(1-1e-9), p) == Pass)
 			count(&c.closedFail, FarOver(x, truth, p) || decide(truth*(1+1e-9), p) == Fail)
-			in.Closed = false
+			in.Bounded = false
 			count(&c.pass, decide(truth*far, p) == Pass)
 			count(&c.fail, decide(truth/far, p) == Fail)
 			worth := func(k float64) float64 { return k / times[i] }
@@ -311,7 +306,7 @@ func (s simulated) simulate(n, trials int, ps []float64, long []float64, times [
 			inside := iv.Lo <= truth*(1+1e-9) && truth*(1-1e-9) <= iv.Hi
 			count(&c.covered, inside)
 			count(&c.closed, !math.IsInf(iv.Lo, 0) && !math.IsInf(iv.Hi, 0))
-			if in.Effective(p) >= float64(soundSamples(p)) && !math.IsInf(iv.Hi, 1) {
+			if in.needed(p) <= n && !math.IsInf(iv.Hi, 1) {
 				count(&c.sound, true)
 				count(&c.soundCovered, inside)
 			}
@@ -349,6 +344,9 @@ func TestVerdictsOfProcesses(t *testing.T) {
 	simulation(t)
 	trials, length, sizes := 100, 1_000_000, []int{300, 2000}
 	if *simulateAll {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
 		trials, length, sizes = 600, 10_000_000, []int{100, 300, 1000, 3000, 10_000, 30_000}
 	}
 	var cells []cell

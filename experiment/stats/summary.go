@@ -80,8 +80,8 @@ func (s *Summary) order(requests *InOrder, sorted ranked, bounded func(i int) bo
 		}
 		s.CI95[q.name] = iv
 		s.Effective[q.name] = requests.Effective(q.p)
-		if s.Grade(q.name) != Sound {
-			s.Needed[q.name] = requests.Needed(q.p)
+		if need := requests.needed(q.p); need > requests.n || math.IsInf(iv.Hi, 1) {
+			s.Needed[q.name] = need
 		}
 	}
 }
@@ -94,10 +94,9 @@ func (s *Summary) Grade(name string) Grade {
 		return NoBound
 	}
 	effective, ordered := s.Effective[name]
-	switch {
-	case !ordered:
+	if _, needs := s.Needed[name]; !ordered {
 		effective = float64(s.N)
-	case math.IsInf(s.CI95[name].Hi, 1):
+	} else if needs {
 		effective = 0
 	}
 	return GradeOf(s.N, effective, shown[i].p)

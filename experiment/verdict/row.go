@@ -47,7 +47,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 // judge decides every limit of the row: at the end of the window, or at the first look that can.
 func (e *Measured) judge(t experiment.Target) []record.Verdict {
 	window := record.WindowByArrival(e.Records)
-	if e.Spec.Until == experiment.UntilDecided || e.Spec.Search != nil && e.Spec.Session == nil { // as SequentialTest
+	if EndsEarly(&e.Spec) { // as SequentialTest
 		slices.SortFunc(window, func(a, b *record.Record) int { return cmp.Compare(a.I, b.I) })
 	}
 	out := []record.Verdict{}
@@ -59,7 +59,7 @@ func (e *Measured) judge(t experiment.Target) []record.Verdict {
 		if q.class != "" {
 			s = e.Classes[q.class]
 		}
-		out = append(out, e.judgeLimit(q, filter(window, q.about), &s, t))
+		out = append(out, e.judgeLimit(q, window, &s, t))
 	}
 	return out
 }

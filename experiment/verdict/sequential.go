@@ -6,25 +6,31 @@ import (
 	"bench/experiment/stats"
 )
 
-// SequentialTest decides while a row runs whether its SLO is decided. It looks at the first n requests by
-// arrival, when all of them have ended, for n that double; for a certain failure after every quarter more.
+// EndsEarly reports whether the row ends as soon as its SLO is decided: with until = "decided", and as a probe of a
+// search for the SLO, if arrivals do not depend on the answers.
+func EndsEarly(s *experiment.Spec) bool {
+	probe := s.Search != nil && s.Search.Goal == experiment.GoalSLO && !s.HasConversations() && !s.IsColdStart()
+	return s.Until == experiment.UntilDecided || probe
+}
+
+// SequentialTest decides while a row runs whether its SLO is decided. It looks at the first n requests, when all of
+// them have ended, for n that double. The final verdict looks at the same.
 type SequentialTest struct {
-	row   Measured               // its spec, without findings
-	ended map[int]*record.Record // ended requests after the first one that has not
-	first int                    // number of requests that have ended, counted from the first without a gap
-	seen  []*record.Record       // of these, the requests of the window
-	next  int                    // number of the next look, from 1
-	// nextFailure is the number of requests at the next look for a certain failure.
-	nextFailure int
+	row     Measured               // its spec, without findings
+	ended   map[int]*record.Record // ended requests after the first one that has not
+	first   int                    // number of requests that have ended, counted from the first without a gap
+	seen    []*record.Record       // of these, the requests of the window
+	next    int                    // number of the next look, from 1
+	decided []bool                 // by limit: at an earlier look
 }
 
 // NewSequentialTest is a test of a row that has no request yet.
 func NewSequentialTest(spec *experiment.Spec) *SequentialTest {
-	return &SequentialTest{row: Measured{Row: &record.Row{Spec: *spec}}, ended: map[int]*record.Record{}, next: 1, nextFailure: failureLook}
+	return &SequentialTest{row: Measured{Row: &record.Row{Spec: *spec}}, ended: map[int]*record.Record{}, next: 1,
+		decided: make([]bool, len(questions(spec)))}
 }
 
-// Add takes a request that has ended, and reports whether the SLO is decided: a limit fails, or all pass. A
-// probe of a search is decided by a failure alone, since its length is part of the answer.
+// Add takes a request that has ended, and reports whether the SLO is decided: a limit fails, or all pass.
 func (k *SequentialTest) Add(r *record.Record) bool {
 	k.ended[r.I] = r
 	for {
@@ -38,47 +44,30 @@ func (k *SequentialTest) Add(r *record.Record) bool {
 			continue
 		}
 		k.seen = append(k.seen, r)
-		look := len(k.seen) >= (stats.Looks{}).At(k.next)
-		if look {
-			k.next++
+		if len(k.seen) < (stats.Looks{}).At(k.next) {
+			continue
 		}
-		failures := len(k.seen) >= k.nextFailure
-		if failures {
-			k.nextFailure = max(failureLook, len(k.seen)*5/4)
-		}
-		if (look || failures) && k.decided(look) {
+		if k.next++; k.look(k.next - 1) {
 			return true
 		}
 	}
 }
 
-// failureLook is the number of requests at the first look for a certain failure; the next ones come after a
-// quarter more each.
-const failureLook = 64
-
-// decided reports whether the SLO is, at this look or an earlier one; between looks, by a certain failure.
-func (k *SequentialTest) decided(look bool) bool {
-	spec := &k.row.Spec
-	open := spec.Search != nil
-	for _, q := range questions(spec) {
-		window := filter(k.seen, q.about)
-		if !q.limit.Decidable() || len(window) == 0 {
-			continue
-		}
-		if k.row.certainFail(q.limit, window) != "" {
-			return true
-		}
-		if !look {
-			open = true
+// look reports whether the SLO is decided at a look, or was at an earlier one.
+func (k *SequentialTest) look(number int) bool {
+	open := k.row.Spec.Search != nil
+	for i, q := range questions(&k.row.Spec) {
+		if !q.limit.Decidable() || q.class == "" && k.row.Spec.EveryClassOverrides(q.limit.Key) {
 			continue
 		}
 		var v record.Verdict
-		switch k.row.judgeRequests(&v, q.limit, window, true); v.Verdict {
-		case string(stats.Fail):
-			return true
-		case string(stats.Undecided):
-			open = true
+		if !k.decided[i] {
+			k.decided[i] = k.row.judgeLook(&v, q, k.seen, number)
 		}
+		if v.Verdict == string(stats.Fail) {
+			return true
+		}
+		open = open || !k.decided[i]
 	}
 	return !open
 }

@@ -30,57 +30,69 @@ func decide(v *record.Verdict, verdict stats.Verdict, why string) {
 	v.Verdict, v.Why = string(verdict), why
 }
 
-// judgeLimit decides one limit at the end of the window. window is the requests that it covers, by arrival; s
-// summarizes the row, or the class.
+// judgeLimit decides one limit at the end of the row. window is the row's, in order; s summarizes the row, or the
+// class.
 func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Summary, t experiment.Target) record.Verdict {
-	l := q.limit
-	v := record.Verdict{Metric: l.Key, Class: q.class, Limit: l.Value, Unit: l.Unit, Observed: len(window)}
+	l, own := q.limit, filter(window, q.about)
+	v := record.Verdict{Metric: l.Key, Class: q.class, Limit: l.Value, Unit: l.Unit, Observed: len(own)}
 	switch {
-	case len(window) == 0:
+	case len(own) == 0:
 		decide(&v, stats.Undecided, "no request in the window")
-	case interrupted(window):
+	case interrupted(own):
 		decide(&v, stats.Undecided, "the row was interrupted")
 	case l.Metric == "error_rate" && (l.Value == 0 || l.Value >= 1):
-		judgeCertainErrors(&v, l, window)
+		judgeCertainErrors(&v, l, own)
 	case l.Decidable():
-		e.judgeRequests(&v, l, window, false)
+		e.judgeRequests(&v, q, window)
+		if q.class != "" && v.Need > 0 { // in requests of the row
+			v.Need = int(math.Ceil(float64(v.Need) * float64(len(window)) / float64(len(own))))
+			v.Why += fmt.Sprintf(" of class %s, %s in all", q.class, unit.Count(v.Need))
+		}
 	default:
 		e.judgeFigure(&v, q, s, t)
 	}
 	return v
 }
 
-// judgeRequests decides a limit on a percentile or a mean of the requests: at looks if the row ends when it is
-// decided, else once. running: the row has not ended.
-func (e *Measured) judgeRequests(v *record.Verdict, l experiment.Limit, window []*record.Record, running bool) {
+// judgeRequests decides a limit on a percentile or a mean of the requests: at looks if the row can end early, and
+// at its end.
+func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record.Record) {
+	looks, k := stats.Looks{Risk: 1 - confidence}, 1
+	if EndsEarly(&e.Spec) {
+		for ; looks.At(k) < len(window); k++ {
+			if e.judgeLook(v, q, window[:looks.At(k)], k) {
+				v.Why += fmt.Sprintf("; look %d, after %s requests", k, unit.Count(looks.At(k)))
+				return
+			}
+		}
+		if e.Spec.Search == nil {
+			e.judgeAt(v, q, window, looks.Confidence(k))
+			return
+		}
+	}
+	e.judgeAt(v, q, window, confidence)
+	if e.Spec.Search != nil && v.Verdict == string(stats.Fail) { // the looks have spent the risk of a FAIL
+		e.judgeAt(v, q, window, looks.Confidence(k))
+	}
+}
+
+// judgeLook decides at look k, whose window has its number of requests, and reports whether that ends the row for
+// this limit. A probe of a search ends when it fails: its length is part of the answer when it passes.
+func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Record, k int) bool {
+	e.judgeAt(v, q, window, stats.Looks{Risk: 1 - confidence}.Confidence(k))
+	return v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass) && e.Spec.Search == nil
+}
+
+// judgeAt decides once.
+func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {
+	l := q.limit
+	window = filter(window, q.about)
+	v.Value, v.Need, v.Observed, v.Effective = nil, 0, len(window), 0
 	if why := e.certainFail(l, window); why != "" {
 		decide(v, stats.Fail, why)
 		v.Value = observe(l, window, e.Spec.Streams()).value
 		return
 	}
-	if e.Spec.Until != experiment.UntilDecided && e.Spec.Search == nil {
-		e.judgeAt(v, l, window, confidence)
-		return
-	}
-	looks, k := stats.Looks{Risk: 1 - confidence}, 1
-	for ; looks.At(k) < len(window); k++ {
-		e.judgeAt(v, l, window[:looks.At(k)], looks.Confidence(k))
-		// A probe of a search ends early when it fails, but its PASS is one look at its end.
-		if v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass) && e.Spec.Search == nil {
-			v.Why += fmt.Sprintf("; look %d, after %s requests", k, unit.Count(looks.At(k)))
-			return
-		}
-	}
-	if e.Spec.Search == nil || running {
-		e.judgeAt(v, l, window, looks.Confidence(k))
-		return
-	}
-	e.judgeAt(v, l, window, confidence)
-}
-
-// judgeAt decides once.
-func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*record.Record, confidence float64) {
-	v.Value, v.Need, v.Observed, v.Effective = nil, 0, len(window), 0
 	if l.Stat == "mean" {
 		e.judgeMean(v, l, window, confidence)
 		return
@@ -90,7 +102,7 @@ func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*reco
 		decide(v, stats.Undecided, notMeasured)
 		return
 	}
-	o.order.Closed = e.Spec.Rate == 0
+	o.order.Bounded = e.Spec.Rate == 0 || l.Metric == "tpot" || l.Metric == "itl"
 	o.plain = e.Spec.Rate.IsInf() || e.Spec.IsColdStart()
 	v.Observed = len(o.requests)
 	d := o.decide(confidence)
@@ -108,7 +120,7 @@ func (e *Measured) judgeAt(v *record.Verdict, l experiment.Limit, window []*reco
 	v.Effective = d.Effective
 	decide(v, d.Verdict, why)
 	if worth := max(1, math.Floor(d.Effective)); worth < 0.9*float64(len(o.requests)) {
-		v.Why += fmt.Sprintf("; as dependent requests worth %s independent ones", unit.Count(int(worth)))
+		v.Why += fmt.Sprintf("; correlated: they count as %s", unit.Count(int(worth)))
 	}
 	low, high := e.endsOf(l.Metric)
 	switch {
@@ -125,7 +137,7 @@ const notMeasured = "not measured: no request has this metric"
 
 // openBy makes a verdict UNDECIDED that does not hold at one end of what the findings leave possible.
 func openBy(v *record.Verdict, d *end) {
-	decide(v, stats.Undecided, fmt.Sprintf("%s as measured (%s), but not without %s", v.Verdict, v.Why, strings.Join(d.causes, "; ")))
+	decide(v, stats.Undecided, fmt.Sprintf("%s as measured (%s), undecided because of %s", v.Verdict, v.Why, strings.Join(d.causes, "; ")))
 }
 
 // observed is what the requests of a window show about a limit on a share of them.
@@ -145,20 +157,16 @@ type observed struct {
 
 // decide decides as measured.
 func (o *observed) decide(confidence float64) stats.Decision {
-	if o.limit.Metric != "error_rate" && o.order.FarFrom(o.least, o.most, o.limit.Value) {
-		return o.decidePlain(o.over, confidence)
+	if o.limit.Metric == "error_rate" || o.plain {
+		return o.decideAt(o.over, confidence)
 	}
-	return o.decideAt(o.over, confidence)
+	return o.order.DecideFar(o.limit.Value, o.least, o.most, o.over, o.p, confidence)
 }
 
 func (o *observed) decideAt(over, confidence float64) stats.Decision {
-	if o.plain {
-		return o.decidePlain(over, confidence)
+	if !o.plain {
+		return o.order.Decide(over, o.p, confidence)
 	}
-	return o.order.Decide(over, o.p, confidence)
-}
-
-func (o *observed) decidePlain(over, confidence float64) stats.Decision {
 	n := len(o.requests)
 	v, need := stats.Decide(n, int(math.Ceil(over-1e-9)), o.p, confidence)
 	return stats.Decision{Verdict: v, Need: need, Effective: float64(n)}
@@ -235,14 +243,16 @@ func (o *observed) count(values []float64) (over float64) {
 
 // overAt is the number of requests over the limit at one end of what the findings leave possible.
 func (o *observed) overAt(d *end) float64 {
-	if o.limit.Metric == "itl" {
-		sum := 0.0
-		for _, x := range d.gapShares(o.requests, o.limit.Value) {
-			sum += x
-		}
-		return sum
+	if o.limit.Metric != "itl" {
+		return o.count(d.values(o.requests, o.values))
 	}
-	return o.count(d.values(o.requests, o.values))
+	over, gaps, finite := 0.0, 0, 0
+	for i, share := range d.gapShares(o.requests, o.limit.Value) {
+		if r := o.requests[i]; r.OK() {
+			over, gaps, finite = over+share*float64(r.Gaps.Len()), gaps+r.Gaps.Len(), finite+1
+		}
+	}
+	return over*float64(finite)/float64(max(1, gaps)) + float64(o.failed)
 }
 
 // observeGaps counts in requests, not in gaps: the gaps of one request depend on each other. A failed request
@@ -302,17 +312,25 @@ func (o *observed) observeGaps(window []*record.Record) {
 // certainFail is why a limit fails without a count of requests: the end of the window shows a server that does
 // not keep up with its rate, has broken down, or is far slower than the limit. Empty = nothing of that.
 func (e *Measured) certainFail(l experiment.Limit, window []*record.Record) string {
-	if l.Metric == "itl" || l.Stat == "mean" { // an itl has no one value of a request, a mean fails by its interval
-		return ""
-	}
-	failed := observe(experiment.Limit{Metric: "error_rate"}, window, e.Spec.Streams())
-	if stats.EndsOver(failed.values, 0.5) {
-		return "nearly all requests in the last quarter of the window failed"
-	}
-	if l.Metric == "error_rate" || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() {
+	const longEnd = 3e6 // µs of the last quarter: less can be one stall
+	// An itl has no one value of a request; a mean fails by its interval; the order of a burst means nothing.
+	if l.Metric == "itl" || l.Stat == "mean" || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || len(window) == 0 {
 		return ""
 	}
 	o := observe(l, window, e.Spec.Streams())
+	n := len(o.values)
+	counted := fmt.Sprintf("%s of %d over the limit, %s %% allowed", unit.Brief(o.over, 4), n, unit.Brief((1-o.p)*100, 3))
+	long := n > 0 && float64(o.requests[n-1].Arrival.Us()-o.requests[n-n/4-1].Arrival.Us()) >= longEnd
+	failed := math.MaxFloat64
+	if l.Metric == "error_rate" {
+		failed = 0.5
+	}
+	if o.p > 0.75 && stats.EndsOver(o.values, failed) {
+		return fmt.Sprintf("%d of %d failed, nearly all of the last quarter", o.failed, n)
+	}
+	if l.Metric == "error_rate" {
+		return ""
+	}
 	low, _ := e.endsOf(l.Metric)
 	at := o.values
 	if !low.untouched() {
@@ -321,9 +339,9 @@ func (e *Measured) certainFail(l experiment.Limit, window []*record.Record) stri
 	fromArrival := slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "e2e", "e2e_from_send", "cap_wait"}, l.Metric)
 	switch {
 	case fromArrival && e.Spec.HasConstantRate() && stats.Overloaded(at, l.Value, o.p):
-		return "overload: latency rises through the window, and nearly all of its last quarter is over the limit"
-	case stats.FarOver(at, l.Value, o.p):
-		return "nearly all of the last quarter of the window is far over the limit"
+		return counted + "; overload: latency rises through the window and ends over the limit"
+	case long && stats.FarOver(at, l.Value, o.p):
+		return counted + "; nearly all of the last quarter by more than three times"
 	}
 	return ""
 }
