@@ -225,6 +225,11 @@ func (s *Spec) ClassOverrides(class, key string) bool {
 	return false
 }
 
+// HasLimits reports whether the row or one of its classes has a limit.
+func (s *Spec) HasLimits() bool {
+	return len(s.SLO.Limits) > 0 || slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 })
+}
+
 // EveryClassOverrides reports whether each class has its own limit for a key, so that none of the row's requests is
 // left for the row's limit.
 func (s *Spec) EveryClassOverrides(key string) bool {

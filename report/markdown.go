@@ -17,7 +17,7 @@ func Markdown(w io.Writer, run *Run) error {
 	m.head(run, &o)
 	m.table(o.operatingTable())
 	m.table(o.pointsTable(InHeading))
-	m.line("Latencies in ms. `~`: thin, few requests beyond it. `≥`: n too small, the lower end of the 95 % interval. *" + closedLoop +
+	m.line("Latencies in ms. `~`: thin, few independent requests beyond it. `≥`: n too small, the lower end of the 95 % interval. *" + closedLoop +
 		"*: latencies count from the moment a worker is free.")
 	for _, t := range []Table{o.seriesTable(), run.searchesTable(), o.stagesTable(), o.rejectedTable(), o.diagnosisTable(), o.unmeasuredTable(), o.expectTable(),
 		o.classesTable(InHeading), run.sloTable(), o.rooflineTable(InHeading), o.prefixTable(InHeading), run.interferenceTable(InHeading), o.costsTable(),

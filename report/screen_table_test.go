@@ -93,7 +93,7 @@ func TestFold(t *testing.T) {
 
 // A mark is explained where it is seen, and only there.
 func TestLegend(t *testing.T) {
-	for k, want := range map[Kind]string{Plain: "\n", Thin: "\n  ~ thin: few requests beyond it\n"} {
+	for k, want := range map[Kind]string{Plain: "\n", Thin: "\n  ~ thin: few independent requests beyond it\n"} {
 		p := &printer{}
 		p.legend(&Outcome{}, &Table{Rows: [][]Cell{{TextCell("a")}, {TextCell("b"), {Text: "1", Kind: k}}}})
 		if got := p.b.String(); got != want {

@@ -139,7 +139,7 @@ func gradeWords(g stats.Grade) string {
 	case stats.NoBound:
 		return "n too small for an upper bound"
 	case stats.Thin:
-		return "thin: few requests beyond it"
+		return "thin: few independent requests beyond it"
 	}
 	return "sound"
 }

@@ -142,10 +142,10 @@ func (p *printer) legend(o *Outcome, t *Table) {
 		}
 	}
 	if used[Thin] {
-		p.line("  ~ thin: few requests beyond it")
+		p.line("  ~ thin: few independent requests beyond it")
 	}
 	if used[NoBound] {
-		p.line("  ≥ n too small: the lower end of the 95 % interval; n=4: too few requests for any bound")
+		p.line("  ≥ n too small: the lower end of the 95 % interval; n=4: too few independent requests for any bound")
 	}
 }
 

@@ -31,7 +31,7 @@ func planTable(m *sweep.Matrix, only []string, room int) (string, error) {
 	if len(p.Short) > 0 {
 		out += "\n" + strings.Join(p.Short, "\n") + "\n"
 	}
-	return out + "\n" + p.Total() + "\npercentiles: at best; requests that share a queue or a batch are worth fewer\nnothing was sent\n", nil
+	return out + "\n" + p.Total() + "\npercentiles: at best; requests that share a queue or a batch count for fewer\nnothing was sent\n", nil
 }
 
 // noMatch is the error of --only patterns that match no row.

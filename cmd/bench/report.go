@@ -167,13 +167,21 @@ func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
 		return nil, &exitError{codeUsage, err}
 	}
 	var problems strict.Problems
+	rows, some := 0, false
 	for _, run := range runs {
 		for i := range run.Rows {
-			problems = append(problems, limits.Check(&run.Rows[i].Spec)...)
+			s := run.Rows[i].Spec
+			problems = append(problems, limits.Check(&s)...)
+			limits.Apply(&s)
+			rows++
+			some = some || s.HasLimits()
 		}
 	}
-	if len(problems) > 0 {
+	switch {
+	case len(problems) > 0:
 		return nil, problems
+	case rows > 0 && !some:
+		return nil, usage("--slo: no limit of %s is for a row of these runs: check the names of its rows, or write [slo]", given)
 	}
 	return limits, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"bench/experiment/record"
 	"bench/experiment/series"
@@ -23,9 +24,7 @@ func (e *firstFailure) next(series []series.Series, diagnoses []Diagnosis) *Next
 	case e.verdict != stats.Fail && openedBy(p, e.limit) != nil:
 		return remeasure(*openedBy(p, e.limit))
 	case e.verdict != stats.Fail && e.limit.Need > 0:
-		n := p.Rows[0].Summary.Requests.Planned + e.limit.Need
-		return &NextSweep{Variable: "requests", Values: []string{strconv.Itoa(n)}, TOML: inRow(s, fmt.Sprintf("requests = %d", n)),
-			Why: fmt.Sprintf("%s needs %s more requests for a verdict", e.limit.Metric, unit.Count(e.limit.Need))}
+		return moreRequests(s, p, e.limit)
 	case e.verdict != stats.Fail:
 		return byHand("missing measurement", e.limit.Metric+": "+e.limit.Why)
 	}
@@ -48,6 +47,26 @@ func (e *firstFailure) next(series []series.Series, diagnoses []Diagnosis) *Next
 	n := changeFor(s, p, d)
 	n.Bottleneck = d.Bottleneck
 	return n
+}
+
+// moreRequests makes the row long enough for every limit of the point, as the present share and dependence go.
+func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict) *NextSweep {
+	spec, planned := &p.Rows[0].Spec, p.Rows[0].Summary.Requests.Planned
+	n := planned
+	for _, v := range p.Rows[0].SLO {
+		n = max(n, planned+v.Need)
+	}
+	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict", limit.Metric, unit.Count(limit.Need))}
+	var lines []string
+	if seconds := time.Duration(spec.Duration).Seconds(); seconds > 0 && planned > 0 {
+		longer := fmt.Sprintf("%.0fs", math.Ceil(seconds*float64(n)/float64(planned)))
+		out.Variable, out.Values, lines = "duration", []string{longer}, append(lines, fmt.Sprintf("duration = %q", longer))
+	}
+	if spec.Requests > 0 || len(lines) == 0 {
+		out.Variable, out.Values, lines = "requests", []string{strconv.Itoa(n)}, append(lines, fmt.Sprintf("requests = %d", n))
+	}
+	out.TOML = inRow(s, strings.Join(lines, "\n"))
+	return out
 }
 
 // byHand is a change without values to sweep.

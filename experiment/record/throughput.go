@@ -81,16 +81,27 @@ func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
 	}
 }
 
-// OutputPerS are the output tokens per second in parts of the window of equal length.
-func OutputPerS(records []*Record, w Window, parts int) []float64 {
-	out := make([]float64, parts)
+// ThroughputInParts is the throughput of parts of the window of equal length.
+func ThroughputInParts(records []*Record, w Window, parts int) []Throughput {
+	out := make([]Throughput, parts)
 	length := float64(w.EndUs-w.StartUs) / float64(parts)
+	add := func(at Micros, n float64, to func(*Throughput) *float64) {
+		if w.has(at) {
+			*to(&out[min(parts-1, int(float64(at.us-w.StartUs)/length))]) += n / length * 1e6
+		}
+	}
 	for _, r := range records {
 		r.eachOutput(func(at Micros, tokens float64) {
-			if w.has(at) {
-				out[min(parts-1, int(float64(at.us-w.StartUs)/length))] += tokens / length * 1e6
-			}
+			add(at, tokens, func(t *Throughput) *float64 { return &t.OutputTokensPerS })
 		})
+		first := r.First
+		if first.IsZero() {
+			first = r.Last
+		}
+		add(first, float64(r.Prompt()), func(t *Throughput) *float64 { return &t.PromptTokensPerS })
+		if r.OK() {
+			add(r.Last, 1, func(t *Throughput) *float64 { return &t.RequestsPerS })
+		}
 	}
 	return out
 }

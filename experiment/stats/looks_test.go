@@ -73,11 +73,8 @@ func sequential(values []float64, p float64) (Verdict, int) {
 				over++
 			}
 		}
-		// Looks for a certain failure come after a quarter more requests each.
-		for n := 64; n <= len(seen); n = n * 5 / 4 {
-			if Overloaded(seen[:n], 1, p) || FarOver(seen[:n], 1, p) {
-				return Fail, n
-			}
+		if Overloaded(seen, 1, p) || FarOver(seen, 1, p) {
+			return Fail, len(seen)
 		}
 		if v := NewInOrder(seen).Decide(over, p, looks.Confidence(k)).Verdict; v != Undecided {
 			return v, len(seen)

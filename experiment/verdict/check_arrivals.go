@@ -78,8 +78,8 @@ func checkArrivals(e *Measured) checkResult {
 		return checkSteps(e.Spec.Trace.Head)
 	}
 	o := e.Arrivals
-	if o == nil || o.Arrivals < minArrivals || o.AskedPerS == 0 {
-		return noData
+	if o == nil || o.Arrivals < minArrivals || o.AskedPerS == 0 || e.Summary.ErrorRate > tolerated {
+		return noData // a refused connection is not sent
 	}
 	if text := arrivalsDiffer(o); text != "" {
 		return invalid("use a larger client machine; chance is larger in a short window: make duration longer, or change seed", "%s", text)

@@ -34,6 +34,10 @@ func (e *Measured) checkOutcomes() checkResult {
 	if e.Summary.ErrorRate <= tolerated {
 		return passed()
 	}
+	severity := record.Invalid
+	if e.Summary.ErrorRate <= e.toleratedErrors() {
+		severity = record.Note
+	}
 	var kinds []string
 	for _, k := range slices.Sorted(maps.Keys(q.Errors)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", q.Errors[k], k))
@@ -43,7 +47,19 @@ func (e *Measured) checkOutcomes() checkResult {
 	if i >= 0 {
 		text += "; first error: " + e.Records[i].Error
 	}
-	return invalid("read the server's log, then run again", "%s", text)
+	return found(severity, "read the server's log, then run again", "%s", text)
+}
+
+// toleratedErrors is the largest share of failed requests that leaves the row valid: what its SLO allows, if that
+// is more.
+func (e *Measured) toleratedErrors() float64 {
+	most := tolerated
+	for _, l := range e.Spec.SLO.Limits {
+		if l.Metric == "error_rate" {
+			most = max(most, l.Value)
+		}
+	}
+	return most
 }
 
 // checkUnfinished finds requests of the window that had not ended when the row did. Under an SLO they rank as
@@ -54,7 +70,7 @@ func checkUnfinished(e *Measured) checkResult {
 		return passed()
 	}
 	severity := record.Note
-	if float64(q.Unfinished) > tolerated*float64(q.Planned) {
+	if float64(q.Unfinished) > e.toleratedErrors()*float64(q.Planned) {
 		severity = record.Invalid
 	}
 	if e.Window.Cut {

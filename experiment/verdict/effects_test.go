@@ -213,7 +213,7 @@ func TestCautionsNameTheLimits(t *testing.T) {
 		{[]record.Verdict{limit("e2e_p95", "PASS", "")}, ""},
 		{[]record.Verdict{limit("ttft_p95", "PASS", ""), limit("e2e_p95", "PASS", "")}, "ttft_p95 limit 1.5 s: verdict unaffected"},
 		{[]record.Verdict{limit("ttft_p95", "PASS", ""), limit("tpot_mean", "FAIL", "")}, "ttft_p95 limit 1.5 s, tpot_mean limit 1.5 s: verdicts unaffected"},
-		{[]record.Verdict{limit("ttft_p95", "UNDECIDED", "9 of 100 over the limit; need 5 more requests")}, "ttft_p95 limit 1.5 s"},
+		{[]record.Verdict{limit("ttft_p95", "UNDECIDED", "9 of 100 over the limit; need 5 more requests")}, "can affect ttft_p95 limit 1.5 s"},
 		{[]record.Verdict{limit("ttft_p95", "UNDECIDED", "client_cpu: CPU steal 9 %"), limit("tpot_p95", "PASS", "")}, "ttft_p95 UNDECIDED because of it"},
 	} {
 		if got := limitsText(&f, c.verdicts); got != c.want {

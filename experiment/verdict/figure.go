@@ -46,20 +46,29 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	}
 }
 
-// figureInterval is the interval of a figure that follows the output throughput of a closed loop, by parts of
-// the window. Every other figure is taken as it is: with a rate, the row sets it.
+// figureInterval is the interval of a throughput of a closed loop, or of the price that follows it, by parts of the
+// window. With a rate the row sets the throughput, and goodput counts requests that met every limit: these are taken
+// as they are.
 func (e *Measured) figureInterval(q question, x float64) stats.Interval {
 	const parts = 60
 	usd := q.limit.Unit == "usd"
-	if e.Spec.Rate > 0 || !usd && !strings.HasPrefix(q.limit.Metric, "min_output_tokens_per_s") {
+	if e.Spec.Rate > 0 || strings.HasPrefix(q.limit.Metric, "min_goodput") {
 		return stats.Interval{Lo: x, Hi: x}
 	}
-	perS := record.OutputPerS(filter(e.Records, q.about), e.Window, parts)
-	iv := stats.MeanInterval(perS, confidence, rand.New(rand.NewPCG(record.Seed, 3)))
+	perS := make([]float64, parts)
 	mean := 0.0
-	for _, y := range perS {
-		mean += y / parts
+	for i, t := range record.ThroughputInParts(filter(e.Records, q.about), e.Window, parts) {
+		switch q.limit.Metric {
+		case "min_requests_per_s":
+			perS[i] = t.RequestsPerS
+		case "min_prompt_tokens_per_s":
+			perS[i] = t.PromptTokensPerS
+		default:
+			perS[i] = t.OutputTokensPerS
+		}
+		mean += perS[i] / parts
 	}
+	iv := stats.MeanInterval(perS, confidence, rand.New(rand.NewPCG(record.Seed, 3)))
 	if !(mean > 0) {
 		return stats.Interval{Lo: x, Hi: x}
 	}

@@ -46,7 +46,7 @@ func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 	case len(touched) == 0:
 		return ""
 	case undecided:
-		return strings.Join(touched, ", ")
+		return "can affect " + strings.Join(touched, ", ")
 	case len(touched) == 1:
 		return touched[0] + ": verdict unaffected"
 	}

@@ -18,7 +18,8 @@ import (
 type Plan struct {
 	Rows []Row
 	Hits []string // possible prefix-cache hits, a line for each point with shared prefixes
-	// Short are the rows whose searches have probes too short for their tolerance, a line each.
+	// Short are the rows that are too short for a limit, or whose searches have probes too short for their tolerance,
+	// a line each.
 	Short []string
 
 	order, starts string // texts
@@ -51,8 +52,10 @@ func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 		if text := hitsText(s, room); text != "" {
 			p.Hits = append(p.Hits, text)
 		}
-		if text := shortText(s); text != "" && !slices.Contains(p.Short, text) {
-			p.Short = append(p.Short, text)
+		for _, text := range []string{shortText(s), undecidableText(s)} {
+			if text != "" && !slices.Contains(p.Short, text) {
+				p.Short = append(p.Short, text)
+			}
 		}
 	}
 	if m.Order != "" && m.Order != sweep.OrderListed {
