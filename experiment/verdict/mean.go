@@ -1,0 +1,82 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// judgeMean compares the interval of the mean over requests, by arrival, with the limit.
+func (e *Measured) judgeMean(v *record.Verdict, l experiment.Limit, window []*record.Record, confidence float64) {
+	o := observe(experiment.Limit{Key: l.Key, Metric: l.Metric, Stat: "p50", Value: l.Value}, window, e.Spec.Streams())
+	switch {
+	case o.failed > 0:
+		decide(v, stats.Fail, fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", o.failed))
+		return
+	case len(o.values) == 0:
+		decide(v, stats.Undecided, notMeasured)
+		return
+	}
+	interval := func(values []float64) stats.Interval {
+		return stats.MeanInterval(values, confidence, rand.New(rand.NewPCG(record.Seed, 2)))
+	}
+	n, mean, iv := len(o.values), stat.Mean(o.values, nil), interval(o.values)
+	v.Value, v.Observed = &mean, n
+	decide(v, against(iv, l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), intervalText(iv), unit.Brief(100*confidence, 4), n))
+	low, high := e.endsOf(l.Metric)
+	switch {
+	case v.Verdict == string(stats.Pass) && !high.untouched() && against(interval(high.values(o.requests, o.values)), l.Value) != stats.Pass:
+		openBy(v, &high)
+	case v.Verdict == string(stats.Fail) && !low.untouched() && against(interval(low.values(o.requests, o.values)), l.Value) != stats.Fail:
+		openBy(v, &low)
+	case v.Verdict == string(stats.Undecided) && math.IsInf(iv.Lo, 0):
+		setNeed(v, max(n, fewestOfMean-n)) // the window is too short to show the dependence
+	case v.Verdict == string(stats.Undecided):
+		setNeed(v, meanNeed(n, mean, l.Value, iv))
+	}
+}
+
+// fewestOfMean is the number of requests below which a mean has no interval.
+const fewestOfMean = 30
+
+// against is the verdict on a limit that a figure with this interval must not exceed.
+func against(iv stats.Interval, limit float64) stats.Verdict {
+	switch {
+	case iv.Hi <= limit:
+		return stats.Pass
+	case iv.Lo > limit:
+		return stats.Fail
+	}
+	return stats.Undecided
+}
+
+func intervalText(iv stats.Interval) string {
+	end := func(x float64) string {
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			return "–"
+		}
+		return unit.Brief(x, 4)
+	}
+	return "[" + end(iv.Lo) + ", " + end(iv.Hi) + "]"
+}
+
+// meanNeed is the number of further requests that would move the interval off the limit, if mean and spread
+// stay; 0 if that takes more than ten million, or the interval has no end there.
+func meanNeed(n int, mean, limit float64, iv stats.Interval) int {
+	reach := iv.Hi - mean
+	if mean > limit {
+		reach = mean - iv.Lo
+	}
+	total := math.Ceil(float64(n) * math.Pow(reach/(mean-limit), 2)) // +Inf if mean = limit
+	if !(total <= 1e7) {
+		return 0
+	}
+	return max(1, int(total)-n)
+}
