@@ -9,6 +9,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/verdict"
 )
@@ -119,7 +120,11 @@ func (r *Run) searchAgain(otherLimits bool, stored []string) {
 				}
 			}
 		}
-		if len(probes) == 0 {
+		switch {
+		case len(probes) == 0 && otherLimits: // its answer is that of the run's own limits
+			was.State, was.Bracket, was.Text = "unprobed", stats.Bracket{}, was.Name+": not evaluated again: no probe has request records"
+			continue
+		case len(probes) == 0:
 			continue
 		}
 		now := series.SearchResult(&was.Search, &probes[0].Spec, probes)

@@ -24,7 +24,7 @@ func Again(stored *record.Row, records []*record.Record, t experiment.Target, b 
 
 // keepOlder takes from a row of an older version the results of checks for which it stores too little: of the
 // prefix cache, without the tokens around a prompt and the failed priming; of the client, without a
-// self-test.
+// self-test. Their effects are not known, so that verdicts do not account for them.
 func (e *Measured) keepOlder(stored *record.Row) {
 	e.keep(stored, "prefix_cache")
 	beyondSelftest := func(f record.Finding) bool {
@@ -55,6 +55,7 @@ func (e *Measured) keep(stored *record.Row, code string) {
 		}
 	}
 	slices.SortStableFunc(e.Findings, func(a, b record.Finding) int { return inOrder(a.Code, b.Code) })
+	record.SortFindings(e.Findings)
 }
 
 // inOrder compares codes by the order of display.
