@@ -283,14 +283,15 @@ func (s *InOrder) DecideFar(limit, least, most, over, p, confidence float64) Dec
 	return Decision{Verdict: v, Need: need, Effective: float64(s.n)}
 }
 
-// farFrom reports whether all values are far from a limit: within a tenth of it (bounded values: half), or above
-// ten times (twice) the limit; or, unless a queue can come, by three times their own range below it; by twice their
-// range above it. A queue that grows slowly begins far below its limit too.
+// farFrom reports whether all values are far from a limit: below a tenth of it (bounded values: half) or above ten
+// times the limit (twice), or three times their own range above it; bounded values also as far below it. A queue
+// that grows slowly begins far below its limit too.
 func (s *InOrder) farFrom(limit, least, most float64) bool {
+	width := 3 * (most - least)
 	if s.Bounded {
-		return most <= limit/2 || least > 2*limit || limit-most >= 3*(most-least) || least-limit >= 2*(most-least)
+		return most <= limit/2 || least > 2*limit || limit-most >= width || least-limit >= width
 	}
-	return most <= limit/10 && !rises(s.values, 12) || least > 10*limit || least-limit >= 2*(most-least)
+	return most <= limit/10 && !rises(s.values, 12) || least > 10*limit || least-limit >= width
 }
 
 // Effective is the number of independent requests that these are worth at the p-quantile, for a PASS.
