@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"slices"
 
 	"bench/experiment/record"
 )
@@ -20,6 +21,7 @@ var (
 	firstToken  = []string{"ttft", "ttft_from_send", "ttfe"}
 	lastToken   = []string{"e2e", "e2e_from_send"}
 	fromArrival = []string{"ttft", "e2e"} // they contain what the client does before it sends
+	ofQueue     = slices.Concat(firstToken, lastToken, []string{"cap_wait"})
 	betweenIt   = []string{"tpot", "itl"}
 	throughputs = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s"}
 )

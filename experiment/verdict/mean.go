@@ -7,15 +7,14 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
 // judgeMean compares the interval of the mean over requests, by arrival, with the limit.
-func (e *Measured) judgeMean(v *record.Verdict, l experiment.Limit, window []*record.Record, confidence float64) {
-	o := observe(experiment.Limit{Key: l.Key, Metric: l.Metric, Stat: "p50", Value: l.Value}, window, e.Spec.Streams())
+func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64) {
+	l := o.limit
 	switch {
 	case o.failed > 0:
 		decide(v, stats.Fail, fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", o.failed))

@@ -84,17 +84,17 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	l := q.limit
 	window = filter(window, q.about)
 	v.Value, v.Need, v.Observed, v.Effective = nil, 0, len(window), 0
-	if why := e.certainFail(l, window); why != "" {
-		decide(v, stats.Fail, why)
-		v.Value = observe(l, window, e.Spec.Streams()).value
-		return
-	}
-	if l.Stat == "mean" {
-		e.judgeMean(v, l, window, confidence)
-		return
-	}
 	o := observe(l, window, e.Spec.Streams())
-	if v.Value = o.value; len(o.requests) == 0 {
+	if l.Stat == "mean" {
+		e.judgeMean(v, o, confidence)
+		return
+	}
+	v.Value = o.value
+	if why := e.certainFail(o); why != "" {
+		decide(v, stats.Fail, why)
+		return
+	}
+	if len(o.requests) == 0 {
 		decide(v, stats.Undecided, notMeasured)
 		return
 	}
