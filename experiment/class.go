@@ -11,12 +11,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// HasConversations reports whether at least one class sends conversations: requests that are turns of a
-// session.
-func (s *Spec) HasConversations() bool {
-	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Session != nil })
-}
-
 // RequestsPerArrival is the mean number of requests per arrival: more than 1 where an arrival begins a
 // conversation.
 func (s *Spec) RequestsPerArrival() float64 {

@@ -139,11 +139,7 @@ func (s *Spec) ExpectedRequests() float64 {
 
 // HasConstantRate reports whether single requests arrive at a finite rate that stays the same.
 func (s *Spec) HasConstantRate() bool {
-	switch s.Arrival.Process {
-	case "", "poisson", "constant", "gamma":
-		return s.Rate > 0 && !s.Rate.IsInf() && s.Session == nil && !s.IsColdStart()
-	}
-	return false
+	return s.Rate > 0 && !s.Rate.IsInf() && s.Session == nil && !s.IsColdStart() && s.Arrival.IsSteady()
 }
 
 // Label is the point's name for people: "D-saturation concurrency=8".

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bench/experiment"
@@ -70,14 +69,8 @@ func limitText(v record.Verdict) string {
 func Quantity(x float64, u string) string { return unit.Format(x, UnitWords(u)) }
 
 // Exactly is a configured figure with all its digits.
-func Exactly(x float64, unit string) string {
-	switch {
-	case unit == "ms" && x >= 1000:
-		x, unit = x/1000, "s"
-	case unit == "share":
-		x, unit = x*100, "%"
-	}
-	return strconv.FormatFloat(x, 'g', 12, 64) + " " + UnitWords(unit)
+func Exactly(x float64, u string) string {
+	return unit.Exactly(x, UnitWords(u))
 }
 
 // UnitWords is a unit of a JSON field for people.

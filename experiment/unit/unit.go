@@ -91,3 +91,14 @@ func ClipBytes(s string, n int) string {
 
 // Ms is a duration in ms.
 func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Exactly is a configured figure with all its digits: "1.5 s" for 1500 ms, "5 %" for the share 0.05.
+func Exactly(x float64, unit string) string {
+	switch {
+	case unit == "ms" && x >= 1000:
+		x, unit = x/1000, "s"
+	case unit == "share":
+		x, unit = x*100, "%"
+	}
+	return strconv.FormatFloat(x, 'g', 12, 64) + " " + unit
+}

@@ -31,12 +31,7 @@ const (
 // steadiness computes the trends of latencies and load through the window; nil for a load that is meant to
 // change, or without completed requests.
 func (e *Measured) steadiness() *record.Steadiness {
-	if e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Summary.Requests.Completed == 0 {
-		return nil
-	}
-	switch e.Spec.Arrival.Process {
-	case "", "poisson", "constant", "gamma":
-	default: // a rate that changes
+	if e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Summary.Requests.Completed == 0 || !e.Spec.Arrival.IsSteady() {
 		return nil
 	}
 	s := &record.Steadiness{Metric: "e2e", Trends: map[string]stats.Trend{}}

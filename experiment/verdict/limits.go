@@ -2,11 +2,11 @@ package verdict
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // nameLimits adds to the text of each caution the limits on what it touches, and whether it leaves their
@@ -32,7 +32,7 @@ func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 			continue
 		}
 		name := strings.TrimSpace(v.Class + " " + v.Metric)
-		touched = append(touched, fmt.Sprintf("%s limit %s", name, limitValue(v.Limit, v.Unit)))
+		touched = append(touched, fmt.Sprintf("%s limit %s", name, unit.Exactly(v.Limit, v.Unit)))
 		if v.Verdict == string(stats.Undecided) {
 			undecided = true
 			if strings.Contains(v.Why, f.Code+":") {
@@ -51,15 +51,4 @@ func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 		return touched[0] + ": verdict unaffected"
 	}
 	return strings.Join(touched, ", ") + ": verdicts unaffected"
-}
-
-// limitValue is a limit as written, with all its digits.
-func limitValue(x float64, unit string) string {
-	switch {
-	case unit == "ms" && x >= 1000:
-		x, unit = x/1000, "s"
-	case unit == "share":
-		x, unit = 100*x, "%"
-	}
-	return strconv.FormatFloat(x, 'g', 12, 64) + " " + unit
 }

@@ -174,6 +174,11 @@ func (a *Arrival) gaps() string {
 // batch is how many requests arrive at once.
 func (a *Arrival) batch() int { return max(a.Size, 1) }
 
+// IsSteady reports whether the rate stays the same; a closed loop has none that could change.
+func (a *Arrival) IsSteady() bool {
+	return a.Process == "" || a.Process == poisson || a.Process == constant || a.Process == gamma
+}
+
 // IsZero reports whether no process is set.
 func (a Arrival) IsZero() bool { return a.Process == "" }
 

@@ -3,6 +3,7 @@ package workload
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -28,7 +29,7 @@ type phase struct {
 // where the rate changes: ramps, steps, sinusoids and bursts keep their chance.
 func (w *Workload) phases(l Load) (out []phase) {
 	gaps := w.Arrival.Process == "" || w.Arrival.Process == poisson || w.Arrival.Process == gamma
-	inTurns := l.Requests+l.Warmup.Requests > 0 && w.converses()
+	inTurns := l.Requests+l.Warmup.Requests > 0 && w.HasConversations()
 	if !gaps || !(w.Rate > 0) || w.Rate.IsInf() || inTurns || l.Warmup.Time > 0 && l.Warmup.Requests > 0 {
 		return nil
 	}
@@ -50,14 +51,9 @@ func (w *Workload) phases(l Load) (out []phase) {
 	return append(out, phase{start, start + duration, max(1, number(duration)), l.Warmup.Requests > 0})
 }
 
-// converses reports whether any class has conversations.
-func (w *Workload) converses() bool {
-	for _, c := range w.Classes() {
-		if c.Session != nil {
-			return true
-		}
-	}
-	return false
+// HasConversations reports whether at least one class sends conversations: requests that are turns of a session.
+func (w *Workload) HasConversations() bool {
+	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Session != nil })
 }
 
 // FixedArrivals is the number of arrivals that the plan of a load has in the window, and the window's length;
