@@ -7,34 +7,64 @@ import (
 	"bench/experiment"
 )
 
-// throughputOf counts what arrived inside the window, of any request: output tokens at their own times,
-// prompt tokens at the first token of their answer (their prefill is done by then), requests at their last
-// token.
+// throughputOf is the throughput of the whole window.
 func throughputOf(records []*Record, w Window, gpus int) Throughput {
-	var requests, prompt, output float64
-	for _, r := range records {
-		output += r.outputInside(w)
-		first := r.First
-		if first.IsZero() {
-			first = r.Last
-		}
-		if w.has(first) {
-			prompt += float64(r.Prompt())
-		}
-		if r.OK() && w.has(r.Last) {
-			requests++
-		}
-	}
 	d := w.Seconds()
 	if d <= 0 {
 		return Throughput{}
 	}
-	t := Throughput{RequestsPerS: requests / d, PromptTokensPerS: prompt / d, OutputTokensPerS: output / d}
+	t := countInParts(records, w, 1)[0].per(d)
 	if gpus > 0 {
 		perGPU := t.OutputTokensPerS / float64(gpus)
 		t.OutputTokensPerSPerGPU = &perGPU
 	}
 	return t
+}
+
+// ThroughputInParts is the throughput of parts of the window of equal length.
+func ThroughputInParts(records []*Record, w Window, parts int) []Throughput {
+	out := make([]Throughput, parts)
+	for i, n := range countInParts(records, w, parts) {
+		out[i] = n.per(w.Seconds() / float64(parts))
+	}
+	return out
+}
+
+// counts are what arrived in a time.
+type counts struct{ requests, prompt, output float64 }
+
+func (n counts) per(seconds float64) Throughput {
+	return Throughput{RequestsPerS: n.requests / seconds, PromptTokensPerS: n.prompt / seconds, OutputTokensPerS: n.output / seconds}
+}
+
+// countInParts counts what arrived in equal parts of the window, of any request: output tokens at their own times,
+// prompt tokens at the first token of their answer (their prefill is done by then), requests at their last token.
+func countInParts(records []*Record, w Window, parts int) []counts {
+	out, own := make([]counts, parts), make([]float64, parts) // own: output tokens of one request
+	length := float64(w.EndUs-w.StartUs) / float64(parts)
+	part := func(at Micros) int { return min(parts-1, int(float64(at.us-w.StartUs)/length)) }
+	for _, r := range records {
+		clear(own)
+		r.eachOutput(func(at Micros, tokens float64) {
+			if w.has(at) {
+				own[part(at)] += tokens
+			}
+		})
+		for i, tokens := range own {
+			out[i].output += tokens
+		}
+		first := r.First
+		if first.IsZero() {
+			first = r.Last
+		}
+		if w.has(first) {
+			out[part(first)].prompt += float64(r.Prompt())
+		}
+		if r.OK() && w.has(r.Last) {
+			out[part(r.Last)].requests++
+		}
+	}
+	return out
 }
 
 func (w Window) has(m Micros) bool { return m.ok && m.us >= w.StartUs && m.us < w.EndUs }
@@ -45,16 +75,6 @@ func (r *Record) Prompt() int {
 		return *r.PromptTokens
 	}
 	return r.PromptRequested
-}
-
-// outputInside is the number of output tokens inside the window.
-func (r *Record) outputInside(w Window) (inside float64) {
-	r.eachOutput(func(at Micros, tokens float64) {
-		if w.has(at) {
-			inside += tokens
-		}
-	})
-	return inside
 }
 
 // eachOutput yields the output tokens at their times. An event with an unknown number of tokens counts as the
@@ -79,31 +99,6 @@ func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
 		at.us += us
 		event(at)
 	}
-}
-
-// ThroughputInParts is the throughput of parts of the window of equal length.
-func ThroughputInParts(records []*Record, w Window, parts int) []Throughput {
-	out := make([]Throughput, parts)
-	length := float64(w.EndUs-w.StartUs) / float64(parts)
-	add := func(at Micros, n float64, to func(*Throughput) *float64) {
-		if w.has(at) {
-			*to(&out[min(parts-1, int(float64(at.us-w.StartUs)/length))]) += n / length * 1e6
-		}
-	}
-	for _, r := range records {
-		r.eachOutput(func(at Micros, tokens float64) {
-			add(at, tokens, func(t *Throughput) *float64 { return &t.OutputTokensPerS })
-		})
-		first := r.First
-		if first.IsZero() {
-			first = r.Last
-		}
-		add(first, float64(r.Prompt()), func(t *Throughput) *float64 { return &t.PromptTokensPerS })
-		if r.OK() {
-			add(r.Last, 1, func(t *Throughput) *float64 { return &t.RequestsPerS })
-		}
-	}
-	return out
 }
 
 // ConcurrencyOf is the time-weighted mean and the maximum of the number of requests in flight.
