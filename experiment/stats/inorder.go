@@ -174,8 +174,6 @@ type Decision struct {
 	// Need is the number of requests to add for a verdict if the share over the limit and the dependence stay:
 	// for Pass if the share is below the allowed one, else for Fail. 0 = decided, or ten million do not decide.
 	Need int
-	// Short: the window is too short to show how requests depend on each other.
-	Short bool
 }
 
 // Decide checks whether the p-quantile is within a limit that `over` requests exceed; a request with a part of
@@ -192,7 +190,7 @@ func (s *InOrder) Decide(over, p, confidence float64) Decision {
 	case w.fails(n, math.Floor(over+1e-9), p, risk):
 		return Decision{Verdict: Fail, Effective: n / w.fail}
 	}
-	return Decision{Verdict: Undecided, Effective: n / w.pass, Need: w.need(n, over, p, risk), Short: n < w.fewest}
+	return Decision{Verdict: Undecided, Effective: n / w.pass, Need: w.need(n, over, p, risk)}
 }
 
 // passes reports whether so few requests over the limit have a probability of at most risk if a share of 1-p
@@ -244,14 +242,9 @@ func (w weight) need(n, over, p, risk float64) int {
 	return 0
 }
 
-// Interval is the interval of the p-quantile of the process that made the values, which sorted has in
-// ascending order. An end is infinite if the window does not bound the percentile.
-func (s *InOrder) Interval(sorted []float64, p, confidence float64) Interval {
-	return s.interval(ascending(sorted), p, confidence)
-}
-
-// interval is between two order statistics: the lowest value that passes as a limit, and the highest one that
-// fails, each with half of the risk.
+// interval is the interval of the p-quantile of the process that made the values, which sorted has in ascending
+// order. It is between two order statistics: the lowest value that passes as a limit, and the highest one that
+// fails, each with half of the risk. An end is infinite if the window does not bound the percentile.
 func (s *InOrder) interval(sorted ranked, p, confidence float64) Interval {
 	iv := unbounded()
 	size := sorted.size()

@@ -36,7 +36,7 @@ func TestInOrderIntervalIsTheBinomials(t *testing.T) {
 			sorted[i] = float64(i)
 		}
 		for _, p := range []float64{0.5, 0.9, 0.95, 0.99} {
-			if got, want := s.Interval(sorted, p, 0.95), quantileInterval(ascending(sorted), p, 0.95); got != want {
+			if got, want := s.interval(ascending(sorted), p, 0.95), quantileInterval(ascending(sorted), p, 0.95); got != want {
 				t.Errorf("n=%d p=%v: %v, want %v", n, p, got, want)
 			}
 		}
@@ -51,7 +51,7 @@ func TestInOrderVerdictIsItsInterval(t *testing.T) {
 		values := autoregressive(n, rho, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 		p := rapid.SampledFrom([]float64{0.5, 0.9, 0.95, 0.99}).Draw(t, "p")
 		s, sorted := NewInOrder(values), slices.Sorted(slices.Values(values))
-		iv := s.Interval(sorted, p, 0.98)
+		iv := s.interval(ascending(sorted), p, 0.98)
 		last := Fail
 		for i, limit := range sorted {
 			d := s.Decide(float64(n-1-i), p, 0.99)
@@ -76,7 +76,8 @@ func TestInOrderShortWindow(t *testing.T) {
 		ramp[i] = float64(i)
 	}
 	for _, over := range []float64{0, 250, 500} {
-		if d := NewInOrder(ramp).Decide(over, 0.95, 0.99); d.Verdict != Undecided || !d.Short {
+		s := NewInOrder(ramp)
+		if d := s.Decide(over, 0.95, 0.99); d.Verdict != Undecided || s.weight(0.95).fewest <= float64(len(ramp)) {
 			t.Errorf("%v of a ramp over the limit: %+v", over, d)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Looks are the moments at which a row with until = "decided" may be evaluated: after firstLook requests, and
-// after each doubling. Deciding after every request with the confidence of one look would be wrong far more
+// Looks are the moments at which a row that ends early (until = "decided", a probe of a search) may be evaluated:
+// after firstLook requests, and after each doubling. Deciding after every request with the confidence of one look would be wrong far more
 // often than that confidence states. Instead the risk is divided among the looks: look k takes 1/(k·(k+1)) of
 // it, which sums to at most all of it.
 type Looks struct {

@@ -302,7 +302,7 @@ func (s simulated) simulate(n, trials int, ps []float64, long []float64, times [
 			worth := func(k float64) float64 { return k / times[i] }
 			count(&c.oraclePass, atLeastShare(worth(float64(n)-over(truth*far)), worth(float64(n)), p) <= 0.01)
 			count(&c.oracleFail, atLeastShare(worth(over(truth/far)), worth(float64(n)), 1-p) <= 0.01)
-			iv := in.Interval(sorted, p, 0.95)
+			iv := in.interval(ascending(sorted), p, 0.95)
 			inside := iv.Lo <= truth*(1+1e-9) && truth*(1-1e-9) <= iv.Hi
 			count(&c.covered, inside)
 			count(&c.closed, !math.IsInf(iv.Lo, 0) && !math.IsInf(iv.Hi, 0))
