@@ -4,7 +4,6 @@
 package columns
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -47,6 +46,14 @@ func Clip(s string, n int) string {
 	return s
 }
 
+// Ellipsis cuts s at its end, so that it takes at most n columns, and marks the cut with "…". s has no colour.
+func Ellipsis(s string, n int) string {
+	if Width(s) <= n {
+		return s
+	}
+	return strings.TrimRight(Clip(s, n-1), " ") + Clip("…", n)
+}
+
 // Shorten cuts s in its middle, so that it takes at most n columns: the end of a row's name distinguishes
 // points.
 func Shorten(s string, n int) string {
@@ -67,47 +74,3 @@ func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-Width
 
 // PadLeft puts spaces before s, up to n columns.
 func PadLeft(s string, n int) string { return strings.Repeat(" ", max(0, n-Width(s))) + s }
-
-// Table lays out rows, two spaces apart. The listed columns are aligned
-// to the right; they count from 0. A cell can have several lines. The result has no line feed at its end.
-func Table(rows [][]string, right ...int) string {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			for line := range strings.SplitSeq(cell, "\n") {
-				widths[i] = max(widths[i], Width(line))
-			}
-		}
-	}
-	var lines []string
-	for _, row := range rows {
-		lines = append(lines, tableRow(row, widths, right)...)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func tableRow(row []string, widths, right []int) []string {
-	var lines []string
-	for i, cell := range row {
-		for n, part := range strings.Split(cell, "\n") {
-			if n == len(lines) {
-				lines = append(lines, "")
-			}
-			before := 0
-			for _, w := range widths[:i] {
-				before += w + 2
-			}
-			if slices.Contains(right, i) {
-				part = PadLeft(part, widths[i])
-			}
-			lines[n] = Pad(lines[n], before+1) + part
-		}
-	}
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return lines
-}

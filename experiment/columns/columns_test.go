@@ -1,9 +1,6 @@
 package columns
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestWidth(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "名前": 4, "e\u0301": 1, "\x1b[32mPASS\x1b[0m": 4, "━…": 2} {
@@ -39,15 +36,14 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
-	got := Table([][]string{{"row", "n", ""}, {"名前", "1", "two\nlines"}, {"b", "1,000", ""}}, 1)
-	want := strings.Join([]string{
-		" row       n",
-		" 名前      1  two",
-		"              lines",
-		" b     1,000",
-	}, "\n")
-	if got != want {
-		t.Errorf("\n%s\nwant\n%s", got, want)
+func TestEllipsis(t *testing.T) {
+	for _, tt := range []struct {
+		s    string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"ab cd", 4, "ab…"}, {"名前", 3, "名…"}, {"abc", 1, "…"}, {"abc", 0, ""}} {
+		if got := Ellipsis(tt.s, tt.n); got != tt.want {
+			t.Errorf("%q in %d: %q, want %q", tt.s, tt.n, got, tt.want)
+		}
 	}
 }

@@ -102,13 +102,7 @@ func MinSamples(p, confidence float64) int {
 	if !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
 		return math.MaxInt
 	}
-	bounded := func(n int) bool {
-		if p < 0.5 {
-			return atLeast(n, n, 1-p) <= (1-confidence)/2
-		}
-		return atLeast(n, n, p) <= (1-confidence)/2
-	}
-	return first(bounded)
+	return first(func(n int) bool { return math.Pow(max(p, 1-p), float64(n)) <= (1-confidence)/2 })
 }
 
 // first is the smallest n ≥ 1 for which ok holds; ok must hold for every larger n too. It is math.MaxInt if

@@ -3,6 +3,7 @@
 package unit
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -79,6 +80,16 @@ func Plural(n int, thing string) string {
 		thing += "s"
 	}
 	return Count(n) + " " + thing
+}
+
+// Some names three things and counts the others: "A, B, C and 4 more".
+func Some(names []string) string {
+	const few = 3
+	text := strings.Join(names[:min(few, len(names))], ", ")
+	if more := len(names) - few; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // ClipBytes shortens a text to n bytes, and marks a cut by "…".
