@@ -13,17 +13,3 @@ type Reuse struct {
 	PossibleRate float64 `json:"possible_rate"` // of the prompt tokens
 	CachedRate   float64 `json:"cached_rate"`
 }
-
-// Rotations compares the first rotation of a tiling row, which can't hit a cache, with the later ones, over
-// the completed requests of warm-up and window.
-type Rotations struct {
-	First Rotation `json:"first"`
-	Later Rotation `json:"later"`
-}
-
-// Rotation is one or more passes over all contexts.
-type Rotation struct {
-	Requests   int      `json:"requests"`
-	TTFTMeanMs *float64 `json:"ttft_mean_ms"` // null = no request, or no stream
-	CachedRate *float64 `json:"cached_rate"`  // of the prompt tokens; null = not reported
-}

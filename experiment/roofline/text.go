@@ -3,32 +3,52 @@ package roofline
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"bench/experiment/columns"
 	"bench/experiment/unit"
 )
 
-// Text writes a prediction for people: the setup, the times, and the terms that they are the sum of.
-func Text(w io.Writer, p Prediction) error {
+// Text writes a prediction for people in lines of width columns: the setup, the times, and the terms that they are
+// the sum of.
+func Text(w io.Writer, p Prediction, width int) error {
 	var b strings.Builder
+	line := func(lead, format string, args ...any) {
+		indent := strings.Repeat(" ", columns.Width(lead)+1)
+		if lead == "" {
+			indent = "   "
+		}
+		b.WriteString(strings.Join(columns.Wrap(lead, fmt.Sprintf(format, args...), indent, width), "\n") + "\n")
+	}
 	active := ""
 	if p.ActiveParams != p.Params {
 		active = fmt.Sprintf(", %s G of them active", unit.Digits(float64(p.ActiveParams)/1e9))
 	}
-	fmt.Fprintf(&b, "%s (%s G parameters%s; %s, KV %s) on %d × %s\n",
+	line("", "%s (%s G parameters%s; %s, KV %s) on %d × %s",
 		p.Model, unit.Digits(float64(p.Params)/1e9), active, p.Precision, p.KVPrecision, p.GPUs, p.Hardware)
-	fmt.Fprintf(&b, "input %s tokens, %s of them cached; output %s\n\n", tokens(p.Input), tokens(p.Cached), tokens(p.Output))
-	fmt.Fprintf(&b, "rule of thumb   %s GB / %s GB/s = %s ms per token, %s tokens/s\n",
+	line("", "input %s tokens, %s of them cached; output %s", tokens(p.Input), tokens(p.Cached), tokens(p.Output))
+	b.WriteString("\n")
+	line("rule of thumb  ", "%s GB / %s GB/s = %s ms per token, %s tokens/s",
 		unit.Digits(p.Rule.WeightsGB), unit.Digits(p.Rule.GBs), unit.Digits(p.Rule.Ms), unit.Digits(p.Rule.PerS))
-	fmt.Fprintf(&b, "KV cache        %s bytes per token; %s\n", unit.Count(int(p.KVBytes)), capacityText(p.Capacity))
-	fmt.Fprintf(&b, "critical batch  %s\n", criticalText(p.Critical))
-	fmt.Fprintf(&b, "ceiling         %s\n\n", ceilingText(p.Ceiling))
-	b.WriteString(timesTable(p))
-	if p.Fit != nil {
-		b.WriteString("\n\n" + fitText(p.Fit))
+	line("KV cache       ", "%s bytes per token; %s", unit.Count(int(p.KVBytes)), capacityText(p.Capacity))
+	line("critical batch ", "%s", criticalText(p.Critical))
+	line("ceiling        ", "%s", ceilingText(p.Ceiling))
+	b.WriteString("\n" + timesTable(p, width) + "\n")
+	for _, note := range notesOf(p) {
+		line("note:", "%s", note)
 	}
-	b.WriteString("\n\nterms of the expected times; those in brackets overlap with a longer one\n\n" + termsTable(p) + "\n")
+	if f := p.Fit; f != nil {
+		b.WriteString("\n")
+		line("fitted:", "%s", fitText(f))
+		for _, note := range f.Notes {
+			line("note:", "%s", note)
+		}
+		b.WriteString("\n" + fitTable(f, width) + "\n")
+	}
+	b.WriteString("\n")
+	line("", "terms of the expected times; those in brackets overlap with a longer one")
+	b.WriteString("\n" + termsTable(p, width) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -58,15 +78,13 @@ func ceilingText(c Ceiling) string {
 		unit.Digits(c.OutputPer), unit.Digits(c.WorstPerS), unit.Digits(c.BestPerS), unit.Digits(c.RequestsS), c.Batch, c.Why, unit.Digits(c.Step.ExpectedMs))
 }
 
-func timesTable(p Prediction) string {
+func timesTable(p Prediction, width int) string {
 	t := [][]string{{"ms", "floor", "low", "expected", "high", "output tok/s", "MBU"}}
 	row := func(name string, b Bound, perS, mbu, note string) {
 		t = append(t, []string{name, unit.Digits(b.FloorMs), unit.Digits(b.LowMs), unit.Digits(b.ExpectedMs), unit.Digits(b.HighMs), perS, mbu, note})
 	}
 	row("TTFT", p.TTFT, "", "", "")
-	notes := []string{p.TTFT.Note}
 	for _, d := range p.Decode {
-		notes = append(notes, d.TPOT.Note)
 		held := ""
 		if !d.Fits {
 			held = "exceeds the KV cache"
@@ -77,29 +95,29 @@ func timesTable(p Prediction) string {
 			row("  TPOT meanwhile", *d.ChunkedTPOT, "", "", "")
 		}
 		if s := d.Speculated; s != nil {
-			note := fmt.Sprintf("%s tokens per step, speedup %s", unit.Digits(s.TokensPerStep), unit.Digits(s.Speedup))
+			note := fmt.Sprintf("%s tok/step, %s× as fast", unit.Digits(s.TokensPerStep), unit.Digits(s.Speedup))
 			row("  speculative", s.TPOT, unit.Digits(1e3*float64(d.Batch)/s.TPOT.ExpectedMs), "", note)
 		}
 	}
-	return columns.Table(t, 1, 2, 3, 4, 5, 6) + notesText(notes)
+	return columns.Table(t, width, 1, 2, 3, 4, 5, 6)
 }
 
-// notesText writes each note once.
-func notesText(notes []string) string {
-	var b strings.Builder
-	seen := map[string]bool{"": true}
-	for _, all := range notes {
-		for _, note := range strings.Split(all, "; ") {
-			if !seen[note] {
-				b.WriteString("\nnote: " + note)
-			}
-			seen[note] = true
+// notesOf are the notes of the times, each once.
+func notesOf(p Prediction) []string {
+	all := strings.Split(p.TTFT.Note, "; ")
+	for _, d := range p.Decode {
+		all = append(all, strings.Split(d.TPOT.Note, "; ")...)
+	}
+	var notes []string
+	for _, note := range all {
+		if note != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
 		}
 	}
-	return b.String()
+	return notes
 }
 
-func termsTable(p Prediction) string {
+func termsTable(p Prediction, width int) string {
 	t := [][]string{{"", "term", "of", "amount", "rate", "ms"}}
 	add := func(name string, b Bound) {
 		for _, x := range b.Terms {
@@ -121,24 +139,24 @@ func termsTable(p Prediction) string {
 			add("  speculative step", d.Speculated.Step)
 		}
 	}
-	return columns.Table(t, 3, 4, 5)
+	return columns.Table(t, width, 3, 4, 5)
 }
 
 func fitText(f *Fit) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "fitted: overhead %s ms per step, %s of the memory bandwidth, ", unit.Digits(f.OverheadMs), unit.Format(f.Memory, "share"))
+	text := fmt.Sprintf("overhead %s ms per step, %s of the memory bandwidth, ", unit.Digits(f.OverheadMs), unit.Format(f.Memory, "share"))
 	if f.Compute != nil {
-		fmt.Fprintf(&b, "%s of the compute peak", unit.Format(*f.Compute, "share"))
+		text += unit.Format(*f.Compute, "share") + " of the compute peak"
 	} else {
-		b.WriteString("default compute efficiency")
+		text += "default compute efficiency"
 	}
 	if f.Spread != nil {
-		fmt.Fprintf(&b, "; residuals %s", unit.Format(*f.Spread, "share"))
+		text += "; residuals " + unit.Format(*f.Spread, "share")
 	}
-	b.WriteString("\n")
-	for _, note := range f.Notes {
-		b.WriteString("note: " + note + "\n")
-	}
+	return text
+}
+
+// fitTable is each row of the run beside the fit.
+func fitTable(f *Fit, width int) string {
 	t := [][]string{{"row", "measured ms", "fitted ms", "off", "held out ms", "off"}}
 	for _, x := range f.Points {
 		held, off := "–", "–"
@@ -147,7 +165,7 @@ func fitText(f *Fit) string {
 		}
 		t = append(t, []string{x.Name, unit.Digits(x.Ms), unit.Digits(x.FittedMs), signed(x.Off), held, off})
 	}
-	return b.String() + "\n" + columns.Table(t, 1, 2, 3, 4, 5)
+	return columns.Table(t, width, 1, 2, 3, 4, 5)
 }
 
 func signed(share float64) string { return fmt.Sprintf("%+.1f %%", 100*share) }

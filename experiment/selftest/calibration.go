@@ -37,9 +37,9 @@ func (m *Measured) Assess() {
 	case float64(m.Missing) > maxLostShare*of:
 		m.Why = fmt.Sprintf("the server's records lack %d of %.0f requests", m.Missing, of)
 	case m.First.P99Us >= LimitUs:
-		m.Why = "first token p99 " + micros(m.First.P99Us) + " µs"
+		m.Why = "first token p99 " + micros(m.First.P99Us)
 	case m.Gap != nil && m.Gap.P99Us >= LimitUs:
-		m.Why = "gap p99 " + micros(m.Gap.P99Us) + " µs"
+		m.Why = "gap p99 " + micros(m.Gap.P99Us)
 	default:
 		m.Accurate = true
 	}

@@ -6,9 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment/columns"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -36,51 +37,41 @@ func shown() *Result {
 }
 
 func TestText(t *testing.T) {
-	const golden = "testdata/text.txt"
-	var got bytes.Buffer
-	if err := Text(&got, shown()); err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+	for golden, width := range map[string]int{"testdata/text.txt": 80, "testdata/verbose.txt": 100} {
+		var got bytes.Buffer
+		if err := Text(&got, shown(), width, width == 100); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Error(diff)
-	}
-	for _, line := range strings.Split(got.String(), "\n") {
-		if n := utf8.RuneCountInString(line); n > 100 {
-			t.Errorf("%d columns: %s", n, line)
+		if *update {
+			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+			t.Error(diff)
+		}
+		lines := strings.Split(got.String(), "\n")
+		for _, line := range lines {
+			if n := columns.Width(line); n > width {
+				t.Errorf("%s: %d columns: %s", golden, n, line)
+			}
+		}
+		if len(lines) > 20 && width == 80 {
+			t.Errorf("%d lines", len(lines))
 		}
 	}
 }
 
 func TestConclusionOfNothing(t *testing.T) {
-	want := "not calibrated: no step is accurate (p99 error below 1 ms)\n  first step above the limit: streams burst 1, rates none\n" +
-		"no step is sent on time (p99 lag below 1 ms)\n  first step above the limit: separate arrivals none, at once burst 1\n"
+	want := "not calibrated: no step is accurate\n  limited by burst 1: first token p99 5.00 ms (limit 1.00 ms)\n" +
+		"sent on time: in no step\n  limited by burst 1: lag p99 5.00 ms (limit 1.00 ms)\n"
 	r := &Result{LimitUs: LimitUs, Steps: []Measured{made(Burst, 1, Load{1, 96, 1}, bad, good, bad)}}
 	r.Calibration = Calibrate(r.Steps)
 	if diff := cmp.Diff(want, r.Conclusion()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for us, want := range map[float64]string{
-		0: "0.0", 9.94: "9.9", -9.94: "-9.9", 9.96: "10", 999.6: "1,000", 9999: "9,999", -9999: "-9,999", 9999.6: "10.0k", 99_940: "99.9k", 99_960: "100k", 1_234_567: "1235k",
-	} {
-		if got := micros(us); got != want {
-			t.Errorf("%v µs: %s, want %s", us, got, want)
-		}
-	}
-	for x, want := range map[float64]string{0: "0", 12: "12", 123: "123", 1234: "1,234", 1e6: "1,000,000", -1234: "-1,234", -0.4: "0"} {
-		if got := grouped(x); got != want {
-			t.Errorf("%v: %s, want %s", x, got, want)
-		}
 	}
 }

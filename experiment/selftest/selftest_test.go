@@ -30,8 +30,8 @@ func TestAssess(t *testing.T) {
 		problem  bool
 	}{
 		{"good", func(*Measured) {}, true, true, "", false},
-		{"first token", func(m *Measured) { m.First.P99Us = 1000 }, false, true, "first token p99 1,000 µs", false},
-		{"gap", func(m *Measured) { m.Gap.P99Us = 2345.6 }, false, true, "gap p99 2,346 µs", false},
+		{"first token", func(m *Measured) { m.First.P99Us = 1000 }, false, true, "first token p99 1.00 ms", false},
+		{"gap", func(m *Measured) { m.Gap.P99Us = 2345.6 }, false, true, "gap p99 2.35 ms", false},
 		{"one token", func(m *Measured) { m.Gap = nil }, true, true, "", false},
 		{"late", func(m *Measured) { m.Lag.P99Us = 1000 }, true, false, "", false},
 		{"never sent", func(m *Measured) { m.Lag = nil }, true, false, "", false},

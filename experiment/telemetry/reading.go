@@ -16,7 +16,8 @@ type ServerReading struct {
 	PrefixHits    *float64 `json:"prefix_hits,omitempty"`     // counter: found in the prefix cache
 	PrefixUnit    string   `json:"prefix_unit,omitempty"`     // tokens; blocks in old versions of vLLM
 	HitRate       *float64 `json:"prefix_hit_rate,omitempty"` // as the server computes it, over its own interval
-	Prompt        *float64 `json:"prompt_tokens,omitempty"`   // counter
+	Tiers         TierHits `json:"prefix_hits_by_tier,omitzero"`
+	Prompt        *float64 `json:"prompt_tokens,omitempty"` // counter
 	Generated     *float64 `json:"generation_tokens,omitempty"`
 
 	Drafts       *float64 `json:"drafts,omitempty"`            // counter: draft rounds of speculative decoding
@@ -24,6 +25,30 @@ type ServerReading struct {
 	Accepted     *float64 `json:"accepted_tokens,omitempty"`   // counter: accepted tokens
 	AcceptLength *float64 `json:"acceptance_length,omitempty"` // tokens per step, as the server computes it
 	AcceptRate   *float64 `json:"acceptance_rate,omitempty"`   // accepted / proposed, as the server computes it
+}
+
+// TierHits are the cached prompt tokens by the tier that had them. A nil figure was not reported; all are nil
+// for a server with one tier.
+type TierHits struct {
+	GPU      *float64 `json:"gpu,omitempty"`      // GPU memory
+	Host     *float64 `json:"host,omitempty"`     // CPU memory
+	Disk     *float64 `json:"disk,omitempty"`     // disk or remote storage
+	External *float64 `json:"external,omitempty"` // a KV connector: CPU memory, disk or remote storage, by its configuration
+}
+
+// fields are the tiers, the fastest first.
+func (t *TierHits) fields() []**float64 { return []**float64{&t.GPU, &t.Host, &t.Disk, &t.External} }
+
+// TierNames are the names of the tiers, the fastest first.
+var TierNames = []string{"GPU", "host", "disk", "external"}
+
+// List is the tiers in the order of TierNames.
+func (t *TierHits) List() []*float64 {
+	out := make([]*float64, 0, len(TierNames))
+	for _, f := range t.fields() {
+		out = append(out, *f)
+	}
+	return out
 }
 
 // GPUReading is one reading of one GPU. A nil figure was not reported. Shares are means over the source's own

@@ -31,6 +31,7 @@ type ServerUsage struct {
 	PrefixHits       *float64 `json:"prefix_hits,omitempty"`     // found there; cached tokens by usage are in summary.tokens
 	PrefixUnit       string   `json:"prefix_unit,omitempty"`     // tokens or blocks
 	PrefixHitRate    *float64 `json:"prefix_hit_rate,omitempty"` // hits / queries of the window, else the mean of the server's own rate
+	Tiers            TierHits `json:"prefix_hits_by_tier,omitzero"`
 	PromptTokens     *float64 `json:"prompt_tokens,omitempty"`
 	GenerationTokens *float64 `json:"generation_tokens,omitempty"` // of all clients
 
@@ -77,6 +78,9 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 	u.PrefixQueries = count(func(r *ServerReading) *float64 { return r.PrefixQueries })
 	u.PrefixHits = count(func(r *ServerReading) *float64 { return r.PrefixHits })
 	u.PrefixHitRate = ratio(u.PrefixHits, u.PrefixQueries, level(func(r *ServerReading) *float64 { return r.HitRate }))
+	for i, tier := range u.Tiers.fields() {
+		*tier = count(func(r *ServerReading) *float64 { return *r.Tiers.fields()[i] })
+	}
 	u.Drafts = count(func(r *ServerReading) *float64 { return r.Drafts })
 	u.DraftTokens = count(func(r *ServerReading) *float64 { return r.Drafted })
 	u.AcceptedTokens = count(func(r *ServerReading) *float64 { return r.Accepted })
@@ -88,6 +92,21 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 		u.AcceptanceLength = &g.Mean
 	}
 	return u
+}
+
+// TierRates are the shares of the looked-up prompt tokens that each tier had, in the order of TierNames, over
+// the window. nil: the server does not report tiers.
+func (u *ServerUsage) TierRates() []*float64 {
+	if u == nil || u.Tiers == (TierHits{}) || u.PrefixQueries == nil || *u.PrefixQueries <= 0 {
+		return nil
+	}
+	rates := u.Tiers.List()
+	for i, hits := range rates {
+		if hits != nil {
+			rates[i] = new(Round(*hits / *u.PrefixQueries, 6))
+		}
+	}
+	return rates
 }
 
 // readings are the samples of one source.

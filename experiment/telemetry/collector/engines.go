@@ -9,7 +9,7 @@ import (
 )
 
 // engineMetric is one figure with its metric names, the preferred first. A name can require a label:
-// name{label=value}.
+// name{label=value}, or name{label=prefix*}.
 type engineMetric struct {
 	field   func(*telemetry.ServerReading) **float64
 	largest bool // of several engines: the largest value, else the sum
@@ -31,6 +31,10 @@ var engineMetrics = []engineMetric{
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.PrefixQueries }, names: []string{"vllm_prefix_cache_queries_total", "vllm_gpu_prefix_cache_queries_total", "sglang_prompt_tokens_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.PrefixHits }, names: []string{"vllm_prefix_cache_hits_total", "vllm_gpu_prefix_cache_hits_total", "sglang_cached_tokens_total",
 		"llamacpp_prompt_tokens_cached_total"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.GPU }, names: []string{"sglang_cached_tokens_total{cache_source=device}"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Host }, names: []string{"sglang_cached_tokens_total{cache_source=host}"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Disk }, names: []string{"sglang_cached_tokens_total{cache_source=storage_*}"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.External }, names: []string{"vllm_external_prefix_cache_hits_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.HitRate }, largest: true, names: []string{"vllm_gpu_prefix_cache_hit_rate", "sglang_cache_hit_rate", "trtllm_kv_cache_hit_rate"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Prompt }, names: []string{"vllm_prompt_tokens_total", "sglang_prompt_tokens_total", "tgi_request_input_length_sum",
 		"llamacpp_prompt_tokens_total"}},
@@ -84,6 +88,9 @@ func readServer(p metricsPage) (*telemetry.ServerReading, error) {
 		r.KVCapacity = cacheCapacity(p)
 	}
 	addCachedPrompts(r)
+	if r.Tiers.External != nil { // vLLM's own prefix cache is then the tier above
+		r.Tiers.GPU = r.PrefixHits
+	}
 	r.PrefixUnit = prefixUnit(r, p)
 	return r, nil
 }
@@ -126,7 +133,7 @@ func (f engineMetric) find(p metricsPage, name string) (v float64, ok bool) {
 	key, want, _ := strings.Cut(label, "=")
 	for _, s := range p.series {
 		switch {
-		case s.name != name || s.labels[key] != want || !firstRank(s):
+		case s.name != name || !matches(s.labels[key], want) || !firstRank(s):
 		case !ok:
 			v, ok = s.value, true
 		case f.largest:
@@ -136,6 +143,14 @@ func (f engineMetric) find(p metricsPage, name string) (v float64, ok bool) {
 		}
 	}
 	return v, ok
+}
+
+// matches reports whether a label has the wanted value; "prefix*" wants its beginning.
+func matches(label, want string) bool {
+	if prefix, ok := strings.CutSuffix(want, "*"); ok {
+		return strings.HasPrefix(label, prefix)
+	}
+	return label == want
 }
 
 // firstRank excludes the other ranks of an engine, which report the same requests.

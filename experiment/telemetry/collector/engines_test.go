@@ -42,6 +42,12 @@ process_resident_memory_bytes 1.0
 `, telemetry.ServerReading{Engine: "vllm", Running: new(7.0), Waiting: new(1.0), KVUsage: new(0.5), KVCapacity: new(24000.0), Preemptions: new(2.0),
 		PrefixQueries: new(1e6), PrefixHits: new(250000.0), PrefixUnit: "tokens", Prompt: new(5000.0), Generated: new(600.0),
 		Drafts: new(100.0), Drafted: new(300.0), Accepted: new(150.0)}},
+	"vllm with a KV connector": {`vllm:prefix_cache_queries_total{engine="0"} 1000
+vllm:prefix_cache_hits_total{engine="0"} 100
+vllm:external_prefix_cache_queries_total{engine="0"} 900
+vllm:external_prefix_cache_hits_total{engine="0"} 600
+`, telemetry.ServerReading{Engine: "vllm", PrefixQueries: new(1000.0), PrefixHits: new(100.0), PrefixUnit: "tokens",
+		Tiers: telemetry.TierHits{GPU: new(100.0), External: new(600.0)}}},
 	"vllm, an old one that counts blocks": {`# HELP vllm:gpu_prefix_cache_queries_total GPU prefix cache queries, in terms of number of queried blocks.
 # TYPE vllm:gpu_prefix_cache_queries_total counter
 vllm:gpu_prefix_cache_queries_total{model_name="m"} 10.0
@@ -63,11 +69,14 @@ sglang:prompt_tokens_total{model_name="m"} 8000
 sglang:generation_tokens_total{model_name="m"} 700
 sglang:cached_tokens_total{model_name="m",cache_source="device"} 100
 sglang:cached_tokens_total{model_name="m",cache_source="host"} 60
+sglang:cached_tokens_total{model_name="m",cache_source="storage_HiCacheFile"} 9
+sglang:cached_tokens_total{model_name="m",cache_source="storage_mooncake"} 3
 sglang:num_retracted_reqs{model_name="m"} 1
 sglang:num_retracted_reqs_total{model_name="m"} 3
 sglang:spec_accept_length{model_name="m"} 2.5
 `, telemetry.ServerReading{Engine: "sglang", Running: new(5.0), Waiting: new(2.0), KVUsage: new(0.28), KVCapacity: new(400000.0), Preemptions: new(3.0),
-		PrefixQueries: new(8000.0), PrefixHits: new(160.0), PrefixUnit: "tokens", HitRate: new(0.0075), Prompt: new(8000.0), Generated: new(700.0), AcceptLength: new(2.5)}},
+		PrefixQueries: new(8000.0), PrefixHits: new(172.0), PrefixUnit: "tokens", HitRate: new(0.0075), Prompt: new(8000.0), Generated: new(700.0), AcceptLength: new(2.5),
+		Tiers: telemetry.TierHits{GPU: new(100.0), Host: new(60.0), Disk: new(12.0)}}},
 	"tgi": {`tgi_batch_current_size 6
 tgi_queue_size 1
 tgi_request_input_length_bucket{le="1"} 0

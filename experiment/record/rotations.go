@@ -1,0 +1,157 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// Rotations compares the first rotation of a tiling row, which can't hit a cache, with the later ones, over
+// the completed requests of warm-up and window.
+type Rotations struct {
+	First Rotation `json:"first"`
+	Later Rotation `json:"later"`
+}
+
+// Rotation is one or more passes over all contexts.
+type Rotation struct {
+	Requests   int      `json:"requests"`              // completed
+	TTFTMeanMs *float64 `json:"ttft_mean_ms"`          // null = no request, or no stream
+	TTFTP50Ms  *float64 `json:"ttft_p50_ms,omitempty"` // absent = as the mean, or a row of an older version
+	CachedRate *float64 `json:"cached_rate"`           // of the prompt tokens; null = not reported
+}
+
+// CompareRotations compares the rotations of a row with that many contexts: request i asks about context
+// i mod contexts.
+func CompareRotations(records []*Record, contexts int) *Rotations {
+	var first, later sums
+	for _, r := range records {
+		if r.I < contexts {
+			first.add(r)
+		} else {
+			later.add(r)
+		}
+	}
+	return &Rotations{First: first.rotation(), Later: later.rotation()}
+}
+
+// Speedup is the mean TTFT of the first rotation over that of the later ones; 0: one of them is unknown.
+func (r *Rotations) Speedup() float64 {
+	first, later := r.First.TTFTMeanMs, r.Later.TTFTMeanMs
+	if first == nil || later == nil || *later <= 0 {
+		return 0
+	}
+	return *first / *later
+}
+
+// sameTTFT is the largest ratio of two means of TTFT that Answer does not call a difference.
+const sameTTFT = 1.05
+
+// Answer is the result of a tiling row in one sentence.
+func (r *Rotations) Answer() string {
+	if r.Later.Requests == 0 {
+		return "no request after the first rotation completed"
+	}
+	cached := "cached tokens not reported"
+	if r.Later.CachedRate != nil {
+		cached = Percent(*r.Later.CachedRate) + " from cache"
+	}
+	if r.Speedup() == 0 {
+		return "later rotations: " + cached
+	}
+	return fmt.Sprintf("later rotations: TTFT %s, %s; first rotation %s: %s",
+		unit.Format(*r.Later.TTFTMeanMs, "ms"), cached, unit.Format(*r.First.TTFTMeanMs, "ms"), r.change())
+}
+
+// change is the speed-up in words. One stalled request can move a mean: without more hits the medians must
+// differ too.
+func (r *Rotations) change() string {
+	times, medians := r.Speedup(), 0.0
+	if first, later := r.First.TTFTP50Ms, r.Later.TTFTP50Ms; first != nil && later != nil && *later > 0 {
+		medians = *first / *later
+	}
+	hits := r.Later.CachedRate != nil && (r.First.CachedRate == nil || *r.Later.CachedRate > *r.First.CachedRate)
+	switch {
+	case times >= sameTTFT && (hits || medians == 0 || medians >= sameTTFT):
+		return unit.Digits(times) + "× faster"
+	case times <= 1/sameTTFT && medians <= 1/sameTTFT:
+		return unit.Digits(1/times) + "× slower"
+	}
+	return "no faster"
+}
+
+// Percent writes a cached share with one decimal: near 100 % the third digit matters.
+func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// RotationSpan is the requests of successive rotations, numbered from 1.
+type RotationSpan struct {
+	From, To int
+	Rotation
+}
+
+// RotationSpans are the rotations of a row in order, at most `most` spans of equal length after the first
+// rotation, which stays alone. Spans without a completed request are left out.
+func RotationSpans(records []*Record, contexts, most int) []RotationSpan {
+	if contexts < 1 || len(records) == 0 {
+		return nil
+	}
+	last := 0
+	for _, r := range records {
+		last = max(last, r.I/contexts)
+	}
+	long := max(1, (last+most-1)/max(1, most)) // rotations of a span
+	all := make([]sums, 1+(last+long-1)/long)
+	for _, r := range records {
+		all[(r.I/contexts+long-1)/long].add(r)
+	}
+	var out []RotationSpan
+	for i := range all {
+		if all[i].requests > 0 {
+			from := 1
+			if i > 0 {
+				from = 2 + (i-1)*long
+			}
+			out = append(out, RotationSpan{From: from, To: min(1+i*long, last+1), Rotation: all[i].rotation()})
+		}
+	}
+	return out
+}
+
+// sums collects the requests of a Rotation.
+type sums struct {
+	requests       int
+	ttft           []float64 // ms
+	reported       bool      // the server reported cached tokens
+	prompt, cached int       // tokens of the requests with reported ones
+}
+
+func (s *sums) add(r *Record) {
+	if !r.OK() || r.Phase == PhaseCooldown {
+		return
+	}
+	s.requests++
+	if ms, ok := r.Latency("ttft", true); ok {
+		s.ttft = append(s.ttft, ms)
+	}
+	if r.CachedTokens != nil {
+		s.reported = true
+		s.prompt += r.Prompt()
+		s.cached += *r.CachedTokens
+	}
+}
+
+func (s *sums) rotation() Rotation {
+	out := Rotation{Requests: s.requests}
+	if len(s.ttft) > 0 {
+		slices.Sort(s.ttft)
+		out.TTFTMeanMs, out.TTFTP50Ms = new(stat.Mean(s.ttft, nil)), new(stats.Quantile(s.ttft, 0.5))
+	}
+	if s.reported {
+		out.CachedRate = new(float64(s.cached) / float64(max(s.prompt, 1)))
+	}
+	return out
+}
