@@ -1,8 +1,10 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"bench/experiment/record"
@@ -17,29 +19,37 @@ const (
 	farRate     = 4.5 // standard errors of the number of arrivals, if that is also above 1 % of it
 	// mostCrossing requests may be sent on the other side of the window's ends than they were due.
 	mostCrossing = 3
-	farGaps      = 1.5 // times the distance that 1 % of true samples exceed
-	farIndex     = 6   // standard errors of the index of dispersion, whose distribution is skewed to the right
-	evenGaps     = 0.1 // variation of the gaps of constant arrivals, as a share of their mean
+	mostBehind   = 0.05 // share of the window in which a client that keeps up is behind at the window's ends
+	farGaps      = 1.5  // times the distance that 1 % of true samples exceed
+	farIndex     = 6    // standard errors of the index of dispersion, whose distribution is skewed to the right
+	evenGaps     = 0.1  // variation of the gaps of constant arrivals, as a share of their mean
 )
 
 // observeArrivals describes the sending times as an arrival process; nil for a row without one, such as a
 // trace. Under a cap, and in a pause of the client, it takes the intended arrivals instead, since requests
-// wait. Later turns of a conversation are left out.
+// wait.
 func (e *Measured) observeArrivals() *workload.Observed {
 	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Spec.ReplaysTrace() {
 		return nil
 	}
+	return e.observeTimes(func(r *record.Record) record.Micros {
+		if e.Spec.Concurrency > 0 || during(r, e.disturbed.paused) {
+			return r.Arrival
+		}
+		return r.Sent
+	})
+}
+
+// observeTimes describes one time of each request as an arrival process. Later turns of a conversation are left
+// out.
+func (e *Measured) observeTimes(of func(*record.Record) record.Micros) *workload.Observed {
 	var times []time.Duration
 	intended := 0 // arrivals of the window
 	for _, r := range e.Records {
 		if r.Phase == record.PhaseWindow && !e.follows(r) {
 			intended++
 		}
-		at := r.Sent
-		if e.Spec.Concurrency > 0 || during(r, e.disturbed.paused) {
-			at = r.Arrival
-		}
-		if us, ok := at.Get(); ok && !e.follows(r) {
+		if us, ok := of(r).Get(); ok && !e.follows(r) {
 			times = append(times, time.Duration(us)*time.Microsecond)
 		}
 	}
@@ -81,14 +91,93 @@ func checkArrivals(e *Measured) checkResult {
 	if o == nil || o.Arrivals < minArrivals || o.AskedPerS == 0 || e.Summary.ErrorRate > tolerated {
 		return noData // a refused connection is not sent
 	}
-	if text := arrivalsDiffer(o); text != "" {
-		return invalid("use a larger client machine; chance is larger in a short window: make duration longer, or change seed", "%s", text)
+	const hint = "use a larger client machine; chance is larger in a short window: make duration longer, or change seed"
+	text := arrivalsDiffer(o)
+	switch {
+	case text == "":
+		return passed()
+	case e.plannedRight() && e.allSent() && e.keepsUp():
+		return e.bunched(hint, text)
 	}
-	return passed()
+	return invalid(hint, "%s", text)
 }
 
-// arrivalsDiffer is how the arrivals differ from their process; empty = they do not.
+// plannedRight reports whether the intended arrivals are as the process has them.
+func (e *Measured) plannedRight() bool {
+	return arrivalsDiffer(e.observeTimes(func(r *record.Record) record.Micros { return r.Arrival })) == ""
+}
+
+// allSent reports whether every request was sent, if only late.
+func (e *Measured) allSent() bool {
+	return !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return r.Sent.IsZero() })
+}
+
+// keepsUp reports whether the window has the number of requests that were due in it, or the client was behind its
+// plan only at the ends of the window: between the first and the last moment at which every due request was sent,
+// exactly the requests were sent that were due, so the others crossed an end. A client that is slow all the time is
+// behind to the window's end.
+func (e *Measured) keepsUp() bool {
+	from, to := e.Window.StartUs, e.Window.EndUs
+	inside := func(us int64) bool { return us >= from && us < to }
+	var due []*record.Record
+	n, more := 0, 0 // requests due in the window; sent in it, less those
+	for _, r := range e.Records {
+		if e.follows(r) {
+			continue
+		}
+		due = append(due, r)
+		if inside(r.Sent.Us()) {
+			more++
+		}
+		if inside(r.Arrival.Us()) {
+			n, more = n+1, more-1
+		}
+	}
+	if math.Abs(float64(more)) <= max(mostCrossing, 0.01*float64(n)) {
+		return true
+	}
+	slices.SortFunc(due, func(a, b *record.Record) int { return cmp.Compare(a.Arrival.Us(), b.Arrival.Us()) })
+	for _, r := range due {
+		if r.Arrival.Us() <= from {
+			from = max(from, r.Sent.Us())
+		}
+	}
+	for _, r := range slices.Backward(due) {
+		if r.Sent.Us() >= to {
+			to = min(to, r.Arrival.Us())
+		}
+	}
+	behind := e.Window.EndUs - e.Window.StartUs - max(0, to-from)
+	return float64(behind) <= mostBehind*float64(e.Window.EndUs-e.Window.StartUs)
+}
+
+// bunched is the finding that requests left in bunches, since the client sent them late. Nothing bounds what that
+// does to a server that runs requests together, not even the largest lag. Two requests, each 1 s of a server that
+// they share: due at 0 s and 1 s they take 1 s each; with the first one sent 0.5 s late it ends at 2 s, 1 s later.
+func (e *Measured) bunched(hint, text string) checkResult {
+	most := 0.0
+	for _, r := range e.Records {
+		most = max(most, ownLag(r))
+	}
+	return caution(hint, "requests left up to %s ms late: %s", unit.Brief(most, 3), text).
+		touching(unbounded(record.Unknown, firstToken, lastToken, betweenIt, throughputs, goodputs))
+}
+
+// arrivalsDiffer is how arrivals differ from their process; empty = they do not.
 func arrivalsDiffer(o *workload.Observed) string {
+	return cmp.Or(unevenGaps(o), rateDiffers(o), gapsDiffer(o))
+}
+
+// unevenGaps is how far the gaps between constant arrivals vary; empty = they do not, or are not to be constant.
+func unevenGaps(o *workload.Observed) string {
+	if o.GapCVAsked == 0 && o.GapCV > evenGaps {
+		return fmt.Sprintf("requested constant arrivals, but the gaps vary by %.0f %% of their mean", 100*o.GapCV)
+	}
+	return ""
+}
+
+// rateDiffers is how the number of arrivals differs from their process; empty = it does not.
+func rateDiffers(o *workload.Observed) string {
 	// Of a renewal process: the count of arrivals has a standard deviation of the gaps' CV times the root of
 	// the count. A fixed count has none, but a late request may cross the window's ends.
 	n := float64(o.Arrivals)
@@ -96,12 +185,15 @@ func arrivalsDiffer(o *workload.Observed) string {
 	if o.Fixed {
 		chance = mostCrossing / n
 	}
-	switch {
-	case o.GapCVAsked == 0 && o.GapCV > evenGaps:
-		return fmt.Sprintf("requested constant arrivals, but the gaps vary by %.0f %% of their mean", 100*o.GapCV)
-	case off > max(0.01, chance):
+	if off > max(0.01, chance) {
 		return fmt.Sprintf("requested %s requests/s, sent %s", unit.Brief(o.AskedPerS, 4), unit.Brief(o.RatePerS, 4))
-	case o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit:
+	}
+	return ""
+}
+
+// gapsDiffer is how the distribution or the dispersion of arrivals differs from their process; empty = they do not.
+func gapsDiffer(o *workload.Observed) string {
+	if o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit {
 		return fmt.Sprintf("the distribution of the gaps differs from the process by %s; a true process exceeds %s once in 100 windows",
 			unit.Brief(o.Gaps.Distance, 2), unit.Brief(o.Gaps.Limit, 2))
 	}

@@ -1,14 +1,19 @@
 package verdict
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"bench/experiment"
 	"bench/experiment/fixture"
 	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
 
@@ -47,7 +52,7 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 		{"poisson that is constant", "", func(int) float64 { return 1 }, "the distribution of the gaps differs from the process"},
 		{"poisson that comes in bursts", "", bursts, "the distribution of the gaps differs from the process"},
 		{"constant", "constant", func(int) float64 { return 1 + 0.02*rng.NormFloat64() }, ""},
-		{"constant that is poisson", "constant", poisson, "the gaps vary by "},
+		{"constant that is poisson", "constant", poisson, "requested constant arrivals, but the gaps vary by "},
 		{"a fifth too slow", "", func(int) float64 { return 1.25 * rng.ExpFloat64() }, "requested 20 requests/s, sent"},
 	} {
 		e := sentRow(c.gap)
@@ -89,6 +94,114 @@ func TestArrivalsNotAsAsked(t *testing.T) {
 	closed.Spec.Rate, closed.Spec.Concurrency = 0, 3
 	if closed.checked(); !slices.Contains(closed.Checks.NotPossible, "arrivals") {
 		t.Errorf("closed loop: %+v", closed.Checks)
+	}
+}
+
+// Requests that a starved client sends in bunches meet other batches than those due, which bounds nothing; with other
+// intended arrivals the row has another load.
+func TestBunchedArrivals(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	const tick = 200_000 // µs
+	e := sentRow(func(int) float64 { return rng.ExpFloat64() })
+	late := int64(0)
+	for _, r := range e.Records {
+		at := r.Arrival.Us()
+		wait := (tick - at%tick) % tick
+		r.Sent, late = r.Sent.Add(wait), max(late, wait)
+	}
+	e.Arrivals = e.observeArrivals()
+	f := checkArrivals(e)
+	if f.severity != record.Caution || !strings.Contains(f.problem, "ms late: the distribution of the gaps differs") {
+		t.Fatalf("%s: %s", f.severity, f.problem)
+	}
+	if want := fmt.Sprintf("up to %s ms late", unit.Brief(float64(late)/1000, 3)); !strings.Contains(f.problem, want) {
+		t.Errorf("%s, want %s", f.problem, want)
+	}
+	for _, metric := range []string{"ttft", "e2e", "tpot", "itl", "requests_per_s", "goodput_requests_per_s"} {
+		i := slices.IndexFunc(f.effects, func(x effect) bool { return x.Metric == metric })
+		if i < 0 || f.effects[i].Direction != record.Unknown || f.effects[i].Bound != nil {
+			t.Errorf("effect on %s: %+v, want an unknown one without bound", metric, f.effects)
+		}
+	}
+	for _, r := range e.Records {
+		r.Arrival = r.Sent
+	}
+	e.Arrivals = e.observeArrivals()
+	if f := checkArrivals(e); f.severity != record.Invalid {
+		t.Errorf("intended in bunches: %s: %s", f.severity, f.problem)
+	}
+	// Late requests of the warm-up that leave in the window are not another load either.
+	e = plannedRow(1, "poisson", workload.Load{Duration: workload.Span(time.Minute), Warmup: workload.Extent{Time: workload.Span(10 * time.Second)}})
+	for _, r := range e.Records {
+		if before := e.Window.StartUs - r.Arrival.Us(); before > 0 && before < 2_000_000 {
+			r.Sent = r.Sent.Add(before)
+		}
+	}
+	e.Arrivals = e.observeArrivals()
+	if f := checkArrivals(e); f.severity != record.Caution || !strings.Contains(f.problem, "sent 20.") {
+		t.Errorf("late warm-up: %s: %s", f.severity, f.problem)
+	}
+}
+
+// slowClient sends at most perS requests per second, so that it falls further and further behind.
+func slowClient(e *Measured, perS float64) {
+	free := int64(math.MinInt64)
+	for _, r := range e.Records[1:] {
+		at := max(r.Arrival.Us(), free)
+		late := at - r.Arrival.Us()
+		r.Sent, r.First, r.Last, r.End = r.Sent.Add(late), r.First.Add(late), r.Last.Add(late), r.End.Add(late)
+		free = at + int64(1e6/perS)
+	}
+}
+
+// A client that is slow all the time sends another load: no limit is met by it, whatever the limit is on. Requests
+// that left in bunches leave each limit open that a batch moves.
+func TestSlowClient(t *testing.T) {
+	const limits = "tpot_p95 = \"10s\"\nmin_requests_per_s = 19"
+	rng := rand.New(rand.NewPCG(11, 12))
+	row := func(change func(e *Measured)) *Measured {
+		e := sentRow(func(int) float64 { return rng.ExpFloat64() })
+		e.Spec.SLO = fixture.SLO(t, limits)
+		change(e)
+		e.Conclude(experiment.Target{}, record.RooflineSource{})
+		return e
+	}
+	for _, perS := range []float64{15.25, 18.5} {
+		e := row(func(e *Measured) { slowClient(e, perS) })
+		// Of a row without a fixed number of arrivals chance can explain 18.5 in 20, but not that fewer were sent than due.
+		if got := e.findingOf("arrivals"); !slices.Contains(e.Codes(record.Invalid), "arrivals") || perS < 18 && !strings.HasPrefix(got, "requested 20 requests/s, sent 1") {
+			t.Errorf("%g requests/s: valid %t, %q", perS, e.Valid(), got)
+		}
+	}
+	e := row(func(e *Measured) {
+		for _, r := range e.Records[1:] { // each quarter of a second at its end, as slow in the middle of the row
+			late := 250_000 - r.Arrival.Us()%250_000
+			r.Sent, r.First, r.Last, r.End = r.Sent.Add(late), r.First.Add(late), r.Last.Add(late), r.End.Add(late)
+		}
+	})
+	if !e.Valid() || len(e.SLO) != 2 {
+		t.Fatalf("bunched: valid %t, %+v, %+v", e.Valid(), e.Findings, e.SLO)
+	}
+	for _, v := range e.SLO {
+		if v.Verdict != string(stats.Undecided) || !strings.Contains(v.Why, "undecided because of arrivals: requests left up to ") {
+			t.Errorf("bunched: %s %s: %s", v.Metric, v.Verdict, v.Why)
+		}
+	}
+}
+
+// Requests that cross the end of the window are another load only if the client was behind long before it.
+func TestRequestsCrossTheEnd(t *testing.T) {
+	for held, want := range map[int64]record.Severity{2_000_000: record.Caution, 20_000_000: record.Invalid} {
+		e := plannedRow(1, "poisson", workload.Load{Duration: workload.Span(time.Minute)})
+		for _, r := range e.Records {
+			if left := e.Window.EndUs - r.Arrival.Us(); left < held {
+				r.Sent = r.Sent.Add(left)
+			}
+		}
+		e.Arrivals = e.observeArrivals()
+		if f := checkArrivals(e); f.severity != want || !strings.Contains(f.problem, "requested 20 requests/s, sent 1") {
+			t.Errorf("behind for %d µs: %s: %s", held, f.severity, f.problem)
+		}
 	}
 }
 

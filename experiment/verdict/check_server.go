@@ -157,17 +157,18 @@ func checkGPUProcesses(e *Measured) checkResult {
 }
 
 // checkHost finds other work on this machine. The work of a local server can't be separated from it; but a
-// load average of twice the cores means that the server waited for them, by that factor.
+// load average of twice the cores means that the server waited for them. Load averages of the two ends bound
+// nothing: the load within the row can have been higher.
 func checkHost(e *Measured) checkResult {
 	h, c := e.Host, e.Client
 	switch {
 	case h.Before == nil || h.After == nil || c == nil || c.CPUMean == nil || e.Window.Seconds() < minWindow:
 		return noData
-	case h.Server && h.Cores > 0 && min(*h.Before, *h.After) > crowded*float64(h.Cores):
+	case e.localServer() && h.Cores > 0 && min(*h.Before, *h.After) > crowded*float64(h.Cores):
 		return caution("find other work on this machine (top), or give the server at most as many threads as cores; then run again",
 			"load average %.3g before and %.3g after the row on %d cores: the local server waited for CPU", *h.Before, *h.After, h.Cores).
-			touching(slowed(new(max(*h.Before, *h.After) / float64(h.Cores))))
-	case h.Server:
+			touching(slowed(nil))
+	case e.localServer():
 		return noData
 	}
 	if change := math.Abs(*h.After - *h.Before); change-*c.CPUMean > otherWork*float64(c.MaxProcs) {

@@ -63,6 +63,8 @@ func TestFindingsOfTheServer(t *testing.T) {
 		{"host_load", "half a core beside the client's", func(e *Measured) { e.Host.After = new(1.5) }, passed, ""},
 		{"host_load", "more", func(e *Measured) { e.Host.After = new(1.51) }, failed, "changed from 0.5 to 1.51; this client used 0.5 cores"},
 		{"host_load", "less than before", func(e *Measured) { e.Host.Before = new(4.0) }, failed, "changed from 4 to 1.5"},
+		{"host_load", "more, with a core for each process at the ends", func(e *Measured) { e.Host.After, e.Host.Cores = new(3.9), 4 }, failed, "changed from 0.5 to 3.9"},
+		{"host_load", "the simulated server in this process", func(e *Measured) { e.Simulated, e.Host.After = true, new(9.0) }, impossible, ""},
 		{"host_load", "the server is here too", func(e *Measured) { e.Host.Server = true }, impossible, ""},
 		{"host_load", "the server is here too, and twice the work that there are cores", func(e *Measured) { e.Host = crowd(8, 9) }, impossible, ""},
 		{"host_load", "the server is here too, and more", func(e *Measured) { e.Host = crowd(8.1, 9) }, failed, "8.1 before and 9 after the row on 4 cores"},
@@ -84,6 +86,10 @@ func TestFindingsOfTheServer(t *testing.T) {
 			}
 		}
 		i := slices.IndexFunc(e.Findings, func(d record.Finding) bool { return d.Code == c.code })
+		bounded := func(x record.Effect) bool { return x.Bound != nil }
+		if c.code == "host_load" && i >= 0 && (len(e.Findings[i].Effects) == 0 || slices.ContainsFunc(e.Findings[i].Effects, bounded)) {
+			t.Errorf("%s: load averages of the two ends bound an effect: %+v", c.what, e.Findings[i].Effects)
+		}
 		if i >= 0 && (!strings.Contains(e.Findings[i].Text, c.text) || e.Findings[i].Hint == "") {
 			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Findings[i], c.text)
 		}

@@ -137,9 +137,10 @@ func checkBuffered(e *Measured) checkResult {
 	case gaps == 0:
 		return noData
 	case whole > 0 && float64(whole) > tolerated*float64(n):
-		effects := onRequests(record.Unknown, whole, betweenIt)
+		effects := append(e.heldBack(atOnce), onRequests(record.Unknown, whole, []string{"itl"})...)
 		if bundled && whole < n { // the others are bundled in part
-			effects = unbounded(record.Unknown, betweenIt)
+			effects = append(e.heldBack(func(*record.Record) bool { return true }), unbounded(record.Inflated, []string{"tpot"})...)
+			effects = append(effects, unbounded(record.Unknown, []string{"itl"})...)
 		}
 		return caution("disable buffering between server and client (nginx: proxy_buffering off)",
 			"%d of %d answers arrived all at once: their tpot and itl can't be measured", whole, n).touching(effects)
@@ -150,19 +151,40 @@ func checkBuffered(e *Measured) checkResult {
 	return passed()
 }
 
-// buffered counts the streamed answers of the window whose tokens arrived all at once: less than 1 µs apart
-// on average.
+// buffered counts the streamed answers of the window whose tokens arrived all at once.
 func buffered(records []*record.Record) (whole, of int) {
 	for r := range record.Completed(records) {
 		if r.Gaps.Len() < 3 {
 			continue
 		}
 		of++
-		if r.Last.Us()-r.First.Us() < int64(r.Gaps.Len()) {
+		if atOnce(r) {
 			whole++
 		}
 	}
 	return whole, of
+}
+
+// atOnce reports whether the tokens of an answer arrived less than 1 µs apart on average.
+func atOnce(r *record.Record) bool {
+	return r.Gaps.Len() >= 3 && r.Last.Us()-r.First.Us() < int64(r.Gaps.Len())
+}
+
+// heldBack is the effect on tpot of answers whose first tokens were held back. Buffering only delays tokens, so that
+// the first was made after the request was sent, and the last before it arrived.
+func (e *Measured) heldBack(which func(*record.Record) bool) []effect {
+	own := func(r *record.Record) float64 {
+		tpot, ok := r.Latency("tpot", e.Spec.Streams())
+		if !ok || !which(r) {
+			return 0
+		}
+		return float64(r.Last.Us()-r.Sent.Us())/record.UsPerMs/float64(r.OutputTokens-1) - tpot
+	}
+	most := 0.0
+	for r := range record.Completed(e.Records) {
+		most = max(most, own(r))
+	}
+	return exactly(record.Lowered, most, own, []string{"tpot"})
 }
 
 const sharedHint = "find what sends the same prompts: another client, or the cache of an earlier run"

@@ -24,6 +24,7 @@ var (
 	ofQueue     = slices.Concat(firstToken, lastToken, []string{"cap_wait"})
 	betweenIt   = []string{"tpot", "itl"}
 	throughputs = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s"}
+	goodputs    = []string{"goodput_requests_per_s", "goodput_output_tokens_per_s"}
 )
 
 // unbounded are effects of which nothing limits the size.

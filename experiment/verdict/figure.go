@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -26,7 +29,7 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 		return
 	}
 	v.Value = &x
-	iv := e.figureInterval(q, x)
+	iv, of := e.figureInterval(q, x)
 	verdict := func(iv stats.Interval) stats.Verdict {
 		if strings.HasPrefix(l.Metric, "min_") { // as a limit on the negative figure
 			return against(stats.Interval{Lo: math.Nextafter(-iv.Hi, math.Inf(1)), Hi: -iv.Lo}, -l.Value)
@@ -35,7 +38,7 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	}
 	why := fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3))
 	if iv.Lo < iv.Hi {
-		why = fmt.Sprintf("%s %s (%s %%) over a window of %s s", unit.Brief(x, 4), intervalText(iv), unit.Brief(100*confidence, 4), unit.Brief(s.DurationS, 3))
+		why = fmt.Sprintf("%s %s (%s) over a window of %s s", unit.Brief(x, 4), intervalText(iv), of, unit.Brief(s.DurationS, 3))
 	}
 	decide(v, verdict(iv), why)
 	low, high := e.figureEnds(l.Metric)
@@ -46,17 +49,38 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	}
 }
 
-// figureInterval is the interval of a throughput of a closed loop, or of the price that follows it, by parts of the
-// window. With a rate the row sets the throughput, and goodput counts requests that met every limit: these are taken
-// as they are.
-func (e *Measured) figureInterval(q question, x float64) stats.Interval {
-	const parts = 60
-	usd := q.limit.Unit == "usd"
+// figureInterval is the interval of a throughput of a closed loop, or of the price that follows it: by 60 parts of
+// the window, or, where these are too few for their dependence, the range of its tenths if each of them is below
+// half or above twice the limit. With a rate the row sets the throughput, and goodput counts requests that met every
+// limit: these are taken as they are.
+func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of string) {
 	if e.Spec.Rate > 0 || strings.HasPrefix(q.limit.Metric, "min_goodput") {
-		return stats.Interval{Lo: x, Hi: x}
+		return stats.Interval{Lo: x, Hi: x}, ""
 	}
+	perS := e.inParts(q, 60)
+	mean := stat.Mean(perS, nil)
+	if !(mean > 0) {
+		return stats.Interval{Lo: x, Hi: x}, ""
+	}
+	scaled := func(lo, hi float64) stats.Interval {
+		low, high := max(0, lo/mean), hi/mean
+		if q.limit.Unit == "usd" {
+			low, high = 1/high, 1/low
+		}
+		return stats.Interval{Lo: x * low, Hi: x * high}
+	}
+	tenths := e.inParts(q, 10)
+	byTenths, limit := scaled(slices.Min(tenths), slices.Max(tenths)), q.limit.Value
+	by := stats.MeanInterval(perS, confidence, rand.New(rand.NewPCG(record.Seed, 3)))
+	if math.IsInf(by.Hi, 1) && (byTenths.Hi <= limit/2 || byTenths.Lo > 2*limit) {
+		return byTenths, "by tenths"
+	}
+	return scaled(by.Lo, by.Hi), unit.Brief(100*confidence, 4) + " %"
+}
+
+// inParts is a throughput in equal parts of the window.
+func (e *Measured) inParts(q question, parts int) []float64 {
 	perS := make([]float64, parts)
-	mean := 0.0
 	for i, t := range record.ThroughputInParts(filter(e.Records, q.about), e.Window, parts) {
 		switch q.limit.Metric {
 		case "min_requests_per_s":
@@ -66,17 +90,8 @@ func (e *Measured) figureInterval(q question, x float64) stats.Interval {
 		default:
 			perS[i] = t.OutputTokensPerS
 		}
-		mean += perS[i] / parts
 	}
-	iv := stats.MeanInterval(perS, confidence, rand.New(rand.NewPCG(record.Seed, 3)))
-	if !(mean > 0) {
-		return stats.Interval{Lo: x, Hi: x}
-	}
-	low, high := max(0, iv.Lo/mean), iv.Hi/mean
-	if usd {
-		low, high = 1/high, 1/low
-	}
-	return stats.Interval{Lo: x * low, Hi: x * high}
+	return perS
 }
 
 // figure is the value of a limit on the whole window, or why it has none.

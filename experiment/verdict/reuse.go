@@ -3,8 +3,6 @@ package verdict
 import (
 	"iter"
 
-	"gonum.org/v1/gonum/stat"
-
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/workload"
@@ -68,35 +66,5 @@ func (e *Measured) compareRotations() *record.Rotations {
 	if e.Spec.Tile == nil {
 		return nil
 	}
-	return &record.Rotations{
-		First: rotation(e.Records, func(i int) bool { return i < e.Spec.Tile.Contexts }),
-		Later: rotation(e.Records, func(i int) bool { return i >= e.Spec.Tile.Contexts }),
-	}
-}
-
-func rotation(records []*record.Record, in func(i int) bool) record.Rotation {
-	var r record.Rotation
-	var ttft []float64
-	reported, prompt, cached := false, 0, 0
-	for _, q := range records {
-		if !in(q.I) || !q.OK() || q.Phase == record.PhaseCooldown {
-			continue
-		}
-		r.Requests++
-		if ms, ok := q.Latency("ttft", true); ok {
-			ttft = append(ttft, ms)
-		}
-		if q.CachedTokens != nil {
-			reported = true
-			prompt += q.Prompt()
-			cached += *q.CachedTokens
-		}
-	}
-	if len(ttft) > 0 {
-		r.TTFTMeanMs = new(stat.Mean(ttft, nil))
-	}
-	if reported {
-		r.CachedRate = new(float64(cached) / float64(max(prompt, 1)))
-	}
-	return r
+	return record.CompareRotations(e.Records, e.Spec.Tile.Contexts)
 }

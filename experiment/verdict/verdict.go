@@ -50,6 +50,9 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 	return v
 }
 
+// atLook begins the end of a reason that was found at a look: "; look 2, after 128 requests".
+const atLook = "; look "
+
 // judgeRequests decides a limit on a percentile or a mean of the requests: at looks if the row can end early, and
 // at its end.
 func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record.Record) {
@@ -57,7 +60,7 @@ func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record
 	if EndsEarly(&e.Spec) {
 		for ; looks.At(k) < len(window); k++ {
 			if e.judgeLook(v, q, window[:looks.At(k)], k) {
-				v.Why += fmt.Sprintf("; look %d, after %s requests", k, unit.Count(looks.At(k)))
+				v.Why += fmt.Sprintf("%s%d, after %s requests", atLook, k, unit.Count(looks.At(k)))
 				return
 			}
 		}

@@ -317,19 +317,23 @@ func TestVerdictsValueIsTheSummarys(t *testing.T) {
 	}
 }
 
-// TestBufferedAnswersDecideNothing: behind a proxy that buffers, tpot is 0 and means nothing.
+// TestBufferedAnswersDecideNothing: behind a proxy that buffers, tpot is 0 and means nothing but that it is at most the
+// time since the request was sent.
 func TestBufferedAnswersDecideNothing(t *testing.T) {
-	records := requests(120, 0, 1000)
+	records := requests(120, 40_000, 1000)
 	for _, r := range records {
 		r.Gaps, r.Last, r.OutputTokens = record.Pack(0, 0, 0, 0), r.First, 5
 	}
 	verdict := func(limit string, records []*record.Record) record.Verdict {
 		e := &Measured{Row: &record.Row{Window: second}, Records: records}
-		e.Spec.SLO = fixture.SLO(t, limit+` = "5ms"`)
+		e.Spec.SLO = fixture.SLO(t, limit)
 		e.Conclude(experiment.Target{}, record.RooflineSource{})
 		return e.SLO[0]
 	}
-	for _, limit := range []string{"tpot_p95", "itl_p95"} {
+	if v := verdict(`tpot_p95 = "11ms"`, records); v.Verdict != "PASS" { // 40 ms for four gaps
+		t.Errorf("a limit above: %s: %s", fixture.Verdict(v), v.Why)
+	}
+	for _, limit := range []string{`tpot_p95 = "5ms"`, `itl_p95 = "5ms"`} {
 		if v := verdict(limit, records); v.Verdict != "UNDECIDED" || !strings.Contains(v.Why, "buffered: ") {
 			t.Errorf("%s: %s: %s", limit, fixture.Verdict(v), v.Why)
 		}

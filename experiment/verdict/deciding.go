@@ -1,0 +1,60 @@
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// Deciding returns the limit that keeps the rows from a PASS: of a FAIL the limit that is exceeded most, of
+// UNDECIDED the limit that needs the most requests. ok is false for a PASS and without an SLO.
+func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
+	overall, _ := OfRows(rows...)
+	if overall != stats.Fail && overall != stats.Undecided {
+		return v, false
+	}
+	for _, r := range rows {
+		for _, c := range r.SLO {
+			if c.Verdict == string(stats.Pass) || (c.Verdict == string(stats.Fail)) != (overall == stats.Fail) {
+				continue
+			}
+			if !ok || cmp.Or(cmp.Compare(c.Need, v.Need), cmp.Compare(excess(c), excess(v))) > 0 {
+				v, ok = c, true
+			}
+		}
+	}
+	return v, ok
+}
+
+// excess is a value over its limit, or a limit over the value that is its minimum; +∞: no value.
+func excess(v record.Verdict) float64 {
+	switch {
+	case v.Value == nil:
+		return math.Inf(1)
+	case atLeast(v):
+		return v.Limit / *v.Value
+	}
+	return *v.Value / v.Limit
+}
+
+func atLeast(v record.Verdict) bool { return strings.HasPrefix(v.Metric, "min_") }
+
+// ShortReason states in a few words why a limit is not met: "TTFT p95 1.29 s > 500 ms", "TTFT p95 needs 41 more". A
+// value that decided before the end of the row, which has another one, has its number of requests behind it.
+func ShortReason(v record.Verdict) string {
+	switch {
+	case v.Verdict == string(stats.Fail) && Beyond(&v):
+		_, look, _ := strings.Cut(v.Why, atLook)
+		_, after, _ := strings.Cut(look, ", ")
+		return strings.TrimSpace(MissText(&v) + " " + after)
+	case v.Verdict == string(stats.Fail):
+		return MissText(&v)
+	case v.Need > 0:
+		return LimitName(v.Metric, v.Class) + " needs " + unit.Count(v.Need) + " more"
+	}
+	return LimitName(v.Metric, v.Class) + " undecided"
+}

@@ -1,0 +1,49 @@
+package verdict
+
+import (
+	"strings"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/fixture"
+	"bench/experiment/record"
+)
+
+// A closed loop whose requests nearly coincide with the parts of the window, so that 60 parts beat against them and
+// seem to depend on each other over its whole length: the tenths of the window still decide a far limit.
+func TestFiguresOfTenths(t *testing.T) {
+	const n, length, ttft, tokens = 100, 82_000, 14_600, 64
+	var records []*record.Record
+	for i := range int64(n) {
+		arrivals := []int64{i*length + ttft}
+		for k := range int64(tokens - 1) {
+			arrivals = append(arrivals, arrivals[0]+(k+1)*(length-ttft)/(tokens-1))
+		}
+		records = append(records, fixture.OKRequest(i*length, arrivals...))
+	}
+	usd := 2.5
+	target := experiment.Target{GPUs: 1, GPUHourUSD: &usd}
+	w := record.Window{EndUs: n * length}
+	s := record.Summarize(records, w, true, nil, 1)
+	e := Measured{Row: &record.Row{Window: w}, Records: records}
+	e.Spec.Concurrency = 1
+	judge := func(limit string) record.Verdict {
+		l := fixture.SLO(t, limit).Limits[0]
+		return e.judgeLimit(question{limit: l, about: func(*record.Record) bool { return true }}, record.WindowByArrival(records), &s, target)
+	}
+	for limit, want := range map[string]string{ // 780 tok/s, 0.89 USD
+		"usd_per_million_output_tokens = 2.0":  "PASS",
+		"usd_per_million_output_tokens = 0.9":  "UNDECIDED",
+		"usd_per_million_output_tokens = 0.4":  "FAIL",
+		"min_output_tokens_per_s = 300":        "PASS",
+		"min_output_tokens_per_s = 790":        "UNDECIDED",
+		"min_requests_per_s = 30":              "FAIL",
+		"min_requests_per_s = 15":              "UNDECIDED",
+		"min_output_tokens_per_s_per_gpu = 40": "PASS",
+	} {
+		v := judge(limit)
+		if v.Verdict != want || strings.Contains(v.Why, "by tenths") != (want != "UNDECIDED") {
+			t.Errorf("%s: %s (%s), want %s", limit, v.Verdict, v.Why, want)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// TextOfLimit is a limit for people: "TTFT p95 ≤ 500 ms", "output tok/s ≥ 50", "≤ 2 USD per million output tokens".
+func TextOfLimit(key, class string, limit float64, u string) string {
+	sign := "≤"
+	if strings.HasPrefix(key, "min_") {
+		sign = "≥"
+	}
+	if u == "usd" {
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s", sign, limitFigure(limit, u), inClass(class)))
+	}
+	return fmt.Sprintf("%s %s %s", LimitName(key, class), sign, limitFigure(limit, u))
+}
+
+// LimitText is the limit of a verdict for people: "TTFT p95 (class chat) ≤ 500 ms".
+func LimitText(v *record.Verdict) string { return TextOfLimit(v.Metric, v.Class, v.Limit, v.Unit) }
+
+// LimitName is the metric of a limit for people: "TTFT p95", "error rate", "output tok/s".
+func LimitName(key, class string) string {
+	name := strings.TrimPrefix(key, "min_")
+	switch {
+	case name == "usd_per_million_output_tokens":
+		name = "cost"
+	case name == "error_rate":
+		name = "error rate"
+	case strings.HasSuffix(name, "_per_s"), strings.HasSuffix(name, "_per_gpu"):
+		name = strings.NewReplacer("_tokens_per_s", " tok/s", "_requests_per_s", " req/s", "requests_per_s", "req/s", "_per_gpu", "/GPU").Replace(name)
+	default:
+		metric, stat := name, ""
+		if i := strings.LastIndexByte(name, '_'); i > 0 {
+			metric, stat = name[:i], " "+name[i+1:]
+		}
+		name = MetricName(metric) + stat
+	}
+	return strings.TrimSpace(name + " " + inClass(class))
+}
+
+func inClass(class string) string {
+	if class == "" {
+		return ""
+	}
+	return "(class " + class + ")"
+}
+
+// MetricName is a latency for people: "TTFT" for ttft, "TTFT from send" for ttft_from_send. Other words stay as
+// they are.
+func MetricName(metric string) string {
+	first, rest, _ := strings.Cut(metric, "_")
+	switch first {
+	case "ttft", "ttfo", "ttfe", "tpot", "itl", "e2e":
+		first = strings.ToUpper(first)
+	}
+	return strings.TrimSpace(first + " " + strings.ReplaceAll(rest, "_", " "))
+}
+
+// limitFigure is a configured figure with all its digits and its unit.
+func limitFigure(x float64, u string) string {
+	if u == "usd" {
+		return unit.Brief(x, 6) + PerMillion
+	}
+	return strings.TrimSpace(unit.Exactly(x, unitWords(u)))
+}
+
+// measuredFigure is a measured figure of three digits with the unit of its limit.
+func measuredFigure(x float64, u string) string {
+	if u == "usd" {
+		return unit.Digits(x) + PerMillion
+	}
+	return unit.Format(x, unitWords(u))
+}
+
+// PerMillion is the unit of a cost.
+const PerMillion = " USD per million output tokens"
+
+// unitWords is the unit of a verdict for people; a throughput has it in its name.
+func unitWords(u string) string {
+	if u == "1/s" || u == "tokens/s" {
+		return ""
+	}
+	return u
+}
+
+// Beyond reports whether the measured value is on the wrong side of the limit.
+func Beyond(v *record.Verdict) bool {
+	if v.Value == nil {
+		return false
+	}
+	if strings.HasPrefix(v.Metric, "min_") {
+		return *v.Value < v.Limit
+	}
+	return *v.Value > v.Limit
+}
+
+// MissText states a missed limit: "TTFT p95 2.04 s > 500 ms". The reason stands in place of a value that too many
+// failed requests made infinite, and of one within the limit, as of a queue that grows.
+func MissText(v *record.Verdict) string {
+	if !Beyond(v) {
+		why := v.Why
+		if _, reason, ok := strings.Cut(why, "; "); ok && v.Value != nil { // the count before it explains nothing
+			why = reason
+		}
+		return LimitName(v.Metric, v.Class) + ": " + strings.NewReplacer(" (", ", ", ")", "").Replace(why)
+	}
+	sign := ">"
+	if strings.HasPrefix(v.Metric, "min_") {
+		sign = "<"
+	}
+	measured := strings.TrimSuffix(measuredFigure(*v.Value, v.Unit), PerMillion)
+	return fmt.Sprintf("%s %s %s %s", LimitName(v.Metric, v.Class), measured, sign, limitFigure(v.Limit, v.Unit))
+}
