@@ -3,31 +3,19 @@ package series
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"bench/experiment"
 	"bench/experiment/record"
-	"bench/experiment/stats"
 )
 
-// Of three loads the highest fails the SLO: two have a cost, the one of the knee is accepted. Of
-// repeats the median counts.
-func TestCostsOfASeries(t *testing.T) {
-	var rows []record.Row
-	for concurrency, verdict := range map[int]stats.Verdict{1: stats.Pass, 8: stats.Pass, 16: stats.Fail} {
-		for repeat := range 3 {
-			r := record.Row{SLO: []record.Verdict{{Verdict: string(verdict)}}, Spec: experiment.Spec{Name: "a", Repeat: repeat + 1, Point: []experiment.Axis{{Key: "concurrency", Value: "x"}}}}
-			r.Spec.Concurrency = concurrency
-			r.Cost = &record.Cost{USDPerMillion: float64(100/concurrency + repeat)}
-			if verdict == stats.Fail {
-				r.Cost = nil
-			}
-			rows = append(rows, r)
-		}
+// Of two repeats the higher cost counts; a repeat without a cost leaves the point without one.
+func TestMedianCost(t *testing.T) {
+	row := func(usd float64) *record.Row { return &record.Row{Cost: &record.Cost{USDPerMillion: usd}} }
+	if got := MedianCost([]*record.Row{row(9), row(1), row(5)}); got == nil || got.USDPerMillion != 5 {
+		t.Errorf("%+v, want the median 5", got)
 	}
-	s := FromRows(rows)[0]
-	want := []PointCost{{0, record.Cost{USDPerMillion: 101}, false}, {1, record.Cost{USDPerMillion: 13}, true}}
-	if d := cmp.Diff(want, s.Costs()); d != "" {
-		t.Error(d)
+	if got := MedianCost([]*record.Row{row(2), row(3)}); got == nil || got.USDPerMillion != 3 {
+		t.Errorf("%+v, want the higher of two", got)
+	}
+	if got := MedianCost([]*record.Row{row(2), {}}); got != nil {
+		t.Errorf("%+v for a repeat without a cost", got)
 	}
 }

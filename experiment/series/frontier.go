@@ -3,6 +3,7 @@ package series
 import (
 	"math"
 
+	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
@@ -14,24 +15,39 @@ type Frontier struct {
 	Points []int  `json:"points"` // from the best cost to the worst
 }
 
-// FrontierAgainst is the points that no other point beats in both output tokens/s and a percentile of ttft,
-// tpot or e2e, by ascending latency. A percentile without an upper bound ranks by its lower bound; a point
-// without either is left out.
+// FrontierAgainst is the points that no other point beats in both output tokens/s and the estimate of a
+// percentile of ttft, tpot, itl or e2e, by ascending latency. Invalid points, and points whose n is too small
+// for the percentile (stats.NoBound), are left out.
 func (s *Series) FrontierAgainst(metric, percentile string) []int {
+	return s.trade(func(p *Point) float64 { return ranked(p.Latency(metric), percentile) })
+}
+
+// ranked is the estimate of a percentile, in ms; NaN: n is too small to rank it.
+func ranked(ps record.Percentiles, name string) float64 {
+	if l, ok := ps.Get(name); ok && l.Grade != stats.NoBound {
+		return l.Median
+	}
+	return math.NaN()
+}
+
+// interactive is the frontier of output tokens/s against tok/s/user, from the most tok/s/user to the least.
+func (s *Series) interactive() []int {
 	return s.trade(func(p *Point) float64 {
-		if l, ok := p.Latency(metric).Get(percentile); ok {
-			if _, ms, ok := l.Mark(); ok {
-				return ms
-			}
+		if math.IsNaN(ranked(p.TPOT, "p50")) || len(p.PerUserTokensPerS.Values) == 0 {
+			return math.NaN()
 		}
-		return math.NaN()
+		return -p.PerUserTokensPerS.Median
 	})
 }
 
 func (s *Series) trade(cost func(*Point) float64) []int {
 	points := make([]stats.Point, len(s.Points))
 	for i := range s.Points {
-		points[i] = stats.Point{Cost: cost(&s.Points[i]), Gain: s.Points[i].OutputTokensPerS.Median}
+		p := &s.Points[i]
+		points[i] = stats.Point{Cost: cost(p), Gain: p.OutputTokensPerS.Median}
+		if !p.Valid {
+			points[i].Cost = math.NaN()
+		}
 	}
 	return stats.Frontier(points)
 }
@@ -51,11 +67,6 @@ func (s *Series) frontiers() []Frontier {
 	add("ttft_p99", s.FrontierAgainst("ttft", "p99"))
 	add("tpot_p95", s.FrontierAgainst("tpot", "p95"))
 	add("e2e_p99", s.FrontierAgainst("e2e", "p99"))
-	add("per_user_tokens_per_s", s.trade(func(p *Point) float64 {
-		if len(p.PerUserTokensPerS.Values) == 0 {
-			return math.NaN()
-		}
-		return -p.PerUserTokensPerS.Median
-	}))
+	add("per_user_tokens_per_s", s.interactive())
 	return out
 }

@@ -14,7 +14,6 @@ type LoadLimit struct {
 	Point *int   `json:"point"` // index in the series' points; null: none
 	Why   string `json:"why"`
 
-	Beyond      *int    `json:"beyond,omitempty"`      // max load within SLO: the next higher load, which does not meet it
 	Sensitivity float64 `json:"sensitivity,omitempty"` // knee: the highest sensitivity at which Kneedle finds the same point
 
 	// Certainty by resampling the repeats; absent if no point has two.
@@ -34,61 +33,30 @@ func (s *Series) higher() string {
 	return s.loadName(2 * highest)
 }
 
-// findMaxLoad is the highest load whose point meets the SLO and is valid.
+// findMaxLoad is the highest load whose point is valid and meets the SLO, if no valid point at a lower load misses
+// it by its load: a load that meets it above one that misses it is chance, or another state of the server.
 func (s *Series) findMaxLoad() LoadLimit {
-	for i := len(s.Points) - 1; i >= 0; i-- {
-		if p := &s.Points[i]; p.SLO == stats.Pass && p.Valid {
-			return s.maxLoad(i)
-		}
-	}
-	var undecided, invalid *Point
-	stated := false
+	best, stated := -1, false
 	for i := range s.Points {
 		p := &s.Points[i]
 		stated = stated || p.SLO != ""
 		switch {
-		case p.SLO == stats.Pass && invalid == nil:
-			invalid = p
-		case p.SLO == stats.Undecided && undecided == nil:
-			undecided = p
+		case p.Valid && p.SLO == stats.Fail && p.FailsByLoad():
+			if best < 0 {
+				return none("%s misses the SLO", p.Load)
+			}
+			return LoadLimit{Point: &best, Why: "the highest load that meets the SLO below the first that misses it"}
+		case p.Valid && p.SLO == stats.Pass:
+			best = i
 		}
 	}
-	switch lowest, highest := &s.Points[0], &s.Points[len(s.Points)-1]; {
+	switch {
 	case !stated:
 		return none("no SLO is specified")
-	case invalid != nil:
-		return none("no valid point meets the SLO: %s meets it but is invalid", invalid.Load)
-	case undecided != nil && undecided.Need > 0:
-		return none("no point meets the SLO yet: %s is undecided and needs %s more requests", undecided.Load, unit.Count(undecided.Need))
-	case undecided != nil:
-		return none("no point meets the SLO: %s is undecided", undecided.Load)
-	case !highest.failsByLoad():
-		return none("no valid point meets the SLO: a throughput or cost limit fails; try a higher load")
-	case !lowest.failsByLoad():
-		return none("no valid point meets the SLO: throughput or cost fails at low load, latency at high load")
+	case best < 0:
+		return none("no valid point meets the SLO")
 	}
-	return none("no valid point meets the SLO; try a lower load")
-}
-
-// maxLoad explains why the highest load within the SLO is at a point, by the next higher one.
-func (s *Series) maxLoad(i int) LoadLimit {
-	k := LoadLimit{Point: &i, Why: "the highest load that meets the SLO"}
-	switch {
-	case len(s.Points) == 1:
-		k.Why = "the only load meets the SLO; add higher loads to find the limit"
-	case i == len(s.Points)-1:
-		k.Why = "the highest load of the series meets the SLO: the limit is here or above; try " + s.higher()
-	default:
-		k.Beyond = new(i + 1)
-		k.Why += "; " + s.Points[i+1].SLOStatus()
-	}
-	for j := range i {
-		if s.Points[j].failsByLoad() {
-			k.Why += "; but a lower load misses it: check the repeats"
-			break
-		}
-	}
-	return k
+	return LoadLimit{Point: &best, Why: "the highest load that meets the SLO"}
 }
 
 // findKnee is Kneedle's knee of output throughput over load. "inf" is the last point and no part of the

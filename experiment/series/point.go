@@ -26,6 +26,7 @@ type Point struct {
 
 	TTFT record.Percentiles `json:"ttft_ms,omitempty"`
 	TPOT record.Percentiles `json:"tpot_ms,omitempty"`
+	ITL  record.Percentiles `json:"itl_ms,omitempty"` // n is the number of gaps
 	E2E  record.Percentiles `json:"e2e_ms,omitempty"`
 
 	Valid    bool             `json:"valid"`              // no finding of a repeat is invalid
@@ -69,7 +70,8 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 		p.OutputTokensPerSPerGPU = new(record.RepeatsOf(perGPU))
 	}
 	repeats := summaries(rows, "")
-	p.TTFT, p.TPOT, p.E2E = percentiles(repeats, ttft), percentiles(repeats, tpot), percentiles(repeats, e2e)
+	p.TTFT, p.TPOT = percentiles(repeats, ttft), percentiles(repeats, tpot)
+	p.ITL, p.E2E = percentiles(repeats, itl), percentiles(repeats, e2e)
 	p.SLO, p.Need = verdict.OfRows(rows...)
 	if d, ok := betweenRuns(rows); ok {
 		p.Findings = append(p.Findings, d)
@@ -96,9 +98,11 @@ func ttft(s *record.Summary) *stats.Summary { return s.TTFT }
 
 func tpot(s *record.Summary) *stats.Summary { return s.TPOT }
 
+func itl(s *record.Summary) *stats.Summary { return s.ITL }
+
 func e2e(s *record.Summary) *stats.Summary { return s.E2E }
 
-// latencies are those that reports quote, by name.
+// latencies are those whose repeats are compared, by name. ITL is not: its gaps are not independent requests.
 var latencies = []struct {
 	name string
 	of   latency
@@ -124,13 +128,15 @@ func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
 	return record.PercentilesOf(all...)
 }
 
-// Latency is the percentiles of ttft, tpot or e2e; nil for any other name.
+// Latency is the percentiles of ttft, tpot, itl or e2e; nil for any other name.
 func (p *Point) Latency(metric string) record.Percentiles {
 	switch metric {
 	case "ttft":
 		return p.TTFT
 	case "tpot":
 		return p.TPOT
+	case "itl":
+		return p.ITL
 	case "e2e":
 		return p.E2E
 	}
@@ -142,44 +148,22 @@ func (p *Point) FiniteLoad() (load float64, ok bool) {
 	return p.LoadValue, !math.IsInf(p.LoadValue, 0)
 }
 
-// SLOStatus states how the point stands to the SLO, unless it is valid and meets it: "concurrency 16 misses
-// ttft_p99".
-func (p *Point) SLOStatus() string {
-	limits := func(verdict stats.Verdict) string {
-		var keys []string
-		for _, r := range p.Rows {
-			for _, v := range r.SLO {
-				key := v.Metric
-				if v.Class != "" {
-					key = v.Class + " " + key
-				}
-				if v.Verdict == string(verdict) && !slices.Contains(keys, key) {
-					keys = append(keys, key)
-				}
-			}
-		}
-		return strings.Join(keys, ", ")
+// Completed is the number of completed requests of the repeat with the fewest.
+func (p *Point) Completed() int {
+	least := p.Rows[0].Summary.Requests.Completed
+	for _, r := range p.Rows {
+		least = min(least, r.Summary.Requests.Completed)
 	}
-	switch {
-	case p.SLO == stats.Fail:
-		return strings.TrimSpace(p.Load + " misses " + limits(stats.Fail))
-	case p.SLO == stats.Undecided && p.Need > 0:
-		return fmt.Sprintf("%s is undecided (%s) and needs %s more requests", p.Load, limits(stats.Undecided), unit.Count(p.Need))
-	case p.SLO == stats.Undecided:
-		return fmt.Sprintf("%s is undecided (%s)", p.Load, limits(stats.Undecided))
-	case p.SLO == stats.Pass:
-		return p.Load + " meets the SLO but is invalid"
-	}
-	return p.Load + " has no SLO"
+	return least
 }
 
-// failsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
+// FailsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
 // errors. A minimum throughput and a maximum cost fail at low load by nature.
-func (p *Point) failsByLoad() bool {
+func (p *Point) FailsByLoad() bool {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
-			stage := StageOf(v.Metric)
-			if v.Verdict == string(stats.Fail) && (stage == "ttft" || stage == "tpot" || v.Metric == "error_rate") {
+			byNature := strings.HasPrefix(v.Metric, "min_") || strings.HasPrefix(v.Metric, "usd_")
+			if v.Verdict == string(stats.Fail) && !byNature {
 				return true
 			}
 		}
@@ -198,18 +182,4 @@ func (p *Point) queue() (t stats.Trend, ok bool) {
 		}
 	}
 	return stats.Trend{}, false
-}
-
-// StageOf is the stage of the decision that evaluates a metric of the SLO: ttft, tpot, throughput or cost.
-// e2e belongs to tpot, since most of it is decoding.
-func StageOf(metric string) string {
-	switch name, _, _ := strings.Cut(metric, "_"); name {
-	case "ttft", "ttfe", "cap", "lag":
-		return "ttft"
-	case "tpot", "itl", "e2e":
-		return "tpot"
-	case "usd":
-		return "cost"
-	}
-	return "throughput"
 }

@@ -36,8 +36,8 @@ type Series struct {
 
 	Points   []Point `json:"points"`   // by ascending load
 	Headline *int    `json:"headline"` // index in points: the highest load within the SLO, else the highest valid throughput
-	// Points that no other point beats in both latency and throughput, by ascending latency; a p99 without an
-	// upper bound ranks by its lower bound.
+	// Points that no other point beats in both latency and throughput, by ascending latency; without invalid
+	// points and points whose n is too small for a p99.
 	Frontier []int `json:"frontier"`
 
 	Frontiers []Frontier `json:"frontiers"` // one for each pair of figures

@@ -92,11 +92,11 @@ func TestSeriesWithoutKnees(t *testing.T) {
 			t.Errorf("%s: %+v", name, c.knee)
 		}
 	}
-	if k := s.MaxLoadWithinSLO; k.Point == nil || *k.Point != 2 || !strings.Contains(k.Why, "try concurrency 8") {
+	if k := s.MaxLoadWithinSLO; k.Point == nil || *k.Point != 2 || k.Why != "the highest load that meets the SLO" {
 		t.Errorf("SLO: %+v", k)
 	}
 	for name, c := range map[string]struct{ verdict, why string }{
-		"undecided": {"UNDECIDED", "needs 640 more requests"}, "failing": {"FAIL", "lower load"}, "unstated": {"", "no SLO"},
+		"undecided": {"UNDECIDED", "no valid point meets the SLO"}, "failing": {"FAIL", "rate 1/s misses the SLO"}, "unstated": {"", "no SLO"},
 	} {
 		row := measured("x", nil, 1, 0, 1, 100, 50, c.verdict)
 		for i := range row.SLO {
@@ -141,48 +141,41 @@ func TestPointAtTheLoadThatItHad(t *testing.T) {
 	}
 }
 
-// What a low load fails by nature is no reason to go lower, nor to finding the repeats.
-func TestMaxLoadWithinSLOOfThroughput(t *testing.T) {
-	for _, c := range []struct {
-		low, high string // what fails there; empty: the point passes
-		why       string
-		not       string
+// The highest load within the SLO is below the first that misses it by its load. What a low load misses by nature
+// ends nothing.
+func TestMaxLoadWithinSLO(t *testing.T) {
+	const latency, cost, ok = "ttft_p95", "usd_per_million_output_tokens", ""
+	for name, c := range map[string]struct {
+		misses []string // by load
+		want   int      // -1: none
 	}{
-		{"usd_per_million_output_tokens", "", "the highest load of the series meets", "a lower load misses it"},
-		{"ttft_p95", "", "but a lower load misses it: check the repeats", "higher load"},
-		{"error_rate", "", "but a lower load misses it", "higher load"},
-		{"min_output_tokens_per_s", "min_output_tokens_per_s", "try a higher load", "lower load"},
-		{"usd_per_million_output_tokens", "ttft_p95", "throughput or cost fails at low load, latency at high load", "try a"},
-		{"ttft_p95", "ttft_p95", "try a lower load", "higher load"},
+		"all meet it":            {[]string{ok, ok, ok}, 2},
+		"the highest misses":     {[]string{ok, ok, latency}, 1},
+		"dear at low load":       {[]string{cost, ok, latency}, 1},
+		"dear in between":        {[]string{ok, cost, ok}, 2},
+		"the lowest misses":      {[]string{latency, ok, ok}, -1},
+		"a gap":                  {[]string{ok, latency, ok}, 0},
+		"a gap of errors":        {[]string{ok, ok, "error_rate", ok}, 1},
+		"dear, then too slow":    {[]string{cost, latency}, -1},
+		"every load is too slow": {[]string{latency, latency}, -1},
 	} {
-		rows := []record.Row{measured("D", fixture.Concurrency("1"), 0, 1, 1, 130, 90, "PASS"), measured("D", fixture.Concurrency("2"), 0, 2, 1, 250, 100, "PASS")}
-		for i, fails := range []string{c.low, c.high} {
+		var rows []record.Row
+		for i, fails := range c.misses {
+			r := measured("D", fixture.Concurrency(fmt.Sprint(1<<i)), 0, 1<<i, 1, 130, 90, "PASS")
 			if fails != "" {
-				rows[i].SLO = []record.Verdict{{Metric: fails, Verdict: "FAIL"}}
+				r.SLO = []record.Verdict{{Metric: fails, Verdict: "FAIL"}}
 			}
+			rows = append(rows, r)
 		}
-		if k := FromRows(rows)[0].MaxLoadWithinSLO; !strings.Contains(k.Why, c.why) || strings.Contains(k.Why, c.not) {
-			t.Errorf("%s, %s: %s", c.low, c.high, k.Why)
+		k := FromRows(rows)[0].MaxLoadWithinSLO
+		if got := k.Point; c.want < 0 && got != nil || c.want >= 0 && (got == nil || *got != c.want) {
+			t.Errorf("%s: %+v", name, k)
 		}
 	}
 }
 
-// The knee of the SLO is explained by its neighbour, the bend by how clear it is.
-func TestKneesAreExplained(t *testing.T) {
-	rows := closedCurve()
-	for i := range rows {
-		for j := range rows[i].SLO {
-			rows[i].SLO[j].Metric = "ttft_p99"
-		}
-	}
-	s := FromRows(rows)[0]
-	if k := s.MaxLoadWithinSLO; k.Beyond == nil || *k.Beyond != 4 || !strings.Contains(k.Why, "concurrency 16 is undecided (ttft_p99) and needs 640 more requests") {
-		t.Errorf("%+v", k)
-	}
-	rows[5].SLO[0].Verdict = "FAIL"
-	if k := FromRows(rows)[0].MaxLoadWithinSLO; !strings.HasSuffix(k.Why, "; concurrency 16 misses ttft_p99") {
-		t.Errorf("%+v", k)
-	}
+func TestKneeIsExplained(t *testing.T) {
+	s := FromRows(closedCurve())[0]
 	if k := s.Knee; k.Sensitivity < 1 || !strings.Contains(k.Why, "sensitivity") {
 		t.Errorf("%+v", k)
 	}
@@ -231,9 +224,9 @@ func TestFrontiers(t *testing.T) {
 	rows := closedCurve()
 	for i := range rows {
 		n := float64(rows[i].Spec.Concurrency)
-		rows[i].Summary.TPOT = stats.Summarize([]float64{10 + n})
+		rows[i].Summary.TPOT = stats.Summarize(slices.Repeat([]float64{10 + n}, 20))
 	}
-	rows[5].Summary.TPOT = stats.Summarize([]float64{60}) // concurrency 16: slower for the user than 32, and no more throughput
+	rows[5].Summary.TPOT = stats.Summarize(slices.Repeat([]float64{60}, 20)) // concurrency 16: slower for the user than 32, and no more throughput
 	s := FromRows(rows)[0]
 	if len(s.Frontiers) != 2 || s.Frontiers[0].Cost != "ttft_p99" || s.Frontiers[1].Cost != "per_user_tokens_per_s" || s.Frontiers[1].Gain != "output_tokens_per_s" {
 		t.Fatalf("%+v", s.Frontiers)
@@ -257,26 +250,29 @@ func ofN(load string, concurrency, n int, scale, output float64) record.Row {
 	return r
 }
 
-// Points are ranked by the figure that is quoted and drawn, not by a median that nobody sees.
-func TestFrontierRanksByWhatIsDrawn(t *testing.T) {
+// Points are ranked by their estimates: few requests must not look faster. Without enough of them, or when
+// invalid, a point has no rank.
+func TestFrontierRanksEstimates(t *testing.T) {
 	rows := []record.Row{
-		ofN("1", 1, 60, 1, 100),         // p99 59.4 ms, no bound: drawn at the lower end, 58 ms
+		ofN("1", 1, 60, 1, 100),         // p99 59.4 ms, n too small: the lower end of its interval is 58 ms
 		ofN("2", 2, 2000, 0.02965, 200), // p99 58.7 ms, sound
+		ofN("4", 4, 500, 0.2, 300),      // p99 99.0 ms, thin
 	}
 	s := FromRows(rows)[0]
 	few, _ := s.Points[0].TTFT.Get("p99")
-	sound, _ := s.Points[1].TTFT.Get("p99")
-	mark, ms, ok := few.Mark()
-	if mark != "≥" || !ok || !(ms < sound.Median && sound.Median < few.Median) {
-		t.Fatalf("the case needs lower end < sound p99 < median: %v, %v, %v", ms, sound.Median, few.Median)
+	thin, _ := s.Points[2].TTFT.Get("p99")
+	if few.Grade != stats.NoBound || thin.Grade != stats.Thin {
+		t.Fatalf("grades %s, %s", few.Grade, thin.Grade)
 	}
-	if want := []int{0, 1}; !slices.Equal(s.Frontier, want) {
-		t.Errorf("frontier %v, want %v: by the median the first point would be beaten in both", s.Frontier, want)
+	if want := []int{1, 2}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v, want %v", s.Frontier, want)
 	}
-	// Without a lower end there is nothing to draw, and no rank.
-	delete(rows[0].Summary.TTFT.CI95, "p99")
-	if s, want := FromRows(rows)[0], []int{1}; !slices.Equal(s.Frontier, want) {
-		t.Errorf("frontier %v, want %v: a point that can't be drawn has no rank", s.Frontier, want)
+	rows[1].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
+	if s, want := FromRows(rows)[0], []int{2}; !slices.Equal(s.Frontier, want) {
+		t.Errorf("frontier %v, want %v: the second point is invalid", s.Frontier, want)
+	}
+	if s := FromRows(rows[:1])[0]; len(s.Frontier) != 0 || len(s.Frontiers) != 0 {
+		t.Errorf("frontier %v, %v of one point whose n is too small", s.Frontier, s.Frontiers)
 	}
 }
 
