@@ -290,3 +290,22 @@ func TestUnknownBesideNearBatches(t *testing.T) {
 		}
 	}
 }
+
+// A percentile that the number of requests does not bound is no evidence: eight requests have no p99.
+func TestTailNeedsRequests(t *testing.T) {
+	few := make([]float64, 8)
+	for i := range few {
+		few[i] = 40
+	}
+	few[7] = 400
+	diagnose := func(sample *stats.Summary) Diagnosis {
+		rows := as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = sample, level(0.5) })
+		return Diagnose(series.FromRows(rows))[0]
+	}
+	if d := diagnose(stats.Summarize(few)); strings.Contains(d.Observation, "high at") {
+		t.Errorf("%+v", d)
+	}
+	if d := diagnose(stats.Summarize(slices.Repeat(few, 8))); !strings.Contains(d.Observation, "high at p90") {
+		t.Errorf("%+v", d)
+	}
+}

@@ -10,6 +10,14 @@ import (
 	"bench/experiment/verdict"
 )
 
+// Expectation is a text of the matrix beside the result. It gets no verdict.
+type Expectation struct {
+	Of          string   `json:"of"` // the row; empty: the run's hypothesis
+	Expected    string   `json:"expected"`
+	Happened    string   `json:"happened"`
+	Bottlenecks []string `json:"bottlenecks"` // of the row's points, by ascending load
+}
+
 // expectations sets the hypothesis and the expectation of each row beside the result.
 func expectations(m *record.Manifest, series []series.Series, diagnoses []Diagnosis) []Expectation {
 	out := []Expectation{}

@@ -3,80 +3,86 @@ package diagnosis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 )
 
-// next names one thing to change for the first stage that fails.
-func (e *firstFailure) next(series []series.Series, diagnoses []Diagnosis) *NextSweep {
-	s := &series[e.series]
-	p := &s.Points[e.point]
-	d := firstAt(diagnoses, e.series, e.point)
-	switch {
-	case e.limit == nil:
-		return remeasure(findings(p)[0])
-	case e.verdict != stats.Fail && openedBy(p, e.limit) != nil:
-		return remeasure(*openedBy(p, e.limit))
-	case e.verdict != stats.Fail && e.limit.Need > 0:
-		return moreRequests(s, p, e.limit)
-	case e.verdict != stats.Fail:
-		return byHand("missing measurement", e.limit.Metric+": "+e.limit.Why)
+// NextSweep is the one thing to run or to change next; all else stays.
+type NextSweep struct {
+	Text       string     `json:"text"`     // "concurrency = [36, 40, 44]"; what to do by hand
+	Variable   string     `json:"variable"` // a key of the row, or a knob of the server
+	Values     []string   `json:"values"`   // as in a matrix; empty: change it by hand and measure the same again
+	TOML       string     `json:"toml"`     // for the matrix; empty: nothing to add
+	Why        string     `json:"why"`
+	Bottleneck Bottleneck `json:"bottleneck,omitempty"` // the reason for the change
+}
+
+// decideAt is what decides an undecided or invalid point: the row without its disturbance, or more requests.
+func (a *answering) decideAt(j int) *NextSweep {
+	p := &a.s.Points[j]
+	v := worst(p)
+	if a.Points[j].Status == Invalid || openedBy(p, v) != nil {
+		return remeasure(a.s, p)
 	}
-	if e.stage == "throughput" || e.stage == "cost" {
-		last := e.point == len(s.Points)-1
-		if e.limit.Metric != "error_rate" && last && s.Saturation.Point == nil {
-			n := loads(s, "the latencies are within their limits and the server keeps up: try more load", 2*p.LoadValue, 4*p.LoadValue)
-			if d != nil {
-				n.Bottleneck = d.Bottleneck
-			}
-			return n
-		}
-		if !last { // the bottleneck of the next higher load keeps it from passing
-			d = firstAt(diagnoses, e.series, e.point+1)
-		}
+	if p.Need > 0 {
+		return moreRequests(a.s, p, v)
 	}
-	if d == nil {
-		return moreTelemetry(p.Rows[0], "")
-	}
-	n := changeFor(s, p, d)
-	n.Bottleneck = d.Bottleneck
-	return n
+	return byHand("missing measurement", verdict.LimitName(v.Metric, v.Class)+": "+v.Why)
 }
 
 // moreRequests makes the row long enough for every limit of the point, as the present share and dependence go.
 func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict) *NextSweep {
 	spec, planned := &p.Rows[0].Spec, p.Rows[0].Summary.Requests.Planned
-	n := planned
-	for _, v := range p.Rows[0].SLO {
-		n = max(n, planned+v.Need)
-	}
-	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict", limit.Metric, unit.Count(limit.Need))}
+	n := planned + p.Need
+	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict", verdict.LimitName(limit.Metric, limit.Class), unit.Count(p.Need))}
 	var lines []string
-	if seconds := time.Duration(spec.Duration).Seconds(); seconds > 0 && planned > 0 {
-		longer := fmt.Sprintf("%.0fs", math.Ceil(seconds*float64(n)/float64(planned)))
+	// The window that the requests take at the rate of this row; a duration is also a cap on a number of requests.
+	window := math.Ceil(p.Rows[0].Summary.DurationS * float64(n) / float64(max(planned, 1)))
+	if stated := time.Duration(spec.Duration).Seconds(); stated > 0 && window > stated {
+		longer := fmt.Sprintf("%.0fs", window)
 		out.Variable, out.Values, lines = "duration", []string{longer}, append(lines, fmt.Sprintf("duration = %q", longer))
 	}
 	if spec.Requests > 0 || len(lines) == 0 {
 		out.Variable, out.Values, lines = "requests", []string{strconv.Itoa(n)}, append(lines, fmt.Sprintf("requests = %d", n))
 	}
+	out.Text = strings.Join(lines, ", ") + " at " + loadName(s, p)
 	out.TOML = inRow(s, strings.Join(lines, "\n"))
 	return out
 }
 
 // byHand is a change without values to sweep.
 func byHand(variable, why string) *NextSweep {
-	return &NextSweep{Variable: variable, Values: []string{}, Why: why}
+	return &NextSweep{Text: why, Variable: variable, Values: []string{}, Why: why}
 }
 
-// remeasure repeats a row without what its finding is about: an invalid point supports no conclusion, and a
-// caution can leave a verdict open.
-func remeasure(f record.Finding) *NextSweep { return byHand("repeat the row", f.Hint) }
+// remeasure repeats a row without what its most severe finding is about: an invalid point supports no conclusion,
+// and a caution can leave a verdict open.
+func remeasure(s *series.Series, p *series.Point) *NextSweep {
+	f := findings(p)[0]
+	n := byHand("repeat the row", f.Hint)
+	n.Text = fmt.Sprintf("repeat %s without %s: %s", loadName(s, p), f.Code, f.Hint)
+	return n
+}
+
+// resume completes an interrupted run.
+func resume() *NextSweep {
+	return byHand("--resume", "finish the planned rows: bench sweep MATRIX --resume DIR")
+}
+
+// loadName is the load that the matrix asked for: "concurrency 8", though fewer requests were in flight.
+func loadName(s *series.Series, p *series.Point) string {
+	if s.Axis == "concurrency" && p.Rows[0].Spec.Concurrency > 0 {
+		return fmt.Sprintf("concurrency %d", p.Rows[0].Spec.Concurrency)
+	}
+	return p.Load
+}
 
 // openedBy is the caution without which the limit would have a verdict; nil: none.
 func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
@@ -88,21 +94,125 @@ func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 	return nil
 }
 
-// loads is a sweep of the series' own axis.
-func loads(s *series.Series, why string, values ...float64) *NextSweep {
-	n := &NextSweep{Variable: s.Axis, Values: []string{}, Why: why}
-	for _, x := range values {
-		if s.Axis == "concurrency" {
-			x = math.Max(1, math.Round(x))
-		}
-		n.Values = append(n.Values, strconv.FormatFloat(x, 'g', 4, 64))
+// nextOfSearch is what a search that did not end with its answer needs; nil: nothing.
+func nextOfSearch(f *record.Found) *NextSweep {
+	switch f.State {
+	case "budget":
+		return byHand("probes", "raise budget or probes of the search")
+	case "searching":
+		return byHand("--resume", "resume the run: the search is interrupted")
+	case "unprobed":
+		return byHand("search", "run the search again under these limits")
+	case "above":
+		return byHand("max", "raise max of the search")
+	case "below":
+		return byHand("min", "lower min of the search")
 	}
-	n.TOML = inRow(s, fmt.Sprintf("%s = [%s]", s.Axis, strings.Join(n.Values, ", ")))
+	return nil
+}
+
+// moreLoads are the loads to try next above an operating point: three between it and the load that misses the
+// SLO, else three above the highest; nil: there is no load in between. end is the index of the miss, or the number
+// of points.
+func (a *answering) moreLoads(operating, end int) *NextSweep {
+	low, finite := a.s.Points[operating].FiniteLoad()
+	if !finite || low <= 0 || a.s.Points[operating].Rows[0].Spec.IsColdStart() {
+		return nil
+	}
+	if end == len(a.s.Points) {
+		return a.loads("no measured load above it misses the SLO: find the limit", 1.5*low, 2*low, 3*low)
+	}
+	high, finite := a.s.Points[end].FiniteLoad()
+	if !finite {
+		return a.loads("find the rate that ends the SLO", 1.5*low, 2*low, 3*low)
+	}
+	if done := a.s.Points[end].RequestsPerS.Median; a.s.Axis == "rate" && done > low { // more cannot be kept up with
+		high = min(high, done)
+	}
+	return a.loads("the limit is between "+a.s.Points[operating].Load+" and "+a.s.Points[end].Load,
+		low+(high-low)/4, low+(high-low)/2, low+3*(high-low)/4)
+}
+
+// loads is a sweep of the series' own axis over the values that were not measured, rounded; nil: none is left.
+func (a *answering) loads(why string, values ...float64) *NextSweep {
+	n := &NextSweep{Variable: a.s.Axis, Values: []string{}, Why: why}
+	for _, x := range values {
+		if a.s.Axis == "concurrency" {
+			x = math.Round(x)
+		}
+		x = rounded(x, values[1]-values[0])
+		text := strconv.FormatFloat(x, 'f', -1, 64)
+		known := slices.ContainsFunc(a.s.Points, func(p series.Point) bool { return requested(a.s, &p) == x })
+		if x > 0 && !known && !slices.Contains(n.Values, text) {
+			n.Values = append(n.Values, text)
+		}
+	}
+	if len(n.Values) == 0 {
+		return nil
+	}
+	return n.inRow(a.s)
+}
+
+// rounded is a load to try: a number of two digits, of more if the step to the next one needs them.
+func rounded(x, step float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
+	for unit > step/2 {
+		unit /= 10
+	}
+	y, err := strconv.ParseFloat(strconv.FormatFloat(math.Round(x/unit)*unit, 'g', 6, 64), 64)
+	if err != nil {
+		return x
+	}
+	return y
+}
+
+// requested is the load that the matrix asked for.
+func requested(s *series.Series, p *series.Point) float64 {
+	if s.Axis == "concurrency" {
+		return float64(p.Rows[0].Spec.Concurrency)
+	}
+	return p.LoadValue
+}
+
+// inRow writes the values for the series' row.
+func (n *NextSweep) inRow(s *series.Series) *NextSweep {
+	n.Text = fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", "))
+	n.TOML = inRow(s, fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", ")))
+	return n
+}
+
+// change is what to change if every point misses the SLO: the load, else what limits the quoted point.
+func (a *answering) change() *NextSweep {
+	p := &a.s.Points[a.Quoted]
+	if load, finite := p.FiniteLoad(); finite && !p.Rows[0].Spec.IsColdStart() {
+		highest := &a.s.Points[len(a.s.Points)-1]
+		most, bounded := highest.FiniteLoad()
+		switch {
+		case bounded && a.firstMiss(0) == len(a.s.Points) && a.s.Saturation.Point == nil:
+			load = most
+			return a.loads("a throughput or cost limit is missed, latency is not: try more load", 2*load, 3*load, 4*load)
+		case p.FailsByLoad():
+			if n := a.loads("every measured load misses the SLO: try less load", load/8, load/4, load/2); n != nil {
+				return n
+			}
+		}
+	}
+	d := firstAt(a.diagnoses, a.Series, a.Quoted)
+	if !p.FailsByLoad() { // the bottleneck of the next higher load keeps it from more output
+		if next := firstAt(a.diagnoses, a.Series, a.Quoted+1); next != nil {
+			d = next
+		}
+	}
+	if d == nil {
+		return moreTelemetry(p.Rows[0], "")
+	}
+	n := a.changeFor(p, d)
+	n.Bottleneck = d.Bottleneck
 	return n
 }
 
 // changeFor is the first single change for a bottleneck.
-func changeFor(s *series.Series, p *series.Point, d *Diagnosis) *NextSweep {
+func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	switch r := p.Rows[0]; d.Bottleneck {
 	case ClientLimited:
 		return byHand("the client machine", d.Response)
@@ -116,7 +226,7 @@ func changeFor(s *series.Series, p *series.Point, d *Diagnosis) *NextSweep {
 		}
 		return knob("gpu_memory_utilization", "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9, 0.95)
 	case Queueing:
-		return moreConcurrency(s, p)
+		return moreConcurrency(a.s, p)
 	case HostOverhead:
 		return byHand("CUDA graphs and asynchronous scheduling", "the GPU waits for the host: start the server with them, and run the row again")
 	case InefficientDecode:
@@ -127,16 +237,19 @@ func changeFor(s *series.Series, p *series.Point, d *Diagnosis) *NextSweep {
 		}
 		return moreGPUs(r, "prefill takes the time: add compute")
 	case BatchingTradeoff, BandwidthBoundDecode:
-		if p.LoadValue > 1 && !math.IsInf(p.LoadValue, 0) {
-			return loads(s, "nothing is wrong, but this batch exceeds the limit: lower the load", p.LoadValue/4, p.LoadValue/2)
-		}
 		return moreGPUs(r, "nothing is wrong, but this hardware exceeds the limit: more bandwidth per token")
 	}
 	return moreTelemetry(p.Rows[0], strings.Join(d.Missing, "; "))
 }
 
-// moreTelemetry: if the bottleneck is unknown, the next step is to collect more, not to change a knob.
+// moreTelemetry: if the bottleneck is unknown, the next step is to collect more, not to change a knob. Without the
+// hardware there is no roofline to compare with.
 func moreTelemetry(r *record.Row, missing string) *NextSweep {
+	if r.Roofline == nil && strings.Contains(r.NoRoofline, "hardware") {
+		n := byHand("hardware", "name the hardware in [target]: the bottleneck is unknown without a roofline")
+		n.TOML = "[target]\nhardware = \"h100-sxm\"\ngpus = 1"
+		return n
+	}
 	n := byHand("telemetry", "the bottleneck is unknown: measure the same again with more telemetry")
 	n.TOML = "[telemetry]\nserver = \"auto\""
 	if r.HasGPUMetrics() {
@@ -151,10 +264,10 @@ func moreTelemetry(r *record.Row, missing string) *NextSweep {
 // moreConcurrency is for requests that wait: under the row's own cap, or for a place in the server's batch.
 func moreConcurrency(s *series.Series, p *series.Point) *NextSweep {
 	r := p.Rows[0]
-	if w := r.Summary.CapWait; w != nil && r.Summary.TTFT != nil && w.P99 >= capWaitShare*r.Summary.TTFT.P99 {
+	wait, first := percentile(r.Summary.CapWait, tailOf(p)), percentile(r.Summary.TTFT, tailOf(p))
+	if wait != nil && first != nil && *wait >= capWaitShare**first {
 		n := knob("concurrency", "requests wait under the row's own cap", 2*float64(r.Spec.Concurrency), 4*float64(r.Spec.Concurrency))
-		n.TOML = inRow(s, fmt.Sprintf("concurrency = [%s]", strings.Join(n.Values, ", ")))
-		return n
+		return n.inRow(s)
 	}
 	now := 64.0
 	if m := r.Server.Metrics; m != nil && m.Running != nil {
@@ -182,7 +295,7 @@ func knob(name, why string, values ...float64) *NextSweep {
 // knobOf is a sweep of a server setting, named as vLLM's flag.
 func knobOf(name, why string, values ...string) *NextSweep {
 	toml := fmt.Sprintf("[server.knobs]   # with --%s {%s} in the command of [server]\n%s = [%s]", strings.ReplaceAll(name, "_", "-"), name, name, strings.Join(values, ", "))
-	return &NextSweep{Variable: name, Values: values, TOML: toml, Why: why}
+	return &NextSweep{Text: fmt.Sprintf("%s = [%s]", name, strings.Join(values, ", ")), Variable: name, Values: values, TOML: toml, Why: why}
 }
 
 func inRow(s *series.Series, line string) string {

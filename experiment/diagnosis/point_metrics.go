@@ -22,12 +22,14 @@ type pointMetrics struct {
 	spec          *experiment.Spec
 	name          string // of the point, for display
 
-	ttft, ttftP99, tpot, e2e float64 // p50 but for ttftP99
-	step                     float64 // decode step, p50 of ITL
-	capWait                  float64 // p99
-	input, output            float64 // mean tokens per request
-	promptSpread             float64 // prompt tokens p99 ÷ p50
-	requestsS, outputS       float64 // requests/s, output tok/s
+	ttft, tpot, e2e    float64 // p50
+	tail               string  // the highest of p99, p95, p90 that the number of requests carries; else p50
+	ttftTail           float64 // TTFT at tail
+	step               float64 // decode step, p50 of ITL
+	capWait            float64 // at tail
+	input, output      float64 // mean tokens per request
+	promptSpread       float64 // prompt tokens p99 ÷ p50
+	requestsS, outputS float64 // requests/s, output tok/s
 
 	tpotFloor, tpotHigh    float64 // roofline of TPOT: floor, end of the typical range
 	loadedHigh             float64 // end of the typical range of TPOT beside prefill
@@ -110,15 +112,26 @@ func percentile(s *stats.Summary, name string) *float64 {
 	return &x
 }
 
+// tailOf is the highest of p99, p95 and p90 of TTFT that is bounded by the number of requests; else p50.
+func tailOf(p *series.Point) string {
+	for _, name := range []string{"p99", "p95", "p90"} {
+		if x, ok := p.TTFT.Get(name); ok && x.Grade != stats.NoBound {
+			return name
+		}
+	}
+	return "p50"
+}
+
 func (v *pointMetrics) readLatencies() {
 	get := func(name string, of func(*record.Summary) *stats.Summary) float64 {
 		return v.median(func(r *record.Row) *float64 { return percentile(of(&r.Summary), name) })
 	}
 	v.ttft = get("p50", func(s *record.Summary) *stats.Summary { return s.TTFT })
-	v.ttftP99 = get("p99", func(s *record.Summary) *stats.Summary { return s.TTFT })
+	v.tail = tailOf(v.p)
+	v.ttftTail = get(v.tail, func(s *record.Summary) *stats.Summary { return s.TTFT })
 	v.tpot = get("p50", func(s *record.Summary) *stats.Summary { return s.TPOT })
 	v.e2e = get("p50", func(s *record.Summary) *stats.Summary { return s.E2E })
-	v.capWait = get("p99", func(s *record.Summary) *stats.Summary { return s.CapWait })
+	v.capWait = get(v.tail, func(s *record.Summary) *stats.Summary { return s.CapWait })
 	v.lag = get("p99", func(s *record.Summary) *stats.Summary { return s.Lag })
 	v.step = v.median(func(r *record.Row) *float64 {
 		if ms, ok := series.StepMs(r); ok {

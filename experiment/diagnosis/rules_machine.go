@@ -22,7 +22,7 @@ const (
 // checkClient: a caution about the client counts if it is large, thins the load, or leaves a verdict open.
 func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	cautions := v.findings("client_bound", "client_cpu")
-	latency := v.ttftP99
+	latency := v.ttftTail
 	if !known(latency) {
 		latency = v.e2e
 	}

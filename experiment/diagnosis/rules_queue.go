@@ -30,7 +30,7 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		Response: "enlarge the KV cache (--gpu-memory-utilization, 8-bit KV cache), or admit fewer sequences (--max-num-seqs)",
 	}
 	shown := collected(fact("KV cache usage, mean", v.kv, "share"),
-		fact("requests waiting, mean", v.waiting, ""), fact("TTFT p99", v.ttftP99, "ms"))
+		fact("requests waiting, mean", v.waiting, ""), fact("TTFT "+v.tail, v.ttftTail, "ms"))
 	switch {
 	case v.preempted >= manyPreempted && (!known(v.kvMax) || v.kvMax >= cacheFull):
 		d.Evidence = collected(atLeast("preemptions per completed request", v.preempted, "", manyPreempted),
@@ -94,9 +94,9 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		Confirm:    "halve the rate or double --max-num-seqs: TTFT p99 falls to its p50, TPOT stays",
 		Response:   "lower the rate; or raise --max-num-seqs within the TPOT limit and the KV cache; or add a replica",
 	}
-	if v.capWait >= capWaitShare*v.ttftP99 {
+	if v.capWait >= capWaitShare*v.ttftTail {
 		d.Observation = "requests wait under the row's own concurrency cap"
-		d.Evidence = collected(atLeast("cap wait p99", v.capWait, "ms", capWaitShare*v.ttftP99), fact("TTFT p99", v.ttftP99, "ms"))
+		d.Evidence = collected(atLeast("cap wait "+v.tail, v.capWait, "ms", capWaitShare*v.ttftTail), fact("TTFT "+v.tail, v.ttftTail, "ms"))
 		d.Response = "raise concurrency in the row: the cap is the client's, and the server may take more"
 		return d
 	}
@@ -152,7 +152,7 @@ func (v *pointMetrics) lateFirstToken(all []pointMetrics) *queueSigns {
 	if lowest != nil {
 		risen = max(risenTTFT, v.p.LoadValue/lowest.p.LoadValue)
 	}
-	switch tail := v.ttftP99 / v.ttft; {
+	switch tail := v.ttftTail / v.ttft; {
 	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
 		return &queueSigns{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
 			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend),
@@ -166,9 +166,9 @@ func (v *pointMetrics) lateFirstToken(all []pointMetrics) *queueSigns {
 			evidence: collected(atLeast("TTFT p50 relative to "+lowest.p.Load, v.ttft/lowest.ttft, "", risen),
 				fact("TTFT p50", v.ttft, "ms"))}
 	case tail >= tailLimit:
-		return &queueSigns{symptom: "TTFT is normal at p50 and high at p99",
-			evidence: collected(atLeast("TTFT p99 ÷ p50", tail, "", tailLimit),
-				fact("TTFT p50", v.ttft, "ms"), fact("TTFT p99", v.ttftP99, "ms"))}
+		return &queueSigns{symptom: "TTFT is normal at p50 and high at " + v.tail,
+			evidence: collected(atLeast("TTFT "+v.tail+" ÷ p50", tail, "", tailLimit),
+				fact("TTFT p50", v.ttft, "ms"), fact("TTFT "+v.tail, v.ttftTail, "ms"))}
 	}
 	return nil
 }

@@ -1,0 +1,268 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+)
+
+// Answer is what a run answers: the operating point of each workload, what keeps higher loads from the SLO, how
+// sure that is, and what to run next. It is made once; terminal, JSON, HTML, Markdown and exit code print it and
+// decide nothing themselves. A workload is a series: the rows of one name that differ only in their load.
+type Answer struct {
+	Target []Fact   `json:"target"` // what was tested: as specified in the matrix and as the server reported
+	SLO    []string `json:"slo"`    // the limits; empty: no SLO
+
+	// Verdict is PASS if every workload with an SLO has an operating point, FAIL if every point of one misses the
+	// SLO, else UNDECIDED; empty: no SLO.
+	Verdict   stats.Verdict `json:"verdict"`
+	Text      string        `json:"text"`      // the verdicts of the workloads in one sentence
+	First     *int          `json:"first"`     // index in workloads of the one to read first; null: nothing was measured
+	Workloads []Workload    `json:"workloads"` // one for each series, in the same order
+
+	Trust Trust `json:"trust"`
+	// NotMet is what a strict reading asks for (--enforce): every row that is not valid or does not meet its SLO,
+	// every planned row without a result, every search without a load that qualifies. Empty: every row meets it.
+	NotMet []NotMet `json:"not_met"`
+
+	Expected    []Expectation `json:"expected"`     // the hypothesis, and each row with an expectation
+	NotMeasured []string      `json:"not_measured"` // what a reader could assume to be measured
+}
+
+// Fact is a named value for display.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// NotMet is a row, or a search, that does not meet its SLO.
+type NotMet struct {
+	Name string `json:"name"` // id of the row; empty: the text names the search
+	Why  string `json:"why"`
+}
+
+// String is the line of it in an error.
+func (n NotMet) String() string { return strings.TrimPrefix(n.Name+": "+n.Why, ": ") }
+
+// NewAnswer makes the answer of a run. missing are the ids of planned rows without a result.
+func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, missing []string) Answer {
+	a := Answer{Target: target(m), Workloads: []Workload{}, NotMet: notMet(m, series, missing), Trust: newTrust(series, missing),
+		Expected: expectations(m, series, diagnoses), NotMeasured: notMeasured(m, series, missing)}
+	for i := range series {
+		w := newWorkload(m, series, i, diagnoses, slices.ContainsFunc(m.Plan, func(p record.Planned) bool {
+			return p.Name == series[i].Name && slices.Contains(missing, p.ID)
+		}))
+		a.Workloads = append(a.Workloads, w)
+	}
+	a.SLO = limitsOf(series)
+	a.First = firstOf(a.Workloads, series)
+	a.Verdict, a.Text = a.conclude(lostRows(m, series, missing))
+	return a
+}
+
+// limitsOf are the distinct limits of the rows: first tokens, tokens, whole answers, errors, throughput, cost. A
+// limit that not every row with an SLO has names its rows.
+func limitsOf(all []series.Series) []string {
+	order := []string{"ttft", "ttfo", "ttfe", "tpot", "itl", "e2e", "error", "min", "usd"}
+	rank := func(v record.Verdict) int {
+		first, _, _ := strings.Cut(v.Metric, "_")
+		return slices.Index(order, first)
+	}
+	var limits []record.Verdict
+	var rows []string // with an SLO
+	of := map[string][]string{}
+	for i := range all {
+		name := all[i].Name
+		for _, v := range all[i].Points[0].Rows[0].SLO {
+			text := verdict.LimitText(&v)
+			if of[text] == nil {
+				limits = append(limits, v)
+			}
+			if !slices.Contains(of[text], name) {
+				of[text] = append(of[text], name)
+			}
+			if !slices.Contains(rows, name) {
+				rows = append(rows, name)
+			}
+		}
+	}
+	slices.SortStableFunc(limits, func(a, b record.Verdict) int { return cmp.Compare(rank(a), rank(b)) })
+	out := []string{}
+	for _, v := range limits {
+		text := verdict.LimitText(&v)
+		if names := of[text]; len(names) < len(rows) {
+			text += " (" + unit.Some(names) + ")"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// firstOf is the workload to read first: one with an operating point before others, one over several loads
+// before a single load, then the one with the most output tok/s at the point that it quotes.
+func firstOf(workloads []Workload, all []series.Series) *int {
+	var first *int
+	best := [3]float64{}
+	for i := range workloads {
+		w, s := &workloads[i], &all[workloads[i].Series]
+		var rank [3]float64
+		switch w.Verdict {
+		case stats.Pass:
+			rank[0] = 3
+		case stats.Undecided:
+			rank[0] = 2
+		case stats.Fail:
+			rank[0] = 1
+		}
+		if len(s.Points) > 1 {
+			rank[1] = 1
+		}
+		rank[2] = w.point(s).OutputTokensPerS.Median
+		if first == nil || slices.Compare(rank[:], best[:]) > 0 {
+			first, best = &i, rank
+		}
+	}
+	return first
+}
+
+// lostRows are the names of the planned rows of which no point has a result.
+func lostRows(m *record.Manifest, all []series.Series, missing []string) []string {
+	var out []string
+	for _, p := range m.Plan {
+		measured := slices.ContainsFunc(all, func(s series.Series) bool { return s.Name == p.Name })
+		if slices.Contains(missing, p.ID) && !measured && !slices.Contains(out, p.Name) {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// conclude is the verdict of the run with its sentence. lost are the rows of which no point has a result.
+func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
+	var met, failed, open []string
+	for _, w := range a.Workloads {
+		switch w.Verdict {
+		case stats.Pass:
+			met = append(met, w.Name)
+		case stats.Fail:
+			failed = append(failed, w.Name)
+		case stats.Undecided:
+			open = append(open, w.Name)
+		}
+	}
+	for _, name := range lost {
+		open = append(open, name+" (no result)")
+	}
+	total := len(met) + len(failed) + len(open)
+	switch {
+	case len(a.Workloads) == 0:
+		return "", "no row has a result"
+	case total == len(lost):
+		return "", "no SLO is specified"
+	}
+	switch v = stats.Pass; {
+	case len(failed) > 0:
+		v = stats.Fail
+	case len(open) > 0 || a.Trust.Missing > 0:
+		v = stats.Undecided
+	}
+	text = fmt.Sprintf("%d of %s have an operating point", len(met), unit.Plural(total, "workload"))
+	if total == 1 {
+		text = map[bool]string{true: "the workload has an operating point", false: "the workload has no operating point"}[len(met) == 1]
+	}
+	if len(failed) > 0 {
+		text += "; no point meets the SLO in " + unit.Some(failed)
+	}
+	if len(open) > 0 {
+		text += "; undecided: " + unit.Some(open)
+	}
+	return v, text
+}
+
+// Others is the answers of the workloads beside the first, by lead: "SHIP: A (concurrency 1), B (rate 4/s); NOT
+// YET: C (rate 8/s)". Empty: there are none.
+func (a *Answer) Others() string {
+	var groups []string
+	for _, lead := range []string{LeadShip, LeadNotYet, LeadNone, LeadMeasured} {
+		var names []string
+		for i := range a.Workloads {
+			if w := &a.Workloads[i]; w.Lead == lead && i != *a.First {
+				names = append(names, fmt.Sprintf("%s (%s)", w.Name, w.Load))
+			}
+		}
+		if len(names) > 0 {
+			groups = append(groups, lead+": "+strings.Join(names, ", "))
+		}
+	}
+	return strings.Join(groups, "; ")
+}
+
+func target(m *record.Manifest) []Fact {
+	t := m.Target
+	out := []Fact{}
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, Fact{name, value})
+		}
+	}
+	add("model", t.Model)
+	add("endpoint", t.Endpoint)
+	add("simulated", t.Simulator)
+	if t.Hardware != "" && t.GPUs > 0 {
+		add("hardware", fmt.Sprintf("%d × %s", t.GPUs, t.Hardware))
+	}
+	add("precision", t.Precision)
+	if t.Version != nil {
+		add("version", unit.ClipBytes(fmt.Sprint(t.Version), 200))
+	}
+	for _, name := range experiment.ExpectedFacts {
+		add(name, m.Facts[name])
+	}
+	return out
+}
+
+// eachRow calls f for every row of the series.
+func eachRow(all []series.Series, f func(p *series.Point, r *record.Row)) {
+	for i := range all {
+		for j := range all[i].Points {
+			for _, r := range all[i].Points[j].Rows {
+				f(&all[i].Points[j], r)
+			}
+		}
+	}
+}
+
+func notMet(m *record.Manifest, all []series.Series, missing []string) []NotMet {
+	out := []NotMet{}
+	eachRow(all, func(_ *series.Point, r *record.Row) {
+		switch v, _ := verdict.OfRows(r); {
+		case r.Spec.Search != nil: // its probes may fail: its result counts
+		case v != "" && v != stats.Pass:
+			out = append(out, NotMet{r.ID, "SLO " + string(v)})
+		case !r.Valid():
+			out = append(out, NotMet{r.ID, "invalid (" + strings.Join(r.Codes(record.Invalid), ", ") + ")"})
+		case len(r.Checks.Passed) == 0:
+			out = append(out, NotMet{r.ID, "unchecked: no check was possible"})
+		}
+	})
+	for _, id := range missing {
+		out = append(out, NotMet{id, "no result"})
+	}
+	for i := range m.Searches {
+		if f := &m.Searches[i]; !f.Met() {
+			out = append(out, NotMet{Why: f.Text})
+		}
+	}
+	if len(all) == 0 && len(out) == 0 {
+		out = append(out, NotMet{Why: "no row has a result"})
+	}
+	return out
+}

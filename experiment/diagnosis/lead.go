@@ -1,0 +1,153 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+)
+
+// ship answers with the operating point.
+func (a *answering) ship(m *record.Manifest, operating int) {
+	p := &a.s.Points[operating]
+	a.Verdict, a.Lead = stats.Pass, LeadShip
+	a.quote(operating)
+	a.Text = a.extent(operating)
+	a.Points[operating] = PointStatus{Status: Ship}
+	a.Operating = operatingPoint(m, a.s, p)
+	end := a.firstMiss(operating + 1)
+	if end < len(a.s.Points) {
+		a.Limit = a.limitAt(end)
+	}
+	// What is between the operating point and its limit is as open as the limit itself.
+	if open := a.unknown(operating+1, end); open >= 0 {
+		a.Text += "; " + a.s.Points[open].Load + " is " + a.Points[open].Text
+		if a.Next = a.decideAt(open); a.Points[open].Status == Open && verdict.Beyond(worst(&a.s.Points[open])) {
+			a.Next = a.moreLoads(operating, open) // it looks slow: the limit is below it
+		}
+	}
+	switch {
+	case a.Limit != nil:
+		a.Text += "; " + a.Limit.Text
+	case a.unfinished:
+		a.Text += "; planned loads have no result"
+	case len(a.s.Points) == 1:
+		a.Text += ", the only load"
+	case operating == len(a.s.Points)-1:
+		a.Text += ", the highest load measured"
+	}
+	below := a.unknown(0, operating)
+	if below >= 0 {
+		a.Text += fmt.Sprintf("; %s below it is %s", a.s.Points[below].Load, a.Points[below].Status)
+	}
+	switch {
+	case a.unfinished:
+		a.Next = resume()
+	case a.Next != nil:
+	case below >= 0 && a.Limit == nil:
+		a.Next = a.decideAt(below)
+	default:
+		a.Next = a.moreLoads(operating, end)
+	}
+}
+
+// extent is the loads around the operating point that meet the SLO without a gap.
+func (a *answering) extent(operating int) string {
+	first := operating
+	for first > 0 && a.Points[first-1].Status == Meets {
+		first--
+	}
+	switch {
+	case first == operating:
+		return "SLO met at " + a.Load
+	case first == 0:
+		return "SLO met up to " + a.Load
+	}
+	return fmt.Sprintf("SLO met from %s to %s", a.s.Points[first].Load, a.Load)
+}
+
+// firstMiss is the first point from an index on that misses the SLO by its load; else the number of points.
+func (a *answering) firstMiss(from int) int {
+	for j := from; j < len(a.s.Points); j++ {
+		if a.Points[j].Status == Misses && a.s.Points[j].FailsByLoad() {
+			return j
+		}
+	}
+	return len(a.s.Points)
+}
+
+// unknown is the first point of a range that is undecided, else the first that is invalid; -1: none.
+func (a *answering) unknown(from, to int) int {
+	for _, s := range []Status{Open, Invalid} {
+		if j := slices.IndexFunc(a.Points[from:max(from, to)], func(p PointStatus) bool { return p.Status == s }); j >= 0 {
+			return from + j
+		}
+	}
+	return -1
+}
+
+// measured answers without an SLO: the highest throughput.
+func (a *answering) measured() {
+	a.Quoted = *a.s.Headline
+	p := &a.s.Points[a.Quoted]
+	a.Lead, a.Load = LeadMeasured, p.Load
+	a.Text = "no SLO is specified"
+	if len(a.s.Points) > 1 {
+		a.Text += "; highest output tok/s at " + p.Load
+	}
+	a.Next = &NextSweep{Variable: "[slo]", Values: []string{}, TOML: "[slo]\nttft_p95 = \"1s\"", Why: "no SLO is specified", Text: `add [slo] with ttft_p95 = "1s"`}
+}
+
+// withhold answers why no point is known to meet the SLO. Points above the first that misses it by its load don't
+// help.
+func (a *answering) withhold() {
+	a.Verdict, a.Lead = stats.Undecided, LeadNotYet
+	end := a.firstMiss(0)
+	missed := end
+	if missed == len(a.s.Points) {
+		missed = slices.IndexFunc(a.Points, func(p PointStatus) bool { return p.Status == Misses })
+	}
+	if missed >= 0 {
+		a.Limit = a.limitAt(missed)
+	}
+	meets := slices.IndexFunc(a.Points, func(p PointStatus) bool { return p.Status == Meets })
+	fine := -1
+	for j := range a.Points[:end] {
+		if a.Points[j].Status == Open && looksFine(&a.s.Points[j]) {
+			fine = j
+		}
+	}
+	unknown := a.unknown(0, end)
+	switch {
+	case fine >= 0:
+		a.quote(fine)
+		p := &a.s.Points[fine]
+		a.Text = fmt.Sprintf("%s looks fine on %s; about %s more decide it", a.Load, unit.Plural(worst(p).Observed, "request"), unit.Count(p.Need))
+		a.Next = a.decideAt(fine)
+	case unknown >= 0:
+		a.quote(unknown)
+		a.Text = a.Load + " is " + a.Points[unknown].Text
+		a.Next = a.decideAt(unknown)
+	case meets >= 0:
+		a.quote(meets)
+		a.Text = a.Load + " meets the SLO"
+		if a.Limit != nil && a.Limit.Point != meets {
+			a.Text += ", but " + a.Limit.Text
+		}
+		a.Next = byHand("repeat the row", "loads disagree: repeat the row")
+	case a.unfinished:
+		a.quote(missed)
+		a.Text = a.Limit.Text + "; planned loads have no result"
+		a.Next = resume()
+	default:
+		a.quote(missed)
+		a.Verdict, a.Lead, a.Text = stats.Fail, LeadNone, a.Limit.Text
+		if len(a.s.Points) > 1 && missed == 0 && a.s.Points[0].FailsByLoad() {
+			a.Text = "even " + a.Text
+		}
+		a.Next = a.change()
+	}
+}

@@ -1,0 +1,230 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+)
+
+// The leads of a workload's answer.
+const (
+	LeadShip     = "SHIP"                   // the operating point is known
+	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
+	LeadNone     = "NO POINT MEETS THE SLO" // every point misses it
+	LeadMeasured = "MEASURED"               // no SLO
+)
+
+// Workload is the answer of one series.
+type Workload struct {
+	Series int    `json:"series"` // index in the run's series
+	Name   string `json:"name"`
+
+	Simulated bool `json:"simulated"` // measured against a simulated server
+
+	// Verdict is PASS with an operating point, FAIL if every point misses the SLO, else UNDECIDED; empty: no SLO.
+	Verdict   stats.Verdict   `json:"verdict"`
+	Lead      string          `json:"lead"`            // SHIP, NOT YET, NO POINT MEETS THE SLO, MEASURED
+	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about
+	Text      string          `json:"text"`            // how far the SLO is met and what ends it, or why no point meets it
+	Operating *OperatingPoint `json:"operating_point"` // null: no point is known to meet the SLO
+	Limit     *Limit          `json:"limited_by"`      // what keeps higher loads from the SLO; null: nothing measured does
+	Next      *NextSweep      `json:"next"`            // what to run next; null: nothing
+
+	Quoted  int           `json:"quoted"`  // index of the quoted point in the series' points
+	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n
+	Points  []PointStatus `json:"points"`  // of the series' points, in the same order
+}
+
+// Limit is the lowest load above the operating point that misses the SLO; without an operating point the lowest
+// load that misses it.
+type Limit struct {
+	Point      int        `json:"point"` // index in the series' points
+	Load       string     `json:"load"`
+	Metric     string     `json:"metric"`               // of the SLO: ttft_p95
+	Bottleneck Bottleneck `json:"bottleneck,omitempty"` // empty: unknown
+	Text       string     `json:"text"`                 // "concurrency 48 misses TTFT p95 2.04 s > 500 ms (queueing)"
+}
+
+// Status is how a point stands to the SLO.
+type Status string
+
+const (
+	Ship    Status = "ship"      // the operating point
+	Meets   Status = "meets"     // meets the SLO at another load
+	Misses  Status = "misses"    // misses a limit
+	Open    Status = "undecided" // no limit is missed, one is undecided
+	Invalid Status = "invalid"   // left out of every answer
+	NoSLO   Status = "no_slo"
+)
+
+// PointStatus is how a point stands to the SLO, and why.
+type PointStatus struct {
+	Status Status `json:"status"`
+	Text   string `json:"text"` // "misses TTFT p95 2.04 s > 500 ms"; empty: it meets the SLO, or has none
+}
+
+// point is the quoted point.
+func (w *Workload) point(s *series.Series) *series.Point { return &s.Points[w.Quoted] }
+
+// Headline is the answer's first line: "SHIP D-saturation at concurrency 32".
+func (w *Workload) Headline() string {
+	text := w.Lead + ": " + w.Name
+	if w.Lead == LeadShip {
+		text = fmt.Sprintf("%s %s at %s", w.Lead, w.Name, w.Load)
+	}
+	if w.Simulated {
+		text += " (simulated)"
+	}
+	return text
+}
+
+// answering is a workload while its answer is made.
+type answering struct {
+	Workload
+	s          *series.Series
+	all        []series.Series
+	diagnoses  []Diagnosis
+	unfinished bool          // planned rows of the same name have no result
+	search     *record.Found // nil: no search for the SLO
+}
+
+func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Diagnosis, unfinished bool) Workload {
+	s := &all[i]
+	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated}, s: s, all: all, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s)}
+	for j := range s.Points {
+		a.Points = append(a.Points, statusOf(&s.Points[j]))
+	}
+	switch operating := a.operating(); {
+	case operating != nil:
+		a.ship(m, *operating)
+	case !slices.ContainsFunc(a.Points, func(p PointStatus) bool { return p.Status != NoSLO }):
+		a.measured()
+	default:
+		a.withhold()
+	}
+	if f := a.search; f != nil && (f.Low == nil || a.Operating != nil && requested(s, &s.Points[a.Quoted]) == *f.Low) {
+		a.Text = strings.TrimPrefix(f.Text, a.Name+": ")
+		if n := nextOfSearch(f); n != nil || a.Operating != nil {
+			a.Next = n
+		}
+	}
+	if r := s.Points[a.Quoted].Rows[0].Rotations; r != nil {
+		if a.Text = a.Text + "; " + r.Answer(); a.Verdict == "" { // the cache is the question
+			a.Text, a.Next = r.Answer(), nil
+		}
+	}
+	a.Figures = figures(&s.Points[a.Quoted])
+	if a.Lead != LeadShip {
+		a.Figures = append([]Fact{{"load", a.Load}}, a.Figures...)
+	}
+	return a.Workload
+}
+
+// operating is the index of the operating point; nil: no point is known to meet the SLO. Of a search it is the lower
+// end of what it found, or below it if runs there disagree.
+func (a *answering) operating() *int {
+	f := a.search
+	if f == nil {
+		return a.s.MaxLoadWithinSLO.Point
+	}
+	var best *int
+	for j := range a.firstMiss(0) {
+		if f.Low != nil && requested(a.s, &a.s.Points[j]) <= *f.Low && a.Points[j].Status == Meets {
+			best = &j
+		}
+	}
+	return best
+}
+
+// searchOf is the search of the series' row for the highest load within the SLO; nil: none.
+func searchOf(m *record.Manifest, s *series.Series) *record.Found {
+	first := &s.Points[0].Rows[0].Spec
+	for i := range m.Searches {
+		f := &m.Searches[i]
+		if first.Search != nil && f.Verdict() != "" && f.Name == s.Name && f.Variant == first.Variant && slices.Equal(f.Others, s.OtherAxes) {
+			return f
+		}
+	}
+	return nil
+}
+
+func statusOf(p *series.Point) PointStatus {
+	switch {
+	case !p.Valid:
+		return PointStatus{Invalid, "invalid: " + strings.Join(record.Codes(findings(p), record.Invalid), ", ")}
+	case p.SLO == stats.Pass:
+		return PointStatus{Status: Meets}
+	case p.SLO == stats.Fail:
+		return PointStatus{Misses, "misses " + verdict.MissText(worst(p))}
+	case p.SLO == stats.Undecided:
+		return PointStatus{Open, "undecided: " + openText(p)}
+	}
+	return PointStatus{Status: NoSLO}
+}
+
+// worst is the limit that keeps a point from a PASS.
+func worst(p *series.Point) *record.Verdict {
+	v, _ := verdict.Deciding(p.Rows...)
+	return &v
+}
+
+// openText is why a point is undecided: the requests that it lacks, or the caution that leaves it open.
+func openText(p *series.Point) string {
+	v := worst(p)
+	name := verdict.LimitName(v.Metric, v.Class)
+	if p.Need > 0 {
+		if verdict.Beyond(v) {
+			name = verdict.MissText(v)
+		}
+		return fmt.Sprintf("%s on %s; %s more decide it", name, unit.Plural(v.Observed, "request"), unit.Count(p.Need))
+	}
+	return name + " (" + v.Why + ")"
+}
+
+func (a *answering) quote(point int) { a.Quoted, a.Load = point, a.s.Points[point].Load }
+
+// looksFine reports whether more requests can decide the point and every limit is met by what was measured.
+func looksFine(p *series.Point) bool {
+	for _, r := range p.Rows {
+		if slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return verdict.Beyond(&v) || v.Value == nil }) {
+			return false
+		}
+	}
+	return p.Need > 0
+}
+
+func (a *answering) limitAt(j int) *Limit {
+	p := &a.s.Points[j]
+	l := &Limit{Point: j, Load: p.Load, Metric: worst(p).Metric, Text: p.Load + " " + a.Points[j].Text}
+	if d := firstAt(a.diagnoses, a.Series, j); d != nil && d.Bottleneck != UnknownBottleneck {
+		l.Bottleneck = d.Bottleneck
+		l.Text += " (" + d.Bottleneck.Name() + ")"
+	}
+	return l
+}
+
+// findings of the repeats and between the repeats, the most severe first.
+func findings(p *series.Point) []record.Finding {
+	all := []record.Finding{}
+	for _, r := range p.Rows {
+		all = append(all, r.Findings...)
+	}
+	all = append(all, p.Findings...)
+	record.SortFindings(all)
+	return all
+}
+
+// firstAt is the diagnosis to act on at a point; nil: it has none.
+func firstAt(diagnoses []Diagnosis, s, p int) *Diagnosis {
+	at := slices.IndexFunc(diagnoses, func(d Diagnosis) bool { return d.Series == s && d.Point == p })
+	if at < 0 {
+		return nil
+	}
+	return &diagnoses[at]
+}
