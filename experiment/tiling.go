@@ -48,7 +48,7 @@ func (z Sizing) Contexts() int {
 // noneFits is the error of a tier that is smaller than one context.
 func (z Sizing) noneFits() error {
 	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes %.4g GiB\n"+
-		"hint: a larger tier (offload_gib), a shorter input, or fewer bytes_per_token",
+		"hint: a larger tier (offload_gib, --offload-size), a shorter input (--input) or fewer bytes_per_token (--bytes-per-token)",
 		z.Ratio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
 }
 
@@ -134,7 +134,7 @@ func (s *Spec) tileWarmup(contexts int) workload.Extent {
 
 func (s *Spec) sized(t *workload.Tile, models roofline.Models, model string, gpus int) (Sizing, error) {
 	if t.OffloadPerGPUGiB > 0 && gpus < 1 {
-		return Sizing{}, errors.New("offload_gib_per_gpu needs the number of GPUs\nhint: write gpus = 8 in [target], or --gpus 8")
+		return Sizing{}, errors.New("offload_gib_per_gpu needs the number of GPUs\nhint: --gpus 8, or gpus = 8 in [target]")
 	}
 	z := sizing(t, s.Input.Least(), gpus)
 	if z.BytesPerToken == 0 {

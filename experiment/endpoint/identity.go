@@ -39,6 +39,9 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 	}
 	if err == nil {
 		s.describe(models)
+		if names := quotedNames(models); !slices.Contains(names, strconv.Quote(s.Info.Model)) {
+			s.served = names
+		}
 	}
 	s.Info.Version = getJSON(ctx, c, "/version", &s.Info.Headers)
 	s.Info.BuildInfo = buildInfo(ctx, c)
@@ -55,17 +58,23 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 }
 
 func onlyModel(models []openai.Model) (string, error) {
-	ids := make([]string, len(models))
-	for i, m := range models {
-		ids[i] = strconv.Quote(m.ID) // untrusted text, shown on a terminal
-	}
+	ids := quotedNames(models)
 	switch len(ids) {
 	case 1:
 		return models[0].ID, nil
 	case 0:
-		return "", errors.New("the server lists no model\nhint: set model = \"…\" in [target]")
+		return "", errors.New("the server lists no model\nhint: --model NAME, or model = \"…\" in [target]")
 	}
 	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0], ids[0])
+}
+
+// quotedNames are the names of models, quoted: untrusted text, shown on a terminal.
+func quotedNames(models []openai.Model) []string {
+	names := make([]string, len(models))
+	for i, m := range models {
+		names[i] = strconv.Quote(m.ID)
+	}
+	return names
 }
 
 // describe keeps the list of models, and the context length of the one in use.

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -213,13 +214,16 @@ func merged(fields, over map[string]any) map[string]any {
 
 func probeError(r openai.Result) error {
 	if r.Outcome.Failed() {
-		return &ProbeError{r}
+		return &ProbeError{Result: r}
 	}
 	return nil
 }
 
 // ProbeError is a failed probe: no row can be measured.
-type ProbeError struct{ Result openai.Result }
+type ProbeError struct {
+	Result openai.Result
+	Served []string // quoted names of the models that the server lists, if the one that was tried is none of them
+}
 
 // Error is the failure with a hint, if one is known.
 func (e *ProbeError) Error() string {
@@ -238,8 +242,10 @@ func (e *ProbeError) hint() string {
 	switch {
 	case r.Status == 401 || r.Status == 403:
 		return "set the API key: --api-key-env VAR"
+	case r.Status == 404 && len(e.Served) > 0:
+		return fmt.Sprintf("the server lists %s: --model %s, or model = %s in [target]", strings.Join(e.Served, ", "), e.Served[0], e.Served[0])
 	case r.Status == 404:
-		return `set another model or API in [target]: model = "…", api = "chat" or "completions"`
+		return `set another model or API: --model NAME or --api chat, in [target] model = "…" or api = "chat"`
 	case r.Status == 429 || r.Status == 503:
 		return "the server is busy: try again later"
 	case r.Status == 400 || r.Status == 422:

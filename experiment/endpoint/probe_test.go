@@ -231,7 +231,7 @@ func TestProbeErrorWithoutAStatus(t *testing.T) {
 	for outcome, want := range map[openai.Outcome]string{
 		openai.Timeout: "timeout: it was\nhint: raise timeout", openai.Cancelled: "cancelled: it was", openai.Truncated: "truncated: it was\nhint: check",
 	} {
-		err := &ProbeError{openai.Result{Outcome: outcome, Error: "it was"}}
+		err := &ProbeError{Result: openai.Result{Outcome: outcome, Error: "it was"}}
 		if !strings.HasPrefix(err.Error(), want) || outcome == openai.Cancelled && err.Error() != want {
 			t.Errorf("%s: %s", outcome, err)
 		}

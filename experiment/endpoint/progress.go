@@ -9,6 +9,7 @@ import (
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 )
 
 // Progress is the state of a running row, for a display. Read is safe at any time.
@@ -20,11 +21,26 @@ type Progress struct {
 	Counter *openai.TokenCounter // counts tokens as they arrive
 	Each    func(*record.Record) // gets every record as its request ends, from one goroutine; it must not keep it
 
-	begun      atomic.Pointer[time.Time]
-	ended      atomic.Pointer[time.Time]
-	phase      atomic.Int64        // of the latest request that was sent
-	firstToken [2]latencyHistogram // of good requests: of the warm-up, of the window
-	lag        latencyHistogram    // of all requests
+	counted atomic.Int64 // requests of the window that have ended
+
+	begun atomic.Pointer[time.Time]
+	ended atomic.Pointer[time.Time]
+	phase atomic.Int64 // of the latest request that was sent
+
+	firstToken, tpot, itl phaseHistograms  // of good requests
+	lag                   latencyHistogram // of all requests
+	server                atomic.Pointer[telemetry.ServerReading]
+}
+
+// phaseHistograms are a latency of the warm-up and of the window.
+type phaseHistograms [2]latencyHistogram
+
+// read is the latency of the window, of the warm-up until the window has one.
+func (h *phaseHistograms) read() LiveLatency {
+	if l := h[load.Window].read(); l.N > 0 {
+		return l
+	}
+	return h[load.Warmup].read()
 }
 
 // Snapshot is a Progress at one moment. It is for display only: no result is made of it.
@@ -34,27 +50,31 @@ type Snapshot struct {
 	Phase    string    // of the latest request sent: PhaseWarmup, PhaseWindow or PhaseCooldown
 	Sent     int
 	Done     int
+	Counted  int // of Done those of the window, without warm-up and cool-down
 	Failed   int
 	InFlight int
 	Tokens   int // output tokens of the requests that have ended
 
-	// FirstToken is from the intended arrival to the first token (without streaming, to the end of the answer)
-	// of the good requests of the window; of the warm-up until the window has one.
-	FirstToken LiveLatency
-	Lag        LiveLatency
+	// Latencies of the good requests of the window; of the warm-up until the window has one. FirstToken is from the
+	// intended arrival to the first token (without streaming, to the end of the answer). ITL counts gaps.
+	FirstToken, TPOT, ITL LiveLatency
+	Lag                   LiveLatency // of all requests
+
+	Server *telemetry.ServerReading // the latest; nil: none
 }
 
-// LiveLatency is a latency so far, in ms; its percentiles are exact within half a percent.
+// LiveLatency is a latency so far, in ms; its percentiles are exact within half a percent, and NaN if the sample is
+// too small for a bound.
 type LiveLatency struct {
-	N             int
-	P50, P99, Max float64 // P50 and P99 are NaN if the sample is too small for a bound
+	N                       int
+	P50, P90, P95, P99, Max float64
 }
 
 // Snapshot is the progress now.
 func (p *Progress) Snapshot() Snapshot {
 	r := Snapshot{
 		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
-		Tokens: int(p.Tokens.Load()), Lag: p.lag.read(),
+		Counted: int(p.counted.Load()), Tokens: int(p.Tokens.Load()), FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(), Server: p.server.Load(),
 	}
 	r.InFlight = max(0, r.Sent-r.Done)
 	if begun := p.begun.Load(); begun != nil {
@@ -62,9 +82,6 @@ func (p *Progress) Snapshot() Snapshot {
 	}
 	if ended := p.ended.Load(); ended != nil {
 		r.Ended = *ended
-	}
-	if r.FirstToken = p.firstToken[load.Window].read(); r.FirstToken.N == 0 {
-		r.FirstToken = p.firstToken[load.Warmup].read()
 	}
 	return r
 }
@@ -77,7 +94,7 @@ func (h *latencyHistogram) read() LiveLatency {
 		}
 		return h.quantile(p) / record.UsPerMs
 	}
-	return LiveLatency{N: n, P50: at(0.50), P99: at(0.99), Max: float64(h.max.Load()) / record.UsPerMs}
+	return LiveLatency{N: n, P50: at(0.50), P90: at(0.90), P95: at(0.95), P99: at(0.99), Max: float64(h.max.Load()) / record.UsPerMs}
 }
 
 func (p *Progress) loadStarted() { p.begun.Store(new(time.Now())) }
@@ -98,13 +115,31 @@ func (p *Progress) requestEnded(job *load.Job, r *record.Record, stream bool) {
 	if job.Ready != openai.Never && job.Result.Sent != openai.Never {
 		p.lag.add((job.Result.Sent - job.Ready).Microseconds())
 	}
+	if r.OK() && job.Phase != load.Cooldown {
+		p.addLatencies(job.Phase, r, stream)
+	}
+	if job.Phase == load.Window {
+		p.counted.Add(1)
+	}
+	p.Done.Add(1)
+}
+
+// addLatencies takes the latencies of a good request.
+func (p *Progress) addLatencies(phase load.Phase, r *record.Record, stream bool) {
 	end := r.First
 	if !stream {
 		end = r.Last
 	}
-	if us, ok := end.Get(); ok && r.OK() && job.Phase != load.Cooldown {
+	if us, ok := end.Get(); ok {
 		from, _ := r.Arrival.Get()
-		p.firstToken[job.Phase].add(us - from)
+		p.firstToken[phase].add(us - from)
 	}
-	p.Done.Add(1)
+	if ms, ok := r.Latency("tpot", stream); ok {
+		p.tpot[phase].add(int64(math.Round(ms * record.UsPerMs)))
+	}
+	if stream {
+		for us := range r.Gaps.All() {
+			p.itl[phase].add(us)
+		}
+	}
 }

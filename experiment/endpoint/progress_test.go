@@ -48,7 +48,7 @@ func TestProgress(t *testing.T) {
 	p.loadStarted()
 	ends := func(phase load.Phase, at, first time.Duration, outcome openai.Outcome) {
 		job := &load.Job{Phase: phase, At: at, Ready: at, Result: openai.Result{
-			Sent: at + 50*time.Microsecond, First: at + first, Last: at + 2*first, FirstEvent: openai.Never, End: at + 2*first, OutputTokens: 7, Outcome: outcome,
+			Sent: at + 50*time.Microsecond, First: at + first, Last: at + 2*first, Gaps: []time.Duration{first / 4, 3 * first / 4}, FirstEvent: openai.Never, End: at + 2*first, OutputTokens: 7, Outcome: outcome,
 		}}
 		p.requestSent(job)
 		p.requestEnded(job, requestRecord(job), true)
@@ -64,11 +64,17 @@ func TestProgress(t *testing.T) {
 	ends(load.Cooldown, 2*time.Second, time.Hour, openai.Unfinished)
 	p.requestSent(&load.Job{Phase: load.Cooldown})
 	r := p.Snapshot()
-	if r.Begun.IsZero() || !r.Ended.IsZero() || r.Phase != record.PhaseCooldown || r.Sent != 10 || r.Done != 9 || r.InFlight != 1 || r.Failed != 1 || r.Tokens != 63 {
+	if r.Begun.IsZero() || !r.Ended.IsZero() || r.Phase != record.PhaseCooldown || r.Sent != 10 || r.Done != 9 || r.Counted != 7 || r.InFlight != 1 || r.Failed != 1 || r.Tokens != 63 {
 		t.Errorf("%+v", r)
 	}
 	if f := r.FirstToken; f.N != 6 || math.Abs(f.P50-100) > 0.6 || !math.IsNaN(f.P99) || f.Max != 100 {
 		t.Errorf("first token: %+v", f)
+	}
+	if x := r.TPOT; x.N != 6 || math.Abs(x.P50-100.0/6) > 0.1 || !math.IsNaN(x.P90) {
+		t.Errorf("TPOT: %+v", x)
+	}
+	if x := r.ITL; x.N != 12 || math.Abs(x.P50-25) > 0.2 || x.Max != 75 {
+		t.Errorf("ITL: %+v", x)
 	}
 	if l := r.Lag; l.N != 9 || math.Abs(l.P50-0.05) > 0.0005 || l.Max != 0.05 {
 		t.Errorf("lag: %+v", l)

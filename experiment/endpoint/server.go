@@ -15,6 +15,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,6 +43,7 @@ type Server struct {
 	options openai.Options
 	apis    map[string]*apiClient // completions, chat
 	sources *collector.Sources    // nil: no telemetry
+	served  []string              // quoted names of the models that the server lists, if the target's is none of them
 }
 
 // Reach connects to the target and probes the APIs that the rows use. key is sent as the bearer token, and is
@@ -95,6 +97,9 @@ func (s *Server) connect(ctx context.Context, api string) error {
 	}
 	c.model = s.Info.Model
 	if err := c.probe(ctx); err != nil {
+		if refused := new(ProbeError); errors.As(err, &refused) {
+			refused.Served = s.served
+		}
 		return fmt.Errorf("trying %s of %s: %w", api, s.Info.Endpoint, err)
 	}
 	if !first {

@@ -48,7 +48,13 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 	var running sync.WaitGroup
 	if s.sources != nil {
 		first := make(chan struct{})
-		running.Go(func() { s.sources.Watch(ctx, func() { close(first) }, taken.add) })
+		each := func(sample telemetry.Sample) {
+			if sample.Server != nil {
+				m.t.Progress.server.Store(sample.Server)
+			}
+			taken.add(sample)
+		}
+		running.Go(func() { s.sources.Watch(ctx, func() { close(first) }, each) })
 		<-first
 	}
 	first := make(chan struct{})

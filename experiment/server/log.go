@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -28,6 +29,25 @@ func (l *logFile) lastOutput() string {
 		lines[i] = strings.TrimRight(line[:min(len(line), lineBytes)], "\r")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// LastLine returns the last line of a server's log that is not blank, at most its last 4 KiB; empty: there is none,
+// or the log is closed. A carriage return begins a line: servers draw progress bars. It may be called while the
+// server writes.
+func LastLine(log *os.File) string {
+	info, err := log.Stat()
+	if err != nil {
+		return ""
+	}
+	text := make([]byte, min(info.Size(), 4<<10))
+	n, _ := log.ReadAt(text, info.Size()-int64(len(text)))
+	lines := strings.FieldsFunc(string(text[:n]), func(r rune) bool { return r == '\n' || r == '\r' })
+	for _, line := range slices.Backward(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
 }
 
 // count is the number of lines so far.
