@@ -20,6 +20,8 @@ type Starting struct {
 	N       int // counts from 1
 	Variant string
 	Log     string // path of its log
+
+	LastLine func() string // of its log so far, safe at any time; empty: none
 }
 
 // Started is the begin of a run.

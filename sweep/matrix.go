@@ -49,6 +49,8 @@ type Matrix struct {
 	SLO       experiment.SLO     `toml:"slo"`
 	Gate      experiment.Gate    `toml:"gate"` // for bench compare, which reads it from the text
 
+	doc *strict.Document // for the lines of keys; nil = not read from a file
+
 	Variants []Variant         `toml:"-"` // the servers to measure; empty: the one at the endpoint
 	Points   []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
 }
@@ -57,6 +59,22 @@ type Matrix struct {
 func (m *Matrix) Hash() string {
 	sum := sha256.Sum256([]byte(m.Text))
 	return hex.EncodeToString(sum[:])
+}
+
+// LineOf is the line of a key of a row, such as duration or slo.ttft_p95: in the row, in [defaults] or at the top;
+// else of the row's name; 0 = there is neither.
+func (m *Matrix) LineOf(row, key string) int {
+	if m.doc == nil {
+		return 0
+	}
+	tables, _ := m.doc.Root["row"].([]map[string]any)
+	own := fmt.Sprintf("row[%d]", slices.IndexFunc(tables, func(t map[string]any) bool { return t["name"] == row }))
+	for _, path := range []string{strict.Join(own, key), strict.Join("defaults", key), key, own} {
+		if line, _, _, ok := m.doc.Place(path); ok {
+			return line
+		}
+	}
+	return 0
 }
 
 // Extension is a top-level table of another package. Read decodes it into Into, a pointer to a struct, and
@@ -88,7 +106,7 @@ func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
 		return nil, err
 	}
 	r := &reader{
-		doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text)},
+		doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text), doc: doc},
 		seen: map[strict.Problem]bool{}, ids: map[string]bool{},
 	}
 	r.read(ext)

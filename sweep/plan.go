@@ -71,6 +71,22 @@ func (r *run) load() error {
 	return nil
 }
 
+// Kept are the IDs of the rows that a run of m with Options.Resume keeps, if its server is still the one of the
+// run in dir.
+func Kept(m *Matrix, dir string) (map[string]bool, error) {
+	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	r.Server.Info = r.manifest.Target
+	done := map[string]bool{}
+	for i := range m.Points {
+		s := &m.Points[i]
+		_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hash(s)})
+	}
+	return done, nil
+}
+
 // begin writes the manifest of this attempt.
 func (r *run) begin() error {
 	if r.Resume != "" { // again, now locked: another process may have ended just now

@@ -92,8 +92,15 @@ func TestSearch(t *testing.T) {
 	if *f.Low != 9 || *f.High != 11 || f.Probes != len(m.Plan) || f.Text != found[0].Text {
 		t.Errorf("%+v", f)
 	}
-	if diff := cmp.Diff(hunted, loads(m)); diff != "" {
+	// A busy machine can disturb a probe so that it has no answer: the search then repeats one of the ends.
+	all := loads(m)
+	if diff := cmp.Diff(hunted, all[:min(len(hunted), len(all))]); diff != "" {
 		t.Error(diff)
+	}
+	for _, extra := range all[len(hunted):] {
+		if extra != "9-r3" && extra != "11-r3" {
+			t.Errorf("%s was probed: %v", extra, all)
+		}
 	}
 	for _, p := range m.Plan {
 		row, ok := directory{result.Dir}.row(p.ID)

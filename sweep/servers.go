@@ -192,7 +192,8 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	for _, w := range c.Command {
 		r.serving.Command = append(r.serving.Command, r.secrets.hide(w))
 	}
-	r.Event(Event{Starting: &Starting{N: r.serving.N, Variant: v.Name, Log: log.Name()}})
+	lastLine := func() string { return r.secrets.hide(server.LastLine(log)) }
+	r.Event(Event{Starting: &Starting{N: r.serving.N, Variant: v.Name, Log: log.Name(), LastLine: lastLine}})
 	used := false
 	err = server.Run(ctx, c, func(ctx context.Context, s server.Running) error {
 		r.serving.ReadyS = s.Ready.Seconds()

@@ -1,6 +1,7 @@
 // Package forecast computes what a sweep sends and how long it takes: before it runs (NewPlan for a dry run,
 // TilingText), and while it runs, from the rows that have ended (Remaining). Times that depend on the server
-// are spans: they have a lower end, and an upper one if something bounds them.
+// come from its predicted Speed; without one they are spans: they have a lower end, and an upper one if something
+// bounds them.
 //
 // It sends nothing and reads no clock: everything is a function of the matrix and of what was measured so
 // far.
@@ -34,10 +35,13 @@ func (s Span) Less(d time.Duration) Span {
 	return s
 }
 
+// Known reports whether anything is known about the span.
+func (s Span) Known() bool { return !s.Open || s.Least >= time.Second }
+
 // String is "about 42s" where both ends lie within a tenth, "2s to 1m 43s", or "at least 30s".
 func (s Span) String() string {
 	switch {
-	case s.Open && s.Least < time.Second:
+	case !s.Known():
 		return "not known how long"
 	case s.Open:
 		return "at least " + Clock(s.Least)

@@ -1,9 +1,11 @@
 package forecast
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,37 +24,58 @@ type Plan struct {
 	// a line each.
 	Short []string
 
-	order, starts string // texts
-	time          estimate
+	count, done          int    // rows, with repeats
+	order, starts, basis string // texts
+	time                 estimate
 }
 
-// Row is one row of the plan, its cells as text.
+// Known is what a forecast rests on besides the matrix.
+type Known struct {
+	Only  []string        // globs of the rows to run; empty = all
+	Room  int             // KV cache of the simulated server in tokens; 0 = not known
+	Speed Speed           // of the server
+	Done  map[string]bool // IDs of the rows that a resumed run has
+}
+
+// Row is one point of the plan with its repeats, its cells as text.
 type Row struct {
-	Name, Point        string
-	Repeat             int
-	Input, Output      string // prompt and output tokens; of a mix a line for each class
+	Row, Point         string // the name in the matrix, and the point of it
+	Repeats            int
+	Shapes             []Shape // one for each class of a mix, else one
 	Load               string
-	Requests           string
-	Time               string
+	Requests           string // of one repeat
+	Time               string // of all repeats
 	HighestPercentiles string // that the number of requests supports
+
+	axes []experiment.Axis
+	done int // repeats
+	time estimate
 }
 
-// NewPlan lists the rows that match only. room is the KV cache of the simulated server in tokens; 0 = not
-// known.
-func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
-	p := &Plan{}
+// Shape is the lengths of requests.
+type Shape struct {
+	Class         string // empty: not a mix
+	Input, Output string // prompt and output tokens
+}
+
+// NewPlan lists the rows that match k.Only.
+func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
+	p := &Plan{basis: k.Speed.Basis, time: estimate{predicted: true}}
 	for i := range m.Points {
 		s := &m.Points[i]
-		if ok, err := sweep.Match(s, only); err != nil {
+		if ok, err := sweep.Match(s, k.Only); err != nil {
 			return nil, err
 		} else if !ok {
 			continue
 		}
-		p.add(s)
-		if text := hitsText(s, room); text != "" {
+		p.add(s, &k)
+		if k.Done[sweep.ID(s)] {
+			continue
+		}
+		if text := hitsText(s, k.Room); text != "" {
 			p.Hits = append(p.Hits, text)
 		}
-		for _, text := range []string{shortText(s), undecidableText(s)} {
+		for _, text := range append(undecidable(m, s, &k.Speed), shortText(s)) {
 			if text != "" && !slices.Contains(p.Short, text) {
 				p.Short = append(p.Short, text)
 			}
@@ -74,28 +97,79 @@ func NewPlan(m *sweep.Matrix, only []string, room int) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) add(s *experiment.Spec) {
-	time := timeOf(s)
+func (p *Plan) add(s *experiment.Spec, k *Known) {
+	time := timeOf(s, &k.Speed)
 	if s.Search != nil {
-		time = searchTime(s)
+		time = searchTime(s, &k.Speed)
 	}
-	p.time.add(time)
-	var point []string
-	for _, a := range s.Point {
-		point = append(point, a.Key+"="+a.Value)
+	done := k.Done[sweep.ID(s)]
+	if done {
+		p.done++
+	} else {
+		p.time.add(time)
 	}
-	n := plannedRequests(s)
-	input, output := shapes(s)
-	p.Rows = append(p.Rows, Row{
-		s.Name, strings.Join(point, " "), s.Repeat, input, output, loadText(s), countText(n), time.String(), percentile(n),
-	})
+	p.count++
+	r := p.row(s, k)
+	r.Repeats++
+	if done {
+		r.done++
+	} else {
+		r.time.add(time)
+	}
+	if r.Time = r.time.brief(); r.done == r.Repeats {
+		r.Time = "done"
+	}
+}
+
+// row is the plan's row of a point. The points of a row stand together, whatever the order of execution.
+func (p *Plan) row(s *experiment.Spec, k *Known) *Row {
+	point := strings.TrimPrefix(s.Label(), s.Name+" ")
+	at := len(p.Rows)
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		if r.Row != s.Name {
+			continue
+		}
+		if r.Point == point {
+			return r
+		}
+		if at = i + 1; before(s.Point, r.axes) {
+			at = i
+			break
+		}
+	}
+	n, about := k.Speed.planned(s)
+	p.Rows = slices.Insert(p.Rows, at, Row{Row: s.Name, Point: point, Shapes: shapes(s), Load: loadText(s), Requests: countText(n, about),
+		HighestPercentiles: percentile(n), axes: s.Point, time: estimate{predicted: true}})
+	return &p.Rows[at]
+}
+
+// before reports whether the first value that two points of a row differ in is a smaller number in a.
+func before(a, b []experiment.Axis) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i].Value == b[i].Value {
+			continue
+		}
+		x, errX := strconv.ParseFloat(a[i].Value, 64)
+		y, errY := strconv.ParseFloat(b[i].Value, 64)
+		return errX == nil && errY == nil && x < y
+	}
+	return false
 }
 
 // Total sums up the rows, their time, the starts of servers and the order, in one or two lines.
 func (p *Plan) Total() string {
-	text := unit.Plural(len(p.Rows), "row") + ", " + p.time.String() + p.starts
-	if p.time.open {
-		text += ": a number of requests takes as long as the server needs"
+	text := unit.Plural(p.count, "row")
+	if p.done > 0 {
+		text += fmt.Sprintf(" (%d done)", p.done)
+	}
+	text += ", " + p.time.String() + p.starts
+	switch {
+	case p.time.exact():
+	case p.time.predicted:
+		text += ", by the " + cmp.Or(p.basis, "probes that searches expect") // of stated length
+	default:
+		text += ": the server's speed decides\nfor an estimate: --model MODEL --hardware DEVICE --gpus N"
 	}
 	if p.order != "" {
 		text += "\n" + p.order
@@ -103,69 +177,19 @@ func (p *Plan) Total() string {
 	return text
 }
 
-// searchTime is the time of as many probes as the search expects, each at its lowest load, where a number of
-// requests takes longest.
-func searchTime(s *experiment.Spec) estimate {
-	e := timeOf(s)
-	e.time *= time.Duration(s.Search.ExpectedProbes())
-	if budget := time.Duration(s.Search.Budget); budget > 0 && e.time > budget {
-		e.time, e.open = budget, false
+func shapes(s *experiment.Spec) []Shape {
+	if t := s.Trace; t != nil && len(s.Mix) == 0 {
+		return []Shape{{Input: fmt.Sprintf("%s p50 %.0f", t, t.Head.InputP50), Output: fmt.Sprintf("trace p50 %.0f", t.Head.OutputP50)}}
 	}
-	e.most = true
-	return e
-}
-
-// estimate is the duration of a row before anything has run.
-type estimate struct {
-	time time.Duration
-	most bool // it can be shorter
-	open bool // it can be longer: the server's speed decides
-}
-
-func timeOf(s *experiment.Spec) estimate {
-	d, known := s.ExpectedDuration()
-	e := estimate{time: d + perRow}
-	if !known {
-		e.most = s.Duration > 0
-		e.open = s.Duration == 0 || s.Warmup.Requests > 0
-	}
-	return e
-}
-
-func (e *estimate) add(o estimate) {
-	e.time += o.time
-	e.most = e.most || o.most
-	e.open = e.open || o.open
-}
-
-// String implements fmt.Stringer.
-func (e estimate) String() string {
-	text := e.time.Round(time.Second).String()
-	switch {
-	case e.most && e.open:
-		return "about " + text
-	case e.most:
-		return "up to " + text
-	case e.open:
-		return text + " and more"
-	}
-	return text
-}
-
-func shapes(s *experiment.Spec) (input, output string) {
-	classes := s.Classes()
-	if len(s.Mix) == 0 {
-		if t := s.Trace; t != nil {
-			return fmt.Sprintf("%s p50 %.0f", t, t.Head.InputP50), fmt.Sprintf("trace p50 %.0f", t.Head.OutputP50)
+	var out []Shape
+	for _, c := range s.Classes() {
+		shape := Shape{Input: c.Input.String(), Output: c.Output.String()}
+		if len(s.Mix) > 0 {
+			shape.Class = c.Name
 		}
-		return classes[0].Input.String(), classes[0].Output.String()
+		out = append(out, shape)
 	}
-	var in, out []string
-	for _, c := range classes {
-		in = append(in, c.Name+": "+c.Input.String())
-		out = append(out, c.Name+": "+c.Output.String())
-	}
-	return strings.Join(in, "\n"), strings.Join(out, "\n")
+	return out
 }
 
 func loadText(s *experiment.Spec) string {
@@ -237,11 +261,14 @@ func tracedRequests(s *experiment.Spec) int {
 	return n
 }
 
-func countText(n int) string {
-	if n == 0 {
+func countText(n int, about bool) string {
+	switch {
+	case n == 0:
 		return "as answered"
+	case about:
+		return "about " + unit.Count(n)
 	}
-	return fmt.Sprint(n)
+	return unit.Count(n)
 }
 
 // percentile is the highest percentile with a sound, finite interval over n requests, if they do not depend on

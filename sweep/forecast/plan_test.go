@@ -26,7 +26,7 @@ func TestEstimate(t *testing.T) {
 		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "about 16s"},
 	}
 	for _, tt := range tests {
-		if got := timeOf(tt.spec).String(); got != tt.want {
+		if got := timeOf(tt.spec, &Speed{}).String(); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.spec.Load, got, tt.want)
 		}
 	}
@@ -59,19 +59,19 @@ duration = "9s"
 repeats = 4
 `
 	for order, want := range map[string]string{
-		"listed":      "8 rows, 1m20s, and 2 starts of the server",
-		"interleaved": "8 rows, 1m20s, and 5 starts of the server\norder: interleaved (ABBA), which costs 3 starts more than as written",
+		"listed":      "8 rows, 1m 20s, and 2 starts of the server",
+		"interleaved": "8 rows, 1m 20s, and 5 starts of the server\norder: interleaved (ABBA), which costs 3 starts more than as written",
 	} {
 		m, err := sweep.Parse("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(m, []string{"r"}, 0)
+		p, err := NewPlan(m, Known{Only: []string{"r"}})
 		odd, _ := sweep.Parse("m.toml", []byte(strings.Replace(strings.Replace(text, "ORDER", order, 1), "repeats = 4", "repeats = 3", 1)))
-		if q, err := NewPlan(odd, nil, 0); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
+		if q, err := NewPlan(odd, Known{}); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
 			t.Errorf("%s, 3 repeats: %v, %q", order, err, q.Total())
 		}
-		if err != nil || p.Total() != want || len(p.Rows) != 8 || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "1 worker" {
+		if err != nil || p.Total() != want || len(p.Rows) != 2 || p.Rows[0].Repeats != 4 || p.Rows[0].Time != "40s" || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "1 worker" {
 			t.Errorf("%s: %v, %q, %+v", order, err, p.Total(), p.Rows)
 		}
 	}

@@ -17,6 +17,7 @@ type Remaining struct {
 	Variant   string        // of the server that runs
 	Start     time.Duration // from the latest server's start to its first row; 0 = none yet
 
+	speed  Speed                    // of the server, as predicted
 	starts bool                     // bench starts a server where the variant changes
 	took   map[string]time.Duration // by point: duration of a repeat
 	beyond []time.Duration          // durations of rows beyond their stated phases, ascending
@@ -28,11 +29,11 @@ type Task struct {
 	Spec *experiment.Spec
 }
 
-// NewRemaining has all rows of the matrix that match only.
-func NewRemaining(m *sweep.Matrix, only []string) *Remaining {
-	r := &Remaining{starts: m.Server.Runs(), took: map[string]time.Duration{}}
+// NewRemaining has all rows of the matrix that match k.Only.
+func NewRemaining(m *sweep.Matrix, k Known) *Remaining {
+	r := &Remaining{speed: k.Speed, starts: m.Server.Runs(), took: map[string]time.Duration{}}
 	for i := range m.Points {
-		if ok, err := sweep.Match(&m.Points[i], only); ok && err == nil {
+		if ok, err := sweep.Match(&m.Points[i], k.Only); ok && err == nil {
 			r.Todo = append(r.Todo, Task{sweep.ID(&m.Points[i]), &m.Points[i]})
 		}
 	}
@@ -57,8 +58,8 @@ func (r *Remaining) Learn(s *experiment.Spec, took time.Duration) {
 	}
 }
 
-// Row is the duration of a row: from its stated phases and the median time of other rows beyond theirs, or
-// from an earlier repeat.
+// Row is the duration of a row: from its stated phases and the median time of other rows beyond theirs, from an
+// earlier repeat, or as the server's speed predicts it.
 func (r *Remaining) Row(s *experiment.Spec) Span {
 	more := perRow
 	if n := len(r.beyond); n > 0 {
@@ -69,6 +70,9 @@ func (r *Remaining) Row(s *experiment.Spec) Span {
 		return Span{Least: d + more, Most: d + more}
 	}
 	if took, ok := r.took[s.Label()]; ok {
+		return Span{Least: took, Most: took}
+	}
+	if took, ok := r.speed.row(s); ok {
 		return Span{Least: took, Most: took}
 	}
 	w := Span{Least: d, Most: d + more, Open: !known && (s.Duration == 0 || s.Warmup.Requests > 0)}

@@ -77,7 +77,7 @@ func TestRemainingLearns(t *testing.T) {
 	counted := experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 1, Requests: 100}}
 	again := counted
 	again.Repeat = 2
-	a := NewRemaining(matrixOf(timed, counted, again, experiment.Spec{Name: "unpicked"}), []string{"timed", "counted"})
+	a := NewRemaining(matrixOf(timed, counted, again, experiment.Spec{Name: "unpicked"}), Known{Only: []string{"timed", "counted"}})
 	if got := a.Left().String(); got != "at least 31s" {
 		t.Errorf("before: %s", got)
 	}
@@ -115,7 +115,7 @@ func TestRemainingStarts(t *testing.T) {
 	row := func(name, variant string) experiment.Spec {
 		return experiment.Spec{Name: name, Variant: variant, Load: workload.Load{Concurrency: 1, Duration: 10 * second}}
 	}
-	a := NewRemaining(matrixOf(row("a", "n=1"), row("b", "n=1"), row("a2", "n=2"), row("a3", "n=3")), nil)
+	a := NewRemaining(matrixOf(row("a", "n=1"), row("b", "n=1"), row("a2", "n=2"), row("a3", "n=3")), Known{})
 	a.starts = true
 	if got := a.Left().String(); got != "at least 44s" {
 		t.Errorf("before: %s", got)

@@ -1,35 +1,59 @@
 package forecast
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
-	"bench/experiment"
-	"bench/experiment/fixture"
-	"bench/experiment/workload"
+	"bench/sweep"
 )
 
+// The dry run names limits that can't be decided, with the line of the matrix and what to write there.
 func TestUndecidable(t *testing.T) {
-	row := func(requests int, slo string) *experiment.Spec {
-		s := fixture.Spec()
-		s.Rate, s.Requests, s.Duration = 0, requests, 0
-		s.Concurrency, s.SLO = 4, fixture.SLO(t, slo)
-		return &s
+	const head = "name = \"m\"\n[slo]\n"
+	const row = "\n[[row]]\nname = \"A\"\ninput = 16\noutput = 10\n"
+	fast := Speed{ // 20 requests/s of each worker
+		RequestMs: func(_, _, _, output float64) float64 { return 5 * output },
+		Sequences: func(float64) int { return 0 },
 	}
-	search := row(0, `error_rate = 0.001`)
-	search.Concurrency, search.Rate, search.Duration = 0, 4, workload.Span(60e9)
-	search.Search = &experiment.Search{Axis: "rate", Goal: experiment.GoalSLO, Min: 4, Max: 64}
 	for _, c := range []struct {
-		s    *experiment.Spec
-		want string
+		slo, load string
+		speed     Speed
+		want      []string
 	}{
-		{row(100, `ttft_p95 = "1s"`), ""},
-		{row(89, `ttft_p95 = "1s"`), "A: ttft_p95 can't pass with 89 requests: a PASS takes at least 90"},
-		{row(400, "ttft_p999 = \"1s\"\ntpot_p99 = \"1s\"\nttft_mean = \"1s\""), "A: tpot_p99, ttft_p999 can't pass with 400 requests: a PASS takes at least 4,603"},
-		{row(0, `ttft_p95 = "1s"`), ""},
-		{search, "A: error_rate can't pass with 3,840 requests: a PASS takes at least 4,603"},
+		{`ttft_p95 = "1s"`, "concurrency = 4\nrequests = 100", Speed{}, nil},
+		{`ttft_p95 = "1s"`, "concurrency = 4\nrequests = 89", Speed{},
+			[]string{"m.toml:9: A: ttft_p95 can't pass with 89 requests, a PASS takes at least 90: write requests = 90"}},
+		{"ttft_p999 = \"1s\"\ntpot_p99 = \"1s\"\nttft_mean = \"1s\"", "concurrency = 4\nrequests = 400", Speed{},
+			[]string{"m.toml:11: A: tpot_p99, ttft_p999 can't pass with 400 requests, a PASS takes at least 4,603: write requests = 4603"}},
+		{`ttft_p95 = "1s"`, "rate = [1, 2]\nduration = \"60s\"", Speed{},
+			[]string{`m.toml:9: A rate=1: ttft_p95 can't pass with 60 requests, a PASS takes at least 90: write duration = "1m30s"`}},
+		{`ttft_p95 = "1s"`, "concurrency = 1\nduration = \"4s\"", Speed{}, nil},
+		{`ttft_p95 = "1s"`, "concurrency = 1\nduration = \"4s\"", fast,
+			[]string{`m.toml:9: A: ttft_p95 can't pass with about 80 requests, a PASS takes at least 90: write duration = "5s"`}},
+		{`ttft_p95 = "1s"`, "concurrency = 1\nduration = \"4s\"\nrequests = 85", fast,
+			[]string{`m.toml:10: A: ttft_p95 can't pass with about 80 requests, a PASS takes at least 90: write requests = 90 and duration = "5s"`}},
+		{"error_rate = 0.001", "rate = { search = \"slo\", min = 4, max = 64 }\nduration = \"60s\"", Speed{},
+			[]string{"m.toml:9: A rate=4: error_rate can't pass with 3,840 requests, a PASS takes at least 4,603"}},
+		{"error_rate = 0.01", "rate = { search = \"slo\", min = 4, max = 64 }\nrequests = 30", Speed{},
+			[]string{"m.toml:9: A rate=4: error_rate can't pass with 30 requests, a PASS takes at least 459: write requests = 459"}},
+		{"error_rate = 0.01", "concurrency = { search = \"slo\", min = 4, max = 64 }\nrequests = 30", fast,
+			[]string{"m.toml:9: A concurrency=4: error_rate can't pass with 30 requests, a PASS takes at least 459: write requests = 459"}},
+		{"usd_per_million_output_tokens = 2.0", "rate = 1\nduration = \"1s\"", Speed{},
+			[]string{"m.toml:3: usd_per_million_output_tokens can't be decided: write gpus = 1 and gpu_hour_usd = 2.5 in [target]"}},
+		{"min_output_tokens_per_s_per_gpu = 2", "rate = 1\nduration = \"1s\"", Speed{},
+			[]string{"m.toml:3: min_output_tokens_per_s_per_gpu can't be decided: write gpus = 1 in [target]"}},
 	} {
-		if got := undecidableText(c.s); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
+		m, err := sweep.Parse("m.toml", []byte(head+c.slo+row+c.load+"\n"))
+		if err != nil {
+			t.Fatalf("%s, %s: %v", c.slo, c.load, err)
+		}
+		var got []string
+		for i := range m.Points {
+			got = append(got, undecidable(m, &m.Points[i], &c.speed)...)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s, %s:\n%s\nwant\n%s", c.slo, c.load, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
 }

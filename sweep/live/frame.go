@@ -29,9 +29,9 @@ type Sweep struct {
 	pace   pace
 }
 
-// NewSweep shows a sweep of the rows of m that only picks, on v, until its Stop.
-func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
-	s := newSweep(m, only, color)
+// NewSweep shows a sweep of the rows of m that k.Only picks, on v, until its Stop.
+func NewSweep(v *View, m *sweep.Matrix, k forecast.Known, color bool) *Sweep {
+	s := newSweep(m, k, color)
 	s.view = v
 	v.frame = func(at Moment) []string {
 		s.mu.Lock()
@@ -42,11 +42,11 @@ func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
 	return s
 }
 
-func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
-	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, only)}, name: narrowestName}
+func newSweep(m *sweep.Matrix, k forecast.Known, color bool) *Sweep {
+	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, k)}, name: narrowestName}
 	s.status.total = len(s.status.remaining.Todo)
 	for _, t := range s.status.remaining.Todo {
-		s.name = max(s.name, columns.Width(title(t.Spec)))
+		s.name = max(s.name, columns.Width(title(t.Spec, math.MaxInt)))
 	}
 	return s
 }
@@ -77,10 +77,10 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	lines := []string{""}
 	put := func(format string, args ...any) {
-		lines = append(lines, columns.Clip(safetext.Escape(fmt.Sprintf(format, args...)), at.Width))
+		lines = append(lines, columns.Ellipsis(safetext.Escape(fmt.Sprintf(format, args...)), at.Width))
 	}
 	st := &s.status
-	ahead := st.left(r, at.Now).String() + " left"
+	ahead := st.leftText(r, at.Now)
 	if at.Interrupted {
 		ahead = "interrupted: waiting for requests in flight; finished rows are kept"
 	}
@@ -88,11 +88,14 @@ func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	put("%s%s", columns.Shorten(s.matrix, max(narrowestName, at.Width-columns.Width(where))), where) // the time left is never cut
 	switch {
 	case st.server != nil:
-		put("   starting server %d %s: %s", st.server.N, st.server.Variant, forecast.Clock(at.Now.Sub(st.since)))
+		put("   %s: %s", startText(st.server), forecast.Clock(at.Now.Sub(st.since)))
+		if line := lastLine(st.server); line != "" {
+			put("   log: %s", line)
+		}
 	case st.row != nil:
 		s.current(put, r, at)
 	}
-	s.coming(put, at.Height-1-len(lines))
+	s.coming(put, at.Width, at.Height-1-len(lines))
 	return lines[:max(0, min(len(lines), at.Height-1))]
 }
 
@@ -105,14 +108,19 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 		repeat = fmt.Sprintf(", repeat %d of %d", spec.Repeat, spec.Repeats)
 	}
 	number := len(fmt.Sprint(s.status.total))
-	put("%*d  %s%s", number, row.Index, columns.Shorten(safetext.Escape(spec.Label()), at.Width-6-len(repeat)), repeat)
+	once := *spec
+	once.Repeats = 0 // the repeat follows in words
+	put("%*d  %s%s", number, row.Index, title(&once, at.Width-6-len(repeat)), repeat)
 	if r.Begun.IsZero() {
 		put("   preparing  connections and prefixes: %s", forecast.Clock(at.Now.Sub(s.status.since)))
 		return
 	}
 	elapsed := at.Now.Sub(r.Begun)
 	expected, known := spec.ExpectedDuration()
-	total := spec.Warmup.Requests + spec.Requests
+	ended, total := r.Done, spec.Warmup.Requests // of the phase
+	if r.Phase != record.PhaseWarmup {
+		ended, total = r.Counted, spec.Requests
+	}
 	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window", record.PhaseCooldown: "cool-down"}[r.Phase]
 	switch {
 	case known && elapsed > expected:
@@ -121,37 +129,46 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 		put("   %-9s  %s of %s  %s  %s left", phase, forecast.Clock(elapsed), forecast.Clock(expected),
 			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), forecast.Clock(expected-elapsed))
 	case total > 0:
-		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, forecast.Clock(elapsed), unit.Count(r.Done), unit.Count(total),
-			bar(float64(r.Done)/float64(total), at.Width/5), s.status.remaining.RowLeft(spec, r, at.Now))
+		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, forecast.Clock(elapsed), unit.Count(ended), unit.Count(total),
+			bar(float64(ended)/float64(total), at.Width/5), s.status.remaining.RowLeft(spec, r, at.Now))
 	default:
 		put("   %-9s  %s", phase, forecast.Clock(elapsed))
 	}
 	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done), unit.Count(r.Failed), unit.Count(r.InFlight))
-	latency := "TTFT"
-	if !spec.Streams() {
-		latency = "e2e"
+	if spec.Streams() {
+		put("   TTFT       %s", glance(r.FirstToken))
+		put("   TPOT       %s", glance(r.TPOT))
+		put("   ITL        %s", glance(r.ITL))
+	} else {
+		put("   E2E        %s", glance(r.FirstToken))
 	}
-	put("   %-9s  %s", latency, glance(r.FirstToken))
 	put("   output     %s", s.pace.add(at.Now, r))
 	put("   lag        %s", glance(r.Lag))
 }
 
-// glance writes a latency so far.
+// glance writes a latency so far: the percentiles that its n carries, of p90 and p95 the higher one.
 func glance(g endpoint.LiveLatency) string {
 	if g.N == 0 {
 		return "none yet"
 	}
-	part := func(name string, ms float64) string {
-		if math.IsNaN(ms) {
-			return name + " –"
+	var parts []string
+	add := func(name string, ms float64) {
+		if !math.IsNaN(ms) {
+			parts = append(parts, name+" "+unit.Format(ms, "ms"))
 		}
-		return name + " " + unit.Format(ms, "ms")
 	}
-	return strings.Join([]string{part("p50", g.P50), part("p99", g.P99), part("max", g.Max), "n=" + unit.Count(g.N)}, "   ")
+	add("p50", g.P50)
+	if math.IsNaN(g.P95) {
+		add("p90", g.P90)
+	}
+	add("p95", g.P95)
+	add("p99", g.P99)
+	add("max", g.Max)
+	return strings.Join(append(parts, "n="+unit.Count(g.N)), "   ")
 }
 
 // coming lists the rows that have not begun, in at most room lines.
-func (s *Sweep) coming(put func(string, ...any), room int) {
+func (s *Sweep) coming(put func(string, ...any), width, room int) {
 	todo := s.status.remaining.Todo
 	if len(todo) == 0 || room < 3 {
 		return
@@ -165,11 +182,11 @@ func (s *Sweep) coming(put func(string, ...any), room int) {
 	before := s.status.total - len(todo)
 	names := 0
 	for _, t := range todo[:shown] {
-		names = max(names, columns.Width(title(t.Spec)))
+		names = max(names, columns.Width(title(t.Spec, math.MaxInt)))
 	}
-	names = min(names, widestName)
+	names = min(names, widestName, max(narrowestName, width-len("00    at least 10m 00s")))
 	for i, t := range todo[:shown] {
-		name := columns.Pad(columns.Shorten(title(t.Spec), names), names)
+		name := columns.Pad(title(t.Spec, names), names)
 		put("%*d  %s  %s", len(fmt.Sprint(s.status.total)), before+i+1, name, s.status.remaining.Row(t.Spec))
 	}
 	if more := len(todo) - shown; more > 0 {

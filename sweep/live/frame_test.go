@@ -20,6 +20,7 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
 var update = flag.Bool("update", false, "write the frames in testdata")
@@ -41,7 +42,7 @@ func busy(now time.Time, width int) (*Sweep, endpoint.Snapshot, []string) {
 	for range 12 {
 		point(1, timed, fmt.Sprintf("later-%d", len(points)))
 	}
-	s := newSweep(matrixOf(points...), nil, false)
+	s := newSweep(matrixOf(points...), forecast.Known{}, false)
 	total := len(points)
 	at := now.Add(-10 * time.Minute)
 	tell := func(e sweep.Event, after time.Duration) []string {
@@ -59,7 +60,10 @@ func busy(now time.Time, width int) (*Sweep, endpoint.Snapshot, []string) {
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 5, Total: total, Spec: &points[4], ID: sweep.ID(&points[4])}}, at, width)
 	r := endpoint.Snapshot{
 		Begun: now.Add(-42 * time.Second), Phase: record.PhaseWindow, Sent: 1320, Done: 1312, Failed: 2, InFlight: 8, Tokens: 51_660,
-		FirstToken: endpoint.LiveLatency{N: 288, P50: 52.13, P99: math.NaN(), Max: 1288.3}, Lag: endpoint.LiveLatency{N: 1312, P50: 0.0212, P99: 0.0514, Max: 0.42},
+		FirstToken: endpoint.LiveLatency{N: 288, P50: 52.13, P90: 70.4, P95: 81.25, P99: math.NaN(), Max: 1288.3},
+		TPOT:       endpoint.LiveLatency{N: 40, P50: 7.13, P90: 8.44, P95: math.NaN(), P99: math.NaN(), Max: 12.5},
+		ITL:        endpoint.LiveLatency{N: 9000, P50: 7.02, P90: 8.01, P95: 9.12, P99: 31.4, Max: 88},
+		Lag:        endpoint.LiveLatency{N: 1312, P50: 0.0212, P90: 0.03, P95: 0.041, P99: 0.0514, Max: 0.42},
 	}
 	return s, r, stay
 }
@@ -121,7 +125,7 @@ func TestFrameWords(t *testing.T) {
 	whole := experiment.Spec{Name: "whole", Stream: new(false), Load: workload.Load{Concurrency: 1, Duration: 10 * second}}
 	m := matrixOf(counted, whole)
 	m.Name = "m"
-	s := newSweep(m, nil, true)
+	s := newSweep(m, forecast.Known{}, true)
 	cut := false
 	frame := func(r endpoint.Snapshot) string { return strings.Join(s.frame(r, Moment{now, 120, 30, cut}), "\n") }
 	holds := func(text string, parts ...string) {
@@ -132,22 +136,32 @@ func TestFrameWords(t *testing.T) {
 			}
 		}
 	}
-	s.apply(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=4"}}, now.Add(-3*time.Second), 100)
-	holds(frame(endpoint.Snapshot{}), "starting server 1 n=4: 3s", "at least 11s left")
+	log := func() string { return "loading \x1b[2Jshards" }
+	s.apply(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=4", LastLine: log}}, now.Add(-3*time.Second), 100)
+	holds(frame(endpoint.Snapshot{}), "starting server 1 n=4: 3s", `log: loading \x1b[2Jshards`, "at least 11s left")
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "counted-r1"}}, now.Add(-2*time.Second), 100)
 	holds(frame(endpoint.Snapshot{}), "preparing  connections and prefixes: 2s", "at least 11s left")
 	r := endpoint.Snapshot{Begun: now.Add(-40 * time.Second), Phase: record.PhaseWarmup, Done: 50}
-	holds(frame(r), "warm-up    40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "about 51s left")
+	m.Points[0].Warmup.Requests = 60
+	holds(frame(r), "warm-up    40s, 50 of 60 requests")
+	m.Points[0].Warmup = workload.Extent{Time: 10 * second}
+	r.Phase, r.Counted = record.PhaseWindow, 44 // of 50, six of the warm-up
+	holds(frame(r), "window     40s, 44 of 100 requests", "requests   0 sent, 50 done")
+	m.Points[0].Warmup, r.Counted = workload.Extent{}, 50
+	holds(frame(r), "window     40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "about 51s left")
 	cut = true
 	holds(frame(r), "interrupted: waiting for requests in flight")
 	cut = false
 	failed := rowOf(m.Points[0], 3, stats.Fail, 0)
 	failed.Summary.Requests.Failed = 2
 	line := s.apply(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 120)
+	failed.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
+	invalid := s.apply(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 80)
+	holds(invalid[0], "INVALID: errors")
 	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "\x1b[31m2 failed\x1b[0m", "TTFT p50 n=3")
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &m.Points[1], ID: "whole-r1"}}, now, 100)
-	r = endpoint.Snapshot{Begun: now.Add(-11 * time.Second), Phase: record.PhaseCooldown, Done: 1, Tokens: 300, FirstToken: endpoint.LiveLatency{N: 1, P50: math.NaN(), P99: math.NaN(), Max: 10}}
-	holds(frame(r), "cool-down  11s of 10s: draining", "e2e        p50 –   p99 –   max 10.0 ms   n=1", "output     27.3 tok/s (requests that ended in the last 11s)")
+	r = endpoint.Snapshot{Begun: now.Add(-11 * time.Second), Phase: record.PhaseCooldown, Done: 1, Tokens: 300, FirstToken: endpoint.LiveLatency{N: 1, P50: math.NaN(), P90: math.NaN(), P95: math.NaN(), P99: math.NaN(), Max: 10}}
+	holds(frame(r), "cool-down  11s of 10s: draining", "E2E        max 10.0 ms   n=1", "output     27.3 tok/s (requests that ended in the last 11s)")
 }
 
 // A frame drawn on a wide screen takes more lines on a narrow one.

@@ -4,35 +4,117 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
+	"bench/experiment/columns"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
-// PrintEvent writes an event as one line for a log.
-func PrintEvent(w io.Writer, e sweep.Event) {
-	lines := eventLines(e)
+// Lines writes a sweep as lines for a log: one for each event, with the time of day, and one every few seconds
+// while a server starts.
+type Lines struct {
+	mu     sync.Mutex
+	w      io.Writer
+	status status
+
+	quit chan struct{}
+	done sync.WaitGroup
+}
+
+// startingEvery is the time between two lines about a server that starts.
+const startingEvery = 10 * time.Second
+
+// NewLines writes the events of a sweep of the rows of m that k picks, until its Stop.
+func NewLines(w io.Writer, m *sweep.Matrix, k forecast.Known) *Lines {
+	x := &Lines{w: w, status: status{remaining: forecast.NewRemaining(m, k)}, quit: make(chan struct{})}
+	x.done.Go(func() {
+		tick := time.NewTicker(startingEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				x.starting(now)
+			case <-x.quit:
+				return
+			}
+		}
+	})
+	return x
+}
+
+// Stop ends the lines about a server that starts.
+func (x *Lines) Stop() {
+	close(x.quit)
+	x.done.Wait()
+}
+
+// Write passes on whole lines of others.
+func (x *Lines) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.w.Write(p)
+}
+
+// Event takes a step of the run.
+func (x *Lines) Event(e sweep.Event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	x.status.apply(e, now)
 	switch {
 	case e.Begun != nil:
-		lines = []string{safetext.Escape(fmt.Sprintf("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, e.Begun.Spec.Label()))}
+		line := fmt.Sprintf("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, safetext.Escape(e.Begun.Spec.Label()))
+		if takes := x.status.remaining.Row(e.Begun.Spec); takes.Known() {
+			line += " " + takes.String()
+		}
+		x.put(now, "%s", line)
 	case e.Finished != nil:
-		lines = []string{fmt.Sprintf("[%d/%d] %s", e.Finished.Index, e.Finished.Total, RowLine(e.Finished))}
+		line := fmt.Sprintf("[%d/%d] %s", e.Finished.Index, e.Finished.Total, RowLine(e.Finished))
+		if !e.Finished.Kept && len(x.status.remaining.Todo) > 0 {
+			line += "; " + x.status.leftText(x.status.reading(), now)
+		}
+		x.put(now, "%s", line)
+	case e.Starting != nil, e.Found != nil:
+		for _, line := range eventLines(e) {
+			x.put(now, "%s", line)
+		}
+	default:
+		for _, line := range eventLines(e) {
+			fmt.Fprintln(x.w, line)
+		}
 	}
-	for _, line := range lines {
-		fmt.Fprintln(w, line)
+}
+
+// put writes a line after the time of day.
+func (x *Lines) put(now time.Time, format string, args ...any) {
+	fmt.Fprintf(x.w, now.Format(time.TimeOnly)+" "+format+"\n", args...)
+}
+
+// starting writes the state of a server that starts.
+func (x *Lines) starting(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.status.server
+	if s == nil {
+		return
 	}
+	const most = 100 // columns of the log's line
+	log := columns.Ellipsis(safetext.Escape(lastLine(s)), most)
+	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", safetext.Escape(startText(s)), forecast.Clock(now.Sub(x.status.since)), log), " "))
 }
 
 // eventLines are the lines of events that read the same in every form.
 func eventLines(e sweep.Event) []string {
 	switch {
 	case e.Starting != nil:
-		server := strings.TrimSpace(fmt.Sprintf("starting server %d %s", e.Starting.N, e.Starting.Variant))
-		return []string{safetext.Escape(fmt.Sprintf("%s (log: %s)", server, e.Starting.Log))}
+		return []string{safetext.Escape(fmt.Sprintf("%s (log: %s)", startText(e.Starting), e.Starting.Log))}
 	case e.Started != nil:
 		lines := []string{safetext.Escape("results go to " + e.Started.Dir)}
 		if e.Started.Kept > 0 {
@@ -45,7 +127,7 @@ func eventLines(e sweep.Event) []string {
 	return nil
 }
 
-// RowLine is a finished row in one line. Its percentiles have the mark of their sample size.
+// RowLine is a finished row in one line, the verdict first. Its percentiles have the mark of their sample size.
 func RowLine(f *sweep.Finished) string {
 	s := &f.Row.Summary
 	name := safetext.Escape(f.Row.Spec.Label())
@@ -55,28 +137,62 @@ func RowLine(f *sweep.Finished) string {
 	if f.Row.Spec.Repeats > 1 {
 		name += fmt.Sprintf(" (repeat %d)", f.Row.Spec.Repeat)
 	}
-	parts := []string{fmt.Sprintf("n=%d", s.Requests.Completed)}
-	if s.Requests.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d FAILED", s.Requests.Failed))
-	}
-	median := func(metric string, of *stats.Summary) {
-		if text := percentile(of, "p50"); text != "" {
-			parts = append(parts, metric+" p50 "+text)
+	var parts []string
+	add := func(text string) {
+		if text != "" {
+			parts = append(parts, text)
 		}
 	}
-	median("ttft", s.TTFT)
-	median("tpot", s.TPOT)
-	if s.TTFT == nil {
-		median("e2e", s.E2E)
+	add(verdictText(f.Row))
+	add(findingsText(f.Row))
+	add("n=" + unit.Count(s.Requests.Completed))
+	if s.Requests.Failed > 0 {
+		add(unit.Count(s.Requests.Failed) + " FAILED")
 	}
-	parts = append(parts, unit.Format(s.Throughput.OutputTokensPerS, "tok/s"))
-	if v, _ := verdict.OfRows(f.Row); v != "" {
-		parts = append(parts, string(v))
-	}
-	if text := findingsText(f.Row); text != "" {
-		parts = append(parts, text)
+	add(unit.Format(s.Throughput.OutputTokensPerS, "tok/s"))
+	add(percentilesText(f.Row, "ttft", s.TTFT))
+	add(percentilesText(f.Row, "tpot", s.TPOT))
+	if s.TTFT == nil || len(limited(f.Row, "e2e")) > 0 {
+		add(percentilesText(f.Row, "e2e", s.E2E))
 	}
 	return name + ": " + strings.Join(parts, ", ")
+}
+
+// verdictText is the verdict of a row with the limit that decides it; empty: no SLO.
+func verdictText(r *record.Row) string {
+	word, _ := verdict.OfRows(r)
+	if v, ok := verdict.Deciding(r); ok {
+		return string(word) + " (" + safetext.Escape(verdict.ShortReason(v)) + ")"
+	}
+	return string(word)
+}
+
+// percentilesText is the median of a latency, p95 and p99 if the row carries them, and what its SLO limits; empty:
+// it was not measured.
+func percentilesText(r *record.Row, metric string, of *stats.Summary) string {
+	ps := record.PercentilesOf(of)
+	if len(ps) == 0 {
+		return ""
+	}
+	text := strings.ToUpper(metric)
+	limits := limited(r, metric)
+	for _, p := range ps {
+		if p.Name == "p50" || limits[p.Name] || p.Grade != stats.NoBound && (p.Name == "p95" || p.Name == "p99") {
+			text += " " + p.Name + " " + percentile(of, p.Name)
+		}
+	}
+	return text
+}
+
+// limited are the percentiles of a latency that the SLO of a row limits.
+func limited(r *record.Row, metric string) map[string]bool {
+	names := map[string]bool{}
+	for _, v := range r.SLO {
+		if name, ok := strings.CutPrefix(v.Metric, metric+"_p"); ok {
+			names["p"+name] = true
+		}
+	}
+	return names
 }
 
 // findingsText is the most severe thing that is wrong with a row: "INVALID", "2 cautions"; empty: nothing.

@@ -1,11 +1,13 @@
-// Package live shows a sweep while it runs, in four forms: a frame on a terminal (Sweep, Tiling), a line for
-// each event (PrintEvent), JSON lines (Messages) and Prometheus metrics (Metrics). Each form takes the events
-// of sweep.Run and reads the Progress of the row that runs. View redraws the frames of both commands.
+// Package live shows a sweep while it runs, in five forms: a frame on a terminal (Sweep), a line for each
+// interval (Tiling) or event (Lines), JSON lines (Messages) and Prometheus metrics (Metrics). Each form takes
+// the events of sweep.Run and reads the Progress of the row that runs. View draws Sweep and Tiling.
 //
 // No figure here is a result: results are computed from the records.
 package live
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"bench/experiment/endpoint"
@@ -54,6 +56,27 @@ func (s *status) reading() endpoint.Snapshot {
 		return endpoint.Snapshot{}
 	}
 	return s.row.Progress.Snapshot()
+}
+
+// leftText is the time until the end of the sweep, in words.
+func (s *status) leftText(r endpoint.Snapshot, now time.Time) string {
+	if left := s.left(r, now); left.Known() {
+		return left.String() + " left"
+	}
+	return "time left not known"
+}
+
+// startText is the server that is being started, with its knobs.
+func startText(s *sweep.Starting) string {
+	return strings.TrimSpace(fmt.Sprintf("starting server %d %s", s.N, s.Variant))
+}
+
+// lastLine is the last line of the log of a server; empty: none yet.
+func lastLine(s *sweep.Starting) string {
+	if s.LastLine == nil {
+		return ""
+	}
+	return s.LastLine()
 }
 
 // left is the time until the end of the sweep.

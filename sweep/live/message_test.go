@@ -17,6 +17,7 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
 func TestMessages(t *testing.T) {
@@ -24,7 +25,7 @@ func TestMessages(t *testing.T) {
 		spec := experiment.Spec{Name: "a", Repeat: 1, Repeats: 2, Point: []experiment.Axis{{Key: "rate", Value: "2"}}, Load: workload.Load{Duration: 20 * second}}
 		m := matrixOf(spec, experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 1, Requests: 100}})
 		var out bytes.Buffer
-		e := NewMessages(&out, m, nil)
+		e := NewMessages(&out, m, forecast.Known{})
 		e.Event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 		time.Sleep(6 * time.Second) // no row runs: nothing to tell
 		begun := &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "a,rate=2-r1", Progress: &endpoint.Progress{}}

@@ -3,40 +3,61 @@ package live
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/columns"
 	"bench/experiment/endpoint"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/workload"
 	"bench/sweep"
 )
 
-// Tiling is the live view of bench tile: the metrics of the row that runs, a frame each View.Every. It ends
-// a row whose requests all fail. The views of rows that follow one another are Tilings of their own.
+// Tiling is the live view of bench tile: a line each View.Every with the metrics of the row that runs, under a
+// heading that is repeated. It ends a row whose requests all fail. The views of rows that follow one another are
+// Tilings of their own.
 type Tiling struct {
 	*View
-	Title string            // above each frame; empty: none
-	End   func(cause error) // ends the row
-	Row   *record.Row       // once it is on disk
+	Name string            // of the endpoint, before each line; empty: there is one endpoint
+	Head *Heading          // of the run; views that follow one another share it
+	End  func(cause error) // ends the row
+	Row  *record.Row       // once it is on disk
 
 	spec     *experiment.Spec
 	meter    openai.TokenCounter
 	progress *endpoint.Progress
 
 	mu          sync.Mutex
-	since, last time.Time // the load's start (before it, the row's), and the frame before
+	since, last time.Time // the load's start (before it, the row's), and the line before
 	lastEnd     time.Time // of a request
 	failures    int       // since the last request that was ok
 	failedSince time.Time // the first of them
 	all, now    tally     // of the row, of the interval
-	before      tokens    // received until the frame before
-	over        bool      // the frame of the whole load is drawn
+	window      [2]int    // requests of the window that ended, and those of them that failed
+	before      tokens    // received until the line before
+	over        bool      // the line of the whole load is printed
+	phase       string    // the last one that was printed
+	first, tier tierCount // the server's counters at the first line, and at the line before
+}
+
+// Heading is the heading on the screen. The zero Heading is none.
+type Heading struct {
+	lines   int // since it
+	columns int
+}
+
+// next counts a line, and reports whether a heading of that many columns comes before it.
+func (h *Heading) next(columns int) bool {
+	due := h.lines%headingEvery == 0 || columns != h.columns // a tier may appear, and a terminal may change its size
+	if due {
+		*h = Heading{columns: columns}
+	}
+	h.lines++
+	return due
 }
 
 // tokens are those that the meter counted.
@@ -52,7 +73,7 @@ func (t *Tiling) Event(e sweep.Event) {
 		t.progress.Counter, t.progress.Each = &t.meter, t.requestEnded
 		t.since = time.Now()
 		t.last, t.lastEnd = t.since, t.since
-		t.frame, t.keep = t.draw, true
+		t.frame, t.stays = t.draw, true
 		t.start()
 	case e.Finished != nil:
 		t.Row = e.Finished.Row
@@ -78,6 +99,12 @@ func (t *Tiling) requestEnded(r *record.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.add(r)
+	if r.Phase == record.PhaseWindow {
+		t.window[0]++
+		if !r.OK() {
+			t.window[1]++
+		}
+	}
 	t.lastEnd = time.Now()
 	switch {
 	case r.OK():
@@ -94,8 +121,14 @@ func (t *Tiling) requestEnded(r *record.Record) {
 	}
 }
 
-// draw makes the frame of the metrics up to now, and begins the next interval. The load's end makes the last
-// one: the time of the summary that follows is in no figure.
+// headingEvery is the number of lines from one heading to the next: a screen of 24 lines shows one.
+const headingEvery = 20
+
+// narrow is the width of lines for a file or a pipe, in columns.
+const narrow = 80
+
+// draw makes the line of the metrics up to now, and begins the next interval. The load's end makes the last
+// one, with the whole run: the time of the summary that follows is in no figure.
 func (t *Tiling) draw(m Moment) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,82 +142,121 @@ func (t *Tiling) draw(m Moment) []string {
 	if t.over = !r.Ended.IsZero(); t.over {
 		m.Now = r.Ended
 	}
-	var lines []string
-	if t.Title != "" {
-		lines = []string{t.Title}
+	count := tiersOf(r)
+	if t.first.zero() {
+		t.first, t.tier = count, count
 	}
-	lines = append(lines, t.figures(r, m)...)
+	shown := shownColumns(cmp.Or(m.Width, narrow), count.known, columns.Width(t.Name)+2*min(1, len(t.Name)))
+	lines := t.notes(r, m)
+	if t.Head.next(len(shown)) {
+		lines = append(lines, heading(t.Name, shown)...)
+	}
+	line := t.interval(r, m, count)
+	lines = append(lines, lineOf(t.Name, shown, func(c tilingColumn) string { return c.text(&line) }))
+	if line.done == 0 && r.InFlight > 0 {
+		lines = append(lines, fmt.Sprintf("no request finished for %.0f s", m.Now.Sub(t.lastEnd).Seconds()))
+	}
+	if t.over {
+		whole := t.whole(m, count)
+		lines = append(lines, fmt.Sprintf("mean of %s, warm-up included:", clockText(m.Now.Sub(t.since), false)),
+			lineOf(t.Name, shown, func(c tilingColumn) string { return c.text(&whole) }))
+	}
 	return clipped(lines, m.Width)
 }
 
-// figures are the metrics of the row and of the interval, which they end.
-func (t *Tiling) figures(r endpoint.Snapshot, m Moment) []string {
-	interval, elapsed := m.Now.Sub(t.last).Seconds(), m.Now.Sub(t.since).Seconds()
+// interval is the line of the interval, which it ends.
+func (t *Tiling) interval(r endpoint.Snapshot, m Moment, count tierCount) interval {
 	received := tokens{t.meter.Prompt.Load(), t.meter.Output.Load()}
 	t.all.merge(&t.now)
-	lines := []string{
-		fmt.Sprintf("Elapsed Time: %.2f", elapsed),
-		fmt.Sprintf("Total Number of Requests Processed: %d", t.all.done),
-		"QPS: " + perSecond(float64(t.all.done-t.all.failed), elapsed),
+	ended := t.window
+	if r.Phase == record.PhaseWarmup {
+		ended = [2]int{t.all.done, t.all.failed}
 	}
-	lines = append(lines, averages("Global", &t.all, received, elapsed)...)
-	lines = append(lines, fmt.Sprintf("Requests Processed in Last %.3g second Interval: %d", interval, t.now.done))
-	lines = append(lines, averages("Interval", &t.now, tokens{received.prompt - t.before.prompt, received.output - t.before.output}, interval)...)
-	lines = append(lines, t.extras(r, m)...)
-	t.now, t.before, t.last = tally{}, received, m.Now
-	return lines
+	line := interval{
+		tally: t.now, seconds: m.Now.Sub(t.last).Seconds(), received: tokens{received.prompt - t.before.prompt, received.output - t.before.output},
+		label: clockText(m.Now.Sub(t.since), t.Every < time.Second), inFlight: unit.Count(r.InFlight), ended: ended[0], failures: ended[1],
+		tiers: count.rates(t.tier),
+	}
+	t.now, t.before, t.last, t.tier = tally{}, received, m.Now, count
+	return line
 }
 
-// extras are the metrics beside the averages.
-func (t *Tiling) extras(r endpoint.Snapshot, m Moment) []string {
-	ttft := "-"
-	if n := len(t.now.ttft); n > 0 {
-		slices.Sort(t.now.ttft)
-		ttft = fmt.Sprintf("%.3f / %.3f (n=%d)", stats.Quantile(t.now.ttft, 0.5), stats.Quantile(t.now.ttft, 0.99), n)
-	}
-	hits := "not reported by the server"
-	if t.all.reported > 0 {
-		hits = fmt.Sprintf("%s of the interval's prompt tokens, %s of all", percent(t.now.cached, t.now.prompt), percent(t.all.cached, t.all.prompt))
-	}
-	lines := []string{
-		"Interval TTFT p50 / p99: " + ttft,
-		fmt.Sprintf("Errors: %d in the interval, %d in all", t.now.failed, t.all.failed),
-		"Cache Hits: " + hits,
-		fmt.Sprintf("Inflight Requests: %d", r.InFlight),
-		"Phase: " + t.phase(r, m),
-	}
-	if t.now.done == 0 && r.InFlight > 0 {
-		lines = append(lines, fmt.Sprintf("nothing finished for %.0f s", m.Now.Sub(t.lastEnd).Seconds()))
-	}
-	return lines
+// whole is the line of the whole run.
+func (t *Tiling) whole(m Moment, count tierCount) interval {
+	return interval{tally: t.all, seconds: m.Now.Sub(t.since).Seconds(), received: t.before, label: "all",
+		inFlight: none, ended: t.all.done, failures: t.all.failed, tiers: count.rates(t.first)}
 }
 
-// phase says whether requests count in the results now, and how far the warm-up is.
-func (t *Tiling) phase(r endpoint.Snapshot, m Moment) string {
+// notes are the lines between the intervals: the phase, when it changes, and before the window that half or more of the
+// requests of its first line are the warm-up's.
+func (t *Tiling) notes(r endpoint.Snapshot, m Moment) []string {
+	phase := t.phaseText(r, m)
+	if phase == t.phase || phase == "" {
+		return nil
+	}
+	t.phase = phase
+	if before := t.now.done - t.window[0]; r.Phase == record.PhaseWindow && before > 0 && before >= t.window[0] {
+		return []string{fmt.Sprintf("the warm-up is over; TTFT and rates of the next line are also of its %s", unit.Plural(before, "request")), phase}
+	}
+	return []string{phase}
+}
+
+// phaseText says whether requests count in the results now; empty: the load is over.
+func (t *Tiling) phaseText(r endpoint.Snapshot, m Moment) string {
 	switch {
 	case !r.Ended.IsZero():
-		return "over"
+		return ""
 	case m.Interrupted:
-		return fmt.Sprintf("draining requests in flight, up to %v; a second Ctrl-C exits at once, without results", time.Duration(t.spec.Grace))
-	case r.Phase != record.PhaseWarmup:
-		return map[string]string{record.PhaseWindow: "measuring", record.PhaseCooldown: "draining"}[r.Phase]
+		return fmt.Sprintf("draining, up to %v; a second Ctrl-C exits at once, without results", time.Duration(t.spec.Grace))
+	case r.Phase == record.PhaseWarmup:
+		return "warm-up, not counted: " + warmupText(t.spec.Warmup)
 	}
-	words := "warm-up, not counted"
-	if w := t.spec.Warmup; r.Sent < w.Requests {
-		words += fmt.Sprintf(": %d of %s", r.Sent, unit.Plural(w.Requests, "request"))
-	} else if left := time.Duration(w.Time) - m.Now.Sub(r.Begun); w.Time > 0 && left > 0 {
-		words += fmt.Sprintf(": %.0f s left", left.Seconds())
-	}
-	return words
+	return map[string]string{record.PhaseWindow: "measurement window:", record.PhaseCooldown: "draining:"}[r.Phase]
 }
 
-func averages(of string, t *tally, received tokens, seconds float64) []string {
-	return []string{
-		of + " Average TTFT: " + mean(t.ttftSum, t.ttfts, 3),
-		of + " Average ITL: " + mean(t.decode, t.gaps, 4),
-		of + " Average Prefill Throughput: " + perSecond(float64(received.prompt), seconds),
-		of + " Average Decode Throughput: " + perSecond(float64(received.output), seconds),
+// warmupText is the length of a warm-up; with both, it ends when both are over.
+func warmupText(w workload.Extent) string {
+	requests, least := unit.Plural(w.Requests, "request"), time.Duration(w.Time).String()
+	switch {
+	case w.Time == 0:
+		return requests
+	case w.Requests == 0:
+		return least
 	}
+	return requests + ", at least " + least
+}
+
+// tierCount is the server's prefix-cache counters, by tier.
+type tierCount struct {
+	queries float64
+	hits    [4]float64 // in the order of telemetry.TierNames
+	known   [4]bool
+}
+
+func (c tierCount) zero() bool { return c == tierCount{} }
+
+func tiersOf(r endpoint.Snapshot) (c tierCount) {
+	if r.Server == nil || r.Server.PrefixQueries == nil {
+		return c
+	}
+	c.queries = *r.Server.PrefixQueries
+	for i, hits := range r.Server.Tiers.List() {
+		if hits != nil {
+			c.hits[i], c.known[i] = *hits, true
+		}
+	}
+	return c
+}
+
+// rates are the hit rates of each tier since an earlier count.
+func (c tierCount) rates(since tierCount) (out [4]string) {
+	for i := range out {
+		out[i] = none
+		if queries := c.queries - since.queries; queries > 0 && c.known[i] {
+			out[i] = record.Percent(max(0, c.hits[i]-since.hits[i]) / queries)
+		}
+	}
+	return out
 }
 
 // tally counts the requests of a time.
@@ -195,8 +267,7 @@ type tally struct {
 	ttfts          int
 	decode         float64 // s from first to last token
 	gaps           int
-	reported       int // requests whose cached tokens the server reported
-	prompt, cached int // tokens of those requests
+	prompt, cached int // tokens of the requests whose cached tokens the server reported
 }
 
 // add takes a request that ended. One outside the window that the row's end cut is no error, and is not
@@ -222,7 +293,6 @@ func (t *tally) add(r *record.Record) {
 		t.gaps += r.Gaps.Len()
 	}
 	if r.CachedTokens != nil {
-		t.reported++
 		t.cached += *r.CachedTokens
 		t.prompt += *cmp.Or(r.PromptTokens, &r.PromptRequested)
 	}
@@ -236,28 +306,6 @@ func (t *tally) merge(o *tally) {
 	t.ttfts += o.ttfts
 	t.decode += o.decode
 	t.gaps += o.gaps
-	t.reported += o.reported
 	t.prompt += o.prompt
 	t.cached += o.cached
-}
-
-func mean(sum float64, n, digits int) string {
-	if n == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.*f", digits, sum/float64(n))
-}
-
-func perSecond(n, seconds float64) string {
-	if seconds <= 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f", n/seconds)
-}
-
-func percent(part, whole int) string {
-	if whole == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }

@@ -10,9 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"bench/experiment"
+	"bench/experiment/columns"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
+	"bench/experiment/telemetry"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
@@ -23,7 +27,7 @@ func tick(w io.Writer, end func(error)) (*Tiling, *endpoint.Progress) {
 }
 
 func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*Tiling, *endpoint.Progress) {
-	l := &Tiling{View: &View{W: w, Every: 5 * time.Second, Interrupted: told}, End: end}
+	l := &Tiling{View: &View{W: w, Every: 5 * time.Second, Interrupted: told}, Head: &Heading{}, End: end}
 	p := &endpoint.Progress{}
 	l.Event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: workload.Load{Warmup: workload.Extent{Requests: 61}}}}})
 	return l, p
@@ -35,8 +39,9 @@ func ended(outcome string) *record.Record {
 		Arrival: record.At(1e6), First: record.At(3e6), Last: record.At(4e6), Gaps: record.Pack(500_000, 500_000)}
 }
 
-// The metrics in order, in seconds and tokens; an interval without a finished request is printed too.
-func TestTilingMetrics(t *testing.T) {
+// One line an interval, under a heading, and the whole run at the end; an interval without a finished request
+// has a line too.
+func TestTilingLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
 		l, p := tick(&w, nil)
@@ -53,47 +58,124 @@ func TestTilingMetrics(t *testing.T) {
 		p.Done.Store(2)
 		time.Sleep(10*time.Second + time.Millisecond)
 		l.Stop()
-		blocks := strings.Split(w.String(), "\n\n")
-		want := []string{`Elapsed Time: 5.00
-Total Number of Requests Processed: 2
-QPS: 0.20
-Global Average TTFT: 2.000
-Global Average ITL: 0.5000
-Global Average Prefill Throughput: 400.00
-Global Average Decode Throughput: 1.20
-Requests Processed in Last 5 second Interval: 2
-Interval Average TTFT: 2.000
-Interval Average ITL: 0.5000
-Interval Average Prefill Throughput: 400.00
-Interval Average Decode Throughput: 1.20
-Interval TTFT p50 / p99: 2.000 / 2.000 (n=1)
-Errors: 1 in the interval, 1 in all
-Cache Hits: 90.0 % of the interval's prompt tokens, 90.0 % of all
-Inflight Requests: 1
-Phase: warm-up, not counted: 3 of 61 requests`, `Elapsed Time: 10.00
-Total Number of Requests Processed: 2
-QPS: 0.10
-Global Average TTFT: 2.000
-Global Average ITL: 0.5000
-Global Average Prefill Throughput: 200.00
-Global Average Decode Throughput: 0.60
-Requests Processed in Last 5 second Interval: 0
-Interval Average TTFT: -
-Interval Average ITL: -
-Interval Average Prefill Throughput: 0.00
-Interval Average Decode Throughput: 0.00
-Interval TTFT p50 / p99: -
-Errors: 0 in the interval, 1 in all
-Cache Hits: - of the interval's prompt tokens, 90.0 % of all
-Inflight Requests: 1
-Phase: warm-up, not counted: 3 of 61 requests
-nothing finished for 10 s`}
-		for i := range want {
-			if blocks[i] != want[i] {
-				t.Errorf("interval %d:\n%s\nwant\n%s", i, blocks[i], want[i])
-			}
+		want := `warm-up, not counted: 61 requests
+                            cache
+            TTFT     TTFT     hit    prompt   output      in
+   time     mean      p50    rate     tok/s    tok/s  flight    done  errors
+   0:05   2.00 s   2.00 s  90.0 %       400     1.20       1       2       1
+   0:10        –        –       –         0        0       1       2       1
+no request finished for 10 s
+`
+		if got := w.String(); !strings.HasPrefix(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	})
+}
+
+// Lines of the window count its requests; those of the warm-up count the warm-up's, and the last line counts all.
+func TestTilingCountsByPhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, p := tick(io.Discard, nil)
+		for _, phase := range []string{record.PhaseWarmup, record.PhaseWarmup, record.PhaseWindow} {
+			for _, outcome := range []string{"ok", "status"} {
+				r := ended(outcome)
+				r.Phase = phase
+				p.Each(r)
+			}
+		}
+		if got := l.notes(endpoint.Snapshot{Phase: record.PhaseWindow}, Moment{}); len(got) != 2 || got[1] != "measurement window:" ||
+			got[0] != "the warm-up is over; TTFT and rates of the next line are also of its 4 requests" {
+			t.Errorf("before the window: %q", got)
+		}
+		l.Stop()
+		for phase, want := range map[string][2]int{record.PhaseWarmup: {6, 3}, record.PhaseWindow: {2, 1}, record.PhaseCooldown: {2, 1}} {
+			line := l.interval(endpoint.Snapshot{Phase: phase}, Moment{Now: time.Now()}, tierCount{})
+			if got := [2]int{line.ended, line.failures}; got != want {
+				t.Errorf("%s: %v, want %v", phase, got, want)
+			}
+		}
+		if whole := l.whole(Moment{Now: time.Now()}, tierCount{}); whole.ended != 6 || whole.failures != 3 {
+			t.Errorf("in all: %+v", whole)
+		}
+	})
+}
+
+// The heading comes again after a screen of lines.
+func TestTilingRepeatsItsHeading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w bytes.Buffer
+		l, _ := tick(&w, nil)
+		time.Sleep(41*5*time.Second + time.Millisecond)
+		l.Stop()
+		if n := strings.Count(w.String(), "   time "); n != 3 {
+			t.Errorf("%d headings over 42 lines:\n%s", n, &w)
+		}
+	})
+}
+
+// columnsOf is the lowest line of the heading at a width.
+func columnsOf(width int, tiers [4]bool, named int) string {
+	h := heading("", shownColumns(width, tiers, named))
+	return strings.Join(strings.Fields(h[2]), " ")
+}
+
+// Lines fit the terminal: a wider one has more columns, and the tiers that the server reports.
+func TestTilingFitsTheWidth(t *testing.T) {
+	external := [4]bool{0: true, 3: true}
+	for _, tt := range []struct {
+		width int
+		tiers [4]bool
+		want  string
+	}{
+		{79, [4]bool{}, "time mean p50 rate tok/s tok/s flight done errors"},
+		{79, external, "time mean p50 rate tok/s tok/s flight done errors"},
+		{119, [4]bool{}, "time mean p50 max mean rate tok/s tok/s req/s flight done errors"},
+		{119, external, "time mean p50 max mean rate GPU external tok/s tok/s flight done errors"},
+		{199, external, "time mean p50 max mean rate GPU external tok/s tok/s req/s flight done errors"},
+	} {
+		if got := columnsOf(tt.width, tt.tiers, 0); got != tt.want {
+			t.Errorf("%d columns: %s, want %s", tt.width, got, tt.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.IntRange(79, 250).Draw(t, "width")
+		var tiers [4]bool
+		for i := range tiers {
+			tiers[i] = rapid.Bool().Draw(t, "tier")
+		}
+		line := lineOf("A", shownColumns(width, tiers, 3), func(c tilingColumn) string { return strings.Repeat("9", c.width) })
+		if n := columns.Width(line); n > width {
+			t.Errorf("%d columns in %d: %s", n, width, line)
+		}
+	})
+}
+
+// The hit rate of a tier is its cached tokens over the prompt tokens looked up since the line before.
+func TestTierRates(t *testing.T) {
+	at := func(queries, gpu, external float64) tierCount {
+		return tiersOf(endpoint.Snapshot{Server: &telemetry.ServerReading{PrefixQueries: &queries, Tiers: telemetry.TierHits{GPU: &gpu, External: &external}}})
+	}
+	got := at(3000, 110, 1000).rates(at(1000, 100, 0))
+	if want := [4]string{"0.5 %", "–", "–", "50.0 %"}; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := at(1000, 100, 0).rates(at(1000, 100, 0)); got != [4]string{"–", "–", "–", "–"} {
+		t.Errorf("without a request: %v", got)
+	}
+	if c := tiersOf(endpoint.Snapshot{}); !c.zero() {
+		t.Errorf("without a reading: %+v", c)
+	}
+}
+
+func TestClockText(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0:00", 65 * time.Second: "1:05", 3605 * time.Second: "1:00:05", 59*time.Second + 960*time.Millisecond: "1:00"} {
+		if got := clockText(d, false); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+	if got := clockText(61*time.Second+250*time.Millisecond, true); got != "1:01.3" {
+		t.Errorf("tenths: %s", got)
+	}
 }
 
 // A server that fails all requests for 30 s ends the run; one success in between keeps it.
@@ -153,7 +235,7 @@ func TestTilingSaysThatItEnds(t *testing.T) {
 		}
 		close(told)
 		synctest.Wait()
-		if !strings.Contains(w.String(), "Elapsed Time: 1.00\n") || !strings.Contains(w.String(), "\nPhase: draining requests in flight, ") {
+		if !strings.Contains(w.String(), "\n   0:01 ") || !strings.Contains(w.String(), "draining, up to 0s; a second Ctrl-C exits at once, without results\n") {
 			t.Errorf("it said %q", &w)
 		}
 		l.Stop()

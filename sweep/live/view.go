@@ -13,7 +13,8 @@ import (
 	"bench/experiment/columns"
 )
 
-// View redraws a frame in its place on a terminal, below the lines that stay.
+// View redraws a frame in its place on a terminal, below the lines that stay; the frames of tiling are lines
+// that stay.
 //
 // It leaves nothing to restore, whatever ends the program: it sets no mode, the cursor stays visible and on
 // the line below the frame, and the screen before it stays. Each frame is one write, in a synchronized update
@@ -21,14 +22,14 @@ import (
 // seen.
 type View struct {
 	W           io.Writer
-	Size        func() (width, height int) // of the terminal; nil: W is none, and frames are printed one below another
+	Size        func() (width, height int) // of the terminal; nil: W is none, for tiling only
 	Every       time.Duration              // between two frames
 	Interrupted <-chan struct{}            // closed when the user ends the run, which draws at once; nil: never
 	Resumed     <-chan os.Signal           // the shell wrote below the frame (Ctrl-Z, fg); nil: never
 	OnStop      func()                     // ends Resumed; nil: nothing to do
 
 	frame func(Moment) []string // nil: nothing changed, the last frame stays
-	keep  bool                  // the last frame stays on the screen at the end
+	stays bool                  // each frame stays: it is never redrawn
 
 	mu          sync.Mutex
 	drawn       []string     // the frame on the screen
@@ -77,7 +78,7 @@ func (v *View) loop(quit <-chan struct{}) {
 	}
 }
 
-// Stop removes the frame; of tiling it draws the last one, which stays. A second Stop does nothing.
+// Stop removes the frame; a View whose frames stay prints the last one. A second Stop does nothing.
 func (v *View) Stop() {
 	if v.quit == nil {
 		return
@@ -88,7 +89,7 @@ func (v *View) Stop() {
 	if v.OnStop != nil {
 		v.OnStop()
 	}
-	if v.keep {
+	if v.stays {
 		v.print()
 		return
 	}
@@ -128,8 +129,8 @@ func (v *View) print(stay ...string) {
 	frame := v.frame(m)
 	switch {
 	case frame == nil && len(stay) == 0:
-	case v.Size == nil:
-		_, _ = io.WriteString(v.W, strings.Join(append(stay, frame...), "\n")+"\n\n")
+	case v.stays:
+		_, _ = io.WriteString(v.W, strings.Join(append(stay, frame...), "\n")+"\n")
 	default:
 		v.redraw(stay, frame)
 	}
