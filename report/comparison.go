@@ -13,8 +13,8 @@ import (
 )
 
 // ComparisonText writes a comparison for a terminal.
-func ComparisonText(w io.Writer, c *compare.Comparison, color bool) error {
-	p := &printer{color: color}
+func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
+	p := newPrinter(screen)
 	for _, s := range ComparisonLead(c) {
 		p.wrap("", s)
 	}

@@ -1,9 +1,9 @@
 package report
 
 // SchemaDocument is the schema of Document.
-const SchemaDocument = "bench/report/v1"
+const SchemaDocument = "bench/report/v2"
 
-// Document is the outcomes of runs as data: the page carries it under bench-data, and --format json writes
+// Document is the answers of runs as data: the page carries it under bench-data, and --format json writes
 // it.
 type Document struct {
 	Schema string        `json:"schema"`
@@ -14,15 +14,15 @@ type Document struct {
 type DocumentRun struct {
 	Run    string `json:"run"`    // start time in UTC
 	Matrix string `json:"matrix"` // name of the matrix
-	// Evaluated is how the outcome differs from the run's files; absent = it does not.
+	// Evaluated is how the answer differs from the run's files; absent = it does not.
 	Evaluated *Evaluated `json:"evaluated_again,omitempty"`
-	Outcome   Outcome    `json:"outcome"`
+	Analysis
 }
 
 // NewDocument is a document without a run.
 func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []DocumentRun{}} }
 
-// Add appends a run with its outcome.
-func (d *Document) Add(r *Run, o Outcome) {
+// Add appends a run with what its rows show.
+func (d *Document) Add(r *Run, o Analysis) {
 	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, o})
 }

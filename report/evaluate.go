@@ -170,7 +170,7 @@ func limitsText(specs []*experiment.Spec) string {
 // limitsOf is the limits of one row and its classes: "ttft_p95 ≤ 1 s", "ttft_p95 ≤ 500 ms (class chat)".
 func limitsOf(s *experiment.Spec) (texts []string) {
 	add := func(l experiment.Limit, key, class string) {
-		texts = append(texts, limitText(record.Verdict{Metric: key, Class: class, Limit: l.Value, Unit: l.Unit}))
+		texts = append(texts, verdict.LimitText(&record.Verdict{Metric: key, Class: class, Limit: l.Value, Unit: l.Unit}))
 	}
 	for _, l := range s.SLO.Limits {
 		add(l, l.Key, "")

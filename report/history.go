@@ -14,8 +14,8 @@ import (
 )
 
 // HistoryText writes a history for a terminal: figures without an alarm test, alarms, changes.
-func HistoryText(w io.Writer, h *compare.History, color bool) error {
-	p := &printer{color: color}
+func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
+	p := newPrinter(screen)
 	for i := range h.Groups {
 		g := &h.Groups[i]
 		if i > 0 {

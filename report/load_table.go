@@ -15,20 +15,21 @@ import (
 // loadTable is the load of each row: requests, arrivals, and how steady it was.
 func (r *Run) loadTable() Table {
 	t := Table{ID: "load", Caption: "Load", Columns: []Column{
-		{Head: "row"}, {Head: "planned", Num: true, Help: "failures"}, {Head: "completed", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
-		{Head: "warm-up", Num: true}, {Head: "concurrency", Num: true}, {Head: "window", Num: true}, {Head: "arrivals"}, {Head: "finish reasons"}, {Head: "steadiness", Help: "steady"}, {Head: "Little's law", Help: "steady"},
+		{Head: "row"}, {Head: "completed", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
+		{Head: "mean concurrency", Num: true}, {Head: "window", Unit: "s", Num: true}, {Head: "arrivals", Unit: "of scheduled, 1/s"}, {Head: "finish reasons"}, {Head: "trend", Unit: "lowest p", Help: "steady"}, {Head: "Little's law", Help: "steady"},
 	}}
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency
-		t.Add(TextCell(row.ID), count(q.Planned), shortCell(q), failedCell(q), count(q.Warmup),
-			Cell{Text: unit.Digits(c.Mean), Tag: "max " + unit.Count(c.Max)}, TextCell(unit.Format(row.Summary.DurationS*1000, "ms")),
-			TextCell(arrivals(&row)), TextCell(finishes(q.Finish)), TextCell(steadiness(row.Steady)), littleCell(row.Little))
+		t.Add(TextCell(row.ID), shortCell(q), failedCell(q),
+			Cell{Text: unit.Digits(c.Mean), Title: "maximum " + unit.Count(c.Max)}, TextCell(unit.Digits(row.Summary.DurationS)),
+			arrivals(&row), TextCell(finishes(q.Finish)), steadiness(row.Steady), littleCell(row.Little))
 	}
 	return t
 }
 
 func shortCell(q record.Requests) Cell {
 	c := count(q.Completed)
+	c.Title = fmt.Sprintf("%s planned, %s before for warm-up", unit.Count(q.Planned), unit.Count(q.Warmup))
 	if q.Short > 0 {
 		c.Tag = unit.Count(q.Short) + " short"
 	}
@@ -47,37 +48,43 @@ func failedCell(q record.Requests) Cell {
 	return c
 }
 
-// finishes are the server's finish reasons. More than one means that answers ended early.
+// finishes are the server's finish reasons, counted if there are several: then answers ended early.
 func finishes(by map[string]int) string {
-	named := map[string]int{}
+	named, only := map[string]int{}, ""
 	for reason, n := range by {
-		named[cmp.Or(reason, "no reason")] += n
+		only = cmp.Or(reason, "no reason")
+		named[only] += n
+	}
+	if len(named) == 1 {
+		return only
 	}
 	return cmp.Or(counts(named), "not reported")
 }
 
-func arrivals(row *record.Row) string {
+func arrivals(row *record.Row) Cell {
 	a := row.Arrivals
 	if a == nil {
-		return "no schedule"
+		return Absent()
 	}
-	return fmt.Sprintf("%s/s of %s/s scheduled; gap CV %s, scheduled %s", unit.Digits(a.RatePerS), unit.Digits(a.AskedPerS),
-		unit.Format(a.GapCV, "share"), unit.Format(a.GapCVAsked, "share"))
+	return Cell{Text: unit.Digits(a.RatePerS) + " / " + unit.Digits(a.AskedPerS),
+		Title: fmt.Sprintf("gap CV %s, scheduled %s", unit.Format(a.GapCV, "share"), unit.Format(a.GapCVAsked, "share"))}
 }
 
-// steadiness lists the trends in the window with their p-values.
-func steadiness(s *record.Steadiness) string {
-	if s == nil {
-		return "not tested"
+// steadiness is the lowest p-value of the trends in the window; the tooltip has all of them.
+func steadiness(s *record.Steadiness) Cell {
+	if s == nil || len(s.Trends) == 0 {
+		return Absent()
 	}
+	lowest := 1.
 	var parts []string
 	for _, metric := range slices.Sorted(maps.Keys(s.Trends)) {
 		parts = append(parts, trendText(metric, s.Trends[metric]))
+		lowest = min(lowest, s.Trends[metric].P)
 	}
 	if s.Cut != nil {
 		parts = append(parts, fmt.Sprintf("MSER-5 truncates %s", unit.Plural(*s.Cut, "request")))
 	}
-	return cmp.Or(strings.Join(parts, "; "), "n too small")
+	return Cell{Text: unit.Digits(lowest), Title: strings.Join(parts, "; ")}
 }
 
 func trendText(metric string, t stats.Trend) string {
@@ -92,10 +99,10 @@ func littleCell(l *record.Little) Cell {
 	if l == nil {
 		return Absent()
 	}
-	c := TextCell(fmt.Sprintf("within %s", unit.Format(l.Tolerance, "share")))
+	c := TextCell("✓")
 	if !l.Consistent {
-		c = Cell{Text: fmt.Sprintf("off by %s, tolerance %s", unit.Format(l.Off, "share"), unit.Format(l.Tolerance, "share")), Kind: Failed}
+		c = Cell{Text: "off by " + unit.Format(l.Off, "share"), Kind: Failed}
 	}
-	c.Title = fmt.Sprintf("concurrency %s; %s requests/s × %s", unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
+	c.Title = fmt.Sprintf("tolerance %s; concurrency %s; %s requests/s × %s", unit.Format(l.Tolerance, "share"), unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
 	return c
 }

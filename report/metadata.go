@@ -15,7 +15,8 @@ import (
 
 const stamp = "2006-01-02 15:04:05 UTC"
 
-// metadataTable is the environment of the run, and what the matrix does not specify.
+// metadataTable is the environment of the run that other tables and the head of a report do not have. run.json has
+// everything.
 func (r *Run) metadataTable() Table {
 	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
 	t := Table{ID: "metadata", Caption: "Metadata", Columns: []Column{{Head: "what"}, {Head: "value"}}}
@@ -25,12 +26,11 @@ func (r *Run) metadataTable() Table {
 		}
 		t.Rows = append(t.Rows, []Cell{TextCell(what), TextCell(value)})
 	}
-	add("run", m.Run)
 	add("matrix", fmt.Sprintf("%s (%s, sha256 %s)", m.Matrix, cmp.Or(m.MatrixFile, "no file"), m.MatrixHash))
-	add("state", m.State)
-	add("started, ended", span(m.StartedAt, m.EndedAt))
-	add("command", strings.Join(m.Command, " "))
 	for i, a := range m.Attempts {
+		if len(m.Attempts) == 1 && a.Ended == "done" { // it is the run
+			continue
+		}
 		add(fmt.Sprintf("attempt %d", i+1), fmt.Sprintf("%s, bench %s, %s: %s", span(a.StartedAt, a.EndedAt), a.Bench,
 			cmp.Or(a.Ended, "killed"), strings.Join(a.Command, " ")))
 	}
@@ -40,7 +40,7 @@ func (r *Run) metadataTable() Table {
 		add("SIMULATED", cmp.Or(g.Simulator, "simulated server not specified"))
 	}
 	add("api, prompt form", cmp.Or(g.API, "not specified")+", "+cmp.Or(g.PromptForm, "not known"))
-	if g.Tokenizer != "" {
+	if g.Tokenizer != "" && g.PromptForm != "token_ids" {
 		add("tokenizer of text prompts", g.Tokenizer)
 	}
 	add("connections", g.Connections)
@@ -51,24 +51,14 @@ func (r *Run) metadataTable() Table {
 		add("proxy", g.Proxy)
 	}
 	add("vantage", vantage(g.Vantage))
-	add("model", g.Model)
-	add("hardware, GPUs, precision", fmt.Sprintf("%s, %s, %s", cmp.Or(g.Hardware, "not specified"), gpus(g.GPUs), cmp.Or(g.Precision, "not specified")))
 	if m.GPUHourUSD != nil {
 		add("price per GPU hour", unit.Format(*m.GPUHourUSD, "usd"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
 		add("fact: "+key, m.Facts[key])
 	}
-	if len(m.Unspecified) > 0 {
-		add("NOT SPECIFIED", strings.Join(m.Unspecified, ", "))
-	}
 	addJSON(add, "extra body", g.ExtraBody, len(g.ExtraBody) > 0)
 	addJSON(add, "version, as reported", g.Version, g.Version != nil)
-	addJSON(add, "models, as reported", g.Models, g.Models != nil)
-	addJSON(add, "server headers", g.Headers, len(g.Headers) > 0)
-	for _, line := range g.BuildInfo {
-		add("build info", line)
-	}
 	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
 	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
 	r.addByRow(add, "timestamps", func(row *record.Row) string {
@@ -133,13 +123,6 @@ func asJSON(v any) string {
 		return err.Error()
 	}
 	return strings.TrimSpace(b.String())
-}
-
-func gpus(n int) string {
-	if n == 0 {
-		return "GPUs not specified"
-	}
-	return unit.Plural(n, "GPU")
 }
 
 func span(from, to time.Time) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,60 +11,88 @@ import (
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 )
 
-// closedLoop is the tag of rows without a schedule: their latencies count from the moment a worker is free.
+// closedLoop marks rows without a schedule: their latencies count from the moment a worker is free.
 const closedLoop = "closed loop"
 
 func pointCell(s *series.Series, p *series.Point) Cell {
 	c := TextCell(s.PointName(p))
 	if s.Closed {
-		c.Tag = closedLoop
+		c.Title = closedLoop
 	}
 	for _, mark := range s.Marks {
 		c.Tag = strings.TrimPrefix(c.Tag+"; "+mark, "; ")
 	}
 	if n := len(p.Rows); n > 1 {
-		c.Title = fmt.Sprintf("%d repeats", n)
+		c.Title = strings.TrimPrefix(c.Title+", "+fmt.Sprintf("%d repeats", n), ", ")
 	}
 	return c
 }
 
 // pointsTable is every point with its headline metrics.
-func (o *Outcome) pointsTable(u Units) Table {
-	t := Table{ID: "points", Caption: "All points", Columns: []Column{
-		{Head: "point"}, {Head: "SLO", Help: "slo"}, {Head: "validity", Help: "validity"},
-		{Head: "offered", Unit: "req/s", Num: true, Help: "throughput"},
-		{Head: "achieved", Unit: "req/s", Num: true, Help: "throughput"},
-		{Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
-		{Head: "output", Unit: "tok/s/GPU", Num: true, Help: "throughput"},
-		u.column("TTFT p50"), u.column("TTFT p95"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("TPOT p99"),
-		u.column("E2E p50"), u.column("E2E p99"),
-		{Head: "n", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
+func (o *Analysis) pointsTable(u Units) Table {
+	ttft, tpot := o.limitedStat("ttft"), o.limitedStat("tpot")
+	t := Table{ID: "points", Caption: "Points", Columns: []Column{
+		{Head: "point"}, {Head: "SLO", Help: "slo"},
+		{Head: "req/s", Num: true, Help: "throughput"}, {Head: "tok/s/GPU", Num: true, Help: "throughput"}, {Head: "tok/s/user", Num: true, Help: "peruser"},
+		u.column("TTFT p50"), u.column("TTFT " + ttft), u.column("TPOT p50"), u.column("TPOT " + tpot), u.column("ITL p99"), u.column("E2E p99"),
+		{Head: "USD/M out", Num: true, Help: "cost"}, {Head: "n", Num: true, Help: "failures"}, {Head: "cautions", Help: "validity"},
 	}}
+	if !o.perGPU() {
+		t.Columns[3].Head = "output tok/s"
+	}
 	o.Each(func(s *series.Series, p *series.Point) {
-		offered := Absent()
-		if _, ok := p.FiniteLoad(); ok && !s.Closed { // a closed loop and the rate "inf" offer no rate
-			offered = TextCell(unit.Digits(p.OfferedPerS.Median))
+		output := p.OutputTokensPerS
+		if o.perGPU() {
+			output = *p.OutputTokensPerSPerGPU
 		}
-		t.Add(pointCell(s, p), verdictCell(p.SLO, p.Need), validityCell(p), offered, TextCell(unit.Digits(p.RequestsPerS.Median)),
-			TextCell(unit.Digits(p.OutputTokensPerS.Median)),
-			optional(p.OutputTokensPerSPerGPU, func(r record.Repeats) string { return unit.Digits(r.Median) }),
-			u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p95"), u.Percentile(p.TTFT, "p99"),
-			u.Percentile(p.TPOT, "p50"), u.Percentile(p.TPOT, "p99"),
-			u.Percentile(p.E2E, "p50"), u.Percentile(p.E2E, "p99"),
-			completed(p), failures(p))
+		user := Absent()
+		if len(p.PerUserTokensPerS.Values) > 0 {
+			user = TextCell(unit.Digits(p.PerUserTokensPerS.Median))
+		}
+		t.Add(pointCell(s, p), o.statusCell(p), TextCell(unit.Digits(p.RequestsPerS.Median)), TextCell(unit.Digits(output.Median)), user,
+			u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, ttft), u.Percentile(p.TPOT, "p50"), u.Percentile(p.TPOT, tpot),
+			u.Percentile(p.Latency("itl"), "p99"), u.Percentile(p.E2E, "p99"),
+			optional(series.MedianCost(p.Rows), func(c record.Cost) string { return unit.Digits(c.USDPerMillion) }),
+			sampleCell(p), validityCell(p))
 	})
 	return t
 }
 
+// perGPU reports whether every point has its number of GPUs.
+func (o *Analysis) perGPU() bool {
+	all := true
+	o.Each(func(_ *series.Series, p *series.Point) { all = all && p.OutputTokensPerSPerGPU != nil })
+	return all
+}
+
+// limitedStat is the percentile of a latency that the SLO limits; else p95.
+func (o *Analysis) limitedStat(metric string) string {
+	stat := ""
+	o.Each(func(_ *series.Series, p *series.Point) {
+		for _, l := range p.Rows[0].Spec.SLO.Limits {
+			if l.Metric == metric && stat == "" && l.Stat != "p50" && slices.Contains(record.PercentileNames, l.Stat) {
+				stat = l.Stat
+			}
+		}
+	})
+	return cmp.Or(stat, "p95")
+}
+
+// sampleCell is the sample size of a point with its failed requests.
+func sampleCell(p *series.Point) Cell {
+	c := completed(p)
+	if f := failures(p); f.Kind == Failed {
+		c.Kind, c.Tag, c.Title = Failed, f.Text+" failed", f.Title
+	}
+	return c
+}
+
 // completed is the sample size of a point: that of its smallest repeat.
 func completed(p *series.Point) Cell {
-	least := p.Rows[0].Summary.Requests.Completed
-	for _, r := range p.Rows {
-		least = min(least, r.Summary.Requests.Completed)
-	}
-	c := count(least)
+	c := count(p.Completed())
 	if len(p.Rows) > 1 {
 		c.Title = fmt.Sprintf("completed requests of the smallest of %d repeats", len(p.Rows))
 	}
@@ -95,64 +124,77 @@ func counts(by map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// validityCell is the validity of the repeat with the most severe findings.
+// validityCell counts the cautions of a point, and its findings of severity invalid; the tooltip names them.
 func validityCell(p *series.Point) Cell {
-	worst, rank := p.Rows[0], 0
+	all := slices.Clone(p.Findings)
+	var impossible []string
 	for _, r := range p.Rows {
-		n := len(r.Codes(record.Caution))
-		if !r.Valid() {
-			n += 1000
-		}
-		if n > rank {
-			worst, rank = r, n
-		}
+		all = append(all, r.Findings...)
+		impossible = append(impossible, r.Checks.NotPossible...)
 	}
-	c := Cell{Text: ValidityOf(worst), Kind: Passed}
-	var parts []string
-	for _, s := range []record.Severity{record.Caution, record.Invalid} {
-		if codes := worst.Codes(s); len(codes) > 0 {
+	c := Absent()
+	var parts, titles []string
+	for _, s := range []record.Severity{record.Invalid, record.Caution} {
+		codes := record.Codes(all, s)
+		if len(codes) == 0 {
+			continue
+		}
+		if c.Kind == Faint {
 			c.Kind = severityKind(s)
-			parts = append(parts, string(s)+": "+strings.Join(codes, ", "))
 		}
+		parts = append(parts, map[record.Severity]string{record.Invalid: fmt.Sprintf("%d invalid", len(codes)), record.Caution: unit.Count(len(codes))}[s])
+		titles = append(titles, string(s)+": "+strings.Join(codes, ", "))
 	}
-	if len(p.Findings) > 0 {
-		c.Text += ", repeats differ"
-		parts = append(parts, p.Findings[0].Text)
+	if len(parts) > 0 {
+		c.Text = strings.Join(parts, ", ")
 	}
-	if len(worst.Checks.NotPossible) > 0 {
-		parts = append(parts, "not possible: "+strings.Join(worst.Checks.NotPossible, ", "))
+	if len(impossible) > 0 {
+		slices.Sort(impossible)
+		titles = append(titles, "checks not possible: "+strings.Join(slices.Compact(impossible), ", "))
 	}
-	c.Title = strings.Join(parts, "; ")
+	c.Title = strings.Join(titles, "; ")
 	return c
 }
 
-// seriesTable is each curve with its sentence, its maximum load and its bends.
-func (o *Outcome) seriesTable() Table {
-	t := Table{ID: "series", Caption: "Curves", Columns: []Column{
-		{Head: "series"}, {Head: "result"}, {Head: "max load within SLO", Help: "knee"},
-		{Head: "saturation", Help: "knee"}, {Head: "knee", Help: "knee"},
-	}}
+// seriesTable is where each curve of several loads bends.
+func (o *Analysis) seriesTable() Table {
+	t := Table{ID: "series", Caption: "Saturation and knee", Columns: []Column{{Head: "workload"}, {Head: "saturation", Help: "knee"}, {Head: "knee", Help: "knee"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
+		if len(s.Points) < 2 {
+			continue
+		}
 		knee := func(k series.LoadLimit) Cell {
 			if k.Point == nil {
 				return Cell{Text: k.Why, Kind: Faint}
 			}
 			return TextCell(kneeText(s, k))
 		}
-		name := TextCell(s.Label())
-		if s.Closed {
-			name.Tag = closedLoop
-		}
-		t.Add(name, TextCell(s.Sentence), knee(s.MaxLoadWithinSLO), knee(s.Saturation), knee(s.Knee))
+		t.Add(TextCell(s.Label()), knee(s.Saturation), knee(s.Knee))
 	}
 	return t
 }
 
+// kneeText is a bend of the curve with its reason.
+func kneeText(s *series.Series, k series.LoadLimit) string {
+	text := k.Why
+	if r := k.Resampled; r != nil && r.Share < 1 {
+		text += fmt.Sprintf(" (same point in %s of resampled repeats)", unit.Format(r.Share, "share"))
+	}
+	if k.Point != nil {
+		text = s.Points[*k.Point].Load + ": " + text
+	}
+	return text
+}
+
 // percentilesTable is one latency of every point, by percentile.
-func (o *Outcome) percentilesTable(metric string, u Units) Table {
+func (o *Analysis) percentilesTable(metric string, u Units) Table {
+	n := "n"
+	if metric == "itl" {
+		n = "gaps"
+	}
 	t := Table{ID: "percentiles-" + metric, Caption: MetricName(metric) + " by percentile",
-		Columns: []Column{{Head: "point"}, {Head: "n", Num: true}}}
+		Columns: []Column{{Head: "point"}, {Head: n, Num: true}}}
 	for _, name := range record.PercentileNames {
 		t.Columns = append(t.Columns, Column{Head: name, Unit: u.head(), Num: true, Help: metric})
 	}
@@ -170,17 +212,11 @@ func (o *Outcome) percentilesTable(metric string, u Units) Table {
 	return t
 }
 
-// MetricName is a metric for people: "TTFT" for ttft. Other words stay as they are.
-func MetricName(metric string) string {
-	switch metric {
-	case "ttft", "ttfo", "ttfe", "tpot", "itl", "e2e":
-		return strings.ToUpper(metric)
-	}
-	return metric
-}
+// MetricName is a latency for people: "TTFT" for ttft. Other words stay as they are.
+func MetricName(metric string) string { return verdict.MetricName(metric) }
 
 // classesTable is each class of the mixes.
-func (o *Outcome) classesTable(u Units) Table {
+func (o *Analysis) classesTable(u Units) Table {
 	t := Table{ID: "classes", Caption: "Classes", Columns: []Column{{Head: "point"}, {Head: "class"}, {Head: "n", Num: true},
 		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}
 	o.Each(func(s *series.Series, p *series.Point) {

@@ -20,7 +20,7 @@ type PrefixSet struct {
 }
 
 // PrefixSets are the sets of rows with the prefix as an axis, one for each load.
-func (o *Outcome) PrefixSets() []PrefixSet {
+func (o *Analysis) PrefixSets() []PrefixSet {
 	var sets []PrefixSet
 	o.Each(func(s *series.Series, p *series.Point) {
 		isPrefix := func(a experiment.Axis) bool { return a.Key == "prefix" || a.Key == "prefix.state" }
@@ -42,7 +42,7 @@ func (o *Outcome) PrefixSets() []PrefixSet {
 }
 
 // prefixTable compares cold and warm prefixes.
-func (o *Outcome) prefixTable(u Units) Table {
+func (o *Analysis) prefixTable(u Units) Table {
 	t := Table{ID: "prefix", Caption: "Prefix cold and warm", Columns: []Column{
 		{Head: "point"}, {Head: "prefix"}, {Head: "prompt tokens cached", Unit: "%", Num: true},
 		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
@@ -147,7 +147,7 @@ func (r *Run) coldTable() Table {
 		}
 		ready, token := Cell{Text: "already running", Kind: Faint}, Absent()
 		if c.Server != nil {
-			ready, token = TextCell(unit.Format(c.Server.ReadyMs, "ms")), known(c.Server.FirstTokenMs, "ms")
+			ready, token = TextCell(unit.Format(c.Server.ReadyMs, "ms")), optional(c.Server.FirstTokenMs, func(ms float64) string { return unit.Format(ms, "ms") })
 		}
 		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)), ready, token,
 			InCell.Percentile(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))

@@ -31,12 +31,12 @@ func write(t *testing.T, run *Run) string {
 
 func TestText(t *testing.T) {
 	var b bytes.Buffer
-	if err := Text(&b, fixtureRun(), false); err != nil {
+	if err := Text(&b, fixtureRun(), Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	fixture.Golden(t, *update, "text.golden", b.Bytes())
 	for _, line := range strings.Split(b.String(), "\n") {
-		if n := columns.Width(line); n > screen {
+		if n := columns.Width(line); n > usualWidth {
 			t.Errorf("%d Columns: %s", n, line)
 		}
 		if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
@@ -55,7 +55,7 @@ func TestTextOfACutSweep(t *testing.T) {
 		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: id, Name: "J", State: "planned"})
 	}
 	var b bytes.Buffer
-	if err := Text(&b, run, false); err != nil {
+	if err := Text(&b, run, Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"J,concurrency=0-r1, and 299 more rows (planned): no result yet", "I-lost-r1 (failed): dial: refused <b>", "Z-removed-r1 (removed): no longer"} {
@@ -70,10 +70,10 @@ func TestTextOfACutSweep(t *testing.T) {
 
 func TestTextColorOnlyAdds(t *testing.T) {
 	var bare, colored bytes.Buffer
-	if err := Text(&bare, fixtureRun(), false); err != nil {
+	if err := Text(&bare, fixtureRun(), Screen{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Text(&colored, fixtureRun(), true); err != nil {
+	if err := Text(&colored, fixtureRun(), Screen{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	stripped := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(colored.String(), "")

@@ -11,7 +11,7 @@ import (
 // quoted.
 func (r *Run) reproduceTable() Table {
 	m := r.Manifest
-	t := Table{ID: "reproduce", Caption: "Reproduce", Note: "Save the matrix below under the file name in the commands.",
+	t := Table{ID: "commands", Caption: "Reproduce", Note: "Save the matrix below under the file name in the commands.",
 		Columns: []Column{{Head: "what"}, {Head: "command"}}}
 	add := func(what string, words ...string) {
 		for i, w := range words {
@@ -31,13 +31,13 @@ func (r *Run) reproduceTable() Table {
 		}
 	}
 	if len(names) > 1 {
-		for _, name := range names {
-			add("only "+name, append(slices.Clone(m.Command), "--only", name)...)
-		}
+		add("one row", append(slices.Clone(m.Command), "--only", names[0])...)
 	}
 	dir := path.Join("results", m.Matrix, m.Run)
 	add("the plan, without sending", "bench", "sweep", file, "--dry-run")
-	add("resume an interrupted run", "bench", "sweep", file, "--resume", dir)
+	if m.State != "done" {
+		add("resume an interrupted run", "bench", "sweep", file, "--resume", dir)
+	}
 	add("this report", "bench", "report", dir)
 	add("comparison with another run", "bench", "compare", dir, path.Join("results", m.Matrix, "OTHER"))
 	for _, s := range m.Servers {

@@ -1,6 +1,6 @@
-// Package report turns results into tables and text. Load reads a run directory into a Run; Outcome derives
-// verdict, curves, bottlenecks and decision from its rows; cards and tables show them; Text and Markdown
-// write them, as report/page writes HTML. Comparisons and histories (report/compare) have tables, text and
+// Package report turns results into tables and text. Load reads a run directory into a Run; Analyze derives
+// answer, curves, bottlenecks and findings from its rows; tables show them; Text and Markdown write them, as
+// report/page writes HTML. Comparisons and histories (report/compare) have tables, text and
 // Markdown here, too.
 //
 // It measures and decides nothing: verdicts are data before any renderer. It treats every string of a result

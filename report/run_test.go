@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment"
-	"bench/experiment/record"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -98,41 +95,5 @@ func TestLoadPassesOverStrays(t *testing.T) {
 	}
 	if len(run.Rows) != len(fixtureRun().Rows) {
 		t.Errorf("%d rows", len(run.Rows))
-	}
-}
-
-func TestOutcome(t *testing.T) {
-	pass := []record.Verdict{{Verdict: "PASS"}}
-	row := func(name, verdict string, need int, findings ...record.Finding) record.Row {
-		return record.Row{ID: name, Spec: experiment.Spec{Name: name, SLO: experiment.SLO{Limits: []experiment.Limit{{Key: "ttft_p95"}}}}, SLO: append(pass, record.Verdict{Verdict: verdict, Need: need}),
-			Checks: record.Checks{Passed: []string{"a", "b"}, NotPossible: []string{"c"}}, Findings: findings}
-	}
-	of := func(s record.Severity) record.Finding {
-		return record.Finding{Code: "lag", Severity: s, Text: "it was late"}
-	}
-	for name, c := range map[string]struct {
-		rows                           []record.Row
-		missing                        []string
-		verdict, slo, validity, advice string
-	}{
-		"pass":      {[]record.Row{row("x", "PASS", 0)}, nil, "PASS", "met at 1 of 1 point", "VALID, 2 of 3 checks passed", "every stage passes"},
-		"undecided": {[]record.Row{row("x", "UNDECIDED", 1200)}, nil, "UNDECIDED", "1 UNDECIDED (needs up to 1,200 more requests)", "VALID", "1200"},
-		"missing":   {[]record.Row{row("x", "PASS", 0)}, []string{"y"}, "UNDECIDED", "1 planned row without a result", "INCOMPLETE", "--resume"},
-		"invalid":   {[]record.Row{row("x", "PASS", 0, of(record.Invalid))}, nil, "PASS", "1 of 1", "INVALID: 1 of 1 row left out of answers (lag)", "x is invalid: it was late. Fix that"},
-		"caution":   {[]record.Row{row("x", "PASS", 0, of(record.Caution))}, nil, "PASS", "1 of 1", "VALID, 2 of 3 checks passed; cautions in 1 of 1 row", "every stage passes"},
-		"note":      {[]record.Row{row("x", "PASS", 0, of(record.Note))}, nil, "PASS", "1 of 1", "VALID, 2 of 3 checks passed", "every stage passes"},
-		"fails":     {[]record.Row{row("x", "FAIL", 0), row("y", "PASS", 0)}, nil, "FAIL", "met at 1 of 2 points, 1 FAIL", "VALID, 4 of 6", "at x"},
-		"none":      {[]record.Row{{Spec: experiment.Spec{Name: "x"}}}, nil, "", "the run has no SLO", "UNCHECKED", "no SLO"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			run := &Run{Rows: c.rows, Missing: c.missing}
-			for _, r := range c.rows {
-				run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: r.ID})
-			}
-			o := run.Outcome()
-			if string(o.Verdict) != c.verdict || !strings.Contains(o.SLO, c.slo) || !strings.Contains(o.Validity, c.validity) || !strings.Contains(o.Decision.Advice, c.advice) {
-				t.Errorf("%q, %q, %q, %q", o.Verdict, o.SLO, o.Validity, o.Decision.Advice)
-			}
-		})
 	}
 }

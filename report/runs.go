@@ -10,25 +10,23 @@ import (
 )
 
 // RunsTable is the headline figures of each run. names are what the runs are called.
-func RunsTable(names []string, runs []*Run, outcomes []*Outcome) Table {
-	out := Table{ID: "runs", Caption: "Runs", Columns: []Column{{Head: "run"}, {Head: "SLO", Help: "slo"}, {Head: "validity", Help: "validity"},
-		{Head: "point", Help: "knee"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}, InCell.column("TTFT p99"), InCell.column("TPOT p99"),
+// Latencies are at the percentiles that the SLO of the first run limits.
+func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
+	ttft, tpot := outcomes[0].limitedStat("ttft"), outcomes[0].limitedStat("tpot")
+	out := Table{ID: "runs", Caption: "Runs", Columns: []Column{{Head: "run"}, {Head: "answer", Help: "slo"}, {Head: "trust", Help: "validity"},
+		{Head: "point", Help: "knee"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}, InCell.column("TTFT " + ttft), InCell.column("TPOT " + tpot),
 		{Head: "bottleneck"}, {Head: "hypothesis"}}}
 	for i, o := range outcomes {
-		valid := Cell{Text: o.Validity, Kind: Failed}
-		if o.Valid {
-			valid.Kind = Passed
+		row := []Cell{TextCell(names[i]), Absent(), TextCell(o.Answer.Trust.Text)}
+		if w, _ := o.First(); w != nil {
+			row[1] = Cell{Text: w.Lead, Kind: leadKind(w.Verdict), Title: w.Text}
 		}
-		row := []Cell{TextCell(names[i]), verdictCell(o.Verdict, 0), valid}
 		if s, p := o.HeadlinePoint(); p != nil {
 			name, limit := TextCell(s.PointName(p)), Absent()
-			if name.Tag = "reference point"; o.Decision.Operating != nil {
-				name.Tag = "operating point"
-			}
 			if d := o.DiagnosisOf(p); d != nil {
 				limit = TextCell(d.Bottleneck.Name())
 			}
-			row = append(row, name, TextCell(unit.Digits(p.OutputTokensPerS.Median)), InCell.Percentile(p.TTFT, "p99"), InCell.Percentile(p.TPOT, "p99"), limit)
+			row = append(row, name, TextCell(unit.Digits(p.OutputTokensPerS.Median)), InCell.Percentile(p.TTFT, ttft), InCell.Percentile(p.TPOT, tpot), limit)
 		} else {
 			row = append(row, Absent(), Absent(), Absent(), Absent(), Absent())
 		}

@@ -1,23 +1,38 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"bench/experiment/columns"
 	"bench/experiment/safetext"
 )
 
-// screen is the width that text for a terminal fits, in columns.
-const screen = 100
+// Screen is what text is laid out for. The zero value is no terminal: a file or a pipe.
+type Screen struct {
+	Width int  // in columns; 0: 100
+	Color bool // colour repeats what the words say
+}
+
+// Widths of a screen, in columns.
+const (
+	usualWidth     = 100
+	narrowestWidth = 40 // a narrower terminal breaks the lines itself
+)
 
 // printer lays out text for a terminal. It escapes every text but the lead of wrap.
 type printer struct {
 	b     strings.Builder
+	width int // every line fits it
 	color bool
 }
+
+func newPrinter(s Screen) *printer { return &printer{width: s.Columns(), color: s.Color} }
+
+// Columns is the width that text is laid out for.
+func (s Screen) Columns() int { return max(narrowestWidth, cmp.Or(s.Width, usualWidth)) }
 
 func (p *printer) flush(w io.Writer) error {
 	if _, err := io.WriteString(w, p.b.String()); err != nil {
@@ -28,25 +43,17 @@ func (p *printer) flush(w io.Writer) error {
 
 func (p *printer) line(s string) { p.b.WriteString(strings.TrimRight(s, " ") + "\n") }
 
-// wrap writes lead and a paragraph within the screen, with its further lines indented.
+// wrap writes lead and a paragraph, with its further lines indented.
 func (p *printer) wrap(lead, s string) {
 	indent := strings.Repeat(" ", len(lead)-len(strings.TrimLeft(lead, " "))+3)
-	line := lead
-	for _, word := range strings.Fields(safetext.Escape(s)) {
-		if line != indent && line != "" && columns.Width(line)+1+columns.Width(word) > screen {
-			p.line(line)
-			line = indent
-		} else if line != indent && line != "" {
-			line += " "
-		}
-		for columns.Width(line)+columns.Width(word) > screen {
-			head := clipNonEmpty(word, screen-columns.Width(line))
-			p.line(line + head)
-			word, line = word[len(head):], indent
-		}
-		line += word
+	for _, line := range columns.Wrap(lead, safetext.Escape(s), indent, p.width) {
+		p.line(line)
 	}
-	p.line(line)
+}
+
+// clip writes lead and a text in one line; what does not fit is left out.
+func (p *printer) clip(lead, s string) {
+	p.line(lead + columns.Ellipsis(safetext.Escape(s), p.width-columns.Width(lead)))
 }
 
 // paint colours escaped text.
@@ -56,21 +63,4 @@ func (p *printer) paint(k Kind, s string) string {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-// pad adds spaces up to n columns, before s if right.
-func pad(s string, n int, right bool) string {
-	if right {
-		return columns.PadLeft(s, n)
-	}
-	return columns.Pad(s, n)
-}
-
-// clipNonEmpty is the longest beginning of s that fits n columns, at least one rune.
-func clipNonEmpty(s string, n int) string {
-	if head := columns.Clip(s, n); head != "" || s == "" {
-		return head
-	}
-	_, size := utf8.DecodeRuneInString(s)
-	return s[:size]
 }

@@ -2,92 +2,154 @@ package report
 
 import (
 	"io"
+	"iter"
+	"slices"
 	"strings"
 
 	"bench/experiment/columns"
 	"bench/experiment/safetext"
 )
 
-// Widths of the first column, in columns of the terminal.
+// Widths in columns of the screen.
 const (
-	nameWidth    = 26 // the last column is narrowed before the first one gets narrower than this
-	narrowestOne = 12
+	narrowestName = 12 // of the first column
+	widestWord    = 24 // a longer word may break
 )
 
-// WriteTable writes a table for a terminal of 100 columns.
-func WriteTable(w io.Writer, t Table, color bool) error {
-	p := &printer{color: color}
+// separators are where a name breaks.
+const separators = " -,=/"
+
+// usualName is the width of the first column that the others leave it.
+func usualName(width int) int { return max(18, width/4) }
+
+// WriteTable writes a table for a terminal.
+func WriteTable(w io.Writer, t Table, s Screen) error {
+	p := newPrinter(s)
 	p.table(t)
 	return p.flush(w)
 }
 
-// table draws columns two spaces apart under two heading lines, name and unit. If the table is wider than the
-// screen, the last column and then the first one wrap.
+// table draws columns two spaces apart under heading lines, name and unit. In a table wider than the screen the
+// cells without figures wrap; if that is not enough, each row is a paragraph.
 func (p *printer) table(t Table) {
-	widths := t.widths()
-	var over, under []string
-	for i, c := range t.Columns {
-		over, under = append(over, pad(c.Head, widths[i], c.Num)), append(under, pad(c.Unit, widths[i], c.Num))
+	widths := t.widths(p.width)
+	if widthOf(widths) > p.width {
+		p.list(t)
+		return
 	}
-	p.line(strings.Join(over, "  "))
-	p.line(strings.Join(under, "  "))
+	heads, units := make([]Cell, len(t.Columns)), make([]Cell, len(t.Columns))
+	for i, c := range t.Columns {
+		heads[i], units[i] = TextCell(c.Head), TextCell(c.Unit)
+	}
+	p.row(&t, heads, widths)
+	if strings.TrimSpace(t.unitsText()) != "" {
+		p.row(&t, units, widths)
+	}
 	for _, row := range t.Rows {
 		p.row(&t, row, widths)
 	}
 }
 
+func (t *Table) unitsText() string {
+	text := ""
+	for _, c := range t.Columns {
+		text += c.Unit
+	}
+	return text
+}
+
+// widthOf is the width of a table with columns of these widths.
+func widthOf(widths []int) int {
+	n := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		n += w
+	}
+	return n
+}
+
 // widths are the widths of the columns; together they fit the screen if that is possible.
-func (t *Table) widths() []int {
-	widths := make([]int, len(t.Columns))
-	rest := -2
+func (t *Table) widths(screen int) []int {
+	widths := t.naturalWidths()
+	least := slices.Clone(widths) // figures never wrap
 	for i, c := range t.Columns {
-		widths[i] = max(columns.Width(c.Head), columns.Width(c.Unit))
-		for _, row := range t.Rows {
-			if i < len(row) && len(row) > 1 { // a row of one cell spans the table
-				widths[i] = max(widths[i], columns.Width(safetext.Escape(row[i].Text)))
+		if !c.Num {
+			least[i] = max(columns.LongestWord(c.Head), columns.LongestWord(c.Unit))
+			for cell := range t.column(i) {
+				least[i] = max(least[i], min(columns.LongestWord(cell), widestWord))
 			}
 		}
-		rest += 2 + widths[i]
 	}
-	last := len(widths) - 1
-	if rest <= screen || last < 1 {
-		return widths
+	room := screen - 2*(len(widths)-1)
+	// The name gives way first, but not below its usual width; then the other texts; then the name again.
+	name := usualName(screen)
+	for cell := range t.column(0) {
+		for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+			name = max(name, min(columns.Width(part), widestWord))
+		}
 	}
-	rest -= widths[0] + widths[last]
-	heading := max(columns.Width(t.Columns[last].Head), columns.Width(t.Columns[last].Unit))
-	widths[last] = min(widths[last], max(heading, screen-rest-min(widths[0], nameWidth)))
-	widths[0] = min(widths[0], max(narrowestOne, screen-rest-widths[last]))
+	whole := append([]int{min(widths[0], name)}, widths[1:]...)
+	columns.Narrow(widths, whole, room)
+	least[0] = widths[0]
+	columns.Narrow(widths, least, room)
+	least[0] = min(widths[0], narrowestName)
+	columns.Narrow(widths, least, room)
 	return widths
 }
 
-// row draws a row on the lines that its first and last cells need.
+// naturalWidths are the widths of the columns whose cells don't wrap.
+func (t *Table) naturalWidths() []int {
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		widths[i] = max(columns.Width(c.Head), columns.Width(c.Unit))
+		for cell := range t.column(i) {
+			widths[i] = max(widths[i], columns.Width(cell))
+		}
+	}
+	return widths
+}
+
+// column yields the escaped cells of a column, without rows of one cell: they span the table.
+func (t *Table) column(i int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, row := range t.Rows {
+			if i < len(row) && len(row) > 1 && !yield(safetext.Escape(row[i].Text)) {
+				return
+			}
+		}
+	}
+}
+
+// row draws a row on the lines that its cells need.
 func (p *printer) row(t *Table, row []Cell, widths []int) {
 	name := safetext.Escape(row[0].Text)
 	if len(row) == 1 {
-		for _, part := range fold(name, screen) {
+		for _, part := range fold(name, p.width) {
 			p.line(part)
 		}
 		return
 	}
-	last := len(row) - 1
-	names, notes := fold(name, widths[0]), words(safetext.Escape(row[last].Text), widths[last])
-	line := columns.Pad(names[0], widths[0])
-	for i := 1; i < last; i++ {
-		line += "  " + p.cell(row[i].Kind, safetext.Escape(row[i].Text), widths[i], t.Columns[i].Num)
+	parts, height := make([][]string, len(row)), 0
+	for i, c := range row {
+		switch text := safetext.Escape(c.Text); {
+		case i == 0:
+			parts[i] = fold(name, widths[0])
+		case columns.Width(text) <= widths[i]:
+			parts[i] = []string{text}
+		default:
+			parts[i] = columns.Wrap("", text, "", widths[i])
+		}
+		height = max(height, len(parts[i]))
 	}
-	before := columns.Width(line)
-	for i := range max(len(names), len(notes)) {
-		if i > 0 {
-			line = ""
-			if i < len(names) {
-				line = names[i]
+	for n := range height {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			text := ""
+			if n < len(parts[i]) {
+				text = parts[i][n]
 			}
-			line = columns.Pad(line, before)
+			cells[i] = p.cell(c.Kind, text, widths[i], t.Columns[i].Num)
 		}
-		if i < len(notes) {
-			line += "  " + p.cell(row[last].Kind, notes[i], widths[last], t.Columns[last].Num)
-		}
-		p.line(line)
+		p.line(strings.Join(cells, "  "))
 	}
 }
 
@@ -103,11 +165,11 @@ func (p *printer) cell(k Kind, s string, width int, right bool) string {
 // fold breaks a name into lines, after a separator if possible, and indents all but the first.
 func fold(s string, width int) []string {
 	const indent = "    "
-	head := clipNonEmpty(s, width)
-	lines := []string{}
-	for lead := ""; ; lead = indent {
+	lines, lead := []string{}, ""
+	for {
+		head := columns.AtLeastOne(s, width-len(lead))
 		if len(head) < len(s) {
-			if at := strings.LastIndexAny(head, " -,=/") + 1; at > len(head)/3 {
+			if at := strings.LastIndexAny(head, separators) + 1; at > len(head)/3 {
 				head = head[:at]
 			}
 		}
@@ -115,19 +177,6 @@ func fold(s string, width int) []string {
 		if s = s[len(head):]; s == "" {
 			return lines
 		}
-		head = clipNonEmpty(s, width-len(indent))
+		lead = indent
 	}
-}
-
-// words breaks a text into lines; a word longer than the width has its own line.
-func words(s string, width int) []string {
-	var lines []string
-	for _, word := range strings.Fields(s) {
-		if n := len(lines); n > 0 && columns.Width(lines[n-1])+1+columns.Width(word) <= width {
-			lines[n-1] += " " + word
-		} else {
-			lines = append(lines, word)
-		}
-	}
-	return lines
 }

@@ -12,31 +12,48 @@ import (
 	"bench/experiment/columns"
 )
 
-// The column of footnotes gives way before names become too narrow to read.
+// Names give way to their usual width, then other texts to their longest word, then names again.
 func TestTableGivesWay(t *testing.T) {
-	wide, _ := (&Outcome{}).textTable()
-	figures := []Cell{TextCell("1,230,000"), TextCell("≥123,000"), TextCell("≥123,000"), TextCell("1,230"), TextCell("≥1,230,000"), TextCell("1,200"), TextCell("UNDECIDED")}
+	table := Table{Columns: []Column{{Head: "point"}, {Head: "output", Unit: "tok/s", Num: true}, {Head: "SLO"}, {Head: "findings"}}}
 	for _, s := range [][2]string{{"whole-answers-without-streaming-with-a-long-name †", "none"}, {"short", "1 2 3 4 5 6 7 8 9 10 11"}} {
-		wide.Rows = append(wide.Rows, append(append([]Cell{TextCell(s[0])}, figures...), TextCell(s[1])))
+		table.Add(TextCell(s[0]), TextCell("1,230,000"), TextCell("UNDECIDED"), TextCell(s[1]))
 	}
-	p := &printer{}
-	p.table(wide)
-	want := `point                   output  TTFT p50  TTFT p99  TPOT p50     E2E p99
-                         tok/s        ms        ms        ms          ms      n  SLO        findings
-whole-answers-       1,230,000  ≥123,000  ≥123,000     1,230  ≥1,230,000  1,200  UNDECIDED  none
+	for width, want := range map[int]string{
+		120: `point                                                  output  SLO        findings
+                                                        tok/s
+whole-answers-without-streaming-with-a-long-name †  1,230,000  UNDECIDED  none
+short                                               1,230,000  UNDECIDED  1 2 3 4 5 6 7 8 9 10 11
+`,
+		70: `point                       output  SLO        findings
+                             tok/s
+whole-answers-without-   1,230,000  UNDECIDED  none
+    streaming-with-a-
+    long-name †
+short                    1,230,000  UNDECIDED  1 2 3 4 5 6 7 8 9 10 11
+`,
+		50: `point                  output  SLO        findings
+                        tok/s
+whole-answers-      1,230,000  UNDECIDED  none
     without-
-    streaming-with-
-    a-long-name †
-short                1,230,000  ≥123,000  ≥123,000     1,230  ≥1,230,000  1,200  UNDECIDED  1 2 3 4
-                                                                                            5 6 7 8
-                                                                                            9 10 11
-`
-	if diff := cmp.Diff(want, p.b.String()); diff != "" {
-		t.Error(diff)
+    streaming-
+    with-a-long-
+    name †
+short               1,230,000  UNDECIDED  1 2 3 4
+                                          5 6 7 8
+                                          9 10 11
+`,
+		40: "  whole-answers-without-streaming-with-a\n    -long-name † · 1,230,000 · UNDECIDED\n    · none\n" +
+			"  short · 1,230,000 · UNDECIDED · 1 2 3\n    4 5 6 7 8 9 10 11\n",
+	} {
+		p := newPrinter(Screen{Width: width})
+		p.table(table)
+		if diff := cmp.Diff(want, p.b.String()); diff != "" {
+			t.Errorf("in %d:\n%s", width, diff)
+		}
 	}
 }
 
-// Whatever the names and the notes, a table fits the screen, and nothing of them is lost.
+// Whatever the names, the notes and the width, a table fits the screen, and nothing of it is lost.
 func TestTableFits(t *testing.T) {
 	color := regexp.MustCompile("\x1b\\[[0-9]+m")
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,19 +63,21 @@ func TestTableFits(t *testing.T) {
 			notes = append(notes, fmt.Sprint(i+1))
 		}
 		figure := rapid.StringMatching(`[≥~]?[0-9]{1,3}(,[0-9]{3}){0,1}`)
-		wide, _ := (&Outcome{}).textTable()
 		long := name.Draw(t, "name")
-		wide.Rows = [][]Cell{{TextCell(name.Draw(t, "series"))}, {TextCell("a"), TextCell("1"), TextCell("2"), TextCell("3"), TextCell("4"), TextCell("5"), TextCell("6"), TextCell("PASS"), TextCell("none")}}
+		table := Table{Columns: []Column{{Head: "point"}}, Rows: [][]Cell{{TextCell(name.Draw(t, "series"))}}}
 		row := []Cell{TextCell(long)}
-		for range 6 {
+		for range rapid.IntRange(0, 8).Draw(t, "figures") {
+			table.Columns = append(table.Columns, Column{Head: "TTFT", Unit: "p50 ms", Num: true})
 			row = append(row, TextCell(figure.Draw(t, "figure")))
 		}
-		wide.Rows = append(wide.Rows, append(row, Cell{Text: "UNDECIDED", Kind: Undecided}, Cell{Text: strings.Join(notes, " "), Kind: Failed}))
-		p := &printer{color: true}
-		p.table(wide)
+		table.Columns = append(table.Columns, Column{Head: "SLO"}, Column{Head: "findings"})
+		table.Add(append(row, Cell{Text: "UNDECIDED", Kind: Undecided}, Cell{Text: strings.Join(notes, " "), Kind: Failed})...)
+		width := rapid.IntRange(40, 200).Draw(t, "width")
+		p := newPrinter(Screen{Width: width, Color: true})
+		p.table(table)
 		for _, line := range strings.Split(p.b.String(), "\n") {
-			if n := columns.Width(line); n > screen {
-				t.Fatalf("%d Columns: %s", n, line)
+			if n := columns.Width(line); n > width {
+				t.Fatalf("%d columns of %d: %s", n, width, line)
 			}
 		}
 		got := strings.Fields(color.ReplaceAllString(p.b.String(), ""))
@@ -67,7 +86,7 @@ func TestTableFits(t *testing.T) {
 				t.Fatalf("footnote %s is lost:\n%s", note, p.b.String())
 			}
 		}
-		if letters := strings.Count(p.b.String(), "名"); letters != strings.Count(long+wide.Rows[0][0].Text, "名") {
+		if letters := strings.Count(p.b.String(), "名"); letters != strings.Count(long+table.Rows[0][0].Text, "名") {
 			t.Fatalf("a name is cut:\n%s", p.b.String())
 		}
 	})
@@ -94,8 +113,8 @@ func TestFold(t *testing.T) {
 // A mark is explained where it is seen, and only there.
 func TestLegend(t *testing.T) {
 	for k, want := range map[Kind]string{Plain: "\n", Thin: "\n  ~ thin: few independent requests beyond it\n"} {
-		p := &printer{}
-		p.legend(&Outcome{}, &Table{Rows: [][]Cell{{TextCell("a")}, {TextCell("b"), {Text: "1", Kind: k}}}})
+		p := newPrinter(Screen{})
+		p.legend(&Analysis{}, &Table{Rows: [][]Cell{{TextCell("a")}, {TextCell("b"), {Text: "1", Kind: k}}}})
 		if got := p.b.String(); got != want {
 			t.Errorf("%q: %q", k, got)
 		}

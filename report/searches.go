@@ -10,20 +10,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// searchCards are the answers of the searches: intervals of the load.
-func (r *Run) searchCards() []Card {
-	var out []Card
-	for i := range r.Manifest.Searches {
-		f := &r.Manifest.Searches[i]
-		x := Card{Head: "Search of " + searchName(f), Lead: answer(f), Table: "searches", Lines: []string{f.Text}}
-		if f.Verdict() != "" {
-			x.Kind = verdictCell(f.Verdict(), 0).Kind
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
 func searchName(f *record.Found) string {
 	s := series.Series{Name: f.Name, OtherAxes: f.Others}
 	return strings.TrimSpace(s.Label() + " " + f.Variant)

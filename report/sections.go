@@ -1,29 +1,124 @@
 package report
 
+import (
+	"fmt"
+	"strings"
+
+	"bench/experiment/unit"
+)
+
+// Tab is a part of the page of a run.
+type Tab struct {
+	ID, Name string
+	Paper    bool // its own charts are printed
+	Sections []Section
+}
+
 // Section is a table of the page. Charts that name its id are drawn above it.
 type Section struct {
 	Table
-	Charted bool // the table belongs to charts; else it comes after all that do
-	Folded  bool // the reader opens the table
+	Folded bool // the reader opens the table
+	Paper  bool // printed; what is not is a click away on the screen
 }
 
-// Sections are the tables of a run in the page's order, those without rows left out.
-func (r *Run) Sections(o *Outcome) []Section {
+// IDs of the tabs to which the page adds charts and texts.
+const (
+	TabSummary   = "summary"
+	TabLatency   = "latency"
+	TabTimeline  = "timeline"
+	TabTrust     = "trust"
+	TabReproduce = "reproduce"
+)
+
+// Tabs are the tables of a run in the page's order, those without rows left out. detailed runs have charts of
+// their requests, which contain every percentile.
+func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
+	u := InHeading
+	var percentiles []Section
+	if !detailed {
+		percentiles = sections(o.percentilesTable("ttft", u), o.percentilesTable("tpot", u), o.percentilesTable("itl", u), o.percentilesTable("e2e", u))
+	}
+	return []Tab{
+		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), o.pointsTable(u), o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
+		{TabLatency, "Latency", false, append(percentiles, sections(o.seriesTable(), o.classesTable(u), r.interferenceTable(u))...)},
+		{TabTimeline, "Timeline", true, sections(r.loadTable().withoutUniform())},
+		{"roofline", "Roofline", false, sections(o.rooflineTable(u).withoutUniform())},
+		{"cache", "Cache", false, sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
+		{"server", "Server", false, append(sections(r.serverTable().withoutUniform(), r.gpuTable().withoutUniform()), folded(r.clientTable().withoutUniform())...)},
+		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
+		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable())...)},
+	}
+}
+
+// trustName is the name of the tab with the findings: "Trust (2 cautions, 0 invalid)".
+func (o *Analysis) trustName() string {
+	t := o.Answer.Trust
+	return fmt.Sprintf("Trust (%s, %d invalid)", unit.Plural(t.Cautions, "caution"), t.Invalid)
+}
+
+func sections(tables ...Table) []Section {
 	var out []Section
-	add := func(charted, folded bool, tables ...Table) {
-		for _, t := range tables {
-			if len(t.Rows) > 0 {
-				out = append(out, Section{t, charted, folded})
-			}
+	for _, t := range tables {
+		if len(t.Rows) > 0 {
+			out = append(out, Section{Table: t})
 		}
 	}
-	u := InCell
-	add(true, false, o.seriesTable(), o.pointsTable(u))
-	add(true, true, o.percentilesTable("ttft", u), o.percentilesTable("tpot", u), o.percentilesTable("e2e", u), o.rooflineTable(u))
-	add(true, false, o.prefixTable(u), r.interferenceTable(u))
-	add(true, true, r.loadTable())
-	add(false, false, r.searchesTable(), o.stagesTable(), o.diagnosisTable(), o.rejectedTable(), o.unmeasuredTable(), r.sloTable(), o.findingsTable(),
-		o.costsTable(), r.variantsTable(o), o.classesTable(u), r.reuseTable(), r.coldTable(), r.serverTable(), r.gpuTable(), r.clientTable(),
-		o.expectTable(), r.missingTable(), r.reproduceTable(), r.metadataTable())
+	return out
+}
+
+func onPaper(tables ...Table) []Section {
+	out := sections(tables...)
+	for i := range out {
+		out[i].Paper = true
+	}
+	return out
+}
+
+func folded(tables ...Table) []Section {
+	out := sections(tables...)
+	for i := range out {
+		out[i].Folded = true
+	}
+	return out
+}
+
+// withoutUniform moves columns with the same cell in every row of several into the note. The first column stays.
+func (t Table) withoutUniform() Table {
+	if len(t.Rows) < 2 {
+		return t
+	}
+	var keep []int
+	var same []string
+	for i, c := range t.Columns {
+		first := t.Rows[0][i]
+		uniform := i > 0
+		for _, row := range t.Rows {
+			uniform = uniform && row[i].Text == first.Text && row[i].Tag == first.Tag
+		}
+		switch {
+		case !uniform:
+			keep = append(keep, i)
+		case first.Text != Absent().Text:
+			same = append(same, strings.TrimSpace(c.Head+" "+strings.TrimSpace(first.Text+" "+c.Unit)))
+		}
+	}
+	if len(keep) == len(t.Columns) {
+		return t
+	}
+	out := t
+	out.Columns, out.Rows = nil, nil
+	for _, i := range keep {
+		out.Columns = append(out.Columns, t.Columns[i])
+	}
+	for _, row := range t.Rows {
+		var cells []Cell
+		for _, i := range keep {
+			cells = append(cells, row[i])
+		}
+		out.Add(cells...)
+	}
+	if len(same) > 0 {
+		out.Note = strings.TrimSpace(t.Note + " In every row: " + strings.Join(same, "; ") + ".")
+	}
 	return out
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,24 +9,53 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 )
 
-// sloTable is every limit of every row with its verdict.
+// sloTable is the values under each limit of the rows that do not pass all of them. A value without a verdict beside
+// it passes; the tooltip has the reason.
 func (r *Run) sloTable() Table {
-	t := Table{ID: "slo", Caption: "SLO", Columns: []Column{
-		{Head: "row"}, {Head: "limit"}, {Head: "value", Num: true}, {Head: "verdict", Help: "slo"},
-		{Head: "needs", Unit: "requests", Num: true, Help: "slo"}, {Head: "why"},
-	}}
+	t := Table{ID: "slo", Caption: "SLO by row", Columns: []Column{{Head: "row"}}}
+	at := map[string]int{}
 	for _, row := range r.Live() {
 		for _, v := range row.SLO {
-			need := Absent()
-			if v.Need > 0 {
-				need = count(v.Need)
+			if text := verdict.LimitText(&v); at[text] == 0 {
+				at[text] = len(t.Columns)
+				t.Columns = append(t.Columns, Column{Head: text, Num: true})
 			}
-			t.Add(TextCell(row.ID), TextCell(limitText(v)), measuredCell(v), verdictCell(stats.Verdict(v.Verdict), v.Need), need, TextCell(v.Why))
 		}
 	}
+	if len(at) == 0 {
+		return t
+	}
+	passed := 0
+	for _, row := range r.Live() {
+		if !slices.ContainsFunc(row.SLO, func(v record.Verdict) bool { return v.Verdict != string(stats.Pass) }) {
+			passed++
+			continue
+		}
+		cells := []Cell{TextCell(row.ID)}
+		for range at {
+			cells = append(cells, Absent())
+		}
+		for _, v := range row.SLO {
+			cells[at[verdict.LimitText(&v)]] = limitCell(&v)
+		}
+		t.Add(cells...)
+	}
+	t.Note = "Values without a verdict pass. " + unit.Plural(passed, "other row") + " miss no limit."
 	return t
+}
+
+// limitCell is the value under a limit with its verdict.
+func limitCell(v *record.Verdict) Cell {
+	c, judged := measuredCell(*v), verdictCell(stats.Verdict(v.Verdict), v.Need)
+	c.Kind = judged.Kind
+	c.Title = strings.Join(slices.DeleteFunc([]string{v.Verdict, v.Why, judged.Title, c.Title}, func(s string) bool { return s == "" }), "; ")
+	if v.Verdict != string(stats.Pass) {
+		c.Tag = v.Verdict
+	}
+	return c
 }
 
 // measuredCell is the value under a limit, a percentile with its grade. Means and figures of the whole window
@@ -50,19 +78,6 @@ func measuredCell(v record.Verdict) Cell {
 		c.Text, c.Kind = "~"+c.Text, Thin
 	}
 	return c
-}
-
-// limitText is a limit for people: "ttft_p95 ≤ 1 s (class chat)".
-func limitText(v record.Verdict) string {
-	metric, sign := v.Metric, "≤"
-	if rest, ok := strings.CutPrefix(v.Metric, "min_"); ok {
-		metric, sign = rest, "≥"
-	}
-	s := fmt.Sprintf("%s %s %s", metric, sign, Exactly(v.Limit, v.Unit))
-	if v.Class != "" {
-		s += " (class " + v.Class + ")"
-	}
-	return s
 }
 
 // Quantity is a measured figure with three significant digits.
@@ -95,50 +110,48 @@ func severityKind(s record.Severity) Kind {
 	return Faint
 }
 
-// findingsTable is every finding of every row with its hint, the most severe first. Rows that share a note have
-// one line.
-func (o *Outcome) findingsTable() Table {
-	t := Table{ID: "findings", Caption: "Findings", Note: "invalid: a figure is wrong, and the row is left out of answers. caution: disturbed; verdicts account for the effect. note: how figures can be misread.",
-		Columns: []Column{{Head: "severity"}, {Head: "finding"}, {Head: "row"}, {Head: "what"}, {Head: "what to do"}}}
+// moreMark is the text of a cell whose tooltip has the rest.
+const moreMark = "…"
+
+// findingsTable is one line for each code of findings, the most severe first: its first case and the rows that
+// have it. Tooltips have the other cases, and what to do about a caution: most need nothing.
+func (o *Analysis) findingsTable() Table {
+	t := Table{ID: "findings", Caption: "Findings", Note: "Tooltips at …: what to do.",
+		Columns: []Column{{Head: "severity", Help: "validity"}, {Head: "finding"}, {Head: "rows"}, {Head: "what, in the first row"}}}
 	for _, d := range o.Findings {
-		at := map[Flagged]int{} // lines by text and hint
-		var rows [][]string
-		for _, c := range d.Cases {
-			key := Flagged{Text: c.Text, Hint: c.Hint}
-			i, ok := at[key]
-			if !ok {
-				i, at[key] = len(rows), len(rows)
-				rows = append(rows, nil)
-				t.Add(Cell{Text: string(d.Severity), Kind: severityKind(d.Severity)}, TextCell(d.Code), Cell{}, TextCell(c.Text), TextCell(c.Hint))
+		rows := Cell{Text: andMore(d.Cases[0].Row, len(d.Cases)-1)}
+		var others []string
+		for i, c := range d.Cases {
+			if i > 0 {
+				rows.Title = strings.TrimPrefix(rows.Title+"\n"+c.Row, "\n")
 			}
-			rows[i] = append(rows[i], c.Row)
+			if c.Text != d.Cases[0].Text {
+				others = append(others, c.Row+": "+c.Text)
+			}
 		}
-		for i, ids := range rows {
-			t.Rows[len(t.Rows)-len(rows)+i][2] = TextCell(someOf(ids))
+		what, hint := TextCell(d.Cases[0].Text), "what to do: "+d.Cases[0].Hint
+		switch {
+		case d.Severity == record.Note:
+			what = Cell{Text: moreMark, Kind: Faint, Title: d.Cases[0].Text}
+		case d.Severity == record.Invalid:
+			what.Text += "; " + hint
+		default:
+			what.Tag, what.Title = moreMark, hint
 		}
+		what.Title = strings.TrimPrefix(strings.Join(append([]string{what.Title}, others...), "\n"), "\n")
+		t.Add(Cell{Text: string(d.Severity), Kind: severityKind(d.Severity)}, TextCell(d.Code), rows, what)
 	}
 	return t
 }
 
-// someOf names a few rows and counts the others.
-func someOf(rows []string) string {
-	const few = 3
-	text := strings.Join(rows[:min(few, len(rows))], ", ")
-	if more := len(rows) - few; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
-// expectTable is the expectation of each row beside its result.
-func (o *Outcome) expectTable() Table {
-	t := Table{ID: "expectations", Caption: "Expected and measured",
-		Note: "Expectations are prose: bench does not evaluate them.", Columns: []Column{{Head: "row"}, {Head: "expected"}, {Head: "measured"}}}
-	for i := range o.Series {
-		s := &o.Series[i]
-		if expect := s.Points[0].Rows[0].Spec.Expect; expect != "" {
-			t.Add(TextCell(s.Label()), TextCell(expect), TextCell(s.Sentence))
+// expectTable is the hypothesis and the expectation of each row, with the result in the tooltip.
+func (o *Analysis) expectTable() Table {
+	t := Table{ID: "expectations", Caption: "Expected", Note: "Tooltips: what was measured.", Columns: []Column{{Head: "of"}, {Head: "expected"}}}
+	for i, e := range o.Answer.Expected {
+		if i > 0 && e.Expected == o.Answer.Expected[i-1].Expected { // of the same row
+			continue
 		}
+		t.Add(TextCell(cmp.Or(e.Of, "hypothesis")), Cell{Text: e.Expected, Title: e.Happened})
 	}
 	return t
 }

@@ -6,9 +6,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
-	"bench/experiment/roofline"
 	"bench/experiment/stats"
-	"bench/experiment/workload"
 	"bench/report/fixture"
 )
 
@@ -50,7 +48,7 @@ func TestRatioCell(t *testing.T) {
 		want  string
 		kind  Kind
 	}{
-		{&x, of(20), "2.07 ×", Plain}, {&x, of(6), "~2.07 ×", Thin}, {&x, of(3), "– (n=3)", NoBound},
+		{&x, of(20), "2.07", Plain}, {&x, of(6), "~2.07", Thin}, {&x, of(3), "n=3", NoBound},
 		{nil, of(20), "–", Faint}, {&x, nil, "–", Faint},
 	} {
 		if got := ratioCell(c.ratio, c.ps); got.Text != c.want || got.Kind != c.kind {
@@ -62,45 +60,20 @@ func TestRatioCell(t *testing.T) {
 func TestBoundsOfFewRequests(t *testing.T) {
 	run := &Run{Rows: []record.Row{fixture.Shape{Name: "few", Rate: 1, N: 3, TTFT: 60, TPOT: 7, Output: 100, Roofline: true}.Row()}}
 	run.Manifest.Plan = []record.Planned{{ID: run.Rows[0].ID, State: "done"}}
-	o := run.Outcome()
+	o := run.Analyze()
 	row := o.rooflineTable(InHeading).Rows[0]
-	for _, i := range []int{4, 8} {
-		if row[i].Text != "– (n=3)" {
+	for _, i := range []int{2, 4} {
+		if row[i].Text != "n=3" {
 			t.Errorf("column %d: %q", i, row[i].Text)
 		}
 	}
-	if row[2].Text != "30.0" {
-		t.Errorf("the floor needs no request: %q", row[2].Text)
+	if row[1].Text != "30.0" {
+		t.Errorf("the floor needs no request: %q", row[1].Text)
 	}
 	run.Rows[0].Roofline.TTFT.FloorMs = 0
-	o = run.Outcome()
-	if row := o.rooflineTable(InHeading).Rows[0]; row[2].Kind != Faint {
-		t.Errorf("a floor of 0 is none: %q", row[2].Text)
-	}
-}
-
-// Under load a first token waits and shares its steps: that it is later than a prompt alone is nothing that
-// the hardware should explain.
-func TestPlaceOfTTFTUnderLoad(t *testing.T) {
-	spec := func(slots int, rate workload.Rate) *experiment.Spec {
-		s := &experiment.Spec{}
-		s.Concurrency, s.Rate = slots, rate
-		return s
-	}
-	for _, c := range []struct {
-		metric string
-		spec   *experiment.Spec
-		want   string
-	}{
-		{"ttft", spec(1, 0), "slower than the typical range"}, {"ttft", spec(8, 0), "slower than the typical range of an idle server"},
-		{"ttft", spec(0, 2), "slower than the typical range of an idle server"}, {"tpot", spec(8, 0), "slower than the typical range"},
-	} {
-		if got := placeText(c.metric, roofline.Slow, c.spec); got != c.want {
-			t.Errorf("%s, %+v: %s", c.metric, c.spec.Load, got)
-		}
-	}
-	if got := placeText("ttft", roofline.Inside, spec(8, 0)); got != "within the typical range" {
-		t.Error(got)
+	o = run.Analyze()
+	if row := o.rooflineTable(InHeading).Rows[0]; row[1].Kind != Faint {
+		t.Errorf("a floor of 0 is none: %q", row[1].Text)
 	}
 }
 

@@ -12,24 +12,26 @@ import (
 	"bench/experiment/unit"
 )
 
-// known is a figure that can be missing.
-func known(x *float64, u string) Cell {
-	return optional(x, func(x float64) string { return unit.Format(x, u) })
+// known is a figure that can be missing, in a unit of the heading.
+func known(x *float64, scale float64) Cell {
+	return optional(x, func(x float64) string { return unit.Digits(x * scale) })
 }
 
-// level is a gauge over the window: its mean, with its maximum as the tag.
-func level(g *record.Gauge, u string) Cell {
+// level is the mean of a gauge over the window, in a unit of the heading, with the maximum in the tooltip.
+func level(g *record.Gauge, scale float64) Cell {
 	if g == nil {
 		return Absent()
 	}
-	return Cell{Text: unit.Format(g.Mean, u), Tag: "max " + unit.Format(g.Max, u)}
+	return Cell{Text: unit.Digits(g.Mean * scale), Title: "maximum " + unit.Digits(g.Max*scale)}
 }
+
+const percent = 100
 
 // serverTable is the server's own metrics of each row.
 func (r *Run) serverTable() Table {
-	t := Table{ID: "server", Caption: "Server metrics", Note: "Means over the window, with the maximum.", Columns: []Column{
-		{Head: "row"}, {Head: "running", Num: true}, {Head: "waiting", Num: true}, {Head: "KV cache in use", Num: true},
-		{Head: "preemptions", Num: true}, {Head: "prefix-cache hit rate", Num: true}, {Head: "draft tokens accepted", Num: true}, {Head: "tokens per step", Num: true}, {Head: "source"},
+	t := Table{ID: "server", Caption: "Server metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
+		{Head: "row"}, {Head: "running", Num: true}, {Head: "waiting", Num: true}, {Head: "KV cache in use", Unit: "%", Num: true},
+		{Head: "preemptions", Num: true}, {Head: "prefix-cache hit rate", Unit: "%", Num: true}, {Head: "draft tokens accepted", Unit: "%", Num: true}, {Head: "tokens per step", Num: true}, {Head: "source"},
 	}}
 	for _, row := range r.Live() {
 		m := row.Server.Metrics
@@ -40,25 +42,25 @@ func (r *Run) serverTable() Table {
 		if m.Missing != "" {
 			source = Cell{Text: m.Missing, Kind: Faint}
 		}
-		t.Rows = append(t.Rows, []Cell{TextCell(row.ID), level(m.Running, ""), level(m.Waiting, ""), level(m.KVUsage, "share"), known(m.Preemptions, ""),
-			known(m.PrefixHitRate, "share"), known(m.AcceptanceRate, "share"), known(m.AcceptanceLength, ""), source})
+		t.Rows = append(t.Rows, []Cell{TextCell(row.ID), level(m.Running, 1), level(m.Waiting, 1), level(m.KVUsage, percent), known(m.Preemptions, 1),
+			known(m.PrefixHitRate, percent), known(m.AcceptanceRate, percent), known(m.AcceptanceLength, 1), source})
 	}
 	return t
 }
 
 // gpuTable is the metrics of each GPU.
 func (r *Run) gpuTable() Table {
-	t := Table{ID: "gpus", Caption: "GPU metrics", Note: "Means over the window, with the maximum.", Columns: []Column{
-		{Head: "row"}, {Head: "GPU"}, {Head: "memory active", Num: true}, {Head: "tensor cores active", Num: true}, {Head: "SMs active", Num: true}, {Head: "busy", Num: true},
-		{Head: "power", Num: true}, {Head: "energy", Num: true}, {Head: "SM clock", Num: true}, {Head: "memory used", Num: true}, {Head: "throttled by"},
+	t := Table{ID: "gpus", Caption: "GPU metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
+		{Head: "row"}, {Head: "GPU"}, {Head: "memory active", Unit: "%", Num: true}, {Head: "tensor cores active", Unit: "%", Num: true}, {Head: "SMs active", Unit: "%", Num: true}, {Head: "busy", Unit: "%", Num: true},
+		{Head: "power", Unit: "W", Num: true}, {Head: "energy", Unit: "J", Num: true}, {Head: "SM clock", Unit: "MHz", Num: true}, {Head: "memory used", Unit: "MiB", Num: true}, {Head: "throttled by"},
 	}}
 	for _, row := range r.Live() {
 		if row.GPU == nil {
 			continue
 		}
 		for _, d := range row.GPU.Devices {
-			t.Rows = append(t.Rows, []Cell{TextCell(row.ID), TextCell(strings.TrimSpace(d.GPU + " " + d.Name)), level(d.DRAMActive, "share"), level(d.TensorActive, "share"),
-				level(d.SMActive, "share"), level(d.Busy, "share"), level(d.PowerW, "W"), known(d.EnergyJ, "J"), level(d.SMClock, "MHz"), level(d.UsedMiB, "MiB"), throttled(&d)})
+			t.Rows = append(t.Rows, []Cell{TextCell(row.ID), TextCell(strings.TrimSpace(d.GPU + " " + d.Name)), level(d.DRAMActive, percent), level(d.TensorActive, percent),
+				level(d.SMActive, percent), level(d.Busy, percent), level(d.PowerW, 1), known(d.EnergyJ, 1), level(d.SMClock, 1), level(d.UsedMiB, 1), throttled(&d)})
 		}
 	}
 	return t
@@ -75,29 +77,29 @@ func throttled(d *record.GPUDevice) Cell {
 	return TextCell(cmp.Or(strings.Join(shares, ", "), "nothing"))
 }
 
-// clientTable is the load of the measuring machine.
-func (r *Run) clientTable() Table {
-	t := Table{ID: "client", Caption: "Client", Note: "Latencies contain client lag; a row with too much of it has a finding.", Columns: []Column{
-		{Head: "row"}, {Head: "lag p50", Num: true, Help: "lag"}, {Head: "lag p99", Num: true, Help: "lag"}, {Head: "read lag", Num: true, Help: "lag"}, {Head: "cores used", Num: true},
-		{Head: "machine busy", Num: true}, {Head: "run-queue wait p99", Num: true}, {Head: "GC pauses", Num: true}, {Head: "open files", Num: true}, {Head: "retransmits", Num: true},
-		{Head: "connections", Num: true}, {Head: "timestamps"},
-	}}
-	for _, row := range r.Live() {
-		cells := []Cell{TextCell(row.ID), lagCell(&row, "p50"), lagCell(&row, "p99"), TextCell(unit.Format(row.Clock.ReadLagMeanMs, "ms"))}
-		u := cmp.Or(row.Client, &telemetry.Usage{})
-		pauses := Absent()
-		if row.Client != nil {
-			pauses = Cell{Text: unit.Format(u.GCPauses, "ms"), Tag: unit.Plural(u.GCs, "pause")}
-		}
-		cells = append(cells, known(u.CPUMean, ""), known(u.MachineBusy, "share"), known(u.SchedP99, "ms"), pauses, optional(u.Files, unit.Count),
-			optional(u.Retransmits, func(n int64) string { return unit.Count(int(n)) }))
-		opened := row.Connections
-		t.Rows = append(t.Rows, append(cells, TextCell(fmt.Sprintf("%s before, %s during", unit.Count(opened.Ahead), unit.Count(opened.During))),
-			TextCell(cmp.Or(row.Clock.Stamps, "not reported"))))
+// busyCell is how busy the machine was, with the client's own part in the tooltip.
+func busyCell(u *telemetry.Usage) Cell {
+	c := known(u.MachineBusy, percent)
+	if u.CPUMean != nil {
+		c.Title = unit.Digits(*u.CPUMean) + " cores by the client"
 	}
-	return t
+	return c
 }
 
-func lagCell(row *record.Row, percentile string) Cell {
-	return InCell.Percentile(record.PercentilesOf(row.Summary.Lag), percentile)
+// clientTable is the load of the measuring machine.
+func (r *Run) clientTable() Table {
+	t := Table{ID: "client", Caption: "Client", Note: "Latencies contain client lag.", Columns: []Column{
+		{Head: "row"}, {Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "read lag", Unit: "ms", Num: true, Help: "lag"}, {Head: "machine busy", Unit: "%", Num: true}, {Head: "run-queue wait p99", Unit: "ms", Num: true}, {Head: "connections opened", Num: true}, {Head: "timestamps"},
+	}}
+	for _, row := range r.Live() {
+		u := cmp.Or(row.Client, &telemetry.Usage{})
+		opened := count(row.Connections.During)
+		opened.Title = unit.Count(row.Connections.Ahead) + " before the window"
+		if u.Retransmits != nil {
+			opened.Title += fmt.Sprintf("; the machine retransmitted %d segments in it", *u.Retransmits)
+		}
+		t.Add(TextCell(row.ID), InHeading.Percentile(record.PercentilesOf(row.Summary.Lag), "p99"), TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u),
+			known(u.SchedP99, 1), opened, TextCell(cmp.Or(row.Clock.Stamps, "not reported")))
+	}
+	return t
 }

@@ -94,13 +94,13 @@ func TestJSON(t *testing.T) {
 	var got struct {
 		Schema string
 		Runs   []struct {
-			Outcome struct{ Verdict, SLO string }
+			Answer struct{ Verdict, Text string }
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != report.SchemaDocument || len(got.Runs) != 1 || got.Runs[0].Outcome.Verdict != "FAIL" {
+	if got.Schema != report.SchemaDocument || len(got.Runs) != 1 || got.Runs[0].Answer.Verdict != "UNDECIDED" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func JSON(w io.Writer, runs ...*report.Run) error {
 	d := report.NewDocument()
 	for _, r := range runs {
-		d.Add(r, r.Outcome())
+		d.Add(r, r.Analyze())
 	}
 	return WriteJSON(w, d)
 }

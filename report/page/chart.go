@@ -11,18 +11,19 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
-	"bench/report"
+	"bench/experiment/unit"
 )
 
-// chart is a chart of a table: the option for ECharts, as JSON without functions, and what page.js needs to
+// chart is a chart of a table: the option for ECharts, as JSON without functions, and what charts.js needs to
 // finish it.
 type chart struct {
 	ID      string         `json:"id"`
 	Title   string         `json:"-"`
 	Alt     string         `json:"-"`
 	Note    string         `json:"-"`       // what the chart leaves out; empty: nothing
-	Table   string         `json:"-"`       // id of the table with the same figures
+	Table   string         `json:"-"`       // id of the table with the same figures, or of the tab
 	Height  int            `json:"-"`       // px
+	Wide    bool           `json:"-"`       // a row of its own
 	UnitX   string         `json:"unit_x"`  // "ms": labels take the unit that fits
 	UnitY   string         `json:"unit_y"`  // likewise; empty: none
 	Option  map[string]any `json:"option"`  // by go-echarts; a series that looks alike in several views has "views", by name
@@ -32,7 +33,9 @@ type chart struct {
 	AxisOf  string   `json:"axis_of,omitempty"` // axis named after the choices: xAxis, yAxis; empty: none
 	Logs    bool     `json:"logs,omitempty"`    // either axis can be logarithmic
 	UnitsY  []string `json:"units_y,omitempty"` // of several y axes
-	PerGPU  int      `json:"per_gpu,omitempty"` // GPUs that the reader can divide x by; 0: none
+
+	Curves string   `json:"curves,omitempty"` // id of the curveSet that curves.js composes the series from; empty: all are in the option
+	Axes   []string `json:"axes,omitempty"`   // with Curves, what x and y show: per_user, output, load, latency
 
 	looks map[string]int // index of each series with views, by its look
 }
@@ -41,8 +44,7 @@ type chart struct {
 type choice struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
-	First  string   `json:"first"`           // chosen at first
-	Aside  bool     `json:"aside,omitempty"` // not part of the axis name
+	First  string   `json:"first"` // chosen at first
 }
 
 // view adds series on the same axes, shown if the named view is chosen; without a name they are always shown.
@@ -67,7 +69,7 @@ func (c *chart) view(name string, line *charts.Line, more ...map[string]any) err
 }
 
 // ofView are the keys of a series that differ between views; the others are its look.
-var ofView = []string{"data", "steps", "n", "x0", "dx", "ys", "bars", "markArea", "markLine"}
+var ofView = []string{"data", "steps", "n", "x0", "dx", "ys", "markArea"}
 
 // add puts a series into a view. Views share its look, which is most of the data.
 func (c *chart) add(view string, s map[string]any) error {
@@ -103,26 +105,11 @@ func (c *chart) add(view string, s map[string]any) error {
 	return nil
 }
 
-// whiskers are intervals, as lines behind the marks. page.js joins them to one line with gaps.
-func whiskers(name string, ends [][2][2]float64) []map[string]any {
-	if len(ends) == 0 {
-		return nil
-	}
-	bars := make([][2][2]float64, len(ends))
-	for i, e := range ends {
-		for k, end := range e {
-			bars[i][k] = [2]float64{short(end[0]), short(end[1])}
-		}
-	}
-	return []map[string]any{{"type": "line", "name": name, "silent": true, "z": 1, "symbol": "none", "bars": bars,
-		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"color": neutral, "width": 1.5, "opacity": 0.7}}}
-}
-
 // The hues of Okabe and Ito, distinct for the colour-blind, darkened to a contrast of 3:1 on white (a test
-// computes it), without yellow, and with vermilion kept for limits and bends. page.js has lighter ones for
-// dark pages.
+// computes it), without yellow, with vermilion kept for limits and bends, and with ink and brown. charts.js has
+// lighter ones for dark pages.
 var (
-	palette = []string{"#0060A0", "#B87900", "#009467", "#C4609A", "#2E93D0", "#7048B8"}
+	palette = []string{"#0060A0", "#B87900", "#009467", "#C4609A", "#2E93D0", "#7048B8", "#22262C", "#6B2E10"}
 	shapes  = []string{"circle", "rect", "triangle", "diamond", "roundRect"}
 	dashes  = []string{"solid", "dashed", "dotted"}
 )
@@ -134,10 +121,9 @@ const (
 
 // datum is one mark: place, tooltip, grade.
 type datum struct {
-	x, y    any // number, or the name of a category
-	tip     string
-	grade   stats.Grade
-	atLeast bool // no upper bound: an arrow at the lower end
+	x, y  any // number, or the name of a category
+	tip   string
+	grade stats.Grade
 }
 
 func (d datum) value() []any { return []any{drawn(d.x), drawn(d.y), d.tip} }
@@ -150,23 +136,12 @@ func drawn(v any) any {
 	return v
 }
 
-// mark is the shape if it is not the one of the series.
+// mark is the shape if it is not the one of the series: hollow with few requests.
 func (d datum) mark(full string) string {
-	if shape := d.shape(full); shape != full {
-		return shape
-	}
-	return ""
-}
-
-// shape shows uncertainty without colour: full, hollow, arrow.
-func (d datum) shape(full string) string {
-	switch {
-	case d.atLeast:
-		return "arrow"
-	case d.grade == stats.Thin:
+	if d.grade == stats.Thin || d.grade == stats.NoBound {
 		return "empty" + string(full[0]-'a'+'A') + full[1:]
 	}
-	return full
+	return ""
 }
 
 func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
@@ -182,27 +157,24 @@ func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
 	return line
 }
 
-// look distinguishes a curve by colour, shape and dashes, so that colour alone is never needed.
-type look struct{ color, shape, dash string }
+// look distinguishes a curve by colour and shape, so that colour alone is never needed.
+type look struct{ color, shape string }
 
-// lookOf takes the colour of one index, shape and dashes of another.
+// lookOf takes the colour of one index and the shape of another.
 func lookOf(color, shape int) look {
-	return look{palette[color%len(palette)], shapes[shape%len(shapes)], dashes[shape%len(dashes)]}
+	return look{palette[color%len(palette)], shapes[shape%len(shapes)]}
 }
 
 // addLine draws curve i. A series has the same i, hence the same look, in every chart of a page.
 func addLine(line *charts.Line, i int, name string, data []datum) {
-	addCurve(line, look{palette[i%len(palette)], shapes[i%len(shapes)], dashes[i/len(palette)%len(dashes)]}, name, data)
-}
-
-func addCurve(line *charts.Line, l look, name string, data []datum) {
+	l := lookOf(i, i)
 	items := make([]opts.LineData, len(data))
 	for k, d := range data {
 		items[k] = opts.LineData{Value: d.value(), Symbol: d.mark(l.shape)}
 	}
 	line.AddSeries(name, items,
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: l.color}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: l.color, Width: 2, Type: l.dash}),
+		charts.WithLineStyleOpts(opts.LineStyle{Color: l.color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]}),
 		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: l.shape, SymbolSize: 10}))
 }
 
@@ -218,23 +190,6 @@ func addMarks(line *charts.Line, name, symbol, color string, size int, data []da
 	marks.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
 		charts.WithScatterChartOpts(opts.ScatterChart{Symbol: symbol, SymbolSize: size}))
 	line.Overlap(marks)
-}
-
-// addLimits draws the limits of the SLO on the y axis.
-func addLimits(line *charts.Line, metric string, limits []float64) {
-	if len(limits) == 0 {
-		return
-	}
-	var items []opts.MarkLineNameYAxisItem
-	for _, ms := range limits {
-		items = append(items, opts.MarkLineNameYAxisItem{Name: metric + " ≤ " + report.Exactly(ms, "ms"), YAxis: ms})
-	}
-	line.AddSeries("SLO limit", nil,
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}), charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion, Type: "dashed"}),
-		charts.WithMarkLineNameYAxisItemOpts(items...),
-		charts.WithMarkLineStyleOpts(opts.MarkLineStyle{Symbol: []string{"none", "none"},
-			Label:     &opts.Label{Show: opts.Bool(true), Position: "insideStartTop", Formatter: "{b}", Color: vermilion},
-			LineStyle: &opts.LineStyle{Color: vermilion, Type: "dashed"}}))
 }
 
 // option is the option for ECharts as plain data. Tooltips are drawn as text: they are never parsed as HTML
@@ -259,12 +214,9 @@ func option(line *charts.Line) (map[string]any, error) {
 	return o, nil
 }
 
-// latencyDatum places a percentile on a logarithmic axis of latency; ok is false if it has no positive value.
+// latencyDatum places the estimate of a percentile on a logarithmic axis of latency; ok is false if it has no
+// positive value.
 func latencyDatum(ps record.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
 	p, ok := ps.Get(name)
-	if !ok {
-		return datum{}, 0, false
-	}
-	_, ms, ok = p.Mark()
-	return datum{grade: p.Grade, atLeast: p.Grade == stats.NoBound, tip: tip + " " + p.String()}, ms, ok && ms > 0
+	return datum{grade: p.Grade, tip: fmt.Sprintf("%s %s %s (n=%s)", tip, unit.Format(p.Median, "ms"), p.Within(), unit.Count(p.N))}, p.Median, ok && p.Median > 0
 }

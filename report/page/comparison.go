@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 
 	"bench/report"
 	"bench/report/compare"
@@ -29,27 +30,16 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 
 // tablesPage is a page of tables with the charts of each above it.
 type tablesPage struct {
-	Kind, Title     string
-	Lead            []string // paragraphs
-	Policy          string
-	Style           template.CSS
-	ECharts, Script template.JS
-	Data            template.JS
-	Notice          string
-	Figures         []figure
+	Kind, Title string
+	Lead        []string // paragraphs
+	frame
+	Data    template.JS
+	Figures []figure
 }
 
 // write renders the page under the report's policy. ECharts is in it only with a chart, data only if not nil.
 func (v *tablesPage) write(w io.Writer, data any) error {
-	v.Style, v.Script = template.CSS(style), template.JS(script)
-	scripts := hash(script)
-	for _, f := range v.Figures {
-		if len(f.Charts) > 0 {
-			v.ECharts, v.Notice = template.JS(echarts), notice
-			scripts = hash(echarts) + " " + hash(script)
-		}
-	}
-	v.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", scripts, hash(style))
+	v.frame = newFrame(slices.ContainsFunc(v.Figures, func(f figure) bool { return len(f.Charts) > 0 }))
 	if data != nil {
 		var err error
 		if v.Data, err = inline(data); err != nil {
@@ -67,7 +57,9 @@ func (v *tablesPage) add(t report.Table, folded bool, charts ...chart) error {
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	f := figure{Table: newTableView("s", t), Folded: folded}
+	view := newTableView("s", t)
+	view.Folded = view.Folded || folded
+	f := figure{Table: &view, Paper: true}
 	for _, c := range charts {
 		view, err := c.drawn()
 		if err != nil {

@@ -32,7 +32,7 @@ func TestComparisonIsEscaped(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	h := fixture.History()
-	text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, h, false) })
+	text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, h, report.Screen{}) })
 	for _, want := range []string{"60 nights", "Alarms", "Changes", "2026-12-30 12:00", "% worse", "server version"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -40,7 +40,7 @@ func TestHistory(t *testing.T) {
 	}
 	alone := compare.NewHistory([]compare.Night{{Run: "1", StartedAt: fixture.Began, Group: compare.GroupKey{Matrix: "m"},
 		Points: []compare.NightPoint{{Name: "A", Figures: map[string]compare.Value{"ttft_p99": {X: 1, Repeats: 1}}}}}})
-	if text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, alone, false) }); !strings.Contains(text, "Not tested for alarms\n  A (ttft_p99) · the last night is invalid") {
+	if text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, alone, report.Screen{}) }); !strings.Contains(text, "Not tested for alarms\n  A (ttft_p99) · the last night is invalid") {
 		t.Errorf("a night that says nothing: %s", text)
 	}
 	for _, f := range []func(io.Writer, *compare.History) error{History, report.HistoryMarkdown, func(w io.Writer, h *compare.History) error { return export.WriteJSON(w, h) }} {

@@ -15,7 +15,7 @@ import (
 )
 
 // headlineRow is the first row of the headline point; empty: none.
-func headlineRow(o *report.Outcome) string {
+func headlineRow(o *report.Analysis) string {
 	if _, p := o.HeadlinePoint(); p != nil {
 		return p.Rows[0].ID
 	}
@@ -24,7 +24,7 @@ func headlineRow(o *report.Outcome) string {
 
 // distributionChart is the CDFs of the latencies of every row and class.
 func distributionChart(rows []observed) (chart, error) {
-	c := chart{ID: "ecdf", Title: "Distributions of latency", Table: "percentiles-ttft", Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
+	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
 		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
 	var names []string
 	worst := 0.
@@ -61,6 +61,9 @@ func steps(i int, name string, e ecdf) map[string]any {
 		name += ", class " + e.class
 	}
 	name += " (n=" + unit.Count(e.n)
+	if e.metric == "itl" {
+		name += " gaps"
+	}
 	if e.without > 0 {
 		name += fmt.Sprintf("; %s without a value", unit.Count(e.without))
 	}
@@ -70,13 +73,13 @@ func steps(i int, name string, e ecdf) map[string]any {
 }
 
 // promptChart is TTFT of single requests against prompt length, with the roofline.
-func promptChart(o *report.Outcome, e evidence) (chart, error) {
-	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
+func promptChart(o *report.Analysis, e evidence) (chart, error) {
+	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TTFT of single requests against prompt tokens, with roofline floor and typical range. Floors and medians are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
 	lengths := map[float64]bool{}
 	var names []string
-	dots := map[string][]datum{}
+	dots := map[string][]pair{}
 	for _, row := range e.rows {
 		if len(row.pairs) == e.budget.pairs {
 			c.Note = fmt.Sprintf("Up to %d requests of each row, evenly spread over its window.", e.budget.pairs)
@@ -87,12 +90,9 @@ func promptChart(o *report.Outcome, e evidence) (chart, error) {
 		for _, p := range row.pairs {
 			lengths[p.tokens] = true
 			if p.ms > 0 && p.tokens > 0 {
-				dots[row.series] = append(dots[row.series], datum{x: p.tokens, y: p.ms})
+				dots[row.series] = append(dots[row.series], p)
 			}
 		}
-	}
-	for i, name := range names {
-		addDots(line, i, name, dots[name])
 	}
 	if len(lengths) < 2 {
 		return c, nil
@@ -104,19 +104,22 @@ func promptChart(o *report.Outcome, e evidence) (chart, error) {
 		}
 	})
 	addRoofline(line, band)
-	return c, c.view("", line)
+	var clouds []map[string]any
+	for i, name := range names {
+		clouds = append(clouds, dotted(i, name, dots[name]))
+	}
+	return c, c.view("", line, clouds...)
 }
 
-// addDots adds small marks whose tooltips are their coordinates.
-func addDots(line *charts.Line, i int, name string, data []datum) {
-	items := make([]opts.ScatterData, len(data))
-	for k, d := range data {
-		items[k] = opts.ScatterData{Value: []any{d.x, d.y}}
+// dotted is small marks whose tooltips are their coordinates. Bare pairs are half the size of items of
+// go-echarts.
+func dotted(i int, name string, pairs []pair) map[string]any {
+	data := make([][2]float64, len(pairs))
+	for k, p := range pairs {
+		data[k] = [2]float64{p.tokens, p.ms}
 	}
-	dots := charts.NewScatter()
-	dots.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: palette[i%len(palette)], Opacity: opts.Float(0.6)}),
-		charts.WithScatterChartOpts(opts.ScatterChart{Symbol: shapes[i%len(shapes)], SymbolSize: 6}))
-	line.Overlap(dots)
+	return map[string]any{"type": "scatter", "name": name, "data": data, "symbol": shapes[i%len(shapes)], "symbolSize": 6,
+		"itemStyle": map[string]any{"color": palette[i%len(palette)], "opacity": 0.6}}
 }
 
 // bandPoint is the roofline at one x.
@@ -124,6 +127,24 @@ type bandPoint struct {
 	x     float64
 	bound roofline.Bound
 	name  string
+}
+
+// addRooflines draws one roofline for each context: floors at different contexts are no curve. Contexts within
+// a tenth of the shortest count as one.
+func addRooflines(line *charts.Line, points []bandPoint, contexts []float64) {
+	order := make([]int, len(points))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(contexts[a], contexts[b]) })
+	for len(order) > 0 {
+		shortest := contexts[order[0]]
+		var same []bandPoint
+		for len(order) > 0 && contexts[order[0]] <= 1.1*shortest {
+			same, order = append(same, points[order[0]]), order[1:]
+		}
+		addRoofline(line, same)
+	}
 }
 
 // addRoofline draws the floor and the typical range as lines over x.
@@ -153,11 +174,12 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 }
 
 // batchChart is TPOT against the mean decode batch, with the roofline.
-func batchChart(o *report.Outcome) (chart, error) {
-	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "roofline", Height: 400, UnitY: "ms", Logs: true,
+func batchChart(o *report.Analysis) (chart, error) {
+	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
 	var band []bandPoint
+	var contexts []float64
 	for i := range o.Series {
 		s := &o.Series[i]
 		var data []datum
@@ -171,7 +193,8 @@ func batchChart(o *report.Outcome) (chart, error) {
 			if d, ms, ok := latencyDatum(p.TPOT, "p50", tip); ok {
 				d.x, d.y = short(b.Batch), ms
 				data = append(data, d)
-				band = append(band, bandPoint{b.Batch, b.TPOT, s.PointName(p)})
+				band = append(band, bandPoint{b.Batch, b.TPOT, fmt.Sprintf("%s, context %s tokens", s.PointName(p), unit.Digits(b.Context))})
+				contexts = append(contexts, b.Context)
 			}
 		}
 		if len(data) > 0 {
@@ -181,6 +204,6 @@ func batchChart(o *report.Outcome) (chart, error) {
 	if len(band) < 2 {
 		return c, nil
 	}
-	addRoofline(line, band)
+	addRooflines(line, band, contexts)
 	return c, c.view("", line)
 }

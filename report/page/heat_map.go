@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report"
 )
@@ -15,8 +17,8 @@ import (
 // heatSteps is the number of shades of a heat map. The cells also have the figures.
 const heatSteps = 5
 
-// heatMetrics are what heat maps show: the figure that sets the shade, and its cell; ok is false without a
-// figure.
+// heatMetrics are what heat maps show: the figure that sets the shade, and its cell. The shade is NaN, and
+// missing, if n is too small for an estimate; ok is false without a figure.
 var heatMetrics = []struct {
 	name, help string
 	of         func(*series.Point) (x float64, c report.Cell, ok bool)
@@ -30,9 +32,25 @@ var heatMetrics = []struct {
 }
 
 func p95Cell(ps record.Percentiles) (float64, report.Cell, bool) {
-	l, _ := ps.Get("p95")
-	_, ms, ok := l.Mark()
-	return ms, report.InCell.Percentile(ps, "p95"), ok && len(ps) > 0
+	l, ok := ps.Get("p95")
+	if l.Grade == stats.NoBound {
+		l.Median = math.NaN()
+	}
+	return l.Median, report.InCell.Percentile(ps, "p95"), ok
+}
+
+// sloTag is the verdict of a point, with the limits that it misses: not always those of the cell's figure.
+func sloTag(p *series.Point) string {
+	tag := string(p.SLO)
+	for _, r := range p.Rows {
+		for _, v := range r.SLO {
+			name, rest, _ := strings.Cut(v.Metric, "_")
+			if text := strings.TrimSpace(v.Class + " " + report.MetricName(name) + " " + rest); p.SLO == stats.Fail && v.Verdict == string(stats.Fail) && !strings.Contains(tag, text) {
+				tag += " " + text
+			}
+		}
+	}
+	return tag
 }
 
 // grid is the points of a row with two axes.
@@ -45,7 +63,7 @@ type grid struct {
 
 // heatMaps are the rows with exactly two axes of two values or more, as tables with shades: the first axis
 // down, the second across. Curves need a load axis; a map also shows rows such as input × output.
-func heatMaps(o *report.Outcome) []report.Table {
+func heatMaps(o *report.Analysis) []report.Table {
 	points := map[string][]*series.Point{}
 	var names []string
 	o.Each(func(s *series.Series, p *series.Point) {
@@ -89,15 +107,18 @@ func (g grid) table(metric int) (t report.Table, ok bool) {
 	m := heatMetrics[metric]
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range g.at {
-		if x, _, ok := m.of(p); ok {
-			low, high = min(low, x), max(high, x)
+		if x, _, measured := m.of(p); measured {
+			ok = true
+			if !math.IsNaN(x) {
+				low, high = min(low, x), max(high, x)
+			}
 		}
 	}
-	if low > high {
+	if !ok {
 		return t, false
 	}
 	t = report.Table{Caption: fmt.Sprintf("%s: %s by %s and %s", g.name, m.name, g.axes[0].Key, g.axes[1].Key),
-		Note: "Darker: larger. Tag: SLO verdict.", Columns: []report.Column{{Head: g.axes[0].Key + " ↓ " + g.axes[1].Key + " →"}}}
+		Note: "Darker: larger; without shade: n too small. Tag: SLO verdict.", Columns: []report.Column{{Head: g.axes[0].Key + " ↓ " + g.axes[1].Key + " →"}}}
 	for _, head := range g.values[1] {
 		t.Columns = append(t.Columns, report.Column{Head: head, Num: true, Help: m.help})
 	}
@@ -107,8 +128,11 @@ func (g grid) table(metric int) (t report.Table, ok bool) {
 			cell := report.Absent()
 			if p := g.at[[2]string{line, head}]; p != nil {
 				if x, c, ok := m.of(p); ok {
-					shade := min(int(heatSteps*(x-low)/max(high-low, math.SmallestNonzeroFloat64)), heatSteps-1)
-					c.Kind, c.Tag = report.Kind(fmt.Sprintf("heat%d", shade)), string(p.SLO)
+					if !math.IsNaN(x) {
+						shade := min(int(heatSteps*(x-low)/max(high-low, math.SmallestNonzeroFloat64)), heatSteps-1)
+						c.Kind = report.Kind(fmt.Sprintf("heat%d", shade))
+					}
+					c.Tag = sloTag(p)
 					cell = c
 				}
 			}

@@ -38,27 +38,18 @@ func TestRunsBesideEachOther(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	var overlay struct {
-		Choices []choice
-		Option  struct {
-			Series []struct {
-				Name  string
-				Views map[string]struct{ Data []struct{ Value []any } }
-			}
-		}
-	}
-	first := dataScript.FindSubmatch(html)[1]
-	if err := json.Unmarshal(first, &overlay); err != nil {
+	var overlay curveSet
+	if err := json.Unmarshal(curvesOf(t, html, "all-curves"), &overlay); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, s := range overlay.Option.Series {
-		if len(s.Views["D TTFT p50"].Data) == 4 {
-			names = append(names, s.Name)
+	for _, c := range overlay.Curves {
+		if c.Group == "D" && len(c.Points) == 4 && c.Full == c.Name+", D" {
+			names = append(names, c.Name)
 		}
 	}
-	if !slices.Equal(names, []string{"monday", "tuesday"}) || overlay.Choices[0].First != "D" {
-		t.Errorf("curves of %q, choices %+v", names, overlay.Choices)
+	if !slices.Equal(names, []string{"monday", "tuesday"}) || overlay.First != "D" || overlay.Curves[0].Color == overlay.Curves[1].Color || overlay.Curves[0].Shape != overlay.Curves[1].Shape {
+		t.Errorf("curves of %q, first %q", names, overlay.First)
 	}
 }
 
@@ -69,7 +60,7 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	a := another("monday", 1)
 	a.Manifest.Target.Hardware = "h100-sxm"
 	html := string(page1(t, a, b))
-	for _, want := range []string{"not compared", "refused; to compare anyway: --allow hardware", "all-overlay"} {
+	for _, want := range []string{"not compared", "refused; to compare anyway: --allow hardware", "all-latency-load"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -1,13 +1,14 @@
 // Package page writes results as one HTML file that needs nothing else: the report of one or several runs, a
 // comparison, a history. It takes tables from report, reduces the records of each row to what a file can
 // carry (requests.go, timeline_bins.go), describes charts with go-echarts (chart.go and one file for each
-// kind), and puts both into a template. page.js draws the charts in the reader's browser.
+// kind), and puts both into a template. charts.js draws them in the reader's browser; curves.js composes those
+// of one curve a workload from the figures of curves.go.
 //
-// A page never loads, sends or runs anything but its own two scripts, which a Content-Security-Policy allows
+// A page never loads, sends or runs anything but its own scripts, which a Content-Security-Policy allows
 // by their hashes. Every string of a result is untrusted: the template escapes it, and JSON in the page is
 // escaped in the same way.
 //
-// Its size is one file for each kind of chart; they share scales, colours and the data that page.js expects.
+// Its size is one file for each kind of chart; they share scales, colours and the data that charts.js expects.
 package page
 
 import (
@@ -23,17 +24,29 @@ import (
 	"bench/report"
 )
 
-// echarts is the common build of ECharts: it has every chart type of the page and is two thirds of the full
-// build.
+// echarts is a build of ECharts with the page's chart types alone: half of the full build (make echarts).
 //
-//go:embed assets/echarts.common.min.js
+//go:embed assets/echarts.min.js
 var echarts string
 
 //go:embed assets/NOTICE.echarts
 var notice string
 
-//go:embed page.js
-var script string
+// The page's own scripts. The first three are in every page; the others draw charts.
+var (
+	//go:embed page.js
+	pageScript string
+	//go:embed tables.js
+	tablesScript string
+	//go:embed tabs.js
+	tabsScript string
+	//go:embed figure.js
+	figureScript string
+	//go:embed curves.js
+	curvesScript string
+	//go:embed charts.js
+	chartsScript string
+)
 
 //go:embed page.css
 var style string
@@ -45,17 +58,16 @@ var pageHTML string
 var runsTemplate = template.Must(template.New("runs").Funcs(template.FuncMap{"visible": safetext.EscapeLines}).Parse(pageHTML))
 
 // Runs writes one self-contained page of one or several runs. Several runs follow a comparison of all of
-// them. A Content-Security-Policy allows only the page's own two scripts, by their hashes, and no request.
+// them. A Content-Security-Policy allows only the page's own scripts, by their hashes, and no request.
 func Runs(w io.Writer, runs ...*report.Run) error {
 	v := pageView{
 		Definitions: definitions,
-		Style:       template.CSS(style), ECharts: template.JS(echarts), Script: template.JS(script), Notice: notice,
-		Policy: policy(echarts, script),
+		frame:       newFrame(true),
 	}
 	data := report.NewDocument()
-	var outcomes []*report.Outcome
+	var outcomes []*report.Analysis
 	for i, run := range runs {
-		o := run.Outcome()
+		o := run.Analyze()
 		view, err := newRunView(i, run, &o)
 		if err != nil {
 			return err
@@ -77,6 +89,29 @@ func Runs(w io.Writer, runs ...*report.Run) error {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
+}
+
+// frame is what every page has around its contents.
+type frame struct {
+	Policy  string
+	Style   template.CSS
+	Scripts []template.JS // in this order; a later one uses an earlier one
+	Notice  string        // of the libraries; empty: none
+}
+
+// newFrame is the frame of a page with or without charts.
+func newFrame(charts bool) frame {
+	scripts := []string{pageScript, tablesScript, tabsScript}
+	f := frame{Style: template.CSS(style)}
+	if charts {
+		scripts = append(scripts, echarts, figureScript, curvesScript, chartsScript)
+		f.Notice = notice
+	}
+	for _, s := range scripts {
+		f.Scripts = append(f.Scripts, template.JS(s))
+	}
+	f.Policy = policy(scripts...)
+	return f
 }
 
 // policy allows the style sheet and the scripts by their hashes, and nothing else.
@@ -105,12 +140,9 @@ func inline(v any) (template.JS, error) {
 }
 
 type pageView struct {
-	Policy          string
-	Style           template.CSS
-	ECharts, Script template.JS
-	Data            template.JS
-	Notice          string
-	Compared        *multiRunView // nil: one run
-	Runs            []runView
-	Definitions     []definition
+	frame
+	Data        template.JS
+	Compared    *multiRunView // nil: one run
+	Runs        []runView
+	Definitions []definition
 }

@@ -61,7 +61,7 @@ func lab(c [3]float64, sight [3][3]float64) [3]float64 {
 // the same to anybody.
 func TestPalette(t *testing.T) {
 	lighter := map[string]string{}
-	for _, m := range regexp.MustCompile(`'(#\w{6})': '(#\w{6})'`).FindAllStringSubmatch(script, -1) {
+	for _, m := range regexp.MustCompile(`'(#\w{6})': '(#\w{6})'`).FindAllStringSubmatch(chartsScript, -1) {
 		lighter[m[1]] = m[2]
 	}
 	for page, of := range map[string]func(string) string{"#ffffff": func(c string) string { return c }, "#14171c": func(c string) string { return lighter[c] }} {

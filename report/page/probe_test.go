@@ -18,13 +18,17 @@ const drawn = async b => { for (let k = 0; k < 10000 && !b.querySelector('canvas
 func probe(html []byte) []byte {
 	const look = awaiting + `addEventListener('load', async () => {
   const root = document.documentElement, boxes = [...document.querySelectorAll('.chart')];
+  const look = async box => {
+    const panel = box.closest('[role=tabpanel]');
+    if (panel) document.getElementById('tab-' + panel.id).click();
+    box.scrollIntoView();
+    await drawn(box);
+  };
   const standing = () => boxes.filter(b => b.querySelector('canvas')).length;
   root.dataset.xss = window.__xss ? 1 : 0;
-  boxes[0].scrollIntoView();
-  await drawn(boxes[0]);
+  await look(boxes[0]);
   root.dataset.near = boxes[0].querySelector('canvas') && standing() < boxes.length ? 1 : 0;
-  boxes[boxes.length - 1].scrollIntoView();
-  await drawn(boxes[boxes.length - 1]);
+  await look(boxes[boxes.length - 1]);
   root.dataset.far = boxes[boxes.length - 1].querySelector('canvas') ? 1 : 0;
   const before = root.dataset.theme;
   document.getElementById('theme').click(); // draws anew
@@ -38,18 +42,29 @@ func probe(html []byte) []byte {
     return seen.size > 5;
   }).length;
   dispatchEvent(new Event('afterprint'));
-  boxes[0].scrollIntoView();
-  await drawn(boxes[0]);
-  const list = document.querySelector('.controls select'), figure = list.closest('figure');
+  await look(boxes[0]);
+  await look(boxes[1]);
+  const figure = boxes[1].closest('figure'), list = figure.querySelector('.controls select');
   const shot = () => figure.querySelector('canvas').toDataURL();
   const was = shot();
   list.value = list.options[list.options.length - 1].value;
   list.dispatchEvent(new Event('change'));
   const chosen = shot();
-  figure.querySelector('.controls input').click();
+  figure.querySelectorAll('.controls input')[2].click();
   root.dataset.toggled = was !== chosen && chosen !== shot() ? 1 : 0;
+  const group = document.querySelector('[data-curves] select'), other = document.querySelector('.workloads input:not(:checked)');
+  const pair = () => boxes.slice(0, 2).map(b => b.querySelector('canvas').toDataURL());
+  const differ = (a, b) => a.length > 1 && a.every((x, i) => x !== b[i]);
+  let last = pair();
+  if (group) group.value = 'all workloads';
+  if (group) group.dispatchEvent(new Event('change'));
+  else if (other) other.click();
+  root.dataset.grouped = differ(last, pair()) ? 1 : 0;
+  last = pair();
+  for (const box of boxes.slice(0, 2)) box.previousElementSibling.querySelector('input').click();
+  root.dataset.detailed = differ(last, pair()) ? 1 : 0;
   const table = document.querySelector('[id$=points] table');
-  const i = [...table.tHead.rows[0].cells].findIndex(c => c.textContent.startsWith('output tok/s'));
+  const i = [...table.tHead.rows[0].cells].findIndex(c => /^(output )?tok\/s(\/GPU)?\s/.test(c.textContent));
   const column = () => [...table.tBodies[0].rows].map(r => Number(r.cells[i].textContent.replace(',', '')));
   const rising = xs => xs.every((x, k) => !k || xs[k - 1] <= x);
   const order = column(), button = table.tHead.rows[0].cells[i].querySelector('button');
@@ -61,7 +76,7 @@ func probe(html []byte) []byte {
   copy.click();
   root.dataset.scrollWidth = root.scrollWidth;
   root.dataset.clientWidth = root.clientWidth;
-  setTimeout(() => { root.dataset.copied = copy.textContent === 'copy as CSV' ? 0 : 1; }, 500);
+  setTimeout(() => { root.dataset.copied = copy.textContent === 'CSV' ? 0 : 1; }, 500);
 });`
 	return with(html, look)
 }
@@ -70,7 +85,7 @@ func probe(html []byte) []byte {
 // that script's hash alone.
 func with(html []byte, look string) []byte {
 	escaped := strings.NewReplacer("'", "&#39;", "+", "&#43;")
-	html = bytes.Replace(html, []byte(escaped.Replace(hash(script))), []byte(escaped.Replace(hash(script)+" "+hash(look))), 1)
+	html = bytes.Replace(html, []byte(escaped.Replace(hash(pageScript))), []byte(escaped.Replace(hash(pageScript)+" "+hash(look))), 1)
 	end := bytes.LastIndex(html, []byte("</body>")) // ECharts has one of its own, in a string
 	return slices.Concat(html[:end], []byte("<script>"+look+"</script>"), html[end:])
 }

@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/report"
 )
 
@@ -18,6 +19,8 @@ type observed struct {
 	ecdfs  []ecdf
 	pairs  []pair
 	panels []panel
+
+	rotations []record.RotationSpan // of a tiling row
 }
 
 // evidence is the rows of a run that have requests, and the files that could not be read.
@@ -33,17 +36,17 @@ type budget struct{ steps, bins, pairs int }
 // Limits of all rows together.
 const (
 	allSteps = 9000
-	allBins  = 3500
+	allBins  = 1200
 	allPairs = 3000
 )
 
 func budgetOf(rows int) budget {
 	rows = max(rows, 1)
-	return budget{steps: min(max(allSteps/rows, 12), 120), bins: min(max(allBins/rows, 16), 150), pairs: min(max(allPairs/rows, 5), 300)}
+	return budget{steps: min(max(allSteps/rows, 12), 60), bins: min(max(allBins/rows, 16), 100), pairs: min(max(allPairs/rows, 5), 200)}
 }
 
 // observe reads the requests and the samples of every live row, one row in memory at a time.
-func observe(r *report.Run, o *report.Outcome) evidence {
+func observe(r *report.Run, o *report.Analysis) evidence {
 	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records", Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
 	e.budget = budgetOf(len(r.Live()))
 	b := e.budget
@@ -59,7 +62,7 @@ func observe(r *report.Run, o *report.Outcome) evidence {
 				e.unread.Add(report.TextCell(row.ID), report.TextCell(err.Error()))
 			}
 			if len(records) > 0 {
-				e.rows = append(e.rows, observed{row, s.Label(), name, ecdfsOf(row, records, b.steps), pairsOf(row, records, b.pairs), panelsOf(row, records, samples, b.bins)})
+				e.rows = append(e.rows, observed{row, s.Label(), name, ecdfsOf(row, records, b.steps), pairsOf(row, records, b.pairs), panelsOf(row, records, samples, b.bins), rotationsOf(row, records, b.bins)})
 			}
 		}
 	})
@@ -69,7 +72,7 @@ func observe(r *report.Run, o *report.Outcome) evidence {
 // ecdf is one latency of one class, as evenly spaced order statistics.
 type ecdf struct {
 	metric, class string // class empty: all
-	n, without    int    // completed requests with the latency; other requests of the window
+	n, without    int    // completed requests with the latency (of itl: gaps); other requests of the window
 	steps         []float64
 }
 
@@ -84,7 +87,7 @@ func (e ecdf) maxError() float64 {
 }
 
 // shownLatencies are the latencies that the page draws.
-var shownLatencies = []string{"ttft", "tpot", "e2e"}
+var shownLatencies = []string{"ttft", "tpot", "itl", "e2e"}
 
 func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	classes := []string{""}
@@ -93,22 +96,16 @@ func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	}
 	slices.Sort(classes)
 	var out []ecdf
-	for _, metric := range shownLatencies {
-		for _, class := range classes {
-			e := ecdf{metric: metric, class: class}
-			var values []float64
-			for _, r := range records {
-				if r.Phase != record.PhaseWindow || class != "" && r.Class != class {
-					continue
-				}
-				if ms, ok := r.Latency(metric, row.Spec.Streams()); ok && r.OK() {
-					values = append(values, ms)
-				} else {
-					e.without++
-				}
+	for _, class := range classes {
+		of := slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool {
+			return r.Phase != record.PhaseWindow || class != "" && r.Class != class
+		})
+		for _, metric := range shownLatencies {
+			e := latencyECDF(row, of, metric, steps)
+			if metric == "itl" {
+				e = gapsECDF(of, steps)
 			}
-			if e.n = len(values); e.n > 0 {
-				e.steps = stepsOf(values, steps)
+			if e.metric, e.class = metric, class; e.n > 0 {
 				out = append(out, e)
 			}
 		}
@@ -116,18 +113,51 @@ func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	return out
 }
 
-// stepsOf sorts values and keeps at most `most` order statistics, the smallest and the largest among them:
-// the j-th of k has rank j·(n−1)/(k−1), rounded down, from 0. page.js computes its share by the same rule.
-func stepsOf(values []float64, most int) []float64 {
+func latencyECDF(row *record.Row, records []*record.Record, metric string, steps int) ecdf {
+	var e ecdf
+	var values []float64
+	for _, r := range records {
+		if ms, ok := r.Latency(metric, row.Spec.Streams()); ok && r.OK() {
+			values = append(values, ms)
+		} else {
+			e.without++
+		}
+	}
 	slices.Sort(values)
-	n := len(values)
+	e.n = len(values)
+	e.steps = stepsOf(e.n, steps, func(i int) float64 { return values[i] })
+	return e
+}
+
+// gapsECDF pools the gaps of the requests, which can be many millions.
+func gapsECDF(records []*record.Record, steps int) ecdf {
+	var e ecdf
+	var gaps stats.Counts
+	for _, r := range records {
+		if !r.OK() || r.Gaps.IsZero() {
+			e.without++
+			continue
+		}
+		for us := range r.Gaps.All() {
+			gaps.Add(us)
+		}
+	}
+	e.n = gaps.N()
+	sorted := gaps.Sorted(record.UsPerMs)
+	e.steps = stepsOf(e.n, steps, func(i int) float64 { return sorted.QuantileWithMissing(0, float64(i)/float64(max(1, e.n-1))) })
+	return e
+}
+
+// stepsOf are at most `most` order statistics of n values, the smallest and the largest among them: the j-th
+// of k has rank j·(n−1)/(k−1), rounded down, from 0. charts.js computes its share by the same rule.
+func stepsOf(n, most int, at func(rank int) float64) []float64 {
 	out := make([]float64, min(n, most))
 	for j := range out {
 		i := n - 1
 		if len(out) > 1 {
 			i = j * (n - 1) / (len(out) - 1)
 		}
-		out[j] = short(values[i])
+		out[j] = short(at(i))
 	}
 	return out
 }

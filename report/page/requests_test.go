@@ -4,7 +4,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -68,14 +67,14 @@ func observedRun(t *testing.T) *report.Run {
 
 func TestObserve(t *testing.T) {
 	run := observedRun(t)
-	o := run.Outcome()
+	o := run.Analyze()
 	e := observe(run, &o)
 	if len(e.rows) != 1 || len(e.unread.Rows) != 0 {
 		t.Fatalf("%d rows, unread %v", len(e.rows), e.unread.Rows)
 	}
 	row := e.rows[0]
 	ttft := row.ecdfs[0]
-	if ttft.metric != "ttft" || ttft.n != 81 || ttft.without != 9 || len(ttft.steps) != 81 || ttft.steps[0] != 50 {
+	if ttft.metric != "ttft" || ttft.n != 81 || ttft.without != 9 || len(ttft.steps) != 60 || ttft.steps[0] != 50 {
 		t.Errorf("%+v", ttft)
 	}
 	if len(row.pairs) != 81 || row.pairs[0] != (pair{110, 50}) {
@@ -86,7 +85,7 @@ func TestObserve(t *testing.T) {
 	if inFlight.name != "concurrency" || math.Abs(middle-2.5) > 0.51 { // 10/s × 250 ms
 		t.Errorf("%s %v", inFlight.name, middle)
 	}
-	if got := row.panels[4].lines[0].values[5]; got != 700 {
+	if got := row.panels[5].lines[0].values[5]; got != 700 {
 		t.Errorf("two GPUs take %v W", got)
 	}
 	if got := row.panels[1].lines[1].values[40]; collected(got) && got != 50 {
@@ -95,16 +94,22 @@ func TestObserve(t *testing.T) {
 }
 
 func TestStepsKeepBothEnds(t *testing.T) {
-	values := make([]float64, 1000)
-	for i := range values {
-		values[i] = float64(1000 - i)
-	}
-	got := stepsOf(values, 3)
-	if diff := cmp.Diff([]float64{1, 500, 1000}, got); diff != "" {
+	at := func(i int) float64 { return float64(i + 1) }
+	if diff := cmp.Diff([]float64{1, 500, 1000}, stepsOf(1000, 3, at)); diff != "" {
 		t.Error(diff)
 	}
-	if got := stepsOf([]float64{7}, 3); len(got) != 1 || got[0] != 7 {
+	if got := stepsOf(1, 3, at); len(got) != 1 || got[0] != 1 {
 		t.Error(got)
+	}
+}
+
+// The distribution of ITL is that of all gaps of the completed requests.
+func TestGapsArePooled(t *testing.T) {
+	records := []*record.Record{{Outcome: "ok", Gaps: record.Pack(30_000, 10_000)}, {Outcome: "ok", Gaps: record.Pack(20_000)},
+		{Outcome: "timeout", Gaps: record.Pack(90_000)}, {Outcome: "ok"}}
+	got := gapsECDF(records, 10)
+	if diff := cmp.Diff([]float64{10, 20, 30}, got.steps); diff != "" || got.n != 3 || got.without != 2 {
+		t.Errorf("%s: %+v", diff, got)
 	}
 }
 
@@ -127,8 +132,57 @@ func TestTimelineSurvivesSilence(t *testing.T) {
 		t.Error(got)
 	}
 	got := panelsOf(&row, fixture.Requests(3)[:1], nil, 20)
-	if len(got[3].lines) != 0 || len(got[0].lines) != 1 {
+	if len(got[4].lines) != 0 || len(got[0].lines) != 1 {
 		t.Errorf("what nobody told has lines: %+v", got)
+	}
+}
+
+// A gauge repeats its last sample for up to two sampling intervals, and is absent in a gap.
+func TestGaugeHasGaps(t *testing.T) {
+	c := clock{start: 0, end: 10_000_000, n: 20} // bins of half a second
+	var samples []*record.Sample
+	for _, s := range []int64{0, 1, 2, 3, 8, 9} { // every second, but for five of them
+		samples = append(samples, &record.Sample{TUs: s*1_000_000 + 100_000, Server: &telemetry.ServerReading{Running: new(float64(s))}})
+	}
+	nan := math.NaN()
+	want := []float64{0, 0, 1, 1, 2, 2, 3, 3, 3, 3, 3, nan, nan, nan, nan, nan, 8, 8, 9, nan}
+	got := c.gauge(samples, running)
+	for i := range want {
+		if got[i] != want[i] && !(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+	if one := c.gauge(samples[:1], running); one[0] != 0 || collected(one[1]) {
+		t.Errorf("of one sample: %v", one)
+	}
+}
+
+// The longest gap stands in the bin in which it ended.
+func TestStallsAreSeen(t *testing.T) {
+	row := fixture.Shape{Name: "A", Rate: 1, N: 10, TTFT: 5, TPOT: 5}.Row()
+	c := clock{start: 0, end: 4_000_000, n: 4}
+	r := fixture.Requests(1)[0]
+	r.Arrival, r.First, r.Gaps, r.OutputTokens = record.At(0), record.At(500_000), record.Pack(100_000, 2_000_000, 300_000), 4
+	r.Last, r.Outcome = record.At(2_900_000), "ok"
+	lines := c.tokenTimes(&row, []*record.Record{r})
+	if got := lines[1].values; got[0] != 100 || collected(got[1]) || got[2] != 2000 || collected(got[3]) {
+		t.Errorf("longest ITL %v", got)
+	}
+	if got := lines[0].values[0]; got != 800 {
+		t.Errorf("median TPOT %v", got)
+	}
+}
+
+// Among the lines of requests, arrivals and KV cache no two have one colour.
+func TestTimelineColours(t *testing.T) {
+	seen := map[string]bool{}
+	for i, colors := range panelColors {
+		for _, c := range colors {
+			if seen[c] && i != 2 { // TPOT has those of TTFT, in another panel
+				t.Errorf("two lines are %s", c)
+			}
+			seen[c] = true
+		}
 	}
 }
 
@@ -142,7 +196,7 @@ func TestHeat(t *testing.T) {
 		}
 	}
 	rows = append(rows, fixture.Shape{Name: "one", Axes: fixture.Axis("concurrency", "1"), Concurrency: 1, N: 300, TTFT: 50, TPOT: 7, Output: 100}.Row())
-	o := report.Outcome{Series: series.FromRows(rows)}
+	o := report.Analysis{Series: series.FromRows(rows)}
 	tables := heatMaps(&o)
 	if len(tables) != 3 {
 		t.Fatalf("%d maps", len(tables))
@@ -163,12 +217,8 @@ func TestHeat(t *testing.T) {
 // What a thinned curve is said to be low by is what it is low by, and no more.
 func TestECDFIsLowByNoMore(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 50, 119, 120, 121, 250, 1000, 12345} {
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = float64(i)
-		}
 		for _, most := range []int{2, 12, 120} {
-			steps := len(stepsOf(slices.Clone(values), most))
+			steps := len(stepsOf(n, most, func(i int) float64 { return float64(i) }))
 			e, worst := ecdf{n: n, steps: make([]float64, steps)}, 0.
 			for j := range steps - 1 { // just before the next step
 				rank, next := j*(n-1)/(steps-1), (j+1)*(n-1)/(steps-1)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"bench/report"
 )
 
 // Heights of a timeline in px: above the first panel, a panel, the space below it.
@@ -20,7 +22,7 @@ const (
 
 // timelineChart is one row over time, as panels on one time axis. The reader chooses the row.
 func timelineChart(rows []observed, first string) (chart, error) {
-	c := chart{ID: "timeline", Title: "Timeline", Table: "load",
+	c := chart{ID: "row", Title: "Timeline", Table: report.TabTimeline,
 		Alt: "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}
 	shown := panelsShown(rows)
 	if len(shown) == 0 {
@@ -78,10 +80,13 @@ func panelsShown(rows []observed) []int {
 }
 
 // panelNames name the panels of panelsOf.
-var panelNames = []string{"requests", "latency", "arrivals/s", "KV cache in use", "GPU power, W"}
+var panelNames = []string{"requests", "latency", "TPOT, ITL", "arrivals/s", "KV cache in use", "GPU power, W"}
 
-// panelColors is the first colour of each panel; a line has the same colour in every row.
-var panelColors = []int{0, 3, 5, 7, 8}
+// panelColors are the colours of the lines of each panel, the same in every row: those of concurrency, running,
+// waiting, sent and KV cache are all different.
+var panelColors = [][]string{
+	{palette[0], palette[1], palette[2]}, {palette[3], palette[4]}, {palette[4], palette[3]}, {neutral, palette[5]}, {palette[6]}, {palette[7]},
+}
 
 func panelAxes(shown []int) *charts.Line {
 	line := newLines()
@@ -103,17 +108,17 @@ func panelAxes(shown []int) *charts.Line {
 	return line
 }
 
-// timelineSeries is the lines of a row. page.js computes x from x0 and dx.
+// timelineSeries is the lines of a row. charts.js computes x from x0 and dx.
 func timelineSeries(row observed, shown []int) []map[string]any {
 	var out []map[string]any
 	for k, i := range shown {
 		p := row.panels[i]
-		for j, l := range p.lines {
-			color := panelColors[i] + j
+		for _, l := range p.lines {
+			color := panelColors[i][l.nth]
 			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": k, "yAxisIndex": k, "showSymbol": p.unit == "ms", "symbolSize": 4, "step": "middle",
 				"x0": p.start, "dx": p.bin, "ys": figures(l.values),
-				"itemStyle": map[string]any{"color": palette[color%len(palette)]},
-				"lineStyle": map[string]any{"color": palette[color%len(palette)], "width": 1.5, "type": dashes[j%len(dashes)]}})
+				"itemStyle": map[string]any{"color": color},
+				"lineStyle": map[string]any{"color": color, "width": 1.5, "type": dashes[l.nth%len(dashes)]}})
 		}
 		if len(p.lines) > 0 {
 			out = append(out, outside(row, p, k))
@@ -122,14 +127,14 @@ func timelineSeries(row observed, shown []int) []map[string]any {
 	return out
 }
 
-// figures writes NaN as null, which JSON lacks.
+// figures writes what JSON lacks, NaN and infinities, as null.
 type figures []float64
 
 // MarshalJSON implements json.Marshaler.
 func (f figures) MarshalJSON() ([]byte, error) {
 	out := make([]any, len(f))
 	for i, x := range f {
-		if !math.IsNaN(x) {
+		if !math.IsNaN(x) && !math.IsInf(x, 0) {
 			out[i] = short(x)
 		}
 	}

@@ -21,6 +21,7 @@ type panel struct {
 type binned struct {
 	name   string
 	values []float64
+	nth    int // of the panel's lines, those without a value included
 }
 
 // clock divides a row into bins, in µs from its start.
@@ -60,16 +61,21 @@ func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sampl
 		return nil
 	}
 	panels := []panel{
-		{lines: []binned{{"concurrency", c.inFlight(records)}, {"running (server)", c.gauge(samples, running)}, {"waiting (server)", c.gauge(samples, waiting)}}},
+		{lines: []binned{{name: "concurrency", values: c.inFlight(records)}, {name: "running (server)", values: c.gauge(samples, running)},
+			{name: "waiting (server)", values: c.gauge(samples, waiting)}}},
 		{unit: "ms", lines: c.latencies(row, records)},
-		{lines: []binned{{"scheduled", c.perSecond(records, func(r *record.Record) record.Micros { return r.Arrival })},
-			{"sent", c.perSecond(records, func(r *record.Record) record.Micros { return r.Sent })}}},
-		{unit: "share", lines: []binned{{"KV cache in use", c.gauge(samples, kvUsage)}}},
-		{lines: []binned{{"GPU power", c.gauge(samples, power)}}},
+		{unit: "ms", lines: c.tokenTimes(row, records)},
+		{lines: []binned{{name: "scheduled", values: c.perSecond(records, func(r *record.Record) record.Micros { return r.Arrival })},
+			{name: "sent", values: c.perSecond(records, func(r *record.Record) record.Micros { return r.Sent })}}},
+		{unit: "share", lines: []binned{{name: "KV cache in use", values: c.gauge(samples, kvUsage)}}},
+		{lines: []binned{{name: "GPU power", values: c.gauge(samples, power)}}},
 	}
 	for i := range panels {
 		p := &panels[i]
 		p.start, p.bin = short(float64(c.start)/1e6), c.width()/1e6
+		for j := range p.lines {
+			p.lines[j].nth = j
+		}
 		p.lines = slices.DeleteFunc(p.lines, func(l binned) bool { return !slices.ContainsFunc(l.values, collected) })
 	}
 	return panels
@@ -100,6 +106,30 @@ func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 	if !row.Spec.Streams() {
 		metric = "e2e"
 	}
+	median, most := c.byArrival(row, records, metric)
+	name := report.MetricName(metric)
+	return []binned{{name: name + " median", values: median}, {name: name + " maximum", values: most}}
+}
+
+// tokenTimes are the median TPOT of the requests that arrived in each bin, and the longest ITL that ended in
+// it: a stall.
+func (c clock) tokenTimes(row *record.Row, records []*record.Record) []binned {
+	median, _ := c.byArrival(row, records, "tpot")
+	longest := c.blank()
+	for _, r := range records {
+		us, _ := r.First.Get()
+		for gap := range r.Gaps.All() {
+			us += gap
+			if i, inside := c.at(us); inside && !(longest[i] >= float64(gap)/record.UsPerMs) {
+				longest[i] = float64(gap) / record.UsPerMs
+			}
+		}
+	}
+	return []binned{{name: "TPOT median", values: median}, {name: "ITL maximum", values: longest}}
+}
+
+// byArrival are median and maximum of a latency of the requests that arrived in each bin.
+func (c clock) byArrival(row *record.Row, records []*record.Record, metric string) (median, most []float64) {
 	by := make([][]float64, c.n)
 	for _, r := range records {
 		us, _ := r.Arrival.Get()
@@ -108,15 +138,14 @@ func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 			by[i] = append(by[i], ms)
 		}
 	}
-	median, most := c.blank(), c.blank()
+	median, most = c.blank(), c.blank()
 	for i, values := range by {
 		if len(values) > 0 {
 			slices.Sort(values)
 			median[i], most[i] = values[len(values)/2], values[len(values)-1]
 		}
 	}
-	name := report.MetricName(metric)
-	return []binned{{name + " median", median}, {name + " maximum", most}}
+	return median, most
 }
 
 func (c clock) perSecond(records []*record.Record, of func(*record.Record) record.Micros) []float64 {
@@ -138,10 +167,11 @@ func (c clock) blank() []float64 {
 	return out
 }
 
-// gauge is the mean of the samples in each bin; a bin between samples repeats the last one.
+// gauge is the mean of the samples in each bin. A bin without a sample repeats the last one for up to two
+// sampling intervals (the median distance of samples); beyond that the metric was not collected.
 func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64) []float64 {
 	out, counts := c.blank(), make([]float64, c.n)
-	first, last := c.n, -1
+	var times []int64 // of the samples, in order
 	for _, s := range samples {
 		x := of(s)
 		i, inside := c.at(s.TUs)
@@ -152,14 +182,34 @@ func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64)
 			out[i] = 0
 		}
 		out[i] += (*x - out[i]) / counts[i]
-		first, last = min(first, i), max(last, i)
+		times = append(times, s.TUs)
 	}
-	for i := first + 1; i < last; i++ {
-		if counts[i] == 0 {
+	slices.Sort(times)
+	hold := 2 * medianStep(times)
+	next := 0 // the first sample after the bin
+	for i := range out {
+		begin := float64(c.start) + float64(i)*c.width()
+		for next < len(times) && float64(times[next]) < begin+c.width() {
+			next++
+		}
+		if counts[i] == 0 && next > 0 && next < len(times) && begin-float64(times[next-1]) < hold {
 			out[i] = out[i-1]
 		}
 	}
 	return out
+}
+
+// medianStep is the median distance of ascending times; 0: fewer than two.
+func medianStep(times []int64) float64 {
+	var steps []int64
+	for i := 1; i < len(times); i++ {
+		steps = append(steps, times[i]-times[i-1])
+	}
+	if len(steps) == 0 {
+		return 0
+	}
+	slices.Sort(steps)
+	return float64(steps[len(steps)/2])
 }
 
 // fromServer is a gauge of the server; nil: not collected.

@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
+	"bench/experiment/diagnosis"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
+	"bench/experiment/stats"
 	"bench/report"
 )
 
@@ -15,22 +20,46 @@ import (
 type runView struct {
 	ID        string // prefix of the anchors
 	Manifest  record.Manifest
-	Outcome   report.Outcome
 	Setup     string // what was measured, on one line
-	Happened  string // the result in one sentence
-	Cards     []report.Card
+	SLO       string // the limits, on one line
+	Answers   []answerView
+	Result    string // the verdicts of the workloads in one sentence
 	Simulated bool
-	Evaluated []string // how the outcome differs from the run's files; empty: it does not
-	Figures   []figure
-	Rest      []tableView
-	Notes     string
+	Evaluated []string    // how the outcome differs from the run's files; empty: it does not
+	Curves    *curvesView // of the charts; nil: none
+	Panels    []panelView
 }
 
-// figure is charts and the table of the same figures.
+// answerView is the answer of one workload.
+type answerView struct {
+	report.AnswerView
+	Name    string
+	Lead    string
+	Mark    string // the verdict as a character, as in the charts
+	Group   string // of the workload in the charts
+	First   bool   // the one to read first
+	KPIs    []kpi
+	Trusted string // id of the tab that explains it
+}
+
+// kpi is a figure in large print: "45.1 ms" of "45.1 ms [43.0, 60.0]".
+type kpi struct{ Name, Value, Rest string }
+
+// panelView is a tab of a run.
+type panelView struct {
+	ID, Name string
+	Paper    bool // a part of it is printed
+	Figures  []figure
+	Notes    string // of the user; empty: none
+	Matrix   string // text of the file; empty: elsewhere
+}
+
+// figure is charts, a table of the same figures, or both.
 type figure struct {
 	Charts []chartView
-	Table  tableView
-	Folded bool // the reader opens the table
+	Marks  string     // what the marks of the charts mean; empty: a legend does
+	Table  *tableView // nil: none
+	Paper  bool       // printed
 }
 
 type chartView struct {
@@ -50,8 +79,14 @@ func (c chart) drawn() (chartView, error) {
 type tableView struct {
 	ID, Caption, Note string
 	Columns           []report.Column
-	Rows              [][]cellView
-	Long              bool // folded
+	Rows              []rowView
+	Folded            bool // the reader opens the table
+}
+
+type rowView struct {
+	Cells    []cellView
+	Workload string // number of the workload, if the row is a point; empty: it is none
+	Ship     bool   // the point is the operating point of its workload
 }
 
 type cellView struct {
@@ -61,42 +96,119 @@ type cellView struct {
 
 func runID(i int) string { return fmt.Sprintf("r%d", i) }
 
-func newRunView(i int, run *report.Run, o *report.Outcome) (runView, error) {
-	v := runView{ID: runID(i), Manifest: run.Manifest, Outcome: *o, Notes: run.Notes, Simulated: run.Simulated(), Evaluated: run.Evaluated.Lines(),
-		Setup: run.Setup(o), Happened: o.Happened(), Cards: run.Cards(o)}
+func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
+	id := runID(i)
+	v := runView{ID: id, Manifest: run.Manifest, Simulated: run.Simulated(), Evaluated: run.Evaluated.Lines(),
+		Setup: run.Setup(), SLO: o.SLOLine(), Answers: answersOf(id, o), Result: o.Answer.Text}
 	seen := observe(run, o)
-	charts, err := chartsOf(o, seen)
+	set := newCurveSet(o)
+	charts, err := chartsOf(o, set, seen)
 	if err != nil {
-		return runView{}, err
+		return v, err
 	}
-	for _, t := range heatMaps(o) {
-		v.Rest = append(v.Rest, newTableView(v.ID, t))
+	if v.Curves, err = set.view(v.ID + "-" + curvesID); err != nil {
+		return v, err
 	}
-	for _, s := range run.Sections(o) {
-		if !s.Charted {
-			v.Rest = append(v.Rest, newTableView(v.ID, s.Table))
-			continue
+	for _, tab := range run.Tabs(o, len(seen.rows) > 0) {
+		switch tab.ID {
+		case report.TabLatency:
+			tab.Sections = append(sectionsOf(heatMaps(o)), tab.Sections...)
+		case report.TabTrust:
+			tab.Sections = append(tab.Sections, sectionsOf([]report.Table{seen.unread})...)
 		}
-		f, err := newFigure(v.ID, charts, s.Table, s.Folded)
+		p, err := newPanel(v.ID, tab, charts)
 		if err != nil {
-			return runView{}, err
+			return v, err
 		}
-		v.Figures = append(v.Figures, f)
-	}
-	if len(seen.unread.Rows) > 0 {
-		v.Rest = append(v.Rest, newTableView(v.ID, seen.unread))
+		switch tab.ID {
+		case report.TabSummary:
+			markPoints(&p, v.ID, o)
+		case report.TabReproduce:
+			p.Notes, p.Matrix = run.Notes, run.Manifest.MatrixText
+		}
+		if len(p.Figures) > 0 {
+			v.Panels = append(v.Panels, p)
+		}
 	}
 	return v, nil
 }
 
-// newFigure takes the charts that name the table.
-func newFigure(prefix string, charts []chart, t report.Table, folded bool) (figure, error) {
-	f := figure{Table: newTableView(prefix, t), Folded: folded}
+// verdictMarks are the marks of the charts for the verdicts of workloads.
+var verdictMarks = map[stats.Verdict]string{stats.Pass: "★", stats.Fail: "○", stats.Undecided: "◐", "": "●"}
+
+func answersOf(prefix string, o *report.Analysis) []answerView {
+	var out []answerView
+	for i := range o.Answer.Workloads {
+		w := &o.Answer.Workloads[i]
+		a := answerView{AnswerView: o.View(w), Name: w.Name, Lead: w.Lead, Mark: verdictMarks[w.Verdict], Group: groupOf(&o.Series[w.Series]),
+			First: i == *o.Answer.First, Trusted: prefix + "-" + report.TabTrust}
+		for _, f := range a.Figures {
+			a.KPIs = append(a.KPIs, newKPI(f.Name, f.Value))
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// newKPI prints number and unit large, and small what follows them.
+func newKPI(name, value string) kpi {
+	if number, ok := strings.CutSuffix(value, " USD per million output tokens"); ok {
+		return kpi{"USD/M output tokens", number, ""}
+	}
+	number, rest, _ := strings.Cut(value, " ")
+	if unit, more, _ := strings.Cut(rest, " "); unit != "" && !strings.HasPrefix(unit, "[") && !strings.HasPrefix(unit, "(") {
+		number, rest = number+" "+unit, more
+	}
+	return kpi{name, number, rest}
+}
+
+func sectionsOf(tables []report.Table) []report.Section {
+	var out []report.Section
+	for _, t := range tables {
+		if len(t.Rows) > 0 {
+			out = append(out, report.Section{Table: t})
+		}
+	}
+	return out
+}
+
+// newPanel is a tab with the charts that name it, then its tables, each below the charts that name it.
+func newPanel(prefix string, tab report.Tab, charts []chart) (panelView, error) {
+	p := panelView{ID: prefix + "-" + tab.ID, Name: tab.Name}
+	add := func(id string, t *tableView, paper bool) error {
+		f, err := newFigure(prefix, id, charts, t)
+		if err != nil || t == nil && len(f.Charts) == 0 {
+			return err
+		}
+		f.Paper = paper
+		p.Paper = p.Paper || paper
+		p.Figures = append(p.Figures, f)
+		return nil
+	}
+	if err := add(tab.ID, nil, tab.Paper); err != nil {
+		return p, err
+	}
+	for _, s := range tab.Sections {
+		t := newTableView(prefix, s.Table)
+		t.Folded = t.Folded || s.Folded
+		if err := add(s.Table.ID, &t, s.Paper); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// newFigure is a table below the charts that name it.
+func newFigure(prefix, table string, charts []chart, t *tableView) (figure, error) {
+	f := figure{Table: t, Paper: true}
 	for _, c := range charts {
-		if c.Table != t.ID || c.Option == nil {
+		if c.Table != table || c.Option == nil {
 			continue
 		}
 		c.ID = prefix + "-" + c.ID
+		if c.Curves != "" {
+			c.Curves, f.Marks = prefix+"-"+c.Curves, marksOfCurves
+		}
 		view, err := c.drawn()
 		if err != nil {
 			return f, err
@@ -106,13 +218,28 @@ func newFigure(prefix string, charts []chart, t report.Table, folded bool) (figu
 	return f, nil
 }
 
+// markPoints names the workload of each row of the table of points, which are in the order of the series.
+func markPoints(p *panelView, prefix string, o *report.Analysis) {
+	i := slices.IndexFunc(p.Figures, func(f figure) bool { return f.Table != nil && f.Table.ID == prefix+"-points" })
+	if i < 0 {
+		return
+	}
+	rows := p.Figures[i].Table.Rows
+	for k := range o.Answer.Workloads {
+		for _, status := range o.Answer.Workloads[k].Points {
+			rows[0].Workload, rows[0].Ship = strconv.Itoa(k), status.Status == diagnosis.Ship
+			rows = rows[1:]
+		}
+	}
+}
+
 const (
 	longTable   = 40 // rows from which a table is folded
 	proseLength = 30 // bytes from which a cell wraps
 )
 
 func newTableView(prefix string, t report.Table) tableView {
-	v := tableView{ID: prefix + "-" + t.ID, Caption: safetext.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns, Long: len(t.Rows) > longTable}
+	v := tableView{ID: prefix + "-" + t.ID, Caption: safetext.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns, Folded: len(t.Rows) > longTable}
 	for _, row := range t.Rows {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
@@ -122,7 +249,7 @@ func newTableView(prefix string, t report.Table) tableView {
 			}
 			cells[i] = cellView{safetext.EscapeLines(c.Text), safetext.EscapeLines(c.Title), class, safetext.EscapeLines(c.Tag), t.Columns[i].Num}
 		}
-		v.Rows = append(v.Rows, cells)
+		v.Rows = append(v.Rows, rowView{Cells: cells})
 	}
 	return v
 }

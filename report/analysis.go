@@ -1,0 +1,131 @@
+package report
+
+import (
+	"errors"
+	"slices"
+
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
+	"bench/experiment/series"
+)
+
+// Analysis is what the rows of a run show: its answer, and the curves, bottlenecks and findings behind it.
+type Analysis struct {
+	Answer    diagnosis.Answer      `json:"answer"`    // operating points, verdicts, what to run next
+	Findings  []Finding             `json:"findings"`  // by severity, the most severe first, and code
+	Series    []series.Series       `json:"series"`    // the points, by workload
+	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, the most urgent first
+}
+
+// Finding is one code of findings of one severity with the rows that have it.
+type Finding struct {
+	Code     string          `json:"code"`
+	Severity record.Severity `json:"severity"`
+	Cases    []Flagged       `json:"cases"`
+}
+
+// Flagged is one finding of one row.
+type Flagged struct {
+	Row  string `json:"row"` // its id; for repeats that differ, the name of the point
+	Text string `json:"text"`
+	Hint string `json:"hint"`
+}
+
+// Analyze derives the analysis from the rows. Removed rows do not count.
+func (r *Run) Analyze() Analysis {
+	rows := r.Live()
+	o := Analysis{Series: series.FromRows(rows), Findings: []Finding{}}
+	o.collectFindings(rows)
+	o.Diagnoses = diagnosis.Diagnose(o.Series)
+	o.Answer = diagnosis.NewAnswer(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
+	return o
+}
+
+// Met returns nil if every row is valid and meets its SLO, and else an error with a line for each that does not.
+// UNDECIDED and invalid count as not met, a caution does not. The probes of a search may fail: its result counts
+// instead.
+func (r *Run) Met() error {
+	missed := r.Analyze().Answer.NotMet
+	if len(missed) == 0 {
+		return nil
+	}
+	text := "SLO not met by every row:"
+	for _, n := range missed {
+		text += "\n  " + n.String()
+	}
+	return errors.New(text)
+}
+
+// Each calls f for every point of every series.
+func (o *Analysis) Each(f func(s *series.Series, p *series.Point)) {
+	for i := range o.Series {
+		for j := range o.Series[i].Points {
+			f(&o.Series[i], &o.Series[i].Points[j])
+		}
+	}
+}
+
+// First is the workload to read first with its series; nil: the run has no point.
+func (o *Analysis) First() (*diagnosis.Workload, *series.Series) {
+	if o.Answer.First == nil {
+		return nil, nil
+	}
+	w := &o.Answer.Workloads[*o.Answer.First]
+	return w, &o.Series[w.Series]
+}
+
+// HeadlinePoint is the quoted point of the workload to read first; nil: the run has no point.
+func (o *Analysis) HeadlinePoint() (*series.Series, *series.Point) {
+	w, s := o.First()
+	if w == nil {
+		return nil, nil
+	}
+	return s, &s.Points[w.Quoted]
+}
+
+// StatusOf is how a point stands to its SLO.
+func (o *Analysis) StatusOf(p *series.Point) diagnosis.PointStatus {
+	for i := range o.Answer.Workloads {
+		w := &o.Answer.Workloads[i]
+		for j := range w.Points {
+			if &o.Series[w.Series].Points[j] == p {
+				return w.Points[j]
+			}
+		}
+	}
+	return diagnosis.PointStatus{Status: diagnosis.NoSLO}
+}
+
+// DiagnosisOf is the most urgent diagnosis of a point; nil: it has none.
+func (o *Analysis) DiagnosisOf(p *series.Point) *diagnosis.Diagnosis {
+	for i := range o.Diagnoses {
+		if d := &o.Diagnoses[i]; &o.Series[d.Series].Points[d.Point] == p {
+			return d
+		}
+	}
+	return nil
+}
+
+// collectFindings groups the findings of the rows and of points whose repeats differ by severity and code.
+func (o *Analysis) collectFindings(rows []record.Row) {
+	for _, severity := range []record.Severity{record.Invalid, record.Caution, record.Note} {
+		first := len(o.Findings)
+		add := func(row string, findings []record.Finding) {
+			for _, d := range findings {
+				if d.Severity != severity {
+					continue
+				}
+				i := slices.IndexFunc(o.Findings[first:], func(x Finding) bool { return x.Code == d.Code })
+				if i < 0 {
+					i = len(o.Findings) - first
+					o.Findings = append(o.Findings, Finding{Code: d.Code, Severity: severity})
+				}
+				o.Findings[first+i].Cases = append(o.Findings[first+i].Cases, Flagged{row, d.Text, d.Hint})
+			}
+		}
+		for _, r := range rows {
+			add(r.ID, r.Findings)
+		}
+		o.Each(func(s *series.Series, p *series.Point) { add(s.PointName(p), p.Findings) })
+	}
+}

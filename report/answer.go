@@ -1,0 +1,164 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// Setup is what was measured, on one line: model, hardware, precision, engine, start and duration.
+func (r *Run) Setup() string {
+	m, g := r.Manifest, r.Manifest.Target
+	parts := []string{cmp.Or(g.Model, "model not reported"), "hardware not specified"}
+	if g.Hardware != "" {
+		parts[1] = g.Hardware
+		if g.GPUs > 0 {
+			parts[1] = fmt.Sprintf("%d × %s", g.GPUs, g.Hardware)
+		}
+	}
+	for _, s := range []string{g.Precision, g.API, m.StartedAt.UTC().Format(stamp)} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if !m.EndedAt.IsZero() {
+		parts = append(parts, m.EndedAt.Sub(m.StartedAt).Round(time.Second).String())
+	}
+	if m.State != "done" {
+		parts = append(parts, m.State)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// SLOLine is the limits of the run on one line.
+func (o *Analysis) SLOLine() string {
+	if len(o.Answer.SLO) == 0 {
+		return "none specified"
+	}
+	return strings.Join(o.Answer.SLO, " · ")
+}
+
+// AnswerView is the answer of one workload in the words of every renderer.
+type AnswerView struct {
+	Headline string // "SHIP D-saturation at concurrency 32"
+	Kind     Kind
+	Text     string           // how far the SLO is met and what ends it
+	Figures  []diagnosis.Fact // of the quoted point
+	Closest  string           // the limit that the operating point comes nearest to; empty: none
+	Next     string           // what to run next; empty: nothing
+	Caution  string           // the cautions of the operating point; empty: none
+	Trust    string           // how many of the run's rows support the answer
+}
+
+// View is the answer of a workload in words.
+func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
+	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w)}
+	if w.Next != nil {
+		v.Next = w.Next.Text
+	}
+	if o := w.Operating; o != nil {
+		v.Caution = cautionLine(o)
+		if o.Closest != nil {
+			v.Closest = o.Closest.Text
+		}
+	}
+	return v
+}
+
+// trustLine states that the cautions of the run are at other points, if the operating point has none.
+func trustLine(t *diagnosis.Trust, w *diagnosis.Workload) string {
+	switch {
+	case t.Cautions == 0 || w.Operating == nil || len(w.Operating.Cautions) > 0:
+		return t.Text
+	case t.Missing > 0: // the text ends with them
+		return t.Text + "; no caution at this point"
+	}
+	return t.Text + "; none at this point"
+}
+
+// FiguresLine is the figures on one line: "tok/s/GPU 6,610 · TTFT p95 106 ms [83, 152] · n 150".
+func (v *AnswerView) FiguresLine() string {
+	var parts []string
+	for _, f := range v.Figures {
+		parts = append(parts, f.Name+" "+f.Value)
+	}
+	if v.Closest != "" {
+		parts = append(parts, v.Closest)
+	}
+	return strings.Join(parts, " · ")
+}
+
+func leadKind(v stats.Verdict) Kind {
+	if v == "" {
+		return Plain
+	}
+	return verdictCell(v, 0).Kind
+}
+
+// cautionLine is the first caution of the operating point, the number of others, and why its PASS stands: it is
+// decided with the effects of all of them.
+func cautionLine(o *diagnosis.OperatingPoint) string {
+	if len(o.Cautions) == 0 {
+		return ""
+	}
+	first := o.Cautions[0]
+	text := first.Code + ": " + first.Text
+	if n := len(o.Cautions) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %s)", unit.Plural(n, "more caution"))
+	}
+	inflates := func(f record.Finding) bool {
+		return len(f.Effects) > 0 && !slices.ContainsFunc(f.Effects, func(x record.Effect) bool { return x.Direction != record.Inflated })
+	}
+	if !slices.ContainsFunc(o.Cautions, func(f record.Finding) bool { return !inflates(f) }) {
+		return text + ". It can only raise latencies: the PASS stands"
+	}
+	return text + ". The PASS holds in the worst case"
+}
+
+// operatingMark marks the operating point of each workload.
+const operatingMark = "★"
+
+// workloadsTable is the answer of every workload.
+func (o *Analysis) workloadsTable() Table {
+	t := Table{ID: "workloads", Caption: "Workloads", Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
+	for i := range o.Answer.Workloads {
+		w := &o.Answer.Workloads[i]
+		next := Absent()
+		if w.Next != nil {
+			next = TextCell(w.Next.Text)
+			next.Title = w.Next.TOML
+		}
+		name := TextCell(w.Name)
+		if o.Series[w.Series].Closed {
+			name.Tag = closedLoop
+		}
+		t.Add(name, Cell{Text: w.Lead, Kind: leadKind(w.Verdict)}, TextCell(w.Text), next)
+	}
+	return t
+}
+
+// statusCell is how a point stands to the SLO: PASS, FAIL, UNDECIDED, INVALID; PASS ★: the operating point of its
+// workload.
+func (o *Analysis) statusCell(p *series.Point) Cell {
+	s := o.StatusOf(p)
+	c := verdictCell(p.SLO, p.Need)
+	switch s.Status {
+	case diagnosis.Ship:
+		c.Text += " " + operatingMark
+		c.Title = "the operating point of its workload"
+	case diagnosis.Invalid:
+		c = Cell{Text: "INVALID", Kind: Failed}
+	}
+	if s.Text != "" {
+		c.Title = s.Text
+	}
+	return c
+}

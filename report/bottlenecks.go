@@ -1,0 +1,106 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"bench/experiment/diagnosis"
+	"bench/experiment/unit"
+)
+
+// cause is the points with the same bottleneck, observed alike.
+type cause struct {
+	first  *diagnosis.Diagnosis
+	points []string
+}
+
+// names is the first point and the number of others.
+func (c *cause) names() string {
+	if n := len(c.points) - 1; n > 0 {
+		return c.points[0] + ", and " + unit.Plural(n, "more point")
+	}
+	return c.points[0]
+}
+
+// causes groups the most urgent diagnosis of each point, in the order of the points.
+func (o *Analysis) causes() []*cause {
+	var out []*cause
+	at := map[string]*cause{}
+	seen := map[string]bool{}
+	for i := range o.Diagnoses {
+		d := &o.Diagnoses[i]
+		if seen[d.Name] {
+			continue
+		}
+		seen[d.Name] = true
+		key := string(d.Bottleneck) + d.Observation + strings.Join(d.Missing, ";")
+		if at[key] == nil {
+			at[key] = &cause{first: d}
+			out = append(out, at[key])
+		}
+		at[key].points = append(at[key].points, d.Name)
+	}
+	return out
+}
+
+// bottlenecksTable is one line for each cause. The tooltip has the evidence of its first point, the weightiest first.
+func (o *Analysis) bottlenecksTable() Table {
+	t := Table{ID: "diagnosis", Caption: "Bottlenecks", Note: "Inferred. Tooltips: evidence, and the measurement that would prove it.",
+		Columns: []Column{{Head: "bottleneck"}, {Head: "points"}, {Head: "observation"}, {Head: "first response"}}}
+	responses := map[string]bool{}
+	for _, c := range o.causes() {
+		parts := make([]string, len(c.first.Evidence))
+		for i, e := range c.first.Evidence {
+			parts[i] = e.String()
+		}
+		response := TextCell(c.first.Response)
+		response.Title = "would confirm: " + c.first.Confirm
+		if len(c.first.Missing) > 0 {
+			response = TextCell("not collected: " + strings.Join(c.first.Missing, "; "))
+		}
+		if responses[response.Text] { // above
+			response = Cell{Text: moreMark, Kind: Faint, Title: response.Text}
+		}
+		responses[response.Text] = true
+		points := Cell{Text: c.names(), Title: strings.Join(c.points, "\n")}
+		observation := Cell{Text: c.first.Observation, Title: strings.Join(parts, "\n")}
+		t.Add(TextCell(c.first.Bottleneck.Name()), points, observation, response)
+	}
+	return t
+}
+
+// shownPoints is the number of points that a line of bottlenecks names.
+const shownPoints = 3
+
+// bottlenecks writes one line for each bottleneck with its points.
+func (p *printer) bottlenecks(o *Analysis) {
+	all := o.causes()
+	if len(all) > 0 {
+		p.line("")
+		p.line("bottlenecks")
+	}
+	for _, b := range diagnosis.Bottlenecks {
+		var points []string
+		for _, c := range all {
+			if c.first.Bottleneck == b {
+				points = append(points, c.points...)
+			}
+		}
+		if len(points) > 0 {
+			text := strings.Join(points[:min(shownPoints, len(points))], "; ") // names contain commas
+			if more := len(points) - shownPoints; more > 0 {
+				text += fmt.Sprintf("; and %d more", more)
+			}
+			p.clip("  ", b.Name()+": "+text)
+		}
+	}
+}
+
+// unmeasuredTable lists what a reader could mistake for measured.
+func (o *Analysis) unmeasuredTable() Table {
+	t := Table{ID: "unmeasured", Caption: "Not measured", Columns: []Column{{Head: "what"}}}
+	for _, s := range o.Answer.NotMeasured {
+		t.Add(TextCell(s))
+	}
+	return t
+}

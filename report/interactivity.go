@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+
+	"bench/experiment/series"
+	"bench/experiment/unit"
+)
+
+// interactivityTable is the throughput of each series at fixed tok/s/user, interpolated between measured
+// points: figures by which servers are compared. Levels above 100 tok/s/user are in it if a series reaches
+// them.
+func (o *Analysis) interactivityTable() Table {
+	perGPU := o.PerGPU()
+	name := "tok/s"
+	if perGPU {
+		name = "tok/s/GPU"
+	}
+	levels := []int{20, 50, 100}
+	for _, level := range []int{200, 500, 1000} {
+		for i := range o.Series {
+			if _, ok := o.Series[i].AtInteractivity(float64(level)); ok {
+				levels = append(levels, level)
+				break
+			}
+		}
+	}
+	t := Table{ID: "per-user", Caption: name + " at a given tok/s/user", Note: "Interpolated between measured points; –: outside the measured range.",
+		Columns: []Column{{Head: "workload"}, {Head: "measured", Unit: "tok/s/user", Num: true, Help: "peruser"}}}
+	for _, level := range levels {
+		t.Columns = append(t.Columns, Column{Head: "at " + unit.Count(level), Num: true, Help: "peruser"})
+	}
+	reached := false
+	for i := range o.Series {
+		s := &o.Series[i]
+		low, high, ok := s.InteractivityRange()
+		if !ok {
+			continue
+		}
+		row := []Cell{TextCell(s.Label()), TextCell(unit.Digits(low) + " to " + unit.Digits(high))}
+		for _, level := range levels {
+			at, ok := s.AtInteractivity(float64(level))
+			reached = reached || ok
+			row = append(row, interpolatedCell(s, at, ok, perGPU))
+		}
+		t.Add(row...)
+	}
+	if !reached {
+		t.Rows = nil
+	}
+	return t
+}
+
+// interpolatedCell is an interpolated throughput, with the points around it as evidence.
+func interpolatedCell(s *series.Series, at series.Interpolation, ok, perGPU bool) Cell {
+	if !ok {
+		return Absent()
+	}
+	x := at.OutputTokensPerS
+	if perGPU {
+		x = at.OutputTokensPerSPerGPU
+	}
+	c := TextCell(unit.Digits(x))
+	if c.Title = "measured at " + s.Points[at.Faster].Load; at.Faster != at.Slower {
+		c.Title = fmt.Sprintf("between %s and %s", s.Points[at.Faster].Load, s.Points[at.Slower].Load)
+	}
+	return c
+}
+
+// PerGPU reports whether every point has its number of GPUs.
+func (o *Analysis) PerGPU() bool {
+	all := true
+	o.Each(func(_ *series.Series, p *series.Point) { all = all && p.OutputTokensPerSPerGPU != nil })
+	return all
+}

@@ -1,0 +1,247 @@
+package page
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/report"
+)
+
+// curveSet is the figures of all charts of curves: throughput against interactivity, latency against load,
+// throughput against load. curves.js composes the series of each view from them, so that they are in the page
+// once.
+type curveSet struct {
+	Groups  []string `json:"groups"`  // workloads to choose from, in the order of the run
+	First   string   `json:"first"`   // chosen at first
+	Opens   opening  `json:"opens"`   // of workloads whose SLO limits no latency
+	Singles string   `json:"singles"` // the group of the workloads with one load
+	Output  string   `json:"output"`  // unit of the throughputs: tok/s/GPU; tok/s if a number of GPUs is not specified
+	Curves  []curve  `json:"curves"`
+}
+
+// singles is the group of the workloads with one load.
+const singles = "single loads"
+
+// curve is one workload over its loads.
+type curve struct {
+	Name   string               `json:"name"`
+	Full   string               `json:"full,omitempty"` // the name beside other workloads; empty: the same
+	Group  string               `json:"group"`
+	Axis   string               `json:"axis"` // of the load: concurrency, rate
+	Color  string               `json:"color"`
+	Shape  string               `json:"shape"`            // beside other curves
+	Limits map[string][]float64 `json:"limits,omitempty"` // ms, of the SLO by latency and percentile: ttft_p95
+	Opens  *opening             `json:"opens,omitempty"`  // the limited latency that the chart of latencies begins with; nil: none
+	Points []mark               `json:"points"`
+}
+
+// opening is a latency and a percentile as the lists of the chart name them: TTFT, p95.
+type opening [2]string
+
+// mark is one point. A figure is an array: estimate; lower and upper end of its interval, null: no bound;
+// grade, 0 to 2 for n too small, thin, sound. Ends and grade can be absent.
+type mark struct {
+	Name       string              `json:"name"`
+	Label      string              `json:"label"` // c32; 20/s
+	State      diagnosis.Status    `json:"state"`
+	Status     string              `json:"status"`             // the state in words
+	Load       *float64            `json:"load"`               // null: "inf"
+	Output     figures             `json:"output"`             // tok/s, or tok/s/GPU; with the spread of the repeats
+	PerUser    figures             `json:"per_user,omitempty"` // tok/s/user
+	N          map[string]int      `json:"n"`                  // by latency; of ITL the gaps
+	Latency    map[string]estimate `json:"latency"`            // by latency, in the order of record.PercentileNames
+	Floor      map[string]float64  `json:"floor,omitempty"`    // ms, roofline by latency
+	Frontier   bool                `json:"frontier,omitempty"` // of throughput against interactivity
+	Knee       string              `json:"knee,omitempty"`     // why; empty: not here
+	Saturation string              `json:"saturation,omitempty"`
+}
+
+// estimate is the figures of the percentiles of one latency; nil: none.
+type estimate []figures
+
+// newCurveSet takes the workloads of a run.
+func newCurveSet(o *report.Analysis) *curveSet {
+	set := &curveSet{Singles: singles, Output: outputUnit(o)}
+	for i := range o.Series {
+		set.add(o, i, lookOf(i, i), "")
+	}
+	if s, _ := o.HeadlinePoint(); s != nil {
+		set.First = groupOf(s)
+	}
+	return set.ready()
+}
+
+// add adds a workload, of a named run if there are several.
+func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
+	s := &o.Series[i]
+	c := curve{Name: cmp.Or(run, s.Label()), Group: groupOf(s), Axis: s.Axis, Color: l.color, Shape: l.shape, Limits: limitsOf(s)}
+	if run != "" {
+		c.Full = run + ", " + s.Label()
+	}
+	for j := range s.Points {
+		c.Points = append(c.Points, set.mark(o, s, j, run))
+	}
+	c.Opens = c.limited()
+	set.Curves = append(set.Curves, c)
+}
+
+// ready lists the groups. A single workload of one load needs no group of its kind.
+func (set *curveSet) ready() *curveSet {
+	for _, c := range set.Curves {
+		if !slices.Contains(set.Groups, c.Group) && c.Group != singles {
+			set.Groups = append(set.Groups, c.Group)
+		}
+	}
+	if slices.ContainsFunc(set.Curves, func(c curve) bool { return c.Group == singles }) {
+		set.Groups = append(set.Groups, singles)
+	}
+	if !slices.Contains(set.Groups, set.First) && len(set.Groups) > 0 {
+		set.First = set.Groups[0]
+	}
+	if metrics := set.latencies(); len(metrics) > 0 {
+		set.Opens = opening{report.MetricName(metrics[0]), "p95"}
+	}
+	return set
+}
+
+func groupOf(s *series.Series) string {
+	if len(s.Points) < 2 {
+		return singles
+	}
+	return s.Label()
+}
+
+// outputUnit is tok/s unless every point has its number of GPUs.
+func outputUnit(outcomes ...*report.Analysis) string {
+	if slices.ContainsFunc(outcomes, func(o *report.Analysis) bool { return !o.PerGPU() }) {
+		return "tok/s"
+	}
+	return "tok/s/GPU"
+}
+
+func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run string) mark {
+	p := &s.Points[j]
+	m := mark{Name: strings.TrimSpace(run + "\n" + s.PointName(p)), Label: loadLabel(s, p), N: map[string]int{}, Latency: map[string]estimate{}, Floor: map[string]float64{}}
+	at := o.StatusOf(p)
+	m.State, m.Status = at.Status, cmp.Or(at.Text, statusWords[at.Status])
+	if x, ok := p.FiniteLoad(); ok {
+		m.Load = new(short(x))
+	}
+	output := &p.OutputTokensPerS
+	if set.Output == "tok/s/GPU" {
+		output = p.OutputTokensPerSPerGPU
+	}
+	m.Output = spreadOf(output)
+	if l, ok := p.TPOT.Get("p50"); ok && len(p.PerUserTokensPerS.Values) > 0 {
+		m.PerUser = figures{p.PerUserTokensPerS.Median, perUserEnd(l.CI95.Hi), perUserEnd(l.CI95.Lo), gradeNumber(l.Grade)}
+	}
+	for _, metric := range shownLatencies {
+		if ps := p.Latency(metric); len(ps) > 0 {
+			m.N[metric], m.Latency[metric] = ps[0].N, estimatesOf(ps)
+		}
+	}
+	if b := p.Rows[0].Roofline; b != nil {
+		m.Floor = map[string]float64{"ttft": short(b.TTFT.FloorMs), "tpot": short(b.TPOT.FloorMs)}
+	}
+	for _, f := range s.Frontiers {
+		m.Frontier = m.Frontier || f.Cost == "per_user_tokens_per_s" && len(s.Points) > 1 && slices.Contains(f.Points, j)
+	}
+	m.Knee, m.Saturation = whyAt(s.Knee, j), whyAt(s.Saturation, j)
+	return m
+}
+
+// perUserEnd is an end of the interval of tok/s/user; NaN: the TPOT has no bound.
+func perUserEnd(tpotMs float64) float64 {
+	if !(tpotMs > 0) || math.IsInf(tpotMs, 1) {
+		return math.NaN()
+	}
+	return 1e3 / tpotMs
+}
+
+// loadLabel is the load beside a mark, as it was requested: c32, 20/s. The tooltip has the measured concurrency.
+func loadLabel(s *series.Series, p *series.Point) string {
+	load, ok := p.FiniteLoad()
+	if requested := p.Rows[0].Spec.Concurrency; s.Axis == "concurrency" && requested > 0 {
+		load = float64(requested)
+	}
+	switch text := strconv.FormatFloat(short(load), 'g', 4, 64); {
+	case !ok:
+		return "inf"
+	case s.Axis == "rate":
+		return text + "/s"
+	default:
+		return "c" + text
+	}
+}
+
+// statusWords are the statuses without a text of their own.
+var statusWords = map[diagnosis.Status]string{diagnosis.Ship: "ship: the operating point", diagnosis.Meets: "meets the SLO", diagnosis.NoSLO: "no SLO"}
+
+func whyAt(k series.LoadLimit, j int) string {
+	if k.Point == nil || *k.Point != j {
+		return ""
+	}
+	return k.Why
+}
+
+// spreadOf is a throughput with the spread of its repeats.
+func spreadOf(x *record.Repeats) figures {
+	if x.Spread == nil {
+		return figures{x.Median}
+	}
+	return figures{x.Median, x.Spread.Min, x.Spread.Max}
+}
+
+func estimatesOf(ps record.Percentiles) estimate {
+	var out estimate
+	for _, name := range record.PercentileNames {
+		l, ok := ps.Get(name)
+		if !ok {
+			out = append(out, nil)
+			continue
+		}
+		out = append(out, figures{l.Median, l.CI95.Lo, l.CI95.Hi, gradeNumber(l.Grade)})
+	}
+	return out
+}
+
+func gradeNumber(g stats.Grade) float64 {
+	return map[stats.Grade]float64{stats.Thin: 1, stats.Sound: 2}[g]
+}
+
+// limitsOf are the distinct limits of the SLO on percentiles of latencies, without those of classes.
+func limitsOf(s *series.Series) map[string][]float64 {
+	out := map[string][]float64{}
+	for i := range s.Points {
+		for _, v := range s.Points[i].Rows[0].SLO {
+			if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Class == "" && v.Limit > 0 && !slices.Contains(out[v.Metric], v.Limit) {
+				out[v.Metric] = append(out[v.Metric], v.Limit)
+			}
+		}
+	}
+	return out
+}
+
+// curvesView is a curveSet for the template.
+type curvesView struct {
+	ID   string
+	Data template.JS
+}
+
+func (set *curveSet) view(id string) (*curvesView, error) {
+	b, err := json.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the curves: %w", err)
+	}
+	return &curvesView{id, template.JS(escapeJSON(string(b)))}, nil
+}

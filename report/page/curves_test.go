@@ -1,0 +1,104 @@
+package page
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/report"
+	"bench/report/fixture"
+)
+
+// curvesOf is the data of the curves of that id.
+func curvesOf(t *testing.T, html []byte, id string) []byte {
+	t.Helper()
+	found := regexp.MustCompile(`<script type="application/json" id="` + id + `">([^<]*)`).FindSubmatch(html)
+	if found == nil {
+		t.Fatalf("no %s", id)
+	}
+	return found[1]
+}
+
+// saturating is a series at concurrency 1, 2, 4, 8, 16 and "inf" with every state, and a single load.
+func saturating() *report.Analysis {
+	var rows []record.Row
+	for i, verdict := range []string{"PASS", "PASS", "UNDECIDED", "FAIL", "PASS"} {
+		load := []string{"1", "2", "4", "8", "16"}[i]
+		s := fixture.Shape{Name: "F", Axes: fixture.Axis("rate", load), Rate: float64(int(1) << i), N: 1200, TTFT: 50, TPOT: 5 * float64(i+1), Output: 100, Verdict: verdict}
+		if i == 0 {
+			s.N = 40 // p99 without a bound
+		}
+		if i == 4 {
+			s.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
+		}
+		rows = append(rows, s.Row())
+	}
+	rows = append(rows, fixture.Shape{Name: "F", Axes: fixture.Axis("rate", "inf"), Rate: math.Inf(1), N: 300, TTFT: 900, TPOT: 30, Output: 120}.Row(),
+		fixture.Shape{Name: "A", Concurrency: 2, N: 1200, TTFT: 50, TPOT: 5, Output: 100}.Row())
+	run := &report.Run{Rows: rows}
+	for _, r := range rows {
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: r.ID, State: "done"})
+	}
+	o := run.Analyze()
+	return &o
+}
+
+func TestCurves(t *testing.T) {
+	set := newCurveSet(saturating())
+	if diff := cmp.Diff([]string{"F", singles}, set.Groups); diff != "" || set.Output != "tok/s/GPU" || len(set.Curves) != 2 {
+		t.Fatalf("%s %s, %d curves", diff, set.Output, len(set.Curves))
+	}
+	var got [][]string
+	for _, m := range set.Curves[0].Points {
+		got = append(got, []string{m.Label, string(m.State)})
+	}
+	want := [][]string{{"1/s", "meets"}, {"2/s", "ship"}, {"4/s", "undecided"}, {"8/s", "misses"}, {"16/s", "invalid"}, {"inf", "no_slo"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	few, inf, single := set.Curves[0].Points[0], set.Curves[0].Points[5], set.Curves[1].Points[0]
+	p99 := few.Latency["ttft"][3]
+	if few.N["ttft"] != 40 || p99[3] != 0 || !math.IsInf(p99[2], 1) || p99[0] <= p99[1] || few.Latency["ttft"][0][3] != 2 {
+		t.Errorf("p99 of 40 requests: %v", p99)
+	}
+	if inf.Load != nil || single.Label != "c2" || single.State != diagnosis.NoSLO || set.Curves[1].Group != singles {
+		t.Errorf("%+v, %+v", inf, single)
+	}
+	if diff := cmp.Diff(map[string][]float64{"ttft_p99": {1000}}, set.Curves[0].Limits); diff != "" {
+		t.Error(diff)
+	}
+	user := single.PerUser
+	if math.Abs(user[0]-1e3/fixture.Sample(1200, 5).P50) > 1e-9 || user[1] > user[0] || user[2] < user[0] {
+		t.Errorf("tok/s/user with its interval: %v", user)
+	}
+	b, err := json.Marshal(few.Latency["ttft"][3:4])
+	if err != nil || !regexp.MustCompile(`^\[\[[\d.]+,[\d.]+,null,0\]\]$`).Match(b) {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestLimitedFirst: the latency that the SLO limits is what the page begins with.
+func TestLimitedFirst(t *testing.T) {
+	for _, c := range []struct{ metric, chosen, percentile string }{
+		{"ttft_p99", "TTFT", "p99"}, {"tpot_p90", "TPOT", "p90"}, {"itl_p999", "ITL", "p999"}, {"e2e_p50", "E2E", "p50"}, {"error_rate", "TTFT", "p95"},
+	} {
+		row := fixture.Shape{Name: "A", Concurrency: 1, N: 1000, TTFT: 50, TPOT: 6, Output: 99}.Row()
+		row.SLO = []record.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
+		drawn, err := newCurveSet(&report.Analysis{Series: series.FromRows([]record.Row{row})}).latencyChart("series")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if drawn.Choices[0].First != c.chosen || drawn.Choices[1].First != c.percentile {
+			t.Errorf("%s: the page begins with %s %s", c.metric, drawn.Choices[0].First, drawn.Choices[1].First)
+		}
+	}
+	if c, err := newCurveSet(&report.Analysis{}).latencyChart("series"); err != nil || c.Option != nil {
+		t.Errorf("of nothing: %v, %v", c, err)
+	}
+}

@@ -1,0 +1,131 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// rotationsOf are the rotations of a tiling row; nil: any other row.
+func rotationsOf(row *record.Row, records []*record.Record, most int) []record.RotationSpan {
+	if row.Spec.Tile == nil {
+		return nil
+	}
+	return record.RotationSpans(records, row.Spec.Tile.Contexts, most)
+}
+
+// rotationLines are the lines of tilingChart, by panel: TTFT, hit rate.
+var rotationLines = []struct {
+	name  string
+	panel int
+	of    func(record.Rotation) *float64
+}{
+	{"TTFT mean", 0, func(r record.Rotation) *float64 { return r.TTFTMeanMs }},
+	{"TTFT p50", 0, func(r record.Rotation) *float64 { return r.TTFTP50Ms }},
+	{"hit rate", 1, func(r record.Rotation) *float64 { return r.CachedRate }},
+}
+
+// tilingChart is TTFT and hit rate of a tiling row, rotation by rotation. The reader chooses the row.
+func tilingChart(rows []observed, first string) (chart, error) {
+	c := chart{ID: "rotations", Title: "TTFT and hit rate by rotation", Table: "tiling", UnitsY: []string{"ms"},
+		Alt: "Mean and median TTFT of each rotation over all contexts, and the share of its prompt tokens from cache. The first rotation can't hit. The table below has the figures of the first and of all later rotations."}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row observed) bool { return len(row.rotations) == 0 })
+	names := choice{Name: "row"}
+	for _, row := range rows {
+		view := row.row.ID
+		if len(rows) == 1 {
+			view = "" // nothing to choose
+		}
+		series := rotationSeries(row.rotations)
+		if err := c.view(view, newLines(), series...); err != nil {
+			return c, err
+		}
+		if names.Values = append(names.Values, view); view == first || names.First == "" {
+			names.First = view
+		}
+		if slices.ContainsFunc(series, func(s map[string]any) bool { return s["yAxisIndex"] == 1 }) {
+			c.UnitsY = []string{"ms", "share"}
+		}
+	}
+	if len(rows) == 0 {
+		return c, nil
+	}
+	if len(rows) > 1 {
+		c.Choices = []choice{names}
+	}
+	c.Height = panelTop + len(c.UnitsY)*(panelTall+panelSpace)
+	axes, err := option(rotationAxes(len(c.UnitsY)))
+	if err != nil {
+		return c, err
+	}
+	if grids, _ := axes["grid"].([]any); len(grids) > len(c.UnitsY) {
+		axes["grid"] = grids[len(grids)-len(c.UnitsY):] // without the grid of newLines
+	}
+	axes["series"] = c.Option["series"]
+	c.Option = axes
+	return c, nil
+}
+
+// rotationAxes are the axes of that many panels, one below the other.
+func rotationAxes(panels int) *charts.Line {
+	line := newLines()
+	var grids []opts.Grid
+	var xs []opts.XAxis
+	var ys []opts.YAxis
+	for k, name := range []string{"TTFT", "hit rate"}[:panels] {
+		grids = append(grids, opts.Grid{Top: fmt.Sprint(panelTop + k*(panelTall+panelSpace)), Height: fmt.Sprint(panelTall), Left: "64", Right: "24"})
+		x := opts.XAxis{Type: "value", Min: 1, Max: "dataMax", MinInterval: 1, GridIndex: k}
+		if k == panels-1 {
+			x.Name, x.NameLocation, x.NameGap = "rotation", "middle", 26
+		}
+		y := opts.YAxis{Type: "value", Name: name, NameLocation: "end", NameGap: 8, Min: 0, GridIndex: k, SplitNumber: 3}
+		if k > 0 {
+			y.Max, y.SplitNumber = 1, 2 // a share: 0, 50, 100 %
+		}
+		xs, ys = append(xs, x), append(ys, y)
+	}
+	line.SetGlobalOptions(charts.WithGridOpts(grids...), charts.WithXAxisOpts(xs[0]), charts.WithYAxisOpts(ys[0]))
+	line.ExtendXAxis(xs[1:]...)
+	line.ExtendYAxis(ys[1:]...)
+	return line
+}
+
+// rotationSeries are the lines of a row that have figures.
+func rotationSeries(spans []record.RotationSpan) []map[string]any {
+	var out []map[string]any
+	for i, l := range rotationLines {
+		var data []any
+		for _, span := range spans {
+			if y := l.of(span.Rotation); y != nil {
+				data = append(data, []any{short(float64(span.From+span.To) / 2), short(*y), rotationTip(span)})
+			}
+		}
+		if len(data) > 0 {
+			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": l.panel, "yAxisIndex": l.panel, "data": data,
+				"symbol": shapes[i], "symbolSize": 6, "itemStyle": map[string]any{"color": palette[i]},
+				"lineStyle": map[string]any{"color": palette[i], "width": 1.5, "type": dashes[i]}})
+		}
+	}
+	return out
+}
+
+// rotationTip is the tooltip of a span.
+func rotationTip(s record.RotationSpan) string {
+	tip := fmt.Sprintf("rotation %d", s.From)
+	if s.To > s.From {
+		tip = fmt.Sprintf("rotations %d to %d", s.From, s.To)
+	}
+	tip += ", " + unit.Plural(s.Requests, "request")
+	if s.TTFTMeanMs != nil {
+		tip += fmt.Sprintf("\nTTFT mean %s, p50 %s", unit.Format(*s.TTFTMeanMs, "ms"), unit.Format(*s.TTFTP50Ms, "ms"))
+	}
+	if s.CachedRate != nil {
+		tip += "\nhit rate " + record.Percent(*s.CachedRate)
+	}
+	return tip
+}

@@ -1,0 +1,315 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+)
+
+// textColumn is a column of the final table.
+type textColumn struct {
+	Column
+	rank int // columns of a low rank are shown first; always: whatever the width
+	cell func(s *series.Series, p *series.Point) Cell
+}
+
+const always = 0
+
+// Below a width of countsBelow findings are counted, not numbered, in a column with the head countMark.
+const (
+	countsBelow = 100
+	countMark   = "!"
+	numbersHead = "findings" // of a column with the numbers of the findings
+)
+
+// textTable is every point with the columns that fit a terminal. Curves have a line with their name.
+func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
+	all := o.textColumns(width, footnotes)
+	var t Table
+	for _, c := range all {
+		t.Columns = append(t.Columns, c.Column)
+	}
+	for i := range o.Series {
+		s := &o.Series[i]
+		if len(s.Points) > 1 {
+			t.Add(TextCell(s.Label()))
+		}
+		for j := range s.Points {
+			row := make([]Cell, len(all))
+			for k, c := range all {
+				row[k] = c.cell(s, &s.Points[j])
+			}
+			t.Add(row...)
+		}
+	}
+	return t.keep(fitting(&t, all, width))
+}
+
+// fitting are the indexes of the columns that fit the width, those of a low rank first. Columns without any
+// figure are left out.
+func fitting(t *Table, all []textColumn, width int) []int {
+	byRank := make([]int, len(all))
+	for i := range all {
+		byRank[i] = i
+	}
+	slices.SortStableFunc(byRank, func(a, b int) int { return all[a].rank - all[b].rank })
+	var kept []int
+	for _, i := range byRank {
+		empty := !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return len(row) > 1 && row[i].Text != Absent().Text })
+		if all[i].rank != always && empty {
+			continue
+		}
+		more := slices.Sorted(slices.Values(append(kept[:len(kept):len(kept)], i)))
+		natural := t.keep(more)
+		widths := natural.naturalWidths()
+		widths[0] = min(widths[0], usualName(width))
+		if all[i].rank == always || widthOf(widths) <= width {
+			kept = more
+		}
+	}
+	return kept
+}
+
+// keep is the table with these columns only.
+func (t *Table) keep(columns []int) Table {
+	out := *t
+	out.Columns, out.Rows = nil, nil
+	for _, i := range columns {
+		out.Columns = append(out.Columns, t.Columns[i])
+	}
+	for _, row := range t.Rows {
+		if len(row) == 1 {
+			out.Add(row...)
+			continue
+		}
+		var kept []Cell
+		for _, i := range columns {
+			kept = append(kept, row[i])
+		}
+		out.Add(kept...)
+	}
+	return out
+}
+
+// textColumns are all columns that the final table can have, in their order.
+func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn {
+	figure := func(head, unit string, rank int, cell func(p *series.Point) Cell) textColumn {
+		return textColumn{Column{Head: head, Unit: unit, Num: true}, rank, func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
+	}
+	text := func(head string, rank int, cell func(p *series.Point) Cell) textColumn {
+		c := figure(head, "", rank, cell)
+		c.Num = false
+		return c
+	}
+	findings := text(numbersHead, 5, func(p *series.Point) Cell { return footnoteCell(p, footnotes) })
+	if width < countsBelow {
+		findings = figure(countMark, "", 5, countCell)
+	}
+	e2e := 12
+	o.Each(func(_ *series.Series, p *series.Point) {
+		if len(p.TTFT) == 0 { // not streamed: it is the only latency
+			e2e = 3
+		}
+	})
+	return slices.Concat([]textColumn{
+		{Column{Head: "point"}, always, textName},
+		figure("output", "tok/s", 2, func(p *series.Point) Cell { return TextCell(unit.Digits(p.OutputTokensPerS.Median)) }),
+		figure("", "tok/s/GPU", 6, perGPUCell),
+		figure("", "tok/s/user", 8, func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
+		figure("", "req/s", 9, func(p *series.Point) Cell { return median(p.RequestsPerS) }),
+		figure("goodput", "req/s", 15, goodputCell),
+	}, o.latencyColumns("ttft", 3, 1), o.latencyColumns("tpot", 2, 7), o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
+		figure("cost", "USD/M", 14, costCell),
+		figure("n", "", 4, completed),
+		figure("failed", "", 11, failuresOrNone),
+		text("SLO", always, o.statusCell),
+		text("limit", 13, decidingCell),
+		findings,
+	})
+}
+
+// latencyColumns are the percentiles of a latency: those that the SLO limits, the median and one at the tail with
+// their ranks, and p99 if the points carry it.
+func (o *Analysis) latencyColumns(metric string, median, tail int) []textColumn {
+	ranks := map[string]int{"p50": median}
+	if o.carries(metric, "p99") {
+		ranks["p99"] = 17
+	}
+	ranks[o.tail(metric)] = tail
+	var all []textColumn
+	for _, name := range record.PercentileNames {
+		rank, shown := ranks[name]
+		if o.limits(metric, name) {
+			rank, shown = always, true
+		}
+		if shown {
+			all = append(all, textColumn{Column{Head: MetricName(metric), Unit: name + " ms", Num: true}, rank, func(_ *series.Series, p *series.Point) Cell {
+				return InHeading.Percentile(p.Latency(metric), name)
+			}})
+		}
+	}
+	return all
+}
+
+// tail is the percentile of a latency beside its median: the highest that the SLO limits, else p99 or p95 if
+// at least half of the points have enough requests for it, else p90.
+func (o *Analysis) tail(metric string) string {
+	for _, name := range slices.Backward(record.PercentileNames[1:]) {
+		if o.limits(metric, name) {
+			return name
+		}
+	}
+	for _, name := range []string{"p99", "p95"} {
+		if o.carries(metric, name) {
+			return name
+		}
+	}
+	return "p90"
+}
+
+// carries reports whether at least half of the points have enough requests for a percentile of a latency.
+func (o *Analysis) carries(metric, name string) bool {
+	enough, points := 0, 0
+	o.Each(func(_ *series.Series, p *series.Point) {
+		if x, ok := p.Latency(metric).Get(name); ok {
+			points++
+			if x.Grade != stats.NoBound {
+				enough++
+			}
+		}
+	})
+	return points > 0 && 2*enough >= points
+}
+
+// limits reports whether the SLO of a row limits a percentile of a latency.
+func (o *Analysis) limits(metric, name string) (is bool) {
+	o.Each(func(_ *series.Series, p *series.Point) {
+		for _, r := range p.Rows {
+			is = is || slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return v.Metric == metric+"_"+name })
+		}
+	})
+	return is
+}
+
+func textName(s *series.Series, p *series.Point) Cell {
+	name := s.PointName(p)
+	if len(s.Points) > 1 {
+		name = "  " + p.Load
+	}
+	if s.Closed {
+		name += " †"
+	}
+	return TextCell(name)
+}
+
+func median(r record.Repeats) Cell {
+	if len(r.Values) == 0 {
+		return Absent()
+	}
+	return TextCell(unit.Digits(r.Median))
+}
+
+// perGPUCell is absent for one GPU: it is the output then.
+func perGPUCell(p *series.Point) Cell {
+	if per := p.OutputTokensPerSPerGPU; per != nil && per.Median != p.OutputTokensPerS.Median {
+		return TextCell(unit.Digits(per.Median))
+	}
+	return Absent()
+}
+
+func goodputCell(p *series.Point) Cell {
+	var good []float64
+	for _, r := range p.Rows {
+		if g := r.Summary.Goodput; g != nil {
+			good = append(good, g.RequestsPerS)
+		}
+	}
+	return median(record.RepeatsOf(good))
+}
+
+func costCell(p *series.Point) Cell {
+	if c := series.MedianCost(p.Rows); c != nil {
+		return TextCell(unit.Digits(c.USDPerMillion))
+	}
+	return Absent()
+}
+
+func failuresOrNone(p *series.Point) Cell {
+	if c := failures(p); c.Text != "0" {
+		return c
+	}
+	return Absent()
+}
+
+// decidingCell is the limit that keeps a point from a PASS.
+func decidingCell(p *series.Point) Cell {
+	v, ok := verdict.Deciding(p.Rows...)
+	if !ok {
+		return Absent()
+	}
+	return TextCell(verdict.ShortReason(v))
+}
+
+// footnote is the key of a finding in footnotes: a code can have two severities.
+func footnote(s record.Severity, code string) string { return string(s) + " " + code }
+
+// footnotes numbers the findings that are no notes.
+func (o *Analysis) footnotes() map[string]int {
+	numbers := map[string]int{}
+	for _, d := range o.Findings {
+		if d.Severity != record.Note {
+			numbers[footnote(d.Severity, d.Code)] = len(numbers) + 1
+		}
+	}
+	return numbers
+}
+
+// footnoteCell has the numbers of a point's findings.
+func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
+	var notes []int
+	for _, key := range disturbances(p) {
+		notes = append(notes, footnotes[key])
+	}
+	slices.Sort(notes)
+	parts := make([]string, len(notes))
+	for i, n := range notes {
+		parts[i] = strconv.Itoa(n)
+	}
+	return findingsCell(p, strings.Join(parts, " "))
+}
+
+// countCell is the number of a point's findings.
+func countCell(p *series.Point) Cell { return findingsCell(p, strconv.Itoa(len(disturbances(p)))) }
+
+func findingsCell(p *series.Point, text string) Cell {
+	switch {
+	case len(disturbances(p)) == 0:
+		return Absent()
+	case !p.Valid:
+		return Cell{Text: text, Kind: Failed}
+	}
+	return Cell{Text: text, Kind: Undecided}
+}
+
+// disturbances are the footnotes' keys of a point's findings that are no notes, each once.
+func disturbances(p *series.Point) []string {
+	var keys []string
+	add := func(findings []record.Finding) {
+		for _, d := range findings {
+			if key := footnote(d.Severity, d.Code); d.Severity != record.Note && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	add(p.Findings)
+	for _, r := range p.Rows {
+		add(r.Findings)
+	}
+	return keys
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"bench/experiment/columns"
+	"bench/experiment/record"
+)
+
+// A wider screen shows more columns; the percentile that the SLO limits is on every one.
+func TestTextColumns(t *testing.T) {
+	run := fixtureRun()
+	for i := range run.Rows {
+		run.Rows[i].SLO = append(run.Rows[i].SLO, record.Verdict{Metric: "ttft_p95", Verdict: "PASS"})
+	}
+	o := run.Analyze()
+	for _, tt := range []struct {
+		width int
+		want  string
+	}{
+		{40, "point, TTFT p95 ms, TTFT p99 ms, SLO"},
+		{80, "point, output tok/s, TTFT p50 ms, TTFT p95 ms, TTFT p99 ms, TPOT p50 ms, E2E p99 ms, SLO"},
+		{100, "point, output tok/s, TTFT p50 ms, TTFT p95 ms, TTFT p99 ms, TPOT p50 ms, TPOT p99 ms, E2E p99 ms, n, SLO"},
+		{120, "point, output tok/s, TTFT p50 ms, TTFT p95 ms, TTFT p99 ms, TPOT p50 ms, TPOT p99 ms, E2E p99 ms, n, SLO, findings"},
+		{160, "point, output tok/s, tok/s/user, req/s, TTFT p50 ms, TTFT p95 ms, TTFT p99 ms, TPOT p50 ms, TPOT p99 ms, ITL p99 ms, E2E p99 ms, n, failed, SLO, findings"},
+		{260, "point, output tok/s, tok/s/user, req/s, TTFT p50 ms, TTFT p95 ms, TTFT p99 ms, TPOT p50 ms, TPOT p99 ms, ITL p50 ms, ITL p99 ms, E2E p50 ms, E2E p99 ms, n, failed, SLO, limit, findings"},
+	} {
+		table := o.textTable(tt.width, o.footnotes())
+		var heads []string
+		for _, c := range table.Columns {
+			heads = append(heads, strings.TrimSpace(c.Head+" "+c.Unit))
+		}
+		if got := strings.Join(heads, ", "); got != tt.want {
+			t.Errorf("in %d: %s", tt.width, got)
+		}
+	}
+}
+
+// Text fits every screen, and breaks no word of the findings.
+func TestTextFits(t *testing.T) {
+	for width := 60; width < 220; width += 20 {
+		var b strings.Builder
+		if err := Text(&b, fixtureRun(), Screen{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := columns.Width(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d columns of %d: %s", n, width, line)
+			}
+		}
+	}
+}
+
+// TestNumbersOfFindings: a narrow table counts findings, so that their list has no numbers.
+func TestNumbersOfFindings(t *testing.T) {
+	for width, numbered := range map[int]bool{80: false, 120: true} {
+		var b strings.Builder
+		if err := Text(&b, fixtureRun(), Screen{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "\n   2 caution client_lag"); got != numbered || !strings.Contains(b.String(), " caution client_lag") {
+			t.Errorf("in %d columns the findings are numbered: %v", width, got)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"bench/experiment/record"
+	"bench/experiment/telemetry"
+	"bench/experiment/unit"
+)
+
+// tilingTable compares the first rotation of each tiling row with the later ones. A tier has a column if a
+// server reports it.
+func (r *Run) tilingTable(u Units) Table {
+	t := Table{ID: "tiling", Caption: "Tiling: first and later rotations", Note: "Hits: cached ÷ prompt tokens.", Columns: []Column{{Head: "rotations"}, {Head: "n", Num: true},
+		u.column("TTFT mean"), u.column("TTFT p50"), {Head: "hits", Num: true, Help: "reuse"}}}
+	var tiers []int // that a server reports
+	for i, name := range telemetry.TierNames {
+		for _, row := range r.Live() {
+			if rates := row.Server.Metrics.TierRates(); row.Rotations != nil && rates != nil && rates[i] != nil {
+				tiers = append(tiers, i)
+				t.Columns = append(t.Columns, Column{Head: "hits", Unit: name, Num: true, Help: "reuse"})
+				break
+			}
+		}
+	}
+	if len(tiers) > 0 {
+		t.Note += " By tier: the server's counters over the measurement window."
+	}
+	t.Columns = append(t.Columns, Column{Head: "speed-up", Num: true})
+	for _, row := range r.Live() {
+		x := row.Rotations
+		if x == nil {
+			continue
+		}
+		later, speedup := row.Server.Metrics.TierRates(), Absent()
+		if times := x.Speedup(); times > 0 {
+			speedup = TextCell(unit.Digits(times) + "×")
+		}
+		t.Rows = append(t.Rows, rotationCells(row.ID+", first", x.First, tierCells(tiers, nil), Absent(), u),
+			rotationCells(row.ID+", later", x.Later, tierCells(tiers, later), speedup, u))
+	}
+	return t
+}
+
+func rotationCells(name string, x record.Rotation, tiers []Cell, speedup Cell, u Units) []Cell {
+	rate := Cell{Text: "not reported", Kind: Faint}
+	if x.CachedRate != nil || x.Requests == 0 {
+		rate = optional(x.CachedRate, record.Percent)
+	}
+	cells := []Cell{TextCell(name), count(x.Requests), optional(x.TTFTMeanMs, u.ms), optional(x.TTFTP50Ms, u.ms), rate}
+	return append(append(cells, tiers...), speedup)
+}
+
+// tierCells are the rates of the shown tiers; nil rates: not reported.
+func tierCells(shown []int, rates []*float64) (out []Cell) {
+	for _, i := range shown {
+		if rates == nil {
+			out = append(out, Absent())
+		} else {
+			out = append(out, optional(rates[i], record.Percent))
+		}
+	}
+	return out
+}
+
+// tiling writes the table of the tiling rows; the answer has the sentence.
+func (p *printer) tiling(run *Run) {
+	t := run.tilingTable(InCell)
+	if len(t.Rows) == 0 {
+		return
+	}
+	p.line("")
+	p.line(t.Caption)
+	p.table(t)
+}
