@@ -122,17 +122,15 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	})
 	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newTile(c), newPredict(c), newMock(c), newTrace(c),
 		newSelftest(c), newVersion(c), newGuard(c))
-	root.SetHelpCommand(newHelp())
+	c.setHelp(root)
+	root.Version = versionText()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().BoolP("version", "v", false, "print the version of bench and of Go")
 	root.InitDefaultCompletionCmd(c.args...)
 	for _, group := range []*cobra.Command{root, find(root, "completion")} { // groups of commands
 		group.Args, group.RunE, group.DisableFlagsInUseLine = cobra.ArbitraryArgs, onlyCommands, true
 	}
-	for _, shell := range find(root, "completion").Commands() {
-		shell.Args, shell.Short = positional(cobra.NoArgs), "write the completion script for "+shell.Name()
-		shell.Example = "  bench completion " + shell.Name() + " > bench." + shell.Name()
-	}
-	find(root, "completion").Short = "write the completion script for a shell"
-	find(root, "completion").Example = "  bench completion bash > ~/.local/share/bash-completion/completions/bench"
+	nameCompletion(find(root, "completion"))
 	return root
 }
 
@@ -219,14 +217,19 @@ func newVersion(c *cli) *cobra.Command {
 		Example: "  bench version",
 		Args:    positional(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			v, commit := version()
-			if commit != "" {
-				v += " (" + commit + ")"
-			}
-			_, err := fmt.Fprintf(c.stdout, "bench %s, %s\n", v, buildGo())
+			_, err := fmt.Fprintln(c.stdout, versionText())
 			return err
 		},
 	}
+}
+
+// versionText is the version of bench with its commit, and of Go.
+func versionText() string {
+	v, commit := version()
+	if commit != "" {
+		v += " (" + commit + ")"
+	}
+	return "bench " + v + ", " + buildGo()
 }
 
 // release is the version of this tree, as in CHANGELOG.md.

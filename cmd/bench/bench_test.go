@@ -73,7 +73,7 @@ func TestEnforced(t *testing.T) {
 	if err == nil {
 		t.Fatal("met")
 	}
-	want := "SLO not met:\n  bad: SLO FAIL\n  open: SLO UNDECIDED\n  wrong: invalid (short)"
+	want := "SLO not met by every row:\n  bad: SLO FAIL\n  open: SLO UNDECIDED\n  wrong: invalid (short)"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
 	}

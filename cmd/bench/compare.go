@@ -216,12 +216,20 @@ func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error
 		output = "comparison.html"
 	}
 	render := map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.ComparisonText(w, result, output == "" && colors(c.stdout)) },
+		"text": func(w io.Writer) error { return report.ComparisonText(w, result, c.screenFor(output)) },
 		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, result) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, result) },
 		"html": func(w io.Writer) error { return page.Comparison(w, result) },
 	}[f.format]
 	return c.deliver(output, "comparison", render)
+}
+
+// screenFor is the screen that text for --output is read on.
+func (c *cli) screenFor(output string) report.Screen {
+	if output != "" {
+		return report.Screen{}
+	}
+	return screenOf(c.stdout)
 }
 
 // deliver renders to a file or to stdout.

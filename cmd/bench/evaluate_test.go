@@ -215,7 +215,7 @@ func TestRecomputeIsExact(t *testing.T) {
 	if f := run.Manifest.Searches[0]; f.State != "none" || f.Met() || f.Probes != 3 {
 		t.Errorf("%s: %s", f.State, f.Text)
 	}
-	if want := "evaluated again with e2e_p50 ≤ 0.001 ms (the run's own: limits by row)"; run.Evaluated.Text != want {
+	if want := "evaluated again with E2E p50 ≤ 0.001 ms (the run's own: limits by row)"; run.Evaluated.Text != want {
 		t.Errorf("%s, want %s", run.Evaluated.Text, want)
 	}
 	records := run.Records

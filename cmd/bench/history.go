@@ -58,7 +58,7 @@ func (c *cli) history(format, output, dir string) error {
 		output = filepath.Join(dir, "history.html")
 	}
 	return c.deliver(output, "history", map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.HistoryText(w, h, output == "" && colors(c.stdout)) },
+		"text": func(w io.Writer) error { return report.HistoryText(w, h, c.screenFor(output)) },
 		"html": func(w io.Writer) error { return page.History(w, h) },
 		"md":   func(w io.Writer) error { return report.HistoryMarkdown(w, h) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, h) },

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bench/experiment/columns"
 )
 
 // openTerminal returns both ends of an 80×24 pseudo terminal.
@@ -110,7 +112,40 @@ requests = 100
 	if screen, _, _ := onTerminal(t, append(args, "--only", "a")...); strings.Contains(screen, "\x1b") || !strings.Contains(screen, "PASS") {
 		t.Errorf("with NO_COLOR:\n%s", screen)
 	}
-	if screen, raw, _ := onTerminal(t, append(args, "--only", "a", "--plain")...); strings.Contains(raw, "\x1b") || !strings.Contains(screen, "[1/1] a …\n[1/1] a: n=40, ") {
+	if screen, raw, _ := onTerminal(t, append(args, "--only", "a", "--plain")...); strings.Contains(raw, "\x1b") || !regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d \[1/1\] a ….*\n\d\d:\d\d:\d\d \[1/1\] a: PASS, .*n=40, `).MatchString(screen) {
 		t.Errorf("with --plain:\n%s", screen)
+	}
+}
+
+// What a command prints on a terminal fits it.
+func TestTextOnATerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	runs, err := filepath.Glob("../../results/example/*/run.json")
+	if err != nil || len(runs) == 0 {
+		t.Fatalf("no example: %v", err)
+	}
+	example := filepath.Dir(runs[0])
+	for _, args := range [][]string{
+		{"report", example, "--format", "text"}, {"sweep", "../../matrices/production.toml", "--dry-run"}, {"sweep", "--help"},
+		{"predict", "--model", "llama-3.1-70b", "--hardware", "h100-sxm", "--speculate", "4", "--chunk", "512"},
+	} {
+		user, program := openTerminal(t)
+		var screen bytes.Buffer
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			_, _ = io.Copy(&screen, user) // ends when the other end is closed
+		}()
+		code := bench(t.Context(), nil, program, io.Discard, args)
+		program.Close()
+		<-read
+		if code != codeDone || screen.Len() == 0 {
+			t.Errorf("%q: exit code %d", args, code)
+		}
+		for line := range strings.Lines(screen.String()) {
+			if n := columns.Width(strings.TrimRight(line, "\r\n")); n > 80 {
+				t.Errorf("%q: %d columns: %s", args, n, line)
+			}
+		}
 	}
 }

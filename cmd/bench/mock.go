@@ -26,13 +26,14 @@ prefix hits, preemption and a queue sets the times. The time of a step comes fro
 from the --step flags. /debug describes the simulation, /debug/requests has the true times of each request.
 
 --fault injects faults, "kind[=argument][@n|@p%]": into every request, every n-th, or p percent. Kinds:
+
   status=CODE, reset-before, slow-headers=TIME, html200, garbage; after N tokens: reset-mid=N, fin-mid=N, cut-mid=N,
   stall=N, garbage-mid=N, error-in-stream=N, pause=N:TIME, short=N; and multi=K (tokens per event), crlf, comments,
   empty-events, no-done, no-usage, split-utf8, role-early, role-reasoning, tool-calls (the last three: chat).
+
 --drift slows the server over time: "5%/h", or "20%@10m" (20 % slower from minute 10 on).`,
 		Example: `  bench mock                                     batching, queueing, a prefix cache
-  bench mock --model llama-3.1-8b --hardware h100-sxm --max-num-seqs 256
-                                                 with the roofline's times of that model and GPU
+  bench mock --model llama-3.1-8b --hardware h100-sxm   the roofline's times of that model and GPU
   bench mock --ttft 50ms --itl 10ms              exact times: to check a client
   bench mock --listen 127.0.0.1:9000 --max-num-seqs 8
   bench mock --fault status=500@1% --fault stall=5@100 --drift 5%/h`,

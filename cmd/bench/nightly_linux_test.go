@@ -154,7 +154,7 @@ func TestNightlyCI(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"gate.xml": `type="undecided"`, "summary.md": "| figure |"} {
+	for name, want := range map[string]string{"gate.xml": `type="undecided"`, "summary.md": "| figure "} {
 		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s has no %q: %v", name, want, err)
 		}

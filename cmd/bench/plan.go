@@ -1,37 +1,124 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"bench/experiment/columns"
+	"bench/experiment/mock"
+	"bench/experiment/roofline"
+	"bench/experiment/safetext"
+	"bench/report"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
 
-// planTable is what --dry-run prints. room is the KV cache of the simulated server in tokens; 0 = there is
-// none.
-func planTable(m *sweep.Matrix, only []string, room int) (string, error) {
-	p, err := forecast.NewPlan(m, only, room)
+// speed is what is known of how fast the server answers: the step times of the simulated one, or the roofline of
+// model and hardware. vLLM runs at most 256 sequences at once by default.
+func speed(m *sweep.Matrix, simulated mock.Config, models roofline.Models, hardware roofline.Hardware) forecast.Speed {
+	if simulates(m) {
+		return forecast.Speed{Basis: "simulated step times", RequestMs: simulated.RequestMs, Sequences: simulated.Sequences}
+	}
+	model, errModel := models.Find(m.Target.Model)
+	device, errDevice := hardware.Find(m.Target.Hardware)
+	s := roofline.Setup{Model: model, Device: device, GPUs: m.Target.GPUs, Precision: m.Target.Precision, Efficiency: &hardware.Efficiency}
+	if errModel != nil || errDevice != nil || s.Check() != nil {
+		return forecast.Speed{}
+	}
+	return forecast.Speed{
+		Basis: fmt.Sprintf("roofline of %s on %d × %s", model.ID, max(1, s.GPUs), device.ID),
+		RequestMs: func(batch, input, cached, output float64) float64 {
+			return s.PrefillMs(input, cached) + output*s.Loaded(batch, input+output/2, input, cached, output).ExpectedMs
+		},
+		Sequences: func(context float64) int {
+			const most = 256
+			if fit := s.Capacity(context); fit.MemoryGB > 0 {
+				return max(1, min(most, fit.Sequences))
+			}
+			return most
+		},
+	}
+}
+
+// planText is what --dry-run prints on a screen.
+func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, error) {
+	p, err := forecast.NewPlan(m, k)
 	if err != nil {
 		return "", usage("--only: %w", err)
 	}
 	if len(p.Rows) == 0 {
-		return "", noMatch(m, only)
+		return "", noMatch(m, k.Only)
 	}
-	t := [][]string{{"row", "point", "repeat", "prompt tok", "output tok", "load", "requests", "time", "percentiles up to"}}
-	for _, r := range p.Rows {
-		t = append(t, []string{r.Name, r.Point, strconv.Itoa(r.Repeat), r.Input, r.Output, r.Load, r.Requests, r.Time, r.HighestPercentiles})
+	var b bytes.Buffer
+	if err := report.WriteTable(&b, planTable(p), screen); err != nil {
+		return "", err
 	}
-	out := columns.Table(t, 2)
+	lines := func(lead string, texts ...string) {
+		for _, text := range texts {
+			for _, line := range columns.Wrap(lead, safetext.Escape(text), lead+"   ", screen.Columns()) {
+				b.WriteString(line + "\n")
+			}
+		}
+	}
 	if len(p.Hits) > 0 {
-		out += "\npossible prefix-cache hits, in an unbounded cache:\n  " + strings.Join(p.Hits, "\n  ") + "\n"
+		lines("", "", "possible prefix-cache hits, in an unbounded cache:")
+		lines(" ", p.Hits...)
 	}
 	if len(p.Short) > 0 {
-		out += "\n" + strings.Join(p.Short, "\n") + "\n"
+		lines("", append([]string{""}, p.Short...)...)
 	}
-	return out + "\n" + p.Total() + "\npercentiles: at best; requests that share a queue or a batch count for fewer\nnothing was sent\n", nil
+	lines("", append([]string{""}, strings.Split(p.Total(), "\n")...)...)
+	lines("", "enough for a percentile at best: requests that share a queue or a batch count for fewer", "nothing was sent")
+	return b.String(), nil
+}
+
+// planTable has a line for each point; the points of a row and the classes of its mix stand below its name.
+func planTable(p *forecast.Plan) report.Table {
+	t := report.Table{Columns: []report.Column{{Head: "point"}, {Head: "prompt", Unit: "tok"}, {Head: "output", Unit: "tok"},
+		{Head: "load"}, {Head: "requests"}, {Head: "time"}, {Head: "enough", Unit: "for"}}}
+	for i, r := range p.Rows {
+		first := i == 0 || p.Rows[i-1].Row != r.Row
+		several := !first || i+1 < len(p.Rows) && p.Rows[i+1].Row == r.Row
+		name := r.Row
+		if several {
+			name = "  " + r.Point
+		}
+		if first && several {
+			t.Add(report.TextCell(r.Row))
+			addClasses(&t, r.Shapes)
+		}
+		shape, requests := r.Shapes[0], r.Requests
+		if shape.Class != "" {
+			shape = forecast.Shape{Input: "mix", Output: "mix"}
+		}
+		if r.Repeats > 1 {
+			requests = strconv.Itoa(r.Repeats) + " × " + requests
+		}
+		addTexts(&t, name, shape.Input, shape.Output, r.Load, requests, r.Time, r.HighestPercentiles)
+		if !several {
+			addClasses(&t, r.Shapes)
+		}
+	}
+	return t
+}
+
+func addClasses(t *report.Table, shapes []forecast.Shape) {
+	for _, s := range shapes {
+		if s.Class != "" {
+			addTexts(t, "  "+s.Class, s.Input, s.Output, "", "", "", "")
+		}
+	}
+}
+
+func addTexts(t *report.Table, texts ...string) {
+	row := make([]report.Cell, len(texts))
+	for i, text := range texts {
+		row[i] = report.TextCell(text)
+	}
+	t.Add(row...)
 }
 
 // noMatch is the error of --only patterns that match no row.

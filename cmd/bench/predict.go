@@ -113,7 +113,7 @@ func (c *cli) predict(f *predictFlags) error {
 	if f.format == "json" {
 		return writeJSON(c.stdout, p)
 	}
-	return roofline.Text(c.stdout, p)
+	return roofline.Text(c.stdout, p, screenOf(c.stdout).Columns())
 }
 
 // withSeriesHint adds to the error of a fit how to measure points that determine it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bench/experiment/record"
 	"bench/report"
 	"bench/report/export"
 	"bench/report/foreign"
@@ -95,8 +96,13 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 			return err
 		}
 	}
+	if f.enforce {
+		if err := enforceable(runs); err != nil {
+			return err
+		}
+	}
 	first := runs[0]
-	color := f.output == "" && colors(c.stdout)
+	screen := c.screenFor(f.output)
 	if f.format == "html" && f.output == "" {
 		f.output = defaultPage(first.Dir)
 	}
@@ -105,7 +111,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
 		"csv":         func(w io.Writer) error { return export.CSV(w, first) },
-		"text":        func(w io.Writer) error { return textOf(w, runs, color) },
+		"text":        func(w io.Writer) error { return textOf(w, runs, screen) },
 		"vllm":        func(w io.Writer) error { return export.VLLM(w, first) },
 		"gobench":     func(w io.Writer) error { return export.GoBenchmark(w, first) },
 		"openmetrics": func(w io.Writer) error { return export.OpenMetrics(w, first) },
@@ -187,13 +193,23 @@ func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
 }
 
 // textOf writes the final table of each run.
-func textOf(w io.Writer, runs []*report.Run, color bool) error {
+func textOf(w io.Writer, runs []*report.Run, screen report.Screen) error {
 	for i, run := range runs {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := report.Text(w, run, color); err != nil {
+		if err := report.Text(w, run, screen); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// enforceable is an error if a run has rows, but none with an SLO or a search: it would be met whatever was measured.
+func enforceable(runs []*report.Run) error {
+	for _, run := range runs {
+		if len(run.Rows) > 0 && !slices.ContainsFunc(run.Rows, func(r record.Row) bool { return decides(&r.Spec) }) {
+			return usage("--enforce: no row of %s has an SLO or a search\nhint: add --slo 'ttft_p95=1s'", run.Dir)
 		}
 	}
 	return nil

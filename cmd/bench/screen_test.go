@@ -11,6 +11,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/sweep"
+	"bench/sweep/forecast"
 	"bench/sweep/live"
 )
 
@@ -105,7 +106,7 @@ func liveOnAScreen(t *testing.T) {
 		Size: func() (int, int) { return width, 20 }, Every: time.Second,
 	}
 	points := []experiment.Spec{{Name: "a", Repeat: 1}, {Name: "b", Repeat: 1}}
-	l := live.NewSweep(view, &sweep.Matrix{Name: "m", Points: points}, nil, false)
+	l := live.NewSweep(view, &sweep.Matrix{Name: "m", Points: points}, forecast.Known{}, false)
 	l.Event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 	time.Sleep(3 * time.Second) // three frames
 	synctest.Wait()

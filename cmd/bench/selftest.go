@@ -20,10 +20,11 @@ import (
 
 // selftestFlags are the flags of `bench selftest`.
 type selftestFlags struct {
-	quick  bool
-	ladder runner.Ladder
-	format string
-	save   string // empty: not saved; defaultPlace: where a sweep finds it
+	quick   bool
+	verbose bool
+	ladder  runner.Ladder
+	format  string
+	save    string // empty: not saved; defaultPlace: where a sweep finds it
 }
 
 // defaultPlace is the value of --save without a file.
@@ -55,6 +56,7 @@ that load.`,
 	fl.DurationVar(&f.ladder.TTFT, "ttft", d.TTFT, "the server's time to first token")
 	fl.DurationVar(&f.ladder.ITL, "itl", d.ITL, "the server's time between tokens")
 	fl.DurationVar(&f.ladder.Window, "window", d.Window, "approximate measurement window of a step")
+	fl.BoolVar(&f.verbose, "verbose", false, "every figure of each step, after the conclusion")
 	fl.StringVar(&f.format, "format", "text", "output format: text or json")
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
@@ -139,7 +141,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 
 // concludeSelftest prints the result and saves it.
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
-	render := func(w io.Writer) error { return selftest.Text(w, r) }
+	render := func(w io.Writer) error { return selftest.Text(w, r, screenOf(w).Columns(), f.verbose) }
 	asJSON := func(w io.Writer) error { return writeJSON(w, r) }
 	if f.format == "json" {
 		render = asJSON

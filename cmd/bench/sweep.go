@@ -19,6 +19,7 @@ import (
 	"bench/experiment/roofline"
 	"bench/experiment/target"
 	"bench/sweep"
+	"bench/sweep/forecast"
 )
 
 // sweepFlags are the flags of `bench sweep`.
@@ -97,15 +98,18 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	if err := f.override(m, c.stderr); err != nil {
 		return err
 	}
+	if err := f.enforceable(m); err != nil {
+		return err
+	}
+	known := forecast.Known{Only: f.only, Speed: speed(m, simulated, models, hardware)}
 	if f.dryRun {
 		if err := sizeTiles(m, models, m.Target.Model); err != nil {
 			return err
 		}
-		room := 0
-		if isMock(m.Target.Endpoint) {
-			room = simulated.KVTokens()
+		if simulates(m) {
+			known.Room = simulated.KVTokens()
 		}
-		return c.dryRun(m, f.only, room)
+		return c.dryRun(m, f.resume, known)
 	}
 	defer ignoreSIGPIPE()()
 	v, commit := version()
@@ -122,7 +126,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		return err
 	}
 	defer stop()
-	w, err := c.watch(ctx, f.watch, m, f.only)
+	w, err := c.watch(ctx, f.watch, m, known)
 	if err != nil {
 		return err
 	}
@@ -131,6 +135,32 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	w.ended(result)
 	return err
 }
+
+// enforceable refuses --enforce if no picked row has anything to enforce: it would exit 0 whatever is measured.
+func (f *sweepFlags) enforceable(m *sweep.Matrix) error {
+	if !f.enforce {
+		return nil
+	}
+	picked := false
+	for i := range m.Points {
+		s := &m.Points[i]
+		ok, err := sweep.Match(s, f.only)
+		if err != nil {
+			return usage("--only: %w", err)
+		}
+		if ok && decides(s) {
+			return nil
+		}
+		picked = picked || ok
+	}
+	if !picked {
+		return noMatch(m, f.only)
+	}
+	return usage("--enforce: no row has an SLO or a search\nhint: write [slo] with ttft_p95 = \"1s\" in %s", m.File)
+}
+
+// decides reports whether a row can be met or missed.
+func decides(s *experiment.Spec) bool { return s.HasLimits() || s.Search != nil }
 
 // watched runs the sweep and shows it on w.
 func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {
@@ -249,6 +279,10 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 
 func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }
 
+// simulates reports whether the matrix runs against the embedded server. Servers of [server] and several endpoints
+// leave [target] endpoint empty.
+func simulates(m *sweep.Matrix) bool { return isMock(m.Target.Endpoint) && !m.Varies() }
+
 // target returns the base URL of the endpoint. For "mock" it starts the simulated server; simulator
 // describes it.
 func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Config) (base, simulator string, stop func(), err error) {
@@ -358,9 +392,16 @@ func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? try: curl -sS%s %s/models", text, auth, shown)}
 }
 
-// dryRun prints the plan. room is the KV cache of the simulated server in tokens; 0: none.
-func (c *cli) dryRun(m *sweep.Matrix, only []string, room int) error {
-	plan, err := planTable(m, only, room)
+// dryRun prints the plan of a new run, or of the rest of the one in the directory resume.
+func (c *cli) dryRun(m *sweep.Matrix, resume string, k forecast.Known) error {
+	if resume != "" {
+		done, err := sweep.Kept(m, resume)
+		if err != nil {
+			return usage("%w", err)
+		}
+		k.Done = done
+	}
+	plan, err := planText(m, k, screenOf(c.stdout))
 	if err != nil {
 		return err
 	}

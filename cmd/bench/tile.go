@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,6 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
-	"bench/experiment/target"
 	"bench/sweep"
 	"bench/sweep/forecast"
 	"bench/sweep/live"
@@ -27,8 +27,9 @@ func newTile(c *cli) *cobra.Command {
 		Long: `tile sends long contexts in a circle, each time with another question behind the context. It sends as many contexts
 as fill an offloading tier of the KV cache. The circle is the worst case of an LRU cache: a cache that is smaller than all
 contexts together finds none of them again; a cache with room for all finds every one from the second rotation on.
-tile runs until interrupted (or for --duration, --rounds or --requests), prints live metrics, and saves the same results
-as a row of bench sweep, for bench report and bench compare. The first rotation finds nothing: it is stored, not counted.
+tile runs until interrupted (or for --duration, --rounds or --requests), prints a line of metrics each --interval, and
+saves the same results as a row of bench sweep, for bench report and bench compare. The first rotation finds nothing: it
+is stored, not counted.
 Two endpoints are measured in interleaved blocks (A B B A) of one run, which ends with their difference.`,
 		Example: `  bench tile http://localhost:8000                          discovers the model, fills 0.9 of 100 GiB
   bench tile localhost:8000 --offload-size 400 --kv-precision fp8
@@ -70,7 +71,7 @@ func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
 	if t.m.Varies() {
 		return t.runPair(cmd.Context())
 	}
-	fmt.Fprint(c.stdout, t.specification(t.o.Server))
+	fmt.Fprintf(c.stdout, "endpoint   %s\n%s\n", safe(t.o.Server.Info.Endpoint), t.specification(t.o.Server))
 	return t.runOne(cmd.Context())
 }
 
@@ -127,7 +128,6 @@ func (t *tileRun) connect(ctx context.Context, base, simulator string) (*endpoin
 	server.MarkSimulated(simulator)
 	server.Selftest = savedSelftest(t.stderr)
 	if !t.known {
-		fmt.Fprintf(t.stdout, "endpoint: %s\nfound model: %s\n", safe(target.Redact(base)), safe(server.Info.Model))
 		if err := t.size(server); err != nil {
 			server.Close()
 			return nil, record.RooflineSource{}, err
@@ -136,15 +136,27 @@ func (t *tileRun) connect(ctx context.Context, base, simulator string) (*endpoin
 	return server, record.NewRooflineSource(t.models, t.hardware, server.Info.Model, t.m.Target), nil
 }
 
+// statedContexts is the number of contexts by --contexts or by the server's own KV cache; 0: the tier's size
+// counts them. Without any sizing flag, a model of unknown KV size gets the number of --fit hbm.
+func (t *tileRun) statedContexts(server *endpoint.Server) (int, error) {
+	tokens, fit := server.CacheTokens(), t.fit == fitHBM
+	switch _, err := t.models.Find(server.Info.Model); {
+	case fit && tokens == 0:
+		return 0, usage("the server does not report its KV cache (vllm:cache_config_info), which --fit hbm needs\nhint: state the contexts: --contexts 8")
+	case !fit && (t.contexts > 0 || t.sized() || err == nil || tokens == 0):
+		return t.contexts, nil
+	case !fit:
+		fmt.Fprintf(t.stdout, "note: the KV-cache size of model %s is unknown: the contexts exceed the\n"+
+			"      server's own cache, as with --fit hbm; --bytes-per-token N fills a tier\n", safe(server.Info.Model))
+	}
+	return experiment.ContextsToOverflow(tokens, t.m.Points[0].Input.Least()), nil
+}
+
 // size counts the contexts of each block, unless they are stated.
-func (t *tileRun) size(server *endpoint.Server) (err error) {
-	contexts := t.contexts
-	if t.fit == "hbm" {
-		tokens := server.CacheTokens()
-		if tokens == 0 {
-			return usage("the server does not report its KV cache (vllm:cache_config_info), which --fit hbm needs\nhint: --contexts N")
-		}
-		contexts = experiment.ContextsToOverflow(tokens, t.m.Points[0].Input.Least())
+func (t *tileRun) size(server *endpoint.Server) error {
+	contexts, err := t.statedContexts(server)
+	if err != nil {
+		return err
 	}
 	for i := range t.m.Points {
 		s := &t.m.Points[i]
@@ -152,10 +164,33 @@ func (t *tileRun) size(server *endpoint.Server) (err error) {
 		tile.Contexts = contexts // parsing counted those of stated bytes: 0 counts them again, for the sizing
 		s.Tile = &tile
 		if t.sizing, err = s.SizeTiling(t.models, server.Info.Model, t.m.Target.GPUs); err != nil {
-			return unsizable(err)
+			return t.unsizable(err)
 		}
 	}
 	return nil
+}
+
+// unsizable adds what to type when the contexts could not be counted.
+func (t *tileRun) unsizable(err error) error {
+	var unknown *roofline.UnknownError
+	switch {
+	case !errors.As(err, &unknown) || unknown.Many:
+		return usage("%w", err)
+	case t.kvPrecision != "" || t.accounting != "":
+		return usage("%w\nhint: --bytes-per-token N in place of --kv-precision and --kv-accounting, e.g. 131072 for Llama-3.1-8B in bf16", err)
+	case t.sized():
+		return usage("%w\nhint: state its KV cache, here as of Llama-3.1-8B in bf16: %s --bytes-per-token 131072", err, t.commandLine())
+	}
+	return usage("%w\nhint: state the contexts: %s --contexts 8\nhint: or its KV cache, to fill a tier: --bytes-per-token N", err, t.commandLine())
+}
+
+// commandLine is the command line as a shell takes it, without secrets.
+func (c *cli) commandLine() string {
+	var words []string
+	for _, a := range redacted(c.args) {
+		words = append(words, shellWord(a))
+	}
+	return strings.Join(words, " ")
 }
 
 // specification describes what a server will be sent.
@@ -167,17 +202,17 @@ func (t *tileRun) specification(server *endpoint.Server) string {
 func sizeTiles(m *sweep.Matrix, models roofline.Models, model string) error {
 	for i := range m.Points {
 		if _, err := m.Points[i].SizeTiling(models, model, m.Target.GPUs); err != nil {
-			return unsizable(fmt.Errorf("%s: %w", m.Points[i].Label(), err))
+			return unsizableRow(fmt.Errorf("%s: %w", m.Points[i].Label(), err))
 		}
 	}
 	return nil
 }
 
-// unsizable adds what to type when the contexts could not be counted.
-func unsizable(err error) error {
+// unsizableRow adds what to write when the contexts of a row could not be counted.
+func unsizableRow(err error) error {
 	var unknown *roofline.UnknownError
 	if errors.As(err, &unknown) {
-		return fmt.Errorf("%w\nhint: or state it: --bytes-per-token N or --contexts N (in a matrix bytes_per_token or contexts in [row.tile])", unknownEntry(err))
+		return fmt.Errorf("%w\nhint: or write contexts = 8, or bytes_per_token = 131072, in [row.tile]", unknownEntry(err))
 	}
 	return usage("%w", err)
 }
@@ -189,19 +224,19 @@ const reportGC = 20
 func (t *tileRun) runOne(ctx context.Context) error {
 	ends, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	tiling := &live.Tiling{View: newView(t.stdout, t.interval, ends.Done()), End: end}
+	tiling := &live.Tiling{View: newView(t.stdout, t.interval, ends.Done()), Head: &live.Heading{}, End: end}
 	t.o.Ends, t.o.Event = ends, tiling.Event
 	if t.endless() {
-		fmt.Fprint(t.stdout, "it runs until you interrupt it (Ctrl-C); the results are saved then\n\n")
+		fmt.Fprint(t.stdout, "It runs until Ctrl-C, and then saves the results.\n\n")
 	}
 	result, err := sweep.Run(context.WithoutCancel(ctx), t.m, t.o)
 	tiling.Stop()
+	fmt.Fprintln(t.stdout)
 	var failing *live.FailingError
 	if errors.As(context.Cause(ends), &failing) {
 		err = errors.Join(failing, err)
 	}
 	if row := tiling.Row; row != nil && err == nil {
-		fmt.Fprint(t.stdout, rotationsText(row))
 		if row.Summary.Requests.Planned == 0 && ctx.Err() != nil {
 			return &exitError{codeInterrupted, fmt.Errorf("interrupted in the warm-up: %s has its requests, and none is counted\nhint: let it run longer than the warm-up, or --warmup 1", result.Dir)}
 		}

@@ -51,7 +51,7 @@ func (f *tileFlags) register(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.bytesPerToken, "bytes-per-token", 0, "bytes of one token in the KV cache (default: from model_configs.json)")
 	fl.StringVar(&f.kvPrecision, "kv-precision", "", "precision of the KV cache, for the model's bytes: bf16 (assumed), fp8")
 	fl.StringVar(&f.accounting, "kv-accounting", "", "full: every layer keeps every token; resident: windows and linear layers keep less (full)")
-	fl.StringVar(&f.fit, "fit", "offload", "offload: size the contexts for the tier; hbm: for one context more than the server's own KV cache")
+	fl.StringVar(&f.fit, "fit", fitTier, "offload: size the contexts for the tier; hbm: for one context more than the server's own KV cache")
 	fl.IntVar(&f.contexts, "contexts", 0, "number of contexts, instead of the sizing")
 	fl.IntVar(&f.questions, "questions", 0, "questions per context (number of contexts)")
 	fl.IntVar(&f.questionTokens, "question-tokens", 0, "tokens of a question, at the end of the input (32)")
@@ -61,9 +61,20 @@ func (f *tileFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.requests, "requests", 0, "requests to measure after the warm-up (until interrupted)")
 	fl.StringVar(&f.warmup, "warmup", "", "duration or number of requests (the first rotation, at least one minute or a tenth of --duration)")
 	fl.DurationVar(&f.grace, "grace", 30*time.Second, "time for the last requests after the end")
-	fl.DurationVar(&f.interval, "interval", 5*time.Second, "time between two prints of the metrics")
+	fl.DurationVar(&f.interval, "interval", 5*time.Second, "time between two lines of metrics")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the questions; the prompts are new in each run")
 	fl.StringVar(&f.out, "out", "results", "directory for results")
+}
+
+// Values of --fit.
+const (
+	fitTier = "offload"
+	fitHBM  = "hbm"
+)
+
+// sized reports whether a flag of the sizing is stated.
+func (f *tileFlags) sized() bool {
+	return f.offload > 0 || f.perGPU > 0 || f.bytesPerToken > 0 || f.ratio > 0 || f.kvPrecision != "" || f.accounting != ""
 }
 
 // endless reports whether only an interruption ends the run.
@@ -120,11 +131,11 @@ func none(warmup string) bool {
 
 // checkSizing refuses flags that contradict each other.
 func (f *tileFlags) checkSizing() error {
-	sized := f.offload > 0 || f.perGPU > 0 || f.bytesPerToken > 0 || f.ratio > 0 || f.kvPrecision != "" || f.accounting != ""
+	sized := f.sized()
 	switch {
-	case f.fit != "offload" && f.fit != "hbm":
+	case f.fit != fitTier && f.fit != fitHBM:
 		return usage("unknown --fit %q\nhint: use offload or hbm", f.fit)
-	case f.fit == "hbm" && (sized || f.contexts > 0):
+	case f.fit == fitHBM && (sized || f.contexts > 0):
 		return usage("--fit hbm counts the contexts from the server's KV cache: it cannot be combined with --contexts or sizing flags\nhint: leave out one or the other")
 	case f.contexts > 0 && sized:
 		return usage("--contexts %d cannot be combined with sizing flags\nhint: leave out one or the other", f.contexts)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bench/experiment/columns"
 	"bench/report"
 )
 
@@ -55,12 +57,12 @@ type tiling struct {
 	read chan struct{}
 }
 
-func startTiling(t *testing.T, columns int, args ...string) *tiling {
+func startTiling(t *testing.T, wide int, args ...string) *tiling {
 	t.Helper()
 	x := &tiling{out: t.TempDir(), read: make(chan struct{})}
 	x.cmd = exec.Command("bench", append([]string{"tile", "--contexts", "4", "--input", "64", "--output", "4", "--interval", "100ms", "--out", x.out}, args...)...)
 	x.cmd.Env = append(os.Environ(), "TERM=xterm", "OPENAI_API_KEY=")
-	if columns == 0 {
+	if wide == 0 {
 		var err error
 		if x.file, err = os.Create(filepath.Join(x.out, "nohup.out")); err != nil {
 			t.Fatal(err)
@@ -69,7 +71,7 @@ func startTiling(t *testing.T, columns int, args ...string) *tiling {
 		x.cmd.Stdout, x.cmd.Stderr = x.file, x.file
 	} else {
 		user, program := openTerminal(t)
-		if err := unix.IoctlSetWinsize(int(user.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: 60}); err != nil {
+		if err := unix.IoctlSetWinsize(int(user.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(wide), Row: 60}); err != nil {
 			t.Fatal(err)
 		}
 		x.cmd.Stdout, x.cmd.Stderr = program, program
@@ -130,8 +132,11 @@ func (x *tiling) run(t *testing.T) *report.Run {
 	return run
 }
 
-// The table stays in its place on a terminal, wide or narrow; the signals of a terminal and of a system end
-// it in order, with a result.
+// interval matches the line of an interval, with the carriage returns of a terminal.
+var interval = regexp.MustCompile(`(?m)^ +\d+:\S+ .* \d+ +\d+\r?$`)
+
+// Lines follow one another on a terminal, wide or narrow; the signals of a terminal and of a system end it in
+// order, with a result.
 func TestTileOnATerminal(t *testing.T) {
 	for _, tt := range []struct {
 		columns int
@@ -139,19 +144,21 @@ func TestTileOnATerminal(t *testing.T) {
 	}{{80, syscall.SIGINT}, {120, syscall.SIGTERM}, {50, syscall.SIGHUP}} {
 		t.Run(fmt.Sprintf("%d columns, %v", tt.columns, tt.signal), func(t *testing.T) {
 			x := startTiling(t, tt.columns, "--endpoint", "mock", "--warmup", "4")
-			x.until(t, "Phase: measuring")
-			for range 5 { // more tables
-				n := strings.Count(x.said(), "Elapsed Time")
-				for strings.Count(x.said(), "Elapsed Time") == n {
-					time.Sleep(10 * time.Millisecond)
-				}
+			x.until(t, "measurement window:")
+			lines := func() int { return strings.Count(x.said(), "\n") }
+			for n := lines(); lines() < n+5; {
+				time.Sleep(10 * time.Millisecond)
 			}
-			shown := x.seen.shows()
-			if n := strings.Count(shown, "Elapsed Time: "); n != 1 || !strings.Contains(shown, "it runs until you interrupt it") {
-				t.Errorf("%d tables on the screen:\n%s", n, shown)
+			said := x.said()
+			if !strings.Contains(said, "It runs until Ctrl-C") || strings.Contains(said, "\x1b") {
+				t.Errorf("it said %q", said)
 			}
-			for line := range strings.Lines(shown) {
-				if n := len([]rune(strings.TrimSpace(line))); strings.HasPrefix(line, "Cache Hits") && n > tt.columns {
+			if n := len(interval.FindAllString(said, -1)); tt.columns >= 80 && n < 5 {
+				t.Errorf("%d lines in:\n%s", n, said)
+			}
+			_, live, _ := strings.Cut(said, "warm-up, not counted")
+			for line := range strings.Lines(live) {
+				if n := columns.Width(strings.TrimSpace(line)); n > tt.columns {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}
@@ -163,19 +170,18 @@ func TestTileOnATerminal(t *testing.T) {
 			if run == nil || len(run.Rows) != 1 || run.Rows[0].Summary.Requests.Completed == 0 || run.Manifest.State != "done" {
 				t.Errorf("no whole result")
 			}
-			if shown := x.seen.shows(); strings.Count(shown, "Elapsed Time: ") != 1 || !strings.Contains(shown, "report: ") {
+			if shown := x.seen.shows(); strings.Count(shown, "warm-up included:") != 1 || !strings.Contains(shown, "report: ") {
 				t.Errorf("at the end:\n%s", shown)
 			}
 		})
 	}
 }
 
-// A server that stalls is seen: tables go on, and say for how long nothing has ended. A second signal leaves
+// A server that stalls is seen: lines go on, and say for how long nothing has ended. A second signal leaves
 // at once.
 func TestTileStalled(t *testing.T) {
 	x := startTiling(t, 0, "--endpoint", serveMock(t, time.Millisecond, "stall=1@40"), "--in-flight", "1", "--warmup", "4")
-	x.until(t, "\nnothing finished for 1 s\n")
-	x.until(t, "Requests Processed in Last 0.1 second Interval: 0\n")
+	x.until(t, "\nno request finished for 1 s\n")
 	if strings.Contains(x.said(), "\x1b") {
 		t.Errorf("a file has a terminal's codes:\n%s", x.said())
 	}
@@ -212,11 +218,11 @@ func TestTileWithoutAReader(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(r)
-	for lines.Scan() && lines.Text() != "Phase: measuring" {
+	for lines.Scan() && lines.Text() != "measurement window:" {
 		continue
 	}
 	_ = r.Close()
-	time.Sleep(200 * time.Millisecond) // some tables
+	time.Sleep(200 * time.Millisecond) // some lines
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

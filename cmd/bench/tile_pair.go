@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +73,7 @@ func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) (infos []rec
 		point := &t.m.Points[0]
 		servers, infos, contexts = append(servers, server), append(infos, server.Info), append(contexts, point.Tile.Contexts)
 		sides = append(sides, compare.Side{Name: t.sideName(i), Runs: []compare.Run{{Manifest: record.Manifest{Target: server.Info}}}})
-		fmt.Fprintf(&text, "\n%s\n%s", t.sideName(i), t.specification(server))
+		fmt.Fprintf(&text, "\nendpoint   %s\n%s", t.sideName(i), t.specification(server))
 	}
 	t.known = true
 	result, err := compare.Compare(sides[0], sides[1], o)
@@ -128,7 +127,7 @@ func (t *tileRun) orderText() string {
 	for i := range t.m.Points {
 		letters = append(letters, string(rune('A'+t.side(t.m.Points[i].Variant))))
 	}
-	return fmt.Sprintf("%s of %s for each endpoint, in the order %s; each begins with a warm-up that is not counted\n",
+	return fmt.Sprintf("%s of %s for each endpoint, in the order %s;\neach begins with a warm-up that is not counted\n",
 		unit.Plural(t.blocks, "block"), long, strings.Join(letters, " "))
 }
 
@@ -143,14 +142,16 @@ func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 	blocks, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var tiling *live.Tiling // of the block that runs
+	heading := &live.Heading{}
 	t.o.Event = func(e sweep.Event) {
 		switch {
 		case e.Started != nil:
 			fmt.Fprintf(t.stdout, "results go to %s\n\n", safe(e.Started.Dir))
 		case e.Begun != nil:
 			name := t.sideName(t.side(e.Begun.Spec.Variant))
+			fmt.Fprintf(t.stdout, "%s, block %d of %d\n", name, e.Begun.Spec.Repeat, t.blocks)
 			tiling = &live.Tiling{
-				View: newView(t.stdout, t.interval, nil), Title: fmt.Sprintf("%s, block %d of %d", name, e.Begun.Spec.Repeat, t.blocks),
+				View: newView(t.stdout, t.interval, nil), Name: name[:1], Head: heading,
 				End: func(cause error) { end(fmt.Errorf("%s: %w", name, cause)) },
 			}
 			tiling.Event(e)
@@ -159,7 +160,7 @@ func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 				tiling.Stop()
 				tiling = nil
 			}
-			fmt.Fprintf(t.stdout, "%s: %s\n\n", t.sideName(t.side(e.Finished.Row.Spec.Variant)), live.RowLine(e.Finished))
+			fmt.Fprintf(t.stdout, "%c window: %s\n\n", 'A'+t.side(e.Finished.Row.Spec.Variant), t.blockText(e.Finished))
 		}
 	}
 	result, err := sweep.Run(blocks, t.m, t.o)
@@ -170,6 +171,12 @@ func (t *tileRun) runBlocks(ctx context.Context) (*sweep.Result, error) {
 		err = failing
 	}
 	return result, err
+}
+
+// blockText is a finished block in one line, without its name.
+func (t *tileRun) blockText(f *sweep.Finished) string {
+	_, text, _ := strings.Cut(live.RowLine(f), ": ")
+	return text
 }
 
 // comparePair prints how the second endpoint differs from the first, over their whole blocks.
@@ -202,7 +209,7 @@ func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.O
 		return err
 	}
 	fmt.Fprintln(t.stdout)
-	if err := report.ComparisonText(t.stdout, result, colors(t.stdout)); err != nil {
+	if err := report.ComparisonText(t.stdout, result, screenOf(t.stdout)); err != nil {
 		return err
 	}
 	fmt.Fprint(t.stdout, t.differencesText(result))
@@ -214,9 +221,9 @@ func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.O
 	return (&compareFlags{}).verdict(result)
 }
 
-// pairFigures are the live metrics that the comparison has, with their names there.
-var pairFigures = []struct{ words, name string }{{"QPS", "requests_per_s"}, {"TTFT p50", "ttft_p50"}, {"TTFT p95", "ttft_p95"}, {"TTFT p99", "ttft_p99"},
-	{"Prefill Throughput", "prompt_tokens_per_s"}, {"Decode Throughput", "output_tokens_per_s"}}
+// pairFigures are the main figures of the comparison, with their names there.
+var pairFigures = []struct{ words, name string }{{"TTFT p50", "ttft_p50"}, {"TTFT p95", "ttft_p95"}, {"TTFT p99", "ttft_p99"},
+	{"prompt tok/s", "prompt_tokens_per_s"}, {"output tok/s", "output_tokens_per_s"}, {"requests/s", "requests_per_s"}}
 
 // differencesText has the main differences with their intervals.
 func (t *tileRun) differencesText(c *compare.Comparison) string {
@@ -225,7 +232,7 @@ func (t *tileRun) differencesText(c *compare.Comparison) string {
 		fmt.Fprintf(&b, "\n%s against %s, with 95 %% intervals:\n", t.sideName(1), t.sideName(0))
 		for _, f := range pairFigures {
 			if i := slices.IndexFunc(p.Metrics, func(m compare.Metric) bool { return m.Name == f.name }); i >= 0 {
-				fmt.Fprintf(&b, "%-20s%s\n", f.words+":", differenceText(&p.Metrics[i]))
+				fmt.Fprintf(&b, "  %-14s%s\n", f.words, differenceText(&p.Metrics[i]))
 			}
 		}
 	}
@@ -236,7 +243,10 @@ func differenceText(m *compare.Metric) string {
 	if m.Change == nil || m.Base == nil || m.New == nil {
 		return string(m.Verdict) + " (" + m.Why + ")"
 	}
-	u := cmp.Or(map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[m.Unit], m.Unit)
+	u := m.Unit
+	if u != "ms" { // the name of the figure has it
+		u = ""
+	}
 	text := fmt.Sprintf("%s to %s: %s [%s to %s], %s", unit.Format(*m.Base, u), unit.Format(*m.New, u),
 		compare.Percent(*m.Change, true), compare.Percent(m.CI95.Lo, true), compare.Percent(m.CI95.Hi, true), m.Verdict)
 	if m.P == nil { // then the interval covers chance within the blocks alone

@@ -86,8 +86,8 @@ func TestTilePair(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	// On a busy machine a block may be so far off that nothing is certain; the sign is.
-	for _, want := range []string{`QPS: +\S+ req/s to \S+ req/s: -\S+ % \[-\S+ % to \S+ %\]`, `TTFT p50: +\S+ ms to \S+ ms: \+\S+ % \[\S+ % to \+\S+ %\]`} {
-		if text := stdout.String(); !regexp.MustCompile(`(?m)^` + want + `, (worse|inconclusive)$`).MatchString(text) {
+	for _, want := range []string{`requests/s +\S+ to \S+: -\S+ % \[-\S+ % to \S+ %\]`, `TTFT p50 +\S+ ms to \S+ ms: \+\S+ % \[\S+ % to \+\S+ %\]`} {
+		if text := stdout.String(); !regexp.MustCompile(`(?m)^  ` + want + `, (worse|inconclusive)$`).MatchString(text) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
@@ -144,7 +144,7 @@ func TestTilePairInterrupted(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 	text := w.text.String()
-	for _, want := range []string{", 1 of 4 blocks", "QPS: ", "inconclusive"} {
+	for _, want := range []string{", 1 of 4 blocks", "requests/s  ", "inconclusive"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

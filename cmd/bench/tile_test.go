@@ -32,7 +32,8 @@ func (s *seenBy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var processed = regexp.MustCompile(`Total Number of Requests Processed: (\d+)`)
+// processed is the requests in the line of an interval: the last column but one.
+var processed = regexp.MustCompile(`(?m)^ +\d+:\S+ .* (\d+) +\d+$`)
 
 // An endless run ends at an interrupt, with a whole result; one in its warm-up has stored that.
 func TestTileUntilInterrupted(t *testing.T) {
@@ -59,8 +60,8 @@ func TestTileUntilInterrupted(t *testing.T) {
 			if code != tt.code {
 				t.Fatalf("exit code %d; stderr:\n%s\nstdout:\n%s", code, &stderr, &w.text)
 			}
-			if n := strings.Count(w.text.String(), "Phase: over\n"); n != 1 {
-				t.Errorf("%d tables of the whole load in\n%s", n, &w.text)
+			if n := strings.Count(w.text.String(), ", warm-up included:\n"); n != 1 {
+				t.Errorf("%d lines of the whole load in\n%s", n, &w.text)
 			}
 			dirs, err := filepath.Glob(filepath.Join(out, "tile", "*"))
 			if err != nil || len(dirs) != 1 {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/record"
-	"bench/experiment/unit"
 	"bench/sweep"
 )
 
@@ -62,24 +60,4 @@ func warmupText(s string) string {
 		return s
 	}
 	return quoted(s)
-}
-
-// rotationsText compares the first rotation with the later ones.
-func rotationsText(row *record.Row) string {
-	r := row.Rotations
-	if r == nil {
-		return ""
-	}
-	return "\nFirst rotation: " + rotationText(r.First) + "\nLater rotations: " + rotationText(r.Later) + "\n\n"
-}
-
-func rotationText(r record.Rotation) string {
-	text := unit.Plural(r.Requests, "request")
-	if r.TTFTMeanMs != nil {
-		text += ", average TTFT " + unit.Format(*r.TTFTMeanMs, "ms")
-	}
-	if r.CachedRate != nil {
-		text += fmt.Sprintf(", %.1f %% of the prompt tokens from a cache", 100**r.CachedRate)
-	}
-	return text
 }

@@ -13,7 +13,9 @@ import (
 	"golang.org/x/term"
 
 	"bench/experiment/safetext"
+	"bench/report"
 	"bench/sweep"
+	"bench/sweep/forecast"
 	"bench/sweep/live"
 )
 
@@ -28,6 +30,18 @@ func redraws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "d
 
 // colors reports whether output to w may be coloured (https://no-color.org).
 func colors(w io.Writer) bool { return redraws(w) && os.Getenv("NO_COLOR") == "" }
+
+// screenOf is the screen behind w: as wide as the terminal, the zero Screen for a file or a pipe.
+func screenOf(w io.Writer) report.Screen {
+	if !isTerminal(w) {
+		return report.Screen{}
+	}
+	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil || width < 1 {
+		width = 80
+	}
+	return report.Screen{Width: width, Color: colors(w)}
+}
 
 // safe makes untrusted text safe for a terminal, in one line.
 func safe(s string) string { return safetext.Escape(s) }
@@ -53,16 +67,19 @@ type watcher struct {
 }
 
 // watch makes the watcher that the flags and the terminal ask for.
-func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, only []string) (watcher, error) {
-	w := watcher{func(e sweep.Event) { live.PrintEvent(c.stderr, e) }, c.stderr, func() {}, func(*sweep.Result) {}}
+func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, k forecast.Known) (watcher, error) {
+	var w watcher
 	switch {
 	case f.json:
-		e := live.NewMessages(c.stdout, m, only)
+		e := live.NewMessages(c.stdout, m, k)
 		w = watcher{e.Event, c.stderr, e.Stop, e.End}
 	case !f.plain && redraws(c.stderr):
 		view := newView(c.stderr, frameEvery, ctx.Done())
-		s := live.NewSweep(view, m, only, colors(c.stderr))
-		w.event, w.notes, w.stop = s.Event, view, view.Stop
+		s := live.NewSweep(view, m, k, colors(c.stderr))
+		w = watcher{s.Event, view, view.Stop, func(*sweep.Result) {}}
+	default:
+		lines := live.NewLines(c.stderr, m, k)
+		w = watcher{lines.Event, lines, lines.Stop, func(*sweep.Result) {}}
 	}
 	if f.metrics == "" {
 		return w, nil

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bench/experiment/columns"
+)
+
+const (
+	widestHelp = 100 // columns, on any terminal
+	widestFlag = 30  // columns of a flag with its value; the text of a wider one begins on the next line
+)
+
+// setHelp gives the root and all commands below it their help: as wide as the terminal, flags grouped by use.
+func (c *cli) setHelp(root *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprint(c.stdout, helpText(cmd, min(widestHelp, screenOf(c.stdout).Columns())))
+	})
+	root.SetHelpCommand(newHelp())
+	root.InitDefaultHelpCmd()
+}
+
+// helpText is the help of a command in lines of at most width columns.
+func helpText(cmd *cobra.Command, width int) string {
+	var b strings.Builder
+	put := func(lines ...string) { b.WriteString(strings.Join(lines, "\n") + "\n") }
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short + "."
+	}
+	put(reflowed(long, width)...)
+	put("", "Usage:")
+	if !onlyGroups(cmd) {
+		put("  " + cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		put("  " + cmd.CommandPath() + " COMMAND")
+	}
+	if cmd.HasExample() {
+		put("", "Examples:")
+		put(exampleLines(cmd.Example, width)...)
+	}
+	for _, g := range commandGroups(cmd) {
+		put("", g.title+":")
+		for _, name := range g.names {
+			put(columns.Wrap("  "+columns.Pad(name, 11), find(cmd, name).Short, strings.Repeat(" ", 14), width)...)
+		}
+	}
+	for _, g := range flagsByUse(cmd) {
+		put("", g.title+":")
+		for _, name := range g.names {
+			put(flagLines(cmd.Flags().Lookup(name), widthOfFlags(cmd), width)...)
+		}
+	}
+	if cmd.HasAvailableSubCommands() {
+		put("", cmd.CommandPath()+" COMMAND --help: examples and flags of a command")
+	}
+	return b.String()
+}
+
+// onlyGroups reports whether a command has no task of its own, only commands below it.
+func onlyGroups(cmd *cobra.Command) bool {
+	return cmd.HasAvailableSubCommands() && cmd.DisableFlagsInUseLine
+}
+
+// reflowed fits paragraphs to a width. Lines of one paragraph have one indentation.
+func reflowed(text string, width int) []string {
+	var out []string
+	paragraph, indent := "", ""
+	end := func() {
+		if paragraph != "" {
+			for _, line := range columns.Wrap("", paragraph, "", width-len(indent)) {
+				out = append(out, indent+line)
+			}
+		}
+		paragraph = ""
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		own := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if line == "" || own != indent {
+			end()
+		}
+		if line == "" {
+			out = append(out, "")
+		}
+		paragraph, indent = paragraph+" "+line, own
+		if line == "" {
+			paragraph = ""
+		}
+	}
+	end()
+	return out
+}
+
+// oneWord are parts of a command that stay on one line: a flag with a word that can be its value, and quotes.
+var oneWord = regexp.MustCompile(` --?[a-z-]+ [^-\s]|'[^']*'`)
+
+// exampleLines fits commands to a width, each with a remark behind two spaces or none. Remarks are aligned; one that
+// does not fit moves to the next line, and a command that does not continues behind a backslash.
+func exampleLines(text string, width int) []string {
+	const indent = "  "
+	var commands, remarks []string
+	aligned := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		command, remark := strings.TrimSpace(line), ""
+		if at := strings.LastIndex(command, "  "); at > 0 {
+			command, remark = strings.TrimSpace(command[:at]), "# "+strings.TrimSpace(command[at:])
+			if n := columns.Width(command); columns.Width(indent+command+indent+remark) <= width {
+				aligned = max(aligned, n)
+			}
+		}
+		commands, remarks = append(commands, command), append(remarks, remark)
+	}
+	var lines []string
+	for i, command := range commands {
+		for _, whole := range []string{columns.Pad(command, aligned), command} {
+			if line := strings.TrimRight(indent+whole+indent+remarks[i], " "); columns.Width(line) <= width {
+				lines, command = append(lines, line), ""
+				break
+			}
+		}
+		if command != "" {
+			lines = append(lines, backslashed(command, indent, width)...)
+			if remarks[i] != "" {
+				lines = append(lines, columns.Wrap(indent+indent+" ", remarks[i], strings.Repeat(indent, 3), width)...)
+			}
+		}
+	}
+	return lines
+}
+
+// backslashed breaks a command into lines that a shell joins.
+func backslashed(command, indent string, width int) []string {
+	const glue = "\x00"
+	command = oneWord.ReplaceAllStringFunc(command, func(s string) string {
+		lead := s[:len(s)-len(strings.TrimLeft(s, " "))]
+		return lead + strings.ReplaceAll(s[len(lead):], " ", glue)
+	})
+	lines := columns.Wrap("", command, indent+indent, width-len(indent)-len(" \\"))
+	for i := range lines {
+		lines[i] = indent + strings.ReplaceAll(lines[i], glue, " ")
+		if i < len(lines)-1 {
+			lines[i] += " \\"
+		}
+	}
+	return lines
+}
+
+// helpGroup is a title of a help page with the flags or commands below it.
+type helpGroup struct {
+	title string
+	names []string
+}
+
+// commandGroups are the commands below one, by use.
+func commandGroups(cmd *cobra.Command) []helpGroup {
+	if !cmd.HasAvailableSubCommands() {
+		return nil
+	}
+	if !cmd.HasParent() {
+		return commandsByUse
+	}
+	g := helpGroup{title: "Commands"}
+	for _, sub := range cmd.Commands() {
+		g.names = append(g.names, sub.Name())
+	}
+	return []helpGroup{g}
+}
+
+// flagsByUse are the flags of a command, by use; flags that flagUses does not list are in a last group, with help.
+func flagsByUse(cmd *cobra.Command) []helpGroup {
+	groups := slices.Clone(flagUses[strings.TrimPrefix(cmd.CommandPath(), "bench ")])
+	cmd.InitDefaultHelpFlag()
+	rest := helpGroup{title: "Other"}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && !slices.ContainsFunc(groups, func(g helpGroup) bool { return slices.Contains(g.names, f.Name) }) {
+			rest.names = append(rest.names, f.Name)
+		}
+	})
+	if len(groups) == 0 {
+		rest.title = "Flags"
+	}
+	return append(groups, rest)
+}
+
+// widthOfFlags is the width of the widest flag of a command, up to widestFlag.
+func widthOfFlags(cmd *cobra.Command) int {
+	n := 0
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if w := columns.Width(flagName(f)); w <= widestFlag {
+			n = max(n, w)
+		}
+	})
+	return n
+}
+
+// flagName is a flag with the kind of its value.
+func flagName(f *pflag.Flag) string {
+	name := "      --" + f.Name
+	if f.Shorthand != "" {
+		name = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	value, _ := pflag.UnquoteUsage(f)
+	if kind := map[string]string{"string": "TEXT", "stringArray": "TEXT", "strings": "TEXT,…", "int": "N", "ints": "N,…", "uint": "N",
+		"float": "X", "float64Slice": "X,…", "duration": "TIME"}[value]; kind != "" {
+		value = kind
+	}
+	switch {
+	case value == "":
+		return name
+	case f.NoOptDefVal != "" && f.Value.Type() != "bool":
+		return name + "[=" + value + "]"
+	}
+	return name + " " + value
+}
+
+// flagLines are a flag and its text, aligned with the others of its command.
+func flagLines(f *pflag.Flag, names, width int) []string {
+	_, text := pflag.UnquoteUsage(f)
+	if value := defaultOf(f); value != "" {
+		text += " (default " + value + ")"
+	}
+	name, indent := flagName(f), strings.Repeat(" ", names+2)
+	if columns.Width(name) <= names {
+		return columns.Wrap(columns.Pad(name, names+1), text, indent, width)
+	}
+	lines := []string{name}
+	for _, line := range columns.Wrap("", text, "", width-len(indent)) {
+		lines = append(lines, indent+line)
+	}
+	return lines
+}
+
+// defaultOf is the default value of a flag as one would write it; empty: none, or zero.
+func defaultOf(f *pflag.Flag) string {
+	value := strings.Trim(f.DefValue, "[]")
+	if f.Value.Type() == "float64Slice" {
+		var parts []string
+		for part := range strings.SplitSeq(value, ",") {
+			x, _ := strconv.ParseFloat(part, 64)
+			parts = append(parts, strconv.FormatFloat(x, 'f', -1, 64))
+		}
+		value = strings.Join(parts, ",")
+	}
+	if slices.Contains([]string{"", "0", "0s", "false"}, value) {
+		return ""
+	}
+	return value
+}

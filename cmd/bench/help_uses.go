@@ -1,0 +1,82 @@
+package main
+
+// commandsByUse are all commands, in the order of their help.
+var commandsByUse = []helpGroup{
+	{"Measure", []string{"sweep", "tile"}},
+	{"Read results", []string{"report", "compare", "history"}},
+	{"Plan", []string{"predict", "trace"}},
+	{"Check the client", []string{"selftest", "mock"}},
+	{"Other", []string{"version", "help", "completion"}},
+}
+
+// flagUses are the flags of each command by use, in the order of its help.
+var flagUses = map[string][]helpGroup{
+	"sweep": {
+		{"What to run", []string{"only", "dry-run", "resume", "accept-server-change"}},
+		{"Where to send it", []string{"endpoint", "api", "model"}},
+		{"API key", keyUses},
+		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"Output", []string{"out", "plain", "json", "metrics-listen"}},
+		{"Verdict", []string{"enforce"}},
+	},
+	"report": {
+		{"Output", []string{"format", "output"}},
+		{"Verdict", []string{"slo", "recompute", "enforce"}},
+		{"For the roofline, with --slo or --recompute", []string{"model-configs", "hardware-configs"}},
+	},
+	"compare": {
+		{"What to compare", []string{"allow", "same"}},
+		{"Gate", []string{"gate", "threshold", "on-undecided", "junit"}},
+		{"Output", []string{"format", "output"}},
+	},
+	"history": {{"Output", []string{"format", "output"}}},
+	"tile": {
+		{"Where to send it", []string{"endpoint", "api", "model"}},
+		{"API key", keyUses},
+		{"Size of the contexts", []string{"contexts", "offload-size", "offload-size-per-gpu", "ratio", "fit", "bytes-per-token", "kv-precision", "kv-accounting"}},
+		{"Requests", []string{"input", "output", "questions", "question-tokens", "in-flight", "seed"}},
+		{"How long", []string{"duration", "rounds", "requests", "warmup", "grace"}},
+		{"Two endpoints", []string{"blocks", "allow", "resume"}},
+		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"Output", []string{"out", "interval"}},
+	},
+	"predict": {
+		{"Model", []string{"model", "precision", "kv-precision", "hf-config", "model-configs"}},
+		{"Hardware", []string{"hardware", "gpus", "hardware-configs"}},
+		{"Workload", []string{"input", "cached", "output", "batch"}},
+		{"Engine", []string{"chunk", "max-seqs", "speculate", "acceptance", "draft-model"}},
+		{"Fit", []string{"calibrate"}},
+		{"Output", []string{"format"}},
+	},
+	"trace": {
+		{"Format of the file", formatUses},
+		{"Which requests", requestUses},
+		{"Caches", []string{"cache-blocks"}},
+		{"Output", []string{"format"}},
+	},
+	"trace convert": {
+		{"Format of the file", formatUses},
+		{"Which requests", requestUses},
+		{"Output", []string{"output", "anonymize"}},
+	},
+	"selftest": {
+		{"What to run", []string{"quick", "streams", "rates", "tokens", "ttft", "itl", "window"}},
+		{"Output", []string{"save", "format", "verbose"}},
+	},
+	"mock": {
+		{"Where to listen", []string{"listen", "require-api-key"}},
+		{"Exact times", []string{"ttft", "itl"}},
+		{"Model and hardware", []string{"model", "hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"Scheduler", []string{"max-num-seqs", "max-num-batched-tokens", "max-model-len", "queue", "queue-status"}},
+		{"KV cache", []string{"kv-blocks", "kv-bytes-per-token", "kv-precision", "kv-offloading-gb", "kv-offloading-gb-s", "watermark"}},
+		{"Time of a step, without --hardware", []string{"step-base", "step-per-seq", "step-per-context-token", "step-per-prefill-token"}},
+		{"Faults", []string{"fault", "allow-faults", "drift", "seed"}},
+	},
+}
+
+// Groups of flags that several commands share.
+var (
+	keyUses     = []string{"api-key-env", "api-key-file", "api-key"}
+	formatUses  = []string{"from", "time-unit", "block-tokens", "bytes-per-token"}
+	requestUses = []string{"start", "end", "class", "min-input", "max-input", "min-output", "max-output", "cap-input", "cap-output"}
+)
