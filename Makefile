@@ -1,5 +1,5 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test build bench fuzz golden simulate
+.PHONY: test build bench fuzz golden simulate echarts
 
 test:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -33,3 +33,8 @@ golden:
 simulate:
 	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue' -v ./experiment/stats -simulate
 	BENCH_LONG=1 go test -timeout 1h -run TestSimulation -v ./experiment/stats ./experiment/series ./report/compare
+
+# Bundle the chart types that the page uses, from the packages of npm (needs network and Node).
+echarts:
+	d=$$(mktemp -d) && cp report/page/assets/echarts.entry.js $$d && cd $$d && npm install --no-audit --no-fund echarts@5.6.0 esbuild@0.28.2 && \
+	  npx esbuild echarts.entry.js --bundle --minify --format=iife --global-name=echarts --target=es2020 --outfile=$(CURDIR)/report/page/assets/echarts.min.js

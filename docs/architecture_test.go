@@ -29,14 +29,14 @@ var mayImport = map[string][]string{
 	"docs/schema":  {}, // tests alone
 	"cmd/bench":    {everything},
 	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
-	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/strict": {"experiment/safetext"},
 
 	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
 
 	"report":         {"report/compare", "experiment", "experiment/columns", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
-	"report/page":    {"report", "report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report/page":    {"report", "report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/export":  {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/verdict"},
 	"report/fixture": {"report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"}, // for tests
 	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 
 	"experiment/load":                {"experiment/workload", "experiment/openai"},
 	"experiment/openai":              {"experiment/target"},
-	"experiment/selftest":            {},
+	"experiment/selftest":            {"experiment/columns", "experiment/unit"},
 	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
 	"experiment/server":              {},
 	"experiment/telemetry":           {},

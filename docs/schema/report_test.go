@@ -70,15 +70,15 @@ func TestSchemaOfReport(t *testing.T) {
 		validate(t, compiled, dir, documents{"report": {saidOf(t, run)}})
 	}
 	of := func(d map[string]any) map[string]any {
-		return d["runs"].([]any)[0].(map[string]any)["outcome"].(map[string]any)
+		return d["runs"].([]any)[0].(map[string]any)
 	}
 	spoiled(t, "report", text, map[string]func(d map[string]any){
-		"later version":   func(d map[string]any) { d["schema"] = "bench/report/v2" },
+		"earlier version": func(d map[string]any) { d["schema"] = "bench/report/v1" },
 		"no runs":         func(d map[string]any) { d["runs"] = nil },
-		"another verdict": func(d map[string]any) { of(d)["verdict"] = "MAYBE" },
+		"another verdict": func(d map[string]any) { of(d)["answer"].(map[string]any)["verdict"] = "MAYBE" },
 		"no findings":     func(d map[string]any) { of(d)["findings"] = nil },
-		"no decision":     func(d map[string]any) { delete(of(d), "decision") },
-		"a point alone":   func(d map[string]any) { of(d)["decision"].(map[string]any)["accepted"] = 0 },
+		"no answer":       func(d map[string]any) { delete(of(d), "answer") },
+		"a point alone":   func(d map[string]any) { of(d)["answer"].(map[string]any)["accepted"] = 0 },
 		"unknown field":   func(d map[string]any) { of(d)["operating"] = 3 },
 	})
 }

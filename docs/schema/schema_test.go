@@ -119,7 +119,11 @@ var closed = map[string][]any{
 	"sweep.MessageRun.state":         {"done", "interrupted", "failed"},
 	"sweep.MessageProgress.phase":    {"preparing", record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
 	"report.Document.schema":         {report.SchemaDocument},
-	"report.Outcome.verdict":         maybe(verdicts),
+	"diagnosis.Answer.verdict":       maybe(verdicts),
+	"diagnosis.Workload.verdict":     maybe(verdicts),
+	"diagnosis.Workload.lead":        {diagnosis.LeadShip, diagnosis.LeadNotYet, diagnosis.LeadNone, diagnosis.LeadMeasured},
+	"diagnosis.PointStatus.status":   {string(diagnosis.Ship), string(diagnosis.Meets), string(diagnosis.Misses), string(diagnosis.Open), string(diagnosis.Invalid), string(diagnosis.NoSLO)},
+	"diagnosis.Limit.bottleneck":     bottlenecks(),
 	"series.Series.axis":             {"rate", "concurrency"},
 	"series.Series.prompt_form":      {"", "token_ids", "text", "mixed"},
 	"series.Series.frontier_latency": {"ttft", "e2e"},
@@ -128,10 +132,7 @@ var closed = map[string][]any{
 	"record.Percentile.grade":        {string(stats.NoBound), string(stats.Thin), string(stats.Sound)},
 	"series.Frontier.gain":           {"output_tokens_per_s", "output_tokens_per_s_per_gpu"},
 	"series.Frontier.cost":           {"ttft_p99", "tpot_p95", "e2e_p99", "per_user_tokens_per_s"},
-	"diagnosis.Step.stage":           {"validity", "ttft", "tpot", "throughput", "cost"},
-	"diagnosis.Step.verdict":         maybe(verdicts),
 	"diagnosis.Diagnosis.bottleneck": bottlenecks(),
-	"diagnosis.Rejected.bottleneck":  maybe(bottlenecks()),
 	"diagnosis.NextSweep.bottleneck": bottlenecks(),
 	"compare.Comparison.schema":      {compare.Schema},
 	"compare.Metric.unit":            {"ms", "share", "1/s", "tokens/s"},
@@ -260,7 +261,13 @@ func tighten(s *reflector.Schema, name string, t reflect.Type, seen map[string]b
 	}
 }
 
-func schemaFile(name string) string { return filepath.Join("docs", "schema", name+".v1.json") }
+func schemaFile(name string) string {
+	version := "v1"
+	if name == "report" {
+		version = "v2"
+	}
+	return filepath.Join("docs", "schema", name+"."+version+".json")
+}
 
 func TestSchemas(t *testing.T) {
 	seen := map[string]bool{}
