@@ -88,6 +88,11 @@ func TestWorkload(t *testing.T) {
 			"SHIP", "SLO met at concurrency 8; concurrency 16 is undecided: TTFT p99 820 ms > 500 ms on 51 requests; 39 more decide it", "concurrency = [10, 12, 14]", stats.Pass, "concurrency 8"},
 		"the next is invalid": {[]record.Row{offered(8, 900, pass), invalid(16)},
 			"SHIP", "SLO met at concurrency 8; concurrency 16 is invalid: short", "repeat concurrency 16 without short: set stop", stats.Pass, "concurrency 8"},
+		"the next fails requests": {[]record.Row{offered(8, 900, pass), func() record.Row {
+			r := offered(16, 100, record.Verdict{Metric: "error_rate", Unit: "share", Limit: 0.01, Value: new(0.4), Verdict: "FAIL"})
+			r.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid, Text: "40 % failed"}}
+			return r
+		}()}, "SHIP", "SLO met at concurrency 8; concurrency 16 misses error rate 40.0 % > 1 %", "concurrency = [10, 12, 14]", stats.Pass, "concurrency 8"},
 		"a lower load misses it": {[]record.Row{offered(1, 100, fail), offered(8, 900, pass)},
 			"NOT YET", "concurrency 8 meets the SLO, but concurrency 1 misses TTFT p99 600 ms > 500 ms", "loads disagree: repeat the row", stats.Undecided, "concurrency 8"},
 		"a gap below": {[]record.Row{offered(4, 100, pass), offered(8, 500, undecided), offered(16, 900, pass)},

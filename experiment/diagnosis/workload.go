@@ -88,7 +88,6 @@ func (w *Workload) Headline() string {
 type answering struct {
 	Workload
 	s          *series.Series
-	all        []series.Series
 	diagnoses  []Diagnosis
 	unfinished bool          // planned rows of the same name have no result
 	search     *record.Found // nil: no search for the SLO
@@ -96,7 +95,7 @@ type answering struct {
 
 func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Diagnosis, unfinished bool) Workload {
 	s := &all[i]
-	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated}, s: s, all: all, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s)}
+	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated}, s: s, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s)}
 	for j := range s.Points {
 		a.Points = append(a.Points, statusOf(&s.Points[j]))
 	}
@@ -156,12 +155,12 @@ func searchOf(m *record.Manifest, s *series.Series) *record.Found {
 
 func statusOf(p *series.Point) PointStatus {
 	switch {
+	case p.MissesSLO():
+		return PointStatus{Misses, "misses " + verdict.MissText(worst(p))}
 	case !p.Valid:
 		return PointStatus{Invalid, "invalid: " + strings.Join(record.Codes(findings(p), record.Invalid), ", ")}
 	case p.SLO == stats.Pass:
 		return PointStatus{Status: Meets}
-	case p.SLO == stats.Fail:
-		return PointStatus{Misses, "misses " + verdict.MissText(worst(p))}
 	case p.SLO == stats.Undecided:
 		return PointStatus{Open, "undecided: " + openText(p)}
 	}

@@ -33,15 +33,15 @@ func (s *Series) higher() string {
 	return s.loadName(2 * highest)
 }
 
-// findMaxLoad is the highest load whose point is valid and meets the SLO, if no valid point at a lower load misses
-// it by its load: a load that meets it above one that misses it is chance, or another state of the server.
+// findMaxLoad is the highest load whose point is valid and meets the SLO, if no lower load misses it for being too
+// high: a load that meets it above one that misses it is chance, or another state of the server.
 func (s *Series) findMaxLoad() LoadLimit {
 	best, stated := -1, false
 	for i := range s.Points {
 		p := &s.Points[i]
 		stated = stated || p.SLO != ""
 		switch {
-		case p.Valid && p.SLO == stats.Fail && p.FailsByLoad():
+		case p.MissesSLO() && p.FailsByLoad():
 			if best < 0 {
 				return none("%s misses the SLO", p.Load)
 			}

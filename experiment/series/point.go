@@ -157,6 +157,20 @@ func (p *Point) Completed() int {
 	return least
 }
 
+// MissesSLO reports whether the point is known to miss the SLO: a limit fails, and the row is valid or invalid only
+// because requests failed, which is what an overloaded server does.
+func (p *Point) MissesSLO() bool {
+	for _, r := range p.Rows {
+		if slices.ContainsFunc(r.Codes(record.Invalid), func(code string) bool { return !failed(code) }) {
+			return false
+		}
+	}
+	return p.SLO == stats.Fail
+}
+
+// failed reports whether a finding is about requests that failed.
+func failed(code string) bool { return code == "errors" || code == "unfinished" }
+
 // FailsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
 // errors. A minimum throughput and a maximum cost fail at low load by nature.
 func (p *Point) FailsByLoad() bool {

@@ -85,7 +85,7 @@ func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why stri
 		return stats.Undecided, r.Findings[i].Text
 	}
 	for _, d := range r.Findings {
-		if d.Severity == record.Invalid && !slices.Contains([]string{"errors", "unfinished"}, d.Code) {
+		if d.Severity == record.Invalid && !failed(d.Code) {
 			return stats.Undecided, d.Text
 		}
 	}
