@@ -182,11 +182,11 @@ func TestTurnOfTheWarmupHoldsTheRow(t *testing.T) {
 func TestFailedTurnEndsItsConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{service: always(sec), fails: func(j *Job) bool { return j.Request.Turn == 1 }}
-		m, err := r.run(t.Context(), workload.Load{Concurrency: 1, Duration: workload.Span(9 * sec)}, conversations(4, sec))
+		m, err := r.run(t.Context(), workload.Load{Concurrency: 1, Duration: workload.Span(8500 * time.Millisecond)}, conversations(4, sec))
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantWindow(t, m, 0, 9*sec)
+		wantWindow(t, m, 0, 8500*time.Millisecond)
 		if got := r.outcomes(Window); got[openai.OK] != 3 || got[openai.Status] != 3 {
 			t.Errorf("%v", got)
 		}
