@@ -21,8 +21,8 @@ type Answer struct {
 	Target []Fact   `json:"target"` // what was tested: as specified in the matrix and as the server reported
 	SLO    []string `json:"slo"`    // the limits; empty: no SLO
 
-	// Verdict is PASS if every workload with an SLO has an operating point, FAIL if every point of one misses the
-	// SLO, else UNDECIDED; empty: no SLO.
+	// Verdict is PASS if every workload with an SLO has an operating point, FAIL if one workload has FAIL, else
+	// UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict `json:"verdict"`
 	Text      string        `json:"text"`      // the verdicts of the workloads in one sentence
 	First     *int          `json:"first"`     // index in workloads of the one to read first; null: nothing was measured

@@ -16,7 +16,7 @@ import (
 const (
 	LeadShip     = "SHIP"                   // the operating point is known
 	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
-	LeadNone     = "NO POINT MEETS THE SLO" // every point misses it
+	LeadNone     = "NO POINT MEETS THE SLO" // the lowest load misses it, or every point does
 	LeadMeasured = "MEASURED"               // no SLO
 )
 
@@ -27,7 +27,8 @@ type Workload struct {
 
 	Simulated bool `json:"simulated"` // measured against a simulated server
 
-	// Verdict is PASS with an operating point, FAIL if every point misses the SLO, else UNDECIDED; empty: no SLO.
+	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
+	// meet it, else UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict   `json:"verdict"`
 	Lead      string          `json:"lead"`            // SHIP, NOT YET, NO POINT MEETS THE SLO, MEASURED
 	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about

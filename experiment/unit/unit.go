@@ -111,5 +111,5 @@ func Exactly(x float64, unit string) string {
 	case unit == "share":
 		x, unit = x*100, "%"
 	}
-	return strconv.FormatFloat(x, 'g', 12, 64) + " " + unit
+	return strings.TrimSpace(strconv.FormatFloat(x, 'g', 12, 64) + " " + unit)
 }

@@ -66,7 +66,7 @@ func limitFigure(x float64, u string) string {
 	if u == "usd" {
 		return unit.Brief(x, 6) + PerMillion
 	}
-	return strings.TrimSpace(unit.Exactly(x, unitWords(u)))
+	return unit.Exactly(x, unitWords(u))
 }
 
 // measuredFigure is a measured figure of three digits with the unit of its limit.
@@ -93,7 +93,7 @@ func Beyond(v *record.Verdict) bool {
 	if v.Value == nil {
 		return false
 	}
-	if strings.HasPrefix(v.Metric, "min_") {
+	if atLeast(*v) {
 		return *v.Value < v.Limit
 	}
 	return *v.Value > v.Limit
@@ -110,7 +110,7 @@ func MissText(v *record.Verdict) string {
 		return LimitName(v.Metric, v.Class) + ": " + strings.NewReplacer(" (", ", ", ")", "").Replace(why)
 	}
 	sign := ">"
-	if strings.HasPrefix(v.Metric, "min_") {
+	if atLeast(*v) {
 		sign = "<"
 	}
 	measured := strings.TrimSuffix(measuredFigure(*v.Value, v.Unit), PerMillion)
