@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 )
@@ -11,7 +12,7 @@ func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
 	x.scanner.push(b, a)
 	for {
 		ev, ok, err := x.scanner.next()
-		switch {
+		switch err = cmp.Or(err, x.checkBounds()); {
 		case err != nil:
 			x.protocolErr = err
 			return true
@@ -36,8 +37,8 @@ func (x *exchange) onEvent(ev event) bool {
 		x.fail(Protocol, "the server reports an error in the stream: "+bodyMessage(data))
 		return true
 	}
-	if last, ok := x.onChunk(data, ev.arrival); ok {
-		return last
+	if last, ok := x.onChunk(data, ev.arrival); ok || x.protocolErr != nil {
+		return last || x.protocolErr != nil
 	}
 	for line := range bytes.SplitSeq(data, []byte("\n")) { // some servers forget the empty lines
 		last, ok := x.onChunk(bytes.TrimSpace(line), ev.arrival)
@@ -62,7 +63,7 @@ func (x *exchange) onChunk(data []byte, a arrival) (last, ok bool) {
 	c, ok := x.walker.read(data)
 	if !ok {
 		var err error
-		if c, err = parse(data); err != nil {
+		if c, err = x.decode(data); err != nil {
 			return false, false
 		}
 	}
@@ -78,6 +79,8 @@ func (x *exchange) onChunk(data []byte, a arrival) (last, ok bool) {
 		x.call.Counter.add(x.result.Events == 0, x.call.Prompt, n)
 		x.result.addToken(x.sinceEpoch(a.at), n)
 		x.result.countStamp(a)
+	} else if ends := len(c.finishReason) > 0; c.hasChoices && !c.hasRole && (ends || x.result.Finish == "") {
+		x.empties = append(x.empties, emptyEvent{a, x.result.Events, ends})
 	}
 	return false, true
 }
@@ -97,9 +100,10 @@ func (x *exchange) eventTokens(c *chunk) int {
 	return 1
 }
 
-// recordMetadata stores what may come on any chunk: names, the finish reason, usage.
+// recordMetadata stores what may come on any chunk: names, the finish reason, usage, the server's times.
 func (x *exchange) recordMetadata(c *chunk) {
 	r, clean := x.result, x.client.secrets.clean
+	x.refuseImpossible(c)
 	if r.ServerID == "" && len(c.id) > 0 {
 		r.ServerID = truncate(clean(string(c.id)), maxName)
 	}
@@ -114,6 +118,9 @@ func (x *exchange) recordMetadata(c *chunk) {
 	}
 	if c.hasCached {
 		r.CachedTokens, r.HasCached = c.cached, true
+	}
+	if c.times != (serverTimes{}) {
+		r.Server = c.times.durations()
 	}
 }
 
@@ -136,8 +143,10 @@ func (x *exchange) endDocument(err error) {
 		}
 		return
 	}
-	c, err := parse(x.body)
+	c, err := x.decode(x.body)
 	switch {
+	case x.protocolErr != nil:
+		x.interrupted(x.protocolErr)
 	case len(x.body) == 0:
 		x.fail(Truncated, "the answer is empty")
 	case err != nil || !c.failed && !c.hasChoices:

@@ -15,14 +15,18 @@ import (
 type chunk struct {
 	hasChoices   bool // at least one
 	hasToken     bool // text, reasoning, a tool call or token ids
+	hasRole      bool // a role in a delta: without a token, the event only opens the answer
 	idCount      int  // length of the list of token ids; 0: no list
 	tokenIDs     []int32
 	answerText   []byte // content and tool calls without reasoning, escaped as inside a JSON string
+	ownsAnswer   bool   // answerText does not point into the event
 	finishReason []byte
 	id           []byte // the server's id of the request
 
 	prompt, cached, output          int // usage
 	hasPrompt, hasCached, hasOutput bool
+
+	times serverTimes
 
 	failed  bool   // an error object
 	message string // the error's text
@@ -58,6 +62,7 @@ func parse(data []byte) (chunk, error) {
 	c.prompt, c.hasPrompt = parseCount(usage["prompt_tokens"])
 	c.output, c.hasOutput = parseCount(usage["completion_tokens"])
 	c.cached, c.hasCached = parseCount(object(usage["prompt_tokens_details"])["cached_tokens"])
+	c.times.parse(m)
 	return c, nil
 }
 
@@ -75,6 +80,10 @@ func (c *chunk) addChoice(m map[string]any) {
 	c.appendAnswer(jsonEscape(str(m["text"])))
 	for _, name := range []string{"delta", "message"} {
 		delta := object(m[name])
+		if len(delta) == 0 { // also of hostile lists of millions of choices
+			continue
+		}
+		c.hasRole = c.hasRole || str(delta["role"]) != ""
 		for _, key := range []string{"content", "reasoning", "reasoning_content"} {
 			c.hasToken = c.hasToken || str(delta[key]) != "" || len(list(delta[key])) > 0
 		}
@@ -96,7 +105,10 @@ func (c *chunk) appendAnswer(text []byte) {
 	case len(c.answerText) == 0:
 		c.answerText = text
 	default:
-		c.answerText = slices.Concat(c.answerText, text)
+		if !c.ownsAnswer { // it may point into the event
+			c.answerText, c.ownsAnswer = slices.Clone(c.answerText), true
+		}
+		c.answerText = append(c.answerText, text...)
 	}
 }
 
@@ -163,6 +175,7 @@ func errorMessage(v any) string {
 
 // bodyMessage is the text of an error's body: the message in its JSON, else the body itself.
 func bodyMessage(body []byte) string {
+	body = body[:min(len(body), largeJSON)]
 	var v any
 	if json.Unmarshal(body, &v) == nil && object(v) != nil {
 		return errorMessage(v)

@@ -73,7 +73,9 @@ type Client struct {
 	proxied      bool
 	clock        *clock
 	exchanges    sync.Pool
-	noReuse      atomic.Bool // each request has its own connection
+	buffers      budget        // of all requests in flight
+	decoding     chan struct{} // has an element while large JSON is decoded
+	noReuse      atomic.Bool   // each request has its own connection
 
 	addr string      // host:port
 	tls  *tls.Config // nil: plain
@@ -81,6 +83,7 @@ type Client struct {
 	dialTCP   func(ctx context.Context, network, addr string) (net.Conn, error)
 	mu        sync.Mutex
 	idleConns []*conn // the one that has waited longest first
+	sockets   openSockets
 }
 
 // NoReuse makes every further request open its own connection, except on prepared ones. Some servers close a
@@ -112,6 +115,7 @@ func New(o Options) (*Client, error) {
 		dialTCP: (&net.Dialer{}).DialContext,
 	}
 	c.root = strings.TrimSuffix(c.base, "/v1")
+	c.buffers.limit, c.decoding = maxBuffered, make(chan struct{}, 1)
 	c.exchanges.New = func() any { return new(exchange) }
 	if c.timeout <= 0 {
 		c.timeout = defaultTimeout

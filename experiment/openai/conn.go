@@ -22,6 +22,17 @@ type conn struct {
 	idleSince time.Time // when it was put among the idle ones
 	prepared  bool      // opened ahead of any request
 	used      bool      // by an earlier exchange
+
+	sockets *openSockets // that it is listed in; nil: in none
+	final   SocketCounts // when it was closed; guarded by sockets
+}
+
+// Close keeps the socket's counters.
+func (c *conn) Close() error {
+	if c.sockets != nil {
+		c.sockets.remove(c)
+	}
+	return c.Conn.Close()
 }
 
 // readBuffers are for reads from a socket. A buffer is in use only while onData runs, so that idle streams

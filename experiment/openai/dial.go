@@ -89,6 +89,7 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 		conn.Conn = secure
 		conn.setup.TLS = time.Since(connected)
 	}
+	c.sockets.add(conn)
 	return conn, nil
 }
 

@@ -54,6 +54,8 @@ type exchange struct {
 	request      []byte
 	written      int    // bytes of it that the kernel has taken
 	head         []byte // of the response, while it is incomplete
+	headBytes    int    // so far, with those of interim responses
+	interim      int    // 1xx responses so far
 	resp         *http.Response
 	framing      framing
 	lastArrival  time.Duration // since the clock's base
@@ -65,8 +67,9 @@ type exchange struct {
 
 	scanner scanner
 	walker  walker
-	body    []byte  // of an answer in one piece, or of an error status
-	bodyAt  arrival // of the last byte
+	empties []emptyEvent // events of the answer without text and token ids
+	body    []byte       // of an answer in one piece, or of an error status
+	bodyAt  arrival      // of the last byte
 
 	concluded    bool // the result has its outcome
 	sawDone      bool // [DONE] came
@@ -81,20 +84,24 @@ func (x *exchange) prepare(c *Client, call *Call, r *Result) {
 		epoch = time.Now()
 	}
 	x.client, x.call, x.result = c, call, r
+	x.scanner.budget = &c.buffers
 	x.epoch, x.began = epoch.Sub(c.clock.base), time.Since(c.clock.base)
 }
 
 // release drops everything but the buffers.
 func (x *exchange) release() {
 	x.scanner.reset()
-	if cap(x.body) > maxKeptBuffer {
-		x.body = nil
-	}
+	x.body = x.client.buffers.reuse(x.body)
 	if cap(x.request) > maxKeptBuffer {
 		x.request = nil
 	}
+	if cap(x.head) > maxKeptBuffer {
+		x.head = nil
+	}
 	x.walker.clear()
-	*x = exchange{request: x.request[:0], head: x.head[:0], scanner: x.scanner, walker: x.walker, body: x.body[:0]}
+	*x = exchange{
+		request: x.request[:0], head: x.head[:0], scanner: x.scanner, walker: x.walker, empties: x.empties[:0], body: x.body[:0],
+	}
 }
 
 // sinceEpoch converts a time since the clock's base into one since the call's epoch.
@@ -232,16 +239,21 @@ func (x *exchange) onBody(b []byte, a arrival) (enough bool) {
 		x.drainedBytes += len(b)
 		return x.drainedBytes > drainBytes
 	case x.resp.StatusCode < 200 || x.resp.StatusCode > 299:
-		x.body = append(x.body, b[:min(len(b), maxErrorBody-len(x.body))]...)
+		x.addBody(b[:min(len(b), maxErrorBody-len(x.body))])
 		return len(x.body) == maxErrorBody
 	case x.call.Stream:
 		return x.onStream(b, a)
 	}
-	x.body, x.bodyAt = append(x.body, b...), a
-	if len(x.body) > maxEvent {
+	x.bodyAt = a
+	x.addBody(b)
+	return x.protocolErr != nil
+}
+
+// addBody keeps a piece of an answer in one piece, or of an error.
+func (x *exchange) addBody(b []byte) {
+	if x.body, x.protocolErr = x.client.buffers.append(x.body, b); len(x.body) > maxEvent {
 		x.protocolErr = errTooLong
 	}
-	return x.protocolErr != nil
 }
 
 // startDrain limits the time for what follows [DONE]. The end of a chunked body often comes in a packet of

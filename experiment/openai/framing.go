@@ -19,6 +19,7 @@ type framing struct {
 	left  int64    // of the chunk or, with a given length, of the body
 	line  [32]byte // start of the incomplete size or trailer line
 	n     int      // length of that line so far
+	extra int      // bytes of the trailer's lines so far
 }
 
 type framingState uint8
@@ -31,6 +32,12 @@ const (
 	behindChunk // the line end after a chunk
 	inTrailer
 	inPlain // up to the end of the connection
+)
+
+// Bounds of what a chunked body has beside its data; net/http's.
+const (
+	maxFramingLine = 4 << 10  // bytes
+	maxTrailer     = 64 << 10 // bytes
 )
 
 var errChunk = errors.New("malformed chunked encoding")
@@ -85,6 +92,12 @@ func (f *framing) consumeLine(b []byte) (rest []byte, err error) {
 		copy(f.line[f.n:], part)
 	}
 	f.n += len(part)
+	if f.state == inTrailer {
+		f.extra += len(part) + 1
+	}
+	if f.n > maxFramingLine || f.extra > maxTrailer {
+		return nil, errChunk
+	}
 	if end < 0 {
 		return nil, nil
 	}

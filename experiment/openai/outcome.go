@@ -106,8 +106,8 @@ func (x *exchange) endStatus() {
 
 // endStream concludes a stream whose body ended, or broke, without [DONE].
 func (x *exchange) endStream(err error) {
-	if err != errTooLong {
-		if ev, ok := x.scanner.finish(); ok && x.onEvent(ev) {
+	if x.scanner.err == nil && err != x.ctx.Err() { // otherwise an event before the last one was not read
+		if ev, ok := x.scanner.finish(); ok && x.onEvent(ev) && x.concluded {
 			return
 		}
 	}
@@ -130,10 +130,9 @@ func (x *exchange) endStream(err error) {
 // succeed concludes a complete answer: OK, Short, or Truncated without any token.
 func (x *exchange) succeed() {
 	x.setEnd()
+	x.placeEmpties()
 	r := x.result
 	switch {
-	case x.call.Stream && r.Events == 0 && r.OutputTokens > 0:
-		x.fail(Truncated, fmt.Sprintf("the server counted %d tokens, but the text of all events is empty", r.OutputTokens))
 	case x.tokens == 0 && r.OutputTokens == 0:
 		x.fail(Truncated, "the answer ended before any token")
 	case r.OutputTokens < x.call.MinTokens && (x.call.Stream || !r.Estimated):

@@ -9,8 +9,12 @@ import (
 	"sync"
 )
 
-// maxHeader limits a response's header, in bytes.
-const maxHeader = 1 << 20
+// Bounds of a response's header, interim (1xx) responses included: without them, a server could send interim
+// responses for ever. net/http has the first.
+const (
+	maxHeader  = 1 << 20 // bytes
+	maxInterim = 1000    // responses; a gateway may send one a second while the server works
+)
 
 // onResponse records the response's status and header.
 func (x *exchange) onResponse(resp *http.Response) {
@@ -20,29 +24,38 @@ func (x *exchange) onResponse(resp *http.Response) {
 	x.result.Header = resp.Header
 }
 
-// onHeader collects the response's header; once it is complete, it returns the bytes behind it.
+// onHeader collects the response's header; once it is complete, it returns the bytes behind it. Each byte is
+// searched and moved once per piece at most, however many interim responses a piece has.
 func (x *exchange) onHeader(b []byte) (rest []byte) {
 	before := len(x.head)
 	x.head = append(x.head, b...)
+	x.headBytes += len(b)
+	start, search := 0, max(0, before-len("\n\r")) // an empty line's end may be new, and its start not
 	for {
-		n := emptyLineEnd(x.head)
+		n := emptyLineEnd(x.head[search:])
 		if n == 0 {
-			x.protocolErr = checkHTTP(x.head)
-			return nil
+			break
 		}
-		resp, err := parseHead(x.head[:n])
+		end := search + n
+		resp, err := parseHead(x.head[start:end])
 		if err != nil {
 			x.protocolErr = err
 			return nil
 		}
-		if resp.StatusCode/100 != 1 {
+		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols { // 101 is final
 			x.onResponse(resp)
 			x.framing = newFraming(resp)
-			return b[max(0, n-before):]
+			return b[max(0, end-before):]
 		}
-		x.head = append(x.head[:0], x.head[n:]...) // a 1xx response
-		before -= n
+		start, search = end, end
+		if x.interim++; x.interim > maxInterim {
+			x.protocolErr = fmt.Errorf("more than %d interim (1xx) responses", maxInterim)
+			return nil
+		}
 	}
+	x.head = append(x.head[:0], x.head[start:]...)
+	x.protocolErr = x.checkHTTP()
+	return nil
 }
 
 // emptyLineEnd is the length of b up to and including its first empty line; 0: none.
@@ -62,13 +75,13 @@ func emptyLineEnd(b []byte) int {
 }
 
 // checkHTTP reports why an incomplete header can't become one.
-func checkHTTP(head []byte) error {
+func (x *exchange) checkHTTP() error {
 	const first = "HTTP/"
-	switch {
+	switch head := x.head; {
 	case !bytes.HasPrefix(head, []byte(first[:min(len(head), len(first))])):
 		return fmt.Errorf("malformed HTTP response %q", head[:min(len(head), 80)])
-	case len(head) > maxHeader:
-		return errors.New("the header is longer than 1 MiB")
+	case x.headBytes > maxHeader:
+		return errors.New("the header, with its interim (1xx) responses, is longer than 1 MiB")
 	}
 	return nil
 }

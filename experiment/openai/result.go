@@ -41,8 +41,9 @@ type Call struct {
 	RequestID  string        // sent as X-Request-Id; empty: none
 	Fresh      bool          // over a new connection, which is closed afterwards
 	MinTokens  int           // tokens that the server was told to write: fewer are Short. 0: natural EOS
+	MaxTokens  int           // tokens that the server may write: usage of more is impossible. 0: unknown
 	Counter    *TokenCounter // counts tokens while they arrive; nil: none
-	Prompt     int           // prompt tokens, for Counter
+	Prompt     int           // prompt tokens as requested, for Counter and the test of usage; 0: unknown
 	KeepAnswer bool          // fill Result.Answer
 }
 
@@ -54,8 +55,8 @@ type Call struct {
 type Result struct {
 	Sent       time.Duration // just before the system call that handed over the last byte
 	FirstEvent time.Duration // first event with data, token or not; streams only
-	First      time.Duration // first token-bearing event; streams only
-	Last       time.Duration // last token-bearing event; without streaming, the body's last byte
+	First      time.Duration // first token-bearing event; streams only. Never in a complete answer: not known, see placeEmpties
+	Last       time.Duration // last token-bearing event, Never likewise; without streaming, the body's last byte
 	End        time.Duration // [DONE], the body's end, or the failure
 	// Free is when the response was over: its last byte, which may come behind [DONE]. A failure, and a body
 	// whose end only the connection's end shows, have no stamp: the moment at which the client noticed.
@@ -65,12 +66,15 @@ type Result struct {
 	TokensPerEvent []int           // by token ids or running usage; nil if every event carried one as far as known
 	Events         int             // token-bearing events; without streaming 0
 
-	PromptTokens int  // by the server's usage; 0 without HasUsage
-	CachedTokens int  // prompt tokens from the prefix cache; 0 without HasCached
-	OutputTokens int  // by the server's usage, else Estimated
-	HasUsage     bool // the server sent usage
-	HasCached    bool // usage had the cached tokens
-	Estimated    bool // OutputTokens counts events; without streaming, token ids, or 1 for any text
+	PromptTokens int    // by the server's usage; 0 without HasUsage
+	CachedTokens int    // prompt tokens from the prefix cache; 0 without HasCached
+	OutputTokens int    // by the server's usage, else Estimated
+	HasUsage     bool   // the server sent usage
+	HasCached    bool   // usage had the cached tokens
+	Impossible   *Usage // usage that cannot be true, in no other field; nil: none
+	Estimated    bool   // OutputTokens counts events; without streaming, token ids, or 1 for any text
+
+	Server ServerTimes // as the server reports in the answer
 
 	Outcome  Outcome
 	Error    string // of a failure: one line of at most 500 bytes, without secrets
@@ -94,6 +98,15 @@ type Result struct {
 type Answer struct {
 	Text []byte  // text, content and tool calls in their order, escaped as inside a JSON string
 	IDs  []int32 // token ids, if the server lists them
+}
+
+// ServerTimes are a request's times in the server, as its answer reports them.
+type ServerTimes struct {
+	Queue   time.Duration // from the arrival to being scheduled; 0 without HasQueue
+	Prefill time.Duration // from being scheduled to the first token; 0 without HasPrefill
+	Decode  time.Duration // from the first token to the last; 0 without HasDecode
+
+	HasQueue, HasPrefill, HasDecode bool
 }
 
 // maxName limits the server's names that are stored, in bytes.

@@ -39,7 +39,7 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var u unmeasured
 	list, err := c.sdk.ListModels(u.attach(ctx))
 	if err = ignoreMismatch(err); err != nil {
-		return nil, fmt.Errorf("listing models: %w", &cleanError{u.failure(c, err).Error, err})
+		return nil, fmt.Errorf("listing models: %w", &FailedError{u.failure(c, err), err})
 	}
 	// go-openai drops the fields that it does not know, vLLM's max_model_len and llama.cpp's meta among them.
 	var entries struct{ Data []json.RawMessage }
@@ -136,6 +136,7 @@ func (c *Client) newSDK() *sdk.Client {
 type unmeasured struct {
 	fields    map[string]any // laid over the body that go-openai encodes; nil: none
 	responded bool           // a response's header came
+	header    http.Header    // of the response, without secrets; nil: none came
 	answer    []byte         // the response's body, without secrets
 }
 
@@ -200,6 +201,7 @@ func (u *unmeasured) send(c *Client, req *http.Request) (*http.Response, error) 
 		u.answer = bytes.ReplaceAll(u.answer, []byte(secret), []byte(mask))
 	}
 	c.secrets.hideHeader(resp.Header)
+	u.header = resp.Header
 	resp.Body = io.NopCloser(bytes.NewReader(u.answer))
 	return resp, nil
 }
@@ -210,7 +212,7 @@ func (u *unmeasured) failure(c *Client, err error) Result {
 	var other *sdk.RequestError
 	var network net.Error
 	var transport *cleanError
-	r := Result{Outcome: Protocol, Error: err.Error()}
+	r := Result{Outcome: Protocol, Error: err.Error(), Header: u.header}
 	switch {
 	case errors.As(err, &other): // before the next case: its cause can be an empty APIError
 		r.Outcome, r.Status, r.Error = Status, other.HTTPStatusCode, bodyMessage(other.Body)
@@ -245,8 +247,20 @@ func ignoreMismatch(err error) error {
 }
 
 func redirectText(resp *http.Response) string {
-	return "redirects are not followed: Location " + resp.Header.Get("Location")
+	return "redirects are not followed: Location " + target.Redact(resp.Header.Get("Location"))
 }
+
+// FailedError is an unmeasured request that failed.
+type FailedError struct {
+	Result Result // Outcome, Error, and Status and Header of the answer, if there was one
+	cause  error
+}
+
+// Error implements error.
+func (e *FailedError) Error() string { return e.Result.Error }
+
+// Unwrap returns the cause.
+func (e *FailedError) Unwrap() error { return e.cause }
 
 // cleanError is an error whose text was made safe to show; its cause is for errors.Is.
 type cleanError struct {

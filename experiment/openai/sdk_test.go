@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -135,5 +136,18 @@ func TestNew(t *testing.T) {
 		if _, err := New(o); err == nil || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// TestModelsRedirected: the error has the redirect's target, without secrets.
+func TestModelsRedirected(t *testing.T) {
+	c := testClient(t, listen(t, once(func(p *peer) {
+		p.say("HTTP/1.1 302 Found\r\nLocation: https://u:pw@b.test/v1/models?access_token=abc\r\nContent-Length: 0\r\n\r\n")
+	})))
+	_, err := c.Models(t.Context())
+	failed := new(FailedError)
+	want := "listing models: HTTP 302: redirects are not followed: Location https://***@b.test/v1/models?access_token=***"
+	if err == nil || err.Error() != want || !errors.As(err, &failed) || failed.Result.Status != 302 {
+		t.Error(err)
 	}
 }

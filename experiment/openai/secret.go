@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"bench/experiment/target"
 )
 
 // maxError limits an error text, in bytes.
@@ -21,7 +23,7 @@ const mask = "***"
 type secrets []string
 
 // newSecrets collects every form in which the key, user infos (nil: none) and header values can be echoed.
-// Header values below four bytes are flags rather than secrets, and masking them would garble every text.
+// Short values of headers are flags rather than secrets, and masking them would garble every text.
 func newSecrets(key string, headers map[string]string, users ...*url.Userinfo) secrets {
 	var s secrets
 	s.add(key)
@@ -30,12 +32,16 @@ func newSecrets(key string, headers map[string]string, users ...*url.Userinfo) s
 			s.addUser(user)
 		}
 	}
-	for _, value := range headers {
-		if len(value) < 4 {
+	for name, value := range headers {
+		least := 8
+		if target.IsSecretHeader(name) {
+			least = 4
+		}
+		if len(value) < least {
 			continue
 		}
 		s.add(value)
-		if _, token, ok := strings.Cut(value, " "); ok && len(token) >= 4 { // "Bearer KEY"
+		if _, token, ok := strings.Cut(value, " "); ok && len(token) >= least { // "Bearer KEY"
 			s.add(token)
 		}
 	}

@@ -98,3 +98,11 @@ func TestBasicAuth(t *testing.T) {
 		t.Errorf("%q %q %v", user, password, ok)
 	}
 }
+
+// A short value of a header that is no secret by name is an ordinary word of other texts.
+func TestShortHeaderValuesStay(t *testing.T) {
+	s := newSecrets("", map[string]string{"X-Env": "prod", "X-Zone": "eu-north-1", "X-Api-Key": "abcd"})
+	if got := s.hide("saturation-prod in eu-north-1: abcd"); got != "saturation-prod in ***: ***" {
+		t.Errorf("%q", got)
+	}
+}

@@ -2,26 +2,35 @@ package openai
 
 import "bytes"
 
-// shape is what the events of one stream have in common: most differ only in the token's text. It is learned
-// from an event that the walker has read, and matches events with the same bytes before and behind the text.
+// shape is what the events of one stream have in common: most differ only in the token's text and its id. It is
+// learned from an event that the walker has read, and matches events with the same bytes around them.
 type shape struct {
-	head, tail     []byte // up to the text's opening quote, and from its closing quote on; empty: nothing learned
+	head, tail     []byte // up to the text's opening quote; from its closing quote on. head empty: nothing learned
+	end            []byte // behind the token ids, which stand behind tail; empty: the events have none
 	idFrom, idUpTo int    // the request's id in head; both 0: behind the text, or none
 	isAnswer       bool   // the text belongs to the answer, not to the reasoning
+	hasRole        bool   // the delta has a role
 }
 
-// match reads an event of this shape, for which only the text has to be scanned.
+// longestShape is the longest event to learn from, in bytes: vLLM's first event can list the ids of the prompt.
+const longestShape = 4 << 10
+
+// match reads an event of this shape, for which only the text and the token ids have to be scanned.
 func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	if len(s.head) == 0 || len(data) < len(s.head)+len(s.tail) || !bytes.Equal(data[:len(s.head)], s.head) {
 		return chunk{}, false
 	}
 	w.b, w.i = data, len(s.head)-1
-	if !w.anyString() || !bytes.Equal(data[w.i-1:], s.tail) {
+	if !w.anyString() {
 		return chunk{}, false
 	}
-	c := chunk{hasChoices: true, hasToken: w.i-1 > len(s.head)}
+	textEnd := w.i - 1
+	c := chunk{hasChoices: true, hasRole: s.hasRole, hasToken: textEnd > len(s.head)}
+	if len(s.end) == 0 && !bytes.Equal(data[textEnd:], s.tail) || len(s.end) > 0 && !s.matchIDs(w, &c) {
+		return chunk{}, false
+	}
 	if s.isAnswer {
-		c.answerText = data[len(s.head) : w.i-1]
+		c.answerText = data[len(s.head):textEnd]
 	}
 	if s.idUpTo > 0 {
 		c.id = data[s.idFrom:s.idUpTo]
@@ -29,23 +38,48 @@ func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	return c, true
 }
 
-// learn takes the shape of the event that the walker has just read, if it has one text and nothing else that
-// may change. The request's id must stand before the text.
+// matchIDs reads from the text's closing quote to the end of the event.
+func (s *shape) matchIDs(w *walker, c *chunk) bool {
+	if !bytes.HasPrefix(w.b[w.i-1:], s.tail) {
+		return false
+	}
+	w.i += len(s.tail) - 1
+	w.c, w.tokenIDs = chunk{}, w.tokenIDs[:0]
+	for w.tokenID() {
+		if !w.eat(',') {
+			c.hasToken, c.idCount, c.tokenIDs = true, w.c.idCount, w.tokenIDs
+			return bytes.Equal(w.b[w.i:], s.end)
+		}
+	}
+	return false
+}
+
+// learn takes the shape of the event that the walker has just read, if it has one text, and behind it at most one
+// list of token ids, and nothing else that may change. The request's id must stand before the text.
 func (s *shape) learn(w *walker) {
 	c := &w.c
-	if w.texts != 1 || c.idCount > 0 || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached {
+	if w.texts != 1 || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached || c.times != (serverTimes{}) ||
+		len(w.b) > longestShape {
 		return
 	}
-	s.idFrom, s.idUpTo, s.isAnswer = 0, 0, w.isAnswer
+	ids := c.idCount > 0
+	if ids && w.idsFrom < w.textUpTo {
+		return
+	}
+	idFrom, idUpTo := 0, 0
 	if len(c.id) > 0 {
-		from := cap(w.b) - cap(c.id) // both slices extend to the end of the event's array
-		if from >= w.textFrom {
+		if idFrom = cap(w.b) - cap(c.id); idFrom >= w.textFrom { // both slices extend to the end of the event's array
 			return
 		}
-		s.idFrom, s.idUpTo = from, from+len(c.id)
+		idUpTo = idFrom + len(c.id)
 	}
+	s.idFrom, s.idUpTo, s.isAnswer, s.hasRole = idFrom, idUpTo, w.isAnswer, c.hasRole
 	s.head = append(s.head[:0], w.b[:w.textFrom]...)
-	s.tail = append(s.tail[:0], w.b[w.textUpTo:]...)
+	s.tail, s.end = append(s.tail[:0], w.b[w.textUpTo:]...), s.end[:0]
+	if ids {
+		s.tail = append(s.tail[:0], w.b[w.textUpTo:w.idsFrom]...)
+		s.end = append(s.end, w.b[w.idsUpTo:]...)
+	}
 }
 
 // clear forgets the shape and keeps its buffers.

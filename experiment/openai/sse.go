@@ -1,17 +1,8 @@
 package openai
 
-import (
-	"bytes"
-	"errors"
-)
+import "bytes"
 
-const (
-	maxKeptBuffer = 64 << 10 // a larger buffer is not reused
-	maxEvent      = 64 << 20 // a longer event is an error
-	maxStray      = 4 << 10  // bytes kept of lines outside the event stream format
-)
-
-var errTooLong = errors.New("an event is longer than 64 MiB")
+const maxStray = 4 << 10 // bytes kept of lines outside the event stream format
 
 // event is one server-sent event with data, or an error event.
 type event struct {
@@ -30,7 +21,9 @@ type event struct {
 //
 // The zero scanner is ready to use.
 type scanner struct {
-	buf          []byte // the last piece, or owned with that piece at its end
+	budget       *budget // of its buffers owned and joined; nil: no limit
+	err          error   // sticky: errTooLong or errBudget
+	buf          []byte  // the last piece, or owned with that piece at its end
 	owned        []byte
 	pieceStart   int     // the last piece begins at buf[pieceStart]
 	pieceArrival arrival // of the last piece
@@ -48,15 +41,9 @@ type scanner struct {
 	stray                      []byte
 }
 
-// reset prepares for another body.
+// reset prepares for another body. A large buffer goes back to the budget.
 func (s *scanner) reset() {
-	if cap(s.joined) > maxKeptBuffer {
-		s.joined = nil
-	}
-	if cap(s.owned) > maxKeptBuffer {
-		s.owned = nil
-	}
-	*s = scanner{owned: s.owned[:0], joined: s.joined[:0], stray: s.stray[:0]}
+	*s = scanner{budget: s.budget, owned: s.budget.reuse(s.owned), joined: s.budget.reuse(s.joined), stray: s.stray[:0]}
 }
 
 // push adds the next piece of the body, which must not change until next returns no event.
@@ -67,13 +54,14 @@ func (s *scanner) push(piece []byte, a arrival) {
 		return
 	}
 	s.pieceStart = len(s.buf)
-	s.owned = append(s.buf, piece...)
+	s.owned, s.err = s.budget.append(s.buf, piece)
 	s.buf = s.owned
 }
 
-// next returns the next event; ok is false if the pieces so far contain no other. The error is errTooLong.
+// next returns the next event; ok is false if the pieces so far contain no other. The error is errTooLong or
+// errBudget, and sticky.
 func (s *scanner) next() (ev event, ok bool, err error) {
-	for {
+	for s.err == nil {
 		from, to, found := s.line()
 		switch {
 		case found && from == to:
@@ -82,13 +70,12 @@ func (s *scanner) next() (ev event, ok bool, err error) {
 			}
 		case found:
 			s.field(from, to)
-			if len(s.joined) > maxEvent {
-				return event{}, false, errTooLong
-			}
 		default:
-			return event{}, false, s.compact()
+			s.compact()
+			return event{}, false, s.err
 		}
 	}
+	return event{}, false, s.err
 }
 
 // line finds the next line in buf, without its end.
@@ -156,14 +143,26 @@ func (s *scanner) field(from, to int) {
 func (s *scanner) data(from, to int) {
 	if s.hasData {
 		if !s.multiLine {
-			s.joined = append(s.joined[:0], s.buf[s.from:s.to]...)
+			s.joined = s.joined[:0]
+			s.addLine(s.buf[s.from:s.to])
 			s.multiLine = true
 		}
-		s.joined = append(append(s.joined, '\n'), s.buf[from:to]...)
+		s.addLine([]byte{'\n'})
+		s.addLine(s.buf[from:to])
 	}
 	s.hasData, s.from, s.to, s.dataArrival = true, from, to, s.pieceArrival
 	if to <= s.pieceStart && s.pieceStart > 0 { // the last piece brought only the line's end
 		s.dataArrival = s.prevArrival
+	}
+}
+
+// addLine adds to the joined lines.
+func (s *scanner) addLine(b []byte) {
+	if s.err != nil {
+		return
+	}
+	if s.joined, s.err = s.budget.append(s.joined, b); len(s.joined) > maxEvent {
+		s.err = errTooLong
 	}
 }
 
@@ -185,20 +184,27 @@ func (s *scanner) dispatch() (ev event, ok bool) {
 }
 
 // compact keeps what is still needed of the pieces so far.
-func (s *scanner) compact() error {
+func (s *scanner) compact() {
 	keep := s.pos
 	if s.hasData && !s.multiLine {
 		keep = s.from
 	}
 	if len(s.buf)-keep > maxEvent {
-		return errTooLong
+		s.err = errTooLong
+		return
 	}
-	if keep > 0 || s.pieceStart == 0 { // otherwise it is at the start of owned: a long line is not moved for each of its pieces
-		s.owned = append(s.owned[:0], s.buf[keep:]...)
+	if rest := s.buf[keep:]; cap(s.owned) > maxKeptBuffer && len(rest) < maxKeptBuffer { // a large event is over
+		large := s.owned
+		s.owned = bytes.Clone(rest)
+		s.budget.reuse(large)
+	} else if keep > 0 || s.pieceStart == 0 { // otherwise it is at the start of owned: a long line is not moved for each of its pieces
+		s.owned, s.err = s.budget.append(s.owned[:0], s.buf[keep:])
 	}
 	s.buf, s.pieceStart = s.owned, 0
 	s.pos, s.from, s.to = s.pos-keep, s.from-keep, s.to-keep
-	return nil
+	if !s.multiLine && cap(s.joined) > maxKeptBuffer {
+		s.joined = s.budget.reuse(s.joined)
+	}
 }
 
 // finish returns the event at the body's end that next could not complete: a line without an end, an event

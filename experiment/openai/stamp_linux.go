@@ -56,30 +56,40 @@ func newReceiver(c net.Conn) *receiver {
 // The error is io.EOF at the connection's end.
 //
 // The loop runs inside one call of the runtime's poller: entering the poller for each read costs more, and
-// takes a lock.
+// takes a lock. It leaves the poller after readsAtOnce reads, since only entering and waiting obey deadlines,
+// and a server can send so fast that there is never a wait.
 func (r *receiver) readLoop(onData func(b []byte, at time.Time) (done bool)) error {
 	if r.raw == nil {
 		return readLoop(r.Conn, onData)
 	}
-	var failed error
-	err := r.raw.Read(func(fd uintptr) (done bool) {
+	var end struct { // one allocation
+		done   bool
+		failed error
+	}
+	read := func(fd uintptr) (leave bool) {
 		buf := readBuffers.Get().(*[32 << 10]byte) // an idle stream has no buffer
 		defer readBuffers.Put(buf)
-		done, failed = r.readAvailable(fd, buf[:], onData)
-		return done
-	})
-	if err != nil { // a deadline, or closed
-		return err
+		end.done, leave, end.failed = r.readAvailable(fd, buf[:], onData)
+		return leave
 	}
-	return failed
+	for !end.done {
+		if err := r.raw.Read(read); err != nil { // a deadline, or closed
+			return err
+		}
+	}
+	return end.failed
 }
 
-// readAvailable passes on what has arrived; done is false when nothing more is there yet.
+// readsAtOnce is the number of reads between two checks of the deadline: 2 MiB of buffers, about 1 ms.
+const readsAtOnce = 64
+
+// readAvailable passes on what has arrived. leave is false when nothing more is there yet: the poller then
+// waits. It is true without done after readsAtOnce reads.
 //
 // A read has the stamp of its last segment. If more than one event seems to be waiting, because the client is
 // late, they are read one by one, so that each has its own stamp, unless the kernel has merged their segments
 // (on loopback it does not before they are acknowledged).
-func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, at time.Time) (done bool)) (done bool, err error) {
+func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, at time.Time) (done bool)) (done, leave bool, err error) {
 	rest := buf[:0] // peeked at, but not yet read
 	if r.available(fd) > r.typicalRead+r.typicalRead/2 {
 		n, err := r.recv(fd, buf, unix.MSG_PEEK)
@@ -87,7 +97,7 @@ func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, a
 			rest = buf[:n]
 		}
 	}
-	for {
+	for range readsAtOnce {
 		part := buf
 		if len(rest) > 0 {
 			part = rest[:firstEvent(rest)]
@@ -95,18 +105,19 @@ func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, a
 		n, err := r.recv(fd, part, 0)
 		switch {
 		case err == unix.EAGAIN:
-			return false, nil
+			return false, false, nil
 		case err != nil:
-			return true, r.readError(err)
+			return true, true, r.readError(err)
 		}
 		rest = rest[min(n, len(rest)):]
 		if n != r.typicalRead && (len(rest) > 0 || firstEvent(part[:n]) == n) {
 			r.typicalRead = n
 		}
 		if onData(part[:n], time.Now()) {
-			return true, nil
+			return true, true, nil
 		}
 	}
+	return false, true, nil
 }
 
 // firstEvent is the length of b's first event, including the empty line that ends it; all of b if no event

@@ -240,3 +240,25 @@ func TestFirstEvent(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadlineInFlood: a peer that always has more to send does not keep the loop from its deadline.
+func TestDeadlineInFlood(t *testing.T) {
+	near, far := pair(t)
+	go func() {
+		for _, err := far.Write(make([]byte, 64<<10)); err == nil; {
+			_, err = far.Write(make([]byte, 64<<10))
+		}
+	}()
+	reads := 0
+	err := near.readLoop(func([]byte, time.Time) bool {
+		if reads++; reads == 1 {
+			near.SetReadDeadline(time.Unix(1, 0))
+		}
+		time.Sleep(200 * time.Microsecond) // slower than the peer: there is always more
+		return reads == 10*readsAtOnce
+	})
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v after %d reads", err, reads)
+	}
+	near.Close()
+}

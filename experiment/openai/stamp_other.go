@@ -34,3 +34,6 @@ func (r *receiver) peek() (bytes, end bool) { return false, false }
 
 // rtt is not known.
 func (r *receiver) rtt() time.Duration { return 0 }
+
+// counts are not known.
+func (r *receiver) counts() (SocketCounts, bool) { return SocketCounts{}, false }

@@ -12,6 +12,7 @@ type walker struct {
 	textFrom, textUpTo int  // the last one's bytes, without its quotes
 	isAnswer           bool // whether it belongs to the answer
 	tokenIDs           []int32
+	idsFrom, idsUpTo   int // the items of the last list of token ids
 	shape              shape
 }
 
@@ -40,6 +41,9 @@ type field func(w *walker, key []byte) (bit uint, ok bool)
 // clear forgets the stream before.
 func (w *walker) clear() {
 	w.shape.clear()
+	if cap(w.tokenIDs) > maxKeptBuffer/4 { // of 4 bytes each
+		w.tokenIDs = nil
+	}
 	w.b, w.c = nil, chunk{}
 }
 
@@ -59,6 +63,10 @@ func (w *walker) topField(key []byte) (uint, bool) {
 		return 8, w.null() || w.asciiString(&name) && string(name) != "error"
 	case "error":
 		return 16, w.null()
+	case "timings":
+		return 32, w.null() || w.object((*walker).timingField)
+	case "metrics": // both of them are left to parse
+		return 32, w.null() || w.object((*walker).metricField)
 	}
 	return 0, w.skip(0)
 }
@@ -81,7 +89,11 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 		}
 		return 8, ok
 	case "token_ids":
+		from, first := w.i+1, w.c.idCount == 0
 		ok := w.array((*walker).tokenID)
+		if w.idsFrom, w.idsUpTo = from, w.i-1; !first { // no shape has two lists
+			w.idsFrom = 0
+		}
 		w.c.tokenIDs = w.tokenIDs
 		return 16, ok
 	}
@@ -100,6 +112,11 @@ func (w *walker) deltaField(key []byte) (uint, bool) {
 		return 8, w.array(func(w *walker) bool { return w.object((*walker).callField) })
 	case "function_call":
 		return 16, w.null() || w.object((*walker).functionField)
+	case "role":
+		var role []byte
+		ok := w.null() || w.asciiString(&role)
+		w.c.hasRole = w.c.hasRole || len(role) > 0
+		return 32, ok
 	}
 	return 0, w.skip(0)
 }

@@ -9,8 +9,9 @@ import (
 
 // describe is a chunk in words, for comparison.
 func describe(c chunk) string {
-	return fmt.Sprintf("choices %v bears %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v failed %v %q", c.hasChoices, c.hasToken, c.idCount,
-		c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output, c.hasOutput, c.failed, c.message)
+	return fmt.Sprintf("choices %v bears %v role %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v times %v failed %v %q",
+		c.hasChoices, c.hasToken, c.hasRole, c.idCount, c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output,
+		c.hasOutput, c.times, c.failed, c.message)
 }
 
 // TestChunk gives each event to parse and, unless slow, to the walker.
@@ -24,7 +25,7 @@ func TestChunk(t *testing.T) {
 		{in: ` { "choices" : [ ] , "id" : "x" } `, want: chunk{id: []byte("x")}},
 		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{hasChoices: true, hasToken: true}},
 		{in: `{"choices":[{"text":"","finish_reason":"stop"}]}`, want: chunk{hasChoices: true, finishReason: []byte("stop")}},
-		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{hasChoices: true}},
+		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{hasChoices: true, hasRole: true}},
 		{in: `{"choices":[{"delta":{"content":null}}]}`, want: chunk{hasChoices: true}},
 		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{hasChoices: true, hasToken: true}},
 		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{hasChoices: true, hasToken: true}},
@@ -40,6 +41,12 @@ func TestChunk(t *testing.T) {
 			want: chunk{prompt: 5, hasPrompt: true, hasOutput: true, cached: 2, hasCached: true}},
 		{in: `{"usage":{"prompt_tokens":5,"prompt_tokens_details":null,"completion_tokens":null}}`, want: chunk{prompt: 5, hasPrompt: true}},
 		{in: `{"error":null,"object":"text_completion"}`},
+		{in: `{"choices":[],"timings":{"cache_n":0,"prompt_n":4,"prompt_ms":4.707,"predicted_n":4,"predicted_ms":6}}`,
+			want: chunk{times: serverTimes{prefill: millis{4.707, true}, decode: millis{6, true}}}},
+		{in: `{"choices":[],"metrics":{"time_to_first_token_ms":4.5,"queue_time_ms":0.25,"generation_time_ms":null,"mean_itl_ms":1}}`,
+			want: chunk{times: serverTimes{queue: millis{0.25, true}, prefill: millis{4.5, true}}}},
+		{in: `{"timings":null,"choices":[]}`},
+		{in: `{"timings":{"prompt_ms":-1,"predicted_ms":1e300}}`},
 		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{hasChoices: true, hasToken: true}},
 
 		{in: `{"choices":[{"text":"a"}],"choices":[{"text":""}]}`, want: chunk{hasChoices: true}, slow: true},
@@ -51,6 +58,8 @@ func TestChunk(t *testing.T) {
 		{in: `{"usage":{"completion_tokens":-1,"prompt_tokens":1e400}}`, slow: true},
 		{in: `{"usage":{"completion_tokens":99999999999999999999,"prompt_tokens":1.5}}`, slow: true},
 		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"timings":{"prompt_ms":"4"},"metrics":[]}`, slow: true},
+		{in: `{"metrics":{"queue_time_ms":1},"timings":{"prompt_ms":2}}`, want: chunk{times: serverTimes{queue: millis{1, true}, prefill: millis{2, true}}}, slow: true},
 		{in: `{"error":{"message":"boom"}}`, want: chunk{failed: true, message: "boom"}, slow: true},
 		{in: `{"error":"boom"}`, want: chunk{failed: true, message: "boom"}, slow: true},
 		{in: `{"error":{}}`, want: chunk{failed: true, message: `{}`}, slow: true},
@@ -127,9 +136,12 @@ func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"id":"a","object":"x","choices":[{"delta":{"content":"a\u00e9","tool_calls":[{"function":{"name":"f","arguments":"1"}}]},"finish_reason":"stop","token_ids":[1,2]}],"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
 	f.Add([]byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
 	f.Add([]byte(`{"choices":[{"text":"a","text":""}],"usage":{"prompt_tokens":00}}`), []byte(`{"choices":[{"text":"","message":{"reasoning":"x","function_call":null}}],"x":[-1.5e+7,true,{"y":"\n"}]}`))
+	f.Add([]byte(`{"choices":[{"text":"b","token_ids":[1]}]}`), []byte(`{"choices":[{"text":"","token_ids":[1,22]}]}`))
+	f.Add([]byte(`{"choices":[{"delta":{"role":"a","content":"b"},"token_ids":[1]}]}`), []byte(`{"choices":[{"delta":{"role":"a","content":""},"token_ids":[]}]}`))
 	f.Add([]byte(`{"id":"a","choices":[{"text":"b"}]}`), []byte(`{"id":"a","choices":[{"text":"\u00e9é"}]}`))
 	f.Add([]byte(`{"choices":[{"text":"b","finish_reason":null}],"id":"a"}`), []byte(`{"choices":[{"text":"","finish_reason":null}],"id":"a"}`))
 	f.Add([]byte(`{"choices":[{"text":"b"}],"usage":{"prompt_tokens":1}}`), []byte(`{"choices":[{"text":""}],"usage":{"prompt_tokens":1}}`))
+	f.Add([]byte(`{"choices":[{"text":"b"}],"timings":{"prompt_ms":1.5}}`), []byte(`{"choices":[{"text":"c"}],"timings":{"prompt_ms":1.5},"metrics":{"queue_time_ms":2e0,"generation_time_ms":0}}`))
 	f.Add([]byte(`{"choices":[{"text":"b"},{"text":"c"}]}`), []byte(`{"choices":[{"text":""},{"text":""}]}`))
 	var w walker
 	f.Fuzz(func(t *testing.T, before, in []byte) {

@@ -6,6 +6,7 @@ package target
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type Target struct {
 	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // requests share connections, without kernel timestamps
 }
 
+const maxTimeout = 24 * time.Hour
+
 // Check reports every mistake in the table; key is the path inside [target].
 func (t Target) Check(bad func(key, problem, hint string)) {
 	if t.Endpoint != "" && t.Endpoint != "mock" {
@@ -47,6 +50,9 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	}
 	if t.Timeout < 0 {
 		bad("timeout", "is negative", `write a duration such as "10m"; without it a request may take 10 minutes`)
+	}
+	if t.Timeout > maxTimeout {
+		bad("timeout", fmt.Sprintf("%v is too long for one request", t.Timeout), `write timeout = "10m"; at most a day`)
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.ExtraBody)) {
 		if problem := ReservedField(key); problem != "" {
@@ -70,6 +76,11 @@ func ReservedField(name string) string {
 	}
 	return ""
 }
+
+var secretHeader = regexp.MustCompile(`(?i)auth|token|key|secret|cookie|passw|cred|session|signature`)
+
+// IsSecretHeader reports whether a header has the name of a secret.
+func IsSecretHeader(name string) bool { return secretHeader.MatchString(name) }
 
 // HeaderProblem is why a request header can't be sent, without its value; empty = it can.
 func HeaderProblem(name, value string) string {

@@ -1,0 +1,33 @@
+package openai
+
+// Usage is what a server reports of one answer; nil: not reported.
+type Usage struct{ Prompt, Cached, Output *int }
+
+const (
+	// bytesPerToken and ofTemplate are the most prompt tokens that a server can count for each requested one, and
+	// around them: a token of synthetic text has less than 10 bytes, and a tokenizer makes at most one of each byte;
+	// templates with tools reach some thousand tokens.
+	bytesPerToken = 10
+	ofTemplate    = 10_000
+)
+
+// refuseImpossible takes usage that cannot be true out of the chunk: more output than the request allowed, more
+// cached than prompt tokens, more prompt tokens than the prompt has bytes. The result keeps it apart.
+func (x *exchange) refuseImpossible(c *chunk) {
+	output := c.hasOutput && x.call.MaxTokens > 0 && c.output > x.call.MaxTokens
+	prompt := c.hasPrompt && x.call.Prompt > 0 && c.prompt > bytesPerToken*x.call.Prompt+ofTemplate
+	cached := c.hasCached && c.hasPrompt && c.cached > c.prompt
+	if !output && !prompt && !cached {
+		return
+	}
+	of := func(n int, has bool) *int {
+		if !has {
+			return nil
+		}
+		return &n
+	}
+	x.result.Impossible = &Usage{Prompt: of(c.prompt, c.hasPrompt), Cached: of(c.cached, c.hasCached), Output: of(c.output, c.hasOutput)}
+	c.hasOutput = c.hasOutput && !output
+	c.hasPrompt = c.hasPrompt && !prompt
+	c.hasCached = c.hasCached && !cached && !prompt
+}
