@@ -39,14 +39,16 @@ type Usage struct {
 	HeapMiB   float64 `json:"heap_max_mib"`      // objects, live and not yet swept
 	Routines  int     `json:"goroutines_max"`
 
-	Files       *int   `json:"fds_max,omitempty"`              // open file descriptors of the process
-	Sockets     *int   `json:"tcp_sockets_max,omitempty"`      // machine: TCP sockets in use
-	TimeWait    *int   `json:"tcp_time_wait_max,omitempty"`    // machine: TCP sockets in TIME_WAIT
+	Files    *int   `json:"fds_max,omitempty"`           // open file descriptors of the process
+	Sockets  *int   `json:"tcp_sockets_max,omitempty"`   // machine: TCP sockets in use
+	TimeWait *int   `json:"tcp_time_wait_max,omitempty"` // machine: TCP sockets in TIME_WAIT
+	Closed   *int64 `json:"zero_windows,omitempty"`      // machine: zero-window advertisements: a local reader was too slow
+
+	// In rows of older versions, in place of connections.sockets:
 	SegmentsOut *int64 `json:"segments_out,omitempty"`         // machine: TCP segments sent
 	SegmentsIn  *int64 `json:"segments_in,omitempty"`          // machine: TCP segments received
 	Retransmits *int64 `json:"retransmits,omitempty"`          // machine: TCP segments retransmitted
 	Needless    *int64 `json:"retransmits_needless,omitempty"` // machine: retransmits that the peer reported as duplicates (DSACK)
-	Closed      *int64 `json:"zero_windows,omitempty"`         // machine: zero-window advertisements: a local reader was too slow
 	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`         // machine: retransmission timeouts
 	OutOfOrder  *int64 `json:"out_of_order,omitempty"`         // machine: segments received out of order
 }
@@ -164,13 +166,14 @@ func (u *Usage) network(in []Sample) {
 	u.Files = maxOf(in, func(s *Sample) *int { return s.Files })
 	u.Sockets = maxOf(in, func(s *Sample) *int { return s.Sockets })
 	u.TimeWait = maxOf(in, func(s *Sample) *int { return s.TimeWait })
-	u.SegmentsOut = sumOf(in, func(s *Sample) *int64 { return s.SegmentsOut })
-	u.SegmentsIn = sumOf(in, func(s *Sample) *int64 { return s.SegmentsIn })
-	u.Retransmits = sumOf(in, func(s *Sample) *int64 { return s.Retransmits })
-	u.Needless = sumOf(in, func(s *Sample) *int64 { return s.Needless })
 	u.Closed = sumOf(in, func(s *Sample) *int64 { return s.Closed })
-	u.Timeouts = sumOf(in, func(s *Sample) *int64 { return s.Timeouts })
-	u.OutOfOrder = sumOf(in, func(s *Sample) *int64 { return s.OutOfOrder })
+}
+
+// KeepEarlier keeps what only rows of older versions have.
+func (u *Usage) KeepEarlier(stored *Usage) {
+	u.SegmentsOut, u.SegmentsIn = stored.SegmentsOut, stored.SegmentsIn
+	u.Retransmits, u.Needless = stored.Retransmits, stored.Needless
+	u.Timeouts, u.OutOfOrder = stored.Timeouts, stored.OutOfOrder
 }
 
 // timeMean is weighted by the intervals of the samples that have the figure.

@@ -1,19 +1,27 @@
 package telemetry
 
-import "slices"
+import (
+	"iter"
+	"math"
+	"slices"
+)
 
 // point is a figure at a time, µs from the row's epoch.
 type point struct {
-	us int64
-	v  float64
+	us  int64
+	v   float64
+	gap bool // the figure is not known between the point before and this one
 }
 
-// Gauge summarizes a gauge over a window, interpolated linearly between readings.
+// Gauge summarizes a gauge over a window, interpolated linearly between readings, but not over a gap.
 type Gauge struct {
-	Mean float64 `json:"mean"`          // over time
+	Mean float64 `json:"mean"`          // over the covered time
 	Max  float64 `json:"max"`           // of the readings, and of the interpolated values at the window's ends
 	Last float64 `json:"last"`          // at the window's end
 	Min  float64 `json:"min,omitempty"` // as Max; absent = 0, or written by an earlier version
+	// Covered is the share of the window between readings without a gap; absent = all of it. At 0 the mean is of
+	// the readings.
+	Covered *float64 `json:"covered_share,omitempty"`
 }
 
 // gauge covers the part of the window between readings; nil: no reading in the window. Readings before and
@@ -22,25 +30,53 @@ func gauge(points []point, start, end int64) *Gauge {
 	if !slices.ContainsFunc(points, func(p point) bool { return p.us >= start && p.us <= end }) {
 		return nil
 	}
-	in := window(points, start, end)
-	g := Gauge{Mean: in[0].v, Max: in[0].v, Min: in[0].v, Last: in[len(in)-1].v}
-	var area float64
-	for i, p := range in[1:] {
-		area += (in[i].v + p.v) / 2 * float64(p.us-in[i].us)
-		g.Max, g.Min = max(g.Max, p.v), min(g.Min, p.v)
+	g := Gauge{Max: math.Inf(-1), Min: math.Inf(1)}
+	var area, sum, n float64
+	var covered int64
+	for part := range parts(points) {
+		in := window(part, start, end)
+		for i, p := range in {
+			g.Max, g.Min, g.Last = max(g.Max, p.v), min(g.Min, p.v), p.v
+			sum, n = sum+p.v, n+1
+			if i > 0 {
+				area += (in[i-1].v + p.v) / 2 * float64(p.us-in[i-1].us)
+				covered += p.us - in[i-1].us
+			}
+		}
 	}
-	if span := in[len(in)-1].us - in[0].us; span > 0 {
-		g.Mean = area / float64(span)
+	if g.Mean = sum / n; covered > 0 {
+		g.Mean = area / float64(covered)
+	}
+	if share := float64(covered) / float64(max(1, end-start)); share < 0.9995 && end > start {
+		g.Covered = new(Round(share, 3))
 	}
 	g.Mean, g.Max, g.Last, g.Min = Round(g.Mean, 6), Round(g.Max, 6), Round(g.Last, 6), Round(g.Min, 6)
 	return &g
+}
+
+// parts yields the points between gaps.
+func parts(points []point) iter.Seq[[]point] {
+	return func(yield func([]point) bool) {
+		from := 0
+		for i := range points {
+			if i > from && points[i].gap {
+				if !yield(points[from:i]) {
+					return
+				}
+				from = i
+			}
+		}
+		if from < len(points) {
+			yield(points[from:])
+		}
+	}
 }
 
 // window returns the points of a window, with interpolated points at its ends where readings surround them.
 func window(points []point, start, end int64) []point {
 	var in []point
 	if v, ok := valueAt(points, start); ok {
-		in = append(in, point{start, v})
+		in = append(in, point{us: start, v: v})
 	}
 	for _, p := range points {
 		if p.us > start && p.us < end {
@@ -48,7 +84,7 @@ func window(points []point, start, end int64) []point {
 		}
 	}
 	if v, ok := valueAt(points, end); ok && end > start {
-		in = append(in, point{end, v})
+		in = append(in, point{us: end, v: v})
 	}
 	return in
 }
@@ -82,7 +118,7 @@ func increase(points []point, start, end int64) (by *float64, resets int) {
 				resets++
 			}
 		}
-		total[i] = point{p.us, p.v + lost}
+		total[i] = point{us: p.us, v: p.v + lost}
 	}
 	a, ok1 := valueAt(total, start)
 	b, ok2 := valueAt(total, end)

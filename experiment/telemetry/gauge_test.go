@@ -9,8 +9,24 @@ import (
 	"pgregory.net/rapid"
 )
 
+// line is readings without a gap: times and values in turn.
+func line(numbers ...int64) (out []point) {
+	for i := 0; i < len(numbers); i += 2 {
+		out = append(out, point{us: numbers[i], v: float64(numbers[i+1])})
+	}
+	return out
+}
+
+// broken is the line with a gap before some of its points.
+func broken(points []point, before ...int) []point {
+	for _, i := range before {
+		points[i].gap = true
+	}
+	return points
+}
+
 func TestGauge(t *testing.T) {
-	points := []point{{0, 0}, {10, 10}, {20, 10}, {30, 0}}
+	points := line(0, 0, 10, 10, 20, 10, 30, 0)
 	for _, c := range []struct {
 		what       string
 		points     []point
@@ -21,9 +37,12 @@ func TestGauge(t *testing.T) {
 		{"from the middle of one interval to that of another", points, 5, 25, &Gauge{Mean: 8.75, Max: 10, Min: 5, Last: 5}},
 		{"inside one interval: what lies around it is no reading of it", points, 2, 4, nil},
 		{"a reading at its end", points, 5, 10, &Gauge{Mean: 7.5, Max: 10, Min: 5, Last: 10}},
-		{"longer than the readings: as far as they go", []point{{10, 2}, {20, 4}}, 0, 100, &Gauge{Mean: 3, Max: 4, Min: 2, Last: 4}},
-		{"one reading", []point{{10, 2}}, 0, 100, &Gauge{Mean: 2, Max: 2, Min: 2, Last: 2}},
-		{"none inside", []point{{10, 2}}, 20, 100, nil},
+		{"longer than the readings: as far as they go", line(10, 2, 20, 4), 0, 100, &Gauge{Mean: 3, Max: 4, Min: 2, Last: 4, Covered: new(0.1)}},
+		{"one reading", line(10, 2), 0, 100, &Gauge{Mean: 2, Max: 2, Min: 2, Last: 2, Covered: new(0.0)}},
+		{"a gap in the middle is no straight line", broken(line(0, 4, 10, 4, 50, 0, 60, 2), 2), 0, 60, &Gauge{Mean: 2.5, Max: 4, Last: 2, Covered: new(0.333)}},
+		{"the window ends in a gap", broken(line(0, 2, 10, 4, 90, 100), 2), 0, 50, &Gauge{Mean: 3, Max: 4, Min: 2, Last: 4, Covered: new(0.2)}},
+		{"gaps on both sides of one reading", broken(line(0, 9, 10, 4, 20, 9), 1, 2), 5, 15, &Gauge{Mean: 4, Max: 4, Min: 4, Last: 4, Covered: new(0.0)}},
+		{"none inside", line(10, 2), 20, 100, nil},
 		{"none", nil, 0, 1, nil},
 	} {
 		if diff := cmp.Diff(c.want, gauge(c.points, c.start, c.end)); diff != "" {
@@ -33,7 +52,7 @@ func TestGauge(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	points := []point{{0, 100}, {10, 200}, {20, 40}, {30, 60}}
+	points := line(0, 100, 10, 200, 20, 40, 30, 60)
 	for _, c := range []struct {
 		what       string
 		start, end int64
@@ -67,7 +86,7 @@ func TestWindowProperties(t *testing.T) {
 			v := rapid.Float64Range(0, 100).Draw(t, "v")
 			total += v
 			low, high = min(low, v), max(high, v)
-			level, counter = append(level, point{at, v}), append(counter, point{at, total})
+			level, counter = append(level, point{us: at, v: v}), append(counter, point{us: at, v: total})
 		}
 		start := rapid.Int64Range(level[0].us, at).Draw(t, "start")
 		end := rapid.Int64Range(start, at).Draw(t, "end")

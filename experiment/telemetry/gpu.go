@@ -7,7 +7,7 @@ import (
 
 // GPUUsage summarizes the GPUs over a window: the field gpu of <row>.json.
 type GPUUsage struct {
-	Source  string `json:"source,omitempty"`  // nvidia-smi, the URL of an exporter without user info, or "off"
+	Source  string `json:"source,omitempty"`  // nvidia-smi, amd-smi, the URL of an exporter without user info, or "off"
 	Missing string `json:"missing,omitempty"` // why there are no figures
 	Samples int    `json:"samples"`           // readings in the window
 	Failed  int    `json:"samples_failed,omitempty"`
@@ -67,7 +67,7 @@ func SummarizeGPUs(from Source, samples []Sample, startUs, endUs int64) *GPUUsag
 	}
 	slices.Sort(order)
 	for _, name := range order {
-		u.Devices = append(u.Devices, deviceOf(byGPU[name], startUs, endUs))
+		u.Devices = append(u.Devices, deviceOf(byGPU[name], r.gaps, startUs, endUs))
 	}
 	return u
 }
@@ -86,11 +86,11 @@ func (u *GPUUsage) processes(samples []Sample) {
 }
 
 // deviceOf summarizes one GPU. Each sample has this GPU only.
-func deviceOf(readings []*Sample, start, end int64) GPUDevice {
+func deviceOf(readings []*Sample, gaps map[int64]bool, start, end int64) GPUDevice {
 	last := &readings[len(readings)-1].GPUs[0]
 	d := GPUDevice{GPU: last.GPU, UUID: last.UUID, Name: last.Name, TotalMiB: last.TotalMiB}
 	line := func(get func(*GPUReading) *float64) []point {
-		return pointsOf(readings, func(s *Sample) *float64 { return get(&s.GPUs[0]) })
+		return pointsOf(readings, gaps, func(s *Sample) *float64 { return get(&s.GPUs[0]) })
 	}
 	level := func(get func(*GPUReading) *float64) *Gauge { return gauge(line(get), start, end) }
 	d.Busy = level(func(r *GPUReading) *float64 { return r.Busy })

@@ -6,10 +6,11 @@ package telemetry
 type ServerReading struct {
 	Engine string `json:"engine"` // by the metric names: vllm, sglang, tgi, trtllm, triton, llamacpp
 
-	Running    *float64 `json:"running,omitempty"`            // requests in the running batch
-	Waiting    *float64 `json:"waiting,omitempty"`            // requests in the queue
-	KVUsage    *float64 `json:"kv_usage,omitempty"`           // used share of the KV cache, of the fullest engine
-	KVCapacity *float64 `json:"kv_capacity_tokens,omitempty"` // size of the KV cache
+	Running    *float64 `json:"running,omitempty"`                   // requests in the running batch
+	Waiting    *float64 `json:"waiting,omitempty"`                   // requests in the queue
+	KVUsage    *float64 `json:"kv_usage,omitempty"`                  // used share of the KV cache, of the fullest engine
+	KVCapacity *float64 `json:"kv_capacity_tokens,omitempty"`        // size of the KV cache
+	CacheBlock *float64 `json:"prefix_cache_block_tokens,omitempty"` // in which the prefix cache finds prompts
 
 	Preemptions   *float64 `json:"preemptions,omitempty"`     // counter: preempted requests
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`  // counter: looked up in the prefix cache, in prefix_unit
@@ -19,6 +20,9 @@ type ServerReading struct {
 	Tiers         TierHits `json:"prefix_hits_by_tier,omitzero"`
 	Prompt        *float64 `json:"prompt_tokens,omitempty"` // counter
 	Generated     *float64 `json:"generation_tokens,omitempty"`
+	Requests      *float64 `json:"requests,omitempty"` // counter: requests that ended
+
+	Times TimeReading `json:"times,omitzero"`
 
 	Drafts       *float64 `json:"drafts,omitempty"`            // counter: draft rounds of speculative decoding
 	Drafted      *float64 `json:"draft_tokens,omitempty"`      // counter: proposed tokens
@@ -32,15 +36,18 @@ type ServerReading struct {
 type TierHits struct {
 	GPU      *float64 `json:"gpu,omitempty"`      // GPU memory
 	Host     *float64 `json:"host,omitempty"`     // CPU memory
+	P2P      *float64 `json:"p2p,omitempty"`      // another instance of the server
 	Disk     *float64 `json:"disk,omitempty"`     // disk or remote storage
 	External *float64 `json:"external,omitempty"` // a KV connector: CPU memory, disk or remote storage, by its configuration
 }
 
 // fields are the tiers, the fastest first.
-func (t *TierHits) fields() []**float64 { return []**float64{&t.GPU, &t.Host, &t.Disk, &t.External} }
+func (t *TierHits) fields() []**float64 {
+	return []**float64{&t.GPU, &t.Host, &t.P2P, &t.Disk, &t.External}
+}
 
 // TierNames are the names of the tiers, the fastest first.
-var TierNames = []string{"GPU", "host", "disk", "external"}
+var TierNames = []string{"GPU", "host", "p2p", "disk", "external"}
 
 // List is the tiers in the order of TierNames.
 func (t *TierHits) List() []*float64 {
@@ -52,7 +59,8 @@ func (t *TierHits) List() []*float64 {
 }
 
 // GPUReading is one reading of one GPU. A nil figure was not reported. Shares are means over the source's own
-// interval.
+// interval. AMD's GPUs report busy (the graphics engine's activity), but neither sm_active, tensor_active nor
+// dram_active: gfx activity is no share of busy compute units.
 type GPUReading struct {
 	GPU  string `json:"gpu"` // index; for a MIG instance index:instance
 	UUID string `json:"uuid,omitempty"`
@@ -77,7 +85,7 @@ type GPUReading struct {
 
 // GPUProcess is a compute process on a GPU. In a container, PID may be of another namespace or hidden.
 type GPUProcess struct {
-	GPU     string   `json:"gpu_uuid"`
+	GPU     string   `json:"gpu_uuid"` // AMD: its index
 	PID     int      `json:"pid"`
 	Name    string   `json:"name"`
 	UsedMiB *float64 `json:"memory_used_mib,omitempty"`

@@ -1,16 +1,14 @@
 package telemetry
 
-import "slices"
-
 // Source is where samples of the server or its GPUs come from.
 type Source struct {
-	Name    string // URL without user info, nvidia-smi or off
+	Name    string // URL without user info, nvidia-smi, amd-smi or off
 	Missing string // why it gives no samples; empty: it gives them
 }
 
 // ServerUsage is what the server reported over a window: server.metrics in <row>.json. Counters are
-// differences; gauges are interpolated linearly between readings. Figures that the server does not report are
-// absent.
+// differences; gauges are interpolated linearly between readings, but not over gaps. Figures that the server does
+// not report are absent.
 type ServerUsage struct {
 	Source  string `json:"source"`            // URL without user info, or "off"
 	Missing string `json:"missing,omitempty"` // why there are no figures
@@ -40,6 +38,11 @@ type ServerUsage struct {
 	AcceptedTokens   *float64 `json:"accepted_tokens,omitempty"`   // accepted tokens
 	AcceptanceRate   *float64 `json:"acceptance_rate,omitempty"`   // accepted / proposed
 	AcceptanceLength *float64 `json:"acceptance_length,omitempty"` // tokens per step: 1 + accepted / draft rounds
+
+	Whole *ServerCounts `json:"whole_row,omitempty"` // absent = no reading on both sides of the load, or a counter reset
+	Times ServerTimes   `json:"times,omitzero"`      // between the readings nearest to the window's ends, by the server's histograms
+
+	Roles []RoleUsage `json:"roles,omitempty"` // by page, if there are several; the figures above combine them
 }
 
 // SummarizeServer summarizes the server's samples of a window, µs from the samples' epoch. If there are no
@@ -56,11 +59,14 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 	}
 	last := r.all[len(r.all)-1].Server
 	u.Engine, u.KVCapacity, u.PrefixUnit = last.Engine, last.KVCapacity, last.PrefixUnit
+	u.Whole = r.whole()
+	u.Roles = usageOfRoles(samples, startUs, endUs)
 	if r.inside == 0 { // counts around a window are not counts of the window
 		return u
 	}
+	u.Times, _ = timesBetween(&r.nearest(startUs).Server.Times, &r.nearest(endUs).Server.Times)
 	line := func(get func(*ServerReading) *float64) []point {
-		return pointsOf(r.all, func(s *Sample) *float64 { return get(s.Server) })
+		return pointsOf(r.all, r.gaps, func(s *Sample) *float64 { return get(s.Server) })
 	}
 	level := func(get func(*ServerReading) *float64) *Gauge { return gauge(line(get), startUs, endUs) }
 	count := func(get func(*ServerReading) *float64) *float64 {
@@ -68,7 +74,7 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 		u.Resets = max(u.Resets, resets)
 		return by
 	}
-	u.AnswerMs = gauge(pointsOf(r.all, func(s *Sample) *float64 { return new(float64(s.Span) / 1e3) }), startUs, endUs)
+	u.AnswerMs = gauge(pointsOf(r.all, nil, func(s *Sample) *float64 { return new(float64(s.Span) / 1e3) }), startUs, endUs)
 	u.Running = level(func(r *ServerReading) *float64 { return r.Running })
 	u.Waiting = level(func(r *ServerReading) *float64 { return r.Waiting })
 	u.KVUsage = level(func(r *ServerReading) *float64 { return r.KVUsage })
@@ -91,77 +97,10 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 	} else if g := level(func(r *ServerReading) *float64 { return r.AcceptLength }); g != nil {
 		u.AcceptanceLength = &g.Mean
 	}
+	if u.Resets > 0 { // sums of two runs of the server
+		u.Times = ServerTimes{}
+	}
 	return u
-}
-
-// TierRates are the shares of the looked-up prompt tokens that each tier had, in the order of TierNames, over
-// the window. nil: the server does not report tiers.
-func (u *ServerUsage) TierRates() []*float64 {
-	if u == nil || u.Tiers == (TierHits{}) || u.PrefixQueries == nil || *u.PrefixQueries <= 0 {
-		return nil
-	}
-	rates := u.Tiers.List()
-	for i, hits := range rates {
-		if hits != nil {
-			rates[i] = new(Round(*hits / *u.PrefixQueries, 6))
-		}
-	}
-	return rates
-}
-
-// readings are the samples of one source.
-type readings struct {
-	all    []*Sample // those with figures, in the order of time
-	inside int       // number of all in the window
-	failed int       // number of errors in the window
-	err    string    // the last error, inside the window or not
-}
-
-func readingsOf(samples []Sample, source string, start, end int64, has func(*Sample) bool) readings {
-	var r readings
-	for i := range samples {
-		s := &samples[i]
-		in := s.TUs >= start && s.TUs < end
-		switch {
-		case s.Source != source:
-		case has(s):
-			r.all = append(r.all, s)
-			if in {
-				r.inside++
-			}
-		case s.Error != "":
-			r.err = s.Error
-			if in {
-				r.failed++
-			}
-		}
-	}
-	slices.SortStableFunc(r.all, func(a, b *Sample) int { return int(a.TUs - b.TUs) })
-	return r
-}
-
-// missing is why the window has no reading; empty: it has one.
-func (r *readings) missing() string {
-	switch {
-	case r.inside > 0:
-		return ""
-	case r.err != "":
-		return r.err
-	case len(r.all) > 0:
-		return "no reading in the window: it is too short for one"
-	}
-	return "no reading"
-}
-
-// pointsOf is one figure over time.
-func pointsOf(readings []*Sample, get func(*Sample) *float64) []point {
-	var out []point
-	for _, s := range readings {
-		if v := get(s); v != nil && (len(out) == 0 || out[len(out)-1].us < s.TUs) {
-			out = append(out, point{s.TUs, *v})
-		}
-	}
-	return out
 }
 
 // ratio is part / of; without these counters, the mean of the server's own gauge.

@@ -14,7 +14,7 @@ func TestTierRates(t *testing.T) {
 	}
 	samples := []Sample{reading(0, 1000, 50, 0), reading(1, 2000, 60, 100), reading(2, 4000, 80, 1900)}
 	u := SummarizeServer(Source{Name: "m"}, samples, 1e6, 2e6)
-	if diff := cmp.Diff([]*float64{new(0.01), nil, nil, new(0.9)}, u.TierRates()); diff != "" {
+	if diff := cmp.Diff([]*float64{new(0.01), nil, nil, nil, new(0.9)}, u.TierRates()); diff != "" {
 		t.Error(diff)
 	}
 	single := Sample{Source: SourceServer, TUs: 1e6, Server: &ServerReading{Engine: "vllm", PrefixQueries: new(10.0), PrefixHits: new(5.0)}}

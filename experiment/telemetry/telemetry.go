@@ -16,7 +16,13 @@ const Schema = "bench/telemetry/v1"
 const (
 	SourceClient = "client" // the machine that sends the load
 	SourceServer = "server" // the metrics page of the server under test
-	SourceGPU    = "gpu"    // the GPUs, by DCGM exporter or nvidia-smi
+	SourceGPU    = "gpu"    // the GPUs, by an exporter or the vendor's tool
+)
+
+// Readings of a page at the ends of a row.
+const (
+	EdgeBefore = "before" // before the first request
+	EdgeAfter  = "after"  // after the last request ended
 )
 
 // Sample is one line of <row>.telemetry.jsonl.zst. A client sample covers one interval: differences of
@@ -32,8 +38,14 @@ type Sample struct {
 	Span int64     `json:"span_us"`           // length of the interval; of a server or GPU sample the duration of the query, with t_us in its middle
 	Cost *float64  `json:"cost_us,omitempty"` // CPU time of taking this sample
 
+	// Next is the planned time to the next reading of a page; 0: not planned, as in results of older versions.
+	Next int64  `json:"next_us,omitempty"`
+	Edge string `json:"edge,omitempty"` // of a page's reading: EdgeBefore, EdgeAfter, or empty: during the load
+
 	Server *ServerReading `json:"server,omitempty"`
-	GPUs   []GPUReading   `json:"gpus,omitempty"`
+	// Roles are the readings of several pages; Server combines them. Absent: one page.
+	Roles []RoleReading `json:"roles,omitempty"`
+	GPUs  []GPUReading  `json:"gpus,omitempty"`
 	// Processes run on the GPUs, before and after the load; absent: not collected.
 	Processes []GPUProcess `json:"gpu_processes,omitzero"`
 	Error     string       `json:"error,omitempty"` // why the reading failed
@@ -57,16 +69,17 @@ type Sample struct {
 	HeapMiB   *float64     `json:"heap_mib,omitempty"` // objects, live and not yet swept
 	Routines  *int         `json:"goroutines,omitempty"`
 
-	Files       *int   `json:"fds,omitempty"`                  // open file descriptors of the process
-	Sockets     *int   `json:"tcp_sockets,omitempty"`          // machine: TCP sockets in use
-	TimeWait    *int   `json:"tcp_time_wait,omitempty"`        // machine: TCP sockets in TIME_WAIT
-	SegmentsOut *int64 `json:"segments_out,omitempty"`         // machine: TCP segments sent
-	SegmentsIn  *int64 `json:"segments_in,omitempty"`          // machine: TCP segments received
-	Retransmits *int64 `json:"retransmits,omitempty"`          // machine: TCP segments retransmitted
-	Needless    *int64 `json:"retransmits_needless,omitempty"` // machine: retransmits that the peer reported as duplicates (DSACK): the network was slow, not lossy
-	Closed      *int64 `json:"zero_windows,omitempty"`         // machine: zero-window advertisements: a local reader was too slow
-	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`         // machine: retransmission timeouts
-	OutOfOrder  *int64 `json:"out_of_order,omitempty"`         // machine: segments received out of order: a sign of loss on the way here
+	Files       *int     `json:"fds,omitempty"`                  // open file descriptors of the process
+	Own         *Sockets `json:"own_sockets,omitempty"`          // absent: not read for this sample
+	Sockets     *int     `json:"tcp_sockets,omitempty"`          // machine: TCP sockets in use
+	TimeWait    *int     `json:"tcp_time_wait,omitempty"`        // machine: TCP sockets in TIME_WAIT
+	SegmentsOut *int64   `json:"segments_out,omitempty"`         // machine: TCP segments sent
+	SegmentsIn  *int64   `json:"segments_in,omitempty"`          // machine: TCP segments received
+	Retransmits *int64   `json:"retransmits,omitempty"`          // machine: TCP segments retransmitted
+	Needless    *int64   `json:"retransmits_needless,omitempty"` // machine: retransmits that the peer reported as duplicates (DSACK): the network was slow, not lossy
+	Closed      *int64   `json:"zero_windows,omitempty"`         // machine: zero-window advertisements: a local reader was too slow
+	Timeouts    *int64   `json:"tcp_timeouts,omitempty"`         // machine: retransmission timeouts
+	OutOfOrder  *int64   `json:"out_of_order,omitempty"`         // machine: segments received out of order: a sign of loss on the way here
 
 	InFlight *int     `json:"in_flight,omitempty"`  // requests in flight
 	Ended    *int     `json:"ended,omitempty"`      // requests that ended

@@ -16,9 +16,10 @@ import (
 
 // Load is the state of the caller's requests.
 type Load struct {
-	InFlight int           // now
-	Ended    int           // since the start
-	LagMax   time.Duration // largest client lag since the last call; negative: none
+	InFlight int                // now
+	Ended    int                // since the start
+	LagMax   time.Duration      // largest client lag since the last call; negative: none
+	Sockets  *telemetry.Sockets // of the requests' connections, since the start; nil: not read
 }
 
 // WatchClient samples this process and its machine until ctx ends, and then once more. It calls each with

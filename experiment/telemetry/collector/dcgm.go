@@ -79,7 +79,7 @@ func readGPUs(p metricsPage) ([]telemetry.GPUReading, error) {
 		addSeries(r, s)
 	}
 	if len(at) == 0 {
-		return nil, errors.New("no metric of the DCGM exporter")
+		return nil, errors.New("no metric of the DCGM exporter or of AMD's Device Metrics Exporter")
 	}
 	var out []telemetry.GPUReading
 	for _, r := range at {

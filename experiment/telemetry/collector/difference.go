@@ -48,6 +48,7 @@ func difference(a, b *reading) telemetry.Sample {
 	s.OutOfOrder, s.Needless = increase(a.segments.outOfOrder, b.segments.outOfOrder), increase(a.segments.needless, b.segments.needless)
 	s.Closed = increase(a.segments.closed, b.segments.closed)
 	if a.load != nil && b.load != nil {
+		s.Own = b.load.Sockets
 		s.InFlight, s.Ended = new(b.load.InFlight), new(b.load.Ended-a.load.Ended)
 		if b.load.LagMax >= 0 {
 			s.LagMax = new(telemetry.Round(b.load.LagMax.Seconds()*1e3, 3))

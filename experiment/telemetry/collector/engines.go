@@ -31,15 +31,17 @@ var engineMetrics = []engineMetric{
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.PrefixQueries }, names: []string{"vllm_prefix_cache_queries_total", "vllm_gpu_prefix_cache_queries_total", "sglang_prompt_tokens_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.PrefixHits }, names: []string{"vllm_prefix_cache_hits_total", "vllm_gpu_prefix_cache_hits_total", "sglang_cached_tokens_total",
 		"llamacpp_prompt_tokens_cached_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.GPU }, names: []string{"sglang_cached_tokens_total{cache_source=device}"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Host }, names: []string{"sglang_cached_tokens_total{cache_source=host}"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Disk }, names: []string{"sglang_cached_tokens_total{cache_source=storage_*}"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.External }, names: []string{"vllm_external_prefix_cache_hits_total"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.GPU }, names: []string{"vllm_prompt_tokens_cached_by_source_total{source=device}", "sglang_cached_tokens_total{cache_source=device}"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Host }, names: []string{"vllm_prompt_tokens_cached_by_source_total{source=host}", "sglang_cached_tokens_total{cache_source=host}"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.P2P }, names: []string{"vllm_prompt_tokens_cached_by_source_total{source=p2p}"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Disk }, names: []string{"vllm_prompt_tokens_cached_by_source_total{source=disk}", "sglang_cached_tokens_total{cache_source=storage_*}"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.External }, names: []string{"vllm_prompt_tokens_cached_by_source_total{source=external_unspecified}", "vllm_external_prefix_cache_hits_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.HitRate }, largest: true, names: []string{"vllm_gpu_prefix_cache_hit_rate", "sglang_cache_hit_rate", "trtllm_kv_cache_hit_rate"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Prompt }, names: []string{"vllm_prompt_tokens_total", "sglang_prompt_tokens_total", "tgi_request_input_length_sum",
 		"llamacpp_prompt_tokens_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Generated }, names: []string{"vllm_generation_tokens_total", "sglang_generation_tokens_total", "tgi_request_generated_tokens_sum",
 		"llamacpp_tokens_predicted_total"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Requests }, names: []string{"vllm_request_success_total", "sglang_num_requests_total", "tgi_request_success", "trtllm_request_success_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Drafts }, names: []string{"vllm_spec_decode_num_drafts_total", "llamacpp_spec_decode_num_drafts_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Drafted }, names: []string{"vllm_spec_decode_num_draft_tokens_total", "llamacpp_spec_decode_num_draft_tokens_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Accepted }, names: []string{"vllm_spec_decode_num_accepted_tokens_total", "llamacpp_spec_decode_num_accepted_tokens_total"}},
@@ -52,12 +54,15 @@ const cacheConfig = "vllm_cache_config_info"
 
 // serverNames are all names to read from a server's page.
 var serverNames = func() map[string]bool {
-	out := map[string]bool{cacheConfig: true}
-	for _, f := range engineMetrics {
+	out := map[string]bool{cacheConfig: true, sglangConfig: true}
+	for _, f := range append(engineMetrics, blockGauges) {
 		for _, n := range f.names {
 			name, _, _ := strings.Cut(n, "{")
 			out[name] = true
 		}
+	}
+	for name := range histogramSeries {
+		out[name] = true
 	}
 	return out
 }()
@@ -87,8 +92,10 @@ func readServer(p metricsPage) (*telemetry.ServerReading, error) {
 	if r.KVCapacity == nil {
 		r.KVCapacity = cacheCapacity(p)
 	}
+	r.CacheBlock = cacheBlock(p)
 	addCachedPrompts(r)
-	if r.Tiers.External != nil { // vLLM's own prefix cache is then the tier above
+	r.Times = readTimes(p, r.Engine)
+	if r.Tiers.External != nil && r.Tiers.GPU == nil { // older vLLM: its own prefix cache is then the tier above
 		r.Tiers.GPU = r.PrefixHits
 	}
 	r.PrefixUnit = prefixUnit(r, p)

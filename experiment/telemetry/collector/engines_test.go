@@ -39,7 +39,7 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="0"} 90.0
 # TYPE vllm:iteration_tokens_total histogram
 vllm:iteration_tokens_total_bucket{le="1.0"} 3.0
 process_resident_memory_bytes 1.0
-`, telemetry.ServerReading{Engine: "vllm", Running: new(7.0), Waiting: new(1.0), KVUsage: new(0.5), KVCapacity: new(24000.0), Preemptions: new(2.0),
+`, telemetry.ServerReading{Engine: "vllm", Running: new(7.0), Waiting: new(1.0), KVUsage: new(0.5), KVCapacity: new(24000.0), CacheBlock: new(16.0), Preemptions: new(2.0),
 		PrefixQueries: new(1e6), PrefixHits: new(250000.0), PrefixUnit: "tokens", Prompt: new(5000.0), Generated: new(600.0),
 		Drafts: new(100.0), Drafted: new(300.0), Accepted: new(150.0)}},
 	"vllm with a KV connector": {`vllm:prefix_cache_queries_total{engine="0"} 1000
@@ -48,13 +48,27 @@ vllm:external_prefix_cache_queries_total{engine="0"} 900
 vllm:external_prefix_cache_hits_total{engine="0"} 600
 `, telemetry.ServerReading{Engine: "vllm", PrefixQueries: new(1000.0), PrefixHits: new(100.0), PrefixUnit: "tokens",
 		Tiers: telemetry.TierHits{GPU: new(100.0), External: new(600.0)}}},
+	"vllm of 2026, with its tiers": {`vllm:prefix_cache_queries_total{engine="0"} 1000
+vllm:prefix_cache_hits_total{engine="0"} 100
+vllm:external_prefix_cache_queries_total{engine="0"} 900
+vllm:external_prefix_cache_hits_total{engine="0"} 600
+vllm:prompt_tokens_cached_total{engine="0"} 700
+vllm:prompt_tokens_cached_by_source_total{engine="0",source="device"} 100
+vllm:prompt_tokens_cached_by_source_total{engine="0",source="host"} 400
+vllm:prompt_tokens_cached_by_source_total{engine="0",source="p2p"} 150
+vllm:prompt_tokens_cached_by_source_total{engine="0",source="disk"} 50
+vllm:prompt_tokens_cached_by_source_total{engine="0",source="external_unspecified"} 0
+vllm:request_success_total{engine="0",finished_reason="stop"} 3
+vllm:request_success_total{engine="0",finished_reason="length"} 4
+`, telemetry.ServerReading{Engine: "vllm", PrefixQueries: new(1000.0), PrefixHits: new(100.0), PrefixUnit: "tokens", Requests: new(7.0),
+		Tiers: telemetry.TierHits{GPU: new(100.0), Host: new(400.0), P2P: new(150.0), Disk: new(50.0), External: new(0.0)}}},
 	"vllm, an old one that counts blocks": {`# HELP vllm:gpu_prefix_cache_queries_total GPU prefix cache queries, in terms of number of queried blocks.
 # TYPE vllm:gpu_prefix_cache_queries_total counter
 vllm:gpu_prefix_cache_queries_total{model_name="m"} 10.0
 vllm:gpu_prefix_cache_hits_total{model_name="m"} 4.0
 vllm:gpu_cache_usage_perc{model_name="m"} 0.125
 vllm:cache_config_info{block_size="16",num_gpu_blocks="None"} 1.0
-`, telemetry.ServerReading{Engine: "vllm", KVUsage: new(0.125), PrefixQueries: new(10.0), PrefixHits: new(4.0), PrefixUnit: "blocks"}},
+`, telemetry.ServerReading{Engine: "vllm", KVUsage: new(0.125), CacheBlock: new(16.0), PrefixQueries: new(10.0), PrefixHits: new(4.0), PrefixUnit: "blocks"}},
 	"vllm V0": {"vllm:gpu_prefix_cache_hit_rate{model_name=\"m\"} 0.75\nvllm:num_requests_running{model_name=\"m\"} 2\n",
 		telemetry.ServerReading{Engine: "vllm", Running: new(2.0), HitRate: new(0.75)}},
 	"vllm under Ray": {"ray_vllm:num_requests_running{model_name=\"m\"} 2\nray_vllm_num_requests_waiting{model_name=\"m\"} 1\n",
@@ -227,14 +241,19 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// bigPage is what a vLLM with four engines says: some 150 kB, of which little is looked for.
+// bigPage is what a vLLM with four engines says: some 150 kB, of which five histograms and the counters are read.
 func bigPage() string {
 	var b strings.Builder
 	for engine := range 4 {
 		for h := range 20 {
-			for le := range 30 {
-				fmt.Fprintf(&b, "vllm:histogram_%d_bucket{engine=\"%d\",le=\"%d\",model_name=\"a/model\"} 3\n", h, engine, le)
+			name := fmt.Sprintf("vllm:histogram_%d", h)
+			if h < len(engineHistograms) {
+				name = strings.Replace(engineHistograms[h].names[0], "_", ":", 1)
 			}
+			for le := range 22 {
+				fmt.Fprintf(&b, "%s_bucket{engine=\"%d\",le=\"%d\",model_name=\"a/model\"} 3\n", name, engine, le)
+			}
+			fmt.Fprintf(&b, "%s_sum{engine=\"%d\",model_name=\"a/model\"} 3\n%s_count{engine=\"%d\",model_name=\"a/model\"} 3\n", name, engine, name, engine)
 		}
 		b.WriteString(strings.ReplaceAll(withoutComments(pages["vllm"].text), `engine="0"`, fmt.Sprintf(`engine="%d"`, engine)))
 	}

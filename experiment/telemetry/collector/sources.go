@@ -4,7 +4,9 @@ import (
 	"bench/experiment/telemetry"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +18,7 @@ type Endpoint struct {
 	Header    http.Header // authentication, sent to its own metrics page only; may be nil
 	Local     bool        // the server and its GPUs are on this machine
 	Simulated bool        // the server has no GPU
-	Foreign   string      // hardware other than NVIDIA GPUs; empty: NVIDIA, or not specified
+	Foreign   string      // hardware other than NVIDIA's and AMD's GPUs; empty: theirs, or not specified
 }
 
 // Sources are the sources of server and GPU samples. Observe reports why one is missing.
@@ -24,7 +26,12 @@ type Sources struct {
 	server, gpu telemetry.Source
 	pages       []*poller  // metrics pages among them
 	smi         *nvidiaSMI // for GPU processes, and for GPU figures without an exporter; nil: not used
+	amd         *amdSMI    // the same
+	block       int        // by the first reading of the server's page
 }
+
+// CacheBlock is the size in tokens of the blocks of the server's prefix cache; 0: not reported.
+func (s *Sources) CacheBlock() int { return s.block }
 
 // Observe summarizes the samples of a window, µs from the samples' epoch.
 func (s *Sources) Observe(samples []telemetry.Sample, startUs, endUs int64) (*telemetry.ServerUsage, *telemetry.GPUUsage) {
@@ -33,9 +40,10 @@ func (s *Sources) Observe(samples []telemetry.Sample, startUs, endUs int64) (*te
 
 // poller samples one page.
 type poller struct {
-	*scraper
-	source string                                     // of its samples
-	parse  func(metricsPage, *telemetry.Sample) error // reads the page into the sample
+	name   string // URL without user info
+	source string // of its samples
+	read   func(context.Context, *telemetry.Sample) error
+	close  func()
 }
 
 // Open finds the available sources.
@@ -46,6 +54,17 @@ func Open(ctx context.Context, c telemetry.Config, e Endpoint) *Sources {
 	return s
 }
 
+// Named is an error if a page that the configuration names gave no reading.
+func (s *Sources) Named(c telemetry.Config) error {
+	switch {
+	case s.server.Missing != "" && (len(c.Server.Parts) > 0 || !slices.Contains([]string{"", telemetry.Auto, telemetry.Off}, c.Server.Source)):
+		return fmt.Errorf("[telemetry] server %s: %s\nhint: correct the URL; server = \"auto\" finds the page of the endpoint", s.server.Name, s.server.Missing)
+	case s.gpu.Missing != "" && !slices.Contains([]string{"", telemetry.Auto, telemetry.Off}, c.GPU):
+		return fmt.Errorf("[telemetry] gpu %s: %s\nhint: correct it; gpu = \"off\" measures without", s.gpu.Name, s.gpu.Missing)
+	}
+	return nil
+}
+
 // Close closes idle connections.
 func (s *Sources) Close() {
 	for _, p := range s.pages {
@@ -53,8 +72,12 @@ func (s *Sources) Close() {
 	}
 }
 
-func (s *Sources) openServer(ctx context.Context, from string, e Endpoint) {
-	switch from {
+func (s *Sources) openServer(ctx context.Context, from telemetry.Pages, e Endpoint) {
+	if len(from.Parts) > 0 {
+		s.server = s.add(ctx, newPartsPoller(from.Parts))
+		return
+	}
+	switch from.Source {
 	case telemetry.Off:
 		s.server = telemetry.Source{Name: telemetry.Off, Missing: `[telemetry] server = "off"`}
 	case "", telemetry.Auto:
@@ -70,7 +93,7 @@ func (s *Sources) openServer(ctx context.Context, from string, e Endpoint) {
 			}
 		}
 	default:
-		s.server = s.add(ctx, newPoller(telemetry.SourceServer, from, nil))
+		s.server = s.add(ctx, newPoller(telemetry.SourceServer, from.Source, nil))
 	}
 }
 
@@ -86,12 +109,16 @@ func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
 		s.gpu = telemetry.Source{Name: telemetry.Off, Missing: `[telemetry] gpu = "off"`}
 	case telemetry.NvidiaSMI:
 		s.openSMI(ctx)
+	case telemetry.AMDSMI:
+		s.openAMDSMI(ctx)
 	case "", telemetry.Auto:
 		s.findGPU(ctx, e)
 	default:
 		s.gpu = s.add(ctx, newPoller(telemetry.SourceGPU, from, nil))
 		if e.Local {
-			s.smi, _ = findSMI(ctx) // for the processes
+			if s.smi, _ = findSMI(ctx); s.smi == nil { // for the processes
+				s.amd, _ = findAMDSMI(ctx)
+			}
 		}
 	}
 }
@@ -103,15 +130,37 @@ func (s *Sources) findGPU(ctx context.Context, e Endpoint) {
 		s.gpu.Missing = "the server is simulated and has no GPU"
 		return
 	case e.Foreign != "":
-		s.gpu.Missing = "the hardware is " + e.Foreign + ": only NVIDIA GPUs are supported"
+		s.gpu.Missing = "the hardware is " + e.Foreign + ": only NVIDIA and AMD GPUs are supported"
 		return
 	case !e.Local:
-		s.gpu.Missing = "the endpoint is on another machine: set [telemetry] gpu to the URL of its DCGM exporter"
+		s.gpu.Missing = "the endpoint is on another machine: set [telemetry] gpu to the URL of its exporter"
 		return
 	}
 	exporter := s.add(ctx, newPoller(telemetry.SourceGPU, localDCGM, nil))
 	if s.openSMI(ctx); exporter.Missing == "" { // it reports more than nvidia-smi
 		s.gpu = exporter
+	}
+	if nvidia := s.gpu; nvidia.Missing != "" {
+		s.findAMD(ctx, nvidia)
+	}
+}
+
+// findAMD finds the source of AMD's GPUs on this machine.
+func (s *Sources) findAMD(ctx context.Context, nvidia telemetry.Source) {
+	exporter := s.add(ctx, newPoller(telemetry.SourceGPU, localAMD, nil))
+	if s.openAMDSMI(ctx); exporter.Missing == "" {
+		s.gpu = exporter
+	}
+	if s.gpu.Missing != "" {
+		s.gpu = telemetry.Source{Name: nvidia.Name, Missing: nvidia.Missing + "; " + s.gpu.Missing}
+	}
+}
+
+func (s *Sources) openAMDSMI(ctx context.Context) {
+	var err error
+	s.gpu = telemetry.Source{Name: telemetry.AMDSMI}
+	if s.amd, err = findAMDSMI(ctx); err != nil {
+		s.gpu.Missing = err.Error()
 	}
 }
 
@@ -125,30 +174,33 @@ func (s *Sources) openSMI(ctx context.Context) {
 
 // newPoller polls the page at a URL.
 func newPoller(source, at string, header http.Header) *poller {
-	p := &poller{source: source}
+	page := newScraper(at, header, exporterNames)
+	p := &poller{name: telemetry.Redact(at), source: source, close: page.close}
+	p.read = func(ctx context.Context, s *telemetry.Sample) (err error) {
+		s.GPUs, err = page.readGPUs(ctx)
+		return err
+	}
 	if source == telemetry.SourceServer {
-		p.scraper = newScraper(at, header, serverNames)
-		p.parse = func(page metricsPage, s *telemetry.Sample) (err error) {
-			s.Server, err = readServer(page)
+		page.wanted = serverNames
+		p.read = func(ctx context.Context, s *telemetry.Sample) (err error) {
+			s.Server, err = page.readServer(ctx)
 			return err
 		}
-		return p
-	}
-	p.scraper = newScraper(at, header, gpuNames)
-	p.parse = func(page metricsPage, s *telemetry.Sample) (err error) {
-		s.GPUs, err = readGPUs(page)
-		return err
 	}
 	return p
 }
 
 // add adds a page if its first reading succeeds.
 func (s *Sources) add(ctx context.Context, p *poller) telemetry.Source {
-	at := telemetry.Source{Name: telemetry.Redact(p.url)}
-	if first := p.sample(ctx); first.Error != "" {
+	at := telemetry.Source{Name: p.name}
+	first := p.sample(ctx)
+	if first.Error != "" {
 		p.close()
 		at.Missing = first.Error
 		return at
+	}
+	if first.Server != nil && first.Server.CacheBlock != nil {
+		s.block = int(*first.Server.CacheBlock)
 	}
 	s.pages = append(s.pages, p)
 	return at
@@ -157,21 +209,20 @@ func (s *Sources) add(ctx context.Context, p *poller) telemetry.Source {
 // sample reads the page once.
 func (p *poller) sample(ctx context.Context) telemetry.Sample {
 	before := time.Now()
-	page, err := p.read(ctx)
+	s := telemetry.Sample{Source: p.source}
+	err := p.read(ctx, &s)
 	took := time.Since(before)
-	s := telemetry.Sample{Source: p.source, At: before.Add(took / 2), Span: took.Microseconds()}
-	if err == nil {
-		err = p.parse(page, &s)
-	}
+	s.At, s.Span = before.Add(took/2), took.Microseconds()
 	if err != nil {
 		s.Error = err.Error()
 	}
 	return s
 }
 
-// Watch samples all sources once, calls begun, and samples until ctx ends, and then once more. Calls of each
-// and begun do not overlap; samples of one source are in order. each may keep the samples.
-func (s *Sources) Watch(ctx context.Context, begun func(), each func(telemetry.Sample)) {
+// Watch samples all sources once, calls begun, and samples until ctx ends, and then once more. window is the
+// expected length of the measurement window; 0: not known. Calls of each and begun do not overlap; samples of one
+// source are in order. each may keep the samples.
+func (s *Sources) Watch(ctx context.Context, window time.Duration, begun func(), each func(telemetry.Sample)) {
 	var mu sync.Mutex
 	alone := func(x telemetry.Sample) {
 		mu.Lock()
@@ -184,10 +235,13 @@ func (s *Sources) Watch(ctx context.Context, begun func(), each func(telemetry.S
 		all.Go(func() { of(sync.OnceFunc(first.Done)) })
 	}
 	for _, p := range s.pages {
-		watch(func(begun func()) { p.watch(ctx, begun, alone) })
+		watch(func(begun func()) { p.watch(ctx, window, begun, alone) })
 	}
 	if s.smi != nil {
 		watch(func(begun func()) { s.watchSMI(ctx, begun, alone) })
+	}
+	if s.amd != nil {
+		watch(func(begun func()) { s.amd.watch(ctx, s.gpu.Name == telemetry.AMDSMI, begun, alone) })
 	}
 	first.Wait()
 	mu.Lock()
@@ -196,34 +250,45 @@ func (s *Sources) Watch(ctx context.Context, begun func(), each func(telemetry.S
 	all.Wait()
 }
 
-const (
-	// pageInterval is the shortest interval: a server builds the page between two steps of its engine.
-	pageInterval = time.Second
-	// pageShare is the largest share of the server's time for building the page: slow pages are read less
-	// often.
-	pageShare       = 0.01
-	pageMaxInterval = 10 * time.Second
-)
-
-// nextPageInterval is the wait after a reading with this duration.
-func nextPageInterval(took time.Duration) time.Duration {
-	return min(max(pageInterval, time.Duration(float64(took)/pageShare)), pageMaxInterval)
-}
-
-func (p *poller) watch(ctx context.Context, begun func(), each func(telemetry.Sample)) {
-	last := p.sample(ctx)
-	each(last)
+// watch reads the page before the load, during it, and after it.
+func (p *poller) watch(ctx context.Context, window time.Duration, begun func(), each func(telemetry.Sample)) {
+	plan := &pace{window: window, began: time.Now()}
+	last := p.readEdge(ctx, telemetry.EdgeBefore, plan, each)
 	begun()
-	for ctx.Err() == nil {
-		wait := time.NewTimer(nextPageInterval(time.Duration(last.Span) * time.Microsecond))
+	for {
+		wait := time.NewTimer(pause(time.Duration(last.Next)*time.Microsecond, time.Duration(last.Span)*time.Microsecond))
 		select {
 		case <-wait.C:
 		case <-ctx.Done():
 			wait.Stop()
+			p.readEdge(context.WithoutCancel(ctx), telemetry.EdgeAfter, plan, each)
+			return
 		}
-		last = p.sample(context.WithoutCancel(ctx)) // the last sample follows the end of ctx
-		each(last)
+		s := p.sample(ctx)
+		if ctx.Err() != nil && s.Error != "" {
+			continue // the end of the load interrupted it
+		}
+		planNext(&s, plan)
+		each(s)
+		last = s
 	}
+}
+
+// readEdge reads the page at one end of the row; a failed reading is repeated once.
+func (p *poller) readEdge(ctx context.Context, edge string, plan *pace, each func(telemetry.Sample)) telemetry.Sample {
+	s := p.sample(ctx)
+	if s.Error != "" {
+		s = p.sample(ctx)
+	}
+	s.Edge = edge
+	planNext(&s, plan)
+	each(s)
+	return s
+}
+
+// planNext stores the planned time to the next reading.
+func planNext(s *telemetry.Sample, plan *pace) {
+	s.Next = plan.next(time.Duration(s.Span)*time.Microsecond, time.Since(plan.began)).Microseconds()
 }
 
 // watchSMI samples with nvidia-smi: processes at both ends, and figures if it is the GPU source.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // serve answers /metrics.
@@ -42,7 +43,7 @@ func watched(t *testing.T, s *Sources, enough func(sofar []telemetry.Sample) boo
 	defer cancel()
 	var out []telemetry.Sample
 	begun := 0
-	s.Watch(ctx, func() { begun = 1 + len(out) }, func(x telemetry.Sample) {
+	s.Watch(ctx, 4*time.Second, func() { begun = 1 + len(out) }, func(x telemetry.Sample) {
 		if out = append(out, x); enough(out) {
 			time.AfterFunc(20*time.Millisecond, cancel) // while the next is waited for
 		}
@@ -83,6 +84,43 @@ func TestServerOverAWindow(t *testing.T) {
 	}
 	if g.Source != "off" || g.Missing == "" || g.Devices != nil {
 		t.Errorf("%+v", g)
+	}
+}
+
+// The counters of a whole row need a reading before the load, and one that begins after it: a reading that the load's
+// end finds under way is not the last.
+func TestReadingsAtTheEnds(t *testing.T) {
+	var asked atomic.Int64
+	slow, ended := make(chan struct{}), atomic.Bool{}
+	base := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 3 { // Open, before the load, during it
+			close(slow)
+			time.Sleep(50 * time.Millisecond)
+		}
+		n := 1
+		if ended.Load() {
+			n = 2
+		}
+		fmt.Fprintf(w, "vllm:num_requests_running 0\nvllm:prompt_tokens_total %d\n", n)
+	})
+	s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Base: base + "/v1"})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-slow
+		ended.Store(true)
+		cancel()
+	}()
+	var out []telemetry.Sample
+	s.Watch(ctx, time.Second, func() {}, func(x telemetry.Sample) { out = append(out, x) })
+	last := out[len(out)-1]
+	if out[0].Edge != telemetry.EdgeBefore || out[0].Next == 0 || last.Edge != telemetry.EdgeAfter || last.Error != "" || *last.Server.Prompt != 2 {
+		t.Errorf("%+v, last %+v", out[0], last)
+	}
+	for i := range out {
+		out[i].TUs = int64(i)
+	}
+	if u, _ := s.Observe(out, 0, 1); u.Whole == nil || *u.Whole.PromptTokens != 1 {
+		t.Errorf("%+v", u.Whole)
 	}
 }
 
@@ -147,8 +185,8 @@ func TestKeysOfPages(t *testing.T) {
 		want   string
 	}{
 		{telemetry.Config{GPU: telemetry.Off}, base + "/v1", "Bearer sk-secret"},
-		{telemetry.Config{Server: base + "/metrics", GPU: telemetry.Off}, "http://127.0.0.1:1/v1", ""},
-		{telemetry.Config{Server: strings.Replace(base, "://", "://ann:pass%2Fword@", 1) + "/metrics?token=x", GPU: telemetry.Off}, "http://127.0.0.1:1/v1", "Basic YW5uOnBhc3Mvd29yZA=="},
+		{telemetry.Config{Server: telemetry.Pages{Source: base + "/metrics"}, GPU: telemetry.Off}, "http://127.0.0.1:1/v1", ""},
+		{telemetry.Config{Server: telemetry.Pages{Source: strings.Replace(base, "://", "://ann:pass%2Fword@", 1) + "/metrics?token=x"}, GPU: telemetry.Off}, "http://127.0.0.1:1/v1", "Basic YW5uOnBhc3Mvd29yZA=="},
 	} {
 		s := opened(t, c.config, Endpoint{Base: c.base, Header: key})
 		u, _ := s.Observe(nil, 0, 1)
@@ -156,7 +194,7 @@ func TestKeysOfPages(t *testing.T) {
 			t.Errorf("sent %q, want %q; %s", got.Load(), c.want, u.Source)
 		}
 	}
-	s := opened(t, telemetry.Config{Server: "http://ann:password@127.0.0.1:1/metrics", GPU: telemetry.Off}, Endpoint{})
+	s := opened(t, telemetry.Config{Server: telemetry.Pages{Source: "http://ann:password@127.0.0.1:1/metrics"}, GPU: telemetry.Off}, Endpoint{})
 	if u, _ := s.Observe(nil, 0, 1); strings.Contains(fmt.Sprint(*u), "password") || !strings.Contains(u.Missing, "refused") {
 		t.Errorf("%+v", *u)
 	}
@@ -207,7 +245,7 @@ esac
 
 func TestSMI(t *testing.T) {
 	fakeSMI(t, smiTwo)
-	s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: telemetry.NvidiaSMI}, Endpoint{})
+	s := opened(t, telemetry.Config{Server: telemetry.Pages{Source: telemetry.Off}, GPU: telemetry.NvidiaSMI}, Endpoint{})
 	samples := watched(t, s, first(4))
 	want := []telemetry.GPUReading{
 		{GPU: "0", UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Busy: new(0.97), PowerW: new(640.55), SMClock: new(1755.0), MemoryClock: new(2619.0),
@@ -236,7 +274,7 @@ func TestSMIThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakeSMI(t, c.script)
-			s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: telemetry.NvidiaSMI}, Endpoint{})
+			s := opened(t, telemetry.Config{Server: telemetry.Pages{Source: telemetry.Off}, GPU: telemetry.NvidiaSMI}, Endpoint{})
 			if _, g := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(g.Missing, c.want) {
 				t.Errorf("%+v", g)
 			}
@@ -244,7 +282,7 @@ func TestSMIThatFails(t *testing.T) {
 	}
 	t.Run("ends in the middle", func(t *testing.T) {
 		fakeSMI(t, strings.Replace(smiTwo, "while true", "for i in 1 2", 1))
-		s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: telemetry.NvidiaSMI}, Endpoint{})
+		s := opened(t, telemetry.Config{Server: telemetry.Pages{Source: telemetry.Off}, GPU: telemetry.NvidiaSMI}, Endpoint{})
 		samples := watched(t, s, func(sofar []telemetry.Sample) bool { return sofar[len(sofar)-1].Error != "" })
 		if last := samples[len(samples)-2]; !strings.Contains(last.Error, "nvidia-smi ended") {
 			t.Errorf("%+v", last)
@@ -260,8 +298,8 @@ func TestAutoGPU(t *testing.T) {
 	}{
 		{Endpoint{}, "", "the endpoint is on another machine"},
 		{Endpoint{Local: true, Simulated: true}, "", "the server is simulated"},
-		{Endpoint{Local: true, Foreign: "cpu-ddr5-4800-8ch"}, "", "the hardware is cpu-ddr5-4800-8ch: only NVIDIA GPUs are supported"},
-		{Endpoint{Foreign: "mi300x"}, "", "the hardware is mi300x"},
+		{Endpoint{Local: true, Foreign: "cpu-ddr5-4800-8ch"}, "", "the hardware is cpu-ddr5-4800-8ch: only NVIDIA and AMD GPUs are supported"},
+		{Endpoint{Foreign: "gaudi3"}, "", "the hardware is gaudi3"},
 		{Endpoint{Local: true}, telemetry.NvidiaSMI, ""},
 	} {
 		if c.name == telemetry.NvidiaSMI {
@@ -270,7 +308,7 @@ func TestAutoGPU(t *testing.T) {
 				continue // this machine has an exporter
 			}
 		}
-		s := opened(t, telemetry.Config{Server: telemetry.Off}, c.e)
+		s := opened(t, telemetry.Config{Server: telemetry.Pages{Source: telemetry.Off}}, c.e)
 		if s.gpu.Name != c.name || !strings.HasPrefix(s.gpu.Missing, c.missing) || c.missing == "" && s.gpu.Missing != "" {
 			t.Errorf("%+v: %+v", c.e, s.gpu)
 		}
@@ -279,7 +317,7 @@ func TestAutoGPU(t *testing.T) {
 
 func TestExporter(t *testing.T) {
 	base := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, dcgm) })
-	s := opened(t, telemetry.Config{Server: telemetry.Off, GPU: base + "/metrics"}, Endpoint{})
+	s := opened(t, telemetry.Config{Server: telemetry.Pages{Source: telemetry.Off}, GPU: base + "/metrics"}, Endpoint{})
 	samples := watched(t, s, first(1))
 	_, g := s.Observe(samples, 0, samples[1].TUs)
 	if g.Source != base+"/metrics" || len(g.Devices) != 3 || g.Devices[0].DRAMActive.Mean != 0.81 || g.Before != nil {
@@ -300,11 +338,90 @@ func FuzzSMI(f *testing.F) {
 	})
 }
 
-func TestPagePause(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{0: time.Second, 10 * time.Millisecond: time.Second, 30 * time.Millisecond: 3 * time.Second, time.Second: 10 * time.Second} {
-		if got := nextPageInterval(took); got != want {
-			t.Errorf("after %s: %s, want %s", took, got, want)
+// A window has three to five readings, however short it is; in a long one a costly page is read less often. A late
+// answer is not a costly page.
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		took, window, want time.Duration
+	}{
+		{0, time.Hour, time.Second},
+		{10 * time.Millisecond, time.Hour, time.Second},
+		{30 * time.Millisecond, time.Hour, 3 * time.Second},
+		{time.Second, time.Hour, 10 * time.Second},
+		{time.Second, 4 * time.Second, time.Second},
+		{50 * time.Millisecond, 2 * time.Second, 500 * time.Millisecond},
+		{0, 100 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		p := &pace{window: c.window}
+		if got := p.next(c.took, 0); got != c.want {
+			t.Errorf("page of %s, window %s: %s, want %s", c.took, c.window, got, c.want)
 		}
+	}
+	p := &pace{window: time.Hour}
+	p.next(5*time.Millisecond, 0)
+	if got := p.next(time.Second, 0); got != time.Second {
+		t.Errorf("one late answer: %s", got)
+	}
+	if got := pause(time.Second, 5*time.Second); got != 500*time.Millisecond {
+		t.Errorf("after a late answer: %s", got)
+	}
+}
+
+// A window of a row of unknown length has at least three readings if it is half as long as what came before it.
+func TestPaceOfUnknownLength(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from := time.Duration(rapid.IntRange(500, 20_000).Draw(t, "from")) * time.Millisecond
+		to := from + max(from, 600*time.Millisecond)
+		p, n := &pace{}, 0
+		for at := time.Duration(0); at < to; at += p.next(time.Millisecond, at) {
+			if at >= from {
+				n++
+			}
+		}
+		if n < 3 {
+			t.Fatalf("%d readings between %s and %s", n, from, to)
+		}
+	})
+}
+
+// Pages of several parts are one server: requests of both, prompts of the prefill, answers of the decode, the time to
+// the first token of the router. Each part has its own figures beside it.
+func TestPagesOfRoles(t *testing.T) {
+	page := func(text string) string {
+		return serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }) + "/metrics"
+	}
+	histogram := func(name string, n, sum int) string {
+		return fmt.Sprintf("vllm:%s_sum %d\nvllm:%s_count %d\n", name, sum, name, n)
+	}
+	prefill := page("vllm:num_requests_running 3\nvllm:num_requests_waiting 2\nvllm:kv_cache_usage_perc 0.25\nvllm:prompt_tokens_total 1000\nvllm:generation_tokens_total 10\n" +
+		histogram("time_to_first_token_seconds", 10, 2) + histogram("request_queue_time_seconds", 10, 1) + histogram("e2e_request_latency_seconds", 10, 2))
+	decode := page("vllm:num_requests_running 5\nvllm:num_requests_waiting 0\nvllm:kv_cache_usage_perc 0.75\nvllm:prompt_tokens_total 1000\nvllm:generation_tokens_total 500\n" +
+		histogram("time_to_first_token_seconds", 10, 3) + histogram("request_queue_time_seconds", 10, 9) + histogram("request_decode_time_seconds", 10, 40))
+	router := page("vllm:num_requests_running 8\n" + histogram("time_to_first_token_seconds", 10, 6) + histogram("e2e_request_latency_seconds", 10, 60))
+	parts := []telemetry.Page{{URL: prefill, Role: telemetry.RolePrefill}, {URL: decode, Role: telemetry.RoleDecode}, {URL: router, Role: telemetry.RoleRouter}}
+	seconds := func(sum float64) *telemetry.Histogram { return &telemetry.Histogram{Count: 10, Sum: sum} }
+	for name, c := range map[string]struct {
+		parts []telemetry.Page
+		want  telemetry.TimeReading
+	}{
+		"with a router":    {parts, telemetry.TimeReading{TTFT: seconds(6), Queue: seconds(1), Decode: seconds(40), E2E: seconds(60)}},
+		"without a router": {parts[:2], telemetry.TimeReading{TTFT: seconds(2), Queue: seconds(1), Decode: seconds(40)}},
+	} {
+		s := opened(t, telemetry.Config{Server: telemetry.Pages{Parts: c.parts}, GPU: telemetry.Off}, Endpoint{})
+		samples := watched(t, s, first(1))
+		want := &telemetry.ServerReading{Engine: "vllm", Running: new(8.0), Waiting: new(2.0), KVUsage: new(0.75), Prompt: new(1000.0), Generated: new(500.0), Times: c.want}
+		if diff := cmp.Diff(want, samples[0].Server); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		u, _ := s.Observe(samples, samples[0].TUs, samples[len(samples)-1].TUs+1)
+		if len(u.Roles) != len(c.parts) || u.Roles[0].Role != "prefill" || u.Roles[0].Usage.Running.Mean != 3 || u.Roles[1].Usage.KVUsage.Mean != 0.75 || u.Roles[1].Usage.Source != decode {
+			t.Errorf("%s: %+v", name, u.Roles)
+		}
+	}
+	lost := append(parts[:2:2], telemetry.Page{URL: "http://127.0.0.1:1/metrics"})
+	s := opened(t, telemetry.Config{Server: telemetry.Pages{Parts: lost}, GPU: telemetry.Off}, Endpoint{})
+	if u, _ := s.Observe(nil, 0, 1); !strings.HasPrefix(u.Missing, "replica http://127.0.0.1:1/metrics: ") {
+		t.Errorf("%q", u.Missing)
 	}
 }
 
