@@ -83,7 +83,7 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 	case c.KVBlocks > 0:
 	case s.Device.MemoryGB == 0:
 		bad("kv_blocks", fmt.Sprintf("the memory of %s is unknown, so the size of the KV cache must be given", s.Device.ID), "kv_blocks = 32768")
-	case s.CapacityTokens() < kv.BlockTokens:
+	case s.CapacityTokens() < c.resolved().BlockSize:
 		bad("hardware", fmt.Sprintf("%.4g GB of weights leave no memory for a KV cache in %d × %.4g GB", s.WeightBytes()/1e9, max(c.GPUs, 1), s.Device.MemoryGB),
 			"use more gpus or a smaller precision, or set kv_blocks")
 	}
@@ -95,12 +95,16 @@ func (c Config) checkRoom(bad func(key, problem, hint string)) {
 		bad("max_num_seqs", fmt.Sprintf("%d sequences do not fit a step of %d tokens", c.MaxNumSeqs, c.MaxNumBatchedTokens),
 			fmt.Sprintf("max_num_batched_tokens = %d or more", c.MaxNumSeqs))
 	}
-	if kv.Blocks(c.MaxModelLen) > c.KVBlocks {
-		bad("kv_blocks", fmt.Sprintf("a request of max_model_len = %d tokens does not fit %d blocks of %d", c.MaxModelLen, c.KVBlocks, kv.BlockTokens),
-			fmt.Sprintf("kv_blocks = %d or more, or a smaller max_model_len", kv.Blocks(c.MaxModelLen)))
+	if c.BlockSize > 1<<16 {
+		bad("block_size", fmt.Sprintf("%d tokens is not a block between 1 and %d", c.BlockSize, 1<<16), "block_size = 128")
+		return
 	}
-	if c.KVOffloadingGB > 0 && c.KVOffloadingGB*1e9 < float64(c.KVBytesPerToken)*kv.BlockTokens {
-		bad("kv_offloading_gb", fmt.Sprintf("smaller than one block of %d tokens with %d bytes each", kv.BlockTokens, c.KVBytesPerToken), "kv_offloading_gb = 64")
+	if need := kv.Blocks(c.MaxModelLen, c.BlockSize); need > c.KVBlocks {
+		bad("kv_blocks", fmt.Sprintf("a request of max_model_len = %d tokens does not fit %d blocks of %d", c.MaxModelLen, c.KVBlocks, c.BlockSize),
+			fmt.Sprintf("kv_blocks = %d or more, or a smaller max_model_len", need))
+	}
+	if c.KVOffloadingGB > 0 && c.KVOffloadingGB*1e9 < float64(c.KVBytesPerToken)*float64(c.BlockSize) {
+		bad("kv_offloading_gb", fmt.Sprintf("smaller than one block of %d tokens with %d bytes each", c.BlockSize, c.KVBytesPerToken), "kv_offloading_gb = 64")
 	}
 }
 
@@ -111,6 +115,7 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 	}{
 		{"ttft", c.TTFT}, {"itl", c.ITL}, {"step_base", c.StepBase}, {"step_per_seq", c.StepPerSeq},
 		{"step_per_context_token", c.StepPerContextToken}, {"step_per_prefill_token", c.StepPerPrefillToken},
+		{"load_time", c.LoadTime},
 	} {
 		if d.v < 0 {
 			bad(d.key, "a negative time", d.key+` = "10ms"`)
@@ -121,7 +126,7 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 		v   int
 	}{
 		{"gpus", c.GPUs}, {"max_num_seqs", c.MaxNumSeqs}, {"max_num_batched_tokens", c.MaxNumBatchedTokens}, {"max_model_len", c.MaxModelLen},
-		{"vocab", c.Vocab}, {"kv_blocks", c.KVBlocks}, {"kv_bytes_per_token", c.KVBytesPerToken}, {"queue", c.Queue}, {"natural_output", c.NaturalOutput},
+		{"vocab", c.Vocab}, {"kv_blocks", c.KVBlocks}, {"block_size", c.BlockSize}, {"kv_bytes_per_token", c.KVBytesPerToken}, {"queue", c.Queue}, {"natural_output", c.NaturalOutput},
 	} {
 		if n.v < 0 {
 			bad(n.key, "a negative number", "leave it out for the default")

@@ -44,11 +44,18 @@ func TestClientClassifiesEveryFault(t *testing.T) {
 		"comments":        {fault: "comments", holds: ok},
 		"empty-events":    {fault: "empty-events", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
 		"no-done":         {fault: "no-done", holds: ok}, // the finish reason came
-		"no-usage":        {fault: "no-usage", holds: func(r *openai.Result) bool { return r.Outcome == openai.OK && r.Estimated && r.OutputTokens == 6 }},
-		"split-utf8":      {fault: "split-utf8", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
-		"role-early":      {fault: "role-early", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.FirstEvent < r.First }},
-		"role-reasoning":  {fault: "role-reasoning", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
-		"tool-calls":      {fault: "tool-calls", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.Finish == "tool_calls" }},
+		"wrong-usage": {fault: "wrong-usage=9:99", holds: func(r *openai.Result) bool {
+			return r.Outcome == openai.OK && r.Estimated && r.OutputTokens == 6 && !r.HasCached && *r.Impossible.Output == 9 && *r.Impossible.Cached == 99
+		}},
+		"no-prompt-tokens-details": {fault: "no-prompt-tokens-details", holds: func(r *openai.Result) bool { return ok(r) && r.HasUsage && !r.HasCached }},
+		"no-zero-cached-tokens":    {fault: "no-zero-cached-tokens", holds: func(r *openai.Result) bool { return ok(r) && r.HasUsage && r.HasCached == (r.CachedTokens > 0) }},
+		"no-usage":                 {fault: "no-usage", holds: func(r *openai.Result) bool { return r.Outcome == openai.OK && r.Estimated && r.OutputTokens == 6 }},
+		"no-token-ids":             {fault: "no-token-ids", holds: ok},
+		"no-text":                  {fault: "no-text=all", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"split-utf8":               {fault: "split-utf8", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"role-early":               {fault: "role-early", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.FirstEvent < r.First }},
+		"role-reasoning":           {fault: "role-reasoning", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"tool-calls":               {fault: "tool-calls", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.Finish == "tool_calls" }},
 	}
 	if kinds := slices.Sorted(maps.Keys(faultKinds)); !slices.Equal(kinds, slices.Sorted(maps.Keys(tests))) {
 		t.Errorf("faults %v, tested %v", kinds, slices.Sorted(maps.Keys(tests)))
@@ -83,7 +90,7 @@ func ask(t *testing.T, url, fault string, chat bool) *openai.Result {
 		t.Fatal(err)
 	}
 	r := new(openai.Result)
-	client.Do(t.Context(), &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: "one two three"}, 6), Stream: true, MinTokens: 6}, r)
+	client.Do(t.Context(), &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: "one two three"}, 6), Stream: true, MinTokens: 6, MaxTokens: 6}, r)
 	return r
 }
 

@@ -17,6 +17,7 @@ import (
 // determine the duration of a step.
 type Config struct {
 	Model string `toml:"model" json:"model,omitempty"` // served name; empty: "bench-mock"
+	Root  string `toml:"root" json:"root,omitempty"`   // the model behind the name, as /v1/models reports it; empty: Model
 
 	TTFT time.Duration `toml:"ttft" json:"ttft_ns,omitempty"` // fixed: admission → first token
 	ITL  time.Duration `toml:"itl" json:"itl_ns,omitempty"`   // fixed: token → next token
@@ -30,14 +31,19 @@ type Config struct {
 	MaxNumBatchedTokens int     `toml:"max_num_batched_tokens" json:"max_num_batched_tokens,omitempty"` // tokens in one step, decode and prefill; zero: 2048, with hardware 8192
 	MaxModelLen         int     `toml:"max_model_len" json:"max_model_len,omitempty"`                   // prompt and output tokens; zero: 131072, with hardware what model and KV cache allow
 	Vocab               int     `toml:"vocab" json:"vocab,omitempty"`                                   // token ids run from 0 to Vocab−1; zero: 32000
-	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks of 16 tokens; zero: 32768, with hardware what its memory allows
+	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks; zero: 524288 tokens, with hardware what its memory allows
+	BlockSize           int     `toml:"block_size" json:"block_size,omitempty"`                         // tokens in a block of the KV cache; zero: 16. vLLM on CPUs has 128
 	Watermark           float64 `toml:"watermark" json:"watermark,omitempty"`                           // share of the KV blocks that admissions leave free while requests run
 	KVBytesPerToken     int     `toml:"kv_bytes_per_token" json:"kv_bytes_per_token,omitempty"`         // bytes per token loaded from the second tier; zero: 131072, with hardware the model's
 	KVOffloadingGB      float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`             // second cache tier, in 10⁹ bytes; zero: none
 	KVOffloadingGBs     float64 `toml:"kv_offloading_gb_s" json:"kv_offloading_gb_s,omitempty"`         // its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
 	Queue               int     `toml:"queue" json:"queue,omitempty"`                                   // queue length; more requests are rejected; zero: 1000
 	QueueStatus         int     `toml:"queue_status" json:"queue_status,omitempty"`                     // status of rejected requests, 503 or 429; zero: 503
+	IgnoreDisconnect    bool    `toml:"ignore_disconnect" json:"ignore_disconnect,omitempty"`           // compute requests to their end after the client has closed the connection
 	NaturalOutput       int     `toml:"natural_output" json:"natural_output,omitempty"`                 // mean output tokens without ignore_eos; zero: 256
+
+	// PerRequestMetrics adds the server's own times to each answer, as vLLM's --enable-per-request-metrics.
+	PerRequestMetrics bool `toml:"per_request_metrics" json:"per_request_metrics,omitempty"`
 
 	// A step takes StepBase + StepPerSeq·(decoding sequences) + StepPerContextToken·(their context tokens) +
 	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that
@@ -48,11 +54,12 @@ type Config struct {
 	StepPerContextToken time.Duration `toml:"step_per_context_token" json:"step_per_context_token_ns,omitempty"`
 	StepPerPrefillToken time.Duration `toml:"step_per_prefill_token" json:"step_per_prefill_token_ns,omitempty"`
 
-	Drift       string   `toml:"drift" json:"drift,omitempty"`               // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
-	Seed        uint64   `toml:"seed" json:"seed,omitempty"`                 // of output tokens, natural lengths, ids and random faults
-	Faults      []string `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see parseFault
-	AllowFaults bool     `toml:"allow_faults" json:"allow_faults,omitempty"` // apply the X-Mock-Fault header of requests
-	APIKey      string   `toml:"-" json:"-"`                                 // required under /v1; empty: none
+	Drift       string        `toml:"drift" json:"drift,omitempty"`               // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
+	LoadTime    time.Duration `toml:"load_time" json:"load_time_ns,omitempty"`    // requests get 503 "Loading model" until then, as from llama.cpp; zero: none
+	Seed        uint64        `toml:"seed" json:"seed,omitempty"`                 // of output tokens, natural lengths, ids and random faults
+	Faults      []string      `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see parseFault
+	AllowFaults bool          `toml:"allow_faults" json:"allow_faults,omitempty"` // apply the X-Mock-Fault header of requests
+	APIKey      string        `toml:"-" json:"-"`                                 // required under /v1; empty: none
 
 	Models  roofline.Models   `toml:"-" json:"-"` // model table for Hardware
 	Devices roofline.Hardware `toml:"-" json:"-"` // hardware table with its efficiency; zero: the built-in table
@@ -90,19 +97,30 @@ func (c Config) KVTokens() int {
 	if c.fixed() {
 		return 0
 	}
-	return c.resolved().KVBlocks * kv.BlockTokens
+	r := c.resolved()
+	return r.KVBlocks * r.BlockSize
+}
+
+// BlockTokens is the block size of the prefix cache in tokens; 0: fixed times have no cache.
+func (c Config) BlockTokens() int {
+	if c.fixed() {
+		return 0
+	}
+	return c.resolved().BlockSize
 }
 
 // resolved returns c with the defaults in place of zeros.
 func (c Config) resolved() Config {
+	c.BlockSize = cmp.Or(c.BlockSize, kv.BlockTokens)
 	if c.Hardware != "" {
 		c = c.withHardwareDefaults()
 	}
 	c.Model = cmp.Or(c.Model, "bench-mock")
+	c.Root = cmp.Or(c.Root, c.Model)
 	c.MaxNumBatchedTokens = cmp.Or(c.MaxNumBatchedTokens, 2048)
 	c.MaxModelLen = cmp.Or(c.MaxModelLen, defaultMaxModelLen)
 	c.Vocab = cmp.Or(c.Vocab, 32000)
-	c.KVBlocks = cmp.Or(c.KVBlocks, 32768)
+	c.KVBlocks = cmp.Or(c.KVBlocks, defaultKVTokens/c.BlockSize)
 	c.KVBytesPerToken = cmp.Or(c.KVBytesPerToken, 131072)
 	c.KVOffloadingGBs = cmp.Or(c.KVOffloadingGBs, 50)
 	c.Queue = cmp.Or(c.Queue, 1000)
@@ -119,6 +137,9 @@ func (c Config) resolved() Config {
 	return c
 }
 
+// defaultKVTokens is the size of the KV cache unless hardware sets it.
+const defaultKVTokens = 32768 * kv.BlockTokens
+
 // defaultMaxModelLen is the context length unless model or memory limit it.
 const defaultMaxModelLen = 131072
 
@@ -132,11 +153,11 @@ func (c Config) withHardwareDefaults() Config {
 	c.MaxNumSeqs = cmp.Or(c.MaxNumSeqs, 256)
 	c.MaxNumBatchedTokens = cmp.Or(c.MaxNumBatchedTokens, 8192)
 	c.KVBytesPerToken = cmp.Or(c.KVBytesPerToken, int(math.Ceil(s.KVBytesPerToken())))
-	if fit := s.CapacityTokens() / kv.BlockTokens; fit > 0 {
+	if fit := s.CapacityTokens() / c.BlockSize; fit > 0 {
 		c.KVBlocks = cmp.Or(c.KVBlocks, fit)
 	}
 	if c.MaxModelLen == 0 {
-		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, defaultMaxModelLen), defaultMaxModelLen, max(c.KVBlocks, 1)*kv.BlockTokens)
+		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, defaultMaxModelLen), defaultMaxModelLen, max(c.KVBlocks, 1)*c.BlockSize)
 	}
 	return c
 }

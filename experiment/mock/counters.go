@@ -3,8 +3,6 @@ package mock
 import (
 	"sort"
 	"time"
-
-	"bench/experiment/mock/kv"
 )
 
 // Buckets of vLLM's histograms, in seconds and in tokens (vllm/v1/metrics/loggers.py).
@@ -45,7 +43,7 @@ func (l *counters) countLookup(q *seq, two bool) {
 	if q.preemptions > 0 {
 		return
 	}
-	local, loads := q.computed, q.loading*kv.BlockTokens
+	local, loads := q.computed, q.loading*q.block
 	q.cached = local + loads
 	l.queried += len(q.prompt)
 	l.hit += local
@@ -62,7 +60,6 @@ func (l *counters) countAdmission(q *seq, at time.Duration) {
 	l.running++
 	if q.preemptions == 0 {
 		q.admitted = at
-		l.queue.observe((at - q.arrival).Seconds())
 	}
 }
 
@@ -84,7 +81,6 @@ func (l *counters) token(q *seq, due time.Duration) {
 		q.first = due
 		l.prompt += len(q.prompt)
 		l.ttft.observe((due - q.arrival).Seconds())
-		l.prefill.observe((due - q.admitted).Seconds())
 	} else {
 		l.itl.observe((due - q.last).Seconds())
 	}
@@ -100,10 +96,14 @@ func (l *counters) token(q *seq, due time.Duration) {
 	q.emitted = append(q.emitted, due)
 }
 
+// countCompletion counts a request that has all its tokens. As in vLLM, only the time to the first token is
+// counted before that: an aborted request is in no other histogram.
 func (l *counters) countCompletion(q *seq) {
 	q.stage = over
 	l.running--
 	l.finished[q.finish]++
+	l.queue.observe((q.admitted - q.arrival).Seconds())
+	l.prefill.observe((q.first - q.admitted).Seconds())
 	l.e2e.observe((q.last - q.arrival).Seconds())
 	l.decode.observe((q.last - q.first).Seconds())
 	l.inference.observe((q.last - q.admitted).Seconds())

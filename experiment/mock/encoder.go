@@ -8,12 +8,16 @@ import (
 
 // encoder appends the events of one response. Their constant part is encoded once.
 type encoder struct {
-	head   []byte // from "data: " to the choices
-	chat   bool
-	eol    string
-	tool   []byte // its name, quoted
-	prompt int    // tokens, for usage
-	cached int
+	head      []byte // from "data: " to the choices
+	chat      bool
+	eol       string
+	tool      []byte  // its name, quoted
+	prompt    int     // tokens, for usage
+	promptIDs []int32 // for the first event that lists token ids; nil: none, or sent
+	cached    int
+	silent    bool // usage does not state cached
+	brief     bool // nor a 0
+	wrong     *int // output tokens for usage; nil: the true ones
 }
 
 // tokenKind is the field of the event that a token belongs to.
@@ -32,10 +36,12 @@ func newEncoder(id, model string, created int64, shape api, f faults) encoder {
 		object = "chat.completion.chunk"
 	}
 	return encoder{
-		head: fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, quoted(id), object, created, quoted(model)),
-		chat: shape == chat,
-		eol:  f.lineEnd,
-		tool: quoted(f.tool),
+		silent: f.noDetails,
+		brief:  f.noZero,
+		head:   fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, quoted(id), object, created, quoted(model)),
+		chat:   shape == chat,
+		eol:    f.lineEnd,
+		tool:   quoted(f.tool),
 	}
 }
 
@@ -62,8 +68,9 @@ func (f *encoder) open(b []byte, k tokenKind) []byte {
 	return append(b, `{"index":0,"delta":{"content":"`...)
 }
 
-// close appends the rest of an event after its text. An empty finish is null; usage < 0 leaves usage out.
-func (f *encoder) close(b []byte, k tokenKind, finish string, usage int) []byte {
+// close appends the rest of an event after its text. An empty finish is null; usage < 0 leaves usage out, and no ids
+// leave the token ids out.
+func (f *encoder) close(b []byte, k tokenKind, finish string, usage int, ids []int32) []byte {
 	switch {
 	case !f.chat:
 		b = append(b, '"')
@@ -81,6 +88,9 @@ func (f *encoder) close(b []byte, k tokenKind, finish string, usage int) []byte 
 	if !f.chat || finish != "" {
 		b = append(b, `,"stop_reason":null`...)
 	}
+	if len(ids) > 0 {
+		b = f.tokenIDs(b, ids)
+	}
 	b = append(b, "}]"...)
 	if usage >= 0 {
 		b = f.usage(append(b, ','), usage)
@@ -88,22 +98,59 @@ func (f *encoder) close(b []byte, k tokenKind, finish string, usage int) []byte 
 	return f.endEvent(append(b, '}'))
 }
 
-// roleEvent appends the first event of a chat response.
-func (f *encoder) roleEvent(b []byte) []byte {
-	b = append(append(b, f.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`...)
-	return f.endEvent(b)
+// tokenIDs appends the token ids of an event. Like vLLM's, the first one of a completion lists the prompt's, too.
+func (f *encoder) tokenIDs(b []byte, ids []int32) []byte {
+	if !f.chat {
+		b = append(b, `,"prompt_token_ids":`...)
+		if f.promptIDs == nil {
+			b = append(b, "null"...)
+		} else {
+			b = appendIDs(b, f.promptIDs)
+		}
+		f.promptIDs = nil
+	}
+	return appendIDs(append(b, `,"token_ids":`...), ids)
 }
 
-// usageEvent appends the last event, with usage only.
-func (f *encoder) usageEvent(b []byte, tokens int) []byte {
+func appendIDs(b []byte, ids []int32) []byte {
+	b = append(b, '[')
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(id), 10)
+	}
+	return append(b, ']')
+}
+
+// roleEvent appends the first event of a chat response. Like vLLM's, it lists the prompt's token ids.
+func (f *encoder) roleEvent(b []byte) []byte {
+	b = append(append(b, f.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+	if f.promptIDs != nil {
+		b = appendIDs(append(b, `,"prompt_token_ids":`...), f.promptIDs)
+	}
+	return f.endEvent(append(b, '}'))
+}
+
+// usageEvent appends the last event, with usage, and the server's own times of the request if they are not empty.
+func (f *encoder) usageEvent(b []byte, tokens int, times string) []byte {
 	b = append(append(b, f.head...), `],`...)
-	return f.endEvent(append(f.usage(b, tokens), '}'))
+	if b = f.usage(b, tokens); times != "" {
+		b = append(append(b, `,"metrics":`...), times...)
+	}
+	return f.endEvent(append(b, '}'))
 }
 
 func (f *encoder) usage(b []byte, tokens int) []byte {
+	if f.wrong != nil {
+		tokens = *f.wrong
+	}
 	b = strconv.AppendInt(append(b, `"usage":{"prompt_tokens":`...), int64(f.prompt), 10)
 	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(f.prompt+tokens), 10)
 	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(tokens), 10)
+	if f.silent || f.brief && f.cached == 0 {
+		return append(b, '}')
+	}
 	b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), int64(f.cached), 10)
 	return append(b, "}}"...)
 }

@@ -2,8 +2,6 @@ package mock
 
 import (
 	"time"
-
-	"bench/experiment/mock/kv"
 )
 
 // RequestMs is about how long a request of these tokens takes, in ms, in a batch that stays full: its decode steps,
@@ -31,7 +29,7 @@ func (c Config) Sequences(context float64) int {
 	if r.fixed() {
 		return r.MaxNumSeqs
 	}
-	return max(1, min(r.MaxNumSeqs, int(float64(r.KVBlocks*kv.BlockTokens)/max(1, context))))
+	return max(1, min(r.MaxNumSeqs, int(float64(r.KVBlocks*r.BlockSize)/max(1, context))))
 }
 
 func inMs(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

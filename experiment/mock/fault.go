@@ -24,6 +24,13 @@ type faults struct {
 	lineEnd     string
 	noDone      bool
 	noUsage     bool
+	noDetails   bool // usage without prompt_tokens_details
+	noZero      bool // usage without them where no token was cached
+	wrongUsage  bool // usage has these counts
+	wrongOutput int
+	wrongCached int
+	noIDs       bool   // ignores return_token_ids
+	noText      string // tokens without text: "first", "last" or "all"
 	comments    bool   // a comment before each event
 	empty       bool   // an event without data and one without text before each event
 	roleEarly   bool   // chat: the role event comes with the headers, not with the first token
@@ -44,29 +51,34 @@ type faultRule struct {
 
 // faultKinds are the setters of the fault kinds; arg is the text after "=".
 var faultKinds = map[string]func(f *faults, arg string) error{
-	"status":          number(func(f *faults, n int) { f.status = n }, 400, 599),
-	"slow-headers":    setSlowHeaders,
-	"reset-before":    plain(func(f *faults) { f.replacement = "reset-before" }),
-	"garbage":         plain(func(f *faults) { f.replacement = "garbage" }),
-	"html200":         plain(func(f *faults) { f.replacement = "html200" }),
-	"reset-mid":       endAfter("reset-mid"),
-	"fin-mid":         endAfter("fin-mid"),
-	"cut-mid":         endAfter("cut-mid"),
-	"stall":           endAfter("stall"),
-	"error-in-stream": endAfter("error-in-stream"),
-	"garbage-mid":     endAfter("garbage-mid"),
-	"pause":           setPause,
-	"short":           number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
-	"multi":           number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
-	"crlf":            plain(func(f *faults) { f.lineEnd = "\r\n" }),
-	"no-done":         plain(func(f *faults) { f.noDone = true }),
-	"no-usage":        plain(func(f *faults) { f.noUsage = true }),
-	"comments":        plain(func(f *faults) { f.comments = true }),
-	"empty-events":    plain(func(f *faults) { f.empty = true }),
-	"role-early":      plain(func(f *faults) { f.roleEarly = true }),
-	"role-reasoning":  plain(func(f *faults) { f.reasoning = true }),
-	"tool-calls":      plain(func(f *faults) { f.tools = true }),
-	"split-utf8":      plain(func(f *faults) { f.splitRunes = true }),
+	"status":                   number(func(f *faults, n int) { f.status = n }, 400, 599),
+	"slow-headers":             setSlowHeaders,
+	"reset-before":             plain(func(f *faults) { f.replacement = "reset-before" }),
+	"garbage":                  plain(func(f *faults) { f.replacement = "garbage" }),
+	"html200":                  plain(func(f *faults) { f.replacement = "html200" }),
+	"reset-mid":                endAfter("reset-mid"),
+	"fin-mid":                  endAfter("fin-mid"),
+	"cut-mid":                  endAfter("cut-mid"),
+	"stall":                    endAfter("stall"),
+	"error-in-stream":          endAfter("error-in-stream"),
+	"garbage-mid":              endAfter("garbage-mid"),
+	"pause":                    setPause,
+	"short":                    number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
+	"multi":                    number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
+	"crlf":                     plain(func(f *faults) { f.lineEnd = "\r\n" }),
+	"no-done":                  plain(func(f *faults) { f.noDone = true }),
+	"no-usage":                 plain(func(f *faults) { f.noUsage = true }),
+	"no-prompt-tokens-details": plain(func(f *faults) { f.noDetails = true }),
+	"no-zero-cached-tokens":    plain(func(f *faults) { f.noZero = true }),
+	"wrong-usage":              setWrongUsage,
+	"no-token-ids":             plain(func(f *faults) { f.noIDs = true }),
+	"no-text":                  setNoText,
+	"comments":                 plain(func(f *faults) { f.comments = true }),
+	"empty-events":             plain(func(f *faults) { f.empty = true }),
+	"role-early":               plain(func(f *faults) { f.roleEarly = true }),
+	"role-reasoning":           plain(func(f *faults) { f.reasoning = true }),
+	"tool-calls":               plain(func(f *faults) { f.tools = true }),
+	"split-utf8":               plain(func(f *faults) { f.splitRunes = true }),
 }
 
 func plain(set func(*faults)) func(*faults, string) error {
@@ -114,6 +126,25 @@ func setPause(f *faults, arg string) error {
 	return nil
 }
 
+func setWrongUsage(f *faults, arg string) error {
+	output, cached, _ := strings.Cut(arg, ":")
+	n, err := strconv.Atoi(output)
+	m, wrong := strconv.Atoi(cached)
+	if err != nil || wrong != nil {
+		return fmt.Errorf("needs completion and cached tokens, such as 2000000000:0")
+	}
+	f.wrongUsage, f.wrongOutput, f.wrongCached = true, n, m
+	return nil
+}
+
+func setNoText(f *faults, arg string) error {
+	if !slices.Contains([]string{"first", "last", "all"}, arg) {
+		return fmt.Errorf("needs first, last or all")
+	}
+	f.noText = arg
+	return nil
+}
+
 // parseFault reads "kind[=arg]", optionally followed by "@n" for every n-th request or "@p%" for p percent of
 // them:
 //
@@ -127,6 +158,10 @@ func setPause(f *faults, arg string) error {
 //	crlf             lines end in CR LF                     comments         a comment before each event
 //	empty-events     events without data or text            no-done          no [DONE]
 //	no-usage         no usage, even if requested               split-utf8       runes split between writes
+//	no-zero-cached-tokens     usage without cached tokens where none were cached, as SGLang
+//	no-prompt-tokens-details  usage without cached tokens, as vLLM without --enable-prompt-tokens-details
+//	wrong-usage=N:M  usage with N output and M cached tokens, whatever is true
+//	no-token-ids     return_token_ids is ignored               no-text=W        no text in the first, last or all tokens
 //	role-early       role-only event with the headers       role-reasoning   reasoning first
 //	tool-calls       arguments of a tool call               (the last three: chat only)
 func parseFault(text string) (faultRule, error) {

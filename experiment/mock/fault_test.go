@@ -14,6 +14,7 @@ import (
 
 func TestFaults(t *testing.T) {
 	const body = `{"prompt":"a","max_tokens":6,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}}`
+	const withIDs = `{"prompt":"a","max_tokens":6,"ignore_eos":true,"stream":true,"return_token_ids":true}`
 	const chatBody = `{"messages":[{"role":"user","content":"a"}],"max_tokens":6,"ignore_eos":true,"stream":true}`
 	events := func(n int) func(string) bool {
 		return func(text string) bool { return strings.Count(text, `data: {"id"`) == n }
@@ -36,6 +37,18 @@ func TestFaults(t *testing.T) {
 		{"pause=7:1h", "", body, 200, events(7)},
 		{"error-in-stream=7", "", body, 200, func(s string) bool { return events(7)(s) && !strings.Contains(s, `error`) }},
 		{"no-done", "", body, 200, func(s string) bool { return events(7)(s) && !strings.Contains(s, "[DONE]") }},
+		{"no-prompt-tokens-details", "", body, 200, func(s string) bool {
+			return events(7)(s) && strings.Contains(s, `"completion_tokens":6}`) && !strings.Contains(s, "details")
+		}},
+		{"wrong-usage=2000000000:7", "", body, 200, func(s string) bool {
+			return events(7)(s) && strings.Contains(s, `"completion_tokens":2000000000,"prompt_tokens_details":{"cached_tokens":7}`)
+		}},
+		{"no-text=all", "", body, 200, func(s string) bool { return events(7)(s) && strings.Count(s, `"text":""`) == 6 }},
+		{"no-text=first", "", body, 200, func(s string) bool { return events(7)(s) && strings.Count(s, `"text":""`) == 1 }},
+		{"no-token-ids", "", withIDs, 200, func(s string) bool { return events(6)(s) && !strings.Contains(s, "token_ids") }},
+		{"", "", withIDs, 200, func(s string) bool {
+			return events(6)(s) && strings.Count(s, `"token_ids":[`) == 6 && strings.Count(s, `"prompt_token_ids":[`) == 1
+		}},
 		{"no-usage", "", body, 200, func(s string) bool { return events(6)(s) && !strings.Contains(s, "usage") }},
 		{"multi=4", "", body, 200, func(s string) bool { return events(3)(s) && len(strings.Split(s, " w")) == 7 }},
 		{"crlf", "", body, 200, func(s string) bool { return strings.Count(s, "\r\n\r\n") == 8 && strings.Count(s, "\n") == 16 }},

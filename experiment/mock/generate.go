@@ -45,6 +45,9 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 			rec.ArrivalMonotonicNS = s.anchor + int64(arrival)
 		}
 		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: &req, shape: shape, q: q, f: f, rec: rec, sock: socketOf(r)}
+		if s.cfg.PerRequestMetrics {
+			p.engine = s
+		}
 		p.encoder = newEncoder(rec.ID, s.cfg.Model, now.Unix(), shape, f)
 		s.answer(r.Context(), p)
 	}

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-
-	"bench/experiment/mock/kv"
 )
 
 // metrics answers GET /metrics in the Prometheus text format with vLLM's metric names. The text is written by
@@ -32,6 +30,13 @@ func (s *Server) metricsText() []byte {
 	fmt.Fprintf(&e, "vllm:cache_config_info{%s} 1\n", s.cacheLabels())
 	e.single("counter", "prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", float64(l.queried))
 	e.single("counter", "prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", float64(l.hit))
+	e.family("counter", "prompt_tokens_cached_by_source_total", "Cached prompt tokens by the tier that had them.")
+	for _, tier := range []struct {
+		source string
+		hits   int
+	}{{"device", l.hit}, {"host", l.offloadHit}, {"p2p", 0}, {"disk", 0}, {"external_unspecified", 0}} {
+		fmt.Fprintf(&e, "vllm:prompt_tokens_cached_by_source_total{%s,source=%q} %d\n", e.labels, tier.source, tier.hits)
+	}
 	if s.sim != nil && s.sim.offload != nil {
 		s.exposeOffload(&e)
 	}
@@ -62,7 +67,7 @@ func (s *Server) cacheLabels() string {
 	if s.sim != nil {
 		caching, blocks = "True", s.sim.pool.Capacity()
 	}
-	labels := fmt.Sprintf("block_size=\"%d\",enable_prefix_caching=\"%s\",engine=\"0\",num_gpu_blocks=\"%d\"", kv.BlockTokens, caching, blocks)
+	labels := fmt.Sprintf("block_size=\"%d\",enable_prefix_caching=\"%s\",engine=\"0\",num_gpu_blocks=\"%d\"", s.cfg.BlockSize, caching, blocks)
 	if s.sim != nil && s.sim.offload != nil {
 		labels += fmt.Sprintf(",kv_offloading_size=\"%g\",num_cpu_blocks=\"%d\"", s.cfg.KVOffloadingGB, s.sim.offload.tier.Capacity())
 	}

@@ -49,6 +49,12 @@ type Server struct {
 	sim      *simulated // the engine; nil: fixed times
 }
 
+// Timeouts of a connection. A client may open connections ahead of its first request.
+const (
+	readHeaderTimeout = 30 * time.Second
+	idleTimeout       = 2 * time.Minute // between two requests; uvicorn's is 5 s
+)
+
 // engine decides when tokens are due. Times are durations since the server's start.
 type engine interface {
 	add(q *seq)
@@ -99,7 +105,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	var parts sync.WaitGroup // connections, handlers and the two goroutines below
 	srv := &http.Server{
-		Handler:     s.counted(&parts),
+		Handler: s.counted(&parts),
+		// Connections that send nothing would stay for ever.
+		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: withSocket,
 		ConnState: func(_ net.Conn, state http.ConnState) {
@@ -155,7 +163,7 @@ func (s *Server) drop(q *seq, rec *Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rec.AdmittedNS, rec.CachedTokens, rec.Preemptions = int64(q.admitted), q.cached, q.preemptions
-	if q.stage == over {
+	if q.stage == over || s.cfg.IgnoreDisconnect {
 		return
 	}
 	s.engine.drop(q, time.Since(s.start))

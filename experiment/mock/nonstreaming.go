@@ -43,6 +43,13 @@ func (p *reply) writeWhole(ctx context.Context) bool {
 // object is the response in vLLM's form.
 func (p *reply) object() map[string]any {
 	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": p.finish(), "stop_reason": nil}
+	if p.listsIDs() {
+		ids := make([]int32, p.q.want)
+		for i := range ids {
+			ids[i] = p.q.generated(i)
+		}
+		choice["token_ids"] = ids
+	}
 	object := "text_completion"
 	if p.shape == chat {
 		object = "chat.completion"
@@ -51,11 +58,16 @@ func (p *reply) object() map[string]any {
 		choice["text"] = p.words(0, p.q.want)
 	}
 	answer := map[string]any{"id": p.rec.ID, "object": object, "created": p.rec.ArrivalUnixNS / 1e9, "model": p.rec.Model, "choices": []any{choice}}
+	output, cached := p.q.want, p.q.cached
+	if p.f.wrongUsage {
+		output, cached = p.f.wrongOutput, p.f.wrongCached
+	}
 	if !p.f.noUsage {
-		answer["usage"] = map[string]any{
-			"prompt_tokens": len(p.q.prompt), "completion_tokens": p.q.want, "total_tokens": len(p.q.prompt) + p.q.want,
-			"prompt_tokens_details": map[string]int{"cached_tokens": p.q.cached},
+		usage := map[string]any{"prompt_tokens": len(p.q.prompt), "completion_tokens": output, "total_tokens": len(p.q.prompt) + output}
+		if !p.f.noDetails && (!p.f.noZero || p.q.cached > 0) {
+			usage["prompt_tokens_details"] = map[string]int{"cached_tokens": cached}
 		}
+		answer["usage"] = usage
 	}
 	return answer
 }
@@ -77,7 +89,9 @@ func (p *reply) message() map[string]any {
 func (p *reply) words(from, to int) string {
 	var b []byte
 	for i := from; i < to; i++ {
-		b = p.appendWord(b, i)
+		if p.hasText(textToken, i) {
+			b = p.appendWord(b, i)
+		}
 	}
 	return string(b)
 }

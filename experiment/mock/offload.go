@@ -19,7 +19,7 @@ type offload struct {
 
 // newOffload is the second tier of c; nil: none.
 func newOffload(c Config) *offload {
-	bytes := float64(c.KVBytesPerToken) * kv.BlockTokens
+	bytes := float64(c.KVBytesPerToken) * float64(c.BlockSize)
 	blocks := int(c.KVOffloadingGB * 1e9 / bytes)
 	if blocks == 0 {
 		return nil
@@ -40,10 +40,10 @@ func (s *offload) load(now time.Duration, chain []uint64) time.Duration {
 
 // finish puts the loaded blocks of q into the prefix cache and counts their tokens as computed.
 func (s *offload) finish(q *seq, pool *kv.Pool) {
-	first := q.computed / kv.BlockTokens
+	first := q.computed / q.block
 	for i, hash := range q.hashes(first + q.loading)[first:] {
 		pool.Name(q.held[first+i], hash)
 	}
-	q.computed += q.loading * kv.BlockTokens
+	q.computed += q.loading * q.block
 	q.loading = 0
 }

@@ -96,7 +96,7 @@ func checkHeld(t *rapid.T, e *simulated) {
 			for _, b := range q.held {
 				held[b] = true
 			}
-			if tokens := q.computed + q.scheduled; len(q.held) < kv.Blocks(tokens) {
+			if tokens := q.computed + q.scheduled; len(q.held) < kv.Blocks(tokens, kv.BlockTokens) {
 				t.Fatalf("%d tokens in %d blocks", tokens, len(q.held))
 			}
 		}

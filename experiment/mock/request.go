@@ -17,8 +17,8 @@ const (
 	chat
 )
 
-// maxBody is the largest request body, bytes.
-const maxBody = 256 << 20
+// maxBody is the largest request body, bytes: a prompt of a million tokens has less than 16 MiB.
+const maxBody = 32 << 20
 
 // request is the body of a completion or chat request. Unknown fields are ignored, as by vLLM.
 type request struct {
@@ -33,6 +33,7 @@ type request struct {
 	Tools               json.RawMessage `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	Stream              bool            `json:"stream"`
+	ReturnTokenIDs      bool            `json:"return_token_ids"`
 	StreamOptions       struct {
 		IncludeUsage         bool `json:"include_usage"`
 		ContinuousUsageStats bool `json:"continuous_usage_stats"`

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
+	"time"
 )
 
 // version is the Server header and the answer of /version.
@@ -24,6 +25,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("DELETE /debug/requests", s.clearRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", version)
+		if time.Since(s.start) < s.cfg.LoadTime {
+			(&apiError{status: http.StatusServiceUnavailable, message: "Loading model"}).write(w)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -44,8 +49,8 @@ func (s *Server) authorized(next http.HandlerFunc) http.HandlerFunc {
 
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]any{"object": "list", "data": []any{map[string]any{
-		"id": s.cfg.Model, "object": "model", "created": s.start.Unix(), "owned_by": "bench-mock", "root": s.cfg.Model, "parent": nil,
-		"max_model_len": s.cfg.MaxModelLen,
+		"id": s.cfg.Model, "object": "model", "created": s.start.Unix(), "owned_by": "bench-mock", "root": s.cfg.Root, "parent": nil,
+		"max_model_len": s.cfg.MaxModelLen, "meta": map[string]any{"n_vocab": s.cfg.Vocab, "n_ctx": s.cfg.MaxModelLen},
 	}}})
 }
 

@@ -60,7 +60,10 @@ func newSimulated(c Config, moves drift, books *counters) (*simulated, error) {
 	return e, nil
 }
 
-func (e *simulated) add(q *seq) { e.waiting, e.idle = append(e.waiting, q), never }
+func (e *simulated) add(q *seq) {
+	q.block = e.cfg.BlockSize
+	e.waiting, e.idle = append(e.waiting, q), never
+}
 
 // drop marks q as gone. The next step frees its blocks.
 func (e *simulated) drop(q *seq, _ time.Duration) { q.gone, e.abandoned = true, true }
@@ -159,7 +162,7 @@ func (e *simulated) scheduleRunning(budget *int) (preempted bool) {
 
 // grow allocates blocks until q has room for tokens.
 func (e *simulated) grow(q *seq, tokens int) (ok bool) {
-	q.held, ok = e.pool.Grow(q.held, kv.Blocks(tokens))
+	q.held, ok = e.pool.Grow(q.held, kv.Blocks(tokens, q.block))
 	return ok
 }
 
@@ -206,9 +209,9 @@ func (e *simulated) admit(start time.Duration, budget *int) {
 func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 	total := q.total()
 	// The last token is always computed: its logits give the next token.
-	chain := q.hashes((total - 1) / kv.BlockTokens)
+	chain := q.hashes((total - 1) / q.block)
 	hits := e.pool.Match(chain)
-	need := e.pool.Needs(hits, kv.Blocks(total))
+	need := e.pool.Needs(hits, kv.Blocks(total, q.block))
 	if e.batch.tokens > 0 {
 		need += int(e.cfg.Watermark * float64(e.pool.Capacity()))
 	}
@@ -216,7 +219,7 @@ func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 		return false
 	}
 	e.pool.Hold(hits)
-	q.held, q.computed = hits, len(hits)*kv.BlockTokens
+	q.held, q.computed = hits, len(hits)*q.block
 	q.loading = 0
 	if e.offload != nil {
 		q.loading = e.offload.find(chain[len(hits):])
@@ -250,8 +253,8 @@ func (e *simulated) schedule(q *seq, budget *int) {
 	} else {
 		e.batch.chunks = append(e.batch.chunks, chunk{q.scheduled, q.computed})
 	}
-	named := q.computed / kv.BlockTokens
-	for i, hash := range q.hashes((q.computed + q.scheduled) / kv.BlockTokens)[named:] {
+	named := q.computed / q.block
+	for i, hash := range q.hashes((q.computed + q.scheduled) / q.block)[named:] {
 		e.pool.Name(q.held[named+i], hash)
 	}
 }

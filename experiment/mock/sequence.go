@@ -31,6 +31,7 @@ type seq struct {
 	loadedAt    time.Duration // when that load ends
 	chain       []uint64
 	held        []*kv.Block
+	block       int // tokens in a block
 
 	emitted []time.Duration // due times of tokens that advance has emitted and deliver has not passed on; only the pacer uses it
 	mail    mailbox
@@ -85,7 +86,7 @@ func (q *seq) hashes(n int) []uint64 {
 		if b > 0 {
 			h = q.chain[b-1]
 		}
-		for i := b * kv.BlockTokens; i < (b+1)*kv.BlockTokens; i++ {
+		for i := b * q.block; i < (b+1)*q.block; i++ {
 			h = mix(h ^ uint64(uint32(q.token(i))))
 		}
 		q.chain = append(q.chain, h)

@@ -345,3 +345,48 @@ func BenchmarkEvents(b *testing.B) {
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
+
+// TestIdleConnections: a connection that sends half a request, or nothing after one, is closed.
+func TestIdleConnections(t *testing.T) {
+	for name, sent := range map[string]string{
+		"half a request": "GET /health HTTP/1.1\r\nHost: x\r\n",
+		"none":           "",
+		"one":            "GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		virtual(t, Config{TTFT: time.Millisecond}, func(t *testing.T, _ *Server, h *http.Client) {
+			c, err := h.Transport.(*http.Transport).DialContext(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			began := time.Now()
+			go io.WriteString(c, sent)
+			if _, err := io.Copy(io.Discard, c); err != nil { // hangs if it stays open
+				t.Error(err)
+			}
+			if open := time.Since(began); open < readHeaderTimeout || open > idleTimeout {
+				t.Errorf("%s: closed after %v", name, open)
+			}
+		})
+	}
+}
+
+// TestLoadTime: requests are refused while the model loads.
+func TestLoadTime(t *testing.T) {
+	virtual(t, Config{TTFT: time.Millisecond, LoadTime: time.Minute}, func(t *testing.T, _ *Server, h *http.Client) {
+		for _, want := range []int{503, 200} {
+			for _, path := range []string{"/health", "/v1/models"} {
+				resp, err := h.Get("http://mock" + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != want || (want == 503) != strings.Contains(string(body), "Loading model") {
+					t.Errorf("%s: %d %s", path, resp.StatusCode, body)
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package mock
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -21,10 +22,12 @@ type reply struct {
 	rec     *Record
 	limit   int     // tokens to write
 	sock    *socket // nil: only net/http writes
+	engine  *Server // for ownTimes; nil: the answer has none
 
 	buf     []byte
 	sent    int             // tokens in finished events
 	held    int             // tokens in the open event
+	ids     []int32         // of these, if requested
 	pending []time.Duration // due times of the events in buf, and in unsent
 	writing time.Duration   // start of the last write
 
@@ -112,6 +115,12 @@ func (p *reply) begin() bool {
 		return true
 	}
 	p.encoder.prompt, p.encoder.cached = len(p.q.prompt), p.q.cached
+	if p.f.wrongUsage {
+		p.encoder.wrong, p.encoder.cached = &p.f.wrongOutput, p.f.wrongCached
+	}
+	if p.listsIDs() {
+		p.encoder.promptIDs = p.q.prompt
+	}
 	if p.shape != chat {
 		return true
 	}
@@ -128,7 +137,12 @@ func (p *reply) token(at time.Duration) bool {
 	if p.f.splitRunes && !p.splitRune() {
 		return false
 	}
-	p.buf = p.appendPiece(p.buf, k, i)
+	if p.hasText(k, i) {
+		p.buf = p.appendPiece(p.buf, k, i)
+	}
+	if p.listsIDs() {
+		p.ids = append(p.ids, p.q.generated(i))
+	}
 	p.held++
 	if p.held < p.f.perEvent && i+1 < p.limit && p.kind(i+1) == k {
 		return true
@@ -145,7 +159,8 @@ func (p *reply) token(at time.Duration) bool {
 	if p.req.StreamOptions.ContinuousUsageStats && p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
 		usage = p.sent
 	}
-	p.buf = p.encoder.close(p.buf, k, finish, usage)
+	p.buf = p.encoder.close(p.buf, k, finish, usage, p.ids)
+	p.ids = p.ids[:0]
 	p.pending = append(p.pending, at)
 	return true
 }
@@ -156,9 +171,28 @@ func (p *reply) open(k tokenKind) {
 	}
 	if p.f.empty {
 		p.buf = p.encoder.emptyEvent(p.buf)
-		p.buf = p.encoder.close(p.encoder.open(p.buf, textToken), textToken, "", -1)
+		p.buf = p.encoder.close(p.encoder.open(p.buf, textToken), textToken, "", -1, nil)
 	}
 	p.buf = p.encoder.open(p.buf, k)
+}
+
+// listsIDs reports whether the events list the ids of their tokens.
+func (p *reply) listsIDs() bool { return p.req.ReturnTokenIDs && !p.f.noIDs }
+
+// hasText reports whether output token i has text; special tokens have none.
+func (p *reply) hasText(k tokenKind, i int) bool {
+	if k != textToken && k != reasoningToken {
+		return true
+	}
+	switch p.f.noText {
+	case "all":
+		return false
+	case "first":
+		return i > 0
+	case "last":
+		return i < p.q.want-1
+	}
+	return true
 }
 
 // kind is the kind of output token i.
@@ -215,7 +249,7 @@ func (p *reply) splitRune() bool {
 func (p *reply) close() {
 	var b []byte
 	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
-		b = p.encoder.usageEvent(b, p.sent)
+		b = p.encoder.usageEvent(b, p.sent, p.ownTimes())
 	}
 	if !p.f.noDone {
 		b = p.encoder.data(b, "[DONE]")
@@ -223,6 +257,19 @@ func (p *reply) close() {
 	if len(b) > 0 {
 		p.write(b)
 	}
+}
+
+// ownTimes are the engine's times of the request in vLLM's form; empty: not reported.
+func (p *reply) ownTimes() string {
+	if p.engine == nil {
+		return ""
+	}
+	p.engine.mu.Lock()
+	defer p.engine.mu.Unlock()
+	ms := func(from, to time.Duration) float64 { return (to - from).Seconds() * 1e3 }
+	q := p.q
+	return fmt.Sprintf(`{"time_to_first_token_ms":%g,"generation_time_ms":%g,"queue_time_ms":%g}`,
+		ms(q.admitted, q.first), ms(q.first, q.last), ms(q.arrival, q.admitted))
 }
 
 // breakOff ends the response according to its fault.

@@ -6,11 +6,11 @@
 // all tokens before them, so that a prefix is matched block by block up to the first miss.
 package kv
 
-// BlockTokens is the block size in tokens: vLLM's default.
+// BlockTokens is the default block size in tokens: vLLM's on GPUs.
 const BlockTokens = 16
 
-// Blocks is the number of blocks for tokens.
-func Blocks(tokens int) int { return (tokens + BlockTokens - 1) / BlockTokens }
+// Blocks is the number of blocks of size tokens for tokens.
+func Blocks(tokens, size int) int { return (tokens + size - 1) / size }
 
 // Block is one block. A named block has a hash and can be matched. A block without holders is in the free
 // list and keeps its hash until it is reused.
