@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bench/experiment/workload"
 )
 
 // Gate is the [gate] table: how much worse than an earlier run a figure may be. An SLO limits a figure, a
@@ -56,7 +58,7 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		text, ok := table[key].(string)
 		if !ok {
-			bad(key, fmt.Sprintf("%s must be a change in quotes, not %v", key, table[key]), "write "+example(key))
+			bad(key, fmt.Sprintf("%s must be a change in quotes, not %s", key, workload.Found(table[key])), "write "+example(key))
 			continue
 		}
 		t, problem, hint := ParseThreshold(key, text)

@@ -35,7 +35,7 @@ func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hin
 	name, _ := v.(string)
 	limits, ok := mlperf[name]
 	if !ok {
-		bad("mlperf", fmt.Sprintf("unknown MLPerf preset %v", v), "write one of "+strings.Join(slices.Sorted(maps.Keys(mlperf)), " "))
+		bad("mlperf", fmt.Sprintf("unknown MLPerf preset %s", workload.Found(v)), "write one of "+strings.Join(slices.Sorted(maps.Keys(mlperf)), " "))
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(limits)) {

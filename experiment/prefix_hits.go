@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -22,19 +23,28 @@ func (s *Spec) SharesPrefixes() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Prefix != nil || c.Session != nil })
 }
 
-// largestCache is the largest cache, in tokens, that PrefixHits simulates: each of its blocks takes memory here.
-const largestCache = 64 << 20
+// mostBlocks are the most blocks of a cache that PrefixHits simulates: each takes memory here.
+const mostBlocks = 4 << 20
 
-// HitsCountable reports whether PrefixHits can simulate a cache of that many tokens.
-func HitsCountable(tokens int) bool { return tokens >= workload.BlockTokens && tokens <= largestCache }
+// PrefixCache is the cache that PrefixHits simulates.
+type PrefixCache struct {
+	Block int // tokens in a block; 0 = workload.BlockTokens
+	Room  int // tokens; 0 = unbounded
+}
+
+// Countable reports whether PrefixHits can simulate the room of the cache.
+func (c PrefixCache) Countable() bool { return c.blocks() >= 1 && c.blocks() <= mostBlocks }
+
+func (c PrefixCache) block() int { return cmp.Or(c.Block, workload.BlockTokens) }
+
+func (c PrefixCache) blocks() int { return c.Room / c.block() }
 
 // PrefixHits yields the point's requests in order, without end, each with the number of its prompt tokens
-// that a cache of room tokens holds. The cache evicts as vLLM does. room must be HitsCountable; 0 =
-// unbounded.
-func (s *Spec) PrefixHits(room int) iter.Seq2[workload.Request, int] {
-	pool := workload.Unbounded()
-	if room > 0 {
-		pool, _ = workload.NewPool(workload.TailFirst, room/workload.BlockTokens, workload.BlockTokens)
+// that the cache holds. It evicts as vLLM does. Its room must be Countable, or 0.
+func (s *Spec) PrefixHits(c PrefixCache) iter.Seq2[workload.Request, int] {
+	pool := workload.Unbounded(c.block())
+	if c.Room > 0 {
+		pool, _ = workload.NewPool(workload.TailFirst, c.blocks(), c.block())
 	}
 	return s.Plan("").Serve(pool, s.Concurrency, 0)
 }

@@ -48,7 +48,7 @@ func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		x /= 100
 	}
 	if !ok || math.IsNaN(x) {
-		bad("", fmt.Sprintf("%v is not a share", v), `write "5%" or 0.05`)
+		bad("", fmt.Sprintf("%s is not a share", workload.Found(v)), `write "5%" or 0.05`)
 		return
 	}
 	*s = Share(x)

@@ -3,11 +3,9 @@ package experiment
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"bench/experiment/workload"
 )
@@ -109,62 +107,11 @@ func (c *SLO) decodeEach(v any, bad func(key, problem, hint string)) {
 			bad("each."+key, fmt.Sprintf("%q is not a per-request metric", key), "use ttft, tpot or e2e")
 			continue
 		}
-		if ms, ok := milliseconds(table[key], func(p, h string) { bad("each."+key, p, h) }); ok {
+		if ms, ok := milliseconds(key, table[key], func(p, h string) { bad("each."+key, p, h) }); ok {
 			l.Value = ms
 			c.Each = append(c.Each, l)
 		}
 	}
-}
-
-func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool) {
-	if unit, ok := single[key]; ok {
-		most, example := math.MaxFloat64, "2.0"
-		if unit == "share" {
-			most, example = 1, "0.001"
-		}
-		x, ok := workload.Number(v)
-		if !ok || !(x >= 0 && x <= most) { // refuses TOML's nan and inf
-			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[unit == "share"]
-			bad(fmt.Sprintf("%s is %s, not %v", key, wanted, v), "write "+key+" = "+example)
-			return Limit{}, false
-		}
-		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
-	}
-	metric, stat, ok := cutStat(key)
-	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(SLOStats, stat) {
-		bad(fmt.Sprintf("unknown limit %q", key),
-			"a limit is <metric>_<statistic>, metric "+strings.Join(Latencies, " ")+", statistic "+strings.Join(SLOStats, " ")+
-				"; or one of "+strings.Join(slices.Sorted(maps.Keys(single)), " "))
-		return Limit{}, false
-	}
-	if key == "itl_mean" {
-		bad("itl_mean can't be a limit: the gaps of one request depend on each other", "limit tpot_mean or itl_p95")
-		return Limit{}, false
-	}
-	ms, ok := milliseconds(v, bad)
-	return Limit{Key: key, Metric: metric, Stat: stat, Value: ms, Unit: "ms"}, ok
-}
-
-func cutStat(key string) (metric, stat string, ok bool) {
-	i := strings.LastIndexByte(key, '_')
-	if i < 0 {
-		return "", "", false
-	}
-	return key[:i], key[i+1:], true
-}
-
-func milliseconds(v any, bad func(problem, hint string)) (float64, bool) {
-	s, ok := v.(string)
-	if !ok {
-		bad(fmt.Sprintf("a latency limit must be a duration in quotes, not %v", v), `write "800ms" or "1.5s"`)
-		return 0, false
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
-		bad(fmt.Sprintf("%q is not a positive duration", s), `write "800ms" or "1.5s"`)
-		return 0, false
-	}
-	return float64(d) / float64(time.Millisecond), true
 }
 
 // PerRequest are the limits that a request must meet to count as goodput: [slo.each], else the largest limit

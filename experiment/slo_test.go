@@ -103,12 +103,12 @@ func TestSLOMistakes(t *testing.T) {
 		`latency_p50 = "1s"`:                   `latency_p50: unknown limit "latency_p50"`,
 		`min_ttft_p50 = "1s"`:                  `min_ttft_p50: unknown limit "min_ttft_p50"`,
 		`_p50 = "1s"`:                          `_p50: unknown limit "_p50"`,
-		`ttft_p50 = 1`:                         `ttft_p50: a latency limit must be a duration in quotes, not 1`,
-		`ttft_p50 = 0.5`:                       `ttft_p50: a latency limit must be a duration in quotes, not 0.5`,
+		`ttft_p50 = 1`:                         `ttft_p50: a latency limit needs a unit: 1 is not a duration`,
+		`ttft_p50 = 0.5`:                       `ttft_p50: a latency limit must be a duration, not 0.5`,
 		`ttft_p50 = "1"`:                       `ttft_p50: "1" is not a positive duration`,
 		`ttft_p50 = "-1s"`:                     `ttft_p50: "-1s" is not a positive duration`,
 		`ttft_p50 = "0s"`:                      `ttft_p50: "0s" is not a positive duration`,
-		`error_rate = "1%"`:                    `error_rate: error_rate is a share from 0 to 1, not 1%`,
+		`error_rate = "1%"`:                    `error_rate: error_rate is a share from 0 to 1, not "1%"`,
 		`error_rate = 1.5`:                     `error_rate: error_rate is a share from 0 to 1, not 1.5`,
 		`error_rate = -0.1`:                    `error_rate: error_rate is a share from 0 to 1, not -0.1`,
 		`error_rate = nan`:                     `error_rate: error_rate is a share from 0 to 1, not NaN`,
@@ -118,7 +118,7 @@ func TestSLOMistakes(t *testing.T) {
 		`each = "1s"`:                          `each: each must be a table of per-request limits`,
 		"[each]\nttft_p95 = \"1s\"":            `each.ttft_p95: "ttft_p95" is not a per-request metric`,
 		"[each]\nitl = \"1s\"":                 `each.itl: "itl" is not a per-request metric`,
-		"[each]\ne2e = 3":                      `each.e2e: a latency limit must be a duration in quotes, not 3`,
+		"[each]\ne2e = 3":                      `each.e2e: a latency limit needs a unit: 3 is not a duration`,
 	} {
 		if c, m := decode(t, text); len(m) != 1 || m[0] != want || len(c.All()) > 0 {
 			t.Errorf("%s\ngot  %q, limits %v\nwant %q", text, m, c.All(), want)
@@ -275,7 +275,7 @@ func TestSpecCheck(t *testing.T) {
 		{"a class's ttft without streaming", func(s *Spec) { s.Stream = &no; mix(s, map[string]any{"e2e_p50": "1s", "tpot_p95": "1s"}) },
 			mistakes{"stream: without streaming mix[0].slo.tpot_p95 can't be measured"}},
 		{"a class's mistake", func(s *Spec) { mix(s, map[string]any{"ttft_p95": int64(1), "each": map[string]any{"x": "1s"}}) },
-			mistakes{`mix[0].slo.each.x: "x" is not a per-request metric`, "mix[0].slo.ttft_p95: a latency limit must be a duration in quotes, not 1"}},
+			mistakes{`mix[0].slo.each.x: "x" is not a per-request metric`, "mix[0].slo.ttft_p95: a latency limit needs a unit: 1 is not a duration"}},
 		{"nothing to do", func(s *Spec) { s.Rate = 0 }, mistakes{"concurrency"}},
 	} {
 		s := sound()

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -60,4 +61,64 @@ func TestSearchExample(t *testing.T) {
 	if err != nil || !found || len(m.Points) != 2 || m.Points[0].Search == nil || m.Points[1].Search.Goal != "knee" {
 		t.Errorf("%v: %v", found, err)
 	}
+}
+
+// TestMatrixFences: every TOML block of README and the manual is read without a problem: as a matrix, or with what it
+// leaves out: a name, a row, or the keys that every row needs. Those of workloads.md show alternatives, line by line.
+func TestMatrixFences(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(page) == "workloads.md" {
+			continue
+		}
+		for i, block := range strings.Split(string(text), "```toml\n")[1:] {
+			block, _, _ = strings.Cut(block, "```")
+			block = strings.Replace(block, "conversation_trace.jsonl", "../experiment/workload/trace/testdata/mooncake.jsonl", 1)
+			seen++
+			matrix := completed(block)
+			if _, err := parse("fence.toml", matrix); err != nil {
+				t.Errorf("%s, block %d:\n%s\nread as\n%s\n%v", page, i+1, block, matrix, err)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d blocks were found", seen)
+	}
+}
+
+// completed is a block of TOML with what a matrix needs besides. Keys before the first table of a block without [[row]]
+// are of a row.
+func completed(block string) string {
+	has := func(text, pattern string) bool { return regexp.MustCompile(`(?m)^(` + pattern + `)`).MatchString(text) }
+	head, tables := block, ""
+	if at := regexp.MustCompile(`(?m)^\[`).FindStringIndex(block); at != nil {
+		head, tables = block[:at[0]], block[at[0]:]
+	}
+	if has(block, `\[\[row\]\]`) {
+		if !has(head, `name *=`) {
+			head = "name = \"fence\"\n" + head
+		}
+		return head + tables
+	}
+	row := "[[row]]\nname = \"example\"\n" + head
+	for _, k := range []struct{ given, line string }{
+		{`input *=|pairs *=`, "input = 4096"}, {`output *=|pairs *=`, "output = 4"},
+		{`rate *=|concurrency *=|arrival *=`, "rate = 4"}, {`requests *=|duration *=`, "requests = 100"},
+	} {
+		if !has(head, k.given) {
+			row += k.line + "\n"
+		}
+	}
+	if has(tables, `\[{1,2}row\.`) {
+		return "name = \"fence\"\n" + row + tables
+	}
+	return "name = \"fence\"\n" + tables + "\n" + row
 }

@@ -227,6 +227,8 @@ func TestIDs(t *testing.T) {
 		{experiment.Spec{Name: "a", Repeat: 2, Point: []experiment.Axis{{Key: "prefix.state", Value: "warm"}}}, "a,prefix.state=warm-r2"},
 		{experiment.Spec{Name: "../../etc/passwd", Repeat: 1}, "..%2F..%2Fetc%2Fpasswd-r1"},
 		{experiment.Spec{Name: "a,b=c-r1", Repeat: 1}, "a%2Cb%3Dc-r1-r1"},
+		{experiment.Spec{Name: "-rf x", Repeat: 1}, "%2Drf%20x-r1"},
+		{experiment.Spec{Name: "--", Repeat: 1}, "%2D--r1"},
 		{experiment.Spec{Name: "50%\n\\:é", Repeat: 1}, "50%25%0A%5C%3A%C3%A9-r1"},
 	}
 	for _, tt := range tests {
@@ -253,7 +255,7 @@ func TestIDsAreUnique(t *testing.T) {
 		if same := cmp.Equal(a, b); same != (ida == ID(&b)) {
 			t.Fatalf("%q and %q", ida, ID(&b))
 		}
-		if strings.ContainsAny(ida, "/\\ :\n") || filepath.Base(ida) != ida {
+		if strings.HasPrefix(ida, "-") || strings.ContainsAny(ida, "/\\ :\n") || filepath.Base(ida) != ida {
 			t.Fatalf("%q is no file name", ida)
 		}
 	})

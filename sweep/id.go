@@ -11,7 +11,11 @@ import (
 // ID identifies a row within a run and names its files: <name>[,key=value…]-r<repeat>, escaped.
 func ID(s *experiment.Spec) string {
 	var b strings.Builder
-	b.WriteString(escape(s.Name))
+	if name, dash := strings.CutPrefix(s.Name, "-"); dash { // commands would take the file's name for a flag
+		b.WriteString("%2D" + escape(name))
+	} else {
+		b.WriteString(escape(name))
+	}
 	for _, a := range s.Point {
 		fmt.Fprintf(&b, ",%s=%s", escape(a.Key), escape(a.Value))
 	}

@@ -72,7 +72,10 @@ func listedLimits(given string) (*Limits, error) {
 		return strict.Problem{File: LimitsFlag, Line: 1, Col: utf8.RuneCountInString(given[:from]) + 1,
 			Len: max(1, utf8.RuneCountInString(key)), Key: path, Text: text, Hint: hint, Source: given}
 	}}
-	bad := func(key, text, hint string) { problems = append(problems, l.problem(key, text, hint)) }
+	unquoted := strings.NewReplacer(`"`, "", " = ", "=") // the hints show TOML
+	bad := func(key, text, hint string) {
+		problems = append(problems, l.problem(key, text, unquoted.Replace(hint)))
+	}
 	table, offset := map[string]any{}, 0
 	for entry := range strings.SplitSeq(given, ",") {
 		key, value, ok := strings.Cut(entry, "=")

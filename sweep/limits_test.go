@@ -56,11 +56,11 @@ func TestListedLimitsMistakes(t *testing.T) {
 		"ttft_p95,tpot_p95=":         {`1:1: "ttft_p95" is not a limit`, `1:10: "tpot_p95=" is not a limit`},
 		"ttft_p95=1s,ttft_p95=2s":    {"1:13: ttft_p95 is in the list twice"},
 		"ttft_p95=fast,e2e_p50=-1s":  {`1:1: "fast" is not a positive duration`, `1:15: "-1s" is not a positive duration`},
-		"ttft_p95=5":                 {"1:1: a latency limit must be a duration in quotes, not 5"},
+		"ttft_p95=5":                 {"1:1: a latency limit needs a unit: 5 is not a duration"},
 		"é=1, e2e_p50=0s":            {`1:1: unknown limit "é"`, `1:6: "0s" is not a positive duration`},
 		"each.itl=1s,each.ttft=soon": {`1:1: "itl" is not a per-request metric`, `1:13: "soon" is not a positive duration`},
 		"ttft_p95=1s\nx = 1":         {`1:1: "1s\nx = 1" is not a positive duration`},
-		"error_rate=nan,mlperf=gpt":  {"1:1: error_rate is a share from 0 to 1, not NaN", "1:16: unknown MLPerf preset gpt"},
+		"error_rate=nan,mlperf=gpt":  {"1:1: error_rate is a share from 0 to 1, not NaN", "1:16: unknown MLPerf preset \"gpt\""},
 	} {
 		_, err := ReadLimits(list)
 		var problems strict.Problems

@@ -61,6 +61,11 @@ func (m *Matrix) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Problem is a mistake at a path of the file that was read, such as target.hardware.
+func (m *Matrix) Problem(path, text, hint string) strict.Problem {
+	return m.doc.Problem(path, text, hint)
+}
+
 // LineOf is the line of a key of a row, such as duration or slo.ttft_p95: in the row, in [defaults] or at the top;
 // else of the row's name; 0 = there is neither.
 func (m *Matrix) LineOf(row, key string) int {
@@ -144,13 +149,15 @@ func (r *reader) under(table string) func(key, text, hint string) {
 func (r *reader) read(ext []Extension) {
 	rows := r.tables("row")
 	defaults := r.table("defaults")
+	elsewhere := []string{"row", "defaults"}
 	for _, e := range ext {
 		strict.Decode(r.table(e.Table), e.Into, r.under(e.Table))
 		e.Into.Check(r.under(e.Table))
+		elsewhere = append(elsewhere, e.Table)
 	}
 	slo, _ := r.root["slo"].(map[string]any)
 	_, server := r.root["server"]
-	strict.Decode(r.root, r.m, r.bad)
+	strict.Decode(r.root, r.m, r.bad, elsewhere...)
 	r.checkHead()
 	r.checkTimes()
 	r.m.Target.Check(r.under("target"))

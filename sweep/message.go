@@ -76,7 +76,8 @@ type MessageSearch struct {
 
 // MessageProgress is the progress of a row.
 type MessageProgress struct {
-	Phase    string   `json:"phase"` // phase of the latest request sent; preparing = none sent yet
+	Phase    string   `json:"phase"`                     // phase of the latest request sent; preparing = none sent yet; settling = waiting for an idle server
+	Settling int      `json:"server_requests,omitempty"` // that the server has, while settling
 	ElapsedS float64  `json:"elapsed_s"`
 	Sent     int      `json:"sent"`
 	Done     int      `json:"done"`

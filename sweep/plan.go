@@ -83,6 +83,9 @@ func Kept(m *Matrix, dir string) (map[string]bool, error) {
 	for i := range m.Points {
 		s := &m.Points[i]
 		_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hash(s)})
+		if !done[ID(s)] && !m.Varies() { // evaluated again, not measured
+			_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hashOn(s, formerHardware(&r.manifest))})
+		}
 	}
 	return done, nil
 }
@@ -99,22 +102,28 @@ func (r *run) begin() error {
 	}
 	old := r.manifest
 	r.before = &old
-	was, is := old.Target.Identity, r.Server.Info.Identity
+	was, identity := &old.Target, old.Target.Identity
 	if r.m.Varies() {
-		was, _ = lastIdentity(old.Servers, r.serving.Variant)
+		was, identity, _ = lastOf(old.Servers, r.serving.Variant)
 	}
-	if was != "" && was != is {
+	if changed := r.serverChange(was, identity); changed != nil {
 		if !r.AcceptServerChange {
-			return &ServerChangedError{Was: was, Is: is}
+			return changed
 		}
 		all := func(string) bool { return true }
-		if err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(old.Attempts)), all); err != nil {
+		if err := r.dir.setAside(fmt.Sprintf("server-%s-%d", identity, len(old.Attempts)), all); err != nil {
 			return err
 		}
+	}
+	if err := r.evaluateKept(&old); err != nil {
+		return err
 	}
 	r.manifest = r.newManifest(&old)
 	if err := r.plan(old.Plan); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(r.manifest.Plan, func(p record.Planned) bool { return p.State == "done" }) {
+		r.manifest.Target = reportedBy(&old.Target, &r.manifest.Target)
 	}
 	if err := r.checkLimits(); err != nil {
 		return err
@@ -141,16 +150,19 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	for k, v := range r.m.Target.Facts {
 		facts[k] = hide(v)
 	}
-	target := r.Server.Info
-	target.ExtraBody = r.secrets.hideIn(target.ExtraBody)
+	target := r.targetInfo()
 	now := time.Now().UTC()
+	attempt := record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}
+	if !r.m.Varies() {
+		attempt.Target = &target
+	}
 	m := record.Manifest{
 		Schema: record.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
 		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis), Notes: notes,
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]),
 		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, OrderListed),
 		Client: r.Client, Target: target, Facts: facts, Unspecified: r.m.Target.Unspecified(),
-		Attempts:   append(old.Attempts, record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}),
+		Attempts:   append(old.Attempts, attempt),
 		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers,
 	}
 	if !old.StartedAt.IsZero() {
@@ -193,9 +205,10 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 	if picked || there {
 		r.todo = append(r.todo, p)
 	} else if at := slices.IndexFunc(before, func(b record.Planned) bool {
-		return b.ID == p.ID && b.SpecHash == p.SpecHash
+		return b.ID == p.ID && (b.SpecHash == p.SpecHash || b.SpecHash == r.hashOn(s, formerHardware(r.before)))
 	}); at >= 0 {
-		if p = before[at]; p.State == "done" {
+		p.State, p.Error = before[at].State, before[at].Error
+		if p.State == "done" {
 			p.State = "planned" // its files are missing
 		}
 	} else {
@@ -273,14 +286,18 @@ func (r *run) reusable(row *record.Row, hash string) bool {
 
 // hash covers everything that decides what a point measures: its spec, the API, the model, the fields of the
 // body and how its server is started. It leaves out the expectation (expect) and the reason for the point (a
-// search).
-func (r *run) hash(s *experiment.Spec) string {
+// search). Hardware and price are in it, as figures and verdicts of the row depend on them: evaluateKept renews the
+// hashes of rows when only these change.
+func (r *run) hash(s *experiment.Spec) string { return r.hashOn(s, hardwareOf(r.m.Target)) }
+
+// hashOn is the hash of a point on stated hardware.
+func (r *run) hashOn(s *experiment.Spec, h hardware) string {
 	spec := *s
 	spec.Expect, spec.Search = "", nil
 	t, info := r.m.Target, r.Server.Info
 	key := []any{
 		spec, spec.APIFor(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
-		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, // figures and verdicts of a row depend on these
+		h.name, h.gpus, h.precision, h.gpuHourUSD,
 	}
 	if r.m.Varies() { // each variant can have another model
 		key[2] = t.Model

@@ -14,6 +14,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 	"bench/experiment/telemetry"
 )
 
@@ -55,15 +56,6 @@ type ResumeError struct{ text string }
 // Error implements error.
 func (e *ResumeError) Error() string { return e.text }
 
-// ServerChangedError is the error of a run whose server is not the one of its earlier rows.
-type ServerChangedError struct{ Was, Is string }
-
-// Error implements error.
-func (e *ServerChangedError) Error() string {
-	return fmt.Sprintf("the server is not the one of this run (identity %s, was %s)\n"+
-		"hint: --resume with --accept-server-change redoes every row; without --resume a new run begins", e.Is, e.Was)
-}
-
 // run is the state of one Run.
 type run struct {
 	Options
@@ -80,6 +72,7 @@ type run struct {
 
 	servers   []record.ServerStart   // starts of all attempts
 	unstarted map[string]*startError // by variant
+	abandoned map[string]int         // by variant whose server runs on: requests that its rows gave up
 	serving   *record.ServerStart    // the current one; nil: the matrix has one server
 	before    *record.Manifest       // manifest of the run to resume, or zero
 }
@@ -92,7 +85,7 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{},
-		searches: map[string]*searching{}, unstarted: map[string]*startError{},
+		searches: map[string]*searching{}, unstarted: map[string]*startError{}, abandoned: map[string]int{},
 	}
 	for i := range m.Points {
 		r.specs[ID(&m.Points[i])] = &m.Points[i]
@@ -121,10 +114,12 @@ func (r *run) all(ctx context.Context) error {
 	if r.m.Varies() {
 		return r.variants(ctx)
 	}
+	if err := r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline); err != nil {
+		return err
+	}
 	if err := r.begin(); err != nil {
 		return err
 	}
-	r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline)
 	return r.rows(ctx)
 }
 
@@ -179,7 +174,7 @@ func (r *run) resumeHint(first string) string {
 	if r.NoResume {
 		return first + ", then run it again"
 	}
-	return first + ", then resume with --resume " + r.dir.path
+	return first + ", then resume with --resume " + safetext.ShellWord(r.dir.path)
 }
 
 func firstError(row *record.Row) string {
@@ -232,7 +227,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	if err := errors.Join(samples.finish(), records.finish()); err != nil {
 		return nil, r.diskFull(err)
 	}
-	row.SpecHash = p.SpecHash
+	row.SpecHash, row.Server.Attempt = p.SpecHash, len(r.manifest.Attempts)
 	if r.serving != nil {
 		row.Server.Start = r.serving.N
 	}

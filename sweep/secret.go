@@ -25,6 +25,9 @@ var (
 	userInfo    = regexp.MustCompile(`://([^\s"']*)@`)
 	bareUser    = regexp.MustCompile(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
 	quotedUser  = regexp.MustCompile(`["']([^\s"'/]*:[^\s"'/]*)@`) // in a list of endpoints
+	headersKey  = regexp.MustCompile(`(?i)headers["']?`)
+	secretWord  = regexp.MustCompile(`(?i)auth|token|key|session|signature`) // of a header's name, beyond secretName
+	innerName   = regexp.MustCompile(`[{,]\s*([A-Za-z0-9_-]+)\s*=`)
 	quoted      = regexp.MustCompile(`"([^"]*)|'([^']*)`)
 )
 
@@ -35,7 +38,7 @@ func findSecrets(text string) secrets {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if until != "" {
-			lines[i] = s.hideSpan(line, 0, len(line))
+			lines[i] = s.hideSpan(line, 0, len(line), leastSecret)
 			if strings.Contains(line, until) {
 				until = ""
 			}
@@ -61,7 +64,7 @@ func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 	for _, rule := range []*regexp.Regexp{users, quotedUser} {
 		// From the last match on: masking can shorten the line.
 		for _, m := range slices.Backward(rule.FindAllStringSubmatchIndex(line, -1)) {
-			line = s.hideSpan(line, m[2], m[3])
+			line = s.hideSpan(line, m[2], m[3], leastSecret)
 		}
 	}
 	from := secretFrom(line, all)
@@ -77,7 +80,7 @@ func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 	if until == "" && strings.Count(value, "[") > strings.Count(value, "]") {
 		until = "]"
 	}
-	return s.hideSpan(line, from, len(line)), until
+	return s.hideSpan(line, from, len(line), leastOf(line, all)), until
 }
 
 // isSecret reports whether a key has the name of a secret. A time per token has not.
@@ -103,21 +106,58 @@ func secretFrom(line string, all bool) int {
 }
 
 // hideSpan masks a span of a line, except the punctuation of TOML.
-func (s *secrets) hideSpan(line string, from, to int) string {
+func (s *secrets) hideSpan(line string, from, to, least int) string {
 	span := line[from:to]
-	s.remember(span)
-	masked := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" \t\r\"'{}[],=", r) {
-			return r
+	s.remember(span, least)
+	names := innerNames(span)
+	var masked strings.Builder
+	for i, r := range span {
+		kept := strings.ContainsRune(" \t\r\"'{}[],=", r) || slices.ContainsFunc(names, func(at []int) bool { return i >= at[0] && i < at[1] })
+		if !kept {
+			r = '*'
 		}
-		return '*'
-	}, span)
-	return line[:from] + masked + line[to:]
+		masked.WriteRune(r)
+	}
+	return line[:from] + masked.String() + line[to:]
 }
 
-// remember stores the values in a span, to find them in messages.
-func (s *secrets) remember(span string) {
-	const least = 4 // shorter ones would mask ordinary words
+// innerNames are the places of the names in an inline table: the words between { or a comma and =.
+func innerNames(span string) (places [][]int) {
+	if !strings.HasPrefix(strings.TrimSpace(span), "{") {
+		return nil
+	}
+	for _, m := range innerName.FindAllStringSubmatchIndex(span, -1) {
+		if strings.Count(span[:m[2]], `"`)%2 == 0 && strings.Count(span[:m[2]], "'")%2 == 0 { // not in a string
+			places = append(places, m[2:4])
+		}
+	}
+	return places
+}
+
+// Lengths from which a value is masked wherever it stands. A short value of a header whose name is of no secret, like
+// X-Env = "prod", is an ordinary word in other texts.
+const (
+	leastSecret = 4
+	leastHeader = 8
+)
+
+// leastOf is the length for the values of a line. inHeaders: it is in the table of headers.
+func leastOf(line string, inHeaders bool) int {
+	least := leastSecret
+	for _, m := range keyOf.FindAllStringSubmatch(line, -1) {
+		inHeaders = inHeaders || headersKey.MatchString(m[1])
+		if name := headersKey.ReplaceAllString(m[1], ""); isSecret(name) || secretWord.MatchString(name) {
+			return leastSecret
+		}
+	}
+	if inHeaders {
+		least = leastHeader
+	}
+	return least
+}
+
+// remember stores the values in a span that have least bytes, to find them in other texts.
+func (s *secrets) remember(span string, least int) {
 	var found []string
 	for _, m := range quoted.FindAllStringSubmatch(span, -1) {
 		found = append(found, m[1]+m[2])

@@ -13,7 +13,7 @@ func TestFindSecrets(t *testing.T) {
 		{"tokens are no token", "prefix = { tokens = 20 }\n[slo]\nmin_output_tokens_per_s = 20", "prefix = { tokens = 20 }\n[slo]\nmin_output_tokens_per_s = 20"},
 		{"headers", "[target.headers]\nX-Tenant = \"abcd\" # mine\n\n# why\n[defaults]\nrate = 1", "[target.headers]\nX-Tenant = \"****\" * ****\n\n# why\n[defaults]\nrate = 1"},
 		{"headers, quoted and spaced", "[ target . \"headers\" ]\nX = 'abcd'", "[ target . \"headers\" ]\nX = '****'"},
-		{"headers in one line", `target = { headers = { X = "a=b" } }`, `target = { headers = { * = "*=*" } }`},
+		{"headers in one line", `target = { headers = { X = "a=b" } }`, `target = { headers = { X = "*=*" } }`},
 		{"dotted", `target.headers.X = "abcd"`, `target.headers.X = "****"`},
 		{"names", "API_KEY = 'a'\nmy-api-key = 'b'\npassword = 'c'\n\"auth\" = 'd'\nhf_token='e'", "API_KEY = '*'\nmy-api-key = '*'\npassword = '*'\n\"auth\" = '*'\nhf_token='*'"},
 		{"a comment that was a line", `# api_key = "abc"`, `# api_key = "***"`},
@@ -39,7 +39,7 @@ func FuzzFindSecrets(f *testing.F) {
 	f.Add("[target.headers]\nA = \"b\"", "plain")
 	f.Add("x = '''", "a\\\"b")
 	f.Fuzz(func(t *testing.T, before, value string) {
-		if strings.ContainsAny(before, "\"'[=") || strings.ContainsAny(value, "\"'\n\r{}[],= \t*") || len(value) < 4 || strings.Contains(before, value) {
+		if strings.ContainsAny(before, "\"'[=") || strings.ContainsAny(value, "\"'\n\r{}[],= \t*") || len(value) < 8 || strings.Contains(before, value) {
 			t.Skip()
 		}
 		s := findSecrets(before + "\n[target.headers]\nk = \"" + value + "\"\n")
@@ -53,4 +53,27 @@ func FuzzFindSecrets(f *testing.F) {
 			t.Errorf("%d lines, not %d", got, want)
 		}
 	})
+}
+
+// A short value of a header that is no secret by name is an ordinary word elsewhere: names of rows stay.
+func TestShortHeaderValues(t *testing.T) {
+	const elsewhere = "saturation-prod, X-Env, prod-long"
+	for text, want := range map[string]string{
+		"[target.headers]\nX-Env = \"prod\"":                       elsewhere,
+		"[target]\nheaders = { X-Env = \"prod\", X-Tier = \"a\" }": elsewhere,
+		"target.headers.X-Env = \"prod\"":                          elsewhere,
+		"[target.headers]\nX-Env = \"prod-long\"":                  "saturation-prod, X-Env, ***",
+		"[target.headers]\nX-Api-Key = \"prod\"":                   "saturation-***, X-Env, ***-long",
+		"[target.headers]\n\"X-Api-Key\" = \"prod\"":               "saturation-***, X-Env, ***-long",
+		"[target]\nheaders = { X-Auth = \"prod\" }":                "saturation-***, X-Env, ***-long",
+		"password = \"prod\"":                                      "saturation-***, X-Env, ***-long",
+	} {
+		s := findSecrets(text)
+		if got := s.hide(elsewhere); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+		if strings.Contains(s.masked, "prod") {
+			t.Errorf("%s is shown as %s", text, s.masked)
+		}
+	}
 }

@@ -126,15 +126,14 @@ func (r *run) accept() error {
 		return r.begin()
 	}
 	r.manifest.Servers = r.servers
-	variant, is := r.serving.Variant, r.Server.Info.Identity
-	was, n := lastIdentity(r.servers[:len(r.servers)-1], variant)
-	if was != "" && was != is {
+	variant := r.serving.Variant
+	was, identity, n := lastOf(r.servers[:len(r.servers)-1], variant)
+	if changed := r.serverChange(was, identity); changed != nil {
 		if inThisAttempt := n > len(r.before.Servers); inThisAttempt || !r.AcceptServerChange {
-			changed := &ServerChangedError{Was: was, Is: is}
 			r.serving.Identity, r.serving.Error = "", changed.Error() // it measured no row
 			return changed
 		}
-		err := r.dir.setAside(fmt.Sprintf("server-%s-%d", was, len(r.manifest.Attempts)-1), func(id string) bool {
+		err := r.dir.setAside(fmt.Sprintf("server-%s-%d", identity, len(r.manifest.Attempts)-1), func(id string) bool {
 			s := r.specs[id]
 			return s != nil && s.Variant == variant
 		})
@@ -146,16 +145,6 @@ func (r *run) accept() error {
 	return r.dir.writeJSON(manifestFile, &r.manifest)
 }
 
-// lastIdentity is the identity of the last server of a variant, and its number; empty: none.
-func lastIdentity(servers []record.ServerStart, variant string) (identity string, n int) {
-	for _, s := range slices.Backward(servers) {
-		if s.Variant == variant && s.Identity != "" {
-			return s.Identity, s.N
-		}
-	}
-	return "", 0
-}
-
 // withServer calls use while the server of a variant runs.
 func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Context) error) error {
 	r.servers = append(r.servers, record.ServerStart{N: len(r.servers) + 1, Variant: v.Name, StartedAt: time.Now().UTC()})
@@ -164,6 +153,7 @@ func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Conte
 		r.serving.EndedAt = time.Now().UTC()
 		r.manifest.Servers = r.servers
 		if r.Server != nil {
+			r.abandoned[v.Name] = r.Server.Abandoned
 			r.Server.Close()
 			r.Server = nil
 		}
@@ -213,7 +203,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	}
 	err = fmt.Errorf("%s: %w\nits log: %s", name, err, log.Name())
 	if used {
-		return fmt.Errorf("%w\nhint: finished rows are kept; resume with --resume %s", err, r.dir.path)
+		return fmt.Errorf("%w\nhint: %s", err, r.resumeHint("finished rows are kept; see the log"))
 	}
 	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err
@@ -237,11 +227,20 @@ func (r *run) reach(ctx context.Context, endpoint string, started *server.Runnin
 		return err
 	}
 	r.Server, r.Roofline = s, bounds
+	if started == nil {
+		s.Abandoned = r.abandoned[r.serving.Variant]
+	}
 	if started != nil && !s.FirstAnswer.IsZero() {
 		s.LogLines = started.Lines
 		r.serving.FirstAnswerS = new(s.FirstAnswer.Sub(answers).Seconds())
 	}
 	r.serving.Identity = s.Info.Identity
-	s.OpenTelemetry(ctx, r.m.Telemetry, bounds)
+	own := r.targetInfo()
+	if was, _, _ := lastOf(r.servers[:len(r.servers)-1], r.serving.Variant); was == nil || len(own.Changes(was)) > 0 {
+		r.serving.Target = &own
+	}
+	if err := s.OpenTelemetry(ctx, r.m.Telemetry, bounds); err != nil {
+		return err
+	}
 	return use(ctx)
 }

@@ -9,15 +9,18 @@ import (
 // zeroRowKeys are keys of a row whose zero would mean the default, with what to write: a stated zero never
 // silently becomes the default.
 var zeroRowKeys = []struct{ key, hint string }{
+	{"concurrency", "write concurrency = 8, or leave it out: then a rate has no cap"},
 	{"repeats", "write repeats = 1, or leave it out"},
 	{"burstiness", "write burstiness = 0.5 (1 = Poisson, below 1 burstier), or leave it out"},
 	{"prefix.groups", "write groups = 1, or leave it out"},
 	{"trace.speed", "write speed = 2 (twice as fast), or leave it out"},
+	{"settle", `write settle = "1ms": a row does not wait until the server is idle; without settle it waits up to a minute`},
 	{"grace", `write grace = "1ms": requests that run at the end of the window are unfinished; without grace they have 2 minutes`},
 }
 
 // zeroTableKeys are such keys outside the rows.
 var zeroTableKeys = []struct{ key, hint string }{
+	{"target.gpus", "write gpus = 1, or leave it out: then no figure is per GPU"},
 	{"target.timeout", `write timeout = "10m", or leave it out`},
 	{"server.start_timeout", `write start_timeout = "10m", or leave it out`},
 	{"server.stop_timeout", `write stop_timeout = "30s", or leave it out`},

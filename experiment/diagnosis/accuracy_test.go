@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,6 +106,54 @@ var families = []family{
 		func(users, input float64) setting {
 			return setting{unstated: true, rows: []experiment.Spec{closed("u", count(users), count(input), 256)}}
 		}},
+	{"server dies", ServerFailing, [][2]float64{{8, 25}, {4, 40}}, [][2]float64{{16, 30}, {2, 55}},
+		func(users, seconds float64) setting {
+			return setting{diesAfter: seconds, rows: []experiment.Spec{closed("d", count(users), 256, 128)}}
+		}},
+	{"server fails some requests", ServerFailing, [][2]float64{{2, 0.05}, {4, 0.3}}, [][2]float64{{3, 0.1}, {5, 0.6}},
+		func(rate, share float64) setting {
+			return setting{fails: share, lagMs: 10, rows: []experiment.Spec{rated("d", rate, 256, 128)}}
+		}},
+	{"server stands still, closed loop", ServerStalled, [][2]float64{{8, 3}, {4, 5}}, [][2]float64{{16, 2}, {2, 8}},
+		func(users, seconds float64) setting {
+			return setting{stallAfter: 35 * time.Second, stallFor: time.Duration(seconds * float64(time.Second)), rows: []experiment.Spec{closed("s", count(users), 256, 128)}}
+		}},
+	{"server stands still, open loop", ServerStalled, [][2]float64{{4, 5}, {2, 3}}, [][2]float64{{6, 4}, {1, 10}},
+		func(rate, seconds float64) setting {
+			return setting{stallAfter: 40 * time.Second, stallFor: time.Duration(seconds * float64(time.Second)), rows: []experiment.Spec{rated("s", rate, 256, 128)}}
+		}},
+	{"short prompts", BandwidthBoundDecode, [][2]float64{{20, 4}, {64, 16}}, [][2]float64{{8, 2}, {40, 8}},
+		func(input, output float64) setting {
+			return setting{rows: []experiment.Spec{closed("s", 4, count(input), count(output))}}
+		}},
+	{"short and shorter prompts", BandwidthBoundDecode, [][2]float64{{16, 64}, {8, 100}}, [][2]float64{{10, 40}, {20, 128}},
+		func(short, long float64) setting {
+			return setting{rows: []experiment.Spec{closed("short", 1, count(short), 16), closed("long", 1, count(long), 16)}}
+		}},
+	{"few requests", BandwidthBoundDecode, [][2]float64{{0.2, 256}, {0.4, 512}}, [][2]float64{{0.25, 700}, {0.5, 128}},
+		func(rate, input float64) setting {
+			return setting{rows: []experiment.Spec{rated("m", rate, count(input), 128)}}
+		}},
+	{"four requests", UnknownBottleneck, [][2]float64{{256, 1400}}, [][2]float64{{512, 1600}},
+		func(input, output float64) setting {
+			return setting{rows: []experiment.Spec{closed("m", 1, count(input), count(output))}}
+		}},
+	{"small batch limit, one reading of the metrics", UnknownBottleneck, [][2]float64{{4, 3}}, [][2]float64{{8, 5.5}},
+		func(maxSeqs, rate float64) setting {
+			return setting{maxSeqs: count(maxSeqs), readings: 1, rows: []experiment.Spec{rated("u", rate, 512, 256)}}
+		}},
+	{"slow gateway, server times", NetworkOrGateway, [][2]float64{{2, 100}, {4, 300}}, [][2]float64{{3, 150}, {1, 80}},
+		func(rate, ms float64) setting {
+			return setting{gatewayMs: ms, times: true, rows: []experiment.Spec{rated("g", rate, 256, 128)}}
+		}},
+	{"slow gateway, no server times", UnknownBottleneck, [][2]float64{{2, 100}}, [][2]float64{{3, 150}},
+		func(rate, ms float64) setting {
+			return setting{gatewayMs: ms, rows: []experiment.Spec{rated("g", rate, 256, 128)}}
+		}},
+	{"slow tokenizer, server times", HostOverhead, [][2]float64{{2, 100}, {4, 300}}, [][2]float64{{3, 150}, {1, 80}},
+		func(rate, ms float64) setting {
+			return setting{frontendMs: ms, times: true, rows: []experiment.Spec{rated("g", rate, 256, 128)}}
+		}},
 	{"prefixes evicted, cached tokens not reported", UnknownBottleneck, [][2]float64{{1500, 64}}, [][2]float64{{1800, 80}},
 		func(blocks, groups float64) setting {
 			s := closed("u", 2, 3072, 64)
@@ -112,9 +161,10 @@ var families = []family{
 		}},
 }
 
-// score is how often the hidden cause was found.
+// score is how often the hidden cause was found, and how often another one was named. "unknown" names none.
 type score struct {
 	n, right int
+	advised  int // wrong, with advice: a bottleneck was named
 	wrong    []string
 }
 
@@ -136,6 +186,9 @@ func evaluate(t *testing.T, fresh bool) (c score) {
 				c.right++
 				continue
 			}
+			if d.Bottleneck != UnknownBottleneck {
+				c.advised++
+			}
 			c.wrong = append(c.wrong, fmt.Sprintf("- %s (%s; %g, %g): %s, \"%s\"\n", f.cause.Name(), f.name, x[0], x[1], d.Bottleneck.Name(), d.Observation))
 			t.Logf("%s %v: %+v", f.name, x, d)
 		}
@@ -144,7 +197,7 @@ func evaluate(t *testing.T, fresh bool) (c score) {
 }
 
 func (c score) String() string {
-	text := fmt.Sprintf("%d of %d right", c.right, c.n)
+	text := fmt.Sprintf("%d of %d right, %d with false advice", c.right, c.n, c.advised)
 	if len(c.wrong) == 0 {
 		return text + ".\n"
 	}

@@ -105,7 +105,7 @@ func TestWorkload(t *testing.T) {
 			"NOT YET", "concurrency 8 is undecided: TTFT p99 820 ms > 500 ms on 51 requests; 39 more decide it", "requests = 339 at concurrency 8", stats.Undecided, "concurrency 8"},
 		"open by a caution": {[]record.Row{changed(func(r *record.Row) {
 			r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores"}}
-		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, Why: "PASS as measured, undecided because of client_cpu: CPU steal 9 %"})},
+		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, OpenedBy: []string{"client_cpu"}, Why: "PASS as measured, undecided because of client_cpu: CPU steal 9 %"})},
 			"NOT YET", "", "repeat concurrency 8 without client_cpu: dedicated cores", stats.Undecided, "concurrency 8"},
 		"invalid": {[]record.Row{invalid(8)}, "NOT YET", "concurrency 8 is invalid: short", "repeat concurrency 8 without short", stats.Undecided, "concurrency 8"},
 		"none": {[]record.Row{offered(8, 900, fail), offered(16, 1000, fail)},
@@ -146,6 +146,8 @@ func TestChange(t *testing.T) {
 		"beside prompts": {at(func(r *record.Row) { r.Summary.TPOT = flat(13, 14) }, slowDecode), "max_num_batched_tokens = [512, 2048, 8192]"},
 		"idle memory":    {at(func(r *record.Row) { r.Summary.TPOT = flat(30, 31); r.GPU.Devices[0].DRAMActive = level(0.2) }, slowDecode), `attention_backend = ["FLASH_ATTN", "FLASHINFER"]`},
 		"unwatched":      {at(func(r *record.Row) { r.Summary.TPOT, r.GPU = flat(30, 31), nil }, slowDecode), "the bottleneck is unknown: measure the same again with more telemetry"},
+		"failing":        {at(func(r *record.Row) { dies(r) }, fails), "repeat concurrency 1: find in the server's log why it ended"},
+		"stalled":        {at(func(r *record.Row) { stops(r, 60) }, fails), "repeat concurrency 1: look for a suspended process"},
 		"no roofline": {at(func(r *record.Row) {
 			r.Summary.TPOT, r.GPU, r.Server.Metrics, r.Roofline, r.NoRoofline = flat(30, 31), nil, nil, nil, "hardware is not specified in [target]"
 		}, slowDecode), "name the hardware in [target]"},

@@ -24,26 +24,32 @@ type Bottleneck string
 
 // The bottlenecks; one that makes the later ones doubtful is before them.
 const (
-	ClientLimited        Bottleneck = "client_limited"             // the client delayed requests: nothing is known of the server
-	ThermalOrPower       Bottleneck = "thermal_or_power"           // GPU clocks were throttled
-	KVCachePressure      Bottleneck = "kv_cache_pressure"          // the KV cache is full: requests wait for blocks or are preempted
-	PrefixCacheMisses    Bottleneck = "prefix_cache_misses"        // prefixes that should be cached are computed again
-	Queueing             Bottleneck = "queueing"                   // requests wait for a place in the batch
-	HostOverhead         Bottleneck = "host_overhead"              // the GPU waits for the CPU in each step
-	InefficientDecode    Bottleneck = "inefficient_decode"         // decode steps are slow while the GPU memory idles
-	ComputeBoundPrefill  Bottleneck = "compute_bound_prefill"      // computing prompts takes the time
-	BatchingTradeoff     Bottleneck = "batching_tradeoff"          // more throughput at a higher TPOT: nothing is wrong
-	BandwidthBoundDecode Bottleneck = "hbm_bandwidth_bound_decode" // as fast as the memory allows: nothing is wrong
-	UnknownBottleneck    Bottleneck = "unknown"                    // the evidence does not suffice; Missing says what is needed
+	ServerFailing        Bottleneck = "server_failing"                // requests fail: the figures cover the others
+	ServerStalled        Bottleneck = "server_stalled"                // all streams stood still at once
+	ClientLimited        Bottleneck = "client_limited"                // the client delayed requests: nothing is known of the server
+	ThermalOrPower       Bottleneck = "thermal_or_power"              // GPU clocks were throttled
+	KVCachePressure      Bottleneck = "kv_cache_pressure"             // the KV cache is full: requests wait for blocks or are preempted
+	PrefixCacheMisses    Bottleneck = "prefix_cache_misses"           // prefixes that should be cached are computed again
+	NetworkOrGateway     Bottleneck = "network_or_gateway"            // the first token is late outside of the server
+	Queueing             Bottleneck = "queueing"                      // requests wait for a place in the batch
+	HostOverhead         Bottleneck = "host_overhead"                 // the GPU waits for the CPU in each step
+	InefficientDecode    Bottleneck = "inefficient_decode"            // decode steps are slow while the GPU memory idles
+	ComputeBoundPrefill  Bottleneck = "compute_bound_prefill"         // computing prompts takes the time
+	BatchingTradeoff     Bottleneck = "batching_tradeoff"             // more throughput at a higher TPOT: nothing is wrong
+	BandwidthBoundDecode Bottleneck = "hbm_bandwidth_bound_decode"    // as fast as the memory allows: nothing is wrong
+	MemoryBoundDecode    Bottleneck = "memory_bandwidth_bound_decode" // the same of a CPU
+	UnknownBottleneck    Bottleneck = "unknown"                       // the evidence does not suffice; Missing says what is needed
 )
 
 // Bottlenecks are all of them, in their order.
-var Bottlenecks = []Bottleneck{ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses, Queueing, HostOverhead,
-	InefficientDecode, ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode, UnknownBottleneck}
+var Bottlenecks = []Bottleneck{ServerFailing, ServerStalled, ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses,
+	NetworkOrGateway, Queueing, HostOverhead, InefficientDecode, ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode,
+	MemoryBoundDecode, UnknownBottleneck}
 
 // Name is the bottleneck for display: "HBM-bandwidth-bound decode".
 func (b Bottleneck) Name() string {
-	return map[Bottleneck]string{ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
+	return map[Bottleneck]string{ServerFailing: "server failing", ServerStalled: "server stalled", NetworkOrGateway: "network or gateway",
+		MemoryBoundDecode: "memory-bandwidth-bound decode", ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
 		PrefixCacheMisses: "prefix-cache misses", Queueing: "queueing", HostOverhead: "host (CPU) overhead", InefficientDecode: "inefficient decode",
 		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off", BandwidthBoundDecode: "HBM-bandwidth-bound decode",
 		UnknownBottleneck: "unknown"}[b]

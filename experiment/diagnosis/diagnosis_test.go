@@ -21,7 +21,8 @@ import (
 
 // flat is a sample that is p50 for nearly all, and p99 for few.
 func flat(p50, p99 float64) *stats.Summary {
-	return &stats.Summary{N: 1000, Mean: p50, P50: p50, P95: p50, P99: p99}
+	at := func(x float64) stats.Interval { return stats.Interval{Lo: 0.99 * x, Hi: 1.01 * x} }
+	return &stats.Summary{N: 1000, Mean: p50, P50: p50, P95: p50, P99: p99, CI95: map[string]stats.Interval{"p50": at(p50), "p95": at(p50), "p99": at(p99)}}
 }
 
 func level(x float64) *telemetry.Gauge { return &telemetry.Gauge{Mean: x, Max: x, Last: x} }
@@ -60,6 +61,11 @@ func clientCaution(r *record.Row) {
 	r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution}}
 }
 
+// moved is an effect of the row's first finding.
+func moved(r *record.Row, metric string, ms float64) {
+	r.Findings[0].Effects = []record.Effect{{Metric: metric, Direction: record.Inflated, Bound: &ms, Unit: record.UnitMs}}
+}
+
 func trend(r *record.Row, metric string, change float64) {
 	r.Steady = &record.Steadiness{Trends: map[string]stats.Trend{metric: {Change: change, P: 1e-6}}}
 }
@@ -94,17 +100,44 @@ func TestRules(t *testing.T) {
 		near    []record.Row
 		then    Bottleneck
 	}{
-		{"client", as(func(r *record.Row) { clientCaution(r); r.Client.CPUMean = new(1.9) }), ClientLimited, "client",
+		{"client", as(func(r *record.Row) {
+			clientCaution(r)
+			r.Findings[0].Effects = []record.Effect{{Metric: "ttft", Direction: record.Inflated, Unit: record.UnitFactor}}
+		}), ClientLimited, "client",
 			as(func(r *record.Row) { clientCaution(r); r.Client.CPUMean, r.Findings = new(1.9), nil }), BandwidthBoundDecode},
-		{"stolen", as(func(r *record.Row) { clientCaution(r); r.Client.Steal = new(0.25) }), ClientLimited, "client",
-			as(func(r *record.Row) { clientCaution(r); r.Client.Steal = new(0.1) }), BandwidthBoundDecode}, // a tenth explains no latency
+		{"stolen", as(func(r *record.Row) { clientCaution(r); moved(r, "ttft", 12.1) }), ClientLimited, "client",
+			as(func(r *record.Row) { clientCaution(r); moved(r, "ttft", 11.9) }), BandwidthBoundDecode}, // a fifth of p99, at most
+		{"late client", as(func(r *record.Row) {
+			r.Findings, r.Summary.Lag = []record.Finding{{Code: "client_bound", Severity: record.Caution}}, flat(3, 12.1)
+		}), ClientLimited, "client",
+			as(func(r *record.Row) {
+				r.Findings, r.Summary.Lag = []record.Finding{{Code: "client_bound", Severity: record.Caution}}, flat(3, 11.9)
+			}), BandwidthBoundDecode},
+		{"verdict open by the client", as(func(r *record.Row) {
+			clientCaution(r)
+			r.SLO = []record.Verdict{{Verdict: "UNDECIDED", OpenedBy: []string{"client_cpu"}}}
+		}), ClientLimited, "client",
+			as(func(r *record.Row) {
+				clientCaution(r)
+				r.SLO = []record.Verdict{{Verdict: "UNDECIDED", OpenedBy: []string{"unsteady"}}}
+			}), BandwidthBoundDecode},
 		{"thinned", as(func(r *record.Row) {
 			clientCaution(r)
-			r.Findings[0].Effects = []record.Effect{{Metric: record.MetricConcurrency}}
+			r.Findings[0].Effects = []record.Effect{{Metric: record.MetricConcurrency, Bound: new(1.3), Unit: record.UnitFactor}}
+			r.Summary.Concurrency.Mean = 8 / 1.3
 		}), ClientLimited, "client",
-			as(clientCaution), BandwidthBoundDecode},
-		{"heat", as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.05} }), ThermalOrPower, "throttled",
-			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.005} }), BandwidthBoundDecode},
+			as(func(r *record.Row) {
+				clientCaution(r)
+				r.Findings[0].Effects = []record.Effect{{Metric: record.MetricConcurrency, Bound: new(1.1), Unit: record.UnitFactor}}
+				r.Summary.Concurrency.Mean = 8 / 1.1
+			}), BandwidthBoundDecode},
+		{"heat", as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.25} }), ThermalOrPower, "throttled",
+			as(func(r *record.Row) { r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.05} }), BandwidthBoundDecode}, // moves no median
+		{"heat, and drift", as(func(r *record.Row) {
+			trend(r, "tpot", 0.4)
+			r.GPU.Devices[0].Throttled = map[string]float64{"sw_thermal": 0.05}
+		}), ThermalOrPower, "throttled",
+			as(func(r *record.Row) { trend(r, "tpot", 0.4) }), UnknownBottleneck},
 		{"power cap", as(func(r *record.Row) {
 			slowDecode(r)
 			r.GPU.Devices[0].Throttled = map[string]float64{"sw_power_cap": 0.9}
@@ -116,7 +149,19 @@ func TestRules(t *testing.T) {
 			as(func(r *record.Row) { r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = new(3.), level(0.99) }), BandwidthBoundDecode},
 		{"full cache", as(func(r *record.Row) { r.Server.Metrics.Waiting, r.Server.Metrics.KVUsage = level(4), level(0.95) }), KVCachePressure, "wait, and the KV cache is full",
 			as(func(r *record.Row) { r.Server.Metrics.KVUsage = level(0.95) }), BandwidthBoundDecode}, // full of what is cached and nobody waits for
-		{"eviction", as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.3} }), PrefixCacheMisses, "evicted",
+		{"eviction, the prefixes do not fit", as(func(r *record.Row) {
+			r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.3, PossibleTokens: 800, PromptTokens: 1000, InCapacity: new(300)}
+		}), PrefixCacheMisses, "evicted before reuse",
+			as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.7} }), BandwidthBoundDecode},
+		{"eviction, requests fill the cache", as(func(r *record.Row) {
+			r.Reuse, r.Server.Metrics.KVUsage = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.3}, level(0.95)
+		}), PrefixCacheMisses, "evicted before reuse",
+			as(func(r *record.Row) {
+				r.Reuse, r.Server.Metrics.KVUsage = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.7}, level(0.95)
+			}), BandwidthBoundDecode},
+		{"no eviction: the prefixes fit", as(func(r *record.Row) {
+			r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.3, PossibleTokens: 800, PromptTokens: 1000, InCapacity: new(800)}
+		}), PrefixCacheMisses, "evictions are not evident",
 			as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0.7} }), BandwidthBoundDecode},
 		{"nothing to find", as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.8, CachedRate: 0} }), PrefixCacheMisses, "again for each request",
 			as(func(r *record.Row) { r.Reuse = &record.Reuse{PossibleRate: 0.04, CachedRate: 0} }), BandwidthBoundDecode},
@@ -243,13 +288,13 @@ func TestUnknownOfOtherHardware(t *testing.T) {
 		vendor, missing string
 		exporter        bool       // is proposed
 		pair            Bottleneck // diagnosis of two batches
-	}{{"", missingGPU, true, HostOverhead}, {"nvidia", missingGPU, true, HostOverhead}, {"amd", missingForeign, false, HostOverhead}, {"cpu", missingCPU, false, UnknownBottleneck}} {
+	}{{"", missingGPU, true, HostOverhead}, {"nvidia", missingGPU, true, HostOverhead}, {"amd", missingAMD, true, HostOverhead}, {"intel", missingForeign, false, HostOverhead}, {"cpu", missingCPU, false, UnknownBottleneck}} {
 		rows := as(slow(c.vendor, 8, 10, 31))
 		series := series.FromRows(rows)
 		found := Diagnose(series)
 		d := found[0]
 		next := moreTelemetry(&rows[0], strings.Join(d.Missing, "; "))
-		if d.Bottleneck != UnknownBottleneck || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "DCGM") != c.exporter {
+		if d.Bottleneck != UnknownBottleneck || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "xporter") != c.exporter {
 			t.Errorf("%q: %+v, next %+v", c.vendor, d, next)
 		}
 		if d := lastOf(pair(slow(c.vendor, 1, 5, 29), slow(c.vendor, 8, 10, 31))); d.Bottleneck != c.pair {
@@ -305,7 +350,10 @@ func TestTailNeedsRequests(t *testing.T) {
 	if d := diagnose(stats.Summarize(few)); strings.Contains(d.Observation, "high at") {
 		t.Errorf("%+v", d)
 	}
-	if d := diagnose(stats.Summarize(slices.Repeat(few, 8))); !strings.Contains(d.Observation, "high at p90") {
+	if d := diagnose(stats.Summarize(slices.Repeat(few, 8))); strings.Contains(d.Observation, "high at") {
+		t.Errorf("a p90 whose lower bound is not high: %+v", d)
+	}
+	if d := diagnose(stats.Summarize(slices.Repeat(few, 32))); !strings.Contains(d.Observation, "high at p95") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -50,7 +50,9 @@ func (a *answering) ship(m *record.Manifest, operating int) {
 	case below >= 0 && a.Limit == nil:
 		a.Next = a.decideAt(below)
 	default:
-		a.Next = a.moreLoads(operating, end)
+		if a.Next = a.repair(end); a.Next == nil {
+			a.Next = a.moreLoads(operating, end)
+		}
 	}
 }
 

@@ -26,6 +26,9 @@ type NextSweep struct {
 
 // decideAt is what decides an undecided or invalid point: the row without its disturbance, or more requests.
 func (a *answering) decideAt(j int) *NextSweep {
+	if n := a.repair(j); n != nil {
+		return n
+	}
 	p := &a.s.Points[j]
 	v := worst(p)
 	if a.Points[j].Status == Invalid || openedBy(p, v) != nil {
@@ -87,7 +90,7 @@ func loadName(s *series.Series, p *series.Point) string {
 // openedBy is the caution without which the limit would have a verdict; nil: none.
 func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 	for _, f := range findings(p) {
-		if f.Severity == record.Caution && strings.Contains(limit.Why, f.Code+":") {
+		if f.Severity == record.Caution && slices.Contains(limit.OpenedBy, f.Code) {
 			return &f
 		}
 	}
@@ -179,125 +182,4 @@ func (n *NextSweep) inRow(s *series.Series) *NextSweep {
 	n.Text = fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", "))
 	n.TOML = inRow(s, fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", ")))
 	return n
-}
-
-// change is what to change if every point misses the SLO: the load, else what limits the quoted point.
-func (a *answering) change() *NextSweep {
-	p := &a.s.Points[a.Quoted]
-	if load, finite := p.FiniteLoad(); finite && !p.Rows[0].Spec.IsColdStart() {
-		highest := &a.s.Points[len(a.s.Points)-1]
-		most, bounded := highest.FiniteLoad()
-		switch {
-		case bounded && a.firstMiss(0) == len(a.s.Points) && a.s.Saturation.Point == nil:
-			load = most
-			return a.loads("a throughput or cost limit is missed, latency is not: try more load", 2*load, 3*load, 4*load)
-		case p.FailsByLoad():
-			if n := a.loads("every measured load misses the SLO: try less load", load/8, load/4, load/2); n != nil {
-				return n
-			}
-		}
-	}
-	d := firstAt(a.diagnoses, a.Series, a.Quoted)
-	if !p.FailsByLoad() { // the bottleneck of the next higher load keeps it from more output
-		if next := firstAt(a.diagnoses, a.Series, a.Quoted+1); next != nil {
-			d = next
-		}
-	}
-	if d == nil {
-		return moreTelemetry(p.Rows[0], "")
-	}
-	n := a.changeFor(p, d)
-	n.Bottleneck = d.Bottleneck
-	return n
-}
-
-// changeFor is the first single change for a bottleneck.
-func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
-	switch r := p.Rows[0]; d.Bottleneck {
-	case ClientLimited:
-		return byHand("the client machine", d.Response)
-	case ThermalOrPower:
-		return byHand("cooling and power limit", d.Response)
-	case KVCachePressure:
-		return knob("gpu_memory_utilization", "the KV cache is full: give it more memory", 0.85, 0.9, 0.95)
-	case PrefixCacheMisses:
-		if r.Reuse != nil && r.Reuse.CachedTokens == 0 {
-			return byHand("prefix caching", "no prompt token was cached: start the server with --enable-prefix-caching, and run the row again")
-		}
-		return knob("gpu_memory_utilization", "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9, 0.95)
-	case Queueing:
-		return moreConcurrency(a.s, p)
-	case HostOverhead:
-		return byHand("CUDA graphs and asynchronous scheduling", "the GPU waits for the host: start the server with them, and run the row again")
-	case InefficientDecode:
-		return knobOf("attention_backend", "decode is slow while the GPU memory idles: try other kernels", `"FLASH_ATTN"`, `"FLASHINFER"`)
-	case ComputeBoundPrefill:
-		if b := r.Roofline; b != nil && r.Summary.TPOT != nil && r.Summary.TPOT.P50 > b.TPOT.HighMs {
-			return knob("max_num_batched_tokens", "decode waits for the prefill of others: fewer prompt tokens per step", 512, 2048, 8192)
-		}
-		return moreGPUs(r, "prefill takes the time: add compute")
-	case BatchingTradeoff, BandwidthBoundDecode:
-		return moreGPUs(r, "nothing is wrong, but this hardware exceeds the limit: more bandwidth per token")
-	}
-	return moreTelemetry(p.Rows[0], strings.Join(d.Missing, "; "))
-}
-
-// moreTelemetry: if the bottleneck is unknown, the next step is to collect more, not to change a knob. Without the
-// hardware there is no roofline to compare with.
-func moreTelemetry(r *record.Row, missing string) *NextSweep {
-	if r.Roofline == nil && strings.Contains(r.NoRoofline, "hardware") {
-		n := byHand("hardware", "name the hardware in [target]: the bottleneck is unknown without a roofline")
-		n.TOML = "[target]\nhardware = \"h100-sxm\"\ngpus = 1"
-		return n
-	}
-	n := byHand("telemetry", "the bottleneck is unknown: measure the same again with more telemetry")
-	n.TOML = "[telemetry]\nserver = \"auto\""
-	if r.HasGPUMetrics() {
-		n.TOML += "\ngpu    = \"http://127.0.0.1:9400/metrics\"   # DCGM exporter"
-	}
-	if missing != "" {
-		n.Why += "; missing: " + missing
-	}
-	return n
-}
-
-// moreConcurrency is for requests that wait: under the row's own cap, or for a place in the server's batch.
-func moreConcurrency(s *series.Series, p *series.Point) *NextSweep {
-	r := p.Rows[0]
-	wait, first := percentile(r.Summary.CapWait, tailOf(p)), percentile(r.Summary.TTFT, tailOf(p))
-	if wait != nil && first != nil && *wait >= capWaitShare**first {
-		n := knob("concurrency", "requests wait under the row's own cap", 2*float64(r.Spec.Concurrency), 4*float64(r.Spec.Concurrency))
-		return n.inRow(s)
-	}
-	now := 64.0
-	if m := r.Server.Metrics; m != nil && m.Running != nil {
-		now = math.Max(1, math.Round(m.Running.Max))
-	}
-	return knob("max_num_seqs", "requests wait for a place in the batch", now, 2*now, 4*now)
-}
-
-func moreGPUs(r *record.Row, why string) *NextSweep {
-	n := 1.0
-	if r.Roofline != nil {
-		n = math.Max(1, float64(r.Roofline.GPUs))
-	}
-	return knob("tensor_parallel_size", why, n, 2*n)
-}
-
-func knob(name, why string, values ...float64) *NextSweep {
-	texts := make([]string, len(values))
-	for i, x := range values {
-		texts[i] = strconv.FormatFloat(x, 'g', -1, 64)
-	}
-	return knobOf(name, why, texts...)
-}
-
-// knobOf is a sweep of a server setting, named as vLLM's flag.
-func knobOf(name, why string, values ...string) *NextSweep {
-	toml := fmt.Sprintf("[server.knobs]   # with --%s {%s} in the command of [server]\n%s = [%s]", strings.ReplaceAll(name, "_", "-"), name, name, strings.Join(values, ", "))
-	return &NextSweep{Text: fmt.Sprintf("%s = [%s]", name, strings.Join(values, ", ")), Variable: name, Values: values, TOML: toml, Why: why}
-}
-
-func inRow(s *series.Series, line string) string {
-	return fmt.Sprintf("[[row]]\nname = %q   # all else as it is\n%s", s.Name, line)
 }

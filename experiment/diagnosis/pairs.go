@@ -24,10 +24,15 @@ func (v *pointMetrics) lowestLoad(all []pointMetrics) *pointMetrics {
 
 func (v *pointMetrics) sibling(all []pointMetrics, point int) *pointMetrics {
 	i := slices.IndexFunc(all, func(o pointMetrics) bool { return o.series == v.series && o.point == point })
-	if i < 0 {
+	if i < 0 || all[i].unreliable() {
 		return nil
 	}
 	return &all[i]
+}
+
+// unreliable reports whether the figures of a point are not those of a server at work.
+func (v *pointMetrics) unreliable() bool {
+	return v.failing != nil || v.stalling != nil || v.clientLimits() != nil
 }
 
 // otherTrafficPair is the point of the same row whose TPOT floor, and so its memory traffic per step, differs
@@ -39,7 +44,7 @@ func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
 	for i := range all {
 		o := &all[i]
 		x, y := o.p.Rows[0].Roofline, v.p.Rows[0].Roofline
-		if o.spec.Name != v.spec.Name || o.spec.Variant != v.spec.Variant || x == nil || y == nil || !series.SameSetup(x, y) || !known(o.step) || !known(v.step) {
+		if o.spec.Name != v.spec.Name || o.spec.Variant != v.spec.Variant || x == nil || y == nil || !series.SameSetup(x, y) || o.unreliable() || !known(o.step) || !known(v.step) {
 			continue
 		}
 		if d := math.Abs(math.Log(o.tpotFloor / v.tpotFloor)); d >= distance {
@@ -58,7 +63,8 @@ func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
 	for i := range all {
 		o := &all[i]
 		same := o.s.Axis == v.s.Axis && o.p.LoadValue == v.p.LoadValue && o.spec.Variant == v.spec.Variant && o.output <= alike*v.output && v.output <= alike*o.output
-		if same && idle(v) && idle(o) && v.input >= longerInput*o.input && v.ttft >= longerTTFT*o.ttft && (best == nil || o.input < best.input) {
+		more := v.input >= longerInput*o.input && v.computed >= o.computed+minComputed && v.ttftLow >= longerTTFT*o.ttftTop
+		if same && more && !o.unreliable() && idle(v) && idle(o) && (best == nil || o.input < best.input) {
 			best = o
 		}
 	}

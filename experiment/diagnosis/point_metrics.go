@@ -8,8 +8,6 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
-	"bench/experiment/telemetry"
-	"bench/experiment/verdict"
 )
 
 // pointMetrics are the figures of a point that the rules use: medians over its repeats, NaN if not collected.
@@ -23,11 +21,16 @@ type pointMetrics struct {
 	name          string // of the point, for display
 
 	ttft, tpot, e2e    float64 // p50
+	ttftLow, ttftTop   float64 // ends of the 95 % interval of ttft; NaN: the requests are too few for one
+	ttftMean           float64
+	tpotLow, tpotTop   float64 // of tpot
 	tail               string  // the highest of p99, p95, p90 that the number of requests carries; else p50
 	ttftTail           float64 // TTFT at tail
+	ttftTailLow        float64 // lower end of its interval
 	step               float64 // decode step, p50 of ITL
 	capWait            float64 // at tail
 	input, output      float64 // mean tokens per request
+	computed           float64 // input without cached tokens
 	promptSpread       float64 // prompt tokens p99 ÷ p50
 	requestsS, outputS float64 // requests/s, output tok/s
 
@@ -38,11 +41,16 @@ type pointMetrics struct {
 	batch, mbu             float64
 	computeBound           bool // by the roofline, decode computes longer than it reads
 
+	failing, stalling *record.Row   // the repeat with the most failures, with the most stalled requests; nil: none matters
+	parts             []record.Part // where the mean TTFT from send goes; nil: the server does not report its times
+
+	readings                     float64 // of the server's metrics in the window
 	waiting, waitingMax, running float64 // requests in the server
 	kv, kvMax                    float64 // share of the KV cache in use
-	preempted                    float64 // preemptions per completed request
+	preemptions, preempted       float64 // preemptions, and per completed request
 	hitRate                      float64 // prefix-cache hit rate that the server reports
 	possibleHits, cached         float64 // share of the prompt tokens
+	hitsInCapacity               float64 // possible in a cache of the reported size, share of the prompt tokens
 
 	gpuActive, memoryActive float64 // share of the time
 	throttled, capped       float64 // share of the readings with clocks throttled by heat or power supply, by the power cap
@@ -59,12 +67,14 @@ func pointMetricsOf(series []series.Series) []pointMetrics {
 		s := &series[i]
 		for j := range s.Points {
 			p := &s.Points[j]
-			v := pointMetrics{series: i, point: j, s: s, p: p, spec: &p.Rows[0].Spec, name: s.PointName(p)}
+			v := pointMetrics{failing: failingRow(p.Rows), stalling: stallingRow(p.Rows), series: i, point: j, s: s, p: p, spec: &p.Rows[0].Spec, name: s.PointName(p)}
 			v.readLatencies()
 			v.readRoofline()
 			v.readServer()
 			v.readGPU()
 			v.readClient()
+			v.readParts()
+			v.leaveOut()
 			all = append(all, v)
 		}
 	}
@@ -112,6 +122,61 @@ func percentile(s *stats.Summary, name string) *float64 {
 	return &x
 }
 
+// leastForMedian is the smallest number of requests whose median has an interval at 95 %.
+const leastForMedian = 6
+
+// lowEnd is the lower end of a percentile, nil without one: of its interval, or where dependence between the
+// requests leaves that open, what the requests of this row alone support. A diagnosis explains the row, and
+// infers nothing about others.
+func lowEnd(s *stats.Summary, name string) *float64 {
+	if s == nil {
+		return nil
+	}
+	if ci, ok := s.CI95[name]; ok && !math.IsInf(ci.Lo, 0) && !math.IsNaN(ci.Lo) {
+		return &ci.Lo
+	}
+	switch {
+	case s.N < leastForMedian:
+		return nil
+	case name == "p50":
+		return new(max(s.Min, s.P50-medianError(s)))
+	}
+	below := map[string]string{"p99": "p95", "p95": "p90", "p90": "p50"}[name]
+	return percentile(s, below)
+}
+
+// topOfMedian is the upper end of p50; nil: the requests are too few for one.
+func topOfMedian(s *stats.Summary) *float64 {
+	if s == nil {
+		return nil
+	}
+	if ci, ok := s.CI95["p50"]; ok && !math.IsInf(ci.Hi, 0) && !math.IsNaN(ci.Hi) {
+		return &ci.Hi
+	}
+	if s.N < leastForMedian {
+		return nil
+	}
+	return new(min(s.Max, s.P50+medianError(s)))
+}
+
+// medianError is half of the interval of a median at 95 %, by the large-sample standard error of normal values,
+// 1.2533 σ/√n: too wide for values with a long tail.
+func medianError(s *stats.Summary) float64 { return 1.96 * 1.2533 * s.Std / math.Sqrt(float64(s.N)) }
+
+// supportedTail is tailOf for one row; of E2E without streaming.
+func supportedTail(r *record.Row) string {
+	s := r.Summary.TTFT
+	if s == nil {
+		s = r.Summary.E2E
+	}
+	for _, name := range []string{"p99", "p95", "p90"} {
+		if s != nil && s.Grade(name) != stats.NoBound {
+			return name
+		}
+	}
+	return "p50"
+}
+
 // tailOf is the highest of p99, p95 and p90 of TTFT that is bounded by the number of requests; else p50.
 func tailOf(p *series.Point) string {
 	for _, name := range []string{"p99", "p95", "p90"} {
@@ -126,10 +191,27 @@ func (v *pointMetrics) readLatencies() {
 	get := func(name string, of func(*record.Summary) *stats.Summary) float64 {
 		return v.median(func(r *record.Row) *float64 { return percentile(of(&r.Summary), name) })
 	}
-	v.ttft = get("p50", func(s *record.Summary) *stats.Summary { return s.TTFT })
+	low := func(name string, of func(*record.Summary) *stats.Summary) float64 {
+		return v.median(func(r *record.Row) *float64 { return lowEnd(of(&r.Summary), name) })
+	}
+	top := func(of func(*record.Summary) *stats.Summary) float64 {
+		return v.median(func(r *record.Row) *float64 { return topOfMedian(of(&r.Summary)) })
+	}
+	ttft := func(s *record.Summary) *stats.Summary { return s.TTFT }
+	tpot := func(s *record.Summary) *stats.Summary { return s.TPOT }
+	v.ttft = get("p50", ttft)
+	v.ttftLow, v.ttftTop = low("p50", ttft), top(ttft)
+	v.tpotLow, v.tpotTop = low("p50", tpot), top(tpot)
+	v.ttftMean = v.median(func(r *record.Row) *float64 {
+		if s := r.Summary.TTFT; s != nil {
+			return &s.Mean
+		}
+		return nil
+	})
 	v.tail = tailOf(v.p)
-	v.ttftTail = get(v.tail, func(s *record.Summary) *stats.Summary { return s.TTFT })
-	v.tpot = get("p50", func(s *record.Summary) *stats.Summary { return s.TPOT })
+	v.ttftTail = get(v.tail, ttft)
+	v.ttftTailLow = low(v.tail, ttft)
+	v.tpot = get("p50", tpot)
 	v.e2e = get("p50", func(s *record.Summary) *stats.Summary { return s.E2E })
 	v.capWait = get(v.tail, func(s *record.Summary) *stats.Summary { return s.CapWait })
 	v.lag = get("p99", func(s *record.Summary) *stats.Summary { return s.Lag })
@@ -141,6 +223,13 @@ func (v *pointMetrics) readLatencies() {
 	})
 	v.requestsS, v.outputS = v.p.RequestsPerS.Median, v.p.OutputTokensPerS.Median
 	v.input = v.perCompleted(func(r *record.Row) *float64 { return new(float64(r.Summary.Tokens.Prompt)) })
+	v.computed = v.perCompleted(func(r *record.Row) *float64 {
+		n := float64(r.Summary.Tokens.Prompt)
+		if c := r.Summary.Tokens.Cached; c != nil {
+			n -= float64(*c)
+		}
+		return &n
+	})
 	v.output = v.perCompleted(func(r *record.Row) *float64 { return new(float64(r.Summary.Tokens.Output)) })
 	v.promptSpread = v.median(func(r *record.Row) *float64 {
 		if l := r.Lengths.PromptTokens; l != nil && l.P50 > 0 {
@@ -189,107 +278,4 @@ func (v *pointMetrics) readRoofline() {
 			v.computeBound = v.computeBound || t.Name == "compute" && !t.Hidden
 		}
 	}
-}
-
-func (v *pointMetrics) readServer() {
-	get := in(v, func(r *record.Row) *telemetry.ServerUsage { return r.Server.Metrics })
-	v.waiting = get(func(u *telemetry.ServerUsage) *float64 { return meanOf(u.Waiting) })
-	v.waitingMax = get(func(u *telemetry.ServerUsage) *float64 { return maxOf(u.Waiting) })
-	v.running = get(func(u *telemetry.ServerUsage) *float64 { return meanOf(u.Running) })
-	v.kv = get(func(u *telemetry.ServerUsage) *float64 { return meanOf(u.KVUsage) })
-	v.kvMax = get(func(u *telemetry.ServerUsage) *float64 { return maxOf(u.KVUsage) })
-	v.hitRate = get(func(u *telemetry.ServerUsage) *float64 { return u.PrefixHitRate })
-	v.preempted = v.perCompleted(func(r *record.Row) *float64 {
-		if r.Server.Metrics == nil {
-			return nil
-		}
-		return r.Server.Metrics.Preemptions
-	})
-	reuse := in(v, func(r *record.Row) *record.Reuse { return r.Reuse })
-	v.possibleHits = reuse(func(u *record.Reuse) *float64 { return &u.PossibleRate })
-	v.cached = reuse(func(u *record.Reuse) *float64 { return &u.CachedRate })
-}
-
-func meanOf(g *telemetry.Gauge) *float64 {
-	if g == nil {
-		return nil
-	}
-	return &g.Mean
-}
-
-func maxOf(g *telemetry.Gauge) *float64 {
-	if g == nil {
-		return nil
-	}
-	return &g.Max
-}
-
-// readGPU takes the highest value of all GPUs: the busiest one, since some may serve something else, and the
-// most throttled one.
-func (v *pointMetrics) readGPU() {
-	usage := in(v, func(r *record.Row) *telemetry.GPUUsage { return r.GPU })
-	get := func(of func(*telemetry.GPUDevice) *float64) float64 {
-		return usage(func(u *telemetry.GPUUsage) *float64 {
-			var highest *float64
-			for i := range u.Devices {
-				if x := of(&u.Devices[i]); x != nil && (highest == nil || *x > *highest) {
-					highest = x
-				}
-			}
-			return highest
-		})
-	}
-	v.gpuActive = get(func(d *telemetry.GPUDevice) *float64 {
-		if d.EngineActive != nil {
-			return &d.EngineActive.Mean
-		}
-		return meanOf(d.Busy)
-	})
-	v.memoryActive = get(func(d *telemetry.GPUDevice) *float64 { return meanOf(d.DRAMActive) })
-	v.heat = get(func(d *telemetry.GPUDevice) *float64 { return maxOf(d.Temperature) })
-	v.watts = get(func(d *telemetry.GPUDevice) *float64 { return meanOf(d.PowerW) })
-	throttled := func(reasons ...string) float64 {
-		return get(func(d *telemetry.GPUDevice) *float64 {
-			if !d.Known {
-				return nil
-			}
-			var share float64
-			for _, reason := range reasons {
-				share = max(share, d.Throttled[reason])
-			}
-			return &share
-		})
-	}
-	v.throttled, v.capped = throttled(verdict.ThrottleReasons...), throttled("sw_power_cap")
-}
-
-func (v *pointMetrics) readClient() {
-	get := in(v, func(r *record.Row) *telemetry.Usage { return r.Client })
-	v.cpu = get(func(u *telemetry.Usage) *float64 {
-		if u.CPUMean == nil || u.MaxProcs <= 0 {
-			return nil
-		}
-		return new(*u.CPUMean / float64(u.MaxProcs))
-	})
-	v.steal = get(func(u *telemetry.Usage) *float64 { return u.Steal })
-	for _, r := range v.p.Rows {
-		if r.Steady == nil {
-			continue
-		}
-		v.inFlight = moving(v.inFlight, r.Steady.Trends["in_flight"])
-		v.tpotTrend = moving(v.tpotTrend, r.Steady.Trends["tpot"])
-	}
-}
-
-// moving is the first of two trends that moves; else a. A zero Trend does not move.
-func moving(a, b stats.Trend) stats.Trend {
-	if !verdict.SignificantTrend(a) && verdict.SignificantTrend(b) {
-		return b
-	}
-	return a
-}
-
-// findings of one of these codes in a repeat.
-func (v *pointMetrics) findings(codes ...string) []record.Finding {
-	return slices.DeleteFunc(findings(v.p), func(f record.Finding) bool { return !slices.Contains(codes, f.Code) })
 }

@@ -4,26 +4,34 @@ import (
 	"math"
 )
 
-// rules in their order. Each returns nil if it does not apply. After a final one no other rule is tried: it
-// makes the other figures of the point meaningless. The thresholds beside the rules were chosen on one half
+// rules in their order. Each returns nil if it does not apply. After a final one no other rule is tried: it makes
+// the other figures of the point meaningless. The thresholds beside the rules were chosen on one half
 // of simulated servers with known causes; docs/diagnosis.md reports how often the rules are right on the
 // other half.
 var rules = []struct {
 	check func(v *pointMetrics, all []pointMetrics) *Diagnosis
-	final bool
+	final func(v *pointMetrics) bool
 }{
-	{checkClient, true},
-	{checkClocks, true},
-	{checkDrift, false},
-	{checkKVCache, true},
-	{checkPrefixCache, false},
-	{checkQueueing, false},
-	{checkSlowDecode, false},
-	{checkPrefill, false},
-	{checkBatching, false},
-	{checkDecodeBesidePrefill, false},
-	{checkBandwidth, false},
+	{checkFailing, (*pointMetrics).mostlyFailed},
+	{checkStalled, (*pointMetrics).mostlyStalled},
+	{checkClient, always},
+	{checkIdleStart, always},
+	{checkClocks, always},
+	{checkDrift, never},
+	{checkKVCache, always},
+	{checkPrefixCache, never},
+	{checkFirstToken, never},
+	{checkQueueing, never},
+	{checkSlowDecode, never},
+	{checkPrefill, never},
+	{checkBatching, never},
+	{checkDecodeBesidePrefill, never},
+	{checkBandwidth, never},
 }
+
+func always(*pointMetrics) bool { return true }
+
+func never(*pointMetrics) bool { return false }
 
 func (v *pointMetrics) diagnose(all []pointMetrics) []Diagnosis {
 	var found []Diagnosis
@@ -36,8 +44,10 @@ func (v *pointMetrics) diagnose(all []pointMetrics) []Diagnosis {
 	}
 	for _, rule := range rules {
 		if d := rule.check(v, all); d != nil {
-			add(d)
-			if rule.final {
+			if d.Bottleneck != UnknownBottleneck || len(found) == 0 || found[0].Bottleneck != ServerStalled {
+				add(d) // beside a stall, it is what is known
+			}
+			if rule.final(v) {
 				return found
 			}
 		}
@@ -59,14 +69,23 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 	case r.AllFailed():
 		d.Observation, d.Missing = "no request completed", []string{"an answer: check the row's findings and the server's log"}
 		d.Response = "check the server's log, and fix the errors first"
+	case len(v.findings("token_counts")) > 0 && !known(v.tpot):
+		d.Missing = []string{"token counts: the server's usage is impossible"}
+		d.Response = "correct the server's usage, and run the row again"
 	case !known(v.tpot):
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
 	case r.Roofline == nil:
 		d.Missing = []string{"the roofline of decode: " + r.NoRoofline}
+	case !known(v.tpotLow):
+		d.Missing = []string{"more requests: their number gives TPOT p50 no bounds"}
+		d.Response = "make the row longer, and run it again"
+	case v.tpot > v.tpotHigh:
+		d.Missing = []string{v.missingDevices()}
+		d.Response = v.collectDevices() + ", and run the row again"
 	default:
-		d.Missing = []string{"the typical range: the hardware table has no efficiencies, or an older bench wrote the result"}
-		d.Response = "run bench sweep again with this version's hardware table"
+		d.Missing = []string{"the typical range of this hardware"}
+		d.Response = "run bench sweep again with this version"
 	}
 	return d
 }

@@ -8,10 +8,13 @@ const (
 	steepTraffic = 2.0  // time per extra byte ÷ HBM limit
 	moreOutput   = 1.1  // throughput relative to the next lower load
 	slowerTokens = 1.15 // TPOT relative to the next lower load
+	// mostlyMemory is the MBU from which on reading memory takes the most of a step. Published engines reach 0.55 to
+	// 0.9 of the peak while they read (gpus.json): below a half, the rest of the step is the longer part.
+	mostlyMemory = 0.5
 )
 
 // slow reports whether TPOT is above its typical range, prefill of other requests included.
-func (v *pointMetrics) slow() bool { return v.tpot > v.loadedHigh }
+func (v *pointMetrics) slow() bool { return v.tpotLow > v.loadedHigh }
 
 func (v *pointMetrics) tpotAboveRange() Evidence {
 	return atLeast("TPOT p50", v.tpot, "ms", v.loadedHigh)
@@ -20,12 +23,12 @@ func (v *pointMetrics) tpotAboveRange() Evidence {
 // checkSlowDecode: TPOT is outside of what the hardware explains. MBU alone cannot show why; activity of the
 // GPU and of its memory can, and else two points with different memory traffic.
 func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
-	if v.tpot < v.tpotFloor {
+	if v.tpotTop < v.tpotFloor {
 		return &Diagnosis{
 			Observation: "tokens arrive faster than the memory bandwidth allows", Bottleneck: UnknownBottleneck,
 			Evidence: collected(below("TPOT p50", v.tpot, "ms", v.tpotFloor)),
 			Missing:  []string{"the real setup: model, hardware, gpus or precision differ from [target], or the server speculates"},
-			Confirm:  "the server's log for model, precision and speculative decoding",
+			Confirm:  "the server's log: model, precision, speculative decoding",
 			Response: "correct [target], and run bench report again",
 		}
 	}
@@ -106,17 +109,21 @@ func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 	}
 }
 
-// checkBatching: more load raises throughput and TPOT, as it does if nothing is wrong.
+// checkBatching: more load raises throughput and TPOT, as it does if nothing is wrong. That nothing is, only the
+// typical range can tell.
 func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Bottleneck: BatchingTradeoff,
-		Confirm:    "measure points between the two loads: throughput and TPOT rise together",
-		Response:   "nothing is wrong: choose the highest load whose TPOT is within its limit",
+		Confirm:    "measure loads in between: both rise together",
+		Response:   "choose the highest load whose TPOT is within its limit",
+	}
+	if v.tpot <= v.loadedHigh {
+		d.Response = "nothing is wrong: " + d.Response
 	}
 	lower := v.lowerLoad(all)
 	switch {
 	// A TPOT of 0: the answers arrived all at once.
-	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot:
+	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot && v.tpotLow > lower.tpotTop:
 		d.Beside, d.Observation = lower.name, "more load raises both throughput and TPOT"
 		d.Evidence = collected(atLeast("output throughput relative to the lower load", v.outputS/lower.outputS, "", moreOutput),
 			atLeast("TPOT p50 relative to the lower load", v.tpot/lower.tpot, "", slowerTokens),
@@ -130,16 +137,45 @@ func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	return d
 }
 
-// checkBandwidth: TPOT is in its typical range, and memory bandwidth sets that range.
+// checkBandwidth: TPOT is in its typical range. What sets it is the memory bandwidth only if MBU, or the activity of
+// the memory, is high: the range of a small model is mostly overhead.
 func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
-	if !(v.tpot >= v.tpotFloor && v.tpot <= v.tpotHigh) || v.computeBound {
+	if !(v.tpotTop >= v.tpotFloor && v.tpot <= v.tpotHigh && known(v.tpotLow)) || v.computeBound {
 		return nil
 	}
-	return &Diagnosis{
+	d := &Diagnosis{
 		Observation: "TPOT is about what the memory bandwidth allows", Bottleneck: BandwidthBoundDecode,
 		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"),
-			fact("TPOT, end of the typical range", v.tpotHigh, "ms"), fact("MBU", v.mbu, "share"), fact("batch", v.batch, "")),
+			fact("TPOT, end of the typical range", v.tpotHigh, "ms")),
 		Confirm:  "8-bit weights: TPOT falls by almost half",
 		Response: "nothing is wrong; quantisation, tensor parallelism or speculation lower TPOT; a larger batch raises throughput",
 	}
+	if v.p.Rows[0].Vendor() == "cpu" {
+		d.Bottleneck = MemoryBoundDecode
+	}
+	switch {
+	case v.mbu >= mostlyMemory:
+		d.Evidence = append(d.Evidence, atLeast("MBU", v.mbu, "share", mostlyMemory), fact("batch", v.batch, ""))
+	case v.memoryActive >= memoryBusy:
+		d.Evidence = append(d.Evidence, atLeast("GPU memory active", v.memoryActive, "share", memoryBusy), fact("MBU", v.mbu, "share"))
+	default:
+		d.lowMBU(v)
+	}
+	d.Evidence = collected(d.Evidence...)
+	return d
+}
+
+// lowMBU is for a TPOT in its range that reading memory does not explain.
+func (d *Diagnosis) lowMBU(v *pointMetrics) {
+	d.Evidence = append(d.Evidence, below("MBU", v.mbu, "share", mostlyMemory), fact("batch", v.batch, ""))
+	if v.gpuActive < gpuIdles {
+		d.Evidence = append(d.Evidence, below("GPU active", v.gpuActive, "share", gpuIdles))
+		d.setHostOverhead("the GPU waits for the host between steps")
+		d.Observation = "TPOT is in its typical range, and the GPU waits for the host between steps"
+		return
+	}
+	d.Observation, d.Bottleneck = "TPOT is in its typical range, but memory traffic explains less than half of a step", UnknownBottleneck
+	d.Missing = []string{v.missingDevices()}
+	d.Confirm = "profile some steps: what takes the time besides reading the weights and the KV cache"
+	d.Response = v.collectDevices() + ", and run the row again"
 }

@@ -37,6 +37,15 @@ type setting struct {
 	throttle bool // clocks throttled by heat
 	lagMs    float64
 	unstated bool // no hardware specified
+	readings int  // of the server's metrics in the window; 0: four a second
+
+	diesAfter  float64       // s from the start of the load: every later request fails; 0: it lives
+	fails      float64       // share of the requests that end with HTTP 500
+	stallAfter time.Duration // from the start of the load; the server does nothing for stallFor
+	stallFor   time.Duration
+
+	gatewayMs, frontendMs float64 // before the server, and in it before the queue
+	times                 bool    // the server reports its own times
 }
 
 // big is a model with the shape of an 8B one.
@@ -97,16 +106,21 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 			e.Records = append(e.Records, run.record(r, row.Window))
 		}
 	}
+	s.fail(e.Records)
 	var samples []telemetry.Sample
 	for _, m := range moments {
 		samples = append(samples, s.sample(m, e.Records)...)
 	}
+	samples = s.thinned(samples)
 	row.Server.Metrics = telemetry.SummarizeServer(telemetry.Source{}, samples, row.Window.StartUs, row.Window.EndUs)
 	row.GPU = telemetry.SummarizeGPUs(telemetry.Source{}, samples, row.Window.StartUs, row.Window.EndUs)
 	row.Client = &telemetry.Usage{Samples: 100, SpanS: 60, MaxProcs: 8, CPUMean: new(0.4)}
 	target := experiment.Target{Hardware: "h100-sxm", GPUs: 1}
 	if s.unstated {
 		target.Hardware = ""
+	}
+	if s.times {
+		row.Server.Metrics.Whole = &telemetry.ServerCounts{Times: s.serverTimes(e.Records)}
 	}
 	e.Reuse = e.CompareReuse()
 	e.Conclude(target, record.NewRooflineSource(big(t), roofline.BuiltinHardware(), "eight", target))
@@ -133,7 +147,7 @@ func (r *replay) job(q workload.Request, at time.Duration) mock.Job {
 	id := strconv.Itoa(q.Index)
 	q.At = at
 	r.asked[id] = q
-	return mock.Job{ID: id, At: at + r.late(), Prompt: vocabulary.TokenIDs(nil, &q), Output: q.Output}
+	return mock.Job{ID: id, At: r.s.serverTime(at + r.late() + r.s.before()), Prompt: vocabulary.TokenIDs(nil, &q), Output: q.Output}
 }
 
 func (r *replay) jobs() []mock.Job {
@@ -155,7 +169,7 @@ func (r *replay) jobs() []mock.Job {
 }
 
 func (r *replay) next(done *mock.Record) (mock.Job, bool) {
-	at := time.Duration(done.DueNS[len(done.DueNS)-1])
+	at := r.s.clientTime(time.Duration(done.DueNS[len(done.DueNS)-1]))
 	if r.spec.Rate > 0 || done.ID == "" || at >= r.end() {
 		return mock.Job{}, false
 	}
@@ -167,7 +181,7 @@ func (r *replay) record(m *mock.Record, w record.Window) *record.Record {
 	times := make([]time.Duration, len(m.DueNS))
 	var gaps []time.Duration
 	for i, due := range m.DueNS {
-		times[i] = time.Duration(due) - after
+		times[i] = r.s.clientTime(time.Duration(due)) - after
 		if i > 0 {
 			gaps = append(gaps, times[i]-times[i-1])
 		}
@@ -191,7 +205,7 @@ func (r *replay) record(m *mock.Record, w record.Window) *record.Record {
 // sample is what /metrics and a GPU exporter would have reported. The simulator has no GPU: its activity
 // follows from the hidden constants, that of its memory from the share of the bandwidth that they reach.
 func (s *setting) sample(m mock.Moment, records []*record.Record) []telemetry.Sample {
-	t := record.RoundMicros(m.At - after)
+	t := record.RoundMicros(s.clientTime(m.At) - after)
 	var out []telemetry.Sample
 	if !s.blind {
 		of := func(n int) *float64 { return new(float64(n)) }
@@ -227,19 +241,6 @@ func stepOf(records []*record.Record) float64 {
 		}
 	}
 	return math.NaN()
-}
-
-// A decode step reads the weights anyway: prompts that take less time to compute are not the bottleneck,
-// however many there are.
-func TestShortPromptsInABusyBatch(t *testing.T) {
-	for _, x := range [][3]int{{24, 64, 24}, {32, 32, 16}, {16, 64, 16}} {
-		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{closed("s", x[0], x[1], x[2])}}
-		for _, d := range Diagnose(s.simulated(t)) {
-			if d.Bottleneck != BandwidthBoundDecode {
-				t.Errorf("%v: %s, by %q: %v", x, d.Bottleneck, d.Observation, d.Evidence)
-			}
-		}
-	}
 }
 
 // closed is a row of a closed loop; rated is one with a rate.

@@ -14,7 +14,7 @@ import (
 type promptStyle struct {
 	first workload.Vocabulary // of a prompt, or of a conversation's first turn
 	later workload.Vocabulary // of what each later turn adds
-	extra map[string]any      // request fields of conversations
+	extra map[string]any      // request fields besides those of the target and the class
 }
 
 // conversationStyle probes how the server takes conversations, when the first row needs it.
@@ -40,9 +40,8 @@ func (c *apiClient) probeConversation(ctx context.Context) (*promptStyle, error)
 	if c.vocab.IDs == 0 {
 		return style, nil
 	}
-	fields := map[string]any{"return_token_ids": true}
-	if c.listsIDs(ctx, fields) {
-		style.later.Overhead, style.extra = c.vocab.Overhead, fields
+	if c.listsIDs {
+		style.later.Overhead, style.extra = c.vocab.Overhead, tokenIDs
 		return style, nil
 	}
 	text := *c

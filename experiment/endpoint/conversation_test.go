@@ -39,10 +39,18 @@ func byConversation(records []*record.Record) map[int][]*record.Record {
 // Whatever the form, the server's own answer is sent back: the prompts have the length that the plan says,
 // and the server finds nearly all of the turn before in its prefix cache.
 func TestConversations(t *testing.T) {
-	s := mocked(t, mock.Config{}, experiment.Target{}, target.Completions, target.Chat)
-	for api, form := range map[string]string{target.Chat: "text", target.Completions: "text"} {
-		t.Run(api, func(t *testing.T) {
-			spec := talk(api)
+	lists := mocked(t, mock.Config{}, experiment.Target{}, target.Completions, target.Chat)
+	silent := mocked(t, mock.Config{Faults: []string{"no-token-ids"}}, experiment.Target{}, target.Completions)
+	for _, tt := range []struct {
+		name, api, form string
+		s               *Server
+	}{
+		{"chat", target.Chat, "text", lists},
+		{"completions", target.Completions, "token_ids", lists},
+		{"completions without token ids", target.Completions, "text", silent},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, form, spec := tt.s, tt.form, talk(tt.api)
 			var m fixture.Mistakes
 			if spec.Check(m.Add); len(m) > 0 {
 				t.Fatalf("the point itself: %q", m)

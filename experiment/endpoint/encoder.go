@@ -39,6 +39,9 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (clas
 			e.promptStyle = *style
 		}
 		e.api.measureTemplateOverhead(ctx, &e.promptStyle, class.Extra)
+		if e.api.listsIDs && spec.Streams() && spec.Longest() <= longestListed {
+			e.extra = tokenIDs
+		}
 		var err error
 		e.enc, err = openai.Params{
 			API: api, Model: s.Info.Model, Stream: spec.Streams(), IgnoreEOS: e.ignoreEOS, Omit: e.api.omit,

@@ -2,8 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +27,7 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 		s.Info.API = target.Completions
 	}
 	models, err := c.Models(ctx)
-	if err != nil && t.Model == "" {
+	if r := Failed(err); err != nil && (t.Model == "" || r != nil && (r.Outcome == openai.Connect || loading(r))) {
 		return err
 	}
 	if s.Info.Model == "" {
@@ -53,7 +51,7 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 			}
 		}
 	}
-	s.Info.Identity = s.identity()
+	s.Info.Props = serverProps(ctx, c, models)
 	return nil
 }
 
@@ -114,7 +112,42 @@ func publicHeaders(h http.Header) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"Server", "Via", "X-Powered-By", "X-Served-By", "Openai-Version", "X-Vllm-Version"} {
 		if v := h.Get(name); v != "" {
-			out[name] = unit.ClipBytes(v, 200)
+			out[name] = clipHeader(v)
+		}
+	}
+	return out
+}
+
+// clipHeader limits a header of the server that is stored.
+func clipHeader(v string) string { return unit.ClipBytes(v, 200) }
+
+// propsOf are the paths where servers report their model and settings, by the owner of their models, and the facts to
+// keep: the others vary from answer to answer, or are long.
+var propsOf = map[string]struct {
+	path string
+	keys []string
+}{
+	"llamacpp": {"/props", []string{"model_path", "model_ftype", "total_slots", "build_info"}},
+	"sglang":   {"/get_model_info", []string{"model_path", "tokenizer_path", "weight_version"}},
+}
+
+// serverProps are facts that /v1/models does not have; nil: none.
+func serverProps(ctx context.Context, c *openai.Client, models []openai.Model) map[string]any {
+	if len(models) == 0 {
+		return nil
+	}
+	props, known := propsOf[models[0].OwnedBy]
+	if !known {
+		return nil
+	}
+	answer, _ := getJSON(ctx, c, props.path, nil).(map[string]any)
+	var out map[string]any
+	for _, key := range props.keys {
+		if v, ok := answer[key]; ok {
+			if out == nil {
+				out = map[string]any{}
+			}
+			out[key] = v
 		}
 	}
 	return out
@@ -130,27 +163,10 @@ func buildInfo(ctx context.Context, c *openai.Client) []string {
 	for line := range strings.Lines(string(body)) {
 		name, _, ok := strings.Cut(line, "{")
 		if ok && strings.HasSuffix(name, "_info") && !strings.HasPrefix(line, "#") && len(out) < 20 {
-			out = append(out, unit.ClipBytes(strings.TrimSpace(line), 1000))
+			out = append(out, unit.ClipBytes(strings.TrimSpace(line), 4000))
 		}
 	}
 	return out
-}
-
-// identity is a hash of what distinguishes servers; resume compares it.
-func (s *Server) identity() string {
-	var served []any
-	models, _ := s.Info.Models.([]any) // nil if the server lists none
-	for _, m := range models {
-		if t, ok := m.(map[string]any); ok {
-			served = append(served, t["id"], t["root"], t["max_model_len"], t["owned_by"])
-		}
-	}
-	b, err := json.Marshal([]any{s.Info.Model, served, s.Info.Version, s.Info.Headers["Server"], s.Info.Simulator})
-	if err != nil {
-		panic(err) // plain values that came from JSON
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
 }
 
 // CacheTokens is the capacity of the KV cache in tokens, summed over engines, from vLLM's cache_config_info;

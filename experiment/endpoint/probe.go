@@ -24,6 +24,9 @@ type apiClient struct {
 	refusesSSE   bool            // it answers only without streaming
 	countsInSSE  bool            // streams report usage; else only whole answers may
 	uncounted    bool            // it does not report the prompt's tokens
+	listsIDs     bool            // it lists the token ids of its answers if it is asked to
+	ids          idRange         // of token IDs to try in prompts
+	idsRefused   string          // why the server takes no prompts of them, for display
 	vocab        workload.Vocabulary
 	lengthSource string         // how prompts get their lengths, for display
 	connections  string         // how they are used, for display
@@ -35,16 +38,9 @@ type apiClient struct {
 // optionalFields are the request fields that a server may refuse, the likeliest first.
 var optionalFields = []string{"min_tokens", "ignore_eos", "stream_options", "temperature"}
 
-// Token IDs of synthetic prompts: above the special and byte tokens of common vocabularies, below the size of
-// the smallest of them (32,000, Llama 2 and Mistral).
-const (
-	firstID = 1000
-	idCount = 30000
-)
-
 // probe asks, by small requests and in this order: which optional fields the server refuses, whether it keeps
-// connections open, whether it counts prompt tokens, whether it takes prompts of token IDs; and if not, which
-// words are one token.
+// connections open, whether it lists token IDs of answers, whether it counts prompt tokens, whether it takes prompts
+// of token IDs; and if not, which words are one token.
 func (c *apiClient) probe(ctx context.Context) error {
 	c.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: 1}
 	text := openai.Prompt{Text: strings.Join(words[:16], " ")}
@@ -57,6 +53,7 @@ func (c *apiClient) probe(ctx context.Context) error {
 		c.client.NoReuse()
 		c.connections = "one per request: the server closes them after an answer"
 	}
+	c.listsIDs = c.listsAnswerIDs(ctx, text)
 	if c.countsInSSE = counts(r); !c.countsInSSE { // some servers count only in whole answers
 		whole := c.ask(ctx, text, false)
 		if whole.Outcome == openai.Connect {
@@ -69,11 +66,13 @@ func (c *apiClient) probe(ctx context.Context) error {
 		}
 	}
 	if c.api == target.Completions && c.takesIDs(ctx) {
-		c.vocab = workload.Vocabulary{FirstID: firstID, IDs: idCount}
+		c.vocab = workload.Vocabulary{FirstID: c.ids.first, IDs: c.ids.count}
 		c.lengthSource = "token IDs: exact, not tokenized by the server"
 		return nil
 	}
-	return c.calibrateWords(ctx)
+	err = c.calibrateWords(ctx)
+	c.lengthSource += c.idsRefused
+	return err
 }
 
 // counts reports whether an answer states the tokens of its prompt.
@@ -143,10 +142,11 @@ func (c *apiClient) closesConnections(ctx context.Context, text openai.Prompt) b
 // that is no refusal is asked about again: else the same server would get text in one run and IDs in the
 // next.
 func (c *apiClient) takesIDs(ctx context.Context) bool {
-	ids := make([]int32, 24)
-	for i := range ids {
-		ids[i] = firstID + int32(i)*(idCount-1)/23
+	if c.ids.count == 0 {
+		c.idsRefused = fmt.Sprintf("; no token IDs: the vocabulary of %d is too small", c.ids.vocabulary)
+		return false
 	}
+	ids := c.ids.spread()
 	r := c.ask(ctx, openai.Prompt{IDs: ids}, c.countsInSSE)
 	temporary := r.Outcome == openai.Connect || r.Outcome == openai.Truncated ||
 		r.Outcome == openai.Status && (r.Status == 429 || r.Status >= 500 && r.Status != 501)
@@ -154,14 +154,23 @@ func (c *apiClient) takesIDs(ctx context.Context) bool {
 		pause(ctx, retryPause)
 		r = c.ask(ctx, openai.Prompt{IDs: ids}, c.countsInSSE)
 	}
-	return counts(r) && r.PromptTokens == len(ids)
+	c.idsRefused = idsRefusal(r, len(ids))
+	return c.idsRefused == ""
 }
 
-// listsIDs reports whether the server lists the token IDs of its answers if these fields ask for them.
-func (c *apiClient) listsIDs(ctx context.Context, extra map[string]any) bool {
+// tokenIDs asks for the token IDs of an answer: vLLM since 0.10.2. Every event that bears a token then has its ID,
+// also where the token has no text, and the number of tokens of an event is known.
+var tokenIDs = map[string]any{"return_token_ids": true}
+
+// longestListed is the longest request that is asked for token IDs, in tokens: vLLM also repeats the prompt's IDs,
+// about 6 bytes each, in the first event, which they must not delay.
+const longestListed = 16 << 10
+
+// listsAnswerIDs reports whether the server lists the token IDs of its answers.
+func (c *apiClient) listsAnswerIDs(ctx context.Context, text openai.Prompt) bool {
 	with := *c
-	with.extra = merged(c.extra, extra)
-	r := with.ask(ctx, openai.Prompt{IDs: []int32{firstID, firstID + 1, firstID + 2}}, c.countsInSSE)
+	with.extra = merged(tokenIDs, c.extra)
+	r := with.ask(ctx, text, true)
 	return !r.Outcome.Failed() && r.OutputTokens > 0 && len(r.Answer.IDs) == r.OutputTokens
 }
 
@@ -178,6 +187,9 @@ func (c *apiClient) ask(ctx context.Context, prompt openai.Prompt, stream bool) 
 		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}
 	}
 	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, prompt, 2), Stream: stream, KeepAnswer: true, Epoch: time.Now()}, &r)
+	if r.Outcome == openai.Truncated && r.Finish != "" { // complete, but without text and usage: enough for a probe
+		r.Outcome, r.Error = openai.OK, ""
+	}
 	return r
 }
 

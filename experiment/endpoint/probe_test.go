@@ -41,10 +41,10 @@ func TestProbe(t *testing.T) {
 	var habits = []habit{
 		{name: "takes all", fake: &fake{}, form: "token_ids", how: "token IDs: exact"},
 		{name: "chat has no ids", fake: &fake{overhead: 9}, api: "chat", form: "text", how: "one token each"},
-		{name: "ids refused by 400", fake: &fake{ids: 400}, form: "text", how: "one token each"},
+		{name: "ids refused by 400", fake: &fake{ids: 400}, form: "text", how: "; no token IDs: HTTP 400"},
 		{name: "ids refused by 422", fake: &fake{ids: 422, overhead: 1}, form: "text", how: "one token each"},
 		{name: "ids refused by 500", fake: &fake{ids: 500}, form: "text", how: "one token each"},
-		{name: "ids taken for text", fake: &fake{idsCountMore: 70}, form: "text", how: "one token each"},
+		{name: "ids taken for text", fake: &fake{idsCountMore: 70}, form: "text", how: "; no token IDs: of 24 the server counted 94"},
 		{name: "usage only in whole answers", fake: &fake{silent: true}, form: "token_ids", how: "token IDs: exact"},
 		{name: "usage only in whole answers, text", fake: &fake{silent: true, ids: 400, overhead: 3}, form: "text", how: "one token each"},
 		{name: "no stream_options, so no usage in streams", fake: &fake{refuses: refuse(400, "stream_options"), ids: 400}, form: "text",

@@ -23,6 +23,8 @@ type Progress struct {
 
 	counted atomic.Int64 // requests of the window that have ended
 
+	settling atomic.Int64 // requests that the server still has, before the row
+
 	begun atomic.Pointer[time.Time]
 	ended atomic.Pointer[time.Time]
 	phase atomic.Int64 // of the latest request that was sent
@@ -46,6 +48,7 @@ func (h *phaseHistograms) read() LiveLatency {
 // Snapshot is a Progress at one moment. It is for display only: no result is made of it.
 type Snapshot struct {
 	Begun    time.Time // of the load; zero: connections are opened, prefixes primed
+	Settling int       // requests that the server has, while the row waits for it to finish them; 0: it does not wait
 	Ended    time.Time // of the load; zero: it goes on. The summary of the row follows, which may take a while
 	Phase    string    // of the latest request sent: PhaseWarmup, PhaseWindow or PhaseCooldown
 	Sent     int
@@ -74,7 +77,7 @@ type LiveLatency struct {
 func (p *Progress) Snapshot() Snapshot {
 	r := Snapshot{
 		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
-		Counted: int(p.counted.Load()), Tokens: int(p.Tokens.Load()), FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(), Server: p.server.Load(),
+		Settling: int(p.settling.Load()), Counted: int(p.counted.Load()), Tokens: int(p.Tokens.Load()), FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(), Server: p.server.Load(),
 	}
 	r.InFlight = max(0, r.Sent-r.Done)
 	if begun := p.begun.Load(); begun != nil {

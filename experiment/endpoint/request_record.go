@@ -32,12 +32,30 @@ func requestRecord(j *load.Job) *record.Record {
 	if r.HasCached {
 		rec.CachedTokens = new(r.CachedTokens)
 	}
+	if u := r.Impossible; u != nil {
+		rec.Impossible = &record.Usage{Prompt: u.Prompt, Cached: u.Cached, Output: u.Output}
+	}
 	if r.Connect > 0 {
 		rec.ConnectUs = new(record.RoundMicros(r.Connect))
 	}
+	rec.Server = serverTimes(r.Server)
 	rec.Gaps = record.RoundGaps(r.First, r.Gaps)
 	rec.TokensPerEvent = record.Pack(r.TokensPerEvent...)
 	return rec
+}
+
+// serverTimes is nil if the answer reports none.
+func serverTimes(t openai.ServerTimes) *record.ServerTimes {
+	if !t.HasQueue && !t.HasPrefill && !t.HasDecode {
+		return nil
+	}
+	us := func(d time.Duration, known bool) *int64 {
+		if !known {
+			return nil
+		}
+		return new(record.RoundMicros(d))
+	}
+	return &record.ServerTimes{Queue: us(t.Queue, t.HasQueue), Prefill: us(t.Prefill, t.HasPrefill), Decode: us(t.Decode, t.HasDecode)}
 }
 
 // phases are the names of the phases of package load.

@@ -45,6 +45,7 @@ func TestRecordOfAJob(t *testing.T) {
 		Result: openai.Result{
 			Sent: 2499 * time.Nanosecond, FirstEvent: openai.Never, First: openai.Never, Last: 9 * time.Microsecond, End: 10 * time.Microsecond,
 			HasUsage: true, PromptTokens: 257, OutputTokens: 4, Outcome: openai.OK, Status: 200, Finish: "length", ServerID: "x",
+			Server: openai.ServerTimes{Queue: openai.Never, Prefill: openai.Never, Decode: openai.Never},
 		},
 	}
 	cost := 257
@@ -56,6 +57,10 @@ func TestRecordOfAJob(t *testing.T) {
 	job.Phase, job.Result.HasUsage, job.Result.HasCached = load.Cooldown, false, true
 	if r := requestRecord(&job); r.Phase != record.PhaseCooldown || r.PromptTokens != nil || r.CachedTokens == nil || *r.CachedTokens != 0 {
 		t.Errorf("phase %s, prompt tokens %v, cached %v", r.Phase, r.PromptTokens, r.CachedTokens)
+	}
+	job.Result.Server = openai.ServerTimes{Prefill: 1499 * time.Nanosecond, HasPrefill: true}
+	if d := cmp.Diff(&record.ServerTimes{Prefill: new(int64(1))}, requestRecord(&job).Server); d != "" {
+		t.Error(d)
 	}
 	job.Phase = load.Warmup
 	if r := requestRecord(&job); r.Phase != record.PhaseWarmup {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,10 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if t.Progress == nil {
 		t.Progress = new(Progress)
 	}
+	settled, err := s.settle(ctx, t.Spec.SettleTime(), t.stopped(), t.Progress)
+	if err != nil {
+		return nil, err
+	}
 	encoders, err := s.classEncoders(ctx, t.Spec)
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return nil, err
@@ -59,11 +64,13 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
 		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest,
 	}
+	row.Server.Settle, row.Server.Abandoned = settled, s.Abandoned
 	row.Sampling, row.ClassSampling = encoders.sampling()
 	plan := t.Spec.Plan(t.Salt)
 	defer plan.Close()
 	e := &verdict.Measured{Row: row}
 	m := &measurement{t: t, e: e, encoders: encoders, plan: plan}
+	row.Server.Block = s.cacheBlock(ctx, t.Spec, encoders.apiClients()[0])
 	if err := m.primePrefixes(ctx); err != nil {
 		return nil, err
 	}
@@ -85,6 +92,9 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		Ends:   t.Stop,
 	})
 	t.Progress.loadEnded()
+	if s.Abandoned += m.abandoned; settled == nil { // it is never seen idle
+		s.Abandoned = m.abandoned
+	}
 	samples, sampleErr := stop()
 	if t.Reread != nil { // nothing is timed any more, and all records are in memory
 		defer debug.SetGCPercent(debug.SetGCPercent(summaryGCPercent))
@@ -101,6 +111,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		row.ColdStart = &record.ColdStart{IdleS: t.Spec.EffectiveLoad().Idle, Server: t.Startup}
 	}
 	row.ServerLost = m.lost >= fewestLost
+	row.Server.Gateway = m.gateway.summary()
 	m.fillClock()
 	fillConnections(&row.Connections, m.setups)
 	if err := fillSamples(e, samples, measured.Epoch, t, s.sources); err != nil {
@@ -109,6 +120,14 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	e.Reuse = e.CompareReuse()
 	e.Conclude(s.Target, t.Roofline)
 	return row, nil
+}
+
+// stopped is closed when the user ends the row; nil: nothing but Run's ctx does.
+func (t *RunConfig) stopped() <-chan struct{} {
+	if t.Stop == nil {
+		return nil
+	}
+	return t.Stop.Done()
 }
 
 // Interrupted reports whether an error of Run means that the user ended the row.
@@ -125,7 +144,10 @@ type measurement struct {
 	kernel, user   int // timestamps by the kernel, by this process
 	lagSum, lagMax time.Duration
 	header         sync.Once
+	gateway        gatewayHeaders
 	maxLag         atomic.Int64 // since the last sample of the client, ns; noLag: none
+	ended          atomic.Bool  // the load is over
+	abandoned      int          // requests that were sent and given up
 	lost           int          // failed connections since the last request that reached the server
 
 	sequential *verdict.SequentialTest // nil: the row runs to its end
@@ -171,6 +193,7 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 		Fresh:      m.t.Spec.ConnectsPerRequest(),
 		RequestID:  requestID(m.t.Salt, job.Request.Index),
 		KeepAnswer: job.Request.Turn+1 < job.Request.Turns,
+		MaxTokens:  job.Request.Output,
 		Counter:    m.t.Progress.Counter,
 		Prompt:     cmp.Or(job.Input, job.Request.Input),
 	}
@@ -221,6 +244,9 @@ func (m *measurement) each(job *load.Job) error {
 	} else if job.Result.Sent != openai.Never { // also one that the row's end interrupted
 		m.lost = 0
 	}
+	if job.Result.Sent != openai.Never && slices.Contains([]openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout}, job.Result.Outcome) {
+		m.abandoned++
+	}
 	m.kernel += job.Result.KernelStamps
 	m.user += job.Result.UserStamps
 	m.addLag(job.Ready, job.Result.Sent)
@@ -228,6 +254,9 @@ func (m *measurement) each(job *load.Job) error {
 	m.lagMax = max(m.lagMax, job.Result.ReadLag)
 	if job.Result.Setup != (openai.Setup{}) {
 		m.setups = append(m.setups, job.Result.Setup)
+	}
+	if r.Phase == record.PhaseWindow {
+		m.gateway.add(job.Result.Header)
 	}
 	if job.Result.Header != nil {
 		m.header.Do(func() { m.e.Server.Headers = publicHeaders(job.Result.Header) })

@@ -37,13 +37,20 @@ type Server struct {
 
 	Selftest *selftest.Result // calibration of this client on this machine; nil: not known
 
+	// Abandoned are requests of earlier rows that this client gave up: since the server was last seen idle, or those
+	// of the last row if it does not report its requests.
+	Abandoned int
+
 	FirstAnswer time.Time  // of the first probe
 	LogLines    func() int // lines in the server's log so far; nil: bench did not start the server
 
-	options openai.Options
-	apis    map[string]*apiClient // completions, chat
-	sources *collector.Sources    // nil: no telemetry
-	served  []string              // quoted names of the models that the server lists, if the target's is none of them
+	options     openai.Options
+	apis        map[string]*apiClient // completions, chat
+	sources     *collector.Sources    // nil: no telemetry
+	blockProbed bool                  // of the prefix cache
+	probedBlock int                   // its size in tokens; 0: not known
+
+	served []string // quoted names of the models that the server lists, if the target's is none of them
 }
 
 // Reach connects to the target and probes the APIs that the rows use. key is sent as the bearer token, and is
@@ -95,7 +102,7 @@ func (s *Server) connect(ctx context.Context, api string) error {
 			return err
 		}
 	}
-	c.model = s.Info.Model
+	c.model, c.ids = s.Info.Model, idsWithin(s.listedVocabulary())
 	if err := c.probe(ctx); err != nil {
 		if refused := new(ProbeError); errors.As(err, &refused) {
 			refused.Served = s.served
@@ -106,7 +113,9 @@ func (s *Server) connect(ctx context.Context, api string) error {
 		return nil
 	}
 	s.FirstAnswer = c.answered
+	s.Info.PromptAPI = api
 	s.Info.PromptForm, s.Info.Tokenizer, s.Info.Connections = formOf(&c.vocab), c.lengthSource, c.connections
+	s.Info.Identity = s.Info.Hash()
 	s.Info.HTTP2, s.Info.Proxy = s.Target.HTTP2, target.Redact(s.Target.Proxy)
 	return s.measureRTT(ctx, client)
 }
@@ -133,7 +142,7 @@ func (s *Server) MarkSimulated(what string) {
 		return
 	}
 	s.Info.Simulated, s.Info.Simulator = true, what
-	s.Info.Identity = s.identity()
+	s.Info.Identity = s.Info.Hash()
 	s.Info.Endpoint = "mock" // its port changes from run to run
 }
 

@@ -8,11 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"bench/experiment"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	"bench/experiment/telemetry/collector"
 	"bench/experiment/verdict"
+	"bench/experiment/workload"
 )
 
 const sameHost = "same host" // openai.Vantage.Place
@@ -22,7 +24,8 @@ type Telemetry = telemetry.Config
 
 // OpenTelemetry finds the sources of server and GPU metrics; Close closes them. Without it rows have samples
 // of the client only. b knows the hardware.
-func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.RooflineSource) {
+// An error is a source that [telemetry] names, and that gives no reading.
+func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.RooflineSource) error {
 	header := http.Header{}
 	for name, value := range s.options.Headers {
 		header.Set(name, value)
@@ -33,6 +36,7 @@ func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.Roofli
 	s.sources = collector.Open(ctx, c, collector.Endpoint{
 		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.UnsupportedHardware(),
 	})
+	return s.sources.Named(c)
 }
 
 // watch samples the client, and the server and its GPUs if they have sources, until stop is called, which
@@ -54,18 +58,22 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 			}
 			taken.add(sample)
 		}
-		running.Go(func() { s.sources.Watch(ctx, func() { close(first) }, each) })
+		running.Go(func() { s.sources.Watch(ctx, expectedWindow(m.t.Spec), func() { close(first) }, each) })
 		<-first
 	}
 	first := make(chan struct{})
 	once := sync.OnceFunc(func() { close(first) })
+	sockets := socketReadings{clients: m.encoders.apiClients(), ended: &m.ended}
 	load := func() collector.Load {
+		now := m.load()
+		now.Sockets = sockets.read()
 		once()
-		return m.load()
+		return now
 	}
 	running.Go(func() { collector.WatchClient(ctx, load, taken.add) })
 	<-first
 	return func() ([]telemetry.Sample, error) {
+		m.ended.Store(true)
 		cancel()
 		running.Wait()
 		sampleAfter()
@@ -73,6 +81,23 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 		slices.SortStableFunc(all, func(a, b telemetry.Sample) int { return a.At.Compare(b.At) })
 		return all, err
 	}, nil
+}
+
+// expectedWindow is the expected length of the measurement window; 0: it depends on the server.
+func expectedWindow(s *experiment.Spec) time.Duration {
+	l, rate := s.EffectiveLoad(), float64(s.Rate)
+	if s.HasConversations() {
+		rate = 0 // a turn arrives after the previous answer
+	}
+	l.Warmup = workload.Extent{}
+	d, known := l.Expected(rate)
+	if !known {
+		return 0
+	}
+	if _, most, ends := s.AtMost(); ends {
+		d = min(d, most)
+	}
+	return d
 }
 
 // sampleHost samples the load of this machine before the row, and after it by the function that it returns.
@@ -127,6 +152,7 @@ func fillSamples(e *verdict.Measured, samples []telemetry.Sample, epoch time.Tim
 		}
 	}
 	e.Client = telemetry.Summarize(samples, e.Window.StartUs, e.Window.EndUs)
+	e.Connections.Sockets = telemetry.SummarizeSockets(samples, e.Window.StartUs, e.Window.EndUs)
 	if sources != nil {
 		e.Server.Metrics, e.GPU = sources.Observe(samples, e.Window.StartUs, e.Window.EndUs)
 	}

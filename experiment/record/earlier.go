@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // invalidEarlier are the codes of findings from before severities that are invalid now.
@@ -37,7 +38,24 @@ func (r *Row) UnmarshalJSON(b []byte) error {
 		r.Findings = append(r.Findings, f)
 	}
 	SortFindings(r.Findings)
+	r.openEarlier()
 	return nil
+}
+
+// openEarlier names the findings that left a limit undecided in a row that has them in its reasons only.
+func (r *Row) openEarlier() {
+	for i := range r.SLO {
+		v := &r.SLO[i]
+		_, because, ok := strings.Cut(v.Why, "undecided because of ")
+		if !ok || v.OpenedBy != nil {
+			continue
+		}
+		for _, f := range r.Findings {
+			if strings.Contains(because, f.Code+":") && !slices.Contains(v.OpenedBy, f.Code) {
+				v.OpenedBy = append(v.OpenedBy, f.Code)
+			}
+		}
+	}
 }
 
 // severityEarlier is the severity of a finding that has none.

@@ -24,9 +24,7 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	o.time("first_us", r.First)
 	o.time("last_us", r.Last)
 	o.time("end_us", r.End)
-	if r.ConnectUs != nil {
-		o.number("connect_us", *r.ConnectUs)
-	}
+	o.micros("connect_us", r.ConnectUs)
 	o.list("gaps_us", r.Gaps)
 	o.list("tokens_per_event", r.TokensPerEvent)
 	o.number("prompt_asked", int64(r.PromptRequested))
@@ -36,15 +34,35 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	o.number("output_tokens", int64(r.OutputTokens))
 	o.key("estimated")
 	o.dst = strconv.AppendBool(o.dst, r.Estimated)
+	if u := r.Impossible; u != nil {
+		o.key("impossible_usage")
+		own := object{dst: append(o.dst, '{')}
+		own.count("prompt_tokens", u.Prompt)
+		own.count("cached_tokens", u.Cached)
+		own.count("output_tokens", u.Output)
+		o.dst = append(own.dst, '}')
+	}
 	o.text("outcome", r.Outcome)
 	o.textIf("error", r.Error)
 	if r.Status != 0 {
 		o.number("status", int64(r.Status))
 	}
 	o.textIf("finish", r.Finish)
+	if r.Server != nil {
+		o.key("server_us")
+		o.dst = r.Server.appendJSON(o.dst)
+	}
 	if r.TurnsLost != 0 {
 		o.number("turns_lost", int64(r.TurnsLost))
 	}
+	return append(o.dst, '}')
+}
+
+func (t *ServerTimes) appendJSON(dst []byte) []byte {
+	o := object{dst: append(dst, '{')}
+	o.micros("queue", t.Queue)
+	o.micros("prefill", t.Prefill)
+	o.micros("decode", t.Decode)
 	return append(o.dst, '}')
 }
 
@@ -92,6 +110,13 @@ func (o *object) time(name string, m Micros) {
 func (o *object) count(name string, n *int) {
 	if n != nil {
 		o.number(name, int64(*n))
+	}
+}
+
+// micros omits a duration that was not measured.
+func (o *object) micros(name string, us *int64) {
+	if us != nil {
+		o.number(name, *us)
 	}
 }
 

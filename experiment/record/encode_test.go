@@ -41,6 +41,9 @@ func anyRecord() *rapid.Generator[*Record] {
 			Gaps:      Pack(rapid.SliceOf(number).Draw(t, "gaps")...), TokensPerEvent: Pack(rapid.SliceOf(whole).Draw(t, "tokens")...),
 			PromptRequested: whole.Draw(t, "prompt asked"), PromptTokens: rapid.Ptr(whole, true).Draw(t, "prompt"), CachedTokens: rapid.Ptr(whole, true).Draw(t, "cached"),
 			OutputRequested: whole.Draw(t, "output asked"), OutputTokens: whole.Draw(t, "output"), Estimated: rapid.Bool().Draw(t, "estimated"),
+			Server: rapid.Ptr(rapid.Custom(func(t *rapid.T) ServerTimes {
+				return ServerTimes{Queue: rapid.Ptr(number, true).Draw(t, "queue"), Prefill: rapid.Ptr(number, true).Draw(t, "prefill"), Decode: rapid.Ptr(number, true).Draw(t, "decode")}
+			}), true).Draw(t, "server"),
 			Outcome: text.Draw(t, "outcome"), Error: text.Draw(t, "error"), Status: whole.Draw(t, "status"), Finish: text.Draw(t, "finish"),
 		}
 	})
@@ -63,8 +66,9 @@ func TestAppendJSONIsEncodingJSON(t *testing.T) {
 func TestAppendJSONHasEveryField(t *testing.T) {
 	n, us := 1, int64(1)
 	full := Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Phase: "s", Arrival: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), Last: At(1), End: At(1),
-		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptRequested: 1, PromptTokens: &n, CachedTokens: &n, OutputRequested: 1, OutputTokens: 1, Estimated: true,
-		Outcome: "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, TurnsLost: 1}
+		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptRequested: 1, PromptTokens: &n, CachedTokens: &n, OutputRequested: 1, OutputTokens: 1, Estimated: true, Server: &ServerTimes{Queue: &us, Prefill: &us, Decode: &us},
+		Impossible: &Usage{Prompt: &n, Cached: &n, Output: &n},
+		Outcome:    "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, TurnsLost: 1}
 	v := reflect.ValueOf(full)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {

@@ -14,12 +14,13 @@ type Verdict struct {
 	Metric   string   `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
 	Class    string   `json:"class,omitempty"`
 	Limit    float64  `json:"limit"`
-	Unit     string   `json:"unit"`     // ms, share, 1/s, tokens/s, usd
-	Value    *float64 `json:"value"`    // null = +∞ (too many failed requests), or not measured
-	Verdict  string   `json:"verdict"`  // PASS, FAIL, UNDECIDED
-	Need     int      `json:"need"`     // further requests for a decision; 0 = decided, or more would not help
-	Why      string   `json:"why"`      // one line of text
-	Observed int      `json:"observed"` // number of requests
+	Unit     string   `json:"unit"`                // ms, share, 1/s, tokens/s, usd
+	Value    *float64 `json:"value"`               // null = +∞ (too many failed requests), or not measured
+	Verdict  string   `json:"verdict"`             // PASS, FAIL, UNDECIDED
+	Need     int      `json:"need"`                // further requests for a decision; 0 = decided, or more would not help
+	Why      string   `json:"why"`                 // one line of text
+	Observed int      `json:"observed"`            // number of requests
+	OpenedBy []string `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit would have a verdict
 	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile,
 	// or a row of an earlier version.
 	Effective float64 `json:"effective,omitempty"`

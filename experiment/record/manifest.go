@@ -1,6 +1,9 @@
 package record
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"bench/experiment/stats"
@@ -26,7 +29,7 @@ type Manifest struct {
 	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
 
 	Client      ClientInfo        `json:"client"`
-	Target      TargetInfo        `json:"target"`
+	Target      TargetInfo        `json:"target"`     // of the rows that were kept, else of this attempt
 	Facts       map[string]string `json:"facts"`      // [target.facts] as declared
 	Unspecified []string          `json:"not_stated"` // keys of [target] that a reader needs, not specified
 	Attempts    []Attempt         `json:"attempts"`   // one for the start, one for each resume
@@ -47,7 +50,9 @@ type ServerStart struct {
 	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of its ready path; absent = none, or an endpoint
 	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
 	Identity     string    `json:"identity,omitempty"`       // as in target
-	Error        string    `json:"error,omitempty"`          // why it was not usable, or how it ended
+	// Target is the server as it reported itself; absent = as at the start before with the same variant.
+	Target *TargetInfo `json:"target,omitempty"`
+	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
 }
 
 // Planned is one row of the plan.
@@ -65,7 +70,9 @@ type Attempt struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	Command   []string  `json:"command"`
 	Bench     string    `json:"bench"`
-	Ended     string    `json:"ended"` // done, interrupted, failed; empty = killed
+	// Target is the server as it reported itself in this attempt; absent = in servers, or of an older version.
+	Target *TargetInfo `json:"target,omitempty"`
+	Ended  string      `json:"ended"` // done, interrupted, failed; empty = killed
 }
 
 // ClientInfo is the measuring machine and program.
@@ -82,6 +89,40 @@ type ClientInfo struct {
 	MemoryGiB float64 `json:"memory_gib"`
 }
 
+// ServerVersion is what /version answered: its only field, or JSON; empty = nothing.
+func (t *TargetInfo) ServerVersion() string {
+	if fields, ok := t.Version.(map[string]any); ok && len(fields) == 1 {
+		if text, ok := fields["version"].(string); ok {
+			return text
+		}
+	}
+	b, err := json.Marshal(t.Version)
+	if err != nil || t.Version == nil || string(b) == "{}" {
+		return ""
+	}
+	return string(b)
+}
+
+// Engines are the engines whose metric names rows have, and the gateways that answered for them: "vllm behind
+// LiteLLM 1.106.2"; empty = not reported.
+func Engines(rows []Row) string {
+	var engines, gateways []string
+	add := func(to *[]string, name string) {
+		if !slices.Contains(*to, name) {
+			*to = append(*to, name)
+		}
+	}
+	for i := range rows {
+		if m := rows[i].Server.Metrics; m != nil && m.Engine != "" {
+			add(&engines, m.Engine)
+		}
+		if g := rows[i].Server.Gateway; g != nil {
+			add(&gateways, strings.TrimSpace("behind "+g.Name+" "+g.Version))
+		}
+	}
+	return strings.TrimSpace(strings.Join(engines, ", ") + " " + strings.Join(gateways, ", "))
+}
+
 // TargetInfo is the server under test: as declared, and as it reports itself.
 type TargetInfo struct {
 	Endpoint    string            `json:"endpoint"` // user info removed
@@ -95,15 +136,17 @@ type TargetInfo struct {
 	ExtraBody   map[string]any    `json:"extra_body,omitempty"`
 	Models      any               `json:"models_answer,omitempty"`  // /v1/models
 	Version     any               `json:"version_answer,omitempty"` // /version
+	Props       map[string]any    `json:"props_answer,omitempty"`   // of its model and slots: /props of llama.cpp, /get_model_info of SGLang
 	BuildInfo   []string          `json:"build_info,omitempty"`     // info lines of /metrics
 	Headers     map[string]string `json:"headers,omitempty"`
 	PromptForm  string            `json:"prompt_form"`
+	PromptAPI   string            `json:"prompt_api,omitempty"`         // whose prompts have that form; absent in runs of older versions: api
 	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how the length of text prompts was set
 	Connections string            `json:"connections"`                  // kept open, or one per request
 	Proxy       string            `json:"proxy,omitempty"`              // user info removed
 	HTTP2       bool              `json:"http2,omitempty"`
 	Vantage     Vantage           `json:"vantage,omitzero"` // absent in runs of older versions
-	Identity    string            `json:"identity"`         // hash of the server's identity
+	Identity    string            `json:"identity"`         // hash of what it reports about its model, its cache and itself
 }
 
 // Vantage is the client's network distance from the server, which is part of every latency.

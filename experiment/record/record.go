@@ -46,12 +46,23 @@ type Record struct {
 	OutputTokens    int  `json:"output_tokens"`
 	Estimated       bool `json:"estimated"` // output tokens are the client's count, not reported
 
+	Impossible *Usage `json:"impossible_usage,omitempty"` // reported, but it cannot be true: the counts above do without it
+
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`
 	Status  int    `json:"status,omitempty"`
 	Finish  string `json:"finish,omitempty"`
 
+	Server *ServerTimes `json:"server_us,omitempty"` // as the answer reports; absent = not reported
+
 	TurnsLost int `json:"turns_lost,omitempty"` // later turns of the conversation that were not sent because this one failed
+}
+
+// Usage is what a server reported of one answer; nil = not reported.
+type Usage struct {
+	Prompt *int `json:"prompt_tokens,omitempty"`
+	Cached *int `json:"cached_tokens,omitempty"`
+	Output *int `json:"output_tokens,omitempty"`
 }
 
 // OK reports whether the request completed (ok or short): its latencies count.

@@ -1,15 +1,60 @@
 package record
 
-// Reuse compares the cached tokens that the server reports with the possible ones, over the completed
-// requests of the window with reported cached tokens.
+import "slices"
+
+// Reuse compares the cached tokens that the server reports with the possible ones. By usage it is over the
+// completed requests of the window with reported cached tokens; by the server's counters it is over all
+// requests of the row, of every phase.
 type Reuse struct {
-	Requests       int `json:"requests"`
-	PromptTokens   int `json:"prompt_tokens"`   // as planned
-	PossibleTokens int `json:"possible_tokens"` // in an unbounded cache, with requests in the plan's order and answers of the planned length
+	Source         string `json:"source,omitempty"`       // "usage" or "counters"; absent, in rows of older versions = usage
+	BlockTokens    int    `json:"block_tokens,omitempty"` // in which hits are possible; absent, in rows of older versions = 16
+	Requests       int    `json:"requests"`
+	PromptTokens   int    `json:"prompt_tokens"`   // as planned
+	PossibleTokens int    `json:"possible_tokens"` // in an unbounded cache, with requests in the plan's order and answers of the planned length
 	// InCapacity is PossibleTokens of a cache of the size that the server reports for its KV cache, with
 	// vLLM's eviction and one request at a time; absent = size not reported.
 	InCapacity   *int    `json:"possible_tokens_in_capacity,omitempty"`
 	CachedTokens int     `json:"cached_tokens"` // as the server reports
 	PossibleRate float64 `json:"possible_rate"` // of the prompt tokens
 	CachedRate   float64 `json:"cached_rate"`
+}
+
+// Sources of a Reuse.
+const (
+	ReuseByUsage    = "usage"    // of each answer
+	ReuseByCounters = "counters" // of the server's metrics page, which count all its clients
+)
+
+const (
+	// fullCache is the share of the KV cache in use from which on evictions explain missing hits. The share
+	// counts the blocks of running requests only: the rest holds cached prefixes.
+	fullCache = 0.9
+	// fitting is the share of the possible hits that a cache of the server's size must allow to exclude
+	// evictions.
+	fitting = 0.9
+)
+
+// EvictsPrefixes reports whether evictions explain missing hits: requests used nearly the whole KV cache, or
+// the prefixes do not fit in a cache of the reported size. A KV cache with a low usage alone excludes no
+// evictions, and supports none: cached prefixes that no request uses count as free.
+func (r *Row) EvictsPrefixes() bool {
+	if m := r.Server.Metrics; m != nil && m.KVUsage != nil && m.KVUsage.Max >= fullCache {
+		return true
+	}
+	u := r.Reuse
+	return u != nil && u.InCapacity != nil && float64(*u.InCapacity) < fitting*float64(u.PossibleTokens)
+}
+
+// ReportsCached reports whether usage of any request has cached tokens. Then a usage without them is one of none:
+// SGLang leaves out a count of 0.
+func ReportsCached(records []*Record) bool {
+	return slices.ContainsFunc(records, func(r *Record) bool { return r.CachedTokens != nil })
+}
+
+// Cached is the cached tokens by usage of a request, in a row with ReportsCached; false: it has no usage.
+func (r *Record) Cached() (tokens int, ok bool) {
+	if r.CachedTokens != nil {
+		return *r.CachedTokens, true
+	}
+	return 0, r.PromptTokens != nil
 }

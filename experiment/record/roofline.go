@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/roofline"
@@ -47,16 +48,20 @@ func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model
 	if t.Hardware == "" {
 		return RooflineSource{missing: "hardware is not specified in [target]"}
 	}
+	var missing []string
 	if t.GPUs == 0 {
-		return RooflineSource{missing: "gpus is not specified in [target]"}
+		missing = append(missing, "gpus is not specified in [target]")
 	}
 	device, err := hardware.Find(t.Hardware)
 	if err != nil {
-		return RooflineSource{missing: err.Error()}
+		missing = append(missing, err.Error())
 	}
 	m, err := models.Find(model)
 	if err != nil {
-		return RooflineSource{missing: err.Error()}
+		missing = append(missing, err.Error())
+	}
+	if len(missing) > 0 {
+		return RooflineSource{missing: strings.Join(missing, "; ")}
 	}
 	s := &roofline.Setup{Model: m, Device: device, GPUs: t.GPUs, Precision: t.Precision, Efficiency: &hardware.Efficiency}
 	if err := s.Check(); err != nil {
@@ -158,13 +163,19 @@ func (b RooflineSource) Missing() string {
 	return cmp.Or(b.missing, "no model and no hardware")
 }
 
-// UnsupportedHardware is the hardware if telemetry can't read its GPU metrics; empty = NVIDIA's, or unknown.
+// UnsupportedHardware is the hardware if telemetry can't read its GPU metrics; empty = NVIDIA's, AMD's, or unknown.
 func (b RooflineSource) UnsupportedHardware() string {
-	if b.setup == nil || b.setup.Device.Vendor == "" || b.setup.Device.Vendor == NVIDIA {
+	if b.setup == nil || hasGPUMetrics(b.setup.Device.Vendor) {
 		return ""
 	}
 	return b.setup.Device.ID
 }
 
-// NVIDIA is the vendor whose GPU metrics telemetry reads.
-const NVIDIA = "nvidia"
+// The vendors whose GPU metrics telemetry reads.
+const (
+	NVIDIA = "nvidia"
+	AMD    = "amd"
+)
+
+// hasGPUMetrics reports whether telemetry reads the GPU metrics of a vendor; empty = unknown.
+func hasGPUMetrics(vendor string) bool { return vendor == "" || vendor == NVIDIA || vendor == AMD }

@@ -36,7 +36,8 @@ func CompareRotations(records []*Record, contexts int) *Rotations {
 			later.add(r)
 		}
 	}
-	return &Rotations{First: first.rotation(), Later: later.rotation()}
+	reported := ReportsCached(records)
+	return &Rotations{First: first.rotation(reported), Later: later.rotation(reported)}
 }
 
 // Speedup is the mean TTFT of the first rotation over that of the later ones; 0: one of them is unknown.
@@ -109,13 +110,14 @@ func RotationSpans(records []*Record, contexts, most int) []RotationSpan {
 		all[(r.I/contexts+long-1)/long].add(r)
 	}
 	var out []RotationSpan
+	reported := ReportsCached(records)
 	for i := range all {
 		if all[i].requests > 0 {
 			from := 1
 			if i > 0 {
 				from = 2 + (i-1)*long
 			}
-			out = append(out, RotationSpan{From: from, To: min(1+i*long, last+1), Rotation: all[i].rotation()})
+			out = append(out, RotationSpan{From: from, To: min(1+i*long, last+1), Rotation: all[i].rotation(reported)})
 		}
 	}
 	return out
@@ -125,8 +127,8 @@ func RotationSpans(records []*Record, contexts, most int) []RotationSpan {
 type sums struct {
 	requests       int
 	ttft           []float64 // ms
-	reported       bool      // the server reported cached tokens
-	prompt, cached int       // tokens of the requests with reported ones
+	counted        int       // requests with usage
+	prompt, cached int       // tokens of those
 }
 
 func (s *sums) add(r *Record) {
@@ -137,20 +139,21 @@ func (s *sums) add(r *Record) {
 	if ms, ok := r.Latency("ttft", true); ok {
 		s.ttft = append(s.ttft, ms)
 	}
-	if r.CachedTokens != nil {
-		s.reported = true
+	if cached, ok := r.Cached(); ok {
+		s.counted++
 		s.prompt += r.Prompt()
-		s.cached += *r.CachedTokens
+		s.cached += cached
 	}
 }
 
-func (s *sums) rotation() Rotation {
+// rotation has a rate of cached tokens if usage reports them.
+func (s *sums) rotation(reported bool) Rotation {
 	out := Rotation{Requests: s.requests}
 	if len(s.ttft) > 0 {
 		slices.Sort(s.ttft)
 		out.TTFTMeanMs, out.TTFTP50Ms = new(stat.Mean(s.ttft, nil)), new(stats.Quantile(s.ttft, 0.5))
 	}
-	if s.reported {
+	if reported && s.counted > 0 {
 		out.CachedRate = new(float64(s.cached) / float64(max(s.prompt, 1)))
 	}
 	return out

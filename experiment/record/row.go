@@ -47,8 +47,9 @@ type Row struct {
 	Summary    Summary            `json:"summary"`
 	Classes    map[string]Summary `json:"classes,omitempty"` // of a mix, by class
 	Lengths    Lengths            `json:"lengths"`
-	Reuse      *Reuse             `json:"reuse,omitempty"`     // absent = no common prefixes in the row, or cached tokens not reported
-	Rotations  *Rotations         `json:"rotations,omitempty"` // absent = no tiling row
+	TTFTSplit  *TTFTSplit         `json:"ttft_split,omitempty"` // absent = the server does not report its own times
+	Reuse      *Reuse             `json:"reuse,omitempty"`      // absent = no common prefixes in the row, or cached tokens not reported
+	Rotations  *Rotations         `json:"rotations,omitempty"`  // absent = no tiling row
 	SLO        []Verdict          `json:"slo"`
 	Findings   []Finding          `json:"findings"` // the most severe first
 	Checks     Checks             `json:"checks"`
@@ -56,8 +57,11 @@ type Row struct {
 	Arrivals   *workload.Observed `json:"arrivals,omitempty"`   // the arrivals as a process (under a cap the intended ones); absent = no rate
 	Roofline   *Roofline          `json:"roofline"`             // null = see roofline_missing
 	NoRoofline string             `json:"roofline_missing,omitempty"`
-	Little     *Little            `json:"little,omitempty"` // absent = no request ended in the window
-	Cost       *Cost              `json:"cost,omitempty"`   // absent = see cost_missing
+	Little     *Little            `json:"little,omitempty"`           // absent = no request ended in the window
+	Failure    *Failure           `json:"first_failure,omitempty"`    // absent = the server failed no request
+	Stalls     []Stall            `json:"stalls,omitempty"`           // the longest first
+	Stalled    int                `json:"stalled_requests,omitempty"` // of the window, in flight in a stall or in the backlog after it
+	Cost       *Cost              `json:"cost,omitempty"`             // absent = see cost_missing
 	NoCost     string             `json:"cost_missing,omitempty"`
 
 	Client   *telemetry.Usage    `json:"client,omitempty"` // this machine in the window; absent = no sample
@@ -78,6 +82,9 @@ type Connections struct {
 	DNS    *stats.Summary `json:"dns_ms,omitempty"`
 	TCP    *stats.Summary `json:"tcp_ms,omitempty"`
 	TLS    *stats.Summary `json:"tls_ms,omitempty"`
+
+	// Sockets are the TCP counters of the window; absent = a proxy, HTTP/2, or a system without them.
+	Sockets *telemetry.SocketUsage `json:"sockets,omitempty"`
 }
 
 // Clock is the clock of the token times, and the delay of the other clock.
@@ -104,9 +111,57 @@ type ServerState struct {
 	Headers map[string]string `json:"headers,omitempty"` // of one answer, without cookies
 
 	Start    int                    `json:"start,omitempty"`     // number of the server in servers of run.json
+	Attempt  int                    `json:"attempt,omitempty"`   // number of the attempt in attempts of run.json, from 1
 	Metrics  *telemetry.ServerUsage `json:"metrics,omitempty"`   // of its metrics page, in the window; absent = not collected
 	LogLines *int                   `json:"log_lines,omitempty"` // that it wrote during the row; absent = bench did not start it
+
+	Block  *CacheBlock `json:"prefix_cache_block,omitempty"` // absent = not known
+	Settle *Settle     `json:"settle,omitempty"`             // absent = the server does not report its requests
+	// Abandoned are requests of earlier rows that this client gave up before their end, which the server may still
+	// compute: since it was last seen idle, or those of the row before if it does not report its requests.
+	Abandoned int `json:"abandoned,omitempty"`
+
+	Gateway *Gateway `json:"gateway,omitempty"` // that answered in the server's place; absent = none is known
 }
+
+// Gateway is a proxy between bench and the server, as it reports itself in the headers of its answers.
+type Gateway struct {
+	Name     string         `json:"name"`
+	Version  string         `json:"version"`
+	Overhead *stats.Summary `json:"overhead_ms,omitempty"` // its own time before the answer's header, of the requests of the window; absent = not reported
+}
+
+// CacheBlock is the granularity of the server's prefix cache.
+type CacheBlock struct {
+	Tokens int    `json:"tokens"`
+	Source string `json:"source"` // "reported" by the server, or "probed"
+}
+
+// Sources of a CacheBlock.
+const (
+	BlockReported = "reported" // on its metrics page
+	BlockProbed   = "probed"   // by the cached tokens of repeated prompts
+)
+
+// BlockTokens is the size of the blocks in which the server's prefix cache is taken to find prompt tokens: if
+// it is not known, vLLM's default on GPUs.
+func (s *ServerState) BlockTokens() int {
+	if s.Block == nil {
+		return workload.BlockTokens
+	}
+	return s.Block.Tokens
+}
+
+// Settle is the wait before a row until the server is idle.
+type Settle struct {
+	WaitedS float64 `json:"waited_s"`
+	Running float64 `json:"running"` // requests that were left when the row began; 0 = the server was idle
+	Waiting float64 `json:"waiting"`
+	Stale   bool    `json:"stale,omitempty"` // these did not change, nor any other figure: the server computed nothing
+}
+
+// Idle reports whether the row began with an idle server; also where that is not known.
+func (s *Settle) Idle() bool { return s == nil || s.Stale || s.Running+s.Waiting == 0 }
 
 // Vendor is the vendor of the hardware; empty = unknown.
 func (r *Row) Vendor() string {
@@ -118,7 +173,7 @@ func (r *Row) Vendor() string {
 
 // HasGPUMetrics reports whether telemetry can read the GPU metrics of the hardware; true for unknown
 // hardware.
-func (r *Row) HasGPUMetrics() bool { return r.Vendor() == "" || r.Vendor() == NVIDIA }
+func (r *Row) HasGPUMetrics() bool { return hasGPUMetrics(r.Vendor()) }
 
 // Valid reports whether no finding is invalid. An invalid row is left out of every answer.
 func (r *Row) Valid() bool {

@@ -222,6 +222,32 @@ func TestGoodputCountsWhatIsExactlyAtTheLimit(t *testing.T) {
 	}
 }
 
+// An answer whose first or last token has no known time is good only if it is good at the latest one.
+func TestGoodputOfUnknownTokenTimes(t *testing.T) {
+	for _, c := range []struct {
+		metric      string
+		first, last bool // known
+		limit, end  int64
+		good        bool
+	}{
+		{"ttft", false, true, 5, 4, true}, {"ttft", false, true, 5, 6, false}, {"e2e", true, false, 5, 4, true}, {"e2e", true, false, 5, 6, false},
+		{"tpot", false, false, 3, 3, true}, {"tpot", false, false, 3, 4, false},
+	} {
+		r := answered(0, 1000, 2000)
+		r.End = At(c.end * 1000)
+		if !c.first {
+			r.First, r.Gaps = Micros{}, Packed{}
+		}
+		if !c.last {
+			r.Last = Micros{}
+		}
+		each := []experiment.Limit{{Key: c.metric, Metric: c.metric, Value: float64(c.limit), Unit: "ms"}}
+		if got := goodputOf([]*Record{r}, Window{EndUs: 1_000_000}, true, each).Share == 1; got != c.good {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestSummaryOfAnEmptyWindow(t *testing.T) {
 	s := Summarize([]*Record{answered(0, 5)}, Window{StartUs: 7, EndUs: 7}, true, nil, 4)
 	if s.DurationS != 0 || s.Throughput != (Throughput{}) || s.Concurrency != (Concurrency{}) {

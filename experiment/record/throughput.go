@@ -55,13 +55,13 @@ func countInParts(records []*Record, w Window, parts int) []counts {
 		}
 		first := r.First
 		if first.IsZero() {
-			first = r.Last
+			first = r.lastOrEnd()
 		}
 		if w.has(first) {
 			out[part(first)].prompt += float64(r.Prompt())
 		}
-		if r.OK() && w.has(r.Last) {
-			out[part(r.Last)].requests++
+		if last := r.lastOrEnd(); r.OK() && w.has(last) {
+			out[part(last)].requests++
 		}
 	}
 	return out
@@ -77,11 +77,19 @@ func (r *Record) Prompt() int {
 	return r.PromptRequested
 }
 
+// lastOrEnd is the time of the last token; of a complete answer whose last token has no known time, its end.
+func (r *Record) lastOrEnd() Micros {
+	if r.Last.IsZero() && r.OK() {
+		return r.End
+	}
+	return r.Last
+}
+
 // eachOutput yields the output tokens at their times. An event with an unknown number of tokens counts as the
 // request's mean.
 func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
-	if r.First.IsZero() { // not streamed: all at the last byte
-		yield(r.Last, float64(r.OutputTokens))
+	if r.First.IsZero() { // not streamed, or not known when: all at the end
+		yield(r.lastOrEnd(), float64(r.OutputTokens))
 		return
 	}
 	each := float64(r.OutputTokens) / float64(r.Gaps.Len()+1)
@@ -162,10 +170,29 @@ func (r *Record) meets(each []experiment.Limit, stream bool) bool {
 		return false
 	}
 	for _, l := range each {
-		ms, ok := r.Latency(l.Metric, stream)
+		ms, ok := r.atLatest(l.Metric, stream)
 		if ok && ms > l.Value {
 			return false
 		}
 	}
 	return true
+}
+
+// atLatest is Latency. Where a complete stream has a token whose time is not known, it is the largest that the
+// latency can be: goodput counts no request that may have missed a limit.
+func (r *Record) atLatest(metric string, stream bool) (ms float64, ok bool) {
+	if ms, ok = r.Latency(metric, stream); ok || !stream {
+		return ms, ok
+	}
+	late := *r
+	if late.Last.IsZero() {
+		late.Last = r.End
+	}
+	if late.First.IsZero() {
+		late.First = r.End
+		if metric == "tpot" {
+			late.First = r.Sent
+		}
+	}
+	return late.Latency(metric, stream)
 }

@@ -200,7 +200,7 @@ func setups(t *testing.T) *rapid.Generator[Setup] {
 			Model:       rapid.SampledFrom(models).Draw(t, "model"),
 			Device:      rapid.SampledFrom(devices).Draw(t, "device"),
 			GPUs:        rapid.SampledFrom([]int{0, 1, 2, 3, 4, 8, 16, 72}).Draw(t, "gpus"),
-			Precision:   rapid.SampledFrom(append(precisionNames(), "")).Draw(t, "precision"),
+			Precision:   rapid.SampledFrom(append(PrecisionNames(), "")).Draw(t, "precision"),
 			KVPrecision: rapid.SampledFrom([]string{"", "fp8", "q8_0"}).Draw(t, "kv"),
 		}
 	})

@@ -109,7 +109,7 @@ func (m *Model) checkParts() (errs []error) {
 		bad("mla.index_dim and mla.index_top_k must be set together")
 	}
 	for _, p := range []struct{ name, value string }{{"weights", m.Weights}, {"expert_weights", m.ExpertWeights}} {
-		if err := checkPrecision(p.name, p.value); err != nil {
+		if err := CheckPrecision(p.name, p.value); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -69,6 +69,14 @@ func ParseHardware(data []byte) (Hardware, error) {
 	return h, nil
 }
 
+// Names are the IDs and aliases of the devices.
+func (h Hardware) Names() (all []string) {
+	for _, d := range h.Devices {
+		all = append(append(all, d.ID), d.Aliases...)
+	}
+	return all
+}
+
 func (d *Device) names() names { return names{d.ID, &d.Aliases, nil} }
 
 func (d *Device) check() error {

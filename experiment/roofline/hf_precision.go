@@ -80,7 +80,7 @@ func (q quantization) precision() (string, error) {
 		}
 	}
 	text, _ := json.Marshal(q) // cannot fail
-	return "", fmt.Errorf("unknown quantization %s: set the precision in the entry to one of %v", text, precisionNames())
+	return "", fmt.Errorf("unknown quantization %s: set the precision in the entry to one of %v", text, PrecisionNames())
 }
 
 func (s storedAs) precision() (string, error) {

@@ -63,15 +63,16 @@ func precisionOf(name string) precision {
 	return p
 }
 
-func checkPrecision(field, name string) error {
+// CheckPrecision reports a name that is no precision; empty is bf16. field names it in the error.
+func CheckPrecision(field, name string) error {
 	if _, ok := lookUpPrecision(name); ok {
 		return nil
 	}
-	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(precisionNames(), ", "))
+	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(PrecisionNames(), ", "))
 }
 
-// precisionNames are the names that Setup and the model table accept.
-func precisionNames() []string {
+// PrecisionNames are the names that Setup and the model table accept.
+func PrecisionNames() []string {
 	names := make([]string, 0, len(precisions))
 	for _, p := range precisions {
 		names = append(names, p.name)

@@ -82,7 +82,7 @@ func (s Setup) Check() error {
 	if s.GPUs < 0 || s.GPUs > maxGPUs {
 		errs = append(errs, fmt.Errorf("gpus is %d, not within 0 to %d", s.GPUs, maxGPUs))
 	}
-	if err := checkPrecision("precision", s.Precision); err != nil {
+	if err := CheckPrecision("precision", s.Precision); err != nil {
 		errs = append(errs, err)
 	}
 	if err := s.CheckKV(); err != nil {
@@ -149,7 +149,7 @@ func (s Setup) KVBytesPerToken() float64 {
 }
 
 // CheckKV reports an unknown precision of the KV cache.
-func (s Setup) CheckKV() error { return checkPrecision("KV precision", s.KVPrecision) }
+func (s Setup) CheckKV() error { return CheckPrecision("KV precision", s.KVPrecision) }
 
 // KVBytes is the size of one sequence of that many tokens in the KV cache, as Model.KVBytes, at the cache's
 // precision.

@@ -158,9 +158,12 @@ func (p *Point) Completed() int {
 }
 
 // MissesSLO reports whether the point is known to miss the SLO: a limit fails, and the row is valid or invalid only
-// because requests failed, which is what an overloaded server does.
+// because requests failed, which is what an overloaded server does. One that died shows nothing of its load.
 func (p *Point) MissesSLO() bool {
 	for _, r := range p.Rows {
+		if r.ServerLost && !r.Valid() {
+			return false
+		}
 		if slices.ContainsFunc(r.Codes(record.Invalid), func(code string) bool { return !failed(code) }) {
 			return false
 		}

@@ -16,19 +16,23 @@ type logFile struct {
 
 // lastOutput is the end of the output.
 func (l *logFile) lastOutput() string {
-	const most = lastLines * lineBytes
-	info, err := l.f.Stat()
-	if err != nil {
-		return ""
-	}
-	text := make([]byte, min(info.Size(), most))
-	n, _ := l.f.ReadAt(text, info.Size()-int64(len(text)))
-	lines := strings.Split(strings.TrimRight(string(text[:n]), "\r\n"), "\n")
+	lines := strings.Split(strings.TrimRight(l.end(lastLines*lineBytes), "\r\n"), "\n")
 	lines = lines[max(0, len(lines)-lastLines):]
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line[:min(len(line), lineBytes)], "\r")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// end is at most the last n bytes of the log.
+func (l *logFile) end(n int64) string {
+	info, err := l.f.Stat()
+	if err != nil {
+		return ""
+	}
+	text := make([]byte, min(info.Size(), n))
+	read, _ := l.f.ReadAt(text, info.Size()-int64(len(text)))
+	return string(text[:read])
 }
 
 // LastLine returns the last line of a server's log that is not blank, at most its last 4 KiB; empty: there is none,
@@ -43,7 +47,7 @@ func LastLine(log *os.File) string {
 	n, _ := log.ReadAt(text, info.Size()-int64(len(text)))
 	lines := strings.FieldsFunc(string(text[:n]), func(r rune) bool { return r == '\n' || r == '\r' })
 	for _, line := range slices.Backward(lines) {
-		if line = strings.TrimSpace(line); line != "" {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
 			return line
 		}
 	}

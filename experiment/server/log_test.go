@@ -12,7 +12,7 @@ func TestLastLine(t *testing.T) {
 		"":                                   "",
 		"\n \n":                              "",
 		"a\nb":                               "b",
-		"a\nloading  10 %\rloading  20 %\r":  "loading  20 %",
+		"a\nloading  10 %\rloading  20 %\r":  "loading 20 %",
 		strings.Repeat("x", 5000):            strings.Repeat("x", 4096),
 		strings.Repeat("x\n", 5000) + " y\n": "y",
 	} {

@@ -53,25 +53,6 @@ type Running struct {
 	Lines func() int    // lines in the log so far; nil without a log. Not for concurrent use
 }
 
-// DiedError is the error of a server that exited before it was stopped.
-type DiedError struct {
-	Status string // for example "exit status 1" or "signal: killed"
-	Output string // its last lines
-}
-
-// Error implements error.
-func (e *DiedError) Error() string {
-	return "the server exited early (" + e.Status + ")" + outputSuffix(e.Output)
-}
-
-// outputSuffix is the end of an error message: the last lines of output.
-func outputSuffix(output string) string {
-	if output == "" {
-		return " without output"
-	}
-	return "; last output:\n" + output
-}
-
 // Run starts the server, calls use when it is ready, and stops it. If the server exits early, the context of
 // use ends with a DiedError as its cause, which Run returns.
 func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running) error) error {
@@ -145,12 +126,12 @@ func (c Config) runHook(ctx context.Context, name string, command []string) erro
 	select {
 	case <-p.ended:
 	case <-late.C:
-		return fmt.Errorf("the %s hook did not end within %v%s", name, hookTimeout, outputSuffix(p.lastOutput()))
+		return fmt.Errorf("the %s hook did not end within %v%s", name, hookTimeout, p.outputSuffix())
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	if !p.cmd.ProcessState.Success() {
-		return fmt.Errorf("the %s hook: %s%s", name, p.cmd.ProcessState, outputSuffix(p.lastOutput()))
+		return fmt.Errorf("the %s hook: %s%s", name, p.cmd.ProcessState, p.outputSuffix())
 	}
 	return nil
 }
@@ -215,15 +196,23 @@ func (p *process) attach(guarded bool) error {
 
 // died is the error of a server that has exited.
 func (p *process) died() error {
-	return &DiedError{Status: p.cmd.ProcessState.String(), Output: p.lastOutput()}
+	last, cause := p.lastOutput()
+	return &DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last}
 }
 
-// lastOutput is the end of the output.
-func (p *process) lastOutput() string {
+// outputSuffix is the end of an error message about the process.
+func (p *process) outputSuffix() string {
+	last, cause := p.lastOutput()
+	return outputSuffix(cause, last)
+}
+
+// lastOutput is the end of the output, and the cause of a failure in more of it.
+func (p *process) lastOutput() (last, cause string) {
 	if p.log != nil {
-		return p.log.lastOutput()
+		return p.log.lastOutput(), Cause(p.log.end(causeBytes))
 	}
-	return p.output.lastOutput()
+	last = p.output.lastOutput()
+	return last, Cause(last)
 }
 
 // end terminates the process and its children, and kills the rest after the grace period.
@@ -299,7 +288,7 @@ func (p *process) timeoutError(ctx context.Context, patience time.Duration) erro
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("the server was not ready within %v%s", patience, outputSuffix(p.lastOutput()))
+	return fmt.Errorf("the server was not ready within %v%s", patience, p.outputSuffix())
 }
 
 // answers polls once. 401 and 403 count as ready: the server requires a key.

@@ -15,6 +15,9 @@ func Again(stored *record.Row, records []*record.Record, t experiment.Target, b 
 	row := *stored
 	row.Classes = nil // Conclude fills the map
 	e := Measured{Row: &row, Records: records}
+	if e.Reuse == nil { // the rules for counters have changed
+		e.Reuse = e.CompareReuse()
+	}
 	e.Conclude(t, b)
 	if stored.PromptOverhead == nil {
 		e.keepOlder(stored)

@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"fmt"
+
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -21,11 +23,6 @@ const (
 	// lateWakeup, ms: without kernel timestamps a token's time is when a goroutine reads it. 1 ms at p99 is
 	// the largest accepted error.
 	lateWakeup = 1
-	// lossy is the largest share of lost segments. A loss delays its stream by a round trip, the last one by
-	// 200 ms. A tenth of the share that would move p99.
-	lossy = 0.001
-	// minLosses is the smallest number of losses that is not chance.
-	minLosses = 5
 )
 
 // checkClient tests whether the client's cores were saturated, stolen, or late to read.
@@ -127,36 +124,6 @@ func (e *Measured) lateDecode(ms float64) []effect {
 	return append(exactly(record.Inflated, mostLast, last, []string{"tpot"}), exactly(record.Lowered, mostFirst, first, []string{"tpot"})...)
 }
 
-// checkNetwork tests the machine's TCP counters. They cover all connections, and both ends of a local one.
-func checkNetwork(e *Measured) checkResult {
-	u := e.Client
-	if u == nil || u.Samples < minSamples || u.Retransmits == nil || u.SegmentsOut == nil || *u.SegmentsOut == 0 {
-		return noData
-	}
-	const hint = "find the connection with ss -tin (retrans, reord_seen); measure on a quiet network, or on the server's host"
-	again := *u.Retransmits
-	if u.Needless != nil { // tail loss probes to a slow peer: two busy ends on one machine send many
-		again -= *u.Needless
-	}
-	if losing(again, *u.SegmentsOut) {
-		return stalled(again, hint, "%d of %d TCP segments were retransmitted in the window (all connections of this machine): their streams stalled",
-			again, *u.SegmentsOut)
-	}
-	if u.OutOfOrder != nil && u.SegmentsIn != nil && losing(*u.OutOfOrder, *u.SegmentsIn) {
-		return stalled(*u.OutOfOrder, hint, "%d of %d TCP segments arrived out of order in the window (all connections of this machine): some were lost",
-			*u.OutOfOrder, *u.SegmentsIn)
-	}
-	return passed()
-}
-
-// stalled is a finding that up to n requests waited for a lost segment. A late first token lowers tpot.
-func stalled(n int64, hint, problem string, args ...any) checkResult {
-	return caution(hint, problem, args...).
-		touching(onRequests(record.Inflated, int(n), firstToken, lastToken), onRequests(record.Unknown, int(n), betweenIt))
-}
-
-func losing(n, of int64) bool { return n >= minLosses && float64(n) > lossy*float64(of) }
-
 // checkConnections finds requests that had to open a connection, which an application keeps open.
 func checkConnections(e *Measured) checkResult {
 	var setup []float64
@@ -181,15 +148,23 @@ func checkConnections(e *Measured) checkResult {
 	return passed()
 }
 
-// checkStamps is invalid if some arrivals have a kernel timestamp and others do not.
+// checkStamps finds arrivals without the kernel timestamp that most have. The time of such a read is late by the
+// read lag, whose largest was measured on the others. It is invalid if that bound is unknown, of the fewer
+// arrivals, or as large as an answer.
 func checkStamps(e *Measured) checkResult {
 	c := e.Clock
-	switch {
-	case c.KernelStamps == 0:
+	if c.KernelStamps == 0 {
 		return noData // without kernel timestamps their error is unknown
-	case float64(c.UserStamps) > tolerated*float64(c.KernelStamps):
-		return invalid("run again; if it stays, report the kernel version",
-			"%d of %d arrivals have no kernel timestamp: two clocks are mixed", c.UserStamps, c.UserStamps+c.KernelStamps)
 	}
-	return passed()
+	if float64(c.UserStamps) <= tolerated*float64(c.KernelStamps) {
+		return passed()
+	}
+	late := c.ReadLagMaxMs
+	text := fmt.Sprintf("%d of %d arrivals have no kernel timestamp", c.UserStamps, c.UserStamps+c.KernelStamps)
+	const hint = "run again; if it stays, report the kernel version"
+	if late <= 0 || c.UserStamps > c.KernelStamps || e.Summary.E2E != nil && late >= e.Summary.E2E.P50 {
+		return invalid(hint, "%s: two clocks are mixed", text)
+	}
+	return caution(hint, "%s: they are up to %s ms late", text, unit.Brief(late, 3)).
+		touching(inMs(record.Inflated, late, firstToken, lastToken), inMs(record.Unknown, late, []string{"itl"}), e.lateDecode(late))
 }

@@ -4,28 +4,15 @@ import (
 	"slices"
 
 	"bench/experiment/record"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
-)
-
-const (
-	// shortestStall, µs: shorter silences are no finding. Engines pause for some 100 ms to capture a graph,
-	// collect garbage or compute a long prompt.
-	shortestStall = 1_000_000
-	// stallRatio is how often the usual silence fits into a stall.
-	stallRatio = 10
-	// rareSilences are the longest silences, at least, that are not the usual one. A server that computes
-	// prompts apart from the decoding has a silence for each: a quarter of them may be longer than usual.
-	rareSilences, rareShare = 10, 0.25
-	// longPrompt times the median prompt: the silence before its first token is its prefill, and no stall.
-	longPrompt = 2
 )
 
 // disturbance is a pause of the client or a stall of the server: other checks leave out what it explains.
 type disturbance struct {
-	paused  []span    // the client did not run
-	stalled []silence // the server sent nothing; the longest first
-	spans   []span    // of both, until their backlog was gone
+	paused   []span    // the client did not run
+	stalled  []silence // the server sent nothing; the longest first
+	backlogs []span    // of the stalls, until the requests that waited were gone
+	spans    []span    // of both, with their backlog
 }
 
 // findDisturbances looks for pauses and stalls in the window.
@@ -44,8 +31,9 @@ func (e *Measured) findDisturbances() (d disturbance) {
 		d.spans = append(d.spans, recovered(s))
 	}
 	for _, s := range d.stalled {
-		d.spans = append(d.spans, recovered(s.span))
+		d.backlogs = append(d.backlogs, recovered(s.span))
 	}
+	d.spans = append(d.spans, d.backlogs...)
 	return d
 }
 
@@ -75,71 +63,6 @@ func (d *disturbance) share(w record.Window) float64 {
 		sum += s.length()
 	}
 	return float64(sum) / float64(max(1, w.EndUs-w.StartUs))
-}
-
-// stalls are the silences that are far longer than usual, the longest first. A pause of the client explains its
-// own.
-func (e *Measured) stalls(paused []span) (out []silence) {
-	if !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return longestWait(r) >= shortestStall }) {
-		return nil
-	}
-	all := silences(e.Records, e.Window)
-	limit, prefill := e.silenceLimit(all), e.prefills()
-	for _, s := range all {
-		if s.length() < max(shortestStall, limit(s)) {
-			continue
-		}
-		if !slices.ContainsFunc(paused, func(p span) bool { return p.overlaps(s.from, s.to) }) && !prefill(s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// silenceLimit is how long a silence can be without a stall, µs.
-func (e *Measured) silenceLimit(all []silence) func(silence) int64 {
-	var decoding []silence // the longest first
-	for _, s := range all {
-		if s.streams > 0 {
-			decoding = append(decoding, s)
-		}
-	}
-	gap := int64(0)
-	if rare := max(rareSilences, int(rareShare*float64(e.Summary.Requests.Completed))); rare < len(decoding) {
-		gap = decoding[rare].length()
-	}
-	first := 0.0
-	if t := e.Summary.TTFTFromSend; t != nil {
-		first = t.P50 * record.UsPerMs
-	}
-	return func(s silence) int64 {
-		if s.streams > 0 {
-			return stallRatio * gap
-		}
-		// All prompts that wait may be computed before the first token comes.
-		return int64(float64(max(stallRatio, 2*s.waiting)) * first)
-	}
-}
-
-// prefills reports whether a silence ended with the first token of a request with a long prompt to compute.
-func (e *Measured) prefills() func(silence) bool {
-	computed := func(r *record.Record) float64 {
-		if r.CachedTokens != nil {
-			return float64(r.Prompt() - *r.CachedTokens)
-		}
-		return float64(r.Prompt())
-	}
-	var prompts []float64
-	for _, r := range e.Records {
-		prompts = append(prompts, computed(r))
-	}
-	slices.Sort(prompts)
-	long := longPrompt * stats.Quantile(prompts, 0.5)
-	return func(s silence) bool {
-		return slices.ContainsFunc(e.Records, func(r *record.Record) bool {
-			return (r.First.Us() == s.to || r.FirstEvent.Us() == s.to) && computed(r) > long
-		})
-	}
 }
 
 // recoveries extends a disturbance to the moment at which no more requests are waiting or in flight than at its
@@ -225,13 +148,8 @@ func checkStalled(e *Measured) checkResult {
 	if len(e.disturbed.stalled) == 0 {
 		return passed()
 	}
-	s, n := e.disturbed.stalled[0], 0
-	for _, r := range e.Records {
-		if !r.Sent.IsZero() && r.Sent.Us() <= s.from && r.End.Us() >= s.to {
-			n++
-		}
-	}
+	s := e.Stalls[0]
 	return caution("read the server's log of that time; look for a checkpoint, garbage collection, a throttled GPU or a lost network",
 		"the server sent nothing for %.1f s with %s in flight, from second %.1f of the row",
-		float64(s.length())/1e6, unit.Plural(n, "request"), float64(s.from)/1e6)
+		s.Seconds(), unit.Plural(s.InFlight, "request"), float64(s.FromUs)/1e6)
 }

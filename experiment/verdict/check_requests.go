@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"syscall"
 
+	"bench/experiment"
 	"bench/experiment/record"
 )
 
@@ -35,7 +35,7 @@ func (e *Measured) checkOutcomes() checkResult {
 		return passed()
 	}
 	severity := record.Invalid
-	if e.Summary.ErrorRate <= e.toleratedErrors() {
+	if e.Summary.ErrorRate <= ToleratedErrors(&e.Spec) {
 		severity = record.Note
 	}
 	var kinds []string
@@ -50,11 +50,11 @@ func (e *Measured) checkOutcomes() checkResult {
 	return found(severity, "read the server's log, then run again", "%s", text)
 }
 
-// toleratedErrors is the largest share of failed requests that leaves the row valid: what its SLO allows, if that
-// is more.
-func (e *Measured) toleratedErrors() float64 {
+// ToleratedErrors is the largest share of failed requests that leaves a row valid: what its SLO allows, if that is
+// more than 1 %.
+func ToleratedErrors(s *experiment.Spec) float64 {
 	most := tolerated
-	for _, l := range e.Spec.SLO.Limits {
+	for _, l := range s.SLO.Limits {
 		if l.Metric == "error_rate" {
 			most = max(most, l.Value)
 		}
@@ -70,7 +70,7 @@ func checkUnfinished(e *Measured) checkResult {
 		return passed()
 	}
 	severity := record.Note
-	if float64(q.Unfinished) > e.toleratedErrors()*float64(q.Planned) {
+	if float64(q.Unfinished) > ToleratedErrors(&e.Spec)*float64(q.Planned) {
 		severity = record.Invalid
 	}
 	if e.Window.Cut {
@@ -107,10 +107,9 @@ const WidenPortRange = `sysctl -w net.ipv4.ip_local_port_range="1024 65535" (as 
 func (e *Measured) raiseLimit() string {
 	for _, r := range e.Records {
 		switch {
-		case r.Outcome != "connect":
-		case strings.Contains(r.Error, syscall.EMFILE.Error()):
+		case r.FilesExhausted():
 			return RaiseFileLimit(2*e.Summary.Concurrency.Max + 1000)
-		case strings.Contains(r.Error, syscall.EADDRNOTAVAIL.Error()):
+		case r.PortsExhausted():
 			return WidenPortRange
 		}
 	}

@@ -41,10 +41,14 @@ func checkRestarted(e *Measured) checkResult {
 // checkShared compares the server's requests and tokens with this client's. Readings are a second apart and
 // can coincide with this client's bursts: many requests prove nothing if the tokens are this client's;
 // without a token counter only more requests than this client ever had in flight do. A request that the
-// client gave up can still run in the server.
+// client gave up can still run in the server, also one of an earlier row (not_idle).
 func checkShared(e *Measured) checkResult {
 	m := e.Server.Metrics
-	if m == nil || m.Running == nil || m.Samples < minReadings || e.Summary.ErrorRate > tolerated {
+	if found := e.otherPage(); found.severity != "" {
+		return found
+	}
+	left := e.Server.Abandoned > 0 && !e.Server.Settle.Idle()
+	if m == nil || m.Running == nil || m.Samples < minReadings || e.Summary.ErrorRate > tolerated || left {
 		return noData
 	}
 	inside, ours := m.Running.Mean, e.Summary.Concurrency.Mean
@@ -60,15 +64,33 @@ func checkShared(e *Measured) checkResult {
 		most = float64(e.Summary.Concurrency.Max)
 	}
 	if inside > most {
-		var share *float64 // of the server's time and of its queue
-		if ours > 0 {
-			share = new(inside / ours)
-		}
 		return caution("find the other client, or start a server for this run alone ([server])",
 			"the server had %s requests in flight (mean), %s of them from this client: another client uses it",
-			unit.Brief(inside, 3), unit.Brief(ours, 3)).touching(slowed(share))
+			unit.Brief(inside, 3), unit.Brief(ours, 3)).touching(slowed(nil)) // in a queue, a few more requests delay all
 	}
 	return passed()
+}
+
+// ownTokens is the smallest share of this client's output tokens that its server's metrics page counts.
+const ownTokens = 0.9
+
+// otherPage finds that the metrics page is another server's, or that of one of several servers.
+func (e *Measured) otherPage() checkResult {
+	m := e.Server.Metrics
+	if m == nil || m.Whole == nil || m.Whole.GenerationTokens == nil {
+		return noData
+	}
+	own := 0
+	for r := range record.Completed(e.Records) {
+		if !r.Estimated {
+			own += r.OutputTokens
+		}
+	}
+	if counted := *m.Whole.GenerationTokens; counted < ownTokens*float64(own) {
+		return caution("set [telemetry] server to the page of this endpoint, or list the pages of all servers behind it",
+			"the metrics page counted %s of %d output tokens: it belongs to another server, or to one of several", unit.Brief(counted, 6), own)
+	}
+	return noData
 }
 
 // checkLogs finds that the server logs every request, which takes its CPU time.
@@ -78,11 +100,28 @@ func checkLogs(e *Measured) checkResult {
 	}
 	n := e.Summary.Requests.Sent + e.Summary.Requests.Warmup
 	if lines := *e.Server.LogLines; lines > minReadings && float64(lines) > logLines*float64(n) {
-		return note("disable its request log (vLLM: --disable-log-requests and --uvicorn-log-level warning; "+
-			"SGLang: --log-level warning), or compare only with runs that log as much",
+		return note(disableLog(e.Server.Metrics)+", or compare only with runs that log as much",
 			"the server wrote %d log lines for %d requests", lines, n)
 	}
 	return passed()
+}
+
+// disableLog is the advice to disable a server's request log. The flags are those of vLLM 0.32, of SGLang's
+// server_args.py and of llama.cpp's common/arg.cpp; a flag that an engine does not have would end it.
+func disableLog(m *telemetry.ServerUsage) string {
+	const unknown = "disable its request log"
+	if m == nil {
+		return unknown
+	}
+	switch m.Engine {
+	case "vllm":
+		return "disable its access log (vLLM: --disable-uvicorn-access-log)"
+	case "sglang":
+		return "disable its access log (SGLang: --log-level-http warning)"
+	case "llamacpp":
+		return "disable its log (llama.cpp: --log-disable)"
+	}
+	return unknown
 }
 
 // slowed are the effects of a server that was slower than it is, by at most a factor; nil = no bound is known.
@@ -117,7 +156,7 @@ func checkThrottled(e *Measured) checkResult {
 	case !known:
 		return noData
 	case len(held) > 0:
-		return caution("check cooling and power supply (nvidia-smi -q -d PERFORMANCE,TEMPERATURE), then run again",
+		return caution("check cooling and power supply (nvidia-smi -q -d PERFORMANCE,TEMPERATURE; amd-smi metric --throttle), then run again",
 			"clocks were throttled: %s", strings.Join(held, ", ")).touching(slowed(factor))
 	}
 	return passed()
@@ -150,7 +189,7 @@ func checkGPUProcesses(e *Measured) checkResult {
 		parts = append(parts, strings.Join(gone, ", ")+" ended")
 	}
 	if len(parts) > 0 {
-		return caution("keep other processes off the GPUs (nvidia-smi lists them), then run again",
+		return caution("keep other processes off the GPUs (nvidia-smi or amd-smi process lists them), then run again",
 			"processes on the GPUs changed during the row: %s", strings.Join(parts, "; ")).touching(slowed(nil))
 	}
 	return passed()

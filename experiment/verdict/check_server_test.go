@@ -52,6 +52,9 @@ func TestFindingsOfTheServer(t *testing.T) {
 		{"shared_server", "the queue is not told", func(e *Measured) { e.Server.Metrics.Waiting = nil }, passed, ""},
 		{"server_logs", "a line for two requests", func(e *Measured) { e.Server.LogLines = new(50) }, passed, ""},
 		{"server_logs", "one for each", func(e *Measured) { e.Server.LogLines = new(101) }, failed, "wrote 101 log lines for 101 requests"},
+		{"server_logs", "vLLM", func(e *Measured) { e.Server.LogLines, e.Server.Metrics.Engine = new(101), "vllm" }, failed, "--disable-uvicorn-access-log"},
+		{"server_logs", "SGLang", func(e *Measured) { e.Server.LogLines, e.Server.Metrics.Engine = new(101), "sglang" }, failed, "--log-level-http warning"},
+		{"server_logs", "llama.cpp", func(e *Measured) { e.Server.LogLines, e.Server.Metrics.Engine = new(101), "llamacpp" }, failed, "--log-disable"},
 		{"server_logs", "its log is not ours", func(e *Measured) { e.Server.LogLines = nil }, impossible, ""},
 		{"gpu_throttled", "heat", func(e *Measured) { e.GPU.Devices[0].Throttled["hw_thermal"] = 0.011 }, failed, "GPU 0 by hw_thermal in 1.1 % of readings"},
 		{"gpu_throttled", "not told", func(e *Measured) { e.GPU.Devices[0].Known = false }, impossible, ""},
@@ -90,7 +93,7 @@ func TestFindingsOfTheServer(t *testing.T) {
 		if c.code == "host_load" && i >= 0 && (len(e.Findings[i].Effects) == 0 || slices.ContainsFunc(e.Findings[i].Effects, bounded)) {
 			t.Errorf("%s: load averages of the two ends bound an effect: %+v", c.what, e.Findings[i].Effects)
 		}
-		if i >= 0 && (!strings.Contains(e.Findings[i].Text, c.text) || e.Findings[i].Hint == "") {
+		if i >= 0 && (!strings.Contains(e.Findings[i].Text+" "+e.Findings[i].Hint, c.text) || e.Findings[i].Hint == "") {
 			t.Errorf("%s, %s: %+v, want %s", c.code, c.what, e.Findings[i], c.text)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
-	"bench/experiment/workload"
 )
 
 // farOff is the share from which on lengths are another workload than the requested one.
@@ -62,7 +61,9 @@ func checkTokenCounts(e *Measured) checkResult {
 	}
 	impossible, n := 0, 0
 	for r := range record.Completed(e.Records) {
-		n++
+		if n++; r.Impossible != nil {
+			return e.impossibleUsage()
+		}
 		if r.OutputTokens > r.OutputRequested || r.OutputTokens == 0 && !r.First.IsZero() {
 			impossible++
 		}
@@ -76,6 +77,32 @@ func checkTokenCounts(e *Measured) checkResult {
 			"the server did not report usage: token counts are the client's estimate").touching(e.estimatedTokens())
 	}
 	return passed()
+}
+
+// impossibleUsage is invalid: what the server reports cannot be true, so that its other counts are worth as little.
+func (e *Measured) impossibleUsage() checkResult {
+	refused, n := 0, 0
+	var worst string
+	for r := range record.Completed(e.Records) {
+		n++
+		u := r.Impossible
+		if u == nil {
+			continue
+		}
+		if refused++; worst != "" {
+			continue
+		}
+		switch {
+		case u.Output != nil && *u.Output > r.OutputRequested:
+			worst = fmt.Sprintf("%s output tokens of %s requested", unit.Count(*u.Output), unit.Count(r.OutputRequested))
+		case u.Cached != nil && u.Prompt != nil && *u.Cached > *u.Prompt:
+			worst = fmt.Sprintf("%s cached tokens in a prompt of %s", unit.Count(*u.Cached), unit.Count(*u.Prompt))
+		case u.Prompt != nil:
+			worst = fmt.Sprintf("%s prompt tokens of %s requested", unit.Count(*u.Prompt), unit.Count(r.PromptRequested))
+		}
+	}
+	return invalid("report it to the maker of the server or the gateway; figures use the client's own token counts instead",
+		"usage of %d of %d answers is impossible: %s", refused, n, worst)
 }
 
 // estimatedTokens are the effects of counting events: an event has one token or more, and an answer has at
@@ -114,137 +141,6 @@ func checkTokensPerEvent(e *Measured) checkResult {
 	}
 	if x > 1.05 || x < 0.95 {
 		return note("read tpot, which is per token", "an event has %s tokens (mean): itl is per event, not per token", unit.Brief(x, 3))
-	}
-	return passed()
-}
-
-// checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once.
-// Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once.
-// After a stall a server, or a network, may send all that it had at once: that is no buffering.
-func checkBuffered(e *Measured) checkResult {
-	whole, n := buffered(e.disturbed.without(e.Records))
-	zero, gaps := 0, 0
-	for r := range record.Completed(e.Records) {
-		gaps += r.Gaps.Len()
-		for us := range r.Gaps.All() {
-			if us == 0 {
-				zero++
-			}
-		}
-	}
-	bundled := 2*zero > gaps
-	switch {
-	case gaps == 0:
-		return noData
-	case whole > 0 && float64(whole) > tolerated*float64(n):
-		effects := append(e.heldBack(atOnce), onRequests(record.Unknown, whole, []string{"itl"})...)
-		if bundled && whole < n { // the others are bundled in part
-			effects = append(e.heldBack(func(*record.Record) bool { return true }), unbounded(record.Inflated, []string{"tpot"})...)
-			effects = append(effects, unbounded(record.Unknown, []string{"itl"})...)
-		}
-		return caution("disable buffering between server and client (nginx: proxy_buffering off)",
-			"%d of %d answers arrived all at once: their tpot and itl can't be measured", whole, n).touching(effects)
-	case bundled:
-		return caution("read tpot, not itl", "%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps).
-			touching(unbounded(record.Unknown, []string{"itl"}))
-	}
-	return passed()
-}
-
-// buffered counts the streamed answers of the window whose tokens arrived all at once.
-func buffered(records []*record.Record) (whole, of int) {
-	for r := range record.Completed(records) {
-		if r.Gaps.Len() < 3 {
-			continue
-		}
-		of++
-		if atOnce(r) {
-			whole++
-		}
-	}
-	return whole, of
-}
-
-// atOnce reports whether the tokens of an answer arrived less than 1 µs apart on average.
-func atOnce(r *record.Record) bool {
-	return r.Gaps.Len() >= 3 && r.Last.Us()-r.First.Us() < int64(r.Gaps.Len())
-}
-
-// heldBack is the effect on tpot of answers whose first tokens were held back. Buffering only delays tokens, so that
-// the first was made after the request was sent, and the last before it arrived.
-func (e *Measured) heldBack(which func(*record.Record) bool) []effect {
-	own := func(r *record.Record) float64 {
-		tpot, ok := r.Latency("tpot", e.Spec.Streams())
-		if !ok || !which(r) {
-			return 0
-		}
-		return float64(r.Last.Us()-r.Sent.Us())/record.UsPerMs/float64(r.OutputTokens-1) - tpot
-	}
-	most := 0.0
-	for r := range record.Completed(e.Records) {
-		most = max(most, own(r))
-	}
-	return exactly(record.Lowered, most, own, []string{"tpot"})
-}
-
-const sharedHint = "find what sends the same prompts: another client, or the cache of an earlier run"
-
-// checkPrefix compares the cached tokens that the server reports with the row's prefix state.
-func checkPrefix(e *Measured) checkResult {
-	if e.FailedPriming > 0 {
-		return invalid("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
-	}
-	reported, cached, possible := 0, 0, 0
-	warm := e.Spec.HasPrefix(workload.Warm)
-	for r := range record.Completed(e.Records) {
-		if r.CachedTokens == nil || e.follows(r) { // a later turn has its conversation in the cache
-			continue
-		}
-		reported++
-		cached += *r.CachedTokens
-		possible += e.Spec.WarmTokens(r.Class)
-	}
-	if warm && reported == 0 && e.Summary.Requests.Completed > 0 {
-		return unverified("enable the report (vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report), or compare ttft with a cold row",
-			"the row is warm, but the server does not report cached tokens").
-			touching(unbounded(record.Inflated, firstToken, lastToken))
-	}
-	if reported == 0 {
-		return noData
-	}
-	if !warm && e.Spec.HasPrefix(workload.Shared) {
-		return e.checkSharedPrefix()
-	}
-	if warm {
-		if float64(cached) < 0.9*float64(possible) {
-			return invalid("make the cache larger or the groups fewer: prefixes were evicted",
-				"the row is warm, but only %d of %d prefix tokens were cached", cached, possible)
-		}
-		return passed()
-	}
-	if allowed := reported * (e.overhead() + workload.BlockTokens); cached > allowed {
-		return invalid(sharedHint, "the row is cold, but %d prompt tokens were cached", cached)
-	}
-	return passed()
-}
-
-// overhead is the number of tokens around every prompt, which are the same in all.
-func (e *Measured) overhead() int {
-	if e.PromptOverhead == nil {
-		return 0
-	}
-	return *e.PromptOverhead
-}
-
-// checkSharedPrefix is invalid if more tokens were cached than the row's own requests can leave. Fewer are no
-// finding: the server's pool can be small.
-func (e *Measured) checkSharedPrefix() checkResult {
-	u := e.Reuse
-	if u == nil {
-		return noData
-	}
-	if allowed := u.PossibleTokens + u.Requests*(e.overhead()+workload.BlockTokens); u.CachedTokens > allowed {
-		return invalid(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d", u.CachedTokens, u.PossibleTokens)
 	}
 	return passed()
 }

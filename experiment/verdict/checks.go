@@ -75,12 +75,14 @@ var checks = []struct {
 	{"prompt_length", checkPromptLength},
 	{"output_length", checkOutputLength},
 	{"token_counts", checkTokenCounts},
+	{"token_times", checkTokenTimes},
 	{"tokens_per_event", checkTokensPerEvent},
 	{"buffered", checkBuffered},
 	{"prefix_cache", checkPrefix},
 	{"faster_than_bound", checkRoofline},
 	{"server_restarted", checkRestarted},
 	{"server_stalled", checkStalled},
+	{"not_idle", checkIdle},
 	{"shared_server", checkShared},
 	{"server_logs", checkLogs},
 	{"gpu_throttled", checkThrottled},
@@ -94,6 +96,7 @@ var loadChecks = []string{"warmup", "rate_not_achieved", "concurrency"}
 // runChecks makes every check and fills the row's findings and checks, which the verdicts then account for.
 func (e *Measured) runChecks() {
 	e.disturbed = e.findDisturbances()
+	e.storeStalls()
 	e.Steady, e.Arrivals = e.steadiness(), e.observeArrivals()
 	e.Findings, e.effects = []record.Finding{}, nil
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
@@ -127,7 +130,7 @@ func (e *Measured) addFinding(code string, f checkResult) {
 		if slices.Contains(experiment.Latencies, x.Metric) && e.Summary.Latency(x.Metric) == nil {
 			continue
 		}
-		x.cause = code + ": " + f.problem
+		x.code, x.cause = code, code+": "+f.problem
 		e.effects = append(e.effects, x)
 		finding.Effects = append(finding.Effects, x.Effect)
 	}

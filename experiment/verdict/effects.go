@@ -10,7 +10,8 @@ import (
 // effect is an effect of a finding on the values of one metric.
 type effect struct {
 	record.Effect
-	cause string // code and text of the finding
+	code  string // of the finding
+	cause string // its code and text
 	// own is the part in the value of one request, in place of the bound, which is the largest of them; nil =
 	// only the bound is known.
 	own func(*record.Record) float64

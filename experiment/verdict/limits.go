@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -35,7 +36,7 @@ func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 		touched = append(touched, fmt.Sprintf("%s limit %s", name, unit.Exactly(v.Limit, v.Unit)))
 		if v.Verdict == string(stats.Undecided) {
 			undecided = true
-			if strings.Contains(v.Why, f.Code+":") {
+			if slices.Contains(v.OpenedBy, f.Code) {
 				open = append(open, name)
 			}
 		}

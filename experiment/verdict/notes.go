@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bench/experiment/record"
+	"bench/experiment/unit"
 )
 
 // notes lists how the row's figures can be misread, whatever the checks find.
@@ -22,6 +23,9 @@ func (e *Measured) notes() []record.Finding {
 			Text: fmt.Sprintf("closed loop: %s count from a free worker; users who arrive independently queue first and wait longer", strings.Join(keys, ", ")),
 			Hint: "limit users' latency in a row with a rate"})
 	}
+	if g := e.Server.Gateway; g != nil {
+		out = append(out, e.gatewayNote(g))
+	}
 	if len(e.Spec.Mix) < 2 {
 		return out
 	}
@@ -33,4 +37,17 @@ func (e *Measured) notes() []record.Finding {
 	return append(out, record.Finding{Code: "pooled_classes", Severity: record.Note,
 		Text: fmt.Sprintf("percentiles of the row pool %d classes (%s): they describe no class, and depend on the weights", len(names), strings.Join(names, ", ")),
 		Hint: "read each class separately, and limit each in [row.mix.slo]"})
+}
+
+// gatewayNote says that a gateway's answers are measured, and its own share of them.
+func (e *Measured) gatewayNote(g *record.Gateway) record.Finding {
+	text := fmt.Sprintf("%s %s answers in the server's place: latencies contain it", g.Name, g.Version)
+	if o, ttft := g.Overhead, e.Summary.TTFT; o != nil {
+		text += fmt.Sprintf("; it reports %s ms of its own at p50", unit.Brief(o.P50, 3))
+		if ttft != nil && ttft.P50 > 0 {
+			text += fmt.Sprintf(", beside ttft p50 %s ms", unit.Brief(ttft.P50, 3))
+		}
+	}
+	return record.Finding{Code: "gateway", Severity: record.Note, Text: text,
+		Hint: "to separate the two, measure the server itself as well (bench compare), and set [telemetry] server to its metrics page"}
 }

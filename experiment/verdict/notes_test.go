@@ -7,6 +7,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/fixture"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
@@ -32,5 +33,17 @@ func TestNotes(t *testing.T) {
 		case c.code != "" && (len(notes) != 1 || notes[0].Code != c.code || notes[0].Severity != record.Note || !strings.Contains(notes[0].Text, c.text) || notes[0].Hint == ""):
 			t.Errorf("%s: %+v", c.name, notes)
 		}
+	}
+}
+
+func TestGatewayNote(t *testing.T) {
+	e := &Measured{Row: &record.Row{}}
+	e.Server.Gateway = &record.Gateway{Name: "LiteLLM", Version: "1.106.2"}
+	if n := e.notes(); len(n) != 1 || n[0].Code != "gateway" || n[0].Severity != record.Note || !strings.HasSuffix(n[0].Text, "LiteLLM 1.106.2 answers in the server's place: latencies contain it") {
+		t.Errorf("%+v", n)
+	}
+	e.Server.Gateway.Overhead, e.Summary.TTFT = stats.Summarize([]float64{18, 18.09, 19}), stats.Summarize([]float64{74.5})
+	if n := e.notes(); !strings.HasSuffix(n[0].Text, "; it reports 18.1 ms of its own at p50, beside ttft p50 74.5 ms") {
+		t.Errorf("%+v", n)
 	}
 }

@@ -24,6 +24,11 @@ type observed struct {
 	plain    bool // the order of the requests means nothing: all arrived at once, or each to an idle server
 }
 
+// onlyFailed reports whether no completed request has the metric.
+func (o *observed) onlyFailed() bool {
+	return o.limit.Metric != "error_rate" && o.failed == len(o.requests)
+}
+
 // decide decides as measured.
 func (o *observed) decide(confidence float64) stats.Decision {
 	if o.limit.Metric == "error_rate" || o.plain {

@@ -2,34 +2,52 @@ package verdict
 
 import (
 	"iter"
+	"maps"
+	"math"
 
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/workload"
 )
 
-// CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil
-// for a row without common prefixes, and for a server that does not report them.
+// CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
+// row without common prefixes, and for a server that reports them neither in usage nor in counters of this
+// row alone.
 func (e *Measured) CompareReuse() *record.Reuse {
-	cached := map[int]int{} // by the request's index
-	for r := range record.Completed(e.Records) {
-		if r.CachedTokens != nil {
-			cached[r.I] = *r.CachedTokens
-		}
-	}
-	if len(cached) == 0 || !e.Spec.SharesPrefixes() {
+	if !e.Spec.SharesPrefixes() {
 		return nil
 	}
-	var out record.Reuse
-	for r, hit := range among(e.Spec.PrefixHits(0), cached) {
+	cached, found := map[int]int{}, 0 // by the request's index
+	if record.ReportsCached(e.Records) {
+		for r := range record.Completed(e.Records) {
+			if tokens, ok := r.Cached(); ok {
+				cached[r.I] = tokens
+				found += tokens
+			}
+		}
+		return e.reuseOf(record.ReuseByUsage, cached, found)
+	}
+	if found, requests := e.countedHits(); len(requests) > 0 {
+		return e.reuseOf(record.ReuseByCounters, requests, found)
+	}
+	return nil
+}
+
+// reuseOf compares the found tokens with those that are possible for the requests whose indices are in requests.
+func (e *Measured) reuseOf(source string, requests map[int]int, found int) *record.Reuse {
+	if len(requests) == 0 {
+		return nil
+	}
+	cache := experiment.PrefixCache{Block: e.Server.BlockTokens()}
+	out := record.Reuse{Source: source, BlockTokens: cache.Block, CachedTokens: found}
+	for r, hit := range among(e.Spec.PrefixHits(cache), requests) {
 		out.Requests++
 		out.PromptTokens += r.Input
 		out.PossibleTokens += hit
-		out.CachedTokens += cached[r.Index]
 	}
-	if room := e.kvCapacity(); experiment.HitsCountable(room) {
+	if cache.Room = e.kvCapacity(); cache.Countable() {
 		out.InCapacity = new(int)
-		for _, hit := range among(e.Spec.PrefixHits(room), cached) {
+		for _, hit := range among(e.Spec.PrefixHits(cache), requests) {
 			*out.InCapacity += hit
 		}
 	}
@@ -38,12 +56,47 @@ func (e *Measured) CompareReuse() *record.Reuse {
 	return &out
 }
 
-// among yields the requests whose index is in cached, and ends after the last of them.
-func among(hits iter.Seq2[workload.Request, int], cached map[int]int) iter.Seq2[workload.Request, int] {
+// countedHits are the prompt tokens of the whole row that the server's own counters found in its cache, in any
+// tier, and the indices of the requests that it counted. There are none if the counters' prompt tokens differ from
+// the row's by more than 1 %: then another client used the server, or requests were lost. A server counts a request
+// that was cut at the row's end if it had computed its prompt: so with or without those, whichever is nearer.
+func (e *Measured) countedHits() (tokens int, requests map[int]int) {
+	m := e.Server.Metrics
+	if m == nil || m.Whole == nil || m.Whole.PrefixHits == nil || m.Whole.PromptTokens == nil || m.PrefixUnit != "tokens" {
+		return 0, nil
+	}
+	whole, cut := map[int]int{}, map[int]int{}
+	var sure, open float64
+	for _, r := range e.Records {
+		switch {
+		case r.PromptTokens != nil:
+			whole[r.I], sure = 0, sure+float64(*r.PromptTokens)
+		case !r.Sent.IsZero():
+			cut[r.I], open = 0, open+float64(r.PromptRequested)
+		}
+	}
+	counted := *m.Whole.PromptTokens
+	if sure+open == 0 || counted < (1-tolerated)*sure || counted > (1+tolerated)*(sure+open) {
+		return 0, nil
+	}
+	if counted > sure+open/2 {
+		maps.Copy(whole, cut)
+	}
+	inTiers := 0.0
+	for _, hits := range m.Whole.Tiers.List() {
+		if hits != nil {
+			inTiers += *hits
+		}
+	}
+	return int(math.Round(max(*m.Whole.PrefixHits, inTiers))), whole // vLLM's prefix hits are those of its GPU tier
+}
+
+// among yields the requests whose index is in requests, and ends after the last of them.
+func among(hits iter.Seq2[workload.Request, int], requests map[int]int) iter.Seq2[workload.Request, int] {
 	return func(yield func(workload.Request, int) bool) {
-		left := len(cached)
+		left := len(requests)
 		for r, hit := range hits {
-			if _, ok := cached[r.Index]; !ok {
+			if _, ok := requests[r.Index]; !ok {
 				continue
 			}
 			if left--; !yield(r, hit) || left == 0 {

@@ -26,6 +26,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
 	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
 	e.Lengths = record.LengthsOf(e.Records)
+	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
 	e.Rotations = e.compareRotations()
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {
@@ -38,6 +39,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
+	e.Failure = record.FirstFailure(e.Records)
 	e.runChecks()
 	e.SLO = e.judge(t)
 	e.nameLimits()

@@ -69,7 +69,11 @@ func appendChanges(changes []change, r *record.Record) []change {
 	if !r.FirstEvent.IsZero() { // no token, but not nothing
 		changes = append(changes, change{at: r.FirstEvent.Us()})
 	}
-	if r.First.IsZero() {
+	switch {
+	case !r.First.IsZero():
+	case r.OK() && !r.FirstEvent.IsZero(): // its tokens came at times that are not known
+		return append(changes, change{at: r.FirstEvent.Us(), streams: 1}, change{at: end, flight: -1, streams: -1})
+	default:
 		return append(changes, change{at: end, flight: -1})
 	}
 	at := r.First.Us()
@@ -83,7 +87,9 @@ func appendChanges(changes []change, r *record.Record) []change {
 	for us := range r.Gaps.All() {
 		gap(us)
 	}
-	gap(end - at)
+	if !r.Last.IsZero() || !r.OK() { // otherwise its last tokens came at times that are not known
+		gap(end - at)
+	}
 	return append(changes, change{at: end, flight: -1, streams: -1})
 }
 
@@ -94,10 +100,10 @@ func longestWait(r *record.Record) (us int64) {
 	}
 	last := r.Sent.Us()
 	if !r.First.IsZero() {
-		us, last = r.First.Us()-last, r.Last.Us()
+		us, last = r.First.Us()-last, r.First.Us()
 	}
 	for gap := range r.Gaps.All() {
-		us = max(us, gap)
+		us, last = max(us, gap), last+gap
 	}
 	return max(us, r.End.Us()-last)
 }

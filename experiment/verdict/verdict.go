@@ -11,6 +11,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"bench/experiment"
@@ -86,13 +87,17 @@ func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Rec
 func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {
 	l := q.limit
 	window = filter(window, q.about)
-	v.Value, v.Need, v.Observed, v.Effective = nil, 0, len(window), 0
+	v.Value, v.Need, v.Observed, v.Effective, v.OpenedBy = nil, 0, len(window), 0, nil
 	o := observe(l, window, e.Spec.Streams())
 	if l.Stat == "mean" {
 		e.judgeMean(v, o, confidence)
 		return
 	}
 	v.Value = o.value
+	if o.onlyFailed() && e.Spec.Streams() && slices.ContainsFunc(window, timeUnknown) {
+		decide(v, stats.Undecided, notMeasured)
+		return
+	}
 	if why := e.certainFail(o); why != "" {
 		decide(v, stats.Fail, why)
 		return
@@ -136,6 +141,7 @@ const notMeasured = "not measured: no request has this metric"
 
 // openBy makes a verdict UNDECIDED that does not hold at one end of what the findings leave possible.
 func openBy(v *record.Verdict, d *end) {
+	v.OpenedBy = d.codes
 	decide(v, stats.Undecided, fmt.Sprintf("%s as measured (%s), undecided because of %s", v.Verdict, v.Why, strings.Join(d.causes, "; ")))
 }
 

@@ -67,6 +67,13 @@ func TestVerdicts(t *testing.T) {
 		}
 		return out
 	}
+	untimed := func(n int) []*record.Record { // complete, and no event has text
+		out := one(n)
+		for _, r := range out {
+			r.First, r.Last = record.Micros{}, record.Micros{}
+		}
+		return out
+	}
 	cancelled := append(requests(500, 1000, 1000), fixture.FailedRequest(0, "cancelled"))
 	mixed := func(n int, slow int) []*record.Record {
 		out := append(requests(n-slow, 1000, 1000), requests(slow, 9000, 9000)...)
@@ -111,6 +118,7 @@ func TestVerdicts(t *testing.T) {
 		{`e2e_p99 = "5ms"`, mixed(1000, 50), "FAIL 18 of 1000", "50 of 1000 over"},
 		{`tpot_p50 = "1ms"`, one(50), "UNDECIDED - of 50", "no request has this metric"},
 		{`tpot_p50 = "1ms"`, append(one(50), failures(10)...), "FAIL - of 10", "10 of 10 over"},
+		{`ttft_p95 = "1ms"`, append(untimed(50), failures(10)...), "UNDECIDED - of 60", "no request has this metric"},
 		{`ttft_p95 = "1ms"`, nil, "UNDECIDED - of 0", "no request in the window"},
 		{`ttft_p50 = "1ms"`, cancelled, "UNDECIDED - of 501", "interrupted"},
 

@@ -74,7 +74,7 @@ func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	case map[string]any:
 		a.decodeTable(x, bad)
 	default:
-		bad("", fmt.Sprintf("arrival must be the name of a process or a table, not %v", v), `write arrival = "constant", or `+arrivalForms["bursts"])
+		bad("", fmt.Sprintf("arrival must be the name of a process or a table, not %s", Found(v)), `write arrival = "constant", or `+arrivalForms["bursts"])
 	}
 }
 

@@ -63,7 +63,7 @@ func (f *fields) number(key string, into *float64, least, most float64, hint str
 	}
 	x, ok := Number(v)
 	if !ok || !(x >= least && x <= most) {
-		f.report(key, fmt.Sprintf("%s must be a number between %s and %s, not %v", key, plain(least), plain(most), v), hint)
+		f.report(key, fmt.Sprintf("%s must be a number between %s and %s, not %s", key, plain(least), plain(most), Found(v)), hint)
 		return
 	}
 	*into = x
@@ -74,7 +74,7 @@ func (f *fields) whole(key string, into *int, least, most int, hint string) {
 	x := float64(*into)
 	f.number(key, &x, float64(least), float64(most), hint)
 	if x != math.Trunc(x) {
-		f.report(key, fmt.Sprintf("%s must be an integer, not %v", key, x), hint)
+		f.report(key, fmt.Sprintf("%s must be an integer, not %s", key, Found(x)), hint)
 		return
 	}
 	*into = int(x)
@@ -108,7 +108,7 @@ func (f *fields) flag(key string, into *bool) {
 		return
 	}
 	if *into, ok = v.(bool); !ok {
-		f.report(key, fmt.Sprintf("%s must be true or false, not %v", key, v), "write "+key+" = true")
+		f.report(key, fmt.Sprintf("%s must be true or false, not %s", key, Found(v)), "write "+key+" = true")
 	}
 }
 
@@ -149,6 +149,27 @@ func tablesOf(v any) ([]map[string]any, bool) {
 
 // plain formats a number without an exponent.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// Found is a value of a TOML file as a message shows it: a string in quotes, a number as such, "a table".
+func Found(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case map[string]any:
+		return "a table"
+	case []any:
+		parts := make([]string, len(v))
+		for i, x := range v {
+			parts[i] = Found(x)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case []map[string]any:
+		return "a list of tables"
+	case float64:
+		return plain(v)
+	}
+	return fmt.Sprint(v)
+}
 
 // Number converts an integer or a float of TOML; ok is false for anything else.
 func Number(v any) (float64, bool) {

@@ -69,7 +69,7 @@ func (f *fields) lengths(key string, v any) []int {
 	for i, e := range list {
 		n, ok := e.(int64)
 		if !ok || n < 1 || n > maxTokens {
-			f.report(fmt.Sprintf("%s[%d]", key, i), fmt.Sprintf("%v is not a token count from 1 to %d", e, maxTokens), "write "+key+" = [120, 300, 2400]")
+			f.report(fmt.Sprintf("%s[%d]", key, i), fmt.Sprintf("%s is not a token count from 1 to %d", Found(e), maxTokens), "write "+key+" = [120, 300, 2400]")
 			return nil
 		}
 		out = append(out, int(n))

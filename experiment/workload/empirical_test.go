@@ -148,7 +148,7 @@ func TestPairsBelongTogether(t *testing.T) {
 
 func TestPairsMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		`4`: ": pairs must be a list", `[]`: ": pairs must be a list", `[[1, 2], [1]]`: "[1]: [1] is not a pair", `[[1, 0]]`: "[0]: [1 0] is not a pair", `[[1, 2.5]]`: "[0]: [1 2.5]",
+		`4`: ": pairs must be a list", `[]`: ": pairs must be a list", `[[1, 2], [1]]`: "[1]: [1] is not a pair", `[[1, 0]]`: "[0]: [1, 0] is not a pair", `[[1, 2.5]]`: "[0]: [1, 2.5]",
 		`{ file = "x", input = "a" }`: ": pairs needs output", `{ file = "x", input = "a", output = 2 }`: "output: 2 is not the name of a column",
 		`{ file = "x", input = "a", output = "b", sep = 1 }`: `sep: pairs has no key "sep"`,
 	} {

@@ -57,7 +57,7 @@ func (l *Length) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	case map[string]any:
 		l.decodeTable(x, bad)
 	default:
-		bad("", fmt.Sprintf("a length must be an integer number of tokens or a table, not %v", v), lengthHint)
+		bad("", fmt.Sprintf("a length must be an integer number of tokens or a table, not %s", Found(v)), lengthHint)
 	}
 }
 
@@ -95,7 +95,7 @@ func (f *fields) tokens(key string, into *float64) {
 	}
 	x, ok := Number(v)
 	if !ok || !(x >= 0 && x <= maxTokens) {
-		f.report(key, fmt.Sprintf("%v is not a token count", v), "write "+key+" = 300")
+		f.report(key, fmt.Sprintf("%s is not a token count", Found(v)), "write "+key+" = 300")
 		return
 	}
 	*into = x
@@ -105,7 +105,7 @@ func (f *fields) wholeTokens(key string, into *int) {
 	var x float64
 	f.tokens(key, &x)
 	if x != math.Trunc(x) {
-		f.report(key, fmt.Sprintf("%v is not a token count", x), "write "+key+" = 300")
+		f.report(key, fmt.Sprintf("%s is not a token count", Found(x)), "write "+key+" = 300")
 		return
 	}
 	*into = int(x)

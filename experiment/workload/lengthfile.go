@@ -32,13 +32,13 @@ func (f *fields) file(columns ...string) *File {
 	out := &File{}
 	out.Name, _ = f.t["file"].(string)
 	if out.Name == "" {
-		f.report("file", fmt.Sprintf("%v is not the name of a file", f.t["file"]), `write file = "lengths.txt"`)
+		f.report("file", fmt.Sprintf("%s is not the name of a file", Found(f.t["file"])), `write file = "lengths.txt"`)
 	}
 	for _, key := range columns {
 		v, there := f.get(key)
 		name, ok := v.(string)
 		if there && (!ok || name == "") {
-			f.report(key, fmt.Sprintf("%v is not the name of a column", v), "write "+key+` = "ContextTokens"`)
+			f.report(key, fmt.Sprintf("%s is not the name of a column", Found(v)), "write "+key+` = "ContextTokens"`)
 		}
 		if there {
 			out.Columns = append(out.Columns, name)

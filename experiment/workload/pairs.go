@@ -22,13 +22,13 @@ func (p *Pairs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
-		bad("", fmt.Sprintf("pairs must be a list of input and output lengths or a table, not %v", v), pairsHint)
+		bad("", fmt.Sprintf("pairs must be a list of input and output lengths or a table, not %s", Found(v)), pairsHint)
 		return
 	}
 	for i, e := range list {
 		pair, ok := pairOf(e)
 		if !ok {
-			bad(fmt.Sprintf("[%d]", i), fmt.Sprintf("%v is not a pair of token counts", e), pairsHint)
+			bad(fmt.Sprintf("[%d]", i), fmt.Sprintf("%s is not a pair of token counts", Found(e)), pairsHint)
 			return
 		}
 		p.List = append(p.List, pair)

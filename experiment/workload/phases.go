@@ -15,18 +15,26 @@ type Load struct {
 	Requests    int    `toml:"requests" json:"requests,omitempty"`           // of the window; 0 = until duration; both: whichever comes first
 	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // for the window's last requests, after its end; 0 = defaultGrace
 	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row; then requests in flight are unfinished; 0 = no bound
+	Settle      Span   `toml:"settle" json:"settle_s,omitempty"`             // longest wait for an idle server before the row; 0 = defaultSettle
 	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // pause of a worker before each request; 0 = none
 }
 
 // defaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
 const defaultGrace = Span(2 * time.Minute)
 
+// defaultSettle is longer than servers need to drop or finish what a client has cancelled, and bounds what another
+// client's load can cost.
+const defaultSettle = Span(time.Minute)
+
 // Span is a length of time: "10s" in a matrix, seconds in JSON.
 type Span time.Duration
 
+// maxSpan is six weeks, longer than any test of endurance: a longer one is a slip.
+const maxSpan = 1000 * time.Hour
+
 // DecodeTOML takes a duration in quotes.
 func (s *Span) DecodeTOML(v any, bad func(key, problem, hint string)) {
-	if d, ok := DecodeDuration(v, math.MaxInt64, bad); ok {
+	if d, ok := DecodeDuration(v, maxSpan, bad); ok {
 		*s = Span(d)
 	}
 }
@@ -65,7 +73,7 @@ func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		*e = Extent{}
 		e.Time.DecodeTOML(v, bad)
 	default:
-		bad("", fmt.Sprintf("a warm-up is a duration or a number of requests, not %v", v), `write warmup = "10s" or warmup = 50`)
+		bad("", fmt.Sprintf("a warm-up is a duration or a number of requests, not %s", Found(v)), `write warmup = "10s" or warmup = 50`)
 	}
 }
 
@@ -108,6 +116,14 @@ func (l Load) GraceTime() time.Duration {
 		return time.Duration(defaultGrace)
 	}
 	return time.Duration(l.Grace)
+}
+
+// SettleTime is the longest wait for an idle server.
+func (l Load) SettleTime() time.Duration {
+	if l.Settle == 0 {
+		return time.Duration(defaultSettle)
+	}
+	return time.Duration(l.Settle)
 }
 
 // Expected is how long warm-up and window take by the table and the rate (requests per second, 0 = closed

@@ -12,6 +12,7 @@ type Pool struct {
 	slots  []slot              // slots[0] is the sentinel of the eviction list; nil = unbounded
 	first  map[uint64]int32    // by key: the slot with that key, the first of several
 	seen   map[uint64]struct{} // unbounded: all keys
+	runs   runs                // unbounded, with blocks of one token: in place of seen
 	keys   []uint64
 	held   []int32
 }
@@ -44,8 +45,7 @@ func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
 	}
 	p := &Pool{policy: policy, size: blockTokens}
 	if blocks == 0 {
-		p.seen = map[uint64]struct{}{}
-		return p, nil
+		return Unbounded(blockTokens), nil
 	}
 	p.first = make(map[uint64]int32, blocks)
 	p.slots = make([]slot, blocks+1)
@@ -55,8 +55,14 @@ func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
 	return p, nil
 }
 
-// Unbounded is an empty pool without a capacity limit, with blocks of BlockTokens.
-func Unbounded() *Pool { return &Pool{size: BlockTokens, seen: map[uint64]struct{}{}} }
+// Unbounded is an empty pool without a capacity limit, with blocks of blockTokens tokens.
+func Unbounded(blockTokens int) *Pool {
+	p := &Pool{size: blockTokens, seen: map[uint64]struct{}{}}
+	if blockTokens == 1 {
+		p.runs = runs{}
+	}
+	return p
+}
 
 // Serve serves a request and returns how many tokens of its prompt were cached: whole blocks, but never the
 // last token, whose output must be computed. The answer's tokens are cached too, except for the last one,
@@ -71,6 +77,9 @@ func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 	}
 	if r.Own == 0 {
 		common = tokens
+	}
+	if p.runs != nil {
+		return min(p.runs.serve(common, r.Blocks, answer), r.Input-1)
 	}
 	p.keys = chain(p.keys[:0], p.size, common/p.size, r.Blocks, answer)
 	found := p.find((r.Input - 1) / p.size)

@@ -150,13 +150,19 @@ func (w Workload) HasPrefix(state string) bool {
 	return false
 }
 
-// WarmTokens is the number of tokens that a warm cache holds of every prompt of a class (empty: of the row):
-// the whole blocks of a primed prefix.
-func (w Workload) WarmTokens(class string) int {
+// PrimedTokens is the number of tokens of the primed prefix in every prompt of a class (empty: of the row); 0 =
+// the class has no warm prefix.
+func (w Workload) PrimedTokens(class string) int {
 	for _, c := range w.Classes() {
 		if c.Name == class && c.Prefix != nil && c.Prefix.state() == Warm {
-			return c.Prefix.sharedTokens(c.Input.Least()) / BlockTokens * BlockTokens
+			return c.Prefix.sharedTokens(c.Input.Least())
 		}
 	}
 	return 0
+}
+
+// WarmTokens is the number of tokens that a warm cache with blocks of blockTokens tokens holds of every prompt
+// of a class: the whole blocks of its primed prefix.
+func (w Workload) WarmTokens(class string, blockTokens int) int {
+	return w.PrimedTokens(class) / blockTokens * blockTokens
 }

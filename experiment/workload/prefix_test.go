@@ -103,7 +103,7 @@ func TestStateOfAMix(t *testing.T) {
 	if w.Check(got.bad); len(got) > 0 {
 		t.Fatal(got)
 	}
-	if n := len(slices.Collect(NewPlan(w, 1, "").Priming)); n != 2 || w.WarmTokens("a") != 32 || w.WarmTokens("b") != 0 || w.WarmTokens("c") != 0 {
+	if n := len(slices.Collect(NewPlan(w, 1, "").Priming)); n != 2 || w.WarmTokens("a", BlockTokens) != 32 || w.WarmTokens("b", BlockTokens) != 0 || w.WarmTokens("c", BlockTokens) != 0 {
 		t.Errorf("%d priming requests", n)
 	}
 	if !reflect.DeepEqual(*w.Mix[0].Prefix, Prefix{Tokens: 32, Groups: 2}) {

@@ -25,12 +25,16 @@ func DecodeDuration(v any, most time.Duration, bad func(key, problem, hint strin
 	const hint = `write "10s", "500ms" or "2m"`
 	text, ok := v.(string)
 	if !ok {
-		bad("", fmt.Sprintf("a duration must be a string with a unit, not %v", v), hint)
+		bad("", fmt.Sprintf("a duration must be a string with a unit, not %s", Found(v)), hint)
 		return 0, false
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > most {
+	switch {
+	case err != nil || d < 0:
 		bad("", fmt.Sprintf("%q is not a duration", text), hint)
+		return 0, false
+	case d > most:
+		bad("", fmt.Sprintf("%q is longer than %v hours", text, math.Round(most.Hours())), hint)
 		return 0, false
 	}
 	return d, true

@@ -80,7 +80,7 @@ func TestPrefixesOfARow(t *testing.T) {
 		class string
 		want  int
 	}{{prefixed(Warm), "", 48}, {prefixed(Shared), "", 0}, {mixed, "chat", 32}, {mixed, "rag", 0}, {mixed, "", 0}, {Workload{}, "", 0}} {
-		if got := tt.w.WarmTokens(tt.class); got != tt.want {
+		if got := tt.w.WarmTokens(tt.class, BlockTokens); got != tt.want {
 			t.Errorf("warm tokens of %q: %d, want %d", tt.class, got, tt.want)
 		}
 	}

@@ -14,28 +14,28 @@ const (
 )
 
 // hitsText is the possible prefix-cache hit rate of a point's first repeat: in an unbounded cache, and in a
-// cache of room tokens (0 = not known). Empty: the point shares no prefix.
-func hitsText(s *experiment.Spec, room int) string {
+// cache of the server's room, if that is known. Empty: the point shares no prefix.
+func hitsText(s *experiment.Spec, cache experiment.PrefixCache) string {
 	if !s.SharesPrefixes() || s.Repeat > 1 {
 		return ""
 	}
-	hits := countHits(s, 0)
+	hits := countHits(s, experiment.PrefixCache{Block: cache.Block})
 	text := fmt.Sprintf("%s: %.2f %% of the prompt tokens of %s",
 		s.Label(), 100*hits.Rate(), unit.Plural(hits.Requests, "request"))
-	if experiment.HitsCountable(room) {
-		in := countHits(s, room)
-		text += fmt.Sprintf("; in the simulated server's %d tokens %.2f %%", room, 100*in.Rate())
+	if cache.Countable() {
+		in := countHits(s, cache)
+		text += fmt.Sprintf("; in the simulated server's %d tokens %.2f %%", cache.Room, 100*in.Rate())
 	}
 	return text
 }
 
-// countHits counts the hits of a point's first requests in a cache of room tokens; 0 = unbounded.
-func countHits(s *experiment.Spec, room int) (hits workload.Hits) {
+// countHits counts the hits of a point's first requests.
+func countHits(s *experiment.Spec, cache experiment.PrefixCache) (hits workload.Hits) {
 	n := plannedRequests(s)
 	if n == 0 {
 		n = countedOpen
 	}
-	for r, hit := range s.PrefixHits(room) {
+	for r, hit := range s.PrefixHits(cache) {
 		if hits.Add(&r, hit); hits.Requests >= min(n, countedAtMost) {
 			break
 		}

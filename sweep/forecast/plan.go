@@ -20,6 +20,8 @@ import (
 type Plan struct {
 	Rows []Row
 	Hits []string // possible prefix-cache hits, a line for each point with shared prefixes
+	// Block is the block size of the cache that Hits are counted in, in tokens.
+	Block int
 	// Short are the rows that are too short for a limit, or whose searches have probes too short for their tolerance,
 	// a line each.
 	Short []string
@@ -31,10 +33,10 @@ type Plan struct {
 
 // Known is what a forecast rests on besides the matrix.
 type Known struct {
-	Only  []string        // globs of the rows to run; empty = all
-	Room  int             // KV cache of the simulated server in tokens; 0 = not known
-	Speed Speed           // of the server
-	Done  map[string]bool // IDs of the rows that a resumed run has
+	Only  []string               // globs of the rows to run; empty = all
+	Cache experiment.PrefixCache // of the simulated server; zero = not known
+	Speed Speed                  // of the server
+	Done  map[string]bool        // IDs of the rows that a resumed run has
 }
 
 // Row is one point of the plan with its repeats, its cells as text.
@@ -60,7 +62,7 @@ type Shape struct {
 
 // NewPlan lists the rows that match k.Only.
 func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
-	p := &Plan{basis: k.Speed.Basis, time: estimate{predicted: true}}
+	p := &Plan{Block: cmp.Or(k.Cache.Block, workload.BlockTokens), basis: k.Speed.Basis, time: estimate{predicted: true}}
 	for i := range m.Points {
 		s := &m.Points[i]
 		if ok, err := sweep.Match(s, k.Only); err != nil {
@@ -72,7 +74,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 		if k.Done[sweep.ID(s)] {
 			continue
 		}
-		if text := hitsText(s, k.Room); text != "" {
+		if text := hitsText(s, k.Cache); text != "" {
 			p.Hits = append(p.Hits, text)
 		}
 		for _, text := range append(undecidable(m, s, &k.Speed), shortText(s)) {

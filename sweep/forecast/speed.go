@@ -28,7 +28,7 @@ const counted = 300
 func meanTokens(s *experiment.Spec) tokens {
 	var sum tokens
 	n := 0.0
-	for r, hit := range s.PrefixHits(0) {
+	for r, hit := range s.PrefixHits(experiment.PrefixCache{}) {
 		sum.input, sum.cached, sum.output = sum.input+float64(r.Input), sum.cached+float64(hit), sum.output+float64(r.Output)
 		if n++; n == counted {
 			break

@@ -111,6 +111,10 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	once := *spec
 	once.Repeats = 0 // the repeat follows in words
 	put("%*d  %s%s", number, row.Index, title(&once, at.Width-6-len(repeat)), repeat)
+	if r.Settling > 0 {
+		put("   settling   %s: %s", settlingText(r.Settling), forecast.Clock(at.Now.Sub(s.status.since)))
+		return
+	}
 	if r.Begun.IsZero() {
 		put("   preparing  connections and prefixes: %s", forecast.Clock(at.Now.Sub(s.status.since)))
 		return
@@ -144,6 +148,11 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	}
 	put("   output     %s", s.pace.add(at.Now, r))
 	put("   lag        %s", glance(r.Lag))
+}
+
+// settlingText is what a row waits for before it begins.
+func settlingText(requests int) string {
+	return "waiting for the server to finish " + unit.Plural(requests, "request")
 }
 
 // glance writes a latency so far: the percentiles that its n carries, of p90 and p95 the higher one.

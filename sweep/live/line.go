@@ -18,7 +18,7 @@ import (
 )
 
 // Lines writes a sweep as lines for a log: one for each event, with the time of day, and one every few seconds
-// while a server starts.
+// while a server starts or finishes what it was sent before a row.
 type Lines struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -41,6 +41,7 @@ func NewLines(w io.Writer, m *sweep.Matrix, k forecast.Known) *Lines {
 			select {
 			case now := <-tick.C:
 				x.starting(now)
+				x.settling(now)
 			case <-x.quit:
 				return
 			}
@@ -110,6 +111,19 @@ func (x *Lines) starting(now time.Time) {
 	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", safetext.Escape(startText(s)), forecast.Clock(now.Sub(x.status.since)), log), " "))
 }
 
+// settling writes how many requests the server has, which the row waits for.
+func (x *Lines) settling(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.status.row
+	if row == nil {
+		return
+	}
+	if n := x.status.reading().Settling; n > 0 {
+		x.put(now, "[%d/%d] %s: %s", row.Index, row.Total, settlingText(n), forecast.Clock(now.Sub(x.status.since)))
+	}
+}
+
 // eventLines are the lines of events that read the same in every form.
 func eventLines(e sweep.Event) []string {
 	switch {
@@ -145,6 +159,9 @@ func RowLine(f *sweep.Finished) string {
 	}
 	add(verdictText(f.Row))
 	add(findingsText(f.Row))
+	if s := f.Row.Server.Settle; s != nil && s.WaitedS >= 1 {
+		add("waited " + forecast.Clock(time.Duration(s.WaitedS*1e9)) + " for an idle server")
+	}
 	add("n=" + unit.Count(s.Requests.Completed))
 	if s.Requests.Failed > 0 {
 		add(unit.Count(s.Requests.Failed) + " FAILED")

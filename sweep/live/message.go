@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bench/experiment/endpoint"
+	"bench/experiment/safetext"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -76,7 +77,13 @@ func (x *Messages) Event(e sweep.Event) {
 }
 
 // put writes one line. An error does not end the sweep: it is dropped.
-func (x *Messages) put(m sweep.Message) { _ = json.NewEncoder(x.w).Encode(m) }
+func (x *Messages) put(m sweep.Message) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // a struct of plain values
+	}
+	_, _ = x.w.Write(append(safetext.JSON(text), '\n'))
+}
 
 func (x *Messages) progress(now time.Time) {
 	x.mu.Lock()
@@ -103,6 +110,9 @@ func progressOf(r endpoint.Snapshot, now time.Time) *sweep.MessageProgress {
 	p := &sweep.MessageProgress{
 		Phase: "preparing", Sent: r.Sent, Done: r.Done, Failed: r.Failed, InFlight: r.InFlight, Tokens: r.Tokens,
 		TTFTP50: known(r.FirstToken.P50), TTFTP99: known(r.FirstToken.P99), LagP99: known(r.Lag.P99),
+	}
+	if p.Settling = r.Settling; r.Settling > 0 {
+		p.Phase = "settling"
 	}
 	if !r.Begun.IsZero() {
 		p.Phase, p.ElapsedS = r.Phase, now.Sub(r.Begun).Seconds()

@@ -113,6 +113,9 @@ func (m *Metrics) families(now time.Time) []*dto.MetricFamily {
 func rowFamilies(row *sweep.Begun, r endpoint.Snapshot, now time.Time) []*dto.MetricFamily {
 	s := row.Spec
 	phase := "preparing"
+	if r.Settling > 0 {
+		phase = "settling"
+	}
 	if !r.Begun.IsZero() {
 		phase = r.Phase
 	}

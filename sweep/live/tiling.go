@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -229,8 +230,8 @@ func warmupText(w workload.Extent) string {
 // tierCount is the server's prefix-cache counters, by tier.
 type tierCount struct {
 	queries float64
-	hits    [4]float64 // in the order of telemetry.TierNames
-	known   [4]bool
+	hits    [5]float64 // in the order of telemetry.TierNames
+	known   [5]bool    // GPU and the tiers with hits, if a tier below GPU has hits: servers also list tiers that they lack
 }
 
 func (c tierCount) zero() bool { return c == tierCount{} }
@@ -242,14 +243,15 @@ func tiersOf(r endpoint.Snapshot) (c tierCount) {
 	c.queries = *r.Server.PrefixQueries
 	for i, hits := range r.Server.Tiers.List() {
 		if hits != nil {
-			c.hits[i], c.known[i] = *hits, true
+			c.hits[i], c.known[i] = *hits, *hits > 0
 		}
 	}
+	c.known[0] = slices.Contains(c.known[1:], true)
 	return c
 }
 
 // rates are the hit rates of each tier since an earlier count.
-func (c tierCount) rates(since tierCount) (out [4]string) {
+func (c tierCount) rates(since tierCount) (out [5]string) {
 	for i := range out {
 		out[i] = none
 		if queries := c.queries - since.queries; queries > 0 && c.known[i] {
@@ -283,8 +285,8 @@ func (t *tally) add(r *record.Record) {
 		return
 	}
 	at, _ := r.Arrival.Get()
-	if first, ok := r.First.Get(); ok {
-		last, _ := r.Last.Get()
+	first, begun := r.First.Get()
+	if last, ended := r.Last.Get(); begun && ended {
 		ttft := float64(first-at) / 1e6
 		t.ttftSum += ttft
 		t.ttfts++

@@ -30,8 +30,9 @@ var tilingColumns = []tilingColumn{
 	{heads: [3]string{"cache", "hit", "rate"}, width: 6, text: func(v *interval) string { return share(v.cached, v.prompt) }},
 	{heads: [3]string{"hit", "rate,", "GPU"}, width: 6, rank: 2, tier: 1, text: func(v *interval) string { return v.tiers[0] }},
 	{heads: [3]string{"hit", "rate,", "host"}, width: 6, rank: 2, tier: 2, text: func(v *interval) string { return v.tiers[1] }},
-	{heads: [3]string{"hit", "rate,", "disk"}, width: 6, rank: 2, tier: 3, text: func(v *interval) string { return v.tiers[2] }},
-	{heads: [3]string{"hit", "rate,", "external"}, width: 8, rank: 2, tier: 4, text: func(v *interval) string { return v.tiers[3] }},
+	{heads: [3]string{"hit", "rate,", "p2p"}, width: 6, rank: 2, tier: 3, text: func(v *interval) string { return v.tiers[2] }},
+	{heads: [3]string{"hit", "rate,", "disk"}, width: 6, rank: 2, tier: 4, text: func(v *interval) string { return v.tiers[3] }},
+	{heads: [3]string{"hit", "rate,", "external"}, width: 8, rank: 2, tier: 5, text: func(v *interval) string { return v.tiers[4] }},
 	{heads: [3]string{"", "prompt", "tok/s"}, width: 8, text: func(v *interval) string { return v.perSecond(v.received.prompt) }},
 	{heads: [3]string{"", "output", "tok/s"}, width: 7, text: func(v *interval) string { return v.perSecond(v.received.output) }},
 	{heads: [3]string{"", "", "req/s"}, width: 6, rank: 4, text: func(v *interval) string { return v.rate(v.done - v.failed) }},
@@ -49,7 +50,7 @@ type interval struct {
 	inFlight string
 	ended    int       // requests of the warm-up in a line of it, then those of the window; of the whole run in its line
 	failures int       // of ended
-	tiers    [4]string // hit rates in the order of telemetry.TierNames
+	tiers    [5]string // hit rates in the order of telemetry.TierNames
 }
 
 func (v *interval) perSecond(n int64) string { return v.rate(int(n)) }
@@ -94,7 +95,7 @@ func share(part, whole int) string {
 
 // shownColumns are the columns that fit a width, 0 = the narrowest lines; tiers are those that the server
 // reports.
-func shownColumns(width int, tiers [4]bool, named int) []tilingColumn {
+func shownColumns(width int, tiers [5]bool, named int) []tilingColumn {
 	shown := func(rank int) (out []tilingColumn, wide int) {
 		wide = named - 2
 		for _, c := range tilingColumns {

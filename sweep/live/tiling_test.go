@@ -114,22 +114,22 @@ func TestTilingRepeatsItsHeading(t *testing.T) {
 }
 
 // columnsOf is the lowest line of the heading at a width.
-func columnsOf(width int, tiers [4]bool, named int) string {
+func columnsOf(width int, tiers [5]bool, named int) string {
 	h := heading("", shownColumns(width, tiers, named))
 	return strings.Join(strings.Fields(h[2]), " ")
 }
 
 // Lines fit the terminal: a wider one has more columns, and the tiers that the server reports.
 func TestTilingFitsTheWidth(t *testing.T) {
-	external := [4]bool{0: true, 3: true}
+	external := [5]bool{0: true, 4: true}
 	for _, tt := range []struct {
 		width int
-		tiers [4]bool
+		tiers [5]bool
 		want  string
 	}{
-		{79, [4]bool{}, "time mean p50 rate tok/s tok/s flight done errors"},
+		{79, [5]bool{}, "time mean p50 rate tok/s tok/s flight done errors"},
 		{79, external, "time mean p50 rate tok/s tok/s flight done errors"},
-		{119, [4]bool{}, "time mean p50 max mean rate tok/s tok/s req/s flight done errors"},
+		{119, [5]bool{}, "time mean p50 max mean rate tok/s tok/s req/s flight done errors"},
 		{119, external, "time mean p50 max mean rate GPU external tok/s tok/s flight done errors"},
 		{199, external, "time mean p50 max mean rate GPU external tok/s tok/s req/s flight done errors"},
 	} {
@@ -139,7 +139,7 @@ func TestTilingFitsTheWidth(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(79, 250).Draw(t, "width")
-		var tiers [4]bool
+		var tiers [5]bool
 		for i := range tiers {
 			tiers[i] = rapid.Bool().Draw(t, "tier")
 		}
@@ -156,11 +156,14 @@ func TestTierRates(t *testing.T) {
 		return tiersOf(endpoint.Snapshot{Server: &telemetry.ServerReading{PrefixQueries: &queries, Tiers: telemetry.TierHits{GPU: &gpu, External: &external}}})
 	}
 	got := at(3000, 110, 1000).rates(at(1000, 100, 0))
-	if want := [4]string{"0.5 %", "–", "–", "50.0 %"}; got != want {
+	if want := [5]string{"0.5 %", "–", "–", "–", "50.0 %"}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := at(1000, 100, 0).rates(at(1000, 100, 0)); got != [4]string{"–", "–", "–", "–"} {
+	if got := at(1000, 100, 0).rates(at(1000, 100, 0)); got != [5]string{"–", "–", "–", "–", "–"} {
 		t.Errorf("without a request: %v", got)
+	}
+	if c := at(1000, 100, 0); c.known != [5]bool{} {
+		t.Errorf("one tier has hits: %v", c.known)
 	}
 	if c := tiersOf(endpoint.Snapshot{}); !c.zero() {
 		t.Errorf("without a reading: %+v", c)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bench/experiment/spelling"
 )
 
 // Decode fills into, a pointer to a struct, from a table of a [Document] or one assembled from several. It
@@ -27,16 +29,19 @@ import (
 //
 // on its pointer decodes itself from the parser's value, and reports keys relative to itself. Decode does not
 // call that method of into, so that the method can pass its table to Decode.
-func Decode(v map[string]any, into any, bad func(path, text, hint string)) {
+//
+// elsewhere are keys of the table that the caller decodes itself: hints list them.
+func Decode(v map[string]any, into any, bad func(path, text, hint string), elsewhere ...string) {
 	rv := reflect.ValueOf(into)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("strict: decoding into %T, which is no pointer to a struct", into))
 	}
-	decoder{bad}.table("", v, rv.Elem())
+	decoder{bad, elsewhere}.table("", v, rv.Elem())
 }
 
 type decoder struct {
-	bad func(path, text, hint string)
+	bad       func(path, text, hint string)
+	elsewhere []string // keys of the outermost table that are not in its struct
 }
 
 type selfDecoder interface {
@@ -89,15 +94,16 @@ func (d decoder) table(path string, v map[string]any, into reflect.Value) {
 	for _, key := range slices.Sorted(maps.Keys(v)) {
 		at := slices.IndexFunc(known, func(f field) bool { return f.name == key })
 		if at < 0 {
-			d.unknown(path, key, names(known))
+			all := names(known)
+			if path == "" {
+				all = append(all, d.elsewhere...)
+			}
+			d.unknown(path, key, all)
 			continue
 		}
 		d.value(Join(path, quote(key)), v[key], into.FieldByIndex(known[at].index), known[at].inf)
 	}
 }
-
-// renamed has the present name of each table that had another one.
-var renamed = map[string]string{"contract": "slo"}
 
 func (d decoder) unknown(path, key string, known []string) {
 	text := "unknown key " + strconv.Quote(shorten(key))
@@ -108,11 +114,11 @@ func (d decoder) unknown(path, key string, known []string) {
 	if len(known) == 0 {
 		hint = "remove it; this table has no keys"
 	}
-	if near, ok := suggest(key, known); ok {
+	if near, ok := spelling.Nearest(key, known); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	if now := renamed[key]; slices.Contains(known, now) {
-		hint = fmt.Sprintf("write %s, the new name of this table", now)
+	if meant, ok := otherName(key, known); ok {
+		hint = meant
 	}
 	d.bad(Join(path, quote(key)), text, hint)
 }

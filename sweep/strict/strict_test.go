@@ -238,17 +238,3 @@ func TestPaths(t *testing.T) {
 		}
 	}
 }
-
-func TestSuggest(t *testing.T) {
-	known := []string{"rate", "requests", "duration", "concurrency", "max_duration", "stop", "seed", "until", "on"}
-	cases := map[string]string{
-		"ratee": "rate", "rat": "rate", "raet": "rate", "Rate": "rate", "request": "requests", "maxduration": "max_duration",
-		"max-duration": "max_duration", "conc": "concurrency", "concurrency_max": "concurrency", "sotp": "stop", "no": "on",
-		"x": "", "": "", "temperature": "", "mode": "", "i": "", "untli": "until",
-	}
-	for word, want := range cases {
-		if got, ok := suggest(word, known); got != want || ok != (want != "") {
-			t.Errorf("suggest(%q) = %q, %v, want %q", word, got, ok, want)
-		}
-	}
-}

@@ -3,6 +3,7 @@ package strict
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,8 +27,16 @@ func (d *Document) syntax(err error, places located) Problem {
 	if next := at + 1; next < len(d.Text) && strings.Contains(text, "control characters") && unicode.IsControl(rune(d.Text[next])) {
 		at = next // the parser reports the byte before it
 	}
-	return d.problemAt(at, pe.Position.Len, pe.LastKey, text, syntaxHint(text))
+	hint := syntaxHint(text)
+	line, _ := d.position(at)
+	if quoted := bareDuration.FindStringSubmatch(d.line(line)); quoted != nil && strings.Contains(text, "to end with a newline") {
+		hint = fmt.Sprintf("write a duration in quotes: %s = %q", quoted[1], quoted[2])
+	}
+	return d.problemAt(at, pe.Position.Len, pe.LastKey, text, hint)
 }
+
+// bareDuration is a line whose value is a duration without quotes.
+var bareDuration = regexp.MustCompile(`^\s*([\w.-]+)\s*=\s*(\d[\d.]*(?:ns|us|µs|ms|s|m|h)[\dnuµmsh.]*)\s*(?:#.*)?$`)
 
 // syntaxHints are hints for common mistakes; the first whose part is in the parser's message applies.
 var syntaxHints = []struct{ part, hint string }{

@@ -1,16 +1,18 @@
-package strict
+// Package spelling finds the known word that a mistyped one was probably meant to be, for hints: "did you mean".
+package spelling
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 const likeness = 2 // largest number of edits between a word and a suggestion
 
-// suggest returns the known word that was probably meant: one that differs by one edit (a swap of neighbours
+// Nearest returns the known word that was probably meant: one that differs by one edit (a swap of neighbours
 // is one), else one that is a prefix of word or has it as a prefix, else one that differs by two edits. Case
 // is ignored, and at least half of the letters must agree.
-func suggest(word string, known []string) (string, bool) {
+func Nearest(word string, known []string) (string, bool) {
 	best, least := "", likeness+1
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && 2*d <= max(utf8.RuneCountInString(word), utf8.RuneCountInString(k)) {
@@ -25,6 +27,30 @@ func suggest(word string, known []string) (string, bool) {
 		}
 	}
 	return best, least <= likeness
+}
+
+// Slip returns the known word of which word is a slip: one that differs by at most two edits, with the same digits.
+// Another digit is another product (h100, h200), and a word that only begins like a known one is a name of its own.
+func Slip(word string, known []string) (string, bool) {
+	best, least := "", likeness+1
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && digits(word) == digits(k) && 2*d <= utf8.RuneCountInString(word) {
+			best, least = k, d
+		}
+	}
+	return best, least <= likeness
+}
+
+// digits are the digits of a word, sorted.
+func digits(word string) string {
+	var out []rune
+	for _, r := range word {
+		if r >= '0' && r <= '9' {
+			out = append(out, r)
+		}
+	}
+	slices.Sort(out)
+	return string(out)
 }
 
 // distance counts edits: the optimal string alignment distance; everything above likeness is likeness+1.
@@ -53,13 +79,4 @@ func distance(a, b string) int {
 		two, one = one, row
 	}
 	return one[len(y)]
-}
-
-// shorten shortens a text of the file for a message.
-func shorten(s string) string {
-	const most = 40
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most-1]) + "…"
 }

@@ -1,0 +1,99 @@
+package diagnosis
+
+import (
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/verdict"
+)
+
+// clientMatters is the share of a figure that the client must be able to explain: verdict.MinTrend.
+const clientMatters = verdict.MinTrend
+
+// clientCodes are the findings about the client.
+var clientCodes = []string{"client_bound", "client_cpu", "client_paused"}
+
+// checkClient: a finding about the client counts if its effects are large beside the figures that they touch, or
+// leave a verdict open.
+func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	limits := v.clientLimits()
+	if limits == nil {
+		return nil
+	}
+	return &Diagnosis{
+		Observation: "the client sent requests late, or was short of CPU", Bottleneck: ClientLimited,
+		Evidence: append(limits, collected(fact("client lag p99", v.lag, "ms"), fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share"))...),
+		Confirm:  "repeat the row from a larger client machine; or find this one's limit with bench selftest --save",
+		Response: "measure again from a larger or idle machine, or at a lower load",
+	}
+}
+
+// clientLimits is the evidence that the client decides figures of the point; nil: it does not.
+func (v *pointMetrics) clientLimits() []Evidence {
+	var out []Evidence
+	add := func(e Evidence) {
+		if !slices.ContainsFunc(out, func(x Evidence) bool { return x.Figure == e.Figure }) {
+			out = append(out, e)
+		}
+	}
+	for _, r := range v.p.Rows {
+		for _, f := range r.Findings {
+			if f.Severity == record.Note || !slices.Contains(clientCodes, f.Code) {
+				continue
+			}
+			for _, x := range r.SLO {
+				if slices.Contains(x.OpenedBy, f.Code) {
+					add(fact("limits undecided by "+f.Code, 1, ""))
+				}
+			}
+			for _, x := range f.Effects {
+				if e, ok := large(r, f.Code, &x); ok {
+					add(e)
+				}
+			}
+		}
+	}
+	return append(out, v.longLag()...)
+}
+
+// longLag compares the lag of requests with their latency, each at the same percentile: the bound of its effect is
+// the largest lag of any request.
+func (v *pointMetrics) longLag() []Evidence {
+	for _, r := range v.p.Rows {
+		latency := r.Summary.TTFT
+		if latency == nil {
+			latency = r.Summary.E2E
+		}
+		found := slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Code == "client_bound" || f.Code == "client_paused" })
+		for _, name := range []string{"p50", supportedTail(r)} {
+			lag, whole := percentile(r.Summary.Lag, name), percentile(latency, name)
+			if found && lag != nil && whole != nil && *lag >= clientMatters**whole && *lag > 0 {
+				return []Evidence{atLeast("client lag "+name, *lag, "ms", clientMatters**whole)}
+			}
+		}
+	}
+	return nil
+}
+
+// large reports whether an effect of a finding about the client can be a large part of the figure that it touches.
+// What each request's own lag explains is left to longLag.
+func large(r *record.Row, code string, x *record.Effect) (Evidence, bool) {
+	switch {
+	case x.Bound == nil && x.Unit == record.UnitFactor:
+		return fact(x.Metric+" moved by the client, unbounded", 1, ""), true
+	case x.Bound == nil:
+		return Evidence{}, false
+	case x.Unit == record.UnitFactor:
+		return atLeast(x.Metric+" moved by the client, factor", *x.Bound, "", 1+clientMatters), *x.Bound >= 1+clientMatters
+	case x.Unit == record.UnitRequests:
+		share := *x.Bound / float64(max(1, r.Summary.Requests.Completed))
+		return atLeast("requests moved by the client", share, "share", clientMatters), share >= clientMatters
+	case code != "client_cpu" || x.Metric == "itl":
+		return Evidence{}, false
+	}
+	whole := percentile(r.Summary.Latency(x.Metric), supportedTail(r))
+	if whole == nil {
+		return Evidence{}, false
+	}
+	return atLeast(x.Metric+" moved by the client", *x.Bound, "ms", clientMatters**whole), *x.Bound >= clientMatters**whole
+}

@@ -1,0 +1,181 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+)
+
+const (
+	mostlyTouched = 0.5  // share of the requests from which on a stall is in the medians, too
+	manyFailed    = 0.1  // share of the requests whose failure leaves the other figures to chance
+	longStall     = 0.05 // share of the window that stalls take, from which on they matter
+)
+
+// checkFailing: the server refuses requests, breaks answers off or is gone. Time-outs of requests that wait, or of a client that is too slow, are no failure of the server.
+func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	r := v.failing
+	if r == nil {
+		return nil
+	}
+	counts, n := serverFailures(r)
+	if counts["timeout"] == n && n > 0 && (v.waiting >= waitingSome || v.clientLimits() != nil) {
+		return nil
+	}
+	d := &Diagnosis{Bottleneck: ServerFailing, Observation: failureText(r, counts), Evidence: []Evidence{}}
+	for _, outcome := range byCount(counts) {
+		d.Evidence = append(d.Evidence, fact("requests failed ("+outcome+")", float64(counts[outcome]), ""))
+	}
+	if planned := r.Summary.Requests.Planned; planned > 0 && n > 0 {
+		d.Evidence = append(d.Evidence, atLeast("share of the requests", float64(n)/float64(planned), "share", verdict.ToleratedErrors(&r.Spec)))
+	}
+	f := r.Failure
+	if f == nil { // a row of an earlier version
+		d.Confirm, d.Response = "the server's log of that time", "read the server's log, and fix the errors first"
+		return d
+	}
+	d.Evidence = append(d.Evidence, fact("first failure, after", f.AtS, "s"), fact("requests completed after it", float64(f.Later), ""))
+	d.Confirm, d.Response = "the server's log of second "+unit.Brief(f.AtS, 3)+" of the row", responseTo(f)
+	if f.ClientLimit {
+		d.Bottleneck = ClientLimited
+		d.Confirm = "repeat the row with a higher limit: every request connects"
+		d.Response = "raise this machine's limit on open files or ports (see the row's findings), and run again"
+	}
+	return d
+}
+
+// mostlyFailed reports whether so many requests failed that the other figures are those of a few.
+func (v *pointMetrics) mostlyFailed() bool { return failedShare(v.failing) >= manyFailed }
+
+// mostlyStalled reports whether a stall is in the medians, too.
+func (v *pointMetrics) mostlyStalled() bool { return stalledShare(v.stalling) >= mostlyTouched }
+
+// failureText is what failed first, as the server or the network worded it.
+func failureText(r *record.Row, counts map[string]int) string {
+	var kinds []string
+	for _, outcome := range byCount(counts) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", counts[outcome], outcome))
+	}
+	text := "no request completed"
+	if len(kinds) > 0 {
+		text = fmt.Sprintf("requests failed: %s of %d", strings.Join(kinds, ", "), r.Summary.Requests.Planned)
+	}
+	if f := r.Failure; f != nil {
+		text += "; first: " + f.Error
+	}
+	return text
+}
+
+// responseTo is the first thing to try by the outcome of the first failure.
+func responseTo(f *record.Failure) string {
+	gone := f.Later == 0
+	switch {
+	case f.Outcome == "connect" && gone:
+		return "restart the server, and find in its log why it ended; then run bench sweep --resume"
+	case f.Outcome == "connect":
+		return "find in the server's log why it refused connections; check its limit on connections"
+	case f.Outcome == "timeout":
+		return "check that the server still works on requests; else make timeout in [target] longer"
+	case f.RefusesLoad():
+		return "the server refuses this load: lower it, or raise the server's limit on queued requests"
+	case f.Status >= 400 && f.Status < 500:
+		return "the server refuses the request: correct the row by the error's text"
+	case gone:
+		return "find in the server's log why it ended; restart it, then run bench sweep --resume"
+	}
+	return "find the error in the server's log of that time; check the gateway's time-outs"
+}
+
+// serverFailures counts the requests of the window that the server failed, by outcome.
+func serverFailures(r *record.Row) (counts map[string]int, n int) {
+	counts = map[string]int{}
+	for _, outcome := range record.ServerFailures {
+		if x := r.Summary.Requests.Errors[outcome]; x > 0 {
+			counts[outcome], n = x, n+x
+		}
+	}
+	return counts, n
+}
+
+// byCount are the outcomes, the most frequent first.
+func byCount(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+}
+
+// failingRow is the repeat in which the server failed the largest share of the requests; nil: none has more
+// failures than its SLO allows.
+func failingRow(rows []*record.Row) *record.Row {
+	var worst *record.Row
+	most := 0.0
+	for _, r := range rows {
+		if share := failedShare(r); share > verdict.ToleratedErrors(&r.Spec) && share > most {
+			worst, most = r, share
+		}
+	}
+	return worst
+}
+
+// failedShare is the share of the window's requests that the server failed; 1 if none completed.
+func failedShare(r *record.Row) float64 {
+	_, n := serverFailures(r)
+	if r.AllFailed() && (n > 0 || r.Failure != nil) {
+		return 1
+	}
+	return float64(n) / float64(max(1, r.Summary.Requests.Planned))
+}
+
+// checkStalled: the server sent nothing for a time. The stall decides the latency of a percentile that it reaches.
+func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	r := v.stalling
+	if r == nil {
+		return nil
+	}
+	longest := slices.MaxFunc(r.Stalls, func(a, b record.Stall) int { return int((a.ToUs - a.FromUs) - (b.ToUs - b.FromUs)) })
+	return &Diagnosis{
+		Bottleneck:  ServerStalled,
+		Observation: "the server sent nothing for " + unit.Format(longest.Seconds(), "s") + " while requests were in flight",
+		Evidence: collected(fact("longest stall", longest.Seconds(), "s"), fact("from second", float64(longest.FromUs)/1e6, "s"),
+			fact("requests in flight", float64(longest.InFlight), ""), fact("stalls", float64(len(r.Stalls)), ""),
+			fact("requests touched", float64(r.Stalled)/float64(max(1, r.Summary.Requests.Planned)), "share")),
+		Confirm:  "the server's and the machine's log of second " + unit.Brief(float64(longest.FromUs)/1e6, 3) + " of the row; repeat the row",
+		Response: "look for a suspended process, a checkpoint, garbage collection, a GPU reset or a lost network; then repeat the row",
+	}
+}
+
+// stallingRow is the repeat whose stalls touch the largest share of the requests; nil: none has stalls that reach
+// the percentiles that its number of requests supports.
+func stallingRow(rows []*record.Row) *record.Row {
+	var worst *record.Row
+	most := 0.0
+	for _, r := range rows {
+		share := stalledShare(r)
+		if (share > beyondTail(r) || stalledTime(r) > longStall) && share >= most && len(r.Stalls) > 0 {
+			worst, most = r, share
+		}
+	}
+	return worst
+}
+
+// beyondTail is the share of the requests that are above the highest percentile that a row's number supports.
+func beyondTail(r *record.Row) float64 {
+	return map[string]float64{"p99": 0.01, "p95": 0.05, "p90": 0.1}[supportedTail(r)]
+}
+
+func stalledShare(r *record.Row) float64 {
+	return float64(r.Stalled) / float64(max(1, r.Summary.Requests.Planned))
+}
+
+// stalledTime is the share of the window that stalls take.
+func stalledTime(r *record.Row) float64 {
+	seconds := 0.0
+	for _, s := range r.Stalls {
+		seconds += s.Seconds()
+	}
+	return seconds / max(1e-6, r.Window.Seconds())
+}

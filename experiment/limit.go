@@ -1,0 +1,142 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment/spelling"
+	"bench/experiment/workload"
+)
+
+// parseLimit reads one line of an SLO.
+func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool) {
+	if unit, ok := single[key]; ok {
+		most, example := math.MaxFloat64, "2.0"
+		if unit == "share" {
+			most, example = 1, "0.001"
+		}
+		x, ok := workload.Number(v)
+		if !ok || !(x >= 0 && x <= most) { // refuses TOML's nan and inf
+			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[unit == "share"]
+			if written, ok := meantNumber(v); ok && written <= most {
+				example = strconv.FormatFloat(written, 'f', -1, 64)
+			}
+			bad(fmt.Sprintf("%s is %s, not %s", key, wanted, workload.Found(v)), "write "+key+" = "+example)
+			return Limit{}, false
+		}
+		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
+	}
+	metric, stat, ok := cutStat(key)
+	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(SLOStats, stat) {
+		bad(fmt.Sprintf("unknown limit %q", key), limitHint(key))
+		return Limit{}, false
+	}
+	if key == "itl_mean" {
+		bad("itl_mean can't be a limit: the gaps of one request depend on each other", "limit tpot_mean or itl_p95")
+		return Limit{}, false
+	}
+	ms, ok := milliseconds(key, v, bad)
+	return Limit{Key: key, Metric: metric, Stat: stat, Value: ms, Unit: "ms"}, ok
+}
+
+// limitHint is what to write in place of an unknown limit: the one that was probably meant, else all.
+func limitHint(key string) string {
+	if slices.Contains(Latencies, key) {
+		return fmt.Sprintf("write %s_p95, or another of %s", key, strings.Join(SLOStats, " "))
+	}
+	metric, stat, _ := cutStat(key)
+	if slices.Contains(Latencies, metric) {
+		if meant, ok := meantStat(stat); ok {
+			return fmt.Sprintf("did you mean %q?", metric+"_"+meant)
+		}
+		return fmt.Sprintf("the statistics of %s are %s", metric, strings.Join(SLOStats, " "))
+	}
+	if meant, ok := spelling.Nearest(metric, Latencies); ok && slices.Contains(SLOStats, stat) {
+		return fmt.Sprintf("did you mean %q?", meant+"_"+stat)
+	}
+	others := slices.Sorted(maps.Keys(single))
+	if meant, ok := spelling.Nearest(key, others); ok {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	if strings.HasPrefix(key, "min_") {
+		return "the minima are " + strings.Join(slices.DeleteFunc(others, func(k string) bool { return !strings.HasPrefix(k, "min_") }), " ")
+	}
+	return "a limit is <metric>_<statistic>, metric " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(SLOStats, " ") +
+		"; or one of " + strings.Join(others, " ")
+}
+
+// meantStat is the statistic with the letters of stat in another order, or without its p: p59, 95, P99. Other
+// percentiles are as near to one as to another.
+func meantStat(stat string) (meant string, ok bool) {
+	letters := func(s string) string {
+		runes := []rune(strings.ToLower(s))
+		slices.Sort(runes)
+		return string(runes)
+	}
+	for _, known := range SLOStats {
+		if letters(stat) == letters(known) || "p"+stat == known {
+			return known, true
+		}
+	}
+	return "", false
+}
+
+// meantNumber is the number in a string: "2", or "5%" for 0.05.
+func meantNumber(v any) (float64, bool) {
+	text, _ := v.(string)
+	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	x, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(x >= 0 && x <= math.MaxFloat64) {
+		return 0, false
+	}
+	if percent {
+		x /= 100
+	}
+	return x, true
+}
+
+func cutStat(key string) (metric, stat string, ok bool) {
+	i := strings.LastIndexByte(key, '_')
+	if i < 0 {
+		return "", "", false
+	}
+	return key[:i], key[i+1:], true
+}
+
+// milliseconds reads the value of a latency limit.
+func milliseconds(key string, v any, bad func(problem, hint string)) (float64, bool) {
+	hint := fmt.Sprintf(`write %s = "800ms"`, key)
+	switch x := v.(type) {
+	case string:
+		d, err := time.ParseDuration(x)
+		if err == nil && d > 0 {
+			return float64(d) / float64(time.Millisecond), true
+		}
+		bad(fmt.Sprintf("%q is not a positive duration", x), hint)
+	case map[string]any: // key.9 = …
+		for _, inner := range slices.Sorted(maps.Keys(x)) {
+			bad(fmt.Sprintf("%s.%s is not a limit: in TOML the dot makes a table", key, inner), dottedHint(key, inner))
+		}
+	case int64:
+		if x > 0 {
+			hint = fmt.Sprintf(`write %s = "%dms"`, key, x)
+		}
+		bad(fmt.Sprintf("a latency limit needs a unit: %d is not a duration", x), hint)
+	default:
+		bad("a latency limit must be a duration, not "+workload.Found(v), hint)
+	}
+	return 0, false
+}
+
+// dottedHint is what to write in place of key.inner: ttft_p999 for ttft_p99.9.
+func dottedHint(key, inner string) string {
+	if meant := key + inner; strings.HasSuffix(meant, "_p999") {
+		return fmt.Sprintf(`write %s = "1s"`, meant)
+	}
+	return "the statistics are " + strings.Join(SLOStats, " ")
+}

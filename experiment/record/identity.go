@@ -1,0 +1,185 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Change is a fact of a server that differs between two runs.
+type Change struct{ Fact, Was, Is string }
+
+// String is "meta.n_vocab: 8000 → 32000".
+func (c Change) String() string { return c.Fact + ": " + c.Was + " → " + c.Is }
+
+// Measured reports whether the fact is a size that the server measures when it starts.
+func (c Change) Measured() bool { return isMeasured(c.Fact) }
+
+// sameSize is the largest relative difference of measured sizes of one configuration. vLLM and SGLang fill the GPU
+// memory that is left after profiling: two starts of one command differ by a few blocks.
+const sameSize = 0.02
+
+// measuredSizes are facts by their last word that a server measures when it starts.
+var measuredSizes = []string{"num_gpu_blocks", "num_cpu_blocks", "num_pages", "kv_cache_size_tokens", "kv_cache_max_concurrency", "kv_cache_memory_bytes"}
+
+func isMeasured(fact string) bool {
+	return slices.Contains(measuredSizes, fact[strings.LastIndexByte(fact, '.')+1:])
+}
+
+// Changes lists the facts that differ from an earlier reach of the server, sorted. Facts that only one of them has are
+// not compared: versions of bench and settings of a server decide which it can ask for.
+func (t *TargetInfo) Changes(was *TargetInfo) []Change {
+	var out []Change
+	before, now := was.Facts(), t.Facts()
+	for _, fact := range slices.Sorted(maps.Keys(now)) {
+		old, ok := before[fact]
+		if ok && old != now[fact] && !(isMeasured(fact) && similar(old, now[fact])) {
+			out = append(out, Change{fact, old, now[fact]})
+		}
+	}
+	return out
+}
+
+// similar reports whether two sizes differ by sameSize at most. A size that is not a number is not known.
+func similar(a, b string) bool {
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err1 != nil || err2 != nil || math.Abs(x-y) <= sameSize*math.Max(x, y)
+}
+
+// Hash is short for the facts that are the same at every start of the server.
+func (t *TargetInfo) Hash() string {
+	facts := t.Facts()
+	maps.DeleteFunc(facts, func(fact, _ string) bool { return isMeasured(fact) })
+	return hash(facts)
+}
+
+// HashV1 is the Identity of earlier versions.
+func (t *TargetInfo) HashV1() string {
+	var served []any
+	for _, m := range t.listed() {
+		served = append(served, m["id"], m["root"], m["max_model_len"], m["owned_by"])
+	}
+	return hash([]any{t.Model, served, t.Version, t.Headers["Server"], t.Simulator})
+}
+
+func hash(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain values that came from JSON
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Facts are what the server reports about its model, its cache and itself, and how it takes prompts, by name.
+func (t *TargetInfo) Facts() map[string]string {
+	f := map[string]string{"model": t.Model}
+	add := func(name string, v any) {
+		switch v := v.(type) {
+		case nil:
+		case string:
+			f[name] = v
+		default:
+			text, err := json.Marshal(v)
+			if err != nil {
+				panic(err) // it came from JSON
+			}
+			f[name] = string(text)
+		}
+	}
+	for prefix, m := range t.inUse() {
+		for _, key := range []string{"root", "max_model_len", "owned_by"} {
+			add(prefix+key, m[key])
+		}
+		meta, _ := m["meta"].(map[string]any)
+		for key, v := range meta {
+			if !isDate(key) {
+				add(prefix+"meta."+key, v)
+			}
+		}
+	}
+	for key, v := range t.Props {
+		add("props."+key, v)
+	}
+	add("version", t.Version)
+	if s := t.Headers["Server"]; s != "" {
+		f["header.Server"] = s
+	}
+	if t.Simulator != "" {
+		f["simulator"] = t.Simulator
+	}
+	if t.PromptForm != "" {
+		api := t.PromptAPI
+		if api == "" {
+			api = t.API
+		}
+		f["prompt_form."+api] = t.PromptForm
+	}
+	for _, line := range t.BuildInfo {
+		addCacheConfig(f, line)
+	}
+	return f
+}
+
+// listed are the models that the server lists.
+func (t *TargetInfo) listed() []map[string]any {
+	var out []map[string]any
+	models, _ := t.Models.([]any) // nil if the server lists none
+	for _, m := range models {
+		if m, ok := m.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// inUse is the listed model in use; all by their names, if the server takes a name that it does not list.
+func (t *TargetInfo) inUse() map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, m := range t.listed() {
+		if m["id"] == t.Model {
+			return map[string]map[string]any{"": m}
+		}
+		all[fmt.Sprint(m["id"])+"."] = m
+	}
+	return all
+}
+
+// isDate reports whether a key's value depends on when the server or its file was made.
+func isDate(key string) bool {
+	return slices.ContainsFunc([]string{"created", "modified", "date", "time"}, func(word string) bool { return strings.Contains(key, word) })
+}
+
+// addCacheConfig adds the labels of vLLM's or SGLang's cache_config_info, one line for each engine.
+func addCacheConfig(f map[string]string, line string) {
+	name, labels, _ := strings.Cut(line, "{")
+	if !strings.HasSuffix(name, "cache_config_info") {
+		return
+	}
+	own := map[string]string{}
+	for {
+		key, rest, ok := strings.Cut(labels, `="`)
+		value, after, whole := strings.Cut(rest, `"`) // none of these values has a quote in it
+		if !ok || !whole {
+			break
+		}
+		own[strings.TrimLeft(key, ", ")] = value
+		labels = after
+	}
+	prefix := "cache."
+	if engine := own["engine"]; engine != "" && engine != "0" {
+		prefix += engine + "."
+	}
+	for key, value := range own {
+		if key != "engine" && key != "model_name" {
+			f[prefix+key] = value
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package record
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// target is a server by its answers.
+func target(t *testing.T, models, props string, info ...string) *TargetInfo {
+	t.Helper()
+	out := &TargetInfo{Model: "tiny", API: "completions", PromptForm: "token_ids", PromptAPI: "completions", BuildInfo: info, Headers: map[string]string{}}
+	if err := json.Unmarshal([]byte(models), &out.Models); err != nil {
+		t.Fatal(err)
+	}
+	if props != "" {
+		if err := json.Unmarshal([]byte(props), &out.Props); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+const (
+	vllmModels = `[{"id":"tiny","object":"model","created":1795384422,"owned_by":"vllm","root":"/models/a","parent":null,"max_model_len":4096,
+		"permission":[{"id":"modelperm-979170faec11c3f2","created":1795384422}]}]`
+	vllmCache = `vllm:cache_config_info{block_size="128",cache_dtype="auto",enable_prefix_caching="True",engine="0",gpu_memory_utilization="0.92",` +
+		`kv_cache_max_concurrency="128.0",kv_cache_size_tokens="524288",num_cpu_blocks="None",num_gpu_blocks="4096",sliding_window="None"} 1.0`
+	llamaModels = `[{"id":"tiny","aliases":["tiny"],"object":"model","created":1795384422,"owned_by":"llamacpp",
+		"meta":{"vocab_type":2,"n_vocab":32000,"n_ctx":8192,"n_ctx_train":8192,"n_embd":256,"n_params":19532032,"size":39068672,"ftype":"F16"}}]`
+	llamaProps = `{"total_slots":4,"model_path":"/models/tiny32.gguf"}`
+)
+
+// TestChanges: a restart of the same server is the same server; another model under the same name, another cache or
+// another form of prompts is not.
+func TestChanges(t *testing.T) {
+	vllm := func(t *testing.T) *TargetInfo {
+		return target(t, vllmModels, "", "python_info{version=\"3.12\"} 1.0", vllmCache)
+	}
+	llama := func(t *testing.T) *TargetInfo { return target(t, llamaModels, llamaProps) }
+	for _, tt := range []struct {
+		name     string
+		of       func(*testing.T) *TargetInfo
+		old, new string // in its answers
+		want     string
+	}{
+		{"the same", vllm, "", "", ""},
+		{"a restart: other times and ids", vllm, "1795384422", "1795390000", ""},
+		{"a restart: some blocks less", vllm, `num_gpu_blocks="4096"`, `num_gpu_blocks="4040"`, ""},
+		{"half of the cache", vllm, `num_gpu_blocks="4096"`, `num_gpu_blocks="2048"`, "cache.num_gpu_blocks: 4096 → 2048"},
+		{"cache not allocated yet", vllm, `num_gpu_blocks="4096"`, `num_gpu_blocks="None"`, ""},
+		{"another block size", vllm, `block_size="128"`, `block_size="16"`, "cache.block_size: 128 → 16"},
+		{"another dtype", vllm, `cache_dtype="auto"`, `cache_dtype="fp8"`, "cache.cache_dtype: auto → fp8"},
+		{"another share of the memory", vllm, `"0.92"`, `"0.80"`, "cache.gpu_memory_utilization: 0.92 → 0.80"},
+		{"another model", vllm, "/models/a", "/models/b", "root: /models/a → /models/b"},
+		{"another context length", vllm, "4096,", "8192,", "max_model_len: 4096 → 8192"},
+		{"text", vllm, "token_ids", "text", "prompt_form.completions: token_ids → text"},
+		{"another API first", vllm, `"prompt_api":"completions"`, `"prompt_api":"chat"`, ""},
+		{"another Python", vllm, "3.12", "3.13", ""},
+		{"another model of llama.cpp", llama, "32000", "8000", "meta.n_vocab: 32000 → 8000"},
+		{"another quantization of llama.cpp", llama, "F16", "Q4_0", "meta.ftype: F16 → Q4_0"},
+		{"another file of llama.cpp", llama, "tiny32.gguf", "tiny.gguf", "props.model_path: /models/tiny32.gguf → /models/tiny.gguf"},
+		{"other slots of llama.cpp", llama, `"total_slots":4`, `"total_slots":1`, "props.total_slots: 4 → 1"},
+		{"no props in an earlier version", llama, `"props_answer"`, `"x"`, ""},
+		{"another engine", llama, `"llamacpp"`, `"vllm"`, "owned_by: llamacpp → vllm"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			was := tt.of(t)
+			b, err := json.Marshal(was)
+			if err != nil {
+				t.Fatal(err)
+			}
+			quoted := func(s string) string { // labels of a metric are inside a JSON string
+				if strings.Contains(s, `="`) {
+					s = strings.ReplaceAll(s, `"`, `\"`)
+				} else if s == `"0.92"` || s == `"0.80"` {
+					s = `=\` + strings.TrimSuffix(s, `"`) + `\"`
+				}
+				return s
+			}
+			text := string(b)
+			if tt.old != "" {
+				text = strings.ReplaceAll(text, quoted(tt.old), quoted(tt.new))
+				if text == string(b) {
+					t.Fatalf("%s is not in %s", quoted(tt.old), b)
+				}
+			}
+			var is TargetInfo
+			if err := json.Unmarshal([]byte(text), &is); err != nil {
+				t.Fatal(err)
+			}
+			changes := is.Changes(was)
+			var got string
+			if len(changes) > 0 {
+				got = changes[0].String()
+			}
+			if got != tt.want || len(changes) > 1 {
+				t.Errorf("got %q, want %q", changes, tt.want)
+			}
+			if back := was.Changes(&is); len(back) != len(changes) {
+				t.Errorf("the other way: %q", back)
+			}
+			measured := slices.ContainsFunc(changes, func(c Change) bool { return isMeasured(c.Fact) })
+			if props := strings.Contains(tt.name, "no props") || strings.Contains(tt.name, "API"); !props && !measured && (is.Hash() != was.Hash()) != (tt.want != "") {
+				t.Errorf("hashes %s and %s", was.Hash(), is.Hash())
+			}
+		})
+	}
+}
+
+// TestEngines: each engine of data parallelism has its own cache.
+func TestEngines(t *testing.T) {
+	second := strings.Replace(vllmCache, `engine="0"`, `engine="1"`, 1)
+	is := target(t, vllmModels, "", vllmCache, strings.Replace(second, `"128"`, `"64"`, 1))
+	changes := is.Changes(target(t, vllmModels, "", vllmCache, second))
+	if len(changes) != 1 || changes[0].String() != "cache.1.block_size: 128 → 64" {
+		t.Errorf("%q", changes)
+	}
+}
+
+// TestUnlistedModel: a server that takes any name is known by what it lists.
+func TestUnlistedModel(t *testing.T) {
+	was, is := target(t, llamaModels, ""), target(t, strings.Replace(llamaModels, "32000", "8000", 1), "")
+	was.Model, is.Model = "any", "any"
+	if changes := is.Changes(was); len(changes) != 1 || changes[0].Fact != "tiny.meta.n_vocab" {
+		t.Errorf("%q", changes)
+	}
+}
+
+// FuzzCacheConfig: no line of a metrics page makes it panic.
+func FuzzCacheConfig(f *testing.F) {
+	f.Add(vllmCache)
+	f.Add(`sglang:cache_config_info{page_size="1",num_pages="`)
+	f.Fuzz(func(t *testing.T, line string) { addCacheConfig(map[string]string{}, line) })
+}

@@ -1,0 +1,32 @@
+package server
+
+import "strings"
+
+// DiedError is the error of a server that exited before it was stopped.
+type DiedError struct {
+	Status string // for example "exit status 1" or "signal: killed"
+	Cause  string // the line of its output that names the fault; empty: none was found
+	Output string // its last lines
+}
+
+// Error implements error.
+func (e *DiedError) Error() string {
+	return "the server exited early (" + e.Status + ")" + outputSuffix(e.Cause, e.Output)
+}
+
+// outputSuffix is the end of an error message: the cause, and the last lines of output.
+func outputSuffix(cause, output string) string {
+	switch {
+	case output == "":
+		return " without output"
+	case cause == "":
+		return "; last output:\n" + output
+	case cause == strings.TrimSpace(output):
+		return ": " + cause
+	}
+	lines := strings.Split(output, "\n")
+	return ": " + cause + "\nlast output:\n" + strings.Join(lines[max(0, len(lines)-linesWithCause):], "\n")
+}
+
+// linesWithCause is the number of last lines beside a cause: most are the end of its traceback.
+const linesWithCause = 5

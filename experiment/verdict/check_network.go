@@ -1,0 +1,66 @@
+package verdict
+
+import "bench/experiment/record"
+
+const (
+	// lossy is the largest share of lost segments. A loss delays its stream by a round trip, the last one by
+	// 200 ms. A tenth of the share that would move p99.
+	lossy = 0.001
+	// minLosses is the smallest number of losses that is not chance.
+	minLosses = 5
+)
+
+// checkNetwork tests the TCP counters of bench's own connections. A segment of a request that is sent again
+// delays that request; an answer's segment out of order means that one before it was late or lost, and that
+// its stream stood still.
+func checkNetwork(e *Measured) checkResult {
+	s := e.Connections.Sockets
+	if s == nil {
+		return e.machineNetwork()
+	}
+	if s.SegmentsOut == 0 && s.SegmentsIn == 0 {
+		return noData
+	}
+	const hint = "measure on a quiet network, or on the server's host; ss -tin shows the connections (retrans, rcv_ooopack)"
+	again := max(0, s.Retransmits-s.Needless) // tail loss probes to a slow server are needless
+	f := passed()
+	if losing(again, s.SegmentsOut) {
+		f = caution(hint, "%d of %d TCP segments of the requests were retransmitted: these requests arrived late", again, s.SegmentsOut).
+			touching(onRequests(record.Inflated, int(again), firstToken, lastToken))
+	}
+	if losing(s.OutOfOrder, s.SegmentsIn) {
+		lost := caution(hint, "%d of %d TCP segments of the answers arrived out of order: some were lost, and their streams stalled",
+			s.OutOfOrder, s.SegmentsIn).
+			touching(onRequests(record.Inflated, int(s.OutOfOrder), firstToken, lastToken),
+				onRequests(record.Unknown, int(s.OutOfOrder), betweenIt)) // a late first token lowers tpot
+		if f.severity == "" {
+			return lost
+		}
+		f.problem += "; " + lost.problem
+		f = f.touching(lost.effects)
+	}
+	return f
+}
+
+// machineNetwork is the check of rows of older versions, which have the counters of the whole machine: they
+// include other programs' connections, so they are no more than a note.
+func (e *Measured) machineNetwork() checkResult {
+	u := e.Client
+	if u == nil || u.Samples < minSamples || u.Retransmits == nil || u.SegmentsOut == nil || *u.SegmentsOut == 0 {
+		return noData
+	}
+	const hint = "measure again: this version reads the counters of its own connections"
+	again := *u.Retransmits
+	if u.Needless != nil {
+		again -= *u.Needless
+	}
+	if losing(again, *u.SegmentsOut) {
+		return note(hint, "%d of %d TCP segments of this machine were retransmitted, by any program", again, *u.SegmentsOut)
+	}
+	if u.OutOfOrder != nil && u.SegmentsIn != nil && losing(*u.OutOfOrder, *u.SegmentsIn) {
+		return note(hint, "%d of %d TCP segments of this machine arrived out of order, for any program", *u.OutOfOrder, *u.SegmentsIn)
+	}
+	return passed()
+}
+
+func losing(n, of int64) bool { return n >= minLosses && float64(n) > lossy*float64(of) }

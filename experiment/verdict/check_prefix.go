@@ -1,0 +1,171 @@
+package verdict
+
+import (
+	"fmt"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+	"bench/experiment/workload"
+)
+
+const (
+	sharedHint = "find what sends the same prompts: another client, or the cache of an earlier run"
+	// minWarm is the share of a warm row's prefix tokens that must be cached.
+	minWarm = 0.9
+	// alikeTokens are leading tokens that cold prompts may have in common besides the template: first words of
+	// a small vocabulary.
+	alikeTokens = 16
+)
+
+// cacheHits are the cached tokens of some requests of a row, and how many are possible.
+type cacheHits struct {
+	source                     string // of record.Reuse; empty = not reported
+	requests, cached, possible int
+}
+
+// hitsByUsage counts the completed requests of the window that report cached tokens, without the later turns of
+// conversations, which have their conversation in the cache. Only a warm prefix makes hits possible.
+func (e *Measured) hitsByUsage() (h cacheHits) {
+	if !record.ReportsCached(e.Records) {
+		return h
+	}
+	for r := range record.Completed(e.Records) {
+		cached, ok := r.Cached()
+		if !ok || e.follows(r) {
+			continue
+		}
+		h.source = record.ReuseByUsage
+		h.requests++
+		h.cached += cached
+		h.possible += e.Spec.WarmTokens(r.Class, e.Server.BlockTokens())
+	}
+	return h
+}
+
+// hitsByCounters counts all requests of the row, by the server's counters.
+func (e *Measured) hitsByCounters() (h cacheHits) {
+	cached, requests := e.countedHits()
+	if len(requests) == 0 {
+		return h
+	}
+	h.source, h.cached, h.requests = record.ReuseByCounters, cached, len(requests)
+	if e.Reuse != nil {
+		h.possible = e.Reuse.PossibleTokens
+	}
+	return h
+}
+
+// checkPrefix compares the cached tokens that the server reports with the row's prefix state.
+func checkPrefix(e *Measured) checkResult {
+	if e.FailedPriming > 0 {
+		return invalid("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
+	}
+	h := e.hitsByUsage()
+	if h.requests == 0 {
+		h = e.hitsByCounters()
+	}
+	warm := e.Spec.HasPrefix(workload.Warm)
+	switch {
+	case warm && h.requests == 0 && e.Summary.Requests.Completed > 0:
+		return e.unknownWarmth()
+	case h.requests == 0:
+		return noData
+	case warm:
+		return e.checkWarmPrefix(h)
+	case e.Spec.HasPrefix(workload.Shared):
+		return e.checkSharedPrefix()
+	}
+	if allowed := h.possible + h.requests*(e.overhead()+alikeTokens); h.cached > allowed {
+		return invalid(sharedHint, "the row is cold, but %d prompt tokens were cached", h.cached)
+	}
+	return passed()
+}
+
+// unknownWarmth: neither usage nor the counters show the cached tokens.
+func (e *Measured) unknownWarmth() checkResult {
+	problem := "the row is warm, but the server does not report cached tokens"
+	if m := e.Server.Metrics; m != nil && m.PrefixHits != nil {
+		problem = "the row is warm, but usage has no cached tokens, and the server's counters are not of this row alone"
+	}
+	return unverified("enable the report (vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report), or compare ttft with a cold row",
+		problem).touching(unbounded(record.Inflated, firstToken, lastToken))
+}
+
+// checkWarmPrefix is invalid if fewer tokens were cached than the priming left. Of a prefix that is shorter than
+// a block no server caches anything: the row is what it says, but cold.
+func (e *Measured) checkWarmPrefix(h cacheHits) checkResult {
+	block := e.Server.BlockTokens()
+	if primed := e.longestPrimed(); primed < block {
+		return note(fmt.Sprintf("make the prefix at least %s long", unit.Plural(block, "token")),
+			"the prefix of %s is shorter than a block of the prefix cache, %s: nothing of it is cached", unit.Plural(primed, "token"), e.blockText())
+	}
+	least := minWarm * float64(h.possible)
+	if m := e.Server.Metrics; m != nil && m.Drafts != nil && *m.Drafts > 0 {
+		// vLLM computes the last matched block again for the drafts of EAGLE and MTP.
+		least = max(1, min(least, float64(h.possible-h.requests*block)))
+	}
+	if float64(h.cached) >= least {
+		return passed()
+	}
+	text := fmt.Sprintf("the row is warm, but only %d of %d prefix tokens were cached", h.cached, h.possible)
+	if h.source == record.ReuseByCounters {
+		text = fmt.Sprintf("the row is warm, but by the server's counters only %d of %d possible prompt tokens were cached", h.cached, h.possible)
+	}
+	if h.source == record.ReuseByCounters && e.Server.Block == nil && h.cached > 0 { // larger blocks allow fewer hits
+		return unverified("let the server report its block size (its metrics page), or compare ttft with a cold row",
+			text+": the server does not report its block size").touching(unbounded(record.Inflated, firstToken, lastToken))
+	}
+	return invalid(e.missingHitsHint(h.cached), "%s (blocks: %s)", text, e.blockText())
+}
+
+// longestPrimed is the longest warm prefix of any class, in tokens.
+func (e *Measured) longestPrimed() (tokens int) {
+	for _, c := range e.Spec.Classes() {
+		tokens = max(tokens, e.Spec.PrimedTokens(c.Name))
+	}
+	return tokens
+}
+
+// blockText is the size of the server's cache block, and where it is from.
+func (e *Measured) blockText() string {
+	if e.Server.Block == nil {
+		return unit.Plural(e.Server.BlockTokens(), "token") + ", assumed"
+	}
+	return unit.Plural(e.Server.Block.Tokens, "token") + ", " + e.Server.Block.Source
+}
+
+// missingHitsHint is what to do about missing hits, by what the row shows about evictions.
+func (e *Measured) missingHitsHint(cached int) string {
+	switch {
+	case e.EvictsPrefixes():
+		return "make the cache larger or the groups fewer: prefixes were evicted"
+	case cached == 0:
+		return "check that prefix caching is on, and that no proxy changes or salts the prompts"
+	}
+	return "check routing to several replicas, and --parallel of llama.cpp: evictions are not evident"
+}
+
+// overhead is the number of tokens around every prompt, which are the same in all.
+func (e *Measured) overhead() int {
+	if e.PromptOverhead == nil {
+		return 0
+	}
+	return *e.PromptOverhead
+}
+
+// checkSharedPrefix is invalid if more tokens were cached than the row's own requests can leave. Fewer are no
+// finding: the server's pool can be small.
+func (e *Measured) checkSharedPrefix() checkResult {
+	u := e.Reuse
+	if u == nil {
+		return noData
+	}
+	more := e.overhead() + alikeTokens
+	if e.PromptForm != "token_ids" { // lengths of texts are approximate: the template, or a longer prefix, can fill one more block
+		more = e.overhead() + max(alikeTokens, u.BlockTokens)
+	}
+	if allowed := u.PossibleTokens + u.Requests*more; u.CachedTokens > allowed {
+		return invalid(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d", u.CachedTokens, u.PossibleTokens)
+	}
+	return passed()
+}

@@ -1,0 +1,32 @@
+package verdict
+
+import "bench/experiment/record"
+
+// checkTokenTimes finds complete answers whose first or last tokens came in events without text, at a time that is
+// not known: they have no ttft, tpot or e2e.
+func checkTokenTimes(e *Measured) checkResult {
+	if !e.Spec.Streams() || e.Summary.Requests.Completed == 0 {
+		return noData
+	}
+	unknown, n := 0, 0
+	for r := range record.Completed(e.Records) {
+		n++
+		if timeUnknown(r) {
+			unknown++
+		}
+	}
+	severity := record.Caution
+	switch {
+	case unknown == 0:
+		return passed()
+	case float64(unknown) <= tolerated*float64(n):
+		severity = record.Note
+	}
+	return found(severity, "use a server that lists token ids (vLLM: return_token_ids), or ask for answers of plain text",
+		"%d of %d answers have no text in their first or last events: their ttft, tpot or e2e is not known", unknown, n).
+		touching(onRequests(record.Unknown, unknown, []string{"ttft", "ttft_from_send", "tpot", "itl"}, lastToken))
+}
+
+// timeUnknown reports whether a streamed answer is complete, but its first or last token has no known time. If all
+// completed answers are such, the failed requests are the only values of a latency, and decide nothing.
+func timeUnknown(r *record.Record) bool { return r.OK() && (r.First.IsZero() || r.Last.IsZero()) }

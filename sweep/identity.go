@@ -1,0 +1,87 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+)
+
+// ServerChangedError is the error of a run whose server is not the one of its earlier rows.
+type ServerChangedError struct {
+	Was, Is string          // identities
+	Changes []record.Change // empty: the run is of an earlier version, which kept the identity only
+}
+
+// mostChanges are shown of a changed server.
+const mostChanges = 8
+
+// Error implements error.
+func (e *ServerChangedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the server is not the one of this run (identity %s, was %s)", e.Is, e.Was)
+	for _, c := range e.Changes[:min(len(e.Changes), mostChanges)] {
+		b.WriteString("\n  " + c.String())
+	}
+	if more := len(e.Changes) - mostChanges; more > 0 {
+		fmt.Fprintf(&b, "\n  and %d more", more)
+	}
+	b.WriteString("\nhint: --resume with --accept-server-change redoes every row; without --resume a new run begins")
+	return b.String()
+}
+
+// serverChange compares the server with an earlier one; nil: it is the same. An earlier one of an older version may have
+// an identity only. A server that bench started has the same command: the memory that it finds free may differ.
+func (r *run) serverChange(was *record.TargetInfo, identity string) *ServerChangedError {
+	is := &r.Server.Info
+	switch {
+	case identity == "":
+		return nil
+	case was == nil:
+		if identity == is.HashV1() || identity == is.Hash() {
+			return nil
+		}
+		return &ServerChangedError{Was: identity, Is: is.Identity}
+	}
+	changes := is.Changes(was)
+	if r.serving != nil && r.serving.Command != nil {
+		changes = slices.DeleteFunc(changes, record.Change.Measured)
+	}
+	if len(changes) > 0 {
+		return &ServerChangedError{Was: identity, Is: is.Identity, Changes: changes}
+	}
+	return nil
+}
+
+// lastOf is the last server of a variant that measured rows, with what it reported; n is its number. identity is
+// empty if there is none, and target is nil if it is of an older version.
+func lastOf(servers []record.ServerStart, variant string) (target *record.TargetInfo, identity string, n int) {
+	for _, s := range slices.Backward(servers) {
+		if s.Variant != variant || s.Identity == "" {
+			continue
+		}
+		if n == 0 {
+			identity, n = s.Identity, s.N
+		}
+		if s.Target != nil {
+			return s.Target, identity, n
+		}
+	}
+	return nil, identity, n
+}
+
+// reportedBy is the server of an earlier attempt with the hardware that this one states: kept rows are evaluated again
+// under it.
+func reportedBy(was, is *record.TargetInfo) record.TargetInfo {
+	t := *was
+	t.Hardware, t.GPUs, t.Precision = is.Hardware, is.GPUs, is.Precision
+	return t
+}
+
+// targetInfo is the server as it reported itself, without the secrets of the matrix.
+func (r *run) targetInfo() record.TargetInfo {
+	t := r.Server.Info
+	t.ExtraBody = r.secrets.hideIn(t.ExtraBody)
+	return t
+}
