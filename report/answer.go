@@ -17,14 +17,8 @@ import (
 // Setup is what was measured, on one line: model, hardware, precision, engine, start and duration.
 func (r *Run) Setup() string {
 	m, g := r.Manifest, r.Manifest.Target
-	parts := []string{cmp.Or(g.Model, "model not reported"), "hardware not specified"}
-	if g.Hardware != "" {
-		parts[1] = g.Hardware
-		if g.GPUs > 0 {
-			parts[1] = fmt.Sprintf("%d × %s", g.GPUs, g.Hardware)
-		}
-	}
-	for _, s := range []string{g.Precision, g.API, m.StartedAt.UTC().Format(stamp)} {
+	parts := []string{cmp.Or(g.Model, "model not reported"), hardwareText(&g)}
+	for _, s := range []string{g.Precision, r.engine(), g.API, m.StartedAt.UTC().Format(stamp)} {
 		if s != "" {
 			parts = append(parts, s)
 		}
@@ -36,6 +30,29 @@ func (r *Run) Setup() string {
 		parts = append(parts, m.State)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// hardwareText is the hardware as stated: "2 × h100-sxm".
+func hardwareText(t *record.TargetInfo) string {
+	switch {
+	case t.Hardware == "":
+		return "hardware not specified"
+	case t.GPUs > 0:
+		return fmt.Sprintf("%d × %s", t.GPUs, t.Hardware)
+	}
+	return t.Hardware
+}
+
+// engine is the engine with its version; empty: not reported, or simulated.
+func (r *Run) engine() string {
+	engines := record.Engines(r.Rows)
+	if r.Simulated() || engines == "" {
+		return ""
+	}
+	if v := r.Manifest.Target.ServerVersion(); !strings.HasPrefix(v, "{") && !strings.Contains(engines, ", ") {
+		engines = strings.TrimSpace(engines + " " + v)
+	}
+	return engines
 }
 
 // SLOLine is the limits of the run on one line.

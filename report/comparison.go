@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -77,6 +78,9 @@ func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " 
 // ComparisonLead is the answer in sentences.
 func ComparisonLead(c *compare.Comparison) []string {
 	lead := []string{"base: " + c.Base, "new:  " + c.New}
+	if n := len(c.WithoutRecords); n > 0 {
+		lead = append(lead, "request records are missing, the spread within a repeat is estimated: "+andMore(c.WithoutRecords[0], n-1))
+	}
 	if c.Refused {
 		lead = append(lead, "NOT COMPARED: differences below make the figures incomparable")
 	}
@@ -104,7 +108,8 @@ const (
 
 // ComparisonTables are the tables of a comparison. Wide tables have columns for intervals and tests.
 func ComparisonTables(c *compare.Comparison, wide bool) []Table {
-	tables := []Table{gateTable(c), DifferencesTable("differences", "Other differences", c.Differences)}
+	tables := []Table{gateTable(c), LeftOutTable("left-out"+listID, "Left out of base: not comparable with new", c.LeftOut),
+		DifferencesTable("differences", "Other differences", c.Differences)}
 	for i := range c.Points {
 		p := &c.Points[i]
 		id := figuresID + fmt.Sprint(i)
@@ -113,7 +118,7 @@ func ComparisonTables(c *compare.Comparison, wide bool) []Table {
 		for j := range p.Classes {
 			tables = append(tables, figuresTable(fmt.Sprintf("%s-class-%d", id, j), p.Name+": class "+p.Classes[j].Name, p.Classes[j].Metrics, wide))
 		}
-		tables = append(tables, DifferencesTable(id+"-differences"+listID, p.Name+": other differences", p.Differences), disturbedTable(id, p))
+		tables = append(tables, LeftOutTable(id+"-left-out"+listID, p.Name+": left out of base", p.LeftOut), DifferencesTable(id+"-differences"+listID, p.Name+": other differences", p.Differences), disturbedTable(id, p))
 	}
 	return append(tables, UnmatchedTable(c))
 }
@@ -129,16 +134,29 @@ func gateTable(c *compare.Comparison) Table {
 	return t
 }
 
+// LeftOutTable lists what of base is not compared.
+func LeftOutTable(id, caption string, left []compare.LeftOut) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "run"}, {Head: "row"}, {Head: "why"}}}
+	for _, l := range left {
+		t.Add(TextCell(l.Run), TextCell(cmp.Or(l.Row, "all")), TextCell(l.Why))
+	}
+	return t
+}
+
 // DifferencesTable is what differs between the sides besides the figures.
 func DifferencesTable(id, caption string, ds []compare.Difference) Table {
 	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "what"}, {Head: "base"}, {Head: "new"}, {Head: "effect"}}}
 	for _, d := range ds {
-		effect := Cell{Text: "noted", Kind: Faint}
+		effect := Cell{Text: cmp.Or(d.Effect, "noted"), Kind: Faint}
 		switch {
 		case d.Key != "" && d.Allowed:
 			effect = Cell{Text: "allowed", Kind: Undecided}
 		case d.Key != "":
 			effect = Cell{Text: "refused; to compare anyway: --allow " + d.Key, Kind: Failed}
+			if d.Key == "prompt_form" {
+				effect.Text = "refused: one server gets token ids, the other text; api = \"chat\" sends text to both; " +
+					"to compare anyway: --allow prompt_form"
+			}
 		}
 		t.Add(TextCell(d.What), TextCell(d.Base), TextCell(d.New), effect)
 	}
@@ -155,7 +173,7 @@ func figuresTable(id, caption string, metrics []compare.Metric, wide bool) Table
 	for i := range metrics {
 		m := &metrics[i]
 		row := []Cell{figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), judgedCell(m, wide)}
-		if !wide && m.Verdict == compare.Inconclusive && m.NeedRepeats == 0 {
+		if !wide && m.Verdict == compare.Inconclusive && needed(m) == 0 {
 			if len(names[m.Why]) == 0 {
 				whys = append(whys, m.Why)
 			}
@@ -167,9 +185,11 @@ func figuresTable(id, caption string, metrics []compare.Metric, wide bool) Table
 		}
 		t.Add(row...)
 	}
+	t.Note = neededNote(metrics)
 	for _, why := range whys {
 		t.Note += strings.Join(names[why], ", ") + ": " + why + ". "
 	}
+	t.Note = strings.TrimSpace(t.Note)
 	return t
 }
 
@@ -189,14 +209,37 @@ func changeCell(m *compare.Metric) Cell { return optional(m.Change, signed) }
 
 func signed(change float64) string { return compare.Percent(change, true) }
 
+// needed is the number of repeats per side that would decide a figure: for the change shown, or for the margin if
+// that is larger. 0: unknown, or decided.
+func needed(m *compare.Metric) int { return cmp.Or(m.NeedForChange, m.NeedRepeats) }
+
+// neededNote says which change the needed repeats would detect. The margin of error_rate is a difference of shares.
+func neededNote(metrics []compare.Metric) string {
+	var margins []string
+	for i := range metrics {
+		m := &metrics[i]
+		margin := unit.Exactly(m.Margin, "share")
+		if m.Name == "error_rate" {
+			margin += " (error_rate)"
+		}
+		if needed(m) > 0 && !slices.Contains(margins, margin) {
+			margins = append(margins, margin)
+		}
+	}
+	if len(margins) == 0 {
+		return ""
+	}
+	return "Needed repeats are per side, to detect the change shown, or " + strings.Join(margins, ", ") + " if it is smaller. "
+}
+
 // judgedCell is the verdict, in a narrow table with the figure behind it.
 func judgedCell(m *compare.Metric, wide bool) Cell {
 	c := Cell{Text: string(m.Verdict), Kind: map[compare.Verdict]Kind{compare.Better: Passed, compare.Worse: Failed, compare.Inconclusive: Undecided}[m.Verdict]}
 	switch {
 	case m.Verdict == compare.NoChange:
 		c.Text += " within " + compare.Percent(m.NoChangeWithin, false)
-	case m.Verdict == compare.Inconclusive && m.NeedRepeats > 0:
-		c.Text += fmt.Sprintf(" (needs %s)", unit.Plural(m.NeedRepeats, "repeat"))
+	case needed(m) > 0:
+		c.Text += fmt.Sprintf(" (needs %s)", unit.Plural(needed(m), "repeat"))
 	case m.Verdict == compare.Inconclusive: // the reason is in a column or the note
 	case !wide:
 		c.Text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))

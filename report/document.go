@@ -16,6 +16,8 @@ type DocumentRun struct {
 	Matrix string `json:"matrix"` // name of the matrix
 	// Evaluated is how the answer differs from the run's files; absent = it does not.
 	Evaluated *Evaluated `json:"evaluated_again,omitempty"`
+	// WithoutRecords are rows whose file of requests is missing; absent = none.
+	WithoutRecords []string `json:"rows_without_records,omitempty"`
 	Analysis
 }
 
@@ -24,5 +26,5 @@ func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []Do
 
 // Add appends a run with what its rows show.
 func (d *Document) Add(r *Run, o Analysis) {
-	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, o})
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, o})
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ type Evaluation struct {
 	Limits   func(*experiment.Spec) // replaces the limits of a row; nil: they stay
 	Models   roofline.Models
 	Hardware roofline.Hardware // a model or a device that the tables lack leaves the row its stored roofline
+
+	// Target replaces hardware, gpus and precision of the run, each if it is not zero.
+	Target experiment.Target
 }
 
 // Evaluated is how the outcome of a run differs from the run's files.
@@ -33,6 +37,7 @@ type Evaluated struct {
 // run in memory, and no file.
 func (r *Run) EvaluateAgain(by Evaluation) error {
 	done := &Evaluated{Limits: by.Given}
+	r.setHardware(by.Target)
 	var was, is []*experiment.Spec
 	rows := slices.Clone(r.Rows)
 	for i := range rows {
@@ -65,8 +70,25 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	default:
 		done.Text = fmt.Sprintf("evaluated again with %s (the run's own: %s)", limitsText(is), limitsText(was))
 	}
+	if by.statesHardware() {
+		done.Text += "; roofline of " + hardwareText(&r.Manifest.Target)
+	}
 	r.Evaluated = done
 	return nil
+}
+
+// setHardware replaces what the run states of its hardware.
+func (r *Run) setHardware(by experiment.Target) {
+	t := &r.Manifest.Target
+	t.Hardware, t.GPUs, t.Precision = cmp.Or(by.Hardware, t.Hardware), cmp.Or(by.GPUs, t.GPUs), cmp.Or(by.Precision, t.Precision)
+	r.Manifest.Unspecified = slices.DeleteFunc(slices.Clone(r.Manifest.Unspecified), func(key string) bool {
+		return key == "hardware" && t.Hardware != "" || key == "gpus" && t.GPUs > 0 || key == "precision" && t.Precision != ""
+	})
+}
+
+// statesHardware reports whether the evaluation is on other hardware than the run states.
+func (by *Evaluation) statesHardware() bool {
+	return by.Target.Hardware != "" || by.Target.GPUs != 0 || by.Target.Precision != ""
 }
 
 // clientUsage is the row's use of the client machine, by its telemetry; without telemetry, as it is stored.
@@ -84,6 +106,7 @@ func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
 		return row.Client, nil
 	}
 	u.MaxProcs = row.Client.MaxProcs // of the machine that measured
+	u.KeepEarlier(row.Client)
 	return u, nil
 }
 
@@ -99,7 +122,11 @@ func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
 	if row.Roofline != nil {
 		model = row.Roofline.Model
 	}
-	return record.NewRooflineSource(by.Models, by.Hardware, model, r.target()).Or(row.Roofline)
+	source := record.NewRooflineSource(by.Models, by.Hardware, model, r.target())
+	if by.statesHardware() { // the stored roofline is of other hardware
+		return source
+	}
+	return source.Or(row.Roofline)
 }
 
 // searchAgain derives the answers of searches from their probes. Under other limits, probes with their stored

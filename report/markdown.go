@@ -46,7 +46,7 @@ func Markdown(w io.Writer, run *Run) error {
 	if len(run.Manifest.Command) > 0 {
 		words := make([]string, len(run.Manifest.Command))
 		for i, word := range run.Manifest.Command {
-			words[i] = ShellWord(word)
+			words[i] = safetext.ShellWord(word)
 		}
 		m.line("Reproduce, with the matrix of report.html:")
 		m.code(strings.Join(words, " "), 1)
@@ -123,7 +123,7 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	if run.Simulated() {
 		m.line("**SIMULATED: measured against a simulated server.**")
 	}
-	for _, line := range run.Evaluated.Lines() {
+	for _, line := range run.Notices() {
 		m.line("**" + escapeMarkdown(line) + "**")
 	}
 	m.line(escapeMarkdown(run.Setup()) + "  \nSLO: " + escapeMarkdown(o.SLOLine()))
@@ -163,7 +163,11 @@ func (m *markdown) rows(t Table, most int, elsewhere string) {
 	for _, row := range t.Rows[:min(most, len(t.Rows))] {
 		var line []string
 		for _, c := range row {
-			text := escapeMarkdown(c.Text)
+			lines := strings.Split(c.Text, "\n")
+			for i := range lines {
+				lines[i] = escapeMarkdown(lines[i])
+			}
+			text := strings.Join(lines, "<br>")
 			if c.Tag != "" {
 				text += " *(" + escapeMarkdown(c.Tag) + ")*"
 			}

@@ -82,11 +82,14 @@ func gainCell(points []*series.Point, state string) Cell {
 func cachedCell(p *series.Point) Cell {
 	cached, prompt := 0, 0
 	for _, r := range p.Rows {
-		if r.Summary.Tokens.Cached == nil {
+		switch u := r.Reuse; {
+		case r.Summary.Tokens.Cached != nil:
+			cached, prompt = cached+*r.Summary.Tokens.Cached, prompt+r.Summary.Tokens.Prompt
+		case u != nil: // by the server's counters
+			cached, prompt = cached+u.CachedTokens, prompt+u.PromptTokens
+		default:
 			return Cell{Text: "not reported", Kind: Faint, Title: "the server does not report cached prompt tokens"}
 		}
-		cached += *r.Summary.Tokens.Cached
-		prompt += r.Summary.Tokens.Prompt
 	}
 	if prompt == 0 {
 		return Absent()
@@ -120,7 +123,8 @@ func (r *Run) interferenceTable(u Units) Table {
 func (r *Run) reuseTable() Table {
 	t := Table{ID: "reuse", Caption: "Prefix-cache hits", Columns: []Column{{Head: "row"}, {Head: "prompt tokens", Num: true},
 		{Head: "possible hit rate", Num: true, Help: "reuse"}, {Head: "reported hit rate", Num: true, Help: "reuse"},
-		{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true}}}
+		{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true}, {Head: "block", Unit: "tok", Num: true},
+		{Head: "reported by"}}}
 	for _, row := range r.Live() {
 		u := row.Reuse
 		if u == nil {
@@ -131,9 +135,18 @@ func (r *Run) reuseTable() Table {
 			share = TextCell(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
 		}
 		t.Add(TextCell(row.ID), count(u.PromptTokens), TextCell(unit.Format(u.PossibleRate, "share")),
-			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests))
+			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests), blockCell(&row.Server), TextCell(cmp.Or(u.Source, record.ReuseByUsage)))
 	}
 	return t
+}
+
+// blockCell is the block size in which hits are possible.
+func blockCell(s *record.ServerState) Cell {
+	c := count(s.BlockTokens())
+	if s.Block == nil {
+		c.Tag = "assumed"
+	}
+	return c
 }
 
 // coldTable is the time from an idle or a stopped server to the first token.

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"bench/experiment/safetext"
 )
 
 // reproduceTable is the commands that reproduce the run or a part of it. Names come from a file and are
@@ -15,7 +17,7 @@ func (r *Run) reproduceTable() Table {
 		Columns: []Column{{Head: "what"}, {Head: "command"}}}
 	add := func(what string, words ...string) {
 		for i, w := range words {
-			words[i] = ShellWord(w)
+			words[i] = safetext.ShellWord(w)
 		}
 		t.Add(TextCell(what), Cell{Text: strings.Join(words, " "), Kind: Code})
 	}
@@ -33,13 +35,13 @@ func (r *Run) reproduceTable() Table {
 	if len(names) > 1 {
 		add("one row", append(slices.Clone(m.Command), "--only", names[0])...)
 	}
-	dir := path.Join("results", m.Matrix, m.Run)
+	dir := path.Join(outOf(m.Command), m.Matrix, m.Run)
 	add("the plan, without sending", "bench", "sweep", file, "--dry-run")
 	if m.State != "done" {
 		add("resume an interrupted run", "bench", "sweep", file, "--resume", dir)
 	}
 	add("this report", "bench", "report", dir)
-	add("comparison with another run", "bench", "compare", dir, path.Join("results", m.Matrix, "OTHER"))
+	add("comparison with another run", "bench", "compare", dir, path.Join(outOf(m.Command), m.Matrix, "OTHER"))
 	for _, s := range m.Servers {
 		if len(s.Command) > 0 {
 			add("server, "+cmp.Or(s.Variant, "no knobs"), slices.Clone(s.Command)...)
@@ -48,11 +50,19 @@ func (r *Run) reproduceTable() Table {
 	return t
 }
 
-// ShellWord quotes a word for a POSIX shell if it needs quotes.
-func ShellWord(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,/:@%"
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
+// outOf is the directory for results of a command line.
+func outOf(command []string) string {
+	for i, word := range command {
+		flag, value, joined := strings.Cut(word, "=")
+		if !joined && i+1 < len(command) {
+			value = command[i+1]
+		}
+		switch flag {
+		case "--out":
+			return value
+		case "--resume":
+			return path.Dir(path.Dir(path.Clean(value)))
+		}
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "results"
 }

@@ -7,9 +7,51 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"bench/experiment/record"
 )
+
+// recordsSuffix ends the name of a file of requests, after the row's ID.
+const recordsSuffix = ".requests.jsonl.zst"
+
+// findRecords lists the rows without a file of requests. Every sweep writes one, also of a row without requests.
+func (r *Run) findRecords() {
+	for _, row := range r.Live() {
+		if _, err := os.Stat(filepath.Join(r.Dir, row.ID+recordsSuffix)); errors.Is(err, fs.ErrNotExist) {
+			r.WithoutRecords = append(r.WithoutRecords, row.ID)
+		}
+	}
+}
+
+// Lost are the finished rows whose result is gone.
+func (r *Run) Lost() []string {
+	return slices.DeleteFunc(slices.Clone(r.Missing), func(id string) bool { return r.State(id) != lost })
+}
+
+// lost is the state of a row that was done, and whose file is gone.
+const lost = "lost"
+
+// State is the state of a row in the plan.
+func (r *Run) State(id string) string {
+	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
+	switch {
+	case i < 0:
+		return "removed"
+	case r.Manifest.Plan[i].State == "done" && slices.Contains(r.Missing, id):
+		return lost
+	}
+	return r.Manifest.Plan[i].State
+}
+
+// Notices stand on top of a report: how it differs from the files of its run, and which files are missing.
+func (r *Run) Notices() []string {
+	lines := r.Evaluated.Lines()
+	if n := len(r.WithoutRecords); n > 0 {
+		lines = append(lines, "request records are missing, their figures cannot be checked: "+andMore(r.WithoutRecords[0], n-1))
+	}
+	return lines
+}
 
 // Requests are the records of a row; nil: the run has none.
 func (r *Run) Requests(row *record.Row) ([]*record.Record, error) {
@@ -17,7 +59,7 @@ func (r *Run) Requests(row *record.Row) ([]*record.Record, error) {
 		return r.Records(row)
 	}
 	var out []*record.Record
-	err := r.read(row.ID+".requests.jsonl.zst", func(f io.Reader) error {
+	err := r.read(row.ID+recordsSuffix, func(f io.Reader) error {
 		return record.ReadRecords(f, func(rec *record.Record) error {
 			out = append(out, rec)
 			return nil

@@ -32,6 +32,9 @@ type Run struct {
 	Missing  []string     // ids of planned rows without a result, in plan order
 	Notes    string       // notes.md; empty: none
 
+	// WithoutRecords are the ids of rows of a run of bench, still in the matrix, whose file of requests is missing.
+	WithoutRecords []string
+
 	// Records reads the requests of a row; nil: from the directory.
 	Records func(*record.Row) ([]*record.Record, error)
 
@@ -102,6 +105,7 @@ func (r *Run) readRows() error {
 			r.Rows = append(r.Rows, row)
 		}
 	}
+	r.findRecords()
 	return nil
 }
 

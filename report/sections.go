@@ -40,7 +40,7 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	}
 	return []Tab{
 		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), o.pointsTable(u), o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
-		{TabLatency, "Latency", false, append(percentiles, sections(o.seriesTable(), o.classesTable(u), r.interferenceTable(u))...)},
+		{TabLatency, "Latency", false, append(percentiles, sections(r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable(), o.classesTable(u), r.interferenceTable(u))...)},
 		{TabTimeline, "Timeline", true, sections(r.loadTable().withoutUniform())},
 		{"roofline", "Roofline", false, sections(o.rooflineTable(u).withoutUniform())},
 		{"cache", "Cache", false, sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},

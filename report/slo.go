@@ -161,7 +161,11 @@ func (r *Run) missingTable() Table {
 	t := Table{ID: "missing", Caption: "Missing and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
-		t.Add(TextCell(id), TextCell(p.State), TextCell(cmp.Or(p.Error, "no result yet; run bench sweep --resume")))
+		why := cmp.Or(p.Error, "no result yet; run bench sweep --resume")
+		if r.State(id) == lost {
+			why = "finished, and its file is gone; run bench sweep --resume"
+		}
+		t.Add(TextCell(id), TextCell(r.State(id)), TextCell(why))
 	}
 	for _, row := range r.Rows {
 		if r.Removed(row.ID) {

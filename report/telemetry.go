@@ -22,7 +22,11 @@ func level(g *record.Gauge, scale float64) Cell {
 	if g == nil {
 		return Absent()
 	}
-	return Cell{Text: unit.Digits(g.Mean * scale), Title: "maximum " + unit.Digits(g.Max*scale)}
+	c := Cell{Text: unit.Digits(g.Mean * scale), Title: "maximum " + unit.Digits(g.Max*scale)}
+	if g.Covered != nil {
+		c.Title += ", over " + unit.Format(*g.Covered, "share") + " of the window"
+	}
+	return c
 }
 
 const percent = 100
@@ -38,14 +42,22 @@ func (r *Run) serverTable() Table {
 		if m == nil {
 			continue
 		}
-		source := TextCell(strings.TrimPrefix(m.Engine+", ", ", ") + m.Source)
-		if m.Missing != "" {
-			source = Cell{Text: m.Missing, Kind: Faint}
+		t.Rows = append(t.Rows, serverCells(row.ID, m))
+		for _, part := range m.Roles {
+			t.Rows = append(t.Rows, serverCells(row.ID+", "+cmp.Or(part.Role, "replica"), part.Usage))
 		}
-		t.Rows = append(t.Rows, []Cell{TextCell(row.ID), level(m.Running, 1), level(m.Waiting, 1), level(m.KVUsage, percent), known(m.Preemptions, 1),
-			known(m.PrefixHitRate, percent), known(m.AcceptanceRate, percent), known(m.AcceptanceLength, 1), source})
 	}
 	return t
+}
+
+// serverCells are the metrics of a server, or of one of its parts.
+func serverCells(name string, m *telemetry.ServerUsage) []Cell {
+	source := TextCell(strings.TrimPrefix(m.Engine+", ", ", ") + m.Source)
+	if m.Missing != "" {
+		source = Cell{Text: m.Missing, Kind: Faint}
+	}
+	return []Cell{TextCell(name), level(m.Running, 1), level(m.Waiting, 1), level(m.KVUsage, percent), known(m.Preemptions, 1),
+		known(m.PrefixHitRate, percent), known(m.AcceptanceRate, percent), known(m.AcceptanceLength, 1), source}
 }
 
 // gpuTable is the metrics of each GPU.
@@ -95,8 +107,8 @@ func (r *Run) clientTable() Table {
 		u := cmp.Or(row.Client, &telemetry.Usage{})
 		opened := count(row.Connections.During)
 		opened.Title = unit.Count(row.Connections.Ahead) + " before the window"
-		if u.Retransmits != nil {
-			opened.Title += fmt.Sprintf("; the machine retransmitted %d segments in it", *u.Retransmits)
+		if s := row.Connections.Sockets; s != nil {
+			opened.Title += fmt.Sprintf("; %d TCP segments retransmitted, %d received out of order", s.Retransmits, s.OutOfOrder)
 		}
 		t.Add(TextCell(row.ID), InHeading.Percentile(record.PercentilesOf(row.Summary.Lag), "p99"), TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u),
 			known(u.SchedP99, 1), opened, TextCell(cmp.Or(row.Clock.Stamps, "not reported")))

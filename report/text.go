@@ -25,6 +25,7 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.table(t)
 	p.legend(&o, &t)
 	p.tiling(run)
+	p.ttftParts(run)
 	p.bottlenecks(&o)
 	p.findings(&o, &t, footnotes)
 	p.missing(run.missingTable())
@@ -38,7 +39,7 @@ func (p *printer) head(run *Run, o *Analysis) {
 	if run.Simulated() {
 		p.wrap("", "SIMULATED: measured against a simulated server")
 	}
-	for _, line := range run.Evaluated.Lines() {
+	for _, line := range run.Notices() {
 		p.wrap("", line)
 	}
 	p.wrap("SLO ", o.SLOLine())
@@ -110,7 +111,14 @@ func (p *printer) missing(t Table) {
 		p.line("")
 	}
 	for _, why := range order {
-		p.wrap(" ", andMore(rows[why][0], len(rows[why])-1)+why)
+		text, more, _ := strings.Cut(why, "\n") // a server's last output has several lines
+		p.wrap(" ", andMore(rows[why][0], len(rows[why])-1)+text)
+		if more == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(more, "\n") {
+			p.wrap("   ", line)
+		}
 	}
 }
 

@@ -1,25 +1,21 @@
 package report
 
 import (
+	"slices"
+
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	"bench/experiment/unit"
 )
 
-// tilingTable compares the first rotation of each tiling row with the later ones. A tier has a column if a
-// server reports it.
+// tilingTable compares the first rotation of each tiling row with the later ones. Tiers have columns if one below
+// the GPU has hits: servers also report tiers that they lack.
 func (r *Run) tilingTable(u Units) Table {
 	t := Table{ID: "tiling", Caption: "Tiling: first and later rotations", Note: "Hits: cached ÷ prompt tokens.", Columns: []Column{{Head: "rotations"}, {Head: "n", Num: true},
 		u.column("TTFT mean"), u.column("TTFT p50"), {Head: "hits", Num: true, Help: "reuse"}}}
-	var tiers []int // that a server reports
-	for i, name := range telemetry.TierNames {
-		for _, row := range r.Live() {
-			if rates := row.Server.Metrics.TierRates(); row.Rotations != nil && rates != nil && rates[i] != nil {
-				tiers = append(tiers, i)
-				t.Columns = append(t.Columns, Column{Head: "hits", Unit: name, Num: true, Help: "reuse"})
-				break
-			}
-		}
+	tiers := r.tiersWithHits()
+	for _, i := range tiers {
+		t.Columns = append(t.Columns, Column{Head: "hits", Unit: telemetry.TierNames[i], Num: true, Help: "reuse"})
 	}
 	if len(tiers) > 0 {
 		t.Note += " By tier: the server's counters over the measurement window."
@@ -38,6 +34,23 @@ func (r *Run) tilingTable(u Units) Table {
 			rotationCells(row.ID+", later", x.Later, tierCells(tiers, later), speedup, u))
 	}
 	return t
+}
+
+// tiersWithHits are the indices in telemetry.TierNames of the GPU and of the tiers that had hits in a tiling row;
+// none without hits below the GPU.
+func (r *Run) tiersWithHits() (tiers []int) {
+	for i := range telemetry.TierNames {
+		if i == 0 || slices.ContainsFunc(r.Live(), func(row record.Row) bool {
+			rates := row.Server.Metrics.TierRates()
+			return row.Rotations != nil && rates != nil && rates[i] != nil && *rates[i] > 0
+		}) {
+			tiers = append(tiers, i)
+		}
+	}
+	if len(tiers) == 1 {
+		return nil
+	}
+	return tiers
 }
 
 func rotationCells(name string, x record.Rotation, tiers []Cell, speedup Cell, u Units) []Cell {

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bench/experiment/endpoint"
+	"bench/experiment/spelling"
 	"bench/sweep"
 	"bench/sweep/strict"
 )
@@ -118,7 +120,11 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 				text += ": expected " + kind
 			}
 		}
-		return usage("%s\nhint: %s --help", text, cmd.CommandPath())
+		hint := cmd.CommandPath() + " --help"
+		if near, ok := nearestFlag(cmd, text); ok {
+			hint = "did you mean --" + near + "?"
+		}
+		return usage("%s\nhint: %s", text, hint)
 	})
 	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newTile(c), newPredict(c), newMock(c), newTrace(c),
 		newSelftest(c), newVersion(c), newGuard(c))
@@ -132,6 +138,17 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	}
 	nameCompletion(find(root, "completion"))
 	return root
+}
+
+// nearestFlag is the flag that an unknown one in an error was probably meant to be.
+func nearestFlag(cmd *cobra.Command, text string) (string, bool) {
+	word, unknown := strings.CutPrefix(text, "unknown flag: --")
+	if !unknown {
+		return "", false
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	return spelling.Nearest(word, known)
 }
 
 // expected names the kind of number that the flag quoted in an error takes; empty: not known.
@@ -211,16 +228,23 @@ func takes(cmd *cobra.Command) string {
 }
 
 func newVersion(c *cli) *cobra.Command {
-	return &cobra.Command{
+	var withLicenses bool
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "print the version of bench and of Go",
-		Example: "  bench version",
+		Example: "  bench version\n  bench version --licenses  # of every library in this program",
 		Args:    positional(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.stdout, versionText())
+			text := versionText() + "\n"
+			if withLicenses {
+				text += "\n" + licenses
+			}
+			_, err := fmt.Fprint(c.stdout, text)
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&withLicenses, "licenses", false, "print the licenses of bench and of its libraries, too")
+	return cmd
 }
 
 // versionText is the version of bench with its commit, and of Go.

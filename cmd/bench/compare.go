@@ -264,7 +264,7 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 		return &exitError{codeNotMet, errors.New("gate not met:\n  " + strings.Join(missed, "\n  "))}
 	}
 	if !result.Refused {
-		return nil
+		return nothingCompared(result)
 	}
 	var keys []string
 	for _, d := range result.Differences {
@@ -273,4 +273,21 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 		}
 	}
 	return usage("not compared: %s\nhint: if that is what you compare: --allow %s", strings.Join(keys, ", ")+" differ", strings.Join(keys, ","))
+}
+
+// nothingCompared is the error of a comparison in which no point was compared.
+func nothingCompared(result *compare.Comparison) error {
+	refused := 0
+	for i := range result.Points {
+		if result.Points[i].Refused {
+			refused++
+		}
+	}
+	switch {
+	case refused < len(result.Points):
+		return nil
+	case refused == 0:
+		return errors.New("nothing was compared: no point is on both sides\nhint: points are matched by row name and axes; name two runs of one matrix")
+	}
+	return errors.New("nothing was compared: the workloads of all points differ\nhint: --allow workload, if that is what you compare")
 }

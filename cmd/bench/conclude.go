@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,37 +40,14 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 		return fmt.Errorf("writing the report: %w", err)
 	case len(result.AllFailed) > 0:
 		return fmt.Errorf("every request failed in: %s\nhint: see the findings in the table, and the error of each record in %s", strings.Join(result.AllFailed, ", "), result.Dir)
+	case len(run.Lost()) > 0:
+		return fmt.Errorf("results of finished rows are gone from %s: %s\nhint: measure them again: %s", result.Dir, strings.Join(run.Lost(), ", "), c.resumeCommand(result.Dir))
 	case f.enforce:
 		if err := run.Met(); err != nil {
 			return &exitError{codeNotMet, err}
 		}
 	}
 	return nil
-}
-
-// resumeCommand returns the command line that resumes a run.
-func (c *cli) resumeCommand(dir string) string {
-	var words []string
-	skip := false
-	for _, a := range redacted(c.args) {
-		switch {
-		case skip:
-			skip = false
-		case a == "--resume":
-			skip = true
-		case !strings.HasPrefix(a, "--resume="):
-			words = append(words, shellWord(a))
-		}
-	}
-	return strings.Join(append(words, "--resume", shellWord(dir)), " ")
-}
-
-// shellWord quotes what a shell would take apart.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,/:@%") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // render writes report.html and summary.md, and prints the table unless quiet.
@@ -103,13 +79,6 @@ func writeWhole(name string, render func(io.Writer) error) error {
 		_, err := b.WriteTo(w)
 		return err
 	})
-}
-
-// writeJSON writes v indented.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // checkFormat refuses a --format that is not in the list.

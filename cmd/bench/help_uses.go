@@ -22,7 +22,7 @@ var flagUses = map[string][]helpGroup{
 	"report": {
 		{"Output", []string{"format", "output"}},
 		{"Verdict", []string{"slo", "recompute", "enforce"}},
-		{"For the roofline, with --slo or --recompute", []string{"model-configs", "hardware-configs"}},
+		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
 	},
 	"compare": {
 		{"What to compare", []string{"allow", "same"}},
@@ -66,11 +66,11 @@ var flagUses = map[string][]helpGroup{
 	"mock": {
 		{"Where to listen", []string{"listen", "require-api-key"}},
 		{"Exact times", []string{"ttft", "itl"}},
-		{"Model and hardware", []string{"model", "hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
-		{"Scheduler", []string{"max-num-seqs", "max-num-batched-tokens", "max-model-len", "queue", "queue-status"}},
-		{"KV cache", []string{"kv-blocks", "kv-bytes-per-token", "kv-precision", "kv-offloading-gb", "kv-offloading-gb-s", "watermark"}},
+		{"Model and hardware", []string{"model", "root", "hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"Scheduler", []string{"max-num-seqs", "max-num-batched-tokens", "max-model-len", "queue", "queue-status", "ignore-disconnect"}},
+		{"KV cache", []string{"kv-blocks", "block-size", "kv-bytes-per-token", "kv-precision", "kv-offloading-gb", "kv-offloading-gb-s", "watermark"}},
 		{"Time of a step, without --hardware", []string{"step-base", "step-per-seq", "step-per-context-token", "step-per-prefill-token"}},
-		{"Faults", []string{"fault", "allow-faults", "drift", "seed"}},
+		{"Faults", []string{"fault", "allow-faults", "drift", "load-time", "seed"}},
 	},
 }
 

@@ -29,7 +29,8 @@ from the --step flags. /debug describes the simulation, /debug/requests has the 
 
   status=CODE, reset-before, slow-headers=TIME, html200, garbage; after N tokens: reset-mid=N, fin-mid=N, cut-mid=N,
   stall=N, garbage-mid=N, error-in-stream=N, pause=N:TIME, short=N; and multi=K (tokens per event), crlf, comments,
-  empty-events, no-done, no-usage, split-utf8, role-early, role-reasoning, tool-calls (the last three: chat).
+  empty-events, no-done, no-usage, wrong-usage=OUTPUT:CACHED, no-prompt-tokens-details, no-zero-cached-tokens,
+  no-token-ids, no-text=first|last|all, split-utf8, role-early, role-reasoning, tool-calls (the last three: chat).
 
 --drift slows the server over time: "5%/h", or "20%@10m" (20 % slower from minute 10 on).`,
 		Example: `  bench mock                                     batching, queueing, a prefix cache
@@ -40,6 +41,9 @@ from the --step flags. /debug describes the simulation, /debug/requests has the 
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
+			if err := positive(cmd.Flags(), "gpus"); err != nil {
+				return err
+			}
 			if config.Models, config.Devices, err = tables.read(c.stderr); err != nil {
 				return err
 			}
@@ -67,7 +71,7 @@ func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error
 	}
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
-		return fmt.Errorf("%w\nhint: choose another address with --listen 127.0.0.1:0", err)
+		return listenError("--listen", "127.0.0.1:0", err)
 	}
 	fmt.Fprintf(c.stdout, "%s\nlistening on http://%s\n", server.Describe(), l.Addr())
 	if err := server.Serve(ctx, l); err != nil && ctx.Err() == nil {
@@ -82,6 +86,7 @@ func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error
 // mockFlags registers a flag for each key of the [mock] table.
 func mockFlags(f *pflag.FlagSet, config *mock.Config) {
 	f.StringVar(&config.Model, "model", "", "served model name (default bench-mock)")
+	f.StringVar(&config.Root, "root", "", "model behind the served name, as /v1/models reports it (default: the name)")
 	f.DurationVar(&config.TTFT, "ttft", 0, "exact time to first token, e.g. 50ms")
 	f.DurationVar(&config.ITL, "itl", 0, "exact time between tokens, e.g. 10ms")
 	f.StringVar(&config.Hardware, "hardware", "", "simulated GPU, e.g. h100-sxm")
@@ -91,7 +96,8 @@ func mockFlags(f *pflag.FlagSet, config *mock.Config) {
 	f.IntVar(&config.MaxNumSeqs, "max-num-seqs", 0, "largest number of running sequences (default 64; with --hardware 256; with exact times no limit)")
 	f.IntVar(&config.MaxNumBatchedTokens, "max-num-batched-tokens", 0, "largest number of tokens in a step (default 2048; with --hardware 8192)")
 	f.IntVar(&config.MaxModelLen, "max-model-len", 0, "context length, tokens (default 131072; with --hardware: by model and memory)")
-	f.IntVar(&config.KVBlocks, "kv-blocks", 0, "KV cache, blocks of 16 tokens (default 32768; with --hardware: by memory)")
+	f.IntVar(&config.KVBlocks, "kv-blocks", 0, "KV cache, in blocks (default 524288 tokens; with --hardware: by memory)")
+	f.IntVar(&config.BlockSize, "block-size", 0, "tokens per block of the KV cache (default 16; vLLM on CPUs: 128)")
 	f.Float64Var(&config.Watermark, "watermark", 0, "share of the KV blocks, 0 to 1, that admission keeps free while sequences run")
 	f.Float64Var(&config.KVOffloadingGB, "kv-offloading-gb", 0, "second tier for KV blocks, 10^9 bytes (default: none)")
 	f.Float64Var(&config.KVOffloadingGBs, "kv-offloading-gb-s", 0, "load bandwidth of the second tier, 10^9 bytes/s (default 50; a disk: about 7)")
@@ -102,7 +108,9 @@ func mockFlags(f *pflag.FlagSet, config *mock.Config) {
 	f.DurationVar(&config.StepPerSeq, "step-per-seq", 0, "added step time per decoding sequence")
 	f.DurationVar(&config.StepPerContextToken, "step-per-context-token", 0, "added step time per context token of decoding sequences")
 	f.DurationVar(&config.StepPerPrefillToken, "step-per-prefill-token", 0, "added step time per prompt token in the step")
+	f.BoolVar(&config.IgnoreDisconnect, "ignore-disconnect", false, "compute requests to their end after the client has gone")
 	f.StringVar(&config.Drift, "drift", "", `slowdown over time: "5%/h", or "20%@10m"`)
+	f.DurationVar(&config.LoadTime, "load-time", 0, "time during which requests get 503 Loading model")
 	f.Uint64Var(&config.Seed, "seed", 0, "seed of tokens, natural output lengths and random faults")
 	f.StringArrayVar(&config.Faults, "fault", nil, `fault to inject: "kind[=arg][@n|@p%]", e.g. status=500@10 (repeatable)`)
 	f.BoolVar(&config.AllowFaults, "allow-faults", false, "obey the X-Mock-Fault header of requests")

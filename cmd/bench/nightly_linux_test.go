@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -59,25 +60,26 @@ func bare(t *testing.T, dir string, env []string, name string, args ...string) (
 	return cmd.ProcessState.ExitCode(), out.String()
 }
 
-// nightly returns a directory with a matrix, and a server.
-func nightly(t *testing.T) (home, base string) {
+// nightly returns a directory with a matrix, and a server that stop ends.
+func nightly(t *testing.T) (home, base string, stop func()) {
 	t.Helper()
 	for _, name := range []string{"flock", "bash"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip(err)
 		}
 	}
-	base, stop := startMock(mock.Config{})
+	base, end := startMock(mock.Config{})
+	stop = sync.OnceFunc(end)
 	t.Cleanup(stop)
 	home = t.TempDir()
 	write(t, filepath.Join(home, "nightly.toml"), nightlyMatrix)
-	return home, base
+	return home, base, stop
 }
 
 // The cron job of docs/nightly.md works in cron's bare environment, and prints only why a night does not
 // pass.
 func TestNightlyCron(t *testing.T) {
-	home, base := nightly(t)
+	home, base, stop := nightly(t)
 	script, crontab := example(t, "sh", home, base), example(t, "crontab", home, base)
 	env := []string{"HOME=" + home, "LOGNAME=bench", "SHELL=/bin/sh"} // and PATH, as the crontab has it
 	job := ""
@@ -114,6 +116,32 @@ func TestNightlyCron(t *testing.T) {
 			t.Errorf("%s has no %q: %v", name, want, err)
 		}
 	}
+	// A sweep with a failed row is compared, and the night does not pass.
+	real, err := exec.LookPath("bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing := filepath.Join(home, "bench") // first in the PATH
+	write(t, failing, "#!/bin/sh\n"+real+" \"$@\"\ncode=$?\n[ \"$1\" = sweep ] && exit 1\nexit $code\n")
+	if code, said := night(); code != codeFailed || !strings.Contains(said, "gate: ") {
+		t.Errorf("a night with a failed row: exit code %d, it printed\n%s", code, said)
+	}
+	if _, err := os.Stat(filepath.Join(home, "gate.xml")); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(failing); err != nil {
+		t.Fatal(err)
+	}
+	// Without a run of this night, nothing of an earlier one is left to be taken for its own.
+	stop()
+	if code, said := night(); code != codeFailed || !strings.Contains(said, "hint: is the server up?") || strings.Contains(said, "gate: ") {
+		t.Errorf("a night without a server: exit code %d, it printed\n%s", code, said)
+	}
+	for _, name := range []string{"gate.xml", "trends.html"} {
+		if _, err := os.Stat(filepath.Join(home, name)); err == nil {
+			t.Errorf("%s of an earlier night is left", name)
+		}
+	}
 	lock, err := os.Open(filepath.Join(home, "lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +157,7 @@ func TestNightlyCron(t *testing.T) {
 
 // The steps of the CI job in docs/nightly.md work in the shell of the CI.
 func TestNightlyCI(t *testing.T) {
-	home, base := nightly(t)
+	home, base, _ := nightly(t)
 	program, err := exec.LookPath("bench")
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/roofline"
 	"bench/experiment/safetext"
+	"bench/experiment/unit"
 	"bench/report"
 	"bench/sweep"
 	"bench/sweep/forecast"
@@ -49,9 +49,6 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 	if err != nil {
 		return "", usage("--only: %w", err)
 	}
-	if len(p.Rows) == 0 {
-		return "", noMatch(m, k.Only)
-	}
 	var b bytes.Buffer
 	if err := report.WriteTable(&b, planTable(p), screen); err != nil {
 		return "", err
@@ -64,7 +61,7 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 		}
 	}
 	if len(p.Hits) > 0 {
-		lines("", "", "possible prefix-cache hits, in an unbounded cache:")
+		lines("", "", fmt.Sprintf("possible prefix-cache hits, in an unbounded cache with blocks of %s:", unit.Plural(p.Block, "token")))
 		lines(" ", p.Hits...)
 	}
 	if len(p.Short) > 0 {
@@ -119,15 +116,4 @@ func addTexts(t *report.Table, texts ...string) {
 		row[i] = report.TextCell(text)
 	}
 	t.Add(row...)
-}
-
-// noMatch is the error of --only patterns that match no row.
-func noMatch(m *sweep.Matrix, only []string) error {
-	var names []string
-	for i := range m.Points {
-		if name := m.Points[i].Name; !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return usage("no row matches --only %s\nhint: the rows are %s", strings.Join(only, " "), strings.Join(names, ", "))
 }

@@ -14,6 +14,7 @@ import (
 	"bench/experiment/roofline"
 	"bench/experiment/series"
 	"bench/report"
+	"bench/report/export"
 )
 
 // predictFlags are the flags of `bench predict`.
@@ -111,7 +112,7 @@ func (c *cli) predict(f *predictFlags) error {
 	p := s.Predict(f.work)
 	p.Fit = fit
 	if f.format == "json" {
-		return writeJSON(c.stdout, p)
+		return export.WriteJSON(c.stdout, p)
 	}
 	return roofline.Text(c.stdout, p, screenOf(c.stdout).Columns())
 }
@@ -208,7 +209,7 @@ func (c *cli) modelEntry(f *predictFlags) error {
 	}
 	fmt.Fprintf(c.stderr, "%s: %.4g G parameters, %.4g G of them active; %.0f KV bytes per token in bf16\n",
 		m.ID, float64(m.Params())/1e9, float64(m.ActiveParams())/1e9, roofline.Setup{Model: m}.KVBytesPerToken())
-	return writeJSON(c.stdout, map[string]any{"models": []roofline.Model{m}})
+	return export.WriteJSON(c.stdout, map[string]any{"models": []roofline.Model{m}})
 }
 
 func (f *predictFlags) readHF(c *cli) (roofline.Model, error) {

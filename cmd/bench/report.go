@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/report"
 	"bench/report/export"
@@ -26,11 +28,17 @@ type reportFlags struct {
 
 	slo       string // limits in place of the runs' own; empty: none
 	recompute bool
+	on        experiment.Target // hardware, gpus and precision in place of the runs' own; zero: those of the runs
 	tables    tableFlags
 }
 
 // again reports whether the rows are evaluated again.
-func (f *reportFlags) again() bool { return f.slo != "" || f.recompute }
+func (f *reportFlags) again() bool { return f.slo != "" || f.recompute || f.onHardware() }
+
+// onHardware reports whether hardware is stated in place of the runs' own.
+func (f *reportFlags) onHardware() bool {
+	return f.on.Hardware != "" || f.on.GPUs != 0 || f.on.Precision != ""
+}
 
 func newReport(c *cli) *cobra.Command {
 	f := &reportFlags{}
@@ -38,18 +46,20 @@ func newReport(c *cli) *cobra.Command {
 		Use:   "report RESULT…",
 		Short: "write the report of one run or several",
 		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
-Formats: html, md, text, csv, json (the report's data), vllm (JSON of vllm bench serve),
+Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve, a line of JSON per row),
 gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).
 
---slo and --recompute evaluate the stored requests again: figures, verdicts, findings and searches. They change no
+--slo, --recompute and --hardware evaluate the stored requests again: figures, verdicts, findings and searches. They change no
 file of the run, so the default format is then text. --slo takes limits, which replace the whole SLO of every row, or
-a matrix, from which each row takes the SLO of the row with its name, and other rows take [slo].`,
+a matrix, from which each row takes the SLO of the row with its name, and other rows take [slo]. --hardware, --gpus
+and --precision add the roofline to a run that was measured without it, or with a mistyped one.`,
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
   bench report results/chat/20260101T120000Z --slo 'ttft_p95=300ms,tpot_p95=40ms'
   bench report results/chat/20260101T120000Z --slo matrices/chat.toml --enforce   exit 3 unless these limits are met
   bench report results/chat/20260101T120000Z --recompute                          old results by this version
+  bench report results/chat/20260101T120000Z --hardware h100-sxm --gpus 2         add the roofline
   bench report vllm-result.json --format text
   bench report results/chat/20260101T120000Z --format parquet -o requests.parquet
   bench report results/chat/20260101T120000Z --format openmetrics | curl --data-binary @- http://127.0.0.1:9091/metrics/job/bench`,
@@ -57,6 +67,9 @@ a matrix, from which each row takes the SLO of the row with its name, and other 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("slo") && f.slo == "" {
 				return usage("--slo is empty\nhint: write --slo 'ttft_p95=300ms', or name a .toml file with [slo]")
+			}
+			if err := positive(cmd.Flags(), "gpus"); err != nil {
+				return err
 			}
 			if f.again() && !cmd.Flags().Changed("format") {
 				f.format = "text"
@@ -69,6 +82,9 @@ a matrix, from which each row takes the SLO of the row with its name, and other 
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
 	fl.StringVar(&f.slo, "slo", "", "`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
+	fl.StringVar(&f.on.Hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm (default: the run's own)")
+	fl.IntVar(&f.on.GPUs, "gpus", 0, "number of GPUs (default: the run's own)")
+	fl.StringVar(&f.on.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: the run's own)")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	f.tables.register(fl)
 	return cmd
@@ -88,12 +104,19 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		}
 		runs = append(runs, run)
 	}
-	if !slices.Contains([]string{"html", "json", "text"}, f.format) && len(runs) > 1 {
-		return usage("--format %s takes one run\nhint: --format html, json and text take several", f.format)
+	if !slices.Contains([]string{"html", "json", "text", "csv", "vllm"}, f.format) && len(runs) > 1 {
+		return usage("--format %s takes one run\nhint: --format html, json, text, csv and vllm take several", f.format)
 	}
 	if f.again() {
 		if err := c.evaluateAgain(f, runs); err != nil {
 			return err
+		}
+	}
+	if !slices.Contains([]string{"html", "json", "md", "text"}, f.format) { // the format has no place for them
+		for _, run := range runs {
+			for _, line := range run.Notices() {
+				fmt.Fprintln(c.stderr, safe("note: "+line))
+			}
 		}
 	}
 	if f.enforce {
@@ -110,9 +133,9 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		"html":        func(w io.Writer) error { return page.Runs(w, runs...) },
 		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
-		"csv":         func(w io.Writer) error { return export.CSV(w, first) },
+		"csv":         func(w io.Writer) error { return export.CSV(w, runs...) },
 		"text":        func(w io.Writer) error { return textOf(w, runs, screen) },
-		"vllm":        func(w io.Writer) error { return export.VLLM(w, first) },
+		"vllm":        func(w io.Writer) error { return export.VLLM(w, runs...) },
 		"gobench":     func(w io.Writer) error { return export.GoBenchmark(w, first) },
 		"openmetrics": func(w io.Writer) error { return export.OpenMetrics(w, first) },
 		"parquet":     func(w io.Writer) error { return export.Parquet(w, first) },
@@ -131,16 +154,16 @@ func (f *reportFlags) check() error {
 	case f.format == "parquet" && f.output == "":
 		return usage("--format parquet needs a file\nhint: add -o requests.parquet")
 	case f.again() && f.format == "html" && f.output == "":
-		return usage("--format html needs a file: --slo and --recompute leave report.html of the run as it is\nhint: add -o again.html")
+		return usage("--format html needs a file: --slo, --recompute and --hardware leave report.html of the run as it is\nhint: add -o again.html")
 	case !f.again() && f.tables != (tableFlags{}):
-		return usage("--model-configs and --hardware-configs need --recompute or --slo\nhint: add --recompute")
+		return usage("--model-configs and --hardware-configs need --recompute, --slo or --hardware\nhint: add --recompute")
 	}
 	return nil
 }
 
 // evaluateAgain evaluates the rows again, under the limits of the flags.
 func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
-	by := report.Evaluation{Given: f.slo}
+	by := report.Evaluation{Given: f.slo, Target: f.on}
 	if f.slo != "" {
 		limits, err := limitsFor(f.slo, runs)
 		if err != nil {
@@ -152,15 +175,36 @@ func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
 	if by.Models, by.Hardware, err = f.tables.read(c.stderr); err != nil {
 		return err
 	}
-	shown := slices.Contains([]string{"html", "json", "md", "text", "csv"}, f.format)
+	if f.onHardware() {
+		if err := f.checkRoofline(runs, by); err != nil {
+			return err
+		}
+	}
 	for _, run := range runs {
 		if err := run.EvaluateAgain(by); err != nil {
 			return err
 		}
-		for _, line := range run.Evaluated.Lines() {
-			if !shown { // the format has no place for it
-				fmt.Fprintln(c.stderr, safe("note: "+line))
+	}
+	return nil
+}
+
+// checkRoofline refuses hardware flags that give a run no roofline.
+func (f *reportFlags) checkRoofline(runs []*report.Run, by report.Evaluation) error {
+	for _, run := range runs {
+		t := run.Manifest.Target
+		on := experiment.Target{
+			Hardware: cmp.Or(f.on.Hardware, t.Hardware), GPUs: cmp.Or(f.on.GPUs, t.GPUs), Precision: cmp.Or(f.on.Precision, t.Precision),
+		}
+		if on.Hardware != "" {
+			if _, err := by.Hardware.Find(on.Hardware); err != nil {
+				return unknownEntry(err)
 			}
+		}
+		if _, err := by.Models.Find(t.Model); err != nil {
+			return unknownEntry(err)
+		}
+		if missing := record.NewRooflineSource(by.Models, by.Hardware, t.Model, on).Missing(); missing != "" {
+			return usage("%s has no roofline: %s\nhint: --hardware h100-sxm --gpus 1", run.Manifest.Run, missing)
 		}
 	}
 	return nil

@@ -108,10 +108,21 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func serve(ts *testscript.TestScript, _ bool, args []string) {
-	base, stop := startMock(mock.Config{})
+	var config mock.Config
+	switch args[0] {
+	case "loading":
+		config.LoadTime = 4 * time.Second // also on a busy machine the first request comes before it
+	case "swapped":
+		config.Root = "/models/b"
+	}
+	base, stop := startMock(config)
 	ts.Defer(stop)
+	pass := func(pass http.Handler) http.Handler { return pass }
 	handler := map[string]func(pass http.Handler) http.Handler{
-		"mock":    func(pass http.Handler) http.Handler { return pass },
+		"mock":    pass,
+		"loading": pass,
+		"swapped": pass,
+		"tls":     pass,
 		"failing": failing,
 		"stalled": func(pass http.Handler) http.Handler { return stalled(pass, ts.MkAbs("stalled")) },
 		"models": func(http.Handler) http.Handler {
@@ -119,16 +130,28 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 				fmt.Fprint(w, `{"object":"list","data":[{"id":"llama-a"},{"id":"llama-b"}]}`)
 			})
 		},
+		"moved": func(http.Handler) http.Handler {
+			return http.RedirectHandler("https://models.test/v1/models", http.StatusMovedPermanently)
+		},
 		"locked": func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				http.Error(w, `{"error":{"message":"no key, no tokens"}}`, http.StatusUnauthorized)
 			})
 		},
 	}[args[0]]
-	s := httptest.NewServer(handler(proxy(base)))
+	s := httptest.NewUnstartedServer(handler(proxy(base)))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // certificates that the client refuses
+	if args[0] == "tls" {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
 	ts.Defer(s.Close)
 	ts.Setenv("URL", s.URL)
-	ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
+	_, host, _ := strings.Cut(s.URL, "://")
+	ts.Setenv("HOST", host)
+	_, port, _ := strings.Cut(host, ":")
+	ts.Setenv("SERVED_PORT", port)
 }
 
 // startMock serves a quick simulated server.

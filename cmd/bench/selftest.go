@@ -15,6 +15,7 @@ import (
 	"bench/experiment/selftest"
 	"bench/experiment/selftest/runner"
 	"bench/experiment/unit"
+	"bench/report/export"
 	"bench/sweep"
 )
 
@@ -142,7 +143,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 // concludeSelftest prints the result and saves it.
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 	render := func(w io.Writer) error { return selftest.Text(w, r, screenOf(w).Columns(), f.verbose) }
-	asJSON := func(w io.Writer) error { return writeJSON(w, r) }
+	asJSON := func(w io.Writer) error { return export.WriteJSON(w, r) }
 	if f.format == "json" {
 		render = asJSON
 	}

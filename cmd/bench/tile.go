@@ -14,6 +14,7 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/safetext"
 	"bench/sweep"
 	"bench/sweep/forecast"
 	"bench/sweep/live"
@@ -103,6 +104,9 @@ func (t *tileRun) prepare(ctx context.Context) (stop func(), err error) {
 	if err := t.override(t.m, t.stderr); err != nil {
 		return nil, err
 	}
+	if _, err := t.checkHardware(t.m, t.models, t.hardware); err != nil {
+		return nil, err
+	}
 	v, commit := version()
 	t.o = sweep.Options{
 		Out: t.out, Resume: t.resume, Client: sweep.Client(v, commit), Command: redacted(t.args), NoResume: !t.m.Varies(),
@@ -188,7 +192,7 @@ func (t *tileRun) unsizable(err error) error {
 func (c *cli) commandLine() string {
 	var words []string
 	for _, a := range redacted(c.args) {
-		words = append(words, shellWord(a))
+		words = append(words, safetext.ShellWord(a))
 	}
 	return strings.Join(words, " ")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,15 +99,19 @@ func (f *tileFlags) check(fl *pflag.FlagSet) error {
 	case f.rounds%f.blocks != 0 || f.requests%f.blocks != 0:
 		return usage("%d rounds and %d requests cannot be shared by %s\nhint: --rounds or --requests as a multiple of %d, or another number of --blocks",
 			f.rounds, f.requests, unit.Plural(f.blocks, "block"), f.blocks)
-	case f.resume != "" && fl.Changed("out"):
+	case f.resume != "" && fl.Changed("out") && !within(f.resume, f.out):
 		return usage("--out cannot be combined with --resume\nhint: leave out --out")
 	}
 	return f.checkSizing()
 }
 
-// positive refuses a stated number that is not above 0: most zeros would count as a flag that was left out.
-func positive(fl *pflag.FlagSet) (err error) {
+// positive refuses a stated number that is not above 0, of the named flags or, without names, of all: most zeros
+// would count as a flag that was left out.
+func positive(fl *pflag.FlagSet, names ...string) (err error) {
 	fl.Visit(func(f *pflag.Flag) {
+		if len(names) > 0 && !slices.Contains(names, f.Name) {
+			return
+		}
 		x := 1.0
 		switch f.Value.Type() {
 		case "int", "float64":

@@ -14,6 +14,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 	"bench/experiment/target"
 	"bench/experiment/unit"
 	"bench/report"
@@ -85,8 +86,8 @@ func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) (infos []rec
 		return nil, err
 	}
 	result.Differences, result.Refused = append(result.Differences, styles...), result.Refused || len(styles) > 0
-	if err := (&compareFlags{}).verdict(result); err != nil {
-		return nil, err
+	if result.Refused { // no point is compared yet
+		return nil, (&compareFlags{}).verdict(result)
 	}
 	if a, b := contexts[0], contexts[1]; a != b {
 		return nil, usage("the sizing gives %d contexts for one server and %d for the other: two different workloads\nhint: --contexts %d", a, b, max(a, b))
@@ -200,7 +201,7 @@ func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.O
 			own.Rows[j].Spec.Point = slices.DeleteFunc(slices.Clone(own.Rows[j].Spec.Point),
 				func(a experiment.Axis) bool { return a.Key == "endpoint" }) // it differs between the sides
 		}
-		globs = append(globs, shellWord(glob))
+		globs = append(globs, safetext.ShellWord(glob))
 		name := fmt.Sprintf("%s, %d of %s (%s)", t.sideName(i), len(own.Rows), unit.Plural(t.blocks, "block"), glob)
 		sides = append(sides, compare.Side{Name: name, Runs: []compare.Run{own}})
 	}

@@ -18,6 +18,7 @@ import (
 
 	"bench/experiment/unit"
 	"bench/experiment/workload/trace"
+	"bench/report/export"
 	"bench/sweep"
 )
 
@@ -179,7 +180,7 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 		return withFlags(interrupted(ctx, err))
 	}
 	if format == "json" {
-		return writeJSON(c.stdout, report)
+		return export.WriteJSON(c.stdout, report)
 	}
 	return trace.Text(c.stdout, report)
 }

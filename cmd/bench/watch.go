@@ -118,7 +118,7 @@ func (w *watcher) expose(ctx context.Context, address, matrix string) error {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return usage("--metrics-listen: %w\nhint: name a free address and port: --metrics-listen 127.0.0.1:9464", err)
+		return listenError("--metrics-listen", "127.0.0.1:9464", err)
 	}
 	v, _ := version()
 	m := &live.Metrics{Version: v, Matrix: matrix}

@@ -43,7 +43,7 @@ func TestMetricsListen(t *testing.T) {
 	}
 	address := strings.TrimSuffix(strings.TrimPrefix(at, "http://"), "/metrics")
 	other := quiet()
-	if err := other.expose(t.Context(), address, "chat"); codeOf(err) != codeUsage || !strings.Contains(err.Error(), "hint:") {
+	if err := other.expose(t.Context(), address, "chat"); codeOf(err) != codeFailed || !strings.Contains(err.Error(), "hint:") {
 		t.Errorf("a port that is taken: %v", err)
 	}
 }

@@ -42,6 +42,8 @@ type Run struct {
 	// Definitions holds another tool's definition of a metric (ttft, itl, …); a missing one is that of
 	// docs/metrics.md.
 	Definitions map[string]string
+
+	WithoutRecords []string // rows of a run of bench whose file of requests is missing
 }
 
 // Side is the runs of one side. Rows of the same point in several runs are its repeats.
@@ -64,13 +66,17 @@ type Comparison struct {
 	Schema      string       `json:"schema"`
 	Base        string       `json:"base"`
 	New         string       `json:"new"`
+	LeftOut     []LeftOut    `json:"base_left_out,omitempty"`
 	Differences []Difference `json:"differences"` // between the sides as a whole
 	Refused     bool         `json:"refused"`     // a difference makes the figures incomparable: Points is empty
-	Points      []Point      `json:"points"`
-	Missing     []string     `json:"only_in_base"`
-	Added       []string     `json:"only_in_new"`
-	Family      int          `json:"gated_figures"` // number of figures that share the risk of a false alarm
-	Gate        *Outcome     `json:"gate,omitempty"`
+	// WithoutRecords are rows whose file of requests is missing, as "run: row"; absent = none. Their spread is
+	// estimated from their summaries.
+	WithoutRecords []string `json:"rows_without_records,omitempty"`
+	Points         []Point  `json:"points"`
+	Missing        []string `json:"only_in_base"`
+	Added          []string `json:"only_in_new"`
+	Family         int      `json:"gated_figures"` // number of figures that share the risk of a false alarm
+	Gate           *Outcome `json:"gate,omitempty"`
 }
 
 // Point is one point that both sides have.
@@ -79,6 +85,7 @@ type Point struct {
 	BaseRepeats int          `json:"base_repeats"` // without invalid ones that were left out
 	NewRepeats  int          `json:"new_repeats"`
 	Invalid     []Invalid    `json:"invalid"`
+	LeftOut     []LeftOut    `json:"base_left_out,omitempty"`
 	Cautions    []Cautions   `json:"cautions"` // of the rows that figures use
 	Differences []Difference `json:"differences"`
 	Refused     bool         `json:"refused"`           // the workloads differ: Metrics is empty
@@ -113,8 +120,14 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 		}
 	}
 	c := &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, Points: []Point{}, Missing: []string{}, Added: []string{}}
+	base, c.LeftOut = onlyLikeNew(base, changed, o.Allow)
 	c.Differences = sideDifferences(base, changed, o.Allow)
 	c.Refused = slices.ContainsFunc(c.Differences, Difference.refuses)
+	for _, run := range slices.Concat(base.Runs, changed.Runs) {
+		for _, row := range run.WithoutRecords {
+			c.WithoutRecords = append(c.WithoutRecords, run.Name+": "+row)
+		}
+	}
 	if !c.Refused {
 		pairs, missing, added := match(base, changed)
 		c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
@@ -134,7 +147,8 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 }
 
 func newPoint(p pair, o Options) (Point, error) {
-	point := Point{Name: p.name, Invalid: p.invalid(), Metrics: []Metric{}}
+	p, left := p.onlyLikeNew(o.Allow)
+	point := Point{Name: p.name, LeftOut: left, Invalid: p.invalid(), Metrics: []Metric{}}
 	p.base = withoutInvalid(p.base)
 	point.Cautions = p.cautions()
 	point.BaseRepeats, point.NewRepeats = len(p.base), len(p.changed)

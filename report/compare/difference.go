@@ -19,12 +19,13 @@ type Difference struct {
 	New     string `json:"new"`
 	Key     string `json:"key,omitempty"` // its name for --allow; empty: reported, never refused
 	Allowed bool   `json:"allowed,omitempty"`
+	Effect  string `json:"effect,omitempty"` // on the figures, of one that is never refused; empty: as far as known none
 }
 
 func (d Difference) refuses() bool { return d.Key != "" && !d.Allowed }
 
 // Refusable are the keys of differences that make figures incomparable unless Options.Allow names them.
-var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "precision", "vantage", "connections",
+var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "precision", "vantage",
 	"workload", "prompt_form", "sampling", "definitions"}
 
 const notSpecified = "not specified"
@@ -52,8 +53,8 @@ func (r *Run) facts() []fact {
 	out := []fact{
 		{"model", t.Model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
 		{"hardware", t.Hardware, "hardware"}, {"GPUs", gpus, "gpus"}, {"precision", t.Precision, "precision"},
-		{"vantage", t.Vantage.Place, "vantage"}, {"connections", t.Connections, "connections"},
-		{"endpoint", t.Endpoint, ""}, {"server version", compact(t.Version), ""}, {"build info", strings.Join(t.BuildInfo, "; "), ""},
+		{"vantage", t.Vantage.Place, "vantage"}, {engine, record.Engines(r.Rows), ""}, {"connections", t.Connections, ""},
+		{"endpoint", t.Endpoint, ""}, {serverVersion, compact(t.Version), ""}, {buildInfo, strings.Join(t.BuildInfo, "; "), ""},
 		{"extra body", compact(t.ExtraBody), ""}, {"proxy", t.Proxy, ""}, {"prompts sized by", t.Tokenizer, ""},
 		{"client version", strings.TrimSpace(c.Version + " " + c.Commit), ""}, {"go version", c.Go, ""},
 		{"client machine", machine(c), ""}, {"client kernel", strings.TrimSpace(c.OS + " " + c.Kernel), ""},
@@ -64,6 +65,18 @@ func (r *Run) facts() []fact {
 	}
 	return out
 }
+
+// Facts that the server reports.
+const (
+	engine        = "engine"
+	serverVersion = "server version"
+	buildInfo     = "build info" // of many lines: a difference shows what differs
+)
+
+var reported = []string{engine, serverVersion, buildInfo}
+
+// effects are those of facts that belong to a server, and can't be made equal.
+var effects = map[string]string{"connections": "ttft and e2e contain the set-up of the connections that requests open"}
 
 func machine(c record.ClientInfo) string {
 	if c.Cores == 0 {
@@ -119,7 +132,15 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 		if was == is && len(a.values[what]) < 2 {
 			continue
 		}
-		d := Difference{What: what, Base: was, New: is, Key: cmp.Or(a.keys[what], b.keys[what])}
+		if what == buildInfo {
+			if was, is = foldBuildInfo(a.values[what], b.values[what]); was == is {
+				continue
+			}
+		}
+		if slices.Contains(reported, what) {
+			was, is = strings.ReplaceAll(was, notSpecified, notReported), strings.ReplaceAll(is, notSpecified, notReported)
+		}
+		d := Difference{What: what, Base: was, New: is, Key: cmp.Or(a.keys[what], b.keys[what]), Effect: effects[what]}
 		if was == notSpecified || is == notSpecified {
 			d.Key = ""
 		}
@@ -165,10 +186,12 @@ func (p pair) differences(allow []string) []Difference {
 	return out
 }
 
-// sampling is the constant part of a row's bodies, without the model, which has a line of its own.
+// sampling is the constant part of a row's bodies, without the model, which has a line of its own, and without
+// return_token_ids, which does not change the answer.
 func sampling(r *record.Row) string {
 	body := maps.Clone(r.Sampling)
 	delete(body, "model")
+	delete(body, "return_token_ids")
 	return compact(body)
 }
 
@@ -176,7 +199,7 @@ func sampling(r *record.Row) string {
 // workload.
 func sizesOnly(key string) bool {
 	head, _, _ := strings.Cut(key, ".")
-	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "seed"}, head)
+	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "settle_s", "seed"}, head)
 }
 
 // flatten gives a spec's leaves by their path, without its name, its server and what is only expected of it.

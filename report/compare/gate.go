@@ -148,8 +148,11 @@ func (m *Metric) Describe() string {
 		if m.P != nil && *m.P <= risk {
 			s += ", " + m.Why
 		}
+		if m.NeedForChange > 0 {
+			s += fmt.Sprintf(", needs %s repeats per side to detect a change this large", unit.Count(m.NeedForChange))
+		}
 		if m.NeedRepeats > 0 {
-			s += fmt.Sprintf(", needs %s repeats per side", unit.Count(m.NeedRepeats))
+			s += fmt.Sprintf(", needs %s repeats per side to detect %s", unit.Count(m.NeedRepeats), unit.Exactly(m.Margin, "share"))
 		}
 		return s
 	case m.Verdict == NoChange:

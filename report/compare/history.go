@@ -266,8 +266,12 @@ func (g *Group) suspects(night int) []Suspect {
 		}
 		was, is := g.Nights[i-1].facts(), g.Nights[i].facts()
 		for _, what := range union(g.Nights[i-1].order(), g.Nights[i].order()) {
-			if was[what] != is[what] {
-				out = append(out, Suspect{Fact{what, cmp.Or(is[what], notSpecified)}, cmp.Or(was[what], notSpecified), g.Nights[i].StartedAt})
+			before, after := cmp.Or(was[what], notSpecified), cmp.Or(is[what], notSpecified)
+			if what == buildInfo {
+				before, after = foldBuildInfo([]string{before}, []string{after})
+			}
+			if before != after {
+				out = append(out, Suspect{Fact{what, after}, before, g.Nights[i].StartedAt})
 			}
 		}
 	}

@@ -38,12 +38,14 @@ type Metric struct {
 	Change             *float64       `json:"change"`  // Hodges–Lehmann shift for mann-whitney, else between geometric means; null: not compared, see why
 	CI95               stats.Interval `json:"change_ci95"`
 	Test               string         `json:"test,omitempty"`
-	P                  *float64       `json:"p"`                          // null: no test was possible
-	Adjusted           *float64       `json:"p_adjusted"`                 // by Holm, over all gated figures; p itself for a figure without a threshold
-	SmallestDetectable *float64       `json:"smallest_detectable_change"` // with a power of 80 %; null: unknown
-	Verdict            Verdict        `json:"verdict"`                    // at a risk of 5 %
-	NoChangeWithin     float64        `json:"no_change_within"`           // for "no change": the end of the interval that is farthest from 0
-	NeedRepeats        int            `json:"need_repeats"`               // per side, for "inconclusive"; 0: unknown, or more than a thousand
+	P                  *float64       `json:"p"`                                 // null: no test was possible
+	Adjusted           *float64       `json:"p_adjusted"`                        // by Holm, over all gated figures; p itself for a figure without a threshold
+	SmallestDetectable *float64       `json:"smallest_detectable_change"`        // with a power of 80 %; null: unknown
+	Verdict            Verdict        `json:"verdict"`                           // at a risk of 5 %
+	NoChangeWithin     float64        `json:"no_change_within"`                  // for "no change": the end of the interval that is farthest from 0
+	Margin             float64        `json:"margin,omitempty"`                  // the change that matters: the gate's threshold, else the margin of all figures
+	NeedRepeats        int            `json:"need_repeats"`                      // per side, to detect a change of the margin, for "inconclusive"; 0: unknown, or more than a thousand
+	NeedForChange      int            `json:"need_repeats_for_change,omitempty"` // the same for a change as large as the one shown; 0 also if that is within the margin
 	Why                string         `json:"why"`
 
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
@@ -213,13 +215,14 @@ func (m *Metric) judge(same, level float64) {
 	if m.Threshold != nil {
 		margin = m.Threshold.Worse
 	}
+	m.Margin = margin
 	farthest := max(-m.CI95.Lo, m.CI95.Hi)
 	switch {
 	case m.refused != "":
 		m.Verdict, m.Why = Inconclusive, m.refused
 	case m.P == nil:
 		m.Verdict, m.Why = Inconclusive, "one repeat per side: the spread between repeats is unknown"
-		m.NeedRepeats = max(leastRepeats, m.need(margin, level))
+		m.NeedRepeats = max(leastRepeats, m.need(m.distance(margin), level))
 	case *m.Adjusted <= risk && worse(m.Name, *m.Change) > 0:
 		m.Verdict = Worse
 	case *m.Adjusted <= risk && *m.Change != 0:
@@ -227,7 +230,7 @@ func (m *Metric) judge(same, level float64) {
 	case farthest <= margin:
 		m.Verdict, m.NoChangeWithin = NoChange, farthest
 	default:
-		m.Verdict, m.NeedRepeats = Inconclusive, m.need(margin, level)
+		m.Verdict, m.NeedRepeats = Inconclusive, m.need(m.distance(margin), level)
 		m.Why = "the interval includes 0 and more than the margin"
 		if *m.P <= risk {
 			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
@@ -236,19 +239,26 @@ func (m *Metric) judge(same, level float64) {
 			m.Why += "; the spread is so large that a thousand repeats would not decide"
 		}
 	}
+	if m.Verdict == Inconclusive && m.refused == "" && m.Change != nil && math.Abs(*m.Change) > margin {
+		m.NeedForChange = max(leastRepeats, m.need(math.Abs(m.distance(*m.Change)), level))
+	}
 }
 
 // leastRepeats is the smallest number of repeats to ask for if a side has one.
 const leastRepeats = 4
 
-// need is the number of repeats per side that detects a change of the margin; 0 if a thousand do not. It
-// exceeds the present number, which did not suffice.
-func (m *Metric) need(margin, level float64) int {
-	difference := margin
-	if !m.figure.absolute() {
-		difference = math.Log1p(margin)
+// distance is a change on the scale of comparison.
+func (m *Metric) distance(change float64) float64 {
+	if m.figure.absolute() {
+		return change
 	}
-	n := stats.RepeatsFor(difference, stats.Compare(m.base, m.changed).Spread, level, power)
+	return math.Log1p(change)
+}
+
+// need is the number of repeats per side that detects a distance; 0 if a thousand do not. It exceeds the present
+// number, which did not suffice.
+func (m *Metric) need(distance, level float64) int {
+	n := stats.RepeatsFor(distance, stats.Compare(m.base, m.changed).Spread, level, power)
 	if n == 0 {
 		return 0
 	}

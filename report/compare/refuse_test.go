@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 )
 
 // pairOf is two runs of the quiet server, with three repeats each.
@@ -14,6 +15,8 @@ func pairOf(seed uint64) (base, changed Run) {
 	r := rand.New(rand.NewPCG(17, seed))
 	return quiet.run("base", 3, r), quiet.run("new", 3, r)
 }
+
+func engineMetrics(name string) *telemetry.ServerUsage { return &telemetry.ServerUsage{Engine: name} }
 
 func has(ds []Difference, what, was, is string, refused bool) bool {
 	for _, d := range ds {
@@ -53,7 +56,7 @@ func TestSideThatDiffersInItself(t *testing.T) {
 	other, _ := pairOf(3)
 	other.Manifest.Target.Version = map[string]any{"version": "0.12"}
 	c := compared(t, side(a, other), side(b), Options{})
-	if !has(c.Differences, "server version", `not specified | {"version":"0.12"}`, "not specified", false) {
+	if !has(c.Differences, "server version", `not reported | {"version":"0.12"}`, "not reported", false) {
 		t.Errorf("not reported: %+v", c.Differences)
 	}
 	if c.Points[0].BaseRepeats != 6 {
@@ -106,8 +109,20 @@ func TestOneRepeatCantTell(t *testing.T) {
 	base, changed := pairOf(7)
 	base.Rows, changed.Rows = base.Rows[:1], changed.Rows[:1]
 	m := compared(t, side(base), side(changed), Options{}).find("tpot_p50")
-	if m.Verdict != Inconclusive || m.NeedRepeats < leastRepeats || m.P != nil || m.CI95.Lo > *m.Change {
+	if m.Verdict != Inconclusive || m.NeedRepeats < leastRepeats || m.Margin != 0.05 || !strings.Contains(m.Describe(), "needs 4 repeats per side to detect 5 %") || m.P != nil || m.CI95.Lo > *m.Change {
 		t.Errorf("%+v", m)
+	}
+	// A change far above the margin is detected by fewer repeats than one of the margin.
+	for _, times := range []float64{8, 0.1} {
+		far := base
+		far.Rows = []record.Row{base.Rows[0]}
+		tpot := *far.Rows[0].Summary.TPOT
+		tpot.P50 *= times
+		far.Rows[0].Summary.TPOT = &tpot
+		m := compared(t, side(base), side(far), Options{}).find("tpot_p50")
+		if m.NeedForChange < leastRepeats || m.NeedForChange > m.NeedRepeats || !strings.Contains(m.Describe(), "repeats per side to detect a change this large") {
+			t.Errorf("%g times: %d for the change, %d for the margin: %s", times, m.NeedForChange, m.NeedRepeats, m.Describe())
+		}
 	}
 	// One repeat against several is tested with the spread of the several.
 	base, _ = pairOf(8)

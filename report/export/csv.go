@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/verdict"
 	"bench/report"
@@ -26,8 +27,9 @@ func (r *csvLine) put(head, value string) {
 	r.heads, r.values = append(r.heads, head), append(r.values, value)
 }
 
-// text quotes a cell that a spreadsheet would run as a formula.
+// text quotes a cell that a spreadsheet would run as a formula, and escapes control characters.
 func (r *csvLine) text(head, s string) {
+	s = safetext.Escape(s)
 	if first, _ := utf8.DecodeRuneInString(s); s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		s = "'" + s
 	}
@@ -53,22 +55,24 @@ func (r *csvLine) optional(head string, n int, has bool) {
 	r.int(head, n)
 }
 
-// CSV writes a line for each row of the run (one repeat of one point), with full figures in the units of the
+// CSV writes a line for each row of the runs (one repeat of one point), with full figures in the units of the
 // heads; a missing figure is empty. Planned rows without a result come last, with their state.
-func CSV(w io.Writer, run *report.Run) error {
+func CSV(w io.Writer, runs ...*report.Run) error {
 	out := csv.NewWriter(w)
-	out.Write(csvRow(run, &record.Row{}).heads) // Error returns its error
-	for i := range run.Rows {
-		out.Write(csvRow(run, &run.Rows[i]).values)
-	}
-	for _, id := range run.Missing {
-		blank := csvRow(run, &record.Row{ID: id})
-		for i, head := range blank.heads {
-			if !slices.Contains([]string{"run", "row", "state"}, head) {
-				blank.values[i] = ""
-			}
+	out.Write(csvRow(runs[0], &record.Row{}).heads) // Error returns its error
+	for _, run := range runs {
+		for i := range run.Rows {
+			out.Write(csvRow(run, &run.Rows[i]).values)
 		}
-		out.Write(blank.values)
+		for _, id := range run.Missing {
+			blank := csvRow(run, &record.Row{ID: id})
+			for i, head := range blank.heads {
+				if !slices.Contains([]string{"run", "row", "state"}, head) {
+					blank.values[i] = ""
+				}
+			}
+			out.Write(blank.values)
+		}
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {
@@ -85,7 +89,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.text("name", spec.Name)
 	r.text("point", strings.TrimPrefix(strings.TrimPrefix(spec.Label(), spec.Name), " "))
 	r.int("repeat", spec.Repeat)
-	r.text("state", rowState(run, row.ID))
+	r.text("state", run.State(row.ID))
 	r.put("simulated", strconv.FormatBool(row.Simulated))
 	r.text("model", run.Manifest.Target.Model)
 	r.text("prompt_form", row.PromptForm)
@@ -121,16 +125,6 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 		r.text("evaluated_again", strings.Join(run.Evaluated.Lines(), "; "))
 	}
 	return r
-}
-
-// rowState is the state of a row in the plan.
-func rowState(r *report.Run, id string) string {
-	for _, p := range r.Manifest.Plan {
-		if p.ID == id {
-			return p.State
-		}
-	}
-	return "removed"
 }
 
 func (r *csvLine) counts(s *record.Summary) {

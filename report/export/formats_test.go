@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	parquet "github.com/parquet-go/parquet-go"
 
 	"bench/experiment"
@@ -145,11 +146,9 @@ func TestParquetRoundTrip(t *testing.T) {
 		t.Fatalf("%d lines", len(got))
 	}
 	for i, r := range records {
-		want := request(s, &s.Rows[0], r)
-		if len(got[i+1].GapsUs) == 0 {
-			got[i+1].GapsUs = nil
-		}
-		if diff := cmp.Diff(want, got[i+1]); diff != "" {
+		want := rowColumns(s, &s.Rows[0])
+		want.fill(r)
+		if diff := cmp.Diff(want, got[i+1], cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("request %d:\n%s", i, diff)
 		}
 	}
@@ -164,7 +163,7 @@ func TestGoBenchmark(t *testing.T) {
 	if err := GoBenchmark(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	form := regexp.MustCompile(`^(Benchmark[^a-z\s]\S* \d+( \S+ \S+)+|[a-z][^\sA-Z:]*: .*|Unit \S+ better=(lower|higher))\n$`)
+	form := regexp.MustCompile(`^(Benchmark[^a-z\s]\S* \d+( \S+ \S+)+|# run .*|[a-z][^\sA-Z:]*: .*|Unit \S+ better=(lower|higher))\n$`)
 	var result []string
 	for line := range strings.Lines(b.String()) {
 		if !form.MatchString(line) {
@@ -193,7 +192,7 @@ func TestOpenMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{`model="llama \"8b\"\n"`, "# TYPE bench_ttft_p99_seconds gauge\n", "bench_valid{", "} 0\n", "bench_cautions{", "} 1\n", "# EOF\n", "bench_error_rate{", `bench_run_start_seconds{matrix="m",row="A",point="A rate=4",repeat="1"`} {
+	for _, want := range []string{`model="llama \"8b\"\\n"`, "# TYPE bench_ttft_p99_seconds gauge\n", "bench_valid{", "} 0\n", "bench_cautions{", "} 1\n", "# EOF\n", "bench_error_rate{", `bench_run_start_seconds{matrix="m",row="A",point="A rate=4",repeat="1"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

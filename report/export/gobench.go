@@ -7,9 +7,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/safetext"
+	"bench/experiment/stats"
 	"bench/report"
 )
 
@@ -32,8 +36,9 @@ var figures = []struct {
 
 func latency(metric, stat string) func(*record.Row) (float64, bool) {
 	return func(r *record.Row) (float64, bool) {
-		x, ok := r.Summary.Latency(metric).Get(stat)
-		return x, ok && !math.IsNaN(x)
+		s := r.Summary.Latency(metric)
+		x, ok := s.Get(stat)
+		return x, ok && !math.IsNaN(x) && s.Grade(stat) != stats.NoBound // else it is a lower bound, no figure
 	}
 }
 
@@ -45,17 +50,19 @@ func perGPU(r *record.Row) (float64, bool) {
 }
 
 // GoBenchmark writes the live rows in the Go benchmark format, for benchstat. Each repeat is a line, so that
-// benchstat tests over repeats; the count of a line is its completed requests. Source:
+// benchstat tests over repeats; the count of a line is its completed requests. benchstat compares only files with
+// the same configuration lines: what differs from run to run is a comment. Source:
 // golang.org/design/14313-benchmark-format.
 func GoBenchmark(w io.Writer, run *report.Run) error {
 	b := bufio.NewWriter(w)
 	rows := run.Live()
-	for _, x := range [][2]string{{"model", run.Manifest.Target.Model}, {"hardware", run.Manifest.Target.Hardware}, {"endpoint", run.Manifest.Target.Endpoint},
-		{"matrix", run.Manifest.Matrix}, {"run", run.Manifest.Run}, {"bench-version", run.Manifest.Client.Version}} {
+	for _, x := range [][2]string{{"model", run.Manifest.Target.Model}, {"hardware", run.Manifest.Target.Hardware}, {"matrix", run.Manifest.Matrix}} {
 		if x[1] != "" {
-			fmt.Fprintf(b, "%s: %s\n", x[0], strings.Join(strings.Fields(x[1]), " "))
+			fmt.Fprintf(b, "%s: %s\n", x[0], strings.Join(strings.Fields(safetext.Escape(x[1])), " "))
 		}
 	}
+	fmt.Fprintf(b, "# run %s, endpoint %s, bench %s\n", safetext.Escape(run.Manifest.Run), safetext.Escape(run.Manifest.Target.Endpoint),
+		safetext.Escape(run.Manifest.Client.Version))
 	for _, f := range figures {
 		better := "lower"
 		if f.more {
@@ -82,8 +89,11 @@ func GoBenchmark(w io.Writer, run *report.Run) error {
 // benchmarkName is a name like BenchmarkA-short/concurrency=8. Spaces and slashes of its parts become
 // underscores.
 func benchmarkName(s *experiment.Spec) string {
-	part := func(text string) string { return strings.Join(strings.Fields(strings.ReplaceAll(text, "/", "_")), "_") }
-	name := "Benchmark" + strings.ToUpper(part(s.Name)[:1]) + part(s.Name)[1:]
+	part := func(text string) string {
+		return strings.Join(strings.Fields(strings.ReplaceAll(safetext.Escape(text), "/", "_")), "_")
+	}
+	first, size := utf8.DecodeRuneInString(part(s.Name))
+	name := "Benchmark" + string(unicode.ToUpper(first)) + part(s.Name)[size:]
 	for _, a := range s.Point {
 		name += "/" + part(a.Key) + "=" + part(a.Value)
 	}

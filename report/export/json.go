@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"bench/experiment/safetext"
 	"bench/report"
 )
 
@@ -21,11 +22,18 @@ func JSON(w io.Writer, runs ...*report.Run) error {
 	return WriteJSON(w, d)
 }
 
-// WriteJSON writes v indented: a comparison, a history.
+// WriteJSON writes v indented: a comparison, a history. It can go to a terminal.
 func WriteJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
+	text, err := json.MarshalIndent(v, "", "  ")
+	return writeJSON(w, text, err)
+}
+
+// writeJSON writes what the encoder made, and a line end.
+func writeJSON(w io.Writer, text []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("encoding JSON: %w", err)
+	}
+	if _, err := w.Write(append(safetext.JSON(text), '\n')); err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
 	return nil

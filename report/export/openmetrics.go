@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 	"bench/experiment/verdict"
 	"bench/report"
 )
@@ -77,7 +78,7 @@ func rowLabels(run *report.Run, row *record.Row) string {
 	return strings.Join(parts, ",")
 }
 
-// quote escapes the value of a label. The format defines only these three escapes.
+// quote escapes the value of a label. Control characters become text first: the format would let them pass.
 func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(s, "\uFFFD")) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(safetext.Escape(s)) + `"`
 }

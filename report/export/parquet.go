@@ -3,6 +3,8 @@ package export
 import (
 	"fmt"
 	"io"
+	"math"
+	"time"
 
 	parquet "github.com/parquet-go/parquet-go"
 
@@ -10,39 +12,69 @@ import (
 	"bench/report"
 )
 
-// Request is one line of the Parquet file: a request with its row. Times are in µs from the start of the row;
-// null: did not happen.
+// SchemaParquet stands under "schema" in the metadata of a Parquet file.
+const SchemaParquet = "bench/requests-parquet/v1"
+
+// Request is one line of the Parquet file: a request with its row. Times are in µs from the epoch of the row;
+// null: did not happen, or was not reported. A field of a record within another has its path in the tag record.
 type Request struct {
-	Run          string  `parquet:"run,dict"`
-	Row          string  `parquet:"row,dict"`
-	Point        string  `parquet:"point,dict"`
-	Repeat       int32   `parquet:"repeat"`
-	I            int64   `parquet:"i"`
-	Class        string  `parquet:"class,dict"`
-	Phase        string  `parquet:"phase,dict"`
-	AtUs         *int64  `parquet:"at_us,optional"`
-	ReadyUs      *int64  `parquet:"ready_us,optional"`
-	SentUs       *int64  `parquet:"sent_us,optional"`
-	FirstEventUs *int64  `parquet:"first_event_us,optional"`
-	FirstUs      *int64  `parquet:"first_us,optional"`
-	LastUs       *int64  `parquet:"last_us,optional"`
-	EndUs        *int64  `parquet:"end_us,optional"`
-	GapsUs       []int64 `parquet:"gaps_us,list"`
-	PromptAsked  int64   `parquet:"prompt_asked"`
-	PromptTokens *int64  `parquet:"prompt_tokens,optional"`
-	CachedTokens *int64  `parquet:"cached_tokens,optional"`
-	OutputAsked  int64   `parquet:"output_asked"`
-	OutputTokens int64   `parquet:"output_tokens"`
-	Estimated    bool    `parquet:"estimated"`
-	Outcome      string  `parquet:"outcome,dict"`
-	Error        string  `parquet:"error"`
-	Status       int32   `parquet:"status"`
-	Finish       string  `parquet:"finish,dict"`
+	Run     string     `parquet:"run,dict"`
+	Matrix  string     `parquet:"matrix,dict"`
+	Row     string     `parquet:"row,dict"`
+	Name    string     `parquet:"name,dict"`
+	Point   string     `parquet:"point,dict"`
+	Variant string     `parquet:"variant,dict"`
+	Model   string     `parquet:"model,dict"`
+	Repeat  int32      `parquet:"repeat"`
+	Rate    *float64   `parquet:"rate_per_s,optional"`                   // requested; inf = all at once; null = closed loop
+	Workers *int64     `parquet:"concurrency,optional"`                  // requested; null = no cap
+	Epoch   *time.Time `parquet:"epoch,optional,timestamp(microsecond)"` // wall clock at 0 µs; null = not reported
+
+	I              int64   `parquet:"i"`
+	ServerID       string  `parquet:"server_id"`
+	Class          string  `parquet:"class,dict"`
+	Session        *int64  `parquet:"session,optional"`
+	Turn           *int64  `parquet:"turn,optional"`
+	Phase          string  `parquet:"phase,dict"`
+	AtUs           *int64  `parquet:"at_us,optional"`
+	ReadyUs        *int64  `parquet:"ready_us,optional"`
+	SentUs         *int64  `parquet:"sent_us,optional"`
+	FirstEventUs   *int64  `parquet:"first_event_us,optional"`
+	FirstUs        *int64  `parquet:"first_us,optional"`
+	LastUs         *int64  `parquet:"last_us,optional"`
+	EndUs          *int64  `parquet:"end_us,optional"`
+	ConnectUs      *int64  `parquet:"connect_us,optional"`
+	GapsUs         []int64 `parquet:"gaps_us,list"`
+	TokensPerEvent []int64 `parquet:"tokens_per_event,list"`
+	PromptAsked    int64   `parquet:"prompt_asked"`
+	PromptTokens   *int64  `parquet:"prompt_tokens,optional"`
+	CachedTokens   *int64  `parquet:"cached_tokens,optional"`
+	OutputAsked    int64   `parquet:"output_asked"`
+	OutputTokens   int64   `parquet:"output_tokens"`
+	Estimated      bool    `parquet:"estimated"`
+
+	ImpossiblePrompt *int64 `parquet:"impossible_prompt_tokens,optional" record:"impossible_usage.prompt_tokens"`
+	ImpossibleCached *int64 `parquet:"impossible_cached_tokens,optional" record:"impossible_usage.cached_tokens"`
+	ImpossibleOutput *int64 `parquet:"impossible_output_tokens,optional" record:"impossible_usage.output_tokens"`
+
+	Outcome string `parquet:"outcome,dict"`
+	Error   string `parquet:"error"`
+	Status  int32  `parquet:"status"`
+	Finish  string `parquet:"finish,dict"`
+
+	ServerQueueUs   *int64 `parquet:"server_queue_us,optional" record:"server_us.queue"`
+	ServerPrefillUs *int64 `parquet:"server_prefill_us,optional" record:"server_us.prefill"`
+	ServerDecodeUs  *int64 `parquet:"server_decode_us,optional" record:"server_us.decode"`
+
+	TurnsLost int64 `parquet:"turns_lost"`
 }
 
 // Parquet writes every request of every live row, warm-up and cool-down included, with its phase.
 func Parquet(w io.Writer, run *report.Run) error {
-	out := parquet.NewGenericWriter[Request](w, parquet.Compression(&parquet.Zstd))
+	if err := needRecords(run); err != nil {
+		return err
+	}
+	out := parquet.NewGenericWriter[Request](w, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("schema", SchemaParquet))
 	rows := run.Live()
 	for i := range rows {
 		row := &rows[i]
@@ -52,7 +84,8 @@ func Parquet(w io.Writer, run *report.Run) error {
 		}
 		lines := make([]Request, len(records))
 		for k, r := range records {
-			lines[k] = request(run, row, r)
+			lines[k] = rowColumns(run, row)
+			lines[k].fill(r)
 		}
 		if _, err := out.Write(lines); err != nil {
 			return fmt.Errorf("writing Parquet: %w", err)
@@ -64,16 +97,51 @@ func Parquet(w io.Writer, run *report.Run) error {
 	return nil
 }
 
-func request(run *report.Run, row *record.Row, r *record.Record) Request {
-	q := Request{Run: run.Manifest.Run, Row: row.ID, Point: row.Spec.Label(), Repeat: int32(row.Spec.Repeat), I: int64(r.I), Class: r.Class, Phase: r.Phase,
-		AtUs: offset(r.Arrival), ReadyUs: offset(r.Ready), SentUs: offset(r.Sent), FirstEventUs: offset(r.FirstEvent), FirstUs: offset(r.First),
-		LastUs: offset(r.Last), EndUs: offset(r.End), PromptAsked: int64(r.PromptRequested), PromptTokens: long(r.PromptTokens), CachedTokens: long(r.CachedTokens),
-		OutputAsked: int64(r.OutputRequested), OutputTokens: int64(r.OutputTokens), Estimated: r.Estimated, Outcome: r.Outcome, Error: r.Error,
-		Status: int32(r.Status), Finish: r.Finish}
-	for us := range r.Gaps.All() {
-		q.GapsUs = append(q.GapsUs, us)
+// rowColumns are the columns that all requests of a row share.
+func rowColumns(run *report.Run, row *record.Row) Request {
+	s, m := &row.Spec, &run.Manifest
+	q := Request{
+		Run: m.Run, Matrix: m.Matrix, Row: row.ID, Name: s.Name, Point: s.Label(), Variant: s.Variant, Model: m.Target.Model,
+		Repeat: int32(s.Repeat),
+	}
+	switch {
+	case s.Rate.IsInf():
+		q.Rate = new(math.Inf(1))
+	case s.Rate > 0:
+		q.Rate = new(float64(s.Rate))
+	}
+	if !row.Epoch.IsZero() {
+		q.Epoch = new(row.Epoch)
+	}
+	if s.Concurrency > 0 {
+		q.Workers = new(int64(s.Concurrency))
 	}
 	return q
+}
+
+// fill sets the columns of the request itself.
+func (q *Request) fill(r *record.Record) {
+	q.I, q.ServerID, q.Class, q.Phase = int64(r.I), r.ServerID, r.Class, r.Phase
+	q.Session, q.Turn, q.TurnsLost = long(r.Session), long(r.Turn), int64(r.TurnsLost)
+	q.AtUs, q.ReadyUs, q.SentUs, q.ConnectUs = offset(r.Arrival), offset(r.Ready), offset(r.Sent), r.ConnectUs
+	q.FirstEventUs, q.FirstUs, q.LastUs, q.EndUs = offset(r.FirstEvent), offset(r.First), offset(r.Last), offset(r.End)
+	q.GapsUs, q.TokensPerEvent = unpacked(r.Gaps), unpacked(r.TokensPerEvent)
+	q.PromptAsked, q.PromptTokens, q.CachedTokens = int64(r.PromptRequested), long(r.PromptTokens), long(r.CachedTokens)
+	q.OutputAsked, q.OutputTokens, q.Estimated = int64(r.OutputRequested), int64(r.OutputTokens), r.Estimated
+	q.Outcome, q.Error, q.Status, q.Finish = r.Outcome, r.Error, int32(r.Status), r.Finish
+	if u := r.Impossible; u != nil {
+		q.ImpossiblePrompt, q.ImpossibleCached, q.ImpossibleOutput = long(u.Prompt), long(u.Cached), long(u.Output)
+	}
+	if s := r.Server; s != nil {
+		q.ServerQueueUs, q.ServerPrefillUs, q.ServerDecodeUs = s.Queue, s.Prefill, s.Decode
+	}
+}
+
+func unpacked(p record.Packed) (out []int64) {
+	for x := range p.All() {
+		out = append(out, x)
+	}
+	return out
 }
 
 func offset(m record.Micros) *int64 {

@@ -10,17 +10,30 @@ import (
 	"strings"
 
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/report"
 )
 
-// VLLM writes each live row as an object like those of `vllm bench serve --save-result --save-detailed`, in
+// VLLM writes each live row of the runs as a line with an object like those of `vllm bench serve --save-result --save-detailed`, in
 // the way of --append-result. Figures follow vLLM's definitions, computed from the requests of the window:
 // TTFT is from send to the first event of any kind, and the time from that event to the first token is a gap.
 // Throughputs are over bench's window. A row without records has no arrays, a row without streaming no TTFT.
 // Results hold no texts, so the file has none.
-func VLLM(w io.Writer, run *report.Run) error {
-	e := json.NewEncoder(w)
+func VLLM(w io.Writer, runs ...*report.Run) error {
+	for _, run := range runs {
+		if err := needRecords(run); err != nil {
+			return err
+		}
+		if err := vllmLines(w, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func vllmLines(w io.Writer, run *report.Run) error {
 	rows := run.Live()
 	for i := range rows {
 		row := &rows[i]
@@ -28,9 +41,20 @@ func VLLM(w io.Writer, run *report.Run) error {
 		if err != nil {
 			return err
 		}
-		if err := e.Encode(vllmObject(run, row, window)); err != nil {
-			return fmt.Errorf("writing %s: %w", row.ID, err)
+		text, err := json.Marshal(vllmObject(run, row, window))
+		if err := writeJSON(w, text, err); err != nil {
+			return fmt.Errorf("%s: %w", row.ID, err)
 		}
+	}
+	return nil
+}
+
+// needRecords refuses a run of bench with a row whose records are gone: the file would lack its requests, and say
+// nothing of it.
+func needRecords(run *report.Run) error {
+	if n := len(run.WithoutRecords); n > 0 {
+		return fmt.Errorf("the request records of %s are missing from %s, first %s\nhint: --format csv and json have the stored figures; or measure the rows again: remove their .json, then bench sweep MATRIX --resume %s",
+			unit.Plural(n, "row"), run.Dir, run.WithoutRecords[0], safetext.ShellWord(run.Dir))
 	}
 	return nil
 }
@@ -116,7 +140,10 @@ func addDetails(o map[string]any, window []*record.Record, stream bool) {
 		}
 		outputs[i] = r.OutputTokens
 		first, gaps := vllmGaps(r)
-		last, _ := r.Last.Get()
+		last, ok := r.Last.Get()
+		if !ok { // its last events have no text
+			last = r.End.Us()
+		}
 		latencies[i] = float64(last-sent) / 1e6
 		e2el = append(e2el, float64(last-sent)/1e3)
 		if !stream {
@@ -143,7 +170,9 @@ func addDetails(o map[string]any, window []*record.Record, stream bool) {
 // vllmGaps is the first event of any kind and the gaps after it.
 func vllmGaps(r *record.Record) (first int64, gaps []int64) {
 	first, _ = r.First.Get()
-	if event, ok := r.FirstEvent.Get(); ok && event < first {
+	if event, ok := r.FirstEvent.Get(); ok && r.First.IsZero() {
+		first = event
+	} else if ok && event < first {
 		gaps = append(gaps, first-event)
 		first = event
 	}

@@ -167,6 +167,9 @@ func split(text []byte) ([]object, error) {
 		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
+		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+			return nil, fmt.Errorf("expected JSON objects, found: %s", wrong.Value)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("not JSON objects: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -65,6 +66,7 @@ func loadRow(path, schema, id string) (*report.Run, error) {
 	for _, row := range run.Rows {
 		if row.ID == id {
 			run.Rows, run.Missing, run.Dir = []record.Row{row}, nil, path
+			run.WithoutRecords = slices.DeleteFunc(run.WithoutRecords, func(x string) bool { return x != id })
 			return run, nil
 		}
 	}
@@ -152,5 +154,5 @@ func LoadNight(name string) (compare.Run, error) {
 }
 
 func compared(r *report.Run) compare.Run {
-	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.Records, Definitions: r.Definitions}
+	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.Records, Definitions: r.Definitions, WithoutRecords: r.WithoutRecords}
 }

@@ -7,6 +7,7 @@ var definitions = []definition{
 	{"slo", "SLO", "PASS and FAIL hold with 99 % confidence; UNDECIDED needs more requests. The worst limit and repeat count."},
 	{"marks", "Marks in charts", "Stand at the estimate. c: concurrency; /s: requests/s. Faint, dashed: n too small or thin. Bars: 95 % interval; arrow: unbounded. ★: operating point."},
 	{"ttft", "TTFT", "Intended arrival to first token-bearing event. In a closed loop a request arrives when its worker is free."},
+	{"ttftparts", "TTFT by part", "Frontend: until the engine takes the request. Queue: until it is scheduled."},
 	{"tpot", "TPOT", "(last token − first token) / (output tokens − 1)."},
 	{"itl", "ITL", "Gap between token-bearing events, pooled over requests; n counts gaps. A high p99 is stutter that TPOT averages out."},
 	{"e2e", "E2E", "Intended arrival to last token-bearing event."},
@@ -18,7 +19,7 @@ var definitions = []definition{
 	{"roofline", "Roofline", "Floor: time at peak bandwidth and compute; only a cache or speculation beats it. Typical: at usual efficiencies. MBU, MFU: shares of the peaks."},
 	{"knee", "Saturation, knee, frontier", "Saturation: below 95 % of the offered requests/s; in a closed loop, an added request gains under a tenth of the first ones. Knee: throughput bends (Kneedle). Frontier: no other point has more of both."},
 	{"cost", "USD/M out", "Price of the GPUs over the window per million output tokens."},
-	{"reuse", "Prefix-cache hits", "Possible: in an unbounded cache. Reported: in the server's usage."},
+	{"reuse", "Prefix-cache hits", "Possible: in an unbounded cache, in blocks of the server. Reported: in its usage, else by its counters over the whole row."},
 	{"lag", "Client lag", "From the moment a request is ready to its first byte in the kernel. Read lag: from a token in the kernel to its read."},
 	{"steady", "Steadiness", "Lowest p of the trends through the window. Little's law: concurrency = completions/s × time in the system (✓: holds)."},
 }

@@ -168,10 +168,12 @@ func (c clock) blank() []float64 {
 }
 
 // gauge is the mean of the samples in each bin. A bin without a sample repeats the last one for up to two
-// sampling intervals (the median distance of samples); beyond that the metric was not collected.
+// sampling intervals (the planned one, or the median distance of samples); beyond that the metric was not
+// collected.
 func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64) []float64 {
 	out, counts := c.blank(), make([]float64, c.n)
-	var times []int64 // of the samples, in order
+	var times []int64            // of the samples, in order
+	planned := map[int64]int64{} // intervals by the time of the sample
 	for _, s := range samples {
 		x := of(s)
 		i, inside := c.at(s.TUs)
@@ -183,16 +185,21 @@ func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64)
 		}
 		out[i] += (*x - out[i]) / counts[i]
 		times = append(times, s.TUs)
+		planned[s.TUs] = s.Next
 	}
 	slices.Sort(times)
-	hold := 2 * medianStep(times)
+	usual := medianStep(times)
 	next := 0 // the first sample after the bin
 	for i := range out {
 		begin := float64(c.start) + float64(i)*c.width()
 		for next < len(times) && float64(times[next]) < begin+c.width() {
 			next++
 		}
-		if counts[i] == 0 && next > 0 && next < len(times) && begin-float64(times[next-1]) < hold {
+		if counts[i] > 0 || next == 0 || next == len(times) {
+			continue
+		}
+		last := times[next-1]
+		if begin-float64(last) < 2*max(usual, float64(planned[last])) {
 			out[i] = out[i-1]
 		}
 	}

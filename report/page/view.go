@@ -25,7 +25,7 @@ type runView struct {
 	Answers   []answerView
 	Result    string // the verdicts of the workloads in one sentence
 	Simulated bool
-	Evaluated []string    // how the outcome differs from the run's files; empty: it does not
+	Notices   []string    // how the outcome differs from the run's files, and which are missing; empty: neither
 	Curves    *curvesView // of the charts; nil: none
 	Panels    []panelView
 }
@@ -98,7 +98,7 @@ func runID(i int) string { return fmt.Sprintf("r%d", i) }
 
 func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	id := runID(i)
-	v := runView{ID: id, Manifest: run.Manifest, Simulated: run.Simulated(), Evaluated: run.Evaluated.Lines(),
+	v := runView{ID: id, Manifest: run.Manifest, Simulated: run.Simulated(), Notices: run.Notices(),
 		Setup: run.Setup(), SLO: o.SLOLine(), Answers: answersOf(id, o), Result: o.Answer.Text}
 	seen := observe(run, o)
 	set := newCurveSet(o)

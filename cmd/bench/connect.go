@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/mock"
+	"bench/experiment/record"
+	"bench/experiment/roofline"
+	"bench/experiment/target"
+	"bench/sweep"
+)
+
+// connection is what a connection to a server takes.
+type connection struct {
+	m        *sweep.Matrix
+	flags    *sweepFlags
+	models   roofline.Models
+	hardware roofline.Hardware
+	key      string
+}
+
+// connect reaches a server and finds its roofline. simulator describes a simulated server; empty: it is none.
+func (c *cli) connect(ctx context.Context, to connection, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+	server, err := c.reach(ctx, to.m, to.flags, base, to.key)
+	if err != nil {
+		return nil, record.RooflineSource{}, err
+	}
+	if err := sizeTiles(to.m, to.models, server.Info.Model); err != nil {
+		server.Close()
+		return nil, record.RooflineSource{}, err
+	}
+	server.MarkSimulated(simulator)
+	server.Selftest = savedSelftest(c.stderr)
+	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
+	if to.m.Target.Hardware != "" && source.Missing() != "" {
+		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+source.Missing()))
+	}
+	return server, source, nil
+}
+
+// servers sets o.Server, or for variants o.Reach. stop closes the server.
+func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated mock.Config, o *sweep.Options,
+	meet func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error)) (stop func(), err error) {
+	if m.Varies() {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("finding the bench program, which also guards servers: %w", err)
+		}
+		o.Guard = []string{self, "guard"}
+		o.Reach = func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error) {
+			base, err := target.BaseURL(endpoint)
+			if err != nil {
+				return nil, record.RooflineSource{}, usage("the endpoint: %w", err)
+			}
+			return meet(ctx, base, "")
+		}
+		return func() {}, nil
+	}
+	base, simulator, end, err := f.target(ctx, m, simulated)
+	if err != nil {
+		return nil, err
+	}
+	if o.Server, o.Roofline, err = meet(ctx, base, simulator); err != nil {
+		end()
+		return nil, err
+	}
+	return func() {
+		o.Server.Close()
+		end()
+	}, nil
+}
+
+// target returns the base URL of the endpoint. For "mock" it starts the simulated server; simulator
+// describes it.
+func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Config) (base, simulator string, stop func(), err error) {
+	if !isMock(m.Target.Endpoint) {
+		base, err = target.BaseURL(m.Target.Endpoint)
+		if err != nil {
+			return "", "", nil, usage("the endpoint: %w", err)
+		}
+		return base, "", func() {}, nil
+	}
+	if config.Model == "" && m.Target.Model != "" {
+		config.Model = m.Target.Model
+	}
+	server, err := mock.New(config)
+	if err != nil {
+		return "", "", nil, usage("[mock]: %w", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", "", nil, fmt.Errorf("starting the simulated server: %w", err)
+	}
+	// The server outlives ctx: after an interruption the requests in flight are drained.
+	mockCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(mockCtx, l) // the client sees its end
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	return "http://" + l.Addr().String() + "/v1", server.Describe(), stop, nil
+}
+
+// reach connects to a server, and checks that the picked rows fit its context.
+func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*endpoint.Server, error) {
+	picked, err := pickRows(m, f.only)
+	if err != nil {
+		return nil, err
+	}
+	server, err := endpoint.AwaitLoaded(ctx, cmp.Or(m.Server.StartTimeout, maxLoading), c.loading, func() (*endpoint.Server, error) {
+		return endpoint.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target))
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
+		}
+		return nil, unreachable(base, key, m.Target.HTTP2, f, err)
+	}
+	var tooLong []string
+	for i := range picked {
+		if err := server.CheckContext(&picked[i]); err != nil {
+			tooLong = append(tooLong, err.Error())
+		}
+	}
+	if len(tooLong) > 0 {
+		server.Close()
+		return nil, usage("%s", strings.Join(tooLong, "\nerror: "))
+	}
+	return server, nil
+}

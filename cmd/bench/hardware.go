@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"bench/experiment/roofline"
+	"bench/experiment/spelling"
+	"bench/sweep"
+	"bench/sweep/strict"
+)
+
+// stated is a value of [target] that names an entry of a table.
+type stated struct {
+	key, value, what string
+	fromFlag         bool
+	known            []string // names in the table
+	err              error    // of looking the value up; nil = known, or not stated
+}
+
+// checkHardware refuses a device or precision that is a slip of a known one: the run would have no roofline. An
+// unknown name that is none is allowed; notes says so.
+func (f *sweepFlags) checkHardware(m *sweep.Matrix, models roofline.Models, hardware roofline.Hardware) (notes []string, err error) {
+	t := m.Target
+	if t.Hardware == "" && t.Precision == "" {
+		return nil, nil
+	}
+	device := stated{key: "hardware", value: t.Hardware, what: "device", fromFlag: f.hardware != "", known: hardware.Names()}
+	if t.Hardware != "" {
+		_, device.err = hardware.Find(t.Hardware)
+	}
+	precision := stated{key: "precision", value: t.Precision, what: "precision", fromFlag: f.precision != "", known: roofline.PrecisionNames()}
+	precision.err = roofline.CheckPrecision("precision", t.Precision)
+	var problems strict.Problems
+	for _, s := range []stated{device, precision} {
+		if s.err == nil {
+			continue
+		}
+		text, hint, slip := s.slip()
+		switch {
+		case slip && s.fromFlag:
+			return nil, usage("--%s: %s\nhint: %s", s.key, text, hint)
+		case slip:
+			problems = append(problems, m.Problem("target."+s.key, text, hint))
+		}
+		notes = append(notes, s.err.Error())
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if t.Model != "" && t.Hardware != "" {
+		if _, err := models.Find(t.Model); err != nil {
+			notes = append(notes, err.Error())
+		}
+	}
+	if t.Hardware != "" && t.GPUs == 0 {
+		notes = append(notes, "gpus is not specified in [target]")
+	}
+	return notes, nil
+}
+
+// slip is the mistake of a value that is a slip of a known name, or the name of several entries; false: it is neither.
+func (s stated) slip() (text, hint string, ok bool) {
+	text = fmt.Sprintf("unknown %s %q", s.what, s.value)
+	meant, ok := spelling.Slip(s.value, s.known)
+	hint = fmt.Sprintf("did you mean %q?", meant)
+	if unknown := new(roofline.UnknownError); errors.As(s.err, &unknown) {
+		if unknown.Many {
+			text, hint, ok = unknown.Error(), "write one of them in full", true
+		} else if ok {
+			hint += " Else add an entry to " + unknown.File
+		}
+	}
+	return text, hint, ok
+}

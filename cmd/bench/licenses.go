@@ -1,0 +1,9 @@
+package main
+
+import _ "embed"
+
+// licenses has the license texts of everything that is linked into bench, ECharts included. TestLicenses keeps it
+// complete: make licenses writes it anew.
+//
+//go:embed licenses.txt
+var licenses string

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"bench/experiment/endpoint"
+	"bench/experiment/openai"
+	"bench/experiment/target"
+)
+
+// maxLoading is how long a server that loads its model is waited for, without [server] start_timeout.
+const maxLoading = 10 * time.Minute
+
+// loading prints that a server is waited for.
+func (c *cli) loading(waited time.Duration, answer string) {
+	fmt.Fprintf(c.stderr, "the server is loading, waited %s: %s\n", waited.Round(time.Second), safe(answer))
+}
+
+// unreachableError is an endpoint that did not answer.
+type unreachableError struct {
+	url  string // without secrets
+	text string
+}
+
+// Error implements error.
+func (e *unreachableError) Error() string { return e.text }
+
+// unreachable adds to an error the URL that was tried, and a hint.
+func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
+	shown := target.Redact(base)
+	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
+	if strings.Contains(text, "\nhint:") { // it has its own
+		return errors.New(text)
+	}
+	if hint := connectionHint(base, http2, err); hint != "" {
+		return fmt.Errorf("%s\nhint: %s", text, hint)
+	}
+	auth := ""
+	if key != "" {
+		auth = f.key.curl()
+	}
+	curl := fmt.Sprintf("try: curl -sS%s %s/models", auth, shown)
+	if r := endpoint.Failed(err); r != nil && r.Outcome == openai.Status {
+		return fmt.Errorf("%s\nhint: %s; %s", text, statusHint(r), curl)
+	}
+	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? %s", text, curl)}
+}
+
+// connectionHint is what to do about a fault below HTTP; empty: no hint is known.
+func connectionHint(base string, http2 bool, err error) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "does not look like a TLS handshake"):
+		plain := strings.Replace(strings.TrimSuffix(target.Redact(base), "/v1"), "https://", "http://", 1)
+		return "the port serves http, not https: --endpoint " + plain
+	case http2 && strings.HasPrefix(base, "http://") && strings.Contains(text, "http2: "):
+		return "http2 = true without TLS needs h2c, which this server does not support: remove http2 from [target], or use its https:// address"
+	}
+	return certificateHint(err)
+}
+
+// certificateHint is what to do about a TLS certificate that was refused; empty: it was not.
+func certificateHint(err error) string {
+	var host x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &host) && host.Certificate != nil:
+		names := host.Certificate.DNSNames
+		for _, ip := range host.Certificate.IPAddresses {
+			names = append(names, ip.String())
+		}
+		if len(names) == 0 {
+			return "the server's certificate names no host: it needs the name " + safe(host.Host)
+		}
+		return "the server's certificate is for " + safe(strings.Join(names[:min(len(names), 5)], ", ")) + ": use that name in --endpoint"
+	case errors.As(err, &authority):
+		return "this machine does not trust the authority of the certificate: name its file with SSL_CERT_FILE=ca.pem"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the server's certificate has expired or is not valid yet: renew it, or correct this machine's clock"
+	}
+	return ""
+}
+
+// statusHint is what an HTTP error of the first requests means.
+func statusHint(r *openai.Result) string {
+	switch {
+	case r.Status == 401 || r.Status == 403:
+		return "the server requires an API key: --api-key-env VAR"
+	case r.Status/100 == 3:
+		if base := redirectedBase(r.Header.Get("Location")); base != "" {
+			return "the server redirects: --endpoint " + safe(base)
+		}
+		return "the server redirects: use the address that it redirects to"
+	case r.Status == 429 || r.Status >= 500:
+		return "the server answers, but is not ready: check its log"
+	}
+	return "the server answers, but not as the API: check the address"
+}
+
+// redirectedBase is the endpoint at which a redirected /models would be found; empty: the location does not show it.
+func redirectedBase(location string) string {
+	u, err := url.Parse(location)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return ""
+	}
+	base, ok := strings.CutSuffix(strings.TrimSuffix(u.String(), "/"), "/models")
+	if !ok {
+		return ""
+	}
+	return base
+}

@@ -1,0 +1,99 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	notReported = "not reported" // by the server
+	// shownLabels are the changed labels of the build info that are listed: a server of another version changes
+	// many.
+	shownLabels = 8
+)
+
+// foldBuildInfo replaces the info lines of two servers by what differs in them: "block_size=16, num_gpu_blocks=4096".
+// If one side reports none, the other's metrics are named. Each value is the lines of one run.
+func foldBuildInfo(base, changed []string) (was, is string) {
+	a, b := infoLabels(base), infoLabels(changed)
+	if len(a) == 0 || len(b) == 0 {
+		return infoNames(a), infoNames(b)
+	}
+	var left, right []string
+	differ := 0
+	for _, key := range slices.Sorted(slices.Values(union(sortedKeys(a), sortedKeys(b)))) {
+		if a[key] == b[key] {
+			continue
+		}
+		if differ++; differ > shownLabels {
+			continue
+		}
+		_, label, _ := strings.Cut(key, "{")
+		left = append(left, label+"="+cmp.Or(a[key], "none"))
+		right = append(right, label+"="+cmp.Or(b[key], "none"))
+	}
+	was, is = strings.Join(left, ", "), strings.Join(right, ", ")
+	if more := differ - shownLabels; more > 0 {
+		is += fmt.Sprintf(" and %d more (build_info in run.json)", more)
+	}
+	return was, is
+}
+
+// infoNames are the metrics of labels.
+func infoNames(labels map[string]string) string {
+	var names []string
+	for _, key := range sortedKeys(labels) {
+		if name, _, _ := strings.Cut(key, "{"); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return cmp.Or(strings.Join(names, ", "), notReported)
+}
+
+// infoLabels are the labels of info lines by metric and name, "metric{label". A label with several values, of
+// several engines or runs, has all of them.
+func infoLabels(runs []string) map[string]string {
+	out := map[string]string{}
+	for _, rest := range runs {
+		for name, ok := "", true; ok; {
+			if name, rest, ok = strings.Cut(rest, "{"); ok {
+				rest = addLabels(out, name[strings.LastIndexAny(name, " \n")+1:], rest)
+			}
+		}
+	}
+	return out
+}
+
+// addLabels adds the labels of one metric, and returns what follows them. A stored line can be clipped.
+func addLabels(out map[string]string, name, text string) (rest string) {
+	for {
+		label, after, ok := strings.Cut(text, `="`)
+		if !ok || strings.ContainsAny(label, "{};") {
+			return text
+		}
+		var value string
+		value, text = quoted(after)
+		text = strings.TrimLeft(text, ", ")
+		key := name + "{" + label
+		if old := out[key]; old == "" {
+			out[key] = value
+		} else if !slices.Contains(strings.Split(old, "|"), value) {
+			out[key] = old + "|" + value
+		}
+	}
+}
+
+// quoted splits a text behind the end of its quoted part, in which a backslash escapes.
+func quoted(text string) (value, rest string) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[:i], text[i+1:]
+		}
+	}
+	return text, ""
+}

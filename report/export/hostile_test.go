@@ -1,0 +1,108 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/report"
+	"bench/report/compare"
+)
+
+// attack has what moves a cursor, sets a title, reverses a line, ends a line or a value, and begins a result of its
+// own.
+const attack = "x\x1b[2J\x1b]0;pwn\a\u009b31m\u202e\u2066\u2028\r\nBenchmarkFake 1 1 ttft-p50-ms\nbench_fake{} 1\n\"},{\\,=1+cmd\x00\x7f\xff\U000e0041"
+
+// attacked is a run with a text in every place that a server or a file can fill.
+func attacked(text string) *report.Run {
+	run, _ := ours()
+	run.Dir = text
+	m := &run.Manifest
+	m.Matrix, m.Run, m.Client.Version, m.Hypothesis, m.Notes = "m"+text, "r"+text, "v"+text, text, []string{text}
+	m.Target.Model, m.Target.Hardware, m.Target.Endpoint, m.Target.Precision = "model"+text, "gpu"+text, "h"+text, text
+	row := &run.Rows[0]
+	row.ID = "id" + text
+	m.Plan = []record.Planned{{ID: row.ID, State: "done"}, {ID: "missing" + text, State: "failed", Error: text}}
+	run.Missing = []string{"missing" + text}
+	row.Spec.Name, row.Spec.Expect, row.Spec.Variant, row.PromptForm = "name"+text, text, text, text
+	row.Spec.Point = []experiment.Axis{{Key: "key" + text, Value: "value" + text}}
+	row.Summary.Requests.Errors = map[string]int{"error" + text: 1}
+	row.Findings = []record.Finding{{Code: "code" + text, Severity: record.Caution, Text: text, Hint: text}}
+	row.SLO = []record.Verdict{{Metric: "ttft_p95", Class: text, Verdict: string(stats.Fail), Why: text}}
+	records := run.Records
+	run.Records = func(r *record.Row) ([]*record.Record, error) {
+		all, err := records(r)
+		first := *all[1]
+		first.ServerID, first.Class, first.Error, first.Finish, first.Outcome = text, text, text, text, "status"
+		return append([]*record.Record{&first}, all...), err
+	}
+	return run
+}
+
+// TestHostileText: no format of text lets a control, format or separator character pass, and none gets a line more.
+func TestHostileText(t *testing.T) {
+	c := func(text string) *compare.Comparison {
+		return &compare.Comparison{Base: text, New: "n" + text, Missing: []string{text}, WithoutRecords: []string{text}, Gate: &compare.Outcome{
+			Verdict: stats.Fail, Cases: []compare.Case{{Point: text, Class: text, Metric: "ttft_p99", Verdict: stats.Fail, Why: text}}}}
+	}
+	formats := map[string]func(io.Writer, string) error{
+		"csv":         func(w io.Writer, text string) error { return CSV(w, attacked(text)) },
+		"json":        func(w io.Writer, text string) error { return JSON(w, attacked(text)) },
+		"vllm":        func(w io.Writer, text string) error { return VLLM(w, attacked(text)) },
+		"gobench":     func(w io.Writer, text string) error { return GoBenchmark(w, attacked(text)) },
+		"openmetrics": func(w io.Writer, text string) error { return OpenMetrics(w, attacked(text)) },
+		"text":        func(w io.Writer, text string) error { return report.Text(w, attacked(text), report.Screen{}) },
+		"md":          func(w io.Writer, text string) error { return report.Markdown(w, attacked(text)) },
+		"junit":       func(w io.Writer, text string) error { return JUnit(w, c(text)) },
+		"comparison":  func(w io.Writer, text string) error { return report.ComparisonText(w, c(text), report.Screen{}) },
+		"comparison of JSON": func(w io.Writer, text string) error {
+			return WriteJSON(w, c(text))
+		},
+	}
+	for name, write := range formats {
+		t.Run(name, func(t *testing.T) {
+			var plain, hostile bytes.Buffer
+			if err := write(&plain, "plain"); err != nil {
+				t.Fatal(err)
+			}
+			if err := write(&hostile, attack); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range hostile.String() {
+				if r != '\n' && !unicode.IsGraphic(r) {
+					t.Fatalf("%U in\n%.2000q", r, hostile.String())
+				}
+			}
+			for line := range strings.Lines(hostile.String()) {
+				if strings.HasPrefix(line, "BenchmarkFake") || strings.HasPrefix(line, "bench_fake") {
+					t.Errorf("a line of its own: %q", line)
+				}
+			}
+			if was, is := bytes.Count(plain.Bytes(), []byte("\n")), bytes.Count(hostile.Bytes(), []byte("\n")); was != is && !wraps(name) {
+				t.Errorf("%d lines, %d of plain text", is, was)
+			}
+			switch name {
+			case "csv":
+				lines, err := csv.NewReader(&hostile).ReadAll()
+				if err != nil || len(lines) != 3 {
+					t.Errorf("%d lines, %v", len(lines), err)
+				}
+			case "json", "vllm":
+				var v any
+				if err := json.Unmarshal(hostile.Bytes(), &v); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// wraps reports whether a format breaks long lines.
+func wraps(format string) bool { return format == "text" || format == "md" || format == "comparison" }

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// ttftPartsTable is where the time to the first token goes in each row whose server reports its own times; shows
+// picks rows.
+func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
+	t := Table{ID: "ttft-parts", Caption: "TTFT by part", Note: "Means over the same requests. Network: outside of the server. By histograms: warm-up included.", Columns: []Column{
+		{Head: "row"}, {Head: "n", Num: true}, {Head: "TTFT from send", Unit: "ms", Num: true, Help: "ttftparts"}}}
+	names := r.ttftParts()
+	for _, name := range names {
+		t.Columns = append(t.Columns, Column{Head: name, Unit: "ms", Num: true, Help: "ttftparts"})
+	}
+	t.Columns = append(t.Columns, Column{Head: "by"})
+	for _, row := range r.Live() {
+		s := row.TTFTSplit
+		if s == nil || !shows(s) {
+			continue
+		}
+		cells := []Cell{TextCell(row.ID), count(s.Requests), TextCell(unit.Digits(s.Total))}
+		for _, name := range names {
+			cells = append(cells, partCell(s, name))
+		}
+		t.Rows = append(t.Rows, append(cells, splitSource(s)))
+	}
+	return t
+}
+
+// ttftParts are the names of the parts of all rows, in their order.
+func (r *Run) ttftParts() (names []string) {
+	for _, row := range r.Live() {
+		if row.TTFTSplit == nil {
+			continue
+		}
+		for _, p := range row.TTFTSplit.Parts() {
+			if !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
+}
+
+func partCell(s *record.TTFTSplit, name string) Cell {
+	for _, p := range s.Parts() {
+		if p.Name == name {
+			return Cell{Text: unit.Digits(p.Ms), Title: unit.Format(p.Ms/s.Total, "share")}
+		}
+	}
+	return Absent()
+}
+
+func splitSource(s *record.TTFTSplit) Cell {
+	switch {
+	case s.Missing != "":
+		return Cell{Text: s.Missing, Kind: Faint}
+	case s.Source == record.SplitOfHistograms:
+		return TextCell("histograms")
+	}
+	return TextCell("each answer")
+}
+
+// anyTTFT picks all rows.
+func anyTTFT(*record.TTFTSplit) bool { return true }
+
+// notPrefill picks rows whose TTFT is not mostly prefill.
+func notPrefill(s *record.TTFTSplit) bool {
+	parts := s.Parts()
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool { return p.Name == "prefill" && p.Ms >= s.Total/2 })
+}
+
+// maxParts is the number of rows of parts in the text.
+const maxParts = 5
+
+// ttftParts writes the table of the parts of the rows in which something else than prefill takes the time.
+func (p *printer) ttftParts(run *Run) {
+	t := run.ttftPartsTable(notPrefill)
+	more := len(t.Rows) - maxParts
+	if t.Rows = t.Rows[:min(len(t.Rows), maxParts)]; len(t.Rows) == 0 {
+		return
+	}
+	t = t.withoutUniform()
+	p.line("")
+	p.wrap("", t.Caption+", where prefill is less than half of it: "+t.Note)
+	p.table(t)
+	if more > 0 {
+		p.line(fmt.Sprintf("%s in report.html, tab Latency", unit.Plural(more, "more row")))
+	}
+}
