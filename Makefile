@@ -1,5 +1,5 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test build bench fuzz golden simulate echarts
+.PHONY: test build bench fuzz golden licenses simulate echarts engines
 
 test:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -28,6 +28,10 @@ fuzz:
 golden:
 	go test ./docs/schema ./report ./report/page ./report/export ./sweep ./sweep/strict ./sweep/live ./experiment/diagnosis ./experiment/selftest -update
 
+# Write the licenses that bench version --licenses prints, from the module cache.
+licenses:
+	go test ./cmd/bench -run '^TestLicenses$$' -update
+
 # The simulations behind docs/statistics.md, whole: about an hour. The verdicts' table goes to
 # experiment/stats/testdata/verdicts.csv.
 simulate:
@@ -38,3 +42,9 @@ simulate:
 echarts:
 	d=$$(mktemp -d) && cp report/page/assets/echarts.entry.js $$d && cd $$d && npm install --no-audit --no-fund echarts@5.6.0 esbuild@0.28.2 && \
 	  npx esbuild echarts.entry.js --bundle --minify --format=iife --global-name=echarts --target=es2020 --outfile=$(CURDIR)/report/page/assets/echarts.min.js
+
+# A real engine on this machine, without a GPU: bench's counts beside the engine's own (benchmarks/engines/README.md).
+ENGINE ?= llama
+engines: build
+	benchmarks/engines/install $(ENGINE)
+	benchmarks/engines/run $(ENGINE) --bench ./bench

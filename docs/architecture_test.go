@@ -28,16 +28,16 @@ var mayImport = map[string][]string{
 	"docs":         {}, // tests alone
 	"docs/schema":  {}, // tests alone
 	"cmd/bench":    {everything},
-	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
+	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
 	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
-	"sweep/strict": {"experiment/safetext"},
+	"sweep/strict": {"experiment/safetext", "experiment/spelling"},
 
 	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
 
 	"report":         {"report/compare", "experiment", "experiment/columns", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
 	"report/page":    {"report", "report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
-	"report/export":  {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/verdict"},
+	"report/export":  {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	"report/fixture": {"report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"}, // for tests
 	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
 
@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"experiment/series":    {"experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment/record":    {"experiment", "experiment/roofline", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
-	"experiment":           {"experiment/roofline", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
+	"experiment":           {"experiment/roofline", "experiment/spelling", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment/fixture":   {"experiment", "experiment/record", "experiment/workload"}, // for tests
 
 	"experiment/load":                {"experiment/workload", "experiment/openai"},
@@ -64,6 +64,7 @@ var mayImport = map[string][]string{
 	"experiment/columns":  {},
 	"experiment/roofline": {"experiment/columns", "experiment/unit"},
 	"experiment/safetext": {},
+	"experiment/spelling": {},
 	"experiment/stats":    {},
 	"experiment/target":   {},
 	"experiment/unit":     {},
@@ -184,7 +185,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"arrow up", load, `import "bench/experiment"`, "experiment/load/x.go:2: imports bench/experiment"},
 		{"arrow sideways", "experiment/stats/x.go", `import "bench/experiment/openai"`, "experiment/stats may import none of ours"},
 		{"root below cmd", "report/x.go", `import "bench"`, "report/x.go:2: imports bench: "},
-		{"strict is a leaf", "sweep/strict/x.go", `import "bench/experiment"`, "sweep/strict may import only experiment/safetext"},
+		{"strict is a leaf", "sweep/strict/x.go", `import "bench/experiment"`, "sweep/strict may import only experiment/safetext, experiment/spelling"},
 		{"sweep skips a shelf", "sweep/x.go", `import _ "bench/experiment/openai"`, "imports bench/experiment/openai"},
 		{"mock and client are apart", "experiment/mock/x.go", `import "bench/experiment/openai"`, "imports bench/experiment/openai"},
 		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in docs/architecture.md"},

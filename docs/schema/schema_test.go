@@ -117,7 +117,7 @@ var closed = map[string][]any{
 	"sweep.MessageSearch.search":     {"slo", "saturation", "knee"},
 	"sweep.MessageSearch.state":      {"found", "above", "below", "none", "budget"},
 	"sweep.MessageRun.state":         {"done", "interrupted", "failed"},
-	"sweep.MessageProgress.phase":    {"preparing", record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
+	"sweep.MessageProgress.phase":    {"preparing", "settling", record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
 	"report.Document.schema":         {report.SchemaDocument},
 	"diagnosis.Answer.verdict":       maybe(verdicts),
 	"diagnosis.Workload.verdict":     maybe(verdicts),

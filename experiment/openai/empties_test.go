@@ -38,15 +38,17 @@ func TestEmptyEvents(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var at []time.Duration // of each event, on this machine
+			sent := make(chan []time.Duration, 1) // when each event was, on this machine
 			began := time.Now()
 			server := func(p *peer) {
+				var at []time.Duration
 				p.say(streamHead)
 				for _, kind := range tt.events {
 					time.Sleep(2 * time.Millisecond)
 					at = append(at, time.Since(began))
 					p.say(chunked(events[kind]))
 				}
+				sent <- at
 				p.say(chunked(usage(5, tt.usage)), chunked(doneEvent), lastChunk)
 			}
 			c := testClient(t, listen(t, once(server)))
@@ -57,6 +59,7 @@ func TestEmptyEvents(t *testing.T) {
 			if r.Outcome != OK || r.OutputTokens != tt.usage || r.Events != tt.bearing {
 				t.Fatalf("outcome %q (%s), %d tokens in %d events", r.Outcome, r.Error, r.OutputTokens, r.Events)
 			}
+			at := <-sent
 			index := func(when time.Duration) int { // the last event sent before it
 				if when == Never {
 					return -1

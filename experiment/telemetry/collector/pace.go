@@ -32,16 +32,11 @@ func (p *pace) next(took, elapsed time.Duration) time.Duration {
 	if p.cost == 0 || took < p.cost {
 		p.cost = max(took, 1)
 	}
-	usual := costInterval(p.cost)
+	usual := min(max(pageInterval, time.Duration(float64(p.cost)/pageShare)), pageMaxInterval)
 	if p.window > 0 {
 		return min(usual, max(p.window/pageReadings, pageMinInterval))
 	}
 	return min(usual, max(time.Duration(pageGrowth*float64(elapsed)), pageFirstUnknown))
-}
-
-// costInterval is the interval between readings that cost this much, in a long window.
-func costInterval(cost time.Duration) time.Duration {
-	return min(max(pageInterval, time.Duration(float64(cost)/pageShare)), pageMaxInterval)
 }
 
 // pause is the wait after a reading that took this long: a late page gets half of the interval to itself.
