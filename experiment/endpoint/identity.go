@@ -175,20 +175,11 @@ func (s *Server) CacheTokens() int {
 	sum := 0
 	for _, line := range s.Info.BuildInfo {
 		if strings.HasPrefix(line, "vllm:cache_config_info{") {
-			sum += intLabel(line, "block_size") * intLabel(line, "num_gpu_blocks")
+			labels := record.CacheConfig(line)
+			size, _ := strconv.Atoi(labels["block_size"]) // 0: not an integer, as "None" until the cache is allocated
+			blocks, _ := strconv.Atoi(labels["num_gpu_blocks"])
+			sum += size * blocks
 		}
 	}
 	return sum
-}
-
-// intLabel is an integer label of a metric's line; 0: missing, or not an integer.
-func intLabel(line, name string) int {
-	for _, before := range []string{"{", ","} {
-		if _, rest, ok := strings.Cut(line, before+name+`="`); ok {
-			value, _, _ := strings.Cut(rest, `"`)
-			n, _ := strconv.Atoi(value)
-			return n
-		}
-	}
-	return 0
 }

@@ -76,23 +76,20 @@ func (t *serverTimes) parse(top map[string]any) {
 }
 
 func (w *walker) timingField(key []byte) (uint, bool) {
-	switch string(key) {
-	case "prompt_ms":
-		return 1, w.millis(&w.c.times.prefill)
-	case "predicted_ms":
-		return 2, w.millis(&w.c.times.decode)
-	}
-	return 0, w.skip(0)
+	return w.timeField(w.c.times.timing(string(key)))
 }
 
 func (w *walker) metricField(key []byte) (uint, bool) {
-	switch string(key) {
-	case "queue_time_ms":
-		return 1, w.millis(&w.c.times.queue)
-	case "time_to_first_token_ms":
-		return 2, w.millis(&w.c.times.prefill)
-	case "generation_time_ms":
-		return 4, w.millis(&w.c.times.decode)
+	return w.timeField(w.c.times.metric(string(key)))
+}
+
+// timeField reads into a field of the times; nil: skips the value.
+func (w *walker) timeField(into *millis) (uint, bool) {
+	t := &w.c.times
+	for i, field := range [...]*millis{&t.queue, &t.prefill, &t.decode} {
+		if field == into {
+			return 1 << i, w.millis(into)
+		}
 	}
 	return 0, w.skip(0)
 }

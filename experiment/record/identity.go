@@ -157,22 +157,27 @@ func isDate(key string) bool {
 	return slices.ContainsFunc([]string{"created", "modified", "date", "time"}, func(word string) bool { return strings.Contains(key, word) })
 }
 
-// addCacheConfig adds the labels of vLLM's or SGLang's cache_config_info, one line for each engine.
-func addCacheConfig(f map[string]string, line string) {
+// CacheConfig are the labels of vLLM's or SGLang's cache_config_info, one line for each engine; nil: another line.
+func CacheConfig(line string) map[string]string {
 	name, labels, _ := strings.Cut(line, "{")
 	if !strings.HasSuffix(name, "cache_config_info") {
-		return
+		return nil
 	}
 	own := map[string]string{}
 	for {
 		key, rest, ok := strings.Cut(labels, `="`)
 		value, after, whole := strings.Cut(rest, `"`) // none of these values has a quote in it
 		if !ok || !whole {
-			break
+			return own
 		}
 		own[strings.TrimLeft(key, ", ")] = value
 		labels = after
 	}
+}
+
+// addCacheConfig adds the labels of a line of cache_config_info.
+func addCacheConfig(f map[string]string, line string) {
+	own := CacheConfig(line)
 	prefix := "cache."
 	if engine := own["engine"]; engine != "" && engine != "0" {
 		prefix += engine + "."

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"bench/experiment/telemetry"
 	"bytes"
 	"cmp"
 	"context"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bench/experiment/telemetry"
 )
 
 // amdSMI is a working amd-smi (ROCm 6.2 to 7.2). It is a Python program: each call costs this machine about half
@@ -51,29 +52,28 @@ func (t *amdSMI) read(ctx context.Context) ([]telemetry.GPUReading, error) {
 }
 
 func (t *amdSMI) run(ctx context.Context, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, t.path, append(args, "--json")...)
-	cmd.WaitDelay = time.Second
-	var out, words limitedBuffer
-	cmd.Stdout, cmd.Stderr = &out, &words
-	if err := cmd.Run(); err != nil {
-		said := strings.TrimSpace(string(append(out.text, words.text...)))
-		return nil, fmt.Errorf("amd-smi: %w: %.200q", err, said)
+	return runSMI(ctx, telemetry.AMDSMI, t.path, append(args, "--json")...)
+}
+
+// processes are the processes on the GPUs.
+func (t *amdSMI) processes(ctx context.Context) ([]telemetry.GPUProcess, error) {
+	text, err := t.run(ctx, "process")
+	if err != nil {
+		return nil, err
 	}
-	return out.text, nil
+	return parseAMDProcesses(text)
 }
 
 // watch samples until ctx ends, and then once more: processes at both ends, and figures if they are wanted.
 func (t *amdSMI) watch(ctx context.Context, figures bool, begun func(), each func(telemetry.Sample)) {
-	last := t.sample(ctx, figures, true)
+	last := smiSample(ctx, t, figures, true)
 	each(last)
 	begun()
 	for figures && ctx.Err() == nil {
 		wait := time.NewTimer(nextAMDInterval(time.Duration(last.Span) * time.Microsecond))
 		select {
 		case <-wait.C:
-			last = t.sample(ctx, true, false)
+			last = smiSample(ctx, t, true, false)
 			if ctx.Err() == nil {
 				each(last)
 			}
@@ -82,33 +82,12 @@ func (t *amdSMI) watch(ctx context.Context, figures bool, begun func(), each fun
 		}
 	}
 	<-ctx.Done()
-	each(t.sample(context.WithoutCancel(ctx), figures, true))
+	each(smiSample(context.WithoutCancel(ctx), t, figures, true))
 }
 
 // nextAMDInterval is the wait after a call with this duration: calls take a tenth of a core at most.
 func nextAMDInterval(took time.Duration) time.Duration {
 	return min(max(pageInterval, 10*took), pageMaxInterval)
-}
-
-func (t *amdSMI) sample(ctx context.Context, figures, processes bool) telemetry.Sample {
-	before := time.Now()
-	s := telemetry.Sample{Source: telemetry.SourceGPU}
-	var err1, err2 error
-	if figures {
-		s.GPUs, err1 = t.read(ctx)
-	}
-	took := time.Since(before)
-	s.At, s.Span = before.Add(took/2), took.Microseconds()
-	if processes {
-		var text []byte
-		if text, err2 = t.run(ctx, "process"); err2 == nil {
-			s.Processes, err2 = parseAMDProcesses(text)
-		}
-	}
-	if err := errors.Join(err1, err2); err != nil {
-		s.Error = err.Error()
-	}
-	return s
 }
 
 // amdObject is a JSON object whose fields are read one by one: any can be "N/A" in place of what it should be.

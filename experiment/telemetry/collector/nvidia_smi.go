@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"bench/experiment/telemetry"
 	"bufio"
 	"bytes"
 	"context"
@@ -14,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bench/experiment/telemetry"
 )
 
 // smiColumns are the queried fields. The last field is one of smiReasons: newer name, older name, or none.
@@ -66,26 +67,23 @@ func (t *nvidiaSMI) processes(ctx context.Context) ([]telemetry.GPUProcess, erro
 }
 
 func (t *nvidiaSMI) run(ctx context.Context, query string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, t.path, query, "--format=csv,noheader,nounits")
-	cmd.WaitDelay = time.Second
-	var out, words limitedBuffer
-	cmd.Stdout, cmd.Stderr = &out, &words
-	if err := cmd.Run(); err != nil {
-		said := strings.TrimSpace(string(append(out.text, words.text...)))
-		return nil, fmt.Errorf("nvidia-smi: %w: %.200q", err, said)
-	}
-	return out.text, nil
+	return runSMI(ctx, telemetry.NvidiaSMI, t.path, query, "--format=csv,noheader,nounits")
 }
 
-// limitedBuffer keeps the first maxKeptBytes.
-type limitedBuffer struct{ text []byte }
-
-// Write implements io.Writer.
-func (c *limitedBuffer) Write(p []byte) (int, error) {
-	c.text = append(c.text, p[:min(len(p), maxKeptBytes-len(c.text))]...)
-	return len(p), nil
+// watch samples until ctx ends, and then once more: processes at both ends, and figures if they are wanted.
+func (t *nvidiaSMI) watch(ctx context.Context, figures bool, begun func(), each func(telemetry.Sample)) {
+	each(smiSample(ctx, t, figures, true))
+	begun()
+	if figures {
+		err := t.loop(ctx, pageInterval, func(gpus []telemetry.GPUReading, at time.Time) {
+			each(telemetry.Sample{Source: telemetry.SourceGPU, At: at, GPUs: gpus})
+		})
+		if err != nil {
+			each(telemetry.Sample{Source: telemetry.SourceGPU, At: time.Now(), Error: err.Error()})
+		}
+	}
+	<-ctx.Done()
+	each(smiSample(context.WithoutCancel(ctx), t, figures, true))
 }
 
 // loop runs nvidia-smi with an interval until ctx ends, which is far cheaper than starting it for each

@@ -1,15 +1,15 @@
 package collector
 
 import (
-	"bench/experiment/telemetry"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"bench/experiment/telemetry"
 )
 
 // Endpoint is the server under test.
@@ -238,7 +238,7 @@ func (s *Sources) Watch(ctx context.Context, window time.Duration, begun func(),
 		watch(func(begun func()) { p.watch(ctx, window, begun, alone) })
 	}
 	if s.smi != nil {
-		watch(func(begun func()) { s.watchSMI(ctx, begun, alone) })
+		watch(func(begun func()) { s.smi.watch(ctx, s.gpu.Name == telemetry.NvidiaSMI, begun, alone) })
 	}
 	if s.amd != nil {
 		watch(func(begun func()) { s.amd.watch(ctx, s.gpu.Name == telemetry.AMDSMI, begun, alone) })
@@ -289,38 +289,4 @@ func (p *poller) readEdge(ctx context.Context, edge string, plan *pace, each fun
 // planNext stores the planned time to the next reading.
 func planNext(s *telemetry.Sample, plan *pace) {
 	s.Next = plan.next(time.Duration(s.Span)*time.Microsecond, time.Since(plan.began)).Microseconds()
-}
-
-// watchSMI samples with nvidia-smi: processes at both ends, and figures if it is the GPU source.
-func (s *Sources) watchSMI(ctx context.Context, begun func(), each func(telemetry.Sample)) {
-	figures := s.gpu.Name == telemetry.NvidiaSMI
-	each(s.smi.sample(ctx, figures))
-	begun()
-	if figures {
-		err := s.smi.loop(ctx, pageInterval, func(gpus []telemetry.GPUReading, at time.Time) {
-			each(telemetry.Sample{Source: telemetry.SourceGPU, At: at, GPUs: gpus})
-		})
-		if err != nil {
-			each(telemetry.Sample{Source: telemetry.SourceGPU, At: time.Now(), Error: err.Error()})
-		}
-	}
-	<-ctx.Done()
-	each(s.smi.sample(context.WithoutCancel(ctx), figures))
-}
-
-// sample queries the processes and, if wanted, the figures.
-func (t *nvidiaSMI) sample(ctx context.Context, figures bool) telemetry.Sample {
-	before := time.Now()
-	s := telemetry.Sample{Source: telemetry.SourceGPU}
-	var err1, err2 error
-	if figures {
-		s.GPUs, err1 = t.read(ctx)
-	}
-	took := time.Since(before)
-	s.At, s.Span = before.Add(took/2), took.Microseconds()
-	s.Processes, err2 = t.processes(ctx)
-	if err := errors.Join(err1, err2); err != nil {
-		s.Error = err.Error()
-	}
-	return s
 }
