@@ -1,11 +1,13 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -22,17 +24,27 @@ type Search struct {
 
 	Min       float64       `toml:"min" json:"min"`
 	Max       float64       `toml:"max" json:"max"`
-	Tolerance Share         `toml:"tolerance" json:"tolerance"`       // largest distance of the two ends of the answer
-	Confirm   int           `toml:"-" json:"confirm"`                 // runs that must agree at each end: the row's repeats, at least 2
-	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"` // total time after which no further probe begins; 0 = unlimited
-	Probes    int           `toml:"probes" json:"probes,omitempty"`   // maximum number; 0 = DefaultProbes
+	Tolerance Share         `toml:"tolerance" json:"tolerance"`          // largest distance of the two ends of the answer
+	Confirm   int           `toml:"-" json:"confirm"`                    // runs at the knee and its neighbours: the row's repeats, at least 2
+	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
+	Probes    int           `toml:"probes" json:"probes,omitempty"`      // maximum number; 0 = DefaultProbes
+	Best      bool          `toml:"best" json:"best,omitempty"`          // a server's knobs that can't beat others are not searched further
+	Longest   workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
+	First     workload.Span `toml:"-" json:"first_warmup_s,omitempty"`   // the row's warm-up; later probes warm up as long as the server needs
 }
 
-// Defaults of a search. It needs DefaultProbes only if its answers contradict each other.
+// Defaults of a search.
 const (
-	DefaultProbes          = 40
-	DefaultTolerance Share = 0.05
+	DefaultProbes                  = 40
+	DefaultTolerance Share         = 0.05
+	DefaultBudget    workload.Span = workload.Span(20 * time.Minute)
 )
+
+// Probe is what a search chooses of a run.
+type Probe struct {
+	Load           float64
+	Warmup, Window workload.Span // 0 = the row's
+}
 
 // Share is a part of a whole: "5%" or 0.05 in a matrix.
 type Share float64
@@ -57,7 +69,7 @@ func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 // String is the share as a percentage.
 func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g', 4, 64) + " %" }
 
-// Values of Search.For.
+// Values of Search.Goal.
 const (
 	GoalSLO        = "slo"
 	GoalSaturation = "saturation"
@@ -88,6 +100,8 @@ func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 	case GoalSLO:
 		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
 			bad("search", "the row has no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
+		} else if len(s.Mix) == 0 && !slices.ContainsFunc(s.SLO.Limits, func(l Limit) bool { return !l.EasierByLoad() }) {
+			bad("search", "more load helps to meet every limit of the row", `write [slo] and below it ttft_p95 = "1s"`)
 		}
 	case GoalSaturation:
 		if k.Axis != "rate" {
@@ -134,22 +148,33 @@ func (k *Search) checkRange(bad func(key, problem, hint string)) {
 }
 
 // ProbeAt is the point of a search at a load.
-func (s *Spec) ProbeAt(load float64, repeat int) Spec {
+func (s *Spec) ProbeAt(at Probe, repeat int) Spec {
 	p := *s
 	p.Repeat = repeat
 	if repeat > 1 {
 		p.Repeats = repeat // the number known so far
 	}
-	value := strconv.FormatFloat(load, 'g', -1, 64)
-	at := slices.IndexFunc(s.Point, func(a Axis) bool { return a.Key == s.Search.Axis })
+	value := strconv.FormatFloat(at.Load, 'g', -1, 64)
+	axis := slices.IndexFunc(s.Point, func(a Axis) bool { return a.Key == s.Search.Axis })
 	p.Point = slices.Clone(s.Point)
-	p.Point[at].Value = value
+	p.Point[axis].Value = value
 	if s.Search.Axis == "rate" {
-		p.Rate = workload.Rate(load)
+		p.Rate = workload.Rate(at.Load)
 	} else {
-		p.Concurrency = int(load)
+		p.Concurrency = int(at.Load)
+	}
+	if at.Window > 0 {
+		p.Duration, p.Warmup.Time = at.Window, at.Warmup
 	}
 	return p
+}
+
+// ProbeOf is the probe that a point is. The search for a knee chooses the load alone.
+func (k *Search) ProbeOf(s *Spec) Probe {
+	if k.Goal == GoalKnee {
+		return Probe{Load: k.LoadOf(s)}
+	}
+	return Probe{Load: k.LoadOf(s), Warmup: s.Warmup.Time, Window: s.Duration}
 }
 
 // Algorithm is the algorithm that chooses the loads.
@@ -157,13 +182,22 @@ func (k *Search) Algorithm() stats.Search {
 	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency", Confirm: k.Confirm}
 }
 
-// MaxProbes is the largest number of probes.
-func (k *Search) MaxProbes() int {
-	if k.Probes > 0 {
-		return k.Probes
+// Pace is the length of the probes.
+func (k *Search) Pace() stats.Pace {
+	const shortest = 10 // s
+	longest := time.Duration(k.Longest).Seconds()
+	least := float64(shortest)
+	if longest > 0 {
+		least = min(least, longest)
 	}
-	return DefaultProbes
+	return stats.Pace{Budget: time.Duration(k.MaxTime()).Seconds(), Warmup: time.Duration(k.First).Seconds(), Least: least, Most: longest}
 }
+
+// MaxTime is the longest time of all probes.
+func (k *Search) MaxTime() workload.Span { return cmp.Or(k.Budget, DefaultBudget) }
+
+// MaxProbes is the largest number of probes.
+func (k *Search) MaxProbes() int { return cmp.Or(k.Probes, DefaultProbes) }
 
 // LoadOf is the load of a probe.
 func (k *Search) LoadOf(s *Spec) float64 {
@@ -171,15 +205,6 @@ func (k *Search) LoadOf(s *Spec) float64 {
 		return float64(s.Rate)
 	}
 	return float64(s.Concurrency)
-}
-
-// ExpectedProbes is the largest number of probes if no answer is wrong or UNDECIDED.
-func (k *Search) ExpectedProbes() int {
-	n := k.Algorithm().Most()
-	if k.Goal == GoalKnee {
-		n += 8 // the grid, beyond the doublings
-	}
-	return min(n, k.MaxProbes())
 }
 
 // String is the search in short: "SLO, 1 to 64/s within 5 %".

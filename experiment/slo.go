@@ -47,6 +47,11 @@ func (l Limit) NeedsStream() bool {
 	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl"}, l.Metric)
 }
 
+// EasierByLoad reports whether more load helps to meet the limit: a minimum, or a price.
+func (l Limit) EasierByLoad() bool {
+	return strings.HasPrefix(l.Key, "min_") || strings.HasPrefix(l.Key, "usd_")
+}
+
 // OfRequests reports whether the limit is on single requests, and not on a throughput or a price, which are
 // figures of the whole row.
 func (l Limit) OfRequests() bool { return l.Stat != "" || l.Metric == "error_rate" }

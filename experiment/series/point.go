@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
 
-// Point is one load of a series. Its figures are medians over the repeats.
+// Point is one load of a series. Its figures are medians over the repeats; of a point to which a budget added longer
+// repeats they are the longest one's.
 type Point struct {
 	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
 	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
@@ -51,6 +52,10 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	}
 	var output, perGPU, requests, offered, perUser []float64
 	for _, r := range rows {
+		p.Valid = p.Valid && r.Valid()
+	}
+	shown := longest(rows)
+	for _, r := range shown {
 		t := r.Summary.Throughput
 		output, requests = append(output, t.OutputTokensPerS), append(requests, t.RequestsPerS)
 		if t.OutputTokensPerSPerGPU != nil {
@@ -62,14 +67,13 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 		if t := r.Summary.TPOT; t != nil && t.P50 > 0 {
 			perUser = append(perUser, 1e3/t.P50)
 		}
-		p.Valid = p.Valid && r.Valid()
 	}
 	p.OutputTokensPerS, p.RequestsPerS = record.RepeatsOf(output), record.RepeatsOf(requests)
 	p.OfferedPerS, p.PerUserTokensPerS = record.RepeatsOf(offered), record.RepeatsOf(perUser)
 	if len(perGPU) > 0 {
 		p.OutputTokensPerSPerGPU = new(record.RepeatsOf(perGPU))
 	}
-	repeats := summaries(rows, "")
+	repeats := summaries(shown, "")
 	p.TTFT, p.TPOT = percentiles(repeats, ttft), percentiles(repeats, tpot)
 	p.ITL, p.E2E = percentiles(repeats, itl), percentiles(repeats, e2e)
 	p.SLO, p.Need = verdict.OfRows(rows...)
@@ -77,6 +81,15 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 		p.Findings = append(p.Findings, d)
 	}
 	return p
+}
+
+// longest are the rows that a budget made longest; all, if it added none.
+func longest(rows []*record.Row) []*record.Row {
+	most := slices.MaxFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Added, b.Spec.Added) }).Spec.Added
+	if most == 0 {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r *record.Row) bool { return r.Spec.Added < most })
 }
 
 // inFlight is the mean number of requests in flight over the repeats of a closed loop; ok is false unless a
@@ -150,8 +163,9 @@ func (p *Point) FiniteLoad() (load float64, ok bool) {
 
 // Completed is the number of completed requests of the repeat with the fewest.
 func (p *Point) Completed() int {
-	least := p.Rows[0].Summary.Requests.Completed
-	for _, r := range p.Rows {
+	rows := longest(p.Rows)
+	least := rows[0].Summary.Requests.Completed
+	for _, r := range rows {
 		least = min(least, r.Summary.Requests.Completed)
 	}
 	return least
@@ -179,8 +193,7 @@ func failed(code string) bool { return code == "errors" || code == "unfinished" 
 func (p *Point) FailsByLoad() bool {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
-			byNature := strings.HasPrefix(v.Metric, "min_") || strings.HasPrefix(v.Metric, "usd_")
-			if v.Verdict == string(stats.Fail) && !byNature {
+			if v.Verdict == string(stats.Fail) && !(experiment.Limit{Key: v.Metric}).EasierByLoad() {
 				return true
 			}
 		}

@@ -1,11 +1,11 @@
 package series
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"bench/experiment"
@@ -13,25 +13,32 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
+	"bench/experiment/workload"
 )
 
-// NextProbe is the load of a search's next probe; more is false when the search is over. rows are its probes
-// so far, in any order.
-func NextProbe(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
-	load, more = nextLoad(k, rows)
-	return load, more && !budgetSpent(k, rows)
-}
-
-// nextLoad is NextProbe without the budget.
-func nextLoad(k *experiment.Search, rows []*record.Row) (load float64, more bool) {
-	if k.Goal == experiment.GoalKnee {
-		return k.Algorithm().NextOfKnee(gains(k, rows))
+// NextProbe is a search's next probe; more is false when the search is over. rows are its probes so far, in any
+// order. A search ends too when its answer is not above the load to beat; 0 = none.
+func NextProbe(k *experiment.Search, rows []*record.Row, beat float64) (next experiment.Probe, more bool) {
+	if len(rows) >= k.MaxProbes() || futile(rows) {
+		return next, false
 	}
-	return k.Algorithm().Next(answers(k, rows))
+	if k.Goal == experiment.GoalKnee {
+		load, more := k.Algorithm().NextOfKnee(gains(k, rows))
+		return experiment.Probe{Load: load}, more && duration(rows) < time.Duration(k.MaxTime())
+	}
+	pace := k.Pace()
+	pace.Beat = beat
+	step, more := k.Algorithm().Next(probes(k, rows), pace)
+	seconds := func(x float64) workload.Span {
+		return workload.Span((time.Duration(x * float64(time.Second))).Round(time.Second / 10))
+	}
+	return experiment.Probe{Load: step.Load, Warmup: seconds(step.Warmup), Window: seconds(step.Window)}, more
 }
 
-func budgetSpent(k *experiment.Search, rows []*record.Row) bool {
-	return len(rows) >= k.MaxProbes() || k.Budget > 0 && duration(rows) >= time.Duration(k.Budget)
+// futile reports whether the last probes were all invalid: further ones would be, too.
+func futile(rows []*record.Row) bool {
+	const most = 4
+	return len(rows) >= most && !slices.ContainsFunc(rows[len(rows)-most:], func(r *record.Row) bool { return disturbed(r) == "" })
 }
 
 func duration(rows []*record.Row) (sum time.Duration) {
@@ -41,13 +48,102 @@ func duration(rows []*record.Row) (sum time.Duration) {
 	return sum
 }
 
-func answers(k *experiment.Search, rows []*record.Row) []stats.Answer {
-	out := make([]stats.Answer, len(rows))
+func probes(k *experiment.Search, rows []*record.Row) []stats.Probe {
+	out := make([]stats.Probe, len(rows))
 	for i, r := range rows {
-		v, _ := probeAnswer(k, r)
-		out[i] = stats.Answer{Load: k.LoadOf(&r.Spec), Verdict: v}
+		out[i] = probe(k, r)
 	}
 	return out
+}
+
+// sureCount is a number of independent requests of which none (or all) over a limit decide it, 5 % allowed, as a
+// verdict that is no count of requests decides.
+const sureCount, sureAllowed = 100, 0.05
+
+// verdictCounts are a verdict as counts.
+func verdictCounts(v stats.Verdict) stats.Exceedances {
+	e := stats.Exceedances{Most: sureCount, N: sureCount, Time: 1, Allowed: sureAllowed}
+	switch v {
+	case stats.Pass:
+		e.Most = 0
+	case stats.Fail:
+		e.Over, e.Least = sureCount, sureCount
+	default:
+		e.N = 0
+	}
+	return e
+}
+
+// probe is the evidence of a row.
+func probe(k *experiment.Search, r *record.Row) stats.Probe {
+	p := stats.Probe{Load: k.LoadOf(&r.Spec), Spent: r.EndedAt.Sub(r.StartedAt).Seconds()}
+	open := disturbed(r) != ""
+	flow := flowOf(r)
+	p.Filling = r.Spec.Rate > 0 && !flow.Steady()
+	if k.Goal == experiment.GoalSaturation {
+		v := saturated(r)
+		if open {
+			v = stats.Undecided
+		}
+		if v != stats.Fail && !open {
+			p.Stay = flow.Stay
+		}
+		p.Limits = []stats.Exceedances{verdictCounts(v)}
+		return p
+	}
+	for _, v := range r.SLO {
+		if (experiment.Limit{Key: v.Metric}).EasierByLoad() {
+			continue
+		}
+		e := verdictCounts(stats.Verdict(v.Verdict))
+		if v.Counts != nil {
+			e = *v.Counts
+		}
+		if v.Overload && !open {
+			p.Verdict = stats.Fail
+			e = verdictCounts(stats.Undecided)
+		}
+		if open {
+			e = verdictCounts(stats.Undecided)
+		}
+		p.Limits = append(p.Limits, e)
+	}
+	queues := r.Spec.Rate > 0 && !r.Spec.HasConversations()
+	switch {
+	case open:
+	case p.Verdict == stats.Fail && queues && flow.Window > 0:
+		p.Completed = flow.Ended / flow.Window
+	case p.Verdict == "":
+		p.Stay = flow.Stay
+		if s := r.Summary.E2E; s != nil && s.Mean > 0 {
+			p.Variation = s.Std / s.Mean
+		}
+		if queues {
+			p.Window, p.Sustained = flow.Window, flow.Sustained()
+			p.Completed = p.Sustained
+		}
+	}
+	return p
+}
+
+// flowOf is what the server took and completed in the window of a row.
+func flowOf(r *record.Row) stats.Flow {
+	f := stats.Flow{Arrived: float64(r.Summary.Requests.Planned), Window: r.Summary.DurationS}
+	f.Ended = f.Arrived
+	if r.Little != nil {
+		f.Ended, f.Stay = r.Little.RequestsS*f.Window, r.Little.MeanMs/1000
+	}
+	return f
+}
+
+// disturbed is why a row says nothing about its load; empty: it does. Failed requests are an answer of the server.
+func disturbed(r *record.Row) string {
+	for _, f := range r.Findings {
+		if f.Severity == record.Invalid && !failed(f.Code) {
+			return f.Text
+		}
+	}
+	return ""
 }
 
 func gains(k *experiment.Search, rows []*record.Row) []stats.Gain {
@@ -58,48 +154,17 @@ func gains(k *experiment.Search, rows []*record.Row) []stats.Gain {
 	return out
 }
 
-// probeAnswer is PASS if the load of a probe is not too high, FAIL if it is, and UNDECIDED, with the reason,
-// if the probe shows neither. Verdicts account for cautions and for failed requests; another invalid row has no
-// answer.
-func probeAnswer(k *experiment.Search, r *record.Row) (v stats.Verdict, why string) {
-	grows := ""
-	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow
-	// client.
-	if t, ok := (&Point{Rows: []*record.Row{r}}).queue(); ok && r.Spec.Rate > 0 {
-		grows = fmt.Sprintf("the queue grows by %.0f %% during the window", 100*t.Change)
+// saturated is PASS if the server keeps up with the load of a row, and FAIL if it does not.
+func saturated(r *record.Row) stats.Verdict {
+	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow client.
+	if _, grows := (&Point{Rows: []*record.Row{r}}).queue(); grows && r.Spec.Rate > 0 {
+		return stats.Fail
 	}
-	v, _ = verdict.OfRows(r)
-	if k.Goal == experiment.GoalSaturation {
-		v = keptUp(r)
-		if grows != "" {
-			v, grows = stats.Fail, ""
-		}
+	v, flow := keptUp(r), flowOf(r)
+	if f := flow.Stay / max(flow.Window, 1e-9); v == stats.Fail && r.Little != nil && r.Spec.Rate > 0 && flow.Ended >= (1-2*f)*flow.Arrived {
+		return stats.Undecided // what is missing is as much as an empty server takes in
 	}
-	switch {
-	case v == stats.Pass && grows != "":
-		return stats.Undecided, grows
-	case v != stats.Pass && v != stats.Fail:
-		return stats.Undecided, whyOpen(r)
-	}
-	if i := slices.IndexFunc(r.Findings, func(f record.Finding) bool { return f.Code == "rate_not_achieved" }); v == stats.Pass && i >= 0 {
-		return stats.Undecided, r.Findings[i].Text
-	}
-	for _, d := range r.Findings {
-		if d.Severity == record.Invalid && !failed(d.Code) {
-			return stats.Undecided, d.Text
-		}
-	}
-	return v, ""
-}
-
-// whyOpen is why a row is undecided: the effect of a finding, or too few requests.
-func whyOpen(r *record.Row) string {
-	for _, v := range r.SLO {
-		if v.Verdict == string(stats.Undecided) && v.Need == 0 && v.Why != "" {
-			return v.Why
-		}
-	}
-	return "more requests are needed for a verdict"
+	return v
 }
 
 // Overshoots reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose,
@@ -108,8 +173,11 @@ func Overshoots(r *record.Row) bool {
 	if r.Spec.Search == nil {
 		return false
 	}
-	v, _ := probeAnswer(r.Spec.Search, r)
-	return v != stats.Pass || r.Spec.Search.Goal == experiment.GoalKnee
+	v, _ := verdict.OfRows(r)
+	if r.Spec.Search.Goal == experiment.GoalSaturation {
+		v = saturated(r)
+	}
+	return v != stats.Pass || disturbed(r) != "" || r.Spec.Search.Goal == experiment.GoalKnee
 }
 
 // keptUp reports whether the server completed as many requests/s as were offered; a shortfall that can be
@@ -129,45 +197,75 @@ func keptUp(r *record.Row) stats.Verdict {
 	return stats.Fail
 }
 
-// SearchResult is the result of a search so far. s is one of its probes, or the row before it was expanded.
-func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row) record.Found {
-	return searchResult(k, s, rows, false)
+// SearchResult is the result of a search so far, with the load to beat. s is one of its probes, or the row before it
+// was expanded.
+func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, beat float64) record.Found {
+	return searchResult(k, s, rows, beat, false)
 }
 
 // SearchAgain is the result of a search whose probes were evaluated again, so that it can't run further ones.
 func SearchAgain(k *experiment.Search, rows []*record.Row) record.Found {
-	return searchResult(k, &rows[0].Spec, rows, true)
+	return searchResult(k, &rows[0].Spec, rows, 0, true)
 }
 
-func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, again bool) record.Found {
+func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, beat float64, again bool) record.Found {
 	_, others := experiment.LoadAxis(s)
 	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows), TookS: duration(rows).Seconds()}
-	bends := true
+	close := true
 	if k.Goal == experiment.GoalKnee {
+		var bends bool
 		f.Bracket, bends = k.Algorithm().KneeOf(gains(k, rows))
-	} else {
-		f.Bracket = k.Algorithm().Bracket(answers(k, rows))
+		close = bends
+	} else if len(rows) > 0 {
+		f.Bracket, close = bracket(k.Algorithm(), probes(k, rows))
 	}
-	_, more := nextLoad(k, rows)
-	switch {
-	case more && again:
-		f.State = "unprobed"
-	case more && budgetSpent(k, rows):
-		f.State = "budget"
-	case more:
-		f.State = "searching"
-	case !bends || f.Low == nil && f.High == nil:
-		f.State = "none"
-	case f.High == nil && *f.Low == k.Max:
-		f.State = "above"
-	case f.Low == nil && *f.High == k.Min:
-		f.State = "below"
-	default:
-		f.State = "found"
+	_, more := NextProbe(k, rows, beat)
+	f.State = state(&f, len(rows) > 0 && close, more, again)
+	if f.High != nil && *f.High <= beat {
+		f.State = "beaten"
+	}
+	if k.Goal == experiment.GoalKnee && !more && !again {
+		if _, unfinished := k.Algorithm().NextOfKnee(gains(k, rows)); unfinished {
+			f.State, f.Bracket = "budget", stats.Bracket{}
+		}
 	}
 	label := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
 	f.Text = fmt.Sprintf("%s: %s (%s, %s)", label, foundText(&f, rows), unit.Plural(f.Probes, "probe"), duration(rows).Round(time.Second))
 	return f
+}
+
+// bracket is the part of the region inside of the range, and whether it is as close as the tolerance.
+func bracket(s stats.Search, probes []stats.Probe) (b stats.Bracket, close bool) {
+	r := s.Region(probes)
+	if r.Low > 0 {
+		b.Low = new(s.Round(min(r.Low, s.Max), false))
+	}
+	if !math.IsInf(r.High, 1) {
+		b.High = new(s.Round(max(r.High, s.Min), true))
+	}
+	if b.Low != nil && b.High != nil {
+		b.Best = new(s.Round(r.Best, false))
+	}
+	return b, b.Low != nil && *b.Low == s.Max || b.High != nil && *b.High == s.Min || b.Low != nil && b.High != nil && s.Close(*b.Low, *b.High)
+}
+
+func state(f *record.Found, close, more, again bool) string {
+	k := &f.Search
+	switch {
+	case f.Low != nil && *f.Low == k.Max:
+		return "above"
+	case f.High != nil && *f.High == k.Min:
+		return "below"
+	case f.Probes == 0, more && !again && !close:
+		return "searching"
+	case more && again && !close:
+		return "unprobed"
+	case f.Low == nil && f.High == nil:
+		return "none"
+	case !close:
+		return "budget"
+	}
+	return "found"
 }
 
 // foundText is the result in words.
@@ -182,67 +280,81 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	case "searching":
 		return what + " is not found yet" + soFar(f)
 	case "unprobed":
-		return what + " is not found by the stored probes" + soFar(f) + "; run the search again"
+		return what + between(f) + " by the stored probes; run the search again for a closer answer"
 	case "budget":
-		return what + " is not found within the budget" + soFar(f) + "; raise budget or probes"
+		return what + between(f) + budgetText(f, rows)
 	case "none":
 		if k.Goal == experiment.GoalKnee {
 			return fmt.Sprintf("no knee for %s %s to %s: throughput does not bend; change min or max", k.Axis, loadText(k, k.Min), loadText(k, k.Max))
 		}
-		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(k, rows))
+		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(rows))
 	case "above":
-		return fmt.Sprintf("%s is %s or above, the search's max (%s); raise max", what, loadText(k, *f.Low), agreed(f.LowRuns))
+		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, loadText(k, *f.Low))
+	case "beaten":
+		return what + between(f) + ": another server setting meets it at a higher one"
 	case "below":
-		return fmt.Sprintf("%s is below %s, the search's min (%s); lower min", what, loadText(k, *f.High), agreed(f.HighRuns))
+		return fmt.Sprintf("%s is below %s, the search's min; lower min", what, loadText(k, *f.High))
 	}
-	text := what + " is" + between(f)
-	if k.Goal != experiment.GoalKnee && len(f.Open) > 0 {
-		open := make([]string, len(f.Open))
-		for i, x := range f.Open {
-			open[i] = loadText(k, x)
-		}
-		text += fmt.Sprintf("; runs are undecided or disagree at %s: %s", strings.Join(open, ", "), whyUndecided(k, rows))
-	}
-	return text
+	return what + between(f)
 }
 
 // between is the bracket in words.
 func between(f *record.Found) string {
 	k := &f.Search
 	switch {
+	case f.Low == nil && f.High == nil:
+		return " is not known"
 	case f.Low == nil:
-		return fmt.Sprintf(" below %s (%s)", loadText(k, *f.High), agreed(f.HighRuns))
+		return " is below " + loadText(k, *f.High)
 	case f.High == nil:
-		return fmt.Sprintf(" %s or above (%s)", loadText(k, *f.Low), agreed(f.LowRuns))
-	case f.LowRuns == 1 && f.HighRuns == 1:
-		return fmt.Sprintf(" between %s and %s (1 run at each, not confirmed)", loadText(k, *f.Low), loadText(k, *f.High))
-	case f.LowRuns == f.HighRuns:
-		return fmt.Sprintf(" between %s and %s (%s at each)", loadText(k, *f.Low), loadText(k, *f.High), agreed(f.LowRuns))
+		return fmt.Sprintf(" is %s or above", loadText(k, *f.Low))
+	case k.Axis == "concurrency" && *f.High == *f.Low+1 && k.Goal != experiment.GoalKnee:
+		return " is " + loadText(k, *f.Low)
 	}
-	return fmt.Sprintf(" between %s (%s) and %s (%s)", loadText(k, *f.Low), agreed(f.LowRuns), loadText(k, *f.High), agreed(f.HighRuns))
+	text := fmt.Sprintf(" is between %s and %s", loadText(k, *f.Low), loadText(k, *f.High))
+	if f.Best != nil {
+		text += fmt.Sprintf(", most likely %s", loadText(k, *f.Best))
+	}
+	return text
+}
+
+// budgetText is how wide the answer is, and what a closer one takes: widths fall with the root of the time.
+func budgetText(f *record.Found, rows []*record.Row) string {
+	k := &f.Search
+	switch {
+	case futile(rows):
+		return "; the last probes are invalid: " + whyUndecided(rows)
+	case f.Low == nil || f.High == nil || k.Goal == experiment.GoalKnee:
+		return "; budget spent: raise budget or probes"
+	}
+	spent := "budget"
+	if f.Probes >= k.MaxProbes() {
+		spent = "probes"
+	}
+	width := *f.High / *f.Low - 1
+	factor := math.Pow(width/float64(k.Tolerance), 2)
+	return fmt.Sprintf("; %s spent at a width of %.0f %%; %s takes about %s", spent, 100*width, k.Tolerance,
+		unit.Clock(time.Duration(f.TookS*factor*float64(time.Second))))
 }
 
 func soFar(f *record.Found) string {
 	if f.Low == nil && f.High == nil {
 		return ""
 	}
-	return ": so far it is" + between(f)
+	return ": so far it" + between(f)
 }
 
-// whyUndecided is the most frequent reason among the undecided probes.
-func whyUndecided(k *experiment.Search, rows []*record.Row) string {
+// whyUndecided is the most frequent reason of probes that decide nothing.
+func whyUndecided(rows []*record.Row) string {
 	count, most := map[string]int{}, ""
 	for _, r := range rows {
-		if v, why := probeAnswer(k, r); v == stats.Undecided {
+		if why := disturbed(r); why != "" {
 			if count[why]++; count[why] > count[most] || most == "" {
 				most = why
 			}
 		}
 	}
-	if most == "" {
-		return "chance decides the verdict"
-	}
-	return most
+	return cmp.Or(most, "more requests are needed; raise budget")
 }
 
 // loadText is a load without its axis: 11.3/s, 8.
@@ -252,11 +364,4 @@ func loadText(k *experiment.Search, load float64) string {
 		return text + "/s"
 	}
 	return unit.Count(int(load))
-}
-
-func agreed(runs int) string {
-	if runs == 1 {
-		return "1 run, not confirmed"
-	}
-	return fmt.Sprintf("%d runs agree", runs)
 }

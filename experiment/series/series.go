@@ -34,8 +34,10 @@ type Series struct {
 	Marks     []string          `json:"marks,omitempty"`  // limits of comparability: cold starts, conversations, natural EOS
 	Cost      string            `json:"frontier_latency"` // latency on the frontier against output tokens/s, at p99: ttft; e2e without streaming
 
-	Points   []Point `json:"points"`   // by ascending load
-	Headline *int    `json:"headline"` // index in points: the highest load within the SLO, else the highest valid throughput
+	Points   []Point  `json:"points"`                // by ascending load
+	Skipped  []string `json:"skipped,omitempty"`     // loads above a certain FAIL, which did not run
+	Beyond   string   `json:"skipped_why,omitempty"` // "beyond the FAIL at rate 16/s"
+	Headline *int     `json:"headline"`              // index in points: the highest load within the SLO, else the highest valid throughput
 	// Points that no other point beats in both latency and throughput, by ascending latency; without invalid
 	// points and points whose n is too small for a p99.
 	Frontier []int `json:"frontier"`
@@ -47,6 +49,9 @@ type Series struct {
 	Saturation       LoadLimit `json:"saturation"`          // the first load that the server does not keep up with
 	Sentence         string    `json:"sentence"`            // the headline point in one sentence
 }
+
+// promptForm is the axis that names the form of prompts, where series differ in nothing else.
+const promptForm = "prompt_form"
 
 // Label is the series' name for display: the row's name and the axes other than the load.
 func (s *Series) Label() string {
@@ -84,7 +89,7 @@ func FromRows(rows []record.Row) []Series {
 	}
 	for i := range series {
 		if labels[series[i].Label()] > 1 { // they differ in the form of their prompts
-			series[i].OtherAxes = append(series[i].OtherAxes, experiment.Axis{Key: "prompt_form", Value: series[i].Prompt})
+			series[i].OtherAxes = append(series[i].OtherAxes, experiment.Axis{Key: promptForm, Value: series[i].Prompt})
 		}
 	}
 	return series

@@ -145,15 +145,19 @@ type weight struct {
 	fewestFail float64 // requests that a FAIL takes at least
 }
 
+// timeAt is the autocorrelation time that counts at the p-quantile.
+func (s *InOrder) timeAt(p float64) float64 {
+	time, memory := s.level(1-p).time, s.rankTime()
+	if min(p, 1-p) > middle {
+		return max(time, ofRanksMiddle*memory)
+	}
+	return max(time, s.level(neighbour*(1-p)).time, ofRanks*memory)
+}
+
 func (s *InOrder) weight(p float64) weight {
 	q := min(p, 1-p)
 	own := s.level(1 - p)
-	time, least, memory := own.time, fewestTimes(p), s.rankTime()
-	if q > middle {
-		time = max(time, ofRanksMiddle*memory)
-	} else {
-		time = max(time, s.level(neighbour*(1-p)).time, ofRanks*memory)
-	}
+	time, least, memory := s.timeAt(p), fewestTimes(p), s.rankTime()
 	excess := excessOf(time, float64(s.n))
 	w := weight{pass: own.spread * (1 + excess*passCare), fail: own.spread * (1 + excess*failCare), fewest: least * memory}
 	if q > middle || !s.Bounded {

@@ -44,7 +44,7 @@ func (s Search) NextOfKnee(gains []Gain) (load float64, more bool) {
 		}
 	}
 	for i := at - 1; i <= at+1; i++ {
-		if runs[i] < s.confirm() {
+		if runs[i] < max(1, s.Confirm) {
 			return loads[i], true
 		}
 	}
@@ -76,7 +76,7 @@ func (s Search) KneeOf(gains []Gain) (b Bracket, ok bool) {
 	for high < len(loads)-1 && noise > 0 && alike(high) {
 		high++
 	}
-	return Bracket{Low: &loads[low], High: &loads[high], LowRuns: runs[low], HighRuns: runs[high], Open: loads[low+1 : high]}, true
+	return Bracket{Low: &loads[low], High: &loads[high]}, true
 }
 
 // bends is Bends of the runs in the range.
@@ -94,12 +94,7 @@ func (s Search) grid() []float64 {
 	var out []float64
 	for i := range gridPoints {
 		x := s.Min * math.Pow(s.Max/s.Min, float64(i)/(gridPoints-1))
-		if s.Whole {
-			x = math.Round(x)
-		} else {
-			x = round4(x)
-		}
-		if x = min(max(x, s.Min), s.Max); !slices.Contains(out, x) {
+		if x = s.allowed(x); !slices.Contains(out, x) {
 			out = append(out, x)
 		}
 	}

@@ -43,9 +43,6 @@ func TestKneeSearch(t *testing.T) {
 		if wide := *b.High / *b.Low; wide > math.Pow(1+s.Tolerance, 2)*1.001 && !(s.Whole && *b.High-*b.Low <= 2) {
 			t.Fatalf("knee at %v: %v to %v", at, *b.Low, *b.High)
 		}
-		if b.LowRuns < 2 || b.HighRuns < 2 {
-			t.Fatalf("%+v", b)
-		}
 	})
 }
 

@@ -3,196 +3,222 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// ask runs a search against an oracle; it fails where the search does not end.
-func ask(t interface{ Fatalf(string, ...any) }, s Search, oracle func(load float64) Verdict) []Answer {
-	var answers []Answer
+// wait is the share of requests of an M/M/1 queue that wait longer than a limit, at a load.
+func wait(load, capacity, limit float64) float64 {
+	if load >= capacity {
+		return 1
+	}
+	return load / capacity * math.Exp(-(capacity-load)*limit)
+}
+
+// drawn is a probe whose requests are independent.
+func drawn(rng *rand.Rand, load, window, share float64) Probe {
+	n, over := math.Round(load*window), 0.0
+	for range int(n) {
+		if rng.Float64() < share {
+			over++
+		}
+	}
+	return Probe{Load: load, Spent: window + 2, Stay: 0.2,
+		Limits: []Exceedances{{Over: over, Least: over, Most: over, N: n, Time: 1, Allowed: 0.05}}}
+}
+
+// runSearch runs a search until it ends.
+func runSearch(t interface{ Fatalf(string, ...any) }, s Search, pace Pace, probe func(Step) Probe) []Probe {
+	var probes []Probe
 	for {
-		x, more := s.Next(answers)
+		step, more := s.Next(probes, pace)
 		if !more {
-			return answers
+			return probes
 		}
-		if len(answers) > 20000 {
-			t.Fatalf("%+v does not end", s)
+		if len(probes) > 60 || step.Load < s.Min || step.Load > s.Max || s.Whole && step.Load != math.Round(step.Load) || step.Window <= 0 {
+			t.Fatalf("%+v: %+v after %d probes", s, step, len(probes))
 		}
-		if x < s.Min || x > s.Max || s.Whole && x != math.Round(x) {
-			t.Fatalf("%+v asks at %v", s, x)
-		}
-		answers = append(answers, Answer{x, oracle(x)})
+		probes = append(probes, probe(step))
 	}
 }
 
-func anySearch(t *rapid.T) Search {
-	s := Search{Whole: rapid.Bool().Draw(t, "whole"), Tolerance: rapid.Float64Range(0.01, 0.5).Draw(t, "tolerance"), Confirm: rapid.IntRange(0, 4).Draw(t, "confirm")}
-	if s.Whole {
-		s.Min = float64(rapid.IntRange(1, 50).Draw(t, "min"))
-		s.Max = s.Min + float64(rapid.IntRange(1, 2000).Draw(t, "more"))
-		return s
-	}
-	s.Min = round4(rapid.Float64Range(1e-3, 100).Draw(t, "min"))
-	s.Max = round4(s.Min * rapid.Float64Range(1.1, 1000).Draw(t, "times"))
-	return s
-}
-
-func threshold(at float64) func(float64) Verdict {
-	return func(x float64) Verdict {
-		if x <= at {
-			return Pass
+// The interval holds the threshold of queues of any capacity and limit, of each budget, and narrows with it.
+func TestRegionHoldsTheThreshold(t *testing.T) {
+	rng := rand.New(rand.NewPCG(18, 1))
+	const searches = 40
+	for _, budget := range []float64{100, 300} {
+		held, widths := 0, []float64{}
+		for range searches {
+			capacity, limit := 5*math.Pow(10, rng.Float64()), 0.05*math.Pow(20, rng.Float64())
+			s := Search{Min: 1, Max: 128, Tolerance: 0.01}
+			share := func(load float64) float64 { return wait(load, capacity, limit) }
+			probes := runSearch(t, s, Pace{Budget: budget, Warmup: 1, Least: 5}, func(step Step) Probe { return drawn(rng, step.Load, step.Window, share(step.Load)) })
+			r := s.Region(probes)
+			if low := max(r.Low, s.Min); (r.Low == 0 || share(low) <= 0.05) && (math.IsInf(r.High, 1) || share(r.High) >= 0.05) {
+				held++
+			}
+			widths = append(widths, r.High/max(r.Low, s.Min)-1)
 		}
-		return Fail
-	}
-}
-
-func TestSearchByHand(t *testing.T) {
-	s := Search{Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
-	var loads []float64
-	for _, a := range ask(t, s, threshold(10)) {
-		loads = append(loads, a.Load)
-	}
-	want := []float64{1, 2, 4, 8, 16, 11.31, 9.512, 10.37, 10.37, 9.512}
-	if len(loads) != len(want) {
-		t.Fatalf("%v", loads)
-	}
-	for i := range want {
-		if loads[i] != want[i] {
-			t.Errorf("%v, want %v", loads, want)
-			break
+		slices.Sort(widths)
+		t.Logf("%.0f s: held %d of %d, width %.3f", budget, held, searches, widths[searches/2])
+		if held < searches*95/100 {
+			t.Errorf("%.0f s: %d of %d intervals hold the threshold", budget, held, searches)
 		}
 	}
-	if n := s.Most(); n < len(want) || n > 15 {
-		t.Errorf("at most %d", n)
-	}
 }
 
-func TestSearchEnds(t *testing.T) {
-	s := Search{Min: 2, Max: 64, Tolerance: 0.05, Confirm: 3}
-	if b := s.Bracket(ask(t, s, threshold(1))); b.Low != nil || *b.High != 2 || b.HighRuns != 3 {
-		t.Errorf("all fail: %+v", b)
-	}
-	if b := s.Bracket(ask(t, s, threshold(100))); b.High != nil || *b.Low != 64 || b.LowRuns != 3 {
-		t.Errorf("all pass: %+v", b)
-	}
-	undecided := func(float64) Verdict { return Undecided }
-	if b := s.Bracket(ask(t, s, undecided)); b.Low != nil || b.High != nil || len(b.Open) != 6 {
-		t.Errorf("none decides: %+v", b)
-	}
-	if b := s.Bracket(nil); b.Low != nil || b.High != nil {
-		t.Errorf("nothing asked: %+v", b)
-	}
-}
-
-// TestSearchExact holds that an oracle which is never wrong is bracketed to the tolerance, both ends
-// confirmed.
-func TestSearchExact(t *testing.T) {
+// A step is searched to within its tolerance, or to the integer.
+func TestSearchOfAStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := anySearch(t)
-		at := s.Min * math.Pow(s.Max/s.Min, rapid.Float64Range(0.001, 0.999).Draw(t, "place"))
-		answers := ask(t, s, threshold(at))
-		b := s.Bracket(answers)
-		if b.Low == nil || b.High == nil || *b.Low > at || *b.High <= at || len(b.Open) > 0 || b.LowRuns < s.confirm() || b.HighRuns < s.confirm() {
-			t.Fatalf("threshold %v: %+v", at, b)
+		s := Search{Min: 1, Max: rapid.Float64Range(4, 500).Draw(t, "max"), Tolerance: rapid.Float64Range(0.02, 0.3).Draw(t, "tolerance")}
+		if s.Whole = rapid.Bool().Draw(t, "whole"); s.Whole {
+			s.Max = math.Round(s.Max)
 		}
-		if w := *b.High / *b.Low; w > (1+s.Tolerance)*1.0001 && !(s.Whole && *b.High-*b.Low == 1) {
-			t.Fatalf("width %v", w)
-		}
-		if steps := math.Log2(s.Max/s.Min) + math.Log2(math.Log(2)/math.Log1p(s.Tolerance)) + 4 + 2*float64(s.confirm()-1); float64(len(answers)) > steps {
-			t.Fatalf("%d answers, more than %.1f", len(answers), steps)
+		at := math.Pow(s.Max, rapid.Float64Range(-0.2, 1.2).Draw(t, "place"))
+		probes := runSearch(t, s, Pace{Budget: 600, Least: 10, Most: 10}, func(step Step) Probe {
+			e := Exceedances{N: 200, Time: 1, Allowed: 0.05}
+			if step.Load > at {
+				e.Over, e.Least, e.Most = 200, 200, 200
+			}
+			return Probe{Load: step.Load, Limits: []Exceedances{e}, Spent: 10}
+		})
+		r := s.Region(probes)
+		switch {
+		case at < s.Min:
+			if r.High > s.Min {
+				t.Fatalf("%v: %v to %v", at, r.Low, r.High)
+			}
+		case at >= s.Max:
+			if r.Low < s.Max {
+				t.Fatalf("%v: %v to %v", at, r.Low, r.High)
+			}
+		case r.Low > at*1.002 || r.High < at*0.998 || !s.Close(r.Low, r.High):
+			t.Fatalf("%v: %v to %v after %d", at, r.Low, r.High, len(probes))
 		}
 	})
 }
 
-// TestSearchUndecided holds that what an oracle can't decide lies inside of the answer, and is named.
-func TestSearchUndecided(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := anySearch(t)
-		s.Whole = false
-		from := s.Min * math.Pow(s.Max/s.Min, rapid.Float64Range(0.01, 0.6).Draw(t, "from"))
-		to := from * math.Pow(s.Max/from, rapid.Float64Range(0.01, 0.9).Draw(t, "width"))
-		b := s.Bracket(ask(t, s, func(x float64) Verdict {
-			switch {
-			case x <= from:
-				return Pass
-			case x > to:
-				return Fail
-			}
-			return Undecided
-		}))
-		if b.Low == nil || b.High == nil || *b.Low > from || *b.High <= to {
-			t.Fatalf("undecided from %v to %v: %+v", from, to, b)
-		}
-		if *b.Low*math.Pow(1+s.Tolerance, 2)*1.001 < from || *b.High/math.Pow(1+s.Tolerance, 2)/1.001 > to {
-			t.Fatalf("undecided from %v to %v: %v to %v is too wide for %v", from, to, *b.Low, *b.High, s.Tolerance)
-		}
-		for _, x := range b.Open {
-			if x <= from || x > to {
-				t.Fatalf("%v is open", x)
-			}
-		}
-	})
+func counts(load, over, n float64) Probe {
+	return Probe{Load: load, Limits: []Exceedances{{Over: over, Least: over, Most: over, N: n, Time: 1, Allowed: 0.05}}}
 }
 
-// TestSearchAnyAnswers: a search ends whatever the answers are, its result agrees with them, and it continues
-// from any subset of them in any order.
-func TestSearchAnyAnswers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := anySearch(t)
-		seed := rapid.Uint64().Draw(t, "seed")
-		rng := rand.New(rand.NewPCG(seed, 0))
-		answers := ask(t, s, func(float64) Verdict { return []Verdict{Pass, Fail, Undecided}[rng.IntN(3)] })
-		b := s.Bracket(answers)
-		if b.Low != nil && b.High != nil && *b.Low >= *b.High {
-			t.Fatalf("%+v", b)
+// None of 80 over the limit decide: (1 − 0.05)^75 is e^−3.84, at the threshold.
+func TestRegionKnownAnswers(t *testing.T) {
+	s := Search{Min: 1, Max: 64, Tolerance: 0.05}
+	for _, tt := range []struct {
+		name      string
+		probes    []Probe
+		low, high float64
+	}{
+		{"40 decide nothing", []Probe{counts(8, 0, 40)}, 0, math.Inf(1)},
+		{"80 decide", []Probe{counts(8, 0, 80)}, 8, math.Inf(1)},
+		{"a repeat adds up", []Probe{counts(8, 0, 50), counts(8, 0, 50)}, 8, math.Inf(1)},
+		{"a verdict that stands by itself", []Probe{{Load: 16, Verdict: Fail}}, 0, 16},
+		{"what the server sustains bounds it", []Probe{{Load: 32, Sustained: 10}}, 0, 10.5},
+		{"contradictions leave both possible", []Probe{{Load: 16, Verdict: Fail}, {Load: 20, Verdict: Pass}}, 0, math.Inf(1)},
+	} {
+		r := s.Region(tt.probes)
+		if math.Abs(r.Low-tt.low) > 0.01*tt.low || r.High != tt.high && math.Abs(r.High-tt.high) > 0.01*tt.high {
+			t.Errorf("%s: %v to %v, want %v to %v", tt.name, r.Low, r.High, tt.low, tt.high)
 		}
-		for _, a := range answers {
-			if b.Low != nil && a.Load == *b.Low && a.Verdict == Fail || b.High != nil && a.Load == *b.High && a.Verdict == Pass {
-				t.Fatalf("an end is contradicted: %+v by %+v", b, a)
-			}
-		}
-		shuffled := append([]Answer(nil), answers...)
-		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if _, more := s.Next(shuffled); more {
-			t.Fatal("in another order there is more to ask")
-		}
-		part := shuffled[:len(shuffled)/2]
-		x, more := s.Next(part)
-		rng.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		if y, again := s.Next(part); x != y || more != again {
-			t.Fatalf("the order decides: %v or %v", x, y)
-		}
-	})
-}
-
-// TestSearchNoisy holds what confirmation is for: answers that are wrong by chance, most near the threshold
-// and some anywhere, leave the threshold inside of the answer. Without confirmation the same answers lose it
-// several times as often.
-func TestSearchNoisy(t *testing.T) {
-	const trials, at, slope, anywhere = 2000, 10.0, 0.01, 0.02
-	missed := func(confirm int) int {
-		rng := rand.New(rand.NewPCG(1, uint64(confirm)))
-		s := Search{Min: 1, Max: 64, Tolerance: 0.05, Confirm: confirm}
-		n := 0
-		for range trials {
-			b := s.Bracket(ask(t, s, func(x float64) Verdict {
-				pass := anywhere + (1-2*anywhere)/(1+math.Exp(math.Log(x/at)/slope))
-				if rng.Float64() < pass {
-					return Pass
-				}
-				return Fail
-			}))
-			// Where one in four answers differs from the other side's is no threshold to miss.
-			if b.Low == nil || b.High == nil || *b.Low > at*1.011 || *b.High < at/1.011 {
-				n++
-			}
-		}
-		return n
 	}
-	once, twice, thrice := missed(1), missed(2), missed(3)
-	t.Logf("of %d: %d missed with one run at each end, %d with two, %d with three", trials, once, twice, thrice)
-	if twice > trials/50 || thrice > trials/100 || once < 3*twice {
-		t.Errorf("missed: %d, %d, %d of %d", once, twice, thrice, trials)
+}
+
+// What disturbs a run, or a server that fills up, can only widen the interval, and at the side that it touches.
+func TestRegionOfDisturbedRuns(t *testing.T) {
+	s := Search{Min: 1, Max: 64, Tolerance: 0.05}
+	calm := []Probe{counts(8, 0, 200), counts(14, 2, 200), counts(18, 30, 200)}
+	want := s.Region(calm)
+	inflated := slices.Clone(calm)
+	inflated[2].Limits = []Exceedances{{Over: 30, Least: 0, Most: 30, N: 200, Time: 1, Allowed: 0.05}}
+	if r := s.Region(inflated); r.High <= want.High || math.Abs(r.Low-want.Low) > 0.01*want.Low || r.Best != want.Best {
+		t.Errorf("inflated latencies: %v to %v, %v; calm: %v to %v, %v", r.Low, r.High, r.Best, want.Low, want.High, want.Best)
+	}
+	filling := slices.Clone(calm)
+	filling[0].Filling, filling[1].Filling = true, true
+	if r := s.Region(filling); r.Low != 0 || math.Abs(r.High-want.High) > 0.02*want.High {
+		t.Errorf("a server that fills up: %v to %v; calm: %v to %v", r.Low, r.High, want.Low, want.High)
+	}
+}
+
+// The limit that fails first binds, and another one that is not decided keeps the low end open.
+func TestRegionOfTwoLimits(t *testing.T) {
+	s := Search{Min: 1, Max: 64, Tolerance: 0.05}
+	two := func(load, a, b, n float64) Probe {
+		p := counts(load, a, n)
+		p.Limits = append(p.Limits, counts(load, b, n).Limits...)
+		return p
+	}
+	r := s.Region([]Probe{two(8, 0, 0, 300), two(16, 0, 150, 300), two(32, 150, 300, 300)})
+	if r.Low < 8 || r.High > 16 {
+		t.Errorf("%v to %v", r.Low, r.High)
+	}
+	few := two(8, 0, 0, 300)
+	few.Limits[1].N = 20
+	if r := s.Region([]Probe{few, two(16, 0, 150, 300)}); r.Low != 0 || r.High > 16 {
+		t.Errorf("20 requests do not decide: %v to %v", r.Low, r.High)
+	}
+}
+
+// The order of probes means nothing, those without counts say nothing about counts, and an overload that completes less
+// than a probe that kept up does not bound it.
+func TestRegionOfAnyProbes(t *testing.T) {
+	s := Search{Min: 1, Max: 64, Tolerance: 0.05}
+	p99 := func(load, over float64) Probe {
+		p := counts(load, over, 1000)
+		p.Limits[0].Allowed, p.Window = 0.01, 100
+		return p
+	}
+	plain := []Probe{p99(8, 0), p99(12, 1), p99(14, 4), p99(18, 80)}
+	want := s.Region(plain)
+	none := counts(40, 0, 0)
+	all := append(slices.Clone(plain), none, Probe{Load: 40, Verdict: Fail, Completed: 5, Limits: []Exceedances{{Allowed: 0.05}}})
+	for range 20 {
+		rand.New(rand.NewPCG(18, 3)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		if r := s.Region(all); math.Abs(r.Low-want.Low) > 1e-3*want.Low || math.Abs(r.High-want.High) > 1e-3*want.High || want.Low < 12 || want.High > 18 {
+			t.Fatalf("%v to %v, want %v to %v", r.Low, r.High, want.Low, want.High)
+		}
+	}
+	if r := s.Region([]Probe{counts(14, 0, 400), {Load: 30, Sustained: 5, Completed: 5}}); r.Low < 14 {
+		t.Errorf("it kept up at 14/s, but: %v to %v", r.Low, r.High)
+	}
+}
+
+func TestRound(t *testing.T) {
+	s := Search{Min: 0.001, Max: 1e6}
+	for _, tt := range []struct {
+		x        float64
+		down, up float64
+	}{{15.5849, 15.58, 15.59}, {16, 16, 16}, {0.12344, 0.1234, 0.1235}, {123456, 123400, 123500}} {
+		if down, up := s.Round(tt.x, false), s.Round(tt.x, true); down != tt.down || up != tt.up {
+			t.Errorf("%v: %v and %v", tt.x, down, up)
+		}
+	}
+}
+
+// Probes stay within the budget, and the last one is at the answer's lower end.
+func TestPace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(18, 2))
+	s := Search{Min: 1, Max: 64, Tolerance: 0.01}
+	pace := Pace{Budget: 200, Warmup: 2, Least: 5, Most: 30}
+	probes := runSearch(t, s, pace, func(step Step) Probe {
+		if step.Window > pace.Most {
+			t.Errorf("a window of %v s", step.Window)
+		}
+		p := drawn(rng, step.Load, step.Window, wait(step.Load, 20, 0.3))
+		p.Spent = step.Warmup + step.Window
+		return p
+	})
+	spent := 0.0
+	for _, p := range probes {
+		spent += p.Spent
+	}
+	if low := s.Region(probes).Low; spent > pace.Budget || spent < 0.8*pace.Budget || !s.covered(probes, s.Round(low, false)) {
+		t.Errorf("spent %v, low %v: %v", spent, low, probes[len(probes)-1].Load)
+	}
+	if _, more := s.Next([]Probe{counts(8, 100, 100)}, Pace{Budget: 200, Least: 5, Beat: 9}); more {
+		t.Error("a setting that can't beat another one is searched further")
 	}
 }

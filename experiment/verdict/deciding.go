@@ -17,14 +17,12 @@ func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 	if overall != stats.Fail && overall != stats.Undecided {
 		return v, false
 	}
-	for _, r := range rows {
-		for _, c := range r.SLO {
-			if c.Verdict == string(stats.Pass) || (c.Verdict == string(stats.Fail)) != (overall == stats.Fail) {
-				continue
-			}
-			if !ok || cmp.Or(cmp.Compare(c.Need, v.Need), cmp.Compare(excess(c), excess(v))) > 0 {
-				v, ok = c, true
-			}
+	for c := range standing(rows) {
+		if c.Verdict == string(stats.Pass) || (c.Verdict == string(stats.Fail)) != (overall == stats.Fail) {
+			continue
+		}
+		if !ok || cmp.Or(cmp.Compare(c.Need, v.Need), cmp.Compare(excess(c), excess(v))) > 0 {
+			v, ok = c, true
 		}
 	}
 	return v, ok

@@ -55,6 +55,21 @@ func (o *observed) standsAt(d *end, v stats.Verdict, confidence float64) bool {
 	return over == o.over || o.decideAt(over, confidence).Verdict == v
 }
 
+// counts are the requests over the limit as evidence for a search, at both ends of what the findings leave possible.
+func (o *observed) counts(low, high *end) *stats.Exceedances {
+	c := &stats.Exceedances{Over: o.over, Least: o.over, Most: o.over, N: float64(len(o.requests)), Time: 1, Allowed: 1 - o.p}
+	if !o.plain {
+		c.Time = o.order.Correlation(o.limit.Value, o.most, o.p)
+	}
+	if !low.untouched() {
+		c.Least = min(c.Least, o.overAt(low))
+	}
+	if !high.untouched() {
+		c.Most = max(c.Most, o.overAt(high))
+	}
+	return c
+}
+
 func observe(l experiment.Limit, window []*record.Record, stream bool) *observed {
 	o := &observed{limit: l, p: 1 - l.Value}
 	if l.Stat != "" {

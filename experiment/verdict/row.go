@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"bench/experiment"
@@ -125,25 +126,41 @@ func (e *Measured) classGoodput() *record.Goodput {
 	return sum
 }
 
-// OfRows is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if
-// any is, else PASS; empty without an SLO. need is the largest number of further requests that an UNDECIDED
-// limit needs.
+// OfRows is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if any is,
+// else PASS; empty without an SLO. need is the largest number of further requests that an UNDECIDED limit needs. A
+// limit that a repeat left UNDECIDED is decided by a longer repeat that a budget added.
 func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
-	for _, r := range rows {
-		for _, c := range r.SLO {
-			need = max(need, c.Need)
-			switch {
-			case c.Verdict == string(stats.Fail) || v == stats.Fail:
-				v = stats.Fail
-			case c.Verdict != string(stats.Pass) || v == stats.Undecided: // an unknown word is no PASS
-				v = stats.Undecided
-			default:
-				v = stats.Pass
-			}
+	for c := range standing(rows) {
+		need = max(need, c.Need)
+		switch {
+		case c.Verdict == string(stats.Fail) || v == stats.Fail:
+			v = stats.Fail
+		case c.Verdict != string(stats.Pass) || v == stats.Undecided: // an unknown word is no PASS
+			v = stats.Undecided
+		default:
+			v = stats.Pass
 		}
 	}
 	if v != stats.Undecided {
 		need = 0
 	}
 	return v, need
+}
+
+// standing yields the verdicts of repeats, without the UNDECIDED ones of limits that a later, longer repeat answers.
+func standing(rows []*record.Row) iter.Seq[record.Verdict] {
+	return func(yield func(record.Verdict) bool) {
+		for _, r := range rows {
+			for _, c := range r.SLO {
+				answered := c.Verdict == string(stats.Undecided) && slices.ContainsFunc(rows, func(o *record.Row) bool {
+					return o.Spec.Added > r.Spec.Added && slices.ContainsFunc(o.SLO, func(x record.Verdict) bool {
+						return x.Metric == c.Metric && x.Class == c.Class
+					})
+				})
+				if !answered && !yield(c) {
+					return
+				}
+			}
+		}
+	}
 }

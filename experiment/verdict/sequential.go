@@ -6,8 +6,8 @@ import (
 	"bench/experiment/stats"
 )
 
-// EndsEarly reports whether the row ends as soon as its SLO is decided: with until = "decided", and as a probe of a
-// search for the SLO, if arrivals do not depend on the answers.
+// EndsEarly reports whether the row ends as soon as its SLO is decided: with until = "decided"; or, as a probe of a
+// search for the SLO, as soon as the server does not keep up, if arrivals do not depend on the answers.
 func EndsEarly(s *experiment.Spec) bool {
 	probe := s.Search != nil && s.Search.Goal == experiment.GoalSLO && !s.HasConversations() && !s.IsColdStart()
 	return s.Until == experiment.UntilDecided || probe
@@ -64,7 +64,7 @@ func (k *SequentialTest) look(number int) bool {
 		if !k.decided[i] {
 			k.decided[i] = k.row.judgeLook(&v, q, k.seen, number)
 		}
-		if v.Verdict == string(stats.Fail) {
+		if v.Verdict == string(stats.Fail) && k.decided[i] {
 			return true
 		}
 		open = open || !k.decided[i]

@@ -23,6 +23,10 @@ import (
 // confidence of a PASS or a FAIL: MLPerf LoadGen's.
 const confidence = 0.99
 
+// risk of a wrong verdict. A longer repeat that a budget added asks the same again, with half the risk of the repeat
+// before it: all of them together have at most the risk of the first.
+func (e *Measured) risk() float64 { return (1 - confidence) / math.Exp2(float64(e.Spec.Added)) }
+
 func decide(v *record.Verdict, verdict stats.Verdict, why string) {
 	v.Verdict, v.Why = string(verdict), why
 }
@@ -57,7 +61,7 @@ const atLook = "; look "
 // judgeRequests decides a limit on a percentile or a mean of the requests: at looks if the row can end early, and
 // at its end.
 func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record.Record) {
-	looks, k := stats.Looks{Risk: 1 - confidence}, 1
+	looks, k := stats.Looks{Risk: e.risk()}, 1
 	if EndsEarly(&e.Spec) {
 		for ; looks.At(k) < len(window); k++ {
 			if e.judgeLook(v, q, window[:looks.At(k)], k) {
@@ -70,7 +74,7 @@ func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record
 			return
 		}
 	}
-	e.judgeAt(v, q, window, confidence)
+	e.judgeAt(v, q, window, 1-e.risk())
 	if e.Spec.Search != nil && v.Verdict == string(stats.Fail) { // the looks have spent the risk of a FAIL
 		e.judgeAt(v, q, window, looks.Confidence(k))
 	}
@@ -79,7 +83,7 @@ func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record
 // judgeLook decides at look k, whose window has its number of requests, and reports whether that ends the row for
 // this limit. A probe of a search ends when it fails: its length is part of the answer when it passes.
 func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Record, k int) bool {
-	e.judgeAt(v, q, window, stats.Looks{Risk: 1 - confidence}.Confidence(k))
+	e.judgeAt(v, q, window, stats.Looks{Risk: e.risk()}.Confidence(k))
 	return v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass) && e.Spec.Search == nil
 }
 
@@ -87,7 +91,7 @@ func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Rec
 func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {
 	l := q.limit
 	window = filter(window, q.about)
-	v.Value, v.Need, v.Observed, v.Effective, v.OpenedBy = nil, 0, len(window), 0, nil
+	v.Value, v.Need, v.Observed, v.Effective, v.OpenedBy, v.Counts, v.Overload = nil, 0, len(window), 0, nil, nil, false
 	o := observe(l, window, e.Spec.Streams())
 	if l.Stat == "mean" {
 		e.judgeMean(v, o, confidence)
@@ -100,6 +104,7 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	}
 	if why := e.certainFail(o); why != "" {
 		decide(v, stats.Fail, why)
+		v.Overload = true
 		return
 	}
 	if len(o.requests) == 0 {
@@ -109,6 +114,10 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	o.order.Bounded = e.Spec.Rate == 0 || l.Metric == "tpot" || l.Metric == "itl"
 	o.plain = e.Spec.Rate.IsInf() || e.Spec.IsColdStart()
 	v.Observed = len(o.requests)
+	low, high := e.endsOf(l.Metric)
+	if e.Spec.Search != nil {
+		v.Counts = o.counts(&low, &high)
+	}
 	d := o.decide(confidence)
 	n, allowed := len(o.requests), unit.Brief((1-o.p)*100, 3)
 	why := fmt.Sprintf("%s of %d over the limit, %s %% allowed", unit.Brief(o.over, 4), n, allowed)
@@ -126,7 +135,6 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	if worth := max(1, math.Floor(d.Effective)); worth < 0.9*float64(len(o.requests)) {
 		v.Why += fmt.Sprintf("; correlated: they count as %s", unit.Count(int(worth)))
 	}
-	low, high := e.endsOf(l.Metric)
 	switch {
 	case d.Verdict == stats.Pass && !o.standsAt(&high, stats.Pass, confidence):
 		openBy(v, &high)

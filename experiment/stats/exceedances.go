@@ -1,0 +1,22 @@
+package stats
+
+// Exceedances are the requests of one run that exceed one limit on a percentile.
+type Exceedances struct {
+	Over float64 `json:"over"` // requests over the limit
+	// The fewest and the most of them that a disturbance of the run leaves possible; both Over: none does.
+	Least   float64 `json:"over_least"`
+	Most    float64 `json:"over_most"`
+	N       float64 `json:"requests"`
+	Time    float64 `json:"correlation_requests"` // autocorrelation time, in requests; at least 1
+	Allowed float64 `json:"allowed_share"`        // share that may exceed the limit: 0.05 for a p95
+}
+
+// Correlation is the autocorrelation time that counts for a limit on the p-quantile, in requests: n requests in
+// order know the percentile as well as n/time independent ones. It is 1 if all values are below a third of the
+// limit, and do not rise: their order then decides nothing.
+func (s *InOrder) Correlation(limit, most, p float64) float64 {
+	if most <= limit/3 && !rises(s.values, 12) {
+		return 1
+	}
+	return max(1, s.level(1-p).spread*s.timeAt(p))
+}

@@ -1,0 +1,158 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Pace is what decides the length of probes, in seconds.
+type Pace struct {
+	Budget float64 // of the whole search
+	Warmup float64 // of the first probe
+	Least  float64 // shortest window
+	Most   float64 // longest window; 0 = any
+	Beat   float64 // the search ends when the threshold is not above it; 0 = in any case by its tolerance or budget
+}
+
+// Step is the next probe of a search.
+type Step struct {
+	Load           float64
+	Warmup, Window float64 // s
+}
+
+// Next is the next probe; more is false if the search is over. It goes where a probe tells most about the threshold;
+// while an end is open, or the probes have no counts, to the middle of what is possible. Windows grow with the time
+// spent, so that at any time the answer is about as good as that time allows. The last probe is at the lower end of the
+// answer, if none was near it.
+func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
+	if len(probes) == 0 {
+		step = Step{Load: s.allowed(cmp.Or(pace.Beat, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
+		pace.fit(&step, 0)
+		return step, true
+	}
+	r := s.Region(probes)
+	spent := 0.0
+	for _, p := range probes {
+		spent += p.Spent
+	}
+	if r.Low >= s.Max || r.High <= max(s.Min, pace.Beat) {
+		return Step{}, false
+	}
+	step = s.step(r, probes, pace, spent, r.best(s, probes))
+	more = pace.fit(&step, spent)
+	close := r.Low > 0 && s.Close(r.Low, r.High)
+	if last := spent+2*(step.Warmup+step.Window) > pace.Budget; close || last && r.Low > 0 { // the answer's own figures
+		quoted := s.Round(r.Low, false)
+		if s.covered(probes, quoted) || quoted < s.Min {
+			return step, more && !close
+		}
+		step = s.step(r, probes, pace, spent, quoted)
+		return step, pace.fit(&step, spent)
+	}
+	return step, more
+}
+
+// step is a probe at a load: as long a warm-up as the server needs to fill, and a part of the time spent.
+func (s Search) step(r *Region, probes []Probe, pace Pace, spent, load float64) Step {
+	const part, fill = 6, 3
+	step := Step{Load: load, Warmup: pace.Warmup}
+	stay := stayAt(probes, load)
+	if stay > 0 {
+		step.Warmup = fill*stay + 2*r.likelihood.longest(math.Log(load))/load
+	}
+	step.Window = max(pace.Least, spent/part, 2*stays*stay)
+	if relaxation := r.likelihood.queue.relaxation(load); !math.IsInf(relaxation, 1) {
+		const most = 3 // a window takes at most this part of the time spent for its queue
+		step.Window = max(step.Window, min(relaxations*relaxation, spent/most))
+		step.Warmup = max(step.Warmup, min(2*relaxation, step.Window/2))
+	}
+	return step
+}
+
+// covered reports whether a probe ran at the load or just below it.
+func (s Search) covered(probes []Probe, load float64) bool {
+	const below = 0.05
+	return slices.ContainsFunc(probes, func(p Probe) bool {
+		return p.Load <= load && p.Load*(1+max(below, s.Tolerance)) >= load
+	})
+}
+
+// fit shortens a probe to the budget, and reports whether enough of it is left.
+func (p Pace) fit(step *Step, spent float64) bool {
+	if p.Most > 0 {
+		step.Window = min(step.Window, p.Most)
+	}
+	left := p.Budget - spent - step.Warmup
+	if left >= step.Window/2 {
+		step.Window = min(step.Window, left)
+		return true
+	}
+	return false
+}
+
+// stayAt is the mean time of a request in the server, by the probe nearest below a load that kept up, or the lowest.
+func stayAt(probes []Probe, load float64) (stay float64) {
+	best := math.Inf(1)
+	for _, p := range probes {
+		d := math.Log(load / p.Load)
+		if d < 0 {
+			d = 10 - d
+		}
+		if p.Stay > 0 && p.Verdict != Fail && p.Sustained == 0 && d < best {
+			best, stay = d, p.Stay
+		}
+	}
+	return stay
+}
+
+// longest is the longest autocorrelation time of the limits near a load, in requests.
+func (k *likelihood) longest(log float64) (time float64) {
+	for limit := range k.limits {
+		time = max(time, k.timeNear(log, limit))
+	}
+	return time
+}
+
+// best is the load of the most informative probe.
+func (r *Region) best(s Search, probes []Probe) float64 {
+	switch {
+	case math.IsInf(r.High, 1) && s.Max <= 2*r.Low:
+		return s.Max
+	case r.Low == 0 && r.High <= 2*s.Min:
+		return s.Min
+	case r.likelihood.limits == 0 || r.Low == 0 || math.IsInf(r.High, 1):
+		return s.allowed(math.Exp(r.middle()))
+	}
+	const candidates = 40
+	low, high := math.Log(r.Low), math.Log(r.High)
+	step := (high - low) / candidates
+	best, at := 0.0, r.middle()
+	for _, x := range grid(low, high, step) {
+		if gain := r.gain(x); gain > best {
+			best, at = gain, x
+		}
+	}
+	nearest := 2 * step // the same load again rather than one beside it
+	load := math.Exp(at)
+	for _, p := range probes {
+		if d := math.Abs(math.Log(p.Load) - at); d <= nearest {
+			nearest, load = d, p.Load
+		}
+	}
+	load = s.allowed(load)
+	if times(probes, load) > 1 && (load <= r.Low || load >= r.High) { // a third run there hardly moves the end
+		return s.allowed(math.Sqrt(r.Low * r.High))
+	}
+	return load
+}
+
+// times is the number of probes at a load.
+func times(probes []Probe, load float64) (n int) {
+	for _, p := range probes {
+		if p.Load == load {
+			n++
+		}
+	}
+	return n
+}
