@@ -15,6 +15,7 @@ type Analysis struct {
 	Findings  []Finding             `json:"findings"`  // by severity, the most severe first, and code
 	Series    []series.Series       `json:"series"`    // the points, by workload
 	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, the most urgent first
+	Time      TimeSpent             `json:"time"`      // of the run, and of each workload
 }
 
 // Finding is one code of findings of one severity with the rows that have it.
@@ -35,9 +36,11 @@ type Flagged struct {
 func (r *Run) Analyze() Analysis {
 	rows := r.Live()
 	o := Analysis{Series: series.FromRows(rows), Findings: []Finding{}}
+	series.AddSkipped(o.Series, r.Manifest.Plan)
 	o.collectFindings(rows)
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
 	o.Answer = diagnosis.NewAnswer(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
+	o.Time = r.timeSpent(&o)
 	return o
 }
 

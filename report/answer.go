@@ -95,7 +95,7 @@ func trustLine(t *diagnosis.Trust, w *diagnosis.Workload) string {
 	switch {
 	case t.Cautions == 0 || w.Operating == nil || len(w.Operating.Cautions) > 0:
 		return t.Text
-	case t.Missing > 0: // the text ends with them
+	case t.Missing+t.Skipped > 0: // the text ends with them
 		return t.Text + "; no caution at this point"
 	}
 	return t.Text + "; none at this point"

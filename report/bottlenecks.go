@@ -45,7 +45,7 @@ func (o *Analysis) causes() []*cause {
 
 // bottlenecksTable is one line for each cause. The tooltip has the evidence of its first point, the weightiest first.
 func (o *Analysis) bottlenecksTable() Table {
-	t := Table{ID: "diagnosis", Caption: "Bottlenecks", Note: "Inferred. Tooltips: evidence, and the measurement that would prove it.",
+	t := Table{ID: "diagnosis", Caption: "Bottlenecks", Note: "Inferred. Tooltips: evidence, and how to prove it.",
 		Columns: []Column{{Head: "bottleneck"}, {Head: "points"}, {Head: "observation"}, {Head: "first response"}}}
 	responses := map[string]bool{}
 	for _, c := range o.causes() {

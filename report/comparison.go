@@ -81,6 +81,9 @@ func ComparisonLead(c *compare.Comparison) []string {
 	if n := len(c.WithoutRecords); n > 0 {
 		lead = append(lead, "request records are missing, the spread within a repeat is estimated: "+andMore(c.WithoutRecords[0], n-1))
 	}
+	if c.BaseGPUSeconds != nil && c.NewGPUSeconds != nil {
+		lead = append(lead, fmt.Sprintf("GPU-seconds to the answer: base %s, new %s", unit.Digits(*c.BaseGPUSeconds), unit.Digits(*c.NewGPUSeconds)))
+	}
 	if c.Refused {
 		lead = append(lead, "NOT COMPARED: differences below make the figures incomparable")
 	}
@@ -275,7 +278,11 @@ func disturbedTable(id string, p *compare.Point) Table {
 func UnmatchedTable(c *compare.Comparison) Table {
 	t := Table{ID: "unmatched", Caption: "Unmatched points", Columns: []Column{{Head: "point"}, {Head: "side"}}}
 	for _, name := range c.Missing {
-		t.Add(TextCell(name), TextCell("only in base"))
+		side := "only in base"
+		if reason := c.Skipped[name]; reason != "" {
+			side += "; skipped in new: " + reason
+		}
+		t.Add(TextCell(name), TextCell(side))
 	}
 	for _, name := range c.Added {
 		t.Add(TextCell(name), TextCell("only in new"))

@@ -13,6 +13,7 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/verdict"
+	"bench/report/parallel"
 )
 
 // Evaluation is how EvaluateAgain evaluates rows.
@@ -38,27 +39,22 @@ type Evaluated struct {
 func (r *Run) EvaluateAgain(by Evaluation) error {
 	done := &Evaluated{Limits: by.Given}
 	r.setHardware(by.Target)
+	again, failed := make([]*record.Row, len(r.Rows)), make([]error, len(r.Rows))
+	parallel.Do(len(r.Rows), func(i int) int64 { return r.Rows[i].RecordBytes() }, func(i int) {
+		again[i], failed[i] = r.rowAgain(&r.Rows[i], by)
+	})
 	var was, is []*experiment.Spec
 	rows := slices.Clone(r.Rows)
-	for i := range rows {
-		stored := &r.Rows[i]
-		records, err := r.Requests(stored)
-		if err != nil {
-			return fmt.Errorf("reading the requests of %s: %w", stored.ID, err)
+	for i, row := range again {
+		switch {
+		case failed[i] != nil:
+			return failed[i]
+		case row == nil:
+			done.Stored = append(done.Stored, r.Rows[i].ID)
+		default:
+			rows[i] = *row
+			was, is = append(was, &r.Rows[i].Spec), append(is, &rows[i].Spec)
 		}
-		if len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
-			done.Stored = append(done.Stored, stored.ID)
-			continue
-		}
-		row := *stored
-		if row.Client, err = r.clientUsage(stored); err != nil {
-			return err
-		}
-		if by.Limits != nil {
-			by.Limits(&row.Spec)
-		}
-		rows[i] = *verdict.Again(&row, records, r.target(), r.rooflineOf(&row, by))
-		was, is = append(was, &stored.Spec), append(is, &rows[i].Spec)
 	}
 	r.Rows = rows
 	r.searchAgain(by.Limits != nil, done.Stored)
@@ -75,6 +71,25 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	}
 	r.Evaluated = done
 	return nil
+}
+
+// rowAgain is a row, evaluated again; nil without records.
+func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
+	records, err := r.Requests(stored)
+	if err != nil {
+		return nil, fmt.Errorf("reading the requests of %s: %w", stored.ID, err)
+	}
+	if len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
+		return nil, nil
+	}
+	row := *stored
+	if row.Client, err = r.clientUsage(stored); err != nil {
+		return nil, err
+	}
+	if by.Limits != nil {
+		by.Limits(&row.Spec)
+	}
+	return verdict.Again(&row, records, r.target(), r.rooflineOf(&row, by)), nil
 }
 
 // setHardware replaces what the run states of its hardware.
@@ -154,7 +169,7 @@ func (r *Run) searchAgain(otherLimits bool, stored []string) {
 		case len(probes) == 0:
 			continue
 		}
-		now := series.SearchResult(&was.Search, &probes[0].Spec, probes)
+		now := series.SearchResult(&was.Search, &probes[0].Spec, probes, 0)
 		if otherLimits || now.State != was.State {
 			now = series.SearchAgain(&was.Search, probes)
 		}

@@ -20,7 +20,7 @@ func (r *Run) loadTable() Table {
 	}}
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency
-		t.Add(TextCell(row.ID), shortCell(q), failedCell(q),
+		t.Add(Cell{Text: row.ID, Title: timeTitle(row.Time)}, shortCell(q), failedCell(q),
 			Cell{Text: unit.Digits(c.Mean), Title: "maximum " + unit.Count(c.Max)}, TextCell(unit.Digits(row.Summary.DurationS)),
 			arrivals(&row), TextCell(finishes(q.Finish)), steadiness(row.Steady), littleCell(row.Little))
 	}

@@ -17,7 +17,7 @@ const stamp = "2006-01-02 15:04:05 UTC"
 
 // metadataTable is the environment of the run that other tables and the head of a report do not have. run.json has
 // everything.
-func (r *Run) metadataTable() Table {
+func (r *Run) metadataTable(o *Analysis) Table {
 	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
 	t := Table{ID: "metadata", Caption: "Metadata", Columns: []Column{{Head: "what"}, {Head: "value"}}}
 	add := func(what, value string) {
@@ -34,6 +34,7 @@ func (r *Run) metadataTable() Table {
 		add(fmt.Sprintf("attempt %d", i+1), fmt.Sprintf("%s, bench %s, %s: %s", span(a.StartedAt, a.EndedAt), a.Bench,
 			cmp.Or(a.Ended, "killed"), strings.Join(a.Command, " ")))
 	}
+	add("time", o.Time.Line())
 	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
 	add("endpoint", g.Endpoint)
 	if r.Simulated() {

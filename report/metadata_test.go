@@ -12,7 +12,7 @@ import (
 // metadata is the table by its first column.
 func metadata(run *Run) map[string]string {
 	m := map[string]string{}
-	for _, row := range run.metadataTable().Rows {
+	for _, row := range run.metadataTable(new(run.Analyze())).Rows {
 		m[row[0].Text] = row[1].Text
 	}
 	return m
@@ -43,7 +43,7 @@ func TestMetadataWhereRowsDiffer(t *testing.T) {
 		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
 	}
 	var got []string
-	for _, row := range run.metadataTable().Rows {
+	for _, row := range run.metadataTable(new(run.Analyze())).Rows {
 		if strings.Contains(row[0].Text, "rows differ") {
 			got = append(got, row[0].Text+": "+row[1].Text)
 		}

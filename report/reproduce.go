@@ -13,7 +13,7 @@ import (
 // quoted.
 func (r *Run) reproduceTable() Table {
 	m := r.Manifest
-	t := Table{ID: "commands", Caption: "Reproduce", Note: "Save the matrix below under the file name in the commands.",
+	t := Table{ID: "commands", Caption: "Reproduce", Note: "Save the matrix below as the commands name it.",
 		Columns: []Column{{Head: "what"}, {Head: "command"}}}
 	add := func(what string, words ...string) {
 		for i, w := range words {

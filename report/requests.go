@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +45,13 @@ func (r *Run) State(id string) string {
 	return r.Manifest.Plan[i].State
 }
 
-// Notices stand on top of a report: how it differs from the files of its run, and which files are missing.
+// Notices stand on top of a report: how it differs from the files of its run, which files are missing, and what the
+// budget left open.
 func (r *Run) Notices() []string {
 	lines := r.Evaluated.Lines()
+	if text := budgetLine(r.Manifest.Budget); text != "" {
+		lines = append(lines, text)
+	}
 	if n := len(r.WithoutRecords); n > 0 {
 		lines = append(lines, "request records are missing, their figures cannot be checked: "+andMore(r.WithoutRecords[0], n-1))
 	}
@@ -55,12 +60,20 @@ func (r *Run) Notices() []string {
 
 // Requests are the records of a row; nil: the run has none.
 func (r *Run) Requests(row *record.Row) ([]*record.Record, error) {
+	return r.requests(row, record.ReadRecords)
+}
+
+// Times are Requests; they may lack gaps and tokens of events.
+func (r *Run) Times(row *record.Row) ([]*record.Record, error) {
+	return r.requests(row, record.ReadTimes)
+}
+
+func (r *Run) requests(row *record.Row, read func(io.Reader, func(*record.Record) error) error) (out []*record.Record, err error) {
 	if r.Records != nil {
 		return r.Records(row)
 	}
-	var out []*record.Record
-	err := r.read(row.ID+recordsSuffix, func(f io.Reader) error {
-		return record.ReadRecords(f, func(rec *record.Record) error {
+	err = readFile(cmp.Or(r.RecordsDir, r.Dir), row.ID+recordsSuffix, func(f io.Reader) error {
+		return read(f, func(rec *record.Record) error {
 			out = append(out, rec)
 			return nil
 		})
@@ -71,7 +84,7 @@ func (r *Run) Requests(row *record.Row) ([]*record.Record, error) {
 // Samples are the telemetry of a row; nil: the run has none.
 func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	var out []*record.Sample
-	err := r.read(row.ID+".telemetry.jsonl.zst", func(f io.Reader) error {
+	err := readFile(r.Dir, row.ID+".telemetry.jsonl.zst", func(f io.Reader) error {
 		return record.ReadSamples(f, func(s *record.Sample) error {
 			out = append(out, s)
 			return nil
@@ -80,13 +93,13 @@ func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	return out, err
 }
 
-// read opens a file of the run's directory. A missing file is no error, and neither is a run without a
+// readFile opens a file of a run's directory. A missing file is no error, and neither is a run without a
 // directory.
-func (r *Run) read(name string, each func(io.Reader) error) error {
-	if info, err := os.Stat(r.Dir); err != nil || !info.IsDir() {
+func readFile(dir, name string, each func(io.Reader) error) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(r.Dir, filepath.Base(name)))
+	f, err := os.Open(filepath.Join(dir, filepath.Base(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -28,12 +28,15 @@ import (
 type Run struct {
 	Dir      string // as given to Load
 	Manifest record.Manifest
-	Rows     []record.Row // in plan order, then rows that are not in the plan
-	Missing  []string     // ids of planned rows without a result, in plan order
-	Notes    string       // notes.md; empty: none
+	Rows     []record.Row     // in plan order, then rows that are not in the plan
+	Missing  []string         // ids of planned rows without a result, in plan order
+	Skipped  []record.Planned // rows that did not run, since they decide nothing
+	Notes    string           // notes.md; empty: none
 
 	// WithoutRecords are the ids of rows of a run of bench, still in the matrix, whose file of requests is missing.
 	WithoutRecords []string
+
+	RecordsDir string // directory of the requests, if Dir is the file of one row; empty: Dir
 
 	// Records reads the requests of a row; nil: from the directory.
 	Records func(*record.Row) ([]*record.Record, error)
@@ -96,6 +99,8 @@ func (r *Run) readRows() error {
 		case ok:
 			r.Rows = append(r.Rows, row)
 			delete(found, p.ID)
+		case p.State == record.StateSkipped:
+			r.Skipped = append(r.Skipped, p)
 		case p.State != "removed":
 			r.Missing = append(r.Missing, p.ID)
 		}

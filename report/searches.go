@@ -18,7 +18,8 @@ func searchName(f *record.Found) string {
 var searchGoals = map[string]string{"slo": "max %s within SLO", "saturation": "saturation %s", "knee": "knee of %s"}
 
 var searchStates = map[string]string{"above": "the highest load qualifies", "below": "the lowest load does not qualify", "none": "nothing found",
-	"unprobed": "needs a load that was not probed",
+	"beaten":   "another server setting is better",
+	"unprobed": "further probes would narrow it",
 	"budget":   "ended by its budget", "searching": "interrupted: resume the run"}
 
 // answer is the interval that the search ended with.
@@ -58,17 +59,12 @@ func searched(f *record.Found, load *float64) string {
 // own.
 func (r *Run) searchesTable() Table {
 	t := Table{ID: "searches", Caption: "Searches", Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
-		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true}, {Head: "runs at low, high end", Num: true},
-			{Head: "undecided", Num: true}, {Head: "state"}, {Head: "probes", Num: true}, {Head: "duration", Num: true}, {Head: "result"}}}
+		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true}, {Head: "most likely", Num: true}, {Head: "state"}, {Head: "probes", Num: true}, {Head: "duration", Num: true}, {Head: "result"}}}
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
-		var open []string
-		for _, x := range f.Open {
-			open = append(open, searched(f, &x))
-		}
 		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.Goal], f.Search.Goal+" of %s"), f.Search.Axis)),
 			TextCell(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), Exactly(float64(f.Search.Tolerance), "share"))),
-			TextCell(answer(f)), TextCell(fmt.Sprintf("%d and %d", f.LowRuns, f.HighRuns)), TextCell(cmp.Or(strings.Join(open, ", "), "–")),
+			TextCell(answer(f)), TextCell(cmp.Or(searched(f, f.Best), "–")),
 			TextCell(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), TextCell(unit.Format(f.TookS*1000, "ms")), TextCell(f.Text))
 	}
 	return t

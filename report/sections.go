@@ -46,7 +46,7 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 		{"cache", "Cache", false, sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
 		{"server", "Server", false, append(sections(r.serverTable().withoutUniform(), r.gpuTable().withoutUniform()), folded(r.clientTable().withoutUniform())...)},
 		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
-		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable())...)},
+		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable(o))...)},
 	}
 }
 

@@ -156,9 +156,9 @@ func (o *Analysis) expectTable() Table {
 	return t
 }
 
-// missingTable is planned rows without a result, and results of rows that are no longer planned.
+// missingTable is planned rows without a result, those that were skipped, and results of rows that are no longer planned.
 func (r *Run) missingTable() Table {
-	t := Table{ID: "missing", Caption: "Missing and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
+	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
 		why := cmp.Or(p.Error, "no result yet; run bench sweep --resume")
@@ -166,6 +166,9 @@ func (r *Run) missingTable() Table {
 			why = "finished, and its file is gone; run bench sweep --resume"
 		}
 		t.Add(TextCell(id), TextCell(r.State(id)), TextCell(why))
+	}
+	for _, p := range r.Skipped {
+		t.Add(TextCell(p.ID), TextCell(p.State), TextCell(p.Reason))
 	}
 	for _, row := range r.Rows {
 		if r.Removed(row.ID) {

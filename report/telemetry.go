@@ -100,7 +100,7 @@ func busyCell(u *telemetry.Usage) Cell {
 
 // clientTable is the load of the measuring machine.
 func (r *Run) clientTable() Table {
-	t := Table{ID: "client", Caption: "Client", Note: "Latencies contain client lag.", Columns: []Column{
+	t := Table{ID: "client", Caption: "Client", Columns: []Column{
 		{Head: "row"}, {Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "read lag", Unit: "ms", Num: true, Help: "lag"}, {Head: "machine busy", Unit: "%", Num: true}, {Head: "run-queue wait p99", Unit: "ms", Num: true}, {Head: "connections opened", Num: true}, {Head: "timestamps"},
 	}}
 	for _, row := range r.Live() {

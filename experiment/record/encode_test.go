@@ -62,13 +62,18 @@ func TestAppendJSONIsEncodingJSON(t *testing.T) {
 	})
 }
 
-// A field that is added to Record and forgotten in AppendJSON would be lost from the evidence.
-func TestAppendJSONHasEveryField(t *testing.T) {
+// fullRecord has every field.
+func fullRecord() Record {
 	n, us := 1, int64(1)
-	full := Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Phase: "s", Arrival: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), Last: At(1), End: At(1),
+	return Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Phase: "s", Arrival: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), Last: At(1), End: At(1),
 		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptRequested: 1, PromptTokens: &n, CachedTokens: &n, OutputRequested: 1, OutputTokens: 1, Estimated: true, Server: &ServerTimes{Queue: &us, Prefill: &us, Decode: &us},
 		Impossible: &Usage{Prompt: &n, Cached: &n, Output: &n},
 		Outcome:    "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, TurnsLost: 1}
+}
+
+// A field that is added to Record and forgotten in AppendJSON would be lost from the evidence.
+func TestAppendJSONHasEveryField(t *testing.T) {
+	full := fullRecord()
 	v := reflect.ValueOf(full)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {

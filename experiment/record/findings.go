@@ -24,6 +24,10 @@ type Verdict struct {
 	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile,
 	// or a row of an earlier version.
 	Effective float64 `json:"effective,omitempty"`
+	// Counts of a probe of a search, for its answer; absent = another row, or the limit is on no share of the requests.
+	Counts *stats.Exceedances `json:"counts,omitempty"`
+	// Overload: the row fails because the server does not keep up or is far over the limit, not by counts.
+	Overload bool `json:"overload,omitempty"`
 }
 
 // Severity is how much a finding takes from a row's figures.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment"
 	"bench/experiment/stats"
 )
 
@@ -37,6 +38,7 @@ type Manifest struct {
 
 	Servers  []ServerStart `json:"servers,omitempty"`  // started by bench, or several endpoints, in order
 	Searches []Found       `json:"searches,omitempty"` // results of searches so far
+	Budget   *Budget       `json:"budget,omitempty"`   // absent = the run has none
 }
 
 // ServerStart is one start of the server by bench, or one of several endpoints.
@@ -60,9 +62,19 @@ type Planned struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	SpecHash string `json:"spec_hash"`
-	State    string `json:"state"` // planned, done, failed, removed (no longer in the matrix)
+	State    string `json:"state"` // planned, done, failed, skipped, removed (no longer in the matrix)
 	Error    string `json:"error,omitempty"`
+	// Skip is "beyond" for a skipped row: a lower load certainly misses the SLO.
+	Skip   string            `json:"skip,omitempty"`
+	Reason string            `json:"reason,omitempty"` // of skip: "beyond the FAIL at rate 16/s"
+	Point  []experiment.Axis `json:"point,omitempty"`  // the point of a skipped row
 }
+
+// Values of Planned.State and Planned.Skip.
+const (
+	StateSkipped = "skipped"
+	SkipBeyond   = "beyond"
+)
 
 // Attempt is one execution of the command on this directory: the first, or a resume.
 type Attempt struct {
@@ -73,6 +85,11 @@ type Attempt struct {
 	// Target is the server as it reported itself in this attempt; absent = in servers, or of an older version.
 	Target *TargetInfo `json:"target,omitempty"`
 	Ended  string      `json:"ended"` // done, interrupted, failed; empty = killed
+	// Time is the attempt's wall time from its first connection to the server; of a killed attempt, until its last
+	// finished row. Absent in runs of older versions.
+	Time *TimeSplit `json:"time,omitempty"`
+	// LastRowS is the part of it until its last row was evaluated; absent = it finished no row.
+	LastRowS float64 `json:"last_row_s,omitzero"`
 }
 
 // ClientInfo is the measuring machine and program.

@@ -10,9 +10,10 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
-// FuzzDecodeRecord: the short cut around encoding/json finds what that finds.
+// FuzzDecodeRecord: the decoder of known lines finds what encoding/json finds.
 func FuzzDecodeRecord(f *testing.F) {
 	whole := `{"i":3,"phase":"window","at_us":5,"gaps_us":[10012,9988,0,123456789],"prompt_asked":8,"outcome":"ok","error":"a \\"gaps_us\\":[7]"}`
 	for _, s := range []string{
@@ -20,37 +21,97 @@ func FuzzDecodeRecord(f *testing.F) {
 		strings.Replace(whole, "9988", "9988.5", 1), strings.Replace(whole, "9988", "99999999999999999999", 1),
 		strings.Replace(whole, "10012,9988,0,123456789", "", 1), whole[:60], whole[:len(whole)-1],
 		`{"i":1,"x":{"gaps_us":[1,2]}}`, `{"gaps_us":[1],"gaps_us":[2]}`, `{"gaps_us":[1],"GAPS_US":[2]}`, `{"GAPS_US":[2],"gaps_us":[1]}`, `{"gaps_us":[1],"Gaps_us":null}`, `["gaps_us":[1]]`,
-		`{"gaps_us":[1]`, `{"gaps_us":[1`, `{"gaps_us":[`,
+		`{"gaps_us":[1]`, `{"gaps_us":[1`, `{"gaps_us":[`, "{\"i\":\x00\"phase\":\"window\"}", `{}`, `{"i":1,}`, `{"i":-0,"phase":null}`, `{"status":01}`,
+		`{"i":1,"impossible_usage":{},"outcome":"ok"}`, `{"i":1,"impossible_usage":{"output_tokens":1},"server_us":{"queue":2,"decode":3}}`,
+		`{"i":1234567890123456789,"estimated":true,"finish":"\u0041"}`, `{"phase":"\xff"}`, `{"i":1,"i":2}`, `{"outcome":"ok","i":2}`,
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		var want, got Record
 		wantErr := json.Unmarshal([]byte(line), &want)
-		var l storedLines
-		gotErr := l.decode([]byte(line), &got)
+		gotErr := newLines().decode([]byte(line), &got)
 		if (wantErr == nil) != (gotErr == nil) {
 			t.Fatalf("%q: %v, encoding/json says %v", line, gotErr, wantErr)
 		}
 		if wantErr != nil {
 			return
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Record{}, Packed{}, Micros{})); diff != "" {
+		if diff := cmp.Diff(want, got, insideRecords); diff != "" {
 			t.Errorf("%q: %s", line, diff)
 		}
 	})
 }
 
+// A field that is missing in knownLine would make every line of a file several times slower to read.
+func TestKnownLineHasEveryField(t *testing.T) {
+	want, got := fullRecord(), Record{}
+	line := knownLine{rest: want.AppendJSON(nil), before: '{', stored: newLines()}
+	if !line.record(&got) {
+		t.Fatalf("left to encoding/json: %s", want.AppendJSON(nil))
+	}
+	if diff := cmp.Diff(want, got, insideRecords); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDecodeReadsWhatIsWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyRecord().Draw(t, "record").AppendJSON(nil)
+		var want, got Record
+		if err := errors.Join(json.Unmarshal(text, &want), newLines().decode(text, &got)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, insideRecords); diff != "" {
+			t.Fatalf("%s: %s", text, diff)
+		}
+	})
+}
+
+// ReadTimes are ReadRecords without the lists, also of lines that encoding/json reads.
+func TestReadTimes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(anyRecord(), 1, 5).Draw(t, "records")
+		var file bytes.Buffer
+		w, err := NewRecordWriter(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range want {
+			err = errors.Join(err, w.Write(r))
+		}
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var whole []*Record
+		if err := ReadRecords(bytes.NewReader(file.Bytes()), func(r *Record) error { whole = append(whole, r); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		err = ReadTimes(&file, func(r *Record) error {
+			whole[i].Gaps, whole[i].TokensPerEvent = Packed{}, Packed{}
+			if diff := cmp.Diff(whole[i], r, insideRecords); diff != "" {
+				t.Fatal(diff)
+			}
+			i++
+			return nil
+		})
+		if err != nil || i != len(want) {
+			t.Fatalf("%d of %d records, %v", i, len(want), err)
+		}
+	})
+}
+
+var insideRecords = cmp.AllowUnexported(Record{}, Packed{}, Micros{})
+
 func TestDecodeLineThatWasCut(t *testing.T) {
 	const whole = `{"i":3,"phase":"window","gaps_us":[10012,9988],"outcome":"ok"}`
 	for n := 1; n < len(whole); n++ {
-		var l storedLines
-		if err := l.decode([]byte(whole[:n]), new(Record)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err := newLines().decode([]byte(whole[:n]), new(Record)); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%q: %v", whole[:n], err)
 		}
 	}
-	var l storedLines
-	if err := l.decode([]byte(`{"i":3,,}`), new(Record)); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := newLines().decode([]byte(`{"i":3,,}`), new(Record)); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("garbage is taken for a cut: %v", err)
 	}
 }

@@ -36,6 +36,7 @@ type Row struct {
 
 	Connections Connections `json:"connections,omitzero"`
 	Window      Window      `json:"window"`
+	Time        *TimeSplit  `json:"time,omitempty"`        // absent in rows of older versions
 	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // absent = a load
 	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
 
@@ -101,6 +102,10 @@ type Window struct {
 	StartUs int64 `json:"start_us"`
 	EndUs   int64 `json:"end_us"`
 	Cut     bool  `json:"cut,omitempty"` // max_duration ended the row: requests in flight are unfinished
+	// DecidedUs is when the SLO was decided, which ended the row: the window has the requests that decided it, up to
+	// the next arrival. All later ones are of the cool-down; Cancelled of them were in flight, and bench gave them up.
+	DecidedUs int64 `json:"decided_us,omitempty"` // 0 = the row ran to its end
+	Cancelled int   `json:"cancelled,omitempty"`
 }
 
 // Seconds is the window's length.

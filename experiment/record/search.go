@@ -13,9 +13,9 @@ type Found struct {
 	Search  experiment.Search `json:"search"`
 
 	stats.Bracket
-	// State is searching, found, above (even the highest load qualifies), below (not even the lowest does),
-	// none, budget (used up before the end of the search), or unprobed (evaluated again: it needs a load that
-	// was not probed).
+	// State is searching, found (within the tolerance), budget (the answer is wider: the budget is used up), above
+	// (even the highest load qualifies), below (not even the lowest does), beaten (another server setting is better),
+	// none, or unprobed (evaluated again: further probes would narrow it).
 	State  string  `json:"state"`
 	Probes int     `json:"probes_run"`
 	TookS  float64 `json:"took_s"`
@@ -36,4 +36,4 @@ func (f *Found) Verdict() stats.Verdict {
 }
 
 // Met reports whether a load qualifies.
-func (f *Found) Met() bool { return f.Low != nil && (f.State == "found" || f.State == "above") }
+func (f *Found) Met() bool { return f.Low != nil && f.State != "searching" && f.State != "beaten" }

@@ -44,7 +44,7 @@ func ofClass(samples []sample, name string) []sample {
 		}
 		row := *s.row
 		row.Summary = summary
-		s.row = &row
+		s.row, s.resamples = &row, nil
 		s.window = slices.DeleteFunc(slices.Clone(s.window), func(r *record.Record) bool { return r.Class != name })
 		out = append(out, s)
 	}

@@ -18,6 +18,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/report/parallel"
 )
 
 // Schema is the schema name in a Comparison's JSON.
@@ -35,8 +36,8 @@ type Run struct {
 	Manifest record.Manifest
 	Rows     []record.Row // without rows that were removed from the matrix; never changed here
 
-	// Records reads the requests of a row. If it is nil, the variance within a row is estimated from its
-	// summary.
+	// Records reads the requests of a row, which may lack their gaps. If it is nil, the variance within a row is
+	// estimated from its summary.
 	Records func(*record.Row) ([]*record.Record, error)
 
 	// Definitions holds another tool's definition of a metric (ttft, itl, …); a missing one is that of
@@ -50,6 +51,23 @@ type Run struct {
 type Side struct {
 	Name string
 	Runs []Run
+}
+
+// gpuSeconds is what the answers of the side took; nil: a run lacks its time or its number of GPUs.
+func (s *Side) gpuSeconds() *float64 {
+	if len(s.Runs) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for i := range s.Runs {
+		m := &s.Runs[i].Manifest
+		t := m.Time()
+		if t == nil || m.Target.GPUs == 0 {
+			return nil
+		}
+		sum += *m.GPUSeconds(t.AnswerS)
+	}
+	return &sum
 }
 
 // Options of a comparison.
@@ -72,11 +90,16 @@ type Comparison struct {
 	// WithoutRecords are rows whose file of requests is missing, as "run: row"; absent = none. Their spread is
 	// estimated from their summaries.
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
+	// GPU-seconds to the answer of all runs of a side; absent = not recorded, or GPUs not specified.
+	BaseGPUSeconds *float64 `json:"base_gpu_seconds,omitempty"`
+	NewGPUSeconds  *float64 `json:"new_gpu_seconds,omitempty"`
 	Points         []Point  `json:"points"`
 	Missing        []string `json:"only_in_base"`
 	Added          []string `json:"only_in_new"`
-	Family         int      `json:"gated_figures"` // number of figures that share the risk of a false alarm
-	Gate           *Outcome `json:"gate,omitempty"`
+	// Skipped are points of only_in_base that the new side skipped, each with the reason.
+	Skipped map[string]string `json:"skipped_in_new,omitempty"`
+	Family  int               `json:"gated_figures"` // number of figures that share the risk of a false alarm
+	Gate    *Outcome          `json:"gate,omitempty"`
 }
 
 // Point is one point that both sides have.
@@ -121,6 +144,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	}
 	c := &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, Points: []Point{}, Missing: []string{}, Added: []string{}}
 	base, c.LeftOut = onlyLikeNew(base, changed, o.Allow)
+	c.BaseGPUSeconds, c.NewGPUSeconds = base.gpuSeconds(), changed.gpuSeconds()
 	c.Differences = sideDifferences(base, changed, o.Allow)
 	c.Refused = slices.ContainsFunc(c.Differences, Difference.refuses)
 	for _, run := range slices.Concat(base.Runs, changed.Runs) {
@@ -131,12 +155,10 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	if !c.Refused {
 		pairs, missing, added := match(base, changed)
 		c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
-		for _, p := range pairs {
-			point, err := newPoint(p, o)
-			if err != nil {
-				return nil, err
-			}
-			c.Points = append(c.Points, point)
+		c.Skipped = skipped(changed, c.Missing)
+		var err error
+		if c.Points, err = newPoints(pairs, o); err != nil {
+			return nil, err
 		}
 		c.judge(o)
 	}
@@ -144,6 +166,20 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 		c.Gate = c.outcome(o)
 	}
 	return c, nil
+}
+
+// newPoints are the points of pairs, in their order.
+func newPoints(pairs []pair, o Options) ([]Point, error) {
+	out, failed := make([]Point, len(pairs)), make([]error, len(pairs))
+	parallel.Do(len(pairs), func(i int) int64 { return pairs[i].recordBytes() }, func(i int) {
+		out[i], failed[i] = newPoint(pairs[i], o)
+	})
+	for _, err := range failed {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func newPoint(p pair, o Options) (Point, error) {

@@ -112,7 +112,8 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 
 // within is the variance of the figure within a row, on the scale of comparison: by block bootstrap of its
 // requests if they were loaded, else from the interval of its summary; 0 = unknown.
-func (f figure) within(row *record.Row, window []*record.Record) float64 {
+func (f figure) within(s *sample) float64 {
+	row := s.row
 	n := float64(row.Summary.Requests.Planned)
 	switch {
 	case n == 0:
@@ -123,19 +124,13 @@ func (f figure) within(row *record.Row, window []*record.Record) float64 {
 	case f.metric == "": // one request more or less at the edge of the window
 		return 1 / (n * n)
 	}
-	var values []float64
-	for _, r := range window {
-		if ms, ok := r.Latency(f.metric, row.Spec.Streams()); ok {
-			values = append(values, ms)
-		}
-	}
-	if len(values) > 0 {
-		return stats.BlockVariance(values, func(w stats.Weighted) float64 { return math.Log(f.resampled(w)) }, f.random(row))
+	if w := s.resample(f.metric); w != nil {
+		return w.Variance(func(w *stats.Resample) float64 { return math.Log(f.resampled(w)) }, f.random(row))
 	}
 	return f.fromInterval(row)
 }
 
-func (f figure) resampled(w stats.Weighted) float64 {
+func (f figure) resampled(w *stats.Resample) float64 {
 	if p, ok := (experiment.Limit{Stat: f.stat}).P(); ok {
 		return w.Quantile(p)
 	}

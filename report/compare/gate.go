@@ -63,7 +63,11 @@ func (c *Comparison) outcome(o Options) *Outcome {
 		}
 	}
 	for _, name := range c.Missing {
-		undecided(name, "", "the point is missing in new")
+		why := "the point is missing in new"
+		if reason := c.Skipped[name]; reason != "" {
+			why = "skipped in new: " + reason
+		}
+		undecided(name, "", why)
 	}
 	c.unmeasured(o.Gate, undecided)
 	out.Passes = out.Verdict == stats.Pass || out.Verdict == stats.Undecided && o.UndecidedPasses

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"bench/experiment/stats"
+	"bench/report/parallel"
 )
 
 // SchemaHistory is the schema name in a History's JSON.
@@ -157,7 +158,7 @@ func (g *Group) findTrends() {
 			live++
 		}
 	}
-	parallel(len(g.Trends), func(i int) { g.judge(&g.Trends[i], live) })
+	parallel.Do(len(g.Trends), nil, func(i int) { g.judge(&g.Trends[i], live) })
 }
 
 // label is the point's name, numbered if an earlier point of that name had another workload.

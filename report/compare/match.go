@@ -8,6 +8,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 )
 
 // sample is one repeat of a point: a row of a run.
@@ -15,12 +16,22 @@ type sample struct {
 	run    *Run
 	row    *record.Row
 	window []*record.Record // the completed requests of the window by arrival; nil before load or without records
+
+	resamples map[string]*stats.Resample // by latency, as resample makes them
 }
 
 // pair is a point that both sides have.
 type pair struct {
 	name          string
 	base, changed []sample
+}
+
+// recordBytes is about the memory of the records of all rows.
+func (p pair) recordBytes() (size int64) {
+	for _, s := range slices.Concat(p.base, p.changed) {
+		size += s.row.RecordBytes()
+	}
+	return size
 }
 
 // match pairs points by name and axes first, then the remaining ones by workload, so that a renamed row still
@@ -63,6 +74,23 @@ func match(base, changed Side) (pairs []pair, missing, added []string) {
 	return pairs, missing, added
 }
 
+// skipped are the points of names that a side skipped, each with the reason; nil: none.
+func skipped(s Side, names []string) (reasons map[string]string) {
+	for i := range s.Runs {
+		for _, p := range s.Runs[i].Manifest.Plan {
+			label := (&experiment.Spec{Name: p.Name, Point: p.Point}).Label()
+			if p.State != record.StateSkipped || !slices.Contains(names, label) {
+				continue
+			}
+			if reasons == nil {
+				reasons = map[string]string{}
+			}
+			reasons[label] = p.Reason
+		}
+	}
+	return reasons
+}
+
 // points groups the rows of a side by point; the names are in the order of their first rows.
 func points(s Side) (map[string][]sample, []string) {
 	found := map[string][]sample{}
@@ -102,7 +130,7 @@ func load(samples []sample) ([]sample, error) {
 		}
 		records, err := s.run.Records(s.row)
 		if err != nil {
-			return nil, fmt.Errorf("reading the requests of %s: %w", s.row.ID, err)
+			return nil, fmt.Errorf("reading the requests of %s, %s: %w", s.run.Name, s.row.ID, err)
 		}
 		for _, r := range records {
 			if r.Phase == record.PhaseWindow && r.OK() {
@@ -116,6 +144,28 @@ func load(samples []sample) ([]sample, error) {
 		})
 	}
 	return out, nil
+}
+
+// resample is the sample's requests with a latency; nil: none has it, or they were not loaded.
+func (s *sample) resample(metric string) *stats.Resample {
+	if w, made := s.resamples[metric]; made {
+		return w
+	}
+	var values []float64
+	for _, r := range s.window {
+		if ms, ok := r.Latency(metric, s.row.Spec.Streams()); ok {
+			values = append(values, ms)
+		}
+	}
+	var w *stats.Resample
+	if len(values) > 0 {
+		w = stats.NewResample(values)
+	}
+	if s.resamples == nil {
+		s.resamples = map[string]*stats.Resample{}
+	}
+	s.resamples[metric] = w
+	return w
 }
 
 // withoutInvalid is the valid rows of base, or all of them if none is valid: one bad night among five must

@@ -92,10 +92,11 @@ func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 // repeats are the values of the samples that have the figure, as measured and on the scale of comparison.
 func (f figure) repeats(samples []sample) (values []float64, scaled []stats.Repeat) {
 	values = []float64{}
-	for _, s := range samples {
+	for i := range samples {
+		s := &samples[i]
 		if x, ok := f.of(s.row); ok {
 			values = append(values, x)
-			scaled = append(scaled, stats.Repeat{Value: f.scale(x), Within: f.within(s.row, s.window)})
+			scaled = append(scaled, stats.Repeat{Value: f.scale(x), Within: f.within(s)})
 		}
 	}
 	return values, scaled

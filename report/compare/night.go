@@ -8,15 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/report/parallel"
 )
 
 // SchemaIndex is the schema name in an Index's JSON.
@@ -105,7 +103,7 @@ func ReadNights(root string, old []Night, read func(name string) (Run, error)) (
 		nights[i] = Night{Dir: name, Stamp: stamp}
 		todo = append(todo, i)
 	}
-	parallel(len(todo), func(i int) {
+	parallel.Do(len(todo), nil, func(i int) {
 		n := &nights[todo[i]]
 		run, err := read(filepath.Join(root, n.Dir))
 		switch {
@@ -121,20 +119,6 @@ func ReadNights(root string, old []Night, read func(name string) (Run, error)) (
 	nights = slices.DeleteFunc(nights, func(n Night) bool { return n.Dir == "" })
 	slices.SortStableFunc(nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
 	return nights, len(todo) - (found - len(nights)), nil
-}
-
-// parallel calls f for 0 to n−1 on GOMAXPROCS goroutines, and returns when all calls have returned.
-func parallel(n int, f func(int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // runsBelow lists the directories with a run.json, nested ones too, and the JSON files outside of them.

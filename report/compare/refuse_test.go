@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
@@ -101,6 +102,25 @@ func TestPointsAreMatched(t *testing.T) {
 	}
 	if last := c.Gate.Cases[len(c.Gate.Cases)-1]; last.Point != "gone" || last.Verdict != stats.Undecided {
 		t.Errorf("a missing point passes: %+v", last)
+	}
+}
+
+// A point that the new side skipped is missing for a stated reason.
+func TestSkippedPoint(t *testing.T) {
+	base, changed := pairOf(5)
+	r := rand.New(rand.NewPCG(17, 6))
+	gone, _ := quiet.repeat("gone", 1, 1, r)
+	gone.Spec.Concurrency, gone.Spec.Point = 10, []experiment.Axis{{Key: "concurrency", Value: "10"}}
+	base.Records, changed.Records = nil, nil
+	base.Rows = append(base.Rows, gone)
+	const why = "beyond the FAIL at concurrency 5"
+	changed.Manifest.Plan = []record.Planned{{Name: "gone", State: record.StateSkipped, Reason: why, Point: gone.Spec.Point}}
+	c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
+	if c.Skipped["gone concurrency=10"] != why {
+		t.Errorf("%v of %v", c.Skipped, c.Missing)
+	}
+	if last := c.Gate.Cases[len(c.Gate.Cases)-1]; last.Verdict != stats.Undecided || last.Why != "skipped in new: "+why {
+		t.Errorf("%+v", last)
 	}
 }
 

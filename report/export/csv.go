@@ -64,7 +64,11 @@ func CSV(w io.Writer, runs ...*report.Run) error {
 		for i := range run.Rows {
 			out.Write(csvRow(run, &run.Rows[i]).values)
 		}
-		for _, id := range run.Missing {
+		without := slices.Clone(run.Missing)
+		for _, p := range run.Skipped {
+			without = append(without, p.ID)
+		}
+		for _, id := range without {
 			blank := csvRow(run, &record.Row{ID: id})
 			for i, head := range blank.heads {
 				if !slices.Contains([]string{"run", "row", "state"}, head) {
@@ -121,6 +125,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.text("invalid", strings.Join(row.Codes(record.Invalid), " "))
 	r.text("cautions", strings.Join(row.Codes(record.Caution), " "))
 	r.text("notes", strings.Join(row.Codes(record.Note), " "))
+	r.time(row.Time)
 	if run.Evaluated != nil {
 		r.text("evaluated_again", strings.Join(run.Evaluated.Lines(), "; "))
 	}
@@ -184,6 +189,17 @@ func (r *csvLine) latency(name string, s *stats.Summary) {
 		r.put(name+"_"+percentile+"_grade", string(p.Grade))
 	}
 	r.float(name+"_max_ms", figure("max"))
+}
+
+// time writes the parts of a row's wall time beside the window, which is duration_s; nil: not recorded.
+func (r *csvLine) time(t *record.TimeSplit) {
+	x := [6]*float64{}
+	if t != nil {
+		x = [...]*float64{&t.SettleS, &t.PrepareS, &t.WarmupS, &t.DrainS, &t.OwnS, &t.TotalS}
+	}
+	for i, head := range []string{"settle_s", "prepare_s", "warmup_s", "drain_s", "own_s", "total_s"} {
+		r.float(head, x[i])
+	}
 }
 
 func (r *csvLine) roofline(b *record.Roofline) {

@@ -1,15 +1,13 @@
 package export
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"time"
 
-	parquet "github.com/parquet-go/parquet-go"
-
 	"bench/experiment/record"
 	"bench/report"
+	"bench/report/export/parquet"
 )
 
 // SchemaParquet stands under "schema" in the metadata of a Parquet file.
@@ -74,7 +72,10 @@ func Parquet(w io.Writer, run *report.Run) error {
 	if err := needRecords(run); err != nil {
 		return err
 	}
-	out := parquet.NewGenericWriter[Request](w, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("schema", SchemaParquet))
+	out, err := parquet.NewWriter[Request](w, [2]string{"schema", SchemaParquet})
+	if err != nil {
+		return err
+	}
 	rows := run.Live()
 	for i := range rows {
 		row := &rows[i]
@@ -87,14 +88,11 @@ func Parquet(w io.Writer, run *report.Run) error {
 			lines[k] = rowColumns(run, row)
 			lines[k].fill(r)
 		}
-		if _, err := out.Write(lines); err != nil {
-			return fmt.Errorf("writing Parquet: %w", err)
+		if err := out.Write(lines); err != nil {
+			return err
 		}
 	}
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("writing Parquet: %w", err)
-	}
-	return nil
+	return out.Close()
 }
 
 // rowColumns are the columns that all requests of a row share.

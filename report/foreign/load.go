@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,14 +15,14 @@ import (
 )
 
 // Load reads a result of bench or of another tool: a run's directory, the file of one row, or a file of
-// another tool. Records of the returned run is set.
+// another tool.
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading results: %w\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", err)
 	}
 	if info.IsDir() {
-		run, err := loadRun(path)
+		run, err := report.Load(path)
 		return run, hintRuns(path, err)
 	}
 	text, err := os.ReadFile(path)
@@ -45,53 +44,23 @@ func Load(path string) (*report.Run, error) {
 	return &report.Run{Dir: path, Manifest: f.Manifest, Rows: f.Rows, Records: records, Definitions: f.Definitions}, nil
 }
 
-func loadRun(dir string) (*report.Run, error) {
-	run, err := report.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	run.Records = func(row *record.Row) ([]*record.Record, error) { return readRecords(dir, row.ID) }
-	return run, nil
-}
-
 // loadRow reads the run that a row's file belongs to, and keeps only that row. run.json is its run.
 func loadRow(path, schema, id string) (*report.Run, error) {
 	if schema != record.SchemaRun && schema != record.SchemaRow {
 		return nil, fmt.Errorf("reading %s: schema %q is not a result\nhint: name a run's directory, or the <row>.json of a row", path, schema)
 	}
-	run, err := loadRun(filepath.Dir(path))
+	run, err := report.Load(filepath.Dir(path))
 	if err != nil || schema == record.SchemaRun {
 		return run, err
 	}
 	for _, row := range run.Rows {
 		if row.ID == id {
-			run.Rows, run.Missing, run.Dir = []record.Row{row}, nil, path
+			run.Rows, run.Missing, run.Dir, run.RecordsDir = []record.Row{row}, nil, path, run.Dir
 			run.WithoutRecords = slices.DeleteFunc(run.WithoutRecords, func(x string) bool { return x != id })
 			return run, nil
 		}
 	}
 	return nil, fmt.Errorf("reading %s: its run has no row %q", path, id)
-}
-
-// readRecords reads the requests of a row; none without a file of them.
-func readRecords(dir, id string) ([]*record.Record, error) {
-	f, err := os.Open(filepath.Join(dir, id+".requests.jsonl.zst"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []*record.Record
-	err = record.ReadRecords(f, func(r *record.Record) error {
-		out = append(out, r)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", f.Name(), err)
-	}
-	return out, nil
 }
 
 // hintRuns adds to an error what to type if the directory has runs in it and is none itself.
@@ -154,5 +123,5 @@ func LoadNight(name string) (compare.Run, error) {
 }
 
 func compared(r *report.Run) compare.Run {
-	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.Records, Definitions: r.Definitions, WithoutRecords: r.WithoutRecords}
+	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.Times, Definitions: r.Definitions, WithoutRecords: r.WithoutRecords}
 }

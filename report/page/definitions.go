@@ -12,7 +12,7 @@ var definitions = []definition{
 	{"itl", "ITL", "Gap between token-bearing events, pooled over requests; n counts gaps. A high p99 is stutter that TPOT averages out."},
 	{"e2e", "E2E", "Intended arrival to last token-bearing event."},
 	{"peruser", "tok/s/user", "Interactivity: 1 / TPOT p50."},
-	{"throughput", "Throughput", "Received in the measurement window, of any request, divided by its length."},
+	{"throughput", "Throughput", "Received in the window, of any request, per second."},
 	{"percentile", "Percentiles", "Hyndman–Fan type 7, of completed requests. ~ thin: few independent requests beyond it. ≥ lower bound, n= none: n too small. Of repeats: the median."},
 	{"failures", "n, failed", "n: completed requests. Under an SLO, failed and unfinished ones rank as infinitely slow."},
 	{"validity", "Findings", "invalid: a figure is wrong, the row is left out. caution: disturbed; verdicts account for it. note: how figures can be misread."},
@@ -20,6 +20,6 @@ var definitions = []definition{
 	{"knee", "Saturation, knee, frontier", "Saturation: below 95 % of the offered requests/s; in a closed loop, an added request gains under a tenth of the first ones. Knee: throughput bends (Kneedle). Frontier: no other point has more of both."},
 	{"cost", "USD/M out", "Price of the GPUs over the window per million output tokens."},
 	{"reuse", "Prefix-cache hits", "Possible: in an unbounded cache, in blocks of the server. Reported: in its usage, else by its counters over the whole row."},
-	{"lag", "Client lag", "From the moment a request is ready to its first byte in the kernel. Read lag: from a token in the kernel to its read."},
+	{"lag", "Client lag", "From a ready request to its first byte in the kernel. Read lag: from a token in the kernel to its read."},
 	{"steady", "Steadiness", "Lowest p of the trends through the window. Little's law: concurrency = completions/s × time in the system (✓: holds)."},
 }

@@ -93,7 +93,7 @@ func (m multiRun) view() (*multiRunView, error) {
 
 func (m multiRun) side(i int) compare.Side {
 	r := m.runs[i]
-	return compare.Side{Name: m.names[i], Runs: []compare.Run{{Name: m.names[i], Manifest: r.Manifest, Rows: r.Live(), Records: r.Requests, Definitions: r.Definitions,
+	return compare.Side{Name: m.names[i], Runs: []compare.Run{{Name: m.names[i], Manifest: r.Manifest, Rows: r.Live(), Records: r.Times, Definitions: r.Definitions,
 		WithoutRecords: r.WithoutRecords}}}
 }
 

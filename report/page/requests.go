@@ -9,6 +9,7 @@ import (
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/report"
+	"bench/report/parallel"
 )
 
 // observed is a row's requests and samples, reduced to what a page can carry.
@@ -16,6 +17,9 @@ type observed struct {
 	row    *record.Row
 	series string
 	name   string // of the point, with the repeat if there are several
+
+	requests int // 0: the fields below are empty
+
 	ecdfs  []ecdf
 	pairs  []pair
 	panels []panel
@@ -45,28 +49,42 @@ func budgetOf(rows int) budget {
 	return budget{steps: min(max(allSteps/rows, 12), 60), bins: min(max(allBins/rows, 16), 100), pairs: min(max(allPairs/rows, 5), 200)}
 }
 
-// observe reads the requests and the samples of every live row, one row in memory at a time.
+// observe reads the requests and the samples of every live row.
 func observe(r *report.Run, o *report.Analysis) evidence {
 	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records", Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
 	e.budget = budgetOf(len(r.Live()))
-	b := e.budget
+	var rows []observed
 	o.Each(func(s *series.Series, p *series.Point) {
 		for _, row := range p.Rows {
 			name := s.PointName(p)
 			if len(p.Rows) > 1 {
 				name += fmt.Sprintf(", repeat %d", row.Spec.Repeat)
 			}
-			records, err := r.Requests(row)
-			samples, err2 := r.Samples(row)
-			if err := errors.Join(err, err2); err != nil {
-				e.unread.Add(report.TextCell(row.ID), report.TextCell(err.Error()))
-			}
-			if len(records) > 0 {
-				e.rows = append(e.rows, observed{row, s.Label(), name, ecdfsOf(row, records, b.steps), pairsOf(row, records, b.pairs), panelsOf(row, records, samples, b.bins), rotationsOf(row, records, b.bins)})
-			}
+			rows = append(rows, observed{row: row, series: s.Label(), name: name})
 		}
 	})
+	unread := make([]error, len(rows))
+	parallel.Do(len(rows), func(i int) int64 { return rows[i].row.RecordBytes() }, func(i int) {
+		unread[i] = rows[i].read(r, e.budget)
+	})
+	for i, err := range unread {
+		if err != nil {
+			e.unread.Add(report.TextCell(rows[i].row.ID), report.TextCell(err.Error()))
+		}
+	}
+	e.rows = slices.DeleteFunc(rows, func(r observed) bool { return r.requests == 0 })
 	return e
+}
+
+// read reads the row's requests and samples, and reduces what could be read.
+func (o *observed) read(r *report.Run, b budget) error {
+	records, err := r.Requests(o.row)
+	samples, err2 := r.Samples(o.row)
+	if o.requests = len(records); o.requests > 0 {
+		o.ecdfs, o.pairs = ecdfsOf(o.row, records, b.steps), pairsOf(o.row, records, b.pairs)
+		o.panels, o.rotations = panelsOf(o.row, records, samples, b.bins), rotationsOf(o.row, records, b.bins)
+	}
+	return errors.Join(err, err2)
 }
 
 // ecdf is one latency of one class, as evenly spaced order statistics.

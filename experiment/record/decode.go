@@ -1,0 +1,294 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// decode reads one record. Almost every line is as AppendJSON writes it, and is read in one pass;
+// encoding/json, which takes many times as long, reads any other.
+func (l *storedLines) decode(text []byte, r *Record) error {
+	line := knownLine{rest: text, before: '{', stored: l}
+	if line.record(r) {
+		return nil
+	}
+	*r = Record{}
+	if err := decodeLine(text, r); err != nil {
+		return err
+	}
+	if l.share(r); !l.lists {
+		r.Gaps, r.TokensPerEvent = Packed{}, Packed{}
+	}
+	return nil
+}
+
+// knownLine is a line whose fields are those of AppendJSON in their order, each at most once, without spaces,
+// null, or an escape in a text. Each of its methods reads one field if the line goes on with it.
+type knownLine struct {
+	rest   []byte // nil: the line is another one
+	before byte   // stands before the next field
+	stored *storedLines
+}
+
+// record is the reverse of AppendJSON; false: the line is another one, and r is half-filled.
+func (l *knownLine) record(r *Record) bool {
+	l.text("schema", &r.Schema)
+	l.int("i", &r.I)
+	l.ownText("server_id", &r.ServerID)
+	l.text("class", &r.Class)
+	l.count("session", &r.Session)
+	l.count("turn", &r.Turn)
+	l.text("phase", &r.Phase)
+	l.time("at_us", &r.Arrival)
+	l.time("ready_us", &r.Ready)
+	l.time("sent_us", &r.Sent)
+	l.time("first_event_us", &r.FirstEvent)
+	l.time("first_us", &r.First)
+	l.time("last_us", &r.Last)
+	l.time("end_us", &r.End)
+	l.micros("connect_us", &r.ConnectUs)
+	l.list("gaps_us", &r.Gaps)
+	l.list("tokens_per_event", &r.TokensPerEvent)
+	l.int("prompt_asked", &r.PromptRequested)
+	l.count("prompt_tokens", &r.PromptTokens)
+	l.count("cached_tokens", &r.CachedTokens)
+	l.int("output_asked", &r.OutputRequested)
+	l.int("output_tokens", &r.OutputTokens)
+	l.bool("estimated", &r.Estimated)
+	if l.begins("impossible_usage") {
+		r.Impossible = &Usage{}
+		l.usage(r.Impossible)
+	}
+	l.text("outcome", &r.Outcome)
+	l.text("error", &r.Error)
+	l.int("status", &r.Status)
+	l.text("finish", &r.Finish)
+	if l.begins("server_us") {
+		r.Server = &ServerTimes{}
+		l.serverTimes(r.Server)
+	}
+	l.int("turns_lost", &r.TurnsLost)
+	return l.before == ',' && string(l.rest) == "}"
+}
+
+func (l *knownLine) usage(u *Usage) {
+	l.before = '{'
+	l.count("prompt_tokens", &u.Prompt)
+	l.count("cached_tokens", &u.Cached)
+	l.count("output_tokens", &u.Output)
+	l.closes()
+}
+
+func (l *knownLine) serverTimes(t *ServerTimes) {
+	l.before = '{'
+	l.micros("queue", &t.Queue)
+	l.micros("prefill", &t.Prefill)
+	l.micros("decode", &t.Decode)
+	l.closes()
+}
+
+// closes reads the end of an object with at least one field.
+func (l *knownLine) closes() {
+	if l.before != ',' || len(l.rest) == 0 || l.rest[0] != '}' {
+		l.other()
+		return
+	}
+	l.rest = l.rest[1:]
+}
+
+// other states that the line is another one: no later field is read.
+func (l *knownLine) other() { l.rest = nil }
+
+// begins reads the key of a field, with what stands before it; false: the next field is another one.
+func (l *knownLine) begins(key string) bool {
+	const around = len(`,"":`)
+	n := len(key) + around
+	t := l.rest
+	if len(t) < n || t[0] != l.before || t[1] != '"' || string(t[2:n-2]) != key || t[n-2] != '"' || t[n-1] != ':' {
+		return false
+	}
+	l.rest, l.before = t[n:], ','
+	return true
+}
+
+// number reads an integer of at most 18 digits.
+func (l *knownLine) number() (x int64) {
+	t, minus := l.rest, false
+	if len(t) > 0 && t[0] == '-' {
+		t, minus = t[1:], true
+	}
+	n := 0
+	for ; n < len(t) && t[n]-'0' <= 9; n++ {
+		x = 10*x + int64(t[n]-'0')
+	}
+	if n == 0 || n > 18 || n > 1 && t[0] == '0' {
+		l.other()
+		return 0
+	}
+	l.rest = t[n:]
+	if minus {
+		return -x
+	}
+	return x
+}
+
+// whole reads an integer that fits an int.
+func (l *knownLine) whole() int {
+	x := l.number()
+	if int64(int(x)) != x {
+		l.other()
+	}
+	return int(x)
+}
+
+func (l *knownLine) int(key string, to *int) {
+	if l.begins(key) {
+		*to = l.whole()
+	}
+}
+
+func (l *knownLine) count(key string, to **int) {
+	if l.begins(key) {
+		*to = new(l.whole())
+	}
+}
+
+func (l *knownLine) micros(key string, to **int64) {
+	if l.begins(key) {
+		*to = new(l.number())
+	}
+}
+
+func (l *knownLine) time(key string, to *Micros) {
+	if l.begins(key) {
+		*to = At(l.number())
+	}
+}
+
+func (l *knownLine) bool(key string, to *bool) {
+	if !l.begins(key) {
+		return
+	}
+	for _, word := range []string{"false", "true"} {
+		if len(l.rest) >= len(word) && string(l.rest[:len(word)]) == word {
+			l.rest, *to = l.rest[len(word):], word == "true"
+			return
+		}
+	}
+	l.other()
+}
+
+// text reads a text that other records have, too.
+func (l *knownLine) text(key string, to *string) {
+	if l.begins(key) {
+		*to = l.stored.word(l.quoted())
+	}
+}
+
+// ownText reads a text of this record alone.
+func (l *knownLine) ownText(key string, to *string) {
+	if l.begins(key) {
+		*to = string(l.quoted())
+	}
+}
+
+// quoted reads a text of printable ASCII without an escape.
+func (l *knownLine) quoted() []byte {
+	if len(l.rest) > 0 && l.rest[0] == '"' {
+		for n, c := range l.rest[1:] {
+			switch {
+			case c == '"':
+				text := l.rest[1 : 1+n]
+				l.rest = l.rest[n+2:]
+				return text
+			case c < ' ' || c > '~' || c == '\\':
+				l.other()
+				return nil
+			}
+		}
+	}
+	l.other()
+	return nil
+}
+
+func (l *knownLine) list(key string, to *Packed) {
+	if !l.begins(key) {
+		return
+	}
+	if len(l.rest) == 0 || l.rest[0] != '[' {
+		l.other()
+		return
+	}
+	if !l.stored.lists {
+		l.rest = l.rest[bytes.IndexByte(l.rest, ']')+1:] // of a cut line, its '[', with which nothing goes on
+		return
+	}
+	room, count, n, ok := appendNumbers(l.stored.room[:0], l.rest[1:])
+	l.stored.room = room
+	if !ok {
+		l.other()
+		return
+	}
+	*to = Packed{b: room, n: count}.clone()
+	l.rest = l.rest[1+n:]
+}
+
+// appendNumbers reads a list of non-negative integers of at most 18 digits up to its closing bracket, and
+// appends them as Packed stores them. n is its length in bytes with the bracket. ok is false for any other text.
+func appendNumbers(b, text []byte) (out []byte, count, n int, ok bool) {
+	for {
+		b = slices.Grow(b, binary.MaxVarintLen64)
+		x, digits := leadingNumber(text[n:])
+		if digits == 0 || digits > 18 || digits > 1 && text[n] == '0' {
+			return b, 0, 0, false
+		}
+		if x < 1<<28 {
+			b = appendShort(b, uint32(x))
+		} else {
+			b = binary.AppendUvarint(b, x)
+		}
+		count++
+		if n += digits; n == len(text) {
+			return b, 0, 0, false
+		}
+		n++
+		switch text[n-1] {
+		case ',':
+		case ']':
+			return b, count, n, true
+		default:
+			return b, 0, 0, false
+		}
+	}
+}
+
+// leadingNumber is the number that the text begins with, and its digits. It takes up to seven digits at once: a
+// gap has four to seven, and a branch for each would be mispredicted.
+func leadingNumber(text []byte) (x uint64, digits int) {
+	if len(text) >= 8 {
+		const each = 0x0101010101010101
+		d := binary.LittleEndian.Uint64(text) ^ '0'*each // a digit becomes its value, any other byte more than 9
+		others := (d + (0x80-10)*each | d) & (0x80 * each)
+		if digits = bits.TrailingZeros64(others) / 8; digits < 8 {
+			d <<= 64 - 8*digits // the first digit is in the lowest byte; zeros before it
+			d = d * (10<<8 + 1) >> 8 & 0x00ff00ff00ff00ff
+			d = d * (100<<16 + 1) >> 16 & 0x0000ffff0000ffff
+			return d * (10000<<32 + 1) >> 32, digits
+		}
+	}
+	for x, digits = 0, 0; digits < len(text) && text[digits]-'0' <= 9; digits++ {
+		x = 10*x + uint64(text[digits]-'0')
+	}
+	return x, digits
+}
+
+// appendShort is binary.AppendUvarint of a number below 2^28, without a branch; b has room for four bytes.
+func appendShort(b []byte, x uint32) []byte {
+	size := (bits.Len32(x|1) + 6) / 7
+	spread := x&0x7f | x&(0x7f<<7)<<1 | x&(0x7f<<14)<<2 | x&(0x7f<<21)<<3
+	more := uint32(0x808080) & (1<<(8*(size-1)) - 1) // on each byte but the last
+	binary.LittleEndian.PutUint32(b[len(b):len(b)+4], spread|more)
+	return b[:len(b)+size]
+}

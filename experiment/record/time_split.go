@@ -1,0 +1,84 @@
+package record
+
+import (
+	"time"
+
+	"bench/experiment/telemetry"
+)
+
+// TimeSplit is where the wall time of a row or of an attempt went. The parts sum to TotalS.
+type TimeSplit struct {
+	ServerStartS float64 `json:"server_start_s,omitzero"` // from the command until ready, also of starts that failed; absent = bench started no server
+	SettleS      float64 `json:"settle_s"`                // wait for an idle server
+	PrepareS     float64 `json:"prepare_s"`               // connecting, probes, priming, connections opened ahead, the first bodies: until the load began
+	WarmupS      float64 `json:"warmup_s"`
+	WindowS      float64 `json:"window_s"`
+	DrainS       float64 `json:"drain_s"`                // from the window's end until every request had ended
+	ServerStopS  float64 `json:"server_stop_s,omitzero"` // absent = bench started no server
+	LostS        float64 `json:"lost_s,omitzero"`        // in rows that were cut, so that they have no result; absent = none
+	OwnS         float64 `json:"own_s"`                  // bench's own: evaluating and writing results, between rows; not the report
+	TotalS       float64 `json:"total_s"`
+}
+
+// TimePart is one part of a TimeSplit.
+type TimePart struct {
+	Name    string
+	Seconds float64
+}
+
+// Parts are the parts in the order in which they occur.
+func (t *TimeSplit) Parts() []TimePart {
+	return []TimePart{
+		{"server start", t.ServerStartS}, {"settling", t.SettleS}, {"preparing", t.PrepareS}, {"warm-up", t.WarmupS}, {"window", t.WindowS},
+		{"drain", t.DrainS}, {"server stop", t.ServerStopS}, {"cut rows", t.LostS}, {"bench", t.OwnS},
+	}
+}
+
+// Add adds the parts of another split.
+func (t *TimeSplit) Add(o *TimeSplit) {
+	of := o.fields()
+	for i, part := range t.fields() {
+		*part = RoundSeconds(*part + *of[i])
+	}
+}
+
+func (t *TimeSplit) fields() [10]*float64 {
+	return [...]*float64{
+		&t.ServerStartS, &t.SettleS, &t.PrepareS, &t.WarmupS, &t.WindowS, &t.DrainS, &t.ServerStopS, &t.LostS, &t.OwnS, &t.TotalS,
+	}
+}
+
+// RoundSeconds rounds to microseconds, as the parts of a TimeSplit are stored.
+func RoundSeconds(s float64) float64 { return telemetry.Round(s, 6) }
+
+// RowTimes are the moments between the parts of a row's wall time, counted from its begin. A moment that is before
+// the one that it follows counts as that one.
+type RowTimes struct {
+	Settled   time.Duration // the wait for an idle server was over
+	LoadBegan time.Duration // offset 0 of the records
+	LoadEnded time.Duration // every request had ended
+	Ended     time.Duration // the row was evaluated
+
+	Window Window // from LoadBegan; it can end after the load, if that was cut
+}
+
+// Split is the time between the moments, in whole microseconds.
+func (m *RowTimes) Split() *TimeSplit {
+	loadEnded := max(m.LoadEnded, m.LoadBegan)
+	inLoad := func(us int64) time.Duration { return min(m.LoadBegan+time.Duration(us)*time.Microsecond, loadEnded) }
+	t := &TimeSplit{}
+	var until int64 // µs
+	for _, part := range []struct {
+		seconds *float64
+		end     time.Duration
+	}{
+		{&t.SettleS, m.Settled}, {&t.PrepareS, m.LoadBegan}, {&t.WarmupS, inLoad(m.Window.StartUs)}, {&t.WindowS, inLoad(m.Window.EndUs)},
+		{&t.DrainS, loadEnded}, {&t.OwnS, m.Ended},
+	} {
+		end := max(until, RoundMicros(part.end))
+		*part.seconds = float64(end-until) / 1e6
+		until = end
+	}
+	t.TotalS = float64(until) / 1e6
+	return t
+}

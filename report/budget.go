@@ -1,0 +1,57 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// mostOpen is the number of open points that the line of the budget names.
+const mostOpen = 3
+
+// budgetLine is what a run did with its budget, and what it left open; empty: it had none.
+func budgetLine(b *record.Budget) string {
+	if b == nil {
+		return ""
+	}
+	text := fmt.Sprintf("budget %s: spent %s", clock(b.TotalS), clock(b.SpentS))
+	if b.Added > 0 {
+		text += ", " + unit.Plural(b.Added, "longer repeat")
+	}
+	if len(b.NotRun) > 0 {
+		text += fmt.Sprintf("; %s, about %s", notRun(b.NotRun), clock(sumS(b.NotRun)))
+	}
+	if len(b.Open) == 0 {
+		return text + "; no verdict is open"
+	}
+	parts := make([]string, 0, mostOpen)
+	for _, o := range b.Open[:min(mostOpen, len(b.Open))] {
+		part := o.Name + ": " + o.Why
+		if o.NeedS > 0 {
+			part += ", about " + clock(o.NeedS)
+		}
+		parts = append(parts, part)
+	}
+	if more := len(b.Open) - mostOpen; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%s; %s open: %s", text, unit.Plural(len(b.Open), "verdict"), strings.Join(parts, "; "))
+}
+
+// notRun names the first row that did not fit, and counts the others.
+func notRun(rows []record.NotStarted) string {
+	return andMore(rows[0].ID, len(rows)-1) + " did not fit"
+}
+
+func sumS(rows []record.NotStarted) (sum float64) {
+	for _, r := range rows {
+		sum += r.NeedS
+	}
+	return sum
+}
+
+// clock is a number of seconds: 42s, 11m 20s, 1h 05m.
+func clock(seconds float64) string { return unit.Clock(time.Duration(seconds * float64(time.Second))) }

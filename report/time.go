@@ -1,0 +1,151 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+)
+
+// TimeSpent is where the time of a run went, and the server time that its answers took.
+type TimeSpent struct {
+	// Split is the sum over the attempts; null = not recorded.
+	Split *record.TimeSplit `json:"split"`
+	// AtLeast is set if an attempt was killed: the time after its last finished row is known only in part.
+	AtLeast bool `json:"at_least,omitempty"`
+	GPUs    int  `json:"gpus,omitempty"` // absent = not specified
+	// Answer is the time until the last row was evaluated, of every attempt up to that row: all answers rest on it.
+	// null = not recorded, or no row.
+	Answer    *ServerTime    `json:"to_answer"`
+	Workloads []WorkloadTime `json:"workloads"` // in the order of answer.workloads
+}
+
+// ServerTime is wall time in which the server was in use.
+type ServerTime struct {
+	WallS      float64  `json:"wall_s"`
+	GPUSeconds *float64 `json:"gpu_seconds"` // wall_s × gpus; null = gpus not specified
+	USD        *float64 `json:"usd"`         // null = no price specified
+}
+
+// WorkloadTime is the time of the rows of one workload: all of its points, repeats and probes.
+type WorkloadTime struct {
+	Workload string            `json:"workload"`
+	Split    *record.TimeSplit `json:"split"`     // null = not recorded for all of its rows
+	Server   *ServerTime       `json:"to_answer"` // without server starts and the time between rows; null likewise
+}
+
+// timeSpent adds up the time of the attempts, and of the rows of each workload.
+func (r *Run) timeSpent(o *Analysis) TimeSpent {
+	t := TimeSpent{GPUs: r.Manifest.Target.GPUs, Workloads: []WorkloadTime{}}
+	if whole := r.Manifest.Time(); whole != nil {
+		t.Split, t.AtLeast = &whole.Split, whole.AtLeast
+		if whole.AnswerS > 0 {
+			t.Answer = r.serverTime(whole.AnswerS)
+		}
+	}
+	for i := range o.Answer.Workloads {
+		w := &o.Answer.Workloads[i]
+		x := WorkloadTime{Workload: w.Name}
+		if x.Split = splitOf(o.Series[w.Series].Points); x.Split != nil {
+			x.Server = r.serverTime(x.Split.TotalS)
+		}
+		t.Workloads = append(t.Workloads, x)
+	}
+	return t
+}
+
+// splitOf adds up the time of the rows of points; nil: not recorded for one of them.
+func splitOf(points []series.Point) *record.TimeSplit {
+	sum := &record.TimeSplit{}
+	for i := range points {
+		for _, row := range points[i].Rows {
+			if row.Time == nil {
+				return nil
+			}
+			sum.Add(row.Time)
+		}
+	}
+	return sum
+}
+
+func (r *Run) serverTime(wall float64) *ServerTime {
+	t := &ServerTime{WallS: wall, GPUSeconds: r.Manifest.GPUSeconds(wall)}
+	if price := r.Manifest.GPUHourUSD; price != nil && t.GPUSeconds != nil {
+		t.USD = new(*t.GPUSeconds / 3600 * *price)
+	}
+	return t
+}
+
+// Line is the time in words: "2m 20s: window 58 %, warm-up 22 %, drain 20 %; 140 GPU-seconds to the answer, 0.0972 USD".
+func (t *TimeSpent) Line() string {
+	if t.Split == nil {
+		return "not recorded"
+	}
+	text := clock(t.Split.TotalS)
+	if t.AtLeast {
+		text = "at least " + text
+	}
+	text += ": " + partsText(t.Split)
+	if a := t.Answer; a != nil && a.GPUSeconds != nil {
+		text += "; " + unit.Digits(*a.GPUSeconds) + " GPU-seconds to the answer"
+		if a.USD != nil {
+			text += ", " + unit.Format(*a.USD, "usd")
+		}
+	}
+	return text
+}
+
+// partsText is the parts of a split in percent, the largest first, without those below half a percent. The
+// percentages sum to 100.
+func partsText(s *record.TimeSplit) string {
+	parts := s.Parts()
+	slices.SortStableFunc(parts, func(a, b record.TimePart) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	var out []string
+	for i, percent := range percentages(parts) {
+		if percent > 0 {
+			out = append(out, fmt.Sprintf("%s %d %%", parts[i].Name, percent))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// percentages are whole percentages that sum to 100, by largest remainder; 0: all parts are.
+func percentages(parts []record.TimePart) []int {
+	sum := 0.0
+	for _, p := range parts {
+		sum += p.Seconds
+	}
+	out, order := make([]int, len(parts)), make([]int, len(parts))
+	if sum <= 0 {
+		return out
+	}
+	left := 100
+	rest := func(i int) float64 { return 100*parts[i].Seconds/sum - float64(out[i]) }
+	for i, p := range parts {
+		out[i], order[i] = int(100*p.Seconds/sum), i
+		left -= out[i]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest(b), rest(a)) })
+	for _, i := range order[:left] {
+		out[i]++
+	}
+	return out
+}
+
+// timeTitle is the tooltip of a row: the parts of its time.
+func timeTitle(t *record.TimeSplit) string {
+	if t == nil {
+		return "time: not recorded"
+	}
+	var out []string
+	for _, p := range t.Parts() {
+		if p.Seconds > 0 {
+			out = append(out, p.Name+" "+unit.Format(p.Seconds*1000, "ms"))
+		}
+	}
+	return unit.Format(t.TotalS*1000, "ms") + ": " + strings.Join(out, ", ")
+}
