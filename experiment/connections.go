@@ -1,8 +1,6 @@
 package experiment
 
-import (
-	"math"
-)
+import "math"
 
 // MinConnections is the number of connections that the point certainly has open at the same time.
 func (s *Spec) MinConnections() int {
@@ -17,17 +15,32 @@ func (s *Spec) MinConnections() int {
 	return s.Requests
 }
 
-// ConnectionsToOpen is the number of connections to open before the first request: the expected number of
-// requests in flight. 0 for a point whose requests open their own.
+// ConnectionsToOpen is the number of connections to open before the first request: one for each request that
+// can be in flight under a concurrency or all at once, else as the rate suggests. 0 for a point whose requests
+// open their own.
 func (s *Spec) ConnectionsToOpen() int {
-	const most = 1024
+	all := math.MaxInt
+	if s.Concurrency > 0 {
+		all = s.Concurrency
+	}
 	switch {
 	case s.ConnectsPerRequest():
 		return 0
-	case s.Concurrency > 0:
-		return min(s.Concurrency, most)
+	case s.Rate == 0:
+		return all
 	case s.Rate.IsInf():
-		return min(s.Warmup.Requests+s.Requests, most)
+		return min(all, s.Warmup.Requests+s.Requests)
 	}
-	return min(int(math.Ceil(2*float64(s.Rate)))+8, 256) // the arrivals of two seconds
+	return min(all, connectionsOfRate(float64(s.Rate), all < math.MaxInt))
+}
+
+// connectionsOfRate is the number for an open loop: the arrivals of two seconds, but at most 1,024 or, if these are
+// more, the arrivals of a quarter of a second. Under a cap it is at least 256, since the server may be slow.
+func connectionsOfRate(rate float64, capped bool) int {
+	const many, slow = 1024, 256
+	ahead := min(math.Ceil(2*rate)+8, many)
+	if capped {
+		ahead = max(ahead, slow)
+	}
+	return int(max(ahead, math.Ceil(rate/4)))
 }

@@ -66,7 +66,7 @@ func (d *driver) completed(job *Job) {
 		d.lastEnd = max(d.lastEnd, job.Result.Free, job.Result.Last+time.Microsecond)
 		d.mu.Unlock()
 	}
-	d.results <- job
+	d.ended.add(job)
 }
 
 // release lets the row end without the request, which has ended; nil: none.

@@ -11,14 +11,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// ahead is how many bodies are encoded before their time: enough for a burst, bounded in memory.
-const ahead = 128
-
-type prepared struct {
-	request workload.Request
-	body    []byte
-}
-
 // driver is the state of one Run. The package comment names the ends of its contexts.
 type driver struct {
 	Config
@@ -30,9 +22,10 @@ type driver struct {
 	endWindow   context.CancelFunc
 	endRequests context.CancelCauseFunc
 
-	bodies      chan prepared
+	bodies      *bodies
 	freeWorkers chan time.Duration // under a cap: when each free worker became free; nil = no cap
-	results     chan *Job
+	ended       *ended
+	crew        crew
 	inFlight    sync.WaitGroup
 	encodeMu    sync.Mutex    // held during Encode
 	takeLock    chan struct{} // closed loop: held by the worker that takes a request
@@ -71,26 +64,27 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 	helpers.Go(func() {
 		d.dispatch(scheduled)
 		endEncode()
-		close(d.results)
+		d.crew.end()
+		close(d.ended.over)
 	})
 	var failed error
-	for job := range d.results {
+	d.ended.each(func(job *Job) {
 		if failed != nil {
-			continue
+			return
 		}
 		if failed = d.Each(job); failed != nil {
 			d.endRequests(failed)
 			endEncode()
 		}
-	}
+	})
 	helpers.Wait()
 	return d.measured(), cmp.Or(failed, ctx.Err())
 }
 
 func newDriver(c Config) *driver {
 	d := &driver{
-		Config: c, bodies: make(chan prepared, ahead), results: make(chan *Job, 1024), takeLock: make(chan struct{}, 1),
-		window: window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil, enough: c.Enough},
+		Config: c, bodies: newBodies(&c), ended: newEnded(), takeLock: make(chan struct{}, 1),
+		window: window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil},
 	}
 	if c.Rate > 0 && c.Concurrency > 0 {
 		d.freeWorkers = make(chan time.Duration, c.Concurrency)
@@ -110,24 +104,26 @@ func (d *driver) measured() Measured {
 	return m
 }
 
-// encode keeps the bodies ahead of the dispatcher. It closes full when it is ahead for the first time, and
-// bodies at the end of the plan.
+// encode keeps the bodies ahead of the dispatcher. It closes full when it is ahead for the first time.
 func (d *driver) encode(full chan struct{}) {
-	var once sync.Once
-	isFull := func() { once.Do(func() { close(full) }) }
+	isFull := sync.OnceFunc(func() { close(full) })
 	defer isFull()
-	for n := 1; d.Plan.More(); n++ {
+	for d.Plan.More() {
 		r := d.Plan.Next()
+		if d.encodeCtx.Err() != nil {
+			return
+		}
+		if !d.bodies.add(prepared{r, d.encodeOne(&r)}) {
+			continue
+		}
+		isFull()
 		select {
-		case d.bodies <- prepared{r, d.encodeOne(&r)}:
+		case <-d.bodies.taken:
 		case <-d.encodeCtx.Done():
 			return
 		}
-		if n == ahead {
-			isFull()
-		}
 	}
-	close(d.bodies)
+	d.bodies.end()
 }
 
 func (d *driver) encodeOne(r *workload.Request) []byte {
@@ -138,15 +134,11 @@ func (d *driver) encodeOne(r *workload.Request) []byte {
 
 // next is the plan's next request; false at the end of ctx or of the plan.
 func (d *driver) next(ctx context.Context) (prepared, bool) {
-	select {
-	case p, ok := <-d.bodies:
-		if !ok {
-			d.closeByPlan()
-		}
-		return p, ok
-	case <-ctx.Done():
-		return prepared{}, false
+	p, ok, ended := d.bodies.next(ctx)
+	if ended {
+		d.closeByPlan()
 	}
+	return p, ok
 }
 
 // dispatch sends each request at its time until the row is over, and then ends what is in flight.
@@ -157,6 +149,9 @@ func (d *driver) dispatch(scheduled time.Duration) {
 		defer context.AfterFunc(d.Ends, func() {
 			d.closeWindow(func() { d.window.stop(time.Since(d.epoch)) })
 		})()
+	}
+	if d.Decided != nil {
+		defer context.AfterFunc(d.Decided, d.decided)()
 	}
 	switch {
 	case d.Rate == 0:
@@ -190,87 +185,7 @@ func (d *driver) reportUnsent(job *Job) {
 		Outcome: openai.Unfinished, Error: "not sent before the end of the row", Sent: openai.Never,
 		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never, Connect: openai.Never,
 	}
-	d.results <- job
-}
-
-// awaitEnd waits for the end of the row, ends what is in flight, and waits for that.
-func (d *driver) awaitEnd() {
-	idle := make(chan struct{})
-	go func() {
-		d.inFlight.Wait()
-		close(idle)
-	}()
-	<-d.dispatchCtx.Done()
-	cause := openai.ErrUnfinished
-	if !d.rowOver() {
-		select {
-		case <-idle:
-		case <-time.After(d.Drain):
-		}
-		cause = context.Canceled
-	}
-	d.endRequests(cause)
-	<-idle
-}
-
-// rowOver reports that the dispatching ended because the row is over, and not by an interruption.
-func (d *driver) rowOver() bool { return context.Cause(d.dispatchCtx) == openai.ErrUnfinished }
-
-// startTimers begins the row and sets the timers of its end. The returned function stops them.
-func (d *driver) startTimers(scheduled time.Duration) (stop func()) {
-	graceTimer := time.AfterFunc(forever, func() { d.endDispatch(openai.ErrUnfinished) })
-	closeTimer := time.AfterFunc(forever, func() { d.closeWindow(func() { d.window.close(forever) }) })
-	cutTimer := time.AfterFunc(forever, d.cutRun)
-	until := func(end time.Duration) time.Duration { return time.Until(d.epoch.Add(end)) }
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.window.scheduleGrace = func(end time.Duration) { graceTimer.Reset(until(end) + d.GraceTime()) }
-	d.window.scheduleClose = func(end time.Duration) { closeTimer.Reset(until(end)) }
-	if scheduled < forever {
-		d.window.scheduleGrace(scheduled)
-	}
-	if d.MaxDuration > 0 {
-		cutTimer.Reset(until(time.Duration(d.MaxDuration)))
-	}
-	d.window.init()
-	return func() {
-		graceTimer.Stop()
-		closeTimer.Stop()
-		cutTimer.Stop()
-	}
-}
-
-// closeWindow runs how unless the window is closed already: how closes it.
-func (d *driver) closeWindow(how func()) {
-	d.mu.Lock()
-	closes := !d.window.closed
-	if closes {
-		how()
-	}
-	d.mu.Unlock()
-	if closes {
-		d.windowClosed()
-	}
-}
-
-// closeByPlan closes the window with the plan's last request.
-func (d *driver) closeByPlan() {
-	d.closeWindow(func() {
-		d.window.close(d.window.lastArrival)
-		if d.hasSchedule() {
-			d.window.scheduleGrace(d.window.lastArrival)
-		} else {
-			d.window.onComplete(time.Since(d.epoch))
-		}
-	})
-}
-
-// cutRun ends a row that has taken MaxDuration.
-func (d *driver) cutRun() {
-	d.mu.Lock()
-	d.cut = true
-	d.mu.Unlock()
-	d.endDispatch(openai.ErrUnfinished)
+	d.ended.add(job)
 }
 
 // assignPhase gives the request its phase. The first request behind the window closes it, but not before its

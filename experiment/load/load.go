@@ -6,10 +6,11 @@
 //
 //	warm-up ─▶ window ─[windowCtx]─▶ cool-down ─[dispatchCtx, requestCtx: ErrUnfinished]─▶ over
 //	any of these ─ MaxDuration ─[dispatchCtx, requestCtx: ErrUnfinished]─▶ over, cut
+//	any of these ─ Config.Decided ─[dispatchCtx]─▶ draining ─ DecidedDrain ─[requestCtx: errDecided]─▶ over
 //	any of these ─ Run's ctx ends ─[dispatchCtx]─▶ draining ─ all ended, or Drain ─[requestCtx: Canceled]─▶ over
 //
-// The window closes with the first arrival behind it, by its duration, with its last request (Requests,
-// Enough), at the end of the plan, or with Config.Ends. The cool-down ends when nothing is pending (the
+// The window closes with the first arrival behind it, by its duration, with its last request (Requests),
+// at the end of the plan, or with Config.Ends or Config.Decided. The cool-down ends when nothing is pending (the
 // window is closed, and its requests have ended; with conversations, those of the warm-up too), or with the
 // grace period.
 //
@@ -74,12 +75,13 @@ type Config struct {
 	Follow func(job *Job, body []byte) (next *Job, nextBody []byte)
 	// Each receives every request when it has ended, from one goroutine. Its error ends the run.
 	Each func(*Job) error
-	// Enough reports that the window needs no further request: the next one is behind it. It is called for
-	// each request, on any goroutine; nil = the load itself decides.
-	Enough func() bool
 	// Ends closes the window when it ends, as if Duration were over: the window's requests go on, for the
 	// grace period at most. nil = the load itself decides.
 	Ends context.Context
+	// Decided, when it ends, ends the row at once: its window closes, nothing more is sent, and what is in flight
+	// after DecidedDrain is cancelled as unfinished. nil = the load itself decides.
+	Decided      context.Context
+	DecidedDrain time.Duration
 	// Drain is how long requests in flight may go on after ctx has ended.
 	Drain time.Duration
 	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.

@@ -13,7 +13,6 @@ func (d *driver) nextArrival() (prepared, bool) {
 // dispatchArrivals sends the requests of an open loop one by one, until the row is over or the last has been
 // sent.
 func (d *driver) dispatchArrivals() {
-	defer lockTimerThread()()
 	for {
 		p, ok := d.nextArrival()
 		if !ok {
@@ -25,14 +24,27 @@ func (d *driver) dispatchArrivals() {
 			return
 		}
 		finish := d.Send(d.requestCtx, job, p.body, d.epoch) // here: a goroutine would have to be woken first
-		d.inFlight.Go(func() {
-			last, freed := d.runTurns(job, p.body, finish)
+		body := p.body
+		if d.Follow == nil {
+			body = nil // it is sent, and no turn follows that is made of it
+		}
+		d.runInFlight(func() {
+			last, freed := d.runTurns(job, body, finish)
 			d.release(last)
 			if d.freeWorkers != nil {
 				d.freeWorkers <- freed
 			}
 		})
 	}
+}
+
+// runInFlight runs f as a part of what is in flight.
+func (d *driver) runInFlight(f func()) {
+	d.inFlight.Add(1)
+	d.crew.run(func() {
+		defer d.inFlight.Done()
+		f()
+	})
 }
 
 // admit waits until the request may be sent; false when the dispatching is over.
@@ -81,7 +93,6 @@ type queued struct {
 // before. One that waits for a worker does not delay the next. Those that wait when the plan ends are left to
 // the workers.
 func (d *driver) dispatchConversations() {
-	defer lockTimerThread()()
 	for {
 		p, ok := d.nextArrival()
 		if !ok {
@@ -96,7 +107,7 @@ func (d *driver) dispatchConversations() {
 		}
 		if d.getWorker(job, p.body) {
 			finish := d.Send(d.requestCtx, job, p.body, d.epoch)
-			d.inFlight.Go(func() { d.serveQueue(job, p.body, finish) })
+			d.runInFlight(func() { d.serveQueue(job, p.body, finish) })
 		}
 	}
 	<-d.dispatchCtx.Done()

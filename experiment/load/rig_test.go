@@ -31,7 +31,9 @@ type rig struct {
 	bodies   map[int]string // by request
 	causes   map[int]error  // of those whose context ended
 	ends     context.Context
-	encode   func(i int) // called before each body is made; nil = nothing
+	decided  context.Context
+	drain    time.Duration // after decided
+	encode   func(i int)   // called before each body is made; nil = nothing
 
 	jobs    []*Job // in the order of Each
 	each    func(*Job) error
@@ -57,7 +59,7 @@ func (r *rig) send(ctx context.Context, job *Job, body []byte, epoch time.Time) 
 	case <-answer:
 	case <-ctx.Done():
 		job.Result.Outcome = openai.Cancelled
-		if context.Cause(ctx) == openai.ErrUnfinished {
+		if errors.Is(context.Cause(ctx), openai.ErrUnfinished) {
 			job.Result.Outcome = openai.Unfinished
 		}
 		r.mu.Lock()
@@ -115,7 +117,7 @@ func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Me
 			return nil
 		},
 		Wait: func(ctx context.Context, t time.Time) { waitTimer(ctx, t) },
-		Ends: r.ends,
+		Ends: r.ends, Decided: r.decided, DecidedDrain: r.drain,
 	})
 	r.elapsed = time.Since(began)
 	return m, err

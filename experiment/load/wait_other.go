@@ -7,6 +7,4 @@ import (
 	"time"
 )
 
-func lockTimerThread() (unlock func()) { return func() {} }
-
 func waitUntil(ctx context.Context, t time.Time) { waitTimer(ctx, t) }

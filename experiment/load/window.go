@@ -15,13 +15,12 @@ type window struct {
 	workload.Load
 	rate          workload.Rate
 	conversations bool                    // arrivals of later turns depend on the answers
-	enough        func() bool             // Config.Enough
 	scheduleGrace func(end time.Duration) // starts the grace period at that moment
 	scheduleClose func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
 	started       bool                    // start is known
 	closed        bool                    // end is known: the window ends there at the latest
 	start, end    time.Duration
-	stopped       bool          // at end, by Config.Ends
+	stopped       bool          // at end, by Config.Ends or Config.Decided
 	placed        int           // requests so far, of every phase
 	counted       int           // requests of the window so far
 	lastArrival   time.Duration // the latest intended arrival of them
@@ -103,7 +102,7 @@ func (w *window) close(end time.Duration) { w.closed, w.end = true, min(end, w.l
 
 // complete reports that the window has all its requests.
 func (w *window) complete() bool {
-	return w.Requests > 0 && w.counted >= w.Requests || w.enough != nil && w.enough()
+	return w.Requests > 0 && w.counted >= w.Requests
 }
 
 // onComplete starts the grace period when the requests end the window, and not the schedule. With rate "inf"

@@ -81,8 +81,10 @@ type Client struct {
 	tls  *tls.Config // nil: plain
 	// dialTCP is a seam for tests, which dial in-memory pipes.
 	dialTCP   func(ctx context.Context, network, addr string) (net.Conn, error)
-	mu        sync.Mutex
-	idleConns []*conn // the one that has waited longest first
+	lastHead  atomic.Pointer[parsedHead]
+	idle      idleConns
+	dialSlots chan struct{} // has an element for each connection that is being opened for a request
+	dials     sync.WaitGroup
 	sockets   openSockets
 }
 
@@ -117,6 +119,7 @@ func New(o Options) (*Client, error) {
 	c.root = strings.TrimSuffix(c.base, "/v1")
 	c.buffers.limit, c.decoding = maxBuffered, make(chan struct{}, 1)
 	c.exchanges.New = func() any { return new(exchange) }
+	c.dialSlots = make(chan struct{}, dialAtOnce)
 	if c.timeout <= 0 {
 		c.timeout = defaultTimeout
 	}
@@ -155,18 +158,9 @@ func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 	c.viaTransport = http2 || c.proxied
 }
 
-// getConn returns a connection for one request.
-func (c *Client) getConn(ctx context.Context, fresh bool) (*conn, error) {
-	if !fresh {
-		if conn := c.getIdle(); conn != nil {
-			return conn, nil
-		}
-	}
-	return c.dial(ctx)
-}
-
-// Close closes the idle connections.
+// Close closes the idle connections, and those that are being opened.
 func (c *Client) Close() {
+	c.endDials()
 	c.transport.CloseIdleConnections()
 	c.closeIdle()
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// prepareAtOnce limits the connections that are opened at the same time.
+// prepareAtOnce limits the connections that are opened at the same time ahead of the load.
 const prepareAtOnce = 64
 
 // Setup is how long the steps of opening a connection took.
@@ -44,9 +44,8 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 				err = cmp.Or(err, dialErr)
 				return
 			}
-			conn.prepared = true
 			opened = append(opened, conn.setup)
-			c.putIdle(conn)
+			c.idle.put(conn)
 		})
 	}
 	wg.Wait()
@@ -54,17 +53,6 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 		return opened, fmt.Errorf("opening connections to %s: %w", c.addr, err)
 	}
 	return opened, nil
-}
-
-// getIdle returns an idle connection that is usable; nil: none.
-func (c *Client) getIdle() *conn {
-	for conn := c.popIdle(); conn != nil; conn = c.popIdle() {
-		if conn.usable() {
-			return conn
-		}
-		conn.Close()
-	}
-	return nil
 }
 
 // dial opens a connection, TLS handshake included.
@@ -91,36 +79,4 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 	}
 	c.sockets.add(conn)
 	return conn, nil
-}
-
-// putIdle keeps a connection for the next request, and closes those that have been idle too long.
-func (c *Client) putIdle(conn *conn) {
-	conn.idleSince = time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(c.idleConns) > 0 && conn.idleSince.Sub(c.idleConns[0].idleSince) > idleTimeout {
-		c.idleConns[0].Close()
-		c.idleConns = c.idleConns[1:]
-	}
-	c.idleConns = append(c.idleConns, conn)
-}
-
-// popIdle takes the connection that has been idle for the shortest time; nil: none.
-func (c *Client) popIdle() *conn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := len(c.idleConns) - 1
-	if last < 0 {
-		return nil
-	}
-	conn := c.idleConns[last]
-	c.idleConns = c.idleConns[:last]
-	return conn
-}
-
-// closeIdle closes the idle connections.
-func (c *Client) closeIdle() {
-	for conn := c.popIdle(); conn != nil; conn = c.popIdle() {
-		conn.Close()
-	}
 }

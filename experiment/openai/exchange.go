@@ -42,7 +42,7 @@ func (x *exchange) finish() {
 // exchange is one request in flight. Exchanges are pooled with their buffers.
 type exchange struct {
 	client    *Client
-	call      *Call
+	call      Call
 	result    *Result
 	callerCtx context.Context
 	ctx       context.Context // callerCtx with the request's time limit
@@ -51,8 +51,7 @@ type exchange struct {
 	began     time.Duration // since the clock's base
 	conn      *conn         // nil: none yet, or the transport's
 
-	request      []byte
-	written      int    // bytes of it that the kernel has taken
+	unsent       unsent
 	head         []byte // of the response, while it is incomplete
 	headBytes    int    // so far, with those of interim responses
 	interim      int    // 1xx responses so far
@@ -83,7 +82,7 @@ func (x *exchange) prepare(c *Client, call *Call, r *Result) {
 	if epoch.IsZero() {
 		epoch = time.Now()
 	}
-	x.client, x.call, x.result = c, call, r
+	x.client, x.call, x.result = c, *call, r
 	x.scanner.budget = &c.buffers
 	x.epoch, x.began = epoch.Sub(c.clock.base), time.Since(c.clock.base)
 }
@@ -92,15 +91,13 @@ func (x *exchange) prepare(c *Client, call *Call, r *Result) {
 func (x *exchange) release() {
 	x.scanner.reset()
 	x.body = x.client.buffers.reuse(x.body)
-	if cap(x.request) > maxKeptBuffer {
-		x.request = nil
-	}
+	x.unsent.drop()
 	if cap(x.head) > maxKeptBuffer {
 		x.head = nil
 	}
 	x.walker.clear()
 	*x = exchange{
-		request: x.request[:0], head: x.head[:0], scanner: x.scanner, walker: x.walker, empties: x.empties[:0], body: x.body[:0],
+		head: x.head[:0], scanner: x.scanner, walker: x.walker, empties: x.empties[:0], body: x.body[:0],
 	}
 }
 
@@ -116,7 +113,13 @@ func (x *exchange) reusable() bool { return !x.client.noReuse.Load() && !x.call.
 func (x *exchange) writeIdle() {
 	if conn := x.client.getIdle(); conn != nil {
 		x.attach(conn)
-		x.markSent(conn.rx.tryWrite(x.request))
+		for b, more := x.unsent.piece(); len(b) > 0; b, more = x.unsent.piece() {
+			n := conn.rx.tryWrite(b, more)
+			x.markSent(n)
+			if n < len(b) {
+				return
+			}
+		}
 	}
 }
 
@@ -130,18 +133,21 @@ func (x *exchange) attach(conn *conn) {
 	} else {
 		r.Setup = conn.setup
 	}
-	x.request = append(x.client.template.head(x.request[:0], x.call, x.reusable()), x.call.Body...)
+	x.unsent.fill(&x.client.template, &x.call, x.reusable())
+	x.call.Body = nil // many requests can be in flight, and the server has their bodies
 }
 
 // runConn sends the request over a connection of the client's own, and reads the answer.
 func (x *exchange) runConn() {
 	if x.conn == nil {
+		before := time.Now()
 		conn, err := x.client.getConn(x.ctx, x.call.Fresh)
 		if err != nil {
 			x.conclude(err)
 			return
 		}
 		x.attach(conn)
+		x.result.Connect = min(x.result.Connect, time.Since(before)) // another request may have begun to open it
 	}
 	conn := x.conn
 	uninterrupted := context.AfterFunc(x.ctx, conn.interrupt)
@@ -151,7 +157,7 @@ func (x *exchange) runConn() {
 			_ = conn.SetReadDeadline(time.Time{})
 		}
 		conn.used, conn.prepared = true, false
-		x.client.putIdle(conn)
+		x.client.idle.put(conn)
 		return
 	}
 	conn.Close()
@@ -160,7 +166,7 @@ func (x *exchange) runConn() {
 // markSent records that the kernel took n more bytes of the request.
 func (x *exchange) markSent(n int) {
 	if n > 0 {
-		x.written += n
+		x.unsent.take(n)
 		x.result.Sent = x.sinceEpoch(x.conn.rx.lastWrite.Sub(x.client.clock.base))
 	}
 }
@@ -170,9 +176,9 @@ func (x *exchange) markSent(n int) {
 func (x *exchange) roundTrip() error {
 	conn := x.conn
 	var writeErr error
-	if x.written < len(x.request) {
+	for b, _ := x.unsent.piece(); len(b) > 0 && writeErr == nil; b, _ = x.unsent.piece() {
 		var n int
-		n, writeErr = conn.Write(x.request[x.written:])
+		n, writeErr = conn.Write(b)
 		x.markSent(n)
 	}
 	err := conn.readLoop(x.onData)

@@ -45,7 +45,7 @@ func (x *exchange) interrupted(err error) bool {
 	var network net.Error
 	switch cause := context.Cause(x.callerCtx); {
 	case errors.Is(cause, ErrUnfinished):
-		x.fail(Unfinished, ErrUnfinished.Error())
+		x.fail(Unfinished, cause.Error())
 	case cause != nil && x.callerCtx.Err() == context.DeadlineExceeded:
 		x.fail(Timeout, "timed out at the caller's deadline: "+x.progress())
 	case cause != nil:

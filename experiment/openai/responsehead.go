@@ -14,13 +14,14 @@ import (
 const (
 	maxHeader  = 1 << 20 // bytes
 	maxInterim = 1000    // responses; a gateway may send one a second while the server works
+
+	maxKeptHead = 4 << 10 // a longer header is not compared with the next one
 )
 
-// onResponse records the response's status and header.
+// onResponse records the response's status and header, which has no secrets any more.
 func (x *exchange) onResponse(resp *http.Response) {
 	x.resp = resp
 	x.result.Status = resp.StatusCode
-	x.client.secrets.hideHeader(resp.Header)
 	x.result.Header = resp.Header
 }
 
@@ -37,7 +38,7 @@ func (x *exchange) onHeader(b []byte) (rest []byte) {
 			break
 		}
 		end := search + n
-		resp, err := parseHead(x.head[start:end])
+		resp, err := x.client.parseHead(x.head[start:end])
 		if err != nil {
 			x.protocolErr = err
 			return nil
@@ -84,6 +85,29 @@ func (x *exchange) checkHTTP() error {
 		return errors.New("the header, with its interim (1xx) responses, is longer than 1 MiB")
 	}
 	return nil
+}
+
+// parsedHead is a header and its bytes.
+type parsedHead struct {
+	bytes []byte
+	resp  *http.Response
+}
+
+// parseHead parses a complete header and hides its secrets. Most responses have the same header as the one
+// before, since its Date changes once a second: it is parsed once, and not changed.
+func (c *Client) parseHead(head []byte) (*http.Response, error) {
+	if last := c.lastHead.Load(); last != nil && bytes.Equal(last.bytes, head) {
+		return last.resp, nil
+	}
+	resp, err := parseHead(head)
+	if err != nil {
+		return nil, err
+	}
+	c.secrets.hideHeader(resp.Header)
+	if len(head) <= maxKeptHead {
+		c.lastHead.Store(&parsedHead{bytes.Clone(head), resp})
+	}
+	return resp, nil
 }
 
 var headReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}

@@ -11,7 +11,7 @@ import (
 const Never = time.Duration(math.MinInt64)
 
 // ErrUnfinished as the cause of a context's cancellation makes the outcome Unfinished instead of Cancelled:
-// the row's grace period was over.
+// the row's grace period was over. The cause may wrap it, to state another reason.
 var ErrUnfinished = errors.New("unfinished when the row ended")
 
 // Outcome is how a request ended.

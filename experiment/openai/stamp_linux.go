@@ -195,7 +195,7 @@ func (r *receiver) Write(p []byte) (n int, err error) {
 	err = r.raw.Write(func(fd uintptr) bool {
 		for n < len(p) {
 			r.lastWrite = time.Now()
-			sent, errno := send(fd, p[n:])
+			sent, errno := send(fd, p[n:], 0)
 			switch errno {
 			case 0:
 				n += sent
@@ -213,21 +213,25 @@ func (r *receiver) Write(p []byte) (n int, err error) {
 }
 
 // tryWrite hands over what the kernel takes without waiting, and returns how much. A failure will come back
-// from Write.
-func (r *receiver) tryWrite(p []byte) (n int) {
+// from Write. more: another piece follows at once.
+func (r *receiver) tryWrite(p []byte, more bool) (n int) {
 	if r.raw == nil {
 		return 0
 	}
+	flags := uintptr(0)
+	if more {
+		flags = unix.MSG_MORE
+	}
 	_ = r.raw.Write(func(fd uintptr) bool {
 		r.lastWrite = time.Now()
-		n, _ = send(fd, p)
+		n, _ = send(fd, p, flags)
 		return true
 	})
 	return n
 }
 
-func send(fd uintptr, p []byte) (int, syscall.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+func send(fd uintptr, p []byte, flags uintptr) (int, syscall.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -260,9 +264,9 @@ func (r *receiver) peek() (bytes, end bool) {
 	}
 	err := r.raw.Control(func(fd uintptr) {
 		var one [1]byte
-		n, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		bytes = n > 0
-		end = n == 0 && err == nil || err != nil && err != unix.EAGAIN && err != unix.EINTR
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&one)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
+		bytes = errno == 0 && n > 0
+		end = errno == 0 && n == 0 || errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR
 	})
 	return bytes, end || err != nil
 }

@@ -27,7 +27,7 @@ func (r *receiver) Write(p []byte) (int, error) {
 }
 
 // tryWrite leaves everything to Write.
-func (r *receiver) tryWrite([]byte) int { return 0 }
+func (r *receiver) tryWrite([]byte, bool) int { return 0 }
 
 // peek would have to read.
 func (r *receiver) peek() (bytes, end bool) { return false, false }

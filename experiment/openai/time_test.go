@@ -239,8 +239,8 @@ func TestIdle(t *testing.T) {
 		if n, err := c.Prepare(t.Context(), 2); len(n) != 2 || err != nil {
 			t.Fatal(n, err)
 		}
-		if n, err := c.Prepare(t.Context(), 1); len(n) != 1 || err != nil || len(c.idleConns) != 1 {
-			t.Fatal(n, err, len(c.idleConns))
+		if n, err := c.Prepare(t.Context(), 1); len(n) != 1 || err != nil || len(c.idle.conns) != 1 {
+			t.Fatal(n, err, len(c.idle.conns))
 		}
 	})
 }

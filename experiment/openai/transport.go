@@ -14,7 +14,7 @@ func (x *exchange) runTransport() {
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
 	var t transportTrace
-	resp, err := x.client.transport.RoundTrip(x.client.template.http(t.attach(ctx, x.client.clock.base), x.call))
+	resp, err := x.client.transport.RoundTrip(x.client.template.http(t.attach(ctx, x.client.clock.base), &x.call))
 	x.applyTrace(&t)
 	if err == nil {
 		err = x.readTransport(resp, cancel)
@@ -26,6 +26,7 @@ func (x *exchange) runTransport() {
 func (x *exchange) readTransport(resp *http.Response, cancel func()) error {
 	defer resp.Body.Close()
 	x.received = true
+	x.client.secrets.hideHeader(resp.Header)
 	x.onResponse(resp)
 	return readLoop(resp.Body, func(b []byte, read time.Time) bool {
 		x.lastArrival = read.Sub(x.client.clock.base)
