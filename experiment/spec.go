@@ -24,6 +24,9 @@ type Spec struct {
 	Name   string `toml:"name" json:"name"`
 	Point  []Axis `toml:"-" json:"point,omitempty"` // the value of each axis, in the order of the row's keys
 	Repeat int    `toml:"-" json:"repeat"`          // counts from 1
+	// Added counts the repeats that a budget added to the point, each longer than those before it; 0 = the matrix has
+	// this repeat.
+	Added  int    `toml:"-" json:"added,omitempty"`
 	Expect string `toml:"expect" json:"expect,omitempty"`
 	// Kind is load (also if empty), or cold_start: from an idle server to the first token, one request at a
 	// time.
@@ -46,11 +49,19 @@ type Spec struct {
 	Alone    string `toml:"-" json:"alone,omitempty"`           // the class that runs alone at this point
 	// Until is decided: the row ends when its SLO is decided; stopped: when it is interrupted (bench tile);
 	// empty = at the end of its duration or requests.
-	Until   string  `toml:"until" json:"until,omitempty"`
+	Until string `toml:"until" json:"until,omitempty"`
+	// Run is all: every load of a series runs; until_fail (also if empty): loads above a certain FAIL are skipped.
+	Run     string  `toml:"run" json:"-"`
 	Search  *Search `toml:"-" json:"search,omitempty"` // the search whose probe this point is; absent = none
 	Repeats int     `toml:"repeats" json:"-"`          // 0 = 1
 	SLO     SLO     `toml:"slo" json:"slo"`
 }
+
+// Values of the key run.
+const (
+	RunAll       = "all"
+	runUntilFail = "until_fail"
+)
 
 // Files are the files that points name, each read once.
 type Files = workload.Files
@@ -77,6 +88,9 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	}
 	if s.API != "" && s.API != "completions" && s.API != "chat" {
 		bad("api", "unknown api "+strconv.Quote(s.API), `write "completions" or "chat"`)
+	}
+	if s.Run != "" && s.Run != RunAll && s.Run != runUntilFail {
+		bad("run", "unknown run "+strconv.Quote(s.Run), `write run = "all" (every load of a list) or "until_fail" (the default)`)
 	}
 	if s.Repeats < 0 {
 		bad("repeats", "repeats is negative", "write repeats = 3")

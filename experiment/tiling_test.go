@@ -149,6 +149,8 @@ func TestSpools(t *testing.T) {
 		{Spec{Load: workload.Load{Duration: workload.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 1000}}, true},
 		{Spec{Load: workload.Load{Duration: workload.Span(5 * time.Minute)}, Workload: workload.Workload{Rate: 10}}, false},
 		{Spec{Load: workload.Load{Requests: 1000}}, false},
+		{Spec{Load: workload.Load{Duration: workload.Span(time.Minute), Concurrency: 32}}, true},
+		{Spec{Load: workload.Load{Duration: workload.Span(time.Minute), Concurrency: 8}}, false},
 	} {
 		if tt.spec.SpoolsRecords() != tt.want {
 			t.Errorf("%+v: %v", tt.spec, !tt.want)

@@ -25,13 +25,15 @@ func (s *Spec) UntilInterrupted() bool { return s.Until == untilInterrupted }
 // A row of at least one of these sizes does not keep its records in memory.
 const (
 	spoolsFrom         = workload.Span(30 * time.Minute)
-	spoolsFromRequests = 100_000
+	spoolsFromRequests = 20_000 // of about 2 KB in memory
+	spoolsFastest      = 0.05   // s: a worker's requests take no less
 )
 
 // SpoolsRecords reports whether the row may have too many records for the memory: they are read back from
 // its file at the end.
 func (s *Spec) SpoolsRecords() bool {
-	return s.UntilInterrupted() || s.Duration >= spoolsFrom || max(float64(s.Requests), s.ExpectedRequests()) >= spoolsFromRequests
+	could := max(float64(s.Requests), s.ExpectedRequests(), float64(s.Concurrency)*time.Duration(s.Duration).Seconds()/spoolsFastest)
+	return s.UntilInterrupted() || s.Duration >= spoolsFrom || could >= spoolsFromRequests
 }
 
 // checkUntil reports a row that can't be decided, or not while it runs.

@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"time"
+
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
@@ -12,6 +14,7 @@ type Event struct {
 	Started  *Started
 	Begun    *Begun
 	Finished *Finished
+	Skipped  *Skipped
 	Found    *record.Found // a search that has ended
 }
 
@@ -27,7 +30,8 @@ type Starting struct {
 // Started is the begin of a run.
 type Started struct {
 	Dir         string
-	Total, Kept int // rows in the plan, and those finished by an earlier attempt
+	Total, Kept int           // rows in the plan, and those finished by an earlier attempt
+	Spent       time.Duration // of the budget so far; 0 without one
 }
 
 // Begun is the begin of a row.
@@ -36,6 +40,14 @@ type Begun struct {
 	Spec         *experiment.Spec
 	ID           string
 	Progress     *endpoint.Progress
+}
+
+// Skipped is a row that does not run.
+type Skipped struct {
+	Index, Total int
+	Spec         *experiment.Spec
+	ID           string
+	Reason       string // "beyond the FAIL at rate 16/s"
 }
 
 // Finished is a row with all of its files.

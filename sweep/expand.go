@@ -215,8 +215,12 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	spec.Point = point
 	if readable { // else the checks would report the same mistake again
 		spec.ApplyPresets(found)
+		stated := spec.Duration
+		if x.search != nil && stated == 0 && spec.Requests == 0 {
+			spec.Duration = defaultWindow
+		}
 		spec.Check(found)
-		x.toProbe(&spec, found)
+		x.toProbe(&spec, stated, found)
 	}
 	if spec.Seed == 0 {
 		spec.Seed = x.m.Seed

@@ -50,7 +50,7 @@ func TestOtherHardware(t *testing.T) {
 		}
 	}
 	events = nil
-	done, err := Kept(mustParse(t, mistyped), first.Dir)
+	done, _, err := Kept(mustParse(t, mistyped), first.Dir)
 	if err != nil || !done["a-r1"] || !done["b-r1"] {
 		t.Errorf("a dry run keeps %v, %v", done, err)
 	}

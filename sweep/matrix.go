@@ -11,7 +11,8 @@
 //
 //	them (run) and writes each atomically (directory, lock): a kill at any moment loses only the row in
 //
-// progress.
+// progress;
+//   - with a budget, Run adds longer repeats of undecided points while they fit (budget).
 //
 // It prints nothing: Run reports its steps as events (event), which Message converts for programs (message).
 // Parsing and running are one package (about 2,700 lines), since a resumed run plans from both sides: a row
@@ -31,6 +32,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/server"
+	"bench/experiment/workload"
 	"bench/sweep/strict"
 )
 
@@ -42,6 +44,9 @@ type Matrix struct {
 	Notes      []string `toml:"notes"`
 	Seed       uint64   `toml:"seed"`  // 0 = 1
 	Order      string   `toml:"order"` // listed (also when empty), blocked or interleaved: see inOrder
+	// Budget is the time that a run may take, over all attempts. It is spent on open verdicts; 0 = unlimited, and every
+	// row runs as often as it states.
+	Budget workload.Span `toml:"budget"`
 
 	Target    experiment.Target  `toml:"target"`
 	Server    server.Table       `toml:"server"`

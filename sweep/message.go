@@ -18,6 +18,7 @@ const (
 	EventRowStarted     = "row_started"
 	EventRowProgress    = "row_progress" // every few seconds while a row runs
 	EventRowFinished    = "row_finished"
+	EventRowSkipped     = "row_skipped"
 	EventSearchEnded    = "search_ended"
 	EventRunEnded       = "run_ended" // the last one
 )
@@ -33,6 +34,7 @@ type Message struct {
 	Row      *MessageRow      `json:"row,omitempty"`      // of all row events
 	Progress *MessageProgress `json:"progress,omitempty"` // of row_progress
 	Result   *MessageResult   `json:"result,omitempty"`   // of row_finished
+	Reason   string           `json:"reason,omitempty"`   // of row_skipped: "beyond the FAIL at rate 16/s"
 	Search   *MessageSearch   `json:"search,omitempty"`   // of search_ended
 }
 
@@ -89,6 +91,7 @@ type MessageProgress struct {
 	LagP99   *float64 `json:"lag_p99_ms,omitempty"`
 	LeastS   float64  `json:"left_at_least_s"`          // of the whole sweep
 	MostS    *float64 `json:"left_at_most_s,omitempty"` // absent = nothing bounds it
+	From     string   `json:"left_from,omitempty"`      // what the durations of the rows to come rest on; absent = none is left
 }
 
 // MessageResult is an excerpt of a finished <row>.json.
@@ -116,6 +119,9 @@ func (e Event) Message(at time.Time) Message {
 		m.Event, m.Run = EventRunStarted, &MessageRun{Dir: e.Started.Dir, Rows: e.Started.Total, Kept: e.Started.Kept}
 	case e.Begun != nil:
 		m.Event, m.Row = EventRowStarted, messageRow(e.Begun.ID, e.Begun.Spec, e.Begun.Index, e.Begun.Total)
+	case e.Skipped != nil:
+		k := e.Skipped
+		m.Event, m.Row, m.Reason = EventRowSkipped, messageRow(k.ID, k.Spec, k.Index, k.Total), k.Reason
 	case e.Finished != nil:
 		f := e.Finished
 		m.Event, m.Row, m.Result = EventRowFinished, messageRow(f.Row.ID, &f.Row.Spec, f.Index, f.Total), f.result()

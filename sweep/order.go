@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -106,6 +107,51 @@ func interleave(rounds [][]experiment.Spec, rank map[string]int) []experiment.Sp
 		}
 	}
 	return out
+}
+
+// TellingFirst orders rows that run as written for a budget that is too short for all of them: of each row the middle
+// point first, then the middles of its halves, and so on.
+func (m *Matrix) TellingFirst() {
+	if m.Order != "" && m.Order != OrderListed {
+		return
+	}
+	type row struct{ variant, name string }
+	variants, index, size := map[string]int{}, map[string]int{}, map[row]int{}
+	for i := range m.Points {
+		s := &m.Points[i]
+		if _, known := variants[s.Variant]; !known {
+			variants[s.Variant] = len(variants)
+		}
+		if s.Repeat == 1 {
+			of := row{s.Variant, s.Name}
+			index[s.Label()] = size[of]
+			size[of]++
+		}
+	}
+	type place struct{ variant, repeat, depth int }
+	places := map[string]place{}
+	for i := range m.Points {
+		s := &m.Points[i]
+		places[ID(s)] = place{variants[s.Variant], s.Repeat, halvings(index[s.Label()], size[row{s.Variant, s.Name}])}
+	}
+	slices.SortStableFunc(m.Points, func(a, b experiment.Spec) int {
+		x, y := places[ID(&a)], places[ID(&b)]
+		return cmp.Or(cmp.Compare(x.variant, y.variant), cmp.Compare(x.repeat, y.repeat), cmp.Compare(x.depth, y.depth))
+	})
+}
+
+// halvings is how often n things are halved until the middle is the one at an index.
+func halvings(at, n int) int {
+	for low, high, depth := 0, n, 0; ; depth++ {
+		switch middle := (low + high) / 2; {
+		case low >= high || at == middle:
+			return depth
+		case at < middle:
+			high = middle
+		default:
+			low = middle + 1
+		}
+	}
 }
 
 // Starts counts how often a server is started, for all points in their order.

@@ -68,26 +68,31 @@ func (r *run) load() error {
 		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\n"+
 			"hint: without --resume a new run begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
 	}
+	r.spentBefore = spentBy(r.dir.countCut(r.manifest.Attempts))
 	return nil
 }
 
 // Kept are the IDs of the rows that a run of m with Options.Resume keeps, if its server is still the one of the
-// run in dir.
-func Kept(m *Matrix, dir string) (map[string]bool, error) {
+// run in dir, and the time that it spent of its budget.
+func Kept(m *Matrix, dir string) (map[string]bool, time.Duration, error) {
 	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m}
 	if err := r.open(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	r.Server.Info = r.manifest.Target
 	done := map[string]bool{}
 	for i := range m.Points {
 		s := &m.Points[i]
+		if s.Search != nil {
+			done[ID(s)] = !r.incomplete(s)
+			continue
+		}
 		_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hash(s)})
 		if !done[ID(s)] && !m.Varies() { // evaluated again, not measured
 			_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hashOn(s, formerHardware(&r.manifest))})
 		}
 	}
-	return done, nil
+	return done, r.spentBefore, nil
 }
 
 // begin writes the manifest of this attempt.
@@ -128,7 +133,7 @@ func (r *run) begin() error {
 	if err := r.checkLimits(); err != nil {
 		return err
 	}
-	if err := r.dir.writeJSON(manifestFile, &r.manifest); err != nil {
+	if err := r.writeManifest(); err != nil {
 		return err
 	}
 	r.begun = true
@@ -162,7 +167,7 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]),
 		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, OrderListed),
 		Client: r.Client, Target: target, Facts: facts, Unspecified: r.m.Target.Unspecified(),
-		Attempts:   append(old.Attempts, attempt),
+		Attempts:   append(r.dir.countCut(old.Attempts), attempt),
 		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers,
 	}
 	if !old.StartedAt.IsZero() {
@@ -174,6 +179,10 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 // plan lists the rows to run, the finished ones, and those of an earlier matrix. Rows that were planned
 // before and do not match --only keep their state.
 func (r *run) plan(before []record.Planned) error {
+	ids, err := r.dir.rowIDs()
+	if err != nil {
+		return err
+	}
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
 		picked, err := Match(s, r.Only)
@@ -187,6 +196,7 @@ func (r *run) plan(before []record.Planned) error {
 		for i := range points {
 			r.planPoint(&points[i], picked, before)
 		}
+		r.planAdded(s, picked, ids)
 	}
 	if len(r.todo) == 0 {
 		return r.noRow()
@@ -202,16 +212,20 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 	if there {
 		p.State = "done"
 	}
-	if picked || there {
-		r.todo = append(r.todo, p)
-	} else if at := slices.IndexFunc(before, func(b record.Planned) bool {
+	at := slices.IndexFunc(before, func(b record.Planned) bool {
 		return b.ID == p.ID && (b.SpecHash == p.SpecHash || b.SpecHash == r.hashOn(s, formerHardware(r.before)))
-	}); at >= 0 {
-		p.State, p.Error = before[at].State, before[at].Error
-		if p.State == "done" {
+	})
+	if at >= 0 && !there && (!picked || before[at].State == record.StateSkipped && s.Run != experiment.RunAll) {
+		hash := p.SpecHash
+		if p = before[at]; p.State == "done" {
 			p.State = "planned" // its files are missing
 		}
-	} else {
+		p.SpecHash = hash
+	}
+	switch {
+	case picked || there:
+		r.todo = append(r.todo, p)
+	case at < 0:
 		return
 	}
 	r.manifest.Plan = append(r.manifest.Plan, p)
@@ -254,7 +268,7 @@ func (r *run) checkLimits() error {
 			if _, more := k.next(); !more || !k.picked {
 				continue
 			}
-			s = new(s.ProbeAt(s.Search.Max, 1))
+			s = new(s.ProbeAt(experiment.Probe{Load: s.Search.Max}, 1))
 		} else if !todo[ID(s)] {
 			continue
 		}

@@ -25,6 +25,7 @@ type Options struct {
 	Only   []string // globs of the rows to run; empty = all (Match)
 
 	Server   *endpoint.Server // already reached; nil if the matrix has several
+	Reached  time.Duration    // how long that took
 	Roofline record.RooflineSource
 	// Reach connects to the server at an endpoint, each time that the server changes. Guard is the command
 	// that starts servers (server.Config). Both are for a matrix that varies its server.
@@ -39,6 +40,8 @@ type Options struct {
 	Ends context.Context
 	// AcceptServerChange redoes every row if the server is not the one of the run to resume.
 	AcceptServerChange bool
+	// Takes is the expected duration of a row, for a budget; nil = its stated phases.
+	Takes func(*experiment.Spec) time.Duration
 	// Event receives each step of the run, from one goroutine; nil = none.
 	Event func(Event)
 }
@@ -68,13 +71,17 @@ type run struct {
 	begun    bool             // the manifest of this attempt is written
 	specs    map[string]*experiment.Spec
 	searches map[string]*searching // by ID of a probe
+	ran      map[string][]loadRan  // by series: the loads that ran
 	result   Result
+
+	spentBefore time.Duration // by earlier attempts
 
 	servers   []record.ServerStart   // starts of all attempts
 	unstarted map[string]*startError // by variant
 	abandoned map[string]int         // by variant whose server runs on: requests that its rows gave up
 	serving   *record.ServerStart    // the current one; nil: the matrix has one server
 	before    *record.Manifest       // manifest of the run to resume, or zero
+	watch     stopwatch
 }
 
 // Run runs the points of the matrix that have no result yet. After an interruption the error is ctx's;
@@ -85,12 +92,16 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{},
-		searches: map[string]*searching{}, unstarted: map[string]*startError{}, abandoned: map[string]int{},
+		searches: map[string]*searching{}, ran: map[string][]loadRan{}, unstarted: map[string]*startError{}, abandoned: map[string]int{},
 	}
+	r.watch.since = time.Now().Add(-o.Reached)
 	for i := range m.Points {
 		r.specs[ID(&m.Points[i])] = &m.Points[i]
 	}
 	if err := r.open(); err != nil {
+		return nil, err
+	}
+	if err := r.budgetSpent(); err != nil {
 		return nil, err
 	}
 	unlock, err := r.dir.lock()
@@ -98,7 +109,9 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer unlock()
-	err = r.all(ctx)
+	if err = r.all(ctx); err == nil {
+		err = r.nothingFits()
+	}
 	if !r.begun {
 		if r.Resume == "" {
 			r.dir.discard()
@@ -114,7 +127,9 @@ func (r *run) all(ctx context.Context) error {
 	if r.m.Varies() {
 		return r.variants(ctx)
 	}
-	if err := r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline); err != nil {
+	err := r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline)
+	r.watch.lap(&r.watch.spent.PrepareS)
+	if err != nil {
 		return err
 	}
 	if err := r.begin(); err != nil {
@@ -131,21 +146,35 @@ func (r *run) announce() {
 			done++
 		}
 	}
-	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done}})
+	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done, Spent: r.spent()}})
 }
 
 // rows runs the next rows without a result, up to a row of another server.
 func (r *run) rows(ctx context.Context) error {
-	for ; r.next < len(r.todo); r.next++ {
-		if err := r.passUnstarted(); err != nil || r.next == len(r.todo) {
+	for ; r.next < len(r.todo) || r.addRepeat(); r.next++ {
+		if err := r.passUnstarted(); err != nil {
 			return err
+		}
+		if r.next == len(r.todo) { // the budget may add repeats of other servers' rows
+			r.next--
+			continue
 		}
 		i, p, total := r.next, r.todo[r.next], len(r.todo)
 		if row, ok := r.kept(p); ok {
+			r.noteRan(row)
 			r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row, Kept: true}})
 			continue
 		}
 		s := r.specs[p.ID]
+		if reason := r.beyond(s); reason != "" {
+			if err := r.skip(p, s, reason); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.Added == 0 && !r.fits(r.takes(s)) { // addRepeat adds what fits
+			continue
+		}
 		if r.serving != nil && s.Variant != r.serving.Variant {
 			return nil
 		}
@@ -154,6 +183,7 @@ func (r *run) rows(ctx context.Context) error {
 			return err
 		}
 		found := r.planNextProbe(row)
+		r.noteRan(row)
 		if err := r.mark(p.ID, row); err != nil {
 			return err
 		}
@@ -217,13 +247,16 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	defer tidy()
 	var row *record.Row
 	if err == nil {
+		r.watch.lap(&r.watch.spent.OwnS)
 		row, err = r.Server.Run(ctx, config)
 	}
 	if err != nil {
+		r.watch.lap(&r.watch.spent.LostS)
 		records.abandon()
 		samples.abandon()
 		return nil, r.diskFull(err)
 	}
+	r.watch.rowLap(row.Time)
 	if err := errors.Join(samples.finish(), records.finish()); err != nil {
 		return nil, r.diskFull(err)
 	}
@@ -287,7 +320,8 @@ func (r *run) mark(id string, row *record.Row) error {
 		if r.manifest.Plan[i].ID != id {
 			continue
 		}
-		r.manifest.Plan[i].State = "done"
+		p := &r.manifest.Plan[i]
+		p.State, p.Skip, p.Reason, p.Point = "done", "", "", nil
 		if row.AllFailed() || row.ServerLost {
 			r.manifest.Plan[i].State = "failed"
 			r.manifest.Plan[i].Error = firstError(row)
@@ -296,8 +330,8 @@ func (r *run) mark(id string, row *record.Row) error {
 			r.result.AllFailed = append(r.result.AllFailed, id)
 		}
 	}
-	r.manifest.Searches = r.found()
-	return r.dir.writeJSON(manifestFile, &r.manifest)
+	r.manifest.Searches, r.manifest.Budget = r.found(), r.budgetState(false)
+	return r.writeManifest()
 }
 
 // end writes the final manifest of this attempt.
@@ -310,9 +344,9 @@ func (r *run) end(err error) error {
 		state = "failed"
 	}
 	now := time.Now().UTC()
-	r.manifest.State, r.manifest.EndedAt = state, now
+	r.manifest.State, r.manifest.EndedAt, r.manifest.Budget = state, now, r.budgetState(true)
 	last := &r.manifest.Attempts[len(r.manifest.Attempts)-1]
 	last.EndedAt, last.Ended = now, state
 	r.result.Manifest = r.manifest
-	return r.dir.writeJSON(manifestFile, &r.manifest)
+	return r.writeManifest()
 }

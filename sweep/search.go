@@ -5,10 +5,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/workload"
 	"bench/sweep/strict"
 )
 
@@ -40,29 +42,41 @@ func (x *expander) extractSearch(merged map[string]any) {
 	}
 }
 
-// toProbe turns a point into the first probe of the row's search, and checks it at the highest load too.
-func (x *expander) toProbe(p *experiment.Spec, found func(path, text, hint string)) {
+// toProbe turns a point into the first probe of the row's search, and checks it at the highest load too. longest is
+// the row's duration; 0 = none is written.
+func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func(path, text, hint string)) {
 	if x.search == nil {
 		return
 	}
 	k := *x.search
 	k.Confirm = max(2, p.Repeats)
+	k.Longest, k.First = longest, p.Warmup.Time
 	p.Repeats = 0
 	p.Search = &k
 	p.Point = append(p.Point, experiment.Axis{Key: k.Axis})
-	*p = p.ProbeAt(k.LoadOf(p), 1)
+	first := experiment.Probe{Load: k.LoadOf(p)}
+	if k.Min > 0 && k.Max > k.Min { // its check reports another range
+		if at, ok := series.NextProbe(&k, nil, 0); ok {
+			first = at
+		}
+	}
+	*p = p.ProbeAt(first, 1)
 	p.Check(found)
 	if k.Max > k.Min && k.Max <= 1e6 {
-		high := p.ProbeAt(k.Max, 1)
+		high := p.ProbeAt(experiment.Probe{Load: k.Max}, 1)
 		high.Check(found)
 	}
 }
+
+// defaultWindow is the window of a knee's probes if the row has no duration; other searches choose theirs.
+const defaultWindow = workload.Span(30 * time.Second)
 
 // searching is a search with its finished probes.
 type searching struct {
 	first  *experiment.Spec // its first probe, the one in the matrix
 	rows   []*record.Row
 	picked bool
+	run    *run
 }
 
 // probes reads the finished probes of a search that counts accepts, in the order in which they ran.
@@ -81,7 +95,7 @@ func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, 
 		if !ok || !(k.LoadOf(&row.Spec) >= k.Min && k.LoadOf(&row.Spec) <= k.Max) {
 			continue
 		}
-		if s := first.ProbeAt(k.LoadOf(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
+		if s := first.ProbeAt(k.ProbeOf(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
 			out = append(out, row)
 		}
 	}
@@ -102,10 +116,10 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 	if err != nil {
 		return nil, err
 	}
-	k := &searching{first: s, rows: rows, picked: picked}
+	k := &searching{first: s, rows: rows, picked: picked, run: r}
 	var out []experiment.Spec
 	for _, row := range rows {
-		out = append(out, s.ProbeAt(s.Search.LoadOf(&row.Spec), row.Spec.Repeat))
+		out = append(out, s.ProbeAt(s.Search.ProbeOf(&row.Spec), row.Spec.Repeat))
 	}
 	if p, more := k.next(); more {
 		out = append(out, p)
@@ -118,12 +132,12 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 
 // next is the next probe. more is false if the search is over.
 func (k *searching) next() (p experiment.Spec, more bool) {
-	load, more := series.NextProbe(k.first.Search, k.rows)
+	at, more := series.NextProbe(k.first.Search, k.rows, k.beat())
 	if !more {
 		return p, false
 	}
 	for repeat := 1; ; repeat++ {
-		p = k.first.ProbeAt(load, repeat)
+		p = k.first.ProbeAt(at, repeat)
 		id := ID(&p)
 		if !slices.ContainsFunc(k.rows, func(r *record.Row) bool { return r.ID == id }) {
 			return p, true
@@ -155,7 +169,50 @@ func (r *run) planNextProbe(row *record.Row) *record.Found {
 	return nil
 }
 
-func (k *searching) found() record.Found { return series.SearchResult(k.first.Search, k.first, k.rows) }
+func (k *searching) found() record.Found {
+	return series.SearchResult(k.first.Search, k.first, k.rows, k.beat())
+}
+
+// beat is the highest load at which another server setting is known to meet the SLO, if only the best one is
+// searched for; 0 = none.
+func (k *searching) beat() (load float64) {
+	if !k.first.Search.Best || k.first.Variant == "" {
+		return 0
+	}
+	mine := k.run.workloadOf(k.first)
+	for i := range k.run.m.Points {
+		s := &k.run.m.Points[i]
+		if s.Search == nil || s.Variant == k.first.Variant || k.run.workloadOf(s) != mine {
+			continue
+		}
+		if f := series.SearchResult(s.Search, s, k.run.probed(s), 0); f.Low != nil {
+			load = max(load, *f.Low)
+		}
+	}
+	return load
+}
+
+// probed are the finished probes of a search, which may not be planned yet.
+func (r *run) probed(s *experiment.Spec) []*record.Row {
+	for _, k := range r.searches {
+		if k.first == s {
+			return k.rows
+		}
+	}
+	rows, err := r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool { return r.reusable(row, r.hash(s)) })
+	if err != nil {
+		return nil // planning them reports it
+	}
+	return rows
+}
+
+// workloadOf names the row and the values of its axes, without those of its server.
+func (r *run) workloadOf(s *experiment.Spec) string {
+	own := *s
+	_, axes := experiment.LoadAxis(s)
+	own.Point = slices.DeleteFunc(axes, func(a experiment.Axis) bool { return slices.Contains(r.m.variant(s.Variant).axes, a) })
+	return own.Label()
+}
 
 // restartSearches drops the probes of a variant: they ran on another server.
 func (r *run) restartSearches(variant string) {
@@ -180,15 +237,15 @@ func (r *run) found() []record.Found {
 }
 
 // incomplete reports whether a point has no result, or a search has not ended, whatever their specs were.
-func (d directory) incomplete(s *experiment.Spec) bool {
+func (r *run) incomplete(s *experiment.Spec) bool {
 	if s.Search == nil {
-		_, there := d.row(ID(s))
+		_, there := r.dir.row(ID(s))
 		return !there
 	}
-	rows, err := d.probes(s, func(*experiment.Spec, *record.Row) bool { return true })
+	rows, err := r.dir.probes(s, func(*experiment.Spec, *record.Row) bool { return true })
 	if err != nil {
 		return true
 	}
-	_, more := (&searching{first: s, rows: rows}).next()
+	_, more := (&searching{first: s, rows: rows, run: r}).next()
 	return more
 }

@@ -90,7 +90,7 @@ func (r *run) passUnstarted() error {
 	if !passed {
 		return nil
 	}
-	return r.dir.writeJSON(manifestFile, &r.manifest)
+	return r.writeManifest()
 }
 
 // firstVariant is the variant of the first row without a result, except those whose server did not start;
@@ -106,7 +106,7 @@ func (r *run) firstVariant() (string, error) {
 		case !picked || r.unstarted[s.Variant] != nil:
 			continue
 		}
-		if r.dir.incomplete(s) {
+		if r.incomplete(s) && !r.skippedBefore(s) {
 			return s.Variant, nil
 		}
 		if !found && len(r.unstarted) == 0 {
@@ -141,8 +141,9 @@ func (r *run) accept() error {
 			return err
 		}
 		r.restartSearches(variant)
+		r.forgetRan(variant)
 	}
-	return r.dir.writeJSON(manifestFile, &r.manifest)
+	return r.writeManifest()
 }
 
 // withServer calls use while the server of a variant runs.
@@ -185,13 +186,19 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	lastLine := func() string { return r.secrets.hide(server.LastLine(log)) }
 	r.Event(Event{Starting: &Starting{N: r.serving.N, Variant: v.Name, Log: log.Name(), LastLine: lastLine}})
 	used := false
+	r.watch.lap(&r.watch.spent.OwnS)
+	part := &r.watch.spent.ServerStartS
 	err = server.Run(ctx, c, func(ctx context.Context, s server.Running) error {
+		r.watch.lap(part)
+		part = &r.watch.spent.ServerStopS
+		defer r.watch.lap(&r.watch.spent.OwnS)
 		r.serving.ReadyS = s.Ready.Seconds()
 		return r.reach(ctx, endpoint, &s, func(ctx context.Context) error {
 			used = true
 			return use(ctx)
 		})
 	})
+	r.watch.lap(part)
 	died := new(server.DiedError)
 	if err == nil || ctx.Err() != nil || used && !errors.As(err, &died) {
 		return err
@@ -223,6 +230,7 @@ func (r *run) hide(text string) string {
 func (r *run) reach(ctx context.Context, endpoint string, started *server.Running, use func(context.Context) error) error {
 	answers := time.Now()
 	s, bounds, err := r.Reach(ctx, endpoint)
+	r.watch.lap(&r.watch.spent.PrepareS)
 	if err != nil {
 		return err
 	}
@@ -239,7 +247,9 @@ func (r *run) reach(ctx context.Context, endpoint string, started *server.Runnin
 	if was, _, _ := lastOf(r.servers[:len(r.servers)-1], r.serving.Variant); was == nil || len(own.Changes(was)) > 0 {
 		r.serving.Target = &own
 	}
-	if err := s.OpenTelemetry(ctx, r.m.Telemetry, bounds); err != nil {
+	err = s.OpenTelemetry(ctx, r.m.Telemetry, bounds)
+	r.watch.lap(&r.watch.spent.PrepareS)
+	if err != nil {
 		return err
 	}
 	return use(ctx)

@@ -20,6 +20,7 @@ var zeroRowKeys = []struct{ key, hint string }{
 
 // zeroTableKeys are such keys outside the rows.
 var zeroTableKeys = []struct{ key, hint string }{
+	{"budget", `write budget = "20m", or leave it out: then every row runs as often as it states`},
 	{"target.gpus", "write gpus = 1, or leave it out: then no figure is per GPU"},
 	{"target.timeout", `write timeout = "10m", or leave it out`},
 	{"server.start_timeout", `write start_timeout = "10m", or leave it out`},

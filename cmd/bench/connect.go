@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
@@ -68,10 +69,12 @@ func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated moc
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	if o.Server, o.Roofline, err = meet(ctx, base, simulator); err != nil {
 		end()
 		return nil, err
 	}
+	o.Reached = time.Since(began)
 	return func() {
 		o.Server.Close()
 		end()

@@ -212,20 +212,20 @@ func TestRecomputeIsExact(t *testing.T) {
 			t.Errorf("%s under a limit that no request meets: %+v, cost %v", r.ID, r.SLO, r.Cost)
 		}
 	}
-	if f := run.Manifest.Searches[0]; f.State != "none" || f.Met() || f.Probes != 3 {
+	if f := run.Manifest.Searches[0]; f.State != "none" || f.Met() || f.Probes != 4 {
 		t.Errorf("%s: %s", f.State, f.Text)
 	}
 	if want := "evaluated again with E2E p50 ≤ 0.001 ms (the run's own: limits by row)"; run.Evaluated.Text != want {
 		t.Errorf("%s, want %s", run.Evaluated.Text, want)
 	}
-	records := run.Records
+	stored := *run
 	run.Records = func(row *record.Row) ([]*record.Record, error) {
-		if row.ID == "found,concurrency=1-r1" {
+		if row.ID == "found,concurrency=2-r1" {
 			return nil, nil
 		}
-		return records(row)
+		return stored.Requests(row)
 	}
-	if err := run.EvaluateAgain(by); err != nil || run.Manifest.Searches[0].Probes != 2 {
+	if err := run.EvaluateAgain(by); err != nil || run.Manifest.Searches[0].Probes != 3 {
 		t.Errorf("a probe without records counts: %v, %s", err, run.Manifest.Searches[0].Text)
 	}
 }

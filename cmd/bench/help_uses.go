@@ -12,7 +12,7 @@ var commandsByUse = []helpGroup{
 // flagUses are the flags of each command by use, in the order of its help.
 var flagUses = map[string][]helpGroup{
 	"sweep": {
-		{"What to run", []string{"only", "dry-run", "resume", "accept-server-change"}},
+		{"What to run", []string{"only", "budget", "dry-run", "resume", "accept-server-change"}},
 		{"Where to send it", []string{"endpoint", "api", "model"}},
 		{"API key", keyUses},
 		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},

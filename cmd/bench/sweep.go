@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/experiment/workload"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -28,6 +30,7 @@ type sweepFlags struct {
 
 	out, resume     string
 	only            []string
+	budget          time.Duration
 	dryRun, enforce bool
 	acceptChange    bool
 	watch           watchFlags
@@ -66,6 +69,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	fl.StringVar(&f.out, "out", "results", "`DIR` for results")
 	fl.StringVar(&f.resume, "resume", "", "`DIR` of the run to continue")
 	fl.StringArrayVar(&f.only, "only", nil, "run only rows that match this name or `GLOB` (repeatable)")
+	fl.DurationVar(&f.budget, "budget", 0, "total `TIME` of the run, spent where verdicts are open, e.g. 20m (default: the matrix's budget)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points with their requests and durations; send nothing")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: if the server changed, run all rows again")
@@ -79,6 +83,9 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	}
 	if err := positive(cmd.Flags(), "gpus"); err != nil {
 		return err
+	}
+	if f.budget < 0 || f.budget == 0 && cmd.Flags().Changed("budget") {
+		return usage("--budget %s is not a duration above 0\nhint: write --budget 20m", f.budget)
 	}
 	key, err := f.key.resolve(cmd.Flags(), c.stderr)
 	if err != nil {
@@ -107,7 +114,11 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	if err := f.enforceable(m, picked); err != nil {
 		return err
 	}
-	known := forecast.Known{Only: f.only, Speed: speed(m, simulated, models, hardware)}
+	known := forecast.Known{Only: f.only, Speed: speed(m, simulated, models, hardware), Earlier: f.earlier(m, simulated)}
+	budget, err := f.planBudget(m, &known)
+	if err != nil {
+		return err
+	}
 	if f.dryRun {
 		if len(notes) > 0 { // a run notes it after it has found the model
 			fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(notes, "; ")))
@@ -118,13 +129,17 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		if simulates(m) {
 			known.Cache = experiment.PrefixCache{Block: simulated.BlockTokens(), Room: simulated.KVTokens()}
 		}
-		return c.dryRun(m, f.resume, known)
+		return c.dryRun(m, known)
+	}
+	if budget != "" {
+		fmt.Fprintln(c.stderr, "note: "+budget)
 	}
 	defer ignoreSIGPIPE()()
 	v, commit := version()
 	o := sweep.Options{
 		Out: f.out, Resume: f.resume, Only: f.only,
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
+		Takes: forecast.NewRemaining(m, known).Takes,
 	}
 	ctx := cmd.Context()
 	dial := connection{m, f, models, hardware, key}
@@ -165,15 +180,33 @@ func matrixError(err error) error {
 	return &exitError{codeUsage, err}
 }
 
-// dryRun prints the plan of a new run, or of the rest of the one in the directory resume.
-func (c *cli) dryRun(m *sweep.Matrix, resume string, k forecast.Known) error {
-	if resume != "" {
-		done, err := sweep.Kept(m, resume)
-		if err != nil {
-			return usage("%w", err)
-		}
-		k.Done = done
+// planBudget sets the budget of a matrix and what a resumed run has of it, and returns how far it goes; empty: there
+// is none. If it is too short for every row, the most telling ones run first.
+func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, error) {
+	if f.budget > 0 {
+		m.Budget = workload.Span(f.budget)
 	}
+	if f.resume != "" && (f.dryRun || m.Budget > 0) {
+		var err error
+		if k.Done, k.Spent, err = sweep.Kept(m, f.resume); err != nil {
+			return "", usage("%w", err)
+		}
+	}
+	if m.Budget == 0 {
+		return "", nil
+	}
+	p, err := forecast.NewPlan(m, *k)
+	if err != nil {
+		return "", usage("--only: %w", err)
+	}
+	if p.BeyondBudget() {
+		m.TellingFirst()
+	}
+	return p.BudgetText(), nil
+}
+
+// dryRun prints the plan of a run, or of what is left of it.
+func (c *cli) dryRun(m *sweep.Matrix, k forecast.Known) error {
 	plan, err := planText(m, k, screenOf(c.stdout))
 	if err != nil {
 		return err

@@ -11,11 +11,12 @@ import (
 
 // Trust is how many of the rows support the answer.
 type Trust struct {
-	Rows     int      `json:"rows"`     // with a result
-	Invalid  int      `json:"invalid"`  // left out of every answer; probes of a search that overshoot are none
-	Cautions int      `json:"cautions"` // valid rows with a caution
-	Codes    []string `json:"codes"`    // of the findings behind the two, the invalid ones first
-	Missing  int      `json:"missing"`  // planned rows without a result
+	Rows     int      `json:"rows"`              // with a result
+	Invalid  int      `json:"invalid"`           // left out of every answer; probes of a search that overshoot are none
+	Cautions int      `json:"cautions"`          // valid rows with a caution
+	Codes    []string `json:"codes"`             // of the findings behind the two, the invalid ones first
+	Missing  int      `json:"missing"`           // planned rows without a result
+	Skipped  int      `json:"skipped,omitempty"` // loads above a certain FAIL, which did not run
 	Passed   int      `json:"checks_passed"`
 	Checks   int      `json:"checks"` // passed, failed and not possible ones
 	Text     string   `json:"text"`   // in one sentence
@@ -44,12 +45,19 @@ func newTrust(all []series.Series, missing []string) Trust {
 			add(&cautions, c)
 		}
 	})
+	var beyond []string
+	for i := range all {
+		if s := &all[i]; len(s.Skipped) > 0 {
+			t.Skipped += len(s.Skipped)
+			add(&beyond, []string{s.Beyond})
+		}
+	}
 	t.Codes = append(append(t.Codes, invalid...), cautions...)
-	t.Text = t.text(invalid, cautions)
+	t.Text = t.text(invalid, cautions, beyond)
 	return t
 }
 
-func (t *Trust) text(invalid, cautions []string) string {
+func (t *Trust) text(invalid, cautions, beyond []string) string {
 	if t.Rows == 0 {
 		return "no row has a result"
 	}
@@ -62,6 +70,9 @@ func (t *Trust) text(invalid, cautions []string) string {
 	}
 	if t.Cautions > 0 {
 		text += fmt.Sprintf("; cautions in %d: %s", t.Cautions, unit.Some(cautions))
+	}
+	if t.Skipped > 0 {
+		text += "; " + unit.Plural(t.Skipped, "load") + " skipped: " + unit.Some(beyond)
 	}
 	if t.Missing > 0 {
 		text += "; " + unit.Plural(t.Missing, "planned row") + " without a result"

@@ -108,7 +108,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	default:
 		a.withhold()
 	}
-	if f := a.search; f != nil && (f.Low == nil || a.Operating != nil && requested(s, &s.Points[a.Quoted]) == *f.Low) {
+	if f := a.search; f != nil && (f.Low == nil || a.Operating != nil) {
 		a.Text = strings.TrimPrefix(f.Text, a.Name+": ")
 		if n := nextOfSearch(f); n != nil || a.Operating != nil {
 			a.Next = n
@@ -126,16 +126,16 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	return a.Workload
 }
 
-// operating is the index of the operating point; nil: no point is known to meet the SLO. Of a search it is the lower
-// end of what it found, or below it if runs there disagree.
+// operating is the index of the operating point; nil: no point is known to meet the SLO. Of a search it is the highest
+// probe up to the lower end of what all probes together show: alone a probe may be undecided.
 func (a *answering) operating() *int {
 	f := a.search
 	if f == nil {
 		return a.s.MaxLoadWithinSLO.Point
 	}
 	var best *int
-	for j := range a.firstMiss(0) {
-		if f.Low != nil && requested(a.s, &a.s.Points[j]) <= *f.Low && a.Points[j].Status == Meets {
+	for j, p := range a.Points {
+		if f.Low != nil && requested(a.s, &a.s.Points[j]) <= *f.Low && (p.Status == Meets || p.Status == Open) {
 			best = &j
 		}
 	}

@@ -37,6 +37,7 @@ type fake struct {
 	broken        atomic.Bool               // every post is answered by down
 	down          func(http.ResponseWriter) // how
 	modelRefused  int                       // status of every post
+	alwaysStreams bool                      // it streams every answer, asked for or not
 	closesStreams bool                      // it closes the connection after a stream, and does not say so
 	lists         bool                      // it lists the token ids of its answers where it is asked for them: 7, 7, …
 }
@@ -184,7 +185,7 @@ func (f *fake) answer(w http.ResponseWriter, body map[string]any, chat bool, pro
 		}
 		return map[string]any{"id": "x", "choices": []any{c}}
 	}
-	if body["stream"] != true {
+	if body["stream"] != true && !f.alwaysStreams {
 		whole := choice(strings.Repeat("a ", n), "length", "message")
 		if !f.mute {
 			whole["usage"] = usage
@@ -205,7 +206,7 @@ func (f *fake) answer(w http.ResponseWriter, body map[string]any, chat bool, pro
 		}
 		send(choice("a ", finish, "delta"))
 	}
-	if _, asked := body["stream_options"]; asked && !f.silent && !f.mute {
+	if _, asked := body["stream_options"]; (asked || f.alwaysStreams) && !f.silent && !f.mute {
 		send(map[string]any{"id": "x", "choices": []any{}, "usage": usage})
 	}
 	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")

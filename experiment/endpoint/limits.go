@@ -25,13 +25,17 @@ func Limits() telemetry.Limits { return collector.ReadLimits() }
 // spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.
 const spareFiles = 64
 
+// spareConnections is how many connections may be open beside those in use: closed by the server, not yet by
+// this process; or opened for the other API of a mix.
+const spareConnections = 1024
+
 // CheckLimits returns an error if the limits do not allow a point's connections. An open loop is checked for
 // its least number: a slow server needs more, and checkErrors reports a shortage then. Ports of closed
 // connections do not count, since a row with a connection per request asks the server to close them first, so
 // that they wait there.
 func (s *Server) CheckLimits(spec *experiment.Spec, l telemetry.Limits) error {
 	n := spec.MinConnections()
-	files := l.Open + spareFiles + n + spec.ConnectionsToOpen() // opened ahead, while the last row's are still idle
+	files := l.Open + spareFiles + n + min(spec.ConnectionsToOpen(), spareConnections)
 	if s.inProcess() {
 		files += n // the server's ends are in this process, too
 	}

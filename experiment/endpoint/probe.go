@@ -203,6 +203,9 @@ func (c *apiClient) countTokens(ctx context.Context, texts ...string) (int, erro
 		return 0, err
 	}
 	r := c.client.CountTokens(ctx, enc, texts...)
+	if r.Outcome == openai.Protocol && c.countsInSSE && len(texts) == 1 { // a server that always streams
+		r = c.ask(ctx, openai.Prompt{Text: texts[0]}, true)
+	}
 	if err := probeError(r); err != nil {
 		return 0, err
 	}

@@ -192,6 +192,18 @@ func TestReachAsksAgainAboutIDs(t *testing.T) {
 	}
 }
 
+// A server that streams every answer, as vllm-bench's mock does, is asked for its counts in streams.
+func TestReachAServerThatAlwaysStreams(t *testing.T) {
+	f := &fake{alwaysStreams: true, ids: 400}
+	s, err := f.reach(t, experiment.Target{}, target.Completions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Info.PromptForm != "text" || !strings.Contains(s.Info.Tokenizer, "one token each") {
+		t.Errorf("%s: %s", s.Info.PromptForm, s.Info.Tokenizer)
+	}
+}
+
 // A server may die at any request of the probe: that is an error with a hint.
 func TestReachAServerThatDies(t *testing.T) {
 	habits := func(dies int64) *fake {

@@ -83,6 +83,26 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
+// holdTime holds the parts of a row's time to the records: they sum to the total, and the row drains until its last
+// request has ended.
+func holdTime(t *testing.T, row *record.Row, records []*record.Record) {
+	t.Helper()
+	const rounding = 2e-6
+	last, parts := int64(0), 0.0
+	for _, r := range records {
+		last = max(last, r.End.Us())
+	}
+	for _, p := range row.Time.Parts() {
+		parts += p.Seconds
+	}
+	start, end := float64(row.Window.StartUs)/1e6, float64(row.Window.EndUs)/1e6
+	load := row.Time.WarmupS + row.Time.WindowS + row.Time.DrainS
+	if math.Abs(parts-row.Time.TotalS) > rounding || load < float64(last)/1e6-rounding || row.Time.PrepareS <= 0 ||
+		math.Abs(row.Time.WarmupS-min(start, load)) > rounding || math.Abs(row.Time.WindowS-(min(end, load)-min(start, load))) > rounding {
+		t.Errorf("time %+v; window %v to %v s, last request until %v µs", *row.Time, start, end, last)
+	}
+}
+
 // holdToRecords makes everything derived again from the stored records: it must be the same.
 func holdToRecords(t *testing.T, row *record.Row, records []*record.Record, target experiment.Target) {
 	t.Helper()
@@ -97,6 +117,7 @@ func holdToRecords(t *testing.T, row *record.Row, records []*record.Record, targ
 	if got, want := text(t, record.LengthsOf(records)), text(t, row.Lengths); got != want {
 		t.Errorf("lengths from the records\n%s\nin the row\n%s", got, want)
 	}
+	holdTime(t, row, records)
 	judged := verdict.Measured{Row: &record.Row{Spec: row.Spec, Window: row.Window}, Records: records}
 	judged.Conclude(target, record.RooflineSource{})
 	if got, want := text(t, judged.SLO), text(t, row.SLO); got != want {
@@ -339,9 +360,9 @@ func TestConnections(t *testing.T) {
 		want   int
 	}{
 		{func(s *experiment.Spec) { s.Concurrency = 8 }, 8},
-		{func(s *experiment.Spec) { s.Concurrency = 5000 }, 1024},
+		{func(s *experiment.Spec) { s.Concurrency = 5000 }, 5000},
 		{func(s *experiment.Spec) { s.Rate = 10 }, 28},
-		{func(s *experiment.Spec) { s.Rate = 1e6 }, 256},
+		{func(s *experiment.Spec) { s.Rate = 1e4 }, 2500},
 		{func(s *experiment.Spec) { s.Rate = workload.Rate(math.Inf(1)) }, 16},
 	} {
 		spec := point()

@@ -1,13 +1,17 @@
 package endpoint
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"bench/experiment"
 	"bench/experiment/fixture"
 	"bench/experiment/mock"
+	"bench/experiment/record"
 	"bench/experiment/target"
+	"bench/experiment/telemetry"
+	"bench/experiment/workload"
 )
 
 // Through the whole of a run: the load stops when the SLO is decided, long before its most requests.
@@ -21,7 +25,49 @@ func TestRunUntilDecided(t *testing.T) {
 	if v.Verdict != "PASS" || v.Observed != 64 {
 		t.Errorf("%s: %s", fixture.Verdict(v), v.Why)
 	}
-	if n := row.Summary.Requests.Planned; n < v.Observed || n > v.Observed+200 || row.Summary.Requests.Unfinished > 0 {
+	if n := row.Summary.Requests.Planned; n != 64 || row.Summary.Requests.Unfinished > 0 || row.Window.DecidedUs == 0 {
 		t.Errorf("decided after %d, %d requests in the window, %d records", v.Observed, n, len(records))
 	}
+}
+
+// What is in flight at the decision is cancelled: it is behind the window, no failure of the server, and in no figure;
+// the window has the requests that decided it, all ended. Where the server does not report its requests, nothing shows
+// when it has dropped cancelled ones: they end.
+func TestDecidedRowCancelsWhatIsInFlight(t *testing.T) {
+	for _, metrics := range []string{"auto", telemetry.Off} {
+		s := mocked(t, mock.Config{TTFT: 500 * time.Millisecond, ITL: time.Millisecond}, experiment.Target{}, target.Completions)
+		s.OpenTelemetry(t.Context(), Telemetry{Server: telemetry.Pages{Source: metrics}, GPU: telemetry.Off}, record.RooflineSource{})
+		spec := point()
+		spec.Warmup, spec.Rate, spec.Concurrency, spec.Requests, spec.Duration = workload.Extent{}, 100, 0, 4000, 0
+		spec.Until, spec.SLO = experiment.UntilDecided, fixture.SLO(t, `error_rate = 0.1`)
+		row, records := measure(t, s, spec)
+		q, w := row.Summary.Requests, row.Window
+		if row.SLO[0].Verdict != "PASS" || q.Planned != 64 || q.Failed > 0 || q.Unfinished > 0 {
+			t.Errorf("metrics %s: %s with %+v", metrics, fixture.Verdict(row.SLO[0]), q)
+		}
+		cancelled := checkBehind(t, records, w)
+		if w.Cancelled != cancelled || s.Abandoned != cancelled || (cancelled > 20) != (metrics == "auto") {
+			t.Errorf("metrics %s: %d cancelled, %d abandoned: %+v", metrics, cancelled, s.Abandoned, w)
+		}
+	}
+}
+
+// checkBehind tests that the first 64 requests are the window, and counts the cancelled ones.
+func checkBehind(t *testing.T, records []*record.Record, w record.Window) (cancelled int) {
+	t.Helper()
+	for i, r := range records {
+		if window := i < 64; r.I != i || window != (r.Phase == record.PhaseWindow) || window && !r.OK() {
+			t.Errorf("record %d: request %d, %s, %s", i, r.I, r.Phase, r.Outcome)
+		}
+		if r.Outcome == "unfinished" {
+			cancelled++
+			if !strings.Contains(r.Error, "decided") {
+				t.Errorf("request %d: %s", i, r.Error)
+			}
+		}
+	}
+	if w.EndUs != records[64].Arrival.Us() || w.DecidedUs < records[63].End.Us() {
+		t.Errorf("next arrival %d µs: %+v", records[64].Arrival.Us(), w)
+	}
+	return cancelled
 }

@@ -4,19 +4,12 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/unit"
 )
 
-// searchTime is the time of as many probes as the search expects, each at its lowest load, where a number of
-// requests takes longest.
-func searchTime(s *experiment.Spec, v *Speed) estimate {
-	e, probes := timeOf(s, v), time.Duration(s.Search.ExpectedProbes())
-	e.time, e.likely = e.time*probes, e.likely*probes
-	if budget := time.Duration(s.Search.Budget); budget > 0 && e.time > budget {
-		e.time, e.open = budget, false
-	}
-	e.likely = min(e.likely, e.time)
-	e.most = true
-	return e
+// searchTime is the time of a search: its budget, unless it ends before.
+func searchTime(s *experiment.Spec) estimate {
+	return estimate{time: time.Duration(s.Search.MaxTime()), likely: time.Duration(s.Search.MaxTime()), most: true}
 }
 
 // estimate is the duration of rows before anything has run.
@@ -27,11 +20,12 @@ type estimate struct {
 
 	likely    time.Duration
 	predicted bool // likely is known
+	measured  bool // by a row that ran, in part at least
 }
 
-func timeOf(s *experiment.Spec, v *Speed) estimate {
-	d, known := s.ExpectedDuration()
-	e := estimate{time: d + perRow}
+func timeOf(s *experiment.Spec, d *durations) estimate {
+	stated, known := s.ExpectedDuration()
+	e := estimate{time: stated + perRow}
 	if !known {
 		e.most = s.Duration > 0
 		e.open = s.Duration == 0 || s.Warmup.Requests > 0
@@ -39,7 +33,9 @@ func timeOf(s *experiment.Spec, v *Speed) estimate {
 	if s.Until != "" {
 		e.most = true
 	}
-	if e.likely, e.predicted = v.row(s); !e.predicted {
+	took, from := d.of(s)
+	e.likely, e.predicted, e.measured = took, from != fromMatrix, from >= fromEarlier
+	if !e.predicted {
 		e.likely, e.predicted = e.time, e.exact()
 	}
 	return e
@@ -51,6 +47,18 @@ func (e *estimate) add(o estimate) {
 	e.most = e.most || o.most
 	e.open = e.open || o.open
 	e.predicted = e.predicted && o.predicted
+	e.measured = e.measured || o.measured
+}
+
+// least is the shortest time that is likely; 0 = not known.
+func (e *estimate) least() time.Duration {
+	switch {
+	case e.predicted:
+		return e.likely
+	case e.most:
+		return 0
+	}
+	return e.time
 }
 
 // exact reports whether the table alone decides the duration.
@@ -59,7 +67,7 @@ func (e *estimate) exact() bool { return !e.most && !e.open }
 // String is "2m 05s", "about 2h 10m (at most 30h 07m)", "up to 16s", or "1s and more".
 func (e estimate) String() string {
 	if e.predicted && !e.exact() && !e.open && e.time > e.likely*11/10 {
-		return e.brief() + " (at most " + Clock(e.time) + ")"
+		return e.brief() + " (at most " + unit.Clock(e.time) + ")"
 	}
 	return e.brief()
 }
@@ -67,14 +75,16 @@ func (e estimate) String() string {
 // brief is without the bound of a prediction.
 func (e *estimate) brief() string {
 	switch {
+	case e.exact() && e.measured:
+		return "about " + unit.Clock(e.likely)
 	case e.exact():
-		return Clock(max(e.time, e.likely))
+		return unit.Clock(max(e.time, e.likely))
 	case e.predicted:
-		return "about " + Clock(e.likely)
+		return "about " + unit.Clock(e.likely)
 	case e.most && e.open:
-		return "about " + Clock(e.time)
+		return "about " + unit.Clock(e.time)
 	case e.most:
-		return "up to " + Clock(e.time)
+		return "up to " + unit.Clock(e.time)
 	}
-	return Clock(e.time) + " and more"
+	return unit.Clock(e.time) + " and more"
 }

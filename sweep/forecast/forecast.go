@@ -1,15 +1,16 @@
 // Package forecast computes what a sweep sends and how long it takes: before it runs (NewPlan for a dry run,
 // TilingText), and while it runs, from the rows that have ended (Remaining). Times that depend on the server
-// come from its predicted Speed; without one they are spans: they have a lower end, and an upper one if something
-// bounds them.
+// come from rows of the same shape in this run (pace) or an earlier one (Earlier), else from its predicted Speed
+// (durations). Without any they are spans: they have a lower end, and an upper one if something bounds them.
 //
 // It sends nothing and reads no clock: everything is a function of the matrix and of what was measured so
 // far.
 package forecast
 
 import (
-	"fmt"
 	"time"
+
+	"bench/experiment/unit"
 )
 
 // perRow is the time that a row takes beyond its phases, until one has been measured: connecting, priming,
@@ -44,23 +45,11 @@ func (s Span) String() string {
 	case !s.Known():
 		return "not known how long"
 	case s.Open:
-		return "at least " + Clock(s.Least)
+		return "at least " + unit.Clock(s.Least)
 	case s.Most-s.Least <= max(time.Second, s.Most/10):
-		return "about " + Clock(s.Most)
+		return "about " + unit.Clock(s.Most)
 	case s.Least < time.Second:
-		return "at most " + Clock(s.Most)
+		return "at most " + unit.Clock(s.Most)
 	}
-	return Clock(s.Least) + " to " + Clock(s.Most)
-}
-
-// Clock is a duration to the second: 42s, 11m 20s, 1h 05m.
-func Clock(d time.Duration) string {
-	s := int(d.Round(time.Second).Seconds())
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm %02ds", s/60, s%60)
-	}
-	return fmt.Sprintf("%dh %02dm", s/3600, s%3600/60)
+	return unit.Clock(s.Least) + " to " + unit.Clock(s.Most)
 }

@@ -22,13 +22,17 @@ type Plan struct {
 	Hits []string // possible prefix-cache hits, a line for each point with shared prefixes
 	// Block is the block size of the cache that Hits are counted in, in tokens.
 	Block int
-	// Short are the rows that are too short for a limit, or whose searches have probes too short for their tolerance,
+	// Short are the rows that are too short for a limit, or whose searches have a budget too small for their tolerance,
 	// a line each.
 	Short []string
 
-	count, done          int    // rows, with repeats
-	order, starts, basis string // texts
-	time                 estimate
+	count, done   int    // rows, with repeats
+	order, starts string // texts
+	durations     *durations
+	sources       [sources]int  // of the durations: rows to run
+	unknown       bool          // the server's speed decides the duration of a row, and is not known
+	budget, spent time.Duration // 0 = no budget
+	time          estimate
 }
 
 // Known is what a forecast rests on besides the matrix.
@@ -36,7 +40,10 @@ type Known struct {
 	Only  []string               // globs of the rows to run; empty = all
 	Cache experiment.PrefixCache // of the simulated server; zero = not known
 	Speed Speed                  // of the server
-	Done  map[string]bool        // IDs of the rows that a resumed run has
+	// Earlier are the durations of rows of earlier runs.
+	Earlier Earlier
+	Spent   time.Duration   // of the matrix's budget, by the attempts of a resumed run
+	Done    map[string]bool // IDs of the rows that a resumed run has
 }
 
 // Row is one point of the plan with its repeats, its cells as text.
@@ -62,7 +69,8 @@ type Shape struct {
 
 // NewPlan lists the rows that match k.Only.
 func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
-	p := &Plan{Block: cmp.Or(k.Cache.Block, workload.BlockTokens), basis: k.Speed.Basis, time: estimate{predicted: true}}
+	p := &Plan{Block: cmp.Or(k.Cache.Block, workload.BlockTokens), durations: newDurations(k), time: estimate{predicted: true},
+		budget: time.Duration(m.Budget), spent: k.Spent}
 	for i := range m.Points {
 		s := &m.Points[i]
 		if ok, err := sweep.Match(s, k.Only); err != nil {
@@ -77,7 +85,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 		if text := hitsText(s, k.Cache); text != "" {
 			p.Hits = append(p.Hits, text)
 		}
-		for _, text := range append(undecidable(m, s, &k.Speed), shortText(s)) {
+		for _, text := range append(undecidable(m, s, p.durations), widthText(s)) {
 			if text != "" && !slices.Contains(p.Short, text) {
 				p.Short = append(p.Short, text)
 			}
@@ -100,18 +108,25 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 }
 
 func (p *Plan) add(s *experiment.Spec, k *Known) {
-	time := timeOf(s, &k.Speed)
+	time := timeOf(s, p.durations)
 	if s.Search != nil {
-		time = searchTime(s, &k.Speed)
+		time = searchTime(s)
 	}
 	done := k.Done[sweep.ID(s)]
 	if done {
 		p.done++
 	} else {
 		p.time.add(time)
+		_, from := p.durations.of(s)
+		if s.Search != nil { // its own time bounds it
+			from = fromMatrix
+		} else if !time.predicted {
+			p.unknown = true
+		}
+		p.sources[from]++
 	}
 	p.count++
-	r := p.row(s, k)
+	r := p.row(s)
 	r.Repeats++
 	if done {
 		r.done++
@@ -124,7 +139,7 @@ func (p *Plan) add(s *experiment.Spec, k *Known) {
 }
 
 // row is the plan's row of a point. The points of a row stand together, whatever the order of execution.
-func (p *Plan) row(s *experiment.Spec, k *Known) *Row {
+func (p *Plan) row(s *experiment.Spec) *Row {
 	point := strings.TrimPrefix(s.Label(), s.Name+" ")
 	at := len(p.Rows)
 	for i := range p.Rows {
@@ -140,7 +155,7 @@ func (p *Plan) row(s *experiment.Spec, k *Known) *Row {
 			break
 		}
 	}
-	n, about := k.Speed.planned(s)
+	n, about := p.durations.planned(s)
 	p.Rows = slices.Insert(p.Rows, at, Row{Row: s.Name, Point: point, Shapes: shapes(s), Load: loadText(s), Requests: countText(n, about),
 		HighestPercentiles: percentile(n), axes: s.Point, time: estimate{predicted: true}})
 	return &p.Rows[at]
@@ -157,26 +172,6 @@ func before(a, b []experiment.Axis) bool {
 		return errX == nil && errY == nil && x < y
 	}
 	return false
-}
-
-// Total sums up the rows, their time, the starts of servers and the order, in one or two lines.
-func (p *Plan) Total() string {
-	text := unit.Plural(p.count, "row")
-	if p.done > 0 {
-		text += fmt.Sprintf(" (%d done)", p.done)
-	}
-	text += ", " + p.time.String() + p.starts
-	switch {
-	case p.time.exact():
-	case p.time.predicted:
-		text += ", by the " + cmp.Or(p.basis, "probes that searches expect") // of stated length
-	default:
-		text += ": the server's speed decides\nfor an estimate: --model MODEL --hardware DEVICE --gpus N"
-	}
-	if p.order != "" {
-		text += "\n" + p.order
-	}
-	return text
 }
 
 func shapes(s *experiment.Spec) []Shape {
@@ -197,7 +192,7 @@ func shapes(s *experiment.Spec) []Shape {
 func loadText(s *experiment.Spec) string {
 	switch {
 	case s.Search != nil:
-		return fmt.Sprintf("%s, up to %s", s.Search, unit.Plural(s.Search.ExpectedProbes(), "probe"))
+		return s.Search.String()
 	case s.IsColdStart():
 		return "cold starts"
 	case s.Rate.IsInf() && s.Concurrency > 0:
@@ -227,6 +222,9 @@ func rateText(s *experiment.Spec) string {
 
 // plannedRequests of the window; 0 = the server's speed decides.
 func plannedRequests(s *experiment.Spec) int {
+	if s.Search != nil { // it chooses the lengths of its probes
+		return 0
+	}
 	if s.Arrival.Process == "trace" {
 		return tracedRequests(s)
 	}

@@ -26,7 +26,7 @@ func TestEstimate(t *testing.T) {
 		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "about 16s"},
 	}
 	for _, tt := range tests {
-		if got := timeOf(tt.spec, &Speed{}).String(); got != tt.want {
+		if got := timeOf(tt.spec, newDurations(Known{})).String(); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.spec.Load, got, tt.want)
 		}
 	}
@@ -59,8 +59,8 @@ duration = "9s"
 repeats = 4
 `
 	for order, want := range map[string]string{
-		"listed":      "8 rows, 1m 20s, and 2 starts of the server",
-		"interleaved": "8 rows, 1m 20s, and 5 starts of the server\norder: interleaved (ABBA), which costs 3 starts more than as written",
+		"listed":      "8 rows, 1m 20s, and 2 starts of the server: durations from the matrix alone",
+		"interleaved": "8 rows, 1m 20s, and 5 starts of the server: durations from the matrix alone\norder: interleaved (ABBA), which costs 3 starts more than as written",
 	} {
 		m, err := sweep.Parse("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)))
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
+	"bench/experiment/record"
 	"bench/sweep"
 )
 
@@ -17,10 +18,11 @@ type Remaining struct {
 	Variant   string        // of the server that runs
 	Start     time.Duration // from the latest server's start to its first row; 0 = none yet
 
-	speed  Speed                    // of the server, as predicted
-	starts bool                     // bench starts a server where the variant changes
-	took   map[string]time.Duration // by point: duration of a repeat
-	beyond []time.Duration          // durations of rows beyond their stated phases, ascending
+	Budget time.Duration // of the run; 0 = none
+
+	starts    bool // bench starts a server where the variant changes
+	durations *durations
+	beyond    []time.Duration // durations of rows beyond their stated phases, ascending
 }
 
 // Task is one row to run.
@@ -31,7 +33,7 @@ type Task struct {
 
 // NewRemaining has all rows of the matrix that match k.Only.
 func NewRemaining(m *sweep.Matrix, k Known) *Remaining {
-	r := &Remaining{speed: k.Speed, starts: m.Server.Runs(), took: map[string]time.Duration{}}
+	r := &Remaining{Budget: time.Duration(m.Budget), starts: m.Server.Runs(), durations: newDurations(k)}
 	for i := range m.Points {
 		if ok, err := sweep.Match(&m.Points[i], k.Only); ok && err == nil {
 			r.Todo = append(r.Todo, Task{sweep.ID(&m.Points[i]), &m.Points[i]})
@@ -49,18 +51,22 @@ func (r *Remaining) Reach(id string) {
 	}
 }
 
-// Learn takes the duration of a row that has ended.
-func (r *Remaining) Learn(s *experiment.Spec, took time.Duration) {
-	r.took[s.Label()] = took
-	if d, known := s.ExpectedDuration(); known && s.Until == "" {
-		at, _ := slices.BinarySearch(r.beyond, took-d)
-		r.beyond = slices.Insert(r.beyond, at, max(0, took-d))
+// Learn takes a row that has ended, in this attempt or an earlier one.
+func (r *Remaining) Learn(row *record.Row) {
+	r.durations.learn(row)
+	if d, known := row.Spec.ExpectedDuration(); known && row.Spec.Until == "" && !row.EndedAt.IsZero() {
+		beyond := max(0, row.EndedAt.Sub(row.StartedAt)-d)
+		at, _ := slices.BinarySearch(r.beyond, beyond)
+		r.beyond = slices.Insert(r.beyond, at, beyond)
 	}
 }
 
-// Row is the duration of a row: from its stated phases and the median time of other rows beyond theirs, from an
-// earlier repeat, or as the server's speed predicts it.
+// Row is the duration of a row: as rows of its shape took or the server's speed predicts it, else from its stated
+// phases and the median time of other rows beyond theirs.
 func (r *Remaining) Row(s *experiment.Spec) Span {
+	if took, from := r.durations.of(s); from != fromMatrix {
+		return Span{Least: took, Most: took}
+	}
 	more := perRow
 	if n := len(r.beyond); n > 0 {
 		more = r.beyond[n/2]
@@ -68,12 +74,6 @@ func (r *Remaining) Row(s *experiment.Spec) Span {
 	d, known := s.ExpectedDuration()
 	if known && s.Until == "" {
 		return Span{Least: d + more, Most: d + more}
-	}
-	if took, ok := r.took[s.Label()]; ok {
-		return Span{Least: took, Most: took}
-	}
-	if took, ok := r.speed.row(s); ok {
-		return Span{Least: took, Most: took}
 	}
 	w := Span{Least: d, Most: d + more, Open: !known && (s.Duration == 0 || s.Warmup.Requests > 0)}
 	if s.Requests > 0 || s.Until != "" {
@@ -84,6 +84,19 @@ func (r *Remaining) Row(s *experiment.Spec) Span {
 	}
 	return w
 }
+
+// Basis is what the durations of the rows to run rest on, as in a Plan; empty: no row is left.
+func (r *Remaining) Basis() string {
+	var rows [sources]int
+	for _, t := range r.Todo {
+		_, from := r.durations.of(t.Spec)
+		rows[from]++
+	}
+	return r.durations.sourcesText(rows)
+}
+
+// Takes is the expected duration of a row, at least: a row of unknown duration is worth a try.
+func (r *Remaining) Takes(s *experiment.Spec) time.Duration { return r.Row(s).Least }
 
 // RowLeft is the time until the end of the row that runs.
 func (r *Remaining) RowLeft(s *experiment.Spec, progress endpoint.Snapshot, now time.Time) Span {
@@ -96,13 +109,15 @@ func (r *Remaining) RowLeft(s *experiment.Spec, progress endpoint.Snapshot, now 
 	total := s.Warmup.Requests + s.Requests
 	// A row that counts its requests is extrapolated from those that are done, once they are a tenth and five
 	// at least.
-	known := whole.Most == whole.Least && !whole.Open
-	if known || s.Until != "" || s.Requests == 0 || s.Warmup.Time > 0 || progress.Done < max(5, total/10) {
+	_, stated := s.ExpectedDuration()
+	if stated || s.Until != "" || s.Requests == 0 || s.Warmup.Time > 0 || progress.Done < max(5, total/10) {
 		return left
 	}
 	projected := time.Duration(float64(elapsed) / float64(progress.Done) * float64(max(0, total-progress.Done)))
-	if !whole.Open {
-		projected = min(projected, left.Most)
+	for _, most := range []time.Duration{time.Duration(s.Duration), time.Duration(s.MaxDuration)} {
+		if most > 0 {
+			projected = min(projected, max(0, most+perRow-elapsed))
+		}
 	}
 	return Span{Least: projected, Most: projected}
 }
@@ -120,4 +135,13 @@ func (r *Remaining) Left() Span {
 		sum.Open = sum.Open || t.Spec.Search != nil
 	}
 	return sum
+}
+
+// Within is a time left in a run that took so long so far: a budget ends it, and uses what the rows leave.
+func (r *Remaining) Within(left Span, took time.Duration) Span {
+	if r.Budget == 0 {
+		return left
+	}
+	most := max(0, r.Budget-took)
+	return Span{Least: min(left.Least, most), Most: most}
 }

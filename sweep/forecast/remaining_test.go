@@ -1,11 +1,13 @@
 package forecast
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
+	"bench/experiment/record"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
@@ -18,6 +20,16 @@ func matrixOf(points ...experiment.Spec) *sweep.Matrix {
 		points[i].Repeat = max(1, points[i].Repeat)
 	}
 	return &sweep.Matrix{Name: "chat", Points: points}
+}
+
+// ended is a finished row of 100 requests, or as many as its point states, without warm-up; it took a second beyond
+// its window.
+func ended(s *experiment.Spec, took time.Duration) *record.Row {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := &record.Row{Spec: *s, StartedAt: start, Epoch: start, EndedAt: start.Add(took), Window: record.Window{EndUs: (took - time.Second).Microseconds()}}
+	r.Summary.Requests.Planned = cmp.Or(s.Requests, 100)
+	r.Summary.Requests.Completed = r.Summary.Requests.Planned
+	return r
 }
 
 func TestSpanString(t *testing.T) {
@@ -51,7 +63,7 @@ func TestRow(t *testing.T) {
 	}
 	decided := spec(2, workload.Load{Duration: 60 * second, Warmup: workload.Extent{Time: 5 * second}})
 	decided.Until = "decided"
-	a := &Remaining{}
+	a := &Remaining{durations: newDurations(Known{})}
 	for _, tt := range []struct {
 		spec *experiment.Spec
 		want string
@@ -73,7 +85,7 @@ func TestRow(t *testing.T) {
 
 // The durations of rows that ended predict the others.
 func TestRemainingLearns(t *testing.T) {
-	timed := experiment.Spec{Name: "timed", Load: workload.Load{Concurrency: 1, Duration: 30 * second}}
+	timed := experiment.Spec{Name: "timed", Load: workload.Load{Concurrency: 2, Duration: 30 * second}}
 	counted := experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 1, Requests: 100}}
 	again := counted
 	again.Repeat = 2
@@ -82,7 +94,7 @@ func TestRemainingLearns(t *testing.T) {
 		t.Errorf("before: %s", got)
 	}
 	a.Reach("timed-r1")
-	a.Learn(&timed, 35*time.Second)
+	a.Learn(ended(&timed, 35*time.Second))
 	if got := a.Row(&timed).String(); got != "about 35s" {
 		t.Errorf("rows take 5 s on top: %s", got)
 	}
@@ -96,7 +108,7 @@ func TestRemainingLearns(t *testing.T) {
 	if got := a.RowLeft(&counted, r, now).String(); got != "about 1m 00s" {
 		t.Errorf("25 took 20 s: %s", got)
 	}
-	a.Learn(&counted, 80*time.Second)
+	a.Learn(ended(&counted, 80*time.Second))
 	if got := a.Left().String(); got != "about 1m 20s" {
 		t.Errorf("a repeat takes as long: %s", got)
 	}

@@ -98,9 +98,9 @@ func (v *Speed) row(s *experiment.Spec) (time.Duration, bool) {
 		d += min(v.after(float64(s.Rate), d, t), s.GraceTime().Seconds())
 	default:
 		rate, each := v.perS(s.Concurrency, t)
-		d = max(time.Duration(s.Warmup.Time).Seconds(), float64(s.Warmup.Requests)/rate) + v.window(s, rate) + each
+		d = max(time.Duration(s.Warmup.Time).Seconds(), float64(s.Warmup.Requests)/rate) + window(s, rate) + each
 	}
-	took := time.Duration(d * float64(time.Second))
+	took := seconds(d)
 	if s.MaxDuration > 0 {
 		took = min(took, time.Duration(s.MaxDuration))
 	}
@@ -108,7 +108,7 @@ func (v *Speed) row(s *experiment.Spec) (time.Duration, bool) {
 }
 
 // window is the time of a closed loop's window at so many requests per second.
-func (v *Speed) window(s *experiment.Spec, rate float64) float64 {
+func window(s *experiment.Spec, rate float64) float64 {
 	d := math.Inf(1)
 	if s.Duration > 0 {
 		d = time.Duration(s.Duration).Seconds()
@@ -117,20 +117,6 @@ func (v *Speed) window(s *experiment.Spec, rate float64) float64 {
 		d = min(d, float64(n)/rate)
 	}
 	return d
-}
-
-// planned is the number of requests in a row's window, or about that in a closed loop that time ends; 0 = the
-// server's speed decides, and is not known.
-func (v *Speed) planned(s *experiment.Spec) (n int, about bool) {
-	n = plannedRequests(s)
-	if v.blind(s) || s.Rate > 0 || s.Concurrency == 0 || s.IsColdStart() {
-		return n, false
-	}
-	rate, _ := v.perS(s.Concurrency, meanTokens(s))
-	if by := rate * v.window(s, rate); n == 0 || by < 0.99*float64(n) {
-		return max(1, int(by)), true
-	}
-	return n, false
 }
 
 // blind reports whether nothing is known of the server, or the row's requests depend on more than its speed:

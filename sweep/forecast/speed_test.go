@@ -43,10 +43,10 @@ func TestPredictedRow(t *testing.T) {
 		{"open, beyond what the server sustains", point(80, workload.Load{Duration: 30 * s}, ""), "1m 01s", 2400},
 		{"p95 decided at the second look", decided, "about 14s (at most 10m 01s)", 6000},
 	} {
-		if got := timeOf(c.spec, &four).String(); got != c.want {
+		if got := timeOf(c.spec, newDurations(Known{Speed: four})).String(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
-		if n, _ := four.planned(c.spec); n != c.requests {
+		if n, _ := newDurations(Known{Speed: four}).planned(c.spec); n != c.requests {
 			t.Errorf("%s: %d requests, want %d", c.name, n, c.requests)
 		}
 	}
@@ -65,7 +65,7 @@ func TestRemainingPredicts(t *testing.T) {
 		t.Errorf("before the first row: %s", got)
 	}
 	r.Reach(r.Todo[0].ID)
-	r.Learn(&row, 70*time.Second)
+	r.Learn(ended(&row, 70*time.Second))
 	if got := r.Left().String(); got != "about 1m 10s" {
 		t.Errorf("after a slower one: %s", got)
 	}

@@ -15,7 +15,7 @@ import (
 
 // undecidable lists the limits of a row that its requests can't pass even if none is over the limit, and those that
 // need a key of [target]: a line each, with the line of the matrix and what to write.
-func undecidable(m *sweep.Matrix, s *experiment.Spec, v *Speed) []string {
+func undecidable(m *sweep.Matrix, s *experiment.Spec, d *durations) []string {
 	var out []string
 	at := func(key string) string {
 		if line := m.LineOf(s.Name, key); line > 0 {
@@ -28,9 +28,9 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec, v *Speed) []string {
 			out = append(out, fmt.Sprintf("%s%s can't be decided: write %s in [target]", at("slo."+l.Key), l.Key, missing))
 		}
 	}
-	n, about := v.planned(s)
+	n, about := d.planned(s)
 	if s.Search != nil {
-		n, about = mostOfProbe(s), false
+		n, about = mostOfSearch(s.Search), false
 	}
 	var keys []string
 	most := 0
@@ -43,22 +43,22 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec, v *Speed) []string {
 	if len(keys) == 0 {
 		return out
 	}
-	key, remedy := remedyFor(s, v, most)
+	key, remedy := remedyFor(s, d, most)
+	label := s.Label()
+	if k := s.Search; k != nil {
+		label = s.Name
+		key, remedy = "rate", fmt.Sprintf(": write budget = %q", workload.Seconds(math.Ceil(float64(most)/k.Max)))
+	}
 	return append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests, a PASS takes at least %s%s",
-		at(key), s.Label(), strings.Join(keys, ", "), countText(n, about), unit.Count(most), remedy))
+		at(key), label, strings.Join(keys, ", "), countText(n, about), unit.Count(most), remedy))
 }
 
-// mostOfProbe is the number of requests in the window of a search's probe with the highest load; 0 = the server's
-// speed decides.
-func mostOfProbe(s *experiment.Spec) int {
-	byTime := 0
-	if s.Search.Axis == "rate" {
-		byTime = int(s.Search.Max * time.Duration(s.Duration).Seconds())
+// mostOfSearch is the largest number of requests of all probes of a search; 0 = the server's speed decides.
+func mostOfSearch(k *experiment.Search) int {
+	if k.Axis != "rate" {
+		return 0
 	}
-	if s.Requests == 0 || byTime == 0 {
-		return max(s.Requests, byTime)
-	}
-	return min(s.Requests, byTime)
+	return int(k.Max * time.Duration(k.MaxTime()).Seconds())
 }
 
 // quantile is the percentile that a limit bounds: 0.95 of an error rate of 5 %; false: it bounds none.
@@ -86,17 +86,17 @@ func missingOf(l experiment.Limit, t experiment.Target) string {
 }
 
 // remedyFor is what to write so that a row has so many requests, and the key that now bounds them.
-func remedyFor(s *experiment.Spec, v *Speed, need int) (key, text string) {
+func remedyFor(s *experiment.Spec, d *durations, need int) (key, text string) {
 	var write []string
 	key = "duration"
 	if s.Requests > 0 && s.Requests < need {
 		key, write = "requests", append(write, fmt.Sprintf("requests = %d", need))
 	}
 	rate := float64(s.Rate)
-	if s.Rate == 0 && v.RequestMs != nil && s.Concurrency > 0 && !s.HasConversations() {
-		rate, _ = v.perS(s.Concurrency, meanTokens(s))
+	if s.Rate == 0 && !s.HasConversations() {
+		rate = d.rate(s)
 	}
-	if d := time.Duration(s.Duration).Seconds(); d > 0 && d*rate < float64(need) && rate > 0 && s.Arrival.IsSteady() && s.Search == nil {
+	if span := time.Duration(s.Duration).Seconds(); span > 0 && span*rate < float64(need) && rate > 0 && s.Arrival.IsSteady() {
 		write = append(write, fmt.Sprintf("duration = %q", workload.Seconds(math.Ceil(float64(need)/rate))))
 	}
 	if len(write) == 0 {

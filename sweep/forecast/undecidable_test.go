@@ -33,12 +33,9 @@ func TestUndecidable(t *testing.T) {
 			[]string{`m.toml:9: A: ttft_p95 can't pass with about 80 requests, a PASS takes at least 90: write duration = "5s"`}},
 		{`ttft_p95 = "1s"`, "concurrency = 1\nduration = \"4s\"\nrequests = 85", fast,
 			[]string{`m.toml:10: A: ttft_p95 can't pass with about 80 requests, a PASS takes at least 90: write requests = 90 and duration = "5s"`}},
-		{"error_rate = 0.001", "rate = { search = \"slo\", min = 4, max = 64 }\nduration = \"60s\"", Speed{},
-			[]string{"m.toml:9: A rate=4: error_rate can't pass with 3,840 requests, a PASS takes at least 4,603"}},
-		{"error_rate = 0.01", "rate = { search = \"slo\", min = 4, max = 64 }\nrequests = 30", Speed{},
-			[]string{"m.toml:9: A rate=4: error_rate can't pass with 30 requests, a PASS takes at least 459: write requests = 459"}},
-		{"error_rate = 0.01", "concurrency = { search = \"slo\", min = 4, max = 64 }\nrequests = 30", fast,
-			[]string{"m.toml:9: A concurrency=4: error_rate can't pass with 30 requests, a PASS takes at least 459: write requests = 459"}},
+		{"error_rate = 0.001", "rate = { search = \"slo\", min = 4, max = 64, budget = \"1m\" }", Speed{},
+			[]string{"m.toml:8: A: error_rate can't pass with 3,840 requests, a PASS takes at least 4,603: write budget = \"1m12s\""}},
+		{"error_rate = 0.01", "concurrency = { search = \"slo\", min = 4, max = 64 }\nrequests = 30", fast, nil},
 		{"usd_per_million_output_tokens = 2.0", "rate = 1\nduration = \"1s\"", Speed{},
 			[]string{"m.toml:3: usd_per_million_output_tokens can't be decided: write gpus = 1 and gpu_hour_usd = 2.5 in [target]"}},
 		{"min_output_tokens_per_s_per_gpu = 2", "rate = 1\nduration = \"1s\"", Speed{},
@@ -50,7 +47,7 @@ func TestUndecidable(t *testing.T) {
 		}
 		var got []string
 		for i := range m.Points {
-			got = append(got, undecidable(m, &m.Points[i], &c.speed)...)
+			got = append(got, undecidable(m, &m.Points[i], newDurations(Known{Speed: c.speed}))...)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s, %s:\n%s\nwant\n%s", c.slo, c.load, strings.Join(got, "\n"), strings.Join(c.want, "\n"))

@@ -68,7 +68,7 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 	case e.Finished != nil:
 		return []string{s.finished(e.Finished, width)}
 	default:
-		return eventLines(e)
+		return s.status.startedLines(e)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	put("%s%s", columns.Shorten(s.matrix, max(narrowestName, at.Width-columns.Width(where))), where) // the time left is never cut
 	switch {
 	case st.server != nil:
-		put("   %s: %s", startText(st.server), forecast.Clock(at.Now.Sub(st.since)))
+		put("   %s: %s", startText(st.server), unit.Clock(at.Now.Sub(st.since)))
 		if line := lastLine(st.server); line != "" {
 			put("   log: %s", line)
 		}
@@ -112,11 +112,11 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	once.Repeats = 0 // the repeat follows in words
 	put("%*d  %s%s", number, row.Index, title(&once, at.Width-6-len(repeat)), repeat)
 	if r.Settling > 0 {
-		put("   settling   %s: %s", settlingText(r.Settling), forecast.Clock(at.Now.Sub(s.status.since)))
+		put("   settling   %s: %s", settlingText(r.Settling), unit.Clock(at.Now.Sub(s.status.since)))
 		return
 	}
 	if r.Begun.IsZero() {
-		put("   preparing  connections and prefixes: %s", forecast.Clock(at.Now.Sub(s.status.since)))
+		put("   preparing  connections and prefixes: %s", unit.Clock(at.Now.Sub(s.status.since)))
 		return
 	}
 	elapsed := at.Now.Sub(r.Begun)
@@ -128,15 +128,15 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window", record.PhaseCooldown: "cool-down"}[r.Phase]
 	switch {
 	case known && elapsed > expected:
-		put("   %-9s  %s of %s: draining", phase, forecast.Clock(elapsed), forecast.Clock(expected))
+		put("   %-9s  %s of %s: draining", phase, unit.Clock(elapsed), unit.Clock(expected))
 	case known:
-		put("   %-9s  %s of %s  %s  %s left", phase, forecast.Clock(elapsed), forecast.Clock(expected),
-			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), forecast.Clock(expected-elapsed))
+		put("   %-9s  %s of %s  %s  %s left", phase, unit.Clock(elapsed), unit.Clock(expected),
+			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), unit.Clock(expected-elapsed))
 	case total > 0:
-		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, forecast.Clock(elapsed), unit.Count(ended), unit.Count(total),
+		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, unit.Clock(elapsed), unit.Count(ended), unit.Count(total),
 			bar(float64(ended)/float64(total), at.Width/5), s.status.remaining.RowLeft(spec, r, at.Now))
 	default:
-		put("   %-9s  %s", phase, forecast.Clock(elapsed))
+		put("   %-9s  %s", phase, unit.Clock(elapsed))
 	}
 	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done), unit.Count(r.Failed), unit.Count(r.InFlight))
 	if spec.Streams() {
@@ -234,5 +234,5 @@ func (p *pace) add(now time.Time, r endpoint.Snapshot) string {
 		return "none yet"
 	}
 	perS := float64(r.Tokens-first.tokens) / over.Seconds()
-	return fmt.Sprintf("%s (requests that ended in the last %s)", unit.Format(perS, "tok/s"), forecast.Clock(over))
+	return fmt.Sprintf("%s (requests that ended in the last %s)", unit.Format(perS, "tok/s"), unit.Clock(over))
 }

@@ -53,6 +53,7 @@ func busy(now time.Time, width int) (*Sweep, endpoint.Snapshot, []string) {
 	stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: total, Kept: true, Row: rowOf(points[0], 5, "", 0)}}, 0)...)
 	for i, f := range []*record.Row{rowOf(points[1], 1200, stats.Pass, 0), rowOf(points[2], 40, stats.Undecided, 12), rowOf(points[3], 3, stats.Fail, 1)} {
 		f.Summary.Requests.Failed = i * 1000
+		f.StartedAt, f.EndedAt = at, at.Add(73*time.Second)
 		tell(sweep.Event{Begun: &sweep.Begun{Index: i + 2, Total: total, Spec: &points[i+1], ID: f.ID}}, time.Second)
 		stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: i + 2, Total: total, Row: f}}, 73*time.Second)...)
 	}

@@ -82,12 +82,14 @@ func (x *Lines) Event(e sweep.Event) {
 			line += "; " + x.status.leftText(x.status.reading(), now)
 		}
 		x.put(now, "%s", line)
+	case e.Skipped != nil:
+		x.put(now, "[%d/%d] %s", e.Skipped.Index, e.Skipped.Total, skippedLine(e.Skipped))
 	case e.Starting != nil, e.Found != nil:
 		for _, line := range eventLines(e) {
 			x.put(now, "%s", line)
 		}
 	default:
-		for _, line := range eventLines(e) {
+		for _, line := range x.status.startedLines(e) {
 			fmt.Fprintln(x.w, line)
 		}
 	}
@@ -108,7 +110,7 @@ func (x *Lines) starting(now time.Time) {
 	}
 	const most = 100 // columns of the log's line
 	log := columns.Ellipsis(safetext.Escape(lastLine(s)), most)
-	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", safetext.Escape(startText(s)), forecast.Clock(now.Sub(x.status.since)), log), " "))
+	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", safetext.Escape(startText(s)), unit.Clock(now.Sub(x.status.since)), log), " "))
 }
 
 // settling writes how many requests the server has, which the row waits for.
@@ -120,7 +122,7 @@ func (x *Lines) settling(now time.Time) {
 		return
 	}
 	if n := x.status.reading().Settling; n > 0 {
-		x.put(now, "[%d/%d] %s: %s", row.Index, row.Total, settlingText(n), forecast.Clock(now.Sub(x.status.since)))
+		x.put(now, "[%d/%d] %s: %s", row.Index, row.Total, settlingText(n), unit.Clock(now.Sub(x.status.since)))
 	}
 }
 
@@ -135,10 +137,21 @@ func eventLines(e sweep.Event) []string {
 			lines = append(lines, fmt.Sprintf("%d of %d rows are kept", e.Started.Kept, e.Started.Total))
 		}
 		return lines
+	case e.Skipped != nil:
+		return []string{skippedLine(e.Skipped)}
 	case e.Found != nil:
 		return []string{safetext.Escape(e.Found.Text)}
 	}
 	return nil
+}
+
+// skippedLine is a row that does not run, in one line.
+func skippedLine(k *sweep.Skipped) string {
+	name := k.Spec.Label()
+	if k.Spec.Repeats > 1 {
+		name += fmt.Sprintf(" (repeat %d)", k.Spec.Repeat)
+	}
+	return safetext.Escape(name + ": skipped: " + k.Reason)
 }
 
 // RowLine is a finished row in one line, the verdict first. Its percentiles have the mark of their sample size.
@@ -160,7 +173,7 @@ func RowLine(f *sweep.Finished) string {
 	add(verdictText(f.Row))
 	add(findingsText(f.Row))
 	if s := f.Row.Server.Settle; s != nil && s.WaitedS >= 1 {
-		add("waited " + forecast.Clock(time.Duration(s.WaitedS*1e9)) + " for an idle server")
+		add("waited " + unit.Clock(time.Duration(s.WaitedS*1e9)) + " for an idle server")
 	}
 	add("n=" + unit.Count(s.Requests.Completed))
 	if s.Requests.Failed > 0 {

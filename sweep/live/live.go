@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bench/experiment/endpoint"
+	"bench/experiment/safetext"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -23,6 +24,7 @@ type status struct {
 	server      *sweep.Starting // being started; nil: none
 	row         *sweep.Begun    // nil: none runs
 	since       time.Time       // start of the server or of the row
+	began       time.Time       // of the run, less what earlier attempts took
 }
 
 // apply takes a step of the run.
@@ -32,7 +34,7 @@ func (s *status) apply(e sweep.Event, now time.Time) {
 		s.server, s.row, s.since = e.Starting, nil, now
 		s.remaining.Variant = e.Starting.Variant
 	case e.Started != nil:
-		s.total = e.Started.Total
+		s.total, s.began = e.Started.Total, now.Add(-e.Started.Spent)
 	case e.Begun != nil:
 		if s.server != nil {
 			s.remaining.Start = now.Sub(s.since)
@@ -40,11 +42,12 @@ func (s *status) apply(e sweep.Event, now time.Time) {
 		s.server, s.row, s.since, s.total = nil, e.Begun, now, e.Begun.Total
 		s.remaining.Reach(e.Begun.ID)
 	case e.Finished != nil:
-		if s.row != nil && !e.Finished.Kept {
-			s.remaining.Learn(s.row.Spec, now.Sub(s.since))
-		}
+		s.remaining.Learn(e.Finished.Row)
 		s.row, s.total, s.done = nil, e.Finished.Total, s.done+1
 		s.remaining.Reach(e.Finished.Row.ID)
+	case e.Skipped != nil:
+		s.total, s.done = e.Skipped.Total, s.done+1
+		s.remaining.Reach(e.Skipped.ID)
 	case e.Found != nil:
 		s.remaining.Searching = false
 	}
@@ -64,6 +67,15 @@ func (s *status) leftText(r endpoint.Snapshot, now time.Time) string {
 		return left.String() + " left"
 	}
 	return "time left not known"
+}
+
+// startedLines are the lines of the begin of a run: with what its time left rests on.
+func (s *status) startedLines(e sweep.Event) []string {
+	lines := eventLines(e)
+	if from := s.remaining.Basis(); e.Started != nil && from != "" {
+		lines = append(lines, safetext.Escape("durations from "+from))
+	}
+	return lines
 }
 
 // startText is the server that is being started, with its knobs.
@@ -89,5 +101,5 @@ func (s *status) left(r endpoint.Snapshot, now time.Time) forecast.Span {
 	case s.row != nil:
 		left.Add(s.remaining.RowLeft(s.row.Spec, r, now))
 	}
-	return left
+	return s.remaining.Within(left, now.Sub(s.began))
 }

@@ -96,7 +96,7 @@ func (x *Messages) progress(now time.Time) {
 	m := sweep.Event{Begun: row}.Message(now)
 	m.Event, m.Progress = sweep.EventRowProgress, progressOf(r, now)
 	left := x.status.left(r, now)
-	m.Progress.LeastS = left.Least.Seconds()
+	m.Progress.LeastS, m.Progress.From = left.Least.Seconds(), x.status.remaining.Basis()
 	if !left.Open {
 		m.Progress.MostS = new(left.Most.Seconds())
 	}

@@ -27,6 +27,8 @@ func otherName(key string, known []string) (hint string, ok bool) {
 		return "write " + now + " in place of " + key, true
 	case strings.HasPrefix(key, "contract") && slices.Contains(known, "slo"):
 		return "write slo, the new name of this table", true
+	case key == "skip" && slices.Contains(known, "run"):
+		return `loads above a certain FAIL are skipped unless run = "all": remove skip, or write run`, true
 	case slices.Contains(ofBody, key):
 		return "write it in [target.extra_body], whose fields go into every request", true
 	case key == "api_key":

@@ -1,0 +1,88 @@
+package sweep
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"bench/experiment/record"
+)
+
+// stopwatch splits the wall time of an attempt: each lap goes to one part, and no time is between laps.
+type stopwatch struct {
+	since   time.Time // begin of the lap that runs
+	spent   record.TimeSplit
+	lastRow float64 // spent.TotalS at the end of the last row, s; 0: none
+}
+
+// lap ends the lap, and adds it to a part of spent.
+func (w *stopwatch) lap(part *float64) {
+	d := w.next()
+	*part = record.RoundSeconds(*part + d)
+	w.spent.TotalS = record.RoundSeconds(w.spent.TotalS + d)
+}
+
+// rowLap ends the lap in which a row ran.
+func (w *stopwatch) rowLap(row *record.TimeSplit) {
+	w.spent.Add(row)
+	own := w.next() - row.TotalS
+	w.spent.Add(&record.TimeSplit{OwnS: own, TotalS: own})
+	w.lastRow = w.spent.TotalS
+}
+
+// next begins a lap, and returns the length of the one before in s.
+func (w *stopwatch) next() float64 {
+	d := time.Since(w.since).Round(time.Microsecond)
+	w.since = w.since.Add(d)
+	return d.Seconds()
+}
+
+// writeManifest writes run.json with the time that this attempt has taken so far.
+func (r *run) writeManifest() error {
+	r.watch.lap(&r.watch.spent.OwnS)
+	spent, attempt := r.watch.spent, &r.manifest.Attempts[len(r.manifest.Attempts)-1]
+	attempt.Time, attempt.LastRowS = &spent, r.watch.lastRow
+	return r.dir.writeJSON(manifestFile, &r.manifest)
+}
+
+// countCut adds to the time of a killed attempt what the records of its unfinished row show: a lower bound, since a
+// kill loses the last records.
+func (d directory) countCut(attempts []record.Attempt) []record.Attempt {
+	attempts = slices.Clone(attempts)
+	if len(attempts) == 0 {
+		return attempts
+	}
+	last := &attempts[len(attempts)-1]
+	if last.Ended != "" || last.Time == nil {
+		return attempts
+	}
+	files, _ := os.ReadDir(d.path)
+	for _, f := range files {
+		info, err := f.Info()
+		if !strings.HasSuffix(f.Name(), recordsSuffix+partial) || err != nil || info.ModTime().Before(last.StartedAt) {
+			continue // the last: an earlier attempt's
+		}
+		lost := lastEnd(d.file(f.Name()))
+		spent := *last.Time
+		spent.Add(&record.TimeSplit{LostS: lost, TotalS: lost})
+		last.Time = &spent
+	}
+	return attempts
+}
+
+// lastEnd is the latest end of the requests in a file that a kill cut, s from the begin of the load; 0: none is
+// readable.
+func lastEnd(name string) float64 {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var end int64
+	_ = record.ReadRecords(f, func(r *record.Record) error { // ends with the cut
+		end = max(end, r.End.Us())
+		return nil
+	})
+	return float64(end) / 1e6
+}
