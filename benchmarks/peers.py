@@ -60,6 +60,43 @@ class Vllm(Peer):
         return [Seen(f"peer-{i}", ttft * 1e9, [g * 1e9 for g in gaps]) for i, (ttft, gaps, error) in all_of_them if not error]
 
 
+class VllmBench(Client):
+    """The client in Rust, which no package index has: README.md tells how it is built."""
+
+    name = "vllm-bench (Rust)"
+    install = "built with cargo, see README.md"
+    note = "tokio, reqwest; clock after the read; sleeps by a timer of 1 ms, so that a high rate goes out in batches"
+    program = "vllm-bench"
+
+    def __init__(self, folder, tokens):
+        self.tokens = str(tokens)
+        found = sorted(folder.glob(f"*/target/release/{self.program}")) if folder else []
+        self.path = str(found[0].absolute()) if found else shutil.which(self.program)
+
+    def version(self):
+        if not self.path:
+            return None
+        lines = subprocess.run([self.path, "--version"], capture_output=True, text=True).stdout.splitlines()
+        return next((line.split()[-1] for line in lines if line.startswith(self.program)), "of unknown version")
+
+    def environment(self):
+        return {"HF_HUB_OFFLINE": "1"}
+
+    def command(self, load, server, folder):
+        at = ["--request-rate", str(load.rate), "--burstiness", "inf"] if load.rate else ["--max-concurrency", str(load.streams)]
+        return [
+            self.path, "--backend", "openai", "--base-url", server.url, "--model", MODEL, "--tokenizer", self.tokens,
+            "--dataset-name", "random", "--random-input-len", str(INPUT), "--random-output-len", str(load.tokens),
+            "--num-prompts", str(load.requests), *at, "--ignore-eos", "--temperature", "0", "--disable-tqdm", "--num-warmups", "0",
+            "--no-steady-state", "--save-result", "--save-detailed", "--result-dir", ".", "--result-filename", "result.json",
+        ]
+
+    def seen(self, load, folder):
+        r = json.loads((folder / "result.json").read_text())
+        good = [(t, gaps) for t, gaps, error in zip(r["ttfts"], r["itls"], r["errors"]) if not error]
+        return [Seen("", ttft * 1e9, [g * 1e9 for g in gaps]) for ttft, gaps in good]
+
+
 class Aiperf(Peer):
     name = program = package = "aiperf"
     note = "workers and processes on ZeroMQ, aiohttp; telemetry off"
@@ -191,4 +228,4 @@ def peers(out, folder):
     """All of them, there or not."""
     tokens = out / "tokenizer"
     tokenizer.write(tokens)
-    return [kind(folder, tokens) for kind in (Vllm, Aiperf, Guidellm, InferencePerf, GenaiBench)] + [Wrk()]
+    return [kind(folder, tokens) for kind in (Vllm, VllmBench, Aiperf, Guidellm, InferencePerf, GenaiBench)] + [Wrk()]
