@@ -10,7 +10,8 @@ test:
 	go test -timeout 20m ./experiment/stats ./experiment/verdict ./experiment/workload ./report/compare # simulations: the race detector would take minutes
 
 build:
-	CGO_ENABLED=0 go build -trimpath -o bench ./cmd/bench
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bench ./cmd/bench
+	@size=$$(wc -c <bench); if [ $$size -gt 27000000 ]; then echo "bench has $$size bytes, more than 27 MB (docs/libraries.md)"; exit 1; fi
 
 # Go benchmarks of the hot path; compare two runs with benchstat, and only from one machine.
 bench:

@@ -28,18 +28,20 @@ var mayImport = map[string][]string{
 	"docs":         {}, // tests alone
 	"docs/schema":  {}, // tests alone
 	"cmd/bench":    {everything},
-	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "sweep/strict"},
+	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "experiment/workload", "sweep/strict"},
 	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/strict": {"experiment/safetext", "experiment/spelling"},
 
-	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
+	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
 
-	"report":         {"report/compare", "experiment", "experiment/columns", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
-	"report/compare": {"experiment", "experiment/record", "experiment/stats", "experiment/unit"},
-	"report/page":    {"report", "report/compare", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
-	"report/export":  {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
-	"report/fixture": {"report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"}, // for tests
-	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"report":                {"report/compare", "report/parallel", "experiment", "experiment/columns", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report/compare":        {"report/parallel", "experiment", "experiment/record", "experiment/stats", "experiment/unit"},
+	"report/page":           {"report", "report/compare", "report/parallel", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report/parallel":       {},
+	"report/export/parquet": {},
+	"report/export":         {"report", "report/compare", "report/export/parquet", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"report/fixture":        {"report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"}, // for tests
+	"report/foreign":        {"report", "report/compare", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
 
 	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
@@ -60,6 +62,10 @@ var mayImport = map[string][]string{
 	"experiment/mock/kv":             {},
 	"experiment/workload":            {"experiment/workload/trace"},
 	"experiment/workload/trace":      {"experiment/safetext"},
+
+	"benchmarks/search/world":   {"experiment/mock"},
+	"benchmarks/search/windows": {"benchmarks/search/world"},                     // a program
+	"benchmarks/search/bench":   {"benchmarks/search/world", "experiment/stats"}, // a program
 
 	"experiment/columns":  {},
 	"experiment/roofline": {"experiment/columns", "experiment/unit"},
@@ -85,7 +91,7 @@ var onlyIn = []struct {
 }{
 	{
 		what:  []string{"flag", "github.com/spf13/cobra", "github.com/spf13/cobra/doc", "github.com/spf13/pflag", "os.Args"},
-		where: []string{"cmd/bench"}, rule: "the command line is read in cmd/bench",
+		where: []string{"cmd/bench", "benchmarks/search/windows", "benchmarks/search/bench"}, rule: "the command line is read in cmd/bench",
 	},
 	{
 		what: []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Unsetenv", "os.Clearenv",
@@ -95,7 +101,7 @@ var onlyIn = []struct {
 	{what: []string{"os/signal"}, where: []string{"cmd/bench"}, rule: "signals are caught in cmd/bench"},
 	{
 		what:  []string{"os.Exit", "syscall.Exit", "golang.org/x/sys/unix.Exit"},
-		where: []string{"cmd/bench"}, rule: "exit codes are cmd/bench's: return an error",
+		where: []string{"cmd/bench", "benchmarks/search/windows", "benchmarks/search/bench"}, rule: "exit codes are cmd/bench's: return an error",
 	},
 	{
 		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess", "syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector"},
@@ -106,7 +112,7 @@ var onlyIn = []struct {
 		rule: "nothing below cmd logs: return a value or an event",
 	},
 	{
-		what: []string{"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Stdin"}, where: []string{"cmd/bench"},
+		what: []string{"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Stdin"}, where: []string{"cmd/bench", "benchmarks/search/windows", "benchmarks/search/bench"},
 		rule: "nothing below cmd prints: take an io.Writer",
 	},
 	{what: []string{"math/rand"}, tests: true, rule: "randomness is math/rand/v2's, from a seeded *rand.Rand"},
