@@ -120,3 +120,22 @@ func TestUntilOfClasses(t *testing.T) {
 		t.Errorf("%+v", e.SLO)
 	}
 }
+
+// A probe of a search runs to its end where counts alone fail it, and ends where the server does not keep up.
+func TestProbeEndsByOverloadAlone(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ms    func(int) int64
+		stops bool
+	}{
+		{"half of the requests over the limit", func(i int) int64 { return 5 + 20*int64(i%2) }, false},
+		{"latency rises through the window", func(i int) int64 { return 5 + int64(i) }, true},
+	} {
+		e := untilRow(t, `ttft_p99 = "10ms"`, 600, c.ms)
+		e.Spec.Until, e.Spec.Rate = "", 100
+		e.Spec.Search = &experiment.Search{Axis: "rate", Goal: experiment.GoalSLO, Min: 1, Max: 200}
+		if got := e.looked(); (got > 0) != c.stops {
+			t.Errorf("%s: stops after %d", c.name, got)
+		}
+	}
+}

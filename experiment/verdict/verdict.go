@@ -75,16 +75,17 @@ func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record
 		}
 	}
 	e.judgeAt(v, q, window, 1-e.risk())
-	if e.Spec.Search != nil && v.Verdict == string(stats.Fail) { // the looks have spent the risk of a FAIL
-		e.judgeAt(v, q, window, looks.Confidence(k))
-	}
 }
 
 // judgeLook decides at look k, whose window has its number of requests, and reports whether that ends the row for
-// this limit. A probe of a search ends when it fails: its length is part of the answer when it passes.
+// this limit. A probe of a search ends only if the server does not keep up: a window that ends by its counts would
+// count too much.
 func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Record, k int) bool {
 	e.judgeAt(v, q, window, stats.Looks{Risk: e.risk()}.Confidence(k))
-	return v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass) && e.Spec.Search == nil
+	if e.Spec.Search != nil {
+		return v.Overload
+	}
+	return v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass)
 }
 
 // judgeAt decides once.
