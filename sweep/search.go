@@ -110,9 +110,7 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 	if s.Search == nil {
 		return []experiment.Spec{*s}, nil
 	}
-	rows, err := r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool {
-		return r.reusable(row, r.hash(s))
-	})
+	rows, err := r.reusableProbes(s)
 	if err != nil {
 		return nil, err
 	}
@@ -199,11 +197,13 @@ func (r *run) probed(s *experiment.Spec) []*record.Row {
 			return k.rows
 		}
 	}
-	rows, err := r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool { return r.reusable(row, r.hash(s)) })
-	if err != nil {
-		return nil // planning them reports it
-	}
+	rows, _ := r.reusableProbes(s) // planning them reports an error
 	return rows
+}
+
+// reusableProbes are the finished probes of a search that the run keeps.
+func (r *run) reusableProbes(s *experiment.Spec) ([]*record.Row, error) {
+	return r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool { return r.reusable(row, r.hash(s)) })
 }
 
 // workloadOf names the row and the values of its axes, without those of its server.
