@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bench/experiment/telemetry"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -133,4 +134,44 @@ func FuzzCacheConfig(f *testing.F) {
 	f.Add(vllmCache)
 	f.Add(`sglang:cache_config_info{page_size="1",num_pages="`)
 	f.Fuzz(func(t *testing.T, line string) { addCacheConfig(map[string]string{}, line) })
+}
+
+// A planned row's id is its point's name in another form.
+func TestPlannedLabel(t *testing.T) {
+	for id, want := range map[string]string{
+		"A-r1":                                "A",
+		"E,prefix.state=warm-r12":             "E prefix.state=warm",
+		"a-r2,endpoint=127.0.0.1%3A8000-r3":   "a-r2 endpoint=127.0.0.1:8000",
+		"%2Dx%2Cy%20z,model=org%2Fname%25-r1": "-x,y z model=org/name%",
+		"":                                    "",
+	} {
+		if got := (&Planned{ID: id}).Label(); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+}
+
+// The kinds of engines lack versions and order.
+func TestEngineKinds(t *testing.T) {
+	row := func(engine, gateway, version string) Row {
+		return Row{Server: ServerState{Metrics: &telemetry.ServerUsage{Engine: engine},
+			Gateway: &Gateway{Name: gateway, Version: version}}}
+	}
+	was := EngineKinds([]Row{row("vllm", "LiteLLM", "1"), row("sglang", "LiteLLM", "2"), {}})
+	if is := EngineKinds([]Row{row("sglang", "LiteLLM", "3"), row("vllm", "LiteLLM", "3")}); was != is ||
+		was != "behind LiteLLM, sglang, vllm" {
+		t.Errorf("%q, %q", was, is)
+	}
+}
+
+// A variant's server is as it last reported itself.
+func TestTargetOf(t *testing.T) {
+	m := Manifest{Target: TargetInfo{Model: "first"},
+		Servers: []ServerStart{{Variant: "a", Target: &TargetInfo{Model: "a1"}}, {Variant: "b"},
+			{Variant: "a", Target: &TargetInfo{Model: "a2"}}, {Variant: "a"}}}
+	for variant, want := range map[string]string{"a": "a2", "b": "first", "": "first"} {
+		if got := m.TargetOf(variant).Model; got != want {
+			t.Errorf("%s: %s, want %s", variant, got, want)
+		}
+	}
 }

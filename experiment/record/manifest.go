@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,17 @@ type ServerStart struct {
 	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
 }
 
+// TargetOf is the server of a variant as it last reported itself; without variants that of the run.
+func (m *Manifest) TargetOf(variant string) TargetInfo {
+	t := m.Target
+	for i := range m.Servers {
+		if s := &m.Servers[i]; s.Variant == variant && s.Target != nil {
+			t = *s.Target
+		}
+	}
+	return t
+}
+
 // Planned is one row of the plan.
 type Planned struct {
 	ID       string `json:"id"`
@@ -70,9 +82,25 @@ type Planned struct {
 	Point  []experiment.Axis `json:"point,omitempty"`  // the point of a skipped row
 }
 
+// Label is the point's name, as of Spec, read from the id.
+func (p *Planned) Label() string {
+	id := p.ID
+	if i := strings.LastIndex(id, "-r"); i >= 0 {
+		id = id[:i]
+	}
+	parts := strings.Split(id, ",")
+	for i, part := range parts {
+		if text, err := url.PathUnescape(part); err == nil {
+			parts[i] = text
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
 // Values of Planned.State and Planned.Skip.
 const (
 	StateSkipped = "skipped"
+	StateRemoved = "removed"
 	SkipBeyond   = "beyond"
 )
 
@@ -138,6 +166,21 @@ func Engines(rows []Row) string {
 		}
 	}
 	return strings.TrimSpace(strings.Join(engines, ", ") + " " + strings.Join(gateways, ", "))
+}
+
+// EngineKinds are the engines and gateways without their versions, sorted; empty = not reported.
+func EngineKinds(rows []Row) string {
+	var kinds []string
+	for i := range rows {
+		if m := rows[i].Server.Metrics; m != nil && m.Engine != "" {
+			kinds = append(kinds, m.Engine)
+		}
+		if g := rows[i].Server.Gateway; g != nil {
+			kinds = append(kinds, "behind "+g.Name)
+		}
+	}
+	slices.Sort(kinds)
+	return strings.Join(slices.Compact(kinds), ", ")
 }
 
 // TargetInfo is the server under test: as declared, and as it reports itself.

@@ -30,7 +30,7 @@ func Bends(load, gain []float64) bool {
 	}
 	straight := offLine(load, gain)
 	left := floats.Dot(straight, straight)
-	critical := quantileOfT(1-bendLevel/float64(len(loads)-2), n-3)
+	critical := quantileOfT(1-bendLevel/float64(len(loads)-2), float64(n-3))
 	for _, knot := range loads[1 : len(loads)-1] {
 		beyond := make([]float64, n)
 		for i, x := range load {
@@ -73,7 +73,7 @@ func NoiseMargin(load, gain []float64, confidence float64) (margin float64, ok b
 		}
 		least = min(least, squares)
 	}
-	return quantileOfT(confidence, df) * math.Sqrt(least/float64(df)), true
+	return quantileOfT(confidence, float64(df)) * math.Sqrt(least/float64(df)), true
 }
 
 // offLine returns the distances of y from its least-squares line over x, which has two different values.

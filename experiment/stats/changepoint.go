@@ -2,207 +2,193 @@ package stats
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
-// ChangePoint is a place where the distribution of a series changes.
+// ChangePoint is a place where the level of a series changes.
 type ChangePoint struct {
-	At int     `json:"at"` // index of the first value after the change
-	P  float64 `json:"p"`  // of the permutation test with the series' memory
+	At       int     // index of the first value after the change
+	LogRatio float64 // log-likelihood ratio of a change here against none
+	Limit    float64 // that LogRatio passed
 }
 
-// ChangeTest defines what counts as a change.
-type ChangeTest struct {
-	Least        int     // minimum number of values on either side
-	Level        float64 // largest p
-	Permutations int     // maximum number; fewer are made when p is clearly above Level
-}
+// LeastBetweenChanges is the least number of values before a change, after it and between two.
+const LeastBetweenChanges = 4
 
-// ChangePoints returns the changes of a series in order. It is the divisive part of E-divisive. The split
-// with the largest energy distance between both sides, scaled by their lengths, is a change if a shuffled
-// series seldom has one as large. Then both parts are split in the same way (D. Matteson and N. James,
-// Journal of the American Statistical Association 109, 2014, arXiv 1306.4933, with α = 1; as in D. Daly et
-// al., ICPE 2020, arXiv 2003.00584, each part is tested by itself and up to its end). It detects any
-// change of the distribution, not only of its centre.
+// ChangePoints returns the changes of the level of a series, in order.
 //
-// Successive values that resemble each other wander, which looks like changes. So what the test finds in
-// plain shuffled series is tested again in shuffled series with the memory of the values between those
-// changes.
-func ChangePoints(values []float64, test ChangeTest, r *rand.Rand) []ChangePoint {
-	candidates := test.divide(values, r, func(int, int, int) float64 { return 0 })
-	if len(candidates) == 0 {
-		return nil
-	}
-	return test.divide(values, r, func(from, to, at int) float64 {
-		starts := []int{0, at - from}
-		for _, c := range candidates {
-			if from < c.At && c.At < to && c.At != at {
-				starts = append(starts, c.At-from)
-			}
-		}
-		return memory(values[from:to], starts)
-	})
-}
-
-// divide splits values until no part has a change; memory is that of the values between two indexes, with
-// their best split.
-func (test ChangeTest) divide(values []float64, r *rand.Rand, memory func(from, to, at int) float64) (found []ChangePoint) {
+// Successive values that resemble each other wander, which looks like changes. So a change is a level that
+// differs by more than a first-order autoregression explains: the likelihood of one with a step against that
+// of one without, each with its own best correlation (M. Robbins, C. Gallagher, R. Lund and A. Aue, "Mean
+// Shift Testing in Correlated Data", Journal of Time Series Analysis 32, 2011). If there is no such step, a
+// level that came and went is sought in the same way, as two steps with the same level around them hide each
+// other (A. Olshen et al., "Circular Binary Segmentation …", Biostatistics 5, 2004). The parts on both sides
+// are searched likewise. The limits are from simulation: TestSimulationChangePoints.
+func ChangePoints(values []float64) (found []ChangePoint) {
+	values = withoutSpikes(values)
 	var part func(from, to int)
 	part = func(from, to int) {
-		own := places(values[from:to])
-		at, size := bestSplit(own, test.Least)
-		if at == 0 {
-			return
+		n := float64(to - from)
+		step, visit := bestLevels(values[from:to])
+		stepLimit, visitLimit := ratioLimit(7.8, n), ratioLimit(10.8, n)
+		switch {
+		case step.ratio > stepLimit && step.ratio-stepLimit >= visit.ratio-visitLimit:
+			part(from, from+step.at)
+			found = append(found, ChangePoint{from + step.at, step.ratio, stepLimit})
+			part(from+step.at, to)
+		case visit.ratio > visitLimit:
+			part(from, from+visit.at)
+			found = append(found, ChangePoint{from + visit.at, visit.ratio, visitLimit})
+			part(from+visit.at, from+visit.back)
+			found = append(found, ChangePoint{from + visit.back, visit.ratio, visitLimit})
+			part(from+visit.back, to)
 		}
-		p := test.permuted(own, size, memory(from, to, from+at), r)
-		if p > test.Level {
-			return
-		}
-		part(from, from+at)
-		found = append(found, ChangePoint{from + at, p})
-		part(from+at, to)
 	}
 	part(0, len(values))
 	return found
 }
 
-// memory is the correlation of successive values within the segments that begin at starts, at least 0.
-// Removing a mean lowers it by (1+3ρ)/n (M. Kendall, "Note on Bias in the Estimation of Autocorrelation",
-// Biometrika 41, 1954). Half of that is added for each segment, since some of them are no changes but the
-// memory itself: found by simulation (TestSimulationChangePoints).
-func memory(values []float64, starts []int) float64 {
-	n, k := float64(len(values)), float64(len(starts))
-	slices.Sort(starts)
-	off := slices.Clone(values)
-	products := 0.0
-	for i, from := range starts {
-		to := len(off)
-		if i+1 < len(starts) {
-			to = starts[i+1]
+// ratioLimit is the limit of a log-likelihood ratio over n values, given that of thirty.
+func ratioLimit(ofThirty, n float64) float64 { return ofThirty + 0.6*math.Log(max(1, n/30)) }
+
+// levels is a change of the level at an index and, if back is not 0, another one back to the first level.
+type levels struct {
+	at, back int
+	ratio    float64 // log-likelihood ratio
+}
+
+// correlations are the first-order autocorrelations that are tried. A negative one never looks like a change.
+var correlations = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, mostMemory}
+
+// mostMemory is the largest autocorrelation of a series that does not wander off.
+const mostMemory = 0.95
+
+// leastResidual is the least share of the variance that is taken for noise: equal values don't prove that
+// there is none.
+const leastResidual = 1e-9
+
+// bestLevels are the best step and the best visit to another level; ratio is 0 if there are too few values or
+// all are equal.
+func bestLevels(values []float64) (step, visit levels) {
+	n := len(values)
+	if n < 2*LeastBetweenChanges || slices.Max(values) == slices.Min(values) {
+		return levels{}, levels{}
+	}
+	none := math.Inf(-1)
+	step.ratio, visit.ratio = none, none
+	for _, rho := range correlations {
+		w := whiten(values, rho)
+		likelihood := func(explained float64) float64 {
+			squares := max(w.squares-explained, leastResidual*w.squares)
+			return math.Log1p(-rho*rho)/2 - float64(n)/2*math.Log(squares)
 		}
-		floats.AddConst(-stat.Mean(off[from:to], nil), off[from:to])
-		products += floats.Dot(off[from:to-1], off[from+1:to])
+		none = max(none, likelihood(0))
+		at, explained := w.step()
+		if l := likelihood(explained); l > step.ratio {
+			step = levels{at, 0, l}
+		}
+		at, back, explained := w.visit()
+		if l := likelihood(explained); l > visit.ratio {
+			visit = levels{at, back, l}
+		}
 	}
-	squares := floats.Dot(off, off)
-	if squares == 0 {
-		return 0
+	step.ratio -= none
+	visit.ratio -= none
+	return step, visit
+}
+
+// whitened is a series without its autocorrelation ρ: x(0)·√(1−ρ²), then x(t)−ρ·x(t−1). In it a step at k is
+// 1 at k and 1−ρ after it. All but overlap are of what is orthogonal to the mean.
+type whitened struct {
+	squares float64   // sum of squares of the values
+	along   []float64 // product of a step at each index with the values
+	size    []float64 // sum of squares of that step
+	mean    []float64 // product of that step with the mean's direction
+	overlap []float64 // product of that step with an earlier one
+}
+
+func whiten(values []float64, rho float64) whitened {
+	n := len(values)
+	w := whitened{along: make([]float64, n), size: make([]float64, n), mean: make([]float64, n),
+		overlap: make([]float64, n)}
+	first, rest := math.Sqrt(1-rho*rho), 1-rho
+	length := math.Sqrt(first*first + float64(n-1)*rest*rest)
+	x := make([]float64, n)
+	x[0] = first * values[0]
+	w.squares = x[0] * x[0]
+	sum := first * x[0]
+	for i := 1; i < n; i++ {
+		x[i] = values[i] - rho*values[i-1]
+		w.squares += x[i] * x[i]
+		sum += rest * x[i]
 	}
-	rho := products / squares * n / (n - k)
-	return min(max(0, rho+k/2*(1+3*rho)/n), mostMemory)
+	sum /= length
+	w.squares -= sum * sum
+	after := 0.0
+	for k := n - 1; k > 0; k-- {
+		behind := float64(n-1-k) * rest * rest
+		w.overlap[k] = rest + behind
+		w.mean[k] = w.overlap[k] / length
+		w.size[k] = 1 + behind - w.mean[k]*w.mean[k]
+		w.along[k] = x[k] + rest*after - sum*w.mean[k]
+		after += x[k]
+	}
+	return w
+}
+
+// step is the step that explains the most of the squares.
+func (w *whitened) step() (at int, explained float64) {
+	for k := LeastBetweenChanges; k <= len(w.along)-LeastBetweenChanges; k++ {
+		if e := w.along[k] * w.along[k] / w.size[k]; e > explained {
+			at, explained = k, e
+		}
+	}
+	return at, explained
+}
+
+// longestVisit is the largest number of values at another level: both ends of a longer one show as steps.
+const longestVisit = 60
+
+// visit is the pair of opposite steps that explains the most of the squares.
+func (w *whitened) visit() (at, back int, explained float64) {
+	last := len(w.along) - LeastBetweenChanges
+	for i := LeastBetweenChanges; i <= last-LeastBetweenChanges; i++ {
+		for j := i + LeastBetweenChanges; j <= min(last, i+longestVisit); j++ {
+			along := w.along[i] - w.along[j]
+			size := w.size[i] + w.size[j] - 2*(w.overlap[j]-w.mean[i]*w.mean[j])
+			if along*along > explained*size {
+				at, back, explained = i, j, along*along/size
+			}
+		}
+	}
+	return at, back, explained
 }
 
 const (
-	// enough permutations as large as the series show that there is no change.
-	enough = 10
-	// mostMemory keeps a series that wanders throughout from becoming a constant one.
-	mostMemory = 0.95
+	around        = 3   // values on each side that separate a spike from a level
+	spikeLimit    = 2.5 // standard deviations
+	medianOfSpike = 0.6 // of the distance of normal values from their running median, in standard deviations
 )
 
-// permuted is the probability that a shuffled series has a split of this size. Shuffled values with memory
-// are y(i) = ρ·y(i−1) + √(1−ρ²)·x(i), which keeps their variance. Permutations are drawn from r and end
-// early after ten that are as large (J. Besag and P. Clifford, Biometrika 78, 1991).
-func (test ChangeTest) permuted(part []placed, size, rho float64, r *rand.Rand) float64 {
-	shuffled := slices.Clone(part)
-	mean := 0.0
-	for _, v := range part {
-		mean += v.x / float64(len(part))
-	}
-	as := 0
-	for n := 1; n <= test.Permutations; n++ {
-		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		series := shuffled
-		if rho > 0 {
-			remembering := make([]float64, len(shuffled))
-			remembering[0] = shuffled[0].x - mean
-			for i := 1; i < len(shuffled); i++ {
-				remembering[i] = rho*remembering[i-1] + math.Sqrt(1-rho*rho)*(shuffled[i].x-mean)
-			}
-			series = places(remembering)
-		}
-		if _, s := bestSplit(series, test.Least); s >= size {
-			as++
-		}
-		if as == enough {
-			return float64(as) / float64(n)
-		}
-	}
-	return float64(as+1) / float64(test.Permutations+1)
-}
-
-// placed is a value and its rank, the number of smaller values, which shuffling does not change.
-type placed struct {
-	x    float64
-	rank int
-}
-
-func places(values []float64) []placed {
-	sorted := slices.Sorted(slices.Values(values))
-	out := make([]placed, len(values))
-	for i, x := range values {
-		rank, _ := slices.BinarySearch(sorted, x)
-		out[i] = placed{x, rank}
-	}
-	return out
-}
-
-// bestSplit is the index of the best split and its size: n·m/(n+m)·Ê, with Ê twice the mean distance between
-// values of both sides less the mean distance within each side. at is 0 if there are too few values or all
-// are equal.
-func bestSplit(values []placed, least int) (at int, size float64) {
+// withoutSpikes moves values far from the median of the seven around them to a limit, so that a few wild
+// values are no change of the level (a Hampel filter: R. Pearson, "Outliers in Process Modeling and
+// Identification", IEEE Transactions on Control Systems Technology 10, 2002). A level of four values stays.
+func withoutSpikes(values []float64) []float64 {
 	n := len(values)
-	if least < 2 || n < 2*least {
-		return 0, 0
+	if n < 2*around+1 {
+		return values
 	}
-	before := prefixDistances(values)
-	reversed := slices.Clone(values)
-	slices.Reverse(reversed)
-	after := prefixDistances(reversed)
-	for k := least; k <= n-least; k++ {
-		inA, inB := before[k], after[n-k]
-		a, b := float64(k), float64(n-k)
-		between := (before[n] - inA - inB) / (a * b)
-		e := 2*between - 2*inA/(a*(a-1)) - 2*inB/(b*(b-1))
-		if q := a * b / (a + b) * e; q > size {
-			at, size = k, q
-		}
+	center, off := make([]float64, n), make([]float64, n)
+	for i, x := range values {
+		from := min(max(0, i-around), n-2*around-1)
+		near := slices.Sorted(slices.Values(values[from : from+2*around+1]))
+		center[i] = near[around]
+		off[i] = math.Abs(x - center[i])
 	}
-	return at, size
-}
-
-// prefixDistances returns, for each length, the sum of |x−y| over all pairs of that many first values, in O(n
-// log n).
-func prefixDistances(values []placed) []float64 {
-	counts, sums := make(fenwick, len(values)+1), make(fenwick, len(values)+1)
-	out := make([]float64, len(values)+1)
-	total := 0.0
-	for i, v := range values {
-		n, below := counts.upTo(v.rank), sums.upTo(v.rank) // number and sum of the smaller values
-		out[i+1] = out[i] + v.x*n - below + (total - below) - v.x*(float64(i)-n)
-		counts.add(v.rank, 1)
-		sums.add(v.rank, v.x)
-		total += v.x
+	limit := spikeLimit / medianOfSpike * Quantile(slices.Sorted(slices.Values(off)), 0.5)
+	out := make([]float64, n)
+	for i, x := range values {
+		out[i] = min(max(x, center[i]-limit), center[i]+limit)
 	}
 	return out
-}
-
-// fenwick is a Fenwick tree of prefix sums: P. Fenwick, Software: Practice and Experience 24, 1994.
-type fenwick []float64
-
-func (f fenwick) add(i int, x float64) {
-	for i++; i < len(f); i += i & -i {
-		f[i] += x
-	}
-}
-
-// upTo is the sum of the first n entries.
-func (f fenwick) upTo(n int) float64 {
-	sum := 0.0
-	for ; n > 0; n -= n & -n {
-		sum += f[n]
-	}
-	return sum
 }

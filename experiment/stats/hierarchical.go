@@ -2,7 +2,9 @@ package stats
 
 import (
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -12,45 +14,170 @@ type Repeat struct {
 	Within float64 // variance of Value over resampled blocks of its requests; 0 = unknown
 }
 
-// Contrast is the difference between two sets of repeats.
-type Contrast struct {
-	Difference float64 // mean of the second − mean of the first
-	SE         float64
-	DF         int     // degrees of freedom from the repeats; 0: neither side has repeats
-	Spread     float64 // standard deviation of a repeat
-	P          float64 // two-sided; NaN if DF is 0
+// RunSpread is an assumption on the standard deviation between runs, for as long as data can't show it.
+type RunSpread struct {
+	SD float64 // on the scale of the comparison; 0: runs are alike
+	DF float64 // degrees of freedom that the assumption is worth
 }
 
-// Compare tests the difference of two sets of repeats. The unit is the repeat, since requests of one repeat
-// share their machine, caches and load: treating them as independent finds differences that the next repeat
-// does not show. The variance of repeats is pooled over both sides (it is one under the null hypothesis), and
-// is at least the variance within repeats, so that two repeats that are close by accident do not hide it. The
-// test is Student's with the repeats' degrees of freedom. A bootstrap of so few repeats gives intervals that
-// are too short (T. Hesterberg, The American Statistician 69(4), 2015), and one that resamples requests
-// within resampled repeats counts their variance twice (A. Davison and D. Hinkley, "Bootstrap Methods and
-// their Application", 1997, section 3.8).
+// Values of Contrast.Source.
+const (
+	SpreadOfRuns    = "runs"    // of the two sides
+	SpreadOfHistory = "history" // and of earlier runs
+	SpreadOfPairs   = "pairs"
+	SpreadAssumed   = "assumed" // too few runs: RunSpread counts
+)
+
+// leastRunDF is the number of degrees of freedom from which the runs alone give the spread between runs.
+const leastRunDF = 3
+
+// CompareRuns tests the difference of two sets of runs, each with its repeats. The unit is the run: all
+// repeats of a run share its server, its machine and its neighbours, so that five repeats of one night say
+// nothing on the next night (T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013,
+// section 5). The test is Student's, on the means of the runs.
 //
-// If neither side has repeats, SE is from the variance within repeats, which is less than the truth, and P is
-// NaN.
-func Compare(base, changed []Repeat) Contrast {
+// The runs of base, after the earlier ones in order of time, show the spread between runs: the recursive
+// residuals of each run from the mean of as many previous ones as base has (R. Brown, J. Durbin and J. Evans,
+// "Techniques for Testing the Constancy of Regression Relationships over Time", JRSS B 37, 1975). If runs are
+// alike they are the sample variance, and if the level drifts they contain the drift, as the difference does.
+// The spread is at least what the repeats within the runs explain, and a new run whose repeats scatter far
+// more than those of the others has its own.
+//
+// With too few runs for that, the assumed spread counts: alone, or with what the runs show if that is less.
+func CompareRuns(base, changed, earlier [][]Repeat, assumed RunSpread) Contrast {
 	if len(base) == 0 || len(changed) == 0 {
 		return Contrast{P: math.NaN(), SE: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
 	}
-	a, squaresA, withinA := describeRepeats(base)
-	b, squaresB, withinB := describeRepeats(changed)
-	c := Contrast{Difference: b - a, DF: len(base) + len(changed) - 2, P: math.NaN()}
-	n, m := float64(len(base)), float64(len(changed))
-	between := 0.0
-	if c.DF > 0 {
-		between = (squaresA + squaresB) / float64(c.DF)
+	before := slices.Concat(earlier, base)
+	within := varianceWithin(slices.Concat(before, changed))
+	between := varianceBetween(earlier, base, changed, within)
+	variance, df, source := between.orAssumed(within, repeatsPerRun(base), assumed)
+	if source == SpreadOfRuns && len(earlier) > 0 {
+		source = SpreadOfHistory
 	}
-	varianceA, varianceB := max(between, withinA), max(between, withinB)
-	c.SE = math.Sqrt(varianceA/n + varianceB/m)
-	c.Spread = math.Sqrt((varianceA*n + varianceB*m) / (n + m))
-	if c.DF > 0 {
+	ofBase := sideVariance(base, variance, within, repeatsPerRun(base))
+	ofChanged := sideVariance(changed, variance, within, repeatsPerRun(base))
+	c := Contrast{Difference: meanOfRuns(changed) - meanOfRuns(base), DF: df, Source: source, Spread: math.Sqrt(variance)}
+	c.addNoise(ofBase+ofChanged, changed, before)
+	c.P = c.p()
+	return c
+}
+
+// ComparePairs tests the mean difference of repeats that ran side by side, so that what both share cancels.
+// Its variance is at least the variance within the repeats.
+func ComparePairs(base, changed []Repeat) Contrast {
+	differences := make([]float64, len(base))
+	inside := 0.0
+	for i := range base {
+		differences[i] = changed[i].Value - base[i].Value
+		inside += (changed[i].Within + base[i].Within) / float64(len(base))
+	}
+	mean, variance := stat.MeanVariance(differences, nil)
+	c := Contrast{Difference: mean, DF: float64(len(base) - 1), Source: SpreadOfPairs, P: math.NaN(), SE: math.NaN(), Spread: math.NaN()}
+	if len(base) > 1 {
+		c.Spread = math.Sqrt(max(variance, inside))
+		c.SE = c.Spread / math.Sqrt(float64(len(base)))
 		c.P = c.p()
 	}
 	return c
+}
+
+// variance is an estimate with its degrees of freedom; 0: none.
+type variance struct{ v, df float64 }
+
+// varianceWithin is the variance of a repeat around the mean of its run. It is at least the sampling variance, and
+// only that if no run has two repeats.
+func varianceWithin(runs [][]Repeat) variance {
+	var out variance
+	inside, n := 0.0, 0.0
+	for _, r := range runs {
+		_, squares, sampling := describeRepeats(r)
+		out.v, out.df = out.v+squares, out.df+float64(len(r)-1)
+		inside, n = inside+sampling*float64(len(r)), n+float64(len(r))
+	}
+	out.v = max(out.v/max(1, out.df), inside/n)
+	return out
+}
+
+// orAssumed is the variance of a run's mean, given that within a run and the assumption.
+func (b variance) orAssumed(within variance, repeats float64, assumed RunSpread) (v, df float64, source string) {
+	own := within.v / repeats
+	prior := variance{assumed.SD*assumed.SD + own, assumed.DF}
+	switch {
+	case within.df == 0: // the spread between repeats is as unknown
+		prior.v += assumed.SD * assumed.SD
+	case assumed.SD == 0:
+		prior.df = within.df
+	}
+	switch {
+	case b.df >= leastRunDF || b.df > 0 && b.v > prior.v:
+		return max(b.v, own), b.df, SpreadOfRuns
+	case b.df+prior.df == 0:
+		return own, 0, SpreadAssumed
+	}
+	both := b.with(prior)
+	return both.v, both.df, SpreadAssumed
+}
+
+// sideVariance is the variance of the mean of a side's runs; v is that of a run with so many repeats.
+func sideVariance(runs [][]Repeat, v float64, within variance, repeats float64) float64 {
+	between := max(0, v-within.v/repeats)
+	sum := 0.0
+	for _, r := range runs {
+		sum += between + within.v/float64(len(r))
+	}
+	return sum / float64(len(runs)*len(runs))
+}
+
+// scatterLevel is the level of the test whether the repeats of the new runs scatter more than the others.
+const scatterLevel = 0.1
+
+// disturbedLevel is the level from which they almost certainly do.
+const disturbedLevel = 0.001
+
+// addNoise sets SE. If the repeats of changed scatter far more than those before, what they add to the variance
+// of their mean counts, with their few degrees of freedom (F. Satterthwaite, "An Approximate Distribution of
+// Estimates of Variance Components", Biometrics Bulletin 2, 1946).
+func (c *Contrast) addNoise(square float64, changed, before [][]Repeat) {
+	own, others := varianceWithin(changed), varianceWithin(before)
+	c.SE = math.Sqrt(square)
+	if own.df == 0 || others.df == 0 || !(own.v > others.v) {
+		return
+	}
+	p := 0.0
+	if others.v > 0 {
+		p = distuv.F{D1: own.df, D2: others.df}.Survival(own.v / others.v)
+	}
+	if c.Disturbed = p <= disturbedLevel; p > scatterLevel {
+		return
+	}
+	added := 0.0
+	for _, r := range changed {
+		added += (own.v - others.v) / float64(len(r)*len(changed)*len(changed))
+	}
+	total := square + added
+	c.DF = total * total / (square*square/max(c.DF, 1) + added*added/own.df)
+	c.SE = math.Sqrt(total)
+}
+
+func meanOfRuns(runs [][]Repeat) float64 { return stat.Mean(MeansOfRuns(runs), nil) }
+
+// MeansOfRuns are the means of the repeats of each run.
+func MeansOfRuns(runs [][]Repeat) []float64 {
+	out := make([]float64, len(runs))
+	for i, r := range runs {
+		out[i], _, _ = describeRepeats(r)
+	}
+	return out
+}
+
+// repeatsPerRun is the harmonic mean of the runs' numbers of repeats.
+func repeatsPerRun(runs [][]Repeat) float64 {
+	sum := 0.0
+	for _, r := range runs {
+		sum += 1 / float64(len(r))
+	}
+	return float64(len(runs)) / sum
 }
 
 func describeRepeats(rs []Repeat) (mean, squares, within float64) {
@@ -62,73 +189,4 @@ func describeRepeats(rs []Repeat) (mean, squares, within float64) {
 		squares += (r.Value - mean) * (r.Value - mean)
 	}
 	return mean, squares, within
-}
-
-// RepeatsInterval is the mean of repeats with its interval, by their spread as in Compare. For a single
-// repeat it uses the variance within it, and is unbounded if that is unknown.
-func RepeatsInterval(repeats []Repeat, confidence float64) (mean float64, within Interval) {
-	mean, squares, inside := describeRepeats(repeats)
-	c := Contrast{Difference: mean, DF: len(repeats) - 1}
-	variance := inside
-	if c.DF > 0 {
-		variance = max(variance, squares/float64(c.DF))
-	} else if inside == 0 {
-		return mean, unbounded()
-	}
-	c.SE = math.Sqrt(variance / float64(len(repeats)))
-	return mean, c.Interval(confidence)
-}
-
-func (c Contrast) p() float64 {
-	switch {
-	case c.Difference == 0:
-		return 1
-	case c.SE == 0:
-		return 0
-	}
-	return min(1, 2*student(c.DF).Survival(math.Abs(c.Difference)/c.SE))
-}
-
-func student(df int) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: float64(df)} }
-
-// Interval covers the difference with the given confidence. Without repeats it uses the variance within
-// repeats alone.
-func (c Contrast) Interval(confidence float64) Interval {
-	half := c.SE * quantileOfT(1-(1-confidence)/2, c.DF)
-	if math.IsNaN(half) {
-		return unbounded()
-	}
-	return Interval{c.Difference - half, c.Difference + half}
-}
-
-// quantileOfT is the quantile of Student's t, or of the normal distribution for 0 degrees of freedom.
-func quantileOfT(p float64, df int) float64 {
-	if df <= 0 {
-		return distuv.UnitNormal.Quantile(p)
-	}
-	return student(df).Quantile(p)
-}
-
-// Detectable is the smallest detectable difference: the one that such data would show, at this level, with
-// the given power; +Inf without repeats.
-func (c Contrast) Detectable(level, power float64) float64 {
-	if c.DF <= 0 {
-		return math.Inf(1)
-	}
-	return (quantileOfT(1-level/2, c.DF) + quantileOfT(power, c.DF)) * c.SE
-}
-
-// mostRepeats is the limit of RepeatsFor.
-const mostRepeats = 1000
-
-// RepeatsFor is the number of repeats on each side that show a difference, at this level, with the given
-// power, if repeats have this standard deviation; 0 if it is above mostRepeats.
-func RepeatsFor(difference, spread, level, power float64) int {
-	for n := 2; n <= mostRepeats; n++ {
-		c := Contrast{DF: 2*n - 2, SE: spread * math.Sqrt(2/float64(n))}
-		if c.Detectable(level, power) <= difference {
-			return n
-		}
-	}
-	return 0
 }

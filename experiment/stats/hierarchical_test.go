@@ -13,17 +13,12 @@ func repeatsOf(xs ...float64) (out []Repeat) {
 	return out
 }
 
-func TestCompareKnown(t *testing.T) {
-	// scipy.stats.ttest_ind(b, a) and its confidence_interval(0.95)
-	c := Compare(repeatsOf(10.1, 9.8, 10.4, 10.0, 9.9), repeatsOf(10.6, 10.9, 10.3, 10.7, 11.0))
-	near(t, "difference", c.Difference, 0.66, 1e-12)
-	near(t, "p", c.P, 0.003321245056392719, 1e-9)
-	iv := c.Interval(0.95)
-	near(t, "lower end", iv.Lo, 0.2910393383673, 1e-9)
-	near(t, "upper end", iv.Hi, 1.0289606616327, 1e-9)
-	if c.DF != 8 {
-		t.Errorf("%d degrees of freedom, want 8", c.DF)
+// runsOf are runs of one repeat each.
+func runsOf(xs ...float64) (out [][]Repeat) {
+	for _, x := range xs {
+		out = append(out, repeatsOf(x))
 	}
+	return out
 }
 
 func near(t *testing.T, what string, got, want, by float64) {
@@ -33,49 +28,120 @@ func near(t *testing.T, what string, got, want, by float64) {
 	}
 }
 
-// Repeats that lie close by accident don't make a difference certain that chance inside of them explains.
-func TestCompareHoldsTheFloor(t *testing.T) {
-	a := []Repeat{{100, 1}, {100.001, 1}}
-	b := []Repeat{{100.5, 1}, {100.501, 1}}
-	if c := Compare(a, b); c.P < 0.3 {
+var assumed = RunSpread{SD: 0.02, DF: 4}
+
+// Several runs on both sides are Student's test on their means.
+func TestCompareRunsIsStudent(t *testing.T) {
+	// scipy.stats.ttest_ind(b, a) and its confidence_interval(0.95)
+	c := CompareRuns(runsOf(10.1, 9.8, 10.4, 10.0, 9.9), runsOf(10.6, 10.9, 10.3, 10.7, 11.0), nil, assumed)
+	near(t, "difference", c.Difference, 0.66, 1e-12)
+	near(t, "p", c.P, 0.003321245056392719, 1e-9)
+	iv := c.Interval(0.95)
+	near(t, "lower end", iv.Lo, 0.2910393383673, 1e-9)
+	near(t, "upper end", iv.Hi, 1.0289606616327, 1e-9)
+	if c.DF != 8 || c.Source != SpreadOfRuns {
+		t.Errorf("%v degrees of freedom of %s, want 8", c.DF, c.Source)
+	}
+}
+
+// The other cases, computed with numpy and scipy from the doc comment's formulas.
+func TestCompareRunsKnown(t *testing.T) {
+	nights := [][]Repeat{repeatsOf(10.0, 10.2), repeatsOf(9.7, 9.9), repeatsOf(10.3, 10.5), repeatsOf(10.1, 9.9), repeatsOf(9.8, 10.0)}
+	c := CompareRuns(nights, [][]Repeat{repeatsOf(10.9, 11.1)}, nil, assumed)
+	near(t, "p of one night after five", c.P, 0.01899477224926995, 1e-9)
+	near(t, "half of its interval", c.Interval(0.95).Hi-c.Difference, 0.7001928134810033, 1e-9)
+
+	one, other := [][]Repeat{repeatsOf(1, 1.01, 0.99, 1, 1)}, [][]Repeat{repeatsOf(1.05, 1.06, 1.04, 1.05, 1.05)}
+	c = CompareRuns(one, other, nil, assumed)
+	near(t, "standard error of single runs", c.SE, 0.02863564212655271, 1e-12)
+	near(t, "p of single runs", c.P, 0.1557284554728045, 1e-9)
+	if c.Source != SpreadAssumed {
+		t.Errorf("spread of %s", c.Source)
+	}
+
+	c = CompareRuns(runsOf(1.05, 1.3), runsOf(1.6), runsOf(1, 1.2, 0.9, 1.1), RunSpread{})
+	near(t, "spread with earlier runs", c.Spread, math.Sqrt(0.01675), 1e-12)
+	near(t, "p with earlier runs", c.P, 0.04375503022478077, 1e-9)
+
+	c = ComparePairs(repeatsOf(10.1, 9.8, 10.4, 10.0, 9.9, 10.2), repeatsOf(10.4, 10.0, 10.9, 10.2, 10.3, 10.5)) // scipy.stats.ttest_rel
+	near(t, "p of pairs", c.P, 0.0011716193960545625, 1e-9)
+	near(t, "lower end of pairs", c.Interval(0.95).Lo, 0.193982897496169, 1e-9)
+}
+
+// Runs that lie close by accident don't make a difference certain that chance inside of them explains.
+func TestCompareRunsHoldsTheFloor(t *testing.T) {
+	a := [][]Repeat{{{100, 1}}, {{100.001, 1}}, {{100, 1}}}
+	b := [][]Repeat{{{100.5, 1}}, {{100.501, 1}}, {{100.5, 1}}}
+	if c := CompareRuns(a, b, nil, RunSpread{}); c.P < 0.3 {
 		t.Errorf("p=%v with the floor", c.P)
 	}
 	for i := range a {
-		a[i].Within, b[i].Within = 0, 0
+		a[i][0].Within, b[i][0].Within = 0, 0
 	}
-	if c := Compare(a, b); c.P > 1e-3 {
+	if c := CompareRuns(a, b, nil, RunSpread{}); c.P > 1e-3 {
 		t.Errorf("p=%v without it: the test has lost its teeth", c.P)
 	}
 }
 
-func TestCompareWithoutRepeats(t *testing.T) {
-	c := Compare([]Repeat{{1, 0.01}}, []Repeat{{2, 0.01}})
-	if !math.IsNaN(c.P) || !math.IsInf(c.Detectable(0.05, 0.8), 1) {
-		t.Errorf("one repeat a side gives p=%v", c.P)
-	}
-	near(t, "standard error", c.SE, math.Sqrt(0.02), 1e-12)
-	if one := Compare(repeatsOf(1, 1.1, 0.9), repeatsOf(2)); one.DF != 2 || math.IsNaN(one.P) {
-		t.Errorf("one repeat beside three: %+v", one)
+// A night whose repeats scatter ten times as far as those before has its own standard error.
+func TestNoisyNight(t *testing.T) {
+	nights := [][]Repeat{repeatsOf(10.0, 10.1, 9.9), repeatsOf(10.1, 10.0, 10.05), repeatsOf(9.95, 10, 10.05), repeatsOf(10, 10.1, 10.05), repeatsOf(10.05, 9.95, 10)}
+	calm := CompareRuns(nights, [][]Repeat{repeatsOf(10.45, 10.5, 10.55)}, nil, assumed)
+	noisy := CompareRuns(nights, [][]Repeat{repeatsOf(10.0, 10.5, 11)}, nil, assumed)
+	if calm.P > 0.01 || noisy.P < 0.1 || noisy.Difference != calm.Difference {
+		t.Errorf("p=%v of a calm night, %v of a noisy one", calm.P, noisy.P)
 	}
 }
 
-// Over many A/A trials the share of differences found is the level, whatever the variance within repeats.
-func TestCompareKeepsItsLevel(t *testing.T) {
+// A step that is over does not widen the spread for as long as the history has it.
+func TestStepOfThePast(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 9))
+	var flat, stepped []float64
+	for i := range 40 {
+		x := 0.01 * r.NormFloat64()
+		flat = append(flat, x)
+		if i < 20 {
+			x += 0.3
+		}
+		stepped = append(stepped, x)
+	}
+	spread := func(xs []float64) float64 {
+		return CompareRuns(runsOf(xs[35:]...), runsOf(0), runsOf(xs[:35]...), assumed).Spread
+	}
+	if a, b := spread(flat), spread(stepped); b > 1.5*a {
+		t.Errorf("spread %v with a step, %v without", b, a)
+	}
+}
+
+// Over many A/A trials the share of differences found is at most the level, whatever runs and repeats differ by.
+func TestCompareRunsKeepsItsLevel(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
-	for _, n := range []int{2, 3, 5} {
-		called := 0
+	for _, s := range []struct {
+		base, changed, earlier, repeats int
+		between, within                 float64
+	}{{5, 1, 0, 5, 0.02, 0.005}, {5, 1, 20, 3, 0.01, 0.01}, {3, 3, 0, 2, 0.1, 0.01}, {1, 1, 0, 5, 0.02, 0.005}, {2, 1, 0, 3, 0.03, 0.01}, {5, 1, 0, 1, 0.02, 0}} {
 		const trials = 4000
+		called := 0
 		for range trials {
-			var a, b []Repeat
-			for range n {
-				a, b = append(a, Repeat{Value: r.NormFloat64()}), append(b, Repeat{Value: r.NormFloat64()})
+			run := func() (out []Repeat) {
+				night := s.between * r.NormFloat64()
+				for range s.repeats {
+					out = append(out, Repeat{Value: night + s.within*r.NormFloat64()})
+				}
+				return out
 			}
-			if Compare(a, b).P < 0.05 {
+			runs := func(n int) (out [][]Repeat) {
+				for range n {
+					out = append(out, run())
+				}
+				return out
+			}
+			if CompareRuns(runs(s.base), runs(s.changed), runs(s.earlier), assumed).P < 0.05 {
 				called++
 			}
 		}
-		if share := float64(called) / trials; share < 0.04 || share > 0.06 { // ± 3 standard errors
-			t.Errorf("%d repeats a side: %.3f of A/A trials called different, want 0.05", n, share)
+		if share := float64(called) / trials; share > 0.061 { // 3 standard errors
+			t.Errorf("%+v: %.3f of A/A trials called different, want at most 0.05", s, share)
 		}
 	}
 }
@@ -89,21 +155,24 @@ func TestDetectableIsDetected(t *testing.T) {
 	size := Contrast{DF: 2*n - 2, SE: math.Sqrt(2.0 / n)}.Detectable(0.05, 0.8)
 	found := 0
 	for range trials {
-		var a, b []Repeat
+		var a, b []float64
 		for range n {
-			a, b = append(a, Repeat{Value: r.NormFloat64()}), append(b, Repeat{Value: r.NormFloat64() + size})
+			a, b = append(a, r.NormFloat64()), append(b, r.NormFloat64()+size)
 		}
-		if Compare(a, b).P < 0.05 {
+		if CompareRuns(runsOf(a...), runsOf(b...), nil, RunSpread{}).P < 0.05 {
 			found++
 		}
 	}
 	if share := float64(found) / trials; share < 0.77 || share > 0.86 {
 		t.Errorf("found in %.3f of trials, want 0.8", share)
 	}
-	if got := RepeatsFor(size, 1, 0.05, 0.8); got != n {
-		t.Errorf("%d repeats for the difference that %d detect", got, n)
+	if got := RunsFor(size, 1, 0.05, 0.8); got != n {
+		t.Errorf("%d runs for the difference that %d detect", got, n)
 	}
-	if got := RepeatsFor(1e-9, 1, 0.05, 0.8); got != 0 {
-		t.Errorf("%d repeats for a difference that nobody can see", got)
+	if got := PairsFor(size, math.Sqrt2, 0.05, 0.8); got != n+1 {
+		t.Errorf("%d pairs for the difference that %d runs detect", got, n)
+	}
+	if got := RunsFor(1e-9, 1, 0.05, 0.8); got != 0 {
+		t.Errorf("%d runs for a difference that nothing can show", got)
 	}
 }

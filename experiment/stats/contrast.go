@@ -1,0 +1,102 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Contrast is the difference between two sets of runs.
+type Contrast struct {
+	Difference float64 // mean of the second set's runs − mean of the first set's
+	SE         float64
+	DF         float64 // degrees of freedom of SE
+	Spread     float64 // standard deviation of a run's mean; of pairs, of their difference
+	Source     string  // of Spread
+	P          float64 // two-sided; NaN: nothing shows or assumes a spread
+	Disturbed  bool    // the repeats of the second set scatter far more than the others, almost certainly
+}
+
+// RepeatsInterval is the mean of the repeats of one run with its interval, by their spread and at least the
+// variance within them. For a single repeat it uses the variance within it, and is unbounded if that is
+// unknown.
+func RepeatsInterval(repeats []Repeat, confidence float64) (mean float64, within Interval) {
+	mean, squares, inside := describeRepeats(repeats)
+	c := Contrast{Difference: mean, DF: float64(len(repeats) - 1)}
+	variance := inside
+	if c.DF > 0 {
+		variance = max(variance, squares/c.DF)
+	} else if inside == 0 {
+		return mean, unbounded()
+	}
+	c.SE = math.Sqrt(variance / float64(len(repeats)))
+	return mean, c.Interval(confidence)
+}
+
+func (c Contrast) p() float64 {
+	switch {
+	case c.DF <= 0:
+		return math.NaN()
+	case c.Difference == 0:
+		return 1
+	case c.SE == 0:
+		return 0
+	}
+	return min(1, 2*student(c.DF).Survival(math.Abs(c.Difference)/c.SE))
+}
+
+func student(df float64) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: df} }
+
+// Interval covers the difference with the given confidence. Without degrees of freedom it takes the variance
+// for known.
+func (c Contrast) Interval(confidence float64) Interval {
+	half := c.SE * quantileOfT(1-(1-confidence)/2, c.DF)
+	if math.IsNaN(half) {
+		return unbounded()
+	}
+	return Interval{c.Difference - half, c.Difference + half}
+}
+
+// quantileOfT is the quantile of Student's t, or of the normal distribution for 0 degrees of freedom.
+func quantileOfT(p, df float64) float64 {
+	if df <= 0 {
+		return distuv.UnitNormal.Quantile(p)
+	}
+	return student(df).Quantile(p)
+}
+
+// Detectable is the smallest detectable difference: the one that such data would show, at this level, with
+// the given power; +Inf without degrees of freedom.
+func (c Contrast) Detectable(level, power float64) float64 {
+	if c.DF <= 0 {
+		return math.Inf(1)
+	}
+	return (quantileOfT(1-level/2, c.DF) + quantileOfT(power, c.DF)) * c.SE
+}
+
+// mostRuns is the limit of RunsFor and PairsFor.
+const mostRuns = 1000
+
+// RunsFor is the number of runs on each side that show a difference, at this level, with the given power, if
+// the means of runs have this standard deviation; 0 if it is above mostRuns.
+func RunsFor(difference, spread, level, power float64) int {
+	return leastOf(difference, level, power, func(n int) Contrast {
+		return Contrast{DF: float64(2*n - 2), SE: spread * math.Sqrt(2/float64(n))}
+	})
+}
+
+// PairsFor is RunsFor for a number of pairs, whose differences have this standard deviation.
+func PairsFor(difference, spread, level, power float64) int {
+	return leastOf(difference, level, power, func(n int) Contrast {
+		return Contrast{DF: float64(n - 1), SE: spread / math.Sqrt(float64(n))}
+	})
+}
+
+func leastOf(difference, level, power float64, of func(n int) Contrast) int {
+	for n := 2; n <= mostRuns; n++ {
+		if of(n).Detectable(level, power) <= difference {
+			return n
+		}
+	}
+	return 0
+}
