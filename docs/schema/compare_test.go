@@ -31,7 +31,7 @@ func resultOf(name string, ms float64, repeats int) compare.Run {
 	return run
 }
 
-// TestSchemaOfCompare: what bench compare --format json writes is a document of the schema: judged, gated,
+// TestSchemaOfCompare: what bench compare --format json writes is a document of the schema: tested, gated,
 // refused, and without a point.
 func TestSchemaOfCompare(t *testing.T) {
 	side := func(run compare.Run) compare.Side { return compare.Side{Name: run.Name, Runs: []compare.Run{run}} }
@@ -40,13 +40,13 @@ func TestSchemaOfCompare(t *testing.T) {
 	flagged.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "network", Severity: record.Caution}}
 	o := compare.Options{Allow: []string{"hardware"}}
 	o.Gate.Thresholds = []experiment.Threshold{{Metric: "ttft_p50", Worse: 0.05}, {Metric: "goodput_requests_per_s", Worse: 0.05}}
-	var judged []byte
+	var tested []byte
 	for _, x := range []struct {
 		base, changed compare.Side
 		o             compare.Options
 		want          string
 	}{
-		{side(base), side(flagged), o, `"need_repeats":`},
+		{side(base), side(flagged), o, `"need_runs":`},
 		{side(base), compare.Side{Name: "none"}, o, `"only_in_base":["A"]`},
 		{side(base), side(changed), compare.Options{}, `"refused":true`},
 		{side(base), side(changed), o, `"gate":"FAIL"`},
@@ -55,19 +55,19 @@ func TestSchemaOfCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		judged = marshalled(t, c)
-		if !strings.Contains(string(judged), x.want) {
-			t.Errorf("no %s in %s", x.want, judged)
+		tested = marshalled(t, c)
+		if !strings.Contains(string(tested), x.want) {
+			t.Errorf("no %s in %s", x.want, tested)
 		}
-		validate(t, compile(t), x.changed.Name, documents{"comparison": {judged}})
+		validate(t, compile(t), x.changed.Name, documents{"comparison": {tested}})
 	}
 	point := func(d map[string]any) map[string]any { return d["points"].([]any)[0].(map[string]any) }
 	metric := func(d map[string]any) map[string]any {
 		class := point(d)["classes"].([]any)[1].(map[string]any)
 		return class["metrics"].([]any)[0].(map[string]any)
 	}
-	spoiled(t, "comparison", judged, map[string]func(d map[string]any){
-		"later version":        func(d map[string]any) { d["schema"] = "bench/comparison/v2" },
+	spoiled(t, "comparison", tested, map[string]func(d map[string]any){
+		"later version":        func(d map[string]any) { d["schema"] = "bench/comparison/v3" },
 		"no points":            func(d map[string]any) { d["points"] = nil },
 		"unknown verdict":      func(d map[string]any) { metric(d)["verdict"] = "slower" },
 		"unknown verdict of a": func(d map[string]any) { d["gate"].(map[string]any)["verdict"] = "OK" },
@@ -92,7 +92,8 @@ func TestSchemaOfHistory(t *testing.T) {
 		}
 		nights = append(nights, compare.Night{Dir: fmt.Sprint(i), Stamp: "2", Run: fmt.Sprint(i), StartedAt: time.Unix(0, 0).UTC().AddDate(0, 0, i),
 			Group: compare.GroupKey{Matrix: "m"}, Facts: []compare.Fact{{What: "server version", Value: version}},
-			Points: []compare.NightPoint{{Name: "A", Workload: "1", Valid: true, Figures: map[string]compare.Value{"ttft_p99": {X: x, Repeats: 1}}}}})
+			Points: []compare.NightPoint{{Name: "A", Workload: "1",
+				Figures: map[string]compare.Value{"ttft_p99": {X: x, Repeats: 1}}}}})
 	}
 	compiled := compile(t)
 	h := compare.NewHistory(nights)
@@ -107,7 +108,7 @@ func TestSchemaOfHistory(t *testing.T) {
 		return d["groups"].([]any)[0].(map[string]any)["trends"].([]any)[0].(map[string]any)
 	}
 	spoiled(t, "trends", text, map[string]func(d map[string]any){
-		"later version":   func(d map[string]any) { d["schema"] = "bench/trends/v2" },
+		"later version":   func(d map[string]any) { d["schema"] = "bench/trends/v3" },
 		"no groups":       func(d map[string]any) { d["groups"] = nil },
 		"no alarm at all": func(d map[string]any) { delete(trend(d), "alarm") },
 		"alarm as text":   func(d map[string]any) { trend(d)["alarm"] = "slower" },
@@ -115,7 +116,7 @@ func TestSchemaOfHistory(t *testing.T) {
 		"no date":         func(d map[string]any) { trend(d)["changes"].([]any)[0].(map[string]any)["date"] = "monday" },
 	})
 	spoiled(t, "history", index, map[string]func(d map[string]any){
-		"the schema of trends": func(d map[string]any) { d["schema"] = "bench/trends/v1" },
+		"the schema of trends": func(d map[string]any) { d["schema"] = "bench/trends/v2" },
 		"no stamp":             func(d map[string]any) { delete(d["nights"].([]any)[1].(map[string]any), "stamp") },
 	})
 }
@@ -140,4 +141,40 @@ func spoiled(t *testing.T, kind string, valid []byte, cases map[string]func(d ma
 			t.Errorf("%s, %s: valid", kind, name)
 		}
 	}
+}
+
+// TestSchemaOfGate: the same for the gate.json that bench compare --base writes: failed, and of a new base.
+func TestSchemaOfGate(t *testing.T) {
+	o := compare.Options{Allow: []string{"hardware"}}
+	o.Gate.Thresholds = []experiment.Threshold{{Metric: "ttft_p50", Worse: 0.05},
+		{Metric: "goodput_requests_per_s", Worse: 0.05}}
+	base, changed := resultOf("base", 80, 4), resultOf("new", 100, 4)
+	changed.Manifest.StartedAt = time.Unix(1, 0)
+	earlier := []compare.Candidate{{Name: "base", Read: func() (compare.Run, *compare.GateRecord,
+		error) {
+		return base, nil, nil
+	}}}
+	var texts [][]byte
+	for _, candidates := range [][]compare.Candidate{nil, earlier} {
+		c, err := compare.ChooseBase(changed, candidates, 5, o.Allow).Compare(changed, o, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, marshalled(t, c.Record("new")))
+		validate(t, compile(t), "a comparison with earlier runs", documents{"comparison": {marshalled(t, c)}})
+	}
+	if !strings.Contains(string(texts[1]), `"since":"new"`) ||
+		!strings.Contains(string(texts[1]), `"undecided":[{`) {
+		t.Fatalf("nothing failed or is undecided: %s", texts[1])
+	}
+	validate(t, compile(t), "a gate", documents{"gate": texts})
+	spoiled(t, "gate", texts[1], map[string]func(d map[string]any){
+		"later version":   func(d map[string]any) { d["schema"] = "bench/gate/v2" },
+		"unknown verdict": func(d map[string]any) { d["verdict"] = "OK" },
+		"no regressions":  func(d map[string]any) { d["regressions"] = nil },
+		"no since": func(d map[string]any) {
+			delete(d["regressions"].([]any)[0].(map[string]any),
+				"since")
+		},
+	})
 }

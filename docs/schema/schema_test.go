@@ -65,8 +65,10 @@ var schemas = []struct {
 	{"event", sweep.Message{}},
 	{"report", report.Document{}},
 	{"comparison", compare.Comparison{}},
+	{"gate", compare.GateRecord{}},
 	{"trends", compare.History{}},
 	{"history", compare.Index{}},
+	{"plan", compare.Plan{}},
 	{"predict", roofline.Prediction{}},
 	{"trace-report", trace.Report{}},
 }
@@ -136,17 +138,34 @@ var closed = map[string][]any{
 	"diagnosis.NextSweep.bottleneck": bottlenecks(),
 	"compare.Comparison.schema":      {compare.Schema},
 	"compare.Metric.unit":            {"ms", "share", "1/s", "tokens/s"},
-	"compare.Metric.test":            {compare.ByRanks, compare.ByRepeats},
-	"compare.Metric.verdict":         {string(compare.Better), string(compare.Worse), string(compare.NoChange), string(compare.Inconclusive)},
-	"compare.Metric.gate":            verdicts,
-	"compare.Outcome.verdict":        verdicts,
-	"compare.Case.verdict":           verdicts,
-	"compare.History.schema":         {compare.SchemaHistory},
-	"compare.Trend.unit":             {"ms", "share", "1/s", "tokens/s"},
-	"compare.Index.schema":           {compare.SchemaIndex},
-	"roofline.Prediction.schema":     {roofline.SchemaPredict},
-	"trace.Report.schema":            {trace.SchemaReport},
-	"sweep.MessageResult.slo":        verdicts,
+	"compare.Metric.test":            {compare.ByRanks, compare.ByRuns, compare.ByPairs},
+	"compare.Spread.source": {stats.SpreadOfRuns, stats.SpreadOfHistory, stats.SpreadOfPairs,
+		stats.SpreadAssumed},
+	"compare.Metric.verdict": {string(compare.Better), string(compare.Worse), string(compare.NoChange),
+		string(compare.Inconclusive)},
+	"compare.Metric.gate":       verdicts,
+	"compare.Outcome.verdict":   verdicts,
+	"compare.SearchAnswer.goal": {"slo", "saturation"},
+	"compare.SearchAnswer.axis": {"rate", "concurrency"},
+	"compare.SearchAnswer.verdict": {string(compare.Better), string(compare.Worse),
+		string(compare.Inconclusive)},
+	"compare.Case.verdict":       verdicts,
+	"compare.GateRecord.schema":  {compare.SchemaGate},
+	"compare.GateRecord.verdict": verdicts,
+	"compare.History.schema":     {compare.SchemaHistory},
+	"compare.Plan.schema":        {compare.SchemaPlan},
+	"compare.NightGate.verdict":  verdicts,
+	"compare.GateNight.verdict":  verdicts,
+	"compare.Trend.unit":         {"ms", "share", "1/s", "tokens/s"},
+	"compare.Index.schema":       {compare.SchemaIndex},
+	"compare.Headline.state":     {"running", "done", "interrupted", "failed"},
+	"compare.Headline.answer": {"", diagnosis.LeadShip, diagnosis.LeadNotYet, diagnosis.LeadNone,
+		diagnosis.LeadMeasured},
+	"compare.Headline.verdict":   maybe(verdicts),
+	"compare.Percentile.stat":    {"p50", "p90", "p95", "p99", "p999"},
+	"roofline.Prediction.schema": {roofline.SchemaPredict},
+	"trace.Report.schema":        {trace.SchemaReport},
+	"sweep.MessageResult.slo":    verdicts,
 }
 
 // severities of a finding.
@@ -263,7 +282,7 @@ func tighten(s *reflector.Schema, name string, t reflect.Type, seen map[string]b
 
 func schemaFile(name string) string {
 	version := "v1"
-	if name == "report" {
+	if slices.Contains([]string{"report", "comparison", "history", "trends"}, name) {
 		version = "v2"
 	}
 	return filepath.Join("docs", "schema", name+"."+version+".json")

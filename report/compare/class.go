@@ -31,7 +31,7 @@ func (p pair) classes() []string {
 
 // class is the pair with the requests of one class only.
 func (p pair) class(name string) pair {
-	return pair{p.name, ofClass(p.base, name), ofClass(p.changed, name)}
+	return pair{p.name, ofClass(p.base, name), ofClass(p.changed, name), ofClass(p.earlier, name), p.parts}
 }
 
 // ofClass is the samples with the requests of one class only, without rows that have none.

@@ -2,18 +2,20 @@
 // or the runs of many nights (History), with the nights at which a figure changed.
 //
 // Compare works in this order: differences that make figures incomparable are refused (Difference); points
-// are matched by their specs; each figure is tested over its repeats, never over its requests as if they were
-// independent (stats.Compare); the gated figures share one risk of a false alarm (Holm); then each gets a
-// verdict: better, worse, no change, or inconclusive with the number of repeats that it needs. History groups
-// runs, follows each figure from night to night and finds change-points and alarms.
+// are matched by their specs; each figure is tested over its runs, never over repeats or requests as if they
+// were independent (stats.CompareRuns); the gated figures share one risk of a false alarm (Holm); then each
+// gets a verdict: better, worse, no change, or inconclusive with the number of runs that it needs. History
+// groups runs, follows each figure from night to night and finds change-points and alarms.
 //
 // The package never renders: package report does.
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -22,7 +24,7 @@ import (
 )
 
 // Schema is the schema name in a Comparison's JSON.
-const Schema = "bench/comparison/v1"
+const Schema = "bench/comparison/v2"
 
 const (
 	risk       = 0.05 // of a false alarm: over all gated figures together, or over one figure without a threshold
@@ -44,10 +46,13 @@ type Run struct {
 	// docs/metrics.md.
 	Definitions map[string]string
 
-	WithoutRecords []string // rows of a run of bench whose file of requests is missing
+	WithoutRecords []string    // rows of a run of bench whose file of requests is missing
+	Gate           *GateRecord // its gate.json; nil: none, or not read
+	GateError      string      // why its gate.json is unreadable
+	Headline       *Headline   // for the list of runs; nil: not needed
 }
 
-// Side is the runs of one side. Rows of the same point in several runs are its repeats.
+// Side is the runs of one side, in order of time. Rows of one point in one run are its repeats.
 type Side struct {
 	Name string
 	Runs []Run
@@ -77,16 +82,40 @@ type Options struct {
 	Margin float64         // largest change that counts as none, for figures without a threshold; 0 = 0.05
 
 	UndecidedPasses bool // the gate passes although a figure is UNDECIDED
+
+	// Earlier are runs before those of base that are comparable with new, in order of time. Only their spread
+	// is used, from their summaries.
+	Earlier []Run
+	// assumed standard deviation between runs, as a share, where runs can't show it; 0 = 0.02
+	RunSpread float64
+	// Paired says that the same repeat of both sides ran side by side in time: both sides are parts of one
+	// run.
+	Paired bool
 }
+
+const (
+	// runSpread is assumed between runs. It is no measurement: it is meant to be large, so that a difference
+	// between two single runs is called one only if servers, nodes and neighbours rarely make it.
+	runSpread   = 0.02
+	runSpreadDF = 4 // that the assumption is worth
+	// shareSpread is assumed between the error rates of runs, as a share of their mean.
+	shareSpread = 0.5
+)
 
 // Comparison is what Compare finds.
 type Comparison struct {
-	Schema      string       `json:"schema"`
-	Base        string       `json:"base"`
-	New         string       `json:"new"`
+	Schema   string   `json:"schema"`
+	Base     string   `json:"base"`
+	New      string   `json:"new"`
+	BaseRuns []RunRef `json:"base_runs"` // that are compared
+	NewRuns  []RunRef `json:"new_runs"`
+	// that show the spread between runs, before base_runs
+	EarlierRuns int          `json:"earlier_runs,omitempty"`
+	Paired      bool         `json:"paired,omitempty"`
 	LeftOut     []LeftOut    `json:"base_left_out,omitempty"`
 	Differences []Difference `json:"differences"` // between the sides as a whole
-	Refused     bool         `json:"refused"`     // a difference makes the figures incomparable: Points is empty
+	// a difference makes the figures incomparable: no point is tested
+	Refused bool `json:"refused"`
 	// WithoutRecords are rows whose file of requests is missing, as "run: row"; absent = none. Their spread is
 	// estimated from their summaries.
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
@@ -94,12 +123,35 @@ type Comparison struct {
 	BaseGPUSeconds *float64 `json:"base_gpu_seconds,omitempty"`
 	NewGPUSeconds  *float64 `json:"new_gpu_seconds,omitempty"`
 	Points         []Point  `json:"points"`
-	Missing        []string `json:"only_in_base"`
-	Added          []string `json:"only_in_new"`
-	// Skipped are points of only_in_base that the new side skipped, each with the reason.
-	Skipped map[string]string `json:"skipped_in_new,omitempty"`
-	Family  int               `json:"gated_figures"` // number of figures that share the risk of a false alarm
-	Gate    *Outcome          `json:"gate,omitempty"`
+	// Searches are the answers of searches that both sides made; absent = none.
+	Searches []SearchAnswer `json:"searches,omitempty"`
+	Missing  []string       `json:"only_in_base"`
+	Added    []string       `json:"only_in_new"`
+	// Unmeasured are the points of only_in_base that new's matrix has, each with the reason why new has no
+	// row of it.
+	Unmeasured map[string]string `json:"unmeasured_in_new,omitempty"`
+
+	NewBase *NewBase `json:"new_base,omitempty"` // no earlier run is comparable: nothing was compared
+	// why no comparable earlier run is good: nothing was compared
+	NoBase string   `json:"no_base,omitempty"`
+	Family int      `json:"gated_figures"` // number of figures that share the risk of a false alarm
+	Gate   *Outcome `json:"gate,omitempty"`
+
+	Sides [2]Side `json:"-"` // base and new, as compared: pages draw their curves; without runs: none
+}
+
+// RunRef names a run of a side.
+type RunRef struct {
+	Name      string    `json:"run"`
+	StartedAt time.Time `json:"started_at,omitzero"` // absent = the result lacks it
+}
+
+func refs(s Side) []RunRef {
+	out := []RunRef{}
+	for i := range s.Runs {
+		out = append(out, RunRef{s.Runs[i].Name, s.Runs[i].Manifest.StartedAt})
+	}
+	return out
 }
 
 // Point is one point that both sides have.
@@ -111,9 +163,10 @@ type Point struct {
 	LeftOut     []LeftOut    `json:"base_left_out,omitempty"`
 	Cautions    []Cautions   `json:"cautions"` // of the rows that figures use
 	Differences []Difference `json:"differences"`
-	Refused     bool         `json:"refused"`           // the workloads differ: Metrics is empty
-	Metrics     []Metric     `json:"metrics"`           // of all requests together
-	Classes     []Class      `json:"classes,omitempty"` // of a mix; each compared alone
+	// the workloads differ, or all of the sides: no metric is tested
+	Refused bool     `json:"refused"`
+	Metrics []Metric `json:"metrics"`           // of all requests together
+	Classes []Class  `json:"classes,omitempty"` // of a mix; each compared alone
 }
 
 // Invalid is a row with invalid findings.
@@ -134,17 +187,19 @@ type Cautions struct {
 
 // Compare tests what changed from base to changed. It reads the records of runs that have them.
 func Compare(base, changed Side, o Options) (*Comparison, error) {
-	if o.Margin == 0 {
-		o.Margin = 0.05
-	}
+	o.Margin, o.RunSpread = cmp.Or(o.Margin, 0.05), cmp.Or(o.RunSpread, runSpread)
 	for _, key := range o.Allow {
 		if !slices.Contains(Refusable, key) {
 			return nil, fmt.Errorf("unknown difference %q: allow one of %s", key, strings.Join(Refusable, ", "))
 		}
 	}
-	c := &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, Points: []Point{}, Missing: []string{}, Added: []string{}}
-	base, c.LeftOut = onlyLikeNew(base, changed, o.Allow)
+	base, left := onlyLikeNew(base, changed, o.Allow)
+	c := newComparison(base, changed, o)
+	c.LeftOut = left
 	c.BaseGPUSeconds, c.NewGPUSeconds = base.gpuSeconds(), changed.gpuSeconds()
+	if areParts(base, changed) { // the servers are what is compared
+		o.Allow = append(slices.Clone(o.Allow), "simulated")
+	}
 	c.Differences = sideDifferences(base, changed, o.Allow)
 	c.Refused = slices.ContainsFunc(c.Differences, Difference.refuses)
 	for _, run := range slices.Concat(base.Runs, changed.Runs) {
@@ -152,27 +207,35 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 			c.WithoutRecords = append(c.WithoutRecords, run.Name+": "+row)
 		}
 	}
-	if !c.Refused {
-		pairs, missing, added := match(base, changed)
-		c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
-		c.Skipped = skipped(changed, c.Missing)
-		var err error
-		if c.Points, err = newPoints(pairs, o); err != nil {
-			return nil, err
-		}
-		c.judge(o)
+	pairs, missing, added := match(base, changed, o.Earlier)
+	c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
+	c.Unmeasured = unmeasured(changed, c.Missing)
+	c.Searches = searches(base, changed, c.Refused)
+	var err error
+	if c.Points, err = newPoints(pairs, c.Refused, o); err != nil {
+		return nil, err
 	}
+	c.setVerdicts(o)
 	if len(o.Gate.Thresholds) > 0 {
 		c.Gate = c.outcome(o)
 	}
 	return c, nil
 }
 
-// newPoints are the points of pairs, in their order.
-func newPoints(pairs []pair, o Options) ([]Point, error) {
+// newComparison is one of nothing yet.
+func newComparison(base, changed Side, o Options) *Comparison {
+	return &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, BaseRuns: refs(base),
+		NewRuns:     refs(changed),
+		EarlierRuns: len(o.Earlier), Paired: o.Paired, Differences: []Difference{}, Points: []Point{},
+		Missing: []string{}, Added: []string{},
+		Sides: [2]Side{base, changed}}
+}
+
+// newPoints are the points of pairs, in their order; refused: the sides are not comparable.
+func newPoints(pairs []pair, refused bool, o Options) ([]Point, error) {
 	out, failed := make([]Point, len(pairs)), make([]error, len(pairs))
 	parallel.Do(len(pairs), func(i int) int64 { return pairs[i].recordBytes() }, func(i int) {
-		out[i], failed[i] = newPoint(pairs[i], o)
+		out[i], failed[i] = newPoint(pairs[i], refused, o)
 	})
 	for _, err := range failed {
 		if err != nil {
@@ -182,15 +245,19 @@ func newPoints(pairs []pair, o Options) ([]Point, error) {
 	return out, nil
 }
 
-func newPoint(p pair, o Options) (Point, error) {
+func newPoint(p pair, refused bool, o Options) (Point, error) {
 	p, left := p.onlyLikeNew(o.Allow)
 	point := Point{Name: p.name, LeftOut: left, Invalid: p.invalid(), Metrics: []Metric{}}
 	p.base = withoutInvalid(p.base)
 	point.Cautions = p.cautions()
 	point.BaseRepeats, point.NewRepeats = len(p.base), len(p.changed)
 	point.Differences = p.differences(o.Allow)
-	point.Refused = slices.ContainsFunc(point.Differences, Difference.refuses)
+	point.Refused = refused || slices.ContainsFunc(point.Differences, Difference.refuses)
 	if point.Refused {
+		point.Metrics = p.metrics(o)
+		for i := range point.Metrics {
+			point.Metrics[i].refused = "not comparable"
+		}
 		return point, nil
 	}
 	var err error
@@ -200,6 +267,7 @@ func newPoint(p pair, o Options) (Point, error) {
 	if p.changed, err = load(p.changed); err != nil {
 		return Point{}, err
 	}
+	p.earlier = likeBase(p)
 	point.Metrics = p.metrics(o)
 	for _, name := range p.classes() {
 		point.Classes = append(point.Classes, Class{name, p.class(name).metrics(o)})
@@ -207,11 +275,11 @@ func newPoint(p pair, o Options) (Point, error) {
 	return point, nil
 }
 
-// judge gives every figure its verdict. It counts the gated figures first, as they share the risk of a false
-// alarm.
-func (c *Comparison) judge(o Options) {
+// setVerdicts gives every figure its verdict. It counts the gated figures first, as they share the risk of a
+// false alarm.
+func (c *Comparison) setVerdicts(o Options) {
 	c.each(func(m *Metric) {
-		if m.Threshold != nil && m.testable() {
+		if m.Threshold != nil && m.refused == "" {
 			c.Family++
 		}
 	})

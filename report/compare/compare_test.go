@@ -17,7 +17,8 @@ import (
 // process is a simulated server: the latencies of a minute of requests, and the spread of repeats.
 type process struct {
 	ttft, tpot float64 // ms, medians
-	between    float64 // standard deviation of a repeat's level, of the logarithm
+	nightly    float64 // standard deviation of a run's level, of the logarithm
+	between    float64 // standard deviation of a repeat's level within a run, of the logarithm
 	wander     float64 // standard deviation that neighbouring requests share, of the logarithm
 	rate       float64 // requests/s
 }
@@ -29,14 +30,29 @@ var quiet = process{ttft: 80, tpot: 12, between: 0.01, wander: 0.03, rate: 12}
 func (p process) run(name string, repeats int, r *rand.Rand) Run {
 	run := Run{Name: name, Manifest: manifest()}
 	records := map[string][]*record.Record{}
+	night := p.nightly * r.NormFloat64()
 	for i := range repeats {
-		level := math.Exp(p.between * r.NormFloat64())
+		level := math.Exp(night + p.between*r.NormFloat64())
 		row, rs := p.repeat("A", i+1, level, r)
 		records[row.ID] = rs
 		run.Rows = append(run.Rows, row)
 	}
 	run.Records = func(row *record.Row) ([]*record.Record, error) { return records[row.ID], nil }
 	return run
+}
+
+// nights measures n runs, one a day, which end on the given day.
+func (p process) nights(n, repeats, end int, r *rand.Rand) (out []Run) {
+	for i := range n {
+		run := p.run(fmt.Sprintf("night-%d", end-n+i+1), repeats, r)
+		run.Manifest.StartedAt = run.Manifest.StartedAt.AddDate(0, 0, end-n+i)
+		for k := range run.Rows {
+			run.Rows[k].StartedAt = run.Manifest.StartedAt.Add(time.Duration(k) * time.Minute)
+		}
+		run.Records = nil
+		out = append(out, run)
+	}
+	return out
 }
 
 // repeat draws a minute of requests whose latencies wander together, as those in a batch do.
@@ -130,27 +146,24 @@ func (c *Comparison) find(name string) *Metric {
 // long asks for the trials that take minutes.
 func long() bool { return os.Getenv("BENCH_LONG") != "" }
 
-// Two results of the same noisy process differ seldom: of 200 pairs at most 18 are called different, a bound
-// that a test at 5 % passes 99 times in 100. Gated figures share that risk.
+// A night of the same noisy process seldom differs from the nights before: of 200 at most 18 are called
+// different, a bound that a test at 5 % passes 99 times in 100. Gated figures share that risk.
 func TestSameProcessSeldomDiffers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a simulation; make test runs it without the race detector")
 	}
-	noisy := process{ttft: 80, tpot: 12, between: 0.05, wander: 0.06, rate: 3}
+	noisy := process{ttft: 80, tpot: 12, nightly: 0.02, between: 0.005, wander: 0.06, rate: 3}
 	thresholds := gate("ttft_p50 +1%", "ttft_p90 +1%", "tpot_p50 +1%", "e2e_p50 +1%")
-	repeats := []int{3}
+	nights := []int{5}
 	if long() {
-		repeats, noisy.rate = []int{2, 3, 5}, 8
+		nights, noisy.rate = []int{1, 2, 5, 10}, 8
 	}
-	for _, n := range repeats {
+	for _, n := range nights {
 		r := rand.New(rand.NewPCG(11, uint64(n)))
 		plain, gated := 0, 0
 		for range 200 {
-			a, b := noisy.run("a", n, r), noisy.run("b", n, r)
-			if !long() {
-				a.Records, b.Records = nil, nil
-			}
-			c := compared(t, side(a), side(b), Options{Gate: thresholds})
+			c := compared(t, side(noisy.nights(n, 3, n, r)...), side(noisy.nights(1, 3, n+1, r)...),
+				Options{Gate: thresholds})
 			called := false
 			c.each(func(m *Metric) {
 				differs := m.Verdict == Better || m.Verdict == Worse
@@ -163,14 +176,16 @@ func TestSameProcessSeldomDiffers(t *testing.T) {
 				gated++
 			}
 		}
-		t.Logf("%d repeats: called different: %d of 200 by ttft_p95 alone, %d by any of four gated figures", n, plain, gated)
+		t.Logf("%d nights: called different: %d of 200 by ttft_p95 alone, %d by any of four gated figures", n,
+			plain, gated)
 		if plain > 18 || gated > 18 {
 			t.Error("at most 18 each")
 		}
 	}
 }
 
-// A server that is 5 % slower is found with five repeats of a minute, and fails a gate of 2 %.
+// A server that is 5 % slower is found against five nights of three repeats of a minute, with ten earlier
+// ones for the spread, and fails a gate of 2 %.
 func TestSlowdownIsFound(t *testing.T) {
 	slow := quiet
 	slow.ttft, slow.tpot = quiet.ttft*1.05, quiet.tpot*1.05
@@ -181,9 +196,11 @@ func TestSlowdownIsFound(t *testing.T) {
 	}
 	found, failed := map[string]int{}, 0
 	for range trials {
-		base, changed := quiet.run("base", 5, r), slow.run("new", 5, r)
-		base.Records, changed.Records = nil, nil
-		c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +2%", "ttft_p50 +2%")})
+		o := Options{Gate: gate("tpot_p50 +2%", "ttft_p50 +2%"), Earlier: quiet.nights(10, 3, 10, r)}
+		c := compared(t, side(quiet.nights(5, 3, 15, r)...), side(slow.nights(1, 3, 16, r)...), o)
+		if s := c.find("tpot_p50").Spread; s.Source != stats.SpreadOfHistory || c.EarlierRuns != 10 {
+			t.Fatalf("the spread is of %s", s.Source)
+		}
 		for _, name := range []string{"tpot_p50", "ttft_p50", "e2e_p50"} {
 			if c.find(name).Verdict == Worse {
 				found[name]++

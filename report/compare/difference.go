@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -54,7 +55,8 @@ func (r *Run) facts() []fact {
 		{"model", t.Model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
 		{"hardware", t.Hardware, "hardware"}, {"GPUs", gpus, "gpus"}, {"precision", t.Precision, "precision"},
 		{"vantage", t.Vantage.Place, "vantage"}, {engine, record.Engines(r.Rows), ""}, {"connections", t.Connections, ""},
-		{"endpoint", t.Endpoint, ""}, {serverVersion, compact(t.Version), ""}, {buildInfo, strings.Join(t.BuildInfo, "; "), ""},
+		{"endpoint", t.Endpoint, ""}, {"server command", serverCommand(m.Servers), ""},
+		{serverVersion, compact(t.Version), ""}, {buildInfo, strings.Join(t.BuildInfo, "; "), ""},
 		{"extra body", compact(t.ExtraBody), ""}, {"proxy", t.Proxy, ""}, {"prompts sized by", t.Tokenizer, ""},
 		{"client version", strings.TrimSpace(c.Version + " " + c.Commit), ""}, {"go version", c.Go, ""},
 		{"client machine", machine(c), ""}, {"client kernel", strings.TrimSpace(c.OS + " " + c.Kernel), ""},
@@ -77,6 +79,18 @@ var reported = []string{engine, serverVersion, buildInfo}
 
 // effects are those of facts that belong to a server, and can't be made equal.
 var effects = map[string]string{"connections": "ttft and e2e contain the set-up of the connections that requests open"}
+
+// serverCommand is the command of all starts of a server by bench; empty: none, or they differ.
+func serverCommand(starts []record.ServerStart) (command string) {
+	for i := range starts {
+		text := strings.Join(starts[i].Command, " ")
+		if i > 0 && text != command {
+			return ""
+		}
+		command = text
+	}
+	return command
+}
 
 func machine(c record.ClientInfo) string {
 	if c.Cores == 0 {
@@ -161,15 +175,7 @@ func (p pair) differences(allow []string) []Difference {
 		}
 	}
 	for _, s := range append(slices.Clone(p.base[1:]), p.changed...) {
-		was, is := flatten(&first.Spec), flatten(&s.row.Spec)
-		for _, key := range union(sortedKeys(was), sortedKeys(is)) {
-			if was[key] == is[key] {
-				continue
-			}
-			d := Difference{What: key, Base: cmp.Or(was[key], "none"), New: cmp.Or(is[key], "none"), Key: "workload"}
-			if sizesOnly(key) {
-				d.Key = ""
-			}
+		for _, d := range specDifferences(&first.Spec, &s.row.Spec) {
 			add(d)
 		}
 		for _, x := range []struct{ what, key, was, is string }{
@@ -186,6 +192,26 @@ func (p pair) differences(allow []string) []Difference {
 	return out
 }
 
+// specDifferences are the differing leaves of two specs.
+func specDifferences(a, b *experiment.Spec) (out []Difference) {
+	if reflect.DeepEqual(sent(a), sent(b)) { // nearly always: flattening takes a hundred times as long
+		return nil
+	}
+	was, is := flatten(a), flatten(b)
+	for _, key := range union(sortedKeys(was), sortedKeys(is)) {
+		if was[key] == is[key] {
+			continue
+		}
+		d := Difference{What: key, Base: cmp.Or(was[key], "none"), New: cmp.Or(is[key], "none"),
+			Key: "workload"}
+		if sizesOnly(key) {
+			d.Key = ""
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
 // sampling is the constant part of a row's bodies, without the model, which has a line of its own, and without
 // return_token_ids, which does not change the answer.
 func sampling(r *record.Row) string {
@@ -195,17 +221,24 @@ func sampling(r *record.Row) string {
 	return compact(body)
 }
 
-// sizesOnly reports whether a key of a spec changes only the amount measured or the random draw, and not the
-// workload.
+// sizesOnly reports whether a key of a spec changes only the amount measured, the random draw or how a search
+// chooses its loads, and not the workload.
 func sizesOnly(key string) bool {
 	head, _, _ := strings.Cut(key, ".")
-	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "settle_s", "seed"}, head)
+	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "settle_s", "seed",
+		"added", "search"}, head)
 }
 
-// flatten gives a spec's leaves by their path, without its name, its server and what is only expected of it.
-func flatten(s *experiment.Spec) map[string]string {
+// sent is a spec without its name, its server and what is only expected of it.
+func sent(s *experiment.Spec) experiment.Spec {
 	spec := *s
 	spec.Name, spec.Point, spec.Variant, spec.Repeat, spec.Expect, spec.SLO = "", nil, "", 0, "", experiment.SLO{}
+	return spec
+}
+
+// flatten gives the leaves of what a spec sends by their path.
+func flatten(s *experiment.Spec) map[string]string {
+	spec := sent(s)
 	b, err := json.Marshal(spec)
 	if err != nil {
 		panic(err) // it came from JSON

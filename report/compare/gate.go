@@ -17,7 +17,8 @@ type Outcome struct {
 	Passes  bool          `json:"passes"`  // PASS, or UNDECIDED with UndecidedPasses
 	Cases   []Case        `json:"cases"`
 
-	UndecidedPasses bool `json:"undecided_passes"` // Options.UndecidedPasses
+	UndecidedPasses bool `json:"undecided_passes"`       // Options.UndecidedPasses
+	KnownPasses     bool `json:"known_passes,omitempty"` // a regression that is known since an earlier run does not fail the gate
 }
 
 // Case is one gated figure of one point, or of one class of its mix.
@@ -27,6 +28,16 @@ type Case struct {
 	Metric  string        `json:"metric"`
 	Verdict stats.Verdict `json:"verdict"`
 	Why     string        `json:"why"`
+	// Suspected marks an UNDECIDED figure that is worse only with rows that are invalid for it, one that new lost, and
+	// sides that are not comparable. UndecidedPasses does not pass it.
+	Suspected bool `json:"suspected,omitempty"`
+	// Failed marks an UNDECIDED case of which new has no measurement, as its requests or its row failed: an error in
+	// JUnit also if the gate passes, as the exit code of the sweep is.
+	Failed bool     `json:"failed,omitempty"`
+	Change *float64 `json:"change,omitempty"`      // as in Metric; absent = not compared
+	Since  string   `json:"known_since,omitempty"` // the first run whose gate had this regression, if it is not decided to be over; absent = new, or none
+
+	of *Metric // nil: of no single figure
 }
 
 // Where is the point with its class: "F-production rate=4 (class chat)"; empty for the whole comparison.
@@ -35,6 +46,17 @@ func (x Case) Where() string {
 		return x.Point
 	}
 	return x.Point + " (class " + x.Class + ")"
+}
+
+// Reason is why a case has its verdict, and since when a regression is known.
+func (x Case) Reason() string {
+	switch {
+	case x.Since == "":
+		return x.Why
+	case x.Verdict == stats.Undecided:
+		return "regression since " + x.Since + " still open: " + x.Why
+	}
+	return "known since " + x.Since + ": " + x.Why
 }
 
 // outcome judges every gated figure: a regression is both significant and larger than its threshold. A figure
@@ -51,27 +73,45 @@ func (c *Comparison) outcome(o Options) *Outcome {
 		add(Case{Point: point, Metric: metric, Verdict: stats.Undecided, Why: why})
 	}
 	if c.Refused {
-		undecided("", "", "the sides are not comparable")
+		add(Case{Verdict: stats.Undecided, Why: "the sides are not comparable", Suspected: true})
 	}
 	for i := range c.Points {
 		p := &c.Points[i]
-		if p.Refused {
+		switch {
+		case c.Refused:
+			continue
+		case p.Refused:
 			undecided(p.Name, "", "the workloads differ")
+			continue
 		}
 		for _, x := range p.gate() {
 			add(x)
 		}
 	}
 	for _, name := range c.Missing {
-		why := "the point is missing in new"
-		if reason := c.Skipped[name]; reason != "" {
-			why = "skipped in new: " + reason
+		if why := c.Unmeasured[name]; why != "" { // else the matrix of new lacks the point
+			add(Case{Point: name, Verdict: stats.Undecided, Why: why, Failed: !strings.HasPrefix(why, skippedInNew)})
 		}
-		undecided(name, "", why)
 	}
-	c.unmeasured(o.Gate, undecided)
-	out.Passes = out.Verdict == stats.Pass || out.Verdict == stats.Undecided && o.UndecidedPasses
+	c.unknownFigures(o.Gate, undecided)
+	out.Passes = out.Verdict == stats.Pass || out.Verdict == stats.Undecided && o.UndecidedPasses && !out.suspects()
 	return out
+}
+
+// Blocks reports whether a case keeps the gate from passing.
+func (o *Outcome) Blocks(x Case) bool {
+	switch x.Verdict {
+	case stats.Pass:
+		return false
+	case stats.Undecided:
+		return !o.UndecidedPasses || x.Suspected
+	}
+	return x.Since == "" || !o.KnownPasses
+}
+
+// suspects reports whether a case is a suspected regression.
+func (o *Outcome) suspects() bool {
+	return slices.ContainsFunc(o.Cases, func(x Case) bool { return x.Suspected })
 }
 
 // gate judges a point's gated figures, then those of each class: a threshold applies to all requests and to
@@ -80,9 +120,10 @@ func (p *Point) gate() (out []Case) {
 	add := func(class string, metrics []Metric) {
 		for i := range metrics {
 			if m := &metrics[i]; m.Threshold != nil {
-				verdict, why := m.gate(p)
-				m.Gate = verdict
-				out = append(out, Case{p.Name, class, m.Name, verdict, why})
+				x := m.gate(p)
+				x.Point, x.Class, x.Metric, x.Change, x.of = p.Name, class, m.Name, m.Change, m
+				m.Gate = x.Verdict
+				out = append(out, x)
 			}
 		}
 	}
@@ -93,9 +134,9 @@ func (p *Point) gate() (out []Case) {
 	return out
 }
 
-// unmeasured adds an undecided case for each threshold whose figure no point has: it is a mistake, not a
+// unknownFigures adds an undecided case for each threshold whose figure no point has: it is a mistake, not a
 // pass.
-func (c *Comparison) unmeasured(g experiment.Gate, undecided func(point, metric, why string)) {
+func (c *Comparison) unknownFigures(g experiment.Gate, undecided func(point, metric, why string)) {
 	if c.Refused {
 		return
 	}
@@ -106,40 +147,6 @@ func (c *Comparison) unmeasured(g experiment.Gate, undecided func(point, metric,
 			undecided("", t.Metric, "no point has this figure")
 		}
 	}
-}
-
-// gate is the verdict on one figure, and why.
-func (m *Metric) gate(p *Point) (stats.Verdict, string) {
-	limit := m.Threshold.String()
-	bad := slices.IndexFunc(p.Invalid, func(x Invalid) bool { return !x.LeftOut })
-	switch {
-	case bad >= 0:
-		x := p.Invalid[bad]
-		return stats.Undecided, fmt.Sprintf("row %s of %s is invalid: %s", x.Row, x.Run, strings.Join(x.Codes, ", "))
-	case m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse:
-		return stats.Fail, fmt.Sprintf("worse by more than %s: %s%s", limit, m.Describe(), p.newCautions())
-	case m.Verdict != Inconclusive:
-		return stats.Pass, m.Describe()
-	case m.P != nil && max(worse(m.Name, m.CI95.Lo), worse(m.Name, m.CI95.Hi)) < m.Threshold.Worse:
-		return stats.Pass, "not worse than " + limit + ": " + m.Describe()
-	}
-	return stats.Undecided, m.Describe()
-}
-
-// newCautions are the codes of the cautions of new, which can be why a figure is worse; empty: there are none.
-func (p *Point) newCautions() string {
-	var codes []string
-	for _, c := range p.Cautions {
-		for _, code := range c.Codes {
-			if c.New && !slices.Contains(codes, code) {
-				codes = append(codes, code)
-			}
-		}
-	}
-	if len(codes) == 0 {
-		return ""
-	}
-	return "; cautions of new: " + strings.Join(codes, ", ")
 }
 
 // Describe is a figure's verdict as text: "worse by 6.2 % (3.9 to 8.5 %, p=0.008)".
@@ -153,16 +160,24 @@ func (m *Metric) Describe() string {
 			s += ", " + m.Why
 		}
 		if m.NeedForChange > 0 {
-			s += fmt.Sprintf(", needs %s repeats per side to detect a change this large", unit.Count(m.NeedForChange))
+			s += fmt.Sprintf(", needs %s to detect a change this large", m.needed(m.NeedForChange))
 		}
-		if m.NeedRepeats > 0 {
-			s += fmt.Sprintf(", needs %s repeats per side to detect %s", unit.Count(m.NeedRepeats), unit.Exactly(m.Margin, "share"))
+		if m.NeedRuns > 0 {
+			s += fmt.Sprintf(", needs %s to detect %s", m.needed(m.NeedRuns), unit.Exactly(m.Margin, "share"))
 		}
 		return s
 	case m.Verdict == NoChange:
 		return fmt.Sprintf("no change within %s (%s)", Percent(m.NoChangeWithin, false), m.interval())
 	}
 	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), unit.Digits(*m.Adjusted))
+}
+
+// needed is a number of runs, or of pairs, as text.
+func (m *Metric) needed(n int) string {
+	if m.Test == ByPairs {
+		return unit.Plural(n, "pair")
+	}
+	return unit.Plural(n, "run") + " per side"
 }
 
 func (m *Metric) percent() string { return Percent(*m.Change, true) }

@@ -17,7 +17,8 @@ import (
 func night(i int, ttft float64, version string) Night {
 	return Night{Dir: fmt.Sprint(i), Run: fmt.Sprint(i), StartedAt: time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC).AddDate(0, 0, i),
 		Group: GroupKey{Matrix: "m", Model: "llama", Hardware: "h100-sxm"}, Facts: []Fact{{"server version", version}, {"fact: driver", "580"}},
-		Points: []NightPoint{{Name: "A", Workload: "1", Valid: true, Figures: map[string]Value{"ttft_p99": {X: ttft, Repeats: 3}}}}}
+		Points: []NightPoint{{Name: "A", Workload: "1",
+			Figures: map[string]Value{"ttft_p99": {X: ttft, Repeats: 3}}}}}
 }
 
 // nights have a standard deviation of 2 %; from `step` on they are five of them slower.
@@ -81,11 +82,11 @@ func TestQuietNights(t *testing.T) {
 			if _, ok := outlier(values[:n], alarmRisk); ok {
 				alarms++
 			}
-			if long() && seed < 4 && len(stats.ChangePoints(values[max(0, n-mostNights):n], changes, r)) > 0 {
+			if long() && seed < 4 && len(stats.ChangePoints(values[max(0, n-mostNights):n])) > 0 {
 				looks++
 			}
 		}
-		found := stats.ChangePoints(values[len(values)-mostNights:], changes, r)
+		found := stats.ChangePoints(values[len(values)-mostNights:])
 		t.Logf("seed %d: %d alarms, %d change-points; %d of a thousand looks show one", seed, alarms, len(found), looks)
 		if alarms > 1 || len(found) > 0 {
 			t.Errorf("seed %d: %d alarms, %d change-points in a thousand quiet nights", seed, alarms, len(found))
@@ -97,8 +98,7 @@ func TestQuietNights(t *testing.T) {
 func TestHistoryGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 30))
 	all := nights(30, 0, r)
-	all[29].Points[0].Figures["ttft_p99"] = Value{X: 900}
-	all[29].Points[0].Valid = false
+	all[29].Points[0].Figures["ttft_p99"] = Value{X: 900, Invalid: []string{"errors"}}
 	other := night(31, 50, "0.11")
 	other.Group.Model = "qwen"
 	broken := Night{Dir: "x", Error: "not whole"}
@@ -111,10 +111,11 @@ func TestHistoryGroups(t *testing.T) {
 	} else if tr.Unwatched != "the last night is invalid; 29 of 30 nights are valid" {
 		t.Errorf("not watched for %q", tr.Unwatched)
 	}
-	if tr := h.Groups[1].Trends[0]; !strings.HasPrefix(tr.Unwatched, "an alarm needs 10 valid nights between the last change and the last night, not 0;") {
+	if tr := h.Groups[1].Trends[0]; !strings.HasPrefix(tr.Unwatched,
+		"an alarm needs 10 valid nights before the last one, not 0") {
 		t.Errorf("a single night is not watched for %q", tr.Unwatched)
 	}
-	all[29].Points[0].Valid = true
+	all[29].Points[0].Figures["ttft_p99"] = Value{X: 900}
 	if tr := NewHistory(all).Groups[0].Trends[0]; tr.Alarm == nil || !tr.Alarm.Worse || tr.Unwatched != "" {
 		t.Error("a valid night nine times as slow raises no alarm")
 	}
@@ -167,16 +168,16 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 		run.Manifest.Run = filepath.Base(dir)
 		return run, nil
 	}
-	all, fresh, err := ReadNights(root, nil, read)
-	if err != nil || fresh != 1000 || len(all) != 1000 {
-		t.Fatalf("%d of %d nights are fresh, %v", fresh, len(all), err)
+	all, fresh, err := ReadNights(root, Index{}, read)
+	if err != nil || fresh != 1000 || len(all.Nights) != 1000 {
+		t.Fatalf("%d of %d nights are fresh, %v", fresh, len(all.Nights), err)
 	}
 	start := time.Now()
 	again, fresh, err := ReadNights(root, all, read)
-	if err != nil || fresh != 0 || len(again) != 1000 {
-		t.Errorf("%d of %d nights are read again, %v", fresh, len(again), err)
+	if err != nil || fresh != 0 || len(again.Nights) != 1000 {
+		t.Errorf("%d of %d nights are read again, %v", fresh, len(again.Nights), err)
 	}
-	h := NewHistory(again)
+	h := NewHistory(again.Nights)
 	t.Logf("from the index: %v", time.Since(start))
 	if len(h.Unread) != 1 || len(h.Groups) != 1 || len(h.Groups[0].Nights) != 999 {
 		t.Errorf("%d unread, %d groups", len(h.Unread), len(h.Groups))
@@ -189,7 +190,7 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 	}
 }
 
-// Other tools' files are nights; other files, and those inside a run, are not.
+// Other tools' files are nights; other files, and those inside a run, are not, and are read once.
 func TestReadNightsOfFiles(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"run/run.json", "run/A-r1.json", "a.json", "deep/b.jsonl", "list.json", ".bench-history.json", "notes.md"} {
@@ -200,27 +201,36 @@ func TestReadNightsOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	others := 0
 	read := func(name string) (Run, error) {
 		if filepath.Base(name) == "list.json" {
+			others++
 			return Run{}, fmt.Errorf("reading it: %w", ErrNoRun)
 		}
 		return Run{Manifest: manifest()}, nil
 	}
-	nights, fresh, err := ReadNights(root, nil, read)
+	index, fresh, err := ReadNights(root, Index{}, read)
 	var names []string
-	for _, n := range nights {
+	for _, n := range index.Nights {
 		names = append(names, n.Dir)
 	}
 	if got := strings.Join(names, " "); got != "run a.json deep/b.jsonl" || fresh != 3 || err != nil {
 		t.Errorf("read %s, %d fresh, %v", got, fresh, err)
 	}
-	if _, fresh, _ := ReadNights(root, nights, read); fresh != 0 {
-		t.Errorf("%d nights are read again", fresh)
+	again, fresh, _ := ReadNights(root, index, read)
+	if fresh != 0 || others != 1 || !again.Same(index) || index.Same(Index{Nights: index.Nights}) {
+		t.Errorf("%d nights are read again, list.json %d times: %+v", fresh, others, again.Others)
+	}
+	if err := os.WriteFile(filepath.Join(root, "list.json"), []byte("another"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if changed, _, _ := ReadNights(root, again, read); others != 2 || changed.Same(again) {
+		t.Error("a changed file is not read again")
 	}
 	if err := os.WriteFile(filepath.Join(root, "a.json"), []byte("another"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, fresh, _ := ReadNights(root, nights, read); fresh != 1 {
+	if _, fresh, _ := ReadNights(root, index, read); fresh != 1 {
 		t.Errorf("%d nights are read again after one changed", fresh)
 	}
 }

@@ -4,18 +4,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"bench/experiment/record"
 )
 
-// LeftOut is a run of base, or one of its rows, that differs from new in what makes figures incomparable, while
-// others of base do not: one night on another server must not end the comparison for as long as base has it.
+// LeftOut is a run of base, or one of its rows, that differs from new in what makes figures incomparable,
+// while others of base do not: one night on another server must not end the comparison for as long as base
+// has it.
 type LeftOut struct {
 	Run string `json:"run"`
-	Row string `json:"row,omitempty"` // empty: the whole run
+	Row string `json:"row,omitempty"` // or its point; empty: the whole run
 	Why string `json:"why"`
 }
 
-// onlyLikeNew is base without the runs that are not comparable with new; base itself if that leaves none, or if the
-// runs of new differ among themselves.
+// onlyLikeNew is base without the runs that are not comparable with new; base itself if that leaves none, or
+// if the runs of new differ among themselves.
 func onlyLikeNew(base, changed Side, allow []string) (Side, []LeftOut) {
 	like := Side{Name: base.Name}
 	var left []LeftOut
@@ -33,23 +36,32 @@ func onlyLikeNew(base, changed Side, allow []string) (Side, []LeftOut) {
 	return like, left
 }
 
-// onlyLikeNew is the pair without the rows of base whose workload is not that of new; the pair itself if that leaves
-// none.
+// onlyLikeNew is the pair without the rows of base whose workload is not that of new; the pair itself if that
+// leaves none.
 func (p pair) onlyLikeNew(allow []string) (pair, []LeftOut) {
-	like := pair{name: p.name, changed: p.changed}
-	var left []LeftOut
+	left := p.unlikeNew(allow)
+	if len(left) == len(p.base) {
+		return p, nil
+	}
+	like := p
+	like.base = slices.DeleteFunc(slices.Clone(p.base), func(s sample) bool {
+		return slices.ContainsFunc(left, func(x LeftOut) bool {
+			return x.Run == s.run.Name &&
+				x.Row == s.row.ID
+		})
+	})
+	return like, left
+}
+
+// unlikeNew are the rows of base whose workload is not that of new.
+func (p pair) unlikeNew(allow []string) (left []LeftOut) {
 	for _, s := range p.base {
 		one := pair{name: p.name, base: []sample{s}, changed: p.changed}
 		if why := refusals(one.differences(allow)); why != "" {
 			left = append(left, LeftOut{Run: s.run.Name, Row: s.row.ID, Why: why})
-			continue
 		}
-		like.base = append(like.base, s)
 	}
-	if len(like.base) == 0 {
-		return p, nil
-	}
-	return like, left
+	return left
 }
 
 // refusals are the differences that refuse a comparison, as text; empty: none does.
@@ -61,4 +73,38 @@ func refusals(ds []Difference) string {
 		}
 	}
 	return strings.Join(slices.Compact(out), "; ")
+}
+
+// withoutChangedPoints is base without the rows of points of which no row has the workload of new: new begins
+// a new base for them.
+func withoutChangedPoints(base, changed Side, allow []string) (Side, []LeftOut) {
+	pairs, _, _ := match(base, changed, nil)
+	var left []LeftOut
+	gone := map[*record.Row]bool{}
+	for _, p := range pairs {
+		unlike := p.unlikeNew(allow)
+		if len(unlike) < len(p.base) {
+			continue
+		}
+		for i, s := range p.base {
+			gone[s.row] = true
+			unlike[i].Row = p.name
+		}
+		left = append(left, slices.Compact(unlike)...)
+	}
+	if len(left) == 0 {
+		return base, nil
+	}
+	out := Side{Name: base.Name, Runs: slices.Clone(base.Runs)}
+	for i := range out.Runs {
+		r := &out.Runs[i]
+		var rows []record.Row
+		for j := range r.Rows {
+			if !gone[&r.Rows[j]] {
+				rows = append(rows, r.Rows[j])
+			}
+		}
+		r.Rows = rows
+	}
+	return out, left
 }

@@ -24,6 +24,8 @@ type sample struct {
 type pair struct {
 	name          string
 	base, changed []sample
+	earlier       []sample // before base: only their spread is used
+	parts         bool     // both sides are parts of one run
 }
 
 // recordBytes is about the memory of the records of all rows.
@@ -36,8 +38,10 @@ func (p pair) recordBytes() (size int64) {
 
 // match pairs points by name and axes first, then the remaining ones by workload, so that a renamed row still
 // finds its counterpart.
-func match(base, changed Side) (pairs []pair, missing, added []string) {
+func match(base, changed Side, earlier []Run) (pairs []pair, missing, added []string) {
 	old, oldOrder := points(base)
+	before, _ := points(Side{Runs: earlier})
+	parts := areParts(base, changed)
 	now, nowOrder := points(changed)
 	renamed := map[string]string{} // workload → the point in base
 	for _, name := range oldOrder {
@@ -60,10 +64,11 @@ func match(base, changed Side) (pairs []pair, missing, added []string) {
 			continue
 		case from != name:
 			taken[from] = true
-			pairs = append(pairs, pair{fmt.Sprintf("%s (was %s)", name, from), old[from], now[name]})
+			renamed := fmt.Sprintf("%s (was %s)", name, from)
+			pairs = append(pairs, pair{renamed, old[from], now[name], before[from], parts})
 		default:
 			taken[name] = true
-			pairs = append(pairs, pair{name, old[name], now[name]})
+			pairs = append(pairs, pair{name, old[name], now[name], before[name], parts})
 		}
 	}
 	for _, name := range oldOrder {
@@ -72,23 +77,6 @@ func match(base, changed Side) (pairs []pair, missing, added []string) {
 		}
 	}
 	return pairs, missing, added
-}
-
-// skipped are the points of names that a side skipped, each with the reason; nil: none.
-func skipped(s Side, names []string) (reasons map[string]string) {
-	for i := range s.Runs {
-		for _, p := range s.Runs[i].Manifest.Plan {
-			label := (&experiment.Spec{Name: p.Name, Point: p.Point}).Label()
-			if p.State != record.StateSkipped || !slices.Contains(names, label) {
-				continue
-			}
-			if reasons == nil {
-				reasons = map[string]string{}
-			}
-			reasons[label] = p.Reason
-		}
-	}
-	return reasons
 }
 
 // points groups the rows of a side by point; the names are in the order of their first rows.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"bench/experiment"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -17,14 +19,15 @@ type Verdict string
 const (
 	Better       Verdict = "better"
 	Worse        Verdict = "worse"
-	NoChange     Verdict = "no change"    // the interval of the change lies within the margin
-	Inconclusive Verdict = "inconclusive" // Metric.Need repeats would decide
+	NoChange     Verdict = "no change"    // the change is within the margin, at 95 % confidence
+	Inconclusive Verdict = "inconclusive" // Metric.NeedRuns would decide
 )
 
 // Values of Metric.Test.
 const (
-	ByRanks   = "mann-whitney"
-	ByRepeats = "repeats"
+	ByRanks = "mann-whitney" // on the means of the runs
+	ByRuns  = "runs"         // Student's t on the means of the runs
+	ByPairs = "pairs"        // Student's t on the differences of paired repeats
 )
 
 // Metric is one figure of one point on both sides. Changes are relative to base (0.05: 5 % more); those of
@@ -34,26 +37,44 @@ type Metric struct {
 	Unit               string         `json:"unit"`
 	Base               *float64       `json:"base"` // median over the repeats; null: no repeat has it
 	New                *float64       `json:"new"`
-	Values             [2][]float64   `json:"repeats"` // the values of base, then those of new
-	Change             *float64       `json:"change"`  // Hodges–Lehmann shift for mann-whitney, else between geometric means; null: not compared, see why
+	BaseQuoted         Quoted         `json:"base_quoted,omitzero"` // how far base carries a percentile
+	NewQuoted          Quoted         `json:"new_quoted,omitzero"`
+	RawChange          *float64       `json:"raw_change"` // of these medians, whether it can be tested or not; null: a side lacks it, or base is 0
+	Values             [2][]float64   `json:"repeats"`    // the values of base, then those of new
+	Change             *float64       `json:"change"`     // Hodges–Lehmann shift for mann-whitney, else between geometric means; null: not compared, see why
 	CI95               stats.Interval `json:"change_ci95"`
 	Test               string         `json:"test,omitempty"`
-	P                  *float64       `json:"p"`                                 // null: no test was possible
-	Adjusted           *float64       `json:"p_adjusted"`                        // by Holm, over all gated figures; p itself for a figure without a threshold
-	SmallestDetectable *float64       `json:"smallest_detectable_change"`        // with a power of 80 %; null: unknown
-	Verdict            Verdict        `json:"verdict"`                           // at a risk of 5 %
-	NoChangeWithin     float64        `json:"no_change_within"`                  // for "no change": the end of the interval that is farthest from 0
-	Margin             float64        `json:"margin,omitempty"`                  // the change that matters: the gate's threshold, else the margin of all figures
-	NeedRepeats        int            `json:"need_repeats"`                      // per side, to detect a change of the margin, for "inconclusive"; 0: unknown, or more than a thousand
-	NeedForChange      int            `json:"need_repeats_for_change,omitempty"` // the same for a change as large as the one shown; 0 also if that is within the margin
+	P                  *float64       `json:"p"`                              // null: no test was possible
+	Adjusted           *float64       `json:"p_adjusted"`                     // by Holm, over all gated figures; p itself for a figure without a threshold
+	SmallestDetectable *float64       `json:"smallest_detectable_change"`     // with a power of 80 %; null: unknown
+	Spread             *Spread        `json:"spread,omitempty"`               // between runs; absent: not compared, or by ranks
+	Verdict            Verdict        `json:"verdict"`                        // at a risk of 5 %
+	NoWorseThan        *float64       `json:"no_worse_than"`                  // how much worse new is at most, at 95 % confidence (0.03: 3 %); null: no bound
+	NoChangeWithin     float64        `json:"no_change_within"`               // for "no change": the largest change either way, at 95 % confidence
+	Margin             float64        `json:"margin,omitempty"`               // the change that matters: the gate's threshold, else the margin of all figures
+	NeedRuns           int            `json:"need_runs"`                      // per side (of pairs: pairs), to detect a change of the margin, for "inconclusive"; 0: unknown, or more than a thousand
+	NeedForChange      int            `json:"need_runs_for_change,omitempty"` // the same for a change as large as the one shown; 0 also if that is within the margin
 	Why                string         `json:"why"`
 
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
 	Gate      stats.Verdict         `json:"gate,omitempty"`
 
-	figure        figure
-	base, changed []stats.Repeat // on the scale of comparison
-	refused       string         // why it is not compared; empty: it is
+	figure                 figure
+	base, changed, earlier [][]stats.Repeat  // by run, on the scale of comparison
+	paired                 [2][]stats.Repeat // the same repeats of both sides; nil: not paired
+	runSpread              stats.RunSpread
+	contrast               stats.Contrast
+	within                 stats.Interval // of the change: each end is a bound at 95 % confidence
+	refused                string         // why it is not compared; empty: it is
+	failed                 bool           // no request of new completed
+	gone                   string         // how new lost a figure that base has, which no ratio can say; empty: it did not
+	untouched              *untouched     // without the rows that an invalid finding touches this figure of; nil: none does
+}
+
+// Spread is what is known of the differences between runs that nothing changed between.
+type Spread struct {
+	Source string  `json:"source"` // runs, history (and earlier runs), pairs, or assumed: too few runs to show it
+	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of error_rate the share itself
 }
 
 // metrics are the figures that base or new has.
@@ -70,36 +91,114 @@ func (p pair) metrics(o Options) []Metric {
 // metric is a figure of both sides; ok is false if neither has it.
 func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
-	m.Values[0], m.base = f.repeats(p.base)
-	m.Values[1], m.changed = f.repeats(p.changed)
+	var of [2][]sample
+	of[0], m.Values[0] = f.having(p.base)
+	of[1], m.Values[1] = f.having(p.changed)
 	m.Base, m.New = median(m.Values[0]), median(m.Values[1])
+	m.BaseQuoted, m.NewQuoted = f.quoted(p.base), f.quoted(p.changed)
+	m.RawChange = f.rawChange(m.Base, m.New)
 	switch {
 	case m.Base == nil && m.New == nil:
 		return Metric{}, false
+	case m.New == nil && p.allFailed():
+		m.refused, m.failed = "every request of new failed", true
 	case m.New == nil:
 		m.refused = "only base has it"
+		m.gone = m.refused
 	case m.Base == nil:
 		m.refused = "only new has it"
 	default:
-		m.refused = cmp.Or(f.definitions(p, o), f.noRatio(m.Values))
+		if m.gone = f.gone(m.Values); m.gone != "" && p.allFailed() {
+			m.gone, m.failed = "", true
+		}
+		m.refused = cmp.Or(f.definitions(p, o), m.gone, f.noRatio(m.Values))
 	}
 	if m.refused == "" {
 		m.refused = f.tooFew(p)
 	}
+	if m.refused == "" {
+		m.collect(p, of, o)
+	}
 	return m, true
 }
 
-// repeats are the values of the samples that have the figure, as measured and on the scale of comparison.
-func (f figure) repeats(samples []sample) (values []float64, scaled []stats.Repeat) {
+// collect sets what the test takes.
+func (m *Metric) collect(p pair, of [2][]sample, o Options) {
+	f := m.figure
+	earlier, _ := f.having(p.earlier)
+	base, changed := f.scaled(of[0]), f.scaled(of[1])
+	m.base, m.changed, m.earlier = p.byRun(of[0], base), p.byRun(of[1], changed), p.byRun(earlier, f.scaled(earlier))
+	if o.Paired {
+		m.paired = pairsOf(of, base, changed, func(*sample) bool { return false })
+	}
+	m.untouched = m.withoutTouched(p, of, base, changed)
+	m.runSpread = stats.RunSpread{SD: o.RunSpread, DF: runSpreadDF}
+	if f.absolute() { // of the lower rate: failures that begin are no spread
+		m.runSpread.SD = shareSpread * min(stat.Mean(m.Values[0], nil), stat.Mean(m.Values[1], nil))
+	}
+	if n := len(of[1]); 2*n <= len(p.changed) {
+		m.refused = "only " + unit.Plural(n, "repeat") + " of new has it"
+	}
+	runs := len(m.base) + len(m.changed) + len(m.earlier)
+	if runs < 2+leastRunsOfTotals && (f.unsampled(base) || f.unsampled(changed)) {
+		m.refused = "the result has no single requests: the sampling error of " + f.stat + " is unknown"
+	}
+}
+
+// leastRunsOfTotals is the number of runs, besides one per side, whose spread shows the sampling error of
+// percentiles that come without single requests.
+const leastRunsOfTotals = 3
+
+// unsampled reports whether the sampling variance of a percentile above the median is unknown.
+func (f figure) unsampled(repeats []stats.Repeat) bool {
+	share, ok := experiment.Limit{Stat: f.stat}.P()
+	return ok && share > 0.5 && slices.ContainsFunc(repeats, func(r stats.Repeat) bool { return r.Within == 0 })
+}
+
+// allFailed reports whether no request of new completed.
+func (p pair) allFailed() bool {
+	return len(p.changed) > 0 && !slices.ContainsFunc(p.changed, func(s sample) bool { return !s.row.AllFailed() })
+}
+
+// gone says how a throughput of base is 0 in new; empty: it is not.
+func (f figure) gone(values [2][]float64) string {
+	isZero := func(x float64) bool { return x == 0 }
+	if !experiment.MoreIsBetter(f.name) || slices.ContainsFunc(values[0], isZero) || !slices.ContainsFunc(values[1], isZero) {
+		return ""
+	}
+	return "it is 0 in a repeat of new"
+}
+
+// rawChange is the change of two medians, as Metric.Change; nil: none.
+func (f figure) rawChange(was, is *float64) *float64 {
+	switch {
+	case was == nil || is == nil || !f.absolute() && *was == 0:
+		return nil
+	case f.absolute():
+		return new(*is - *was)
+	}
+	return new(*is / *was - 1)
+}
+
+// having are the samples that have the figure, with its values.
+func (f figure) having(samples []sample) (with []sample, values []float64) {
 	values = []float64{}
-	for i := range samples {
-		s := &samples[i]
+	for _, s := range samples {
 		if x, ok := f.of(s.row); ok {
-			values = append(values, x)
-			scaled = append(scaled, stats.Repeat{Value: f.scale(x), Within: f.within(s)})
+			with, values = append(with, s), append(values, x)
 		}
 	}
-	return values, scaled
+	return with, values
+}
+
+// scaled are the figures of samples that have it, on the scale of comparison.
+func (f figure) scaled(samples []sample) []stats.Repeat {
+	out := make([]stats.Repeat, len(samples))
+	for i := range samples {
+		x, _ := f.of(samples[i].row)
+		out[i] = stats.Repeat{Value: f.scale(x), Within: f.within(&samples[i])}
+	}
+	return out
 }
 
 func median(values []float64) *float64 {
@@ -152,116 +251,4 @@ func (f figure) tooFew(p pair) string {
 		}
 	}
 	return ""
-}
-
-// level is the significance level of a figure: Holm's first step for one of `family` gated figures.
-func (m *Metric) level(family int) float64 {
-	if m.Threshold == nil || family < 2 {
-		return risk
-	}
-	return risk / float64(family)
-}
-
-// testable reports whether one side has repeats.
-func (m *Metric) testable() bool { return m.refused == "" && len(m.base)+len(m.changed) > 2 }
-
-// test computes the change, its interval and p. It uses ranks, which assume no distribution, if enough
-// repeats exist for a rank test to reach the level; else the spread of the repeats. Ranks do not suit a
-// share: five repeats a side without a failure have equal ranks, whether a repeat has sixty requests or six
-// thousand.
-func (m *Metric) test(level float64) {
-	if m.refused != "" {
-		return
-	}
-	c := stats.Compare(m.base, m.changed)
-	difference, within := c.Difference, c.Interval(confidence)
-	if m.testable() {
-		m.Test, m.P = ByRepeats, &c.P
-		if d := c.Detectable(level, power); !math.IsInf(d, 0) {
-			m.SmallestDetectable = new(m.figure.change(d))
-		}
-	}
-	if !m.figure.absolute() && stats.LeastRankP(len(m.base), len(m.changed)) <= level {
-		was, is := scaled(m.base), scaled(m.changed)
-		_, p := stats.MannWhitney(was, is)
-		difference, within = stats.HodgesLehmann(was, is, confidence)
-		m.Test, m.P = ByRanks, &p
-	}
-	m.Change = new(m.figure.change(difference))
-	m.CI95 = stats.Interval{Lo: m.figure.change(within.Lo), Hi: m.figure.change(within.Hi)}
-}
-
-func scaled(rs []stats.Repeat) []float64 {
-	out := make([]float64, len(rs))
-	for i, r := range rs {
-		out[i] = r.Value
-	}
-	return out
-}
-
-// worse is a change with its sign turned so that above 0 is worse.
-func worse(figure string, change float64) float64 {
-	if experiment.MoreIsBetter(figure) {
-		return -change
-	}
-	return change
-}
-
-// judge sets the verdict; same is the margin of figures without a threshold.
-func (m *Metric) judge(same, level float64) {
-	margin := same
-	if m.figure.absolute() {
-		margin = same / 5 // 1 % of all requests if other figures may change by 5 %
-	}
-	if m.Threshold != nil {
-		margin = m.Threshold.Worse
-	}
-	m.Margin = margin
-	farthest := max(-m.CI95.Lo, m.CI95.Hi)
-	switch {
-	case m.refused != "":
-		m.Verdict, m.Why = Inconclusive, m.refused
-	case m.P == nil:
-		m.Verdict, m.Why = Inconclusive, "one repeat per side: the spread between repeats is unknown"
-		m.NeedRepeats = max(leastRepeats, m.need(m.distance(margin), level))
-	case *m.Adjusted <= risk && worse(m.Name, *m.Change) > 0:
-		m.Verdict = Worse
-	case *m.Adjusted <= risk && *m.Change != 0:
-		m.Verdict = Better
-	case farthest <= margin:
-		m.Verdict, m.NoChangeWithin = NoChange, farthest
-	default:
-		m.Verdict, m.NeedRepeats = Inconclusive, m.need(m.distance(margin), level)
-		m.Why = "the interval includes 0 and more than the margin"
-		if *m.P <= risk {
-			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
-		}
-		if m.NeedRepeats == 0 {
-			m.Why += "; the spread is so large that a thousand repeats would not decide"
-		}
-	}
-	if m.Verdict == Inconclusive && m.refused == "" && m.Change != nil && math.Abs(*m.Change) > margin {
-		m.NeedForChange = max(leastRepeats, m.need(math.Abs(m.distance(*m.Change)), level))
-	}
-}
-
-// leastRepeats is the smallest number of repeats to ask for if a side has one.
-const leastRepeats = 4
-
-// distance is a change on the scale of comparison.
-func (m *Metric) distance(change float64) float64 {
-	if m.figure.absolute() {
-		return change
-	}
-	return math.Log1p(change)
-}
-
-// need is the number of repeats per side that detects a distance; 0 if a thousand do not. It exceeds the present
-// number, which did not suffice.
-func (m *Metric) need(distance, level float64) int {
-	n := stats.RepeatsFor(distance, stats.Compare(m.base, m.changed).Spread, level, power)
-	if n == 0 {
-		return 0
-	}
-	return max(n, min(len(m.base), len(m.changed))+1)
 }

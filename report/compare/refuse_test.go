@@ -33,7 +33,7 @@ func TestSidesThatDiffer(t *testing.T) {
 	base, changed := pairOf(1)
 	changed.Manifest.Target.Model, changed.Manifest.Target.Hardware, changed.Manifest.Client.Version = "qwen", "", "1.1"
 	c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
-	if !c.Refused || len(c.Points) > 0 || !has(c.Differences, "model", "llama", "qwen", true) {
+	if !c.Refused || !c.Points[0].Refused || !has(c.Differences, "model", "llama", "qwen", true) {
 		t.Errorf("another model is compared: %+v", c.Differences)
 	}
 	if !has(c.Differences, "hardware", "h100-sxm", "not specified", false) || !has(c.Differences, "client version", "1.0", "1.1", false) {
@@ -41,6 +41,9 @@ func TestSidesThatDiffer(t *testing.T) {
 	}
 	if c.Gate.Verdict != stats.Undecided || c.Gate.Passes {
 		t.Errorf("gate %+v of sides that were not compared", c.Gate)
+	}
+	if m := c.find("tpot_p50"); m.RawChange == nil || m.Change != nil || m.P != nil || m.Why != "not comparable" || len(c.Gate.Cases) != 1 {
+		t.Errorf("a refused figure has its raw change alone: %+v, %+v", m, c.Gate.Cases)
 	}
 	c = compared(t, side(base), side(changed), Options{Allow: []string{"model"}})
 	if c.Refused || len(c.Points) != 1 || !has(c.Differences, "model", "llama", "qwen", false) {
@@ -73,7 +76,7 @@ func TestWorkloadsThatDiffer(t *testing.T) {
 	}
 	c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
 	p := c.Points[0]
-	if !p.Refused || len(p.Metrics) > 0 || !has(p.Differences, "concurrency", "4", "8", true) || !has(p.Differences, "requests", "none", "100", false) {
+	if !p.Refused || p.Metrics[0].Change != nil || p.Metrics[0].RawChange == nil || !has(p.Differences, "concurrency", "4", "8", true) || !has(p.Differences, "requests", "none", "100", false) {
 		t.Errorf("%+v", p)
 	}
 	if c.Gate.Verdict != stats.Undecided {
@@ -114,40 +117,64 @@ func TestSkippedPoint(t *testing.T) {
 	base.Records, changed.Records = nil, nil
 	base.Rows = append(base.Rows, gone)
 	const why = "beyond the FAIL at concurrency 5"
-	changed.Manifest.Plan = []record.Planned{{Name: "gone", State: record.StateSkipped, Reason: why, Point: gone.Spec.Point}}
+	changed.Manifest.Plan = []record.Planned{{ID: "gone,concurrency=10-r1", Name: "gone", State: record.StateSkipped, Reason: why, Point: gone.Spec.Point}}
 	c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")})
-	if c.Skipped["gone concurrency=10"] != why {
-		t.Errorf("%v of %v", c.Skipped, c.Missing)
+	if c.Unmeasured["gone concurrency=10"] != "skipped in new: "+why {
+		t.Errorf("%v of %v", c.Unmeasured, c.Missing)
 	}
 	if last := c.Gate.Cases[len(c.Gate.Cases)-1]; last.Verdict != stats.Undecided || last.Why != "skipped in new: "+why {
 		t.Errorf("%+v", last)
 	}
 }
 
-// One repeat per side gives no spread: inconclusive, with the number of repeats needed.
-func TestOneRepeatCantTell(t *testing.T) {
+// A point without a row in new is UNDECIDED if new's matrix has it, and listed if it has not.
+func TestPointWithoutRow(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 7))
+	gone, _ := quiet.repeat("gone", 1, 1, r)
+	gone.Spec.Concurrency, gone.Spec.Point = 10, []experiment.Axis{{Key: "endpoint", Value: "h:80"}}
+	for _, x := range []struct {
+		name, run string
+		planned   record.Planned
+		why       string
+	}{
+		{"failed", "done", record.Planned{ID: "gone,endpoint=h%3A80-r1", State: "failed", Error: "HTTP 500"}, "failed in new: HTTP 500"},
+		{"cut", "interrupted", record.Planned{ID: "gone,endpoint=h%3A80-r1", State: "planned"}, "not run: new was interrupted"},
+		{"not run", "failed", record.Planned{ID: "gone,endpoint=h%3A80-r1", State: "planned"}, "not run in new"},
+		{"lost", "done", record.Planned{ID: "gone,endpoint=h%3A80-r1", State: "done"}, "the result is missing in new"},
+		{"removed", "done", record.Planned{ID: "gone,endpoint=h%3A80-r1", State: record.StateRemoved}, ""},
+		{"never there", "done", record.Planned{ID: "A-r1", State: "done"}, ""},
+	} {
+		base, changed := pairOf(5)
+		base.Records, changed.Records = nil, nil
+		base.Rows = append(base.Rows, gone)
+		changed.Manifest.State, changed.Manifest.Plan = x.run, []record.Planned{x.planned}
+		c := compared(t, side(base), side(changed), Options{Gate: gate("error_rate +0.5")})
+		last := c.Gate.Cases[len(c.Gate.Cases)-1]
+		if open := last.Point == gone.Spec.Label(); open != (x.why != "") || open && last.Why != x.why || len(c.Missing) != 1 || c.Unmeasured[gone.Spec.Label()] != x.why {
+			t.Errorf("%s: %+v, %v", x.name, last, c.Unmeasured)
+		}
+	}
+}
+
+// One repeat per side shows no spread: the assumed one decides what can be told.
+func TestOneRepeatPerSide(t *testing.T) {
 	base, changed := pairOf(7)
 	base.Rows, changed.Rows = base.Rows[:1], changed.Rows[:1]
 	m := compared(t, side(base), side(changed), Options{}).find("tpot_p50")
-	if m.Verdict != Inconclusive || m.NeedRepeats < leastRepeats || m.Margin != 0.05 || !strings.Contains(m.Describe(), "needs 4 repeats per side to detect 5 %") || m.P != nil || m.CI95.Lo > *m.Change {
+	if m.Verdict != Inconclusive || m.NeedRuns < leastRuns || m.Margin != 0.05 || !strings.Contains(m.Describe(), "runs per side to detect 5 %") || m.Spread.Source != stats.SpreadAssumed || m.Why != "too few runs to show their spread: 2 % assumed" {
 		t.Errorf("%+v", m)
 	}
-	// A change far above the margin is detected by fewer repeats than one of the margin.
-	for _, times := range []float64{8, 0.1} {
+	// A change above the margin is detected by fewer runs than one of the margin; one far above is told now.
+	for times, want := range map[float64]Verdict{8: Worse, 0.1: Better, 1.07: Inconclusive} {
 		far := base
 		far.Rows = []record.Row{base.Rows[0]}
 		tpot := *far.Rows[0].Summary.TPOT
 		tpot.P50 *= times
 		far.Rows[0].Summary.TPOT = &tpot
 		m := compared(t, side(base), side(far), Options{}).find("tpot_p50")
-		if m.NeedForChange < leastRepeats || m.NeedForChange > m.NeedRepeats || !strings.Contains(m.Describe(), "repeats per side to detect a change this large") {
-			t.Errorf("%g times: %d for the change, %d for the margin: %s", times, m.NeedForChange, m.NeedRepeats, m.Describe())
+		if m.Verdict != want || want == Inconclusive && (m.NeedForChange < leastRuns || m.NeedForChange > m.NeedRuns || !strings.Contains(m.Describe(), "runs per side to detect a change this large")) {
+			t.Errorf("%g times: %d for the change, %d for the margin: %s", times, m.NeedForChange, m.NeedRuns, m.Describe())
 		}
-	}
-	// One repeat against several is tested with the spread of the several.
-	base, _ = pairOf(8)
-	if m := compared(t, side(base), side(changed), Options{}).find("tpot_p50"); m.P == nil {
-		t.Errorf("%+v", m)
 	}
 }
 
@@ -195,7 +222,7 @@ func TestGateOutcomes(t *testing.T) {
 		t.Errorf("asked to pass: %+v", c.Gate)
 	}
 	base.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
-	if c := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}); c.Gate.Verdict != stats.Undecided || !strings.Contains(c.Gate.Cases[0].Why, "invalid: errors") {
+	if c := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}); c.Gate.Verdict != stats.Undecided || !strings.Contains(c.Gate.Cases[0].Why, "invalid: A-r1 of base (errors)") {
 		t.Errorf("an invalid row: %+v", c.Gate)
 	}
 	base.Rows[0].Findings[0] = record.Finding{Code: "client_cpu", Severity: record.Caution}

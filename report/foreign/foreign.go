@@ -63,7 +63,7 @@ type measurement struct {
 }
 
 // Read recognizes the tool that wrote a file by its content, and reads it. A file can contain several
-// measurements as consecutive JSON objects.
+// measurements, as consecutive JSON objects or in an array.
 func Read(name string, text []byte) (*Result, error) {
 	objects, err := split(text)
 	if err != nil {
@@ -72,11 +72,10 @@ func Read(name string, text []byte) (*Result, error) {
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("reading %s: %w", name, ErrUnknown)
 	}
-	i := slices.IndexFunc(tools, func(t tool) bool { return t.is(objects[0]) })
-	if i < 0 {
-		return nil, fmt.Errorf("reading %s: %w", name, ErrUnknown)
+	t, err := toolOf(objects[0])
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	t := tools[i]
 	var all []measurement
 	for n, o := range objects {
 		ms, err := t.read(o)
@@ -90,6 +89,15 @@ func Read(name string, text []byte) (*Result, error) {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	return r, nil
+}
+
+// toolOf is the tool that wrote a file with this first object.
+func toolOf(o object) (tool, error) {
+	i := slices.IndexFunc(tools, func(t tool) bool { return t.is(o) })
+	if i < 0 {
+		return tool{}, ErrUnknown
+	}
+	return tools[i], nil
 }
 
 // result makes rows of measurements; measurements of one name are repeats.
@@ -156,16 +164,20 @@ func (t tool) row(m measurement) (record.Row, error) {
 // object is one JSON object with raw values.
 type object map[string]json.RawMessage
 
-// split reads the consecutive objects of a file. Python writes Infinity and NaN, which JSON lacks: Infinity
-// becomes "inf", -Infinity and NaN become null.
+// split reads the consecutive objects of a file, and those of arrays. Python writes Infinity and NaN, which JSON
+// lacks: Infinity becomes "inf", -Infinity and NaN become null.
 func split(text []byte) ([]object, error) {
 	d := json.NewDecoder(bytes.NewReader(pythonNumbers(text)))
 	var out []object
 	for {
-		var o object
-		err := d.Decode(&o)
+		var value json.RawMessage
+		err := d.Decode(&value)
 		if errors.Is(err, io.EOF) {
 			return out, nil
+		}
+		var some []object
+		if err == nil {
+			some, err = objects(value)
 		}
 		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
 			return nil, fmt.Errorf("expected JSON objects, found: %s", wrong.Value)
@@ -173,8 +185,19 @@ func split(text []byte) ([]object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("not JSON objects: %w", err)
 		}
-		out = append(out, o)
+		out = append(out, some...)
 	}
+}
+
+// objects are those of an array, or the one object.
+func objects(value json.RawMessage) (out []object, err error) {
+	if value[0] == '[' {
+		err = json.Unmarshal(value, &out)
+		return out, err
+	}
+	var one object
+	err = json.Unmarshal(value, &one)
+	return []object{one}, err
 }
 
 // pythonTokens matches string literals and the numbers that JSON lacks.

@@ -119,7 +119,7 @@ func TestAIPerf(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing": "", "not JSON": "x", "an array": "[1]", "another JSON": `{"a": 1}`, "cut": `{"completed": 1, "request_thr`,
+		"nothing": "", "not JSON": "x", "an array": "[1]", "an empty array": "[]", "nothing in an array": "[null]", "another JSON": `{"a": 1}`, "cut": `{"completed": 1, "request_thr`,
 		"arrays of different lengths": `{"completed": 2, "request_throughput": 1, "total_token_throughput": 1, "output_lens": [1, 2], "ttfts": [0.1], "itls": [[], []]}`,
 		"two models":                  `{"completed": 2, "request_throughput": 1, "total_token_throughput": 1, "model_id": "a"} {"completed": 2, "request_throughput": 1, "total_token_throughput": 1, "model_id": "b"}`,
 	} {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,37 +21,61 @@ import (
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading results: %w\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", err)
+		return nil, fmt.Errorf("reading results: %w\nhint: %s", err, otherPath(path, "name a directory that bench sweep wrote, like results/<matrix>/<run>"))
 	}
 	if info.IsDir() {
 		run, err := report.Load(path)
 		return run, hintRuns(path, err)
 	}
-	text, err := os.ReadFile(path)
+	return loadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
+}
+
+// LoadBelow is Load for a result below the root of files. It reads nothing outside of them.
+func LoadBelow(files fs.FS, name string) (*report.Run, error) {
+	info, err := fs.Stat(files, name)
 	if err != nil {
 		return nil, fmt.Errorf("reading results: %w", err)
+	}
+	dir, file := name, ""
+	if !info.IsDir() {
+		dir, file = path.Dir(name), path.Base(name)
+	}
+	if files, err = fs.Sub(files, dir); err != nil {
+		return nil, fmt.Errorf("reading results: %w", err)
+	}
+	if info.IsDir() {
+		return report.LoadFiles(files, name)
+	}
+	return loadFile(files, file, name)
+}
+
+// loadFile reads a file of a directory; shown is its name in errors.
+func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
+	text, err := readResult(files, file, shown)
+	if err != nil {
+		return nil, err
 	}
 	var head struct {
 		Schema string `json:"schema"`
 		ID     string `json:"id"`
 	}
 	if json.Unmarshal(text, &head) == nil && strings.HasPrefix(head.Schema, "bench/") {
-		return loadRow(path, head.Schema, head.ID)
+		return loadRow(files, shown, head.Schema, head.ID)
 	}
-	f, err := Read(path, text)
+	f, err := Read(shown, text)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: bench reads its own run directories and <row>.json files, and results of vllm bench serve, SGLang, guidellm and aiperf", err)
+		return nil, fmt.Errorf("%w%s", err, resultsHint)
 	}
 	records := func(row *record.Row) ([]*record.Record, error) { return f.Records[row.ID], nil }
-	return &report.Run{Dir: path, Manifest: f.Manifest, Rows: f.Rows, Records: records, Definitions: f.Definitions}, nil
+	return &report.Run{Dir: shown, Manifest: f.Manifest, Rows: f.Rows, Records: records, Definitions: f.Definitions}, nil
 }
 
 // loadRow reads the run that a row's file belongs to, and keeps only that row. run.json is its run.
-func loadRow(path, schema, id string) (*report.Run, error) {
+func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 	if schema != record.SchemaRun && schema != record.SchemaRow {
 		return nil, fmt.Errorf("reading %s: schema %q is not a result\nhint: name a run's directory, or the <row>.json of a row", path, schema)
 	}
-	run, err := report.Load(filepath.Dir(path))
+	run, err := report.LoadFiles(files, filepath.Dir(path))
 	if err != nil || schema == record.SchemaRun {
 		return run, err
 	}
@@ -76,34 +102,97 @@ func hintRuns(path string, err error) error {
 		err, filepath.Dir(inner[len(inner)-1]), filepath.Join(path, "*"))
 }
 
-// LoadSide reads one side of a comparison: a result, or a glob of several whose rows of the same point are
-// repeats.
+// LoadSide reads one side of a comparison: a result, or a glob of several. Files of rows of one run are one
+// run.
 func LoadSide(arg string) (compare.Side, error) {
-	paths := []string{arg}
-	if _, err := os.Stat(arg); err != nil && strings.ContainsAny(arg, "*?[") {
-		paths, err = filepath.Glob(arg)
-		if err != nil {
-			return compare.Side{}, fmt.Errorf("the pattern %s: %w", arg, err)
-		}
-		if len(paths) == 0 {
-			return compare.Side{}, fmt.Errorf("nothing matches %s\nhint: quote the pattern, and check it with ls", arg)
-		}
-	}
 	side := compare.Side{Name: arg}
+	paths, err := matching(arg)
+	if err != nil {
+		return side, err
+	}
+	of := map[string]int{} // the index of a run in the side, by its directory
 	for _, path := range paths {
 		run, err := Load(path)
 		if err != nil {
 			return side, err
 		}
-		side.Runs = append(side.Runs, compared(run))
+		one := compared(run)
+		i, known := of[run.RecordsDir]
+		if !known {
+			side.Runs = append(side.Runs, one)
+			if run.RecordsDir != "" {
+				of[run.RecordsDir] = len(side.Runs) - 1
+			}
+			continue
+		}
+		whole := &side.Runs[i]
+		whole.Rows = append(whole.Rows, one.Rows...)
+		whole.WithoutRecords = append(whole.WithoutRecords, one.WithoutRecords...)
+	}
+	for _, i := range of {
+		m := &side.Runs[i].Manifest
+		m.Target = m.TargetOf(oneVariant(side.Runs[i].Rows))
 	}
 	return side, nil
+}
+
+// matching are the files of a pattern, or the one of that name.
+func matching(arg string) ([]string, error) {
+	if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
+		return []string{arg}, nil
+	}
+	paths, err := filepath.Glob(arg)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern %s: %w", arg, err)
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("nothing matches %s\nhint: %s", arg, otherPath(arg, "check the pattern with ls"))
+	}
+	return paths, nil
+}
+
+// otherPath is a hint to a result that has the path without quotes in it, or with %3A in place of :, as file
+// names have it; else the given hint.
+func otherPath(path, hint string) string {
+	for _, other := range []string{strings.Trim(path, `'"`), strings.ReplaceAll(path, ":", "%3A")} {
+		if found, err := filepath.Glob(other); err == nil && len(found) > 0 && other != path {
+			return fmt.Sprintf("write '%s'", other)
+		}
+	}
+	return hint
+}
+
+// oneVariant is the variant of rows; empty: they have several, or none.
+func oneVariant(rows []record.Row) string {
+	for i := range rows {
+		if rows[i].Spec.Variant != rows[0].Spec.Variant {
+			return ""
+		}
+	}
+	return rows[0].Spec.Variant
 }
 
 // LoadNight reads a result as a night of a history. The file's time replaces a start that the result does not
 // have. Of no tool: compare.ErrNoRun.
 func LoadNight(name string) (compare.Run, error) {
+	files, base := os.DirFS(filepath.Dir(name)), filepath.Base(name)
+	if err := tooLarge(files, base); err != nil {
+		return compare.Run{}, err
+	}
 	r, err := Load(name)
+	return night(files, base, r, err)
+}
+
+// LoadNightBelow is LoadNight for a result below the root of files. It reads nothing outside of them.
+func LoadNightBelow(files fs.FS, name string) (compare.Run, error) {
+	if err := tooLarge(files, name); err != nil {
+		return compare.Run{}, err
+	}
+	r, err := LoadBelow(files, name)
+	return night(files, name, r, err)
+}
+
+func night(files fs.FS, name string, r *report.Run, err error) (compare.Run, error) {
 	if errors.Is(err, ErrUnknown) {
 		return compare.Run{}, compare.ErrNoRun
 	}
@@ -111,15 +200,30 @@ func LoadNight(name string) (compare.Run, error) {
 		return compare.Run{}, err
 	}
 	run := compared(r)
-	run.Records = nil // a night's interval comes from its repeats, or from its summary
+	run.Records = nil                         // a night's interval comes from its repeats, or from its summary
+	if r.Files != nil && r.RecordsDir == "" { // neither the file of another tool nor that of one row
+		if run.Gate, err = readGate(r); err != nil {
+			run.GateError = err.Error()
+		}
+	}
 	if run.Manifest.StartedAt.IsZero() {
-		info, err := os.Stat(name)
+		info, err := fs.Stat(files, name)
 		if err != nil {
 			return compare.Run{}, err
 		}
 		run.Manifest.StartedAt = info.ModTime()
 	}
+	run.Headline = r.Headline()
 	return run, nil
+}
+
+// SideOf is a side of a comparison of runs that are loaded.
+func SideOf(name string, runs ...*report.Run) compare.Side {
+	side := compare.Side{Name: name}
+	for _, r := range runs {
+		side.Runs = append(side.Runs, compared(r))
+	}
+	return side
 }
 
 func compared(r *report.Run) compare.Run {

@@ -148,7 +148,8 @@ func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
 	return out
 }
 
-// detailed makes records of the arrays of a detailed file; nil: it has none. Send times are relative to the
+// detailed makes records of the arrays of a detailed file; nil: it has none. Without times to first token, answers
+// were not streamed, and their latencies are all there is. Send times are relative to the
 // first request, as Python's clock has no fixed origin. Without send times every request is sent at 0: only
 // latencies are read from such records.
 func detailed(o object, starts string) ([]*record.Record, error) {
@@ -168,6 +169,11 @@ func detailed(o object, starts string) ([]*record.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	latencies, err := list[float64](o, "latencies")
+	if err != nil {
+		return nil, err
+	}
+	streamed := o.has("ttfts") || len(latencies) == 0
 	failures, err := list[string](o, "errors")
 	if err != nil {
 		return nil, err
@@ -176,8 +182,8 @@ func detailed(o object, starts string) ([]*record.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, n := range map[string]int{"input_lens": len(inputs), "ttfts": len(ttfts), "itls": len(itls), "errors": len(failures), starts: len(at)} {
-		if n != len(outputs) && (n != 0 || name == "ttfts" || name == "itls") {
+	for name, n := range map[string]int{"input_lens": len(inputs), "ttfts": len(ttfts), "itls": len(itls), "errors": len(failures), starts: len(at), "latencies": len(latencies)} {
+		if n != len(outputs) && (n != 0 || streamed && (name == "ttfts" || name == "itls")) {
 			return nil, fmt.Errorf("output_lens has %d requests, %s %d", len(outputs), name, n)
 		}
 	}
@@ -199,10 +205,14 @@ func detailed(o object, starts string) ([]*record.Record, error) {
 		if len(failures) > 0 {
 			r.Error = failures[i]
 		}
-		if r.Error != "" || outputs[i] == 0 || ttfts[i] == nil {
+		switch {
+		case r.Error != "" || outputs[i] == 0 || streamed && ttfts[i] == nil:
 			r.Outcome = "unknown" // the file does not report how it failed
-		} else {
+		case streamed:
 			stamp(r, sent, *ttfts[i], itls[i])
+		default:
+			r.Last = record.At(sent + micros(latencies[i]))
+			r.End = r.Last
 		}
 		records[i] = r
 	}

@@ -1,0 +1,390 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/telemetry"
+)
+
+// runOf is a run of `repeats` repeats at a date of November; change alters it.
+func runOf(day, repeats int, change func(*Run)) Run {
+	r := quiet.run(fmt.Sprint(day), repeats, rand.New(rand.NewPCG(uint64(day), 3)))
+	r.Manifest.Run, r.Manifest.StartedAt = r.Name, time.Date(2026, 11, day, 2, 0, 0, 0, time.UTC)
+	r.Manifest.State = "done"
+	for i := range r.Rows {
+		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: r.Rows[i].ID, Name: "A", State: "done"})
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+// candidate is a run with a gate of that verdict; empty: without.
+func candidate(r Run, verdict stats.Verdict) Candidate {
+	var gate *GateRecord
+	if verdict != "" {
+		gate = &GateRecord{Schema: SchemaGate, Run: r.Name, Verdict: verdict}
+	}
+	return Candidate{r.Name, func() (Run, *GateRecord, error) { return r, gate, nil }}
+}
+
+func names(runs []Run) string {
+	var out []string
+	for _, r := range runs {
+		out = append(out, r.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func engineOf(name string) func(*Run) {
+	return func(r *Run) {
+		for i := range r.Rows {
+			r.Rows[i].Server.Metrics = &telemetry.ServerUsage{Engine: name}
+		}
+	}
+}
+
+// The base is the last runs that are comparable, finished and not failed; the others up to the oldest of them are
+// listed, and those before it show the spread.
+func TestChooseBase(t *testing.T) {
+	model := func(r *Run) { r.Manifest.Target.Model = "qwen" }
+	version := func(r *Run) { r.Manifest.Target.Version = "0.12" }
+	workload := func(r *Run) {
+		for i := range r.Rows {
+			r.Rows[i].Spec.Concurrency = 8
+		}
+	}
+	cut := func(r *Run) { r.Rows = r.Rows[:1] }
+	invalid := func(r *Run) {
+		for i := range r.Rows {
+			r.Rows[i].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
+		}
+	}
+	damaged := Candidate{"18", func() (Run, *GateRecord, error) { return Run{}, nil, errors.New("reading 18: no JSON\nhint: x") }}
+	b := ChooseBase(runOf(20, 3, nil), []Candidate{
+		candidate(runOf(19, 3, nil), stats.Fail), damaged, candidate(runOf(17, 3, model), ""), candidate(runOf(16, 3, version), stats.Undecided),
+		candidate(runOf(15, 3, workload), ""), candidate(runOf(14, 3, cut), ""), candidate(runOf(13, 3, invalid), ""),
+		candidate(runOf(12, 3, nil), stats.Pass), candidate(runOf(11, 3, model), ""), candidate(runOf(10, 3, nil), ""), candidate(runOf(9, 3, nil), stats.Fail), candidate(runOf(8, 3, nil), ""),
+	}, 2, nil)
+	if names(b.Runs) != "12 16" || names(b.Earlier) != "8 10" || b.New != nil || b.Earlier[0].Records != nil || b.Runs[0].Records == nil {
+		t.Errorf("base %s, earlier %s", names(b.Runs), names(b.Earlier))
+	}
+	want := []LeftOut{{Run: "19", Why: "its gate was FAIL"}, {Run: "18", Why: "reading 18: no JSON"}, {Run: "17", Why: "model qwen (new: llama)"},
+		{Run: "15", Why: "concurrency 8 (new: 4)"}, {Run: "14", Why: "1 of 3 rows finished"}, {Run: "13", Why: "every row is invalid"}}
+	if diff := cmp.Diff(want, b.LeftOut); diff != "" {
+		t.Error(diff)
+	}
+	// An allowed difference is none.
+	if b := ChooseBase(runOf(20, 3, nil), []Candidate{candidate(runOf(17, 3, model), "")}, 2, []string{"model"}); names(b.Runs) != "17" {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A new model, engine or matrix begins a new base; another version of the server does not.
+func TestNewBase(t *testing.T) {
+	o := Options{Gate: gate("tpot_p50 +5%")}
+	for _, x := range []struct {
+		name            string
+		before, changed func(*Run)
+		want            string
+	}{
+		{"model", func(r *Run) { r.Manifest.Target.Model = "qwen" }, nil, "new base: since 19 changed: model qwen (new: llama)"},
+		{"engine", engineOf("vllm"), engineOf("sglang"), "new base: since 19 changed: engine vllm (new: sglang)"},
+		{"workload", nil, func(r *Run) {
+			for i := range r.Rows {
+				r.Rows[i].Spec.Concurrency = 8
+			}
+		}, "new base: since 19 changed: concurrency 4 (new: 8)"},
+		{"matrix", nil, func(r *Run) {
+			for i := range r.Rows {
+				r.Rows[i].Spec.Name, r.Rows[i].Spec.Concurrency = "B", 8
+				r.Manifest.Plan[i].ID = fmt.Sprintf("B-r%d", i+1)
+			}
+			r.Rows = append(r.Rows, r.Rows[0])
+			r.Rows[3].Spec.Name, r.Rows[3].Spec.Concurrency = "C", 9
+		}, "new base: no point of 19 is in new"},
+		{"version", nil, func(r *Run) { r.Manifest.Target.Version = "0.12" }, ""},
+		{"engine not reported", engineOf("vllm"), nil, ""},
+	} {
+		b := ChooseBase(runOf(20, 3, x.changed), []Candidate{candidate(runOf(19, 3, x.before), ""), candidate(runOf(18, 3, x.before), "")}, 5, nil)
+		got := ""
+		if b.New != nil {
+			got = b.New.String()
+		}
+		if got != x.want {
+			t.Errorf("%s: %q, %+v", x.name, got, b.LeftOut)
+		}
+		c, err := b.Compare(runOf(20, 3, x.changed), o, false)
+		if err != nil || (c.NewBase != nil) != (x.want != "") || x.want != "" && !c.Gate.Passes {
+			t.Errorf("%s: %+v, %v", x.name, c.Gate, err)
+		}
+	}
+	if c, err := ChooseBase(Run{}, nil, 5, nil).Compare(Run{}, o, false); err != nil || c.Gate.Passes || c.NoBase != "no row of new finished" {
+		t.Errorf("a run without a row begins a base: %+v, %v", c.Gate, err)
+	}
+	if b := ChooseBase(runOf(20, 3, nil), nil, 5, nil); b.New.String() != "new base: the first run here" {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A matrix that changed some points begins a new base for them alone: they are listed, and not UNDECIDED.
+func TestNewBaseOfAPoint(t *testing.T) {
+	two := func(slots int) func(*Run) {
+		return func(r *Run) {
+			row := r.Rows[0]
+			row.ID, row.Spec.Name, row.Spec.Concurrency = "B-r1", "B", slots
+			r.Rows = append(r.Rows, row)
+			records := r.Records
+			r.Records = func(row *record.Row) ([]*record.Record, error) {
+				a := *row
+				a.ID = strings.Replace(a.ID, "B", "A", 1)
+				return records(&a)
+			}
+		}
+	}
+	changed := runOf(20, 3, two(16))
+	var earlier []Candidate
+	for day := 19; day > 14; day-- {
+		earlier = append(earlier, candidate(runOf(day, 3, two(8)), ""))
+	}
+	c, err := ChooseBase(changed, earlier, 5, nil).Compare(changed, Options{Gate: gate("tpot_p50 +5%")}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Points) != 1 || len(c.Gate.Cases) != 1 || len(c.LeftOut) != 5 || c.LeftOut[0] != (LeftOut{Run: "15", Row: "B", Why: "concurrency 8 (new: 16)"}) || strings.Join(c.Added, " ") != "B" {
+		t.Errorf("%+v, left out %+v", c.Gate, c.LeftOut)
+	}
+}
+
+// Comparable runs of which none is good are no reason for a new base: the gate does not pass.
+func TestNoGoodBase(t *testing.T) {
+	empty := func(r *Run) { r.Rows = nil }
+	b := ChooseBase(runOf(20, 3, nil), []Candidate{candidate(runOf(19, 3, empty), ""), candidate(runOf(18, 3, nil), stats.Fail)}, 5, nil)
+	c, err := b.Compare(runOf(20, 3, nil), Options{Gate: gate("tpot_p50 +5%")}, false)
+	if err != nil || c.NewBase != nil || c.Gate.Passes || c.NoBase != "no earlier run is good: 19: 0 of 3 rows finished; and 1 more" || len(c.LeftOut) != 2 {
+		t.Errorf("%+v %q, %v", c.Gate, c.NoBase, err)
+	}
+}
+
+// A regression is known since the first run of those that failed with it, until a run passes.
+func TestKnownSince(t *testing.T) {
+	a, other := GatedFigure{"A", "", "tpot_p50"}, GatedFigure{"B", "", "tpot_p50"}
+	fail := func(run, since string, f GatedFigure) GateRecord {
+		return GateRecord{Run: run, Verdict: stats.Fail, Regressions: []Regression{{GatedFigure: f, Since: since}}}
+	}
+	open := func(u GatedFigure) GateRecord {
+		return GateRecord{Run: "open", Verdict: stats.Undecided, Undecided: []GatedFigure{u}}
+	}
+	pass := GateRecord{Run: "pass", Verdict: stats.Pass}
+	for name, x := range map[string]struct {
+		gates []GateRecord
+		want  string
+	}{
+		"none":                    {nil, ""},
+		"last night":              {[]GateRecord{fail("9", "7", a)}, "7"},
+		"of another point":        {[]GateRecord{fail("9", "7", other)}, ""},
+		"passed since":            {[]GateRecord{pass, fail("9", "7", a)}, ""},
+		"undecided since":         {[]GateRecord{open(a), fail("9", "7", a)}, "7"},
+		"not measured since":      {[]GateRecord{open(GatedFigure{Point: "A"}), fail("9", "7", a)}, "7"},
+		"nothing compared since":  {[]GateRecord{open(GatedFigure{}), fail("9", "7", a)}, "7"},
+		"another undecided since": {[]GateRecord{open(other), fail("9", "7", a)}, ""},
+	} {
+		got := ""
+		if r := known(x.gates, a); r != nil {
+			got = r.Since
+		}
+		if got != x.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// A known regression that grows by more than the threshold is a new one, however slowly.
+func TestKnownRegressionGrows(t *testing.T) {
+	a := GatedFigure{Point: "A", Metric: "tpot_p50"}
+	at := func(run string, change float64) GateRecord {
+		return GateRecord{Run: run, Verdict: stats.Fail, Regressions: []Regression{{a, &change, "7"}}}
+	}
+	gates := []GateRecord{at("9", 0.09), at("8", 0.08), at("7", 0.05)}
+	for change, want := range map[float64]string{0.04: "7", 0.099: "7", 0.101: "", 0.3: ""} {
+		x := Case{Point: a.Point, Metric: a.Metric, Verdict: stats.Fail, Change: &change, of: &Metric{Threshold: &experiment.Threshold{Worse: 0.05}}}
+		if got := x.knownSince(gates); got != want {
+			t.Errorf("%v: %q", change, got)
+		}
+	}
+}
+
+// Night after night: a regression fails the first night, is known from the second on, and its nights are no base.
+func TestNightsOfARegression(t *testing.T) {
+	slow := quiet
+	slow.tpot *= 1.3
+	o := Options{Gate: gate("tpot_p50 +5%")}
+	var earlier []Candidate
+	for day := 1; day <= 9; day++ {
+		now := runOf(day, 3, nil)
+		if day > 6 {
+			rows := slow.run(now.Name, 3, rand.New(rand.NewPCG(uint64(day), 4)))
+			now.Rows, now.Records = rows.Rows, rows.Records
+		}
+		b := ChooseBase(now, earlier, 5, nil)
+		c, err := b.Compare(now, o, day == 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := c.Record(now.Name)
+		earlier = append([]Candidate{{now.Name, func() (Run, *GateRecord, error) { return now, record, nil }}}, earlier...)
+		switch {
+		case day == 1:
+			if c.NewBase == nil || !c.Gate.Passes {
+				t.Errorf("the first night: %+v", c.Gate)
+			}
+		case day < 4: // few runs show no spread
+		case day <= 6:
+			if c.Gate.Verdict != stats.Pass {
+				t.Errorf("night %d: %+v", day, c.Gate)
+			}
+		default:
+			since := map[int]string{7: "", 8: "7", 9: "7"}[day]
+			if c.Gate.Verdict != stats.Fail || c.Gate.Passes != (day == 9) || c.Gate.Cases[0].Since != since || names(b.Runs) != "2 3 4 5 6" || record.Regressions[0].Since != "7" {
+				t.Errorf("night %d, base %s: %+v", day, names(b.Runs), c.Gate)
+			}
+		}
+	}
+}
+
+// A run that could not decide whether a regression is over is no base: its figures can have it.
+func TestUndecidedRegressionIsNoBase(t *testing.T) {
+	slow, o := quiet, Options{Gate: gate("tpot_p50 +5%")}
+	slow.tpot *= 1.3
+	earlier := []Candidate{candidate(runOf(4, 3, nil), stats.Pass), candidate(runOf(3, 3, nil), ""), candidate(runOf(2, 3, nil), ""), candidate(runOf(1, 3, nil), "")}
+	var since []string
+	for day := 5; day <= 7; day++ {
+		now := runOf(day, 3, nil)
+		rows := slow.run(now.Name, 3, rand.New(rand.NewPCG(uint64(day), 4)))
+		now.Rows, now.Records = rows.Rows, rows.Records
+		if day == 6 {
+			now.Rows = nil
+			for i := range now.Manifest.Plan {
+				now.Manifest.Plan[i].State, now.Manifest.Plan[i].Error = "failed", "HTTP 500"
+			}
+		}
+		b := ChooseBase(now, earlier, 5, nil)
+		c, err := b.Compare(now, o, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := c.Record(now.Name)
+		since = append(since, fmt.Sprint(record.Verdict, " ", c.Gate.Cases[0].Since, " ", record.RegressedSince, ", base ", names(b.Runs)))
+		earlier = append([]Candidate{{now.Name, func() (Run, *GateRecord, error) { return now, record, nil }}}, earlier...)
+	}
+	if want := []string{"FAIL  , base 1 2 3 4", "UNDECIDED 5 5, base 1 2 3 4", "FAIL 5 , base 1 2 3 4"}; !cmp.Equal(want, since) {
+		t.Errorf("%q", since)
+	}
+}
+
+// An accepted run begins a new base: runs before it count no more, nor gates of later runs whose base is of them.
+func TestAcceptedRun(t *testing.T) {
+	gated := func(day int, g GateRecord) Candidate {
+		return Candidate{fmt.Sprint(day), func() (Run, *GateRecord, error) {
+			run := runOf(day, 3, nil)
+			run.Manifest.Run = run.Name
+			return run, &g, nil
+		}}
+	}
+	a := GatedFigure{Point: "A", Metric: "tpot_p50"}
+	fail := func(base string) GateRecord {
+		return GateRecord{Run: "x", BaseRuns: []string{base}, Verdict: stats.Fail, Regressions: []Regression{{a, new(0.1), "x"}}}
+	}
+	candidates := []Candidate{gated(19, fail("17")), gated(18, fail("12")), gated(17, GateRecord{Verdict: stats.Pass, Accepted: true}),
+		gated(16, fail("12")), gated(12, GateRecord{Verdict: stats.Pass})}
+	b := ChooseBase(runOf(20, 3, nil), candidates, 5, nil)
+	if names(b.Runs) != "17 18" || len(b.Earlier) != 0 || len(b.LeftOut) != 1 || b.LeftOut[0].Run != "19" {
+		t.Errorf("base %s, left out %+v", names(b.Runs), b.LeftOut)
+	}
+	if r := known(b.gates, a); r == nil || r.Since != "x" || len(b.gates) != 2 {
+		t.Errorf("known %+v of %d gates", r, len(b.gates))
+	}
+}
+
+// Runs that cannot be read begin no base: the evidence is damaged.
+func TestDamagedRunsBeginNoBase(t *testing.T) {
+	damaged := Candidate{"19", func() (Run, *GateRecord, error) { return Run{}, nil, errors.New("reading 19: no JSON") }}
+	c, err := ChooseBase(runOf(20, 3, nil), []Candidate{damaged}, 5, nil).Compare(runOf(20, 3, nil), Options{Gate: gate("tpot_p50 +5%")}, false)
+	if err != nil || c.NewBase != nil || c.Gate.Verdict != stats.Undecided || !strings.Contains(c.NoBase, "cannot be read") {
+		t.Errorf("%v: %+v", err, c.Gate)
+	}
+}
+
+// A server that becomes slow and so unsteady that no single night decides fails the gate in the second night, and
+// neither night is a base. One such night alone does not.
+func TestUnsteadyRegression(t *testing.T) {
+	unsteady, o := quiet, Options{Gate: gate("tpot_p50 +5%"), UndecidedPasses: true}
+	unsteady.tpot, unsteady.between = quiet.tpot*1.25, 0.15
+	failed := 0
+	for trial := range 10 {
+		var earlier []Candidate
+		failures := 0
+		for day := 1; day <= 10; day++ {
+			now := runOf(day, 3, nil)
+			if day > 6 && day != 8 {
+				rows := unsteady.run(now.Name, 3, rand.New(rand.NewPCG(uint64(trial), uint64(day))))
+				now.Rows, now.Records = rows.Rows, rows.Records
+			}
+			b := ChooseBase(now, earlier, 5, nil)
+			c, err := b.Compare(now, o, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if day > 8 && c.Gate.Verdict == stats.Fail {
+				failures++
+			}
+			record := c.Record(now.Name)
+			earlier = append([]Candidate{{now.Name, func() (Run, *GateRecord, error) { return now, record, nil }}}, earlier...)
+		}
+		if failures > 0 {
+			failed++
+		}
+	}
+	if failed < 9 {
+		t.Errorf("in two nights in a row %d of 10 failed", failed)
+	}
+}
+
+// A night whose repeats scatter is no base: its noise would hide a regression. If the next one scatters too, it is.
+func TestDisturbedNight(t *testing.T) {
+	disturbed := func(day int, is bool) Candidate {
+		return Candidate{fmt.Sprint(day), func() (Run, *GateRecord, error) {
+			return runOf(day, 3, nil), &GateRecord{Schema: SchemaGate, Verdict: stats.Undecided, Disturbed: is}, nil
+		}}
+	}
+	for want, days := range map[string][]bool{"17 18": {true, false, false}, "17 19": {false, true, false}, "17 18 ": {true, true, false}} {
+		var candidates []Candidate
+		for i, is := range days {
+			candidates = append(candidates, disturbed(19-i, is))
+		}
+		if b := ChooseBase(runOf(20, 3, nil), candidates, 3, nil); names(b.Runs) != strings.TrimSpace(want) {
+			t.Errorf("%v: base %s", days, names(b.Runs))
+		}
+	}
+	noisy, earlier := quiet, []Candidate{candidate(runOf(3, 3, nil), stats.Pass), candidate(runOf(2, 3, nil), stats.Pass), candidate(runOf(1, 3, nil), stats.Pass)}
+	noisy.between = 0.3
+	for want, p := range map[bool]process{false: quiet, true: noisy} {
+		run, measured := runOf(4, 3, nil), p.run("4", 3, rand.New(rand.NewPCG(9, 9)))
+		run.Rows, run.Records = measured.Rows, measured.Records
+		c, err := ChooseBase(run, earlier, 3, nil).Compare(run, Options{Gate: gate("tpot_p50 +5%")}, false)
+		if err != nil || c.Record("4").Disturbed != want {
+			t.Errorf("%+v, %v", c.Record("4"), err)
+		}
+	}
+}

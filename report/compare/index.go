@@ -1,0 +1,162 @@
+package compare
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bench/report/parallel"
+)
+
+// SchemaIndex is the schema name in an Index's JSON.
+const SchemaIndex = "bench/history/v2"
+
+// IndexName is the file of an Index in the directory of its runs.
+const IndexName = ".bench-history.json"
+
+// Index caches what NewHistory needs of many runs. It can be deleted at any time: ReadNights makes it again
+// from the runs.
+type Index struct {
+	Schema string  `json:"schema"`
+	Nights []Night `json:"nights"`
+	// Others are JSON files that are no run: they are not read again.
+	Others []Other `json:"other_files,omitempty"`
+}
+
+// Other is a file that is no run.
+type Other struct {
+	File  string `json:"file"`  // relative to the root
+	Stamp string `json:"stamp"` // hash of its size, mode and time
+}
+
+// ErrNoRun is the error of a file that is not a result of any tool.
+var ErrNoRun = errors.New("no run")
+
+// ReadIndex reads the index in a directory; an empty one: it has none of this version.
+func ReadIndex(files fs.FS) Index {
+	none := Index{Schema: SchemaIndex}
+	text, err := fs.ReadFile(files, IndexName)
+	if err != nil {
+		return none
+	}
+	var index Index
+	if json.Unmarshal(text, &index) != nil || index.Schema != SchemaIndex {
+		return none
+	}
+	return index
+}
+
+// ReadNights finds the runs and other tools' results below a directory, and reads those that are new or
+// changed since old; fresh is their number. read loads one of them. If it fails, the night has an Error; a
+// file with ErrNoRun goes to Others.
+func ReadNights(root string, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
+	index, fresh, err = ReadNightsBelow(os.DirFS(root), old, func(name string) (Run, error) { return read(filepath.Join(root, name)) })
+	if err != nil {
+		return Index{}, 0, fmt.Errorf("searching %s for runs: %w", root, err)
+	}
+	return index, fresh, nil
+}
+
+// ReadNightsBelow is ReadNights for the root of files; read gets names below it. A directory or run that cannot be
+// read is a night with an Error.
+func ReadNightsBelow(files fs.FS, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
+	names, unread, err := runsBelow(files)
+	if err != nil {
+		return Index{}, 0, err
+	}
+	found := make([]entry, len(names))
+	parallel.Do(len(names), nil, func(i int) { found[i] = stamped(files, names[i]) })
+	todo := old.recall(found)
+	parallel.Do(len(todo), nil, func(i int) { todo[i].read(read) })
+	for _, e := range todo {
+		if e.is == aNight {
+			fresh++
+		}
+	}
+	index = Index{Schema: SchemaIndex, Nights: []Night{}}
+	for _, e := range found {
+		switch e.is {
+		case aNight:
+			index.Nights = append(index.Nights, e.night)
+		case noRun:
+			index.Others = append(index.Others, Other{e.night.Dir, e.night.Stamp})
+		}
+	}
+	index.Nights = append(index.Nights, unread...)
+	slices.SortStableFunc(index.Nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
+	return index, fresh, nil
+}
+
+// Same reports whether the index has the same files as another one of which no night was read anew.
+func (x Index) Same(other Index) bool {
+	return len(x.Nights) == len(other.Nights) && slices.Equal(x.Others, other.Others)
+}
+
+// entry is a run or file that a walk found.
+type entry struct {
+	night Night // with its Dir and Stamp, also if it is no run
+	is    entryKind
+}
+
+type entryKind int
+
+const (
+	aNight entryKind = iota
+	noRun
+	removed // meanwhile
+)
+
+// stamped is an entry that is not read.
+func stamped(files fs.FS, name string) entry {
+	e := entry{night: Night{Dir: name}}
+	var err error
+	e.night.Stamp, err = stampOf(files, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.is = removed
+	case err != nil:
+		e.night.Error = err.Error()
+	}
+	return e
+}
+
+// recall fills the entries that the index has, and returns those to read.
+func (x Index) recall(found []entry) (todo []*entry) {
+	nights, others := map[string]Night{}, map[Other]bool{}
+	for _, n := range x.Nights {
+		nights[n.Dir] = n
+	}
+	for _, o := range x.Others {
+		others[o] = true
+	}
+	for i := range found {
+		e := &found[i]
+		known, ok := nights[e.night.Dir]
+		switch {
+		case e.is == removed || e.night.Error != "":
+		case ok && known.Stamp == e.night.Stamp:
+			e.night = known
+		case others[Other{e.night.Dir, e.night.Stamp}]:
+			e.is = noRun
+		default:
+			todo = append(todo, e)
+		}
+	}
+	return todo
+}
+
+func (e *entry) read(read func(name string) (Run, error)) {
+	run, err := read(e.night.Dir)
+	switch {
+	case errors.Is(err, ErrNoRun):
+		e.is = noRun
+	case err != nil:
+		e.night.Error = err.Error()
+	default:
+		e.night.fill(&run)
+	}
+}

@@ -1,0 +1,162 @@
+package compare
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+)
+
+// SearchAnswer is the answer of a search on both sides: the highest load that meets its SLO, or that the
+// server sustains.
+type SearchAnswer struct {
+	Point string       `json:"point"` // the row with its axes, except that of the load
+	Goal  string       `json:"goal"`  // slo or saturation
+	Axis  string       `json:"axis"`  // rate, in 1/s, or concurrency, in requests in flight
+	Base  LoadInterval `json:"base"`
+	New   LoadInterval `json:"new"`
+	// better or worse: the intervals are disjoint; else inconclusive
+	Verdict Verdict `json:"verdict"`
+	Why     string  `json:"why,omitempty"` // of inconclusive
+}
+
+// LoadInterval contains the answer of every run of a side.
+type LoadInterval struct {
+	stats.Bracket
+	Runs int `json:"runs"` // that searched
+}
+
+// searches are the answers of the searches that both sides made, in the order of new; refused: the sides are
+// not comparable.
+func searches(base, changed Side, refused bool) (out []SearchAnswer) {
+	old, _ := searchesOf(base)
+	now, order := searchesOf(changed)
+	for _, name := range order {
+		was := old[name]
+		if was == nil {
+			continue
+		}
+		a := answer(name, was, now[name])
+		if refused {
+			a.Verdict, a.Why = Inconclusive, "not comparable"
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// search is one run's answer, and a probe of it.
+type search struct {
+	found *record.Found
+	probe *record.Row
+}
+
+// searchesOf groups the searches of a side by point. That for a knee has no answer that is better or worse.
+func searchesOf(s Side) (found map[string][]search, order []string) {
+	found = map[string][]search{}
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		for j := range r.Manifest.Searches {
+			f := &r.Manifest.Searches[j]
+			probe := probeOf(r, f)
+			if f.Search.Goal == experiment.GoalKnee || probe == nil {
+				continue
+			}
+			name := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
+			if found[name] == nil {
+				order = append(order, name)
+			}
+			found[name] = append(found[name], search{f, probe})
+		}
+	}
+	return found, order
+}
+
+// probeOf is the first row of a search; nil: none finished.
+func probeOf(r *Run, f *record.Found) *record.Row {
+	for i := range r.Rows {
+		s := &r.Rows[i].Spec
+		if s.Search == nil || s.Name != f.Name || s.Variant != f.Variant {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(s.Point),
+			func(a experiment.Axis) bool { return a.Key == s.Search.Axis })
+		if slices.Equal(others, f.Others) {
+			return &r.Rows[i]
+		}
+	}
+	return nil
+}
+
+func answer(name string, base, changed []search) SearchAnswer {
+	first := changed[0].found.Search
+	a := SearchAnswer{Point: name, Goal: first.Goal, Axis: first.Axis, Base: hull(base), New: hull(changed),
+		Verdict: Inconclusive}
+	low := func(x LoadInterval) float64 { return orElse(x.Low, 0) }
+	switch a.Why = unlike(slices.Concat(changed, base)); {
+	case a.Why != "":
+	case a.Base.High != nil && low(a.New) > *a.Base.High:
+		a.Verdict = Better
+	case a.New.High != nil && low(a.Base) > *a.New.High:
+		a.Verdict = Worse
+	default:
+		a.Why = "the intervals overlap"
+	}
+	return a
+}
+
+func orElse(x *float64, missing float64) float64 {
+	if x == nil {
+		return missing
+	}
+	return *x
+}
+
+// hull is the interval from the lowest to the highest of several answers; its best is their median.
+func hull(of []search) LoadInterval {
+	h := LoadInterval{Bracket: of[0].found.Bracket, Runs: len(of)}
+	var best []float64
+	for _, s := range of {
+		b := s.found.Bracket
+		h.Low, h.High = extreme(h.Low, b.Low, math.Min), extreme(h.High, b.High, math.Max)
+		if b.Best != nil {
+			best = append(best, *b.Best)
+		}
+	}
+	h.Best = median(best)
+	return h
+}
+
+// extreme of two ends; nil, an open end, wins.
+func extreme(a, b *float64, of func(a, b float64) float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(of(*a, *b))
+}
+
+// unlike is why the answers of searches can't be compared; empty: they can.
+func unlike(of []search) string {
+	first := of[0]
+	for _, s := range of[1:] {
+		switch was, is := &first.probe.Spec, &s.probe.Spec; {
+		case first.found.Search.Goal != s.found.Search.Goal || first.found.Search.Axis != s.found.Search.Axis:
+			return "the goals of the searches differ"
+		case !slices.Equal(was.SLO.Limits, is.SLO.Limits):
+			return "the SLOs differ"
+		case !maps.Equal(exceptLoad(was), exceptLoad(is)):
+			return "the workloads differ"
+		}
+	}
+	return ""
+}
+
+// exceptLoad is the workload of a probe without the load that the search chose.
+func exceptLoad(s *experiment.Spec) map[string]string {
+	flat := flatten(s)
+	maps.DeleteFunc(flat, func(key, _ string) bool { return sizesOnly(key) || key == s.Search.Axis })
+	return flat
+}

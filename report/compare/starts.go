@@ -1,0 +1,90 @@
+package compare
+
+import (
+	"slices"
+	"time"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+)
+
+// serverStart is what the repeats of one server have in common: a run, and between parts of one run a start of
+// its server.
+type serverStart struct {
+	run   *Run
+	start int
+}
+
+// areParts reports whether both sides are parts of one run.
+func areParts(base, changed Side) bool {
+	if len(base.Runs) != 1 || len(changed.Runs) != 1 {
+		return false
+	}
+	a, b := &base.Runs[0].Manifest, &changed.Runs[0].Manifest
+	return a.Run != "" && a.Run == b.Run && a.Salt == b.Salt && a.StartedAt.Equal(b.StartedAt)
+}
+
+// startBefore is the number of the last start of the row's server by bench before the row; 0: bench did not start it.
+func startBefore(starts []record.ServerStart, row *record.Row) int {
+	n := 0
+	for i := range starts {
+		x := &starts[i]
+		if len(x.Command) > 0 && x.Variant == row.Spec.Variant && !x.StartedAt.After(row.StartedAt) {
+			n = x.N
+		}
+	}
+	return n
+}
+
+// byRun groups the repeats of samples by run, in order of time. Between parts of one run each start of a server is
+// one: those of a night share the night, and are no independent evidence on the next.
+func (p pair) byRun(samples []sample, repeats []stats.Repeat) [][]stats.Repeat {
+	var order []serverStart
+	began := map[serverStart]time.Time{}
+	groups := map[serverStart][]stats.Repeat{}
+	for i := range samples {
+		s := &samples[i]
+		u, at := serverStart{run: s.run}, s.row.StartedAt
+		if p.parts {
+			u.start = startBefore(s.run.Manifest.Servers, s.row)
+		}
+		if was, known := began[u]; !known {
+			order = append(order, u)
+			began[u] = at
+		} else if at.Before(was) {
+			began[u] = at
+		}
+		groups[u] = append(groups[u], repeats[i])
+	}
+	slices.SortStableFunc(order, func(a, b serverStart) int { return began[a].Compare(began[b]) })
+	var out [][]stats.Repeat
+	for _, u := range order {
+		out = append(out, groups[u])
+	}
+	return out
+}
+
+// likeBase is the valid rows of the pair's earlier samples that have the workload of base.
+func likeBase(p pair) []sample {
+	first := p.base[0].row
+	return slices.DeleteFunc(slices.Clone(p.earlier), func(s sample) bool {
+		return !s.row.Valid() || refusals(specDifferences(&first.Spec, &s.row.Spec)) != "" || s.row.PromptForm != first.PromptForm
+	})
+}
+
+// pairsOf are the repeats of the same number of both sides, without those that leave names; nil: fewer than two.
+func pairsOf(of [2][]sample, base, changed []stats.Repeat, leave func(*sample) bool) (pairs [2][]stats.Repeat) {
+	for i := range of[0] {
+		if leave(&of[0][i]) {
+			continue
+		}
+		k := slices.IndexFunc(of[1], func(s sample) bool { return s.row.Spec.Repeat == of[0][i].row.Spec.Repeat })
+		if k >= 0 && !leave(&of[1][k]) {
+			pairs[0], pairs[1] = append(pairs[0], base[i]), append(pairs[1], changed[k])
+		}
+	}
+	if len(pairs[0]) < 2 {
+		return [2][]stats.Repeat{}
+	}
+	return pairs
+}

@@ -1,0 +1,50 @@
+package compare
+
+import (
+	"cmp"
+	"time"
+)
+
+// Suspect is a fact that changed at about the same night as a figure.
+type Suspect struct {
+	Fact
+	Was  string    `json:"was"`
+	Date time.Time `json:"date"`
+}
+
+// suspects are the facts that changed in a night, then those of the previous and of the next one, as a
+// change-point can be off by one.
+func (g *Group) suspects(night int) []Suspect {
+	out := []Suspect{}
+	for _, i := range []int{night, night - 1, night + 1} {
+		if i < 1 || i >= len(g.Nights) {
+			continue
+		}
+		was, is := g.Nights[i-1].facts(), g.Nights[i].facts()
+		for _, what := range union(g.Nights[i-1].order(), g.Nights[i].order()) {
+			before, after := cmp.Or(was[what], notSpecified), cmp.Or(is[what], notSpecified)
+			if what == buildInfo {
+				before, after = foldBuildInfo([]string{before}, []string{after})
+			}
+			if before != after {
+				out = append(out, Suspect{Fact{what, after}, before, g.Nights[i].StartedAt})
+			}
+		}
+	}
+	return out
+}
+
+func (n Night) facts() map[string]string {
+	out := map[string]string{}
+	for _, f := range n.Facts {
+		out[f.What] = f.Value
+	}
+	return out
+}
+
+func (n Night) order() (out []string) {
+	for _, f := range n.Facts {
+		out = append(out, f.What)
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// level is the significance level of a figure: Holm's first step for one of `family` gated figures.
+func (m *Metric) level(family int) float64 {
+	if m.Threshold == nil || family < 2 {
+		return risk
+	}
+	return risk / float64(family)
+}
+
+// test computes the change, its interval and p. It uses ranks, which assume no distribution, if enough runs
+// exist for a rank test to reach the level and nothing else shows their spread; else Student's t. Ranks do not
+// suit a share: five runs a side without a failure have equal ranks, whether a run has sixty requests or six
+// thousand.
+func (m *Metric) test(level float64) {
+	if m.refused != "" {
+		return
+	}
+	m.Test, m.contrast = ByRuns, stats.CompareRuns(m.base, m.changed, m.earlier, m.runSpread)
+	if m.paired[0] != nil {
+		m.Test, m.contrast = ByPairs, stats.ComparePairs(m.paired[0], m.paired[1])
+	}
+	c := m.contrast
+	difference, p, interval := c.Difference, c.P, c.Interval
+	m.Spread = &Spread{c.Source, m.figure.change(c.Spread)}
+	if d := c.Detectable(level, power); !math.IsInf(d, 0) && !math.IsNaN(d) {
+		m.SmallestDetectable = new(m.figure.change(d))
+	}
+	if m.byRanks(level) {
+		was, is := stats.MeansOfRuns(m.base), stats.MeansOfRuns(m.changed)
+		_, p = stats.MannWhitney(was, is)
+		interval = func(confidence float64) stats.Interval {
+			_, within := stats.HodgesLehmann(was, is, confidence)
+			return within
+		}
+		difference, _ = stats.HodgesLehmann(was, is, confidence)
+		m.Test, m.Spread = ByRanks, nil
+	}
+	m.set(difference, p, interval)
+}
+
+func (m *Metric) byRanks(level float64) bool {
+	return m.Test == ByRuns && !m.figure.absolute() && len(m.earlier) == 0 && stats.LeastRankP(len(m.base), len(m.changed)) <= level
+}
+
+// set sets the change, its bounds and p.
+func (m *Metric) set(difference, p float64, interval func(confidence float64) stats.Interval) {
+	change := func(iv stats.Interval) stats.Interval {
+		iv.Lo, iv.Hi = m.figure.change(iv.Lo), m.figure.change(iv.Hi)
+		if m.figure.absolute() { // no share changes by more than 1
+			iv.Lo, iv.Hi = max(iv.Lo, -1), min(iv.Hi, 1)
+		}
+		return iv
+	}
+	m.Change, m.CI95 = new(m.figure.change(difference)), change(interval(confidence))
+	m.within = change(interval(2*confidence - 1))
+	if at := max(worse(m.Name, m.within.Lo), worse(m.Name, m.within.Hi)); !math.IsInf(at, 0) {
+		m.NoWorseThan = &at
+	}
+	if !math.IsNaN(p) {
+		m.P = &p
+	}
+}
+
+// worse is a change with its sign turned so that above 0 is worse.
+func worse(figure string, change float64) float64 {
+	if experiment.MoreIsBetter(figure) {
+		return -change
+	}
+	return change
+}
+
+// judge sets the verdict; same is the margin of figures without a threshold.
+func (m *Metric) judge(same, level float64) {
+	margin := same
+	if m.figure.absolute() {
+		margin = same / 5 // 1 % of all requests if other figures may change by 5 %
+	}
+	if m.Threshold != nil {
+		margin = m.Threshold.Worse
+	}
+	m.Margin = margin
+	farthest := max(-m.within.Lo, m.within.Hi)
+	switch {
+	case m.refused != "":
+		m.Verdict, m.Why = Inconclusive, m.refused
+	case m.P == nil:
+		m.Verdict, m.Why = Inconclusive, "one pair: the spread between pairs is unknown"
+	case *m.Adjusted <= risk && worse(m.Name, *m.Change) > 0:
+		m.Verdict = Worse
+	case *m.Adjusted <= risk && *m.Change != 0:
+		m.Verdict = Better
+	case farthest <= margin:
+		m.Verdict, m.NoChangeWithin = NoChange, farthest
+	default:
+		m.Verdict, m.NeedRuns = Inconclusive, m.need(m.distance(margin), level)
+		m.Why = "the interval includes 0 and more than the margin"
+		if m.Spread != nil && m.Spread.Source == stats.SpreadAssumed && m.runSpread.SD > 0 {
+			m.Why = fmt.Sprintf("too few runs to show their spread: %s assumed", unit.Exactly(m.runSpread.SD, "share"))
+		}
+		if *m.P <= risk {
+			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
+		}
+		if m.NeedRuns == 0 {
+			m.Why += "; the spread is so large that a thousand runs would not decide"
+		}
+	}
+	if m.Verdict == Inconclusive && m.refused == "" && m.Change != nil && math.Abs(*m.Change) > margin {
+		m.NeedForChange = m.need(math.Abs(m.distance(*m.Change)), level)
+	}
+}
+
+// leastRuns is the smallest number of runs, or pairs, to ask for.
+const leastRuns = 3
+
+// distance is a change on the scale of comparison.
+func (m *Metric) distance(change float64) float64 {
+	if m.figure.absolute() {
+		return change
+	}
+	return math.Log1p(change)
+}
+
+// need is the number of runs per side, or of pairs, that detects a distance; 0 if a thousand do not. It exceeds
+// the present number, which did not suffice.
+func (m *Metric) need(distance, level float64) int {
+	n, now := stats.RunsFor(distance, m.contrast.Spread, level, power), min(len(m.base), len(m.changed))
+	if m.Test == ByPairs {
+		n, now = stats.PairsFor(distance, m.contrast.Spread, level, power), len(m.paired[0])
+	}
+	if n == 0 {
+		return 0
+	}
+	return max(n, now+1, leastRuns)
+}

@@ -1,0 +1,128 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"bench/experiment/stats"
+)
+
+// Trend is one figure of one point, night by night.
+type Trend struct {
+	Point   string       `json:"point"`
+	Metric  string       `json:"metric"`
+	Unit    string       `json:"unit"`
+	Nights  []TrendNight `json:"nights"`
+	Changes []Change     `json:"changes"`
+	Alarm   *Alarm       `json:"alarm"` // of the last night; null: as expected, or unwatched
+	// Unwatched is why the last night can raise no alarm; empty: it can.
+	Unwatched string `json:"unwatched,omitempty"`
+}
+
+// TrendNight is the value of a night.
+type TrendNight struct {
+	Run   string    `json:"run"`
+	At    time.Time `json:"at"`
+	Valid bool      `json:"valid"` // an invalid figure is shown, and ignored by tests
+	Value
+
+	night int // index in Group.Nights
+}
+
+// Change is a change-point: the night from which on the level of a figure differs.
+type Change struct {
+	At     int       `json:"at"` // index in Nights
+	Date   time.Time `json:"date"`
+	Run    string    `json:"run"`
+	Before float64   `json:"before"` // median since the previous change
+	After  float64   `json:"after"`  // median until the next one
+	Size   float64   `json:"size"`   // relative to Before; of error_rate, the difference
+	Worse  bool      `json:"worse"`
+	// of a change here against none, for nights that can resemble the previous ones
+	LogRatio float64   `json:"log_likelihood_ratio"`
+	Suspects []Suspect `json:"suspects"` // what else changed in this night or a neighbour
+
+	excess float64 // of LogRatio over its limit
+	since  int     // number of valid nights from it to the next change
+}
+
+// mostNights is the number of latest nights in which change-points are searched.
+const mostNights = 500
+
+// test finds the changes and the alarm of a trend; live is the number of trends that share the risk of a
+// false alarm.
+func (g *Group) test(t *Trend, live int) quietNights {
+	f := newFigure(t.Metric)
+	var valid []int // indices of valid nights
+	var values []float64
+	for i, n := range t.Nights {
+		if n.Valid {
+			valid, values = append(valid, i), append(values, f.scale(n.X))
+		}
+	}
+	start := g.findChanges(t, valid, values)
+	w := watch{figure: f, trend: t, valid: valid, values: values, risk: alarmRisk / float64(max(1, live)),
+		live: live}
+	why := g.unwatched(t, valid, len(values)-start)
+	if a := w.alarm(len(values)); a != nil && g.current(t) && (why == "" || a.Expected == nil) {
+		t.Alarm = a
+	} else {
+		t.Unwatched = why
+	}
+	return w.quiet(len(g.Nights))
+}
+
+// findChanges sets the changes of a trend, and returns the index of the first value after the last one.
+func (g *Group) findChanges(t *Trend, valid []int, values []float64) (start int) {
+	t.Changes = []Change{}
+	f, skipped := newFigure(t.Metric), max(0, len(values)-mostNights)
+	found := stats.ChangePoints(values[skipped:])
+	for i, c := range found {
+		at, end := c.At+skipped, len(values)
+		if i+1 < len(found) {
+			end = found[i+1].At + skipped
+		}
+		before, after := middle(values[start:at]), middle(values[at:end])
+		n := t.Nights[valid[at]]
+		size := f.change(after - before)
+		t.Changes = append(t.Changes, Change{At: valid[at], Date: n.At, Run: n.Run, Before: f.unscale(before),
+			After: f.unscale(after),
+			Size:  size, Worse: worse(t.Metric, size) > 0, LogRatio: c.LogRatio,
+			Suspects: g.suspects(n.night),
+			excess:   c.LogRatio - c.Limit, since: end - at})
+		start = at
+	}
+	return start
+}
+
+// middle is the median, which one wild night does not move.
+func middle(values []float64) float64 {
+	return stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
+}
+
+// TrendEnded is the Unwatched of a trend that has ended.
+const TrendEnded = "the last night lacks the point"
+
+// unwatched is the Unwatched of a trend; valid are the indices of its valid nights, since is how many come
+// after the last change.
+func (g *Group) unwatched(t *Trend, valid []int, since int) string {
+	counted := ""
+	if len(valid) < len(t.Nights) {
+		counted = fmt.Sprintf("; %d of %d nights are valid", len(valid), len(t.Nights))
+	}
+	switch {
+	case !g.current(t):
+		return TrendEnded
+	case len(valid) == 0 || valid[len(valid)-1] != len(t.Nights)-1:
+		return "the last night is invalid" + counted
+	case since <= leastNights && len(t.Changes) > 0:
+		return fmt.Sprintf("an alarm needs %d valid nights between the last change and the last night, "+
+			"not %d%s",
+			leastNights, since-1, counted)
+	case since <= leastNights:
+		return fmt.Sprintf("an alarm needs %d valid nights before the last one, not %d%s", leastNights,
+			max(0, since-1), counted)
+	}
+	return ""
+}

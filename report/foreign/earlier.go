@@ -1,0 +1,121 @@
+package foreign
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"bench/experiment/stats"
+	"bench/report"
+	"bench/report/compare"
+)
+
+// GateFile is the name of a GateRecord in a run's directory.
+const GateFile = "gate.json"
+
+const runFile = "run.json"
+
+// LoadNew reads the run to compare with earlier ones: a run's directory, or a directory of runs, whose latest
+// run is taken.
+func LoadNew(arg string) (compare.Run, error) {
+	dir := filepath.Clean(arg)
+	if !isRun(dir) {
+		starts, err := startsIn(dir)
+		if err != nil {
+			return compare.Run{}, fmt.Errorf("reading results: %w\nhint: name a run's directory, or a directory of runs, like results/<matrix>", err)
+		}
+		if len(starts) == 0 {
+			return compare.Run{}, fmt.Errorf("%s contains no run\nhint: name a run's directory, or a directory of runs, like results/<matrix>", arg)
+		}
+		dir = starts[0].dir
+	}
+	run, err := report.Load(dir)
+	if err != nil {
+		return compare.Run{}, err
+	}
+	return compared(run), nil
+}
+
+func isRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, runFile))
+	return err == nil
+}
+
+// start is when a run began.
+type start struct {
+	dir string
+	at  time.Time // zero: its run.json is damaged
+}
+
+// startsIn lists the runs directly in a directory, the latest first; damaged ones are the last.
+func startsIn(dir string) ([]start, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []start
+	for _, e := range entries {
+		run := filepath.Join(dir, e.Name())
+		text, err := os.ReadFile(filepath.Join(run, runFile))
+		if err != nil { // no run
+			continue
+		}
+		var head struct {
+			StartedAt time.Time `json:"started_at"`
+		}
+		_ = json.Unmarshal(text, &head)
+		out = append(out, start{run, head.StartedAt})
+	}
+	slices.SortStableFunc(out, func(a, b start) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.dir, a.dir)) })
+	return out, nil
+}
+
+// Earlier lists the runs beside a run that began before it, the latest first.
+func Earlier(run compare.Run) ([]compare.Candidate, error) {
+	starts, err := startsIn(filepath.Join(run.Name, ".."))
+	if err != nil {
+		return nil, fmt.Errorf("listing earlier runs: %w", err)
+	}
+	var out []compare.Candidate
+	for _, s := range starts {
+		if s.at.Before(run.Manifest.StartedAt) {
+			out = append(out, compare.Candidate{Name: s.dir, Read: func() (compare.Run, *compare.GateRecord, error) { return loadGated(s.dir) }})
+		}
+	}
+	return out, nil
+}
+
+// loadGated reads a run and its gate.json.
+func loadGated(dir string) (compare.Run, *compare.GateRecord, error) {
+	run, err := report.Load(dir)
+	if err != nil {
+		return compare.Run{}, nil, err
+	}
+	gate, err := readGate(run)
+	return compared(run), gate, err
+}
+
+// readGate reads the gate.json of a run; nil: there is none.
+func readGate(r *report.Run) (*compare.GateRecord, error) {
+	text, err := fs.ReadFile(r.Files, GateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the gate of %s: %w", r.Dir, err)
+	}
+	var g compare.GateRecord
+	if err := json.Unmarshal(text, &g); err != nil || g.Schema != compare.SchemaGate {
+		return nil, fmt.Errorf("reading %s: it is not a %s\nhint: delete it to accept the run as a base", filepath.Join(r.Dir, GateFile), compare.SchemaGate)
+	}
+	if !slices.Contains([]stats.Verdict{stats.Pass, stats.Fail, stats.Undecided}, g.Verdict) {
+		return nil, fmt.Errorf("reading %s: verdict %q: expected PASS, FAIL or UNDECIDED\nhint: delete it to accept the run as a base", filepath.Join(r.Dir, GateFile), g.Verdict)
+	}
+	return &g, nil
+}
