@@ -13,7 +13,8 @@ import (
 	"bench/report/compare"
 )
 
-// HistoryText writes a history for a terminal: figures without an alarm test, alarms, changes.
+// HistoryText writes a history for a terminal: the answer of each group, its alarms, its changes, and the
+// figures without an alarm test.
 func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 	p := newPrinter(screen)
 	for i := range h.Groups {
@@ -21,12 +22,17 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 		if i > 0 {
 			p.line("")
 		}
-		p.wrap("", GroupTitle(g))
-		alarms, changes := alarmTable(g), changeTable(g, false)
-		if len(alarms.Rows) == 0 {
-			p.line("no alarm")
+		a := AnswerGroup(g)
+		lead, rest, _ := strings.Cut(a.Lead, ":")
+		if rest != "" {
+			lead += ":"
 		}
-		for _, t := range []Table{unwatchedTable(g), alarms, changes} {
+		p.wrap(p.paint(a.Kind, lead), strings.TrimPrefix(rest, " "))
+		for _, note := range a.Notes {
+			p.wrap("  ", note)
+		}
+		p.wrap("", GroupTitle(g))
+		for _, t := range []Table{alarmTable(g), changeTable(g, false), gateTableOf(g), unwatchedTable(g)} {
 			if len(t.Rows) > 0 {
 				p.line("")
 				p.line(t.Caption)
@@ -45,7 +51,12 @@ func HistoryMarkdown(w io.Writer, h *compare.History) error {
 	m := &markdown{}
 	for i := range h.Groups {
 		g := &h.Groups[i]
-		m.line("# " + escapeMarkdown(GroupTitle(g)))
+		a := AnswerGroup(g)
+		m.line("# " + escapeMarkdown(a.Lead))
+		m.line(escapeMarkdown(GroupTitle(g)))
+		for _, note := range a.Notes {
+			m.line("- " + escapeMarkdown(note))
+		}
 		for _, t := range GroupTables(g) {
 			m.table(t)
 		}
@@ -72,18 +83,43 @@ func GroupTitle(g *compare.Group) string {
 	return s + ": " + unit.Plural(len(g.Nights), "night")
 }
 
+// Date is the day of a night's start, in UTC.
+func Date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
 // Day is the start of a night, in UTC.
 func Day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// GroupTables are the figures without an alarm test, the alarms and the changes.
+// GroupTables are the alarms, the changes, the nights whose gate found a regression, and the figures without
+// an alarm test.
 func GroupTables(g *compare.Group) []Table {
-	return []Table{unwatchedTable(g), alarmTable(g), changeTable(g, true)}
+	return []Table{alarmTable(g), changeTable(g, true), gateTableOf(g), unwatchedTable(g)}
+}
+
+// gateTableOf is the regressions that the gates of nights found.
+func gateTableOf(g *compare.Group) Table {
+	t := Table{ID: "gates", Caption: "Regressions that the gate found",
+		Columns: []Column{{Head: "night"}, {Head: "point"}, {Head: "figure"}, {Head: "change"},
+			{Head: "since"}}}
+	for _, n := range g.Gates {
+		for _, r := range n.Regressions {
+			point := r.Point
+			if r.Class != "" {
+				point += " (class " + r.Class + ")"
+			}
+			change := Cell{Text: "not known", Kind: Faint}
+			if r.Change != nil {
+				change = Cell{Text: compare.Percent(*r.Change, true) + " worse", Kind: Failed}
+			}
+			t.Add(TextCell(n.Run), TextCell(point), TextCell(r.Metric), change, TextCell(r.Since))
+		}
+	}
+	return t
 }
 
 // unwatchedTable is the figures that no alarm tests in the last night, by reason: "no alarm" does not cover
 // them.
 func unwatchedTable(g *compare.Group) Table {
-	t := Table{ID: "unwatched", Caption: "Not tested for alarms", Columns: []Column{{Head: "what"}, {Head: "why"}}}
+	t := Table{ID: "unwatched", Caption: "Not watched", Columns: []Column{{Head: "what"}, {Head: "why"}}}
 	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
@@ -122,12 +158,18 @@ func worseCell(size float64, worse bool) Cell {
 }
 
 func alarmTable(g *compare.Group) Table {
-	t := Table{ID: "alarms", Caption: "Alarms", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "change"}, {Head: "value", Num: true}, {Head: "expected"}, {Head: "nights"}}}
+	t := Table{ID: "alarms", Caption: "Alarms", Columns: []Column{{Head: "point"}, {Head: "figure"},
+		{Head: "change"}, {Head: "since"}, {Head: "value", Num: true}, {Head: "expected"}, {Head: "nights"}}}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		if a := tr.Alarm; a != nil {
-			t.Add(TextCell(tr.Point), TextCell(tr.Metric), worseCell(a.Size, a.Worse), TextCell(Quantity(a.X, tr.Unit)),
-				TextCell(Quantity(a.Expected.Lo, tr.Unit)+" to "+Quantity(a.Expected.Hi, tr.Unit)), TextCell(unit.Plural(a.Nights, "night")))
+			expected := "before: " + Quantity(a.Before, tr.Unit)
+			if a.Expected != nil {
+				expected = IntervalText(*a.Expected, tr.Unit)
+			}
+			t.Add(TextCell(tr.Point), TextCell(tr.Metric), worseCell(a.Size, a.Worse),
+				TextCell(Date(a.Since)), TextCell(Quantity(a.X, tr.Unit)),
+				TextCell(expected), TextCell(unit.Plural(a.Nights, "night")))
 		}
 	}
 	return t
@@ -138,14 +180,15 @@ func alarmTable(g *compare.Group) Table {
 func changeTable(g *compare.Group, all bool) Table {
 	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"}, {Head: "change"}, {Head: "other changes"}}}
 	if all {
-		t.Columns = append(t.Columns, Column{Head: "before", Num: true}, Column{Head: "after", Num: true}, Column{Head: "p", Num: true})
+		t.Columns = append(t.Columns, Column{Head: "before", Num: true}, Column{Head: "after", Num: true})
 	}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		for _, c := range tr.Changes {
-			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(c.Date)), worseCell(c.Size, c.Worse), TextCell(suspects(c, all))}
+			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(c.Date)),
+				worseCell(c.Size, c.Worse), TextCell(Suspects(c, all))}
 			if all {
-				row = append(row, TextCell(Quantity(c.Before, tr.Unit)), TextCell(Quantity(c.After, tr.Unit)), TextCell(unit.Digits(c.P)))
+				row = append(row, TextCell(Quantity(c.Before, tr.Unit)), TextCell(Quantity(c.After, tr.Unit)))
 			}
 			t.Add(row...)
 		}
@@ -153,7 +196,9 @@ func changeTable(g *compare.Group, all bool) Table {
 	return t
 }
 
-func suspects(c compare.Change, all bool) string {
+// Suspects are the facts that changed at about the night of a change: the first with a count of the others,
+// or all.
+func Suspects(c compare.Change, all bool) string {
 	s := ""
 	for i, x := range c.Suspects {
 		switch {

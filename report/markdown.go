@@ -272,3 +272,10 @@ func escapeMarkdown(s string) string {
 	}
 	return b.String()
 }
+
+// folded writes blocks that a reader opens, below a trusted heading. GitHub and GitLab fold them.
+func (m *markdown) folded(summary string, blocks func()) {
+	m.line("<details><summary>" + summary + "</summary>")
+	blocks()
+	m.line("</details>")
+}

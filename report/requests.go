@@ -1,13 +1,12 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 
 	"bench/experiment/record"
@@ -19,7 +18,7 @@ const recordsSuffix = ".requests.jsonl.zst"
 // findRecords lists the rows without a file of requests. Every sweep writes one, also of a row without requests.
 func (r *Run) findRecords() {
 	for _, row := range r.Live() {
-		if _, err := os.Stat(filepath.Join(r.Dir, row.ID+recordsSuffix)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := fs.Stat(r.Files, row.ID+recordsSuffix); errors.Is(err, fs.ErrNotExist) {
 			r.WithoutRecords = append(r.WithoutRecords, row.ID)
 		}
 	}
@@ -72,7 +71,7 @@ func (r *Run) requests(row *record.Row, read func(io.Reader, func(*record.Record
 	if r.Records != nil {
 		return r.Records(row)
 	}
-	err = readFile(cmp.Or(r.RecordsDir, r.Dir), row.ID+recordsSuffix, func(f io.Reader) error {
+	err = r.readFile(row.ID+recordsSuffix, func(f io.Reader) error {
 		return read(f, func(rec *record.Record) error {
 			out = append(out, rec)
 			return nil
@@ -84,7 +83,7 @@ func (r *Run) requests(row *record.Row, read func(io.Reader, func(*record.Record
 // Samples are the telemetry of a row; nil: the run has none.
 func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	var out []*record.Sample
-	err := readFile(r.Dir, row.ID+".telemetry.jsonl.zst", func(f io.Reader) error {
+	err := r.readFile(row.ID+".telemetry.jsonl.zst", func(f io.Reader) error {
 		return record.ReadSamples(f, func(s *record.Sample) error {
 			out = append(out, s)
 			return nil
@@ -95,11 +94,15 @@ func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 
 // readFile opens a file of a run's directory. A missing file is no error, and neither is a run without a
 // directory.
-func readFile(dir, name string, each func(io.Reader) error) error {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+func (r *Run) readFile(name string, each func(io.Reader) error) error {
+	files := r.Files
+	if info, err := os.Stat(r.Dir); files == nil && err == nil && info.IsDir() {
+		files = os.DirFS(r.Dir)
+	}
+	if files == nil {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(dir, filepath.Base(name)))
+	f, err := files.Open(path.Base(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

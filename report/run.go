@@ -27,6 +27,7 @@ import (
 // Run is one execution of a matrix.
 type Run struct {
 	Dir      string // as given to Load
+	Files    fs.FS  // of its directory; nil: of Dir, if that is one
 	Manifest record.Manifest
 	Rows     []record.Row     // in plan order, then rows that are not in the plan
 	Missing  []string         // ids of planned rows without a result, in plan order
@@ -36,7 +37,7 @@ type Run struct {
 	// WithoutRecords are the ids of rows of a run of bench, still in the matrix, whose file of requests is missing.
 	WithoutRecords []string
 
-	RecordsDir string // directory of the requests, if Dir is the file of one row; empty: Dir
+	RecordsDir string // directory of the run, if Dir is the file of one row; else empty
 
 	// Records reads the requests of a row; nil: from the directory.
 	Records func(*record.Row) ([]*record.Record, error)
@@ -54,10 +55,12 @@ const (
 
 // Load reads a run directory: run.json, the <row>.json files and notes.md. A result file that is not whole or
 // has another schema is an error that names it. Other files are ignored.
-func Load(dir string) (*Run, error) {
-	run := &Run{Dir: dir}
-	manifest := filepath.Join(dir, manifestName)
-	if err := decode(manifest, record.SchemaRun, &run.Manifest, &run.Manifest.Schema); err != nil {
+func Load(dir string) (*Run, error) { return LoadFiles(os.DirFS(dir), dir) }
+
+// LoadFiles is Load for a directory that is called dir. The run reads nothing outside of files.
+func LoadFiles(files fs.FS, dir string) (*Run, error) {
+	run := &Run{Dir: dir, Files: files}
+	if err := run.decode(manifestName, record.SchemaRun, &run.Manifest, &run.Manifest.Schema); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is not a run: it has no %s\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
 		}
@@ -66,30 +69,31 @@ func Load(dir string) (*Run, error) {
 	if err := run.readRows(); err != nil {
 		return nil, err
 	}
-	notes, err := os.ReadFile(filepath.Join(dir, notesName))
+	notes, err := fs.ReadFile(files, notesName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading notes: %w", err)
+		return nil, fmt.Errorf("reading notes of %s: %w", dir, err)
 	}
 	run.Notes = strings.ToValidUTF8(string(notes), string(utf8.RuneError))
 	return run, nil
 }
 
 func (r *Run) readRows() error {
-	names, err := filepath.Glob(filepath.Join(escapeGlob(r.Dir), "*.json"))
+	names, err := fs.Glob(r.Files, "*.json")
 	if err != nil {
 		return fmt.Errorf("listing rows: %w", err)
 	}
 	found := map[string]record.Row{}
 	for _, name := range names {
-		if filepath.Base(name) == manifestName || !r.ours(name) {
+		if name == manifestName || !r.ours(name) {
 			continue
 		}
 		var row record.Row
-		if err := decode(name, record.SchemaRow, &row, &row.Schema); err != nil {
+		if err := r.decode(name, record.SchemaRow, &row, &row.Schema); err != nil {
 			return err
 		}
-		if want := strings.TrimSuffix(filepath.Base(name), ".json"); row.ID != want {
-			return fmt.Errorf("reading %s: it contains row %q; was the file renamed?", name, row.ID)
+		if row.ID != strings.TrimSuffix(name, ".json") {
+			return fmt.Errorf("reading %s: it contains row %q; was the file renamed?",
+				filepath.Join(r.Dir, name), row.ID)
 		}
 		found[row.ID] = row
 	}
@@ -101,12 +105,12 @@ func (r *Run) readRows() error {
 			delete(found, p.ID)
 		case p.State == record.StateSkipped:
 			r.Skipped = append(r.Skipped, p)
-		case p.State != "removed":
+		case p.State != record.StateRemoved:
 			r.Missing = append(r.Missing, p.ID)
 		}
 	}
 	for _, name := range names { // sorted by name
-		if row, ok := found[strings.TrimSuffix(filepath.Base(name), ".json")]; ok {
+		if row, ok := found[strings.TrimSuffix(name, ".json")]; ok {
 			r.Rows = append(r.Rows, row)
 		}
 	}
@@ -114,18 +118,19 @@ func (r *Run) readRows() error {
 	return nil
 }
 
-// ours reports whether a JSON file is a row: the plan has its name, or its schema is one of bench.
+// ours reports whether a JSON file is a row: the plan has its name, or its schema is that of rows. Others of
+// bench are gate.json, and what commands were told to write there.
 func (r *Run) ours(name string) bool {
-	id := strings.TrimSuffix(filepath.Base(name), ".json")
+	id := strings.TrimSuffix(name, ".json")
 	if slices.ContainsFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id }) {
 		return true
 	}
-	b, err := os.ReadFile(name)
+	b, err := fs.ReadFile(r.Files, name)
 	if err != nil {
 		return false
 	}
 	schema, err := schemaOf(b)
-	return err == nil && strings.HasPrefix(schema, "bench/")
+	return err == nil && strings.HasPrefix(schema, "bench/row/")
 }
 
 func schemaOf(b []byte) (string, error) {
@@ -136,16 +141,12 @@ func schemaOf(b []byte) (string, error) {
 	return head.Schema, err
 }
 
-// escapeGlob escapes a directory's name for filepath.Glob.
-func escapeGlob(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-}
-
 // decode reads a file into v; got points to the schema in v. A valid file is parsed once.
-func decode(name, schema string, v any, got *string) error {
-	b, err := os.ReadFile(name)
+func (r *Run) decode(file, schema string, v any, got *string) error {
+	name := filepath.Join(r.Dir, file)
+	b, err := fs.ReadFile(r.Files, file)
 	if err != nil {
-		return fmt.Errorf("reading a result: %w", err)
+		return fmt.Errorf("reading a result of %s: %w", r.Dir, err)
 	}
 	wrong := json.Unmarshal(b, v)
 	if wrong == nil && *got == schema {
@@ -164,7 +165,7 @@ func decode(name, schema string, v any, got *string) error {
 // Removed reports whether a row is no longer in the matrix. Its result stays but does not count.
 func (r *Run) Removed(id string) bool {
 	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
-	return i < 0 || r.Manifest.Plan[i].State == "removed"
+	return i < 0 || r.Manifest.Plan[i].State == record.StateRemoved
 }
 
 // Simulated reports whether any row was measured against a simulated server.

@@ -16,7 +16,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Dir = got.Dir
+	want.Dir, want.Files = got.Dir, os.DirFS(got.Dir)
 	for _, row := range want.Live() { // the fixture has no records
 		want.WithoutRecords = append(want.WithoutRecords, row.ID)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"bench/experiment"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
@@ -35,24 +34,11 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 	return out
 }
 
-// compared are the metrics that the page compares runs by; bench compare has more.
-var compared = []string{"output_tokens_per_s", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2e_p99", experiment.ErrorRate}
-
-// ChangesTable is the changes of each point from one run to another.
+// ChangesTable is the changes of the main figures of each point from one run to another. Where a knob differs
+// they are raw: it is the reason why.
 func ChangesTable(c *compare.Comparison) Table {
-	t := Table{ID: "changes", Caption: c.New + " against " + c.Base, Note: ComparisonLegend, Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "base", Num: true},
-		{Head: "new", Num: true}, {Head: "change", Num: true}, {Head: "95 % interval"}, {Head: "verdict"}, {Head: "why"}}}
-	for i := range c.Points {
-		p := &c.Points[i]
-		for k := range p.Metrics {
-			if m := &p.Metrics[k]; slices.Contains(compared, m.Name) {
-				t.Add(TextCell(p.Name), figureCell(m), quantityCell(m.Base, m.Unit), quantityCell(m.New, m.Unit), changeCell(m), intervalCell(m), judgedCell(m, true), TextCell(m.Why))
-			}
-		}
-	}
-	if c.Refused {
-		t.Note = "Not compared: differences in the table below make the figures incomparable. To compare anyway: bench compare BASE NEW --allow KEY."
-		t.Rows = [][]Cell{{TextCell("all"), Absent(), Absent(), Absent(), Absent(), Absent(), {Text: "not compared", Kind: Failed}, TextCell("see other differences")}}
-	}
+	t := figuresTable(c, func(figure string) bool { return slices.Contains(headlineFigures, figure) })
+	a := AnswerComparison(c)
+	t.ID, t.Caption, t.Note = "changes", ComparisonTitle(c), a.Sentence()
 	return t
 }

@@ -2,18 +2,15 @@ package page
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
@@ -24,30 +21,11 @@ import (
 // browse opens the page in headless Chromium and returns the document after its script has run.
 func browse(t *testing.T, html []byte, size string) string {
 	t.Helper()
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium on this machine: the page is not driven")
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "report.html")
+	file := filepath.Join(t.TempDir(), "report.html")
 	if err := os.WriteFile(file, html, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-		"--disable-sync", "--disable-component-update", "--user-data-dir="+dir, "--window-size="+size, "--virtual-time-budget=1000000",
-		"--enable-logging=stderr", "--dump-dom", "file://"+file)
-	var console bufferedLog
-	cmd.Stderr = &console
-	dom, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("chromium: %v\n%s", err, console.String())
-	}
-	for _, line := range console.messages() {
-		t.Errorf("the page complains: %s", line)
-	}
-	return string(dom)
+	return fixture.Browse(t, "file://"+file, size)
 }
 
 func attribute(t *testing.T, dom, name string) int {
@@ -176,6 +154,40 @@ func TestHistoryInBrowser(t *testing.T) {
 	dom := browse(t, []byte(html), "1280,4000")
 	if got := attribute(t, dom, "charts"); got != want || attribute(t, dom, "ready") == 0 || strings.Contains(dom, "__xss=1<") {
 		t.Errorf("%d charts stand, want %d", got, want)
+	}
+}
+
+// The labels of a narrow axis differ.
+func TestNarrowAxisInBrowser(t *testing.T) {
+	h := fixture.History()
+	for i := range h.Groups[0].Trends {
+		trend := &h.Groups[0].Trends[i]
+		trend.Changes, trend.Alarm = nil, nil
+		for j := range trend.Nights {
+			trend.Nights[j].X = 2 + 0.001*float64(j%5)
+		}
+	}
+	html := fixture.Rendered(t, func(w io.Writer) error { return History(w, h) })
+	dom := browse(t, with([]byte(html), awaiting+`addEventListener('load', async () => {
+  let same = 0, ticks = 0;
+  for (const box of document.querySelectorAll('.chart')) {
+    box.scrollIntoView();
+    await drawn(box);
+    const axis = echarts.getInstanceByDom(box).getOption().yAxis[0], labels = [];
+    for (let y = axis.min; y < axis.max + axis.interval / 2; y += axis.interval) {
+      labels.push(axis.axisLabel.formatter(y));
+    }
+    ticks += labels.length;
+    same += labels.length - new Set(labels).size;
+  }
+  document.documentElement.dataset.ticks = ticks;
+  document.documentElement.dataset.same = same;
+});`), "1280,900")
+	if ticks := attribute(t, dom, "ticks"); ticks < 6 {
+		t.Errorf("%d ticks", ticks)
+	}
+	if same := attribute(t, dom, "same"); same != 0 {
+		t.Errorf("%d labels are the same as another of their axis", same)
 	}
 }
 

@@ -116,8 +116,16 @@
         const bare = a.axisLabel && a.axisLabel.show === false;
         a.axisLabel = {...text, hideOverlap: true, show: !bare};
         if (a.min === 'dataMin') Object.assign(a.axisLabel, {showMinLabel: false, showMaxLabel: false});
-        if (a.type === 'category') Object.assign(a.axisLabel, {width: Math.min(240, width * 0.34), overflow: 'truncate', interval: 0});
-        else a.axisLabel.formatter = x => figure(x, axes === o.yAxis && spec.units_y ? spec.units_y[i] : unit);
+        if (a.type === 'category') Object.assign(a.axisLabel, {width: Math.min(a.position === 'right' ? 320 : 240, width * 0.34), overflow: 'truncate', interval: 0});
+        else if (unit === 'size') a.axisLabel.formatter = x => figure(Math.abs(x), 'share'); // the axis names the direction
+        else if (a.type !== 'time') {
+          const of = axes === o.yAxis && spec.units_y ? spec.units_y[i] : unit, digits = places(a);
+          a.axisLabel.formatter = x => figure(x, of, digits);
+        }
+        if (a.type === 'category' && width < 600) {
+          if (a.position === 'right') a.axisLabel.show = false; // no room: the tooltip has it
+          else if (unit === 'size') Object.assign(a.axisLabel, {overflow: 'break', fontSize: 11, lineHeight: 11});
+        }
         if (a.type === 'log') logarithmic(a, o, axes === o.xAxis ? 0 : 1);
         else if (axes === o.yAxis) reach(a, o);
       }
@@ -142,6 +150,13 @@
       o.legend.selected = Object.fromEntries(every.map((name, i) => [name, i < spec.visible]));
     }
     return {o, more};
+  }
+
+  // The significant digits that tell the ticks of an axis with a given interval apart.
+  function places({interval, min, max}) {
+    if (!interval) return 3;
+    const power = x => Math.floor(Math.log10(Math.abs(x) || interval));
+    return Math.max(3, Math.max(power(min), power(max)) - power(interval) + 1);
   }
 
   // The approximate number of lines of a legend.
@@ -191,12 +206,20 @@
     axis.axisLabel.customValues = ticks;
   }
 
+  // The browser has no height of a box in a hidden panel. Two charts of curves fit the first sheet of paper, and so does a
+  // forest.
+  function heightOf(box, spec) {
+    if (page.printing && spec.curves) return 290;
+    if (page.printing && spec.unit_x === 'size') return 110 + 15 * spec.option.yAxis[0].data.length;
+    return Number(box.dataset.height);
+  }
+
   function draw(box) {
-    const state = shown(box), width = page.printing ? paper : box.clientWidth;
+    const state = shown(box), small = box.closest('.small');
+    const width = page.printing ? (small ? paper / 2 - 10 : paper) : box.clientWidth;
     let c; // made below; labels are placed when it is
     const {o, more} = finish(state, width, at => c.convertToPixel('grid', at));
-    // The browser has no height of a box in a hidden panel. Two charts of curves fit the first sheet of paper.
-    const height = (page.printing && state.spec.curves ? 290 : Number(box.dataset.height)) + more;
+    const height = heightOf(box, state.spec) + more;
     box.style.height = height + 'px';
     for (const [i, input] of state.ticks.entries()) input.checked = [o.xAxis, o.yAxis][i][0].type === 'log';
     c = echarts.init(box, dark() ? 'dark' : null, page.printing ? {width, height, devicePixelRatio: 2} : {width, height});

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
 )
@@ -17,24 +18,94 @@ var tablesHTML string
 // tablesTemplate is the template of comparisons and histories.
 var tablesTemplate = template.Must(template.Must(runsTemplate.Clone()).New("tables").Parse(tablesHTML))
 
-// Comparison writes a comparison as one self-contained page.
+// Comparison writes a comparison as one self-contained page: the answer, a line for each change, the curves
+// of both sides, the tables.
 func Comparison(w io.Writer, c *compare.Comparison) error {
-	v := tablesPage{Kind: "bench compare", Title: report.ComparisonTitle(c), Lead: append(report.ComparisonLead(c), report.ComparisonLegend)}
-	for _, t := range report.ComparisonTables(c, true) {
+	f := report.NewForest(c)
+	a := newComparedView(c, &f)
+	v := tablesPage{Kind: "bench compare", Title: report.ComparisonTitle(c), Answer: &a}
+	if err := v.addForest("s", f); err != nil {
+		return err
+	}
+	if err := v.addCurves(c.Sides); err != nil {
+		return err
+	}
+	for _, t := range report.ConditionTables(c) {
 		if err := v.add(t, false); err != nil {
 			return err
 		}
 	}
+	if err := v.add(report.FiguresTable(c), false); err != nil {
+		return err
+	}
+	if t := report.StatisticsTable(c); len(t.Rows) > 0 {
+		view := newTableView("s", t)
+		view.Folded = false // it is already within a fold
+		v.Figures = append(v.Figures, figure{Table: &view, Fold: "Statistics"})
+	}
 	return v.write(w, c)
+}
+
+// comparedView is the answer of a comparison for the template.
+type comparedView struct {
+	report.ComparisonAnswer
+	Sides []string
+	KPIs  []kpi // how many figures have which verdict
+}
+
+func newComparedView(c *compare.Comparison, f *report.Forest) comparedView {
+	v := comparedView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c)}
+	for _, x := range report.Counts(c, f) {
+		v.KPIs = append(v.KPIs, kpi{Name: x.Name, Value: x.Value})
+	}
+	return v
 }
 
 // tablesPage is a page of tables with the charts of each above it.
 type tablesPage struct {
 	Kind, Title string
-	Lead        []string // paragraphs
+	Lead        []string      // paragraphs
+	Answer      *comparedView // nil: none
+	Curves      *curvesView   // of the charts; nil: none
 	frame
 	Data    template.JS
 	Figures []figure
+}
+
+// addForest adds the changes of a comparison as charts: the main ones, and folded the others.
+func (v *tablesPage) addForest(prefix string, f report.Forest) error {
+	figures, err := forestFigures(prefix, f)
+	v.Figures = append(v.Figures, figures...)
+	return err
+}
+
+// mostMainLines is the number of lines that a reader sees at first.
+const mostMainLines = 30
+
+// forestFigures are the charts of a forest; none without a line.
+func forestFigures(prefix string, f report.Forest) ([]figure, error) {
+	var out []figure
+	f = f.Cut(mostMainLines)
+	for _, part := range []struct {
+		id, title string
+		lines     []report.ForestLine
+		fold      string
+	}{{prefix + "-forest", "Changes", f.Main, ""}, {prefix + "-forest-rest", "Other changes", f.Rest,
+		unit.Plural(len(f.Rest), "more figure")}} {
+		c, err := forestChart(part.id, part.title, part.lines, f.Reach)
+		if err != nil {
+			return nil, err
+		}
+		if c.Option == nil {
+			continue
+		}
+		view, err := c.drawn()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, figure{Charts: []chartView{view}, Fold: part.fold, Paper: part.fold == ""})
+	}
+	return out, nil
 }
 
 // write renders the page under the report's policy. ECharts is in it only with a chart, data only if not nil.

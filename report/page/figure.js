@@ -1,13 +1,14 @@
-// figure formats as unit.Format does in Go, without zeros at the end; a test compares them.
+// figure formats as unit.Format does in Go, without zeros at the end; a test compares them. places is the
+// number of significant digits.
 const figure = (() => {
   'use strict';
-  const digits = x => Number(x.toPrecision(3)).toLocaleString('en-US', {maximumFractionDigits: 9});
-  return (x, unit) => {
-    if (unit === 's') return digits(x) + ' s';
-    if (unit === 'share') return digits(x * 100) + ' %';
-    if (unit !== 'ms') return digits(x);
+  const digits = (x, places) => Number(x.toPrecision(places)).toLocaleString('en-US', {maximumFractionDigits: 9});
+  return (x, unit, places = 3) => {
+    if (unit === 's') return digits(x, places) + ' s';
+    if (unit === 'share') return digits(x * 100, places) + ' %';
+    if (unit !== 'ms') return digits(x, places);
     const size = Math.abs(x);
-    if (size >= 1000) return digits(x / 1000) + ' s';
-    return size > 0 && size < 1 ? digits(x * 1000) + ' µs' : digits(x) + ' ms';
+    if (size >= 1000) return digits(x / 1000, places) + ' s';
+    return size > 0 && size < 1 ? digits(x * 1000, places) + ' µs' : digits(x, places) + ' ms';
   };
 })();

@@ -1,124 +1,106 @@
 package page
 
 import (
+	_ "embed"
 	"fmt"
+	"html/template"
 	"io"
-	"math"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
-
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
 )
 
-// History writes the history as a page with a chart for each figure of each point.
+//go:embed history.html
+var historyHTML string
+
+var historyTemplate = template.Must(template.Must(runsTemplate.Clone()).New("history").Parse(historyHTML))
+
+type historyView struct {
+	frame
+	Legend string
+	Groups []groupView
+	Unread *figure // nil: every run was read
+}
+
+// groupView is a group of nights: its answer, what changed, then a small chart for each figure.
+type groupView struct {
+	Title, Nights string
+	Answer        report.GroupAnswer
+	Tables        []figure
+	Points        []pointTrends
+	Trends        figure // every figure as a table
+}
+
+// pointTrends are the charts of a point.
+type pointTrends struct {
+	Name   string
+	Charts []chartView
+}
+
+const historyLegend = "A mark is a night: the mean of its repeats, with its 95 % interval. " +
+	"Diamond: with cautions. Hollow: invalid, not tested. " +
+	"Triangle: beyond the scale. Vertical line: the level changed. Dashed: median. Arrow: alarm. " +
+	"Ring: the gate found a regression."
+
+// History writes the history as a page with a small chart for each figure of each point.
 func History(w io.Writer, h *compare.History) error {
-	v := tablesPage{Kind: "bench history", Title: "History", Lead: []string{historyLegend}}
+	v := historyView{frame: newFrame(true), Legend: historyLegend}
 	for i := range h.Groups {
-		g := &h.Groups[i]
-		id := fmt.Sprintf("g%d-", i)
-		for _, t := range report.GroupTables(g) {
-			t.ID, t.Caption = id+t.ID, report.GroupTitle(g)+": "+t.Caption
-			if err := v.add(t, false); err != nil {
-				return err
-			}
-		}
-		trends, err := trendCharts(g, id)
+		g, err := newGroupView(&h.Groups[i], fmt.Sprintf("g%d", i))
 		if err != nil {
 			return err
 		}
-		t := report.TrendsTable(g)
-		t.ID, t.Caption = id+t.ID, report.GroupTitle(g)
-		if err := v.add(t, true, trends...); err != nil {
-			return err
-		}
+		v.Groups = append(v.Groups, g)
 	}
-	if err := v.add(report.UnreadTable(h), false); err != nil {
-		return err
+	if t := report.UnreadTable(h); len(t.Rows) > 0 {
+		v.Unread = new(tableFigure("s", t, false))
 	}
-	return v.write(w, nil) // the charts already have the nights
+	if err := historyTemplate.Execute(w, v); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
 }
 
-const historyLegend = "A mark is a night: the mean of its repeats, dashed lines its 95 % interval; hollow: a row was invalid, the night is not tested. " +
-	"Vertical line: change-point (E-divisive means, permutation test at 0.1 %). Arrow: alarm, each of the last one to three nights is far beyond the earlier ones."
+func tableFigure(prefix string, t report.Table, folded bool) figure {
+	view := newTableView(prefix, t)
+	view.Folded = view.Folded || folded
+	return figure{Table: &view, Paper: true}
+}
 
-func trendCharts(g *compare.Group, id string) ([]chart, error) {
-	var out []chart
+func newGroupView(g *compare.Group, id string) (groupView, error) {
+	v := groupView{Title: report.GroupTitle(g), Nights: unit.Plural(len(g.Nights), "night"),
+		Answer: report.AnswerGroup(g),
+		Trends: tableFigure(id, report.TrendsTable(g), true)}
+	for _, t := range report.GroupTables(g) {
+		if len(t.Rows) > 0 {
+			v.Tables = append(v.Tables, tableFigure(id, t, false))
+		}
+	}
+	at := map[string]int{}
+	var ended []pointTrends
 	for i := range g.Trends {
-		c, err := trendChart(&g.Trends[i], fmt.Sprintf("%st%d", id, i))
+		t := &g.Trends[i]
+		c, err := trendChart(g, t, fmt.Sprintf("%s-t%d", id, i))
 		if err != nil {
-			return nil, err
+			return v, err
 		}
-		out = append(out, c)
-	}
-	return out, nil
-}
-
-// trendChart draws a figure by night. Nights are evenly spaced, whatever their dates.
-func trendChart(t *compare.Trend, id string) (chart, error) {
-	name := t.Metric + ", " + t.Point
-	c := chart{ID: id, Title: name, Height: 260, UnitY: unitOfAxis(t.Unit),
-		Alt: name + ", by night, with intervals and change-points. The figures are in the table below."}
-	line := newPlot(opts.XAxis{Type: "value", Name: "night", Min: 0}, opts.YAxis{Type: "value", Name: report.UnitWords(t.Unit), Scale: opts.Bool(true)})
-	var marks, low, high, alarms []datum
-	for i, n := range t.Nights {
-		tip := fmt.Sprintf("%s\n%s: %s (%s)\n%s", report.Day(n.At), t.Metric, report.Quantity(n.X, t.Unit), report.IntervalText(n.CI95, t.Unit), unit.Plural(n.Repeats, "repeat"))
-		d := datum{x: i, y: n.X, tip: tip}
-		if !n.Valid {
-			d.grade, d.tip = stats.Thin, tip+"\ninvalid"
+		view, err := c.drawn()
+		if err != nil {
+			return v, err
 		}
-		marks = append(marks, d)
-		if !math.IsInf(n.CI95.Hi, 1) {
-			low, high = append(low, datum{x: i, y: n.CI95.Lo, tip: tip}), append(high, datum{x: i, y: n.CI95.Hi, tip: tip})
+		if t.Unwatched == compare.TrendEnded {
+			ended = append(ended, pointTrends{t.Point + ", " + t.Metric + ": ended", []chartView{view}})
+			continue
 		}
-	}
-	addLine(line, 0, t.Metric, marks)
-	addIntervals(line, low, high)
-	if a := t.Alarm; a != nil {
-		alarms = append(alarms, datum{x: len(t.Nights) - 1, y: t.Nights[len(t.Nights)-1].X, tip: fmt.Sprintf("alarm: %s", compare.Percent(a.Size, true))})
-	}
-	addMarks(line, "alarm", "arrow", vermilion, 20, alarms)
-	addChanges(line, t)
-	var err error
-	c.Option, err = option(line)
-	return c, err
-}
-
-func unitOfAxis(unit string) string {
-	if unit == "ms" {
-		return unit
-	}
-	return ""
-}
-
-// addIntervals draws the ends of the intervals as thin lines.
-func addIntervals(line *charts.Line, low, high []datum) {
-	for _, ends := range [][]datum{low, high} {
-		items := make([]opts.LineData, len(ends))
-		for i, d := range ends {
-			items[i] = opts.LineData{Value: d.value(), Symbol: "none"}
+		k, known := at[t.Point]
+		if !known {
+			k = len(v.Points)
+			at[t.Point] = k
+			v.Points = append(v.Points, pointTrends{Name: t.Point})
 		}
-		line.AddSeries("95 % interval", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: palette[4]}),
-			charts.WithLineStyleOpts(opts.LineStyle{Color: palette[4], Width: 1, Type: "dashed"}),
-			charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)}))
+		v.Points[k].Charts = append(v.Points[k].Charts, view)
 	}
-}
-
-func addChanges(line *charts.Line, t *compare.Trend) {
-	if len(t.Changes) == 0 {
-		return
-	}
-	var items []opts.MarkLineNameXAxisItem
-	for _, c := range t.Changes {
-		items = append(items, opts.MarkLineNameXAxisItem{Name: compare.Percent(c.Size, true), XAxis: float64(c.At) - 0.5})
-	}
-	line.AddSeries("change", nil,
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}), charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion}),
-		charts.WithMarkLineNameXAxisItemOpts(items...),
-		charts.WithMarkLineStyleOpts(opts.MarkLineStyle{Symbol: []string{"none", "none"},
-			Label:     &opts.Label{Show: opts.Bool(true), Position: "insideEndTop", Formatter: "{b}", Color: vermilion},
-			LineStyle: &opts.LineStyle{Color: vermilion, Type: "solid"}}))
+	v.Points = append(v.Points, ended...)
+	return v, nil
 }

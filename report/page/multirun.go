@@ -58,20 +58,12 @@ func (m multiRun) view() (*multiRunView, error) {
 	for i := range m.runs {
 		v.IDs = append(v.IDs, runID(i))
 	}
-	set := m.curves()
-	var all []chart
-	for _, of := range []func(string) (chart, error){set.interactivityChart, set.latencyChart, set.throughputChart} {
-		c, err := of("runs")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	var err error
-	if v.Curves, err = set.view(multiRunID + "-" + curvesID); err != nil {
+	o, err := m.overlay("runs")
+	if err != nil {
 		return nil, err
 	}
-	if err := v.add(report.RunsTable(m.names, m.runs, m.outcomes), all); err != nil {
+	v.Curves = o.Curves
+	if err := v.add(report.RunsTable(m.names, m.runs, m.outcomes), o.Charts); err != nil {
 		return nil, err
 	}
 	for i := range m.runs[1:] {
@@ -79,7 +71,19 @@ func (m multiRun) view() (*multiRunView, error) {
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s with %s: %w", m.names[i+1], m.names[0], err)
 		}
-		for _, x := range []report.Table{report.ChangesTable(c), report.DifferencesTable("differences", c.New+" against "+c.Base+": other differences", c.Differences), report.UnmatchedTable(c)} {
+		forest, err := forestFigures(fmt.Sprintf("%s-%d", multiRunID, i+1), report.NewForest(c))
+		if err != nil {
+			return nil, err
+		}
+		if len(forest) > 0 {
+			t := report.ChangesTable(c)
+			t.ID += fmt.Sprintf("-%d", i+1)
+			view := newTableView(multiRunID, t)
+			view.Folded, forest[0].Table = true, &view
+		}
+		v.Figures = append(v.Figures, forest...)
+		for _, x := range []report.Table{report.DifferencesTable("differences", c.New+" against "+c.Base+
+			": other differences", c.Differences), report.UnmatchedTable(c)} {
 			if len(x.Rows) > 0 {
 				x.ID += fmt.Sprintf("-%d", i+1)
 				if err := v.add(x, nil); err != nil {
@@ -97,7 +101,7 @@ func (m multiRun) side(i int) compare.Side {
 		WithoutRecords: r.WithoutRecords}}}
 }
 
-// curves are the workloads of all runs: a colour for each run, a shape for each workload.
+// curves are the workloads of all runs: a colour for each run, and another shape for each in one workload.
 func (m multiRun) curves() *curveSet {
 	set := &curveSet{Singles: singles, Output: outputUnit(m.outcomes...)}
 	var labels []string
@@ -107,7 +111,7 @@ func (m multiRun) curves() *curveSet {
 			if !slices.Contains(labels, s.Label()) {
 				labels = append(labels, s.Label())
 			}
-			set.add(o, i, lookOf(r, slices.Index(labels, s.Label())), m.names[r])
+			set.add(o, i, lookOf(r, r+slices.Index(labels, s.Label())), m.names[r])
 		}
 	}
 	if s, _ := m.outcomes[0].HeadlinePoint(); s != nil {

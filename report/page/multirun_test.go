@@ -33,7 +33,8 @@ func TestRunsBesideEachOther(t *testing.T) {
 	if n := strings.Count(string(html), `class="chart-data"`); n < 3 {
 		t.Fatalf("%d charts", n)
 	}
-	for _, want := range []string{"2 runs", "tuesday against monday", "&#43;20.0 %", "&#43;19", "worse", `href="#r1"`} {
+	for _, want := range []string{"2 runs", "tuesday against monday", "&#43;20.0 %", "&#43;10.8", "worse",
+		`href="#r1"`} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -48,7 +49,9 @@ func TestRunsBesideEachOther(t *testing.T) {
 			names = append(names, c.Name)
 		}
 	}
-	if !slices.Equal(names, []string{"monday", "tuesday"}) || overlay.First != "D" || overlay.Curves[0].Color == overlay.Curves[1].Color || overlay.Curves[0].Shape != overlay.Curves[1].Shape {
+	if !slices.Equal(names, []string{"monday", "tuesday"}) || overlay.First != "D" ||
+		overlay.Curves[0].Color == overlay.Curves[1].Color ||
+		overlay.Curves[0].Shape == overlay.Curves[1].Shape {
 		t.Errorf("curves of %q, first %q", names, overlay.First)
 	}
 }
@@ -60,7 +63,8 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	a := another("monday", 1)
 	a.Manifest.Target.Hardware = "h100-sxm"
 	html := string(page1(t, a, b))
-	for _, want := range []string{"not compared", "refused; to compare anyway: --allow hardware", "all-latency-load"} {
+	for _, want := range []string{"not compared", "hardware differs (h100-sxm → b200-sxm); raw: ",
+		"all-1-forest", "refused; to compare anyway: --allow hardware", "all-latency-load"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // awaiting is the script that waits for a chart. Time is virtual, and ends before a busy machine has made a
@@ -88,32 +87,4 @@ func with(html []byte, look string) []byte {
 	html = bytes.Replace(html, []byte(escaped.Replace(hash(pageScript))), []byte(escaped.Replace(hash(pageScript)+" "+hash(look))), 1)
 	end := bytes.LastIndex(html, []byte("</body>")) // ECharts has one of its own, in a string
 	return slices.Concat(html[:end], []byte("<script>"+look+"</script>"), html[end:])
-}
-
-// bufferedLog keeps what Chromium writes; only what the page itself said to the console matters.
-type bufferedLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *bufferedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *bufferedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *bufferedLog) messages() []string {
-	var out []string
-	for line := range strings.Lines(l.String()) {
-		if strings.Contains(line, "CONSOLE") {
-			out = append(out, line)
-		}
-	}
-	return out
 }

@@ -59,6 +59,7 @@ type figure struct {
 	Charts []chartView
 	Marks  string     // what the marks of the charts mean; empty: a legend does
 	Table  *tableView // nil: none
+	Fold   string     // summary of the fold that the reader opens; empty: not folded
 	Paper  bool       // printed
 }
 

@@ -1,0 +1,73 @@
+package page
+
+import (
+	"bench/report"
+	"bench/report/compare"
+)
+
+// overlay is the curves of several runs on one scale.
+type overlay struct {
+	Curves *curvesView
+	Charts []chart
+}
+
+// newOverlay draws the curves of runs.
+func (m multiRun) overlay(table string) (o overlay, err error) {
+	set := m.curves()
+	for _, of := range []func(string) (chart, error){set.interactivityChart, set.latencyChart,
+		set.throughputChart} {
+		c, err := of(table)
+		if err != nil {
+			return o, err
+		}
+		o.Charts = append(o.Charts, c)
+	}
+	o.Curves, err = set.view(multiRunID + "-" + curvesID)
+	return o, err
+}
+
+// sidesOf are both sides of a comparison as runs: rows of one point in several runs are its repeats.
+func sidesOf(sides [2]compare.Side) multiRun {
+	var m multiRun
+	for i, side := range sides {
+		run := &report.Run{}
+		for _, r := range side.Runs {
+			run.Manifest, run.Definitions = r.Manifest, r.Definitions
+			run.Rows = append(run.Rows, r.Rows...)
+		}
+		o := run.Analyze()
+		m.runs, m.outcomes, m.names = append(m.runs, run), append(m.outcomes, &o),
+			append(m.names, []string{"base", "new"}[i])
+	}
+	return m
+}
+
+// addCurves overlays the curves of both sides, if a workload of both has several loads.
+func (v *tablesPage) addCurves(sides [2]compare.Side) error {
+	if len(sides[0].Runs) == 0 || len(sides[1].Runs) == 0 {
+		return nil
+	}
+	m := sidesOf(sides)
+	if !m.anySeries() {
+		return nil
+	}
+	o, err := m.overlay("")
+	if err != nil {
+		return err
+	}
+	f, err := newFigure(multiRunID, "", o.Charts, nil)
+	v.Curves, v.Figures = o.Curves, append(v.Figures, f)
+	return err
+}
+
+// anySeries reports whether a workload has several loads.
+func (m multiRun) anySeries() bool {
+	for _, o := range m.outcomes {
+		for i := range o.Series {
+			if len(o.Series[i].Points) > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,27 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+)
+
+// Shell is the frame of a page of another package: the style and the theme of every page, with its own.
+type Shell struct {
+	Policy  string // allows its style and scripts by their hashes, and forms to its own server
+	Style   template.CSS
+	Scripts []template.JS
+}
+
+// NewShell adds a style sheet and a script to every page's own.
+func NewShell(css, script string) Shell {
+	all := style + css
+	return Shell{Style: template.CSS(all), Scripts: []template.JS{template.JS(pageScript),
+		template.JS(script)},
+		Policy: fmt.Sprintf("default-src 'none'; script-src %s %s; style-src %s; img-src data:; "+
+			"base-uri 'none'; form-action 'self'",
+			hash(pageScript), hash(script), hash(all))}
+}
+
+// Policy is a Content-Security-Policy that allows the style and the scripts of all pages and nothing else,
+// for the header of a server. Each page has its own inside.
+func Policy() string { return newFrame(true).Policy }
