@@ -123,3 +123,37 @@ func TestJUnit(t *testing.T) {
 		}
 	}
 }
+
+// What is known, proven, left out or not compared has a case of its own kind.
+func TestJUnitKinds(t *testing.T) {
+	fail := compare.Case{Point: "A", Metric: "ttft_p99", Verdict: stats.Fail, Why: "worse"}
+	known := fail
+	known.Since = "n1"
+	suspected := compare.Case{Point: "B", Metric: "ttft_p99", Verdict: stats.Undecided, Suspected: true}
+	left := []compare.LeftOut{{Run: "n2", Why: "its gate was FAIL"}}
+	for name, x := range map[string]struct {
+		c    compare.Comparison
+		want string
+	}{
+		"regression": {compare.Comparison{Gate: &compare.Outcome{KnownPasses: true,
+			UndecidedPasses: true, Cases: []compare.Case{fail}}},
+			`<failure message="worse" type="regression">`},
+		"known": {compare.Comparison{Gate: &compare.Outcome{Cases: []compare.Case{known}}},
+			`<failure message="known since n1: worse" type="known regression">`},
+		"known and passes": {compare.Comparison{Gate: &compare.Outcome{KnownPasses: true,
+			Cases: []compare.Case{known}}}, `<skipped message="known since n1: worse">`},
+		"suspected": {compare.Comparison{Gate: &compare.Outcome{UndecidedPasses: true,
+			Cases: []compare.Case{suspected}}}, `<error message="" type="undecided">`},
+		"left out": {compare.Comparison{LeftOut: left},
+			`<testcase classname="left out of base" name="n2">`},
+		"left out of point": {compare.Comparison{Points: []compare.Point{{LeftOut: []compare.LeftOut{{Run: "n2", Row: "A-r1", Why: "concurrency 8"}}}}},
+			`<testcase classname="left out of base" name="n2 A-r1">`},
+		"new base": {compare.Comparison{NewBase: &compare.NewBase{}, Gate: &compare.Outcome{}},
+			`<skipped message="new base: the first run here">`},
+	} {
+		text := fixture.Rendered(t, func(w io.Writer) error { return JUnit(w, &x.c) })
+		if !strings.Contains(text, x.want) || !strings.Contains(text, `tests="1"`) {
+			t.Errorf("%s: no %s in\n%s", name, x.want, text)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -114,6 +115,26 @@ func listed(p record.Packed) (out []int64) {
 	return out
 }
 
+// A row without streaming has no times to first token, in the file and in what is read back.
+func TestVLLMWithoutStreaming(t *testing.T) {
+	s, records := ours()
+	s.Rows[0].Spec.Stream = new(false)
+	var b bytes.Buffer
+	if err := VLLM(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	back, err := foreign.Read("x.json", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := back.Rows[0].Summary
+	if is.TTFT != nil || is.TPOT != nil || is.Requests.Failed != 1 ||
+		len(back.Records[back.Rows[0].ID]) != len(records) {
+		t.Errorf("ttft %v, tpot %v, %+v", is.TTFT, is.TPOT, is.Requests)
+	}
+	near(t, "e2e p50", is.E2E.P50, s.Rows[0].Summary.E2EFromSend.P50)
+}
+
 // A row without records has vLLM's totals and no arrays.
 func TestVLLMWithoutRecords(t *testing.T) {
 	s, _ := ours()
@@ -163,7 +184,7 @@ func TestGoBenchmark(t *testing.T) {
 	if err := GoBenchmark(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	form := regexp.MustCompile(`^(Benchmark[^a-z\s]\S* \d+( \S+ \S+)+|# run .*|[a-z][^\sA-Z:]*: .*|Unit \S+ better=(lower|higher))\n$`)
+	form := regexp.MustCompile(`^(Benchmark[^a-z\s]\S* \d+( \S+ \S+)+|# [a-z]+: .*|Unit \S+ better=(lower|higher))\n$`)
 	var result []string
 	for line := range strings.Lines(b.String()) {
 		if !form.MatchString(line) {
@@ -181,6 +202,57 @@ func TestGoBenchmark(t *testing.T) {
 		if i < 1 || result[i-1] != strconv.FormatFloat(want, 'g', -1, 64) {
 			t.Errorf("%s is not %v in %q", unit, want, result)
 		}
+	}
+}
+
+// benchstat compares two files only if their configuration lines are equal, so there are none: runs differ in
+// model, hardware or matrix, and are compared for that.
+func TestGoBenchmarkHasNoConfiguration(t *testing.T) {
+	s, _ := ours()
+	s.Manifest.Target.Hardware = "h100-sxm"
+	s.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
+	var b bytes.Buffer
+	if err := GoBenchmark(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.Contains(line, ": ") && !strings.HasPrefix(line, "# ") {
+			t.Errorf("a configuration line: %q", line)
+		}
+	}
+	_, result, _ := strings.Cut(b.String(), "\nBenchmark")
+	if !strings.HasSuffix(result, " 1 invalid\n") || strings.Contains(result, " ttft-p99-ms ") {
+		t.Errorf("the invalid row is not marked, or has the p99 of 50 requests:\n%s", b.String())
+	}
+}
+
+// Several rows are one JSON value too, which bench reads back.
+func TestVLLMOfSeveralRows(t *testing.T) {
+	s, _ := ours()
+	second := s.Rows[0]
+	second.ID, second.Spec.Repeat = "A,rate=4-r2", 2
+	second.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
+	s.Rows = append(s.Rows, second)
+	s.Manifest.Plan = append(s.Manifest.Plan, record.Planned{ID: second.ID, State: "done"})
+	var b bytes.Buffer
+	if err := VLLM(&b, s, s); err != nil {
+		t.Fatal(err)
+	}
+	var all []map[string]any
+	if err := json.Unmarshal(b.Bytes(), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 4 || all[1]["label"] != "A,rate=4-r2" ||
+		fmt.Sprint(all[0]["invalid"], all[1]["invalid"]) != "[] [errors]" {
+		t.Errorf("%d objects, the second is %v", len(all), all[1]["label"])
+	}
+	if marked := fmt.Sprint(all[0]["n_too_small"]); !strings.Contains(marked, "p99_ttft_ms") ||
+		strings.Contains(marked, "median") {
+		t.Errorf("50 requests: n_too_small is %s", marked)
+	}
+	back, err := foreign.Read("x.json", b.Bytes())
+	if err != nil || len(back.Rows) != 4 || back.Rows[3].Spec.Repeat != 4 {
+		t.Errorf("%v, %+v", err, back)
 	}
 }
 

@@ -51,18 +51,19 @@ func perGPU(r *record.Row) (float64, bool) {
 
 // GoBenchmark writes the live rows in the Go benchmark format, for benchstat. Each repeat is a line, so that
 // benchstat tests over repeats; the count of a line is its completed requests. benchstat compares only files with
-// the same configuration lines: what differs from run to run is a comment. Source:
+// the same configuration lines, so there are none: a comment has them. Source:
 // golang.org/design/14313-benchmark-format.
 func GoBenchmark(w io.Writer, run *report.Run) error {
 	b := bufio.NewWriter(w)
 	rows := run.Live()
-	for _, x := range [][2]string{{"model", run.Manifest.Target.Model}, {"hardware", run.Manifest.Target.Hardware}, {"matrix", run.Manifest.Matrix}} {
+	m := &run.Manifest
+	for _, x := range [][2]string{{"run", m.Run}, {"matrix", m.Matrix}, {"model", m.Target.Model},
+		{"hardware", m.Target.Hardware},
+		{"endpoint", m.Target.Endpoint}, {"bench", m.Client.Version}} {
 		if x[1] != "" {
-			fmt.Fprintf(b, "%s: %s\n", x[0], strings.Join(strings.Fields(safetext.Escape(x[1])), " "))
+			fmt.Fprintf(b, "# %s: %s\n", x[0], safetext.Escape(x[1]))
 		}
 	}
-	fmt.Fprintf(b, "# run %s, endpoint %s, bench %s\n", safetext.Escape(run.Manifest.Run), safetext.Escape(run.Manifest.Target.Endpoint),
-		safetext.Escape(run.Manifest.Client.Version))
 	for _, f := range figures {
 		better := "lower"
 		if f.more {
@@ -70,6 +71,7 @@ func GoBenchmark(w io.Writer, run *report.Run) error {
 		}
 		fmt.Fprintf(b, "Unit %s better=%s\n", f.unit, better)
 	}
+	fmt.Fprintln(b, "Unit invalid better=lower")
 	for i := range rows {
 		row := &rows[i]
 		fmt.Fprintf(b, "%s %d", benchmarkName(&row.Spec), row.Summary.Requests.Completed)
@@ -77,6 +79,9 @@ func GoBenchmark(w io.Writer, run *report.Run) error {
 			if x, ok := f.of(row); ok {
 				fmt.Fprintf(b, " %s %s", strconv.FormatFloat(x, 'g', -1, 64), f.unit)
 			}
+		}
+		if !row.Valid() {
+			fmt.Fprint(b, " 1 invalid")
 		}
 		fmt.Fprintln(b)
 	}

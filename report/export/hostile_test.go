@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -49,8 +50,25 @@ func attacked(text string) *report.Run {
 // TestHostileText: no format of text lets a control, format or separator character pass, and none gets a line more.
 func TestHostileText(t *testing.T) {
 	c := func(text string) *compare.Comparison {
-		return &compare.Comparison{Base: text, New: "n" + text, Missing: []string{text}, WithoutRecords: []string{text}, Gate: &compare.Outcome{
-			Verdict: stats.Fail, Cases: []compare.Case{{Point: text, Class: text, Metric: "ttft_p99", Verdict: stats.Fail, Why: text}}}}
+		return &compare.Comparison{Base: text, New: "n" + text, Missing: []string{text},
+			LeftOut: []compare.LeftOut{{Run: text, Row: text, Why: text}}, NoBase: text,
+			NewBase: &compare.NewBase{Latest: text,
+				Changed: []compare.Difference{{What: text, Base: text, New: text, Key: "model"}}},
+			WithoutRecords: []string{text}, Gate: &compare.Outcome{
+				Verdict: stats.Fail, Cases: []compare.Case{{Point: text, Class: text, Metric: "ttft_p99",
+					Verdict: stats.Fail, Why: text}}}}
+	}
+	compared := func(text string) *compare.Comparison {
+		x := c(text)
+		x.NewBase, x.NoBase = nil, ""
+		figures := []compare.Metric{{Name: "ttft_p99", Unit: "ms", Base: new(1.0), New: new(2.0),
+			RawChange: new(1.0), Verdict: compare.Inconclusive, Why: text}}
+		x.Points = []compare.Point{{Name: text, Metrics: figures,
+			Classes:  []compare.Class{{Name: text, Metrics: figures}},
+			Cautions: []compare.Cautions{{Run: text, Row: text, New: true, Codes: []string{text}}}}}
+		x.Searches = []compare.SearchAnswer{{Point: text, Goal: text, Axis: text, Why: text}}
+		x.Differences = []compare.Difference{{What: text, Base: text, New: text, Key: text}}
+		return x
 	}
 	formats := map[string]func(io.Writer, string) error{
 		"csv":         func(w io.Writer, text string) error { return CSV(w, attacked(text)) },
@@ -58,10 +76,24 @@ func TestHostileText(t *testing.T) {
 		"vllm":        func(w io.Writer, text string) error { return VLLM(w, attacked(text)) },
 		"gobench":     func(w io.Writer, text string) error { return GoBenchmark(w, attacked(text)) },
 		"openmetrics": func(w io.Writer, text string) error { return OpenMetrics(w, attacked(text)) },
-		"text":        func(w io.Writer, text string) error { return report.Text(w, attacked(text), report.Screen{}) },
-		"md":          func(w io.Writer, text string) error { return report.Markdown(w, attacked(text)) },
-		"junit":       func(w io.Writer, text string) error { return JUnit(w, c(text)) },
-		"comparison":  func(w io.Writer, text string) error { return report.ComparisonText(w, c(text), report.Screen{}) },
+		"text": func(w io.Writer, text string) error {
+			return report.Text(w, attacked(text),
+				report.Screen{})
+		},
+		"md":    func(w io.Writer, text string) error { return report.Markdown(w, attacked(text)) },
+		"junit": func(w io.Writer, text string) error { return JUnit(w, c(text)) },
+		"comparison": func(w io.Writer, text string) error {
+			return report.ComparisonText(w,
+				compared(text), report.Screen{})
+		},
+		"comparison md": func(w io.Writer, text string) error {
+			return report.ComparisonMarkdown(w,
+				compared(text))
+		},
+		"new base": func(w io.Writer, text string) error {
+			return report.ComparisonText(w, c(text),
+				report.Screen{})
+		},
 		"comparison of JSON": func(w io.Writer, text string) error {
 			return WriteJSON(w, c(text))
 		},
@@ -105,4 +137,6 @@ func TestHostileText(t *testing.T) {
 }
 
 // wraps reports whether a format breaks long lines.
-func wraps(format string) bool { return format == "text" || format == "md" || format == "comparison" }
+func wraps(format string) bool {
+	return slices.Contains([]string{"text", "md", "comparison", "comparison md", "new base"}, format)
+}

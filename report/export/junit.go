@@ -38,12 +38,24 @@ type junitReason struct {
 }
 
 // JUnit writes the cases of the gate, one for each point and figure: a regression is a failure, an undecided
-// case an error, or skipped if undecided passes.
+// case an error; both are skipped if they pass, unless new failed to measure it. What was not compared is
+// skipped too: a new base, and what was left out of base.
 func JUnit(w io.Writer, c *compare.Comparison) error {
 	s := junitSuite{Name: "bench compare: " + oneLine(report.ComparisonTitle(c))}
 	if c.Gate != nil {
 		for _, x := range c.Gate.Cases {
-			s.add(x, c.Gate.UndecidedPasses)
+			s.add(x, c.Gate)
+		}
+	}
+	if c.NewBase != nil {
+		s.skip("all points", "new base", c.NewBase.String())
+	}
+	for _, x := range c.LeftOut {
+		s.skip("left out of base", strings.TrimSpace(x.Run+" "+x.Row), x.Why)
+	}
+	for _, p := range c.Points {
+		for _, x := range p.LeftOut {
+			s.skip("left out of base", strings.TrimSpace(x.Run+" "+x.Row), x.Why)
 		}
 	}
 	s.Tests = len(s.Cases)
@@ -59,23 +71,38 @@ func JUnit(w io.Writer, c *compare.Comparison) error {
 	return err
 }
 
-func (s *junitSuite) add(x compare.Case, passes bool) {
+func (s *junitSuite) add(x compare.Case, gate *compare.Outcome) {
 	out := junitCase{Class: cmp.Or(oneLine(x.Where()), "all points"), Name: cmp.Or(x.Metric, "comparable")}
-	reason := &junitReason{Message: oneLine(x.Why)}
+	reason := &junitReason{Message: oneLine(x.Reason())}
 	switch {
+	case x.Verdict == stats.Fail && x.Since != "" && gate.KnownPasses,
+		x.Verdict == stats.Undecided && gate.UndecidedPasses && !x.Suspected && !x.Failed:
+		out.Skipped = reason
+		s.Skipped++
+	case x.Verdict == stats.Fail && x.Since != "":
+		reason.Type = "known regression"
+		out.Failure = reason
+		s.Failures++
 	case x.Verdict == stats.Fail:
 		reason.Type = "regression"
 		out.Failure = reason
 		s.Failures++
-	case x.Verdict == stats.Undecided && passes:
-		out.Skipped = reason
-		s.Skipped++
 	case x.Verdict == stats.Undecided:
 		reason.Type = "undecided"
+		if x.Failed {
+			reason.Type = "failed"
+		}
 		out.Error = reason
 		s.Errors++
 	}
 	s.Cases = append(s.Cases, out)
+}
+
+// skip adds a case that was not compared.
+func (s *junitSuite) skip(class, name, why string) {
+	s.Cases = append(s.Cases, junitCase{Class: class, Name: oneLine(name),
+		Skipped: &junitReason{Message: oneLine(why)}})
+	s.Skipped++
 }
 
 // oneLine is a message on one line.

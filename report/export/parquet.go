@@ -3,9 +3,11 @@ package export
 import (
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/report"
 	"bench/report/export/parquet"
 )
@@ -27,6 +29,10 @@ type Request struct {
 	Rate    *float64   `parquet:"rate_per_s,optional"`                   // requested; inf = all at once; null = closed loop
 	Workers *int64     `parquet:"concurrency,optional"`                  // requested; null = no cap
 	Epoch   *time.Time `parquet:"epoch,optional,timestamp(microsecond)"` // wall clock at 0 µs; null = not reported
+	// codes of the row's invalid findings
+	Invalid string `parquet:"invalid,dict"`
+	// percentiles of the row that are only lower bounds
+	TooFew string `parquet:"n_too_small,dict"`
 
 	I              int64   `parquet:"i"`
 	ServerID       string  `parquet:"server_id"`
@@ -100,7 +106,8 @@ func rowColumns(run *report.Run, row *record.Row) Request {
 	s, m := &row.Spec, &run.Manifest
 	q := Request{
 		Run: m.Run, Matrix: m.Matrix, Row: row.ID, Name: s.Name, Point: s.Label(), Variant: s.Variant, Model: m.Target.Model,
-		Repeat: int32(s.Repeat),
+		Repeat: int32(s.Repeat), Invalid: strings.Join(row.Codes(record.Invalid), " "),
+		TooFew: strings.Join(tooFew(row), " "),
 	}
 	switch {
 	case s.Rate.IsInf():
@@ -115,6 +122,19 @@ func rowColumns(run *report.Run, row *record.Row) Request {
 		q.Workers = new(int64(s.Concurrency))
 	}
 	return q
+}
+
+// tooFew are the percentiles of a row that are only lower bounds: ttft_p99.
+func tooFew(row *record.Row) (names []string) {
+	for _, metric := range []string{"ttft", "tpot", "itl", "e2e"} {
+		sample := row.Summary.Latency(metric)
+		for _, percentile := range record.PercentileNames {
+			if sample != nil && sample.Grade(percentile) == stats.NoBound {
+				names = append(names, metric+"_"+percentile)
+			}
+		}
+	}
+	return names
 }
 
 // fill sets the columns of the request itself.

@@ -118,6 +118,9 @@ func TestParquetOfARow(t *testing.T) {
 	if *q.Rate != 4 || *q.Workers != 8 || !q.Epoch.Equal(row.Epoch) || q.Name != "A" || q.Point != "A rate=4" || q.Matrix != "m" || q.Model == "" {
 		t.Errorf("%+v", q)
 	}
+	if q.Invalid != "" || !strings.Contains(q.TooFew, "ttft_p99 ") || strings.Contains(q.TooFew, "ttft_p50") {
+		t.Errorf("invalid %q, n too small: %q", q.Invalid, q.TooFew)
+	}
 	row.Spec.Rate, row.Spec.Concurrency = 0, 0
 	if q = rowColumns(s, row); q.Rate != nil || q.Workers != nil {
 		t.Errorf("%+v", q)

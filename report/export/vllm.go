@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
@@ -16,37 +18,46 @@ import (
 	"bench/report"
 )
 
-// VLLM writes each live row of the runs as a line with an object like those of `vllm bench serve --save-result --save-detailed`, in
-// the way of --append-result. Figures follow vLLM's definitions, computed from the requests of the window:
-// TTFT is from send to the first event of any kind, and the time from that event to the first token is a gap.
-// Throughputs are over bench's window. A row without records has no arrays, a row without streaming no TTFT.
-// Results hold no texts, so the file has none.
+// VLLM writes the object of `vllm bench serve --save-result --save-detailed` for a single live row, and for
+// several an array of such objects, as the summary.json of `vllm bench sweep`. Figures follow vLLM's
+// definitions, computed from the requests of the window: TTFT is from send to the first event of any kind,
+// and the time from that event to the first token is a gap. Throughputs are over bench's window. A row
+// without records has no arrays, a row without streaming no TTFT. Results hold no texts, so the file has
+// none.
 func VLLM(w io.Writer, runs ...*report.Run) error {
+	var objects [][]byte
 	for _, run := range runs {
 		if err := needRecords(run); err != nil {
 			return err
 		}
-		if err := vllmLines(w, run); err != nil {
+		of, err := vllmObjects(run)
+		if err != nil {
 			return err
 		}
+		objects = append(objects, of...)
 	}
-	return nil
+	if len(objects) == 1 {
+		return writeJSON(w, objects[0], nil)
+	}
+	text := slices.Concat([]byte("[\n"), bytes.Join(objects, []byte(",\n")), []byte("\n]"))
+	return writeJSON(w, text, nil)
 }
 
-func vllmLines(w io.Writer, run *report.Run) error {
+func vllmObjects(run *report.Run) (out [][]byte, err error) {
 	rows := run.Live()
 	for i := range rows {
 		row := &rows[i]
 		window, err := window(run, row)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		text, err := json.Marshal(vllmObject(run, row, window))
-		if err := writeJSON(w, text, err); err != nil {
-			return fmt.Errorf("%s: %w", row.ID, err)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", row.ID, err)
 		}
+		out = append(out, text)
 	}
-	return nil
+	return out, nil
 }
 
 // needRecords refuses a run of bench with a row whose records are gone: the file would lack its requests, and say
@@ -102,19 +113,44 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 	if spec.Concurrency > 0 {
 		o["max_concurrency"] = spec.Concurrency
 	}
+	samples := map[string]*stats.Summary{"ttft": sum.TTFE, "tpot": sum.TPOT, "itl": sum.ITL,
+		"e2el": sum.E2EFromSend}
 	if len(window) > 0 {
 		addDetails(o, window, spec.Streams())
-		return o
+	} else {
+		for metric, sample := range samples {
+			addStatistics(o, metric, sample)
+		}
 	}
-	for metric, sample := range map[string]*stats.Summary{"ttft": sum.TTFE, "tpot": sum.TPOT, "itl": sum.ITL, "e2el": sum.E2EFromSend} {
-		addStatistics(o, metric, sample)
-	}
+	o["n_too_small"], o["invalid"] = tooSmall(o, samples), append([]string{}, row.Codes(record.Invalid)...)
 	return o
 }
 
+// tooSmall are the keys of an object's percentiles that are only lower bounds. vLLM's own tools expect the
+// keys, so they stay.
+func tooSmall(o map[string]any, samples map[string]*stats.Summary) []string {
+	keys := []string{}
+	for metric, sample := range samples {
+		for _, x := range vllmStatistics {
+			key := x.to + "_" + metric + "_ms"
+			if _, percentile := (experiment.Limit{Stat: x.from}).P(); percentile && o[key] != nil &&
+				sample.Grade(x.from) == stats.NoBound {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// vllmStatistics are vLLM's statistics under its names and under bench's.
+var vllmStatistics = []struct{ to, from string }{{"mean", "mean"}, {"median", "p50"}, {"std", "std"},
+	{"p50", "p50"},
+	{"p90", "p90"}, {"p95", "p95"}, {"p99", "p99"}, {"p99.9", "p999"}}
+
 // addStatistics writes a summary under vLLM's names.
 func addStatistics(o map[string]any, metric string, s *stats.Summary) {
-	for _, x := range []struct{ to, from string }{{"mean", "mean"}, {"median", "p50"}, {"std", "std"}, {"p50", "p50"}, {"p90", "p90"}, {"p95", "p95"}, {"p99", "p99"}, {"p99.9", "p999"}} {
+	for _, x := range vllmStatistics {
 		if value, ok := s.Get(x.from); ok && !math.IsNaN(value) {
 			o[x.to+"_"+metric+"_ms"] = value
 		}
