@@ -34,14 +34,22 @@ var mayImport = map[string][]string{
 
 	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
 
-	"report":                {"report/compare", "report/parallel", "experiment", "experiment/columns", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report": {"report/compare", "report/parallel", "experiment", "experiment/columns",
+		"experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext",
+		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit",
+		"experiment/verdict"},
+	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
+		"experiment/safetext", "experiment/unit"},
 	"report/compare":        {"report/parallel", "experiment", "experiment/record", "experiment/stats", "experiment/unit"},
 	"report/page":           {"report", "report/compare", "report/parallel", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/parallel":       {},
 	"report/export/parquet": {},
 	"report/export":         {"report", "report/compare", "report/export/parquet", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
-	"report/fixture":        {"report/compare", "experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"}, // for tests
-	"report/foreign":        {"report", "report/compare", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	// for tests
+	"report/fixture": {"report/compare", "report/parallel", "experiment", "experiment/record",
+		"experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"},
+	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats",
+		"experiment/unit", "experiment/verdict"},
 
 	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
@@ -67,6 +75,12 @@ var mayImport = map[string][]string{
 	"benchmarks/search/windows": {"benchmarks/search/world"},                     // a program
 	"benchmarks/search/bench":   {"benchmarks/search/world", "experiment/stats"}, // a program
 
+	// a program
+	"benchmarks/nights": {"experiment", "experiment/mock", "experiment/record", "experiment/telemetry",
+		"experiment/verdict", "experiment/workload", "sweep"},
+	// a program
+	"benchmarks/gate": {"experiment", "experiment/record", "experiment/stats", "report/compare"},
+
 	"experiment/columns":  {},
 	"experiment/roofline": {"experiment/columns", "experiment/unit"},
 	"experiment/safetext": {},
@@ -81,6 +95,10 @@ const everything = "*"
 // root is the way from here to the root of the module.
 const root = ".."
 
+// programs are the packages with a main function.
+var programs = []string{"cmd/bench", "benchmarks/gate", "benchmarks/nights", "benchmarks/search/bench",
+	"benchmarks/search/windows"}
+
 // onlyIn says where a package of others, or one name of it ("os.Exit"), may be used. Tests are
 // free of it, but for randomness: a test that can't be repeated is of no use.
 var onlyIn = []struct {
@@ -91,7 +109,7 @@ var onlyIn = []struct {
 }{
 	{
 		what:  []string{"flag", "github.com/spf13/cobra", "github.com/spf13/cobra/doc", "github.com/spf13/pflag", "os.Args"},
-		where: []string{"cmd/bench", "benchmarks/search/windows", "benchmarks/search/bench"}, rule: "the command line is read in cmd/bench",
+		where: programs, rule: "the command line is read in cmd/bench",
 	},
 	{
 		what: []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Unsetenv", "os.Clearenv",
@@ -101,19 +119,29 @@ var onlyIn = []struct {
 	{what: []string{"os/signal"}, where: []string{"cmd/bench"}, rule: "signals are caught in cmd/bench"},
 	{
 		what:  []string{"os.Exit", "syscall.Exit", "golang.org/x/sys/unix.Exit"},
-		where: []string{"cmd/bench", "benchmarks/search/windows", "benchmarks/search/bench"}, rule: "exit codes are cmd/bench's: return an error",
+		where: programs, rule: "exit codes are cmd/bench's: return an error",
 	},
 	{
-		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess", "syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector"},
+		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess",
+			"syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector",
+			"benchmarks/nights", "report/fixture"},
 		rule: "processes are started in server and telemetry/collector",
+	},
+	{
+		what: []string{"net/http"},
+		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock", "experiment/openai",
+			"experiment/record", "experiment/selftest/runner", "experiment/server",
+			"experiment/telemetry/collector", "report/browse"}),
+		rule: "HTTP is spoken to servers, by the simulated one, and in report/browse",
 	},
 	{
 		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench"},
 		rule: "nothing below cmd logs: return a value or an event",
 	},
 	{
-		what: []string{"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Stdin"}, where: []string{"cmd/bench", "benchmarks/search/windows", "benchmarks/search/bench"},
-		rule: "nothing below cmd prints: take an io.Writer",
+		what:  []string{"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Stdin"},
+		where: programs,
+		rule:  "nothing below cmd prints: take an io.Writer",
 	},
 	{what: []string{"math/rand"}, tests: true, rule: "randomness is math/rand/v2's, from a seeded *rand.Rand"},
 }
@@ -214,6 +242,8 @@ func TestArchitectureRules(t *testing.T) {
 		{"processes", "sweep/x.go", `import "os/exec"`, "os/exec: processes"},
 		{"processes in cmd", cmd, `import "os/exec"`, "os/exec: processes"},
 		{"processes in server", "experiment/server/x.go", `import "os/exec"`, ""},
+		{"HTTP in a report", "report/page/x.go", `import "net/http"`, "net/http: HTTP is spoken"},
+		{"HTTP in the browser of results", "report/browse/x.go", `import "net/http"`, ""},
 		{"log", "sweep/x.go", `import "log"`, "log: nothing below cmd logs"},
 		{"slog", "experiment/x.go", `import "log/slog"`, "log/slog: nothing below cmd logs"},
 		{"print", "experiment/x.go", `import "fmt"; func f() { fmt.Println() }`, "fmt.Println: nothing below cmd prints"},

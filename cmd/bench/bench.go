@@ -126,7 +126,8 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		}
 		return usage("%s\nhint: %s", text, hint)
 	})
-	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newTile(c), newPredict(c), newMock(c), newTrace(c),
+	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newServe(c), newTile(c),
+		newPredict(c), newMock(c), newTrace(c),
 		newSelftest(c), newVersion(c), newGuard(c))
 	c.setHelp(root)
 	root.Version = versionText()

@@ -3,7 +3,7 @@ package main
 // commandsByUse are all commands, in the order of their help.
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"sweep", "tile"}},
-	{"Read results", []string{"report", "compare", "history"}},
+	{"Read results", []string{"report", "compare", "history", "serve"}},
 	{"Plan", []string{"predict", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
@@ -25,11 +25,12 @@ var flagUses = map[string][]helpGroup{
 		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
 	},
 	"compare": {
-		{"What to compare", []string{"allow", "same"}},
-		{"Gate", []string{"gate", "threshold", "on-undecided", "junit"}},
+		{"What to compare", []string{"base", "accept", "between", "allow", "same", "run-spread"}},
+		{"Gate", []string{"gate", "threshold", "on-undecided", "known", "junit"}},
 		{"Output", []string{"format", "output"}},
 	},
-	"history": {{"Output", []string{"format", "output"}}},
+	"history": {{"Plan", []string{"plan", "threshold"}}, {"Output", []string{"format", "output"}}},
+	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {
 		{"Where to send it", []string{"endpoint", "api", "model"}},
 		{"API key", keyUses},

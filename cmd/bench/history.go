@@ -18,32 +18,52 @@ import (
 	"bench/report/page"
 )
 
-// indexName is the cache of a history's runs; it can be deleted at any time.
-const indexName = ".bench-history.json"
-
 func newHistory(c *cli) *cobra.Command {
-	var format, output string
+	var f historyFlags
 	cmd := &cobra.Command{
 		Use:   "history DIR",
 		Short: "show trends, change points and alarms of many runs",
 		Long: `history reads every run below a directory and follows each figure of each point over the nights. A change point is a
 night at which a figure's level changed; what else changed that night (server version, driver, flags, bench) is
-listed. An alarm is a last night, or two or three in a row, far beyond the previous nights. Runs are grouped by
-matrix, model and hardware. Files of other tools (vllm bench serve, SGLang, guidellm, aiperf) form groups of their own.
-DIR/` + indexName + ` caches what was read; it can be deleted at any time.`,
+listed. An alarm is a last night, or two or three in a row, far beyond the previous nights, or a fresh change point.
+Runs are grouped by matrix, model and hardware. Files of other tools (vllm bench serve, SGLang, guidellm, aiperf) form
+groups of their own.
+
+--plan lists which gated figures of the newest run a gate decides with the noise of its good nights, and what the
+others need: repeats, longer repeats, or a larger threshold.
+DIR/` + compare.IndexName + ` caches what was read; it can be deleted at any time.`,
 		Example: `  bench history results/nightly
-  bench history results/nightly --format html -o trends.html`,
+  bench history results/nightly --format html -o trends.html
+  bench history results/nightly --plan --threshold tpot_p50=+3%`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(format, historyFormats...); err != nil {
+			if f.plan {
+				return c.plan(&f, args[0])
+			}
+			if len(f.thresholds) > 0 {
+				return usage("--threshold needs --plan\n" +
+					"hint: a gate's thresholds are for bench compare --gate")
+			}
+			if err := checkFormat(f.format, historyFormats...); err != nil {
 				return err
 			}
-			return c.history(format, output, args[0])
+			return c.history(f.format, f.output, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", strings.Join(historyFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - for stdout (default for html: DIR/history.html)")
+	cmd.Flags().BoolVar(&f.plan, "plan", false,
+		"report what the gate decides with the noise of these nights, and what it needs")
+	cmd.Flags().StringArrayVar(&f.thresholds, "threshold", nil,
+		"with --plan, a `CHANGE` to gate: ttft_p99=+5%; adds to [gate] or replaces its line")
+	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(historyFormats, ", "))
+	cmd.Flags().StringVarP(&f.output, "output", "o", "",
+		"`FILE` to write; - for stdout (default for html: DIR/history.html)")
 	return cmd
+}
+
+type historyFlags struct {
+	format, output string
+	plan           bool
+	thresholds     []string
 }
 
 var historyFormats = []string{"text", "html", "md", "json"}
@@ -67,36 +87,23 @@ func (c *cli) history(format, output, dir string) error {
 
 // nights reads the runs below a directory that its index does not have, and writes the index.
 func (c *cli) nights(dir string) ([]compare.Night, error) {
-	index := filepath.Join(dir, indexName)
-	nights, fresh, err := compare.ReadNights(dir, readIndex(index), foreign.LoadNight)
+	index := filepath.Join(dir, compare.IndexName)
+	old := compare.ReadIndex(os.DirFS(dir))
+	known, fresh, err := compare.ReadNights(dir, old, foreign.LoadNight)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usage("%w\nhint: name the directory of the runs, like results/nightly", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(nights) == 0 {
+	if len(known.Nights) == 0 {
 		return nil, usage("no run below %s\nhint: name the directory of the runs, like results/nightly", dir)
 	}
-	if fresh == 0 {
-		return nights, nil
+	if fresh == 0 && known.Same(old) {
+		return known.Nights, nil
 	}
-	known := compare.Index{Schema: compare.SchemaIndex, Nights: nights}
 	if err := writeWhole(index, func(w io.Writer) error { return json.NewEncoder(w).Encode(known) }); err != nil {
 		fmt.Fprintln(c.stderr, "note: cannot write the history's index: "+err.Error())
 	}
-	return nights, nil
-}
-
-// readIndex reads the index of an earlier history; nil: none of this version.
-func readIndex(name string) []compare.Night {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil
-	}
-	var index compare.Index
-	if json.Unmarshal(text, &index) != nil || index.Schema != compare.SchemaIndex {
-		return nil
-	}
-	return index.Nights
+	return known.Nights, nil
 }

@@ -2,147 +2,174 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"bench/experiment/mock"
 )
 
-// nightlyMatrix has too few requests for a p99: its gate is undecided, however busy this machine is.
+// nightlyMatrix has a threshold that a busy machine seldom exceeds: the slow server is fifteen times slower.
 const nightlyMatrix = `name = "nightly"
 [gate]
-ttft_p99 = "+5%"
+e2e_p50 = "+300%"
 [defaults]
-requests = 20
+requests = 6
 repeats = 2
+input = 16
+concurrency = 1
 [[row]]
 name = "a"
-input = 16
+output = 3
+[[row]]
+name = "b"
 output = 4
-concurrency = 1
 `
 
-// example is a code block of docs/nightly.md, with paths of this machine.
-func example(t *testing.T, language, home, base string) string {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/nightly.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, block, ok := strings.Cut(string(page), "\n```"+language+"\n")
-	if !ok {
-		t.Fatalf("the page has no %s", language)
-	}
-	block, _, _ = strings.Cut(block, "```")
-	program, err := exec.LookPath("bench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.NewReplacer("/srv/bench", home, "http://127.0.0.1:8000", base, "/usr/local/bin", home+":"+filepath.Dir(program)).Replace(block)
+// nightServer is the server under test: well, slow in row a, or failing in row b.
+type nightServer struct {
+	http.Handler
+	slow, fails atomic.Bool
 }
 
-// bare runs a command with only the given environment.
-func bare(t *testing.T, dir string, env []string, name string, args ...string) (code int, said string) {
+func newNightServer(t *testing.T) (s *nightServer, base string) {
 	t.Helper()
-	cmd := exec.Command(name, args...)
-	var out bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &out, &out
-	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), out.String()
+	s = &nightServer{}
+	mockBase, stop := startMock(mock.Config{Drift: "900%@0s"}) // 40 ms for row a
+	t.Cleanup(stop)
+	server := proxy(mockBase)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		switch {
+		case s.fails.Load() && bytes.Contains(body, []byte(`"max_tokens":4`)):
+			http.Error(w, `{"error": {"message": "out of memory"}}`, http.StatusInternalServerError)
+		case s.slow.Load() && bytes.Contains(body, []byte(`"max_tokens":3`)):
+			time.Sleep(560 * time.Millisecond)
+			server.ServeHTTP(w, r)
+		default:
+			server.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(front.Close)
+	return s, front.URL
 }
 
-// nightly returns a directory with a matrix, and a server that stop ends.
-func nightly(t *testing.T) (home, base string, stop func()) {
-	t.Helper()
-	for _, name := range []string{"flock", "bash"} {
+// TestNightly: each example of deploy/ runs as written through a first night, good ones, one with a regression, one
+// with a failed row, and one without a server. cron prints only what has to be mailed.
+func TestNightly(t *testing.T) {
+	for _, name := range []string{"flock", "bash", "git", "make"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip(err)
 		}
 	}
-	base, end := startMock(mock.Config{})
-	stop = sync.OnceFunc(end)
-	t.Cleanup(stop)
-	home = t.TempDir()
-	write(t, filepath.Join(home, "nightly.toml"), nightlyMatrix)
-	return home, base, stop
+	examples := map[string]func(*testing.T, string) job{
+		"cron": cron, "github": github, "gitlab": gitlab, "kubernetes": kubernetes}
+	for name, example := range examples {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := example(t, t.TempDir())
+			write(t, filepath.Join(j.home, "nightly.toml"), nightlyMatrix)
+			server, base := newNightServer(t)
+			night := func(what string, endpoint string, code int, texts ...string) {
+				t.Helper()
+				got, printed := j.run(endpoint)
+				for range 3 { // a busy machine can leave a regression UNDECIDED; PASS is an error
+					if code != codeNotMet || !undecided(t, j.home) {
+						break
+					}
+					forget(t, j.home)
+					got, printed = j.run(endpoint)
+				}
+				silent := name != "cron" || printed == "" || code == 0
+				if got != code && silent { // cron takes no exit code
+					t.Errorf("%s: exit code %d, want %d; it printed\n%s", what, got, code, printed)
+				}
+				if name == "cron" && code == 0 && printed != "" {
+					t.Errorf("%s: a mail\n%s", what, printed)
+				}
+				for _, text := range texts {
+					if !strings.Contains(printed, text) {
+						md, _ := os.ReadFile(filepath.Join(j.home, "gate.md"))
+						t.Errorf("%s: %q is not in\n%s%s", what, text, printed, md)
+					}
+				}
+			}
+			gate := func(what string) {
+				t.Helper()
+				wanted := map[string]string{"gate.xml": what, "gate.md": "base: ", "trends.html": "nightly"}
+				for file, text := range wanted {
+					content, err := os.ReadFile(filepath.Join(j.home, file))
+					if err != nil || !strings.Contains(string(content), text) {
+						t.Errorf("%s has no %q: %v\n%s", file, text, err, content)
+					}
+				}
+			}
+			night("first night", base, codeDone)
+			gate("<skipped")
+			night("good night", base, codeDone)
+			gate("<testcase")
+			server.slow.Store(true)
+			night("regression", base, codeNotMet, "a e2e_p50: FAIL")
+			gate("<failure")
+			server.slow.Store(false)
+			server.fails.Store(true)
+			night("failed row", base, codeFailed, "every request failed in: b-r1, b-r2")
+			gate("<testcase")
+			night("no server", "http://127.0.0.1:1", codeFailed, "hint: is the server up?", "nothing is compared")
+			for _, file := range []string{"gate.xml", "gate.md", "trends.html"} {
+				if _, err := os.Stat(filepath.Join(j.home, file)); err == nil {
+					t.Errorf("%s of an earlier night is left", file)
+				}
+			}
+		})
+	}
 }
 
-// The cron job of docs/nightly.md works in cron's bare environment, and prints only why a night does not
-// pass.
-func TestNightlyCron(t *testing.T) {
-	home, base, stop := nightly(t)
-	script, crontab := example(t, "sh", home, base), example(t, "crontab", home, base)
-	env := []string{"HOME=" + home, "LOGNAME=bench", "SHELL=/bin/sh"} // and PATH, as the crontab has it
-	job := ""
-	for line := range strings.Lines(crontab) {
-		if fields := strings.Fields(line); len(fields) > 5 {
-			job = strings.Join(fields[5:], " ")
-		} else {
-			env = append(env, strings.TrimSpace(line))
-		}
-	}
-	if strings.Contains(job, "%") {
-		t.Error("cron takes % for the end of a line")
-	}
-	program := filepath.Join(home, "bench-nightly")
-	night := func() (int, string) {
-		write(t, program, script)
-		return bare(t, home, env, "/bin/sh", "-c", job)
-	}
-	if code, said := night(); code != codeUsage || !strings.Contains(said, "nothing matches base/*") {
-		t.Errorf("the first night: exit code %d, it printed\n%s", code, said)
-	}
-	if err := os.Mkdir(filepath.Join(home, "results", "nightly", "20260101T020000Z"), 0o755); err != nil { // its server never started
-		t.Fatal(err)
-	}
-	if code, said := night(); code != codeNotMet || !strings.Contains(said, "gate not met") || !strings.Contains(said, "UNDECIDED: inconclusive: n=") {
-		t.Errorf("a night that is not decided: exit code %d, it printed\n%s", code, said)
-	}
-	script = strings.Replace(script, " --gate ", " --gate --on-undecided pass ", 1)
-	if code, said := night(); code != codeDone || said != "" {
-		t.Errorf("a night that passes: exit code %d, it printed\n%s", code, said)
-	}
-	for name, want := range map[string]string{"gate.xml": "<skipped", "trends.html": "nightly", "nightly.log": "new: 2 repeats"} {
-		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%s has no %q: %v", name, want, err)
-		}
-	}
-	// A sweep with a failed row is compared, and the night does not pass.
-	real, err := exec.LookPath("bench")
+// undecided reports whether the gate left row a's figure UNDECIDED, which the job skips.
+func undecided(t *testing.T, home string) bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(home, "gate.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	failing := filepath.Join(home, "bench") // first in the PATH
-	write(t, failing, "#!/bin/sh\n"+real+" \"$@\"\ncode=$?\n[ \"$1\" = sweep ] && exit 1\nexit $code\n")
-	if code, said := night(); code != codeFailed || !strings.Contains(said, "gate: ") {
-		t.Errorf("a night with a failed row: exit code %d, it printed\n%s", code, said)
+	_, after, found := strings.Cut(string(text), `<testcase classname="a" name="e2e_p50">`)
+	if !found {
+		t.Fatalf("a's e2e_p50 is not in\n%s", text)
 	}
-	if _, err := os.Stat(filepath.Join(home, "gate.xml")); err != nil {
-		t.Error(err)
+	return strings.HasPrefix(strings.TrimSpace(after), "<skipped")
+}
+
+// forget removes the last run.
+func forget(t *testing.T, home string) {
+	t.Helper()
+	runs, err := filepath.Glob(filepath.Join(home, "results", "nightly", "*Z*"))
+	if err != nil || len(runs) == 0 {
+		t.Fatal(runs, err)
 	}
-	if err := os.Remove(failing); err != nil {
+	if err := os.RemoveAll(runs[len(runs)-1]); err != nil {
 		t.Fatal(err)
 	}
-	// Without a run of this night, nothing of an earlier one is left to be taken for its own.
-	stop()
-	if code, said := night(); code != codeFailed || !strings.Contains(said, "hint: is the server up?") || strings.Contains(said, "gate: ") {
-		t.Errorf("a night without a server: exit code %d, it printed\n%s", code, said)
+}
+
+// TestNightlyAlone: a night that begins before the last one has ended leaves it alone.
+func TestNightlyAlone(t *testing.T) {
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip(err)
 	}
-	for _, name := range []string{"gate.xml", "trends.html"} {
-		if _, err := os.Stat(filepath.Join(home, name)); err == nil {
-			t.Errorf("%s of an earlier night is left", name)
-		}
+	j := cron(t, t.TempDir())
+	if err := os.Mkdir(filepath.Join(j.home, "results"), 0o755); err != nil {
+		t.Fatal(err)
 	}
-	lock, err := os.Open(filepath.Join(home, "lock"))
+	lock, err := os.Create(filepath.Join(j.home, "results", "nightly.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,41 +177,29 @@ func TestNightlyCron(t *testing.T) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := night(); code != codeFailed || said != "the job of the night before still runs\n" {
-		t.Errorf("beside another: exit code %d, it printed\n%s", code, said)
+	write(t, filepath.Join(j.home, "gate.xml"), "of the running night")
+	if _, printed := j.run("http://127.0.0.1:1"); printed != "the job of the night before still runs\n" {
+		t.Errorf("it printed %q", printed)
+	}
+	if _, err := os.Stat(filepath.Join(j.home, "gate.xml")); err != nil {
+		t.Error(err)
 	}
 }
 
-// The steps of the CI job in docs/nightly.md work in the shell of the CI.
-func TestNightlyCI(t *testing.T) {
-	home, base, _ := nightly(t)
-	program, err := exec.LookPath("bench")
+// TestNightlyQuoted: docs/nightly.md shows the files of deploy/.
+func TestNightlyQuoted(t *testing.T) {
+	page, err := os.ReadFile("../../docs/nightly.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var steps []string
-	for _, step := range strings.Split(example(t, "yaml", home, base), "\n      - ")[1:] {
-		if text, ok := strings.CutPrefix(step, "run: "); ok {
-			steps = append(steps, strings.ReplaceAll(strings.TrimPrefix(text, "|\n"), "\n          ", "\n"))
+	for _, name := range []string{"bench-nightly", "crontab"} {
+		if !strings.Contains(string(page), "\n"+deployed(t, name)+"```") {
+			t.Errorf("docs/nightly.md does not show deploy/%s as it is", name)
 		}
 	}
-	if len(steps) != 2 {
-		t.Fatalf("steps %q", steps)
-	}
-	summary := filepath.Join(home, "summary.md")
-	env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "GITHUB_WORKSPACE=" + home, "GITHUB_STEP_SUMMARY=" + summary}
-	for i, want := range []int{codeUsage, codeNotMet} {
-		for j, step := range steps {
-			write(t, filepath.Join(home, "step.sh"), step)
-			code, said := bare(t, home, env, "bash", "-e", "step.sh")
-			if j == 0 && code != codeDone || j == 1 && code != want {
-				t.Errorf("job %d, step %d: exit code %d, it printed\n%s", i+1, j+1, code, said)
-			}
-		}
-	}
-	for name, want := range map[string]string{"gate.xml": `type="undecided"`, "summary.md": "| figure "} {
-		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%s has no %q: %v", name, want, err)
+	for _, name := range []string{"github-actions.yml", "gitlab-ci.yml", "cronjob.yaml"} {
+		if !strings.Contains(string(page), "(../deploy/"+name+")") {
+			t.Errorf("docs/nightly.md has no link to deploy/%s", name)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func newReport(c *cli) *cobra.Command {
 		Use:   "report RESULT…",
 		Short: "write the report of one run or several",
 		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
-Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve, a line of JSON per row),
+Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve; several rows: an array),
 gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).
 
 --slo, --recompute and --hardware evaluate the stored requests again: figures, verdicts, findings and searches. They change no

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
@@ -29,12 +28,12 @@ const maxTileEndpoints = 2
 
 // runPair measures two endpoints in interleaved blocks, the repeats of one row, and prints their difference.
 func (t *tileRun) runPair(ctx context.Context) error {
-	o, err := (&compareFlags{format: "text", onUndecided: "fail", same: "5%", allow: t.allow}).options()
+	o, err := (&compareFlags{format: "text", onUndecided: "fail", known: "fail", same: "5%",
+		allow: t.allow}).options(2)
 	if err != nil {
 		return err
 	}
-	infos, err := t.reachBoth(ctx, o)
-	if err != nil {
+	if err := t.reachBoth(ctx, o); err != nil {
 		return couldNotConnect(err)
 	}
 	fmt.Fprint(t.stdout, t.orderText())
@@ -46,7 +45,7 @@ func (t *tileRun) runPair(ctx context.Context) error {
 	if result == nil {
 		return err
 	}
-	compareErr := t.comparePair(result.Dir, infos, o)
+	compareErr := t.comparePair(result.Dir, o)
 	if err == nil || ctx.Err() == nil {
 		return errors.Join(err, compareErr)
 	}
@@ -60,7 +59,7 @@ func (t *tileRun) sideName(i int) string {
 
 // reachBoth reaches both servers, prints what each will be sent, and refuses what the comparison would
 // refuse in the end.
-func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) (infos []record.TargetInfo, err error) {
+func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) error {
 	var servers []*endpoint.Server
 	var sides []compare.Side
 	var contexts []int
@@ -68,32 +67,34 @@ func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) (infos []rec
 	for i, v := range t.m.Variants {
 		server, _, err := t.o.Reach(ctx, v.Endpoint)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer server.Close()
 		point := &t.m.Points[0]
-		servers, infos, contexts = append(servers, server), append(infos, server.Info), append(contexts, point.Tile.Contexts)
+		servers, contexts = append(servers, server), append(contexts, point.Tile.Contexts)
 		sides = append(sides, compare.Side{Name: t.sideName(i), Runs: []compare.Run{{Manifest: record.Manifest{Target: server.Info}}}})
 		fmt.Fprintf(&text, "\nendpoint   %s\n%s", t.sideName(i), t.specification(server))
 	}
 	t.known = true
 	result, err := compare.Compare(sides[0], sides[1], o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	styles, err := t.styleDifferences(ctx, servers)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	result.Differences, result.Refused = append(result.Differences, styles...), result.Refused || len(styles) > 0
 	if result.Refused { // no point is compared yet
-		return nil, (&compareFlags{}).verdict(result)
+		return (&compareFlags{}).verdict(result)
 	}
 	if a, b := contexts[0], contexts[1]; a != b {
-		return nil, usage("the sizing gives %d contexts for one server and %d for the other: two different workloads\nhint: --contexts %d", a, b, max(a, b))
+		return usage("the sizing gives %d contexts for one server and %d for the other: "+
+			"two different workloads\n"+
+			"hint: --contexts %d", a, b, max(a, b))
 	}
 	_, err = fmt.Fprint(t.stdout, text.String())
-	return infos, err
+	return err
 }
 
 // styleDifferences are the differences between the requests for both servers that --allow does not name.
@@ -181,29 +182,26 @@ func (t *tileRun) blockText(f *sweep.Finished) string {
 }
 
 // comparePair prints how the second endpoint differs from the first, over their whole blocks.
-func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.Options) error {
+func (t *tileRun) comparePair(dir string, o compare.Options) error {
 	whole, err := foreign.LoadSide(dir)
 	if err != nil {
 		return err
 	}
-	var sides []compare.Side
-	var globs []string
+	var names []string
 	for i, v := range t.m.Variants {
-		own := whole.Runs[0]
-		own.Manifest.Target = infos[i]
-		own.Rows = slices.DeleteFunc(slices.Clone(own.Rows), func(r record.Row) bool { return r.Spec.Variant != v.Name })
-		if len(own.Rows) == 0 {
+		if !slices.ContainsFunc(whole.Runs[0].Rows,
+			func(r record.Row) bool { return r.Spec.Variant == v.Name }) {
 			return fmt.Errorf("nothing is compared: %s has no whole block", t.sideName(i))
 		}
-		id := strings.TrimSuffix(own.Rows[0].ID, fmt.Sprintf("-r%d", own.Rows[0].Spec.Repeat))
-		glob := filepath.Join(dir, id+"-r*.json")
-		for j := range own.Rows {
-			own.Rows[j].Spec.Point = slices.DeleteFunc(slices.Clone(own.Rows[j].Spec.Point),
-				func(a experiment.Axis) bool { return a.Key == "endpoint" }) // it differs between the sides
-		}
-		globs = append(globs, safetext.ShellWord(glob))
-		name := fmt.Sprintf("%s, %d of %s (%s)", t.sideName(i), len(own.Rows), unit.Plural(t.blocks, "block"), glob)
-		sides = append(sides, compare.Side{Name: name, Runs: []compare.Run{own}})
+		names = append(names, v.Name)
+	}
+	sides := [2]compare.Side{}
+	if sides[0], sides[1], o.Paired, err = compare.Within(whole.Runs[0], names); err != nil {
+		return err
+	}
+	for i := range sides {
+		sides[i].Name = fmt.Sprintf("%s, %d of %s", t.sideName(i), len(sides[i].Runs[0].Rows),
+			unit.Plural(t.blocks, "block"))
 	}
 	result, err := compare.Compare(sides[0], sides[1], o)
 	if err != nil {
@@ -214,7 +212,7 @@ func (t *tileRun) comparePair(dir string, infos []record.TargetInfo, o compare.O
 		return err
 	}
 	fmt.Fprint(t.stdout, t.differencesText(result))
-	again := "bench compare " + strings.Join(globs, " ")
+	again := "bench compare " + safetext.ShellWord(dir)
 	if len(o.Allow) > 0 {
 		again += " --allow " + strings.Join(o.Allow, ",")
 	}

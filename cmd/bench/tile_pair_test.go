@@ -124,7 +124,7 @@ func TestTilePair(t *testing.T) {
 // againArgs are the arguments of the bench compare that is printed.
 func againArgs(t *testing.T, text string) []string {
 	t.Helper()
-	again := regexp.MustCompile(`(?m)^again: +bench (compare) '?(.*?)'? '?(.*?)'? (--allow) (.*)$`).FindStringSubmatch(text)
+	again := regexp.MustCompile(`(?m)^again: +bench (compare) '?(.*?)'? (--allow) (.*)$`).FindStringSubmatch(text)
 	if again == nil {
 		t.Fatalf("no command in\n%s", text)
 	}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment"
+	"bench/report/compare"
+	"bench/sweep/strict"
+)
+
+// options checks the flags, all at once; args is the number of arguments.
+func (f *compareFlags) options(args int) (compare.Options, error) {
+	var o compare.Options
+	var wrong []string
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if err := checkFormat(f.format, "text", "md", "json", "html"); err != nil {
+		bad("%v", err)
+	}
+	switch f.onUndecided {
+	case "pass", "fail":
+		o.UndecidedPasses = f.onUndecided == "pass"
+	default:
+		bad("--on-undecided %q: expected pass or fail\nhint: --on-undecided pass", f.onUndecided)
+	}
+	if f.known != "pass" && f.known != "fail" {
+		bad("--known %q: expected pass or fail\nhint: --known pass", f.known)
+	}
+	f.checkSides(args, bad)
+	o.Margin = percentage("--same", f.same, "5%", bad)
+	o.RunSpread = percentage("--run-spread", f.runSpread, "1%", bad)
+	for _, key := range f.allow {
+		if !slices.Contains(compare.Refusable, key) {
+			bad("--allow %q: no such difference is refused\nhint: use %s", key, strings.Join(compare.Refusable, ", "))
+		}
+	}
+	o.Allow = f.allow
+	o.Gate = parseThresholds(f.thresholds, bad)
+	if f.junit != "" && !f.gate {
+		bad("--junit needs --gate, whose cases it writes\nhint: add --gate")
+	}
+	if len(wrong) > 0 {
+		return o, usage("%s", strings.Join(wrong, "\nerror: "))
+	}
+	return o, nil
+}
+
+// parseThresholds reads values of --threshold.
+func parseThresholds(all []string, bad func(format string, args ...any)) (g experiment.Gate) {
+	for _, t := range all {
+		metric, change, _ := strings.Cut(t, "=")
+		parsed, problem, hint := experiment.ParseThreshold(strings.TrimSpace(metric), strings.Trim(strings.TrimSpace(change), `"`))
+		if problem != "" {
+			bad("--threshold %s: %s\nhint: %s", t, problem, hint)
+			continue
+		}
+		g.Thresholds = append(g.Thresholds, parsed)
+	}
+	return g
+}
+
+// percentage reads a flag of a share above 0; empty: 0.
+func percentage(flag, text, example string, bad func(format string, args ...any)) float64 {
+	if text == "" {
+		return 0
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !strings.HasSuffix(text, "%") || !(percent > 0 && percent < 100) {
+		bad("%s %q is not a percentage\nhint: %s %s", flag, text, flag, example)
+	}
+	return percent / 100
+}
+
+// checkSides checks the flags that choose what is compared.
+func (f *compareFlags) checkSides(args int, bad func(format string, args ...any)) {
+	if f.base != "" {
+		if _, err := lastGood(f.base); err != nil {
+			bad("%v", err)
+		}
+		if args == 2 {
+			bad("--base chooses BASE: only NEW is an argument\nhint: leave out BASE, or --base")
+		}
+	}
+	if f.between != nil && (args == 2 || f.base != "") {
+		bad("--between chooses two parts of one run\nhint: bench compare RUN --between A,B")
+	}
+	if f.accept && (args == 2 || f.base != "" || f.gate || f.between != nil) {
+		bad("--accept takes one run and compares nothing\nhint: bench compare RUN --accept")
+	}
+	if f.known == "pass" && (f.base == "" || !f.gate) {
+		bad("--known needs --gate and --base: gate.json of earlier runs has what is known\nhint: add --gate --base last-good:5")
+	}
+}
+
+const (
+	defaultBase = 5
+	mostBase    = 60
+)
+
+// lastGood is the number of runs of a --base.
+func lastGood(base string) (int, error) {
+	name, number, given := strings.Cut(base, ":")
+	if name != "last-good" {
+		return 0, usage("--base %q: no such choice\nhint: --base last-good:5; a run to compare with is an argument: bench compare BASE NEW", base)
+	}
+	if !given {
+		return defaultBase, nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > mostBase {
+		return 0, usage("--base %q: expected a number of runs from 1 to %d\nhint: --base last-good:5", base, mostBase)
+	}
+	return n, nil
+}
+
+// compareArgs takes one or two results.
+func compareArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return usage("%s takes %s, got %d arguments\nhint: quote a glob, so that the shell does not expand it: 'results/chat/2026*'", cmd.CommandPath(), takes(cmd), len(args))
+	}
+	return positional(cobra.RangeArgs(1, 2))(cmd, args)
+}
+
+// thresholdsOf returns the thresholds of changed's matrix, overridden by the given ones.
+func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate) (experiment.Gate, error) {
+	var g experiment.Gate
+	for _, run := range changed.Runs {
+		stated, err := gateOf(run.Manifest.MatrixFile, run.Manifest.MatrixText)
+		if err != nil {
+			return g, err
+		}
+		if len(stated.Thresholds) > 0 {
+			g = stated // the last run's count
+		}
+	}
+	for _, t := range given.Thresholds {
+		g.Thresholds = slices.DeleteFunc(g.Thresholds, func(x experiment.Threshold) bool { return x.Metric == t.Metric })
+		g.Thresholds = append(g.Thresholds, t)
+	}
+	if f.gate && len(g.Thresholds) == 0 {
+		return g, usage("the gate has no threshold\nhint: add --threshold ttft_p99=+5%%, or [gate] with ttft_p99 = \"+5%%\" to the matrix")
+	}
+	if !f.gate && len(given.Thresholds) == 0 {
+		return experiment.Gate{}, nil
+	}
+	return g, nil
+}
+
+// gateOf reads [gate] of a matrix and no other table: the rest may be written for another version.
+func gateOf(file, text string) (experiment.Gate, error) {
+	var g experiment.Gate
+	doc, err := strict.Parse(file, []byte(text))
+	if err != nil {
+		return g, usage("reading the gate of the matrix: %w", err)
+	}
+	table, there := doc.Root["gate"]
+	if !there {
+		return g, nil
+	}
+	var problems strict.Problems
+	g.DecodeTOML(table, func(key, problem, hint string) {
+		problems = append(problems, doc.Problem(strict.Join("gate", key), problem, hint))
+	})
+	if len(problems) > 0 {
+		return g, problems
+	}
+	return g, nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bench/report/compare"
+	"bench/report/export"
+	"bench/report/foreign"
+)
+
+// compared compares BASE with NEW, or two parts of one run.
+func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*compare.Comparison, error) {
+	if len(args) == 1 {
+		return c.comparedWithin(f, args[0], o)
+	}
+	base, err := foreign.LoadSide(args[0])
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	changed, err := foreign.LoadSide(args[1])
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	if err := c.apart(&base, changed); err != nil {
+		return nil, err
+	}
+	if o.Gate, err = f.thresholdsOf(changed, o.Gate); err != nil {
+		return nil, err
+	}
+	return compare.Compare(base, changed, o)
+}
+
+// comparedWithEarlier compares a run with the last good ones beside it.
+func (c *cli) comparedWithEarlier(f *compareFlags, run compare.Run, o compare.Options) (*compare.Comparison, error) {
+	var err error
+	if o.Gate, err = f.thresholdsOf(compare.Side{Runs: []compare.Run{run}}, o.Gate); err != nil {
+		return nil, err
+	}
+	earlier, err := foreign.Earlier(run)
+	if err != nil {
+		return nil, err
+	}
+	n, err := lastGood(f.base)
+	if err != nil {
+		return nil, err
+	}
+	return compare.ChooseBase(run, earlier, n, o.Allow).Compare(run, o, f.known == "pass")
+}
+
+// keepGate writes the gate's result to the run's gate.json, if the gate is the one of the matrix: a trial with other
+// thresholds must not change which runs are a base.
+func (c *cli) keepGate(f *compareFlags, run compare.Run, result *compare.Comparison) error {
+	switch {
+	case !f.gate:
+		return nil
+	case len(f.thresholds) > 0 || len(f.allow) > 0:
+		fmt.Fprintln(c.stderr, "note: gate.json not written: --threshold and --allow change the gate of the matrix")
+		return nil
+	}
+	name := filepath.Join(run.Name, foreign.GateFile)
+	if err := writeWhole(name, func(w io.Writer) error { return export.WriteJSON(w, result.Record(run.Manifest.Run)) }); err != nil {
+		return fmt.Errorf("writing the gate's result: %w", err)
+	}
+	return nil
+}
+
+// comparedWithin compares two parts of one run.
+func (c *cli) comparedWithin(f *compareFlags, arg string, o compare.Options) (*compare.Comparison, error) {
+	side, err := foreign.LoadSide(arg)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	if len(side.Runs) > 1 {
+		return nil, usage("%s matches %d runs\nhint: name one run, to compare its endpoints; or two arguments: BASE NEW", arg, len(side.Runs))
+	}
+	base, changed, paired, err := compare.Within(side.Runs[0], f.between)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	if o.Gate, err = f.thresholdsOf(changed, o.Gate); err != nil {
+		return nil, err
+	}
+	o.Paired = paired
+	return compare.Compare(base, changed, o)
+}
+
+// apart removes the runs of changed from base: a glob of all nights also matches the last one.
+func (c *cli) apart(base *compare.Side, changed compare.Side) error {
+	both := slices.DeleteFunc(slices.Clone(base.Runs), func(r compare.Run) bool { return !contains(changed, r) })
+	if len(both) == 0 {
+		return nil
+	}
+	if len(both) == len(base.Runs) {
+		return usage("%s is on both sides: it cannot be compared with itself\nhint: name an earlier run as BASE", both[0].Name)
+	}
+	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return contains(changed, r) })
+	for _, r := range both {
+		fmt.Fprintf(c.stderr, "note: %s is on both sides: removed from BASE\n", r.Name)
+	}
+	return nil
+}
+
+// contains reports whether a run is one of the side's, also under another name.
+func contains(s compare.Side, r compare.Run) bool {
+	is, err := os.Stat(r.Name)
+	return err == nil && slices.ContainsFunc(s.Runs, func(x compare.Run) bool {
+		other, err := os.Stat(x.Name)
+		return err == nil && os.SameFile(is, other)
+	})
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment/unit"
+	"bench/report/browse"
+	"bench/report/compare"
+)
+
+func newServe(c *cli) *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "serve DIR",
+		Short: "browse results: all runs in a table; report, compare, trend",
+		Long: `serve shows every run below a directory in a browser: one table to filter, sort and search. Select two or more runs to
+compare the latest with the others, one or several for a report, many for their trend. URLs can be bookmarked.
+
+It answers on 127.0.0.1 only, unless --listen names another address, and it has no password. It writes nothing but
+DIR/` + compare.IndexName + `, the index that bench history uses too; without write permission it continues without it.`,
+		Example: `  bench serve results                            then open http://127.0.0.1:8484
+  ssh -L 8484:127.0.0.1:8484 gpu-host            the same, for results on another machine
+  bench serve results --listen 127.0.0.1:0       any free port
+  bench serve results --listen 0.0.0.0:8484      for the whole network: without a password`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.serve(cmd.Context(), args[0],
+				listen)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8484",
+		"`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
+	return cmd
+}
+
+// serve answers until ctx is done.
+func (c *cli) serve(ctx context.Context, dir, listen string) error {
+	archive, err := browse.Open(dir)
+	if err != nil {
+		return usage("%w\nhint: name the directory of the runs, like results", err)
+	}
+	defer archive.Close()
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return listenError("--listen", "127.0.0.1:0", err)
+	}
+	defer l.Close()
+	if err := c.readArchive(ctx, archive); err != nil {
+		return err
+	}
+	host, _, _ := net.SplitHostPort(l.Addr().String())
+	open := !net.ParseIP(host).IsLoopback()
+	if open {
+		fmt.Fprintf(c.stderr,
+			"warning: %s is open to the network: every machine that reaches it reads these results\n",
+			l.Addr())
+	}
+	fmt.Fprintf(c.stdout, "serving on http://%s (Ctrl-C ends it)\n", l.Addr())
+	if err := browse.NewServer(archive, open).Serve(ctx, l); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return &exitError{codeInterrupted, errors.New("")}
+}
+
+// readArchive reads the runs, and reports how many it found.
+func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) error {
+	began := time.Now()
+	nights, fresh, err := archive.Update(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &exitError{codeInterrupted, errors.New("")}
+	case err != nil:
+		return err
+	}
+	if archive.IndexError != nil {
+		fmt.Fprintln(c.stderr, safe("note: no index: "+archive.IndexError.Error()))
+	}
+	fmt.Fprintf(c.stdout, "%s below %s; read %s in %s\n", unit.Plural(len(nights), "run"), safe(archive.Dir),
+		unit.Count(fresh), time.Since(began).Round(time.Millisecond))
+	return nil
+}

@@ -1,0 +1,101 @@
+package browse
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bench/report/compare"
+	"bench/report/foreign"
+)
+
+// Archive is the runs below a directory.
+type Archive struct {
+	Dir string // as the user named it
+
+	root  *os.Root
+	files fs.FS
+
+	turn  chan struct{} // of one Update at a time
+	index compare.Index
+
+	// IndexError is why the last Update could not write the index; nil: it could, or had no need to. The
+	// archive goes on without one.
+	IndexError error
+}
+
+// Open opens a directory and its index. Close it after use.
+func Open(dir string) (*Archive, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the results: %w", err)
+	}
+	a := &Archive{Dir: dir, root: root, files: below{root}, turn: make(chan struct{}, 1)}
+	a.index = compare.ReadIndex(a.files)
+	return a, nil
+}
+
+// Close closes the directory.
+func (a *Archive) Close() error { return a.root.Close() }
+
+// Update returns the runs, by start, after it has read those that are new or changed, whose number is fresh.
+// It writes the index if there are any. The nights belong to the archive and never change.
+func (a *Archive) Update(ctx context.Context) (nights []compare.Night, fresh int, err error) {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+	index, fresh, err := compare.ReadNightsBelow(a.files, a.index, func(name string) (compare.Run, error) {
+		if err := ctx.Err(); err != nil {
+			return compare.Run{}, err
+		}
+		return foreign.LoadNightBelow(a.files, name)
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("searching %s for runs: %w", a.Dir, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	if fresh > 0 || !index.Same(a.index) {
+		a.IndexError = a.writeIndex(index)
+	}
+	a.index = index
+	return index.Nights, fresh, nil
+}
+
+// writeIndex replaces the index: another process never reads a part of it.
+func (a *Archive) writeIndex(index compare.Index) error {
+	text, err := json.Marshal(index)
+	if err != nil {
+		return fmt.Errorf("encoding the index: %w", err)
+	}
+	part := fmt.Sprintf("%s.%d", compare.IndexName, os.Getpid())
+	if err = a.create(part, text); err == nil {
+		err = a.root.Rename(part, compare.IndexName)
+	}
+	if err != nil {
+		_ = a.root.Remove(part) // it may not exist
+		return fmt.Errorf("writing %s: %w", filepath.Join(a.Dir, compare.IndexName), err)
+	}
+	return nil
+}
+
+// create writes a new file. One of that name is a leftover, or a link to a file that must stay.
+func (a *Archive) create(name string, text []byte) error {
+	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := a.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
