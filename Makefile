@@ -7,7 +7,7 @@ test:
 	go vet ./...
 	go tool staticcheck ./...
 	go test -race -short -timeout 20m ./...
-	go test -timeout 20m ./experiment/stats ./experiment/verdict ./experiment/workload ./report/compare # simulations: the race detector would take minutes
+	go test -timeout 20m ./experiment/stats ./experiment/verdict ./experiment/workload ./report/compare ./benchmarks/nights # simulations: the race detector would take minutes
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bench ./cmd/bench
@@ -33,11 +33,13 @@ golden:
 licenses:
 	go test ./cmd/bench -run '^TestLicenses$$' -update
 
-# The simulations behind docs/statistics.md, whole: about an hour. The verdicts' table goes to
+# The simulations behind docs/statistics.md and docs/nightly.md, whole: some hours. The verdicts' table goes to
 # experiment/stats/testdata/verdicts.csv.
 simulate:
 	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue' -v ./experiment/stats -simulate
 	BENCH_LONG=1 go test -timeout 1h -run TestSimulation -v ./experiment/stats ./experiment/series ./report/compare
+	go run ./benchmarks/nights -seeds 20 -setting all,one,twice,noise # the table of docs/nightly.md
+	go run ./benchmarks/gate
 
 # Bundle the chart types that the page uses, from the packages of npm (needs network and Node).
 echarts:
