@@ -1,0 +1,76 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/report/compare"
+)
+
+// FigureWords is a figure of a comparison for people: "TPOT p50", "output tok/s".
+func FigureWords(name string) string {
+	switch name {
+	case "requests_per_s":
+		return "requests/s"
+	case "output_tokens_per_s":
+		return "output tok/s"
+	case "prompt_tokens_per_s":
+		return "prompt tok/s"
+	case "output_tokens_per_s_per_gpu":
+		return "output tok/s/GPU"
+	case "goodput_requests_per_s":
+		return "goodput requests/s"
+	}
+	return MetricName(name)
+}
+
+// changeText is the change of a figure with its interval: "+5.1 % [+3.9, +6.3]"; of one that was not tested
+// the raw change, with "~" if n is too small for it.
+func changeText(m *compare.Metric) string {
+	switch {
+	case m.Change != nil:
+		return signed(m, *m.Change) + " " + withinText(m.CI95)
+	case m.RawChange != nil:
+		return rawMark(m) + signed(m, *m.RawChange)
+	}
+	return "–"
+}
+
+// signed is a change with its sign and unit: "+5.1 %"; of a share "+0.5 points".
+func signed(m *compare.Metric, change float64) string {
+	if m.Name == experiment.ErrorRate {
+		return percentDigits(change) + " points"
+	}
+	return percentDigits(change) + " %"
+}
+
+// withinText is an interval of a change in percent: "[+3.9, +6.3]".
+func withinText(x stats.Interval) string {
+	return "[" + percentDigits(x.Lo) + ", " + percentDigits(x.Hi) + "]"
+}
+
+// percentDigits is a share in percent with its sign and no more digits than a decision needs.
+func percentDigits(share float64) string {
+	x := 100 * share
+	if math.IsInf(x, 0) {
+		return "–"
+	}
+	decimals := 1
+	switch size := math.Abs(x); {
+	case size >= 99.95:
+		decimals = 0
+	case size < 0.995:
+		decimals = 2
+	}
+	text := strconv.FormatFloat(x, 'f', decimals, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return "0"
+	}
+	if x > 0 {
+		return "+" + text
+	}
+	return text
+}

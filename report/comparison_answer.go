@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/report/compare"
+)
+
+// ComparisonAnswer is a comparison in sentences, the answer first.
+type ComparisonAnswer struct {
+	Lead  string   // "FAIL", "NEW is better"
+	Text  string   // the figures behind it
+	Kind  Kind     // its colour
+	Notes []string // what was not compared, and what can change the answer
+}
+
+// Sentence is the answer in one sentence.
+func (a *ComparisonAnswer) Sentence() string { return a.Lead + ": " + a.Text }
+
+// AnswerComparison says what a comparison found. The gate's verdict comes first.
+func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
+	f := NewForest(c)
+	found := f.findings()
+	var a ComparisonAnswer
+	switch {
+	case c.NewBase != nil:
+		a = newBaseAnswer(c)
+	case c.NoBase != "":
+		a = ComparisonAnswer{Lead: "Not compared", Text: c.NoBase, Kind: Undecided}
+	case c.Gate != nil:
+		a = gateAnswer(c, &f)
+		if !c.Refused && (len(found.worse) > 0 || len(found.better) > 0) {
+			a.Notes = append(a.Notes, found.sentence(true))
+		}
+	case c.Refused:
+		a = ComparisonAnswer{Lead: "Not compared", Text: knobsText(refusing(c.Differences)) + f.rawText(),
+			Kind: Undecided}
+	case len(f.Lines()) == 0:
+		a = ComparisonAnswer{Lead: "Nothing compared", Text: "no figure is on both sides", Kind: Undecided}
+	default:
+		a = found.answer()
+	}
+	a.Notes = append(append(a.Notes, searchesNotes(c)...), notCompared(c)...)
+	if x := cautionsText(c, &f); x != "" {
+		a.Notes = append(a.Notes, x)
+	}
+	if n := len(c.WithoutRecords); n > 0 {
+		a.Notes = append(a.Notes, "request records are missing, the spread within a repeat is estimated: "+
+			andMore(c.WithoutRecords[0], n-1))
+	}
+	if c.BaseGPUSeconds != nil && c.NewGPUSeconds != nil {
+		a.Notes = append(a.Notes, fmt.Sprintf("GPU-seconds to the answer: base %s, new %s",
+			unit.Digits(*c.BaseGPUSeconds), unit.Digits(*c.NewGPUSeconds)))
+	}
+	return a
+}
+
+// answer says whether NEW is better or worse.
+func (x *changes) answer() ComparisonAnswer {
+	worse, better := len(x.worse), len(x.better)
+	a := ComparisonAnswer{Text: x.sentence(worse > 0 && better > 0)}
+	switch {
+	case worse > 0 && better > 0:
+		a.Lead, a.Kind = "NEW is better and worse", Undecided
+	case worse > 0:
+		a.Lead, a.Kind = "NEW is worse", Failed
+	case better > 0:
+		a.Lead, a.Kind = "NEW is better", Passed
+	case x.tested > 0 && x.counts[MarkNoChange] == x.tested:
+		a.Lead = "No change"
+	default:
+		a.Lead, a.Kind = "Inconclusive", Undecided
+	}
+	return a
+}
+
+// refusing are the differences that make figures incomparable.
+func refusing(ds []compare.Difference) []compare.Difference {
+	return slices.DeleteFunc(slices.Clone(ds), func(d compare.Difference) bool {
+		return d.Key == "" ||
+			d.Allowed
+	})
+}
+
+// knobsText names differences: "hardware differs (h100-sxm → h200-sxm)"; a table has the long ones.
+func knobsText(ds []compare.Difference) string {
+	var parts []string
+	for _, d := range ds {
+		text := d.What + " differs"
+		if len(d.Base)+len(d.New) < 80 {
+			text += fmt.Sprintf(" (%s → %s)", d.Base, d.New)
+		}
+		if !slices.Contains(parts, text) {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// notCompared says which points and runs are not part of the answer.
+func notCompared(c *compare.Comparison) []string {
+	var out []string
+	var other []string
+	var why []compare.Difference
+	for i := range c.Points {
+		if p := &c.Points[i]; p.Refused && !c.Refused {
+			other, why = append(other, p.Name), append(why, refusing(p.Differences)...)
+		}
+	}
+	if len(other) > 0 {
+		out = append(out, fmt.Sprintf("not compared: %s: %s", andMorePoints(other), knobsText(why[:1])))
+	}
+	if n := len(c.Missing); n > 0 {
+		out = append(out, "only in base: "+andMorePoints(c.Missing))
+	}
+	if n := len(c.Added); n > 0 {
+		out = append(out, "only in new: "+andMorePoints(c.Added))
+	}
+	if n := len(c.LeftOut); n > 0 {
+		text := fmt.Sprintf("left out of base: %s: %s", c.LeftOut[0].Run, c.LeftOut[0].Why)
+		if n > 1 {
+			text += "; and " + unit.Plural(n-1, "more run")
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// andMorePoints is the first of some points and the number of others.
+func andMorePoints(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%s and %s", names[0], unit.Plural(len(names)-1, "more point"))
+}
+
+// cautionsText names the cautions and invalid rows of points that the answer rests on; empty: there are none.
+func cautionsText(c *compare.Comparison, f *Forest) string {
+	var where, codes []string
+	for i := range c.Points {
+		p := &c.Points[i]
+		if !f.decides(p.Name) {
+			continue
+		}
+		for _, x := range p.Cautions {
+			if !slices.Contains(where, p.Name) {
+				where = append(where, p.Name)
+			}
+			for _, code := range x.Codes {
+				if !slices.Contains(codes, code) {
+					codes = append(codes, code)
+				}
+			}
+		}
+	}
+	if len(where) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("cautions at %s: %s", andMorePoints(where), strings.Join(codes, ", "))
+}
+
+// decides reports whether a main figure of a point is better, worse, or not passed by the gate.
+func (f *Forest) decides(point string) bool {
+	return slices.ContainsFunc(f.Main, func(l ForestLine) bool {
+		own := l.Point == point || strings.HasPrefix(l.Point, point+" (class ")
+		changed := l.Mark == MarkWorse || l.Mark == MarkBetter
+		return own && (changed || l.Metric.Gate == stats.Fail || l.Metric.Gate == stats.Undecided)
+	})
+}

@@ -1,0 +1,162 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// changes are the lines of a forest by what they show.
+type changes struct {
+	worse, better []ForestLine // that chance among all main figures does not explain
+	counts        map[ForestMark]int
+	tested        int    // all but the raw ones
+	need          string // what the first inconclusive main figure needs; empty: unknown
+}
+
+// findings sorts the lines. A sentence names a figure only if it differs among all main figures: of forty
+// that are tested alone two differ by chance.
+func (f *Forest) findings() changes {
+	found := changes{counts: map[ForestMark]int{}}
+	var p []float64
+	var main []ForestLine
+	for _, l := range f.Lines() {
+		found.counts[l.Mark]++
+		if l.Mark != MarkRaw {
+			found.tested++
+		}
+	}
+	for _, l := range f.Main {
+		if l.Metric.P != nil {
+			p, main = append(p, *l.Metric.P), append(main, l)
+		}
+		if l.Mark == MarkInconclusive && found.need == "" && needed(l.Metric) > 0 {
+			found.need = neededText(l.Metric, needed(l.Metric))
+		}
+	}
+	for i, adjusted := range stats.FalseDiscovery(p) {
+		gated := main[i].Metric.Threshold != nil // they are adjusted already
+		switch l := main[i]; {
+		case adjusted > surprise && !gated:
+		case l.Mark == MarkWorse:
+			found.worse = append(found.worse, l)
+		case l.Mark == MarkBetter:
+			found.better = append(found.better, l)
+		}
+	}
+	return found
+}
+
+// surprise is the risk that a sentence names a change by chance.
+const surprise = 0.05
+
+// sentence names what is better and worse, with these words if they are said nowhere else, then counts all.
+func (x *changes) sentence(worded bool) string {
+	var parts []string
+	add := func(what string, lines []ForestLine) {
+		text := quoteLines(lines, 2)
+		if worded {
+			text = what + ": " + text
+		}
+		if len(lines) > 0 {
+			parts = append(parts, text)
+		}
+	}
+	add("better", x.better)
+	add("worse", x.worse)
+	return strings.Join(append(parts, x.countsText()), "; ")
+}
+
+// countsText counts the figures by verdict: "of 34 figures 2 better, 8 no change, 24 inconclusive; 6 not
+// tested".
+func (x *changes) countsText() string {
+	var parts []string
+	for _, mark := range ForestMarks {
+		if n := x.counts[mark]; n > 0 && mark != MarkRaw {
+			parts = append(parts, unit.Count(n)+" "+string(mark))
+		}
+	}
+	text := fmt.Sprintf("of %s %s", unit.Plural(x.tested, "figure"), strings.Join(parts, ", "))
+	if len(x.worse)+len(x.better) == 0 && x.need != "" {
+		text += " (needs " + x.need + ")"
+	}
+	if n := x.counts[MarkRaw]; n > 0 {
+		text += fmt.Sprintf("; %s not tested", unit.Count(n))
+	}
+	return text
+}
+
+// quoteLines names the largest change of each of the most important kinds of figures.
+func quoteLines(lines []ForestLine, most int) string {
+	byKind := map[string][]ForestLine{}
+	for _, l := range lines {
+		k := kindOf(l.Metric.Name)
+		byKind[k] = append(byKind[k], l)
+	}
+	var parts []string
+	for _, k := range []string{"throughput", "ttft", "tpot", "e2e", experiment.ErrorRate, ""} {
+		if len(byKind[k]) > 0 && len(parts) < most {
+			parts = append(parts, quoteKind(byKind[k]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rawText quotes the raw changes of figures that are not tested.
+func (f *Forest) rawText() string {
+	if len(f.Main) == 0 {
+		return ""
+	}
+	return "; raw: " + quoteLines(f.Main, 3)
+}
+
+// kindOf groups figures that go together.
+func kindOf(name string) string {
+	metric, _, _ := strings.Cut(name, "_")
+	switch {
+	case experiment.MoreIsBetter(name):
+		return "throughput"
+	case name == experiment.ErrorRate:
+		return name
+	case metric == "ttft" || metric == "tpot" || metric == "e2e":
+		return metric
+	}
+	return ""
+}
+
+// quoteKind names the largest change of the most important figure: "+8.8 % output tok/s [+2.1, +15.4] at D
+// concurrency=8 (3 points)".
+func quoteKind(lines []ForestLine) string {
+	best := slices.MinFunc(lines, func(a, b ForestLine) int {
+		return cmp.Or(cmp.Compare(headlineRank(a), headlineRank(b)),
+			cmp.Compare(math.Abs(b.At), math.Abs(a.At)))
+	})
+	same := 0
+	for _, l := range lines {
+		if l.Metric.Name == best.Metric.Name {
+			same++
+		}
+	}
+	change, within, _ := strings.Cut(best.Change, " [")
+	if within != "" {
+		within = " [" + within
+	}
+	text := fmt.Sprintf("%s %s%s at %s", change, best.Figure, within, best.Point)
+	if same > 1 {
+		text += fmt.Sprintf(" (%s)", unit.Plural(same, "point"))
+	}
+	return text
+}
+
+func headlineRank(l ForestLine) int {
+	if i := slices.Index(headlineFigures, l.Metric.Name); i >= 0 {
+		return i
+	}
+	return len(headlineFigures)
+}

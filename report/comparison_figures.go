@@ -1,0 +1,234 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/report/compare"
+)
+
+// figuresID begins the ids of the tables of a point.
+const figuresID = "point-"
+
+// pointTables are the figures of each point, for a terminal; in a wide one the raw change has a column of its
+// own.
+func pointTables(c *compare.Comparison, wide bool) []Table {
+	var tables []Table
+	for i := range c.Points {
+		p := &c.Points[i]
+		id := figuresID + fmt.Sprint(i)
+		caption := fmt.Sprintf("%s (base: %s, new: %s)", p.Name,
+			unit.Plural(p.BaseRepeats, "repeat"), unit.Plural(p.NewRepeats, "repeat"))
+		tables = append(tables, pointTable(id, caption, p.Metrics, p.Refused, wide))
+		for j := range p.Classes {
+			class := &p.Classes[j]
+			of := fmt.Sprintf("%s-class-%d", id, j)
+			tables = append(tables, pointTable(of, p.Name+": class "+class.Name, class.Metrics, p.Refused,
+				wide))
+		}
+	}
+	return tables
+}
+
+// pointTable is the figures of a point or of a class of it, for a terminal. Reasons are in its note.
+func pointTable(id, caption string, metrics []compare.Metric, refused, wide bool) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "figure"}, {Head: "base", Num: true},
+		{Head: "new", Num: true},
+		{Head: "raw change", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}}}
+	names, whys := map[string][]string{}, []string{}
+	for i := range metrics {
+		m := &metrics[i]
+		raw, change := rawCell(m), Absent()
+		if m.Change != nil {
+			change = TextCell(signed(m, *m.Change))
+		} else if !wide {
+			change = raw
+		}
+		base, changed := sideCells(m)
+		t.Add(figureCell(m), base, changed, raw, change, comparedCell(m, refused))
+		if m.Verdict == compare.Inconclusive && needed(m) == 0 && !refused {
+			if len(names[m.Why]) == 0 {
+				whys = append(whys, m.Why)
+			}
+			names[m.Why] = append(names[m.Why], m.Name)
+		}
+	}
+	t.Note = neededNote(metrics)
+	for _, why := range whys {
+		t.Note += strings.Join(names[why], ", ") + ": " + why + ". "
+	}
+	t.Note = strings.TrimSpace(t.Note)
+	if !wide {
+		t = t.keep([]int{0, 1, 2, 4, 5})
+	}
+	return t
+}
+
+// FiguresTable is every figure of every point.
+func FiguresTable(c *compare.Comparison) Table {
+	return figuresTable(c, func(string) bool { return true })
+}
+
+func figuresTable(c *compare.Comparison, shown func(figure string) bool) Table {
+	t := Table{ID: "figures", Caption: "All figures", Columns: []Column{
+		{Head: "point"}, {Head: "figure"}, {Head: "base", Num: true}, {Head: "new", Num: true},
+		{Head: "raw change", Num: true}, {Head: "change [95 % interval]", Num: true}, {Head: "verdict"}}}
+	eachFigure(c, func(point string, m *compare.Metric, refused bool) {
+		change := Absent()
+		if !shown(m.Name) {
+			return
+		}
+		if m.Change != nil {
+			change = TextCell(changeText(m))
+		}
+		base, changed := sideCells(m)
+		t.Add(TextCell(point), figureCell(m), base, changed, rawCell(m), change, comparedCell(m, refused))
+	})
+	return t
+}
+
+// StatisticsTable is how each figure was tested.
+func StatisticsTable(c *compare.Comparison) Table {
+	t := Table{ID: "statistics", Caption: "Statistics", Note: ComparisonLegend, Columns: []Column{
+		{Head: "point"}, {Head: "figure"}, {Head: "p", Num: true}, {Head: "test"},
+		{Head: "spread between runs"}, {Head: "no worse than", Num: true},
+		{Head: "smallest detectable change", Num: true}, {Head: "why"}}}
+	eachFigure(c, func(point string, m *compare.Metric, _ bool) {
+		if m.Change == nil {
+			return
+		}
+		spread := Absent()
+		if m.Spread != nil {
+			spread = TextCell(compare.Percent(m.Spread.SD, false) + " (" + m.Spread.Source + ")")
+		}
+		percent := func(x float64) string { return compare.Percent(x, false) }
+		t.Add(TextCell(point), figureCell(m), optional(m.Adjusted, unit.Digits), TextCell(m.Test), spread,
+			optional(m.NoWorseThan, percentDigits), optional(m.SmallestDetectable, percent), TextCell(m.Why))
+	})
+	return t
+}
+
+// eachFigure calls f for every figure of every point, and for those of its classes.
+func eachFigure(c *compare.Comparison, f func(point string, m *compare.Metric, refused bool)) {
+	for i := range c.Points {
+		p := &c.Points[i]
+		for k := range p.Metrics {
+			f(p.Name, &p.Metrics[k], p.Refused)
+		}
+		for _, class := range p.Classes {
+			for k := range class.Metrics {
+				f(p.Name+" (class "+class.Name+")", &class.Metrics[k], p.Refused)
+			}
+		}
+	}
+}
+
+func figureCell(m *compare.Metric) Cell {
+	c := TextCell(m.Name)
+	if m.Threshold != nil {
+		c.Tag = "gate: " + m.Threshold.String()
+	}
+	return c
+}
+
+// sideCells are the figure of base and of new.
+func sideCells(m *compare.Metric) (base, changed Cell) {
+	return sideCell(m.Base, m.BaseQuoted, m.Unit), sideCell(m.New, m.NewQuoted, m.Unit)
+}
+
+// sideCell is a figure of one side with the mark of its grade, as Units.Percentile.
+func sideCell(x *float64, q compare.Quoted, unit string) Cell {
+	switch {
+	case x == nil:
+		return Absent()
+	case q.Grade == stats.Thin:
+		return Cell{Text: "~" + Quantity(*x, unit), Kind: Thin, Title: gradeWords(q.Grade)}
+	case q.Grade == stats.NoBound && q.AtLeast != nil:
+		return Cell{Text: "≥" + Quantity(*q.AtLeast, unit), Kind: NoBound, Title: gradeWords(q.Grade)}
+	case q.Grade == stats.NoBound:
+		return Cell{Text: fmt.Sprintf("n=%d", q.N), Kind: NoBound, Title: gradeWords(q.Grade)}
+	}
+	return TextCell(Quantity(*x, unit))
+}
+
+// rawCell is the raw change: it exists whether the figure was tested or not.
+func rawCell(m *compare.Metric) Cell {
+	if m.RawChange == nil {
+		return Absent()
+	}
+	c := TextCell(rawMark(m) + signed(m, *m.RawChange))
+	if c.Text[0] == '~' {
+		c.Kind = Thin
+	}
+	return c
+}
+
+// rawMark is "~" for the change of a percentile that n does not carry.
+func rawMark(m *compare.Metric) string {
+	if g := m.BaseQuoted.Grade.Worst(m.NewQuoted.Grade); g == stats.Thin || g == stats.NoBound {
+		return "~"
+	}
+	return ""
+}
+
+// needed is the number of runs per side that would decide a figure: for the change shown, or for the margin
+// if that is larger. 0: unknown, or decided.
+func needed(m *compare.Metric) int { return cmp.Or(m.NeedForChange, m.NeedRuns) }
+
+// neededText is a number of runs, or of pairs of repeats, as text.
+func neededText(m *compare.Metric, n int) string {
+	if m.Test == compare.ByPairs {
+		return unit.Plural(n, "pair")
+	}
+	return unit.Plural(n, "run") + " per side"
+}
+
+// neededNote says which change the needed runs would detect. The margin of error_rate is a difference of
+// shares.
+func neededNote(metrics []compare.Metric) string {
+	var margins []string
+	for i := range metrics {
+		m := &metrics[i]
+		margin := unit.Exactly(m.Margin, "share")
+		if m.Name == "error_rate" {
+			margin += " (error_rate)"
+		}
+		if needed(m) > 0 && !slices.Contains(margins, margin) {
+			margins = append(margins, margin)
+		}
+	}
+	if len(margins) == 0 {
+		return ""
+	}
+	return "Needed runs are per side, to detect the change shown, or " + strings.Join(margins, ", ") +
+		" if it is smaller. "
+}
+
+// comparedCell is the verdict with the figure behind it, after the gate's.
+func comparedCell(m *compare.Metric, refused bool) Cell {
+	if refused {
+		return Cell{Text: "not compared", Kind: Faint}
+	}
+	c := Cell{Text: string(m.Verdict), Kind: ForestMark(m.Verdict).Kind()}
+	switch {
+	case m.Gate == stats.Pass && m.Verdict == compare.Inconclusive:
+		return Cell{Text: string(m.Gate) + ": " + string(MarkPass), Kind: Passed}
+	case m.Verdict == compare.NoChange:
+		c.Text += " within " + strings.TrimPrefix(signed(m, m.NoChangeWithin), "+")
+	case needed(m) > 0:
+		text, _ := strings.CutSuffix(neededText(m, needed(m)), " per side")
+		c.Text += " (needs " + text + ")"
+	case m.Verdict == compare.Inconclusive: // the reason is in a column or the note
+	default:
+		c.Text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))
+	}
+	if m.Gate == stats.Fail || m.Gate == stats.Undecided {
+		c.Text = string(m.Gate) + ": " + c.Text
+		c.Kind = verdictCell(m.Gate, 0).Kind
+	}
+	return c
+}

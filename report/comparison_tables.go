@@ -1,0 +1,146 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/report/compare"
+)
+
+// ConditionTables are the tables of a comparison without figures: what differs besides them, and what is not
+// in them.
+func ConditionTables(c *compare.Comparison) []Table {
+	var left []compare.LeftOut
+	for i := range c.Points {
+		left = append(left, c.Points[i].LeftOut...)
+	}
+	return []Table{comparedSearches(c), gateTable(c), DifferencesTable("differences", "Other differences",
+		c.Differences), pointDifferences(c),
+		LeftOutTable("left-out", "Left out of base", append(slices.Clone(c.LeftOut), left...)),
+		disturbedTable(c), UnmatchedTable(c)}
+}
+
+// pointDifferences are the differences of points, each once.
+func pointDifferences(c *compare.Comparison) Table {
+	var all []compare.Difference
+	points := map[compare.Difference][]string{}
+	for i := range c.Points {
+		for _, d := range c.Points[i].Differences {
+			if points[d] == nil {
+				all = append(all, d)
+			}
+			if !slices.Contains(points[d], c.Points[i].Name) {
+				points[d] = append(points[d], c.Points[i].Name)
+			}
+		}
+	}
+	t := DifferencesTable("point-differences", "Other differences of points", all)
+	t.Columns = append([]Column{{Head: "point"}}, t.Columns...)
+	for i, d := range all {
+		t.Rows[i] = append([]Cell{TextCell(andMorePoints(points[d]))}, t.Rows[i]...)
+	}
+	return t
+}
+
+// gateTable is the cases that the gate does not pass for another reason than their figures.
+func gateTable(c *compare.Comparison) Table {
+	t := Table{ID: "gate", Caption: "Gate", Columns: []Column{{Head: "point"}, {Head: "figure"},
+		{Head: "verdict"}, {Head: "why"}}}
+	if c.Gate == nil {
+		return t
+	}
+	for _, v := range []stats.Verdict{stats.Fail, stats.Undecided} {
+		for _, x := range c.Gate.Cases {
+			if x.Verdict == v && !explained(c, x) {
+				t.Add(TextCell(cmp.Or(x.Where(), "all")), TextCell(cmp.Or(x.Metric, "all")),
+					verdictCell(x.Verdict, 0), TextCell(x.Reason()))
+			}
+		}
+	}
+	return t
+}
+
+// explained reports whether the figure of a case says why the gate does not pass it.
+func explained(c *compare.Comparison, x compare.Case) (is bool) {
+	eachFigure(c, func(point string, m *compare.Metric, _ bool) {
+		is = is || point == x.Where() && m.Name == x.Metric && m.Change != nil &&
+			(x.Verdict == stats.Fail || x.Why == m.Describe())
+	})
+	return is
+}
+
+// LeftOutTable lists what of base is not compared.
+func LeftOutTable(id, caption string, left []compare.LeftOut) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "run"}, {Head: "row"}, {Head: "why"}}}
+	for _, l := range left {
+		t.Add(TextCell(l.Run), TextCell(cmp.Or(l.Row, "all")), TextCell(l.Why))
+	}
+	return t
+}
+
+// DifferencesTable is what differs between the sides besides the figures.
+func DifferencesTable(id, caption string, ds []compare.Difference) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "what"}, {Head: "base"}, {Head: "new"},
+		{Head: "effect"}}}
+	for _, d := range ds {
+		effect := Cell{Text: cmp.Or(d.Effect, "noted"), Kind: Faint}
+		switch {
+		case d.Key != "" && d.Allowed:
+			effect = Cell{Text: "allowed", Kind: Undecided}
+		case d.Key != "":
+			effect = Cell{Text: "refused; to compare anyway: --allow " + d.Key, Kind: Failed}
+			if d.Key == "prompt_form" {
+				effect.Text = "refused: one server gets token ids, the other text; " +
+					"api = \"chat\" sends text to both; " +
+					"to compare anyway: --allow prompt_form"
+			}
+		}
+		t.Add(TextCell(d.What), TextCell(d.Base), TextCell(d.New), effect)
+	}
+	return t
+}
+
+// disturbedTable is the invalid rows, and those with cautions.
+func disturbedTable(c *compare.Comparison) Table {
+	t := Table{ID: "disturbed", Caption: "Invalid rows and cautions",
+		Columns: []Column{{Head: "point"}, {Head: "severity"}, {Head: "findings"}, {Head: "row"},
+			{Head: "effect"}}}
+	for i := range c.Points {
+		p := &c.Points[i]
+		add := func(s record.Severity, codes []string, run, row, effect string) {
+			t.Add(TextCell(p.Name), Cell{Text: string(s), Kind: severityKind(s)},
+				TextCell(strings.Join(codes, ", ")), TextCell(run+" "+row), TextCell(effect))
+		}
+		for _, x := range p.Invalid {
+			effect := "included"
+			if x.LeftOut {
+				effect = "left out of base"
+			}
+			add(record.Invalid, x.Codes, x.Run, x.Row, effect)
+		}
+		for _, x := range p.Cautions {
+			add(record.Caution, x.Codes, x.Run, x.Row, "included")
+		}
+	}
+	return t
+}
+
+// UnmatchedTable is the points of one side only.
+func UnmatchedTable(c *compare.Comparison) Table {
+	t := Table{ID: "unmatched", Caption: "Unmatched points",
+		Columns: []Column{{Head: "point"}, {Head: "side"}}}
+	for _, name := range c.Missing {
+		side := "only in base"
+		if why := c.Unmeasured[name]; why != "" {
+			side += "; " + why
+		}
+		t.Add(TextCell(name), TextCell(side))
+	}
+	for _, name := range c.Added {
+		t.Add(TextCell(name), TextCell("only in new"))
+	}
+	return t
+}

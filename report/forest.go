@@ -1,0 +1,216 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+	"bench/report/compare"
+)
+
+// Forest is the changes of a comparison as lines to draw, each with its 95 % interval. Every line has the
+// same direction: to the right is worse. Lines are in the order of reading: what the gate does not pass,
+// worse, better, the others.
+type Forest struct {
+	Main  []ForestLine // the figures of the gate, and the most important ones
+	Rest  []ForestLine
+	Reach float64 // end of the axis on either side; what lies beyond is drawn as an arrow
+}
+
+// ForestLine is one figure of one point.
+type ForestLine struct {
+	Point  string // with the class of a mix
+	Figure string // TPOT p50
+	Change string // as text, in the direction of the figure: "+5.1 % [+3.9, +6.3]"
+	Mark   ForestMark
+
+	At     float64        // the change; above 0 is worse
+	Within stats.Interval // its ends, likewise; of a raw change unused
+	Limit  float64        // threshold of the gate; 0: none
+
+	Metric  *compare.Metric
+	Refused bool // the sides are not comparable: all changes are raw
+	rank    int  // in the order of reading
+}
+
+// headlineFigures are the figures that matter most, in the order in which a sentence names them. bench
+// compare has more.
+var headlineFigures = []string{"output_tokens_per_s", "ttft_p50", "tpot_p50", "e2e_p50",
+	"ttft_p99", "tpot_p99", "e2e_p99", experiment.ErrorRate}
+
+// few is the number of lines up to which nothing is folded.
+const few = 8
+
+// NewForest takes every figure that has a change.
+func NewForest(c *compare.Comparison) Forest {
+	var all []ForestLine
+	eachFigure(c, func(point string, m *compare.Metric, refused bool) {
+		if l, ok := newForestLine(point, m); ok {
+			l.Refused = refused
+			l.rank = l.rankOf(c.Gate != nil)
+			all = append(all, l)
+		}
+	})
+	slices.SortStableFunc(all, func(a, b ForestLine) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.At, a.At))
+	})
+	n := len(all)
+	if i := slices.IndexFunc(all, func(l ForestLine) bool { return l.rank >= beside }); i >= 0 && n > few {
+		n = i
+	}
+	return Forest{Main: all[:n:n], Rest: all[n:], Reach: reachOf(all[:n])}
+}
+
+// Lines are all lines.
+func (f *Forest) Lines() []ForestLine { return slices.Concat(f.Main, f.Rest) }
+
+// Cut is the forest with at most N main lines: some of each rank, most of what the gate fails, of each
+// those that are most for the worse.
+func (f *Forest) Cut(most int) Forest {
+	if len(f.Main) <= most {
+		return *f
+	}
+	ranks, room := map[int]int{}, map[int]int{}
+	for _, l := range f.Main {
+		ranks[l.rank]++
+	}
+	for left := most; left > 0; {
+		for _, rank := range slices.Sorted(maps.Keys(ranks)) {
+			share := 1
+			if rank == failed {
+				share = 4
+			}
+			share = min(share, ranks[rank]-room[rank], left)
+			room[rank] += share
+			left -= share
+		}
+	}
+	out := Forest{Reach: f.Reach}
+	for _, l := range f.Main {
+		if room[l.rank]--; room[l.rank] >= 0 {
+			out.Main = append(out.Main, l)
+		} else {
+			out.Rest = append(out.Rest, l)
+		}
+	}
+	out.Rest = append(out.Rest, f.Rest...)
+	return out
+}
+
+// newForestLine is the line of a figure; ok is false if it has not even a raw change.
+func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
+	l = ForestLine{Point: point, Figure: FigureWords(m.Name), Change: changeText(m), Metric: m}
+	if m.Threshold != nil {
+		l.Limit = m.Threshold.Worse
+	}
+	switch {
+	case m.Change != nil:
+		if l.Mark = ForestMark(m.Verdict); l.Mark == MarkInconclusive && m.Gate == stats.Pass {
+			l.Mark = MarkPass
+		}
+		l.At, l.Within = compare.WorseBy(m.Name, *m.Change), worseInterval(m.Name, m.CI95)
+	case m.RawChange != nil:
+		l.Mark, l.At = MarkRaw, compare.WorseBy(m.Name, *m.RawChange)
+	default:
+		return l, false
+	}
+	return l, true
+}
+
+// worseInterval has the ends of a change's interval with their signs turned so that above 0 is worse.
+func worseInterval(figure string, x stats.Interval) stats.Interval {
+	lo, hi := compare.WorseBy(figure, x.Lo), compare.WorseBy(figure, x.Hi)
+	return stats.Interval{Lo: min(lo, hi), Hi: max(lo, hi)}
+}
+
+// Ranks of lines.
+const (
+	failed = 0
+	beside = 10 // the first of the lines that are folded
+)
+
+// rankOf orders lines by what a reader has to see first.
+func (l *ForestLine) rankOf(gated bool) int {
+	switch {
+	case !l.main(gated):
+		return beside + slices.Index(ForestMarks, l.Mark)
+	case l.Metric.Gate == stats.Fail:
+		return failed
+	case l.Metric.Gate == stats.Undecided:
+		return 1
+	case l.Mark == MarkWorse:
+		return 2
+	case l.Mark == MarkBetter:
+		return 3
+	}
+	return 4 + slices.Index(ForestMarks, l.Mark)
+}
+
+// main reports whether a line belongs to the picture at first.
+func (l *ForestLine) main(gated bool) bool {
+	m := l.Metric
+	switch {
+	case m.Threshold != nil:
+		return true
+	case !slices.Contains(headlineFigures, m.Name), l.Mark == MarkRaw && !(l.Refused && l.carried()):
+		return false
+	case gated:
+		return l.Mark == MarkWorse
+	}
+	return m.Name != experiment.ErrorRate || l.At != 0
+}
+
+// Tip is the evidence behind a line: both sides, the change, how it was tested.
+func (l *ForestLine) Tip() string {
+	m := l.Metric
+	base, changed := sideCells(m)
+	text := fmt.Sprintf("%s\n%s: %s → %s\n%s", l.Point, l.Figure, base.Text, changed.Text, l.Change)
+	if l.Mark == MarkRaw {
+		return text + "\n" + m.Why
+	}
+	return text + "\n" + comparedCell(m, false).Text
+}
+
+// carried reports whether n carries the percentile on both sides.
+func (l *ForestLine) carried() bool {
+	return l.Metric.BaseQuoted.Grade.Worst(l.Metric.NewQuoted.Grade) != stats.NoBound
+}
+
+// reachOf is the end of the axis: half as far again as the changes that matter, and as far as most changes
+// and their decided intervals. A change many times as large as the others does not hide them.
+func reachOf(lines []ForestLine) float64 {
+	reach := 0.0
+	var ends []float64
+	for i := range lines {
+		l := &lines[i]
+		reach = max(reach, 1.5*l.Metric.Margin)
+		end := math.Abs(l.At)
+		if l.Mark == MarkWorse || l.Mark == MarkBetter || l.Mark == MarkNoChange {
+			end = max(end, math.Abs(l.Within.Lo), math.Abs(l.Within.Hi))
+		}
+		if !math.IsInf(end, 0) {
+			ends = append(ends, 1.1*end)
+		}
+	}
+	if len(ends) > 0 {
+		slices.Sort(ends)
+		most := ends[(len(ends)-1)*9/10]
+		reach = max(reach, min(ends[len(ends)-1], 3*most))
+	}
+	return niceReach(max(reach, 0.01))
+}
+
+// niceReach is the next of 1, 2, 3, 5 and 10 times a power of ten.
+func niceReach(x float64) float64 {
+	scale := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, step := range []float64{1, 2, 3, 5} {
+		if x <= step*scale*(1+1e-9) {
+			return step * scale
+		}
+	}
+	return 10 * scale
+}

@@ -1,0 +1,36 @@
+package report
+
+// ForestMark is the shape of a mark: colour is never the only carrier of meaning.
+type ForestMark string
+
+const (
+	MarkWorse        ForestMark = "worse"
+	MarkBetter       ForestMark = "better"
+	MarkNoChange     ForestMark = "no change"
+	MarkPass         ForestMark = "not worse than the threshold" // PASS of the gate, else inconclusive
+	MarkInconclusive ForestMark = "inconclusive"
+	MarkRaw          ForestMark = "raw" // without a test: no interval
+)
+
+// ForestMarks are all marks, in the order of a legend.
+var ForestMarks = []ForestMark{MarkWorse, MarkBetter, MarkNoChange, MarkPass, MarkInconclusive, MarkRaw}
+
+// Words explain the mark.
+func (m ForestMark) Words() string {
+	if m == MarkRaw {
+		return "not tested"
+	}
+	return string(m)
+}
+
+// Text is the mark on a terminal. Triangles point to where the figure went.
+func (m ForestMark) Text() string {
+	return map[ForestMark]string{MarkWorse: "▶", MarkBetter: "◀", MarkNoChange: "●", MarkPass: "■",
+		MarkInconclusive: "○", MarkRaw: "×"}[m]
+}
+
+// Kind is the colour of the mark.
+func (m ForestMark) Kind() Kind {
+	return map[ForestMark]Kind{MarkWorse: Failed, MarkBetter: Passed, MarkInconclusive: Undecided,
+		MarkRaw: Faint}[m]
+}

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"bench/experiment/record"
+	"bench/report/compare"
+)
+
+// Headline is the run on one line.
+func (r *Run) Headline() *compare.Headline {
+	o := r.Analyze()
+	h := &compare.Headline{State: r.Manifest.State, Rows: len(r.Live()), Planned: len(r.Live()) +
+		len(r.Missing), Server: r.engine(),
+		Workloads: len(o.Answer.Workloads), Verdict: string(o.Answer.Verdict),
+		Invalid: o.Answer.Trust.Invalid, Cautions: o.Answer.Trust.Cautions,
+		Trust: o.Answer.Trust.Text}
+	if r.Simulated() {
+		h.Server = "simulated"
+	}
+	if a := o.Time.Answer; a != nil {
+		h.GPUSeconds = a.GPUSeconds
+	}
+	s, p := o.HeadlinePoint()
+	if p == nil {
+		return h
+	}
+	first, _ := o.First()
+	h.Answer, h.Point, h.OutputTokensPerS = first.Lead, s.PointName(p), p.OutputTokensPerS.Median
+	if g := p.OutputTokensPerSPerGPU; g != nil {
+		h.PerGPU = &g.Median
+	}
+	h.TTFT = headlinePercentile(p.TTFT, o.limitedStat("ttft"))
+	h.TPOT = headlinePercentile(p.TPOT, o.limitedStat("tpot"))
+	return h
+}
+
+// headlinePercentile is a percentile with the mark of its grade; nil: not measured, or its sample has no
+// bound.
+func headlinePercentile(ps record.Percentiles, stat string) *compare.Percentile {
+	p, measured := ps.Get(stat)
+	if !measured {
+		return nil
+	}
+	_, ms, bounded := p.Mark()
+	if !bounded {
+		return nil
+	}
+	return &compare.Percentile{Stat: stat, Text: InCell.Percentile(ps, stat).Text, Ms: ms}
+}

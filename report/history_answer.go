@@ -1,0 +1,186 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/report/compare"
+)
+
+// GroupAnswer is what a group of nights shows, in a sentence.
+type GroupAnswer struct {
+	Kind  Kind
+	Lead  string   // "1 alarm: TPOT p50 at A +6 % since 2026-11-20"
+	Notes []string // what got better, what is not watched, what the gate found
+}
+
+// AnswerGroup lists which figures of a group raise an alarm.
+func AnswerGroup(g *compare.Group) GroupAnswer {
+	worse, better := alarmsOf(g)
+	watched := watchedFigures(g)
+	a := GroupAnswer{Kind: Passed, Lead: quietText(g)}
+	switch {
+	case len(worse) > 0:
+		a.Kind, a.Lead = Failed, unit.Plural(len(worse), "alarm")+": "+firstThree(worse, "; ")
+	case watched == 0 && len(better) == 0:
+		a.Kind, a.Lead = Undecided, "not watched yet: "+firstReason(g)
+	}
+	if len(better) > 0 {
+		a.Notes = append(a.Notes, "better: "+firstThree(better, "; "))
+	}
+	if n := g.Live(); watched < n && watched > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("not watched: %d of %s: %s", n-watched,
+			unit.Plural(n, "figure"), notWatched(g)))
+	}
+	if n := invalidNow(g); n > 0 && watched == 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("invalid in the last night: %s", unit.Plural(n, "figure")))
+	}
+	if s := gatesText(g); s != "" {
+		a.Notes = append(a.Notes, s)
+	}
+	if n := len(g.UnreadGates); n > 0 {
+		why, _, _ := strings.Cut(g.UnreadGates[n-1].Error, "\n")
+		a.Notes = append(a.Notes, fmt.Sprintf("gate unreadable in %s: %s", unit.Plural(n, "night"), why))
+	}
+	return a
+}
+
+// quietText is for how long there was no alarm.
+func quietText(g *compare.Group) string {
+	if g.Quiet == 0 {
+		return "no alarm for the worse"
+	}
+	return "no alarm in " + unit.Plural(g.Quiet, "night")
+}
+
+// alarmsOf are the alarms of a group as text, the largest first.
+func alarmsOf(g *compare.Group) (worse, better []string) {
+	var all []*compare.Trend
+	for i := range g.Trends {
+		if g.Trends[i].Alarm != nil {
+			all = append(all, &g.Trends[i])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *compare.Trend) int {
+		return -compareSizes(a.Alarm.Size,
+			b.Alarm.Size)
+	})
+	return alarmsText(all, true), alarmsText(all, false)
+}
+
+// alarmsText names the alarms for the worse, or for the better; the date once if it is one.
+func alarmsText(all []*compare.Trend, worse bool) (out []string) {
+	dates := map[string]bool{}
+	for _, t := range all {
+		if t.Alarm.Worse == worse {
+			dates[Date(t.Alarm.Since)] = true
+			out = append(out, fmt.Sprintf("%s at %s %s", t.Metric, t.Point,
+				compare.Percent(t.Alarm.Size, true)))
+		}
+	}
+	i := 0
+	for _, t := range all {
+		if t.Alarm.Worse != worse {
+			continue
+		}
+		if len(dates) > 1 || i == min(len(out), shownAlarms)-1 {
+			out[i] += " since " + Date(t.Alarm.Since)
+		}
+		i++
+	}
+	return out
+}
+
+// shownAlarms is the number of alarms in the answer.
+const shownAlarms = 3
+
+func compareSizes(a, b float64) int {
+	a, b = max(a, -a), max(b, -b)
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// firstThree joins the first three.
+func firstThree(all []string, by string) string {
+	s := strings.Join(all[:min(shownAlarms, len(all))], by)
+	if more := len(all) - shownAlarms; more > 0 {
+		s += fmt.Sprintf("%sand %d more", by, more)
+	}
+	return s
+}
+
+// watchedFigures is the number of figures that can raise an alarm, or do.
+func watchedFigures(g *compare.Group) (n int) {
+	for i := range g.Trends {
+		if g.Trends[i].Unwatched == "" {
+			n++
+		}
+	}
+	return n
+}
+
+func firstReason(g *compare.Group) string {
+	for i := range g.Trends {
+		if why := g.Trends[i].Unwatched; why != "" && why != compare.TrendEnded {
+			return why
+		}
+	}
+	return "no point in the last night has a figure"
+}
+
+func invalidNow(g *compare.Group) (n int) {
+	for i := range g.Trends {
+		t := &g.Trends[i]
+		if t.Unwatched != compare.TrendEnded && !t.Nights[len(t.Nights)-1].Valid {
+			n++
+		}
+	}
+	return n
+}
+
+// notWatched names the first figures that are not watched, with the reason.
+func notWatched(g *compare.Group) string {
+	t := unwatchedTable(g)
+	if len(t.Rows) == 0 {
+		return ""
+	}
+	s := t.Rows[0][0].Text + ": " + t.Rows[0][1].Text
+	if more := len(t.Rows) - 1; more > 0 {
+		s += fmt.Sprintf("; and %s", unit.Plural(more, "more reason"))
+	}
+	return s
+}
+
+// gatesText counts the verdicts of the gates and names the last FAIL; empty: no night has a gate.
+func gatesText(g *compare.Group) string {
+	if len(g.Gates) == 0 {
+		return ""
+	}
+	counts := map[stats.Verdict]int{}
+	last := ""
+	for _, n := range g.Gates {
+		counts[n.Verdict]++
+		if n.Verdict == stats.Fail {
+			last = n.Run
+		}
+	}
+	var parts []string
+	for _, v := range []stats.Verdict{stats.Pass, stats.Undecided, stats.Fail} {
+		if counts[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", v, counts[v]))
+		}
+	}
+	s := fmt.Sprintf("gate in %s: %s", unit.Plural(len(g.Gates), "night"), strings.Join(parts, ", "))
+	if last != "" {
+		s += "; last FAIL " + last
+	}
+	return s
+}
