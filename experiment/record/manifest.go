@@ -58,7 +58,7 @@ type ServerStart struct {
 	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
 }
 
-// TargetOf is the server of a variant as it last reported itself; without variants that of the run.
+// TargetOf is the server of a variant as it last reported itself; without variants the server of the run.
 func (m *Manifest) TargetOf(variant string) TargetInfo {
 	t := m.Target
 	for i := range m.Servers {

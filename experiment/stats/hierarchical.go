@@ -119,7 +119,8 @@ func (b variance) orAssumed(within variance, repeats float64, assumed RunSpread)
 	return both.v, both.df, SpreadAssumed
 }
 
-// sideVariance is the variance of the mean of a side's runs; v is that of a run with so many repeats.
+// sideVariance is the variance of the mean of a side's runs. v is the variance of a run with the given number of
+// repeats.
 func sideVariance(runs [][]Repeat, v float64, within variance, repeats float64) float64 {
 	between := max(0, v-within.v/repeats)
 	sum := 0.0

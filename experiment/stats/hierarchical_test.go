@@ -83,7 +83,7 @@ func TestCompareRunsHoldsTheFloor(t *testing.T) {
 	}
 }
 
-// A night whose repeats scatter ten times as far as those before has its own standard error.
+// A night whose repeats scatter ten times as far as earlier ones has its own standard error.
 func TestNoisyNight(t *testing.T) {
 	nights := [][]Repeat{repeatsOf(10.0, 10.1, 9.9), repeatsOf(10.1, 10.0, 10.05), repeatsOf(9.95, 10, 10.05), repeatsOf(10, 10.1, 10.05), repeatsOf(10.05, 9.95, 10)}
 	calm := CompareRuns(nights, [][]Repeat{repeatsOf(10.45, 10.5, 10.55)}, nil, assumed)

@@ -48,7 +48,7 @@ const (
 	calmerLevel = 0.002
 )
 
-// differ reports whether the variance of a base is another one than that of the runs before it.
+// differ reports whether the variance of a base is not the variance of the runs before it.
 func differ(own, older variance) bool {
 	if own.df < leastRunDF || older.df < leastRunDF {
 		return false

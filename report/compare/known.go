@@ -80,7 +80,7 @@ func known(gates []GateRecord, x GatedFigure) (found *Regression) {
 // more than the threshold is new.
 func (x Case) knownSince(gates []GateRecord) string {
 	r := known(gates, x.figure())
-	if r == nil || x.Verdict == stats.Fail && r.Change != nil && worse(x.Metric, *x.Change) > worse(x.Metric, *r.Change)+x.of.Threshold.Worse {
+	if r == nil || x.Verdict == stats.Fail && r.Change != nil && WorseBy(x.Metric, *x.Change) > WorseBy(x.Metric, *r.Change)+x.of.Threshold.Worse {
 		return ""
 	}
 	return r.Since
@@ -116,7 +116,7 @@ func (c *Comparison) markKnown(gates []GateRecord, passes bool) {
 // beyond reports whether an undecided figure of a disturbed run is worse by more than its threshold.
 func (x *Case) beyond() bool {
 	return x.Verdict == stats.Undecided && x.of != nil && x.of.contrast.Disturbed && x.Change != nil &&
-		worse(x.Metric, *x.Change) > x.of.Threshold.Worse
+		WorseBy(x.Metric, *x.Change) > x.of.Threshold.Worse
 }
 
 // failUnsteady fails what is beyond the threshold in this run and in the one before, where no single run decides.

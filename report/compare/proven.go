@@ -43,7 +43,7 @@ func (m *Metric) withoutTouched(p pair, of [2][]sample, base, changed []stats.Re
 
 // regressed reports whether the figure is worse by more than its threshold, significantly.
 func (m *Metric) regressed() bool {
-	return m.Verdict == Worse && worse(m.Name, *m.Change) > m.Threshold.Worse
+	return m.Verdict == Worse && WorseBy(m.Name, *m.Change) > m.Threshold.Worse
 }
 
 // proven reports whether a regression remains without the rows whose value can be wrong.
@@ -59,7 +59,7 @@ func (m *Metric) proven() bool {
 	if *m.P > 0 {
 		tests = *m.Adjusted / *m.P
 	}
-	return c.P*tests <= risk && worse(m.Name, m.figure.change(c.Difference)) > m.Threshold.Worse
+	return c.P*tests <= risk && WorseBy(m.Name, m.figure.change(c.Difference)) > m.Threshold.Worse
 }
 
 // gate is the verdict on one figure, and why. A regression fails whatever else is wrong with the point. If it is

@@ -63,7 +63,7 @@ func (m *Metric) set(difference, p float64, interval func(confidence float64) st
 	}
 	m.Change, m.CI95 = new(m.figure.change(difference)), change(interval(confidence))
 	m.within = change(interval(2*confidence - 1))
-	if at := max(worse(m.Name, m.within.Lo), worse(m.Name, m.within.Hi)); !math.IsInf(at, 0) {
+	if at := max(WorseBy(m.Name, m.within.Lo), WorseBy(m.Name, m.within.Hi)); !math.IsInf(at, 0) {
 		m.NoWorseThan = &at
 	}
 	if !math.IsNaN(p) {
@@ -71,8 +71,8 @@ func (m *Metric) set(difference, p float64, interval func(confidence float64) st
 	}
 }
 
-// worse is a change with its sign turned so that above 0 is worse.
-func worse(figure string, change float64) float64 {
+// WorseBy is a change of a figure with its sign turned so that above 0 is worse.
+func WorseBy(figure string, change float64) float64 {
 	if experiment.MoreIsBetter(figure) {
 		return -change
 	}
@@ -95,7 +95,7 @@ func (m *Metric) judge(same, level float64) {
 		m.Verdict, m.Why = Inconclusive, m.refused
 	case m.P == nil:
 		m.Verdict, m.Why = Inconclusive, "one pair: the spread between pairs is unknown"
-	case *m.Adjusted <= risk && worse(m.Name, *m.Change) > 0:
+	case *m.Adjusted <= risk && WorseBy(m.Name, *m.Change) > 0:
 		m.Verdict = Worse
 	case *m.Adjusted <= risk && *m.Change != 0:
 		m.Verdict = Better

@@ -88,7 +88,7 @@ func (g *Group) findChanges(t *Trend, valid []int, values []float64) (start int)
 		size := f.change(after - before)
 		t.Changes = append(t.Changes, Change{At: valid[at], Date: n.At, Run: n.Run, Before: f.unscale(before),
 			After: f.unscale(after),
-			Size:  size, Worse: worse(t.Metric, size) > 0, LogRatio: c.LogRatio,
+			Size:  size, Worse: WorseBy(t.Metric, size) > 0, LogRatio: c.LogRatio,
 			Suspects: g.suspects(n.night),
 			excess:   c.LogRatio - c.Limit, since: end - at})
 		start = at
