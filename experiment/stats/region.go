@@ -39,7 +39,7 @@ func (s Search) Region(probes []Probe) *Region {
 			best = i
 		}
 	}
-	r.Low, r.High, r.Best = math.Exp(low), math.Exp(high), min(max(math.Exp(r.thresholds[best]), s.Min), s.Max)
+	r.Low, r.High, r.Best = s.snap(math.Exp(low)), s.snap(math.Exp(high)), min(max(math.Exp(r.thresholds[best]), s.Min), s.Max)
 	if s.Whole { // the highest number that meets the limits is an integer
 		r.Low, r.High, r.Best = math.Floor(math.Exp(r.first)), math.Floor(math.Exp(r.last))+1, math.Floor(r.Best)
 	}
@@ -50,6 +50,18 @@ func (s Search) Region(probes []Probe) *Region {
 		r.High = math.Inf(1)
 	}
 	return r
+}
+
+// snap is an end of the range where a load is one but for the rounding of its logarithm: a FAIL at Max bounds the
+// threshold.
+func (s Search) snap(load float64) float64 {
+	const rounding = 1e-12
+	for _, end := range []float64{s.Min, s.Max} {
+		if math.Abs(load-end) <= rounding*end {
+			return end
+		}
+	}
+	return load
 }
 
 func isDisturbed(probes []Probe) bool {
