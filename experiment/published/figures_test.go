@@ -1,0 +1,70 @@
+package published_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	root "bench"
+	"bench/experiment/published"
+	"bench/experiment/roofline"
+)
+
+// TestBuiltin holds the files to the tables of models and devices, and to the size of what they add to the program.
+func TestBuiltin(t *testing.T) {
+	size := int64(0)
+	for _, name := range []string{"figures.txt", "held_back.txt"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	if size > 150_000 {
+		t.Errorf("the files have %d bytes", size)
+	}
+	models, err := roofline.ParseModels(root.ModelConfigs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range published.All() {
+		if s := published.SourceOf(f.Source); s.Name == "" || s.License == "" {
+			t.Errorf("%+v: its source is %+v", f, s)
+		}
+		if m, err := models.Find(f.Model); err != nil || m.ID != f.Model {
+			t.Errorf("%+v: the model is no ID of the table: %v", f, err)
+		}
+		if d, err := roofline.BuiltinHardware().Find(f.GPU); err != nil || d.ID != f.GPU {
+			t.Errorf("%+v: the GPU is no ID of the table: %v", f, err)
+		}
+		if !slices.Contains(roofline.PrecisionNames(), f.Precision) {
+			t.Errorf("%+v: unknown precision", f)
+		}
+	}
+}
+
+// TestHeldBack: no time that constants are fitted to is of a model whose times are held back, and no figure stands
+// twice.
+func TestHeldBack(t *testing.T) {
+	fitted, seen, held := map[string]bool{}, map[published.Figure]bool{}, 0
+	for _, f := range published.All() {
+		if !f.HeldBack && f.Concurrency > 0 {
+			fitted[f.Model] = true
+		}
+	}
+	for _, f := range published.All() {
+		if f.HeldBack {
+			held++
+			if fitted[f.Model] {
+				t.Errorf("%+v: constants are fitted to this model", f)
+			}
+		}
+		if seen[f] {
+			t.Errorf("%+v again", f)
+		}
+		seen[f] = true
+	}
+	if len(fitted) != 4 || held < 900 {
+		t.Errorf("constants are fitted to %d models; %d figures are held back", len(fitted), held)
+	}
+}

@@ -1,0 +1,69 @@
+package published
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/unit"
+)
+
+// Shapes are the setups and lengths of the figures of a model on a GPU, each sorted.
+type Shapes struct {
+	Figures    int      `json:"figures"`
+	Precisions []string `json:"precisions"`
+	GPUs       []int    `json:"gpus"`
+	Lengths    []string `json:"lengths"` // input/output tokens: "1,024/8,192"
+}
+
+// ShapesOf are the shapes of a query's model and GPU: of its setup, if that has figures, else of all setups. nil =
+// there are none.
+func ShapesOf(q Query) *Shapes {
+	shapes := func(of func(Figure) bool) *Shapes {
+		s := &Shapes{}
+		for _, f := range All() {
+			if f.Input > 0 && of(f) {
+				s.add(f)
+			}
+		}
+		return s
+	}
+	s := shapes(q.sameSetup)
+	if s.Figures == 0 {
+		s = shapes(func(f Figure) bool { return f.Model == q.Model && f.GPU == q.GPU })
+	}
+	if s.Figures == 0 {
+		return nil
+	}
+	slices.Sort(s.Precisions)
+	slices.Sort(s.GPUs)
+	return s
+}
+
+func (s *Shapes) add(f Figure) {
+	s.Figures++
+	s.Precisions = appendNew(s.Precisions, f.Precision)
+	s.GPUs = appendNew(s.GPUs, f.GPUs)
+	s.Lengths = appendNew(s.Lengths, f.lengths())
+}
+
+// lengths are those that the source states: "1,024/8,192".
+func (f Figure) lengths() string { return unit.Count(f.Input) + "/" + unit.Count(f.Output) }
+
+func appendNew[T comparable](list []T, x T) []T {
+	if slices.Contains(list, x) {
+		return list
+	}
+	return append(list, x)
+}
+
+// String is the shapes in words: "60 figures: fp8 on 4, 8 GPUs at 1,024/1,024, 8,192/1,024 tokens".
+func (s *Shapes) String() string {
+	gpus := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(s.GPUs)), ", "), "[]")
+	of := "GPUs"
+	if gpus == "1" {
+		of = "GPU"
+	}
+	return fmt.Sprintf("%s: %s on %s %s at %s tokens", unit.Plural(s.Figures, "figure"),
+		strings.Join(s.Precisions, ", "), gpus, of, strings.Join(s.Lengths, ", "))
+}
