@@ -1,47 +1,76 @@
 package roofline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"bench/experiment/stats"
 )
 
-// Point is one measured time: the TPOT of a batch at a context or, if Input is set, the TTFT of a single
-// request.
+// Point is one measured time: of a decode step or a prompt alone or, with a Concurrency, the TPOT or TTFT of a
+// closed loop.
 type Point struct {
-	Name    string  `json:"name"` // for display
-	Batch   float64 `json:"batch,omitempty"`
-	Context float64 `json:"context_tokens,omitempty"`
-	Input   float64 `json:"input_tokens,omitempty"`
-	Cached  float64 `json:"cached_tokens,omitempty"`
-	Ms      float64 `json:"ms"`
+	Name        string  `json:"name"`                  // of the row
+	Metric      string  `json:"metric"`                // "tpot" or "ttft"
+	Concurrency float64 `json:"concurrency,omitempty"` // 0 = a single step or prompt
+	Batch       float64 `json:"batch,omitempty"`       // of a single step
+	Context     float64 `json:"context_tokens,omitempty"`
+	Input       float64 `json:"input_tokens,omitempty"`
+	Cached      float64 `json:"cached_tokens,omitempty"`
+	Output      float64 `json:"output_tokens,omitempty"` // of a closed loop
+	Ms          float64 `json:"ms"`
 }
 
-// Fit is the fraction of its hardware that a server reached: the constants with which the arithmetic of a
-// Setup is closest to its measured times.
+// Fit are the constants of a server: those with which the arithmetic of a Setup is closest to its measured times.
 type Fit struct {
-	OverheadMs float64  `json:"overhead_ms"` // of a step, including the minimum latency of all-reduces
-	Memory     float64  `json:"memory"`      // share of the memory bandwidth
-	Compute    *float64 `json:"compute"`     // share of the compute peak; null: not determined by the points, the default is used
+	Constants []Constant `json:"constants"`
+	// Additive means that reading and computing take turns on this server.
+	Additive bool `json:"additive"`
 	// Spread is the root mean square of the relative residuals, with the degrees of freedom as divisor; null:
 	// as many constants as points.
 	Spread *float64 `json:"spread"`
 	Points []Fitted `json:"points"`
-	Notes  []string `json:"notes,omitempty"`
-
-	// Efficiency is the fit for a Setup with this model, device and number of GPUs. Its typical range is
-	// twice the spread.
-	Efficiency Efficiency `json:"-"`
+	// Check are points that the fit did not use, and Errors the errors of their predictions.
+	Check  []Fitted      `json:"check,omitempty"`
+	Errors []CheckErrors `json:"check_errors,omitempty"`
+	Notes  []string      `json:"notes,omitempty"`
+	// Device is the setup's with the fit as its efficiency. The typical range of this setup is twice the spread.
+	Device Device `json:"-"`
 }
 
-// Fitted is a point and its fitted time.
+// Constant is a fitted constant of a server.
+type Constant struct {
+	Name  string  `json:"name"`
+	Of    string  `json:"of,omitempty"` // what it is a share of; empty: Value is a time in ms
+	Value float64 `json:"value"`
+	Usual float64 `json:"usual"` // without the fit
+	// Uncertainty is its standard error: relative for a share, in ms for a time. null: the points do not determine it,
+	// and it keeps its usual value.
+	Uncertainty *float64 `json:"uncertainty"`
+}
+
+// Fitted is a point and its predicted time.
 type Fitted struct {
 	Point
 	FittedMs float64 `json:"fitted_ms"`
 	Off      float64 `json:"off"` // (fitted − measured) / measured
-	// HeldOutMs is the prediction of a fit of all other points; null: they do not identify one.
-	HeldOutMs  *float64 `json:"held_out_ms"`
-	HeldOutOff *float64 `json:"held_out_off"`
+	// HeldOutMs is the prediction of a fit of all other points; null: they do not identify one, or the fit did not
+	// use the point.
+	HeldOutMs  *float64 `json:"held_out_ms,omitempty"`
+	HeldOutOff *float64 `json:"held_out_off,omitempty"`
+}
+
+// CheckErrors are the errors of the predictions for points that the fit did not use: (predicted − measured) /
+// measured.
+type CheckErrors struct {
+	Metric string  `json:"metric"`
+	Loaded bool    `json:"loaded"` // in a closed loop of more than one request
+	Points int     `json:"points"`
+	Median float64 `json:"median_absolute"`
+	Worst  float64 `json:"worst"` // with its sign
 }
 
 // UnidentifiableError states why the points do not determine the constants.
@@ -50,27 +79,47 @@ type UnidentifiableError struct{ Why string }
 // Error implements error.
 func (e *UnidentifiableError) Error() string { return "the fit is not identifiable: " + e.Why }
 
-// Calibrate fits overhead, memory efficiency and compute efficiency to measured times, by least squares of
-// the relative errors, with each share within 1 to 100 % of the peak. It returns an *UnidentifiableError if
-// the points do not determine the overhead and the memory efficiency.
-func (s Setup) Calibrate(points []Point) (*Fit, error) {
-	if err := errors.Join(s.Check(), checkPoints(points)); err != nil {
+// Calibrate fits constants to measured times, by least squares of the logarithms of fitted ÷ measured, and predicts
+// the points of check with them. Constants that the points do not determine keep their usual values. On a GPU reading
+// and computing overlap unless the points left out in turn show that they take turns. The error is an
+// *UnidentifiableError if the points do not determine the memory efficiency.
+func (s Setup) Calibrate(points, check []Point) (*Fit, error) {
+	if err := errors.Join(s.Check(), checkPoints(points), checkPoints(check)); err != nil {
 		return nil, err
 	}
-	f, err := s.fit(points)
+	s = s.owned()
+	f, err := s.calibrate(points)
 	if err != nil {
 		return nil, err
 	}
-	out := f.report(points)
-	for i := range points {
-		others := append(append([]Point{}, points[:i]...), points[i+1:]...)
-		if without, err := s.fit(others); err == nil {
-			ms := without.ms(points[i])
-			off := ms/points[i].Ms - 1
-			out.Points[i].HeldOutMs, out.Points[i].HeldOutOff = &ms, &off
+	left := f.leaveOut()
+	if s.Device.Vendor != "cpu" {
+		if turns, err := s.turns().calibrate(points); err == nil {
+			// Twice as close, as the form with overlap is the usual one.
+			if without := turns.leaveOut(); rms(without, points) < rms(left, points)/2 {
+				f, left = turns, without
+			}
 		}
 	}
-	return out, nil
+	return f.report(left, check), nil
+}
+
+// owned is the setup with the efficiency in the device, and its reach in that.
+func (s Setup) owned() Setup {
+	e, reach := *s.efficiency(), s.Device.Reach
+	e.Memory = min(1, e.Memory*cmp.Or(reach.Memory, 1))
+	by := cmp.Or(reach.Compute, 1)
+	e.Compute, e.Experts, e.Attention = e.Compute.times(by), min(1, e.Experts*by), min(1, e.Attention*by)
+	s.Device.Reach, s.Device.Efficiency = Reach{}, &e
+	return s
+}
+
+// turns is the setup with reading and computing one after the other.
+func (s Setup) turns() Setup {
+	e := *s.efficiency()
+	e.Additive = true
+	s.Device.Efficiency = &e
+	return s
 }
 
 func checkPoints(points []Point) error {
@@ -79,164 +128,134 @@ func checkPoints(points []Point) error {
 		if !(p.Ms > 0) || math.IsInf(p.Ms, 0) {
 			errs = append(errs, fmt.Errorf("point %d (%s): %g ms is not a valid time", i+1, p.Name, p.Ms))
 		}
-		if p.Input <= 0 && !(p.Batch >= 1 && p.Context >= 0) {
-			errs = append(errs, fmt.Errorf("point %d (%s): needs an input, or a batch of at least 1 and a context", i+1, p.Name))
+		switch {
+		case p.Concurrency > 0 && (p.Input <= 0 || p.Output < 1):
+			errs = append(errs, fmt.Errorf("point %d (%s): needs an input and an output", i+1, p.Name))
+		case p.Concurrency == 0 && p.Metric == "ttft" && p.Input <= 0:
+			errs = append(errs, fmt.Errorf("point %d (%s): needs an input", i+1, p.Name))
+		case p.Concurrency == 0 && p.Metric == "tpot" && !(p.Batch >= 1 && p.Context >= 0):
+			errs = append(errs, fmt.Errorf("point %d (%s): needs a batch of at least 1 and a context", i+1, p.Name))
+		case p.Metric != "ttft" && p.Metric != "tpot":
+			errs = append(errs, fmt.Errorf("point %d (%s): metric %q is neither ttft nor tpot", i+1, p.Name, p.Metric))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// fit is a setup and its fitted constants: the overhead in ms, and the factors by which reading and computing
-// take longer than with the default efficiencies.
-type fit struct {
-	setup    Setup // with the default efficiency
-	constant [3]float64
-	// free are the constants that the points determine; the others keep their defaults.
-	free      [3]bool
-	residuals float64 // sum of the squared relative errors
+// pointMs is the prediction for a point.
+func (s *Setup) pointMs(p Point) float64 {
+	switch {
+	case p.Concurrency > 0:
+		load := s.AtConcurrency(p.Concurrency, Workload{Input: p.Input, Cached: p.Cached, Output: p.Output})
+		if p.Metric == "ttft" {
+			return load.TTFT.ExpectedMs
+		}
+		return load.TPOT.ExpectedMs
+	case p.Metric == "ttft":
+		return s.FrontEndMs() + s.PrefillMs(p.Input, p.Cached)
+	}
+	return s.DecodeMs(p.Batch, p.Context)
 }
 
-// The constants, by their index.
-const (
-	overhead = iota
-	memory
-	compute
-)
-
-// fit finds all constants or, if the points do not determine the compute efficiency, the first two.
-func (s Setup) fit(points []Point) (fit, error) {
-	e := *s.efficiency()
-	e.ByGPUs = []ByGPUs{e.forWidth(s.width())}
-	e.ByGPUs[0].GPUs, e.ByGPUs[0].AllReduceUs = 1, 0 // constant in each step, so part of the fitted overhead
-	s.Efficiency = &e
-	rows := s.rows(points)
-	if len(points) < 2 {
-		return fit{}, tooFew(len(points), 2)
-	}
-	f := s.leastSquares(rows, [3]bool{true, true, true})
-	if why := f.vague(rows, compute); why != "" {
-		f = s.leastSquares(rows, [3]bool{true, true, false})
-	}
-	if len(points) < len(f.open()) {
-		return f, tooFew(len(points), len(f.open()))
-	}
-	if why := f.vague(rows, memory); why != "" {
-		return f, &UnidentifiableError{why}
-	}
-	return f, nil
-}
-
-func tooFew(points, constants int) error {
-	return &UnidentifiableError{fmt.Sprintf("%d points for %d constants; add rows at other batches", points, constants)}
-}
-
-// open are the indexes of the free constants.
-func (f *fit) open() (open []int) {
-	for i, free := range f.free {
-		if free {
-			open = append(open, i)
+// report converts the calibration to its result. held are the predictions for points that were left out in turn.
+func (f *calibration) report(held []float64, check []Point) *Fit {
+	s := f.with(f.at)
+	out := &Fit{Additive: s.additive()}
+	for i, c := range slices.Backward(constants) {
+		if !c.additive || out.Additive {
+			out.Constants = append(out.Constants, f.constant(i, &s))
 		}
 	}
-	return open
-}
-
-// row is one point as the times of its parts with default efficiencies.
-type row struct {
-	weights, linear float64 // ms that overlap
-	kv, scan        float64 // ms that overlap
-	fixed, measured float64
-	prompt          bool
-}
-
-func (s *Setup) rows(points []Point) []row {
-	rows := make([]row, len(points))
-	usual := s.usual(s.Efficiency)
-	for i, p := range points {
-		x := s.expect(s.passOf(p), usual)
-		rows[i] = row{weights: x.weights(), linear: x.compute(), kv: x.kv, scan: x.scan, fixed: x.reduce, measured: p.Ms, prompt: p.Input > 0}
-	}
-	return rows
-}
-
-// passOf is the pass of a point.
-func (s *Setup) passOf(p Point) pass {
-	if p.Input > 0 {
-		return s.prefill(p.Input, p.Cached)
-	}
-	return s.decode(p.Batch, p.Context)
-}
-
-// coefficients are the factors of the constants, if reading and computing take equally long at this ratio of
-// the compute to the memory factor.
-func (r row) coefficients(ratio float64) (x [3]float64) {
-	x[overhead] = 1
-	if r.linear <= ratio*r.weights {
-		x[memory] += r.weights
-	} else {
-		x[compute] += r.linear
-	}
-	if r.scan <= ratio*r.kv {
-		x[memory] += r.kv
-	} else {
-		x[compute] += r.scan
-	}
-	return x
-}
-
-func (r row) ms(c [3]float64) float64 {
-	return c[overhead] + max(c[memory]*r.weights, c[compute]*r.linear) + max(c[memory]*r.kv, c[compute]*r.scan) + r.fixed
-}
-
-// ms is the prediction for a point.
-func (f *fit) ms(p Point) float64 { return f.setup.rows([]Point{p})[0].ms(f.constant) }
-
-// report converts the fit to its result.
-func (f *fit) report(points []Point) *Fit {
-	usual := f.setup.usual(f.setup.Efficiency)
-	out := &Fit{OverheadMs: f.constant[overhead], Memory: usual.memory / f.constant[memory]}
-	shares := usual.compute.times(1 / f.constant[compute])
-	if f.free[compute] {
-		share := shares.of(f.setup.Device.DenseTFLOPS.kind(f.setup.experts().kind))
-		out.Compute = &share
-	} else {
-		out.Notes = append(out.Notes, "no point determines the compute efficiency: the default is used")
-	}
-	rows := f.setup.rows(points)
-	if moved := f.moved(rows, overhead); moved > loose*out.OverheadMs {
-		out.Notes = append(out.Notes, fmt.Sprintf("the overhead is uncertain: a 1 %% error in each time could move it by %.2g ms; add rows whose times differ more", moved))
-	}
-	for i, r := range rows {
-		ms := r.ms(f.constant)
-		out.Points = append(out.Points, Fitted{Point: points[i], FittedMs: ms, Off: ms/r.measured - 1})
+	for i, p := range f.points {
+		x := s.fitted(p)
+		if !math.IsNaN(held[i]) {
+			off := held[i]/p.Ms - 1
+			x.HeldOutMs, x.HeldOutOff = &held[i], &off
+		}
+		out.Points = append(out.Points, x)
 	}
 	spread := 0.05 // without residuals: an assumption
-	if more := len(points) - len(f.open()); more > 0 {
-		spread = math.Sqrt(f.residuals / float64(more))
+	if more := len(f.points) - len(f.free); more > 0 {
+		spread = math.Sqrt(f.sum / float64(more))
 		out.Spread = &spread
 	} else {
 		out.Notes = append(out.Notes, "as many constants as points: the fit is exact, and its residuals carry no information")
 	}
-	if out.Memory > 0.999 {
+	if s.efficiency().Memory > 0.999 {
 		out.Notes = append(out.Notes, "the memory efficiency is at its limit: the points reach or exceed the peak; check the hardware and the precision")
 	}
-	out.Efficiency = f.efficiency(out, shares, math.Max(0.02, 2*spread))
+	out.Device = s.Device
+	e := out.Device.Efficiency
+	for _, p := range check {
+		out.Check = append(out.Check, s.fitted(p))
+	}
+	out.Errors = checkErrors(out.Check)
+	up := 1 + min(max(0.02, 2*spread, worst(out.Errors)), 99)
+	r := Range{1 / up, up}
+	fitted := s.fittedFor(r)
+	e.Fitted = &fitted
+	e.Source = fmt.Sprintf("fitted to %d measured times of %s", len(f.points), s.Model.ID)
 	return out
 }
 
-func (f *fit) efficiency(out *Fit, shares Rates, band float64) Efficiency {
-	e := *f.setup.Efficiency
-	e.ByGPUs = []ByGPUs{{GPUs: 1, MemorySmall: out.Memory, MemoryLarge: out.Memory}}
-	e.Compute, e.StepOverheadMs = shares, out.OverheadMs
-	if e.StepOverheadMs < 1e-6 {
-		e.StepOverheadMs = 0
+// worst is the largest error of the points that the fit did not use.
+func worst(errors []CheckErrors) (size float64) {
+	for _, e := range errors {
+		size = max(size, math.Abs(e.Worst))
 	}
-	up := min(1+band, 100)
-	low := Scale{Memory: up, Compute: up, Link: up, Overhead: 1 / up}
-	high := Scale{Memory: 1 / up, Compute: 1 / up, Link: 1 / up, Overhead: up}
-	if !f.free[compute] { // keeps its default uncertainty
-		low.Compute, high.Compute = e.Low.Compute, e.High.Compute
+	return size
+}
+
+func (f *calibration) constant(index int, s *Setup) Constant {
+	c := &constants[index]
+	out := Constant{Name: c.name, Of: c.of, Value: c.get(s), Usual: c.get(&f.setup)}
+	if k := slices.Index(f.free, index); k >= 0 {
+		out.Uncertainty = &f.errors[k]
 	}
-	e.Low, e.High = low, high
-	e.Source = fmt.Sprintf("fitted to %d measured points", len(out.Points))
-	return e
+	return out
+}
+
+func (s *Setup) fitted(p Point) Fitted {
+	ms := s.pointMs(p)
+	return Fitted{Point: p, FittedMs: ms, Off: ms/p.Ms - 1}
+}
+
+// checkErrors are those of TPOT and TTFT, alone and loaded; those without a point are missing.
+func checkErrors(points []Fitted) (out []CheckErrors) {
+	for _, metric := range []string{"tpot", "ttft"} {
+		for _, loaded := range []bool{false, true} {
+			e := CheckErrors{Metric: metric, Loaded: loaded}
+			var sizes []float64
+			for _, p := range points {
+				if p.Metric != metric || loaded != (max(p.Concurrency, p.Batch) > 1) {
+					continue
+				}
+				sizes = append(sizes, math.Abs(p.Off))
+				if math.Abs(p.Off) > math.Abs(e.Worst) {
+					e.Worst = p.Off
+				}
+			}
+			if e.Points = len(sizes); e.Points > 0 {
+				slices.Sort(sizes)
+				e.Median = stats.Quantile(sizes, 0.5)
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// rms is the root mean square error of predictions; +Inf without one.
+func rms(ms []float64, points []Point) float64 {
+	sum, n := 0.0, 0
+	for i, p := range points {
+		if !math.IsNaN(ms[i]) {
+			off := math.Log(ms[i] / p.Ms)
+			sum, n = sum+off*off, n+1
+		}
+	}
+	if n == 0 {
+		return math.Inf(1)
+	}
+	return math.Sqrt(sum / float64(n))
 }

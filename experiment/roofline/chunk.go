@@ -11,7 +11,7 @@ func (s Setup) chunked(input, cached float64, budget int, batch, context float64
 	cached = min(atLeast(0, cached), input-1)
 	room := atLeast(1, float64(budget)-batch)
 	for at := cached; at < input; at += room {
-		b := s.bound(s.step(min(room, input-at), at, batch, context))
+		b := s.bound(s.step(min(room, input-at), at, batch, context), s.efficiency().TTFT)
 		if b.ExpectedMs == 0 {
 			return b, b, 0
 		}

@@ -4,143 +4,196 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 )
 
-// Efficiency is the reachable share of the peaks; gpus.json states the source.
+// Efficiency is how much of the peaks an engine reaches and what it adds to them; gpus.json states the source.
+// A zero time adds nothing.
 type Efficiency struct {
-	ByGPUs []ByGPUs `json:"by_gpus"` // ascending; a width between two entries takes the smaller one
-	// SmallBelowParams is the number of parameters below which a model is small: its matrices use less of the
-	// bandwidth when they are divided among many GPUs.
-	SmallBelowParams float64 `json:"small_below_params"`
-	Compute          Rates   `json:"compute"`          // share of the compute peak, end to end
-	Link             float64 `json:"link"`             // share of the link's bandwidth
-	StepOverheadMs   float64 `json:"step_overhead_ms"` // scheduling, sampling and launching
-	// Low and High are the ends of the typical range: the efficiencies of fast and slow engines. Zero = no
-	// range.
-	Low    Scale  `json:"low,omitzero"`
-	High   Scale  `json:"high,omitzero"`
-	Source string `json:"source"`
+	Memory  float64 `json:"memory"`  // share of the memory bandwidth
+	Compute Rates   `json:"compute"` // share of the compute peak in products that every token passes
+	// ComputeOne is the share in a step of one token. Engines on CPUs have other kernels for a matrix and a vector,
+	// which compute while they read; 0 = Compute.
+	ComputeOne float64 `json:"compute_one_token,omitempty"`
+	// Experts is the share of the compute peak in the products of the routed experts if each has many tokens,
+	// and ExpertTokens the number of tokens for each chosen expert at which they reach half of it; 0 = at once.
+	Experts      float64 `json:"experts"`
+	ExpertTokens float64 `json:"expert_tokens,omitempty"`
+	Attention    float64 `json:"attention"` // share of the compute peak
+	Link         float64 `json:"link"`      // share of the link's bandwidth
+	// AllReduceUs is the least time of an all-reduce for each doubling of the GPUs, over NVLink or its like, and
+	// BusAllReduceUs over slower links; 0 = AllReduceUs.
+	AllReduceUs    float64 `json:"all_reduce_us,omitempty"`
+	BusAllReduceUs float64 `json:"bus_all_reduce_us,omitempty"`
+	// StepMs and Layer are added to each step: scheduling and sampling, and the part of kernels that overlaps with
+	// nothing (launch, first and last block).
+	StepMs float64    `json:"step_ms,omitempty"`
+	Layer  LayerTimes `json:"layer_us,omitzero"`
+	// FrontEndMs and FrontEndLayer are added to TTFT: HTTP, tokenizer, queue of the scheduler, and what the host does
+	// for each layer of a prefill. They delay the request and not those that decode.
+	FrontEndMs    float64    `json:"front_end_ms,omitempty"`
+	FrontEndLayer LayerTimes `json:"front_end_layer_us,omitzero"`
+	// Engines are factors on the front end of layers with experts and of special attention, by Setup.Engine: some launch
+	// their kernels one by one, others as graphs. An engine that is not in it has 1.
+	Engines map[string]float64 `json:"engines,omitempty"`
+	// Additive means that reading and computing take turns, as on a CPU; otherwise they overlap. Devices with vendor
+	// "cpu" are always additive.
+	Additive bool `json:"additive,omitempty"`
+
+	TTFT   Ranges     `json:"ttft_range,omitzero"`
+	TPOT   Ranges     `json:"tpot_range,omitzero"`
+	Fitted *FittedFor `json:"fitted,omitempty"` // by a calibration; nil = to published figures
+	Source string     `json:"source"`
 }
 
-// ByGPUs are the numbers that depend on the tensor parallel width.
-type ByGPUs struct {
-	GPUs        int     `json:"gpus"`
-	MemorySmall float64 `json:"memory_small"` // share of the memory bandwidth, small models
-	MemoryLarge float64 `json:"memory_large"`
-	AllReduceUs float64 `json:"all_reduce_us"` // minimum latency of one all-reduce
+// FittedFor is what a calibration measured. Only this has its narrow range: for other models, precisions and numbers of
+// GPUs the constants are an estimate, with the ranges of all.
+type FittedFor struct {
+	Model     string `json:"model"`
+	Precision string `json:"precision"` // of the weights
+	GPUs      int    `json:"gpus"`
+	Range     Range  `json:"range"`
 }
 
-// Scale is one end of the typical range, as factors on an Efficiency. 0 = 1; a share stays at most 1.
-type Scale struct {
-	Memory    float64 `json:"memory,omitempty"`
-	Compute   float64 `json:"compute,omitempty"`
-	Link      float64 `json:"link,omitempty"`
-	AllReduce float64 `json:"all_reduce,omitempty"` // on its minimum latency
-	Overhead  float64 `json:"overhead,omitempty"`
-	// MoELayerUs is added for each layer with experts: routing and the launches of small kernels.
-	MoELayerUs float64 `json:"moe_layer_us,omitempty"`
+// LayerTimes are microseconds for a layer.
+type LayerTimes struct {
+	Any     float64 `json:"any,omitempty"`
+	Experts float64 `json:"experts,omitempty"` // more for a layer with experts
+	// Special is more for each layer of a model with latent or linear attention, whose steps need more kernels.
+	Special float64 `json:"special_attention,omitempty"`
 }
 
-// reached are the reachable rates of a setup: an Efficiency for one model at one width.
-type reached struct {
-	memory, link, allReduceUs, overheadMs float64
-
-	compute Rates
+// ms is the time of all layers.
+func (l LayerTimes) ms(m *Model) float64 {
+	return (float64(m.Layers)*l.Any + l.additional(m)) / 1e3
 }
 
-// rates are the rates at the low end of the typical range, the default ones, and the rates at the high end.
-func (s *Setup) rates() (low, usual, high reached) {
-	e := s.efficiency()
-	usual = s.usual(e)
-	return s.scale(usual, e.Low), usual, s.scale(usual, e.High)
-}
-
-func (s *Setup) usual(e *Efficiency) reached {
-	n := e.forWidth(s.width())
-	r := reached{memory: n.MemoryLarge, link: e.Link, allReduceUs: n.AllReduceUs, overheadMs: e.StepOverheadMs, compute: e.Compute}
-	if float64(s.Model.Params()) < e.SmallBelowParams {
-		r.memory = n.MemorySmall
+// additional are the microseconds of layers that are not plain.
+func (l LayerTimes) additional(m *Model) float64 {
+	us := float64(m.MoE.Layers) * l.Experts
+	if m.MLA.KVLoraRank > 0 || m.Linear.Layers > 0 {
+		us += float64(m.Layers) * l.Special
 	}
-	return r
+	return us
 }
 
-func (s *Setup) scale(r reached, by Scale) reached {
-	r.memory = min(1, r.memory*cmp.Or(by.Memory, 1))
-	r.link = min(1, r.link*cmp.Or(by.Link, 1))
-	r.allReduceUs *= cmp.Or(by.AllReduce, 1)
-	r.overheadMs = r.overheadMs*cmp.Or(by.Overhead, 1) + float64(s.Model.MoE.Layers)*by.MoELayerUs/1e3
-	r.compute = r.compute.times(cmp.Or(by.Compute, 1))
-	return r
+// Ranges are the typical ranges of a time, by family of models.
+type Ranges struct {
+	Dense  Range `json:"dense,omitzero"`
+	Sparse Range `json:"sparse,omitzero"` // mixtures of experts
 }
 
-// times multiplies shares of a peak.
-func (r Rates) times(x float64) Rates {
-	return Rates{min(1, r.BF16*x), min(1, r.FP8*x), min(1, r.FP4*x), min(1, r.INT8*x)}
+// Range is the typical range of measured times, as factors on the expected time. Zero = no range.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
-// forWidth is the entry of the widest group that is not wider than gpus.
-func (e *Efficiency) forWidth(gpus int) ByGPUs {
-	found := e.ByGPUs[0]
-	for _, n := range e.ByGPUs {
-		if n.GPUs <= gpus {
-			found = n
-		}
+func (r Ranges) of(m *Model) Range {
+	if m.MoE.Layers > 0 {
+		return r.Sparse
 	}
-	return found
+	return r.Dense
+}
+
+// typical is the range of a time, of which these are the table's.
+func (s *Setup) typical(usual Ranges) Range {
+	if f := s.efficiency().Fitted; f != nil && *f == s.fittedFor(f.Range) {
+		return f.Range
+	}
+	return usual.of(&s.Model)
+}
+
+func (s *Setup) fittedFor(r Range) FittedFor {
+	return FittedFor{s.Model.ID, s.precisionName(), s.all(), r}
 }
 
 func (s *Setup) efficiency() *Efficiency {
-	if s.Efficiency != nil {
+	switch {
+	case s.Device.Efficiency != nil:
+		return s.Device.Efficiency
+	case s.Efficiency != nil:
 		return s.Efficiency
 	}
 	return &defaults().Efficiency
 }
 
+// FrontEndMs is the part of TTFT before the first step and beside it: HTTP, tokenizer, scheduler, and the host's
+// work for the layers of a prefill. Other requests go on meanwhile.
+func (s Setup) FrontEndMs() float64 {
+	e := s.efficiency()
+	more := e.FrontEndLayer.additional(&s.Model) / 1e3
+	return e.FrontEndMs + e.FrontEndLayer.ms(&s.Model) + more*(cmp.Or(e.Engines[s.Engine], 1)-1)
+}
+
+// additive reports whether reading and computing take turns.
+func (s *Setup) additive() bool { return s.Device.Vendor == "cpu" || s.efficiency().Additive }
+
+// together is the time of reading and computing in ms.
+func (s *Setup) together(read, compute float64) float64 {
+	if s.additive() {
+		return read + compute
+	}
+	return max(read, compute)
+}
+
+// expertShare is the share of the compute peak that experts reach with this many tokens in a step, divided evenly
+// among the experts that they choose.
+func (e *Efficiency) expertShare(m MoE, tokens float64) float64 {
+	if m.Experts == 0 {
+		return 1
+	}
+	each := tokens * float64(m.TopK) / m.distinct(tokens)
+	return e.Experts * each / (each + e.ExpertTokens)
+}
+
+// allReduceUs is the least time of an all-reduce among the GPUs of a tensor-parallel group.
+func (s *Setup) allReduceUs() float64 {
+	const nvlink = 200 // GB/s in one direction; PCIe 5.0 x16 has 64
+	e := s.efficiency()
+	us := e.AllReduceUs
+	if s.Device.LinkGBs < nvlink {
+		us = cmp.Or(e.BusAllReduceUs, us)
+	}
+	return us * math.Log2(s.gpus())
+}
+
 func (e Efficiency) check() error {
 	c := e.Compute
-	shares := []number{{"compute.bf16", c.BF16}, {"compute.fp8", c.FP8}, {"compute.fp4", c.FP4}, {"compute.int8", c.INT8}, {"link", e.Link}}
-	times := []number{{"small_below_params", e.SmallBelowParams}, {"step_overhead_ms", e.StepOverheadMs}}
-	last := 0
+	shares := []number{{"memory", e.Memory}, {"compute.bf16", c.BF16}, {"compute.fp8", c.FP8}, {"compute.fp4", c.FP4},
+		{"compute.int8", c.INT8}, {"experts", e.Experts}, {"attention", e.Attention}, {"link", e.Link}}
+	times := []number{{"expert_tokens", e.ExpertTokens}, {"all_reduce_us", e.AllReduceUs}, {"bus_all_reduce_us", e.BusAllReduceUs},
+		{"step_ms", e.StepMs}, {"front_end_ms", e.FrontEndMs}}
+	for name, l := range map[string]LayerTimes{"layer_us": e.Layer, "front_end_layer_us": e.FrontEndLayer} {
+		times = append(times, number{name + ".any", l.Any}, number{name + ".experts", l.Experts}, number{name + ".special_attention", l.Special})
+	}
+	for engine, factor := range e.Engines {
+		times = append(times, number{"engines." + engine, factor})
+	}
 	var errs []error
-	for i, n := range e.ByGPUs {
-		name := fmt.Sprintf("by_gpus[%d].", i)
-		shares = append(shares, number{name + "memory_small", n.MemorySmall}, number{name + "memory_large", n.MemoryLarge})
-		times = append(times, number{name + "all_reduce_us", n.AllReduceUs})
-		if n.GPUs <= last || (i == 0 && n.GPUs != 1) {
-			errs = append(errs, fmt.Errorf("%sgpus is %d: the values must start at 1 and ascend", name, n.GPUs))
-		}
-		last = n.GPUs
-	}
-	if len(e.ByGPUs) == 0 {
-		errs = append(errs, errors.New("by_gpus is empty"))
-	}
 	for _, s := range shares {
 		if s.value == 0 {
 			errs = append(errs, fmt.Errorf("%s is missing", s.name))
 		}
 	}
-	errs = append(errs, checkNumbers(1, shares)...)
-	errs = append(errs, checkNumbers(1e18, times)...)
-	errs = append(errs, e.Low.check("low", 1, 100, 0.01, 1)...)
-	return errors.Join(append(errs, e.High.check("high", 0.01, 1, 1, 100)...)...)
-}
-
-// check checks that an end of the range is on its side: shares and times move in opposite directions.
-func (s Scale) check(end string, leastShare, mostShare, leastTime, mostTime float64) (errs []error) {
-	within := func(name string, x, least, most float64) {
-		if x != 0 && !(x >= least && x <= most) {
-			errs = append(errs, fmt.Errorf("%s.%s is %g, not within %g to %g", end, name, x, least, most))
+	errs = append(errs, checkNumbers(1, append(shares, number{"compute_one_token", e.ComputeOne}))...)
+	errs = append(errs, checkNumbers(1e6, times)...)
+	if f := e.Fitted; f != nil && (f.Model == "" || f.Precision == "" || f.GPUs < 1) {
+		errs = append(errs, errors.New("fitted needs a model, a precision and gpus"))
+	}
+	for name, r := range e.ranges() {
+		if r != (Range{}) && !(r.Low > 0 && r.Low <= 1 && r.High >= 1 && r.High <= 100) {
+			errs = append(errs, fmt.Errorf("%s is %g to %g: low must be above 0 and at most 1, high 1 to 100", name, r.Low, r.High))
 		}
 	}
-	within("memory", s.Memory, leastShare, mostShare)
-	within("compute", s.Compute, leastShare, mostShare)
-	within("link", s.Link, leastShare, mostShare)
-	within("all_reduce", s.AllReduce, leastTime, mostTime)
-	within("overhead", s.Overhead, leastTime, mostTime)
-	if mostTime <= 1 {
-		within("moe_layer_us", s.MoELayerUs, 0, 0)
-	} else {
-		within("moe_layer_us", s.MoELayerUs, 0, 1e4)
+	return errors.Join(errs...)
+}
+
+// ranges are all ranges by name.
+func (e *Efficiency) ranges() map[string]Range {
+	all := map[string]Range{"ttft_range.dense": e.TTFT.Dense, "ttft_range.sparse": e.TTFT.Sparse, "tpot_range.dense": e.TPOT.Dense, "tpot_range.sparse": e.TPOT.Sparse}
+	if e.Fitted != nil {
+		all["fitted.range"] = e.Fitted.Range
 	}
-	return errs
+	return all
 }

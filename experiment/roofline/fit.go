@@ -1,230 +1,198 @@
 package roofline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
-// leastSquares finds the free constants with the smallest sum of squared relative errors. A step takes the
-// longer of reading and computing, so the errors are linear in the constants once it is known which of the
-// two limits each point. That depends on one number only, the ratio of the two factors, and changes at one or
-// two ratios for each point: all cases are tried. Another free constant must pay for itself as in Akaike's
-// criterion, with a penalty of 4 and measurement errors of 1 %.
-func (s Setup) leastSquares(rows []row, free [3]bool) fit {
-	const noise = 0.01
-	best, least := fit{setup: s}, math.Inf(1)
-	for _, ratio := range turns(rows) {
-		x, determined, sound := coefficients(rows, ratio)
-		if !sound && free[compute] {
+// calibration is a fit at work. The constants that are not free keep the setup's values.
+type calibration struct {
+	setup  Setup
+	points []Point
+	free   []int     // indexes of constants
+	at     []float64 // their variables
+	errors []float64 // their standard errors; +Inf = the points cannot separate one from the others
+	noise  float64   // error of a point that they assume: the residuals, or 1 %
+	slopes *mat.Dense
+	sum    float64 // of the squared residuals
+}
+
+// calibrate fits all constants, and gives up those that the points leave open, one after the other.
+func (s Setup) calibrate(points []Point) (calibration, error) {
+	f := calibration{setup: s, points: points}
+	for i, c := range constants {
+		if !c.additive || s.additive() {
+			f.free = append(f.free, i)
+		}
+	}
+	if len(points) < 2 {
+		return f, &UnidentifiableError{fmt.Sprintf("%s; needed: 2 or more, at different batches", unit.Plural(len(points), "point"))}
+	}
+	f.fit(f.starts())
+	f.dropIdle()
+	for given := true; given; {
+		given = f.giveUp()
+	}
+	if memory := slices.IndexFunc(f.free, isMemory); memory < 0 || !(f.errors[memory]*leastNoise/f.noise <= loose) || f.alone(memory) && len(points) <= len(f.free) {
+		return f, &UnidentifiableError{"no two points depend on the memory bandwidth alone; add rows at small batches"}
+	}
+	return f, nil
+}
+
+func isMemory(index int) bool { return constants[index].memory }
+
+// giveUp frees the first constant that the points leave open, and reports whether there was one. A constant is open
+// if its error is large and its usual value explains the points as well (within two standard errors), or if it rests
+// on a single step: a row that is slow for any other reason would be mistaken for it.
+func (f *calibration) giveUp() bool {
+	for k, i := range f.free {
+		alone := f.alone(k)
+		if isMemory(i) || !alone && !f.vague(k) {
 			continue
 		}
-		try := fit{setup: s}
-		for i := range free {
-			try.free[i] = free[i] && determined[i]
-		}
-		try.constant = s.bounded(rows, x, try.free)
-		try.residuals = squares(rows, func(i int) float64 { return rows[i].ms(try.constant) })
-		if score := try.residuals/noise/noise + 4*float64(len(try.open())); score < least {
-			best, least = try, score
+		less := calibration{setup: f.setup, points: f.points, free: slices.Delete(slices.Clone(f.free), k, k+1)}
+		less.fit(less.starts())
+		if alone || less.sum-f.sum <= 4*f.noise*f.noise {
+			*f = less
+			return true
 		}
 	}
-	return best
+	return false
 }
 
-// coefficients of all rows. determined are the constants that occur in them. It is not sound to
-// determine the compute efficiency from a single batch: a row that is slow for any other reason would be
-// mistaken for it.
-func coefficients(rows []row, ratio float64) (x [][3]float64, determined [3]bool, sound bool) {
-	determined[overhead] = true
-	prompts, computing := 0, 0
-	for _, r := range rows {
-		c := r.coefficients(ratio)
-		x = append(x, c)
-		determined[memory] = determined[memory] || c[memory] > 0
-		if c[compute] > 0 {
-			determined[compute] = true
-			computing++
-			if r.prompt {
-				prompts++
+// dropIdle gives up the constants on which no point depends.
+func (f *calibration) dropIdle() {
+	kept := slices.Clone(f.free)
+	for k := len(kept) - 1; k >= 0; k-- {
+		if math.IsInf(f.errors[k], 1) && !isMemory(kept[k]) {
+			kept = slices.Delete(kept, k, k+1)
+		}
+	}
+	if len(kept) < len(f.free) {
+		f.free = kept
+		f.fit(f.starts())
+	}
+}
+
+// fit finds the free constants: the best of the minima from some starts.
+func (f *calibration) fit(starts [][]float64) {
+	var low, high []float64
+	for _, i := range f.free {
+		least, most := constants[i].limits(slices.MaxFunc(f.points, byMs).Ms)
+		low, high = append(low, least), append(high, most)
+	}
+	f.at, f.sum = starts[0], math.Inf(1)
+	for _, start := range starts {
+		x := stats.LeastSquares(f.residuals, start, low, high)
+		if sum := stats.SumOfSquares(f.residuals(x)); sum < f.sum {
+			f.at, f.sum = x, sum
+		}
+	}
+	f.slopes = stats.Jacobian(f.residuals, f.at, low, high)
+	f.noise = math.Max(leastNoise, math.Sqrt(f.sum/float64(max(1, len(f.points)-len(f.free)))))
+	f.errors = stats.StandardErrors(f.slopes, f.noise)
+}
+
+// starts are efficient and slow servers, whose times differ in what limits them.
+func (f *calibration) starts() (starts [][]float64) {
+	shortest := slices.MinFunc(f.points, byMs).Ms
+	for _, memory := range []float64{0.2, 0.5, 0.9} {
+		for _, compute := range []float64{0.05, 0.25, 0.7} {
+			x := make([]float64, len(f.free))
+			for k, i := range f.free {
+				value := compute
+				switch c := &constants[i]; {
+				case c.of == "":
+					value = shortest / 10
+				case c.memory:
+					value = memory
+				}
+				x[k] = constants[i].variable(value)
 			}
+			starts = append(starts, x)
 		}
 	}
-	return x, determined, computing != 1 || prompts == 1
+	return starts
 }
 
-// turns are ratios between all those at which a point changes from one limit to the other.
-func turns(rows []row) []float64 {
-	at := []float64{1e-9}
-	for _, r := range rows {
-		if r.weights > 0 && r.linear > 0 {
-			at = append(at, r.linear/r.weights)
-		}
-		if r.kv > 0 && r.scan > 0 {
-			at = append(at, r.scan/r.kv)
-		}
+func byMs(a, b Point) int { return cmp.Compare(a.Ms, b.Ms) }
+
+// residuals are the logarithms of predicted ÷ measured.
+func (f *calibration) residuals(x []float64) []float64 {
+	s := f.with(x)
+	r := make([]float64, len(f.points))
+	for i, p := range f.points {
+		r[i] = math.Log(s.pointMs(p) / p.Ms)
 	}
-	slices.Sort(at)
-	at = slices.Compact(at)
-	for i := range len(at) - 1 {
-		at[i] = math.Sqrt(at[i] * at[i+1])
-	}
-	at[len(at)-1] *= 1e9
-	return at
+	return r
 }
 
-// squares is the sum of the squared relative errors of times in ms.
-func squares(rows []row, ms func(i int) float64) (sum float64) {
-	for i, r := range rows {
-		off := ms(i)/r.measured - 1
-		sum += off * off
+// with is the setup with the free constants at x.
+func (f *calibration) with(x []float64) Setup {
+	s, e := f.setup, *f.setup.efficiency()
+	for k, i := range f.free {
+		constants[i].set(&e, &f.setup, constants[i].value(x[k]))
 	}
-	return sum
+	s.Device.Efficiency = &e
+	return s
 }
 
-// bounded solves the linear problem within the limits. It tries each constant free, at its lower and at its
-// upper limit: 27 cases for three constants. This finds the exact minimum, whatever the limits exclude.
-func (s *Setup) bounded(rows []row, x [][3]float64, free [3]bool) [3]float64 {
-	low, high := s.limits(rows)
-	best, least := [3]float64{0, 1, 1}, math.Inf(1)
-	for state := range 27 {
-		c, open, skip := [3]float64{0, 1, 1}, []int{}, false
-		for i, digit := 0, state; i < 3; i, digit = i+1, digit/3 {
-			switch {
-			case !free[i]:
-				skip = skip || digit%3 != 0
-			case digit%3 == 0:
-				open = append(open, i)
-			case digit%3 == 1:
-				c[i] = low[i]
-			default:
-				c[i] = high[i]
-			}
-		}
-		if skip || !solve(rows, x, open, &c) {
-			continue
-		}
-		inside := true
-		for _, i := range open {
-			inside = inside && c[i] >= low[i] && c[i] <= high[i]
-		}
-		linear := func(i int) float64 { return x[i][0]*c[0] + x[i][1]*c[1] + x[i][2]*c[2] + rows[i].fixed }
-		if sum := squares(rows, linear); inside && sum < least {
-			best, least = c, sum
-		}
-	}
-	return best
-}
+// leastNoise is the least error of a measured time.
+const leastNoise = 0.01
 
-// limits are an overhead from 0 to the longest measured time, and shares of the peak from 1 to 100 %.
-func (s *Setup) limits(rows []row) (low, high [3]float64) {
-	usual := s.usual(s.Efficiency)
-	share := usual.compute.of(s.Device.DenseTFLOPS.kind(s.experts().kind))
-	for _, r := range rows {
-		high[overhead] = max(high[overhead], r.measured)
-	}
-	low[memory], high[memory] = usual.memory, usual.memory/0.01
-	low[compute], high[compute] = share, share/0.01
-	return low, high
-}
-
-// solve sets the open constants to the least squares solution, given the others; false if it is not unique.
-func solve(rows []row, x [][3]float64, open []int, c *[3]float64) bool {
-	if len(open) == 0 {
-		return true
-	}
-	if len(rows) < len(open) {
-		return false
-	}
-	a, b := mat.NewDense(len(rows), len(open), nil), mat.NewVecDense(len(rows), nil)
-	for i, r := range rows {
-		left := r.measured - r.fixed
-		for j := range c {
-			if !slices.Contains(open, j) {
-				left -= x[i][j] * c[j]
-			}
-		}
-		b.SetVec(i, left/r.measured)
-		for k, j := range open {
-			a.Set(i, k, x[i][j]/r.measured)
-		}
-	}
-	var found mat.VecDense
-	if err := found.SolveVec(a, b); err != nil {
-		return false
-	}
-	for k, j := range open {
-		c[j] = found.AtVec(k)
-	}
-	return true
-}
-
-// vague states why the points do not determine a constant: an error of 1 % in each of them could move it by
-// more than loose. Empty = they determine it.
-func (f *fit) vague(rows []row, constant int) string {
-	if !f.free[constant] {
-		return fmt.Sprintf("no point depends on the %s efficiency", constants[constant])
-	}
-	if n := f.reading(rows); constant == memory && (n == 0 || n == 1 && len(rows) <= len(f.open())) {
-		return fmt.Sprintf("points limited by memory: %d; needed: 2, or more points than the %d constants; add rows at small batches", n, len(f.open()))
-	}
-	moved := f.moved(rows, constant)
-	if moved <= loose {
-		return ""
-	}
-	return fmt.Sprintf("the points are too close together: a 1 %% error in each could move the %s efficiency by %s; add a row at another batch, eight times larger or smaller",
-		constants[constant], percent(moved))
-}
-
-// loose is the largest relative uncertainty of a constant that counts as determined.
+// loose is the largest error of a constant that is not vague: relative to a share, or to the shortest time.
 const loose = 0.2
 
-// moved is the standard error of a free constant if each point has an error of 1 %: a share, or ms for the
-// overhead. +Inf = the points cannot separate it from another constant.
-func (f *fit) moved(rows []row, constant int) float64 {
-	const noise = 0.01
-	open := f.open()
-	a := mat.NewDense(len(rows), len(open), nil)
-	for i, r := range rows {
-		x := r.coefficients(f.constant[memory] / f.constant[compute])
-		for k, j := range open {
-			a.Set(i, k, x[j]*f.constantScale(j)/r.measured)
+// vague reports whether the error of a free constant is large.
+func (f *calibration) vague(k int) bool {
+	if constants[f.free[k]].of != "" {
+		return !(f.errors[k] <= loose)
+	}
+	shortest := math.Inf(1)
+	for i, p := range f.points {
+		if f.slopes.At(i, k) != 0 {
+			shortest = math.Min(shortest, p.Ms)
 		}
 	}
-	var square, inverse mat.Dense
-	square.Mul(a.T(), a)
-	if err := inverse.Inverse(&square); err != nil {
-		return math.Inf(1)
-	}
-	k := slices.Index(open, constant)
-	return noise * math.Sqrt(math.Max(0, inverse.At(k, k)))
+	return !(f.errors[k] <= loose*shortest)
 }
 
-var constants = [...]string{"overhead", "memory", "compute"}
-
-// reading is the number of rows that the memory efficiency limits more than the compute efficiency.
-func (f *fit) reading(rows []row) (n int) {
-	for _, r := range rows {
-		if x := r.coefficients(f.constant[memory] / f.constant[compute]); x[memory] > x[compute] {
-			n++
+// alone reports whether a share rests on a single step. A prompt is enough: nothing else takes as long.
+func (f *calibration) alone(k int) bool {
+	const felt = 0.1
+	steps := 0
+	for i, p := range f.points {
+		if math.Abs(f.slopes.At(i, k)) > felt {
+			if p.Metric == "ttft" {
+				return false
+			}
+			steps++
 		}
 	}
-	return n
+	return steps == 1 && constants[f.free[k]].of != ""
 }
 
-// constantScale makes the error of a share relative; the overhead stays in ms.
-func (f *fit) constantScale(i int) float64 {
-	if i == overhead {
-		return 1
+// leaveOut predicts each point by a fit of the same constants to the others; NaN: they leave one open.
+func (f *calibration) leaveOut() []float64 {
+	out := make([]float64, len(f.points))
+	for i, p := range f.points {
+		others := calibration{setup: f.setup, points: slices.Delete(slices.Clone(f.points), i, i+1), free: f.free}
+		out[i] = math.NaN()
+		if len(others.points) < len(f.free) {
+			continue
+		}
+		others.fit([][]float64{slices.Clone(f.at)})
+		if !slices.ContainsFunc(others.errors, func(e float64) bool { return math.IsInf(e, 1) }) {
+			s := others.with(others.at)
+			out[i] = s.pointMs(p)
+		}
 	}
-	return f.constant[i]
-}
-
-func percent(x float64) string {
-	if x > 10 {
-		return "any amount"
-	}
-	return fmt.Sprintf("%.0f %%", 100*x)
+	return out
 }

@@ -10,6 +10,7 @@ import (
 
 // Hardware is the hardware table, gpus.json.
 type Hardware struct {
+	About      string // what the file's author wrote of it
 	Efficiency Efficiency
 	Devices    []Device
 }
@@ -25,8 +26,18 @@ type Device struct {
 	LinkGBs      float64  `json:"link_gb_s,omitempty"`   // to its peers, one direction
 	Link         string   `json:"link,omitempty"`
 	TDPW         float64  `json:"tdp_w,omitempty"`
-	Source       string   `json:"source"`
-	Note         string   `json:"note,omitempty"`
+	// Reach are factors on the table's efficiencies, of a device whose software reaches more or less; 0 = 1.
+	Reach Reach `json:"reach,omitzero"`
+	// Efficiency is what engines reach on this device; nil = the table's. A calibration writes it.
+	Efficiency *Efficiency `json:"efficiency,omitempty"`
+	Source     string      `json:"source"`
+	Note       string      `json:"note,omitempty"`
+}
+
+// Reach are factors on shares of the peaks.
+type Reach struct {
+	Memory  float64 `json:"memory,omitempty"`
+	Compute float64 `json:"compute,omitempty"`
 }
 
 //go:embed gpus.json
@@ -54,7 +65,7 @@ func ParseHardware(data []byte) (Hardware, error) {
 	if err := strict(data, &file); err != nil {
 		return Hardware{}, fmt.Errorf("hardware table: %w", err)
 	}
-	var h Hardware
+	h := Hardware{About: file.About}
 	var efficiency, entries error
 	if file.Efficiency != nil {
 		h.Efficiency = *file.Efficiency
@@ -82,7 +93,7 @@ func (d *Device) names() names { return names{d.ID, &d.Aliases, nil} }
 func (d *Device) check() error {
 	t := d.DenseTFLOPS
 	errs := checkNumbers(1e9, []number{
-		{"memory_gb", d.MemoryGB}, {"bandwidth_gb_s", d.BandwidthGBs}, {"link_gb_s", d.LinkGBs}, {"tdp_w", d.TDPW},
+		{"memory_gb", d.MemoryGB}, {"bandwidth_gb_s", d.BandwidthGBs}, {"link_gb_s", d.LinkGBs}, {"tdp_w", d.TDPW}, {"reach.memory", d.Reach.Memory}, {"reach.compute", d.Reach.Compute},
 		{"dense_tflops.bf16", t.BF16}, {"dense_tflops.fp8", t.FP8}, {"dense_tflops.fp4", t.FP4}, {"dense_tflops.int8", t.INT8},
 	})
 	if d.ID == "" {
@@ -90,6 +101,11 @@ func (d *Device) check() error {
 	}
 	if d.BandwidthGBs < 1e-3 {
 		errs = append(errs, errors.New("bandwidth_gb_s is missing or below 0.001"))
+	}
+	if d.Efficiency != nil {
+		if err := d.Efficiency.check(); err != nil {
+			errs = append(errs, fmt.Errorf("efficiency: %w", err))
+		}
 	}
 	return errors.Join(errs...)
 }

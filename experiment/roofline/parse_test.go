@@ -109,7 +109,7 @@ func TestTinyEntry(t *testing.T) {
 }
 
 func TestParseHardwareSaysEntryAndField(t *testing.T) {
-	const eff = `"efficiency": {"by_gpus": [{"gpus": 1, "memory_small": 0.8, "memory_large": 0.8}], "compute": {"bf16": 0.5, "fp8": 0.5, "fp4": 0.5, "int8": 0.5}, "link": 0.8}`
+	const eff = `"efficiency": {"memory": 0.8, "experts": 0.5, "attention": 0.5, "compute": {"bf16": 0.5, "fp8": 0.5, "fp4": 0.5, "int8": 0.5}, "link": 0.8}`
 	for name, c := range map[string]struct{ data, want string }{
 		"no bandwidth": {`{` + eff + `, "devices": [{"id": "x"}]}`, "entry 1 (x): bandwidth_gb_s is missing"},
 		"negative":     {`{` + eff + `, "devices": [{"id": "x", "bandwidth_gb_s": 1, "memory_gb": -2}]}`, "memory_gb is -2"},
@@ -118,10 +118,9 @@ func TestParseHardwareSaysEntryAndField(t *testing.T) {
 		"no devices":   {`{` + eff + `}`, "devices is empty"},
 		"same name":    {`{` + eff + `, "devices": [{"id": "x", "bandwidth_gb_s": 1}, {"id": "y", "aliases": ["X"], "bandwidth_gb_s": 1}]}`, `entry 2 (y): name "X" belongs to x already`},
 		"share":        {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 80`, 1) + `, "devices": []}`, "efficiency: link is 80"},
-		"no share":     {`{"efficiency": {}, "devices": []}`, "by_gpus is empty\ncompute.bf16 is missing"},
-		"low end":      {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 0.8, "low": {"memory": 0.5}`, 1) + `, "devices": []}`, "low.memory is 0.5, not within 1 to 100"},
-		"high end":     {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 0.8, "high": {"overhead": 0.5}`, 1) + `, "devices": []}`, "high.overhead is 0.5, not within 1 to 100"},
-		"order":        {`{` + strings.Replace(eff, `"gpus": 1`, `"gpus": 2`, 1) + `, "devices": []}`, "by_gpus[0].gpus is 2"},
+		"no share":     {`{"efficiency": {}, "devices": []}`, "memory is missing\ncompute.bf16 is missing"},
+		"low end":      {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 0.8, "ttft_range": {"dense": {"low": 1.5, "high": 2}}`, 1) + `, "devices": []}`, "ttft_range.dense is 1.5 to 2"},
+		"high end":     {`{` + strings.Replace(eff, `"link": 0.8`, `"link": 0.8, "tpot_range": {"sparse": {"low": 0.5, "high": 0.9}}`, 1) + `, "devices": []}`, "tpot_range.sparse is 0.5 to 0.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := ParseHardware([]byte(c.data)); err == nil || !strings.Contains(err.Error(), c.want) {

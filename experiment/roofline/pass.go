@@ -1,11 +1,15 @@
 package roofline
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // pass counts what one step of an engine reads, computes and sends, over all GPUs and before any efficiency:
 // some prompt tokens, and one token for each of some decoding sequences.
 type pass struct {
-	dense        float64 // bytes of weights that every token passes, and of the output layer
+	dense        float64 // bytes of weights that every token passes, with copies, and of the output layer
+	leastDense   float64 // without copies
 	experts      float64 // bytes of the routed experts that evenly spread tokens choose
 	leastExperts float64 // bytes of the routed experts if all tokens choose the same ones
 	kv           float64 // bytes of KV read, including the copies of tensor parallelism
@@ -19,29 +23,20 @@ type pass struct {
 	tokens, sequences, context float64 // of the step
 }
 
+// decode is a step that decodes batch sequences; of a pipeline, each stage has an equal part of them.
 func (s *Setup) decode(batch, context float64) pass {
-	return s.step(0, 0, atLeast(1, batch), atLeast(0, context))
+	return s.step(0, 0, s.microBatch(batch), atLeast(0, context))
+}
+
+// microBatch is the number of sequences in one stage of a pipeline.
+func (s *Setup) microBatch(batch float64) float64 {
+	return atLeast(1, batch/float64(max(1, s.Pipeline)))
 }
 
 func (s *Setup) prefill(input, cached float64) pass {
 	input = atLeast(1, input)
 	cached = min(atLeast(0, cached), input-1)
 	return s.step(input-cached, cached, 0, 0)
-}
-
-// loaded is a decode step that also computes prompts, as in a steady load: when sequences end, new ones take
-// their place, which makes input over output tokens of prompt per output token.
-func (s *Setup) loaded(batch, context, input, cached, output float64) pass {
-	batch, output = atLeast(1, batch), atLeast(1, output)
-	input = atLeast(0, input)
-	cached = min(atLeast(0, cached), input)
-	ended := batch / output
-	p, decode := s.read(batch+ended*(input-cached)), s.decode(batch, context)
-	p.kv, p.leastKV, p.scan = decode.kv, decode.leastKV, decode.scan
-	p.flops += 2 * (batch + ended) * float64(s.Model.headParams())
-	p.attention = ended * s.Model.attentionFlops(input, cached)
-	p.sequences, p.context = batch, decode.context
-	return p
 }
 
 // step computes fresh tokens of a prompt after the cached ones, causally and with the output layer for the
@@ -52,15 +47,16 @@ func (s *Setup) step(fresh, cached, batch, context float64) pass {
 	if fresh > 0 {
 		outputs++
 		p.attention = s.Model.attentionFlops(cached+fresh, cached)
+		s.concentrate(&p, fresh, 1)
 	}
 	if fresh > 0 && cached > 0 {
-		p.kv = s.Model.kvRead(cached, s.kvBytes(), s.width())
+		p.kv = s.Model.kvRead(cached, s.kvBytes(), s.kvWidth())
 		p.leastKV = s.Model.kvRead(cached, s.kvBytes(), 1)
 	}
 	if batch > 0 {
-		p.kv += batch * s.Model.kvRead(context, s.kvBytes(), s.width())
+		p.kv += s.held(batch) * s.Model.kvRead(context, s.kvBytes(), s.kvWidth())
 		p.leastKV += batch * s.Model.kvRead(context, s.kvBytes(), 1)
-		p.scan = batch * s.Model.scanFlops(context)
+		p.scan = s.held(batch) * s.Model.scanFlops(context)
 	}
 	p.flops += 2 * outputs * float64(s.Model.headParams())
 	p.sequences, p.context = batch, context
@@ -86,8 +82,9 @@ func (s *Setup) read(tokens float64) pass {
 	expert := float64(m.MoE.Layers) * float64(m.expertParams())
 	topK := float64(m.MoE.TopK)
 	return pass{
-		dense:        layers*w.bytes + head,
-		experts:      m.MoE.distinct(tokens) * expert * e.bytes,
+		dense:        (layers+s.copiedParams())*w.bytes + head,
+		leastDense:   layers*w.bytes + head,
+		experts:      s.busiest(m.MoE.distinct(tokens)) * expert * e.bytes,
 		leastExperts: topK * expert * e.bytes,
 		flops:        2 * tokens * layers,
 		expertFlops:  2 * tokens * topK * expert,
@@ -110,73 +107,90 @@ func (m MoE) distinct(tokens float64) float64 {
 type expected struct {
 	dense, experts, linear, attention, kv, scan, reduce, overhead float64
 
-	bytesPerS    float64
-	reduces      float64 // all-reduces in a pass
-	reduceBytes  float64 // bytes through each GPU's link in a pass
-	linkPerS     float64
-	latencyBound bool // the all-reduces take their minimum latency
+	bytesPerS   float64
+	reduces     float64 // all-reduces in a pass
+	reduceBytes float64 // bytes through each GPU's link in a pass
 }
 
 func (x expected) weights() float64 { return x.dense + x.experts }
 func (x expected) compute() float64 { return x.linear + x.attention }
 
-func (x expected) ms() float64 {
-	return max(x.weights(), x.compute()) + max(x.kv, x.scan) + x.reduce + x.overhead
+// ms is the time of a step.
+func (s *Setup) ms(x expected) float64 {
+	return s.together(x.weights(), x.compute()) + s.together(x.kv, x.scan) + x.reduce + x.overhead
 }
 
-func (s *Setup) expect(p pass, r reached) expected {
-	x := expected{overhead: r.overheadMs}
-	x.bytesPerS = s.gpus() * s.Device.BandwidthGBs * 1e9 * r.memory
+func (s *Setup) expect(p pass) expected {
+	e := s.efficiency()
+	x := expected{overhead: e.StepMs + e.Layer.ms(&s.Model)}
+	x.bytesPerS = s.gpus() * s.Device.BandwidthGBs * 1e9 * min(1, e.Memory*cmp.Or(s.Device.Reach.Memory, 1))
 	x.dense = 1e3 * p.dense / x.bytesPerS
 	x.experts = 1e3 * p.experts / x.bytesPerS
 	x.kv = 1e3 * p.kv / x.bytesPerS
-	x.linear, x.attention, x.scan = s.computeMs(p, r.compute)
-	s.allReduce(&x, p, r)
+	x.linear, x.attention, x.scan = s.computeMs(p, s.shares(p.tokens))
+	s.allReduce(&x, p)
 	return x
 }
 
 // allReduce adds two all-reduces in each layer, after attention and after the MLP (Megatron-LM, arXiv
-// 1909.08053), in a ring: 2·(g−1)/g of the message over each link, but at least the minimum latency.
-func (s *Setup) allReduce(x *expected, p pass, r reached) {
+// 1909.08053): a least time, and 2·(g−1)/g of the message over each link. With data-parallel attention the first
+// one is missing, and gathering the tokens for the MLP and scattering its results send as much as the second.
+func (s *Setup) allReduce(x *expected, p pass) {
 	g := s.gpus()
 	if g < 2 {
 		return
 	}
 	x.reduces = 2 * float64(s.Model.Layers)
-	floor := x.reduces * r.allReduceUs / 1e3
+	if s.AttentionDP {
+		x.reduces /= 2
+	}
+	x.reduce = x.reduces * s.allReduceUs() / 1e3
 	x.reduceBytes = x.reduces * 2 * (g - 1) / g * p.message
-	x.linkPerS = s.Device.LinkGBs * 1e9 * r.link
-	if x.linkPerS > 0 {
-		x.reduce = 1e3 * x.reduceBytes / x.linkPerS
+	if link := s.Device.LinkGBs * 1e9 * s.efficiency().Link; link > 0 {
+		x.reduce += 1e3 * x.reduceBytes / link
 	}
-	if x.reduce <= floor {
-		x.reduce, x.latencyBound = floor, true
+}
+
+// shares are the shares of the compute peaks in a step of this many tokens.
+type shares struct {
+	linear             Rates
+	experts, attention float64
+}
+
+func (s *Setup) shares(tokens float64) shares {
+	e, by := s.efficiency(), cmp.Or(s.Device.Reach.Compute, 1)
+	if x := e.ComputeOne; x > 0 && tokens < 1.5 {
+		return shares{Rates{x, x, x, x}, x, min(1, by*e.Attention)}
 	}
+	return shares{e.Compute.times(by), min(1, by*e.expertShare(s.Model.MoE, tokens)), min(1, by*e.Attention)}
 }
 
 // computeMs is 0 if the device's peak is unknown. Attention computes in fp8 only if the KV cache is fp8,
 // whatever the weights are.
-func (s *Setup) computeMs(p pass, share Rates) (linear, attention, scan float64) {
+func (s *Setup) computeMs(p pass, share shares) (linear, attention, scan float64) {
 	peak := s.Device.DenseTFLOPS
 	kw, ke, ka := peak.kind(s.weights().kind), peak.kind(s.experts().kind), inBF16
-	if precisionOf(s.KVPrecision).kind == inFP8 {
+	if precisionOf(s.kvPrecision()).kind == inFP8 {
 		ka = peak.kind(inFP8)
 	}
-	linear = s.flopsMs(p.flops, kw, share) + s.flopsMs(p.expertFlops, ke, share)
-	return linear, s.flopsMs(p.attention, ka, share), s.flopsMs(p.scan, ka, share)
+	linear = s.flopsMs(p.flops, kw, share.linear.of(kw)) + s.flopsMs(p.expertFlops, ke, share.experts)
+	return linear, s.flopsMs(p.attention, ka, share.attention), s.flopsMs(p.scan, ka, share.attention)
 }
 
-func (s *Setup) flopsMs(flops float64, k kind, share Rates) float64 {
-	rate := s.gpus() * s.Device.DenseTFLOPS.of(k) * 1e12 * share.of(k)
+func (s *Setup) flopsMs(flops float64, k kind, share float64) float64 {
+	rate := s.gpus() * s.Device.DenseTFLOPS.of(k) * 1e12 * share
 	if rate == 0 {
 		return 0
 	}
 	return 1e3 * flops / rate
 }
 
+// peaks are the shares of a floor.
+var peaks = shares{Rates{1, 1, 1, 1}, 1, 1}
+
 // floorMs assumes that reading and computing overlap completely.
 func (s *Setup) floorMs(p pass) float64 {
-	read := 1e3 * (p.dense + p.leastExperts + p.leastKV) / (s.gpus() * s.Device.BandwidthGBs * 1e9)
-	linear, attention, scan := s.computeMs(p, Rates{1, 1, 1, 1})
+	read := 1e3 * (p.leastDense + p.leastExperts + p.leastKV) / (s.gpus() * s.Device.BandwidthGBs * 1e9)
+	linear, attention, scan := s.computeMs(p, peaks)
 	return max(read, linear+attention+scan)
 }

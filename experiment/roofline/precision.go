@@ -63,6 +63,9 @@ func precisionOf(name string) precision {
 	return p
 }
 
+// WeightPrecision is the name of the precision of the weights, or of the experts, which are most of them.
+func (s Setup) WeightPrecision() string { return s.experts().name }
+
 // CheckPrecision reports a name that is no precision; empty is bf16. field names it in the error.
 func CheckPrecision(field, name string) error {
 	if _, ok := lookUpPrecision(name); ok {
@@ -90,6 +93,11 @@ type Rates struct {
 }
 
 func (r Rates) of(k kind) float64 { return [...]float64{r.BF16, r.FP8, r.FP4, r.INT8}[k] }
+
+// times multiplies shares of a peak.
+func (r Rates) times(x float64) Rates {
+	return Rates{min(1, r.BF16*x), min(1, r.FP8*x), min(1, r.FP4*x), min(1, r.INT8*x)}
+}
 
 // kind is the format in which the device computes with weights of kind k. If it lacks k, weights are widened
 // to bf16.

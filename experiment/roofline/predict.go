@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"bench/experiment/published"
 )
 
 // Workload is the workload of a Prediction. Input and Output are required.
 type Workload struct {
-	Input, Cached, Output float64 // tokens of a request; the first Cached tokens of Input are in the KV cache
-	Batches               []int   // numbers of sequences that decode together; nil = 1
+	Input, Cached, Output float64   // tokens of a request; the first Cached tokens of Input are in the KV cache
+	Batches               []int     // numbers of requests in flight; nil = 1
+	Rates                 []float64 // rates of arrivals per second, in place of a number in flight
 	// Budget is the maximum number of tokens in one step, with chunked prefill (vLLM's
 	// max_num_batched_tokens); 0 = a prompt is computed alone and as a whole.
 	Budget      int
@@ -19,7 +23,7 @@ type Workload struct {
 }
 
 // SchemaPredict is the schema of a Prediction.
-const SchemaPredict = "bench/predict/v1"
+const SchemaPredict = "bench/predict/v2"
 
 // Prediction contains all bounds for a workload.
 type Prediction struct {
@@ -27,12 +31,17 @@ type Prediction struct {
 	Model       string `json:"model"`
 	Hardware    string `json:"hardware"`
 	GPUs        int    `json:"gpus"`
-	Precision   string `json:"precision"`    // of the weights
-	KVPrecision string `json:"kv_precision"` // of the KV cache
+	Layout             // how the GPUs divide the model
+	Engine      string `json:"engine,omitempty"` // "" = any
+	Precision   string `json:"precision"`        // of the weights
+	KVPrecision string `json:"kv_precision"`     // of the KV cache
 
-	Params       int64   `json:"params"`
-	ActiveParams int64   `json:"active_params"`
-	KVBytes      float64 `json:"kv_bytes_per_token"` // over all layers, without copies
+	Params       int64 `json:"params"`
+	ActiveParams int64 `json:"active_params"`
+	// KVBytes is a token's size over all layers, without copies, while it is within every window. KVGrowth is
+	// its size when it is beyond all windows.
+	KVBytes  float64 `json:"kv_bytes_per_token"`
+	KVGrowth float64 `json:"kv_bytes_per_token_beyond_windows"`
 
 	Input  float64 `json:"input_tokens"`
 	Cached float64 `json:"cached_tokens"`
@@ -40,12 +49,17 @@ type Prediction struct {
 
 	Rule     Rule      `json:"rule_of_thumb"`
 	Capacity Capacity  `json:"capacity"`
-	TTFT     Bound     `json:"ttft"`
+	TTFT     Bound     `json:"ttft"` // at the lowest of the batches
 	Decode   []Decoded `json:"decode"`
+	Rates    []Load    `json:"rates,omitempty"`
 	Critical float64   `json:"critical_batch"` // batch at which computing takes as long as reading the weights; 0 = none, or unknown
-	Ceiling  Ceiling   `json:"ceiling"`
+	Peak     Peak      `json:"peak"`
 
 	Fit *Fit `json:"fit,omitempty"` // the fit to measured rows that gave the efficiencies; nil = none. The caller sets it
+	// Published are figures that others published for this setup and these lengths, with the expected values over
+	// them; PublishedFor is what others are for, if there are none. The caller sets both.
+	Published    []published.Compared `json:"published,omitempty"`
+	PublishedFor *published.Shapes    `json:"published_for,omitempty"`
 }
 
 // Rule is the common rule of thumb: each token reads all weights once (with experts: those that the token
@@ -69,14 +83,16 @@ type Capacity struct {
 	Sequences int `json:"sequences"`
 }
 
-// Decoded is the bound on decoding at one batch.
+// Decoded are the times at one number of requests in flight, in a closed loop.
 type Decoded struct {
 	Batch   int     `json:"batch"`
 	Context float64 `json:"context_tokens"` // mean during the answer: the input and half of the output
-	TPOT    Bound   `json:"tpot"`
-	PerS    float64 `json:"output_tokens_per_s"` // of the batch, while no prompt is computed
-	MBU     float64 `json:"mbu"`                 // memory bandwidth utilisation in the expected time
-	Fits    bool    `json:"fits"`                // the KV cache holds this many sequences; true if the memory is unknown
+	Step    Bound   `json:"step"`           // of a step that decodes the whole batch and computes no prompt
+	TPOT    Bound   `json:"tpot"`           // with the prompts of others between the steps
+	TTFT    Bound   `json:"ttft"`           // with the queue
+	PerS    float64 `json:"output_tokens_per_s"`
+	MBU     float64 `json:"mbu"`  // memory bandwidth utilisation in the expected time of the step
+	Fits    bool    `json:"fits"` // the KV cache and the engine's limit admit this many; true if both are unknown
 
 	// With a budget: TTFT of a prompt beside the decoding of this batch, and the TPOT of the batch meanwhile.
 	ChunkedTTFT  *Bound `json:"chunked_ttft,omitempty"`
@@ -86,18 +102,19 @@ type Decoded struct {
 	Speculated *Speculated `json:"speculative,omitempty"`
 }
 
-// Ceiling is the highest throughput of the setup: the largest batch that fits, and in each step the prompts
-// of the sequences that replace ended ones.
-type Ceiling struct {
+// Peak is the expected peak throughput: with as many requests in flight as fit. It is no limit: engines in the fast
+// half of the typical range exceed it.
+type Peak struct {
 	Batch     int     `json:"batch"`
-	Why       string  `json:"why"`  // what limits the batch
-	Step      Bound   `json:"step"` // the TPOT there
+	Why       string  `json:"why"` // what limits the batch
+	TPOT      Bound   `json:"tpot"`
+	TTFT      Bound   `json:"ttft"`
 	OutputPer float64 `json:"output_tokens_per_s"`
 	PerGPU    float64 `json:"output_tokens_per_s_per_gpu"`
 	RequestsS float64 `json:"requests_per_s"`
-	// BestPerS and WorstPerS are the output tokens/s at the ends of the typical range.
-	BestPerS  float64 `json:"output_tokens_per_s_best"`
-	WorstPerS float64 `json:"output_tokens_per_s_worst"`
+	// LowPerS and HighPerS are the output tokens/s at the slow and fast end of the typical range of TPOT.
+	LowPerS  float64 `json:"output_tokens_per_s_low"`
+	HighPerS float64 `json:"output_tokens_per_s_high"`
 }
 
 // mostTokens bounds lengths, over which Predict sums step by step.
@@ -118,9 +135,12 @@ func (w Workload) Check() error {
 	within("max seqs", float64(w.MaxSeqs), 0, mostTokens)
 	for _, b := range w.Batches {
 		within("batch", float64(b), 1, mostTokens)
-		if w.Budget > 0 && b >= w.Budget {
+		if w.Budget > 0 && b >= w.Budget { // every token of a step is then one of a decoding sequence
 			errs = append(errs, fmt.Errorf("batch is %d: a budget of %d tokens per step leaves no room for a prompt", b, w.Budget))
 		}
+	}
+	for _, rate := range w.Rates {
+		within("rate", rate, 1e-6, mostTokens)
 	}
 	if w.Speculation != nil {
 		errs = append(errs, w.Speculation.Check())
@@ -131,12 +151,13 @@ func (w Workload) Check() error {
 // Predict computes all bounds of a workload. Setup and workload must have passed Check.
 func (s Setup) Predict(w Workload) Prediction {
 	p := Prediction{
-		Schema: SchemaPredict, Model: s.Model.ID, Hardware: s.Device.ID, GPUs: s.width(),
-		Precision: s.precisionName(), KVPrecision: cmp.Or(s.KVPrecision, "bf16"),
-		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(),
+		Schema: SchemaPredict, Model: s.Model.ID, Hardware: s.Device.ID, GPUs: s.all(),
+		Layout: s.Layout, Engine: s.Engine,
+		Precision: s.precisionName(), KVPrecision: s.kvPrecision(),
+		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(), KVGrowth: s.Model.growth(s.kvBytes()),
 		Input: w.Input, Cached: w.Cached, Output: w.Output,
-		Rule: s.Rule(), Capacity: s.Capacity(w.Input + w.Output), TTFT: s.Prefill(w.Input, w.Cached),
-		Critical: s.criticalBatch(), Ceiling: s.Ceiling(w),
+		Rule: s.Rule(), Capacity: s.Capacity(w.Input + w.Output),
+		Critical: s.criticalBatch(), Peak: s.Peak(w),
 	}
 	batches := w.Batches
 	if len(batches) == 0 {
@@ -145,16 +166,21 @@ func (s Setup) Predict(w Workload) Prediction {
 	for _, b := range batches {
 		p.Decode = append(p.Decode, s.decoded(b, w, p.Capacity))
 	}
+	p.TTFT = slices.MinFunc(p.Decode, func(a, b Decoded) int { return cmp.Compare(a.Batch, b.Batch) }).TTFT
+	for _, rate := range w.Rates {
+		p.Rates = append(p.Rates, s.AtRate(rate, w))
+	}
 	return p
 }
 
 func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
 	n, context := float64(batch), w.Input+w.Output/2
-	d := Decoded{Batch: batch, Context: context, TPOT: s.Decode(n, context), Fits: c.MemoryGB == 0 || batch <= c.Sequences}
-	d.PerS = 1e3 * n / d.TPOT.ExpectedMs
-	d.MBU = s.MBU(n, context, d.TPOT.ExpectedMs)
+	load := s.AtConcurrency(n, w)
+	d := Decoded{Batch: batch, Context: context, Step: s.Decode(min(n, s.mostRunning(w)), context), TPOT: load.TPOT, TTFT: load.TTFT, PerS: load.OutputPerS, Fits: !load.Saturated && (c.MemoryGB == 0 || c.Sequences > 0)}
+	d.MBU = s.MBU(min(n, s.mostRunning(w)), context, d.Step.ExpectedMs)
 	if w.Budget > 0 {
 		ttft, step, steps := s.chunked(w.Input, w.Cached, w.Budget, n, context)
+		ttft = s.front(ttft)
 		d.ChunkedTTFT, d.ChunkedTPOT, d.ChunkedSteps = &ttft, &step, steps
 	}
 	if w.Speculation != nil {
@@ -187,9 +213,9 @@ func (s Setup) Rule() Rule {
 
 // Capacity is what fits, with sequences of context tokens.
 func (s Setup) Capacity(context float64) Capacity {
-	c := Capacity{MemoryGB: s.gpus() * s.Device.MemoryGB, WeightsGB: s.WeightBytes() / 1e9, Tokens: s.CapacityTokens(), Context: context}
+	c := Capacity{MemoryGB: float64(s.all()) * s.Device.MemoryGB, WeightsGB: s.WeightBytes() / 1e9, Tokens: s.CapacityTokens(), Context: context}
 	c.KVGB = max(0, usableMemory*c.MemoryGB-c.WeightsGB)
-	if one := s.Model.kv(context, s.kvBytes(), s.width()); one > 0 {
+	if one := s.Model.kv(context, s.kvBytes(), s.kvWidth()); one > 0 {
 		c.Sequences = int(min(c.KVGB*1e9/one, math.MaxInt32))
 	}
 	return c
@@ -200,9 +226,8 @@ func (s Setup) Capacity(context float64) Capacity {
 // peak is unknown.
 func (s Setup) criticalBatch() float64 {
 	const most = 1e6
-	usual := s.usual(s.efficiency())
 	computes := func(batch float64) bool {
-		x := s.expect(s.decode(batch, 0), usual)
+		x := s.expect(s.decode(batch, 0))
 		return x.compute() >= x.weights()
 	}
 	if !computes(most) {
@@ -219,28 +244,32 @@ func (s Setup) criticalBatch() float64 {
 	return high
 }
 
-// Ceiling is the highest throughput for a workload. Every step decodes one token of each sequence, and
-// computes the prompts of the sequences that replace ended ones: input/output tokens of prompt per output
-// token.
-func (s Setup) Ceiling(w Workload) Ceiling {
+// Peak is the expected peak throughput for a workload.
+func (s Setup) Peak(w Workload) Peak {
 	held := s.Capacity(w.Input + w.Output)
-	c := Ceiling{Batch: held.Sequences, Why: "capacity of the KV cache"}
+	none := Bound{Terms: []Term{}}
+	p := Peak{Batch: held.Sequences, Why: "capacity of the KV cache", TPOT: none, TTFT: none}
 	switch {
-	case w.MaxSeqs > 0 && (w.MaxSeqs < c.Batch || held.MemoryGB == 0):
-		c.Batch, c.Why = w.MaxSeqs, "the engine's limit of concurrent sequences"
+	case w.MaxSeqs > 0 && (w.MaxSeqs < p.Batch || held.MemoryGB == 0):
+		p.Batch, p.Why = w.MaxSeqs, "the engine's limit of concurrent sequences"
 	case held.MemoryGB == 0:
-		c.Why = "the device's memory is unknown: set the engine's limit of concurrent sequences"
-	case c.Batch == 0:
-		c.Why = "the weights leave no memory for a sequence"
+		p.Why = "the device's memory is unknown: set the engine's limit of concurrent sequences"
+	case p.Batch == 0:
+		p.Why = "the weights leave no memory for a sequence"
 	}
-	if c.Batch == 0 {
-		return c
+	if p.Batch == 0 {
+		return p
 	}
-	n := float64(c.Batch)
-	c.Step = s.Loaded(n, w.Input+w.Output/2, w.Input, w.Cached, w.Output)
-	c.OutputPer, c.BestPerS, c.WorstPerS = 1e3*n/c.Step.ExpectedMs, 1e3*n/c.Step.LowMs, 1e3*n/c.Step.HighMs
-	c.PerGPU, c.RequestsS = c.OutputPer/s.gpus(), c.OutputPer/w.Output
-	return c
+	n := float64(p.Batch)
+	load := s.AtConcurrency(n, w)
+	p.TTFT, p.TPOT, p.OutputPer, p.RequestsS = load.TTFT, load.TPOT, load.OutputPerS, load.RatePerS
+	p.PerGPU = p.OutputPer / float64(s.all())
+	perS := func(tpot float64) float64 {
+		load.TPOT.ExpectedMs = tpot
+		return load.perSecond(w).OutputPerS
+	}
+	p.LowPerS, p.HighPerS = perS(p.TPOT.HighMs), perS(p.TPOT.LowMs)
+	return p
 }
 
 // MBU is the share of the peak memory bandwidth that a decode step of this duration uses: weights, evenly
@@ -256,6 +285,6 @@ func (s Setup) MBU(batch, context, stepMs float64) float64 {
 func (s Setup) MFU(promptPerS, outputPerS float64) (mfu float64, ok bool) {
 	p := s.read(promptPerS + outputPerS)
 	p.flops += 2 * outputPerS * float64(s.Model.headParams())
-	linear, _, _ := s.computeMs(p, Rates{1, 1, 1, 1})
+	linear, _, _ := s.computeMs(p, peaks)
 	return linear / 1e3, s.Device.DenseTFLOPS.BF16 > 0
 }

@@ -13,7 +13,7 @@ import (
 // 2·1000·100), an output layer of 5,000,000.
 // Each token holds 799 · 2 · 10 · 10 · 2 bytes of KV.
 func simple() Setup {
-	e := Efficiency{ByGPUs: []ByGPUs{{1, 1, 1, 0}}, Compute: Rates{1, 1, 1, 1}, Link: 1}
+	e := Efficiency{Memory: 1, Compute: Rates{1, 1, 1, 1}, Experts: 1, Attention: 1, Link: 1}
 	m := Model{ID: "simple", Layers: 799, Hidden: 1000, Heads: 100, KVHeads: 10, HeadDim: 10, Intermediate: 933, Vocab: 5000, TiedEmbeddings: true}
 	return Setup{Model: m, Device: Device{ID: "simple", MemoryGB: 100, BandwidthGBs: 1000, DenseTFLOPS: Rates{BF16: 100}}, Efficiency: &e}
 }
@@ -41,8 +41,9 @@ func TestCriticalBatch(t *testing.T) {
 	if b := s.criticalBatch(); b != 0 {
 		t.Errorf("no peak: %g", b)
 	}
-	// A sparse model turns over later, about E/k times: here 128/8.
+	// A sparse model turns over later, about E/k times if its experts compute at the same rate: here 128/8.
 	dense, sparse := Setup{Model: model(t, "qwen3-8b"), Device: device(t, "h100-sxm")}, Setup{Model: model(t, "qwen3-30b-a3b"), Device: device(t, "h100-sxm")}
+	dense.Efficiency, sparse.Efficiency = examples(0.8, 0, 1), examples(0.8, 0, 1)
 	if r := sparse.criticalBatch() / dense.criticalBatch(); r < 8 || r > 16 {
 		t.Errorf("sparse over dense: %g", r)
 	}
@@ -77,7 +78,7 @@ func TestCapacitySequences(t *testing.T) {
 // By hand: 4 steps of 300 prompt tokens beside 100 decoding sequences.
 func TestChunkedPrefill(t *testing.T) {
 	s := simple()
-	s.Efficiency.StepOverheadMs = 1
+	s.Efficiency.StepMs = 1
 	ttft, step, steps := s.chunked(1200, 0, 400, 100, 50)
 	if steps != 4 {
 		t.Errorf("%d steps", steps)
@@ -111,52 +112,9 @@ func TestChunkedProperties(t *testing.T) {
 		if whole := s.PrefillMs(input, cached); chunked.ExpectedMs < whole*(1-1e-9) {
 			t.Errorf("in chunks of %d %g ms, in one piece %g", budget, chunked.ExpectedMs, whole)
 		}
-		if beside, _, _ := s.chunked(input, cached, budget, 32, 1000); beside.ExpectedMs < chunked.ExpectedMs*(1-1e-9) {
+		// In the same chunks: larger ones read more of the prefix again if they are as many.
+		if beside, _, _ := s.chunked(input, cached, budget+32, 32, 1000); beside.ExpectedMs < chunked.ExpectedMs*(1-1e-9) {
 			t.Errorf("beside a batch %g ms, alone %g", beside.ExpectedMs, chunked.ExpectedMs)
-		}
-	})
-}
-
-// At a batch of 50 a step of simple takes 8 ms of reading; prompts of 100 tokens
-// for answers of 100 double its tokens to the 100 that compute for as long.
-func TestCeiling(t *testing.T) {
-	s := simple()
-	c := s.Ceiling(Workload{Input: 100, Output: 100, MaxSeqs: 50})
-	if c.Batch != 50 || c.Why != "the engine's limit of concurrent sequences" {
-		t.Errorf("%+v", c)
-	}
-	kv := 50 * 150 * 799 * 2 * 10 * 10 * 2 / 1e12 * 1e3
-	within(t, "step", c.Step.ExpectedMs, 8+kv, 0.01)
-	within(t, "tokens/s", c.OutputPer, 1e3*50/c.Step.ExpectedMs, 1e-9)
-	within(t, "requests/s", c.RequestsS, c.OutputPer/100, 1e-9)
-	free := s.Ceiling(Workload{Input: 100, Output: 100})
-	if held := s.Capacity(200).Sequences; free.Batch != held || free.OutputPer < c.OutputPer {
-		t.Errorf("%d sequences fit, batch %d, %g tok/s", held, free.Batch, free.OutputPer)
-	}
-	s.Device.MemoryGB = 0
-	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "memory is unknown") {
-		t.Errorf("%+v", c)
-	}
-	s.Device.MemoryGB = 8.8
-	if c := s.Ceiling(Workload{Input: 100, Output: 100}); c.Batch != 0 || !strings.Contains(c.Why, "no memory") {
-		t.Errorf("%+v", c)
-	}
-}
-
-// Prompts that are cached whole leave a decode step, but for the output layer's last
-// tokens; more prompt never takes less time.
-func TestLoaded(t *testing.T) {
-	s := simple()
-	within(t, "all cached", s.Loaded(50, 1000, 500, 500, 100).ExpectedMs, s.DecodeMs(50, 1000), 1e-9)
-	gen := setups(t)
-	rapid.Check(t, func(t *rapid.T) {
-		s := gen.Draw(t, "setup")
-		batch, input := rapid.Float64Range(1, 500).Draw(t, "batch"), rapid.Float64Range(1, 30_000).Draw(t, "input")
-		output, cached := rapid.Float64Range(1, 2000).Draw(t, "output"), rapid.Float64Range(0, 1).Draw(t, "cached share")*input
-		b := s.Loaded(batch, input+output/2, input, cached, output)
-		checkArithmetic(t, b, b.ExpectedMs)
-		if plain := s.Decode(batch, input+output/2); b.ExpectedMs < plain.ExpectedMs || b.FloorMs < plain.FloorMs {
-			t.Errorf("with prompts %g ms, without %g", b.ExpectedMs, plain.ExpectedMs)
 		}
 	})
 }
@@ -250,4 +208,26 @@ func TestChunkedAttention(t *testing.T) {
 	within(t, "two chunks", g.pairs(16384), 2*8192.*8192/2, 1e-12)
 	within(t, "within the first", g.pairs(100), 5000, 1e-12)
 	within(t, "and a bit", g.pairs(8192+100), 8192.*8192/2+5000, 1e-12)
+}
+
+// TestLimitNamed: the text names what keeps requests waiting: the KV cache, or the engine's limit.
+func TestLimitNamed(t *testing.T) {
+	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm")}
+	for _, c := range []struct {
+		maxSeqs, batch int
+		want           string
+	}{
+		{8, 32, "note: max seqs: the engine's limit admits 8 sequences; the others wait"},
+		{0, 5000, "note: KV full: the cache holds 333 sequences; the others wait"},
+		{600, 5000, "note: KV full: the cache holds 333 sequences; the others wait"},
+		{8, 8, ""},
+	} {
+		var b strings.Builder
+		if err := Text(&b, s.Predict(Workload{Input: 1024, Output: 256, MaxSeqs: c.maxSeqs, Batches: []int{c.batch}}), 100); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), c.want) || c.want == "" && strings.Contains(b.String(), "the others wait") {
+			t.Errorf("max seqs %d, batch %d: no %q in\n%s", c.maxSeqs, c.batch, c.want, b.String())
+		}
+	}
 }

@@ -10,17 +10,18 @@
 // Every Bound has a floor, an expected time, and a typical range around that. The floor uses the peak rates,
 // overlaps everything that can overlap, lets all tokens choose the same experts, and ignores communication
 // and overheads. A measurement below it is an error, a cache hit, speculative decoding, or a wrong precision.
-// The expected time uses the default efficiencies of gpus.json, evenly spread experts, tensor parallelism
-// with its all-reduces, and a constant per step. The typical range uses the efficiencies of fast and slow
-// engines.
+// The expected time uses the efficiencies of gpus.json, evenly spread experts, all-reduces, and constants for each
+// step and layer. The typical range is where most published figures lie, relative to the expected time.
 //
 // Units: GB and GB/s are decimal (10⁹), as is TFLOP (10¹²). memory_gb is the nominal size, also taken as
 // decimal. A device with nominally 80 GB often has up to 7 % more (80 GiB), which roughly equals the
 // activations and graphs that CapacityTokens ignores.
 //
-// Ignored: queueing, the operations of linear layers and of sparse-attention indexers, and layouts other than
-// tensor parallelism (no expert or data-parallel attention). The package never measures anything or contacts
-// a server.
+// AtConcurrency and AtRate (load.go) add the front end, the queue and the prompts of other requests. Layout divides
+// a model by tensors, experts, data-parallel attention or pipeline stages.
+//
+// Ignored: the operations of linear layers and of sparse-attention indexers, uneven routing, and disaggregated
+// prefill. The package never measures anything or contacts a server.
 //
 // It is longer than other packages because it covers the shapes of all current models (GQA, MLA, sliding
 // windows, linear attention, experts) and their storage formats, each with its checks: fewer would make the
@@ -41,10 +42,12 @@ import (
 type Setup struct {
 	Model       Model
 	Device      Device
-	GPUs        int         // tensor parallel width; 0 = 1
+	GPUs        int         // 0 = 1
+	Layout                  // how the GPUs divide the model
+	Engine      string      // vllm, sglang, trtllm: for the front end; "" = unknown
 	Precision   string      // of the weights, such as "fp8"; "" = as published
-	KVPrecision string      // of the KV cache; "" = bf16
-	Efficiency  *Efficiency // reachable share of the peaks; nil = the table's defaults
+	KVPrecision string      // of the KV cache; "" = fp8 for nvfp4 weights, else bf16
+	Efficiency  *Efficiency // what engines reach; nil = the table's. The device's own takes precedence
 }
 
 // Term is one line of the arithmetic: Ms = 1000 · Amount / Rate.
@@ -82,6 +85,9 @@ func (s Setup) Check() error {
 	if s.GPUs < 0 || s.GPUs > maxGPUs {
 		errs = append(errs, fmt.Errorf("gpus is %d, not within 0 to %d", s.GPUs, maxGPUs))
 	}
+	if err := s.Layout.check(s.all()); err != nil {
+		errs = append(errs, err)
+	}
 	if err := CheckPrecision("precision", s.Precision); err != nil {
 		errs = append(errs, err)
 	}
@@ -103,33 +109,26 @@ const maxGPUs = 4096
 //
 //	max(weights, compute) + max(KV, attention) + all-reduce + overhead
 func (s Setup) Decode(batch, context float64) Bound {
-	return s.bound(s.decode(batch, context))
+	return s.bound(s.decode(batch, context), s.efficiency().TPOT)
 }
 
 // Prefill is the bound on TTFT: one request of input tokens, the first cached of which are in the KV cache,
 // alone on the machine and in one piece. At least one token is always computed. Its attention is part of the
 // compute:
 //
-//	max(weights, compute + attention) + KV + all-reduce + overhead
+//	front end + max(weights, compute + attention) + KV + all-reduce + overhead
 func (s Setup) Prefill(input, cached float64) Bound {
-	return s.bound(s.prefill(input, cached))
-}
-
-// Loaded is the bound on TPOT in a steady load, in which decode steps also compute the prompts of new
-// requests: requests of input tokens, cached of them in the KV cache, and of output tokens. It does not apply
-// with disaggregated prefill.
-func (s Setup) Loaded(batch, context, input, cached, output float64) Bound {
-	return s.bound(s.loaded(batch, context, input, cached, output))
+	return s.front(s.bound(s.prefill(input, cached), s.efficiency().TTFT))
 }
 
 // DecodeMs is Decode's ExpectedMs, without the arithmetic and without allocation.
 func (s Setup) DecodeMs(batch, context float64) float64 {
-	return s.expect(s.decode(batch, context), s.usual(s.efficiency())).ms()
+	return s.ms(s.expect(s.decode(batch, context)))
 }
 
-// PrefillMs is Prefill's ExpectedMs, without the arithmetic and without allocation.
+// PrefillMs is Prefill's ExpectedMs without the front end, without the arithmetic and without allocation.
 func (s Setup) PrefillMs(input, cached float64) float64 {
-	return s.expect(s.prefill(input, cached), s.usual(s.efficiency())).ms()
+	return s.ms(s.expect(s.prefill(input, cached)))
 }
 
 // WeightBytes is the size of all weights, over all GPUs. Embeddings and the output layer count 2 bytes an
@@ -138,7 +137,8 @@ func (s Setup) WeightBytes() float64 {
 	w, e := s.weights(), s.experts()
 	ends := float64(s.Model.endParams())
 	routed := float64(s.Model.routedParams())
-	return ends*w.endBytes() + (float64(s.Model.Params())-ends-routed)*w.bytes + routed*e.bytes
+	rest := float64(s.Model.Params()) - ends - routed + s.copiedParams()
+	return ends*w.endBytes() + rest*w.bytes + routed*e.bytes
 }
 
 // KVBytesPerToken is the size of one more token in the KV cache, over all layers and without copies, in an
@@ -162,19 +162,24 @@ const usableMemory = 0.9
 // KVBytesPerToken and with the copies of tensor parallelism. An engine that frees KV outside of sliding
 // windows holds more. 0 means that the memory is unknown or that the weights do not fit.
 func (s Setup) CapacityTokens() int {
-	free := usableMemory*s.gpus()*s.Device.MemoryGB*1e9 - s.WeightBytes()
-	perToken := s.Model.kv(1, s.kvBytes(), s.width()) - s.Model.stateBytes()
+	free := usableMemory*float64(s.all())*s.Device.MemoryGB*1e9 - s.WeightBytes()
+	perToken := s.Model.kv(1, s.kvBytes(), s.kvWidth()) - s.Model.stateBytes()
 	if free <= 0 || perToken <= 0 {
 		return 0
 	}
 	return int(min(free/perToken, math.MaxInt32))
 }
 
-func (s *Setup) width() int { return max(1, s.GPUs) }
+func (s *Setup) kvBytes() float64 { return precisionOf(s.kvPrecision()).bytes }
 
-func (s *Setup) gpus() float64 { return float64(s.width()) }
-
-func (s *Setup) kvBytes() float64 { return precisionOf(s.KVPrecision).bytes }
+// kvPrecision is the precision of the KV cache. NVFP4 checkpoints declare an fp8 cache (kv_cache_quant_algo of NVIDIA's
+// ModelOpt), which engines take by default; others are served with bf16 unless a flag says otherwise.
+func (s *Setup) kvPrecision() string {
+	if s.KVPrecision == "" && s.weights().name == "nvfp4" {
+		return "fp8"
+	}
+	return cmp.Or(s.KVPrecision, "bf16")
+}
 
 func (s *Setup) weights() precision { return precisionOf(cmp.Or(s.Precision, s.Model.Weights)) }
 

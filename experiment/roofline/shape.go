@@ -119,6 +119,12 @@ func (m *Model) kvRead(tokens, b float64, gpus int) float64 {
 	return all
 }
 
+// growth is the size of one more token beyond all windows and chunks.
+func (m *Model) growth(b float64) float64 {
+	const far = 1 << 31 // above every window
+	return m.kv(far+1, b, 1) - m.kv(far, b, 1)
+}
+
 func (a MLA) latentDim() float64 { return float64(a.KVLoraRank + a.QKRopeDim) }
 
 // indexBytes per token and layer: the indexer's keys are stored in fp8 with one 4-byte scale for 128,

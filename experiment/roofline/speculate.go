@@ -56,10 +56,10 @@ func (s Setup) speculative(batch, context float64, with Speculation) Speculated 
 	batch, context = atLeast(1, batch), atLeast(0, context)
 	n := float64(with.Tokens) + 1
 	p := s.decode(batch*n, context)
-	p.kv = batch * s.Model.kvRead(context, s.kvBytes(), s.width())
+	p.kv = batch * s.Model.kvRead(context, s.kvBytes(), s.kvWidth())
 	p.leastKV = batch * s.Model.kvRead(context, s.kvBytes(), 1)
 	p.sequences = batch
-	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(), Step: s.bound(p)}
+	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(), Step: s.bound(p, s.efficiency().TPOT)}
 	if with.Draft != nil {
 		out.Step = out.Step.plus(with.drafting(batch, context))
 	}

@@ -61,7 +61,7 @@ func (m Models) With(own Models) Models { return overlay(own, m) }
 // With adds a user's own devices in the same way; their efficiency, if there is one, replaces the table's.
 func (h Hardware) With(own Hardware) Hardware {
 	out := Hardware{Efficiency: h.Efficiency, Devices: overlay(own.Devices, h.Devices)}
-	if len(own.Efficiency.ByGPUs) > 0 {
+	if own.Efficiency.Memory > 0 {
 		out.Efficiency = own.Efficiency
 	}
 	return out

@@ -25,32 +25,61 @@ func Text(w io.Writer, p Prediction, width int) error {
 	if p.ActiveParams != p.Params {
 		active = fmt.Sprintf(", %s G of them active", unit.Digits(float64(p.ActiveParams)/1e9))
 	}
-	line("", "%s (%s G parameters%s; %s, KV %s) on %d × %s",
-		p.Model, unit.Digits(float64(p.Params)/1e9), active, p.Precision, p.KVPrecision, p.GPUs, p.Hardware)
+	line("", "%s (%s G parameters%s; %s, KV %s) on %d × %s%s",
+		p.Model, unit.Digits(float64(p.Params)/1e9), active, p.Precision, p.KVPrecision, p.GPUs, p.Hardware, servedBy(p))
 	line("", "input %s tokens, %s of them cached; output %s", tokens(p.Input), tokens(p.Cached), tokens(p.Output))
+	if p.Capacity.MemoryGB > 0 && p.Capacity.Sequences == 0 {
+		line("does not fit:", "%s GB of weights and one sequence need more than 90 %% of %s GB; the times assume a larger device",
+			unit.Digits(p.Capacity.WeightsGB), unit.Digits(p.Capacity.MemoryGB))
+	}
 	b.WriteString("\n")
 	line("rule of thumb  ", "%s GB / %s GB/s = %s ms per token, %s tokens/s",
 		unit.Digits(p.Rule.WeightsGB), unit.Digits(p.Rule.GBs), unit.Digits(p.Rule.Ms), unit.Digits(p.Rule.PerS))
-	line("KV cache       ", "%s bytes per token; %s", unit.Count(int(p.KVBytes)), capacityText(p.Capacity))
+	line("KV cache       ", "%s; %s", kvText(p), capacityText(p.Capacity))
 	line("critical batch ", "%s", criticalText(p.Critical))
-	line("ceiling        ", "%s", ceilingText(p.Ceiling))
+	line("peak           ", "%s", peakText(p.Peak))
+	if p.PublishedFor != nil {
+		line("published      ", "none for this setup and these lengths; %s", p.PublishedFor)
+	}
 	b.WriteString("\n" + timesTable(p, width) + "\n")
 	for _, note := range notesOf(p) {
 		line("note:", "%s", note)
 	}
+	if text := publishedText(p.Published, width); text != "" {
+		b.WriteString("\n" + text)
+	}
 	if f := p.Fit; f != nil {
-		b.WriteString("\n")
-		line("fitted:", "%s", fitText(f))
-		for _, note := range f.Notes {
+		b.WriteString("\n" + constantsTable(f, width) + "\n")
+		for _, note := range fitNotes(f) {
 			line("note:", "%s", note)
 		}
 		b.WriteString("\n" + fitTable(f, width) + "\n")
+		for _, e := range f.Errors {
+			line("kept out:", "%s", errorsText(e))
+		}
 	}
 	b.WriteString("\n")
 	line("", "terms of the expected times; those in brackets overlap with a longer one")
 	b.WriteString("\n" + termsTable(p, width) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// servedBy are the layout and the engine, where they are specified.
+func servedBy(p Prediction) (text string) {
+	if p.AttentionDP {
+		text += ", data-parallel attention"
+	}
+	if p.ExpertParallel {
+		text += ", whole experts"
+	}
+	if p.Pipeline > 1 {
+		text += fmt.Sprintf(", %d stages", p.Pipeline)
+	}
+	if p.Engine != "" {
+		text += ", by " + p.Engine
+	}
+	return text
 }
 
 func tokens(n float64) string { return unit.Count(int(n)) }
@@ -70,43 +99,67 @@ func criticalText(batch float64) string {
 	return unit.Digits(batch) + ": above it, compute takes longer than reading the weights"
 }
 
-func ceilingText(c Ceiling) string {
-	if c.Batch == 0 {
-		return "none: " + c.Why
+func kvText(p Prediction) string {
+	if p.KVGrowth < p.KVBytes {
+		return fmt.Sprintf("%s bytes per token, %s beyond the windows", unit.Count(int(p.KVBytes)), unit.Count(int(p.KVGrowth)))
 	}
-	return fmt.Sprintf("%s output tok/s (%s to %s), %s requests/s, at batch %d (%s), TPOT %s ms",
-		unit.Digits(c.OutputPer), unit.Digits(c.WorstPerS), unit.Digits(c.BestPerS), unit.Digits(c.RequestsS), c.Batch, c.Why, unit.Digits(c.Step.ExpectedMs))
+	return unit.Count(int(p.KVBytes)) + " bytes per token"
+}
+
+func peakText(p Peak) string {
+	if p.Batch == 0 {
+		return "unknown: " + p.Why
+	}
+	return fmt.Sprintf("%s output tok/s (typical %s to %s), %s requests/s, at concurrency %d (%s), TPOT %s ms",
+		unit.Digits(p.OutputPer), unit.Digits(p.LowPerS), unit.Digits(p.HighPerS), unit.Digits(p.RequestsS), p.Batch, p.Why, unit.Digits(p.TPOT.ExpectedMs))
 }
 
 func timesTable(p Prediction, width int) string {
-	t := [][]string{{"ms", "floor", "low", "expected", "high", "output tok/s", "MBU"}}
+	t := [][]string{{"ms", "floor", "low", "expected", "high", "tok/s", "MBU"}}
 	row := func(name string, b Bound, perS, mbu, note string) {
 		t = append(t, []string{name, unit.Digits(b.FloorMs), unit.Digits(b.LowMs), unit.Digits(b.ExpectedMs), unit.Digits(b.HighMs), perS, mbu, note})
 	}
-	row("TTFT", p.TTFT, "", "", "")
 	for _, d := range p.Decode {
 		held := ""
 		if !d.Fits {
-			held = "exceeds the KV cache"
+			held, _ = limitText(p)
 		}
-		row(fmt.Sprintf("TPOT, batch %d", d.Batch), d.TPOT, unit.Digits(d.PerS), fmt.Sprintf("%.0f %%", 100*d.MBU), held)
+		row(fmt.Sprintf("TTFT, batch %d", d.Batch), d.TTFT, "", "", held)
+		row("  TPOT", d.TPOT, unit.Digits(d.PerS), "", "")
+		row("  decode step", d.Step, "", fmt.Sprintf("%.0f %%", 100*d.MBU), "")
 		if d.ChunkedTTFT != nil {
-			row("  TTFT in chunks", *d.ChunkedTTFT, "", "", unit.Plural(d.ChunkedSteps, "step"))
-			row("  TPOT meanwhile", *d.ChunkedTPOT, "", "", "")
+			row("  TTFT chunked", *d.ChunkedTTFT, "", "", unit.Plural(d.ChunkedSteps, "step"))
+			row("  TPOT then", *d.ChunkedTPOT, "", "", "")
 		}
 		if s := d.Speculated; s != nil {
-			note := fmt.Sprintf("%s tok/step, %s× as fast", unit.Digits(s.TokensPerStep), unit.Digits(s.Speedup))
-			row("  speculative", s.TPOT, unit.Digits(1e3*float64(d.Batch)/s.TPOT.ExpectedMs), "", note)
+			note := unit.Digits(s.Speedup) + "× as fast"
+			row("  speculative", s.TPOT, "", "", note)
 		}
+	}
+	for _, r := range p.Rates {
+		note := "batch " + unit.Digits(r.Concurrency)
+		if r.Saturated {
+			note = "at most " + unit.Digits(r.RatePerS) + "/s"
+		}
+		row(fmt.Sprintf("TTFT, rate %s/s", unit.Digits(r.Requested)), r.TTFT, "", "", note)
+		row("  TPOT", r.TPOT, unit.Digits(r.OutputPerS), "", "")
 	}
 	return columns.Table(t, width, 1, 2, 3, 4, 5, 6)
 }
 
 // notesOf are the notes of the times, each once.
 func notesOf(p Prediction) []string {
-	all := strings.Split(p.TTFT.Note, "; ")
+	var all []string
 	for _, d := range p.Decode {
-		all = append(all, strings.Split(d.TPOT.Note, "; ")...)
+		all = append(append(all, strings.Split(d.TTFT.Note, "; ")...), strings.Split(d.TPOT.Note, "; ")...)
+		if !d.Fits {
+			if limit, why := limitText(p); why != "" {
+				all = append(all, limit+": "+why+"; the others wait, and TTFT grows")
+			}
+		}
+	}
+	if slices.ContainsFunc(p.Rates, func(l Load) bool { return l.Saturated }) {
+		all = append(all, "a rate above the highest that the server can serve: the queue grows as long as the load lasts; the times are those at the highest rate")
 	}
 	var notes []string
 	for _, note := range all {
@@ -117,6 +170,17 @@ func notesOf(p Prediction) []string {
 	return notes
 }
 
+// limitText is what limits the number of running requests, in short, and in a sentence.
+func limitText(p Prediction) (limit, why string) {
+	if p.Capacity.Sequences == 0 {
+		return "does not fit", ""
+	}
+	if p.Peak.Batch != p.Capacity.Sequences {
+		return "max seqs", "the engine's limit admits " + unit.Plural(p.Peak.Batch, "sequence")
+	}
+	return "KV full", "the cache holds " + unit.Plural(p.Capacity.Sequences, "sequence")
+}
+
 func termsTable(p Prediction, width int) string {
 	t := [][]string{{"", "term", "of", "amount", "rate", "ms"}}
 	add := func(name string, b Bound) {
@@ -125,15 +189,19 @@ func termsTable(p Prediction, width int) string {
 			if x.Hidden {
 				ms = "(" + ms + ")"
 			}
-			t = append(t, []string{name, x.Name, x.Of, unit.Digits(x.Amount) + " " + x.Unit, unit.Digits(x.Rate) + " " + x.RateUnit, ms})
+			amount, rate := unit.Digits(x.Amount)+" "+x.Unit, unit.Digits(x.Rate)+" "+x.RateUnit
+			if x.Amount == 1 { // a time of its own, such as a wait
+				amount, rate = "", ""
+			}
+			t = append(t, []string{name, x.Name, x.Of, amount, rate, ms})
 			name = ""
 		}
 	}
-	add("TTFT", p.TTFT)
 	for _, d := range p.Decode {
-		add(fmt.Sprintf("TPOT, batch %d", d.Batch), d.TPOT)
+		add(fmt.Sprintf("TTFT, batch %d", d.Batch), d.TTFT)
+		add("  TPOT", d.TPOT)
 		if d.ChunkedTTFT != nil {
-			add("  TTFT in chunks", *d.ChunkedTTFT)
+			add("  TTFT chunked", *d.ChunkedTTFT)
 		}
 		if d.Speculated != nil {
 			add("  speculative step", d.Speculated.Step)
@@ -141,31 +209,3 @@ func termsTable(p Prediction, width int) string {
 	}
 	return columns.Table(t, width, 3, 4, 5)
 }
-
-func fitText(f *Fit) string {
-	text := fmt.Sprintf("overhead %s ms per step, %s of the memory bandwidth, ", unit.Digits(f.OverheadMs), unit.Format(f.Memory, "share"))
-	if f.Compute != nil {
-		text += unit.Format(*f.Compute, "share") + " of the compute peak"
-	} else {
-		text += "default compute efficiency"
-	}
-	if f.Spread != nil {
-		text += "; residuals " + unit.Format(*f.Spread, "share")
-	}
-	return text
-}
-
-// fitTable is each row of the run beside the fit.
-func fitTable(f *Fit, width int) string {
-	t := [][]string{{"row", "measured ms", "fitted ms", "off", "held out ms", "off"}}
-	for _, x := range f.Points {
-		held, off := "–", "–"
-		if x.HeldOutMs != nil {
-			held, off = unit.Digits(*x.HeldOutMs), signed(*x.HeldOutOff)
-		}
-		t = append(t, []string{x.Name, unit.Digits(x.Ms), unit.Digits(x.FittedMs), signed(x.Off), held, off})
-	}
-	return columns.Table(t, width, 1, 2, 3, 4, 5)
-}
-
-func signed(share float64) string { return fmt.Sprintf("%+.1f %%", 100*share) }

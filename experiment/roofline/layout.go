@@ -1,0 +1,84 @@
+package roofline
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Layout divides a model among GPUs. The zero value is tensor parallelism over all of them.
+type Layout struct {
+	// AttentionDP computes each sequence's attention on one GPU (data-parallel attention): the attention's weights are
+	// copied, the KV cache is not.
+	AttentionDP bool `json:"attention_dp,omitempty"`
+	// ExpertParallel keeps each expert whole on one GPU; a layer waits for the GPU with the most experts to read.
+	ExpertParallel bool `json:"expert_parallel,omitempty"`
+	// Pipeline is the number of stages that the layers are divided into, each on an equal part of the GPUs; 0 = 1. The
+	// time to hand a token to the next stage is not counted.
+	Pipeline int `json:"pipeline,omitempty"`
+}
+
+// check reports mistakes of a layout on this many GPUs.
+func (l Layout) check(gpus int) error {
+	var errs []error
+	if stages := max(1, l.Pipeline); l.Pipeline < 0 || gpus%stages != 0 {
+		errs = append(errs, fmt.Errorf("pipeline is %d: it must divide the number of GPUs (%d)", l.Pipeline, gpus))
+	}
+	return errors.Join(errs...)
+}
+
+// all is the number of GPUs.
+func (s *Setup) all() int { return max(1, s.GPUs) }
+
+// width is the number of GPUs that compute a token at the same time: those of a pipeline's stage.
+func (s *Setup) width() int { return max(1, s.all()/max(1, s.Pipeline)) }
+
+func (s *Setup) gpus() float64 { return float64(s.width()) }
+
+// kvWidth is the number of GPUs among which the KV cache of one sequence is divided.
+func (s *Setup) kvWidth() int {
+	if s.AttentionDP {
+		return 1
+	}
+	return s.width()
+}
+
+// held is the number of sequences that all GPUs seem to hold if each takes as long as the one with the most.
+func (s *Setup) held(batch float64) float64 {
+	if !s.AttentionDP {
+		return batch
+	}
+	return math.Ceil(batch/s.gpus()) * s.gpus()
+}
+
+// concentrate counts the attention of prompts for all GPUs that wait for those which compute it: with data-parallel
+// attention, one for each prompt.
+func (s *Setup) concentrate(p *pass, fresh float64, prompts int) {
+	if !s.AttentionDP {
+		return
+	}
+	idle := s.gpus()/min(s.gpus(), float64(prompts)) - 1
+	p.attention += idle * p.attention
+	p.flops += idle * 2 * fresh * float64(s.Model.attentionParams())
+}
+
+// copiedParams are the additional copies of parameters, over all GPUs of a stage.
+func (s *Setup) copiedParams() float64 {
+	if !s.AttentionDP {
+		return 0
+	}
+	return float64(s.Model.attentionParams()) * (s.gpus() - 1)
+}
+
+// busiest is the number of experts that all GPUs seem to read if each takes as long as the busiest one, with distinct
+// experts of a layer spread at random: the mean of a GPU and √(2·ln g) standard deviations (the largest of g normal
+// numbers, about).
+func (s *Setup) busiest(distinct float64) float64 {
+	g, all := s.gpus(), float64(s.Model.MoE.Experts)
+	if !s.ExpertParallel || g < 2 || distinct <= 0 || distinct >= all {
+		return distinct
+	}
+	mean := distinct / g
+	deviation := math.Sqrt(mean * (1 - distinct/all))
+	return min(all, g*(mean+math.Sqrt(2*math.Log(g))*deviation))
+}

@@ -1,0 +1,154 @@
+package roofline
+
+import "math"
+
+// Load is the expected times of a server in a steady load: a number of requests in flight, or a rate of Poisson
+// arrivals. Prompts and decoding sequences share steps (continuous batching). It does not apply with disaggregated
+// prefill.
+type Load struct {
+	Concurrency float64 `json:"concurrency"`               // requests in flight, mean
+	Requested   float64 `json:"requested_per_s,omitempty"` // rate of arrivals, by AtRate
+	RatePerS    float64 `json:"requests_per_s"`            // ended per second
+	OutputPerS  float64 `json:"output_tokens_per_s"`       // of all requests
+	TTFT        Bound   `json:"ttft"`                      // from sending: front end, queue, prefill
+	TPOT        Bound   `json:"tpot"`                      // decode steps, and the prompts of others between them
+	Saturated   bool    `json:"saturated,omitempty"`       // more requests than the KV cache or the engine's limit admits wait
+}
+
+// AtConcurrency is the load with this many requests in flight, of which a new one follows each that ends.
+func (s Setup) AtConcurrency(requests float64, w Workload) Load {
+	most := s.mostRunning(w)
+	active := min(atLeast(1, requests), most)
+	x := s.occupied(active, w)
+	if requests > most { // the others wait until one ends, each for an equal part of the cycle
+		x.wait("for an earlier request to end", (requests-most)/most*x.cycleMs(w))
+		x.Saturated = true
+	}
+	x.Concurrency = max(requests, active)
+	return x.perSecond(w)
+}
+
+// AtRate is the load of this many Poisson arrivals per second. Saturated: the server ends fewer, and the queue grows
+// as long as the load lasts; its times are those at the highest rate that it can serve.
+func (s Setup) AtRate(perS float64, w Workload) Load {
+	const enough = 1e-9 // relative change
+	most := s.mostRunning(w)
+	for active := 0.0; ; {
+		x, served := s.arriving(perS, active, w)
+		if !served || x.Concurrency > most {
+			break
+		}
+		if x.Concurrency-active <= enough*x.Concurrency {
+			return x
+		}
+		active = x.Concurrency
+	}
+	x := s.AtConcurrency(min(most, mostTokens), w)
+	x.Requested, x.Saturated = perS, true
+	if x.RatePerS > perS { // a closed loop is steadier than arrivals
+		x.RatePerS, x.OutputPerS = perS, perS*w.Output
+	}
+	return x
+}
+
+// arriving is the load of arrivals that find a number of running requests. Prompts keep the server busy for a share ρ
+// of the time: the mean wait for those before is ρ/(2·(1−ρ)) prompts (Pollaczek–Khinchine for equal prompts), and
+// decode steps get the rest. served is false if no time is left for them.
+func (s *Setup) arriving(perS, active float64, w Workload) (x Load, served bool) {
+	step, prompt, more := s.parts(active, active, w)
+	busy := perS * more / 1e3
+	if busy >= 1 || prompt.ExpectedMs == 0 {
+		return x, false
+	}
+	x = Load{Requested: perS, RatePerS: perS, OutputPerS: perS * w.Output, TPOT: step, TTFT: s.front(prompt)}
+	x.stall(busy/(1-busy)*step.ExpectedMs/max(more, 1e-9), more)
+	x.wait("for the step before", step.ExpectedMs/2*min(1, active))
+	x.wait("for prompts before", busy/(2*(1-busy))*more)
+	x.Concurrency = perS * x.cycleMs(w) / 1e3 // Little's law
+	return x, true
+}
+
+// mostRunning is the number of requests that run at the same time at most; +Inf = unknown.
+func (s *Setup) mostRunning(w Workload) float64 {
+	most := math.Inf(1)
+	if c := s.Capacity(w.Input + w.Output); c.Sequences > 0 { // a model that does not fit: as if it did
+		most = float64(c.Sequences)
+	}
+	if w.MaxSeqs > 0 {
+		most = min(most, float64(w.MaxSeqs))
+	}
+	return most
+}
+
+// occupied is the load with this many running requests in a closed loop. A request that comes waits for the end of a
+// step and for prompts before its own: ρ/(2−ρ) of them, if prompts keep the server busy for a share ρ of the time, as
+// no more can come than there are. In a cycle each request waits once for the prompt of every other: at the least those
+// that come at its first token's turn are before its own.
+func (s *Setup) occupied(active float64, w Workload) Load {
+	others := active - 1
+	step, prompt, more := s.parts(active, others, w)
+	x := Load{TPOT: step, TTFT: s.front(prompt)}
+	if prompt.ExpectedMs == 0 {
+		return x
+	}
+	between := others / w.Output // prompts between two tokens
+	if w.Output > 1 {            // else there is no second token
+		x.stall(between, more)
+	}
+	busy := between * more / (step.ExpectedMs + between*more)
+	x.wait("for the step before", step.ExpectedMs/2*min(1, others))
+	x.wait("for prompts before", max(between, busy/(2-busy))*more)
+	return x
+}
+
+// parts are a decode step of active requests, the step that computes a prompt beside others, and what the prompt adds
+// to the time of a step, in ms. The floor of the prompt is without the others: an engine can compute it first.
+func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, more float64) {
+	context := w.Input + w.Output/2
+	step = s.bound(s.decode(active, context), s.efficiency().TPOT)
+	if others > 0 {
+		others = s.microBatch(others)
+	}
+	prompt = s.bound(s.mixed([]Chunk{{w.Input - w.Cached, w.Cached}}, others, context), s.efficiency().TTFT)
+	prompt.FloorMs = min(prompt.FloorMs, s.floorMs(s.prefill(w.Input, w.Cached)))
+	return step, prompt, max(0, prompt.ExpectedMs-step.ExpectedMs)
+}
+
+// stall adds the prompts of others that are computed between two tokens.
+func (x *Load) stall(prompts, ms float64) {
+	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms, RateUnit: "prompts/s", Ms: prompts * ms})
+}
+
+// front adds the front end to the bound of a prefill.
+func (s *Setup) front(b Bound) Bound {
+	ms := s.FrontEndMs()
+	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Rate: 1e3 / ms, RateUnit: "requests/s", Ms: ms})
+}
+
+// wait adds a wait to TTFT.
+func (x *Load) wait(why string, ms float64) {
+	x.TTFT = x.TTFT.with(Term{Name: "queue", Of: why, Amount: 1, Unit: "waits", Rate: 1e3 / ms, RateUnit: "waits/s", Ms: ms})
+}
+
+// cycleMs is the time of a request.
+func (x *Load) cycleMs(w Workload) float64 { return x.TTFT.ExpectedMs + (w.Output-1)*x.TPOT.ExpectedMs }
+
+// perSecond has the rates of a closed loop.
+func (x Load) perSecond(w Workload) Load {
+	if cycle := x.cycleMs(w); cycle > 0 {
+		x.RatePerS = 1e3 * x.Concurrency / cycle
+		x.OutputPerS = x.RatePerS * w.Output
+	}
+	return x
+}
+
+// with is a bound with one more term, which widens the typical range in proportion.
+func (b Bound) with(t Term) Bound {
+	if !(t.Ms > 0) || b.ExpectedMs <= 0 {
+		return b
+	}
+	by := 1 + t.Ms/b.ExpectedMs
+	b.LowMs, b.ExpectedMs, b.HighMs = max(b.FloorMs, b.LowMs*by), b.ExpectedMs*by, b.HighMs*by
+	b.Terms = append(b.Terms[:len(b.Terms):len(b.Terms)], t)
+	return b
+}

@@ -1,0 +1,67 @@
+package roofline
+
+import (
+	"fmt"
+	"strings"
+
+	"bench/experiment/columns"
+	"bench/experiment/published"
+	"bench/experiment/unit"
+)
+
+// publishedText is the published figures beside the expected values; empty without figures.
+func publishedText(figures []published.Compared, width int) string {
+	if len(figures) == 0 {
+		return ""
+	}
+	heading := "published figures at concurrency c (mean or median: not specified), expected for the published run: its layout, lengths and start"
+	if lengths := published.LengthsNote(figures); lengths != "" {
+		heading += "; " + lengths
+	}
+	text := strings.Join(columns.Wrap("", heading, "  ", width), "\n") + "\n\n"
+	if table := publishedTimes(figures, width); table != "" {
+		text += table + "\n"
+	}
+	for _, f := range figures {
+		if f.Concurrency == 0 {
+			text += strings.Join(columns.Wrap("  highest", highestText(f), strings.Repeat(" ", 10), width), "\n") + "\n"
+		}
+	}
+	return text
+}
+
+// publishedTimes is the table of the figures with times; empty: there are none.
+func publishedTimes(figures []published.Compared, width int) string {
+	t := [][]string{{"", "load", "TTFT", "expected", "TPOT", "expected", "source"}}
+	for _, f := range figures {
+		if f.Concurrency == 0 {
+			continue
+		}
+		t = append(t, []string{" " + f.By(), fmt.Sprintf("c%d", f.Concurrency), unit.Digits(f.TTFTMs), expectedText(f.TTFTMs, f.TTFTRatio),
+			unit.Digits(f.TPOTMs), expectedText(f.TPOTMs, f.TPOTRatio), f.From()})
+	}
+	if len(t) == 1 {
+		return ""
+	}
+	return columns.Table(t, width, 1, 2, 3, 4, 5)
+}
+
+// expectedText is the expected value beside a published one.
+func expectedText(published float64, ratio *float64) string {
+	if ratio == nil {
+		return "–"
+	}
+	return unit.Digits(published * *ratio)
+}
+
+// highestText is a highest throughput beside the expected peak.
+func highestText(f published.Compared) string {
+	text := fmt.Sprintf("%s tok/s/GPU: %s (%s)", unit.Digits(f.OutputPerGPU), f.By(), f.From())
+	switch {
+	case f.Scenario != "":
+		text += fmt.Sprintf("; %s, lengths of MLPerf's data set", f.Scenario)
+	case f.OutputRatio != nil:
+		text += fmt.Sprintf("; expected peak %s", expectedText(f.OutputPerGPU, f.OutputRatio))
+	}
+	return text
+}
