@@ -26,7 +26,7 @@ func EarlierRuns(m *Matrix, out, simulator string, each func(run string, rows []
 	for _, e := range slices.Backward(entries) { // names are start times
 		d := directory{filepath.Join(root, e.Name())}
 		var was record.Manifest
-		if d.readJSON(manifestFile, &was) != nil || was.Schema != record.SchemaRun || !m.isServer(&was.Target, simulator) {
+		if d.readJSON(manifestFile, &was) != nil || was.Schema != record.SchemaRun || was.Predicted != nil || !m.isServer(&was.Target, simulator) {
 			continue
 		}
 		rows := make([]*record.Row, 0, len(was.Plan))

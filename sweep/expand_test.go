@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
+	"bench/experiment/mock"
+	"bench/experiment/roofline"
 )
 
 const head = "name = \"m\"\n[defaults]\nduration = \"1s\"\n"
@@ -178,12 +180,20 @@ func TestShippedMatrices(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v %v", files, err)
 	}
+	table, err := os.ReadFile("../model_configs.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := roofline.ParseModels(table)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err := parse(file, string(text)); err != nil {
+		if m, err := Parse(file, text, Extension{Table: "mock", Into: &mock.Config{Models: models}}); err != nil {
 			t.Error(err)
 		} else if s := findSecrets(m.Text); s.masked != m.Text {
 			t.Errorf("%s: something was taken for a secret:\n%s", file, cmp.Diff(m.Text, s.masked))

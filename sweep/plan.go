@@ -64,6 +64,9 @@ func (r *run) load() error {
 	case was.Schema != record.SchemaRun:
 		return &ResumeError{fmt.Sprintf("%s: unknown schema %q\n"+
 			"hint: resume with the version of bench that wrote it", r.dir.file(manifestFile), was.Schema)}
+	case was.Predicted != nil:
+		return &ResumeError{fmt.Sprintf("%s is a prediction, not a run to continue\n"+
+			"hint: without --resume a new run begins", r.dir.path)}
 	case was.Matrix != r.m.Name:
 		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\n"+
 			"hint: without --resume a new run begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
@@ -156,6 +159,9 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 		facts[k] = hide(v)
 	}
 	target := r.targetInfo()
+	if r.Predicted != nil {
+		target.GPUs = r.Predicted.GPUs
+	}
 	now := time.Now().UTC()
 	attempt := record.Attempt{StartedAt: now, Command: r.Command, Bench: r.Client.Version}
 	if !r.m.Varies() {
@@ -168,7 +174,7 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, OrderListed),
 		Client: r.Client, Target: target, Facts: facts, Unspecified: r.m.Target.Unspecified(),
 		Attempts:   append(r.dir.countCut(old.Attempts), attempt),
-		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers,
+		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers, Predicted: r.Predicted,
 	}
 	if !old.StartedAt.IsZero() {
 		m.StartedAt = old.StartedAt

@@ -27,10 +27,12 @@ type Options struct {
 	Server   *endpoint.Server // already reached; nil if the matrix has several
 	Reached  time.Duration    // how long that took
 	Roofline record.RooflineSource
-	// Reach connects to the server at an endpoint, each time that the server changes. Guard is the command
-	// that starts servers (server.Config). Both are for a matrix that varies its server.
-	Reach func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error)
+	// Reach connects to the server of a variant, each time that the server changes. Guard is the command that
+	// starts servers (server.Config). Both are for a matrix that varies its server.
+	Reach func(ctx context.Context, v *Variant) (*endpoint.Server, record.RooflineSource, error)
 	Guard []string
+	// Predicted: the servers run in virtual time (endpoint.Predicted), and none is started; nil = measured.
+	Predicted *record.Prediction
 
 	Client   record.ClientInfo
 	Command  []string // command line without secrets
@@ -256,7 +258,11 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 		samples.abandon()
 		return nil, r.diskFull(err)
 	}
-	r.watch.rowLap(row.Time)
+	if r.Predicted != nil {
+		r.watch.predictedLap(row.Time)
+	} else {
+		r.watch.rowLap(row.Time)
+	}
 	if err := errors.Join(samples.finish(), records.finish()); err != nil {
 		return nil, r.diskFull(err)
 	}

@@ -159,8 +159,8 @@ func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Conte
 			r.Server = nil
 		}
 	}()
-	if v.Settings == nil {
-		return r.reach(ctx, v.Endpoint, nil, use)
+	if v.Settings == nil || r.Predicted != nil {
+		return r.reach(ctx, v, nil, use)
 	}
 	return r.start(ctx, v, use)
 }
@@ -193,7 +193,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 		part = &r.watch.spent.ServerStopS
 		defer r.watch.lap(&r.watch.spent.OwnS)
 		r.serving.ReadyS = s.Ready.Seconds()
-		return r.reach(ctx, endpoint, &s, func(ctx context.Context) error {
+		return r.reach(ctx, v, &s, func(ctx context.Context) error {
 			used = true
 			return use(ctx)
 		})
@@ -227,9 +227,9 @@ func (r *run) hide(text string) string {
 }
 
 // reach calls use while it is connected to a server. started is nil if the server was there before the run.
-func (r *run) reach(ctx context.Context, endpoint string, started *server.Running, use func(context.Context) error) error {
+func (r *run) reach(ctx context.Context, v *Variant, started *server.Running, use func(context.Context) error) error {
 	answers := time.Now()
-	s, bounds, err := r.Reach(ctx, endpoint)
+	s, bounds, err := r.Reach(ctx, v)
 	r.watch.lap(&r.watch.spent.PrepareS)
 	if err != nil {
 		return err

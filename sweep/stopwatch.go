@@ -31,6 +31,13 @@ func (w *stopwatch) rowLap(row *record.TimeSplit) {
 	w.lastRow = w.spent.TotalS
 }
 
+// predictedLap counts the time that a row would have taken, in place of the lap.
+func (w *stopwatch) predictedLap(row *record.TimeSplit) {
+	w.next()
+	w.spent.Add(row)
+	w.lastRow = w.spent.TotalS
+}
+
 // next begins a lap, and returns the length of the one before in s.
 func (w *stopwatch) next() float64 {
 	d := time.Since(w.since).Round(time.Microsecond)

@@ -83,8 +83,8 @@ func endpoints(bases ...string) string {
 func sweepVariants(t *testing.T, text string, o Options) (*Result, error) {
 	t.Helper()
 	m := mustParse(t, text)
-	o.Reach = func(ctx context.Context, ep string) (*endpoint.Server, record.RooflineSource, error) {
-		s, err := endpoint.Reach(ctx, m.Target, ep, "", experiment.APIs(m.Points, m.Target))
+	o.Reach = func(ctx context.Context, v *Variant) (*endpoint.Server, record.RooflineSource, error) {
+		s, err := endpoint.Reach(ctx, m.Target, v.Endpoint, "", experiment.APIs(m.Points, m.Target))
 		return s, record.RooflineSource{}, err
 	}
 	return Run(t.Context(), m, o)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"bench/experiment/load"
 	"bench/experiment/record"
@@ -22,9 +21,11 @@ type earlyEnd struct {
 
 	ended     map[int]*record.Record // after the first request that has not ended
 	next      int                    // the first request that has not ended
-	at        time.Time              // of the decision; zero: none yet
-	last      int64                  // latest arrival of the window, µs
-	behind    *record.Record         // the first request behind the window; nil: none
+	seen      int64                  // latest end so far, µs
+	at        int64                  // of the decision, µs
+	isDecided bool
+	last      int64          // latest arrival of the window, µs
+	behind    *record.Record // the first request behind the window; nil: none
 	cancelled int
 }
 
@@ -39,7 +40,7 @@ func newEarlyEnd(m *measurement) (context.Context, *earlyEnd) {
 
 // add takes a request that has ended.
 func (d *earlyEnd) add(r *record.Record) error {
-	d.ended[r.I] = r
+	d.ended[r.I], d.seen = r, max(d.seen, r.End.Us())
 	for {
 		r, ok := d.ended[d.next]
 		if !ok || d.decided() {
@@ -51,7 +52,7 @@ func (d *earlyEnd) add(r *record.Record) error {
 			d.last = max(d.last, r.Arrival.Us())
 		}
 		if d.test.Add(r) {
-			d.at = time.Now()
+			d.isDecided, d.at = true, d.seen
 			d.end()
 		}
 		if err := d.store(r); err != nil {
@@ -60,7 +61,7 @@ func (d *earlyEnd) add(r *record.Record) error {
 	}
 }
 
-func (d *earlyEnd) decided() bool { return d != nil && !d.at.IsZero() }
+func (d *earlyEnd) decided() bool { return d != nil && d.isDecided }
 
 // finish passes on the requests that wait for an earlier one, when the load is over.
 func (d *earlyEnd) finish() error {
@@ -92,8 +93,8 @@ func (d *earlyEnd) pass(r *record.Record) {
 
 // shorten ends the window of a decided row at the first arrival behind it. If all requests arrived at once, the window
 // ends with the decision.
-func (d *earlyEnd) shorten(w *record.Window, epoch time.Time) {
-	w.DecidedUs, w.Cancelled = record.RoundMicros(d.at.Sub(epoch)), d.cancelled
+func (d *earlyEnd) shorten(w *record.Window) {
+	w.DecidedUs, w.Cancelled = d.at, d.cancelled
 	if d.behind == nil {
 		return
 	}
@@ -106,7 +107,7 @@ func (d *earlyEnd) shorten(w *record.Window, epoch time.Time) {
 func (m *measurement) windowOf(l *load.Measured) record.Window {
 	w := record.Window{StartUs: record.RoundMicros(l.Start), EndUs: record.RoundMicros(l.End), Cut: l.Cut}
 	if m.early.decided() {
-		m.early.shorten(&w, l.Epoch)
+		m.early.shorten(&w)
 	}
 	return w
 }

@@ -43,6 +43,9 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if t.Progress == nil {
 		t.Progress = new(Progress)
 	}
+	if s.simulator != nil {
+		return s.predict(ctx, t)
+	}
 	began := time.Now()
 	settled, err := s.settle(ctx, t.Spec.SettleTime(), t.stopped(), t.Progress)
 	if err != nil {

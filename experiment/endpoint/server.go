@@ -50,6 +50,8 @@ type Server struct {
 	blockProbed bool                  // of the prefix cache
 	probedBlock int                   // its size in tokens; 0: not known
 
+	simulator func(*experiment.Spec) (Simulator, error) // of one row; nil: the server is reached over HTTP
+
 	served []string // quoted names of the models that the server lists, if the target's is none of them
 }
 

@@ -180,12 +180,16 @@ func (d *driver) active(job *Job) bool {
 
 // reportUnsent accounts for a request of the window that was never sent.
 func (d *driver) reportUnsent(job *Job) {
-	job.Ready = openai.Never
-	job.Result = openai.Result{
+	job.Ready, job.Result = openai.Never, unsent()
+	d.ended.add(job)
+}
+
+// unsent is the result of such a request.
+func unsent() openai.Result {
+	return openai.Result{
 		Outcome: openai.Unfinished, Error: "not sent before the end of the row", Sent: openai.Never,
 		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never, Connect: openai.Never,
 	}
-	d.ended.add(job)
 }
 
 // assignPhase gives the request its phase. The first request behind the window closes it, but not before its

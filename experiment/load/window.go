@@ -117,9 +117,10 @@ func (w *window) onComplete(now time.Duration) {
 // (all arrived at once, or the grace period was over before another worker was free) at the end of its last
 // request. A window that never began is empty.
 func (w *window) bounds(lastEnd time.Duration) (start, end time.Duration) {
+	cut := time.Duration(w.MaxDuration)
 	switch {
-	case !w.started:
-		return time.Duration(w.MaxDuration), time.Duration(w.MaxDuration)
+	case !w.started || cut > 0 && w.start > cut: // of arrivals that never come
+		return cut, cut
 	case w.closed && (w.end > w.start || w.stopped):
 		return w.start, w.end
 	case w.complete() || w.closed:

@@ -55,7 +55,7 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 		for _, k := range []struct {
 			key   string
 			given bool
-		}{{"gpus", c.GPUs != 0}, {"precision", c.Precision != ""}, {"kv_precision", c.KVPrecision != ""}} {
+		}{{"gpus", c.GPUs != 0}, {"precision", c.Precision != ""}, {"kv_precision", c.KVPrecision != ""}, {"engine", c.Engine != ""}} {
 			if k.given {
 				bad(k.key, "needs hardware", `hardware = "h100-sxm"`)
 			}

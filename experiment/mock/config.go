@@ -26,6 +26,7 @@ type Config struct {
 	GPUs        int    `toml:"gpus" json:"gpus,omitempty"`                 // tensor parallel size; zero: 1
 	Precision   string `toml:"precision" json:"precision,omitempty"`       // of the weights; empty: as published
 	KVPrecision string `toml:"kv_precision" json:"kv_precision,omitempty"` // of the KV cache; empty: bf16
+	Engine      string `toml:"engine" json:"engine,omitempty"`             // whose front end delays each request: vllm, sglang, trtllm; empty: of no engine in particular
 
 	MaxNumSeqs          int     `toml:"max_num_seqs" json:"max_num_seqs,omitempty"`                     // sequences running at once; zero: 64, with hardware 256, with fixed times no limit
 	MaxNumBatchedTokens int     `toml:"max_num_batched_tokens" json:"max_num_batched_tokens,omitempty"` // tokens in one step, decode and prefill; zero: 2048, with hardware 8192
@@ -33,6 +34,7 @@ type Config struct {
 	Vocab               int     `toml:"vocab" json:"vocab,omitempty"`                                   // token ids run from 0 to Vocab−1; zero: 32000
 	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks; zero: 524288 tokens, with hardware what its memory allows
 	BlockSize           int     `toml:"block_size" json:"block_size,omitempty"`                         // tokens in a block of the KV cache; zero: 16. vLLM on CPUs has 128
+	NoPrefixCaching     bool    `toml:"no_prefix_caching" json:"no_prefix_caching,omitempty"`           // every prompt is computed whole
 	Watermark           float64 `toml:"watermark" json:"watermark,omitempty"`                           // share of the KV blocks that admissions leave free while requests run
 	KVBytesPerToken     int     `toml:"kv_bytes_per_token" json:"kv_bytes_per_token,omitempty"`         // bytes per token loaded from the second tier; zero: 131072, with hardware the model's
 	KVOffloadingGB      float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`             // second cache tier, in 10⁹ bytes; zero: none
@@ -88,7 +90,7 @@ func (c Config) setup() (roofline.Setup, error) {
 		return roofline.Setup{}, err
 	}
 	return roofline.Setup{
-		Model: model, Device: device, GPUs: c.GPUs, Precision: c.Precision, KVPrecision: c.KVPrecision, Efficiency: &table.Efficiency,
+		Model: model, Device: device, GPUs: c.GPUs, Engine: c.Engine, Precision: c.Precision, KVPrecision: c.KVPrecision, Efficiency: &table.Efficiency,
 	}, nil
 }
 

@@ -102,7 +102,7 @@ func (l *counters) countCompletion(q *seq) {
 	q.stage = over
 	l.running--
 	l.finished[q.finish]++
-	l.queue.observe((q.admitted - q.arrival).Seconds())
+	l.queue.observe(q.waited().Seconds())
 	l.prefill.observe((q.first - q.admitted).Seconds())
 	l.e2e.observe((q.last - q.arrival).Seconds())
 	l.decode.observe((q.last - q.first).Seconds())

@@ -17,7 +17,7 @@ func (c Config) RequestMs(batch, input, cached, output float64) float64 {
 		if err != nil { // Check reports it
 			return 0
 		}
-		return output*s.DecodeMs(batch, context) + batch*s.PrefillMs(input, cached)
+		return s.FrontEndMs() + output*s.DecodeMs(batch, context) + batch*s.PrefillMs(input, cached)
 	}
 	step := inMs(r.StepBase) + batch*(inMs(r.StepPerSeq)+context*inMs(r.StepPerContextToken))
 	return output*step + batch*(input-cached)*inMs(r.StepPerPrefillToken)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // metrics answers GET /metrics in the Prometheus text format with vLLM's metric names. The text is written by
@@ -19,12 +20,32 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Write(text)
 }
 
+// queueLength is the number of requests in the queue. The caller holds the lock.
+func (s *Server) queueLength() int {
+	if s.sim == nil {
+		return s.counters.waiting
+	}
+	return s.sim.queueLength(time.Since(s.start))
+}
+
+// queueLength is the number of requests in the queue at a time, as an engine reports it: without those that are
+// behind a front end still.
+func (e *simulated) queueLength(now time.Duration) int {
+	early := 0
+	for _, q := range e.waiting {
+		if q.queued > now {
+			early++
+		}
+	}
+	return e.counters.waiting - early
+}
+
 // metricsText is the content of /metrics. The caller holds the lock.
 func (s *Server) metricsText() []byte {
 	e := exposition{labels: fmt.Sprintf(`engine="0",model_name=%q`, s.cfg.Model)}
 	l := s.counters
 	e.single("gauge", "num_requests_running", "Requests in the running batch.", float64(l.running))
-	e.single("gauge", "num_requests_waiting", "Requests in the queue.", float64(l.waiting))
+	e.single("gauge", "num_requests_waiting", "Requests in the queue.", float64(s.queueLength()))
 	e.single("gauge", "kv_cache_usage_perc", "KV cache in use; 1 is all of it.", s.kvUsage())
 	e.family("gauge", "cache_config_info", "The KV cache, in labels.")
 	fmt.Fprintf(&e, "vllm:cache_config_info{%s} 1\n", s.cacheLabels())

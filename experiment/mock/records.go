@@ -37,6 +37,7 @@ type Record struct {
 	CachedTokens   int     `json:"cached_tokens"`
 	OutputTokens   int     `json:"output_tokens"`         // written
 	Preemptions    int     `json:"preemptions,omitempty"` // number of preemptions
+	Answer         []int32 `json:"-"`                     // token ids; nil unless Job.KeepAnswer
 	Finish         string  `json:"finish"`                // "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
 }
 

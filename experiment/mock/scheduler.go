@@ -16,6 +16,7 @@ import (
 type simulated struct {
 	cfg       Config
 	stepTime  func(*batch) time.Duration
+	frontEnd  time.Duration // from the arrival of a request to the queue; only with hardware
 	drift     drift
 	counters  *counters
 	pool      *kv.Pool
@@ -55,13 +56,13 @@ func newSimulated(c Config, moves drift, books *counters) (*simulated, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.stepTime = rooflineCost(setup)
+		e.stepTime, e.frontEnd = rooflineCost(setup), millis(setup.FrontEndMs())
 	}
 	return e, nil
 }
 
 func (e *simulated) add(q *seq) {
-	q.block = e.cfg.BlockSize
+	q.block, q.queued = e.cfg.BlockSize, q.arrival+e.frontEnd
 	e.waiting, e.idle = append(e.waiting, q), never
 }
 
@@ -98,7 +99,7 @@ func (e *simulated) nextStart() (start time.Duration, ok bool) {
 		}
 	}
 	for _, q := range e.waiting {
-		try(max(q.arrival, e.end))
+		try(max(q.queued, e.end))
 	}
 	for _, q := range e.loading {
 		try(max(q.loadedAt, e.end))
@@ -186,7 +187,7 @@ func (e *simulated) admit(start time.Duration, budget *int) {
 		e.offload.finish(q, e.pool)
 		e.run(q, start, budget)
 	}
-	for len(e.waiting) > 0 && e.waiting[0].arrival <= start && room() {
+	for len(e.waiting) > 0 && e.waiting[0].queued <= start && room() {
 		q := e.waiting[0]
 		if !e.allocate(q, start, *budget) {
 			return
@@ -209,7 +210,10 @@ func (e *simulated) admit(start time.Duration, budget *int) {
 func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 	total := q.total()
 	// The last token is always computed: its logits give the next token.
-	chain := q.hashes((total - 1) / q.block)
+	var chain []uint64
+	if !e.cfg.NoPrefixCaching {
+		chain = q.hashes((total - 1) / q.block)
+	}
 	hits := e.pool.Match(chain)
 	need := e.pool.Needs(hits, kv.Blocks(total, q.block))
 	if e.batch.tokens > 0 {
@@ -252,6 +256,9 @@ func (e *simulated) schedule(q *seq, budget *int) {
 		e.batch.context += q.computed
 	} else {
 		e.batch.chunks = append(e.batch.chunks, chunk{q.scheduled, q.computed})
+	}
+	if e.cfg.NoPrefixCaching {
+		return
 	}
 	named := q.computed / q.block
 	for i, hash := range q.hashes((q.computed + q.scheduled) / q.block)[named:] {

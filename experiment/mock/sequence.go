@@ -18,7 +18,8 @@ type seq struct {
 
 	// Engine state, under the server's lock.
 	stage       stage
-	gone        bool // the client has disconnected
+	gone        bool          // the client has disconnected
+	queued      time.Duration // behind the front end; 0: there is none
 	admitted    time.Duration
 	first       time.Duration
 	last        time.Duration
@@ -44,6 +45,9 @@ const (
 	running
 	over
 )
+
+// waited is the time in the queue, without the front end.
+func (q *seq) waited() time.Duration { return q.admitted - max(q.queued, q.arrival) }
 
 // newSeq makes a sequence. Its randomness is a function of the seed and the prompt.
 func newSeq(seed uint64, v vocab, prompt []int32, arrival time.Duration) *seq {

@@ -1,9 +1,14 @@
 package mock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"bench/experiment/roofline"
 )
 
 // Job is one request of a simulation.
@@ -12,6 +17,8 @@ type Job struct {
 	At     time.Duration // arrival
 	Prompt []int32
 	Output int // output tokens
+
+	KeepAnswer bool // fill the Record's Answer
 }
 
 // Moment is the state of the engine at a time, as in /metrics.
@@ -29,96 +36,162 @@ type Moment struct {
 // (nil: none follows). Simulate returns the records in the order of their ends, and the state of the engine
 // at each interval until the last end.
 func Simulate(c Config, jobs []Job, after func(*Record) (Job, bool), every time.Duration) ([]*Record, []Moment, error) {
-	s, err := New(c)
+	e, err := NewEngine(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.sim == nil || every <= 0 {
-		return nil, nil, errors.New("mock: a simulation needs an engine without fixed times, and an interval")
+	if every <= 0 {
+		return nil, nil, errors.New("mock: a simulation needs an interval")
 	}
 	for _, j := range jobs {
-		if n := len(j.Prompt) + j.Output; n > s.cfg.MaxModelLen {
-			return nil, nil, fmt.Errorf("mock: a job of %d tokens does not fit max_model_len = %d", n, s.cfg.MaxModelLen)
+		if err := e.Fits(len(j.Prompt) + j.Output); err != nil {
+			return nil, nil, err
 		}
 	}
-	w := &simulation{s: s, jobs: jobs, after: after, every: every, records: map[*seq]*Record{}}
-	w.run()
-	return w.ended, w.moments, nil
-}
-
-// simulation is the state of one call of Simulate.
-type simulation struct {
-	s       *Server
-	jobs    []Job // to come, by arrival
-	after   func(*Record) (Job, bool)
-	every   time.Duration
-	records map[*seq]*Record // of sequences in the engine
-	ended   []*Record
-	moments []Moment
-}
-
-func (w *simulation) run() {
-	look := time.Duration(0)
-	next, pending := time.Duration(0), false
-	for pending || len(w.jobs) > 0 || len(w.records) > 0 {
-		now := look
-		if pending {
-			now = min(now, next)
+	var ended []*Record
+	var moments []Moment
+	for look := time.Duration(0); len(jobs) > 0 || e.Jobs() > 0; {
+		until := look
+		if len(jobs) > 0 {
+			until = min(until, jobs[0].At)
 		}
-		if len(w.jobs) > 0 {
-			now = min(now, w.jobs[0].At)
+		if r := e.Next(until); r != nil {
+			ended = append(ended, r)
+			if after == nil {
+				continue
+			}
+			if next, ok := after(r); ok {
+				jobs = append([]Job{next}, jobs...)
+			}
+			continue
 		}
-		w.s.sim.advance(now)
-		w.collect()
-		for len(w.jobs) > 0 && w.jobs[0].At <= now {
-			w.arrive(now)
+		for len(jobs) > 0 && jobs[0].At <= until {
+			e.Add(jobs[0])
+			jobs = jobs[1:]
 		}
-		if next, pending = w.s.sim.advance(now); now == look {
-			w.moments = append(w.moments, w.moment(now))
-			look += w.every
+		if until == look {
+			moments = append(moments, e.Moment())
+			look += every
 		}
-		w.collect()
 	}
+	return ended, moments, nil
 }
 
-// arrive gives the first job to the engine.
-func (w *simulation) arrive(now time.Duration) {
-	j := w.jobs[0]
-	w.jobs = w.jobs[1:]
-	q := newSeq(w.s.cfg.Seed, w.s.vocab, j.Prompt, now)
+// Engine is the simulated engine alone, in virtual time and without HTTP. Use NewEngine.
+type Engine struct {
+	s     *Server
+	now   time.Duration
+	jobs  map[*seq]*Record // of sequences in the engine
+	ended []*Record        // not returned by Next yet
+}
+
+// NewEngine makes the engine of c, which has no fixed times.
+func NewEngine(c Config) (*Engine, error) {
+	s, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	if s.sim == nil {
+		return nil, errors.New("mock: a simulation needs an engine without fixed times")
+	}
+	return &Engine{s: s, jobs: map[*seq]*Record{}}, nil
+}
+
+// Fits is an error if prompt and output tokens of a job are more than the context length.
+func (e *Engine) Fits(tokens int) error {
+	if tokens > e.s.cfg.MaxModelLen {
+		return fmt.Errorf("mock: a job of %d tokens does not fit max_model_len = %d", tokens, e.s.cfg.MaxModelLen)
+	}
+	return nil
+}
+
+// Config is the engine's configuration with its defaults.
+func (e *Engine) Config() Config { return e.s.cfg }
+
+// Setup is the model on the hardware whose step times the engine has; an error without hardware.
+func (e *Engine) Setup() (roofline.Setup, error) { return e.s.cfg.setup() }
+
+// Describe is what the engine simulates, in one line.
+func (e *Engine) Describe() string { return e.s.Describe() }
+
+// FrontEnd is the time from the arrival of a job to the engine's queue.
+func (e *Engine) FrontEnd() time.Duration { return e.s.sim.frontEnd }
+
+// Jobs is the number of jobs that have not ended.
+func (e *Engine) Jobs() int { return len(e.jobs) + len(e.ended) }
+
+// Add gives the engine a job that fits. Its arrival is not before a time that Next has reached.
+func (e *Engine) Add(j Job) {
+	q := newSeq(e.s.cfg.Seed, e.s.vocab, j.Prompt, j.At)
 	q.want, q.finish = j.Output, "length"
-	w.records[q] = &Record{ID: j.ID, ArrivalNS: int64(now), PromptTokens: len(j.Prompt), Finish: q.finish}
-	w.s.counters.waiting++
-	w.s.sim.add(q)
+	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish, DueNS: make([]int64, 0, j.Output)}
+	if j.KeepAnswer {
+		r.Answer = make([]int32, j.Output)
+		for i := range r.Answer {
+			r.Answer[i] = q.generated(i)
+		}
+	}
+	e.jobs[q] = r
+	e.s.counters.waiting++
+	e.s.sim.add(q)
 }
 
-// collect takes emitted tokens and ended sequences, and adds the jobs that follow.
-func (w *simulation) collect() {
-	ready := w.s.counters.ready
-	w.s.counters.ready = nil
+// Next runs until the first job ends, at most until a time; nil: none has ended by then.
+func (e *Engine) Next(until time.Duration) *Record {
+	for len(e.ended) == 0 {
+		next, pending := e.s.sim.advance(e.now)
+		if e.collect(); len(e.ended) > 0 {
+			break
+		}
+		if !pending || next > until {
+			e.now = max(e.now, until)
+			return nil
+		}
+		e.now = next
+	}
+	r := e.ended[0]
+	e.ended = e.ended[1:]
+	return r
+}
+
+// Rest are the records of the jobs that have not ended, with their tokens until now.
+func (e *Engine) Rest() []*Record {
+	rest := make([]*Record, 0, len(e.jobs))
+	for q, r := range e.jobs {
+		e.fill(q, r)
+		rest = append(rest, r)
+	}
+	slices.SortFunc(rest, func(a, b *Record) int {
+		return cmp.Or(cmp.Compare(a.ArrivalNS, b.ArrivalNS), strings.Compare(a.ID, b.ID))
+	})
+	return rest
+}
+
+// collect takes emitted tokens and ended sequences.
+func (e *Engine) collect() {
+	ready := e.s.counters.ready
+	e.s.counters.ready = ready[:0]
 	for _, q := range ready {
-		r := w.records[q]
+		r := e.jobs[q]
 		for _, due := range q.emitted {
 			r.DueNS = append(r.DueNS, int64(due))
 		}
 		q.emitted = q.emitted[:0]
-		if q.stage != over {
-			continue
-		}
-		r.AdmittedNS, r.CachedTokens, r.OutputTokens, r.Preemptions = int64(q.admitted), q.cached, q.out, q.preemptions
-		w.ended = append(w.ended, r)
-		delete(w.records, q)
-		if w.after == nil {
-			continue
-		}
-		if next, ok := w.after(r); ok {
-			w.jobs = append([]Job{next}, w.jobs...)
+		if q.stage == over {
+			e.fill(q, r)
+			e.ended = append(e.ended, r)
+			delete(e.jobs, q)
 		}
 	}
 }
 
-func (w *simulation) moment(at time.Duration) Moment {
-	l := w.s.counters
-	return Moment{At: at, Running: l.running, Waiting: l.waiting, KVUsage: w.s.kvUsage(), Queried: l.queried, Hit: l.hit,
+func (e *Engine) fill(q *seq, r *Record) {
+	r.AdmittedNS, r.CachedTokens, r.OutputTokens, r.Preemptions = int64(q.admitted), q.cached, q.out, q.preemptions
+}
+
+// Moment is the state of the engine now.
+func (e *Engine) Moment() Moment {
+	l := e.s.counters
+	return Moment{At: e.now, Running: l.running, Waiting: e.s.sim.queueLength(e.now), KVUsage: e.s.kvUsage(), Queried: l.queried, Hit: l.hit,
 		Preemptions: l.preemptions, Prompt: l.prompt, Generated: l.generated}
 }

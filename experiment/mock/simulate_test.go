@@ -48,6 +48,22 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
+// Without prefix caching a prompt is computed whole each time.
+func TestNoPrefixCaching(t *testing.T) {
+	job := Job{Prompt: fresh(1, 64), Output: 2}
+	later := job
+	later.At = time.Second
+	for _, off := range []bool{false, true} {
+		records, _, err := Simulate(Config{StepBase: 1, NoPrefixCaching: off}, []Job{job, later}, nil, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{false: 48, true: 0}[off]; records[1].CachedTokens != want {
+			t.Errorf("off %t: %d cached tokens, want %d", off, records[1].CachedTokens, want)
+		}
+	}
+}
+
 // What the engine does by itself is what it does behind HTTP.
 func TestSimulateIsTheServer(t *testing.T) {
 	c := Config{Model: "m", KVBlocks: 24, MaxModelLen: 384, MaxNumSeqs: 8, Watermark: 0.01}

@@ -14,25 +14,16 @@ func linearCost(c Config) func(*batch) time.Duration {
 	}
 }
 
-// rooflineCost is the step time by roofline arithmetic. Pure decode steps and single chunks are computed
-// directly. A mixed step reads the weights once for all tokens, plus the caches of the decoding sequences;
-// several chunks count as one chunk with the same number of attention pairs.
+// rooflineCost is the step time by roofline arithmetic.
 func rooflineCost(s roofline.Setup) func(*batch) time.Duration {
+	var chunks []roofline.Chunk // reused: one step is timed at a time
 	return func(b *batch) time.Duration {
-		decodes, tokens := float64(b.decodes), float64(b.tokens)
-		if len(b.chunks) == 0 {
-			return millis(s.DecodeMs(decodes, float64(b.context)/decodes))
-		}
-		pairs := 0.0
+		chunks = chunks[:0]
 		for _, c := range b.chunks {
-			pairs += float64(c.tokens) * (float64(c.before) + float64(c.tokens)/2)
+			chunks = append(chunks, roofline.Chunk{Tokens: float64(c.tokens), Before: float64(c.before)})
 		}
-		before := max(0, pairs/tokens-tokens/2)
-		took := s.PrefillMs(before+tokens, before)
-		if decodes > 0 {
-			took += s.DecodeMs(decodes, float64(b.context)/decodes) - s.DecodeMs(decodes, 0)
-		}
-		return millis(took)
+		decodes := float64(b.decodes)
+		return millis(s.StepMs(chunks, decodes, float64(b.context)/max(1, decodes)))
 	}
 }
 

@@ -269,7 +269,7 @@ func (p *reply) ownTimes() string {
 	ms := func(from, to time.Duration) float64 { return (to - from).Seconds() * 1e3 }
 	q := p.q
 	return fmt.Sprintf(`{"time_to_first_token_ms":%g,"generation_time_ms":%g,"queue_time_ms":%g}`,
-		ms(q.admitted, q.first), ms(q.first, q.last), ms(q.arrival, q.admitted))
+		ms(q.admitted, q.first), ms(q.first, q.last), ms(0, q.waited()))
 }
 
 // breakOff ends the response according to its fault.

@@ -14,6 +14,9 @@ const (
 	idFirst = 3
 )
 
+// FirstWord is the lowest token id of a word.
+const FirstWord = idFirst
+
 // vocab is a tokenizer with that number of ids: one token per word between white space. The word "w17" is
 // token 17. The server generates such words, so that a response that is sent back as text has the same ids.
 // Other words get an id by their hash.

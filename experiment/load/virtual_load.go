@@ -1,0 +1,243 @@
+package load
+
+import (
+	"container/heap"
+	"time"
+
+	"bench/experiment/openai"
+)
+
+func (v *virtual) schedule(at time.Duration, do func()) {
+	v.scheduled++
+	heap.Push(&v.events, event{at: max(at, v.now), n: v.scheduled, do: do})
+}
+
+// nextArrival schedules the plan's next arrival. A single request has its phase as soon as the one before it is sent,
+// a conversation at its arrival, since turns of others may close the window before.
+func (v *virtual) nextArrival() {
+	if v.arriving = nil; !v.Plan.More() {
+		v.closeByPlan()
+		return
+	}
+	job := v.arrival()
+	v.arriving = job
+	if v.Follow == nil {
+		v.assignPhase(job)
+	}
+	v.schedule(job.At, func() { v.arrive(job) })
+}
+
+func (v *virtual) arrival() *Job {
+	job := &Job{Request: v.Plan.Next()}
+	job.At, job.Ready = job.Request.At, job.Request.At
+	return job
+}
+
+// arrive sends a request of an open loop, if a worker is free; one that waits keeps the next from being looked at, a
+// conversation does not.
+func (v *virtual) arrive(job *Job) {
+	if v.Follow != nil {
+		v.assignPhase(job)
+	}
+	switch {
+	case job.Phase == Cooldown && v.Rate.IsInf():
+		v.arriving = nil
+	case v.Concurrency == 0 || v.free > 0:
+		v.free--
+		v.send(job)
+		v.nextArrival()
+	case v.Follow != nil:
+		v.queue = append(v.queue, job)
+		v.nextArrival()
+	default:
+		v.waiting = true
+	}
+}
+
+// freeWorker gives a worker that became free its next request: of the closed loop the plan's, else one that waits.
+// before is what it had; it is released when the next one has its phase.
+func (v *virtual) freeWorker(before *Job, at time.Duration) {
+	if v.Rate == 0 {
+		v.takeRequest(before, at)
+		return
+	}
+	v.release(before)
+	if v.Concurrency == 0 {
+		return
+	}
+	switch {
+	case v.waiting:
+		v.waiting = false
+		v.arriving.Ready = max(v.arriving.At, at)
+		v.send(v.arriving)
+		v.nextArrival()
+	case len(v.queue) > 0:
+		job := v.queue[0]
+		v.queue = v.queue[1:]
+		job.Ready = max(job.At, at)
+		v.send(job)
+	default:
+		v.free++
+	}
+}
+
+// takeRequest gives a worker of the closed loop the plan's next request, after its pause.
+func (v *virtual) takeRequest(before *Job, at time.Duration) {
+	if v.Idle > 0 && v.window.complete() {
+		v.donePending()
+		v.release(before)
+		return
+	}
+	at += time.Duration(v.Idle)
+	v.schedule(at, func() {
+		defer v.release(before)
+		if !v.Plan.More() {
+			v.closeByPlan()
+			return
+		}
+		job := &Job{Request: v.Plan.Next(), At: at, Ready: at}
+		v.assignPhase(job)
+		v.send(job)
+	})
+}
+
+func (v *virtual) send(job *Job) {
+	if v.over {
+		return
+	}
+	job.Result = openai.Result{Sent: job.Ready, FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never}
+	v.inFlight++
+	v.engine.Add(job)
+}
+
+// ended takes a request that has ended, and makes the next turn of its conversation.
+func (v *virtual) ended(job *Job) error {
+	next := v.nextTurn(job)
+	v.noteEnd(job)
+	if err := v.Each(job); err != nil {
+		return err
+	}
+	if v.Decided != nil && v.Decided.Err() != nil {
+		v.decided, v.over = true, true
+		v.closeWindow(func() { v.window.stop(v.now) })
+		return nil
+	}
+	if next == nil {
+		v.freeWorker(job, job.Result.Free)
+		return nil
+	}
+	v.release(job)
+	t := &turn{job: next}
+	v.turns = append(v.turns, t)
+	v.phaseTurns()
+	v.schedule(next.At, func() { v.sendTurn(t) })
+	return nil
+}
+
+func (v *virtual) noteEnd(job *Job) {
+	if job.Phase == Window {
+		v.lastEnd = max(v.lastEnd, job.Result.Free, job.Result.Last+time.Microsecond)
+	}
+}
+
+// nextTurn is the next turn of the request's conversation; nil after the last.
+func (v *virtual) nextTurn(job *Job) *Job {
+	if r := &job.Request; v.Follow == nil || r.Turn+1 >= r.Turns {
+		return nil
+	}
+	v.pending++
+	next, _ := v.Follow(job, nil)
+	next.At = job.Result.End + next.Request.Think
+	next.Ready = next.At
+	return next
+}
+
+// sendTurn sends a turn when its time has come.
+func (v *virtual) sendTurn(t *turn) {
+	v.phaseTurn(t)
+	for i := range v.turns {
+		if v.turns[i] == t {
+			v.turns = append(v.turns[:i], v.turns[i+1:]...)
+			break
+		}
+	}
+	v.send(t.job)
+}
+
+// phaseTurn gives a turn its phase at its arrival, or when the window closes, since the phase is known then.
+func (v *virtual) phaseTurn(t *turn) {
+	if t.phased {
+		return
+	}
+	t.phased = true
+	v.assignPhase(t.job)
+	v.donePending()
+}
+
+func (v *virtual) phaseTurns() {
+	if !v.window.closed {
+		return
+	}
+	for _, t := range v.turns {
+		v.phaseTurn(t)
+	}
+}
+
+// assignPhase gives the request its phase, when its time has come. The first one behind the window closes it.
+func (v *virtual) assignPhase(job *Job) {
+	open := !v.window.closed
+	job.Phase = v.window.phase(job.At)
+	if v.holdsRow(job) {
+		v.pending++
+	}
+	if job.Phase == Window && v.window.complete() {
+		v.window.onComplete(v.now)
+	}
+	switch {
+	case !open || !v.window.closed:
+	case v.window.end > v.now:
+		v.schedule(v.window.end, v.windowClosed)
+	default:
+		v.windowClosed()
+	}
+}
+
+func (v *virtual) windowClosed() {
+	v.phaseTurns()
+	v.donePending()
+}
+
+// closeWindow runs how unless the window is closed already: how closes it.
+func (v *virtual) closeWindow(how func()) {
+	if !v.window.closed {
+		how()
+		v.windowClosed()
+	}
+}
+
+func (v *virtual) closeByPlan() {
+	v.closeWindow(func() {
+		v.window.close(v.window.lastArrival)
+		if v.hasSchedule() {
+			v.window.scheduleGrace(v.window.lastArrival)
+		} else {
+			v.window.onComplete(v.now)
+		}
+	})
+}
+
+func (v *virtual) holdsRow(job *Job) bool {
+	return job.Phase == Window || job.Phase == Warmup && v.Follow != nil
+}
+
+func (v *virtual) release(job *Job) {
+	if job != nil && v.holdsRow(job) {
+		v.donePending()
+	}
+}
+
+func (v *virtual) donePending() {
+	if v.pending--; v.pending == 0 {
+		v.over = true
+	}
+}

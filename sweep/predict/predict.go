@@ -1,0 +1,196 @@
+package predict
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/mock"
+	"bench/experiment/record"
+	"bench/sweep"
+)
+
+// Plan is a matrix whose rows can be simulated.
+type Plan struct {
+	Prediction record.Prediction
+	matrix     *sweep.Matrix
+	servers    map[string]*server // by variant; "" = the matrix has one server
+}
+
+// server is the simulated server of a variant.
+type server struct {
+	config    mock.Config
+	simulator string // its limits, in a line
+	roofline  record.RooflineSource
+}
+
+// New plans the prediction of a matrix for its [target]: model, hardware and gpus are stated there. base has the
+// limits of the engine and the tables of models and devices; its GPUs and KV precision, if any, precede those in
+// commands. New removes from the matrix the rows that cannot be simulated.
+func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
+	p := &Plan{matrix: m, servers: map[string]*server{}}
+	stated := base
+	base = onHardware(base, m.Target)
+	why := map[string]string{} // by variant, why it cannot be simulated
+	if !m.Varies() {
+		p.servers[""] = &server{config: base}
+	}
+	for i := range m.Variants {
+		v := &m.Variants[i]
+		c := base
+		if v.Settings == nil {
+			why[v.Name] = "endpoint " + v.Endpoint + ": a prediction has no endpoints to tell apart"
+			continue
+		}
+		if unknown := unknownKnobs(m, base, v); len(unknown) > 0 {
+			why[v.Name] = "the simulated engine has no " + strings.Join(unknown, ", ") + ": the first value is predicted, without its effect"
+			continue
+		}
+		apply(&c, m.Server.Config(v.Settings).Command)
+		p.servers[v.Name] = &server{config: c}
+	}
+	if err := p.precede(stated); err != nil {
+		return nil, err
+	}
+	contexts := map[string]int{}
+	for _, name := range p.variants() {
+		length, err := p.build(p.servers[name])
+		if err != nil {
+			return nil, err
+		}
+		contexts[name] = length
+	}
+	p.leaveOut(func(s *experiment.Spec) string {
+		return cmp.Or(why[s.Variant], unsimulated(s, contexts[s.Variant]))
+	})
+	if len(m.Points) == 0 {
+		return nil, errors.New("no row of the matrix can be simulated: " + p.Prediction.LeftOut[0].Why)
+	}
+	return p, nil
+}
+
+// variants are the names of the simulated variants, in the order of the matrix.
+func (p *Plan) variants() []string {
+	if !p.matrix.Varies() {
+		return []string{""}
+	}
+	var names []string
+	for _, v := range p.matrix.Variants {
+		if p.servers[v.Name] != nil {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// precede sets what is stated beside the commands. Variants that differ in it would become equal.
+func (p *Plan) precede(stated mock.Config) error {
+	gpus, precisions := map[int]bool{}, map[string]bool{}
+	for _, s := range p.servers {
+		gpus[s.config.GPUs], precisions[s.config.KVPrecision] = true, true
+		s.config.GPUs = cmp.Or(stated.GPUs, s.config.GPUs)
+		s.config.KVPrecision = cmp.Or(stated.KVPrecision, s.config.KVPrecision)
+	}
+	switch {
+	case stated.GPUs > 0 && len(gpus) > 1:
+		return errors.New("--gpus: the variants differ in their GPUs\nhint: omit --gpus")
+	case stated.KVPrecision != "" && len(precisions) > 1:
+		return errors.New("--kv-precision: the variants differ in their KV precision\nhint: omit --kv-precision")
+	}
+	return nil
+}
+
+// onHardware is an engine with the step times of the target's hardware, and without what happens to a server.
+func onHardware(c mock.Config, t experiment.Target) mock.Config {
+	c.Model, c.Hardware, c.GPUs, c.Precision, c.Root = t.Model, t.Hardware, t.GPUs, t.Precision, ""
+	c.TTFT, c.ITL = 0, 0
+	c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken = 0, 0, 0, 0
+	c.Drift, c.LoadTime, c.Faults, c.AllowFaults = "", 0, nil, false
+	return c
+}
+
+// build completes a server, adds it to what the prediction states, and returns its context length. The roofline of
+// its rows is that of its engine.
+func (p *Plan) build(s *server) (length int, err error) {
+	sim, err := mock.NewEngine(s.config)
+	if err != nil {
+		return 0, err
+	}
+	setup, err := sim.Setup()
+	if err != nil {
+		return 0, err
+	}
+	c, to := sim.Config(), &p.Prediction
+	s.config.GPUs, s.simulator, s.roofline = c.GPUs, sim.Describe(), record.RooflineOf(setup)
+	if to.Simulator == "" {
+		to.Model, to.Hardware, to.GPUs, to.Engine = c.Model, c.Hardware, c.GPUs, c.Engine
+		to.Precision, to.Simulator = setup.WeightPrecision(), s.simulator
+	}
+	if to.GPUs != c.GPUs {
+		to.GPUs = 0
+	}
+	return c.MaxModelLen, nil
+}
+
+// unsimulated is why a row cannot run in virtual time; empty: it can.
+func unsimulated(s *experiment.Spec, length int) string {
+	switch {
+	case s.IsColdStart():
+		return "a cold start is a property of a real server"
+	case s.UntilInterrupted():
+		return "it runs until interrupted"
+	case s.Longest() > length:
+		return fmt.Sprintf("it needs up to %d tokens, the engine's context length is %d", s.Longest(), length)
+	}
+	return ""
+}
+
+// leaveOut removes the points that cannot be simulated, and notes each row with the reason once.
+func (p *Plan) leaveOut(why func(*experiment.Spec) string) {
+	var kept []experiment.Spec
+	seen := map[record.LeftOut]bool{}
+	for i := range p.matrix.Points {
+		s := &p.matrix.Points[i]
+		out := record.LeftOut{Row: s.Name, Why: why(s)}
+		if out.Why == "" {
+			kept = append(kept, *s)
+			continue
+		}
+		if !seen[out] {
+			seen[out] = true
+			p.Prediction.LeftOut = append(p.Prediction.LeftOut, out)
+		}
+	}
+	p.matrix.Points = kept
+}
+
+// Apply makes a run of the matrix a prediction.
+func (p *Plan) Apply(o *sweep.Options) {
+	o.Predicted, o.NoResume = &p.Prediction, true
+	if !p.matrix.Varies() {
+		s := p.servers[""]
+		o.Server, o.Roofline = p.endpoint(s), s.roofline
+		return
+	}
+	o.Reach = func(_ context.Context, v *sweep.Variant) (*endpoint.Server, record.RooflineSource, error) {
+		s := p.servers[v.Name]
+		return p.endpoint(s), s.roofline, nil
+	}
+}
+
+func (p *Plan) endpoint(s *server) *endpoint.Server {
+	t := p.matrix.Target
+	t.GPUs = s.config.GPUs
+	info := record.TargetInfo{
+		Endpoint: "predicted", Simulated: true, Simulator: s.simulator, API: cmp.Or(t.API, "completions"), Model: t.Model,
+		Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision, PromptForm: "token_ids",
+	}
+	info.Identity = info.Hash()
+	return endpoint.Predicted(t, info, func(spec *experiment.Spec) (endpoint.Simulator, error) {
+		return newEngine(s.config, spec)
+	})
+}

@@ -1,0 +1,111 @@
+package predict
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/mock"
+	"bench/sweep"
+)
+
+// settings are the engine flags that the simulated engine has, by their names with underscores. Sources: vLLM 0.32
+// vllm serve --help, SGLang server_args.py, TensorRT-LLM trtllm-serve --help.
+var settings = map[string]func(c *mock.Config, value string) (ok bool){
+	"max_num_seqs":         number(func(c *mock.Config) *int { return &c.MaxNumSeqs }),
+	"max_running_requests": number(func(c *mock.Config) *int { return &c.MaxNumSeqs }),
+	"max_batch_size":       number(func(c *mock.Config) *int { return &c.MaxNumSeqs }),
+
+	"max_num_batched_tokens": number(func(c *mock.Config) *int { return &c.MaxNumBatchedTokens }),
+	"chunked_prefill_size":   number(func(c *mock.Config) *int { return &c.MaxNumBatchedTokens }),
+	"max_num_tokens":         number(func(c *mock.Config) *int { return &c.MaxNumBatchedTokens }),
+
+	"max_model_len":  number(func(c *mock.Config) *int { return &c.MaxModelLen }),
+	"context_length": number(func(c *mock.Config) *int { return &c.MaxModelLen }),
+	"max_seq_len":    number(func(c *mock.Config) *int { return &c.MaxModelLen }),
+
+	"num_gpu_blocks_override": number(func(c *mock.Config) *int { return &c.KVBlocks }),
+	"block_size":              number(func(c *mock.Config) *int { return &c.BlockSize }),
+	"page_size":               number(func(c *mock.Config) *int { return &c.BlockSize }),
+
+	"tensor_parallel_size": number(func(c *mock.Config) *int { return &c.GPUs }),
+	"tp_size":              number(func(c *mock.Config) *int { return &c.GPUs }),
+	"tp":                   number(func(c *mock.Config) *int { return &c.GPUs }),
+
+	"kv_cache_dtype": kvPrecision,
+
+	"enable_prefix_caching":    prefixCaching(true),
+	"no_enable_prefix_caching": prefixCaching(false),
+	"disable_radix_cache":      prefixCaching(false),
+}
+
+func number(of func(*mock.Config) *int) func(*mock.Config, string) bool {
+	return func(c *mock.Config, value string) bool {
+		n, err := strconv.Atoi(value)
+		if err != nil || n <= 0 {
+			return false
+		}
+		*of(c) = n
+		return true
+	}
+}
+
+func kvPrecision(c *mock.Config, value string) bool {
+	switch {
+	case value == "auto" || value == "bfloat16" || value == "bf16":
+		c.KVPrecision = ""
+	case strings.HasPrefix(value, "fp8"): // fp8_e4m3, fp8_e5m2
+		c.KVPrecision = "fp8"
+	default:
+		return false
+	}
+	return true
+}
+
+// prefixCaching is a switch: on alone, or with "true" or "false" behind it.
+func prefixCaching(on bool) func(*mock.Config, string) bool {
+	return func(c *mock.Config, value string) bool {
+		stated, err := strconv.ParseBool(value)
+		c.NoPrefixCaching = on == (err == nil && !stated)
+		return true
+	}
+}
+
+// apply sets what the words of a command state: "--max-num-seqs 32", "--max-num-seqs=32" or "--enable-prefix-caching".
+func apply(c *mock.Config, command []string) {
+	for i, word := range command {
+		name, isFlag := strings.CutPrefix(word, "-")
+		if !isFlag {
+			continue
+		}
+		name, value, joined := strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		if !joined && i+1 < len(command) && !strings.HasPrefix(command[i+1], "-") {
+			value = command[i+1]
+		}
+		if set := settings[strings.ReplaceAll(name, "-", "_")]; set != nil {
+			set(c, value)
+		}
+	}
+}
+
+// unknownKnobs are the knobs of a variant that have another value than in the first one, and that change nothing in the
+// simulated engine.
+func unknownKnobs(m *sweep.Matrix, base mock.Config, v *sweep.Variant) []string {
+	var unknown []string
+	first := m.Variants[0].Settings
+	for i, s := range v.Settings {
+		if s == first[i] {
+			continue
+		}
+		without := slices.Clone(v.Settings)
+		without[i] = first[i]
+		with, other := base, base
+		apply(&with, m.Server.Config(v.Settings).Command)
+		apply(&other, m.Server.Config(without).Command)
+		if reflect.DeepEqual(with, other) {
+			unknown = append(unknown, s.Knob)
+		}
+	}
+	return unknown
+}
