@@ -59,7 +59,13 @@ func notMeasured(m *record.Manifest, series []series.Series, missing []string) [
 			out = append(out, text)
 		}
 	}
-	if m.Target.Simulated {
+	switch {
+	case m.Predicted != nil:
+		add("a server", "the run is a prediction")
+		for _, out := range m.Predicted.LeftOut {
+			add(out.Row, "not predicted: "+out.Why)
+		}
+	case m.Target.Simulated:
 		add("a real server", "the target is simulated")
 	}
 	for _, id := range missing {

@@ -108,6 +108,12 @@ type queueSigns struct {
 	inStep   bool // the prefill of the whole batch, one prompt after the other, explains it: users may send in step
 }
 
+// inStepMs is the slowest usual TTFT if the whole batch sends at the same time: the prompts are computed one after the
+// other, their front ends side by side.
+func (v *pointMetrics) inStepMs() float64 {
+	return v.ttftHigh + (v.batch-1)*v.promptMs*v.ttftHigh/v.ttftExpected + 2*v.tpot
+}
+
 // lateFirstToken is nil if the first token is not late.
 func (v *pointMetrics) lateFirstToken(all []pointMetrics) *queueSigns {
 	tailLimit := highTail
@@ -125,7 +131,7 @@ func (v *pointMetrics) lateFirstToken(all []pointMetrics) *queueSigns {
 			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend),
 				fact("TTFT p50", v.ttft, "ms"))}
 	case v.ttftLow >= highTTFT*v.ttftHigh:
-		return &queueSigns{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.batch*v.ttftHigh+2*v.tpot,
+		return &queueSigns{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.inStepMs(),
 			evidence: collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh),
 				fact("prefill alone, expected", v.ttftExpected, "ms"))}
 	case !known(v.ttftExpected) && lowest != nil && v.ttftLow >= risen*lowest.ttftTop:

@@ -62,13 +62,8 @@ func big(t *testing.T) roofline.Models {
 // config is the server. The efficiency that it reaches is not known to the roofline.
 func (s *setting) config(t *testing.T) mock.Config {
 	table := roofline.BuiltinHardware()
-	table.Efficiency.ByGPUs = slices.Clone(table.Efficiency.ByGPUs)
-	if s.memory > 0 {
-		for i := range table.Efficiency.ByGPUs {
-			table.Efficiency.ByGPUs[i].MemorySmall, table.Efficiency.ByGPUs[i].MemoryLarge = s.memory, s.memory
-		}
-	}
-	table.Efficiency.StepOverheadMs = cmp.Or(s.overheadMs, table.Efficiency.StepOverheadMs)
+	table.Efficiency.Memory = cmp.Or(s.memory, table.Efficiency.Memory)
+	table.Efficiency.StepMs = cmp.Or(s.overheadMs, table.Efficiency.StepMs)
 	c := mock.Config{Model: "eight", Hardware: "h100-sxm", MaxNumSeqs: s.maxSeqs, KVBlocks: s.blocks, MaxNumBatchedTokens: s.budget, Drift: s.drift,
 		Queue: 1 << 20, MaxModelLen: 16384, Models: big(t), Devices: table}
 	if s.blocks > 0 {
@@ -217,9 +212,9 @@ func (s *setting) sample(m mock.Moment, records []*record.Record) []telemetry.Sa
 	}
 	if s.gpu {
 		usual := roofline.BuiltinHardware().Efficiency
-		overhead := cmp.Or(s.overheadMs, usual.StepOverheadMs)
+		overhead := cmp.Or(s.overheadMs, usual.StepMs)
 		engine := 1 - overhead/max(overhead, stepOf(records))
-		g := telemetry.GPUReading{GPU: "0", EngineActive: &engine, DRAMActive: new(engine * cmp.Or(s.memory, usual.ByGPUs[0].MemoryLarge)), Temperature: new(61.), PowerW: new(480.), Unthrottled: !s.throttle}
+		g := telemetry.GPUReading{GPU: "0", EngineActive: &engine, DRAMActive: new(engine * cmp.Or(s.memory, usual.Memory)), Temperature: new(61.), PowerW: new(480.), Unthrottled: !s.throttle}
 		if s.throttle {
 			g.Throttled, g.Temperature = []string{"sw_thermal"}, new(88.)
 		}

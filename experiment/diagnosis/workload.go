@@ -25,7 +25,8 @@ type Workload struct {
 	Series int    `json:"series"` // index in the run's series
 	Name   string `json:"name"`
 
-	Simulated bool `json:"simulated"` // measured against a simulated server
+	Simulated bool `json:"simulated"`           // measured against a simulated server
+	Predicted bool `json:"predicted,omitempty"` // not measured
 
 	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
 	// meet it, else UNDECIDED; empty: no SLO.
@@ -76,10 +77,16 @@ func (w *Workload) point(s *series.Series) *series.Point { return &s.Points[w.Qu
 // Headline is the answer's first line: "SHIP D-saturation at concurrency 32".
 func (w *Workload) Headline() string {
 	text := w.Lead + ": " + w.Name
+	if w.Predicted && w.Lead == LeadMeasured {
+		text = w.Name
+	}
 	if w.Lead == LeadShip {
 		text = fmt.Sprintf("%s %s at %s", w.Lead, w.Name, w.Load)
 	}
-	if w.Simulated {
+	switch {
+	case w.Predicted:
+		text += " (predicted)"
+	case w.Simulated:
 		text += " (simulated)"
 	}
 	return text
@@ -96,7 +103,7 @@ type answering struct {
 
 func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Diagnosis, unfinished bool) Workload {
 	s := &all[i]
-	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated}, s: s, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s)}
+	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated, Predicted: m.Predicted != nil}, s: s, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s)}
 	for j := range s.Points {
 		a.Points = append(a.Points, statusOf(&s.Points[j]))
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,6 +41,34 @@ type Manifest struct {
 	Servers  []ServerStart `json:"servers,omitempty"`  // started by bench, or several endpoints, in order
 	Searches []Found       `json:"searches,omitempty"` // results of searches so far
 	Budget   *Budget       `json:"budget,omitempty"`   // absent = the run has none
+
+	Predicted *Prediction `json:"predicted,omitempty"` // nothing was measured; absent = a measured run
+}
+
+// Prediction is what a predicted run stands for: the rows ran through a simulated engine in virtual time, with the
+// step times of the roofline.
+type Prediction struct {
+	Model     string    `json:"model"`
+	Hardware  string    `json:"hardware"`
+	GPUs      int       `json:"gpus"`             // 0 = variants differ
+	Precision string    `json:"precision"`        // of the weights
+	Engine    string    `json:"engine,omitempty"` // whose constants the step times have; absent = of no engine in particular
+	Simulator string    `json:"simulator"`        // limits of the first server, in a line
+	LeftOut   []LeftOut `json:"left_out,omitempty"`
+}
+
+// LeftOut is a row of the matrix that cannot be simulated.
+type LeftOut struct {
+	Row string `json:"row"`
+	Why string `json:"why"`
+}
+
+// Text is the prediction in a few words.
+func (p *Prediction) Text() string {
+	if p.GPUs == 0 {
+		return fmt.Sprintf("%s in %s on %s, GPUs by variant", p.Model, p.Precision, p.Hardware)
+	}
+	return fmt.Sprintf("%s in %s on %d × %s", p.Model, p.Precision, p.GPUs, p.Hardware)
 }
 
 // ServerStart is one start of the server by bench, or one of several endpoints.

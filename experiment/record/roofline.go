@@ -14,21 +14,24 @@ type Roofline struct {
 	Hardware  string         `json:"hardware"`
 	Vendor    string         `json:"vendor,omitempty"` // of the hardware: nvidia, amd, cpu, …; absent = unknown
 	GPUs      int            `json:"gpus"`
-	Precision string         `json:"precision"`
-	Batch     float64        `json:"batch"`          // mean number of requests that decode at a token of the window; without queued ones
-	Context   float64        `json:"context_tokens"` // mean tokens of prompt and answer so far, at a token of the window
-	Input     float64        `json:"input_tokens"`   // mean prompt tokens
-	Cached    float64        `json:"cached_tokens"`  // mean cached prompt tokens; 0 = not reported
+	Precision string         `json:"precision"`                  // of [target]
+	KV        string         `json:"kv_precision,omitempty"`     // of the KV cache, if it was stated; only predictions state it
+	Weights   string         `json:"weight_precision,omitempty"` // of the weights, or of the experts; absent in rows of older versions
+	Batch     float64        `json:"batch"`                      // mean number of requests that decode at a token of the window; without queued ones
+	Context   float64        `json:"context_tokens"`             // mean tokens of prompt and answer so far, at a token of the window
+	Input     float64        `json:"input_tokens"`               // mean prompt tokens
+	Cached    float64        `json:"cached_tokens"`              // mean cached prompt tokens; 0 = not reported
 	TPOT      roofline.Bound `json:"tpot"`
 	TTFT      roofline.Bound `json:"ttft"`
-	// Loaded is tpot with the prefill of other requests in between, in a steady load of the observed lengths.
-	// A server that prefills on other devices can be faster.
-	Loaded *roofline.Bound `json:"tpot_beside_prompts,omitempty"`
+	// Loaded is tpot with the prefill of other requests in between, and TTFTLoaded is ttft with the queue, both in a
+	// steady load of the observed lengths. A server that prefills on other devices can be faster.
+	Loaded     *roofline.Bound `json:"tpot_beside_prompts,omitempty"`
+	TTFTLoaded *roofline.Bound `json:"ttft_at_load,omitempty"`
 
 	TPOTRatio *float64 `json:"tpot_measured_over_floor"` // p50 / floor; null = no tpot
 	TTFTRatio *float64 `json:"ttft_measured_over_floor"`
-	// TPOTPlace is the place of the measured p50; absent = no tpot. It is slow only above the typical range
-	// of tpot_beside_prompts.
+	// TPOTPlace and TTFTPlace are the places of the measured p50s; absent = no tpot or ttft. They are slow only above
+	// the typical ranges of tpot_beside_prompts and ttft_at_load.
 	TPOTPlace roofline.Place `json:"tpot_place,omitempty"`
 	TTFTPlace roofline.Place `json:"ttft_place,omitempty"`
 
@@ -70,6 +73,19 @@ func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model
 	return RooflineSource{setup: s}
 }
 
+// RooflineOf is the source of a setup that passed Check.
+func RooflineOf(s roofline.Setup) RooflineSource { return RooflineSource{setup: &s} }
+
+// WithKV is the source with the KV cache in a precision; empty = b.
+func (b RooflineSource) WithKV(precision string) RooflineSource {
+	if b.setup == nil || precision == "" {
+		return b
+	}
+	s := *b.setup
+	s.KVPrecision = precision
+	return RooflineOf(s)
+}
+
 // Or is a source that gives the stored roofline, if b has none; nil = there is none.
 func (b RooflineSource) Or(stored *Roofline) RooflineSource {
 	if b.Missing() == "" || stored == nil {
@@ -79,8 +95,9 @@ func (b RooflineSource) Or(stored *Roofline) RooflineSource {
 }
 
 // Of is the roofline for the observed batch and lengths, not for the requested ones; nil and the reason
-// without one.
-func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target) (*Roofline, string) {
+// without one. engine is the server's, of its metrics page; empty = that of
+// the setup.
+func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engine string) (*Roofline, string) {
 	if b.setup == nil {
 		return b.stored, b.Missing()
 	}
@@ -90,7 +107,7 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target) (*Roo
 	}
 	r := &Roofline{
 		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, Vendor: b.setup.Device.Vendor, GPUs: t.GPUs, Precision: t.Precision,
-		Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
+		KV: b.setup.KVPrecision, Weights: b.setup.WeightPrecision(), Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
 	}
 	if s.Tokens.Cached != nil {
 		r.Cached = float64(*s.Tokens.Cached) / n
@@ -98,21 +115,23 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target) (*Roo
 	if seen.batch == 0 { // no decoding to observe
 		r.Context = r.Input + float64(s.Tokens.Output)/n/2
 	}
-	r.TPOT = b.setup.Decode(r.Batch, r.Context)
-	r.TTFT = b.setup.Prefill(r.Input, r.Cached)
-	loaded := b.setup.Loaded(r.Batch, r.Context, r.Input, r.Cached, float64(s.Tokens.Output)/n)
-	r.Loaded = &loaded
+	setup := *b.setup
+	setup.Engine = cmp.Or(engine, setup.Engine)
+	r.TPOT = setup.Decode(r.Batch, r.Context)
+	r.TTFT = setup.Prefill(r.Input, r.Cached)
+	work := roofline.Workload{Input: r.Input, Cached: r.Cached, Output: max(1, float64(s.Tokens.Output)/n)}
+	load := setup.AtConcurrency(r.Batch, work)
+	// A queue is made of all requests in flight, not of those that decode.
+	load.TTFT = setup.AtConcurrency(max(r.Batch, s.Concurrency.Mean), work).TTFT
+	r.Loaded, r.TTFTLoaded = &load.TPOT, &load.TTFT
 	if s.TPOT != nil {
-		r.TPOTRatio, r.TPOTPlace = beside(r.TPOT, s.TPOT.P50)
-		if r.TPOTPlace == roofline.Slow && s.TPOT.P50 <= loaded.HighMs {
-			r.TPOTPlace = roofline.Inside
-		}
+		r.TPOTRatio, r.TPOTPlace = beside(r.TPOT, load.TPOT, s.TPOT.P50)
 		if s.TPOT.P50 > 0 { // 0 = buffered answers
 			r.MBU = new(b.setup.MBU(r.Batch, r.Context, s.TPOT.P50))
 		}
 	}
 	if s.TTFT != nil {
-		r.TTFTRatio, r.TTFTPlace = beside(r.TTFT, s.TTFT.P50)
+		r.TTFTRatio, r.TTFTPlace = beside(r.TTFT, load.TTFT, s.TTFT.P50)
 	}
 	if mfu, ok := b.setup.MFU(s.Throughput.PromptTokensPerS*(1-share(r.Cached, r.Input)), s.Throughput.OutputTokensPerS); ok {
 		r.MFU = &mfu
@@ -128,11 +147,12 @@ func share(part, whole float64) float64 {
 	return part / whole
 }
 
-// beside is a measured latency ÷ its floor, and its place in the typical range.
-func beside(b roofline.Bound, ms float64) (ratio *float64, place roofline.Place) {
+// beside is a measured latency ÷ its floor, and its place in the typical range, which ends with that under the load.
+func beside(b, loaded roofline.Bound, ms float64) (ratio *float64, place roofline.Place) {
 	if b.FloorMs <= 0 {
 		return nil, ""
 	}
+	b.HighMs = max(b.HighMs, loaded.HighMs)
 	return new(ms / b.FloorMs), b.Place(ms)
 }
 

@@ -25,6 +25,23 @@ func tiny(t *testing.T) roofline.Models {
 	return models
 }
 
+// The front end is that of the server's engine: vLLM's is shorter for layers with experts.
+func TestEngineOfTheFrontEnd(t *testing.T) {
+	models, err := roofline.ParseModels([]byte(`{"about": "a test", "models": [{"id": "sparse", "layers": 20, "hidden": 64, "heads": 4, "kv_heads": 2, "head_dim": 16,
+		"vocab": 1000, "moe": {"layers": 20, "experts": 8, "top_k": 2, "expert_intermediate": 64}, "source": "made up for this test"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := experiment.Target{Hardware: "h100-sxm", GPUs: 1}
+	b := NewRooflineSource(models, roofline.BuiltinHardware(), "sparse", target)
+	s := &Summary{Requests: Requests{Completed: 10}, Tokens: Tokens{Prompt: 1000, Output: 400}}
+	unknown, _ := b.Of(s, Decoding{}, target, "")
+	vllm, _ := b.Of(s, Decoding{}, target, "vllm")
+	if vllm.TTFT.ExpectedMs >= unknown.TTFT.ExpectedMs || vllm.TPOT.ExpectedMs != unknown.TPOT.ExpectedMs {
+		t.Errorf("TTFT %g ms on vllm, %g on any engine", vllm.TTFT.ExpectedMs, unknown.TTFT.ExpectedMs)
+	}
+}
+
 func TestBoundIsForWhatWasObserved(t *testing.T) {
 	target := experiment.Target{Hardware: "h100-sxm", GPUs: 2, Precision: "fp8"}
 	b := NewRooflineSource(tiny(t), roofline.BuiltinHardware(), "org/tiny", target)
@@ -32,18 +49,19 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 	s := &Summary{TPOT: &stats.Summary{P50: 3}, TTFT: &stats.Summary{P50: 50}, Concurrency: Concurrency{Mean: 99, Max: 200}, // most of them queued
 		Requests: Requests{Completed: 10}, Tokens: Tokens{Prompt: 1000, Output: 400, Cached: &cached}}
 	s.Throughput = Throughput{PromptTokensPerS: 1000, OutputTokensPerS: 400}
-	r, missing := b.Of(s, Decoding{batch: 7.5, context: 120}, target)
+	r, missing := b.Of(s, Decoding{batch: 7.5, context: 120}, target, "")
 	if missing != "" {
 		t.Fatal(missing)
 	}
 	setup := roofline.Setup{Model: tiny(t)[0], GPUs: 2, Precision: "fp8"}
 	setup.Device, _ = roofline.BuiltinHardware().Find("h100-sxm")
-	want := &Roofline{Model: "tiny", Hardware: "h100-sxm", Vendor: "nvidia", GPUs: 2, Precision: "fp8", Batch: 7.5, Context: 120, Input: 100, Cached: 4,
+	want := &Roofline{Model: "tiny", Hardware: "h100-sxm", Vendor: "nvidia", GPUs: 2, Precision: "fp8", Weights: "fp8", Batch: 7.5, Context: 120, Input: 100, Cached: 4,
 		TPOT: setup.Decode(7.5, 120), TTFT: setup.Prefill(100, 4)}
 	want.TPOTRatio, want.TTFTRatio = new(3/want.TPOT.FloorMs), new(50/want.TTFT.FloorMs)
-	want.TPOTPlace, want.TTFTPlace = roofline.Inside, roofline.Slow
-	loaded := setup.Loaded(7.5, 120, 100, 4, 40)
-	want.Loaded = &loaded
+	want.TPOTPlace, want.TTFTPlace = roofline.Slow, roofline.Slow
+	load := setup.AtConcurrency(7.5, roofline.Workload{Input: 100, Cached: 4, Output: 40})
+	load.TTFT = setup.AtConcurrency(99, roofline.Workload{Input: 100, Cached: 4, Output: 40}).TTFT // the queue is of all in flight
+	want.Loaded, want.TTFTLoaded = &load.TPOT, &load.TTFT
 	want.MBU = new(setup.MBU(7.5, 120, 3))
 	mfu, _ := setup.MFU(1000*(1-4./100), 400) // cached prompt tokens are not computed
 	want.MFU = &mfu
@@ -52,18 +70,18 @@ func TestBoundIsForWhatWasObserved(t *testing.T) {
 	}
 
 	s.TPOT.P50 = 0 // answers that came all at once
-	if r, _ := b.Of(s, Decoding{batch: 7.5, context: 120}, target); r.MBU != nil {
+	if r, _ := b.Of(s, Decoding{batch: 7.5, context: 120}, target, ""); r.MBU != nil {
 		t.Errorf("a bandwidth of %v", *r.MBU)
 	} else if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
 
 	s.TPOT, s.TTFT, s.Tokens.Cached = nil, nil, nil
-	if r, _ := b.Of(s, Decoding{}, target); r.TPOTRatio != nil || r.TTFTRatio != nil || r.Cached != 0 || r.Batch != 1 || r.Context != 120 || r.MBU != nil || r.TPOTPlace != "" {
+	if r, _ := b.Of(s, Decoding{}, target, ""); r.TPOTRatio != nil || r.TTFTRatio != nil || r.Cached != 0 || r.Batch != 1 || r.Context != 120 || r.MBU != nil || r.TPOTPlace != "" {
 		t.Errorf("%+v", r)
 	}
 	s.Requests.Completed = 0
-	if r, missing := b.Of(s, Decoding{}, target); r != nil || missing != "no request completed" {
+	if r, missing := b.Of(s, Decoding{}, target, ""); r != nil || missing != "no request completed" {
 		t.Errorf("%+v, %q", r, missing)
 	}
 }
@@ -132,12 +150,12 @@ func TestNoBoundSaysWhy(t *testing.T) {
 		{"tiny", experiment.Target{Hardware: "h100-sxm", GPUs: 1, Precision: "int3"}, "int3"},
 	} {
 		b := NewRooflineSource(tiny(t), roofline.BuiltinHardware(), c.model, c.t)
-		r, missing := b.Of(&Summary{Requests: Requests{Completed: 1}}, Decoding{}, c.t)
+		r, missing := b.Of(&Summary{Requests: Requests{Completed: 1}}, Decoding{}, c.t, "")
 		if r != nil || !strings.Contains(missing, c.want) || b.Missing() != missing {
 			t.Errorf("%+v: %+v, %q, %q", c.t, r, missing, b.Missing())
 		}
 	}
-	if r, missing := (RooflineSource{}).Of(&Summary{}, Decoding{}, experiment.Target{}); r != nil || missing == "" {
+	if r, missing := (RooflineSource{}).Of(&Summary{}, Decoding{}, experiment.Target{}, ""); r != nil || missing == "" {
 		t.Errorf("the zero value: %+v, %q", r, missing)
 	}
 	if b := NewRooflineSource(tiny(t), roofline.BuiltinHardware(), "tiny", experiment.Target{Hardware: "h100-sxm", GPUs: 1}); b.Missing() != "" {

@@ -26,7 +26,8 @@ type Row struct {
 	ID         string          `json:"id"` // the file's name without .json
 	SpecHash   string          `json:"spec_hash"`
 	Spec       experiment.Spec `json:"spec"`
-	Simulated  bool            `json:"simulated"` // the server was simulated
+	Simulated  bool            `json:"simulated"`           // the server was simulated
+	Predicted  bool            `json:"predicted,omitempty"` // nothing was measured: the engine ran in virtual time
 	StartedAt  time.Time       `json:"started_at"`
 	EndedAt    time.Time       `json:"ended_at"`
 	Epoch      time.Time       `json:"epoch"` // wall clock at offset 0 of the records
@@ -90,7 +91,7 @@ type Connections struct {
 
 // Clock is the clock of the token times, and the delay of the other clock.
 type Clock struct {
-	Stamps        string  `json:"stamps"` // "kernel", "user", or "mixed"
+	Stamps        string  `json:"stamps"` // "kernel", "user", or "mixed"; "virtual" in a prediction
 	KernelStamps  int     `json:"kernel_stamps"`
 	UserStamps    int     `json:"user_stamps"`
 	ReadLagMeanMs float64 `json:"read_lag_mean_ms"` // return of the read − receipt by the kernel, mean over kernel timestamps

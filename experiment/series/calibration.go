@@ -13,32 +13,71 @@ import (
 // Calibration is the part of some rows that roofline.Calibrate can use.
 type Calibration struct {
 	Points  []roofline.Point
+	Check   []roofline.Point // of the rows that the fit must not use
 	Setup   *record.Roofline // model and hardware, the same for all points; nil: no row is used
 	LeftOut []string         // the other rows, with the reason: "chat-r1 (client_bound)"
 }
 
+// CheckRow begins the names of rows that a calibration keeps out of its fit, to check it.
+const CheckRow = "check"
+
 // CalibrationPoints takes a decode step from each row, and the TTFT of the rows at concurrency 1, where no
-// request queues.
+// request queues; from a row to check, the TPOT and TTFT of its closed loop.
 func CalibrationPoints(rows []record.Row) Calibration {
 	var c Calibration
 	for i := range rows {
 		r := &rows[i]
-		b := r.Roofline
 		if why := c.unfit(r); why != "" {
 			c.LeftOut = append(c.LeftOut, r.ID+" ("+why+")")
 			continue
 		}
 		if c.Setup == nil {
-			c.Setup = b
+			c.Setup = r.Roofline
 		}
-		if ms, ok := StepMs(r); ok {
-			c.Points = append(c.Points, roofline.Point{Name: r.ID + ", decode", Batch: b.Batch, Context: b.Context, Ms: ms})
-		}
-		if r.Spec.Concurrency == 1 && r.Spec.Rate == 0 && r.Summary.TTFT != nil && b.Input > 0 {
-			c.Points = append(c.Points, roofline.Point{Name: r.ID + ", TTFT", Input: b.Input, Cached: b.Cached, Ms: r.Summary.TTFT.P50})
+		switch check := strings.HasPrefix(r.Spec.Name, CheckRow); {
+		case check && loaded(r):
+			c.Check = append(c.Check, atConcurrency(r)...)
+		case check:
+			c.Check = append(c.Check, alone(r)...)
+		default:
+			c.Points = append(c.Points, alone(r)...)
 		}
 	}
 	return c
+}
+
+// alone are the times of a decode step and, in a row without a queue, of a prompt.
+func alone(r *record.Row) (points []roofline.Point) {
+	b := r.Roofline
+	if ms, ok := StepMs(r); ok {
+		points = append(points, roofline.Point{Name: r.ID, Metric: "tpot", Batch: b.Batch, Context: b.Context, Ms: ms})
+	}
+	if r.Spec.Concurrency == 1 && r.Spec.Rate == 0 && r.Summary.TTFT != nil && b.Input > 0 {
+		points = append(points, roofline.Point{Name: r.ID, Metric: "ttft", Input: b.Input, Cached: b.Cached, Ms: r.Summary.TTFT.P50})
+	}
+	return points
+}
+
+// loaded reports whether the row is a closed loop of several requests that answer with several tokens.
+func loaded(r *record.Row) bool {
+	return r.Spec.Concurrency > 1 && r.Spec.Rate == 0 && r.Roofline.Input > 0 && r.Summary.Tokens.Output > r.Summary.Requests.Completed
+}
+
+func atConcurrency(r *record.Row) (points []roofline.Point) {
+	b, s := r.Roofline, &r.Summary
+	at := roofline.Point{
+		Name: r.ID, Concurrency: float64(r.Spec.Concurrency), Input: b.Input, Cached: b.Cached,
+		Output: float64(s.Tokens.Output) / float64(s.Requests.Completed),
+	}
+	if s.TPOT != nil {
+		at.Metric, at.Ms = "tpot", s.TPOT.P50
+		points = append(points, at)
+	}
+	if s.TTFT != nil {
+		at.Metric, at.Ms = "ttft", s.TTFT.P50
+		points = append(points, at)
+	}
+	return points
 }
 
 // unfit is the reason to leave a row out; empty: none. Notes, and findings on the load and the lengths that

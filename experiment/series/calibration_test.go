@@ -28,8 +28,8 @@ func TestCalibrationOf(t *testing.T) {
 	rated.Spec.Rate = 3
 	c := CalibrationPoints([]record.Row{flagged, bare, few, row("one", 1, "m"), several, row("other", 8, "another model"), rated})
 	want := []roofline.Point{
-		{Name: "one, decode", Batch: 1, Context: 100, Ms: 10}, {Name: "one, TTFT", Input: 80, Cached: 5, Ms: 50},
-		{Name: "several, decode", Batch: 2, Context: 100, Ms: 12}, {Name: "rated, decode", Batch: 1, Context: 100, Ms: 10},
+		{Name: "one", Metric: "tpot", Batch: 1, Context: 100, Ms: 10}, {Name: "one", Metric: "ttft", Input: 80, Cached: 5, Ms: 50},
+		{Name: "several", Metric: "tpot", Batch: 2, Context: 100, Ms: 12}, {Name: "rated", Metric: "tpot", Batch: 1, Context: 100, Ms: 10},
 	}
 	if d := cmp.Diff(want, c.Points); d != "" {
 		t.Error(d)
@@ -39,5 +39,25 @@ func TestCalibrationOf(t *testing.T) {
 	}
 	if c := CalibrationPoints([]record.Row{bare}); c.Points != nil || c.Setup != nil {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Rows to check give what a user compares: alone the step and the prompt, in a closed loop TPOT and TTFT.
+func TestCalibrationKeepsCheckRowsOut(t *testing.T) {
+	row := func(name string, concurrency int) record.Row {
+		r := record.Row{ID: name, Roofline: &record.Roofline{Model: "m", Hardware: "h", GPUs: 1, Batch: float64(concurrency), Context: 100, Input: 80}}
+		r.Spec.Name, r.Spec.Concurrency = name, concurrency
+		r.Summary = record.Summary{TPOT: &stats.Summary{P50: 12}, TTFT: &stats.Summary{P50: 50}, Requests: record.Requests{Completed: 6}}
+		r.Summary.Tokens.Output = 60
+		return r
+	}
+	c := CalibrationPoints([]record.Row{row("check-a", 1), row("decode", 4), row("check-b", 4)})
+	fit := []roofline.Point{{Name: "decode", Metric: "tpot", Batch: 4, Context: 100, Ms: 12}}
+	check := []roofline.Point{
+		{Name: "check-a", Metric: "tpot", Batch: 1, Context: 100, Ms: 12}, {Name: "check-a", Metric: "ttft", Input: 80, Ms: 50},
+		{Name: "check-b", Metric: "tpot", Concurrency: 4, Input: 80, Output: 10, Ms: 12}, {Name: "check-b", Metric: "ttft", Concurrency: 4, Input: 80, Output: 10, Ms: 50},
+	}
+	if d := cmp.Diff(fit, c.Points) + cmp.Diff(check, c.Check); d != "" {
+		t.Error(d)
 	}
 }

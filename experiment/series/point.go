@@ -32,8 +32,11 @@ type Point struct {
 
 	Valid    bool             `json:"valid"`              // no finding of a repeat is invalid
 	Findings []record.Finding `json:"findings,omitempty"` // between the repeats
-	SLO      stats.Verdict    `json:"slo"`                // the worst of the repeats; empty: no SLO
-	Need     int              `json:"need"`               // more requests until a verdict; 0: more requests do not help
+
+	Published *Published `json:"published,omitempty"` // figures of others; absent = none for this setup and these lengths
+
+	SLO  stats.Verdict `json:"slo"`  // the worst of the repeats; empty: no SLO
+	Need int           `json:"need"` // more requests until a verdict; 0: more requests do not help
 
 	LoadValue float64 `json:"-"` // concurrency (the mean in flight if workers waited for the client) or requests/s; +Inf: all requests at once
 }

@@ -5,8 +5,8 @@
 // and finds the frontier (frontier.go), the highest load within the SLO, the saturation and the knee
 // (load_limits.go), each with its certainty over resampled repeats (repeats.go). Beside that: the next load
 // and the result of a search (search.go), costs (cost.go), measured times for the calibration of the roofline
-// (calibration.go), and comparisons of rows that differ in one axis: warm with cold prefixes, a class alone
-// with the class in a mix (paired_rows.go).
+// (calibration.go), published figures of the same setup (published.go), and comparisons of rows that differ in
+// one axis: warm with cold prefixes, a class alone with the class in a mix (paired_rows.go).
 //
 // It judges no row (package verdict does), finds no cause (package diagnosis does), and formats no table.
 package series
@@ -115,6 +115,7 @@ func newSeries(rows []*record.Row) Series {
 	s.resample()
 	s.Headline = s.headline()
 	s.Sentence = s.sentence()
+	s.addPublished()
 	return s
 }
 

@@ -37,7 +37,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
 	}
 	e.Summary.Goodput = e.classGoodput()
-	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t)
+	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t, e.engine())
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
 	e.Failure = record.FirstFailure(e.Records)
@@ -45,6 +45,14 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.SLO = e.judge(t)
 	e.nameLimits()
 	e.Cost, e.NoCost = costOf(e.Row, t)
+}
+
+// engine is the server's, of its metrics page; empty = unknown.
+func (e *Measured) engine() string {
+	if m := e.Server.Metrics; m != nil {
+		return m.Engine
+	}
+	return ""
 }
 
 // judge decides every limit of the row: at the end of the window, or at the first look that can.

@@ -1,0 +1,95 @@
+package series
+
+import (
+	"cmp"
+
+	"bench/experiment/published"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+)
+
+// Published are figures that others published for the setup and the lengths of a point, beside its own: medians over
+// the repeats, 0 = not measured.
+type Published struct {
+	Concurrency  float64 `json:"concurrency"`           // mean in flight
+	TTFTMs       float64 `json:"ttft_from_send_p50_ms"` // published TTFTs count from sending, too
+	TPOTMs       float64 `json:"tpot_p50_ms"`           //
+	OutputPerGPU float64 `json:"output_tokens_per_s_per_gpu"`
+	// Figures has the server's engine first. Those at another concurrency have no ratio.
+	Figures []published.Compared `json:"figures"`
+}
+
+// addPublished sets the published figures of the points. A highest throughput is beside the point with the highest
+// one of the series.
+func (s *Series) addPublished() {
+	var highest *Point
+	for i := range s.Points {
+		p := &s.Points[i]
+		if p.Valid && (highest == nil || p.OutputTokensPerS.Median > highest.OutputTokensPerS.Median) {
+			highest = p
+		}
+	}
+	for i := range s.Points {
+		if p := &s.Points[i]; p.comparable() {
+			p.Published = p.beside(published.Near(p.setup()), p == highest)
+		}
+	}
+}
+
+// mostScatter is the highest standard deviation of lengths over their mean that counts as one length.
+const mostScatter = 0.25
+
+// comparable reports whether the point can have published figures: its hardware is known, no finding is invalid, and
+// its requests have one length and few cached tokens, as those of published runs.
+func (p *Point) comparable() bool {
+	row := longest(p.Rows)[0]
+	in, out := row.Lengths.PromptTokens, row.Lengths.OutputTokens
+	return p.Valid && row.Roofline != nil && !row.Spec.IsColdStart() && oneLength(in) && oneLength(out) &&
+		row.Roofline.Cached <= published.Tolerance*in.Mean
+}
+
+func oneLength(s *stats.Summary) bool { return s != nil && s.Mean > 0 && s.Std <= mostScatter*s.Mean }
+
+// setup is what published figures must match.
+func (p *Point) setup() published.Query {
+	rows := longest(p.Rows)
+	row, r := rows[0], rows[0].Roofline
+	q := published.Query{Model: r.Model, Precision: cmp.Or(r.Weights, r.Precision), GPU: r.Hardware, GPUs: r.GPUs,
+		Input: row.Lengths.PromptTokens.Mean, Output: row.Lengths.OutputTokens.Mean}
+	q.Concurrency, _ = inFlight(rows)
+	if m := row.Server.Metrics; m != nil {
+		q.Engine = m.Engine
+	}
+	return q
+}
+
+// beside compares figures with the point; nil without figures. highest: also those of the highest throughput.
+func (p *Point) beside(figures []published.Figure, highest bool) *Published {
+	rows := longest(p.Rows)
+	own := &Published{TTFTMs: median(percentiles(summaries(rows, ""), ttftFromSend)), TPOTMs: median(p.TPOT)}
+	own.Concurrency, _ = inFlight(rows)
+	if p.OutputTokensPerSPerGPU != nil {
+		own.OutputPerGPU = p.OutputTokensPerSPerGPU.Median
+	}
+	for _, f := range figures {
+		switch {
+		case f.Concurrency == 0 && highest:
+			own.Figures = append(own.Figures, f.Beside(published.Own{OutputPerGPU: own.OutputPerGPU}))
+		case f.Close(own.Concurrency):
+			own.Figures = append(own.Figures, f.Beside(published.Own{TTFTMs: own.TTFTMs, TPOTMs: own.TPOTMs}))
+		case f.Concurrency > 0:
+			own.Figures = append(own.Figures, f.Beside(published.Own{}))
+		}
+	}
+	if len(own.Figures) == 0 {
+		return nil
+	}
+	return own
+}
+
+func median(ps record.Percentiles) float64 {
+	p, _ := ps.Get("p50")
+	return p.Median
+}
+
+func ttftFromSend(s *record.Summary) *stats.Summary { return s.TTFTFromSend }
