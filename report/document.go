@@ -1,5 +1,7 @@
 package report
 
+import "bench/experiment/record"
+
 // SchemaDocument is the schema of Document.
 const SchemaDocument = "bench/report/v2"
 
@@ -18,6 +20,9 @@ type DocumentRun struct {
 	Evaluated *Evaluated `json:"evaluated_again,omitempty"`
 	// WithoutRecords are rows whose file of requests is missing; absent = none.
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
+	// Predicted marks a prediction: nothing was measured; absent = a measured run.
+	Predicted *record.Prediction `json:"predicted,omitempty"`
+	Beside    *Beside            `json:"beside_prediction,omitempty"` // absent = no prediction was given
 	Analysis
 }
 
@@ -26,5 +31,5 @@ func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []Do
 
 // Add appends a run with what its rows show.
 func (d *Document) Add(r *Run, o Analysis) {
-	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, o})
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Manifest.Predicted, r.Beside(&o), o})
 }

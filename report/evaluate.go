@@ -89,7 +89,7 @@ func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 	if by.Limits != nil {
 		by.Limits(&row.Spec)
 	}
-	return verdict.Again(&row, records, r.target(), r.rooflineOf(&row, by)), nil
+	return verdict.Again(&row, records, r.target(stored, by), r.rooflineOf(stored, by)), nil
 }
 
 // setHardware replaces what the run states of its hardware.
@@ -125,19 +125,23 @@ func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
 	return u, nil
 }
 
-// target is the run's [target], without what only requests need.
-func (r *Run) target() experiment.Target {
+// target is the [target] of a row, without what only requests need. Variants of a prediction have GPUs of their own.
+func (r *Run) target(row *record.Row, by Evaluation) experiment.Target {
 	t := r.Manifest.Target
-	return experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision, GPUHourUSD: r.Manifest.GPUHourUSD}
+	gpus := t.GPUs
+	if row.Predicted && row.Roofline != nil {
+		gpus = cmp.Or(by.Target.GPUs, row.Roofline.GPUs)
+	}
+	return experiment.Target{Hardware: t.Hardware, GPUs: gpus, Precision: t.Precision, GPUHourUSD: r.Manifest.GPUHourUSD}
 }
 
 // rooflineOf is the source of a row's roofline: of its own model, since servers of a run can have several.
 func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
-	model := r.Manifest.Target.Model
+	model, kv := r.Manifest.Target.Model, ""
 	if row.Roofline != nil {
-		model = row.Roofline.Model
+		model, kv = row.Roofline.Model, row.Roofline.KV
 	}
-	source := record.NewRooflineSource(by.Models, by.Hardware, model, r.target())
+	source := record.NewRooflineSource(by.Models, by.Hardware, model, r.target(row, by)).WithKV(kv)
 	if by.statesHardware() { // the stored roofline is of other hardware
 		return source
 	}

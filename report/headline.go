@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+
 	"bench/experiment/record"
 	"bench/report/compare"
 )
@@ -13,8 +15,8 @@ func (r *Run) Headline() *compare.Headline {
 		Workloads: len(o.Answer.Workloads), Verdict: string(o.Answer.Verdict),
 		Invalid: o.Answer.Trust.Invalid, Cautions: o.Answer.Trust.Cautions,
 		Trust: o.Answer.Trust.Text}
-	if r.Simulated() {
-		h.Server = "simulated"
+	if tag := r.Tag(); tag != "" {
+		h.Server = strings.ToLower(tag)
 	}
 	if a := o.Time.Answer; a != nil {
 		h.GPUSeconds = a.GPUSeconds

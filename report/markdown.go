@@ -25,8 +25,14 @@ func Markdown(w io.Writer, run *Run) error {
 	m := &markdown{}
 	m.head(run, &o)
 	m.rows(run.tilingTable(InHeading), 4, "report.html")
+	predicted, limits := run.besideTables(&o)
+	m.rows(limits, 4, "report.html")
+	m.rows(predicted, 12, "report.html")
 	if len(o.Answer.Workloads) > 1 {
 		m.rows(o.workloadsTable(), 8, "report.html")
+	}
+	if _, p := o.publishedPoint(); p != nil {
+		m.rows(o.publishedTable(InHeading, p), 6, "report.html")
 	}
 	findings := o.summaryFindings()
 	after := 2 // lines after the points: the legend, and the parts that the run has
@@ -120,7 +126,7 @@ func (m *markdown) flush(w io.Writer) error {
 func (m *markdown) head(run *Run, o *Analysis) {
 	f := run.Manifest
 	m.line("# " + escapeMarkdown(fmt.Sprintf("%s, run %s", f.Matrix, f.Run)))
-	if run.Simulated() {
+	if run.Tag() == tagSimulated {
 		m.line("**SIMULATED: measured against a simulated server.**")
 	}
 	for _, line := range run.Notices() {

@@ -37,8 +37,8 @@ func (r *Run) metadataTable(o *Analysis) Table {
 	add("time", o.Time.Line())
 	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
 	add("endpoint", g.Endpoint)
-	if r.Simulated() {
-		add("SIMULATED", cmp.Or(g.Simulator, "simulated server not specified"))
+	if tag := r.Tag(); tag != "" {
+		add(tag, cmp.Or(g.Simulator, "simulated server not specified"))
 	}
 	add("api, prompt form", cmp.Or(g.API, "not specified")+", "+cmp.Or(g.PromptForm, "not known"))
 	if g.Tokenizer != "" && g.PromptForm != "token_ids" {

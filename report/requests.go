@@ -44,10 +44,10 @@ func (r *Run) State(id string) string {
 	return r.Manifest.Plan[i].State
 }
 
-// Notices stand on top of a report: how it differs from the files of its run, which files are missing, and what the
-// budget left open.
+// Notices stand on top of a report: that it is a prediction, how it differs from the files of its run, which
+// files are missing, and what the budget left open.
 func (r *Run) Notices() []string {
-	lines := r.Evaluated.Lines()
+	lines := append(r.predictedLines(), r.Evaluated.Lines()...)
 	if text := budgetLine(r.Manifest.Budget); text != "" {
 		lines = append(lines, text)
 	}

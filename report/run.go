@@ -42,6 +42,8 @@ type Run struct {
 	// Records reads the requests of a row; nil: from the directory.
 	Records func(*record.Row) ([]*record.Record, error)
 
+	Prediction *Run // lies behind this one; nil: none
+
 	Evaluated *Evaluated // the rows were evaluated again; nil: they are as in their files
 
 	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/metrics.md.
@@ -171,6 +173,36 @@ func (r *Run) Removed(id string) bool {
 // Simulated reports whether any row was measured against a simulated server.
 func (r *Run) Simulated() bool {
 	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
+}
+
+// Tags of runs that are no measurements of a real server.
+const (
+	tagPredicted = "PREDICTED"
+	tagSimulated = "SIMULATED"
+)
+
+// Tag is PREDICTED for a prediction, SIMULATED for a run against a simulated server, else empty.
+func (r *Run) Tag() string {
+	switch {
+	case r.Manifest.Predicted != nil:
+		return tagPredicted
+	case r.Simulated():
+		return tagSimulated
+	}
+	return ""
+}
+
+// predictedLines state that a run is a prediction, and which rows it lacks; nil: it is none.
+func (r *Run) predictedLines() []string {
+	p := r.Manifest.Predicted
+	if p == nil {
+		return nil
+	}
+	lines := []string{tagPredicted + ", not measured: " + p.Text() + ", a simulated engine with the roofline's step times"}
+	for _, out := range p.LeftOut {
+		lines = append(lines, "row "+out.Row+" is not predicted: "+out.Why)
+	}
+	return lines
 }
 
 // Live are the rows that are still in the matrix.

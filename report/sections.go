@@ -38,11 +38,12 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	if !detailed {
 		percentiles = sections(o.percentilesTable("ttft", u), o.percentilesTable("tpot", u), o.percentilesTable("itl", u), o.percentilesTable("e2e", u))
 	}
+	predicted, limits := r.besideTables(o)
 	return []Tab{
-		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), o.pointsTable(u), o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
+		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), o.pointsTable(u), limits, predicted, o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, append(percentiles, sections(r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable(), o.classesTable(u), r.interferenceTable(u))...)},
 		{TabTimeline, "Timeline", true, sections(r.loadTable().withoutUniform())},
-		{"roofline", "Roofline", false, sections(o.rooflineTable(u).withoutUniform())},
+		{"roofline", "Roofline", false, append(sections(o.rooflineTable(u).withoutUniform()), folded(o.publishedTable(u, nil))...)},
 		{"cache", "Cache", false, sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
 		{"server", "Server", false, append(sections(r.serverTable().withoutUniform(), r.gpuTable().withoutUniform()), folded(r.clientTable().withoutUniform())...)},
 		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},

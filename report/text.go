@@ -24,9 +24,11 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	t := o.textTable(p.width, footnotes)
 	p.table(t)
 	p.legend(&o, &t)
+	p.beside(run, &o)
 	p.tiling(run)
 	p.ttftParts(run)
 	p.bottlenecks(&o)
+	p.published(&o)
 	p.findings(&o, &t, footnotes)
 	p.missing(run.missingTable())
 	p.answer(&o)
@@ -36,7 +38,7 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 func (p *printer) head(run *Run, o *Analysis) {
 	m := run.Manifest
 	p.wrap("", fmt.Sprintf("%s, run %s: %s", m.Matrix, m.Run, run.Setup()))
-	if run.Simulated() {
+	if run.Tag() == tagSimulated {
 		p.wrap("", "SIMULATED: measured against a simulated server")
 	}
 	for _, line := range run.Notices() {

@@ -136,6 +136,8 @@ func notGood(r *Run, gate, next *GateRecord) string {
 		}
 	}
 	switch {
+	case r.Manifest.Predicted != nil:
+		return "it is a prediction"
 	case gate != nil && gate.Accepted:
 	case gate != nil && gate.Verdict == stats.Fail:
 		return "its gate was FAIL"

@@ -46,6 +46,8 @@ func (r *Run) facts() []fact {
 	}
 	simulated := "" // another tool does not report it
 	switch {
+	case m.Predicted != nil:
+		simulated = "predicted, not measured: " + t.Simulator
 	case t.Simulated:
 		simulated = "simulated: " + t.Simulator
 	case t.Endpoint != "":

@@ -85,6 +85,14 @@ func CSV(w io.Writer, runs ...*report.Run) error {
 	return nil
 }
 
+// simulated is true for a simulated server, predicted for a row that was not measured, else false.
+func simulated(row *record.Row) string {
+	if row.Predicted {
+		return "predicted"
+	}
+	return strconv.FormatBool(row.Simulated)
+}
+
 func csvRow(run *report.Run, row *record.Row) csvLine {
 	var r csvLine
 	spec, sum := row.Spec, row.Summary
@@ -94,7 +102,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.text("point", strings.TrimPrefix(strings.TrimPrefix(spec.Label(), spec.Name), " "))
 	r.int("repeat", spec.Repeat)
 	r.text("state", run.State(row.ID))
-	r.put("simulated", strconv.FormatBool(row.Simulated))
+	r.put("simulated", simulated(row))
 	r.text("model", run.Manifest.Target.Model)
 	r.text("prompt_form", row.PromptForm)
 	r.put("stream", strconv.FormatBool(spec.Streams()))

@@ -72,6 +72,9 @@ func GoBenchmark(w io.Writer, run *report.Run) error {
 		fmt.Fprintf(b, "Unit %s better=%s\n", f.unit, better)
 	}
 	fmt.Fprintln(b, "Unit invalid better=lower")
+	if m.Predicted != nil {
+		fmt.Fprintln(b, "Unit predicted better=lower")
+	}
 	for i := range rows {
 		row := &rows[i]
 		fmt.Fprintf(b, "%s %d", benchmarkName(&row.Spec), row.Summary.Requests.Completed)
@@ -82,6 +85,9 @@ func GoBenchmark(w io.Writer, run *report.Run) error {
 		}
 		if !row.Valid() {
 			fmt.Fprint(b, " 1 invalid")
+		}
+		if m.Predicted != nil {
+			fmt.Fprint(b, " 1 predicted") // comments are lost in benchstat's tables
 		}
 		fmt.Fprintln(b)
 	}

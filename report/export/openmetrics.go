@@ -72,7 +72,7 @@ func rowLabels(run *report.Run, row *record.Row) string {
 	m := run.Manifest
 	var parts []string
 	for _, x := range [][2]string{{"matrix", m.Matrix}, {"row", row.Spec.Name}, {"point", row.Spec.Label()}, {"repeat", strconv.Itoa(row.Spec.Repeat)},
-		{"model", m.Target.Model}, {"hardware", m.Target.Hardware}, {"simulated", strconv.FormatBool(row.Simulated)}} {
+		{"model", m.Target.Model}, {"hardware", m.Target.Hardware}, {"simulated", simulated(row)}} {
 		parts = append(parts, x[0]+"="+quote(x[1]))
 	}
 	return strings.Join(parts, ",")

@@ -31,6 +31,8 @@ type Request struct {
 	Epoch   *time.Time `parquet:"epoch,optional,timestamp(microsecond)"` // wall clock at 0 µs; null = not reported
 	// codes of the row's invalid findings
 	Invalid string `parquet:"invalid,dict"`
+	// as in CSV: true, false or predicted
+	Simulated string `parquet:"simulated,dict"`
 	// percentiles of the row that are only lower bounds
 	TooFew string `parquet:"n_too_small,dict"`
 
@@ -106,7 +108,8 @@ func rowColumns(run *report.Run, row *record.Row) Request {
 	s, m := &row.Spec, &run.Manifest
 	q := Request{
 		Run: m.Run, Matrix: m.Matrix, Row: row.ID, Name: s.Name, Point: s.Label(), Variant: s.Variant, Model: m.Target.Model,
-		Repeat: int32(s.Repeat), Invalid: strings.Join(row.Codes(record.Invalid), " "),
+		Simulated: simulated(row),
+		Repeat:    int32(s.Repeat), Invalid: strings.Join(row.Codes(record.Invalid), " "),
 		TooFew: strings.Join(tooFew(row), " "),
 	}
 	switch {

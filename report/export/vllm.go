@@ -23,7 +23,7 @@ import (
 // definitions, computed from the requests of the window: TTFT is from send to the first event of any kind,
 // and the time from that event to the first token is a gap. Throughputs are over bench's window. A row
 // without records has no arrays, a row without streaming no TTFT. Results hold no texts, so the file has
-// none.
+// none. Objects of a prediction have predicted, which report and compare read.
 func VLLM(w io.Writer, runs ...*report.Run) error {
 	var objects [][]byte
 	for _, run := range runs {
@@ -103,6 +103,9 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 		"total_token_throughput":  sum.Throughput.OutputTokensPerS + sum.Throughput.PromptTokensPerS,
 		"max_concurrent_requests": sum.Concurrency.Max,
 		"exported_by":             "bench " + run.Manifest.Client.Version,
+	}
+	if p := run.Manifest.Predicted; p != nil {
+		o["predicted"] = p
 	}
 	if sum.Goodput != nil {
 		o["request_goodput"] = sum.Goodput.RequestsPerS

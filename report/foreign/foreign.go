@@ -60,6 +60,8 @@ type measurement struct {
 	lengths  record.Lengths
 	records  []*record.Record
 	findings []record.Finding
+
+	predicted *record.Prediction // nil = measured
 }
 
 // Read recognizes the tool that wrote a file by its content, and reads it. A file can contain several
@@ -129,6 +131,9 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 			return nil, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model", r.Manifest.Target.Model, m.model)
 		}
 		r.Manifest.Target.Model = m.model
+		if m.predicted != nil {
+			r.Manifest.Predicted = m.predicted
+		}
 		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
 		if r.Manifest.StartedAt.IsZero() || m.started.Before(r.Manifest.StartedAt) {
 			r.Manifest.StartedAt = m.started
@@ -141,6 +146,7 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 
 func (t tool) row(m measurement) (record.Row, error) {
 	row := record.Row{Schema: record.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not reported",
+		Simulated: m.predicted != nil, Predicted: m.predicted != nil,
 		NoRoofline: "the file does not report the hardware", Findings: m.findings,
 		Checks: record.Checks{NotPossible: []string{"every check: " + t.name + " has none"}}}
 	spec := map[string]any{"concurrency": m.cap}

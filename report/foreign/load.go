@@ -199,6 +199,9 @@ func night(files fs.FS, name string, r *report.Run, err error) (compare.Run, err
 	if err != nil {
 		return compare.Run{}, err
 	}
+	if r.Manifest.Predicted != nil {
+		return compare.Run{}, errors.New("it is a prediction, not a measurement")
+	}
 	run := compared(r)
 	run.Records = nil                         // a night's interval comes from its repeats, or from its summary
 	if r.Files != nil && r.RecordsDir == "" { // neither the file of another tool nor that of one row

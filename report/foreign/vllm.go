@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -37,6 +38,11 @@ func readVLLM(o object) ([]measurement, error) {
 	m := measurement{name: "vllm", model: o.text("model_id"), cap: o.count("max_concurrency")}
 	m.started, _ = time.ParseInLocation("20060102-150405", o.text("date"), time.UTC) // the file has no time zone
 	m.rate = rate(o)
+	if o.has("predicted") { // by bench
+		if err := json.Unmarshal(o["predicted"], &m.predicted); err != nil {
+			return nil, fmt.Errorf("predicted: %w", err)
+		}
+	}
 	m.summary = counts(o, o.count("failed"))
 	prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
 	records, err := detailed(o, "start_times")

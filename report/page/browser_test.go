@@ -226,7 +226,7 @@ document.body.textContent = JSON.stringify(wrong.map(s => [s, figure(s.X, s.Unit
 
 // TestCompose: curves.js draws every mark at its estimate with its state, and joins valid neighbours.
 func TestCompose(t *testing.T) {
-	set := newCurveSet(saturating())
+	set := newCurveSet(saturating(), nil)
 	b, err := json.Marshal(set)
 	if err != nil {
 		t.Fatal(err)
@@ -268,6 +268,11 @@ check('labels again', at(0, 10), {dx: 0, dy: 0});
 check('label below, away from marks', among(0, 10), {dx: 0, dy: 34});
 const beside = place([[20, 72], [20, 55], [20, 41], [20, 90]]);
 check('label beside its mark', beside(0, 10), {dx: 20, dy: 17});
+data.curves[0].published = [{by: 'X', load: 4, latency: {ttft: 50, tpot: 0}}];
+const others = more => compose('F', more).series.filter(s => s.name === 'published').map(s => s.data[0]);
+check('published beside p50', others({name: 'p50', percentile: 0, title: 'TTFT p50'}), [{value: [4, 50], tip: 'published: X\nTTFT 50 ms at concurrency 4'}]);
+check('published beside no other percentile', others({}), []);
+check('published without a figure', others({metric: 'tpot', name: 'p50', percentile: 0, title: 'TPOT p50'}), []);
 check('opens', [curves.opening(data, 'F'), curves.opening(data, 'single loads')], [['TTFT', 'p99'], ['TTFT', 'p95']]);
 document.documentElement.dataset.wrong = wrong.length;
 document.body.textContent = JSON.stringify(wrong);

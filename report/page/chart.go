@@ -37,6 +37,8 @@ type chart struct {
 	Curves string   `json:"curves,omitempty"` // id of the curveSet that curves.js composes the series from; empty: all are in the option
 	Axes   []string `json:"axes,omitempty"`   // with Curves, what x and y show: per_user, output, load, latency
 
+	Published bool `json:"-"` // some curve has published figures
+
 	looks map[string]int // index of each series with views, by its look
 }
 

@@ -35,6 +35,7 @@ func (set *curveSet) latencyChart(table string) (chart, error) {
 	if len(metrics) == 0 {
 		return c, nil
 	}
+	c.Published = slices.ContainsFunc(set.Curves, func(c curve) bool { return len(c.Published) > 0 })
 	first := set.opening(set.First)
 	var names []string
 	for _, m := range metrics {

@@ -43,6 +43,9 @@ type curve struct {
 	Limits map[string][]float64 `json:"limits,omitempty"` // ms, of the SLO by latency and percentile: ttft_p95
 	Opens  *opening             `json:"opens,omitempty"`  // the limited latency that the chart of latencies begins with; nil: none
 	Points []mark               `json:"points"`
+
+	Published []publishedMark `json:"published,omitempty"`
+	Predicted bool            `json:"predicted,omitempty"` // lies pale behind the measured curve
 }
 
 // opening is a latency and a percentile as the lists of the chart name them: TTFT, p95.
@@ -69,10 +72,15 @@ type mark struct {
 // estimate is the figures of the percentiles of one latency; nil: none.
 type estimate []figures
 
-// newCurveSet takes the workloads of a run.
-func newCurveSet(o *report.Analysis) *curveSet {
+// newCurveSet takes the workloads of a run, and those of the prediction behind it; nil: none.
+func newCurveSet(o *report.Analysis, behind *report.Run) *curveSet {
 	set := &curveSet{Singles: singles, Output: outputUnit(o)}
+	var predicted report.Analysis
+	if behind != nil {
+		predicted = behind.Analyze()
+	}
 	for i := range o.Series {
+		set.addPredicted(&predicted, &o.Series[i], lookOf(i, i))
 		set.add(o, i, lookOf(i, i), "")
 	}
 	if s, _ := o.HeadlinePoint(); s != nil {
@@ -84,7 +92,7 @@ func newCurveSet(o *report.Analysis) *curveSet {
 // add adds a workload, of a named run if there are several.
 func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	s := &o.Series[i]
-	c := curve{Name: cmp.Or(run, s.Label()), Group: groupOf(s), Axis: s.Axis, Color: l.color, Shape: l.shape, Limits: limitsOf(s)}
+	c := curve{Name: cmp.Or(run, s.Label()), Group: groupOf(s), Axis: s.Axis, Color: l.color, Shape: l.shape, Limits: limitsOf(s), Published: publishedMarks(s)}
 	if run != "" {
 		c.Full = run + ", " + s.Label()
 	}
@@ -93,6 +101,22 @@ func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	}
 	c.Opens = c.limited()
 	set.Curves = append(set.Curves, c)
+}
+
+// addPredicted adds the predicted curve of a workload, if there is one.
+func (set *curveSet) addPredicted(predicted *report.Analysis, s *series.Series, l look) {
+	i := slices.IndexFunc(predicted.Series, func(x series.Series) bool { return x.Label() == s.Label() && x.Axis == s.Axis })
+	if i < 0 {
+		return
+	}
+	set.add(predicted, i, l, "")
+	c := &set.Curves[len(set.Curves)-1]
+	c.Predicted, c.Name, c.Full, c.Group = true, "predicted", "predicted, "+c.Name, groupOf(s)
+	c.Limits, c.Opens, c.Published = nil, nil, nil
+	for j := range c.Points {
+		c.Points[j].Name = "PREDICTED " + c.Points[j].Name
+		c.Points[j].Floor = nil
+	}
 }
 
 // ready lists the groups. A single workload of one load needs no group of its kind.

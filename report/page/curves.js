@@ -89,6 +89,18 @@ const curves = (() => {
       label: {show: true, position: 'top', opacity: 1, color: of.ink, fontSize: 12, width: 150, overflow: 'truncate'}, labelLayout: of.layout};
   }
 
+  // A predicted curve behind the measured one: pale, its line dotted, small marks without labels but for the operating point.
+  function pale(name, curve, list, of) {
+    const opacity = 0.45, data = list.map(p => {
+      const ship = p.point.state === 'ship';
+      return {value: [p.x[0], p.y[0]], tip: tip(p, curve, of), ...(ship ? {symbol: star, symbolSize: 16} : {}), label: {show: ship, formatter: () => 'predicted ' + p.point.label}};
+    });
+    const joined = list.filter(p => p.point.load !== null).map(p => [p.x[0], p.y[0]]);
+    return [{type: 'scatter', name, data, symbol: 'circle', symbolSize: 6, z: 1, itemStyle: {color: curve.color, opacity},
+      label: {position: 'bottom', color: of.ink, opacity: 0.8, fontSize: 11}, labelLayout: of.layout},
+    {...line(name, curve.color, joined, 'dotted'), z: 0, lineStyle: {color: curve.color, width: 3, type: 'dotted', opacity}}];
+  }
+
   function tip({point, x, y}, curve, of) {
     const p = of.metric && along('latency', point, of), ends = v => v === null ? '–' : figure(v, 'ms');
     const text = [point.name, point.status];
@@ -106,6 +118,15 @@ const curves = (() => {
     return [{type: 'line', name: 'SLO', data: [], itemStyle: {color: vermilion}, lineStyle: {color: vermilion, type: 'dashed'},
       markLine: {silent: true, symbol: ['none', 'none'], lineStyle: {color: vermilion, type: 'dashed'}, data: found.map(y => ({yAxis: y, name: 'SLO ' + of.title + ' ≤ ' + figure(y, 'ms')})),
         label: {show: true, position: 'insideStartTop', formatter: '{b}', color: vermilion}}}];
+  }
+
+  // The published figures beside medians, as hollow triangles: their sources do not state which percentile they are.
+  function published(list, of) {
+    if (of.name !== 'p50') return [];
+    const data = list.flatMap(c => c.published || []).filter(f => f.latency[of.metric])
+      .map(f => ({value: [f.load, f.latency[of.metric]], tip: 'published: ' + f.by + '\n' + of.title.slice(0, 4) + ' ' + figure(f.latency[of.metric], 'ms') + ' at concurrency ' + f.load}));
+    if (!data.length) return [];
+    return [{type: 'scatter', name: 'published', data, symbol: 'emptyTriangle', symbolSize: 11, z: 3, itemStyle: {color: neutral}}];
   }
 
   // The marks of the details: rings, diamonds and squares around the marks, and the floor of the roofline.
@@ -157,7 +178,7 @@ const curves = (() => {
   // The series of a chart, the names of its legend (none for one curve) and its x axis.
   function compose(data, group, axes, view) {
     const list = within(data, group), several = group === all || group === data.singles;
-    const of = {...view, inf: infinity(list), output: data.output, shaped: list.length > 1, plain: group === all};
+    const of = {...view, inf: infinity(list), output: data.output, shaped: list.filter(c => !c.predicted).length > 1, plain: group === all};
     const found = new Map(list.map(curve => [curve, places(curve, axes, of)]));
     of.layout = layout(view.width, () => [...found.values()].flat().map(p => view.place([p.x[0], p.y[0]])));
     if (axes[1] !== 'latency') of.metric = null;
@@ -166,12 +187,17 @@ const curves = (() => {
     for (const curve of list) {
       const name = several && curve.full || curve.name, own = found.get(curve);
       if (!own.length) continue;
+      if (curve.predicted) {
+        series.push(...pale(name, curve, own, of));
+        continue;
+      }
       names.push(name);
-      series.push(marks(name, curve, own, group === data.singles && list.length > 1, of), ...lines(name, curve.color, own));
+      series.push(marks(name, curve, own, group === data.singles && of.shaped, of), ...lines(name, curve.color, own));
       if (!of.plain) series.push(...whiskers(name, own));
     }
-    series.push(...limits(list, of));
+    series.push(...limits(list, of), ...(axes[1] === 'latency' ? published(list, of) : []));
     if (view.details) series.push(...details(list, axes, of));
+    if (names.length === 1 && series.some(s => s.name.startsWith('predicted'))) names.push('predicted');
     return {series, names: names.length > 1 || view.details ? [...new Set(series.map(s => s.name))] : [],
       load: loadName(list), log: spans(list)};
   }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +51,7 @@ func saturating() *report.Analysis {
 }
 
 func TestCurves(t *testing.T) {
-	set := newCurveSet(saturating())
+	set := newCurveSet(saturating(), nil)
 	if diff := cmp.Diff([]string{"F", singles}, set.Groups); diff != "" || set.Output != "tok/s/GPU" || len(set.Curves) != 2 {
 		t.Fatalf("%s %s, %d curves", diff, set.Output, len(set.Curves))
 	}
@@ -83,6 +84,27 @@ func TestCurves(t *testing.T) {
 	}
 }
 
+// A predicted curve has the group and the colour of the measured one, and neither limits nor floors.
+func TestPredictedCurve(t *testing.T) {
+	o := saturating()
+	rows := make([]record.Row, 0, 8)
+	behind := &report.Run{Manifest: record.Manifest{Predicted: &record.Prediction{}}}
+	o.Each(func(_ *series.Series, p *series.Point) {
+		if p.Rows[0].Spec.Name == "F" {
+			rows = append(rows, *p.Rows[0])
+			behind.Manifest.Plan = append(behind.Manifest.Plan, record.Planned{ID: p.Rows[0].ID, State: "done"})
+		}
+	})
+	behind.Rows = rows
+	set := newCurveSet(o, behind)
+	if len(set.Curves) != 3 || !set.Curves[0].Predicted || set.Curves[1].Predicted || set.Curves[0].Group != "F" || set.Curves[0].Color != set.Curves[1].Color {
+		t.Fatalf("%d curves, the first %+v", len(set.Curves), set.Curves[0])
+	}
+	if c := set.Curves[0]; len(c.Limits) > 0 || c.Opens != nil || !strings.HasPrefix(c.Points[0].Name, "PREDICTED ") || c.Points[0].Floor != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestLimitedFirst: the latency that the SLO limits is what the page begins with.
 func TestLimitedFirst(t *testing.T) {
 	for _, c := range []struct{ metric, chosen, percentile string }{
@@ -90,7 +112,7 @@ func TestLimitedFirst(t *testing.T) {
 	} {
 		row := fixture.Shape{Name: "A", Concurrency: 1, N: 1000, TTFT: 50, TPOT: 6, Output: 99}.Row()
 		row.SLO = []record.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
-		drawn, err := newCurveSet(&report.Analysis{Series: series.FromRows([]record.Row{row})}).latencyChart("series")
+		drawn, err := newCurveSet(&report.Analysis{Series: series.FromRows([]record.Row{row})}, nil).latencyChart("series")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +120,7 @@ func TestLimitedFirst(t *testing.T) {
 			t.Errorf("%s: the page begins with %s %s", c.metric, drawn.Choices[0].First, drawn.Choices[1].First)
 		}
 	}
-	if c, err := newCurveSet(&report.Analysis{}).latencyChart("series"); err != nil || c.Option != nil {
+	if c, err := newCurveSet(&report.Analysis{}, nil).latencyChart("series"); err != nil || c.Option != nil {
 		t.Errorf("of nothing: %v, %v", c, err)
 	}
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -18,16 +19,16 @@ import (
 
 // runView is a run for the template.
 type runView struct {
-	ID        string // prefix of the anchors
-	Manifest  record.Manifest
-	Setup     string // what was measured, on one line
-	SLO       string // the limits, on one line
-	Answers   []answerView
-	Result    string // the verdicts of the workloads in one sentence
-	Simulated bool
-	Notices   []string    // how the outcome differs from the run's files, and which are missing; empty: neither
-	Curves    *curvesView // of the charts; nil: none
-	Panels    []panelView
+	ID       string // prefix of the anchors
+	Manifest record.Manifest
+	Setup    string // what was measured, on one line
+	SLO      string // the limits, on one line
+	Answers  []answerView
+	Result   string      // the verdicts of the workloads in one sentence
+	Tag      string      // PREDICTED or SIMULATED; empty: neither
+	Notices  []string    // how the outcome differs from the run's files, and which are missing; empty: neither
+	Curves   *curvesView // of the charts; nil: none
+	Panels   []panelView
 }
 
 // answerView is the answer of one workload.
@@ -99,10 +100,10 @@ func runID(i int) string { return fmt.Sprintf("r%d", i) }
 
 func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	id := runID(i)
-	v := runView{ID: id, Manifest: run.Manifest, Simulated: run.Simulated(), Notices: run.Notices(),
+	v := runView{ID: id, Manifest: run.Manifest, Tag: run.Tag(), Notices: run.Notices(),
 		Setup: run.Setup(), SLO: o.SLOLine(), Answers: answersOf(id, o), Result: o.Answer.Text}
 	seen := observe(run, o)
-	set := newCurveSet(o)
+	set := newCurveSet(o, run.Prediction)
 	charts, err := chartsOf(o, set, seen)
 	if err != nil {
 		return v, err
@@ -208,7 +209,10 @@ func newFigure(prefix, table string, charts []chart, t *tableView) (figure, erro
 		}
 		c.ID = prefix + "-" + c.ID
 		if c.Curves != "" {
-			c.Curves, f.Marks = prefix+"-"+c.Curves, marksOfCurves
+			c.Curves, f.Marks = prefix+"-"+c.Curves, cmp.Or(f.Marks, marksOfCurves)
+		}
+		if c.Published {
+			f.Marks += " △ published, beside p50"
 		}
 		view, err := c.drawn()
 		if err != nil {

@@ -1,0 +1,33 @@
+package page
+
+import (
+	"slices"
+
+	"bench/experiment/series"
+)
+
+// publishedMark is a published figure in the charts of latency against concurrency.
+type publishedMark struct {
+	By      string             `json:"by"`
+	Load    int                `json:"load"`    // concurrency
+	Latency map[string]float64 `json:"latency"` // ms
+}
+
+// publishedMarks are the figures beside the points of a closed loop, each once.
+func publishedMarks(s *series.Series) []publishedMark {
+	var out []publishedMark
+	for i := range s.Points {
+		p := s.Points[i].Published
+		if p == nil || s.Axis != "concurrency" {
+			continue
+		}
+		for _, f := range p.Figures {
+			m := publishedMark{By: f.By() + " (" + f.From() + ")", Load: f.Concurrency, Latency: map[string]float64{"ttft": f.TTFTMs, "tpot": f.TPOTMs}}
+			again := slices.ContainsFunc(out, func(x publishedMark) bool { return x.By == m.By && x.Load == m.Load })
+			if f.Concurrency > 0 && !again {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}

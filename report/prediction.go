@@ -1,0 +1,261 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+)
+
+// Beside is a measured run beside its prediction.
+type Beside struct {
+	Run       string            `json:"run"`       // the prediction's
+	Predicted record.Prediction `json:"predicted"` // what it stands for
+	// Differs is what the two runs state differently; absent = nothing
+	Differs   []string         `json:"differs,omitempty"`
+	Points    []BesidePoint    `json:"points"`    // that both have
+	Workloads []BesideWorkload `json:"workloads"` // that both have
+}
+
+// BesidePoint is one point, measured and predicted; an absent figure is missing on one side.
+type BesidePoint struct {
+	Point           string `json:"point"`
+	TTFTMs          *Pair  `json:"ttft_p50_ms,omitempty"`
+	TPOTMs          *Pair  `json:"tpot_p50_ms,omitempty"`
+	OutputTokensPer *Pair  `json:"output_tokens_per_s,omitempty"`
+}
+
+// Pair is a figure, measured and predicted.
+type Pair struct {
+	Measured  float64 `json:"measured"`
+	Predicted float64 `json:"predicted"`
+	Ratio     float64 `json:"measured_over_predicted"`
+}
+
+// BesideWorkload is where the curve of a workload ends.
+type BesideWorkload struct {
+	Workload  string `json:"workload"`
+	Operating Loads  `json:"operating_point"`
+	Knee      Loads  `json:"knee"`
+	Peak      Loads  `json:"saturation"`
+}
+
+// Loads are a load, measured and predicted: "concurrency 16"; absent: nowhere in the range.
+type Loads struct {
+	Measured  string `json:"measured,omitempty"`
+	Predicted string `json:"predicted,omitempty"`
+}
+
+// LayBehind takes the predictions out of runs, and lays each behind the measured runs that have points of it. A
+// prediction of none, or without a measured run, stays in the list.
+func LayBehind(runs []*Run) []*Run {
+	var rest []*Run
+	for _, p := range runs {
+		if p.Manifest.Predicted == nil || !p.layBehind(runs) {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+func (r *Run) layBehind(runs []*Run) (laid bool) {
+	own := r.pointNames()
+	for _, m := range runs {
+		shares := slices.ContainsFunc(m.pointNames(), func(name string) bool { return slices.Contains(own, name) })
+		if m.Manifest.Predicted == nil && m.Prediction == nil && m.Manifest.Matrix == r.Manifest.Matrix && shares {
+			m.Prediction, laid = r, true
+		}
+	}
+	return laid
+}
+
+// pointNames are the points with a row; probes of a search have the load that it chose.
+func (r *Run) pointNames() []string {
+	var names []string
+	for _, row := range r.Live() {
+		names = append(names, row.Spec.Label())
+	}
+	return names
+}
+
+// Beside compares the run with the prediction behind it; nil: it has none.
+func (r *Run) Beside(o *Analysis) *Beside {
+	if r.Prediction == nil {
+		return nil
+	}
+	p := r.Prediction.Analyze()
+	b := &Beside{
+		Run: r.Prediction.Manifest.Run, Predicted: *r.Prediction.Manifest.Predicted, Differs: r.differsFrom(r.Prediction),
+		Points: []BesidePoint{}, Workloads: []BesideWorkload{},
+	}
+	for i := range o.Series {
+		s := &o.Series[i]
+		j := slices.IndexFunc(p.Series, func(x series.Series) bool { return x.Label() == s.Label() && x.Axis == s.Axis })
+		if j < 0 {
+			continue
+		}
+		other := &p.Series[j]
+		b.Points = append(b.Points, besidePoints(s, other)...)
+		b.Workloads = append(b.Workloads, BesideWorkload{
+			Workload:  s.Label(),
+			Operating: Loads{o.operatingLoad(i), p.operatingLoad(j)},
+			Knee:      Loads{limitLoad(s, s.Knee), limitLoad(other, other.Knee)},
+			Peak:      Loads{limitLoad(s, s.Saturation), limitLoad(other, other.Saturation)},
+		})
+	}
+	return b
+}
+
+// differsFrom is what the run states otherwise than its prediction: "hardware l4, predicted h100-sxm".
+func (r *Run) differsFrom(prediction *Run) (differences []string) {
+	p, t := prediction.Manifest.Predicted, r.Manifest.Target
+	is := record.Roofline{Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Weights: t.Precision}
+	engine := ""
+	for _, row := range r.Live() {
+		if m := row.Server.Metrics; m != nil {
+			engine = cmp.Or(engine, m.Engine)
+		}
+		if row.Roofline != nil && is.Context == 0 { // has the names of the tables, as predictions have
+			is = *row.Roofline
+		}
+	}
+	gpus := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	for _, x := range []struct{ name, measured, predicted string }{
+		{"model", is.Model, p.Model}, {"hardware", is.Hardware, p.Hardware}, {"GPUs", gpus(is.GPUs), gpus(p.GPUs)},
+		{"precision", cmp.Or(is.Weights, is.Precision), p.Precision},
+		{"engine", engine, p.Engine}, {"matrix text", r.Manifest.MatrixHash, prediction.Manifest.MatrixHash},
+	} {
+		if x.measured != x.predicted && x.measured != "" && x.predicted != "" {
+			differences = append(differences, fmt.Sprintf("%s %s, predicted %s", x.name, x.measured, x.predicted))
+		}
+	}
+	if is.Hardware == "" {
+		differences = append(differences, "hardware not specified, predicted "+p.Hardware)
+	}
+	return differences
+}
+
+// operatingLoad is the load of the operating point of a series; empty: none.
+func (o *Analysis) operatingLoad(i int) string {
+	for k := range o.Answer.Workloads {
+		if w := &o.Answer.Workloads[k]; w.Series == i && w.Operating != nil {
+			return w.Load
+		}
+	}
+	return ""
+}
+
+func limitLoad(s *series.Series, l series.LoadLimit) string {
+	if l.Point == nil {
+		return ""
+	}
+	return s.Points[*l.Point].Load
+}
+
+// besidePoints are the points of a series at equal loads.
+func besidePoints(s, other *series.Series) (out []BesidePoint) {
+	for i := range s.Points {
+		p := &s.Points[i]
+		j := slices.IndexFunc(other.Points, func(x series.Point) bool { return x.Load == p.Load })
+		if j < 0 {
+			continue
+		}
+		q := &other.Points[j]
+		b := BesidePoint{Point: s.PointName(p), TTFTMs: pairOf(p.TTFT, q.TTFT), TPOTMs: pairOf(p.TPOT, q.TPOT)}
+		if len(p.OutputTokensPerS.Values) > 0 && len(q.OutputTokensPerS.Values) > 0 {
+			b.OutputTokensPer = newPair(p.OutputTokensPerS.Median, q.OutputTokensPerS.Median)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func pairOf(measured, predicted record.Percentiles) *Pair {
+	m, ok := measured.Get("p50")
+	p, also := predicted.Get("p50")
+	if !ok || !also {
+		return nil
+	}
+	return newPair(m.Median, p.Median)
+}
+
+// newPair is nil if nothing can be divided by the prediction.
+func newPair(measured, predicted float64) *Pair {
+	if !(predicted > 0) {
+		return nil
+	}
+	return &Pair{measured, predicted, measured / predicted}
+}
+
+// besideTables are the points and the workloads, measured and predicted; without rows: there is no prediction.
+func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
+	points = Table{ID: "predicted-points", Caption: "Measured and predicted", Columns: []Column{{Head: "point"}}}
+	for _, c := range [][2]string{{"TTFT p50", "ms"}, {"TPOT p50", "ms"}, {"output", "tok/s"}} {
+		points.Columns = append(points.Columns, Column{Head: c[0], Unit: c[1], Num: true}, Column{Head: "predicted", Num: true}, Column{Head: "÷", Num: true})
+	}
+	workloads = Table{ID: "predicted-workloads", Caption: "Measured and predicted limits",
+		Columns: []Column{{Head: "workload"}, {Head: "limit"}, {Head: "measured"}, {Head: "predicted"}}}
+	b := r.Beside(o)
+	if b == nil {
+		return points, workloads
+	}
+	points.Note = fmt.Sprintf("Predicted, not measured: %s, a simulated engine with the roofline's step times (run %s).", b.Predicted.Text(), b.Run)
+	if len(b.Differs) > 0 {
+		points.Note += " Not the same setup: " + strings.Join(b.Differs, "; ") + "."
+	}
+	for _, p := range b.Points {
+		cells := []Cell{TextCell(p.Point)}
+		for _, pair := range []*Pair{p.TTFTMs, p.TPOTMs, p.OutputTokensPer} {
+			cells = append(cells, pair.cells()...)
+		}
+		points.Add(cells...)
+	}
+	for _, w := range b.Workloads {
+		for _, limit := range []struct {
+			name  string
+			loads Loads
+		}{{"operating point", w.Operating}, {"saturation", w.Peak}, {"knee", w.Knee}} {
+			if limit.loads != (Loads{}) {
+				workloads.Add(TextCell(w.Workload), TextCell(limit.name), loadCell(limit.loads.Measured), loadCell(limit.loads.Predicted))
+			}
+		}
+	}
+	return points, workloads
+}
+
+func (p *Pair) cells() []Cell {
+	if p == nil {
+		return []Cell{Absent(), Absent(), Absent()}
+	}
+	return []Cell{TextCell(unit.Digits(p.Measured)), TextCell(unit.Digits(p.Predicted)), TextCell(unit.Digits(p.Ratio))}
+}
+
+func loadCell(load string) Cell {
+	if load == "" {
+		return Absent()
+	}
+	return TextCell(load)
+}
+
+// beside writes the run beside its prediction.
+func (p *printer) beside(run *Run, o *Analysis) {
+	points, workloads := run.besideTables(o)
+	for _, t := range []Table{points, workloads} {
+		if len(t.Rows) == 0 {
+			continue
+		}
+		p.line("")
+		p.wrap("", strings.TrimSuffix(t.Caption+". "+t.Note, ". "))
+		p.table(t)
+	}
+}

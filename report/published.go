@@ -1,0 +1,167 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/columns"
+	"bench/experiment/published"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+)
+
+// own is what stands beside published figures: measured, or predicted.
+func (o *Analysis) own() string {
+	word := "measured"
+	o.Each(func(_ *series.Series, p *series.Point) {
+		if p.Rows[0].Predicted {
+			word = "predicted"
+		}
+	})
+	return word
+}
+
+// publishedNote is what the sources leave open, what is beside their figures, and how the lengths of these are spread.
+func publishedNote(own string, figures []published.Compared) string {
+	note := "published: mean or median, not specified; " + own + ": p50, TTFT from send"
+	if lengths := published.LengthsNote(figures); lengths != "" {
+		note += "; " + lengths
+	}
+	return note
+}
+
+// publishedTable is the published figures of the same setup and lengths beside each point, or beside one alone.
+func (o *Analysis) publishedTable(u Units, alone *series.Point) Table {
+	word := o.own()
+	t := Table{ID: "published", Caption: "Published figures",
+		Columns: []Column{{Head: "point"}, {Head: "published by"}, {Head: "load"},
+			{Head: "TTFT", Unit: u.head(), Num: true, Help: "ttft"}, {Head: word, Unit: u.head(), Num: true},
+			{Head: "TPOT", Unit: u.head(), Num: true, Help: "tpot"}, {Head: word, Unit: u.head(), Num: true},
+			{Head: "tok/s/GPU", Num: true, Help: "throughput"}, {Head: word, Num: true}, {Head: "source"}}}
+	var figures []published.Compared
+	o.Each(func(s *series.Series, p *series.Point) {
+		if p.Published == nil || alone != nil && p != alone {
+			return
+		}
+		own := p.Published
+		figures = append(figures, own.Figures...)
+		for _, f := range own.Figures {
+			row := []Cell{pointCell(s, p), TextCell(f.By()), TextCell(publishedLoad(f.Figure))}
+			row = append(row, besideCells(f.TTFTMs, own.TTFTMs, f.TTFTRatio, u.ms, published.Slower)...)
+			row = append(row, besideCells(f.TPOTMs, own.TPOTMs, f.TPOTRatio, u.ms, published.Slower)...)
+			row = append(row, besideCells(f.OutputPerGPU, own.OutputPerGPU, f.OutputRatio, unit.Digits, share)...)
+			t.Add(append(row, TextCell(f.From()))...)
+		}
+	})
+	t.Note = "Same model, precision and GPUs, mean lengths ± 10 % or as stated, nearest concurrency (" + publishedNote(word, figures) + ")."
+	return t.withoutEmpty()
+}
+
+func publishedLoad(f published.Figure) string {
+	if f.Concurrency == 0 {
+		return "highest"
+	}
+	return fmt.Sprintf("c%d", f.Concurrency)
+}
+
+func share(ratio float64) string { return unit.Format(ratio, "share") }
+
+// besideCells are a published figure, and one's own with its distance in words.
+func besideCells(x, own float64, ratio *float64, format, words func(float64) string) []Cell {
+	if x <= 0 {
+		return []Cell{Absent(), Absent()}
+	}
+	cells := []Cell{TextCell(format(x)), Absent()}
+	if own > 0 {
+		cells[1] = TextCell(format(own))
+	}
+	if ratio != nil {
+		cells[1].Tag = words(*ratio)
+	}
+	return cells
+}
+
+// withoutEmpty leaves out columns without a figure in any row.
+func (t Table) withoutEmpty() Table {
+	out := t
+	out.Columns, out.Rows = nil, make([][]Cell, len(t.Rows))
+	for i, c := range t.Columns {
+		if !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i] != Absent() }) {
+			continue
+		}
+		out.Columns = append(out.Columns, c)
+		for k, row := range t.Rows {
+			out.Rows[k] = append(out.Rows[k], row[i])
+		}
+	}
+	return out
+}
+
+// publishedPoint is the headline point, or without published figures there the highest load of its series that has
+// some; nil: there are none.
+func (o *Analysis) publishedPoint() (*series.Series, *series.Point) {
+	s, p := o.HeadlinePoint()
+	if s == nil {
+		return nil, nil
+	}
+	for i := len(s.Points) - 1; i >= 0 && p.Published == nil; i-- {
+		p = &s.Points[i]
+	}
+	if p.Published == nil {
+		return nil, nil
+	}
+	return s, p
+}
+
+// published writes the published figures beside one point.
+func (p *printer) published(o *Analysis) {
+	s, point := o.publishedPoint()
+	if point == nil {
+		return
+	}
+	p.line("")
+	p.wrap("", fmt.Sprintf("published figures beside %s (%s)", s.PointName(point), publishedNote(o.own(), point.Published.Figures)))
+	for _, line := range publishedLines(point.Published, o.own(), p.width) {
+		p.line(line)
+	}
+}
+
+// publishedLines is the point's own values, measured or predicted, above the published ones, laid out.
+func publishedLines(own *series.Published, word string, width int) []string {
+	digits := func(x float64) string {
+		if x <= 0 {
+			return "–"
+		}
+		return unit.Digits(x)
+	}
+	t := [][]string{{"", "load", "TTFT ms", "TPOT ms", "tok/s/GPU", ""},
+		{"  " + word, "c" + unit.Brief(own.Concurrency, 3), digits(own.TTFTMs), digits(own.TPOTMs), digits(own.OutputPerGPU), ""}}
+	highest := false
+	for _, f := range own.Figures {
+		highest = highest || f.OutputPerGPU > 0
+		t = append(t, []string{"  " + f.By() + " (" + f.From() + ")", publishedLoad(f.Figure), digits(f.TTFTMs), digits(f.TPOTMs), digits(f.OutputPerGPU), distance(f)})
+	}
+	figures := []int{1, 2, 3, 4}
+	if !highest {
+		for i := range t {
+			t[i] = slices.Delete(t[i], 4, 5)
+		}
+		figures = figures[:3]
+	}
+	return strings.Split(columns.Table(t, width, figures...), "\n")
+}
+
+// distance is how far one's own values are from the published ones, in words.
+func distance(f published.Compared) string {
+	var parts []string
+	add := func(name string, ratio *float64, words func(float64) string) {
+		if ratio != nil {
+			parts = append(parts, name+words(*ratio))
+		}
+	}
+	add("TTFT ", f.TTFTRatio, published.Slower)
+	add("TPOT ", f.TPOTRatio, published.Slower)
+	add("output ", f.OutputRatio, share)
+	return strings.Join(parts, ", ")
+}
