@@ -31,11 +31,13 @@ var mayImport = map[string][]string{
 	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "experiment/workload", "sweep/strict"},
 	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/strict": {"experiment/safetext", "experiment/spelling"},
+	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
+		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
 
 	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
 
 	"report": {"report/compare", "report/parallel", "experiment", "experiment/columns",
-		"experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext",
+		"experiment/diagnosis", "experiment/published", "experiment/record", "experiment/roofline", "experiment/safetext",
 		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit",
 		"experiment/verdict"},
 	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
@@ -53,7 +55,7 @@ var mayImport = map[string][]string{
 
 	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
-	"experiment/series":    {"experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
+	"experiment/series":    {"experiment", "experiment/published", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment/record":    {"experiment", "experiment/roofline", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment":           {"experiment/roofline", "experiment/spelling", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
@@ -79,15 +81,18 @@ var mayImport = map[string][]string{
 	"benchmarks/nights": {"experiment", "experiment/mock", "experiment/record", "experiment/telemetry",
 		"experiment/verdict", "experiment/workload", "sweep"},
 	// a program
+	"benchmarks/predictions": {".", "experiment/published", "experiment/roofline", "experiment/stats"},
+	// a program
 	"benchmarks/gate": {"experiment", "experiment/record", "experiment/stats", "report/compare"},
 
-	"experiment/columns":  {},
-	"experiment/roofline": {"experiment/columns", "experiment/unit"},
-	"experiment/safetext": {},
-	"experiment/spelling": {},
-	"experiment/stats":    {},
-	"experiment/target":   {},
-	"experiment/unit":     {},
+	"experiment/columns":   {},
+	"experiment/published": {"experiment/unit"},
+	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/stats", "experiment/unit"},
+	"experiment/safetext":  {},
+	"experiment/spelling":  {},
+	"experiment/stats":     {},
+	"experiment/target":    {},
+	"experiment/unit":      {},
 }
 
 const everything = "*"
@@ -96,7 +101,7 @@ const everything = "*"
 const root = ".."
 
 // programs are the packages with a main function.
-var programs = []string{"cmd/bench", "benchmarks/gate", "benchmarks/nights", "benchmarks/search/bench",
+var programs = []string{"cmd/bench", "benchmarks/gate", "benchmarks/predictions", "benchmarks/nights", "benchmarks/search/bench",
 	"benchmarks/search/windows"}
 
 // onlyIn says where a package of others, or one name of it ("os.Exit"), may be used. Tests are

@@ -90,6 +90,9 @@ func (c *cli) compare(f *compareFlags, args []string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
+	if err := f.measured(compare.Side{Runs: []compare.Run{run}}); err != nil {
+		return err
+	}
 	result, err := c.comparedWithEarlier(f, run, o)
 	if err != nil {
 		return err

@@ -25,6 +25,9 @@ func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*comp
 	if err != nil {
 		return nil, usage("%w", err)
 	}
+	if err := f.measured(base, changed); err != nil {
+		return nil, err
+	}
 	if err := c.apart(&base, changed); err != nil {
 		return nil, err
 	}
@@ -32,6 +35,18 @@ func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*comp
 		return nil, err
 	}
 	return compare.Compare(base, changed, o)
+}
+
+// measured refuses a gate, and a choice of earlier runs, on predictions.
+func (f *compareFlags) measured(sides ...compare.Side) error {
+	for _, side := range sides {
+		for _, r := range side.Runs {
+			if r.Manifest.Predicted != nil && (f.gate || f.base != "") {
+				return usage("%s is a prediction: a gate needs measured runs\nhint: omit --gate and --base to see the difference", r.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // comparedWithEarlier compares a run with the last good ones beside it.
@@ -76,6 +91,9 @@ func (c *cli) comparedWithin(f *compareFlags, arg string, o compare.Options) (*c
 	}
 	if len(side.Runs) > 1 {
 		return nil, usage("%s matches %d runs\nhint: name one run, to compare its endpoints; or two arguments: BASE NEW", arg, len(side.Runs))
+	}
+	if err := f.measured(side); err != nil {
+		return nil, err
 	}
 	base, changed, paired, err := compare.Within(side.Runs[0], f.between)
 	if err != nil {

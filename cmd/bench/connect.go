@@ -56,8 +56,8 @@ func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated moc
 			return nil, fmt.Errorf("finding the bench program, which also guards servers: %w", err)
 		}
 		o.Guard = []string{self, "guard"}
-		o.Reach = func(ctx context.Context, endpoint string) (*endpoint.Server, record.RooflineSource, error) {
-			base, err := target.BaseURL(endpoint)
+		o.Reach = func(ctx context.Context, v *sweep.Variant) (*endpoint.Server, record.RooflineSource, error) {
+			base, err := target.BaseURL(cmp.Or(v.Endpoint, m.Target.Endpoint))
 			if err != nil {
 				return nil, record.RooflineSource{}, usage("the endpoint: %w", err)
 			}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,4 +81,17 @@ func TestExampleLines(t *testing.T) {
 			t.Errorf("in %d:\n%s\nwant\n%s", width, got, want)
 		}
 	}
+}
+
+// TestPredictFlagsInDocs: docs/cli.md names each flag of predict.
+func TestPredictFlagsInDocs(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newPredict(&cli{}).Flags().VisitAll(func(f *pflag.Flag) {
+		if !regexp.MustCompile("--" + f.Name + "[^a-z-]").Match(docs) {
+			t.Errorf("docs/cli.md lacks --%s", f.Name)
+		}
+	})
 }

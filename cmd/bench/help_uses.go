@@ -43,10 +43,11 @@ var flagUses = map[string][]helpGroup{
 	},
 	"predict": {
 		{"Model", []string{"model", "precision", "kv-precision", "hf-config", "model-configs"}},
-		{"Hardware", []string{"hardware", "gpus", "hardware-configs"}},
-		{"Workload", []string{"input", "cached", "output", "batch"}},
-		{"Engine", []string{"chunk", "max-seqs", "speculate", "acceptance", "draft-model"}},
-		{"Fit", []string{"calibrate"}},
+		{"Hardware", []string{"hardware", "gpus", "attention-dp", "expert-parallel", "pipeline", "hardware-configs"}},
+		{"Workload", []string{"input", "cached", "output", "batch", "rate"}},
+		{"Engine", []string{"engine", "chunk", "max-seqs", "speculate", "acceptance", "draft-model"}},
+		{"Fit", []string{"calibrate", "save"}},
+		{"Matrix", []string{"only", "out", "json"}},
 		{"Output", []string{"format"}},
 	},
 	"trace": {

@@ -31,7 +31,8 @@ func speed(m *sweep.Matrix, simulated mock.Config, models roofline.Models, hardw
 	return forecast.Speed{
 		Basis: fmt.Sprintf("roofline of %s on %d × %s", model.ID, max(1, s.GPUs), device.ID),
 		RequestMs: func(batch, input, cached, output float64) float64 {
-			return s.PrefillMs(input, cached) + output*s.Loaded(batch, input+output/2, input, cached, output).ExpectedMs
+			load := s.AtConcurrency(batch, roofline.Workload{Input: input, Cached: cached, Output: output})
+			return load.TTFT.ExpectedMs + output*load.TPOT.ExpectedMs
 		},
 		Sequences: func(context float64) int {
 			const most = 256

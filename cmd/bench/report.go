@@ -46,7 +46,7 @@ func newReport(c *cli) *cobra.Command {
 		Use:   "report RESULT…",
 		Short: "write the report of one run or several",
 		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
-Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve; several rows: an array),
+A prediction (bench predict MATRIX) is drawn behind the measured runs of its matrix. Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve; several rows: an array),
 gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).
 
 --slo, --recompute and --hardware evaluate the stored requests again: figures, verdicts, findings and searches. They change no
@@ -56,6 +56,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 		Example: `  bench report results/chat/20260101T120000Z
   bench report results/chat/20260101T120000Z --format md -o summary.md
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
+  bench report results/chat/20260101T120000Z results/predicted/chat/20260101T110000Z -o with-prediction.html
   bench report results/chat/20260101T120000Z --slo 'ttft_p95=300ms,tpot_p95=40ms'
   bench report results/chat/20260101T120000Z --slo matrices/chat.toml --enforce   exit 3 unless these limits are met
   bench report results/chat/20260101T120000Z --recompute                          old results by this version
@@ -104,15 +105,19 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		}
 		runs = append(runs, run)
 	}
+	all, forReaders := runs, slices.Contains([]string{"html", "json", "md", "text"}, f.format)
+	if forReaders { // others have no place for a prediction behind a run
+		runs = report.LayBehind(all)
+	}
 	if !slices.Contains([]string{"html", "json", "text", "csv", "vllm"}, f.format) && len(runs) > 1 {
 		return usage("--format %s takes one run\nhint: --format html, json, text, csv and vllm take several", f.format)
 	}
 	if f.again() {
-		if err := c.evaluateAgain(f, runs); err != nil {
+		if err := c.evaluateAgain(f, all); err != nil {
 			return err
 		}
 	}
-	if !slices.Contains([]string{"html", "json", "md", "text"}, f.format) { // the format has no place for them
+	if !forReaders { // the format has no place for them
 		for _, run := range runs {
 			for _, line := range run.Notices() {
 				fmt.Fprintln(c.stderr, safe("note: "+line))
@@ -249,9 +254,13 @@ func textOf(w io.Writer, runs []*report.Run, screen report.Screen) error {
 	return nil
 }
 
-// enforceable is an error if a run has rows, but none with an SLO or a search: it would be met whatever was measured.
+// enforceable is an error if a run is a prediction, or has rows, but none with an SLO or a search: it would be met
+// whatever was measured.
 func enforceable(runs []*report.Run) error {
 	for _, run := range runs {
+		if run.Manifest.Predicted != nil {
+			return usage("--enforce: %s is a prediction: SLOs are met by measured rows\nhint: omit --enforce", run.Dir)
+		}
 		if len(run.Rows) > 0 && !slices.ContainsFunc(run.Rows, func(r record.Row) bool { return decides(&r.Spec) }) {
 			return usage("--enforce: no row of %s has an SLO or a search\nhint: add --slo 'ttft_p95=1s'", run.Dir)
 		}

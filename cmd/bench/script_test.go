@@ -42,6 +42,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("OPENAI_API_KEY", "")
+			matrices, err := filepath.Abs("../../matrices")
+			if err != nil {
+				return err
+			}
+			e.Setenv("MATRICES", matrices)
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				return err

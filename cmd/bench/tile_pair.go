@@ -64,8 +64,8 @@ func (t *tileRun) reachBoth(ctx context.Context, o compare.Options) error {
 	var sides []compare.Side
 	var contexts []int
 	var text strings.Builder
-	for i, v := range t.m.Variants {
-		server, _, err := t.o.Reach(ctx, v.Endpoint)
+	for i := range t.m.Variants {
+		server, _, err := t.o.Reach(ctx, &t.m.Variants[i])
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,10 @@ func TestSchemaOfPredict(t *testing.T) {
 	chunked, speculated := work, work
 	chunked.Budget = 8192
 	speculated.Speculation = &roofline.Speculation{Tokens: 4, Acceptance: 0.7}
-	fit, err := dense.Calibrate([]roofline.Point{{Name: "a", Batch: 1, Context: 1000, Ms: 9}, {Name: "b", Batch: 64, Context: 1000, Ms: 14}, {Name: "c", Input: 4096, Ms: 200}})
+	fit, err := dense.Calibrate([]roofline.Point{
+		{Name: "a", Metric: "tpot", Batch: 1, Context: 1000, Ms: 9}, {Name: "b", Metric: "tpot", Batch: 64, Context: 1000, Ms: 14},
+		{Name: "c", Metric: "ttft", Input: 4096, Ms: 200}, {Name: "d", Metric: "ttft", Input: 512, Ms: 60},
+	}, []roofline.Point{{Name: "check", Metric: "tpot", Batch: 8, Context: 1000, Ms: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +62,10 @@ func TestSchemaOfPredict(t *testing.T) {
 		validate(t, compiled, x.want, documents{"predict": {text}})
 	}
 	spoiled(t, "predict", text, map[string]func(d map[string]any){
-		"later version": func(d map[string]any) { d["schema"] = "bench/predict/v2" },
+		"later version": func(d map[string]any) { d["schema"] = "bench/predict/v3" },
 		"no terms":      func(d map[string]any) { d["ttft"].(map[string]any)["terms"] = nil },
 		"batch as text": func(d map[string]any) { d["decode"].([]any)[0].(map[string]any)["batch"] = "1" },
-		"no ceiling":    func(d map[string]any) { delete(d, "ceiling") },
+		"no peak":       func(d map[string]any) { delete(d, "peak") },
 		"no points":     func(d map[string]any) { d["fit"].(map[string]any)["points"] = nil },
 		"unknown field": func(d map[string]any) { d["tpot"] = 3 },
 	})

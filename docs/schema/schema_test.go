@@ -89,7 +89,7 @@ var mapped = map[reflect.Type]reflector.Schema{
 var closed = map[string][]any{
 	"record.Manifest.schema":         {record.SchemaRun},
 	"record.Manifest.state":          {"running", "done", "interrupted", "failed"},
-	"record.Planned.state":           {"planned", "done", "failed", "removed"},
+	"record.Planned.state":           {"planned", "done", "failed", "skipped", "removed"},
 	"record.Attempt.ended":           {"", "done", "interrupted", "failed"},
 	"experiment.Search.axis":         {"rate", "concurrency"},
 	"experiment.Search.search":       {"slo", "saturation", "knee"},
@@ -99,7 +99,7 @@ var closed = map[string][]any{
 	"record.Row.prompt_form":         {"token_ids", "text", "mixed"},
 	"record.Roofline.tpot_place":     places,
 	"record.Roofline.ttft_place":     places,
-	"record.Clock.stamps":            {"kernel", "user", "mixed"},
+	"record.Clock.stamps":            {"kernel", "user", "mixed", "virtual"},
 	"record.Finding.severity":        severities,
 	"report.Finding.severity":        severities,
 	"record.Effect.direction":        {string(record.Inflated), string(record.Lowered), string(record.Unknown)},
@@ -282,7 +282,7 @@ func tighten(s *reflector.Schema, name string, t reflect.Type, seen map[string]b
 
 func schemaFile(name string) string {
 	version := "v1"
-	if slices.Contains([]string{"report", "comparison", "history", "trends"}, name) {
+	if slices.Contains([]string{"report", "comparison", "history", "trends", "predict"}, name) {
 		version = "v2"
 	}
 	return filepath.Join("docs", "schema", name+"."+version+".json")
