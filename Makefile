@@ -40,6 +40,7 @@ simulate:
 	BENCH_LONG=1 go test -timeout 1h -run TestSimulation -v ./experiment/stats ./experiment/series ./report/compare
 	go run ./benchmarks/nights -seeds 20 -setting all,one,twice,noise # the table of docs/nightly.md
 	go run ./benchmarks/gate
+	go run ./benchmarks/predictions # the tables of docs/roofline.md
 
 # Bundle the chart types that the page uses, from the packages of npm (needs network and Node).
 echarts:

@@ -10,7 +10,7 @@ import torch
 
 from plain import PAGE
 
-BATCHES = [1, 2, 4, 8, 16, 32, 64]  # decode batches are padded to the next of these
+BATCHES = [1, 2, 4, 8, 16, 32, 64, 128]  # decode batches are padded to the next of these
 
 
 @dataclass(eq=False)  # a request is itself alone, whatever its tokens are
@@ -63,7 +63,7 @@ class Engine:
     """run is the loop of one thread; submit and stats may be called from any."""
 
     def __init__(
-        self, model, sink, max_seqs=64, max_context=8192 + 1024, max_step_tokens=16384, memory=0.9, pages=0
+        self, model, sink, max_seqs=128, max_context=8192 + 1024, max_step_tokens=16384, memory=0.9, pages=0
     ):
         self.model, self.sink, self.max_seqs, self.max_step_tokens = model, sink, max_seqs, max_step_tokens
         self.cuda = model.device.type == "cuda"

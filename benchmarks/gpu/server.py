@@ -49,7 +49,7 @@ def arguments():
     p.add_argument("--port", type=int, default=8000)
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     p.add_argument("--kernels", choices=["triton", "plain"], help="triton on a GPU, plain PyTorch on a CPU")
-    p.add_argument("--max-num-seqs", type=int, default=64, help="rows of the largest batch (64)")
+    p.add_argument("--max-num-seqs", type=int, default=128, help="rows of the largest batch (128)")
     p.add_argument("--max-model-len", type=int, default=9216, help="tokens of a prompt and its answer (9216)")
     p.add_argument(
         "--max-num-batched-tokens", type=int, default=16384, help="prompt tokens of a prefill step (16384)"

@@ -1,20 +1,9 @@
 """The figures as Markdown and CSV."""
 
-METRICS = ["TTFT", "decode step", "TTFT at a rate", "TPOT at a rate"]
-TITLES = {"check": "Check: points that the fit has not seen", "calibrate": "Calibrate: the points of the fit"}
+METRICS = ["TTFT", "decode step", "TTFT at concurrency", "TPOT at concurrency"]
+TITLES = {"check": "Check: points that the fit has not seen", "fit": "The points of the fit"}
 BAND = ["floor_ms", "low_ms", "expected_ms", "high_ms"]
-POINT = [
-    "set",
-    "row",
-    "metric",
-    "batch",
-    "context",
-    "input",
-    "n",
-    "measured_ms",
-    "server_ms",
-    "expected_error",
-]
+POINT = ["set", "row", "metric", "batch", "context", "input", "n", "measured_ms", "server_ms", "expected_error"]
 POINT += ["idle_ms", "in_band", "calibrated_ms", "calibrated_error", "held_out_ms"]
 
 
@@ -44,18 +33,24 @@ def fit(model):
     f = model["fit"]
     if "error" in f:
         return [f"none; {f['error']}"]
-    compute = f"{f['compute']:.1%}" if f.get("compute") else "not identified"
-    constants = (
-        f"{f['overhead_ms']:.2f} ms a step, memory efficiency {f['memory']:.1%}, compute efficiency {compute}"
-    )
-    return [constants, *(f.get("notes") or []), *model["left_out"].splitlines()]
+    constants = ", ".join(f"{c['name']} {amount(c)}" for c in f["constants"])
+    return [constants, *map(check_error, model["errors"]), *(f.get("notes") or []), *model["left_out"].splitlines()]
+
+
+def amount(c):
+    value = f"{c['value']:.1%}" if c.get("of") else f"{c['value']:.2f} ms"
+    return value if c["uncertainty"] is not None else f"not determined ({value} without the fit)"
+
+
+def check_error(e):
+    load = "at concurrency" if e["loaded"] else "alone"
+    errors = f"median error {e['median_absolute']:.1%}, worst {percent(e['worst'])}"
+    return f"kept out: {e['metric'].upper()} {load}: {errors} ({e['points']} points)"
 
 
 def summary(model):
-    """How many points lie in the band without a fit, and the mean absolute errors of the check rows."""
-    lines = head(
-        "metric", "points", "in band", "check points", "mean error, expected", "mean error, calibrated"
-    )
+    """How many points lie in the typical range without a fit, and the mean absolute errors of the check rows."""
+    lines = head("metric", "points", "in range", "check points", "mean error, expected", "mean error, calibrated")
     for metric in METRICS:
         points = [p for p in model["points"] if p["metric"] == metric]
         check = [p for p in points if p["set"] == "check"]
@@ -67,9 +62,9 @@ def summary(model):
 
 
 def clients(points, kind):
-    held = kind == "calibrate"
+    held = kind == "fit"
     columns = ["row", "metric", "batch", "context or input", "measured, ms", "server, ms", "idle, ms"]
-    columns += ["expected (band), ms", "error"]
+    columns += ["expected (range), ms", "error"]
     columns += ["fitted, ms", "error", "held out, ms"] if held else ["calibrated, ms", "error"]
     lines = head(*columns)
     for p in points:
@@ -81,16 +76,11 @@ def clients(points, kind):
 
 
 def steps(points):
-    columns = ["step", "batch", "context or input", "measured, ms", "expected (band), ms", "error"]
+    columns = ["step", "batch", "context or input", "measured, ms", "expected (range), ms", "error"]
     lines = head(*columns, "calibrated, ms", "error", "experts touched (even)", "launch, ms")
     for p in points:
         experts = f"{p['experts_touched']:.1f} ({p['experts_even']:.1f})" if "experts_touched" in p else ""
-        cells = [
-            p["metric"],
-            p.get("batch", 1),
-            f"{p.get('context') or p.get('input'):,}",
-            ms(p["measured_ms"]),
-        ]
+        cells = [p["metric"], p.get("batch", 1), f"{p.get('context') or p.get('input'):,}", ms(p["measured_ms"])]
         lines.append(row(*cells, *predictions(p), experts, ms(p.get("launch_ms"))))
     return lines
 
@@ -103,16 +93,16 @@ def predictions(p):
 
 
 def name(p):
-    failed = f" (failed checks: {', '.join(p['failed_checks'])})" if p["failed_checks"] else ""
-    return p["row"].removesuffix("-r1") + failed
+    findings = f" ({', '.join(p['findings'])})" if p["findings"] else ""
+    return p["row"].removesuffix("-r1") + findings
 
 
 def csv(figures):
-    lines = [",".join(["model", *POINT, *BAND, "failed_checks"])]
+    lines = [",".join(["model", *POINT, *BAND, "findings"])]
     for model in figures["models"]:
         for p in model["points"]:
             cells = [model["model"], *(p.get(key) for key in POINT), *(p["predicted"][key] for key in BAND)]
-            lines.append(",".join(cell(c) for c in [*cells, " ".join(p["failed_checks"])]))
+            lines.append(",".join(cell(c) for c in [*cells, " ".join(p["findings"])]))
     return "\n".join(lines) + "\n"
 
 

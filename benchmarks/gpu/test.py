@@ -176,18 +176,8 @@ def wait(done, seconds=60):
 class Http(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        command = [
-            sys.executable,
-            Path(__file__).with_name("server.py"),
-            "--model",
-            "bench/tiny-moe",
-            "--port",
-            "0",
-            "--max-num-seqs",
-            "4",
-            "--max-model-len",
-            "512",
-        ]
+        flags = ["--model", "bench/tiny-moe", "--port", "0", "--max-num-seqs", "4", "--max-model-len", "512"]
+        command = [sys.executable, Path(__file__).with_name("server.py"), *flags]
         cls.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         for line in cls.process.stdout:
             if line.startswith("listening on"):
@@ -295,61 +285,48 @@ class Run(unittest.TestCase):
     def test_run(self):
         if not (bench := os.environ.get("BENCH")):
             self.skipTest("BENCH does not name a built bench")
-        matrix = """name = "gpu-%s"
+        matrix = """name = "gpu"
 [target]
 endpoint = "http://127.0.0.1:8000"
-gpus = 1
-precision = "bf16"
 [defaults]
 warmup = 2
 requests = 20
 duration = "6s"
 [[row]]
 name = "prefill"
-input = [%s]
+input = [64, 512]
 output = 16
 concurrency = 1
 [[row]]
 name = "decode"
 input = 128
 output = 32
-concurrency = [%s]
+concurrency = [1, 2, 4, 8, 16]
+[[row]]
+name = "check-alone"
+input = 256
+output = 16
+concurrency = 1
+[[row]]
+name = "check-load"
+input = 128
+output = 32
+concurrency = 3
 """
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder)
-            (out / "a.toml").write_text(matrix % ("calibrate", "64, 512", "1, 2, 8, 16"))
-            (out / "b.toml").write_text(
-                matrix % ("check", "256", "3")
-                + '[[row]]\nname = "rate"\ninput = 128\noutput = 32\nrate = 4\n'
-            )
-            run = [
-                Path(__file__).with_name("run"),
-                "--bench",
-                bench,
-                "--model",
-                "bench/tiny-dense",
-                "--hardware",
-                "cpu-core",
-                "--out",
-                out / "out",
-            ]
-            run += [
-                "--calibrate",
-                out / "a.toml",
-                "--check",
-                out / "b.toml",
-                "--port",
-                "8123",
-                "--",
-                "--max-num-seqs",
-                "16",
-                "--max-model-len",
-                "1024",
-            ]
-            subprocess.run([sys.executable, *run], check=True)
+            (out / "a.toml").write_text(matrix)
+            flags = ["--bench", bench, "--model", "bench/tiny-dense", "--hardware", "cpu-core"]
+            flags += ["--out", out / "out"]
+            flags += ["--matrix", out / "a.toml", "--port", "8123"]
+            flags += ["--", "--max-num-seqs", "16", "--max-model-len", "1024"]
+            subprocess.run([sys.executable, Path(__file__).with_name("run"), *flags], check=True)
             figures = json.loads((out / "out" / "figures.json").read_text())
-            metrics = {p["metric"] for p in figures["models"][0]["points"]}
-            self.assertEqual(metrics, {"TTFT", "decode step", "TTFT at a rate", "TPOT at a rate"})
+            points = figures["models"][0]["points"]
+            metrics = {"TTFT", "decode step", "TTFT at concurrency", "TPOT at concurrency"}
+            self.assertEqual({p["metric"] for p in points}, metrics)
+            self.assertEqual({p["set"] for p in points}, {"fit", "check"})
+            self.assertTrue(any(p.get("calibrated_ms") for p in points if p["set"] == "check"))
 
 
 if __name__ == "__main__":
