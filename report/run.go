@@ -198,11 +198,8 @@ func (r *Run) predictedLines() []string {
 	if p == nil {
 		return nil
 	}
-	lines := []string{tagPredicted + ", not measured: " + p.Text() + ", a simulated engine with the roofline's step times"}
-	for _, out := range p.LeftOut {
-		lines = append(lines, "row "+out.Row+" is not predicted: "+out.Why)
-	}
-	return lines
+	answer := tagPredicted + ", not measured: " + p.Text() + ", a simulated engine with the roofline's step times"
+	return append([]string{answer}, p.Lacks()...)
 }
 
 // Live are the rows that are still in the matrix.

@@ -86,8 +86,8 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 	if err != nil {
 		return usage("%w", err)
 	}
-	for _, out := range p.Prediction.LeftOut {
-		fmt.Fprintln(c.stderr, safe(fmt.Sprintf("note: row %s is not predicted: %s", out.Row, out.Why)))
+	for _, line := range p.Prediction.Lacks() {
+		fmt.Fprintln(c.stderr, safe("note: "+line))
 	}
 	v, commit := version()
 	o := sweep.Options{

@@ -50,10 +50,11 @@ type Manifest struct {
 type Prediction struct {
 	Model     string    `json:"model"`
 	Hardware  string    `json:"hardware"`
-	GPUs      int       `json:"gpus"`             // 0 = variants differ
-	Precision string    `json:"precision"`        // of the weights
-	Engine    string    `json:"engine,omitempty"` // whose constants the step times have; absent = of no engine in particular
-	Simulator string    `json:"simulator"`        // limits of the first server, in a line
+	GPUs      int       `json:"gpus"`                    // 0 = variants differ
+	Precision string    `json:"precision"`               // of the weights
+	Engine    string    `json:"engine,omitempty"`        // whose constants the step times have; absent = of no engine in particular
+	Simulator string    `json:"simulator"`               // limits of the first server, in a line
+	Ignored   []string  `json:"ignored_flags,omitempty"` // of the server's commands, that change step times or limits
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
 }
 
@@ -69,6 +70,18 @@ func (p *Prediction) Text() string {
 		return fmt.Sprintf("%s in %s on %s, GPUs by variant", p.Model, p.Precision, p.Hardware)
 	}
 	return fmt.Sprintf("%s in %s on %d × %s", p.Model, p.Precision, p.GPUs, p.Hardware)
+}
+
+// Lacks is what the prediction is without, a line each: flags that it ignores, and rows.
+func (p *Prediction) Lacks() []string {
+	var lines []string
+	if len(p.Ignored) > 0 {
+		lines = append(lines, "the prediction ignores "+strings.Join(p.Ignored, ", ")+": the simulated engine has no such setting")
+	}
+	for _, out := range p.LeftOut {
+		lines = append(lines, "row "+out.Row+" is not predicted: "+out.Why)
+	}
+	return lines
 }
 
 // ServerStart is one start of the server by bench, or one of several endpoints.

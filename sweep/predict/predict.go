@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bench/experiment"
@@ -50,7 +51,13 @@ func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
 			why[v.Name] = "the simulated engine has no " + strings.Join(unknown, ", ") + ": the first value is predicted, without its effect"
 			continue
 		}
-		apply(&c, m.Server.Config(v.Settings).Command)
+		command := m.Server.Config(v.Settings).Command
+		apply(&c, command)
+		for _, name := range ignored(command) {
+			if !slices.Contains(p.Prediction.Ignored, name) {
+				p.Prediction.Ignored = append(p.Prediction.Ignored, name)
+			}
+		}
 		p.servers[v.Name] = &server{config: c}
 	}
 	if err := p.precede(stated); err != nil {

@@ -72,8 +72,24 @@ func prefixCaching(on bool) func(*mock.Config, string) bool {
 	}
 }
 
-// apply sets what the words of a command state: "--max-num-seqs 32", "--max-num-seqs=32" or "--enable-prefix-caching".
-func apply(c *mock.Config, command []string) {
+// lacked are the beginnings of engine flags, by their names with underscores, that change how long a step takes or
+// how many requests fit, which the simulated engine lacks. Sources as for settings.
+var lacked = []string{
+	"attention_backend", "compilation_config", "cpu_offload", "cuda_graph", "data_parallel", "decode_context_parallel",
+	"disable_cuda_graph", "disable_overlap_schedule", "dp", "enable_chunked_prefill", "enable_dbo", "enable_dp_attention", "enable_eplb",
+	"enable_expert_parallel", "enable_lora", "enable_torch_compile", "enforce_eager", "ep", "expert_parallel", "gpu_memory_utilization",
+	"hf_overrides", "kv_cache_free_gpu_memory_fraction", "kv_transfer_config", "max_num_partial_prefills", "mem_fraction_static",
+	"no_async_scheduling", "no_enable_chunked_prefill", "pipeline_parallel", "pp", "quantization", "schedule_policy", "scheduling_policy",
+	"speculative", "swap_space",
+}
+
+// flag is a flag of a command; its value may be empty.
+type flag struct{ name, value string }
+
+// flagsOf are the flags among the words of a command: "--max-num-seqs 32", "--max-num-seqs=32" or "--enforce-eager".
+// Their names have underscores.
+func flagsOf(command []string) []flag {
+	var flags []flag
 	for i, word := range command {
 		name, isFlag := strings.CutPrefix(word, "-")
 		if !isFlag {
@@ -83,8 +99,27 @@ func apply(c *mock.Config, command []string) {
 		if !joined && i+1 < len(command) && !strings.HasPrefix(command[i+1], "-") {
 			value = command[i+1]
 		}
-		if set := settings[strings.ReplaceAll(name, "-", "_")]; set != nil {
-			set(c, value)
+		flags = append(flags, flag{strings.ReplaceAll(name, "-", "_"), value})
+	}
+	return flags
+}
+
+// ignored are the flags of a command that change step times or limits, and change nothing in the simulated engine.
+func ignored(command []string) []string {
+	var names []string
+	for _, f := range flagsOf(command) {
+		if slices.ContainsFunc(lacked, func(begin string) bool { return strings.HasPrefix(f.name+"_", begin+"_") }) {
+			names = append(names, "--"+strings.ReplaceAll(f.name, "_", "-"))
+		}
+	}
+	return names
+}
+
+// apply sets what the flags of a command state.
+func apply(c *mock.Config, command []string) {
+	for _, f := range flagsOf(command) {
+		if set := settings[f.name]; set != nil {
+			set(c, f.value)
 		}
 	}
 }

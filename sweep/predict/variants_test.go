@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,6 +196,22 @@ func TestSettings(t *testing.T) {
 		if !set(&c, value) || reflect.DeepEqual(c, was) {
 			t.Errorf("%s changes nothing", name)
 		}
+	}
+}
+
+// A prediction names the flags that it ignores, without their values, once; the others are not among them.
+func TestIgnoredFlags(t *testing.T) {
+	words := `"--quantization", "fp8", "--max-num-seqs", "{seqs}", "-pp=2", "--enforce-eager", "--port", "8000", "--speculative-config", "{}", "--epsilon", "1"`
+	p, err := New(matrix(t, fmt.Sprintf(vllm, words, "[server.knobs]\nseqs = [4, 8]")), tables(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"--quantization", "--pp", "--enforce-eager", "--speculative-config"}
+	if got := p.Prediction.Ignored; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := p.Prediction.Lacks(); len(got) != 1 || !strings.Contains(got[0], "ignores --quantization, --pp, ") {
+		t.Errorf("%v", got)
 	}
 }
 
