@@ -103,7 +103,7 @@ func (f *predictFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.draft, "draft-model", "", "with --speculate: draft model, on the same hardware (default: drafting takes no time)")
 	fl.StringVar(&f.hfConfig, "hf-config", "", "`FILE`: config.json of a Hugging Face model, to convert")
 	fl.StringVar(&f.calibrate, "calibrate", "", "`DIR` of the run to fit the efficiencies to")
-	fl.StringVar(&f.engine, "engine", "", "engine, for its front end: "+strings.Join(engines, ", ")+" (default: none in particular)")
+	fl.StringVar(&f.engine, "engine", "", "engine, for its front end: "+strings.Join(roofline.EngineNames, ", ")+" (default: none in particular)")
 	f.matrix.register(fl)
 	fl.StringVar(&f.save, "save", "", "with --calibrate: `FILE` to write the device with the fitted constants to, e.g. gpus.json")
 	fl.StringVar(&f.format, "format", "text", "output format: text or json")

@@ -39,14 +39,11 @@ var withMatrix = []string{"model", "hardware", "gpus", "precision", "kv-precisio
 // matrixOnly are those that need a matrix.
 var matrixOnly = []string{"out", "only", "json"}
 
-// engines are those with a front end of their own in the efficiency table.
-var engines = []string{"vllm", "sglang", "trtllm"}
-
 func checkEngine(name string) error {
-	if name == "" || slices.Contains(engines, name) {
+	if name == "" || slices.Contains(roofline.EngineNames, name) {
 		return nil
 	}
-	return usage("unknown engine %q\nhint: --engine %s", name, strings.Join(engines, ", "))
+	return usage("unknown engine %q\nhint: --engine %s", name, strings.Join(roofline.EngineNames, ", "))
 }
 
 // checkMatrixFlags refuses flags of the other form of the command.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +63,9 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 			}
 		}
 		return
+	}
+	if c.Engine != "" && !slices.Contains(roofline.EngineNames, c.Engine) {
+		bad("engine", fmt.Sprintf("unknown engine %q", c.Engine), "engine = "+strconv.Quote(roofline.EngineNames[0])+", or "+strings.Join(roofline.EngineNames[1:], ", "))
 	}
 	if c.Model == "" {
 		bad("model", "hardware needs a model", `model = "llama-3.1-8b"`)

@@ -108,6 +108,9 @@ func (s *Setup) fittedFor(r Range) FittedFor {
 	return FittedFor{s.Model.ID, s.precisionName(), s.all(), r}
 }
 
+// EngineNames are the engines with a factor of their own in the built-in table.
+var EngineNames = []string{"vllm", "sglang", "trtllm"}
+
 func (s *Setup) efficiency() *Efficiency {
 	switch {
 	case s.Device.Efficiency != nil:

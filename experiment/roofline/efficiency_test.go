@@ -1,6 +1,10 @@
 package roofline
 
-import "testing"
+import (
+	"maps"
+	"slices"
+	"testing"
+)
 
 // By hand: 10 ms, and for each of 36 layers 100 µs and, as all have experts, 50 µs more; on an engine with a factor of 2
 // the 50 are 100. A model with latent attention has 400 more in each of its 61 layers, 58 of which have experts.
@@ -72,4 +76,12 @@ func TestRanges(t *testing.T) {
 	sparse := Setup{Model: model(t, "gpt-oss-120b"), Device: device(t, "h100-sxm"), Efficiency: e}.Decode(1, 1000)
 	within(t, "high, sparse", sparse.HighMs, 2*sparse.ExpectedMs, 1e-9)
 	within(t, "low is the floor", sparse.LowMs, sparse.FloorMs, 1e-9)
+}
+
+// Engines that can be named have a factor, and the other way round.
+func TestEngineNames(t *testing.T) {
+	table := slices.Sorted(maps.Keys(BuiltinHardware().Efficiency.Engines))
+	if names := slices.Sorted(slices.Values(EngineNames)); !slices.Equal(names, table) {
+		t.Errorf("%v, in the table %v", names, table)
+	}
 }
