@@ -16,6 +16,8 @@ type Analysis struct {
 	Series    []series.Series       `json:"series"`    // the points, by workload
 	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, the most urgent first
 	Time      TimeSpent             `json:"time"`      // of the run, and of each workload
+
+	Behind *Analysis `json:"-"` // of the prediction behind the run; nil: none
 }
 
 // Finding is one code of findings of one severity with the rows that have it.
@@ -41,7 +43,18 @@ func (r *Run) Analyze() Analysis {
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
 	o.Answer = diagnosis.NewAnswer(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
 	o.Time = r.timeSpent(&o)
+	if r.Prediction != nil {
+		o.Behind = new(r.Prediction.Analyze())
+	}
 	return o
+}
+
+// Predicted is the index in Behind of the series of the same workload and axis; −1: there is none.
+func (o *Analysis) Predicted(s *series.Series) int {
+	if o.Behind == nil {
+		return -1
+	}
+	return slices.IndexFunc(o.Behind.Series, func(x series.Series) bool { return x.Label() == s.Label() && x.Axis == s.Axis })
 }
 
 // Met returns nil if every row is valid and meets its SLO, and else an error with a line for each that does not.

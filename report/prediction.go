@@ -88,17 +88,17 @@ func (r *Run) Beside(o *Analysis) *Beside {
 	if r.Prediction == nil {
 		return nil
 	}
-	p := r.Prediction.Analyze()
 	b := &Beside{
 		Run: r.Prediction.Manifest.Run, Predicted: *r.Prediction.Manifest.Predicted, Differs: r.differsFrom(r.Prediction),
 		Points: []BesidePoint{}, Workloads: []BesideWorkload{},
 	}
 	for i := range o.Series {
 		s := &o.Series[i]
-		j := slices.IndexFunc(p.Series, func(x series.Series) bool { return x.Label() == s.Label() && x.Axis == s.Axis })
+		j := o.Predicted(s)
 		if j < 0 {
 			continue
 		}
+		p := o.Behind
 		other := &p.Series[j]
 		b.Points = append(b.Points, besidePoints(s, other)...)
 		b.Workloads = append(b.Workloads, BesideWorkload{
@@ -209,7 +209,7 @@ func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 	if b == nil {
 		return points, workloads
 	}
-	points.Note = fmt.Sprintf("Predicted, not measured: %s, a simulated engine with the roofline's step times (run %s).", b.Predicted.Text(), b.Run)
+	points.Note = fmt.Sprintf("Predicted, not measured: %s (run %s).", b.Predicted.Text(), b.Run)
 	if len(b.Differs) > 0 {
 		points.Note += " Not the same setup: " + strings.Join(b.Differs, "; ") + "."
 	}

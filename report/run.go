@@ -198,8 +198,7 @@ func (r *Run) predictedLines() []string {
 	if p == nil {
 		return nil
 	}
-	answer := tagPredicted + ", not measured: " + p.Text() + ", a simulated engine with the roofline's step times"
-	return append([]string{answer}, p.Lacks()...)
+	return append([]string{tagPredicted + ", not measured: " + p.Text()}, p.Lacks()...)
 }
 
 // Live are the rows that are still in the matrix.

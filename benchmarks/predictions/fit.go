@@ -13,6 +13,7 @@ import (
 type constant struct {
 	of        func(*roofline.Efficiency) *float64
 	prior, sd float64
+	isShare   bool // of a peak: at most 1
 }
 
 // constants and where their priors come from. Shares: aiconfigurator uses 0.8 of the memory bandwidth, vidur's H100
@@ -21,23 +22,23 @@ type constant struct {
 // each costs a few µs; as many launches of 10 to 20 µs in a prefill, and several times as many kernels for latent or
 // linear attention.
 var constants = []constant{
-	{func(e *roofline.Efficiency) *float64 { return &e.Memory }, 0.85, 0.05},
-	{func(e *roofline.Efficiency) *float64 { return &e.Compute.BF16 }, 0.6, 0.2},
-	{func(e *roofline.Efficiency) *float64 { return &e.Compute.FP8 }, 0.6, 0.2},
-	{func(e *roofline.Efficiency) *float64 { return &e.Compute.FP4 }, 0.45, 0.25},
-	{func(e *roofline.Efficiency) *float64 { return &e.Experts }, 0.25, 0.3},
-	{func(e *roofline.Efficiency) *float64 { return &e.ExpertTokens }, 10, 0.4},
-	{func(e *roofline.Efficiency) *float64 { return &e.Attention }, 0.5, 0.2},
-	{func(e *roofline.Efficiency) *float64 { return &e.Link }, 0.6, 0.3},
-	{func(e *roofline.Efficiency) *float64 { return &e.AllReduceUs }, 6, 0.5},
-	{func(e *roofline.Efficiency) *float64 { return &e.StepMs }, 0.5, 0.7},
-	{func(e *roofline.Efficiency) *float64 { return &e.Layer.Any }, 45, 0.4},
-	{func(e *roofline.Efficiency) *float64 { return &e.Layer.Experts }, 20, 0.3},
-	{func(e *roofline.Efficiency) *float64 { return &e.Layer.Special }, 20, 0.4},
-	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndMs }, 20, 0.5},
-	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndLayer.Any }, 300, 0.5},
-	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndLayer.Experts }, 200, 0.4},
-	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndLayer.Special }, 2000, 0.8},
+	{func(e *roofline.Efficiency) *float64 { return &e.Memory }, 0.85, 0.05, true},
+	{func(e *roofline.Efficiency) *float64 { return &e.Compute.BF16 }, 0.6, 0.2, true},
+	{func(e *roofline.Efficiency) *float64 { return &e.Compute.FP8 }, 0.6, 0.2, true},
+	{func(e *roofline.Efficiency) *float64 { return &e.Compute.FP4 }, 0.45, 0.25, true},
+	{func(e *roofline.Efficiency) *float64 { return &e.Experts }, 0.25, 0.3, true},
+	{func(e *roofline.Efficiency) *float64 { return &e.ExpertTokens }, 10, 0.4, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.Attention }, 0.5, 0.2, true},
+	{func(e *roofline.Efficiency) *float64 { return &e.Link }, 0.6, 0.3, true},
+	{func(e *roofline.Efficiency) *float64 { return &e.AllReduceUs }, 6, 0.5, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.StepMs }, 0.5, 0.7, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.Layer.Any }, 45, 0.4, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.Layer.Experts }, 20, 0.3, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.Layer.Special }, 20, 0.4, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndMs }, 20, 0.5, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndLayer.Any }, 300, 0.5, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndLayer.Experts }, 200, 0.4, false},
+	{func(e *roofline.Efficiency) *float64 { return &e.FrontEndLayer.Special }, 2000, 0.8, false},
 }
 
 // engines are the factors on the front end of layers with experts and special attention. vLLM runs prefills as
@@ -64,7 +65,7 @@ func start() roofline.Efficiency {
 func with(e roofline.Efficiency, x []float64) roofline.Efficiency {
 	for i, c := range constants {
 		v := c.prior * math.Exp(x[i])
-		if c.prior < 1 && i < 8 { // a share
+		if c.isShare {
 			v = min(1, v)
 		}
 		*c.of(&e) = v

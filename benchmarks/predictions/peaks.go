@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ func peaks(models roofline.Models, hardware roofline.Hardware) string {
 		n := float64(f.GPUs)
 		fmt.Fprintf(&b, "%s, %s | %d × %s | %d/%d | %.0f | %.0f (%.0f–%.0f)\n", short(f.Model), f.Precision, f.GPUs, f.GPU, f.Input, f.Output,
 			f.OutputPerGPU, p.PerGPU, p.LowPerS/n, p.HighPerS/n)
-		off = append(off, math.Exp(math.Abs(math.Log(p.PerGPU/f.OutputPerGPU))))
+		off = append(off, factor(p.PerGPU, f.OutputPerGPU))
 		if p.LowPerS/n <= f.OutputPerGPU && f.OutputPerGPU <= p.HighPerS/n {
 			inside++
 		}

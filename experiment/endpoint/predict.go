@@ -142,12 +142,11 @@ func (p *predicted) sample(at time.Duration, edge string) {
 
 // store passes the samples on, and summarizes those of the window.
 func (p *predicted) store() error {
-	for i := range p.samples {
-		if p.m.t.Sample == nil {
-			break
-		}
-		if err := p.m.t.Sample(&p.samples[i]); err != nil {
-			return err
+	if pass := p.m.t.Sample; pass != nil {
+		for i := range p.samples {
+			if err := pass(&p.samples[i]); err != nil {
+				return err
+			}
 		}
 	}
 	e := p.m.e

@@ -218,12 +218,6 @@ func (d *driver) windowClosed() {
 	d.donePending()
 }
 
-// holdsRow reports that the row ends only after the request: one of the window or, since its conversation may
-// have a turn in the window, one of the warm-up.
-func (d *driver) holdsRow(job *Job) bool {
-	return job.Phase == Window || job.Phase == Warmup && d.Follow != nil
-}
-
 // donePending ends the dispatching when nothing is pending.
 func (d *driver) donePending() {
 	if d.pending.Add(-1) == 0 {

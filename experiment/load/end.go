@@ -79,14 +79,7 @@ func (d *driver) closeWindow(how func()) {
 
 // closeByPlan closes the window with the plan's last request.
 func (d *driver) closeByPlan() {
-	d.closeWindow(func() {
-		d.window.close(d.window.lastArrival)
-		if d.hasSchedule() {
-			d.window.scheduleGrace(d.window.lastArrival)
-		} else {
-			d.window.onComplete(time.Since(d.epoch))
-		}
-	})
+	d.closeWindow(func() { d.window.closeByPlan(d.hasSchedule(), time.Since(d.epoch)) })
 }
 
 // cutRun ends a row that has taken MaxDuration.

@@ -16,8 +16,8 @@ type Engine interface {
 	// Next runs until the first request ends, at most until a time, and fills its Result; nil: none ended until then.
 	// Without a time it is called only if a request is in flight.
 	Next(until time.Duration) *Job
-	// Drop removes the requests that have not ended, and fills in what came of each until now.
-	Drop(now time.Duration) []*Job
+	// Drop removes the requests that have not ended, and fills in what came of each so far.
+	Drop() []*Job
 }
 
 // Simulate does in virtual time what Run does, with a client that is never late: the same plan, phases, workers, cap,
@@ -130,7 +130,7 @@ func (v *virtual) fire() {
 
 // finish accounts for the requests that have not ended.
 func (v *virtual) finish() error {
-	for _, job := range v.engine.Drop(v.now) {
+	for _, job := range v.engine.Drop() {
 		r := &job.Result
 		r.Outcome, r.Error, r.End, r.Free = openai.Unfinished, openai.ErrUnfinished.Error(), v.now, v.now
 		if v.decided {

@@ -216,18 +216,7 @@ func (v *virtual) closeWindow(how func()) {
 }
 
 func (v *virtual) closeByPlan() {
-	v.closeWindow(func() {
-		v.window.close(v.window.lastArrival)
-		if v.hasSchedule() {
-			v.window.scheduleGrace(v.window.lastArrival)
-		} else {
-			v.window.onComplete(v.now)
-		}
-	})
-}
-
-func (v *virtual) holdsRow(job *Job) bool {
-	return job.Phase == Window || job.Phase == Warmup && v.Follow != nil
+	v.closeWindow(func() { v.window.closeByPlan(v.hasSchedule(), v.now) })
 }
 
 func (v *virtual) release(job *Job) {

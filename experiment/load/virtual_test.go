@@ -42,7 +42,7 @@ func (e *delays) Next(until time.Duration) *Job {
 	return job
 }
 
-func (e *delays) Drop(time.Duration) []*Job { return e.inFlight }
+func (e *delays) Drop() []*Job { return e.inFlight }
 
 // virtually is what Simulate makes of a load: its requests in the order of the plan.
 func virtually(ctx context.Context, l workload.Load, w workload.Workload, service func(*Job) time.Duration, decided context.Context,

@@ -100,6 +100,16 @@ func (w *window) phase(arrival time.Duration) Phase {
 // close ends the window, at the given moment or at its latest end.
 func (w *window) close(end time.Duration) { w.closed, w.end = true, min(end, w.latestEnd()) }
 
+// closeByPlan closes the window at the plan's last arrival. scheduled: every arrival was known before the row began.
+func (w *window) closeByPlan(scheduled bool, now time.Duration) {
+	w.close(w.lastArrival)
+	if scheduled {
+		w.scheduleGrace(w.lastArrival)
+	} else {
+		w.onComplete(now)
+	}
+}
+
 // complete reports that the window has all its requests.
 func (w *window) complete() bool {
 	return w.Requests > 0 && w.counted >= w.Requests
@@ -151,6 +161,12 @@ func (c *Config) scheduledEnd() time.Duration {
 		return w.lastArrival
 	}
 	return w.latestEnd()
+}
+
+// holdsRow reports that the row ends only after the request: one of the window or, since its conversation may
+// have a turn in the window, one of the warm-up.
+func (c *Config) holdsRow(job *Job) bool {
+	return job.Phase == Window || job.Phase == Warmup && c.Follow != nil
 }
 
 // hasSchedule reports that every arrival is known before the row begins.

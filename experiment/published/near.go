@@ -27,10 +27,10 @@ const Tolerance = 0.1
 const stated = 0.01
 
 // Near are the figures of the same model, precision, GPUs and lengths (the mean ones within Tolerance, or the stated
-// ones), the query's engine first: the highest
-// throughputs, and for each engine the latencies at the nearest concurrency. Without one within Tolerance, those are
-// the next lower and the next higher, or the last on the only side. Of several figures at one concurrency, the one of
-// the nearest lengths counts; of these, the newest; of these, the one with the lowest TPOT.
+// ones), the query's engine first: the highest throughputs, and for each engine the latencies at the nearest
+// concurrency. Without one within Tolerance, those are the next lower and the next higher, or the last on the only
+// side. Of several figures at one concurrency, the one of the nearest lengths counts; of these, the newest; of these,
+// the one with the lowest TPOT.
 func Near(q Query) []Figure { return near(All(), q) }
 
 // InDataSets are MLPerf's highest throughputs of the same model, precision and GPUs, with the lengths of its data

@@ -64,12 +64,13 @@ type LeftOut struct {
 	Why string `json:"why"`
 }
 
-// Text is the prediction in a few words.
+// Text is what was predicted, and how.
 func (p *Prediction) Text() string {
+	on := fmt.Sprintf("%d × %s", p.GPUs, p.Hardware)
 	if p.GPUs == 0 {
-		return fmt.Sprintf("%s in %s on %s, GPUs by variant", p.Model, p.Precision, p.Hardware)
+		on = p.Hardware + ", GPUs by variant"
 	}
-	return fmt.Sprintf("%s in %s on %d × %s", p.Model, p.Precision, p.GPUs, p.Hardware)
+	return fmt.Sprintf("%s in %s on %s, a simulated engine with the roofline's step times", p.Model, p.Precision, on)
 }
 
 // Lacks is what the prediction is without, a line each: flags that it ignores, and rows.

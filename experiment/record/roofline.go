@@ -95,8 +95,7 @@ func (b RooflineSource) Or(stored *Roofline) RooflineSource {
 }
 
 // Of is the roofline for the observed batch and lengths, not for the requested ones; nil and the reason
-// without one. engine is the server's, of its metrics page; empty = that of
-// the setup.
+// without one. engine is the server's, of its metrics page; empty = that of the setup.
 func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engine string) (*Roofline, string) {
 	if b.setup == nil {
 		return b.stored, b.Missing()

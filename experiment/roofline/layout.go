@@ -1,7 +1,6 @@
 package roofline
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -20,11 +19,10 @@ type Layout struct {
 
 // check reports mistakes of a layout on this many GPUs.
 func (l Layout) check(gpus int) error {
-	var errs []error
-	if stages := max(1, l.Pipeline); l.Pipeline < 0 || gpus%stages != 0 {
-		errs = append(errs, fmt.Errorf("pipeline is %d: it must divide the number of GPUs (%d)", l.Pipeline, gpus))
+	if l.Pipeline < 0 || gpus%max(1, l.Pipeline) != 0 {
+		return fmt.Errorf("pipeline is %d: it must divide the number of GPUs (%d)", l.Pipeline, gpus)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // all is the number of GPUs.

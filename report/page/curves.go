@@ -72,15 +72,11 @@ type mark struct {
 // estimate is the figures of the percentiles of one latency; nil: none.
 type estimate []figures
 
-// newCurveSet takes the workloads of a run, and those of the prediction behind it; nil: none.
-func newCurveSet(o *report.Analysis, behind *report.Run) *curveSet {
+// newCurveSet takes the workloads of a run, and those of the prediction behind it.
+func newCurveSet(o *report.Analysis) *curveSet {
 	set := &curveSet{Singles: singles, Output: outputUnit(o)}
-	var predicted report.Analysis
-	if behind != nil {
-		predicted = behind.Analyze()
-	}
 	for i := range o.Series {
-		set.addPredicted(&predicted, &o.Series[i], lookOf(i, i))
+		set.addPredicted(o, &o.Series[i], lookOf(i, i))
 		set.add(o, i, lookOf(i, i), "")
 	}
 	if s, _ := o.HeadlinePoint(); s != nil {
@@ -104,12 +100,12 @@ func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 }
 
 // addPredicted adds the predicted curve of a workload, if there is one.
-func (set *curveSet) addPredicted(predicted *report.Analysis, s *series.Series, l look) {
-	i := slices.IndexFunc(predicted.Series, func(x series.Series) bool { return x.Label() == s.Label() && x.Axis == s.Axis })
+func (set *curveSet) addPredicted(o *report.Analysis, s *series.Series, l look) {
+	i := o.Predicted(s)
 	if i < 0 {
 		return
 	}
-	set.add(predicted, i, l, "")
+	set.add(o.Behind, i, l, "")
 	c := &set.Curves[len(set.Curves)-1]
 	c.Predicted, c.Name, c.Full, c.Group = true, "predicted", "predicted, "+c.Name, groupOf(s)
 	c.Limits, c.Opens, c.Published = nil, nil, nil

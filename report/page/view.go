@@ -103,7 +103,7 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	v := runView{ID: id, Manifest: run.Manifest, Tag: run.Tag(), Notices: run.Notices(),
 		Setup: run.Setup(), SLO: o.SLOLine(), Answers: answersOf(id, o), Result: o.Answer.Text}
 	seen := observe(run, o)
-	set := newCurveSet(o, run.Prediction)
+	set := newCurveSet(o)
 	charts, err := chartsOf(o, set, seen)
 	if err != nil {
 		return v, err

@@ -102,7 +102,7 @@ func (e *engine) Next(until time.Duration) *load.Job {
 }
 
 // Drop returns what came of the requests that have not ended.
-func (e *engine) Drop(time.Duration) []*load.Job {
+func (e *engine) Drop() []*load.Job {
 	var out []*load.Job
 	for _, r := range e.sim.Rest() {
 		out = append(out, e.take(r))
