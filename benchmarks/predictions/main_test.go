@@ -106,15 +106,30 @@ func TestHeldBackTable(t *testing.T) {
 	if in < 0.85*n {
 		t.Errorf("TPOT of %.0f of %.0f figures of InferenceX is in range", in, n)
 	}
+	inDocs(t, all, func(name string) bool { // the page leaves the lines of servers out
+		return !slices.ContainsFunc(all, func(p predicted) bool { return name == p.GPU || name == p.Engine })
+	})
+}
+
+// TestCrossValidatedTable: the table of each model predicted by the others is in docs/roofline.md.
+func TestCrossValidatedTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits the constants four times")
+	}
+	fit, _ := builtinPoints(t)
+	inDocs(t, crossValidated(fit, roofline.BuiltinHardware().Efficiency), func(string) bool { return true })
+}
+
+// inDocs checks that the lines with these names of the table of points are in docs/roofline.md.
+func inDocs(t *testing.T, all []predicted, named func(string) bool) {
+	t.Helper()
 	docs, err := os.ReadFile("../../docs/roofline.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines, widths, _ := strings.Cut(table(all), "\n\n")
 	for line := range strings.Lines(lines + "\n") {
-		name, _, _ := strings.Cut(line, " |")
-		server := slices.ContainsFunc(all, func(p predicted) bool { return name == p.GPU || name == p.Engine })
-		if !server && !strings.Contains(string(docs), "\n"+line) { // the page leaves those lines out
+		if name, _, _ := strings.Cut(line, " |"); named(name) && !strings.Contains(string(docs), "\n"+line) {
 			t.Errorf("docs/roofline.md lacks %s", line)
 		}
 	}
