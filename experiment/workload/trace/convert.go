@@ -17,36 +17,39 @@ type Conversion struct {
 	Info
 	Counts
 	Requests  int      // written
+	Sessions  int      // written with their graph; 0 = the format has no sessions
 	Different int      // distinct blocks
 	HitRate   float64  // share of prompt tokens that an unlimited cache hits
 	Lost      []string // what the new file lacks, one phrase each
 }
 
-// Convert writes the requests of r in the native format, always without text. Anonymized output has only
-// lengths, times since the first request, and blocks and sessions numbered in order of first appearance.
-func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
-	c := &converter{blocks: map[uint64]uint64{}, sessions: map[int]int{}, classes: map[string]bool{}, anonymize: anonymize}
+// Convert writes the requests of r in the native format, always without text, and of a format with sessions
+// their graph. Anonymized output has only lengths, times since the first request, and blocks and sessions
+// numbered in order of first appearance; classes (models) stay if classes is true.
+func Convert(w io.Writer, r *Reader, anonymize, classes bool) (*Conversion, error) {
+	c := &converter{anonymize: anonymize, keepClasses: classes}
+	return c.convert(w, r, nil)
+}
+
+// convert writes the requests, or sessions, that keep selects by their place from 0; nil = all.
+func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) (*Conversion, error) {
+	c.blocks, c.sessions, c.classes = map[uint64]uint64{}, map[int]int{}, map[string]bool{}
 	c.Info = r.Info
 	b := bufio.NewWriterSize(w, 1<<16)
-	out := json.NewEncoder(b)
-	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated}
+	c.out = json.NewEncoder(b)
+	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated, Grouped: r.Info.Grouped, Ends: r.Info.Ends}
 	if r.Info.Timed {
 		h.TimeUnit = "ms"
 	}
-	if err := out.Encode(h); err != nil {
+	if err := c.out.Encode(h); err != nil {
 		return nil, err
 	}
-	for {
-		e, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := out.Encode(c.line(e)); err != nil {
-			return nil, err
-		}
+	write := c.requests
+	if r.Info.Grouped {
+		write = c.runs
+	}
+	if err := write(r, keep); err != nil {
+		return nil, err
 	}
 	c.Counts = r.Counts
 	if c.Different = len(c.blocks); c.tokens > 0 {
@@ -54,6 +57,62 @@ func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
 	}
 	c.lost(r)
 	return &c.Conversion, b.Flush()
+}
+
+// requests writes requests one by one.
+func (c *converter) requests(r *Reader, keep func(Entry, int) bool) error {
+	for i := 0; ; i++ {
+		e, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if keep != nil && !keep(e, i) {
+			continue
+		}
+		if err := c.out.Encode(c.line(e)); err != nil {
+			return err
+		}
+	}
+}
+
+// runs writes sessions with their graph.
+func (c *converter) runs(r *Reader, keep func(Entry, int) bool) error {
+	for i := 0; ; i++ {
+		s, err := r.NextSession()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if keep != nil && !keep(Entry{}, i) {
+			continue
+		}
+		c.Sessions++
+		for i, n := range s.Nodes {
+			e := n.Entry
+			e.At, e.Session, e.Turn = s.At+n.At, c.Sessions, 0
+			l := c.line(e)
+			l.Node, l.At, l.Wait, l.Took, l.Agent = i+1, some(n.At), some(n.Wait), some(n.Took), n.Agent
+			for _, p := range n.Parents {
+				l.Parents = append(l.Parents, p+1)
+			}
+			if err := c.out.Encode(l); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// some is a time in milliseconds; empty = 0.
+func some(d time.Duration) json.Number {
+	if d == 0 {
+		return ""
+	}
+	return milliseconds(d)
 }
 
 // line is one request in the native format.
@@ -65,15 +124,25 @@ type line struct {
 	Session   int         `json:"session,omitempty"`
 	Turn      int         `json:"turn,omitempty"`
 	Class     string      `json:"class,omitempty"`
+
+	// The graph of a session.
+	Node    int         `json:"node,omitempty"`
+	Parents []int       `json:"parents,omitempty"`
+	At      json.Number `json:"at_ms,omitempty"`
+	Wait    json.Number `json:"wait_ms,omitempty"`
+	Took    json.Number `json:"took_ms,omitempty"`
+	Agent   int         `json:"agent,omitempty"`
 }
 
 type converter struct {
 	Conversion
-	anonymize bool
-	first     time.Duration
-	blocks    map[uint64]uint64 // new numbers by old ones
-	sessions  map[int]int
-	classes   map[string]bool
+	anonymize   bool
+	keepClasses bool // though anonymized
+	out         *json.Encoder
+	first       time.Duration
+	blocks      map[uint64]uint64 // new numbers by old ones
+	sessions    map[int]int
+	classes     map[string]bool
 
 	tokens, fresh int // tokens of all blocks, and of blocks at their first appearance
 }
@@ -95,7 +164,7 @@ func (c *converter) line(e Entry) line {
 		if dense == next {
 			c.fresh += n
 		}
-		if c.anonymize {
+		if c.anonymize || c.Grouped {
 			e.Blocks[i] = dense
 		}
 	}
@@ -105,7 +174,8 @@ func (c *converter) line(e Entry) line {
 	if e.Session > 0 {
 		l.Session = renumber(c.sessions, e.Session, len(c.sessions)+1)
 	}
-	if l.Class = ""; e.Class != "" {
+	if e.Class != "" && !c.keepClasses {
+		l.Class = ""
 		c.classes[e.Class] = true
 	}
 	return l
@@ -133,14 +203,22 @@ func milliseconds(d time.Duration) json.Number {
 // lost lists what the new file lacks.
 func (c *converter) lost(r *Reader) {
 	add := func(format string, args ...any) { c.Lost = append(c.Lost, fmt.Sprintf(format, args...)) }
-	if c.Empty > 0 {
-		add("%d rows with an empty prompt or answer", c.Empty)
+	for _, n := range []struct {
+		rows int
+		what string
+	}{
+		{c.Other, "that are no requests to a model"}, {c.Failed, "that failed"}, {c.Duplicate, "that are there twice"},
+		{c.Empty, "with an empty prompt or answer"}, {c.Filtered, "excluded by the window or the filters"},
+	} {
+		if n.rows > 0 {
+			add("%d rows %s", n.rows, n.what)
+		}
 	}
-	if c.Filtered > 0 {
-		add("%d rows excluded by the window or the filters", c.Filtered)
+	i := r.Info
+	if i.Estimated && i.Format != Native || i.BlockTokens > 0 && (i.Format == OTel || i.Format == LiteLLM) {
+		add("the text: only hashes of prefixes in blocks of about %d tokens are kept; a block that differs anywhere is not shared", i.BlockTokens)
 	}
-	if prints := r.src.info(); prints.Estimated && prints.Format != Native {
-		add("the text: only hashes of prefixes in blocks of about %d tokens are kept; a block that differs anywhere is not shared", prints.BlockTokens)
+	if i.Estimated && i.Format != Native {
 		add("exact token counts: they are estimated from bytes")
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.dropped) > 0 {
@@ -158,8 +236,8 @@ func (c *converter) lost(r *Reader) {
 	if len(c.blocks) > 0 {
 		add("the hashes of %d blocks: blocks are numbered from 0 in order of first appearance", len(c.blocks))
 	}
-	if len(c.sessions) > 0 {
-		add("the ids of %d sessions: sessions are numbered from 1", len(c.sessions))
+	if n := max(len(c.sessions), c.Sessions); n > 0 {
+		add("the ids of %d sessions: sessions are numbered from 1", n)
 	}
 	if len(c.classes) > 0 {
 		add("the names of %d classes or models, and the class of each request", len(c.classes))

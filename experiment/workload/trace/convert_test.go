@@ -15,7 +15,7 @@ import (
 func convert(t *testing.T, o Options, anonymize bool) (string, *Conversion) {
 	t.Helper()
 	var b bytes.Buffer
-	c, err := Convert(&b, open(t, o), anonymize)
+	c, err := Convert(&b, open(t, o), anonymize, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,43 @@ import (
 	"strings"
 )
 
-// newSource makes the reader of the given format, or of the format detected from the first line.
-func newSource(l *lines, o Options) (source, error) {
+// begin sets the source of the given format, or of the format detected from the first bytes.
+func (r *Reader) begin(l *lines) (err error) {
 	open, err := skipSpace(l)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	format := r.o.Format
+	if format == "" && (open == '{' || open == '[') {
+		start, _ := l.r.Peek(sniffed) // a read error is returned by the next read
+		format = sniff(start)
+	}
+	switch format {
+	case Weka:
+		w, err := newWeka(l.r, l.line+1)
+		if err != nil {
+			return err
+		}
+		r.grouped(w)
+	case OTel:
+		return r.scanned(newOTel(l.r, l.line+1, r.o))
+	case LiteLLM:
+		return r.scanned(newLiteLLM(l.r, l.line+1, r.o))
+	default:
+		if r.src, err = newSource(l, open, r.o); err != nil {
+			return err
+		}
+		r.Info = r.src.info()
+		if n, ok := r.src.(*native); ok {
+			r.grouped(n)
+		}
+	}
+	return nil
+}
+
+// newSource makes the reader of the given format with one row a line, or of the format detected from the first
+// line.
+func newSource(l *lines, open byte, o Options) (source, error) {
 	if open == '[' && (o.Format == "" || o.Format == ShareGPT) {
 		return newShareGPT(l.r, true, l.line+1, o), nil // the file may have no line breaks
 	}

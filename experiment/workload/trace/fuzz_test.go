@@ -35,6 +35,10 @@ func fuzz(f *testing.F, format string) {
 			return
 		}
 		defer r.Close()
+		if len(text)%2 == 1 {
+			fuzzSessions(t, r, o)
+			return
+		}
 		last := time.Duration(0)
 		for {
 			e, err := r.Next()
@@ -56,6 +60,36 @@ func fuzz(f *testing.F, format string) {
 	})
 }
 
+// fuzzSessions reads sessions: what comes is a graph without cycles.
+func fuzzSessions(t *testing.T, r *Reader, o Options) {
+	at := time.Duration(0)
+	for n := 0; ; n++ {
+		s, err := r.NextSession()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			sound(t, err)
+			return
+		}
+		if s.Number != n || s.At < at || len(s.Nodes) == 0 || s.Nodes[0].At != 0 {
+			t.Fatalf("unsound: %+v", s)
+		}
+		at = s.At
+		for i, e := range s.Nodes {
+			if e.Input < 1 || e.Input > o.CapInput || e.Output < 1 || e.Wait < 0 || e.Took < 0 || e.Agent < 0 || e.Cached < 0 || e.Cached > e.Input {
+				t.Fatalf("unsound: %+v", e)
+			}
+			if i > 0 && e.At < s.Nodes[i-1].At || i > 0 && len(e.Parents) > 0 && (e.Parents[0] < 0 || e.Parents[len(e.Parents)-1] >= i) {
+				t.Fatalf("node %d: %+v", i, e)
+			}
+			if err := checkBlocks(&e.Entry, r.Info.BlockTokens); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func sound(t *testing.T, err error) {
 	if !placedError.MatchString(err.Error()) {
 		t.Fatalf("no place in %q", err)
@@ -69,4 +103,7 @@ func FuzzBurstGPT(f *testing.F) { fuzz(f, BurstGPT) }
 func FuzzBailian(f *testing.F)  { fuzz(f, Bailian) }
 func FuzzShareGPT(f *testing.F) { fuzz(f, ShareGPT) }
 func FuzzLog(f *testing.F)      { fuzz(f, Log) }
+func FuzzWeka(f *testing.F)     { fuzz(f, Weka) }
+func FuzzOTel(f *testing.F)     { fuzz(f, OTel) }
+func FuzzLiteLLM(f *testing.F)  { fuzz(f, LiteLLM) }
 func FuzzNative(f *testing.F)   { fuzz(f, Native) }

@@ -27,13 +27,6 @@ type Report struct {
 	Notes    []Note         `json:"notes"`
 }
 
-// Sessions are the conversations of a trace.
-type Sessions struct {
-	Count     int     `json:"count"`
-	MeanTurns float64 `json:"mean_turns"`
-	MaxTurns  int     `json:"max_turns"`
-}
-
 // Note is a caution about replaying a trace, and what to do.
 type Note struct {
 	Code string `json:"code"`
@@ -50,59 +43,121 @@ func Inspect(r *Reader, sizes []int) (*Report, error) { return inspect(r, math.M
 func InspectFirst(r *Reader, n int) (*Report, error) { return inspect(r, n, nil) }
 
 func inspect(r *Reader, most int, sizes []int) (*Report, error) {
-	var (
-		out      = &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}}
-		arrive   = newArrivals()
-		input    = tally{}
-		output   = tally{}
-		sessions = map[int]int{}
-		reuse    = newReuse()
-	)
-	for out.Requests < most {
+	i := newInspector(r)
+	if r.Info.Grouped {
+		if err := i.runs(r, most); err != nil {
+			return nil, err
+		}
+	}
+	if !r.Info.Grouped || r.Info.Timed {
+		if err := i.requests(r, most); err != nil {
+			return nil, err
+		}
+	}
+	return i.report(r, sizes), nil
+}
+
+// inspector collects the figures of a report.
+type inspector struct {
+	out      *Report
+	arrive   *arrivals
+	input    tally
+	output   tally
+	sessions map[int]int // requests by session
+	graphs   *graphs     // nil = a format without graphs
+	reuse    *reuse
+}
+
+func newInspector(r *Reader) *inspector {
+	return &inspector{
+		out:    &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}},
+		arrive: newArrivals(), input: tally{}, output: tally{}, sessions: map[int]int{}, reuse: newReuse(),
+	}
+}
+
+// requests reads requests, in the order of the trace.
+func (i *inspector) requests(r *Reader, most int) error {
+	for i.out.Requests < most {
 		e, err := r.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.Requests++
-		out.SpanS = e.At.Seconds()
-		arrive.add(e.At)
-		input[e.Input]++
-		output[e.Output]++
-		if e.Session > 0 {
-			sessions[e.Session]++
-		}
-		if e.Class != "" {
-			out.Classes[e.Class]++
-		}
-		reuse.request(e.Blocks, e.Input, r.Info.BlockTokens)
+		i.out.SpanS = e.At.Seconds()
+		i.arrive.add(e.At)
+		i.request(&e)
 	}
-	out.Counts = r.Counts
-	out.Input, out.Output = input.lengths(), output.lengths()
-	if r.Info.Timed {
-		out.Arrivals = arrive.result()
-	}
-	if len(sessions) > 0 {
-		out.Sessions = conversations(sessions)
-	}
-	if reuse.blocks > 0 {
-		out.Cache = reuse.cache(r.Info.BlockTokens, sizes)
-	}
-	out.note(r.o.speed())
-	return out, nil
+	return nil
 }
 
-func conversations(turns map[int]int) *Sessions {
-	s := &Sessions{Count: len(turns)}
-	sum := 0
-	for _, n := range turns {
-		sum += n
-		s.MaxTurns = max(s.MaxTurns, n)
+func (i *inspector) request(e *Entry) {
+	i.out.Requests++
+	i.input[e.Input]++
+	i.output[e.Output]++
+	if e.Session > 0 {
+		i.sessions[e.Session]++
 	}
-	s.MeanTurns = float64(sum) / float64(s.Count)
-	return s
+	if e.Class != "" {
+		i.out.Classes[e.Class]++
+	}
+	i.reuse.request(e.Blocks, e.Input, i.out.BlockTokens)
+}
+
+// runs reads sessions with about that number of requests. Sessions without a common clock are the order of the
+// trace; of others the requests are read again.
+func (i *inspector) runs(r *Reader, most int) error {
+	i.graphs = newGraphs()
+	var overlapping *spill
+	if r.Info.Timed && r.stored == nil {
+		overlapping = &spill{}
+		r.close = append(r.close, overlapping)
+		r.sessions = &copied{r.sessions, overlapping, 0}
+	}
+	for requests := 0; requests < most || overlapping != nil; {
+		s, err := r.NextSession()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if requests >= most {
+			continue // only stored
+		}
+		requests += len(s.Nodes)
+		i.graphs.add(&s)
+		for n := range s.Nodes {
+			if !r.Info.Timed {
+				i.request(&s.Nodes[n].Entry)
+			}
+		}
+	}
+	if r.Info.Timed {
+		return r.rewind(overlapping)
+	}
+	return nil
+}
+
+func (i *inspector) report(r *Reader, sizes []int) *Report {
+	out := i.out
+	out.Counts = r.Counts
+	out.Input, out.Output = i.input.lengths(), i.output.lengths()
+	if r.Info.Timed {
+		out.Arrivals = i.arrive.result()
+	}
+	if len(i.sessions) > 0 {
+		out.Sessions = conversations(i.sessions)
+	}
+	if i.reuse.blocks > 0 {
+		out.Cache = i.reuse.cache(r.Info.BlockTokens, sizes)
+	}
+	if i.graphs != nil {
+		out.Sessions = i.graphs.result(r.Info, out.Cache)
+	}
+	out.note(r.o.speed())
+	return out
 }
 
 // note adds cautions about a replay at that speed.

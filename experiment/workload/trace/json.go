@@ -41,7 +41,12 @@ func article(value string) string {
 }
 
 func wanted(t reflect.Type) string {
+	if t == reflect.TypeFor[json.Number]() {
+		return "a number"
+	}
 	switch t.Kind() {
+	case reflect.Float64:
+		return "a number"
 	case reflect.Int, reflect.Int64:
 		return "an integer, like 512"
 	case reflect.Uint64:

@@ -22,6 +22,14 @@ type row struct {
 	Session int    `json:"session"`
 	Turn    int    `json:"turn"`
 	Class   string `json:"class"`
+
+	// The graph of a session.
+	Node    int         `json:"node"` // from 1
+	Parents []int       `json:"parents"`
+	At      json.Number `json:"at_ms"`
+	Wait    json.Number `json:"wait_ms"`
+	Took    json.Number `json:"took_ms"`
+	Agent   int         `json:"agent"`
 }
 
 // jsonl reads the formats with one JSON object a line.
@@ -31,6 +39,7 @@ type jsonl struct {
 	clock clock
 	chats map[int64]int // Bailian: the conversation of each chat
 	count int           // conversations so far
+	row   row           // the last one
 }
 
 // formatUnits and formatBlocks are the defaults of the formats.
@@ -55,9 +64,11 @@ type header struct {
 	TimeUnit    string `json:"time_unit,omitempty"`    // s, ms, us, ns; absent: rows without times
 	BlockTokens int    `json:"block_tokens,omitempty"` // absent: rows without hash ids
 	Estimated   bool   `json:"estimated,omitempty"`    // lengths were estimated from text
+	Grouped     bool   `json:"grouped,omitempty"`      // the requests of a session stand together, with their graph
+	Ends        bool   `json:"ends,omitempty"`         // waits are tool time alone
 }
 
-func newNative(l *lines, first []byte, o Options) (*jsonl, error) {
+func newNative(l *lines, first []byte, o Options) (source, error) {
 	var h header
 	if err := decode(first, &h); err != nil {
 		return nil, fmt.Errorf("reading the header: %w", err)
@@ -73,8 +84,12 @@ func newNative(l *lines, first []byte, o Options) (*jsonl, error) {
 	case o.TimeUnit != "" || o.BlockTokens > 0:
 		return nil, errors.New("the header of the trace sets time_unit and block_tokens\nhint: remove them from the options")
 	}
-	return &jsonl{lines: l, clock: clock{unit: unit, stated: true},
-		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated}}, nil
+	j := &jsonl{lines: l, clock: clock{unit: unit, stated: true},
+		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated, Grouped: h.Grouped, Ends: h.Ends}}
+	if h.Grouped {
+		return &native{jsonl: j}, nil
+	}
+	return j, nil
 }
 
 func (j *jsonl) info() Info { return j.what }
@@ -85,8 +100,9 @@ func (j *jsonl) next(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	var r row
-	if err := decode(line, &r); err != nil {
+	j.row = row{}
+	r := &j.row
+	if err := decode(line, r); err != nil {
 		return fmt.Errorf("not a row of a %s trace: %w", j.what.Format, err)
 	}
 	if r.Input == nil || r.Output == nil {
@@ -98,7 +114,7 @@ func (j *jsonl) next(e *Entry) error {
 	*e = Entry{Line: j.lines.line, Input: *r.Input, Output: *r.Output, Blocks: r.HashIDs, Session: r.Session, Turn: r.Turn, Class: r.Class}
 	switch {
 	case j.what.Format == Bailian:
-		j.chat(e, &r)
+		j.chat(e, r)
 	case r.HashIDs != nil && j.what.BlockTokens == 0:
 		return errors.New("hash_ids in a trace whose header has no block_tokens")
 	}

@@ -138,6 +138,7 @@ func (g *logfile) droppedKeys() []string { return slices.Sorted(maps.Keys(g.drop
 type message struct {
 	Role      string          `json:"role"`
 	Content   json.RawMessage `json:"content"`
+	Parts     json.RawMessage `json:"parts"`      // of OpenTelemetry: instead of content
 	ToolCalls json.RawMessage `json:"tool_calls"` // counted by its bytes
 }
 
@@ -156,7 +157,7 @@ func (p *prompt) read(raw json.RawMessage) error {
 	}
 	for i, m := range messages {
 		p.add(m.Role + "\n")
-		if !p.content(m.Content) {
+		if !p.content(m.Content) || !p.content(m.Parts) {
 			return fmt.Errorf("the content of message %d is neither a string nor a list of parts", i+1)
 		}
 		p.add(string(m.ToolCalls) + "\n")
@@ -177,7 +178,7 @@ func (p *prompt) content(raw json.RawMessage) bool {
 	}
 	for _, part := range parts {
 		text = ""
-		if json.Unmarshal(part["text"], &text) == nil {
+		if json.Unmarshal(part["text"], &text) == nil || json.Unmarshal(part["content"], &text) == nil && text != "" {
 			p.add(text)
 			continue
 		}

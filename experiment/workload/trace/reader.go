@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -16,17 +15,20 @@ type Reader struct {
 	Info   Info
 	Counts Counts // of the rows read so far
 
-	name  string
-	o     Options
-	rand  *rand.Rand
-	src   source
-	close []io.Closer
+	name     string
+	o        Options
+	rand     *rand.Rand
+	src      source
+	sessions grouped // nil = not yet known how to group the rows of src
+	stored   *spill  // nil = rows come from the file
+	close    []io.Closer
 
 	first, last time.Duration // timestamps of the file's first row and of the last row read
 	started     bool
-	group       []Entry // under jitter: remaining requests with the current timestamp
-	ahead       *Entry  // under jitter: the first request with the next timestamp
-	err         error   // ended the reading
+	entries     spread[Entry]
+	runs        spread[Session]
+	given       int   // sessions returned so far
+	err         error // ended the reading
 }
 
 // source reads the rows of one format.
@@ -60,13 +62,12 @@ func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
-	l := &lines{r: bufio.NewReaderSize(plain, 1<<16)}
-	if t.src, err = newSource(l, o); err != nil {
-		_ = plain.Close()
-		return nil, fmt.Errorf("%s:%d: %w", t.name, max(l.line, 1), err)
-	}
 	t.close = append(t.close, plain)
-	t.Info = t.src.info()
+	l := &lines{r: bufio.NewReaderSize(plain, 1<<16)}
+	if err := t.begin(l); err != nil {
+		_ = t.Close()
+		return nil, t.placed(err, l.line)
+	}
 	if err := o.fits(t.Info); err != nil {
 		_ = t.Close()
 		return nil, fmt.Errorf("%s: %w", t.name, err)
@@ -80,6 +81,10 @@ func (o Options) fits(i Info) error {
 	switch {
 	case !i.Timed && timing:
 		return fmt.Errorf("start, end, speed and jitter require timestamps, which the %s format does not have\nhint: remove start, end, speed and jitter", i.Format)
+	case o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel || i.Format == LiteLLM):
+		return fmt.Errorf("time_unit does not apply to the %s format, which sets it\nhint: remove time_unit", i.Format)
+	case o.BlockTokens > 0 && i.Format == Weka:
+		return errors.New("block_tokens does not apply to the weka format, which sets it\nhint: remove block_tokens")
 	case o.BlockTokens > 0 && i.BlockTokens == 0:
 		return fmt.Errorf("block_tokens does not apply to the %s format, which has no blocks\nhint: remove block_tokens", i.Format)
 	case o.BytesPerToken > 0 && !i.Estimated:
@@ -98,10 +103,11 @@ func (r *Reader) Close() error {
 }
 
 // Next returns the next request that is kept, and io.EOF at the end. Any other error names the file and the
-// line, and is returned by every later call. The caller owns the blocks.
+// line, and is returned by every later call. The caller owns the blocks. Requests of a trace whose sessions
+// have no common clock come session by session.
 func (r *Reader) Next() (Entry, error) {
 	if r.o.Jitter > 0 {
-		return r.spread()
+		return r.entries.read(r, r.kept, func(e *Entry) *time.Duration { return &e.At })
 	}
 	return r.kept()
 }
@@ -115,7 +121,7 @@ func (r *Reader) kept() (Entry, error) {
 		}
 		if r.err != nil {
 			if r.err != io.EOF {
-				r.err = fmt.Errorf("%s:%d: %w", r.name, r.src.at(), r.err)
+				r.err = r.placed(r.err, r.src.at())
 			}
 			break
 		}
@@ -197,6 +203,15 @@ func (r *Reader) keep(e *Entry) bool {
 		r.Counts.Filtered++
 		return false
 	}
+	r.truncate(e)
+	if r.Info.Timed {
+		e.At = r.o.scaled(e.At - r.o.Start)
+	}
+	return true
+}
+
+// truncate truncates a prompt and an answer to the caps.
+func (r *Reader) truncate(e *Entry) {
 	if limit := r.o.CapInput; limit > 0 && e.Input > limit {
 		r.Counts.CutInput++
 		e.Input = limit
@@ -208,61 +223,4 @@ func (r *Reader) keep(e *Entry) bool {
 		r.Counts.CutOutput++
 		e.Output = limit
 	}
-	if r.Info.Timed {
-		e.At = r.o.scaled(e.At - r.o.Start)
-	}
-	return true
-}
-
-// maxGroup bounds the number of requests with one timestamp under jitter, which are kept in memory.
-const maxGroup = 1 << 16
-
-// spread returns the next request under jitter. Requests with one timestamp are spread uniformly over the
-// step, in order, but not beyond the next timestamp, since the steps of real files are not all equal.
-func (r *Reader) spread() (Entry, error) {
-	if len(r.group) == 0 {
-		if err := r.gather(); err != nil {
-			return Entry{}, err
-		}
-	}
-	e := r.group[0]
-	r.group = r.group[1:]
-	return e, nil
-}
-
-// gather reads the requests with the next timestamp and spreads them.
-func (r *Reader) gather() error {
-	r.group = r.group[:0]
-	if r.ahead != nil {
-		r.group = append(r.group, *r.ahead)
-		r.ahead = nil
-	}
-	step := r.o.scaled(r.o.Jitter)
-	for {
-		e, err := r.kept()
-		if err != nil && (err != io.EOF || len(r.group) == 0) {
-			return err
-		}
-		if err == io.EOF {
-			break
-		}
-		if len(r.group) > 0 && e.At != r.group[0].At {
-			r.ahead = &e
-			step = min(step, e.At-r.group[0].At)
-			break
-		}
-		if r.group = append(r.group, e); len(r.group) > maxGroup {
-			r.err = fmt.Errorf("%s:%d: more than %d requests with one timestamp\nhint: remove jitter", r.name, e.Line, maxGroup)
-			return r.err
-		}
-	}
-	offsets := make([]time.Duration, len(r.group))
-	for i := range offsets {
-		offsets[i] = time.Duration(r.rand.Float64() * float64(step))
-	}
-	slices.Sort(offsets)
-	for i := range r.group {
-		r.group[i].At += offsets[i]
-	}
-	return nil
 }

@@ -28,6 +28,9 @@ func Text(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, "sessions  %d, mean %.1f requests, max %d\n", s.Count, s.MeanTurns, s.MaxTurns)
 	}
 	r.classes(&b)
+	if r.Sessions != nil && r.Sessions.Graphs != nil {
+		r.Sessions.Graphs.text(&b, r.Ends)
+	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\ntokens\tmean\tmin\tp50\tp90\tp95\tp99\tmax\t\n")
 	for _, l := range []struct {
@@ -54,6 +57,7 @@ func (r *Report) counts(b *strings.Builder) {
 		n    int
 		what string
 	}{
+		{r.Other, "skipped: no requests to a model"}, {r.Failed, "skipped: failed"}, {r.Duplicate, "skipped: logged twice"},
 		{r.Empty, "skipped with an empty prompt or answer"}, {r.Filtered, "excluded by window or filters"},
 		{r.CutInput, "with a truncated prompt"}, {r.CutOutput, "with a truncated answer"},
 	} {
@@ -63,6 +67,33 @@ func (r *Report) counts(b *strings.Builder) {
 	}
 	if len(parts) > 0 {
 		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(parts, ", "))
+	}
+}
+
+// text writes the figures of sessions. ends: waits are tool time alone.
+func (g *Graphs) text(b *strings.Builder, ends bool) {
+	b.WriteString("\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "per session\tmean\tp50\tp95\tmax\t\n")
+	row := func(name string, l Lengths, decimals int) {
+		fmt.Fprintf(t, "%s\t%.1f\t%.*f\t%.*f\t%.*f\t\n", name, l.Mean, decimals, l.P50, decimals, l.P95, decimals, l.Max)
+	}
+	row("requests", g.Requests, 0)
+	row("longest chain", g.Depth, 0)
+	row("in parallel", g.Width, 0)
+	row("subagents", g.Subagents, 0)
+	row("input tokens", g.Input, 0)
+	row("output tokens", g.Output, 0)
+	tool := "tool time"
+	if !ends {
+		tool = "time between turns"
+	}
+	row(tool+" (s)", g.ToolTime, 1)
+	row("session time (s)", g.SessionTime, 1)
+	row("each "+tool+" (s)", g.Wait, 1)
+	_ = t.Flush() // into memory
+	if g.Within != nil {
+		fmt.Fprintf(b, "\npossible cache hits  %.1f %% of prompt tokens within sessions, %.1f %% more between them\n", 100**g.Within, 100**g.Between)
 	}
 }
 

@@ -21,11 +21,14 @@ const (
 	Bailian  = "bailian"  // JSONL of Qwen in production: s, hash ids of 16-token blocks, a tree of chats
 	ShareGPT = "sharegpt" // JSON: conversations with text, no timestamps
 	Log      = "log"      // JSONL with text: prompt or messages, output
+	Weka     = "weka"     // JSON: agentic coding sessions with subagents, hash ids of 64-token blocks
+	OTel     = "otel"     // JSON: OpenTelemetry spans of the gen_ai conventions
+	LiteLLM  = "litellm"  // JSON: LiteLLM's spend logs
 	Native   = "bench"    // bench's own: a header, then lines that are a superset of Mooncake's
 )
 
 // formats lists all formats.
-var formats = []string{Mooncake, Azure, BurstGPT, Bailian, ShareGPT, Log, Native}
+var formats = []string{Mooncake, Azure, BurstGPT, Bailian, ShareGPT, Log, Weka, OTel, LiteLLM, Native}
 
 // nativeSchema is the schema in the header of the native format.
 const nativeSchema = "bench/trace/v1"
@@ -51,11 +54,16 @@ type Info struct {
 	Timed       bool   `json:"timed"`        // rows have timestamps
 	BlockTokens int    `json:"block_tokens"` // tokens in a block; 0 = no blocks
 	Estimated   bool   `json:"estimated"`    // token counts are bytes of text over Options.BytesPerToken
+	Grouped     bool   `json:"grouped"`      // requests belong to agent runs or conversations
+	Ends        bool   `json:"ends"`         // the ends of requests are recorded, so that Node.Wait is tool time alone
 }
 
 // Counts counts the rows read so far.
 type Counts struct {
 	Read      int `json:"read"`       // rows of the file
+	Other     int `json:"other"`      // skipped: no requests to a model (tools, agents, embeddings), or answered by a proxy's cache
+	Failed    int `json:"failed"`     // skipped: logged as failed
+	Duplicate int `json:"duplicate"`  // skipped: logged twice
 	Empty     int `json:"empty"`      // skipped: an empty prompt or answer (failed requests are logged so)
 	Filtered  int `json:"filtered"`   // excluded by a filter, or before the window; rows after the window are not read
 	CutInput  int `json:"cut_input"`  // kept with a truncated prompt

@@ -1,0 +1,367 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// grouped reads a format whose sessions stand one after another.
+type grouped interface {
+	info() Info
+	// nextSession returns the next session, numbered by the caller, maybe without nodes, and counts what it
+	// skips; io.EOF at the end.
+	nextSession(*Counts) (Session, error)
+	// at is the current line.
+	at() int
+}
+
+// scanner reads a format whose sessions are interleaved.
+type scanner interface {
+	// scan calls add with every request, and counts what it skips.
+	scan(add func(*call) error, counts *Counts) (Info, error)
+	at() int
+}
+
+// grouped makes sessions the source of the reader.
+func (r *Reader) grouped(g grouped) {
+	r.Info = g.info()
+	r.sessions = g
+	if r.Info.Timed {
+		r.src = &ordered{r: r, what: r.Info}
+	} else {
+		r.src = &flattened{grouped: g, counts: &r.Counts}
+	}
+}
+
+// scanned stores the requests of a file, and makes them the source of the reader.
+func (r *Reader) scanned(from scanner) (err error) {
+	s := &spill{}
+	r.close = append(r.close, s)
+	if r.Info, err = from.scan(s.add, &r.Counts); err != nil {
+		return atLine{from.at(), err}
+	}
+	if err := s.finish(); err != nil {
+		return err
+	}
+	if len(s.index) > 0 {
+		s.origin = time.Duration(s.index[0].at)
+	}
+	s.block = r.Info.BlockTokens
+	r.stored = s
+	r.src = &ordered{r: r, what: r.Info}
+	return nil
+}
+
+// atLine is an error in a line that is not the current one.
+type atLine struct {
+	line int
+	error
+}
+
+// Unwrap returns the error.
+func (e atLine) Unwrap() error { return e.error }
+
+// placed adds file and line to an error.
+func (r *Reader) placed(err error, line int) error {
+	var at atLine
+	if errors.As(err, &at) {
+		line, err = at.line, at.error
+	}
+	return fmt.Errorf("%s:%d: %w", r.name, max(line, 1), err)
+}
+
+// NextSession returns the next session that is kept, and io.EOF at the end. Any other error names the file and
+// the line, and is returned by every later call. The caller owns the nodes. A trace without sessions has one
+// request in each. Next and NextSession cannot be mixed.
+//
+// A filter of lengths keeps a session if each of its requests passes, class if its first one is of that class,
+// the window if it begins within. Speed and jitter change when sessions begin, and nothing in them.
+func (r *Reader) NextSession() (Session, error) {
+	if r.err == nil && r.sessions == nil {
+		r.err = r.group()
+	}
+	if r.o.Jitter > 0 {
+		return r.runs.read(r, r.keptSession, func(s *Session) *time.Duration { return &s.At })
+	}
+	return r.keptSession()
+}
+
+// group sets the source of sessions of a format that has none of its own.
+func (r *Reader) group() error {
+	if r.stored == nil {
+		if err := r.store(); err != nil {
+			return err
+		}
+	}
+	r.sessions = newRegrouped(r.stored, r.Info)
+	return nil
+}
+
+// store stores the rows of a format without sessions of its own, whose later turns follow the earlier ones.
+func (r *Reader) store() error {
+	s := &spill{}
+	r.close = append(r.close, s)
+	numbers := map[int]int{}
+	for n := 0; ; {
+		var e Entry
+		err := r.src.next(&e)
+		if err == nil {
+			err = r.check(&e)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return r.placed(err, r.src.at())
+		}
+		if e.Input == 0 || e.Output == 0 {
+			r.Counts.Read++
+			r.Counts.Empty++
+			continue
+		}
+		number, ok := numbers[e.Session]
+		if !ok || e.Session == 0 {
+			number = n
+			numbers[e.Session] = n
+			n++
+		}
+		e.Session = number
+		if err := s.add(&call{Entry: e}); err != nil {
+			return r.placed(err, e.Line)
+		}
+	}
+	r.stored = s
+	return s.finish()
+}
+
+// keptSession returns the next session that is kept, without jitter.
+func (r *Reader) keptSession() (Session, error) {
+	for r.err == nil {
+		s, err := r.sessions.nextSession(&r.Counts)
+		if err != nil {
+			if r.err = err; err != io.EOF {
+				r.err = r.placed(err, r.sessions.at())
+			}
+			break
+		}
+		if len(s.Nodes) == 0 {
+			continue
+		}
+		if r.o.End > 0 && s.At >= r.o.End {
+			r.err = io.EOF // sessions come in order of their begin
+			break
+		}
+		r.Counts.Read += len(s.Nodes)
+		if r.keepSession(&s) {
+			s.Number = r.given
+			r.given++
+			return s, nil
+		}
+	}
+	return Session{}, r.err
+}
+
+// keepSession filters a session, and truncates and rescales one that is kept.
+func (r *Reader) keepSession(s *Session) bool {
+	keep := s.At >= r.o.Start && (r.o.Class == "" || s.Nodes[0].Class == r.o.Class)
+	for i := range s.Nodes {
+		e := s.Nodes[i].Entry
+		e.Class = r.o.Class // the first one decides
+		keep = keep && r.o.keeps(&e)
+	}
+	if !keep {
+		r.Counts.Filtered += len(s.Nodes)
+		return false
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.Session, n.Turn = r.given+1, i+1
+		r.truncate(&n.Entry)
+		n.Cached = min(n.Cached, n.Input)
+	}
+	if r.Info.Timed {
+		s.At = r.o.scaled(s.At - r.o.Start)
+	}
+	return true
+}
+
+// regrouped returns the sessions of stored calls, in order of their begin.
+type regrouped struct {
+	stored *spill
+	size   int
+	ends   bool
+	next   int // place in the index
+	line   int
+}
+
+func newRegrouped(s *spill, i Info) *regrouped {
+	s.bySession()
+	return &regrouped{stored: s, size: i.BlockTokens, ends: i.Ends}
+}
+
+func (g *regrouped) info() Info { return Info{} }
+func (g *regrouped) at() int    { return g.line }
+
+func (g *regrouped) nextSession(*Counts) (s Session, err error) {
+	index := g.stored.index
+	if g.next == len(index) {
+		return s, io.EOF
+	}
+	number := index[g.next].session
+	blocks := 0
+	agents := map[int]int{}
+	for ; g.next < len(index) && index[g.next].session == number; g.next++ {
+		c, err := g.stored.read(g.next)
+		if err != nil {
+			return s, err
+		}
+		g.line = c.Line
+		if blocks += len(c.Blocks); len(s.Nodes) == maxNodes || blocks > maxBlocks {
+			return s, errSession
+		}
+		s.Nodes = append(s.Nodes, Node{Entry: c.Entry, Took: c.took, Agent: renumber(agents, c.agent, len(agents))})
+	}
+	begin := s.Nodes[0].At
+	s.At = begin - g.stored.origin
+	for i := range s.Nodes {
+		s.Nodes[i].At -= begin
+	}
+	if g.ends {
+		err = link(s.Nodes, indices(len(s.Nodes)), 0)
+	} else {
+		chain(s.Nodes)
+	}
+	wait(s.Nodes)
+	recall(s.Nodes, g.size)
+	return s, err
+}
+
+// flattened returns the requests of sessions without a common clock one session after the other.
+type flattened struct {
+	grouped
+	counts *Counts
+	nodes  []Node
+	number int
+	turn   int
+}
+
+func (f *flattened) next(e *Entry) error {
+	for len(f.nodes) == 0 {
+		s, err := f.nextSession(f.counts)
+		if err != nil {
+			return err
+		}
+		f.nodes, f.turn = s.Nodes, 0
+		f.number++
+	}
+	*e = f.nodes[0].Entry
+	f.nodes = f.nodes[1:]
+	f.turn++
+	e.At, e.Session, e.Turn = 0, f.number, f.turn
+	return nil
+}
+
+// ordered returns the requests of the trace in order of time, from the store.
+type ordered struct {
+	r     *Reader
+	what  Info
+	turns []int // by session: requests so far
+	place int   // of the next request in the index
+	line  int
+}
+
+func (o *ordered) info() Info { return o.what }
+func (o *ordered) at() int    { return o.line }
+
+func (o *ordered) next(e *Entry) error {
+	if o.r.stored == nil {
+		if err := o.r.storeSessions(); err != nil {
+			return atLine{o.r.sessions.at(), err}
+		}
+	}
+	s := o.r.stored
+	if o.place == len(s.index) {
+		return io.EOF
+	}
+	c, err := s.read(o.place)
+	if err != nil {
+		return err
+	}
+	o.place++
+	if o.turns == nil {
+		o.turns = make([]int, len(s.begins))
+	}
+	*e = c.Entry
+	o.turns[e.Session]++
+	e.Turn = o.turns[e.Session]
+	e.Session++
+	o.line = e.Line
+	return nil
+}
+
+// storeSessions stores the requests of sessions that stand one after another but overlap in time.
+func (r *Reader) storeSessions() error {
+	s := &spill{}
+	r.close = append(r.close, s)
+	from := &copied{r.sessions, s, 0}
+	for {
+		_, err := from.nextSession(&r.Counts)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.stored = s
+	return s.finish()
+}
+
+// copied stores the requests of the sessions that are read through it.
+type copied struct {
+	grouped
+	to    *spill
+	count int
+}
+
+func (c *copied) nextSession(counts *Counts) (Session, error) {
+	s, err := c.grouped.nextSession(counts)
+	if err != nil {
+		return s, err
+	}
+	for _, n := range s.Nodes {
+		e := n.Entry
+		e.At += s.At
+		e.Session = c.count
+		if err := c.to.add(&call{Entry: e}); err != nil {
+			return s, err
+		}
+	}
+	c.count++
+	return s, nil
+}
+
+// rewind makes Next begin at the first request again, after sessions were read. copies are the requests of a
+// format whose sessions stand one after another; nil = they are stored.
+func (r *Reader) rewind(copies *spill) error {
+	if copies != nil {
+		r.stored = copies
+	}
+	r.src = &ordered{r: r, what: r.Info}
+	r.err, r.given, r.started = nil, 0, false
+	skipped := r.Counts
+	r.Counts = Counts{Other: skipped.Other, Failed: skipped.Failed, Duplicate: skipped.Duplicate, Empty: skipped.Empty}
+	r.Counts.Read = skipped.Other + skipped.Failed + skipped.Duplicate + skipped.Empty
+	return r.stored.finish()
+}
+
+// indices are the numbers from 0 to n-1.
+func indices(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

@@ -1,0 +1,338 @@
+package trace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// otel reads OpenTelemetry spans: OTLP in JSON (resourceSpans), objects with a list of spans, or spans in a
+// list or one a line. Requests are the spans of the gen_ai conventions that call a model; they belong to a
+// session by gen_ai.conversation.id, else by their trace.
+type otel struct {
+	walk   *walker
+	prints *texts
+	groups sessionNumbers
+	agents names
+	counts *Counts
+	add    func(*call) error
+	seen   map[uint64]bool // requests, to find those that were exported twice
+}
+
+func newOTel(r io.Reader, line int, o Options) *otel {
+	return &otel{walk: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}}
+}
+
+func (o *otel) at() int { return o.walk.at() }
+
+func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
+	o.add, o.counts = add, counts
+	for {
+		err := o.walk.document(o.object)
+		if err == io.EOF {
+			return o.prints.info(OTel), nil
+		}
+		if err != nil {
+			return Info{}, o.walk.located(err)
+		}
+	}
+}
+
+// span is what is read of a span.
+type span struct {
+	trace, id  string
+	name       string
+	start, end string
+	attributes map[string]json.RawMessage
+	status     json.RawMessage
+}
+
+// spanLists are the keys under which an object has lists of spans, or of objects with such lists.
+var spanLists = map[string]bool{"resourceSpans": true, "resource_spans": true, "scopeSpans": true, "scope_spans": true,
+	"instrumentationLibrarySpans": true, "spans": true, "batches": true}
+
+// object reads a span, or an object with a list of spans.
+func (o *otel) object() error {
+	var s span
+	line, list := o.at(), false
+	err := o.walk.keys(func(key string) error {
+		if spanLists[key] {
+			list = true
+			return o.walk.objects(o.object)
+		}
+		switch key {
+		case "traceId", "trace_id":
+			return o.walk.text(&s.trace)
+		case "spanId", "span_id":
+			return o.walk.text(&s.id)
+		case "context": // of spans that Python's console exporter writes
+			var c struct {
+				Trace string `json:"trace_id"`
+				ID    string `json:"span_id"`
+			}
+			err := o.walk.decode(&c)
+			s.trace, s.id = c.Trace, c.ID
+			return err
+		case "name":
+			return o.walk.text(&s.name)
+		case "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime":
+			return o.walk.text(&s.start)
+		case "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime":
+			return o.walk.text(&s.end)
+		case "attributes":
+			var raw json.RawMessage
+			if err := o.walk.decode(&raw); err != nil {
+				return err
+			}
+			var err error
+			s.attributes, err = attributes(raw)
+			return err
+		case "status":
+			return o.walk.decode(&s.status)
+		}
+		return o.walk.skip()
+	})
+	if err != nil || list {
+		return err
+	}
+	if s.id == "" && s.trace == "" && s.start == "" {
+		return errors.New("neither a span nor an object with spans")
+	}
+	return o.span(&s, line)
+}
+
+// Attributes of the conventions, the newest first, then those that older instrumentations write.
+var (
+	otelOperation = []string{"gen_ai.operation.name", "llm.request.type", "openinference.span.kind"}
+	otelInput     = []string{"gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens", "llm.token_count.prompt"}
+	otelOutput    = []string{"gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens", "llm.token_count.completion"}
+	otelModel     = []string{"gen_ai.request.model", "gen_ai.response.model", "llm.model_name"}
+	otelSession   = []string{"gen_ai.conversation.id", "session.id"}
+	otelAgent     = []string{"gen_ai.agent.id", "gen_ai.agent.name"}
+	otelBefore    = []string{"gen_ai.system_instructions", "gen_ai.tool.definitions"} // stand before the messages
+	otelPrompt    = []string{"gen_ai.input.messages", "gen_ai.prompt", "input.value"}
+	otelAnswer    = []string{"gen_ai.output.messages", "gen_ai.output.text", "gen_ai.completion", "gen_ai.output", "output.value"}
+)
+
+// operations are the values of an operation that calls a model for text.
+var operations = map[string]bool{"chat": true, "text_completion": true, "completion": true, "generate_content": true, "llm": true}
+
+// request reports whether a span calls a model. Without an operation its name or its tokens decide.
+func (s *span) request() bool {
+	if name := s.text(otelOperation); name != "" {
+		return operations[strings.ToLower(name)]
+	}
+	return strings.HasPrefix(s.name, "chat ") || s.first(otelModel) != nil && s.first(otelOutput) != nil
+}
+
+// span stores a span that is a request.
+func (o *otel) span(s *span, line int) error {
+	skip := func(n *int) error {
+		o.counts.Read++
+		*n++
+		return nil
+	}
+	key := hash64(s.trace + "/" + s.id)
+	switch {
+	case !s.request():
+		return skip(&o.counts.Other)
+	case s.failed():
+		return skip(&o.counts.Failed)
+	case s.start == "":
+		return errors.New("the span has no start time")
+	case s.id != "" && o.seen[key]:
+		return skip(&o.counts.Duplicate)
+	}
+	o.seen[key] = s.id != ""
+	c := call{Entry: Entry{Line: line, Class: s.text(otelModel)}}
+	if err := s.times(&c); err != nil {
+		return err
+	}
+	if err := o.lengths(s, &c.Entry); err != nil {
+		return err
+	}
+	if c.Input == 0 || c.Output == 0 {
+		return skip(&o.counts.Empty)
+	}
+	session := s.text(otelSession)
+	if session == "" {
+		session = "trace " + s.trace
+	}
+	var err error
+	if c.Session, err = o.groups.of(session); err != nil {
+		return err
+	}
+	c.agent = o.agents.number(s.text(otelAgent))
+	return o.add(&c)
+}
+
+// times sets begin and duration.
+func (s *span) times(c *call) (err error) {
+	if strings.Trim(s.start, "0123456789") != "" {
+		c.At, c.took, err = between("start time", s.start, "end time", s.end)
+		return err
+	}
+	if c.At, err = parseTime(s.start, 1); err != nil || s.end == "" || s.end == "0" {
+		return err
+	}
+	end, err := parseTime(s.end, 1)
+	if err == nil && end < c.At {
+		err = errors.New("the span ends before its begin")
+	}
+	c.took = end - c.At
+	return err
+}
+
+// failed reports whether the span has the status error.
+func (s *span) failed() bool {
+	var status struct {
+		Code       json.RawMessage `json:"code"`
+		StatusCode json.RawMessage `json:"status_code"`
+	}
+	_ = json.Unmarshal(s.status, &status) // a status of another form is no error
+	for _, code := range []json.RawMessage{status.Code, status.StatusCode} {
+		switch strings.Trim(string(code), `"`) {
+		case "2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR":
+			return true
+		}
+	}
+	return s.attributes["error.type"] != nil
+}
+
+// lengths sets the tokens and the blocks of a request. Without token counts they are estimated from the text.
+func (o *otel) lengths(s *span, e *Entry) (err error) {
+	counted := s.first(otelInput) != nil
+	if e.Input, err = s.tokens(otelInput); err != nil {
+		return err
+	}
+	if e.Output, err = s.tokens(otelOutput); err != nil {
+		return err
+	}
+	if text := s.first(otelAnswer); text != nil && s.first(otelOutput) == nil {
+		p := o.prints.prompt()
+		if err := p.messages(text); err != nil {
+			return fmt.Errorf("the answer: %w", err)
+		}
+		e.Output = o.prints.tokens(p.bytes)
+		o.prints.answers++
+	}
+	text := s.first(otelPrompt)
+	if text == nil {
+		return nil
+	}
+	p := o.prints.prompt()
+	for _, key := range otelBefore {
+		p.add(string(s.attributes[key]))
+	}
+	if err := p.messages(text); err != nil {
+		return err
+	}
+	o.prints.fill(&p, e, counted)
+	return nil
+}
+
+// first is the first of these attributes that a span has.
+func (s *span) first(keys []string) json.RawMessage {
+	for _, key := range keys {
+		if v := s.attributes[key]; v != nil && string(v) != "null" {
+			return v
+		}
+	}
+	return nil
+}
+
+// text is the first of these attributes as a string.
+func (s *span) text(keys []string) (text string) {
+	_ = json.Unmarshal(s.first(keys), &text) // none, or no string
+	return text
+}
+
+// tokens is the first of these attributes as a number of tokens; 0 = there is none.
+func (s *span) tokens(keys []string) (int, error) {
+	raw := s.first(keys)
+	if raw == nil {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err != nil || n != float64(int(n)) || n < 0 || n > maxTokens {
+		return 0, fmt.Errorf("%s is not a number of tokens between 0 and %d", strings.Join(keys[:2], " or "), maxTokens)
+	}
+	return int(n), nil
+}
+
+// attributes reads the attributes of a span: an object, or OTLP's list of keys and values.
+func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	if json.Unmarshal(raw, &out) == nil {
+		return out, nil
+	}
+	var list []struct {
+		Key   string   `json:"key"`
+		Value anyValue `json:"value"`
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, errors.New("neither an object nor a list of keys and values")
+	}
+	for _, a := range list {
+		v, err := a.Value.plain(0)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", shown(a.Key), err)
+		}
+		out[a.Key] = v
+	}
+	return out, nil
+}
+
+// anyValue is a value in OTLP's JSON.
+type anyValue struct {
+	String json.RawMessage `json:"stringValue"`
+	Int    json.RawMessage `json:"intValue"` // a number or a string
+	Double json.RawMessage `json:"doubleValue"`
+	Bool   json.RawMessage `json:"boolValue"`
+	Array  *struct {
+		Values []anyValue `json:"values"`
+	} `json:"arrayValue"`
+	KeyValues *struct {
+		Values []struct {
+			Key   string   `json:"key"`
+			Value anyValue `json:"value"`
+		} `json:"values"`
+	} `json:"kvlistValue"`
+}
+
+// plain is a value in plain JSON.
+func (v *anyValue) plain(depth int) (json.RawMessage, error) {
+	for _, raw := range []json.RawMessage{v.String, v.Int, v.Double, v.Bool} {
+		if raw != nil {
+			return raw, nil
+		}
+	}
+	if depth > maxNesting {
+		return nil, errNested
+	}
+	switch {
+	case v.Array != nil:
+		out := make([]json.RawMessage, len(v.Array.Values))
+		for i := range v.Array.Values {
+			var err error
+			if out[i], err = v.Array.Values[i].plain(depth + 1); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(out)
+	case v.KeyValues != nil:
+		out := map[string]json.RawMessage{}
+		for i := range v.KeyValues.Values {
+			kv := &v.KeyValues.Values[i]
+			var err error
+			if out[kv.Key], err = kv.Value.plain(depth + 1); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(out)
+	}
+	return json.RawMessage("null"), nil
+}

@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+)
+
+// Sample writes n sessions of a trace, whole, or n requests, in the order of the trace and in the native
+// format. Each choice of n is equally probable. open opens the trace; it is called twice, since their number is
+// known only at the end; end ends the use of the last one. A request without a session is a session of its own.
+func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessions bool, r *rand.Rand) (*Conversion, error) {
+	s := sampler{sessions: sessions, numbers: map[int]int{}}
+	if err := s.pass(open, end, s.count); err != nil {
+		return nil, err
+	}
+	if s.total < n {
+		what := "requests"
+		if sessions {
+			what = "sessions"
+		}
+		return nil, fmt.Errorf("the trace has %d %s, fewer than %d\nhint: bench trace convert takes all", s.total, what, n)
+	}
+	s.choose(n, r)
+	s.numbers, s.total = map[int]int{}, 0
+	var done *Conversion
+	err := s.pass(open, end, func(r *Reader) (err error) {
+		done, err = (&converter{}).convert(w, r, s.keep)
+		return err
+	})
+	return done, err
+}
+
+// sampler selects sessions or requests by their place.
+type sampler struct {
+	sessions bool
+	numbers  map[int]int // of a format without graphs: the place of each session
+	total    int
+	chosen   []bool // by place
+}
+
+func (s *sampler) pass(open func() (*Reader, error), end func(), read func(*Reader) error) error {
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return read(r)
+}
+
+var errCutSessions = errors.New("single requests would be cut out of the sessions of this trace\nhint: set --sessions")
+
+// count counts what can be chosen.
+func (s *sampler) count(r *Reader) error {
+	if r.Info.Grouped && !s.sessions {
+		return errCutSessions
+	}
+	for {
+		var e Entry
+		var err error
+		if r.Info.Grouped {
+			_, err = r.NextSession()
+		} else {
+			e, err = r.Next()
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.place(e)
+	}
+}
+
+// place is the place of a request, or of its session.
+func (s *sampler) place(e Entry) int {
+	if !s.sessions || e.Session == 0 {
+		s.total++
+		return s.total - 1
+	}
+	place, ok := s.numbers[e.Session]
+	if !ok {
+		place = s.total
+		s.numbers[e.Session] = place
+		s.total++
+	}
+	return place
+}
+
+// choose chooses n of all with equal probability (Knuth, The Art of Computer Programming 3.4.2, algorithm S).
+func (s *sampler) choose(n int, r *rand.Rand) {
+	s.chosen = make([]bool, s.total)
+	for i := range s.chosen {
+		if s.chosen[i] = r.IntN(s.total-i) < n; s.chosen[i] {
+			n--
+		}
+	}
+}
+
+func (s *sampler) keep(e Entry, i int) bool {
+	if e.Input > 0 { // no graph
+		i = s.place(e)
+	}
+	return s.chosen[i]
+}

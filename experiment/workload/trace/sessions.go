@@ -1,0 +1,134 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Sessions are the agent runs and conversations of a trace.
+type Sessions struct {
+	Count     int     `json:"count"`
+	MeanTurns float64 `json:"mean_turns"`
+	MaxTurns  int     `json:"max_turns"`
+	Graphs    *Graphs `json:"graphs"` // null: the format has no graphs of requests
+}
+
+// Graphs summarizes what requests of a session wait for. Times are as recorded.
+type Graphs struct {
+	Requests    Lengths `json:"requests"`  // of a session
+	Depth       Lengths `json:"depth"`     // requests of the longest chain
+	Width       Lengths `json:"width"`     // most requests at once
+	Subagents   Lengths `json:"subagents"` // of a session
+	Input       Lengths `json:"input_tokens"`
+	Output      Lengths `json:"output_tokens"`
+	Wait        Lengths `json:"wait_s"`         // tool or think time before a request that waited for others
+	ToolTime    Lengths `json:"tool_time_s"`    // all such times of a session
+	SessionTime Lengths `json:"session_time_s"` // from the first begin to the last end
+	// Shares of the prompt tokens of all sessions that an unlimited cache hits; null: no blocks. Within counts
+	// blocks of the same session, Between further ones of sessions before it.
+	Within  *float64 `json:"hit_within"`
+	Between *float64 `json:"hit_between"`
+}
+
+// conversations are the sessions of a format without graphs.
+func conversations(turns map[int]int) *Sessions {
+	s := &Sessions{Count: len(turns)}
+	sum := 0
+	for _, n := range turns {
+		sum += n
+		s.MaxTurns = max(s.MaxTurns, n)
+	}
+	s.MeanTurns = float64(sum) / float64(s.Count)
+	return s
+}
+
+// graphs collects the figures of sessions.
+type graphs struct {
+	count, requests                int
+	nodes, depth, width, subagents tally
+	input, output                  tally
+	wait, tools, span              tally // ms
+	prompts, cached                int   // tokens
+}
+
+func newGraphs() *graphs {
+	return &graphs{nodes: tally{}, depth: tally{}, width: tally{}, subagents: tally{}, input: tally{}, output: tally{},
+		wait: tally{}, tools: tally{}, span: tally{}}
+}
+
+func (g *graphs) add(s *Session) {
+	g.count++
+	g.requests += len(s.Nodes)
+	g.nodes[len(s.Nodes)]++
+	depth, width := extent(s.Nodes)
+	g.depth[depth]++
+	g.width[width]++
+	input, output, agents := 0, 0, 0
+	var tools, end time.Duration
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		input, output, agents = input+n.Input, output+n.Output, max(agents, n.Agent)
+		g.cached += n.Cached
+		if n.Parents != nil {
+			tools += n.Wait
+			g.wait[int(n.Wait.Milliseconds())]++
+		}
+		end = max(end, n.end())
+	}
+	g.prompts += input
+	g.input[input]++
+	g.output[output]++
+	g.subagents[agents]++
+	g.tools[int(tools.Milliseconds())]++
+	g.span[int(end.Milliseconds())]++
+}
+
+// extent is the number of requests in the longest chain, and the most that run at once if each begins when
+// those that it waits for have ended and its tool time is over.
+func extent(nodes []Node) (depth, width int) {
+	chain := make([]int, len(nodes))
+	begins, ends := make([]time.Duration, len(nodes)), make([]time.Duration, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		for _, p := range n.Parents {
+			chain[i] = max(chain[i], chain[p])
+			begins[i] = max(begins[i], ends[p])
+		}
+		chain[i]++
+		begins[i] += n.Wait
+		ends[i] = begins[i] + n.Took
+		depth = max(depth, chain[i])
+	}
+	slices.SortFunc(begins, cmp.Compare)
+	slices.SortFunc(ends, cmp.Compare)
+	ended := 0
+	for i, at := range begins {
+		for ended < len(ends) && ends[ended] <= at {
+			ended++
+		}
+		width = max(width, i+1-ended, 1)
+	}
+	return depth, width
+}
+
+func (g *graphs) result(i Info, c *Cache) *Sessions {
+	if g.count == 0 {
+		return nil
+	}
+	const ms = 1e-3
+	out := &Graphs{Requests: g.nodes.lengths(), Depth: g.depth.lengths(), Width: g.width.lengths(), Subagents: g.subagents.lengths(),
+		Input: g.input.lengths(), Output: g.output.lengths(),
+		Wait: g.wait.lengths().scaled(ms), ToolTime: g.tools.lengths().scaled(ms), SessionTime: g.span.lengths().scaled(ms)}
+	if c != nil {
+		within := float64(g.cached) / float64(g.prompts)
+		between := max(c.HitRate-within, 0)
+		out.Within, out.Between = &within, &between
+	}
+	return &Sessions{Count: g.count, MeanTurns: out.Requests.Mean, MaxTurns: int(out.Requests.Max), Graphs: out}
+}
+
+// scaled multiplies all by x.
+func (l Lengths) scaled(x float64) Lengths {
+	return Lengths{Mean: l.Mean * x, Min: l.Min * x, P50: l.P50 * x, P90: l.P90 * x, P95: l.P95 * x, P99: l.P99 * x, Max: l.Max * x}
+}

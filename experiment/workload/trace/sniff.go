@@ -1,0 +1,53 @@
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+)
+
+// sniffed are the first bytes of a file, from which its format is detected: a line can be as long as the file.
+const sniffed = 1 << 16
+
+// sniff detects the formats that are whole JSON documents, or lines of them, from the keys of the first
+// object; empty = none of them.
+func sniff(begin []byte) string {
+	keys := firstKeys(begin)
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if !keys[name] {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case has("resourceSpans"), has("resource_spans"), has("spans"), has("traceId", "spanId"), has("trace_id", "span_id"),
+		has("context", "start_time"):
+		return OTel
+	case has("requests", "block_size"), has("requests", "models"):
+		return Weka
+	case has("startTime", "prompt_tokens"), has("startTime", "request_id"), has("startTime", "call_type"):
+		return LiteLLM
+	}
+	return ""
+}
+
+// firstKeys are the keys of the first object, also of one in a list, or in a list under data.
+func firstKeys(begin []byte) map[string]bool {
+	keys := map[string]bool{}
+	w := newWalker(bytes.NewReader(begin), 1)
+	var object func() error
+	object = func() error {
+		err := w.keys(func(key string) error {
+			keys[key] = true
+			if key == "data" {
+				return w.objects(object)
+			}
+			return w.skip()
+		})
+		return cmp.Or(err, io.EOF) // the first object is enough
+	}
+	_ = w.document(object) // cut off, or no JSON: the keys so far
+	return keys
+}

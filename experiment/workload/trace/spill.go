@@ -1,0 +1,189 @@
+package trace
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"time"
+)
+
+// call is a request as a source with sessions reads it: At counts from any origin, Session is its number from 0.
+type call struct {
+	Entry
+	took  time.Duration // 0 = unknown
+	agent int
+}
+
+// spill holds the calls of a file whose sessions are interleaved or whose rows are unsorted. The calls, which
+// are numbers without text, are in memory up to keptBytes, then in a temporary file; the index, indexBytes for
+// each call, is always in memory.
+type spill struct {
+	index   []place
+	begins  []int64       // by session: its first call
+	origin  time.Duration // begin of the trace
+	block   int           // tokens of a block, to which the blocks of prompts are fitted; 0 = they fit
+	classes names
+	kept    []byte
+	file    *os.File
+	w       *bufio.Writer
+	size    int64
+	buf     []byte
+}
+
+// place is where a call stands, and what the calls are sorted by.
+type place struct {
+	at      int64 // ns
+	offset  int64
+	session uint32
+	bytes   uint32
+}
+
+const keptBytes = 16 << 20
+
+// Bounds of one session, which is held in memory.
+const (
+	maxNodes  = 1 << 16
+	maxBlocks = 1 << 25 // 256 MiB
+	maxEdges  = 1 << 22
+)
+
+var errSession = fmt.Errorf("a session has more than %d requests or %d blocks\nhint: split it, or remove it from the file", maxNodes, maxBlocks)
+
+// add stores a call.
+func (s *spill) add(c *call) error {
+	b := s.buf[:0]
+	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), len(c.Blocks)} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	b = binary.AppendVarint(b, int64(c.took))
+	if c.Blocks == nil {
+		b = append(b, 0)
+	} else {
+		b = append(b, 1)
+	}
+	last := uint64(0)
+	for _, id := range c.Blocks {
+		b = binary.AppendVarint(b, int64(id-last)) // neighbours are often successive
+		last = id
+	}
+	s.buf = b
+	if len(s.index) >= math.MaxUint32 || len(b) > math.MaxInt32 {
+		return errSession
+	}
+	for len(s.begins) <= c.Session {
+		s.begins = append(s.begins, math.MaxInt64)
+	}
+	s.begins[c.Session] = min(s.begins[c.Session], int64(c.At))
+	s.index = append(s.index, place{int64(c.At), s.size, uint32(c.Session), uint32(len(b))})
+	s.size += int64(len(b))
+	return s.write(b)
+}
+
+func (s *spill) write(b []byte) (err error) {
+	if s.file == nil && len(s.kept)+len(b) <= keptBytes {
+		s.kept = append(s.kept, b...)
+		return nil
+	}
+	if s.file == nil {
+		if s.file, err = os.CreateTemp("", "bench-trace-"); err != nil {
+			return fmt.Errorf("storing the requests of the trace: %w", err)
+		}
+		s.w = bufio.NewWriterSize(s.file, 1<<18)
+		if _, err := s.w.Write(s.kept); err != nil {
+			return err
+		}
+		s.kept = nil
+	}
+	_, err = s.w.Write(b)
+	return err
+}
+
+// finish ends the storing; the calls come in order of time.
+func (s *spill) finish() error {
+	s.buf = nil
+	slices.SortStableFunc(s.index, func(a, b place) int { return cmp.Compare(a.at, b.at) })
+	if s.w == nil {
+		return nil
+	}
+	if err := s.w.Flush(); err != nil {
+		return fmt.Errorf("storing the requests of the trace: %w", err)
+	}
+	s.w = nil
+	return nil
+}
+
+// bySession sorts the calls by session, in order of the sessions' first calls.
+func (s *spill) bySession() {
+	slices.SortStableFunc(s.index, func(a, b place) int {
+		return cmp.Or(cmp.Compare(s.begins[a.session], s.begins[b.session]), cmp.Compare(a.session, b.session), cmp.Compare(a.at, b.at))
+	})
+}
+
+// read returns the call at place i of the index.
+func (s *spill) read(i int) (c call, err error) {
+	p := s.index[i]
+	b := s.kept
+	if s.file != nil {
+		s.buf = slices.Grow(s.buf[:0], int(p.bytes))[:p.bytes]
+		if _, err := s.file.ReadAt(s.buf, p.offset); err != nil {
+			return c, fmt.Errorf("reading the stored requests of the trace: %w", err)
+		}
+		b = s.buf
+	} else {
+		b = b[p.offset:][:p.bytes]
+	}
+	var n [7]uint64
+	for i := range n {
+		v, k := binary.Uvarint(b)
+		n[i], b = v, b[k:]
+	}
+	took, k := binary.Varint(b)
+	b = b[k:]
+	c = call{took: time.Duration(took), agent: int(n[4]), Entry: Entry{At: time.Duration(p.at), Line: int(n[0]),
+		Input: int(n[1]), Output: int(n[2]), Session: int(p.session), Turn: int(n[3]), Class: s.classes.list[n[5]]}}
+	if b[0] == 1 {
+		c.Blocks = make([]uint64, n[6])
+	}
+	b = b[1:]
+	last := uint64(0)
+	for i := range c.Blocks {
+		d, k := binary.Varint(b)
+		b = b[k:]
+		last += uint64(d)
+		c.Blocks[i] = last
+	}
+	c.fitted(s.block, 1<<63|uint64(p.offset)<<8)
+	return c, nil
+}
+
+// Close removes the temporary file.
+func (s *spill) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
+
+// names numbers strings.
+type names struct {
+	numbers map[string]int
+	list    []string
+}
+
+func (n *names) number(name string) int {
+	i, ok := n.numbers[name]
+	if !ok {
+		if n.numbers == nil {
+			n.numbers = map[string]int{}
+		}
+		i = len(n.list)
+		n.numbers[name] = i
+		n.list = append(n.list, name)
+	}
+	return i
+}
